@@ -1,0 +1,1 @@
+//! Partitioning, communicators and halo exchange for distributed graphs.

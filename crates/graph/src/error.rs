@@ -1,0 +1,230 @@
+use std::path::PathBuf;
+
+/// What can be wrong with a graph, its features or its files.
+///
+/// Variants hold data, not prose, so that a program can react to them; the message names the
+/// argument, what was expected, what was found and, where there is one, the remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// A node id lies outside `0..bound`.
+    #[error("relation `{relation}`, position {position}: `{arg}` must lie in 0..{bound}, got {value}")]
+    NodeOutOfRange {
+        /// Relation as `src:relation:dst`, or `(unnamed)`.
+        relation: String,
+        /// Which array: `src`, `dst` or `indices`.
+        arg: &'static str,
+        /// Index of the entry.
+        position: usize,
+        /// Exclusive upper bound.
+        bound: usize,
+        /// The value found.
+        value: i128,
+    },
+    /// An edge id in a compressed layout is out of range or occurs twice.
+    #[error("relation `{relation}`, position {position}: `edge_ids` must be a permutation of 0..{bound}, got {value}{}", if *.repeated { " a second time" } else { "" })]
+    EdgeIds {
+        /// Relation.
+        relation: String,
+        /// Index of the entry.
+        position: usize,
+        /// Number of edges.
+        bound: usize,
+        /// The value found.
+        value: u64,
+        /// Whether the value is in range but was seen before.
+        repeated: bool,
+    },
+    /// `indptr` decreases, does not start at 0 or does not end at the number of edges.
+    #[error("relation `{relation}`: `indptr[{position}]` must be {expected}, got {value}")]
+    Indptr {
+        /// Relation.
+        relation: String,
+        /// Index into `indptr`.
+        position: usize,
+        /// What was expected, in words.
+        expected: String,
+        /// The value found.
+        value: u64,
+    },
+    /// Two lengths that must agree do not.
+    #[error("`{arg}`{}: expected length {expected} ({why}), got {actual}", if .relation.is_empty() { String::new() } else { format!(" of relation `{}`", .relation) })]
+    Length {
+        /// Relation or empty.
+        relation: String,
+        /// Argument.
+        arg: String,
+        /// Where the expected length comes from.
+        why: &'static str,
+        /// Expected length.
+        expected: usize,
+        /// Length found.
+        actual: usize,
+    },
+    /// More nodes or edges than one relation can number with `u32`.
+    #[error("relation `{relation}`: {count} {what} exceed the limit of {limit} per relation; split the relation or partition the graph")]
+    TooLarge {
+        /// Relation.
+        relation: String,
+        /// `nodes` or `edges`.
+        what: &'static str,
+        /// The count found.
+        count: u64,
+        /// The largest count allowed.
+        limit: u64,
+    },
+    /// A node type that the graph does not have.
+    #[error("unknown node type `{name}`; the graph has {known:?}")]
+    UnknownNodeType {
+        /// The name asked for.
+        name: String,
+        /// Names that exist.
+        known: Vec<String>,
+    },
+    /// An edge type that the graph does not have.
+    #[error("unknown edge type `{name}`; the graph has {known:?}")]
+    UnknownEdgeType {
+        /// The name asked for.
+        name: String,
+        /// Canonical names that exist.
+        known: Vec<String>,
+    },
+    /// A relation name that several canonical edge types share.
+    #[error("edge type `{name}` is ambiguous: {candidates:?}; use the canonical (src, relation, dst)")]
+    AmbiguousEdgeType {
+        /// The name asked for.
+        name: String,
+        /// Canonical names that match.
+        candidates: Vec<String>,
+    },
+    /// A type given twice while a graph is built.
+    #[error("{what} `{name}` was given twice")]
+    Duplicate {
+        /// `node type` or `edge type`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// A name that files could not carry.
+    #[error("{what} name {name:?} {why}")]
+    BadName {
+        /// What is being named.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// Why it is refused.
+        why: &'static str,
+    },
+    /// An id outside the range of its numbering.
+    #[error("{what} id {id} is out of range 0..{bound}")]
+    IdOutOfRange {
+        /// Which numbering.
+        what: String,
+        /// The id.
+        id: u64,
+        /// Exclusive upper bound.
+        bound: u64,
+    },
+    /// A feature column that the frame does not have.
+    #[error("{frame}: no column `{name}`; there are {known:?}")]
+    UnknownColumn {
+        /// Which frame.
+        frame: String,
+        /// The name asked for.
+        name: String,
+        /// Names that exist.
+        known: Vec<String>,
+    },
+    /// A column read at the wrong rank or kind.
+    #[error("{frame}: column `{name}` is a {actual}, asked for a {expected}")]
+    ColumnType {
+        /// Which frame.
+        frame: String,
+        /// Column.
+        name: String,
+        /// What was asked for.
+        expected: String,
+        /// What is stored.
+        actual: String,
+    },
+    /// A column on another device than its frame, or with another dtype than the column it joins.
+    #[error("{frame}: column `{name}` has {what} {actual}, expected {expected}")]
+    ColumnMismatch {
+        /// Which frame.
+        frame: String,
+        /// Column.
+        name: String,
+        /// `device`, `dtype` or `shape`.
+        what: &'static str,
+        /// What was expected.
+        expected: String,
+        /// What was found.
+        actual: String,
+    },
+    /// An operation that needs equal source and destination type was called on a bipartite relation.
+    #[error("relation `{relation}`: {op} needs the same node type at both ends")]
+    Bipartite {
+        /// Relation.
+        relation: String,
+        /// Operation.
+        op: &'static str,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// File.
+        path: PathBuf,
+        /// Cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file's content is not what its format asks for.
+    #[error("{}: {message}", path.display())]
+    Format {
+        /// File.
+        path: PathBuf,
+        /// What is wrong, with the expected and the found value.
+        message: String,
+    },
+    /// A file was written by another version of the format.
+    #[error("{}: format version {found}, this program reads version {expected}", path.display())]
+    Version {
+        /// File.
+        path: PathBuf,
+        /// Version found.
+        found: String,
+        /// Version this program reads.
+        expected: u32,
+    },
+    /// A row of a text table is wrong.
+    #[error("{}:{line}:{column}: expected {expected}, got {found:?}", path.display())]
+    Table {
+        /// File.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// Column (field), from 1; 0 for the whole line.
+        column: usize,
+        /// What was expected.
+        expected: String,
+        /// The text found, cut to a sensible length.
+        found: String,
+    },
+}
+
+impl GraphError {
+    /// The same error with the relation's name filled in.
+    #[must_use]
+    pub fn in_relation(mut self, name: &str) -> Self {
+        match &mut self {
+            Self::NodeOutOfRange { relation, .. }
+            | Self::EdgeIds { relation, .. }
+            | Self::Indptr { relation, .. }
+            | Self::Length { relation, .. }
+            | Self::TooLarge { relation, .. }
+            | Self::Bipartite { relation, .. } => *relation = name.to_owned(),
+            _ => {}
+        }
+        self
+    }
+}

@@ -1,0 +1,290 @@
+//! A graph: relations between typed node sets, with features.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{EdgeKey, EdgeType, Frame, GraphError, IdMap, Relation, Schema};
+
+/// Node type of a graph that has only one.
+pub(crate) const ONE_NODE_TYPE: &str = "_N";
+/// Relation of a graph that has only one.
+pub(crate) const ONE_RELATION: &str = "_E";
+
+/// Node types, canonical edge types, one [`Relation`] per edge type and a [`Frame`] per type.
+///
+/// A homogeneous graph is a graph with node type `_N` and edge type `_E`. Types are sorted by name
+/// whatever order they were given in; isolated nodes, empty relations and empty types are allowed.
+/// Structure is shared between clones, frames belong to each clone (their tensors are shared), so
+/// writing features never touches another copy.
+///
+/// ```
+/// use burn_gnn_graph::Graph;
+/// let g = Graph::builder()
+///     .nodes("author", 3)
+///     .nodes("paper", 4)
+///     .edges(("author", "writes", "paper"), vec![0, 0, 2], vec![1, 3, 3])
+///     .edges(("paper", "cites", "paper"), vec![1], vec![0])
+///     .build()?;
+/// assert_eq!(g.num_nodes("paper")?, 4);
+/// assert_eq!(g.relation("cites")?.num_edges(), 1);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Graph {
+    schema: Arc<Schema>,
+    num_nodes: Arc<[usize]>,
+    relations: Arc<[Relation]>,
+    node_frames: Vec<Frame>,
+    edge_frames: Vec<Frame>,
+}
+
+/// Collects node counts and edges; see [`Graph::builder`].
+#[derive(Debug, Default)]
+pub struct GraphBuilder {
+    nodes: Vec<(String, usize)>,
+    edges: Vec<(EdgeType, Edges)>,
+}
+
+#[derive(Debug)]
+enum Edges {
+    U32(Vec<u32>, Vec<u32>),
+    I64(Vec<i64>, Vec<i64>),
+    Ready(Relation),
+}
+
+impl GraphBuilder {
+    /// A node type and its number of nodes.
+    #[must_use]
+    pub fn nodes(mut self, ntype: impl Into<String>, count: usize) -> Self {
+        self.nodes.push((ntype.into(), count));
+        self
+    }
+    /// An edge type and its edges; entry `i` is edge `i`.
+    #[must_use]
+    pub fn edges(mut self, etype: impl Into<EdgeType>, src: Vec<u32>, dst: Vec<u32>) -> Self {
+        self.edges.push((etype.into(), Edges::U32(src, dst)));
+        self
+    }
+    /// [`edges`](Self::edges) from signed 64-bit ids.
+    #[must_use]
+    pub fn edges_i64(mut self, etype: impl Into<EdgeType>, src: Vec<i64>, dst: Vec<i64>) -> Self {
+        self.edges.push((etype.into(), Edges::I64(src, dst)));
+        self
+    }
+    /// An edge type whose relation exists already.
+    #[must_use]
+    pub fn relation(mut self, etype: impl Into<EdgeType>, relation: Relation) -> Self {
+        self.edges.push((etype.into(), Edges::Ready(relation)));
+        self
+    }
+    /// Checks everything and builds the graph. A node type that only edges name gets as many nodes as
+    /// the largest id asks for.
+    ///
+    /// # Errors
+    /// A type given twice, bad names, ids out of range, lengths that differ, too many nodes or edges.
+    pub fn build(self) -> Result<Graph, GraphError> {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for (name, n) in self.nodes {
+            if counts.insert(name.clone(), n).is_some() {
+                return Err(GraphError::Duplicate { what: "node type", name });
+            }
+        }
+        let mut inferred: BTreeMap<&str, usize> = BTreeMap::new();
+        for (t, e) in &self.edges {
+            let top = |ids: &[u32]| ids.iter().max().map_or(0, |&m| m as usize + 1);
+            let top_i64 = |ids: &[i64]| ids.iter().max().map_or(0, |&m| m.saturating_add(1).max(0) as usize);
+            let (s, d) = match e {
+                Edges::U32(s, d) => (top(s), top(d)),
+                Edges::I64(s, d) => (top_i64(s), top_i64(d)),
+                Edges::Ready(r) => (r.num_src(), r.num_dst()),
+            };
+            for (name, n) in [(t.src.as_str(), s), (t.dst.as_str(), d)] {
+                let c = inferred.entry(name).or_default();
+                *c = (*c).max(n);
+            }
+        }
+        for (name, n) in inferred {
+            counts.entry(name.to_owned()).or_insert(n);
+        }
+        let schema = Schema::new(counts.keys().cloned().collect(), self.edges.iter().map(|e| e.0.clone()).collect())?;
+        let num_nodes: Vec<usize> = counts.into_values().collect();
+        let mut relations: Vec<Option<Relation>> = vec![None; schema.etypes().len()];
+        for (t, e) in self.edges {
+            let name = t.to_string();
+            let i = schema.etype(&t)?;
+            let (s, d) = schema.ends(i);
+            let (s, d) = (num_nodes[s], num_nodes[d]);
+            let r = match e {
+                Edges::U32(src, dst) => Relation::from_coo(s, d, src, dst),
+                Edges::I64(src, dst) => Relation::from_coo_i64(s, d, &src, &dst),
+                Edges::Ready(r) => {
+                    for (arg, expected, actual) in [("num_src", s, r.num_src()), ("num_dst", d, r.num_dst())] {
+                        if expected != actual {
+                            return Err(GraphError::Length {
+                                relation: name,
+                                arg: arg.into(),
+                                why: "the node type's count",
+                                expected,
+                                actual,
+                            });
+                        }
+                    }
+                    Ok(r)
+                }
+            };
+            relations[i] = Some(r.map_err(|e| e.in_relation(&name))?);
+        }
+        Ok(Graph::assemble(schema, num_nodes, relations.into_iter().flatten().collect()))
+    }
+}
+
+impl Graph {
+    /// Starts a graph of any number of types.
+    pub fn builder() -> GraphBuilder {
+        GraphBuilder::default()
+    }
+
+    /// A graph of one node type `_N` and one edge type `_E`.
+    ///
+    /// # Errors
+    /// As [`Relation::from_coo`].
+    pub fn homogeneous(num_nodes: usize, src: Vec<u32>, dst: Vec<u32>) -> Result<Self, GraphError> {
+        Self::builder().nodes(ONE_NODE_TYPE, num_nodes).edges((ONE_NODE_TYPE, ONE_RELATION, ONE_NODE_TYPE), src, dst).build()
+    }
+
+    /// `relations` in schema order, already checked.
+    fn assemble(schema: Schema, num_nodes: Vec<usize>, relations: Vec<Relation>) -> Self {
+        let node_frames = schema.ntypes().iter().zip(&num_nodes).map(|(t, &n)| Frame::new(format!("nodes of `{t}`"), n)).collect();
+        let edge_frames =
+            schema.etypes().iter().zip(&relations).map(|(t, r)| Frame::new(format!("edges of `{t}`"), r.num_edges())).collect();
+        Self { schema: Arc::new(schema), num_nodes: num_nodes.into(), relations: relations.into(), node_frames, edge_frames }
+    }
+
+    /// Node types and edge types.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+    /// Number of nodes of every type, in schema order.
+    pub fn node_counts(&self) -> &[usize] {
+        &self.num_nodes
+    }
+    /// Every relation, in schema order.
+    pub fn relations(&self) -> &[Relation] {
+        &self.relations
+    }
+    /// Number of nodes of a type.
+    ///
+    /// # Errors
+    /// Unknown type.
+    pub fn num_nodes(&self, ntype: &str) -> Result<usize, GraphError> {
+        Ok(self.num_nodes[self.schema.ntype(ntype)?])
+    }
+    /// Number of edges of a type.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn num_edges(&self, etype: impl EdgeKey) -> Result<usize, GraphError> {
+        Ok(self.relation(etype)?.num_edges())
+    }
+    /// The edges of a type.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn relation(&self, etype: impl EdgeKey) -> Result<&Relation, GraphError> {
+        Ok(&self.relations[self.schema.etype(etype)?])
+    }
+    /// Features of a node type.
+    ///
+    /// # Errors
+    /// Unknown type.
+    pub fn nodes(&self, ntype: &str) -> Result<&Frame, GraphError> {
+        Ok(&self.node_frames[self.schema.ntype(ntype)?])
+    }
+    /// Features of a node type, to write.
+    ///
+    /// # Errors
+    /// Unknown type.
+    pub fn nodes_mut(&mut self, ntype: &str) -> Result<&mut Frame, GraphError> {
+        let i = self.schema.ntype(ntype)?;
+        Ok(&mut self.node_frames[i])
+    }
+    /// Features of an edge type.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn edges(&self, etype: impl EdgeKey) -> Result<&Frame, GraphError> {
+        Ok(&self.edge_frames[self.schema.etype(etype)?])
+    }
+    /// Features of an edge type, to write.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn edges_mut(&mut self, etype: impl EdgeKey) -> Result<&mut Frame, GraphError> {
+        let i = self.schema.etype(etype)?;
+        Ok(&mut self.edge_frames[i])
+    }
+    /// Node frames in schema order.
+    pub fn node_frames(&self) -> &[Frame] {
+        &self.node_frames
+    }
+    /// Edge frames in schema order.
+    pub fn edge_frames(&self) -> &[Frame] {
+        &self.edge_frames
+    }
+    /// Nodes of all types.
+    pub fn total_nodes(&self) -> usize {
+        self.num_nodes.iter().sum()
+    }
+    /// Edges of all types.
+    pub fn total_edges(&self) -> usize {
+        self.relations.iter().map(Relation::num_edges).sum()
+    }
+    /// Type-wise node ids to joint ids.
+    ///
+    /// # Errors
+    /// More than `u64::MAX` nodes.
+    pub fn node_ids(&self) -> Result<IdMap, GraphError> {
+        IdMap::from_counts(self.num_nodes.iter().copied())
+    }
+    /// Type-wise edge ids to joint ids.
+    ///
+    /// # Errors
+    /// More than `u64::MAX` edges.
+    pub fn edge_ids(&self) -> Result<IdMap, GraphError> {
+        IdMap::from_counts(self.relations.iter().map(Relation::num_edges))
+    }
+}
+
+/// Rows of `Display` beyond which the rest is counted.
+const SHOWN: usize = 24;
+
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = &self.schema;
+        writeln!(
+            f,
+            "Graph: {} nodes of {} types, {} edges of {} types",
+            self.total_nodes(),
+            s.ntypes().len(),
+            self.total_edges(),
+            s.etypes().len()
+        )?;
+        let columns = |frame: &Frame| frame.columns().map(|(n, c)| format!("  {n}{:?}", c.shape().as_slice())).collect::<String>();
+        let width = s.ntypes().iter().map(String::len).chain(s.etypes().iter().take(SHOWN).map(|t| t.to_string().len())).max().unwrap_or(0);
+        for (i, t) in s.ntypes().iter().enumerate().take(SHOWN) {
+            writeln!(f, "  {t:<width$}  {:>10} nodes{}", self.num_nodes[i], columns(&self.node_frames[i]))?;
+        }
+        if s.ntypes().len() > SHOWN {
+            writeln!(f, "  … and {} more node types", s.ntypes().len() - SHOWN)?;
+        }
+        for (i, t) in s.etypes().iter().enumerate().take(SHOWN) {
+            let t = t.to_string();
+            writeln!(f, "  {t:<width$}  {:>10} edges{}", self.relations[i].num_edges(), columns(&self.edge_frames[i]))?;
+        }
+        if s.etypes().len() > SHOWN {
+            writeln!(f, "  … and {} more edge types", s.etypes().len() - SHOWN)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,433 @@
+//! One relation: the edges between two sets of nodes.
+
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
+
+use crate::GraphError;
+
+const UNNAMED: &str = "(unnamed)";
+/// `u32::MAX` is kept free as "no edge".
+const LIMIT: u64 = u32::MAX as u64 - 1;
+
+/// A compressed layout: row `r` holds positions `indptr[r]..indptr[r + 1]`.
+///
+/// Inside a row, edges stand in ascending edge id, so sums have one order whichever way a relation
+/// was given.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Compressed {
+    indptr: Vec<u32>,
+    indices: Vec<u32>,
+    edge_ids: Option<Vec<u32>>,
+}
+
+impl Compressed {
+    /// Row offsets, `num_rows + 1` entries, never decreasing, from 0 to the number of edges.
+    pub fn indptr(&self) -> &[u32] {
+        &self.indptr
+    }
+    /// The node at the other end of the edge at each position.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+    /// The edge id at each position; `None` where position and edge id are the same number, so that
+    /// kernels read no permutation.
+    pub fn edge_ids(&self) -> Option<&[u32]> {
+        self.edge_ids.as_deref()
+    }
+    /// Edge id at position `p`.
+    #[inline(always)]
+    pub fn edge_id(&self, p: usize) -> u32 {
+        match &self.edge_ids {
+            Some(ids) => ids[p],
+            None => p as u32,
+        }
+    }
+    /// Positions of row `r`.
+    #[inline(always)]
+    pub fn row(&self, r: usize) -> std::ops::Range<usize> {
+        self.indptr[r] as usize..self.indptr[r + 1] as usize
+    }
+    /// Number of rows.
+    pub fn num_rows(&self) -> usize {
+        self.indptr.len() - 1
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    num_src: usize,
+    num_dst: usize,
+    src: Vec<u32>,
+    dst: Vec<u32>,
+    by_dst: OnceLock<Compressed>,
+    by_src: OnceLock<Compressed>,
+}
+
+/// Edges from `num_src` source nodes to `num_dst` destination nodes.
+///
+/// Edge `i` is the `i`-th pair given (COO order defines edge ids). CSC (by destination, for
+/// aggregation) and CSR (by source, for its gradient) are built once, on first use, by a parallel
+/// counting sort in `O(E + V)`. Self loops and parallel edges are kept. A relation with
+/// `num_src != num_dst` is a block (message flow graph) or a bipartite relation.
+///
+/// Cloning and [`reverse`](Self::reverse) cost one reference count.
+///
+/// ```
+/// use burn_gnn_graph::Relation;
+/// let r = Relation::from_coo(3, 2, vec![0, 2, 2], vec![1, 0, 1])?;
+/// assert_eq!(r.csc().indptr(), [0, 1, 3]);
+/// assert_eq!(r.csc().indices(), [2, 0, 2]); // sources of destination 0, then of 1
+/// assert_eq!(r.csc().edge_ids(), Some(&[1, 0, 2][..]));
+/// assert_eq!(r.in_degrees().collect::<Vec<_>>(), [1, 2]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone)]
+pub struct Relation {
+    inner: Arc<Inner>,
+    reversed: bool,
+}
+
+impl std::fmt::Debug for Relation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Relation({} -> {}, {} edges)", self.num_src(), self.num_dst(), self.num_edges())
+    }
+}
+
+impl PartialEq for Relation {
+    /// Equal node counts and equal edges in equal order.
+    fn eq(&self, o: &Self) -> bool {
+        self.num_src() == o.num_src() && self.num_dst() == o.num_dst() && self.src() == o.src() && self.dst() == o.dst()
+    }
+}
+
+fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> Result<(), GraphError> {
+    for (what, count) in [("nodes", num_src), ("nodes", num_dst), ("edges", num_edges)] {
+        if count as u64 > LIMIT {
+            return Err(GraphError::TooLarge { relation: UNNAMED.into(), what, count: count as u64, limit: LIMIT });
+        }
+    }
+    Ok(())
+}
+
+fn check_nodes(arg: &'static str, ids: &[u32], bound: usize) -> Result<(), GraphError> {
+    match ids.par_iter().position_first(|&v| v as usize >= bound) {
+        None => Ok(()),
+        Some(position) => {
+            let value = i128::from(ids[position]);
+            Err(GraphError::NodeOutOfRange { relation: UNNAMED.into(), arg, position, bound, value })
+        }
+    }
+}
+
+fn check_len(arg: &str, why: &'static str, expected: usize, actual: usize) -> Result<(), GraphError> {
+    if expected == actual {
+        return Ok(());
+    }
+    Err(GraphError::Length { relation: UNNAMED.into(), arg: arg.into(), why, expected, actual })
+}
+
+impl Relation {
+    /// From an edge list; entry `i` is edge `i`.
+    ///
+    /// # Errors
+    /// Lengths differ, an id is out of range, or there are more than `u32::MAX - 1` nodes or edges.
+    pub fn from_coo(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Result<Self, GraphError> {
+        check_counts(num_src, num_dst, src.len())?;
+        check_len("dst", "one entry per entry of `src`", src.len(), dst.len())?;
+        check_nodes("src", &src, num_src)?;
+        check_nodes("dst", &dst, num_dst)?;
+        Ok(Self::new(num_src, num_dst, src, dst))
+    }
+
+    /// From signed 64-bit ids as files hold them; checks the range before narrowing.
+    ///
+    /// # Errors
+    /// As [`from_coo`](Self::from_coo); negative ids are out of range.
+    pub fn from_coo_i64(num_src: usize, num_dst: usize, src: &[i64], dst: &[i64]) -> Result<Self, GraphError> {
+        check_counts(num_src, num_dst, src.len())?;
+        check_len("dst", "one entry per entry of `src`", src.len(), dst.len())?;
+        let narrow = |arg, ids: &[i64], bound: usize| match ids.par_iter().position_first(|&v| v < 0 || v as u64 >= bound as u64) {
+            None => Ok(ids.par_iter().map(|&v| v as u32).collect::<Vec<_>>()),
+            Some(position) => {
+                let value = i128::from(ids[position]);
+                Err(GraphError::NodeOutOfRange { relation: UNNAMED.into(), arg, position, bound, value })
+            }
+        };
+        let src = narrow("src", src, num_src)?;
+        let dst = narrow("dst", dst, num_dst)?;
+        Ok(Self::new(num_src, num_dst, src, dst))
+    }
+
+    /// From CSR: row `u` of `indptr` lists the destinations of source `u`. `edge_ids[p]` is the id of
+    /// the edge at position `p` (`None`: the position itself) and must be a permutation.
+    ///
+    /// # Errors
+    /// Wrong lengths, `indptr` not monotone, ids out of range, repeated edge ids.
+    pub fn from_csr(num_src: usize, num_dst: usize, indptr: &[u32], indices: &[u32], edge_ids: Option<&[u32]>) -> Result<Self, GraphError> {
+        let (src, dst) = expand(num_src, num_dst, indptr, indices, edge_ids)?;
+        Ok(Self::new(num_src, num_dst, src, dst))
+    }
+
+    /// From CSC: row `v` of `indptr` lists the sources of destination `v`; otherwise as
+    /// [`from_csr`](Self::from_csr).
+    ///
+    /// # Errors
+    /// As [`from_csr`](Self::from_csr).
+    pub fn from_csc(num_src: usize, num_dst: usize, indptr: &[u32], indices: &[u32], edge_ids: Option<&[u32]>) -> Result<Self, GraphError> {
+        let (dst, src) = expand(num_dst, num_src, indptr, indices, edge_ids)?;
+        Ok(Self::new(num_src, num_dst, src, dst))
+    }
+
+    fn new(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Self {
+        let inner = Inner { num_src, num_dst, src, dst, by_dst: OnceLock::new(), by_src: OnceLock::new() };
+        Self { inner: Arc::new(inner), reversed: false }
+    }
+
+    /// Number of source nodes.
+    pub fn num_src(&self) -> usize {
+        if self.reversed { self.inner.num_dst } else { self.inner.num_src }
+    }
+    /// Number of destination nodes.
+    pub fn num_dst(&self) -> usize {
+        if self.reversed { self.inner.num_src } else { self.inner.num_dst }
+    }
+    /// Number of edges.
+    pub fn num_edges(&self) -> usize {
+        self.inner.src.len()
+    }
+    /// Source of each edge, by edge id.
+    pub fn src(&self) -> &[u32] {
+        if self.reversed { &self.inner.dst } else { &self.inner.src }
+    }
+    /// Destination of each edge, by edge id.
+    pub fn dst(&self) -> &[u32] {
+        if self.reversed { &self.inner.src } else { &self.inner.dst }
+    }
+    /// By destination: rows are destinations, indices are sources.
+    pub fn csc(&self) -> &Compressed {
+        if self.reversed { self.by_src() } else { self.by_dst() }
+    }
+    /// By source: rows are sources, indices are destinations.
+    pub fn csr(&self) -> &Compressed {
+        if self.reversed { self.by_dst() } else { self.by_src() }
+    }
+    fn by_dst(&self) -> &Compressed {
+        self.inner.by_dst.get_or_init(|| compress(self.inner.num_dst, &self.inner.dst, &self.inner.src))
+    }
+    fn by_src(&self) -> &Compressed {
+        self.inner.by_src.get_or_init(|| compress(self.inner.num_src, &self.inner.src, &self.inner.dst))
+    }
+    /// Every edge turned round; edge ids stay. Shares all arrays.
+    #[must_use]
+    pub fn reverse(&self) -> Self {
+        Self { inner: self.inner.clone(), reversed: !self.reversed }
+    }
+    /// Number of in-edges of each destination.
+    pub fn in_degrees(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        self.csc().indptr.windows(2).map(|w| w[1] - w[0])
+    }
+    /// Number of out-edges of each source.
+    pub fn out_degrees(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        self.csr().indptr.windows(2).map(|w| w[1] - w[0])
+    }
+}
+
+/// COO out of a compressed layout, after checking it: `(row of each edge, index of each edge)`.
+fn expand(rows: usize, cols: usize, indptr: &[u32], indices: &[u32], edge_ids: Option<&[u32]>) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
+    let e = indices.len();
+    check_counts(rows, cols, e)?;
+    check_len("indptr", "number of rows + 1", rows + 1, indptr.len())?;
+    let bad = |position, expected: String| GraphError::Indptr {
+        relation: UNNAMED.into(),
+        position,
+        expected,
+        value: u64::from(indptr[position]),
+    };
+    if indptr[0] != 0 {
+        return Err(bad(0, "0".into()));
+    }
+    if let Some(p) = indptr.windows(2).position(|w| w[0] > w[1]) {
+        return Err(bad(p + 1, format!("at least {} (it must never decrease)", indptr[p])));
+    }
+    if indptr[rows] as usize != e {
+        return Err(bad(rows, format!("{e} (the length of `indices`)")));
+    }
+    check_nodes("indices", indices, cols)?;
+    if let Some(ids) = edge_ids {
+        check_len("edge_ids", "one entry per entry of `indices`", e, ids.len())?;
+        let mut seen = vec![false; e];
+        for (position, &id) in ids.iter().enumerate() {
+            let repeated = seen.get(id as usize).copied();
+            if repeated != Some(false) {
+                let (relation, value) = (UNNAMED.into(), u64::from(id));
+                return Err(GraphError::EdgeIds { relation, position, bound: e, value, repeated: repeated.is_some() });
+            }
+            seen[id as usize] = true;
+        }
+    }
+    let (mut row_of, mut col_of) = (vec![0; e], vec![0; e]);
+    for r in 0..rows {
+        for p in indptr[r] as usize..indptr[r + 1] as usize {
+            let id = edge_ids.map_or(p, |ids| ids[p] as usize);
+            row_of[id] = r as u32;
+            col_of[id] = indices[p];
+        }
+    }
+    Ok((row_of, col_of))
+}
+
+/// Below this many edges one thread is faster than two.
+const PARALLEL_FROM: usize = 1 << 16;
+
+/// Stable counting sort of edges by `key`.
+///
+/// Parallel form: edges are cut into equal chunks, each chunk counts its keys, an exclusive scan over
+/// (key, chunk) gives every chunk its own output places per key, then chunks scatter. Stable, so the
+/// result does not depend on the number of chunks.
+fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
+    let e = key.len();
+    if key.is_sorted() {
+        // Position and edge id agree: no permutation is stored or ever read.
+        let mut indptr = vec![0u32; rows + 1];
+        for &k in key {
+            indptr[k as usize + 1] += 1;
+        }
+        scan(&mut indptr);
+        return Compressed { indptr, indices: other.to_vec(), edge_ids: None };
+    }
+    // Counters of one chunk cost `rows` words: no more chunks than edges pay for.
+    let chunks = if e < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(e / rows.max(1) + 1).max(1) };
+    let size = e.div_ceil(chunks).max(1);
+    let mut counts: Vec<Vec<u32>> = key
+        .par_chunks(size)
+        .map(|part| {
+            let mut c = vec![0u32; rows];
+            part.iter().for_each(|&k| c[k as usize] += 1);
+            c
+        })
+        .collect();
+    let mut indptr = vec![0u32; rows + 1];
+    let mut at = 0u32;
+    for r in 0..rows {
+        indptr[r] = at;
+        for c in &mut counts {
+            at += std::mem::replace(&mut c[r], at);
+        }
+    }
+    indptr[rows] = at;
+    let (mut indices, mut edge_ids) = (vec![0u32; e], vec![0u32; e]);
+    if counts.len() == 1 {
+        let next = &mut counts[0];
+        for (id, (&k, &o)) in key.iter().zip(other).enumerate() {
+            let p = &mut next[k as usize];
+            indices[*p as usize] = o;
+            edge_ids[*p as usize] = id as u32;
+            *p += 1;
+        }
+    } else {
+        let (out_i, out_e) = (Scatter(indices.as_mut_ptr()), Scatter(edge_ids.as_mut_ptr()));
+        counts.par_iter_mut().enumerate().for_each(|(c, next)| {
+            let (out_i, out_e) = (&out_i, &out_e);
+            let from = c * size;
+            for id in from..(from + size).min(e) {
+                let p = &mut next[key[id] as usize];
+                // SAFETY: the scan over `counts` gave each (key, chunk) its own places inside 0..e, as
+                // many as the chunk has edges of that key; no two chunks write the same place.
+                unsafe {
+                    *out_i.0.add(*p as usize) = other[id];
+                    *out_e.0.add(*p as usize) = id as u32;
+                }
+                *p += 1;
+            }
+        });
+    }
+    Compressed { indptr, indices, edge_ids: Some(edge_ids) }
+}
+
+struct Scatter(*mut u32);
+// SAFETY: shared by the chunks of `compress`, which write disjoint places (see there).
+unsafe impl Sync for Scatter {}
+
+fn scan(indptr: &mut [u32]) {
+    let mut sum = 0;
+    for x in indptr {
+        sum += *x;
+        *x = sum;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn edges() -> impl Strategy<Value = (usize, usize, Vec<(u32, u32)>)> {
+        (1usize..20, 1usize..20).prop_flat_map(|(a, b)| (Just(a), Just(b), proptest::collection::vec((0..a as u32, 0..b as u32), 0..80)))
+    }
+
+    proptest! {
+        #[test]
+        fn layouts_agree((ns, nd, e) in edges()) {
+            let (src, dst): (Vec<_>, Vec<_>) = e.iter().copied().unzip();
+            let r = Relation::from_coo(ns, nd, src, dst).unwrap();
+            let c = r.csc();
+            for v in 0..nd {
+                let want: Vec<_> = e.iter().enumerate().filter(|(_, x)| x.1 as usize == v).map(|(i, x)| (i as u32, x.0)).collect();
+                let got: Vec<_> = c.row(v).map(|p| (c.edge_id(p), c.indices()[p])).collect();
+                prop_assert_eq!(want, got);
+            }
+            let again = Relation::from_csc(ns, nd, c.indptr(), c.indices(), c.edge_ids()).unwrap();
+            prop_assert_eq!(&again, &r);
+            let c = r.csr();
+            let again = Relation::from_csr(ns, nd, c.indptr(), c.indices(), c.edge_ids()).unwrap();
+            prop_assert_eq!(&again, &r);
+            let turned = r.reverse();
+            prop_assert_eq!(turned.csr(), r.csc());
+            prop_assert_eq!(&turned.reverse(), &r);
+        }
+    }
+
+    #[test]
+    fn parallel_sort_is_stable_for_any_thread_count() {
+        let e = 3 * PARALLEL_FROM;
+        let key: Vec<u32> = (0..e).map(|i| (i as u32).wrapping_mul(2_654_435_761) % 1000).collect();
+        let other: Vec<u32> = (0..e as u32).collect();
+        let run = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(|| compress(1000, &key, &other));
+        let one = run(1);
+        assert!(one.edge_ids().unwrap().windows(2).zip(one.indices().windows(2)).all(|(a, b)| a == b));
+        for n in [2, 3, 7] {
+            assert!(run(n) == one, "{n} threads");
+        }
+    }
+
+    #[test]
+    fn sorted_edges_need_no_permutation() {
+        let r = Relation::from_coo(3, 3, vec![2, 1, 0], vec![0, 1, 1]).unwrap();
+        assert_eq!(r.csc().edge_ids(), None);
+        assert_eq!(r.csr().edge_ids(), Some(&[2, 1, 0][..]));
+    }
+
+    #[test]
+    fn refusals_name_place_bound_and_value() {
+        let text = |r: Result<Relation, GraphError>| r.unwrap_err().in_relation("a:b:c").to_string();
+        let t = text(Relation::from_coo(3, 3, vec![0, 3], vec![0, 0]));
+        assert_eq!(t, "relation `a:b:c`, position 1: `src` must lie in 0..3, got 3");
+        let t = text(Relation::from_coo_i64(3, 3, &[0, 1], &[0, -1]));
+        assert_eq!(t, "relation `a:b:c`, position 1: `dst` must lie in 0..3, got -1");
+        let t = text(Relation::from_coo(3, 3, vec![0, 1], vec![0]));
+        assert_eq!(t, "`dst` of relation `a:b:c`: expected length 2 (one entry per entry of `src`), got 1");
+        let csr = |p: &[u32], i: &[u32], e: Option<&[u32]>| text(Relation::from_csr(2, 2, p, i, e));
+        assert_eq!(csr(&[0, 1], &[0], None), "`indptr` of relation `a:b:c`: expected length 3 (number of rows + 1), got 2");
+        assert_eq!(csr(&[1, 1, 1], &[0], None), "relation `a:b:c`: `indptr[0]` must be 0, got 1");
+        assert_eq!(csr(&[0, 2, 1], &[0], None), "relation `a:b:c`: `indptr[2]` must be at least 2 (it must never decrease), got 1");
+        assert_eq!(csr(&[0, 1, 3], &[0], None), "relation `a:b:c`: `indptr[2]` must be 1 (the length of `indices`), got 3");
+        assert_eq!(csr(&[0, 1, 2], &[0, 5], None), "relation `a:b:c`, position 1: `indices` must lie in 0..2, got 5");
+        let twice = csr(&[0, 1, 2], &[0, 1], Some(&[1, 1]));
+        assert_eq!(twice, "relation `a:b:c`, position 1: `edge_ids` must be a permutation of 0..2, got 1 a second time");
+        let far = csr(&[0, 1, 2], &[0, 1], Some(&[0, 2]));
+        assert_eq!(far, "relation `a:b:c`, position 1: `edge_ids` must be a permutation of 0..2, got 2");
+        let t = text(Relation::from_coo(u32::MAX as usize, 1, vec![], vec![]));
+        assert!(t.contains("exceed the limit"), "{t}");
+    }
+}

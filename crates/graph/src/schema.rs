@@ -1,0 +1,210 @@
+//! Node types and canonical edge types: the metagraph.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::GraphError;
+
+/// A canonical edge type, `(src_type, relation, dst_type)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EdgeType {
+    /// Node type of sources.
+    pub src: String,
+    /// Name of the relation.
+    pub relation: String,
+    /// Node type of destinations.
+    pub dst: String,
+}
+
+impl EdgeType {
+    /// From its three names.
+    pub fn new(src: impl Into<String>, relation: impl Into<String>, dst: impl Into<String>) -> Self {
+        Self { src: src.into(), relation: relation.into(), dst: dst.into() }
+    }
+}
+
+impl fmt::Display for EdgeType {
+    /// `src:relation:dst`, the form that partition files use.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.src, self.relation, self.dst)
+    }
+}
+
+impl<A: Into<String>, B: Into<String>, C: Into<String>> From<(A, B, C)> for EdgeType {
+    fn from((a, b, c): (A, B, C)) -> Self {
+        Self::new(a, b, c)
+    }
+}
+
+/// Ways to name an edge type: its number, its canonical triple, or its relation name where that is unique.
+pub trait EdgeKey {
+    /// The number of the edge type in `schema`.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous.
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError>;
+}
+
+impl EdgeKey for usize {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        if *self < schema.etypes.len() { Ok(*self) } else { Err(schema.unknown_edge(&self.to_string())) }
+    }
+}
+impl EdgeKey for EdgeType {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        schema.etypes.binary_search(self).map_err(|_| schema.unknown_edge(&self.to_string()))
+    }
+}
+impl EdgeKey for (&str, &str, &str) {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        EdgeType::from(*self).resolve(schema)
+    }
+}
+impl EdgeKey for str {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        let mut hits = schema.etypes.iter().enumerate().filter(|(_, t)| t.relation == *self);
+        match (hits.next(), hits.next()) {
+            (None, _) => Err(schema.unknown_edge(self)),
+            (Some((i, _)), None) => Ok(i),
+            _ => {
+                let candidates = schema.etypes.iter().filter(|t| t.relation == *self).map(ToString::to_string).collect();
+                Err(GraphError::AmbiguousEdgeType { name: self.to_owned(), candidates })
+            }
+        }
+    }
+}
+impl<T: EdgeKey + ?Sized> EdgeKey for &T {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        (**self).resolve(schema)
+    }
+}
+
+/// Node types and edge types of a graph, both sorted, whatever the order they were given in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    ntypes: Vec<String>,
+    etypes: Vec<EdgeType>,
+    ends: Vec<(usize, usize)>,
+}
+
+fn check_name(what: &'static str, name: &str) -> Result<(), GraphError> {
+    let why = if name.is_empty() {
+        "is empty"
+    } else if name.contains("__") || name.contains([':', '/', '\\', '\0']) || name.chars().any(char::is_control) {
+        "must hold no `:`, `/`, `\\`, `__` or control character, which separate names in files"
+    } else if name.starts_with('.') {
+        "must not begin with a dot"
+    } else {
+        return Ok(());
+    };
+    Err(GraphError::BadName { what, name: name.to_owned(), why })
+}
+
+impl Schema {
+    /// From all node types and edge types; sorts both.
+    ///
+    /// # Errors
+    /// A type given twice, a name that files could not carry, or an edge type between unknown node types.
+    pub fn new(mut ntypes: Vec<String>, mut etypes: Vec<EdgeType>) -> Result<Self, GraphError> {
+        ntypes.sort();
+        etypes.sort();
+        if let Some(w) = ntypes.windows(2).find(|w| w[0] == w[1]) {
+            return Err(GraphError::Duplicate { what: "node type", name: w[0].clone() });
+        }
+        if let Some(w) = etypes.windows(2).find(|w| w[0] == w[1]) {
+            return Err(GraphError::Duplicate { what: "edge type", name: w[0].to_string() });
+        }
+        for n in &ntypes {
+            check_name("node type", n)?;
+        }
+        let find = |n: &String| ntypes.binary_search(n).map_err(|_| GraphError::UnknownNodeType { name: n.clone(), known: ntypes.clone() });
+        let mut ends = Vec::with_capacity(etypes.len());
+        for t in &etypes {
+            check_name("relation", &t.relation)?;
+            ends.push((find(&t.src)?, find(&t.dst)?));
+        }
+        Ok(Self { ntypes, etypes, ends })
+    }
+
+    /// Node types, sorted.
+    pub fn ntypes(&self) -> &[String] {
+        &self.ntypes
+    }
+    /// Canonical edge types, sorted by (src, relation, dst).
+    pub fn etypes(&self) -> &[EdgeType] {
+        &self.etypes
+    }
+    /// Number of a node type.
+    ///
+    /// # Errors
+    /// There is no such type.
+    pub fn ntype(&self, name: &str) -> Result<usize, GraphError> {
+        let i = self.ntypes.binary_search_by(|n| n.as_str().cmp(name));
+        i.map_err(|_| GraphError::UnknownNodeType { name: name.to_owned(), known: self.ntypes.clone() })
+    }
+    /// Number of an edge type.
+    ///
+    /// # Errors
+    /// Unknown, or a relation name that several edge types share.
+    pub fn etype(&self, key: impl EdgeKey) -> Result<usize, GraphError> {
+        key.resolve(self)
+    }
+    /// Node type numbers `(source, destination)` of edge type `etype`.
+    ///
+    /// # Panics
+    /// `etype` is not a number of this schema.
+    pub fn ends(&self, etype: usize) -> (usize, usize) {
+        self.ends[etype]
+    }
+    /// Numbers of the edge types that end in node type `ntype`.
+    pub fn etypes_into(&self, ntype: usize) -> impl Iterator<Item = usize> + '_ {
+        self.ends.iter().enumerate().filter(move |(_, e)| e.1 == ntype).map(|(i, _)| i)
+    }
+    /// Numbers of the edge types that start in node type `ntype`.
+    pub fn etypes_from(&self, ntype: usize) -> impl Iterator<Item = usize> + '_ {
+        self.ends.iter().enumerate().filter(move |(_, e)| e.0 == ntype).map(|(i, _)| i)
+    }
+    /// One node type and one edge type.
+    pub fn is_homogeneous(&self) -> bool {
+        self.ntypes.len() == 1 && self.etypes.len() == 1
+    }
+    fn unknown_edge(&self, name: &str) -> GraphError {
+        GraphError::UnknownEdgeType { name: name.to_owned(), known: self.etypes.iter().map(ToString::to_string).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema() -> Schema {
+        let e = |a: &str, r: &str, b: &str| EdgeType::new(a, r, b);
+        Schema::new(vec!["z".into(), "a".into()], vec![e("z", "r", "a"), e("a", "q", "z"), e("a", "r", "a")]).unwrap()
+    }
+
+    #[test]
+    fn types_are_sorted_and_found() {
+        let s = schema();
+        assert_eq!(s.ntypes(), ["a", "z"]);
+        assert_eq!(s.etypes()[0].to_string(), "a:q:z");
+        assert_eq!(s.etype("q").unwrap(), 0);
+        assert_eq!(s.etype(("z", "r", "a")).unwrap(), 2);
+        assert_eq!(s.ends(2), (1, 0));
+        assert_eq!(s.etypes_into(0).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(s.etypes_from(1).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn refusals() {
+        let s = schema();
+        assert!(matches!(s.etype("r"), Err(GraphError::AmbiguousEdgeType { .. })));
+        assert!(matches!(s.etype("nope"), Err(GraphError::UnknownEdgeType { .. })));
+        assert!(matches!(s.ntype("nope"), Err(GraphError::UnknownNodeType { .. })));
+        assert!(matches!(Schema::new(vec!["a".into(), "a".into()], vec![]), Err(GraphError::Duplicate { .. })));
+        assert!(matches!(Schema::new(vec!["a:b".into()], vec![]), Err(GraphError::BadName { .. })));
+        assert!(matches!(Schema::new(vec!["../x".into()], vec![]), Err(GraphError::BadName { .. })));
+        let e = EdgeType::new("a", "r", "b");
+        assert!(matches!(Schema::new(vec!["a".into()], vec![e]), Err(GraphError::UnknownNodeType { .. })));
+    }
+}

@@ -1,0 +1,1 @@
+//! Graph neural network layers, models and training on Burn.

@@ -1,0 +1,83 @@
+//! What a layer sees of a graph.
+
+use std::borrow::Cow;
+
+use burn::tensor::Tensor;
+use burn_gnn_graph::{Graph, Relation, Schema};
+
+/// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.
+///
+/// Node and edge types are numbers of the [`Schema`]. Input rows of a node type are the rows the caller
+/// holds (all nodes of a graph, the sources of a block, the inner nodes of a partition); source rows are
+/// what relations index, destination rows what the layer computes.
+///
+/// A layer must run the same calls on every rank: it may skip a relation by [`total_edges`](Self::total_edges)
+/// only, never by what this view alone holds, and it calls [`src_rows`](Self::src_rows) once for all node types.
+pub trait GraphView: Send + Sync {
+    /// Node types and edge types.
+    fn schema(&self) -> &Schema;
+
+    /// Edges of a type: sources number [`src_rows`](Self::src_rows), destinations
+    /// [`dst_rows`](Self::dst_rows) of their node types.
+    fn relation(&self, etype: usize) -> &Relation;
+
+    /// Number of source rows of a node type.
+    fn num_src(&self, ntype: usize) -> usize;
+
+    /// Number of destination rows of a node type.
+    fn num_dst(&self, ntype: usize) -> usize;
+
+    /// Edges of a type in the whole graph, the same on every rank.
+    fn total_edges(&self, etype: usize) -> u64;
+
+    /// Source rows of every node type from input rows `x[ntype]` (`[num_input, d]`, `d` may differ by
+    /// type): the identity on a graph or block, the halo exchange on a partition, where gradients of
+    /// halo rows go home to their owners. `call` names the exchange; ranks compare it.
+    fn src_rows(&self, call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>>;
+
+    /// Destination rows of a node type from its input rows; the identity except on a block, where
+    /// destinations are the first sources.
+    fn dst_rows(&self, _ntype: usize, x: Tensor<2>) -> Tensor<2> {
+        x
+    }
+
+    /// In-degree of each destination row in the whole graph.
+    fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]>;
+
+    /// Out-degree of each source row in the whole graph (a halo source's true degree, not the local count).
+    fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]>;
+
+    /// Original type-wise id of each input row; `None` where row and id are the same number. Every
+    /// random draw about a node is keyed by it.
+    fn original_ids(&self, ntype: usize) -> Option<&[u64]>;
+}
+
+impl GraphView for Graph {
+    fn schema(&self) -> &Schema {
+        Graph::schema(self)
+    }
+    fn relation(&self, etype: usize) -> &Relation {
+        &self.relations()[etype]
+    }
+    fn num_src(&self, ntype: usize) -> usize {
+        self.node_counts()[ntype]
+    }
+    fn num_dst(&self, ntype: usize) -> usize {
+        self.node_counts()[ntype]
+    }
+    fn total_edges(&self, etype: usize) -> u64 {
+        self.relations()[etype].num_edges() as u64
+    }
+    fn src_rows(&self, _call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+        x
+    }
+    fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
+        Cow::Owned(self.relations()[etype].in_degrees().collect())
+    }
+    fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
+        Cow::Owned(self.relations()[etype].out_degrees().collect())
+    }
+    fn original_ids(&self, _ntype: usize) -> Option<&[u64]> {
+        None
+    }
+}

@@ -1,0 +1,1 @@
+//! Graph neural networks for the Burn framework.
