@@ -1,1 +1,51 @@
-//! Graph neural networks for the Burn framework.
+//! Graph neural networks for the [Burn](https://burn.dev) framework.
+//!
+//! This package re-exports the four crates of the project and holds no logic:
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`graph`] | structure, typed ids, features, data sources |
+//! | [`ops`] | message passing as Burn backend extensions, with hand-written gradients |
+//! | [`dist`] | partitioning, communicators, halo exchange |
+//! | [`models`] | layers, models, training |
+//!
+//! One aggregation with its gradient:
+//!
+//! ```
+//! use burn::tensor::{Device, Tensor};
+//! use burn_gnn::prelude::*;
+//!
+//! let device = Device::flex().autodiff();
+//! // 0 -> 1, 2 -> 1
+//! let g = Graph::homogeneous(3, vec![0, 2], vec![1, 1])?;
+//! let x = Tensor::<2>::from_data([[1.0, 2.0], [0.0, 0.0], [3.0, 4.0]], &device).require_grad();
+//! let y = copy_u_sum(g.relation("_E")?, x.clone());
+//! assert_eq!(y.clone().into_data_as::<f32>().as_slice::<f32>().unwrap(), [0.0, 0.0, 4.0, 6.0, 0.0, 0.0]);
+//! let grads = y.sum().backward();
+//! let dx = x.grad(&grads).unwrap();
+//! assert_eq!(dx.into_data_as::<f32>().as_slice::<f32>().unwrap(), [1.0, 1.0, 0.0, 0.0, 1.0, 1.0]);
+//! # Ok::<(), burn_gnn::graph::GraphError>(())
+//! ```
+
+pub use burn_gnn_dist as dist;
+pub use burn_gnn_graph as graph;
+pub use burn_gnn_models as models;
+pub use burn_gnn_ops as ops;
+
+/// What most programs need.
+pub mod prelude {
+    pub use burn_gnn_graph::{EdgeType, Frame, Graph, IdMap, Relation, Schema};
+    pub use burn_gnn_models::{
+        DegreeNorm, Gcn, GcnConfig, GraphConv, GraphConvConfig, Mode, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
+        Rgcn, RgcnConfig, TypeInput,
+    };
+    pub use burn_gnn_ops::{
+        BinaryOp, GraphView, Reduce, copy_e_max, copy_e_mean, copy_e_min, copy_e_sum, copy_u_max, copy_u_mean, copy_u_min, copy_u_sum, gspmm, u_add_e_sum,
+        u_mul_e_mean, u_mul_e_sum,
+    };
+}
+
+/// Compiles the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -163,3 +163,104 @@ pub fn to_heterogeneous(
     }
     Ok((out, joint_nodes, joint_edges))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::{DType, Device, Tensor};
+    use proptest::prelude::*;
+
+    fn typed() -> Graph {
+        let device = Device::flex();
+        let b = Graph::builder().nodes("a", 2).nodes("none", 0).nodes("z", 3);
+        let mut g = b.edges(("a", "r", "z"), vec![0, 1], vec![2, 0]).edges(("z", "r", "z"), vec![1], vec![1]).build().unwrap();
+        for (t, x) in [("a", vec![[0.0f32, 1.0], [2.0, 3.0]]), ("none", vec![]), ("z", vec![[4.0, 5.0], [6.0, 7.0], [8.0, 9.0]])] {
+            let n = x.len();
+            let data = burn::tensor::TensorData::new(x.into_iter().flatten().collect(), [n, 2]);
+            g.nodes_mut(t).unwrap().insert("h", Tensor::<2>::from_data(data, &device)).unwrap();
+        }
+        g.edges_mut(("a", "r", "z")).unwrap().insert("w", Tensor::<1>::from_data([10.0f32, 11.0], &device)).unwrap();
+        g.edges_mut(("z", "r", "z")).unwrap().insert("w", Tensor::<1>::from_data([12.0f32], &device)).unwrap();
+        g
+    }
+
+    fn values(frame: &crate::Frame, name: &str) -> Vec<f32> {
+        frame.column(name).unwrap().to_data().try_to_vec().unwrap()
+    }
+
+    #[test]
+    fn one_numbering_type_by_type() {
+        let h = typed().to_homogeneous(&["h"], &["w"]).unwrap();
+        let r = &h.graph.relations()[0];
+        assert_eq!((h.graph.total_nodes(), r.src(), r.dst()), (5, &[0, 1, 3][..], &[4, 2, 3][..]));
+        assert_eq!(values(&h.graph.node_frames()[0], "h"), (0..10).map(|v| v as f32).collect::<Vec<_>>());
+        assert_eq!(values(&h.graph.edge_frames()[0], "w"), [10.0, 11.0, 12.0]);
+        assert_eq!(h.node_ids.range(2).unwrap(), 2..5);
+        assert_eq!(h.edge_ids.range(1).unwrap(), 2..3);
+    }
+
+    #[test]
+    fn and_back() {
+        let g = typed();
+        let h = g.to_homogeneous(&["h"], &["w"]).unwrap();
+        let (back, nodes, edges) = to_heterogeneous(&h.graph, &["a", "none", "z"], &[0, 0, 2, 2, 2], &["r"], &[0, 0, 0]).unwrap();
+        assert_eq!((back.schema(), back.node_counts()), (g.schema(), g.node_counts()));
+        assert_eq!((nodes, edges), (vec![vec![0, 1], vec![], vec![2, 3, 4]], vec![vec![0, 1], vec![2]]));
+        for (x, y) in back.relations().iter().zip(g.relations()) {
+            assert_eq!((x.src(), x.dst()), (y.src(), y.dst()));
+        }
+        for t in ["a", "none", "z"] {
+            assert_eq!(values(back.nodes(t).unwrap(), "h"), values(g.nodes(t).unwrap(), "h"));
+        }
+        assert_eq!(values(back.edges(("z", "r", "z")).unwrap(), "w"), [12.0]);
+    }
+
+    #[test]
+    fn columns_that_cannot_be_joined() {
+        let device = Device::flex();
+        let refused = |g: &Graph| g.to_homogeneous(&["h"], &[]).unwrap_err();
+        let mut g = typed();
+        g.nodes_mut("a").unwrap().remove("h");
+        assert!(matches!(refused(&g), GraphError::UnknownColumn { .. }));
+        g.nodes_mut("a").unwrap().insert("h", Tensor::<2>::zeros([2, 3], &device)).unwrap();
+        assert!(matches!(refused(&g), GraphError::ColumnMismatch { what: "row shape", .. }));
+        g.nodes_mut("a").unwrap().remove("h");
+        g.nodes_mut("a").unwrap().insert("h", Tensor::<2>::zeros([2, 2], (&device, DType::F64))).unwrap();
+        assert!(matches!(refused(&g), GraphError::ColumnMismatch { what: "dtype", .. }));
+    }
+
+    #[test]
+    fn types_that_do_not_fit() {
+        let g = Graph::homogeneous(2, vec![0], vec![1]).unwrap();
+        let go = |ntype: &[u32], etype: &[u32]| to_heterogeneous(&g, &["a", "b"], ntype, &["r"], etype).unwrap_err();
+        assert!(matches!(go(&[0], &[0]), GraphError::Length { expected: 2, actual: 1, .. }));
+        assert!(matches!(go(&[0, 1], &[]), GraphError::Length { expected: 1, actual: 0, .. }));
+        assert!(matches!(go(&[0, 2], &[0]), GraphError::IdOutOfRange { id: 2, bound: 2, .. }));
+        assert!(matches!(go(&[0, 1], &[1]), GraphError::IdOutOfRange { id: 1, bound: 1, .. }));
+        assert!(matches!(to_heterogeneous(&typed(), &["a"], &[], &["r"], &[]), Err(GraphError::UnknownEdgeType { .. })));
+    }
+
+    proptest! {
+        /// Every edge of the typed graph is the edge of the joint graph that its joint id names.
+        #[test]
+        fn typed_edges_are_the_joint_edges(
+            n in 1u32..8,
+            edges in proptest::collection::vec((0u32..8, 0u32..8, 0u32..2), 0..30),
+            types in proptest::collection::vec(0u32..3, 8),
+        ) {
+            let src: Vec<u32> = edges.iter().map(|e| e.0 % n).collect();
+            let dst: Vec<u32> = edges.iter().map(|e| e.1 % n).collect();
+            let etype: Vec<u32> = edges.iter().map(|e| e.2).collect();
+            let g = Graph::homogeneous(n as usize, src.clone(), dst.clone()).unwrap();
+            let (typed, nodes, joint) = to_heterogeneous(&g, &["a", "b", "c"], &types[..n as usize], &["r", "s"], &etype).unwrap();
+            prop_assert_eq!((typed.total_nodes(), typed.total_edges()), (n as usize, edges.len()));
+            for (t, r) in typed.relations().iter().enumerate() {
+                let (s, d) = typed.schema().ends(t);
+                for (e, &j) in joint[t].iter().enumerate() {
+                    prop_assert_eq!(nodes[s][r.src()[e] as usize], src[j as usize]);
+                    prop_assert_eq!(nodes[d][r.dst()[e] as usize], dst[j as usize]);
+                }
+            }
+        }
+    }
+}

@@ -72,14 +72,7 @@ impl Column {
     /// From a tensor; shares it.
     pub fn new<const D: usize, K: Basic>(tensor: Tensor<D, K>) -> Self {
         let (shape, dtype, device) = (tensor.shape(), tensor.dtype(), tensor.device());
-        let kind = if dtype.is_float() {
-            ColumnKind::Float
-        } else if dtype.is_bool() {
-            ColumnKind::Bool
-        } else {
-            ColumnKind::Int
-        };
-        Self { tensor: tensor.into_dispatch(), kind, shape, dtype, device }
+        Self { tensor: tensor.into_dispatch(), kind: kind_of::<K>(), shape, dtype, device }
     }
     /// Float, int or bool.
     pub fn kind(&self) -> ColumnKind {
@@ -124,7 +117,7 @@ impl Column {
         let ids: Vec<i64> = ids.iter().map(|&i| i64::from(i)).collect();
         let n = ids.len();
         let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [n]), (&self.device, DType::I64));
-        by_rank!(self, t => Self::new(t.select(0, ids)))
+        by_rank!(self, t => Self::new(t.rows(ids)))
     }
     /// Rows of several columns, one after the other.
     ///
@@ -147,6 +140,27 @@ impl Column {
     }
     fn describe(&self) -> String {
         format!("{:?} tensor of rank {} and dtype {:?}", self.kind, self.shape.num_dims(), self.dtype)
+    }
+}
+
+/// `select(0, ids)`, for booleans by way of integers: Flex in Burn 0.22.1 tags selected booleans as `U8`, and such a
+/// tensor can be neither joined with booleans nor told from integers.
+trait Rows {
+    fn rows(self, ids: Tensor<1, Int>) -> Self;
+}
+impl<const D: usize> Rows for Tensor<D> {
+    fn rows(self, ids: Tensor<1, Int>) -> Self {
+        self.select(0, ids)
+    }
+}
+impl<const D: usize> Rows for Tensor<D, Int> {
+    fn rows(self, ids: Tensor<1, Int>) -> Self {
+        self.select(0, ids)
+    }
+}
+impl<const D: usize> Rows for Tensor<D, Bool> {
+    fn rows(self, ids: Tensor<1, Int>) -> Self {
+        self.int().select(0, ids).bool()
     }
 }
 
@@ -269,5 +283,90 @@ impl Frame {
     /// Columns by name.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(n, c)| (n.as_str(), c))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Burn deprecates its ndarray backend, which users still ask for.
+    #[allow(deprecated)]
+    fn ndarray() -> Device {
+        Device::ndarray()
+    }
+
+    fn frame(device: &Device) -> Frame {
+        let mut f = Frame::new("nodes of `a`", 3);
+        f.insert("x", Tensor::<2>::from_data([[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0]], device)).unwrap();
+        f.insert("n", Tensor::<1, Int>::from_data([7i64, 8, 9], (device, DType::I64))).unwrap();
+        f.insert("m", Tensor::<3, Bool>::from_data([[[true]], [[false]], [[true]]], device)).unwrap();
+        f
+    }
+
+    #[test]
+    fn columns_come_back_at_their_rank_and_kind() {
+        for device in [Device::flex(), ndarray()] {
+            let f = frame(&device);
+            assert_eq!(f.get::<2>("x").unwrap().into_data().try_to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+            assert_eq!(f.get_int::<1>("n").unwrap().into_data().try_to_vec::<i64>().unwrap(), [7, 8, 9]);
+            assert_eq!(f.get_as::<3, Bool>("m").unwrap().dims(), [3, 1, 1]);
+            let kinds: Vec<_> = f.columns().map(|(n, c)| (n, c.kind(), c.len())).collect();
+            assert_eq!(kinds, [("m", ColumnKind::Bool, 3), ("n", ColumnKind::Int, 3), ("x", ColumnKind::Float, 3)]);
+        }
+    }
+
+    #[test]
+    fn rows_are_selected_and_joined_for_every_kind() {
+        for device in [Device::flex(), ndarray()] {
+            let f = frame(&device);
+            let pick = |name: &str, ids: &[u32]| f.column(name).unwrap().select(ids);
+            assert_eq!(pick("x", &[2, 0, 2]).to_data().try_to_vec::<f32>().unwrap(), [5.0, 6.0, 1.0, 2.0, 5.0, 6.0]);
+            assert_eq!(pick("n", &[1]).to_data().try_to_vec::<i64>().unwrap(), [8]);
+            assert_eq!(pick("m", &[1, 2]).to_data().iter::<bool>().collect::<Vec<_>>(), [false, true]);
+            assert_eq!(pick("m", &[0]).dtype(), f.column("m").unwrap().dtype());
+            let masks = Column::cat(&[f.column("m").unwrap().clone(), pick("m", &[1, 2])]);
+            assert_eq!(masks.to_data().iter::<bool>().collect::<Vec<_>>(), [true, false, true, false, true]);
+            let joint = Column::cat(&[pick("n", &[2]), pick("n", &[0, 1])]);
+            assert_eq!((joint.len(), joint.dtype()), (3, DType::I64));
+            assert_eq!(joint.to_data().try_to_vec::<i64>().unwrap(), [9, 7, 8]);
+        }
+    }
+
+    #[test]
+    fn clones_share_tensors_but_not_columns() {
+        let (a, device) = (frame(&Device::flex()), Device::flex());
+        let mut b = a.clone();
+        b.insert("x", Tensor::<2>::zeros([3, 2], &device)).unwrap();
+        assert!(b.remove("n").is_some() && b.remove("n").is_none());
+        assert_eq!(a.get::<2>("x").unwrap().into_data().try_to_vec::<f32>().unwrap()[0], 1.0);
+        assert!(a.column("n").is_ok());
+    }
+
+    #[test]
+    fn refusals_name_frame_column_and_remedy() {
+        let device = Device::flex();
+        let mut f = frame(&device);
+        let e = f.get::<2>("y").unwrap_err();
+        assert!(matches!(e, GraphError::UnknownColumn { .. }));
+        assert_eq!(e.to_string(), "nodes of `a`: no column `y`; there are [\"m\", \"n\", \"x\"]");
+        let e = f.get::<1>("x").unwrap_err();
+        assert!(matches!(e, GraphError::ColumnType { .. }));
+        let text = "nodes of `a`: column `x` is a Float tensor of rank 2 and dtype F32, asked for a Float tensor of rank 1";
+        assert_eq!(e.to_string(), text);
+        assert!(matches!(f.get_int::<2>("x"), Err(GraphError::ColumnType { .. })));
+        let e = f.insert("x", Tensor::<2>::zeros([3, 2], (&device, DType::F64))).unwrap_err();
+        assert!(matches!(&e, GraphError::ColumnMismatch { what: "dtype", expected, actual, .. } if expected == "F32" && actual == "F64"));
+        let e = f.insert("z", Tensor::<1>::zeros([3], &ndarray())).unwrap_err();
+        assert!(matches!(&e, GraphError::ColumnMismatch { what: "device", .. }), "{e}");
+        let e = f.insert("z", Tensor::<1>::zeros([4], &device)).unwrap_err();
+        assert_eq!(e.to_string(), "`nodes of `a`: column z`: expected length 3 (one row per node or edge), got 4");
+        assert_eq!(f.columns().count(), 3, "a refused column leaves no trace");
+    }
+
+    #[test]
+    #[should_panic(expected = "row ids must lie in 0..3")]
+    fn selecting_a_row_that_is_not_there() {
+        let _ = frame(&Device::flex()).column("x").unwrap().select(&[3]);
     }
 }

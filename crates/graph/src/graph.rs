@@ -288,3 +288,64 @@ impl fmt::Display for Graph {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_of_building_does_not_matter() {
+        let a =
+            Graph::builder().nodes("b", 2).nodes("a", 3).edges(("b", "r", "a"), vec![1], vec![2]).edges(("a", "s", "b"), vec![], vec![]);
+        let b =
+            Graph::builder().edges(("a", "s", "b"), vec![], vec![]).nodes("a", 3).edges(("b", "r", "a"), vec![1], vec![2]).nodes("b", 2);
+        let (a, b) = (a.build().unwrap(), b.build().unwrap());
+        assert_eq!((a.schema(), a.node_counts()), (b.schema(), b.node_counts()));
+        assert_eq!((a.total_nodes(), a.total_edges()), (5, 1));
+        assert_eq!(a.relation("r").unwrap().src(), [1]);
+    }
+
+    #[test]
+    fn isolated_nodes_empty_relations_and_empty_types() {
+        let g = Graph::builder().nodes("lonely", 4).nodes("none", 0).edges(("none", "r", "lonely"), vec![], vec![]).build().unwrap();
+        assert_eq!((g.num_nodes("lonely").unwrap(), g.num_nodes("none").unwrap(), g.num_edges("r").unwrap()), (4, 0, 0));
+        assert_eq!(g.relation("r").unwrap().csc().indptr(), [0; 5]);
+        let nothing = Graph::builder().build().unwrap();
+        assert_eq!((nothing.total_nodes(), nothing.total_edges()), (0, 0));
+    }
+
+    #[test]
+    fn counts_are_inferred_where_only_edges_name_a_type() {
+        let g =
+            Graph::builder().edges(("a", "r", "b"), vec![4, 0], vec![0, 1]).edges_i64(("b", "s", "c"), vec![6], vec![2]).build().unwrap();
+        assert_eq!(g.node_counts(), [5, 7, 3]);
+        assert!(Graph::builder().edges_i64(("a", "r", "a"), vec![i64::MAX], vec![0]).build().is_err());
+        assert!(Graph::builder().edges_i64(("a", "r", "a"), vec![-1], vec![0]).build().is_err());
+    }
+
+    #[test]
+    fn display_is_a_table() {
+        let text = Graph::builder().nodes("paper", 4).edges(("paper", "cites", "paper"), vec![0], vec![1]).build().unwrap().to_string();
+        assert!(text.starts_with("Graph: 4 nodes of 1 types, 1 edges of 1 types"), "{text}");
+        assert!(text.lines().any(|l| l.contains("paper:cites:paper") && l.ends_with("1 edges")), "{text}");
+        let many = (0..40).fold(Graph::builder().nodes("a", 1), |b, i| b.edges(("a", format!("r{i}"), "a"), vec![], vec![]));
+        assert!(many.build().unwrap().to_string().contains("… and 16 more edge types"));
+    }
+
+    #[test]
+    fn refusals() {
+        let twice = Graph::builder().nodes("a", 1).nodes("a", 2).build().unwrap_err();
+        assert!(matches!(twice, GraphError::Duplicate { what: "node type", .. }));
+        let twice = Graph::builder().edges(("a", "r", "a"), vec![], vec![]).edges(("a", "r", "a"), vec![], vec![]).build().unwrap_err();
+        assert_eq!(twice.to_string(), "edge type `a:r:a` was given twice");
+        let far = Graph::builder().nodes("a", 2).edges(("a", "r", "a"), vec![0], vec![2]).build().unwrap_err();
+        assert_eq!(far.to_string(), "relation `a:r:a`, position 0: `dst` must lie in 0..2, got 2");
+        let ready = Relation::from_coo(3, 2, vec![], vec![]).unwrap();
+        let e = Graph::builder().nodes("a", 2).relation(("a", "r", "a"), ready).build().unwrap_err();
+        assert_eq!(e.to_string(), "`num_src` of relation `a:r:a`: expected length 2 (the node type's count), got 3");
+        let g = Graph::homogeneous(2, vec![0], vec![1]).unwrap();
+        assert!(matches!(g.num_nodes("x"), Err(GraphError::UnknownNodeType { .. })));
+        assert!(matches!(g.relation("x"), Err(GraphError::UnknownEdgeType { .. })));
+        assert!(matches!(g.relation(7), Err(GraphError::UnknownEdgeType { .. })));
+    }
+}

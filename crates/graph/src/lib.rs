@@ -21,5 +21,6 @@ pub use error::GraphError;
 pub use frame::{Column, ColumnKind, Frame};
 pub use graph::{Graph, GraphBuilder};
 pub use ids::{HomoId, IdMap, TypedId};
+pub use io::{Dataset, Features, Split, karate_club, load_dataset};
 pub use relation::{Compressed, Relation};
 pub use schema::{EdgeKey, EdgeType, Schema};

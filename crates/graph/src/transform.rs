@@ -111,3 +111,71 @@ impl Graph {
         Ok(g)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::{Device, Tensor};
+
+    fn graph() -> Graph {
+        let device = Device::flex();
+        let b = Graph::builder().nodes("a", 3).nodes("b", 2);
+        let mut g = b.edges(("a", "r", "b"), vec![0, 2], vec![1, 1]).edges(("a", "s", "a"), vec![0, 1, 2], vec![1, 1, 0]).build().unwrap();
+        g.nodes_mut("a").unwrap().insert("h", Tensor::<1>::from_data([1.0f32, 2.0, 3.0], &device)).unwrap();
+        g.edges_mut("r").unwrap().insert("w", Tensor::<1>::from_data([0.5f32, 0.25], &device)).unwrap();
+        g.edges_mut("s").unwrap().insert("w", Tensor::<1>::ones([3], &device)).unwrap();
+        g
+    }
+
+    fn weights(g: &Graph, etype: &str) -> Vec<f32> {
+        g.edges(etype).unwrap().get::<1>("w").unwrap().into_data().try_to_vec().unwrap()
+    }
+
+    #[test]
+    fn reverse_twice_is_the_same_graph() {
+        let g = graph();
+        let r = g.reverse().unwrap();
+        assert_eq!(r.schema().etypes()[1].to_string(), "b:r:a");
+        assert_eq!((r.relation("r").unwrap().src(), r.relation("r").unwrap().dst()), (&[1, 1][..], &[0, 2][..]));
+        assert_eq!(weights(&r, "r"), [0.5, 0.25]);
+        assert_eq!(r.nodes("a").unwrap().get::<1>("h").unwrap().dims(), [3]);
+        let back = r.reverse().unwrap();
+        assert_eq!(back.schema(), g.schema());
+        for (x, y) in back.relations().iter().zip(g.relations()) {
+            assert_eq!((x.src(), x.dst()), (y.src(), y.dst()));
+        }
+    }
+
+    #[test]
+    fn inverse_relations_are_added_once() {
+        let g = graph().with_inverse_relations("-inv").unwrap();
+        assert_eq!(g.schema().etypes().len(), 4);
+        assert_eq!(g.relation(("b", "r-inv", "a")).unwrap().dst(), [0, 2]);
+        assert_eq!(weights(&g, "r"), [0.5, 0.25]);
+        assert_eq!(g.edges("r-inv").unwrap().columns().count(), 0);
+        assert!(matches!(graph().with_inverse_relations("__x"), Err(GraphError::BadName { .. })));
+        let clash = Graph::builder().edges(("a", "r", "a"), vec![], vec![]).edges(("a", "r-inv", "a"), vec![], vec![]).build().unwrap();
+        assert!(matches!(clash.with_inverse_relations("-inv"), Err(GraphError::Duplicate { .. })));
+    }
+
+    #[test]
+    fn self_loops() {
+        let g = graph().with_self_loops("s").unwrap();
+        let s = g.relation("s").unwrap();
+        assert_eq!((s.src(), s.dst()), (&[0, 1, 2, 0, 1, 2][..], &[1, 1, 0, 0, 1, 2][..]));
+        assert_eq!(g.edges("s").unwrap().columns().count(), 0, "the new edges have no weights");
+        assert_eq!(weights(&g, "r"), [0.5, 0.25]);
+        let (without, kept) = s.without_self_loops();
+        assert_eq!((without.src(), without.dst(), &*kept), (&[0, 2][..], &[1, 0][..], &[0, 2][..]));
+        assert_eq!((without.num_src(), without.num_dst()), (3, 3));
+    }
+
+    #[test]
+    fn a_bipartite_relation_has_no_self_loops() {
+        let e = graph().with_self_loops("r").unwrap_err();
+        assert!(matches!(e, GraphError::Bipartite { .. }));
+        assert_eq!(e.to_string(), "relation `a:r:b`: adding self loops needs the same node type at both ends");
+        let block = Relation::from_coo(3, 2, vec![], vec![]).unwrap();
+        assert!(matches!(block.with_self_loops(), Err(GraphError::Bipartite { .. })));
+    }
+}

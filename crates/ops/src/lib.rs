@@ -1,7 +1,34 @@
 //! Message-passing operators as Burn backend extensions, and the view of a graph that layers take.
+//!
+//! Read in this order: [`gspmm`] (messages along edges, reduced at destinations) and its named forms
+//! such as [`copy_u_sum`] and [`u_mul_e_sum`]; [`dropout`] and the initialisers, whose draws belong to
+//! original ids through a [`Stream`]; [`GraphView`], what a layer sees of a graph.
+//!
+//! Every operator goes through [`GnnBackend`]: CPU kernels for Flex and NdArray, plain Burn primitives
+//! for every other backend, hand-written gradients for autodiff. Shapes are checked before; only this
+//! crate holds kernels.
 
+mod autodiff;
+// The generated dispatch names `NdArray`, which Burn has deprecated.
+#[cfg_attr(feature = "ndarray", allow(deprecated))]
+mod backend;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod cpu;
+mod dropout;
+mod error;
+mod gspmm;
+mod init;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod kernel;
+mod matmul;
 mod random;
 mod view;
 
+pub use backend::{GnnBackend, Kept};
+pub use dropout::{DropoutPlan, dropout, try_dropout};
+pub use error::OpsError;
+pub use gspmm::*;
+pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
+pub use matmul::matmul_rows;
 pub use random::{Stream, philox4x32};
 pub use view::GraphView;

@@ -1,6 +1,7 @@
 //! What a layer sees of a graph.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Graph, Relation, Schema};
@@ -49,7 +50,7 @@ pub trait GraphView: Send + Sync {
 
     /// Original type-wise id of each input row; `None` where row and id are the same number. Every
     /// random draw about a node is keyed by it.
-    fn original_ids(&self, ntype: usize) -> Option<&[u64]>;
+    fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>>;
 }
 
 impl GraphView for Graph {
@@ -77,7 +78,7 @@ impl GraphView for Graph {
     fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
         Cow::Owned(self.relations()[etype].out_degrees().collect())
     }
-    fn original_ids(&self, _ntype: usize) -> Option<&[u64]> {
+    fn original_ids(&self, _ntype: usize) -> Option<Arc<[u64]>> {
         None
     }
 }

@@ -1,0 +1,294 @@
+//! Ranks as threads of one process.
+
+use std::any::Any;
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{Communicator, Failure};
+
+/// What a rank lays down for the others.
+#[derive(Debug)]
+enum Deposit {
+    All(Vec<u8>),
+    Sum(Vec<f64>),
+    /// One message per rank, each taken by its receiver.
+    Each(Vec<Mutex<Vec<u8>>>),
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Counts finished rounds, so that a waiting rank knows its own is over.
+    generation: u64,
+    arrived: usize,
+    slots: Vec<Option<(String, Deposit)>>,
+    /// Deposits of the round that finished last. It stays until the next one finishes, which needs
+    /// every rank to have come back, hence to have read this one.
+    round: Arc<Vec<Deposit>>,
+    failed: Option<Failure>,
+    done: Vec<bool>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    size: usize,
+    timeout: Duration,
+    state: Mutex<State>,
+    bell: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code that can panic runs under the lock; a poisoned state is still consistent.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// The first failure wins: later ones are its consequences.
+    fn record(&self, state: &mut State, failure: Failure) -> Failure {
+        let first = state.failed.get_or_insert(failure).clone();
+        self.bell.notify_all();
+        first
+    }
+    fn fail(&self, failure: Failure) {
+        let mut state = self.lock();
+        self.record(&mut state, failure);
+    }
+    fn finish(&self, rank: usize) {
+        let mut state = self.lock();
+        state.done[rank] = true;
+        if let Some((waiting, call)) = state.slots.iter().enumerate().find_map(|(r, s)| s.as_ref().map(|s| (r, s.0.clone()))) {
+            let message = format!("returned while rank {waiting} waits in {call}");
+            self.record(&mut state, Failure { rank, message });
+        }
+    }
+
+    fn meet(&self, rank: usize, call: String, deposit: Deposit) -> Result<Arc<Vec<Deposit>>, Failure> {
+        let mut state = self.lock();
+        if let Some(f) = &state.failed {
+            return Err(f.clone());
+        }
+        if let Some(gone) = state.done.iter().position(|&d| d) {
+            let message = format!("returned while rank {rank} is in {call}");
+            return Err(self.record(&mut state, Failure { rank: gone, message }));
+        }
+        let other = state.slots.iter().enumerate().find_map(|(r, s)| s.as_ref().filter(|s| s.0 != call).map(|s| (r, s.0.clone())));
+        if let Some((r, theirs)) = other {
+            let message = format!("is in {call} while rank {r} is in {theirs}; all ranks must make the same calls in the same order");
+            return Err(self.record(&mut state, Failure { rank, message }));
+        }
+        state.slots[rank] = Some((call.clone(), deposit));
+        state.arrived += 1;
+        if state.arrived == self.size {
+            state.round = Arc::new(state.slots.iter_mut().filter_map(Option::take).map(|s| s.1).collect());
+            state.arrived = 0;
+            state.generation += 1;
+            self.bell.notify_all();
+            return Ok(state.round.clone());
+        }
+        let (mine, deadline) = (state.generation, Instant::now() + self.timeout);
+        loop {
+            if state.generation != mine {
+                return Ok(state.round.clone());
+            }
+            if let Some(f) = &state.failed {
+                return Err(f.clone());
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                let missing: Vec<usize> = (0..self.size).filter(|&r| state.slots[r].is_none()).collect();
+                let at_fault = missing.first().copied().unwrap_or(rank);
+                let message = format!("rank {rank} waited {:?} in {call} for ranks {missing:?}", self.timeout);
+                return Err(self.record(&mut state, Failure { rank: at_fault, message }));
+            }
+            state = self.bell.wait_timeout(state, deadline - now).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+#[derive(Debug)]
+struct LocalComm {
+    rank: usize,
+    shared: Arc<Shared>,
+}
+
+impl LocalComm {
+    fn fail<T>(&self, message: String) -> Result<T, Failure> {
+        let mut state = self.shared.lock();
+        Err(self.shared.record(&mut state, Failure { rank: self.rank, message }))
+    }
+}
+
+impl Communicator for LocalComm {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+    fn size(&self) -> usize {
+        self.shared.size
+    }
+    fn all_gather(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Failure> {
+        let round = self.shared.meet(self.rank, format!("all_gather `{name}`"), Deposit::All(bytes))?;
+        Ok(round.iter().map(|d| if let Deposit::All(b) = d { b.clone() } else { Vec::new() }).collect())
+    }
+    fn all_to_all_v(&self, name: &str, send: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure> {
+        if send.len() != self.size() {
+            return self.fail(format!("`{name}` sends {} messages, expected one for each of {} ranks", send.len(), self.size()));
+        }
+        let messages = Deposit::Each(send.into_iter().map(Mutex::new).collect());
+        let round = self.shared.meet(self.rank, format!("all_to_all_v `{name}`"), messages)?;
+        let take = |d: &Deposit| match d {
+            Deposit::Each(m) => std::mem::take(&mut *m[self.rank].lock().unwrap_or_else(PoisonError::into_inner)),
+            _ => Vec::new(),
+        };
+        Ok(round.iter().map(take).collect())
+    }
+    fn all_reduce(&self, name: &str, values: &mut [f64]) -> Result<(), Failure> {
+        let round = self.shared.meet(self.rank, format!("all_reduce `{name}`"), Deposit::Sum(values.to_vec()))?;
+        let parts: Vec<&[f64]> = round.iter().map(|d| if let Deposit::Sum(v) = d { v.as_slice() } else { &[] }).collect();
+        if let Some(p) = parts.iter().position(|v| v.len() != values.len()) {
+            return self.fail(format!("`{name}` reduces {} values here and {} on rank {p}", values.len(), parts[p].len()));
+        }
+        values.fill(0.0);
+        for part in parts {
+            for (v, p) in values.iter_mut().zip(part) {
+                *v += p;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Settings of a run of ranks inside this process; see [`run_ranks`].
+#[derive(Clone, Debug)]
+pub struct Ranks {
+    size: usize,
+    threads: Option<usize>,
+    timeout: Duration,
+}
+
+impl Ranks {
+    /// `size` ranks, cores shared evenly, ten minutes of patience in a collective call.
+    pub fn new(size: usize) -> Self {
+        Self { size, threads: None, timeout: Duration::from_secs(600) }
+    }
+    /// Threads of each rank's own rayon pool; the default is `max(1, cores / size)`.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.max(1));
+        self
+    }
+    /// How long a rank waits in a collective call before the run ends with an error naming who is missing.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Runs `f` once per rank; see [`run_ranks`].
+    ///
+    /// # Errors
+    /// As [`run_ranks`].
+    pub fn run<R, E, F>(&self, f: F) -> Result<Vec<R>, Failure>
+    where
+        R: Send,
+        E: Display,
+        F: Fn(Arc<dyn Communicator>) -> Result<R, E> + Sync,
+    {
+        if self.size == 0 {
+            return Err(Failure { rank: 0, message: "a run needs at least one rank, got 0".into() });
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = self.threads.unwrap_or((cores / self.size).max(1));
+        let state =
+            State { slots: (0..self.size).map(|_| None).collect(), done: vec![false; self.size], ..State::default() };
+        let shared = Arc::new(Shared { size: self.size, timeout: self.timeout, state: Mutex::new(state), bell: Condvar::new() });
+        let one = |rank: usize| {
+            let comm = Arc::new(LocalComm { rank, shared: shared.clone() });
+            let body = || -> Result<R, String> {
+                let pool = rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .stack_size(16 << 20)
+                    .thread_name(move |i| format!("rank{rank}-{i}"))
+                    .build()
+                    .map_err(|e| format!("thread pool: {e}"))?;
+                pool.install(|| f(comm).map_err(|e| e.to_string()))
+            };
+            match catch_unwind(AssertUnwindSafe(body)) {
+                Ok(Ok(value)) => {
+                    shared.finish(rank);
+                    Some(value)
+                }
+                Ok(Err(message)) => {
+                    shared.fail(Failure { rank, message });
+                    None
+                }
+                Err(payload) => {
+                    shared.fail(describe(rank, &*payload));
+                    None
+                }
+            }
+        };
+        let values: Vec<Option<R>> = std::thread::scope(|s| {
+            let one = &one;
+            let started: Vec<_> = (0..self.size)
+                .map(|rank| {
+                    let started = std::thread::Builder::new().name(format!("rank{rank}")).spawn_scoped(s, move || one(rank));
+                    if let Err(e) = &started {
+                        shared.fail(Failure { rank, message: format!("could not start a thread: {e}") });
+                    }
+                    started
+                })
+                .collect();
+            // A rank's own panics are caught inside; a join error would be one of the runtime.
+            started.into_iter().map(|h| h.ok().and_then(|h| h.join().ok()).flatten()).collect()
+        });
+        if let Some(f) = shared.lock().failed.take() {
+            return Err(f);
+        }
+        let found = values.iter().flatten().count();
+        if found != self.size {
+            return Err(Failure { rank: 0, message: format!("{found} of {} ranks returned a value", self.size) });
+        }
+        Ok(values.into_iter().flatten().collect())
+    }
+}
+
+fn describe(rank: usize, payload: &(dyn Any + Send)) -> Failure {
+    if let Some(f) = payload.downcast_ref::<Failure>() {
+        return f.clone();
+    }
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string).or_else(|| payload.downcast_ref::<String>().cloned());
+    Failure { rank, message: format!("panicked: {}", text.unwrap_or_else(|| "(no message)".into())) }
+}
+
+/// Runs `f` on `size` ranks, each a thread with a rayon pool of its own, and returns their values by rank.
+///
+/// A rank that panics, returns an error, returns early or makes another collective call than the others
+/// ends the run on all ranks, with its message; so does one that does not come within the time-out.
+/// Ranks are never tasks of a shared pool, where waiting ones would starve the rest.
+///
+/// Each rank must build its own parameters (from a seed or a record): parameters cloned into several
+/// ranks share autodiff nodes, and Burn locks a graph during its whole backward pass.
+///
+/// ```
+/// use burn_gnn_dist::{Failure, run_ranks};
+/// let sums = run_ranks(3, |comm| {
+///     let mut x = [comm.rank() as f64 + 1.0];
+///     comm.all_reduce("sum", &mut x)?;
+///     Ok::<_, Failure>(x[0])
+/// })?;
+/// assert_eq!(sums, [6.0; 3]);
+/// let ended = run_ranks(2, |comm| if comm.rank() == 1 { Err("no data") } else { comm.barrier("start").map_err(|_| "ended") });
+/// assert_eq!(ended.unwrap_err().to_string(), "rank 1: no data");
+/// # Ok::<(), Failure>(())
+/// ```
+///
+/// # Errors
+/// The first failure of any rank.
+pub fn run_ranks<R, E, F>(size: usize, f: F) -> Result<Vec<R>, Failure>
+where
+    R: Send,
+    E: Display,
+    F: Fn(Arc<dyn Communicator>) -> Result<R, E> + Sync,
+{
+    Ranks::new(size).run(f)
+}

@@ -1,0 +1,92 @@
+//! Collective calls between ranks.
+
+mod local;
+
+use std::fmt::Debug;
+
+pub use local::{Ranks, run_ranks};
+
+/// Why a distributed run ended: the rank at fault and what it said.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("rank {rank}: {message}")]
+pub struct Failure {
+    /// The rank at fault.
+    pub rank: usize,
+    /// Its message.
+    pub message: String,
+}
+
+/// Calls that all ranks make together, in the same order.
+///
+/// Every call carries a name, which ranks compare on arrival: two ranks in different calls are an
+/// error naming both, not a hang or mixed-up rows. Every call returns an error on every rank once one
+/// rank has failed. Sums add in rank order, so all ranks hold the same bits.
+///
+/// Collectives may run on any thread of a rank, one at a time; never inside a parallel iterator.
+pub trait Communicator: Debug + Send + Sync {
+    /// This rank, in `0..size()`.
+    fn rank(&self) -> usize;
+
+    /// Number of ranks.
+    fn size(&self) -> usize;
+
+    /// Every rank's bytes, by rank, on every rank. Lengths may differ.
+    ///
+    /// # Errors
+    /// Some rank failed, is in another call, has returned, or did not come in time.
+    fn all_gather(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Failure>;
+
+    /// Sends `send[p]` to rank `p`; returns what each rank sent here, by rank. Lengths may differ.
+    ///
+    /// # Errors
+    /// As [`all_gather`](Self::all_gather); also if `send` does not have one entry per rank.
+    fn all_to_all_v(&self, name: &str, send: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure>;
+
+    /// Replaces `values` by its sum over ranks, added in rank order.
+    ///
+    /// # Errors
+    /// As [`all_gather`](Self::all_gather); also if lengths differ between ranks.
+    fn all_reduce(&self, name: &str, values: &mut [f64]) -> Result<(), Failure> {
+        let parts = self.all_gather(name, bytemuck::cast_slice(values).to_vec())?;
+        if let Some(p) = parts.iter().position(|b| b.len() != size_of_val(values)) {
+            let (own, other, rank) = (values.len(), parts[p].len() / size_of::<f64>(), self.rank());
+            return Err(Failure { rank, message: format!("`{name}` reduces {own} values here and {other} on rank {p}") });
+        }
+        values.fill(0.0);
+        for part in &parts {
+            for (v, b) in values.iter_mut().zip(part.chunks_exact(size_of::<f64>())) {
+                *v += bytemuck::pod_read_unaligned::<f64>(b);
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of rank `root` on every rank; what the others pass is ignored.
+    ///
+    /// # Errors
+    /// As [`all_gather`](Self::all_gather); also if `root` is not a rank.
+    fn broadcast(&self, name: &str, root: usize, bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        if root >= self.size() {
+            let message = format!("`{name}`: root must lie in 0..{}, got {root}", self.size());
+            return Err(Failure { rank: self.rank(), message });
+        }
+        let own = if self.rank() == root { bytes } else { Vec::new() };
+        let mut all = self.all_gather(&format!("{name} (from {root})"), own)?;
+        Ok(std::mem::take(&mut all[root]))
+    }
+
+    /// Waits until every rank is here.
+    ///
+    /// # Errors
+    /// As [`all_gather`](Self::all_gather).
+    fn barrier(&self, name: &str) -> Result<(), Failure> {
+        self.all_gather(name, Vec::new()).map(drop)
+    }
+}
+
+/// Ends this rank from inside an operation that cannot return a `Result`.
+///
+/// Unwinds without the panic hook, so that only the rank at fault prints.
+pub(crate) fn unwind(failure: Failure) -> ! {
+    std::panic::resume_unwind(Box::new(failure))
+}

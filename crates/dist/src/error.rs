@@ -1,0 +1,152 @@
+use std::path::PathBuf;
+
+use burn_gnn_graph::GraphError;
+
+use crate::Failure;
+
+/// What can be wrong with a partitioning, its files or a distributed run.
+///
+/// Variants hold data; the message names the argument, what was expected and what was found.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DistError {
+    /// A setting outside its range.
+    #[error("`{arg}`: expected {expected}, got {found}")]
+    Config {
+        /// Which setting.
+        arg: &'static str,
+        /// What is allowed.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+    /// More parts than nodes.
+    #[error("`num_parts`: {parts} parts were asked for, the graph has {nodes} nodes; ask for at most one part per node")]
+    TooManyParts {
+        /// Parts asked for.
+        parts: usize,
+        /// Nodes of all types.
+        nodes: usize,
+    },
+    /// More nodes or edges than the partitioner can number.
+    #[error("{count} {what} exceed the {limit} that METIS can number; use the random method or a custom assignment")]
+    TooLarge {
+        /// `nodes` or `edges (both directions)`.
+        what: &'static str,
+        /// The count found.
+        count: u64,
+        /// The largest count allowed.
+        limit: u64,
+    },
+    /// METIS refused the graph.
+    #[error("METIS failed on {nodes} nodes, {edges} edges, {parts} parts: {message}")]
+    Metis {
+        /// Nodes handed over.
+        nodes: usize,
+        /// Undirected edges handed over, without self loops and repeats.
+        edges: usize,
+        /// Parts asked for.
+        parts: usize,
+        /// What METIS said.
+        message: String,
+    },
+    /// A custom assignment that does not fit the graph.
+    #[error("assignment of node type `{ntype}`{}: expected {expected}, got {found}", position.map_or(String::new(), |p| format!(", node {p}")))]
+    Assignment {
+        /// Node type.
+        ntype: String,
+        /// Node, where one entry is wrong.
+        position: Option<usize>,
+        /// What was expected.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// An id, type or part outside its numbering.
+    #[error("{what} {id} is out of range 0..{bound}")]
+    OutOfRange {
+        /// Which numbering.
+        what: String,
+        /// The id.
+        id: u64,
+        /// Exclusive upper bound.
+        bound: u64,
+    },
+    /// A local id was asked for in a part that does not own the node or edge.
+    #[error("{what} {id} belongs to part {owner}, not to part {part}")]
+    NotOwned {
+        /// Which numbering.
+        what: String,
+        /// The type-wise id.
+        id: u64,
+        /// The part asked.
+        part: usize,
+        /// The part that owns it.
+        owner: usize,
+    },
+    /// A part was opened by a rank that it does not belong to.
+    #[error("rank {rank} of {size} cannot take part {part} of {num_parts}: rank `i` of `num_parts` ranks takes part `i`")]
+    WrongRank {
+        /// This rank.
+        rank: usize,
+        /// Number of ranks.
+        size: usize,
+        /// The part given.
+        part: usize,
+        /// Number of parts.
+        num_parts: usize,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// File.
+        path: PathBuf,
+        /// Cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file's content is not what the format asks for: truncated, of wrong lengths, with ids out of range.
+    #[error("{}: {message}", path.display())]
+    Format {
+        /// File.
+        path: PathBuf,
+        /// What is wrong, with the expected and the found value.
+        message: String,
+    },
+    /// A file of another version of the format.
+    #[error("{}: format version {found}, this program reads version {expected}; partition the graph again", path.display())]
+    Version {
+        /// File.
+        path: PathBuf,
+        /// Version found.
+        found: String,
+        /// Version this program reads.
+        expected: u32,
+    },
+    /// A part's file belongs to another partitioning than the metadata: a directory half overwritten.
+    #[error("{}: belongs to partitioning {found}, the metadata to {expected}; partition the graph again", path.display())]
+    Mixed {
+        /// File.
+        path: PathBuf,
+        /// Fingerprint of the metadata.
+        expected: String,
+        /// Fingerprint of the file.
+        found: String,
+    },
+    /// The structure or a frame is wrong.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// A collective call failed: some rank ended with an error.
+    #[error(transparent)]
+    Rank(#[from] Failure),
+}
+
+impl DistError {
+    pub(crate) fn format(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+        Self::Format { path: path.into(), message: message.into() }
+    }
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+}

@@ -1,0 +1,160 @@
+//! Gradients of the exchange: collectives first, on every rank, whatever it has to do.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use burn::backend::autodiff::Autodiff;
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Shape, TensorMetadata};
+use burn::tensor::Slice;
+
+use super::backend::{HaloBackend, Segment, cut, empty, top};
+use super::plan::HaloPlan;
+use super::wire::HaloCall;
+
+/// Every node is compute bound: running a forward again during backward would make a collective call
+/// out of turn.
+impl<B: HaloBackend, C: CheckpointStrategy> HaloBackend for Autodiff<B, C> {
+    fn halo_pack(acc: FloatTensor<Self>, x: FloatTensor<Self>, ids: Arc<[u32]>) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Pack;
+        impl<B: HaloBackend> Backward<B, 2> for Pack {
+            type State = (usize, [usize; 2], Arc<[u32]>);
+            fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+                let [acc, x] = ops.parents;
+                let (start, [rows, width], ids) = ops.state;
+                let g = grads.consume::<B>(&ops.node);
+                if let Some(n) = acc {
+                    grads.register::<B>(n.id, cut::<B>(g.clone(), 0, start));
+                }
+                if let Some(n) = x {
+                    grads.register::<B>(n.id, B::halo_unpack(g, start, rows, width, ids));
+                }
+            }
+        }
+        let state = (acc.shape()[0], x.shape().dims(), ids.clone());
+        let ((acc, acc_node), (x, x_node)) = (acc.into_parts(), x.into_parts());
+        let out = B::halo_pack(acc, x, ids);
+        match Pack.prepare::<C>([acc_node, x_node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish(state, out),
+            OpsKind::UnTracked(prep) => prep.finish(out),
+        }
+    }
+
+    fn halo_unpack(_: FloatTensor<Self>, _: usize, _: usize, _: usize, _: Arc<[u32]>) -> FloatTensor<Self> {
+        unreachable!("runs inside backward, below autodiff")
+    }
+
+    fn halo_swap(values: FloatTensor<Self>, plan: Arc<HaloPlan>, mut call: HaloCall) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Swap;
+        impl<B: HaloBackend> Backward<B, 1> for Swap {
+            type State = (Arc<HaloPlan>, HaloCall);
+            fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+                let (plan, call) = ops.state;
+                let g = grads.consume::<B>(&ops.node);
+                let g = B::halo_swap(g, plan, call.transposed());
+                if let [Some(n)] = ops.parents {
+                    grads.register::<B>(n.id, g);
+                }
+            }
+        }
+        let values = agree::<B, C>(values, &mut call, |v, call| B::halo_swap(v, plan.clone(), call));
+        let (out, values) = values;
+        let (_, node) = values.into_parts();
+        match Swap.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((plan, call), out),
+            OpsKind::UnTracked(prep) => prep.finish(out),
+        }
+    }
+
+    fn halo_join(x: FloatTensor<Self>, halo: FloatTensor<Self>, segment: Segment) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Join;
+        impl<B: HaloBackend> Backward<B, 2> for Join {
+            type State = (usize, usize, Segment);
+            fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+                let [x, halo] = ops.parents;
+                let (inner, total, Segment { start, rows }) = ops.state;
+                let g = grads.consume::<B>(&ops.node);
+                if let Some(n) = halo {
+                    let [_, width] = g.shape().dims();
+                    let len = rows * width;
+                    let part = (len > 0).then(|| {
+                        let part = B::float_slice(g.clone(), &[Slice::from(inner..inner + rows), Slice::from(0..width)]);
+                        B::float_reshape(part, Shape::new([len]))
+                    });
+                    let part = match part {
+                        Some(part) if len == total => part,
+                        Some(part) => {
+                            let zeros = empty::<B>(&g, [total]);
+                            B::float_slice_assign(zeros, &[Slice::from(start..start + len)], part)
+                        }
+                        None => empty::<B>(&g, [total]),
+                    };
+                    grads.register::<B>(n.id, part);
+                }
+                if let Some(n) = x {
+                    grads.register::<B>(n.id, top::<B>(g, inner));
+                }
+            }
+        }
+        let state = (x.shape()[0], halo.shape()[0], segment);
+        let ((x, x_node), (halo, halo_node)) = (x.into_parts(), halo.into_parts());
+        let out = B::halo_join(x, halo, segment);
+        match Join.prepare::<C>([x_node, halo_node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish(state, out),
+            OpsKind::UnTracked(prep) => prep.finish(out),
+        }
+    }
+
+    fn halo_exchange(x: FloatTensor<Self>, plan: Arc<HaloPlan>, mut call: HaloCall) -> FloatTensor<Self> {
+        #[derive(Debug)]
+        struct Exchange;
+        impl<B: HaloBackend> Backward<B, 1> for Exchange {
+            type State = (Arc<HaloPlan>, HaloCall);
+            fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+                let (plan, call) = ops.state;
+                let g = grads.consume::<B>(&ops.node);
+                let g = B::halo_reduce(g, plan, call.transposed());
+                if let [Some(n)] = ops.parents {
+                    grads.register::<B>(n.id, g);
+                }
+            }
+        }
+        let (out, x) = agree::<B, C>(x, &mut call, |x, call| B::halo_exchange(x, plan.clone(), call));
+        let (_, node) = x.into_parts();
+        match Exchange.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((plan, call), out),
+            OpsKind::UnTracked(prep) => prep.finish(out),
+        }
+    }
+
+    fn halo_reduce(_: FloatTensor<Self>, _: Arc<HaloPlan>, _: HaloCall) -> FloatTensor<Self> {
+        unreachable!("runs inside backward, below autodiff")
+    }
+}
+
+/// Runs the exchange; where any rank's input is tracked, an untracked one becomes a tracked leaf, so
+/// that this rank's backward makes the same collective calls as theirs.
+#[allow(clippy::type_complexity)]
+fn agree<B: HaloBackend, C: CheckpointStrategy>(
+    x: FloatTensor<Autodiff<B, C>>,
+    call: &mut HaloCall,
+    run: impl FnOnce(FloatTensor<B>, HaloCall) -> FloatTensor<B>,
+) -> (FloatTensor<B>, FloatTensor<Autodiff<B, C>>) {
+    call.autodiff = true;
+    call.tracked = x.is_tracked();
+    call.any = Arc::default();
+    let out = run(x.primitive().clone(), call.clone());
+    let x = if call.any.load(Ordering::Relaxed) && !call.tracked {
+        <FloatTensor<Autodiff<B, C>>>::new(x.into_primitive()).require_grad()
+    } else {
+        x
+    };
+    (out, x)
+}

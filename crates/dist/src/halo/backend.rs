@@ -1,0 +1,160 @@
+//! The operations of the exchange as a Burn backend extension.
+
+// Burn deprecates its NdArray backend; users still ask for it.
+#![allow(deprecated)]
+
+#[allow(unused_imports)]
+use burn::backend::Autodiff;
+#[cfg(feature = "flex")]
+use burn::backend::Flex;
+#[cfg(feature = "ndarray")]
+use burn::backend::NdArray;
+use burn::backend::tensor::{FloatTensor, IndexingUpdateOp, IntTensor};
+use burn::backend::{Backend, Shape, TensorData, TensorMetadata, backend_extension, try_read_sync};
+use burn::tensor::Slice;
+use std::sync::Arc;
+
+use super::plan::HaloPlan;
+use super::wire::{HaloCall, travel};
+use crate::Failure;
+use crate::comm::unwind;
+
+/// Where the halo rows of one node type lie in the received values.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// First value.
+    pub(crate) start: usize,
+    /// Halo rows of the type.
+    pub(crate) rows: usize,
+}
+
+/// What a backend offers for [`halo_exchange`](crate::halo_exchange). The default bodies use Burn's
+/// primitives; only rows that travel leave the device.
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+pub trait HaloBackend: Backend {
+    /// `acc ++ flatten(x[ids])`: rows of one more node type behind those collected so far.
+    fn halo_pack(acc: FloatTensor<Self>, x: FloatTensor<Self>, ids: Arc<[u32]>) -> FloatTensor<Self> {
+        let n = ids.len() * x.shape()[1];
+        if n == 0 {
+            return acc;
+        }
+        let dev = x.device();
+        let rows = Self::float_reshape(Self::float_select(x, 0, index::<Self>(&ids, &dev)), Shape::new([n]));
+        if acc.shape()[0] == 0 { rows } else { Self::float_cat(vec![acc, rows], 0) }
+    }
+
+    /// The transpose of [`halo_pack`](Self::halo_pack) on `x`: values from `start` on, added to the rows
+    /// `ids` of zeros `[rows, width]`, in the order of `ids`.
+    fn halo_unpack(g: FloatTensor<Self>, start: usize, rows: usize, width: usize, ids: Arc<[u32]>) -> FloatTensor<Self> {
+        let (dev, dtype) = (g.device(), g.dtype());
+        let zeros = Self::float_zeros(Shape::new([rows, width]), &dev, dtype.into());
+        if ids.is_empty() || width == 0 {
+            return zeros;
+        }
+        let part = cut::<Self>(g, start, ids.len() * width);
+        let part = Self::float_reshape(part, Shape::new([ids.len(), width]));
+        Self::float_select_assign(zeros, 0, index::<Self>(&ids, &dev), part, IndexingUpdateOp::Add)
+    }
+
+    /// Sends values to their receivers and returns those received. Collective.
+    fn halo_swap(values: FloatTensor<Self>, plan: Arc<HaloPlan>, call: HaloCall) -> FloatTensor<Self> {
+        let dev = values.device();
+        Self::float_from_data(travel(&plan, &call, &host::<Self>(values, &plan, &call)), &dev)
+    }
+
+    /// `[x ; halo rows of the segment]`.
+    fn halo_join(x: FloatTensor<Self>, halo: FloatTensor<Self>, segment: Segment) -> FloatTensor<Self> {
+        let [n, width] = x.shape().dims();
+        if segment.rows == 0 || width == 0 {
+            // No values to add; zero-width rows still need their count.
+            return if segment.rows == 0 { x } else { empty::<Self>(&x, [n + segment.rows, 0]) };
+        }
+        let rows = cut::<Self>(halo, segment.start, segment.rows * width);
+        let rows = Self::float_reshape(rows, Shape::new([segment.rows, width]));
+        if n == 0 { rows } else { Self::float_cat(vec![x, rows], 0) }
+    }
+
+    /// [`halo_pack`](Self::halo_pack), [`halo_swap`](Self::halo_swap) and
+    /// [`halo_join`](Self::halo_join) in one, where one node type travels.
+    fn halo_exchange(x: FloatTensor<Self>, plan: Arc<HaloPlan>, call: HaloCall) -> FloatTensor<Self> {
+        let t = &plan.types[call.types[0]];
+        let segment = Segment { start: 0, rows: t.num_halo };
+        let none = empty::<Self>(&x, [0]);
+        let rows = Self::halo_pack(none, x.clone(), t.send_ids.clone());
+        let halo = Self::halo_swap(rows, plan.clone(), call);
+        Self::halo_join(x, halo, segment)
+    }
+
+    /// The transpose of [`halo_exchange`](Self::halo_exchange): halo rows go home and are added to
+    /// their owner's rows, sender by sender. Collective.
+    fn halo_reduce(g: FloatTensor<Self>, plan: Arc<HaloPlan>, call: HaloCall) -> FloatTensor<Self> {
+        let t = &plan.types[call.types[0]];
+        let [_, width] = g.shape().dims();
+        let dev = g.device();
+        let halo = if t.num_halo * width == 0 {
+            empty::<Self>(&g, [0])
+        } else {
+            let rows = Self::float_slice(g.clone(), &[Slice::from(t.num_inner..t.num_inner + t.num_halo), Slice::from(0..width)]);
+            Self::float_reshape(rows, Shape::new([t.num_halo * width]))
+        };
+        let home = Self::halo_swap(halo, plan.clone(), call);
+        let own = top::<Self>(g, t.num_inner);
+        if t.send_ids.is_empty() || width == 0 {
+            return own;
+        }
+        let home = Self::float_reshape(home, Shape::new([t.send_ids.len(), width]));
+        Self::float_select_assign(own, 0, index::<Self>(&t.send_ids, &dev), home, IndexingUpdateOp::Add)
+    }
+}
+
+#[cfg(feature = "flex")]
+impl HaloBackend for Flex {}
+#[cfg(feature = "ndarray")]
+impl HaloBackend for NdArray {}
+
+fn host<B: Backend>(values: FloatTensor<B>, plan: &HaloPlan, call: &HaloCall) -> TensorData {
+    let dtype = values.dtype();
+    if values.shape()[0] == 0 {
+        return TensorData::full_dtype([0], 0.0, dtype);
+    }
+    match try_read_sync(B::float_into_data(values)) {
+        Some(Ok(data)) => data,
+        other => {
+            let why = other.map_or_else(|| "the device cannot be read synchronously".into(), |r| format!("{:?}", r.err()));
+            unwind(Failure { rank: plan.comm.rank(), message: format!("`{}`: could not read halo rows: {why}", call.name) })
+        }
+    }
+}
+
+fn index<B: Backend>(ids: &[u32], device: &B::Device) -> IntTensor<B> {
+    let ids: Vec<i64> = ids.iter().map(|&i| i64::from(i)).collect();
+    let n = ids.len();
+    B::int_from_data(TensorData::new(ids, [n]), device)
+}
+
+pub(crate) fn empty<B: Backend>(like: &FloatTensor<B>, shape: impl Into<Shape>) -> FloatTensor<B> {
+    B::float_zeros(shape.into(), &like.device(), like.dtype().into())
+}
+
+/// `n` values from `start` on, of a 1-D tensor.
+pub(crate) fn cut<B: Backend>(values: FloatTensor<B>, start: usize, n: usize) -> FloatTensor<B> {
+    if n == 0 {
+        return empty::<B>(&values, [0]);
+    }
+    if n == values.shape()[0] {
+        return values;
+    }
+    B::float_slice(values, &[Slice::from(start..start + n)])
+}
+
+/// The first `n` rows of a matrix.
+pub(crate) fn top<B: Backend>(x: FloatTensor<B>, n: usize) -> FloatTensor<B> {
+    let [rows, width] = x.shape().dims();
+    if rows == n {
+        x
+    } else if n * width == 0 {
+        empty::<B>(&x, [n, width])
+    } else {
+        B::float_slice(x, &[Slice::from(0..n), Slice::from(0..width)])
+    }
+}

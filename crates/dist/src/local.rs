@@ -1,0 +1,369 @@
+//! One part as layers see it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use burn_gnn_graph::{Column, Frame, HomoId, Relation, Schema};
+use burn_gnn_ops::GraphView;
+
+use crate::partition::Features;
+use crate::{Communicator, DistError, Failure, HaloPlan, Partition, PartitionBook, TypeHalo, halo_exchange};
+
+/// A part with its communicator: layers compute the nodes it owns, from rows that it owns or fetches.
+///
+/// Per node type, source rows are the owned (inner) nodes in id order, then the halo nodes that inner
+/// edges start from, sorted by (owner, id); destination rows are the inner nodes. Only inner edges
+/// compute, in the order of their original ids, so that every destination adds up its messages in the
+/// order of the whole graph. Degrees are those of the whole graph.
+///
+/// [`src_rows`](GraphView::src_rows) is [`halo_exchange`]: every rank must make the same calls in the
+/// same order.
+#[derive(Debug)]
+pub struct LocalPartition {
+    comm: Arc<dyn Communicator>,
+    book: Arc<PartitionBook>,
+    plan: Arc<HaloPlan>,
+    relations: Vec<Relation>,
+    total_edges: Vec<u64>,
+    in_degrees: Vec<Vec<u32>>,
+    out_degrees: Vec<Vec<u32>>,
+    orig_nodes: Vec<Arc<[u64]>>,
+    orig_halo: Vec<Vec<u64>>,
+    orig_edges: Vec<Vec<u64>>,
+    node_frames: Vec<Frame>,
+    edge_frames: Vec<Frame>,
+}
+
+impl LocalPartition {
+    /// Agrees with all other ranks on who sends what. Collective. Features go to `device` (without its
+    /// autodiff, as constants).
+    ///
+    /// # Errors
+    /// The part is not this rank's, ranks hold parts of different partitionings, a feature has more
+    /// than five axes, some rank failed.
+    ///
+    /// # Cost
+    /// `O(V + E)` of the part; three small exchanges.
+    pub fn new(partition: &Partition, comm: Arc<dyn Communicator>, device: &Device) -> Result<Self, DistError> {
+        let book = partition.book.clone();
+        let (part, num_parts) = (partition.part, book.num_parts());
+        if comm.rank() != part || comm.size() != num_parts {
+            return Err(DistError::WrongRank { rank: comm.rank(), size: comm.size(), part, num_parts });
+        }
+        same_partitioning(partition, &*comm)?;
+        let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } = cut(partition)?;
+        let plan = HaloPlan::new(comm.clone(), requests(&book, part, &halo, &*comm)?)?;
+        let out_degrees = global_out_degrees(&book, &relations, &plan)?;
+        let device = device.clone().inner();
+        let schema = book.schema();
+        let frames = |kind: &str, names: Vec<String>, lens: Vec<usize>, feats: &Features| {
+            let mut out: Vec<_> = names.iter().zip(lens).map(|(n, len)| Frame::new(format!("{kind} of `{n}`"), len)).collect();
+            for ((t, name), data) in feats {
+                out[*t].insert_column(name, column(name, data, &device)?)?;
+            }
+            Ok::<_, DistError>(out)
+        };
+        let orig_nodes: Vec<Arc<[u64]>> = orig_nodes.into_iter().map(Into::into).collect();
+        let inner = orig_nodes.iter().map(|o| o.len()).collect();
+        let node_frames = frames("inner nodes", schema.ntypes().to_vec(), inner, &partition.node_feats)?;
+        let names = schema.etypes().iter().map(ToString::to_string).collect();
+        let edges = relations.iter().map(Relation::num_edges).collect();
+        let edge_frames = frames("inner edges", names, edges, &partition.edge_feats)?;
+        Ok(Self {
+            total_edges: (0..relations.len()).map(|t| book.num_edges(t)).collect::<Result<_, _>>()?,
+            in_degrees: relations.iter().map(|r| r.in_degrees().collect()).collect(),
+            comm,
+            plan,
+            relations,
+            out_degrees,
+            orig_nodes,
+            orig_halo,
+            orig_edges,
+            node_frames,
+            edge_frames,
+            book,
+        })
+    }
+
+    /// This rank and the others.
+    pub fn comm(&self) -> &Arc<dyn Communicator> {
+        &self.comm
+    }
+    /// Owners and numberings.
+    pub fn book(&self) -> &Arc<PartitionBook> {
+        &self.book
+    }
+    /// Who sends which rows to whom.
+    pub fn plan(&self) -> &Arc<HaloPlan> {
+        &self.plan
+    }
+    /// Nodes of a type that this part owns.
+    ///
+    /// # Panics
+    /// There is no such type.
+    pub fn num_inner(&self, ntype: usize) -> usize {
+        self.plan.num_inner(ntype)
+    }
+    /// Nodes of a type that this part borrows.
+    ///
+    /// # Panics
+    /// There is no such type.
+    pub fn num_halo(&self, ntype: usize) -> usize {
+        self.plan.num_halo(ntype)
+    }
+    /// Original ids of the inner nodes of a type, by row, ascending.
+    ///
+    /// # Panics
+    /// There is no such type.
+    pub fn inner_nodes(&self, ntype: usize) -> &[u64] {
+        &self.orig_nodes[ntype]
+    }
+    /// Original ids of the halo rows of a type, which follow the inner ones.
+    ///
+    /// # Panics
+    /// There is no such type.
+    pub fn halo_nodes(&self, ntype: usize) -> &[u64] {
+        &self.orig_halo[ntype]
+    }
+    /// Original ids of the edges of a relation, by local edge id: to pick edge weights of the whole graph.
+    ///
+    /// # Panics
+    /// There is no such type.
+    pub fn edge_original_ids(&self, etype: usize) -> &[u64] {
+        &self.orig_edges[etype]
+    }
+    /// Rows of those of `original` that this part owns, in the order given: this rank's share of a split.
+    ///
+    /// # Panics
+    /// There is no such type.
+    pub fn inner_rows(&self, ntype: usize, original: &[u64]) -> Vec<u32> {
+        let own = &self.orig_nodes[ntype];
+        original.iter().filter_map(|id| own.binary_search(id).ok()).map(|row| row as u32).collect()
+    }
+    /// Features of the inner nodes of a type.
+    ///
+    /// # Panics
+    /// There is no such type.
+    pub fn nodes(&self, ntype: usize) -> &Frame {
+        &self.node_frames[ntype]
+    }
+    /// Features of the inner edges of a type, by local edge id.
+    ///
+    /// # Panics
+    /// There is no such type.
+    pub fn edges(&self, etype: usize) -> &Frame {
+        &self.edge_frames[etype]
+    }
+}
+
+impl GraphView for LocalPartition {
+    fn schema(&self) -> &Schema {
+        self.book.schema()
+    }
+    fn relation(&self, etype: usize) -> &Relation {
+        &self.relations[etype]
+    }
+    fn num_src(&self, ntype: usize) -> usize {
+        self.num_inner(ntype) + self.num_halo(ntype)
+    }
+    fn num_dst(&self, ntype: usize) -> usize {
+        self.num_inner(ntype)
+    }
+    fn total_edges(&self, etype: usize) -> u64 {
+        self.total_edges[etype]
+    }
+    fn src_rows(&self, call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+        halo_exchange(&self.plan, call, x)
+    }
+    fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
+        Cow::Borrowed(&self.in_degrees[etype])
+    }
+    fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
+        Cow::Borrowed(&self.out_degrees[etype])
+    }
+    fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>> {
+        Some(self.orig_nodes[ntype].clone())
+    }
+}
+
+fn same_partitioning(partition: &Partition, comm: &dyn Communicator) -> Result<(), Failure> {
+    let all = comm.all_gather("partition fingerprint", partition.fingerprint.to_le_bytes().to_vec())?;
+    match all.iter().position(|b| b[..] != partition.fingerprint.to_le_bytes()) {
+        Some(p) => {
+            let message = format!("holds a part of another partitioning than rank {p}; load all parts from one metadata file");
+            Err(Failure { rank: comm.rank(), message })
+        }
+        None => Ok(()),
+    }
+}
+
+/// What computes, out of what is stored.
+struct Pieces {
+    relations: Vec<Relation>,
+    /// Type-wise ids of the halo nodes in use, per type, by (owner, id).
+    halo: Vec<Vec<u64>>,
+    orig_nodes: Vec<Vec<u64>>,
+    orig_halo: Vec<Vec<u64>>,
+    orig_edges: Vec<Vec<u64>>,
+}
+
+fn cut(p: &Partition) -> Result<Pieces, DistError> {
+    let schema = p.book.schema();
+    let types = schema.ntypes().len();
+    let mut used = vec![false; p.nid.len()];
+    p.src[..p.num_inner_edges].iter().for_each(|&u| used[u as usize] = true);
+    // Row of each local node among the source rows of its type; halo nodes follow in joint order,
+    // which is by owner, then by id.
+    let mut rows = vec![0u32; p.nid.len()];
+    let mut next = vec![0u32; types];
+    let (mut halo, mut orig_nodes, mut orig_halo) = (vec![vec![]; types], vec![vec![]; types], vec![vec![]; types]);
+    for (i, &joint) in p.nid.iter().enumerate() {
+        let inner = i < p.num_inner_nodes;
+        if !inner && !used[i] {
+            continue;
+        }
+        let id = p.book.joint_to_node(HomoId(joint))?;
+        rows[i] = next[id.ty];
+        next[id.ty] += 1;
+        if inner {
+            orig_nodes[id.ty].push(p.orig_nid[i]);
+        } else {
+            halo[id.ty].push(id.id);
+            orig_halo[id.ty].push(p.orig_nid[i]);
+        }
+    }
+    let (mut relations, mut orig_edges) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    for t in 0..schema.etypes().len() {
+        let own = p.book.edges.range(p.part, t)?;
+        let end = at + (own.end - own.start) as usize;
+        // Inner edges stand in their original order inside a type, hence a destination's in-edges too.
+        let edge = |j: usize| (rows[p.src[j] as usize], rows[p.dst[j] as usize]);
+        let (src, dst) = (at..end).map(edge).unzip();
+        let (s, d) = schema.ends(t);
+        let relation = Relation::from_coo(next[s] as usize, orig_nodes[d].len(), src, dst);
+        relations.push(relation.map_err(|e| e.in_relation(&schema.etypes()[t].to_string()))?);
+        orig_edges.push(p.orig_eid[at..end].to_vec());
+        at = end;
+    }
+    Ok(Pieces { relations, halo, orig_nodes, orig_halo, orig_edges })
+}
+
+/// Tells every owner which of its rows this rank wants; returns what each rank sends and gets.
+fn requests(book: &PartitionBook, part: usize, halo: &[Vec<u64>], comm: &dyn Communicator) -> Result<Vec<TypeHalo>, DistError> {
+    let mut messages = vec![Vec::<u8>::new(); comm.size()];
+    let mut types = Vec::with_capacity(halo.len());
+    for (t, ids) in halo.iter().enumerate() {
+        let mut wanted = vec![Vec::<u32>::new(); comm.size()];
+        for &id in ids {
+            let owner = book.nid2partid(t, id)?;
+            wanted[owner].push(book.nid2localnid(t, id, owner)? as u32);
+        }
+        for (message, w) in messages.iter_mut().zip(&wanted) {
+            message.extend((w.len() as u64).to_le_bytes());
+            message.extend_from_slice(bytemuck::cast_slice(w));
+        }
+        let own = book.partid2nids(part, t)?;
+        let recv = wanted.iter().map(Vec::len).collect();
+        types.push(TypeHalo { num_inner: (own.end - own.start) as usize, send: Vec::with_capacity(comm.size()), recv });
+    }
+    let received = comm.all_to_all_v("halo requests", messages)?;
+    for (p, message) in received.iter().enumerate() {
+        let broken = || Failure { rank: comm.rank(), message: format!("rank {p} sent a halo request that cannot be read") };
+        let mut rest = &message[..];
+        for h in &mut types {
+            let (head, tail) = rest.split_first_chunk::<8>().ok_or_else(broken)?;
+            let bytes = usize::try_from(u64::from_le_bytes(*head)).ok().and_then(|n| n.checked_mul(4)).ok_or_else(broken)?;
+            let (ids, tail) = tail.split_at_checked(bytes).ok_or_else(broken)?;
+            h.send.push(bytemuck::pod_collect_to_vec(ids));
+            rest = tail;
+        }
+    }
+    Ok(types)
+}
+
+/// Out-degree of every source row in the whole graph: counts of halo rows go home and are added, the
+/// sums come back.
+fn global_out_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloPlan) -> Result<Vec<Vec<u32>>, Failure> {
+    let (comm, size) = (&plan.comm, plan.comm.size());
+    let mut degrees: Vec<Vec<u32>> = relations.iter().map(|r| r.out_degrees().collect()).collect();
+    let source = |t: usize| &plan.types[book.schema().ends(t).0];
+    let read = |b: &[u8]| bytemuck::pod_collect_to_vec::<u8, u32>(&b[..b.len() / 4 * 4]);
+    let short = |p: usize| Failure { rank: comm.rank(), message: format!("rank {p} sent too few degrees") };
+
+    let mut messages = vec![Vec::<u8>::new(); size];
+    for (t, degrees) in degrees.iter().enumerate() {
+        let s = source(t);
+        let mut at = s.num_inner;
+        for (message, n) in messages.iter_mut().zip(&s.recv) {
+            message.extend_from_slice(bytemuck::cast_slice(&degrees[at..at + n]));
+            at += n;
+        }
+    }
+    let counts: Vec<Vec<u32>> = comm.all_to_all_v("out-degrees home", messages)?.iter().map(|b| read(b)).collect();
+    let mut messages = vec![Vec::<u32>::new(); size];
+    let mut cursors = vec![0; size];
+    for (t, degrees) in degrees.iter_mut().enumerate() {
+        let s = source(t);
+        let mut at = 0;
+        for p in 0..size {
+            let n = s.send[p];
+            let incoming = counts[p].get(cursors[p]..cursors[p] + n).ok_or_else(|| short(p))?;
+            for (&id, &c) in s.send_ids[at..at + n].iter().zip(incoming) {
+                degrees[id as usize] = degrees[id as usize].saturating_add(c);
+            }
+            cursors[p] += n;
+            at += n;
+        }
+        let mut at = 0;
+        for (message, n) in messages.iter_mut().zip(&s.send) {
+            message.extend(s.send_ids[at..at + n].iter().map(|&id| degrees[id as usize]));
+            at += n;
+        }
+    }
+    let messages = messages.iter().map(|m| bytemuck::cast_slice(m).to_vec()).collect();
+    let totals: Vec<Vec<u32>> = comm.all_to_all_v("out-degrees back", messages)?.iter().map(|b| read(b)).collect();
+    let mut cursors = vec![0; size];
+    for (t, degrees) in degrees.iter_mut().enumerate() {
+        let s = source(t);
+        let mut at = s.num_inner;
+        for p in 0..size {
+            let n = s.recv[p];
+            let incoming = totals[p].get(cursors[p]..cursors[p] + n).ok_or_else(|| short(p))?;
+            degrees[at..at + n].copy_from_slice(incoming);
+            cursors[p] += n;
+            at += n;
+        }
+    }
+    Ok(degrees)
+}
+
+fn column(name: &str, data: &TensorData, device: &Device) -> Result<Column, DistError> {
+    let (dtype, data) = (data.dtype(), data.clone());
+    macro_rules! of_rank {
+        ($d:literal) => {
+            if dtype.is_float() {
+                Column::new(Tensor::<$d>::from_data(data, (device, dtype)))
+            } else if dtype.is_bool() {
+                Column::new(Tensor::<$d, Bool>::from_data(data, device))
+            } else {
+                Column::new(Tensor::<$d, Int>::from_data(data, (device, dtype)))
+            }
+        };
+    }
+    Ok(match data.rank() {
+        1 => of_rank!(1),
+        2 => of_rank!(2),
+        3 => of_rank!(3),
+        4 => of_rank!(4),
+        5 => of_rank!(5),
+        found => {
+            return Err(DistError::Config {
+                arg: "features",
+                expected: format!("columns of 1 to {} axes", Column::MAX_RANK),
+                found: format!("column `{name}` of {found} axes"),
+            });
+        }
+    })
+}

@@ -1,0 +1,172 @@
+use std::time::{Duration, Instant};
+
+use burn::tensor::{Device, Tensor};
+use burn_gnn_dist::{Communicator, Failure, HaloPlan, Ranks, TypeHalo, halo_exchange, run_ranks};
+use rayon::prelude::*;
+
+type Nothing = Result<(), Failure>;
+
+/// What every failing run must be: over soon, with the guilty rank's message, and the next run fine.
+fn ends(size: usize, rank: usize, message: &str, f: impl Fn(&dyn Communicator) -> Nothing + Sync) {
+    let start = Instant::now();
+    let failure = run_ranks(size, |comm| f(&*comm)).unwrap_err();
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert_eq!(failure.rank, rank, "{failure}");
+    assert!(failure.message.contains(message), "{failure}");
+    let ranks = run_ranks(size, |comm| comm.barrier("again").map(|()| comm.rank())).unwrap();
+    assert_eq!(ranks, (0..size).collect::<Vec<_>>());
+}
+
+#[test]
+fn collectives() {
+    for n in [1, 2, 5] {
+        run_ranks(n, |comm| -> Nothing {
+            let r = comm.rank();
+            for round in 0..50u8 {
+                let all = comm.all_gather("g", vec![r as u8 + round; r])?;
+                assert_eq!(all, (0..n).map(|p| vec![p as u8 + round; p]).collect::<Vec<_>>());
+                let got = comm.all_to_all_v("v", (0..n).map(|p| vec![(10 * r + p) as u8; p]).collect())?;
+                assert_eq!(got, (0..n).map(|p| vec![(10 * p + r) as u8; r]).collect::<Vec<_>>());
+                assert_eq!(comm.broadcast("b", n - 1, vec![r as u8])?, [(n - 1) as u8]);
+                let mut x = [0.1 * (r as f64 + 1.0), 1e16];
+                comm.all_reduce("s", &mut x)?;
+                let sum = (0..n).fold(0.0, |s, p| s + 0.1 * (p as f64 + 1.0));
+                assert_eq!(x[0].to_bits(), sum.to_bits());
+            }
+            comm.barrier("end")
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn an_error_on_one_rank_ends_all() {
+    let f = run_ranks(3, |comm| match comm.rank() {
+        1 => Err("bad file".to_owned()),
+        _ => comm.barrier("x").map_err(|e| e.to_string()),
+    });
+    assert_eq!(f.unwrap_err(), Failure { rank: 1, message: "bad file".into() });
+}
+
+#[test]
+fn a_panic_in_forward_ends_all() {
+    ends(4, 2, "panicked: no rows", |comm| {
+        assert!(comm.rank() != 2, "no rows");
+        comm.barrier("forward")
+    });
+}
+
+/// One row to and from the neighbouring rank.
+fn ring(comm: std::sync::Arc<dyn Communicator>) -> Result<std::sync::Arc<HaloPlan>, Failure> {
+    let (r, n) = (comm.rank(), comm.size());
+    let mut h = TypeHalo { num_inner: 2, send: vec![vec![]; n], recv: vec![0; n] };
+    h.send[(r + 1) % n] = vec![1];
+    h.recv[(r + n - 1) % n] = 1;
+    HaloPlan::new(comm, vec![h])
+}
+
+#[test]
+fn a_panic_in_backward_ends_all() {
+    for bad in [true, false] {
+        let run = run_ranks(4, |comm| -> Nothing {
+            let plan = ring(comm.clone())?;
+            let device = Device::flex().autodiff();
+            let x = Tensor::<2>::ones([2, 3], &device).require_grad();
+            let y = halo_exchange(&plan, "first", vec![x.clone()]).remove(0);
+            // The rank at fault has a second exchange in its backward that the others lack.
+            let y = if bad && comm.rank() == 2 { y.clone() + halo_exchange_alone(&y) } else { y };
+            let grads = y.sum().backward();
+            let g = x.grad(&grads).unwrap().sum().into_scalar::<f32>();
+            assert_eq!(g, 9.0);
+            Ok(())
+        });
+        if bad {
+            let f = run.unwrap_err();
+            assert!(f.rank == 2 && f.message.contains("backward broke"), "{f}");
+        } else {
+            run.unwrap();
+        }
+    }
+}
+
+/// An identity whose backward panics: an exchange over a communicator that breaks.
+fn halo_exchange_alone(y: &Tensor<2>) -> Tensor<2> {
+    #[derive(Debug)]
+    struct Broken(std::sync::atomic::AtomicUsize);
+    impl Communicator for Broken {
+        fn rank(&self) -> usize {
+            0
+        }
+        fn size(&self) -> usize {
+            1
+        }
+        fn all_gather(&self, _: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Failure> {
+            Ok(vec![bytes])
+        }
+        fn all_to_all_v(&self, _: &str, send: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure> {
+            assert!(self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0, "backward broke");
+            Ok(send)
+        }
+    }
+    let h = TypeHalo { num_inner: 3, send: vec![vec![0]], recv: vec![1] };
+    let plan = HaloPlan::new(std::sync::Arc::new(Broken(Default::default())), vec![h]).unwrap();
+    halo_exchange(&plan, "broken", vec![y.clone()]).remove(0).slice([0..3, 0..3])
+}
+
+#[test]
+fn a_panic_in_a_rayon_task_ends_all() {
+    ends(4, 2, "panicked: task 7", |comm| {
+        (0..16).into_par_iter().for_each(|i| assert!(comm.rank() != 2 || i != 7, "task {i}"));
+        comm.barrier("after")
+    });
+}
+
+#[test]
+fn an_early_return_ends_all() {
+    ends(4, 2, "returned while rank", |comm| if comm.rank() == 2 { Ok(()) } else { comm.barrier("x") });
+    // Also where the others come later.
+    ends(2, 1, "returned while rank 0 is in", |comm| {
+        if comm.rank() == 1 {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        comm.barrier("x")
+    });
+}
+
+#[test]
+fn another_collective_ends_all() {
+    let run = run_ranks(4, |comm| comm.barrier(if comm.rank() == 2 { "b" } else { "a" }));
+    let f = run.unwrap_err();
+    assert!(f.message.contains("all_gather `a`") && f.message.contains("all_gather `b`"), "{f}");
+    let mixed = run_ranks(2, |comm| -> Nothing {
+        if comm.rank() == 0 { comm.barrier("a") } else { comm.all_reduce("a", &mut [1.0]) }
+    });
+    assert!(mixed.unwrap_err().message.contains("all_reduce `a`"));
+    let lengths = run_ranks(2, |comm| comm.all_reduce("a", &mut vec![1.0; 1 + comm.rank()]));
+    assert!(lengths.unwrap_err().message.contains("reduces"));
+    let roots = run_ranks(2, |comm| comm.broadcast("a", comm.rank(), vec![]));
+    assert!(roots.is_err());
+    let entries = run_ranks(2, |comm| comm.all_to_all_v("a", vec![vec![]; 1 + comm.rank()]).map(drop));
+    assert!(entries.unwrap_err().message.contains("sends 1 messages"));
+}
+
+#[test]
+fn a_rank_that_does_not_come_ends_all() {
+    let ranks = Ranks::new(3).timeout(Duration::from_millis(100));
+    let f = ranks.run(|comm| {
+        if comm.rank() == 1 {
+            std::thread::sleep(Duration::from_millis(600));
+        }
+        comm.barrier("x")
+    });
+    let f = f.unwrap_err();
+    assert!(f.rank == 1 && f.message.contains("for ranks [1]"), "{f}");
+    assert!(run_ranks(0, |_| Ok::<_, Failure>(())).is_err());
+}
+
+#[test]
+fn every_rank_has_its_own_pool() {
+    let threads = Ranks::new(2).threads(3).run(|_| Ok::<_, Failure>(rayon::current_num_threads())).unwrap();
+    assert_eq!(threads, [3, 3]);
+}

@@ -1,0 +1,115 @@
+//! What every reader does first: open a plain file, bound its size, keep names inside the folder.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use crate::GraphError;
+
+/// Largest JSON file that is read; a description of ten thousand edge types takes about 2 MB.
+const MAX_JSON: u64 = 64 << 20;
+
+/// A [`GraphError::Format`].
+pub(crate) fn format_error(path: &Path, message: impl Into<String>) -> GraphError {
+    GraphError::Format { path: path.into(), message: message.into() }
+}
+
+/// A [`GraphError::Io`].
+pub(crate) fn io_error(path: &Path, source: std::io::Error) -> GraphError {
+    GraphError::Io { path: path.into(), source }
+}
+
+/// Opens a regular file and gives its length. Anything else (a folder, a pipe that would block) is
+/// refused before it is opened.
+pub(crate) fn open(path: &Path) -> Result<(File, u64), GraphError> {
+    let meta = std::fs::metadata(path).map_err(|e| io_error(path, e))?;
+    if !meta.is_file() {
+        return Err(format_error(path, "expected a regular file, found something else"));
+    }
+    let file = File::open(path).map_err(|e| io_error(path, e))?;
+    Ok((file, meta.len()))
+}
+
+/// The whole file, if it is not longer than `limit`.
+pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, GraphError> {
+    let (file, len) = open(path)?;
+    if len > limit {
+        return Err(format_error(path, format!("expected at most {limit} bytes, found {len}")));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+    // The bound holds even if the file grows while it is read.
+    file.take(limit).read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
+    Ok(bytes)
+}
+
+/// JSON of a known form; serde's message names line, column, key and what was expected.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, GraphError> {
+    let bytes = read_bounded(path, MAX_JSON)?;
+    serde_json::from_slice(&bytes).map_err(|e| format_error(path, format!("expected a JSON description, found: {e}")))
+}
+
+/// `dir/file`, where `file` was written by somebody else (into `described_in`) and must stay inside `dir`.
+pub(crate) fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<PathBuf, GraphError> {
+    let plain = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
+    // A drive letter or a backslash is a plain name on one system and a way out on another.
+    if file.is_empty() || !plain || file.contains([':', '\\', '\0']) {
+        return Err(format_error(described_in, format!("file name: expected a relative path inside the folder, found {:?}", cut(file))));
+    }
+    Ok(dir.join(file))
+}
+
+/// `text` cut to a length that an error message can carry.
+pub(crate) fn cut(text: &str) -> String {
+    const MAX: usize = 80;
+    let mut chars = text.chars();
+    let mut out: String = chars.by_ref().take(MAX).collect();
+    if chars.next().is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// Refuses a declared count that differs from what a file holds.
+pub(crate) fn same_count(path: &Path, what: &str, declared: u64, found: usize) -> Result<(), GraphError> {
+    if declared == found as u64 {
+        return Ok(());
+    }
+    Err(format_error(path, format!("{what}: expected {declared} as the description says, found {found}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_inside_the_folder() {
+        let (dir, json) = (Path::new("d"), Path::new("d/m.json"));
+        assert_eq!(inside(dir, json, "edges/a.npy").unwrap(), Path::new("d/edges/a.npy"));
+        for bad in ["", "../x", "a/../../x", "/etc/passwd", "C:x", "a\\..\\x", "a\0b", "./a", ".."] {
+            let e = inside(dir, json, bad).unwrap_err();
+            assert!(
+                matches!(&e, GraphError::Format { path, message } if path == json && message.contains("inside the folder")),
+                "{bad}: {e}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_plain_files_of_bounded_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        std::fs::write(&file, "12345").unwrap();
+        assert_eq!(read_bounded(&file, 5).unwrap(), b"12345");
+        assert!(read_bounded(&file, 4).unwrap_err().to_string().contains("expected at most 4 bytes, found 5"));
+        assert!(matches!(read_bounded(dir.path(), 9), Err(GraphError::Format { .. })));
+        assert!(matches!(read_bounded(&dir.path().join("none"), 9), Err(GraphError::Io { .. })));
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(cut("ab"), "ab");
+        assert_eq!(cut(&"é".repeat(200)).chars().count(), 81);
+    }
+}

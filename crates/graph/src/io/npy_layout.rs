@@ -1,0 +1,290 @@
+//! Data sets as `.npy` arrays beside one `metadata.json`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::dataset::{check_split, class_names, feature_size};
+use super::files::{format_error, inside, read_json, same_count};
+use super::npy::{NpyArray, NpyValues};
+use super::{Dataset, Features, Split};
+use crate::{EdgeType, Graph, GraphError};
+
+/// Name of the description.
+pub(crate) const METADATA: &str = "metadata.json";
+/// The layout version that this reader knows.
+const VERSION: u64 = 1;
+
+#[derive(Deserialize)]
+struct Probe {
+    layout: Option<String>,
+    layout_version: Option<serde_json::Value>,
+    task: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+    target_node_type: String,
+    inverse_edges_stored: bool,
+    node_types: BTreeMap<String, NodeType>,
+    edge_types: Vec<EdgeEntry>,
+    labels: BTreeMap<String, LabelEntry>,
+    splits: BTreeMap<String, SplitEntry>,
+    num_nodes: Option<u64>,
+    num_edges: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct NodeType {
+    count: u64,
+    features: Option<FeatureEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "format", rename_all = "lowercase")]
+enum FeatureEntry {
+    Coo { shape: [u64; 2], nnz: u64, indices_file: String, values_file: String },
+    Dense { shape: [u64; 2], file: Option<String>, scale: Option<f32> },
+}
+
+#[derive(Deserialize)]
+struct EdgeEntry {
+    src: String,
+    relation: String,
+    dst: String,
+    count: u64,
+    file: String,
+}
+
+#[derive(Deserialize)]
+struct LabelEntry {
+    file: String,
+    num_classes: u64,
+    class_names: Option<Vec<String>>,
+    num_labelled: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct SplitEntry {
+    node_type: String,
+    train: Part,
+    val: Option<Part>,
+    test: Part,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    file: String,
+    count: u64,
+}
+
+/// Reads a data set in the `.npy` + `metadata.json` layout.
+///
+/// Edges and labels may be int32 or int64, dense features float32 or int8 (times `scale`), sparse
+/// features COO; element types come from the array headers. Every count in the description is compared
+/// with the arrays, every id with its range, and every size with the file's length before memory is
+/// taken. Labels of other node types than the target are checked and left out.
+///
+/// # Errors
+/// A missing file ([`GraphError::Io`]); arrays or JSON that are truncated, hostile or do not agree
+/// ([`GraphError::Format`]); another layout version ([`GraphError::Version`]); edges or splits with
+/// ids out of range; a knowledge graph (layout `triples`), which has no labels.
+pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
+    let json = dir.join(METADATA);
+    let probe: Probe = read_json(&json)?;
+    if let Some(layout) = probe.layout.filter(|l| l != "nodes") {
+        let task = probe.task.map_or(String::new(), |t| format!(" ({t})"));
+        return Err(format_error(
+            &json,
+            format!("expected node classification data, found layout `{layout}`{task}, which has no node labels"),
+        ));
+    }
+    match probe.layout_version {
+        Some(v) if v.as_u64() == Some(VERSION) => {}
+        v => {
+            let found = v.map_or("none".into(), |v| v.to_string());
+            return Err(GraphError::Version { path: json, found, expected: VERSION as u32 });
+        }
+    }
+    let set = Reader { dir, json: &json };
+    let meta: Metadata = read_json(&json)?;
+    let graph = set.graph(&meta)?;
+    let mut features = BTreeMap::new();
+    for (name, t) in &meta.node_types {
+        if let Some(f) = &t.features {
+            features.insert(name.clone(), set.features(name, t.count, f)?);
+        }
+    }
+    let target = meta.target_node_type;
+    graph.schema().ntype(&target)?;
+    let mut of_target = None;
+    for (name, entry) in &meta.labels {
+        let labels = set.labels(graph.num_nodes(name)?, entry)?;
+        if *name == target {
+            of_target = Some((labels, class_names(&json, entry.num_classes, entry.class_names.clone())?));
+        }
+    }
+    let (labels, class_names) =
+        of_target.ok_or_else(|| format_error(&json, format!("labels: expected an entry for the target `{target}`, found none")))?;
+    let mut splits = BTreeMap::new();
+    for (name, entry) in &meta.splits {
+        if entry.node_type != target {
+            let why = format!("split `{name}`: expected nodes of the target `{target}`, found `{}`", entry.node_type);
+            return Err(format_error(&json, why));
+        }
+        let part = |p: &Part| set.part(p, labels.len());
+        let split = Split { train: part(&entry.train)?, val: entry.val.as_ref().map_or(Ok(vec![]), part)?, test: part(&entry.test)? };
+        check_split(&json, name, &split, &labels)?;
+        splits.insert(name.clone(), split);
+    }
+    tracing::debug!(name = meta.name, nodes = graph.total_nodes(), edges = graph.total_edges(), "data set read");
+    Ok(Dataset {
+        name: meta.name,
+        graph,
+        target,
+        num_classes: class_names.len(),
+        class_names,
+        labels,
+        features,
+        splits,
+        inverse_edges_stored: meta.inverse_edges_stored,
+    })
+}
+
+struct Reader<'a> {
+    dir: &'a Path,
+    json: &'a Path,
+}
+
+impl Reader<'_> {
+    fn path(&self, file: &str) -> Result<PathBuf, GraphError> {
+        inside(self.dir, self.json, file)
+    }
+
+    fn array(&self, file: &str) -> Result<NpyArray, GraphError> {
+        NpyArray::read(&self.path(file)?)
+    }
+
+    fn graph(&self, meta: &Metadata) -> Result<Graph, GraphError> {
+        let mut b = Graph::builder();
+        for (name, t) in &meta.node_types {
+            let limit = u64::from(u32::MAX) - 1;
+            if t.count > limit {
+                return Err(GraphError::TooLarge { relation: format!("node type {name}"), what: "nodes", count: t.count, limit });
+            }
+            b = b.nodes(name, t.count as usize);
+        }
+        for e in &meta.edge_types {
+            for end in [&e.src, &e.dst] {
+                if !meta.node_types.contains_key(end) {
+                    return Err(GraphError::UnknownNodeType { name: end.clone(), known: meta.node_types.keys().cloned().collect() });
+                }
+            }
+            let array = self.array(&e.file)?;
+            array.expect_shape(&[Some(2), None])?;
+            let count = array.shape[1];
+            same_count(&array.path, "number of edges", e.count, count)?;
+            let mut src = array.into_i64()?;
+            let dst = src.split_off(count);
+            b = b.edges_i64(EdgeType::new(&*e.src, &*e.relation, &*e.dst), src, dst);
+        }
+        let graph = b.build()?;
+        for (what, declared, found) in
+            [("num_nodes", meta.num_nodes, graph.total_nodes()), ("num_edges", meta.num_edges, graph.total_edges())]
+        {
+            if let Some(n) = declared {
+                same_count(self.json, what, n, found)?;
+            }
+        }
+        Ok(graph)
+    }
+
+    fn features(&self, ntype: &str, count: u64, entry: &FeatureEntry) -> Result<Features, GraphError> {
+        let (FeatureEntry::Coo { shape, .. } | FeatureEntry::Dense { shape, .. }) = entry;
+        if shape[0] != count {
+            let why = format!("features of `{ntype}`: expected {count} rows, one per node, found {}", shape[0]);
+            return Err(format_error(self.json, why));
+        }
+        let (rows, cols) = feature_size(self.json, shape[0], shape[1])?;
+        match entry {
+            FeatureEntry::Coo { nnz, indices_file, values_file, .. } => {
+                let indices = self.array(indices_file)?;
+                indices.expect_shape(&[Some(2), None])?;
+                let n = indices.shape[1];
+                same_count(&indices.path, "number of entries", *nnz, n)?;
+                let values = self.array(values_file)?;
+                values.expect_shape(&[Some(n)])?;
+                let path = indices.path.clone();
+                let mut row = indices.into_i64()?;
+                let col = row.split_off(n);
+                let within = |what, ids: Vec<i64>, bound| ids_below(&path, what, ids, bound);
+                Ok(Features::Sparse {
+                    rows,
+                    cols,
+                    row: within("row", row, rows)?,
+                    col: within("column", col, cols)?,
+                    value: values.into_f32()?,
+                })
+            }
+            FeatureEntry::Dense { file, scale, .. } => {
+                let array = match file {
+                    Some(f) => self.array(f)?,
+                    None => self.array(&format!("features/{ntype}.npy"))?,
+                };
+                array.expect_shape(&[Some(rows), Some(cols)])?;
+                let scale_by = match (&array.values, scale) {
+                    (NpyValues::I8(_), None) => {
+                        return Err(format_error(
+                            self.json,
+                            format!("features of `{ntype}`: expected `scale` beside int8 features, found none"),
+                        ));
+                    }
+                    (_, scale) => scale.unwrap_or(1.0),
+                };
+                let values = match array.values {
+                    NpyValues::I8(v) => v.into_iter().map(|v| f32::from(v) * scale_by).collect(),
+                    NpyValues::F32(v) => v,
+                    _ => {
+                        let why = format!("expected dtype float32 or int8, found {}", array.dtype());
+                        return Err(format_error(&array.path, why));
+                    }
+                };
+                Ok(Features::Dense { rows, cols, values })
+            }
+        }
+    }
+
+    fn labels(&self, nodes: usize, entry: &LabelEntry) -> Result<Vec<i64>, GraphError> {
+        let array = self.array(&entry.file)?;
+        array.expect_shape(&[Some(nodes)])?;
+        let path = array.path.clone();
+        let labels = array.into_i64()?;
+        if let Some((i, &l)) = labels.iter().enumerate().find(|&(_, &l)| l < -1 || l >= 0 && l as u64 >= entry.num_classes) {
+            return Err(format_error(&path, format!("label of node {i}: expected -1 or 0..{}, found {l}", entry.num_classes)));
+        }
+        if let Some(n) = entry.num_labelled {
+            same_count(&path, "number of labelled nodes", n, labels.iter().filter(|&&l| l >= 0).count())?;
+        }
+        Ok(labels)
+    }
+
+    fn part(&self, part: &Part, nodes: usize) -> Result<Vec<u32>, GraphError> {
+        let array = self.array(&part.file)?;
+        array.expect_shape(&[None])?;
+        same_count(&array.path, "number of nodes", part.count, array.shape[0])?;
+        let path = array.path.clone();
+        ids_below(&path, "node", array.into_i64()?, nodes)
+    }
+}
+
+fn ids_below(path: &Path, what: &str, ids: Vec<i64>, bound: usize) -> Result<Vec<u32>, GraphError> {
+    let checked = |(i, v): (usize, i64)| {
+        u32::try_from(v)
+            .ok()
+            .filter(|&v| (v as usize) < bound)
+            .ok_or_else(|| format_error(path, format!("{what} of entry {i}: expected 0..{bound}, found {v}")))
+    };
+    ids.into_iter().enumerate().map(checked).collect()
+}

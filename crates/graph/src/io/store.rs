@@ -1,0 +1,381 @@
+//! A graph as `graph.json` and `graph.safetensors`.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use burn::tensor::kind::Basic;
+use burn::tensor::{Bool, BoolStore, DType, Device, Float, Int, Tensor, TensorData};
+use half::{bf16, f16};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde::{Deserialize, Serialize};
+
+use super::atomic::write_atomic;
+use super::files::{format_error, io_error, read_bounded, read_json};
+use crate::{Column, EdgeType, Frame, Graph, GraphError};
+
+// Tensors go to the file as they lie in memory, and safetensors is little endian.
+const _: () = assert!(cfg!(target_endian = "little"), "graph files are written on little endian machines only");
+
+const JSON: &str = "graph.json";
+const TENSORS: &str = "graph.safetensors";
+/// The version that this program writes and reads.
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    format_version: u32,
+    /// Also in the header of the tensor file: the two files belong together.
+    fingerprint: String,
+    node_types: Vec<NodeEntry>,
+    edge_types: Vec<EdgeEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NodeEntry {
+    name: String,
+    count: u64,
+    columns: Vec<ColumnEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EdgeEntry {
+    src: String,
+    relation: String,
+    dst: String,
+    count: u64,
+    columns: Vec<ColumnEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ColumnEntry {
+    name: String,
+    dtype: String,
+    shape: Vec<u64>,
+}
+
+#[derive(Deserialize)]
+struct Probe {
+    format_version: Option<serde_json::Value>,
+}
+
+/// Element types of columns: the name in the description, Burn's and safetensors' (boolean is apart).
+const DTYPES: [(&str, DType, Dtype); 12] = [
+    ("f64", DType::F64, Dtype::F64),
+    ("f32", DType::F32, Dtype::F32),
+    ("f16", DType::F16, Dtype::F16),
+    ("bf16", DType::BF16, Dtype::BF16),
+    ("i64", DType::I64, Dtype::I64),
+    ("i32", DType::I32, Dtype::I32),
+    ("i16", DType::I16, Dtype::I16),
+    ("i8", DType::I8, Dtype::I8),
+    ("u64", DType::U64, Dtype::U64),
+    ("u32", DType::U32, Dtype::U32),
+    ("u16", DType::U16, Dtype::U16),
+    ("u8", DType::U8, Dtype::U8),
+];
+const BOOL: DType = DType::Bool(BoolStore::Native);
+
+fn dtype_name(dtype: DType) -> Option<(&'static str, Dtype)> {
+    if dtype.is_bool() {
+        return Some(("bool", Dtype::BOOL));
+    }
+    DTYPES.iter().find(|d| d.1 == dtype).map(|d| (d.0, d.2))
+}
+
+fn edges_key(t: &EdgeType, end: &str) -> String {
+    format!("edges/{t}/{end}")
+}
+
+/// Writes structure and features of a graph into folder `dir`, which is made if it does not exist.
+///
+/// `graph.safetensors` holds `edges/<src:relation:dst>/src` and `…/dst` (u32, in edge order), node columns as
+/// `node/<type>/<name>` and edge columns as `edge/<src:relation:dst>/<name>`, each in its own dtype (f64, f32, f16, bf16,
+/// i8 to i64, u8 to u64, bool); `graph.json` lists types, counts and columns. Both are written to temporary names and
+/// renamed, the description last. Each carries a fingerprint of the content, so that files of two different writes
+/// are never read as one graph.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::{Graph, io::{load_graph, save_graph}};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let device = Device::flex();
+/// let mut g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
+/// g.nodes_mut("_N")?.insert("h", Tensor::<2>::ones([3, 4], &device))?;
+/// save_graph(&g, &dir)?;
+/// let back = load_graph(&dir, &device)?;
+/// assert_eq!(back.relation("_E")?.dst(), [1, 2]);
+/// assert_eq!(back.nodes("_N")?.get::<2>("h")?.dims(), [3, 4]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Errors
+/// [`GraphError::Io`]; [`GraphError::ColumnMismatch`] for a column of a dtype (quantized) or rank (above
+/// [`Column::MAX_RANK`]) that the format does not hold.
+///
+/// # Cost
+/// Columns are copied to the host; up to two copies of graph and features are in memory at once.
+pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), GraphError> {
+    let dir = dir.as_ref();
+    std::fs::create_dir_all(dir).map_err(|e| io_error(dir, e))?;
+    let mut columns: Vec<(String, Dtype, TensorData)> = vec![];
+    let mut node_types = vec![];
+    for ((name, &count), frame) in graph.schema().ntypes().iter().zip(graph.node_counts()).zip(graph.node_frames()) {
+        let entries = host_columns(&format!("node/{name}"), &format!("nodes of `{name}`"), frame, &mut columns)?;
+        node_types.push(NodeEntry { name: name.clone(), count: count as u64, columns: entries });
+    }
+    let mut edge_types = vec![];
+    for ((t, r), frame) in graph.schema().etypes().iter().zip(graph.relations()).zip(graph.edge_frames()) {
+        let entries = host_columns(&format!("edge/{t}"), &format!("edges of `{t}`"), frame, &mut columns)?;
+        let (src, relation, dst) = (t.src.clone(), t.relation.clone(), t.dst.clone());
+        edge_types.push(EdgeEntry { src, relation, dst, count: r.num_edges() as u64, columns: entries });
+    }
+    let tensors = dir.join(TENSORS);
+    let bad = |e: safetensors::SafeTensorError| format_error(&tensors, e.to_string());
+    let mut views = vec![];
+    for (t, r) in graph.schema().etypes().iter().zip(graph.relations()) {
+        for (end, ids) in [("src", r.src()), ("dst", r.dst())] {
+            let view = TensorView::new(Dtype::U32, vec![ids.len()], bytemuck::cast_slice(ids)).map_err(bad)?;
+            views.push((edges_key(t, end), view));
+        }
+    }
+    for (key, dtype, data) in &columns {
+        views.push((key.clone(), TensorView::new(*dtype, data.shape().as_slice().to_vec(), data.bytes()).map_err(bad)?));
+    }
+    let fingerprint = fingerprint(graph.node_counts(), &views);
+    let header = HashMap::from([("fingerprint".to_owned(), fingerprint.clone())]);
+    let bytes = safetensors::serialize(views, Some(header)).map_err(bad)?;
+    write_atomic(&tensors, |w| w.write_all(&bytes))?;
+    let json = dir.join(JSON);
+    let description = Description { format_version: VERSION, fingerprint, node_types, edge_types };
+    let text = serde_json::to_string_pretty(&description).map_err(|e| format_error(&json, e.to_string()))?;
+    write_atomic(&json, |w| writeln!(w, "{text}"))
+}
+
+/// Columns of a frame on the host, appended to `out`, and their entries in the description.
+fn host_columns(
+    prefix: &str,
+    label: &str,
+    frame: &Frame,
+    out: &mut Vec<(String, Dtype, TensorData)>,
+) -> Result<Vec<ColumnEntry>, GraphError> {
+    let mut entries = vec![];
+    for (name, column) in frame.columns() {
+        let mismatch = |what, expected: &str, actual: String| GraphError::ColumnMismatch {
+            frame: label.to_owned(),
+            name: name.to_owned(),
+            what,
+            expected: expected.to_owned(),
+            actual,
+        };
+        if column.shape().num_dims() > Column::MAX_RANK {
+            return Err(mismatch("shape", "a rank of at most 5 to be saved", format!("{:?}", column.shape().as_slice())));
+        }
+        let Some((dtype, stored)) = dtype_name(column.dtype()) else {
+            return Err(mismatch("dtype", "a float, integer or boolean type to be saved", format!("{:?}", column.dtype())));
+        };
+        let mut data = column.to_data();
+        if stored == Dtype::BOOL && data.dtype() == DType::Bool(BoolStore::U32) {
+            data = data.convert_dtype(BOOL);
+        }
+        let shape = column.shape().as_slice().iter().map(|&n| n as u64).collect();
+        entries.push(ColumnEntry { name: name.to_owned(), dtype: dtype.to_owned(), shape });
+        out.push((format!("{prefix}/{name}"), stored, data));
+    }
+    Ok(entries)
+}
+
+/// A hash of counts, names and content, eight bytes a step (FNV-1a on words); it tells two writes apart, it does not
+/// protect against a forger.
+fn fingerprint(counts: &[usize], views: &[(String, TensorView<'_>)]) -> String {
+    let mut h = 0xcbf2_9ce4_8422_2325_u64;
+    let mut word = |w: u64| h = (h ^ w).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+    counts.iter().for_each(|&n| word(n as u64));
+    for (key, view) in views {
+        for part in [key.as_bytes(), view.data()] {
+            word(part.len() as u64);
+            for chunk in part.chunks(8) {
+                let mut bytes = [0; 8];
+                bytes[..chunk.len()].copy_from_slice(chunk);
+                word(u64::from_le_bytes(bytes));
+            }
+        }
+    }
+    format!("{h:016x}")
+}
+
+/// Reads a graph that [`save_graph`] wrote; columns go to `device`.
+///
+/// # Errors
+/// [`GraphError::Io`] for a missing file; [`GraphError::Version`]; [`GraphError::Format`] for files that are truncated,
+/// hostile, do not belong together or disagree with each other; [`GraphError::NodeOutOfRange`] for an edge to a node
+/// that is not there; [`GraphError::ColumnMismatch`] for a dtype that `device` cannot hold.
+///
+/// # Cost
+/// Memory: the tensor file, and the graph made of it.
+pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, GraphError> {
+    let (json, tensors) = (dir.as_ref().join(JSON), dir.as_ref().join(TENSORS));
+    let version = read_json::<Probe>(&json)?.format_version;
+    if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(VERSION)) {
+        let found = version.map_or("none".into(), |v| v.to_string());
+        return Err(GraphError::Version { path: json, found, expected: VERSION });
+    }
+    let d: Description = read_json(&json)?;
+    let bytes = read_bounded(&tensors, u64::MAX)?;
+    let bad = |e: safetensors::SafeTensorError| format_error(&tensors, format!("expected a safetensors file, found: {e}"));
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(bad)?;
+    let found = metadata.metadata().as_ref().and_then(|m| m.get("fingerprint")).map_or("none", String::as_str);
+    if found != d.fingerprint {
+        let why = format!("expected fingerprint {} as {JSON} says, found {found}; the files are of two different writes", d.fingerprint);
+        return Err(format_error(&tensors, why));
+    }
+    let file = TensorFile { json: &json, path: &tensors, tensors: SafeTensors::deserialize(&bytes).map_err(bad)?, device };
+    let mut b = Graph::builder();
+    for n in &d.node_types {
+        let limit = u64::from(u32::MAX) - 1;
+        if n.count > limit {
+            return Err(GraphError::TooLarge { relation: format!("node type {}", n.name), what: "nodes", count: n.count, limit });
+        }
+        b = b.nodes(&n.name, n.count as usize);
+    }
+    let types: Vec<EdgeType> = d.edge_types.iter().map(|e| EdgeType::new(&*e.src, &*e.relation, &*e.dst)).collect();
+    for (t, e) in types.iter().zip(&d.edge_types) {
+        // The builder would make up a node type that only edges name.
+        for end in [&t.src, &t.dst] {
+            if !d.node_types.iter().any(|n| n.name == *end) {
+                let known = d.node_types.iter().map(|n| n.name.clone()).collect();
+                return Err(GraphError::UnknownNodeType { name: end.clone(), known });
+            }
+        }
+        b = b.edges(t.clone(), file.ids(&edges_key(t, "src"), e.count)?, file.ids(&edges_key(t, "dst"), e.count)?);
+    }
+    let mut graph = b.build()?;
+    let mut expected = 2 * types.len();
+    for n in &d.node_types {
+        expected += n.columns.len();
+        file.columns(&format!("node/{}", n.name), &n.columns, graph.nodes_mut(&n.name)?)?;
+    }
+    for (t, e) in types.iter().zip(&d.edge_types) {
+        expected += e.columns.len();
+        file.columns(&format!("edge/{t}"), &e.columns, graph.edges_mut(t)?)?;
+    }
+    if file.tensors.len() != expected {
+        return Err(format_error(&tensors, format!("expected {expected} tensors as {JSON} says, found {}", file.tensors.len())));
+    }
+    Ok(graph)
+}
+
+struct TensorFile<'a> {
+    json: &'a Path,
+    path: &'a Path,
+    tensors: SafeTensors<'a>,
+    device: &'a Device,
+}
+
+impl TensorFile<'_> {
+    fn get(&self, key: &str, dtype: Dtype, shape: &[u64]) -> Result<TensorView<'_>, GraphError> {
+        let view = self.tensors.tensor(key).map_err(|_| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
+        let same_shape = view.shape().iter().map(|&n| n as u64).eq(shape.iter().copied());
+        if view.dtype() != dtype || !same_shape {
+            let (d, s) = (view.dtype(), view.shape());
+            return Err(format_error(self.path, format!("`{key}`: expected {dtype:?} {shape:?} as {JSON} says, found {d:?} {s:?}")));
+        }
+        Ok(view)
+    }
+
+    fn ids(&self, key: &str, count: u64) -> Result<Vec<u32>, GraphError> {
+        Ok(bytemuck::pod_collect_to_vec(self.get(key, Dtype::U32, &[count])?.data()))
+    }
+
+    fn columns(&self, prefix: &str, entries: &[ColumnEntry], frame: &mut Frame) -> Result<(), GraphError> {
+        for (i, c) in entries.iter().enumerate() {
+            if entries[..i].iter().any(|e| e.name == c.name) {
+                return Err(GraphError::Duplicate { what: "column", name: format!("{prefix}/{}", c.name) });
+            }
+            let column = self.column(&format!("{prefix}/{}", c.name), c)?;
+            frame.insert_column(&c.name, column)?;
+        }
+        Ok(())
+    }
+
+    fn column(&self, key: &str, entry: &ColumnEntry) -> Result<Column, GraphError> {
+        let wrong = |why: String| format_error(self.json, format!("`{key}`: {why}"));
+        let (dtype, stored) = match DTYPES.iter().find(|d| d.0 == entry.dtype) {
+            Some(d) => (d.1, d.2),
+            None if entry.dtype == "bool" => (BOOL, Dtype::BOOL),
+            None => return Err(wrong(format!("expected a dtype like f32, i64 or bool, found {:?}", entry.dtype))),
+        };
+        let rank = entry.shape.len();
+        // Also what lies behind a 0 must not overflow, since strides are partial products.
+        let size = entry.shape.iter().try_fold(8u64, |a, &n| a.checked_mul(n.max(1))).filter(|&n| n <= isize::MAX as u64);
+        if rank == 0 || rank > Column::MAX_RANK || size.is_none() {
+            return Err(wrong(format!("expected a shape of rank 1 to {} that fits in memory, found {:?}", Column::MAX_RANK, entry.shape)));
+        }
+        if stored != Dtype::BOOL && !self.device.supports_dtype(dtype) {
+            return Err(GraphError::ColumnMismatch {
+                frame: self.path.display().to_string(),
+                name: key.to_owned(),
+                what: "dtype",
+                expected: format!("one that {:?} supports", self.device),
+                actual: entry.dtype.clone(),
+            });
+        }
+        let view = self.get(key, stored, &entry.shape)?;
+        let (bytes, shape) = (view.data(), view.shape());
+        let data = match dtype {
+            DType::F64 => typed::<f64>(bytes, shape),
+            DType::F32 => typed::<f32>(bytes, shape),
+            DType::F16 => typed::<f16>(bytes, shape),
+            DType::BF16 => typed::<bf16>(bytes, shape),
+            DType::I64 => typed::<i64>(bytes, shape),
+            DType::I32 => typed::<i32>(bytes, shape),
+            DType::I16 => typed::<i16>(bytes, shape),
+            DType::I8 => typed::<i8>(bytes, shape),
+            DType::U64 => typed::<u64>(bytes, shape),
+            DType::U32 => typed::<u32>(bytes, shape),
+            DType::U16 => typed::<u16>(bytes, shape),
+            DType::U8 => typed::<u8>(bytes, shape),
+            _ => {
+                if let Some(i) = bytes.iter().position(|&b| b > 1) {
+                    return Err(format_error(self.path, format!("`{key}`, entry {i}: expected 0 or 1, found {}", bytes[i])));
+                }
+                TensorData::new(bytes.iter().map(|&b| b == 1).collect(), shape.to_vec())
+            }
+        };
+        Ok(if dtype.is_bool() {
+            self.place::<Bool>(data, rank, None)
+        } else if dtype.is_float() {
+            self.place::<Float>(data, rank, Some(dtype))
+        } else {
+            self.place::<Int>(data, rank, Some(dtype))
+        })
+    }
+
+    /// The data on the device, with its own dtype or, for booleans, the one the device likes.
+    fn place<K: Basic>(&self, data: TensorData, rank: usize, dtype: Option<DType>) -> Column {
+        macro_rules! of_rank {
+            ($d:literal) => {
+                Column::new(match dtype {
+                    Some(dtype) => Tensor::<$d, K>::from_data(data, (self.device, dtype)),
+                    None => Tensor::<$d, K>::from_data(data, self.device),
+                })
+            };
+        }
+        match rank {
+            1 => of_rank!(1),
+            2 => of_rank!(2),
+            3 => of_rank!(3),
+            4 => of_rank!(4),
+            _ => of_rank!(5),
+        }
+    }
+}
+
+/// Copies, since bytes in a file are aligned to nothing.
+fn typed<E: burn::tensor::Element + bytemuck::AnyBitPattern + bytemuck::NoUninit>(bytes: &[u8], shape: &[usize]) -> TensorData {
+    TensorData::new(bytemuck::pod_collect_to_vec::<u8, E>(bytes), shape.to_vec())
+}

@@ -1,0 +1,266 @@
+//! Graphs to files and back, and one test per refusal.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use burn::tensor::{Bool, DType, Device, Int, Shape, Tensor, TensorData};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde_json::{Value, json};
+
+use super::{load_graph, save_graph};
+use crate::{Graph, GraphError};
+
+/// Burn deprecates its ndarray backend, which users still ask for.
+#[allow(deprecated)]
+fn ndarray() -> Device {
+    Device::ndarray()
+}
+
+fn devices() -> [Device; 2] {
+    [Device::flex(), ndarray()]
+}
+
+/// Two node types, one of them empty; isolated nodes, an empty relation, parallel edges; columns of every kind.
+fn graph(device: &Device) -> Graph {
+    let mut g = Graph::builder()
+        .nodes("a", 4)
+        .nodes("b", 2)
+        .nodes("empty", 0)
+        .edges(("a", "r", "b"), vec![0, 2, 2], vec![1, 1, 1])
+        .edges(("b", "r", "a"), vec![], vec![])
+        .build()
+        .unwrap();
+    let a = g.nodes_mut("a").unwrap();
+    for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16].into_iter().filter(|d| device.supports_dtype(*d)) {
+        let x = Tensor::<2>::from_data([[0.5f32, -1.0], [2.0, f32::INFINITY], [0.0, 3.0], [4.0, 5.0]], (device, dtype));
+        a.insert(&format!("{dtype:?}"), x).unwrap();
+    }
+    for dtype in [DType::I64, DType::I32, DType::I16, DType::I8, DType::U64, DType::U32, DType::U16, DType::U8] {
+        a.insert(&format!("{dtype:?}"), Tensor::<1, Int>::from_data([1i64, 0, 7, 100], (device, dtype))).unwrap();
+    }
+    a.insert("mask/with slash", Tensor::<1, Bool>::from_data([true, false, false, true], device)).unwrap();
+    a.insert("wide", Tensor::<5>::from_data(TensorData::new((0..16).map(|i| i as f32).collect(), [4, 1, 2, 1, 2]), device)).unwrap();
+    g.nodes_mut("empty").unwrap().insert("h", Tensor::<2>::zeros([0, 3], device)).unwrap();
+    let e = g.edges_mut(("a", "r", "b")).unwrap();
+    e.insert("w", Tensor::<1>::from_data([0.25f32, 0.5, 1.0], device)).unwrap();
+    e.insert("cube", Tensor::<3>::ones(Shape::new([3, 2, 2]), device)).unwrap();
+    g
+}
+
+#[test]
+fn there_and_back_on_both_backends() {
+    for device in devices() {
+        let (g, dir) = (graph(&device), tempfile::tempdir().unwrap());
+        let sub = dir.path().join("new/folder");
+        save_graph(&g, &sub).unwrap();
+        let back = load_graph(&sub, &device).unwrap();
+        assert_eq!(back.schema(), g.schema());
+        assert_eq!(back.node_counts(), g.node_counts());
+        for (x, y) in g.relations().iter().zip(back.relations()) {
+            assert_eq!((x.src(), x.dst(), x.num_src(), x.num_dst()), (y.src(), y.dst(), y.num_src(), y.num_dst()));
+        }
+        let frames = |g: &Graph| g.node_frames().iter().chain(g.edge_frames()).cloned().collect::<Vec<_>>();
+        let mut columns = 0;
+        for (f, h) in frames(&g).iter().zip(frames(&back)) {
+            let names = |f: &crate::Frame| f.columns().map(|(n, _)| n.to_owned()).collect::<Vec<_>>();
+            assert_eq!(names(f), names(&h));
+            for (name, c) in f.columns() {
+                let d = h.column(name).unwrap();
+                assert_eq!((d.dtype(), d.kind(), d.shape(), d.device()), (c.dtype(), c.kind(), c.shape(), c.device()), "{name}");
+                assert_eq!(d.to_data(), c.to_data(), "{name}");
+                columns += 1;
+            }
+        }
+        assert!(columns >= 15, "{columns} columns compared");
+        // Two files, nothing temporary left; a second write replaces both.
+        assert_eq!(std::fs::read_dir(&sub).unwrap().count(), 2);
+        let first = std::fs::read(sub.join("graph.json")).unwrap();
+        save_graph(&g, &sub).unwrap();
+        assert_eq!(std::fs::read(sub.join("graph.json")).unwrap(), first, "equal graphs make equal files");
+    }
+}
+
+/// Saves a small graph, lets `edit` spoil the files, loads, and checks the message.
+fn refused(edit: impl FnOnce(&Path), part: &str) -> GraphError {
+    let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
+    let mut g = Graph::builder().nodes("a", 3).nodes("b", 2).edges(("a", "r", "b"), vec![0, 2], vec![1, 0]).build().unwrap();
+    g.nodes_mut("a").unwrap().insert("x", Tensor::<2>::ones([3, 2], &device)).unwrap();
+    g.edges_mut("r").unwrap().insert("m", Tensor::<1, Bool>::from_data([true, false], &device)).unwrap();
+    save_graph(&g, &dir).unwrap();
+    edit(dir.path());
+    let e = load_graph(&dir, &device).unwrap_err();
+    assert!(e.to_string().contains(part), "expected {part:?} in {e}");
+    e
+}
+
+fn format(edit: impl FnOnce(&Path), file: &str, part: &str) {
+    let e = refused(edit, part);
+    assert!(matches!(&e, GraphError::Format { path, .. } if path.ends_with(file)), "{e:?}");
+}
+
+fn json(edit: impl FnOnce(&mut Value)) -> impl FnOnce(&Path) {
+    |dir| {
+        let path = dir.join("graph.json");
+        let mut v: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        edit(&mut v);
+        std::fs::write(path, v.to_string()).unwrap();
+    }
+}
+
+/// Writes the tensor file again with `key` replaced (or, for `None`, left out), under the same fingerprint.
+fn tensor(key: &'static str, new: Option<(Dtype, Vec<usize>, Vec<u8>)>) -> impl FnOnce(&Path) {
+    move |dir| {
+        let path = dir.join("graph.safetensors");
+        let bytes = std::fs::read(&path).unwrap();
+        let (_, m) = SafeTensors::read_metadata(&bytes).unwrap();
+        let header: HashMap<String, String> = m.metadata().clone().unwrap();
+        let file = SafeTensors::deserialize(&bytes).unwrap();
+        let mut views: Vec<(String, TensorView<'_>)> = file.tensors().into_iter().filter(|t| t.0 != key).collect();
+        if let Some((dtype, shape, data)) = &new {
+            views.push((key.into(), TensorView::new(*dtype, shape.clone(), data).unwrap()));
+        }
+        let out = safetensors::serialize(views, Some(header)).unwrap();
+        std::fs::write(path, out).unwrap();
+    }
+}
+
+#[test]
+fn truncated_anywhere() {
+    for file in ["graph.json", "graph.safetensors"] {
+        for tenth in 0..10 {
+            let cut = |dir: &Path| {
+                let bytes = std::fs::read(dir.join(file)).unwrap();
+                std::fs::write(dir.join(file), &bytes[..bytes.len() * tenth / 10]).unwrap();
+            };
+            format(cut, file, "expected a");
+        }
+    }
+    let longer = |dir: &Path| {
+        let path = dir.join("graph.safetensors");
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes.push(0);
+        std::fs::write(path, bytes).unwrap();
+    };
+    format(longer, "graph.safetensors", "not fully covered");
+    for file in ["graph.json", "graph.safetensors"] {
+        assert!(matches!(refused(|d| std::fs::remove_file(d.join(file)).unwrap(), file), GraphError::Io { .. }));
+    }
+}
+
+#[test]
+fn hostile_tensor_files() {
+    let put = |header: &'static str| {
+        move |dir: &Path| {
+            let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+            bytes.extend(header.as_bytes());
+            std::fs::write(dir.join("graph.safetensors"), bytes).unwrap();
+        }
+    };
+    let t = "graph.safetensors";
+    format(|d| std::fs::write(d.join(t), u64::MAX.to_le_bytes()).unwrap(), t, "header too large");
+    format(put("{"), t, "invalid JSON");
+    format(put(r#"{"x":{"dtype":"F32","shape":[18446744073709551615,9],"data_offsets":[0,0]}}"#), t, "overflow");
+    format(put(r#"{"x":{"dtype":"F32","shape":[1000000000000],"data_offsets":[0,4000000000000]}}"#), t, "not fully covered");
+    format(put(r#"{"x":{"dtype":"F32","shape":[1],"data_offsets":[8,4]}}"#), t, "expected a safetensors file");
+    format(put("{}"), t, "found none; the files are of two different writes");
+}
+
+#[test]
+fn files_of_two_writes() {
+    let other = |dir: &Path| {
+        let g = Graph::builder().nodes("a", 3).nodes("b", 2).edges(("a", "r", "b"), vec![0, 2], vec![1, 1]).build().unwrap();
+        let old = std::fs::read(dir.join("graph.json")).unwrap();
+        save_graph(&g, dir).unwrap();
+        std::fs::write(dir.join("graph.json"), old).unwrap();
+    };
+    format(other, "graph.safetensors", "two different writes");
+}
+
+#[test]
+fn versions() {
+    for (v, found) in [(json!(2), "2"), (json!(null), "none"), (json!("1"), "\"1\""), (json!(-1), "-1")] {
+        let e = refused(json(|d| d["format_version"] = v), "this program reads version 1");
+        assert!(matches!(&e, GraphError::Version { found: f, expected: 1, .. } if f == found), "{e:?}");
+    }
+}
+
+#[test]
+fn descriptions_that_disagree() {
+    let (j, t) = ("graph.json", "graph.safetensors");
+    format(json(|d| d["edge_types"][0]["count"] = json!(3)), t, "`edges/a:r:b/src`: expected U32 [3] as graph.json says, found U32 [2]");
+    format(json(|d| d["edge_types"][0]["count"] = json!(u64::MAX)), t, "found U32 [2]");
+    format(json(|d| d["edge_types"][0]["count"] = json!(-1)), j, "invalid value");
+    format(json(|d| d["edge_types"][0]["columns"] = json!([])), t, "expected 3 tensors as graph.json says, found 4");
+    format(json(|d| d["node_types"][0]["columns"][0]["name"] = json!("y")), t, "expected a tensor `node/a/y`, found none");
+    format(
+        json(|d| d["node_types"][0]["columns"][0]["dtype"] = json!("f64")),
+        t,
+        "expected F64 [3, 2] as graph.json says, found F32 [3, 2]",
+    );
+    format(json(|d| d["node_types"][0]["columns"][0]["dtype"] = json!("q4")), j, "expected a dtype like f32, i64 or bool, found \"q4\"");
+    for shape in [json!([]), json!([1, 1, 1, 1, 1, 1]), json!([0, u64::MAX, 2])] {
+        format(json(|d| d["node_types"][0]["columns"][0]["shape"] = shape), j, "expected a shape of rank 1 to 5");
+    }
+    format(json(|d| d["extra"] = json!(1)), j, "unknown field `extra`");
+    format(json(|d| drop(d.as_object_mut().unwrap().remove("fingerprint"))), j, "missing field `fingerprint`");
+    // Fewer nodes than rows of features, and than edges ask for.
+    let e = refused(json(|d| d["node_types"][0]["count"] = json!(4)), "expected length 4 (one row per node or edge), got 3");
+    assert!(matches!(e, GraphError::Length { .. }));
+    let e = refused(json(|d| d["node_types"][0]["count"] = json!(2)), "relation `a:r:b`, position 1: `src` must lie in 0..2, got 2");
+    assert!(matches!(e, GraphError::NodeOutOfRange { .. }));
+    let e = refused(json(|d| d["node_types"][0]["count"] = json!(u64::MAX)), "exceed the limit");
+    assert!(matches!(e, GraphError::TooLarge { .. }));
+    let e = refused(json(|d| drop(d["node_types"].as_array_mut().unwrap().remove(1))), "unknown node type `b`");
+    assert!(matches!(e, GraphError::UnknownNodeType { .. }));
+    let twice = |d: &mut Value| d["node_types"][1] = d["node_types"][0].clone();
+    refused(json(twice), "unknown node type `b`");
+    let column_twice = |d: &mut Value| {
+        let c = d["node_types"][0]["columns"][0].clone();
+        d["node_types"][0]["columns"].as_array_mut().unwrap().push(c);
+    };
+    assert!(matches!(refused(json(column_twice), "`node/a/x` was given twice"), GraphError::Duplicate { .. }));
+    assert!(matches!(
+        refused(json(|d| d["node_types"][1]["name"] = json!("../b")), "../b"),
+        GraphError::BadName { .. } | GraphError::UnknownNodeType { .. }
+    ));
+}
+
+#[test]
+fn tensors_that_disagree() {
+    let t = "graph.safetensors";
+    format(tensor("edges/a:r:b/dst", None), t, "expected a tensor `edges/a:r:b/dst`, found none");
+    format(tensor("edges/a:r:b/dst", Some((Dtype::U32, vec![1], vec![0; 4]))), t, "expected U32 [2] as graph.json says, found U32 [1]");
+    format(tensor("edges/a:r:b/dst", Some((Dtype::I32, vec![2], vec![0; 8]))), t, "found I32 [2]");
+    format(tensor("stowaway", Some((Dtype::U8, vec![1], vec![0]))), t, "expected 4 tensors as graph.json says, found 5");
+    format(tensor("edge/a:r:b/m", Some((Dtype::BOOL, vec![2], vec![1, 2]))), t, "`edge/a:r:b/m`, entry 1: expected 0 or 1, found 2");
+    let e = refused(tensor("edges/a:r:b/dst", Some((Dtype::U32, vec![2], vec![255; 8]))), "`dst` must lie in 0..2, got 4294967295");
+    assert!(matches!(e, GraphError::NodeOutOfRange { .. }));
+}
+
+#[test]
+fn a_dtype_that_the_device_lacks() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut g = Graph::homogeneous(2, vec![], vec![]).unwrap();
+    g.nodes_mut("_N").unwrap().insert("x", Tensor::<1>::zeros([2], (&Device::flex(), DType::F16))).unwrap();
+    save_graph(&g, &dir).unwrap();
+    let e = load_graph(&dir, &ndarray()).unwrap_err();
+    assert!(matches!(&e, GraphError::ColumnMismatch { what: "dtype", actual, .. } if actual == "f16"), "{e:?}");
+}
+
+#[test]
+fn a_rank_that_the_format_lacks() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut g = Graph::homogeneous(2, vec![], vec![]).unwrap();
+    g.nodes_mut("_N").unwrap().insert("x", Tensor::<6>::zeros([2, 1, 1, 1, 1, 1], &Device::flex())).unwrap();
+    assert!(matches!(save_graph(&g, &dir).unwrap_err(), GraphError::ColumnMismatch { what: "shape", .. }));
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0, "nothing is written for a graph that cannot be saved");
+}
+
+#[test]
+fn a_folder_that_cannot_be_made() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    let g = Graph::homogeneous(1, vec![], vec![]).unwrap();
+    assert!(matches!(save_graph(&g, dir.path().join("file/sub")), Err(GraphError::Io { .. })));
+}

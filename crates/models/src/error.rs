@@ -1,0 +1,60 @@
+/// What can be wrong with the description of a layer, model or task.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// A size that must divide another does not.
+    #[error("`{arg}` = {value} must divide {what} = {of}")]
+    NotDivisible {
+        /// Argument.
+        arg: &'static str,
+        /// Its value.
+        value: usize,
+        /// What it must divide.
+        what: &'static str,
+        /// Value of that.
+        of: usize,
+    },
+    /// A value outside its range.
+    #[error("`{arg}` must lie in {range}, got {value}")]
+    OutOfRange {
+        /// Argument.
+        arg: String,
+        /// Allowed values.
+        range: String,
+        /// Value found.
+        value: String,
+    },
+    /// Two lengths that must agree do not.
+    #[error("`{arg}`: expected {expected} ({why}), got {actual}")]
+    Length {
+        /// Argument.
+        arg: String,
+        /// Where the expected length comes from.
+        why: String,
+        /// Expected length.
+        expected: usize,
+        /// Length found.
+        actual: usize,
+    },
+    /// A node type has no input where the model expects one, or the reverse.
+    #[error("node type {ntype}: {message}")]
+    Input {
+        /// Number of the node type.
+        ntype: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A split has no training node on any rank.
+    #[error("the split has no training node; give at least one labelled node")]
+    NothingToTrain,
+    /// The loss is no number any more.
+    #[error("epoch {epoch}: the loss is {loss}; lower the learning rate (now {lr})")]
+    Diverged {
+        /// Epoch, from 0.
+        epoch: usize,
+        /// Loss.
+        loss: f64,
+        /// Learning rate.
+        lr: f64,
+    },
+}

@@ -1,0 +1,75 @@
+//! GCN for node classification on graphs of one type.
+
+use burn::config::Config;
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_ops::GraphView;
+
+use crate::{DegreeNorm, GraphConv, GraphConvConfig, Mode, NodeClassifier};
+
+/// Describes a [`Gcn`].
+#[derive(Config, Debug)]
+pub struct GcnConfig {
+    /// Columns of the input features.
+    pub d_input: usize,
+    /// Number of classes.
+    pub num_classes: usize,
+    /// Columns between layers.
+    #[config(default = 16)]
+    pub hidden: usize,
+    /// Number of layers.
+    #[config(default = 2)]
+    pub layers: usize,
+    /// Dropout before every layer.
+    #[config(default = 0.5)]
+    pub dropout: f64,
+    /// Normalisation by degree.
+    #[config(default = "DegreeNorm::Both")]
+    pub norm: DegreeNorm,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+}
+
+/// `layers` graph convolutions with ReLU and dropout between them (Kipf and Welling, ICLR 2017).
+#[derive(Module, Debug)]
+pub struct Gcn {
+    /// The layers, input first.
+    pub layers: Vec<GraphConv>,
+    #[module(skip)]
+    dropout: f64,
+}
+
+impl GcnConfig {
+    /// Weights by Glorot's rule.
+    pub fn init(&self, device: &Device) -> Gcn {
+        let width = |i: usize| if i == 0 { self.d_input } else { self.hidden };
+        let out = |i: usize| if i + 1 == self.layers { self.num_classes } else { self.hidden };
+        let layers = (0..self.layers)
+            .map(|i| GraphConvConfig::new(width(i), out(i)).with_norm(self.norm).with_seed(self.seed).with_name(format!("gcn/{i}")).init(device))
+            .collect();
+        Gcn { layers, dropout: self.dropout }
+    }
+}
+
+impl Gcn {
+    /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        let (ntype, _) = g.schema().ends(0);
+        self.layers.iter().enumerate().fold(x, |x, (i, layer)| {
+            let x = if i == 0 { x } else { activation::relu(x) };
+            layer.forward(g, mode.dropout(g, ntype, &format!("gcn/{i}"), self.dropout, x))
+        })
+    }
+}
+
+impl NodeClassifier for Gcn {
+    type Dense = Self;
+    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        let x = x[target].clone().unwrap_or_else(|| panic!("`Gcn` needs features of node type {target}"));
+        self.forward(g, x, mode)
+    }
+    fn dense(&self) -> &Self {
+        self
+    }
+}

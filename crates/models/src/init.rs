@@ -1,0 +1,43 @@
+//! Initial values of parameters: functions of (seed, name, row, column).
+
+use burn::module::{Module, ModuleMapper, Param};
+use burn::tensor::{Device, FloatDType, Tensor};
+use burn_gnn_ops::{Stream, glorot_uniform, uniform_rows};
+
+/// Glorot's rule; `fan` is (in, out).
+pub(crate) fn glorot<const D: usize>(seed: u64, name: &str, shape: [usize; D], fan: (usize, usize), device: &Device) -> Param<Tensor<D>> {
+    let data = glorot_uniform(Stream::new(seed, name, 0), fan.0, fan.1, shape);
+    Param::from_tensor(Tensor::from_data(data, device))
+}
+
+/// Rows keyed by original ids (`None`: row numbers), uniform in `±sqrt(6 / (1 + cols))`: Glorot's rule
+/// for a one-hot input.
+pub(crate) fn rows(seed: u64, name: &str, ids: Option<&[u64]>, rows: usize, cols: usize, device: &Device) -> Param<Tensor<2>> {
+    let bound = (6.0 / (1 + cols) as f64).sqrt();
+    let data = uniform_rows(Stream::new(seed, name, 0), ids, rows, cols, -bound, bound);
+    Param::from_tensor(Tensor::from_data(data, device))
+}
+
+pub(crate) fn zeros(cols: usize, device: &Device) -> Param<Tensor<1>> {
+    Param::from_tensor(Tensor::zeros([cols], device))
+}
+
+struct Cast(FloatDType);
+
+impl ModuleMapper for Cast {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let dtype = self.0;
+        param.map(|t| {
+            // A cast of a tracked tensor is no leaf; a leaf is made anew on the plain device.
+            let (tracked, autodiff) = (t.is_require_grad(), t.is_autodiff());
+            let plain = t.without_autodiff().cast(dtype);
+            if autodiff { plain.autodiff().set_require_grad(tracked) } else { plain }
+        })
+    }
+}
+
+/// The module with every float parameter in another precision. Device-wide default dtypes can be set
+/// once per process only (`Device::configure`); this works any time.
+pub fn to_dtype<M: Module>(module: M, dtype: FloatDType) -> M {
+    module.map(&mut Cast(dtype))
+}

@@ -1,0 +1,77 @@
+//! Loss and accuracy on masked rows.
+
+use burn::tensor::{DType, Int, Tensor, TensorData, activation};
+use burn_gnn_graph::Relation;
+use burn_gnn_ops::copy_u_sum;
+
+use crate::Rows;
+
+/// `Σ over this rank's rows of -log softmax(logits)[label] / rows.total`, shape `[1]`.
+///
+/// Summed over ranks it is the mean cross entropy. On a rank without rows it is an exact 0 that still
+/// reaches `logits` in backward (with gradient 0), so that every rank runs the same collectives.
+pub fn cross_entropy(logits: Tensor<2>, rows: &Rows) -> Tensor<1> {
+    let [n, _] = logits.dims();
+    if rows.index.is_empty() {
+        // A sum over no edges: zero, tracked, for any number of rows.
+        if let Ok(none) = Relation::from_coo(n, 1, vec![], vec![]) {
+            return copy_u_sum(&none, logits).sum();
+        }
+    }
+    let device = logits.device().without_autodiff();
+    let k = rows.index.len();
+    let int = |v: &[u32]| Tensor::<1, Int>::from_data(TensorData::new(v.iter().map(|&x| i64::from(x)).collect::<Vec<_>>(), [k]), &device);
+    let chosen = activation::log_softmax(logits.select(0, int(&rows.index)), 1);
+    let picked = chosen.gather(1, int(&rows.labels).unsqueeze_dim(1));
+    // sum_dim adds in one order for any number of threads.
+    picked.sum_dim(0).reshape([1]).neg() / rows.total.max(1) as f64
+}
+
+/// Sums that ranks add up before dividing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Rows whose largest logit is their label's (the first of equal ones).
+    pub correct: f64,
+    /// Sum of cross entropies.
+    pub loss: f64,
+    /// Rows.
+    pub rows: f64,
+}
+
+impl Counts {
+    /// Of this rank's rows.
+    pub fn new(logits: &Tensor<2>, rows: &Rows) -> Self {
+        let [_, c] = logits.dims();
+        let values: Vec<f64> = logits.clone().into_data_dtype(DType::F64).try_to_vec().unwrap_or_default();
+        let mut out = Self { rows: rows.index.len() as f64, ..Self::default() };
+        for (&r, &label) in rows.index.iter().zip(&rows.labels) {
+            let row = &values[r as usize * c..(r as usize + 1) * c];
+            let (mut best, mut max) = (0, f64::NEG_INFINITY);
+            for (j, &v) in row.iter().enumerate() {
+                if v > max {
+                    (best, max) = (j, v);
+                }
+            }
+            out.correct += f64::from(u8::from(best == label as usize));
+            out.loss += max + row.iter().map(|v| (v - max).exp()).sum::<f64>().ln() - row[label as usize];
+        }
+        out
+    }
+    /// Share of correct rows, in `0.0..=1.0`; 0 without rows.
+    pub fn accuracy(&self) -> f64 {
+        self.correct / self.rows.max(1.0)
+    }
+    /// Mean cross entropy.
+    pub fn mean_loss(&self) -> f64 {
+        self.loss / self.rows.max(1.0)
+    }
+}
+
+/// The most common class of `train` and the share of `test` that has it.
+pub fn majority_class(train: &Rows, test: &Rows, num_classes: usize) -> (u32, f64) {
+    let mut count = vec![0usize; num_classes];
+    train.labels.iter().for_each(|&l| count[l as usize] += 1);
+    let best = (0..num_classes).rev().max_by_key(|&c| count[c]).unwrap_or(0) as u32;
+    let hits = test.labels.iter().filter(|&&l| l == best).count();
+    (best, hits as f64 / test.labels.len().max(1) as f64)
+}

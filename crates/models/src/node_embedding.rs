@@ -1,0 +1,41 @@
+//! Learned input rows for node types without features.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::GraphView;
+
+use crate::init;
+
+/// One learned row per node, for some node types.
+///
+/// Rows belong to the rank that owns the node: their gradients are complete there (halo gradients come
+/// home through the exchange), so they are stepped by their owner and kept out of the all-reduce.
+/// Initial rows are keyed by original ids, so a partition starts with the rows of the whole graph.
+#[derive(Module, Debug)]
+pub struct NodeEmbedding {
+    /// `[num_input, dim]` per embedded type.
+    pub weights: Vec<Param<Tensor<2>>>,
+    #[module(skip)]
+    ntypes: Vec<usize>,
+}
+
+impl NodeEmbedding {
+    /// Rows of `dim` columns for the input rows of `ntypes`.
+    pub fn new<G: GraphView + ?Sized>(g: &G, ntypes: Vec<usize>, dim: usize, seed: u64, device: &Device) -> Self {
+        let weights = ntypes
+            .iter()
+            .map(|&t| init::rows(seed, &format!("embedding/{}", g.schema().ntypes()[t]), g.original_ids(t).as_deref(), g.num_dst(t), dim, device))
+            .collect();
+        Self { weights, ntypes }
+    }
+
+    /// Numbers of the embedded node types.
+    pub fn ntypes(&self) -> &[usize] {
+        &self.ntypes
+    }
+
+    /// The rows of node type `ntype`, if it is embedded.
+    pub fn rows(&self, ntype: usize) -> Option<Tensor<2>> {
+        self.ntypes.iter().position(|&t| t == ntype).map(|i| self.weights[i].val())
+    }
+}

@@ -1,0 +1,162 @@
+//! R-GCN for node classification on heterogeneous graphs.
+
+use burn::config::Config;
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_ops::{GraphView, matmul_rows};
+
+use crate::{ModelError, Mode, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelWeights, init};
+
+/// What a node type brings to the first layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeInput {
+    /// Features with this many columns, projected to the hidden width.
+    Features(usize),
+    /// A learned row per node.
+    Embedding,
+}
+
+/// Describes an [`Rgcn`].
+#[derive(Config, Debug)]
+pub struct RgcnConfig {
+    /// Number of classes.
+    pub num_classes: usize,
+    /// Columns between layers.
+    #[config(default = 16)]
+    pub hidden: usize,
+    /// Number of layers.
+    #[config(default = 2)]
+    pub layers: usize,
+    /// How relations share weights.
+    #[config(default = "RelWeights::Full")]
+    pub weights: RelWeights,
+    /// Whether a node's own row takes part in each layer.
+    #[config(default = true)]
+    pub self_loop: bool,
+    /// Dropout before every layer.
+    #[config(default = 0.0)]
+    pub dropout: f64,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+}
+
+/// The parameters of an R-GCN that every rank holds alike.
+#[derive(Module, Debug)]
+pub struct RgcnLayers {
+    /// `[d, hidden]` per node type with features.
+    pub projections: Vec<Param<Tensor<2>>>,
+    /// The layers, input first.
+    pub convs: Vec<RelGraphConv>,
+}
+
+/// R-GCN: features projected or rows learned, then relational convolutions with ReLU between them.
+///
+/// # Paper
+/// Schlichtkrull et al., ESWC 2018. Learned input rows (rather than one-hot inputs to the first layer)
+/// follow DGL's example.
+#[derive(Module, Debug)]
+pub struct Rgcn {
+    /// Rows of the node types without features; owned by ranks.
+    pub embedding: NodeEmbedding,
+    /// All other parameters, the same on every rank.
+    pub net: RgcnLayers,
+    #[module(skip)]
+    projected: Vec<usize>,
+    #[module(skip)]
+    dropout: f64,
+}
+
+impl RgcnConfig {
+    /// A model for `g`, with one [`TypeInput`] per node type. On a partition the embedded rows are those of
+    /// the nodes it owns; everything else is the same on every rank.
+    ///
+    /// # Errors
+    /// The number of inputs is not that of the node types, no layers, or bad bases.
+    pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: &[TypeInput], device: &Device) -> Result<Rgcn, ModelError> {
+        let schema = g.schema();
+        let types = schema.ntypes().len();
+        if inputs.len() != types {
+            return Err(ModelError::Length { arg: "inputs".into(), why: "one per node type".into(), expected: types, actual: inputs.len() });
+        }
+        for (arg, value) in [("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)] {
+            if value == 0 {
+                return Err(ModelError::OutOfRange { arg: arg.into(), range: "1..".into(), value: "0".into() });
+            }
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            return Err(ModelError::OutOfRange { arg: "dropout".into(), range: "0.0..1.0".into(), value: self.dropout.to_string() });
+        }
+        let (mut projections, mut projected, mut embedded) = (vec![], vec![], vec![]);
+        for (t, input) in inputs.iter().enumerate() {
+            match *input {
+                TypeInput::Features(d) => {
+                    let name = format!("rgcn/projection/{}", schema.ntypes()[t]);
+                    projections.push(init::glorot(self.seed, &name, [d, self.hidden], (d, self.hidden), device));
+                    projected.push(t);
+                }
+                TypeInput::Embedding => embedded.push(t),
+            }
+        }
+        let convs = (0..self.layers)
+            .map(|i| {
+                let out = if i + 1 == self.layers { self.num_classes } else { self.hidden };
+                // Blocks must divide the classes too: the last layer keeps full weights then, as the paper's code does.
+                let weights = match self.weights {
+                    RelWeights::BlockDiagonal(b) if out % b != 0 && i + 1 == self.layers => RelWeights::Full,
+                    w => w,
+                };
+                RelGraphConvConfig::new(self.hidden, out, schema.etypes().len())
+                    .with_weights(weights)
+                    .with_self_loop(self.self_loop)
+                    .with_seed(self.seed)
+                    .with_name(format!("rgcn/{i}"))
+                    .try_init(device)
+            })
+            .collect::<Result<_, _>>()?;
+        let embedding = NodeEmbedding::new(g, embedded, self.hidden, self.seed, device);
+        Ok(Rgcn { embedding, net: RgcnLayers { projections, convs }, projected, dropout: self.dropout })
+    }
+}
+
+impl Rgcn {
+    /// Rows of every node type after the last layer; `x[t]` are the features of type `t` where it has any.
+    ///
+    /// # Panics
+    /// A type with features has none in `x`, or shapes disagree with the graph.
+    #[track_caller]
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
+        let mut h: Vec<Tensor<2>> = (0..g.schema().ntypes().len())
+            .map(|t| match self.projected.iter().position(|&p| p == t) {
+                Some(i) => {
+                    let x = x[t].clone().unwrap_or_else(|| panic!("node type {t} was built with features, got none"));
+                    matmul_rows(mode.dropout(g, t, "rgcn/input", self.dropout, x), self.net.projections[i].val())
+                }
+                None => self.embedding.rows(t).unwrap_or_else(|| panic!("node type {t} has neither features nor embedding")),
+            })
+            .collect();
+        for (i, conv) in self.net.convs.iter().enumerate() {
+            let place = format!("rgcn/{i}");
+            h = h
+                .into_iter()
+                .enumerate()
+                .map(|(t, h)| {
+                    let h = if i == 0 { h } else { activation::relu(h) };
+                    mode.dropout(g, t, &place, self.dropout, h)
+                })
+                .collect();
+            h = conv.forward(g, h);
+        }
+        h
+    }
+}
+
+impl NodeClassifier for Rgcn {
+    type Dense = RgcnLayers;
+    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        self.forward(g, x, mode).swap_remove(target)
+    }
+    fn dense(&self) -> &RgcnLayers {
+        &self.net
+    }
+}

@@ -1,0 +1,58 @@
+//! Node classification on one view of a graph.
+
+use burn::tensor::Tensor;
+
+use crate::ModelError;
+
+/// Labelled rows of one part of a split that this rank holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Input-row numbers of the target type.
+    pub index: Vec<u32>,
+    /// Class of each row.
+    pub labels: Vec<u32>,
+    /// Number of rows over all ranks.
+    pub total: usize,
+}
+
+impl Rows {
+    /// Rows of a whole graph: `ids` with their labels.
+    ///
+    /// # Errors
+    /// An id without a label (-1), out of range, or a label not below `num_classes`.
+    pub fn new(ids: &[u32], labels: &[i64], num_classes: usize) -> Result<Self, ModelError> {
+        let label = |&id: &u32| {
+            let Some(&l) = labels.get(id as usize) else {
+                return Err(ModelError::OutOfRange { arg: "node of the split".into(), range: format!("0..{}", labels.len()), value: id.to_string() });
+            };
+            if l < 0 || l as usize >= num_classes {
+                return Err(ModelError::OutOfRange { arg: format!("label of node {id}"), range: format!("0..{num_classes}"), value: l.to_string() });
+            }
+            Ok(l as u32)
+        };
+        Ok(Self { index: ids.to_vec(), labels: ids.iter().map(label).collect::<Result<_, _>>()?, total: ids.len() })
+    }
+
+    /// The rows that a rank holds: `local[id]` is the rank's row of node `id`, if it owns it. The order of
+    /// the split is kept, the total stays.
+    #[must_use]
+    pub fn on_rank(&self, local: impl Fn(u32) -> Option<u32>) -> Self {
+        let (index, labels) = self.index.iter().zip(&self.labels).filter_map(|(&i, &l)| Some((local(i)?, l))).unzip();
+        Self { index, labels, total: self.total }
+    }
+}
+
+/// A graph (or this rank's part), features, and the rows to learn from.
+#[derive(Debug)]
+pub struct NodeTask<'a, G: ?Sized> {
+    /// What layers run on.
+    pub graph: &'a G,
+    /// Features of the input rows, per node type, on the plain device.
+    pub features: Vec<Option<Tensor<2>>>,
+    /// Number of the node type to classify.
+    pub target: usize,
+    /// Rows of the loss.
+    pub train: Rows,
+    /// Rows that choose the epoch to keep; may be empty.
+    pub val: Rows,
+}

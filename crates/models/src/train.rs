@@ -1,0 +1,183 @@
+//! The training loop of full-graph node classification, on one machine or on ranks.
+
+use std::time::Instant;
+
+use burn::config::Config;
+use burn::module::Module;
+use burn::optim::{AdamConfig, GradientsParams, decay::WeightDecayConfig};
+use burn::tensor::Tensor;
+use burn_gnn_ops::GraphView;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::{Counts, ModelError, Mode, NodeTask, Rows, cross_entropy};
+
+/// A model that classifies the nodes of one type.
+pub trait NodeClassifier: Module {
+    /// The parameters that every rank holds alike, whose gradients are summed over ranks. Parameters
+    /// outside it are owned by this rank.
+    type Dense: Module;
+
+    /// Logits `[num_dst, num_classes]` of node type `target`; `x[t]` are the features of type `t`.
+    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2>;
+
+    /// See [`Dense`](Self::Dense).
+    fn dense(&self) -> &Self::Dense;
+}
+
+/// What ranks do together during training. Every rank calls the same methods in the same order.
+pub trait GradientSync {
+    /// Gradients summed over ranks, in rank order.
+    fn sum_gradients<M: Module>(&self, module: &M, grads: GradientsParams) -> GradientsParams;
+    /// Numbers summed over ranks, in rank order.
+    fn sum(&self, values: &mut [f64]);
+    /// Whether this rank reports progress.
+    fn reports(&self) -> bool;
+}
+
+/// One machine: nothing to sum.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Alone;
+
+impl GradientSync for Alone {
+    fn sum_gradients<M: Module>(&self, _module: &M, grads: GradientsParams) -> GradientsParams {
+        grads
+    }
+    fn sum(&self, _values: &mut [f64]) {}
+    fn reports(&self) -> bool {
+        true
+    }
+}
+
+/// Settings of [`train`].
+#[derive(Config, Debug)]
+pub struct TrainConfig {
+    /// Passes over the graph.
+    #[config(default = 50)]
+    pub epochs: usize,
+    /// Learning rate of Adam.
+    #[config(default = 0.01)]
+    pub lr: f64,
+    /// L2 penalty, added to gradients.
+    #[config(default = 0.0)]
+    pub weight_decay: f64,
+    /// Seed of dropout.
+    #[config(default = 0)]
+    pub seed: u64,
+    /// Whether a progress bar is drawn (on a terminal).
+    #[config(default = true)]
+    pub progress: bool,
+}
+
+/// What one epoch showed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Epoch {
+    /// From 0.
+    pub epoch: usize,
+    /// Mean cross entropy of the training rows before the step, dropout in force.
+    pub loss: f64,
+    /// Accuracy on the training rows of the same pass.
+    pub train_accuracy: f64,
+    /// Accuracy on the validation rows after the step, if there are any.
+    pub val_accuracy: Option<f64>,
+    /// Mean cross entropy on the validation rows.
+    pub val_loss: Option<f64>,
+}
+
+/// A trained model.
+#[derive(Debug)]
+pub struct Trained<M> {
+    /// Parameters after the epoch with the best validation accuracy (ties: the lower validation loss);
+    /// after the last epoch where there are no validation rows. On the plain device.
+    pub model: M,
+    /// Epoch that `model` is from.
+    pub kept_epoch: usize,
+    /// Every epoch.
+    pub history: Vec<Epoch>,
+    /// Wall time per epoch, validation included.
+    pub seconds_per_epoch: f64,
+}
+
+/// Trains with Adam (β 0.9 and 0.999, ε 1e-8) on the whole graph, one step per epoch.
+///
+/// On several ranks each holds its part in `task`; losses, accuracies and gradients are summed by
+/// `sync`, so all ranks see the same numbers and end at the same epoch. `on_epoch` sees each epoch on
+/// every rank.
+///
+/// # Errors
+/// No training row on any rank, or the loss is no longer finite.
+pub fn train<M, G, S>(mut model: M, task: &NodeTask<'_, G>, config: &TrainConfig, sync: &S, mut on_epoch: impl FnMut(&Epoch)) -> Result<Trained<M>, ModelError>
+where
+    M: NodeClassifier,
+    G: GraphView + ?Sized,
+    S: GradientSync,
+{
+    if task.train.total == 0 {
+        return Err(ModelError::NothingToTrain);
+    }
+    let mut adam = AdamConfig::new().with_epsilon(1e-8);
+    if config.weight_decay > 0.0 {
+        adam = adam.with_weight_decay(Some(WeightDecayConfig::new(config.weight_decay as f32)));
+    }
+    let mut optimizer = adam.init();
+    let bar = if config.progress && sync.reports() { ProgressBar::new(config.epochs as u64) } else { ProgressBar::hidden() };
+    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} epochs  {msg}  {elapsed}") {
+        bar.set_style(style);
+    }
+    let mut history = Vec::with_capacity(config.epochs);
+    let mut best: Option<(f64, f64, usize, M)> = None;
+    let start = Instant::now();
+    for epoch in 0..config.epochs {
+        let mode = Mode::Train { seed: config.seed, step: epoch as u64 };
+        let logits = model.logits(task.graph, &task.features, task.target, mode);
+        let loss = cross_entropy(logits.clone(), &task.train);
+        let mut grads = loss.backward();
+        let counts = Counts::new(&logits.inner(), &task.train);
+        let dense = GradientsParams::from_module(&mut grads, model.dense());
+        let dense = sync.sum_gradients(model.dense(), dense);
+        let owned = GradientsParams::from_module(&mut grads, &model);
+        model = optimizer.step(config.lr, model, dense);
+        if !owned.is_empty() {
+            model = optimizer.step(config.lr, model, owned);
+        }
+        let mut sums = [loss.inner().into_scalar::<f64>(), counts.correct];
+        sync.sum(&mut sums);
+        let mut row = Epoch { epoch, loss: sums[0], train_accuracy: sums[1] / task.train.total as f64, val_accuracy: None, val_loss: None };
+        if !row.loss.is_finite() {
+            return Err(ModelError::Diverged { epoch, loss: row.loss, lr: config.lr });
+        }
+        if task.val.total > 0 {
+            let kept = model.valid();
+            let c = evaluate(&kept, task, &task.val, sync);
+            (row.val_accuracy, row.val_loss) = (Some(c.accuracy()), Some(c.mean_loss()));
+            let better = best.as_ref().is_none_or(|(a, l, ..)| (c.accuracy(), -c.mean_loss()) > (*a, -*l));
+            if better {
+                best = Some((c.accuracy(), c.mean_loss(), epoch, kept));
+            }
+        }
+        bar.set_message(format!("loss {:.4}  train {:.1} %", row.loss, 100.0 * row.train_accuracy));
+        bar.inc(1);
+        on_epoch(&row);
+        history.push(row);
+    }
+    bar.finish_and_clear();
+    let seconds_per_epoch = start.elapsed().as_secs_f64() / config.epochs.max(1) as f64;
+    let (kept_epoch, model) = match best {
+        Some((_, _, epoch, m)) => (epoch, m),
+        None => (config.epochs.saturating_sub(1), model.valid()),
+    };
+    Ok(Trained { model, kept_epoch, history, seconds_per_epoch })
+}
+
+/// Accuracy and loss of `rows` over all ranks, without dropout and gradients.
+pub fn evaluate<M, G, S>(model: &M, task: &NodeTask<'_, G>, rows: &Rows, sync: &S) -> Counts
+where
+    M: NodeClassifier,
+    G: GraphView + ?Sized,
+    S: GradientSync,
+{
+    let logits = model.logits(task.graph, &task.features, task.target, Mode::Eval);
+    let c = Counts::new(&logits.inner(), rows);
+    let mut sums = [c.correct, c.loss, c.rows];
+    sync.sum(&mut sums);
+    Counts { correct: sums[0], loss: sums[1], rows: sums[2] }
+}

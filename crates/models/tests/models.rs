@@ -1,0 +1,315 @@
+//! Layers against formulas written out in plain loops, on both CPU backends, in f64.
+
+#![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
+
+use approx::assert_relative_eq;
+use burn::module::Param;
+use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
+use burn_gnn_graph::{Graph, Relation};
+use burn_gnn_models::*;
+use burn_gnn_ops::{GraphView, Stream};
+
+fn devices() -> [Device; 2] {
+    [Device::flex(), Device::ndarray()]
+}
+
+fn matrix(device: &Device, purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
+    let s = Stream::new(3, purpose, 0);
+    let v: Vec<f64> = (0..rows * cols).map(|i| s.uniform((i / cols) as u64, (i % cols) as u64) * 2.0 - 1.0).collect();
+    Tensor::from_data(TensorData::new(v, [rows, cols]), (device, DType::F64))
+}
+
+fn values<const D: usize>(t: &Tensor<D>) -> Vec<f64> {
+    t.clone().into_data_dtype(DType::F64).try_to_vec().unwrap()
+}
+
+fn close(a: &[f64], b: &[f64]) {
+    assert_eq!(a.len(), b.len());
+    for (x, y) in a.iter().zip(b) {
+        assert_relative_eq!(x, y, epsilon = 1e-11, max_relative = 1e-11);
+    }
+}
+
+/// Self loop, parallel edges, a node without in-edges, an isolated node.
+fn homo() -> Graph {
+    Graph::homogeneous(6, vec![0, 1, 1, 2, 3, 3, 4], vec![1, 1, 2, 4, 4, 4, 0]).unwrap()
+}
+
+fn dot(x: &[f64], row: usize, w: &[f64], d: usize, o: usize) -> Vec<f64> {
+    (0..o).map(|j| (0..d).map(|i| x[row * d + i] * w[i * o + j]).sum()).collect()
+}
+
+#[test]
+fn graph_conv_is_its_formula() {
+    for device in devices() {
+        let g = homo();
+        let r = g.relation("_E").unwrap();
+        let (din, dout): (Vec<_>, Vec<_>) = (r.in_degrees().map(|d| f64::from(d.max(1))).collect(), r.out_degrees().map(|d| f64::from(d.max(1))).collect());
+        for (norm, l, p) in [(DegreeNorm::None, 0.0, 0.0), (DegreeNorm::Left, -1.0, 0.0), (DegreeNorm::Right, 0.0, -1.0), (DegreeNorm::Both, -0.5, -0.5)] {
+            for (i, o) in [(3, 5), (5, 2)] {
+                for weighted in [false, true] {
+                    let mut layer = to_dtype(GraphConvConfig::new(i, o).with_norm(norm).with_seed(9).init(&device), FloatDType::F64);
+                    layer.bias = Some(Param::from_tensor(matrix(&device, "bias", 1, o).reshape([o])));
+                    let x = matrix(&device, "x", 6, i);
+                    let w = matrix(&device, "w", 7, 1).reshape([7]);
+                    let y = layer.forward_on(&g, 0, x.clone(), weighted.then(|| w.clone()));
+                    let (xs, ws, weight, bias) = (values(&x), values(&w), values(&layer.weight.val()), values(&layer.bias.as_ref().unwrap().val()));
+                    let mut want: Vec<f64> = (0..6).flat_map(|_| vec![0.0; o]).collect();
+                    for e in 0..7 {
+                        let (u, v) = (r.src()[e] as usize, r.dst()[e] as usize);
+                        let c = dout[u].powf(l) * din[v].powf(p) * if weighted { ws[e] } else { 1.0 };
+                        for (j, m) in dot(&xs, u, &weight, i, o).into_iter().enumerate() {
+                            want[v * o + j] += c * m;
+                        }
+                    }
+                    want.iter_mut().enumerate().for_each(|(k, y)| *y += bias[k % o]);
+                    close(&values(&y), &want);
+                }
+            }
+        }
+    }
+}
+
+fn hetero() -> Graph {
+    Graph::builder()
+        .nodes("a", 4)
+        .nodes("b", 3)
+        .nodes("c", 2) // no relation at all
+        .edges(("a", "r", "b"), vec![0, 0, 3, 1], vec![2, 2, 0, 2])
+        .edges(("b", "s", "a"), vec![1, 2], vec![0, 3])
+        .edges(("a", "t", "a"), vec![2, 2], vec![2, 1])
+        .edges(("b", "empty", "b"), vec![], vec![])
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn rel_graph_conv_is_its_formula() {
+    for device in devices() {
+        let g = hetero();
+        let schema = g.schema().clone();
+        for (i, o) in [(4, 6), (6, 4)] {
+            for weights in [RelWeights::Full, RelWeights::Basis(2), RelWeights::BlockDiagonal(2)] {
+                for norm in [RelNorm::Right, RelNorm::None] {
+                    let layer = to_dtype(RelGraphConvConfig::new(i, o, 4).with_weights(weights).with_norm(norm).with_seed(5).init(&device), FloatDType::F64);
+                    let x: Vec<_> = [4, 3, 2].iter().enumerate().map(|(t, &n)| matrix(&device, &format!("x{t}"), n, i)).collect();
+                    let ys = layer.forward(&g, x.clone());
+                    let w = values(&layer.weight.val());
+                    let matrix_of = |r: usize| -> Vec<f64> {
+                        let mut m = vec![0.0; i * o];
+                        match weights {
+                            RelWeights::Full => m.copy_from_slice(&w[r * i * o..(r + 1) * i * o]),
+                            RelWeights::Basis(b) => {
+                                let c = values(&layer.coeff.as_ref().unwrap().val());
+                                (0..b).for_each(|k| m.iter_mut().enumerate().for_each(|(p, m)| *m += c[r * b + k] * w[k * i * o + p]));
+                            }
+                            RelWeights::BlockDiagonal(b) => {
+                                let (bi, bo) = (i / b, o / b);
+                                for k in 0..b {
+                                    for p in 0..bi {
+                                        for q in 0..bo {
+                                            m[(k * bi + p) * o + k * bo + q] = w[((r * b + k) * bi + p) * bo + q];
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                        m
+                    };
+                    let own = values(&layer.loop_weight.as_ref().unwrap().val());
+                    let mut want: Vec<Vec<f64>> = x.iter().map(|x| (0..x.dims()[0]).flat_map(|v| dot(&values(x), v, &own, i, o)).collect()).collect();
+                    for (r, rel) in g.relations().iter().enumerate() {
+                        let (s, d) = schema.ends(r);
+                        let deg: Vec<_> = rel.in_degrees().collect();
+                        for e in 0..rel.num_edges() {
+                            let (u, v) = (rel.src()[e] as usize, rel.dst()[e] as usize);
+                            let c = if norm == RelNorm::Right { 1.0 / f64::from(deg[v]) } else { 1.0 };
+                            for (j, m) in dot(&values(&x[s]), u, &matrix_of(r), i, o).into_iter().enumerate() {
+                                want[d][v * o + j] += c * m;
+                            }
+                        }
+                    }
+                    for (y, want) in ys.iter().zip(&want) {
+                        close(&values(y), want);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_of_edges_multiply_messages() {
+    let device = Device::flex();
+    let g = hetero();
+    let layer = to_dtype(RelGraphConvConfig::new(3, 3, 4).init(&device), FloatDType::F64);
+    let x: Vec<_> = [4, 3, 2].iter().map(|&n| matrix(&device, "x", n, 3)).collect();
+    let ones: Vec<_> = g.relations().iter().map(|r| Some(Tensor::<1>::ones([r.num_edges()], (&device, DType::F64)))).collect();
+    let (a, b) = (layer.forward(&g, x.clone()), layer.forward_weighted(&g, x.clone(), &ones));
+    close(&values(&a[1]), &values(&b[1]));
+    let zeros: Vec<_> = ones.into_iter().map(|w| w.map(|w| w * 0.0)).collect();
+    let own = layer.forward_weighted(&g, x.clone(), &zeros);
+    close(&values(&own[0]), &values(&x[0].clone().matmul(layer.loop_weight.as_ref().unwrap().val())));
+}
+
+#[test]
+fn gradients_of_a_model_are_finite_differences() {
+    for device in devices() {
+        let device = device.autodiff();
+        let g = hetero();
+        let inputs = [TypeInput::Embedding, TypeInput::Features(3), TypeInput::Embedding];
+        let model = RgcnConfig::new(2).with_hidden(4).with_weights(RelWeights::Basis(2)).with_dropout(0.3).init(&g, &inputs, &device).unwrap();
+        let model = to_dtype(model, FloatDType::F64);
+        let x = [None, Some(matrix(&device.clone().inner(), "x", 3, 3)), None];
+        let rows = Rows::new(&[0, 2], &[1, 0, 0, -1], 2).unwrap();
+        let mode = Mode::Train { seed: 1, step: 4 };
+        let loss = |m: &Rgcn| cross_entropy(m.logits(&g, &x, 0, mode), &rows);
+        let grads = loss(&model).backward();
+        let got = values(&model.net.convs[0].weight.val().grad(&grads).unwrap());
+        let base = values(&model.net.convs[0].weight.val());
+        let shape = model.net.convs[0].weight.val().dims();
+        for k in (0..base.len()).step_by(5) {
+            let at = |delta: f64| {
+                let mut w = base.clone();
+                w[k] += delta;
+                let mut m = model.clone();
+                m.net.convs[0].weight = Param::from_tensor(Tensor::from_data(TensorData::new(w, shape), (&device, DType::F64)));
+                values(&loss(&m))[0]
+            };
+            let h = 1e-6;
+            assert_relative_eq!((at(h) - at(-h)) / (2.0 * h), got[k], epsilon = 1e-8, max_relative = 1e-5);
+        }
+    }
+}
+
+/// A view with its own numbering of nodes, as a partition has.
+struct Renumbered {
+    graph: Graph,
+    ids: std::sync::Arc<[u64]>,
+}
+
+impl GraphView for Renumbered {
+    fn schema(&self) -> &burn_gnn_graph::Schema {
+        self.graph.schema()
+    }
+    fn relation(&self, etype: usize) -> &Relation {
+        &self.graph.relations()[etype]
+    }
+    fn num_src(&self, t: usize) -> usize {
+        self.graph.node_counts()[t]
+    }
+    fn num_dst(&self, t: usize) -> usize {
+        self.graph.node_counts()[t]
+    }
+    fn total_edges(&self, e: usize) -> u64 {
+        GraphView::total_edges(&self.graph, e)
+    }
+    fn src_rows(&self, _: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+        x
+    }
+    fn in_degrees(&self, e: usize) -> std::borrow::Cow<'_, [u32]> {
+        GraphView::in_degrees(&self.graph, e)
+    }
+    fn out_degrees(&self, e: usize) -> std::borrow::Cow<'_, [u32]> {
+        GraphView::out_degrees(&self.graph, e)
+    }
+    fn original_ids(&self, _: usize) -> Option<std::sync::Arc<[u64]>> {
+        Some(self.ids.clone())
+    }
+}
+
+#[test]
+fn random_parts_follow_original_ids_not_rows() {
+    let device = Device::flex();
+    let g = homo();
+    let turned = Renumbered { graph: g.clone(), ids: (0..6).rev().collect() };
+    let (a, b) = (NodeEmbedding::new(&g, vec![0], 5, 7, &device), NodeEmbedding::new(&turned, vec![0], 5, 7, &device));
+    let flip = |v: Vec<f64>| v.chunks(5).rev().flatten().copied().collect::<Vec<_>>();
+    assert_eq!(values(&a.rows(0).unwrap()), flip(values(&b.rows(0).unwrap())));
+    let mode = Mode::Train { seed: 3, step: 8 };
+    let ones = Tensor::<2>::ones([6, 5], &device);
+    let (a, b) = (mode.dropout(&g, 0, "l", 0.4, ones.clone()), mode.dropout(&turned, 0, "l", 0.4, ones.clone()));
+    assert_eq!(values(&a), flip(values(&b)));
+    assert!(values(&a).contains(&0.0));
+    let again = Mode::Train { seed: 3, step: 9 }.dropout(&g, 0, "l", 0.4, ones.clone());
+    assert_ne!(values(&a), values(&again));
+    assert_eq!(values(&Mode::Eval.dropout(&g, 0, "l", 0.4, ones.clone())), values(&ones));
+}
+
+#[test]
+fn training_learns_keeps_the_best_epoch_and_repeats() {
+    for device in devices() {
+        // Two cliques joined by one edge, labels by clique.
+        let pairs: Vec<(u32, u32)> = (0..10u32).flat_map(|u| (0..10u32).map(move |v| (u, v))).filter(|(u, v)| u != v && (u / 5 == v / 5 || u + v == 9 && u * v == 20)).collect();
+        let (src, dst) = pairs.into_iter().unzip();
+        let g = Graph::homogeneous(10, src, dst).unwrap().with_self_loops("_E").unwrap();
+        let labels: Vec<i64> = (0..10).map(|i| i / 5).collect();
+        let task = NodeTask {
+            graph: &g,
+            features: vec![Some(Tensor::<2>::eye(10, &device))],
+            target: 0,
+            train: Rows::new(&[0, 9], &labels, 2).unwrap(),
+            val: Rows::new(&[1, 2, 7, 8], &labels, 2).unwrap(),
+        };
+        let run = || {
+            let model = GcnConfig::new(10, 2).with_seed(1).init(&device.clone().autodiff());
+            train(model, &task, &TrainConfig::new().with_epochs(60).with_lr(0.05).with_seed(1).with_progress(false), &Alone, |_| {}).unwrap()
+        };
+        let (a, b) = (run(), run());
+        assert_eq!(a.history, b.history);
+        assert!(a.history[59].loss < 0.3 * a.history[0].loss, "{:?}", a.history[59]);
+        let all = Rows::new(&(0..10).collect::<Vec<_>>(), &labels, 2).unwrap();
+        assert_eq!(evaluate(&a.model, &task, &all, &Alone).accuracy(), 1.0);
+        let best = a.history.iter().map(|e| e.val_accuracy.unwrap()).fold(0.0, f64::max);
+        assert_eq!(a.history[a.kept_epoch].val_accuracy.unwrap(), best);
+    }
+}
+
+#[test]
+fn a_rank_without_rows_has_a_tracked_zero_loss() {
+    for device in devices() {
+        let device = device.autodiff();
+        for n in [0, 3] {
+            let x = Tensor::<2>::ones([n, 2], &device).require_grad();
+            let rows = Rows { total: 5, ..Rows::default() };
+            let loss = cross_entropy(x.clone() * 2.0, &rows);
+            assert!(loss.is_tracked());
+            assert_eq!(values(&loss.clone().inner()), [0.0]);
+            let grads = loss.backward();
+            assert_eq!(values(&x.grad(&grads).unwrap()), vec![0.0; 2 * n]);
+        }
+    }
+}
+
+#[test]
+fn refusals_name_argument_range_and_value() {
+    let device = Device::flex();
+    let text = |e: ModelError| e.to_string();
+    let blocks = RelGraphConvConfig::new(6, 4, 1).with_weights(RelWeights::BlockDiagonal(3)).try_init(&device);
+    assert_eq!(text(blocks.unwrap_err()), "`blocks` = 3 must divide d_output = 4");
+    let bases = RelGraphConvConfig::new(6, 4, 1).with_weights(RelWeights::Basis(0)).try_init(&device);
+    assert_eq!(text(bases.unwrap_err()), "`bases` must lie in 1.., got 0");
+    let few = RgcnConfig::new(2).init(&hetero(), &[TypeInput::Embedding], &device);
+    assert_eq!(text(few.unwrap_err()), "`inputs`: expected 3 (one per node type), got 1");
+    let all = [TypeInput::Embedding; 3];
+    assert!(text(RgcnConfig::new(2).with_dropout(1.0).init(&hetero(), &all, &device).unwrap_err()).contains("0.0..1.0, got 1"));
+    assert!(text(RgcnConfig::new(2).with_layers(0).init(&hetero(), &all, &device).unwrap_err()).contains("`layers`"));
+    assert_eq!(text(Rows::new(&[1], &[0, -1], 2).unwrap_err()), "`label of node 1` must lie in 0..2, got -1");
+    assert_eq!(text(Rows::new(&[7], &[0, -1], 2).unwrap_err()), "`node of the split` must lie in 0..2, got 7");
+    let g = homo();
+    let mut task = NodeTask { graph: &g, features: vec![Some(Tensor::<2>::ones([6, 2], &device))], target: 0, train: Rows::default(), val: Rows::default() };
+    let run = |task: &NodeTask<'_, Graph>, lr: f64| {
+        let model = GcnConfig::new(2, 2).init(&device.clone().autodiff());
+        train(model, task, &TrainConfig::new().with_epochs(5).with_lr(lr).with_progress(false), &Alone, |_| {}).map(|_| ())
+    };
+    assert!(matches!(run(&task, 0.1), Err(ModelError::NothingToTrain)));
+    task.train = Rows::new(&[1], &[0, 1, 0, 0, 0, 0], 2).unwrap();
+    assert!(matches!(run(&task, f64::NAN), Err(ModelError::Diverged { .. })));
+}
+
+#[test]
+fn majority_is_taken_from_training_rows() {
+    let labels = [0, 1, 1, 2, 2, 2];
+    let rows = |ids: &[u32]| Rows::new(ids, &labels, 3).unwrap();
+    assert_eq!(majority_class(&rows(&[0, 1, 2]), &rows(&[3, 4, 1, 0]), 3), (1, 0.25));
+}

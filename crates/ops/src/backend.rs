@@ -1,0 +1,88 @@
+//! The backend extension that every operator of this crate goes through.
+
+use burn::backend::tensor::{FloatTensor, IntTensor};
+// Named by the code that the attribute writes.
+#[allow(unused_imports)]
+use burn::backend::Autodiff;
+use burn::backend::{Backend, ExtensionType, TensorMetadata, backend_extension};
+
+use crate::dropout::DropoutPlan;
+use crate::gspmm::{GspmmPlan, Side, reference};
+
+/// The operands that a gradient reads.
+#[derive(Clone, Debug, ExtensionType)]
+pub enum Kept<B: Backend> {
+    /// None of them.
+    Nothing,
+    /// `lhs` only.
+    Lhs(FloatTensor<B>),
+    /// `rhs` only.
+    Rhs(FloatTensor<B>),
+    /// `lhs` and `rhs`.
+    Both(FloatTensor<B>, FloatTensor<B>),
+}
+
+/// Kernels of this crate. Default bodies are plain Burn primitives, so that a backend without kernels
+/// of its own computes the same values.
+///
+/// All arguments that are no tensors are owned and `'static`, and every output shape follows from the
+/// plan without reading data, as lazy backends ask.
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+pub trait GnnBackend: Backend {
+    /// GSpMM by sum or mean of a copied operand; returns `plan.out_shape()`.
+    fn gspmm_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
+        reference::copy::<Self>(x, &plan).0
+    }
+
+    /// GSpMM by max or min of a copied operand, and the winning edge id of every entry (the bits of a
+    /// `u32`, all ones where there is no edge).
+    fn gspmm_copy_arg(x: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
+        let (out, arg) = reference::copy::<Self>(x, &plan);
+        let device = out.device();
+        (out, arg.unwrap_or_else(|| reference::no_winner::<Self>(&plan, &device)))
+    }
+
+    /// GSpMM by sum or mean of an operator on two operands.
+    fn gspmm_binary(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
+        reference::binary::<Self>(lhs, rhs, &plan).0
+    }
+
+    /// GSpMM by max or min of an operator on two operands, and the winning edge ids.
+    fn gspmm_binary_arg(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
+        let (out, arg) = reference::binary::<Self>(lhs, rhs, &plan);
+        let device = out.device();
+        (out, arg.unwrap_or_else(|| reference::no_winner::<Self>(&plan, &device)))
+    }
+
+    /// Gradient of sum or mean for one operand; returns `plan.operand_shape(side)`.
+    fn gspmm_grad(grad: FloatTensor<Self>, #[extension_type] kept: Kept<Self>, plan: GspmmPlan, side: Side) -> FloatTensor<Self> {
+        reference::gradient::<Self>(grad, None, kept, &plan, side)
+    }
+
+    /// Gradient of max or min for one operand: only the winning edges pass it on.
+    fn gspmm_grad_arg(
+        grad: FloatTensor<Self>,
+        arg: IntTensor<Self>,
+        #[extension_type] kept: Kept<Self>,
+        plan: GspmmPlan,
+        side: Side,
+    ) -> FloatTensor<Self> {
+        reference::gradient::<Self>(grad, Some(arg), kept, &plan, side)
+    }
+
+    /// [`gspmm_copy`](Self::gspmm_copy) and [`gspmm_copy_arg`](Self::gspmm_copy_arg) in plain
+    /// primitives on every backend, differentiated by Burn itself: the oracle of tests.
+    fn gspmm_reference_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
+        reference::copy::<Self>(x, &plan).0
+    }
+
+    /// As [`gspmm_reference_copy`](Self::gspmm_reference_copy), for two operands.
+    fn gspmm_reference_binary(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
+        reference::binary::<Self>(lhs, rhs, &plan).0
+    }
+
+    /// Dropout by a counter-based mask; it is linear, so it is its own gradient.
+    fn dropout_rows(x: FloatTensor<Self>, plan: DropoutPlan) -> FloatTensor<Self> {
+        crate::dropout::reference::<Self>(x, &plan)
+    }
+}

@@ -1,0 +1,41 @@
+//! Burn's pure Rust CPU backend.
+
+use std::borrow::Cow;
+
+use burn::backend::Flex;
+use burn::backend::flex::FlexTensor;
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::tensor::{Element, Shape, TensorData};
+
+use super::{Host, cpu_backend};
+use crate::backend::Kept;
+use crate::dropout::DropoutPlan;
+use crate::gspmm::{GspmmPlan, Side};
+use crate::kernel::Elem;
+
+fn slice<T: Element + bytemuck::Pod>(tensor: &FlexTensor) -> Cow<'_, [T]> {
+    match tensor.as_slice::<T>() {
+        Some(s) => Cow::Borrowed(s),
+        None => match tensor.to_contiguous().into_data().try_into_vec::<T>() {
+            Ok(v) => Cow::Owned(v),
+            Err(e) => panic!("expected element type {:?}: {e:?}", T::dtype()),
+        },
+    }
+}
+
+impl Host for Flex {
+    fn floats<T: Elem>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]> {
+        slice(tensor)
+    }
+    fn ints(tensor: &IntTensor<Self>) -> Cow<'_, [i32]> {
+        slice(tensor)
+    }
+    fn from_floats<T: Elem>(data: Vec<T>, shape: Shape) -> FloatTensor<Self> {
+        FlexTensor::from_data(TensorData::new(data, shape))
+    }
+    fn from_ints(data: Vec<i32>, shape: Shape) -> IntTensor<Self> {
+        FlexTensor::from_data(TensorData::new(data, shape))
+    }
+}
+
+cpu_backend!(Flex);

@@ -1,0 +1,137 @@
+//! Kernels on the tensors of CPU backends.
+
+#[cfg(feature = "flex")]
+mod flex;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+
+use std::borrow::Cow;
+
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Backend, TensorMetadata};
+use burn::tensor::{DType, Shape};
+
+use crate::backend::Kept;
+use crate::dropout::DropoutPlan;
+use crate::gspmm::{BinaryOp, GspmmPlan, Side};
+use crate::kernel::{self, Elem, Given};
+
+/// A backend whose tensors are slices on the host.
+pub(crate) trait Host: Backend {
+    /// The entries in row-major order; copies only if they are not stored so.
+    fn floats<T: Elem>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]>;
+    /// As [`floats`](Self::floats), for 32-bit integers.
+    fn ints(tensor: &IntTensor<Self>) -> Cow<'_, [i32]>;
+    /// A tensor that takes the vector over.
+    fn from_floats<T: Elem>(data: Vec<T>, shape: Shape) -> FloatTensor<Self>;
+    /// As [`from_floats`](Self::from_floats), for 32-bit integers.
+    fn from_ints(data: Vec<i32>, shape: Shape) -> IntTensor<Self>;
+}
+
+/// Runs `$body` with `$t` the element type. Public functions have refused other types before.
+macro_rules! by_dtype {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            DType::F32 => by_dtype!(@ f32, $t, $body),
+            DType::F64 => by_dtype!(@ f64, $t, $body),
+            DType::F16 => by_dtype!(@ half::f16, $t, $body),
+            DType::BF16 => by_dtype!(@ half::bf16, $t, $body),
+            other => panic!("no kernel for element type {other:?}; F32, F64, F16 and BF16 have one"),
+        }
+    };
+    (@ $ty:ty, $t:ident, $body:expr) => {{
+        type $t = $ty;
+        $body
+    }};
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Gradient kernels that this thread has run.
+    pub(crate) static GRADIENTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+type Out<B> = (FloatTensor<B>, Option<IntTensor<B>>);
+
+fn finish<B: Host, T: Elem>((out, arg): (Vec<T>, Option<Vec<i32>>), plan: &GspmmPlan) -> Out<B> {
+    (B::from_floats(out, plan.out_shape()), arg.map(|a| B::from_ints(a, plan.out_shape())))
+}
+
+fn copy<B: Host>(x: &FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
+    by_dtype!(x.dtype(), T => {
+        let x = B::floats::<T>(x);
+        let (lhs, rhs): (&[T], &[T]) = if plan.op() == BinaryOp::CopyLhs { (&x, &[]) } else { (&[], &x) };
+        finish::<B, T>(kernel::forward(plan, lhs, rhs), plan)
+    })
+}
+
+fn binary<B: Host>(lhs: &FloatTensor<B>, rhs: &FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
+    by_dtype!(lhs.dtype(), T => finish::<B, T>(kernel::forward(plan, &B::floats::<T>(lhs), &B::floats::<T>(rhs)), plan))
+}
+
+fn gradient<B: Host>(grad: &FloatTensor<B>, arg: Option<&IntTensor<B>>, kept: &Kept<B>, plan: &GspmmPlan, side: Side) -> FloatTensor<B> {
+    let (lhs, rhs) = match kept {
+        Kept::Nothing => (None, None),
+        Kept::Lhs(l) => (Some(l), None),
+        Kept::Rhs(r) => (None, Some(r)),
+        Kept::Both(l, r) => (Some(l), Some(r)),
+    };
+    #[cfg(test)]
+    GRADIENTS.with(|n| n.set(n.get() + 1));
+    let arg = arg.map(B::ints);
+    by_dtype!(grad.dtype(), T => {
+        let grad = B::floats::<T>(grad);
+        let (lhs, rhs) = (lhs.map_or(Cow::Borrowed(&[][..]), B::floats::<T>), rhs.map_or(Cow::Borrowed(&[][..]), B::floats::<T>));
+        let given = Given { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
+        B::from_floats(kernel::gradient(plan, side, given), plan.operand_shape(side))
+    })
+}
+
+fn dropout<B: Host>(x: &FloatTensor<B>, plan: &DropoutPlan) -> FloatTensor<B> {
+    let shape = x.shape();
+    by_dtype!(x.dtype(), T => B::from_floats(kernel::dropout_rows(&B::floats::<T>(x), shape[1], plan), shape))
+}
+
+/// Max and min always return winners; the type of the shared helpers cannot say so.
+fn both<B: Host>((out, arg): Out<B>) -> (FloatTensor<B>, IntTensor<B>) {
+    match arg {
+        Some(arg) => (out, arg),
+        None => unreachable!("max and min return their winning edges"),
+    }
+}
+
+/// Kernels of this module as the implementation of a CPU backend.
+macro_rules! cpu_backend {
+    ($backend:ty) => {
+        impl $crate::backend::GnnBackend for $backend {
+            fn gspmm_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
+                super::copy::<Self>(&x, &plan).0
+            }
+            fn gspmm_copy_arg(x: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
+                super::both::<Self>(super::copy::<Self>(&x, &plan))
+            }
+            fn gspmm_binary(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
+                super::binary::<Self>(&lhs, &rhs, &plan).0
+            }
+            fn gspmm_binary_arg(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
+                super::both::<Self>(super::binary::<Self>(&lhs, &rhs, &plan))
+            }
+            fn gspmm_grad(grad: FloatTensor<Self>, kept: Kept<Self>, plan: GspmmPlan, side: Side) -> FloatTensor<Self> {
+                super::gradient::<Self>(&grad, None, &kept, &plan, side)
+            }
+            fn gspmm_grad_arg(
+                grad: FloatTensor<Self>,
+                arg: IntTensor<Self>,
+                kept: Kept<Self>,
+                plan: GspmmPlan,
+                side: Side,
+            ) -> FloatTensor<Self> {
+                super::gradient::<Self>(&grad, Some(&arg), &kept, &plan, side)
+            }
+            fn dropout_rows(x: FloatTensor<Self>, plan: DropoutPlan) -> FloatTensor<Self> {
+                super::dropout::<Self>(&x, &plan)
+            }
+        }
+    };
+}
+use cpu_backend;

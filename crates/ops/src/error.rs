@@ -1,0 +1,86 @@
+use burn::tensor::{DType, Device};
+
+/// What can be wrong with the arguments of an operator.
+///
+/// Every check happens before any kernel runs. The functions without `try_` panic with the same text.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpsError {
+    /// The first axis of an operand does not count what it must count.
+    #[error("{op}: `{arg}` must have {expected} rows ({why}), got {actual}")]
+    Rows {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// What the rows stand for.
+        why: &'static str,
+        /// Rows expected.
+        expected: usize,
+        /// Rows found.
+        actual: usize,
+    },
+    /// The feature shapes (without the first axis) do not broadcast.
+    #[error(
+        "{op}: feature shapes {lhs:?} of `lhs` and {rhs:?} of `rhs` (first axis left out) do not broadcast: \
+         aligned at the end, axes must be equal or 1"
+    )]
+    Broadcast {
+        /// Operator.
+        op: &'static str,
+        /// Feature shape of the left operand.
+        lhs: Vec<usize>,
+        /// Feature shape of the right operand.
+        rhs: Vec<usize>,
+    },
+    /// The rank asked for is not the rank of the result.
+    #[error("{op}: the result has rank {expected}, asked for rank {actual}; change the rank parameter of the output")]
+    Rank {
+        /// Operator.
+        op: &'static str,
+        /// Rank of the result.
+        expected: usize,
+        /// Rank asked for.
+        actual: usize,
+    },
+    /// Two operands have different element types.
+    #[error("{op}: `lhs` is {lhs:?} and `rhs` is {rhs:?}; cast one of them")]
+    Dtype {
+        /// Operator.
+        op: &'static str,
+        /// Element type of the left operand.
+        lhs: DType,
+        /// Element type of the right operand.
+        rhs: DType,
+    },
+    /// Two operands live on different devices.
+    #[error("{op}: `lhs` is on {lhs:?} and `rhs` is on {rhs:?}; move one of them")]
+    Device {
+        /// Operator.
+        op: &'static str,
+        /// Device of the left operand.
+        lhs: Box<Device>,
+        /// Device of the right operand.
+        rhs: Box<Device>,
+    },
+    /// An element type that no kernel knows.
+    #[error("{op}: `{arg}` has element type {dtype:?}, expected F32, F64, F16 or BF16; cast it")]
+    UnsupportedDtype {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// The element type found.
+        dtype: DType,
+    },
+    /// A probability outside its range.
+    #[error("{op}: `{arg}` must lie in [0, 1), got {value}")]
+    Probability {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// The value found.
+        value: f64,
+    },
+}

@@ -1,0 +1,246 @@
+//! Generalised sparse-dense products: messages along edges, reduced at destinations.
+
+mod broadcast;
+mod names;
+mod plan;
+pub(crate) mod reference;
+
+pub use names::*;
+pub use plan::{BinaryOp, GspmmPlan, Reduce, Side};
+
+pub(crate) use broadcast::Columns;
+
+use burn::backend::Dispatch;
+use burn::tensor::{DType, Tensor};
+use burn_gnn_graph::Relation;
+
+use crate::OpsError;
+use crate::backend::GnnBackend;
+
+const NAME: &str = "gspmm";
+
+/// Message passing along in-edges, `out[v] = reduce over e = (u, v) of op(lhs[u], rhs[e])` (GSpMM).
+///
+/// # Shapes
+/// - `lhs`: `[num_src, ..]`; `rhs`: `[num_edges, ..]` in edge-id order
+/// - returns `[num_dst, ..]`; feature shapes (all but the first axis) broadcast as in NumPy: aligned at
+///   the end, equal or 1, a missing axis counts as 1. A 1-D operand is one number per row and
+///   broadcasts with anything.
+/// - A copy does not look at the other operand, whatever its shape; its result has its operand's
+///   feature shape. [`gspmm_copy`] takes one operand only.
+///
+/// # Semantics
+/// - A destination without in-edges gets 0 from every reducer. That is decided by degree: a `-inf` or
+///   NaN message stays visible.
+/// - Parallel edges all count; mean divides by the number of in-edges.
+/// - Of equal messages under max or min the one with the smallest edge id wins; the first NaN wins over
+///   every number.
+/// - f16 and bf16 are summed in f32. On CPU sums run in ascending edge id, so results are the same bits
+///   for any number of threads.
+///
+/// # Gradients
+/// The gradient of `lhs` gathers over out-edges, that of `rhs` over edges; broadcast axes are summed.
+/// Under max and min only the winning edge passes it on. Kept for backward: nothing for add, sub and
+/// copies; `rhs` of mul and div if `lhs` is tracked; `lhs` of mul if `rhs` is tracked, both of div; for
+/// max and min the winning edge ids. The gradient itself is not differentiable and panics if asked.
+///
+/// # Panics
+/// With the text of the error that [`try_gspmm`] returns.
+///
+/// # Cost
+/// `O(num_edges · features)` time, no per-edge temporary; parallel over destinations with equal
+/// numbers of edges.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Relation;
+/// use burn_gnn_ops::{BinaryOp, Reduce, gspmm};
+/// let device = Device::flex();
+/// let rel = Relation::from_coo(2, 3, vec![0, 1, 1], vec![0, 0, 2])?;
+/// let x = Tensor::<2>::from_data([[1.0, 2.0], [3.0, 4.0]], &device);
+/// let w = Tensor::<1>::from_data([1.0, 10.0, 0.5], &device); // one weight per edge
+/// let y: Tensor<2> = gspmm(&rel, BinaryOp::Mul, Reduce::Sum, x, w);
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [31.0, 42.0, 0.0, 0.0, 1.5, 2.0]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn gspmm<const L: usize, const R: usize, const O: usize>(
+    relation: &Relation,
+    op: BinaryOp,
+    reduce: Reduce,
+    lhs: Tensor<L>,
+    rhs: Tensor<R>,
+) -> Tensor<O> {
+    accept(try_gspmm(relation, op, reduce, lhs, rhs))
+}
+
+/// [`gspmm`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// Numbers of rows that are not those of the relation, feature shapes that do not broadcast, an output
+/// rank that is not that of the result, element types or devices that differ, an element type without
+/// a kernel.
+pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
+    relation: &Relation,
+    op: BinaryOp,
+    reduce: Reduce,
+    lhs: Tensor<L>,
+    rhs: Tensor<R>,
+) -> Result<Tensor<O>, OpsError> {
+    let plan = match op {
+        BinaryOp::CopyLhs => return run_copy(plan_copy::<L, O>(relation, op, reduce, &lhs)?, lhs),
+        BinaryOp::CopyRhs => return run_copy(plan_copy::<R, O>(relation, op, reduce, &rhs)?, rhs),
+        _ => plan_binary::<L, R, O>(relation, op, reduce, &lhs, &rhs)?,
+    };
+    let (lhs, rhs) = (lhs.into_dispatch(), rhs.into_dispatch());
+    Ok(Tensor::from_dispatch(if reduce.selects() {
+        Dispatch::gspmm_binary_arg(lhs, rhs, plan).0
+    } else {
+        Dispatch::gspmm_binary(lhs, rhs, plan)
+    }))
+}
+
+/// [`gspmm`] of one operand: source rows (`from = Side::Lhs`) or edge rows (`Side::Rhs`), as they are.
+///
+/// # Panics
+/// With the text of the error that [`try_gspmm_copy`] returns.
+#[track_caller]
+pub fn gspmm_copy<const D: usize>(relation: &Relation, from: Side, reduce: Reduce, x: Tensor<D>) -> Tensor<D> {
+    accept(try_gspmm_copy(relation, from, reduce, x))
+}
+
+/// [`gspmm_copy`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// A number of rows that is not that of the relation, or an element type without a kernel.
+pub fn try_gspmm_copy<const D: usize>(relation: &Relation, from: Side, reduce: Reduce, x: Tensor<D>) -> Result<Tensor<D>, OpsError> {
+    let op = match from {
+        Side::Lhs => BinaryOp::CopyLhs,
+        Side::Rhs => BinaryOp::CopyRhs,
+    };
+    run_copy(plan_copy::<D, D>(relation, op, reduce, &x)?, x)
+}
+
+/// [`gspmm`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and what
+/// the kernels are tested against.
+///
+/// # Panics
+/// As [`gspmm`].
+///
+/// # Cost
+/// One message per edge in memory; max and min take one round per in-edge of the busiest destination.
+#[track_caller]
+pub fn gspmm_reference<const L: usize, const R: usize, const O: usize>(
+    relation: &Relation,
+    op: BinaryOp,
+    reduce: Reduce,
+    lhs: Tensor<L>,
+    rhs: Tensor<R>,
+) -> Tensor<O> {
+    match op {
+        BinaryOp::CopyLhs => {
+            let plan = accept(plan_copy::<L, O>(relation, op, reduce, &lhs));
+            Tensor::from_dispatch(Dispatch::gspmm_reference_copy(lhs.into_dispatch(), plan))
+        }
+        BinaryOp::CopyRhs => {
+            let plan = accept(plan_copy::<R, O>(relation, op, reduce, &rhs));
+            Tensor::from_dispatch(Dispatch::gspmm_reference_copy(rhs.into_dispatch(), plan))
+        }
+        _ => {
+            let plan = accept(plan_binary::<L, R, O>(relation, op, reduce, &lhs, &rhs));
+            Tensor::from_dispatch(Dispatch::gspmm_reference_binary(lhs.into_dispatch(), rhs.into_dispatch(), plan))
+        }
+    }
+}
+
+fn run_copy<const D: usize, const O: usize>(plan: GspmmPlan, x: Tensor<D>) -> Result<Tensor<O>, OpsError> {
+    let x = x.into_dispatch();
+    Ok(Tensor::from_dispatch(if plan.reduce().selects() { Dispatch::gspmm_copy_arg(x, plan).0 } else { Dispatch::gspmm_copy(x, plan) }))
+}
+
+/// The panic that a function without `try_` makes of an error, at its caller's line.
+#[track_caller]
+pub(crate) fn accept<T>(result: Result<T, OpsError>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Refuses element types that no kernel knows.
+pub(crate) fn check_dtype(op: &'static str, arg: &'static str, dtype: DType) -> Result<(), OpsError> {
+    match dtype {
+        DType::F32 | DType::F64 | DType::F16 | DType::BF16 => Ok(()),
+        dtype => Err(OpsError::UnsupportedDtype { op, arg, dtype }),
+    }
+}
+
+fn check_operand<const D: usize>(relation: &Relation, side: Side, x: &Tensor<D>) -> Result<Vec<usize>, OpsError> {
+    let (arg, why, expected) = match side {
+        Side::Lhs => ("lhs", "one per source node of the relation", relation.num_src()),
+        Side::Rhs => ("rhs", "one per edge of the relation", relation.num_edges()),
+    };
+    let dims = x.dims();
+    // A tensor without axes has no rows at all.
+    let actual = dims.first().copied().unwrap_or(0);
+    if D == 0 || actual != expected {
+        return Err(OpsError::Rows { op: NAME, arg, why, expected, actual });
+    }
+    check_dtype(NAME, arg, x.dtype())?;
+    Ok(dims[1..].to_vec())
+}
+
+fn check_rank(plan: GspmmPlan, actual: usize) -> Result<GspmmPlan, OpsError> {
+    let expected = plan.out().len() + 1;
+    if actual == expected { Ok(plan) } else { Err(OpsError::Rank { op: NAME, expected, actual }) }
+}
+
+fn plan_copy<const D: usize, const O: usize>(
+    relation: &Relation,
+    op: BinaryOp,
+    reduce: Reduce,
+    x: &Tensor<D>,
+) -> Result<GspmmPlan, OpsError> {
+    let side = if op == BinaryOp::CopyLhs { Side::Lhs } else { Side::Rhs };
+    let row = check_operand(relation, side, x)?;
+    plan(relation, op, reduce, row.clone(), row, O)
+}
+
+fn plan_binary<const L: usize, const R: usize, const O: usize>(
+    relation: &Relation,
+    op: BinaryOp,
+    reduce: Reduce,
+    lhs: &Tensor<L>,
+    rhs: &Tensor<R>,
+) -> Result<GspmmPlan, OpsError> {
+    let (l, r) = (check_operand(relation, Side::Lhs, lhs)?, check_operand(relation, Side::Rhs, rhs)?);
+    if lhs.dtype() != rhs.dtype() {
+        return Err(OpsError::Dtype { op: NAME, lhs: lhs.dtype(), rhs: rhs.dtype() });
+    }
+    // Equality of devices is about hardware: a constant without autodiff goes with a tracked tensor.
+    if lhs.device() != rhs.device() {
+        return Err(OpsError::Device { op: NAME, lhs: Box::new(lhs.device()), rhs: Box::new(rhs.device()) });
+    }
+    plan(relation, op, reduce, l, r, O)
+}
+
+fn plan(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: Vec<usize>, rhs: Vec<usize>, rank: usize) -> Result<GspmmPlan, OpsError> {
+    match GspmmPlan::new(relation, op, reduce, &lhs, &rhs) {
+        Some(plan) => check_rank(plan, rank),
+        None => Err(OpsError::Broadcast { op: NAME, lhs, rhs }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn element_types_without_a_kernel() {
+        for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+            assert_eq!(check_dtype(NAME, "lhs", dtype), Ok(()));
+        }
+        let text = check_dtype(NAME, "lhs", DType::Flex32).unwrap_err().to_string();
+        assert_eq!(text, "gspmm: `lhs` has element type Flex32, expected F32, F64, F16 or BF16; cast it");
+    }
+}

@@ -1,0 +1,151 @@
+//! What one call of GSpMM does, as a plain value that goes through dispatch and autodiff state.
+
+use std::sync::Arc;
+
+use burn::tensor::Shape;
+use burn_gnn_graph::Relation;
+
+use super::broadcast::{RowMap, broadcast};
+
+/// How a message is made from a source row and an edge row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    /// `lhs + rhs`
+    Add,
+    /// `lhs - rhs`
+    Sub,
+    /// `lhs * rhs`
+    Mul,
+    /// `lhs / rhs`
+    Div,
+    /// The source row; the edge operand is not looked at.
+    CopyLhs,
+    /// The edge row; the source operand is not looked at.
+    CopyRhs,
+}
+
+impl BinaryOp {
+    /// Every message operator.
+    pub const ALL: [Self; 6] = [Self::Add, Self::Sub, Self::Mul, Self::Div, Self::CopyLhs, Self::CopyRhs];
+
+    /// Whether messages depend on `lhs`.
+    pub fn uses_lhs(self) -> bool {
+        self != Self::CopyRhs
+    }
+    /// Whether messages depend on `rhs`.
+    pub fn uses_rhs(self) -> bool {
+        self != Self::CopyLhs
+    }
+    /// Which operands the gradient of `side` reads, `(lhs, rhs)`.
+    pub fn gradient_reads(self, side: Side) -> (bool, bool) {
+        match (self, side) {
+            (Self::Mul | Self::Div, Side::Lhs) => (false, true),
+            (Self::Mul, Side::Rhs) => (true, false),
+            (Self::Div, Side::Rhs) => (true, true),
+            _ => (false, false),
+        }
+    }
+}
+
+/// How the messages of a destination become one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduce {
+    /// Sum.
+    Sum,
+    /// Sum divided by the in-degree, parallel edges counted.
+    Mean,
+    /// Largest message; the first of equal ones, and the first NaN if there is one.
+    Max,
+    /// Smallest message; the first of equal ones, and the first NaN if there is one.
+    Min,
+}
+
+impl Reduce {
+    /// Every reducer.
+    pub const ALL: [Self; 4] = [Self::Sum, Self::Mean, Self::Max, Self::Min];
+
+    /// Whether one message wins, so that the gradient needs to know which.
+    pub fn selects(self) -> bool {
+        matches!(self, Self::Max | Self::Min)
+    }
+}
+
+/// Which operand a gradient is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The operand on source nodes.
+    Lhs,
+    /// The operand on edges.
+    Rhs,
+}
+
+#[derive(Debug)]
+struct Inner {
+    relation: Relation,
+    op: BinaryOp,
+    reduce: Reduce,
+    lhs: RowMap,
+    rhs: RowMap,
+    out: Vec<usize>,
+}
+
+/// Relation, operator, reducer and broadcasting of one GSpMM; a clone costs one reference count.
+///
+/// Backends receive it as a plain argument. It knows every output shape without reading data.
+#[derive(Clone, Debug)]
+pub struct GspmmPlan(Arc<Inner>);
+
+impl GspmmPlan {
+    /// `lhs` and `rhs` are feature shapes, the first axis left out; a copy gives its operand's shape
+    /// for both. `None` if they do not broadcast.
+    pub(crate) fn new(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: &[usize], rhs: &[usize]) -> Option<Self> {
+        let (out, lhs, rhs) = broadcast(lhs, rhs)?;
+        Some(Self(Arc::new(Inner { relation: relation.clone(), op, reduce, lhs, rhs, out })))
+    }
+    /// The edges.
+    pub fn relation(&self) -> &Relation {
+        &self.0.relation
+    }
+    /// Message operator.
+    pub fn op(&self) -> BinaryOp {
+        self.0.op
+    }
+    /// Reducer.
+    pub fn reduce(&self) -> Reduce {
+        self.0.reduce
+    }
+    /// Shape of the result and of the winning edge ids.
+    pub fn out_shape(&self) -> Shape {
+        rows(self.0.relation.num_dst(), &self.0.out)
+    }
+    /// Shape of an operand and of its gradient.
+    pub fn operand_shape(&self, side: Side) -> Shape {
+        rows(self.operand_rows(side), &self.map(side).own)
+    }
+    pub(crate) fn operand_rows(&self, side: Side) -> usize {
+        match side {
+            Side::Lhs => self.0.relation.num_src(),
+            Side::Rhs => self.0.relation.num_edges(),
+        }
+    }
+    pub(crate) fn map(&self, side: Side) -> &RowMap {
+        match side {
+            Side::Lhs => &self.0.lhs,
+            Side::Rhs => &self.0.rhs,
+        }
+    }
+    /// Feature shape of the result.
+    pub(crate) fn out(&self) -> &[usize] {
+        &self.0.out
+    }
+    /// Entries of a result row.
+    pub(crate) fn width(&self) -> usize {
+        self.0.out.iter().product()
+    }
+}
+
+fn rows(n: usize, features: &[usize]) -> Shape {
+    let mut dims = vec![n];
+    dims.extend_from_slice(features);
+    Shape::from(dims)
+}

@@ -1,0 +1,77 @@
+//! Element types and the type their sums are kept in.
+
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
+
+use burn::tensor::Element;
+
+/// A type that sums are kept in.
+pub(crate) trait Acc:
+    Copy
+    + Send
+    + Sync
+    + PartialOrd
+    + Add<Output = Self>
+    + AddAssign
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
+    const ZERO: Self;
+    const ONE: Self;
+    fn count(n: u32) -> Self;
+    fn of_f64(x: f64) -> Self;
+}
+
+impl Acc for f32 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+    fn count(n: u32) -> Self {
+        n as Self
+    }
+    fn of_f64(x: f64) -> Self {
+        x as Self
+    }
+}
+
+impl Acc for f64 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+    fn count(n: u32) -> Self {
+        Self::from(n)
+    }
+    fn of_f64(x: f64) -> Self {
+        x
+    }
+}
+
+/// An element of a float tensor.
+pub(crate) trait Elem: Element + bytemuck::Pod + Send + Sync {
+    type Acc: Acc;
+    fn acc(self) -> Self::Acc;
+    fn of(acc: Self::Acc) -> Self;
+}
+
+macro_rules! elem {
+    ($($t:ty, $a:ty, $x:ident => $up:expr, $y:ident => $down:expr;)*) => {$(
+        impl Elem for $t {
+            type Acc = $a;
+            #[inline(always)]
+            fn acc(self) -> $a {
+                let $x = self;
+                $up
+            }
+            #[inline(always)]
+            fn of($y: $a) -> Self {
+                $down
+            }
+        }
+    )*};
+}
+
+elem! {
+    f32, f32, x => x, y => y;
+    f64, f64, x => x, y => y;
+    half::f16, f32, x => x.to_f32(), y => Self::from_f32(y);
+    half::bf16, f32, x => x.to_f32(), y => Self::from_f32(y);
+}

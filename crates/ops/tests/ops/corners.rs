@@ -1,0 +1,218 @@
+//! Corners that the documentation promises.
+
+use burn::tensor::{DType, Device, Tensor};
+use burn_gnn_ops::*;
+
+use crate::{Call, devices, f64s, graphs};
+
+const INF: f32 = f32::INFINITY;
+const NAN: f32 = f32::NAN;
+
+fn bits(x: Vec<f64>) -> Vec<Option<f64>> {
+    x.into_iter().map(|x| (!x.is_nan()).then_some(x)).collect()
+}
+
+/// A golden table: one small input, the hand-computed answer of every reducer, an empty row included.
+#[test]
+fn table_of_reducers() {
+    let rel = graphs::relation(3, 4, &[(0, 0), (1, 0), (1, 2), (2, 2), (0, 2), (2, 3)]);
+    for (_, device) in devices() {
+        let x = Tensor::<1>::from_data([1.0, -4.0, 2.5], &device);
+        assert_eq!(f64s(copy_u_sum(&rel, x.clone())), [-3.0, 0.0, -0.5, 2.5]);
+        assert_eq!(f64s(copy_u_mean(&rel, x.clone())), [-1.5, 0.0, f64::from(-0.5f32 / 3.0), 2.5]);
+        assert_eq!(f64s(copy_u_max(&rel, x.clone())), [1.0, 0.0, 2.5, 2.5]);
+        assert_eq!(f64s(copy_u_min(&rel, x.clone())), [-4.0, 0.0, -4.0, 2.5]);
+        let e = Tensor::<1>::from_data([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &device);
+        assert_eq!(f64s(copy_e_sum(&rel, e.clone())), [3.0, 0.0, 12.0, 6.0]);
+        assert_eq!(f64s(copy_e_mean(&rel, e.clone())), [1.5, 0.0, 4.0, 6.0]);
+        assert_eq!(f64s(copy_e_max(&rel, e.clone())), [2.0, 0.0, 5.0, 6.0]);
+        assert_eq!(f64s(copy_e_min(&rel, e.clone())), [1.0, 0.0, 3.0, 6.0]);
+        let two = |t: Tensor<1>| f64s(t);
+        assert_eq!(two(u_add_e_sum(&rel, x.clone(), e.clone())), [0.0, 0.0, 11.5, 8.5]);
+        assert_eq!(two(u_sub_e_mean(&rel, x.clone(), e.clone())), [-3.0, 0.0, f64::from(-12.5f32 / 3.0), -3.5]);
+        assert_eq!(two(u_mul_e_max(&rel, x.clone(), e.clone())), [1.0, 0.0, 10.0, 15.0]);
+        assert_eq!(two(u_div_e_min(&rel, x, e)), [-2.0, 0.0, f64::from(-4.0f32 / 3.0), f64::from(2.5f32 / 6.0)]);
+    }
+}
+
+#[test]
+fn infinities_and_nan_stay_visible() {
+    let rel = graphs::relation(4, 3, &[(0, 0), (1, 1), (2, 1), (0, 2), (3, 2), (1, 2)]);
+    for (backend, device) in devices() {
+        let x = Tensor::<1>::from_data([-INF, NAN, 1.0, 7.0], &device);
+        let seen = |f: fn(&burn_gnn_graph::Relation, Tensor<1>) -> Tensor<1>| bits(f64s(f(&rel, x.clone())));
+        let minus = Some(f64::NEG_INFINITY);
+        // The only message of destination 0 is -inf: that is an answer, not "no answer".
+        assert_eq!(seen(copy_u_max), [minus, None, None], "{backend}");
+        assert_eq!(seen(copy_u_min), [minus, None, None], "{backend}");
+        assert_eq!(seen(copy_u_sum), [minus, None, None], "{backend}");
+        let y = Tensor::<1>::from_data([-INF, -INF, INF, 0.0], &device);
+        assert_eq!(f64s(copy_u_max(&rel, y.clone())), [f64::NEG_INFINITY, f64::INFINITY, 0.0]);
+        let reference: Tensor<1> = gspmm_reference(&rel, BinaryOp::CopyLhs, Reduce::Max, x.clone(), x);
+        assert_eq!(bits(f64s(reference)), [minus, None, None], "{backend}");
+    }
+}
+
+#[test]
+fn the_first_nan_wins_and_stays() {
+    let rel = graphs::relation(4, 1, &[(0, 0), (1, 0), (2, 0), (3, 0)]);
+    for (backend, device) in devices() {
+        let device = device.autodiff();
+        for reduce in [Reduce::Max, Reduce::Min] {
+            for reference in [false, true] {
+                let x = Tensor::<1>::from_data([5.0, NAN, 9.0, NAN], &device).require_grad();
+                let y: Tensor<1> = if reference {
+                    gspmm_reference(&rel, BinaryOp::CopyLhs, reduce, x.clone(), x.clone())
+                } else {
+                    gspmm(&rel, BinaryOp::CopyLhs, reduce, x.clone(), x.clone())
+                };
+                let grads = y.sum().backward();
+                assert_eq!(f64s(x.grad(&grads).unwrap()), [0.0, 1.0, 0.0, 0.0], "{backend}, {reduce:?}, reference {reference}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_in_edges_everything_is_zero() {
+    let rel = graphs::relation(2, 3, &[(0, 1), (1, 1)]);
+    for (backend, device) in devices() {
+        let device = device.autodiff();
+        for op in BinaryOp::ALL {
+            for reduce in Reduce::ALL {
+                let x = Tensor::<2>::from_data([[1.0, 2.0], [3.0, 5.0]], &device).require_grad();
+                let e = Tensor::<2>::from_data([[2.0, 0.5], [1.0, 4.0]], &device).require_grad();
+                let y: Tensor<2> = gspmm(&rel, op, reduce, x.clone(), e.clone());
+                // Only rows without edges enter the loss.
+                let lonely = Tensor::cat(vec![y.clone().slice([0..1]), y.slice([2..3])], 0);
+                assert_eq!(f64s(lonely.clone()), [0.0; 4]);
+                let grads = (lonely * 1e30).sum().backward();
+                for g in [x.grad(&grads), e.grad(&grads)].into_iter().flatten() {
+                    assert_eq!(f64s(g), [0.0; 4], "{backend}, {op:?} {reduce:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn of_equal_messages_the_first_edge_wins() {
+    // Edge ids of destination 0 are 1, 2 and 3; sources in falling order, so that CSC is not sorted by source.
+    let rel = graphs::relation(3, 2, &[(0, 1), (2, 0), (1, 0), (0, 0)]);
+    for (backend, device) in devices() {
+        let device = device.autodiff();
+        for reduce in [Reduce::Max, Reduce::Min] {
+            for reference in [false, true] {
+                let f = if reference { gspmm_reference::<2, 2, 2> } else { gspmm::<2, 2, 2> };
+                let x = Tensor::<2>::ones([3, 2], &device).require_grad();
+                let e = Tensor::<2>::ones([4, 2], &device).require_grad();
+                let grads = f(&rel, BinaryOp::Mul, reduce, x.clone(), e.clone()).sum().backward();
+                let what = format!("{backend}, {reduce:?}, reference {reference}");
+                assert_eq!(f64s(x.grad(&grads).unwrap()), [1.0, 1.0, 0.0, 0.0, 1.0, 1.0], "{what}");
+                assert_eq!(f64s(e.grad(&grads).unwrap()), [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0], "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn losers_with_infinite_derivative_stay_out() {
+    // Destination 0 takes edge 0 (5 / 1); edge 1 divides by 0 and gives -inf, with derivative inf.
+    let rel = graphs::relation(2, 1, &[(0, 0), (1, 0)]);
+    for (_, device) in devices() {
+        let device = device.autodiff();
+        let x = Tensor::<1>::from_data([5.0, -1.0], &device).require_grad();
+        let e = Tensor::<1>::from_data([1.0, 0.0], &device).require_grad();
+        let y: Tensor<1> = u_div_e_max(&rel, x.clone(), e.clone());
+        let grads = y.sum().backward();
+        assert_eq!(f64s(x.grad(&grads).unwrap()), [1.0, 0.0]);
+        assert_eq!(f64s(e.grad(&grads).unwrap()), [-5.0, 0.0]);
+    }
+}
+
+#[test]
+fn inputs_that_are_not_contiguous() {
+    let rel = graphs::small();
+    for (backend, device) in devices() {
+        let call = Call::new(&rel, BinaryOp::Mul, Reduce::Sum, &[3], &[3], 6);
+        let want = call.kernel(&device);
+        let device = device.autodiff();
+        let x = Tensor::<2>::from_data(call.lhs.clone(), (&device, DType::F64));
+        let e = Tensor::<2>::from_data(call.rhs.clone(), (&device, DType::F64));
+        // Stored transposed, and as the middle of something larger.
+        let xt = x.transpose().require_grad();
+        let pad = Tensor::<2>::ones([2, 3], (&device, DType::F64));
+        let wide = Tensor::cat(vec![pad.clone(), e, pad], 0).require_grad();
+        let y: Tensor<2> = u_mul_e_sum(&rel, xt.clone().transpose(), wide.clone().slice([2..10]));
+        let cotangent = burn::tensor::TensorData::new(crate::numbers(99, 12), [4, 3]);
+        // The cotangent comes in transposed as well.
+        let c = Tensor::<2>::from_data(cotangent, (&device, DType::F64)).transpose();
+        let grads = (y.clone().transpose() * c).sum().backward();
+        crate::assert_near(backend, &f64s(y), &want.out, 1e-14);
+        crate::assert_near(backend, &f64s(xt.grad(&grads).unwrap().transpose()), &want.lhs, 1e-14);
+        crate::assert_near(backend, &f64s(wide.grad(&grads).unwrap().slice([2..10])), &want.rhs, 1e-14);
+    }
+}
+
+#[test]
+fn gradient_checkpointing_gives_the_same() {
+    let rel = graphs::small();
+    for (backend, device) in devices() {
+        for reduce in Reduce::ALL {
+            let run = |device: &Device| {
+                let x =
+                    Tensor::<2>::from_data(Call::new(&rel, BinaryOp::Mul, reduce, &[3], &[1], 9).lhs, (device, DType::F64)).require_grad();
+                let w =
+                    Tensor::<1>::from_data(burn::tensor::TensorData::new(crate::numbers(3, 8), [8]), (device, DType::F64)).require_grad();
+                // Operands that are themselves results, so that a checkpoint may have to compute them again.
+                let y: Tensor<2> = u_div_e_sum(&rel, x.clone().exp() * 2.0, w.clone().exp() + 1.0);
+                let z: Tensor<2> = gspmm(&rel, BinaryOp::Mul, reduce, x.clone().tanh(), w.clone().tanh());
+                let grads = (y.clone() * z + y).sum().backward();
+                [f64s(x.grad(&grads).unwrap()), f64s(w.grad(&grads).unwrap())].concat()
+            };
+            let plain = run(&device.clone().autodiff());
+            let checkpointed = run(&device.clone().autodiff().gradient_checkpointing());
+            assert_eq!(plain, checkpointed, "{backend}, {reduce:?}");
+        }
+    }
+}
+
+#[test]
+fn an_untracked_constant_goes_with_a_tracked_tensor() {
+    let rel = graphs::small();
+    for (_, device) in devices() {
+        let w = Tensor::<1>::ones([8], &device);
+        let x = Tensor::<2>::ones([5, 2], &device.autodiff()).require_grad();
+        let y: Tensor<2> = u_mul_e_sum(&rel, x.clone(), w);
+        let grads = y.sum().backward();
+        // Out-degrees.
+        assert_eq!(f64s(x.grad(&grads).unwrap()), [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 0.0, 0.0, 2.0, 2.0]);
+    }
+}
+
+#[test]
+fn one_tensor_as_both_operands() {
+    // As many edges as sources; y = x², so dx = 2x.
+    let rel = graphs::relation(3, 3, &[(0, 0), (1, 1), (2, 2)]);
+    for (_, device) in devices() {
+        let x = Tensor::<1>::from_data([1.0, -2.0, 3.0], &device.autodiff()).require_grad();
+        let y: Tensor<1> = u_mul_e_sum(&rel, x.clone(), x.clone());
+        assert_eq!(f64s(x.grad(&y.sum().backward()).unwrap()), [2.0, -4.0, 6.0]);
+    }
+}
+
+#[test]
+fn matrices_without_rows() {
+    for (backend, device) in devices() {
+        let device = device.autodiff();
+        for rows in [0, 3] {
+            let x = Tensor::<2>::ones([rows, 4], (&device, DType::F64)).require_grad();
+            let w = Tensor::<2>::ones([4, 2], (&device, DType::F64)).require_grad();
+            let y = matmul_rows(x.clone(), w.clone());
+            assert_eq!(y.dims(), [rows, 2], "{backend}");
+            let grads = y.sum().backward();
+            assert_eq!(f64s(w.grad(&grads).unwrap()), vec![rows as f64; 8], "{backend}");
+            assert_eq!(x.grad(&grads).unwrap().dims(), [rows, 4], "{backend}");
+        }
+    }
+}

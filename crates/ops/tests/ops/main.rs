@@ -1,0 +1,161 @@
+//! Every operator on every CPU backend: gradients against finite differences, values and gradients
+//! against the reference in plain primitives, and the corners that the documentation promises.
+// Burn has deprecated its ndarray backend; people still use it.
+#![allow(deprecated)]
+
+mod bits;
+mod corners;
+mod draws;
+mod errors;
+mod finite_differences;
+mod graphs;
+mod random_graphs;
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_gnn_graph::Relation;
+use burn_gnn_ops::{BinaryOp, Reduce, gspmm, gspmm_reference};
+
+fn devices() -> [(&'static str, Device); 2] {
+    [("flex", Device::flex()), ("ndarray", Device::ndarray())]
+}
+
+/// Feature shapes (first axis left out) of `lhs` and `rhs`, one pair for each way to broadcast.
+const KINDS: [(&str, &[usize], &[usize]); 11] = [
+    ("numbers", &[], &[]),
+    ("rows", &[3], &[3]),
+    ("row and number", &[3], &[]),
+    ("number and row", &[], &[3]),
+    ("row and [1]", &[3], &[1]),
+    ("[1] and row", &[1], &[3]),
+    ("matrices", &[2, 3], &[2, 3]),
+    ("heads", &[2, 3], &[2, 1]),
+    ("outer", &[2, 1], &[1, 3]),
+    ("matrix and number", &[2, 3], &[]),
+    ("row and matrix", &[3], &[2, 3]),
+];
+
+/// Numbers in ±[0.5, 1.5), never equal, the same for a seed on every machine.
+fn numbers(seed: u64, n: usize) -> Vec<f64> {
+    let stream = burn_gnn_ops::Stream::new(seed, "test", 0);
+    (0..n as u64)
+        .map(|i| {
+            let x = 2.0 * stream.uniform(i, 0) - 1.0;
+            (x + 0.5f64.copysign(x)) * (1.0 + i as f64 * 1e-9)
+        })
+        .collect()
+}
+
+fn with_rows(rows: usize, features: &[usize]) -> Vec<usize> {
+    [&[rows], features].concat()
+}
+
+/// One call to compare: operands, cotangent of the result, element type.
+#[derive(Clone, Debug)]
+struct Call {
+    relation: Relation,
+    op: BinaryOp,
+    reduce: Reduce,
+    lhs: TensorData,
+    rhs: TensorData,
+    dtype: DType,
+}
+
+/// Result and gradients, in f64.
+#[derive(Clone, Debug, PartialEq)]
+struct Outcome {
+    out: Vec<f64>,
+    lhs: Vec<f64>,
+    rhs: Vec<f64>,
+}
+
+impl Call {
+    fn new(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: &[usize], rhs: &[usize], seed: u64) -> Self {
+        let data = |seed, rows, features: &[usize]| {
+            let shape = with_rows(rows, features);
+            TensorData::new(numbers(seed, shape.iter().product()), shape)
+        };
+        Self {
+            relation: relation.clone(),
+            op,
+            reduce,
+            lhs: data(2 * seed, relation.num_src(), lhs),
+            rhs: data(2 * seed + 1, relation.num_edges(), rhs),
+            dtype: DType::F64,
+        }
+    }
+
+    fn kernel(&self, device: &Device) -> Outcome {
+        self.by_rank(device, false)
+    }
+
+    fn reference(&self, device: &Device) -> Outcome {
+        self.by_rank(device, true)
+    }
+
+    /// The weighted sum of the result that gradients are taken of.
+    fn loss(&self, device: &Device) -> f64 {
+        let out = self.kernel(device).out;
+        let cotangent = numbers(99, out.len());
+        out.iter().zip(cotangent).map(|(a, b)| a * b).sum()
+    }
+
+    fn by_rank(&self, device: &Device, reference: bool) -> Outcome {
+        match (self.lhs.shape().num_dims(), self.rhs.shape().num_dims(), self.op) {
+            (1, 1, _) => self.run::<1, 1, 1>(device, reference),
+            (2, 2, _) => self.run::<2, 2, 2>(device, reference),
+            (3, 3, _) => self.run::<3, 3, 3>(device, reference),
+            (2, 1, BinaryOp::CopyRhs) => self.run::<2, 1, 1>(device, reference),
+            (2, 1, _) => self.run::<2, 1, 2>(device, reference),
+            (1, 2, BinaryOp::CopyLhs) => self.run::<1, 2, 1>(device, reference),
+            (1, 2, _) => self.run::<1, 2, 2>(device, reference),
+            (3, 1, BinaryOp::CopyRhs) => self.run::<3, 1, 1>(device, reference),
+            (3, 1, _) => self.run::<3, 1, 3>(device, reference),
+            (2, 3, BinaryOp::CopyLhs) => self.run::<2, 3, 2>(device, reference),
+            (2, 3, _) => self.run::<2, 3, 3>(device, reference),
+            other => panic!("no run for {other:?}"),
+        }
+    }
+
+    fn run<const L: usize, const R: usize, const O: usize>(&self, device: &Device, reference: bool) -> Outcome {
+        let device = device.clone().autodiff();
+        let lhs = Tensor::<L>::from_data(self.lhs.clone(), (&device, self.dtype)).require_grad();
+        let rhs = Tensor::<R>::from_data(self.rhs.clone(), (&device, self.dtype)).require_grad();
+        let f = if reference { gspmm_reference::<L, R, O> } else { gspmm::<L, R, O> };
+        let out = f(&self.relation, self.op, self.reduce, lhs.clone(), rhs.clone());
+        let cotangent = TensorData::new(numbers(99, out.shape().num_elements()), out.shape());
+        let mut loss = (out.clone() * Tensor::from_data(cotangent, (&device, self.dtype))).sum();
+        if reference {
+            // The reference of a relation without edges, and a copy's other operand, are not in the graph.
+            loss = loss + (lhs.clone() * 0.0).sum() + (rhs.clone() * 0.0).sum();
+        }
+        let grads = loss.backward();
+        // A kernel gives every operand that it uses a gradient, if only zeros.
+        let zeros = |data: &TensorData, used| if used { panic!("no gradient") } else { vec![0.0; data.num_elements()] };
+        Outcome {
+            out: f64s(out),
+            lhs: lhs.grad(&grads).map_or_else(|| zeros(&self.lhs, self.op.uses_lhs()), f64s),
+            rhs: rhs.grad(&grads).map_or_else(|| zeros(&self.rhs, self.op.uses_rhs()), f64s),
+        }
+    }
+}
+
+fn f64s<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
+    tensor.into_data().convert_dtype(DType::F64).try_into_vec().unwrap()
+}
+
+#[track_caller]
+fn assert_near(what: &str, a: &[f64], b: &[f64], tolerance: f64) {
+    assert_eq!(a.len(), b.len(), "{what}: lengths");
+    for (i, (a, b)) in a.iter().zip(b).enumerate() {
+        assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "{what}, element {i}: {a} against {b}");
+    }
+}
+
+impl Outcome {
+    #[track_caller]
+    fn assert_near(&self, what: &str, other: &Self, tolerance: f64) {
+        assert_near(&format!("{what}, out"), &self.out, &other.out, tolerance);
+        assert_near(&format!("{what}, d lhs"), &self.lhs, &other.lhs, tolerance);
+        assert_near(&format!("{what}, d rhs"), &self.rhs, &other.rhs, tolerance);
+    }
+}

@@ -1,0 +1,68 @@
+//! A data set as graph with feature columns, labelled rows and inputs.
+
+use anyhow::{Context, Result, bail};
+use burn::tensor::{Device, Tensor, TensorData};
+use burn_gnn::graph::{Dataset, Graph};
+use burn_gnn::models::{Rows, TypeInput};
+
+/// Column that holds the features of a node type.
+pub(crate) const FEATURE: &str = "feat";
+
+pub(crate) struct Loaded {
+    pub(crate) name: String,
+    /// Features in column [`FEATURE`].
+    pub(crate) graph: Graph,
+    pub(crate) target: usize,
+    pub(crate) num_classes: usize,
+    pub(crate) train: Rows,
+    pub(crate) val: Rows,
+    pub(crate) test: Rows,
+}
+
+/// Puts features into frames and picks the split (`None`: the only or first one). Each row of features is
+/// divided by its sum, as GCN and its successors do with word counts.
+pub(crate) fn load(set: Dataset, split: Option<&str>, device: &Device) -> Result<Loaded> {
+    let mut graph = set.graph;
+    for (ntype, f) in &set.features {
+        let f = f.row_normalized();
+        let x = Tensor::<2>::from_data(TensorData::new(f.to_dense(), [f.rows(), f.cols()]), device);
+        graph.nodes_mut(ntype)?.insert(FEATURE, x)?;
+    }
+    let known = || set.splits.keys().cloned().collect::<Vec<_>>().join(", ");
+    let split = match split {
+        Some(name) => set.splits.get(name).with_context(|| format!("no split `{name}`; there are {}", known()))?,
+        None => set.splits.values().next().context("the data set has no split")?,
+    };
+    let rows = |ids: &[u32]| Rows::new(ids, &set.labels, set.num_classes);
+    let (train, val, test) = (rows(&split.train)?, rows(&split.val)?, rows(&split.test)?);
+    if train.total == 0 {
+        bail!("the split has no training node");
+    }
+    let target = graph.schema().ntype(&set.target)?;
+    Ok(Loaded { name: set.name, graph, target, num_classes: set.num_classes, train, val, test })
+}
+
+impl Loaded {
+    /// Features where a type has them, a learned row otherwise.
+    pub(crate) fn inputs(&self) -> Vec<TypeInput> {
+        let input = |t: &String| match self.graph.nodes(t).ok().and_then(|f| f.column(FEATURE).ok()) {
+            Some(c) => TypeInput::Features(c.shape()[1]),
+            None => TypeInput::Embedding,
+        };
+        self.graph.schema().ntypes().iter().map(input).collect()
+    }
+
+    /// Feature tensors of a whole graph, per node type.
+    pub(crate) fn features(&self) -> Vec<Option<Tensor<2>>> {
+        self.graph.node_frames().iter().map(|f| f.get::<2>(FEATURE).ok()).collect()
+    }
+
+    /// The same nodes and features without any edge.
+    pub(crate) fn without_edges(&self) -> Result<Graph> {
+        let mut b = Graph::builder();
+        for (t, &n) in self.graph.schema().ntypes().iter().zip(self.graph.node_counts()) {
+            b = b.nodes(t, n);
+        }
+        Ok(b.build()?)
+    }
+}

@@ -1,0 +1,71 @@
+//! Training on ranks: where `models` and `dist` meet.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::tensor::Device;
+use burn_gnn::dist::{Communicator, LocalPartition, all_reduce_gradients, load_partition, run_ranks};
+use burn_gnn::models::{GradientSync, NodeClassifier, NodeTask, Rows, TrainConfig, Trained, train};
+
+use super::data::{FEATURE, Loaded};
+use super::report;
+
+/// Sums over ranks for the training loop. A failed collective ends the rank: all others end with the
+/// message of the rank at fault.
+pub(crate) struct Sync(pub(crate) Arc<dyn Communicator>);
+
+impl GradientSync for Sync {
+    fn sum_gradients<M: Module>(&self, module: &M, grads: GradientsParams) -> GradientsParams {
+        all_reduce_gradients(&*self.0, module, grads).unwrap_or_else(|e| std::panic::resume_unwind(Box::new(e)))
+    }
+    fn sum(&self, values: &mut [f64]) {
+        self.0.all_reduce("metrics", values).unwrap_or_else(|e| std::panic::resume_unwind(Box::new(e)));
+    }
+    fn reports(&self) -> bool {
+        self.0.rank() == 0
+    }
+}
+
+/// What one rank brings home.
+pub(crate) struct RankResult<M> {
+    pub(crate) trained: Trained<M>,
+    /// Original ids of the nodes it owns, per node type, ascending.
+    pub(crate) owned: Vec<Vec<u64>>,
+}
+
+/// One rank per part of the partition at `json`: loads it, builds its own model (never a clone: ranks that share
+/// parameter nodes would wait for each other inside Burn's backward), trains, returns the result by rank.
+pub(crate) fn train_parts<M>(
+    json: &Path,
+    parts: usize,
+    data: &Loaded,
+    device: &Device,
+    config: &TrainConfig,
+    verbose: bool,
+    build: impl Fn(&LocalPartition, &Device) -> Result<M> + std::marker::Sync,
+) -> Result<Vec<RankResult<M>>>
+where
+    M: NodeClassifier + Send,
+{
+    let rank = |comm: Arc<dyn Communicator>| -> Result<RankResult<M>> {
+        let part = LocalPartition::new(&load_partition(json, comm.rank())?, comm.clone(), device)?;
+        let types = data.graph.schema().ntypes().len();
+        let owned: Vec<Vec<u64>> = (0..types).map(|t| part.inner_nodes(t).to_vec()).collect();
+        let here = |rows: &Rows| rows.on_rank(|id| owned[data.target].binary_search(&u64::from(id)).ok().map(|r| r as u32));
+        let features = (0..types).map(|t| part.nodes(t).get::<2>(FEATURE).ok()).collect();
+        let task = NodeTask { graph: &part, features, target: data.target, train: here(&data.train), val: here(&data.val) };
+        let model = build(&part, &device.clone().autodiff())?;
+        let sync = Sync(comm.clone());
+        let trained = train(model, &task, config, &sync, |e| {
+            if verbose && comm.rank() == 0 {
+                report::epoch(e);
+            }
+        })?;
+        Ok(RankResult { trained, owned })
+    };
+    // The error of a rank prints with its causes.
+    Ok(run_ranks(parts, |comm| rank(comm).map_err(|e| format!("{e:#}")))?)
+}
