@@ -24,10 +24,17 @@ pub(crate) struct CratesGraph {
     pub(crate) crates: Vec<Crate>,
     /// Names of the other nodes by node type.
     pub(crate) others: BTreeMap<&'static str, Vec<String>>,
-    /// Relation, node type of its destinations, edges from crates.
-    pub(crate) relations: Vec<(&'static str, &'static str, BTreeSet<(u32, u32)>)>,
+    pub(crate) relations: Vec<CrateRelation>,
     pub(crate) classes: Vec<String>,
     pub(crate) buckets: u32,
+}
+
+/// Edges from crates.
+pub(crate) struct CrateRelation {
+    pub(crate) name: &'static str,
+    /// Node type of destinations.
+    pub(crate) dst: &'static str,
+    pub(crate) edges: BTreeSet<(u32, u32)>,
 }
 
 /// A relation to another node type: its name, the type, and what a package has of it.
@@ -53,7 +60,7 @@ pub(crate) fn extract(metadata: &Metadata, buckets: u32) -> anyhow::Result<Crate
     let crates = packages.iter().map(|p| describe(p, &classes, buckets)).collect();
 
     let mut relations = vec![];
-    for (relation, kind) in
+    for (name, kind) in
         [("depends", DependencyKind::Normal), ("build_depends", DependencyKind::Build), ("dev_depends", DependencyKind::Development)]
     {
         let mut edges = BTreeSet::new();
@@ -64,7 +71,7 @@ pub(crate) fn extract(metadata: &Metadata, buckets: u32) -> anyhow::Result<Crate
                 }
             }
         }
-        relations.push((relation, "crate", edges));
+        relations.push(CrateRelation { name, dst: "crate", edges });
     }
     let mut others = BTreeMap::new();
     for (relation, ntype, of) in ATTRIBUTES {
@@ -72,7 +79,7 @@ pub(crate) fn extract(metadata: &Metadata, buckets: u32) -> anyhow::Result<Crate
         let find = |name: &String| names.binary_search(name).ok().map(|i| i as u32);
         let edges = packages.iter().zip(0..).flat_map(|(p, i)| of(p).iter().filter_map(find).map(|j| (i, j)).collect::<Vec<_>>()).collect();
         others.insert(ntype, names);
-        relations.push((relation, ntype, edges));
+        relations.push(CrateRelation { name: relation, dst: ntype, edges });
     }
     Ok(CratesGraph { crates, others, relations, classes, buckets })
 }

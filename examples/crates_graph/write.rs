@@ -36,11 +36,11 @@ pub(crate) fn write(g: &CratesGraph, name: &str, out: &Path) -> anyhow::Result<(
     }
 
     let mut edge_types = vec![];
-    for (relation, dst, edges) in &g.relations {
-        let file = format!("edges_{relation}.tsv");
-        table(out, &file, "src_id:int64\tdst_id:int64", edges.iter().map(|(s, d)| format!("{s}\t{d}")))?;
-        let (relation, dst) = ((*relation).to_owned(), (*dst).to_owned());
-        edge_types.push(EdgeTableEntry { src: "crate".into(), relation, dst, file, count: edges.len() as u64 });
+    for r in &g.relations {
+        let file = format!("edges_{}.tsv", r.name);
+        table(out, &file, "src_id:int64\tdst_id:int64", r.edges.iter().map(|(s, d)| format!("{s}\t{d}")))?;
+        let (relation, dst) = (r.name.to_owned(), r.dst.to_owned());
+        edge_types.push(EdgeTableEntry { src: "crate".into(), relation, dst, file, count: r.edges.len() as u64 });
     }
 
     let part = |which: usize, part: &str| -> anyhow::Result<SplitTable> {

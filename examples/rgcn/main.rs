@@ -69,7 +69,7 @@ struct Args {
     #[arg(long, default_value_t = 0.0)]
     weight_decay: f64,
     /// Dropout before every layer.
-    #[arg(long, default_value_t = 0.5)]
+    #[arg(long, default_value_t = 0.3)]
     dropout: f64,
     /// Whether a node's own row takes part in each layer.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]

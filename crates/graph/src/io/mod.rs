@@ -15,6 +15,8 @@ mod npy;
 mod npy_layout;
 #[cfg(test)]
 mod npy_tests;
+#[cfg(test)]
+mod spoil;
 mod store;
 #[cfg(test)]
 mod store_tests;

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::npy::npy_bytes;
+use super::spoil::{damage, spoil};
 use super::{Dataset, Features, load_dataset};
 use crate::GraphError;
 
@@ -279,4 +281,21 @@ fn splits_that_cannot_be_used() {
     format(|d, _| put(d, train, "<i8", "(1,)", bytes(&[1i64])), m, "node 1 of train without a label");
     format(|d, _| put(d, train, "<i8", "(1,)", bytes(&[0i64])), m, "found node 0 in train and again in test");
     format(|_, m| m["splits"]["x"]["node_type"] = json!("b"), m, "expected nodes of the target `a`, found `b`");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    /// Whatever byte is wrong, the answer is a data set or an error.
+    #[test]
+    fn a_damaged_file_never_panics(d in damage()) {
+        let spoiled = |dir: &Path, m: &mut Value| {
+            std::fs::write(dir.join("metadata.json"), m.to_string()).unwrap();
+            *m = Value::Null;
+            spoil(dir, d);
+        };
+        if let Ok(set) = toy(spoiled) {
+            prop_assert_eq!(set.labels.len(), set.graph.num_nodes(&set.target).unwrap());
+            prop_assert!(set.features.values().all(|f| f.to_dense().len() == f.rows() * f.cols()));
+        }
+    }
 }

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use burn::tensor::{Bool, DType, Device, Int, Shape, Tensor, TensorData};
+use proptest::prelude::*;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 
+use super::spoil::{damage, spoil};
 use super::{load_graph, save_graph};
 use crate::{Graph, GraphError};
 
@@ -263,4 +265,18 @@ fn a_folder_that_cannot_be_made() {
     std::fs::write(dir.path().join("file"), "").unwrap();
     let g = Graph::homogeneous(1, vec![], vec![]).unwrap();
     assert!(matches!(save_graph(&g, dir.path().join("file/sub")), Err(GraphError::Io { .. })));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    /// Whatever byte is wrong, the answer is a graph or an error.
+    #[test]
+    fn a_damaged_file_never_panics(d in damage()) {
+        let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
+        save_graph(&graph(&device), &dir).unwrap();
+        spoil(dir.path(), d);
+        if let Ok(g) = load_graph(&dir, &device) {
+            prop_assert!(g.total_edges() == 3);
+        }
+    }
 }

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::spoil::{damage, spoil};
 use super::{Dataset, Decoder, Features, FieldType, TableColumn, load_dataset, read_edges, read_nodes};
 use crate::GraphError;
 
@@ -198,4 +200,21 @@ fn bad_descriptions() {
     assert!(matches!(refused(|_, d| d["edge_types"][0]["relation"] = json!("a/b"), "a/b"), GraphError::BadName { .. }));
     let gone = refused(|dir, _| std::fs::remove_file(dir.join("buys.tsv")).unwrap(), "buys.tsv");
     assert!(matches!(gone, GraphError::Io { .. }));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    /// Whatever byte is wrong, the answer is a data set or an error.
+    #[test]
+    fn a_damaged_file_never_panics(d in damage()) {
+        let spoiled = |dir: &Path, m: &mut Value| {
+            std::fs::write(dir.join("tables.json"), m.to_string()).unwrap();
+            *m = Value::Null;
+            spoil(dir, d);
+        };
+        if let Ok(set) = toy(spoiled) {
+            prop_assert_eq!(set.labels.len(), set.graph.num_nodes(&set.target).unwrap());
+            prop_assert!(set.features.values().all(|f| f.to_dense().len() == f.rows() * f.cols()));
+        }
+    }
 }
