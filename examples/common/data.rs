@@ -1,7 +1,7 @@
 //! A data set as graph with feature columns, labelled rows and inputs.
 
 use anyhow::{Context, Result, bail};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn::graph::{Dataset, Graph};
 use burn_gnn::models::{Rows, TypeInput};
 
@@ -20,12 +20,12 @@ pub(crate) struct Loaded {
 }
 
 /// Puts features into frames and picks the split (`None`: the only or first one). Each row of features is
-/// divided by its sum, as GCN and its successors do with word counts.
-pub(crate) fn load(set: Dataset, split: Option<&str>, device: &Device) -> Result<Loaded> {
+/// divided by its sum, as GCN and its successors do with word counts, and stored in `dtype`.
+pub(crate) fn load(set: Dataset, split: Option<&str>, device: &Device, dtype: FloatDType) -> Result<Loaded> {
     let mut graph = set.graph;
     for (ntype, f) in &set.features {
         let f = f.row_normalized();
-        let x = Tensor::<2>::from_data(TensorData::new(f.to_dense(), [f.rows(), f.cols()]), device);
+        let x = Tensor::<2>::from_data(TensorData::new(f.to_dense(), [f.rows(), f.cols()]), (device, DType::from(dtype)));
         graph.nodes_mut(ntype)?.insert(FEATURE, x)?;
     }
     let known = || set.splits.keys().cloned().collect::<Vec<_>>().join(", ");

@@ -85,7 +85,7 @@ fn main() -> Result<()> {
         bail!("`gcn` takes a graph of one node type and one edge type; this one has several: see the example `rgcn`\n{}", set.graph);
     }
     set.graph = set.graph.with_self_loops(0)?;
-    let data = load(set, args.split.as_deref(), &device)?;
+    let data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
     let TypeInput::Features(d_input) = data.inputs()[0] else { bail!("`gcn` needs node features; this data set has none") };
     println!("{} ({} classes, {} / {} / {} train, val, test)", data.name, data.num_classes, data.train.total, data.val.total, data.test.total);
     println!("{}", data.graph);

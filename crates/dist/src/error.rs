@@ -150,3 +150,13 @@ impl DistError {
         move |source| Self::Io { path, source }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// Errors travel in every `Result`; a large one costs the good case.
+    #[test]
+    fn errors_are_small() {
+        println!("{} {}", size_of::<burn_gnn_graph::GraphError>(), size_of::<super::DistError>());
+        assert!(size_of::<super::DistError>() < 129);
+    }
+}

@@ -1,4 +1,38 @@
 //! Partitioning, communicators and halo exchange for distributed graphs.
+//!
+//! The way of a full-graph run, in reading order:
+//!
+//! 1. [`partition_graph`] assigns nodes to parts and renumbers; [`PartitionedGraph::write`] stores the
+//!    parts, [`load_partition`] reads one, [`PartitionBook`] answers who owns what.
+//! 2. [`run_ranks`] starts ranks, each with a [`Communicator`].
+//! 3. [`LocalPartition`] is one part as layers see it: a [`GraphView`](burn_gnn_ops::GraphView) whose
+//!    source rows come by [`halo_exchange`], with gradients that go home.
+//! 4. [`all_reduce_gradients`] sums the gradients of replicated parameters.
+//!
+//! ```
+//! use burn::tensor::{Device, Tensor};
+//! use burn_gnn_dist::{DistError, LocalPartition, PartitionConfig, partition_graph, run_ranks};
+//! use burn_gnn_graph::Graph;
+//! use burn_gnn_ops::GraphView;
+//!
+//! let ring = Graph::homogeneous(6, vec![0, 1, 2, 3, 4, 5], vec![1, 2, 3, 4, 5, 0])?;
+//! let parts = partition_graph(&ring, &PartitionConfig::new("ring", 2))?;
+//! let device = Device::flex().autodiff();
+//! let rows = run_ranks(2, |comm| {
+//!     let part = LocalPartition::new(&parts.part(comm.rank())?, comm, &device)?;
+//!     let x = Tensor::<2>::ones([part.num_inner(0), 4], &device);
+//!     Ok::<_, DistError>(part.src_rows("layer 1", vec![x])[0].dims())
+//! })?;
+//! assert_eq!(rows, [[4, 4]; 2]); // three own nodes and one neighbour
+//! # Ok::<(), DistError>(())
+//! ```
+//!
+//! Rules for code that runs on ranks: every rank makes the same collective calls in the same order and
+//! calls `backward` as often as the others, also where it has no training node; it builds its own
+//! parameters; it skips relations by counts of the whole graph only; it keeps a path from the loss to
+//! every exchange (Burn's `slice` of an empty range and `cat` of empty tensors lose it, `select` and
+//! `matmul` keep it). On NdArray, Burn's matmul refuses matrices without rows, so each rank needs a node
+//! of every type that it multiplies.
 
 mod book;
 mod comm;

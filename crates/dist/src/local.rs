@@ -25,6 +25,7 @@ pub struct LocalPartition {
     book: Arc<PartitionBook>,
     plan: Arc<HaloPlan>,
     relations: Vec<Relation>,
+    total_nodes: Vec<u64>,
     total_edges: Vec<u64>,
     in_degrees: Vec<Vec<u32>>,
     out_degrees: Vec<Vec<u32>>,
@@ -71,6 +72,7 @@ impl LocalPartition {
         let edges = relations.iter().map(Relation::num_edges).collect();
         let edge_frames = frames("inner edges", names, edges, &partition.edge_feats)?;
         Ok(Self {
+            total_nodes: (0..book.schema().ntypes().len()).map(|t| book.num_nodes(t)).collect::<Result<_, _>>()?,
             total_edges: (0..relations.len()).map(|t| book.num_edges(t)).collect::<Result<_, _>>()?,
             in_degrees: relations.iter().map(|r| r.in_degrees().collect()).collect(),
             comm,
@@ -169,6 +171,9 @@ impl GraphView for LocalPartition {
     }
     fn num_dst(&self, ntype: usize) -> usize {
         self.num_inner(ntype)
+    }
+    fn total_nodes(&self, ntype: usize) -> u64 {
+        self.total_nodes[ntype]
     }
     fn total_edges(&self, etype: usize) -> u64 {
         self.total_edges[etype]
@@ -307,8 +312,7 @@ fn global_out_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloP
     for (t, degrees) in degrees.iter_mut().enumerate() {
         let s = source(t);
         let mut at = 0;
-        for p in 0..size {
-            let n = s.send[p];
+        for (p, &n) in s.send.iter().enumerate() {
             let incoming = counts[p].get(cursors[p]..cursors[p] + n).ok_or_else(|| short(p))?;
             for (&id, &c) in s.send_ids[at..at + n].iter().zip(incoming) {
                 degrees[id as usize] = degrees[id as usize].saturating_add(c);
@@ -328,8 +332,7 @@ fn global_out_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloP
     for (t, degrees) in degrees.iter_mut().enumerate() {
         let s = source(t);
         let mut at = s.num_inner;
-        for p in 0..size {
-            let n = s.recv[p];
+        for (p, &n) in s.recv.iter().enumerate() {
             let incoming = totals[p].get(cursors[p]..cursors[p] + n).ok_or_else(|| short(p))?;
             degrees[at..at + n].copy_from_slice(incoming);
             cursors[p] += n;

@@ -10,12 +10,12 @@ pub(crate) fn glorot<const D: usize>(seed: u64, name: &str, shape: [usize; D], f
     Param::from_tensor(Tensor::from_data(data, device))
 }
 
-/// Rows keyed by original ids (`None`: row numbers), uniform in `±sqrt(6 / (1 + cols))`: Glorot's rule
-/// for a one-hot input.
-pub(crate) fn rows(seed: u64, name: &str, ids: Option<&[u64]>, rows: usize, cols: usize, device: &Device) -> Param<Tensor<2>> {
-    let bound = (6.0 / (1 + cols) as f64).sqrt();
-    let data = uniform_rows(Stream::new(seed, name, 0), ids, rows, cols, -bound, bound);
-    Param::from_tensor(Tensor::from_data(data, device))
+/// Rows keyed by original ids (`None`: row numbers), uniform in `±sqrt(6 / (total + cols))`: Glorot's rule
+/// for a one-hot input of `total` columns, of which this rank may hold some rows only.
+pub(crate) fn rows(stream: Stream, ids: Option<&[u64]>, shape: [usize; 2], total: u64, device: &Device) -> Param<Tensor<2>> {
+    let [rows, cols] = shape;
+    let bound = (6.0 / (total + cols as u64).max(1) as f64).sqrt();
+    Param::from_tensor(Tensor::from_data(uniform_rows(stream, ids, rows, cols, -bound, bound), device))
 }
 
 pub(crate) fn zeros(cols: usize, device: &Device) -> Param<Tensor<1>> {

@@ -201,6 +201,9 @@ impl GraphView for Renumbered {
     fn num_dst(&self, t: usize) -> usize {
         self.graph.node_counts()[t]
     }
+    fn total_nodes(&self, t: usize) -> u64 {
+        GraphView::total_nodes(&self.graph, t)
+    }
     fn total_edges(&self, e: usize) -> u64 {
         GraphView::total_edges(&self.graph, e)
     }

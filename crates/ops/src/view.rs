@@ -28,6 +28,9 @@ pub trait GraphView: Send + Sync {
     /// Number of destination rows of a node type.
     fn num_dst(&self, ntype: usize) -> usize;
 
+    /// Nodes of a type in the whole graph, the same on every rank.
+    fn total_nodes(&self, ntype: usize) -> u64;
+
     /// Edges of a type in the whole graph, the same on every rank.
     fn total_edges(&self, etype: usize) -> u64;
 
@@ -65,6 +68,9 @@ impl GraphView for Graph {
     }
     fn num_dst(&self, ntype: usize) -> usize {
         self.node_counts()[ntype]
+    }
+    fn total_nodes(&self, ntype: usize) -> u64 {
+        self.node_counts()[ntype] as u64
     }
     fn total_edges(&self, etype: usize) -> u64 {
         self.relations()[etype].num_edges() as u64

@@ -198,8 +198,7 @@ impl Ranks {
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or((cores / self.size).max(1));
-        let state =
-            State { slots: (0..self.size).map(|_| None).collect(), done: vec![false; self.size], ..State::default() };
+        let state = State { slots: (0..self.size).map(|_| None).collect(), done: vec![false; self.size], ..State::default() };
         let shared = Arc::new(Shared { size: self.size, timeout: self.timeout, state: Mutex::new(state), bell: Condvar::new() });
         let one = |rank: usize| {
             let comm = Arc::new(LocalComm { rank, shared: shared.clone() });

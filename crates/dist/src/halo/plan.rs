@@ -62,8 +62,8 @@ impl HaloPlan {
         }
         let mut plans = Vec::with_capacity(types.len());
         for (t, h) in types.into_iter().enumerate() {
-            for p in 0..size {
-                let (ours, theirs) = (h.send[p].len() as u64, tables[p][t * size + rank]);
+            for (p, (rows, table)) in h.send.iter().zip(&tables).enumerate() {
+                let (ours, theirs) = (rows.len() as u64, table[t * size + rank]);
                 if ours != theirs {
                     return fail(format!("halo of node type {t}: {ours} rows go to rank {p}, which expects {theirs}"));
                 }

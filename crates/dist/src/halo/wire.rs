@@ -81,7 +81,7 @@ pub(crate) fn travel(plan: &HaloPlan, call: &HaloCall, flat: &TensorData) -> Ten
         fail(format!("expected {expected} bytes to send, got {}", bytes.len()));
     }
 
-    let flags = if call.autodiff { AUTODIFF } else { 0 } | if call.tracked { TRACKED } else { 0 };
+    let flags = (u8::from(call.autodiff) * AUTODIFF) | (u8::from(call.tracked) * TRACKED);
     let mut messages = vec![vec![flags, kind]; size];
     let mut at = 0;
     for (t, (out, _)) in counts.iter().enumerate() {
@@ -110,7 +110,9 @@ pub(crate) fn travel(plan: &HaloPlan, call: &HaloCall, flat: &TensorData) -> Ten
         if head[0] & TRACKED != 0 {
             call.any.store(true, Ordering::Relaxed);
             if !call.autodiff {
-                fail(format!("rank {p} tracks gradients, rank {rank} runs on a device without autodiff; use the same kind of device on all ranks"));
+                fail(format!(
+                    "rank {p} tracks gradients, rank {rank} runs on a device without autodiff; use the same kind of device on all ranks"
+                ));
             }
         }
         bodies.push(body);

@@ -56,18 +56,22 @@ struct Adjacency {
 
 fn adjacency(graph: &Graph, offsets: &[usize], total: usize) -> Result<Adjacency, DistError> {
     let limit = metis::Idx::MAX as u64;
-    let ends = || graph.relations().iter().enumerate().flat_map(|(t, r)| {
-        let (s, d) = graph.schema().ends(t);
-        let (s, d) = (offsets[s], offsets[d]);
-        r.src().iter().zip(r.dst()).map(move |(&u, &v)| (s + u as usize, d + v as usize)).filter(|(u, v)| u != v)
-    });
+    let ends = || {
+        graph.relations().iter().enumerate().flat_map(|(t, r)| {
+            let (s, d) = graph.schema().ends(t);
+            let (s, d) = (offsets[s], offsets[d]);
+            r.src().iter().zip(r.dst()).map(move |(&u, &v)| (s + u as usize, d + v as usize)).filter(|(u, v)| u != v)
+        })
+    };
     let mut start = vec![0usize; total + 1];
     for (u, v) in ends() {
         start[u + 1] += 1;
         start[v + 1] += 1;
     }
-    for i in 0..total {
-        start[i + 1] += start[i];
+    let mut sum = 0;
+    for s in &mut start {
+        sum += *s;
+        *s = sum;
     }
     for (what, count) in [("nodes", total as u64), ("edges (both directions)", start[total] as u64)] {
         if count >= limit {

@@ -196,7 +196,7 @@ impl PartitionedGraph {
                 return Err(GraphError::TooLarge { relation: format!("part {part}"), what, count: count as u64, limit }.into());
             }
         }
-        let orig = |&i: &u64| Ok(self.book.joint_to_node(HomoId(i)).map(|t| u64::from(self.nodes[t.ty].old[t.id as usize]))?);
+        let orig = |&i: &u64| self.book.joint_to_node(HomoId(i)).map(|t| u64::from(self.nodes[t.ty].old[t.id as usize]));
         let inner_edges = self.book.edges.part_range(part);
         let feats = |frames: &[burn_gnn_graph::Frame], ids: &[super::Renumbering], of: &crate::book::RangeBook| {
             let mut out = Features::new();

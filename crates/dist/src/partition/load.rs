@@ -11,9 +11,9 @@ use bytemuck::Pod;
 use half::{bf16, f16};
 use safetensors::{Dtype, SafeTensors};
 
+use super::Partition;
 use super::extract::Features;
 use super::files::{FORMAT_VERSION, Metadata, PartFiles, STAMP};
-use super::Partition;
 use crate::{DistError, PartitionBook};
 
 /// Reads one part of a partitioned graph: structure, owners and features.
@@ -206,7 +206,10 @@ impl Reader<'_> {
         let values: Vec<u8> = self.list(name, Dtype::U8, Some(len))?;
         let inner = values.iter().take_while(|&&v| v == 1).count();
         match values[inner..].iter().position(|&v| v != 0) {
-            Some(p) => Err(DistError::format(self.path, format!("`{name}`, position {}: expected ones, then zeros, got {}", inner + p, values[inner + p]))),
+            Some(p) => Err(DistError::format(
+                self.path,
+                format!("`{name}`, position {}: expected ones, then zeros, got {}", inner + p, values[inner + p]),
+            )),
             None => Ok(inner),
         }
     }

@@ -203,21 +203,15 @@ pub fn partition_graph(graph: &Graph, config: &PartitionConfig) -> Result<Partit
     };
     let edges: Vec<_> = graph.relations().iter().enumerate().map(edge_owner).collect();
     let counts = |r: &[Renumbering]| r.iter().map(|r| r.counts.clone()).collect::<Vec<_>>();
-    let book = PartitionBook::new(graph.schema().clone(), parts, &counts(&nodes), &counts(&edges))
-        .ok_or(DistError::TooLarge { what: "nodes or edges", count: u64::MAX, limit: u64::MAX })?;
+    let book = PartitionBook::new(graph.schema().clone(), parts, &counts(&nodes), &counts(&edges)).ok_or(DistError::TooLarge {
+        what: "nodes or edges",
+        count: u64::MAX,
+        limit: u64::MAX,
+    })?;
     let edge_cut = assign::edge_cut(graph, &owner);
     let fingerprint = fingerprint(graph, config, &owner);
     tracing::info!(parts, edge_cut, method = config.method.name(), "partitioned graph `{}`", config.graph_name);
-    Ok(PartitionedGraph {
-        graph: graph.clone(),
-        config: config.clone(),
-        book: Arc::new(book),
-        owner,
-        nodes,
-        edges,
-        edge_cut,
-        fingerprint,
-    })
+    Ok(PartitionedGraph { graph: graph.clone(), config: config.clone(), book: Arc::new(book), owner, nodes, edges, edge_cut, fingerprint })
 }
 
 impl PartitionedGraph {
@@ -272,7 +266,7 @@ fn fingerprint(graph: &Graph, config: &PartitionConfig, owner: &[Vec<u32>]) -> u
     }
     for r in graph.relations() {
         eat(r.num_edges() as u64);
-        r.src().iter().zip(r.dst()).for_each(|(&u, &v)| eat(u64::from(u) << 32 | u64::from(v)));
+        r.src().iter().zip(r.dst()).for_each(|(&u, &v)| eat((u64::from(u) << 32) | u64::from(v)));
     }
     h
 }

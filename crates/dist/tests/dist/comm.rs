@@ -1,7 +1,11 @@
 use std::time::{Duration, Instant};
 
-use burn::tensor::{Device, Tensor};
-use burn_gnn_dist::{Communicator, Failure, HaloPlan, Ranks, TypeHalo, halo_exchange, run_ranks};
+use burn::module::{Module, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_gnn_dist::{
+    Communicator, Failure, HaloPlan, Ranks, TypeHalo, all_reduce_gradients, all_reduce_gradients_except, halo_exchange, run_ranks,
+};
 use rayon::prelude::*;
 
 type Nothing = Result<(), Failure>;
@@ -169,4 +173,45 @@ fn a_rank_that_does_not_come_ends_all() {
 fn every_rank_has_its_own_pool() {
     let threads = Ranks::new(2).threads(3).run(|_| Ok::<_, Failure>(rayon::current_num_threads())).unwrap();
     assert_eq!(threads, [3, 3]);
+}
+
+/// Reduced gradients are the sum over ranks on every rank, zeros where a rank has none, and skipped
+/// parameters keep their own.
+#[test]
+fn gradients_are_reduced() {
+    #[derive(Module, Debug)]
+    struct Two {
+        shared: Param<Tensor<2>>,
+        own: Param<Tensor<1>>,
+        frozen: Param<Tensor<1>>,
+    }
+    for dtype in [DType::F64, DType::F32, DType::F16] {
+        run_ranks(3, |comm| -> Nothing {
+            let device = Device::flex().autodiff();
+            let two = Two {
+                shared: Param::from_tensor(Tensor::<2>::ones([2, 2], (&device, dtype)).require_grad()),
+                own: Param::from_tensor(Tensor::<1>::ones([comm.rank() + 1], (&device, dtype)).require_grad()),
+                frozen: Param::from_tensor(Tensor::<1>::ones([1], (&device, dtype))).no_grad(),
+            };
+            let factor = (comm.rank() + 1) as f32;
+            // Rank 1 does not touch the shared parameter.
+            let loss = two.own.val().sum() * factor;
+            let loss = if comm.rank() == 1 { loss } else { loss + two.shared.val().sum() * factor };
+            let grads = GradientsParams::from_grads((loss + two.frozen.val().sum()).backward(), &two);
+            let grads = all_reduce_gradients_except(&*comm, &two, grads, |path| path == "own")?;
+            let host = |t: TensorData| t.convert::<f64>().iter::<f64>().collect::<Vec<_>>();
+            let shared = grads.get::<2>(two.shared.id).unwrap();
+            assert_eq!(shared.dtype(), dtype);
+            assert_eq!(host(shared.into_data()), [4.0; 4]);
+            assert_eq!(host(grads.get::<1>(two.own.id).unwrap().into_data()), vec![f64::from(factor); comm.rank() + 1]);
+            assert!(grads.get::<1>(two.frozen.id).is_none());
+            // Without the exception, modules of different size are an error on every rank.
+            let failed = all_reduce_gradients(&*comm, &two, grads).map(drop).unwrap_err();
+            assert!(failed.message.contains("`gradients` reduces"), "{failed}");
+            Ok(())
+        })
+        .map(drop)
+        .map_err(|f| assert!(f.message.contains("`gradients` reduces"), "{f}"))
+        .unwrap_err();
+    }
 }

@@ -1,9 +1,13 @@
 use std::sync::Arc;
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_gnn_dist::{Communicator, Failure, HaloPlan, TypeHalo, halo_exchange, run_ranks};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn_gnn_dist::{
+    Communicator, DistError, Failure, HaloPlan, LocalPartition, PartitionConfig, PartitionMethod, TypeHalo, halo_exchange, partition_graph,
+    run_ranks,
+};
+use burn_gnn_ops::GraphView;
 
-use crate::graphs::devices;
+use crate::graphs::{devices, rows, typed};
 
 /// Three ranks with 3, 0 and 4 rows of type 0, 2 rows each of type 1, none of type 2.
 fn plan(comm: Arc<dyn Communicator>) -> Result<Arc<HaloPlan>, Failure> {
@@ -76,12 +80,11 @@ fn check_values(types: usize, dtype: DType, device: &Device) {
         let mut expected = vec![0.0; ROWS[r] * width];
         for (p, halo) in HALO.iter().enumerate() {
             let rows = (0..ROWS[p]).map(|row| (p, row)).chain(halo.iter().copied());
-            for (position, _) in rows.enumerate().filter(|(_, (q, _))| *q == r).map(|(i, (_, row))| (i, row)).collect::<Vec<_>>() {
-                let row = (0..ROWS[p]).map(|row| (p, row)).chain(halo.iter().copied()).nth(position).unwrap().1;
+            for (position, (_, row)) in rows.enumerate().filter(|(_, (q, _))| *q == r) {
                 (0..width).for_each(|c| expected[row * width + c] += ((p + 1) * (position + 1)) as f64);
             }
         }
-        assert_eq!(x[0].grad(&grads).map(|g| host(g)).unwrap_or_default(), expected, "rank {r}");
+        assert_eq!(x[0].grad(&grads).map(host).unwrap_or_default(), expected, "rank {r}");
         if types == 3 {
             let own = (r + 1) as f64;
             let mut second = vec![own, own, 2.0 * own, 2.0 * own];
@@ -131,7 +134,7 @@ fn tracked_on_some_ranks_only() {
                 run_ranks(3, |comm| -> Result<(), Failure> {
                     let r = comm.rank();
                     let plan = if types == 1 { one_type(comm.clone())? } else { plan(comm.clone())? };
-                    let tracked = mask >> r & 1 == 1;
+                    let tracked = (mask >> r) & 1 == 1;
                     let x = own(r, ROWS[r], 2, DType::F64, &device);
                     let x = if tracked { x.require_grad() } else { x };
                     let mut all = vec![x.clone()];
@@ -210,7 +213,8 @@ fn ranks_that_disagree_end_with_both_facts() {
 
 #[test]
 fn plans_that_do_not_match_are_refused() {
-    let text = |h: [TypeHalo; 2]| run_ranks(2, |comm| HaloPlan::new(comm.clone(), vec![h[comm.rank()].clone()]).map(drop)).unwrap_err().message;
+    let text =
+        |h: [TypeHalo; 2]| run_ranks(2, |comm| HaloPlan::new(comm.clone(), vec![h[comm.rank()].clone()]).map(drop)).unwrap_err().message;
     let h = TypeHalo { num_inner: 2, send: vec![vec![]; 2], recv: vec![0; 2] };
     let m = text([TypeHalo { send: vec![vec![], vec![1]], ..h.clone() }, h.clone()]);
     assert!(m.contains("1 rows go to rank 1, which expects 0"), "{m}");
@@ -218,4 +222,34 @@ fn plans_that_do_not_match_are_refused() {
     assert!(m.contains("rows to send must lie in 0..2, got 2"), "{m}");
     let m = text([TypeHalo { recv: vec![0], ..h.clone() }, h]);
     assert!(m.contains("expected 2 entries"), "{m}");
+}
+
+/// Three exchanges deep, backward on all ranks at once, many times: no hang, and the same bits every time.
+#[test]
+fn many_passes_repeat() {
+    let parts = partition_graph(&typed(1, true), &PartitionConfig::new("g", 4).with_method(PartitionMethod::Random)).unwrap();
+    for (_, device) in devices() {
+        run_ranks(4, |comm| -> Result<(), DistError> {
+            let part = LocalPartition::new(&parts.part(comm.rank())?, comm, &device)?;
+            let x: Vec<_> = (0..4).map(|t| rows("x", part.inner_nodes(t), 3, DType::F64, &device).require_grad()).collect();
+            let mut first = None;
+            for _ in 0..200 {
+                let mut h = x.clone();
+                for name in ["one", "two", "three"] {
+                    // Every own row plus the mean of all source rows.
+                    let mix = |(t, y): (usize, Tensor<2>)| {
+                        let share = 1.0 / (1.0 + y.dims()[0] as f64);
+                        let own = Tensor::<1, Int>::arange(0..part.num_inner(t) as i64, &device.clone().inner());
+                        y.clone().select(0, own) + y.sum_dim(0) * share
+                    };
+                    h = part.src_rows(name, h).into_iter().enumerate().map(mix).collect();
+                }
+                let grads = h.into_iter().fold(Tensor::<1>::zeros([1], (&device, DType::F64)), |sum, h| sum + h.sum()).backward();
+                let bits = x.iter().filter_map(|x| x.grad(&grads)).flat_map(|g| host(g).into_iter().map(f64::to_bits)).collect::<Vec<_>>();
+                assert_eq!(*first.get_or_insert_with(|| bits.clone()), bits);
+            }
+            Ok(())
+        })
+        .unwrap();
+    }
 }

@@ -6,4 +6,6 @@
 mod comm;
 mod exchange;
 mod graphs;
+mod partition;
+mod refusals;
 mod training;

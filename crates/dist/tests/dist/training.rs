@@ -207,6 +207,9 @@ impl GraphView for Deaf {
     fn num_dst(&self, ntype: usize) -> usize {
         self.0.num_dst(ntype)
     }
+    fn total_nodes(&self, ntype: usize) -> u64 {
+        self.0.total_nodes(ntype)
+    }
     fn total_edges(&self, etype: usize) -> u64 {
         self.0.total_edges(etype)
     }
@@ -240,11 +243,7 @@ fn on_parts(parts: &PartitionedGraph, train_on: &[u64], deaf: bool, dtype: DType
             count: train_on.len(),
             edge_weights: edge_weights(|e| part.edge_original_ids(e).to_vec(), &part, dtype, device),
         };
-        if deaf {
-            train(&Deaf(part), &task, Some(&*comm), 20, dtype, device)
-        } else {
-            train(&part, &task, Some(&*comm), 20, dtype, device)
-        }
+        if deaf { train(&Deaf(part), &task, Some(&*comm), 20, dtype, device) } else { train(&part, &task, Some(&*comm), 20, dtype, device) }
     });
     let runs = runs.unwrap();
     assert!(runs.iter().all(|r| *r == runs[0]), "ranks drifted apart");
@@ -305,7 +304,9 @@ fn without_halo_gradients_losses_differ() {
 fn ranks_with_nothing_to_do() {
     let (graph, device) = (typed(2, true), Device::flex().autodiff());
     let counts = graph.node_counts().to_vec();
-    let by = |f: &dyn Fn(usize, usize) -> u32| PartitionMethod::Custom(counts.iter().enumerate().map(|(t, &n)| (0..n).map(|i| f(t, i)).collect()).collect());
+    let by = |f: &dyn Fn(usize, usize) -> u32| {
+        PartitionMethod::Custom(counts.iter().enumerate().map(|(t, &n)| (0..n).map(|i| f(t, i)).collect()).collect())
+    };
     // Part 1 is empty, part 2 holds the nodes without edges (no halo), part 3 nodes of odd ids.
     let last = |t: usize, i: usize| i >= counts[t] * 9 / 10;
     let cases = [

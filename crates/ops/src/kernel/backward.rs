@@ -52,15 +52,16 @@ chains! {
     Quotient, true, true, |g, w, x| -(g * x) / (w * w);
 }
 
-/// Adding contributions of message columns to the entries of an operand row.
+/// Adding contributions of message columns to the entries of an operand row; `f` gives that of one
+/// column, `eight` those of eight columns from the one given.
 trait Sum: Cols {
-    fn sum<A: Acc>(self, acc: &mut [A], n: usize, f: impl Fn(usize) -> A);
+    fn sum<A: Acc>(self, acc: &mut [A], n: usize, f: impl Fn(usize) -> A, eight: impl Fn(usize) -> [A; 8]);
 }
 
 impl Sum for Same {
     #[inline(always)]
-    fn sum<A: Acc>(self, acc: &mut [A], n: usize, f: impl Fn(usize) -> A) {
-        for (j, a) in acc[..n].iter_mut().enumerate() {
+    fn sum<A: Acc>(self, acc: &mut [A], n: usize, f: impl Fn(usize) -> A, _: impl Fn(usize) -> [A; 8]) {
+        for (a, j) in acc[..n].iter_mut().zip(0..n) {
             *a += f(j);
         }
     }
@@ -69,12 +70,12 @@ impl Sum for Same {
 impl Sum for One {
     /// Eight partial sums in a fixed order: strict left-to-right addition could not use vector registers.
     #[inline(always)]
-    fn sum<A: Acc>(self, acc: &mut [A], n: usize, f: impl Fn(usize) -> A) {
+    fn sum<A: Acc>(self, acc: &mut [A], n: usize, f: impl Fn(usize) -> A, eight: impl Fn(usize) -> [A; 8]) {
         let mut lanes = [A::ZERO; 8];
         let whole = n / 8 * 8;
-        for c in (0..whole).step_by(8) {
-            for (i, lane) in lanes.iter_mut().enumerate() {
-                *lane += f(c + i);
+        for from in (0..whole).step_by(8) {
+            for (lane, x) in lanes.iter_mut().zip(eight(from)) {
+                *lane += x;
             }
         }
         let [a, b, c, d, e, g, h, i] = lanes;
@@ -88,9 +89,9 @@ impl Sum for One {
 
 impl Sum for Table<'_> {
     #[inline(always)]
-    fn sum<A: Acc>(self, acc: &mut [A], n: usize, f: impl Fn(usize) -> A) {
-        for j in 0..n {
-            acc[self.at(j)] += f(j);
+    fn sum<A: Acc>(self, acc: &mut [A], n: usize, f: impl Fn(usize) -> A, _: impl Fn(usize) -> [A; 8]) {
+        for (&at, j) in self.offsets[..n].iter().zip(0..n) {
+            acc[at as usize] += f(j);
         }
     }
 }
@@ -211,17 +212,30 @@ impl<T: Elem> Job<'_, T> {
             Side::Rhs => (self.given.rhs, self.given.lhs),
         };
         let grad = Same.row(self.given.grad, edge.v, n);
-        let arg = if MASK { Same.row(arg, edge.v, n) } else { &[] };
-        let w = if G::OWN { own.row(w_data, edge.own, n) } else { &[] };
-        let x = if G::OTHER { other.row(x_data, edge.other, n) } else { &[] };
-        let scale = self.scale(edge.v);
-        own.sum(acc, n, |j| {
-            let w = if G::OWN { w[own.at(j)].acc() } else { T::Acc::ZERO };
-            let x = if G::OTHER { x[other.at(j)].acc() } else { T::Acc::ZERO };
-            let d = G::apply(grad[j].acc() * scale, w, x);
-            // Chosen, not multiplied by 0: an infinity on a losing edge must not become NaN.
-            if !MASK || arg[j] == edge.id as i32 { d } else { T::Acc::ZERO }
-        });
+        let arg = if MASK { &arg[edge.v * n..][..n] } else { &[] };
+        let w = if G::OWN { own.row(w_data, edge.own, n) } else { W::nothing() };
+        let x = if G::OTHER { other.row(x_data, edge.other, n) } else { X::nothing() };
+        let (scale, id) = (self.scale(edge.v), edge.id as i32);
+        // Chosen, not multiplied by 0: an infinity on a losing edge must not become NaN.
+        let passed = |d: T::Acc, winner: i32| if !MASK || winner == id { d } else { T::Acc::ZERO };
+        let one = |j: usize| {
+            let w = if G::OWN { own.get::<T>(w, j).acc() } else { T::Acc::ZERO };
+            let x = if G::OTHER { other.get::<T>(x, j).acc() } else { T::Acc::ZERO };
+            passed(G::apply(grad[j].acc() * scale, w, x), if MASK { arg[j] } else { id })
+        };
+        let eight = |from: usize| {
+            let grad = Same.eight(grad, from);
+            let winners: [i32; 8] = if MASK {
+                let block = &arg[from..][..8];
+                std::array::from_fn(|i| block[i])
+            } else {
+                [id; 8]
+            };
+            let w = if G::OWN { own.eight::<T>(w, from) } else { [T::zeroed(); 8] };
+            let x = if G::OTHER { other.eight::<T>(x, from) } else { [T::zeroed(); 8] };
+            std::array::from_fn(|i| passed(G::apply(grad[i].acc() * scale, w[i].acc(), x[i].acc()), winners[i]))
+        };
+        own.sum(acc, n, one, eight);
     }
 
     #[inline(always)]

@@ -10,7 +10,8 @@
 //! ```
 //! Four edges at a time keep four rows in flight, which hides the latency of the gather, and touch
 //! `acc` once; the order of the additions is that of one edge at a time. `acc` is one row, so it stays
-//! in the first-level cache.
+//! in the first-level cache. Columns are counted by `zip(0..n)`: where overflow is checked, as in the
+//! development build, the counter of `enumerate` is too, and the loop would not vectorise.
 
 use burn_gnn_graph::Compressed;
 
@@ -98,11 +99,11 @@ impl<T: Elem> Job<'_, T> {
         }
     }
 
-    /// Operand rows of the edge at position `p`; empty where the operator reads none.
+    /// Operand rows of the edge at position `p`.
     #[inline(always)]
-    fn edge<O: Op, L: Cols, R: Cols>(&self, p: usize, n: usize, l: L, r: R) -> (&[T], &[T]) {
-        let lhs = if O::LHS { l.row(self.lhs, self.rows.indices()[p] as usize, n) } else { &[] };
-        let rhs = if O::RHS { r.row(self.rhs, self.rows.edge_id(p) as usize, n) } else { &[] };
+    fn edge<O: Op, L: Cols, R: Cols>(&self, p: usize, n: usize, l: L, r: R) -> (L::Row<'_, T>, R::Row<'_, T>) {
+        let lhs = if O::LHS { l.row(self.lhs, self.rows.indices()[p] as usize, n) } else { L::nothing() };
+        let rhs = if O::RHS { r.row(self.rhs, self.rows.edge_id(p) as usize, n) } else { R::nothing() };
         (lhs, rhs)
     }
 
@@ -144,8 +145,8 @@ impl<T: Elem> Job<'_, T> {
     #[inline(always)]
     fn add<O: Op, L: Cols, R: Cols, const K: usize>(&self, acc: &mut [T::Acc], p: usize, l: L, r: R) {
         let n = acc.len();
-        let edges: [(&[T], &[T]); K] = std::array::from_fn(|k| self.edge::<O, L, R>(p + k, n, l, r));
-        for (j, a) in acc.iter_mut().enumerate() {
+        let edges: [_; K] = std::array::from_fn(|k| self.edge::<O, L, R>(p + k, n, l, r));
+        for (a, j) in acc.iter_mut().zip(0..n) {
             let mut sum = *a;
             for (lhs, rhs) in edges {
                 sum += message::<T, O, L, R>(lhs, rhs, j, l, r);
@@ -168,16 +169,7 @@ impl<T: Elem> Job<'_, T> {
             for ((v, row), arg) in run.zip(part.chunks_exact_mut(width)).zip(args.chunks_exact_mut(width)) {
                 let edges = self.rows.row(v);
                 for p in edges.clone() {
-                    let (lhs, rhs) = self.edge::<O, L, R>(p, width, l, r);
-                    let id = self.rows.edge_id(p) as i32;
-                    let first = p == edges.start;
-                    for (j, (b, a)) in best.iter_mut().zip(arg.iter_mut()).enumerate() {
-                        let m = message::<T, O, L, R>(lhs, rhs, j, l, r);
-                        // Two selects instead of a branch around two stores: this vectorises.
-                        let take = first | better::<T::Acc, MAX>(m, *b);
-                        *b = if take { m } else { *b };
-                        *a = if take { id } else { *a };
-                    }
+                    self.compare::<O, L, R, MAX>(&mut best, arg, p, p == edges.start, l, r);
                 }
                 if !edges.is_empty() {
                     row.iter_mut().zip(&best).for_each(|(o, &b)| *o = T::of(b));
@@ -185,6 +177,24 @@ impl<T: Elem> Job<'_, T> {
             }
         });
         (out, Some(arg))
+    }
+
+    /// Lets the edge at position `p` win the columns where it is better; the `first` wins all.
+    ///
+    /// Not inlined: as arguments, `best` and `arg` are known not to overlap the operands, and only then
+    /// does the loop vectorise.
+    #[inline(never)]
+    fn compare<O: Op, L: Cols, R: Cols, const MAX: bool>(&self, best: &mut [T::Acc], arg: &mut [i32], p: usize, first: bool, l: L, r: R) {
+        let n = best.len();
+        let (lhs, rhs) = self.edge::<O, L, R>(p, n, l, r);
+        let id = self.rows.edge_id(p) as i32;
+        for ((b, a), j) in best.iter_mut().zip(&mut arg[..n]).zip(0..n) {
+            let m = message::<T, O, L, R>(lhs, rhs, j, l, r);
+            // Two selects instead of a branch around two stores: this vectorises.
+            let take = first | better::<T::Acc, MAX>(m, *b);
+            *b = if take { m } else { *b };
+            *a = if take { id } else { *a };
+        }
     }
 }
 
@@ -197,8 +207,8 @@ fn better<A: Acc, const MAX: bool>(m: A, best: A) -> bool {
 }
 
 #[inline(always)]
-fn message<T: Elem, O: Op, L: Cols, R: Cols>(lhs: &[T], rhs: &[T], j: usize, l: L, r: R) -> T::Acc {
-    let lhs = if O::LHS { lhs[l.at(j)].acc() } else { T::Acc::ZERO };
-    let rhs = if O::RHS { rhs[r.at(j)].acc() } else { T::Acc::ZERO };
+fn message<T: Elem, O: Op, L: Cols, R: Cols>(lhs: L::Row<'_, T>, rhs: R::Row<'_, T>, j: usize, l: L, r: R) -> T::Acc {
+    let lhs = if O::LHS { l.get::<T>(lhs, j).acc() } else { T::Acc::ZERO };
+    let rhs = if O::RHS { r.get::<T>(rhs, j).acc() } else { T::Acc::ZERO };
     O::apply(lhs, rhs)
 }

@@ -19,11 +19,17 @@ use crate::gspmm::Columns;
 
 /// Where column `j` of a message finds its operand entry, as a type, so that the compiler sees it.
 pub(crate) trait Cols: Copy + Sync {
-    /// Row `row` of `data`; the lengths involved are fixed here, so that loops over `n` columns need
-    /// no bounds check.
-    fn row<T>(self, data: &[T], row: usize, n: usize) -> &[T];
-    /// Place of column `j` in the row.
-    fn at(self, j: usize) -> usize;
+    /// A row of the operand. Its length is fixed when it is made, so that loops over `n` columns need no
+    /// bounds check; a single number is loaded once.
+    type Row<'a, T: Elem>: Copy;
+    /// Row `row` of `data`, for messages of `n` columns.
+    fn row<T: Elem>(self, data: &[T], row: usize, n: usize) -> Self::Row<'_, T>;
+    /// Stands for an operand that is not read.
+    fn nothing<'a, T: Elem + 'a>() -> Self::Row<'a, T>;
+    /// The entry for column `j`.
+    fn get<T: Elem>(self, row: Self::Row<'_, T>, j: usize) -> T;
+    /// The entries for columns `from..from + 8`.
+    fn eight<T: Elem>(self, row: Self::Row<'_, T>, from: usize) -> [T; 8];
 }
 
 /// Operand row and message row have one shape.
@@ -40,35 +46,60 @@ struct Table<'a> {
 }
 
 impl Cols for Same {
+    type Row<'a, T: Elem> = &'a [T];
     #[inline(always)]
-    fn row<T>(self, data: &[T], row: usize, n: usize) -> &[T] {
+    fn row<T: Elem>(self, data: &[T], row: usize, n: usize) -> &[T] {
         &data[row * n..][..n]
     }
+    fn nothing<'a, T: Elem + 'a>() -> &'a [T] {
+        &[]
+    }
     #[inline(always)]
-    fn at(self, j: usize) -> usize {
-        j
+    fn get<T: Elem>(self, row: &[T], j: usize) -> T {
+        row[j]
+    }
+    #[inline(always)]
+    fn eight<T: Elem>(self, row: &[T], from: usize) -> [T; 8] {
+        let block = &row[from..][..8];
+        std::array::from_fn(|i| block[i])
     }
 }
 
 impl Cols for One {
+    type Row<'a, T: Elem> = T;
     #[inline(always)]
-    fn row<T>(self, data: &[T], row: usize, _: usize) -> &[T] {
-        &data[row..][..1]
+    fn row<T: Elem>(self, data: &[T], row: usize, _: usize) -> T {
+        data[row]
+    }
+    fn nothing<'a, T: Elem + 'a>() -> T {
+        T::zeroed()
     }
     #[inline(always)]
-    fn at(self, _: usize) -> usize {
-        0
+    fn get<T: Elem>(self, row: T, _: usize) -> T {
+        row
+    }
+    #[inline(always)]
+    fn eight<T: Elem>(self, row: T, _: usize) -> [T; 8] {
+        [row; 8]
     }
 }
 
 impl Cols for Table<'_> {
+    type Row<'a, T: Elem> = &'a [T];
     #[inline(always)]
-    fn row<T>(self, data: &[T], row: usize, _: usize) -> &[T] {
+    fn row<T: Elem>(self, data: &[T], row: usize, _: usize) -> &[T] {
         &data[row * self.len..][..self.len]
     }
+    fn nothing<'a, T: Elem + 'a>() -> &'a [T] {
+        &[]
+    }
     #[inline(always)]
-    fn at(self, j: usize) -> usize {
-        self.offsets[j] as usize
+    fn get<T: Elem>(self, row: &[T], j: usize) -> T {
+        row[self.offsets[j] as usize]
+    }
+    #[inline(always)]
+    fn eight<T: Elem>(self, row: &[T], from: usize) -> [T; 8] {
+        std::array::from_fn(|i| self.get(row, from + i))
     }
 }
 

@@ -1,0 +1,345 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
+use burn_gnn_dist::{
+    DistError, LocalPartition, Partition, PartitionConfig, PartitionMethod, PartitionedGraph, load_partition, partition_graph, run_ranks,
+};
+use burn_gnn_graph::{Graph, HomoId};
+use burn_gnn_ops::GraphView;
+use proptest::prelude::*;
+
+use crate::graphs::{rows, typed};
+
+pub(crate) fn config(parts: usize, method: PartitionMethod) -> PartitionConfig {
+    PartitionConfig::new("g", parts).with_method(method).with_seed(3)
+}
+
+/// A typed graph with features of several kinds.
+pub(crate) fn with_features() -> Graph {
+    let (mut g, device) = (typed(1, true), Device::flex());
+    let ids: Vec<u64> = (0..60).collect();
+    g.nodes_mut("a").unwrap().insert("h", rows("h", &ids, 3, DType::F64, &device)).unwrap();
+    let label = Tensor::<1, Int>::from_data(TensorData::new((0..60i64).collect(), [60]), (&device, DType::I64));
+    g.nodes_mut("a").unwrap().insert("label", label).unwrap();
+    let mask: Vec<bool> = (0..60).map(|i| i % 3 == 0).collect();
+    g.nodes_mut("a").unwrap().insert("mask", Tensor::<1, Bool>::from_data(TensorData::new(mask, [60]), &device)).unwrap();
+    g.nodes_mut("empty").unwrap().insert("h", Tensor::<3>::zeros([0, 2, 2], &device)).unwrap();
+    let m = g.num_edges("self").unwrap();
+    let ids: Vec<u64> = (0..m as u64).collect();
+    g.edges_mut("self").unwrap().insert("w", rows("w", &ids, 1, DType::F32, &device)).unwrap();
+    g
+}
+
+/// What any partitioning must keep.
+fn check(graph: &Graph, parts: &PartitionedGraph) {
+    let (book, schema) = (parts.book(), graph.schema());
+    let mut seen_nodes: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); schema.ntypes().len()];
+    let mut seen_edges: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); schema.etypes().len()];
+    let mut cut = 0;
+    for p in 0..book.num_parts() {
+        let part = parts.part(p).unwrap();
+        let node = |i: u32| book.joint_to_node(HomoId(part.joint_nids()[i as usize])).unwrap();
+        for (i, (&joint, &old)) in part.joint_nids().iter().zip(part.original_nids()).enumerate() {
+            let id = book.joint_to_node(HomoId(joint)).unwrap();
+            let owner = book.nid2partid(id.ty, id.id).unwrap();
+            assert_eq!(owner == p, i < part.num_inner_nodes());
+            assert_eq!(owner as u32, parts.assignment(id.ty)[old as usize]);
+            if owner == p {
+                assert!(seen_nodes[id.ty].insert(old), "a node owned twice");
+            }
+        }
+        for (j, (&joint, &old)) in part.joint_eids().iter().zip(part.original_eids()).enumerate() {
+            let id = book.joint_to_edge(HomoId(joint)).unwrap();
+            let r = &graph.relations()[id.ty];
+            // The local edge leads back to its input edge.
+            assert_eq!(part.original_nids()[part.src()[j] as usize], u64::from(r.src()[old as usize]));
+            assert_eq!(part.original_nids()[part.dst()[j] as usize], u64::from(r.dst()[old as usize]));
+            assert_eq!((node(part.src()[j]).ty, node(part.dst()[j]).ty), schema.ends(id.ty));
+            let owner = book.eid2partid(id.ty, id.id).unwrap();
+            assert_eq!(owner == p, j < part.num_inner_edges());
+            if owner == p {
+                assert!((part.dst()[j] as usize) < part.num_inner_nodes());
+                assert!(seen_edges[id.ty].insert(old), "an edge owned twice");
+                cut += u64::from(part.src()[j] as usize >= part.num_inner_nodes());
+            }
+        }
+    }
+    assert_eq!(seen_nodes.iter().map(BTreeSet::len).collect::<Vec<_>>(), graph.node_counts());
+    assert_eq!(seen_edges.iter().map(BTreeSet::len).sum::<usize>(), graph.total_edges());
+    assert_eq!(cut, parts.edge_cut());
+    assert_eq!(parts.table().unwrap().parts.iter().map(|p| p.cut).sum::<u64>(), cut);
+}
+
+#[test]
+fn every_node_and_edge_has_one_owner() {
+    let g = typed(1, true);
+    for n in [1, 2, 3, 7] {
+        for method in [PartitionMethod::Metis, PartitionMethod::Random] {
+            for hops in [1, 2] {
+                check(&g, &partition_graph(&g, &config(n, method.clone()).with_num_hops(hops)).unwrap());
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn any_assignment_is_cut_right(
+        edges in proptest::collection::vec((0u32..9, 0u32..9), 0..40),
+        across in proptest::collection::vec((0u32..9, 0u32..4), 0..20),
+        owner in (proptest::collection::vec(0u32..3, 9), proptest::collection::vec(0u32..3, 4)),
+        hops in 1usize..4,
+    ) {
+        let (s, d) = edges.into_iter().unzip();
+        let (s2, d2) = across.into_iter().unzip();
+        let g = Graph::builder().nodes("u", 9).nodes("v", 4).edges(("u", "r", "u"), s, d).edges(("u", "q", "v"), s2, d2).build().unwrap();
+        let method = PartitionMethod::Custom(vec![owner.0, owner.1]);
+        check(&g, &partition_graph(&g, &config(3, method).with_num_hops(hops)).unwrap());
+    }
+}
+
+fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut out = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            out.extend(files(&path));
+        } else {
+            out.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+    out
+}
+
+#[test]
+fn written_and_read_back() {
+    let g = with_features();
+    let dir = tempfile::tempdir().unwrap();
+    for method in [PartitionMethod::Metis, PartitionMethod::Random] {
+        let parts = partition_graph(&g, &config(3, method)).unwrap();
+        let json = parts.write(dir.path()).unwrap();
+        assert!(files(dir.path()).keys().all(|p| p.extension().is_some_and(|e| e != "tmp")));
+        for p in 0..3 {
+            let read = load_partition(&json, p).unwrap();
+            assert_eq!(read, parts.part(p).unwrap());
+            assert_eq!(read.node_columns(0).collect::<Vec<_>>(), ["h", "label", "mask"]);
+            let own: Vec<i64> = read.original_nids()[..read.num_inner_nodes()].iter().map(|&i| i as i64).collect();
+            let count = parts.book().partid2nids(p, 0).unwrap().count();
+            assert_eq!(read.node_feature(0, "label").unwrap().iter::<i64>().collect::<Vec<_>>(), own[..count]);
+            let mask: Vec<bool> = read.node_feature(0, "mask").unwrap().iter::<bool>().collect();
+            assert_eq!(mask, own[..count].iter().map(|i| i % 3 == 0).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_bytes_for_any_number_of_threads() {
+    let g = with_features();
+    let written = |threads: usize, seed: u64| {
+        let dir = tempfile::tempdir().unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| partition_graph(&g, &config(3, PartitionMethod::Metis).with_seed(seed)).unwrap().write(dir.path()).unwrap());
+        let strip = |(p, b): (PathBuf, Vec<u8>)| (p.strip_prefix(dir.path()).unwrap().to_owned(), b);
+        files(dir.path()).into_iter().map(strip).collect::<BTreeMap<_, _>>()
+    };
+    let first = written(1, 7);
+    assert_eq!(first.len(), 10);
+    assert!(first == written(4, 7));
+    let random = |seed| partition_graph(&g, &config(3, PartitionMethod::Random).with_seed(seed)).unwrap().assignment(0).to_vec();
+    assert_eq!(random(7), random(7));
+    assert_ne!(random(7), random(8));
+}
+
+#[test]
+fn metis_balances_and_cuts_little() {
+    // Two cliques joined by an edge: the cut is that edge.
+    let clique = |at: u32| (0..8).flat_map(move |i| (0..8).filter(move |&j| j != i).map(move |j| (at + i, at + j)));
+    let (s, d) = clique(0).chain(clique(8)).chain([(3, 12)]).unzip();
+    let g = Graph::homogeneous(16, s, d).unwrap();
+    let parts = partition_graph(&g, &config(2, PartitionMethod::Metis)).unwrap();
+    assert_eq!(parts.edge_cut(), 1);
+    let t = parts.table().unwrap();
+    assert_eq!(t.parts.iter().map(|p| p.nodes).collect::<Vec<_>>(), [8, 8]);
+    let text = t.to_string();
+    assert!(text.contains("2 parts by metis") && text.lines().count() == 5, "{text}");
+
+    // Every node type is spread.
+    let g = typed(4, true);
+    let parts = partition_graph(&g, &config(2, PartitionMethod::Metis)).unwrap();
+    let random = partition_graph(&g, &config(2, PartitionMethod::Random)).unwrap();
+    assert!(parts.edge_cut() < random.edge_cut());
+    for (t, &n) in g.node_counts().iter().enumerate() {
+        let first = parts.assignment(t).iter().filter(|&&p| p == 0).count();
+        assert!(first.abs_diff(n - first) <= n / 6 + 1, "type {t}: {first} of {n}");
+    }
+    // In-edges as well, on request.
+    let parts = partition_graph(&g, &config(2, PartitionMethod::Metis).with_balance_edges(true)).unwrap();
+    let edges: Vec<u64> = parts.table().unwrap().parts.iter().map(|p| p.edges).collect();
+    assert!(edges[0].abs_diff(edges[1]) * 6 <= edges[0] + edges[1], "{edges:?}");
+}
+
+#[test]
+fn graphs_that_metis_refuses() {
+    let none = Graph::homogeneous(5, vec![], vec![]).unwrap();
+    let parts = partition_graph(&none, &config(2, PartitionMethod::Metis)).unwrap();
+    assert_eq!(parts.assignment(0), [0, 0, 0, 1, 1]);
+    check(&none, &parts);
+    let loops = Graph::homogeneous(4, vec![0, 1, 1], vec![0, 1, 1]).unwrap();
+    check(&loops, &partition_graph(&loops, &config(4, PartitionMethod::Metis)).unwrap());
+    let empty = Graph::homogeneous(0, vec![], vec![]).unwrap();
+    check(&empty, &partition_graph(&empty, &config(1, PartitionMethod::Metis)).unwrap());
+    let pair = Graph::homogeneous(2, vec![0], vec![1]).unwrap();
+    check(&pair, &partition_graph(&pair, &config(2, PartitionMethod::Metis)).unwrap());
+    let unlinked = Graph::builder().nodes("x", 3).build().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let json = partition_graph(&unlinked, &config(2, PartitionMethod::Random)).unwrap().write(dir.path()).unwrap();
+    assert_eq!(load_partition(json, 1).unwrap().num_inner_edges(), 0);
+}
+
+/// Rows, degrees and ids of the view of a part are those of the whole graph.
+#[test]
+fn a_local_partition_sees_global_facts() {
+    let g = with_features();
+    let (schema, device) = (g.schema().clone(), Device::flex().autodiff());
+    for (n, method) in [(3, PartitionMethod::Random), (4, PartitionMethod::Metis), (1, PartitionMethod::Metis)] {
+        let parts = partition_graph(&g, &config(n, method).with_num_hops(2)).unwrap();
+        run_ranks(n, |comm| -> Result<(), DistError> {
+            let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), &device)?;
+            for e in 0..schema.etypes().len() {
+                let (s, d) = schema.ends(e);
+                let (local, whole) = (part.relation(e), &g.relations()[e]);
+                assert_eq!((local.num_src(), local.num_dst()), (part.num_src(s), part.num_dst(d)));
+                assert_eq!(part.total_edges(e), whole.num_edges() as u64);
+                let sources: Vec<u64> = part.inner_nodes(s).iter().chain(part.halo_nodes(s)).copied().collect();
+                let (ins, outs): (Vec<u32>, Vec<u32>) = (whole.in_degrees().collect(), whole.out_degrees().collect());
+                assert!(part.in_degrees(e).iter().zip(part.inner_nodes(d)).all(|(&x, &v)| x == ins[v as usize]));
+                assert!(part.out_degrees(e).iter().zip(&sources).all(|(&x, &u)| x == outs[u as usize]));
+                let ids = part.edge_original_ids(e);
+                assert!(ids.is_sorted());
+                for (j, &id) in ids.iter().enumerate() {
+                    assert_eq!(sources[local.src()[j] as usize], u64::from(whole.src()[id as usize]));
+                    assert_eq!(part.inner_nodes(d)[local.dst()[j] as usize], u64::from(whole.dst()[id as usize]));
+                }
+            }
+            for t in 0..schema.ntypes().len() {
+                // Halo rows are in use, foreign, and hold their owner's values.
+                let used: BTreeSet<u32> = schema.etypes_from(t).flat_map(|e| part.relation(e).src().to_vec()).collect();
+                assert!((part.num_inner(t)..part.num_src(t)).all(|r| used.contains(&(r as u32))));
+                assert!(part.halo_nodes(t).iter().all(|&i| parts.assignment(t)[i as usize] as usize != comm.rank()));
+                assert_eq!(part.inner_rows(t, part.halo_nodes(t)), [0u32; 0]);
+                let order: Vec<(u32, u64)> = part.halo_nodes(t).iter().map(|&i| (parts.assignment(t)[i as usize], i)).collect();
+                assert!(order.is_sorted());
+            }
+            let x = (0..schema.ntypes().len()).map(|t| rows("v", part.inner_nodes(t), 2, DType::F32, &device)).collect();
+            for (t, out) in part.src_rows("x", x).into_iter().enumerate() {
+                let all: Vec<u64> = part.inner_nodes(t).iter().chain(part.halo_nodes(t)).copied().collect();
+                assert_eq!(out.into_data(), rows("v", &all, 2, DType::F32, &device).into_data());
+            }
+            let labels = part.nodes(0).get_int::<1>("label")?.into_data().iter::<i64>().map(|i| i as u64).collect::<Vec<_>>();
+            assert_eq!(labels, part.inner_nodes(0));
+            let e = schema.etype("self")?;
+            let weights = part.edges(e).get::<2>("w")?;
+            assert_eq!(weights.into_data(), rows("w", part.edge_original_ids(e), 1, DType::F32, &device).into_data());
+            Ok(())
+        })
+        .unwrap();
+    }
+}
+
+/// DGL 2.1.0 on the same assignment: the same ranges, nodes, edges and flags.
+#[test]
+fn same_parts_as_dgl() {
+    let folder = std::env::var_os("BURN_GNN_GOLDEN")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/golden"), Into::into);
+    let folder = folder.join("partition");
+    if !folder.is_dir() {
+        println!("skipped: no {}", folder.display());
+        return;
+    }
+    for name in ["het2", "homo2", "het3"] {
+        same_as_dgl(&folder.join(name), name);
+    }
+}
+
+fn npy(path: &Path) -> Vec<i64> {
+    let bytes = fs::read(path).unwrap();
+    let header = u16::from_le_bytes([bytes[8], bytes[9]]) as usize;
+    let text = String::from_utf8_lossy(&bytes[10..10 + header]).into_owned();
+    let body = &bytes[10 + header..];
+    if text.contains("|u1") {
+        return body.iter().map(|&b| i64::from(b)).collect();
+    }
+    assert!(text.contains("<i8"), "{text}");
+    body.chunks_exact(8).map(|b| i64::from_le_bytes(b.try_into().unwrap())).collect()
+}
+
+fn same_as_dgl(dir: &Path, name: &str) {
+    let meta: serde_json::Value = serde_json::from_slice(&fs::read(dir.join(format!("{name}.json"))).unwrap()).unwrap();
+    let keys = |k: &str| meta[k].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let (ntypes, etypes) = (keys("ntypes"), keys("etypes"));
+    let number = |k: &str| meta[k].as_u64().unwrap() as usize;
+    let parts = number("num_parts");
+    let ranges = |map: &str, t: &str| {
+        meta[map][t].as_array().unwrap().iter().map(|r| (r[0].as_i64().unwrap(), r[1].as_i64().unwrap())).collect::<Vec<_>>()
+    };
+    // DGL's joint id to (type, original id): inside a part, DGL does not keep the original order.
+    let originals = |map: &str, types: &[String], file: &str| {
+        let mut out = BTreeMap::new();
+        for (t, ty) in types.iter().enumerate() {
+            let old = npy(&dir.join(format!("{file}.{}.npy", ty.replace(':', "."))));
+            let joint = ranges(map, ty).into_iter().flat_map(|(b, e)| b..e);
+            out.extend(joint.zip(old).map(|(j, o)| (j, (t, o as u64))));
+        }
+        out
+    };
+    let nodes = originals("node_map", &ntypes, "orig_nids");
+    let edges = originals("edge_map", &etypes, "orig_eids");
+
+    let mut b = Graph::builder();
+    let mut owner = vec![];
+    for (t, ty) in ntypes.iter().enumerate() {
+        let count = nodes.values().filter(|v| v.0 == t).count();
+        b = b.nodes(ty, count);
+        let mut of = vec![0; count];
+        for (p, (begin, end)) in ranges("node_map", ty).into_iter().enumerate() {
+            (begin..end).for_each(|j| of[nodes[&j].1 as usize] = p as u32);
+        }
+        owner.push(of);
+    }
+    for ty in &etypes {
+        let ends = npy(&dir.join(format!("input.edges.{}.npy", ty.replace(':', "."))));
+        let (src, dst) = ends.split_at(ends.len() / 2);
+        let [s, r, d] = ty.split(':').collect::<Vec<_>>()[..] else { panic!("{ty}") };
+        b = b.edges_i64((s, r, d), src.to_vec(), dst.to_vec());
+    }
+    let g = b.build().unwrap();
+    let config = PartitionConfig::new(name, parts).with_method(PartitionMethod::Custom(owner)).with_num_hops(number("halo_hops"));
+    let ours = partition_graph(&g, &config).unwrap();
+    let temp = tempfile::tempdir().unwrap();
+    let written: serde_json::Value = serde_json::from_slice(&fs::read(ours.write(temp.path()).unwrap()).unwrap()).unwrap();
+    for key in ["graph_name", "num_nodes", "num_edges", "num_parts", "halo_hops", "node_map", "edge_map", "ntypes", "etypes"] {
+        assert_eq!(written[key], meta[key], "{name}: {key}");
+    }
+    for p in 0..parts {
+        let (ours, dir) = (ours.part(p).unwrap(), dir.join(format!("part{p}")));
+        let theirs = |ids: &str, flags: &str, map: &BTreeMap<i64, (usize, u64)>| -> BTreeMap<(usize, u64), bool> {
+            npy(&dir.join(ids)).iter().zip(npy(&dir.join(flags))).map(|(j, f)| (map[j], f == 1)).collect()
+        };
+        let (n, e) = sets(&ours);
+        assert_eq!(n, theirs("nid.npy", "inner_node.npy", &nodes), "{name}, nodes of part {p}");
+        assert_eq!(e, theirs("eid.npy", "inner_edge.npy", &edges), "{name}, edges of part {p}");
+        println!("{name} part {p}: {} nodes, {} edges as in DGL", n.len(), e.len());
+    }
+}
+
+/// (type, original id) → inner, of nodes and of edges.
+#[allow(clippy::type_complexity)]
+fn sets(p: &Partition) -> (BTreeMap<(usize, u64), bool>, BTreeMap<(usize, u64), bool>) {
+    let node = |(i, (&j, &old)): (usize, (&u64, &u64))| ((p.book().joint_to_node(HomoId(j)).unwrap().ty, old), i < p.num_inner_nodes());
+    let edge = |(i, (&j, &old)): (usize, (&u64, &u64))| ((p.book().joint_to_edge(HomoId(j)).unwrap().ty, old), i < p.num_inner_edges());
+    let nodes = p.joint_nids().iter().zip(p.original_nids()).enumerate().map(node).collect();
+    (nodes, p.joint_eids().iter().zip(p.original_eids()).enumerate().map(edge).collect())
+}

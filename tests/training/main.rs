@@ -1,0 +1,23 @@
+//! Training as the examples do it: parts against one machine, accuracy on real data.
+
+#![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
+
+#[path = "../../examples/common/mod.rs"]
+mod common;
+
+mod accuracy;
+mod parts;
+
+use std::path::PathBuf;
+
+use burn_gnn::graph::{Dataset, load_dataset};
+
+/// A set of `../shared/data`, or `None` with a line that says so.
+fn shared(name: &str) -> Option<Dataset> {
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data").join(name);
+    if !dir.exists() {
+        println!("skipped: no data set ../shared/data/{name}");
+        return None;
+    }
+    Some(load_dataset(dir).unwrap())
+}
