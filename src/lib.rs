@@ -36,12 +36,12 @@ pub use burn_gnn_ops as ops;
 pub mod prelude {
     pub use burn_gnn_graph::{EdgeType, Frame, Graph, IdMap, Relation, Schema};
     pub use burn_gnn_models::{
-        DegreeNorm, Gcn, GcnConfig, GraphConv, GraphConvConfig, Mode, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
-        Rgcn, RgcnConfig, TypeInput,
+        DegreeNorm, Gcn, GcnConfig, GraphConv, GraphConvConfig, Mode, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig,
+        RelNorm, RelWeights, Rgcn, RgcnConfig, TypeInput,
     };
     pub use burn_gnn_ops::{
-        BinaryOp, GraphView, Reduce, copy_e_max, copy_e_mean, copy_e_min, copy_e_sum, copy_u_max, copy_u_mean, copy_u_min, copy_u_sum, gspmm, u_add_e_sum,
-        u_mul_e_mean, u_mul_e_sum,
+        BinaryOp, GraphView, Reduce, copy_e_max, copy_e_mean, copy_e_min, copy_e_sum, copy_u_max, copy_u_mean, copy_u_min, copy_u_sum,
+        gspmm, u_add_e_sum, u_mul_e_mean, u_mul_e_sum,
     };
 }
 

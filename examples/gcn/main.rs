@@ -87,7 +87,10 @@ fn main() -> Result<()> {
     set.graph = set.graph.with_self_loops(0)?;
     let data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
     let TypeInput::Features(d_input) = data.inputs()[0] else { bail!("`gcn` needs node features; this data set has none") };
-    println!("{} ({} classes, {} / {} / {} train, val, test)", data.name, data.num_classes, data.train.total, data.val.total, data.test.total);
+    println!(
+        "{} ({} classes, {} / {} / {} train, val, test)",
+        data.name, data.num_classes, data.train.total, data.val.total, data.test.total
+    );
     println!("{}", data.graph);
 
     let (out, _guard) = out_dir(args.out.as_deref())?;
@@ -96,7 +99,11 @@ fn main() -> Result<()> {
     if args.parts > 1 {
         println!("{}", cut.table()?);
     }
-    let config = GcnConfig::new(d_input, data.num_classes).with_hidden(args.hidden).with_layers(args.layers).with_dropout(args.dropout).with_seed(args.seed);
+    let config = GcnConfig::new(d_input, data.num_classes)
+        .with_hidden(args.hidden)
+        .with_layers(args.layers)
+        .with_dropout(args.dropout)
+        .with_seed(args.seed);
     let training = TrainConfig::new().with_epochs(args.epochs).with_lr(args.lr).with_weight_decay(args.weight_decay).with_seed(args.seed);
     let results = train_parts(&index, args.parts, &data, &device, &training, true, |_, device| Ok(config.init(device)))?;
 
@@ -105,13 +112,19 @@ fn main() -> Result<()> {
     report::save(&trained.model, &weights)?;
     let mut model = config.clone().with_seed(args.seed.wrapping_add(1)).init(&device);
     report::load(&mut model, &weights)?;
-    let task = NodeTask { graph: &data.graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
+    let task =
+        NodeTask { graph: &data.graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
     let accuracy = |rows: &Rows| evaluate(&model, &task, rows, &Alone).accuracy();
     let (val_accuracy, test_accuracy) = ((data.val.total > 0).then(|| accuracy(&data.val)), accuracy(&data.test));
     let (_, majority_accuracy) = majority_class(&data.train, &data.test, data.num_classes);
 
     println!();
-    println!("test accuracy          {}  (epoch {} of {}, weights read back from a file)", report::percent(test_accuracy), trained.kept_epoch + 1, args.epochs);
+    println!(
+        "test accuracy          {}  (epoch {} of {}, weights read back from a file)",
+        report::percent(test_accuracy),
+        trained.kept_epoch + 1,
+        args.epochs
+    );
     println!("majority class         {}", report::percent(majority_accuracy));
     println!("time per epoch         {:.1} ms", 1e3 * trained.seconds_per_epoch);
     if args.json {

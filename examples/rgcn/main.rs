@@ -123,7 +123,10 @@ fn main() -> Result<()> {
         set.graph = set.graph.with_inverse_relations("-inv")?;
     }
     let data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
-    println!("{} ({} classes, {} / {} / {} train, val, test)", data.name, data.num_classes, data.train.total, data.val.total, data.test.total);
+    println!(
+        "{} ({} classes, {} / {} / {} train, val, test)",
+        data.name, data.num_classes, data.train.total, data.val.total, data.test.total
+    );
     println!("{}", data.graph);
 
     let (out, _guard) = out_dir(args.out.as_deref())?;
@@ -143,9 +146,11 @@ fn main() -> Result<()> {
     // One model of the whole graph out of the ranks' parts, through a file, judged without partitions.
     let weights = out.join("rgcn.safetensors");
     report::save(&assemble(&args, &data, &inputs, &results, &device)?, &weights)?;
-    let mut model = args.model(data.num_classes, args.self_loop).with_seed(args.seed.wrapping_add(1)).init(&data.graph, &inputs, &device)?;
+    let mut model =
+        args.model(data.num_classes, args.self_loop).with_seed(args.seed.wrapping_add(1)).init(&data.graph, &inputs, &device)?;
     report::load(&mut model, &weights)?;
-    let task = NodeTask { graph: &data.graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
+    let task =
+        NodeTask { graph: &data.graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
     let accuracy = |rows: &Rows| evaluate(&model, &task, rows, &Alone).accuracy();
     let (val_accuracy, test_accuracy) = ((data.val.total > 0).then(|| accuracy(&data.val)), accuracy(&data.test));
     let no_graph_accuracy = without_graph(&args, &data, &inputs, &device)?;
@@ -153,7 +158,12 @@ fn main() -> Result<()> {
 
     let trained = &results[0].trained;
     println!();
-    println!("test accuracy          {}  (epoch {} of {}, weights read back from a file)", report::percent(test_accuracy), trained.kept_epoch + 1, args.epochs);
+    println!(
+        "test accuracy          {}  (epoch {} of {}, weights read back from a file)",
+        report::percent(test_accuracy),
+        trained.kept_epoch + 1,
+        args.epochs
+    );
     println!("without the graph      {}", report::percent(no_graph_accuracy));
     println!("majority class         {}", report::percent(majority_accuracy));
     println!("time per epoch         {:.1} ms", 1e3 * trained.seconds_per_epoch);

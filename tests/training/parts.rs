@@ -22,8 +22,9 @@ where
     B: Fn(&dyn GraphView, &Loaded, &Device) -> M + Sync,
 {
     let data = load(set, None, device, dtype).unwrap();
-    let config = TrainConfig::new().with_epochs(EPOCHS).with_seed(3).with_progress(false);
-    let task = NodeTask { graph: &data.graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
+    let config = TrainConfig::new().with_epochs(EPOCHS).with_progress(false);
+    let task =
+        NodeTask { graph: &data.graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
     let losses = |history: &[burn_gnn::models::Epoch]| history.iter().map(|e| e.loss).collect::<Vec<_>>();
     let model = to_dtype(build(&data.graph, &data, &device.clone().autodiff()), dtype);
     let one = losses(&train(model, &task, &config, &Alone, |_| {}).unwrap().history);
@@ -33,7 +34,8 @@ where
         let dir = tempfile::tempdir().unwrap();
         let cut = partition_graph(&data.graph, &PartitionConfig::new("g", n).with_method(method.clone())).unwrap();
         let index = cut.write(dir.path()).unwrap();
-        let ranks = train_parts(&index, n, &data, device, &config, false, |part, device| Ok(to_dtype(build(part, &data, device), dtype))).unwrap();
+        let ranks =
+            train_parts(&index, n, &data, device, &config, false, |part, device| Ok(to_dtype(build(part, &data, device), dtype))).unwrap();
         for r in &ranks {
             let many = losses(&r.trained.history);
             let worst = one.iter().zip(&many).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
@@ -45,9 +47,11 @@ where
     }
 }
 
+/// The settings of the example. In f32 rounding can cross the threshold of a ReLU or be blown up by Adam where
+/// gradients all but cancel: other widths and seeds gave 1e-6 too, one of some forty 1.3e-4 (f64: 1e-15).
 fn rgcn(weights: RelWeights) -> impl Fn(&dyn GraphView, &Loaded, &Device) -> burn_gnn::models::Rgcn + Sync {
     move |g, data, device| {
-        let config = RgcnConfig::new(data.num_classes).with_hidden(16).with_weights(weights).with_dropout(0.3).with_seed(5);
+        let config = RgcnConfig::new(data.num_classes).with_hidden(32).with_weights(weights).with_dropout(0.3);
         config.init(g, &data.inputs(), device).unwrap()
     }
 }

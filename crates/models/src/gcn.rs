@@ -46,7 +46,9 @@ impl GcnConfig {
         let width = |i: usize| if i == 0 { self.d_input } else { self.hidden };
         let out = |i: usize| if i + 1 == self.layers { self.num_classes } else { self.hidden };
         let layers = (0..self.layers)
-            .map(|i| GraphConvConfig::new(width(i), out(i)).with_norm(self.norm).with_seed(self.seed).with_name(format!("gcn/{i}")).init(device))
+            .map(|i| {
+                GraphConvConfig::new(width(i), out(i)).with_norm(self.norm).with_seed(self.seed).with_name(format!("gcn/{i}")).init(device)
+            })
             .collect();
         Gcn { layers, dropout: self.dropout }
     }

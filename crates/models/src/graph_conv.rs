@@ -68,7 +68,8 @@ pub struct GraphConv {
 impl GraphConvConfig {
     /// Weights by Glorot's rule, bias 0.
     pub fn init(&self, device: &Device) -> GraphConv {
-        let weight = init::glorot(self.seed, &format!("{}/weight", self.name), [self.d_input, self.d_output], (self.d_input, self.d_output), device);
+        let weight =
+            init::glorot(self.seed, &format!("{}/weight", self.name), [self.d_input, self.d_output], (self.d_input, self.d_output), device);
         GraphConv { weight, bias: self.bias.then(|| init::zeros(self.d_output, device)), norm: self.norm }
     }
 }
@@ -101,8 +102,9 @@ impl GraphConv {
         let x = if before { matmul_rows(x, self.weight.val()) } else { x };
         let (ntype, _) = g.schema().ends(etype);
         // One exchange for all types: the others travel with no columns.
-        let mut rows: Vec<Tensor<2>> =
-            (0..g.schema().ntypes().len()).map(|t| if t == ntype { x.clone() } else { Tensor::zeros([g.num_dst(t), 0], (&x.device(), x.dtype())) }).collect();
+        let mut rows: Vec<Tensor<2>> = (0..g.schema().ntypes().len())
+            .map(|t| if t == ntype { x.clone() } else { Tensor::zeros([g.num_dst(t), 0], (&x.device(), x.dtype())) })
+            .collect();
         rows = g.src_rows("graph_conv", rows);
         let mut h = rows.swap_remove(ntype);
         let (left, right) = match self.norm {

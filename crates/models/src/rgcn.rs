@@ -5,7 +5,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{GraphView, matmul_rows};
 
-use crate::{ModelError, Mode, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelWeights, init};
+use crate::{Mode, ModelError, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelWeights, init};
 
 /// What a node type brings to the first layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,12 @@ impl RgcnConfig {
         let schema = g.schema();
         let types = schema.ntypes().len();
         if inputs.len() != types {
-            return Err(ModelError::Length { arg: "inputs".into(), why: "one per node type".into(), expected: types, actual: inputs.len() });
+            return Err(ModelError::Length {
+                arg: "inputs".into(),
+                why: "one per node type".into(),
+                expected: types,
+                actual: inputs.len(),
+            });
         }
         for (arg, value) in [("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)] {
             if value == 0 {

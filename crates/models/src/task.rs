@@ -23,10 +23,18 @@ impl Rows {
     pub fn new(ids: &[u32], labels: &[i64], num_classes: usize) -> Result<Self, ModelError> {
         let label = |&id: &u32| {
             let Some(&l) = labels.get(id as usize) else {
-                return Err(ModelError::OutOfRange { arg: "node of the split".into(), range: format!("0..{}", labels.len()), value: id.to_string() });
+                return Err(ModelError::OutOfRange {
+                    arg: "node of the split".into(),
+                    range: format!("0..{}", labels.len()),
+                    value: id.to_string(),
+                });
             };
             if l < 0 || l as usize >= num_classes {
-                return Err(ModelError::OutOfRange { arg: format!("label of node {id}"), range: format!("0..{num_classes}"), value: l.to_string() });
+                return Err(ModelError::OutOfRange {
+                    arg: format!("label of node {id}"),
+                    range: format!("0..{num_classes}"),
+                    value: l.to_string(),
+                });
             }
             Ok(l as u32)
         };

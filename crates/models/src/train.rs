@@ -9,7 +9,7 @@ use burn::tensor::Tensor;
 use burn_gnn_ops::GraphView;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{Counts, ModelError, Mode, NodeTask, Rows, cross_entropy};
+use crate::{Counts, Mode, ModelError, NodeTask, Rows, cross_entropy};
 
 /// A model that classifies the nodes of one type.
 pub trait NodeClassifier: Module {
@@ -105,7 +105,13 @@ pub struct Trained<M> {
 ///
 /// # Errors
 /// No training row on any rank, or the loss is no longer finite.
-pub fn train<M, G, S>(mut model: M, task: &NodeTask<'_, G>, config: &TrainConfig, sync: &S, mut on_epoch: impl FnMut(&Epoch)) -> Result<Trained<M>, ModelError>
+pub fn train<M, G, S>(
+    mut model: M,
+    task: &NodeTask<'_, G>,
+    config: &TrainConfig,
+    sync: &S,
+    mut on_epoch: impl FnMut(&Epoch),
+) -> Result<Trained<M>, ModelError>
 where
     M: NodeClassifier,
     G: GraphView + ?Sized,

@@ -44,8 +44,11 @@ fn graph_conv_is_its_formula() {
     for device in devices() {
         let g = homo();
         let r = g.relation("_E").unwrap();
-        let (din, dout): (Vec<_>, Vec<_>) = (r.in_degrees().map(|d| f64::from(d.max(1))).collect(), r.out_degrees().map(|d| f64::from(d.max(1))).collect());
-        for (norm, l, p) in [(DegreeNorm::None, 0.0, 0.0), (DegreeNorm::Left, -1.0, 0.0), (DegreeNorm::Right, 0.0, -1.0), (DegreeNorm::Both, -0.5, -0.5)] {
+        let (din, dout): (Vec<_>, Vec<_>) =
+            (r.in_degrees().map(|d| f64::from(d.max(1))).collect(), r.out_degrees().map(|d| f64::from(d.max(1))).collect());
+        for (norm, l, p) in
+            [(DegreeNorm::None, 0.0, 0.0), (DegreeNorm::Left, -1.0, 0.0), (DegreeNorm::Right, 0.0, -1.0), (DegreeNorm::Both, -0.5, -0.5)]
+        {
             for (i, o) in [(3, 5), (5, 2)] {
                 for weighted in [false, true] {
                     let mut layer = to_dtype(GraphConvConfig::new(i, o).with_norm(norm).with_seed(9).init(&device), FloatDType::F64);
@@ -53,7 +56,8 @@ fn graph_conv_is_its_formula() {
                     let x = matrix(&device, "x", 6, i);
                     let w = matrix(&device, "w", 7, 1).reshape([7]);
                     let y = layer.forward_on(&g, 0, x.clone(), weighted.then(|| w.clone()));
-                    let (xs, ws, weight, bias) = (values(&x), values(&w), values(&layer.weight.val()), values(&layer.bias.as_ref().unwrap().val()));
+                    let (xs, ws, weight, bias) =
+                        (values(&x), values(&w), values(&layer.weight.val()), values(&layer.bias.as_ref().unwrap().val()));
                     let mut want: Vec<f64> = (0..6).flat_map(|_| vec![0.0; o]).collect();
                     for e in 0..7 {
                         let (u, v) = (r.src()[e] as usize, r.dst()[e] as usize);
@@ -91,7 +95,10 @@ fn rel_graph_conv_is_its_formula() {
         for (i, o) in [(4, 6), (6, 4)] {
             for weights in [RelWeights::Full, RelWeights::Basis(2), RelWeights::BlockDiagonal(2)] {
                 for norm in [RelNorm::Right, RelNorm::None] {
-                    let layer = to_dtype(RelGraphConvConfig::new(i, o, 4).with_weights(weights).with_norm(norm).with_seed(5).init(&device), FloatDType::F64);
+                    let layer = to_dtype(
+                        RelGraphConvConfig::new(i, o, 4).with_weights(weights).with_norm(norm).with_seed(5).init(&device),
+                        FloatDType::F64,
+                    );
                     let x: Vec<_> = [4, 3, 2].iter().enumerate().map(|(t, &n)| matrix(&device, &format!("x{t}"), n, i)).collect();
                     let ys = layer.forward(&g, x.clone());
                     let w = values(&layer.weight.val());
@@ -117,7 +124,8 @@ fn rel_graph_conv_is_its_formula() {
                         m
                     };
                     let own = values(&layer.loop_weight.as_ref().unwrap().val());
-                    let mut want: Vec<Vec<f64>> = x.iter().map(|x| (0..x.dims()[0]).flat_map(|v| dot(&values(x), v, &own, i, o)).collect()).collect();
+                    let mut want: Vec<Vec<f64>> =
+                        x.iter().map(|x| (0..x.dims()[0]).flat_map(|v| dot(&values(x), v, &own, i, o)).collect()).collect();
                     for (r, rel) in g.relations().iter().enumerate() {
                         let (s, d) = schema.ends(r);
                         let deg: Vec<_> = rel.in_degrees().collect();
@@ -158,7 +166,8 @@ fn gradients_of_a_model_are_finite_differences() {
         let device = device.autodiff();
         let g = hetero();
         let inputs = [TypeInput::Embedding, TypeInput::Features(3), TypeInput::Embedding];
-        let model = RgcnConfig::new(2).with_hidden(4).with_weights(RelWeights::Basis(2)).with_dropout(0.3).init(&g, &inputs, &device).unwrap();
+        let model =
+            RgcnConfig::new(2).with_hidden(4).with_weights(RelWeights::Basis(2)).with_dropout(0.3).init(&g, &inputs, &device).unwrap();
         let model = to_dtype(model, FloatDType::F64);
         let x = [None, Some(matrix(&device.clone().inner(), "x", 3, 3)), None];
         let rows = Rows::new(&[0, 2], &[1, 0, 0, -1], 2).unwrap();
@@ -243,7 +252,10 @@ fn random_parts_follow_original_ids_not_rows() {
 fn training_learns_keeps_the_best_epoch_and_repeats() {
     for device in devices() {
         // Two cliques joined by one edge, labels by clique.
-        let pairs: Vec<(u32, u32)> = (0..10u32).flat_map(|u| (0..10u32).map(move |v| (u, v))).filter(|(u, v)| u != v && (u / 5 == v / 5 || u + v == 9 && u * v == 20)).collect();
+        let pairs: Vec<(u32, u32)> = (0..10u32)
+            .flat_map(|u| (0..10u32).map(move |v| (u, v)))
+            .filter(|(u, v)| u != v && (u / 5 == v / 5 || u + v == 9 && u * v == 20))
+            .collect();
         let (src, dst) = pairs.into_iter().unzip();
         let g = Graph::homogeneous(10, src, dst).unwrap().with_self_loops("_E").unwrap();
         let labels: Vec<i64> = (0..10).map(|i| i / 5).collect();
@@ -256,7 +268,8 @@ fn training_learns_keeps_the_best_epoch_and_repeats() {
         };
         let run = || {
             let model = GcnConfig::new(10, 2).with_seed(1).init(&device.clone().autodiff());
-            train(model, &task, &TrainConfig::new().with_epochs(60).with_lr(0.05).with_seed(1).with_progress(false), &Alone, |_| {}).unwrap()
+            train(model, &task, &TrainConfig::new().with_epochs(60).with_lr(0.05).with_seed(1).with_progress(false), &Alone, |_| {})
+                .unwrap()
         };
         let (a, b) = (run(), run());
         assert_eq!(a.history, b.history);
@@ -300,7 +313,13 @@ fn refusals_name_argument_range_and_value() {
     assert_eq!(text(Rows::new(&[1], &[0, -1], 2).unwrap_err()), "`label of node 1` must lie in 0..2, got -1");
     assert_eq!(text(Rows::new(&[7], &[0, -1], 2).unwrap_err()), "`node of the split` must lie in 0..2, got 7");
     let g = homo();
-    let mut task = NodeTask { graph: &g, features: vec![Some(Tensor::<2>::ones([6, 2], &device))], target: 0, train: Rows::default(), val: Rows::default() };
+    let mut task = NodeTask {
+        graph: &g,
+        features: vec![Some(Tensor::<2>::ones([6, 2], &device))],
+        target: 0,
+        train: Rows::default(),
+        val: Rows::default(),
+    };
     let run = |task: &NodeTask<'_, Graph>, lr: f64| {
         let model = GcnConfig::new(2, 2).init(&device.clone().autodiff());
         train(model, task, &TrainConfig::new().with_epochs(5).with_lr(lr).with_progress(false), &Alone, |_| {}).map(|_| ())

@@ -168,8 +168,18 @@ impl<T: Elem> Job<'_, T> {
             let mut best = vec![T::Acc::ZERO; width];
             for ((v, row), arg) in run.zip(part.chunks_exact_mut(width)).zip(args.chunks_exact_mut(width)) {
                 let edges = self.rows.row(v);
-                for p in edges.clone() {
-                    self.compare::<O, L, R, MAX>(&mut best, arg, p, p == edges.start, l, r);
+                let mut p = edges.start;
+                if p < edges.end {
+                    self.compare::<O, L, R, MAX, 1>(&mut best, arg, p, true, l, r);
+                    p += 1;
+                }
+                while p + 4 <= edges.end {
+                    self.compare::<O, L, R, MAX, 4>(&mut best, arg, p, false, l, r);
+                    p += 4;
+                }
+                while p < edges.end {
+                    self.compare::<O, L, R, MAX, 1>(&mut best, arg, p, false, l, r);
+                    p += 1;
                 }
                 if !edges.is_empty() {
                     row.iter_mut().zip(&best).for_each(|(o, &b)| *o = T::of(b));
@@ -179,21 +189,34 @@ impl<T: Elem> Job<'_, T> {
         (out, Some(arg))
     }
 
-    /// Lets the edge at position `p` win the columns where it is better; the `first` wins all.
+    /// Lets the edges at `p..p + K`, in that order, win the columns where they are better; a `first` edge
+    /// wins all.
     ///
     /// Not inlined: as arguments, `best` and `arg` are known not to overlap the operands, and only then
     /// does the loop vectorise.
     #[inline(never)]
-    fn compare<O: Op, L: Cols, R: Cols, const MAX: bool>(&self, best: &mut [T::Acc], arg: &mut [i32], p: usize, first: bool, l: L, r: R) {
+    fn compare<O: Op, L: Cols, R: Cols, const MAX: bool, const K: usize>(
+        &self,
+        best: &mut [T::Acc],
+        arg: &mut [i32],
+        p: usize,
+        first: bool,
+        l: L,
+        r: R,
+    ) {
         let n = best.len();
-        let (lhs, rhs) = self.edge::<O, L, R>(p, n, l, r);
-        let id = self.rows.edge_id(p) as i32;
+        let edges: [_; K] = std::array::from_fn(|k| self.edge::<O, L, R>(p + k, n, l, r));
+        let ids: [i32; K] = std::array::from_fn(|k| self.rows.edge_id(p + k) as i32);
         for ((b, a), j) in best.iter_mut().zip(&mut arg[..n]).zip(0..n) {
-            let m = message::<T, O, L, R>(lhs, rhs, j, l, r);
-            // Two selects instead of a branch around two stores: this vectorises.
-            let take = first | better::<T::Acc, MAX>(m, *b);
-            *b = if take { m } else { *b };
-            *a = if take { id } else { *a };
+            let (mut value, mut winner) = (*b, *a);
+            for ((lhs, rhs), id) in edges.into_iter().zip(ids) {
+                let m = message::<T, O, L, R>(lhs, rhs, j, l, r);
+                // Two selects instead of a branch around two stores.
+                let take = first | better::<T::Acc, MAX>(m, value);
+                value = if take { m } else { value };
+                winner = if take { id } else { winner };
+            }
+            (*b, *a) = (value, winner);
         }
     }
 }
