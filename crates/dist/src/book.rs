@@ -97,7 +97,7 @@ impl RangeBook {
         }
         Ok(id.id - own.start)
     }
-    fn from_local(&self, ty: usize, local: u64, part: usize) -> Result<u64, DistError> {
+    fn local_to_global(&self, ty: usize, local: u64, part: usize) -> Result<u64, DistError> {
         let own = self.range(part, ty)?;
         let count = own.end - own.start;
         if local < count { Ok(own.start + local) } else { Err(self.out_of_range("local id", local, count)) }
@@ -233,14 +233,14 @@ impl PartitionBook {
     /// # Errors
     /// No such type, part or local id.
     pub fn localnid2nid(&self, ntype: usize, local: u64, part: usize) -> Result<u64, DistError> {
-        self.nodes.from_local(ntype, local, part)
+        self.nodes.local_to_global(ntype, local, part)
     }
     /// Type-wise id of a local edge id.
     ///
     /// # Errors
     /// No such type, part or local id.
     pub fn localeid2eid(&self, etype: usize, local: u64, part: usize) -> Result<u64, DistError> {
-        self.edges.from_local(etype, local, part)
+        self.edges.local_to_global(etype, local, part)
     }
 }
 

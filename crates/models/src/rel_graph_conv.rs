@@ -221,13 +221,13 @@ impl RelGraphConv {
             let blocks = self.weight.val();
             let [_, i, o] = blocks.dims();
             let parts = (0..b).map(|k| {
-                let w = blocks.clone().slice([r * b + k..r * b + k + 1]).reshape([i, o]);
+                let w = blocks.clone().slice_dim(0, r * b + k..r * b + k + 1).reshape([i, o]);
                 matmul_rows(h.clone().slice_dim(1, k * i..(k + 1) * i), w)
             });
             return Tensor::cat(parts.collect(), 1);
         }
         let all = matrices.cloned().unwrap_or_else(|| self.weight.val());
         let [_, i, o] = all.dims();
-        matmul_rows(h, all.slice([r..r + 1]).reshape([i, o]))
+        matmul_rows(h, all.slice_dim(0, r..r + 1).reshape([i, o]))
     }
 }

@@ -59,9 +59,9 @@ fn graph_conv_is_its_formula() {
                     let (xs, ws, weight, bias) =
                         (values(&x), values(&w), values(&layer.weight.val()), values(&layer.bias.as_ref().unwrap().val()));
                     let mut want: Vec<f64> = (0..6).flat_map(|_| vec![0.0; o]).collect();
-                    for e in 0..7 {
+                    for (e, w) in ws.iter().enumerate() {
                         let (u, v) = (r.src()[e] as usize, r.dst()[e] as usize);
-                        let c = dout[u].powf(l) * din[v].powf(p) * if weighted { ws[e] } else { 1.0 };
+                        let c = dout[u].powf(l) * din[v].powf(p) * if weighted { *w } else { 1.0 };
                         for (j, m) in dot(&xs, u, &weight, i, o).into_iter().enumerate() {
                             want[v * o + j] += c * m;
                         }

@@ -98,7 +98,8 @@ fn metadata_that_lies() {
     assert!(matches!(with(&|v| drop(v.as_object_mut().unwrap().remove("format_version"))), DistError::Version { .. }));
     assert!(matches!(with(&|v| v["fingerprint"] = "0".into()), DistError::Mixed { .. }));
     assert!(matches!(with(&|v| v["num_parts"] = 1.into()), DistError::Format { .. }));
-    let cases: [(&str, &dyn Fn(&mut serde_json::Value)); 13] = [
+    type Spoil<'a> = &'a dyn Fn(&mut serde_json::Value);
+    let cases: [(&str, Spoil<'_>); 13] = [
         ("hexadecimal", &|v| v["fingerprint"] = "xyz".into()),
         ("expected 4000000000 ranges", &|v| v["num_parts"] = 4_000_000_000u64.into()),
         ("expected a range from", &|v| v["node_map"]["a"][1][0] = 0.into()),

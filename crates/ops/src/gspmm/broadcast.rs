@@ -51,7 +51,7 @@ fn table(padded: &[usize], out: &[usize]) -> Vec<u32> {
     let mut offsets = vec![0u32];
     let mut stride = padded.iter().product::<usize>();
     for (&p, &o) in padded.iter().zip(out) {
-        stride = if p == 0 { 0 } else { stride / p };
+        stride = stride.checked_div(p).unwrap_or(0);
         let step = if p == 1 { 0 } else { stride as u32 };
         offsets = offsets.iter().flat_map(|&base| (0..o as u32).map(move |i| base + i * step)).collect();
     }

@@ -84,7 +84,7 @@ fn without_in_edges_everything_is_zero() {
                 let e = Tensor::<2>::from_data([[2.0, 0.5], [1.0, 4.0]], &device).require_grad();
                 let y: Tensor<2> = gspmm(&rel, op, reduce, x.clone(), e.clone());
                 // Only rows without edges enter the loss.
-                let lonely = Tensor::cat(vec![y.clone().slice([0..1]), y.slice([2..3])], 0);
+                let lonely = Tensor::cat(vec![y.clone().slice_dim(0, 0..1), y.slice_dim(0, 2..3)], 0);
                 assert_eq!(f64s(lonely.clone()), [0.0; 4]);
                 let grads = (lonely * 1e30).sum().backward();
                 for g in [x.grad(&grads), e.grad(&grads)].into_iter().flatten() {
@@ -143,14 +143,14 @@ fn inputs_that_are_not_contiguous() {
         let xt = x.transpose().require_grad();
         let pad = Tensor::<2>::ones([2, 3], (&device, DType::F64));
         let wide = Tensor::cat(vec![pad.clone(), e, pad], 0).require_grad();
-        let y: Tensor<2> = u_mul_e_sum(&rel, xt.clone().transpose(), wide.clone().slice([2..10]));
+        let y: Tensor<2> = u_mul_e_sum(&rel, xt.clone().transpose(), wide.clone().slice_dim(0, 2..10));
         let cotangent = burn::tensor::TensorData::new(crate::numbers(99, 12), [4, 3]);
         // The cotangent comes in transposed as well.
         let c = Tensor::<2>::from_data(cotangent, (&device, DType::F64)).transpose();
         let grads = (y.clone().transpose() * c).sum().backward();
         crate::assert_near(backend, &f64s(y), &want.out, 1e-14);
         crate::assert_near(backend, &f64s(xt.grad(&grads).unwrap().transpose()), &want.lhs, 1e-14);
-        crate::assert_near(backend, &f64s(wide.grad(&grads).unwrap().slice([2..10])), &want.rhs, 1e-14);
+        crate::assert_near(backend, &f64s(wide.grad(&grads).unwrap().slice_dim(0, 2..10)), &want.rhs, 1e-14);
     }
 }
 
