@@ -162,7 +162,7 @@ where
         }
         bar.set_message(format!("loss {:.4}  train {:.1} %", row.loss, 100.0 * row.train_accuracy));
         bar.inc(1);
-        on_epoch(&row);
+        bar.suspend(|| on_epoch(&row));
         history.push(row);
     }
     bar.finish_and_clear();

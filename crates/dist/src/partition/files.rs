@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{DType, TensorData};
 use burn_gnn_graph::HomoId;
+use burn_gnn_graph::io::write_atomic;
 use safetensors::{Dtype, View};
 use serde::{Deserialize, Serialize};
 
@@ -115,14 +115,8 @@ fn stored_dtype(dtype: DType) -> Option<Dtype> {
     })
 }
 
-/// Writes to a temporary name beside `path`, then renames: a reader sees the whole file or none.
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), DistError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".tmp");
-    let temporary = path.with_file_name(name);
-    let mut file = fs::File::create(&temporary).map_err(DistError::io(&temporary))?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(DistError::io(&temporary))?;
-    fs::rename(&temporary, path).map_err(DistError::io(path))
+    Ok(write_atomic(path, |w| w.write_all(bytes))?)
 }
 
 fn write_tensors(path: &Path, tensors: BTreeMap<String, Blob<'_>>, stamp: &str) -> Result<(), DistError> {
