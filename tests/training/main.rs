@@ -6,6 +6,7 @@
 mod common;
 
 mod accuracy;
+mod layers;
 mod parts;
 
 use std::path::PathBuf;
