@@ -10,6 +10,7 @@
 #![allow(deprecated)]
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -39,85 +40,200 @@ fn main() -> ExitCode {
         println!("golden: test");
         return ExitCode::SUCCESS;
     }
-    // `cargo test NAME` gives its filter to every test binary.
-    let mut filters = args.iter().filter(|a| !a.starts_with('-')).peekable();
-    if filters.peek().is_some() && !filters.any(|f| "golden".contains(f.as_str())) {
+    check_selection();
+    if !selected(&args) {
         println!("test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out");
         return ExitCode::SUCCESS;
     }
-    let folder =
-        std::env::var_os("BURN_GNN_GOLDEN").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/golden"), PathBuf::from);
-    if !folder.join("manifest.json").exists() {
-        println!("golden: skipped, no manifest in {} (set BURN_GNN_GOLDEN to the folder)", folder.display());
-        println!("test result: ok. 0 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out");
-        return ExitCode::SUCCESS;
-    }
-    match check_all(&folder) {
-        Ok(0) => {
+    match run() {
+        Ok(None) => {
+            println!("test result: ok. 0 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out");
+            ExitCode::SUCCESS
+        }
+        Ok(Some(0)) => {
             println!("test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out");
             ExitCode::SUCCESS
         }
-        Ok(failed) => {
+        Ok(Some(failed)) => {
             println!("test result: FAILED. {failed} cases failed");
             ExitCode::FAILURE
         }
         Err(message) => {
             println!("golden: {message}");
-            println!("test result: FAILED. the folder could not be read");
+            println!("test result: FAILED. the folder could not be used");
             ExitCode::FAILURE
         }
     }
 }
 
-/// Number of failures over all backends.
-fn check_all(folder: &Path) -> Result<usize, String> {
-    let read = |name: &str| std::fs::read(folder.join(name)).map_err(|e| format!("{}: {e}", folder.join(name).display()));
-    let manifest: Value = serde_json::from_slice(&read("manifest.json")?).map_err(|e| format!("manifest.json: {e}"))?;
+/// Whether the arguments of a test binary ask for the test `golden`: `cargo test NAME` gives its filter,
+/// and whatever stands behind `--`, to every binary.
+fn selected(args: &[String]) -> bool {
+    const WITH_VALUE: [&str; 7] = ["--test-threads", "--skip", "--color", "--format", "--logfile", "--shuffle-seed", "-Z"];
+    let exact = args.iter().any(|a| a == "--exact");
+    let matches = |filter: &str| if exact { filter == "golden" } else { "golden".contains(filter) };
+    let (mut filters, mut wanted) = (false, false);
+    let mut rest = args.iter().map(String::as_str);
+    while let Some(arg) = rest.next() {
+        let skip = if WITH_VALUE.contains(&arg) { rest.next().filter(|_| arg == "--skip") } else { arg.strip_prefix("--skip=") };
+        if skip.is_some_and(matches) {
+            return false;
+        }
+        if !arg.starts_with('-') {
+            filters = true;
+            wanted |= matches(arg);
+        }
+    }
+    wanted || !filters
+}
+
+/// This binary has no harness that would run a `#[test]`.
+fn check_selection() {
+    for (line, want) in [
+        ("", true),
+        ("golden", true),
+        ("old", true),
+        ("other", false),
+        ("other gold", true),
+        ("--test-threads 1", true),
+        ("--test-threads=1", true),
+        ("--color always --nocapture", true),
+        ("--format terse -Z unstable-options", true),
+        ("--skip x", true),
+        ("--skip=x", true),
+        ("--skip gold", false),
+        ("--skip=golden", false),
+        ("golden --skip x --test-threads 1", true),
+        ("other --color always", false),
+        ("--exact gold", false),
+        ("golden --exact --skip old", true),
+    ] {
+        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(selected(&args), want, "arguments {line:?}");
+    }
+}
+
+/// The folder with the manifest; `None` if there is none and nobody asked for one.
+fn locate(asked: Option<OsString>) -> Result<Option<PathBuf>, String> {
+    let folder = asked.as_ref().map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/golden"), PathBuf::from);
+    match (folder.join("manifest.json").exists(), asked) {
+        (true, _) => Ok(Some(folder)),
+        (false, None) => {
+            println!("golden: skipped, no manifest in {} (set BURN_GNN_GOLDEN to the folder)", folder.display());
+            Ok(None)
+        }
+        (false, Some(_)) => Err(format!("no manifest.json in {}, the folder that BURN_GNN_GOLDEN names", folder.display())),
+    }
+}
+
+/// Number of failures over all backends; `None` if there is nothing to read.
+fn run() -> Result<Option<usize>, String> {
+    assert!(locate(Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").into())).is_err(), "a folder without manifest passes");
+    let Some(folder) = locate(std::env::var_os("BURN_GNN_GOLDEN"))? else { return Ok(None) };
+    let manifest: Value = serde_json::from_slice(&read(&folder, "manifest.json")?).map_err(|e| format!("manifest.json: {e}"))?;
+    check_strictness(&folder, &manifest)?;
+    let mut failed = 0;
+    for (backend, device) in [("flex", Device::flex()), ("ndarray", Device::ndarray())] {
+        let report = check_all(&folder, &manifest, &device.autodiff())?;
+        let names: Vec<String> = report.unsupported.iter().map(|(n, c)| format!("{n} {c}")).collect();
+        let tail = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+        let unsupported = report.unsupported.values().sum::<usize>();
+        let (passed, failures) = (report.passed, report.failures);
+        let total = passed + failures.len() + unsupported;
+        println!("golden: {total} cases, {passed} passed, {} failed, {unsupported} unsupported ({backend}){tail}", failures.len());
+        for f in &failures {
+            println!("  {f}");
+        }
+        failed += failures.len();
+    }
+    Ok(Some(failed))
+}
+
+/// Manifests that must not pass: the first case of a supported family, damaged in several ways.
+fn check_strictness(folder: &Path, manifest: &Value) -> Result<(), String> {
+    let check = |case: Option<Value>| {
+        let mut manifest = manifest.clone();
+        manifest["cases"] = Value::Array(case.into_iter().collect());
+        check_all(folder, &manifest, &Device::flex().autodiff())
+    };
+    assert!(check(None).is_err(), "an empty list of cases passes");
+    let Some(good) = manifest["cases"].as_array().and_then(|cases| cases.iter().find(|c| c["family"] == "gspmm" && c["dtype"] == "f32"))
+    else {
+        return Ok(());
+    };
+    type Damage = fn(&mut Value);
+    let without: [(&str, Damage); 4] = [
+        ("`grads.", |c| drop(c["grads"].as_object_mut().and_then(|g| g.keys().next().cloned().and_then(|k| g.remove(&k))))),
+        ("unknown family", |c| c["family"] = "no such family".into()),
+        ("unknown dtype", |c| c["dtype"] = "f8".into()),
+        ("no `grad_outputs.out`", |c| c["grad_outputs"] = Value::Null),
+    ];
+    for (want, damage) in without {
+        let mut case = good.clone();
+        damage(&mut case);
+        let failures = check(Some(case))?.failures;
+        assert!(failures.len() == 1 && failures[0].contains(want), "{want}: {failures:?}");
+    }
+    // A case of a kind that has no gradient at all.
+    let mut case = good.clone();
+    (case["grads"], case["grad_outputs"]) = (Value::Null, Value::Null);
+    assert_eq!(check(Some(case))?.failures, Vec::<String>::new(), "a case without any gradient");
+    let bytes = (read(folder, "graphs.safetensors")?, read(folder, "gspmm.safetensors")?);
+    let parse = |b| SafeTensors::deserialize(b).map_err(|e| e.to_string());
+    let case = Case { json: good, manifest, edges: &parse(&bytes.0)?, tensors: &parse(&bytes.1)? };
+    let wrong = Tensor::<1>::zeros([1], (&Device::flex(), DType::F64));
+    let error = case.compare("outputs", "out", Some(wrong)).expect_err("a result of another element type passes");
+    assert!(error.contains("element type"), "{error}");
+    Ok(())
+}
+
+#[derive(Default)]
+struct Report {
+    passed: usize,
+    failures: Vec<String>,
+    /// Cases of families that nothing here computes, by name.
+    unsupported: BTreeMap<String, usize>,
+}
+
+fn read(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
+    std::fs::read(folder.join(name)).map_err(|e| format!("{}: {e}", folder.join(name).display()))
+}
+
+/// Every case of a manifest on one device.
+fn check_all(folder: &Path, manifest: &Value, device: &Device) -> Result<Report, String> {
     let cases = manifest["cases"].as_array().ok_or("manifest.json: `cases` is no list")?;
-    let graph_bytes = read("graphs.safetensors")?;
+    if cases.is_empty() {
+        return Err("manifest.json: `cases` is empty, so nothing would be checked".to_owned());
+    }
+    let graph_bytes = read(folder, "graphs.safetensors")?;
     let edges = SafeTensors::deserialize(&graph_bytes).map_err(|e| format!("graphs.safetensors: {e}"))?;
     let mut bytes = BTreeMap::new();
     for (name, run) in FAMILIES {
-        if run.is_some() {
-            bytes.insert(name, read(&format!("{name}.safetensors"))?);
+        // A family without cases needs no file.
+        if run.is_some() && cases.iter().any(|c| c["family"] == name) {
+            bytes.insert(name, read(folder, &format!("{name}.safetensors"))?);
         }
     }
     let mut tensors = BTreeMap::new();
     for (name, bytes) in &bytes {
         tensors.insert(*name, SafeTensors::deserialize(bytes).map_err(|e| format!("{name}.safetensors: {e}"))?);
     }
-    let mut all_failed = 0;
-    for (backend, device) in [("flex", Device::flex()), ("ndarray", Device::ndarray())] {
-        let device = device.autodiff();
-        let (mut passed, mut failures, mut unsupported) = (0, Vec::new(), BTreeMap::<&str, usize>::new());
-        for case in cases {
-            let (id, family) = (text(case, "id")?, text(case, "family")?);
-            match FAMILIES.iter().find(|f| f.0 == family) {
-                None => failures.push(format!("{id}: unknown family `{family}`; this test knows {:?}", FAMILIES.map(|f| f.0))),
-                Some((_, None)) => *unsupported.entry(family).or_default() += 1,
-                Some((name, Some(run))) => {
-                    let case = Case { json: case, manifest: &manifest, edges: &edges, tensors: &tensors[name] };
-                    match run(&case, &device) {
-                        Ok(()) => passed += 1,
-                        Err(e) => failures.push(format!("{id}: {e}")),
-                    }
+    let mut report = Report::default();
+    for case in cases {
+        let (id, family) = (text(case, "id")?, text(case, "family")?);
+        match FAMILIES.iter().find(|f| f.0 == family) {
+            None => report.failures.push(format!("{id}: unknown family `{family}`; this test knows {:?}", FAMILIES.map(|f| f.0))),
+            Some((_, None)) => *report.unsupported.entry(family.to_owned()).or_default() += 1,
+            Some((name, Some(run))) => {
+                let case = Case { json: case, manifest, edges: &edges, tensors: &tensors[name] };
+                match run(&case, device) {
+                    Ok(()) => report.passed += 1,
+                    Err(e) => report.failures.push(format!("{id}: {e}")),
                 }
             }
         }
-        let names: Vec<String> = unsupported.iter().map(|(n, c)| format!("{n} {c}")).collect();
-        let tail = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
-        println!(
-            "golden: {} cases, {passed} passed, {} failed, {} unsupported ({backend}){tail}",
-            cases.len(),
-            failures.len(),
-            unsupported.values().sum::<usize>()
-        );
-        for f in &failures {
-            println!("  {f}");
-        }
-        all_failed += failures.len();
     }
-    Ok(all_failed)
+    Ok(report)
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
@@ -176,11 +292,20 @@ impl Case<'_> {
         Relation::from_coo_i64(nodes("src_type")?, nodes("dst_type")?, &ids("src")?, &ids("dst")?).map_err(|e| e.to_string())
     }
 
-    /// Compares with the tensor that `group[role]` names; a role without a name is not checked.
+    /// Whether the manifest names any gradient; a case without is one of values only.
+    fn has_gradients(&self) -> bool {
+        self.json["grads"].as_object().is_some_and(|g| !g.is_empty()) || self.data("grad_outputs", "out").is_ok_and(|d| d.is_some())
+    }
+
+    /// Compares with the tensor that `group[role]` names, which must be there.
     fn compare<const D: usize>(&self, group: &str, role: &str, got: Option<Tensor<D>>) -> Result<(), String> {
-        let Some(want) = self.data(group, role)? else { return Ok(()) };
+        let want = self.data(group, role)?.ok_or_else(|| format!("the manifest has no `{group}.{role}` to compare with"))?;
         let place = format!("{group}.{role}");
-        let got = got.ok_or_else(|| format!("{place}: nothing came out"))?.into_data();
+        let got = got.ok_or_else(|| format!("{place}: nothing came out"))?;
+        if got.dtype() != self.dtype()? {
+            return Err(format!("{place}: element type {:?}, expected {:?}", got.dtype(), self.dtype()?));
+        }
+        let got = got.into_data();
         if got.shape() != want.shape() {
             return Err(format!("{place}: shape {:?}, expected {:?}", got.shape(), want.shape()));
         }
@@ -249,7 +374,15 @@ fn gspmm_case<const L: usize, const R: usize, const O: usize>(
     let rhs: Tensor<R> = if op.uses_rhs() { case.tensor("inputs", "rhs", device)? } else { Tensor::zeros([0; R], device) };
     let out: Tensor<O> = gspmm(rel, op, reduce, lhs.clone(), rhs.clone());
     case.compare("outputs", "out", Some(out.clone()))?;
+    if !case.has_gradients() {
+        return Ok(());
+    }
     let grads = case.backward(out, device)?;
-    case.compare("grads", "lhs", lhs.grad(&grads))?;
-    case.compare("grads", "rhs", rhs.grad(&grads))
+    if op.uses_lhs() {
+        case.compare("grads", "lhs", lhs.grad(&grads))?;
+    }
+    if op.uses_rhs() {
+        case.compare("grads", "rhs", rhs.grad(&grads))?;
+    }
+    Ok(())
 }

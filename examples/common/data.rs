@@ -25,7 +25,7 @@ pub(crate) fn load(set: Dataset, split: Option<&str>, device: &Device, dtype: Fl
     let mut graph = set.graph;
     for (ntype, f) in &set.features {
         let f = f.row_normalized();
-        let x = Tensor::<2>::from_data(TensorData::new(f.to_dense(), [f.rows(), f.cols()]), (device, DType::from(dtype)));
+        let x = Tensor::<2>::from_data(TensorData::new(f.try_to_dense()?, [f.rows(), f.cols()]), (device, DType::from(dtype)));
         graph.nodes_mut(ntype)?.insert(FEATURE, x)?;
     }
     let known = || set.splits.keys().cloned().collect::<Vec<_>>().join(", ");

@@ -1,6 +1,7 @@
 //! What the examples print and save.
 
 use std::path::Path;
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use burn::module::Module;
@@ -13,6 +14,17 @@ pub(crate) fn epoch(e: &Epoch) {
         _ => String::new(),
     };
     println!("epoch {:>3}  loss {:.4}  train {:5.1} %{val}", e.epoch + 1, e.loss, 100.0 * e.train_accuracy);
+}
+
+/// The message with its causes, without a backtrace, and the exit status.
+pub(crate) fn finish(result: Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("error: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 pub(crate) fn percent(x: f64) -> String {

@@ -15,6 +15,7 @@
 mod common;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use burn::module::{Module, Param};
@@ -113,8 +114,11 @@ impl Args {
     }
 }
 
-fn main() -> Result<()> {
-    let args = Args::parse();
+fn main() -> ExitCode {
+    report::finish(run(&Args::parse()))
+}
+
+fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, args.dtype)?;
     let default_data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/crates");
     let folder = args.data.clone().unwrap_or(default_data);
@@ -145,7 +149,7 @@ fn main() -> Result<()> {
 
     // One model of the whole graph out of the ranks' parts, through a file, judged without partitions.
     let weights = out.join("rgcn.safetensors");
-    report::save(&assemble(&args, &data, &inputs, &results, &device)?, &weights)?;
+    report::save(&assemble(args, &data, &inputs, &results, &device)?, &weights)?;
     let mut model =
         args.model(data.num_classes, args.self_loop).with_seed(args.seed.wrapping_add(1)).init(&data.graph, &inputs, &device)?;
     report::load(&mut model, &weights)?;
@@ -153,7 +157,7 @@ fn main() -> Result<()> {
         NodeTask { graph: &data.graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
     let accuracy = |rows: &Rows| evaluate(&model, &task, rows, &Alone).accuracy();
     let (val_accuracy, test_accuracy) = ((data.val.total > 0).then(|| accuracy(&data.val)), accuracy(&data.test));
-    let no_graph_accuracy = without_graph(&args, &data, &inputs, &device)?;
+    let no_graph_accuracy = without_graph(args, &data, &inputs, &device)?;
     let (_, majority_accuracy) = majority_class(&data.train, &data.test, data.num_classes);
 
     let trained = &results[0].trained;

@@ -31,8 +31,8 @@
 //! calls `backward` as often as the others, also where it has no training node; it builds its own
 //! parameters; it skips relations by counts of the whole graph only; it keeps a path from the loss to
 //! every exchange (Burn's `slice` of an empty range and `cat` of empty tensors lose it, `select` and
-//! `matmul` keep it). On NdArray, Burn's matmul refuses matrices without rows, so each rank needs a node
-//! of every type that it multiplies.
+//! `matmul` keep it). On NdArray, Burn's matmul refuses matrices without rows: multiply by
+//! `burn_gnn_ops::matmul_rows`, as the layers of `burn-gnn-models` do, where a rank may own no node of a type.
 
 mod book;
 mod comm;

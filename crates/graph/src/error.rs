@@ -66,7 +66,7 @@ pub enum GraphError {
     TooLarge {
         /// Relation.
         relation: String,
-        /// `nodes` or `edges`.
+        /// `nodes`, `edges` or, where both are numbered alike, `ids`.
         what: &'static str,
         /// The count found.
         count: u64,
@@ -185,6 +185,16 @@ pub enum GraphError {
         path: PathBuf,
         /// What is wrong, with the expected and the found value.
         message: String,
+    },
+    /// Memory that the machine does not give.
+    #[error("{what} needs {bytes} bytes, which could not be allocated; {remedy}")]
+    OutOfMemory {
+        /// What the memory is for, with its size.
+        what: String,
+        /// Bytes needed; `u128::MAX` stands for that many or more.
+        bytes: u128,
+        /// What to do instead.
+        remedy: &'static str,
     },
     /// A file was written by another version of the format.
     #[error("{}: format version {found}, this program reads version {expected}", path.display())]

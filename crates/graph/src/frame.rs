@@ -66,7 +66,11 @@ macro_rules! by_rank {
 }
 
 impl Column {
-    /// The highest rank that [`select`](Self::select) and [`cat`](Self::cat) handle.
+    /// The highest rank that columns are made for, and that files hold.
+    ///
+    /// A column of a higher rank can be stored and read back. [`select`](Self::select), [`cat`](Self::cat) and
+    /// [`to_data`](Self::to_data) hand it to Burn as if it had this rank; Burn 0.22.1 goes by the tensor's own shape, so
+    /// they work along the first axis, but later versions of Burn need not allow it.
     pub const MAX_RANK: usize = 5;
 
     /// From a tensor; shares it.
@@ -110,7 +114,7 @@ impl Column {
     /// The rows at `ids`, in that order (repeats allowed).
     ///
     /// # Panics
-    /// An id is not below [`len`](Self::len), or the rank is above [`MAX_RANK`](Self::MAX_RANK).
+    /// An id is not below [`len`](Self::len).
     #[must_use]
     pub fn select(&self, ids: &[u32]) -> Self {
         assert!(ids.iter().all(|&i| (i as usize) < self.len()), "row ids must lie in 0..{}", self.len());
@@ -122,8 +126,7 @@ impl Column {
     /// Rows of several columns, one after the other.
     ///
     /// # Panics
-    /// The list is empty, kinds, dtypes, devices or row shapes differ, or the rank is above
-    /// [`MAX_RANK`](Self::MAX_RANK).
+    /// The list is empty, or kinds, dtypes, devices or row shapes differ.
     #[must_use]
     pub fn cat(columns: &[Self]) -> Self {
         let first = &columns[0];
@@ -330,6 +333,21 @@ mod tests {
             let joint = Column::cat(&[pick("n", &[2]), pick("n", &[0, 1])]);
             assert_eq!((joint.len(), joint.dtype()), (3, DType::I64));
             assert_eq!(joint.to_data().try_to_vec::<i64>().unwrap(), [9, 7, 8]);
+        }
+    }
+
+    #[test]
+    fn rank_six_is_selected_and_joined_too() {
+        for device in [Device::flex(), ndarray()] {
+            let data = TensorData::new((0..8).map(|i| i as f32).collect(), [2, 1, 2, 1, 2, 1]);
+            let c = Column::new(Tensor::<6>::from_data(data, &device));
+            let last = c.select(&[1]);
+            assert_eq!(last.shape().as_slice(), [1, 1, 2, 1, 2, 1]);
+            let joint = Column::cat(&[last, c]);
+            assert_eq!(joint.shape().as_slice(), [3, 1, 2, 1, 2, 1]);
+            let expected = [4., 5., 6., 7., 0., 1., 2., 3., 4., 5., 6., 7.];
+            assert_eq!(joint.to_data().try_to_vec::<f32>().unwrap(), expected);
+            assert_eq!(joint.tensor::<6, Float>().unwrap().dims(), [3, 1, 2, 1, 2, 1]);
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::relation::LIMIT;
 use crate::{EdgeKey, EdgeType, Frame, GraphError, IdMap, Relation, Schema};
 
 /// Node type of a graph that has only one.
@@ -82,7 +83,8 @@ impl GraphBuilder {
     /// the largest id asks for.
     ///
     /// # Errors
-    /// A type given twice, bad names, ids out of range, lengths that differ, too many nodes or edges.
+    /// A type given twice, bad names, ids out of range, lengths that differ; [`GraphError::TooLarge`] for more than
+    /// `u32::MAX - 1` nodes of a type (whether or not a relation names it) or edges of a relation.
     pub fn build(self) -> Result<Graph, GraphError> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for (name, n) in self.nodes {
@@ -106,6 +108,10 @@ impl GraphBuilder {
         }
         for (name, n) in inferred {
             counts.entry(name.to_owned()).or_insert(n);
+        }
+        // Also types that no relation names: ids of nodes are `u32` everywhere, and sums of counts must not overflow.
+        if let Some((name, &n)) = counts.iter().find(|(_, n)| **n as u64 > LIMIT) {
+            return Err(GraphError::TooLarge { relation: format!("node type {name}"), what: "nodes", count: n as u64, limit: LIMIT });
         }
         let schema = Schema::new(counts.keys().cloned().collect(), self.edges.iter().map(|e| e.0.clone()).collect())?;
         let num_nodes: Vec<usize> = counts.into_values().collect();
@@ -321,6 +327,21 @@ mod tests {
         assert_eq!(g.node_counts(), [5, 7, 3]);
         assert!(Graph::builder().edges_i64(("a", "r", "a"), vec![i64::MAX], vec![0]).build().is_err());
         assert!(Graph::builder().edges_i64(("a", "r", "a"), vec![-1], vec![0]).build().is_err());
+    }
+
+    #[test]
+    fn too_many_nodes_of_any_type() {
+        for n in [u32::MAX as usize, usize::MAX] {
+            for b in [Graph::builder().nodes("a", 1).nodes("lonely", n), Graph::builder().nodes("lonely", n).nodes("z", usize::MAX)] {
+                let e = b.build().unwrap_err();
+                assert!(matches!(&e, GraphError::TooLarge { what: "nodes", count, .. } if *count == n as u64), "{e:?}");
+                assert!(e.to_string().contains("node type lonely"), "{e}");
+            }
+            let used = Graph::builder().nodes("a", n).edges(("a", "r", "a"), vec![0], vec![0]).build().unwrap_err();
+            assert!(matches!(used, GraphError::TooLarge { what: "nodes", .. }), "{used:?}");
+        }
+        let most = u32::MAX as usize - 1;
+        assert_eq!(Graph::builder().nodes("a", most).nodes("b", most).build().unwrap().total_nodes(), 2 * most);
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl IdMap {
         for c in counts {
             sum = sum.checked_add(c as u64).ok_or_else(|| GraphError::TooLarge {
                 relation: "(all)".into(),
-                what: "nodes",
+                what: "ids",
                 count: u64::MAX,
                 limit: u64::MAX,
             })?;
@@ -112,6 +112,12 @@ mod tests {
             }
             prop_assert!(m.to_typed(HomoId(m.total())).is_err());
         }
+    }
+
+    #[test]
+    fn a_sum_above_u64_is_an_error() {
+        let e = IdMap::from_counts([usize::MAX, 1]).unwrap_err();
+        assert!(matches!(e, GraphError::TooLarge { what: "ids", .. }), "{e:?}");
     }
 
     #[test]

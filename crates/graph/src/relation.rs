@@ -8,7 +8,7 @@ use crate::GraphError;
 
 const UNNAMED: &str = "(unnamed)";
 /// `u32::MAX` is kept free as "no edge".
-const LIMIT: u64 = u32::MAX as u64 - 1;
+pub(crate) const LIMIT: u64 = u32::MAX as u64 - 1;
 
 /// A compressed layout: row `r` holds positions `indptr[r]..indptr[r + 1]`.
 ///
@@ -68,7 +68,8 @@ struct Inner {
 ///
 /// Edge `i` is the `i`-th pair given (COO order defines edge ids). CSC (by destination, for
 /// aggregation) and CSR (by source, for its gradient) are built once, on first use, by a parallel
-/// counting sort in `O(E + V)`. Self loops and parallel edges are kept. A relation with
+/// counting sort in `O(E + V)`, except that edges given already sorted by that end need no sort: one
+/// thread counts them, and no permutation is stored. Self loops and parallel edges are kept. A relation with
 /// `num_src != num_dst` is a block (message flow graph) or a bipartite relation.
 ///
 /// Cloning and [`reverse`](Self::reverse) cost one reference count.

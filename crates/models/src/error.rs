@@ -58,3 +58,16 @@ pub enum ModelError {
         lr: f64,
     },
 }
+
+impl ModelError {
+    /// Sizes of a model are at least 1, dropout lies in `0.0..1.0`.
+    pub(crate) fn check_sizes(sizes: &[(&str, usize)], dropout: f64) -> Result<(), Self> {
+        if let Some((arg, _)) = sizes.iter().find(|s| s.1 == 0) {
+            return Err(Self::OutOfRange { arg: (*arg).into(), range: "1..".into(), value: "0".into() });
+        }
+        if !(0.0..1.0).contains(&dropout) {
+            return Err(Self::OutOfRange { arg: "dropout".into(), range: "0.0..1.0".into(), value: dropout.to_string() });
+        }
+        Ok(())
+    }
+}

@@ -5,7 +5,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::GraphView;
 
-use crate::{DegreeNorm, GraphConv, GraphConvConfig, Mode, NodeClassifier};
+use crate::{DegreeNorm, GraphConv, GraphConvConfig, Mode, ModelError, NodeClassifier};
 
 /// Describes a [`Gcn`].
 #[derive(Config, Debug)]
@@ -42,7 +42,12 @@ pub struct Gcn {
 
 impl GcnConfig {
     /// Weights by Glorot's rule.
-    pub fn init(&self, device: &Device) -> Gcn {
+    ///
+    /// # Errors
+    /// A size of 0, or dropout outside `0.0..1.0`.
+    pub fn try_init(&self, device: &Device) -> Result<Gcn, ModelError> {
+        let sizes = [("d_input", self.d_input), ("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)];
+        ModelError::check_sizes(&sizes, self.dropout)?;
         let width = |i: usize| if i == 0 { self.d_input } else { self.hidden };
         let out = |i: usize| if i + 1 == self.layers { self.num_classes } else { self.hidden };
         let layers = (0..self.layers)
@@ -50,7 +55,16 @@ impl GcnConfig {
                 GraphConvConfig::new(width(i), out(i)).with_norm(self.norm).with_seed(self.seed).with_name(format!("gcn/{i}")).init(device)
             })
             .collect();
-        Gcn { layers, dropout: self.dropout }
+        Ok(Gcn { layers, dropout: self.dropout })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> Gcn {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
     }
 }
 

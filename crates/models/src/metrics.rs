@@ -52,7 +52,9 @@ impl Counts {
                     (best, max) = (j, v);
                 }
             }
-            out.correct += f64::from(u8::from(best == label as usize));
+            // A row without a largest logit is no answer.
+            let answered = max.is_finite() && !row.iter().any(|v| v.is_nan());
+            out.correct += f64::from(u8::from(answered && best == label as usize));
             out.loss += max + row.iter().map(|v| (v - max).exp()).sum::<f64>().ln() - row[label as usize];
         }
         out

@@ -84,14 +84,7 @@ impl RgcnConfig {
                 actual: inputs.len(),
             });
         }
-        for (arg, value) in [("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)] {
-            if value == 0 {
-                return Err(ModelError::OutOfRange { arg: arg.into(), range: "1..".into(), value: "0".into() });
-            }
-        }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return Err(ModelError::OutOfRange { arg: "dropout".into(), range: "0.0..1.0".into(), value: self.dropout.to_string() });
-        }
+        ModelError::check_sizes(&[("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)], self.dropout)?;
         let (mut projections, mut projected, mut embedded) = (vec![], vec![], vec![]);
         for (t, input) in inputs.iter().enumerate() {
             match *input {

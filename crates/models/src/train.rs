@@ -104,7 +104,8 @@ pub struct Trained<M> {
 /// every rank.
 ///
 /// # Errors
-/// No training row on any rank, or the loss is no longer finite.
+/// No training row on any rank, no epochs, a learning rate that is not positive, or a loss that is no
+/// longer finite.
 pub fn train<M, G, S>(
     mut model: M,
     task: &NodeTask<'_, G>,
@@ -119,6 +120,15 @@ where
 {
     if task.train.total == 0 {
         return Err(ModelError::NothingToTrain);
+    }
+    let positive = |arg: &str, ok: bool, value: String| {
+        if ok { Ok(()) } else { Err(ModelError::OutOfRange { arg: arg.into(), range: "positive finite numbers".into(), value }) }
+    };
+    positive("epochs", config.epochs > 0, config.epochs.to_string())?;
+    positive("lr", config.lr.is_finite() && config.lr > 0.0, config.lr.to_string())?;
+    let decay = config.weight_decay;
+    if !decay.is_finite() || decay < 0.0 {
+        return Err(ModelError::OutOfRange { arg: "weight_decay".into(), range: "finite numbers from 0".into(), value: decay.to_string() });
     }
     let mut adam = AdamConfig::new().with_epsilon(1e-8);
     if config.weight_decay > 0.0 {
@@ -154,6 +164,9 @@ where
         if task.val.total > 0 {
             let kept = model.valid();
             let c = evaluate(&kept, task, &task.val, sync);
+            if !c.loss.is_finite() {
+                return Err(ModelError::Diverged { epoch, loss: c.mean_loss(), lr: config.lr });
+            }
             (row.val_accuracy, row.val_loss) = (Some(c.accuracy()), Some(c.mean_loss()));
             let better = best.as_ref().is_none_or(|(a, l, ..)| (c.accuracy(), -c.mean_loss()) > (*a, -*l));
             if better {

@@ -326,7 +326,8 @@ fn refusals_name_argument_range_and_value() {
     };
     assert!(matches!(run(&task, 0.1), Err(ModelError::NothingToTrain)));
     task.train = Rows::new(&[1], &[0, 1, 0, 0, 0, 0], 2).unwrap();
-    assert!(matches!(run(&task, f64::NAN), Err(ModelError::Diverged { .. })));
+    assert_eq!(text(run(&task, f64::NAN).unwrap_err()), "`lr` must lie in positive finite numbers, got NaN");
+    assert!(matches!(run(&task, 1e38), Err(ModelError::Diverged { .. })));
 }
 
 #[test]

@@ -21,6 +21,10 @@ pub struct DropoutPlan {
 }
 
 impl DropoutPlan {
+    /// `prob` in `[0, 1)`, one id per row.
+    pub(crate) fn new(prob: f64, stream: Stream, ids: Option<Arc<[u64]>>) -> Self {
+        Self { prob, stream, ids }
+    }
     /// Probability that an entry becomes 0.
     pub fn prob(&self) -> f64 {
         self.prob
@@ -91,7 +95,7 @@ pub fn try_dropout(x: Tensor<2>, prob: f64, stream: Stream, ids: Option<Arc<[u64
     if prob == 0.0 {
         return Ok(x);
     }
-    Ok(Tensor::from_dispatch(Dispatch::dropout_rows(x.into_dispatch(), DropoutPlan { prob, stream, ids })))
+    Ok(Tensor::from_dispatch(Dispatch::dropout_rows(x.into_dispatch(), DropoutPlan::new(prob, stream, ids))))
 }
 
 /// The mask made on the host and multiplied on the backend.

@@ -33,6 +33,16 @@ pub enum OpsError {
         /// Feature shape of the right operand.
         rhs: Vec<usize>,
     },
+    /// Rows of more entries than a kernel can number.
+    #[error("{op}: a row of feature shape {shape:?} (first axis left out) must have at most {limit} entries; split the features")]
+    TooWide {
+        /// Operator.
+        op: &'static str,
+        /// Feature shape of an operand or of the result.
+        shape: Vec<usize>,
+        /// Most entries that a row may have.
+        limit: usize,
+    },
     /// The rank asked for is not the rank of the result.
     #[error("{op}: the result has rank {expected}, asked for rank {actual}; change the rank parameter of the output")]
     Rank {

@@ -16,6 +16,10 @@ mod backend;
 mod cpu;
 mod dropout;
 mod error;
+// The fallback is compared with kernels of a backend that Burn has deprecated.
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[allow(deprecated)]
+mod fallback_tests;
 mod gspmm;
 mod init;
 #[cfg(any(feature = "flex", feature = "ndarray"))]

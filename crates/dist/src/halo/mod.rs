@@ -6,6 +6,7 @@ mod plan;
 mod wire;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
@@ -52,7 +53,9 @@ pub fn halo_exchange(plan: &Arc<HaloPlan>, name: &str, x: Vec<Tensor<2>>) -> Vec
         panic!("`{name}`: node types {first} and {t} have dtypes {a:?} and {b:?}; one exchange carries one dtype");
     }
     let widths: Vec<usize> = types.iter().map(|&t| x[t].dims()[1]).collect();
-    let call = HaloCall::new(name, types.clone(), widths);
+    // Ranks compare names; the number keeps two exchanges of one layer type from being taken for each other.
+    let number = plan.calls.fetch_add(1, Ordering::Relaxed);
+    let call = HaloCall::new(&format!("{name} #{number}"), types.clone(), widths);
     if types.len() == 1 {
         let exchange = |x: Tensor<2>| Tensor::from_dispatch(Dispatch::halo_exchange(x.into_dispatch(), plan.clone(), call.clone()));
         return x.into_iter().enumerate().map(|(t, x)| if t == first { exchange(x) } else { x }).collect();

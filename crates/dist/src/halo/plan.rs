@@ -1,6 +1,7 @@
 //! Who sends which rows to whom.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use crate::{Communicator, Failure};
 
@@ -33,6 +34,8 @@ pub(crate) struct TypePlan {
 pub struct HaloPlan {
     pub(crate) comm: Arc<dyn Communicator>,
     pub(crate) types: Vec<TypePlan>,
+    /// Exchanges so far: two of one name are told apart by their number.
+    pub(crate) calls: AtomicU64,
 }
 
 impl HaloPlan {
@@ -77,7 +80,7 @@ impl HaloPlan {
                 travels: tables.iter().any(|table| table[t * size..(t + 1) * size].iter().any(|&n| n > 0)),
             });
         }
-        Ok(Arc::new(Self { comm, types: plans }))
+        Ok(Arc::new(Self { comm, types: plans, calls: AtomicU64::new(0) }))
     }
 
     /// Number of node types.

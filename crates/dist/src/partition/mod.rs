@@ -268,5 +268,15 @@ fn fingerprint(graph: &Graph, config: &PartitionConfig, owner: &[Vec<u32>]) -> u
         eat(r.num_edges() as u64);
         r.src().iter().zip(r.dst()).for_each(|(&u, &v)| eat((u64::from(u) << 32) | u64::from(v)));
     }
+    // Features too: parts of two writings with different values must not be mixed.
+    for (name, column) in graph.node_frames().iter().chain(graph.edge_frames()).flat_map(burn_gnn_graph::Frame::columns) {
+        name.bytes().for_each(|b| eat(u64::from(b)));
+        column.shape().as_slice().iter().for_each(|&n| eat(n as u64));
+        for word in column.to_data().as_bytes().chunks(8) {
+            let mut bytes = [0; 8];
+            bytes[..word.len()].copy_from_slice(word);
+            eat(u64::from_le_bytes(bytes));
+        }
+    }
     h
 }

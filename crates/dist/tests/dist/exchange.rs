@@ -253,3 +253,30 @@ fn many_passes_repeat() {
         .unwrap();
     }
 }
+
+/// Burn runs deeper steps first, so chains of different length before two exchanges of one name would swap
+/// their backward passes between ranks. The number of the call tells them apart: an error, not wrong gradients.
+#[test]
+fn two_exchanges_of_one_name_are_not_mixed_up() {
+    for (_, device) in devices() {
+        let device = device.autodiff();
+        let run = |uneven: bool| {
+            run_ranks(3, |comm| -> Result<(), Failure> {
+                let r = comm.rank();
+                let plan = one_type(comm)?;
+                let input = |long: bool| {
+                    let x = own(r, ROWS[r], 2, DType::F64, &device).require_grad();
+                    if long { (0..4).fold(x, |x, _| x * 1.5) } else { x }
+                };
+                let first = uneven && r == 1;
+                let a = halo_exchange(&plan, "layer", vec![input(first)]).remove(0);
+                let b = halo_exchange(&plan, "layer", vec![input(!first)]).remove(0);
+                (a.sum() + b.sum()).backward();
+                Ok(())
+            })
+        };
+        run(false).unwrap();
+        let e = run(true).unwrap_err().to_string();
+        assert!(e.contains("layer #0") && e.contains("layer #1"), "{e}");
+    }
+}

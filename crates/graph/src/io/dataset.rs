@@ -50,19 +50,55 @@ impl Features {
     }
     /// All `rows * cols` values, row after row. Entries that a sparse matrix holds twice add up.
     ///
+    /// # Panics
+    /// Where [`try_to_dense`](Self::try_to_dense) gives an error; use that for features from files of others.
+    ///
     /// # Cost
     /// Allocates `rows * cols` numbers; Facebook's 22,470 × 4,714 take 400 MB.
     pub fn to_dense(&self) -> Vec<f32> {
+        self.try_to_dense().unwrap_or_else(|e| panic!("{e}"))
+    }
+    /// [`to_dense`](Self::to_dense) for features of unknown size: a small file can describe a sparse matrix whose dense
+    /// form no memory holds.
+    ///
+    /// ```
+    /// use burn_gnn_graph::{GraphError, io::Features};
+    /// let wide = Features::Sparse { rows: 1 << 30, cols: 1 << 24, row: vec![], col: vec![], value: vec![] };
+    /// assert!(matches!(wide.try_to_dense(), Err(GraphError::OutOfMemory { bytes, .. }) if bytes == 1 << 56));
+    /// ```
+    ///
+    /// # Errors
+    /// [`GraphError::OutOfMemory`] if the allocator does not give `rows * cols` numbers (a system that overcommits may
+    /// give them and run out of memory later); [`GraphError::IdOutOfRange`] for an entry outside the matrix, which
+    /// features from files do not have.
+    ///
+    /// # Cost
+    /// As [`to_dense`](Self::to_dense).
+    pub fn try_to_dense(&self) -> Result<Vec<f32>, GraphError> {
+        let (rows, cols) = (self.rows(), self.cols());
+        let too_large = || GraphError::OutOfMemory {
+            what: format!("the dense form of {rows} x {cols} features"),
+            bytes: (rows as u128).saturating_mul(cols as u128).saturating_mul(4),
+            remedy: "keep the sparse form, or take fewer rows or columns",
+        };
+        let len = rows.checked_mul(cols).ok_or_else(too_large)?;
+        let mut out: Vec<f32> = vec![];
+        out.try_reserve_exact(len).map_err(|_| too_large())?;
         match self {
-            Self::Dense { values, .. } => values.clone(),
-            Self::Sparse { rows, cols, row, col, value } => {
-                let mut out = vec![0.0; rows * cols];
+            Self::Dense { values, .. } => out.extend_from_slice(values),
+            Self::Sparse { row, col, value, .. } => {
+                out.resize(len, 0.0);
                 for ((&r, &c), &v) in row.iter().zip(col).zip(value) {
+                    for (what, id, bound) in [("feature row", r, rows), ("feature column", c, cols)] {
+                        if id as usize >= bound {
+                            return Err(GraphError::IdOutOfRange { what: what.into(), id: u64::from(id), bound: bound as u64 });
+                        }
+                    }
                     out[r as usize * cols + c as usize] += v;
                 }
-                out
             }
         }
+        Ok(out)
     }
     /// Every row divided by its sum, in the same form; rows whose sum is zero stay as they are.
     ///
@@ -142,6 +178,8 @@ pub struct Dataset {
 ///
 /// Nothing in the files is trusted: sizes are compared with file lengths before memory is taken, ids with their ranges,
 /// counts with the description, and file names must stay inside `dir`.
+/// Sizes that no data backs are bounded: sparse features have at most `2^24` columns, and a node type at most `2^26` nodes or,
+/// if that is more, 16 for each byte of the arrays.
 ///
 /// # Errors
 /// [`GraphError::Io`] for a missing file, [`GraphError::Version`] for another layout version, [`GraphError::Table`] for a
@@ -156,7 +194,8 @@ pub fn load_dataset(dir: impl AsRef<Path>) -> Result<Dataset, GraphError> {
     } else if dir.is_dir() {
         Err(format_error(dir, format!("expected a data set with `{METADATA}` or `{TABLES}`, found neither")))
     } else {
-        Err(io_error(dir, std::io::ErrorKind::NotFound.into()))
+        let missing = std::fs::metadata(dir).err().unwrap_or_else(|| std::io::ErrorKind::NotADirectory.into());
+        Err(io_error(dir, missing))
     }
 }
 
@@ -192,11 +231,58 @@ pub(crate) fn class_names(described_in: &Path, num_classes: u64, names: Option<V
     }
 }
 
+/// Most columns of sparse features. Nothing in a file backs their number, and every user of features pays for it.
+const MOST_COLUMNS: u64 = 1 << 24;
+
+/// [`feature_size`] of sparse features of a node type (or of features without rows), whose columns no data backs.
+pub(crate) fn sparse_size(described_in: &Path, ntype: &str, rows: u64, cols: u64) -> Result<(usize, usize), GraphError> {
+    if cols > MOST_COLUMNS {
+        let why = format!("features of `{ntype}`: expected at most {MOST_COLUMNS} columns, found {cols}");
+        return Err(format_error(described_in, why));
+    }
+    feature_size(described_in, rows, cols)
+}
+
 /// Rows and columns of a feature matrix whose dense form can be addressed.
 pub(crate) fn feature_size(described_in: &Path, rows: u64, cols: u64) -> Result<(usize, usize), GraphError> {
     let bytes = rows.checked_mul(cols).and_then(|n| n.checked_mul(4));
     match (usize::try_from(rows), usize::try_from(cols), bytes) {
         (Ok(r), Ok(c), Some(bytes)) if bytes <= isize::MAX as u64 && cols <= u64::from(u32::MAX) => Ok((r, c)),
         _ => Err(format_error(described_in, format!("expected features that fit in memory, found shape [{rows}, {cols}]"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sparse(rows: usize, cols: usize, row: Vec<u32>, col: Vec<u32>) -> Features {
+        let value = vec![1.0; row.len()];
+        Features::Sparse { rows, cols, row, col, value }
+    }
+
+    #[test]
+    fn dense_forms_that_no_memory_holds() {
+        for (rows, cols, needed) in [(1 << 32, 1 << 24, 1u128 << 58), (usize::MAX, 2, u128::from(u64::MAX) * 8)] {
+            let e = sparse(rows, cols, vec![], vec![]).try_to_dense().unwrap_err();
+            assert!(matches!(e, GraphError::OutOfMemory { bytes, .. } if bytes == needed), "{e:?}");
+            assert!(e.to_string().contains(&format!("{needed} bytes")) && e.to_string().contains("keep the sparse form"), "{e}");
+        }
+        let e = Features::Dense { rows: usize::MAX, cols: usize::MAX, values: vec![] }.try_to_dense().unwrap_err();
+        assert!(matches!(e, GraphError::OutOfMemory { .. }));
+    }
+
+    #[test]
+    fn entries_add_up_and_stay_inside() {
+        assert_eq!(sparse(2, 2, vec![1, 1], vec![0, 0]).try_to_dense().unwrap(), [0., 0., 2., 0.]);
+        assert!(sparse(0, 9, vec![], vec![]).try_to_dense().unwrap().is_empty());
+        assert!(matches!(sparse(2, 2, vec![0], vec![2]).try_to_dense(), Err(GraphError::IdOutOfRange { id: 2, bound: 2, .. })));
+        assert!(matches!(sparse(2, 2, vec![2], vec![0]).try_to_dense(), Err(GraphError::IdOutOfRange { id: 2, bound: 2, .. })));
+    }
+
+    #[test]
+    #[should_panic(expected = "keep the sparse form")]
+    fn to_dense_panics_where_try_to_dense_is_an_error() {
+        let _ = sparse(1 << 32, 1 << 24, vec![], vec![]).to_dense();
     }
 }

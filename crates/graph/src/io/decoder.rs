@@ -172,13 +172,17 @@ impl Columns {
 fn attributes(path: &Path, decoder: &Decoder, column: usize, rows: &[String]) -> Result<Vec<TableColumn>, GraphError> {
     let types = &decoder.attr_types;
     // Grown row by row: a description that lies about the number of attributes must not reserve memory for all rows.
-    let mut out: Vec<TableColumn> = types.iter().map(|t| TableColumn::empty(*t)).collect();
+    let mut out: Vec<TableColumn> = vec![];
+    let empty = || types.iter().map(|t| TableColumn::empty(*t)).collect();
     for (row, text) in rows.iter().enumerate() {
         let parts = || text.split(|c| decoder.attr_delimiter.contains(c));
         let count = if text.is_empty() { 0 } else { parts().count() };
         if count != types.len() {
             let expected = format!("{} attributes separated by {:?}, not {count}", types.len(), decoder.attr_delimiter);
             return Err(table_error(path, line_of(row), column, expected, text));
+        }
+        if row == 0 {
+            out = empty();
         }
         for (i, part) in parts().enumerate() {
             let wrong = |kind: &str| table_error(path, line_of(row), column, format!("{kind} as attribute {i}"), part);
@@ -189,7 +193,7 @@ fn attributes(path: &Path, decoder: &Decoder, column: usize, rows: &[String]) ->
             }
         }
     }
-    Ok(out)
+    Ok(if rows.is_empty() { empty() } else { out })
 }
 
 /// Ids of any value to the position of their row.

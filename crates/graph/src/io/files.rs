@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use crate::GraphError;
+use crate::relation::LIMIT;
 
 /// Largest JSON file that is read; a description of ten thousand edge types takes about 2 MB.
 const MAX_JSON: u64 = 64 << 20;
@@ -38,10 +39,36 @@ pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, GraphErro
     if len > limit {
         return Err(format_error(path, format!("expected at most {limit} bytes, found {len}")));
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+    let mut bytes = vec![];
+    reserve(path, len, &mut bytes)?;
     // The bound holds even if the file grows while it is read.
     file.take(limit).read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
     Ok(bytes)
+}
+
+/// Room for `more` bytes of a file; a file may claim a length (of holes) that no memory holds.
+pub(crate) fn reserve(path: &Path, more: u64, bytes: &mut Vec<u8>) -> Result<(), GraphError> {
+    let room = usize::try_from(more).is_ok_and(|n| bytes.try_reserve_exact(n).is_ok());
+    if room { Ok(()) } else { Err(io_error(path, std::io::ErrorKind::OutOfMemory.into())) }
+}
+
+/// Nodes of one type that any description may declare; beyond it, the files must hold data for them.
+const NODES_FREE: u64 = 1 << 26;
+/// Nodes of one type that one byte of data may stand for.
+const NODES_PER_BYTE: u64 = 16;
+
+/// A declared number of nodes, refused if `bytes` of data (edges, features, labels) cannot be about so many: whoever
+/// uses the graph takes memory for every node.
+pub(crate) fn node_count(described_in: &Path, ntype: &str, count: u64, bytes: u64) -> Result<usize, GraphError> {
+    if count > LIMIT {
+        return Err(GraphError::TooLarge { relation: format!("node type {ntype}"), what: "nodes", count, limit: LIMIT });
+    }
+    let limit = NODES_FREE.max(bytes.saturating_mul(NODES_PER_BYTE));
+    if count > limit {
+        let why = format!("node type `{ntype}`: expected at most {limit} nodes beside {bytes} bytes of data, found {count}");
+        return Err(format_error(described_in, why));
+    }
+    Ok(count as usize)
 }
 
 /// JSON of a known form; serde's message names line, column, key and what was expected.
@@ -105,6 +132,28 @@ mod tests {
         assert!(read_bounded(&file, 4).unwrap_err().to_string().contains("expected at most 4 bytes, found 5"));
         assert!(matches!(read_bounded(dir.path(), 9), Err(GraphError::Format { .. })));
         assert!(matches!(read_bounded(&dir.path().join("none"), 9), Err(GraphError::Io { .. })));
+    }
+
+    #[test]
+    fn a_length_that_no_memory_holds() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("holes");
+        // More than an address space has; file systems without such files are covered by `reserve` alone.
+        let long = 1u64 << 60;
+        let made = File::create(&path).unwrap().set_len(long).is_ok();
+        let e = if made { read_bounded(&path, u64::MAX).unwrap_err() } else { reserve(&path, long, &mut vec![]).unwrap_err() };
+        assert!(matches!(&e, GraphError::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory), "{e:?}");
+        assert!(reserve(&path, u64::MAX, &mut vec![]).is_err());
+    }
+
+    #[test]
+    fn nodes_without_data() {
+        let json = Path::new("d/m.json");
+        assert_eq!(node_count(json, "a", 1 << 26, 0).unwrap(), 1 << 26);
+        assert_eq!(node_count(json, "a", 16 << 23, 1 << 23).unwrap(), 16 << 23);
+        let e = node_count(json, "a", (1 << 26) + 1, 3).unwrap_err();
+        assert_eq!(e.to_string(), "d/m.json: node type `a`: expected at most 67108864 nodes beside 3 bytes of data, found 67108865");
+        assert!(matches!(node_count(json, "a", u64::MAX, u64::MAX), Err(GraphError::TooLarge { .. })));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Data sets as `.npy` arrays beside one `metadata.json`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::dataset::{check_split, class_names, feature_size};
-use super::files::{format_error, inside, read_json, same_count};
+use super::dataset::{check_split, class_names, feature_size, sparse_size};
+use super::files::{format_error, inside, node_count, read_json, same_count};
 use super::npy::{NpyArray, NpyValues};
 use super::{Dataset, Features, Split};
 use crate::{EdgeType, Graph, GraphError};
@@ -167,14 +167,34 @@ impl Reader<'_> {
         NpyArray::read(&self.path(file)?)
     }
 
+    /// Bytes of the arrays of edges, features and labels, each file once. A file that is not there counts nothing and
+    /// is missed when it is read.
+    fn bytes(&self, meta: &Metadata) -> Result<u64, GraphError> {
+        let mut files: BTreeSet<PathBuf> = BTreeSet::new();
+        for file in meta.edge_types.iter().map(|e| &e.file).chain(meta.labels.values().map(|l| &l.file)) {
+            files.insert(self.path(file)?);
+        }
+        for (name, t) in &meta.node_types {
+            match &t.features {
+                None => {}
+                Some(FeatureEntry::Coo { indices_file, values_file, .. }) => {
+                    files.extend([self.path(indices_file)?, self.path(values_file)?]);
+                }
+                Some(FeatureEntry::Dense { file, .. }) => drop(files.insert(self.dense_path(name, file.as_deref())?)),
+            }
+        }
+        Ok(files.iter().filter_map(|f| std::fs::metadata(f).ok()).map(|m| m.len()).fold(0, u64::saturating_add))
+    }
+
+    fn dense_path(&self, ntype: &str, file: Option<&str>) -> Result<PathBuf, GraphError> {
+        file.map_or_else(|| self.path(&format!("features/{ntype}.npy")), |f| self.path(f))
+    }
+
     fn graph(&self, meta: &Metadata) -> Result<Graph, GraphError> {
         let mut b = Graph::builder();
+        let bytes = self.bytes(meta)?;
         for (name, t) in &meta.node_types {
-            let limit = u64::from(u32::MAX) - 1;
-            if t.count > limit {
-                return Err(GraphError::TooLarge { relation: format!("node type {name}"), what: "nodes", count: t.count, limit });
-            }
-            b = b.nodes(name, t.count as usize);
+            b = b.nodes(name, node_count(self.json, name, t.count, bytes)?);
         }
         for e in &meta.edge_types {
             for end in [&e.src, &e.dst] {
@@ -207,7 +227,10 @@ impl Reader<'_> {
             let why = format!("features of `{ntype}`: expected {count} rows, one per node, found {}", shape[0]);
             return Err(format_error(self.json, why));
         }
-        let (rows, cols) = feature_size(self.json, shape[0], shape[1])?;
+        let (rows, cols) = match entry {
+            FeatureEntry::Coo { .. } => sparse_size(self.json, ntype, shape[0], shape[1])?,
+            FeatureEntry::Dense { .. } => feature_size(self.json, shape[0], shape[1])?,
+        };
         match entry {
             FeatureEntry::Coo { nnz, indices_file, values_file, .. } => {
                 let indices = self.array(indices_file)?;
@@ -229,10 +252,7 @@ impl Reader<'_> {
                 })
             }
             FeatureEntry::Dense { file, scale, .. } => {
-                let array = match file {
-                    Some(f) => self.array(f)?,
-                    None => self.array(&format!("features/{ntype}.npy"))?,
-                };
+                let array = NpyArray::read(&self.dense_path(ntype, file.as_deref())?)?;
                 array.expect_shape(&[Some(rows), Some(cols)])?;
                 let scale_by = match (&array.values, scale) {
                     (NpyValues::I8(_), None) => {

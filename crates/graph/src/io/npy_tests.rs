@@ -15,7 +15,8 @@ fn shared(name: &str) -> Option<PathBuf> {
     if dir.is_dir() {
         return Some(dir);
     }
-    println!("skipped: no data set at {}", dir.display());
+    // Past the capture of passing tests.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("skipped: no data set at {}\n", dir.display()).as_bytes());
     None
 }
 
@@ -214,8 +215,14 @@ fn counts_that_disagree() {
             m["node_types"]["b"]["features"]["shape"] = json!([4_000_000_000u64, 4_000_000_000u64]);
         },
         "metadata.json",
-        "num_nodes",
+        "node type `b`: expected at most 67108864 nodes beside",
     );
+    format(|_, m| m["node_types"]["b"]["count"] = json!(1 << 26), m, "num_nodes: expected 5 as the description says, found 67108867");
+    let wide = |n: u64| move |_: &Path, m: &mut Value| m["node_types"]["a"]["features"]["shape"] = json!([3, n]);
+    for cols in [(1 << 24) + 1, 1 << 32, u64::MAX] {
+        format(wide(cols), m, &format!("features of `a`: expected at most 16777216 columns, found {cols}"));
+    }
+    assert_eq!(toy(wide(1 << 24)).unwrap().features["a"].cols(), 1 << 24);
     let e = refused(|_, m| m["node_types"]["b"]["count"] = json!(u64::MAX), "exceed the limit");
     assert!(matches!(e, GraphError::TooLarge { count: u64::MAX, .. }), "{e:?}");
     let huge = |_: &Path, m: &mut Value| {

@@ -1,6 +1,7 @@
 //! A graph as `graph.json` and `graph.safetensors`.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::path::Path;
 
 use burn::tensor::kind::Basic;
@@ -11,7 +12,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use super::atomic::write_atomic;
-use super::files::{format_error, io_error, read_bounded, read_json};
+use super::files::{format_error, io_error, node_count, open, read_json, reserve};
 use crate::{Column, EdgeType, Frame, Graph, GraphError};
 
 // Tensors go to the file as they lie in memory, and safetensors is little endian.
@@ -213,7 +214,9 @@ fn fingerprint(counts: &[usize], views: &[(String, TensorView<'_>)]) -> String {
 /// # Errors
 /// [`GraphError::Io`] for a missing file; [`GraphError::Version`]; [`GraphError::Format`] for files that are truncated,
 /// hostile, do not belong together or disagree with each other; [`GraphError::NodeOutOfRange`] for an edge to a node
-/// that is not there; [`GraphError::ColumnMismatch`] for a dtype that `device` cannot hold.
+/// that is not there; [`GraphError::ColumnMismatch`] for a dtype that `device` cannot hold. A node type of more than
+/// `2^26` nodes is refused ([`GraphError::Format`]) if it has more than 16 nodes for each byte of the tensor file, since
+/// such a count is more likely damage than a set of isolated nodes.
 ///
 /// # Cost
 /// Memory: the tensor file, and the graph made of it.
@@ -225,7 +228,7 @@ pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, Graph
         return Err(GraphError::Version { path: json, found, expected: VERSION });
     }
     let d: Description = read_json(&json)?;
-    let bytes = read_bounded(&tensors, u64::MAX)?;
+    let bytes = read_tensors(&tensors)?;
     let bad = |e: safetensors::SafeTensorError| format_error(&tensors, format!("expected a safetensors file, found: {e}"));
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(bad)?;
     let found = metadata.metadata().as_ref().and_then(|m| m.get("fingerprint")).map_or("none", String::as_str);
@@ -236,11 +239,7 @@ pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, Graph
     let file = TensorFile { json: &json, path: &tensors, tensors: SafeTensors::deserialize(&bytes).map_err(bad)?, device };
     let mut b = Graph::builder();
     for n in &d.node_types {
-        let limit = u64::from(u32::MAX) - 1;
-        if n.count > limit {
-            return Err(GraphError::TooLarge { relation: format!("node type {}", n.name), what: "nodes", count: n.count, limit });
-        }
-        b = b.nodes(&n.name, n.count as usize);
+        b = b.nodes(&n.name, node_count(&json, &n.name, n.count, bytes.len() as u64)?);
     }
     let types: Vec<EdgeType> = d.edge_types.iter().map(|e| EdgeType::new(&*e.src, &*e.relation, &*e.dst)).collect();
     for (t, e) in types.iter().zip(&d.edge_types) {
@@ -267,6 +266,42 @@ pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, Graph
         return Err(format_error(&tensors, format!("expected {expected} tensors as {JSON} says, found {}", file.tensors.len())));
     }
     Ok(graph)
+}
+
+/// The tensor file, if it is as long as its header says; the header is looked at before memory is taken for the rest.
+fn read_tensors(path: &Path) -> Result<Vec<u8>, GraphError> {
+    /// Where one tensor lies; the entry of free metadata has no offsets.
+    #[derive(Deserialize)]
+    struct Place {
+        data_offsets: Option<[u64; 2]>,
+    }
+    /// The longest header that safetensors reads.
+    const MAX_HEADER: u64 = 100_000_000;
+    let (file, len) = open(path)?;
+    let (mut file, mut bytes) = (file.take(8), vec![]);
+    file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
+    let header = <[u8; 8]>::try_from(&bytes[..]).map_or(0, u64::from_le_bytes);
+    if header <= MAX_HEADER {
+        let header = header.min(len);
+        reserve(path, header, &mut bytes)?;
+        file.set_limit(header);
+        file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
+    }
+    let places: Option<HashMap<String, Place>> = bytes.get(8..).and_then(|text| serde_json::from_slice(text).ok());
+    let Some(places) = places else {
+        // The parser says what is wrong; it needs no more than the header for that.
+        let found = SafeTensors::read_metadata(&bytes).err().map_or("another header".to_owned(), |e| e.to_string());
+        return Err(format_error(path, format!("expected a safetensors file, found: {found}")));
+    };
+    let data = places.values().filter_map(|p| p.data_offsets).map(|o| o[1]).max().unwrap_or(0);
+    let expected = data.saturating_add(bytes.len() as u64);
+    if expected != len {
+        return Err(format_error(path, format!("expected a safetensors file of {expected} bytes as its header says, found {len}")));
+    }
+    reserve(path, data, &mut bytes)?;
+    file.set_limit(data);
+    file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
+    Ok(bytes)
 }
 
 struct TensorFile<'a> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::dataset::{check_split, feature_size};
+use super::dataset::{check_split, feature_size, sparse_size};
 use super::decoder::{Decoder, IdIndex, NodeTable, read_edges, read_nodes};
 use super::files::{format_error, inside, read_json, same_count};
 use super::table::{FieldType, TableColumn, line_of, table_error};
@@ -143,10 +143,14 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
         match &entry.features {
             None => {}
             Some(TableFeatures::Buckets { .. }) => decoder = decoder.with_attributes([FieldType::Text]).with_delimiter(""),
+            // Without rows nothing is split, and the file says nothing about the size.
+            Some(TableFeatures::Dense { .. }) if entry.count == 0 => {
+                decoder = decoder.with_attributes([FieldType::Text]).with_delimiter("");
+            }
             Some(TableFeatures::Dense { size }) => {
                 let (_, cols) = feature_size(&json, entry.count, *size)?;
-                // One vector per attribute: a line of the file has at least two bytes for each.
-                let longest = std::fs::metadata(&path).map_or(0, |m| m.len());
+                // One vector per attribute: a line of the file has at least two bytes for each, a digit and a separator.
+                let longest = std::fs::metadata(&path).map_or(0, |m| m.len()) / 2;
                 if *size == 0 || *size > longest {
                     return Err(format_error(&json, format!("features of `{name}`: expected a size of 1 to {longest}, found {size}")));
                 }
@@ -157,7 +161,7 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
         same_count(&path, "number of rows", entry.count, table.ids.len())?;
         if let Some(f) = &entry.features {
             let column = 2 + usize::from(entry.labeled);
-            features.insert(name.clone(), features_of(&json, &path, column, f, &table)?);
+            features.insert(name.clone(), features_of(&json, name, &path, column, f, &table)?);
         }
         b = b.nodes(name, table.ids.len());
         index.insert(name.as_str(), IdIndex::new(&path, &table.ids)?);
@@ -212,10 +216,22 @@ fn check_labels(path: &Path, labels: &[i64], classes: usize) -> Result<(), Graph
     }
 }
 
-fn features_of(json: &Path, path: &Path, column: usize, kind: &TableFeatures, table: &NodeTable) -> Result<Features, GraphError> {
+fn features_of(
+    json: &Path,
+    name: &str,
+    path: &Path,
+    column: usize,
+    kind: &TableFeatures,
+    table: &NodeTable,
+) -> Result<Features, GraphError> {
     let (TableFeatures::Dense { size } | TableFeatures::Buckets { size }) = kind;
-    let (rows, cols) = feature_size(json, table.ids.len() as u64, *size)?;
+    let rows = table.ids.len() as u64;
+    let (rows, cols) = match kind {
+        TableFeatures::Dense { .. } if rows > 0 => feature_size(json, rows, *size)?,
+        _ => sparse_size(json, name, rows, *size)?,
+    };
     if let TableFeatures::Dense { .. } = kind {
+        // As many numbers as the attributes that were read.
         let mut values = vec![0.0; rows * cols];
         for (c, attribute) in table.attributes.iter().enumerate() {
             if let TableColumn::Float(v) = attribute {

@@ -14,7 +14,8 @@ fn folder(relative: &str) -> Option<PathBuf> {
     if dir.is_dir() {
         return Some(dir);
     }
-    println!("skipped: no data set at {}", dir.display());
+    // Past the capture of passing tests.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("skipped: no data set at {}\n", dir.display()).as_bytes());
     None
 }
 
@@ -132,6 +133,20 @@ fn a_small_shop() {
     assert_eq!((&*d.splits["s"].train, &*d.splits["s"].val, &*d.splits["s"].test), (&[2][..], &[][..], &[0][..]));
 }
 
+#[test]
+fn dense_features_without_rows() {
+    let empty = |size: u64| {
+        move |dir: &Path, d: &mut Value| {
+            std::fs::write(dir.join("none.tsv"), "id:int64\tfeature:string\n").unwrap();
+            d["node_types"]["none"] = json!({"file": "none.tsv", "count": 0, "features": {"kind": "dense", "size": size}});
+        }
+    };
+    // Wider than the file is long: there is nothing to hold, and the width is kept.
+    let d = toy(empty(1 << 24)).unwrap();
+    assert_eq!(d.features["none"], Features::Dense { rows: 0, cols: 1 << 24, values: vec![] });
+    format(empty((1 << 24) + 1), "features of `none`: expected at most 16777216 columns, found 16777217");
+}
+
 fn refused(edit: impl FnOnce(&Path, &mut Value), part: &str) -> GraphError {
     let e = toy(edit).unwrap_err();
     assert!(e.to_string().contains(part), "expected {part:?} in {e}");
@@ -181,7 +196,15 @@ fn bad_descriptions() {
     format(|_, d| d["splits"]["s"]["test"]["count"] = json!(0), "number of rows: expected 0");
     format(|_, d| d["node_types"]["user"]["features"]["size"] = json!(u64::MAX), "fit in memory");
     format(|_, d| d["node_types"]["user"]["features"]["size"] = json!(4_000_000_000u64), "expected a size of 1 to");
-    format(|_, d| d["node_types"]["item"]["features"]["size"] = json!(u64::MAX), "fit in memory");
+    for size in [(1 << 24) + 1, 1 << 32, u64::MAX] {
+        let part = format!("features of `item`: expected at most 16777216 columns, found {size}");
+        format(|_, d| d["node_types"]["item"]["features"]["size"] = json!(size), &part);
+    }
+    // Two bytes for each number of a row: half the length of the file is the most.
+    let users = "id:int64\tlabel:int32\tfeature:string\n123\t1\t0.5:1\n-4\t-1\t2:3\n77\t0\t4:5\n".len() as u64;
+    format(|_, d| d["node_types"]["user"]["features"]["size"] = json!(users / 2 + 1), &format!("expected a size of 1 to {}", users / 2));
+    let e = refused(|_, d| d["node_types"]["user"]["features"]["size"] = json!(users / 2), "attributes separated by");
+    assert!(matches!(e, GraphError::Table { .. }));
     format(|_, d| d["node_types"]["item"]["features"]["kind"] = json!("cloud"), "unknown variant `cloud`");
     format(|_, d| d["surprise"] = json!(1), "unknown field `surprise`");
     format(|_, d| drop(d.as_object_mut().unwrap().remove("target")), "missing field `target`");

@@ -7,7 +7,7 @@ pub(crate) enum Columns {
     Same,
     /// Every column reads the only entry.
     One,
-    /// Column `j` reads entry `table[j]`.
+    /// Column `j` reads entry `table[j]`; no entries if no column is ever read.
     Table(Vec<u32>),
 }
 
@@ -23,19 +23,42 @@ pub(crate) struct RowMap {
     pub(crate) columns: Columns,
 }
 
+/// Why two feature shapes cannot be operands of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// They do not broadcast.
+    Axes,
+    /// A row of this feature shape has more than [`MAX_COLUMNS`] entries.
+    Width(Vec<usize>),
+}
+
+/// Offsets in a row are 32-bit.
+pub(crate) const MAX_COLUMNS: usize = u32::MAX as usize;
+
+/// Entries of a row.
+fn width(features: &[usize]) -> Result<usize, Misfit> {
+    // A zero anywhere wins over an overflow of the axes before it.
+    if features.contains(&0) {
+        return Ok(0);
+    }
+    let product = features.iter().try_fold(1usize, |n, &axis| n.checked_mul(axis));
+    product.filter(|&n| n <= MAX_COLUMNS).ok_or_else(|| Misfit::Width(features.to_vec()))
+}
+
 impl RowMap {
-    fn new(own: &[usize], out: &[usize]) -> Self {
+    /// `read` tells whether any column is ever looked up; without, no table is made.
+    fn new(own: &[usize], out: &[usize], read: bool) -> Result<Self, Misfit> {
         let mut padded = vec![1; out.len() - own.len()];
         padded.extend_from_slice(own);
-        let len = own.iter().product();
+        let len = width(own)?;
         let columns = if padded == out {
             Columns::Same
         } else if len == 1 {
             Columns::One
         } else {
-            Columns::Table(table(&padded, out))
+            Columns::Table(if read { table(&padded, out) } else { Vec::new() })
         };
-        Self { own: own.to_vec(), padded, len, columns }
+        Ok(Self { own: own.to_vec(), padded, len, columns })
     }
     /// The offsets as a table whatever the kind, for the general path.
     pub(crate) fn table(&self, out: &[usize]) -> Vec<u32> {
@@ -58,8 +81,9 @@ fn table(padded: &[usize], out: &[usize]) -> Vec<u32> {
     offsets
 }
 
-/// Feature shape of the result and the two maps; `None` if the shapes do not broadcast.
-pub(crate) fn broadcast(lhs: &[usize], rhs: &[usize]) -> Option<(Vec<usize>, RowMap, RowMap)> {
+/// Feature shape of the result, entries of its rows, and the two maps. Without edges no message is ever
+/// made, and tables of offsets stay empty.
+pub(crate) fn broadcast(lhs: &[usize], rhs: &[usize], num_edges: usize) -> Result<(Vec<usize>, usize, RowMap, RowMap), Misfit> {
     let rank = lhs.len().max(rhs.len());
     let axis = |s: &[usize], i: usize| (i + s.len()).checked_sub(rank).map_or(1, |k| s[k]);
     let out = (0..rank)
@@ -69,9 +93,12 @@ pub(crate) fn broadcast(lhs: &[usize], rhs: &[usize]) -> Option<(Vec<usize>, Row
             (a, 1) => Some(a),
             _ => None,
         })
-        .collect::<Option<Vec<_>>>()?;
-    let (l, r) = (RowMap::new(lhs, &out), RowMap::new(rhs, &out));
-    Some((out, l, r))
+        .collect::<Option<Vec<_>>>()
+        .ok_or(Misfit::Axes)?;
+    let columns = width(&out)?;
+    let read = num_edges > 0 && columns > 0;
+    let (l, r) = (RowMap::new(lhs, &out, read)?, RowMap::new(rhs, &out, read)?);
+    Ok((out, columns, l, r))
 }
 
 #[cfg(test)]
@@ -80,16 +107,36 @@ mod tests {
 
     #[test]
     fn numpy_rules() {
-        let (out, l, r) = broadcast(&[4, 1], &[3]).unwrap();
-        assert_eq!(out, [4, 3]);
+        let (out, columns, l, r) = broadcast(&[4, 1], &[3], 1).unwrap();
+        assert_eq!((&out[..], columns), (&[4, 3][..], 12));
         assert_eq!(l.columns, Columns::Table(vec![0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]));
         assert_eq!(r.columns, Columns::Table(vec![0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]));
         assert_eq!(r.padded, [1, 3]);
-        let (out, l, r) = broadcast(&[], &[2, 3]).unwrap();
+        let (out, _, l, r) = broadcast(&[], &[2, 3], 1).unwrap();
         assert_eq!((out, l.columns, r.columns), (vec![2, 3], Columns::One, Columns::Same));
-        assert!(broadcast(&[2], &[3]).is_none());
-        let (out, l, _) = broadcast(&[1], &[0]).unwrap();
+        assert_eq!(broadcast(&[2], &[3], 1).unwrap_err(), Misfit::Axes);
+        let (out, _, l, _) = broadcast(&[1], &[0], 1).unwrap();
         assert_eq!((out, l.table(&[0])), (vec![0], vec![]));
-        assert_eq!(broadcast(&[], &[]).unwrap().0, Vec::<usize>::new());
+        assert_eq!(broadcast(&[], &[], 1).unwrap().0, Vec::<usize>::new());
+    }
+
+    #[test]
+    fn sizes_are_checked_before_tables() {
+        const M: usize = 1 << 20;
+        assert_eq!(broadcast(&[M, 1], &[1, M], 0).unwrap_err(), Misfit::Width(vec![M, M]));
+        assert_eq!(broadcast(&[M, 1], &[1, M], 9).unwrap_err(), Misfit::Width(vec![M, M]));
+        // Products that do not fit a usize, of the result and of an operand whose result is empty.
+        let huge = [1 << 40, 1 << 40];
+        assert_eq!(broadcast(&huge, &[1], 0).unwrap_err(), Misfit::Width(huge.to_vec()));
+        assert_eq!(broadcast(&[1 << 40, 1 << 40, 1], &[0], 0).unwrap_err(), Misfit::Width(vec![1 << 40, 1 << 40, 1]));
+        // A zero last, after axes whose product does not fit.
+        assert_eq!(broadcast(&[1 << 40, 1 << 40, 0], &[0], 3).unwrap().1, 0);
+        assert_eq!(broadcast(&[MAX_COLUMNS], &[1], 5).unwrap().1, MAX_COLUMNS);
+        assert_eq!(broadcast(&[MAX_COLUMNS + 1], &[1], 5).unwrap_err(), Misfit::Width(vec![MAX_COLUMNS + 1]));
+        // Wide, allowed, and never read: no table of 4 GB.
+        for (lhs, rhs, edges) in [(&[1 << 15, 1][..], &[1, 1 << 15][..], 0), (&[1 << 15, 1, 1], &[1, 1 << 15, 0], 7)] {
+            let (_, _, l, r) = broadcast(lhs, rhs, edges).unwrap();
+            assert_eq!((l.columns, r.columns == Columns::Same || r.columns == Columns::Table(vec![])), (Columns::Table(vec![]), true));
+        }
     }
 }

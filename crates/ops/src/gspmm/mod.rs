@@ -9,6 +9,7 @@ pub use names::*;
 pub use plan::{BinaryOp, GspmmPlan, Reduce, Side};
 
 pub(crate) use broadcast::Columns;
+use broadcast::{MAX_COLUMNS, Misfit};
 
 use burn::backend::Dispatch;
 use burn::tensor::{DType, Tensor};
@@ -77,8 +78,8 @@ pub fn gspmm<const L: usize, const R: usize, const O: usize>(
 /// [`gspmm`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Numbers of rows that are not those of the relation, feature shapes that do not broadcast, an output
-/// rank that is not that of the result, element types or devices that differ, an element type without
+/// Numbers of rows that are not those of the relation, feature shapes that do not broadcast or whose rows
+/// have more than `u32::MAX` entries, an output rank that is not that of the result, element types or devices that differ, an element type without
 /// a kernel.
 pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
@@ -112,7 +113,8 @@ pub fn gspmm_copy<const D: usize>(relation: &Relation, from: Side, reduce: Reduc
 /// [`gspmm_copy`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// A number of rows that is not that of the relation, or an element type without a kernel.
+/// A number of rows that is not that of the relation, rows of more than `u32::MAX` entries, or an element
+/// type without a kernel.
 pub fn try_gspmm_copy<const D: usize>(relation: &Relation, from: Side, reduce: Reduce, x: Tensor<D>) -> Result<Tensor<D>, OpsError> {
     let op = match from {
         Side::Lhs => BinaryOp::CopyLhs,
@@ -226,8 +228,9 @@ fn plan_binary<const L: usize, const R: usize, const O: usize>(
 
 fn plan(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: Vec<usize>, rhs: Vec<usize>, rank: usize) -> Result<GspmmPlan, OpsError> {
     match GspmmPlan::new(relation, op, reduce, &lhs, &rhs) {
-        Some(plan) => check_rank(plan, rank),
-        None => Err(OpsError::Broadcast { op: NAME, lhs, rhs }),
+        Ok(plan) => check_rank(plan, rank),
+        Err(Misfit::Axes) => Err(OpsError::Broadcast { op: NAME, lhs, rhs }),
+        Err(Misfit::Width(shape)) => Err(OpsError::TooWide { op: NAME, shape, limit: MAX_COLUMNS }),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use burn::tensor::Shape;
 use burn_gnn_graph::Relation;
 
-use super::broadcast::{RowMap, broadcast};
+use super::broadcast::{Misfit, RowMap, broadcast};
 
 /// How a message is made from a source row and an edge row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,6 +87,7 @@ struct Inner {
     lhs: RowMap,
     rhs: RowMap,
     out: Vec<usize>,
+    width: usize,
 }
 
 /// Relation, operator, reducer and broadcasting of one GSpMM; a clone costs one reference count.
@@ -97,10 +98,10 @@ pub struct GspmmPlan(Arc<Inner>);
 
 impl GspmmPlan {
     /// `lhs` and `rhs` are feature shapes, the first axis left out; a copy gives its operand's shape
-    /// for both. `None` if they do not broadcast.
-    pub(crate) fn new(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: &[usize], rhs: &[usize]) -> Option<Self> {
-        let (out, lhs, rhs) = broadcast(lhs, rhs)?;
-        Some(Self(Arc::new(Inner { relation: relation.clone(), op, reduce, lhs, rhs, out })))
+    /// for both.
+    pub(crate) fn new(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: &[usize], rhs: &[usize]) -> Result<Self, Misfit> {
+        let (out, width, lhs, rhs) = broadcast(lhs, rhs, relation.num_edges())?;
+        Ok(Self(Arc::new(Inner { relation: relation.clone(), op, reduce, lhs, rhs, out, width })))
     }
     /// The edges.
     pub fn relation(&self) -> &Relation {
@@ -140,7 +141,7 @@ impl GspmmPlan {
     }
     /// Entries of a result row.
     pub(crate) fn width(&self) -> usize {
-        self.0.out.iter().product()
+        self.0.width
     }
 }
 

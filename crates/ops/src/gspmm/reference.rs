@@ -185,7 +185,9 @@ pub(crate) fn gradient<B: Backend>(
         (BinaryOp::Div, Side::Lhs, Kept::Rhs(r)) => B::float_div(g, row(r, Side::Rhs)),
         (BinaryOp::Div, Side::Rhs, Kept::Both(l, r)) => {
             let r = row(r, Side::Rhs);
-            B::float_neg(B::float_div(B::float_mul(g, row(l, Side::Lhs)), B::float_mul(r.clone(), r)))
+            // As in the kernels: w² may be out of range where the quotient is not.
+            let quotient = B::float_div(row(l, Side::Lhs), r.clone());
+            B::float_neg(B::float_div(B::float_mul(g, quotient), r))
         }
         (BinaryOp::Mul | BinaryOp::Div, ..) => unreachable!("backward keeps what `gradient_reads` names"),
         (BinaryOp::Sub, Side::Rhs, _) => B::float_neg(g),

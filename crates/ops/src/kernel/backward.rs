@@ -49,7 +49,8 @@ chains! {
     Minus, false, false, |g, _w, _x| -g;
     Times, false, true, |g, _w, x| g * x;
     Over, false, true, |g, _w, x| g / x;
-    Quotient, true, true, |g, w, x| -(g * x) / (w * w);
+    // Not g·x / w²: w² leaves the range of floats long before the quotient does.
+    Quotient, true, true, |g, w, x| -(g * (x / w)) / w;
 }
 
 /// Adding contributions of message columns to the entries of an operand row; `f` gives that of one
@@ -99,6 +100,10 @@ impl Sum for Table<'_> {
 /// Gradient for one operand, `plan.operand_shape(side)`.
 pub(crate) fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: Given<'_, T>) -> Vec<T> {
     let job = Job { plan, side, given, width: plan.width() };
+    // Such a plan has no offsets, and rows may be of any length.
+    if job.width == 0 || plan.relation().num_edges() == 0 {
+        return job.zeros();
+    }
     match (plan.op(), side) {
         (BinaryOp::CopyRhs, Side::Lhs) | (BinaryOp::CopyLhs, Side::Rhs) => job.zeros(),
         (BinaryOp::Sub, Side::Rhs) => job.columns::<Minus>(),
@@ -166,7 +171,7 @@ impl<T: Elem> Job<'_, T> {
             return gather_sum(rel.csr(), self.given.grad, self.width);
         }
         let mut out = self.zeros();
-        if self.width == 0 || out.is_empty() {
+        if out.is_empty() {
             return out;
         }
         match self.side {

@@ -53,6 +53,11 @@ ops! {
 /// Values, and winning edge ids for max and min. An operand that the operator does not read may be empty.
 pub(crate) fn forward<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> (Vec<T>, Option<Vec<i32>>) {
     let job = Job { rows: plan.relation().csc(), lhs, rhs, width: plan.width() };
+    // Such a plan has no offsets, and rows may be of any length.
+    if job.width == 0 || plan.relation().num_edges() == 0 {
+        let entries = job.rows.num_rows() * job.width;
+        return (vec![T::zeroed(); entries], plan.reduce().selects().then(|| vec![-1; entries]));
+    }
     match plan.op() {
         BinaryOp::CopyLhs => job.reduce::<CopyLhs, _, _>(plan.reduce(), Same, Same),
         BinaryOp::CopyRhs => job.reduce::<CopyRhs, _, _>(plan.reduce(), Same, Same),

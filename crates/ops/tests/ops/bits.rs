@@ -73,3 +73,26 @@ fn half_sums_do_not_stall() {
         assert!((sum - 3000.0).abs() <= 8.0, "{dtype:?}: {sum}");
     }
 }
+
+#[test]
+fn half_gradients_do_not_stall() {
+    // One source of 3000 out-edges: its gradient is the sum of 3000 ones.
+    let relation = graphs::relation(1, 3000, &(0..3000).map(|v| (0, v)).collect::<Vec<_>>());
+    let device = Device::flex().autodiff();
+    for dtype in [DType::F16, DType::BF16] {
+        for weighted in [false, true] {
+            let x = burn::tensor::Tensor::<2>::ones([1, 1], (&device, dtype)).require_grad();
+            let ones = burn::tensor::Tensor::<1>::ones([3000], (&device, dtype));
+            let y: burn::tensor::Tensor<2> = if weighted {
+                burn_gnn_ops::u_mul_e_sum(&relation, x.clone(), ones)
+            } else {
+                burn_gnn_ops::copy_u_sum(&relation, x.clone())
+            };
+            let grads = y.sum().backward();
+            let d = x.grad(&grads).unwrap();
+            assert_eq!(d.dtype(), dtype);
+            let d = crate::f64s(d)[0];
+            assert!((d - 3000.0).abs() <= 8.0, "{dtype:?}, weighted {weighted}: {d}");
+        }
+    }
+}

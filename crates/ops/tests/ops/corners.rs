@@ -202,17 +202,30 @@ fn one_tensor_as_both_operands() {
 }
 
 #[test]
-fn matrices_without_rows() {
+fn matrices_without_rows_or_columns() {
     for (backend, device) in devices() {
         let device = device.autodiff();
-        for rows in [0, 3] {
-            let x = Tensor::<2>::ones([rows, 4], (&device, DType::F64)).require_grad();
-            let w = Tensor::<2>::ones([4, 2], (&device, DType::F64)).require_grad();
-            let y = matmul_rows(x.clone(), w.clone());
-            assert_eq!(y.dims(), [rows, 2], "{backend}");
-            let grads = y.sum().backward();
-            assert_eq!(f64s(w.grad(&grads).unwrap()), vec![rows as f64; 8], "{backend}");
-            assert_eq!(x.grad(&grads).unwrap().dims(), [rows, 4], "{backend}");
+        for code in 0..8 {
+            let len = |bit: usize, full: usize| if code >> bit & 1 == 0 { 0 } else { full };
+            let (n, k, m) = (len(0, 3), len(1, 4), len(2, 2));
+            let what = format!("{backend}, [{n}, {k}] x [{k}, {m}]");
+            // Results of operations, so that gradients go on through both.
+            let x = Tensor::<2>::ones([n, k], (&device, DType::F64)).require_grad();
+            let w = Tensor::<2>::ones([k, m], (&device, DType::F64)).require_grad();
+            let y = matmul_rows(x.clone() * 2.0, w.clone() * 3.0);
+            assert_eq!(y.dims(), [n, m], "{what}");
+            assert_eq!(f64s(y.clone()), vec![6.0 * k as f64; n * m], "{what}");
+            let grads = (y.sum() + 1.0).backward();
+            let (dx, dw) = (x.grad(&grads).expect(&what), w.grad(&grads).expect(&what));
+            assert_eq!((dx.dims(), dw.dims()), ([n, k], [k, m]), "{what}");
+            assert_eq!(f64s(dx), vec![6.0 * m as f64; n * k], "{what}");
+            assert_eq!(f64s(dw), vec![6.0 * n as f64; k * m], "{what}");
         }
     }
+}
+
+#[test]
+#[should_panic(expected = "matmul_rows: `w` must have 4 rows (one per column of `x`), got 0")]
+fn empty_matrices_that_disagree() {
+    let _ = matmul_rows(Tensor::zeros([3, 4], &Device::flex()), Tensor::zeros([0, 2], &Device::flex()));
 }

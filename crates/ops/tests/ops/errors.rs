@@ -33,6 +33,23 @@ fn broadcast() {
 }
 
 #[test]
+fn too_wide() {
+    // 2^40 columns, though no row has any: the check comes before anything is allocated.
+    let (lhs, rhs) = (zeros([0, 1 << 20, 1]), zeros([0, 1, 1 << 20]));
+    let none = graphs::relation(0, 2, &[]);
+    let error = try_gspmm::<3, 3, 3>(&none, BinaryOp::Mul, Reduce::Sum, lhs, rhs).unwrap_err();
+    let want = "gspmm: a row of feature shape [1048576, 1048576] (first axis left out) must have at most 4294967295 entries; \
+                split the features";
+    assert_eq!(error.to_string(), want);
+    // Allowed, and nothing to compute: 2^30 columns without rows.
+    let (lhs, rhs) = (zeros([0, 1 << 15, 1]), zeros([0, 1, 1 << 15]));
+    for reduce in Reduce::ALL {
+        let y = try_gspmm::<3, 3, 3>(&graphs::relation(0, 0, &[]), BinaryOp::Div, reduce, lhs.clone(), rhs.clone()).unwrap();
+        assert_eq!(y.dims(), [0, 1 << 15, 1 << 15]);
+    }
+}
+
+#[test]
 fn rank() {
     let text = mul::<2, 1, 3>(zeros([5, 2]), zeros([8]));
     assert_eq!(text, "gspmm: the result has rank 2, asked for rank 3; change the rank parameter of the output");

@@ -1,0 +1,191 @@
+//! What a backend without kernels runs, against the kernels of the CPU backends.
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use burn::backend::tensor::{Device, FloatTensor, IntTensor};
+use burn::backend::{Backend, Flex, NdArray, TensorMetadata};
+use burn::tensor::{DType, Shape, TensorData};
+use burn_gnn_graph::Relation;
+
+use crate::Stream;
+use crate::backend::{GnnBackend, Kept};
+use crate::dropout::{self, DropoutPlan};
+use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side, reference};
+
+/// Numbers in ±[0.5, 1.5).
+fn numbers<B: Backend>(seed: u64, shape: &Shape, device: &Device<B>) -> FloatTensor<B> {
+    let stream = Stream::new(seed, "fallback", 0);
+    let number = |i| {
+        let x = 2.0 * stream.uniform(i, 0) - 1.0;
+        x + 0.5f64.copysign(x)
+    };
+    let values: Vec<f64> = (0..shape.num_elements() as u64).map(number).collect();
+    B::float_from_data(TensorData::new(values, shape.clone()), device)
+}
+
+/// The result of a future that a CPU backend has finished when it returns it.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("a CPU backend made us wait"),
+    }
+}
+
+fn floats<B: Backend>(x: FloatTensor<B>) -> (Vec<usize>, Vec<f64>) {
+    let shape = x.shape().to_vec();
+    (shape, now(B::float_into_data(x)).unwrap().convert_dtype(DType::F64).try_into_vec().unwrap())
+}
+
+fn ints<B: Backend>(x: IntTensor<B>) -> (Vec<usize>, Vec<i64>) {
+    let shape = x.shape().to_vec();
+    (shape, now(B::int_into_data(x)).unwrap().convert_dtype(DType::I64).try_into_vec().unwrap())
+}
+
+#[track_caller]
+fn assert_near<B: Backend>(what: &str, kernel: FloatTensor<B>, fallback: FloatTensor<B>) {
+    assert_eq!(kernel.dtype(), fallback.dtype(), "{what}");
+    let ((shape, a), (other, b)) = (floats::<B>(kernel), floats::<B>(fallback));
+    assert_eq!(shape, other, "{what}: shapes");
+    assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs())), "{what}: {a:?} against {b:?}");
+}
+
+fn graphs() -> Vec<Relation> {
+    let relation = |src, dst, ends: &[(u32, u32)]| {
+        let (u, v) = ends.iter().copied().unzip();
+        Relation::from_coo(src, dst, u, v).unwrap()
+    };
+    vec![
+        // Parallel edges, a source and a destination without edges, edges not sorted.
+        relation(5, 4, &[(0, 1), (4, 0), (1, 1), (1, 1), (2, 3), (0, 0), (4, 3), (2, 1)]),
+        relation(9, 2, &[(8, 1), (7, 1), (6, 1), (5, 1), (4, 1), (3, 1), (2, 1), (1, 1), (0, 1)]),
+        relation(3, 2, &[]),
+        relation(0, 2, &[]),
+        relation(2, 0, &[]),
+    ]
+}
+
+const KINDS: [(&[usize], &[usize]); 11] = [
+    (&[], &[]),
+    (&[3], &[3]),
+    (&[3], &[]),
+    (&[], &[3]),
+    (&[9], &[1]),
+    (&[1], &[9]),
+    (&[2, 1], &[1, 3]),
+    (&[3], &[2, 3]),
+    (&[0], &[1]),
+    (&[1], &[0]),
+    (&[0], &[0]),
+];
+
+fn compare<B: GnnBackend>(backend: &str) {
+    let device = Device::<B>::default();
+    for (relation, op, reduce, (lhs, rhs)) in graphs()
+        .iter()
+        .flat_map(|g| BinaryOp::ALL.into_iter().flat_map(move |op| Reduce::ALL.into_iter().flat_map(move |r| KINDS.map(|k| (g, op, r, k)))))
+    {
+        let (lhs, rhs) = match op {
+            BinaryOp::CopyLhs => (lhs, lhs),
+            BinaryOp::CopyRhs => (rhs, rhs),
+            _ => (lhs, rhs),
+        };
+        let what = format!("{backend}, {relation:?}, {op:?} {reduce:?}, {lhs:?} {rhs:?}");
+        let plan = GspmmPlan::new(relation, op, reduce, lhs, rhs).unwrap();
+        let l = || numbers::<B>(1, &plan.operand_shape(Side::Lhs), &device);
+        let r = || numbers::<B>(2, &plan.operand_shape(Side::Rhs), &device);
+        let copied = match op {
+            BinaryOp::CopyLhs => Some(l()),
+            BinaryOp::CopyRhs => Some(r()),
+            _ => None,
+        };
+        let (fallback, fallback_arg) = match copied.clone() {
+            Some(x) => reference::copy::<B>(x, &plan),
+            None => reference::binary::<B>(l(), r(), &plan),
+        };
+        let (kernel, arg) = match (copied, reduce.selects()) {
+            (Some(x), false) => (B::gspmm_copy(x, plan.clone()), None),
+            (None, false) => (B::gspmm_binary(l(), r(), plan.clone()), None),
+            (Some(x), true) => {
+                let (out, arg) = B::gspmm_copy_arg(x, plan.clone());
+                (out, Some(arg))
+            }
+            (None, true) => {
+                let (out, arg) = B::gspmm_binary_arg(l(), r(), plan.clone());
+                (out, Some(arg))
+            }
+        };
+        assert_near::<B>(&what, kernel, fallback);
+        assert_eq!(arg.clone().map(ints::<B>), fallback_arg.clone().map(ints::<B>), "{what}: winners");
+        for side in [Side::Lhs, Side::Rhs] {
+            if !(if side == Side::Lhs { op.uses_lhs() } else { op.uses_rhs() }) {
+                continue;
+            }
+            let kept = || match op.gradient_reads(side) {
+                (false, false) => Kept::Nothing,
+                (true, false) => Kept::Lhs(l()),
+                (false, true) => Kept::Rhs(r()),
+                (true, true) => Kept::Both(l(), r()),
+            };
+            let grad = || numbers::<B>(3, &plan.out_shape(), &device);
+            let kernel = match arg.clone() {
+                Some(arg) => B::gspmm_grad_arg(grad(), arg, kept(), plan.clone(), side),
+                None => B::gspmm_grad(grad(), kept(), plan.clone(), side),
+            };
+            let fallback = reference::gradient::<B>(grad(), fallback_arg.clone(), kept(), &plan, side);
+            assert_near::<B>(&format!("{what}, gradient of {side:?}"), kernel, fallback);
+        }
+    }
+}
+
+#[test]
+fn gspmm_on_flex() {
+    compare::<Flex>("flex");
+}
+
+#[test]
+fn gspmm_on_ndarray() {
+    compare::<NdArray>("ndarray");
+}
+
+fn compare_dropout<B: GnnBackend>(backend: &str) {
+    let device = Device::<B>::default();
+    for (rows, width) in [(7, 9), (1, 4), (5, 1), (0, 3), (3, 0)] {
+        for (prob, ids) in [(0.1, None), (0.5, Some((0..rows as u64).map(|r| 1000 - 3 * r).collect())), (0.9, None)] {
+            let plan = DropoutPlan::new(prob, Stream::new(4, "dropout", 2), ids);
+            let x = || numbers::<B>(6, &Shape::from(vec![rows, width]), &device);
+            let what = format!("{backend}, {rows} x {width}, {prob}");
+            assert_near::<B>(&what, B::dropout_rows(x(), plan.clone()), dropout::reference::<B>(x(), &plan));
+        }
+    }
+}
+
+#[test]
+fn dropout_on_cpu_backends() {
+    compare_dropout::<Flex>("flex");
+    compare_dropout::<NdArray>("ndarray");
+}
+
+/// Gradients of `x / w` for `w`, where `w²` is out of the range of f32 and the gradient is not.
+fn quotient<B: GnnBackend>(backend: &str) {
+    let device = Device::<B>::default();
+    let relation = Relation::from_coo(1, 1, vec![0], vec![0]).unwrap();
+    let plan = GspmmPlan::new(&relation, BinaryOp::Div, Reduce::Sum, &[], &[]).unwrap();
+    for (x, w, want) in [(1e-20f32, 1e-23f32, -1e26f64), (1e25, 1e20, -1e-15), (0.0, 1e-30, 0.0)] {
+        let one = |x: f32| B::float_from_data(TensorData::new(vec![x], [1]), &device);
+        let kept = || Kept::Both(one(x), one(w));
+        for (path, d) in [
+            ("kernel", B::gspmm_grad(one(1.0), kept(), plan.clone(), Side::Rhs)),
+            ("fallback", reference::gradient::<B>(one(1.0), None, kept(), &plan, Side::Rhs)),
+        ] {
+            let got = floats::<B>(d).1[0];
+            assert!((got - want).abs() <= 1e-5 * want.abs(), "{backend}, {path}, x {x:e}, w {w:e}: {got:e}");
+        }
+    }
+}
+
+#[test]
+fn quotients_stay_in_range() {
+    quotient::<Flex>("flex");
+    quotient::<NdArray>("ndarray");
+}
