@@ -6,7 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use burn::module::Module;
 use burn::store::{ModuleSnapshot, SafetensorsStore};
-use burn_gnn::models::Epoch;
+use burn_gnn::models::{Alone, Epoch, NodeClassifier, NodeTask, Rows, Trained, evaluate, majority_class};
+use serde_json::{Value, json};
+
+use super::data::Loaded;
 
 pub(crate) fn epoch(e: &Epoch) {
     let val = match (e.val_accuracy, e.val_loss) {
@@ -43,4 +46,71 @@ pub(crate) fn save<M: Module>(model: &M, file: &Path) -> Result<()> {
 pub(crate) fn load<M: Module>(model: &mut M, file: &Path) -> Result<()> {
     model.load_from(&mut SafetensorsStore::from_file(file)).with_context(|| format!("reading {}", file.display()))?;
     Ok(())
+}
+
+/// What a run showed, in text and as JSON.
+pub(crate) struct Outcome {
+    pub(crate) data: String,
+    pub(crate) parts: usize,
+    pub(crate) seed: u64,
+    pub(crate) edge_cut: u64,
+    pub(crate) test_accuracy: f64,
+    pub(crate) val_accuracy: Option<f64>,
+    pub(crate) majority_accuracy: f64,
+    pub(crate) no_graph_accuracy: f64,
+    pub(crate) losses: Vec<f64>,
+    pub(crate) kept_epoch: usize,
+    pub(crate) seconds_per_epoch: f64,
+}
+
+impl Outcome {
+    /// Judges `model` on the whole graph without partitions; `trained` is a rank's record of the training.
+    pub(crate) fn new<M: NodeClassifier, T>(model: &M, trained: &Trained<T>, data: &Loaded, no_graph_accuracy: f64) -> Self {
+        let task = NodeTask {
+            graph: &data.graph,
+            features: data.features(),
+            target: data.target,
+            train: data.train.clone(),
+            val: data.val.clone(),
+        };
+        let accuracy = |rows: &Rows| evaluate(model, &task, rows, &Alone).accuracy();
+        Self {
+            data: data.name.clone(),
+            parts: 1,
+            seed: 0,
+            edge_cut: 0,
+            test_accuracy: accuracy(&data.test),
+            val_accuracy: (data.val.total > 0).then(|| accuracy(&data.val)),
+            majority_accuracy: majority_class(&data.train, &data.test, data.num_classes).1,
+            no_graph_accuracy,
+            losses: trained.history.iter().map(|e| e.loss).collect(),
+            kept_epoch: trained.kept_epoch,
+            seconds_per_epoch: trained.seconds_per_epoch,
+        }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "data": self.data, "parts": self.parts, "seed": self.seed, "edge_cut": self.edge_cut,
+            "test_accuracy": self.test_accuracy, "val_accuracy": self.val_accuracy, "majority_accuracy": self.majority_accuracy,
+            "no_graph_accuracy": self.no_graph_accuracy, "losses": self.losses, "kept_epoch": self.kept_epoch,
+            "seconds_per_epoch": self.seconds_per_epoch,
+        })
+    }
+
+    /// `weights` is named where the user chose the folder; with `json` the object is the last line.
+    pub(crate) fn print(&self, weights: Option<&Path>, json: bool) {
+        let (kept, epochs) = (self.kept_epoch + 1, self.losses.len());
+        println!();
+        println!("test accuracy          {}  (epoch {kept} of {epochs}, weights read back from a file)", percent(self.test_accuracy));
+        println!("without the graph      {}", percent(self.no_graph_accuracy));
+        println!("majority class         {}", percent(self.majority_accuracy));
+        println!("time per epoch         {:.1} ms", 1e3 * self.seconds_per_epoch);
+        if let Some(weights) = weights {
+            println!("weights                {}", weights.display());
+        }
+        if json {
+            println!("{}", self.json());
+        }
+    }
 }

@@ -22,12 +22,12 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn::dist::{PartitionConfig, PartitionMethod, partition_graph};
 use burn_gnn::graph::load_dataset;
-use burn_gnn::models::{Alone, NodeTask, RelWeights, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, evaluate, majority_class, train};
+use burn_gnn::models::{Alone, NodeTask, RelWeights, Rgcn, RgcnConfig, TrainConfig, TypeInput, evaluate, train};
 use clap::{Parser, ValueEnum};
 use common::data::{Loaded, load};
 use common::ranks::{RankResult, train_parts};
+use common::report::Outcome;
 use common::{BackendName, Precision, device, out_dir, report};
-use serde_json::json;
 
 // Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
 #[global_allocator]
@@ -153,39 +153,13 @@ fn run(args: &Args) -> Result<()> {
     let mut model =
         args.model(data.num_classes, args.self_loop).with_seed(args.seed.wrapping_add(1)).init(&data.graph, &inputs, &device)?;
     report::load(&mut model, &weights)?;
-    let task =
-        NodeTask { graph: &data.graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
-    let accuracy = |rows: &Rows| evaluate(&model, &task, rows, &Alone).accuracy();
-    let (val_accuracy, test_accuracy) = ((data.val.total > 0).then(|| accuracy(&data.val)), accuracy(&data.test));
-    let no_graph_accuracy = without_graph(args, &data, &inputs, &device)?;
-    let (_, majority_accuracy) = majority_class(&data.train, &data.test, data.num_classes);
-
-    let trained = &results[0].trained;
-    println!();
-    println!(
-        "test accuracy          {}  (epoch {} of {}, weights read back from a file)",
-        report::percent(test_accuracy),
-        trained.kept_epoch + 1,
-        args.epochs
-    );
-    println!("without the graph      {}", report::percent(no_graph_accuracy));
-    println!("majority class         {}", report::percent(majority_accuracy));
-    println!("time per epoch         {:.1} ms", 1e3 * trained.seconds_per_epoch);
-    if args.out.is_some() {
-        println!("weights                {}", weights.display());
-    }
-    if args.json {
-        let losses: Vec<f64> = trained.history.iter().map(|e| e.loss).collect();
-        println!(
-            "{}",
-            json!({
-                "test_accuracy": test_accuracy, "val_accuracy": val_accuracy, "majority_accuracy": majority_accuracy,
-                "no_graph_accuracy": no_graph_accuracy, "losses": losses, "parts": args.parts,
-                "seconds_per_epoch": trained.seconds_per_epoch, "edge_cut": cut.edge_cut(),
-                "kept_epoch": trained.kept_epoch, "seed": args.seed, "data": data.name,
-            })
-        );
-    }
+    let outcome = Outcome {
+        parts: args.parts,
+        seed: args.seed,
+        edge_cut: cut.edge_cut(),
+        ..Outcome::new(&model, &results[0].trained, &data, without_graph(args, &data, &inputs, &device)?)
+    };
+    outcome.print(args.out.is_some().then_some(&*weights), args.json);
     Ok(())
 }
 

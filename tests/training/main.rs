@@ -8,6 +8,7 @@ mod common;
 mod accuracy;
 mod layers;
 mod parts;
+mod report;
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -32,8 +32,7 @@ impl Graph {
     /// ids and edge features stay.
     ///
     /// # Errors
-    /// Turning round makes two edge types equal (`a:r:b` and `b:r:a` swap names, which is fine; there
-    /// is no other case today).
+    /// None for a graph that was built: turned types differ as the given ones do.
     pub fn reverse(&self) -> Result<Self, GraphError> {
         let turned = self.schema().etypes().iter().map(|t| EdgeType::new(&*t.dst, &*t.relation, &*t.src)).collect();
         self.with_relations(

@@ -36,7 +36,7 @@ pub struct GraphConvConfig {
     /// Seed of the initial weights.
     #[config(default = 0)]
     pub seed: u64,
-    /// Name that keys initial weights and the halo exchange; give layers of one model different names.
+    /// Name that keys initial weights; give layers of one model different names.
     #[config(default = "String::from(\"graph_conv\")")]
     pub name: String,
 }
