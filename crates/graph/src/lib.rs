@@ -14,6 +14,7 @@ mod ids;
 pub mod io;
 mod relation;
 mod schema;
+mod stack;
 mod transform;
 
 pub use convert::{Homogeneous, to_heterogeneous};
@@ -24,3 +25,4 @@ pub use ids::{HomoId, IdMap, TypedId};
 pub use io::{Dataset, Features, Split, karate_club, load_dataset};
 pub use relation::{Compressed, Relation};
 pub use schema::{EdgeKey, EdgeType, Schema};
+pub use stack::RelationStack;

@@ -7,13 +7,20 @@
 mod backward;
 mod dropout;
 mod elem;
+mod exp;
 mod forward;
+mod simd;
+mod sink;
 mod split;
 
 pub(crate) use backward::{Given, gradient};
 pub(crate) use dropout::dropout_rows;
-pub(crate) use elem::Elem;
+pub(crate) use elem::{Acc, Elem};
+pub(crate) use exp::Exp;
 pub(crate) use forward::forward;
+pub(crate) use simd::{Vectorised, prefetch, vectorised};
+pub(crate) use sink::{Scatter, Sink, collect_rows, collect_rows2, room, scatter_rows, zeros};
+pub(crate) use split::{by_edges, evenly};
 
 use crate::gspmm::Columns;
 

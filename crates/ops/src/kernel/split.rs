@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 /// Entries below which a second thread costs more than it brings.
-const MIN_WORK: usize = 1 << 14;
+const MIN_WORK: usize = 1 << 18;
 
 fn pieces(work: usize) -> usize {
     // Several pieces per thread even out rows of unlike cost.

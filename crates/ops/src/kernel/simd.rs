@@ -1,0 +1,98 @@
+//! Code for the widest vectors of the processor at hand.
+//!
+//! A default build of x86-64 may use nothing newer than SSE2, and the loops of this crate run two to
+//! four times slower so. [`vectorised`] compiles a loop three times and chooses when it runs. There are
+//! no intrinsics: loops are written so that the compiler vectorises them, and additions keep one order,
+//! so results are the same bits on every level (no fused multiply-add, fixed lanes in reductions).
+//! On AArch64 the baseline has NEON already.
+
+/// A loop that is compiled for several instruction sets.
+///
+/// `run` and everything it calls that matters must be `#[inline(always)]`; what is not inlined stays
+/// baseline code. A closure is inlined if it is called in one place.
+pub(crate) trait Vectorised {
+    /// What the loop returns.
+    type Out;
+    /// The loop.
+    fn run(self) -> Self::Out;
+}
+
+/// Runs `work` with the widest vectors there are.
+#[inline]
+pub(crate) fn vectorised<W: Vectorised>(work: W) -> W::Out {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    match level() {
+        // SAFETY: `level` has found every feature that `avx512` enables.
+        Level::Avx512 => return unsafe { avx512(work) },
+        // SAFETY: `level` has found every feature that `avx2` enables.
+        Level::Avx2 => return unsafe { avx2(work) },
+        Level::Baseline => {}
+    }
+    work.run()
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Baseline,
+    Avx2,
+    Avx512,
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn level() -> Level {
+    static LEVEL: std::sync::OnceLock<Level> = std::sync::OnceLock::new();
+    *LEVEL.get_or_init(|| {
+        let avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("f16c");
+        let avx512 = avx2
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512cd")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        let found = match (avx512, avx2) {
+            (true, _) => Level::Avx512,
+            (false, true) => Level::Avx2,
+            (false, false) => Level::Baseline,
+        };
+        // For measuring and testing lower levels on a newer machine.
+        match std::env::var("BURN_GNN_SIMD").as_deref() {
+            Ok("baseline") => Level::Baseline,
+            Ok("avx2") if found != Level::Baseline => Level::Avx2,
+            _ => found,
+        }
+    })
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx2,bmi1,bmi2,f16c,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+fn avx512<W: Vectorised>(work: W) -> W::Out {
+    work.run()
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx2,bmi1,bmi2,f16c")]
+fn avx2<W: Vectorised>(work: W) -> W::Out {
+    work.run()
+}
+
+/// Asks for the cache lines of `data[at..at + len]`; a hint, so places outside of `data` do no harm.
+///
+/// Rows of neighbours lie anywhere; asked for some edges ahead, they arrive while earlier ones are added.
+#[inline(always)]
+pub(crate) fn prefetch<T>(data: &[T], at: usize, len: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let start = data.as_ptr().wrapping_add(at).cast::<i8>();
+        for line in (0..len * size_of::<T>()).step_by(64) {
+            // SAFETY: a prefetch never faults, whatever the address, and reads nothing.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line)) };
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = (data, at, len);
+}
