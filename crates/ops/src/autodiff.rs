@@ -19,17 +19,6 @@ fn keeps(op: BinaryOp, lhs_tracked: bool, rhs_tracked: bool) -> (bool, bool) {
     (a.0 || b.0, a.1 || b.1)
 }
 
-/// The part of what was kept that the gradient of one side reads.
-fn kept_for<B: GnnBackend>(op: BinaryOp, side: Side, lhs: Option<&FloatTensor<B>>, rhs: Option<&FloatTensor<B>>) -> Kept<B> {
-    let (need_lhs, need_rhs) = op.gradient_reads(side);
-    match (lhs.filter(|_| need_lhs), rhs.filter(|_| need_rhs)) {
-        (None, None) => Kept::Nothing,
-        (Some(l), None) => Kept::Lhs(l.clone()),
-        (None, Some(r)) => Kept::Rhs(r.clone()),
-        (Some(l), Some(r)) => Kept::Both(l.clone(), r.clone()),
-    }
-}
-
 fn gradient<B: GnnBackend>(grad: FloatTensor<B>, arg: Option<IntTensor<B>>, kept: Kept<B>, plan: GspmmPlan, side: Side) -> FloatTensor<B> {
     match arg {
         Some(arg) => B::gspmm_grad_arg(grad, arg, kept, plan, side),
@@ -73,9 +62,18 @@ impl<B: GnnBackend> Backward<B, 2> for BinaryBackward {
         let grad = grads.consume::<B>(&ops.node);
         let lhs: Option<FloatTensor<B>> = lhs.map(|id| checkpointer.retrieve_node_output(id));
         let rhs: Option<FloatTensor<B>> = rhs.map(|id| checkpointer.retrieve_node_output(id));
-        for (node, side) in ops.parents.into_iter().zip([Side::Lhs, Side::Rhs]) {
+        let kept = Kept::<B>::new(lhs, rhs);
+        let parents = match (ops.parents, arg.is_none()) {
+            ([Some(l), Some(r)], true) => {
+                let (d_lhs, d_rhs) = B::gspmm_grads(grad, kept, plan);
+                grads.register::<B>(l.id, d_lhs);
+                return grads.register::<B>(r.id, d_rhs);
+            }
+            (parents, _) => parents,
+        };
+        for (node, side) in parents.into_iter().zip([Side::Lhs, Side::Rhs]) {
             if let Some(node) = node {
-                let kept = kept_for::<B>(plan.op(), side, lhs.as_ref(), rhs.as_ref());
+                let kept = kept.clone().for_side(plan.op(), side);
                 grads.register::<B>(node.id, gradient::<B>(grad.clone(), arg.clone(), kept, plan.clone(), side));
             }
         }
@@ -194,6 +192,12 @@ impl<B: GnnBackend, C: CheckpointStrategy> GnnBackend for Autodiff<B, C> {
     fn gspmm_grad(grad: FloatTensor<Self>, kept: Kept<Self>, plan: GspmmPlan, side: Side) -> FloatTensor<Self> {
         refuse_second_order::<B, C>(&grad, &kept);
         FloatTensor::<Self>::new(B::gspmm_grad(grad.into_primitive(), inner::<B, C>(kept), plan, side))
+    }
+
+    fn gspmm_grads(grad: FloatTensor<Self>, kept: Kept<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        refuse_second_order::<B, C>(&grad, &kept);
+        let (lhs, rhs) = B::gspmm_grads(grad.into_primitive(), inner::<B, C>(kept), plan);
+        (FloatTensor::<Self>::new(lhs), FloatTensor::<Self>::new(rhs))
     }
 
     fn gspmm_grad_arg(grad: FloatTensor<Self>, arg: IntTensor<Self>, kept: Kept<Self>, plan: GspmmPlan, side: Side) -> FloatTensor<Self> {

@@ -7,7 +7,7 @@ use burn::backend::Autodiff;
 use burn::backend::{Backend, ExtensionType, TensorMetadata, backend_extension};
 
 use crate::dropout::DropoutPlan;
-use crate::gspmm::{GspmmPlan, Side, reference};
+use crate::gspmm::{BinaryOp, GspmmPlan, Side, reference};
 
 /// The operands that a gradient reads.
 #[derive(Clone, Debug, ExtensionType)]
@@ -20,6 +20,33 @@ pub enum Kept<B: Backend> {
     Rhs(FloatTensor<B>),
     /// `lhs` and `rhs`.
     Both(FloatTensor<B>, FloatTensor<B>),
+}
+
+impl<B: Backend> Kept<B> {
+    /// Of two operands, those that are there.
+    pub(crate) fn new(lhs: Option<FloatTensor<B>>, rhs: Option<FloatTensor<B>>) -> Self {
+        match (lhs, rhs) {
+            (None, None) => Self::Nothing,
+            (Some(l), None) => Self::Lhs(l),
+            (None, Some(r)) => Self::Rhs(r),
+            (Some(l), Some(r)) => Self::Both(l, r),
+        }
+    }
+    /// The operands that are there.
+    pub(crate) fn operands(self) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
+        match self {
+            Self::Nothing => (None, None),
+            Self::Lhs(l) => (Some(l), None),
+            Self::Rhs(r) => (None, Some(r)),
+            Self::Both(l, r) => (Some(l), Some(r)),
+        }
+    }
+    /// The part that the gradient of one side reads.
+    pub(crate) fn for_side(self, op: BinaryOp, side: Side) -> Self {
+        let (need_lhs, need_rhs) = op.gradient_reads(side);
+        let (lhs, rhs) = self.operands();
+        Self::new(lhs.filter(|_| need_lhs), rhs.filter(|_| need_rhs))
+    }
 }
 
 /// Kernels of this crate. Default bodies are plain Burn primitives, so that a backend without kernels
@@ -57,6 +84,12 @@ pub trait GnnBackend: Backend {
     /// Gradient of sum or mean for one operand; returns `plan.operand_shape(side)`.
     fn gspmm_grad(grad: FloatTensor<Self>, #[extension_type] kept: Kept<Self>, plan: GspmmPlan, side: Side) -> FloatTensor<Self> {
         reference::gradient::<Self>(grad, None, kept, &plan, side)
+    }
+
+    /// Gradients of sum or mean for both operands; `kept` is what either of them reads.
+    fn gspmm_grads(grad: FloatTensor<Self>, #[extension_type] kept: Kept<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let of = |side| Self::gspmm_grad(grad.clone(), kept.clone().for_side(plan.op(), side), plan.clone(), side);
+        (of(Side::Lhs), of(Side::Rhs))
     }
 
     /// Gradient of max or min for one operand: only the winning edges pass it on.

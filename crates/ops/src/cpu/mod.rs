@@ -70,12 +70,8 @@ fn binary<B: Host>(lhs: &FloatTensor<B>, rhs: &FloatTensor<B>, plan: &GspmmPlan)
 }
 
 fn gradient<B: Host>(grad: &FloatTensor<B>, arg: Option<&IntTensor<B>>, kept: &Kept<B>, plan: &GspmmPlan, side: Side) -> FloatTensor<B> {
-    let (lhs, rhs) = match kept {
-        Kept::Nothing => (None, None),
-        Kept::Lhs(l) => (Some(l), None),
-        Kept::Rhs(r) => (None, Some(r)),
-        Kept::Both(l, r) => (Some(l), Some(r)),
-    };
+    let (lhs, rhs) = kept.clone().operands();
+    let (lhs, rhs) = (lhs.as_ref(), rhs.as_ref());
     #[cfg(test)]
     GRADIENTS.with(|n| n.set(n.get() + 1));
     let arg = arg.map(B::ints);
@@ -85,6 +81,24 @@ fn gradient<B: Host>(grad: &FloatTensor<B>, arg: Option<&IntTensor<B>>, kept: &K
         let given = Given { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
         B::from_floats(kernel::gradient(plan, side, given), plan.operand_shape(side))
     })
+}
+
+fn gradients<B: Host>(grad: FloatTensor<B>, kept: Kept<B>, plan: GspmmPlan) -> (FloatTensor<B>, FloatTensor<B>) {
+    if let Kept::Both(lhs, rhs) = &kept {
+        let both = by_dtype!(grad.dtype(), T => {
+            let (grad, lhs, rhs) = (B::floats::<T>(&grad), B::floats::<T>(lhs), B::floats::<T>(rhs));
+            kernel::gradients(&plan, Given { grad: &grad, arg: None, lhs: &lhs, rhs: &rhs }).map(|(l, r)| {
+                (B::from_floats(l, plan.operand_shape(Side::Lhs)), B::from_floats(r, plan.operand_shape(Side::Rhs)))
+            })
+        });
+        if let Some(both) = both {
+            #[cfg(test)]
+            GRADIENTS.with(|n| n.set(n.get() + 2));
+            return both;
+        }
+    }
+    let of = |side| gradient::<B>(&grad, None, &kept.clone().for_side(plan.op(), side), &plan, side);
+    (of(Side::Lhs), of(Side::Rhs))
 }
 
 fn dropout<B: Host>(x: &FloatTensor<B>, plan: &DropoutPlan) -> FloatTensor<B> {
@@ -118,6 +132,9 @@ macro_rules! cpu_backend {
             }
             fn gspmm_grad(grad: FloatTensor<Self>, kept: Kept<Self>, plan: GspmmPlan, side: Side) -> FloatTensor<Self> {
                 super::gradient::<Self>(&grad, None, &kept, &plan, side)
+            }
+            fn gspmm_grads(grad: FloatTensor<Self>, kept: Kept<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, FloatTensor<Self>) {
+                super::gradients::<Self>(grad, kept, plan)
             }
             fn gspmm_grad_arg(
                 grad: FloatTensor<Self>,

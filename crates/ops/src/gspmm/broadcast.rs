@@ -7,6 +7,8 @@ pub(crate) enum Columns {
     Same,
     /// Every column reads the only entry.
     One,
+    /// Column `j` reads entry `j / times`, `times` a multiple of 8: attention heads.
+    Repeat(usize),
     /// Column `j` reads entry `table[j]`; no entries if no column is ever read.
     Table(Vec<u32>),
 }
@@ -55,6 +57,8 @@ impl RowMap {
             Columns::Same
         } else if len == 1 {
             Columns::One
+        } else if let Some(times) = repeat(&padded, out) {
+            Columns::Repeat(times)
         } else {
             Columns::Table(if read { table(&padded, out) } else { Vec::new() })
         };
@@ -67,6 +71,14 @@ impl RowMap {
             _ => table(&self.padded, out),
         }
     }
+}
+
+/// How many neighbouring columns read one entry, where leading axes are equal and the others broadcast, and
+/// kernels have a loop for it.
+fn repeat(padded: &[usize], out: &[usize]) -> Option<usize> {
+    let same = padded.iter().zip(out).take_while(|(p, o)| p == o).count();
+    let times = out[same..].iter().try_fold(1usize, |n, &axis| n.checked_mul(axis))?;
+    (padded[same..].iter().all(|&p| p == 1) && times > 0 && times % 8 == 0).then_some(times)
 }
 
 /// Offset in a row of shape `padded` for each entry of a row of shape `out` (row-major).

@@ -5,12 +5,21 @@
 //! d rhs[e] =                               w[v] · d op/d rhs · grad[v]     edges in id order
 //! ```
 //! `w` is 1 for sum and `1 / degree` for mean; for max and min an entry passes only where `e` won.
-//! Axes that were broadcast are summed. Both passes gather, so every entry has one writer.
+//! Axes that were broadcast are summed. All passes gather, so every entry has one writer.
+//!
+//! The usual cases are sums over rows of the reversed relation and go to [`gather`](super::gather),
+//! [`select`](super::select) and [`product_grad`](super::product_grad); the rest goes through tables of
+//! offsets here.
+
+use std::borrow::Cow;
 
 use super::elem::Acc;
-use super::forward::gather_sum;
+use super::gather::{Any, CopyLhs, Messages, Mul, Op, scaled_sum, sum};
+use super::layout::{Layout, One, Repeat, Same};
+use super::product_grad::{Product, Reduced, product_grad};
+use super::select::select_grad;
 use super::split::{by_edges, evenly, run_all};
-use super::{Cols, Elem, One, Same, Table, is};
+use super::{Elem, Table, collect_rows, prefetch};
 use crate::gspmm::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
 /// What a gradient reads beside the plan; operands it does not need may be empty.
@@ -53,50 +62,6 @@ chains! {
     Quotient, true, true, |g, w, x| -(g * (x / w)) / w;
 }
 
-/// Adding contributions of message columns to the entries of an operand row; `f` gives that of one
-/// column, `eight` those of eight columns from the one given.
-trait Sum: Cols {
-    fn sum<A: Acc>(self, acc: &mut [A], n: usize, f: impl Fn(usize) -> A, eight: impl Fn(usize) -> [A; 8]);
-}
-
-impl Sum for Same {
-    #[inline(always)]
-    fn sum<A: Acc>(self, acc: &mut [A], n: usize, f: impl Fn(usize) -> A, _: impl Fn(usize) -> [A; 8]) {
-        for (a, j) in acc[..n].iter_mut().zip(0..n) {
-            *a += f(j);
-        }
-    }
-}
-
-impl Sum for One {
-    /// Eight partial sums in a fixed order: strict left-to-right addition could not use vector registers.
-    #[inline(always)]
-    fn sum<A: Acc>(self, acc: &mut [A], n: usize, f: impl Fn(usize) -> A, eight: impl Fn(usize) -> [A; 8]) {
-        let mut lanes = [A::ZERO; 8];
-        let whole = n / 8 * 8;
-        for from in (0..whole).step_by(8) {
-            for (lane, x) in lanes.iter_mut().zip(eight(from)) {
-                *lane += x;
-            }
-        }
-        let [a, b, c, d, e, g, h, i] = lanes;
-        let mut sum = ((a + e) + (b + g)) + ((c + h) + (d + i));
-        for j in whole..n {
-            sum += f(j);
-        }
-        acc[0] += sum;
-    }
-}
-
-impl Sum for Table<'_> {
-    #[inline(always)]
-    fn sum<A: Acc>(self, acc: &mut [A], n: usize, f: impl Fn(usize) -> A, _: impl Fn(usize) -> [A; 8]) {
-        for (&at, j) in self.offsets[..n].iter().zip(0..n) {
-            acc[at as usize] += f(j);
-        }
-    }
-}
-
 /// Gradient for one operand, `plan.operand_shape(side)`.
 pub(crate) fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: Given<'_, T>) -> Vec<T> {
     let job = Job { plan, side, given, width: plan.width() };
@@ -104,25 +69,35 @@ pub(crate) fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: Given<'_, T
     if job.width == 0 || plan.relation().num_edges() == 0 {
         return job.zeros();
     }
+    if let Some(out) = job.usual() {
+        return out;
+    }
     match (plan.op(), side) {
         (BinaryOp::CopyRhs, Side::Lhs) | (BinaryOp::CopyLhs, Side::Rhs) => job.zeros(),
-        (BinaryOp::Sub, Side::Rhs) => job.columns::<Minus>(),
-        (BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs | BinaryOp::CopyRhs, _) => job.columns::<Pass>(),
-        (BinaryOp::Mul, _) => job.columns::<Times>(),
-        (BinaryOp::Div, Side::Lhs) => job.columns::<Over>(),
-        (BinaryOp::Div, Side::Rhs) => job.columns::<Quotient>(),
+        (BinaryOp::Sub, Side::Rhs) => job.general::<Minus>(),
+        (BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs | BinaryOp::CopyRhs, _) => job.general::<Pass>(),
+        (BinaryOp::Mul, _) => job.general::<Times>(),
+        (BinaryOp::Div, Side::Lhs) => job.general::<Over>(),
+        (BinaryOp::Div, Side::Rhs) => job.general::<Quotient>(),
     }
 }
 
-/// One edge on its way from destination `v` to a row of the operand.
-struct Edge {
-    v: usize,
-    id: usize,
-    own: usize,
-    other: usize,
+/// Gradients for both operands in one walk, where there is a kernel for that.
+pub(crate) fn gradients<T: Elem>(plan: &GspmmPlan, given: Given<'_, T>) -> Option<(Vec<T>, Vec<T>)> {
+    let job = Job { plan, side: Side::Lhs, given, width: plan.width() };
+    let regular = job.width > 0 && plan.relation().num_edges() > 0 && plan.map(Side::Lhs).columns == Columns::Same;
+    if plan.op() != BinaryOp::Mul || plan.reduce().selects() || !regular {
+        return None;
+    }
+    match plan.map(Side::Rhs).columns {
+        Columns::Same => Some(job.product(Same)),
+        Columns::One => Some(job.product(One)),
+        Columns::Repeat(times) => Some(job.product(Repeat(times))),
+        Columns::Table(_) => None,
+    }
 }
 
-struct Job<'a, T> {
+struct Job<'a, T: Elem> {
     plan: &'a GspmmPlan,
     side: Side,
     given: Given<'a, T>,
@@ -134,58 +109,110 @@ impl<T: Elem> Job<'_, T> {
         vec![T::zeroed(); self.plan.operand_rows(self.side) * self.plan.map(self.side).len]
     }
 
-    /// Chooses the loop by layout; `own` is the operand that the gradient is for.
-    fn columns<G: Chain>(&self) -> Vec<T> {
-        let plan = self.plan;
+    /// The cases with kernels of their own.
+    fn usual(&self) -> Option<Vec<T>> {
+        let (plan, given) = (self.plan, self.given);
+        let own = &plan.map(self.side).columns;
+        match (self.side, plan.op(), given.arg) {
+            _ if *own != Columns::Same && !(self.side == Side::Rhs && plan.op() == BinaryOp::Mul) => None,
+            (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, None) => Some(match self.shares() {
+                Some(shares) => scaled_sum(plan.relation().csr(), given.grad, &shares, self.width),
+                None => self.gather(given.grad, CopyLhs, Same),
+            }),
+            (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, Some(arg)) => {
+                Some(select_grad(plan.relation().csr(), given.grad, arg, self.width))
+            }
+            (Side::Lhs, BinaryOp::Mul, None) => {
+                let grad = self.shared_grad();
+                match plan.map(Side::Rhs).columns {
+                    Columns::Same => Some(self.gather(&grad, Mul, Same)),
+                    Columns::One => Some(self.gather(&grad, Mul, One)),
+                    Columns::Repeat(times) => Some(self.gather(&grad, Mul, Repeat(times))),
+                    Columns::Table(_) => None,
+                }
+            }
+            (Side::Lhs, op @ BinaryOp::Div, None) => match plan.map(Side::Rhs).columns {
+                Columns::Same => Some(self.gather(&self.shared_grad(), Any(op), Same)),
+                Columns::One => Some(self.gather(&self.shared_grad(), Any(op), One)),
+                _ => None,
+            },
+            (Side::Rhs, BinaryOp::Mul, None) => gradients(plan, given).map(|(_, d_weight)| d_weight),
+            (Side::Rhs, BinaryOp::Add | BinaryOp::CopyRhs, None) => Some(self.spread(T::Acc::ONE)),
+            (Side::Rhs, BinaryOp::Sub, None) => Some(self.spread(-T::Acc::ONE)),
+            _ => None,
+        }
+    }
+
+    /// `1 / degree` of every destination under mean.
+    fn shares(&self) -> Option<Vec<T::Acc>> {
+        let degrees = || self.plan.relation().in_degrees().map(|d| T::Acc::ONE / T::Acc::count(d)).collect();
+        (self.plan.reduce() == Reduce::Mean).then(degrees)
+    }
+
+    /// The gradient of each message sum: the gradient of the result, divided by the degree under mean.
+    fn shared_grad(&self) -> Cow<'_, [T]> {
+        let Some(shares) = self.shares() else { return Cow::Borrowed(self.given.grad) };
+        let n = self.width;
+        Cow::Owned(collect_rows(&evenly(shares.len(), n), n, &|run, out| {
+            for v in run {
+                let row = &self.given.grad[v * n..][..n];
+                out.put_from(n, |j| T::of(row[j].acc() * shares[v]));
+            }
+        }))
+    }
+
+    /// A sum over out-edges: the forward kernel on the reversed relation.
+    fn gather<O: Op, R: Layout>(&self, grad: &[T], op: O, layout: R) -> Vec<T> {
+        sum(&Messages { rows: self.plan.relation().csr(), lhs: grad, rhs: self.given.rhs, op, layout, width: self.width }, false)
+    }
+
+    fn product<R: Reduced>(&self, layout: R) -> (Vec<T>, Vec<T>) {
+        let grad = self.shared_grad();
+        let Given { lhs, rhs, .. } = self.given;
+        product_grad(&Product { rows: self.plan.relation().csr(), grad: &grad, lhs, weight: rhs, layout, width: self.width })
+    }
+
+    /// Every edge gets the row of its destination, times `sign`.
+    fn spread(&self, sign: T::Acc) -> Vec<T> {
+        let (dst, shares, n) = (self.plan.relation().dst(), self.shares(), self.width);
+        let grad = self.given.grad;
+        collect_rows(&evenly(dst.len(), n), n, &|run, out| {
+            for e in run {
+                if let Some(&v) = dst.get(e + 16) {
+                    prefetch(grad, v as usize * n, n);
+                }
+                let v = dst[e] as usize;
+                let (row, factor) = (&grad[v * n..][..n], sign * shares.as_ref().map_or(T::Acc::ONE, |s| s[v]));
+                out.put_from(n, |j| T::of(row[j].acc() * factor));
+            }
+        })
+    }
+
+    /// Any operator, reducer and broadcasting.
+    fn general<G: Chain>(&self) -> Vec<T> {
+        let (plan, rel, n) = (self.plan, self.plan.relation(), self.width);
         let (own, other) = match self.side {
             Side::Lhs => (plan.map(Side::Lhs), plan.map(Side::Rhs)),
             Side::Rhs => (plan.map(Side::Rhs), plan.map(Side::Lhs)),
         };
-        // An operand that is not read has no say in the layout.
-        let kinds = (&own.columns, if G::OTHER { &other.columns } else { &Columns::Same });
-        if is(kinds, (&Columns::Same, &Columns::Same)) {
-            self.masked::<G, _, _>(Same, Same)
-        } else if G::OTHER && is(kinds, (&Columns::Same, &Columns::One)) {
-            self.masked::<G, _, _>(Same, One)
-        } else if is(kinds, (&Columns::One, &Columns::Same)) {
-            self.masked::<G, _, _>(One, Same)
-        } else {
-            let (wt, xt) = (own.table(plan.out()), other.table(plan.out()));
-            self.masked::<G, _, _>(Table { offsets: &wt, len: own.len }, Table { offsets: &xt, len: other.len })
-        }
-    }
-
-    fn masked<G: Chain, W: Sum, X: Cols>(&self, own: W, other: X) -> Vec<T> {
-        match self.given.arg {
-            Some(arg) => self.run::<G, W, X, true>(arg, own, other),
-            None => self.run::<G, W, X, false>(&[], own, other),
-        }
-    }
-
-    fn run<G: Chain, W: Sum, X: Cols, const MASK: bool>(&self, arg: &[i32], own: W, other: X) -> Vec<T> {
-        let (rel, len) = (self.plan.relation(), self.plan.map(self.side).len);
-        let unit = !G::OTHER && !G::OWN;
-        let is_sum = self.plan.reduce() == Reduce::Sum;
-        if self.side == Side::Lhs && unit && is_sum && self.plan.map(Side::Lhs).columns == Columns::Same {
-            // A plain sum over out-edges: the forward kernel on the reversed relation.
-            return gather_sum(rel.csr(), self.given.grad, self.width);
-        }
+        let (wt, xt) = (own.table(plan.out()), other.table(plan.out()));
+        let (own, other) = (Table { offsets: &wt, len: own.len }, Table { offsets: &xt, len: other.len });
+        let shares = self.shares();
         let mut out = self.zeros();
         if out.is_empty() {
             return out;
         }
+        let work = |edge: &Edge, acc: &mut [T::Acc]| self.edge::<G>(acc, shares.as_deref(), edge, own, other);
         match self.side {
             Side::Lhs => {
                 let csr = rel.csr();
-                let runs = by_edges(csr.indptr(), self.width);
-                run_all(runs, len, &mut out, &mut [], &|run, part, _| {
-                    let mut acc = vec![T::Acc::ZERO; len];
-                    for (u, row) in run.zip(part.chunks_exact_mut(len)) {
+                run_all(by_edges(csr.indptr(), n), own.len, &mut out, &mut [], &|run, part, _| {
+                    let mut acc = vec![T::Acc::ZERO; own.len];
+                    for (u, row) in run.zip(part.chunks_exact_mut(own.len)) {
                         acc.fill(T::Acc::ZERO);
                         for p in csr.row(u) {
                             let id = csr.edge_id(p) as usize;
-                            let edge = Edge { v: csr.indices()[p] as usize, id, own: u, other: id };
-                            self.edge::<G, W, X, MASK>(&mut acc, arg, &edge, own, other);
+                            work(&Edge { v: csr.indices()[p] as usize, id, own: u, other: id }, &mut acc);
                         }
                         row.iter_mut().zip(&acc).for_each(|(o, &a)| *o = T::of(a));
                     }
@@ -193,13 +220,11 @@ impl<T: Elem> Job<'_, T> {
             }
             Side::Rhs => {
                 let (src, dst) = (rel.src(), rel.dst());
-                let runs = evenly(rel.num_edges(), self.width);
-                run_all(runs, len, &mut out, &mut [], &|run, part, _| {
-                    let mut acc = vec![T::Acc::ZERO; len];
-                    for (id, row) in run.zip(part.chunks_exact_mut(len)) {
+                run_all(evenly(rel.num_edges(), n), own.len, &mut out, &mut [], &|run, part, _| {
+                    let mut acc = vec![T::Acc::ZERO; own.len];
+                    for (id, row) in run.zip(part.chunks_exact_mut(own.len)) {
                         acc.fill(T::Acc::ZERO);
-                        let edge = Edge { v: dst[id] as usize, id, own: id, other: src[id] as usize };
-                        self.edge::<G, W, X, MASK>(&mut acc, arg, &edge, own, other);
+                        work(&Edge { v: dst[id] as usize, id, own: id, other: src[id] as usize }, &mut acc);
                         row.iter_mut().zip(&acc).for_each(|(o, &a)| *o = T::of(a));
                     }
                 });
@@ -209,46 +234,35 @@ impl<T: Elem> Job<'_, T> {
     }
 
     /// Adds what one edge brings to its operand row.
-    #[inline(always)]
-    fn edge<G: Chain, W: Sum, X: Cols, const MASK: bool>(&self, acc: &mut [T::Acc], arg: &[i32], edge: &Edge, own: W, other: X) {
+    #[inline]
+    fn edge<G: Chain>(&self, acc: &mut [T::Acc], shares: Option<&[T::Acc]>, edge: &Edge, own: Table<'_>, other: Table<'_>) {
         let n = self.width;
         let (w_data, x_data) = match self.side {
             Side::Lhs => (self.given.lhs, self.given.rhs),
             Side::Rhs => (self.given.rhs, self.given.lhs),
         };
-        let grad = Same.row(self.given.grad, edge.v, n);
-        let arg = if MASK { &arg[edge.v * n..][..n] } else { &[] };
-        let w = if G::OWN { own.row(w_data, edge.own, n) } else { W::nothing() };
-        let x = if G::OTHER { other.row(x_data, edge.other, n) } else { X::nothing() };
-        let (scale, id) = (self.scale(edge.v), edge.id as i32);
-        // Chosen, not multiplied by 0: an infinity on a losing edge must not become NaN.
-        let passed = |d: T::Acc, winner: i32| if !MASK || winner == id { d } else { T::Acc::ZERO };
-        let one = |j: usize| {
-            let w = if G::OWN { own.get::<T>(w, j).acc() } else { T::Acc::ZERO };
-            let x = if G::OTHER { other.get::<T>(x, j).acc() } else { T::Acc::ZERO };
-            passed(G::apply(grad[j].acc() * scale, w, x), if MASK { arg[j] } else { id })
-        };
-        let eight = |from: usize| {
-            let grad = Same.eight(grad, from);
-            let winners: [i32; 8] = if MASK {
-                let block = &arg[from..][..8];
-                std::array::from_fn(|i| block[i])
-            } else {
-                [id; 8]
-            };
-            let w = if G::OWN { own.eight::<T>(w, from) } else { [T::zeroed(); 8] };
-            let x = if G::OTHER { other.eight::<T>(x, from) } else { [T::zeroed(); 8] };
-            std::array::from_fn(|i| passed(G::apply(grad[i].acc() * scale, w[i].acc(), x[i].acc()), winners[i]))
-        };
-        own.sum(acc, n, one, eight);
-    }
-
-    #[inline(always)]
-    fn scale(&self, v: usize) -> T::Acc {
-        if self.plan.reduce() == Reduce::Mean {
-            T::Acc::ONE / T::Acc::count(self.plan.relation().csc().row(v).len() as u32)
-        } else {
-            T::Acc::ONE
+        let grad = &self.given.grad[edge.v * n..][..n];
+        let winners = self.given.arg.map(|arg| &arg[edge.v * n..][..n]);
+        let w = if G::OWN { &w_data[edge.own * own.len..][..own.len] } else { &[] };
+        let x = if G::OTHER { &x_data[edge.other * other.len..][..other.len] } else { &[] };
+        let (scale, id) = (shares.map_or(T::Acc::ONE, |s| s[edge.v]), edge.id as i32);
+        for (j, g) in (0..n).zip(grad) {
+            // Left out, not multiplied by 0: an infinity on a losing edge must not become NaN.
+            if winners.is_some_and(|winners| winners[j] != id) {
+                continue;
+            }
+            let at = own.offsets[j] as usize;
+            let w = if G::OWN { w[at].acc() } else { T::Acc::ZERO };
+            let x = if G::OTHER { x[other.offsets[j] as usize].acc() } else { T::Acc::ZERO };
+            acc[at] += G::apply(g.acc() * scale, w, x);
         }
     }
+}
+
+/// One edge on its way from destination `v` to a row of the operand.
+struct Edge {
+    v: usize,
+    id: usize,
+    own: usize,
+    other: usize,
 }

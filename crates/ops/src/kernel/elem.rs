@@ -3,10 +3,13 @@
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 use burn::tensor::Element;
+use rayon::prelude::*;
+
+use super::simd::{AllLevels, Baseline, Reach, UpToAvx2};
 
 /// A type that sums are kept in.
 pub(crate) trait Acc:
-    Copy
+    bytemuck::Pod
     + Send
     + Sync
     + PartialOrd
@@ -48,14 +51,21 @@ impl Acc for f64 {
 /// An element of a float tensor.
 pub(crate) trait Elem: Element + bytemuck::Pod + Send + Sync {
     type Acc: Acc;
+    /// What the most used loops are compiled for.
+    type Hot: Reach;
     fn acc(self) -> Self::Acc;
     fn of(acc: Self::Acc) -> Self;
+    /// Sums as elements; where the two are one type, nothing is copied.
+    fn round(sums: Vec<Self::Acc>) -> Vec<Self> {
+        bytemuck::allocation::try_cast_vec(sums).unwrap_or_else(|(_, sums)| sums.par_iter().map(|&x| Self::of(x)).collect())
+    }
 }
 
 macro_rules! elem {
-    ($($t:ty, $a:ty, $x:ident => $up:expr, $y:ident => $down:expr;)*) => {$(
+    ($($t:ty, $a:ty, $hot:ty, $x:ident => $up:expr, $y:ident => $down:expr;)*) => {$(
         impl Elem for $t {
             type Acc = $a;
+            type Hot = $hot;
             #[inline(always)]
             fn acc(self) -> $a {
                 let $x = self;
@@ -70,8 +80,8 @@ macro_rules! elem {
 }
 
 elem! {
-    f32, f32, x => x, y => y;
-    f64, f64, x => x, y => y;
-    half::f16, f32, x => x.to_f32(), y => Self::from_f32(y);
-    half::bf16, f32, x => x.to_f32(), y => Self::from_f32(y);
+    f32, f32, AllLevels, x => x, y => y;
+    f64, f64, Baseline, x => x, y => y;
+    half::f16, f32, UpToAvx2, x => x.to_f32(), y => Self::from_f32(y);
+    half::bf16, f32, UpToAvx2, x => x.to_f32(), y => Self::from_f32(y);
 }

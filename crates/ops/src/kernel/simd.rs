@@ -17,6 +17,71 @@ pub(crate) trait Vectorised {
     fn run(self) -> Self::Out;
 }
 
+/// A loop that keeps columns in registers: how many depends on the instruction set.
+pub(crate) trait Blocked {
+    /// The loop; up to `16 * WIDE` 32-bit columns fit into registers.
+    fn run<const WIDE: usize>(self);
+}
+
+/// Which instruction sets a loop is compiled for.
+pub(crate) trait Reach {
+    /// Runs `work` with the widest vectors there are among those.
+    fn run<W: Blocked>(work: W);
+}
+
+/// Every level: for the loops that programs spend their time in.
+pub(crate) struct AllLevels;
+/// Baseline and AVX2: for 16-bit types, whose loops spend their time in conversions.
+pub(crate) struct UpToAvx2;
+/// Baseline code only: for the rest, as each level costs compile time.
+pub(crate) struct Baseline;
+
+impl Reach for AllLevels {
+    #[inline]
+    fn run<W: Blocked>(work: W) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        match level() {
+            // SAFETY: `level` has found every feature that `avx512_blocked` enables.
+            Level::Avx512 => return unsafe { avx512_blocked(work) },
+            // SAFETY: `level` has found every feature that `avx2_blocked` enables.
+            Level::Avx2 => return unsafe { avx2_blocked(work) },
+            Level::Baseline => {}
+        }
+        work.run::<1>()
+    }
+}
+
+impl Reach for UpToAvx2 {
+    #[inline]
+    fn run<W: Blocked>(work: W) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if level() != Level::Baseline {
+            // SAFETY: `level` has found every feature that `avx2_blocked` enables, as both other levels have.
+            return unsafe { avx2_blocked(work) };
+        }
+        work.run::<1>()
+    }
+}
+
+impl Reach for Baseline {
+    #[inline]
+    fn run<W: Blocked>(work: W) {
+        work.run::<1>()
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx2,bmi1,bmi2,f16c,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+fn avx512_blocked<W: Blocked>(work: W) {
+    work.run::<8>()
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx2,bmi1,bmi2,f16c")]
+fn avx2_blocked<W: Blocked>(work: W) {
+    work.run::<4>()
+}
+
 /// Runs `work` with the widest vectors there are.
 #[inline]
 pub(crate) fn vectorised<W: Vectorised>(work: W) -> W::Out {

@@ -161,24 +161,28 @@ impl<T: bytemuck::Pod> Scatter<'_, T> {
     /// Row `row`, to be written.
     ///
     /// # Safety
-    /// No two calls for one row may be alive at once, on any thread. The edge ids of a
+    /// The row may not have been written yet: it must be written before it is read. No two results of calls for one row may be alive at once, on any thread. The edge ids of a
     /// [`Compressed`](burn_gnn_graph::Compressed) layout are distinct (checked when a relation is built),
     /// so the positions of disjoint runs of rows name distinct rows.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)] // Distinct rows; see the contract.
     pub(crate) unsafe fn row_mut(&self, row: usize) -> &mut [T] {
         assert!(row < self.rows);
-        // SAFETY: in bounds by the assertion, initialised (`scatter_rows` hands out zeroed memory), and
-        // not aliased by the caller's contract.
+        // SAFETY: in bounds by the assertion, written before it is read and not aliased by the caller's contract.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(row * self.width), self.width) }
     }
 }
 
-/// An output of `rows` rows of zeros that `work` overwrites in any order, from any number of threads.
-pub(crate) fn scatter_rows<T: bytemuck::Pod + Send>(rows: usize, width: usize, work: impl FnOnce(&Scatter<'_, T>)) -> Vec<T> {
+/// An output of `rows` rows that `work` writes in any order, from any number of threads.
+///
+/// # Safety
+/// `work` must write every entry of every row, and read none that it has not written.
+pub(crate) unsafe fn scatter_rows<T: bytemuck::Pod + Send>(rows: usize, width: usize, work: impl FnOnce(&Scatter<'_, T>)) -> Vec<T> {
     let n = rows.checked_mul(width).expect("a tensor's number of entries fits in `usize`: its shape was checked");
-    let mut out = zeros::<T>(n);
+    let mut out = room::<T>(n);
     work(&Scatter { start: out.as_mut_ptr(), rows, width, of: std::marker::PhantomData });
+    // SAFETY: within the capacity, and written entirely by the caller's contract.
+    unsafe { out.set_len(n) };
     out
 }
 

@@ -12,7 +12,7 @@ fn bits(o: &Outcome) -> Vec<u64> {
 #[test]
 fn any_number_of_threads() {
     // Large enough for dozens of pieces, with one destination of a tenth of the edges.
-    let relation = graphs::random(900, 700, 9000, 3.0);
+    let relation = graphs::random(9000, 7000, 60_000, 3.0);
     for (backend, device) in devices() {
         for op in [BinaryOp::CopyLhs, BinaryOp::CopyRhs, BinaryOp::Mul, BinaryOp::Div] {
             for reduce in Reduce::ALL {

@@ -1,0 +1,266 @@
+//! Sums over the edges of a row, a block of columns at a time.
+//!
+//! ```text
+//! parallel for runs of rows with equal edges:
+//!   for v in run:
+//!     for blocks of up to 128 columns:
+//!       registers = 0
+//!       for (u, e) in row v:  registers += op(lhs[u], rhs[e])   while row 16 edges ahead is fetched
+//!       out[v] = registers  (/ degree for mean)
+//! ```
+//! Per edge and 32-bit column it moves the 4 bytes of the gathered entry (and of `rhs`, if that is per
+//! column) and no sums: those stay in registers. An edge is added after the one before it, for every
+//! column alike, so bits depend neither on blocks nor on threads.
+
+use std::ops::Range;
+
+use burn_gnn_graph::Compressed;
+
+use super::lanes::Lanes;
+use super::layout::{Layout, Same};
+use super::simd::{Baseline, Blocked, Reach};
+use super::{Acc, Elem, Sink, by_edges, collect_rows, prefetch};
+use crate::gspmm::BinaryOp;
+
+/// A message operator. The frequent ones are types, the rest is asked once per block of columns.
+pub(crate) trait Op: Copy + Sync {
+    const LHS: bool = true;
+    const RHS: bool = true;
+    /// What the loops of sums are compiled for.
+    type Reach<T: Elem>: Reach;
+    fn apply<A: Acc, const N: usize>(self, l: Lanes<A, N>, r: Lanes<A, N>) -> Lanes<A, N>;
+}
+
+/// `lhs`
+#[derive(Clone, Copy)]
+pub(crate) struct CopyLhs;
+/// `rhs`
+#[derive(Clone, Copy)]
+pub(crate) struct CopyRhs;
+/// `lhs * rhs`
+#[derive(Clone, Copy)]
+pub(crate) struct Mul;
+/// Any operator of two operands.
+#[derive(Clone, Copy)]
+pub(crate) struct Any(pub(crate) BinaryOp);
+
+impl Op for CopyLhs {
+    const RHS: bool = false;
+    type Reach<T: Elem> = T::Hot;
+    #[inline(always)]
+    fn apply<A: Acc, const N: usize>(self, l: Lanes<A, N>, _: Lanes<A, N>) -> Lanes<A, N> {
+        l
+    }
+}
+
+impl Op for CopyRhs {
+    const LHS: bool = false;
+    type Reach<T: Elem> = T::Hot;
+    #[inline(always)]
+    fn apply<A: Acc, const N: usize>(self, _: Lanes<A, N>, r: Lanes<A, N>) -> Lanes<A, N> {
+        r
+    }
+}
+
+impl Op for Mul {
+    type Reach<T: Elem> = T::Hot;
+    #[inline(always)]
+    fn apply<A: Acc, const N: usize>(self, l: Lanes<A, N>, r: Lanes<A, N>) -> Lanes<A, N> {
+        l.mul(r)
+    }
+}
+
+impl Op for Any {
+    type Reach<T: Elem> = Baseline;
+    #[inline(always)]
+    fn apply<A: Acc, const N: usize>(self, l: Lanes<A, N>, r: Lanes<A, N>) -> Lanes<A, N> {
+        match self.0 {
+            BinaryOp::Add => l.add(r),
+            BinaryOp::Sub => l.zip(r, |a, b| a - b),
+            BinaryOp::Mul => l.mul(r),
+            BinaryOp::Div => l.zip(r, |a, b| a / b),
+            BinaryOp::CopyLhs => l,
+            BinaryOp::CopyRhs => r,
+        }
+    }
+}
+
+/// The operands of the messages of one compressed layout.
+pub(crate) struct Messages<'a, T, O, R> {
+    pub(crate) rows: &'a Compressed,
+    /// Rows of the nodes at the other end of the edges, as wide as a message.
+    pub(crate) lhs: &'a [T],
+    /// Rows of the edges, by edge id.
+    pub(crate) rhs: &'a [T],
+    pub(crate) op: O,
+    pub(crate) layout: R,
+    pub(crate) width: usize,
+}
+
+/// Edges between asking for a row and adding it.
+const AHEAD: usize = 16;
+/// Bytes of an operand that the second-level cache holds anyway.
+const CACHED: usize = 1 << 20;
+
+impl<T: Elem, O: Op, R: Layout> Messages<'_, T, O, R> {
+    /// Asks for the rows of the edge some positions after `p`.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, p: usize) {
+        let Some(&u) = self.rows.indices().get(p + AHEAD) else { return };
+        if O::LHS && size_of_val(self.lhs) > CACHED {
+            prefetch(self.lhs, u as usize * self.width, self.width);
+        }
+        if O::RHS && size_of_val(self.rhs) > CACHED {
+            self.layout.fetch(self.rhs, self.rows.edge_id(p + AHEAD) as usize, self.width);
+        }
+    }
+
+    /// Columns `col..col + N * K` of the message at position `p`.
+    #[inline(always)]
+    pub(crate) fn block<const N: usize, const K: usize>(&self, p: usize, col: usize) -> [Lanes<T::Acc, N>; K] {
+        let l = if O::LHS { &self.lhs[self.rows.indices()[p] as usize * self.width + col..][..N * K] } else { &[] };
+        let r = if O::RHS { self.layout.part(self.rhs, self.rows.edge_id(p) as usize, self.width, col, N * K) } else { R::nothing() };
+        std::array::from_fn(|k| {
+            let left = if O::LHS { Lanes::load(l, N * k) } else { Lanes::splat(T::Acc::ZERO) };
+            let right = if O::RHS { R::lanes::<T, N>(r, N * k) } else { Lanes::splat(T::Acc::ZERO) };
+            self.op.apply(left, right)
+        })
+    }
+}
+
+/// Calls `$do` for blocks of columns that cover `0..$n` from left to right: `N * K` columns from `col`, of
+/// which the last `keep` are new.
+///
+/// What does not fill a block is covered by one that reaches back over columns done before.
+macro_rules! for_blocks {
+    ($n:expr, $wide:expr, |$col:ident, $keep:ident, $N:ident, $K:ident| $do:expr) => {{
+        let n: usize = $n;
+        let mut at = 0;
+        for_blocks!(@ whole $wide >= 8, at, n, 8, |$col, $keep, $N, $K| $do);
+        for_blocks!(@ whole $wide >= 4, at, n, 4, |$col, $keep, $N, $K| $do);
+        for_blocks!(@ whole $wide >= 2, at, n, 2, |$col, $keep, $N, $K| $do);
+        if n >= 16 {
+            for_blocks!(@ rest at, n, 16, |$col, $keep, $N, $K| $do);
+        } else if n >= 8 {
+            for_blocks!(@ rest at, n, 8, |$col, $keep, $N, $K| $do);
+        } else if n >= 4 {
+            for_blocks!(@ rest at, n, 4, |$col, $keep, $N, $K| $do);
+        } else {
+            for_blocks!(@ rest at, n, 1, |$col, $keep, $N, $K| $do);
+        }
+    }};
+    (@ whole $cond:expr, $at:ident, $n:ident, $count:literal, |$col:ident, $keep:ident, $N:ident, $K:ident| $do:expr) => {
+        if $cond {
+            const $N: usize = 16;
+            const $K: usize = $count;
+            while $n - $at >= $N * $K {
+                let ($col, $keep) = ($at, $N * $K);
+                $do;
+                $at += $N * $K;
+            }
+        }
+    };
+    (@ rest $at:ident, $n:ident, $size:literal, |$col:ident, $keep:ident, $N:ident, $K:ident| $do:expr) => {{
+        const $N: usize = $size;
+        const $K: usize = 1;
+        while $at < $n {
+            let $col = $at.min($n - $N);
+            let $keep = $N - ($at - $col);
+            $do;
+            $at = $col + $N;
+        }
+    }};
+}
+pub(crate) use for_blocks;
+
+/// Sums of messages, `width` columns for every row; rows without edges are 0.
+pub(crate) fn sum<T: Elem, O: Op, R: Layout>(messages: &Messages<'_, T, O, R>, mean: bool) -> Vec<T> {
+    collect_rows(&by_edges(messages.rows.indptr(), messages.width), messages.width, &|run, out| {
+        O::Reach::<T>::run(SumRows { messages, mean, run, out });
+    })
+}
+
+/// Writes the last `keep` columns of a block.
+#[inline(always)]
+pub(crate) fn put<T: Elem, const N: usize, const K: usize>(out: &mut Sink<'_, T>, block: [Lanes<T::Acc, N>; K], keep: usize) {
+    // Only a block that stands alone reaches back over columns written before. A copy is cut, as an
+    // index known only when it runs would send all lanes through memory.
+    let skip = if K == 1 { N - keep } else { 0 };
+    for lanes in block {
+        let entries: [T; N] = std::array::from_fn(|i| T::of(lanes.0[i]));
+        out.put(&entries[skip..]);
+    }
+}
+
+struct SumRows<'a, 'b, T, O, R> {
+    messages: &'a Messages<'a, T, O, R>,
+    mean: bool,
+    run: Range<usize>,
+    out: &'a mut Sink<'b, T>,
+}
+
+impl<T: Elem, O: Op, R: Layout> Blocked for SumRows<'_, '_, T, O, R> {
+    #[inline(always)]
+    fn run<const WIDE: usize>(self) {
+        let m = self.messages;
+        for v in self.run {
+            let edges = m.rows.row(v);
+            let degree = if self.mean { T::Acc::count(edges.len().max(1) as u32) } else { T::Acc::ONE };
+            for_blocks!(m.width, WIDE, |col, keep, N, K| {
+                let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
+                for p in edges.clone() {
+                    if col == 0 {
+                        m.fetch(p);
+                    }
+                    let block = m.block::<N, K>(p, col);
+                    for k in 0..K {
+                        acc[k] = acc[k].add(block[k]);
+                    }
+                }
+                if self.mean {
+                    for a in &mut acc {
+                        *a = a.zip(Lanes::splat(degree), |a, d| a / d);
+                    }
+                }
+                put(self.out, acc, keep);
+            });
+        }
+    }
+}
+
+/// `Σ scale[u] lhs[u]` over the edges of a row: the gradient of a mean.
+pub(crate) fn scaled_sum<T: Elem>(rows: &Compressed, lhs: &[T], scale: &[T::Acc], width: usize) -> Vec<T> {
+    collect_rows(&by_edges(rows.indptr(), width), width, &|run, out| {
+        T::Hot::run(ScaledRows { messages: &Messages { rows, lhs, rhs: &[], op: CopyLhs, layout: Same, width }, scale, run, out });
+    })
+}
+
+struct ScaledRows<'a, 'b, T: Elem> {
+    messages: &'a Messages<'a, T, CopyLhs, Same>,
+    scale: &'a [T::Acc],
+    run: Range<usize>,
+    out: &'a mut Sink<'b, T>,
+}
+
+impl<T: Elem> Blocked for ScaledRows<'_, '_, T> {
+    #[inline(always)]
+    fn run<const WIDE: usize>(self) {
+        let m = self.messages;
+        for v in self.run {
+            for_blocks!(m.width, WIDE, |col, keep, N, K| {
+                let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
+                for p in m.rows.row(v) {
+                    if col == 0 {
+                        m.fetch(p);
+                    }
+                    let scale = self.scale[m.rows.indices()[p] as usize];
+                    let block = m.block::<N, K>(p, col);
+                    for k in 0..K {
+                        acc[k] = acc[k].add(block[k].scale(scale));
+                    }
+                }
+                put(self.out, acc, keep);
+            });
+        }
+    }
+}

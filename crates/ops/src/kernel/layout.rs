@@ -1,0 +1,96 @@
+//! Where a block of message columns finds its operand entries, as a type, so that the compiler sees it.
+
+use super::lanes::Lanes;
+use super::{Acc, Elem, prefetch};
+
+/// A regular layout of an operand row against a message row.
+pub(crate) trait Layout: Copy + Sync {
+    /// The piece of an operand row that a block of columns reads.
+    type Part<'a, T: Elem>: Copy;
+    /// The piece of row `row` of `data` for columns `col..col + len` of `width`.
+    fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, len: usize) -> Self::Part<'_, T>;
+    /// Stands for an operand that is not read.
+    fn nothing<'a, T: Elem + 'a>() -> Self::Part<'a, T>;
+    /// Columns `at..at + N` of the piece.
+    fn lanes<T: Elem, const N: usize>(part: Self::Part<'_, T>, at: usize) -> Lanes<T::Acc, N>;
+    /// Asks for a row ahead of its use.
+    fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize);
+}
+
+/// Operand row and message row have one shape.
+#[derive(Clone, Copy)]
+pub(crate) struct Same;
+/// One number per operand row.
+#[derive(Clone, Copy)]
+pub(crate) struct One;
+/// Every entry serves this many neighbouring columns, a multiple of 8: attention heads.
+#[derive(Clone, Copy)]
+pub(crate) struct Repeat(pub(crate) usize);
+
+impl Layout for Same {
+    type Part<'a, T: Elem> = &'a [T];
+    #[inline(always)]
+    fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, len: usize) -> &[T] {
+        &data[row * width + col..][..len]
+    }
+    #[inline(always)]
+    fn nothing<'a, T: Elem + 'a>() -> &'a [T] {
+        &[]
+    }
+    #[inline(always)]
+    fn lanes<T: Elem, const N: usize>(part: &[T], at: usize) -> Lanes<T::Acc, N> {
+        Lanes::load(part, at)
+    }
+    #[inline(always)]
+    fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize) {
+        prefetch(data, row * width, width);
+    }
+}
+
+impl Layout for One {
+    type Part<'a, T: Elem> = T::Acc;
+    #[inline(always)]
+    fn part<T: Elem>(self, data: &[T], row: usize, _: usize, _: usize, _: usize) -> T::Acc {
+        data[row].acc()
+    }
+    #[inline(always)]
+    fn nothing<'a, T: Elem + 'a>() -> T::Acc {
+        T::Acc::ZERO
+    }
+    #[inline(always)]
+    fn lanes<T: Elem, const N: usize>(part: T::Acc, _: usize) -> Lanes<T::Acc, N> {
+        Lanes::splat(part)
+    }
+    #[inline(always)]
+    fn fetch<T: Elem>(self, data: &[T], row: usize, _: usize) {
+        prefetch(data, row, 1);
+    }
+}
+
+impl Layout for Repeat {
+    type Part<'a, T: Elem> = (&'a [T], usize, usize);
+    #[inline(always)]
+    fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, _: usize) -> (&[T], usize, usize) {
+        let len = width / self.0;
+        (&data[row * len..][..len], self.0, col)
+    }
+    #[inline(always)]
+    fn nothing<'a, T: Elem + 'a>() -> (&'a [T], usize, usize) {
+        (&[], 1, 0)
+    }
+    #[inline(always)]
+    fn lanes<T: Elem, const N: usize>((row, times, col): (&[T], usize, usize), at: usize) -> Lanes<T::Acc, N> {
+        let from = col + at;
+        if N == 16 && from % 8 == 0 {
+            // Two groups of eight, each within one entry.
+            let (low, high) = (row[from / times].acc(), row[(from + 8) / times].acc());
+            Lanes(std::array::from_fn(|i| if i < 8 { low } else { high }))
+        } else {
+            Lanes(std::array::from_fn(|i| row[(from + i) / times].acc()))
+        }
+    }
+    #[inline(always)]
+    fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize) {
+        prefetch(data, row * (width / self.0), width / self.0);
+    }
+}

@@ -1,0 +1,176 @@
+//! Both gradients of `u_mul_e` in one walk over out-edges.
+//!
+//! ```text
+//! for u:  for (v, e) in row u of CSR:   g = grad[v]
+//!           d lhs[u] += w[e] g          d w[e] = lhs[u] · g   (per entry of w)
+//! ```
+//! `grad[v]` is gathered once for both; `lhs[u]` and `d lhs[u]` stay in registers.
+
+use std::ops::Range;
+
+use burn_gnn_graph::Compressed;
+
+use super::gather::{for_blocks, put};
+use super::lanes::Lanes;
+use super::layout::{Layout, One, Repeat, Same};
+use super::simd::{Blocked, Reach};
+use super::{Acc, Elem, Scatter, Sink, by_edges, collect_rows, prefetch, scatter_rows};
+
+/// What the gradients of `lhs[u] * w[e]` read.
+pub(crate) struct Product<'a, T, R> {
+    /// CSR.
+    pub(crate) rows: &'a Compressed,
+    /// Gradient of the result, a row for every destination.
+    pub(crate) grad: &'a [T],
+    /// As wide as a message.
+    pub(crate) lhs: &'a [T],
+    /// By edge id.
+    pub(crate) weight: &'a [T],
+    pub(crate) layout: R,
+    pub(crate) width: usize,
+}
+
+/// How a layout's weight gradient is made of the products `lhs · grad` of a block.
+pub(crate) trait Reduced: Layout {
+    /// What a weight's gradient is kept as while it is summed: blocks of columns come one by one.
+    type Entry<T: Elem>: bytemuck::Pod + Send;
+    /// Entries of a row of weights.
+    fn len(self, width: usize) -> usize;
+    /// Writes (the first contribution) or adds the products of columns `col..col + N * K`, of which the
+    /// last `keep` are new.
+    fn write<T: Elem, const N: usize, const K: usize>(
+        self,
+        to: &mut [Self::Entry<T>],
+        products: [Lanes<T::Acc, N>; K],
+        col: usize,
+        keep: usize,
+    );
+    /// Rounds to the element type.
+    fn finish<T: Elem>(entries: Vec<Self::Entry<T>>) -> Vec<T>;
+}
+
+impl Reduced for Same {
+    type Entry<T: Elem> = T;
+    #[inline(always)]
+    fn len(self, width: usize) -> usize {
+        width
+    }
+    #[inline(always)]
+    fn write<T: Elem, const N: usize, const K: usize>(self, to: &mut [T], products: [Lanes<T::Acc, N>; K], col: usize, _: usize) {
+        let to = &mut to[col..][..N * K];
+        for (k, lanes) in products.into_iter().enumerate() {
+            let entries: [T; N] = std::array::from_fn(|i| T::of(lanes.0[i]));
+            to[N * k..N * k + N].copy_from_slice(&entries);
+        }
+    }
+    fn finish<T: Elem>(entries: Vec<T>) -> Vec<T> {
+        entries
+    }
+}
+
+impl Reduced for One {
+    type Entry<T: Elem> = T::Acc;
+    #[inline(always)]
+    fn len(self, _: usize) -> usize {
+        1
+    }
+    #[inline(always)]
+    fn write<T: Elem, const N: usize, const K: usize>(self, to: &mut [T::Acc], products: [Lanes<T::Acc, N>; K], col: usize, keep: usize) {
+        let mut all = Lanes::splat(T::Acc::ZERO);
+        for lanes in products {
+            all = all.add(lanes);
+        }
+        if K == 1 && keep < N {
+            // Columns done before.
+            all = Lanes(std::array::from_fn(|i| if i < N - keep { T::Acc::ZERO } else { all.0[i] }));
+        }
+        to[0] = if col == 0 { all.sum() } else { to[0] + all.sum() };
+    }
+    fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
+        T::round(entries)
+    }
+}
+
+impl Reduced for Repeat {
+    type Entry<T: Elem> = T::Acc;
+    #[inline(always)]
+    fn len(self, width: usize) -> usize {
+        width / self.0
+    }
+    #[inline(always)]
+    fn write<T: Elem, const N: usize, const K: usize>(self, to: &mut [T::Acc], products: [Lanes<T::Acc, N>; K], col: usize, keep: usize) {
+        // A message is a multiple of 8 columns wide, so blocks have 16 or 8 lanes and no group of eight is cut.
+        for (k, lanes) in products.into_iter().enumerate() {
+            for half in (0..N).step_by(8) {
+                if K == 1 && half < N - keep {
+                    continue;
+                }
+                let eight = Lanes::<T::Acc, 8>(std::array::from_fn(|i| if half + i < N { lanes.0[half + i] } else { T::Acc::ZERO }));
+                let (column, sum) = (col + N * k + half, eight.sum());
+                let entry = &mut to[column / self.0];
+                *entry = if column % self.0 == 0 { sum } else { *entry + sum };
+            }
+        }
+    }
+    fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
+        T::round(entries)
+    }
+}
+
+/// `(d lhs, d w)`.
+pub(crate) fn product_grad<T: Elem, R: Reduced>(product: &Product<'_, T, R>) -> (Vec<T>, Vec<T>) {
+    let len = product.layout.len(product.width);
+    let edges = product.rows.indices().len();
+    let mut d_lhs = Vec::new();
+    // SAFETY: every position of the layout lies in one row of one run, its edge id is its own, and every
+    // block of columns of its row is written.
+    let d_weight = unsafe {
+        scatter_rows::<R::Entry<T>>(edges, len, |d_weight| {
+            d_lhs = collect_rows(&by_edges(product.rows.indptr(), 2 * product.width), product.width, &|run, out| {
+                T::Hot::run(Rows { product, run, out, d_weight });
+            });
+        })
+    };
+    (d_lhs, R::finish(d_weight))
+}
+
+struct Rows<'a, 'b, T: Elem, R: Reduced> {
+    product: &'a Product<'a, T, R>,
+    run: Range<usize>,
+    out: &'a mut Sink<'b, T>,
+    d_weight: &'a Scatter<'a, R::Entry<T>>,
+}
+
+impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
+    #[inline(always)]
+    fn run<const WIDE: usize>(self) {
+        let Product { rows, grad, lhs, weight, layout, width } = *self.product;
+        for u in self.run {
+            let edges = rows.row(u);
+            for_blocks!(width, WIDE, |col, keep, N, K| {
+                let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
+                let own = &lhs[u * width + col..][..N * K];
+                let own: [Lanes<T::Acc, N>; K] = std::array::from_fn(|k| Lanes::load(own, N * k));
+                for p in edges.clone() {
+                    if let Some(&v) = rows.indices().get(p + 12).filter(|_| col == 0) {
+                        prefetch(grad, v as usize * width, width);
+                        layout.fetch(weight, rows.edge_id(p + 12) as usize, width);
+                    }
+                    let (v, id) = (rows.indices()[p] as usize, rows.edge_id(p) as usize);
+                    let row = &grad[v * width + col..][..N * K];
+                    let part = layout.part(weight, id, width, col, N * K);
+                    let mut products = own;
+                    for k in 0..K {
+                        let g = Lanes::load(row, N * k);
+                        acc[k] = acc[k].add(g.mul(R::lanes::<T, N>(part, N * k)));
+                        products[k] = own[k].mul(g);
+                    }
+                    // SAFETY: this position is in this run only, and its edge id is its own.
+                    let to = unsafe { self.d_weight.row_mut(id) };
+                    layout.write::<T, N, K>(to, products, col, keep);
+                }
+                put(self.out, acc, keep);
+            });
+        }
+    }
+}
