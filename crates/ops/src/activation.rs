@@ -1,5 +1,8 @@
 //! Activations whose derivative follows from their result.
 
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, BoolDType, TensorMetadata, get_device_settings};
+
 use crate::OpsError;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 use crate::kernel::{Acc, Exp};
@@ -82,6 +85,42 @@ impl Activation {
             _ => grad * self.slope_from_output(y),
         }
     }
+}
+
+/// The function in plain Burn primitives.
+pub(crate) fn value<B: Backend>(x: FloatTensor<B>, f: Activation) -> FloatTensor<B> {
+    let above = |x: &FloatTensor<B>| B::float_greater_elem(x.clone(), 0f32.into(), bools::<B>(x));
+    match f {
+        Activation::None => x,
+        Activation::Relu => {
+            let below = B::float_lower_elem(x.clone(), 0f32.into(), bools::<B>(&x));
+            B::float_mask_fill(x, below, 0f32.into())
+        }
+        Activation::LeakyRelu(slope) => B::float_mask_where(B::float_mul_scalar(x.clone(), slope.into()), above(&x), x),
+        Activation::Elu(alpha) => {
+            let low = B::float_sub_scalar(B::float_exp(x.clone()), 1f32.into());
+            B::float_mask_where(B::float_mul_scalar(low, alpha.into()), above(&x), x)
+        }
+    }
+}
+
+/// The gradient of the argument from the result and its gradient, in plain Burn primitives.
+pub(crate) fn chain<B: Backend>(y: FloatTensor<B>, grad: FloatTensor<B>, f: Activation) -> FloatTensor<B> {
+    let low = match f {
+        Activation::None => return grad,
+        Activation::Relu => {
+            let closed = B::float_lower_equal_elem(y.clone(), 0f32.into(), bools::<B>(&y));
+            return B::float_mask_fill(grad, closed, 0f32.into());
+        }
+        Activation::LeakyRelu(slope) => B::float_mul_scalar(grad.clone(), slope.into()),
+        Activation::Elu(alpha) => B::float_mul(grad.clone(), B::float_add_scalar(y.clone(), alpha.into())),
+    };
+    let above = B::float_greater_elem(y.clone(), 0f32.into(), bools::<B>(&y));
+    B::float_mask_where(low, above, grad)
+}
+
+fn bools<B: Backend>(x: &FloatTensor<B>) -> BoolDType {
+    get_device_settings::<B>(&x.device()).bool_dtype
 }
 
 /// Both sides are computed, so a loop over it has no branches.

@@ -9,6 +9,7 @@
 //! crate holds kernels.
 
 mod activation;
+mod aggregate;
 mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
@@ -30,6 +31,7 @@ mod random;
 mod view;
 
 pub use activation::Activation;
+pub use aggregate::{AggregateBackend, AggregateOptions, AggregatePlan, DegreeScale, try_weighted_aggregate, weighted_aggregate, weighted_aggregate_reference};
 pub use backend::{GnnBackend, Kept};
 pub use dropout::{DropoutPlan, dropout, try_dropout};
 pub use error::OpsError;

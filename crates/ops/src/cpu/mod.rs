@@ -32,10 +32,10 @@ pub(crate) trait Host: Backend {
 macro_rules! by_dtype {
     ($dtype:expr, $t:ident => $body:expr) => {
         match $dtype {
-            DType::F32 => by_dtype!(@ f32, $t, $body),
-            DType::F64 => by_dtype!(@ f64, $t, $body),
-            DType::F16 => by_dtype!(@ half::f16, $t, $body),
-            DType::BF16 => by_dtype!(@ half::bf16, $t, $body),
+            burn::tensor::DType::F32 => by_dtype!(@ f32, $t, $body),
+            burn::tensor::DType::F64 => by_dtype!(@ f64, $t, $body),
+            burn::tensor::DType::F16 => by_dtype!(@ half::f16, $t, $body),
+            burn::tensor::DType::BF16 => by_dtype!(@ half::bf16, $t, $body),
             other => panic!("no kernel for element type {other:?}; F32, F64, F16 and BF16 have one"),
         }
     };
@@ -151,4 +151,5 @@ macro_rules! cpu_backend {
         }
     };
 }
+pub(crate) use by_dtype;
 use cpu_backend;

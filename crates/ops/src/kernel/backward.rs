@@ -169,7 +169,9 @@ impl<T: Elem> Job<'_, T> {
     fn product<R: Reduced>(&self, layout: R) -> (Vec<T>, Vec<T>) {
         let grad = self.shared_grad();
         let Given { lhs, rhs, .. } = self.given;
-        product_grad(&Product { rows: self.plan.relation().csr(), grad: &grad, lhs, weight: rhs, layout, width: self.width })
+        // Where only the weights are tracked they were not kept.
+        let weight = (rhs.len() == self.plan.operand_shape(Side::Rhs).num_elements()).then_some(rhs);
+        product_grad(&Product { rows: self.plan.relation().csr(), grad: &grad, lhs, weight, layout, width: self.width })
     }
 
     /// Every edge gets the row of its destination, times `sign`.

@@ -5,6 +5,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 use burn::tensor::Element;
 use rayon::prelude::*;
 
+use super::exp::Exp;
 use super::simd::{AllLevels, Baseline, Reach, UpToAvx2};
 
 /// A type that sums are kept in.
@@ -50,7 +51,7 @@ impl Acc for f64 {
 
 /// An element of a float tensor.
 pub(crate) trait Elem: Element + bytemuck::Pod + Send + Sync {
-    type Acc: Acc;
+    type Acc: Acc + Exp;
     /// What the most used loops are compiled for.
     type Hot: Reach;
     fn acc(self) -> Self::Acc;

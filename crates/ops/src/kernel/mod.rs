@@ -17,6 +17,7 @@ mod select;
 mod simd;
 mod sink;
 mod split;
+pub(crate) mod weighted;
 
 pub(crate) use backward::{Given, gradient, gradients};
 pub(crate) use dropout::dropout_rows;

@@ -24,8 +24,8 @@ pub(crate) struct Product<'a, T, R> {
     pub(crate) grad: &'a [T],
     /// As wide as a message.
     pub(crate) lhs: &'a [T],
-    /// By edge id.
-    pub(crate) weight: &'a [T],
+    /// By edge id; without, `d lhs` is not wanted and comes out as zeros.
+    pub(crate) weight: Option<&'a [T]>,
     pub(crate) layout: R,
     pub(crate) width: usize,
 }
@@ -154,17 +154,20 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
                 for p in edges.clone() {
                     if let Some(&v) = rows.indices().get(p + 12).filter(|_| col == 0) {
                         prefetch(grad, v as usize * width, width);
-                        layout.fetch(weight, rows.edge_id(p + 12) as usize, width);
+                        if let Some(weight) = weight {
+                            layout.fetch(weight, rows.edge_id(p + 12) as usize, width);
+                        }
                     }
                     let (v, id) = (rows.indices()[p] as usize, rows.edge_id(p) as usize);
                     let row = &grad[v * width + col..][..N * K];
-                    let part = layout.part(weight, id, width, col, N * K);
-                    let mut products = own;
-                    for k in 0..K {
-                        let g = Lanes::load(row, N * k);
-                        acc[k] = acc[k].add(g.mul(R::lanes::<T, N>(part, N * k)));
-                        products[k] = own[k].mul(g);
+                    let g: [Lanes<T::Acc, N>; K] = std::array::from_fn(|k| Lanes::load(row, N * k));
+                    if let Some(weight) = weight {
+                        let part = layout.part(weight, id, width, col, N * K);
+                        for k in 0..K {
+                            acc[k] = acc[k].add(g[k].mul(R::lanes::<T, N>(part, N * k)));
+                        }
                     }
+                    let products = std::array::from_fn(|k| own[k].mul(g[k]));
                     // SAFETY: this position is in this run only, and its edge id is its own.
                     let to = unsafe { self.d_weight.row_mut(id) };
                     layout.write::<T, N, K>(to, products, col, keep);

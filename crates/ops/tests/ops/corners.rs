@@ -1,6 +1,6 @@
 //! Corners that the documentation promises.
 
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::*;
 
 use crate::{Call, devices, f64s, graphs};
@@ -228,4 +228,45 @@ fn matrices_without_rows_or_columns() {
 #[should_panic(expected = "matmul_rows: `w` must have 4 rows (one per column of `x`), got 0")]
 fn empty_matrices_that_disagree() {
     let _ = matmul_rows(Tensor::zeros([3, 4], &Device::flex()), Tensor::zeros([0, 2], &Device::flex()));
+}
+
+#[test]
+fn a_gradient_of_one_operand_alone() {
+    // What the other gradient would need is not kept then.
+    let relation = graphs::random(30, 20, 200, 2.0);
+    for (backend, device) in devices() {
+        for op in BinaryOp::ALL {
+            for reduce in Reduce::ALL {
+                for (lhs, rhs) in [(&[33usize][..], &[33usize][..]), (&[19], &[1]), (&[2, 8], &[2, 1]), (&[1], &[5])] {
+                    let call = Call::new(&relation, op, reduce, lhs, rhs, 6);
+                    let both = call.kernel(&device);
+                    let what = format!("{backend}, {op:?} {reduce:?}, {lhs:?} {rhs:?}");
+                    for (side, want) in [(0, &both.lhs), (1, &both.rhs)] {
+                        let got = if lhs.len() == 1 { alone::<2>(&call, &device, side) } else { alone::<3>(&call, &device, side) };
+                        if let Some(got) = got {
+                            crate::assert_near(&format!("{what}, operand {side}"), &got, want, 1e-13);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn alone<const D: usize>(call: &Call, device: &Device, side: usize) -> Option<Vec<f64>> {
+    let autodiff = device.clone().autodiff();
+    let leaf = |data: &TensorData, tracked: bool| {
+        let x = Tensor::<D>::from_data(data.clone(), (if tracked { &autodiff } else { device }, DType::F64));
+        if tracked { x.require_grad() } else { x }
+    };
+    let operands = [leaf(&call.lhs, side == 0), leaf(&call.rhs, side == 1)];
+    let [lhs, rhs] = operands.clone();
+    let uses = if side == 0 { call.op.uses_lhs() } else { call.op.uses_rhs() };
+    if !uses {
+        return None;
+    }
+    let out: Tensor<D> = gspmm(&call.relation, call.op, call.reduce, lhs, rhs);
+    let cotangent = TensorData::new(crate::numbers(99, out.shape().num_elements()), out.shape());
+    let grads = (out * Tensor::from_data(cotangent, (&autodiff, DType::F64))).sum().backward();
+    Some(crate::f64s(operands[side].grad(&grads).expect("a tracked operand has a gradient")))
 }

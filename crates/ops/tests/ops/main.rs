@@ -3,6 +3,7 @@
 // Burn has deprecated its ndarray backend; people still use it.
 #![allow(deprecated)]
 
+mod aggregate;
 mod bits;
 mod corners;
 mod draws;
@@ -20,7 +21,7 @@ fn devices() -> [(&'static str, Device); 2] {
 }
 
 /// Feature shapes (first axis left out) of `lhs` and `rhs`, one pair for each way to broadcast.
-const KINDS: [(&str, &[usize], &[usize]); 11] = [
+const KINDS: [(&str, &[usize], &[usize]); 13] = [
     ("numbers", &[], &[]),
     ("rows", &[3], &[3]),
     ("row and number", &[3], &[]),
@@ -29,6 +30,8 @@ const KINDS: [(&str, &[usize], &[usize]); 11] = [
     ("[1] and row", &[1], &[3]),
     ("matrices", &[2, 3], &[2, 3]),
     ("heads", &[2, 3], &[2, 1]),
+    ("heads of 8", &[2, 8], &[2, 1]),
+    ("heads of 24", &[2, 24], &[2, 1]),
     ("outer", &[2, 1], &[1, 3]),
     ("matrix and number", &[2, 3], &[]),
     ("row and matrix", &[3], &[2, 3]),

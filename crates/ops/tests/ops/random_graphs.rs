@@ -32,7 +32,7 @@ fn named_graphs() {
 #[test]
 fn widths() {
     let relation = graphs::random(20, 15, 90, 2.0);
-    for width in [0, 1, 7, 8, 9, 31, 32, 33] {
+    for width in [0, 1, 4, 7, 8, 9, 24, 31, 32, 33, 130] {
         for op in BinaryOp::ALL {
             for reduce in Reduce::ALL {
                 for (kind, lhs, rhs) in [

@@ -1,0 +1,44 @@
+//! The operator as a Burn backend extension.
+
+use burn::backend::tensor::FloatTensor;
+// Named by the code that the attribute writes.
+#[allow(unused_imports)]
+use burn::backend::Autodiff;
+use burn::backend::backend_extension;
+#[cfg(feature = "flex")]
+use burn::backend::Flex;
+#[cfg(feature = "ndarray")]
+use burn::backend::NdArray;
+
+use super::{AggregatePlan, reference};
+use crate::GnnBackend;
+
+/// Weighted aggregation. Default bodies are plain Burn primitives and GSpMM. Operands that the plan says
+/// are absent have no entries.
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+pub trait AggregateBackend: GnnBackend {
+    /// `act(r Σ w l x + bias)`.
+    fn aggregate(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>, plan: AggregatePlan) -> FloatTensor<Self> {
+        reference::forward::<Self>(x, weight, bias, &plan)
+    }
+
+    /// `(d x, d bias)`; `out` has no entries if there is no activation.
+    fn aggregate_grad(
+        grad: FloatTensor<Self>,
+        out: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        plan: AggregatePlan,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        reference::gradient::<Self>(grad, out, weight, &plan)
+    }
+
+    /// `d weight`.
+    fn aggregate_grad_weight(
+        grad: FloatTensor<Self>,
+        out: FloatTensor<Self>,
+        x: FloatTensor<Self>,
+        plan: AggregatePlan,
+    ) -> FloatTensor<Self> {
+        reference::gradient_of_weight::<Self>(grad, out, x, &plan)
+    }
+}

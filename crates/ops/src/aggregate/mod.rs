@@ -1,0 +1,150 @@
+//! Weighted aggregation with normalisation by degree, bias and activation, in one pass: the sum of a graph
+//! convolution.
+
+mod autodiff;
+// The generated dispatch names `NdArray`, which Burn has deprecated.
+#[cfg_attr(feature = "ndarray", allow(deprecated))]
+mod backend;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod cpu;
+mod plan;
+mod reference;
+
+pub use backend::AggregateBackend;
+pub use plan::{AggregatePlan, DegreeScale};
+pub use reference::weighted_aggregate_reference;
+
+use burn::backend::Dispatch;
+use burn::tensor::{DType, Tensor};
+use burn_gnn_graph::Relation;
+
+use crate::gspmm::{accept, check_dtype};
+use crate::{Activation, OpsError};
+
+const NAME: &str = "weighted_aggregate";
+
+/// What [`weighted_aggregate`] does beside the sum; the default is the plain sum.
+#[derive(Clone, Debug, Default)]
+pub struct AggregateOptions {
+    /// Factor `l_u` of every source row.
+    pub source: Option<DegreeScale>,
+    /// Factor `r_v` of every destination row.
+    pub destination: Option<DegreeScale>,
+    /// Applied to every entry at the end.
+    pub activation: Activation,
+}
+
+/// `out[v] = act( r_v · Σ over e = (u, v) of w_e · l_u · x[u] + bias )`: the aggregation of a graph
+/// convolution (Kipf and Welling, ICLR 2017) in one pass over the edges.
+///
+/// # Shapes
+/// - `x`: `[num_src, d]`; `weight`: `[num_edges]` in edge-id order; `bias`: `[d]`
+/// - `l` and `r` follow from degrees, see [`DegreeScale`]: `max(degree, 1)^power`, power -1/2 on both sides
+///   for symmetric normalisation, -1 on one side for a mean. Edge weights do not enter the degrees.
+/// - returns `[num_dst, d]`
+///
+/// # Semantics
+/// The factors are computed from the degrees as the edges go by: `x` is not scaled into a copy, sums are
+/// not written before bias and activation. A destination without in-edges gives `act(bias)`. Sums run in
+/// ascending edge id, so bits do not depend on the number of threads; f16 and bf16 are summed in f32.
+///
+/// # Gradients
+/// With `h = r · act'(out) · grad`: `d x[u] = l_u Σ over out-edges of w_e h[v]`, `d bias` the column sum of
+/// `act'(out) · grad` (blocks of rows in a fixed order), `d w_e = l_u x[u] · h[v]`. Kept: the result if there
+/// is an activation, `weight` if `x` is tracked, `x` if `weight` is. The gradient itself is not
+/// differentiable and panics if asked.
+///
+/// # Panics
+/// With the text of the error that [`try_weighted_aggregate`] returns.
+///
+/// # Cost
+/// `num_edges · d` entries read, `num_dst · d` written; the gradient the same the other way round, and with
+/// an activation one more pass over the rows of the result.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Relation;
+/// use burn_gnn_ops::{Activation, AggregateOptions, DegreeScale, weighted_aggregate};
+/// let relation = Relation::from_coo(2, 2, vec![0, 1, 1], vec![0, 0, 1])?;
+/// let x = Tensor::<2>::from_data([[2.0, -8.0], [4.0, 4.0]], &Device::flex());
+/// let bias = Tensor::<1>::from_data([0.5, 0.5], &Device::flex());
+/// let options = AggregateOptions {
+///     destination: Some(DegreeScale::new(&[2, 1], -1.0)), // a mean
+///     activation: Activation::Relu,
+///     ..Default::default()
+/// };
+/// let y = weighted_aggregate(&relation, x, None, Some(bias), &options);
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [3.5, 0.0, 4.5, 4.5]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn weighted_aggregate(
+    relation: &Relation,
+    x: Tensor<2>,
+    weight: Option<Tensor<1>>,
+    bias: Option<Tensor<1>>,
+    options: &AggregateOptions,
+) -> Tensor<2> {
+    accept(try_weighted_aggregate(relation, x, weight, bias, options))
+}
+
+/// [`weighted_aggregate`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// Numbers of rows or degrees that are not those of the relation, a bias of another width, element types
+/// or devices that differ, an element type without a kernel, an activation out of its range.
+pub fn try_weighted_aggregate(
+    relation: &Relation,
+    x: Tensor<2>,
+    weight: Option<Tensor<1>>,
+    bias: Option<Tensor<1>>,
+    options: &AggregateOptions,
+) -> Result<Tensor<2>, OpsError> {
+    let plan = check(relation, &x, weight.as_ref(), bias.as_ref(), options)?;
+    // Operands that are absent travel as tensors without entries: an extension takes no options of tensors.
+    let empty = || Tensor::<1>::zeros([0], (&x.device().without_autodiff(), x.dtype()));
+    let (weight, bias) = (weight.unwrap_or_else(empty), bias.unwrap_or_else(empty));
+    Ok(Tensor::from_dispatch(Dispatch::aggregate(x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch(), plan)))
+}
+
+fn check(
+    relation: &Relation,
+    x: &Tensor<2>,
+    weight: Option<&Tensor<1>>,
+    bias: Option<&Tensor<1>>,
+    options: &AggregateOptions,
+) -> Result<AggregatePlan, OpsError> {
+    let rows = |arg, why, expected, actual| {
+        if expected == actual { Ok(()) } else { Err(OpsError::Rows { op: NAME, arg, why, expected, actual }) }
+    };
+    let [n, width] = x.dims();
+    rows("x", "one per source node of the relation", relation.num_src(), n)?;
+    check_dtype(NAME, "x", x.dtype())?;
+    if let Some(w) = weight {
+        rows("weight", "one per edge of the relation", relation.num_edges(), w.dims()[0])?;
+        same(x, w.dtype(), w.device())?;
+    }
+    if let Some(b) = bias {
+        rows("bias", "one per column of `x`", width, b.dims()[0])?;
+        same(x, b.dtype(), b.device())?;
+    }
+    if let Some(s) = &options.source {
+        rows("source degrees", "one per source node of the relation", relation.num_src(), s.degrees().len())?;
+    }
+    if let Some(s) = &options.destination {
+        rows("destination degrees", "one per destination node of the relation", relation.num_dst(), s.degrees().len())?;
+    }
+    options.activation.check(NAME)?;
+    Ok(AggregatePlan::new(relation, width, options.clone(), weight.is_some(), bias.is_some()))
+}
+
+fn same(x: &Tensor<2>, dtype: DType, device: burn::tensor::Device) -> Result<(), OpsError> {
+    if x.dtype() != dtype {
+        return Err(OpsError::Dtype { op: NAME, lhs: x.dtype(), rhs: dtype });
+    }
+    // Equality of devices is about hardware: a constant without autodiff goes with a tracked tensor.
+    if x.device() != device {
+        return Err(OpsError::Device { op: NAME, lhs: Box::new(x.device()), rhs: Box::new(device) });
+    }
+    Ok(())
+}

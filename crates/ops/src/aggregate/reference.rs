@@ -1,0 +1,116 @@
+//! The unfused composition: the oracle of tests, and what a backend without kernels runs.
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, TensorMetadata};
+use burn::tensor::{Shape, Tensor, TensorData, activation};
+use burn_gnn_graph::Relation;
+
+use super::{AggregateOptions, AggregatePlan, DegreeScale};
+use crate::backend::Kept;
+use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side, accept, gspmm_reference};
+use crate::{Activation, GnnBackend, activation as act};
+
+/// [`weighted_aggregate`](super::weighted_aggregate) in plain tensor operations, differentiated by Burn.
+///
+/// # Panics
+/// As [`weighted_aggregate`](super::weighted_aggregate).
+#[track_caller]
+pub fn weighted_aggregate_reference(
+    relation: &Relation,
+    x: Tensor<2>,
+    weight: Option<Tensor<1>>,
+    bias: Option<Tensor<1>>,
+    options: &AggregateOptions,
+) -> Tensor<2> {
+    accept(super::check(relation, &x, weight.as_ref(), bias.as_ref(), options));
+    let scaled = |x: Tensor<2>, by: &Option<DegreeScale>| match by {
+        None => x,
+        Some(by) => {
+            let factors = TensorData::new(by.factors(|f| f), [by.degrees().len(), 1]);
+            let factors = Tensor::from_data(factors, (&x.device().without_autodiff(), x.dtype()));
+            x * factors
+        }
+    };
+    let x = scaled(x, &options.source);
+    let y: Tensor<2> = match weight {
+        Some(w) => gspmm_reference(relation, BinaryOp::Mul, Reduce::Sum, x, w),
+        None => gspmm_reference(relation, BinaryOp::CopyLhs, Reduce::Sum, x.clone(), x),
+    };
+    let y = scaled(y, &options.destination);
+    let y = match bias {
+        Some(b) => y + b.unsqueeze(),
+        None => y,
+    };
+    match options.activation {
+        Activation::None => y,
+        Activation::Relu => activation::relu(y),
+        Activation::LeakyRelu(slope) => activation::leaky_relu(y, slope),
+        Activation::Elu(alpha) => {
+            let low = y.clone().clamp_max(0.0).exp().sub_scalar(1.0).mul_scalar(alpha);
+            let above = y.clone().greater_elem(0.0);
+            low.mask_where(above, y)
+        }
+    }
+}
+
+fn column<B: Backend>(scale: Option<&DegreeScale>, like: &FloatTensor<B>) -> Option<FloatTensor<B>> {
+    let scale = scale?;
+    let data = TensorData::new(scale.factors(|f| f), [scale.degrees().len(), 1]).convert_dtype(like.dtype());
+    Some(B::float_from_data(data, &like.device()))
+}
+
+fn scaled<B: Backend>(x: FloatTensor<B>, scale: Option<&DegreeScale>) -> FloatTensor<B> {
+    match column::<B>(scale, &x) {
+        Some(factors) => B::float_mul(x, factors),
+        None => x,
+    }
+}
+
+/// The sum inside. Its shapes were checked, so a plan can be made.
+fn product(plan: &AggregatePlan) -> GspmmPlan {
+    let op = if plan.weighted() { BinaryOp::Mul } else { BinaryOp::CopyLhs };
+    let rhs: &[usize] = if plan.weighted() { &[] } else { &[plan.width()] };
+    match GspmmPlan::new(plan.relation(), op, Reduce::Sum, &[plan.width()], rhs) {
+        Ok(plan) => plan,
+        Err(misfit) => unreachable!("one number per edge broadcasts with any row: {misfit:?}"),
+    }
+}
+
+pub(crate) fn forward<B: GnnBackend>(x: FloatTensor<B>, weight: FloatTensor<B>, bias: FloatTensor<B>, plan: &AggregatePlan) -> FloatTensor<B> {
+    let x = scaled::<B>(x, plan.source());
+    let y = if plan.weighted() { B::gspmm_binary(x, weight, product(plan)) } else { B::gspmm_copy(x, product(plan)) };
+    let mut y = scaled::<B>(y, plan.destination());
+    if plan.biased() {
+        y = B::float_add(y, B::float_reshape(bias, Shape::from(vec![1, plan.width()])));
+    }
+    act::value::<B>(y, plan.activation())
+}
+
+/// `act'(out) · grad`.
+fn before_activation<B: Backend>(grad: FloatTensor<B>, out: FloatTensor<B>, plan: &AggregatePlan) -> FloatTensor<B> {
+    if plan.activation() == Activation::None { grad } else { act::chain::<B>(out, grad, plan.activation()) }
+}
+
+pub(crate) fn gradient<B: GnnBackend>(
+    grad: FloatTensor<B>,
+    out: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    plan: &AggregatePlan,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let h = before_activation::<B>(grad, out, plan);
+    let d_bias = if plan.biased() {
+        B::float_reshape(B::float_sum_dim(h.clone(), 0), Shape::from(vec![plan.width()]))
+    } else {
+        B::float_reshape(B::float_slice(h.clone(), &[(0..0).into()]), Shape::from(vec![0]))
+    };
+    let h = scaled::<B>(h, plan.destination());
+    let kept = if plan.weighted() { Kept::Rhs(weight) } else { Kept::Nothing };
+    let d_x = B::gspmm_grad(h, kept, product(plan), Side::Lhs);
+    (scaled::<B>(d_x, plan.source()), d_bias)
+}
+
+pub(crate) fn gradient_of_weight<B: GnnBackend>(grad: FloatTensor<B>, out: FloatTensor<B>, x: FloatTensor<B>, plan: &AggregatePlan) -> FloatTensor<B> {
+    let h = scaled::<B>(before_activation::<B>(grad, out, plan), plan.destination());
+    let x = scaled::<B>(x, plan.source());
+    B::gspmm_grad(h, Kept::Lhs(x), product(plan), Side::Rhs)
+}

@@ -1,0 +1,171 @@
+//! Sums with factors of nodes and edges, bias and activation: `act(after[v] Σ scale[u] w[e] x[u] + bias)`.
+
+use std::ops::Range;
+
+use burn_gnn_graph::Compressed;
+use rayon::prelude::*;
+
+use super::gather::{CopyLhs, Messages, for_blocks, put};
+use super::lanes::Lanes;
+use super::layout::Same;
+use super::simd::{Blocked, Reach, Vectorised, vectorised};
+use super::{Acc, Elem, Exp, Sink, by_edges, collect_rows, evenly};
+use crate::Activation;
+
+/// Operands of one weighted sum.
+pub(crate) struct Weighted<'a, T: Elem> {
+    pub(crate) rows: &'a Compressed,
+    pub(crate) x: &'a [T],
+    /// A factor for each row of `x`.
+    pub(crate) scale: Option<&'a [T::Acc]>,
+    /// A factor for each edge, by edge id.
+    pub(crate) weight: Option<&'a [T]>,
+    /// A factor for each row of the result.
+    pub(crate) after: Option<&'a [T::Acc]>,
+    pub(crate) bias: Option<&'a [T::Acc]>,
+    pub(crate) activation: Activation,
+    pub(crate) width: usize,
+}
+
+/// The result, `width` columns for every row.
+pub(crate) fn aggregate<T: Elem>(w: &Weighted<'_, T>) -> Vec<T> {
+    let messages = Messages { rows: w.rows, lhs: w.x, rhs: &[], op: CopyLhs, layout: Same, width: w.width };
+    let (w, messages) = (w, &messages);
+    collect_rows(&by_edges(w.rows.indptr(), w.width), w.width, &|run, out| match (w.weight, w.scale) {
+        (None, None) => T::Hot::run(Rows::<_, 0> { w, messages, run, out }),
+        (None, Some(_)) => T::Hot::run(Rows::<_, 1> { w, messages, run, out }),
+        (Some(_), _) => T::Hot::run(Rows::<_, 2> { w, messages, run, out }),
+    })
+}
+
+/// `FACTORS`: none, one per source, one per edge and perhaps per source.
+struct Rows<'a, 'b, T: Elem, const FACTORS: u8> {
+    w: &'a Weighted<'a, T>,
+    messages: &'a Messages<'a, T, CopyLhs, Same>,
+    run: Range<usize>,
+    out: &'a mut Sink<'b, T>,
+}
+
+impl<T: Elem, const FACTORS: u8> Blocked for Rows<'_, '_, T, FACTORS> {
+    #[inline(always)]
+    fn run<const WIDE: usize>(self) {
+        let (w, m) = (self.w, self.messages);
+        for v in self.run {
+            let after = w.after.map_or(T::Acc::ONE, |after| after[v]);
+            for_blocks!(w.width, WIDE, |col, keep, N, K| {
+                let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
+                for p in w.rows.row(v) {
+                    if col == 0 {
+                        m.fetch(p);
+                    }
+                    let block = m.block::<N, K>(p, col);
+                    let mut factor = T::Acc::ONE;
+                    if FACTORS > 0 && let Some(scale) = w.scale {
+                        factor = scale[w.rows.indices()[p] as usize];
+                    }
+                    if FACTORS > 1 && let Some(weight) = w.weight {
+                        factor = factor * weight[w.rows.edge_id(p) as usize].acc();
+                    }
+                    for k in 0..K {
+                        acc[k] = acc[k].add(if FACTORS > 0 { block[k].scale(factor) } else { block[k] });
+                    }
+                }
+                for k in 0..K {
+                    let mut y = acc[k].scale(after);
+                    if let Some(bias) = w.bias {
+                        y = y.add(Lanes(std::array::from_fn(|i| bias[col + N * k + i])));
+                    }
+                    acc[k] = epilogue(w.activation, y);
+                }
+                put(self.out, acc, keep);
+            });
+        }
+    }
+}
+
+/// The activation of a block; which one it is is asked once.
+#[inline(always)]
+fn epilogue<A: Acc + Exp, const N: usize>(activation: Activation, y: Lanes<A, N>) -> Lanes<A, N> {
+    let map = |f: Activation| Lanes(std::array::from_fn(|i| f.value(y.0[i])));
+    match activation {
+        Activation::None => y,
+        Activation::Relu => map(Activation::Relu),
+        Activation::LeakyRelu(slope) => map(Activation::LeakyRelu(slope)),
+        Activation::Elu(alpha) => map(Activation::Elu(alpha)),
+    }
+}
+
+/// Rows that one column sum takes: fixed, so that its bits do not depend on threads.
+const BLOCK: usize = 1024;
+
+/// `act'(out) · grad` (`None` where that is `grad`) and, if asked for, its column sums.
+pub(crate) fn before<T: Elem>(
+    grad: &[T],
+    out: &[T],
+    activation: Activation,
+    width: usize,
+    sums: bool,
+) -> (Option<Vec<T>>, Vec<T::Acc>) {
+    if width == 0 {
+        return (None, Vec::new());
+    }
+    let rows = grad.len() / width;
+    let changed = (activation != Activation::None).then(|| {
+        collect_rows(&evenly(rows, 2 * width), width, &|run, to| {
+            let part = run.start * width..run.end * width;
+            vectorised(Chain { activation, out: &out[part.clone()], grad: &grad[part], to });
+        })
+    });
+    let h = changed.as_deref().unwrap_or(grad);
+    let mut total = vec![T::Acc::ZERO; if sums { width } else { 0 }];
+    if sums {
+        let column_sums = |block: &[T]| vectorised(ColumnSums { block, width });
+        let parts: Vec<Vec<T::Acc>> = if h.len() < 1 << 18 {
+            h.chunks(BLOCK * width).map(column_sums).collect()
+        } else {
+            h.par_chunks(BLOCK * width).map(column_sums).collect()
+        };
+        for part in parts {
+            total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
+        }
+    }
+    (changed, total)
+}
+
+struct Chain<'a, 'b, T> {
+    activation: Activation,
+    out: &'a [T],
+    grad: &'a [T],
+    to: &'a mut Sink<'b, T>,
+}
+
+impl<T: Elem> Vectorised for Chain<'_, '_, T> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { activation, out, grad, to } = self;
+        let mut map = |f: Activation| to.put_from(grad.len(), |j| T::of(f.chain(out[j].acc(), grad[j].acc())));
+        match activation {
+            // A loop of its own: it has no products.
+            Activation::Relu => map(Activation::Relu),
+            other => map(other),
+        }
+    }
+}
+
+struct ColumnSums<'a, T> {
+    block: &'a [T],
+    width: usize,
+}
+
+impl<T: Elem> Vectorised for ColumnSums<'_, T> {
+    type Out = Vec<T::Acc>;
+    #[inline(always)]
+    fn run(self) -> Vec<T::Acc> {
+        let mut sums = vec![T::Acc::ZERO; self.width];
+        for row in self.block.chunks_exact(self.width) {
+            sums.iter_mut().zip(row).for_each(|(s, x)| *s += x.acc());
+        }
+        sums
+    }
+}
