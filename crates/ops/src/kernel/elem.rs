@@ -4,6 +4,8 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 use burn::tensor::Element;
 
+use super::narrow::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+
 /// A type that sums are kept in.
 pub(crate) trait Acc:
     Copy
@@ -72,6 +74,6 @@ macro_rules! elem {
 elem! {
     f32, f32, x => x, y => y;
     f64, f64, x => x, y => y;
-    half::f16, f32, x => x.to_f32(), y => Self::from_f32(y);
-    half::bf16, f32, x => x.to_f32(), y => Self::from_f32(y);
+    half::f16, f32, x => f16_to_f32(x.to_bits()), y => Self::from_bits(f32_to_f16(y));
+    half::bf16, f32, x => bf16_to_f32(x.to_bits()), y => Self::from_bits(f32_to_bf16(y));
 }

@@ -9,6 +9,7 @@ mod dropout;
 mod elem;
 mod exp;
 mod forward;
+mod narrow;
 mod simd;
 mod sink;
 mod split;
