@@ -3,6 +3,7 @@
 //! ```sh
 //! cargo bench --bench peers -- ops arxiv-like cora-like      # single operators
 //! cargo bench --bench peers -- train arxiv-like mag-slice    # epochs
+//! cargo bench --bench peers -- precision arxiv-like          # f32 against f16 and bf16
 //! cargo bench --bench peers -- memory arxiv-like gcn         # peak memory of three epochs (gcn, sage, gat)
 //! cargo bench --bench peers -- merge round1.jsonl round2.jsonl
 //! ```
@@ -21,6 +22,7 @@ mod measure;
 mod merge;
 mod nets;
 mod ops;
+mod precision;
 mod train;
 mod typed;
 
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
 
 fn run(args: &[String]) -> Result<()> {
     let Some((section, rest)) = args.split_first() else {
-        bail!("name a section: ops GRAPH..., train GRAPH..., memory GRAPH KIND, merge FILES...");
+        bail!("name a section: ops GRAPH..., train GRAPH..., precision GRAPH..., memory GRAPH KIND, merge FILES...");
     };
     if section == "merge" {
         return merge::run(rest);
@@ -61,6 +63,11 @@ fn run(args: &[String]) -> Result<()> {
         "ops" => {
             for name in rest {
                 ops::run(name, &homogeneous(name)?);
+            }
+        }
+        "precision" => {
+            for name in rest {
+                precision::run(name, &homogeneous(name)?);
             }
         }
         "train" => {
@@ -80,7 +87,7 @@ fn run(args: &[String]) -> Result<()> {
             }
             train::memory(name, kind, homogeneous(name)?, before);
         }
-        other => bail!("unknown section `{other}`; there are ops, train, memory and merge"),
+        other => bail!("unknown section `{other}`; there are ops, train, precision, memory and merge"),
     }
     Ok(())
 }

@@ -12,16 +12,16 @@ use crate::inject::fwd_bwd;
 use crate::measure::{Entry, Times, bench, emit};
 
 /// The first `width` columns of the features.
-fn columns(g: &Homogeneous, width: usize, device: &Device) -> Tensor<2> {
+pub(crate) fn columns(g: &Homogeneous, width: usize, device: &Device) -> Tensor<2> {
     let rows = g.task.features.chunks_exact(g.task.width).flat_map(|row| &row[..width]);
     Tensor::from_data(TensorData::new(rows.copied().collect::<Vec<f32>>(), [g.nodes, width]), device)
 }
 
-fn tracked<const D: usize>(x: &Tensor<D>) -> Tensor<D> {
+pub(crate) fn tracked<const D: usize>(x: &Tensor<D>) -> Tensor<D> {
     x.clone().autodiff().require_grad()
 }
 
-fn uniform<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
+pub(crate) fn uniform<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
     Tensor::random(shape, Distribution::Uniform(0.0, 1.0), device)
 }
 
