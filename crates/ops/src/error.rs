@@ -105,4 +105,16 @@ pub enum OpsError {
         /// The value found.
         value: f64,
     },
+    /// The device has no tensors of the type that mixed precision asks for.
+    #[error("{op}: `with_precision` asks to cast `{arg}` to {dtype:?}, which {device:?} does not have; leave the setting or the device")]
+    Precision {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// The element type asked for.
+        dtype: DType,
+        /// The device of the argument.
+        device: Box<Device>,
+    },
 }

@@ -27,6 +27,7 @@ mod init;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod matmul;
+mod precision;
 mod random;
 mod view;
 
@@ -38,5 +39,6 @@ pub use error::OpsError;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
 pub use matmul::matmul_rows;
+pub use precision::{Precision, PrecisionBackend, precision, with_precision};
 pub use random::{Stream, philox4x32};
 pub use view::GraphView;

@@ -17,6 +17,7 @@ use burn_gnn_graph::Relation;
 
 use crate::OpsError;
 use crate::backend::GnnBackend;
+use crate::precision::enter;
 
 const NAME: &str = "gspmm";
 
@@ -36,8 +37,8 @@ const NAME: &str = "gspmm";
 /// - Parallel edges all count; mean divides by the number of in-edges.
 /// - Of equal messages under max or min the one with the smallest edge id wins; the first NaN wins over
 ///   every number.
-/// - f16 and bf16 are summed in f32. On CPU sums run in ascending edge id, so results are the same bits
-///   for any number of threads.
+/// - f16 and bf16 are summed in f32; [`with_precision`](crate::with_precision) makes them of f32 inputs. On
+///   CPU sums run in ascending edge id, so results are the same bits for any number of threads.
 ///
 /// # Gradients
 /// The gradient of `lhs` gathers over out-edges, that of `rhs` over edges; broadcast axes are summed.
@@ -88,11 +89,13 @@ pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
     lhs: Tensor<L>,
     rhs: Tensor<R>,
 ) -> Result<Tensor<O>, OpsError> {
-    let plan = match op {
-        BinaryOp::CopyLhs => return run_copy(plan_copy::<L, O>(relation, op, reduce, &lhs)?, lhs),
-        BinaryOp::CopyRhs => return run_copy(plan_copy::<R, O>(relation, op, reduce, &rhs)?, rhs),
-        _ => plan_binary::<L, R, O>(relation, op, reduce, &lhs, &rhs)?,
-    };
+    match op {
+        BinaryOp::CopyLhs => return try_copy(relation, op, reduce, lhs),
+        BinaryOp::CopyRhs => return try_copy(relation, op, reduce, rhs),
+        _ => {}
+    }
+    let (lhs, rhs) = (enter(NAME, "lhs", lhs)?, enter(NAME, "rhs", rhs)?);
+    let plan = plan_binary::<L, R, O>(relation, op, reduce, &lhs, &rhs)?;
     let (lhs, rhs) = (lhs.into_dispatch(), rhs.into_dispatch());
     Ok(Tensor::from_dispatch(if reduce.selects() {
         Dispatch::gspmm_binary_arg(lhs, rhs, plan).0
@@ -120,7 +123,7 @@ pub fn try_gspmm_copy<const D: usize>(relation: &Relation, from: Side, reduce: R
         Side::Lhs => BinaryOp::CopyLhs,
         Side::Rhs => BinaryOp::CopyRhs,
     };
-    run_copy(plan_copy::<D, D>(relation, op, reduce, &x)?, x)
+    try_copy(relation, op, reduce, x)
 }
 
 /// [`gspmm`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and what
@@ -155,7 +158,14 @@ pub fn gspmm_reference<const L: usize, const R: usize, const O: usize>(
     }
 }
 
-fn run_copy<const D: usize, const O: usize>(plan: GspmmPlan, x: Tensor<D>) -> Result<Tensor<O>, OpsError> {
+fn try_copy<const D: usize, const O: usize>(
+    relation: &Relation,
+    op: BinaryOp,
+    reduce: Reduce,
+    x: Tensor<D>,
+) -> Result<Tensor<O>, OpsError> {
+    let x = enter(NAME, if op == BinaryOp::CopyLhs { "lhs" } else { "rhs" }, x)?;
+    let plan = plan_copy::<D, O>(relation, op, reduce, &x)?;
     let x = x.into_dispatch();
     Ok(Tensor::from_dispatch(if plan.reduce().selects() { Dispatch::gspmm_copy_arg(x, plan).0 } else { Dispatch::gspmm_copy(x, plan) }))
 }

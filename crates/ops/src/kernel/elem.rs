@@ -8,6 +8,8 @@ use rayon::prelude::*;
 use super::exp::Exp;
 use super::simd::{AllLevels, Baseline, Reach, UpToAvx2};
 
+use super::narrow::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+
 /// A type that sums are kept in.
 pub(crate) trait Acc:
     bytemuck::Pod
@@ -83,6 +85,6 @@ macro_rules! elem {
 elem! {
     f32, f32, AllLevels, x => x, y => y;
     f64, f64, Baseline, x => x, y => y;
-    half::f16, f32, UpToAvx2, x => x.to_f32(), y => Self::from_f32(y);
-    half::bf16, f32, UpToAvx2, x => x.to_f32(), y => Self::from_f32(y);
+    half::f16, f32, UpToAvx2, x => f16_to_f32(x.to_bits()), y => Self::from_bits(f32_to_f16(y));
+    half::bf16, f32, UpToAvx2, x => bf16_to_f32(x.to_bits()), y => Self::from_bits(f32_to_bf16(y));
 }

@@ -14,6 +14,7 @@ mod lanes;
 mod layout;
 mod product_grad;
 mod select;
+mod narrow;
 mod simd;
 mod sink;
 mod split;

@@ -10,6 +10,7 @@ mod draws;
 mod errors;
 mod finite_differences;
 mod graphs;
+mod precision;
 mod random_graphs;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};

@@ -1,0 +1,83 @@
+//! The allocator of the benchmark, chosen when it starts: every operator's output is a fresh block, and how
+//! its pages are obtained can cost more than the operator.
+//!
+//! `BENCH_ALLOCATOR` is `mimalloc` (the default; it keeps freed blocks for the next output, its own variables
+//! say how long: `MIMALLOC_PURGE_DELAY=-1` for ever), `system` (the C library's, which maps a large block
+//! anew each time) or `huge` (the same, on huge pages).
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use mimalloc::MiMalloc;
+
+pub(crate) struct Chosen;
+
+const UNKNOWN: u8 = 0;
+const SYSTEM: u8 = 1;
+const MIMALLOC: u8 = 2;
+const HUGE: u8 = 3;
+
+static CHOICE: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+/// The same answer on every call, so that a block goes back where it came from.
+#[inline]
+fn choice() -> u8 {
+    match CHOICE.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            // `std::env` allocates. SAFETY: the name ends in 0; nothing sets variables while the first blocks
+            // are asked for, before `main`; the answer is a string that ends in 0, read at once.
+            let asked = unsafe {
+                let value = libc::getenv(c"BENCH_ALLOCATOR".as_ptr());
+                if value.is_null() { c"mimalloc" } else { std::ffi::CStr::from_ptr(value) }
+            };
+            let choice = match asked.to_bytes() {
+                b"system" => SYSTEM,
+                b"huge" => HUGE,
+                _ => MIMALLOC,
+            };
+            CHOICE.store(choice, Ordering::Relaxed);
+            choice
+        }
+        choice => choice,
+    }
+}
+
+/// Name of the allocator in use.
+pub(crate) fn name() -> &'static str {
+    match choice() {
+        SYSTEM => "system",
+        HUGE => "huge",
+        _ => "mimalloc",
+    }
+}
+
+/// Asks for huge pages under a large block; a hint.
+fn advise(block: *mut u8, size: usize) -> *mut u8 {
+    const PAGE: usize = 2 << 20;
+    let (start, end) = ((block as usize).next_multiple_of(PAGE), (block as usize + size) / PAGE * PAGE);
+    if choice() == HUGE && !block.is_null() && start < end {
+        // SAFETY: the range lies inside the block just made; the advice changes no contents.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+    }
+    block
+}
+
+// SAFETY: every call is passed on unchanged to one of two allocators, the same one for all calls.
+unsafe impl GlobalAlloc for Chosen {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as promised to this function.
+        unsafe { if choice() == MIMALLOC { MiMalloc.alloc(layout) } else { advise(System.alloc(layout), layout.size()) } }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as promised to this function.
+        unsafe { if choice() == MIMALLOC { MiMalloc.alloc_zeroed(layout) } else { advise(System.alloc_zeroed(layout), layout.size()) } }
+    }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as promised to this function; the block came from the same allocator.
+        unsafe { if choice() == MIMALLOC { MiMalloc.dealloc(block, layout) } else { System.dealloc(block, layout) } }
+    }
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as promised to this function; the block came from the same allocator.
+        unsafe { if choice() == MIMALLOC { MiMalloc.realloc(block, layout, size) } else { System.realloc(block, layout, size) } }
+    }
+}

@@ -1,0 +1,93 @@
+//! Times of operators and training side by side with other systems: one JSON line per entry.
+//!
+//! ```sh
+//! cargo bench --bench peers -- ops arxiv-like cora-like      # single operators
+//! cargo bench --bench peers -- train arxiv-like mag-slice    # epochs
+//! cargo bench --bench peers -- precision arxiv-like          # f32 against f16 and bf16
+//! cargo bench --bench peers -- memory arxiv-like gcn         # peak memory of three epochs (gcn, sage, gat)
+//! cargo bench --bench peers -- merge round1.jsonl round2.jsonl
+//! ```
+//!
+//! Graphs: `cora-like`, `arxiv-like`, `products-slice`, and for `train` also `mag-slice` and `am-slice`; they
+//! are made in memory, see `graphs.rs`. Environment: `BENCH_THREADS` (2), `BENCH_SECONDS` per entry (4),
+//! `BENCH_LEAST` repetitions (3), `BENCH_ONLY=text` for some entries, `BENCH_ALLOCATOR` (see `alloc.rs`).
+//!
+//! `median_ms` and `min_ms` are wall times, `cpu_ms` is the median processor time of all threads. CSR and CSC
+//! are built before; `fwd+bwd` is forward and the backward of a cotangent of ones that is made once.
+
+mod alloc;
+mod graphs;
+mod inject;
+mod measure;
+mod merge;
+mod nets;
+mod ops;
+mod precision;
+mod train;
+mod typed;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+#[global_allocator]
+static ALLOCATOR: alloc::Chosen = alloc::Chosen;
+
+fn main() -> ExitCode {
+    // Cargo adds `--bench`.
+    let args: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("error: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[String]) -> Result<()> {
+    let Some((section, rest)) = args.split_first() else {
+        bail!("name a section: ops GRAPH..., train GRAPH..., precision GRAPH..., memory GRAPH KIND, merge FILES...");
+    };
+    if section == "merge" {
+        return merge::run(rest);
+    }
+    rayon::ThreadPoolBuilder::new().num_threads(measure::settings().threads).build_global().context("starting threads")?;
+    let before = measure::memory_mb().0;
+    inject::check();
+    let homogeneous = |name: &str| {
+        graphs::homogeneous(name)
+            .with_context(|| format!("no graph of one type is called `{name}`; there are cora-like, arxiv-like, products-slice"))
+    };
+    match section.as_str() {
+        "ops" => {
+            for name in rest {
+                ops::run(name, &homogeneous(name)?);
+            }
+        }
+        "precision" => {
+            for name in rest {
+                precision::run(name, &homogeneous(name)?);
+            }
+        }
+        "train" => {
+            for name in rest {
+                let typed = || graphs::typed(name).expect("its name was matched");
+                match name.as_str() {
+                    "am-slice" => typed::am(name, typed),
+                    "mag-slice" => typed::mag(name, typed),
+                    _ => train::run(name, || homogeneous(name))?,
+                }
+            }
+        }
+        "memory" => {
+            let [name, kind] = rest else { bail!("memory: name a graph and a network ({})", train::KINDS.join(", ")) };
+            if !train::KINDS.contains(&kind.as_str()) {
+                bail!("unknown network `{kind}`; there are {}", train::KINDS.join(", "));
+            }
+            train::memory(name, kind, homogeneous(name)?, before);
+        }
+        other => bail!("unknown section `{other}`; there are ops, train, precision, memory and merge"),
+    }
+    Ok(())
+}

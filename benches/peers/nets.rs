@@ -1,0 +1,186 @@
+//! The networks of the training entries: two layers each, as the peer's.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn_gnn::graph::{Graph, Relation};
+use burn_gnn::models::{GraphConv, GraphConvConfig};
+use burn_gnn::ops::{Stream, copy_e_max, copy_e_sum, copy_u_mean, dropout, glorot_uniform, u_mul_e_sum};
+
+/// Widths of a network.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) input: usize,
+    pub(crate) hidden: usize,
+    pub(crate) classes: usize,
+}
+
+/// A network for the nodes of a graph of one type.
+pub(crate) trait Network: Module {
+    /// Logits; `step` numbers the dropout masks, `None` is for inference.
+    fn forward(&self, g: &Input, x: Tensor<2>, step: Option<u64>) -> Tensor<2>;
+}
+
+/// The graph, with what a network needs besides it.
+pub(crate) struct Input {
+    pub(crate) graph: Graph,
+    /// Ends of the edges, for layers that gather rows of edges.
+    ends: Option<(Tensor<1, Int>, Tensor<1, Int>)>,
+}
+
+impl Input {
+    pub(crate) fn new(graph: Graph, attention: bool, device: &Device) -> Self {
+        let ids = |v: &[u32]| {
+            let data: Vec<i32> = v.iter().map(|&i| i as i32).collect();
+            Tensor::from_data(TensorData::new(data, [v.len()]), device)
+        };
+        let r = &graph.relations()[0];
+        let ends = attention.then(|| (ids(r.src()), ids(r.dst())));
+        Self { graph, ends }
+    }
+    fn relation(&self) -> &Relation {
+        &self.graph.relations()[0]
+    }
+}
+
+fn weight<const D: usize>(name: &str, fan: (usize, usize), shape: [usize; D], device: &Device) -> Param<Tensor<D>> {
+    Param::from_tensor(Tensor::from_data(glorot_uniform(Stream::new(0, name, 0), fan.0, fan.1, shape), device))
+}
+
+fn zeros(n: usize, device: &Device) -> Param<Tensor<1>> {
+    Param::from_tensor(Tensor::zeros([n], device))
+}
+
+fn drop_half(x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
+    match step {
+        Some(step) => dropout(x, 0.5, Stream::new(0, "hidden", step), None),
+        None => x,
+    }
+}
+
+/// Graph convolutions with symmetric normalisation.
+#[derive(Module, Debug)]
+pub(crate) struct Gcn {
+    first: GraphConv,
+    second: GraphConv,
+}
+
+impl Gcn {
+    pub(crate) fn new(s: Sizes, device: &Device) -> Self {
+        let layer = |i, o, name: &str| GraphConvConfig::new(i, o).with_name(name.into()).init(device);
+        Self { first: layer(s.input, s.hidden, "first"), second: layer(s.hidden, s.classes, "second") }
+    }
+}
+
+impl Network for Gcn {
+    fn forward(&self, g: &Input, x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
+        let h = activation::relu(self.first.forward(&g.graph, x));
+        self.second.forward(&g.graph, drop_half(h, step))
+    }
+}
+
+/// A layer of GraphSAGE (Hamilton, Ying, Leskovec, NeurIPS 2017) with the mean of the neighbours.
+#[derive(Module, Debug)]
+struct SageLayer {
+    own: Param<Tensor<2>>,
+    neighbours: Param<Tensor<2>>,
+    bias: Param<Tensor<1>>,
+}
+
+impl SageLayer {
+    fn new(i: usize, o: usize, name: &str, device: &Device) -> Self {
+        let matrix = |part: &str| weight(&format!("{name}/{part}"), (i, o), [i, o], device);
+        Self { own: matrix("own"), neighbours: matrix("neighbours"), bias: zeros(o, device) }
+    }
+
+    fn forward(&self, relation: &Relation, x: Tensor<2>) -> Tensor<2> {
+        let w = self.neighbours.val();
+        let [i, o] = w.dims();
+        // The narrower side is aggregated.
+        let mean = if i > o { copy_u_mean(relation, x.clone().matmul(w)) } else { copy_u_mean(relation, x.clone()).matmul(w) };
+        x.matmul(self.own.val()) + self.bias.val().unsqueeze() + mean
+    }
+}
+
+#[derive(Module, Debug)]
+pub(crate) struct Sage {
+    first: SageLayer,
+    second: SageLayer,
+}
+
+impl Sage {
+    pub(crate) fn new(s: Sizes, device: &Device) -> Self {
+        Self { first: SageLayer::new(s.input, s.hidden, "first", device), second: SageLayer::new(s.hidden, s.classes, "second", device) }
+    }
+}
+
+impl Network for Sage {
+    fn forward(&self, g: &Input, x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
+        let h = activation::relu(self.first.forward(g.relation(), x));
+        self.second.forward(g.relation(), drop_half(h, step))
+    }
+}
+
+/// A layer of graph attention (Veličković et al., ICLR 2018).
+#[derive(Module, Debug)]
+struct GatLayer {
+    weight: Param<Tensor<2>>,
+    attention_src: Param<Tensor<3>>,
+    attention_dst: Param<Tensor<3>>,
+    bias: Param<Tensor<1>>,
+}
+
+impl GatLayer {
+    fn new(i: usize, heads: usize, width: usize, name: &str, device: &Device) -> Self {
+        let o = heads * width;
+        let attention = |part: &str| weight(&format!("{name}/{part}"), (width, 1), [1, heads, width], device);
+        Self {
+            weight: weight(&format!("{name}/weight"), (i, o), [i, o], device),
+            attention_src: attention("src"),
+            attention_dst: attention("dst"),
+            bias: zeros(o, device),
+        }
+    }
+
+    /// `[n, heads · width]`.
+    fn forward(&self, g: &Input, x: Tensor<2>) -> Tensor<2> {
+        let [_, heads, width] = self.attention_src.val().dims();
+        let h = x.matmul(self.weight.val());
+        let n = h.dims()[0];
+        let z = h.reshape([n, heads, width]);
+        let score = |a: &Param<Tensor<3>>| (z.clone() * a.val()).sum_dim(2);
+        let out = attention(g, z.clone(), score(&self.attention_src), score(&self.attention_dst));
+        out.reshape([n, heads * width]) + self.bias.val().unsqueeze()
+    }
+}
+
+/// `out[v] = Σ softmax over in-edges (leaky_relu(src[u] + dst[v])) z[u]`, unfused: one tensor per step.
+fn attention(g: &Input, z: Tensor<3>, src: Tensor<3>, dst: Tensor<3>) -> Tensor<3> {
+    let Some((u, v)) = &g.ends else { panic!("the input was made without the ends of edges") };
+    let relation = g.relation();
+    let logits = activation::leaky_relu(src.select(0, u.clone()) + dst.select(0, v.clone()), 0.2);
+    // The largest logit only keeps the exponential in range; no gradient goes through it.
+    let largest = copy_e_max(relation, logits.clone().detach()).select(0, v.clone());
+    let weights = (logits - largest).exp();
+    let total = copy_e_sum(relation, weights.clone()).select(0, v.clone());
+    u_mul_e_sum(relation, z, weights / total)
+}
+
+#[derive(Module, Debug)]
+pub(crate) struct Gat {
+    first: GatLayer,
+    second: GatLayer,
+}
+
+impl Gat {
+    /// 8 heads of 8 columns, then one head per class column.
+    pub(crate) fn new(s: Sizes, device: &Device) -> Self {
+        Self { first: GatLayer::new(s.input, 8, 8, "first", device), second: GatLayer::new(64, 1, s.classes, "second", device) }
+    }
+}
+
+impl Network for Gat {
+    fn forward(&self, g: &Input, x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
+        let h = activation::elu(self.first.forward(g, x), 1.0);
+        self.second.forward(g, drop_half(h, step))
+    }
+}

@@ -1,0 +1,74 @@
+//! Single operators, forward and with the gradients of all inputs.
+
+use std::time::Instant;
+
+use burn::tensor::{Device, Distribution, Tensor, TensorData};
+use burn_gnn::graph::Relation;
+use burn_gnn::ops::{copy_u_max, copy_u_mean, copy_u_sum, u_mul_e_sum};
+use serde_json::json;
+
+use crate::graphs::Homogeneous;
+use crate::inject::fwd_bwd;
+use crate::measure::{Entry, Times, bench, emit};
+
+/// The first `width` columns of the features.
+pub(crate) fn columns(g: &Homogeneous, width: usize, device: &Device) -> Tensor<2> {
+    let rows = g.task.features.chunks_exact(g.task.width).flat_map(|row| &row[..width]);
+    Tensor::from_data(TensorData::new(rows.copied().collect::<Vec<f32>>(), [g.nodes, width]), device)
+}
+
+pub(crate) fn tracked<const D: usize>(x: &Tensor<D>) -> Tensor<D> {
+    x.clone().autodiff().require_grad()
+}
+
+pub(crate) fn uniform<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
+    Tensor::random(shape, Distribution::Uniform(0.0, 1.0), device)
+}
+
+fn gspmm<'a>(graph: &'a str, op: &'a str) -> Entry<'a> {
+    Entry { group: "gspmm", graph, op }
+}
+
+pub(crate) fn run(graph: &str, g: &Homogeneous) {
+    let device = Device::flex();
+    let (n, e) = (g.nodes, g.src.len());
+    let relation = Relation::from_coo(n, n, g.src.clone(), g.dst.clone()).expect("the recipe keeps ids in range");
+    let start = Instant::now();
+    let _ = (relation.csr(), relation.csc());
+    emit(Entry { group: "build", graph, op: "coo+csr+csc" }, Some(&Times::once(start.elapsed().as_secs_f64())), &[]);
+
+    let big = e > 5_000_000;
+    let widths: &[usize] = if graph == "products-slice" { &[16, 100] } else { &[16, 128] };
+    let relation = &relation;
+    for &width in widths {
+        let dim = [("dim", json!(width))];
+        let x = columns(g, width, &device);
+        let xg = tracked(&x);
+        let copies: [(&str, fn(&Relation, Tensor<2>) -> Tensor<2>); 3] = [("sum", copy_u_sum), ("mean", copy_u_mean), ("max", copy_u_max)];
+        for (name, f) in copies {
+            bench(gspmm(graph, &format!("copy_u_{name}.fwd")), &dim, || drop(f(relation, x.clone())));
+            bench(gspmm(graph, &format!("copy_u_{name}.fwd+bwd")), &dim, fwd_bwd(|| f(relation, xg.clone())));
+        }
+        let weighted = |name: &str, w: Tensor<2>| {
+            bench(gspmm(graph, &format!("u_mul_e_sum.{name}.fwd")), &dim, || drop(u_mul_e_sum::<2, 2, 2>(relation, x.clone(), w.clone())));
+            let wg = tracked(&w);
+            bench(
+                gspmm(graph, &format!("u_mul_e_sum.{name}.fwd+bwd")),
+                &dim,
+                fwd_bwd(|| u_mul_e_sum::<2, 2, 2>(relation, xg.clone(), wg.clone())),
+            );
+        };
+        weighted("scalar", uniform([e, 1], &device) + 0.5);
+        if !big {
+            weighted("full", uniform([e, width], &device));
+        }
+    }
+
+    // Shapes of an attention layer: 8 heads of 8 columns.
+    let dim = [("dim", json!(64))];
+    let scores = Tensor::<3>::random([e, 8, 1], Distribution::Normal(0.0, 1.0), &device);
+    let z = uniform([n, 8, 8], &device);
+    bench(gspmm(graph, "u_mul_e_sum.8x8heads.fwd"), &dim, || drop(u_mul_e_sum::<3, 3, 3>(relation, z.clone(), scores.clone())));
+    let (zg, sg) = (tracked(&z), tracked(&scores));
+    bench(gspmm(graph, "u_mul_e_sum.8x8heads.fwd+bwd"), &dim, fwd_bwd(|| u_mul_e_sum::<3, 3, 3>(relation, zg.clone(), sg.clone())));
+}

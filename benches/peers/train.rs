@@ -1,0 +1,104 @@
+//! Full-graph epochs on graphs of one type, inference, and the memory of three epochs.
+
+use anyhow::Result;
+use burn::optim::{AdamConfig, GradientsParams};
+use burn::tensor::{Device, Tensor, TensorData};
+use burn_gnn::graph::Graph;
+use burn_gnn::models::{Rows, cross_entropy};
+use serde_json::json;
+
+use crate::graphs::Homogeneous;
+use crate::measure::{Entry, bench, emit, memory_mb, wanted};
+use crate::nets::{Gat, Gcn, Input, Network, Sage, Sizes};
+
+/// Something to train: data that stays, and the labelled rows.
+struct Task {
+    input: Input,
+    features: Tensor<2>,
+    rows: Rows,
+    sizes: Sizes,
+}
+
+pub(crate) const KINDS: [&str; 3] = ["gcn", "sage", "gat"];
+
+fn task(graph: &str, kind: &str, g: Homogeneous) -> Task {
+    let device = Device::flex();
+    let Homogeneous { nodes, src, dst, task } = g;
+    let mut structure = Graph::homogeneous(nodes, src, dst).expect("the recipe keeps ids in range");
+    if kind != "sage" {
+        structure = structure.with_self_loops(0).expect("one node type");
+    }
+    let _ = (structure.relations()[0].csr(), structure.relations()[0].csc());
+    let hidden = if graph == "cora-like" { 16 } else { 256 };
+    Task {
+        input: Input::new(structure, kind == "gat", &device),
+        features: Tensor::from_data(TensorData::new(task.features, [nodes, task.width]), &device),
+        rows: Rows::new(&task.train, &task.labels, task.classes).expect("labels are below the number of classes"),
+        sizes: Sizes { input: task.width, hidden, classes: task.classes },
+    }
+}
+
+/// A network with its optimiser: one call of the first closure is an epoch, of the second one inference.
+fn with<N: Network>(net: N, t: &Task, use_them: impl FnOnce(&mut dyn FnMut(), &mut dyn FnMut())) {
+    let mut optimizer = AdamConfig::new().with_epsilon(1e-8).init();
+    let state = std::cell::RefCell::new(Some(net));
+    let mut step = 0;
+    let mut epoch = || {
+        let net = state.take().expect("put back at the end of every epoch");
+        step += 1;
+        let loss = cross_entropy(net.forward(&t.input, t.features.clone(), Some(step)), &t.rows);
+        let grads = GradientsParams::from_grads(loss.backward(), &net);
+        let net = optimizer.step(0.01, net, grads);
+        let loss = loss.inner().into_scalar::<f32>();
+        assert!(loss.is_finite(), "the loss is {loss}");
+        state.replace(Some(net));
+    };
+    let mut infer = || {
+        let net = state.borrow().as_ref().expect("put back at the end of every epoch").valid();
+        drop(net.forward(&t.input, t.features.clone(), None));
+    };
+    use_them(&mut epoch, &mut infer);
+}
+
+fn by_kind(kind: &str, t: &Task, use_them: impl FnOnce(&mut dyn FnMut(), &mut dyn FnMut())) {
+    let device = Device::flex().autodiff();
+    match kind {
+        "gcn" => with(Gcn::new(t.sizes, &device), t, use_them),
+        "sage" => with(Sage::new(t.sizes, &device), t, use_them),
+        "gat" => with(Gat::new(t.sizes, &device), t, use_them),
+        other => panic!("unknown network `{other}`; there are gcn, sage and gat"),
+    }
+}
+
+/// The width that the peer prints.
+fn hidden(kind: &str, t: &Task) -> usize {
+    if kind == "gat" { 64 } else { t.sizes.hidden }
+}
+
+/// `make` is called for every network: the last one took the graph apart.
+pub(crate) fn run(graph: &str, make: impl Fn() -> Result<Homogeneous>) -> Result<()> {
+    for kind in KINDS {
+        let (epoch_name, infer_name) = (format!("{kind}.epoch"), format!("{kind}.infer"));
+        if !wanted(&epoch_name, &[]) && !wanted(&infer_name, &[]) {
+            continue;
+        }
+        let t = task(graph, kind, make()?);
+        let more = [("hidden", json!(hidden(kind, &t)))];
+        by_kind(kind, &t, |epoch, infer| {
+            bench(Entry { group: "train", graph, op: &epoch_name }, &more, epoch);
+            bench(Entry { group: "train", graph, op: &infer_name }, &more, infer);
+        });
+    }
+    Ok(())
+}
+
+/// Resident memory before and after loading, and the peak of three epochs.
+pub(crate) fn memory(graph: &str, kind: &str, g: Homogeneous, before: f64) {
+    let t = task(graph, kind, g);
+    let loaded = memory_mb().0;
+    by_kind(kind, &t, |epoch, _| (0..3).for_each(|_| epoch()));
+    let mb = [("imports_mb", before), ("loaded_mb", loaded), ("peak_mb", memory_mb().1)];
+    let mut more: Vec<_> = mb.iter().map(|(name, mb)| (*name, json!(mb.round()))).collect();
+    more.push(("hidden", json!(hidden(kind, &t))));
+    emit(Entry { group: "memory", graph, op: &format!("{kind}.epoch") }, None, &more);
+}

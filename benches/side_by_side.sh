@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Measures this library and a peer in turns and prints the ratios entry by entry.
+#
+#   benches/side_by_side.sh SCRIPTS PYTHON DATA ROUNDS [OUT]
+#
+# SCRIPTS: the folder with bench_dgl.py and compare.py; PYTHON: the peer's interpreter; DATA: its graphs (gen.py);
+# OUT: where all lines are kept (a temporary folder). Sections and graphs: SECTIONS="ops:arxiv-like train:mag-slice".
+# BENCH_THREADS, BENCH_SECONDS, BENCH_LEAST and BENCH_ONLY reach both sides. A round is one run of each, one
+# after the other, so that both see the same machine; the table is made of medians over rounds.
+set -euo pipefail
+if [ $# -lt 4 ]; then
+  sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//' >&2
+  exit 2
+fi
+scripts=$(cd "$1" && pwd) python=$2 data=$(cd "$3" && pwd) rounds=$4
+out=${5:-$(mktemp -d)}
+mkdir -p "$out" && out=$(cd "$out" && pwd)
+cd "$(dirname "$0")/.."
+sections=${SECTIONS:-ops:cora-like ops:arxiv-like train:cora-like train:arxiv-like train:mag-slice train:am-slice
+  memory:arxiv-like:gcn memory:arxiv-like:gat}
+export BENCH_THREADS=${BENCH_THREADS:-2} BENCH_SECONDS=${BENCH_SECONDS:-4}
+# The peer takes its number of threads from here as well.
+export OMP_NUM_THREADS=$BENCH_THREADS MKL_NUM_THREADS=$BENCH_THREADS
+
+# BENCH_BINARY: one that was built before (then nothing is compiled here).
+ours=${BENCH_BINARY:-}
+if [ -z "$ours" ]; then
+  ours=$(cargo bench -p burn-gnn --bench peers --no-run --message-format=json |
+    grep -F '"name":"peers"' | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
+fi
+[ -x "$ours" ] || { echo "side_by_side: no benchmark binary was built" >&2; exit 1; }
+
+for ((round = 1; round <= rounds; round++)); do
+  for section in $sections; do
+    IFS=: read -r -a words <<<"$section"
+    echo "round $round of $rounds: $section" >&2
+    "$ours" "${words[@]}" >>"$out/ours.$round.jsonl"
+    # A graph the peer cannot run leaves the rest alone.
+    "$python" "$scripts/bench_dgl.py" "$data" "${words[@]}" >>"$out/peer.$round.jsonl" 2>>"$out/peer.log" ||
+      echo "side_by_side: the peer failed on $section, see $out/peer.log" >&2
+  done
+done
+for side in ours peer; do
+  "$ours" merge "$out/$side".*.jsonl >"$out/$side.jsonl"
+done
+echo "lines of all rounds: $out" >&2
+"$python" "$scripts/compare.py" "$out/ours.jsonl" "$out/peer.jsonl"
