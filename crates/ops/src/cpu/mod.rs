@@ -134,4 +134,5 @@ macro_rules! cpu_backend {
         }
     };
 }
+pub(crate) use by_dtype;
 use cpu_backend;
