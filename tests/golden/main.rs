@@ -9,6 +9,8 @@
 // Burn has deprecated its ndarray backend; people still use it.
 #![allow(deprecated)]
 
+mod edges;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -26,8 +28,8 @@ type Run = fn(&Case<'_>, &Device) -> Result<(), String>;
 /// Every family that a manifest may name; `None` where nothing computes it yet.
 const FAMILIES: [(&str, Option<Run>); 7] = [
     ("gspmm", Some(run_gspmm)),
-    ("gsddmm", None),
-    ("edge_softmax", None),
+    ("gsddmm", Some(edges::run_gsddmm)),
+    ("edge_softmax", Some(edges::run_edge_softmax)),
     ("segment_reduce", None),
     ("typed_mm", None),
     ("hetero", None),

@@ -117,4 +117,58 @@ pub enum OpsError {
         /// The device of the argument.
         device: Box<Device>,
     },
+    /// An edge id beyond the edges of the relation.
+    #[error("{op}: `eids[{position}]` must lie in 0..{bound} (edges of the relation), got {id}")]
+    EdgeOutOfRange {
+        /// Operator.
+        op: &'static str,
+        /// Position among the ids.
+        position: usize,
+        /// Edges of the relation.
+        bound: usize,
+        /// The id found.
+        id: u32,
+    },
+    /// An edge id that was given twice.
+    #[error("{op}: `eids[{position}]` is edge {id}, and so is `eids[{first}]`; give every edge once")]
+    EdgeRepeated {
+        /// Operator.
+        op: &'static str,
+        /// Position of the second among the ids.
+        position: usize,
+        /// Position of the first.
+        first: usize,
+        /// The id found.
+        id: u32,
+    },
+    /// A list of another length than it must have.
+    #[error("{op}: `{arg}` must have {expected} entries ({why}), got {actual}")]
+    Count {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// What the entries stand for.
+        why: &'static str,
+        /// Entries expected.
+        expected: usize,
+        /// Entries found.
+        actual: usize,
+    },
+    /// A tensor of a list that does not fit the others or what it belongs to.
+    #[error("{op}: {what} of `{arg}[{position}]` must be {expected}, got {actual}")]
+    Member {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// Position in the list.
+        position: usize,
+        /// What is wrong.
+        what: &'static str,
+        /// What it must be.
+        expected: String,
+        /// What it is.
+        actual: String,
+    },
 }

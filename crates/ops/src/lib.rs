@@ -17,11 +17,13 @@ mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
 mod dropout;
+mod edge_softmax;
 mod error;
 // The fallback is compared with kernels of a backend that Burn has deprecated.
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;
+mod gsddmm;
 mod gspmm;
 mod init;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
@@ -35,7 +37,9 @@ pub use activation::Activation;
 pub use aggregate::{AggregateBackend, AggregateOptions, AggregatePlan, DegreeScale, try_weighted_aggregate, weighted_aggregate, weighted_aggregate_reference};
 pub use backend::{GnnBackend, Kept};
 pub use dropout::{DropoutPlan, dropout, try_dropout};
+pub use edge_softmax::*;
 pub use error::OpsError;
+pub use gsddmm::*;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
 pub use matmul::matmul_rows;

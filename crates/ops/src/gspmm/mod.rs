@@ -8,8 +8,7 @@ pub(crate) mod reference;
 pub use names::*;
 pub use plan::{BinaryOp, GspmmPlan, Reduce, Side};
 
-pub(crate) use broadcast::Columns;
-use broadcast::{MAX_COLUMNS, Misfit};
+pub(crate) use broadcast::{Columns, MAX_COLUMNS, Misfit, RowMap, broadcast};
 
 use burn::backend::Dispatch;
 use burn::tensor::{DType, Tensor};

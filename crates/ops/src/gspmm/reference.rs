@@ -13,14 +13,14 @@ use crate::backend::Kept;
 type Out<B> = (FloatTensor<B>, Option<IntTensor<B>>);
 
 /// Sums of small floats are kept in f32, as in the kernels.
-fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
+pub(crate) fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     match x.dtype() {
         DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
         _ => x,
     }
 }
 
-fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B> {
+pub(crate) fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B> {
     if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
 }
 
@@ -29,7 +29,7 @@ fn ints<B: Backend>(values: impl IntoIterator<Item = u32>, shape: Vec<usize>, de
     B::int_from_data(TensorData::new(values, shape), device)
 }
 
-fn index<B: Backend>(values: &[u32], device: &Device<B>) -> IntTensor<B> {
+pub(crate) fn index<B: Backend>(values: &[u32], device: &Device<B>) -> IntTensor<B> {
     ints::<B>(values.iter().copied(), vec![values.len()], device)
 }
 

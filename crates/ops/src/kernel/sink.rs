@@ -158,6 +158,13 @@ pub(crate) struct Scatter<'a, T> {
 unsafe impl<T: Send> Sync for Scatter<'_, T> {}
 
 impl<T: bytemuck::Pod> Scatter<'_, T> {
+    /// Asks for `len` entries from entry `at` of row `row`, to be written some rows later.
+    #[inline(always)]
+    pub(crate) fn ask(&self, row: usize, at: usize, len: usize) {
+        // SAFETY: no element is read, only the address is used, and that is not null.
+        let data = unsafe { std::slice::from_raw_parts(self.start, 0) };
+        super::prefetch(data, row * self.width + at, len);
+    }
     /// Row `row`, to be written.
     ///
     /// # Safety

@@ -1,0 +1,220 @@
+//! Softmax over the edges of a destination, and its gradient.
+//!
+//! ```text
+//! parallel for runs of destinations with equal edges:
+//!   for v in run, for each block of columns:
+//!     copy the logits of v's edges into a small buffer, finding the largest
+//!     buffer = exp(buffer - largest), summed in ascending edge id
+//!     y[e] = buffer / sum
+//! ```
+//! Logits lie in edge-id order, so both ends of the way are a row anywhere in memory; rows are asked for
+//! ahead, and each is read once and written once. Columns go in blocks of 8, 4 and 1, so that the largest
+//! and the sum stay in registers.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::EdgeSoftmaxPlan;
+use crate::kernel::{Acc, Elem, Exp, Scatter, Vectorised, by_edges, prefetch, scatter_rows, vectorised, zeros};
+
+/// Edges between asking for a row and reading it.
+const AHEAD: usize = 16;
+/// Entries that one step of the exponential takes; a multiple of every width of a block.
+const STEP: usize = 16;
+
+/// A loop over one run of destinations, for `W` columns from `at`.
+trait Block<T: Elem>: Sync {
+    fn block<const W: usize>(&self, run: Range<usize>, at: usize, out: &Scatter<'_, T>);
+}
+
+/// Runs a block kernel over all columns of all destinations.
+fn all<T: Elem>(plan: &EdgeSoftmaxPlan, kernel: &impl Block<T>) -> Vec<T> {
+    let (relation, width) = (plan.relation(), plan.width());
+    if relation.num_edges() == 0 || width == 0 {
+        return zeros(relation.num_edges() * width);
+    }
+    // An exponential costs as much as several additions.
+    let runs = by_edges(relation.csc().indptr(), 2 * width);
+    scatter_rows(relation.num_edges(), width, |out| {
+        let one = |run: &Range<usize>| {
+            let mut at = 0;
+            while at < width {
+                match width - at {
+                    8.. => kernel.block::<8>(run.clone(), at, out),
+                    4.. => kernel.block::<4>(run.clone(), at, out),
+                    _ => kernel.block::<1>(run.clone(), at, out),
+                }
+                at += match width - at {
+                    8.. => 8,
+                    4.. => 4,
+                    _ => 1,
+                };
+            }
+        };
+        if runs.len() == 1 { runs.iter().for_each(one) } else { runs.par_iter().for_each(one) }
+    })
+}
+
+/// Probabilities from logits, both `[num_edges, width]`.
+pub(crate) fn forward<T: Elem>(plan: &EdgeSoftmaxPlan, x: &[T]) -> Vec<T>
+where
+    T::Acc: Exp,
+{
+    all(plan, &Forward { plan, x })
+}
+
+/// `y · (g - Σ y · g)`.
+pub(crate) fn gradient<T: Elem>(plan: &EdgeSoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
+    all(plan, &Backward { plan, y, grad })
+}
+
+struct Forward<'a, T> {
+    plan: &'a EdgeSoftmaxPlan,
+    x: &'a [T],
+}
+
+impl<T: Elem> Block<T> for Forward<'_, T>
+where
+    T::Acc: Exp,
+{
+    fn block<const W: usize>(&self, run: Range<usize>, at: usize, out: &Scatter<'_, T>) {
+        widest::<T, _>(ForwardRun::<T, W> { job: self, run, at, out });
+    }
+}
+
+/// Wide vectors for the type that has them; others would only cost code.
+#[inline(always)]
+fn widest<T, R: Vectorised>(work: R) -> R::Out {
+    if size_of::<T>() == 4 { vectorised(work) } else { work.run() }
+}
+
+/// `W` entries of row `id`.
+#[inline(always)]
+fn entries<T, const W: usize>(data: &[T], id: usize, width: usize, at: usize) -> &[T; W] {
+    match data[id * width + at..].first_chunk::<W>() {
+        Some(entries) => entries,
+        None => unreachable!("a block lies inside its row"),
+    }
+}
+
+struct ForwardRun<'a, T: Elem, const W: usize> {
+    job: &'a Forward<'a, T>,
+    run: Range<usize>,
+    at: usize,
+    out: &'a Scatter<'a, T>,
+}
+
+impl<T: Elem, const W: usize> Vectorised for ForwardRun<'_, T, W>
+where
+    T::Acc: Exp,
+{
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { job: &Forward { plan, x }, run, at, out } = self;
+        let (csc, width) = (plan.relation().csc(), plan.width());
+        let (ids, end) = (csc.edge_ids(), csc.indices().len());
+        let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
+        let mut buffer: Vec<T::Acc> = Vec::new();
+        for v in run {
+            let edges = csc.row(v);
+            let len = (edges.len() * W).next_multiple_of(STEP);
+            if buffer.len() < len {
+                buffer.resize(len, T::Acc::ZERO);
+            }
+            let buffer = &mut buffer[..len];
+            let (rows, _) = buffer.as_chunks_mut::<W>();
+            let mut largest = [T::Acc::of_f64(f64::NEG_INFINITY); W];
+            for (p, row) in edges.clone().zip(rows) {
+                if p + AHEAD < end {
+                    let e = id(p + AHEAD);
+                    prefetch(x, e * width + at, W);
+                    out.ask(e, at, W);
+                }
+                let logits = entries::<T, W>(x, id(p), width, at);
+                for j in 0..W {
+                    let logit = logits[j].acc();
+                    // A NaN is never larger, and makes the sum NaN all the same.
+                    largest[j] = if logit > largest[j] { logit } else { largest[j] };
+                    row[j] = logit;
+                }
+            }
+            let shift: [T::Acc; STEP] = std::array::from_fn(|i| largest[i % W]);
+            // Entries behind the last edge are left over from rows before; nobody reads what becomes of them.
+            for step in buffer.as_chunks_mut::<STEP>().0 {
+                for i in 0..STEP {
+                    step[i] = (step[i] - shift[i]).exp_();
+                }
+            }
+            let (rows, _) = buffer.as_chunks::<W>();
+            let mut sum = [T::Acc::ZERO; W];
+            for row in &rows[..edges.len()] {
+                for j in 0..W {
+                    sum[j] += row[j];
+                }
+            }
+            for (p, row) in edges.zip(rows) {
+                // SAFETY: edge ids of a compressed layout are distinct, and every position belongs to one run.
+                let to = unsafe { out.row_mut(id(p)) };
+                for (o, (e, s)) in to[at..][..W].iter_mut().zip(row.iter().zip(sum)) {
+                    *o = T::of(*e / s);
+                }
+            }
+        }
+    }
+}
+
+struct Backward<'a, T> {
+    plan: &'a EdgeSoftmaxPlan,
+    y: &'a [T],
+    grad: &'a [T],
+}
+
+impl<T: Elem> Block<T> for Backward<'_, T> {
+    fn block<const W: usize>(&self, run: Range<usize>, at: usize, out: &Scatter<'_, T>) {
+        widest::<T, _>(BackwardRun::<T, W> { job: self, run, at, out });
+    }
+}
+
+struct BackwardRun<'a, T: Elem, const W: usize> {
+    job: &'a Backward<'a, T>,
+    run: Range<usize>,
+    at: usize,
+    out: &'a Scatter<'a, T>,
+}
+
+impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, T, W> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { job: &Backward { plan, y, grad }, run, at, out } = self;
+        let (csc, width) = (plan.relation().csc(), plan.width());
+        let (ids, end) = (csc.edge_ids(), csc.indices().len());
+        let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
+        for v in run {
+            let edges = csc.row(v);
+            let mut sum = [T::Acc::ZERO; W];
+            for p in edges.clone() {
+                if p + AHEAD < end {
+                    let e = id(p + AHEAD);
+                    prefetch(y, e * width + at, W);
+                    prefetch(grad, e * width + at, W);
+                    out.ask(e, at, W);
+                }
+                let (y, g) = (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
+                for j in 0..W {
+                    sum[j] += y[j].acc() * g[j].acc();
+                }
+            }
+            for p in edges {
+                let (y, g) = (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
+                // SAFETY: edge ids of a compressed layout are distinct, and every position belongs to one run.
+                let to = unsafe { out.row_mut(id(p)) };
+                for j in 0..W {
+                    to[at + j] = T::of(y[j].acc() * (g[j].acc() - sum[j]));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Softmax over the edges of a node.
+
+mod autodiff;
+// The generated dispatch names `NdArray`, which Burn has deprecated.
+#[cfg_attr(feature = "ndarray", allow(deprecated))]
+mod backend;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+#[cfg_attr(feature = "ndarray", allow(deprecated))]
+mod cpu;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod kernel;
+mod plan;
+pub(crate) mod reference;
+
+pub use backend::EdgeSoftmaxBackend;
+pub use plan::{EdgeSoftmaxPlan, NormBy};
+
+use burn::backend::Dispatch;
+use burn::tensor::Tensor;
+use burn_gnn_graph::{Relation, RelationStack};
+
+use crate::OpsError;
+use crate::gspmm::{MAX_COLUMNS, Misfit, accept, check_dtype};
+
+const NAME: &str = "edge_softmax";
+const ON: &str = "edge_softmax_on";
+const ACROSS: &str = "edge_softmax_across";
+
+/// Softmax over the edges that share an end, `y[e] = exp(x[e]) / Σ exp(x[e'])` with `e'` from the edges of
+/// `e`'s destination ([`NormBy::Dst`]) or source ([`NormBy::Src`]), for every feature entry on its own.
+///
+/// # Shapes
+/// - `logits`: `[num_edges, ..]` of any rank, in edge-id order
+/// - returns the same shape
+///
+/// # Semantics
+/// - The largest logit of a node is subtracted first, so no exponential overflows.
+/// - `-inf` is a mask: probability 0, gradient 0. A node all of whose logits are `-inf` has no softmax and
+///   gives NaN (0 / 0) on its edges, as a softmax over a row of `-inf` does in other frameworks; leave
+///   such edges out ([`edge_softmax_on`]) where they can occur. NaN and `+inf` make the probabilities of
+///   their node and entry NaN: nothing is hidden.
+/// - Parallel edges all count. A node without edges has no entry in the result.
+/// - f16 and bf16 are computed in f32 and rounded once. Sums run in ascending edge id: the same bits for
+///   any number of threads.
+///
+/// # Gradients
+/// `d x = y · (g - Σ y · g)`, summed over the edges of the same node. Only the result is kept. The gradient
+/// itself is not differentiable and panics if asked.
+///
+/// # Panics
+/// With the text of the error that [`try_edge_softmax`] returns.
+///
+/// # Cost
+/// Every logit is read once and every probability written once, in one pass over the nodes; one buffer
+/// of the size of the busiest node's logits per thread. Rows lie anywhere unless edges are sorted by the
+/// node they are normalised over: cache lines are what it costs, 2 per edge of up to 16 f32 entries
+/// forward, 3 backward.
+///
+/// Edge softmax is that of graph attention networks (Veličković et al., 2018, arXiv:1710.10903).
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Relation;
+/// use burn_gnn_ops::{NormBy, edge_softmax};
+/// let rel = Relation::from_coo(2, 3, vec![0, 1, 1], vec![0, 0, 2])?;
+/// let x = Tensor::<1>::from_data([4.0, 4.0, -7.0], &Device::flex());
+/// let y = edge_softmax(&rel, x, NormBy::Dst);
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [0.5, 0.5, 1.0]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, norm_by: NormBy) -> Tensor<D> {
+    accept(try_edge_softmax(relation, logits, norm_by))
+}
+
+/// [`edge_softmax`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// A number of rows that is not the number of edges, rows of more than `u32::MAX` entries, or an element
+/// type without a kernel.
+pub fn try_edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, norm_by: NormBy) -> Result<Tensor<D>, OpsError> {
+    let plan = plan(NAME, relation, &logits, norm_by, "one per edge of the relation")?;
+    Ok(Tensor::from_dispatch(Dispatch::edge_softmax(logits.into_dispatch(), plan)))
+}
+
+/// [`edge_softmax`] over some edges only: row `i` of `logits` belongs to edge `eids[i]`; edges that are
+/// not named take no part.
+///
+/// # Shapes
+/// - `eids`: ids of different edges, in any order
+/// - `logits`: `[eids.len(), ..]`
+/// - returns the same shape, in the order of `eids`
+///
+/// # Panics
+/// With the text of the error that [`try_edge_softmax_on`] returns.
+///
+/// # Cost
+/// As [`edge_softmax`] for the edges named, and a sort of them by node; who uses one subset often builds
+/// a [`Relation`] of its edges once.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Relation;
+/// use burn_gnn_ops::{NormBy, edge_softmax_on};
+/// let rel = Relation::from_coo(3, 1, vec![0, 1, 2], vec![0, 0, 0])?;
+/// let x = Tensor::<1>::from_data([4.0, 4.0], &Device::flex());
+/// let y = edge_softmax_on(&rel, &[2, 0], x, NormBy::Dst);
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [0.5, 0.5]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn edge_softmax_on<const D: usize>(relation: &Relation, eids: &[u32], logits: Tensor<D>, norm_by: NormBy) -> Tensor<D> {
+    accept(try_edge_softmax_on(relation, eids, logits, norm_by))
+}
+
+/// [`edge_softmax_on`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// As [`try_edge_softmax`], with one row per entry of `eids`; an id that is no edge's, an id given twice.
+pub fn try_edge_softmax_on<const D: usize>(
+    relation: &Relation,
+    eids: &[u32],
+    logits: Tensor<D>,
+    norm_by: NormBy,
+) -> Result<Tensor<D>, OpsError> {
+    let bound = relation.num_edges();
+    let mut seen = vec![false; bound];
+    for (position, &id) in eids.iter().enumerate() {
+        match seen.get_mut(id as usize) {
+            None => return Err(OpsError::EdgeOutOfRange { op: ON, position, bound, id }),
+            Some(seen) if *seen => {
+                let first = eids.iter().position(|&other| other == id).unwrap_or(position);
+                return Err(OpsError::EdgeRepeated { op: ON, position, first, id });
+            }
+            Some(seen) => *seen = true,
+        }
+    }
+    let end = |ends: &[u32]| eids.iter().map(|&id| ends[id as usize]).collect();
+    let part = Relation::from_coo(relation.num_src(), relation.num_dst(), end(relation.src()), end(relation.dst()));
+    let Ok(part) = part else { unreachable!("a part of the edges of a relation is one") };
+    let plan = plan(ON, &part, &logits, norm_by, "one per entry of `eids`")?;
+    Ok(Tensor::from_dispatch(Dispatch::edge_softmax(logits.into_dispatch(), plan)))
+}
+
+/// One softmax over the edges of several relations that end in one node type: an edge's probability is
+/// its share among all edges into its destination, whatever their relation.
+///
+/// # Shapes
+/// - `logits`: one tensor for each relation of the stack, `[num_edges of the relation, ..]`, with equal
+///   feature shapes, element types and devices
+/// - returns the probabilities in the same order and shapes
+///
+/// # Panics
+/// With the text of the error that [`try_edge_softmax_across`] returns.
+///
+/// # Cost
+/// As [`edge_softmax`] on the stack's [`joint`](RelationStack::joint) relation, and a copy of the logits
+/// into one tensor and back. Who has the logits in one tensor calls `edge_softmax` on the joint relation.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::{Relation, RelationStack};
+/// use burn_gnn_ops::edge_softmax_across;
+/// let writes = Relation::from_coo(2, 2, vec![0, 1], vec![0, 1])?;
+/// let cites = Relation::from_coo(2, 2, vec![1], vec![0])?;
+/// let stack = RelationStack::new(2, &[2, 2], &[(0, writes), (1, cites)])?;
+/// let x = |values: Vec<f32>| Tensor::<1>::from_data(values.as_slice(), &Device::flex());
+/// let y = edge_softmax_across(&stack, vec![x(vec![4.0, 9.0]), x(vec![4.0])]);
+/// assert_eq!(y[0].to_data().try_to_vec::<f32>().unwrap(), [0.5, 1.0]);
+/// assert_eq!(y[1].to_data().try_to_vec::<f32>().unwrap(), [0.5]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Vec<Tensor<D>>) -> Vec<Tensor<D>> {
+    accept(try_edge_softmax_across(stack, logits))
+}
+
+/// [`edge_softmax_across`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// A number of tensors that is not that of the relations, rows that are not a relation's edges, feature
+/// shapes, element types or devices that differ, an element type without a kernel.
+pub fn try_edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Vec<Tensor<D>>) -> Result<Vec<Tensor<D>>, OpsError> {
+    if logits.len() != stack.len() {
+        let (expected, actual) = (stack.len(), logits.len());
+        return Err(OpsError::Count { op: ACROSS, arg: "logits", why: "one tensor per relation of the stack", expected, actual });
+    }
+    let Some(first) = logits.first() else { return Ok(logits) };
+    let (features, dtype, device) = (first.dims().get(1..).map(<[usize]>::to_vec), first.dtype(), first.device());
+    for (position, x) in logits.iter().enumerate() {
+        let member = |what, expected: String, actual: String| {
+            if expected == actual { Ok(()) } else { Err(OpsError::Member { op: ACROSS, arg: "logits", position, what, expected, actual }) }
+        };
+        let (rows, own) = (x.dims().first().copied().unwrap_or(0), x.dims().get(1..).map(<[usize]>::to_vec));
+        member("number of rows (edges of its relation)", stack.edge_range(position).len().to_string(), rows.to_string())?;
+        member("feature shape (first axis left out)", text(&features), text(&own))?;
+        member("element type", format!("{dtype:?}"), format!("{:?}", x.dtype()))?;
+        // Equality of devices is about hardware, their text is not.
+        if x.device() != device {
+            member("device", format!("{device:?}"), format!("{:?}", x.device()))?;
+        }
+    }
+    let joint = Tensor::cat(logits, 0);
+    let plan = plan(ACROSS, stack.joint(), &joint, NormBy::Dst, "one per edge of the joint relation")?;
+    let y = Tensor::<D>::from_dispatch(Dispatch::edge_softmax(joint.into_dispatch(), plan));
+    Ok((0..stack.len()).map(|r| y.clone().slice_dim(0, stack.edge_range(r))).collect())
+}
+
+fn text(features: &Option<Vec<usize>>) -> String {
+    features.as_ref().map_or_else(|| "none".to_owned(), |f| format!("{f:?}"))
+}
+
+/// [`edge_softmax`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and
+/// what the kernels are tested against.
+///
+/// # Panics
+/// As [`edge_softmax`].
+#[track_caller]
+pub fn edge_softmax_reference<const D: usize>(relation: &Relation, logits: Tensor<D>, norm_by: NormBy) -> Tensor<D> {
+    let plan = accept(plan(NAME, relation, &logits, norm_by, "one per edge of the relation"));
+    Tensor::from_dispatch(Dispatch::edge_softmax_reference(logits.into_dispatch(), plan))
+}
+
+fn plan<const D: usize>(
+    op: &'static str,
+    relation: &Relation,
+    logits: &Tensor<D>,
+    norm_by: NormBy,
+    why: &'static str,
+) -> Result<EdgeSoftmaxPlan, OpsError> {
+    let (dims, expected) = (logits.dims(), relation.num_edges());
+    // A tensor without axes has no rows at all.
+    let actual = dims.first().copied().unwrap_or(0);
+    if D == 0 || actual != expected {
+        return Err(OpsError::Rows { op, arg: "logits", why, expected, actual });
+    }
+    check_dtype(op, "logits", logits.dtype())?;
+    EdgeSoftmaxPlan::new(relation, norm_by, &dims[1..]).map_err(|misfit| OpsError::TooWide {
+        op,
+        shape: match misfit {
+            Misfit::Width(shape) => shape,
+            Misfit::Axes => unreachable!("a shape broadcasts with itself"),
+        },
+        limit: MAX_COLUMNS,
+    })
+}

@@ -1,0 +1,80 @@
+//! The combinations under the names the field uses: `u` is a source, `v` a destination, `e` an edge.
+
+use burn::tensor::Tensor;
+use burn_gnn_graph::Relation;
+
+use super::{SddmmOp, Target, gsddmm, gsddmm_copy};
+
+macro_rules! copies {
+    ($($name:ident, $target:ident, $formula:literal, $shape:literal;)*) => {$(
+        #[doc = concat!("`out[e] = ", $formula, "` for every edge `e = (u, v)`.")]
+        ///
+        #[doc = concat!("`x` is `", $shape, "` of any rank, the result `[num_edges, ..]` in edge-id order.")]
+        /// [`gsddmm`] tells about gradients and cost.
+        ///
+        /// # Panics
+        /// If the first axis of `x` disagrees with the relation, or its element type has no kernel;
+        /// [`try_gsddmm_copy`](crate::try_gsddmm_copy) returns the same text as an error.
+        #[track_caller]
+        pub fn $name<const D: usize>(relation: &Relation, x: Tensor<D>) -> Tensor<D> {
+            gsddmm_copy(relation, Target::$target, x)
+        }
+    )*};
+}
+
+copies! {
+    copy_u, Src, "x[u]", "[num_src, ..]";
+    copy_v, Dst, "x[v]", "[num_dst, ..]";
+    copy_e, Edge, "x[e]", "[num_edges, ..]";
+}
+
+macro_rules! binaries {
+    ($($name:ident, $op:ident, $lhs:ident, $rhs:ident, $formula:literal;)*) => {$(
+        #[doc = concat!("`out[e] = ", $formula, "` for every edge `e = (u, v)`.")]
+        ///
+        /// Operands have one row for each source (`u`), destination (`v`) or edge (`e`), the result
+        /// `[num_edges, ..]` in edge-id order; feature shapes broadcast. [`gsddmm`] tells about corners,
+        /// gradients and cost.
+        ///
+        /// # Panics
+        /// If a shape disagrees with the relation or with the other operand, or element types or devices
+        /// differ; [`try_gsddmm`](crate::try_gsddmm) returns the same text as an error.
+        #[track_caller]
+        pub fn $name<const L: usize, const R: usize, const O: usize>(relation: &Relation, lhs: Tensor<L>, rhs: Tensor<R>) -> Tensor<O> {
+            gsddmm(relation, SddmmOp::$op, Target::$lhs, Target::$rhs, lhs, rhs)
+        }
+    )*};
+}
+
+binaries! {
+    u_add_v, Add, Src, Dst, "lhs[u] + rhs[v]";
+    v_add_u, Add, Dst, Src, "lhs[v] + rhs[u]";
+    u_add_e, Add, Src, Edge, "lhs[u] + rhs[e]";
+    e_add_u, Add, Edge, Src, "lhs[e] + rhs[u]";
+    v_add_e, Add, Dst, Edge, "lhs[v] + rhs[e]";
+    e_add_v, Add, Edge, Dst, "lhs[e] + rhs[v]";
+    u_sub_v, Sub, Src, Dst, "lhs[u] - rhs[v]";
+    v_sub_u, Sub, Dst, Src, "lhs[v] - rhs[u]";
+    u_sub_e, Sub, Src, Edge, "lhs[u] - rhs[e]";
+    e_sub_u, Sub, Edge, Src, "lhs[e] - rhs[u]";
+    v_sub_e, Sub, Dst, Edge, "lhs[v] - rhs[e]";
+    e_sub_v, Sub, Edge, Dst, "lhs[e] - rhs[v]";
+    u_mul_v, Mul, Src, Dst, "lhs[u] · rhs[v]";
+    v_mul_u, Mul, Dst, Src, "lhs[v] · rhs[u]";
+    u_mul_e, Mul, Src, Edge, "lhs[u] · rhs[e]";
+    e_mul_u, Mul, Edge, Src, "lhs[e] · rhs[u]";
+    v_mul_e, Mul, Dst, Edge, "lhs[v] · rhs[e]";
+    e_mul_v, Mul, Edge, Dst, "lhs[e] · rhs[v]";
+    u_div_v, Div, Src, Dst, "lhs[u] / rhs[v]";
+    v_div_u, Div, Dst, Src, "lhs[v] / rhs[u]";
+    u_div_e, Div, Src, Edge, "lhs[u] / rhs[e]";
+    e_div_u, Div, Edge, Src, "lhs[e] / rhs[u]";
+    v_div_e, Div, Dst, Edge, "lhs[v] / rhs[e]";
+    e_div_v, Div, Edge, Dst, "lhs[e] / rhs[v]";
+    u_dot_v, Dot, Src, Dst, "⟨lhs[u], rhs[v]⟩";
+    v_dot_u, Dot, Dst, Src, "⟨lhs[v], rhs[u]⟩";
+    u_dot_e, Dot, Src, Edge, "⟨lhs[u], rhs[e]⟩";
+    e_dot_u, Dot, Edge, Src, "⟨lhs[e], rhs[u]⟩";
+    v_dot_e, Dot, Dst, Edge, "⟨lhs[v], rhs[e]⟩";
+    e_dot_v, Dot, Edge, Dst, "⟨lhs[e], rhs[v]⟩";
+}

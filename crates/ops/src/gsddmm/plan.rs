@@ -1,0 +1,313 @@
+//! What one call of GSDDMM does, as a plain value that goes through dispatch and autodiff state.
+
+use std::sync::Arc;
+
+use burn::tensor::Shape;
+use burn_gnn_graph::Relation;
+
+use crate::gspmm::{BinaryOp, GspmmPlan, Misfit, Reduce, RowMap, Side, broadcast};
+
+/// How the result of an edge is made from two operand rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SddmmOp {
+    /// `lhs + rhs`
+    Add,
+    /// `lhs - rhs`
+    Sub,
+    /// `lhs * rhs`
+    Mul,
+    /// `lhs / rhs`
+    Div,
+    /// `Σ lhs * rhs` over the last axis, which stays with size 1.
+    Dot,
+    /// The row of `lhs`; `rhs` is not looked at.
+    CopyLhs,
+    /// The row of `rhs`; `lhs` is not looked at.
+    CopyRhs,
+}
+
+impl SddmmOp {
+    /// Every operator.
+    pub const ALL: [Self; 7] = [Self::Add, Self::Sub, Self::Mul, Self::Div, Self::Dot, Self::CopyLhs, Self::CopyRhs];
+
+    /// Whether results depend on `lhs`.
+    pub fn uses_lhs(self) -> bool {
+        self != Self::CopyRhs
+    }
+    /// Whether results depend on `rhs`.
+    pub fn uses_rhs(self) -> bool {
+        self != Self::CopyLhs
+    }
+    /// Which operands the gradient of `side` reads, `(lhs, rhs)`.
+    pub fn gradient_reads(self, side: Side) -> (bool, bool) {
+        match (self, side) {
+            (Self::Mul | Self::Div | Self::Dot, Side::Lhs) => (false, true),
+            (Self::Mul | Self::Dot, Side::Rhs) => (true, false),
+            (Self::Div, Side::Rhs) => (true, true),
+            _ => (false, false),
+        }
+    }
+}
+
+/// Where the rows of an operand live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// On source nodes, `u`.
+    Src,
+    /// On destination nodes, `v`.
+    Dst,
+    /// On edges, `e`.
+    Edge,
+}
+
+impl Target {
+    /// Every target.
+    pub const ALL: [Self; 3] = [Self::Src, Self::Dst, Self::Edge];
+
+    /// Rows that an operand on this target has.
+    pub fn rows(self, relation: &Relation) -> usize {
+        match self {
+            Self::Src => relation.num_src(),
+            Self::Dst => relation.num_dst(),
+            Self::Edge => relation.num_edges(),
+        }
+    }
+}
+
+/// The columns of a product row as blocks of equal length, inside of which each operand either walks
+/// along or stays on one entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Blocks {
+    /// Columns of a block.
+    pub(crate) len: usize,
+    /// Where the blocks start in the rows of `lhs` and `rhs`; empty where no row is ever read.
+    pub(crate) starts: [Vec<u32>; 2],
+    /// Whether `lhs` and `rhs` walk along.
+    pub(crate) walks: [bool; 2],
+}
+
+impl Blocks {
+    /// `only_last`: a block is the last axis, even where axes before it have the same pattern.
+    fn new(maps: [&RowMap; 2], out: &[usize], only_last: bool, read: bool) -> Self {
+        // An axis of size 1 fits any pattern.
+        let pattern = |axis: usize| (out[axis] != 1).then(|| maps.map(|m| m.padded[axis] == out[axis]));
+        let (mut first, mut walks) = (out.len(), None);
+        while first > 0 && !(only_last && first < out.len()) {
+            match (pattern(first - 1), walks) {
+                (Some(p), Some(w)) if p != w => break,
+                (Some(p), None) => walks = Some(p),
+                _ => {}
+            }
+            first -= 1;
+        }
+        let starts = maps.map(|m| if read { starts(&m.padded, out, first) } else { Vec::new() });
+        Self { len: out[first..].iter().product(), starts, walks: walks.unwrap_or([true; 2]) }
+    }
+}
+
+/// Offset in a row of shape `padded` where each block of axes `first..` starts.
+fn starts(padded: &[usize], out: &[usize], first: usize) -> Vec<u32> {
+    let mut stride = padded.iter().product::<usize>();
+    let mut offsets = vec![0u32];
+    for (&p, &o) in padded[..first].iter().zip(out) {
+        stride = stride.checked_div(p).unwrap_or(0);
+        let step = if p == 1 { 0 } else { stride as u32 };
+        offsets = offsets.iter().flat_map(|&base| (0..o as u32).map(move |i| base + i * step)).collect();
+    }
+    offsets
+}
+
+#[derive(Debug)]
+struct Inner {
+    relation: Relation,
+    op: SddmmOp,
+    targets: [Target; 2],
+    maps: [RowMap; 2],
+    product: Vec<usize>,
+    width: usize,
+    out: Vec<usize>,
+    blocks: Blocks,
+}
+
+/// Relation, operator, targets and broadcasting of one GSDDMM; a clone costs one reference count.
+///
+/// Backends receive it as a plain argument. It knows every output shape without reading data.
+#[derive(Clone, Debug)]
+pub struct GsddmmPlan(Arc<Inner>);
+
+impl GsddmmPlan {
+    /// `features` are those of `lhs` and `rhs`, the first axis left out; a copy gives its operand's target
+    /// and shape twice.
+    pub(crate) fn new(relation: &Relation, op: SddmmOp, targets: [Target; 2], features: [&[usize]; 2]) -> Result<Self, Misfit> {
+        let (product, width, lhs, rhs) = broadcast(features[0], features[1], relation.num_edges())?;
+        let mut out = product.clone();
+        if op == SddmmOp::Dot
+            && let Some(last) = out.last_mut()
+        {
+            *last = 1;
+        }
+        let read = relation.num_edges() > 0 && width > 0;
+        let blocks = Blocks::new([&lhs, &rhs], &product, op == SddmmOp::Dot, read);
+        let maps = [lhs, rhs];
+        Ok(Self(Arc::new(Inner { relation: relation.clone(), op, targets, maps, product, width, out, blocks })))
+    }
+    /// The edges.
+    pub fn relation(&self) -> &Relation {
+        &self.0.relation
+    }
+    /// Operator.
+    pub fn op(&self) -> SddmmOp {
+        self.0.op
+    }
+    /// Where an operand lives.
+    pub fn target(&self, side: Side) -> Target {
+        self.0.targets[at(side)]
+    }
+    /// Shape of the result.
+    pub fn out_shape(&self) -> Shape {
+        rows(self.0.relation.num_edges(), &self.0.out)
+    }
+    /// Shape of an operand and of its gradient.
+    pub fn operand_shape(&self, side: Side) -> Shape {
+        rows(self.operand_rows(side), &self.map(side).own)
+    }
+    pub(crate) fn operand_rows(&self, side: Side) -> usize {
+        self.target(side).rows(&self.0.relation)
+    }
+    pub(crate) fn map(&self, side: Side) -> &RowMap {
+        &self.0.maps[at(side)]
+    }
+    /// Feature shape of the result.
+    pub(crate) fn out(&self) -> &[usize] {
+        &self.0.out
+    }
+    /// Feature shape of `lhs * rhs`: that of the result, but for the last axis of a dot.
+    pub(crate) fn product(&self) -> &[usize] {
+        &self.0.product
+    }
+    /// Entries of a row of the product.
+    pub(crate) fn width(&self) -> usize {
+        self.0.width
+    }
+    /// Entries of a row of the result.
+    pub(crate) fn out_width(&self) -> usize {
+        self.0.out.iter().product()
+    }
+    pub(crate) fn blocks(&self) -> &Blocks {
+        &self.0.blocks
+    }
+
+    /// The GSpMM that is the gradient of one side, if there is one: its kernels serve then.
+    pub(crate) fn as_gspmm(&self, side: Side) -> Option<Gather> {
+        let other = opposite(side);
+        let relation = match self.target(side) {
+            Target::Dst => self.relation().clone(),
+            Target::Src => self.relation().reverse(),
+            Target::Edge => return None,
+        };
+        let (own, out) = (&self.map(side).own, self.out());
+        let plan = |op, lhs: &[usize]| {
+            let plan = GspmmPlan::new(&relation, op, Reduce::Sum, lhs, out).ok()?;
+            (plan.out() == own.as_slice()).then_some(plan)
+        };
+        match (self.op(), side) {
+            (SddmmOp::Sub, Side::Rhs) => plan(BinaryOp::CopyRhs, out).map(Gather::Negated),
+            (SddmmOp::Add | SddmmOp::Sub | SddmmOp::CopyLhs | SddmmOp::CopyRhs, _) => plan(BinaryOp::CopyRhs, out).map(Gather::Plain),
+            // The other operand must be on the other end; rows of the same end or of edges are no messages.
+            (SddmmOp::Mul | SddmmOp::Dot, _) if self.target(other) != self.target(side) && self.target(other) != Target::Edge => {
+                plan(BinaryOp::Mul, &self.map(other).own).map(Gather::Weighted)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A gradient that is a sum over the edges of a node.
+#[derive(Debug)]
+pub(crate) enum Gather {
+    /// Of the incoming gradient.
+    Plain(GspmmPlan),
+    /// As `Plain`, with the sign turned.
+    Negated(GspmmPlan),
+    /// Of the other operand's rows times the incoming gradient.
+    Weighted(GspmmPlan),
+}
+
+fn at(side: Side) -> usize {
+    match side {
+        Side::Lhs => 0,
+        Side::Rhs => 1,
+    }
+}
+
+/// The other operand.
+pub(crate) fn opposite(side: Side) -> Side {
+    match side {
+        Side::Lhs => Side::Rhs,
+        Side::Rhs => Side::Lhs,
+    }
+}
+
+fn rows(n: usize, features: &[usize]) -> Shape {
+    let mut dims = vec![n];
+    dims.extend_from_slice(features);
+    Shape::from(dims)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(op: SddmmOp, lhs: &[usize], rhs: &[usize]) -> Blocks {
+        let relation = Relation::from_coo(1, 1, vec![0], vec![0]).unwrap();
+        GsddmmPlan::new(&relation, op, [Target::Src, Target::Dst], [lhs, rhs]).unwrap().blocks().clone()
+    }
+
+    #[test]
+    fn blocks_are_as_long_as_the_pattern_holds() {
+        let of = |len, l: &[u32], r: &[u32], walks| Blocks { len, starts: [l.to_vec(), r.to_vec()], walks };
+        assert_eq!(blocks(SddmmOp::Add, &[2, 3], &[2, 3]), of(6, &[0], &[0], [true, true]));
+        assert_eq!(blocks(SddmmOp::Add, &[2, 3], &[2, 1]), of(3, &[0, 3], &[0, 1], [true, false]));
+        assert_eq!(blocks(SddmmOp::Add, &[2, 1], &[1, 3]), of(3, &[0, 1], &[0, 0], [false, true]));
+        assert_eq!(blocks(SddmmOp::Add, &[2, 3], &[]), of(6, &[0], &[0], [true, false]));
+        assert_eq!(blocks(SddmmOp::Add, &[2, 1], &[2, 1]), of(2, &[0], &[0], [true, true]));
+        assert_eq!(blocks(SddmmOp::Add, &[], &[]), of(1, &[0], &[0], [true, true]));
+        assert_eq!(blocks(SddmmOp::Add, &[3], &[2, 3]), of(3, &[0, 0], &[0, 3], [true, true]));
+        // A dot keeps to its axis.
+        assert_eq!(blocks(SddmmOp::Dot, &[2, 3], &[2, 3]), of(3, &[0, 3], &[0, 3], [true, true]));
+        assert_eq!(blocks(SddmmOp::Dot, &[2, 1], &[2, 1]), of(1, &[0, 1], &[0, 1], [true, true]));
+        assert_eq!(blocks(SddmmOp::Dot, &[], &[]), of(1, &[0], &[0], [true, true]));
+        assert_eq!(blocks(SddmmOp::Dot, &[4], &[2, 1]), of(4, &[0, 0], &[0, 1], [true, false]));
+    }
+
+    #[test]
+    fn gradients_that_are_a_gspmm() {
+        use SddmmOp::{Add, Div, Dot, Mul, Sub};
+        use Target::{Dst, Edge, Src};
+        let relation = Relation::from_coo(2, 3, vec![0, 1], vec![0, 2]).unwrap();
+        let of = |op, targets, lhs: &[usize], rhs: &[usize]| {
+            let plan = GsddmmPlan::new(&relation, op, targets, [lhs, rhs]).unwrap();
+            [Side::Lhs, Side::Rhs].map(|side| match plan.as_gspmm(side) {
+                None => '-',
+                Some(Gather::Plain(p)) => {
+                    assert_eq!(p.out_shape(), plan.operand_shape(side));
+                    '+'
+                }
+                Some(Gather::Negated(_)) => 'n',
+                Some(Gather::Weighted(p)) => {
+                    assert_eq!(p.out_shape(), plan.operand_shape(side));
+                    '*'
+                }
+            })
+        };
+        assert_eq!(of(Add, [Src, Dst], &[3], &[3]), ['+', '+']);
+        assert_eq!(of(Sub, [Edge, Src], &[3], &[3]), ['-', 'n']);
+        assert_eq!(of(Add, [Src, Dst], &[3], &[1]), ['+', '-']);
+        assert_eq!(of(Mul, [Src, Dst], &[2, 3], &[2, 1]), ['*', '-']);
+        assert_eq!(of(Dot, [Src, Dst], &[2, 3], &[2, 3]), ['*', '*']);
+        assert_eq!(of(Dot, [Src, Dst], &[2, 3], &[2, 1]), ['-', '-']);
+        assert_eq!(of(Dot, [Src, Src], &[3], &[3]), ['-', '-']);
+        assert_eq!(of(Dot, [Edge, Dst], &[3], &[3]), ['-', '-']);
+        assert_eq!(of(Div, [Src, Dst], &[3], &[3]), ['-', '-']);
+    }
+}
