@@ -93,4 +93,16 @@ pub enum OpsError {
         /// The value found.
         value: f64,
     },
+    /// A parameter of an activation outside its range.
+    #[error("{op}: {arg} must be {range}, got {value}: its derivative would not follow from its result")]
+    Activation {
+        /// Operator.
+        op: &'static str,
+        /// Parameter and activation.
+        arg: &'static str,
+        /// What it may be.
+        range: &'static str,
+        /// The value found.
+        value: f64,
+    },
 }

@@ -8,6 +8,7 @@
 //! for every other backend, hand-written gradients for autodiff. Shapes are checked before; only this
 //! crate holds kernels.
 
+mod activation;
 mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
@@ -28,6 +29,7 @@ mod matmul;
 mod random;
 mod view;
 
+pub use activation::Activation;
 pub use backend::{GnnBackend, Kept};
 pub use dropout::{DropoutPlan, dropout, try_dropout};
 pub use error::OpsError;

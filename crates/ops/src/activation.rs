@@ -1,0 +1,144 @@
+//! Activations whose derivative follows from their result.
+
+use crate::OpsError;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+use crate::kernel::{Acc, Exp};
+
+/// A function of one number that an operator applies to its result before writing it (an epilogue).
+///
+/// The derivative of every one of them follows from the result alone, so an operator with an epilogue
+/// keeps its output for backward and never the sum before it. NaN stays NaN.
+///
+/// ```
+/// use burn_gnn_ops::Activation;
+/// assert!(Activation::LeakyRelu(0.2).check("my_op").is_ok());
+/// let text = Activation::Elu(-1.0).check("my_op").unwrap_err().to_string();
+/// assert_eq!(text, "my_op: `alpha` of Elu must be a finite number above 0, got -1: its derivative would not follow from its result");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Activation {
+    /// `x`
+    #[default]
+    None,
+    /// `max(x, 0)`; derivative 0 at 0.
+    Relu,
+    /// `x` above 0, `slope · x` elsewhere; derivative `slope` at 0. The slope is finite and not negative.
+    LeakyRelu(f64),
+    /// `x` above 0, `alpha · (e^x - 1)` elsewhere; derivative `alpha` at 0. `alpha` is finite and positive.
+    /// The difference is taken as it stands, so the error near 0 is one rounding of 1.
+    Elu(f64),
+}
+
+impl Activation {
+    /// Whether the parameter lies in its range.
+    ///
+    /// # Errors
+    /// A negative or non-finite slope, an `alpha` that is not finite and positive: the sign of the argument
+    /// could not be told from the result. `op` names the operator in the text.
+    pub fn check(self, op: &'static str) -> Result<(), OpsError> {
+        let refuse = |arg, range, value| Err(OpsError::Activation { op, arg, range, value });
+        match self {
+            Self::LeakyRelu(slope) if !(slope.is_finite() && slope >= 0.0) => {
+                refuse("`slope` of LeakyRelu", "a finite number from 0", slope)
+            }
+            Self::Elu(alpha) if !(alpha.is_finite() && alpha > 0.0) => refuse("`alpha` of Elu", "a finite number above 0", alpha),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+impl Activation {
+    /// The function.
+    #[inline(always)]
+    pub(crate) fn value<A: Acc + Exp>(self, x: A) -> A {
+        match self {
+            Self::None => x,
+            // Written so that NaN is not below 0 and stays.
+            Self::Relu => select(x < A::ZERO, A::ZERO, x),
+            Self::LeakyRelu(slope) => select(x > A::ZERO, x, x * A::of_f64(slope)),
+            Self::Elu(alpha) => select(x > A::ZERO, x, A::of_f64(alpha) * (x.exp_() - A::ONE)),
+        }
+    }
+
+    /// The derivative, from the result `y`. For a product with a gradient see [`chain`](Self::chain).
+    #[inline(always)]
+    pub(crate) fn slope_from_output<A: Acc>(self, y: A) -> A {
+        match self {
+            Self::None => A::ONE,
+            Self::Relu => select(y <= A::ZERO, A::ZERO, A::ONE),
+            Self::LeakyRelu(slope) => select(y > A::ZERO, A::ONE, A::of_f64(slope)),
+            Self::Elu(alpha) => select(y > A::ZERO, A::ONE, y + A::of_f64(alpha)),
+        }
+    }
+
+    /// The gradient of the argument, from the result `y` and its gradient. A closed relu chooses 0 and does
+    /// not multiply by it: an infinite gradient must not become NaN there.
+    #[inline(always)]
+    pub(crate) fn chain<A: Acc>(self, y: A, grad: A) -> A {
+        match self {
+            Self::None => grad,
+            Self::Relu => select(y <= A::ZERO, A::ZERO, grad),
+            _ => grad * self.slope_from_output(y),
+        }
+    }
+}
+
+/// Both sides are computed, so a loop over it has no branches.
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+#[inline(always)]
+fn select<A>(take: bool, a: A, b: A) -> A {
+    if take { a } else { b }
+}
+
+#[cfg(all(test, feature = "flex"))]
+mod tests {
+    use super::Activation;
+
+    const ALL: [Activation; 5] =
+        [Activation::None, Activation::Relu, Activation::LeakyRelu(0.2), Activation::LeakyRelu(0.0), Activation::Elu(0.7)];
+
+    #[test]
+    fn the_slope_is_the_derivative() {
+        for f in ALL {
+            for x in [-30.0f64, -2.0, -0.3, 0.4, 5.0] {
+                let step = 1e-6;
+                let want = (f.value(x + step) - f.value(x - step)) / (2.0 * step);
+                let got = f.slope_from_output(f.value(x));
+                assert!((got - want).abs() < 1e-8, "{f:?} at {x}: {got} against {want}");
+                assert_eq!(f.chain(f.value(x), 3.0), 3.0 * got);
+            }
+        }
+    }
+
+    #[test]
+    fn at_zero_and_beyond() {
+        let slopes = ALL.map(|f| f.slope_from_output(f.value(0.0f64)));
+        assert_eq!(slopes, [1.0, 0.0, 0.2, 0.0, 0.7]);
+        for f in ALL {
+            assert!(f.value(f32::NAN).is_nan(), "{f:?}");
+            assert_eq!(f.value(f32::INFINITY), f32::INFINITY, "{f:?}");
+        }
+        let low = ALL.map(|f| f.value(f64::NEG_INFINITY));
+        assert_eq!(low[..3], [f64::NEG_INFINITY, 0.0, f64::NEG_INFINITY]);
+        assert_eq!(low[4], -0.7);
+        assert_eq!(Activation::Relu.chain(0.0f32, f32::INFINITY), 0.0);
+        assert_eq!(Activation::Elu(1.0).value(200.0f32), 200.0);
+    }
+
+    #[test]
+    fn parameters_are_checked() {
+        for f in ALL {
+            assert_eq!(f.check("op"), Ok(()));
+        }
+        for f in [Activation::LeakyRelu(-0.1), Activation::LeakyRelu(f64::NAN), Activation::Elu(0.0), Activation::Elu(f64::INFINITY)] {
+            assert!(f.check("op").is_err(), "{f:?}");
+        }
+        let text = Activation::LeakyRelu(-0.5).check("bias_activation").unwrap_err().to_string();
+        assert_eq!(
+            text,
+            "bias_activation: `slope` of LeakyRelu must be a finite number from 0, got -0.5: \
+             its derivative would not follow from its result"
+        );
+    }
+}
