@@ -9,6 +9,7 @@
 //! crate holds kernels.
 
 mod activation;
+mod attention;
 mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
@@ -30,6 +31,7 @@ mod random;
 mod view;
 
 pub use activation::Activation;
+pub use attention::*;
 pub use backend::{GnnBackend, Kept};
 pub use dropout::{DropoutPlan, dropout, try_dropout};
 pub use error::OpsError;
