@@ -38,6 +38,11 @@ impl DropoutPlan {
     pub fn id(&self, r: usize) -> u64 {
         self.ids.as_ref().map_or(r as u64, |ids| ids[r])
     }
+    /// The id of each row, where ids were given.
+    #[cfg(any(feature = "flex", feature = "ndarray"))]
+    pub(crate) fn ids(&self) -> Option<&[u64]> {
+        self.ids.as_deref()
+    }
     /// What kept entries are multiplied by.
     pub fn scale(&self) -> f64 {
         1.0 / (1.0 - self.prob)

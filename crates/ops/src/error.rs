@@ -171,4 +171,46 @@ pub enum OpsError {
         /// What it is.
         actual: String,
     },
+    /// The second axis of an operand does not count what it must count.
+    #[error("{op}: `{arg}` must have {expected} columns ({why}), got {actual}")]
+    Columns {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// What the columns stand for.
+        why: &'static str,
+        /// Columns expected.
+        expected: usize,
+        /// Columns found.
+        actual: usize,
+    },
+    /// An operand whose element type or device is not that of another.
+    #[error("{op}: `{arg}` has {what} {actual}, `{like}` has {expected}; convert one of them")]
+    Unlike {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// The argument it must be like.
+        like: &'static str,
+        /// Element type or device.
+        what: &'static str,
+        /// That of `arg`.
+        actual: String,
+        /// That of `like`.
+        expected: String,
+    },
+    /// A number outside its range.
+    #[error("{op}: `{arg}` must be {range}, got {value}")]
+    Parameter {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// What it may be.
+        range: &'static str,
+        /// The value found.
+        value: f64,
+    },
 }

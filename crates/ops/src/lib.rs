@@ -10,6 +10,7 @@
 
 mod activation;
 mod aggregate;
+mod attention;
 mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
@@ -35,6 +36,7 @@ mod view;
 
 pub use activation::Activation;
 pub use aggregate::{AggregateBackend, AggregateOptions, AggregatePlan, DegreeScale, try_weighted_aggregate, weighted_aggregate, weighted_aggregate_reference};
+pub use attention::*;
 pub use backend::{GnnBackend, Kept};
 pub use dropout::{DropoutPlan, dropout, try_dropout};
 pub use edge_softmax::*;

@@ -35,6 +35,12 @@ impl Stream {
         Self { key: [out[0], out[1]] }
     }
 
+    /// The Philox key.
+    #[cfg(any(feature = "flex", feature = "ndarray"))]
+    pub(crate) fn key(&self) -> [u32; 2] {
+        self.key
+    }
+
     /// Four words for columns `4 * block .. 4 * block + 4` of row `id`.
     #[inline]
     pub fn words(&self, id: u64, block: u64) -> [u32; 4] {

@@ -44,6 +44,7 @@ macro_rules! by_dtype {
         $body
     }};
 }
+pub(crate) use by_dtype;
 
 #[cfg(test)]
 thread_local! {

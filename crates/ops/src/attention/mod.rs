@@ -1,0 +1,318 @@
+//! Attention over in-edges in one pass: softmax of scores, dropout, weighted sum.
+
+mod autodiff;
+// The generated dispatch names `NdArray`, which Burn has deprecated.
+#[cfg_attr(feature = "ndarray", allow(deprecated))]
+mod backend;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod cpu;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod kernel;
+mod plan;
+mod reference;
+
+pub use backend::{AttentionBackend, AttentionKept};
+pub use plan::{AttentionPlan, AttentionWants, EdgeDropout, GatOptions};
+
+use burn::backend::Dispatch;
+use burn::tensor::{Int, Tensor, TensorData, activation};
+use burn_gnn_graph::Relation;
+
+use crate::dropout::{DropoutPlan, try_dropout};
+use crate::gspmm::{accept, check_dtype};
+use crate::{OpsError, copy_e_max, copy_e_sum};
+use plan::ScoreKind;
+
+const GAT: &str = "gat_attention";
+const EDGES: &str = "attention";
+
+/// Graph attention (GAT) in one pass: softmax of `leaky_relu(a_src[u] + a_dst[v])` over the in-edges of
+/// every destination, dropout on the weights, weighted sum of `z`.
+///
+/// ```text
+/// s[e, h] = leaky_relu(a_src[u, h] + a_dst[v, h])
+/// α[e, h] = exp(s[e, h] - max s) / Σ exp(s - max s)         over the in-edges of v
+/// out[v, h, :] = Σ over in-edges e = (u, v) of m[e, h] · α[e, h] · z[u, h, :]
+/// ```
+/// `m` is 1 without dropout; see [`EdgeDropout`].
+///
+/// # Shapes
+/// - `z`: `[num_src, heads, features]`; `a_src`: `[num_src, heads]`; `a_dst`: `[num_dst, heads]`
+/// - returns `[num_dst, heads, features]`
+///
+/// # Semantics
+/// - A destination without in-edges gets 0, by its degree. Parallel edges all count.
+/// - The softmax subtracts the largest score, so no finite score overflows. Infinities and NaN stay
+///   visible: a NaN score, a score of +inf, or scores that are all -inf give NaN, as `inf - inf` does.
+/// - f16 and bf16 are calculated in f32. On CPU sums run in ascending edge id, so results are the same bits
+///   for any number of threads.
+///
+/// # Gradients
+/// With `T[v] = <d out[v], out[v]>` per head,
+/// ```text
+/// ds[e] = α[e] (m[e] <d out[v], z[u]> - T[v]) · leaky_relu'(·)      leaky_relu'(0) = slope
+/// dz[u] = Σ m[e] α[e] d out[v]      da_src[u] = Σ ds[e]      da_dst[v] = Σ ds[e]
+/// ```
+/// Kept for backward: the inputs, the result, and two numbers per destination and head (largest score,
+/// inverse sum). Weights are calculated again from the scores and the mask is drawn again. The gradient
+/// itself is not differentiable and panics if asked.
+///
+/// # Panics
+/// With the text of the error that [`try_gat_attention`] returns.
+///
+/// # Cost
+/// Nothing of size edges × features is ever made. Forward gathers a row of `z` and one of `a_src` per edge;
+/// backward gathers a row of the gradient and four numbers per head for every edge, and stores `ds`, one number per edge and head,
+/// if scores are tracked. Parallel over destinations, then sources, with equal numbers of edges.
+///
+/// Source: Veličković et al., "Graph attention networks", ICLR 2018; one pass as in FlashAttention's
+/// recomputation of weights (Dao et al., 2022).
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Relation;
+/// use burn_gnn_ops::{GatOptions, gat_attention};
+/// let device = Device::flex();
+/// let rel = Relation::from_coo(2, 3, vec![0, 1, 1], vec![0, 0, 2])?;
+/// let z = Tensor::<3>::from_data([[[2.0, 0.0]], [[0.0, 4.0]]], &device); // one head of two features
+/// let (a_src, a_dst) = (Tensor::<2>::zeros([2, 1], &device), Tensor::<2>::zeros([3, 1], &device));
+/// let out = gat_attention(&rel, z, a_src, a_dst, &GatOptions::default());
+/// // Equal scores: a mean; node 1 has no in-edge.
+/// assert_eq!(out.into_data().try_to_vec::<f32>().unwrap(), [1.0, 2.0, 0.0, 0.0, 0.0, 4.0]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn gat_attention(relation: &Relation, z: Tensor<3>, a_src: Tensor<2>, a_dst: Tensor<2>, options: &GatOptions) -> Tensor<3> {
+    accept(try_gat_attention(relation, z, a_src, a_dst, options))
+}
+
+/// [`gat_attention`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// Numbers of rows that are not those of the relation, unequal numbers of heads, rows too wide, element types
+/// or devices that differ, an element type without a kernel, a slope that is not finite, a dropout probability
+/// outside `[0, 1)`, a number of edge ids that is not the number of edges.
+pub fn try_gat_attention(
+    relation: &Relation,
+    z: Tensor<3>,
+    a_src: Tensor<2>,
+    a_dst: Tensor<2>,
+    options: &GatOptions,
+) -> Result<Tensor<3>, OpsError> {
+    let plan = plan_gat(relation, &z, &a_src, &a_dst, options)?;
+    let (out, _) = Dispatch::attention_gat(z.into_dispatch(), a_src.into_dispatch(), a_dst.into_dispatch(), plan);
+    Ok(Tensor::from_dispatch(out))
+}
+
+/// [`gat_attention`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and what
+/// the kernels are tested against.
+///
+/// # Panics
+/// As [`gat_attention`].
+#[track_caller]
+pub fn gat_attention_reference(relation: &Relation, z: Tensor<3>, a_src: Tensor<2>, a_dst: Tensor<2>, options: &GatOptions) -> Tensor<3> {
+    let plan = accept(plan_gat(relation, &z, &a_src, &a_dst, options));
+    Tensor::from_dispatch(Dispatch::attention_reference_gat(z.into_dispatch(), a_src.into_dispatch(), a_dst.into_dispatch(), plan))
+}
+
+/// As [`gat_attention`], with given logits in place of `leaky_relu(a_src[u] + a_dst[v])`: the softmax of `logits`
+/// over in-edges weighs `z`.
+///
+/// # Shapes
+/// - `logits`: `[num_edges, heads]` in edge-id order; `z`: `[num_src, heads, features]`
+/// - returns `[num_dst, heads, features]`
+///
+/// A logit of -inf gives its edge weight 0; if all in-edges of a destination have it, the weights are NaN. Semantics, gradients and cost are those of [`gat_attention`]; the gradient of the logits has one number per
+/// edge and head.
+///
+/// # Panics
+/// With the text of the error that [`try_attention`] returns.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Relation;
+/// use burn_gnn_ops::attention;
+/// let device = Device::flex();
+/// let rel = Relation::from_coo(2, 1, vec![0, 1], vec![0, 0])?;
+/// let z = Tensor::<3>::from_data([[[1.0]], [[5.0]]], &device);
+/// let logits = Tensor::<2>::from_data([[0.0], [f32::NEG_INFINITY]], &device);
+/// assert_eq!(attention(&rel, logits, z, None).into_data().try_to_vec::<f32>().unwrap(), [1.0]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn attention(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropout: Option<&EdgeDropout>) -> Tensor<3> {
+    accept(try_attention(relation, logits, z, dropout))
+}
+
+/// [`attention`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// As [`try_gat_attention`].
+pub fn try_attention(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropout: Option<&EdgeDropout>) -> Result<Tensor<3>, OpsError> {
+    let plan = plan_edges(relation, &logits, &z, dropout)?;
+    Ok(Tensor::from_dispatch(Dispatch::attention_edges(z.into_dispatch(), logits.into_dispatch(), plan).0))
+}
+
+/// [`attention`] in plain tensor operations, differentiated by Burn.
+///
+/// # Panics
+/// As [`attention`].
+#[track_caller]
+pub fn attention_reference(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropout: Option<&EdgeDropout>) -> Tensor<3> {
+    let plan = accept(plan_edges(relation, &logits, &z, dropout));
+    Tensor::from_dispatch(Dispatch::attention_reference_edges(z.into_dispatch(), logits.into_dispatch(), plan))
+}
+
+/// The weights `m · α` that [`gat_attention`] uses, `[num_edges, heads]`, to be looked at. Not fused.
+///
+/// # Panics
+/// With the text of the error that [`try_gat_attention_weights`] returns.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Relation;
+/// use burn_gnn_ops::{GatOptions, gat_attention_weights};
+/// let device = Device::flex();
+/// let rel = Relation::from_coo(2, 1, vec![0, 1], vec![0, 0])?;
+/// let (a_src, a_dst) = (Tensor::<2>::zeros([2, 1], &device), Tensor::<2>::zeros([1, 1], &device));
+/// let weights = gat_attention_weights(&rel, a_src, a_dst, &GatOptions::default());
+/// assert_eq!(weights.into_data().try_to_vec::<f32>().unwrap(), [0.5, 0.5]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn gat_attention_weights(relation: &Relation, a_src: Tensor<2>, a_dst: Tensor<2>, options: &GatOptions) -> Tensor<2> {
+    accept(try_gat_attention_weights(relation, a_src, a_dst, options))
+}
+
+/// [`gat_attention_weights`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// As [`try_gat_attention`].
+pub fn try_gat_attention_weights(
+    relation: &Relation,
+    a_src: Tensor<2>,
+    a_dst: Tensor<2>,
+    options: &GatOptions,
+) -> Result<Tensor<2>, OpsError> {
+    const NAME: &str = "gat_attention_weights";
+    let [_, heads] = a_src.dims();
+    check_heads(NAME, heads, 1)?;
+    check_scores(NAME, relation, heads, &a_src, &a_dst, options.slope)?;
+    same(NAME, "a_dst", &a_dst, "a_src", &a_src)?;
+    check_dropout(NAME, relation, options.dropout.as_ref())?;
+    if relation.num_edges() == 0 || heads == 0 {
+        return Ok(Tensor::zeros([relation.num_edges(), heads], (&a_src.device(), a_src.dtype())));
+    }
+    let device = a_src.device().without_autodiff();
+    let ends = |ids: &[u32]| {
+        let ids: Vec<i64> = ids.iter().map(|&v| i64::from(v)).collect();
+        let n = ids.len();
+        Tensor::<1, Int>::from_data(TensorData::new(ids, [n]), &device)
+    };
+    let (src, dst) = (ends(relation.src()), ends(relation.dst()));
+    let scores = activation::leaky_relu(a_src.select(0, src) + a_dst.select(0, dst.clone()), options.slope);
+    let max = copy_e_max(relation, scores.clone().detach());
+    let e = (scores - max.select(0, dst.clone())).exp();
+    let alpha = e.clone() / copy_e_sum(relation, e).select(0, dst);
+    match &options.dropout {
+        Some(d) => try_dropout(alpha, d.prob, d.stream, d.ids.clone()),
+        None => Ok(alpha),
+    }
+}
+
+fn plan_gat(
+    relation: &Relation,
+    z: &Tensor<3>,
+    a_src: &Tensor<2>,
+    a_dst: &Tensor<2>,
+    options: &GatOptions,
+) -> Result<AttentionPlan, OpsError> {
+    let [heads, dim] = check_z(GAT, relation, z)?;
+    check_scores(GAT, relation, heads, a_src, a_dst, options.slope)?;
+    same(GAT, "a_src", a_src, "z", z)?;
+    same(GAT, "a_dst", a_dst, "z", z)?;
+    let dropout = check_dropout(GAT, relation, options.dropout.as_ref())?;
+    Ok(AttentionPlan::new(relation, heads, dim, ScoreKind::Gat { slope: options.slope }, dropout))
+}
+
+fn plan_edges(relation: &Relation, logits: &Tensor<2>, z: &Tensor<3>, dropout: Option<&EdgeDropout>) -> Result<AttentionPlan, OpsError> {
+    let [heads, dim] = check_z(EDGES, relation, z)?;
+    check_pairs(EDGES, "logits", logits, "one per edge of the relation", relation.num_edges(), heads)?;
+    same(EDGES, "logits", logits, "z", z)?;
+    let dropout = check_dropout(EDGES, relation, dropout)?;
+    Ok(AttentionPlan::new(relation, heads, dim, ScoreKind::Edges, dropout))
+}
+
+/// Heads and features; so many that buffers of a row are within reach of 32-bit numbers.
+fn check_heads(op: &'static str, heads: usize, dim: usize) -> Result<(), OpsError> {
+    const LIMIT: usize = u32::MAX as usize / 32;
+    match heads.checked_mul(dim.max(1)) {
+        Some(n) if n <= LIMIT => Ok(()),
+        _ => Err(OpsError::TooWide { op, shape: vec![heads, dim], limit: LIMIT }),
+    }
+}
+
+fn check_rows(op: &'static str, arg: &'static str, why: &'static str, expected: usize, actual: usize) -> Result<(), OpsError> {
+    if expected == actual { Ok(()) } else { Err(OpsError::Rows { op, arg, why, expected, actual }) }
+}
+
+fn check_z(op: &'static str, relation: &Relation, z: &Tensor<3>) -> Result<[usize; 2], OpsError> {
+    let [rows, heads, dim] = z.dims();
+    check_rows(op, "z", "one per source node of the relation", relation.num_src(), rows)?;
+    check_dtype(op, "z", z.dtype())?;
+    check_heads(op, heads, dim)?;
+    Ok([heads, dim])
+}
+
+fn check_pairs(op: &'static str, arg: &'static str, x: &Tensor<2>, why: &'static str, rows: usize, heads: usize) -> Result<(), OpsError> {
+    let [actual, columns] = x.dims();
+    check_rows(op, arg, why, rows, actual)?;
+    check_dtype(op, arg, x.dtype())?;
+    if columns != heads {
+        return Err(OpsError::Columns { op, arg, why: "one per head", expected: heads, actual: columns });
+    }
+    Ok(())
+}
+
+fn check_scores(
+    op: &'static str,
+    relation: &Relation,
+    heads: usize,
+    a_src: &Tensor<2>,
+    a_dst: &Tensor<2>,
+    slope: f64,
+) -> Result<(), OpsError> {
+    check_pairs(op, "a_src", a_src, "one per source node of the relation", relation.num_src(), heads)?;
+    check_pairs(op, "a_dst", a_dst, "one per destination node of the relation", relation.num_dst(), heads)?;
+    if slope.is_finite() { Ok(()) } else { Err(OpsError::Parameter { op, arg: "slope", range: "a finite number", value: slope }) }
+}
+
+fn same<const A: usize, const B: usize>(
+    op: &'static str,
+    arg: &'static str,
+    x: &Tensor<A>,
+    like: &'static str,
+    y: &Tensor<B>,
+) -> Result<(), OpsError> {
+    let unlike = |what, actual, expected| Err(OpsError::Unlike { op, arg, like, what, actual, expected });
+    if x.dtype() != y.dtype() {
+        return unlike("element type", format!("{:?}", x.dtype()), format!("{:?}", y.dtype()));
+    }
+    // Equality of devices is about hardware: a constant without autodiff goes with a tracked tensor.
+    if x.device() != y.device() {
+        return unlike("device", format!("{:?}", x.device()), format!("{:?}", y.device()));
+    }
+    Ok(())
+}
+
+/// The dropout there is to do, if any.
+fn check_dropout(op: &'static str, relation: &Relation, dropout: Option<&EdgeDropout>) -> Result<Option<DropoutPlan>, OpsError> {
+    let Some(EdgeDropout { prob, stream, ids }) = dropout else { return Ok(None) };
+    if !(0.0..1.0).contains(prob) {
+        return Err(OpsError::Probability { op, arg: "dropout.prob", value: *prob });
+    }
+    if let Some(ids) = ids {
+        check_rows(op, "dropout.ids", "one per edge of the relation", relation.num_edges(), ids.len())?;
+    }
+    Ok((*prob > 0.0).then(|| DropoutPlan::new(*prob, *stream, ids.clone())))
+}

@@ -1,0 +1,222 @@
+//! Attention in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
+//!
+//! Scores, weights and messages are made for every edge, so this costs `edges · heads · features` numbers.
+
+use burn::backend::tensor::{Device, FloatTensor, IntTensor};
+use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
+use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
+
+use super::backend::AttentionKept;
+use super::plan::{AttentionPlan, AttentionWants};
+use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, reference::copy};
+
+/// Sums of small floats are kept in f32, as in the kernels.
+fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
+    match x.dtype() {
+        DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
+        _ => x,
+    }
+}
+
+fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B> {
+    if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
+}
+
+fn index<B: Backend>(values: &[u32], device: &Device<B>) -> IntTensor<B> {
+    let values: Vec<i32> = values.iter().map(|&v| v as i32).collect();
+    let n = values.len();
+    B::int_from_data(TensorData::new(values, [n]), device)
+}
+
+fn constant<B: Backend>(values: Vec<f64>, shape: impl Into<Shape>, dtype: DType, device: &Device<B>) -> FloatTensor<B> {
+    B::float_from_data(TensorData::new(values, shape.into()).convert_dtype(dtype), device)
+}
+
+fn reshape<B: Backend, const D: usize>(x: FloatTensor<B>, shape: [usize; D]) -> FloatTensor<B> {
+    B::float_reshape(x, Shape::from(shape))
+}
+
+/// One row per edge of an operand on nodes.
+struct Ends<B: Backend> {
+    src: IntTensor<B>,
+    dst: IntTensor<B>,
+}
+
+impl<B: Backend> Ends<B> {
+    fn new(plan: &AttentionPlan, device: &Device<B>) -> Self {
+        Self { src: index::<B>(plan.relation().src(), device), dst: index::<B>(plan.relation().dst(), device) }
+    }
+    fn at_src(&self, x: FloatTensor<B>) -> FloatTensor<B> {
+        B::float_select(x, 0, self.src.clone())
+    }
+    fn at_dst(&self, x: FloatTensor<B>) -> FloatTensor<B> {
+        B::float_select(x, 0, self.dst.clone())
+    }
+}
+
+fn sum_rows<B: Backend>(rows: usize, index: IntTensor<B>, x: FloatTensor<B>) -> FloatTensor<B> {
+    let mut shape = x.shape().to_vec();
+    shape[0] = rows;
+    let zeros = B::float_zeros(Shape::from(shape), &x.device(), FloatDType::from(x.dtype()));
+    B::float_select_assign(zeros, 0, index, x, IndexingUpdateOp::Add)
+}
+
+/// `leaky_relu(x)` with derivative `slope` at 0, and that derivative.
+fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B>, FloatTensor<B>) {
+    let device = x.device();
+    let above = B::float_greater_elem(x.clone(), 0.0.into(), get_device_settings::<B>(&device).bool_dtype);
+    let ones = B::float_ones(x.shape(), &device, FloatDType::from(x.dtype()));
+    let low = B::float_mul_scalar(x.clone(), slope.into());
+    let derivative = B::float_mask_where(B::float_mul_scalar(ones.clone(), slope.into()), above.clone(), ones);
+    (B::float_mask_where(low, above, x), derivative)
+}
+
+/// 0 or `1 / (1 - p)` for every edge and head; nothing without dropout.
+fn mask<B: Backend>(plan: &AttentionPlan, dtype: DType, device: &Device<B>) -> Option<FloatTensor<B>> {
+    let dropout = plan.dropout()?;
+    let (edges, heads) = (plan.relation().num_edges(), plan.heads());
+    let entry = |e: usize, h: usize| {
+        let kept = dropout.stream().uniform(dropout.id(e), h as u64) >= dropout.prob();
+        if kept { dropout.scale() } else { 0.0 }
+    };
+    let values = (0..edges).flat_map(|e| (0..heads).map(move |h| (e, h))).map(|(e, h)| entry(e, h)).collect();
+    Some(constant::<B>(values, [edges, heads], dtype, device))
+}
+
+fn nothing<B: Backend>(shape: Shape, like: &FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
+    B::float_zeros(shape, &like.device(), FloatDType::from(dtype))
+}
+
+pub(crate) fn gat<B: Backend>(
+    z: FloatTensor<B>,
+    a_src: FloatTensor<B>,
+    a_dst: FloatTensor<B>,
+    plan: &AttentionPlan,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    if plan.is_empty() {
+        return zeros::<B>(&z, plan);
+    }
+    let ends = Ends::<B>::new(plan, &z.device());
+    let sum = B::float_add(ends.at_src(widen::<B>(a_src)), ends.at_dst(widen::<B>(a_dst)));
+    forward::<B>(z, leaky::<B>(sum, plan.slope().unwrap_or_default()).0, &ends, plan)
+}
+
+pub(crate) fn edges<B: Backend>(z: FloatTensor<B>, logits: FloatTensor<B>, plan: &AttentionPlan) -> (FloatTensor<B>, FloatTensor<B>) {
+    if plan.is_empty() {
+        return zeros::<B>(&z, plan);
+    }
+    let ends = Ends::<B>::new(plan, &z.device());
+    forward::<B>(z, widen::<B>(logits), &ends, plan)
+}
+
+fn wide(dtype: DType) -> DType {
+    if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype }
+}
+
+fn zeros<B: Backend>(z: &FloatTensor<B>, plan: &AttentionPlan) -> (FloatTensor<B>, FloatTensor<B>) {
+    (nothing::<B>(plan.out_shape(), z, z.dtype()), nothing::<B>(plan.stats_shape(), z, wide(z.dtype())))
+}
+
+fn forward<B: Backend>(
+    z: FloatTensor<B>,
+    scores: FloatTensor<B>,
+    ends: &Ends<B>,
+    plan: &AttentionPlan,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let (dtype, device, wide) = (z.dtype(), z.device(), scores.dtype());
+    let (relation, heads, dim) = (plan.relation(), plan.heads(), plan.dim());
+    let (edges, rows) = (relation.num_edges(), relation.num_dst());
+    let over_edges = |reduce| match GspmmPlan::new(relation, BinaryOp::CopyRhs, reduce, &[heads], &[heads]) {
+        Ok(plan) => plan,
+        Err(_) => unreachable!("rows of `heads` entries were checked when the attention was planned"),
+    };
+    // Any shift gives the same weights, so none passes a gradient on.
+    let max = copy::<B>(B::float_detach(scores.clone()), &over_edges(Reduce::Max)).0;
+    let e = B::float_exp(B::float_sub(scores, ends.at_dst(max.clone())));
+    let sum = copy::<B>(e.clone(), &over_edges(Reduce::Sum)).0;
+    let lonely: Vec<f64> = relation.in_degrees().map(|d| f64::from(u8::from(d == 0))).collect();
+    let busy = constant::<B>(lonely.iter().map(|x| 1.0 - x).collect(), [rows, 1], wide, &device);
+    let lonely = constant::<B>(lonely, [rows, 1], wide, &device);
+    let inverse = B::float_mul(B::float_recip(B::float_add(sum, lonely)), busy);
+    let mut w = B::float_mul(e, ends.at_dst(inverse.clone()));
+    if let Some(mask) = mask::<B>(plan, wide, &device) {
+        w = B::float_mul(w, mask);
+    }
+    let stats = B::float_cat(vec![reshape::<B, 3>(max, [rows, 1, heads]), reshape::<B, 3>(inverse, [rows, 1, heads])], 1);
+    if dim == 0 {
+        return (nothing::<B>(plan.out_shape(), &z, dtype), stats);
+    }
+    let messages = B::float_mul(ends.at_src(widen::<B>(z)), reshape::<B, 3>(w, [edges, heads, 1]));
+    (narrow::<B>(sum_rows::<B>(rows, ends.dst.clone(), messages), dtype), stats)
+}
+
+pub(crate) fn gradient<B: Backend>(
+    grad: FloatTensor<B>,
+    kept: AttentionKept<B>,
+    plan: &AttentionPlan,
+    wants: AttentionWants,
+) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
+    let (dtype, device) = (grad.dtype(), grad.device());
+    let (relation, heads, dim) = (plan.relation(), plan.heads(), plan.dim());
+    let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());
+    let (out, stats, z, first, second) = match kept {
+        AttentionKept::Gat(out, stats, z, a_src, a_dst) => (out, stats, z, a_src, Some(a_dst)),
+        AttentionKept::Edges(out, stats, z, logits) => (out, stats, z, logits, None),
+    };
+    let two = if second.is_some() { [[src, heads], [dst, heads]] } else { [[edges, heads], [0, 0]] };
+    let blank = |wanted: bool, shape: Shape| nothing::<B>(if wanted { shape } else { Shape::from([0]) }, &grad, dtype);
+    if plan.is_empty() || dim == 0 {
+        return (
+            blank(wants.z, [src, heads, dim].into()),
+            blank(wants.first, two[0].into()),
+            blank(wants.second && second.is_some(), two[1].into()),
+        );
+    }
+    let ends = Ends::<B>::new(plan, &device);
+    let (is_gat, pre) = match second {
+        Some(second) => (true, B::float_add(ends.at_src(widen::<B>(first)), ends.at_dst(widen::<B>(second)))),
+        None => (false, widen::<B>(first)),
+    };
+    let (scores, slopes) = match plan.slope() {
+        Some(slope) => {
+            let (scores, slopes) = leaky::<B>(pre, slope);
+            (scores, Some(slopes))
+        }
+        None => (pre, None),
+    };
+    let part = |at: usize| {
+        let part = B::float_slice(stats.clone(), &[Slice::from(0..dst), Slice::from(at..at + 1), Slice::from(0..heads)]);
+        ends.at_dst(reshape::<B, 2>(part, [dst, heads]))
+    };
+    let alpha = B::float_mul(B::float_exp(B::float_sub(scores, part(0))), part(1));
+    let w = match mask::<B>(plan, alpha.dtype(), &device) {
+        Some(mask) => B::float_mul(alpha.clone(), mask),
+        None => alpha.clone(),
+    };
+    let none = || blank(false, Shape::from([0]));
+    let wide_grad = widen::<B>(grad.clone());
+    let g = ends.at_dst(wide_grad.clone());
+    let dz = if wants.z {
+        let d = B::float_mul(g.clone(), reshape::<B, 3>(w.clone(), [edges, heads, 1]));
+        narrow::<B>(sum_rows::<B>(src, ends.src.clone(), d), dtype)
+    } else {
+        none()
+    };
+    if !wants.first && !wants.second {
+        return (dz, none(), none());
+    }
+    let dots = reshape::<B, 2>(B::float_sum_dim(B::float_mul(g, ends.at_src(widen::<B>(z))), 2), [edges, heads]);
+    let total = reshape::<B, 2>(B::float_sum_dim(B::float_mul(wide_grad, widen::<B>(out)), 2), [dst, heads]);
+    let mut ds = B::float_sub(B::float_mul(w, dots), B::float_mul(alpha, ends.at_dst(total)));
+    if let Some(slopes) = slopes {
+        ds = B::float_mul(ds, slopes);
+    }
+    if !is_gat {
+        return (dz, narrow::<B>(ds, dtype), none());
+    }
+    let side = |wanted: bool, rows: usize, index: &IntTensor<B>| {
+        if wanted { narrow::<B>(sum_rows::<B>(rows, index.clone(), ds.clone()), dtype) } else { none() }
+    };
+    let (first, second) = (side(wants.first, src, &ends.src), side(wants.second, dst, &ends.dst));
+    (dz, first, second)
+}
