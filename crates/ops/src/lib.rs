@@ -26,6 +26,8 @@ mod init;
 mod kernel;
 mod matmul;
 mod random;
+mod relational;
+mod typed;
 mod view;
 
 pub use backend::{GnnBackend, Kept};
@@ -35,4 +37,5 @@ pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
 pub use matmul::matmul_rows;
 pub use random::{Stream, philox4x32};
+pub use relational::*;
 pub use view::GraphView;

@@ -10,6 +10,7 @@ mod errors;
 mod finite_differences;
 mod graphs;
 mod random_graphs;
+mod relational;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
