@@ -27,6 +27,7 @@ mod kernel;
 mod matmul;
 mod random;
 mod relational;
+mod segment;
 mod typed;
 mod view;
 
@@ -38,4 +39,6 @@ pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
 pub use matmul::matmul_rows;
 pub use random::{Stream, philox4x32};
 pub use relational::*;
+pub use segment::*;
+pub use typed::*;
 pub use view::GraphView;

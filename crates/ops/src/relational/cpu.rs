@@ -1,5 +1,6 @@
 //! Relational aggregation on the tensors of CPU backends.
 
+use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
 use rayon::prelude::*;
@@ -162,7 +163,7 @@ macro_rules! implement {
                 norm: EdgeNorm<Self>,
                 plan: RelationalPlan,
             ) -> FloatTensor<Self> {
-                by_real!(x.dtype(), forward::<Self>(&x, &weight, &norm, &plan))
+                by_real!(TensorMetadata::dtype(&x), forward::<Self>(&x, &weight, &norm, &plan))
             }
             fn relational_grad_x(
                 grad: FloatTensor<Self>,
@@ -170,7 +171,7 @@ macro_rules! implement {
                 norm: EdgeNorm<Self>,
                 plan: RelationalPlan,
             ) -> FloatTensor<Self> {
-                asked::<Self>(by_real!(grad.dtype(), gradients::<Self>(&grad, None, Some(&weight), &norm, &plan)).0)
+                asked::<Self>(by_real!(TensorMetadata::dtype(&grad), gradients::<Self>(&grad, None, Some(&weight), &norm, &plan)).0)
             }
             fn relational_grad_weight(
                 grad: FloatTensor<Self>,
@@ -178,7 +179,7 @@ macro_rules! implement {
                 norm: EdgeNorm<Self>,
                 plan: RelationalPlan,
             ) -> FloatTensor<Self> {
-                asked::<Self>(by_real!(grad.dtype(), gradients::<Self>(&grad, Some(&x), None, &norm, &plan)).1)
+                asked::<Self>(by_real!(TensorMetadata::dtype(&grad), gradients::<Self>(&grad, Some(&x), None, &norm, &plan)).1)
             }
             fn relational_grad_both(
                 grad: FloatTensor<Self>,
@@ -187,7 +188,8 @@ macro_rules! implement {
                 norm: EdgeNorm<Self>,
                 plan: RelationalPlan,
             ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-                let (d_x, d_weight) = by_real!(grad.dtype(), gradients::<Self>(&grad, Some(&x), Some(&weight), &norm, &plan));
+                let (d_x, d_weight) =
+                    by_real!(TensorMetadata::dtype(&grad), gradients::<Self>(&grad, Some(&x), Some(&weight), &norm, &plan));
                 (asked::<Self>(d_x), asked::<Self>(d_weight))
             }
             fn relational_grad_norm(
@@ -196,7 +198,7 @@ macro_rules! implement {
                 weight: FloatTensor<Self>,
                 plan: RelationalPlan,
             ) -> FloatTensor<Self> {
-                by_real!(grad.dtype(), grad_norm::<Self>(&grad, &x, &weight, &plan))
+                by_real!(TensorMetadata::dtype(&grad), grad_norm::<Self>(&grad, &x, &weight, &plan))
             }
         }
     };

@@ -183,7 +183,7 @@ fn plan(
             let [r, i, o] = w.dims();
             shape("weight", &[relations, columns, o], &[r, i, o])?;
             same(x, w.dtype(), &w.device())?;
-            w.reshape([r, 1, i, o])
+            w.unsqueeze_dim(1)
         }
         RelationalWeight::Basis { bases, coeff } => {
             let [b, i, o] = bases.dims();
@@ -192,7 +192,12 @@ fn plan(
             shape("coeff", &[relations, b], &actual)?;
             same(x, bases.dtype(), &bases.device())?;
             same(x, coeff.dtype(), &coeff.device())?;
-            crate::matmul_rows(coeff, bases.reshape([b, i * o])).reshape([relations, 1, i, o])
+            if b * i * o == 0 {
+                // Nothing to compose, and a reshape takes 0 for "as it was".
+                Tensor::zeros([relations, 1, i, o], (&x.device(), x.dtype()))
+            } else {
+                crate::matmul_rows(coeff, bases.reshape([b, i * o])).reshape([relations, 1, i, o])
+            }
         }
         RelationalWeight::BlockDiagonal(w) => {
             let [r, b, i, o] = w.dims();
