@@ -213,4 +213,38 @@ pub enum OpsError {
         /// The value found.
         value: f64,
     },
+    /// A number out of its range among integers.
+    #[error("{op}: `{arg}`[{position}] must lie in 0..{bound}, got {value}")]
+    OutOfRange {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// Where it stands.
+        position: usize,
+        /// What it must be below.
+        bound: usize,
+        /// The number found.
+        value: u64,
+    },
+    /// An operand of the wrong shape.
+    #[error("{op}: `{arg}` must have shape {expected:?}, got {actual:?}")]
+    Shape {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// Shape expected.
+        expected: Vec<usize>,
+        /// Shape found.
+        actual: Vec<usize>,
+    },
+    /// Segments that do not cut rows as they say.
+    #[error("{op}: {what}")]
+    Segments {
+        /// Operator.
+        op: &'static str,
+        /// What is wrong, with the numbers.
+        what: String,
+    },
 }

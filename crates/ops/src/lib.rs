@@ -32,6 +32,9 @@ mod kernel;
 mod matmul;
 mod precision;
 mod random;
+mod relational;
+mod segment;
+mod typed;
 mod view;
 
 pub use activation::Activation;
@@ -47,4 +50,7 @@ pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
 pub use matmul::matmul_rows;
 pub use precision::{Precision, PrecisionBackend, precision, with_precision};
 pub use random::{Stream, philox4x32};
+pub use relational::*;
+pub use segment::*;
+pub use typed::*;
 pub use view::GraphView;

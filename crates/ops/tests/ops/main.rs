@@ -12,6 +12,7 @@ mod finite_differences;
 mod graphs;
 mod precision;
 mod random_graphs;
+mod relational;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;

@@ -1,0 +1,210 @@
+//! Relational aggregation on the tensors of CPU backends.
+
+use burn::backend::TensorMetadata;
+use burn::backend::tensor::FloatTensor;
+use burn::tensor::Shape;
+use rayon::prelude::*;
+
+use super::backend::RelationalBackend;
+use super::kernel::{Walk, Weights};
+use super::plan::{EdgeNorm, RelationalPlan};
+use super::products::Products;
+use super::side::Side;
+use crate::cpu::Host;
+use crate::kernel::{Elem, zeros};
+use crate::typed::dense::{Panels, padded};
+use crate::typed::real::{Real, by_real, narrow, widen};
+
+/// Whether nothing is to be computed.
+fn is_empty(plan: &RelationalPlan) -> bool {
+    plan.index().relation().num_edges() == 0 || plan.d_input() == 0 || plan.d_output() == 0
+}
+
+fn nothing<B: Host, T: Elem<Acc = A>, A: Real>(shape: Shape) -> FloatTensor<B> {
+    B::from_floats::<T>(zeros(shape.num_elements()), shape)
+}
+
+/// Factors of edges in the order of a side; `mean` if messages are divided here.
+fn scales<A: Real>(side: &Side, norm: Option<&[A]>, plan: &RelationalPlan, mean: bool) -> Option<Vec<A>> {
+    let one = |e: u32| -> A {
+        let e = e as usize;
+        let norm = norm.map_or(A::ONE, |n| n[e]);
+        if mean { norm / A::count(plan.index().pair_counts()[e]) } else { norm }
+    };
+    if norm.is_none() && !mean {
+        return None;
+    }
+    if mean {
+        plan.index().pair_counts();
+    }
+    if side.edges.len() < 1 << 16 {
+        return Some(side.edges.iter().map(|&e| one(e)).collect());
+    }
+    Some(side.edges.par_iter().with_min_len(1 << 14).map(|&e| one(e)).collect())
+}
+
+/// Nanoseconds, roughly: of gathering rows of `width`, and of multiplying `pairs`.
+fn gather_cost(edges: usize, width: usize) -> f64 {
+    edges as f64 * (15.0 + width as f64 / 8.0)
+}
+fn multiply_cost(pairs: usize, [blocks, input, output]: [usize; 3]) -> f64 {
+    pairs as f64 * (blocks * input * padded(output)) as f64 / 32.0
+}
+
+/// Whether a row per pair of a relation and a source is cheaper to make first and to gather then.
+fn multiply_first(plan: &RelationalPlan) -> bool {
+    let (index, shape) = (plan.index(), plan.block_shape());
+    // The other layout is built only where it could win.
+    if plan.d_output() >= plan.d_input() {
+        return false;
+    }
+    let (edges, pairs) = (index.relation().num_edges(), [index.by_dst().num_pairs(), index.by_src().num_pairs()]);
+    let after = gather_cost(edges, plan.d_input()) + multiply_cost(pairs[0], shape);
+    let write = pairs[1] as f64 * (10.0 + plan.d_output() as f64 / 4.0);
+    let before = multiply_cost(pairs[1], shape) + write + gather_cost(edges, plan.d_output());
+    before < after
+}
+
+fn forward<B: Host, T: Elem<Acc = A>, A: Real>(
+    x: &FloatTensor<B>,
+    weight: &FloatTensor<B>,
+    norm: &EdgeNorm<B>,
+    plan: &RelationalPlan,
+) -> FloatTensor<B> {
+    if is_empty(plan) {
+        return nothing::<B, T, A>(plan.out_shape());
+    }
+    let (x, weight) = (widen::<B, T, A>(x), widen::<B, T, A>(weight));
+    let norm = each::<B, T, A>(norm);
+    let out = aggregate(plan, &x, &weight, norm.as_deref(), multiply_first(plan));
+    narrow::<B, T, A>(out, plan.out_shape())
+}
+
+/// The result, by one way or the other.
+pub(super) fn aggregate<A: Real>(plan: &RelationalPlan, x: &[A], weight: &[A], norm: Option<&[A]>, multiply_first: bool) -> Vec<A> {
+    let [blocks, k, n] = plan.block_shape();
+    let index = plan.index();
+    let side = index.by_dst();
+    let scale = scales(side, norm, plan, false);
+    let panels = Panels::new::<A>(weight, k, n, false);
+    let walk = Walk { side, from: x, at: &side.others, scale: scale.as_deref(), average: index.is_mean(), blocks, k, n };
+    if !multiply_first {
+        return walk.run(Some(&panels), None, true).0;
+    }
+    let rows = Products { side: index.by_src(), own: x, panels: &panels, blocks, k, n }.per_pair();
+    let width = plan.d_output();
+    Walk { from: &rows, at: index.src_pairs(), blocks: 1, k: width, n: width, ..walk }.run(None, None, true).0
+}
+
+fn each<B: Host, T: Elem<Acc = A>, A: Real>(norm: &EdgeNorm<B>) -> Option<std::borrow::Cow<'_, [A]>> {
+    match norm {
+        EdgeNorm::One => None,
+        EdgeNorm::Each(norm) => Some(widen::<B, T, A>(norm)),
+    }
+}
+
+/// Gradients of the input (if there are weights) and of the weights (if there is an input).
+fn gradients<B: Host, T: Elem<Acc = A>, A: Real>(
+    grad: &FloatTensor<B>,
+    x: Option<&FloatTensor<B>>,
+    weight: Option<&FloatTensor<B>>,
+    norm: &EdgeNorm<B>,
+    plan: &RelationalPlan,
+) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
+    if is_empty(plan) {
+        return (weight.map(|_| nothing::<B, T, A>(plan.x_shape())), x.map(|_| nothing::<B, T, A>(plan.weight_shape())));
+    }
+    let [blocks, input, output] = plan.block_shape();
+    let index = plan.index();
+    let side = index.by_src();
+    let grad = widen::<B, T, A>(grad);
+    let scale = scales(side, each::<B, T, A>(norm).as_deref(), plan, index.is_mean());
+    let panels = weight.map(|w| Panels::new::<A>(&widen::<B, T, A>(w), output, input, true));
+    let x = x.map(widen::<B, T, A>);
+    let weights = x.as_deref().map(|own| Weights { own, num_relations: index.num_relations() });
+    let walk = Walk { side, from: &grad, at: &side.others, scale: scale.as_deref(), average: false, blocks, k: output, n: input };
+    let (d_x, d_weight) = walk.run(panels.as_ref(), weights.as_ref(), panels.is_some());
+    let d_x = panels.map(|_| narrow::<B, T, A>(d_x, plan.x_shape()));
+    (d_x, weights.map(|_| narrow::<B, T, A>(d_weight, plan.weight_shape())))
+}
+
+fn grad_norm<B: Host, T: Elem<Acc = A>, A: Real>(
+    grad: &FloatTensor<B>,
+    x: &FloatTensor<B>,
+    weight: &FloatTensor<B>,
+    plan: &RelationalPlan,
+) -> FloatTensor<B> {
+    let shape = Shape::from(vec![plan.index().relation().num_edges()]);
+    if is_empty(plan) {
+        return nothing::<B, T, A>(shape);
+    }
+    let [blocks, k, n] = plan.block_shape();
+    let side = plan.index().by_src();
+    let panels = Panels::new::<A>(&widen::<B, T, A>(weight), k, n, false);
+    let scale = scales::<A>(side, None, plan, plan.index().is_mean());
+    let products = Products { side, own: &widen::<B, T, A>(x), panels: &panels, blocks, k, n };
+    narrow::<B, T, A>(products.dots(&widen::<B, T, A>(grad), scale.as_deref()), shape)
+}
+
+/// Asked for, so it is there.
+fn asked<B: Host>(gradient: Option<FloatTensor<B>>) -> FloatTensor<B> {
+    match gradient {
+        Some(gradient) => gradient,
+        None => unreachable!("the kernel returns every gradient that it was given operands for"),
+    }
+}
+
+macro_rules! implement {
+    ($backend:ty) => {
+        impl RelationalBackend for $backend {
+            fn relational(
+                x: FloatTensor<Self>,
+                weight: FloatTensor<Self>,
+                norm: EdgeNorm<Self>,
+                plan: RelationalPlan,
+            ) -> FloatTensor<Self> {
+                by_real!(TensorMetadata::dtype(&x), forward::<Self>(&x, &weight, &norm, &plan))
+            }
+            fn relational_grad_x(
+                grad: FloatTensor<Self>,
+                weight: FloatTensor<Self>,
+                norm: EdgeNorm<Self>,
+                plan: RelationalPlan,
+            ) -> FloatTensor<Self> {
+                asked::<Self>(by_real!(TensorMetadata::dtype(&grad), gradients::<Self>(&grad, None, Some(&weight), &norm, &plan)).0)
+            }
+            fn relational_grad_weight(
+                grad: FloatTensor<Self>,
+                x: FloatTensor<Self>,
+                norm: EdgeNorm<Self>,
+                plan: RelationalPlan,
+            ) -> FloatTensor<Self> {
+                asked::<Self>(by_real!(TensorMetadata::dtype(&grad), gradients::<Self>(&grad, Some(&x), None, &norm, &plan)).1)
+            }
+            fn relational_grad_both(
+                grad: FloatTensor<Self>,
+                x: FloatTensor<Self>,
+                weight: FloatTensor<Self>,
+                norm: EdgeNorm<Self>,
+                plan: RelationalPlan,
+            ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+                let (d_x, d_weight) =
+                    by_real!(TensorMetadata::dtype(&grad), gradients::<Self>(&grad, Some(&x), Some(&weight), &norm, &plan));
+                (asked::<Self>(d_x), asked::<Self>(d_weight))
+            }
+            fn relational_grad_norm(
+                grad: FloatTensor<Self>,
+                x: FloatTensor<Self>,
+                weight: FloatTensor<Self>,
+                plan: RelationalPlan,
+            ) -> FloatTensor<Self> {
+                by_real!(TensorMetadata::dtype(&grad), grad_norm::<Self>(&grad, &x, &weight, &plan))
+            }
+        }
+    };
+}
+
+#[cfg(feature = "flex")]
+implement!(burn::backend::Flex);
+#[cfg(feature = "ndarray")]
+implement!(burn::backend::NdArray);

@@ -1,0 +1,184 @@
+//! The edges of several relations, sorted once and kept.
+
+use std::sync::{Arc, OnceLock};
+
+use burn_gnn_graph::{Relation, RelationStack};
+use rayon::prelude::*;
+
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+use super::side::Side;
+use crate::OpsError;
+use crate::gspmm::accept;
+
+/// An integer that numbers edge types: `u8`, `u16` or `u32`.
+pub trait TypeId: Copy + Send + Sync + Into<u32> {}
+impl TypeId for u8 {}
+impl TypeId for u16 {}
+impl TypeId for u32 {}
+
+/// Edges with a type each, sorted by type once and kept over any number of calls of
+/// [`relational_aggregate`](crate::relational_aggregate).
+///
+/// Sorted layouts are built on first use, by destination for the result and by source for gradients:
+/// `O(edges)` time each, `8` bytes per edge and per pair of a relation and a node with edges of it.
+/// Cloning costs one reference count.
+///
+/// ```
+/// use burn_gnn_graph::Relation;
+/// use burn_gnn_ops::RelationalIndex;
+/// let edges = Relation::from_coo(2, 2, vec![0, 1, 1], vec![0, 0, 1])?;
+/// let index = RelationalIndex::new(&edges, &[1u8, 0, 1], 2);
+/// assert_eq!(index.edge_ids(1), [0, 2]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RelationalIndex {
+    inner: Arc<Inner>,
+    mean: bool,
+}
+
+#[derive(Debug)]
+struct Inner {
+    relation: Relation,
+    types: Vec<u32>,
+    num_relations: usize,
+    by_relation: OnceLock<(Vec<u32>, Vec<u32>)>,
+    pair_counts: OnceLock<Vec<u32>>,
+    #[cfg(any(feature = "flex", feature = "ndarray"))]
+    by_dst: OnceLock<Side>,
+    #[cfg(any(feature = "flex", feature = "ndarray"))]
+    by_src: OnceLock<Side>,
+    #[cfg(any(feature = "flex", feature = "ndarray"))]
+    src_pairs: OnceLock<Vec<u32>>,
+}
+
+impl RelationalIndex {
+    /// `types[e]` is the type of edge `e`, in any order.
+    ///
+    /// # Panics
+    /// With the text of the error that [`try_new`](Self::try_new) returns.
+    #[track_caller]
+    pub fn new<I: TypeId>(relation: &Relation, types: &[I], num_relations: usize) -> Self {
+        accept(Self::try_new(relation, types, num_relations))
+    }
+
+    /// [`new`](Self::new) that returns what is wrong with its arguments.
+    ///
+    /// # Errors
+    /// Not one type per edge, or a type that is not below `num_relations`.
+    pub fn try_new<I: TypeId>(relation: &Relation, types: &[I], num_relations: usize) -> Result<Self, OpsError> {
+        const OP: &str = "relational_index";
+        if types.len() != relation.num_edges() {
+            let (expected, actual) = (relation.num_edges(), types.len());
+            return Err(OpsError::Rows { op: OP, arg: "types", why: "one per edge of the relation", expected, actual });
+        }
+        if let Some(position) = types.par_iter().position_first(|&t| t.into() as usize >= num_relations) {
+            let value = u64::from(types[position].into());
+            return Err(OpsError::OutOfRange { op: OP, arg: "types", position, bound: num_relations, value });
+        }
+        Ok(Self::of(relation.clone(), types.par_iter().map(|&t| t.into()).collect(), num_relations))
+    }
+
+    /// The relations of a stack, in its order; sources are the rows of its tables, one behind the other.
+    pub fn from_stack(stack: &RelationStack) -> Self {
+        let types = (0..stack.len()).flat_map(|r| std::iter::repeat_n(r as u32, stack.edge_range(r).len())).collect();
+        Self::of(stack.joint().clone(), types, stack.len())
+    }
+
+    fn of(relation: Relation, types: Vec<u32>, num_relations: usize) -> Self {
+        let inner = Inner {
+            relation,
+            types,
+            num_relations,
+            by_relation: OnceLock::new(),
+            pair_counts: OnceLock::new(),
+            #[cfg(any(feature = "flex", feature = "ndarray"))]
+            by_dst: OnceLock::new(),
+            #[cfg(any(feature = "flex", feature = "ndarray"))]
+            by_src: OnceLock::new(),
+            #[cfg(any(feature = "flex", feature = "ndarray"))]
+            src_pairs: OnceLock::new(),
+        };
+        Self { inner: Arc::new(inner), mean: false }
+    }
+
+    /// The same edges, every message divided by the number of edges of its relation at its destination:
+    /// the normalisation of the R-GCN paper, without a number per edge. Shares all arrays.
+    #[must_use]
+    pub fn mean(&self) -> Self {
+        Self { mean: true, ..self.clone() }
+    }
+
+    /// All edges.
+    pub fn relation(&self) -> &Relation {
+        &self.inner.relation
+    }
+    /// Number of edge types.
+    pub fn num_relations(&self) -> usize {
+        self.inner.num_relations
+    }
+    /// Type of each edge, by edge id.
+    pub fn types(&self) -> &[u32] {
+        &self.inner.types
+    }
+    /// Whether messages are divided, see [`mean`](Self::mean).
+    pub fn is_mean(&self) -> bool {
+        self.mean
+    }
+    /// Ids of the edges of one type, ascending.
+    ///
+    /// # Panics
+    /// If there is no such type.
+    pub fn edge_ids(&self, relation: usize) -> &[u32] {
+        let (starts, ids) = self.inner.by_relation.get_or_init(|| {
+            let mut starts = vec![0u32; self.num_relations() + 1];
+            self.types().iter().for_each(|&t| starts[t as usize + 1] += 1);
+            for r in 0..self.num_relations() {
+                starts[r + 1] += starts[r];
+            }
+            let (mut next, mut ids) = (starts.clone(), vec![0; self.types().len()]);
+            for (e, &t) in self.types().iter().enumerate() {
+                ids[next[t as usize] as usize] = e as u32;
+                next[t as usize] += 1;
+            }
+            (starts, ids)
+        });
+        &ids[starts[relation] as usize..starts[relation + 1] as usize]
+    }
+
+    /// Edges of the same relation at the same destination, for every edge.
+    pub(crate) fn pair_counts(&self) -> &[u32] {
+        self.inner.pair_counts.get_or_init(|| {
+            let dst = self.relation().dst();
+            let mut counts = vec![0u32; self.types().len()];
+            let mut at = vec![0u32; self.relation().num_dst()];
+            for r in 0..self.num_relations() {
+                let ids = self.edge_ids(r);
+                ids.iter().for_each(|&e| at[dst[e as usize] as usize] += 1);
+                ids.iter().for_each(|&e| counts[e as usize] = at[dst[e as usize] as usize]);
+                // Only what was touched is set back: no pass over all nodes per relation.
+                ids.iter().for_each(|&e| at[dst[e as usize] as usize] = 0);
+            }
+            counts
+        })
+    }
+
+    /// Grouped by destination.
+    #[cfg(any(feature = "flex", feature = "ndarray"))]
+    pub(crate) fn by_dst(&self) -> &Side {
+        self.inner.by_dst.get_or_init(|| Side::new(self.relation().csc(), self.types(), self.num_relations()))
+    }
+    /// Grouped by source.
+    #[cfg(any(feature = "flex", feature = "ndarray"))]
+    pub(crate) fn by_src(&self) -> &Side {
+        self.inner.by_src.get_or_init(|| Side::new(self.relation().csr(), self.types(), self.num_relations()))
+    }
+    /// The pair of [`by_src`](Self::by_src) that holds the edge at each position of [`by_dst`](Self::by_dst).
+    #[cfg(any(feature = "flex", feature = "ndarray"))]
+    pub(crate) fn src_pairs(&self) -> &[u32] {
+        self.inner.src_pairs.get_or_init(|| {
+            let by_edge = self.by_src().pairs_by_edge();
+            self.by_dst().edges.par_iter().map(|&e| by_edge[e as usize]).collect()
+        })
+    }
+}

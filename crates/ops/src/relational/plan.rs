@@ -1,0 +1,68 @@
+//! What one call of relational aggregation does, as a plain value.
+
+use std::sync::Arc;
+
+use burn::backend::tensor::FloatTensor;
+// Named by the code that the attribute writes.
+use burn::backend::{Backend, ExtensionType};
+use burn::tensor::Shape;
+
+use super::RelationalIndex;
+
+/// A factor of every message.
+#[derive(Clone, Debug, ExtensionType)]
+pub enum EdgeNorm<B: Backend> {
+    /// 1.
+    One,
+    /// One number per edge, `[num_edges]`.
+    Each(FloatTensor<B>),
+}
+
+#[derive(Debug)]
+struct Inner {
+    index: RelationalIndex,
+    blocks: usize,
+    input: usize,
+    output: usize,
+}
+
+/// Edges and widths of one relational aggregation; a clone costs one reference count.
+///
+/// Weights are block-diagonal matrices, a full matrix is one block.
+#[derive(Clone, Debug)]
+pub struct RelationalPlan(Arc<Inner>);
+
+impl RelationalPlan {
+    pub(crate) fn new(index: &RelationalIndex, [blocks, input, output]: [usize; 3]) -> Self {
+        Self(Arc::new(Inner { index: index.clone(), blocks, input, output }))
+    }
+    /// The edges.
+    pub fn index(&self) -> &RelationalIndex {
+        &self.0.index
+    }
+    /// Number of blocks, rows and columns of each.
+    pub fn block_shape(&self) -> [usize; 3] {
+        [self.0.blocks, self.0.input, self.0.output]
+    }
+    /// Columns of the input.
+    pub fn d_input(&self) -> usize {
+        self.0.blocks * self.0.input
+    }
+    /// Columns of the result.
+    pub fn d_output(&self) -> usize {
+        self.0.blocks * self.0.output
+    }
+    /// Shape of the input: `[num_src, d_input]`.
+    pub fn x_shape(&self) -> Shape {
+        Shape::from(vec![self.0.index.relation().num_src(), self.d_input()])
+    }
+    /// Shape of the weights: `[num_relations, blocks, rows, columns]`.
+    pub fn weight_shape(&self) -> Shape {
+        let [b, i, o] = self.block_shape();
+        Shape::from(vec![self.0.index.num_relations(), b, i, o])
+    }
+    /// Shape of the result: `[num_dst, d_output]`.
+    pub fn out_shape(&self) -> Shape {
+        Shape::from(vec![self.0.index.relation().num_dst(), self.d_output()])
+    }
+}

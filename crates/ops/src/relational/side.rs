@@ -1,0 +1,221 @@
+//! Edges of all relations in the order in which kernels walk them.
+//!
+//! ```text
+//! rows in blocks of at most BLOCK_ROWS consecutive ones
+//!   groups: relation after relation that has edges in the block
+//!     pairs: row after row that has edges of the relation
+//!       edges: ascending edge id
+//! ```
+//! A block's result rows and the weights of a relation stay in the caches nearest to the processor while
+//! they are used; every edge stands in one place, and the order of the sum of a row is by relation, then
+//! by edge id, wherever blocks begin.
+
+use std::ops::Range;
+
+use burn_gnn_graph::Compressed;
+use rayon::prelude::*;
+
+/// Rows of a block: 16 columns of them are 64 KiB.
+const BLOCK_ROWS: usize = 1024;
+/// A block ends behind the row that brings it to so many edges, so that no block is much dearer than others.
+const BLOCK_EDGES: usize = 1 << 15;
+
+/// Edges of one relation that end in one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) relation: u32,
+    /// First pair; the last is before that of the next group.
+    pub(crate) first_pair: u32,
+}
+
+/// One end of the edges, "rows", grouped; the other end is gathered.
+#[derive(Debug)]
+pub(crate) struct Side {
+    /// First row of each block, and the number of rows.
+    pub(crate) block_rows: Vec<u32>,
+    /// First group of each block, and the number of groups.
+    pub(crate) block_groups: Vec<u32>,
+    /// Groups of all blocks, and one past the last that holds the number of pairs.
+    pub(crate) groups: Vec<Group>,
+    /// Row of each pair.
+    pub(crate) pair_rows: Vec<u32>,
+    /// First edge position of each pair, and the number of edges.
+    pub(crate) pair_starts: Vec<u32>,
+    /// The other end of the edge at each position.
+    pub(crate) others: Vec<u32>,
+    /// The id of the edge at each position.
+    pub(crate) edges: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Part {
+    /// Relation and first pair, counted inside the block.
+    groups: Vec<Group>,
+    pair_rows: Vec<u32>,
+    /// First edge of each pair, counted among all edges.
+    pair_starts: Vec<u32>,
+    others: Vec<u32>,
+    edges: Vec<u32>,
+}
+
+impl Side {
+    /// `types[e] < num_relations` for every edge id `e` of `rows`.
+    pub(crate) fn new(rows: &Compressed, types: &[u32], num_relations: usize) -> Self {
+        let blocks = cut(rows.indptr());
+        let parts: Vec<Part> = blocks.par_iter().map(|block| part(rows, block.clone(), types, num_relations)).collect();
+        let total = |f: fn(&Part) -> usize| parts.iter().map(f).sum::<usize>();
+        let (num_groups, num_pairs, num_edges) = (total(|p| p.groups.len()), total(|p| p.pair_rows.len()), rows.indices().len());
+        let mut side = Self {
+            block_rows: blocks.iter().map(|b| b.start as u32).chain([rows.num_rows() as u32]).collect(),
+            block_groups: Vec::with_capacity(blocks.len() + 1),
+            groups: Vec::with_capacity(num_groups + 1),
+            pair_rows: Vec::with_capacity(num_pairs),
+            pair_starts: Vec::with_capacity(num_pairs + 1),
+            others: Vec::with_capacity(num_edges),
+            edges: Vec::with_capacity(num_edges),
+        };
+        for part in parts {
+            side.block_groups.push(side.groups.len() as u32);
+            let pairs = side.pair_rows.len() as u32;
+            side.groups.extend(part.groups.iter().map(|g| Group { first_pair: g.first_pair + pairs, ..*g }));
+            side.pair_rows.extend(part.pair_rows);
+            side.pair_starts.extend(part.pair_starts);
+            side.others.extend(part.others);
+            side.edges.extend(part.edges);
+        }
+        side.block_groups.push(side.groups.len() as u32);
+        side.groups.push(Group { relation: u32::MAX, first_pair: side.pair_rows.len() as u32 });
+        side.pair_starts.push(num_edges as u32);
+        side
+    }
+
+    pub(crate) fn num_rows(&self) -> usize {
+        self.block_rows.last().map_or(0, |&n| n as usize)
+    }
+    pub(crate) fn num_blocks(&self) -> usize {
+        self.block_rows.len() - 1
+    }
+    /// Pairs of a relation and a row with edges of it.
+    pub(crate) fn num_pairs(&self) -> usize {
+        self.pair_rows.len()
+    }
+    pub(crate) fn rows_of(&self, block: usize) -> Range<usize> {
+        self.block_rows[block] as usize..self.block_rows[block + 1] as usize
+    }
+    /// Relation and pairs of each group of a block.
+    pub(crate) fn groups_of(&self, block: usize) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
+        let groups = self.block_groups[block] as usize..self.block_groups[block + 1] as usize;
+        self.groups[groups.start..groups.end + 1]
+            .windows(2)
+            .map(|g| (g[0].relation as usize, g[0].first_pair as usize..g[1].first_pair as usize))
+    }
+    #[inline(always)]
+    pub(crate) fn edges_of(&self, pair: usize) -> Range<usize> {
+        self.pair_starts[pair] as usize..self.pair_starts[pair + 1] as usize
+    }
+
+    /// Edges before each block, and all of them.
+    fn edges_before(&self, block: usize) -> usize {
+        let pair = self.groups[self.block_groups[block] as usize].first_pair;
+        self.pair_starts[pair as usize] as usize
+    }
+
+    /// Consecutive blocks in at most `n` runs with about equal numbers of edges and rows.
+    pub(crate) fn runs(&self, n: usize) -> Vec<Range<usize>> {
+        let cost = |block: usize| self.edges_before(block) + self.block_rows[block] as usize;
+        let (blocks, n) = (self.num_blocks(), n.max(1));
+        let total = cost(blocks);
+        let mut out = Vec::with_capacity(n);
+        let mut at = 0;
+        for k in 1..=n {
+            let goal = (total as u128 * k as u128 / n as u128) as usize;
+            let mut end = at;
+            while end < blocks && cost(end) < goal {
+                end += 1;
+            }
+            let end = if k == n { blocks } else { end };
+            if end > at {
+                out.push(at..end);
+                at = end;
+            }
+        }
+        out
+    }
+
+    /// Number of the pair that holds each edge, by edge id.
+    pub(crate) fn pairs_by_edge(&self) -> Vec<u32> {
+        let mut out = vec![0; self.edges.len()];
+        for pair in 0..self.num_pairs() {
+            for p in self.edges_of(pair) {
+                out[self.edges[p] as usize] = pair as u32;
+            }
+        }
+        out
+    }
+}
+
+/// Blocks of consecutive rows.
+fn cut(indptr: &[u32]) -> Vec<Range<usize>> {
+    let rows = indptr.len() - 1;
+    let mut blocks = Vec::with_capacity(rows / BLOCK_ROWS + 1);
+    let mut at = 0;
+    while at < rows {
+        let full = indptr[at] as usize + BLOCK_EDGES;
+        let mut end = at + 1;
+        while end < rows && end - at < BLOCK_ROWS && (indptr[end] as usize) < full {
+            end += 1;
+        }
+        blocks.push(at..end);
+        at = end;
+    }
+    blocks
+}
+
+/// The edges of one block, by relation, then row, then edge id.
+fn part(rows: &Compressed, block: Range<usize>, types: &[u32], num_relations: usize) -> Part {
+    let from = rows.indptr()[block.start] as usize..rows.indptr()[block.end] as usize;
+    if from.is_empty() {
+        return Part::default();
+    }
+    let type_at = |p: usize| types[rows.edge_id(p) as usize];
+    // Positions stand by row, then edge id; a stable sort by relation is all that is missing.
+    let order: Vec<u32> = if num_relations <= from.len() + 1024 {
+        let mut next = vec![0u32; num_relations + 1];
+        from.clone().for_each(|p| next[type_at(p) as usize + 1] += 1);
+        for r in 0..num_relations {
+            next[r + 1] += next[r];
+        }
+        let mut order = vec![0u32; from.len()];
+        for p in from.clone() {
+            let place = &mut next[type_at(p) as usize];
+            order[*place as usize] = p as u32;
+            *place += 1;
+        }
+        order
+    } else {
+        let mut order: Vec<u32> = from.clone().map(|p| p as u32).collect();
+        order.sort_by_key(|&p| type_at(p as usize));
+        order
+    };
+    let row_of = {
+        let mut row_of = Vec::with_capacity(from.len());
+        block.clone().for_each(|r| row_of.extend(rows.row(r).map(|_| r as u32)));
+        row_of
+    };
+    let mut part = Part { others: Vec::with_capacity(order.len()), edges: Vec::with_capacity(order.len()), ..Part::default() };
+    let mut last = (u32::MAX, u32::MAX);
+    for (i, &p) in order.iter().enumerate() {
+        let pair = (type_at(p as usize), row_of[p as usize - from.start]);
+        if pair.0 != last.0 {
+            part.groups.push(Group { relation: pair.0, first_pair: part.pair_rows.len() as u32 });
+        }
+        if pair != last {
+            part.pair_rows.push(pair.1);
+            part.pair_starts.push((from.start + i) as u32);
+            last = pair;
+        }
+        part.others.push(rows.indices()[p as usize]);
+        part.edges.push(rows.edge_id(p as usize));
+    }
+    part
+}

@@ -1,0 +1,4 @@
+//! Reductions over consecutive rows.
+
+mod segments;
+pub use segments::{Segments, TypeIndex};

@@ -1,0 +1,46 @@
+//! Typed products on the tensors of CPU backends.
+
+use burn::backend::TensorMetadata;
+use burn::backend::tensor::FloatTensor;
+
+use super::backend::TypedBackend;
+use super::kernel;
+use super::plan::TypedPlan;
+use super::real::{Real, by_real, narrow, widen};
+use crate::cpu::Host;
+use crate::kernel::Elem;
+
+fn multiply<B: Host, T: Elem<Acc = A>, A: Real>(
+    a: &FloatTensor<B>,
+    b: &FloatTensor<B>,
+    plan: &TypedPlan,
+    transposed: bool,
+) -> FloatTensor<B> {
+    let out = kernel::multiply(plan, &widen::<B, T, A>(a), &widen::<B, T, A>(b), transposed);
+    narrow::<B, T, A>(out, if transposed { plan.a_shape() } else { plan.out_shape() })
+}
+
+fn grad_b<B: Host, T: Elem<Acc = A>, A: Real>(grad: &FloatTensor<B>, a: &FloatTensor<B>, plan: &TypedPlan) -> FloatTensor<B> {
+    narrow::<B, T, A>(kernel::grad_b(plan, &widen::<B, T, A>(a), &widen::<B, T, A>(grad)), plan.b_shape())
+}
+
+macro_rules! implement {
+    ($backend:ty) => {
+        impl TypedBackend for $backend {
+            fn typed_mm(a: FloatTensor<Self>, b: FloatTensor<Self>, plan: TypedPlan) -> FloatTensor<Self> {
+                by_real!(TensorMetadata::dtype(&a), multiply::<Self>(&a, &b, &plan, false))
+            }
+            fn typed_mm_grad_a(grad: FloatTensor<Self>, b: FloatTensor<Self>, plan: TypedPlan) -> FloatTensor<Self> {
+                by_real!(TensorMetadata::dtype(&grad), multiply::<Self>(&grad, &b, &plan, true))
+            }
+            fn typed_mm_grad_b(grad: FloatTensor<Self>, a: FloatTensor<Self>, plan: TypedPlan) -> FloatTensor<Self> {
+                by_real!(TensorMetadata::dtype(&grad), grad_b::<Self>(&grad, &a, &plan))
+            }
+        }
+    };
+}
+
+#[cfg(feature = "flex")]
+implement!(burn::backend::Flex);
+#[cfg(feature = "ndarray")]
+implement!(burn::backend::NdArray);

@@ -1,0 +1,293 @@
+//! Typed products on slices.
+//!
+//! ```text
+//! parallel for pieces (matrix k, at most PIECE of its rows):
+//!   out[rows] = a[rows] · b[k]
+//!   d b[k]    = Σ over pieces of a[rows]ᵀ · grad[rows], pieces added in their order
+//! ```
+//! Pieces are cut by position in a segment, whatever the number of threads, so a long segment does not
+//! hold up one of them and results are the same bits for any number. Narrow products run in registers
+//! ([`dense`](super::dense)), wide ones through the `gemm` crate, one thread a piece.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::dense::{LANES, Panels, outer, padded, product};
+use super::plan::TypedPlan;
+use super::real::Real;
+use crate::kernel::{Vectorised, collect_rows, scatter_rows, vectorised, zeros};
+
+/// Rows of a piece.
+const PIECE: usize = 1024;
+/// Rows multiplied at a time.
+const TILE: usize = 128;
+/// Entries of a matrix up to which products run in registers.
+const NARROW: usize = 64 * 64;
+
+/// Rows of one matrix.
+#[derive(Clone, Debug)]
+struct Piece {
+    matrix: usize,
+    /// Positions in the order of matrices.
+    at: Range<usize>,
+}
+
+fn pieces(plan: &TypedPlan, size: usize) -> Vec<Piece> {
+    let segments = plan.offsets();
+    let mut out = Vec::with_capacity(segments.len() + segments.num_rows() / size);
+    for matrix in 0..segments.len() {
+        let rows = segments.range(matrix);
+        out.extend(rows.clone().step_by(size).map(|at| Piece { matrix, at: at..(at + size).min(rows.end) }));
+    }
+    out
+}
+
+/// Consecutive pieces worth a trip to another thread, each run with positions of its own.
+fn runs(pieces: &[Piece], work_per_row: usize) -> Vec<Range<usize>> {
+    let rows = pieces.last().map_or(0, |p| p.at.end);
+    let per_run = rows.div_ceil((rows.saturating_mul(work_per_row) >> 18).clamp(1, 8 * rayon::current_num_threads()));
+    let (mut out, mut from) = (Vec::new(), 0);
+    for i in 1..=pieces.len() {
+        if i == pieces.len() || pieces[i].at.end - pieces[from].at.start > per_run {
+            out.push(from..i);
+            from = i;
+        }
+    }
+    out
+}
+
+/// `x · W` of some rows: in registers, or by `gemm`.
+enum Matrices<'a, A> {
+    Narrow(Panels<A>),
+    Wide { b: &'a [A], transposed: bool },
+}
+
+/// A call: rows of `k` entries times matrices of `[k, n]`.
+struct Job<'a, A> {
+    plan: &'a TypedPlan,
+    a: &'a [A],
+    matrices: Matrices<'a, A>,
+    k: usize,
+    n: usize,
+}
+
+/// `out[row] = a[row] · b[k]`; with `transposed` the matrices are those of the plan turned round.
+pub(super) fn multiply<A: Real>(plan: &TypedPlan, a: &[A], b: &[A], transposed: bool) -> Vec<A> {
+    let (i, o) = (plan.d_input(), plan.d_output());
+    let (k, n) = if transposed { (o, i) } else { (i, o) };
+    let rows = plan.offsets().num_rows();
+    if k == 0 || n == 0 || rows == 0 {
+        return zeros(rows.checked_mul(n).expect("a tensor's number of entries fits in `usize`: its shape was checked"));
+    }
+    let matrices = if k * n <= NARROW { Matrices::Narrow(Panels::new::<A>(b, k, n, transposed)) } else { Matrices::Wide { b, transposed } };
+    let job = Job { plan, a, matrices, k, n };
+    let pieces = pieces(plan, PIECE);
+    let runs = runs(&pieces, k * padded(n) / LANES + n);
+    match plan.order() {
+        None => {
+            let positions: Vec<_> = runs.iter().map(|r| pieces[r.start].at.start..pieces[r.end - 1].at.end).collect();
+            collect_rows(&positions, n, &|run, sink| {
+                let (mut gathered, mut tile) = (Vec::new(), Vec::new());
+                let first = pieces.partition_point(|p| p.at.end <= run.start);
+                for piece in pieces[first..].iter().take_while(|p| p.at.end <= run.end) {
+                    for at in piece.at.clone().step_by(TILE) {
+                        let at = at..(at + TILE).min(piece.at.end);
+                        job.tile(piece.matrix, at.clone(), &mut gathered, &mut tile);
+                        tile.chunks_exact(job.stride()).take(at.len()).for_each(|row| sink.put(&row[..n]));
+                    }
+                }
+            })
+        }
+        Some(order) => scatter_rows(rows, n, |out| {
+            let one = |run: &Range<usize>| {
+                let (mut gathered, mut tile) = (Vec::new(), Vec::new());
+                for piece in &pieces[run.clone()] {
+                    for at in piece.at.clone().step_by(TILE) {
+                        let at = at..(at + TILE).min(piece.at.end);
+                        job.tile(piece.matrix, at.clone(), &mut gathered, &mut tile);
+                        for (&row, from) in order[at].iter().zip(tile.chunks_exact(job.stride())) {
+                            // SAFETY: `order` is a permutation (built by a counting sort), and pieces do not overlap.
+                            unsafe { out.row_mut(row as usize) }.copy_from_slice(&from[..n]);
+                        }
+                    }
+                }
+            };
+            if runs.len() == 1 { runs.iter().for_each(one) } else { runs.par_iter().for_each(one) }
+        }),
+    }
+}
+
+/// The rows at some positions; copied only if they are not neighbours.
+fn rows_at<'a, A: Real>(a: &'a [A], order: Option<&[u32]>, at: Range<usize>, k: usize, gathered: &'a mut Vec<A>) -> &'a [A] {
+    match order {
+        None => &a[at.start * k..at.end * k],
+        Some(order) => {
+            gathered.clear();
+            order[at].iter().for_each(|&row| gathered.extend_from_slice(&a[row as usize * k..][..k]));
+            gathered
+        }
+    }
+}
+
+impl<A: Real> Job<'_, A> {
+    /// Entries between rows of a tile.
+    fn stride(&self) -> usize {
+        match &self.matrices {
+            Matrices::Narrow(panels) => panels.stride,
+            Matrices::Wide { .. } => self.n,
+        }
+    }
+
+    fn tile(&self, matrix: usize, at: Range<usize>, gathered: &mut Vec<A>, tile: &mut Vec<A>) {
+        tile.resize(TILE * self.stride(), A::ZERO);
+        let count = at.len();
+        let rows = rows_at(self.a, self.plan.order(), at, self.k, gathered);
+        match &self.matrices {
+            Matrices::Narrow(panels) => {
+                vectorised(Narrow { rows, panels: panels.matrix(matrix), k: self.k, count, stride: self.stride(), tile })
+            }
+            Matrices::Wide { b, transposed } => {
+                let b = &b[matrix * self.k * self.n..][..self.k * self.n];
+                let by = if *transposed { [1, self.k] } else { [self.n, 1] };
+                wide([count, self.n, self.k], (rows, [self.k, 1]), (b, by), (tile, self.n), false);
+            }
+        }
+    }
+}
+
+/// `out = l · r`, or `out += l · r`; `[m, n, k]` are sizes, strides are by row and by column.
+fn wide<A: Real>([m, n, k]: [usize; 3], l: (&[A], [usize; 2]), r: (&[A], [usize; 2]), out: (&mut [A], usize), add: bool) {
+    let last = |rows: usize, columns: usize, by: [usize; 2]| (rows - 1) * by[0] + (columns - 1) * by[1];
+    assert!(last(m, k, l.1) < l.0.len() && last(k, n, r.1) < r.0.len() && last(m, n, [out.1, 1]) < out.0.len());
+    let signed = |s: usize| s as isize;
+    // SAFETY: the last entry that sizes and strides name of each operand lies in its slice (asserted), `m`,
+    // `n` and `k` are at least 1, and `out` is borrowed alone.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            out.0.as_mut_ptr(),
+            1,
+            signed(out.1),
+            add,
+            l.0.as_ptr(),
+            signed(l.1[1]),
+            signed(l.1[0]),
+            r.0.as_ptr(),
+            signed(r.1[1]),
+            signed(r.1[0]),
+            A::ONE,
+            A::ONE,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+struct Narrow<'a, A> {
+    rows: &'a [A],
+    panels: &'a [A],
+    k: usize,
+    count: usize,
+    stride: usize,
+    tile: &'a mut [A],
+}
+
+impl<A: Real> Vectorised for Narrow<'_, A> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let (k, stride) = (self.k, self.stride);
+        for (c, panel) in self.panels.chunks_exact(k * LANES).enumerate() {
+            let row = |m: usize| &self.rows[m * k..][..k];
+            let mut m = 0;
+            while m + 4 <= self.count {
+                for (i, sum) in product([row(m), row(m + 1), row(m + 2), row(m + 3)], panel).iter().enumerate() {
+                    self.tile[(m + i) * stride + c * LANES..][..LANES].copy_from_slice(sum);
+                }
+                m += 4;
+            }
+            while m < self.count {
+                self.tile[m * stride + c * LANES..][..LANES].copy_from_slice(&product([row(m)], panel)[0]);
+                m += 1;
+            }
+        }
+    }
+}
+
+/// `d b[k] = Σ a[row]ᵀ · grad[row]`, `[matrices, d_input, d_output]`.
+pub(super) fn grad_b<A: Real>(plan: &TypedPlan, a: &[A], grad: &[A]) -> Vec<A> {
+    let (i, o) = (plan.d_input(), plan.d_output());
+    let size = i * o;
+    let total = plan.offsets().len().checked_mul(size).expect("a tensor's number of entries fits in `usize`: its shape was checked");
+    if size == 0 || plan.offsets().num_rows() == 0 {
+        return zeros(total);
+    }
+    let (narrow, stride) = (size <= NARROW, if size <= NARROW { padded(o) } else { o });
+    // Long enough that partial sums are small beside the rows they come from.
+    let pieces = pieces(plan, PIECE.max(4 * (size / (i + o)).next_power_of_two()));
+    let runs = runs(&pieces, i * stride / LANES + i + o);
+    let part = |piece: &Piece| {
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        let mut sums = vec![A::ZERO; i * stride];
+        for at in piece.at.clone().step_by(TILE) {
+            let at = at..(at + TILE).min(piece.at.end);
+            let l = rows_at(a, plan.order(), at.clone(), i, &mut left);
+            if narrow {
+                // Panels of the last columns of the last row are read past its end.
+                right.clear();
+                match plan.order() {
+                    None => right.extend_from_slice(&grad[at.start * o..at.end * o]),
+                    Some(order) => order[at.clone()].iter().for_each(|&r| right.extend_from_slice(&grad[r as usize * o..][..o])),
+                }
+                right.resize(right.len() + LANES, A::ZERO);
+                vectorised(Outer { left: l, right: &right, widths: [i, o], count: at.len(), sums: &mut sums });
+            } else {
+                let r = rows_at(grad, plan.order(), at.clone(), o, &mut right);
+                wide([i, o, at.len()], (l, [1, i]), (r, [o, 1]), (&mut sums, o), true);
+            }
+        }
+        sums
+    };
+    let one = |run: &Range<usize>| pieces[run.clone()].iter().map(|p| (p.matrix, part(p))).collect::<Vec<_>>();
+    let parts: Vec<_> = if runs.len() == 1 { runs.iter().map(one).collect() } else { runs.par_iter().map(one).collect() };
+    let mut out = zeros(total);
+    for (matrix, sums) in parts.into_iter().flatten() {
+        for (to, from) in out[matrix * size..][..size].chunks_exact_mut(o).zip(sums.chunks_exact(stride)) {
+            to.iter_mut().zip(from).for_each(|(t, &f)| *t += f);
+        }
+    }
+    out
+}
+
+struct Outer<'a, A> {
+    left: &'a [A],
+    right: &'a [A],
+    widths: [usize; 2],
+    count: usize,
+    sums: &'a mut [A],
+}
+
+impl<A: Real> Vectorised for Outer<'_, A> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let [i, o] = self.widths;
+        let stride = padded(o);
+        for c in (0..o).step_by(LANES) {
+            let mut row = 0;
+            while row + 4 <= i {
+                outer::<A, 4>(&self.left[row..], &self.right[c..], [i, o], self.count, &mut self.sums[row * stride + c..], stride);
+                row += 4;
+            }
+            while row < i {
+                outer::<A, 1>(&self.left[row..], &self.right[c..], [i, o], self.count, &mut self.sums[row * stride + c..], stride);
+                row += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Products of rows with one of several matrices, chosen by segment or by type.
+
+mod autodiff;
+// The generated dispatch names `NdArray`, which Burn has deprecated.
+#[cfg_attr(feature = "ndarray", allow(deprecated))]
+mod backend;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+#[cfg_attr(feature = "ndarray", allow(deprecated))]
+mod cpu;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+pub(crate) mod dense;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod kernel;
+mod plan;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+pub(crate) mod real;
+mod reference;
+
+pub use backend::TypedBackend;
+pub use plan::TypedPlan;
+
+use burn::backend::Dispatch;
+use burn::tensor::{Int, Tensor, TensorData};
+
+use crate::OpsError;
+use crate::gspmm::{accept, check_dtype};
+use crate::segment::{Segments, TypeIndex};
+
+/// Rows of segment `k` times matrix `k`, `out[i] = a[i] · b[segment of i]`.
+///
+/// # Shapes
+/// - `a`: `[N, d_input]`, `N` the rows of `segments`; `b`: `[segments, d_input, d_output]`
+/// - returns `[N, d_output]`
+///
+/// # Semantics
+/// An empty segment has no rows, and its matrix gets the gradient 0. Infinities and NaN stay visible as in
+/// a product of matrices. f16 and bf16 are summed in f32 and rounded once. Long segments are cut at fixed
+/// rows, so results are the same bits for any number of threads.
+///
+/// # Gradients
+/// For `a` and `b`; kept are `b` if `a` is tracked, and `a` if `b` is. `d b[k]` is a sum over the rows of
+/// segment `k` in their order. The gradient itself is not differentiable and panics if asked.
+///
+/// # Panics
+/// With the text of the error that [`try_segment_mm`] returns.
+///
+/// # Cost
+/// `2 · N · d_input · d_output` operations; every row is read and written once, every matrix is read once
+/// and laid out for registers, or given as it is to the `gemm` crate if it has more than 64 × 64 entries.
+///
+/// # Source
+/// `segment_mm` of DGL.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_ops::{Segments, segment_mm};
+/// let device = Device::flex();
+/// let a = Tensor::<2>::from_data([[1.0], [2.0], [3.0]], &device);
+/// let b = Tensor::<3>::from_data([[[1.0, 2.0]], [[10.0, 20.0]]], &device);
+/// let y = segment_mm(a, b, &Segments::from_lengths(&[1, 2]));
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [1.0, 2.0, 20.0, 40.0, 30.0, 60.0]);
+/// ```
+#[track_caller]
+pub fn segment_mm(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Tensor<2> {
+    accept(try_segment_mm(a, b, segments))
+}
+
+/// [`segment_mm`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// Rows that are not those of the segments, matrices whose number or height does not fit, element types or
+/// devices that differ, an element type without a kernel.
+pub fn try_segment_mm(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Result<Tensor<2>, OpsError> {
+    let rows = ("rows of the segments", segments.num_rows());
+    let output = check("segment_mm", &a, &b, rows, segments.len())?;
+    let plan = TypedPlan::segments(segments, a.dims()[1], output);
+    Ok(Tensor::from_dispatch(Dispatch::typed_mm(a.into_dispatch(), b.into_dispatch(), plan)))
+}
+
+/// Every row times the matrix of its type, `out[i] = a[i] · b[type of i]`.
+///
+/// The rows are sorted once, in [`TypeIndex`], which is kept over calls; no matrix is ever copied for a
+/// row. Otherwise as [`segment_mm`].
+///
+/// # Shapes
+/// - `a`: `[N, d_input]`, `N` the rows of `types`; `b`: `[types, d_input, d_output]`
+/// - returns `[N, d_output]`
+///
+/// # Panics
+/// With the text of the error that [`try_gather_mm`] returns.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_ops::{TypeIndex, gather_mm};
+/// let device = Device::flex();
+/// let a = Tensor::<2>::from_data([[1.0], [2.0], [3.0]], &device);
+/// let b = Tensor::<3>::from_data([[[1.0]], [[10.0]]], &device);
+/// let y = gather_mm(a, b, &TypeIndex::new(&[1u8, 0, 1], 2));
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [10.0, 2.0, 30.0]);
+/// ```
+#[track_caller]
+pub fn gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Tensor<2> {
+    accept(try_gather_mm(a, b, types))
+}
+
+/// [`gather_mm`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// As [`try_segment_mm`].
+pub fn try_gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Result<Tensor<2>, OpsError> {
+    let output = check("gather_mm", &a, &b, ("one per type given", types.num_rows()), types.num_types())?;
+    let plan = TypedPlan::types(types, a.dims()[1], output);
+    Ok(Tensor::from_dispatch(Dispatch::typed_mm(a.into_dispatch(), b.into_dispatch(), plan)))
+}
+
+/// [`segment_mm`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
+///
+/// # Panics
+/// As [`segment_mm`].
+#[track_caller]
+pub fn segment_mm_reference(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Tensor<2> {
+    let rows = ("rows of the segments", segments.num_rows());
+    accept(check("segment_mm", &a, &b, rows, segments.len()));
+    let order: Vec<u32> = (0..segments.num_rows() as u32).collect();
+    composed(a, b, segments, &order)
+}
+
+/// [`gather_mm`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
+///
+/// # Panics
+/// As [`gather_mm`].
+#[track_caller]
+pub fn gather_mm_reference(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Tensor<2> {
+    accept(check("gather_mm", &a, &b, ("one per type given", types.num_rows()), types.num_types()));
+    composed(a, b, types.segments(), types.rows())
+}
+
+fn composed(a: Tensor<2>, b: Tensor<3>, segments: &Segments, order: &[u32]) -> Tensor<2> {
+    use burn::tensor::IndexingUpdateOp;
+    let [_, i, o] = b.dims();
+    let device = a.device();
+    let mut out = Tensor::<2>::zeros([segments.num_rows(), o], (&device, a.dtype()));
+    for k in (0..segments.len()).filter(|&k| !segments.range(k).is_empty() && i * o > 0) {
+        let rows: Vec<i32> = order[segments.range(k)].iter().map(|&r| r as i32).collect();
+        let n = rows.len();
+        let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [n]), &device);
+        let product = a.clone().select(0, rows.clone()).matmul(b.clone().slice_dim(0, k..k + 1).reshape([i, o]));
+        out = out.select_assign(0, rows, product, IndexingUpdateOp::Add);
+    }
+    out
+}
+
+/// Checks a call and returns the columns of the result.
+fn check(op: &'static str, a: &Tensor<2>, b: &Tensor<3>, (why, rows): (&'static str, usize), matrices: usize) -> Result<usize, OpsError> {
+    let ([n, k], [count, height, output]) = (a.dims(), b.dims());
+    if n != rows {
+        return Err(OpsError::Rows { op, arg: "a", why, expected: rows, actual: n });
+    }
+    if (count, height) != (matrices, k) {
+        return Err(OpsError::Shape { op, arg: "b", expected: vec![matrices, k, output], actual: vec![count, height, output] });
+    }
+    check_dtype(op, "a", a.dtype())?;
+    if a.dtype() != b.dtype() {
+        return Err(OpsError::Dtype { op, lhs: a.dtype(), rhs: b.dtype() });
+    }
+    // Equality of devices is about hardware: a constant without autodiff goes with a tracked tensor.
+    if a.device() != b.device() {
+        return Err(OpsError::Device { op, lhs: Box::new(a.device()), rhs: Box::new(b.device()) });
+    }
+    Ok(output)
+}
