@@ -38,7 +38,10 @@ mod typed;
 mod view;
 
 pub use activation::Activation;
-pub use aggregate::{AggregateBackend, AggregateOptions, AggregatePlan, DegreeScale, try_weighted_aggregate, weighted_aggregate, weighted_aggregate_reference};
+pub use aggregate::{
+    AggregateBackend, AggregateOptions, AggregatePlan, DegreeScale, try_weighted_aggregate, weighted_aggregate,
+    weighted_aggregate_reference,
+};
 pub use attention::*;
 pub use backend::{GnnBackend, Kept};
 pub use dropout::{DropoutPlan, dropout, try_dropout};

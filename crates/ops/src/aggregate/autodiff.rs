@@ -72,9 +72,7 @@ impl<B: AggregateBackend, C: CheckpointStrategy> AggregateBackend for Autodiff<B
                 let kept = (plan.activation() != Activation::None).then(|| out.clone());
                 prep.finish(State { plan, out: kept, x: kept_x, weight: kept_weight }, out)
             }
-            OpsKind::UnTracked(prep) => {
-                prep.finish(B::aggregate(x.into_primitive(), weight.into_primitive(), bias.into_primitive(), plan))
-            }
+            OpsKind::UnTracked(prep) => prep.finish(B::aggregate(x.into_primitive(), weight.into_primitive(), bias.into_primitive(), plan)),
         }
     }
 

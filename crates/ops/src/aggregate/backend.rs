@@ -5,10 +5,6 @@ use burn::backend::tensor::FloatTensor;
 #[allow(unused_imports)]
 use burn::backend::Autodiff;
 use burn::backend::backend_extension;
-#[cfg(feature = "flex")]
-use burn::backend::Flex;
-#[cfg(feature = "ndarray")]
-use burn::backend::NdArray;
 
 use super::{AggregatePlan, reference};
 use crate::GnnBackend;

@@ -76,7 +76,12 @@ fn product(plan: &AggregatePlan) -> GspmmPlan {
     }
 }
 
-pub(crate) fn forward<B: GnnBackend>(x: FloatTensor<B>, weight: FloatTensor<B>, bias: FloatTensor<B>, plan: &AggregatePlan) -> FloatTensor<B> {
+pub(crate) fn forward<B: GnnBackend>(
+    x: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    bias: FloatTensor<B>,
+    plan: &AggregatePlan,
+) -> FloatTensor<B> {
     let x = scaled::<B>(x, plan.source());
     let y = if plan.weighted() { B::gspmm_binary(x, weight, product(plan)) } else { B::gspmm_copy(x, product(plan)) };
     let mut y = scaled::<B>(y, plan.destination());
@@ -109,7 +114,12 @@ pub(crate) fn gradient<B: GnnBackend>(
     (scaled::<B>(d_x, plan.source()), d_bias)
 }
 
-pub(crate) fn gradient_of_weight<B: GnnBackend>(grad: FloatTensor<B>, out: FloatTensor<B>, x: FloatTensor<B>, plan: &AggregatePlan) -> FloatTensor<B> {
+pub(crate) fn gradient_of_weight<B: GnnBackend>(
+    grad: FloatTensor<B>,
+    out: FloatTensor<B>,
+    x: FloatTensor<B>,
+    plan: &AggregatePlan,
+) -> FloatTensor<B> {
     let h = scaled::<B>(before_activation::<B>(grad, out, plan), plan.destination());
     let x = scaled::<B>(x, plan.source());
     B::gspmm_grad(h, Kept::Lhs(x), product(plan), Side::Rhs)

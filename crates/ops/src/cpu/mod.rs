@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata};
-use burn::tensor::{DType, Shape};
+use burn::tensor::Shape;
 
 use crate::backend::Kept;
 use crate::dropout::DropoutPlan;
@@ -152,5 +152,4 @@ macro_rules! cpu_backend {
         }
     };
 }
-pub(crate) use by_dtype;
 use cpu_backend;

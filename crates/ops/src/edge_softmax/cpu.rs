@@ -2,7 +2,6 @@
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
-use burn::tensor::DType;
 
 use super::{EdgeSoftmaxBackend, EdgeSoftmaxPlan, kernel};
 use crate::cpu::{Host, by_dtype};

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
-use burn::tensor::DType;
 
 use super::gradient::{Given, gradient};
 use super::{GsddmmBackend, GsddmmPlan, SddmmOp, kernel};

@@ -12,10 +12,10 @@ mod forward;
 mod gather;
 mod lanes;
 mod layout;
-mod product_grad;
-mod select;
 mod narrow;
 mod philox;
+mod product_grad;
+mod select;
 mod simd;
 mod sink;
 mod split;
@@ -28,7 +28,7 @@ pub(crate) use exp::Exp;
 pub(crate) use forward::forward;
 pub(crate) use philox::{LANES, philox_lanes};
 pub(crate) use simd::{Vectorised, prefetch, vectorised};
-pub(crate) use sink::{Scatter, Sink, collect_rows, collect_rows2, room, scatter_rows, zeros};
+pub(crate) use sink::{Scatter, Sink, collect_rows, collect_rows2, scatter_every_row, scatter_rows, zeros};
 pub(crate) use split::{by_edges, evenly};
 
 /// Any broadcasting: column `j` of a message reads entry `offsets[j]` of an operand row of `len` entries.

@@ -14,7 +14,7 @@ use super::gather::{for_blocks, put};
 use super::lanes::Lanes;
 use super::layout::{Layout, One, Repeat, Same};
 use super::simd::{Blocked, Reach};
-use super::{Acc, Elem, Scatter, Sink, by_edges, collect_rows, prefetch, scatter_rows};
+use super::{Acc, Elem, Scatter, Sink, by_edges, collect_rows, prefetch, scatter_every_row};
 
 /// What the gradients of `lhs[u] * w[e]` read.
 pub(crate) struct Product<'a, T, R> {
@@ -125,7 +125,7 @@ pub(crate) fn product_grad<T: Elem, R: Reduced>(product: &Product<'_, T, R>) -> 
     // SAFETY: every position of the layout lies in one row of one run, its edge id is its own, and every
     // block of columns of its row is written.
     let d_weight = unsafe {
-        scatter_rows::<R::Entry<T>>(edges, len, |d_weight| {
+        scatter_every_row::<R::Entry<T>>(edges, len, |d_weight| {
             d_lhs = collect_rows(&by_edges(product.rows.indptr(), 2 * product.width), product.width, &|run, out| {
                 T::Hot::run(Rows { product, run, out, d_weight });
             });

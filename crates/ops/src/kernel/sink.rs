@@ -168,7 +168,7 @@ impl<T: bytemuck::Pod> Scatter<'_, T> {
     /// Row `row`, to be written.
     ///
     /// # Safety
-    /// The row may not have been written yet: it must be written before it is read. No two results of calls for one row may be alive at once, on any thread. The edge ids of a
+    /// Under [`scatter_every_row`] the row must be written before it is read. No two results of calls for one row may be alive at once, on any thread. The edge ids of a
     /// [`Compressed`](burn_gnn_graph::Compressed) layout are distinct (checked when a relation is built),
     /// so the positions of disjoint runs of rows name distinct rows.
     #[inline(always)]
@@ -184,12 +184,20 @@ impl<T: bytemuck::Pod> Scatter<'_, T> {
 ///
 /// # Safety
 /// `work` must write every entry of every row, and read none that it has not written.
-pub(crate) unsafe fn scatter_rows<T: bytemuck::Pod + Send>(rows: usize, width: usize, work: impl FnOnce(&Scatter<'_, T>)) -> Vec<T> {
+pub(crate) unsafe fn scatter_every_row<T: bytemuck::Pod + Send>(rows: usize, width: usize, work: impl FnOnce(&Scatter<'_, T>)) -> Vec<T> {
     let n = rows.checked_mul(width).expect("a tensor's number of entries fits in `usize`: its shape was checked");
     let mut out = room::<T>(n);
     work(&Scatter { start: out.as_mut_ptr(), rows, width, of: std::marker::PhantomData });
     // SAFETY: within the capacity, and written entirely by the caller's contract.
     unsafe { out.set_len(n) };
+    out
+}
+
+/// As [`scatter_every_row`], but rows that `work` leaves out are 0, at the price of one more write of all.
+pub(crate) fn scatter_rows<T: bytemuck::Pod + Send>(rows: usize, width: usize, work: impl FnOnce(&Scatter<'_, T>)) -> Vec<T> {
+    let n = rows.checked_mul(width).expect("a tensor's number of entries fits in `usize`: its shape was checked");
+    let mut out = zeros::<T>(n);
+    work(&Scatter { start: out.as_mut_ptr(), rows, width, of: std::marker::PhantomData });
     out
 }
 

@@ -60,10 +60,14 @@ impl<T: Elem, const FACTORS: u8> Blocked for Rows<'_, '_, T, FACTORS> {
                     }
                     let block = m.block::<N, K>(p, col);
                     let mut factor = T::Acc::ONE;
-                    if FACTORS > 0 && let Some(scale) = w.scale {
+                    if FACTORS > 0
+                        && let Some(scale) = w.scale
+                    {
                         factor = scale[w.rows.indices()[p] as usize];
                     }
-                    if FACTORS > 1 && let Some(weight) = w.weight {
+                    if FACTORS > 1
+                        && let Some(weight) = w.weight
+                    {
                         factor = factor * weight[w.rows.edge_id(p) as usize].acc();
                     }
                     for k in 0..K {
@@ -99,13 +103,7 @@ fn epilogue<A: Acc + Exp, const N: usize>(activation: Activation, y: Lanes<A, N>
 const BLOCK: usize = 1024;
 
 /// `act'(out) · grad` (`None` where that is `grad`) and, if asked for, its column sums.
-pub(crate) fn before<T: Elem>(
-    grad: &[T],
-    out: &[T],
-    activation: Activation,
-    width: usize,
-    sums: bool,
-) -> (Option<Vec<T>>, Vec<T::Acc>) {
+pub(crate) fn before<T: Elem>(grad: &[T], out: &[T], activation: Activation, width: usize, sums: bool) -> (Option<Vec<T>>, Vec<T::Acc>) {
     if width == 0 {
         return (None, Vec::new());
     }

@@ -2,9 +2,7 @@
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
-use burn_gnn_ops::{
-    Activation, AggregateOptions, DegreeScale, try_weighted_aggregate, weighted_aggregate, weighted_aggregate_reference,
-};
+use burn_gnn_ops::{Activation, AggregateOptions, DegreeScale, try_weighted_aggregate, weighted_aggregate, weighted_aggregate_reference};
 
 use crate::{assert_near, devices, f64s, graphs, numbers};
 
@@ -37,9 +35,7 @@ impl Case {
 
     fn run(&self, device: &Device, reference: bool) -> Outcome {
         let device = device.clone().autodiff();
-        let line = |x: &Vec<f64>| {
-            Tensor::<1>::from_data(TensorData::new(x.clone(), [x.len()]), (&device, self.dtype)).require_grad()
-        };
+        let line = |x: &Vec<f64>| Tensor::<1>::from_data(TensorData::new(x.clone(), [x.len()]), (&device, self.dtype)).require_grad();
         let x = TensorData::new(self.x.clone(), [self.relation.num_src(), self.width]);
         let x = Tensor::<2>::from_data(x, (&device, self.dtype)).require_grad();
         let (weight, bias) = (self.weight.as_ref().map(line), self.bias.as_ref().map(line));
@@ -126,8 +122,7 @@ fn finite_differences() {
             };
             let got = case.run(&device, false);
             type Operand = fn(&mut Case) -> Option<&mut Vec<f64>>;
-            let operands: [(usize, Operand); 3] =
-                [(1, |c| Some(&mut c.x)), (2, |c| c.weight.as_mut()), (3, |c| c.bias.as_mut())];
+            let operands: [(usize, Operand); 3] = [(1, |c| Some(&mut c.x)), (2, |c| c.weight.as_mut()), (3, |c| c.bias.as_mut())];
             for (i, operand) in operands {
                 let n = operand(&mut case.clone()).map_or(0, |x| x.len());
                 let differences: Vec<f64> = (0..n)
@@ -201,14 +196,13 @@ fn errors() {
     let default = AggregateOptions::default();
     let text = |x: &Tensor<2>, w, b, o: &AggregateOptions| try_weighted_aggregate(&relation, x.clone(), w, b, o).unwrap_err().to_string();
     let wrong = Tensor::<2>::zeros([4, 3], &device);
-    assert_eq!(
-        text(&wrong, None, None, &default),
-        "weighted_aggregate: `x` must have 5 rows (one per source node of the relation), got 4"
-    );
+    assert_eq!(text(&wrong, None, None, &default), "weighted_aggregate: `x` must have 5 rows (one per source node of the relation), got 4");
     assert!(text(&x, line(3), None, &default).contains("`weight` must have 8 rows"));
     assert!(text(&x, None, line(4), &default).contains("`bias` must have 3 rows (one per column of `x`)"));
     let degrees = |n: usize| Some(DegreeScale::new(&vec![1; n], -1.0));
-    assert!(text(&x, None, None, &AggregateOptions { source: degrees(4), ..default.clone() }).contains("`source degrees` must have 5 rows"));
+    assert!(
+        text(&x, None, None, &AggregateOptions { source: degrees(4), ..default.clone() }).contains("`source degrees` must have 5 rows")
+    );
     let options = AggregateOptions { destination: degrees(5), ..default.clone() };
     assert!(text(&x, None, None, &options).contains("`destination degrees` must have 4 rows"));
     let options = AggregateOptions { activation: Activation::Elu(0.0), ..default.clone() };
