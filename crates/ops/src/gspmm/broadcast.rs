@@ -7,7 +7,7 @@ pub(crate) enum Columns {
     Same,
     /// Every column reads the only entry.
     One,
-    /// Column `j` reads entry `j / times`, `times` a multiple of 8: attention heads.
+    /// Column `j` reads entry `j / times`, `times` 8 or a multiple of 16: attention heads.
     Repeat(usize),
     /// Column `j` reads entry `table[j]`; no entries if no column is ever read.
     Table(Vec<u32>),
@@ -78,7 +78,7 @@ impl RowMap {
 fn repeat(padded: &[usize], out: &[usize]) -> Option<usize> {
     let same = padded.iter().zip(out).take_while(|(p, o)| p == o).count();
     let times = out[same..].iter().try_fold(1usize, |n, &axis| n.checked_mul(axis))?;
-    (padded[same..].iter().all(|&p| p == 1) && times > 0 && times % 8 == 0).then_some(times)
+    (padded[same..].iter().all(|&p| p == 1) && times > 0 && (times == 8 || times % 16 == 0)).then_some(times)
 }
 
 /// Offset in a row of shape `padded` for each entry of a row of shape `out` (row-major).

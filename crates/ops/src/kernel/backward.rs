@@ -14,12 +14,12 @@
 use std::borrow::Cow;
 
 use super::elem::Acc;
-use super::gather::{Any, CopyLhs, Messages, Mul, Op, scaled_sum, sum};
-use super::layout::{Layout, One, Repeat, Same};
+use super::gather::{Any, CopyLhs, Messages, Mul, Op, sum};
+use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::product_grad::{Product, Reduced, product_grad};
 use super::select::select_grad;
 use super::split::{by_edges, evenly, run_all};
-use super::{Elem, Table, collect_rows, prefetch};
+use super::{Elem, Table, collect_rows, prefetch, weighted};
 use crate::gspmm::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
 /// What a gradient reads beside the plan; operands it does not need may be empty.
@@ -92,7 +92,8 @@ pub(crate) fn gradients<T: Elem>(plan: &GspmmPlan, given: Given<'_, T>) -> Optio
     match plan.map(Side::Rhs).columns {
         Columns::Same => Some(job.product(Same)),
         Columns::One => Some(job.product(One)),
-        Columns::Repeat(times) => Some(job.product(Repeat(times))),
+        Columns::Repeat(8) => Some(job.product(Eights)),
+        Columns::Repeat(times) => Some(job.product(Sixteens(times))),
         Columns::Table(_) => None,
     }
 }
@@ -116,7 +117,16 @@ impl<T: Elem> Job<'_, T> {
         match (self.side, plan.op(), given.arg) {
             _ if *own != Columns::Same && !(self.side == Side::Rhs && plan.op() == BinaryOp::Mul) => None,
             (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, None) => Some(match self.shares() {
-                Some(shares) => scaled_sum(plan.relation().csr(), given.grad, &shares, self.width),
+                Some(shares) => weighted::aggregate(&weighted::Weighted {
+                    rows: plan.relation().csr(),
+                    x: given.grad,
+                    scale: Some(&shares),
+                    weight: None,
+                    after: None,
+                    bias: None,
+                    activation: crate::Activation::None,
+                    width: self.width,
+                }),
                 None => self.gather(given.grad, CopyLhs, Same),
             }),
             (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, Some(arg)) => {
@@ -127,7 +137,8 @@ impl<T: Elem> Job<'_, T> {
                 match plan.map(Side::Rhs).columns {
                     Columns::Same => Some(self.gather(&grad, Mul, Same)),
                     Columns::One => Some(self.gather(&grad, Mul, One)),
-                    Columns::Repeat(times) => Some(self.gather(&grad, Mul, Repeat(times))),
+                    Columns::Repeat(8) => Some(self.gather(&grad, Mul, Eights)),
+                    Columns::Repeat(times) => Some(self.gather(&grad, Mul, Sixteens(times))),
                     Columns::Table(_) => None,
                 }
             }

@@ -9,7 +9,7 @@ use burn_gnn_graph::Compressed;
 use super::elem::Acc;
 use super::gather::{Any, CopyLhs, CopyRhs, Messages, Mul, Op, sum};
 use super::lanes::Lanes;
-use super::layout::{Layout, One, Repeat, Same};
+use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::select::{better, select};
 use super::simd::{Baseline, Reach};
 use super::split::{by_edges, run_all};
@@ -47,7 +47,8 @@ impl<T: Elem> Job<'_, T> {
         match (&l.columns, &r.columns) {
             (Columns::Same, Columns::Same) if sums => self.sums(reduce, Mul, Same),
             (Columns::Same, Columns::One) if sums => self.sums(reduce, Mul, One),
-            (Columns::Same, Columns::Repeat(times)) if sums => self.sums(reduce, Mul, Repeat(*times)),
+            (Columns::Same, Columns::Repeat(8)) if sums => self.sums(reduce, Mul, Eights),
+            (Columns::Same, Columns::Repeat(times)) if sums => self.sums(reduce, Mul, Sixteens(*times)),
             (Columns::Same, Columns::Same) => self.regular::<_, _, Baseline>(reduce, Any(op), Same),
             (Columns::Same, Columns::One) => self.regular::<_, _, Baseline>(reduce, Any(op), One),
             _ => {

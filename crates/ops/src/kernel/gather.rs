@@ -17,7 +17,7 @@ use std::ops::Range;
 use burn_gnn_graph::Compressed;
 
 use super::lanes::Lanes;
-use super::layout::{Layout, Same};
+use super::layout::Layout;
 use super::simd::{Baseline, Blocked, Reach};
 use super::{Acc, Elem, Sink, by_edges, collect_rows, prefetch};
 use crate::gspmm::BinaryOp;
@@ -115,17 +115,27 @@ impl<T: Elem, O: Op, R: Layout> Messages<'_, T, O, R> {
         }
     }
 
-    /// Columns `col..col + N * K` of the message at position `p`.
+    /// The operands of columns `col..col + len` of the message at position `p`.
     #[inline(always)]
-    pub(crate) fn block<const N: usize, const K: usize>(&self, p: usize, col: usize) -> [Lanes<T::Acc, N>; K] {
-        let l = if O::LHS { &self.lhs[self.rows.indices()[p] as usize * self.width + col..][..N * K] } else { &[] };
-        let r = if O::RHS { self.layout.part(self.rhs, self.rows.edge_id(p) as usize, self.width, col, N * K) } else { R::nothing() };
-        std::array::from_fn(|k| {
-            let left = if O::LHS { Lanes::load(l, N * k) } else { Lanes::splat(T::Acc::ZERO) };
-            let right = if O::RHS { R::lanes::<T, N>(r, N * k) } else { Lanes::splat(T::Acc::ZERO) };
-            self.op.apply(left, right)
-        })
+    pub(crate) fn edge(&self, p: usize, col: usize, len: usize) -> Operands<'_, T, R> {
+        let lhs = if O::LHS { &self.lhs[self.rows.indices()[p] as usize * self.width + col..][..len] } else { &[] };
+        let rhs = if O::RHS { self.layout.part(self.rhs, self.rows.edge_id(p) as usize, self.width, col, len) } else { R::nothing() };
+        Operands { lhs, rhs }
     }
+
+    /// Message columns `at..at + N` of those.
+    #[inline(always)]
+    pub(crate) fn lanes<const N: usize>(&self, edge: &Operands<'_, T, R>, at: usize) -> Lanes<T::Acc, N> {
+        let left = if O::LHS { Lanes::load(edge.lhs, at) } else { Lanes::splat(T::Acc::ZERO) };
+        let right = if O::RHS { R::lanes::<T, N>(edge.rhs, at) } else { Lanes::splat(T::Acc::ZERO) };
+        self.op.apply(left, right)
+    }
+}
+
+/// What a block of columns of one message is made of.
+pub(crate) struct Operands<'a, T: Elem, R: Layout> {
+    lhs: &'a [T],
+    rhs: R::Part<'a, T>,
 }
 
 /// Calls `$do` for blocks of columns that cover `0..$n` from left to right: `N * K` columns from `col`, of
@@ -173,6 +183,23 @@ macro_rules! for_blocks {
 }
 pub(crate) use for_blocks;
 
+/// `$do` for `$k` from 0 to below `$n`, which is at most 8, written out.
+///
+/// Indices must be constants before the compiler decides what lives in registers; it unrolls a loop with
+/// a long body too late for that, and sums would go through memory.
+macro_rules! each {
+    ($k:ident < $n:expr, $do:block) => {
+        each!(@ $k, $n, $do, 0, 1, 2, 3, 4, 5, 6, 7)
+    };
+    (@ $k:ident, $n:expr, $do:block, $($index:literal),*) => {{
+        $(if $index < $n {
+            let $k: usize = $index;
+            $do
+        })*
+    }};
+}
+pub(crate) use each;
+
 /// Sums of messages, `width` columns for every row; rows without edges are 0.
 pub(crate) fn sum<T: Elem, O: Op, R: Layout>(messages: &Messages<'_, T, O, R>, mean: bool) -> Vec<T> {
     collect_rows(&by_edges(messages.rows.indptr(), messages.width), messages.width, &|run, out| {
@@ -182,14 +209,18 @@ pub(crate) fn sum<T: Elem, O: Op, R: Layout>(messages: &Messages<'_, T, O, R>, m
 
 /// Writes the last `keep` columns of a block.
 #[inline(always)]
+#[allow(clippy::needless_range_loop)] // Over two arrays at once.
 pub(crate) fn put<T: Elem, const N: usize, const K: usize>(out: &mut Sink<'_, T>, block: [Lanes<T::Acc, N>; K], keep: usize) {
     // Only a block that stands alone reaches back over columns written before. A copy is cut, as an
     // index known only when it runs would send all lanes through memory.
     let skip = if K == 1 { N - keep } else { 0 };
-    for lanes in block {
-        let entries: [T; N] = std::array::from_fn(|i| T::of(lanes.0[i]));
+    each!(k < K, {
+        let mut entries = [T::zeroed(); N];
+        for i in 0..N {
+            entries[i] = T::of(block[k].0[i]);
+        }
         out.put(&entries[skip..]);
-    }
+    });
 }
 
 struct SumRows<'a, 'b, T, O, R> {
@@ -212,52 +243,15 @@ impl<T: Elem, O: Op, R: Layout> Blocked for SumRows<'_, '_, T, O, R> {
                     if col == 0 {
                         m.fetch(p);
                     }
-                    let block = m.block::<N, K>(p, col);
-                    for k in 0..K {
-                        acc[k] = acc[k].add(block[k]);
-                    }
+                    let edge = m.edge(p, col, N * K);
+                    each!(k < K, {
+                        acc[k] = acc[k].add(m.lanes(&edge, N * k));
+                    });
                 }
                 if self.mean {
-                    for a in &mut acc {
-                        *a = a.zip(Lanes::splat(degree), |a, d| a / d);
-                    }
-                }
-                put(self.out, acc, keep);
-            });
-        }
-    }
-}
-
-/// `Σ scale[u] lhs[u]` over the edges of a row: the gradient of a mean.
-pub(crate) fn scaled_sum<T: Elem>(rows: &Compressed, lhs: &[T], scale: &[T::Acc], width: usize) -> Vec<T> {
-    collect_rows(&by_edges(rows.indptr(), width), width, &|run, out| {
-        T::Hot::run(ScaledRows { messages: &Messages { rows, lhs, rhs: &[], op: CopyLhs, layout: Same, width }, scale, run, out });
-    })
-}
-
-struct ScaledRows<'a, 'b, T: Elem> {
-    messages: &'a Messages<'a, T, CopyLhs, Same>,
-    scale: &'a [T::Acc],
-    run: Range<usize>,
-    out: &'a mut Sink<'b, T>,
-}
-
-impl<T: Elem> Blocked for ScaledRows<'_, '_, T> {
-    #[inline(always)]
-    fn run<const WIDE: usize>(self) {
-        let m = self.messages;
-        for v in self.run {
-            for_blocks!(m.width, WIDE, |col, keep, N, K| {
-                let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
-                for p in m.rows.row(v) {
-                    if col == 0 {
-                        m.fetch(p);
-                    }
-                    let scale = self.scale[m.rows.indices()[p] as usize];
-                    let block = m.block::<N, K>(p, col);
-                    for k in 0..K {
-                        acc[k] = acc[k].add(block[k].scale(scale));
-                    }
+                    each!(k < K, {
+                        acc[k] = acc[k].zip(Lanes::splat(degree), |a, d| a / d);
+                    });
                 }
                 put(self.out, acc, keep);
             });

@@ -5,11 +5,13 @@ use super::{Acc, Elem};
 /// `N` neighbouring columns, added and multiplied lane by lane.
 ///
 /// A plain array passed by value: the compiler keeps it in vector registers of whatever width it may use.
-/// Written as a loop over a slice, the same sums would be stored and loaded again for every edge.
+/// Written as a loop over a slice, the same sums would be stored and loaded again for every edge; so would
+/// they with `std::array::from_fn`, whose loop is unrolled too late.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Lanes<A, const N: usize>(pub(crate) [A; N]);
 
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
 impl<A: Acc, const N: usize> Lanes<A, N> {
     /// All lanes alike.
     #[inline(always)]
@@ -20,12 +22,20 @@ impl<A: Acc, const N: usize> Lanes<A, N> {
     #[inline(always)]
     pub(crate) fn load<T: Elem<Acc = A>>(from: &[T], at: usize) -> Self {
         let block = &from[at..at + N];
-        Self(std::array::from_fn(|i| block[i].acc()))
+        let mut lanes = Self::splat(A::ZERO);
+        for i in 0..N {
+            lanes.0[i] = block[i].acc();
+        }
+        lanes
     }
     /// `f` of every pair of lanes.
     #[inline(always)]
     pub(crate) fn zip(self, other: Self, f: impl Fn(A, A) -> A) -> Self {
-        Self(std::array::from_fn(|i| f(self.0[i], other.0[i])))
+        let mut lanes = self;
+        for i in 0..N {
+            lanes.0[i] = f(self.0[i], other.0[i]);
+        }
+        lanes
     }
     /// Lane by lane.
     #[inline(always)]

@@ -23,9 +23,12 @@ pub(crate) struct Same;
 /// One number per operand row.
 #[derive(Clone, Copy)]
 pub(crate) struct One;
-/// Every entry serves this many neighbouring columns, a multiple of 8: attention heads.
+/// Every entry serves 8 neighbouring columns: attention heads of 8.
 #[derive(Clone, Copy)]
-pub(crate) struct Repeat(pub(crate) usize);
+pub(crate) struct Eights;
+/// Every entry serves this many neighbouring columns, a multiple of 16: wider heads.
+#[derive(Clone, Copy)]
+pub(crate) struct Sixteens(pub(crate) usize);
 
 impl Layout for Same {
     type Part<'a, T: Elem> = &'a [T];
@@ -67,7 +70,35 @@ impl Layout for One {
     }
 }
 
-impl Layout for Repeat {
+impl Layout for Eights {
+    type Part<'a, T: Elem> = &'a [T];
+    #[inline(always)]
+    fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, len: usize) -> &[T] {
+        // A message is a multiple of 8 columns wide, so blocks start at one.
+        &data[row * (width / 8) + col / 8..][..len.div_ceil(8)]
+    }
+    #[inline(always)]
+    fn nothing<'a, T: Elem + 'a>() -> &'a [T] {
+        &[]
+    }
+    #[inline(always)]
+    fn lanes<T: Elem, const N: usize>(part: &[T], at: usize) -> Lanes<T::Acc, N> {
+        let mut lanes = Lanes::splat(part[at / 8].acc());
+        if N == 16 {
+            let high = part[at / 8 + 1].acc();
+            for i in 8..N {
+                lanes.0[i] = high;
+            }
+        }
+        lanes
+    }
+    #[inline(always)]
+    fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize) {
+        prefetch(data, row * (width / 8), width / 8);
+    }
+}
+
+impl Layout for Sixteens {
     type Part<'a, T: Elem> = (&'a [T], usize, usize);
     #[inline(always)]
     fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, _: usize) -> (&[T], usize, usize) {
@@ -80,14 +111,8 @@ impl Layout for Repeat {
     }
     #[inline(always)]
     fn lanes<T: Elem, const N: usize>((row, times, col): (&[T], usize, usize), at: usize) -> Lanes<T::Acc, N> {
-        let from = col + at;
-        if N == 16 && from % 8 == 0 {
-            // Two groups of eight, each within one entry.
-            let (low, high) = (row[from / times].acc(), row[(from + 8) / times].acc());
-            Lanes(std::array::from_fn(|i| if i < 8 { low } else { high }))
-        } else {
-            Lanes(std::array::from_fn(|i| row[(from + i) / times].acc()))
-        }
+        // A message is a multiple of 16 columns wide, so no block crosses an entry's columns.
+        Lanes::splat(row[(col + at) / times].acc())
     }
     #[inline(always)]
     fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize) {

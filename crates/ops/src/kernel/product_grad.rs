@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use burn_gnn_graph::Compressed;
 
-use super::gather::{for_blocks, put};
+use super::gather::{each, for_blocks, put};
 use super::lanes::Lanes;
-use super::layout::{Layout, One, Repeat, Same};
+use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::simd::{Blocked, Reach};
 use super::{Acc, Elem, Scatter, Sink, by_edges, collect_rows, prefetch, scatter_every_row};
 
@@ -49,6 +49,7 @@ pub(crate) trait Reduced: Layout {
     fn finish<T: Elem>(entries: Vec<Self::Entry<T>>) -> Vec<T>;
 }
 
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
 impl Reduced for Same {
     type Entry<T: Elem> = T;
     #[inline(always)]
@@ -58,16 +59,19 @@ impl Reduced for Same {
     #[inline(always)]
     fn write<T: Elem, const N: usize, const K: usize>(self, to: &mut [T], products: [Lanes<T::Acc, N>; K], col: usize, _: usize) {
         let to = &mut to[col..][..N * K];
-        for (k, lanes) in products.into_iter().enumerate() {
-            let entries: [T; N] = std::array::from_fn(|i| T::of(lanes.0[i]));
-            to[N * k..N * k + N].copy_from_slice(&entries);
-        }
+        each!(k < K, {
+            let entries = &mut to[N * k..N * k + N];
+            for i in 0..N {
+                entries[i] = T::of(products[k].0[i]);
+            }
+        });
     }
     fn finish<T: Elem>(entries: Vec<T>) -> Vec<T> {
         entries
     }
 }
 
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
 impl Reduced for One {
     type Entry<T: Elem> = T::Acc;
     #[inline(always)]
@@ -77,12 +81,14 @@ impl Reduced for One {
     #[inline(always)]
     fn write<T: Elem, const N: usize, const K: usize>(self, to: &mut [T::Acc], products: [Lanes<T::Acc, N>; K], col: usize, keep: usize) {
         let mut all = Lanes::splat(T::Acc::ZERO);
-        for lanes in products {
-            all = all.add(lanes);
-        }
+        each!(k < K, {
+            all = all.add(products[k]);
+        });
         if K == 1 && keep < N {
             // Columns done before.
-            all = Lanes(std::array::from_fn(|i| if i < N - keep { T::Acc::ZERO } else { all.0[i] }));
+            for i in 0..N {
+                all.0[i] = if i < N - keep { T::Acc::ZERO } else { all.0[i] };
+            }
         }
         to[0] = if col == 0 { all.sum() } else { to[0] + all.sum() };
     }
@@ -91,26 +97,49 @@ impl Reduced for One {
     }
 }
 
-impl Reduced for Repeat {
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
+impl Reduced for Eights {
+    type Entry<T: Elem> = T::Acc;
+    #[inline(always)]
+    fn len(self, width: usize) -> usize {
+        width / 8
+    }
+    #[inline(always)]
+    fn write<T: Elem, const N: usize, const K: usize>(self, to: &mut [T::Acc], products: [Lanes<T::Acc, N>; K], col: usize, _: usize) {
+        // Every entry belongs to one block; one that reaches back writes the same again.
+        let to = &mut to[col / 8..][..(N * K).div_ceil(8)];
+        each!(k < K, {
+            let (mut low, mut high) = (Lanes::<T::Acc, 8>::splat(T::Acc::ZERO), Lanes::<T::Acc, 8>::splat(T::Acc::ZERO));
+            for i in 0..N.min(8) {
+                low.0[i] = products[k].0[i];
+            }
+            to[N * k / 8] = low.sum();
+            if N == 16 {
+                for i in 8..N {
+                    high.0[i - 8] = products[k].0[i];
+                }
+                to[N * k / 8 + 1] = high.sum();
+            }
+        });
+    }
+    fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
+        T::round(entries)
+    }
+}
+
+impl Reduced for Sixteens {
     type Entry<T: Elem> = T::Acc;
     #[inline(always)]
     fn len(self, width: usize) -> usize {
         width / self.0
     }
     #[inline(always)]
-    fn write<T: Elem, const N: usize, const K: usize>(self, to: &mut [T::Acc], products: [Lanes<T::Acc, N>; K], col: usize, keep: usize) {
-        // A message is a multiple of 8 columns wide, so blocks have 16 or 8 lanes and no group of eight is cut.
-        for (k, lanes) in products.into_iter().enumerate() {
-            for half in (0..N).step_by(8) {
-                if K == 1 && half < N - keep {
-                    continue;
-                }
-                let eight = Lanes::<T::Acc, 8>(std::array::from_fn(|i| if half + i < N { lanes.0[half + i] } else { T::Acc::ZERO }));
-                let (column, sum) = (col + N * k + half, eight.sum());
-                let entry = &mut to[column / self.0];
-                *entry = if column % self.0 == 0 { sum } else { *entry + sum };
-            }
-        }
+    fn write<T: Elem, const N: usize, const K: usize>(self, to: &mut [T::Acc], products: [Lanes<T::Acc, N>; K], col: usize, _: usize) {
+        each!(k < K, {
+            let (column, sum) = (col + N * k, products[k].sum());
+            let entry = &mut to[column / self.0];
+            *entry = if column % self.0 == 0 { sum } else { *entry + sum };
+        });
     }
     fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
         T::round(entries)
@@ -141,6 +170,7 @@ struct Rows<'a, 'b, T: Elem, R: Reduced> {
     d_weight: &'a Scatter<'a, R::Entry<T>>,
 }
 
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
 impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
     #[inline(always)]
     fn run<const WIDE: usize>(self) {
@@ -150,7 +180,13 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
             for_blocks!(width, WIDE, |col, keep, N, K| {
                 let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
                 let own = &lhs[u * width + col..][..N * K];
-                let own: [Lanes<T::Acc, N>; K] = std::array::from_fn(|k| Lanes::load(own, N * k));
+                let own = {
+                    let mut lanes = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
+                    each!(k < K, {
+                        lanes[k] = Lanes::load(own, N * k);
+                    });
+                    lanes
+                };
                 for p in edges.clone() {
                     if let Some(&v) = rows.indices().get(p + 12).filter(|_| col == 0) {
                         prefetch(grad, v as usize * width, width);
@@ -160,14 +196,16 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
                     }
                     let (v, id) = (rows.indices()[p] as usize, rows.edge_id(p) as usize);
                     let row = &grad[v * width + col..][..N * K];
-                    let g: [Lanes<T::Acc, N>; K] = std::array::from_fn(|k| Lanes::load(row, N * k));
                     if let Some(weight) = weight {
                         let part = layout.part(weight, id, width, col, N * K);
-                        for k in 0..K {
-                            acc[k] = acc[k].add(g[k].mul(R::lanes::<T, N>(part, N * k)));
-                        }
+                        each!(k < K, {
+                            acc[k] = acc[k].add(Lanes::load(row, N * k).mul(R::lanes::<T, N>(part, N * k)));
+                        });
                     }
-                    let products = std::array::from_fn(|k| own[k].mul(g[k]));
+                    let mut products = own;
+                    each!(k < K, {
+                        products[k] = own[k].mul(Lanes::load(row, N * k));
+                    });
                     // SAFETY: this position is in this run only, and its edge id is its own.
                     let to = unsafe { self.d_weight.row_mut(id) };
                     layout.write::<T, N, K>(to, products, col, keep);

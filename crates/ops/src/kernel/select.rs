@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::gather::{Messages, Op, for_blocks, put};
+use super::gather::{Messages, Op, each, for_blocks, put};
 use super::lanes::Lanes;
 use super::layout::Layout;
 use super::simd::{Blocked, Reach};
@@ -28,6 +28,7 @@ struct SelectRows<'a, 'b, 'c, T: Elem, O, R> {
     arg: &'a mut Sink<'c, i32>,
 }
 
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
 impl<T: Elem, O: Op, R: Layout> Blocked for SelectRows<'_, '_, '_, T, O, R> {
     #[inline(always)]
     fn run<const WIDE: usize>(self) {
@@ -39,26 +40,37 @@ impl<T: Elem, O: Op, R: Layout> Blocked for SelectRows<'_, '_, '_, T, O, R> {
                 let mut winner = [Lanes::<i32, N>([-1; N]); K];
                 if !edges.is_empty() {
                     // The first message wins all columns, whatever it is.
-                    best = m.block::<N, K>(edges.start, col).map(|x| x.scale(sign));
+                    let edge = m.edge(edges.start, col, N * K);
                     winner = [Lanes([m.rows.edge_id(edges.start) as i32; N]); K];
+                    each!(k < K, {
+                        best[k] = m.lanes(&edge, N * k).scale(sign);
+                    });
                 }
                 for p in edges.clone() {
                     if col == 0 {
                         m.fetch(p);
                     }
                     let id = m.rows.edge_id(p) as i32;
-                    let block = m.block::<N, K>(p, col);
-                    for k in 0..K {
-                        let (b, x, w) = (best[k].0, block[k].scale(sign).0, winner[k].0);
-                        best[k] = Lanes(std::array::from_fn(|i| if better(x[i], b[i]) { x[i] } else { b[i] }));
-                        winner[k] = Lanes(std::array::from_fn(|i| if better(x[i], b[i]) { id } else { w[i] }));
-                    }
+                    let edge = m.edge(p, col, N * K);
+                    each!(k < K, {
+                        let (b, mut w) = (best[k], winner[k]);
+                        let x = m.lanes(&edge, N * k).scale(sign);
+                        for i in 0..N {
+                            w.0[i] = if better(x.0[i], b.0[i]) { id } else { w.0[i] };
+                        }
+                        winner[k] = w;
+                        best[k] = b.zip(x, |b, x| if better(x, b) { x } else { b });
+                    });
                 }
-                put(self.out, best.map(|x| x.scale(sign)), keep);
+                each!(k < K, {
+                    best[k] = best[k].scale(sign);
+                });
+                put(self.out, best, keep);
                 let skip = if K == 1 { N - keep } else { 0 };
-                for ids in winner {
-                    self.arg.put(&ids.0[skip..]);
-                }
+                each!(k < K, {
+                    let ids = winner[k].0;
+                    self.arg.put(&ids[skip..]);
+                });
             });
         }
     }
@@ -91,6 +103,7 @@ struct Passed<'a, 'b, T> {
     out: &'a mut Sink<'b, T>,
 }
 
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
 impl<T: Elem> Blocked for Passed<'_, '_, T> {
     #[inline(always)]
     fn run<const WIDE: usize>(self) {
@@ -106,12 +119,15 @@ impl<T: Elem> Blocked for Passed<'_, '_, T> {
                     }
                     let (at, id) = (self.rows.indices()[p] as usize * n + col, self.rows.edge_id(p) as i32);
                     let (grad, arg) = (&self.grad[at..][..N * K], &self.arg[at..][..N * K]);
-                    for k in 0..K {
+                    each!(k < K, {
                         let (g, winner) = (Lanes::<T::Acc, N>::load(grad, N * k), &arg[N * k..N * k + N]);
                         // Chosen, not multiplied by 0: an infinity of another edge must not become NaN.
-                        let passed = Lanes(std::array::from_fn(|i| if winner[i] == id { g.0[i] } else { T::Acc::ZERO }));
+                        let mut passed = g;
+                        for i in 0..N {
+                            passed.0[i] = if winner[i] == id { g.0[i] } else { T::Acc::ZERO };
+                        }
                         acc[k] = acc[k].add(passed);
-                    }
+                    });
                 }
                 put(self.out, acc, keep);
             });

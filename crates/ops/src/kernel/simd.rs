@@ -153,9 +153,15 @@ pub(crate) fn prefetch<T>(data: &[T], at: usize, len: usize) {
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = data.as_ptr().wrapping_add(at).cast::<i8>();
-        for line in (0..len * size_of::<T>()).step_by(64) {
-            // SAFETY: a prefetch never faults, whatever the address, and reads nothing.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(line)) };
+        let bytes = len * size_of::<T>();
+        // SAFETY: a prefetch never faults, whatever the address, and reads nothing.
+        let ask = |at: usize| unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(at)) };
+        for line in (0..bytes).step_by(64) {
+            ask(line);
+        }
+        // Rows start anywhere in a line, so the last entry may lie in one more.
+        if bytes > 4 {
+            ask(bytes - 1);
         }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]

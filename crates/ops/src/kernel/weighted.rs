@@ -5,7 +5,7 @@ use std::ops::Range;
 use burn_gnn_graph::Compressed;
 use rayon::prelude::*;
 
-use super::gather::{CopyLhs, Messages, for_blocks, put};
+use super::gather::{CopyLhs, Messages, each, for_blocks, put};
 use super::lanes::Lanes;
 use super::layout::Same;
 use super::simd::{Blocked, Reach, Vectorised, vectorised};
@@ -58,7 +58,6 @@ impl<T: Elem, const FACTORS: u8> Blocked for Rows<'_, '_, T, FACTORS> {
                     if col == 0 {
                         m.fetch(p);
                     }
-                    let block = m.block::<N, K>(p, col);
                     let mut factor = T::Acc::ONE;
                     if FACTORS > 0
                         && let Some(scale) = w.scale
@@ -70,17 +69,22 @@ impl<T: Elem, const FACTORS: u8> Blocked for Rows<'_, '_, T, FACTORS> {
                     {
                         factor = factor * weight[w.rows.edge_id(p) as usize].acc();
                     }
-                    for k in 0..K {
-                        acc[k] = acc[k].add(if FACTORS > 0 { block[k].scale(factor) } else { block[k] });
-                    }
+                    let edge = m.edge(p, col, N * K);
+                    each!(k < K, {
+                        let x = m.lanes(&edge, N * k);
+                        acc[k] = acc[k].add(if FACTORS > 0 { x.scale(factor) } else { x });
+                    });
                 }
-                for k in 0..K {
+                each!(k < K, {
                     let mut y = acc[k].scale(after);
                     if let Some(bias) = w.bias {
-                        y = y.add(Lanes(std::array::from_fn(|i| bias[col + N * k + i])));
+                        let part = &bias[col + N * k..][..N];
+                        for i in 0..N {
+                            y.0[i] += part[i];
+                        }
                     }
                     acc[k] = epilogue(w.activation, y);
-                }
+                });
                 put(self.out, acc, keep);
             });
         }
@@ -90,7 +94,7 @@ impl<T: Elem, const FACTORS: u8> Blocked for Rows<'_, '_, T, FACTORS> {
 /// The activation of a block; which one it is is asked once.
 #[inline(always)]
 fn epilogue<A: Acc + Exp, const N: usize>(activation: Activation, y: Lanes<A, N>) -> Lanes<A, N> {
-    let map = |f: Activation| Lanes(std::array::from_fn(|i| f.value(y.0[i])));
+    let map = |f: Activation| y.zip(y, |y, _| f.value(y));
     match activation {
         Activation::None => y,
         Activation::Relu => map(Activation::Relu),

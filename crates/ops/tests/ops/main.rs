@@ -23,7 +23,7 @@ fn devices() -> [(&'static str, Device); 2] {
 }
 
 /// Feature shapes (first axis left out) of `lhs` and `rhs`, one pair for each way to broadcast.
-const KINDS: [(&str, &[usize], &[usize]); 13] = [
+const KINDS: [(&str, &[usize], &[usize]); 14] = [
     ("numbers", &[], &[]),
     ("rows", &[3], &[3]),
     ("row and number", &[3], &[]),
@@ -34,6 +34,7 @@ const KINDS: [(&str, &[usize], &[usize]); 13] = [
     ("heads", &[2, 3], &[2, 1]),
     ("heads of 8", &[2, 8], &[2, 1]),
     ("heads of 24", &[2, 24], &[2, 1]),
+    ("heads of 32", &[2, 32], &[2, 1]),
     ("outer", &[2, 1], &[1, 3]),
     ("matrix and number", &[2, 3], &[]),
     ("row and matrix", &[3], &[2, 3]),
