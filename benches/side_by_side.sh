@@ -15,6 +15,10 @@ fi
 scripts=$(cd "$1" && pwd) python=$2 data=$(cd "$3" && pwd) rounds=$4
 out=${5:-$(mktemp -d)}
 mkdir -p "$out" && out=$(cd "$out" && pwd)
+if compgen -G "$out/*.jsonl" >/dev/null; then
+  echo "side_by_side: $out holds lines of an earlier run; name another folder" >&2
+  exit 1
+fi
 cd "$(dirname "$0")/.."
 sections=${SECTIONS:-ops:cora-like ops:arxiv-like train:cora-like train:arxiv-like train:mag-slice train:am-slice
   memory:arxiv-like:gcn memory:arxiv-like:gat}

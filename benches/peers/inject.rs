@@ -55,7 +55,7 @@ pub(crate) fn fwd_bwd<const D: usize>(make: impl Fn() -> Tensor<D>) -> impl FnMu
     let mut cotangent: Option<Tensor<D>> = None;
     move || {
         let y = make();
-        let g = cotangent.get_or_insert_with(|| Tensor::ones(y.dims(), &y.device().without_autodiff())).clone();
+        let g = cotangent.get_or_insert_with(|| Tensor::ones(y.dims(), (&y.device().without_autodiff(), y.dtype()))).clone();
         let scalar = Tensor::<1>::from_dispatch(Dispatch::inject(y.into_dispatch(), g.into_dispatch()));
         drop(scalar.backward());
     }
