@@ -6,9 +6,11 @@
 mod bits;
 mod corners;
 mod draws;
+mod edge_softmax;
 mod errors;
 mod finite_differences;
 mod graphs;
+mod gsddmm;
 mod random_graphs;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
