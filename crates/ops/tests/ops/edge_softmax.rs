@@ -206,7 +206,8 @@ fn across_relations() {
         let cotangents = [numbers(7, 40), numbers(8, 22)]
             .map(|c| Tensor::<2>::from_data(TensorData::new(c.clone(), [c.len() / 2, 2]), (&device, DType::F64)));
         let grads = ((y[0].clone() * cotangents[0].clone()).sum() + (y[2].clone() * cotangents[1].clone()).sum()).backward();
-        let joint = Tensor::cat(x.iter().map(|x| x.clone().detach()).collect(), 0).require_grad();
+        let all: Vec<f64> = x.iter().flat_map(|x| f64s(x.clone())).collect();
+        let joint = Tensor::<2>::from_data(TensorData::new(all, [31, 2]), (&device, DType::F64)).require_grad();
         let want = edge_softmax_reference(stack.joint(), joint.clone(), NormBy::Dst);
         assert_near(backend, &y.iter().flat_map(|y| f64s(y.clone())).collect::<Vec<_>>(), &f64s(want.clone()), 1e-12);
         let want = (want * Tensor::cat(cotangents.to_vec(), 0)).sum().backward();

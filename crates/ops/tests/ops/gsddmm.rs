@@ -37,6 +37,14 @@ struct Call {
     dtype: DType,
 }
 
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    Kernel,
+    /// The kernel without its gradients.
+    Forward,
+    Reference,
+}
+
 /// Result and gradients, in f64.
 #[derive(Clone, Debug, PartialEq)]
 struct Outcome {
@@ -68,42 +76,46 @@ impl Call {
     }
 
     fn kernel(&self, device: &Device) -> Outcome {
-        self.by_rank(device, false)
+        self.by_rank(device, Mode::Kernel)
     }
 
     fn reference(&self, device: &Device) -> Outcome {
-        self.by_rank(device, true)
+        self.by_rank(device, Mode::Reference)
     }
 
     fn loss(&self, device: &Device) -> f64 {
-        let out = self.kernel(device).out;
+        let out = self.by_rank(device, Mode::Forward).out;
         let cotangent = numbers(99, out.len());
         out.iter().zip(cotangent).map(|(a, b)| a * b).sum()
     }
 
-    fn by_rank(&self, device: &Device, reference: bool) -> Outcome {
+    fn by_rank(&self, device: &Device, mode: Mode) -> Outcome {
         match (self.lhs.shape().num_dims(), self.rhs.shape().num_dims(), self.op) {
-            (1, 1, _) => self.run::<1, 1, 1>(device, reference),
-            (2, 2, _) => self.run::<2, 2, 2>(device, reference),
-            (3, 3, _) => self.run::<3, 3, 3>(device, reference),
-            (2, 1, SddmmOp::CopyRhs) => self.run::<2, 1, 1>(device, reference),
-            (2, 1, _) => self.run::<2, 1, 2>(device, reference),
-            (1, 2, SddmmOp::CopyLhs) => self.run::<1, 2, 1>(device, reference),
-            (1, 2, _) => self.run::<1, 2, 2>(device, reference),
-            (3, 1, SddmmOp::CopyRhs) => self.run::<3, 1, 1>(device, reference),
-            (3, 1, _) => self.run::<3, 1, 3>(device, reference),
-            (2, 3, SddmmOp::CopyLhs) => self.run::<2, 3, 2>(device, reference),
-            (2, 3, _) => self.run::<2, 3, 3>(device, reference),
+            (1, 1, _) => self.run::<1, 1, 1>(device, mode),
+            (2, 2, _) => self.run::<2, 2, 2>(device, mode),
+            (3, 3, _) => self.run::<3, 3, 3>(device, mode),
+            (2, 1, SddmmOp::CopyRhs) => self.run::<2, 1, 1>(device, mode),
+            (2, 1, _) => self.run::<2, 1, 2>(device, mode),
+            (1, 2, SddmmOp::CopyLhs) => self.run::<1, 2, 1>(device, mode),
+            (1, 2, _) => self.run::<1, 2, 2>(device, mode),
+            (3, 1, SddmmOp::CopyRhs) => self.run::<3, 1, 1>(device, mode),
+            (3, 1, _) => self.run::<3, 1, 3>(device, mode),
+            (2, 3, SddmmOp::CopyLhs) => self.run::<2, 3, 2>(device, mode),
+            (2, 3, _) => self.run::<2, 3, 3>(device, mode),
             other => panic!("no run for {other:?}"),
         }
     }
 
-    fn run<const L: usize, const R: usize, const O: usize>(&self, device: &Device, reference: bool) -> Outcome {
+    fn run<const L: usize, const R: usize, const O: usize>(&self, device: &Device, mode: Mode) -> Outcome {
         let device = device.clone().autodiff();
         let lhs = Tensor::<L>::from_data(self.lhs.clone(), (&device, self.dtype)).require_grad();
         let rhs = Tensor::<R>::from_data(self.rhs.clone(), (&device, self.dtype)).require_grad();
+        let reference = mode == Mode::Reference;
         let f = if reference { gsddmm_reference::<L, R, O> } else { gsddmm::<L, R, O> };
         let out = f(&self.relation, self.op, self.targets[0], self.targets[1], lhs.clone(), rhs.clone());
+        if mode == Mode::Forward {
+            return Outcome { out: f64s(out), lhs: vec![], rhs: vec![] };
+        }
         let cotangent = TensorData::new(numbers(99, out.shape().num_elements()), out.shape());
         let mut loss = (out.clone() * Tensor::from_data(cotangent, (&device, self.dtype))).sum();
         if reference {
