@@ -57,8 +57,9 @@ const ACROSS: &str = "edge_softmax_across";
 /// On CPU one pass over the nodes: every logit is read once into a buffer of the size of the node's logits,
 /// every probability written once. Rows lie anywhere unless edges are sorted by the node they are
 /// normalised over: a cache line is what each costs, 2 per edge of up to 16 f32 entries forward, 3 backward.
-/// Large unsorted problems on up to 4 threads run in edge order instead, in streams of 16 bytes per logit and
-/// f32 entry read and 12 written, with tables of one row per node (4 of them) that stay in the cache.
+/// Unsorted logits of 16 MB and more, on up to 4 threads, run in edge order instead: 20 bytes per f32 entry in
+/// streams, forward (logits read twice, probabilities written twice and read once) as backward (both inputs
+/// read twice, the gradient written once), and 4 tables of one row per node that stay in the cache.
 ///
 /// Edge softmax is that of graph attention networks (Veličković et al., 2018, arXiv:1710.10903).
 ///
