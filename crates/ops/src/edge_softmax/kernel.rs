@@ -11,6 +11,9 @@
 //! ahead, and each is read once and written once. Columns go in blocks of 8, 4 and 1, so that the largest
 //! and the sum stay in registers. Where that waits for memory too often, [`edges`] is faster.
 
+// Fixed lanes and columns of several rows at once: one index says it best.
+#![allow(clippy::needless_range_loop)]
+
 use std::ops::Range;
 
 use rayon::prelude::*;

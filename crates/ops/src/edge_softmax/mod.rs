@@ -1,6 +1,8 @@
 //! Softmax over the edges of a node.
 
 mod autodiff;
+#[cfg(all(test, any(feature = "flex", feature = "ndarray")))]
+mod bit_tests;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod backend;

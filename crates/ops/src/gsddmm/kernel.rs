@@ -9,6 +9,9 @@
 //! rows has a small output and large rows, so it walks CSC instead: one of the two rows stays in the
 //! cache, and 4 bytes per edge go to their place.
 
+// Fixed lanes and columns of several rows at once: one index says it best.
+#![allow(clippy::needless_range_loop)]
+
 use std::marker::PhantomData;
 use std::ops::Range;
 
