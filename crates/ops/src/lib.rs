@@ -1,12 +1,13 @@
 //! Message-passing operators as Burn backend extensions, and the view of a graph that layers take.
 //!
 //! Read in this order: [`gspmm`] (messages along edges, reduced at destinations) and its named forms
-//! such as [`copy_u_sum`] and [`u_mul_e_sum`]; [`dropout`] and the initialisers, whose draws belong to
-//! original ids through a [`Stream`]; [`GraphView`], what a layer sees of a graph.
+//! such as [`copy_u_sum`] and [`u_mul_e_sum`]; [`gsddmm`] (a result for every edge; [`u_dot_v`],
+//! [`u_add_v`]) and [`edge_softmax`]; [`dropout`] and the initialisers, whose draws belong to original ids
+//! through a [`Stream`]; [`GraphView`], what a layer sees of a graph.
 //!
-//! Every operator goes through [`GnnBackend`]: CPU kernels for Flex and NdArray, plain Burn primitives
-//! for every other backend, hand-written gradients for autodiff. Shapes are checked before; only this
-//! crate holds kernels.
+//! Every operator goes through a backend extension ([`GnnBackend`] and its like): CPU kernels for Flex and
+//! NdArray, plain Burn primitives for every other backend, hand-written gradients for autodiff. Shapes are
+//! checked before; only this crate holds kernels.
 
 mod activation;
 mod aggregate;

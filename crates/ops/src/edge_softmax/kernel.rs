@@ -9,19 +9,22 @@
 //! ```
 //! Logits lie in edge-id order, so both ends of the way are a row anywhere in memory; rows are asked for
 //! ahead, and each is read once and written once. Columns go in blocks of 8, 4 and 1, so that the largest
-//! and the sum stay in registers.
+//! and the sum stay in registers. Where that waits for memory too often, [`edges`] is faster.
+
+// Fixed lanes and columns of several rows at once: one index says it best.
+#![allow(clippy::needless_range_loop)]
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::EdgeSoftmaxPlan;
+use super::{EdgeSoftmaxPlan, by_edges as edges};
 use crate::kernel::{Acc, Elem, Exp, Scatter, Vectorised, by_edges, prefetch, scatter_rows, vectorised, zeros};
 
 /// Edges between asking for a row and reading it.
 const AHEAD: usize = 16;
 /// Entries that one step of the exponential takes; a multiple of every width of a block.
-const STEP: usize = 16;
+pub(super) const STEP: usize = 16;
 
 /// A loop over one run of destinations, for `W` columns from `at`.
 trait Block<T: Elem>: Sync {
@@ -61,17 +64,49 @@ pub(crate) fn forward<T: Elem>(plan: &EdgeSoftmaxPlan, x: &[T]) -> Vec<T>
 where
     T::Acc: Exp,
 {
-    all(plan, &Forward { plan, x })
+    if edges::pays::<T>(plan) { edges::forward(plan, x) } else { walk(plan, x) }
 }
 
 /// `y · (g - Σ y · g)`.
 pub(crate) fn gradient<T: Elem>(plan: &EdgeSoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
-    all(plan, &Backward { plan, y, grad })
+    if edges::pays::<T>(plan) { edges::gradient(plan, y, grad) } else { walk_gradient(plan, y, grad) }
+}
+
+/// [`forward`] node by node.
+pub(crate) fn walk<T: Elem>(plan: &EdgeSoftmaxPlan, x: &[T]) -> Vec<T>
+where
+    T::Acc: Exp,
+{
+    all(plan, &Forward { plan, x, slices: edges::slices::<T>(plan) })
+}
+
+/// [`gradient`] node by node.
+pub(crate) fn walk_gradient<T: Elem>(plan: &EdgeSoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
+    all(plan, &Backward { plan, y, grad, slices: edges::slices::<T>(plan) })
+}
+
+/// Where the edges of each slice end among positions `row`.
+#[inline(always)]
+fn parts(row: Range<usize>, slices: usize, num_edges: usize, id: impl Fn(usize) -> usize) -> impl Iterator<Item = Range<usize>> {
+    let mut from = row.start;
+    (0..slices).map(move |s| {
+        let start = from;
+        if s + 1 == slices {
+            from = row.end;
+        } else {
+            let end = edges::end(num_edges, s, slices);
+            while from < row.end && id(from) < end {
+                from += 1;
+            }
+        }
+        start..from
+    })
 }
 
 struct Forward<'a, T> {
     plan: &'a EdgeSoftmaxPlan,
     x: &'a [T],
+    slices: usize,
 }
 
 impl<T: Elem> Block<T> for Forward<'_, T>
@@ -85,13 +120,13 @@ where
 
 /// Wide vectors for the type that has them; others would only cost code.
 #[inline(always)]
-fn widest<T, R: Vectorised>(work: R) -> R::Out {
+pub(super) fn widest<T, R: Vectorised>(work: R) -> R::Out {
     if size_of::<T>() == 4 { vectorised(work) } else { work.run() }
 }
 
 /// `W` entries of row `id`.
 #[inline(always)]
-fn entries<T, const W: usize>(data: &[T], id: usize, width: usize, at: usize) -> &[T; W] {
+pub(super) fn entries<T, const W: usize>(data: &[T], id: usize, width: usize, at: usize) -> &[T; W] {
     match data[id * width + at..].first_chunk::<W>() {
         Some(entries) => entries,
         None => unreachable!("a block lies inside its row"),
@@ -112,7 +147,7 @@ where
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Self { job: &Forward { plan, x }, run, at, out } = self;
+        let Self { job: &Forward { plan, x, slices }, run, at, out } = self;
         let (csc, width) = (plan.relation().csc(), plan.width());
         let (ids, end) = (csc.edge_ids(), csc.indices().len());
         let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
@@ -149,9 +184,15 @@ where
             }
             let (rows, _) = buffer.as_chunks::<W>();
             let mut sum = [T::Acc::ZERO; W];
-            for row in &rows[..edges.len()] {
+            for (s, part) in parts(edges.clone(), slices, end, id).enumerate() {
+                let mut partial = [T::Acc::ZERO; W];
+                for row in &rows[part.start - edges.start..part.end - edges.start] {
+                    for j in 0..W {
+                        partial[j] += row[j];
+                    }
+                }
                 for j in 0..W {
-                    sum[j] += row[j];
+                    sum[j] = if s == 0 { partial[j] } else { sum[j] + partial[j] };
                 }
             }
             for (p, row) in edges.zip(rows) {
@@ -169,6 +210,7 @@ struct Backward<'a, T> {
     plan: &'a EdgeSoftmaxPlan,
     y: &'a [T],
     grad: &'a [T],
+    slices: usize,
 }
 
 impl<T: Elem> Block<T> for Backward<'_, T> {
@@ -188,23 +230,29 @@ impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, T, W> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Self { job: &Backward { plan, y, grad }, run, at, out } = self;
+        let Self { job: &Backward { plan, y, grad, slices }, run, at, out } = self;
         let (csc, width) = (plan.relation().csc(), plan.width());
         let (ids, end) = (csc.edge_ids(), csc.indices().len());
         let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
         for v in run {
             let edges = csc.row(v);
             let mut sum = [T::Acc::ZERO; W];
-            for p in edges.clone() {
-                if p + AHEAD < end {
-                    let e = id(p + AHEAD);
-                    prefetch(y, e * width + at, W);
-                    prefetch(grad, e * width + at, W);
-                    out.ask(e, at, W);
+            for (s, part) in parts(edges.clone(), slices, end, id).enumerate() {
+                let mut partial = [T::Acc::ZERO; W];
+                for p in part {
+                    if p + AHEAD < end {
+                        let e = id(p + AHEAD);
+                        prefetch(y, e * width + at, W);
+                        prefetch(grad, e * width + at, W);
+                        out.ask(e, at, W);
+                    }
+                    let (y, g) = (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
+                    for j in 0..W {
+                        partial[j] += y[j].acc() * g[j].acc();
+                    }
                 }
-                let (y, g) = (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
                 for j in 0..W {
-                    sum[j] += y[j].acc() * g[j].acc();
+                    sum[j] = if s == 0 { partial[j] } else { sum[j] + partial[j] };
                 }
             }
             for p in edges {

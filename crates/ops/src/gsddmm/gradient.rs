@@ -218,8 +218,8 @@ fn add<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool>(acc: &m
                 *a += d;
             }
         }
-        for j in whole..len {
-            acc[j] += some::<T, G, W, X, DOT, 1>(g, w, x, j)[0];
+        for (a, j) in acc[whole..].iter_mut().zip(whole..len) {
+            *a += some::<T, G, W, X, DOT, 1>(g, w, x, j)[0];
         }
     } else {
         let mut lanes = [T::Acc::ZERO; LANES];
@@ -230,10 +230,11 @@ fn add<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool>(acc: &m
                 *lane += d;
             }
         }
+        let mut rest = T::Acc::ZERO;
         for j in whole..len {
-            lanes[j % LANES] += some::<T, G, W, X, DOT, 1>(g, w, x, j)[0];
+            rest += some::<T, G, W, X, DOT, 1>(g, w, x, j)[0];
         }
-        acc[0] += fold(lanes);
+        acc[0] += fold(lanes) + rest;
     }
 }
 

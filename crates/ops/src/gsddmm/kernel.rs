@@ -9,6 +9,9 @@
 //! rows has a small output and large rows, so it walks CSC instead: one of the two rows stays in the
 //! cache, and 4 bytes per edge go to their place.
 
+// Fixed lanes and columns of several rows at once: one index says it best.
+#![allow(clippy::needless_range_loop)]
+
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -23,7 +26,7 @@ pub(super) const AHEAD: usize = 16;
 /// Bytes of a row that are asked for ahead; the processor follows longer rows by itself.
 const ASKED: usize = 1024;
 /// Row bytes from which a dot walks CSC.
-const WIDE: usize = 128;
+const WIDE: usize = 64;
 
 /// Row of an operand for each edge.
 #[derive(Clone, Copy)]
@@ -87,7 +90,8 @@ pub(super) fn block<T, const WALKS: bool>(row: &[T], start: u32, len: usize) -> 
     &row[start as usize..][..if WALKS { len } else { 1 }]
 }
 
-/// Partial sums of a reduction over columns: column `j` goes to sum `j % 16`, whatever the vector width.
+/// Partial sums of a reduction over columns: column `j` goes to sum `j % 16` (a rest of
+/// less than 16 columns to `j % 8`), whatever the vector width.
 pub(super) const LANES: usize = 16;
 
 /// The sum of the partial sums, in a fixed order.
@@ -102,23 +106,28 @@ pub(super) fn fold<A: Acc>(lanes: [A; LANES]) -> A {
 #[inline(always)]
 fn dot<T: Elem, const L: bool, const R: bool>(l: &[T], r: &[T], len: usize) -> T::Acc {
     let mut lanes = [T::Acc::ZERO; LANES];
-    let whole = len / LANES * LANES;
-    for at in (0..whole).step_by(LANES) {
-        let (x, y) = (load::<T, L, LANES>(l, at), load::<T, R, LANES>(r, at));
-        for i in 0..LANES {
-            lanes[i] += x[i].acc() * y[i].acc();
+    if L && R {
+        let ((l, l_rest), (r, r_rest)) = (l[..len].as_chunks::<LANES>(), r[..len].as_chunks::<LANES>());
+        for (x, y) in l.iter().zip(r) {
+            for i in 0..LANES {
+                lanes[i] += x[i].acc() * y[i].acc();
+            }
         }
-    }
-    let mut from = whole;
-    if from + 8 <= len {
-        let (x, y) = (load::<T, L, 8>(l, from), load::<T, R, 8>(r, from));
-        for i in 0..8 {
-            lanes[i] += x[i].acc() * y[i].acc();
+        let (mut l_rest, mut r_rest) = (l_rest, r_rest);
+        // Heads are often 8 wide.
+        if let (Some((x, l)), Some((y, r))) = (l_rest.split_first_chunk::<8>(), r_rest.split_first_chunk::<8>()) {
+            for i in 0..8 {
+                lanes[i] += x[i].acc() * y[i].acc();
+            }
+            (l_rest, r_rest) = (l, r);
         }
-        from += 8;
-    }
-    for j in from..len {
-        lanes[j % LANES] += load::<T, L, 1>(l, j)[0].acc() * load::<T, R, 1>(r, j)[0].acc();
+        for ((lane, x), y) in lanes.iter_mut().zip(l_rest).zip(r_rest) {
+            *lane += x.acc() * y.acc();
+        }
+    } else {
+        for j in 0..len {
+            lanes[j % LANES] += load::<T, L, 1>(l, j)[0].acc() * load::<T, R, 1>(r, j)[0].acc();
+        }
     }
     fold(lanes)
 }
@@ -257,6 +266,10 @@ impl<T: Elem, O: Op, const L: bool, const R: bool> Vectorised for ById<'_, '_, '
             rhs_of.ask(rhs, e + AHEAD, rhs_len);
             let l = &lhs[lhs_of.at(e) * lhs_len..][..lhs_len];
             let r = &rhs[rhs_of.at(e) * rhs_len..][..rhs_len];
+            if O::DOT && L && R && blocks.starts[0].len() == 1 {
+                self.sink.fill(1, T::of(dot::<T, L, R>(l, r, len)));
+                continue;
+            }
             for (&a, &b) in blocks.starts[0].iter().zip(&blocks.starts[1]) {
                 let (l, r) = (block::<T, L>(l, a, len), block::<T, R>(r, b, len));
                 if O::DOT {
@@ -302,6 +315,10 @@ impl<T: Elem> Vectorised for Walk<'_, T> {
                 let x = &job.data[far][sources[p] as usize * far_len..][..far_len];
                 // SAFETY: edge ids of a compressed layout are distinct, and every position belongs to one run.
                 let out = unsafe { self.out.row_mut(csc.edge_id(p) as usize) };
+                if let [o] = out {
+                    *o = T::of(dot::<T, true, true>(x, y, len));
+                    continue;
+                }
                 for ((o, &a), &b) in out.iter_mut().zip(&blocks.starts[far]).zip(&blocks.starts[near]) {
                     *o = T::of(dot::<T, true, true>(block::<T, true>(x, a, len), block::<T, true>(y, b, len), len));
                 }

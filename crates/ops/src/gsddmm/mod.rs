@@ -65,7 +65,7 @@ const NAME: &str = "gsddmm";
 ///
 /// # Cost
 /// One read of two operand rows and one write of a result row per edge, no temporary. Edges run in id
-/// order, rows are asked for ahead. A dot of two ends with rows of 128 bytes and more runs in CSC order
+/// order, rows are asked for ahead. A dot of two ends with rows of 64 bytes and more runs in CSC order
 /// instead, `num_edges · D · 4` bytes read for the sources, `num_dst · D · 4` for the destinations.
 ///
 /// The name and the set of operators are those of DGL (Wang et al., 2019, arXiv:1909.01315).

@@ -7,10 +7,12 @@ mod aggregate;
 mod bits;
 mod corners;
 mod draws;
+mod edge_softmax;
 mod errors;
 mod finite_differences;
 mod graphs;
 mod precision;
+mod gsddmm;
 mod random_graphs;
 mod relational;
 
