@@ -9,6 +9,8 @@
 // Burn has deprecated its ndarray backend; people still use it.
 #![allow(deprecated)]
 
+mod segments;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -28,8 +30,8 @@ const FAMILIES: [(&str, Option<Run>); 7] = [
     ("gspmm", Some(run_gspmm)),
     ("gsddmm", None),
     ("edge_softmax", None),
-    ("segment_reduce", None),
-    ("typed_mm", None),
+    ("segment_reduce", Some(segments::run_reduce)),
+    ("typed_mm", Some(segments::run_typed_mm)),
     ("hetero", None),
     ("layers", None),
 ];

@@ -11,6 +11,8 @@ mod finite_differences;
 mod graphs;
 mod random_graphs;
 mod relational;
+mod segments;
+mod typed;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
