@@ -25,6 +25,7 @@ mod init;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod matmul;
+mod multi;
 mod random;
 mod relational;
 mod segment;
@@ -37,6 +38,7 @@ pub use error::OpsError;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
 pub use matmul::matmul_rows;
+pub use multi::*;
 pub use random::{Stream, philox4x32};
 pub use relational::*;
 pub use segment::*;

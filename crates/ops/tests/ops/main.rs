@@ -9,6 +9,7 @@ mod draws;
 mod errors;
 mod finite_differences;
 mod graphs;
+mod multi;
 mod random_graphs;
 mod relational;
 mod segments;
