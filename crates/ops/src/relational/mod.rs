@@ -16,6 +16,8 @@ mod products;
 mod reference;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod side;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+mod tests;
 
 pub use backend::RelationalBackend;
 pub use index::{RelationalIndex, TypeId};

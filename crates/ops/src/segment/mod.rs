@@ -9,6 +9,8 @@ mod backend;
 mod cpu;
 mod reference;
 mod segments;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+mod tests;
 
 pub use backend::{SegmentBackend, SegmentPlan};
 pub use segments::{Segments, TypeIndex};

@@ -15,6 +15,8 @@ mod plan;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 pub(crate) mod real;
 mod reference;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+mod tests;
 
 pub use backend::TypedBackend;
 pub use plan::TypedPlan;
