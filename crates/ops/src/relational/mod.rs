@@ -7,6 +7,8 @@ mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod cpu;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod gather;
 mod index;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;

@@ -41,6 +41,8 @@ pub(crate) struct Side {
     pub(crate) pair_rows: Vec<u32>,
     /// First edge position of each pair, and the number of edges.
     pub(crate) pair_starts: Vec<u32>,
+    /// Pair of the edge at each position.
+    pub(crate) pairs: Vec<u32>,
     /// The other end of the edge at each position.
     pub(crate) others: Vec<u32>,
     /// The id of the edge at each position.
@@ -71,6 +73,7 @@ impl Side {
             groups: Vec::with_capacity(num_groups + 1),
             pair_rows: Vec::with_capacity(num_pairs),
             pair_starts: Vec::with_capacity(num_pairs + 1),
+            pairs: Vec::with_capacity(num_edges),
             others: Vec::with_capacity(num_edges),
             edges: Vec::with_capacity(num_edges),
         };
@@ -86,6 +89,10 @@ impl Side {
         side.block_groups.push(side.groups.len() as u32);
         side.groups.push(Group { relation: u32::MAX, first_pair: side.pair_rows.len() as u32 });
         side.pair_starts.push(num_edges as u32);
+        for pair in 0..side.num_pairs() {
+            let edges = side.edges_of(pair).len();
+            side.pairs.extend(std::iter::repeat_n(pair as u32, edges));
+        }
         side
     }
 
@@ -142,11 +149,7 @@ impl Side {
     /// Number of the pair that holds each edge, by edge id.
     pub(crate) fn pairs_by_edge(&self) -> Vec<u32> {
         let mut out = vec![0; self.edges.len()];
-        for pair in 0..self.num_pairs() {
-            for p in self.edges_of(pair) {
-                out[self.edges[p] as usize] = pair as u32;
-            }
-        }
+        self.edges.iter().zip(&self.pairs).for_each(|(&e, &pair)| out[e as usize] = pair);
         out
     }
 }
@@ -252,7 +255,7 @@ mod tests {
                                 let e = side.edges[p];
                                 assert!(!std::mem::replace(&mut seen[e as usize], true));
                                 assert_eq!((types[e as usize] as usize, relation.dst()[e as usize]), (r, row));
-                                assert_eq!(relation.src()[e as usize], side.others[p]);
+                                assert_eq!((relation.src()[e as usize], pair as u32), (side.others[p], side.pairs[p]));
                                 let place = (r, row, e + 1);
                                 assert!(place > last);
                                 last = place;

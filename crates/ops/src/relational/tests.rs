@@ -115,7 +115,8 @@ fn keeps_only_what_a_tracked_input_needs() {
         let (x, w) = (leaf(&plan.x_shape(), x_tracked), leaf(&plan.weight_shape(), w_tracked));
         let norm = leaf(&edges, norm_tracked);
         let buffers = [&x, &w, &norm].map(|t| t.primitive().data_arc());
-        let norm = if scaled { EdgeNorm::Each(norm) } else { EdgeNorm::One };
+        // The operand that is not given is dropped here too.
+        let norm = Some(norm).filter(|_| scaled).map_or(EdgeNorm::One, EdgeNorm::Each);
         let out = Ad::relational(x, w, norm, plan.clone());
         let held = buffers.map(|b| Arc::strong_count(&b) > 1);
         let want = [w_tracked || norm_tracked, x_tracked || norm_tracked, scaled && (x_tracked || w_tracked)];

@@ -73,7 +73,7 @@ fn values_and_gradients_are_those_of_the_reference() {
     ];
     for (backend, device) in devices() {
         for rows in &rows {
-            // In registers, and by gemm (more than 64 · 64 entries).
+            // In registers, and by gemm (more than 32 · 32 entries).
             for widths in [[1, 1], [5, 3], [16, 16], [33, 20], [4, 64], [70, 65], [128, 40], [0, 3], [3, 0]] {
                 let [a, b] = random(rows, widths, 5);
                 let [kernel, reference] = [false, true].map(|r| run(rows, &a, &b, (&device, DType::F64), r));
