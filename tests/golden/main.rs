@@ -10,6 +10,7 @@
 #![allow(deprecated)]
 
 mod edges;
+mod segments;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,8 +31,8 @@ const FAMILIES: [(&str, Option<Run>); 7] = [
     ("gspmm", Some(run_gspmm)),
     ("gsddmm", Some(edges::run_gsddmm)),
     ("edge_softmax", Some(edges::run_edge_softmax)),
-    ("segment_reduce", None),
-    ("typed_mm", None),
+    ("segment_reduce", Some(segments::run_reduce)),
+    ("typed_mm", Some(segments::run_typed_mm)),
     ("hetero", None),
     ("layers", None),
 ];

@@ -185,6 +185,11 @@ impl Relation {
         Self { inner: Arc::new(inner), reversed: false }
     }
 
+    /// Whether both are clones of one relation, turned the same way: the test for caches, which reads no edge.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner) && self.reversed == other.reversed
+    }
+
     /// Number of source nodes.
     pub fn num_src(&self) -> usize {
         if self.reversed { self.inner.num_dst } else { self.inner.num_src }

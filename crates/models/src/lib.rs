@@ -11,6 +11,7 @@ mod mode;
 mod graph_conv;
 mod node_embedding;
 mod rel_graph_conv;
+mod relations;
 
 mod gcn;
 mod rgcn;

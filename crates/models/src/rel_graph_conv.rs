@@ -3,8 +3,10 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{GraphView, copy_u_mean, copy_u_sum, matmul_rows, u_mul_e_mean, u_mul_e_sum};
+use burn::tensor::{Int, TensorData};
+use burn_gnn_ops::{GraphView, RelationalWeight, matmul_rows, relational_aggregate};
 
+use crate::relations::{Incoming, Sorted, cat_rows};
 use crate::{ModelError, init};
 
 /// How the weights of relations are tied.
@@ -69,8 +71,10 @@ pub struct RelGraphConvConfig {
 /// None in the formula. Blocks of the block-diagonal form follow DGL: consecutive columns.
 ///
 /// # Cost
-/// Per relation one GSpMM and one product over the narrower side; one halo exchange per layer for all
-/// node types. A relation without edges anywhere is skipped on every rank.
+/// One [`relational_aggregate`] per node type over all relations that end in it; one halo exchange per
+/// layer for all node types. The edges are sorted by relation at the first call with a graph; the layer
+/// (and its clones) keeps that for the two graphs seen last. A relation without edges anywhere is skipped
+/// on every rank.
 ///
 /// # Paper
 /// Schlichtkrull, Kipf, Bloem, van den Berg, Titov, Welling, "Modeling relational data with graph
@@ -91,6 +95,8 @@ pub struct RelGraphConv {
     norm: RelNorm,
     #[module(skip)]
     num_relations: usize,
+    #[module(skip)]
+    sorted: Sorted,
 }
 
 impl RelGraphConvConfig {
@@ -129,6 +135,7 @@ impl RelGraphConvConfig {
             weights: self.weights,
             norm: self.norm,
             num_relations: r,
+            sorted: Sorted::default(),
         })
     }
 
@@ -164,33 +171,10 @@ impl RelGraphConv {
         assert_eq!(schema.ntypes().len(), x.len(), "`x` holds one tensor per node type");
         let [d_input, d_output] = self.widths();
         let src = g.src_rows("rel_graph_conv", x.clone());
-        let matrices = self.coeff.as_ref().map(|c| {
-            let [b, i, o] = self.weight.val().dims();
-            c.val().matmul(self.weight.val().reshape([b, i * o])).reshape([self.num_relations, i, o])
-        });
-        // A statically narrower side first: the same choice on every rank and for every number of parts.
-        let before = d_input > d_output;
-        let mut out: Vec<Option<Tensor<2>>> = vec![None; x.len()];
-        for r in 0..self.num_relations {
-            if g.total_edges(r) == 0 {
-                continue;
-            }
-            let (s, d) = schema.ends(r);
-            let multiply = |h: Tensor<2>| self.multiply(h, r, matrices.as_ref());
-            let relation = g.relation(r);
-            let aggregate = |h: Tensor<2>| match (edge_weights.get(r).cloned().flatten(), self.norm) {
-                (None, RelNorm::Right) => copy_u_mean(relation, h),
-                (None, RelNorm::None) => copy_u_sum(relation, h),
-                (Some(w), RelNorm::None) => u_mul_e_sum(relation, h, w),
-                (Some(w), RelNorm::Right) => u_mul_e_mean(relation, h, w),
-            };
-            let h = src[s].clone();
-            let y = if before { aggregate(multiply(h)) } else { multiply(aggregate(h)) };
-            out[d] = Some(match out[d].take() {
-                Some(sum) => sum + y,
-                None => y,
-            });
-        }
+        let sorted = self.sorted.of(g);
+        let aggregate = |incoming: &Incoming| self.aggregate(g, incoming, &src, edge_weights);
+        // Without columns there is nothing to sum.
+        let out = sorted.iter().map(|i| i.as_ref().filter(|_| d_input > 0 && d_output > 0).map(aggregate));
         let finish = |(t, (sum, x)): (usize, (Option<Tensor<2>>, Tensor<2>))| {
             let (device, dtype) = (x.device(), x.dtype());
             let own = self.loop_weight.as_ref().map(|w| matmul_rows(g.dst_rows(t, x), w.val()));
@@ -204,7 +188,7 @@ impl RelGraphConv {
                 None => y,
             }
         };
-        out.into_iter().zip(x).enumerate().map(finish).collect()
+        out.zip(x).enumerate().map(finish).collect()
     }
 
     fn widths(&self) -> [usize; 2] {
@@ -215,19 +199,50 @@ impl RelGraphConv {
         }
     }
 
-    /// `h W_r`.
-    fn multiply(&self, h: Tensor<2>, r: usize, matrices: Option<&Tensor<3>>) -> Tensor<2> {
-        if let RelWeights::BlockDiagonal(b) = self.weights {
-            let blocks = self.weight.val();
-            let [_, i, o] = blocks.dims();
-            let parts = (0..b).map(|k| {
-                let w = blocks.clone().slice_dim(0, r * b + k..r * b + k + 1).reshape([i, o]);
-                matmul_rows(h.clone().slice_dim(1, k * i..(k + 1) * i), w)
-            });
-            return Tensor::cat(parts.collect(), 1);
+    /// All messages into one node type.
+    fn aggregate<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        incoming: &Incoming,
+        src: &[Tensor<2>],
+        edge_weights: &[Option<Tensor<1>>],
+    ) -> Tensor<2> {
+        let Incoming { etypes, tables, index } = incoming;
+        let x = cat_rows(tables.iter().map(|&t| src[t].clone()));
+        let weight_of = |r: usize| edge_weights.get(r).cloned().flatten();
+        let norm = etypes.iter().any(|&r| weight_of(r).is_some()).then(|| {
+            let ones = |r: usize| Tensor::ones([g.relation(r).num_edges()], (&x.device(), x.dtype()));
+            Tensor::cat(etypes.iter().map(|&r| weight_of(r).unwrap_or_else(|| ones(r))).collect(), 0)
+        });
+        let index = if self.norm == RelNorm::Right { index.mean() } else { index.clone() };
+        relational_aggregate(&index, x, self.weights_of(etypes), norm)
+    }
+
+    /// The weights of some relations.
+    fn weights_of(&self, etypes: &[usize]) -> RelationalWeight {
+        let all = etypes.len() == self.num_relations;
+        let ids = |device: &Device| {
+            let ids: Vec<i64> = etypes.iter().map(|&r| r as i64).collect();
+            Tensor::<1, Int>::from_data(TensorData::new(ids, [etypes.len()]), device)
+        };
+        let weight = self.weight.val();
+        match (self.weights, &self.coeff) {
+            (RelWeights::BlockDiagonal(b), _) => {
+                let [_, i, o] = weight.dims();
+                let weight = weight.reshape([self.num_relations, b, i, o]);
+                RelationalWeight::BlockDiagonal(if all { weight } else { weight.clone().select(0, ids(&weight.device())) })
+            }
+            (_, Some(coeff)) => {
+                let coeff = coeff.val();
+                let coeff = if all { coeff } else { coeff.clone().select(0, ids(&coeff.device())) };
+                RelationalWeight::Basis { bases: weight, coeff }
+            }
+            _ => RelationalWeight::Full(if all { weight } else { weight.clone().select(0, ids(&weight.device())) }),
         }
-        let all = matrices.cloned().unwrap_or_else(|| self.weight.val());
-        let [_, i, o] = all.dims();
-        matmul_rows(h, all.slice_dim(0, r..r + 1).reshape([i, o]))
+    }
+
+    /// Lets this layer share sorted relations with another.
+    pub(crate) fn share(&mut self, other: &Self) {
+        self.sorted = other.sorted.clone();
     }
 }

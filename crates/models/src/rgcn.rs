@@ -96,7 +96,7 @@ impl RgcnConfig {
                 TypeInput::Embedding => embedded.push(t),
             }
         }
-        let convs = (0..self.layers)
+        let mut convs: Vec<RelGraphConv> = (0..self.layers)
             .map(|i| {
                 let out = if i + 1 == self.layers { self.num_classes } else { self.hidden };
                 // Blocks must divide the classes too: the last layer keeps full weights then, as the paper's code does.
@@ -112,6 +112,9 @@ impl RgcnConfig {
                     .try_init(device)
             })
             .collect::<Result<_, _>>()?;
+        if let Some((first, rest)) = convs.split_first_mut() {
+            rest.iter_mut().for_each(|conv| conv.share(first));
+        }
         let embedding = NodeEmbedding::new(g, embedded, self.hidden, self.seed, device);
         Ok(Rgcn { embedding, net: RgcnLayers { projections, convs }, projected, dropout: self.dropout })
     }

@@ -12,7 +12,7 @@ use super::products::Products;
 use super::side::Side;
 use crate::cpu::Host;
 use crate::kernel::{Elem, zeros};
-use crate::typed::dense::{Panels, padded};
+use crate::typed::dense::{Matrices, Panels, row_stride};
 use crate::typed::real::{Real, by_real, narrow, widen};
 
 /// Whether nothing is to be computed.
@@ -48,7 +48,7 @@ fn gather_cost(edges: usize, width: usize) -> f64 {
     edges as f64 * (15.0 + width as f64 / 8.0)
 }
 fn multiply_cost(pairs: usize, [blocks, input, output]: [usize; 3]) -> f64 {
-    pairs as f64 * (blocks * input * padded(output)) as f64 / 32.0
+    pairs as f64 * (blocks * input * row_stride(input, output)) as f64 / 32.0
 }
 
 /// Whether a row per pair of a relation and a source is cheaper to make first and to gather then.
@@ -86,11 +86,11 @@ pub(super) fn aggregate<A: Real>(plan: &RelationalPlan, x: &[A], weight: &[A], n
     let index = plan.index();
     let side = index.by_dst();
     let scale = scales(side, norm, plan, false);
-    let panels = Panels::new::<A>(weight, k, n, false);
     let walk = Walk { side, from: x, at: &side.others, scale: scale.as_deref(), average: index.is_mean(), blocks, k, n };
     if !multiply_first {
-        return walk.run(Some(&panels), None, true).0;
+        return walk.run(Some(&Matrices::new(weight, k, n, false)), None, true).0;
     }
+    let panels = Panels::new::<A>(weight, k, n, false);
     let rows = Products { side: index.by_src(), own: x, panels: &panels, blocks, k, n }.per_pair();
     let width = plan.d_output();
     Walk { from: &rows, at: index.src_pairs(), blocks: 1, k: width, n: width, ..walk }.run(None, None, true).0
@@ -119,12 +119,13 @@ fn gradients<B: Host, T: Elem<Acc = A>, A: Real>(
     let side = index.by_src();
     let grad = widen::<B, T, A>(grad);
     let scale = scales(side, each::<B, T, A>(norm).as_deref(), plan, index.is_mean());
-    let panels = weight.map(|w| Panels::new::<A>(&widen::<B, T, A>(w), output, input, true));
+    let weight = weight.map(widen::<B, T, A>);
+    let matrices = weight.as_deref().map(|w| Matrices::new(w, output, input, true));
     let x = x.map(widen::<B, T, A>);
     let weights = x.as_deref().map(|own| Weights { own, num_relations: index.num_relations() });
     let walk = Walk { side, from: &grad, at: &side.others, scale: scale.as_deref(), average: false, blocks, k: output, n: input };
-    let (d_x, d_weight) = walk.run(panels.as_ref(), weights.as_ref(), panels.is_some());
-    let d_x = panels.map(|_| narrow::<B, T, A>(d_x, plan.x_shape()));
+    let (d_x, d_weight) = walk.run(matrices.as_ref(), weights.as_ref(), matrices.is_some());
+    let d_x = matrices.map(|_| narrow::<B, T, A>(d_x, plan.x_shape()));
     (d_x, weights.map(|_| narrow::<B, T, A>(d_weight, plan.weight_shape())))
 }
 

@@ -20,7 +20,7 @@ impl TypeId for u32 {}
 /// [`relational_aggregate`](crate::relational_aggregate).
 ///
 /// Sorted layouts are built on first use, by destination for the result and by source for gradients:
-/// `O(edges)` time each, `8` bytes per edge and per pair of a relation and a node with edges of it.
+/// `O(edges)` time each, 12 bytes per edge and 8 per pair of a relation and a node with edges of it.
 /// Cloning costs one reference count.
 ///
 /// ```

@@ -5,13 +5,17 @@
 //!   for group (relation r, pairs) of the block:
 //!     for up to TILE pairs (r, row):
 //!       tile[pair] = Σ over the pair's edges of scale[e] · from[other end]
-//!     block[row] += tile · W_r          four rows by 16 columns at a time, sums in registers
-//!     d W_r += own[row]ᵀ · tile         (gradients)
+//!       block[row] += tile · W_r        four rows by 16 columns at a time, sums in registers
+//!       d W_r += own[row]ᵀ · tile       (gradients)
 //!   write the block's rows
 //! ```
 //! Between the gather and the write nothing leaves the caches: what moves is one row per edge, the index,
 //! and the result. The gradient is the same walk from the other side: `from` is the gradient of the
 //! result, `own` the input, the weights transposed.
+//!
+//! Most pairs have one or two edges. A loop over the edges of each would guess its end wrong every time,
+//! which costs more than the edge itself; so narrow rows are added straight into the tile, edge after
+//! edge, in one loop without a branch. Wide matrices are multiplied by `gemm`, a tile at a time.
 //!
 //! Sums of a row run by relation, then edge id, and do not depend on how rows are cut into runs. Sums of
 //! weights run inside a run of blocks, then over runs; there the cut depends on the index and on the
@@ -22,21 +26,20 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
+use super::gather::Gather;
 use super::side::Side;
-use crate::kernel::{Sink, Vectorised, collect_rows, prefetch, vectorised};
-use crate::typed::dense::{LANES, Panels, outer, padded, product};
+use crate::kernel::{Sink, Vectorised, collect_rows, vectorised};
+use crate::typed::dense::{LANES, Matrices, Panels, is_narrow, outer, product, row_stride, wide};
 use crate::typed::real::Real;
 
 /// Pairs summed before they are multiplied.
-const TILE: usize = 32;
-/// Edges between asking for a row and adding it.
-const AHEAD: usize = 16;
+const TILE: usize = 64;
 
 /// One walk over a side.
 #[derive(Clone, Copy)]
 pub(crate) struct Walk<'a, A> {
     pub(crate) side: &'a Side,
-    /// Rows to gather, `blocks · k` wide.
+    /// Rows to gather, `blocks · k` entries each.
     pub(crate) from: &'a [A],
     /// Row of `from` for each edge position.
     pub(crate) at: &'a [u32],
@@ -68,8 +71,13 @@ struct Partial<A> {
 
 /// What a thread needs beside the result.
 struct Scratch<A> {
+    /// Sums of pairs.
     tile: Vec<A>,
+    /// Rows of the side that belong to them, for wide gradients.
     own: Vec<A>,
+    /// Wide products of the tile.
+    product: Vec<A>,
+    /// Rows of the block.
     block: Vec<A>,
 }
 
@@ -78,30 +86,31 @@ impl<A: Real> Walk<'_, A> {
         self.blocks * self.k
     }
 
-    /// Rows of the side: `Σ pair · W`; without panels pairs are added as they are. And the gradient of the
+    /// Rows of the side: `Σ pair · W`; without matrices pairs are added as they are. And the gradient of the
     /// weights, `[num_relations, blocks, n, k]`, if `weights` are given; without `write` only that.
-    pub(crate) fn run(&self, panels: Option<&Panels<A>>, weights: Option<&Weights<'_, A>>, write: bool) -> (Vec<A>, Vec<A>) {
+    pub(crate) fn run(&self, matrices: Option<&Matrices<'_, A>>, weights: Option<&Weights<'_, A>>, write: bool) -> (Vec<A>, Vec<A>) {
         let side = self.side;
-        let per_pair = self.blocks * self.k * padded(self.n) / LANES;
+        let per_pair = self.blocks * self.k * row_stride(self.k, self.n) / LANES;
         let work = side.others.len().saturating_mul(self.width()).saturating_add(side.num_pairs().saturating_mul(per_pair));
         let runs = side.runs(match weights {
             None => (work >> 18).clamp(1, 8 * rayon::current_num_threads()),
             Some(w) => {
-                let entries = w.num_relations.saturating_mul(self.blocks * self.n * padded(self.k)).max(1);
+                let entries = w.num_relations.saturating_mul(self.blocks * self.n * row_stride(self.n, self.k)).max(1);
                 (work >> 19).clamp(1, 64).min(((1 << 26) / entries).max(4))
             }
         });
         let rows: Vec<_> = runs.iter().map(|r| side.block_rows[r.start] as usize..side.block_rows[r.end] as usize).collect();
         let partials: Vec<OnceLock<Partial<A>>> = runs.iter().map(|_| OnceLock::new()).collect();
         let width = if write { self.blocks * self.n } else { 0 };
+        let padded = Gather::pad(side, self.from, self.width());
+        let gather = Gather::new(side, padded.as_deref().unwrap_or(self.from), self.at, self.scale, self.average, self.width());
         let out = collect_rows::<A>(&rows, width, &|run, sink| {
             let number = rows.partition_point(|r| r.end <= run.start);
-            let mut scratch = Scratch { tile: Vec::new(), own: Vec::new(), block: Vec::new() };
+            let mut scratch = Scratch { tile: Vec::new(), own: Vec::new(), product: Vec::new(), block: Vec::new() };
             let mut partial = weights.map(|w| self.partial(runs[number].clone(), w));
             for block in runs[number].clone() {
                 let sums = weights.zip(partial.as_mut());
-                let body = Body { walk: self, block, panels, sums, write, scratch: &mut scratch };
-                vectorised(body);
+                vectorised(Body { walk: self, gather: &gather, block, matrices, sums, write, scratch: &mut scratch });
                 if write {
                     self.put(block, &scratch.block, sink);
                 }
@@ -126,12 +135,12 @@ impl<A: Real> Walk<'_, A> {
                 }
             }
         }
-        Partial { slots, sums: vec![A::ZERO; found as usize * self.blocks * self.n * padded(self.k)] }
+        Partial { slots, sums: vec![A::ZERO; found as usize * self.blocks * self.n * row_stride(self.n, self.k)] }
     }
 
     /// Partial sums added in the order of runs, without the padding.
     fn combine(&self, partials: &[OnceLock<Partial<A>>], weights: &Weights<'_, A>) -> Vec<A> {
-        let (rows, stride) = (self.blocks * self.n, padded(self.k));
+        let (rows, stride) = (self.blocks * self.n, row_stride(self.n, self.k));
         let size = rows * self.k;
         let mut out = vec![A::ZERO; weights.num_relations * size];
         if size == 0 {
@@ -158,186 +167,160 @@ impl<A: Real> Walk<'_, A> {
     }
 
     fn put(&self, block: usize, rows: &[A], sink: &mut Sink<'_, A>) {
-        let stride = padded(self.n);
+        let stride = row_stride(self.k, self.n);
+        let rows = &rows[..self.side.rows_of(block).len() * self.blocks * stride];
         if stride == self.n {
-            sink.put(&rows[..self.side.rows_of(block).len() * self.blocks * stride]);
-            return;
+            return sink.put(rows);
         }
-        for row in rows[..self.side.rows_of(block).len() * self.blocks * stride].chunks_exact(stride.max(1)) {
-            sink.put(&row[..self.n]);
-        }
+        rows.chunks_exact(stride).for_each(|row| sink.put(&row[..self.n]));
     }
 
     #[inline(always)]
     fn block(
         &self,
+        gather: &Gather<'_, A>,
         block: usize,
-        panels: Option<&Panels<A>>,
+        matrices: Option<&Matrices<'_, A>>,
         mut sums: Option<(&Weights<'_, A>, &mut Partial<A>)>,
         write: bool,
         scratch: &mut Scratch<A>,
     ) {
-        let (width, stride) = (self.width(), self.blocks * padded(self.n));
-        let (rows, own_width) = (self.side.rows_of(block), self.blocks * self.n);
+        let (width, stride, rows) = (gather.stride, self.blocks * row_stride(self.k, self.n), self.side.rows_of(block));
         // Panels of the last columns of a tile's last row may be read past its end.
         scratch.tile.resize(TILE * width + LANES, A::ZERO);
         if write {
             scratch.block.clear();
             scratch.block.resize(rows.len() * stride, A::ZERO);
         }
-        let Scratch { tile, own, block: result } = scratch;
+        let Scratch { tile, own, product, block: result } = scratch;
         for (relation, pairs) in self.side.groups_of(block) {
             let mut at = pairs.start;
             while at < pairs.end {
                 let pairs = at..(at + TILE).min(pairs.end);
                 at = pairs.end;
-                for (pair, to) in pairs.clone().zip(tile.chunks_exact_mut(width.max(1))) {
-                    self.gather(pair, to);
-                }
-                let owners = &self.side.pair_rows[pairs.clone()];
+                gather.tile(pairs.clone(), tile);
+                let owners = &self.side.pair_rows[pairs];
                 if write {
-                    match panels {
-                        Some(panels) => self.multiply(panels, relation, tile, owners, rows.start, result),
-                        None => {
-                            for (from, &row) in tile.chunks_exact(width.max(1)).zip(owners) {
-                                let to = &mut result[(row as usize - rows.start) * stride..][..width];
-                                to.iter_mut().zip(from).for_each(|(t, &f)| *t += f);
-                            }
-                        }
+                    let to = Rows { result, owners, first: rows.start, stride };
+                    match matrices {
+                        Some(Matrices::Narrow(panels)) => self.multiply(panels, relation, (tile, width), to),
+                        Some(Matrices::Wide { b, transposed }) => self.multiply_wide(b, *transposed, relation, (tile, width), product, to),
+                        None => tile.chunks_exact(width).take(owners.len()).enumerate().for_each({
+                            let mut to = to;
+                            move |(m, from)| to.add(m, 0, &from[..self.n])
+                        }),
                     }
                 }
                 if let Some((weights, partial)) = &mut sums {
-                    own.clear();
-                    owners.iter().for_each(|&row| own.extend_from_slice(&weights.own[row as usize * own_width..][..own_width]));
-                    let size = self.blocks * self.n * padded(self.k);
+                    let size = self.blocks * self.n * row_stride(self.n, self.k);
                     let to = &mut partial.sums[partial.slots[relation] as usize * size..][..size];
-                    self.accumulate(own, tile, owners.len(), to);
+                    self.accumulate(weights.own, owners, (tile, width), own, to);
                 }
             }
         }
     }
 
-    /// Adds `tile · W` to the rows of the block that begins at row `first`.
+    /// Adds `tile · W` in registers.
     #[inline(always)]
-    fn multiply(&self, panels: &Panels<A>, relation: usize, tile: &[A], owners: &[u32], first: usize, result: &mut [A]) {
-        let (width, k) = (self.width(), self.k);
-        let stride = self.blocks * panels.stride;
+    fn multiply(&self, panels: &Panels<A>, relation: usize, (tile, width): (&[A], usize), mut to: Rows<'_, A>) {
+        let (k, count) = (self.k, to.owners.len());
         for b in 0..self.blocks {
             for (c, panel) in panels.matrix(relation * self.blocks + b).chunks_exact(k * LANES).enumerate() {
                 let column = b * panels.stride + c * LANES;
-                let mut add = |row: u32, sum: &[A; LANES]| {
-                    let to = &mut result[(row as usize - first) * stride + column..][..LANES];
-                    to.iter_mut().zip(sum).for_each(|(t, &s)| *t += s);
-                };
                 let row = |m: usize| &tile[m * width + b * k..][..k];
                 let mut m = 0;
-                while m + 4 <= owners.len() {
+                while m + 4 <= count {
                     let sums = product([row(m), row(m + 1), row(m + 2), row(m + 3)], panel);
                     for i in 0..4 {
-                        add(owners[m + i], &sums[i]);
+                        to.add(m + i, column, &sums[i]);
                     }
                     m += 4;
                 }
-                while m < owners.len() {
-                    add(owners[m], &product([row(m)], panel)[0]);
+                while m < count {
+                    to.add(m, column, &product([row(m)], panel)[0]);
                     m += 1;
                 }
             }
         }
     }
 
+    /// Adds `tile · W` by `gemm`.
+    fn multiply_wide(
+        &self,
+        weight: &[A],
+        transposed: bool,
+        relation: usize,
+        (tile, width): (&[A], usize),
+        product: &mut Vec<A>,
+        mut to: Rows<'_, A>,
+    ) {
+        let (k, n, count) = (self.k, self.n, to.owners.len());
+        product.resize(TILE * n, A::ZERO);
+        for b in 0..self.blocks {
+            let w = &weight[(relation * self.blocks + b) * k * n..][..k * n];
+            let by = if transposed { [1, k] } else { [n, 1] };
+            wide([count, n, k], (&tile[b * k..], [width, 1]), (w, by), (product, n), false);
+            product.chunks_exact(n).take(count).enumerate().for_each(|(m, row)| to.add(m, b * n, row));
+        }
+    }
+
     /// Adds `ownᵀ · tile` to the sums of one relation.
     #[inline(always)]
-    fn accumulate(&self, own: &[A], tile: &[A], count: usize, sums: &mut [A]) {
-        let (left, right, stride) = (self.blocks * self.n, self.width(), padded(self.k));
+    fn accumulate(&self, all: &[A], owners: &[u32], (tile, width): (&[A], usize), own: &mut Vec<A>, sums: &mut [A]) {
+        let (n, k, own_width, stride) = (self.n, self.k, self.blocks * self.n, row_stride(self.n, self.k));
+        if !is_narrow(n, k) {
+            own.clear();
+            owners.iter().for_each(|&row| own.extend_from_slice(&all[row as usize * own_width..][..own_width]));
+            for b in 0..self.blocks {
+                let left = (&own[b * n..], [1, own_width]);
+                wide([n, k, owners.len()], left, (&tile[b * k..], [width, 1]), (&mut sums[b * n * stride..], stride), true);
+            }
+            return;
+        }
         for b in 0..self.blocks {
-            for c in (0..self.k).step_by(LANES) {
-                let right_from = &tile[b * self.k + c..];
+            for c in (0..k).step_by(LANES) {
+                let right = (&tile[b * k + c..], width);
                 let mut i = 0;
-                while i + 4 <= self.n {
-                    let row = b * self.n + i;
-                    outer::<A, 4>(&own[row..], right_from, [left, right], count, &mut sums[row * stride + c..], stride);
+                while i + 4 <= n {
+                    let row = b * n + i;
+                    let left = |m: usize| &all[owners[m] as usize * own_width + row..];
+                    outer::<A, 4>(left, right, owners.len(), (&mut sums[row * stride + c..], stride));
                     i += 4;
                 }
-                while i < self.n {
-                    let row = b * self.n + i;
-                    outer::<A, 1>(&own[row..], right_from, [left, right], count, &mut sums[row * stride + c..], stride);
+                while i < n {
+                    let row = b * n + i;
+                    let left = |m: usize| &all[owners[m] as usize * own_width + row..];
+                    outer::<A, 1>(left, right, owners.len(), (&mut sums[row * stride + c..], stride));
                     i += 1;
                 }
             }
         }
     }
+}
 
-    /// The sum of a pair.
-    #[inline(always)]
-    fn gather(&self, pair: usize, to: &mut [A]) {
-        let (width, edges) = (self.width(), self.side.edges_of(pair));
-        for p in edges.clone() {
-            if let Some(&next) = self.at.get(p + AHEAD) {
-                prefetch(self.from, next as usize * width, width);
-            }
-        }
-        let mut from = 0;
-        while from + 64 <= width {
-            self.columns::<64>(edges.clone(), from, to);
-            from += 64;
-        }
-        // The last columns begin before the end of those already done: the same sums once more.
-        match width {
-            16.. => self.rest::<16>(edges, from, to),
-            8.. => self.rest::<8>(edges, from, to),
-            4.. => self.rest::<4>(edges, from, to),
-            _ => self.rest::<1>(edges, from, to),
-        }
-    }
+/// Rows of a block's result that belong to the pairs of a tile.
+struct Rows<'r, A> {
+    result: &'r mut [A],
+    owners: &'r [u32],
+    /// First row of the block.
+    first: usize,
+    stride: usize,
+}
 
+impl<A: Real> Rows<'_, A> {
+    /// Adds to the row of pair `m` from `column` on.
     #[inline(always)]
-    fn rest<const C: usize>(&self, edges: Range<usize>, from: usize, to: &mut [A]) {
-        let width = self.width();
-        let mut from = from;
-        while from < width {
-            self.columns::<C>(edges.clone(), from.min(width - C), to);
-            from += C;
-        }
-    }
-
-    #[inline(always)]
-    fn columns<const C: usize>(&self, edges: Range<usize>, from: usize, to: &mut [A]) {
-        let width = self.width();
-        let row = |u: u32| -> &[A; C] {
-            let row = &self.from[u as usize * width + from..][..C];
-            // SAFETY: the slice has `C` entries.
-            unsafe { &*row.as_ptr().cast() }
-        };
-        let mut acc = [A::ZERO; C];
-        match self.scale {
-            None => {
-                for &u in &self.at[edges.clone()] {
-                    for (a, &x) in acc.iter_mut().zip(row(u)) {
-                        *a += x;
-                    }
-                }
-            }
-            Some(scale) => {
-                for (&u, &s) in self.at[edges.clone()].iter().zip(&scale[edges.clone()]) {
-                    for (a, &x) in acc.iter_mut().zip(row(u)) {
-                        *a += s * x;
-                    }
-                }
-            }
-        }
-        if self.average {
-            let count = A::count(edges.len() as u32);
-            acc.iter_mut().for_each(|a| *a = *a / count);
-        }
-        to[from..from + C].copy_from_slice(&acc);
+    fn add(&mut self, m: usize, column: usize, sum: &[A]) {
+        let to = &mut self.result[(self.owners[m] as usize - self.first) * self.stride + column..][..sum.len()];
+        to.iter_mut().zip(sum).for_each(|(t, &s)| *t += s);
     }
 }
 
 struct Body<'r, 'a, A> {
     walk: &'r Walk<'a, A>,
+    gather: &'r Gather<'r, A>,
     block: usize,
-    panels: Option<&'r Panels<A>>,
+    matrices: Option<&'r Matrices<'r, A>>,
     sums: Option<(&'r Weights<'a, A>, &'r mut Partial<A>)>,
     write: bool,
     scratch: &'r mut Scratch<A>,
@@ -347,6 +330,6 @@ impl<A: Real> Vectorised for Body<'_, '_, A> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        self.walk.block(self.block, self.panels, self.sums, self.write, self.scratch);
+        self.walk.block(self.gather, self.block, self.matrices, self.sums, self.write, self.scratch);
     }
 }

@@ -7,6 +7,8 @@ mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod cpu;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod gather;
 mod index;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
@@ -16,6 +18,8 @@ mod products;
 mod reference;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod side;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+mod tests;
 
 pub use backend::RelationalBackend;
 pub use index::{RelationalIndex, TypeId};
@@ -113,7 +117,11 @@ pub fn try_relational_aggregate(
 ) -> Result<Tensor<2>, OpsError> {
     let (plan, weight) = plan(index, &x, weight, norm.as_ref())?;
     let norm = norm.map_or(EdgeNorm::One, |n| EdgeNorm::Each(n.into_dispatch()));
-    Ok(Tensor::from_dispatch(Dispatch::relational(x.into_dispatch(), weight.into_dispatch(), norm, plan)))
+    let weight = match weight {
+        Matrices::Full(w) => w.into_dispatch(),
+        Matrices::Blocks(w) => w.into_dispatch(),
+    };
+    Ok(Tensor::from_dispatch(Dispatch::relational(x.into_dispatch(), weight, norm, plan)))
 }
 
 /// [`relational_aggregate`] in plain tensor operations, one relation after the other, differentiated by
@@ -151,20 +159,29 @@ pub fn relational_aggregate_reference(
             let counts: Vec<f64> = ids.iter().map(|&e| f64::from(index.pair_counts()[e as usize])).collect();
             rows = rows / Tensor::<2>::from_data(TensorData::new(counts, [ids.len(), 1]), (&device, x.dtype()));
         }
-        let w = weight.clone().slice_dim(0, r..r + 1).reshape([blocks, i, o]);
+        let w: Tensor<3> = match &weight {
+            Matrices::Full(w) => w.clone().slice_dim(0, r..r + 1),
+            Matrices::Blocks(w) => w.clone().slice_dim(0, r..r + 1).reshape([blocks, i, o]),
+        };
         let rows = rows.reshape([ids.len(), blocks, i]).swap_dims(0, 1).matmul(w).swap_dims(0, 1);
         out = out.select_assign(0, by_edge(relation.dst()), rows.reshape([ids.len(), blocks * o]), IndexingUpdateOp::Add);
     }
     out
 }
 
-/// The checked call, and its weights as `[R, blocks, rows, columns]`.
+/// Weights without bases. An axis of one block is not added: a reshape takes a length of 0 for "as it was".
+enum Matrices {
+    Full(Tensor<3>),
+    Blocks(Tensor<4>),
+}
+
+/// The checked call, and its weights.
 fn plan(
     index: &RelationalIndex,
     x: &Tensor<2>,
     weight: RelationalWeight,
     norm: Option<&Tensor<1>>,
-) -> Result<(RelationalPlan, Tensor<4>), OpsError> {
+) -> Result<(RelationalPlan, Matrices), OpsError> {
     let rows = |arg, why, expected, actual| {
         if expected == actual { Ok(()) } else { Err(OpsError::Rows { op: NAME, arg, why, expected, actual }) }
     };
@@ -178,12 +195,12 @@ fn plan(
         }
         Err(OpsError::Shape { op: NAME, arg, expected: expected.to_vec(), actual: actual.to_vec() })
     };
-    let weight: Tensor<4> = match weight {
+    let weight = match weight {
         RelationalWeight::Full(w) => {
             let [r, i, o] = w.dims();
             shape("weight", &[relations, columns, o], &[r, i, o])?;
             same(x, w.dtype(), &w.device())?;
-            w.unsqueeze_dim(1)
+            Matrices::Full(w)
         }
         RelationalWeight::Basis { bases, coeff } => {
             let [b, i, o] = bases.dims();
@@ -192,12 +209,11 @@ fn plan(
             shape("coeff", &[relations, b], &actual)?;
             same(x, bases.dtype(), &bases.device())?;
             same(x, coeff.dtype(), &coeff.device())?;
-            if b * i * o == 0 {
-                // Nothing to compose, and a reshape takes 0 for "as it was".
-                Tensor::zeros([relations, 1, i, o], (&x.device(), x.dtype()))
+            Matrices::Full(if b * i * o == 0 {
+                Tensor::zeros([relations, i, o], (&x.device(), x.dtype()))
             } else {
-                crate::matmul_rows(coeff, bases.reshape([b, i * o])).reshape([relations, 1, i, o])
-            }
+                crate::matmul_rows(coeff, bases.reshape([b, i * o])).reshape([relations, i, o])
+            })
         }
         RelationalWeight::BlockDiagonal(w) => {
             let [r, b, i, o] = w.dims();
@@ -208,15 +224,18 @@ fn plan(
                 return Err(OpsError::Shape { op: NAME, arg: "x", expected: vec![num_src, b * i], actual: vec![num_src, columns] });
             }
             same(x, w.dtype(), &w.device())?;
-            w
+            Matrices::Blocks(w)
         }
     };
     if let Some(norm) = norm {
         rows("norm", "one per edge of the index", index.relation().num_edges(), norm.dims()[0])?;
         same(x, norm.dtype(), &norm.device())?;
     }
-    let [_, b, i, o] = weight.dims();
-    Ok((RelationalPlan::new(index, [b, i, o]), weight))
+    let plan = match &weight {
+        Matrices::Full(w) => RelationalPlan::new(index, &w.dims()[1..]),
+        Matrices::Blocks(w) => RelationalPlan::new(index, &w.dims()[1..]),
+    };
+    Ok((plan, weight))
 }
 
 /// Whether an operand agrees with `x`.

@@ -24,6 +24,8 @@ struct Inner {
     blocks: usize,
     input: usize,
     output: usize,
+    /// Whether weights have an axis of blocks.
+    is_diagonal: bool,
 }
 
 /// Edges and widths of one relational aggregation; a clone costs one reference count.
@@ -33,8 +35,14 @@ struct Inner {
 pub struct RelationalPlan(Arc<Inner>);
 
 impl RelationalPlan {
-    pub(crate) fn new(index: &RelationalIndex, [blocks, input, output]: [usize; 3]) -> Self {
-        Self(Arc::new(Inner { index: index.clone(), blocks, input, output }))
+    /// `shape` is that of the weights without the first axis.
+    pub(crate) fn new(index: &RelationalIndex, shape: &[usize]) -> Self {
+        let (is_diagonal, [blocks, input, output]) = match *shape {
+            [blocks, input, output] => (true, [blocks, input, output]),
+            [input, output] => (false, [1, input, output]),
+            _ => unreachable!("weights are matrices or blocks of them"),
+        };
+        Self(Arc::new(Inner { index: index.clone(), blocks, input, output, is_diagonal }))
     }
     /// The edges.
     pub fn index(&self) -> &RelationalIndex {
@@ -56,10 +64,10 @@ impl RelationalPlan {
     pub fn x_shape(&self) -> Shape {
         Shape::from(vec![self.0.index.relation().num_src(), self.d_input()])
     }
-    /// Shape of the weights: `[num_relations, blocks, rows, columns]`.
+    /// Shape of the weights: `[num_relations, rows, columns]`, or `[num_relations, blocks, rows, columns]`.
     pub fn weight_shape(&self) -> Shape {
-        let [b, i, o] = self.block_shape();
-        Shape::from(vec![self.0.index.num_relations(), b, i, o])
+        let (r, [b, i, o]) = (self.0.index.num_relations(), self.block_shape());
+        Shape::from(if self.0.is_diagonal { vec![r, b, i, o] } else { vec![r, i, o] })
     }
     /// Shape of the result: `[num_dst, d_output]`.
     pub fn out_shape(&self) -> Shape {

@@ -130,7 +130,9 @@ pub(super) fn grad_weight<B: Backend>(grad: FloatTensor<B>, x: FloatTensor<B>, n
             let g = part.scale(B::float_select(grad.clone(), 0, part.dst.clone()), &norm);
             let rows = part.split(B::float_select(x.clone(), 0, part.src.clone()), b, i);
             let d = B::float_matmul(B::float_swap_dims(rows, 1, 2), part.split(g, b, o));
-            let d = B::float_reshape(d, Shape::from(vec![1, b, i, o]));
+            let mut shape = plan.weight_shape().to_vec();
+            shape[0] = 1;
+            let d = B::float_reshape(d, Shape::from(shape));
             out = B::float_slice_assign(out, &[Slice::new(r as isize, Some(r as isize + 1), 1)], d);
         }
     }

@@ -41,6 +41,8 @@ pub(crate) struct Side {
     pub(crate) pair_rows: Vec<u32>,
     /// First edge position of each pair, and the number of edges.
     pub(crate) pair_starts: Vec<u32>,
+    /// Pair of the edge at each position.
+    pub(crate) pairs: Vec<u32>,
     /// The other end of the edge at each position.
     pub(crate) others: Vec<u32>,
     /// The id of the edge at each position.
@@ -71,6 +73,7 @@ impl Side {
             groups: Vec::with_capacity(num_groups + 1),
             pair_rows: Vec::with_capacity(num_pairs),
             pair_starts: Vec::with_capacity(num_pairs + 1),
+            pairs: Vec::with_capacity(num_edges),
             others: Vec::with_capacity(num_edges),
             edges: Vec::with_capacity(num_edges),
         };
@@ -86,12 +89,13 @@ impl Side {
         side.block_groups.push(side.groups.len() as u32);
         side.groups.push(Group { relation: u32::MAX, first_pair: side.pair_rows.len() as u32 });
         side.pair_starts.push(num_edges as u32);
+        for pair in 0..side.num_pairs() {
+            let edges = side.edges_of(pair).len();
+            side.pairs.extend(std::iter::repeat_n(pair as u32, edges));
+        }
         side
     }
 
-    pub(crate) fn num_rows(&self) -> usize {
-        self.block_rows.last().map_or(0, |&n| n as usize)
-    }
     pub(crate) fn num_blocks(&self) -> usize {
         self.block_rows.len() - 1
     }
@@ -145,11 +149,7 @@ impl Side {
     /// Number of the pair that holds each edge, by edge id.
     pub(crate) fn pairs_by_edge(&self) -> Vec<u32> {
         let mut out = vec![0; self.edges.len()];
-        for pair in 0..self.num_pairs() {
-            for p in self.edges_of(pair) {
-                out[self.edges[p] as usize] = pair as u32;
-            }
-        }
+        self.edges.iter().zip(&self.pairs).for_each(|(&e, &pair)| out[e as usize] = pair);
         out
     }
 }
@@ -218,4 +218,58 @@ fn part(rows: &Compressed, block: Range<usize>, types: &[u32], num_relations: us
         part.edges.push(rows.edge_id(p as usize));
     }
     part
+}
+
+#[cfg(test)]
+mod tests {
+    use burn_gnn_graph::Relation;
+
+    use super::*;
+
+    fn edges(rows: usize, n: usize) -> (Relation, Vec<u32>) {
+        let end = |i: usize, k: usize, m: usize| ((i * k + i * i % 7) % m) as u32;
+        let src = (0..n).map(|i| end(i, 31, 50)).collect();
+        let dst = (0..n).map(|i| if i % 3 == 0 { 7 } else { end(i, 13, rows) }).collect();
+        (Relation::from_coo(50, rows, src, dst).unwrap(), (0..n).map(|i| end(i, 5, 9)).collect())
+    }
+
+    /// Every edge once, in the order that the module promises; blocks and runs cover all rows.
+    #[test]
+    fn order_and_cover() {
+        for (rows, n) in [(1, 0), (9, 40), (3000, 5000), (2000, 120_000)] {
+            let (relation, types) = edges(rows.max(8), n);
+            // Few relations are counted, many are sorted.
+            for num_relations in [9, 200_000] {
+                let side = Side::new(relation.csc(), &types, num_relations);
+                let mut seen = vec![false; n];
+                let mut at = 0;
+                for block in 0..side.num_blocks() {
+                    let mut last = (0, 0, 0);
+                    for (r, pairs) in side.groups_of(block) {
+                        assert_eq!(pairs.start, at);
+                        at = pairs.end;
+                        for pair in pairs {
+                            let row = side.pair_rows[pair];
+                            assert!(side.rows_of(block).contains(&(row as usize)) && !side.edges_of(pair).is_empty());
+                            for p in side.edges_of(pair) {
+                                let e = side.edges[p];
+                                assert!(!std::mem::replace(&mut seen[e as usize], true));
+                                assert_eq!((types[e as usize] as usize, relation.dst()[e as usize]), (r, row));
+                                assert_eq!((relation.src()[e as usize], pair as u32), (side.others[p], side.pairs[p]));
+                                let place = (r, row, e + 1);
+                                assert!(place > last);
+                                last = place;
+                            }
+                        }
+                    }
+                }
+                assert!(seen.into_iter().all(|s| s) && at == side.num_pairs());
+                assert_eq!(side.block_rows.last().copied(), Some(relation.num_dst() as u32));
+                for n in [1, 2, 7, 1000] {
+                    let all: Vec<usize> = side.runs(n).into_iter().flatten().collect();
+                    assert_eq!(all, (0..side.num_blocks()).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
 }

@@ -1,4 +1,176 @@
-//! Reductions over consecutive rows.
+//! Reductions over segments of consecutive rows.
 
+mod autodiff;
+// The generated dispatch names `NdArray`, which Burn has deprecated.
+#[cfg_attr(feature = "ndarray", allow(deprecated))]
+mod backend;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+#[cfg_attr(feature = "ndarray", allow(deprecated))]
+mod cpu;
+mod reference;
 mod segments;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+mod tests;
+
+pub use backend::{SegmentBackend, SegmentPlan};
 pub use segments::{Segments, TypeIndex};
+
+use burn::backend::Dispatch;
+use burn::tensor::{Int, Tensor, TensorData};
+
+use crate::OpsError;
+use crate::gspmm::{Reduce, Side, accept, check_dtype, gspmm_reference, try_gspmm_copy};
+
+/// How the rows of a segment become one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SegmentReduce {
+    /// Sum.
+    Sum,
+    /// Sum divided by the number of rows.
+    Mean,
+    /// Largest entry; the first of equal ones, and the first NaN if there is one.
+    Max,
+    /// Smallest entry; the first of equal ones, and the first NaN if there is one.
+    Min,
+}
+
+impl SegmentReduce {
+    /// Every reducer.
+    pub const ALL: [Self; 4] = [Self::Sum, Self::Mean, Self::Max, Self::Min];
+
+    fn of_messages(self) -> Reduce {
+        match self {
+            Self::Sum => Reduce::Sum,
+            Self::Mean => Reduce::Mean,
+            Self::Max => Reduce::Max,
+            Self::Min => Reduce::Min,
+        }
+    }
+}
+
+/// `out[k] = reduce of the rows of segment k`.
+///
+/// # Shapes
+/// `x` is `[rows, ..]` of any rank, the result `[segments, ..]`.
+///
+/// # Semantics
+/// As [`gspmm`](crate::gspmm) on a relation whose edges are rows and whose destinations are segments,
+/// which is what runs: an empty segment gets 0 and passes no gradient on, decided by its length; of equal
+/// entries under max or min the first wins; the first NaN wins over every number; f16 and bf16 are summed in
+/// f32; sums run in the order of rows, the same bits for any number of threads.
+///
+/// # Gradients
+/// Of the row's segment; divided by its length for mean, of the winning row only for max and min. Kept are
+/// winning rows for max and min, nothing else.
+///
+/// # Panics
+/// With the text of the error that [`try_segment_reduce`] returns.
+///
+/// # Cost
+/// Every row is read once, every result row written once; the segments keep 12 bytes per row from the first
+/// call on.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_ops::{SegmentReduce, Segments, segment_reduce};
+/// let x = Tensor::<1>::from_data([1.0, 5.0, 2.0], &Device::flex());
+/// let y = segment_reduce(x, &Segments::from_lengths(&[2, 0, 1]), SegmentReduce::Mean);
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [3.0, 0.0, 2.0]);
+/// ```
+#[track_caller]
+pub fn segment_reduce<const D: usize>(x: Tensor<D>, segments: &Segments, reduce: SegmentReduce) -> Tensor<D> {
+    accept(try_segment_reduce(x, segments, reduce))
+}
+
+/// [`segment_reduce`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// A number of rows that is not that of the segments, rows of more than `u32::MAX` entries, or an element
+/// type without a kernel.
+pub fn try_segment_reduce<const D: usize>(x: Tensor<D>, segments: &Segments, reduce: SegmentReduce) -> Result<Tensor<D>, OpsError> {
+    check("segment_reduce", &x, segments)?;
+    try_gspmm_copy(segments.relation()?, Side::Rhs, reduce.of_messages(), x)
+}
+
+/// [`segment_reduce`] in plain tensor operations, differentiated by Burn.
+///
+/// # Panics
+/// As [`segment_reduce`].
+#[track_caller]
+pub fn segment_reduce_reference<const D: usize>(x: Tensor<D>, segments: &Segments, reduce: SegmentReduce) -> Tensor<D> {
+    accept(check("segment_reduce", &x, segments));
+    let relation = accept(segments.relation());
+    gspmm_reference(relation, crate::BinaryOp::CopyRhs, reduce.of_messages(), x.clone(), x)
+}
+
+/// Softmax inside each segment, per feature entry: `y[i] = exp(x[i] - m) / Σ exp(x[j] - m)` over the rows `j`
+/// of the segment of `i`, `m` their largest entry.
+///
+/// # Shapes
+/// `x` is `[rows, ..]` of any rank, and so is the result.
+///
+/// # Semantics
+/// Rows of a segment sum to 1, whatever the size of `x`. A segment with a NaN or `+inf`, or of `-inf` only,
+/// is NaN in that entry. f16 and bf16 are computed in f32 and rounded once. The same bits for any number of
+/// threads.
+///
+/// # Gradients
+/// `d x = y · (d y - Σ d y · y)`; kept is the result. The gradient itself is not differentiable and panics if asked.
+///
+/// # Panics
+/// With the text of the error that [`try_segment_softmax`] returns.
+///
+/// # Cost
+/// Every row is read from memory once and written once, for segments that fit in cache.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_ops::{Segments, segment_softmax};
+/// let x = Tensor::<1>::from_data([7.0, 7.0, -80.0], &Device::flex());
+/// let y = segment_softmax(x, &Segments::from_lengths(&[2, 1]));
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [0.5, 0.5, 1.0]);
+/// ```
+#[track_caller]
+pub fn segment_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) -> Tensor<D> {
+    accept(try_segment_softmax(x, segments))
+}
+
+/// [`segment_softmax`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// As [`try_segment_reduce`].
+pub fn try_segment_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) -> Result<Tensor<D>, OpsError> {
+    check("segment_softmax", &x, segments)?;
+    segments.relation()?;
+    let plan = SegmentPlan::new(segments, &x.dims());
+    Ok(Tensor::from_dispatch(Dispatch::segment_softmax(x.into_dispatch(), plan)))
+}
+
+/// [`segment_softmax`] in plain tensor operations, differentiated by Burn.
+///
+/// # Panics
+/// As [`segment_softmax`].
+#[track_caller]
+pub fn segment_softmax_reference<const D: usize>(x: Tensor<D>, segments: &Segments) -> Tensor<D> {
+    accept(check("segment_softmax", &x, segments));
+    let relation = accept(segments.relation());
+    let ids: Vec<i32> = relation.dst().iter().map(|&s| s as i32).collect();
+    if ids.is_empty() || x.dims().contains(&0) {
+        return x;
+    }
+    let n = ids.len();
+    let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [n]), &x.device());
+    let largest = segment_reduce_reference(x.clone().detach(), segments, SegmentReduce::Max);
+    let e = (x - largest.select(0, ids.clone())).exp();
+    let sum = segment_reduce_reference(e.clone(), segments, SegmentReduce::Sum);
+    e / sum.select(0, ids)
+}
+
+fn check<const D: usize>(op: &'static str, x: &Tensor<D>, segments: &Segments) -> Result<(), OpsError> {
+    // A tensor without axes has no rows at all.
+    let (expected, actual) = (segments.num_rows(), x.dims().first().copied().unwrap_or(0));
+    if D == 0 || actual != expected {
+        return Err(OpsError::Rows { op, arg: "x", why: "rows of the segments", expected, actual });
+    }
+    check_dtype(op, "x", x.dtype())
+}

@@ -1,7 +1,8 @@
 //! How consecutive rows are cut into segments, and rows into types.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use burn_gnn_graph::Relation;
 use rayon::prelude::*;
 
 use crate::OpsError;
@@ -16,8 +17,28 @@ use crate::relational::TypeId;
 /// assert_eq!(segments, Segments::from_offsets(&[0, 2, 2, 5]));
 /// assert_eq!((segments.len(), segments.num_rows(), segments.range(2)), (3, 5, 2..5));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segments(Arc<[u32]>);
+#[derive(Clone)]
+pub struct Segments(Arc<Inner>);
+
+struct Inner {
+    offsets: Vec<u32>,
+    /// Rows as edges into segments.
+    relation: OnceLock<Relation>,
+}
+
+impl std::fmt::Debug for Segments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Segments({} of {} rows)", self.len(), self.num_rows())
+    }
+}
+
+impl PartialEq for Segments {
+    fn eq(&self, o: &Self) -> bool {
+        self.offsets() == o.offsets()
+    }
+}
+
+impl Eq for Segments {}
 
 const OP: &str = "segments";
 
@@ -52,7 +73,7 @@ impl Segments {
             })?;
             offsets.push(at as u32);
         }
-        Ok(Self(offsets.into()))
+        Ok(Self::of(offsets))
     }
 
     /// From the first row of each segment, and the number of rows behind the last.
@@ -79,14 +100,18 @@ impl Segments {
             return Err(wrong(format!("offsets[{}] must be at least {before} (offsets never decrease), got {found}", i + 1)));
         }
         match offsets.iter().position(|&o| o > LIMIT) {
-            None => Ok(Self(offsets.iter().map(|&o| o as u32).collect())),
+            None => Ok(Self::of(offsets.iter().map(|&o| o as u32).collect())),
             Some(i) => Err(wrong(format!("offsets[{i}] must be at most {LIMIT}, got {}; use several calls", offsets[i]))),
         }
     }
 
+    fn of(offsets: Vec<u32>) -> Self {
+        Self(Arc::new(Inner { offsets, relation: OnceLock::new() }))
+    }
+
     /// Number of segments.
     pub fn len(&self) -> usize {
-        self.0.len() - 1
+        self.0.offsets.len() - 1
     }
     /// Whether there are no segments.
     pub fn is_empty(&self) -> bool {
@@ -94,11 +119,11 @@ impl Segments {
     }
     /// Rows of all segments together.
     pub fn num_rows(&self) -> usize {
-        self.0[self.len()] as usize
+        self.0.offsets[self.len()] as usize
     }
     /// First row of each segment, and the number of rows.
     pub fn offsets(&self) -> &[u32] {
-        &self.0
+        &self.0.offsets
     }
     /// Rows of segment `i`.
     ///
@@ -106,11 +131,16 @@ impl Segments {
     /// If there is no such segment.
     #[inline(always)]
     pub fn range(&self, i: usize) -> std::ops::Range<usize> {
-        self.0[i] as usize..self.0[i + 1] as usize
+        self.0.offsets[i] as usize..self.0.offsets[i + 1] as usize
     }
-    /// The segment of each row.
-    pub(crate) fn ids(&self) -> Vec<u32> {
-        (0..self.len()).flat_map(|i| std::iter::repeat_n(i as u32, self.range(i).len())).collect()
+    /// Rows as edges, by row, from one source into segments; sorted, so no permutation is stored.
+    pub(crate) fn relation(&self) -> Result<&Relation, OpsError> {
+        if let Some(relation) = self.0.relation.get() {
+            return Ok(relation);
+        }
+        let ids: Vec<u32> = (0..self.len()).flat_map(|i| std::iter::repeat_n(i as u32, self.range(i).len())).collect();
+        let relation = Relation::from_coo(1, self.len(), vec![0; ids.len()], ids).map_err(|e| wrong(e.to_string()))?;
+        Ok(self.0.relation.get_or_init(|| relation))
     }
 }
 

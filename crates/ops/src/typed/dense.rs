@@ -1,13 +1,19 @@
-//! Products of few rows with a small matrix, written for registers.
+//! Products of a few rows with one matrix of many: narrow ones in registers, wide ones by the `gemm` crate.
 //!
-//! The matrix lies in panels of [`LANES`] columns, padded with zeros, so that no loop has a remainder of
+//! A narrow matrix lies in panels of [`LANES`] columns, padded with zeros, so that no loop has a remainder of
 //! columns. Sums run in ascending inner index; there is no fused multiply-add, so results are the same
-//! bits on every instruction set.
+//! bits on every instruction set. `gemm` has no such rule: its bits are those of a machine, for any number of
+//! threads.
 
+use super::real::Real;
 use crate::kernel::{Acc, Elem};
 
 /// Columns of a panel: one register of AVX-512, two of AVX2.
 pub(crate) const LANES: usize = 16;
+
+/// Entries of a matrix up to which products run in registers. Measured with AVX-512, GFLOP/s here and of
+/// `gemm`: 140 and 86 at 16 × 16, 177 and 187 at 32 × 32, 149 and 219 at 64 × 64.
+const NARROW: usize = 32 * 32;
 
 /// Columns rounded up to whole panels.
 pub(crate) fn padded(columns: usize) -> usize {
@@ -66,14 +72,19 @@ pub(crate) fn product<A: Acc, const M: usize>(rows: [&[A]; M], panel: &[A]) -> [
     acc
 }
 
-/// Adds `Σ_m left[m][i] · right[m][j]` to `sums[i][j]` for `I` consecutive `i` and one panel of columns `j`;
-/// `left` and `right` are `count` rows, `strides` apart, and begin at the first `i` and `j`.
+/// Adds `Σ_m left(m)[i] · right[m][j]` to `sums[i][j]` for `I` consecutive `i` and one panel of columns `j`.
+/// `left(m)` begins at the first `i`; `right` are `count` rows, `stride` apart, and begins at the first `j`.
 #[inline(always)]
-pub(crate) fn outer<A: Acc, const I: usize>(left: &[A], right: &[A], strides: [usize; 2], count: usize, sums: &mut [A], sum_stride: usize) {
+pub(crate) fn outer<'a, A: Acc + 'a, const I: usize>(
+    left: impl Fn(usize) -> &'a [A],
+    (right, stride): (&[A], usize),
+    count: usize,
+    (sums, sum_stride): (&mut [A], usize),
+) {
     let mut acc = [[A::ZERO; LANES]; I];
     for m in 0..count {
-        let l = &left[m * strides[0]..][..I];
-        let r = &right[m * strides[1]..][..LANES];
+        let l = &left(m)[..I];
+        let r = &right[m * stride..][..LANES];
         for i in 0..I {
             for (s, &r) in acc[i].iter_mut().zip(r) {
                 *s += l[i] * r;
@@ -84,5 +95,69 @@ pub(crate) fn outer<A: Acc, const I: usize>(left: &[A], right: &[A], strides: [u
         for (s, &a) in sums[i * sum_stride..][..LANES].iter_mut().zip(acc) {
             *s += a;
         }
+    }
+}
+
+/// Matrices `[k, n]` of equal shape, ready for products.
+pub(crate) enum Matrices<'a, A> {
+    /// In registers.
+    Narrow(Panels<A>),
+    /// As they are stored: row-major, `[n, k]` if `transposed`.
+    Wide {
+        /// Their entries.
+        b: &'a [A],
+        /// Whether they are turned round.
+        transposed: bool,
+    },
+}
+
+/// Whether products with `[k, n]` run in registers.
+pub(crate) fn is_narrow(k: usize, n: usize) -> bool {
+    k.saturating_mul(n) <= NARROW
+}
+
+/// Entries between result rows of `n` columns, for matrices of `[k, n]`.
+pub(crate) fn row_stride(k: usize, n: usize) -> usize {
+    if is_narrow(k, n) { padded(n) } else { n }
+}
+
+impl<'a, A: Real> Matrices<'a, A> {
+    pub(crate) fn new(b: &'a [A], k: usize, n: usize, transposed: bool) -> Self {
+        if is_narrow(k, n) { Self::Narrow(Panels::new::<A>(b, k, n, transposed)) } else { Self::Wide { b, transposed } }
+    }
+}
+
+/// Rows of a strided matrix, and its strides by row and by column.
+pub(crate) type Strided<'a, A> = (&'a [A], [usize; 2]);
+
+/// `out = l · r`, or `out += l · r`; `[m, n, k]` are sizes, rows of `out` are `out.1` apart.
+pub(crate) fn wide<A: Real>([m, n, k]: [usize; 3], l: Strided<'_, A>, r: Strided<'_, A>, out: (&mut [A], usize), add: bool) {
+    let last = |rows: usize, columns: usize, by: [usize; 2]| (rows - 1) * by[0] + (columns - 1) * by[1];
+    assert!(last(m, k, l.1) < l.0.len() && last(k, n, r.1) < r.0.len() && last(m, n, [out.1, 1]) < out.0.len());
+    let signed = |s: usize| s as isize;
+    // SAFETY: the last entry that sizes and strides name of each operand lies in its slice (asserted), `m`,
+    // `n` and `k` are at least 1, and `out` is borrowed alone.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            out.0.as_mut_ptr(),
+            1,
+            signed(out.1),
+            add,
+            l.0.as_ptr(),
+            signed(l.1[1]),
+            signed(l.1[0]),
+            r.0.as_ptr(),
+            signed(r.1[1]),
+            signed(r.1[0]),
+            A::ONE,
+            A::ONE,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
     }
 }

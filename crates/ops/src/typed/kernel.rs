@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::dense::{LANES, Panels, outer, padded, product};
+use super::dense::{LANES, Matrices, is_narrow, outer, padded, product, row_stride, wide};
 use super::plan::TypedPlan;
 use super::real::Real;
 use crate::kernel::{Vectorised, collect_rows, scatter_rows, vectorised, zeros};
@@ -22,8 +22,6 @@ use crate::kernel::{Vectorised, collect_rows, scatter_rows, vectorised, zeros};
 const PIECE: usize = 1024;
 /// Rows multiplied at a time.
 const TILE: usize = 128;
-/// Entries of a matrix up to which products run in registers.
-const NARROW: usize = 64 * 64;
 
 /// Rows of one matrix.
 #[derive(Clone, Debug)]
@@ -57,12 +55,6 @@ fn runs(pieces: &[Piece], work_per_row: usize) -> Vec<Range<usize>> {
     out
 }
 
-/// `x · W` of some rows: in registers, or by `gemm`.
-enum Matrices<'a, A> {
-    Narrow(Panels<A>),
-    Wide { b: &'a [A], transposed: bool },
-}
-
 /// A call: rows of `k` entries times matrices of `[k, n]`.
 struct Job<'a, A> {
     plan: &'a TypedPlan,
@@ -80,7 +72,7 @@ pub(super) fn multiply<A: Real>(plan: &TypedPlan, a: &[A], b: &[A], transposed: 
     if k == 0 || n == 0 || rows == 0 {
         return zeros(rows.checked_mul(n).expect("a tensor's number of entries fits in `usize`: its shape was checked"));
     }
-    let matrices = if k * n <= NARROW { Matrices::Narrow(Panels::new::<A>(b, k, n, transposed)) } else { Matrices::Wide { b, transposed } };
+    let matrices = Matrices::new(b, k, n, transposed);
     let job = Job { plan, a, matrices, k, n };
     let pieces = pieces(plan, PIECE);
     let runs = runs(&pieces, k * padded(n) / LANES + n);
@@ -133,10 +125,7 @@ fn rows_at<'a, A: Real>(a: &'a [A], order: Option<&[u32]>, at: Range<usize>, k: 
 impl<A: Real> Job<'_, A> {
     /// Entries between rows of a tile.
     fn stride(&self) -> usize {
-        match &self.matrices {
-            Matrices::Narrow(panels) => panels.stride,
-            Matrices::Wide { .. } => self.n,
-        }
+        row_stride(self.k, self.n)
     }
 
     fn tile(&self, matrix: usize, at: Range<usize>, gathered: &mut Vec<A>, tile: &mut Vec<A>) {
@@ -153,38 +142,6 @@ impl<A: Real> Job<'_, A> {
                 wide([count, self.n, self.k], (rows, [self.k, 1]), (b, by), (tile, self.n), false);
             }
         }
-    }
-}
-
-/// `out = l · r`, or `out += l · r`; `[m, n, k]` are sizes, strides are by row and by column.
-fn wide<A: Real>([m, n, k]: [usize; 3], l: (&[A], [usize; 2]), r: (&[A], [usize; 2]), out: (&mut [A], usize), add: bool) {
-    let last = |rows: usize, columns: usize, by: [usize; 2]| (rows - 1) * by[0] + (columns - 1) * by[1];
-    assert!(last(m, k, l.1) < l.0.len() && last(k, n, r.1) < r.0.len() && last(m, n, [out.1, 1]) < out.0.len());
-    let signed = |s: usize| s as isize;
-    // SAFETY: the last entry that sizes and strides name of each operand lies in its slice (asserted), `m`,
-    // `n` and `k` are at least 1, and `out` is borrowed alone.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            out.0.as_mut_ptr(),
-            1,
-            signed(out.1),
-            add,
-            l.0.as_ptr(),
-            signed(l.1[1]),
-            signed(l.1[0]),
-            r.0.as_ptr(),
-            signed(r.1[1]),
-            signed(r.1[0]),
-            A::ONE,
-            A::ONE,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
     }
 }
 
@@ -227,7 +184,7 @@ pub(super) fn grad_b<A: Real>(plan: &TypedPlan, a: &[A], grad: &[A]) -> Vec<A> {
     if size == 0 || plan.offsets().num_rows() == 0 {
         return zeros(total);
     }
-    let (narrow, stride) = (size <= NARROW, if size <= NARROW { padded(o) } else { o });
+    let (narrow, stride) = (is_narrow(i, o), row_stride(i, o));
     // Long enough that partial sums are small beside the rows they come from.
     let pieces = pieces(plan, PIECE.max(4 * (size / (i + o)).next_power_of_two()));
     let runs = runs(&pieces, i * stride / LANES + i + o);
@@ -279,13 +236,14 @@ impl<A: Real> Vectorised for Outer<'_, A> {
         let [i, o] = self.widths;
         let stride = padded(o);
         for c in (0..o).step_by(LANES) {
+            let right = (&self.right[c..], o);
             let mut row = 0;
             while row + 4 <= i {
-                outer::<A, 4>(&self.left[row..], &self.right[c..], [i, o], self.count, &mut self.sums[row * stride + c..], stride);
+                outer::<A, 4>(|m| &self.left[m * i + row..], right, self.count, (&mut self.sums[row * stride + c..], stride));
                 row += 4;
             }
             while row < i {
-                outer::<A, 1>(&self.left[row..], &self.right[c..], [i, o], self.count, &mut self.sums[row * stride + c..], stride);
+                outer::<A, 1>(|m| &self.left[m * i + row..], right, self.count, (&mut self.sums[row * stride + c..], stride));
                 row += 1;
             }
         }

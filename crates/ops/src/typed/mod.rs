@@ -15,6 +15,8 @@ mod plan;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 pub(crate) mod real;
 mod reference;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+mod tests;
 
 pub use backend::TypedBackend;
 pub use plan::TypedPlan;
@@ -46,7 +48,7 @@ use crate::segment::{Segments, TypeIndex};
 ///
 /// # Cost
 /// `2 · N · d_input · d_output` operations; every row is read and written once, every matrix is read once
-/// and laid out for registers, or given as it is to the `gemm` crate if it has more than 64 × 64 entries.
+/// and laid out for registers, or given as it is to the `gemm` crate if it has more than 32 × 32 entries.
 ///
 /// # Source
 /// `segment_mm` of DGL.

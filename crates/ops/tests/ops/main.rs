@@ -13,8 +13,11 @@ mod finite_differences;
 mod graphs;
 mod precision;
 mod gsddmm;
+mod multi;
 mod random_graphs;
 mod relational;
+mod segments;
+mod typed;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;

@@ -1,0 +1,96 @@
+//! Relations that end in one node type, sorted together once per graph.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use burn::tensor::{DType, Int, Tensor, TensorData};
+use burn_gnn_graph::{Relation, RelationStack};
+use burn_gnn_ops::{GraphView, RelationalIndex};
+
+/// The relations that end in one node type.
+#[derive(Clone, Debug)]
+pub(crate) struct Incoming {
+    /// Their edge types, ascending.
+    pub(crate) etypes: Vec<usize>,
+    /// Source node types, whose rows lie one behind the other.
+    pub(crate) tables: Vec<usize>,
+    pub(crate) index: RelationalIndex,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// All relations of a graph; held, so that no other graph can take their place in memory.
+    relations: Vec<Relation>,
+    by_dst: Arc<Vec<Option<Incoming>>>,
+}
+
+/// Sorted relations of the graphs seen last. Clones share them, as do the layers of one model.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sorted(Arc<Mutex<Vec<Entry>>>);
+
+/// A graph to train on and one to evaluate on.
+const KEPT: usize = 2;
+
+impl Sorted {
+    /// Incoming relations of every node type; `None` where no relation with edges anywhere ends in it.
+    ///
+    /// Graphs are told apart by the identity of their relations, which costs no pass over edges.
+    #[track_caller]
+    pub(crate) fn of<G: GraphView + ?Sized>(&self, g: &G) -> Arc<Vec<Option<Incoming>>> {
+        let etypes = g.schema().etypes().len();
+        let is = |e: &Entry| e.relations.len() == etypes && e.relations.iter().enumerate().all(|(r, kept)| kept.is_same(g.relation(r)));
+        // What a panicking thread left behind is whole: entries are pushed when they are finished.
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = kept.iter().position(is) {
+            let entry = kept.remove(at);
+            let found = entry.by_dst.clone();
+            kept.push(entry);
+            return found;
+        }
+        let by_dst = Arc::new((0..g.schema().ntypes().len()).map(|d| incoming(g, d)).collect::<Vec<_>>());
+        if kept.len() == KEPT {
+            kept.remove(0);
+        }
+        kept.push(Entry { relations: (0..etypes).map(|r| g.relation(r).clone()).collect(), by_dst: by_dst.clone() });
+        by_dst
+    }
+}
+
+#[track_caller]
+fn incoming<G: GraphView + ?Sized>(g: &G, dst: usize) -> Option<Incoming> {
+    let ends = |r: usize| g.schema().ends(r);
+    let etypes: Vec<usize> = (0..g.schema().etypes().len()).filter(|&r| ends(r).1 == dst && g.total_edges(r) > 0).collect();
+    if etypes.is_empty() {
+        return None;
+    }
+    let mut tables: Vec<usize> = etypes.iter().map(|&r| ends(r).0).collect();
+    tables.sort_unstable();
+    tables.dedup();
+    let rows: Vec<usize> = tables.iter().map(|&t| g.num_src(t)).collect();
+    let relations: Vec<_> = etypes.iter().map(|&r| (tables.partition_point(|&t| t < ends(r).0), g.relation(r).clone())).collect();
+    match RelationStack::new(g.num_dst(dst), &rows, &relations) {
+        Ok(stack) => Some(Incoming { etypes, tables, index: RelationalIndex::from_stack(&stack) }),
+        Err(error) => panic!("relations of this graph into one node type cannot be laid together: {error}"),
+    }
+}
+
+/// Rows of several tables, one behind the other, all of which the result depends on.
+///
+/// `Tensor::cat` forgets a tensor without rows and with it the path to a halo exchange, which a rank must
+/// not lose. The sum of no rows is a row of zeros that remembers.
+pub(crate) fn cat_rows(tables: impl Iterator<Item = Tensor<2>>) -> Tensor<2> {
+    let (mut empty, mut rows): (Vec<_>, Vec<_>) = tables.partition(|x| x.dims()[0] == 0);
+    if empty.len() + rows.len() == 1 {
+        return empty.pop().or_else(|| rows.pop()).expect("one of the two holds the only table");
+    }
+    let nothing = empty.into_iter().map(|x| x.sum_dim(0)).reduce(|a, b| a + b);
+    let some = if rows.len() > 1 { Some(Tensor::cat(rows, 0)) } else { rows.pop() };
+    match (some, nothing) {
+        (Some(rows), None) => rows,
+        (Some(rows), Some(zeros)) => rows + zeros,
+        (None, Some(zeros)) => {
+            let none = Tensor::<1, Int>::from_data(TensorData::new(Vec::<i64>::new(), [0]), (&zeros.device(), DType::I64));
+            zeros.select(0, none)
+        }
+        (None, None) => unreachable!("a node type with relations has source tables"),
+    }
+}

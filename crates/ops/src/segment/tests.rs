@@ -1,0 +1,52 @@
+//! What a backend without kernels runs, against the kernels of the CPU backends; and what backward keeps.
+// Burn has deprecated its ndarray backend; people still use it.
+#![allow(deprecated)]
+
+use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
+use burn::backend::flex::FlexTensor;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Flex, NdArray};
+use burn::tensor::{Shape, TensorData};
+
+use super::backend::{SegmentBackend, SegmentPlan};
+use super::{Segments, reference};
+use crate::cpu::Host;
+
+type Ad = Autodiff<Flex, NoCheckpointing>;
+
+fn tensor<B: Host>(seed: u64, shape: &Shape) -> FloatTensor<B> {
+    let stream = crate::Stream::new(seed, "segment", 0);
+    B::from_floats((0..shape.num_elements() as u64).map(|i| 9.0 * stream.uniform(i, 0)).collect::<Vec<f64>>(), shape.clone())
+}
+
+fn compare<B: SegmentBackend + Host>(backend: &str) {
+    for lengths in [&[3usize, 0, 20, 1][..], &[], &[0, 0], &[0, 4, 0]] {
+        let segments = Segments::from_lengths(lengths);
+        for features in [&[][..], &[1], &[7], &[2, 9], &[0]] {
+            let plan = SegmentPlan::new(&segments, &[&[segments.num_rows()], features].concat());
+            let (x, grad) = (|| tensor::<B>(1, &plan.shape()), || tensor::<B>(2, &plan.shape()));
+            for (name, kernel, fallback) in [
+                ("out", B::segment_softmax(x(), plan.clone()), reference::softmax::<B>(x(), &plan)),
+                ("d x", B::segment_softmax_grad(grad(), x(), plan.clone()), reference::softmax_grad::<B>(grad(), x(), &plan)),
+            ] {
+                let (a, b) = (B::floats::<f64>(&kernel), B::floats::<f64>(&fallback));
+                let same = a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs()));
+                assert!(same, "{backend}, {lengths:?}, {features:?}, {name}: {a:?} against {b:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn fallback_on_cpu_backends() {
+    compare::<Flex>("flex");
+    compare::<NdArray>("ndarray");
+}
+
+#[test]
+#[should_panic(expected = "the gradient of a gradient is not implemented")]
+fn second_order_is_refused() {
+    let plan = SegmentPlan::new(&Segments::from_lengths(&[2]), &[2]);
+    let ones = || FloatTensor::<Ad>::new(FlexTensor::from_data(TensorData::new(vec![1.0f32; 2], [2])));
+    let _ = Ad::segment_softmax_grad(ones().require_grad(), ones(), plan);
+}

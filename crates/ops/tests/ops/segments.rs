@@ -1,0 +1,175 @@
+//! Reductions and softmax over segments against the reference, finite differences, corners.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_gnn_ops::*;
+use proptest::prelude::*;
+
+use crate::{assert_near, devices, f64s, numbers, with_rows};
+
+/// A reduction, or softmax.
+type How = Option<SegmentReduce>;
+
+fn all() -> impl Iterator<Item = How> {
+    SegmentReduce::ALL.into_iter().map(Some).chain([None])
+}
+
+fn run<const D: usize>(x: &TensorData, s: &Segments, how: How, place: (&Device, DType), reference: bool) -> [Vec<f64>; 2] {
+    let device = place.0.clone().autodiff();
+    let x = Tensor::<D>::from_data(x.clone(), (&device, place.1)).require_grad();
+    let y = match (how, reference) {
+        (Some(reduce), false) => segment_reduce(x.clone(), s, reduce),
+        (Some(reduce), true) => segment_reduce_reference(x.clone(), s, reduce),
+        (None, false) => segment_softmax(x.clone(), s),
+        (None, true) => segment_softmax_reference(x.clone(), s),
+    };
+    let cotangent = TensorData::new(numbers(7, y.shape().num_elements()), y.shape());
+    let mut loss = (y.clone() * Tensor::from_data(cotangent, (&device, place.1))).sum();
+    if reference {
+        loss = loss + (x.clone() * 0.0).sum();
+    }
+    let grads = loss.backward();
+    [f64s(y), f64s(x.grad(&grads).unwrap())]
+}
+
+/// Random entries, the features chosen by rank.
+fn by_rank(features: &[usize], seed: u64, s: &Segments, how: How, place: (&Device, DType), reference: bool) -> [Vec<f64>; 2] {
+    let shape = with_rows(s.num_rows(), features);
+    let x = TensorData::new(numbers(seed, shape.iter().product()), shape);
+    match features.len() {
+        0 => run::<1>(&x, s, how, place, reference),
+        1 => run::<2>(&x, s, how, place, reference),
+        _ => run::<3>(&x, s, how, place, reference),
+    }
+}
+
+#[test]
+fn values_and_gradients_are_those_of_the_reference() {
+    for lengths in [&[3usize, 0, 1, 4][..], &[0, 0], &[], &[5], &[0, 1, 0, 0, 2, 0], &[1; 40]] {
+        let s = Segments::from_lengths(lengths);
+        for (backend, device) in devices() {
+            for how in all() {
+                for features in [&[][..], &[1], &[5], &[33], &[2, 3], &[0]] {
+                    let what = format!("{backend}, {how:?}, {lengths:?}, {features:?}");
+                    let [a, b] = [false, true].map(|r| by_rank(features, 4, &s, how, (&device, DType::F64), r));
+                    assert_near(&format!("{what}, out"), &a[0], &b[0], 1e-12);
+                    assert_near(&format!("{what}, d x"), &a[1], &b[1], 1e-12);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn finite_differences() {
+    let s = Segments::from_lengths(&[3, 0, 1, 2]);
+    for (backend, device) in devices() {
+        for how in all() {
+            let x = TensorData::new(numbers(1, 18), [6, 3]);
+            let loss = |x: &TensorData| -> f64 {
+                let [y, _] = run::<2>(x, &s, how, (&device, DType::F64), false);
+                y.iter().zip(numbers(7, y.len())).map(|(a, b)| a * b).sum()
+            };
+            let differences: Vec<f64> = (0..18)
+                .map(|i| {
+                    let moved = |by: f64| {
+                        let mut x = x.clone();
+                        x.as_mut_slice::<f64>().unwrap()[i] += by;
+                        loss(&x)
+                    };
+                    (moved(1e-5) - moved(-1e-5)) / 2e-5
+                })
+                .collect();
+            let [_, d] = run::<2>(&x, &s, how, (&device, DType::F64), false);
+            assert_near(&format!("{backend}, {how:?}"), &d, &differences, 1e-7);
+            assert!(d.iter().any(|&d| d.abs() > 1e-3), "zeros prove nothing");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn random_segments(lengths in proptest::collection::vec(0usize..7, 0..12), width in 0usize..20, seed in 0u64..99) {
+        let s = Segments::from_lengths(&lengths);
+        prop_assert_eq!(&s, &Segments::from_offsets(&s.offsets().iter().map(|&o| o as usize).collect::<Vec<_>>()));
+        for (backend, device) in devices() {
+            for how in all() {
+                let [a, b] = [false, true].map(|r| by_rank(&[width], seed, &s, how, (&device, DType::F64), r));
+                assert_near(backend, &a[0], &b[0], 1e-12);
+                assert_near(backend, &a[1], &b[1], 1e-12);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_bits_for_any_number_of_threads() {
+    // Dozens of pieces, one segment of a third of the rows, empty ones between.
+    let lengths: Vec<usize> = (0..900).map(|i| if i == 400 { 4000 } else { i % 17 }).collect();
+    let s = Segments::from_lengths(&lengths);
+    for (backend, device) in devices() {
+        for how in all() {
+            let run = |n| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+                pool.install(|| by_rank(&[24], 2, &s, how, (&device, DType::F32), false)).concat()
+            };
+            let bits = |x: Vec<f64>| x.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+            let one = bits(run(1));
+            assert!([2, 3].into_iter().all(|n| bits(run(n)) == one), "{backend}, {how:?}");
+        }
+    }
+}
+
+#[test]
+fn softmax_is_safe_for_any_size_of_logits() {
+    let s = Segments::from_lengths(&[2, 2, 1, 2]);
+    for (backend, device) in devices() {
+        let x = Tensor::<1>::from_data([1000.0, 999.0, -1000.0, -1000.0, 3e38, f32::NEG_INFINITY, 0.0], &device);
+        let y = f64s(segment_softmax(x, &s));
+        let want = [0.731_058_6, 0.268_941_4, 0.5, 0.5, 1.0, 0.0, 1.0];
+        assert_near(backend, &y, &want, 1e-6);
+        for bad in [f32::NAN, f32::INFINITY] {
+            let x = Tensor::<1>::from_data([1.0, bad, 2.0, 2.0, 0.0, 0.0, 0.0], &device);
+            let y = f64s(segment_softmax(x, &s));
+            assert!(y[0].is_nan() && y[1].is_nan() && y[2..] == [0.5, 0.5, 1.0, 0.5, 0.5], "{backend}: {y:?}");
+        }
+    }
+}
+
+#[test]
+fn half_floats_are_f32_rounded_once() {
+    let s = Segments::from_lengths(&[30, 0, 3000, 1]);
+    let device = Device::flex();
+    for dtype in [DType::F16, DType::BF16] {
+        let ulp = if dtype == DType::F16 { 1.0 / 2048.0 } else { 1.0 / 256.0 };
+        for how in all() {
+            let x = TensorData::new(numbers(3, 3031 * 4), [3031, 4]).convert_dtype(dtype);
+            let [a, b] = [dtype, DType::F32].map(|d| run::<2>(&x.clone().convert_dtype(d), &s, how, (&device, d), false));
+            assert_near(&format!("{dtype:?}, {how:?}, out"), &a[0], &b[0], ulp);
+            let size = b[1].iter().fold(0.0f64, |m, v| m.max(v.abs()));
+            assert!(a[1].iter().zip(&b[1]).all(|(a, b)| (a - b).abs() <= 4.0 * ulp * (1.0 + size)), "{dtype:?}, {how:?}, d x");
+        }
+    }
+}
+
+#[test]
+fn what_is_refused() {
+    let text = |r: Result<Segments, OpsError>| r.unwrap_err().to_string();
+    let limit = u32::MAX as usize - 1;
+    assert_eq!(
+        text(Segments::try_from_lengths(&[1, usize::MAX])),
+        format!("segments: lengths[0..=1] must sum to at most {limit} rows, got 1 before lengths[1] = {}; use several calls", usize::MAX)
+    );
+    assert!(text(Segments::try_from_lengths(&[limit, 1])).contains("must sum to at most"));
+    assert_eq!(text(Segments::try_from_offsets(&[])), "segments: offsets must hold at least one number, the 0 at the beginning, got none");
+    assert_eq!(text(Segments::try_from_offsets(&[1, 2])), "segments: offsets[0] must be 0, got 1");
+    assert_eq!(text(Segments::try_from_offsets(&[0, 3, 2])), "segments: offsets[2] must be at least 3 (offsets never decrease), got 2");
+    assert!(text(Segments::try_from_offsets(&[0, limit + 1])).contains("offsets[1] must be at most"));
+    let x = Tensor::<2>::ones([4, 2], &Device::flex());
+    let s = Segments::from_lengths(&[2, 1]);
+    for error in [try_segment_reduce(x.clone(), &s, SegmentReduce::Max).unwrap_err(), try_segment_softmax(x.clone(), &s).unwrap_err()] {
+        assert!(error.to_string().ends_with(": `x` must have 3 rows (rows of the segments), got 4"), "{error}");
+    }
+    let panic = std::panic::catch_unwind(|| segment_softmax(x.clone(), &s)).unwrap_err();
+    assert!(panic.downcast_ref::<String>().unwrap().starts_with("segment_softmax: `x` must have 3 rows"));
+}
