@@ -135,6 +135,20 @@ pub enum OpsError {
         /// The value found.
         value: f64,
     },
+    /// An index out of range.
+    #[error("{op}: `{arg}[{position}]` must lie in 0..{bound}, got {value}")]
+    Index {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// Place of the index.
+        position: usize,
+        /// First number that is too large.
+        bound: usize,
+        /// The index found.
+        value: u32,
+    },
     /// A parameter of an activation outside its range.
     #[error("{op}: {arg} must be {range}, got {value}: its derivative would not follow from its result")]
     Activation {

@@ -9,6 +9,7 @@
 //! crate holds kernels.
 
 mod activation;
+mod adam;
 mod attention;
 mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
@@ -16,7 +17,9 @@ mod autodiff;
 mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
+mod cross_entropy;
 mod dropout;
+mod epilogue;
 mod error;
 // The fallback is compared with kernels of a backend that Burn has deprecated.
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
@@ -31,9 +34,12 @@ mod random;
 mod view;
 
 pub use activation::Activation;
+pub use adam::*;
 pub use attention::*;
 pub use backend::{GnnBackend, Kept};
+pub use cross_entropy::*;
 pub use dropout::{DropoutPlan, dropout, try_dropout};
+pub use epilogue::*;
 pub use error::OpsError;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};

@@ -15,13 +15,13 @@ mod sink;
 mod split;
 
 pub(crate) use backward::{Given, gradient};
-pub(crate) use dropout::dropout_rows;
+pub(crate) use dropout::{Mask, dropout_rows};
 pub(crate) use elem::{Acc, Elem};
 pub(crate) use exp::Exp;
 pub(crate) use forward::forward;
 pub(crate) use philox::{LANES, philox_lanes};
 pub(crate) use simd::{Vectorised, prefetch, vectorised};
-pub(crate) use sink::{Scatter, Sink, collect_rows, collect_rows2, room, scatter_rows, zeros};
+pub(crate) use sink::{Scatter, Sink, collect_rows, collect_rows2, scatter_rows};
 pub(crate) use split::{by_edges, evenly};
 
 use crate::gspmm::Columns;

@@ -3,9 +3,13 @@
 // Burn has deprecated its ndarray backend; people still use it.
 #![allow(deprecated)]
 
+mod adam;
+mod attention;
 mod bits;
 mod corners;
+mod cross_entropy;
 mod draws;
+mod epilogue;
 mod errors;
 mod finite_differences;
 mod graphs;
