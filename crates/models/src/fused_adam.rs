@@ -105,7 +105,8 @@ impl Optimizer for FusedAdam {
                     max_moment_2.is_none(),
                     "FusedAdam: this state was made by AMSGrad, which FusedAdam does not offer; use Burn's Adam or start from no state"
                 );
-                (time + 1, moment_1, moment_2)
+                // Burn loads every record as the device's default element type.
+                (time + 1, moment_1.cast(grad.dtype()), moment_2.cast(grad.dtype()))
             }
             None => (1, grad.zeros_like(), grad.zeros_like()),
         };

@@ -81,7 +81,7 @@ fn equals_burns_own() {
 
 #[test]
 fn state_is_saved_and_loaded() {
-    let start = model(&Device::flex().autodiff(), DType::F64);
+    let start = model(&Device::flex().autodiff(), DType::F32);
     for (what, fused, burns) in pairs() {
         let (m, optimizer) = train(fused.clone(), start.clone(), 0..5);
         let bytes = optimizer.into_bytes().unwrap();
@@ -90,7 +90,7 @@ fn state_is_saved_and_loaded() {
         assert_eq!(values(&train(again, m.clone(), 5..9).0), want, "{what}");
         // The record of one is a record of the other.
         let other = values(&train(burns.from_bytes(bytes).unwrap(), m, 5..9).0);
-        assert!(other.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-12), "{what}: {other:?} against {want:?}");
+        assert!(other.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-6), "{what}: {other:?} against {want:?}");
     }
 }
 

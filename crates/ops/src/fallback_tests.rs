@@ -14,7 +14,7 @@ use crate::dropout::{self, DropoutPlan};
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side, reference};
 
 /// Numbers in ±[0.5, 1.5).
-fn numbers<B: Backend>(seed: u64, shape: &Shape, device: &Device<B>) -> FloatTensor<B> {
+pub(crate) fn numbers<B: Backend>(seed: u64, shape: &Shape, device: &Device<B>) -> FloatTensor<B> {
     let stream = Stream::new(seed, "fallback", 0);
     let number = |i| {
         let x = 2.0 * stream.uniform(i, 0) - 1.0;
@@ -32,7 +32,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-fn floats<B: Backend>(x: FloatTensor<B>) -> (Vec<usize>, Vec<f64>) {
+pub(crate) fn floats<B: Backend>(x: FloatTensor<B>) -> (Vec<usize>, Vec<f64>) {
     let shape = x.shape().to_vec();
     (shape, now(B::float_into_data(x)).unwrap().convert_dtype(DType::F64).try_into_vec().unwrap())
 }
@@ -43,14 +43,14 @@ fn ints<B: Backend>(x: IntTensor<B>) -> (Vec<usize>, Vec<i64>) {
 }
 
 #[track_caller]
-fn assert_near<B: Backend>(what: &str, kernel: FloatTensor<B>, fallback: FloatTensor<B>) {
+pub(crate) fn assert_near<B: Backend>(what: &str, kernel: FloatTensor<B>, fallback: FloatTensor<B>) {
     assert_eq!(kernel.dtype(), fallback.dtype(), "{what}");
     let ((shape, a), (other, b)) = (floats::<B>(kernel), floats::<B>(fallback));
     assert_eq!(shape, other, "{what}: shapes");
     assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs())), "{what}: {a:?} against {b:?}");
 }
 
-fn graphs() -> Vec<Relation> {
+pub(crate) fn graphs() -> Vec<Relation> {
     let relation = |src, dst, ends: &[(u32, u32)]| {
         let (u, v) = ends.iter().copied().unzip();
         Relation::from_coo(src, dst, u, v).unwrap()

@@ -25,6 +25,9 @@ mod error;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[allow(deprecated)]
+mod fused_tests;
 mod gspmm;
 mod init;
 #[cfg(any(feature = "flex", feature = "ndarray"))]

@@ -6,7 +6,7 @@ mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
 mod plan;
-mod reference;
+pub(crate) mod reference;
 
 pub use backend::AdamBackend;
 pub use plan::{AdamDecay, AdamStep};

@@ -9,7 +9,7 @@ mod cpu;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod plan;
-mod reference;
+pub(crate) mod reference;
 
 pub use backend::{AttentionBackend, AttentionKept};
 pub use plan::{AttentionPlan, AttentionWants, EdgeDropout, GatOptions};
@@ -21,7 +21,7 @@ use burn_gnn_graph::Relation;
 use crate::dropout::{DropoutPlan, try_dropout};
 use crate::gspmm::{accept, check_dtype};
 use crate::{OpsError, copy_e_max, copy_e_sum};
-use plan::ScoreKind;
+pub(crate) use plan::ScoreKind;
 
 const GAT: &str = "gat_attention";
 const EDGES: &str = "attention";

@@ -9,7 +9,7 @@ mod cpu;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod plan;
-mod reference;
+pub(crate) mod reference;
 
 pub use backend::CrossEntropyBackend;
 pub use plan::{CrossEntropyPlan, LossReduction};

@@ -46,4 +46,9 @@ pub trait EpilogueBackend: Backend {
     fn epilogue_reference(x: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
         reference::forward::<Self>(x, &plan)
     }
+
+    /// As [`epilogue_reference`](Self::epilogue_reference), with bias.
+    fn epilogue_bias_reference(x: FloatTensor<Self>, bias: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
+        reference::biased::<Self>(x, bias, &plan)
+    }
 }

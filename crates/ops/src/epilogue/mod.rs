@@ -9,7 +9,7 @@ mod cpu;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod plan;
-mod reference;
+pub(crate) mod reference;
 
 pub use backend::{EpilogueBackend, EpilogueKept};
 pub use plan::{EpiloguePlan, RowDropout};
@@ -88,11 +88,10 @@ pub fn try_bias_activation(
 #[track_caller]
 pub fn bias_activation_reference(x: Tensor<2>, bias: Option<Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Tensor<2> {
     let plan = accept(plan(&x, bias.as_ref(), activation, dropout));
-    let x = match bias {
-        Some(bias) => x + bias.unsqueeze_dim(0),
-        None => x,
-    };
-    Tensor::from_dispatch(Dispatch::epilogue_reference(x.into_dispatch(), plan))
+    Tensor::from_dispatch(match bias {
+        Some(bias) => Dispatch::epilogue_bias_reference(x.into_dispatch(), bias.into_dispatch(), plan),
+        None => Dispatch::epilogue_reference(x.into_dispatch(), plan),
+    })
 }
 
 fn plan(x: &Tensor<2>, bias: Option<&Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Result<EpiloguePlan, OpsError> {

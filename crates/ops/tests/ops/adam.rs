@@ -51,8 +51,10 @@ fn follows_the_formula() {
                 let want = formula(n, decay);
                 let (double, single) = (run(&device, DType::F64, n, decay), run(&device, DType::F32, n, decay));
                 for i in 0..3 {
-                    // β is f32 and so are its powers: parameters are off by 1e-5 of the ten steps of 0.01.
-                    assert_near(&format!("{backend}, {decay:?}, {i}"), &double[i], &want[i], if i == 0 { 1e-6 } else { 1e-12 });
+                    // β is f32 and so are its powers: parameters are off by 1e-5 of the ten steps of 0.01, and
+                    // a penalty carries that into the moments.
+                    let tolerance = if i == 0 || matches!(decay, AdamDecay::L2(_)) { 1e-6 } else { 1e-12 };
+                    assert_near(&format!("{backend}, {decay:?}, {i}"), &double[i], &want[i], tolerance);
                     assert_near(&format!("{backend}, {decay:?}, {i}, f32"), &single[i], &want[i], 2e-6);
                 }
             }
