@@ -62,8 +62,8 @@ const EDGES: &str = "attention";
 ///
 /// # Cost
 /// Nothing of size edges × features is ever made. Forward gathers a row of `z` and one of `a_src` per edge;
-/// backward gathers a row of the gradient and four numbers per head for every edge, and stores `ds`, one number per edge and head,
-/// if scores are tracked. Parallel over destinations, then sources, with equal numbers of edges.
+/// backward gathers a row of the gradient and four numbers per head for every edge, and stores `ds`, one number
+/// per edge and head, if scores are tracked. Parallel over destinations, then sources, with equal numbers of edges.
 ///
 /// Source: Veličković et al., "Graph attention networks", ICLR 2018; one pass as in FlashAttention's
 /// recomputation of weights (Dao et al., 2022).
@@ -122,7 +122,8 @@ pub fn gat_attention_reference(relation: &Relation, z: Tensor<3>, a_src: Tensor<
 /// - `logits`: `[num_edges, heads]` in edge-id order; `z`: `[num_src, heads, features]`
 /// - returns `[num_dst, heads, features]`
 ///
-/// A logit of -inf gives its edge weight 0; if all in-edges of a destination have it, the weights are NaN. Semantics, gradients and cost are those of [`gat_attention`]; the gradient of the logits has one number per
+/// A logit of -inf gives its edge weight 0; if all in-edges of a destination have it, the weights are NaN.
+/// Semantics, gradients and cost are those of [`gat_attention`]; the gradient of the logits has one number per
 /// edge and head.
 ///
 /// # Panics

@@ -1,4 +1,7 @@
 //! Many Philox blocks at once, in lanes, so that the rounds vectorise.
+//!
+//! Loops over lanes are written with indices: those are what the compiler turns into vector code.
+#![allow(clippy::needless_range_loop)]
 
 /// Blocks drawn together.
 pub(crate) const LANES: usize = 16;

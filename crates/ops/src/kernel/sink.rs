@@ -158,6 +158,13 @@ pub(crate) struct Scatter<'a, T> {
 unsafe impl<T: Send> Sync for Scatter<'_, T> {}
 
 impl<T: bytemuck::Pod> Scatter<'_, T> {
+    /// Asks for the cache lines of row `row`, which is written soon.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, row: usize) {
+        // No part of the memory is looked at, only the address of the row is taken.
+        super::simd::prefetch_at(self.start.wrapping_add(row * self.width), self.width);
+    }
+
     /// Row `row`, to be written.
     ///
     /// # Safety
