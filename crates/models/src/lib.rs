@@ -8,6 +8,8 @@ mod error;
 mod init;
 mod mode;
 
+mod fused_adam;
+
 mod graph_conv;
 mod node_embedding;
 mod rel_graph_conv;
@@ -21,6 +23,7 @@ mod task;
 mod train;
 
 pub use error::ModelError;
+pub use fused_adam::{FusedAdam, FusedAdamConfig};
 pub use gcn::{Gcn, GcnConfig};
 pub use graph_conv::{DegreeNorm, GraphConv, GraphConvConfig};
 pub use init::to_dtype;

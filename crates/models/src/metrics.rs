@@ -1,8 +1,7 @@
 //! Loss and accuracy on masked rows.
 
-use burn::tensor::{DType, Int, Tensor, TensorData, activation};
-use burn_gnn_graph::Relation;
-use burn_gnn_ops::copy_u_sum;
+use burn::tensor::{DType, Tensor};
+use burn_gnn_ops::{LossReduction, cross_entropy_rows};
 
 use crate::Rows;
 
@@ -11,20 +10,9 @@ use crate::Rows;
 /// Summed over ranks it is the mean cross entropy. On a rank without rows it is an exact 0 that still
 /// reaches `logits` in backward (with gradient 0), so that every rank runs the same collectives.
 pub fn cross_entropy(logits: Tensor<2>, rows: &Rows) -> Tensor<1> {
-    let [n, _] = logits.dims();
-    if rows.index.is_empty() {
-        // A sum over no edges: zero, tracked, for any number of rows.
-        if let Ok(none) = Relation::from_coo(n, 1, vec![], vec![]) {
-            return copy_u_sum(&none, logits).sum();
-        }
-    }
-    let device = logits.device().without_autodiff();
-    let k = rows.index.len();
-    let int = |v: &[u32]| Tensor::<1, Int>::from_data(TensorData::new(v.iter().map(|&x| i64::from(x)).collect::<Vec<_>>(), [k]), &device);
-    let chosen = activation::log_softmax(logits.select(0, int(&rows.index)), 1);
-    let picked = chosen.gather(1, int(&rows.labels).unsqueeze_dim(1));
-    // sum_dim adds in one order for any number of threads.
-    picked.sum_dim(0).reshape([1]).neg() / rows.total.max(1) as f64
+    // A sum in one order for any number of threads; without rows it is 0 and tracked.
+    let sum = cross_entropy_rows(logits, &rows.index.as_slice().into(), &rows.labels.as_slice().into(), LossReduction::Sum);
+    sum / rows.total.max(1) as f64
 }
 
 /// Sums that ranks add up before dividing.

@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use burn::config::Config;
 use burn::module::Module;
-use burn::optim::{AdamConfig, GradientsParams, decay::WeightDecayConfig};
+use burn::optim::{GradientsParams, decay::WeightDecayConfig};
 use burn::tensor::Tensor;
 use burn_gnn_ops::GraphView;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{Counts, Mode, ModelError, NodeTask, Rows, cross_entropy};
+use crate::{Counts, FusedAdamConfig, Mode, ModelError, NodeTask, Rows, cross_entropy};
 
 /// A model that classifies the nodes of one type.
 pub trait NodeClassifier: Module {
@@ -130,7 +130,7 @@ where
     if !decay.is_finite() || decay < 0.0 {
         return Err(ModelError::OutOfRange { arg: "weight_decay".into(), range: "finite numbers from 0".into(), value: decay.to_string() });
     }
-    let mut adam = AdamConfig::new().with_epsilon(1e-8);
+    let mut adam = FusedAdamConfig::new().with_epsilon(1e-8);
     if config.weight_decay > 0.0 {
         adam = adam.with_weight_decay(Some(WeightDecayConfig::new(config.weight_decay as f32)));
     }

@@ -247,4 +247,18 @@ pub enum OpsError {
         /// What is wrong, with the numbers.
         what: String,
     },
+    /// An index out of range.
+    #[error("{op}: `{arg}[{position}]` must lie in 0..{bound}, got {value}")]
+    Index {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// Place of the index.
+        position: usize,
+        /// First number that is too large.
+        bound: usize,
+        /// The index found.
+        value: u32,
+    },
 }

@@ -32,7 +32,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-fn floats<B: Backend>(x: FloatTensor<B>) -> (Vec<usize>, Vec<f64>) {
+pub(crate) fn floats<B: Backend>(x: FloatTensor<B>) -> (Vec<usize>, Vec<f64>) {
     let shape = x.shape().to_vec();
     (shape, now(B::float_into_data(x)).unwrap().convert_dtype(DType::F64).try_into_vec().unwrap())
 }

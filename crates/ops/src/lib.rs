@@ -11,6 +11,7 @@
 
 mod activation;
 mod aggregate;
+mod adam;
 mod attention;
 mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
@@ -18,14 +19,19 @@ mod autodiff;
 mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
+mod cross_entropy;
 mod dropout;
 mod edge_softmax;
+mod epilogue;
 mod error;
 // The fallback is compared with kernels of a backend that Burn has deprecated.
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;
 mod gsddmm;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[allow(deprecated)]
+mod fused_tests;
 mod gspmm;
 mod init;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
@@ -44,10 +50,13 @@ pub use aggregate::{
     AggregateBackend, AggregateOptions, AggregatePlan, DegreeScale, try_weighted_aggregate, weighted_aggregate,
     weighted_aggregate_reference,
 };
+pub use adam::*;
 pub use attention::*;
 pub use backend::{GnnBackend, Kept};
+pub use cross_entropy::*;
 pub use dropout::{DropoutPlan, dropout, try_dropout};
 pub use edge_softmax::*;
+pub use epilogue::*;
 pub use error::OpsError;
 pub use gsddmm::*;
 pub use gspmm::*;

@@ -9,7 +9,7 @@ mod cpu;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod plan;
-mod reference;
+pub(crate) mod reference;
 
 pub use backend::{AttentionBackend, AttentionKept};
 pub use plan::{AttentionPlan, AttentionWants, EdgeDropout, GatOptions};
@@ -21,7 +21,7 @@ use burn_gnn_graph::Relation;
 use crate::dropout::{DropoutPlan, try_dropout};
 use crate::gspmm::{accept, check_dtype};
 use crate::{OpsError, copy_e_max, copy_e_sum};
-use plan::ScoreKind;
+pub(crate) use plan::ScoreKind;
 
 const GAT: &str = "gat_attention";
 const EDGES: &str = "attention";
@@ -62,8 +62,8 @@ const EDGES: &str = "attention";
 ///
 /// # Cost
 /// Nothing of size edges × features is ever made. Forward gathers a row of `z` and one of `a_src` per edge;
-/// backward gathers a row of the gradient and four numbers per head for every edge, and stores `ds`, one number per edge and head,
-/// if scores are tracked. Parallel over destinations, then sources, with equal numbers of edges.
+/// backward gathers a row of the gradient and four numbers per head for every edge, and stores `ds`, one number
+/// per edge and head, if scores are tracked. Parallel over destinations, then sources, with equal numbers of edges.
 ///
 /// Source: Veličković et al., "Graph attention networks", ICLR 2018; one pass as in FlashAttention's
 /// recomputation of weights (Dao et al., 2022).
@@ -122,7 +122,8 @@ pub fn gat_attention_reference(relation: &Relation, z: Tensor<3>, a_src: Tensor<
 /// - `logits`: `[num_edges, heads]` in edge-id order; `z`: `[num_src, heads, features]`
 /// - returns `[num_dst, heads, features]`
 ///
-/// A logit of -inf gives its edge weight 0; if all in-edges of a destination have it, the weights are NaN. Semantics, gradients and cost are those of [`gat_attention`]; the gradient of the logits has one number per
+/// A logit of -inf gives its edge weight 0; if all in-edges of a destination have it, the weights are NaN.
+/// Semantics, gradients and cost are those of [`gat_attention`]; the gradient of the logits has one number per
 /// edge and head.
 ///
 /// # Panics

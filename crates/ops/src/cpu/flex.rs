@@ -27,6 +27,10 @@ impl Host for Flex {
     fn floats<T: Elem>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]> {
         slice(tensor)
     }
+    fn floats_mut<T: Elem>(tensor: &mut FloatTensor<Self>) -> Option<&mut [T]> {
+        let Some((0, end)) = tensor.layout().contiguous_offsets() else { return None };
+        tensor.try_storage_mut::<T>()?.get_mut(..end)
+    }
     fn ints(tensor: &IntTensor<Self>) -> Cow<'_, [i32]> {
         slice(tensor)
     }

@@ -22,6 +22,11 @@ pub(crate) trait Host: Backend {
     fn floats<T: Elem>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]>;
     /// As [`floats`](Self::floats), for 32-bit integers.
     fn ints(tensor: &IntTensor<Self>) -> Cow<'_, [i32]>;
+    /// The entries to be changed in place, if no other tensor shares them and they are stored in row-major
+    /// order; by default no backend gives them out.
+    fn floats_mut<T: Elem>(_tensor: &mut FloatTensor<Self>) -> Option<&mut [T]> {
+        None
+    }
     /// A tensor that takes the vector over.
     fn from_floats<T: Elem>(data: Vec<T>, shape: Shape) -> FloatTensor<Self>;
     /// As [`from_floats`](Self::from_floats), for 32-bit integers.

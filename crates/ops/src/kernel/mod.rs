@@ -22,7 +22,7 @@ mod split;
 pub(crate) mod weighted;
 
 pub(crate) use backward::{Given, gradient, gradients};
-pub(crate) use dropout::dropout_rows;
+pub(crate) use dropout::{Mask, dropout_rows};
 pub(crate) use elem::{Acc, Elem};
 pub(crate) use exp::Exp;
 pub(crate) use forward::forward;

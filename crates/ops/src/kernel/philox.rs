@@ -1,4 +1,7 @@
 //! Many Philox blocks at once, in lanes, so that the rounds vectorise.
+//!
+//! Loops over lanes are written with indices: those are what the compiler turns into vector code.
+#![allow(clippy::needless_range_loop)]
 
 /// Blocks drawn together.
 pub(crate) const LANES: usize = 16;
@@ -28,6 +31,49 @@ pub(crate) fn philox_lanes(mut c: [[u32; LANES]; 4], mut k: [u32; 2]) -> [[u32; 
     c
 }
 
+/// Which draws of a dropout keep their entry: at least a threshold that may lie one above the largest word.
+#[derive(Clone, Copy)]
+pub(crate) struct Keep {
+    from: u32,
+    none: bool,
+}
+
+impl Keep {
+    /// Words of at least `threshold`.
+    pub(crate) fn new(threshold: u64) -> Self {
+        Self { from: threshold.min(u64::from(u32::MAX)) as u32, none: threshold > u64::from(u32::MAX) }
+    }
+    /// Whether `word` keeps its entry.
+    #[inline(always)]
+    pub(crate) fn keeps(self, word: u32) -> bool {
+        (word >= self.from) & !self.none
+    }
+}
+
+/// The words of whole rows: those of block `b` of row `r` (counter `(id(r), b)`) stand from
+/// `4 · (r · blocks + b)` in `words`, which holds a whole number of lanes.
+#[inline(always)]
+pub(crate) fn draw_rows(key: [u32; 2], rows: usize, blocks: usize, id: impl Fn(usize) -> u64, words: &mut Vec<u32>) {
+    let total = rows * blocks;
+    words.resize(4 * total.next_multiple_of(LANES), 0);
+    let (mut r, mut b) = (0, 0);
+    for (part, from) in words.chunks_exact_mut(4 * LANES).zip((0..total).step_by(LANES)) {
+        let mut c = [[0u32; LANES]; 4];
+        for lane in 0..LANES.min(total - from) {
+            let id = id(r);
+            (c[0][lane], c[1][lane], c[2][lane], c[3][lane]) = (id as u32, (id >> 32) as u32, b as u32, (b as u64 >> 32) as u32);
+            b += 1;
+            if b == blocks {
+                (r, b) = (r + 1, 0);
+            }
+        }
+        let [w, x, y, z] = philox_lanes(c, key);
+        for (lane, to) in part.chunks_exact_mut(4).enumerate() {
+            (to[0], to[1], to[2], to[3]) = (w[lane], x[lane], y[lane], z[lane]);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,6 +87,31 @@ mod tests {
         for i in 0..LANES {
             let one = philox4x32([c[0][i], c[1][i], c[2][i], c[3][i]], k);
             assert_eq!([out[0][i], out[1][i], out[2][i], out[3][i]], one);
+        }
+    }
+
+    #[test]
+    fn rows_are_single_blocks() {
+        let key = [7, 8];
+        for (rows, blocks) in [(1, 1), (5, 3), (16, 1), (2, 40), (0, 4)] {
+            let id = |r: usize| (1u64 << 40) + 3 * r as u64;
+            let mut words = vec![1, 2, 3];
+            draw_rows(key, rows, blocks, id, &mut words);
+            for r in 0..rows {
+                for b in 0..blocks {
+                    let one = philox4x32([id(r) as u32, (id(r) >> 32) as u32, b as u32, 0], key);
+                    assert_eq!(words[4 * (r * blocks + b)..][..4], one);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn thresholds() {
+        for (threshold, words) in
+            [(0, [true, true, true]), (5, [false, true, true]), (u64::from(u32::MAX), [false, false, true]), (1 << 32, [false; 3])]
+        {
+            assert_eq!([0, 5, u32::MAX].map(|w| Keep::new(threshold).keeps(w)), words, "{threshold}");
         }
     }
 }

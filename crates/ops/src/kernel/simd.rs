@@ -149,21 +149,24 @@ fn avx2<W: Vectorised>(work: W) -> W::Out {
 /// Rows of neighbours lie anywhere; asked for some edges ahead, they arrive while earlier ones are added.
 #[inline(always)]
 pub(crate) fn prefetch<T>(data: &[T], at: usize, len: usize) {
+    prefetch_at(data.as_ptr().wrapping_add(at), len);
+}
+
+/// [`prefetch`] of `len` entries from an address.
+#[inline(always)]
+pub(crate) fn prefetch_at<T>(start: *const T, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let start = data.as_ptr().wrapping_add(at).cast::<i8>();
-        let bytes = len * size_of::<T>();
+        let (start, bytes) = (start.cast::<i8>(), len * size_of::<T>());
         // SAFETY: a prefetch never faults, whatever the address, and reads nothing.
         let ask = |at: usize| unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(at)) };
         for line in (0..bytes).step_by(64) {
             ask(line);
         }
-        // Rows start anywhere in a line, so the last entry may lie in one more.
-        if bytes > 4 {
-            ask(bytes - 1);
-        }
+        // Memory from the allocator does not start on a line, so a row of whole lines lies on one more.
+        ask(bytes.saturating_sub(1));
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = (data, at, len);
+    let _ = (start, len);
 }

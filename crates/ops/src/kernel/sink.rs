@@ -161,16 +161,16 @@ impl<T: bytemuck::Pod> Scatter<'_, T> {
     /// Asks for `len` entries from entry `at` of row `row`, to be written some rows later.
     #[inline(always)]
     pub(crate) fn ask(&self, row: usize, at: usize, len: usize) {
-        // SAFETY: no element is read, only the address is used, and that is not null.
-        let data = unsafe { std::slice::from_raw_parts(self.start, 0) };
-        super::prefetch(data, row * self.width + at, len);
+        super::simd::prefetch_at(self.start.wrapping_add(row * self.width + at), len);
     }
+
     /// Row `row`, to be written.
     ///
     /// # Safety
-    /// Under [`scatter_every_row`] the row must be written before it is read. No two results of calls for one row may be alive at once, on any thread. The edge ids of a
-    /// [`Compressed`](burn_gnn_graph::Compressed) layout are distinct (checked when a relation is built),
-    /// so the positions of disjoint runs of rows name distinct rows.
+    /// Under [`scatter_every_row`] the row must be written before it is read. No two results of calls for
+    /// one row may be alive at once, on any thread. The edge ids of a
+    /// [`Compressed`](burn_gnn_graph::Compressed) layout are distinct (checked when a relation is built), so
+    /// the positions of disjoint runs of rows name distinct rows.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)] // Distinct rows; see the contract.
     pub(crate) unsafe fn row_mut(&self, row: usize) -> &mut [T] {

@@ -4,10 +4,14 @@
 #![allow(deprecated)]
 
 mod aggregate;
+mod adam;
+mod attention;
 mod bits;
 mod corners;
+mod cross_entropy;
 mod draws;
 mod edge_softmax;
+mod epilogue;
 mod errors;
 mod finite_differences;
 mod graphs;

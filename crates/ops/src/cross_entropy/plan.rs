@@ -1,0 +1,47 @@
+//! What one cross entropy does, as a plain value.
+
+use std::sync::Arc;
+
+/// How the losses of rows become one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LossReduction {
+    /// Their sum.
+    Sum,
+    /// Their sum over their number; 0 without rows.
+    Mean,
+}
+
+/// Shape of the logits, chosen rows, targets and reduction of one cross entropy; a clone costs two reference
+/// counts. Rows and targets are in range.
+#[derive(Clone, Debug)]
+pub struct CrossEntropyPlan {
+    shape: [usize; 2],
+    rows: Arc<[u32]>,
+    targets: Arc<[u32]>,
+    reduction: LossReduction,
+}
+
+impl CrossEntropyPlan {
+    pub(crate) fn new(shape: [usize; 2], rows: Arc<[u32]>, targets: Arc<[u32]>, reduction: LossReduction) -> Self {
+        Self { shape, rows, targets, reduction }
+    }
+    /// Shape of the logits.
+    pub fn shape(&self) -> [usize; 2] {
+        self.shape
+    }
+    /// Chosen rows.
+    pub fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+    /// Class of each chosen row.
+    pub fn targets(&self) -> &[u32] {
+        &self.targets
+    }
+    /// What the sum of losses is multiplied by.
+    pub fn factor(&self) -> f64 {
+        match self.reduction {
+            LossReduction::Sum => 1.0,
+            LossReduction::Mean => 1.0 / self.rows.len().max(1) as f64,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The backend extension of epilogues.
+
+use burn::backend::tensor::FloatTensor;
+// Named by the code that the attribute writes.
+#[allow(unused_imports)]
+use burn::backend::Autodiff;
+use burn::backend::{Backend, ExtensionType, backend_extension};
+
+use super::plan::EpiloguePlan;
+use super::reference;
+
+/// What backward of an epilogue reads.
+#[derive(Clone, Debug, ExtensionType)]
+pub enum EpilogueKept<B: Backend> {
+    /// Nothing: no activation.
+    Nothing,
+    /// The result.
+    Output(FloatTensor<B>),
+}
+
+/// Bias, activation and dropout in one pass. Default bodies are plain Burn primitives.
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+pub trait EpilogueBackend: Backend {
+    /// Without bias.
+    fn epilogue(x: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
+        reference::forward::<Self>(x, &plan)
+    }
+
+    /// With bias.
+    fn epilogue_bias(x: FloatTensor<Self>, bias: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
+        reference::biased::<Self>(x, bias, &plan)
+    }
+
+    /// Gradients of `x` and of the bias (shape `[0]` unless asked for).
+    fn epilogue_grad(
+        grad: FloatTensor<Self>,
+        #[extension_type] kept: EpilogueKept<Self>,
+        plan: EpiloguePlan,
+        bias: bool,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        reference::gradient::<Self>(grad, kept, &plan, bias)
+    }
+
+    /// Activation and dropout in plain primitives on every backend, differentiated by Burn itself: the oracle
+    /// of tests.
+    fn epilogue_reference(x: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
+        reference::forward::<Self>(x, &plan)
+    }
+
+    /// As [`epilogue_reference`](Self::epilogue_reference), with bias.
+    fn epilogue_bias_reference(x: FloatTensor<Self>, bias: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
+        reference::biased::<Self>(x, bias, &plan)
+    }
+}

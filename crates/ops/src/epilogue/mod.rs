@@ -1,0 +1,127 @@
+//! Bias, activation and dropout in one pass.
+
+mod autodiff;
+// The generated dispatch names `NdArray`, which Burn has deprecated.
+#[cfg_attr(feature = "ndarray", allow(deprecated))]
+mod backend;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod cpu;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod kernel;
+mod plan;
+pub(crate) mod reference;
+
+pub use backend::{EpilogueBackend, EpilogueKept};
+pub use plan::{EpiloguePlan, RowDropout};
+
+use burn::backend::Dispatch;
+use burn::tensor::Tensor;
+
+use crate::dropout::DropoutPlan;
+use crate::gspmm::{accept, check_dtype};
+use crate::{Activation, OpsError};
+
+const NAME: &str = "bias_activation";
+
+/// `dropout(activation(x + bias))` in one pass.
+///
+/// # Shapes
+/// - `x`: `[rows, columns]`; `bias`: `[columns]`
+/// - returns `[rows, columns]`
+///
+/// # Semantics
+/// The mask of a row follows its original id, as in [`dropout`](crate::dropout()): entry `(r, c)` stays, times
+/// `1 / (1 - prob)`, if `stream.uniform(ids[r], c) >= prob`. f16 and bf16 are calculated in f32 and rounded once.
+///
+/// # Gradients
+/// Kept for backward: the result only, and nothing without an activation. The derivative follows from it (see
+/// [`Activation`]), and the mask is drawn again. The gradient of the bias is the sum of columns, in blocks of
+/// rows at fixed places and then the blocks in order: the same bits for any number of threads. An entry that was
+/// dropped or closed by a relu passes exactly 0, also where the gradient is infinite. The gradient itself is not
+/// differentiable and panics if asked.
+///
+/// # Panics
+/// With the text of the error that [`try_bias_activation`] returns.
+///
+/// # Cost
+/// Reads `x` once and writes the result once; backward reads result and gradient once and writes the gradient
+/// of `x` once, summing the columns on the way.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_ops::{Activation, bias_activation};
+/// let device = Device::flex();
+/// let x = Tensor::<2>::from_data([[1.0, -2.0], [-3.0, 4.0]], &device);
+/// let bias = Tensor::<1>::from_data([0.5, 1.0], &device);
+/// let y = bias_activation(x, Some(bias), Activation::Relu, None);
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [1.5, 0.0, 0.0, 5.0]);
+/// ```
+#[track_caller]
+pub fn bias_activation(x: Tensor<2>, bias: Option<Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Tensor<2> {
+    accept(try_bias_activation(x, bias, activation, dropout))
+}
+
+/// [`bias_activation`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// A bias whose length is not the number of columns, element types or devices that differ, an element type
+/// without a kernel, a parameter of the activation out of range, a dropout probability outside `[0, 1)`, a number
+/// of ids that is not the number of rows.
+pub fn try_bias_activation(
+    x: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    activation: Activation,
+    dropout: Option<&RowDropout>,
+) -> Result<Tensor<2>, OpsError> {
+    let plan = plan(&x, bias.as_ref(), activation, dropout)?;
+    Ok(match bias {
+        Some(bias) => Tensor::from_dispatch(Dispatch::epilogue_bias(x.into_dispatch(), bias.into_dispatch(), plan)),
+        None if plan.is_identity() => x,
+        None => Tensor::from_dispatch(Dispatch::epilogue(x.into_dispatch(), plan)),
+    })
+}
+
+/// [`bias_activation`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
+///
+/// # Panics
+/// As [`bias_activation`].
+#[track_caller]
+pub fn bias_activation_reference(x: Tensor<2>, bias: Option<Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Tensor<2> {
+    let plan = accept(plan(&x, bias.as_ref(), activation, dropout));
+    Tensor::from_dispatch(match bias {
+        Some(bias) => Dispatch::epilogue_bias_reference(x.into_dispatch(), bias.into_dispatch(), plan),
+        None => Dispatch::epilogue_reference(x.into_dispatch(), plan),
+    })
+}
+
+fn plan(x: &Tensor<2>, bias: Option<&Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Result<EpiloguePlan, OpsError> {
+    let [rows, columns] = x.dims();
+    check_dtype(NAME, "x", x.dtype())?;
+    activation.check(NAME)?;
+    if let Some(bias) = bias {
+        let [actual] = bias.dims();
+        if actual != columns {
+            return Err(OpsError::Rows { op: NAME, arg: "bias", why: "one per column of `x`", expected: columns, actual });
+        }
+        let unlike = |what, actual, expected| Err(OpsError::Unlike { op: NAME, arg: "bias", like: "x", what, actual, expected });
+        if bias.dtype() != x.dtype() {
+            return unlike("element type", format!("{:?}", bias.dtype()), format!("{:?}", x.dtype()));
+        }
+        if bias.device() != x.device() {
+            return unlike("device", format!("{:?}", bias.device()), format!("{:?}", x.device()));
+        }
+    }
+    let dropout = match dropout {
+        None => None,
+        Some(RowDropout { prob, .. }) if !(0.0..1.0).contains(prob) => {
+            return Err(OpsError::Probability { op: NAME, arg: "dropout.prob", value: *prob });
+        }
+        Some(RowDropout { prob, stream, ids }) => {
+            if let Some(actual) = ids.as_ref().map(|ids| ids.len()).filter(|&n| n != rows) {
+                return Err(OpsError::Rows { op: NAME, arg: "dropout.ids", why: "one per row of `x`", expected: rows, actual });
+            }
+            (*prob > 0.0).then(|| DropoutPlan::new(*prob, *stream, ids.clone()))
+        }
+    };
+    Ok(EpiloguePlan::new(rows, columns, activation, dropout))
+}

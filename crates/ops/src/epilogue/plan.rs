@@ -1,0 +1,52 @@
+//! What one epilogue does, as a plain value.
+
+use std::sync::Arc;
+
+use crate::dropout::DropoutPlan;
+use crate::{Activation, Stream};
+
+/// Dropout keyed by original row ids; see [`dropout`](crate::dropout()).
+#[derive(Clone, Debug)]
+pub struct RowDropout {
+    /// Probability that an entry becomes 0, in `[0, 1)`.
+    pub prob: f64,
+    /// Where the draws come from.
+    pub stream: Stream,
+    /// Original id of each row; `None` stands for `0..rows`.
+    pub ids: Option<Arc<[u64]>>,
+}
+
+/// Shape, activation and dropout of one epilogue.
+#[derive(Clone, Debug)]
+pub struct EpiloguePlan {
+    rows: usize,
+    columns: usize,
+    activation: Activation,
+    dropout: Option<DropoutPlan>,
+}
+
+impl EpiloguePlan {
+    pub(crate) fn new(rows: usize, columns: usize, activation: Activation, dropout: Option<DropoutPlan>) -> Self {
+        Self { rows, columns, activation, dropout }
+    }
+    /// Rows and columns.
+    pub fn shape(&self) -> [usize; 2] {
+        [self.rows, self.columns]
+    }
+    /// Activation.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+    /// Dropout after it.
+    pub fn dropout(&self) -> Option<&DropoutPlan> {
+        self.dropout.as_ref()
+    }
+    /// Whether nothing happens but the bias.
+    pub(crate) fn is_identity(&self) -> bool {
+        self.activation == Activation::None && self.dropout.is_none()
+    }
+    /// Whether backward reads the result.
+    pub(crate) fn keeps_output(&self) -> bool {
+        self.activation != Activation::None
+    }
+}

@@ -1,0 +1,109 @@
+//! Epilogues in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
+use burn::tensor::{DType, Shape, TensorData};
+
+use super::backend::EpilogueKept;
+use super::plan::EpiloguePlan;
+use crate::Activation;
+
+fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
+    match x.dtype() {
+        DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
+        _ => x,
+    }
+}
+
+fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B> {
+    if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
+}
+
+/// `then` where `x > 0`, `otherwise` elsewhere.
+fn where_positive<B: Backend>(x: FloatTensor<B>, then: FloatTensor<B>, otherwise: FloatTensor<B>) -> FloatTensor<B> {
+    let bools = get_device_settings::<B>(&x.device()).bool_dtype;
+    let above = B::float_greater_elem(x, 0.0.into(), bools);
+    B::float_mask_where(otherwise, above, then)
+}
+
+/// `x`, 0 where `by` is not above 0; NaN in `by` passes.
+fn close<B: Backend>(x: FloatTensor<B>, by: FloatTensor<B>) -> FloatTensor<B> {
+    let bools = get_device_settings::<B>(&x.device()).bool_dtype;
+    let closed = B::float_lower_equal_elem(by, 0.0.into(), bools);
+    B::float_mask_fill(x, closed, 0.0.into())
+}
+
+/// Which entries dropout keeps, as a mask of those it does not; `None` without dropout.
+fn dropped<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B> {
+    let Some(dropout) = plan.dropout() else { return x };
+    let ([rows, columns], device) = (plan.shape(), x.device());
+    let mut gone = Vec::with_capacity(rows * columns);
+    for r in 0..rows {
+        let id = dropout.id(r);
+        gone.extend((0..columns as u64).map(|c| dropout.stream().uniform(id, c) < dropout.prob()));
+    }
+    let gone = B::bool_from_data(TensorData::new(gone, [rows, columns]), &device);
+    B::float_mask_fill(B::float_mul_scalar(x, dropout.scale().into()), gone, 0.0.into())
+}
+
+pub(crate) fn biased<B: Backend>(x: FloatTensor<B>, bias: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B> {
+    let dtype = x.dtype();
+    let [_, columns] = plan.shape();
+    let bias = B::float_reshape(widen::<B>(bias), Shape::from([1, columns]));
+    narrow::<B>(wide_forward::<B>(B::float_add(widen::<B>(x), bias), plan), dtype)
+}
+
+pub(crate) fn forward<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B> {
+    let dtype = x.dtype();
+    narrow::<B>(wide_forward::<B>(widen::<B>(x), plan), dtype)
+}
+
+fn wide_forward<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B> {
+    let y = match plan.activation() {
+        Activation::None => x,
+        Activation::Relu => close::<B>(x.clone(), x),
+        Activation::LeakyRelu(slope) => where_positive::<B>(x.clone(), x.clone(), B::float_mul_scalar(x, slope.into())),
+        Activation::Elu(alpha) => {
+            // Above 0 the exponential is not asked for: it would overflow, and its derivative with it.
+            let low = where_positive::<B>(x.clone(), B::float_mul_scalar(x.clone(), 0.0.into()), x.clone());
+            let low = B::float_mul_scalar(B::float_sub_scalar(B::float_exp(low), 1.0.into()), alpha.into());
+            where_positive::<B>(x.clone(), x, low)
+        }
+    };
+    dropped::<B>(y, plan)
+}
+
+pub(crate) fn gradient<B: Backend>(
+    grad: FloatTensor<B>,
+    kept: EpilogueKept<B>,
+    plan: &EpiloguePlan,
+    bias: bool,
+) -> (FloatTensor<B>, FloatTensor<B>) {
+    let (dtype, device) = (grad.dtype(), grad.device());
+    let mut d = dropped::<B>(widen::<B>(grad), plan);
+    if let EpilogueKept::Output(y) = kept {
+        // Dropped entries have 0 here and a gradient of 0: whatever the slope, the product is 0.
+        let scale = plan.dropout().map_or(1.0, |d| d.scale());
+        let y = B::float_div_scalar(widen::<B>(y), scale.into());
+        let ones = || B::float_ones(y.shape(), &device, FloatDType::from(y.dtype()));
+        d = match plan.activation() {
+            Activation::None => d,
+            Activation::Relu => close::<B>(d, y),
+            Activation::LeakyRelu(slope) => {
+                let low = B::float_mul_scalar(ones(), slope.into());
+                B::float_mul(d, where_positive::<B>(y.clone(), ones(), low))
+            }
+            Activation::Elu(alpha) => {
+                let low = B::float_add_scalar(y.clone(), alpha.into());
+                B::float_mul(d, where_positive::<B>(y.clone(), ones(), low))
+            }
+        };
+    }
+    let [_, columns] = plan.shape();
+    let db = if bias {
+        narrow::<B>(B::float_reshape(B::float_sum_dim(d.clone(), 0), Shape::from([columns])), dtype)
+    } else {
+        B::float_zeros(Shape::from([0]), &device, FloatDType::from(dtype))
+    };
+    (narrow::<B>(d, dtype), db)
+}

@@ -1,0 +1,126 @@
+//! A step of Adam against the formula in f64.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_gnn_ops::{AdamDecay, AdamStep, adam_step, try_adam_step};
+
+use crate::{assert_near, devices, f64s, numbers};
+
+const DECAYS: [AdamDecay; 3] = [AdamDecay::None, AdamDecay::L2(0.01), AdamDecay::Decoupled(0.1)];
+
+fn step(time: usize, decay: AdamDecay) -> AdamStep {
+    AdamStep { lr: 0.01, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-8, time, decay }
+}
+
+/// Ten steps; parameter and both moments after them.
+fn run(device: &Device, dtype: DType, n: usize, decay: AdamDecay) -> [Vec<f64>; 3] {
+    let tensor = |data: Vec<f64>| Tensor::<1>::from_data(TensorData::new(data, [n]), (device, dtype));
+    let (mut p, mut m, mut v) = (tensor(numbers(1, n)), tensor(vec![0.0; n]), tensor(vec![0.0; n]));
+    for time in 1..=10 {
+        (p, m, v) = adam_step(p, tensor(numbers(10 + time as u64, n)), m, v, step(time, decay));
+    }
+    [f64s(p), f64s(m), f64s(v)]
+}
+
+/// The formula of torch's documentation, all in f64.
+fn formula(n: usize, decay: AdamDecay) -> [Vec<f64>; 3] {
+    let (mut p, mut m, mut v) = (numbers(1, n), vec![0.0; n], vec![0.0; n]);
+    let (b1, b2, eps, lr) = (f64::from(0.9f32), f64::from(0.999f32), f64::from(1e-8f32), 0.01);
+    for time in 1..=10 {
+        let grad = numbers(10 + time as u64, n);
+        for i in 0..n {
+            let mut g = grad[i];
+            match decay {
+                AdamDecay::None => {}
+                AdamDecay::L2(penalty) => g += f64::from(penalty) * p[i],
+                AdamDecay::Decoupled(rate) => p[i] -= lr * f64::from(rate) * p[i],
+            }
+            m[i] = b1 * m[i] + (1.0 - b1) * g;
+            v[i] = b2 * v[i] + (1.0 - b2) * g * g;
+            let (m, v) = (m[i] / (1.0 - b1.powi(time)), v[i] / (1.0 - b2.powi(time)));
+            p[i] -= lr * m / (v.sqrt() + eps);
+        }
+    }
+    [p, m, v]
+}
+
+#[test]
+fn follows_the_formula() {
+    for (backend, device) in devices() {
+        for decay in DECAYS {
+            for n in [1, 7, 100] {
+                let want = formula(n, decay);
+                let (double, single) = (run(&device, DType::F64, n, decay), run(&device, DType::F32, n, decay));
+                for i in 0..3 {
+                    // β is f32 and so are its powers: parameters are off by 1e-5 of the ten steps of 0.01, and
+                    // a penalty carries that into the moments.
+                    let tolerance = if i == 0 || matches!(decay, AdamDecay::L2(_)) { 1e-6 } else { 1e-12 };
+                    assert_near(&format!("{backend}, {decay:?}, {i}"), &double[i], &want[i], tolerance);
+                    assert_near(&format!("{backend}, {decay:?}, {i}, f32"), &single[i], &want[i], 2e-6);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn any_number_of_threads() {
+    for (_, device) in devices() {
+        for dtype in [DType::F32, DType::F64] {
+            let bits = |n| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+                pool.install(|| run(&device, dtype, 300_001, DECAYS[1])).concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+            };
+            let one = bits(1);
+            assert!(bits(2) == one && bits(3) == one);
+        }
+    }
+}
+
+#[test]
+fn what_others_hold_stays() {
+    for (_, device) in devices() {
+        let ones = Tensor::<2>::ones([3, 2], &device);
+        let zeros = Tensor::<2>::zeros([3, 2], &device);
+        let (p, m, _) = adam_step(ones.clone(), ones.clone(), zeros.clone(), zeros.clone(), step(1, AdamDecay::None));
+        assert_eq!((f64s(ones), f64s(zeros)), (vec![1.0; 6], vec![0.0; 6]));
+        assert!(f64s(p).iter().all(|p| (p - 0.99).abs() < 1e-6) && f64s(m).iter().all(|m| (m - 0.1).abs() < 1e-6));
+    }
+}
+
+#[test]
+fn half_floats_are_f32_rounded_once() {
+    let device = Device::flex();
+    for (dtype, ulp) in [(DType::F16, 1.0 / 2048.0), (DType::BF16, 1.0 / 256.0)] {
+        for decay in DECAYS {
+            let one = |dtype| {
+                let x = Tensor::<1>::from_data([1.0, -0.5, 2.0], (&device, dtype));
+                let zeros = || Tensor::<1>::zeros([3], (&device, dtype));
+                let (p, m, v) = adam_step(x.clone(), x, zeros(), zeros(), step(1, decay));
+                [f64s(p), f64s(m), f64s(v)].concat()
+            };
+            assert_near(&format!("{dtype:?}"), &one(dtype), &one(DType::F32), ulp);
+        }
+    }
+}
+
+#[test]
+fn errors() {
+    let device = Device::flex();
+    let t = |n: usize| Tensor::<1>::zeros([n], &device);
+    let e = try_adam_step(t(3), t(2), t(3), t(3), step(1, AdamDecay::None)).unwrap_err().to_string();
+    assert_eq!(e, "adam_step: `grad` has shape [2], `param` has [3]; convert one of them");
+    let e = try_adam_step(t(3), t(3), t(3), t(4), step(1, AdamDecay::None)).unwrap_err().to_string();
+    assert_eq!(e, "adam_step: `moment_2` has shape [4], `param` has [3]; convert one of them");
+    let double = Tensor::<1>::zeros([3], (&device, DType::F64));
+    let e = try_adam_step(t(3), t(3), double, t(3), step(1, AdamDecay::None)).unwrap_err().to_string();
+    assert_eq!(e, "adam_step: `moment_1` has element type F64, `param` has F32; convert one of them");
+    let e = try_adam_step(t(3), t(3), t(3), t(3), step(0, AdamDecay::None)).unwrap_err().to_string();
+    assert_eq!(e, "adam_step: `step.time` must be at least 1, got 0");
+}
+
+#[test]
+#[should_panic(expected = "adam_step: an update is not differentiable")]
+fn tracked_tensors_are_refused() {
+    let t = || Tensor::<1>::zeros([3], &Device::flex().autodiff());
+    let _ = adam_step(t().require_grad(), t(), t(), t(), step(1, AdamDecay::None));
+}
