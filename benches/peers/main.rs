@@ -16,6 +16,7 @@
 //! are built before; `fwd+bwd` is forward and the backward of a cotangent of ones that is made once.
 
 mod alloc;
+mod edges;
 mod graphs;
 mod inject;
 mod measure;

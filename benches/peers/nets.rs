@@ -1,10 +1,10 @@
 //! The networks of the training entries: two layers each, as the peer's.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::tensor::{Device, Tensor};
 use burn_gnn::graph::{Graph, Relation};
 use burn_gnn::models::{GraphConv, GraphConvConfig};
-use burn_gnn::ops::{Stream, copy_e_max, copy_e_sum, copy_u_mean, dropout, glorot_uniform, u_mul_e_sum};
+use burn_gnn::ops::{Activation, GatOptions, RowDropout, Stream, bias_activation, copy_u_mean, dropout, gat_attention, glorot_uniform};
 
 /// Widths of a network.
 #[derive(Clone, Copy)]
@@ -20,22 +20,14 @@ pub(crate) trait Network: Module {
     fn forward(&self, g: &Input, x: Tensor<2>, step: Option<u64>) -> Tensor<2>;
 }
 
-/// The graph, with what a network needs besides it.
+/// The graph; more may be added that is made once.
 pub(crate) struct Input {
     pub(crate) graph: Graph,
-    /// Ends of the edges, for layers that gather rows of edges.
-    ends: Option<(Tensor<1, Int>, Tensor<1, Int>)>,
 }
 
 impl Input {
-    pub(crate) fn new(graph: Graph, attention: bool, device: &Device) -> Self {
-        let ids = |v: &[u32]| {
-            let data: Vec<i32> = v.iter().map(|&i| i as i32).collect();
-            Tensor::from_data(TensorData::new(data, [v.len()]), device)
-        };
-        let r = &graph.relations()[0];
-        let ends = attention.then(|| (ids(r.src()), ids(r.dst())));
-        Self { graph, ends }
+    pub(crate) fn new(graph: Graph) -> Self {
+        Self { graph }
     }
     fn relation(&self) -> &Relation {
         &self.graph.relations()[0]
@@ -48,6 +40,12 @@ fn weight<const D: usize>(name: &str, fan: (usize, usize), shape: [usize; D], de
 
 fn zeros(n: usize, device: &Device) -> Param<Tensor<1>> {
     Param::from_tensor(Tensor::zeros([n], device))
+}
+
+/// Bias, activation and, in training, dropout of half the entries, in one pass.
+fn finish(x: Tensor<2>, bias: &Param<Tensor<1>>, f: Activation, step: Option<u64>) -> Tensor<2> {
+    let half = step.map(|step| RowDropout { prob: 0.5, stream: Stream::new(0, "hidden", step), ids: None });
+    bias_activation(x, Some(bias.val()), f, half.as_ref())
 }
 
 fn drop_half(x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
@@ -73,7 +71,7 @@ impl Gcn {
 
 impl Network for Gcn {
     fn forward(&self, g: &Input, x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
-        let h = activation::relu(self.first.forward(&g.graph, x));
+        let h = self.first.forward_then(&g.graph, 0, x, None, Activation::Relu);
         self.second.forward(&g.graph, drop_half(h, step))
     }
 }
@@ -92,12 +90,12 @@ impl SageLayer {
         Self { own: matrix("own"), neighbours: matrix("neighbours"), bias: zeros(o, device) }
     }
 
-    fn forward(&self, relation: &Relation, x: Tensor<2>) -> Tensor<2> {
+    fn forward(&self, relation: &Relation, x: Tensor<2>, f: Activation, step: Option<u64>) -> Tensor<2> {
         let w = self.neighbours.val();
         let [i, o] = w.dims();
         // The narrower side is aggregated.
         let mean = if i > o { copy_u_mean(relation, x.clone().matmul(w)) } else { copy_u_mean(relation, x.clone()).matmul(w) };
-        x.matmul(self.own.val()) + self.bias.val().unsqueeze() + mean
+        finish(x.matmul(self.own.val()) + mean, &self.bias, f, step)
     }
 }
 
@@ -115,8 +113,8 @@ impl Sage {
 
 impl Network for Sage {
     fn forward(&self, g: &Input, x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
-        let h = activation::relu(self.first.forward(g.relation(), x));
-        self.second.forward(g.relation(), drop_half(h, step))
+        let h = self.first.forward(g.relation(), x, Activation::Relu, step);
+        self.second.forward(g.relation(), h, Activation::None, None)
     }
 }
 
@@ -142,27 +140,15 @@ impl GatLayer {
     }
 
     /// `[n, heads · width]`.
-    fn forward(&self, g: &Input, x: Tensor<2>) -> Tensor<2> {
+    fn forward(&self, g: &Input, x: Tensor<2>, f: Activation, step: Option<u64>) -> Tensor<2> {
         let [_, heads, width] = self.attention_src.val().dims();
         let h = x.matmul(self.weight.val());
         let n = h.dims()[0];
         let z = h.reshape([n, heads, width]);
-        let score = |a: &Param<Tensor<3>>| (z.clone() * a.val()).sum_dim(2);
-        let out = attention(g, z.clone(), score(&self.attention_src), score(&self.attention_dst));
-        out.reshape([n, heads * width]) + self.bias.val().unsqueeze()
+        let score = |a: &Param<Tensor<3>>| (z.clone() * a.val()).sum_dim(2).reshape([n, heads]);
+        let out = gat_attention(g.relation(), z.clone(), score(&self.attention_src), score(&self.attention_dst), &GatOptions::default());
+        finish(out.reshape([n, heads * width]), &self.bias, f, step)
     }
-}
-
-/// `out[v] = Σ softmax over in-edges (leaky_relu(src[u] + dst[v])) z[u]`, unfused: one tensor per step.
-fn attention(g: &Input, z: Tensor<3>, src: Tensor<3>, dst: Tensor<3>) -> Tensor<3> {
-    let Some((u, v)) = &g.ends else { panic!("the input was made without the ends of edges") };
-    let relation = g.relation();
-    let logits = activation::leaky_relu(src.select(0, u.clone()) + dst.select(0, v.clone()), 0.2);
-    // The largest logit only keeps the exponential in range; no gradient goes through it.
-    let largest = copy_e_max(relation, logits.clone().detach()).select(0, v.clone());
-    let weights = (logits - largest).exp();
-    let total = copy_e_sum(relation, weights.clone()).select(0, v.clone());
-    u_mul_e_sum(relation, z, weights / total)
 }
 
 #[derive(Module, Debug)]
@@ -180,7 +166,7 @@ impl Gat {
 
 impl Network for Gat {
     fn forward(&self, g: &Input, x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
-        let h = activation::elu(self.first.forward(g, x), 1.0);
-        self.second.forward(g, drop_half(h, step))
+        let h = self.first.forward(g, x, Activation::Elu(1.0), step);
+        self.second.forward(g, h, Activation::None, None)
     }
 }

@@ -71,4 +71,5 @@ pub(crate) fn run(graph: &str, g: &Homogeneous) {
     bench(gspmm(graph, "u_mul_e_sum.8x8heads.fwd"), &dim, || drop(u_mul_e_sum::<3, 3, 3>(relation, z.clone(), scores.clone())));
     let (zg, sg) = (tracked(&z), tracked(&scores));
     bench(gspmm(graph, "u_mul_e_sum.8x8heads.fwd+bwd"), &dim, fwd_bwd(|| u_mul_e_sum::<3, 3, 3>(relation, zg.clone(), sg.clone())));
+    crate::edges::run(graph, g, relation);
 }

@@ -1,10 +1,10 @@
 //! Full-graph epochs on graphs of one type, inference, and the memory of three epochs.
 
 use anyhow::Result;
-use burn::optim::{AdamConfig, GradientsParams};
+use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{Rows, cross_entropy};
+use burn_gnn::models::{FusedAdamConfig, Rows, cross_entropy};
 use serde_json::json;
 
 use crate::graphs::Homogeneous;
@@ -31,7 +31,7 @@ fn task(graph: &str, kind: &str, g: Homogeneous) -> Task {
     let _ = (structure.relations()[0].csr(), structure.relations()[0].csc());
     let hidden = if graph == "cora-like" { 16 } else { 256 };
     Task {
-        input: Input::new(structure, kind == "gat", &device),
+        input: Input::new(structure),
         features: Tensor::from_data(TensorData::new(task.features, [nodes, task.width]), &device),
         rows: Rows::new(&task.train, &task.labels, task.classes).expect("labels are below the number of classes"),
         sizes: Sizes { input: task.width, hidden, classes: task.classes },
@@ -40,7 +40,7 @@ fn task(graph: &str, kind: &str, g: Homogeneous) -> Task {
 
 /// A network with its optimiser: one call of the first closure is an epoch, of the second one inference.
 fn with<N: Network>(net: N, t: &Task, use_them: impl FnOnce(&mut dyn FnMut(), &mut dyn FnMut())) {
-    let mut optimizer = AdamConfig::new().with_epsilon(1e-8).init();
+    let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
     let state = std::cell::RefCell::new(Some(net));
     let mut step = 0;
     let mut epoch = || {

@@ -1,14 +1,17 @@
-//! Typed graphs: R-GCN with bases and learned input rows (am-slice), one graph convolution per relation
+//! Typed graphs: R-GCN with bases on learned rows (am-slice), one graph convolution per relation
 //! (mag-slice), and messages over all relations at once.
 
 use std::time::Instant;
 
 use burn::module::{Module, Param};
-use burn::optim::{AdamConfig, GradientsParams};
-use burn::tensor::{Device, Distribution, Tensor, TensorData, activation};
-use burn_gnn::graph::{Graph, Relation};
-use burn_gnn::models::{RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights, Rows, cross_entropy};
-use burn_gnn::ops::{Stream, copy_u_mean, copy_u_sum, glorot_uniform};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Distribution, Tensor, TensorData};
+use burn_gnn::graph::{Graph, RelationStack};
+use burn_gnn::models::{FusedAdamConfig, Rows, cross_entropy};
+use burn_gnn::ops::{
+    Activation, CrossReduce, Reduce, RelationalIndex, RelationalWeight, Stream, bias_activation, glorot_uniform, multi_gspmm_cross,
+    relational_aggregate, stack_rows,
+};
 use serde_json::json;
 
 use crate::graphs::{Task, Typed};
@@ -41,7 +44,7 @@ fn embeddings(graph: &Graph, width: usize, device: &Device) -> Vec<Param<Tensor<
 
 /// Trains `net` by Adam; one call is an epoch.
 fn epochs<N: Module>(net: N, loss: impl Fn(&N) -> Tensor<1>) -> impl FnMut() {
-    let mut optimizer = AdamConfig::new().with_epsilon(1e-8).init();
+    let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
     let mut net = Some(net);
     move || {
         let old = net.take().expect("put back at the end of every epoch");
@@ -50,16 +53,36 @@ fn epochs<N: Module>(net: N, loss: impl Fn(&N) -> Tensor<1>) -> impl FnMut() {
     }
 }
 
-fn relu_all(x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-    x.into_iter().map(activation::relu).collect()
+/// A relational convolution with bases, on the joint graph.
+#[derive(Module, Debug)]
+struct BasisLayer {
+    bases: Param<Tensor<3>>,
+    coeff: Param<Tensor<2>>,
+    bias: Param<Tensor<1>>,
 }
 
-/// Two relational convolutions with 30 bases on learned rows.
+impl BasisLayer {
+    fn new([relations, bases]: [usize; 2], i: usize, o: usize, name: &str, device: &Device) -> Self {
+        let stream = |part: &str| Stream::new(0, &format!("{name}/{part}"), 0);
+        Self {
+            bases: Param::from_tensor(Tensor::from_data(glorot_uniform(stream("bases"), i, o, [bases, i, o]), device)),
+            coeff: Param::from_tensor(Tensor::from_data(glorot_uniform(stream("coeff"), relations, bases, [relations, bases]), device)),
+            bias: Param::from_tensor(Tensor::zeros([o], device)),
+        }
+    }
+
+    fn forward(&self, index: &RelationalIndex, x: Tensor<2>, norm: &Tensor<1>, f: Activation) -> Tensor<2> {
+        let weight = RelationalWeight::Basis { bases: self.bases.val(), coeff: self.coeff.val() };
+        bias_activation(relational_aggregate(index, x, weight, Some(norm.clone())), Some(self.bias.val()), f, None)
+    }
+}
+
+/// Two such layers on learned rows.
 #[derive(Module, Debug)]
 struct Rgcn {
-    rows: Vec<Param<Tensor<2>>>,
-    first: RelGraphConv,
-    second: RelGraphConv,
+    rows: Param<Tensor<2>>,
+    first: BasisLayer,
+    second: BasisLayer,
 }
 
 /// The peer joins all types in one graph and passes edge types along; a message counts `1 / in-degree` of its
@@ -75,49 +98,62 @@ pub(crate) fn am(graph: &str, make: impl Fn() -> Typed) {
     let sizes = [("edges", json!(g.total_edges())), ("rels", json!(g.relations().len()))];
     let build_time = Times::once(start.elapsed().as_secs_f64());
     emit(Entry { group: "build", graph, op: "heterograph+to_homogeneous" }, Some(&build_time), &sizes);
-    drop(joint);
-    layouts(&g);
 
-    // In-degrees over all relations, by destination type.
-    let mut degrees: Vec<Vec<u32>> = g.node_counts().iter().map(|&n| vec![0; n]).collect();
-    for (t, r) in g.relations().iter().enumerate() {
-        r.dst().iter().for_each(|&v| degrees[g.schema().ends(t).1][v as usize] += 1);
-    }
-    let norm = |(t, r): (usize, &Relation)| {
-        let degrees = &degrees[g.schema().ends(t).1];
-        let values: Vec<f32> = r.dst().iter().map(|&v| 1.0 / degrees[v as usize] as f32).collect();
-        let n = values.len();
-        Some(Tensor::from_data(TensorData::new(values, [n]), &device))
-    };
-    let norm: Vec<Option<Tensor<1>>> = g.relations().iter().enumerate().map(norm).collect();
-    let rows = Rows::new(&task.train, &task.labels, task.classes).expect("labels are below the number of classes");
+    let relation = &joint.graph.relations()[0];
+    let types: Vec<u32> = g.relations().iter().enumerate().flat_map(|(t, r)| std::iter::repeat_n(t as u32, r.num_edges())).collect();
+    let index = RelationalIndex::new(relation, &types, g.relations().len());
+    let degrees: Vec<u32> = relation.in_degrees().collect();
+    let norm: Vec<f32> = relation.dst().iter().map(|&v| 1.0 / degrees[v as usize] as f32).collect();
+    let norm = Tensor::<1>::from_data(TensorData::new(norm, [types.len()]), &device);
+    let start = joint.node_ids.range(target).expect("a node type").start as u32;
+    let mut rows = Rows::new(&task.train, &task.labels, task.classes).expect("labels are below the number of classes");
+    rows.index.iter_mut().for_each(|id| *id += start);
 
     let more = [("hidden", json!(WIDTH)), ("bases", json!(BASES))];
-    // Edges are kept sorted by relation, so both entries of the peer are one and the same here.
+    // The index sorts edges by relation once, so both entries of the peer are one and the same here.
     for op in names.into_iter().filter(|op| wanted(op, &more)) {
-        let layer = |o, name: &str| {
-            RelGraphConvConfig::new(WIDTH, o, g.relations().len())
-                .with_weights(RelWeights::Basis(BASES))
-                .with_norm(RelNorm::None)
-                .with_self_loop(false)
-                .with_name(name.into())
-                .init(&device.clone().autodiff())
-        };
+        let autodiff = device.clone().autodiff();
+        let layer = |o, name| BasisLayer::new([g.relations().len(), BASES], WIDTH, o, name, &autodiff);
+        let n = joint.graph.node_counts()[0];
         let net = Rgcn {
-            rows: embeddings(&g, WIDTH, &device.clone().autodiff()),
+            rows: Param::from_tensor(Tensor::random([n, WIDTH], Distribution::Normal(0.0, 1.0), &autodiff)),
             first: layer(WIDTH, "first"),
             second: layer(task.classes, "second"),
         };
         let epoch = epochs(net, |net: &Rgcn| {
-            let x = net.rows.iter().map(Param::val).collect();
-            let h = relu_all(net.first.forward_weighted(&g, x, &norm));
-            let out = net.second.forward_weighted(&g, h, &norm).swap_remove(target);
-            cross_entropy(out, &rows)
+            let h = net.first.forward(&index, net.rows.val(), &norm, Activation::Relu);
+            cross_entropy(net.second.forward(&index, h, &norm, Activation::None), &rows)
         });
         bench(Entry { group: "train", graph, op }, &more, epoch);
     }
     let (rss, peak) = memory_mb();
     emit(Entry { group: "memory", graph, op: "rgcn" }, None, &[("rss_mb", json!(rss.round())), ("peak_mb", json!(peak.round()))]);
+}
+
+/// The relations that end in one node type, laid together once.
+struct Incoming {
+    stack: RelationStack,
+    /// Edge types in the order of the stack.
+    etypes: Vec<usize>,
+    /// Source node types in the order of its tables.
+    tables: Vec<usize>,
+    index: RelationalIndex,
+}
+
+fn incoming(g: &Graph) -> Vec<Incoming> {
+    let of = |d: usize| {
+        let etypes: Vec<usize> = (0..g.relations().len()).filter(|&t| g.schema().ends(t).1 == d).collect();
+        let mut tables: Vec<usize> = etypes.iter().map(|&t| g.schema().ends(t).0).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        let rows: Vec<usize> = tables.iter().map(|&t| g.node_counts()[t]).collect();
+        let table = |t: usize| tables.iter().position(|&s| s == g.schema().ends(t).0).expect("a source type of this stack");
+        let relations: Vec<_> = etypes.iter().map(|&t| (table(t), g.relations()[t].clone())).collect();
+        let stack = RelationStack::new(g.node_counts()[d], &rows, &relations).expect("relations of one graph fit together");
+        let index = RelationalIndex::from_stack(&stack).mean();
+        Incoming { stack, etypes, tables, index }
+    };
+    (0..g.node_counts().len()).map(of).collect()
 }
 
 /// One weight and bias per relation, messages averaged per relation, relations summed.
@@ -139,20 +175,14 @@ impl HeteroConv {
         }
     }
 
-    fn forward(&self, g: &Graph, x: &[Tensor<2>]) -> Vec<Tensor<2>> {
-        let mut out: Vec<Option<Tensor<2>>> = vec![None; x.len()];
-        for (t, r) in g.relations().iter().enumerate() {
-            let (s, d) = g.schema().ends(t);
-            let (x, w) = (x[s].clone(), self.weights[t].val());
-            let [i, o] = w.dims();
-            let h = if i > o { copy_u_mean(r, x.matmul(w)) } else { copy_u_mean(r, x).matmul(w) };
-            let h = h + self.biases[t].val().unsqueeze();
-            out[d] = Some(match out[d].take() {
-                Some(sum) => sum + h,
-                None => h,
-            });
-        }
-        out.into_iter().map(|h| h.expect("every type of this graph has relations into it")).collect()
+    fn forward(&self, incoming: &[Incoming], x: &[Tensor<2>], f: Activation) -> Vec<Tensor<2>> {
+        let of = |i: &Incoming| {
+            let rows = stack_rows(&i.stack, i.tables.iter().map(|&t| x[t].clone()).collect());
+            let weight = Tensor::stack(i.etypes.iter().map(|&t| self.weights[t].val()).collect(), 0);
+            let bias = i.etypes.iter().map(|&t| self.biases[t].val()).reduce(|a, b| a + b);
+            bias_activation(relational_aggregate(&i.index, rows, RelationalWeight::Full(weight), None), bias, f, None)
+        };
+        incoming.iter().map(of).collect()
     }
 }
 
@@ -172,6 +202,7 @@ pub(crate) fn mag(graph: &str, make: impl Fn() -> Typed) {
     let sizes = [("edges", json!(g.total_edges())), ("rels", json!(g.relations().len()))];
     emit(Entry { group: "build", graph, op: "heterograph+formats" }, Some(&Times::once(start.elapsed().as_secs_f64())), &sizes);
 
+    let incoming = incoming(&g);
     let more = [("hidden", json!(WIDTH))];
     if wanted("rgcn.heterograph.epoch", &more) {
         let autodiff = device.clone().autodiff();
@@ -180,32 +211,20 @@ pub(crate) fn mag(graph: &str, make: impl Fn() -> Typed) {
         let rows = Rows::new(&task.train, &task.labels, task.classes).expect("labels are below the number of classes");
         let epoch = epochs(net, |net: &HeteroNet| {
             let x: Vec<_> = net.rows.iter().map(Param::val).collect();
-            let h = relu_all(net.first.forward(&g, &x));
-            cross_entropy(net.second.forward(&g, &h).swap_remove(target), &rows)
+            let h = net.first.forward(&incoming, &x, Activation::Relu);
+            cross_entropy(net.second.forward(&incoming, &h, Activation::None).swap_remove(target), &rows)
         });
         bench(Entry { group: "train", graph, op: "rgcn.heterograph.epoch" }, &more, epoch);
     }
 
     let x: Vec<Tensor<2>> = g.node_counts().iter().map(|&n| Tensor::random([n, WIDTH], Distribution::Normal(0.0, 1.0), &device)).collect();
     let dim = [("dim", json!(WIDTH))];
-    type Cross = fn(Tensor<2>, Tensor<2>) -> Tensor<2>;
-    let cross: [(&str, Cross); 2] = [("sum", |a, b| a + b), ("max", |a, b| a.max_pair(b))];
-    for (name, f) in cross {
+    for (name, cross) in [("sum", CrossReduce::Sum), ("max", CrossReduce::Max)] {
         let entry = Entry { group: "hetero", graph, op: &format!("multi_update_all.copy_u.sum/{name}") };
-        bench(entry, &dim, || drop(multi_update(&g, &x, f)));
+        let update = |i: &Incoming| {
+            let sources = i.tables.iter().map(|&t| x[t].clone()).collect();
+            multi_gspmm_cross(&i.stack, sources, Reduce::Sum, cross)
+        };
+        bench(entry, &dim, || drop(incoming.iter().map(update).collect::<Vec<_>>()));
     }
-}
-
-/// Sums of source rows per relation, joined across the relations that end in one type.
-fn multi_update(g: &Graph, x: &[Tensor<2>], cross: fn(Tensor<2>, Tensor<2>) -> Tensor<2>) -> Vec<Option<Tensor<2>>> {
-    let mut out: Vec<Option<Tensor<2>>> = vec![None; x.len()];
-    for (t, r) in g.relations().iter().enumerate() {
-        let (s, d) = g.schema().ends(t);
-        let h = copy_u_sum(r, x[s].clone());
-        out[d] = Some(match out[d].take() {
-            Some(sum) => cross(sum, h),
-            None => h,
-        });
-    }
-    out
 }

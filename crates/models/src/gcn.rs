@@ -2,8 +2,8 @@
 
 use burn::config::Config;
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::GraphView;
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::{Activation, GraphView};
 
 use crate::{DegreeNorm, GraphConv, GraphConvConfig, Mode, ModelError, NodeClassifier};
 
@@ -73,8 +73,8 @@ impl Gcn {
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
         let (ntype, _) = g.schema().ends(0);
         self.layers.iter().enumerate().fold(x, |x, (i, layer)| {
-            let x = if i == 0 { x } else { activation::relu(x) };
-            layer.forward(g, mode.dropout(g, ntype, &format!("gcn/{i}"), self.dropout, x))
+            let x = mode.dropout(g, ntype, &format!("gcn/{i}"), self.dropout, x);
+            layer.forward_then(g, 0, x, None, if i + 1 == self.layers.len() { Activation::None } else { Activation::Relu })
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_ops::{GraphView, copy_u_sum, matmul_rows, u_mul_e_sum};
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::{Activation, AggregateOptions, DegreeScale, GraphView, bias_activation, matmul_rows, weighted_aggregate};
 
 use crate::init;
 
@@ -75,12 +75,6 @@ impl GraphConvConfig {
 }
 
 /// `[n, 1]` of `degree^power`, degrees at least 1.
-fn scale(degrees: &[u32], power: f64, like: &Tensor<2>) -> Tensor<2> {
-    let values: Vec<f64> = degrees.iter().map(|&d| f64::from(d.max(1)).powf(power)).collect();
-    let n = values.len();
-    Tensor::from_data(TensorData::new(values, [n, 1]), (&like.device().without_autodiff(), like.dtype()))
-}
-
 impl GraphConv {
     /// On edge type 0 of a graph of one type.
     ///
@@ -97,6 +91,23 @@ impl GraphConv {
     /// Shapes that disagree with the graph.
     #[track_caller]
     pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: Tensor<2>, edge_weight: Option<Tensor<1>>) -> Tensor<2> {
+        self.forward_then(g, etype, x, edge_weight, Activation::None)
+    }
+
+    /// [`forward_on`](Self::forward_on) with an activation. Where the layer multiplies first, factors, bias
+    /// and activation are part of the one pass over the edges.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph.
+    #[track_caller]
+    pub fn forward_then<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: usize,
+        x: Tensor<2>,
+        edge_weight: Option<Tensor<1>>,
+        activation: Activation,
+    ) -> Tensor<2> {
         let [d_input, d_output] = self.weight.val().dims();
         let before = d_input > d_output;
         let x = if before { matmul_rows(x, self.weight.val()) } else { x };
@@ -106,30 +117,22 @@ impl GraphConv {
             .map(|t| if t == ntype { x.clone() } else { Tensor::zeros([g.num_dst(t), 0], (&x.device(), x.dtype())) })
             .collect();
         rows = g.src_rows("graph_conv", rows);
-        let mut h = rows.swap_remove(ntype);
-        let (left, right) = match self.norm {
-            DegreeNorm::None => (0.0, 0.0),
-            DegreeNorm::Left => (-1.0, 0.0),
-            DegreeNorm::Right => (0.0, -1.0),
-            DegreeNorm::Both => (-0.5, -0.5),
+        let h = rows.swap_remove(ntype);
+        let out = |power| DegreeScale::new(&g.out_degrees(etype), power);
+        let into = |power| DegreeScale::new(&g.in_degrees(etype), power);
+        let (source, destination) = match self.norm {
+            DegreeNorm::None => (None, None),
+            DegreeNorm::Left => (Some(out(-1.0)), None),
+            DegreeNorm::Right => (None, Some(into(-1.0))),
+            DegreeNorm::Both => (Some(out(-0.5)), Some(into(-0.5))),
         };
-        if left != 0.0 {
-            let l = scale(&g.out_degrees(etype), left, &h);
-            h = h * l;
+        let bias = self.bias.as_ref().map(|b| b.val());
+        if before {
+            let options = AggregateOptions { source, destination, activation };
+            return weighted_aggregate(g.relation(etype), h, edge_weight, bias, &options);
         }
-        let relation = g.relation(etype);
-        let mut h = match edge_weight {
-            None => copy_u_sum(relation, h),
-            Some(w) => u_mul_e_sum(relation, h, w),
-        };
-        if right != 0.0 {
-            let r = scale(&g.in_degrees(etype), right, &h);
-            h = h * r;
-        }
-        let h = if before { h } else { matmul_rows(h, self.weight.val()) };
-        match &self.bias {
-            Some(b) => h + b.val().unsqueeze(),
-            None => h,
-        }
+        let options = AggregateOptions { source, destination, activation: Activation::None };
+        let h = matmul_rows(weighted_aggregate(g.relation(etype), h, edge_weight, None, &options), self.weight.val());
+        bias_activation(h, bias, activation, None)
     }
 }

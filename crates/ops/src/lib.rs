@@ -10,8 +10,8 @@
 //! checked before; only this crate holds kernels.
 
 mod activation;
-mod aggregate;
 mod adam;
+mod aggregate;
 mod attention;
 mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
@@ -28,17 +28,17 @@ mod error;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;
-mod gsddmm;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fused_tests;
+mod gsddmm;
 mod gspmm;
 mod init;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod matmul;
-mod precision;
 mod multi;
+mod precision;
 mod random;
 mod relational;
 mod segment;
@@ -46,11 +46,11 @@ mod typed;
 mod view;
 
 pub use activation::Activation;
+pub use adam::*;
 pub use aggregate::{
     AggregateBackend, AggregateOptions, AggregatePlan, DegreeScale, try_weighted_aggregate, weighted_aggregate,
     weighted_aggregate_reference,
 };
-pub use adam::*;
 pub use attention::*;
 pub use backend::{GnnBackend, Kept};
 pub use cross_entropy::*;
@@ -62,8 +62,8 @@ pub use gsddmm::*;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
 pub use matmul::matmul_rows;
-pub use precision::{Precision, PrecisionBackend, precision, with_precision};
 pub use multi::*;
+pub use precision::{Precision, PrecisionBackend, precision, with_precision};
 pub use random::{Stream, philox4x32};
 pub use relational::*;
 pub use segment::*;

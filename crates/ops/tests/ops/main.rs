@@ -3,8 +3,8 @@
 // Burn has deprecated its ndarray backend; people still use it.
 #![allow(deprecated)]
 
-mod aggregate;
 mod adam;
+mod aggregate;
 mod attention;
 mod bits;
 mod corners;
@@ -15,9 +15,9 @@ mod epilogue;
 mod errors;
 mod finite_differences;
 mod graphs;
-mod precision;
 mod gsddmm;
 mod multi;
+mod precision;
 mod random_graphs;
 mod relational;
 mod segments;
