@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use burn_gnn::graph::{Graph, Relation};
 use burn_gnn::models::{GraphConv, GraphConvConfig};
-use burn_gnn::ops::{Activation, GatOptions, RowDropout, Stream, bias_activation, copy_u_mean, dropout, gat_attention, glorot_uniform};
+use burn_gnn::ops::{Activation, GatOptions, RowDropout, Stream, bias_activation, copy_u_mean, gat_attention, glorot_uniform};
 
 /// Widths of a network.
 #[derive(Clone, Copy)]
@@ -42,17 +42,14 @@ fn zeros(n: usize, device: &Device) -> Param<Tensor<1>> {
     Param::from_tensor(Tensor::zeros([n], device))
 }
 
-/// Bias, activation and, in training, dropout of half the entries, in one pass.
-fn finish(x: Tensor<2>, bias: &Param<Tensor<1>>, f: Activation, step: Option<u64>) -> Tensor<2> {
-    let half = step.map(|step| RowDropout { prob: 0.5, stream: Stream::new(0, "hidden", step), ids: None });
-    bias_activation(x, Some(bias.val()), f, half.as_ref())
+/// In training half of the entries are dropped.
+fn half(step: Option<u64>) -> Option<RowDropout> {
+    step.map(|step| RowDropout { prob: 0.5, stream: Stream::new(0, "hidden", step), ids: None })
 }
 
-fn drop_half(x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
-    match step {
-        Some(step) => dropout(x, 0.5, Stream::new(0, "hidden", step), None),
-        None => x,
-    }
+/// Bias, activation and dropout in one pass.
+fn finish(x: Tensor<2>, bias: &Param<Tensor<1>>, f: Activation, step: Option<u64>) -> Tensor<2> {
+    bias_activation(x, Some(bias.val()), f, half(step).as_ref())
 }
 
 /// Graph convolutions with symmetric normalisation.
@@ -71,8 +68,8 @@ impl Gcn {
 
 impl Network for Gcn {
     fn forward(&self, g: &Input, x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
-        let h = self.first.forward_then(&g.graph, 0, x, None, Activation::Relu);
-        self.second.forward(&g.graph, drop_half(h, step))
+        let h = self.first.forward_then(&g.graph, 0, x, None, Activation::Relu, half(step).as_ref());
+        self.second.forward(&g.graph, h)
     }
 }
 

@@ -72,9 +72,14 @@ impl Gcn {
     /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
         let (ntype, _) = g.schema().ends(0);
+        let x = mode.dropout(g, ntype, "gcn/0", self.dropout, x);
         self.layers.iter().enumerate().fold(x, |x, (i, layer)| {
-            let x = mode.dropout(g, ntype, &format!("gcn/{i}"), self.dropout, x);
-            layer.forward_then(g, 0, x, None, if i + 1 == self.layers.len() { Activation::None } else { Activation::Relu })
+            if i + 1 == self.layers.len() {
+                return layer.forward(g, x);
+            }
+            // Relu, and the dropout before the next layer.
+            let dropout = mode.row_dropout(g, ntype, &format!("gcn/{}", i + 1), self.dropout);
+            layer.forward_then(g, 0, x, None, Activation::Relu, dropout.as_ref())
         })
     }
 }

@@ -3,7 +3,7 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{Activation, AggregateOptions, DegreeScale, GraphView, bias_activation, matmul_rows, weighted_aggregate};
+use burn_gnn_ops::{Activation, AggregateOptions, DegreeScale, GraphView, RowDropout, bias_activation, matmul_rows, weighted_aggregate};
 
 use crate::init;
 
@@ -91,11 +91,12 @@ impl GraphConv {
     /// Shapes that disagree with the graph.
     #[track_caller]
     pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: Tensor<2>, edge_weight: Option<Tensor<1>>) -> Tensor<2> {
-        self.forward_then(g, etype, x, edge_weight, Activation::None)
+        self.forward_then(g, etype, x, edge_weight, Activation::None, None)
     }
 
-    /// [`forward_on`](Self::forward_on) with an activation. Where the layer multiplies first, factors, bias
-    /// and activation are part of the one pass over the edges.
+    /// [`forward_on`](Self::forward_on), then an activation and dropout of the result. Where the layer
+    /// multiplies first, factors, bias and activation are part of the one pass over the edges; where it
+    /// aggregates first, bias, activation and dropout are one pass over the product.
     ///
     /// # Panics
     /// Shapes that disagree with the graph.
@@ -107,6 +108,7 @@ impl GraphConv {
         x: Tensor<2>,
         edge_weight: Option<Tensor<1>>,
         activation: Activation,
+        dropout: Option<&RowDropout>,
     ) -> Tensor<2> {
         let [d_input, d_output] = self.weight.val().dims();
         let before = d_input > d_output;
@@ -129,10 +131,14 @@ impl GraphConv {
         let bias = self.bias.as_ref().map(|b| b.val());
         if before {
             let options = AggregateOptions { source, destination, activation };
-            return weighted_aggregate(g.relation(etype), h, edge_weight, bias, &options);
+            let h = weighted_aggregate(g.relation(etype), h, edge_weight, bias, &options);
+            return match dropout {
+                Some(_) => bias_activation(h, None, Activation::None, dropout),
+                None => h,
+            };
         }
         let options = AggregateOptions { source, destination, activation: Activation::None };
         let h = matmul_rows(weighted_aggregate(g.relation(etype), h, edge_weight, None, &options), self.weight.val());
-        bias_activation(h, bias, activation, None)
+        bias_activation(h, bias, activation, dropout)
     }
 }

@@ -7,7 +7,7 @@ use burn::backend::Flex;
 use burn::backend::NdArray;
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
-use burn::tensor::{DType, Shape};
+use burn::tensor::Shape;
 use rayon::prelude::*;
 
 use super::backend::AdamBackend;

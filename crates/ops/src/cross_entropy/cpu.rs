@@ -7,7 +7,6 @@ use burn::backend::Flex;
 use burn::backend::NdArray;
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
-use burn::tensor::DType;
 
 use super::backend::CrossEntropyBackend;
 use super::kernel;
