@@ -44,7 +44,8 @@ pub(crate) fn run(graph: &str, g: &Homogeneous) {
         let dim = [("dim", json!(width))];
         let x = columns(g, width, &device);
         let xg = tracked(&x);
-        let copies: [(&str, fn(&Relation, Tensor<2>) -> Tensor<2>); 3] = [("sum", copy_u_sum), ("mean", copy_u_mean), ("max", copy_u_max)];
+        type Copy = fn(&Relation, Tensor<2>) -> Tensor<2>;
+        let copies: [(&str, Copy); 3] = [("sum", copy_u_sum), ("mean", copy_u_mean), ("max", copy_u_max)];
         for (name, f) in copies {
             bench(gspmm(graph, &format!("copy_u_{name}.fwd")), &dim, || drop(f(relation, x.clone())));
             bench(gspmm(graph, &format!("copy_u_{name}.fwd+bwd")), &dim, fwd_bwd(|| f(relation, xg.clone())));

@@ -133,6 +133,15 @@ mod tests {
     }
 
     #[test]
+    fn heads_need_no_table() {
+        let columns = |lhs: &[usize], rhs: &[usize]| broadcast(lhs, rhs, 1).unwrap().3.columns;
+        assert_eq!(columns(&[4, 8], &[4, 1]), Columns::Repeat(8));
+        assert_eq!(columns(&[2, 2, 16], &[2, 1, 1]), Columns::Repeat(32));
+        assert_eq!(columns(&[4, 4], &[4, 1]), Columns::Table((0..16).map(|j| j / 4).collect()));
+        assert_eq!(columns(&[2, 8], &[1, 8]), Columns::Table((0..16).map(|j| j % 8).collect()));
+    }
+
+    #[test]
     fn sizes_are_checked_before_tables() {
         const M: usize = 1 << 20;
         assert_eq!(broadcast(&[M, 1], &[1, M], 0).unwrap_err(), Misfit::Width(vec![M, M]));
@@ -145,8 +154,9 @@ mod tests {
         assert_eq!(broadcast(&[1 << 40, 1 << 40, 0], &[0], 3).unwrap().1, 0);
         assert_eq!(broadcast(&[MAX_COLUMNS], &[1], 5).unwrap().1, MAX_COLUMNS);
         assert_eq!(broadcast(&[MAX_COLUMNS + 1], &[1], 5).unwrap_err(), Misfit::Width(vec![MAX_COLUMNS + 1]));
-        // Wide, allowed, and never read: no table of 4 GB.
-        for (lhs, rhs, edges) in [(&[1 << 15, 1][..], &[1, 1 << 15][..], 0), (&[1 << 15, 1, 1], &[1, 1 << 15, 0], 7)] {
+        // Wide, allowed, and never read: no table of 4 GB. No multiple of 16, which would need no table anyway.
+        const W: usize = (1 << 15) + 1;
+        for (lhs, rhs, edges) in [(&[W, 1][..], &[1, W][..], 0), (&[W, 1, 1], &[1, W, 0], 7)] {
             let (_, _, l, r) = broadcast(lhs, rhs, edges).unwrap();
             assert_eq!((l.columns, r.columns == Columns::Same || r.columns == Columns::Table(vec![])), (Columns::Table(vec![]), true));
         }

@@ -79,8 +79,8 @@ impl<T: Elem, const FACTORS: u8> Blocked for Rows<'_, '_, T, FACTORS> {
                     let mut y = acc[k].scale(after);
                     if let Some(bias) = w.bias {
                         let part = &bias[col + N * k..][..N];
-                        for i in 0..N {
-                            y.0[i] += part[i];
+                        for (y, &b) in y.0.iter_mut().zip(part) {
+                            *y += b;
                         }
                     }
                     acc[k] = epilogue(w.activation, y);

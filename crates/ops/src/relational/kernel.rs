@@ -231,8 +231,8 @@ impl<A: Real> Walk<'_, A> {
                 let mut m = 0;
                 while m + 4 <= count {
                     let sums = product([row(m), row(m + 1), row(m + 2), row(m + 3)], panel);
-                    for i in 0..4 {
-                        to.add(m + i, column, &sums[i]);
+                    for (i, sum) in sums.iter().enumerate() {
+                        to.add(m + i, column, sum);
                     }
                     m += 4;
                 }

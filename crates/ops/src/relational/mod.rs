@@ -35,6 +35,7 @@ const NAME: &str = "relational_aggregate";
 
 /// The weights of relations.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // Tensors are handles; a box would be one more for every user to write.
 pub enum RelationalWeight {
     /// One matrix per relation, `[R, d_input, d_output]`.
     Full(Tensor<3>),

@@ -72,8 +72,11 @@ impl<A: Real> Vectorised for Gradient<'_, A> {
     }
 }
 
-/// Calls `work(rows of one segment, their part of the result, two numbers per column)` for every segment.
-fn by_segment<A: Real>(plan: &SegmentPlan, cost: usize, work: &(dyn Fn(std::ops::Range<usize>, &mut [A], &mut [A]) + Sync)) -> Vec<A> {
+/// Works on the rows of one segment, their part of the result, and two numbers per column.
+type Work<'a, A> = dyn Fn(std::ops::Range<usize>, &mut [A], &mut [A]) + Sync + 'a;
+
+/// Calls `work` for every segment.
+fn by_segment<A: Real>(plan: &SegmentPlan, cost: usize, work: &Work<'_, A>) -> Vec<A> {
     let segments = plan.segments();
     let width: usize = plan.features().iter().product();
     if width == 0 || segments.num_rows() == 0 {

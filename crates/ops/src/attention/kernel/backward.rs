@@ -169,7 +169,7 @@ where
                 }
                 if given.ds {
                     for i in 0..n {
-                        ds.ask(csr.edge_id(start + i) as usize, 0, heads);
+                        ds.ask(csr.edge_id(start + i), 0, heads);
                     }
                 }
                 job.dropout(heads, &mut w[..used], n, |i| csr.edge_id(start + i));
