@@ -258,7 +258,7 @@ fn infinities_and_nan_stay_visible() {
             assert!(r[0].is_nan() && r[2..] == [0.0, 0.0], "{backend}, {bad:?}: {r:?}");
         }
         let z = Tensor::<3>::from_data([[[1.0, INF]], [[3.0, 4.0]], [[5.0, f32::NAN]]], &device);
-        let y = f64s(attention(&rel, logits(&device, &[0.0; 3]), z.slice([0..3]), None));
+        let y = f64s(attention(&rel, logits(&device, &[0.0; 3]), z.slice(0..3), None));
         assert!(y[0] == 3.0 && y[1].is_nan(), "{backend}: {y:?}");
     }
 }
