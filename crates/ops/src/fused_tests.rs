@@ -69,6 +69,33 @@ fn compare_attention<B: AttentionBackend>(backend: &str) {
     }
 }
 
+/// A destination of masks only, in the fallback's gradient: zeros, and no NaN from `0 · 1 / 0`.
+fn masked_attention<B: AttentionBackend>(backend: &str) {
+    let device = Device::<B>::default();
+    let relation = burn_gnn_graph::Relation::from_coo(2, 2, vec![0, 1, 0, 1], vec![0, 0, 1, 1]).unwrap();
+    let plan = AttentionPlan::new(&relation, 1, 3, ScoreKind::Edges, None);
+    let masks = TensorData::new(vec![f64::NEG_INFINITY, f64::NEG_INFINITY, 0.0, 1.0], [4, 1]);
+    let (z, logits) = (numbers::<B>(1, &Shape::from([2, 1, 3]), &device), B::float_from_data(masks, &device));
+    let (out, stats) = B::attention_edges(z.clone(), logits.clone(), plan.clone());
+    let (fallback, other) = attention::edges::<B>(z.clone(), logits.clone(), &plan);
+    assert_near::<B>(&format!("{backend}, out"), out.clone(), fallback);
+    assert_near::<B>(&format!("{backend}, statistics"), stats.clone(), other);
+    let wants = AttentionWants { z: true, first: true, second: false };
+    let kept = || AttentionKept::Edges(out.clone(), stats.clone(), z.clone(), logits.clone());
+    let grad = || numbers::<B>(5, &plan.out_shape(), &device);
+    let (a, b, _) = B::attention_grad(grad(), kept(), plan.clone(), wants);
+    let (x, y, _) = attention::gradient::<B>(grad(), kept(), &plan, wants);
+    assert_near::<B>(&format!("{backend}, d z"), a, x);
+    assert_near::<B>(&format!("{backend}, d logits"), b, y);
+}
+
+#[test]
+fn attention_of_masks_only() {
+    masked_attention::<Flex>("flex");
+    #[allow(deprecated)]
+    masked_attention::<NdArray>("ndarray");
+}
+
 fn compare_cross_entropy<B: CrossEntropyBackend>(backend: &str) {
     let device = Device::<B>::default();
     for (n, classes, rows, targets) in [(4, 3, vec![2, 0, 2], vec![1, 0, 2]), (2, 33, vec![1], vec![32]), (3, 2, vec![], vec![])] {

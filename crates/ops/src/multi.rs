@@ -4,6 +4,7 @@ use burn::tensor::{Tensor, TensorData};
 use burn_gnn_graph::RelationStack;
 
 use crate::gspmm::{BinaryOp, Reduce, Side, accept, try_gspmm, try_gspmm_copy};
+use crate::precision::enter;
 use crate::{OpsError, RelationalIndex};
 
 /// How the rows that relations give one destination become one row.
@@ -60,6 +61,10 @@ fn check<const D: usize>(op: &'static str, stack: &RelationStack, sources: Vec<T
     Ok(sources)
 }
 
+fn enter_all<const D: usize>(op: &'static str, sources: Vec<Tensor<D>>) -> Result<Vec<Tensor<D>>, OpsError> {
+    sources.into_iter().map(|x| enter(op, "sources", x)).collect()
+}
+
 /// One reduction of source rows over the edges of all relations, `out[v] = reduce over r, (u, v) in r of x[u]`.
 ///
 /// # Shapes
@@ -95,7 +100,7 @@ pub fn multi_gspmm<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>
 /// # Errors
 /// Those of [`try_stack_rows`] and of [`try_gspmm_copy`].
 pub fn try_multi_gspmm<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>>, reduce: Reduce) -> Result<Tensor<D>, OpsError> {
-    let x = try_stack_rows("multi_gspmm", stack, sources)?;
+    let x = try_stack_rows("multi_gspmm", stack, enter_all("multi_gspmm", sources)?)?;
     try_gspmm_copy(stack.joint(), Side::Lhs, reduce, x)
 }
 
@@ -132,6 +137,7 @@ pub fn try_multi_gspmm_cross<const D: usize>(
     cross: CrossReduce,
 ) -> Result<Tensor<D>, OpsError> {
     const NAME: &str = "multi_gspmm_cross";
+    let sources = enter_all(NAME, sources)?;
     let joint = stack.joint();
     let same = matches!((reduce, cross), (Reduce::Max, CrossReduce::Max) | (Reduce::Min, CrossReduce::Min));
     let is_linear = !reduce.selects() && matches!(cross, CrossReduce::Sum | CrossReduce::Mean);

@@ -19,6 +19,7 @@ use burn::tensor::{DType, Tensor};
 use burn_gnn_graph::Relation;
 
 use crate::gspmm::{accept, check_dtype};
+use crate::precision::enter;
 use crate::{Activation, OpsError};
 
 const NAME: &str = "weighted_aggregate";
@@ -100,6 +101,9 @@ pub fn try_weighted_aggregate(
     bias: Option<Tensor<1>>,
     options: &AggregateOptions,
 ) -> Result<Tensor<2>, OpsError> {
+    let x = enter(NAME, "x", x)?;
+    let weight = weight.map(|weight| enter(NAME, "weight", weight)).transpose()?;
+    let bias = bias.map(|bias| enter(NAME, "bias", bias)).transpose()?;
     let plan = check(relation, &x, weight.as_ref(), bias.as_ref(), options)?;
     // Operands that are absent travel as tensors without entries: an extension takes no options of tensors.
     let empty = || Tensor::<1>::zeros([0], (&x.device().without_autodiff(), x.dtype()));

@@ -20,6 +20,7 @@ use burn_gnn_graph::Relation;
 
 use crate::dropout::{DropoutPlan, try_dropout};
 use crate::gspmm::{accept, check_dtype};
+use crate::precision::enter;
 use crate::{OpsError, copy_e_max, copy_e_sum};
 pub(crate) use plan::ScoreKind;
 
@@ -41,9 +42,10 @@ const EDGES: &str = "attention";
 /// - returns `[num_dst, heads, features]`
 ///
 /// # Semantics
-/// - A destination without in-edges gets 0, by its degree. Parallel edges all count.
-/// - The softmax subtracts the largest score, so no finite score overflows. Infinities and NaN stay
-///   visible: a NaN score, a score of +inf, or scores that are all -inf give NaN, as `inf - inf` does.
+/// - A destination without in-edges gets 0. Parallel edges all count.
+/// - The softmax subtracts the largest score, so no finite score overflows. A score of -inf is a mask: weight
+///   0, gradient 0; a destination all of whose scores are -inf is as one without in-edges. A NaN score or one
+///   of +inf stays visible, as NaN.
 /// - f16 and bf16 are calculated in f32. On CPU sums run in ascending edge id, so results are the same bits
 ///   for any number of threads.
 ///
@@ -99,6 +101,7 @@ pub fn try_gat_attention(
     a_dst: Tensor<2>,
     options: &GatOptions,
 ) -> Result<Tensor<3>, OpsError> {
+    let (z, a_src, a_dst) = (enter(GAT, "z", z)?, enter(GAT, "a_src", a_src)?, enter(GAT, "a_dst", a_dst)?);
     let plan = plan_gat(relation, &z, &a_src, &a_dst, options)?;
     let (out, _) = Dispatch::attention_gat(z.into_dispatch(), a_src.into_dispatch(), a_dst.into_dispatch(), plan);
     Ok(Tensor::from_dispatch(out))
@@ -122,7 +125,8 @@ pub fn gat_attention_reference(relation: &Relation, z: Tensor<3>, a_src: Tensor<
 /// - `logits`: `[num_edges, heads]` in edge-id order; `z`: `[num_src, heads, features]`
 /// - returns `[num_dst, heads, features]`
 ///
-/// A logit of -inf gives its edge weight 0; if all in-edges of a destination have it, the weights are NaN.
+/// A logit of -inf is a mask: it gives its edge weight 0 and gets gradient 0. A destination all of whose in-edges
+/// have it gets 0.
 /// Semantics, gradients and cost are those of [`gat_attention`]; the gradient of the logits has one number per
 /// edge and head.
 ///
@@ -150,6 +154,7 @@ pub fn attention(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropout: 
 /// # Errors
 /// As [`try_gat_attention`].
 pub fn try_attention(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropout: Option<&EdgeDropout>) -> Result<Tensor<3>, OpsError> {
+    let (logits, z) = (enter(EDGES, "logits", logits)?, enter(EDGES, "z", z)?);
     let plan = plan_edges(relation, &logits, &z, dropout)?;
     Ok(Tensor::from_dispatch(Dispatch::attention_edges(z.into_dispatch(), logits.into_dispatch(), plan).0))
 }
@@ -196,6 +201,7 @@ pub fn try_gat_attention_weights(
     options: &GatOptions,
 ) -> Result<Tensor<2>, OpsError> {
     const NAME: &str = "gat_attention_weights";
+    let (a_src, a_dst) = (enter(NAME, "a_src", a_src)?, enter(NAME, "a_dst", a_dst)?);
     let [_, heads] = a_src.dims();
     check_heads(NAME, heads, 1)?;
     check_scores(NAME, relation, heads, &a_src, &a_dst, options.slope)?;
@@ -213,8 +219,12 @@ pub fn try_gat_attention_weights(
     let (src, dst) = (ends(relation.src()), ends(relation.dst()));
     let scores = activation::leaky_relu(a_src.select(0, src) + a_dst.select(0, dst.clone()), options.slope);
     let max = copy_e_max(relation, scores.clone().detach());
-    let e = (scores - max.select(0, dst.clone())).exp();
-    let alpha = e.clone() / copy_e_sum(relation, e).select(0, dst);
+    let masked = max.clone().equal_elem(f64::NEG_INFINITY);
+    let e = (scores - max.mask_fill(masked, 0.0).select(0, dst.clone())).exp();
+    let sum = copy_e_sum(relation, e.clone());
+    // Masks only: 0 / 1. The largest score adds 1 to every other sum.
+    let masked = sum.clone().equal_elem(0.0);
+    let alpha = e / sum.mask_fill(masked, 1.0).select(0, dst);
     match &options.dropout {
         Some(d) => try_dropout(alpha, d.prob, d.stream, d.ids.clone()),
         None => Ok(alpha),

@@ -106,7 +106,7 @@ impl AttentionPlan {
         [self.relation().num_dst(), self.heads(), self.dim()].into()
     }
     /// `[num_dst, 2, heads]`: the largest score of each destination and head, and 1 / Σ exp(score - largest);
-    /// zeros where there is no in-edge.
+    /// zeros where there is no in-edge, or none with a score above -inf.
     pub fn stats_shape(&self) -> burn::tensor::Shape {
         [self.relation().num_dst(), 2, self.heads()].into()
     }

@@ -8,7 +8,8 @@ use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
 
 use super::backend::AttentionKept;
 use super::plan::{AttentionPlan, AttentionWants};
-use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, reference::copy};
+use crate::gspmm::reference::{copy, replace};
+use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 
 /// Sums of small floats are kept in f32, as in the kernels.
 fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
@@ -132,12 +133,14 @@ fn forward<B: Backend>(
     };
     // Any shift gives the same weights, so none passes a gradient on.
     let max = copy::<B>(B::float_detach(scores.clone()), &over_edges(Reduce::Max)).0;
+    let max = replace::<B>(max, f64::NEG_INFINITY, 0.0);
     let e = B::float_exp(B::float_sub(scores, ends.at_dst(max.clone())));
     let sum = copy::<B>(e.clone(), &over_edges(Reduce::Sum)).0;
-    let lonely: Vec<f64> = relation.in_degrees().map(|d| f64::from(u8::from(d == 0))).collect();
-    let busy = constant::<B>(lonely.iter().map(|x| 1.0 - x).collect(), [rows, 1], wide, &device);
-    let lonely = constant::<B>(lonely, [rows, 1], wide, &device);
-    let inverse = B::float_mul(B::float_recip(B::float_add(sum, lonely)), busy);
+    // 0 without edges and of masks only: the largest score adds 1 to every other sum. Infinity, the inverse of 0,
+    // would make NaN of the zeros that it is multiplied by, here and in the gradient.
+    let bools = get_device_settings::<B>(&device).bool_dtype;
+    let none = B::float_equal_elem(sum.clone(), 0.0.into(), bools);
+    let inverse = B::float_mask_fill(B::float_recip(replace::<B>(sum, 0.0, 1.0)), none, 0.0.into());
     let mut w = B::float_mul(e, ends.at_dst(inverse.clone()));
     if let Some(mask) = mask::<B>(plan, wide, &device) {
         w = B::float_mul(w, mask);

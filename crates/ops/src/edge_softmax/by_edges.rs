@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use super::EdgeSoftmaxPlan;
 use super::kernel::{STEP, entries, widest};
-use crate::kernel::{Acc, Elem, Exp, Sink, Vectorised, collect_rows, evenly, prefetch};
+use crate::kernel::{Acc, Elem, Exp, Sink, Vectorised, collect_rows, divisor, evenly, prefetch, shift};
 
 /// Slices of a large problem; more threads than that walk over nodes.
 pub(super) const SLICES: usize = 4;
@@ -123,8 +123,8 @@ fn columns<T: Elem>(width: usize, pass: &impl Pass<T>, run: &Range<usize>, table
     }
 }
 
-/// The tables of all slices as one.
-fn join<A: Acc>(mut tables: Vec<Vec<A>>, join: impl Fn(A, A) -> A + Sync) -> Vec<A> {
+/// The tables of all slices as one, every entry of which goes through `last`.
+fn join<A: Acc>(mut tables: Vec<Vec<A>>, join: impl Fn(A, A) -> A + Sync, last: impl Fn(A) -> A + Sync) -> Vec<A> {
     let rest = tables.split_off(1);
     let Some(mut first) = tables.pop() else { unreachable!("there is a first slice") };
     const PART: usize = 1 << 16;
@@ -132,6 +132,7 @@ fn join<A: Acc>(mut tables: Vec<Vec<A>>, join: impl Fn(A, A) -> A + Sync) -> Vec
         for table in &rest {
             part.iter_mut().zip(&table[i * PART..]).for_each(|(a, &b)| *a = join(*a, b));
         }
+        part.iter_mut().for_each(|a| *a = last(*a));
     });
     first
 }
@@ -142,6 +143,7 @@ fn table<T: Elem>(
     start: T::Acc,
     pass: &impl Pass<T>,
     add: impl Fn(T::Acc, T::Acc) -> T::Acc + Sync,
+    last: impl Fn(T::Acc) -> T::Acc + Sync,
 ) -> Vec<T::Acc> {
     let (relation, width) = (plan.relation(), plan.width());
     let tables = runs(relation.num_edges())
@@ -152,7 +154,7 @@ fn table<T: Elem>(
             table
         })
         .collect();
-    join(tables, add)
+    join(tables, add, last)
 }
 
 /// Probabilities from logits.
@@ -162,7 +164,7 @@ where
 {
     let (relation, width) = (plan.relation(), plan.width());
     let lowest = T::Acc::of_f64(f64::NEG_INFINITY);
-    let largest = table::<T>(plan, lowest, &Largest { plan, x }, |a, b| if b > a { b } else { a });
+    let largest = table::<T>(plan, lowest, &Largest { plan, x }, |a, b| if b > a { b } else { a }, shift);
     let tables: [OnceLock<Vec<T::Acc>>; SLICES] = Default::default();
     let slices = runs(relation.num_edges());
     let mut y = collect_rows::<T>(&slices, width, &|run, sink| {
@@ -174,7 +176,7 @@ where
         // Every slice comes once.
         let _ = tables[slice].set(table);
     });
-    let sums = join(tables.into_iter().filter_map(OnceLock::into_inner).collect(), |a, b| a + b);
+    let sums = join(tables.into_iter().filter_map(OnceLock::into_inner).collect(), |a, b| a + b, divisor);
     let parts = evenly(relation.num_edges(), 2 * width);
     let size = parts.first().map_or(1, |r| r.len()).max(1);
     y.par_chunks_mut(size * width).enumerate().for_each(|(i, part)| {
@@ -185,7 +187,7 @@ where
 
 /// `y · (g - Σ y · g)`.
 pub(super) fn gradient<T: Elem>(plan: &EdgeSoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
-    let sums = table::<T>(plan, T::Acc::ZERO, &Products { plan, y, grad }, |a, b| a + b);
+    let sums = table::<T>(plan, T::Acc::ZERO, &Products { plan, y, grad }, |a, b| a + b, |sum| sum);
     let runs = evenly(plan.relation().num_edges(), 2 * plan.width());
     collect_rows(&runs, plan.width(), &|run, sink| {
         by_width!(plan.width(), H => widest::<T, _>(Finish::<T, H> { plan, y, grad, sums: &sums, run, sink }));

@@ -19,7 +19,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::{EdgeSoftmaxPlan, by_edges as edges};
-use crate::kernel::{Acc, Elem, Exp, Scatter, Vectorised, by_edges, prefetch, scatter_rows, vectorised, zeros};
+use crate::kernel::{Acc, Elem, Exp, Scatter, Vectorised, by_edges, divisor, prefetch, scatter_rows, shift, vectorised, zeros};
 
 /// Edges between asking for a row and reading it.
 const AHEAD: usize = 16;
@@ -175,7 +175,7 @@ where
                     row[j] = logit;
                 }
             }
-            let shift: [T::Acc; STEP] = std::array::from_fn(|i| largest[i % W]);
+            let shift: [T::Acc; STEP] = std::array::from_fn(|i| shift(largest[i % W]));
             // Entries behind the last edge are left over from rows before; nobody reads what becomes of them.
             for step in buffer.as_chunks_mut::<STEP>().0 {
                 for i in 0..STEP {
@@ -194,6 +194,9 @@ where
                 for j in 0..W {
                     sum[j] = if s == 0 { partial[j] } else { sum[j] + partial[j] };
                 }
+            }
+            for j in 0..W {
+                sum[j] = divisor(sum[j]);
             }
             for (p, row) in edges.zip(rows) {
                 // SAFETY: edge ids of a compressed layout are distinct, and every position belongs to one run.

@@ -25,6 +25,7 @@ use burn_gnn_graph::{Relation, RelationStack};
 
 use crate::OpsError;
 use crate::gspmm::{MAX_COLUMNS, Misfit, accept, check_dtype};
+use crate::precision::enter;
 
 const NAME: &str = "edge_softmax";
 const ON: &str = "edge_softmax_on";
@@ -39,10 +40,9 @@ const ACROSS: &str = "edge_softmax_across";
 ///
 /// # Semantics
 /// - The largest logit of a node is subtracted first, so no exponential overflows.
-/// - `-inf` is a mask: probability 0, gradient 0. A node all of whose logits are `-inf` has no softmax and
-///   gives NaN (0 / 0) on its edges, as a softmax over a row of `-inf` does in other frameworks; leave
-///   such edges out ([`edge_softmax_on`]) where they can occur. NaN and `+inf` make the probabilities of
-///   their node and entry NaN: nothing is hidden.
+/// - `-inf` is a mask: probability 0, gradient 0, also where all logits of a node are `-inf` (0 / 0 in other
+///   frameworks): such a node is as one without edges. NaN and `+inf` make the probabilities of their node
+///   and entry NaN: nothing is hidden.
 /// - Parallel edges all count. A node without edges has no entry in the result.
 /// - f16 and bf16 are computed in f32 and rounded once. Sums run in ascending edge id, in four partial sums
 ///   of a quarter of the edges each where unsorted logits take 16 MB and more: the same bits for any
@@ -86,6 +86,7 @@ pub fn edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, norm
 /// A number of rows that is not the number of edges, rows of more than `u32::MAX` entries, or an element
 /// type without a kernel.
 pub fn try_edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, norm_by: NormBy) -> Result<Tensor<D>, OpsError> {
+    let logits = enter(NAME, "logits", logits)?;
     let plan = plan(NAME, relation, &logits, norm_by, "one per edge of the relation")?;
     Ok(Tensor::from_dispatch(Dispatch::edge_softmax(logits.into_dispatch(), plan)))
 }
@@ -130,6 +131,7 @@ pub fn try_edge_softmax_on<const D: usize>(
     logits: Tensor<D>,
     norm_by: NormBy,
 ) -> Result<Tensor<D>, OpsError> {
+    let logits = enter(ON, "logits", logits)?;
     let bound = relation.num_edges();
     let mut seen = vec![false; bound];
     for (position, &id) in eids.iter().enumerate() {
@@ -188,6 +190,7 @@ pub fn edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Vec<Te
 /// A number of tensors that is not that of the relations, rows that are not a relation's edges, feature
 /// shapes, element types or devices that differ, an element type without a kernel.
 pub fn try_edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Vec<Tensor<D>>) -> Result<Vec<Tensor<D>>, OpsError> {
+    let logits = logits.into_iter().map(|x| enter(ACROSS, "logits", x)).collect::<Result<Vec<_>, _>>()?;
     if logits.len() != stack.len() {
         let (expected, actual) = (stack.len(), logits.len());
         return Err(OpsError::Count { op: ACROSS, arg: "logits", why: "one tensor per relation of the stack", expected, actual });

@@ -5,7 +5,7 @@ use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::IndexingUpdateOp;
 
 use super::EdgeSoftmaxPlan;
-use crate::gspmm::reference::{copy, index, narrow, widen};
+use crate::gspmm::reference::{copy, index, narrow, replace, widen};
 
 fn is_empty(plan: &EdgeSoftmaxPlan) -> bool {
     plan.relation().num_edges() == 0 || plan.width() == 0
@@ -27,9 +27,12 @@ pub(crate) fn forward<B: Backend>(x: FloatTensor<B>, plan: &EdgeSoftmaxPlan) -> 
     let x = widen::<B>(x);
     // The result does not depend on what is subtracted, so neither does the gradient.
     let (largest, _) = copy::<B>(B::float_detach(x.clone()), plan.largest());
+    let largest = replace::<B>(largest, f64::NEG_INFINITY, 0.0);
     let largest = B::float_select(largest, 0, index::<B>(plan.relation().dst(), &device));
     let e = B::float_exp(B::float_sub(x, largest));
-    narrow::<B>(B::float_div(e.clone(), sums::<B>(e, plan)), dtype)
+    // Masks only: 0 / 1. The largest logit adds 1 to every other sum.
+    let sums = replace::<B>(sums::<B>(e.clone(), plan), 0.0, 1.0);
+    narrow::<B>(B::float_div(e, sums), dtype)
 }
 
 pub(crate) fn gradient<B: Backend>(y: FloatTensor<B>, grad: FloatTensor<B>, plan: &EdgeSoftmaxPlan) -> FloatTensor<B> {

@@ -19,6 +19,7 @@ use burn::tensor::Tensor;
 
 use crate::dropout::DropoutPlan;
 use crate::gspmm::{accept, check_dtype};
+use crate::precision::enter;
 use crate::{Activation, OpsError};
 
 const NAME: &str = "bias_activation";
@@ -73,6 +74,8 @@ pub fn try_bias_activation(
     activation: Activation,
     dropout: Option<&RowDropout>,
 ) -> Result<Tensor<2>, OpsError> {
+    let x = enter(NAME, "x", x)?;
+    let bias = bias.map(|bias| enter(NAME, "bias", bias)).transpose()?;
     let plan = plan(&x, bias.as_ref(), activation, dropout)?;
     Ok(match bias {
         Some(bias) => Tensor::from_dispatch(Dispatch::epilogue_bias(x.into_dispatch(), bias.into_dispatch(), plan)),

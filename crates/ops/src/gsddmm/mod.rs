@@ -28,6 +28,7 @@ use burn_gnn_graph::Relation;
 
 use crate::OpsError;
 use crate::gspmm::{MAX_COLUMNS, Misfit, accept, check_dtype};
+use crate::precision::enter;
 
 const NAME: &str = "gsddmm";
 
@@ -109,11 +110,13 @@ pub fn try_gsddmm<const L: usize, const R: usize, const O: usize>(
     lhs: Tensor<L>,
     rhs: Tensor<R>,
 ) -> Result<Tensor<O>, OpsError> {
-    let plan = match op {
-        SddmmOp::CopyLhs => return copied(plan_copy::<L, O>(relation, op, lhs_target, &lhs)?, lhs),
-        SddmmOp::CopyRhs => return copied(plan_copy::<R, O>(relation, op, rhs_target, &rhs)?, rhs),
-        _ => plan_binary::<L, R, O>(relation, op, [lhs_target, rhs_target], &lhs, &rhs)?,
-    };
+    match op {
+        SddmmOp::CopyLhs => return try_copy(relation, op, lhs_target, lhs),
+        SddmmOp::CopyRhs => return try_copy(relation, op, rhs_target, rhs),
+        _ => {}
+    }
+    let (lhs, rhs) = (enter(NAME, "lhs", lhs)?, enter(NAME, "rhs", rhs)?);
+    let plan = plan_binary::<L, R, O>(relation, op, [lhs_target, rhs_target], &lhs, &rhs)?;
     Ok(Tensor::from_dispatch(Dispatch::gsddmm_binary(lhs.into_dispatch(), rhs.into_dispatch(), plan)))
 }
 
@@ -132,7 +135,7 @@ pub fn gsddmm_copy<const D: usize>(relation: &Relation, target: Target, x: Tenso
 /// A number of rows that is not that of the target, rows of more than `u32::MAX` entries, or an element
 /// type without a kernel.
 pub fn try_gsddmm_copy<const D: usize>(relation: &Relation, target: Target, x: Tensor<D>) -> Result<Tensor<D>, OpsError> {
-    copied(plan_copy::<D, D>(relation, SddmmOp::CopyLhs, target, &x)?, x)
+    try_copy(relation, SddmmOp::CopyLhs, target, x)
 }
 
 /// [`gsddmm`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and what
@@ -168,7 +171,9 @@ pub fn gsddmm_reference<const L: usize, const R: usize, const O: usize>(
     }
 }
 
-fn copied<const D: usize, const O: usize>(plan: GsddmmPlan, x: Tensor<D>) -> Result<Tensor<O>, OpsError> {
+fn try_copy<const D: usize, const O: usize>(relation: &Relation, op: SddmmOp, target: Target, x: Tensor<D>) -> Result<Tensor<O>, OpsError> {
+    let x = enter(NAME, if op == SddmmOp::CopyLhs { "lhs" } else { "rhs" }, x)?;
+    let plan = plan_copy::<D, O>(relation, op, target, &x)?;
     Ok(Tensor::from_dispatch(Dispatch::gsddmm_copy(x.into_dispatch(), plan)))
 }
 

@@ -29,6 +29,12 @@ fn ints<B: Backend>(values: impl IntoIterator<Item = u32>, shape: Vec<usize>, de
     B::int_from_data(TensorData::new(values, shape), device)
 }
 
+/// `x` with `by` in the place of every entry that is `value`; such entries pass no gradient on.
+pub(crate) fn replace<B: Backend>(x: FloatTensor<B>, value: f64, by: f64) -> FloatTensor<B> {
+    let found = B::float_equal_elem(x.clone(), value.into(), get_device_settings::<B>(&x.device()).bool_dtype);
+    B::float_mask_fill(x, found, by.into())
+}
+
 pub(crate) fn index<B: Backend>(values: &[u32], device: &Device<B>) -> IntTensor<B> {
     ints::<B>(values.iter().copied(), vec![values.len()], device)
 }

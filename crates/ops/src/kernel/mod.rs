@@ -24,7 +24,7 @@ pub(crate) mod weighted;
 pub(crate) use backward::{Given, gradient, gradients};
 pub(crate) use dropout::{Mask, dropout_rows};
 pub(crate) use elem::{Acc, Elem};
-pub(crate) use exp::Exp;
+pub(crate) use exp::{Exp, divisor, inverse, shift};
 pub(crate) use forward::forward;
 pub(crate) use philox::{LANES, philox_lanes};
 pub(crate) use simd::{Vectorised, prefetch, vectorised};

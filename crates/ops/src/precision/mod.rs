@@ -61,7 +61,8 @@ impl Drop for Scope {
 /// f32, f16 and bf16 inputs to the type asked for, sums in f32, and returns that type.
 ///
 /// It is what DGL's operators do under `torch.autocast`: f64 inputs stay as they are, so do integers, and
-/// operators that take part in no message passing (dropout, products of Burn) do not look at the setting.
+/// operators without messages (dropout, cross entropy, Adam, products of Burn) do not look at the setting; bias
+/// and activation, which follow a sum, do. `_reference` functions take their inputs as they are.
 /// The result is the same bits as that of a cast by hand.
 ///
 /// # Scope
@@ -75,10 +76,11 @@ impl Drop for Scope {
 /// below 6e-8 vanish in f16; scale the loss, or take bf16.
 ///
 /// # What it saves
-/// Gathering rows and writing results are what message passing waits for, and both move half the bytes;
-/// messages kept for backward take half the memory. The cast itself reads the input once and writes half
-/// of it, so it pays from a mean degree of about two on, and most for edge features that several operators
-/// read: cast those by hand, once. `benches/peers` has the figures (`precision`).
+/// Memory: results and what is kept for backward take half the bytes. Rows are gathered and written in half the
+/// bytes as well, but on CPU every entry is converted, and the cast itself reads the input once and writes
+/// half of it: of the time, measured, bf16 saves little, and f16 is slower than f32 on machines of the kind it was
+/// measured on, because of its conversions. What several operators read is best cast by hand, once.
+/// `benches/peers` has the figures (`precision`).
 ///
 /// # Panics
 /// An operator inside panics (its `try_` form errs) if the device has no tensors of that type: Burn's

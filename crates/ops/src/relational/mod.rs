@@ -30,6 +30,7 @@ use burn::tensor::Tensor;
 
 use crate::OpsError;
 use crate::gspmm::{accept, check_dtype};
+use crate::precision::enter;
 
 const NAME: &str = "relational_aggregate";
 
@@ -116,6 +117,15 @@ pub fn try_relational_aggregate(
     weight: RelationalWeight,
     norm: Option<Tensor<1>>,
 ) -> Result<Tensor<2>, OpsError> {
+    let x = enter(NAME, "x", x)?;
+    let weight = match weight {
+        RelationalWeight::Full(w) => RelationalWeight::Full(enter(NAME, "weight", w)?),
+        RelationalWeight::Basis { bases, coeff } => {
+            RelationalWeight::Basis { bases: enter(NAME, "bases", bases)?, coeff: enter(NAME, "coeff", coeff)? }
+        }
+        RelationalWeight::BlockDiagonal(w) => RelationalWeight::BlockDiagonal(enter(NAME, "weight", w)?),
+    };
+    let norm = norm.map(|norm| enter(NAME, "norm", norm)).transpose()?;
     let (plan, weight) = plan(index, &x, weight, norm.as_ref())?;
     let norm = norm.map_or(EdgeNorm::One, |n| EdgeNorm::Each(n.into_dispatch()));
     let weight = match weight {

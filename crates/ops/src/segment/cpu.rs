@@ -5,7 +5,7 @@ use burn::backend::tensor::FloatTensor;
 
 use super::backend::{SegmentBackend, SegmentPlan};
 use crate::cpu::Host;
-use crate::kernel::{Elem, Exp, Vectorised, by_edges, collect_rows, vectorised};
+use crate::kernel::{Elem, Exp, Vectorised, by_edges, collect_rows, divisor, shift, vectorised};
 use crate::typed::real::{Real, by_real, narrow, widen};
 
 /// One segment: `rows` in, `out` of the same length; `stats` are two numbers per column.
@@ -28,6 +28,7 @@ impl<A: Real + Exp> Vectorised for Softmax<'_, A> {
                 *m = if x > *m { x } else { *m };
             }
         }
+        largest.iter_mut().for_each(|m| *m = shift(*m));
         sum.fill(A::ZERO);
         for (row, to) in rows.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
             for (((t, &x), &m), s) in to.iter_mut().zip(row).zip(largest.iter()).zip(sum.iter_mut()) {
@@ -36,6 +37,7 @@ impl<A: Real + Exp> Vectorised for Softmax<'_, A> {
                 *s += e;
             }
         }
+        sum.iter_mut().for_each(|s| *s = divisor(*s));
         for to in out.chunks_exact_mut(width) {
             for (t, &s) in to.iter_mut().zip(sum.iter()) {
                 *t = *t / s;

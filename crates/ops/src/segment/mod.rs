@@ -20,6 +20,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 
 use crate::OpsError;
 use crate::gspmm::{Reduce, Side, accept, check_dtype, gspmm_reference, try_gspmm_copy};
+use crate::precision::enter;
 
 /// How the rows of a segment become one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,6 +89,7 @@ pub fn segment_reduce<const D: usize>(x: Tensor<D>, segments: &Segments, reduce:
 /// A number of rows that is not that of the segments, rows of more than `u32::MAX` entries, or an element
 /// type without a kernel.
 pub fn try_segment_reduce<const D: usize>(x: Tensor<D>, segments: &Segments, reduce: SegmentReduce) -> Result<Tensor<D>, OpsError> {
+    let x = enter("segment_reduce", "x", x)?;
     check("segment_reduce", &x, segments)?;
     try_gspmm_copy(segments.relation()?, Side::Rhs, reduce.of_messages(), x)
 }
@@ -110,8 +112,8 @@ pub fn segment_reduce_reference<const D: usize>(x: Tensor<D>, segments: &Segment
 /// `x` is `[rows, ..]` of any rank, and so is the result.
 ///
 /// # Semantics
-/// Rows of a segment sum to 1, whatever the size of `x`. A segment with a NaN or `+inf`, or of `-inf` only,
-/// is NaN in that entry. f16 and bf16 are computed in f32 and rounded once. The same bits for any number of
+/// Rows of a segment sum to 1, whatever the size of `x`. `-inf` is a mask: 0, and gradient 0, also where all rows
+/// of a segment have it. A segment with a NaN or `+inf` is NaN in that entry. f16 and bf16 are computed in f32 and rounded once. The same bits for any number of
 /// threads.
 ///
 /// # Gradients
@@ -140,6 +142,7 @@ pub fn segment_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) -> Ten
 /// # Errors
 /// As [`try_segment_reduce`].
 pub fn try_segment_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) -> Result<Tensor<D>, OpsError> {
+    let x = enter("segment_softmax", "x", x)?;
     check("segment_softmax", &x, segments)?;
     segments.relation()?;
     let plan = SegmentPlan::new(segments, &x.dims());
@@ -161,8 +164,12 @@ pub fn segment_softmax_reference<const D: usize>(x: Tensor<D>, segments: &Segmen
     let n = ids.len();
     let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [n]), &x.device());
     let largest = segment_reduce_reference(x.clone().detach(), segments, SegmentReduce::Max);
-    let e = (x - largest.select(0, ids.clone())).exp();
+    let masked = largest.clone().equal_elem(f64::NEG_INFINITY);
+    let e = (x - largest.mask_fill(masked, 0.0).select(0, ids.clone())).exp();
     let sum = segment_reduce_reference(e.clone(), segments, SegmentReduce::Sum);
+    // Masks only: 0 / 1. The largest entry adds 1 to every other sum.
+    let masked = sum.clone().equal_elem(0.0);
+    let sum = sum.mask_fill(masked, 1.0);
     e / sum.select(0, ids)
 }
 

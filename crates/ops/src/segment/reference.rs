@@ -5,6 +5,7 @@ use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{DType, IndexingUpdateOp, Shape, TensorData};
 
 use super::backend::SegmentPlan;
+use crate::gspmm::reference::replace;
 
 fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     match x.dtype() {
@@ -65,8 +66,11 @@ pub(super) fn softmax<B: Backend>(x: FloatTensor<B>, plan: &SegmentPlan) -> Floa
         return x;
     }
     let x = widen::<B>(x);
-    let e = B::float_exp(B::float_sub(x.clone(), largest::<B>(&x, plan)));
-    narrow::<B>(B::float_div(e.clone(), sums::<B>(e, plan)), dtype)
+    let largest = replace::<B>(largest::<B>(&x, plan), f64::NEG_INFINITY, 0.0);
+    let e = B::float_exp(B::float_sub(x, largest));
+    // Masks only: 0 / 1. The largest entry adds 1 to every other sum.
+    let sums = replace::<B>(sums::<B>(e.clone(), plan), 0.0, 1.0);
+    narrow::<B>(B::float_div(e, sums), dtype)
 }
 
 pub(super) fn softmax_grad<B: Backend>(grad: FloatTensor<B>, y: FloatTensor<B>, plan: &SegmentPlan) -> FloatTensor<B> {

@@ -37,6 +37,22 @@ fn compare<B: SegmentBackend + Host>(backend: &str) {
     }
 }
 
+fn masks<B: SegmentBackend + Host>(backend: &str) {
+    const INF: f64 = f64::INFINITY;
+    let plan = SegmentPlan::new(&Segments::from_lengths(&[2, 0, 3, 2]), &[7]);
+    let x = || B::from_floats(vec![-INF, -INF, 3.0, -INF, 3.0, -INF, f64::NAN], plan.shape());
+    for (name, y) in [("kernel", B::segment_softmax(x(), plan.clone())), ("fallback", reference::softmax::<B>(x(), &plan))] {
+        let y = B::floats::<f64>(&y);
+        assert!(y[..5] == [0.0, 0.0, 0.5, 0.0, 0.5] && y[5].is_nan() && y[6].is_nan(), "{backend}, {name}: {y:?}");
+    }
+}
+
+#[test]
+fn groups_of_masks() {
+    masks::<Flex>("flex");
+    masks::<NdArray>("ndarray");
+}
+
 #[test]
 fn fallback_on_cpu_backends() {
     compare::<Flex>("flex");

@@ -26,6 +26,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 
 use crate::OpsError;
 use crate::gspmm::{accept, check_dtype};
+use crate::precision::enter;
 use crate::segment::{Segments, TypeIndex};
 
 /// Rows of segment `k` times matrix `k`, `out[i] = a[i] · b[segment of i]`.
@@ -73,6 +74,7 @@ pub fn segment_mm(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Tensor<2> 
 /// Rows that are not those of the segments, matrices whose number or height does not fit, element types or
 /// devices that differ, an element type without a kernel.
 pub fn try_segment_mm(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Result<Tensor<2>, OpsError> {
+    let (a, b) = (enter("segment_mm", "a", a)?, enter("segment_mm", "b", b)?);
     let rows = ("rows of the segments", segments.num_rows());
     let output = check("segment_mm", &a, &b, rows, segments.len())?;
     let plan = TypedPlan::segments(segments, a.dims()[1], output);
@@ -110,6 +112,7 @@ pub fn gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Tensor<2> {
 /// # Errors
 /// As [`try_segment_mm`].
 pub fn try_gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Result<Tensor<2>, OpsError> {
+    let (a, b) = (enter("gather_mm", "a", a)?, enter("gather_mm", "b", b)?);
     let output = check("gather_mm", &a, &b, ("one per type given", types.num_rows()), types.num_types())?;
     let plan = TypedPlan::types(types, a.dims()[1], output);
     Ok(Tensor::from_dispatch(Dispatch::typed_mm(a.into_dispatch(), b.into_dispatch(), plan)))

@@ -68,13 +68,15 @@ impl Case {
         };
         let cotangent = TensorData::new(numbers(99, out.shape().num_elements()), out.shape());
         let mut loss = (out.clone() * Tensor::from_data(cotangent, (&device, self.dtype))).sum();
-        if reference || self.slope.is_none() {
-            // The reference of a relation without edges, and `a_dst` of given logits, are not in the graph.
+        if self.first.iter().all(|x| x.is_finite()) && (reference || self.slope.is_none()) {
+            // The reference of a relation without edges, and `a_dst` of given logits, are not in the graph. Masks
+            // would make NaN of the zeros.
             loss = loss + (z.clone() * 0.0).sum() + (first.clone() * 0.0).sum() + (second.clone() * 0.0).sum();
         }
         let grads = loss.backward();
         assert_eq!(out.dtype(), self.dtype);
-        [f64s(out), f64s(z.grad(&grads).unwrap()), f64s(first.grad(&grads).unwrap()), f64s(second.grad(&grads).unwrap())]
+        let second_grad = second.grad(&grads).map_or_else(|| vec![0.0; self.second.len()], f64s);
+        [f64s(out), f64s(z.grad(&grads).unwrap()), f64s(first.grad(&grads).unwrap()), second_grad]
     }
 
     #[track_caller]
@@ -251,7 +253,7 @@ fn infinities_and_nan_stay_visible() {
         assert_eq!(out(&[1e30, -1e30, -1e30]), [1.0, 2.0, 0.0, 0.0], "{backend}");
         assert_eq!(out(&[3e38, 3e38, -3e38]), [2.0, 3.0, 0.0, 0.0]);
         assert_eq!(out(&[-INF, 0.0, -INF]), [3.0, 4.0, 0.0, 0.0]);
-        for bad in [[f32::NAN, 0.0, 0.0], [0.0, 0.0, f32::NAN], [INF, 0.0, 0.0], [-INF; 3]] {
+        for bad in [[f32::NAN, 0.0, 0.0], [0.0, 0.0, f32::NAN], [INF, 0.0, 0.0], [-INF, f32::NAN, -INF]] {
             let y = out(&bad);
             assert!(y[0].is_nan() && y[1].is_nan() && y[2..] == [0.0, 0.0], "{backend}, {bad:?}: {y:?}");
             let r = f64s(attention_reference(&rel, logits(&device, &bad), z.clone(), None));
@@ -260,6 +262,61 @@ fn infinities_and_nan_stay_visible() {
         let z = Tensor::<3>::from_data([[[1.0, INF]], [[3.0, 4.0]], [[5.0, f32::NAN]]], &device);
         let y = f64s(attention(&rel, logits(&device, &[0.0; 3]), z.slice(0..3), None));
         assert!(y[0] == 3.0 && y[1].is_nan(), "{backend}: {y:?}");
+    }
+}
+
+/// Sources 0 and 1 are masked: destination 0 has no other, destination 1 has two others, 2 has one in-edge, 3 none.
+/// The same as without their edges, with exact zeros.
+#[test]
+fn masks() {
+    let edges = [(0, 0), (2, 1), (1, 0), (0, 1), (3, 1), (2, 2)];
+    let kept = [1, 4, 5];
+    let (all, part) = (graphs::relation(4, 4, &edges), graphs::relation(4, 4, &kept.map(|e: usize| edges[e])));
+    for (heads, dim) in [(1, 2), (8, 8), (1, 40), (9, 3)] {
+        for (gat, dtype, reference) in
+            [true, false].into_iter().flat_map(|g| [DType::F32, DType::F64].into_iter().flat_map(move |d| [true, false].map(|r| (g, d, r))))
+        {
+            let mut masked = Case::new(&all, heads, dim, gat, None, 3);
+            masked.dtype = dtype;
+            let mut without = masked.clone();
+            without.relation = part.clone();
+            if gat {
+                masked.first[..2 * heads].fill(f64::NEG_INFINITY);
+            } else {
+                without.first = kept.iter().flat_map(|&e| masked.first[e * heads..][..heads].to_vec()).collect();
+                [0, 2, 3].into_iter().for_each(|e| masked.first[e * heads..][..heads].fill(f64::NEG_INFINITY));
+            }
+            for (backend, device) in devices() {
+                let what = format!("{backend}, {heads} x {dim}, gat {gat}, {dtype:?}, reference {reference}");
+                let (a, b) = (masked.run(&device, reference), without.run(&device, reference));
+                let tolerance = if dtype == DType::F64 { 1e-12 } else { 1e-5 };
+                for i in [0, 1, 3] {
+                    assert_near(&format!("{what}, {}", NAMES[i]), &a[i], &b[i], tolerance);
+                }
+                let width = heads * dim;
+                assert!(a[0][..width].iter().chain(&a[0][3 * width..]).all(|&y| y == 0.0), "{what}: {:?}", a[0]);
+                assert!(a[1][..2 * width].iter().all(|&d| d == 0.0), "{what}, d z");
+                let zeros: &[usize] = if gat { &[0, 1] } else { &[0, 2, 3] };
+                for &row in zeros {
+                    assert!(a[2][row * heads..][..heads].iter().all(|&d| d == 0.0), "{what}, d scores: {:?}", a[2]);
+                }
+                assert!(a[3][..heads].iter().all(|&d| d == 0.0), "{what}, d a_dst");
+                let rows = if gat { vec![2, 3] } else { kept.to_vec() };
+                let got: Vec<f64> = rows.iter().flat_map(|&r| a[2][r * heads..][..heads].to_vec()).collect();
+                assert_near(&format!("{what}, d scores"), &got, if gat { &b[2][2 * heads..] } else { &b[2] }, tolerance);
+            }
+        }
+    }
+    for (backend, device) in devices() {
+        let device = device.autodiff();
+        for dtype in [DType::F32, DType::F64] {
+            let a_src = Tensor::<2>::from_data([[f64::NEG_INFINITY], [f64::NEG_INFINITY], [1.0], [1.0]], (&device, dtype)).require_grad();
+            let weights = gat_attention_weights(&all, a_src.clone(), Tensor::zeros([4, 1], (&device, dtype)), &GatOptions::default());
+            assert_eq!(f64s(weights.clone()), [0.0, 0.5, 0.0, 0.0, 0.5, 1.0], "{backend}, {dtype:?}");
+            let c = Tensor::<2>::from_data([[3.0], [1.0], [5.0], [7.0], [2.0], [8.0]], (&device, dtype));
+            let d = f64s(a_src.grad(&(weights * c).sum().backward()).unwrap());
+            assert_eq!(d, [0.0, 0.0, -0.25, 0.25], "{backend}, {dtype:?}");
+        }
     }
 }
 

@@ -161,22 +161,76 @@ fn large_logits_do_not_overflow() {
 
 #[test]
 fn masks_infinities_and_nan() {
-    // Destination 0: a mask and two numbers; 1: masks only; 2: +inf; 3: NaN; 4: one masked, one not.
-    let rel = graphs::relation(2, 5, &[(0, 0), (1, 1), (1, 0), (0, 2), (0, 0), (0, 1), (1, 2), (0, 3), (1, 3), (0, 4), (1, 4)]);
-    for (backend, device) in devices() {
+    // Destination 0: a mask and two numbers; 1: masks only; 2: +inf; 3: NaN; 4: one masked, one not; 5: a mask, NaN.
+    let ends = [(0, 0), (1, 1), (1, 0), (0, 2), (0, 0), (0, 1), (1, 2), (0, 3), (1, 3), (0, 4), (1, 4), (0, 5), (1, 5)];
+    let rel = graphs::relation(2, 6, &ends);
+    let turned = graphs::relation(6, 2, &ends.map(|(u, v)| (v, u)));
+    type Softmax = fn(&Relation, Tensor<1>, NormBy) -> Tensor<1>;
+    let kernel: Softmax = edge_softmax;
+    for (backend, device, dtype) in places() {
         let device = device.autodiff();
-        let x = [-INF, -INF, 0.0, INF, 0.0, -INF, 1.0, NAN, 1.0, 7.0, -INF];
-        let x = Tensor::<1>::from_data(x, &device).require_grad();
-        let y = edge_softmax(&rel, x.clone(), NormBy::Dst);
-        let seen: Vec<Option<f64>> = f64s(y.clone()).into_iter().map(|y| (!y.is_nan()).then_some(y)).collect();
-        let half = Some(0.5);
-        assert_eq!(seen, [Some(0.0), None, half, None, half, None, None, None, None, Some(1.0), Some(0.0)], "{backend}");
-        // A mask has gradient 0 and lets others be.
-        let c = Tensor::<1>::from_data([5.0, 1.0, 1.0, 1.0, 3.0, 1.0, 1.0, 1.0, 1.0, 2.0, 9.0], &device);
-        let grads = (y * c).sum().backward();
-        let d = f64s(x.grad(&grads).unwrap());
-        assert_eq!([d[0], d[2], d[4], d[9], d[10]], [0.0, -0.5, 0.5, 0.0, 0.0], "{backend}");
-        assert!(d[1].is_nan() && d[3].is_nan() && d[7].is_nan(), "{backend}: {d:?}");
+        for (name, f, rel, norm_by) in [
+            ("kernel", kernel, &rel, NormBy::Dst),
+            ("kernel, sources", kernel, &turned, NormBy::Src),
+            ("reference", edge_softmax_reference, &rel, NormBy::Dst),
+            ("subset", |rel, x, by| edge_softmax_on(rel, &(0..13).collect::<Vec<_>>(), x, by), &rel, NormBy::Dst),
+        ] {
+            let what = format!("{backend}, {dtype:?}, {name}");
+            let x = [-INF, -INF, 0.0, INF, 0.0, -INF, 1.0, NAN, 1.0, 7.0, -INF, -INF, NAN];
+            let x = Tensor::<1>::from_data(x, (&device, dtype)).require_grad();
+            let y = f(rel, x.clone(), norm_by);
+            let seen: Vec<Option<f64>> = f64s(y.clone()).into_iter().map(|y| (!y.is_nan()).then_some(y)).collect();
+            let (zero, half, one) = (Some(0.0), Some(0.5), Some(1.0));
+            assert_eq!(seen, [zero, zero, half, None, half, zero, None, None, None, one, zero, None, None], "{what}");
+            // A mask has gradient 0 and lets others be.
+            let c = [5.0, 1.0, 1.0, 1.0, 3.0, 4.0, 1.0, 1.0, 1.0, 2.0, 9.0, 1.0, 1.0];
+            let grads = (y * Tensor::<1>::from_data(c, (&device, dtype))).sum().backward();
+            let d = f64s(x.grad(&grads).unwrap());
+            assert_eq!([d[0], d[1], d[2], d[4], d[5], d[9], d[10]], [0.0, 0.0, -0.5, 0.5, 0.0, 0.0, 0.0], "{what}");
+            assert!(d[3].is_nan() && d[7].is_nan() && d[12].is_nan(), "{what}: {d:?}");
+        }
+    }
+}
+
+fn places() -> Vec<(&'static str, Device, DType)> {
+    let half = [DType::F16, DType::BF16].map(|dtype| ("flex", Device::flex(), dtype));
+    let both = devices().into_iter().flat_map(|(name, device)| [DType::F32, DType::F64].map(|dtype| (name, device.clone(), dtype)));
+    both.chain(half).collect()
+}
+
+/// Nodes of masks only in some columns: their columns are 0, and all others have the bits that they have without.
+#[test]
+fn masked_nodes_leave_others_alone() {
+    let rel = graphs::random(9, 7, 60, 1.5);
+    let masked = |e: usize, j: usize, width: usize| rel.dst()[e] % 3 == 0 && (j % 3 == 1 || j + 1 == width);
+    for (backend, device, dtype) in places() {
+        for width in [1, 3, 4, 8, 13] {
+            for f in [edge_softmax::<2>, edge_softmax_reference::<2>] {
+                let what = format!("{backend}, {dtype:?}, {width}");
+                let plain = numbers(4, 60 * width);
+                let x = (0..60 * width).map(|i| if masked(i / width, i % width, width) { f64::NEG_INFINITY } else { plain[i] }).collect();
+                let of = |x: Vec<f64>| {
+                    let x = TensorData::new(x, [60, width]);
+                    run::<2>(&x, dtype, &device, |x| f(&rel, x, NormBy::Dst))
+                };
+                let ((y, d), (want, want_d)) = (of(x), of(plain.clone()));
+                let mut count = 0;
+                for i in 0..60 * width {
+                    let is_masked = masked(i / width, i % width, width);
+                    count += usize::from(is_masked);
+                    assert_eq!((y[i], d[i]), if is_masked { (0.0, 0.0) } else { (want[i], want_d[i]) }, "{what}, entry {i}");
+                }
+                assert!(count > 5 && count < 60 * width, "{what}: the test does not test");
+            }
+        }
+    }
+    // Over relations too: destination 0 has masks only in both, destination 1 in one.
+    let (a, b) = (graphs::relation(2, 2, &[(0, 0), (1, 1)]), graphs::relation(2, 2, &[(0, 1), (1, 0)]));
+    let stack = RelationStack::new(2, &[2], &[(0, a), (0, b)]).unwrap();
+    for (backend, device) in devices() {
+        let x = [[-INF, 3.0], [-INF, -INF]].map(|x| Tensor::<1>::from_data(x, &device));
+        let y = edge_softmax_across(&stack, x.to_vec());
+        assert_eq!(y.into_iter().map(f64s).collect::<Vec<_>>(), [[0.0, 1.0], [0.0, 0.0]], "{backend}");
     }
 }
 

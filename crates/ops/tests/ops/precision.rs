@@ -1,11 +1,8 @@
 //! Mixed precision: the bits of a cast by hand, gradients in the input's type, and a scope that ends.
 
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn_graph::Relation;
-use burn_gnn_ops::{
-    BinaryOp, OpsError, Precision, Reduce, Side, copy_u_sum, dropout, gspmm, precision, try_gspmm, try_gspmm_copy, u_mul_e_sum,
-    with_precision,
-};
+use burn_gnn_graph::{Relation, RelationStack};
+use burn_gnn_ops::*;
 
 use super::{f64s, numbers};
 
@@ -160,4 +157,159 @@ fn a_device_without_16_bit_types() {
     let error = with_precision(Precision::BF16, || try_gspmm_copy(&relation(), Side::Rhs, Reduce::Sum, w)).unwrap_err();
     assert!(error.to_string().contains("cast `rhs` to BF16"), "{error}");
     assert_eq!(copy_u_sum(&relation(), x).dtype(), DType::F32);
+}
+
+/// An operator on flat inputs of the lengths given, which it shapes itself.
+struct Family {
+    name: &'static str,
+    lengths: &'static [usize],
+    /// What the error names on a device without the type: the first input.
+    arg: &'static str,
+    call: fn(&[Tensor<1>]) -> Result<Tensor<1>, OpsError>,
+}
+
+fn stack() -> RelationStack {
+    RelationStack::new(3, &[4], &[(0, relation()), (0, relation())]).unwrap()
+}
+
+fn flat<const D: usize>(x: Tensor<D>) -> Tensor<1> {
+    let n = x.shape().num_elements();
+    x.reshape([n])
+}
+
+fn as2(x: &Tensor<1>, shape: [usize; 2]) -> Tensor<2> {
+    x.clone().reshape(shape)
+}
+
+fn as3(x: &Tensor<1>, shape: [usize; 3]) -> Tensor<3> {
+    x.clone().reshape(shape)
+}
+
+fn index() -> RelationalIndex {
+    RelationalIndex::new(&relation(), &[0u8, 1, 1, 0, 1, 0], 2)
+}
+
+macro_rules! family {
+    ($name:literal, $arg:literal, $lengths:expr, |$x:ident| $call:expr) => {
+        Family { name: $name, lengths: &$lengths, arg: $arg, call: |$x| $call.map(flat) }
+    };
+}
+
+fn families() -> Vec<Family> {
+    let mut all = vec![
+        family!("gsddmm", "lhs", [20, 15], |x| {
+            try_gsddmm::<2, 2, 2>(&relation(), SddmmOp::Dot, Target::Src, Target::Dst, as2(&x[0], [4, 5]), as2(&x[1], [3, 5]))
+        }),
+        family!("gsddmm", "lhs", [20, 30], |x| {
+            try_gsddmm::<2, 2, 2>(&relation(), SddmmOp::Div, Target::Src, Target::Edge, as2(&x[0], [4, 5]), as2(&x[1], [6, 5]))
+        }),
+        family!("gsddmm", "lhs", [20], |x| try_gsddmm_copy(&relation(), Target::Src, as2(&x[0], [4, 5]))),
+        family!("gsddmm", "rhs", [15], |x| {
+            let x = as2(&x[0], [3, 5]);
+            try_gsddmm::<2, 2, 2>(&relation(), SddmmOp::CopyRhs, Target::Src, Target::Dst, x.clone(), x)
+        }),
+        family!("edge_softmax", "logits", [18], |x| try_edge_softmax(&relation(), as2(&x[0], [6, 3]), NormBy::Dst)),
+        family!("edge_softmax_on", "logits", [9], |x| try_edge_softmax_on(&relation(), &[5, 1, 2], as2(&x[0], [3, 3]), NormBy::Dst)),
+        family!("edge_softmax_across", "logits", [18, 18], |x| {
+            try_edge_softmax_across(&stack(), x.iter().map(|x| as2(x, [6, 3])).collect()).map(|y| Tensor::cat(y, 0))
+        }),
+        family!("segment_softmax", "x", [18], |x| try_segment_softmax(as2(&x[0], [6, 3]), &Segments::from_lengths(&[2, 0, 4]))),
+        family!("segment_mm", "a", [18, 30], |x| {
+            try_segment_mm(as2(&x[0], [6, 3]), as3(&x[1], [2, 3, 5]), &Segments::from_lengths(&[2, 4]))
+        }),
+        family!("gather_mm", "a", [18, 30], |x| {
+            try_gather_mm(as2(&x[0], [6, 3]), as3(&x[1], [2, 3, 5]), &TypeIndex::new(&[1u8, 0, 1, 1, 0, 1], 2))
+        }),
+        family!("relational_aggregate", "x", [16, 40, 6], |x| {
+            let weight = RelationalWeight::Full(as3(&x[1], [2, 4, 5]));
+            try_relational_aggregate(&index(), as2(&x[0], [4, 4]), weight, Some(x[2].clone()))
+        }),
+        family!("relational_aggregate", "x", [16, 60, 6], |x| {
+            let weight = RelationalWeight::Basis { bases: as3(&x[1], [3, 4, 5]), coeff: as2(&x[2], [2, 3]) };
+            try_relational_aggregate(&index().mean(), as2(&x[0], [4, 4]), weight, None)
+        }),
+        family!("relational_aggregate", "x", [16, 24], |x| {
+            let weight = RelationalWeight::BlockDiagonal(x[1].clone().reshape([2, 2, 2, 3]));
+            try_relational_aggregate(&index(), as2(&x[0], [4, 4]), weight, None)
+        }),
+        family!("gat_attention", "z", [24, 8, 6], |x| {
+            let (a, b) = (as2(&x[1], [4, 2]), as2(&x[2], [3, 2]));
+            try_gat_attention(&relation(), as3(&x[0], [4, 2, 3]), a, b, &GatOptions::default())
+        }),
+        family!("gat_attention_weights", "a_src", [8, 6], |x| {
+            try_gat_attention_weights(&relation(), as2(&x[0], [4, 2]), as2(&x[1], [3, 2]), &GatOptions::default())
+        }),
+        family!("attention", "logits", [12, 24], |x| try_attention(&relation(), as2(&x[0], [6, 2]), as3(&x[1], [4, 2, 3]), None)),
+        family!("weighted_aggregate", "x", [20, 6, 5], |x| {
+            let options = AggregateOptions { activation: Activation::Elu(1.0), ..Default::default() };
+            try_weighted_aggregate(&relation(), as2(&x[0], [4, 5]), Some(x[1].clone()), Some(x[2].clone()), &options)
+        }),
+        family!("bias_activation", "x", [20, 5], |x| {
+            try_bias_activation(as2(&x[0], [4, 5]), Some(x[1].clone()), Activation::Elu(1.0), None)
+        }),
+        family!("multi_gspmm", "sources", [20], |x| try_multi_gspmm(&stack(), vec![as2(&x[0], [4, 5])], Reduce::Mean)),
+    ];
+    for reduce in SegmentReduce::ALL {
+        let call: fn(&[Tensor<1>]) -> _ = match reduce {
+            SegmentReduce::Sum => |x| segment(x, SegmentReduce::Sum),
+            SegmentReduce::Mean => |x| segment(x, SegmentReduce::Mean),
+            SegmentReduce::Max => |x| segment(x, SegmentReduce::Max),
+            SegmentReduce::Min => |x| segment(x, SegmentReduce::Min),
+        };
+        all.push(Family { name: "segment_reduce", lengths: &[18], arg: "x", call });
+    }
+    for call in [
+        (|x| cross(x, Reduce::Sum, CrossReduce::Sum)) as fn(&[Tensor<1>]) -> _,
+        |x| cross(x, Reduce::Mean, CrossReduce::Mean),
+        |x| cross(x, Reduce::Max, CrossReduce::Sum),
+    ] {
+        all.push(Family { name: "multi_gspmm_cross", lengths: &[20], arg: "sources", call });
+    }
+    all
+}
+
+fn segment(x: &[Tensor<1>], reduce: SegmentReduce) -> Result<Tensor<1>, OpsError> {
+    try_segment_reduce(as2(&x[0], [6, 3]), &Segments::from_lengths(&[2, 0, 4]), reduce).map(flat)
+}
+
+fn cross(x: &[Tensor<1>], reduce: Reduce, cross: CrossReduce) -> Result<Tensor<1>, OpsError> {
+    try_multi_gspmm_cross(&stack(), vec![as2(&x[0], [4, 5])], reduce, cross).map(flat)
+}
+
+#[test]
+fn every_family_has_the_bits_of_a_cast_by_hand() {
+    for (position, family) in families().into_iter().enumerate() {
+        for (setting, dtype, _) in TYPES {
+            let what = format!("{} ({position}), {setting:?}", family.name);
+            let outcome = |f: &dyn Fn(&[Tensor<1>]) -> Tensor<1>| {
+                let leaves: Vec<_> = family.lengths.iter().zip(1..).map(|(&n, seed)| leaf(seed, [n], DType::F32)).collect();
+                let y = f(&leaves);
+                let n = y.shape().num_elements();
+                let c = TensorData::new((0..n).map(|i| (i % 15) as f64 - 7.0).collect::<Vec<_>>(), [n]);
+                let c = Tensor::<1>::from_data(c, (&Device::flex().autodiff(), y.dtype()));
+                let grads = (y.clone() * c).sum().backward();
+                let d: Vec<_> = leaves.iter().map(|x| x.grad(&grads).unwrap()).collect();
+                assert!(d.iter().all(|d| d.dtype() == DType::F32), "{what}: gradients");
+                (y.dtype(), f64s(y).into_iter().map(f64::to_bits).collect::<Vec<_>>(), d.into_iter().map(f64s).collect::<Vec<_>>())
+            };
+            let got = outcome(&|x| with_precision(setting, || (family.call)(x)).unwrap());
+            let by_hand = outcome(&|x| (family.call)(&x.iter().map(|x| x.clone().cast(dtype)).collect::<Vec<_>>()).unwrap());
+            assert_eq!(got.0, DType::from(dtype), "{what}");
+            assert_eq!(got, by_hand, "{what}");
+            let full = outcome(&|x| (family.call)(x).unwrap());
+            assert!(full.0 == DType::F32 && full.1 != got.1, "{what}: nothing was rounded");
+        }
+    }
+}
+
+#[test]
+#[allow(deprecated)]
+fn every_family_names_itself_on_a_device_without_16_bit_types() {
+    for family in families() {
+        let inputs: Vec<_> = family.lengths.iter().map(|&n| Tensor::<1>::ones([n], &Device::ndarray())).collect();
+        let error = with_precision(Precision::BF16, || (family.call)(&inputs)).unwrap_err().to_string();
+        let want = format!("{}: `with_precision` asks to cast `{}` to BF16", family.name, family.arg);
+        assert!(error.starts_with(&want), "{error}, not {want}");
+        (family.call)(&inputs).unwrap();
+    }
 }

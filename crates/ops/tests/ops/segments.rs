@@ -137,6 +137,37 @@ fn softmax_is_safe_for_any_size_of_logits() {
 }
 
 #[test]
+fn masks() {
+    const INF: f32 = f32::INFINITY;
+    let s = Segments::from_lengths(&[2, 3, 0, 1, 2, 2, 1, 1]);
+    let x = [-INF, -INF, 1.0, -INF, 1.0, -INF, -INF, f32::NAN, f32::NAN, -INF, INF, 7.0];
+    let want = [0.0, 0.0, 0.5, 0.0, 0.5, 0.0];
+    let places = devices().into_iter().flat_map(|(name, device)| [DType::F32, DType::F64].map(|dtype| (name, device.clone(), dtype)));
+    let half = [DType::F16, DType::BF16].map(|dtype| ("flex", Device::flex(), dtype));
+    for (backend, device, dtype) in places.chain(half) {
+        for (name, f) in [("kernel", segment_softmax::<2> as fn(_, &Segments) -> _), ("reference", segment_softmax_reference)] {
+            let what = format!("{backend}, {dtype:?}, {name}");
+            // Two columns: the first is 0 everywhere.
+            let both: Vec<f32> = x.iter().flat_map(|&x| [0.0, x]).collect();
+            let both = Tensor::<2>::from_data(TensorData::new(both, [12, 2]), (&device.clone().autodiff(), dtype)).require_grad();
+            let y = f(both.clone(), &s);
+            let column = |y: &[f64], j: usize| y.iter().copied().skip(j).step_by(2).collect::<Vec<_>>();
+            let values = f64s(y.clone());
+            assert!(values.iter().step_by(2).all(|&y| y > 0.3), "{what}: {values:?}");
+            let masked = column(&values, 1);
+            assert!(masked[..6] == want && masked[6..11].iter().all(|y| y.is_nan()) && masked[11] == 1.0, "{what}: {masked:?}");
+            let c: Vec<f64> = (0..24).map(f64::from).collect();
+            let grads = (y * Tensor::<2>::from_data(TensorData::new(c, [12, 2]), (&device.clone().autodiff(), dtype))).sum().backward();
+            let d = f64s(both.grad(&grads).unwrap());
+            let masked = column(&d, 1);
+            assert_eq!(masked[..6], [0.0, 0.0, -1.0, 0.0, 1.0, 0.0], "{what}");
+            assert!(masked[6..11].iter().all(|d| d.is_nan()) && masked[11] == 0.0, "{what}: {masked:?}");
+            assert!(column(&d, 0).iter().all(|d| d.is_finite()), "{what}: {d:?}");
+        }
+    }
+}
+
+#[test]
 fn half_floats_are_f32_rounded_once() {
     let s = Segments::from_lengths(&[30, 0, 3000, 1]);
     let device = Device::flex();

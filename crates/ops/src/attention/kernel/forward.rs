@@ -2,9 +2,10 @@
 
 use super::{AHEAD, BLOCK, FLAT, Job, Rows, Scores, accumulate, exp_all, get, lanes, leaky, load};
 use crate::attention::plan::Shape;
-use crate::kernel::{Acc, Elem, Exp, Sink, Vectorised, by_edges, collect_rows2, prefetch, vectorised};
+use crate::kernel::{Acc, Elem, Exp, Sink, Vectorised, by_edges, collect_rows2, inverse, prefetch, shift, vectorised};
 
-/// Result `[num_dst, heads, dim]`, and `[num_dst, 2, heads]`: max of the scores and 1 / Σ exp(score - max).
+/// Result `[num_dst, heads, dim]`, and `[num_dst, 2, heads]`: max of the scores and 1 / Σ exp(score - max),
+/// both 0 without edges and where all scores are -inf.
 pub(crate) fn forward<T: Elem>(job: Job<'_, T>, csc: Rows<'_>) -> (Vec<T>, Vec<T::Acc>)
 where
     T::Acc: Exp,
@@ -98,6 +99,9 @@ where
                         top[k] = if s[k] > top[k] { s[k] } else { top[k] };
                     }
                 }
+                for k in 0..K {
+                    top[k] = shift(top[k]);
+                }
                 for i in 0..n {
                     let mut s = get::<T::Acc, K>(&w, i * heads + h);
                     for k in 0..K {
@@ -117,7 +121,7 @@ where
                     }
                 }
                 for k in 0..K {
-                    total[k] = T::Acc::ONE / total[k];
+                    total[k] = inverse(total[k]);
                 }
                 for i in 0..n {
                     let mut e = get::<T::Acc, K>(&w, i * heads + h);

@@ -5,7 +5,7 @@
 //!   s[e]  = score of in-edge e                 all heads, in a buffer of one row's in-edges
 //!   α[e]  = exp(s[e] - max s) / Σ exp(s - max s)
 //!   out[v] = Σ m[e] α[e] z[u]                  m: dropout, 0 or 1 / (1 - p)
-//!   kept: max and 1 / Σ
+//!   kept: max and 1 / Σ, both 0 for scores of -inf only
 //! backward, T[v] = <grad[v], out[v]> first, then for every source u (rows of CSR):
 //!   α[e] from the scores again, with max and 1 / Σ of v
 //!   dz[u] = Σ m[e] α[e] grad[v]
