@@ -74,7 +74,6 @@ impl GraphConvConfig {
     }
 }
 
-/// `[n, 1]` of `degree^power`, degrees at least 1.
 impl GraphConv {
     /// On edge type 0 of a graph of one type.
     ///

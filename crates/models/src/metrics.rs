@@ -11,8 +11,7 @@ use crate::Rows;
 /// reaches `logits` in backward (with gradient 0), so that every rank runs the same collectives.
 pub fn cross_entropy(logits: Tensor<2>, rows: &Rows) -> Tensor<1> {
     // A sum in one order for any number of threads; without rows it is 0 and tracked.
-    let sum = cross_entropy_rows(logits, &rows.index.as_slice().into(), &rows.labels.as_slice().into(), LossReduction::Sum);
-    sum / rows.total.max(1) as f64
+    cross_entropy_rows(logits, &rows.index.as_slice().into(), &rows.labels.as_slice().into(), LossReduction::Over(rows.total))
 }
 
 /// Sums that ranks add up before dividing.

@@ -1,6 +1,6 @@
 //! Reductions over the edges of all relations that end in one node type.
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Bool, Tensor, TensorData};
 use burn_gnn_graph::RelationStack;
 
 use crate::gspmm::{BinaryOp, Reduce, Side, accept, try_gspmm, try_gspmm_copy};
@@ -163,8 +163,8 @@ pub fn try_multi_gspmm_cross<const D: usize>(
         out = Some(match (out, cross) {
             (None, _) => y,
             (Some(x), CrossReduce::Sum | CrossReduce::Mean) => x + y,
-            (Some(x), CrossReduce::Max) => x.max_pair(y),
-            (Some(x), CrossReduce::Min) => x.min_pair(y),
+            (Some(x), CrossReduce::Max) => better(x.clone().lower(y.clone()), x, y),
+            (Some(x), CrossReduce::Min) => better(x.clone().greater(y.clone()), x, y),
         });
     }
     let out = match out {
@@ -172,4 +172,10 @@ pub fn try_multi_gspmm_cross<const D: usize>(
         None => unreachable!("a stack without relations has been reduced as a whole"),
     };
     Ok(if cross == CrossReduce::Mean { out / stack.len() as f64 } else { out })
+}
+
+/// `y` where it is better; the first NaN stays, as in every selection of this crate.
+fn better<const D: usize>(beyond: Tensor<D, Bool>, x: Tensor<D>, y: Tensor<D>) -> Tensor<D> {
+    let nan = y.clone().is_nan().bool_and(x.clone().is_nan().bool_not());
+    x.mask_where(beyond.bool_or(nan), y)
 }

@@ -44,7 +44,7 @@ impl<B: AggregateBackend> Backward<B, 3> for AggregateBackward {
         }
         if x_node.is_some() || bias_node.is_some() {
             let weight = weight.map(|id| checkpointer.retrieve_node_output(id)).unwrap_or_else(|| nothing::<B>(&grad));
-            let (d_x, d_bias) = B::aggregate_grad(grad, out, weight, plan);
+            let (d_x, d_bias) = B::aggregate_grad(grad, out, weight, plan, x_node.is_some());
             if let Some(node) = x_node {
                 grads.register::<B>(node.id, d_x);
             }
@@ -81,9 +81,10 @@ impl<B: AggregateBackend, C: CheckpointStrategy> AggregateBackend for Autodiff<B
         out: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         plan: AggregatePlan,
+        wants_x: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         refuse_second_order::<B, C>([&grad, &out, &weight]);
-        let (d_x, d_bias) = B::aggregate_grad(grad.into_primitive(), out.into_primitive(), weight.into_primitive(), plan);
+        let (d_x, d_bias) = B::aggregate_grad(grad.into_primitive(), out.into_primitive(), weight.into_primitive(), plan, wants_x);
         (FloatTensor::<Self>::new(d_x), FloatTensor::<Self>::new(d_bias))
     }
 

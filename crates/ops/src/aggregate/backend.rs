@@ -18,14 +18,15 @@ pub trait AggregateBackend: GnnBackend {
         reference::forward::<Self>(x, weight, bias, &plan)
     }
 
-    /// `(d x, d bias)`; `out` has no entries if there is no activation.
+    /// `(d x, d bias)`; `out` has no entries if there is no activation, and `d x` has none if it is not wanted.
     fn aggregate_grad(
         grad: FloatTensor<Self>,
         out: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         plan: AggregatePlan,
+        wants_x: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        reference::gradient::<Self>(grad, out, weight, &plan)
+        reference::gradient::<Self>(grad, out, weight, &plan, wants_x)
     }
 
     /// `d weight`.

@@ -36,11 +36,17 @@ fn gradient<B: Host>(
     out: &FloatTensor<B>,
     weight: &FloatTensor<B>,
     plan: &AggregatePlan,
+    wants_x: bool,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     by_dtype!(grad.dtype(), T => {
         let (grad, out, weight) = (B::floats::<T>(grad), B::floats::<T>(out), B::floats::<T>(weight));
         let (source, destination) = (factors::<T>(plan.source()), factors::<T>(plan.destination()));
         let (h, d_bias) = weighted::before(&grad, &out, plan.activation(), plan.width(), plan.biased());
+        let d_bias: Vec<T> = d_bias.into_iter().map(T::of).collect();
+        let d_bias = B::from_floats(d_bias, Shape::from(vec![if plan.biased() { plan.width() } else { 0 }]));
+        if !wants_x {
+            return (B::from_floats(Vec::<T>::new(), Shape::from(vec![0, plan.width()])), d_bias);
+        }
         let d_x = weighted::aggregate(&weighted::Weighted {
             rows: plan.relation().csr(),
             x: h.as_deref().unwrap_or(&grad),
@@ -51,9 +57,7 @@ fn gradient<B: Host>(
             activation: crate::Activation::None,
             width: plan.width(),
         });
-        let d_bias: Vec<T> = d_bias.into_iter().map(T::of).collect();
-        let n = d_bias.len();
-        (B::from_floats(d_x, plan.in_shape()), B::from_floats(d_bias, Shape::from(vec![n])))
+        (B::from_floats(d_x, plan.in_shape()), d_bias)
     })
 }
 
@@ -74,8 +78,9 @@ macro_rules! aggregate_backend {
                 out: FloatTensor<Self>,
                 weight: FloatTensor<Self>,
                 plan: AggregatePlan,
+                wants_x: bool,
             ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-                gradient::<Self>(&grad, &out, &weight, &plan)
+                gradient::<Self>(&grad, &out, &weight, &plan, wants_x)
             }
             // Weights of edges are constants as a rule; their gradient is two products and a GSpMM.
             fn aggregate_grad_weight(

@@ -101,13 +101,17 @@ pub(crate) fn gradient<B: GnnBackend>(
     out: FloatTensor<B>,
     weight: FloatTensor<B>,
     plan: &AggregatePlan,
+    wants_x: bool,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let h = before_activation::<B>(grad, out, plan);
     let d_bias = if plan.biased() {
         B::float_reshape(B::float_sum_dim(h.clone(), 0), Shape::from(vec![plan.width()]))
     } else {
-        B::float_reshape(B::float_slice(h.clone(), &[(0..0).into()]), Shape::from(vec![0]))
+        B::float_zeros(Shape::from(vec![0]), &h.device(), h.dtype().into())
     };
+    if !wants_x {
+        return (B::float_zeros(Shape::from(vec![0, plan.width()]), &h.device(), h.dtype().into()), d_bias);
+    }
     let h = scaled::<B>(h, plan.destination());
     let kept = if plan.weighted() { Kept::Rhs(weight) } else { Kept::Nothing };
     let d_x = B::gspmm_grad(h, kept, product(plan), Side::Lhs);

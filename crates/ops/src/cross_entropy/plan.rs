@@ -9,6 +9,8 @@ pub enum LossReduction {
     Sum,
     /// Their sum over their number; 0 without rows.
     Mean,
+    /// Their sum over a number given, such as the rows of all ranks; 0 stands for 1.
+    Over(usize),
 }
 
 /// Shape of the logits, chosen rows, targets and reduction of one cross entropy; a clone costs two reference
@@ -42,6 +44,7 @@ impl CrossEntropyPlan {
         match self.reduction {
             LossReduction::Sum => 1.0,
             LossReduction::Mean => 1.0 / self.rows.len().max(1) as f64,
+            LossReduction::Over(n) => 1.0 / n.max(1) as f64,
         }
     }
 }

@@ -86,7 +86,7 @@ pub(crate) fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: Given<'_, T
 pub(crate) fn gradients<T: Elem>(plan: &GspmmPlan, given: Given<'_, T>) -> Option<(Vec<T>, Vec<T>)> {
     let job = Job { plan, side: Side::Lhs, given, width: plan.width() };
     let regular = job.width > 0 && plan.relation().num_edges() > 0 && plan.map(Side::Lhs).columns == Columns::Same;
-    if plan.op() != BinaryOp::Mul || plan.reduce().selects() || !regular {
+    if plan.op() != BinaryOp::Mul || plan.reduce().selects() || !regular || job.rounds() {
         return None;
     }
     match plan.map(Side::Rhs).columns {
@@ -132,6 +132,7 @@ impl<T: Elem> Job<'_, T> {
             (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, Some(arg)) => {
                 Some(select_grad(plan.relation().csr(), given.grad, arg, self.width))
             }
+            (Side::Lhs, BinaryOp::Mul | BinaryOp::Div, None) if self.rounds() => None,
             (Side::Lhs, BinaryOp::Mul, None) => {
                 let grad = self.shared_grad();
                 match plan.map(Side::Rhs).columns {
@@ -158,6 +159,11 @@ impl<T: Elem> Job<'_, T> {
     fn shares(&self) -> Option<Vec<T::Acc>> {
         let degrees = || self.plan.relation().in_degrees().map(|d| T::Acc::ONE / T::Acc::count(d)).collect();
         (self.plan.reduce() == Reduce::Mean).then(degrees)
+    }
+
+    /// Whether gradients divided by degrees would be rounded to 16 bits before they are summed.
+    fn rounds(&self) -> bool {
+        self.plan.reduce() == Reduce::Mean && size_of::<T>() < size_of::<T::Acc>()
     }
 
     /// The gradient of each message sum: the gradient of the result, divided by the degree under mean.

@@ -6,6 +6,7 @@
 //! ```
 //! `grad[v]` is gathered once for both; `lhs[u]` and `d lhs[u]` stay in registers.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use burn_gnn_graph::Compressed;
@@ -14,7 +15,7 @@ use super::gather::{each, for_blocks, put};
 use super::lanes::Lanes;
 use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::simd::{Blocked, Reach};
-use super::{Acc, Elem, Scatter, Sink, by_edges, collect_rows, prefetch, scatter_every_row};
+use super::{Acc, Elem, Scatter, Sink, by_edges, collect_rows, prefetch, scatter_every_row, scatter_rows};
 
 /// What the gradients of `lhs[u] * w[e]` read.
 pub(crate) struct Product<'a, T, R> {
@@ -34,13 +35,15 @@ pub(crate) struct Product<'a, T, R> {
 pub(crate) trait Reduced: Layout {
     /// What a weight's gradient is kept as while it is summed: blocks of columns come one by one.
     type Entry<T: Elem>: bytemuck::Pod + Send;
+    /// Whether an entry gathers several blocks of columns. Its memory is zeros at first then.
+    const ADDS: bool;
     /// Entries of a row of weights.
     fn len(self, width: usize) -> usize;
-    /// Writes (the first contribution) or adds the products of columns `col..col + N * K`, of which the
-    /// last `keep` are new.
+    /// Writes all entries of the products of columns `col..col + N * K`, of which the last `keep` are new, or
+    /// adds to them.
     fn write<T: Elem, const N: usize, const K: usize>(
         self,
-        to: &mut [Self::Entry<T>],
+        to: &mut [MaybeUninit<Self::Entry<T>>],
         products: [Lanes<T::Acc, N>; K],
         col: usize,
         keep: usize,
@@ -51,18 +54,25 @@ pub(crate) trait Reduced: Layout {
 
 #[allow(clippy::needless_range_loop)] // Over several arrays at once.
 impl Reduced for Same {
+    const ADDS: bool = false;
     type Entry<T: Elem> = T;
     #[inline(always)]
     fn len(self, width: usize) -> usize {
         width
     }
     #[inline(always)]
-    fn write<T: Elem, const N: usize, const K: usize>(self, to: &mut [T], products: [Lanes<T::Acc, N>; K], col: usize, _: usize) {
+    fn write<T: Elem, const N: usize, const K: usize>(
+        self,
+        to: &mut [MaybeUninit<T>],
+        products: [Lanes<T::Acc, N>; K],
+        col: usize,
+        _: usize,
+    ) {
         let to = &mut to[col..][..N * K];
         each!(k < K, {
             let entries = &mut to[N * k..N * k + N];
             for i in 0..N {
-                entries[i] = T::of(products[k].0[i]);
+                entries[i].write(T::of(products[k].0[i]));
             }
         });
     }
@@ -73,13 +83,20 @@ impl Reduced for Same {
 
 #[allow(clippy::needless_range_loop)] // Over several arrays at once.
 impl Reduced for One {
+    const ADDS: bool = true;
     type Entry<T: Elem> = T::Acc;
     #[inline(always)]
     fn len(self, _: usize) -> usize {
         1
     }
     #[inline(always)]
-    fn write<T: Elem, const N: usize, const K: usize>(self, to: &mut [T::Acc], products: [Lanes<T::Acc, N>; K], col: usize, keep: usize) {
+    fn write<T: Elem, const N: usize, const K: usize>(
+        self,
+        to: &mut [MaybeUninit<T::Acc>],
+        products: [Lanes<T::Acc, N>; K],
+        _: usize,
+        keep: usize,
+    ) {
         let mut all = Lanes::splat(T::Acc::ZERO);
         each!(k < K, {
             all = all.add(products[k]);
@@ -90,7 +107,7 @@ impl Reduced for One {
                 all.0[i] = if i < N - keep { T::Acc::ZERO } else { all.0[i] };
             }
         }
-        to[0] = if col == 0 { all.sum() } else { to[0] + all.sum() };
+        add(&mut to[0], all.sum());
     }
     fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
         T::round(entries)
@@ -99,13 +116,20 @@ impl Reduced for One {
 
 #[allow(clippy::needless_range_loop)] // Over several arrays at once.
 impl Reduced for Eights {
+    const ADDS: bool = false;
     type Entry<T: Elem> = T::Acc;
     #[inline(always)]
     fn len(self, width: usize) -> usize {
         width / 8
     }
     #[inline(always)]
-    fn write<T: Elem, const N: usize, const K: usize>(self, to: &mut [T::Acc], products: [Lanes<T::Acc, N>; K], col: usize, _: usize) {
+    fn write<T: Elem, const N: usize, const K: usize>(
+        self,
+        to: &mut [MaybeUninit<T::Acc>],
+        products: [Lanes<T::Acc, N>; K],
+        col: usize,
+        _: usize,
+    ) {
         // Every entry belongs to one block; one that reaches back writes the same again.
         let to = &mut to[col / 8..][..(N * K).div_ceil(8)];
         each!(k < K, {
@@ -113,12 +137,12 @@ impl Reduced for Eights {
             for i in 0..N.min(8) {
                 low.0[i] = products[k].0[i];
             }
-            to[N * k / 8] = low.sum();
+            to[N * k / 8].write(low.sum());
             if N == 16 {
                 for i in 8..N {
                     high.0[i - 8] = products[k].0[i];
                 }
-                to[N * k / 8 + 1] = high.sum();
+                to[N * k / 8 + 1].write(high.sum());
             }
         });
     }
@@ -128,17 +152,22 @@ impl Reduced for Eights {
 }
 
 impl Reduced for Sixteens {
+    const ADDS: bool = true;
     type Entry<T: Elem> = T::Acc;
     #[inline(always)]
     fn len(self, width: usize) -> usize {
         width / self.0
     }
     #[inline(always)]
-    fn write<T: Elem, const N: usize, const K: usize>(self, to: &mut [T::Acc], products: [Lanes<T::Acc, N>; K], col: usize, _: usize) {
+    fn write<T: Elem, const N: usize, const K: usize>(
+        self,
+        to: &mut [MaybeUninit<T::Acc>],
+        products: [Lanes<T::Acc, N>; K],
+        col: usize,
+        _: usize,
+    ) {
         each!(k < K, {
-            let (column, sum) = (col + N * k, products[k].sum());
-            let entry = &mut to[column / self.0];
-            *entry = if column % self.0 == 0 { sum } else { *entry + sum };
+            add(&mut to[(col + N * k) / self.0], products[k].sum());
         });
     }
     fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
@@ -146,19 +175,32 @@ impl Reduced for Sixteens {
     }
 }
 
+/// Adds to an entry of a layout that [adds](Reduced::ADDS).
+#[inline(always)]
+fn add<A: Acc>(entry: &mut MaybeUninit<A>, x: A) {
+    // SAFETY: `product_grad` gives layouts that add memory of zeros.
+    let before = unsafe { entry.assume_init() };
+    entry.write(before + x);
+}
+
 /// `(d lhs, d w)`.
 pub(crate) fn product_grad<T: Elem, R: Reduced>(product: &Product<'_, T, R>) -> (Vec<T>, Vec<T>) {
+    assert!(product.width > 0, "messages without columns have no blocks");
     let len = product.layout.len(product.width);
     let edges = product.rows.indices().len();
     let mut d_lhs = Vec::new();
-    // SAFETY: every position of the layout lies in one row of one run, its edge id is its own, and every
-    // block of columns of its row is written.
-    let d_weight = unsafe {
-        scatter_every_row::<R::Entry<T>>(edges, len, |d_weight| {
-            d_lhs = collect_rows(&by_edges(product.rows.indptr(), 2 * product.width), product.width, &|run, out| {
-                T::Hot::run(Rows { product, run, out, d_weight });
-            });
-        })
+    let work = |d_weight: &Scatter<'_, R::Entry<T>>| {
+        d_lhs = collect_rows(&by_edges(product.rows.indptr(), 2 * product.width), product.width, &|run, out| {
+            T::Hot::run(Rows { product, run, out, d_weight });
+        });
+    };
+    let d_weight = if R::ADDS {
+        scatter_rows(edges, len, work)
+    } else {
+        // SAFETY: every position of the layout lies in one row of one run and its edge id is its own. The
+        // blocks of columns cover a row, as there are columns, and a layout that does not add writes all
+        // entries of a block.
+        unsafe { scatter_every_row(edges, len, work) }
     };
     (d_lhs, R::finish(d_weight))
 }
@@ -175,43 +217,92 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
     #[inline(always)]
     fn run<const WIDE: usize>(self) {
         let Product { rows, grad, lhs, weight, layout, width } = *self.product;
+        let fetch = |p: usize| {
+            if let Some(&v) = rows.indices().get(p + AHEAD) {
+                prefetch(grad, v as usize * width, width);
+                if let Some(weight) = weight {
+                    layout.fetch(weight, rows.edge_id(p + AHEAD) as usize, width);
+                }
+            }
+        };
         for u in self.run {
             let edges = rows.row(u);
+            // Products are summed in blocks of 128 columns whatever the registers hold, so that their bits do
+            // not depend on the instruction set. Where sums of such a block do not fit beside them, the two
+            // gradients take turns.
+            if WIDE >= 8 {
+                for_blocks!(width, 8, |col, keep, N, K| {
+                    let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
+                    let own = own::<T, N, K>(lhs, u * width + col);
+                    for p in edges.clone() {
+                        if col == 0 {
+                            fetch(p);
+                        }
+                        let (v, id) = (rows.indices()[p] as usize, rows.edge_id(p) as usize);
+                        let row = &grad[v * width + col..][..N * K];
+                        if let Some(weight) = weight {
+                            let part = layout.part(weight, id, width, col, N * K);
+                            each!(k < K, {
+                                acc[k] = acc[k].add(Lanes::load(row, N * k).mul(R::lanes::<T, N>(part, N * k)));
+                            });
+                        }
+                        let mut products = own;
+                        each!(k < K, {
+                            products[k] = own[k].mul(Lanes::load(row, N * k));
+                        });
+                        // SAFETY: this position is in this run only, and its edge id is its own.
+                        let to = unsafe { self.d_weight.unwritten(id) };
+                        layout.write::<T, N, K>(to, products, col, keep);
+                    }
+                    put(self.out, acc, keep);
+                });
+                continue;
+            }
             for_blocks!(width, WIDE, |col, keep, N, K| {
                 let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
-                let own = &lhs[u * width + col..][..N * K];
-                let own = {
-                    let mut lanes = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
-                    each!(k < K, {
-                        lanes[k] = Lanes::load(own, N * k);
-                    });
-                    lanes
-                };
-                for p in edges.clone() {
-                    if let Some(&v) = rows.indices().get(p + 12).filter(|_| col == 0) {
-                        prefetch(grad, v as usize * width, width);
-                        if let Some(weight) = weight {
-                            layout.fetch(weight, rows.edge_id(p + 12) as usize, width);
+                if let Some(weight) = weight {
+                    for p in edges.clone() {
+                        if col == 0 {
+                            fetch(p);
                         }
-                    }
-                    let (v, id) = (rows.indices()[p] as usize, rows.edge_id(p) as usize);
-                    let row = &grad[v * width + col..][..N * K];
-                    if let Some(weight) = weight {
+                        let (v, id) = (rows.indices()[p] as usize, rows.edge_id(p) as usize);
+                        let row = &grad[v * width + col..][..N * K];
                         let part = layout.part(weight, id, width, col, N * K);
                         each!(k < K, {
                             acc[k] = acc[k].add(Lanes::load(row, N * k).mul(R::lanes::<T, N>(part, N * k)));
                         });
                     }
+                }
+                put(self.out, acc, keep);
+            });
+            for_blocks!(width, 8, |col, keep, N, K| {
+                let own = own::<T, N, K>(lhs, u * width + col);
+                for p in edges.clone() {
+                    let (v, id) = (rows.indices()[p] as usize, rows.edge_id(p) as usize);
+                    let row = &grad[v * width + col..][..N * K];
                     let mut products = own;
                     each!(k < K, {
                         products[k] = own[k].mul(Lanes::load(row, N * k));
                     });
                     // SAFETY: this position is in this run only, and its edge id is its own.
-                    let to = unsafe { self.d_weight.row_mut(id) };
+                    let to = unsafe { self.d_weight.unwritten(id) };
                     layout.write::<T, N, K>(to, products, col, keep);
                 }
-                put(self.out, acc, keep);
             });
         }
     }
+}
+
+/// Edges between asking for a row and reading it.
+const AHEAD: usize = 12;
+
+/// The block of the own row from entry `at` on.
+#[inline(always)]
+fn own<T: Elem, const N: usize, const K: usize>(lhs: &[T], at: usize) -> [Lanes<T::Acc, N>; K] {
+    let row = &lhs[at..][..N * K];
+    let mut lanes = [Lanes::splat(T::Acc::ZERO); K];
+    each!(k < K, {
+        lanes[k] = Lanes::load(row, N * k);
+    });
+    lanes
 }

@@ -164,19 +164,31 @@ impl<T: bytemuck::Pod> Scatter<'_, T> {
         super::simd::prefetch_at(self.start.wrapping_add(row * self.width + at), len);
     }
 
-    /// Row `row`, to be written.
+    /// Row `row` of an output of [`scatter_rows`].
     ///
     /// # Safety
-    /// Under [`scatter_every_row`] the row must be written before it is read. No two results of calls for
-    /// one row may be alive at once, on any thread. The edge ids of a
+    /// The output is one of [`scatter_rows`], whose rows are zeros at first. No two results of calls for one row
+    /// may be alive at once, on any thread. The edge ids of a
     /// [`Compressed`](burn_gnn_graph::Compressed) layout are distinct (checked when a relation is built), so
     /// the positions of disjoint runs of rows name distinct rows.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)] // Distinct rows; see the contract.
     pub(crate) unsafe fn row_mut(&self, row: usize) -> &mut [T] {
         assert!(row < self.rows);
-        // SAFETY: in bounds by the assertion, written before it is read and not aliased by the caller's contract.
+        // SAFETY: in bounds by the assertion, initialised and not aliased by the caller's contract.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(row * self.width), self.width) }
+    }
+
+    /// Row `row` of any output.
+    ///
+    /// # Safety
+    /// As for [`row_mut`](Self::row_mut), but for the zeros.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)] // Distinct rows; see the contract.
+    pub(crate) unsafe fn unwritten(&self, row: usize) -> &mut [MaybeUninit<T>] {
+        assert!(row < self.rows);
+        // SAFETY: in bounds by the assertion, not aliased by the caller's contract; any bytes are such values.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(row * self.width).cast(), self.width) }
     }
 }
 

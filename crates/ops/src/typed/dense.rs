@@ -132,6 +132,7 @@ pub(crate) type Strided<'a, A> = (&'a [A], [usize; 2]);
 
 /// `out = l · r`, or `out += l · r`; `[m, n, k]` are sizes, rows of `out` are `out.1` apart.
 pub(crate) fn wide<A: Real>([m, n, k]: [usize; 3], l: Strided<'_, A>, r: Strided<'_, A>, out: (&mut [A], usize), add: bool) {
+    assert!(m > 0 && n > 0 && k > 0, "an empty product");
     let last = |rows: usize, columns: usize, by: [usize; 2]| (rows - 1) * by[0] + (columns - 1) * by[1];
     assert!(last(m, k, l.1) < l.0.len() && last(k, n, r.1) < r.0.len() && last(m, n, [out.1, 1]) < out.0.len());
     let signed = |s: usize| s as isize;

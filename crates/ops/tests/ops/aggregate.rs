@@ -142,6 +142,39 @@ fn finite_differences() {
 }
 
 #[test]
+fn one_tracked_operand_alone() {
+    // What the other gradients would need is not kept then.
+    let relation = graphs::small();
+    for (backend, device) in devices() {
+        let options = options(&relation, (-0.5, -0.5), Activation::Elu(1.0));
+        let case = Case::new(&relation, 3, options.clone(), true, true);
+        let all = case.run(&device, false);
+        let autodiff = device.clone().autodiff();
+        let line = |x: &Option<Vec<f64>>, tracked: bool| {
+            let x = x.clone().unwrap();
+            let n = x.len();
+            let t = Tensor::<1>::from_data(TensorData::new(x, [n]), (if tracked { &autodiff } else { &device }, DType::F64));
+            if tracked { t.require_grad() } else { t }
+        };
+        for tracked in 0..3 {
+            let data = TensorData::new(case.x.clone(), [relation.num_src(), 3]);
+            let x = Tensor::<2>::from_data(data, (if tracked == 0 { &autodiff } else { &device }, DType::F64));
+            let x = if tracked == 0 { x.require_grad() } else { x };
+            let (weight, bias) = (line(&case.weight, tracked == 1), line(&case.bias, tracked == 2));
+            let out = weighted_aggregate(&relation, x.clone(), Some(weight.clone()), Some(bias.clone()), &options);
+            let cotangent = TensorData::new(numbers(4, out.shape().num_elements()), out.shape());
+            let grads = (out * Tensor::from_data(cotangent, (&autodiff, DType::F64))).sum().backward();
+            let got = match tracked {
+                0 => f64s(x.grad(&grads).expect("`x` is tracked")),
+                1 => f64s(weight.grad(&grads).expect("`weight` is tracked")),
+                _ => f64s(bias.grad(&grads).expect("`bias` is tracked")),
+            };
+            assert_near(&format!("{backend}, operand {tracked}"), &got, &all[tracked + 1], 1e-13);
+        }
+    }
+}
+
+#[test]
 fn any_number_of_threads() {
     let relation = graphs::random(9000, 7000, 60_000, 3.0);
     for (backend, device) in devices() {

@@ -1,7 +1,7 @@
 //! The same bits for any number of threads, and half floats summed in f32.
 
-use burn::tensor::{DType, Device};
-use burn_gnn_ops::{BinaryOp, Reduce};
+use burn::tensor::{DType, Device, Tensor};
+use burn_gnn_ops::{BinaryOp, Reduce, gspmm};
 
 use crate::{Call, Outcome, devices, graphs};
 
@@ -95,4 +95,18 @@ fn half_gradients_do_not_stall() {
             assert!((d - 3000.0).abs() <= 8.0, "{dtype:?}, weighted {weighted}: {d}");
         }
     }
+}
+
+#[test]
+fn small_shares_of_a_mean_are_not_lost() {
+    // 5e-5 over 3000 edges is below the smallest f16; the sum of 128 products is not.
+    let relation = graphs::relation(3000, 1, &(0..3000).map(|u| (u, 0)).collect::<Vec<_>>());
+    let device = Device::flex().autodiff();
+    let dtype = DType::F16;
+    let x = Tensor::<2>::ones([3000, 128], (&device, dtype)).require_grad();
+    let w = Tensor::<1>::ones([3000], (&device, dtype)).require_grad();
+    let out: Tensor<2> = gspmm(&relation, BinaryOp::Mul, Reduce::Mean, x, w.clone());
+    let grads = (out * Tensor::<2>::full([1, 128], 5e-5, (&device, dtype))).sum().backward();
+    let d = crate::f64s(w.grad(&grads).unwrap());
+    assert!(d.iter().all(|&d| (d - 128.0 * 5e-5 / 3000.0).abs() < 1e-7), "{:?}", &d[..3]);
 }

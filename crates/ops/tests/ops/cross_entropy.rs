@@ -51,7 +51,7 @@ impl Case {
     }
 }
 
-const BOTH: [LossReduction; 2] = [LossReduction::Sum, LossReduction::Mean];
+const BOTH: [LossReduction; 3] = [LossReduction::Sum, LossReduction::Mean, LossReduction::Over(70)];
 
 #[test]
 fn agrees_with_the_composition() {
