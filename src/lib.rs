@@ -34,14 +34,19 @@ pub use burn_gnn_ops as ops;
 
 /// What most programs need.
 pub mod prelude {
+    pub use burn_gnn_graph::RelationStack;
     pub use burn_gnn_graph::{EdgeType, Frame, Graph, IdMap, Relation, Schema};
     pub use burn_gnn_models::{
         DegreeNorm, Gcn, GcnConfig, GraphConv, GraphConvConfig, Mode, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig,
         RelNorm, RelWeights, Rgcn, RgcnConfig, TypeInput,
     };
+    pub use burn_gnn_models::{FusedAdam, FusedAdamConfig};
     pub use burn_gnn_ops::{
-        BinaryOp, GraphView, Reduce, copy_e_max, copy_e_mean, copy_e_min, copy_e_sum, copy_u_max, copy_u_mean, copy_u_min, copy_u_sum,
-        gspmm, u_add_e_sum, u_mul_e_mean, u_mul_e_sum,
+        Activation, AggregateOptions, BinaryOp, DegreeScale, EdgeDropout, GatOptions, GraphView, NormBy, Precision, Reduce,
+        RelationalIndex, RelationalWeight, Segments, Stream, TypeIndex, bias_activation, copy_e_max, copy_e_mean, copy_e_min, copy_e_sum,
+        copy_u_max, copy_u_mean, copy_u_min, copy_u_sum, dropout, edge_softmax, gat_attention, gather_mm, gsddmm, gspmm, multi_gspmm,
+        relational_aggregate, segment_mm, segment_reduce, segment_softmax, u_add_e_sum, u_add_v, u_dot_v, u_mul_e_mean, u_mul_e_sum,
+        weighted_aggregate, with_precision,
     };
 }
 

@@ -1,11 +1,13 @@
 //! Message-passing operators as Burn backend extensions, and the view of a graph that layers take.
 //!
 //! Read in this order: [`gspmm`] (messages along edges, reduced at destinations) and its named forms
-//! such as [`copy_u_sum`] and [`u_mul_e_sum`]; [`gsddmm`] (a result for every edge; [`u_dot_v`],
-//! [`u_add_v`]) and [`edge_softmax`]; [`dropout`] and the initialisers, whose draws belong to original ids
-//! through a [`Stream`]; [`GraphView`], what a layer sees of a graph.
+//! such as [`copy_u_sum`] and [`u_mul_e_sum`]; [`gsddmm`] and [`edge_softmax`] (results per edge);
+//! [`segment_reduce`], [`segment_mm`], [`gather_mm`]; the fused [`gat_attention`],
+//! [`relational_aggregate`] and [`weighted_aggregate`]; [`bias_activation`], [`cross_entropy_rows`] and
+//! [`adam_step`]; [`dropout`] and the initialisers, whose draws belong to original ids through a
+//! [`Stream`]; [`with_precision`]; [`GraphView`], what a layer sees of a graph.
 //!
-//! Every operator goes through a backend extension ([`GnnBackend`] and its like): CPU kernels for Flex and
+//! Every family has an extension trait of its own, such as [`GnnBackend`]: CPU kernels for Flex and
 //! NdArray, plain Burn primitives for every other backend, hand-written gradients for autodiff. Shapes are
 //! checked before; only this crate holds kernels.
 
