@@ -94,7 +94,7 @@ impl Reduced for One {
         self,
         to: &mut [MaybeUninit<T::Acc>],
         products: [Lanes<T::Acc, N>; K],
-        _: usize,
+        col: usize,
         keep: usize,
     ) {
         let mut all = Lanes::splat(T::Acc::ZERO);
@@ -107,7 +107,7 @@ impl Reduced for One {
                 all.0[i] = if i < N - keep { T::Acc::ZERO } else { all.0[i] };
             }
         }
-        add(&mut to[0], all.sum());
+        add(&mut to[0], all.sum(), col == 0);
     }
     fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
         T::round(entries)
@@ -167,7 +167,8 @@ impl Reduced for Sixteens {
         _: usize,
     ) {
         each!(k < K, {
-            add(&mut to[(col + N * k) / self.0], products[k].sum());
+            let column = col + N * k;
+            add(&mut to[column / self.0], products[k].sum(), column.is_multiple_of(self.0));
         });
     }
     fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
@@ -175,9 +176,14 @@ impl Reduced for Sixteens {
     }
 }
 
-/// Adds to an entry of a layout that [adds](Reduced::ADDS).
+/// Adds to an entry of a layout that [adds](Reduced::ADDS). The `first` contribution is written without a
+/// look at the entry, which would have to come from memory.
 #[inline(always)]
-fn add<A: Acc>(entry: &mut MaybeUninit<A>, x: A) {
+fn add<A: Acc>(entry: &mut MaybeUninit<A>, x: A, first: bool) {
+    if first {
+        entry.write(x);
+        return;
+    }
     // SAFETY: `product_grad` gives layouts that add memory of zeros.
     let before = unsafe { entry.assume_init() };
     entry.write(before + x);
