@@ -41,6 +41,7 @@ mod kernel;
 mod matmul;
 mod multi;
 mod precision;
+mod primitives;
 mod random;
 mod relational;
 mod segment;

@@ -2,17 +2,9 @@
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, FloatDType, TensorMetadata};
-use burn::tensor::DType;
 
 use super::plan::{Factors, Form};
-
-/// Half floats are calculated in f32, as in the kernel.
-fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
-    match x.dtype() {
-        DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
-        _ => x,
-    }
-}
+use crate::primitives::widen;
 
 pub(crate) fn step<B: Backend>(
     param: FloatTensor<B>,

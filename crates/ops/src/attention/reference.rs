@@ -8,26 +8,9 @@ use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
 
 use super::backend::AttentionKept;
 use super::plan::{AttentionPlan, AttentionWants};
-use crate::gspmm::reference::{copy, replace};
+use crate::gspmm::reference::copy;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
-
-/// Sums of small floats are kept in f32, as in the kernels.
-fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
-    match x.dtype() {
-        DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
-        _ => x,
-    }
-}
-
-fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B> {
-    if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
-}
-
-fn index<B: Backend>(values: &[u32], device: &Device<B>) -> IntTensor<B> {
-    let values: Vec<i32> = values.iter().map(|&v| v as i32).collect();
-    let n = values.len();
-    B::int_from_data(TensorData::new(values, [n]), device)
-}
+use crate::primitives::{index, narrow, replace, widen};
 
 fn constant<B: Backend>(values: Vec<f64>, shape: impl Into<Shape>, dtype: DType, device: &Device<B>) -> FloatTensor<B> {
     B::float_from_data(TensorData::new(values, shape.into()).convert_dtype(dtype), device)

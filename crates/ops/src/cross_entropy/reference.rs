@@ -1,27 +1,11 @@
 //! Cross entropy in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
 
-use burn::backend::tensor::{Device, FloatTensor, IntTensor};
+use burn::backend::tensor::{Device, FloatTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
 
 use super::plan::CrossEntropyPlan;
-
-fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
-    match x.dtype() {
-        DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
-        _ => x,
-    }
-}
-
-fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B> {
-    if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
-}
-
-fn index<B: Backend>(values: &[u32], device: &Device<B>) -> IntTensor<B> {
-    let values: Vec<i32> = values.iter().map(|&v| v as i32).collect();
-    let n = values.len();
-    B::int_from_data(TensorData::new(values, [n]), device)
-}
+use crate::primitives::{index, narrow, widen};
 
 /// 1 at the target of each chosen row.
 fn onehot<B: Backend>(plan: &CrossEntropyPlan, dtype: DType, device: &Device<B>) -> FloatTensor<B> {

@@ -5,7 +5,8 @@ use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::IndexingUpdateOp;
 
 use super::EdgeSoftmaxPlan;
-use crate::gspmm::reference::{copy, index, narrow, replace, widen};
+use crate::gspmm::reference::copy;
+use crate::primitives::{index, narrow, replace, widen};
 
 fn is_empty(plan: &EdgeSoftmaxPlan) -> bool {
     plan.relation().num_edges() == 0 || plan.width() == 0

@@ -2,22 +2,12 @@
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
-use burn::tensor::{DType, Shape, TensorData};
+use burn::tensor::{Shape, TensorData};
 
 use super::backend::EpilogueKept;
 use super::plan::EpiloguePlan;
 use crate::Activation;
-
-fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
-    match x.dtype() {
-        DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
-        _ => x,
-    }
-}
-
-fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B> {
-    if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
-}
+use crate::primitives::{narrow, widen};
 
 /// `then` where `x > 0`, `otherwise` elsewhere.
 fn where_positive<B: Backend>(x: FloatTensor<B>, then: FloatTensor<B>, otherwise: FloatTensor<B>) -> FloatTensor<B> {

@@ -10,7 +10,7 @@ use super::plan::opposite;
 use super::{GsddmmPlan, SddmmOp, Target};
 use crate::backend::Kept;
 use crate::gspmm::Side;
-use crate::gspmm::reference::{index, narrow, widen};
+use crate::primitives::{index, narrow, widen};
 
 fn with_rows(rows: usize, features: &[usize]) -> Shape {
     let mut shape = vec![rows];

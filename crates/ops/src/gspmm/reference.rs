@@ -9,34 +9,13 @@ use burn::tensor::{DType, IndexingUpdateOp, Shape, TensorData};
 
 use super::{BinaryOp, GspmmPlan, Reduce, Side};
 use crate::backend::Kept;
+use crate::primitives::{index, narrow, widen};
 
 type Out<B> = (FloatTensor<B>, Option<IntTensor<B>>);
-
-/// Sums of small floats are kept in f32, as in the kernels.
-pub(crate) fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
-    match x.dtype() {
-        DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
-        _ => x,
-    }
-}
-
-pub(crate) fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B> {
-    if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
-}
 
 fn ints<B: Backend>(values: impl IntoIterator<Item = u32>, shape: Vec<usize>, device: &Device<B>) -> IntTensor<B> {
     let values: Vec<i32> = values.into_iter().map(|v| v as i32).collect();
     B::int_from_data(TensorData::new(values, shape), device)
-}
-
-/// `x` with `by` in the place of every entry that is `value`; such entries pass no gradient on.
-pub(crate) fn replace<B: Backend>(x: FloatTensor<B>, value: f64, by: f64) -> FloatTensor<B> {
-    let found = B::float_equal_elem(x.clone(), value.into(), get_device_settings::<B>(&x.device()).bool_dtype);
-    B::float_mask_fill(x, found, by.into())
-}
-
-pub(crate) fn index<B: Backend>(values: &[u32], device: &Device<B>) -> IntTensor<B> {
-    ints::<B>(values.iter().copied(), vec![values.len()], device)
 }
 
 fn bools<B: Backend>(device: &Device<B>) -> BoolDType {

@@ -6,17 +6,7 @@ use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
 
 use super::plan::{EdgeNorm, RelationalPlan};
-
-fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
-    match x.dtype() {
-        DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
-        _ => x,
-    }
-}
-
-fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B> {
-    if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
-}
+use crate::primitives::{narrow, widen};
 
 fn index<B: Backend>(values: impl Iterator<Item = u32>, device: &Device<B>) -> IntTensor<B> {
     let values: Vec<i32> = values.map(|v| v as i32).collect();

@@ -2,21 +2,10 @@
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};
-use burn::tensor::{DType, IndexingUpdateOp, Shape, TensorData};
+use burn::tensor::{IndexingUpdateOp, Shape, TensorData};
 
 use super::backend::SegmentPlan;
-use crate::gspmm::reference::replace;
-
-fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
-    match x.dtype() {
-        DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
-        _ => x,
-    }
-}
-
-fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B> {
-    if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
-}
+use crate::primitives::{narrow, replace, widen};
 
 fn ints<B: Backend>(values: Vec<i32>, device: &Device<B>) -> IntTensor<B> {
     let n = values.len();

@@ -2,20 +2,10 @@
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};
-use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
+use burn::tensor::{IndexingUpdateOp, Shape, Slice, TensorData};
 
 use super::plan::TypedPlan;
-
-fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
-    match x.dtype() {
-        DType::F16 | DType::BF16 => B::float_cast(x, FloatDType::F32),
-        _ => x,
-    }
-}
-
-fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B> {
-    if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
-}
+use crate::primitives::{narrow, widen};
 
 /// Rows of each matrix that has any.
 fn parts<'a, B: Backend>(plan: &'a TypedPlan, device: &'a Device<B>) -> impl Iterator<Item = (usize, IntTensor<B>)> + 'a {
