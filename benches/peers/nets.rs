@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use burn_gnn::graph::{Graph, Relation};
 use burn_gnn::models::{GraphConv, GraphConvConfig};
-use burn_gnn::ops::{Activation, GatOptions, RowDropout, Stream, bias_activation, copy_u_mean, gat_attention, glorot_uniform};
+use burn_gnn::ops::{Activation, GatOptions, RowDropout, Stream, bias_activation, copy_u_mean, gat_attention, glorot_uniform, matmul_rows};
 
 /// Widths of a network.
 #[derive(Clone, Copy)]
@@ -91,8 +91,8 @@ impl SageLayer {
         let w = self.neighbours.val();
         let [i, o] = w.dims();
         // The narrower side is aggregated.
-        let mean = if i > o { copy_u_mean(relation, x.clone().matmul(w)) } else { copy_u_mean(relation, x.clone()).matmul(w) };
-        finish(x.matmul(self.own.val()) + mean, &self.bias, f, step)
+        let mean = if i > o { copy_u_mean(relation, matmul_rows(x.clone(), w)) } else { matmul_rows(copy_u_mean(relation, x.clone()), w) };
+        finish(matmul_rows(x, self.own.val()) + mean, &self.bias, f, step)
     }
 }
 
@@ -139,7 +139,7 @@ impl GatLayer {
     /// `[n, heads · width]`.
     fn forward(&self, g: &Input, x: Tensor<2>, f: Activation, step: Option<u64>) -> Tensor<2> {
         let [_, heads, width] = self.attention_src.val().dims();
-        let h = x.matmul(self.weight.val());
+        let h = matmul_rows(x, self.weight.val());
         let n = h.dims()[0];
         let z = h.reshape([n, heads, width]);
         let score = |a: &Param<Tensor<3>>| (z.clone() * a.val()).sum_dim(2).reshape([n, heads]);

@@ -64,7 +64,7 @@ pub use error::OpsError;
 pub use gsddmm::*;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
-pub use matmul::matmul_rows;
+pub use matmul::{MatmulBackend, matmul_rows};
 pub use multi::*;
 pub use precision::{Precision, PrecisionBackend, precision, with_precision};
 pub use random::{Stream, philox4x32};
