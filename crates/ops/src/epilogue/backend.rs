@@ -1,6 +1,6 @@
 //! The backend extension of epilogues.
 
-use burn::backend::tensor::FloatTensor;
+use burn::backend::tensor::{FloatTensor, IntTensor};
 // Named by the code that the attribute writes.
 #[allow(unused_imports)]
 use burn::backend::Autodiff;
@@ -16,6 +16,8 @@ pub enum EpilogueKept<B: Backend> {
     Nothing,
     /// The result.
     Output(FloatTensor<B>),
+    /// Which entries a relu, and dropout after it, let through, in a form that a backend chooses.
+    Open(IntTensor<B>),
 }
 
 /// Bias, activation and dropout in one pass. Default bodies are plain Burn primitives.
@@ -29,6 +31,16 @@ pub trait EpilogueBackend: Backend {
     /// With bias.
     fn epilogue_bias(x: FloatTensor<Self>, bias: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
         reference::biased::<Self>(x, bias, &plan)
+    }
+
+    /// A relu without bias, and which entries are open.
+    fn epilogue_open(x: FloatTensor<Self>, plan: EpiloguePlan) -> (FloatTensor<Self>, IntTensor<Self>) {
+        reference::with_open::<Self>(reference::forward::<Self>(x, &plan))
+    }
+
+    /// A relu with bias, and which entries are open.
+    fn epilogue_bias_open(x: FloatTensor<Self>, bias: FloatTensor<Self>, plan: EpiloguePlan) -> (FloatTensor<Self>, IntTensor<Self>) {
+        reference::with_open::<Self>(reference::biased::<Self>(x, bias, &plan))
     }
 
     /// Gradients of `x` and of the bias (shape `[0]` unless asked for).

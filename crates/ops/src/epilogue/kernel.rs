@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use super::plan::EpiloguePlan;
 use crate::Activation;
-use crate::kernel::{Acc, Elem, Mask, Scatter, Sink, Vectorised, collect_rows, evenly, run_all, scatter_rows, vectorised};
+use crate::kernel::{
+    Acc, Elem, Mask, Scatter, Sink, Vectorised, collect_rows, evenly, run_all, scatter_every_row, scatter_rows, vectorised,
+};
 
 /// Rows whose columns are summed together for the bias, at fixed places: the sums do not depend on threads.
 const BLOCK: usize = 256;
@@ -79,20 +81,70 @@ fn widened<T: Elem>(bias: Option<&[T]>, columns: usize) -> Vec<T::Acc> {
     bias.map_or_else(|| vec![T::Acc::ZERO; columns], |b| b.iter().map(|b| b.acc()).collect())
 }
 
-/// `dropout(activation(x + bias))`.
-pub(crate) fn forward<T: Elem>(x: &[T], bias: Option<&[T]>, plan: &EpiloguePlan) -> Vec<T> {
+/// Words that hold a bit for each of so many columns.
+pub(crate) fn words(columns: usize) -> usize {
+    columns.div_ceil(32)
+}
+
+/// `dropout(activation(x + bias))` and, if `open`, a bit for every entry that a relu and dropout let through,
+/// [`words`] for each row.
+pub(crate) fn forward<T: Elem>(x: &[T], bias: Option<&[T]>, plan: &EpiloguePlan, open: bool) -> (Vec<T>, Vec<i32>) {
     let [_, columns] = plan.shape();
     let bias = &widened(bias, columns)[..];
-    collect_rows(&runs(plan), columns, &|run, out| vectorised(Forward { rows: Rows::Fresh(x, out), bias, plan, run }))
+    let mut out = Vec::new();
+    let open = with_open(plan, open, |open| {
+        out = collect_rows(&runs(plan), columns, &|run, out| vectorised(Forward { rows: Rows::Fresh(x, out), bias, plan, run, open }));
+    });
+    (out, open)
 }
 
 /// The same, over `x`.
-pub(crate) fn forward_own<T: Elem>(x: &mut [T], bias: Option<&[T]>, plan: &EpiloguePlan) {
+pub(crate) fn forward_own<T: Elem>(x: &mut [T], bias: Option<&[T]>, plan: &EpiloguePlan, open: bool) -> Vec<i32> {
     let [_, columns] = plan.shape();
     let bias = &widened(bias, columns)[..];
-    run_all(runs(plan), columns, x, &mut [], &|run, rows, _| {
-        vectorised(Forward { rows: Rows::Own(rows, run.start), bias, plan, run });
-    });
+    with_open(plan, open, |open| {
+        run_all(runs(plan), columns, x, &mut [], &|run, rows, _| {
+            vectorised(Forward { rows: Rows::Own(rows, run.start), bias, plan, run, open });
+        });
+    })
+}
+
+/// The bits that `work` leaves, none unless `open`.
+fn with_open(plan: &EpiloguePlan, open: bool, work: impl FnOnce(Option<&Scatter<'_, i32>>)) -> Vec<i32> {
+    let [rows, columns] = plan.shape();
+    if !open {
+        work(None);
+        return Vec::new();
+    }
+    // SAFETY: runs cover all rows, and `mark` writes every word of a row, of which there are `words(columns)`.
+    unsafe { scatter_every_row(rows, words(columns), |open| work(Some(open))) }
+}
+
+/// Writes the bits of row `r`, whose result is `row`. Entries that were dropped are 0 and so count as closed.
+#[inline(always)]
+fn mark<A: Acc>(open: &Scatter<'_, i32>, r: usize, row: &[A]) {
+    // SAFETY: runs are disjoint, so no other call writes this row.
+    let to = unsafe { open.unwritten(r) };
+    let (whole, rest) = row.as_chunks::<32>();
+    for (to, chunk) in to.iter_mut().zip(whole) {
+        to.write(bits(chunk) as i32);
+    }
+    if !rest.is_empty() {
+        let mut last = [A::ZERO; 32];
+        last[..rest.len()].copy_from_slice(rest);
+        to[whole.len()].write(bits(&last) as i32);
+    }
+}
+
+/// Bit `i` is set unless entry `i` is 0 or less; NaN passes.
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // By lanes.
+fn bits<A: Acc>(chunk: &[A; 32]) -> u32 {
+    let mut lanes = [0u32; 32];
+    for i in 0..32 {
+        lanes[i] = if chunk[i] <= A::ZERO { 0 } else { 1 << i };
+    }
+    lanes.iter().fold(0, |all, lane| all | lane)
 }
 
 struct Forward<'a, 's, T: Elem> {
@@ -100,6 +152,7 @@ struct Forward<'a, 's, T: Elem> {
     bias: &'a [T::Acc],
     plan: &'a EpiloguePlan,
     run: Range<usize>,
+    open: Option<&'a Scatter<'a, i32>>,
 }
 
 impl<T: Elem> Vectorised for Forward<'_, '_, T> {
@@ -107,7 +160,7 @@ impl<T: Elem> Vectorised for Forward<'_, '_, T> {
 
     #[inline(always)]
     fn run(self) {
-        let Self { mut rows, bias, plan, run } = self;
+        let Self { mut rows, bias, plan, run, open } = self;
         let [_, columns] = plan.shape();
         let bias = &bias[..columns];
         let mut row = vec![T::Acc::ZERO; columns];
@@ -115,6 +168,9 @@ impl<T: Elem> Vectorised for Forward<'_, '_, T> {
             by_activation!(plan.activation(), f => for r in run {
                 for ((y, x), &b) in row.iter_mut().zip(rows.get(r, columns)).zip(bias) {
                     *y = f.value(x.acc() + b);
+                }
+                if let Some(open) = open {
+                    mark(open, r, &row);
                 }
                 rows.put(r, &row);
             });
@@ -131,28 +187,42 @@ impl<T: Elem> Vectorised for Forward<'_, '_, T> {
                     let kept = f.value(x.acc() + b) * scale;
                     *y = if mask.keeps(w) { kept } else { T::Acc::ZERO };
                 }
+                if let Some(open) = open {
+                    mark(open, r, &row);
+                }
                 rows.put(r, &row);
             });
         }
     }
 }
 
-/// Gradients of `x` and, if asked for, of the bias. `out` is empty where no activation reads it.
-pub(crate) fn gradient<T: Elem>(grad: &[T], out: &[T], plan: &EpiloguePlan, bias: bool) -> (Vec<T>, Vec<T>) {
+/// What the gradient reads beside its own.
+#[derive(Clone, Copy)]
+pub(crate) enum Read<'a, T> {
+    /// Nothing: no activation.
+    Nothing,
+    /// The result.
+    Output(&'a [T]),
+    /// The bits of [`forward`].
+    Open(&'a [i32]),
+}
+
+/// Gradients of `x` and, if asked for, of the bias.
+pub(crate) fn gradient<T: Elem>(grad: &[T], kept: Read<'_, T>, plan: &EpiloguePlan, bias: bool) -> (Vec<T>, Vec<T>) {
     let [_, columns] = plan.shape();
     let mut dx = Vec::new();
     let db = with_sums(plan, bias, |runs, sums| {
-        dx = collect_rows(&runs, columns, &|run, dx| vectorised(Backward { rows: Rows::Fresh(grad, dx), out, plan, run, sums }));
+        dx = collect_rows(&runs, columns, &|run, dx| vectorised(Backward { rows: Rows::Fresh(grad, dx), kept, plan, run, sums }));
     });
     (dx, db)
 }
 
 /// The same, over `grad`.
-pub(crate) fn gradient_own<T: Elem>(grad: &mut [T], out: &[T], plan: &EpiloguePlan, bias: bool) -> Vec<T> {
+pub(crate) fn gradient_own<T: Elem>(grad: &mut [T], kept: Read<'_, T>, plan: &EpiloguePlan, bias: bool) -> Vec<T> {
     let [_, columns] = plan.shape();
     with_sums(plan, bias, |runs, sums| {
         run_all(runs, columns, grad, &mut [], &|run, rows, _| {
-            vectorised(Backward { rows: Rows::Own(rows, run.start), out, plan, run, sums });
+            vectorised(Backward { rows: Rows::Own(rows, run.start), kept, plan, run, sums });
         });
     })
 }
@@ -174,7 +244,7 @@ fn with_sums<T: Elem>(plan: &EpiloguePlan, bias: bool, work: impl FnOnce(Vec<Ran
 
 struct Backward<'a, 's, T: Elem> {
     rows: Rows<'a, 's, T>,
-    out: &'a [T],
+    kept: Read<'a, T>,
     plan: &'a EpiloguePlan,
     run: Range<usize>,
     sums: Option<&'a Scatter<'a, T::Acc>>,
@@ -185,11 +255,12 @@ impl<T: Elem> Vectorised for Backward<'_, '_, T> {
 
     #[inline(always)]
     fn run(self) {
-        let Self { mut rows, out, plan, run, sums } = self;
+        let Self { mut rows, kept, plan, run, sums } = self;
         let [_, columns] = plan.shape();
         let scale = T::Acc::of_f64(plan.dropout().map_or(1.0, |d| d.scale()));
         let unscale = T::Acc::ONE / scale;
-        let mut mask = plan.dropout().map(|d| Mask::new(d, columns));
+        // Bits know of dropout already.
+        let mut mask = plan.dropout().filter(|_| !matches!(kept, Read::Open(_))).map(|d| Mask::new(d, columns));
         let mut row = vec![T::Acc::ZERO; columns];
         let mut sum = vec![T::Acc::ZERO; columns];
         for first in run.clone().step_by(BLOCK) {
@@ -201,22 +272,17 @@ impl<T: Elem> Vectorised for Backward<'_, '_, T> {
                 if let Some(mask) = &mut mask {
                     mask.draw(tile.clone());
                 }
-                by_activation!(plan.activation(), f => for r in tile {
+                for r in tile {
                     let g = rows.get(r, columns);
-                    // Not read without an activation.
-                    let y = if f == Activation::None { g } else { &out[r * columns..][..columns] };
-                    match &mask {
-                        None => {
-                            for ((d, g), y) in row.iter_mut().zip(g).zip(y) {
-                                *d = f.chain(y.acc(), g.acc());
-                            }
+                    match kept {
+                        Read::Open(open) => {
+                            let words = words(columns);
+                            through(&mut row, g, &open[r * words..][..words], scale);
                         }
-                        Some(mask) => {
-                            let words = mask.row(r, columns);
-                            for (((d, g), y), &w) in row.iter_mut().zip(g).zip(y).zip(words) {
-                                let through = f.chain(y.acc() * unscale, g.acc() * scale);
-                                *d = if mask.keeps(w) { through } else { T::Acc::ZERO };
-                            }
+                        Read::Nothing => chain(Activation::None, &mut row, g, g, &mask, r, [scale, unscale]),
+                        Read::Output(out) => {
+                            let y = &out[r * columns..][..columns];
+                            by_activation!(plan.activation(), f => chain(f, &mut row, g, y, &mask, r, [scale, unscale]));
                         }
                     }
                     rows.put(r, &row);
@@ -225,12 +291,46 @@ impl<T: Elem> Vectorised for Backward<'_, '_, T> {
                             *s += d;
                         }
                     }
-                });
+                }
             }
             if let Some(sums) = sums {
                 // SAFETY: runs are disjoint and start at whole blocks, so no other call writes this block's row.
                 unsafe { sums.row_mut(first / BLOCK) }.copy_from_slice(&sum);
             }
         }
+    }
+}
+
+/// The gradient where a bit is set, 0 elsewhere, also where the gradient is infinite.
+#[inline(always)]
+fn through<T: Elem>(row: &mut [T::Acc], grad: &[T], open: &[i32], scale: T::Acc) {
+    for ((d, g), &word) in row.chunks_mut(32).zip(grad.chunks(32)).zip(open) {
+        for (i, (d, g)) in d.iter_mut().zip(g).enumerate() {
+            *d = if word & (1 << i) != 0 { g.acc() * scale } else { T::Acc::ZERO };
+        }
+    }
+}
+
+/// The gradient through dropout and an activation, whose result `y` is.
+#[inline(always)]
+fn chain<T: Elem>(
+    f: Activation,
+    row: &mut [T::Acc],
+    grad: &[T],
+    y: &[T],
+    mask: &Option<Mask<'_>>,
+    r: usize,
+    [scale, unscale]: [T::Acc; 2],
+) {
+    let Some(mask) = mask else {
+        for ((d, g), y) in row.iter_mut().zip(grad).zip(y) {
+            *d = f.chain(y.acc(), g.acc());
+        }
+        return;
+    };
+    let words = mask.row(r, row.len());
+    for (((d, g), y), &w) in row.iter_mut().zip(grad).zip(y).zip(words) {
+        let through = f.chain(y.acc() * unscale, g.acc() * scale);
+        *d = if mask.keeps(w) { through } else { T::Acc::ZERO };
     }
 }

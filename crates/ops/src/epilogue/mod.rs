@@ -35,8 +35,9 @@ const NAME: &str = "bias_activation";
 /// `1 / (1 - prob)`, if `stream.uniform(ids[r], c) >= prob`. f16 and bf16 are calculated in f32 and rounded once.
 ///
 /// # Gradients
-/// Kept for backward: the result only, and nothing without an activation. The derivative follows from it (see
-/// [`Activation`]), and the mask is drawn again. The gradient of the bias is the sum of columns, in blocks of
+/// Kept for backward: of a relu a bit per entry (open or not, dropout included); of another activation the
+/// result, from which its derivative follows (see [`Activation`]), and the mask is drawn again; without
+/// activation nothing. The gradient of the bias is the sum of columns, in blocks of
 /// rows at fixed places and then the blocks in order: the same bits for any number of threads. An entry that was
 /// dropped or closed by a relu passes exactly 0, also where the gradient is infinite. The gradient itself is not
 /// differentiable and panics if asked.
@@ -45,8 +46,9 @@ const NAME: &str = "bias_activation";
 /// With the text of the error that [`try_bias_activation`] returns.
 ///
 /// # Cost
-/// Reads `x` once and writes the result once; backward reads result and gradient once and writes the gradient
-/// of `x` once, summing the columns on the way.
+/// Reads `x` once and writes the result once; backward reads the gradient (and the bits or the result) once and
+/// writes the gradient of `x` once, summing the columns on the way. A tensor that nobody else holds is overwritten
+/// on Flex.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

@@ -47,6 +47,10 @@ impl EpiloguePlan {
     }
     /// Whether backward reads the result.
     pub(crate) fn keeps_output(&self) -> bool {
-        self.activation != Activation::None
+        matches!(self.activation, Activation::LeakyRelu(_) | Activation::Elu(_))
+    }
+    /// Whether backward reads which entries are open.
+    pub(crate) fn keeps_open(&self) -> bool {
+        self.activation == Activation::Relu
     }
 }

@@ -1,6 +1,6 @@
 //! Epilogues in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
 
-use burn::backend::tensor::FloatTensor;
+use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
 use burn::tensor::{Shape, TensorData};
 
@@ -16,11 +16,18 @@ fn where_positive<B: Backend>(x: FloatTensor<B>, then: FloatTensor<B>, otherwise
     B::float_mask_where(otherwise, above, then)
 }
 
-/// `x`, 0 where `by` is not above 0; NaN in `by` passes.
-fn close<B: Backend>(x: FloatTensor<B>, by: FloatTensor<B>) -> FloatTensor<B> {
+/// `x`, 0 where it is not above 0; NaN passes.
+fn relu<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
     let bools = get_device_settings::<B>(&x.device()).bool_dtype;
-    let closed = B::float_lower_equal_elem(by, 0.0.into(), bools);
+    let closed = B::float_lower_equal_elem(x.clone(), 0.0.into(), bools);
     B::float_mask_fill(x, closed, 0.0.into())
+}
+
+/// The result of a relu with, for every entry, whether it is open: dropped entries are 0 and so are not.
+pub(crate) fn with_open<B: Backend>(out: FloatTensor<B>) -> (FloatTensor<B>, IntTensor<B>) {
+    let settings = get_device_settings::<B>(&out.device());
+    let closed = B::float_lower_equal_elem(out.clone(), 0.0.into(), settings.bool_dtype);
+    (out, B::bool_into_int(B::bool_not(closed), settings.int_dtype))
 }
 
 /// Which entries dropout keeps, as a mask of those it does not; `None` without dropout.
@@ -51,7 +58,7 @@ pub(crate) fn forward<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> Flo
 fn wide_forward<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B> {
     let y = match plan.activation() {
         Activation::None => x,
-        Activation::Relu => close::<B>(x.clone(), x),
+        Activation::Relu => relu::<B>(x),
         Activation::LeakyRelu(slope) => where_positive::<B>(x.clone(), x.clone(), B::float_mul_scalar(x, slope.into())),
         Activation::Elu(alpha) => {
             // Above 0 the exponential is not asked for: it would overflow, and its derivative with it.
@@ -71,14 +78,17 @@ pub(crate) fn gradient<B: Backend>(
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let (dtype, device) = (grad.dtype(), grad.device());
     let mut d = dropped::<B>(widen::<B>(grad), plan);
+    if let EpilogueKept::Open(open) = &kept {
+        let closed = B::int_equal_elem(open.clone(), 0.into(), get_device_settings::<B>(&device).bool_dtype);
+        d = B::float_mask_fill(d, closed, 0.0.into());
+    }
     if let EpilogueKept::Output(y) = kept {
         // Dropped entries have 0 here and a gradient of 0: whatever the slope, the product is 0.
         let scale = plan.dropout().map_or(1.0, |d| d.scale());
         let y = B::float_div_scalar(widen::<B>(y), scale.into());
         let ones = || B::float_ones(y.shape(), &device, FloatDType::from(y.dtype()));
         d = match plan.activation() {
-            Activation::None => d,
-            Activation::Relu => close::<B>(d, y),
+            Activation::None | Activation::Relu => d,
             Activation::LeakyRelu(slope) => {
                 let low = B::float_mul_scalar(ones(), slope.into());
                 B::float_mul(d, where_positive::<B>(y.clone(), ones(), low))
