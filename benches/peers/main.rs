@@ -5,6 +5,7 @@
 //! cargo bench --bench peers -- train arxiv-like mag-slice    # epochs
 //! cargo bench --bench peers -- precision arxiv-like          # f32 against f16 and bf16
 //! cargo bench --bench peers -- memory arxiv-like gcn         # peak memory of three epochs (gcn, sage, gat)
+//! cargo bench --bench peers -- machine                       # bandwidth of memory
 //! cargo bench --bench peers -- merge round1.jsonl round2.jsonl
 //! ```
 //!
@@ -19,6 +20,7 @@ mod alloc;
 mod edges;
 mod graphs;
 mod inject;
+mod machine;
 mod measure;
 mod merge;
 mod nets;
@@ -48,7 +50,7 @@ fn main() -> ExitCode {
 
 fn run(args: &[String]) -> Result<()> {
     let Some((section, rest)) = args.split_first() else {
-        bail!("name a section: ops GRAPH..., train GRAPH..., precision GRAPH..., memory GRAPH KIND, merge FILES...");
+        bail!("name a section: ops GRAPH..., train GRAPH..., precision GRAPH..., memory GRAPH KIND, machine, merge FILES...");
     };
     if section == "merge" {
         return merge::run(rest);
@@ -81,6 +83,7 @@ fn run(args: &[String]) -> Result<()> {
                 }
             }
         }
+        "machine" => machine::run(),
         "memory" => {
             let [name, kind] = rest else { bail!("memory: name a graph and a network ({})", train::KINDS.join(", ")) };
             if !train::KINDS.contains(&kind.as_str()) {
@@ -88,7 +91,7 @@ fn run(args: &[String]) -> Result<()> {
             }
             train::memory(name, kind, homogeneous(name)?, before);
         }
-        other => bail!("unknown section `{other}`; there are ops, train, precision, memory and merge"),
+        other => bail!("unknown section `{other}`; there are ops, train, precision, memory, machine and merge"),
     }
     Ok(())
 }

@@ -46,6 +46,10 @@ impl Times {
     pub(crate) fn once(seconds: f64) -> Self {
         Self { wall: vec![seconds * 1e3], cpu: vec![] }
     }
+    /// The shortest wall time.
+    pub(crate) fn least_ms(&self) -> f64 {
+        self.wall.iter().copied().fold(f64::INFINITY, f64::min)
+    }
 }
 
 pub(crate) fn median(values: &[f64]) -> f64 {
@@ -65,7 +69,7 @@ fn cpu_time() -> f64 {
 }
 
 /// One run to warm up, then at least `least` and at most 25 until the time is spent.
-fn measure(mut f: impl FnMut()) -> Times {
+pub(crate) fn measure(mut f: impl FnMut()) -> Times {
     f();
     let (begin, mut times) = (Instant::now(), Times::default());
     while times.wall.len() < settings().least || (times.wall.len() < MOST && begin.elapsed().as_secs_f64() < settings().seconds) {
@@ -110,7 +114,7 @@ pub(crate) fn emit(entry: Entry<'_>, times: Option<&Times>, more: &[(&str, Value
     put("op", json!(entry.op));
     if let Some(t) = times {
         put("median_ms", json!(round(median(&t.wall))));
-        put("min_ms", json!(round(t.wall.iter().copied().fold(f64::INFINITY, f64::min))));
+        put("min_ms", json!(round(t.least_ms())));
         put("max_ms", json!(round(t.wall.iter().copied().fold(0.0, f64::max))));
         put("n", json!(t.wall.len()));
         if !t.cpu.is_empty() {
