@@ -4,7 +4,7 @@
 //! cargo bench --bench peers -- ops arxiv-like cora-like      # single operators
 //! cargo bench --bench peers -- train arxiv-like mag-slice    # epochs
 //! cargo bench --bench peers -- precision arxiv-like          # f32 against f16 and bf16
-//! cargo bench --bench peers -- memory arxiv-like gcn         # peak memory of three epochs (gcn, sage, gat)
+//! cargo bench --bench peers -- memory arxiv-like gcn         # peak memory of three epochs (gcn, sage, gat; then f16 or bf16)
 //! cargo bench --bench peers -- machine                       # bandwidth of memory
 //! cargo bench --bench peers -- merge round1.jsonl round2.jsonl
 //! ```
@@ -32,6 +32,7 @@ mod typed;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use burn_gnn::ops::Precision;
 
 #[global_allocator]
 static ALLOCATOR: alloc::Chosen = alloc::Chosen;
@@ -85,11 +86,16 @@ fn run(args: &[String]) -> Result<()> {
         }
         "machine" => machine::run(),
         "memory" => {
-            let [name, kind] = rest else { bail!("memory: name a graph and a network ({})", train::KINDS.join(", ")) };
+            let (name, kind, precision) = match rest {
+                [name, kind] => (name, kind, Precision::Full),
+                [name, kind, casts] if casts == "f16" => (name, kind, Precision::F16),
+                [name, kind, casts] if casts == "bf16" => (name, kind, Precision::BF16),
+                _ => bail!("memory: name a graph, a network ({}) and, if operators shall cast, f16 or bf16", train::KINDS.join(", ")),
+            };
             if !train::KINDS.contains(&kind.as_str()) {
                 bail!("unknown network `{kind}`; there are {}", train::KINDS.join(", "));
             }
-            train::memory(name, kind, homogeneous(name)?, before);
+            train::memory(name, kind, precision, homogeneous(name)?, before);
         }
         other => bail!("unknown section `{other}`; there are ops, train, precision, memory, machine and merge"),
     }

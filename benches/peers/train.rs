@@ -5,10 +5,11 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{FusedAdamConfig, Rows, cross_entropy};
+use burn_gnn::ops::{Precision, with_precision};
 use serde_json::json;
 
 use crate::graphs::Homogeneous;
-use crate::measure::{Entry, bench, emit, memory_mb, wanted};
+use crate::measure::{Entry, bench, emit, measure, memory_mb, wanted};
 use crate::nets::{Gat, Gcn, Input, Network, Sage, Sizes};
 
 /// Something to train: data that stays, and the labelled rows.
@@ -92,13 +93,25 @@ pub(crate) fn run(graph: &str, make: impl Fn() -> Result<Homogeneous>) -> Result
     Ok(())
 }
 
-/// Resident memory before and after loading, and the peak of three epochs.
-pub(crate) fn memory(graph: &str, kind: &str, g: Homogeneous, before: f64) {
+/// Resident memory before and after loading, and the peak of three epochs; their median time too where
+/// operators cast their inputs.
+pub(crate) fn memory(graph: &str, kind: &str, precision: Precision, g: Homogeneous, before: f64) {
     let t = task(graph, kind, g);
     let loaded = memory_mb().0;
-    by_kind(kind, &t, |epoch, _| (0..3).for_each(|_| epoch()));
+    let mut times = None;
+    by_kind(kind, &t, |epoch, _| {
+        let mut epoch = || with_precision(precision, &mut *epoch);
+        match precision {
+            Precision::Full => (0..3).for_each(|_| epoch()),
+            Precision::F16 | Precision::BF16 => times = Some(measure(epoch)),
+        }
+    });
     let mb = [("imports_mb", before), ("loaded_mb", loaded), ("peak_mb", memory_mb().1)];
     let mut more: Vec<_> = mb.iter().map(|(name, mb)| (*name, json!(mb.round()))).collect();
     more.push(("hidden", json!(hidden(kind, &t))));
-    emit(Entry { group: "memory", graph, op: &format!("{kind}.epoch") }, None, &more);
+    let op = match precision {
+        Precision::Full => format!("{kind}.epoch"),
+        other => format!("{kind}.epoch.{other:?}"),
+    };
+    emit(Entry { group: "memory", graph, op: &op }, times.as_ref(), &more);
 }

@@ -19,7 +19,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::{EdgeSoftmaxPlan, by_edges as edges};
-use crate::kernel::{Acc, Elem, Exp, Scatter, Vectorised, by_edges, divisor, prefetch, scatter_rows, shift, vectorised, zeros};
+use crate::kernel::{Acc, Elem, Exp, Scatter, Vectorised, by_edges, divisor, prefetch, scatter_every_row, shift, vectorised, zeros};
 
 /// Edges between asking for a row and reading it.
 const AHEAD: usize = 16;
@@ -39,7 +39,7 @@ fn all<T: Elem>(plan: &EdgeSoftmaxPlan, kernel: &impl Block<T>) -> Vec<T> {
     }
     // An exponential costs as much as several additions.
     let runs = by_edges(relation.csc().indptr(), 2 * width);
-    scatter_rows(relation.num_edges(), width, |out| {
+    let work = |out: &Scatter<'_, T>| {
         let one = |run: &Range<usize>| {
             let mut at = 0;
             while at < width {
@@ -56,7 +56,10 @@ fn all<T: Elem>(plan: &EdgeSoftmaxPlan, kernel: &impl Block<T>) -> Vec<T> {
             }
         };
         if runs.len() == 1 { runs.iter().for_each(one) } else { runs.par_iter().for_each(one) }
-    })
+    };
+    // SAFETY: runs cover all destinations, every edge is a position of one of them, its id is its own, and the
+    // blocks of columns, each of which a kernel writes whole, cover a row.
+    unsafe { scatter_every_row(relation.num_edges(), width, work) }
 }
 
 /// Probabilities from logits, both `[num_edges, width]`.
@@ -200,9 +203,9 @@ where
             }
             for (p, row) in edges.zip(rows) {
                 // SAFETY: edge ids of a compressed layout are distinct, and every position belongs to one run.
-                let to = unsafe { out.row_mut(id(p)) };
+                let to = unsafe { out.unwritten(id(p)) };
                 for (o, (e, s)) in to[at..][..W].iter_mut().zip(row.iter().zip(sum)) {
-                    *o = T::of(*e / s);
+                    o.write(T::of(*e / s));
                 }
             }
         }
@@ -261,9 +264,9 @@ impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, T, W> {
             for p in edges {
                 let (y, g) = (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
                 // SAFETY: edge ids of a compressed layout are distinct, and every position belongs to one run.
-                let to = unsafe { out.row_mut(id(p)) };
+                let to = &mut unsafe { out.unwritten(id(p)) }[at..][..W];
                 for j in 0..W {
-                    to[at + j] = T::of(y[j].acc() * (g[j].acc() - sum[j]));
+                    to[j].write(T::of(y[j].acc() * (g[j].acc() - sum[j])));
                 }
             }
         }

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 
 use super::{GsddmmPlan, SddmmOp, Target};
 use crate::gspmm::Side;
-use crate::kernel::{Acc, Elem, Scatter, Sink, Vectorised, by_edges, collect_rows, evenly, prefetch, scatter_rows, vectorised, zeros};
+use crate::kernel::{Acc, Elem, Scatter, Sink, Vectorised, by_edges, collect_rows, evenly, prefetch, scatter_every_row, vectorised, zeros};
 
 /// Edges between asking for a row and reading it.
 pub(super) const AHEAD: usize = 16;
@@ -239,10 +239,15 @@ impl<T: Elem> Job<'_, T> {
     fn walk(&self, far: usize) -> Vec<T> {
         let relation = self.plan.relation();
         let runs = by_edges(relation.csc().indptr(), self.plan.width());
-        scatter_rows(relation.num_edges(), self.plan.out_width(), |out| {
+        let entries = self.plan.out_width();
+        assert!(self.plan.blocks().starts.iter().all(|starts| starts.len() == entries), "a dot has a pair of blocks per entry");
+        let work = |out: &Scatter<'_, T>| {
             let one = |run: &Range<usize>| widest::<T, _>(Walk { job: self, run: run.clone(), far, out });
             if runs.len() == 1 { runs.iter().for_each(one) } else { runs.par_iter().for_each(one) }
-        })
+        };
+        // SAFETY: runs cover all destinations, every edge is a position of one of them, its id is its own, and
+        // there is a pair of blocks for every entry of a result row (asserted).
+        unsafe { scatter_every_row(relation.num_edges(), entries, work) }
     }
 }
 
@@ -314,13 +319,13 @@ impl<T: Elem> Vectorised for Walk<'_, T> {
                 }
                 let x = &job.data[far][sources[p] as usize * far_len..][..far_len];
                 // SAFETY: edge ids of a compressed layout are distinct, and every position belongs to one run.
-                let out = unsafe { self.out.row_mut(csc.edge_id(p) as usize) };
+                let out = unsafe { self.out.unwritten(csc.edge_id(p) as usize) };
                 if let [o] = out {
-                    *o = T::of(dot::<T, true, true>(x, y, len));
+                    o.write(T::of(dot::<T, true, true>(x, y, len)));
                     continue;
                 }
                 for ((o, &a), &b) in out.iter_mut().zip(&blocks.starts[far]).zip(&blocks.starts[near]) {
-                    *o = T::of(dot::<T, true, true>(block::<T, true>(x, a, len), block::<T, true>(y, b, len), len));
+                    o.write(T::of(dot::<T, true, true>(block::<T, true>(x, a, len), block::<T, true>(y, b, len), len)));
                 }
             }
         }

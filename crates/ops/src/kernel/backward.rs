@@ -180,7 +180,7 @@ impl<T: Elem> Job<'_, T> {
 
     /// A sum over out-edges: the forward kernel on the reversed relation.
     fn gather<O: Op, R: Layout>(&self, grad: &[T], op: O, layout: R) -> Vec<T> {
-        sum(&Messages { rows: self.plan.relation().csr(), lhs: grad, rhs: self.given.rhs, op, layout, width: self.width }, false)
+        sum(&Messages::new(self.plan.relation().csr(), grad, self.given.rhs, op, layout, self.width), false)
     }
 
     fn product<R: Reduced>(&self, layout: R) -> (Vec<T>, Vec<T>) {

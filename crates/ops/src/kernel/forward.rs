@@ -65,7 +65,7 @@ impl<T: Elem> Job<'_, T> {
     }
 
     fn messages<O: Op, R: Layout>(&self, op: O, layout: R) -> Messages<'_, T, O, R> {
-        Messages { rows: self.rows, lhs: self.lhs, rhs: self.rhs, op, layout, width: self.width }
+        Messages::new(self.rows, self.lhs, self.rhs, op, layout, self.width)
     }
 
     fn sums<O: Op, R: Layout>(&self, reduce: Reduce, op: O, layout: R) -> Out<T> {

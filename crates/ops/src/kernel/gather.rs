@@ -5,7 +5,7 @@
 //!   for v in run:
 //!     for blocks of up to 128 columns:
 //!       registers = 0
-//!       for (u, e) in row v:  registers += op(lhs[u], rhs[e])   while row 16 edges ahead is fetched
+//!       for (u, e) in row v:  registers += op(lhs[u], rhs[e])   while a row some edges ahead is fetched
 //!       out[v] = registers  (/ degree for mean)
 //! ```
 //! Per edge and 32-bit column it moves the 4 bytes of the gathered entry (and of `rhs`, if that is per
@@ -19,7 +19,7 @@ use burn_gnn_graph::Compressed;
 use super::lanes::Lanes;
 use super::layout::Layout;
 use super::simd::{Baseline, Blocked, Reach};
-use super::{Acc, Elem, Sink, by_edges, collect_rows, prefetch};
+use super::{Acc, Elem, Sink, ahead, by_edges, collect_rows, prefetch};
 use crate::gspmm::BinaryOp;
 
 /// A message operator. The frequent ones are types, the rest is asked once per block of columns.
@@ -95,23 +95,27 @@ pub(crate) struct Messages<'a, T, O, R> {
     pub(crate) op: O,
     pub(crate) layout: R,
     pub(crate) width: usize,
+    /// Edges between asking for a row and adding it.
+    ahead: usize,
 }
 
-/// Edges between asking for a row and adding it.
-const AHEAD: usize = 16;
 /// Bytes of an operand that the second-level cache holds anyway.
 const CACHED: usize = 1 << 20;
 
-impl<T: Elem, O: Op, R: Layout> Messages<'_, T, O, R> {
+impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
+    pub(crate) fn new(rows: &'a Compressed, lhs: &'a [T], rhs: &'a [T], op: O, layout: R, width: usize) -> Self {
+        Self { rows, lhs, rhs, op, layout, width, ahead: ahead::<T>(width) }
+    }
+
     /// Asks for the rows of the edge some positions after `p`.
     #[inline(always)]
     pub(crate) fn fetch(&self, p: usize) {
-        let Some(&u) = self.rows.indices().get(p + AHEAD) else { return };
+        let Some(&u) = self.rows.indices().get(p + self.ahead) else { return };
         if O::LHS && size_of_val(self.lhs) > CACHED {
             prefetch(self.lhs, u as usize * self.width, self.width);
         }
         if O::RHS && size_of_val(self.rhs) > CACHED {
-            self.layout.fetch(self.rhs, self.rows.edge_id(p + AHEAD) as usize, self.width);
+            self.layout.fetch(self.rhs, self.rows.edge_id(p + self.ahead) as usize, self.width);
         }
     }
 

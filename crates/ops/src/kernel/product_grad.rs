@@ -15,7 +15,7 @@ use super::gather::{each, for_blocks, put};
 use super::lanes::Lanes;
 use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::simd::{Blocked, Reach};
-use super::{Acc, Elem, Scatter, Sink, by_edges, collect_rows, prefetch, scatter_every_row, scatter_rows};
+use super::{Acc, Elem, Scatter, Sink, ahead, by_edges, collect_rows, prefetch, scatter_every_row, scatter_rows};
 
 /// What the gradients of `lhs[u] * w[e]` read.
 pub(crate) struct Product<'a, T, R> {
@@ -223,11 +223,17 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
     #[inline(always)]
     fn run<const WIDE: usize>(self) {
         let Product { rows, grad, lhs, weight, layout, width } = *self.product;
+        let (ahead, len) = (ahead::<T>(width), layout.len(width));
+        // A row that is written is asked for too: its lines lie anywhere, and a store waits for each.
         let fetch = |p: usize| {
-            if let Some(&v) = rows.indices().get(p + AHEAD) {
+            if let Some(&v) = rows.indices().get(p + ahead) {
                 prefetch(grad, v as usize * width, width);
+                let id = rows.edge_id(p + ahead) as usize;
+                if len < 16 {
+                    self.d_weight.ask(id, 0, len);
+                }
                 if let Some(weight) = weight {
-                    layout.fetch(weight, rows.edge_id(p + AHEAD) as usize, width);
+                    layout.fetch(weight, id, width);
                 }
             }
         };
@@ -298,9 +304,6 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
         }
     }
 }
-
-/// Edges between asking for a row and reading it.
-const AHEAD: usize = 12;
 
 /// The block of the own row from entry `at` on.
 #[inline(always)]

@@ -144,6 +144,13 @@ fn avx2<W: Vectorised>(work: W) -> W::Out {
     work.run()
 }
 
+/// Edges between asking for a row of `width` entries and reading it: about 4 KiB of rows are on their way, as
+/// many as memory can serve at once, but not fewer than 16 and not more than 64.
+#[inline(always)]
+pub(crate) fn ahead<T>(width: usize) -> usize {
+    (4096 / (width * size_of::<T>()).max(1)).clamp(16, 64)
+}
+
 /// Asks for the cache lines of `data[at..at + len]`; a hint, so places outside of `data` do no harm.
 ///
 /// Rows of neighbours lie anywhere; asked for some edges ahead, they arrive while earlier ones are added.

@@ -29,7 +29,7 @@ pub(crate) struct Weighted<'a, T: Elem> {
 
 /// The result, `width` columns for every row.
 pub(crate) fn aggregate<T: Elem>(w: &Weighted<'_, T>) -> Vec<T> {
-    let messages = Messages { rows: w.rows, lhs: w.x, rhs: &[], op: CopyLhs, layout: Same, width: w.width };
+    let messages = Messages::new(w.rows, w.x, &[], CopyLhs, Same, w.width);
     let (w, messages) = (w, &messages);
     collect_rows(&by_edges(w.rows.indptr(), w.width), w.width, &|run, out| match (w.weight, w.scale) {
         (None, None) => T::Hot::run(Rows::<_, 0> { w, messages, run, out }),
