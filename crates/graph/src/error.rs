@@ -154,7 +154,7 @@ pub enum GraphError {
         frame: String,
         /// Column.
         name: String,
-        /// `device`, `dtype` or `shape`.
+        /// `device`, `dtype`, `kind` or `row shape`.
         what: &'static str,
         /// What was expected.
         expected: String,

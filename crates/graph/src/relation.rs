@@ -355,7 +355,8 @@ struct Scatter(*mut u32);
 // SAFETY: shared by the chunks of `compress`, which write disjoint places (see there).
 unsafe impl Sync for Scatter {}
 
-fn scan(indptr: &mut [u32]) {
+/// Running sums in place: counts to row offsets.
+pub(crate) fn scan(indptr: &mut [u32]) {
     let mut sum = 0;
     for x in indptr {
         sum += *x;

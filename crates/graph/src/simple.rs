@@ -1,6 +1,7 @@
 //! Parallel edges merged.
 
 use crate::frame::Groups;
+use crate::relation::scan;
 use crate::transform::with_reverse_edges;
 use crate::{ByColumn, Combine, Frame, Graph, GraphError, Relation};
 
@@ -110,7 +111,10 @@ struct Parallel {
 fn parallel(r: &Relation) -> Result<Parallel, GraphError> {
     // Edges by destination, dealt out by source in that order: two stable counting sorts.
     let by_dst = r.csc();
-    let mut next = r.csr().indptr().to_vec();
+    // CSR would be one sort too many: its row offsets are enough.
+    let mut next = vec![0u32; r.num_src() + 1];
+    r.src().iter().for_each(|&u| next[u as usize + 1] += 1);
+    scan(&mut next);
     let mut order = vec![0u32; r.num_edges()];
     for (p, &u) in by_dst.indices().iter().enumerate() {
         let at = &mut next[u as usize];
