@@ -35,7 +35,7 @@ pub use burn_gnn_ops as ops;
 /// What most programs need.
 pub mod prelude {
     pub use burn_gnn_graph::RelationStack;
-    pub use burn_gnn_graph::{EdgeType, Frame, Graph, IdMap, Relation, Schema};
+    pub use burn_gnn_graph::{Batch, Combine, EdgeType, Frame, Graph, IdMap, Relabel, Relation, Schema, Subgraph, batch};
     pub use burn_gnn_models::{
         DegreeNorm, Gcn, GcnConfig, GraphConv, GraphConvConfig, Mode, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig,
         RelNorm, RelWeights, Rgcn, RgcnConfig, TypeInput,

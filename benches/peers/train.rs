@@ -27,7 +27,7 @@ fn task(graph: &str, kind: &str, g: Homogeneous) -> Task {
     let Homogeneous { nodes, src, dst, task } = g;
     let mut structure = Graph::homogeneous(nodes, src, dst).expect("the recipe keeps ids in range");
     if kind != "sage" {
-        structure = structure.with_self_loops(0).expect("one node type");
+        structure = structure.add_self_loops(0).expect("one node type");
     }
     let _ = (structure.relations()[0].csr(), structure.relations()[0].csc());
     let hidden = if graph == "cora-like" { 16 } else { 256 };

@@ -89,7 +89,7 @@ fn run(args: &Args) -> Result<()> {
     if !set.graph.schema().is_homogeneous() {
         bail!("`gcn` takes a graph of one node type and one edge type; this one has several: see the example `rgcn`\n{}", set.graph);
     }
-    set.graph = set.graph.with_self_loops(0)?;
+    set.graph = set.graph.add_self_loops(0)?;
     let data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
     let TypeInput::Features(d_input) = data.inputs()[0] else { bail!("`gcn` needs node features; this data set has none") };
     println!(

@@ -36,7 +36,7 @@ fn rgcn_on_aifb() {
 #[test]
 fn gcn_on_cora() {
     let Some(mut set) = shared("cora") else { return };
-    set.graph = set.graph.with_self_loops(0).unwrap();
+    set.graph = set.graph.add_self_loops(0).unwrap();
     let data = ready(set);
     let TypeInput::Features(d) = data.inputs()[0] else { panic!("cora has features") };
     let mut sum = 0.0;

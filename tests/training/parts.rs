@@ -75,7 +75,7 @@ fn crates_graph_rgcn() {
 fn karate_gcn() {
     let set = || {
         let mut set = karate_club();
-        set.graph = set.graph.with_self_loops(0).unwrap();
+        set.graph = set.graph.add_self_loops(0).unwrap();
         set
     };
     for device in [Device::flex(), Device::ndarray()] {

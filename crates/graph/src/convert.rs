@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::frame::join_all;
 use crate::graph::{ONE_NODE_TYPE, ONE_RELATION};
-use crate::{Column, EdgeType, Graph, GraphError, IdMap};
+use crate::{EdgeType, Graph, GraphError, IdMap};
 
 /// A graph of one type made from a typed one, with what leads back.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ impl Graph {
     /// A column that some type lacks or has with another shape, kind, dtype or device; more nodes or
     /// edges than one relation can number.
     pub fn to_homogeneous(&self, ndata: &[&str], edata: &[&str]) -> Result<Homogeneous, GraphError> {
-        let (node_ids, edge_ids) = (self.node_ids()?, self.edge_ids()?);
+        let (node_ids, edge_ids) = (self.node_id_map()?, self.edge_id_map()?);
         let limit = u64::from(u32::MAX) - 1;
         for (what, count) in [("nodes", node_ids.total()), ("edges", edge_ids.total())] {
             if count > limit {
@@ -42,44 +43,18 @@ impl Graph {
         let mut graph = Self::homogeneous(node_ids.total() as usize, src, dst)?;
         for name in ndata {
             let parts = self.node_frames().iter().map(|f| f.column(name).cloned()).collect::<Result<Vec<_>, _>>()?;
-            if let Some(joint) = join("all nodes", name, &parts)? {
+            if let Some(joint) = join_all("all nodes", name, &parts)? {
                 graph.nodes_mut(ONE_NODE_TYPE)?.insert_column(name, joint)?;
             }
         }
         for name in edata {
             let parts = self.edge_frames().iter().map(|f| f.column(name).cloned()).collect::<Result<Vec<_>, _>>()?;
-            if let Some(joint) = join("all edges", name, &parts)? {
+            if let Some(joint) = join_all("all edges", name, &parts)? {
                 graph.edges_mut(ONE_RELATION)?.insert_column(name, joint)?;
             }
         }
         Ok(Homogeneous { graph, node_ids, edge_ids })
     }
-}
-
-fn join(frame: &str, name: &str, parts: &[Column]) -> Result<Option<Column>, GraphError> {
-    let Some(first) = parts.first() else {
-        return Ok(None);
-    };
-    let mismatch = |what, expected: String, actual: String| GraphError::ColumnMismatch {
-        frame: frame.into(),
-        name: name.into(),
-        what,
-        expected,
-        actual,
-    };
-    for c in parts {
-        let (a, b) = (&first.shape().as_slice()[1..], &c.shape().as_slice()[1..]);
-        if a != b {
-            return Err(mismatch("row shape", format!("{a:?}"), format!("{b:?}")));
-        }
-        if c.dtype() != first.dtype() {
-            return Err(mismatch("dtype", format!("{:?}", first.dtype()), format!("{:?}", c.dtype())));
-        }
-        if c.device() != first.device() {
-            return Err(mismatch("device", format!("{:?}", first.device()), format!("{:?}", c.device())));
-        }
-    }
-    Ok(Some(Column::cat(parts)))
 }
 
 /// A typed graph out of one numbering: node `i` has type `ntypes[ntype[i]]`, edge `j` relation

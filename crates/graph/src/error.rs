@@ -154,7 +154,7 @@ pub enum GraphError {
         frame: String,
         /// Column.
         name: String,
-        /// `device`, `dtype` or `shape`.
+        /// `device`, `dtype`, `kind` or `row shape`.
         what: &'static str,
         /// What was expected.
         expected: String,
@@ -168,6 +168,72 @@ pub enum GraphError {
         relation: String,
         /// Operation.
         op: &'static str,
+    },
+    /// An id given twice where ids must differ.
+    #[error("{what} id {id} was given twice (again at position {position})")]
+    RepeatedId {
+        /// Argument and type.
+        what: String,
+        /// Index of the second occurrence.
+        position: usize,
+        /// The id.
+        id: u64,
+    },
+    /// A pair of nodes without an edge where one was asked for.
+    #[error("relation `{relation}`, position {position}: there is no edge {src} -> {dst}; `has_edges` tells which pairs have one")]
+    NoSuchEdge {
+        /// Relation.
+        relation: String,
+        /// Index of the pair.
+        position: usize,
+        /// Source.
+        src: u32,
+        /// Destination.
+        dst: u32,
+    },
+    /// Edge types of a metapath that do not follow each other.
+    #[error("metapath, position {position}: `{etype}` must start in node type `{expected}`, where the edge type before it ends")]
+    Metapath {
+        /// Index of the edge type.
+        position: usize,
+        /// The edge type.
+        etype: String,
+        /// The node type expected.
+        expected: String,
+    },
+    /// A list that must hold something.
+    #[error("`{arg}` is empty; {remedy}")]
+    Empty {
+        /// Argument.
+        arg: &'static str,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// Graphs of one batch with different types.
+    #[error("graph {position} of the batch has the types {actual:?}, graph 0 has {expected:?}; empty types and relations are allowed")]
+    SchemaMismatch {
+        /// Index of the graph.
+        position: usize,
+        /// Types of graph 0.
+        expected: Vec<String>,
+        /// Types found.
+        actual: Vec<String>,
+    },
+    /// An edge of a batch between two of its graphs, or in another graph than its place says.
+    #[error(
+        "relation `{relation}`: edge {edge} counts to graph {graph} of the batch, but its ends {src} -> {dst} are not nodes of that graph"
+    )]
+    CrossesGraphs {
+        /// Relation.
+        relation: String,
+        /// Edge id in the batch.
+        edge: usize,
+        /// Index of the graph.
+        graph: usize,
+        /// Source in the batch.
+        src: u32,
+        /// Destination in the batch.
+        dst: u32,
     },
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
@@ -232,7 +298,9 @@ impl GraphError {
             | Self::Indptr { relation, .. }
             | Self::Length { relation, .. }
             | Self::TooLarge { relation, .. }
-            | Self::Bipartite { relation, .. } => *relation = name.to_owned(),
+            | Self::Bipartite { relation, .. }
+            | Self::NoSuchEdge { relation, .. }
+            | Self::CrossesGraphs { relation, .. } => *relation = name.to_owned(),
             _ => {}
         }
         self

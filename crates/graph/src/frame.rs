@@ -65,6 +65,14 @@ macro_rules! by_rank {
     }};
 }
 
+mod by_column;
+mod combine;
+mod rows;
+pub use by_column::ByColumn;
+pub use combine::Combine;
+pub(crate) use combine::Groups;
+pub(crate) use rows::join_all;
+
 impl Column {
     /// The highest rank that columns are made for, and that files hold.
     ///

@@ -141,7 +141,7 @@ impl GraphBuilder {
             };
             relations[i] = Some(r.map_err(|e| e.in_relation(&name))?);
         }
-        Ok(Graph::assemble(schema, num_nodes, relations.into_iter().flatten().collect()))
+        Ok(Graph::assemble(Arc::new(schema), num_nodes, relations.into_iter().flatten().collect()))
     }
 }
 
@@ -160,11 +160,11 @@ impl Graph {
     }
 
     /// `relations` in schema order, already checked.
-    fn assemble(schema: Schema, num_nodes: Vec<usize>, relations: Vec<Relation>) -> Self {
+    pub(crate) fn assemble(schema: Arc<Schema>, num_nodes: Vec<usize>, relations: Vec<Relation>) -> Self {
         let node_frames = schema.ntypes().iter().zip(&num_nodes).map(|(t, &n)| Frame::new(format!("nodes of `{t}`"), n)).collect();
         let edge_frames =
             schema.etypes().iter().zip(&relations).map(|(t, r)| Frame::new(format!("edges of `{t}`"), r.num_edges())).collect();
-        Self { schema: Arc::new(schema), num_nodes: num_nodes.into(), relations: relations.into(), node_frames, edge_frames }
+        Self { schema, num_nodes: num_nodes.into(), relations: relations.into(), node_frames, edge_frames }
     }
 
     /// Node types and edge types.
@@ -238,6 +238,10 @@ impl Graph {
     pub fn edge_frames(&self) -> &[Frame] {
         &self.edge_frames
     }
+    /// Node frames and edge frames in schema order, to write.
+    pub(crate) fn frames_mut(&mut self) -> (&mut [Frame], &mut [Frame]) {
+        (&mut self.node_frames, &mut self.edge_frames)
+    }
     /// Nodes of all types.
     pub fn total_nodes(&self) -> usize {
         self.num_nodes.iter().sum()
@@ -250,14 +254,14 @@ impl Graph {
     ///
     /// # Errors
     /// More than `u64::MAX` nodes.
-    pub fn node_ids(&self) -> Result<IdMap, GraphError> {
+    pub fn node_id_map(&self) -> Result<IdMap, GraphError> {
         IdMap::from_counts(self.num_nodes.iter().copied())
     }
     /// Type-wise edge ids to joint ids.
     ///
     /// # Errors
     /// More than `u64::MAX` edges.
-    pub fn edge_ids(&self) -> Result<IdMap, GraphError> {
+    pub fn edge_id_map(&self) -> Result<IdMap, GraphError> {
         IdMap::from_counts(self.relations.iter().map(Relation::num_edges))
     }
 }

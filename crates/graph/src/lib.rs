@@ -4,25 +4,49 @@
 //! first use), [`Schema`] (node types and canonical edge types), [`Graph`] (relations + frames),
 //! [`IdMap`] (type-wise ids to one joint numbering and back), then [`io`].
 //!
+//! Graphs made of graphs: [`batch`], subgraphs ([`Graph::node_subgraph`], [`Graph::khop_in_subgraph`] and others around
+//! them), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`], [`Graph::line_graph`],
+//! [`Graph::metapath_reachable_graph`]. Each is a new graph: features follow, and a [`Subgraph`] tells original ids.
+//!
 //! Structure modules are plain Rust; Burn tensors appear in [`Frame`]s only.
 
+mod batch;
+mod compact;
 mod convert;
+mod derive;
+mod edit;
 mod error;
 mod frame;
 mod graph;
 mod ids;
 pub mod io;
+mod khop;
+mod line_graph;
+mod metapath;
+mod query;
 mod relation;
 mod schema;
+mod self_loops;
+mod simple;
 mod stack;
+mod subgraph;
 mod transform;
 
+pub use batch::{Batch, batch};
+pub use compact::compact_graphs;
 pub use convert::{Homogeneous, to_heterogeneous};
+pub use derive::{OriginalIds, Subgraph};
 pub use error::GraphError;
-pub use frame::{Column, ColumnKind, Frame};
+pub use frame::{ByColumn, Column, ColumnKind, Combine, Frame};
 pub use graph::{Graph, GraphBuilder};
 pub use ids::{HomoId, IdMap, TypedId};
 pub use io::{Dataset, Features, Split, karate_club, load_dataset};
+pub use khop::KHop;
+pub use line_graph::Backtracking;
+pub use query::EdgeList;
 pub use relation::{Compressed, Relation};
 pub use schema::{EdgeKey, EdgeType, Schema};
+pub use self_loops::{LoopFill, LoopsAt};
+pub use simple::Simple;
 pub use stack::RelationStack;
+pub use subgraph::Relabel;

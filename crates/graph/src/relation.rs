@@ -102,7 +102,7 @@ impl PartialEq for Relation {
     }
 }
 
-fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> Result<(), GraphError> {
+pub(crate) fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> Result<(), GraphError> {
     for (what, count) in [("nodes", num_src), ("nodes", num_dst), ("edges", num_edges)] {
         if count as u64 > LIMIT {
             return Err(GraphError::TooLarge { relation: UNNAMED.into(), what, count: count as u64, limit: LIMIT });
@@ -111,7 +111,7 @@ fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> Result<(), 
     Ok(())
 }
 
-fn check_nodes(arg: &'static str, ids: &[u32], bound: usize) -> Result<(), GraphError> {
+pub(crate) fn check_nodes(arg: &'static str, ids: &[u32], bound: usize) -> Result<(), GraphError> {
     match ids.par_iter().position_first(|&v| v as usize >= bound) {
         None => Ok(()),
         Some(position) => {
@@ -121,7 +121,7 @@ fn check_nodes(arg: &'static str, ids: &[u32], bound: usize) -> Result<(), Graph
     }
 }
 
-fn check_len(arg: &str, why: &'static str, expected: usize, actual: usize) -> Result<(), GraphError> {
+pub(crate) fn check_len(arg: &str, why: &'static str, expected: usize, actual: usize) -> Result<(), GraphError> {
     if expected == actual {
         return Ok(());
     }
@@ -355,7 +355,8 @@ struct Scatter(*mut u32);
 // SAFETY: shared by the chunks of `compress`, which write disjoint places (see there).
 unsafe impl Sync for Scatter {}
 
-fn scan(indptr: &mut [u32]) {
+/// Running sums in place: counts to row offsets.
+pub(crate) fn scan(indptr: &mut [u32]) {
     let mut sum = 0;
     for x in indptr {
         sum += *x;

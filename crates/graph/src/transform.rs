@@ -1,31 +1,7 @@
-//! Changes of structure: reversed relations, self loops.
+//! Edges turned round.
 
+use crate::relation::check_counts;
 use crate::{EdgeKey, EdgeType, Graph, GraphError, Relation};
-
-impl Relation {
-    /// The relation with one edge `v -> v` per node appended after the existing edges (also where a
-    /// node has a self loop already).
-    ///
-    /// # Errors
-    /// `num_src != num_dst`, or too many edges.
-    pub fn with_self_loops(&self) -> Result<Self, GraphError> {
-        if self.num_src() != self.num_dst() {
-            return Err(GraphError::Bipartite { relation: "(unnamed)".into(), op: "adding self loops" });
-        }
-        let extra = 0..self.num_src() as u32;
-        let add = |ids: &[u32]| ids.iter().copied().chain(extra.clone()).collect();
-        Self::from_coo(self.num_src(), self.num_dst(), add(self.src()), add(self.dst()))
-    }
-
-    /// The relation without its self loops, and the ids of the edges that stay.
-    pub fn without_self_loops(&self) -> (Self, Vec<u32>) {
-        let kept: Vec<u32> = (0..self.num_edges() as u32).filter(|&e| self.src()[e as usize] != self.dst()[e as usize]).collect();
-        let pick = |ids: &[u32]| kept.iter().map(|&e| ids[e as usize]).collect();
-        let r = Self::from_coo(self.num_src(), self.num_dst(), pick(self.src()), pick(self.dst()));
-        // A subset of checked edges cannot be out of range.
-        (r.unwrap_or_else(|_| self.clone()), kept)
-    }
-}
 
 impl Graph {
     /// The same nodes and node features with every edge type turned round, under the same name; edge
@@ -34,12 +10,8 @@ impl Graph {
     /// # Errors
     /// None for a graph that was built: turned types differ as the given ones do.
     pub fn reverse(&self) -> Result<Self, GraphError> {
-        let turned = self.schema().etypes().iter().map(|t| EdgeType::new(&*t.dst, &*t.relation, &*t.src)).collect();
-        self.with_relations(
-            turned,
-            self.relations().iter().map(Relation::reverse).collect(),
-            (0..self.relations().len()).map(Some).collect(),
-        )
+        let turned = |(i, t): (usize, &EdgeType)| (EdgeType::new(&*t.dst, &*t.relation, &*t.src), self.relations()[i].reverse(), Some(i));
+        self.rebuild(&self.all_ntypes(), self.schema().etypes().iter().enumerate().map(turned).collect())
     }
 
     /// Adds, for every edge type `a:r:b`, its inverse `b:r{suffix}:a` (edge ids kept, edge features not
@@ -56,59 +28,47 @@ impl Graph {
     /// # Errors
     /// A name made this way exists already.
     pub fn with_inverse_relations(&self, suffix: &str) -> Result<Self, GraphError> {
-        let (mut types, mut relations) = (self.schema().etypes().to_vec(), self.relations().to_vec());
-        let mut frames: Vec<Option<usize>> = (0..types.len()).map(Some).collect();
-        for i in 0..frames.len() {
-            let t = &types[i];
-            types.push(EdgeType::new(&*t.dst, format!("{}{suffix}", t.relation), &*t.src));
-            relations.push(relations[i].reverse());
-            frames.push(None);
+        let mut relations = vec![];
+        for (i, (t, r)) in self.schema().etypes().iter().zip(self.relations()).enumerate() {
+            relations.push((t.clone(), r.clone(), Some(i)));
+            relations.push((EdgeType::new(&*t.dst, format!("{}{suffix}", t.relation), &*t.src), r.reverse(), None));
         }
-        self.with_relations(types, relations, frames)
+        self.rebuild(&self.all_ntypes(), relations)
     }
 
-    /// Appends one self loop per node to an edge type; its edge features are dropped, since the new
-    /// edges have none.
+    /// Appends the reverse `v -> u` of every edge `u -> v` of a type that is not a self loop, in edge-id order: ids of the
+    /// edges before stay, and a reverse gets the features of its edge.
+    ///
+    /// For edge types between two node types see [`with_inverse_relations`](Self::with_inverse_relations); for at most one edge
+    /// per pair of nodes [`to_bidirected`](Self::to_bidirected).
     ///
     /// # Errors
-    /// Unknown type, or different node types at both ends.
-    pub fn with_self_loops(&self, etype: impl EdgeKey) -> Result<Self, GraphError> {
-        let i = self.schema().etype(etype)?;
-        let name = self.schema().etypes()[i].to_string();
-        let (s, d) = self.schema().ends(i);
-        if s != d {
-            return Err(GraphError::Bipartite { relation: name, op: "adding self loops" });
-        }
-        let mut relations = self.relations().to_vec();
-        relations[i] = relations[i].with_self_loops().map_err(|e| e.in_relation(&name))?;
-        let frames = (0..relations.len()).map(|j| (j != i).then_some(j)).collect();
-        self.with_relations(self.schema().etypes().to_vec(), relations, frames)
-    }
-
-    /// Same nodes and node frames, new relations; `frames[i]` is the edge frame of this graph that
-    /// relation `i` keeps.
-    fn with_relations(&self, types: Vec<EdgeType>, relations: Vec<Relation>, frames: Vec<Option<usize>>) -> Result<Self, GraphError> {
-        let mut b = Self::builder();
-        for (t, &n) in self.schema().ntypes().iter().zip(self.node_counts()) {
-            b = b.nodes(t, n);
-        }
-        for (t, r) in types.iter().zip(relations) {
-            b = b.relation(t.clone(), r);
-        }
-        let mut g = b.build()?;
-        for (t, frame) in self.schema().ntypes().iter().zip(self.node_frames()) {
-            for (name, c) in frame.columns() {
-                g.nodes_mut(t)?.insert_column(name, c.clone())?;
-            }
-        }
-        for (t, from) in types.iter().zip(frames) {
-            let Some(from) = from else { continue };
-            for (name, c) in self.edge_frames()[from].columns() {
-                g.edges_mut(t)?.insert_column(name, c.clone())?;
-            }
+    /// Unknown type, different node types at both ends, or more than `u32::MAX - 1` edges.
+    pub fn add_reverse_edges(&self, etype: impl EdgeKey) -> Result<Self, GraphError> {
+        let t = self.one_node_type(etype, "adding reverse edges")?;
+        let (relation, origin) = with_reverse_edges(&self.relations()[t]).map_err(|e| self.in_etype(t, e))?;
+        let mut g = self.with_relation(t, relation);
+        for (name, c) in self.edge_frames()[t].columns() {
+            g.edges_mut(t)?.insert_column(name, c.select(&origin))?;
         }
         Ok(g)
     }
+
+    fn all_ntypes(&self) -> Vec<usize> {
+        (0..self.node_counts().len()).collect()
+    }
+}
+
+/// Reverse edges appended, and for every edge of the result the edge it comes from.
+pub(crate) fn with_reverse_edges(r: &Relation) -> Result<(Relation, Vec<u32>), GraphError> {
+    let mut origin: Vec<u32> = (0..r.num_edges() as u32).collect();
+    origin.extend((0..r.num_edges() as u32).filter(|&e| r.src()[e as usize] != r.dst()[e as usize]));
+    check_counts(r.num_src(), r.num_dst(), origin.len())?;
+    let ends = |first: &[u32], second: &[u32]| {
+        let back = origin[r.num_edges()..].iter().map(|&e| second[e as usize]);
+        first.iter().copied().chain(back).collect()
+    };
+    Ok((Relation::from_coo(r.num_src(), r.num_dst(), ends(r.src(), r.dst()), ends(r.dst(), r.src()))?, origin))
 }
 
 #[cfg(test)]
@@ -158,23 +118,15 @@ mod tests {
     }
 
     #[test]
-    fn self_loops() {
-        let g = graph().with_self_loops("s").unwrap();
-        let s = g.relation("s").unwrap();
-        assert_eq!((s.src(), s.dst()), (&[0, 1, 2, 0, 1, 2][..], &[1, 1, 0, 0, 1, 2][..]));
-        assert_eq!(g.edges("s").unwrap().columns().count(), 0, "the new edges have no weights");
-        assert_eq!(weights(&g, "r"), [0.5, 0.25]);
-        let (without, kept) = s.without_self_loops();
-        assert_eq!((without.src(), without.dst(), &*kept), (&[0, 2][..], &[1, 0][..], &[0, 2][..]));
-        assert_eq!((without.num_src(), without.num_dst()), (3, 3));
-    }
-
-    #[test]
-    fn a_bipartite_relation_has_no_self_loops() {
-        let e = graph().with_self_loops("r").unwrap_err();
-        assert!(matches!(e, GraphError::Bipartite { .. }));
-        assert_eq!(e.to_string(), "relation `a:r:b`: adding self loops needs the same node type at both ends");
-        let block = Relation::from_coo(3, 2, vec![], vec![]).unwrap();
-        assert!(matches!(block.with_self_loops(), Err(GraphError::Bipartite { .. })));
+    fn reverse_edges_are_appended_with_their_features() {
+        let mut g = graph();
+        g.edges_mut("s").unwrap().insert("w", Tensor::<1>::from_data([1.0f32, 2.0, 3.0], &Device::flex())).unwrap();
+        let b = g.add_reverse_edges("s").unwrap();
+        let s = b.relation("s").unwrap();
+        assert_eq!((s.src(), s.dst()), (&[0, 1, 2, 1, 0][..], &[1, 1, 0, 0, 2][..]));
+        assert_eq!(weights(&b, "s"), [1.0, 2.0, 3.0, 1.0, 3.0]);
+        assert_eq!(weights(&b, "r"), [0.5, 0.25]);
+        let e = g.add_reverse_edges("r").unwrap_err();
+        assert_eq!(e.to_string(), "relation `a:r:b`: adding reverse edges needs the same node type at both ends");
     }
 }

@@ -44,7 +44,7 @@ pub struct GraphConvConfig {
 /// Graph convolution, `y[v] = r_v · Σ_(u,v,e) l_u · w_e · x[u] W + b`.
 ///
 /// `l` and `r` are set by [`DegreeNorm`]. Edge weights do not enter the degrees. Self loops are the
-/// graph's affair: the paper adds them (`Graph::with_self_loops`).
+/// graph's affair: the paper adds them (`Graph::add_self_loops`).
 ///
 /// # Shapes
 /// `x: [num_input, d_input]`, `w: [num_edges]` in edge-id order, output `[num_dst, d_output]`.

@@ -257,7 +257,7 @@ fn training_learns_keeps_the_best_epoch_and_repeats() {
             .filter(|(u, v)| u != v && (u / 5 == v / 5 || u + v == 9 && u * v == 20))
             .collect();
         let (src, dst) = pairs.into_iter().unzip();
-        let g = Graph::homogeneous(10, src, dst).unwrap().with_self_loops("_E").unwrap();
+        let g = Graph::homogeneous(10, src, dst).unwrap().add_self_loops("_E").unwrap();
         let labels: Vec<i64> = (0..10).map(|i| i / 5).collect();
         let task = NodeTask {
             graph: &g,

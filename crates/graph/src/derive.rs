@@ -1,0 +1,265 @@
+//! What graphs made of parts of another graph have in common: original ids, selections, gathering.
+
+use crate::relation::check_counts;
+use crate::{EdgeKey, EdgeType, Graph, GraphError, Relation};
+
+/// The ids that the nodes or edges of one type had in the graph they were taken from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OriginalIds {
+    len: usize,
+    /// `None`: every id is unchanged.
+    ids: Option<Vec<u32>>,
+}
+
+impl OriginalIds {
+    /// All of `0..len`, unchanged.
+    pub(crate) fn unchanged(len: usize) -> Self {
+        Self { len, ids: None }
+    }
+    /// `ids` out of `0..bound`.
+    pub(crate) fn new(ids: Vec<u32>, bound: usize) -> Self {
+        let same = ids.len() == bound && ids.iter().enumerate().all(|(i, &id)| id as usize == i);
+        Self { len: ids.len(), ids: (!same).then_some(ids) }
+    }
+    /// The ids of the entries of `keep` that hold.
+    pub(crate) fn marked(keep: &[bool]) -> Self {
+        if keep.iter().all(|&k| k) {
+            return Self::unchanged(keep.len());
+        }
+        let ids: Vec<u32> = keep.iter().enumerate().filter(|(_, k)| **k).map(|(i, _)| i as u32).collect();
+        Self { len: ids.len(), ids: Some(ids) }
+    }
+    /// Number of nodes or edges.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// The original id of node or edge `i`.
+    ///
+    /// # Panics
+    /// `i` is not below [`len`](Self::len).
+    #[track_caller]
+    pub fn get(&self, i: usize) -> u32 {
+        assert!(i < self.len, "id {i} is out of range 0..{}", self.len);
+        self.ids.as_ref().map_or(i as u32, |ids| ids[i])
+    }
+    /// The original ids; `None` where nothing was renumbered, so that nothing need be gathered.
+    pub fn as_slice(&self) -> Option<&[u32]> {
+        self.ids.as_deref()
+    }
+    /// The original ids, written out.
+    pub fn to_vec(&self) -> Vec<u32> {
+        self.ids.clone().unwrap_or_else(|| (0..self.len as u32).collect())
+    }
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len).map(|i| self.get(i))
+    }
+}
+
+/// A graph made of nodes and edges of another one, and where they come from.
+///
+/// Types are those of the other graph; features were gathered by the original ids.
+///
+/// ```
+/// use burn_gnn_graph::{Graph, Relabel};
+/// let g = Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3])?;
+/// let sub = g.edge_subgraph([("_E", [2])], Relabel::Yes)?;
+/// assert_eq!(sub.graph.node_counts(), [2]);
+/// assert_eq!(sub.original_nodes("_N")?.to_vec(), [2, 3]);
+/// assert_eq!(sub.original_edges("_E")?.to_vec(), [2]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Subgraph {
+    /// The graph.
+    pub graph: Graph,
+    /// Original ids of its nodes, per node type in schema order.
+    pub node_ids: Vec<OriginalIds>,
+    /// Original ids of its edges, per edge type in schema order.
+    pub edge_ids: Vec<OriginalIds>,
+}
+
+impl Subgraph {
+    /// Original ids of the nodes of a type.
+    ///
+    /// # Errors
+    /// Unknown type.
+    pub fn original_nodes(&self, ntype: &str) -> Result<&OriginalIds, GraphError> {
+        Ok(&self.node_ids[self.graph.schema().ntype(ntype)?])
+    }
+    /// Original ids of the edges of a type.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn original_edges(&self, etype: impl EdgeKey) -> Result<&OriginalIds, GraphError> {
+        Ok(&self.edge_ids[self.graph.schema().etype(etype)?])
+    }
+}
+
+/// The first id that is not below `bound`, as an error that names the argument.
+pub(crate) fn check_ids(arg: &str, of: &str, ids: &[u32], bound: usize) -> Result<(), GraphError> {
+    match ids.iter().enumerate().find(|(_, id)| **id as usize >= bound) {
+        None => Ok(()),
+        Some((at, &id)) => {
+            let what = format!("`{arg}` of {of}, position {at}:");
+            Err(GraphError::IdOutOfRange { what, id: u64::from(id), bound: bound as u64 })
+        }
+    }
+}
+
+impl Graph {
+    /// Ids per node type in schema order, checked; a type that is not named has none.
+    pub(crate) fn node_selection<N: AsRef<str>, I: AsRef<[u32]>>(
+        &self,
+        arg: &str,
+        given: impl IntoIterator<Item = (N, I)>,
+    ) -> Result<Vec<Vec<u32>>, GraphError> {
+        let mut out: Vec<Option<Vec<u32>>> = vec![None; self.node_counts().len()];
+        for (name, ids) in given {
+            let (name, ids) = (name.as_ref(), ids.as_ref());
+            let t = self.schema().ntype(name)?;
+            check_ids(arg, &format!("node type `{name}`"), ids, self.node_counts()[t])?;
+            if out[t].replace(ids.to_vec()).is_some() {
+                return Err(GraphError::Duplicate { what: "node type", name: name.to_owned() });
+            }
+        }
+        Ok(out.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    /// Ids per edge type in schema order, checked; a type that is not named has none.
+    pub(crate) fn edge_selection<K: EdgeKey, I: AsRef<[u32]>>(
+        &self,
+        arg: &str,
+        given: impl IntoIterator<Item = (K, I)>,
+    ) -> Result<Vec<Vec<u32>>, GraphError> {
+        let mut out: Vec<Option<Vec<u32>>> = vec![None; self.relations().len()];
+        for (key, ids) in given {
+            let (t, ids) = (self.schema().etype(key)?, ids.as_ref());
+            let name = &self.schema().etypes()[t];
+            check_ids(arg, &format!("edge type `{name}`"), ids, self.relations()[t].num_edges())?;
+            if out[t].replace(ids.to_vec()).is_some() {
+                return Err(GraphError::Duplicate { what: "edge type", name: name.to_string() });
+            }
+        }
+        Ok(out.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    /// The number of an edge type with one node type at both ends.
+    pub(crate) fn one_node_type(&self, etype: impl EdgeKey, op: &'static str) -> Result<usize, GraphError> {
+        let t = self.schema().etype(etype)?;
+        let (s, d) = self.schema().ends(t);
+        if s == d { Ok(t) } else { Err(self.in_etype(t, GraphError::Bipartite { relation: String::new(), op })) }
+    }
+    /// The error with the name of edge type `t`.
+    pub(crate) fn in_etype(&self, t: usize, e: GraphError) -> GraphError {
+        e.in_relation(&self.schema().etypes()[t].to_string())
+    }
+    /// The same graph with other edges of type `t`, which have no features yet.
+    pub(crate) fn with_relation(&self, t: usize, relation: Relation) -> Self {
+        let mut relations = self.relations().to_vec();
+        relations[t] = relation;
+        let mut g = Self::assemble(self.schema().clone(), self.node_counts().to_vec(), relations);
+        let (nodes, edges) = g.frames_mut();
+        for (new, old) in nodes.iter_mut().zip(self.node_frames()) {
+            new.clone_from(old);
+        }
+        for (_, (new, old)) in edges.iter_mut().zip(self.edge_frames()).enumerate().filter(|(i, _)| *i != t) {
+            new.clone_from(old);
+        }
+        g
+    }
+
+    /// All nodes of every type.
+    pub(crate) fn every_node(&self) -> Vec<OriginalIds> {
+        self.node_counts().iter().map(|&n| OriginalIds::unchanged(n)).collect()
+    }
+    /// All edges of every type.
+    pub(crate) fn every_edge(&self) -> Vec<OriginalIds> {
+        self.relations().iter().map(|r| OriginalIds::unchanged(r.num_edges())).collect()
+    }
+
+    /// The graph of the same types with these nodes and edges, in this order, and their features. Both ends of every
+    /// edge must be among the nodes.
+    pub(crate) fn restrict(&self, node_ids: Vec<OriginalIds>, edge_ids: Vec<OriginalIds>) -> Result<Subgraph, GraphError> {
+        let renumbered: Vec<Option<Vec<u32>>> = node_ids
+            .iter()
+            .zip(self.node_counts())
+            .map(|(ids, &n)| {
+                let mut new = vec![u32::MAX; n];
+                ids.as_slice()?.iter().enumerate().for_each(|(i, &id)| new[id as usize] = i as u32);
+                Some(new)
+            })
+            .collect();
+        let mut relations = Vec::with_capacity(edge_ids.len());
+        for (t, (r, ids)) in self.relations().iter().zip(&edge_ids).enumerate() {
+            let (s, d) = self.schema().ends(t);
+            if ids.as_slice().is_none() && renumbered[s].is_none() && renumbered[d].is_none() {
+                relations.push(r.clone());
+                continue;
+            }
+            check_counts(node_ids[s].len(), node_ids[d].len(), ids.len()).map_err(|e| self.in_etype(t, e))?;
+            let ends = |old: &[u32], new: &Option<Vec<u32>>| -> Vec<u32> {
+                let old = ids.iter().map(|e| old[e as usize]);
+                match new {
+                    Some(new) => old.map(|v| new[v as usize]).collect(),
+                    None => old.collect(),
+                }
+            };
+            let (src, dst) = (ends(r.src(), &renumbered[s]), ends(r.dst(), &renumbered[d]));
+            relations.push(Relation::from_coo(node_ids[s].len(), node_ids[d].len(), src, dst).map_err(|e| self.in_etype(t, e))?);
+        }
+        let counts = node_ids.iter().map(OriginalIds::len).collect();
+        let mut graph = Self::assemble(self.schema().clone(), counts, relations);
+        let (nodes, edges) = graph.frames_mut();
+        for ((new, old), ids) in nodes.iter_mut().zip(self.node_frames()).zip(&node_ids) {
+            new.take_rows(old, ids)?;
+        }
+        for ((new, old), ids) in edges.iter_mut().zip(self.edge_frames()).zip(&edge_ids) {
+            new.take_rows(old, ids)?;
+        }
+        Ok(Subgraph { graph, node_ids, edge_ids })
+    }
+
+    /// A graph of the node types `ntypes` (their numbers) and other relations between them, with the features of these nodes;
+    /// a relation comes with the number of the edge type here whose features it keeps.
+    pub(crate) fn rebuild(&self, ntypes: &[usize], relations: Vec<(EdgeType, Relation, Option<usize>)>) -> Result<Self, GraphError> {
+        let (mut b, names) = (Self::builder(), self.schema().ntypes());
+        for &t in ntypes {
+            b = b.nodes(&names[t], self.node_counts()[t]);
+        }
+        let mut frames = vec![];
+        for (etype, relation, from) in relations {
+            frames.extend(from.map(|from| (etype.clone(), from)));
+            b = b.relation(etype, relation);
+        }
+        let mut g = b.build()?;
+        for &t in ntypes {
+            let frame = &self.node_frames()[t];
+            g.nodes_mut(&names[t])?.take_rows(frame, &OriginalIds::unchanged(frame.len()))?;
+        }
+        for (etype, from) in frames {
+            let frame = &self.edge_frames()[from];
+            g.edges_mut(etype)?.take_rows(frame, &OriginalIds::unchanged(frame.len()))?;
+        }
+        Ok(g)
+    }
+
+    /// The nodes in `extra` and at the ends of `edges`, ascending.
+    pub(crate) fn touched(&self, edges: &[OriginalIds], extra: &[Vec<u32>]) -> Vec<OriginalIds> {
+        let mut keep: Vec<Vec<bool>> = self.node_counts().iter().map(|&n| vec![false; n]).collect();
+        for (keep, ids) in keep.iter_mut().zip(extra) {
+            ids.iter().for_each(|&v| keep[v as usize] = true);
+        }
+        for (t, ids) in edges.iter().enumerate() {
+            let ((s, d), r) = (self.schema().ends(t), &self.relations()[t]);
+            for e in ids.iter() {
+                keep[s][r.src()[e as usize] as usize] = true;
+                keep[d][r.dst()[e as usize] as usize] = true;
+            }
+        }
+        keep.iter().map(|k| OriginalIds::marked(k)).collect()
+    }
+}

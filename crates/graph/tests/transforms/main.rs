@@ -1,0 +1,11 @@
+//! Graphs made of graphs, against naive models on random typed graphs.
+
+mod batches;
+mod edits;
+mod errors;
+mod hops;
+mod merging;
+mod paths;
+mod queries;
+mod random;
+mod subgraphs;
