@@ -178,7 +178,7 @@ impl RelationalIndex {
     pub(crate) fn src_pairs(&self) -> &[u32] {
         self.inner.src_pairs.get_or_init(|| {
             let by_edge = self.by_src().pairs_by_edge();
-            self.by_dst().edges.par_iter().map(|&e| by_edge[e as usize]).collect()
+            self.by_dst().edges().par_iter().map(|&e| by_edge[e as usize]).collect()
         })
     }
 }
