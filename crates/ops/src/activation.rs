@@ -87,24 +87,28 @@ impl Activation {
     }
 }
 
-/// The function in plain Burn primitives.
+/// The function in plain Burn primitives, such that Burn can differentiate it.
 pub(crate) fn value<B: Backend>(x: FloatTensor<B>, f: Activation) -> FloatTensor<B> {
-    let above = |x: &FloatTensor<B>| B::float_greater_elem(x.clone(), 0f32.into(), bools::<B>(x));
-    match f {
-        Activation::None => x,
+    let above = B::float_greater_elem(x.clone(), 0f32.into(), bools::<B>(&x));
+    let low = match f {
+        Activation::None => return x,
+        // 0 is closed: it passes no gradient.
         Activation::Relu => {
-            let below = B::float_lower_elem(x.clone(), 0f32.into(), bools::<B>(&x));
-            B::float_mask_fill(x, below, 0f32.into())
+            let closed = B::float_lower_equal_elem(x.clone(), 0f32.into(), bools::<B>(&x));
+            return B::float_mask_fill(x, closed, 0f32.into());
         }
-        Activation::LeakyRelu(slope) => B::float_mask_where(B::float_mul_scalar(x.clone(), slope.into()), above(&x), x),
+        Activation::LeakyRelu(slope) => B::float_mul_scalar(x.clone(), slope.into()),
         Activation::Elu(alpha) => {
-            let low = B::float_sub_scalar(B::float_exp(x.clone()), 1f32.into());
-            B::float_mask_where(B::float_mul_scalar(low, alpha.into()), above(&x), x)
+            // Above 0 the exponential is not asked for: it would overflow, and its derivative with it.
+            let below = B::float_mask_fill(x.clone(), above.clone(), 0f32.into());
+            B::float_mul_scalar(B::float_sub_scalar(B::float_exp(below), 1f32.into()), alpha.into())
         }
-    }
+    };
+    B::float_mask_where(low, above, x)
 }
 
-/// The gradient of the argument from the result and its gradient, in plain Burn primitives.
+/// The gradient of the argument from the result `y` and its gradient, in plain Burn primitives; a closed relu chooses
+/// 0, as [`Activation::chain`].
 pub(crate) fn chain<B: Backend>(y: FloatTensor<B>, grad: FloatTensor<B>, f: Activation) -> FloatTensor<B> {
     let low = match f {
         Activation::None => return grad,

@@ -7,10 +7,59 @@ use burn::backend::{Backend, Dispatch, TensorMetadata};
 use burn::tensor::{Tensor, TensorData};
 
 use crate::backend::GnnBackend;
+use crate::check::check_rows;
 use crate::gspmm::{accept, check_dtype};
 use crate::{OpsError, Stream};
 
 const NAME: &str = "dropout";
+
+/// Dropout as a part of another operator, keyed by original ids: entry `(r, c)` becomes `x / (1 - prob)` if
+/// `stream.uniform(ids[r], c) >= prob`, and 0 otherwise.
+///
+/// Rows are those of the operator's result ([`bias_activation`](crate::bias_activation)), or edges with a column for
+/// every head ([`gat_attention`](crate::gat_attention)). A mask follows its id, so it is the same on any number of
+/// threads, ranks and parts.
+///
+/// ```
+/// use burn_gnn_ops::{KeyedDropout, Stream};
+/// let dropout = KeyedDropout { prob: 0.6, stream: Stream::new(7, "layer 0", 12), ids: None };
+/// assert_eq!(dropout.prob, 0.6);
+/// ```
+#[derive(Clone, Debug)]
+pub struct KeyedDropout {
+    /// Probability that an entry becomes 0, in `[0, 1)`.
+    pub prob: f64,
+    /// Where the draws come from; one for every layer and step.
+    pub stream: Stream,
+    /// Original id of each row or edge; `None` stands for `0..rows`.
+    pub ids: Option<Arc<[u64]>>,
+}
+
+/// [`KeyedDropout`] whose rows are edges, by edge id, and whose columns are heads.
+pub type EdgeDropout = KeyedDropout;
+
+/// [`KeyedDropout`] whose rows are those of a result.
+pub type RowDropout = KeyedDropout;
+
+impl KeyedDropout {
+    /// The dropout there is to do on `rows` rows, if any; `args` are the names of probability and ids.
+    pub(crate) fn plan(
+        &self,
+        op: &'static str,
+        args: [&'static str; 2],
+        why: &'static str,
+        rows: usize,
+    ) -> Result<Option<DropoutPlan>, OpsError> {
+        if !(0.0..1.0).contains(&self.prob) {
+            return Err(OpsError::Probability { op, arg: args[0], value: self.prob });
+        }
+        check_rows(op, args[1], why, rows, self.ids.as_ref().map_or(rows, |ids| ids.len()))?;
+        Ok((self.prob > 0.0).then(|| DropoutPlan::new(self.prob, self.stream, self.ids.clone())))
+    }
+}
+
+/// Names of the fields of a [`KeyedDropout`] among the arguments of an operator.
+pub(crate) const DROPOUT_ARGS: [&str; 2] = ["dropout.prob", "dropout.ids"];
 
 /// Probability, draws and row ids of one dropout; a clone costs one reference count.
 #[derive(Clone, Debug)]
@@ -60,6 +109,14 @@ impl DropoutPlan {
 /// The mask of a row follows its id, so it is the same on any number of threads, ranks and parts, and
 /// permuting rows together with their ids permutes the result. `None` stands for ids `0..n`.
 ///
+/// # Shapes
+/// - `x`: `[n, columns]`; `ids`: one per row
+/// - returns `[n, columns]`
+///
+/// # Semantics
+/// With a `prob` of 0 `x` itself is returned. It is no message passing: [`with_precision`](crate::with_precision) does
+/// not touch it.
+///
 /// # Gradients
 /// The mask is drawn again in backward; nothing is kept.
 ///
@@ -89,18 +146,10 @@ pub fn dropout(x: Tensor<2>, prob: f64, stream: Stream, ids: Option<Arc<[u64]>>)
 /// `prob` is not in `[0, 1)`, the number of ids is not the number of rows, or the element type has no
 /// kernel.
 pub fn try_dropout(x: Tensor<2>, prob: f64, stream: Stream, ids: Option<Arc<[u64]>>) -> Result<Tensor<2>, OpsError> {
-    if !(0.0..1.0).contains(&prob) {
-        return Err(OpsError::Probability { op: NAME, arg: "prob", value: prob });
-    }
-    let [rows, _] = x.dims();
-    if let Some(actual) = ids.as_ref().map(|ids| ids.len()).filter(|&n| n != rows) {
-        return Err(OpsError::Rows { op: NAME, arg: "ids", why: "one per row of `x`", expected: rows, actual });
-    }
+    let plan = KeyedDropout { prob, stream, ids }.plan(NAME, ["prob", "ids"], "one per row of `x`", x.dims()[0])?;
     check_dtype(NAME, "x", x.dtype())?;
-    if prob == 0.0 {
-        return Ok(x);
-    }
-    Ok(Tensor::from_dispatch(Dispatch::dropout_rows(x.into_dispatch(), DropoutPlan::new(prob, stream, ids))))
+    let Some(plan) = plan else { return Ok(x) };
+    Ok(Tensor::from_dispatch(Dispatch::dropout_rows(x.into_dispatch(), plan)))
 }
 
 /// The mask made on the host and multiplied on the backend.

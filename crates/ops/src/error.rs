@@ -53,25 +53,33 @@ pub enum OpsError {
         /// Rank asked for.
         actual: usize,
     },
-    /// Two operands have different element types.
-    #[error("{op}: `lhs` is {lhs:?} and `rhs` is {rhs:?}; cast one of them")]
+    /// An operand whose element type is not that of another.
+    #[error("{op}: `{arg}` is {actual:?} and `{like}` is {expected:?}; cast one of them")]
     Dtype {
         /// Operator.
         op: &'static str,
-        /// Element type of the left operand.
-        lhs: DType,
-        /// Element type of the right operand.
-        rhs: DType,
+        /// Argument.
+        arg: &'static str,
+        /// Its element type.
+        actual: DType,
+        /// The argument it must be like.
+        like: &'static str,
+        /// Element type of that one.
+        expected: DType,
     },
-    /// Two operands live on different devices.
-    #[error("{op}: `lhs` is on {lhs:?} and `rhs` is on {rhs:?}; move one of them")]
+    /// An operand that lives on another device than another.
+    #[error("{op}: `{arg}` is on {actual:?} and `{like}` is on {expected:?}; move one of them")]
     Device {
         /// Operator.
         op: &'static str,
-        /// Device of the left operand.
-        lhs: Box<Device>,
-        /// Device of the right operand.
-        rhs: Box<Device>,
+        /// Argument.
+        arg: &'static str,
+        /// Its device.
+        actual: Box<Device>,
+        /// The argument it must be like.
+        like: &'static str,
+        /// Device of that one.
+        expected: Box<Device>,
     },
     /// An element type that no kernel knows.
     #[error("{op}: `{arg}` has element type {dtype:?}, expected F32, F64, F16 or BF16; cast it")]
@@ -116,18 +124,6 @@ pub enum OpsError {
         dtype: DType,
         /// The device of the argument.
         device: Box<Device>,
-    },
-    /// An edge id beyond the edges of the relation.
-    #[error("{op}: `eids[{position}]` must lie in 0..{bound} (edges of the relation), got {id}")]
-    EdgeOutOfRange {
-        /// Operator.
-        op: &'static str,
-        /// Position among the ids.
-        position: usize,
-        /// Edges of the relation.
-        bound: usize,
-        /// The id found.
-        id: u32,
     },
     /// An edge id that was given twice.
     #[error("{op}: `eids[{position}]` is edge {id}, and so is `eids[{first}]`; give every edge once")]
@@ -185,22 +181,6 @@ pub enum OpsError {
         /// Columns found.
         actual: usize,
     },
-    /// An operand whose element type or device is not that of another.
-    #[error("{op}: `{arg}` has {what} {actual}, `{like}` has {expected}; convert one of them")]
-    Unlike {
-        /// Operator.
-        op: &'static str,
-        /// Argument.
-        arg: &'static str,
-        /// The argument it must be like.
-        like: &'static str,
-        /// Element type or device.
-        what: &'static str,
-        /// That of `arg`.
-        actual: String,
-        /// That of `like`.
-        expected: String,
-    },
     /// A number outside its range.
     #[error("{op}: `{arg}` must be {range}, got {value}")]
     Parameter {
@@ -213,17 +193,19 @@ pub enum OpsError {
         /// The value found.
         value: f64,
     },
-    /// A number out of its range among integers.
-    #[error("{op}: `{arg}`[{position}] must lie in 0..{bound}, got {value}")]
+    /// An entry of a list of numbers (ids, types, targets) out of its range.
+    #[error("{op}: `{arg}[{position}]` must lie in 0..{bound} ({why}), got {value}")]
     OutOfRange {
         /// Operator.
         op: &'static str,
         /// Argument.
         arg: &'static str,
-        /// Where it stands.
+        /// Position in the list.
         position: usize,
-        /// What it must be below.
+        /// The first number that is too large.
         bound: usize,
+        /// What it counts.
+        why: &'static str,
         /// The number found.
         value: u64,
     },
@@ -246,19 +228,5 @@ pub enum OpsError {
         op: &'static str,
         /// What is wrong, with the numbers.
         what: String,
-    },
-    /// An index out of range.
-    #[error("{op}: `{arg}[{position}]` must lie in 0..{bound}, got {value}")]
-    Index {
-        /// Operator.
-        op: &'static str,
-        /// Argument.
-        arg: &'static str,
-        /// Place of the index.
-        position: usize,
-        /// First number that is too large.
-        bound: usize,
-        /// The index found.
-        value: u32,
     },
 }

@@ -19,6 +19,7 @@ mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod backend;
+mod check;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
 mod cross_entropy;
@@ -57,7 +58,7 @@ pub use aggregate::{
 pub use attention::*;
 pub use backend::{GnnBackend, Kept};
 pub use cross_entropy::*;
-pub use dropout::{DropoutPlan, dropout, try_dropout};
+pub use dropout::{DropoutPlan, EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};
 pub use edge_softmax::*;
 pub use epilogue::*;
 pub use error::OpsError;

@@ -15,6 +15,7 @@ use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use crate::OpsError;
+use crate::check::check_same;
 use crate::gspmm::{accept, check_dtype};
 
 const NAME: &str = "adam_step";
@@ -46,7 +47,8 @@ const NAME: &str = "adam_step";
 /// Reads four and writes three numbers per entry, once. Burn's own step is about 13 operations, each of which
 /// reads and writes a tensor.
 ///
-/// Source: Kingma and Ba, "Adam", ICLR 2015; Loshchilov and Hutter, "Decoupled weight decay regularization",
+/// # Source
+/// Kingma and Ba, "Adam", ICLR 2015; Loshchilov and Hutter, "Decoupled weight decay regularization",
 /// ICLR 2019.
 ///
 /// ```
@@ -89,16 +91,10 @@ pub fn try_adam_step<const D: usize>(
 ) -> Result<AdamStepped<D>, OpsError> {
     check_dtype(NAME, "param", param.dtype())?;
     for (arg, x) in [("grad", &grad), ("moment_1", &moment_1), ("moment_2", &moment_2)] {
-        let unlike = |what, actual, expected| Err(OpsError::Unlike { op: NAME, arg, like: "param", what, actual, expected });
         if x.dims() != param.dims() {
-            return unlike("shape", format!("{:?}", x.dims()), format!("{:?}", param.dims()));
+            return Err(OpsError::Shape { op: NAME, arg, expected: param.dims().to_vec(), actual: x.dims().to_vec() });
         }
-        if x.dtype() != param.dtype() {
-            return unlike("element type", format!("{:?}", x.dtype()), format!("{:?}", param.dtype()));
-        }
-        if x.device() != param.device() {
-            return unlike("device", format!("{:?}", x.device()), format!("{:?}", param.device()));
-        }
+        check_same(NAME, (arg, x), ("param", &param))?;
     }
     if step.time == 0 {
         return Err(OpsError::Parameter { op: NAME, arg: "step.time", range: "at least 1", value: 0.0 });

@@ -1,28 +1,33 @@
 //! The kernels on the tensors of CPU backends.
 
+use std::borrow::Cow;
+
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
+use rayon::prelude::*;
 
-use super::{AggregateBackend, AggregatePlan, reference};
+use super::{AggregateBackend, AggregatePlan, DegreeScale, reference};
+use crate::Activation;
 use crate::cpu::{Host, by_dtype};
-use crate::kernel::{Acc, Elem, weighted};
+use crate::gspmm::Side;
+use crate::kernel::{self, Acc, Elem, weighted};
+use crate::typed::real::{Real, by_real, widen};
 
-fn factors<T: Elem>(scale: Option<&super::DegreeScale>) -> Option<Vec<T::Acc>> {
-    scale.map(|s| s.factors(T::Acc::of_f64))
+fn factors<A: Acc>(scale: Option<&DegreeScale>) -> Option<&[A]> {
+    scale.map(DegreeScale::factors)
 }
 
 fn forward<B: Host>(x: &FloatTensor<B>, weight: &FloatTensor<B>, bias: &FloatTensor<B>, plan: &AggregatePlan) -> FloatTensor<B> {
     by_dtype!(x.dtype(), T => {
         let (x, weight, bias) = (B::floats::<T>(x), B::floats::<T>(weight), B::floats::<T>(bias));
-        let (source, destination) = (factors::<T>(plan.source()), factors::<T>(plan.destination()));
         let bias: Vec<_> = bias.iter().map(|b| b.acc()).collect();
         let out = weighted::aggregate(&weighted::Weighted {
             rows: plan.relation().csc(),
             x: &x,
-            scale: source.as_deref(),
+            scale: factors(plan.source()),
             weight: plan.weighted().then_some(&*weight),
-            after: destination.as_deref(),
+            after: factors(plan.destination()),
             bias: plan.biased().then_some(&bias[..]),
             activation: plan.activation(),
             width: plan.width(),
@@ -31,34 +36,69 @@ fn forward<B: Host>(x: &FloatTensor<B>, weight: &FloatTensor<B>, bias: &FloatTen
     })
 }
 
-fn gradient<B: Host>(
+/// `d x` from `h`, the gradient of what the activation was given: the sum turned round.
+fn turned_round<T: Elem>(h: &[T], weight: &[T], plan: &AggregatePlan) -> Vec<T> {
+    weighted::aggregate(&weighted::Weighted {
+        rows: plan.relation().csr(),
+        x: h,
+        scale: factors(plan.destination()),
+        weight: plan.weighted().then_some(weight),
+        after: factors(plan.source()),
+        bias: None,
+        activation: Activation::None,
+        width: plan.width(),
+    })
+}
+
+fn gradient<B: Host, T: Elem<Acc = A>, A: Real>(
     grad: &FloatTensor<B>,
     out: &FloatTensor<B>,
     weight: &FloatTensor<B>,
     plan: &AggregatePlan,
     wants_x: bool,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
-    by_dtype!(grad.dtype(), T => {
-        let (grad, out, weight) = (B::floats::<T>(grad), B::floats::<T>(out), B::floats::<T>(weight));
-        let (source, destination) = (factors::<T>(plan.source()), factors::<T>(plan.destination()));
-        let (h, d_bias) = weighted::before(&grad, &out, plan.activation(), plan.width(), plan.biased());
-        let d_bias: Vec<T> = d_bias.into_iter().map(T::of).collect();
-        let d_bias = B::from_floats(d_bias, Shape::from(vec![if plan.biased() { plan.width() } else { 0 }]));
-        if !wants_x {
-            return (B::from_floats(Vec::<T>::new(), Shape::from(vec![0, plan.width()])), d_bias);
+    let (grad, out, weight) = (B::floats::<T>(grad), B::floats::<T>(out), B::floats::<T>(weight));
+    let (width, biased) = (plan.width(), plan.biased());
+    let (d_x, d_bias) = if plan.activation() == Activation::None {
+        let (_, d_bias) = weighted::before(&grad, &out, Activation::None, width, biased);
+        (wants_x.then(|| turned_round::<T>(&grad, &weight, plan)), d_bias)
+    } else {
+        // `h` is summed over edges and over rows before it is rounded.
+        let grad = widen(&grad);
+        let (h, d_bias) = weighted::before::<A>(&grad, &widen(&out), plan.activation(), width, biased);
+        (wants_x.then(|| T::round(turned_round::<A>(h.as_deref().unwrap_or(&grad), &widen(&weight), plan))), d_bias)
+    };
+    let d_bias = B::from_floats(T::round(d_bias), Shape::from(vec![if biased { width } else { 0 }]));
+    let d_x = match d_x {
+        Some(d_x) => B::from_floats(d_x, plan.in_shape()),
+        None => B::from_floats(Vec::<T>::new(), Shape::from(vec![0, width])),
+    };
+    (d_x, d_bias)
+}
+
+/// `d w_e = l_u r_v (x[u] · h[v])`, rounded once: factors are applied to the products, one number per edge, so no
+/// operand is scaled into a copy.
+fn gradient_of_weight<B: Host, T: Elem<Acc = A>, A: Real>(
+    grad: &FloatTensor<B>,
+    out: &FloatTensor<B>,
+    x: &FloatTensor<B>,
+    plan: &AggregatePlan,
+) -> FloatTensor<B> {
+    let (grad, out, x) = (B::floats::<T>(grad), B::floats::<T>(out), B::floats::<T>(x));
+    let (grad, x): (Cow<'_, [A]>, Cow<'_, [A]>) = (widen(&grad), widen(&x));
+    let h = match plan.activation() {
+        Activation::None => None,
+        activation => weighted::before::<A>(&grad, &widen(&out), activation, plan.width(), false).0,
+    };
+    let given = kernel::Given { grad: h.as_deref().unwrap_or(&grad), arg: None, lhs: &x, rhs: &[] };
+    let mut d: Vec<A> = kernel::gradient(&reference::product(plan), Side::Rhs, given);
+    for (scale, ends) in [(plan.source(), plan.relation().src()), (plan.destination(), plan.relation().dst())] {
+        if let Some(by) = factors::<A>(scale) {
+            d.par_iter_mut().zip(ends).with_min_len(1 << 14).for_each(|(d, &v)| *d = *d * by[v as usize]);
         }
-        let d_x = weighted::aggregate(&weighted::Weighted {
-            rows: plan.relation().csr(),
-            x: h.as_deref().unwrap_or(&grad),
-            scale: destination.as_deref(),
-            weight: plan.weighted().then_some(&*weight),
-            after: source.as_deref(),
-            bias: None,
-            activation: crate::Activation::None,
-            width: plan.width(),
-        });
-        (B::from_floats(d_x, plan.in_shape()), d_bias)
-    })
+    }
+    let edges = d.len();
+    B::from_floats(T::round(d), Shape::from(vec![edges]))
 }
 
 /// Kernels of this module as the implementation of a CPU backend.
@@ -80,16 +120,15 @@ macro_rules! aggregate_backend {
                 plan: AggregatePlan,
                 wants_x: bool,
             ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-                gradient::<Self>(&grad, &out, &weight, &plan, wants_x)
+                by_real!(TensorMetadata::dtype(&grad), gradient::<Self>(&grad, &out, &weight, &plan, wants_x))
             }
-            // Weights of edges are constants as a rule; their gradient is two products and a GSpMM.
             fn aggregate_grad_weight(
                 grad: FloatTensor<Self>,
                 out: FloatTensor<Self>,
                 x: FloatTensor<Self>,
                 plan: AggregatePlan,
             ) -> FloatTensor<Self> {
-                reference::gradient_of_weight::<Self>(grad, out, x, &plan)
+                by_real!(TensorMetadata::dtype(&grad), gradient_of_weight::<Self>(&grad, &out, &x, &plan))
             }
         }
     };

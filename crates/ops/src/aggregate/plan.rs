@@ -1,9 +1,10 @@
 //! What one weighted aggregation does, as a plain value.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use burn::tensor::Shape;
 use burn_gnn_graph::Relation;
+use rayon::prelude::*;
 
 use super::AggregateOptions;
 use crate::Activation;
@@ -11,31 +12,72 @@ use crate::Activation;
 /// The factor `max(degree, 1)^power` of every node.
 ///
 /// Degrees are given, not counted: a source in a partition or in a block has more edges in the whole graph
-/// than are seen here. A clone costs one reference count.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DegreeScale {
-    degrees: Arc<[u32]>,
+/// than are seen here. Factors are computed at the first use, by all threads, and kept: for all calls, and for their
+/// backward. A clone costs one reference count and shares them.
+#[derive(Clone)]
+pub struct DegreeScale(Arc<Scale>);
+
+struct Scale {
+    degrees: Box<[u32]>,
     power: f64,
+    double: OnceLock<Vec<f64>>,
+    #[cfg(any(feature = "flex", feature = "ndarray"))]
+    single: OnceLock<Vec<f32>>,
+}
+
+impl std::fmt::Debug for DegreeScale {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DegreeScale({} degrees, to the power of {})", self.0.degrees.len(), self.0.power)
+    }
+}
+
+impl PartialEq for DegreeScale {
+    /// Equal degrees and powers.
+    fn eq(&self, o: &Self) -> bool {
+        self.0.degrees == o.0.degrees && self.0.power == o.0.power
+    }
 }
 
 impl DegreeScale {
     /// One degree for every row.
     pub fn new(degrees: &[u32], power: f64) -> Self {
-        Self { degrees: degrees.into(), power }
+        Self(Arc::new(Scale {
+            degrees: degrees.into(),
+            power,
+            double: OnceLock::new(),
+            #[cfg(any(feature = "flex", feature = "ndarray"))]
+            single: OnceLock::new(),
+        }))
     }
     /// The degrees.
     pub fn degrees(&self) -> &[u32] {
-        &self.degrees
+        &self.0.degrees
+    }
+    /// The exponent.
+    pub fn power(&self) -> f64 {
+        self.0.power
     }
     /// The factors.
-    pub(crate) fn factors<A>(&self, of: impl Fn(f64) -> A) -> Vec<A> {
+    pub(crate) fn double(&self) -> &[f64] {
+        self.0.double.get_or_init(|| self.compute(|f| f))
+    }
+    /// The factors in a type of sums.
+    #[cfg(any(feature = "flex", feature = "ndarray"))]
+    pub(crate) fn factors<A: crate::kernel::Acc>(&self) -> &[A] {
+        // Sums are kept in f32 or f64, and their sizes tell which.
+        if size_of::<A>() == size_of::<f64>() {
+            return bytemuck::cast_slice(self.double());
+        }
+        bytemuck::cast_slice(self.0.single.get_or_init(|| self.compute(|f| f as f32)))
+    }
+    fn compute<A: Send>(&self, of: impl Fn(f64) -> A + Sync) -> Vec<A> {
         // Two roots are frequent, and exact where the general power need not be.
-        let root: fn(f64, f64) -> f64 = match self.power {
+        let root: fn(f64, f64) -> f64 = match self.0.power {
             -0.5 => |d, _| 1.0 / d.sqrt(),
             -1.0 => |d, _| 1.0 / d,
             _ => f64::powf,
         };
-        self.degrees.iter().map(|&d| of(root(f64::from(d.max(1)), self.power))).collect()
+        self.0.degrees.par_iter().with_min_len(1 << 12).map(|&d| of(root(f64::from(d.max(1)), self.0.power))).collect()
     }
 }
 
@@ -91,5 +133,26 @@ impl AggregatePlan {
     /// Shape of `x`.
     pub fn in_shape(&self) -> Shape {
         Shape::from(vec![self.0.relation.num_src(), self.0.width])
+    }
+}
+
+#[cfg(all(test, feature = "flex"))]
+mod tests {
+    use super::*;
+
+    /// Computed once in each type, for all clones.
+    #[test]
+    fn factors_are_kept() {
+        let degrees: Vec<u32> = (0..10_000).collect();
+        let scale = DegreeScale::new(&degrees, -0.5);
+        let (single, double) = (scale.factors::<f32>(), scale.clone());
+        assert_eq!(single.as_ptr(), double.factors::<f32>().as_ptr());
+        assert_eq!(scale.double().as_ptr(), double.factors::<f64>().as_ptr());
+        for (i, &d) in degrees.iter().enumerate() {
+            let want = 1.0 / f64::from(d.max(1)).sqrt();
+            assert_eq!((scale.double()[i], single[i]), (want, want as f32));
+        }
+        assert_eq!(scale, DegreeScale::new(&degrees, -0.5));
+        assert_ne!(scale, DegreeScale::new(&degrees, -1.0));
     }
 }

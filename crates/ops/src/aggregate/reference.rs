@@ -2,13 +2,14 @@
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
-use burn::tensor::{Shape, Tensor, TensorData, activation};
+use burn::tensor::{Shape, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 
 use super::{AggregateOptions, AggregatePlan, DegreeScale};
 use crate::backend::Kept;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side, accept, gspmm_reference};
-use crate::{Activation, GnnBackend, activation as act};
+use crate::primitives::{narrow, widen};
+use crate::{GnnBackend, activation as act, bias_activation_reference};
 
 /// [`weighted_aggregate`](super::weighted_aggregate) in plain tensor operations, differentiated by Burn.
 ///
@@ -26,7 +27,7 @@ pub fn weighted_aggregate_reference(
     let scaled = |x: Tensor<2>, by: &Option<DegreeScale>| match by {
         None => x,
         Some(by) => {
-            let factors = TensorData::new(by.factors(|f| f), [by.degrees().len(), 1]);
+            let factors = TensorData::new(by.double().to_vec(), [by.degrees().len(), 1]);
             let factors = Tensor::from_data(factors, (&x.device().without_autodiff(), x.dtype()));
             x * factors
         }
@@ -37,37 +38,18 @@ pub fn weighted_aggregate_reference(
         None => gspmm_reference(relation, BinaryOp::CopyLhs, Reduce::Sum, x.clone(), x),
     };
     let y = scaled(y, &options.destination);
-    let y = match bias {
-        Some(b) => y + b.unsqueeze(),
-        None => y,
-    };
-    match options.activation {
-        Activation::None => y,
-        Activation::Relu => activation::relu(y),
-        Activation::LeakyRelu(slope) => activation::leaky_relu(y, slope),
-        Activation::Elu(alpha) => {
-            let low = y.clone().clamp_max(0.0).exp().sub_scalar(1.0).mul_scalar(alpha);
-            let above = y.clone().greater_elem(0.0);
-            low.mask_where(above, y)
-        }
-    }
-}
-
-fn column<B: Backend>(scale: Option<&DegreeScale>, like: &FloatTensor<B>) -> Option<FloatTensor<B>> {
-    let scale = scale?;
-    let data = TensorData::new(scale.factors(|f| f), [scale.degrees().len(), 1]).convert_dtype(like.dtype());
-    Some(B::float_from_data(data, &like.device()))
+    bias_activation_reference(y, bias, options.activation, None)
 }
 
 fn scaled<B: Backend>(x: FloatTensor<B>, scale: Option<&DegreeScale>) -> FloatTensor<B> {
-    match column::<B>(scale, &x) {
-        Some(factors) => B::float_mul(x, factors),
-        None => x,
-    }
+    let Some(scale) = scale else { return x };
+    let factors = TensorData::new(scale.double().to_vec(), [scale.degrees().len(), 1]).convert_dtype(x.dtype());
+    let factors = B::float_from_data(factors, &x.device());
+    B::float_mul(x, factors)
 }
 
 /// The sum inside. Its shapes were checked, so a plan can be made.
-fn product(plan: &AggregatePlan) -> GspmmPlan {
+pub(super) fn product(plan: &AggregatePlan) -> GspmmPlan {
     let op = if plan.weighted() { BinaryOp::Mul } else { BinaryOp::CopyLhs };
     let rhs: &[usize] = if plan.weighted() { &[] } else { &[plan.width()] };
     match GspmmPlan::new(plan.relation(), op, Reduce::Sum, &[plan.width()], rhs) {
@@ -82,18 +64,20 @@ pub(crate) fn forward<B: GnnBackend>(
     bias: FloatTensor<B>,
     plan: &AggregatePlan,
 ) -> FloatTensor<B> {
+    let dtype = x.dtype();
+    let (x, weight, bias) = (widen::<B>(x), widen::<B>(weight), widen::<B>(bias));
     let x = scaled::<B>(x, plan.source());
     let y = if plan.weighted() { B::gspmm_binary(x, weight, product(plan)) } else { B::gspmm_copy(x, product(plan)) };
     let mut y = scaled::<B>(y, plan.destination());
     if plan.biased() {
         y = B::float_add(y, B::float_reshape(bias, Shape::from(vec![1, plan.width()])));
     }
-    act::value::<B>(y, plan.activation())
+    narrow::<B>(act::value::<B>(y, plan.activation()), dtype)
 }
 
-/// `act'(out) · grad`.
+/// `act'(out) · grad`, in the type of sums.
 fn before_activation<B: Backend>(grad: FloatTensor<B>, out: FloatTensor<B>, plan: &AggregatePlan) -> FloatTensor<B> {
-    if plan.activation() == Activation::None { grad } else { act::chain::<B>(out, grad, plan.activation()) }
+    act::chain::<B>(widen::<B>(out), widen::<B>(grad), plan.activation())
 }
 
 pub(crate) fn gradient<B: GnnBackend>(
@@ -103,19 +87,20 @@ pub(crate) fn gradient<B: GnnBackend>(
     plan: &AggregatePlan,
     wants_x: bool,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
+    let (dtype, device) = (grad.dtype(), grad.device());
     let h = before_activation::<B>(grad, out, plan);
     let d_bias = if plan.biased() {
-        B::float_reshape(B::float_sum_dim(h.clone(), 0), Shape::from(vec![plan.width()]))
+        narrow::<B>(B::float_reshape(B::float_sum_dim(h.clone(), 0), Shape::from(vec![plan.width()])), dtype)
     } else {
-        B::float_zeros(Shape::from(vec![0]), &h.device(), h.dtype().into())
+        B::float_zeros(Shape::from(vec![0]), &device, dtype.into())
     };
     if !wants_x {
-        return (B::float_zeros(Shape::from(vec![0, plan.width()]), &h.device(), h.dtype().into()), d_bias);
+        return (B::float_zeros(Shape::from(vec![0, plan.width()]), &device, dtype.into()), d_bias);
     }
     let h = scaled::<B>(h, plan.destination());
-    let kept = if plan.weighted() { Kept::Rhs(weight) } else { Kept::Nothing };
+    let kept = if plan.weighted() { Kept::Rhs(widen::<B>(weight)) } else { Kept::Nothing };
     let d_x = B::gspmm_grad(h, kept, product(plan), Side::Lhs);
-    (scaled::<B>(d_x, plan.source()), d_bias)
+    (narrow::<B>(scaled::<B>(d_x, plan.source()), dtype), d_bias)
 }
 
 pub(crate) fn gradient_of_weight<B: GnnBackend>(
@@ -124,7 +109,8 @@ pub(crate) fn gradient_of_weight<B: GnnBackend>(
     x: FloatTensor<B>,
     plan: &AggregatePlan,
 ) -> FloatTensor<B> {
+    let dtype = grad.dtype();
     let h = scaled::<B>(before_activation::<B>(grad, out, plan), plan.destination());
-    let x = scaled::<B>(x, plan.source());
-    B::gspmm_grad(h, Kept::Lhs(x), product(plan), Side::Rhs)
+    let x = scaled::<B>(widen::<B>(x), plan.source());
+    narrow::<B>(B::gspmm_grad(h, Kept::Lhs(x), product(plan), Side::Rhs), dtype)
 }

@@ -7,17 +7,12 @@ use burn::backend::Flex;
 use burn::backend::NdArray;
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
-use burn_gnn_graph::Compressed;
 
 use super::backend::{AttentionBackend, AttentionKept};
 use super::kernel::{self, Draws, Given, Job, Rows, Scores};
 use super::plan::{AttentionPlan, AttentionWants};
 use crate::cpu::{Host, by_dtype};
 use crate::kernel::{Elem, Exp};
-
-fn rows(layout: &Compressed) -> Rows<'_> {
-    Rows { indptr: layout.indptr(), indices: layout.indices(), edge_ids: layout.edge_ids() }
-}
 
 fn draws(plan: &AttentionPlan) -> Option<Draws<'_>> {
     plan.dropout().map(|d| Draws { key: d.stream().key(), threshold: d.threshold(), scale: d.scale(), ids: d.ids() })
@@ -29,7 +24,7 @@ where
 {
     let z = B::floats::<T>(z);
     let job = Job { shape: plan.shape(), scores, z: &z, draws: draws(plan) };
-    let (out, stats) = kernel::forward(job, rows(plan.relation().csc()));
+    let (out, stats) = kernel::forward(job, Rows::new(plan.relation().csc()));
     (B::from_floats(out, plan.out_shape()), B::from_floats(stats, plan.stats_shape()))
 }
 
@@ -82,15 +77,15 @@ where
     let job = Job { shape: plan.shape(), scores, z: &z, draws: draws(plan) };
     let given = Given { grad: &grad, out: &out, stats: &stats, dz: wants.z, ds: wants.first || wants.second };
     let (relation, heads) = (plan.relation(), plan.heads());
-    let all = kernel::backward(job, given, rows(relation.csr()), relation.num_edges());
+    let all = kernel::backward(job, given, Rows::new(relation.csr()), relation.num_edges());
     let tensor = |wanted: bool, data: Vec<T>, shape: Vec<usize>| {
         if wanted { B::from_floats(data, shape.into()) } else { B::from_floats(Vec::<T>::new(), [0].into()) }
     };
     let dz = tensor(wants.z, all.z, vec![relation.num_src(), heads, plan.dim()]);
     if second.is_none() {
-        return (dz, tensor(wants.first, all.scores, vec![relation.num_edges(), heads]), tensor(false, Vec::new(), vec![]));
+        return (dz, tensor(wants.first, T::round(all.scores), vec![relation.num_edges(), heads]), tensor(false, Vec::new(), vec![]));
     }
-    let d_dst = if wants.second { kernel::sum_in_edges(&all.scores, heads, rows(relation.csc())) } else { Vec::new() };
+    let d_dst = if wants.second { kernel::sum_in_edges::<T>(&all.scores, heads, Rows::new(relation.csc())) } else { Vec::new() };
     (dz, tensor(wants.first, all.a_src, vec![relation.num_src(), heads]), tensor(wants.second, d_dst, vec![relation.num_dst(), heads]))
 }
 

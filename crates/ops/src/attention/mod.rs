@@ -12,15 +12,17 @@ mod plan;
 pub(crate) mod reference;
 
 pub use backend::{AttentionBackend, AttentionKept};
-pub use plan::{AttentionPlan, AttentionWants, EdgeDropout, GatOptions};
+pub use plan::{AttentionPlan, AttentionWants, GatOptions};
 
 use burn::backend::Dispatch;
-use burn::tensor::{Int, Tensor, TensorData, activation};
+use burn::tensor::{Tensor, activation};
 use burn_gnn_graph::Relation;
 
-use crate::dropout::{DropoutPlan, try_dropout};
+use crate::check::{check_rows, check_same};
+use crate::dropout::{DROPOUT_ARGS, DropoutPlan, EdgeDropout, try_dropout};
 use crate::gspmm::{accept, check_dtype};
 use crate::precision::enter;
+use crate::primitives::index_tensor;
 use crate::{OpsError, copy_e_max, copy_e_sum};
 pub(crate) use plan::ScoreKind;
 
@@ -67,7 +69,8 @@ const EDGES: &str = "attention";
 /// backward gathers a row of the gradient and four numbers per head for every edge, and stores `ds`, one number
 /// per edge and head, if scores are tracked. Parallel over destinations, then sources, with equal numbers of edges.
 ///
-/// Source: Veličković et al., "Graph attention networks", ICLR 2018; one pass as in FlashAttention's
+/// # Source
+/// Veličković et al., "Graph attention networks", ICLR 2018; one pass as in FlashAttention's
 /// recomputation of weights (Dao et al., 2022).
 ///
 /// ```
@@ -125,10 +128,17 @@ pub fn gat_attention_reference(relation: &Relation, z: Tensor<3>, a_src: Tensor<
 /// - `logits`: `[num_edges, heads]` in edge-id order; `z`: `[num_src, heads, features]`
 /// - returns `[num_dst, heads, features]`
 ///
-/// A logit of -inf is a mask: it gives its edge weight 0 and gets gradient 0. A destination all of whose in-edges
-/// have it gets 0.
-/// Semantics, gradients and cost are those of [`gat_attention`]; the gradient of the logits has one number per
-/// edge and head.
+/// # Semantics
+/// Those of [`gat_attention`]. A logit of -inf is a mask: it gives its edge weight 0 and gets gradient 0. A
+/// destination all of whose in-edges have it gets 0.
+///
+/// # Gradients
+/// Of `z` and of the logits, as in [`gat_attention`]:
+/// `d logits[e] = α[e] (m[e] <d out[v], z[u]> - T[v])`. Kept for backward: both inputs, the result, and two numbers per
+/// destination and head. The gradient itself is not differentiable and panics if asked.
+///
+/// # Cost
+/// As [`gat_attention`], with a row of logits read per edge in place of scores made from both ends.
 ///
 /// # Panics
 /// With the text of the error that [`try_attention`] returns.
@@ -169,7 +179,21 @@ pub fn attention_reference(relation: &Relation, logits: Tensor<2>, z: Tensor<3>,
     Tensor::from_dispatch(Dispatch::attention_reference_edges(z.into_dispatch(), logits.into_dispatch(), plan))
 }
 
-/// The weights `m · α` that [`gat_attention`] uses, `[num_edges, heads]`, to be looked at. Not fused.
+/// The weights `m · α` that [`gat_attention`] uses, to be looked at.
+///
+/// # Shapes
+/// - `a_src`: `[num_src, heads]`; `a_dst`: `[num_dst, heads]`
+/// - returns `[num_edges, heads]` in edge-id order; over the in-edges of a destination they sum to 1 without dropout
+///
+/// # Semantics
+/// Those of [`gat_attention`]: -inf is a mask, NaN and +inf stay visible. Numbers are those of the fused operator up
+/// to rounding, which here happens at every step, also in f16 and bf16.
+///
+/// # Gradients
+/// Of both operands, by Burn through every step.
+///
+/// # Cost
+/// Not fused: about ten tensors of one number per edge and head.
 ///
 /// # Panics
 /// With the text of the error that [`try_gat_attention_weights`] returns.
@@ -205,18 +229,13 @@ pub fn try_gat_attention_weights(
     let [_, heads] = a_src.dims();
     check_heads(NAME, heads, 1)?;
     check_scores(NAME, relation, heads, &a_src, &a_dst, options.slope)?;
-    same(NAME, "a_dst", &a_dst, "a_src", &a_src)?;
+    check_same(NAME, ("a_dst", &a_dst), ("a_src", &a_src))?;
     check_dropout(NAME, relation, options.dropout.as_ref())?;
     if relation.num_edges() == 0 || heads == 0 {
         return Ok(Tensor::zeros([relation.num_edges(), heads], (&a_src.device(), a_src.dtype())));
     }
     let device = a_src.device().without_autodiff();
-    let ends = |ids: &[u32]| {
-        let ids: Vec<i64> = ids.iter().map(|&v| i64::from(v)).collect();
-        let n = ids.len();
-        Tensor::<1, Int>::from_data(TensorData::new(ids, [n]), &device)
-    };
-    let (src, dst) = (ends(relation.src()), ends(relation.dst()));
+    let (src, dst) = (index_tensor(relation.src(), &device), index_tensor(relation.dst(), &device));
     let scores = activation::leaky_relu(a_src.select(0, src) + a_dst.select(0, dst.clone()), options.slope);
     let max = copy_e_max(relation, scores.clone().detach());
     let masked = max.clone().equal_elem(f64::NEG_INFINITY);
@@ -240,8 +259,8 @@ fn plan_gat(
 ) -> Result<AttentionPlan, OpsError> {
     let [heads, dim] = check_z(GAT, relation, z)?;
     check_scores(GAT, relation, heads, a_src, a_dst, options.slope)?;
-    same(GAT, "a_src", a_src, "z", z)?;
-    same(GAT, "a_dst", a_dst, "z", z)?;
+    check_same(GAT, ("a_src", a_src), ("z", z))?;
+    check_same(GAT, ("a_dst", a_dst), ("z", z))?;
     let dropout = check_dropout(GAT, relation, options.dropout.as_ref())?;
     Ok(AttentionPlan::new(relation, heads, dim, ScoreKind::Gat { slope: options.slope }, dropout))
 }
@@ -249,7 +268,7 @@ fn plan_gat(
 fn plan_edges(relation: &Relation, logits: &Tensor<2>, z: &Tensor<3>, dropout: Option<&EdgeDropout>) -> Result<AttentionPlan, OpsError> {
     let [heads, dim] = check_z(EDGES, relation, z)?;
     check_pairs(EDGES, "logits", logits, "one per edge of the relation", relation.num_edges(), heads)?;
-    same(EDGES, "logits", logits, "z", z)?;
+    check_same(EDGES, ("logits", logits), ("z", z))?;
     let dropout = check_dropout(EDGES, relation, dropout)?;
     Ok(AttentionPlan::new(relation, heads, dim, ScoreKind::Edges, dropout))
 }
@@ -261,10 +280,6 @@ fn check_heads(op: &'static str, heads: usize, dim: usize) -> Result<(), OpsErro
         Some(n) if n <= LIMIT => Ok(()),
         _ => Err(OpsError::TooWide { op, shape: vec![heads, dim], limit: LIMIT }),
     }
-}
-
-fn check_rows(op: &'static str, arg: &'static str, why: &'static str, expected: usize, actual: usize) -> Result<(), OpsError> {
-    if expected == actual { Ok(()) } else { Err(OpsError::Rows { op, arg, why, expected, actual }) }
 }
 
 fn check_z(op: &'static str, relation: &Relation, z: &Tensor<3>) -> Result<[usize; 2], OpsError> {
@@ -298,32 +313,8 @@ fn check_scores(
     if slope.is_finite() { Ok(()) } else { Err(OpsError::Parameter { op, arg: "slope", range: "a finite number", value: slope }) }
 }
 
-fn same<const A: usize, const B: usize>(
-    op: &'static str,
-    arg: &'static str,
-    x: &Tensor<A>,
-    like: &'static str,
-    y: &Tensor<B>,
-) -> Result<(), OpsError> {
-    let unlike = |what, actual, expected| Err(OpsError::Unlike { op, arg, like, what, actual, expected });
-    if x.dtype() != y.dtype() {
-        return unlike("element type", format!("{:?}", x.dtype()), format!("{:?}", y.dtype()));
-    }
-    // Equality of devices is about hardware: a constant without autodiff goes with a tracked tensor.
-    if x.device() != y.device() {
-        return unlike("device", format!("{:?}", x.device()), format!("{:?}", y.device()));
-    }
-    Ok(())
-}
-
 /// The dropout there is to do, if any.
 fn check_dropout(op: &'static str, relation: &Relation, dropout: Option<&EdgeDropout>) -> Result<Option<DropoutPlan>, OpsError> {
-    let Some(EdgeDropout { prob, stream, ids }) = dropout else { return Ok(None) };
-    if !(0.0..1.0).contains(prob) {
-        return Err(OpsError::Probability { op, arg: "dropout.prob", value: *prob });
-    }
-    if let Some(ids) = ids {
-        check_rows(op, "dropout.ids", "one per edge of the relation", relation.num_edges(), ids.len())?;
-    }
-    Ok((*prob > 0.0).then(|| DropoutPlan::new(*prob, *stream, ids.clone())))
+    let Some(dropout) = dropout else { return Ok(None) };
+    dropout.plan(op, DROPOUT_ARGS, "one per edge of the relation", relation.num_edges())
 }

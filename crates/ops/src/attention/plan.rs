@@ -4,29 +4,15 @@ use std::sync::Arc;
 
 use burn_gnn_graph::Relation;
 
-use crate::Stream;
-use crate::dropout::DropoutPlan;
-
-/// Dropout on attention weights, keyed by original edge ids: the weight of head `h` on edge `e` becomes
-/// `α / (1 - prob)` if `stream.uniform(ids[e], h) >= prob`, and 0 otherwise.
-///
-/// The mask of an edge follows its id, so it is the same on any number of threads, ranks and parts.
-#[derive(Clone, Debug)]
-pub struct EdgeDropout {
-    /// Probability that a weight becomes 0, in `[0, 1)`.
-    pub prob: f64,
-    /// Where the draws come from; one for every layer and step.
-    pub stream: Stream,
-    /// Original id of each edge of the relation; `None` stands for `0..num_edges`.
-    pub ids: Option<Arc<[u64]>>,
-}
+use crate::dropout::{DropoutPlan, EdgeDropout};
 
 /// Settings of [`gat_attention`](crate::gat_attention).
 #[derive(Clone, Debug)]
 pub struct GatOptions {
     /// What `leaky_relu` multiplies numbers below 0 by.
     pub slope: f64,
-    /// Dropout on the weights.
+    /// Dropout on the weights: that of head `h` on edge `e` becomes `α / (1 - prob)` if
+    /// `stream.uniform(ids[e], h) >= prob`, and 0 otherwise.
     pub dropout: Option<EdgeDropout>,
 }
 

@@ -100,9 +100,9 @@ fn plan(logits: &Tensor<2>, rows: &Arc<[u32]>, targets: &Arc<[u32]>, reduction: 
         return Err(OpsError::Rows { op: NAME, arg: "targets", why: "one per entry of `rows`", expected, actual });
     }
     check_dtype(NAME, "logits", logits.dtype())?;
-    for (arg, values, bound) in [("rows", rows, n), ("targets", targets, classes)] {
+    for (arg, values, bound, why) in [("rows", rows, n, "rows of `logits`"), ("targets", targets, classes, "columns of `logits`")] {
         if let Some(position) = values.iter().position(|&v| v as usize >= bound) {
-            return Err(OpsError::Index { op: NAME, arg, position, bound, value: values[position] });
+            return Err(OpsError::OutOfRange { op: NAME, arg, position, bound, why, value: u64::from(values[position]) });
         }
     }
     Ok(CrossEntropyPlan::new([n, classes], rows.clone(), targets.clone(), reduction))

@@ -24,6 +24,7 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::{Relation, RelationStack};
 
 use crate::OpsError;
+use crate::check::check_list;
 use crate::gspmm::{MAX_COLUMNS, Misfit, accept, check_dtype};
 use crate::precision::enter;
 
@@ -63,6 +64,7 @@ const ACROSS: &str = "edge_softmax_across";
 /// streams, forward (logits read twice, probabilities written twice and read once) as backward (both inputs
 /// read twice, the gradient written once), and 4 tables of one row per node that stay in the cache.
 ///
+/// # Source
 /// Edge softmax is that of graph attention networks (Veličković et al., 2018, arXiv:1710.10903).
 ///
 /// ```
@@ -98,6 +100,9 @@ pub fn try_edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, 
 /// - `eids`: ids of different edges, in any order
 /// - `logits`: `[eids.len(), ..]`
 /// - returns the same shape, in the order of `eids`
+///
+/// # Semantics, gradients
+/// Those of [`edge_softmax`] on a relation of the edges named, in their order.
 ///
 /// # Panics
 /// With the text of the error that [`try_edge_softmax_on`] returns.
@@ -136,7 +141,16 @@ pub fn try_edge_softmax_on<const D: usize>(
     let mut seen = vec![false; bound];
     for (position, &id) in eids.iter().enumerate() {
         match seen.get_mut(id as usize) {
-            None => return Err(OpsError::EdgeOutOfRange { op: ON, position, bound, id }),
+            None => {
+                return Err(OpsError::OutOfRange {
+                    op: ON,
+                    arg: "eids",
+                    position,
+                    bound,
+                    why: "edges of the relation",
+                    value: u64::from(id),
+                });
+            }
             Some(seen) if *seen => {
                 let first = eids.iter().position(|&other| other == id).unwrap_or(position);
                 return Err(OpsError::EdgeRepeated { op: ON, position, first, id });
@@ -158,6 +172,9 @@ pub fn try_edge_softmax_on<const D: usize>(
 /// - `logits`: one tensor for each relation of the stack, `[num_edges of the relation, ..]`, with equal
 ///   feature shapes, element types and devices
 /// - returns the probabilities in the same order and shapes
+///
+/// # Semantics, gradients
+/// Those of [`edge_softmax`] over the in-edges of the stack's joint relation.
 ///
 /// # Panics
 /// With the text of the error that [`try_edge_softmax_across`] returns.
@@ -191,33 +208,15 @@ pub fn edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Vec<Te
 /// shapes, element types or devices that differ, an element type without a kernel.
 pub fn try_edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Vec<Tensor<D>>) -> Result<Vec<Tensor<D>>, OpsError> {
     let logits = logits.into_iter().map(|x| enter(ACROSS, "logits", x)).collect::<Result<Vec<_>, _>>()?;
-    if logits.len() != stack.len() {
-        let (expected, actual) = (stack.len(), logits.len());
-        return Err(OpsError::Count { op: ACROSS, arg: "logits", why: "one tensor per relation of the stack", expected, actual });
-    }
-    let Some(first) = logits.first() else { return Ok(logits) };
-    let (features, dtype, device) = (first.dims().get(1..).map(<[usize]>::to_vec), first.dtype(), first.device());
-    for (position, x) in logits.iter().enumerate() {
-        let member = |what, expected: String, actual: String| {
-            if expected == actual { Ok(()) } else { Err(OpsError::Member { op: ACROSS, arg: "logits", position, what, expected, actual }) }
-        };
-        let (rows, own) = (x.dims().first().copied().unwrap_or(0), x.dims().get(1..).map(<[usize]>::to_vec));
-        member("number of rows (edges of its relation)", stack.edge_range(position).len().to_string(), rows.to_string())?;
-        member("feature shape (first axis left out)", text(&features), text(&own))?;
-        member("element type", format!("{dtype:?}"), format!("{:?}", x.dtype()))?;
-        // Equality of devices is about hardware, their text is not.
-        if x.device() != device {
-            member("device", format!("{device:?}"), format!("{:?}", x.device()))?;
-        }
+    let mut rows = (0..stack.len()).map(|r| stack.edge_range(r).len());
+    check_list(ACROSS, "logits", &logits, "one tensor per relation of the stack", ("number of rows (edges of its relation)", &mut rows))?;
+    if logits.is_empty() {
+        return Ok(logits);
     }
     let joint = Tensor::cat(logits, 0);
     let plan = plan(ACROSS, stack.joint(), &joint, NormBy::Dst, "one per edge of the joint relation")?;
     let y = Tensor::<D>::from_dispatch(Dispatch::edge_softmax(joint.into_dispatch(), plan));
     Ok((0..stack.len()).map(|r| y.clone().slice_dim(0, stack.edge_range(r))).collect())
-}
-
-fn text(features: &Option<Vec<usize>>) -> String {
-    features.as_ref().map_or_else(|| "none".to_owned(), |f| format!("{f:?}"))
 }
 
 /// [`edge_softmax`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and

@@ -12,12 +12,13 @@ mod plan;
 pub(crate) mod reference;
 
 pub use backend::{EpilogueBackend, EpilogueKept};
-pub use plan::{EpiloguePlan, RowDropout};
+pub use plan::EpiloguePlan;
 
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use crate::dropout::DropoutPlan;
+use crate::check::{check_rows, check_same};
+use crate::dropout::{DROPOUT_ARGS, RowDropout};
 use crate::gspmm::{accept, check_dtype};
 use crate::precision::enter;
 use crate::{Activation, OpsError};
@@ -104,29 +105,12 @@ fn plan(x: &Tensor<2>, bias: Option<&Tensor<1>>, activation: Activation, dropout
     check_dtype(NAME, "x", x.dtype())?;
     activation.check(NAME)?;
     if let Some(bias) = bias {
-        let [actual] = bias.dims();
-        if actual != columns {
-            return Err(OpsError::Rows { op: NAME, arg: "bias", why: "one per column of `x`", expected: columns, actual });
-        }
-        let unlike = |what, actual, expected| Err(OpsError::Unlike { op: NAME, arg: "bias", like: "x", what, actual, expected });
-        if bias.dtype() != x.dtype() {
-            return unlike("element type", format!("{:?}", bias.dtype()), format!("{:?}", x.dtype()));
-        }
-        if bias.device() != x.device() {
-            return unlike("device", format!("{:?}", bias.device()), format!("{:?}", x.device()));
-        }
+        check_rows(NAME, "bias", "one per column of `x`", columns, bias.dims()[0])?;
+        check_same(NAME, ("bias", bias), ("x", x))?;
     }
     let dropout = match dropout {
         None => None,
-        Some(RowDropout { prob, .. }) if !(0.0..1.0).contains(prob) => {
-            return Err(OpsError::Probability { op: NAME, arg: "dropout.prob", value: *prob });
-        }
-        Some(RowDropout { prob, stream, ids }) => {
-            if let Some(actual) = ids.as_ref().map(|ids| ids.len()).filter(|&n| n != rows) {
-                return Err(OpsError::Rows { op: NAME, arg: "dropout.ids", why: "one per row of `x`", expected: rows, actual });
-            }
-            (*prob > 0.0).then(|| DropoutPlan::new(*prob, *stream, ids.clone()))
-        }
+        Some(dropout) => dropout.plan(NAME, DROPOUT_ARGS, "one per row of `x`", rows)?,
     };
     Ok(EpiloguePlan::new(rows, columns, activation, dropout))
 }

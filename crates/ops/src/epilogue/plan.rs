@@ -1,20 +1,7 @@
 //! What one epilogue does, as a plain value.
 
-use std::sync::Arc;
-
+use crate::Activation;
 use crate::dropout::DropoutPlan;
-use crate::{Activation, Stream};
-
-/// Dropout keyed by original row ids; see [`dropout`](crate::dropout()).
-#[derive(Clone, Debug)]
-pub struct RowDropout {
-    /// Probability that an entry becomes 0, in `[0, 1)`.
-    pub prob: f64,
-    /// Where the draws come from.
-    pub stream: Stream,
-    /// Original id of each row; `None` stands for `0..rows`.
-    pub ids: Option<Arc<[u64]>>,
-}
 
 /// Shape, activation and dropout of one epilogue.
 #[derive(Clone, Debug)]

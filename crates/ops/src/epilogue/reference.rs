@@ -6,22 +6,8 @@ use burn::tensor::{Shape, TensorData};
 
 use super::backend::EpilogueKept;
 use super::plan::EpiloguePlan;
-use crate::Activation;
+use crate::activation;
 use crate::primitives::{narrow, widen};
-
-/// `then` where `x > 0`, `otherwise` elsewhere.
-fn where_positive<B: Backend>(x: FloatTensor<B>, then: FloatTensor<B>, otherwise: FloatTensor<B>) -> FloatTensor<B> {
-    let bools = get_device_settings::<B>(&x.device()).bool_dtype;
-    let above = B::float_greater_elem(x, 0.0.into(), bools);
-    B::float_mask_where(otherwise, above, then)
-}
-
-/// `x`, 0 where it is not above 0; NaN passes.
-fn relu<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
-    let bools = get_device_settings::<B>(&x.device()).bool_dtype;
-    let closed = B::float_lower_equal_elem(x.clone(), 0.0.into(), bools);
-    B::float_mask_fill(x, closed, 0.0.into())
-}
 
 /// The result of a relu with, for every entry, whether it is open: dropped entries are 0 and so are not.
 pub(crate) fn with_open<B: Backend>(out: FloatTensor<B>) -> (FloatTensor<B>, IntTensor<B>) {
@@ -56,18 +42,7 @@ pub(crate) fn forward<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> Flo
 }
 
 fn wide_forward<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B> {
-    let y = match plan.activation() {
-        Activation::None => x,
-        Activation::Relu => relu::<B>(x),
-        Activation::LeakyRelu(slope) => where_positive::<B>(x.clone(), x.clone(), B::float_mul_scalar(x, slope.into())),
-        Activation::Elu(alpha) => {
-            // Above 0 the exponential is not asked for: it would overflow, and its derivative with it.
-            let low = where_positive::<B>(x.clone(), B::float_mul_scalar(x.clone(), 0.0.into()), x.clone());
-            let low = B::float_mul_scalar(B::float_sub_scalar(B::float_exp(low), 1.0.into()), alpha.into());
-            where_positive::<B>(x.clone(), x, low)
-        }
-    };
-    dropped::<B>(y, plan)
+    dropped::<B>(activation::value::<B>(x, plan.activation()), plan)
 }
 
 pub(crate) fn gradient<B: Backend>(
@@ -86,18 +61,7 @@ pub(crate) fn gradient<B: Backend>(
         // Dropped entries have 0 here and a gradient of 0: whatever the slope, the product is 0.
         let scale = plan.dropout().map_or(1.0, |d| d.scale());
         let y = B::float_div_scalar(widen::<B>(y), scale.into());
-        let ones = || B::float_ones(y.shape(), &device, FloatDType::from(y.dtype()));
-        d = match plan.activation() {
-            Activation::None | Activation::Relu => d,
-            Activation::LeakyRelu(slope) => {
-                let low = B::float_mul_scalar(ones(), slope.into());
-                B::float_mul(d, where_positive::<B>(y.clone(), ones(), low))
-            }
-            Activation::Elu(alpha) => {
-                let low = B::float_add_scalar(y.clone(), alpha.into());
-                B::float_mul(d, where_positive::<B>(y.clone(), ones(), low))
-            }
-        };
+        d = activation::chain::<B>(y, d, plan.activation());
     }
     let [_, columns] = plan.shape();
     let db = if bias {

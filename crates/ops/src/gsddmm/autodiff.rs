@@ -2,13 +2,13 @@
 //!
 //! A gradient that is a GSpMM runs as one, so that there is one set of kernels for it.
 
-use burn::backend::Autodiff;
 use burn::backend::autodiff::NodeId;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, TensorMetadata};
 
 use super::backend::GsddmmBackend;
 use super::plan::{Gather, opposite};
@@ -29,7 +29,11 @@ fn gradient<B: GsddmmBackend>(
     let other = if opposite(side) == Side::Lhs { lhs.clone() } else { rhs.clone() };
     match (plan.as_gspmm(side), other) {
         (Some(Gather::Plain(plan)), _) => return B::gspmm_copy(grad, plan),
-        (Some(Gather::Negated(plan)), _) => return B::float_neg(B::gspmm_copy(grad, plan)),
+        (Some(Gather::Negated(plan)), _) => {
+            let sum = B::gspmm_copy(grad, plan);
+            // Not a change of sign: the gradient of a node without edges is 0, not -0.
+            return B::float_sub(B::float_zeros(sum.shape(), &sum.device(), sum.dtype().into()), sum);
+        }
         (Some(Gather::Weighted(plan)), Some(other)) => return B::gspmm_binary(other, grad, plan),
         _ => {}
     }

@@ -27,6 +27,7 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
 
 use crate::OpsError;
+use crate::check::check_same;
 use crate::gspmm::{MAX_COLUMNS, Misfit, accept, check_dtype};
 use crate::precision::enter;
 
@@ -58,7 +59,8 @@ const NAME: &str = "gsddmm";
 /// without edges. Where no axis is summed it runs as a GSpMM (that of `u_dot_v` is `u_mul_e_sum` on the
 /// relation, turned round for `u`), so that nothing of size edges × features is made. Of an operand on
 /// edges: edge by edge. Broadcast axes are summed. Kept for backward: nothing for add, sub and copies; the
-/// other operand for mul and dot; `rhs` of div if `lhs` is tracked, both if `rhs` is. The gradient itself
+/// other operand for mul and dot; `rhs` of div if `lhs` is tracked, both if `rhs` is. The gradient of the operand that
+/// is subtracted is 0 minus the sum, so where the sum is 0 it is 0, never -0. The gradient itself
 /// is not differentiable and panics if asked.
 ///
 /// # Panics
@@ -69,7 +71,8 @@ const NAME: &str = "gsddmm";
 /// order, rows are asked for ahead. A dot of two ends with rows of 64 bytes and more runs in CSC order
 /// instead, `num_edges · D · 4` bytes read for the sources, `num_dst · D · 4` for the destinations.
 ///
-/// The name and the set of operators are those of DGL (Wang et al., 2019, arXiv:1909.01315).
+/// # Source
+/// Name and set of operators are those of DGL (Wang et al., 2019, arXiv:1909.01315).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -120,7 +123,17 @@ pub fn try_gsddmm<const L: usize, const R: usize, const O: usize>(
     Ok(Tensor::from_dispatch(Dispatch::gsddmm_binary(lhs.into_dispatch(), rhs.into_dispatch(), plan)))
 }
 
-/// [`gsddmm`] of one operand: the row of the edge's source, of its destination, or its own.
+/// [`gsddmm`] of one operand, `out[e] = x at its target`: the row of the edge's source, of its destination, or its own.
+///
+/// # Shapes
+/// - `x`: `[num_src, ..]`, `[num_dst, ..]` or `[num_edges, ..]`, as the target says
+/// - returns `[num_edges, ..]` in edge-id order
+///
+/// # Gradients
+/// Of a node's row the sum over the node's edges, in ascending edge id; 0 for a node without edges. Nothing is kept.
+///
+/// # Cost
+/// One read and one write of a row per edge.
 ///
 /// # Panics
 /// With the text of the error that [`try_gsddmm_copy`] returns.
@@ -213,13 +226,7 @@ fn plan_binary<const L: usize, const R: usize, const O: usize>(
     rhs: &Tensor<R>,
 ) -> Result<GsddmmPlan, OpsError> {
     let (l, r) = (check_operand(relation, "lhs", targets[0], lhs)?, check_operand(relation, "rhs", targets[1], rhs)?);
-    if lhs.dtype() != rhs.dtype() {
-        return Err(OpsError::Dtype { op: NAME, lhs: lhs.dtype(), rhs: rhs.dtype() });
-    }
-    // Equality of devices is about hardware: a constant without autodiff goes with a tracked tensor.
-    if lhs.device() != rhs.device() {
-        return Err(OpsError::Device { op: NAME, lhs: Box::new(lhs.device()), rhs: Box::new(rhs.device()) });
-    }
+    check_same(NAME, ("lhs", lhs), ("rhs", rhs))?;
     plan(relation, op, targets, [&l, &r], O)
 }
 

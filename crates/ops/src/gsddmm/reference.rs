@@ -85,7 +85,8 @@ pub(crate) fn gradient<B: Backend>(grad: FloatTensor<B>, kept: Kept<B>, plan: &G
             B::float_neg(B::float_div(B::float_mul(g, quotient), w))
         }
         (SddmmOp::Mul | SddmmOp::Dot | SddmmOp::Div, ..) => unreachable!("backward keeps what `gradient_reads` names"),
-        (SddmmOp::Sub, Side::Rhs, _) => B::float_neg(g),
+        // Not a change of sign: of a gradient of 0 it is 0, not -0, as in the kernels.
+        (SddmmOp::Sub, Side::Rhs, _) => B::float_sub(B::float_zeros(g.shape(), &device, FloatDType::from(wide)), g),
         _ => g,
     };
     // The gradient of a dot may be as narrow as the other operand: every column of the own row gets it.

@@ -16,6 +16,7 @@ use burn_gnn_graph::Relation;
 
 use crate::OpsError;
 use crate::backend::GnnBackend;
+use crate::check::check_same;
 use crate::precision::enter;
 
 const NAME: &str = "gspmm";
@@ -52,6 +53,9 @@ const NAME: &str = "gspmm";
 /// `O(num_edges · features)` time, no per-edge temporary; parallel over destinations with equal
 /// numbers of edges.
 ///
+/// # Source
+/// Name and set of operators are those of DGL (Wang et al., 2019, arXiv:1909.01315).
+///
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Relation;
@@ -79,8 +83,8 @@ pub fn gspmm<const L: usize, const R: usize, const O: usize>(
 ///
 /// # Errors
 /// Numbers of rows that are not those of the relation, feature shapes that do not broadcast or whose rows
-/// have more than `u32::MAX` entries, an output rank that is not that of the result, element types or devices that differ, an element type without
-/// a kernel.
+/// have more than `u32::MAX` entries, an output rank that is not that of the result, element types or devices that
+/// differ, an element type without a kernel.
 pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
     op: BinaryOp,
@@ -103,7 +107,15 @@ pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
     }))
 }
 
-/// [`gspmm`] of one operand: source rows (`from = Side::Lhs`) or edge rows (`Side::Rhs`), as they are.
+/// [`gspmm`] of one operand, `out[v] = reduce over e = (u, v) of x[u]` (`from = Side::Lhs`, rows of sources) or of
+/// `x[e]` (`Side::Rhs`, rows of edges).
+///
+/// # Shapes
+/// - `x`: `[num_src, ..]` or `[num_edges, ..]` in edge-id order
+/// - returns `[num_dst, ..]`
+///
+/// # Semantics, gradients, cost
+/// Those of [`gspmm`]. Kept for backward: winning edge ids for max and min, nothing else.
 ///
 /// # Panics
 /// With the text of the error that [`try_gspmm_copy`] returns.
@@ -225,13 +237,7 @@ fn plan_binary<const L: usize, const R: usize, const O: usize>(
     rhs: &Tensor<R>,
 ) -> Result<GspmmPlan, OpsError> {
     let (l, r) = (check_operand(relation, Side::Lhs, lhs)?, check_operand(relation, Side::Rhs, rhs)?);
-    if lhs.dtype() != rhs.dtype() {
-        return Err(OpsError::Dtype { op: NAME, lhs: lhs.dtype(), rhs: rhs.dtype() });
-    }
-    // Equality of devices is about hardware: a constant without autodiff goes with a tracked tensor.
-    if lhs.device() != rhs.device() {
-        return Err(OpsError::Device { op: NAME, lhs: Box::new(lhs.device()), rhs: Box::new(rhs.device()) });
-    }
+    check_same(NAME, ("lhs", lhs), ("rhs", rhs))?;
     plan(relation, op, reduce, l, r, O)
 }
 

@@ -3,7 +3,7 @@
 use crate::kernel::{Elem, Sink, Vectorised, collect_rows, evenly, vectorised};
 
 /// `x` in another type; every thread takes a run of entries.
-pub(super) fn convert<A: Elem<Acc = f32>, B: Elem<Acc = f32>>(x: &[A]) -> Vec<B> {
+pub(crate) fn convert<A: Elem, B: Elem<Acc = A::Acc>>(x: &[A]) -> Vec<B> {
     collect_rows(&evenly(x.len(), 1), 1, &|run, out| vectorised(Convert { x: &x[run], out }))
 }
 
@@ -12,7 +12,7 @@ struct Convert<'a, 'b, 'c, A, B> {
     out: &'b mut Sink<'c, B>,
 }
 
-impl<A: Elem<Acc = f32>, B: Elem<Acc = f32>> Vectorised for Convert<'_, '_, '_, A, B> {
+impl<A: Elem, B: Elem<Acc = A::Acc>> Vectorised for Convert<'_, '_, '_, A, B> {
     type Out = ();
     #[inline(always)]
     fn run(self) {

@@ -4,8 +4,8 @@ mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod backend;
-#[cfg(feature = "flex")]
-mod kernel;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+pub(crate) mod kernel;
 
 pub use backend::PrecisionBackend;
 
@@ -120,5 +120,10 @@ pub(crate) fn enter<const D: usize>(op: &'static str, arg: &'static str, x: Tens
     if !x.device().supports_dtype(to) {
         return Err(OpsError::Precision { op, arg, dtype: to.into(), device: Box::new(x.device()) });
     }
-    Ok(Tensor::from_dispatch(Dispatch::precision_cast(x.into_dispatch(), to)))
+    Ok(cast(x, to))
+}
+
+/// `x` in another float type, differentiable.
+pub(crate) fn cast<const D: usize>(x: Tensor<D>, to: FloatDType) -> Tensor<D> {
+    Tensor::from_dispatch(Dispatch::precision_cast(x.into_dispatch(), to))
 }

@@ -1,5 +1,7 @@
 //! Relational aggregation on the tensors of CPU backends.
 
+use std::borrow::Cow;
+
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
@@ -13,22 +15,22 @@ use super::side::Side;
 use crate::cpu::Host;
 use crate::kernel::{Elem, zeros};
 use crate::typed::dense::{Matrices, Panels, row_stride};
-use crate::typed::real::{Real, by_real, narrow, widen};
+use crate::typed::real::{Real, by_real};
 
 /// Whether nothing is to be computed.
 fn is_empty(plan: &RelationalPlan) -> bool {
     plan.index().relation().num_edges() == 0 || plan.d_input() == 0 || plan.d_output() == 0
 }
 
-fn nothing<B: Host, T: Elem<Acc = A>, A: Real>(shape: Shape) -> FloatTensor<B> {
+fn nothing<B: Host, T: Elem>(shape: Shape) -> FloatTensor<B> {
     B::from_floats::<T>(zeros(shape.num_elements()), shape)
 }
 
 /// Factors of edges in the order of a side; `mean` if messages are divided here.
-fn scales<A: Real>(side: &Side, norm: Option<&[A]>, plan: &RelationalPlan, mean: bool) -> Option<Vec<A>> {
+fn scales<A: Real, T: Elem<Acc = A>>(side: &Side, norm: Option<&[T]>, plan: &RelationalPlan, mean: bool) -> Option<Vec<A>> {
     let one = |e: u32| -> A {
         let e = e as usize;
-        let norm = norm.map_or(A::ONE, |n| n[e]);
+        let norm = norm.map_or(A::ONE, |n| n[e].acc());
         if mean { norm / A::count(plan.index().pair_counts()[e]) } else { norm }
     };
     if norm.is_none() && !mean {
@@ -37,10 +39,10 @@ fn scales<A: Real>(side: &Side, norm: Option<&[A]>, plan: &RelationalPlan, mean:
     if mean {
         plan.index().pair_counts();
     }
-    if side.edges.len() < 1 << 16 {
-        return Some(side.edges.iter().map(|&e| one(e)).collect());
+    if side.num_edges() < 1 << 16 {
+        return Some(side.edges().iter().map(|&e| one(e)).collect());
     }
-    Some(side.edges.par_iter().with_min_len(1 << 14).map(|&e| one(e)).collect())
+    Some(side.edges().par_iter().with_min_len(1 << 14).map(|&e| one(e)).collect())
 }
 
 /// Nanoseconds, roughly: of gathering rows of `width`, and of multiplying `pairs`.
@@ -72,34 +74,41 @@ fn forward<B: Host, T: Elem<Acc = A>, A: Real>(
     plan: &RelationalPlan,
 ) -> FloatTensor<B> {
     if is_empty(plan) {
-        return nothing::<B, T, A>(plan.out_shape());
+        return nothing::<B, T>(plan.out_shape());
     }
-    let (x, weight) = (widen::<B, T, A>(x), widen::<B, T, A>(weight));
-    let norm = each::<B, T, A>(norm);
-    let out = aggregate(plan, &x, &weight, norm.as_deref(), multiply_first(plan));
-    narrow::<B, T, A>(out, plan.out_shape())
+    let (x, weight) = (B::floats::<T>(x), B::floats::<T>(weight));
+    let norm = each::<B, T>(norm);
+    let out = aggregate::<A, T>(plan, &x, &weight, norm.as_deref(), multiply_first(plan));
+    B::from_floats(out, plan.out_shape())
 }
 
 /// The result, by one way or the other.
-pub(super) fn aggregate<A: Real>(plan: &RelationalPlan, x: &[A], weight: &[A], norm: Option<&[A]>, multiply_first: bool) -> Vec<A> {
+pub(super) fn aggregate<A: Real, T: Elem<Acc = A>>(
+    plan: &RelationalPlan,
+    x: &[T],
+    weight: &[T],
+    norm: Option<&[T]>,
+    multiply_first: bool,
+) -> Vec<T> {
     let [blocks, k, n] = plan.block_shape();
     let index = plan.index();
-    let side = index.by_dst();
+    let (side, average) = (index.by_dst(), index.is_mean());
     let scale = scales(side, norm, plan, false);
-    let walk = Walk { side, from: x, at: &side.others, scale: scale.as_deref(), average: index.is_mean(), blocks, k, n };
+    let scale = scale.as_deref();
     if !multiply_first {
+        let walk = Walk { side, from: x, at: side.others(), scale, average, blocks, k, n };
         return walk.run(Some(&Matrices::new(weight, k, n, false)), None, true).0;
     }
-    let panels = Panels::new::<A>(weight, k, n, false);
+    let panels = Panels::new(weight, k, n, false);
     let rows = Products { side: index.by_src(), own: x, panels: &panels, blocks, k, n }.per_pair();
     let width = plan.d_output();
-    Walk { from: &rows, at: index.src_pairs(), blocks: 1, k: width, n: width, ..walk }.run(None, None, true).0
+    Walk { side, from: &rows[..], at: index.src_pairs(), scale, average, blocks: 1, k: width, n: width }.run(None, None, true).0
 }
 
-fn each<B: Host, T: Elem<Acc = A>, A: Real>(norm: &EdgeNorm<B>) -> Option<std::borrow::Cow<'_, [A]>> {
+fn each<B: Host, T: Elem>(norm: &EdgeNorm<B>) -> Option<Cow<'_, [T]>> {
     match norm {
         EdgeNorm::One => None,
-        EdgeNorm::Each(norm) => Some(widen::<B, T, A>(norm)),
+        EdgeNorm::Each(norm) => Some(B::floats::<T>(norm)),
     }
 }
 
@@ -112,21 +121,21 @@ fn gradients<B: Host, T: Elem<Acc = A>, A: Real>(
     plan: &RelationalPlan,
 ) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
     if is_empty(plan) {
-        return (weight.map(|_| nothing::<B, T, A>(plan.x_shape())), x.map(|_| nothing::<B, T, A>(plan.weight_shape())));
+        return (weight.map(|_| nothing::<B, T>(plan.x_shape())), x.map(|_| nothing::<B, T>(plan.weight_shape())));
     }
     let [blocks, input, output] = plan.block_shape();
     let index = plan.index();
     let side = index.by_src();
-    let grad = widen::<B, T, A>(grad);
-    let scale = scales(side, each::<B, T, A>(norm).as_deref(), plan, index.is_mean());
-    let weight = weight.map(widen::<B, T, A>);
+    let grad = B::floats::<T>(grad);
+    let scale = scales(side, each::<B, T>(norm).as_deref(), plan, index.is_mean());
+    let weight = weight.map(B::floats::<T>);
     let matrices = weight.as_deref().map(|w| Matrices::new(w, output, input, true));
-    let x = x.map(widen::<B, T, A>);
+    let x = x.map(B::floats::<T>);
     let weights = x.as_deref().map(|own| Weights { own, num_relations: index.num_relations() });
-    let walk = Walk { side, from: &grad, at: &side.others, scale: scale.as_deref(), average: false, blocks, k: output, n: input };
-    let (d_x, d_weight) = walk.run(matrices.as_ref(), weights.as_ref(), matrices.is_some());
-    let d_x = matrices.map(|_| narrow::<B, T, A>(d_x, plan.x_shape()));
-    (d_x, weights.map(|_| narrow::<B, T, A>(d_weight, plan.weight_shape())))
+    let walk = Walk { side, from: &grad, at: side.others(), scale: scale.as_deref(), average: false, blocks, k: output, n: input };
+    let (d_x, d_weight) = walk.run::<T>(matrices.as_ref(), weights.as_ref(), matrices.is_some());
+    let d_x = matrices.map(|_| B::from_floats(d_x, plan.x_shape()));
+    (d_x, weights.map(|_| B::from_floats(T::round(d_weight), plan.weight_shape())))
 }
 
 fn grad_norm<B: Host, T: Elem<Acc = A>, A: Real>(
@@ -137,14 +146,14 @@ fn grad_norm<B: Host, T: Elem<Acc = A>, A: Real>(
 ) -> FloatTensor<B> {
     let shape = Shape::from(vec![plan.index().relation().num_edges()]);
     if is_empty(plan) {
-        return nothing::<B, T, A>(shape);
+        return nothing::<B, T>(shape);
     }
     let [blocks, k, n] = plan.block_shape();
     let side = plan.index().by_src();
-    let panels = Panels::new::<A>(&widen::<B, T, A>(weight), k, n, false);
-    let scale = scales::<A>(side, None, plan, plan.index().is_mean());
-    let products = Products { side, own: &widen::<B, T, A>(x), panels: &panels, blocks, k, n };
-    narrow::<B, T, A>(products.dots(&widen::<B, T, A>(grad), scale.as_deref()), shape)
+    let panels = Panels::new(&B::floats::<T>(weight), k, n, false);
+    let scale = scales::<A, T>(side, None, plan, plan.index().is_mean());
+    let products = Products { side, own: &B::floats::<T>(x), panels: &panels, blocks, k, n };
+    B::from_floats(products.dots(&B::floats::<T>(grad), scale.as_deref()), shape)
 }
 
 /// Asked for, so it is there.

@@ -1,9 +1,9 @@
-//! Sums of the edges of pairs.
+//! Sums of the edges of pairs. Entries are widened as they are read.
 
 use std::ops::Range;
 
 use super::side::Side;
-use crate::kernel::{collect_rows, evenly, prefetch};
+use crate::kernel::{Elem, collect_rows, evenly, prefetch};
 use crate::typed::real::Real;
 
 /// Edges between asking for a row and adding it.
@@ -14,11 +14,11 @@ const FLAT_WIDTH: usize = 16;
 const FLAT_EDGES: usize = 6;
 
 /// Rows to gather, by edge position.
-pub(super) struct Gather<'a, A> {
+pub(super) struct Gather<'a, T: Elem> {
     side: &'a Side,
-    from: &'a [A],
+    from: &'a [T],
     at: &'a [u32],
-    scale: Option<&'a [A]>,
+    scale: Option<&'a [T::Acc]>,
     average: bool,
     width: usize,
     is_flat: bool,
@@ -27,26 +27,26 @@ pub(super) struct Gather<'a, A> {
 }
 
 fn is_flat(side: &Side, width: usize) -> bool {
-    width <= FLAT_WIDTH && side.others.len() < FLAT_EDGES * side.num_pairs()
+    width <= FLAT_WIDTH && side.num_edges() < FLAT_EDGES * side.num_pairs()
 }
 
-impl<'a, A: Real> Gather<'a, A> {
+impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
     /// Rows of `width` entries with zeros up to a power of two, where [`new`](Self::new) wants them so: then
     /// no row of up to 64 bytes lies on two cache lines.
-    pub(super) fn pad(side: &Side, from: &[A], width: usize) -> Option<Vec<A>> {
+    pub(super) fn pad(side: &Side, from: &[T], width: usize) -> Option<Vec<T>> {
         let stride = width.next_power_of_two();
         if stride == width || !is_flat(side, width) {
             return None;
         }
         Some(collect_rows(&evenly(from.len() / width, stride), stride, &|run, sink| {
             for row in from[run.start * width..run.end * width].chunks_exact(width) {
-                sink.put_from(stride, |j| if j < width { row[j] } else { A::ZERO });
+                sink.put_from(stride, |j| if j < width { row[j] } else { T::zeroed() });
             }
         }))
     }
 
     /// `from` are rows of `width` entries, or what [`pad`](Self::pad) made of them.
-    pub(super) fn new(side: &'a Side, from: &'a [A], at: &'a [u32], scale: Option<&'a [A]>, average: bool, width: usize) -> Self {
+    pub(super) fn new(side: &'a Side, from: &'a [T], at: &'a [u32], scale: Option<&'a [A]>, average: bool, width: usize) -> Self {
         let is_flat = is_flat(side, width);
         let stride = if is_flat { width.next_power_of_two() } else { width };
         Self { side, from, at, scale, average, width, is_flat, stride }
@@ -85,8 +85,8 @@ impl<'a, A: Real> Gather<'a, A> {
     #[inline(always)]
     fn flat<const C: usize>(&self, pairs: Range<usize>, tile: &mut [A]) {
         tile[..pairs.len() * C].fill(A::ZERO);
-        let edges = self.side.pair_starts[pairs.start] as usize..self.side.pair_starts[pairs.end] as usize;
-        let (at, of) = (&self.at[edges.clone()], &self.side.pairs[edges.clone()]);
+        let edges = self.side.edges_between(&pairs);
+        let (at, of) = (&self.at[edges.clone()], &self.side.pairs()[edges.clone()]);
         let ahead = &self.at[(edges.start + AHEAD).min(self.at.len())..];
         for (i, (&u, &pair)) in at.iter().zip(of).enumerate() {
             if let Some(&next) = ahead.get(i) {
@@ -95,10 +95,10 @@ impl<'a, A: Real> Gather<'a, A> {
             let row = &self.from[u as usize * C..][..C];
             let to = &mut tile[(pair as usize - pairs.start) * C..][..C];
             match self.scale {
-                None => to.iter_mut().zip(row).for_each(|(t, &x)| *t += x),
+                None => to.iter_mut().zip(row).for_each(|(t, x)| *t += x.acc()),
                 Some(scale) => {
                     let s = scale[edges.start + i];
-                    to.iter_mut().zip(row).for_each(|(t, &x)| *t += s * x);
+                    to.iter_mut().zip(row).for_each(|(t, x)| *t += s * x.acc());
                 }
             }
         }
@@ -137,12 +137,12 @@ impl<'a, A: Real> Gather<'a, A> {
         match self.scale {
             None => {
                 for &u in &self.at[edges] {
-                    acc.iter_mut().zip(row(u)).for_each(|(a, &x)| *a += x);
+                    acc.iter_mut().zip(row(u)).for_each(|(a, x)| *a += x.acc());
                 }
             }
             Some(scale) => {
                 for (&u, &s) in self.at[edges.clone()].iter().zip(&scale[edges]) {
-                    acc.iter_mut().zip(row(u)).for_each(|(a, &x)| *a += s * x);
+                    acc.iter_mut().zip(row(u)).for_each(|(a, x)| *a += s * x.acc());
                 }
             }
         }

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 use super::side::Side;
 use crate::OpsError;
+use crate::check::check_rows;
 use crate::gspmm::accept;
 
 /// An integer that numbers edge types: `u8`, `u16` or `u32`.
@@ -15,6 +16,14 @@ pub trait TypeId: Copy + Send + Sync + Into<u32> {}
 impl TypeId for u8 {}
 impl TypeId for u16 {}
 impl TypeId for u32 {}
+
+/// Refuses more types than 32 bits can number, one number kept free as "no type".
+pub(crate) fn check_types(op: &'static str, arg: &'static str, types: usize) -> Result<(), OpsError> {
+    if types < u32::MAX as usize {
+        return Ok(());
+    }
+    Err(OpsError::Parameter { op, arg, range: "at most 4294967294", value: types as f64 })
+}
 
 /// Edges with a type each, sorted by type once and kept over any number of calls of
 /// [`relational_aggregate`](crate::relational_aggregate).
@@ -65,16 +74,14 @@ impl RelationalIndex {
     /// [`new`](Self::new) that returns what is wrong with its arguments.
     ///
     /// # Errors
-    /// Not one type per edge, or a type that is not below `num_relations`.
+    /// Not one type per edge, a type that is not below `num_relations`, or more than `u32::MAX - 1` relations.
     pub fn try_new<I: TypeId>(relation: &Relation, types: &[I], num_relations: usize) -> Result<Self, OpsError> {
         const OP: &str = "relational_index";
-        if types.len() != relation.num_edges() {
-            let (expected, actual) = (relation.num_edges(), types.len());
-            return Err(OpsError::Rows { op: OP, arg: "types", why: "one per edge of the relation", expected, actual });
-        }
+        check_rows(OP, "types", "one per edge of the relation", relation.num_edges(), types.len())?;
+        check_types(OP, "num_relations", num_relations)?;
         if let Some(position) = types.par_iter().position_first(|&t| t.into() as usize >= num_relations) {
             let value = u64::from(types[position].into());
-            return Err(OpsError::OutOfRange { op: OP, arg: "types", position, bound: num_relations, value });
+            return Err(OpsError::OutOfRange { op: OP, arg: "types", position, bound: num_relations, why: "relations", value });
         }
         Ok(Self::of(relation.clone(), types.par_iter().map(|&t| t.into()).collect(), num_relations))
     }
@@ -178,7 +185,7 @@ impl RelationalIndex {
     pub(crate) fn src_pairs(&self) -> &[u32] {
         self.inner.src_pairs.get_or_init(|| {
             let by_edge = self.by_src().pairs_by_edge();
-            self.by_dst().edges.par_iter().map(|&e| by_edge[e as usize]).collect()
+            self.by_dst().edges().par_iter().map(|&e| by_edge[e as usize]).collect()
         })
     }
 }

@@ -17,6 +17,9 @@
 //! which costs more than the edge itself; so narrow rows are added straight into the tile, edge after
 //! edge, in one loop without a branch. Wide matrices are multiplied by `gemm`, a tile at a time.
 //!
+//! Rows of f16 and bf16 are widened as they are gathered and rounded when the result is written; sums between are
+//! kept in f32.
+//!
 //! Sums of a row run by relation, then edge id, and do not depend on how rows are cut into runs. Sums of
 //! weights run inside a run of blocks, then over runs; there the cut depends on the index and on the
 //! widths, never on the number of threads.
@@ -28,38 +31,37 @@ use rayon::prelude::*;
 
 use super::gather::Gather;
 use super::side::Side;
-use crate::kernel::{Sink, Vectorised, collect_rows, vectorised};
+use crate::kernel::{Elem, Sink, Vectorised, collect_rows, vectorised};
 use crate::typed::dense::{LANES, Matrices, Panels, is_narrow, outer, product, row_stride, wide};
-use crate::typed::real::Real;
+use crate::typed::real::{Real, as_sums, rounded};
 
 /// Pairs summed before they are multiplied.
 const TILE: usize = 64;
 
 /// One walk over a side.
-#[derive(Clone, Copy)]
-pub(crate) struct Walk<'a, A> {
-    pub(crate) side: &'a Side,
+pub(super) struct Walk<'a, T: Elem> {
+    pub(super) side: &'a Side,
     /// Rows to gather, `blocks · k` entries each.
-    pub(crate) from: &'a [A],
+    pub(super) from: &'a [T],
     /// Row of `from` for each edge position.
-    pub(crate) at: &'a [u32],
+    pub(super) at: &'a [u32],
     /// Factor of each edge position.
-    pub(crate) scale: Option<&'a [A]>,
+    pub(super) scale: Option<&'a [T::Acc]>,
     /// Whether the sum of a pair is divided by its number of edges.
-    pub(crate) average: bool,
+    pub(super) average: bool,
     /// Matrices on the diagonal of a weight.
-    pub(crate) blocks: usize,
+    pub(super) blocks: usize,
     /// Rows of each.
-    pub(crate) k: usize,
+    pub(super) k: usize,
     /// Columns of each.
-    pub(crate) n: usize,
+    pub(super) n: usize,
 }
 
 /// Sums for the gradient of weights.
-pub(crate) struct Weights<'a, A> {
+pub(super) struct Weights<'a, T> {
     /// Rows of the side, `blocks · n` wide.
-    pub(crate) own: &'a [A],
-    pub(crate) num_relations: usize,
+    pub(super) own: &'a [T],
+    pub(super) num_relations: usize,
 }
 
 /// The gradient of weights over one run of blocks, for the relations that occur in it.
@@ -73,7 +75,7 @@ struct Partial<A> {
 struct Scratch<A> {
     /// Sums of pairs.
     tile: Vec<A>,
-    /// Rows of the side that belong to them, for wide gradients.
+    /// Rows of the side that belong to them, where they are copied.
     own: Vec<A>,
     /// Wide products of the tile.
     product: Vec<A>,
@@ -81,17 +83,22 @@ struct Scratch<A> {
     block: Vec<A>,
 }
 
-impl<A: Real> Walk<'_, A> {
+impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
     fn width(&self) -> usize {
         self.blocks * self.k
     }
 
-    /// Rows of the side: `Σ pair · W`; without matrices pairs are added as they are. And the gradient of the
-    /// weights, `[num_relations, blocks, n, k]`, if `weights` are given; without `write` only that.
-    pub(crate) fn run(&self, matrices: Option<&Matrices<'_, A>>, weights: Option<&Weights<'_, A>>, write: bool) -> (Vec<A>, Vec<A>) {
+    /// Rows of the side: `Σ pair · W`, rounded to `O`; without matrices pairs are added as they are. And the
+    /// gradient of the weights, `[num_relations, blocks, n, k]`, if `weights` are given; without `write` only that.
+    pub(super) fn run<O: Elem<Acc = A>>(
+        &self,
+        matrices: Option<&Matrices<'_, A>>,
+        weights: Option<&Weights<'_, T>>,
+        write: bool,
+    ) -> (Vec<O>, Vec<A>) {
         let side = self.side;
         let per_pair = self.blocks * self.k * row_stride(self.k, self.n) / LANES;
-        let work = side.others.len().saturating_mul(self.width()).saturating_add(side.num_pairs().saturating_mul(per_pair));
+        let work = side.num_edges().saturating_mul(self.width()).saturating_add(side.num_pairs().saturating_mul(per_pair));
         let runs = side.runs(match weights {
             None => (work >> 18).clamp(1, 8 * rayon::current_num_threads()),
             Some(w) => {
@@ -99,20 +106,21 @@ impl<A: Real> Walk<'_, A> {
                 (work >> 19).clamp(1, 64).min(((1 << 26) / entries).max(4))
             }
         });
-        let rows: Vec<_> = runs.iter().map(|r| side.block_rows[r.start] as usize..side.block_rows[r.end] as usize).collect();
+        let rows: Vec<_> = runs.iter().map(|r| side.first_row(r.start)..side.first_row(r.end)).collect();
         let partials: Vec<OnceLock<Partial<A>>> = runs.iter().map(|_| OnceLock::new()).collect();
         let width = if write { self.blocks * self.n } else { 0 };
         let padded = Gather::pad(side, self.from, self.width());
         let gather = Gather::new(side, padded.as_deref().unwrap_or(self.from), self.at, self.scale, self.average, self.width());
-        let out = collect_rows::<A>(&rows, width, &|run, sink| {
+        let out = collect_rows::<O>(&rows, width, &|run, sink| {
             let number = rows.partition_point(|r| r.end <= run.start);
             let mut scratch = Scratch { tile: Vec::new(), own: Vec::new(), product: Vec::new(), block: Vec::new() };
+            let mut out = Vec::new();
             let mut partial = weights.map(|w| self.partial(runs[number].clone(), w));
             for block in runs[number].clone() {
                 let sums = weights.zip(partial.as_mut());
                 vectorised(Body { walk: self, gather: &gather, block, matrices, sums, write, scratch: &mut scratch });
                 if write {
-                    self.put(block, &scratch.block, sink);
+                    self.put(block, rounded(&scratch.block, &mut out), sink);
                 }
             }
             if let Some(partial) = partial {
@@ -124,7 +132,7 @@ impl<A: Real> Walk<'_, A> {
         (out, sums)
     }
 
-    fn partial(&self, run: Range<usize>, weights: &Weights<'_, A>) -> Partial<A> {
+    fn partial(&self, run: Range<usize>, weights: &Weights<'_, T>) -> Partial<A> {
         let mut slots = vec![u32::MAX; weights.num_relations];
         let mut found = 0;
         for block in run {
@@ -139,7 +147,7 @@ impl<A: Real> Walk<'_, A> {
     }
 
     /// Partial sums added in the order of runs, without the padding.
-    fn combine(&self, partials: &[OnceLock<Partial<A>>], weights: &Weights<'_, A>) -> Vec<A> {
+    fn combine(&self, partials: &[OnceLock<Partial<A>>], weights: &Weights<'_, T>) -> Vec<A> {
         let (rows, stride) = (self.blocks * self.n, row_stride(self.n, self.k));
         let size = rows * self.k;
         let mut out = vec![A::ZERO; weights.num_relations * size];
@@ -166,7 +174,7 @@ impl<A: Real> Walk<'_, A> {
         out
     }
 
-    fn put(&self, block: usize, rows: &[A], sink: &mut Sink<'_, A>) {
+    fn put<O: Elem>(&self, block: usize, rows: &[O], sink: &mut Sink<'_, O>) {
         let stride = row_stride(self.k, self.n);
         let rows = &rows[..self.side.rows_of(block).len() * self.blocks * stride];
         if stride == self.n {
@@ -178,10 +186,10 @@ impl<A: Real> Walk<'_, A> {
     #[inline(always)]
     fn block(
         &self,
-        gather: &Gather<'_, A>,
+        gather: &Gather<'_, T>,
         block: usize,
         matrices: Option<&Matrices<'_, A>>,
-        mut sums: Option<(&Weights<'_, A>, &mut Partial<A>)>,
+        mut sums: Option<(&Weights<'_, T>, &mut Partial<A>)>,
         write: bool,
         scratch: &mut Scratch<A>,
     ) {
@@ -199,7 +207,7 @@ impl<A: Real> Walk<'_, A> {
                 let pairs = at..(at + TILE).min(pairs.end);
                 at = pairs.end;
                 gather.tile(pairs.clone(), tile);
-                let owners = &self.side.pair_rows[pairs];
+                let owners = &self.side.pair_rows()[pairs];
                 if write {
                     let to = Rows { result, owners, first: rows.start, stride };
                     match matrices {
@@ -266,11 +274,15 @@ impl<A: Real> Walk<'_, A> {
 
     /// Adds `ownᵀ · tile` to the sums of one relation.
     #[inline(always)]
-    fn accumulate(&self, all: &[A], owners: &[u32], (tile, width): (&[A], usize), own: &mut Vec<A>, sums: &mut [A]) {
+    fn accumulate(&self, all: &[T], owners: &[u32], (tile, width): (&[A], usize), own: &mut Vec<A>, sums: &mut [A]) {
         let (n, k, own_width, stride) = (self.n, self.k, self.blocks * self.n, row_stride(self.n, self.k));
-        if !is_narrow(n, k) {
+        // Products in registers read rows where they stand, if they need not be widened.
+        let standing = as_sums(all).filter(|_| is_narrow(n, k));
+        if standing.is_none() {
             own.clear();
-            owners.iter().for_each(|&row| own.extend_from_slice(&all[row as usize * own_width..][..own_width]));
+            owners.iter().for_each(|&row| own.extend(all[row as usize * own_width..][..own_width].iter().map(|x| x.acc())));
+        }
+        if !is_narrow(n, k) {
             for b in 0..self.blocks {
                 let left = (&own[b * n..], [1, own_width]);
                 wide([n, k, owners.len()], left, (&tile[b * k..], [width, 1]), (&mut sums[b * n * stride..], stride), true);
@@ -281,16 +293,18 @@ impl<A: Real> Walk<'_, A> {
             for c in (0..k).step_by(LANES) {
                 let right = (&tile[b * k + c..], width);
                 let mut i = 0;
+                let left = |m: usize, row: usize| match standing {
+                    Some(all) => &all[owners[m] as usize * own_width + row..],
+                    None => &own[m * own_width + row..],
+                };
                 while i + 4 <= n {
                     let row = b * n + i;
-                    let left = |m: usize| &all[owners[m] as usize * own_width + row..];
-                    outer::<A, 4>(left, right, owners.len(), (&mut sums[row * stride + c..], stride));
+                    outer::<A, 4>(|m| left(m, row), right, owners.len(), (&mut sums[row * stride + c..], stride));
                     i += 4;
                 }
                 while i < n {
                     let row = b * n + i;
-                    let left = |m: usize| &all[owners[m] as usize * own_width + row..];
-                    outer::<A, 1>(left, right, owners.len(), (&mut sums[row * stride + c..], stride));
+                    outer::<A, 1>(|m| left(m, row), right, owners.len(), (&mut sums[row * stride + c..], stride));
                     i += 1;
                 }
             }
@@ -316,17 +330,17 @@ impl<A: Real> Rows<'_, A> {
     }
 }
 
-struct Body<'r, 'a, A> {
-    walk: &'r Walk<'a, A>,
-    gather: &'r Gather<'r, A>,
+struct Body<'r, 'a, T: Elem> {
+    walk: &'r Walk<'a, T>,
+    gather: &'r Gather<'r, T>,
     block: usize,
-    matrices: Option<&'r Matrices<'r, A>>,
-    sums: Option<(&'r Weights<'a, A>, &'r mut Partial<A>)>,
+    matrices: Option<&'r Matrices<'r, T::Acc>>,
+    sums: Option<(&'r Weights<'a, T>, &'r mut Partial<T::Acc>)>,
     write: bool,
-    scratch: &'r mut Scratch<A>,
+    scratch: &'r mut Scratch<T::Acc>,
 }
 
-impl<A: Real> Vectorised for Body<'_, '_, A> {
+impl<A: Real, T: Elem<Acc = A>> Vectorised for Body<'_, '_, T> {
     type Out = ();
     #[inline(always)]
     fn run(self) {

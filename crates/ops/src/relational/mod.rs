@@ -22,6 +22,7 @@ mod side;
 mod tests;
 
 pub use backend::RelationalBackend;
+pub(crate) use index::check_types;
 pub use index::{RelationalIndex, TypeId};
 pub use plan::{EdgeNorm, RelationalPlan};
 
@@ -29,6 +30,7 @@ use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use crate::OpsError;
+use crate::check::{check_rows, check_same, check_width};
 use crate::gspmm::{accept, check_dtype};
 use crate::precision::enter;
 
@@ -110,7 +112,8 @@ pub fn relational_aggregate(index: &RelationalIndex, x: Tensor<2>, weight: Relat
 ///
 /// # Errors
 /// Rows that are not those of the index, weights whose shape does not fit the number of relations or the
-/// columns of `x`, element types or devices that differ, an element type without a kernel.
+/// columns of `x`, rows of more than `u32::MAX` entries, element types or devices that differ, an element type
+/// without a kernel.
 pub fn try_relational_aggregate(
     index: &RelationalIndex,
     x: Tensor<2>,
@@ -147,7 +150,9 @@ pub fn relational_aggregate_reference(
     weight: RelationalWeight,
     norm: Option<Tensor<1>>,
 ) -> Tensor<2> {
-    use burn::tensor::{IndexingUpdateOp, Int, TensorData};
+    use burn::tensor::{IndexingUpdateOp, TensorData};
+
+    use crate::primitives::index_tensor;
     let (plan, weight) = accept(plan(index, &x, weight, norm.as_ref()));
     let ([blocks, i, o], device) = (plan.block_shape(), x.device());
     let relation = index.relation();
@@ -160,11 +165,10 @@ pub fn relational_aggregate_reference(
         if ids.is_empty() {
             continue;
         }
-        let ints = |values: Vec<i32>| Tensor::<1, Int>::from_data(TensorData::new(values, [ids.len()]), &device);
-        let by_edge = |ends: &[u32]| ints(ids.iter().map(|&e| ends[e as usize] as i32).collect());
+        let by_edge = |ends: &[u32]| index_tensor(&ids.iter().map(|&e| ends[e as usize]).collect::<Vec<_>>(), &device);
         let mut rows = x.clone().select(0, by_edge(relation.src()));
         if let Some(norm) = &norm {
-            rows = rows * norm.clone().select(0, ints(ids.iter().map(|&e| e as i32).collect())).unsqueeze_dim(1);
+            rows = rows * norm.clone().select(0, index_tensor(ids, &device)).unsqueeze_dim(1);
         }
         if index.is_mean() {
             let counts: Vec<f64> = ids.iter().map(|&e| f64::from(index.pair_counts()[e as usize])).collect();
@@ -193,12 +197,11 @@ fn plan(
     weight: RelationalWeight,
     norm: Option<&Tensor<1>>,
 ) -> Result<(RelationalPlan, Matrices), OpsError> {
-    let rows = |arg, why, expected, actual| {
-        if expected == actual { Ok(()) } else { Err(OpsError::Rows { op: NAME, arg, why, expected, actual }) }
-    };
     let [num_src, columns] = x.dims();
-    rows("x", "one per source node of the index", index.relation().num_src(), num_src)?;
+    check_rows(NAME, "x", "one per source node of the index", index.relation().num_src(), num_src)?;
     check_dtype(NAME, "x", x.dtype())?;
+    // Without nodes or relations, axes may be of any length.
+    check_width(NAME, &[columns])?;
     let relations = index.num_relations();
     let shape = |arg, expected: &[usize], actual: &[usize]| {
         if expected == actual {
@@ -210,17 +213,19 @@ fn plan(
         RelationalWeight::Full(w) => {
             let [r, i, o] = w.dims();
             shape("weight", &[relations, columns, o], &[r, i, o])?;
-            same(x, w.dtype(), &w.device())?;
+            check_width(NAME, &[o])?;
+            check_same(NAME, ("weight", &w), ("x", x))?;
             Matrices::Full(w)
         }
         RelationalWeight::Basis { bases, coeff } => {
             let [b, i, o] = bases.dims();
             shape("bases", &[b, columns, o], &[b, i, o])?;
+            check_width(NAME, &[o])?;
             let actual = coeff.dims();
             shape("coeff", &[relations, b], &actual)?;
-            same(x, bases.dtype(), &bases.device())?;
-            same(x, coeff.dtype(), &coeff.device())?;
-            Matrices::Full(if b * i * o == 0 {
+            check_same(NAME, ("bases", &bases), ("x", x))?;
+            check_same(NAME, ("coeff", &coeff), ("x", x))?;
+            Matrices::Full(if b == 0 || i == 0 || o == 0 {
                 Tensor::zeros([relations, i, o], (&x.device(), x.dtype()))
             } else {
                 crate::matmul_rows(coeff, bases.reshape([b, i * o])).reshape([relations, i, o])
@@ -228,35 +233,25 @@ fn plan(
         }
         RelationalWeight::BlockDiagonal(w) => {
             let [r, b, i, o] = w.dims();
+            let wide = check_width(NAME, &[b, i])?;
+            check_width(NAME, &[b, o])?;
             // No blocks fit no columns only.
-            let expected = if b * i == columns { i } else { columns.checked_div(b).unwrap_or(0) };
+            let expected = if wide == columns { i } else { columns.checked_div(b).unwrap_or(0) };
             shape("weight", &[relations, b, expected, o], &[r, b, i, o])?;
-            if b * i != columns {
-                return Err(OpsError::Shape { op: NAME, arg: "x", expected: vec![num_src, b * i], actual: vec![num_src, columns] });
+            if wide != columns {
+                return Err(OpsError::Shape { op: NAME, arg: "x", expected: vec![num_src, wide], actual: vec![num_src, columns] });
             }
-            same(x, w.dtype(), &w.device())?;
+            check_same(NAME, ("weight", &w), ("x", x))?;
             Matrices::Blocks(w)
         }
     };
     if let Some(norm) = norm {
-        rows("norm", "one per edge of the index", index.relation().num_edges(), norm.dims()[0])?;
-        same(x, norm.dtype(), &norm.device())?;
+        check_rows(NAME, "norm", "one per edge of the index", index.relation().num_edges(), norm.dims()[0])?;
+        check_same(NAME, ("norm", norm), ("x", x))?;
     }
     let plan = match &weight {
         Matrices::Full(w) => RelationalPlan::new(index, &w.dims()[1..]),
         Matrices::Blocks(w) => RelationalPlan::new(index, &w.dims()[1..]),
     };
     Ok((plan, weight))
-}
-
-/// Whether an operand agrees with `x`.
-fn same(x: &Tensor<2>, dtype: burn::tensor::DType, device: &burn::tensor::Device) -> Result<(), OpsError> {
-    if x.dtype() != dtype {
-        return Err(OpsError::Dtype { op: NAME, lhs: x.dtype(), rhs: dtype });
-    }
-    // Equality of devices is about hardware: a constant without autodiff goes with a tracked tensor.
-    if x.device() != *device {
-        return Err(OpsError::Device { op: NAME, lhs: Box::new(x.device()), rhs: Box::new(device.clone()) });
-    }
-    Ok(())
 }

@@ -6,13 +6,7 @@ use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
 
 use super::plan::{EdgeNorm, RelationalPlan};
-use crate::primitives::{narrow, widen};
-
-fn index<B: Backend>(values: impl Iterator<Item = u32>, device: &Device<B>) -> IntTensor<B> {
-    let values: Vec<i32> = values.map(|v| v as i32).collect();
-    let n = values.len();
-    B::int_from_data(TensorData::new(values, [n]), device)
-}
+use crate::primitives::{index, narrow, widen};
 
 /// One relation's share of a call.
 struct Part<B: Backend> {
@@ -34,13 +28,8 @@ fn parts<'a, B: Backend>(plan: &'a RelationalPlan, dtype: DType, device: &'a Dev
             let values: Vec<f64> = ids.iter().map(|&e| 1.0 / f64::from(counts[e as usize])).collect();
             B::float_from_data(TensorData::new(values, [ids.len(), 1]).convert_dtype(dtype), device)
         });
-        let part = Part {
-            src: index::<B>(ids.iter().map(|&e| relation.src()[e as usize]), device),
-            dst: index::<B>(ids.iter().map(|&e| relation.dst()[e as usize]), device),
-            ids: index::<B>(ids.iter().copied(), device),
-            edges: ids.len(),
-            mean,
-        };
+        let ends = |of: &[u32]| index::<B>(&ids.iter().map(|&e| of[e as usize]).collect::<Vec<_>>(), device);
+        let part = Part { src: ends(relation.src()), dst: ends(relation.dst()), ids: index::<B>(ids, device), edges: ids.len(), mean };
         (r, part)
     })
 }

@@ -22,31 +22,34 @@ const BLOCK_EDGES: usize = 1 << 15;
 
 /// Edges of one relation that end in one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Group {
-    pub(crate) relation: u32,
+struct Group {
+    relation: u32,
     /// First pair; the last is before that of the next group.
-    pub(crate) first_pair: u32,
+    first_pair: u32,
 }
 
 /// One end of the edges, "rows", grouped; the other end is gathered.
+///
+/// Every edge of the relation stands at exactly one position: made from a [`Compressed`] layout only, and never
+/// changed. Kernels that write a row per edge rely on it.
 #[derive(Debug)]
 pub(crate) struct Side {
     /// First row of each block, and the number of rows.
-    pub(crate) block_rows: Vec<u32>,
+    block_rows: Vec<u32>,
     /// First group of each block, and the number of groups.
-    pub(crate) block_groups: Vec<u32>,
+    block_groups: Vec<u32>,
     /// Groups of all blocks, and one past the last that holds the number of pairs.
-    pub(crate) groups: Vec<Group>,
+    groups: Vec<Group>,
     /// Row of each pair.
-    pub(crate) pair_rows: Vec<u32>,
+    pair_rows: Vec<u32>,
     /// First edge position of each pair, and the number of edges.
-    pub(crate) pair_starts: Vec<u32>,
+    pair_starts: Vec<u32>,
     /// Pair of the edge at each position.
-    pub(crate) pairs: Vec<u32>,
+    pairs: Vec<u32>,
     /// The other end of the edge at each position.
-    pub(crate) others: Vec<u32>,
+    others: Vec<u32>,
     /// The id of the edge at each position.
-    pub(crate) edges: Vec<u32>,
+    edges: Vec<u32>,
 }
 
 #[derive(Default)]
@@ -113,15 +116,50 @@ impl Side {
             .windows(2)
             .map(|g| (g[0].relation as usize, g[0].first_pair as usize..g[1].first_pair as usize))
     }
+    /// Edge positions of a pair.
     #[inline(always)]
     pub(crate) fn edges_of(&self, pair: usize) -> Range<usize> {
-        self.pair_starts[pair] as usize..self.pair_starts[pair + 1] as usize
+        self.edges_between(&(pair..pair + 1))
+    }
+    /// Edge positions of neighbouring pairs.
+    #[inline(always)]
+    pub(crate) fn edges_between(&self, pairs: &Range<usize>) -> Range<usize> {
+        self.pair_starts[pairs.start] as usize..self.pair_starts[pairs.end] as usize
+    }
+    pub(crate) fn num_edges(&self) -> usize {
+        self.edges.len()
+    }
+    /// The id of the edge at each position.
+    #[inline(always)]
+    pub(crate) fn edges(&self) -> &[u32] {
+        &self.edges
+    }
+    /// The other end of the edge at each position.
+    pub(crate) fn others(&self) -> &[u32] {
+        &self.others
+    }
+    /// The pair of the edge at each position.
+    #[inline(always)]
+    pub(crate) fn pairs(&self) -> &[u32] {
+        &self.pairs
+    }
+    /// The row of each pair.
+    #[inline(always)]
+    pub(crate) fn pair_rows(&self) -> &[u32] {
+        &self.pair_rows
+    }
+    /// Rows before a block; all rows for the number of blocks.
+    pub(crate) fn first_row(&self, block: usize) -> usize {
+        self.block_rows[block] as usize
+    }
+    /// Pairs before a block; all pairs for the number of blocks.
+    pub(crate) fn first_pair(&self, block: usize) -> usize {
+        self.groups[self.block_groups[block] as usize].first_pair as usize
     }
 
-    /// Edges before each block, and all of them.
+    /// Edges before a block, and all of them.
     fn edges_before(&self, block: usize) -> usize {
-        let pair = self.groups[self.block_groups[block] as usize].first_pair;
-        self.pair_starts[pair as usize] as usize
+        self.pair_starts[self.first_pair(block)] as usize
     }
 
     /// Consecutive blocks in at most `n` runs with about equal numbers of edges and rows.

@@ -16,38 +16,16 @@ pub use backend::{SegmentBackend, SegmentPlan};
 pub use segments::{Segments, TypeIndex};
 
 use burn::backend::Dispatch;
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::Tensor;
 
 use crate::OpsError;
+use crate::check::check_width;
 use crate::gspmm::{Reduce, Side, accept, check_dtype, gspmm_reference, try_gspmm_copy};
 use crate::precision::enter;
+use crate::primitives::index_tensor;
 
-/// How the rows of a segment become one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SegmentReduce {
-    /// Sum.
-    Sum,
-    /// Sum divided by the number of rows.
-    Mean,
-    /// Largest entry; the first of equal ones, and the first NaN if there is one.
-    Max,
-    /// Smallest entry; the first of equal ones, and the first NaN if there is one.
-    Min,
-}
-
-impl SegmentReduce {
-    /// Every reducer.
-    pub const ALL: [Self; 4] = [Self::Sum, Self::Mean, Self::Max, Self::Min];
-
-    fn of_messages(self) -> Reduce {
-        match self {
-            Self::Sum => Reduce::Sum,
-            Self::Mean => Reduce::Mean,
-            Self::Max => Reduce::Max,
-            Self::Min => Reduce::Min,
-        }
-    }
-}
+/// How the rows of a segment become one row: a [`Reduce`] whose messages are the rows.
+pub type SegmentReduce = Reduce;
 
 /// `out[k] = reduce of the rows of segment k`.
 ///
@@ -91,7 +69,7 @@ pub fn segment_reduce<const D: usize>(x: Tensor<D>, segments: &Segments, reduce:
 pub fn try_segment_reduce<const D: usize>(x: Tensor<D>, segments: &Segments, reduce: SegmentReduce) -> Result<Tensor<D>, OpsError> {
     let x = enter("segment_reduce", "x", x)?;
     check("segment_reduce", &x, segments)?;
-    try_gspmm_copy(segments.relation()?, Side::Rhs, reduce.of_messages(), x)
+    try_gspmm_copy(segments.relation()?, Side::Rhs, reduce, x)
 }
 
 /// [`segment_reduce`] in plain tensor operations, differentiated by Burn.
@@ -102,7 +80,7 @@ pub fn try_segment_reduce<const D: usize>(x: Tensor<D>, segments: &Segments, red
 pub fn segment_reduce_reference<const D: usize>(x: Tensor<D>, segments: &Segments, reduce: SegmentReduce) -> Tensor<D> {
     accept(check("segment_reduce", &x, segments));
     let relation = accept(segments.relation());
-    gspmm_reference(relation, crate::BinaryOp::CopyRhs, reduce.of_messages(), x.clone(), x)
+    gspmm_reference(relation, crate::BinaryOp::CopyRhs, reduce, x.clone(), x)
 }
 
 /// Softmax inside each segment, per feature entry: `y[i] = exp(x[i] - m) / Σ exp(x[j] - m)` over the rows `j`
@@ -113,8 +91,8 @@ pub fn segment_reduce_reference<const D: usize>(x: Tensor<D>, segments: &Segment
 ///
 /// # Semantics
 /// Rows of a segment sum to 1, whatever the size of `x`. `-inf` is a mask: 0, and gradient 0, also where all rows
-/// of a segment have it. A segment with a NaN or `+inf` is NaN in that entry. f16 and bf16 are computed in f32 and rounded once. The same bits for any number of
-/// threads.
+/// of a segment have it. A segment with a NaN or `+inf` is NaN in that entry. f16 and bf16 are computed in f32 and
+/// rounded once. The same bits for any number of threads.
 ///
 /// # Gradients
 /// `d x = y · (d y - Σ d y · y)`; kept is the result. The gradient itself is not differentiable and panics if asked.
@@ -123,7 +101,8 @@ pub fn segment_reduce_reference<const D: usize>(x: Tensor<D>, segments: &Segment
 /// With the text of the error that [`try_segment_softmax`] returns.
 ///
 /// # Cost
-/// Every row is read from memory once and written once, for segments that fit in cache.
+/// Every row is read from memory once and written once, for segments that fit in cache; a buffer of the size of the
+/// longest segment for each thread, in f32 for f16 and bf16. A segment is the work of one thread.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -157,12 +136,10 @@ pub fn try_segment_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) ->
 pub fn segment_softmax_reference<const D: usize>(x: Tensor<D>, segments: &Segments) -> Tensor<D> {
     accept(check("segment_softmax", &x, segments));
     let relation = accept(segments.relation());
-    let ids: Vec<i32> = relation.dst().iter().map(|&s| s as i32).collect();
-    if ids.is_empty() || x.dims().contains(&0) {
+    if relation.num_edges() == 0 || x.dims().contains(&0) {
         return x;
     }
-    let n = ids.len();
-    let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [n]), &x.device());
+    let ids = index_tensor(relation.dst(), &x.device());
     let largest = segment_reduce_reference(x.clone().detach(), segments, SegmentReduce::Max);
     let masked = largest.clone().equal_elem(f64::NEG_INFINITY);
     let e = (x - largest.mask_fill(masked, 0.0).select(0, ids.clone())).exp();
@@ -179,5 +156,6 @@ fn check<const D: usize>(op: &'static str, x: &Tensor<D>, segments: &Segments) -
     if D == 0 || actual != expected {
         return Err(OpsError::Rows { op, arg: "x", why: "rows of the segments", expected, actual });
     }
+    check_width(op, &x.dims()[1..])?;
     check_dtype(op, "x", x.dtype())
 }

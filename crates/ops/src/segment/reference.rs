@@ -2,20 +2,15 @@
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};
-use burn::tensor::{IndexingUpdateOp, Shape, TensorData};
+use burn::tensor::{IndexingUpdateOp, Shape};
 
 use super::backend::SegmentPlan;
-use crate::primitives::{narrow, replace, widen};
-
-fn ints<B: Backend>(values: Vec<i32>, device: &Device<B>) -> IntTensor<B> {
-    let n = values.len();
-    B::int_from_data(TensorData::new(values, [n]), device)
-}
+use crate::primitives::{index, narrow, replace, widen};
 
 /// The segment of each row.
 fn ids<B: Backend>(plan: &SegmentPlan, device: &Device<B>) -> IntTensor<B> {
     let s = plan.segments();
-    ints::<B>((0..s.len()).flat_map(|k| std::iter::repeat_n(k as i32, s.range(k).len())).collect(), device)
+    index::<B>(&s.by_row(), device)
 }
 
 fn per_segment(plan: &SegmentPlan) -> Shape {
@@ -38,7 +33,7 @@ fn largest<B: Backend>(x: &FloatTensor<B>, plan: &SegmentPlan) -> FloatTensor<B>
     // A segment that has fewer rows repeats its first; empty ones take any row and are never asked.
     let nth = |k: usize| {
         let row = |i: usize| s.range(i).start.saturating_add(if k < s.range(i).len() { k } else { 0 }).min(s.num_rows() - 1);
-        B::float_select(x.clone(), 0, ints::<B>((0..s.len()).map(|i| row(i) as i32).collect(), &device))
+        B::float_select(x.clone(), 0, index::<B>(&(0..s.len()).map(|i| row(i) as u32).collect::<Vec<_>>(), &device))
     };
     let mut best = nth(0);
     for k in 1..(0..s.len()).map(|i| s.range(i).len()).max().unwrap_or(0) {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::OpsError;
 use crate::gspmm::accept;
-use crate::relational::TypeId;
+use crate::relational::{TypeId, check_types};
 
 /// Consecutive rows cut into segments, of any length including 0. Cloning costs one reference count.
 ///
@@ -133,12 +133,16 @@ impl Segments {
     pub fn range(&self, i: usize) -> std::ops::Range<usize> {
         self.0.offsets[i] as usize..self.0.offsets[i + 1] as usize
     }
+    /// The segment of each row.
+    pub(crate) fn by_row(&self) -> Vec<u32> {
+        (0..self.len()).flat_map(|i| std::iter::repeat_n(i as u32, self.range(i).len())).collect()
+    }
     /// Rows as edges, by row, from one source into segments; sorted, so no permutation is stored.
     pub(crate) fn relation(&self) -> Result<&Relation, OpsError> {
         if let Some(relation) = self.0.relation.get() {
             return Ok(relation);
         }
-        let ids: Vec<u32> = (0..self.len()).flat_map(|i| std::iter::repeat_n(i as u32, self.range(i).len())).collect();
+        let ids = self.by_row();
         let relation = Relation::from_coo(1, self.len(), vec![0; ids.len()], ids).map_err(|e| wrong(e.to_string()))?;
         Ok(self.0.relation.get_or_init(|| relation))
     }
@@ -171,11 +175,13 @@ impl TypeIndex {
     /// [`new`](Self::new) that returns what is wrong with its arguments.
     ///
     /// # Errors
-    /// A type that is not below `num_types`, or more than `u32::MAX - 1` rows.
+    /// A type that is not below `num_types`, or more than `u32::MAX - 1` types or rows.
     pub fn try_new<I: TypeId>(types: &[I], num_types: usize) -> Result<Self, OpsError> {
+        const OP: &str = "type_index";
+        check_types(OP, "num_types", num_types)?;
         if let Some(position) = types.par_iter().position_first(|&t| t.into() as usize >= num_types) {
             let value = u64::from(types[position].into());
-            return Err(OpsError::OutOfRange { op: "type_index", arg: "types", position, bound: num_types, value });
+            return Err(OpsError::OutOfRange { op: OP, arg: "types", position, bound: num_types, why: "types", value });
         }
         let mut lengths = vec![0usize; num_types];
         types.iter().for_each(|&t| lengths[t.into() as usize] += 1);

@@ -6,7 +6,7 @@ use burn::backend::tensor::FloatTensor;
 use super::backend::TypedBackend;
 use super::kernel;
 use super::plan::TypedPlan;
-use super::real::{Real, by_real, narrow, widen};
+use super::real::{Real, by_real};
 use crate::cpu::Host;
 use crate::kernel::Elem;
 
@@ -16,12 +16,12 @@ fn multiply<B: Host, T: Elem<Acc = A>, A: Real>(
     plan: &TypedPlan,
     transposed: bool,
 ) -> FloatTensor<B> {
-    let out = kernel::multiply(plan, &widen::<B, T, A>(a), &widen::<B, T, A>(b), transposed);
-    narrow::<B, T, A>(out, if transposed { plan.a_shape() } else { plan.out_shape() })
+    let out = kernel::multiply::<A, T>(plan, &B::floats::<T>(a), &B::floats::<T>(b), transposed);
+    B::from_floats(out, if transposed { plan.a_shape() } else { plan.out_shape() })
 }
 
 fn grad_b<B: Host, T: Elem<Acc = A>, A: Real>(grad: &FloatTensor<B>, a: &FloatTensor<B>, plan: &TypedPlan) -> FloatTensor<B> {
-    narrow::<B, T, A>(kernel::grad_b(plan, &widen::<B, T, A>(a), &widen::<B, T, A>(grad)), plan.b_shape())
+    B::from_floats(kernel::grad_b::<A, T>(plan, &B::floats::<T>(a), &B::floats::<T>(grad)), plan.b_shape())
 }
 
 macro_rules! implement {

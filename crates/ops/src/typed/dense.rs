@@ -5,7 +5,9 @@
 //! bits on every instruction set. `gemm` has no such rule: its bits are those of a machine, for any number of
 //! threads.
 
-use super::real::Real;
+use std::borrow::Cow;
+
+use super::real::{Real, widen};
 use crate::kernel::{Acc, Elem};
 
 /// Columns of a panel: one register of AVX-512, two of AVX2.
@@ -99,13 +101,13 @@ pub(crate) fn outer<'a, A: Acc + 'a, const I: usize>(
 }
 
 /// Matrices `[k, n]` of equal shape, ready for products.
-pub(crate) enum Matrices<'a, A> {
+pub(crate) enum Matrices<'a, A: Acc> {
     /// In registers.
     Narrow(Panels<A>),
     /// As they are stored: row-major, `[n, k]` if `transposed`.
     Wide {
         /// Their entries.
-        b: &'a [A],
+        b: Cow<'a, [A]>,
         /// Whether they are turned round.
         transposed: bool,
     },
@@ -122,8 +124,8 @@ pub(crate) fn row_stride(k: usize, n: usize) -> usize {
 }
 
 impl<'a, A: Real> Matrices<'a, A> {
-    pub(crate) fn new(b: &'a [A], k: usize, n: usize, transposed: bool) -> Self {
-        if is_narrow(k, n) { Self::Narrow(Panels::new::<A>(b, k, n, transposed)) } else { Self::Wide { b, transposed } }
+    pub(crate) fn new<T: Elem<Acc = A>>(b: &'a [T], k: usize, n: usize, transposed: bool) -> Self {
+        if is_narrow(k, n) { Self::Narrow(Panels::new(b, k, n, transposed)) } else { Self::Wide { b: widen(b), transposed } }
     }
 }
 

@@ -7,7 +7,8 @@
 //! ```
 //! Pieces are cut by position in a segment, whatever the number of threads, so a long segment does not
 //! hold up one of them and results are the same bits for any number. Narrow products run in registers
-//! ([`dense`](super::dense)), wide ones through the `gemm` crate, one thread a piece.
+//! ([`dense`](super::dense)), wide ones through the `gemm` crate, one thread a piece. Rows of f16 and bf16 are
+//! widened tile by tile, and results rounded tile by tile.
 
 use std::ops::Range;
 
@@ -15,8 +16,8 @@ use rayon::prelude::*;
 
 use super::dense::{LANES, Matrices, is_narrow, outer, padded, product, row_stride, wide};
 use super::plan::TypedPlan;
-use super::real::Real;
-use crate::kernel::{Vectorised, collect_rows, scatter_rows, vectorised, zeros};
+use super::real::{Real, append, rounded, widened};
+use crate::kernel::{Elem, Vectorised, collect_rows, scatter_rows, vectorised, zeros};
 
 /// Rows of a piece.
 const PIECE: usize = 1024;
@@ -56,16 +57,16 @@ fn runs(pieces: &[Piece], work_per_row: usize) -> Vec<Range<usize>> {
 }
 
 /// A call: rows of `k` entries times matrices of `[k, n]`.
-struct Job<'a, A> {
+struct Job<'a, T: Elem> {
     plan: &'a TypedPlan,
-    a: &'a [A],
-    matrices: Matrices<'a, A>,
+    a: &'a [T],
+    matrices: Matrices<'a, T::Acc>,
     k: usize,
     n: usize,
 }
 
 /// `out[row] = a[row] · b[k]`; with `transposed` the matrices are those of the plan turned round.
-pub(super) fn multiply<A: Real>(plan: &TypedPlan, a: &[A], b: &[A], transposed: bool) -> Vec<A> {
+pub(super) fn multiply<A: Real, T: Elem<Acc = A>>(plan: &TypedPlan, a: &[T], b: &[T], transposed: bool) -> Vec<T> {
     let (i, o) = (plan.d_input(), plan.d_output());
     let (k, n) = if transposed { (o, i) } else { (i, o) };
     let rows = plan.offsets().num_rows();
@@ -80,24 +81,26 @@ pub(super) fn multiply<A: Real>(plan: &TypedPlan, a: &[A], b: &[A], transposed: 
         None => {
             let positions: Vec<_> = runs.iter().map(|r| pieces[r.start].at.start..pieces[r.end - 1].at.end).collect();
             collect_rows(&positions, n, &|run, sink| {
-                let (mut gathered, mut tile) = (Vec::new(), Vec::new());
+                let (mut gathered, mut tile, mut out) = (Vec::new(), Vec::new(), Vec::new());
                 let first = pieces.partition_point(|p| p.at.end <= run.start);
                 for piece in pieces[first..].iter().take_while(|p| p.at.end <= run.end) {
                     for at in piece.at.clone().step_by(TILE) {
                         let at = at..(at + TILE).min(piece.at.end);
                         job.tile(piece.matrix, at.clone(), &mut gathered, &mut tile);
-                        tile.chunks_exact(job.stride()).take(at.len()).for_each(|row| sink.put(&row[..n]));
+                        let tile = rounded::<A, T>(&tile[..at.len() * job.stride()], &mut out);
+                        tile.chunks_exact(job.stride()).for_each(|row| sink.put(&row[..n]));
                     }
                 }
             })
         }
         Some(order) => scatter_rows(rows, n, |out| {
             let one = |run: &Range<usize>| {
-                let (mut gathered, mut tile) = (Vec::new(), Vec::new());
+                let (mut gathered, mut tile, mut rows) = (Vec::new(), Vec::new(), Vec::new());
                 for piece in &pieces[run.clone()] {
                     for at in piece.at.clone().step_by(TILE) {
                         let at = at..(at + TILE).min(piece.at.end);
                         job.tile(piece.matrix, at.clone(), &mut gathered, &mut tile);
+                        let tile = rounded::<A, T>(&tile[..at.len() * job.stride()], &mut rows);
                         for (&row, from) in order[at].iter().zip(tile.chunks_exact(job.stride())) {
                             // SAFETY: `order` is a permutation (built by a counting sort), and pieces do not overlap.
                             unsafe { out.row_mut(row as usize) }.copy_from_slice(&from[..n]);
@@ -110,19 +113,25 @@ pub(super) fn multiply<A: Real>(plan: &TypedPlan, a: &[A], b: &[A], transposed: 
     }
 }
 
-/// The rows at some positions; copied only if they are not neighbours.
-fn rows_at<'a, A: Real>(a: &'a [A], order: Option<&[u32]>, at: Range<usize>, k: usize, gathered: &'a mut Vec<A>) -> &'a [A] {
+/// The rows at some positions, in the type of their sums; copied only if they are no neighbours or smaller.
+fn rows_at<'a, A: Real, T: Elem<Acc = A>>(
+    a: &'a [T],
+    order: Option<&[u32]>,
+    at: Range<usize>,
+    k: usize,
+    gathered: &'a mut Vec<A>,
+) -> &'a [A] {
     match order {
-        None => &a[at.start * k..at.end * k],
+        None => widened(&a[at.start * k..at.end * k], gathered),
         Some(order) => {
             gathered.clear();
-            order[at].iter().for_each(|&row| gathered.extend_from_slice(&a[row as usize * k..][..k]));
+            append(order[at].iter().map(|&row| &a[row as usize * k..][..k]), gathered);
             gathered
         }
     }
 }
 
-impl<A: Real> Job<'_, A> {
+impl<A: Real, T: Elem<Acc = A>> Job<'_, T> {
     /// Entries between rows of a tile.
     fn stride(&self) -> usize {
         row_stride(self.k, self.n)
@@ -177,7 +186,7 @@ impl<A: Real> Vectorised for Narrow<'_, A> {
 }
 
 /// `d b[k] = Σ a[row]ᵀ · grad[row]`, `[matrices, d_input, d_output]`.
-pub(super) fn grad_b<A: Real>(plan: &TypedPlan, a: &[A], grad: &[A]) -> Vec<A> {
+pub(super) fn grad_b<A: Real, T: Elem<Acc = A>>(plan: &TypedPlan, a: &[T], grad: &[T]) -> Vec<T> {
     let (i, o) = (plan.d_input(), plan.d_output());
     let size = i * o;
     let total = plan.offsets().len().checked_mul(size).expect("a tensor's number of entries fits in `usize`: its shape was checked");
@@ -198,8 +207,8 @@ pub(super) fn grad_b<A: Real>(plan: &TypedPlan, a: &[A], grad: &[A]) -> Vec<A> {
                 // Panels of the last columns of the last row are read past its end.
                 right.clear();
                 match plan.order() {
-                    None => right.extend_from_slice(&grad[at.start * o..at.end * o]),
-                    Some(order) => order[at.clone()].iter().for_each(|&r| right.extend_from_slice(&grad[r as usize * o..][..o])),
+                    None => append(std::iter::once(&grad[at.start * o..at.end * o]), &mut right),
+                    Some(order) => append(order[at.clone()].iter().map(|&r| &grad[r as usize * o..][..o]), &mut right),
                 }
                 right.resize(right.len() + LANES, A::ZERO);
                 vectorised(Outer { left: l, right: &right, widths: [i, o], count: at.len(), sums: &mut sums });
@@ -212,13 +221,13 @@ pub(super) fn grad_b<A: Real>(plan: &TypedPlan, a: &[A], grad: &[A]) -> Vec<A> {
     };
     let one = |run: &Range<usize>| pieces[run.clone()].iter().map(|p| (p.matrix, part(p))).collect::<Vec<_>>();
     let parts: Vec<_> = if runs.len() == 1 { runs.iter().map(one).collect() } else { runs.par_iter().map(one).collect() };
-    let mut out = zeros(total);
+    let mut out = zeros::<A>(total);
     for (matrix, sums) in parts.into_iter().flatten() {
         for (to, from) in out[matrix * size..][..size].chunks_exact_mut(o).zip(sums.chunks_exact(stride)) {
             to.iter_mut().zip(from).for_each(|(t, &f)| *t += f);
         }
     }
-    out
+    T::round(out)
 }
 
 struct Outer<'a, A> {

@@ -22,11 +22,13 @@ pub use backend::TypedBackend;
 pub use plan::TypedPlan;
 
 use burn::backend::Dispatch;
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::Tensor;
 
 use crate::OpsError;
+use crate::check::{check_rows, check_same, check_width};
 use crate::gspmm::{accept, check_dtype};
 use crate::precision::enter;
+use crate::primitives::index_tensor;
 use crate::segment::{Segments, TypeIndex};
 
 /// Rows of segment `k` times matrix `k`, `out[i] = a[i] · b[segment of i]`.
@@ -71,8 +73,8 @@ pub fn segment_mm(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Tensor<2> 
 /// [`segment_mm`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Rows that are not those of the segments, matrices whose number or height does not fit, element types or
-/// devices that differ, an element type without a kernel.
+/// Rows that are not those of the segments, matrices whose number or height does not fit, rows of more than `u32::MAX`
+/// entries, element types or devices that differ, an element type without a kernel.
 pub fn try_segment_mm(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Result<Tensor<2>, OpsError> {
     let (a, b) = (enter("segment_mm", "a", a)?, enter("segment_mm", "b", b)?);
     let rows = ("rows of the segments", segments.num_rows());
@@ -146,9 +148,7 @@ fn composed(a: Tensor<2>, b: Tensor<3>, segments: &Segments, order: &[u32]) -> T
     let device = a.device();
     let mut out = Tensor::<2>::zeros([segments.num_rows(), o], (&device, a.dtype()));
     for k in (0..segments.len()).filter(|&k| !segments.range(k).is_empty() && i * o > 0) {
-        let rows: Vec<i32> = order[segments.range(k)].iter().map(|&r| r as i32).collect();
-        let n = rows.len();
-        let rows = Tensor::<1, Int>::from_data(TensorData::new(rows, [n]), &device);
+        let rows = index_tensor(&order[segments.range(k)], &device);
         let product = a.clone().select(0, rows.clone()).matmul(b.clone().slice_dim(0, k..k + 1).reshape([i, o]));
         out = out.select_assign(0, rows, product, IndexingUpdateOp::Add);
     }
@@ -158,19 +158,14 @@ fn composed(a: Tensor<2>, b: Tensor<3>, segments: &Segments, order: &[u32]) -> T
 /// Checks a call and returns the columns of the result.
 fn check(op: &'static str, a: &Tensor<2>, b: &Tensor<3>, (why, rows): (&'static str, usize), matrices: usize) -> Result<usize, OpsError> {
     let ([n, k], [count, height, output]) = (a.dims(), b.dims());
-    if n != rows {
-        return Err(OpsError::Rows { op, arg: "a", why, expected: rows, actual: n });
-    }
+    check_rows(op, "a", why, rows, n)?;
     if (count, height) != (matrices, k) {
         return Err(OpsError::Shape { op, arg: "b", expected: vec![matrices, k, output], actual: vec![count, height, output] });
     }
+    // Without rows or matrices, axes may be of any length.
+    check_width(op, &[k])?;
+    check_width(op, &[output])?;
     check_dtype(op, "a", a.dtype())?;
-    if a.dtype() != b.dtype() {
-        return Err(OpsError::Dtype { op, lhs: a.dtype(), rhs: b.dtype() });
-    }
-    // Equality of devices is about hardware: a constant without autodiff goes with a tracked tensor.
-    if a.device() != b.device() {
-        return Err(OpsError::Device { op, lhs: Box::new(a.device()), rhs: Box::new(b.device()) });
-    }
+    check_same(op, ("b", b), ("a", a))?;
     Ok(output)
 }

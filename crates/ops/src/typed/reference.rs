@@ -2,21 +2,21 @@
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};
-use burn::tensor::{IndexingUpdateOp, Shape, Slice, TensorData};
+use burn::tensor::{IndexingUpdateOp, Shape, Slice};
 
 use super::plan::TypedPlan;
-use crate::primitives::{narrow, widen};
+use crate::primitives::{index, narrow, widen};
 
 /// Rows of each matrix that has any.
 fn parts<'a, B: Backend>(plan: &'a TypedPlan, device: &'a Device<B>) -> impl Iterator<Item = (usize, IntTensor<B>)> + 'a {
     let segments = plan.offsets();
     (0..segments.len()).filter(|&k| !segments.range(k).is_empty()).map(move |k| {
         let rows = segments.range(k);
-        let values: Vec<i32> = match plan.order() {
-            None => rows.clone().map(|r| r as i32).collect(),
-            Some(order) => order[rows.clone()].iter().map(|&r| r as i32).collect(),
+        let rows = match plan.order() {
+            None => index::<B>(&rows.map(|r| r as u32).collect::<Vec<_>>(), device),
+            Some(order) => index::<B>(&order[rows], device),
         };
-        (k, B::int_from_data(TensorData::new(values, [rows.len()]), device))
+        (k, rows)
     })
 }
 

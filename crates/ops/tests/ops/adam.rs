@@ -108,12 +108,12 @@ fn errors() {
     let device = Device::flex();
     let t = |n: usize| Tensor::<1>::zeros([n], &device);
     let e = try_adam_step(t(3), t(2), t(3), t(3), step(1, AdamDecay::None)).unwrap_err().to_string();
-    assert_eq!(e, "adam_step: `grad` has shape [2], `param` has [3]; convert one of them");
+    assert_eq!(e, "adam_step: `grad` must have shape [3], got [2]");
     let e = try_adam_step(t(3), t(3), t(3), t(4), step(1, AdamDecay::None)).unwrap_err().to_string();
-    assert_eq!(e, "adam_step: `moment_2` has shape [4], `param` has [3]; convert one of them");
+    assert_eq!(e, "adam_step: `moment_2` must have shape [3], got [4]");
     let double = Tensor::<1>::zeros([3], (&device, DType::F64));
     let e = try_adam_step(t(3), t(3), double, t(3), step(1, AdamDecay::None)).unwrap_err().to_string();
-    assert_eq!(e, "adam_step: `moment_1` has element type F64, `param` has F32; convert one of them");
+    assert_eq!(e, "adam_step: `moment_1` is F64 and `param` is F32; cast one of them");
     let e = try_adam_step(t(3), t(3), t(3), t(3), step(0, AdamDecay::None)).unwrap_err().to_string();
     assert_eq!(e, "adam_step: `step.time` must be at least 1, got 0");
 }

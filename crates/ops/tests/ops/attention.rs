@@ -418,10 +418,10 @@ fn errors() {
     assert_eq!(gat(z(), two(5, 3), two(4, 2), plain()), "gat_attention: `a_src` must have 2 columns (one per head), got 3");
     assert_eq!(gat(z(), two(5, 2), two(4, 1), plain()), "gat_attention: `a_dst` must have 2 columns (one per head), got 1");
     let double = Tensor::<2>::zeros([4, 2], (&device, DType::F64));
-    assert_eq!(gat(z(), two(5, 2), double, plain()), "gat_attention: `a_dst` has element type F64, `z` has F32; convert one of them");
+    assert_eq!(gat(z(), two(5, 2), double, plain()), "gat_attention: `a_dst` is F64 and `z` is F32; cast one of them");
     let elsewhere = Tensor::<2>::zeros([5, 2], &Device::ndarray());
     let e = gat(z(), elsewhere, two(4, 2), plain());
-    assert!(e.starts_with("gat_attention: `a_src` has device ") && e.ends_with("convert one of them"), "{e}");
+    assert!(e.starts_with("gat_attention: `a_src` is on ") && e.ends_with("move one of them"), "{e}");
     let slope = GatOptions { slope: f64::NAN, dropout: None };
     assert_eq!(gat(z(), two(5, 2), two(4, 2), slope), "gat_attention: `slope` must be a finite number, got NaN");
     let dropout = |prob, ids| EdgeDropout { prob, stream: Stream::new(0, "d", 0), ids };

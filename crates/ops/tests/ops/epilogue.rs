@@ -174,7 +174,7 @@ fn errors() {
     let bias = Tensor::<1>::zeros([2], &device);
     assert_eq!(text(Some(bias), Activation::None, None), "bias_activation: `bias` must have 3 rows (one per column of `x`), got 2");
     let bias = Tensor::<1>::zeros([3], (&device, DType::F64));
-    assert_eq!(text(Some(bias), Activation::None, None), "bias_activation: `bias` has element type F64, `x` has F32; convert one of them");
+    assert_eq!(text(Some(bias), Activation::None, None), "bias_activation: `bias` is F64 and `x` is F32; cast one of them");
     let e = text(None, Activation::Elu(0.0), None);
     assert!(e.starts_with("bias_activation: `alpha` of Elu must be a finite number above 0, got 0"), "{e}");
     let drop = |prob, ids| Some(RowDropout { prob, stream: Stream::new(0, "d", 0), ids });

@@ -16,12 +16,16 @@ mod errors;
 mod finite_differences;
 mod graphs;
 mod gsddmm;
+mod halves;
 mod multi;
+mod multi_edges;
 mod precision;
 mod random_graphs;
 mod relational;
 mod segments;
+mod signed_zeros;
 mod typed;
+mod widths;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;

@@ -124,7 +124,7 @@ fn which_inputs_are_cast() {
         let mixed = |l, w| try_gspmm::<2, 2, 2>(&r, BinaryOp::Mul, Reduce::Sum, leaf(1, [4, 2], l), leaf(2, [6, 2], w));
         assert_eq!(mixed(DType::F32, DType::F16).unwrap().dtype(), DType::BF16);
         let error = mixed(DType::F64, DType::F32).unwrap_err();
-        assert!(matches!(error, OpsError::Dtype { lhs: DType::F64, rhs: DType::BF16, .. }), "{error}");
+        assert!(matches!(error, OpsError::Dtype { arg: "lhs", actual: DType::F64, expected: DType::BF16, .. }), "{error}");
         // No message passing, no cast.
         let x = Tensor::<2>::ones([4, 2], &Device::flex());
         assert_eq!(dropout(x, 0.5, burn_gnn_ops::Stream::new(0, "x", 0), None).dtype(), DType::F32);

@@ -325,7 +325,7 @@ fn what_is_refused() {
     );
     assert_eq!(
         text(RelationalIndex::try_new(&relation, &[0u32, 0, 7, 0, 0, 0, 0, 0], 7)),
-        "relational_index: `types`[2] must lie in 0..7, got 7"
+        "relational_index: `types[2]` must lie in 0..7 (relations), got 7"
     );
     let index = index(&relation);
     let device = Device::flex();
@@ -345,13 +345,13 @@ fn what_is_refused() {
     assert_eq!(error(x(5, 4), blocks([5, 2, 3, 1]), None), format!("{name}: `weight` must have shape [5, 2, 2, 1], got [5, 2, 3, 1]"));
     assert_eq!(error(x(5, 5), blocks([5, 2, 2, 1]), None), format!("{name}: `x` must have shape [5, 4], got [5, 5]"));
     let wide = RelationalWeight::Full(Tensor::ones([5, 2, 2], (&device, DType::F64)));
-    assert_eq!(error(x(5, 2), wide, None), format!("{name}: `lhs` is F32 and `rhs` is F64; cast one of them"));
+    assert_eq!(error(x(5, 2), wide, None), format!("{name}: `weight` is F64 and `x` is F32; cast one of them"));
     let panic = std::panic::catch_unwind(|| relational_aggregate(&index, x(4, 2), ones([5, 2, 2]), None)).unwrap_err();
     assert!(panic.downcast_ref::<String>().unwrap().contains("must have 5 rows"));
 }
 
 #[test]
-#[should_panic(expected = "relational_index: `types`[0] must lie in 0..0, got 0")]
+#[should_panic(expected = "relational_index: `types[0]` must lie in 0..0 (relations), got 0")]
 fn no_relations_no_types() {
     RelationalIndex::new(&graphs::relation(1, 1, &[(0, 0)]), &[0u8], 0);
 }

@@ -21,8 +21,9 @@ pub(crate) struct Given<'a, T: Elem> {
 /// Gradients; those not asked for are empty.
 pub(crate) struct Gradients<T: Elem> {
     pub(crate) z: Vec<T>,
-    /// Of the sum `a_src[u] + a_dst[v]` or of the logit, per edge.
-    pub(crate) scores: Vec<T>,
+    /// Of the sum `a_src[u] + a_dst[v]` or of the logit, per edge. Not rounded: those of a destination are still to
+    /// be summed.
+    pub(crate) scores: Vec<T::Acc>,
     pub(crate) a_src: Vec<T>,
 }
 
@@ -76,7 +77,7 @@ struct Backward<'a, 's, 't, T: Elem, const H: usize, const D: usize> {
     run: std::ops::Range<usize>,
     dz: &'a mut Sink<'s, T>,
     da: &'a mut Sink<'t, T>,
-    ds: &'a Scatter<'a, T>,
+    ds: &'a Scatter<'a, T::Acc>,
 }
 
 impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_, T, H, D>
@@ -190,15 +191,13 @@ where
                             let (a, w, s, total) =
                                 (get::<T::Acc, K>(a, h), get::<T::Acc, K>(w, h), get::<T::Acc, K>(s, h), get::<T::Acc, K>(total, h));
                             let mut sum = get::<T::Acc, K>(&sums, h);
-                            let mut rounded = [T::zeroed(); K];
                             for k in 0..K {
                                 // w = m α: m α <g, z> - α T.
                                 d[k] = (w[k] * d[k] - a[k] * total[k]) * s[k];
                                 sum[k] += d[k];
-                                rounded[k] = T::of(d[k]);
                             }
                             sums[h..h + K].copy_from_slice(&sum);
-                            to[h..h + K].copy_from_slice(&rounded);
+                            to[h..h + K].copy_from_slice(&d);
                         });
                         if given.dz {
                             accumulate::<T, H, D>((heads, dim), &mut acc, w, given.grad, &targets[i..i + 1]);
@@ -220,7 +219,7 @@ where
 }
 
 /// `out[v] = Σ ds[e]` over in-edges.
-pub(crate) fn sum_in_edges<T: Elem>(ds: &[T], heads: usize, csc: Rows<'_>) -> Vec<T> {
+pub(crate) fn sum_in_edges<T: Elem>(ds: &[T::Acc], heads: usize, csc: Rows<'_>) -> Vec<T> {
     let runs = by_edges(csc.indptr, 2 * heads);
     collect_rows(&runs, heads, &|run, out| {
         if heads == 8 {
@@ -232,7 +231,7 @@ pub(crate) fn sum_in_edges<T: Elem>(ds: &[T], heads: usize, csc: Rows<'_>) -> Ve
 }
 
 struct InEdges<'a, 's, T: Elem, const H: usize> {
-    ds: &'a [T],
+    ds: &'a [T::Acc],
     heads: usize,
     csc: Rows<'a>,
     run: std::ops::Range<usize>,
@@ -255,7 +254,7 @@ impl<T: Elem, const H: usize> Vectorised for InEdges<'_, '_, T, H> {
                 }
                 let row = &ds[csc.edge_id(p) * heads..][..heads];
                 lanes!(heads, h, K => {
-                    let (mut sum, row) = (get::<T::Acc, K>(&acc, h), load::<T, K>(row, h));
+                    let (mut sum, row) = (get::<T::Acc, K>(&acc, h), get::<T::Acc, K>(row, h));
                     for k in 0..K {
                         sum[k] += row[k];
                     }

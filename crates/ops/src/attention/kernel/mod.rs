@@ -26,18 +26,23 @@ mod forward;
 pub(crate) use backward::{Given, backward, sum_in_edges};
 pub(crate) use forward::forward;
 
+use burn_gnn_graph::Compressed;
+
 use super::plan::Shape;
 use crate::kernel::{Acc, Elem, Exp, LANES, philox_lanes};
 
-/// One compressed layout, as plain slices.
+/// One compressed layout, as plain slices. Made from a [`Compressed`] only, whose edge ids are distinct.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    pub(crate) indptr: &'a [u32],
-    pub(crate) indices: &'a [u32],
-    pub(crate) edge_ids: Option<&'a [u32]>,
+    indptr: &'a [u32],
+    indices: &'a [u32],
+    edge_ids: Option<&'a [u32]>,
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
+    pub(crate) fn new(layout: &'a Compressed) -> Self {
+        Self { indptr: layout.indptr(), indices: layout.indices(), edge_ids: layout.edge_ids() }
+    }
     #[inline(always)]
     fn edge_id(&self, p: usize) -> usize {
         match self.edge_ids {

@@ -1,0 +1,71 @@
+//! Reductions inside every relation, then over relations.
+
+use burn::tensor::{Bool, DType, FloatDType, Tensor, TensorData};
+use burn_gnn_graph::RelationStack;
+use rayon::prelude::*;
+
+use super::rows::Operands;
+use crate::OpsError;
+use crate::gspmm::{BinaryOp, Reduce, try_gspmm};
+use crate::precision::{Precision, cast, with_precision};
+
+/// `out[v] = cross over r of (reduce over (u, v, e) in r of op(x[u], w[e]))`.
+pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
+    stack: &RelationStack,
+    op: BinaryOp,
+    operands: Operands<L, R>,
+    reduce: Reduce,
+    cross: Reduce,
+) -> Result<Tensor<O>, OpsError> {
+    let same = reduce.selects() && reduce == cross;
+    let both_linear = !reduce.selects() && !cross.selects();
+    let over = if cross == Reduce::Mean { stack.len().max(1) as f64 } else { 1.0 };
+    let mean = |y: Tensor<O>| if over > 1.0 { y / over } else { y };
+    if stack.len() <= 1 || same || (both_linear && reduce == Reduce::Sum && over == 1.0) {
+        let (x, w) = operands.joint();
+        return try_gspmm(stack.joint(), op, reduce, x, w);
+    }
+    // What follows takes several steps: in the type of sums, rounded once at the end.
+    let dtype = operands.dtype();
+    let operands = operands.wide();
+    let y = with_precision(Precision::Full, || -> Result<Tensor<O>, OpsError> {
+        if both_linear && (reduce == Reduce::Sum || op == BinaryOp::CopyLhs) {
+            let (x, w) = operands.joint();
+            return Ok(mean(if reduce == Reduce::Sum { try_gspmm(stack.joint(), op, reduce, x, w)? } else { sum_of_means(stack, x)? }));
+        }
+        let mut out: Option<Tensor<O>> = None;
+        for (r, (table, relation)) in stack.relations().iter().enumerate() {
+            let (x, w) = operands.of(r, *table);
+            let y = try_gspmm::<L, R, O>(relation, op, reduce, x, w)?;
+            out = Some(match (out, cross) {
+                (None, _) => y,
+                (Some(x), Reduce::Sum | Reduce::Mean) => x + y,
+                (Some(x), Reduce::Max) => better(x.clone().lower(y.clone()), x, y),
+                (Some(x), Reduce::Min) => better(x.clone().greater(y.clone()), x, y),
+            });
+        }
+        match out {
+            Some(out) => Ok(mean(out)),
+            None => unreachable!("a stack without relations has been reduced as a whole"),
+        }
+    })?;
+    Ok(if y.dtype() == dtype { y } else { cast(y, FloatDType::from(dtype)) })
+}
+
+/// Every relation divides by its own number of edges: one pass over all edges with a factor each.
+fn sum_of_means<const L: usize, const O: usize>(stack: &RelationStack, x: Tensor<L>) -> Result<Tensor<O>, OpsError> {
+    let degrees = stack.degrees_by_edge().par_iter().with_min_len(1 << 12);
+    let n = degrees.len();
+    let factors = match x.dtype() {
+        DType::F64 => TensorData::new(degrees.map(|&n| 1.0 / f64::from(n)).collect::<Vec<_>>(), [n]),
+        _ => TensorData::new(degrees.map(|&n| (1.0 / f64::from(n)) as f32).collect::<Vec<_>>(), [n]),
+    };
+    let factors = Tensor::<1>::from_data(factors, (&x.device().without_autodiff(), x.dtype()));
+    try_gspmm(stack.joint(), BinaryOp::Mul, Reduce::Sum, x, factors)
+}
+
+/// `y` where it is better; the first of equal ones and the first NaN stay, as in every selection of this crate.
+fn better<const D: usize>(beyond: Tensor<D, Bool>, x: Tensor<D>, y: Tensor<D>) -> Tensor<D> {
+    let nan = y.clone().is_nan().bool_and(x.clone().is_nan().bool_not());
+    x.mask_where(beyond.bool_or(nan), y)
+}

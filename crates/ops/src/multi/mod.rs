@@ -1,0 +1,237 @@
+//! Reductions over the edges of all relations that end in one node type.
+
+mod cross;
+mod rows;
+
+pub use rows::{stack_rows, try_stack_rows};
+
+use burn::tensor::Tensor;
+use burn_gnn_graph::RelationStack;
+
+use self::rows::Operands;
+use crate::OpsError;
+use crate::gspmm::{BinaryOp, Reduce, Side, accept, try_gspmm, try_gspmm_copy};
+
+/// How the rows that relations give one destination become one row: a [`Reduce`] over relations. Mean divides by the
+/// number of relations, those without messages included.
+pub type CrossReduce = Reduce;
+
+/// One reduction of source rows over the edges of all relations, `out[v] = reduce over r, (u, v) in r of x[u]`.
+///
+/// # Shapes
+/// `sources[t]` is `[rows of table t, ..]`, all with one feature shape, element type and device; the result
+/// `[num_dst, ..]`.
+///
+/// # Semantics, gradients, cost
+/// Those of [`gspmm`](crate::gspmm) on the joint relation, whose edges come relation by relation: mean
+/// divides by the number of all edges into `v`, of equal largest entries the one of the first relation
+/// wins. Several tables are copied behind each other first.
+///
+/// # Panics
+/// With the text of the error that [`try_multi_gspmm`] returns.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::{Relation, RelationStack};
+/// use burn_gnn_ops::{Reduce, multi_gspmm};
+/// let writes = Relation::from_coo(2, 1, vec![0, 1], vec![0, 0])?;
+/// let cites = Relation::from_coo(1, 1, vec![0], vec![0])?;
+/// let stack = RelationStack::new(1, &[2, 1], &[(0, writes), (1, cites)])?;
+/// let (authors, papers) = (Tensor::<1>::from_data([1.0, 2.0], &Device::flex()), Tensor::from_data([6.0], &Device::flex()));
+/// let y = multi_gspmm(&stack, vec![authors, papers], Reduce::Mean);
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [3.0]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn multi_gspmm<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>>, reduce: Reduce) -> Tensor<D> {
+    accept(try_multi_gspmm(stack, sources, reduce))
+}
+
+/// [`multi_gspmm`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// Those of [`try_stack_rows`] and of [`try_gspmm_copy`].
+pub fn try_multi_gspmm<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>>, reduce: Reduce) -> Result<Tensor<D>, OpsError> {
+    let operands = Operands::<D, 1>::new("multi_gspmm", stack, BinaryOp::CopyLhs, sources, Vec::new())?;
+    try_gspmm_copy(stack.joint(), Side::Lhs, reduce, operands.joint().0)
+}
+
+/// Reduces inside every relation, then over relations: `out[v] = cross over r of (reduce over (u, v) in r of x[u])`.
+///
+/// # Shapes
+/// As [`multi_gspmm`].
+///
+/// # Semantics
+/// A relation without messages into `v` gives 0, which takes part in `cross`; where `reduce` and `cross`
+/// are both max or both min it takes no part, and `v` gets 0 only if no relation has a message. Mean over
+/// relations divides by their number. f16 and bf16 are calculated in f32 through both reductions and rounded once.
+///
+/// # Gradients
+/// Those of both reductions; under max and min over relations all of it goes to the first relation with the largest
+/// or smallest row, entry by entry, and the first NaN is beyond every number.
+///
+/// # Cost
+/// One reduction over the joint relation for sum or mean inside sum or mean, max inside max and min inside
+/// min. Otherwise, as for a sum inside and a max across, one reduction per relation, which writes `[num_dst, ..]`, and
+/// one combination of that with the result so far: `relations · num_dst · features` entries are written and compared
+/// where one reduction writes `num_dst · features`, and autodiff keeps a mask for each. Who has many relations with few edges
+/// each takes a reducer of the first kind. Of f16 and bf16 there is a copy in f32, unless it is one reduction.
+///
+/// # Panics
+/// With the text of the error that [`try_multi_gspmm_cross`] returns.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::{Relation, RelationStack};
+/// use burn_gnn_ops::{CrossReduce, Reduce, multi_gspmm_cross};
+/// let writes = Relation::from_coo(2, 1, vec![0, 1], vec![0, 0])?;
+/// let cites = Relation::from_coo(1, 1, vec![0], vec![0])?;
+/// let stack = RelationStack::new(1, &[2, 1], &[(0, writes), (1, cites)])?;
+/// let (authors, papers) = (Tensor::<1>::from_data([1.0, 2.0], &Device::flex()), Tensor::from_data([6.0], &Device::flex()));
+/// let y = multi_gspmm_cross(&stack, vec![authors, papers], Reduce::Sum, CrossReduce::Max);
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [6.0]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn multi_gspmm_cross<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>>, reduce: Reduce, cross: CrossReduce) -> Tensor<D> {
+    accept(try_multi_gspmm_cross(stack, sources, reduce, cross))
+}
+
+/// [`multi_gspmm_cross`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// Those of [`try_stack_rows`] and of [`try_gspmm_copy`].
+pub fn try_multi_gspmm_cross<const D: usize>(
+    stack: &RelationStack,
+    sources: Vec<Tensor<D>>,
+    reduce: Reduce,
+    cross: CrossReduce,
+) -> Result<Tensor<D>, OpsError> {
+    let operands = Operands::<D, 1>::new("multi_gspmm_cross", stack, BinaryOp::CopyLhs, sources, Vec::new())?;
+    cross::cross(stack, BinaryOp::CopyLhs, operands, reduce, cross)
+}
+
+/// One reduction of messages over the edges of all relations,
+/// `out[v] = reduce over r, (u, v, e) in r of op(x[u], w[e])`: [`gspmm`](crate::gspmm) on a stack.
+///
+/// # Shapes
+/// - `sources[t]`: `[rows of table t, ..]`; `edges[r]`: `[edges of relation r, ..]` in edge-id order; each list with one
+///   feature shape, both with one element type and device
+/// - returns `[num_dst, ..]`; feature shapes broadcast as in [`gspmm`](crate::gspmm)
+/// - A copy does not look at the other list, which may be empty. With [`BinaryOp::CopyRhs`] messages are the rows of
+///   edges alone (`copy_e`).
+///
+/// # Semantics, gradients
+/// Those of [`gspmm`](crate::gspmm) on the joint relation, whose edges come relation by relation: mean divides by the
+/// number of all edges into `v`, of equal largest messages the one of the first relation wins.
+///
+/// # Panics
+/// With the text of the error that [`try_multi_gspmm_binary`] returns.
+///
+/// # Cost
+/// That of one [`gspmm`](crate::gspmm), and a copy of the lists into one tensor each, if they have several. Who has the
+/// rows in one tensor calls `gspmm` on [`RelationStack::joint`].
+///
+/// # Source
+/// `update_all` of DGL on a heterogeneous graph, with `u_mul_e` and its like.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::{Relation, RelationStack};
+/// use burn_gnn_ops::{BinaryOp, Reduce, multi_gspmm_binary};
+/// let writes = Relation::from_coo(2, 1, vec![0, 1], vec![0, 0])?;
+/// let cites = Relation::from_coo(1, 1, vec![0], vec![0])?;
+/// let stack = RelationStack::new(1, &[2, 1], &[(0, writes), (1, cites)])?;
+/// let rows = |x: &[f32]| Tensor::<1>::from_data(x, &Device::flex());
+/// let (sources, edges) = (vec![rows(&[1.0, 2.0]), rows(&[6.0])], vec![rows(&[1.0, 0.5]), rows(&[10.0])]);
+/// let y: Tensor<1> = multi_gspmm_binary(&stack, BinaryOp::Mul, sources, edges, Reduce::Sum);
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [62.0]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn multi_gspmm_binary<const L: usize, const R: usize, const O: usize>(
+    stack: &RelationStack,
+    op: BinaryOp,
+    sources: Vec<Tensor<L>>,
+    edges: Vec<Tensor<R>>,
+    reduce: Reduce,
+) -> Tensor<O> {
+    accept(try_multi_gspmm_binary(stack, op, sources, edges, reduce))
+}
+
+/// [`multi_gspmm_binary`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// Those of [`try_stack_rows`], for `edges` by relation as for `sources` by table, element types or devices of
+/// both that differ, a stack without relations, and those of [`try_gspmm`].
+pub fn try_multi_gspmm_binary<const L: usize, const R: usize, const O: usize>(
+    stack: &RelationStack,
+    op: BinaryOp,
+    sources: Vec<Tensor<L>>,
+    edges: Vec<Tensor<R>>,
+    reduce: Reduce,
+) -> Result<Tensor<O>, OpsError> {
+    let (x, w) = Operands::new("multi_gspmm_binary", stack, op, sources, edges)?.joint();
+    try_gspmm(stack.joint(), op, reduce, x, w)
+}
+
+/// Reduces messages inside every relation, then over relations:
+/// `out[v] = cross over r of (reduce over (u, v, e) in r of op(x[u], w[e]))`.
+///
+/// # Shapes
+/// As [`multi_gspmm_binary`].
+///
+/// # Semantics, gradients
+/// As [`multi_gspmm_cross`].
+///
+/// # Panics
+/// With the text of the error that [`try_multi_gspmm_binary_cross`] returns.
+///
+/// # Cost
+/// As [`multi_gspmm_cross`], but a mean inside a sum or a mean is one reduction per relation; lists are copied into one
+/// tensor each only where there is one reduction.
+///
+/// # Source
+/// `multi_update_all` of DGL.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::{Relation, RelationStack};
+/// use burn_gnn_ops::{BinaryOp, CrossReduce, Reduce, multi_gspmm_binary_cross};
+/// let (writes, cites) = (Relation::from_coo(2, 1, vec![0, 1], vec![0, 0])?, Relation::from_coo(1, 1, vec![0], vec![0])?);
+/// let stack = RelationStack::new(1, &[2, 1], &[(0, writes), (1, cites)])?;
+/// let rows = |x: &[f32]| Tensor::<1>::from_data(x, &Device::flex());
+/// // copy_e: sources are not looked at.
+/// let edges = vec![rows(&[1.0, 5.0]), rows(&[4.0])];
+/// let y: Tensor<1> =
+///     multi_gspmm_binary_cross::<1, 1, 1>(&stack, BinaryOp::CopyRhs, vec![], edges, Reduce::Mean, CrossReduce::Max);
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [4.0]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn multi_gspmm_binary_cross<const L: usize, const R: usize, const O: usize>(
+    stack: &RelationStack,
+    op: BinaryOp,
+    sources: Vec<Tensor<L>>,
+    edges: Vec<Tensor<R>>,
+    reduce: Reduce,
+    cross: CrossReduce,
+) -> Tensor<O> {
+    accept(try_multi_gspmm_binary_cross(stack, op, sources, edges, reduce, cross))
+}
+
+/// [`multi_gspmm_binary_cross`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// As [`try_multi_gspmm_binary`].
+pub fn try_multi_gspmm_binary_cross<const L: usize, const R: usize, const O: usize>(
+    stack: &RelationStack,
+    op: BinaryOp,
+    sources: Vec<Tensor<L>>,
+    edges: Vec<Tensor<R>>,
+    reduce: Reduce,
+    cross: CrossReduce,
+) -> Result<Tensor<O>, OpsError> {
+    let operands = Operands::new("multi_gspmm_binary_cross", stack, op, sources, edges)?;
+    cross::cross(stack, op, operands, reduce, cross)
+}

@@ -1,0 +1,166 @@
+//! Rows of tables and of edges, one behind the other.
+
+use burn::tensor::{DType, FloatDType, Tensor};
+use burn_gnn_graph::RelationStack;
+
+use crate::OpsError;
+use crate::check::{check_list, check_same};
+use crate::gspmm::{BinaryOp, accept};
+use crate::precision::{cast, enter};
+
+/// The source rows of a stack: its tables, one behind the other, as [`RelationStack::joint`] numbers them.
+///
+/// With them every operator of this crate runs on all relations at once.
+///
+/// # Shapes
+/// `sources[t]` is `[rows of table t, ..]`, all with one feature shape, element type and device; the result
+/// `[rows of all tables, ..]`.
+///
+/// # Gradients
+/// Those of a concatenation: every table gets its rows.
+///
+/// # Panics
+/// With the text of the error that [`try_stack_rows`] returns.
+///
+/// # Cost
+/// Every row is copied once; of a single table none.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::{Relation, RelationStack};
+/// use burn_gnn_ops::{copy_u_sum, stack_rows};
+/// let writes = Relation::from_coo(2, 1, vec![0, 1], vec![0, 0])?;
+/// let cites = Relation::from_coo(1, 1, vec![0], vec![0])?;
+/// let stack = RelationStack::new(1, &[2, 1], &[(0, writes), (1, cites)])?;
+/// let (authors, papers) = (Tensor::<1>::from_data([1.0, 2.0], &Device::flex()), Tensor::from_data([6.0], &Device::flex()));
+/// let rows = stack_rows(&stack, vec![authors, papers]);
+/// assert_eq!(copy_u_sum(stack.joint(), rows).into_data().try_to_vec::<f32>().unwrap(), [9.0]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[track_caller]
+pub fn stack_rows<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>>) -> Tensor<D> {
+    accept(try_stack_rows("stack_rows", stack, sources))
+}
+
+/// [`stack_rows`] that returns what is wrong with its arguments; `op` is the name in the error.
+///
+/// # Errors
+/// Not one tensor per table, no tables, a tensor whose rows are not those of its table, feature shapes, element types
+/// or devices that differ, an element type without a kernel.
+pub fn try_stack_rows<const D: usize>(op: &'static str, stack: &RelationStack, sources: Vec<Tensor<D>>) -> Result<Tensor<D>, OpsError> {
+    check_sources(op, stack, &sources)?;
+    Ok(join(sources))
+}
+
+/// Tensors that were checked, one behind the other.
+fn join<const D: usize>(mut x: Vec<Tensor<D>>) -> Tensor<D> {
+    // The only one is the stack, without a copy.
+    if x.len() == 1 { x.swap_remove(0) } else { Tensor::cat(x, 0) }
+}
+
+fn check_sources<const D: usize>(op: &'static str, stack: &RelationStack, sources: &[Tensor<D>]) -> Result<(), OpsError> {
+    let tables = stack.table_offsets();
+    if tables.len() == 1 {
+        // Nobody could tell element type and device of the result.
+        return Err(OpsError::Parameter { op, arg: "stack tables", range: "at least 1", value: 0.0 });
+    }
+    let mut rows = tables.windows(2).map(|w| (w[1] - w[0]) as usize);
+    check_list(op, "sources", sources, "one tensor per table of the stack", ("number of rows (rows of its table)", &mut rows))
+}
+
+/// The operands of messages that the operator looks at, checked and in the precision in force; the others are empty.
+pub(super) struct Operands<const L: usize, const R: usize> {
+    /// By table.
+    pub(super) sources: Vec<Tensor<L>>,
+    /// By relation.
+    pub(super) edges: Vec<Tensor<R>>,
+}
+
+impl<const L: usize, const R: usize> Operands<L, R> {
+    pub(super) fn new(
+        name: &'static str,
+        stack: &RelationStack,
+        op: BinaryOp,
+        sources: Vec<Tensor<L>>,
+        edges: Vec<Tensor<R>>,
+    ) -> Result<Self, OpsError> {
+        let sources = if op.uses_lhs() { enter_all(name, "sources", sources)? } else { Vec::new() };
+        let edges = if op.uses_rhs() { enter_all(name, "edges", edges)? } else { Vec::new() };
+        if op.uses_lhs() {
+            check_sources(name, stack, &sources)?;
+        }
+        if op.uses_rhs() {
+            if stack.is_empty() {
+                return Err(OpsError::Parameter { op: name, arg: "stack relations", range: "at least 1", value: 0.0 });
+            }
+            let mut rows = (0..stack.len()).map(|r| stack.edge_range(r).len());
+            check_list(
+                name,
+                "edges",
+                &edges,
+                "one tensor per relation of the stack",
+                ("number of rows (edges of its relation)", &mut rows),
+            )?;
+        }
+        if let (Some(x), Some(w)) = (sources.first(), edges.first()) {
+            check_same(name, ("edges", w), ("sources", x))?;
+        }
+        Ok(Self { sources, edges })
+    }
+
+    /// Element type of all of them.
+    pub(super) fn dtype(&self) -> DType {
+        match (self.sources.first(), self.edges.first()) {
+            (Some(x), _) => x.dtype(),
+            (None, Some(w)) => w.dtype(),
+            (None, None) => unreachable!("an operator looks at one operand at least"),
+        }
+    }
+
+    /// f16 and bf16 as f32.
+    pub(super) fn wide(self) -> Self {
+        if !matches!(self.dtype(), DType::F16 | DType::BF16) {
+            return self;
+        }
+        Self {
+            sources: self.sources.into_iter().map(|x| cast(x, FloatDType::F32)).collect(),
+            edges: self.edges.into_iter().map(|w| cast(w, FloatDType::F32)).collect(),
+        }
+    }
+
+    /// All source rows and all edge rows of the joint relation.
+    pub(super) fn joint(self) -> (Tensor<L>, Tensor<R>) {
+        match (self.sources.is_empty(), self.edges.is_empty()) {
+            (false, false) => (join(self.sources), join(self.edges)),
+            (false, true) => {
+                let x = join(self.sources);
+                let none = unused(&x);
+                (x, none)
+            }
+            (true, _) => {
+                let w = join(self.edges);
+                (unused(&w), w)
+            }
+        }
+    }
+
+    /// Those of relation `r`, whose sources are the rows of `table`.
+    pub(super) fn of(&self, r: usize, table: usize) -> (Tensor<L>, Tensor<R>) {
+        let (x, w) = (self.sources.get(table), self.edges.get(r));
+        match (x, w) {
+            (Some(x), Some(w)) => (x.clone(), w.clone()),
+            (Some(x), None) => (x.clone(), unused(x)),
+            (None, Some(w)) => (unused(w), w.clone()),
+            (None, None) => unreachable!("an operator looks at one operand at least"),
+        }
+    }
+}
+
+/// What a copy does not look at.
+fn unused<const A: usize, const B: usize>(like: &Tensor<A>) -> Tensor<B> {
+    Tensor::zeros([0; B], (&like.device().without_autodiff(), like.dtype()))
+}
+
+fn enter_all<const D: usize>(op: &'static str, arg: &'static str, x: Vec<Tensor<D>>) -> Result<Vec<Tensor<D>>, OpsError> {
+    x.into_iter().map(|x| enter(op, arg, x)).collect()
+}
