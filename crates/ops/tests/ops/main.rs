@@ -13,14 +13,18 @@ mod draws;
 mod edge_softmax;
 mod epilogue;
 mod errors;
+mod families;
 mod finite_differences;
 mod graphs;
 mod gsddmm;
+mod instruction_sets;
+mod invariance;
 mod multi;
 mod precision;
 mod random_graphs;
 mod relational;
 mod segments;
+mod stars;
 mod typed;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
