@@ -9,6 +9,8 @@ mod backend;
 mod cpu;
 mod plan;
 mod reference;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+mod tests;
 
 pub use backend::AggregateBackend;
 pub use plan::{AggregatePlan, DegreeScale};

@@ -5,14 +5,14 @@ use burn_gnn_ops::{AdamDecay, AdamStep, adam_step, try_adam_step};
 
 use crate::{assert_near, devices, f64s, numbers};
 
-const DECAYS: [AdamDecay; 3] = [AdamDecay::None, AdamDecay::L2(0.01), AdamDecay::Decoupled(0.1)];
+pub(crate) const DECAYS: [AdamDecay; 3] = [AdamDecay::None, AdamDecay::L2(0.01), AdamDecay::Decoupled(0.1)];
 
 fn step(time: usize, decay: AdamDecay) -> AdamStep {
     AdamStep { lr: 0.01, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-8, time, decay }
 }
 
 /// Ten steps; parameter and both moments after them.
-fn run(device: &Device, dtype: DType, n: usize, decay: AdamDecay) -> [Vec<f64>; 3] {
+pub(crate) fn run(device: &Device, dtype: DType, n: usize, decay: AdamDecay) -> [Vec<f64>; 3] {
     let tensor = |data: Vec<f64>| Tensor::<1>::from_data(TensorData::new(data, [n]), (device, dtype));
     let (mut p, mut m, mut v) = (tensor(numbers(1, n)), tensor(vec![0.0; n]), tensor(vec![0.0; n]));
     for time in 1..=10 {

@@ -13,6 +13,7 @@ struct Case {
     x: Vec<f64>,
     weight: Option<Vec<f64>>,
     bias: Option<Vec<f64>>,
+    cotangent: Vec<f64>,
     width: usize,
     dtype: DType,
 }
@@ -28,6 +29,7 @@ impl Case {
             x: numbers(1, relation.num_src() * width),
             weight: weighted.then(|| numbers(2, relation.num_edges())),
             bias: biased.then(|| numbers(3, width)),
+            cotangent: numbers(4, relation.num_dst() * width),
             width,
             dtype: DType::F64,
         }
@@ -41,7 +43,7 @@ impl Case {
         let (weight, bias) = (self.weight.as_ref().map(line), self.bias.as_ref().map(line));
         let f = if reference { weighted_aggregate_reference } else { weighted_aggregate };
         let out = f(&self.relation, x.clone(), weight.clone(), bias.clone(), &self.options);
-        let cotangent = TensorData::new(numbers(4, out.shape().num_elements()), out.shape());
+        let cotangent = TensorData::new(self.cotangent.clone(), out.shape());
         let mut loss = (out.clone() * Tensor::from_data(cotangent, (&device, self.dtype))).sum();
         if reference {
             // A relation without edges leaves operands out of the reference's graph.
@@ -188,17 +190,53 @@ fn any_number_of_threads() {
     }
 }
 
+/// Operands that are exact in `dtype`, and the case on absolute values in f32, whose results bound every sum of
+/// sizes of terms.
+fn rounded(case: &Case, dtype: DType) -> (Case, Case) {
+    let round = |x: &Vec<f64>| TensorData::new(x.clone(), [x.len()]).convert_dtype(dtype).convert_dtype(DType::F64).try_into_vec().unwrap();
+    let map = |f: &dyn Fn(&Vec<f64>) -> Vec<f64>, case: &Case| Case {
+        x: f(&case.x),
+        weight: case.weight.as_ref().map(f),
+        bias: case.bias.as_ref().map(f),
+        cotangent: f(&case.cotangent),
+        ..case.clone()
+    };
+    let half = Case { dtype, ..map(&round, case) };
+    let mut sizes = Case { dtype: DType::F32, ..map(&|x| x.iter().map(|x| x.abs()).collect(), &half) };
+    sizes.options.activation = Activation::None;
+    (half, sizes)
+}
+
+/// Sums run in f32 and are rounded once.
 #[test]
-fn half_floats() {
-    let relation = graphs::random(30, 20, 200, 2.0);
-    for (dtype, tolerance) in [(DType::F16, 4e-3), (DType::BF16, 3e-2)] {
-        let mut case = Case::new(&relation, 19, options(&relation, (-0.5, -0.5), Activation::LeakyRelu(0.2)), true, true);
-        case.dtype = DType::F32;
-        let wide = case.run(&Device::flex(), false);
-        case.dtype = dtype;
-        for (a, b) in case.run(&Device::flex(), false).iter().zip(&wide) {
-            assert_near(&format!("{dtype:?}"), a, b, tolerance);
-        }
+fn half_floats_are_f32_rounded_once() {
+    let relation = graphs::random(30, 20, 400, 2.0);
+    let device = Device::flex();
+    for (dtype, unit) in [(DType::F16, 1.0 / 2048.0), (DType::BF16, 1.0 / 256.0)] {
+        let round = |x: &[f64]| -> Vec<f64> {
+            TensorData::new(x.to_vec(), [x.len()]).convert_dtype(dtype).convert_dtype(DType::F64).try_into_vec().unwrap()
+        };
+        every(|what, norm, activation, weighted, biased| {
+            let what = format!("{dtype:?}, {what}");
+            let (half, sizes) = rounded(&Case::new(&relation, 19, options(&relation, norm, activation), weighted, biased), dtype);
+            let single = Case { dtype: DType::F32, ..half.clone() };
+            let (a, b, sizes) = (half.run(&device, false), single.run(&device, false), sizes.run(&device, false));
+            assert_eq!(a[0], round(&b[0]), "{what}, out");
+            if matches!(activation, Activation::None | Activation::Relu) {
+                // What passes the activation is the cotangent or 0, without another rounding.
+                assert_eq!(a[1], round(&b[1]), "{what}, d x");
+                assert_eq!(a[3], round(&b[3]), "{what}, d bias");
+            }
+            // Roundings of a term: the result that the derivative follows from, and the product with the cotangent;
+            // `d weight` is made of primitives, which round each of their steps. A derivative is 1.2 at most. Then
+            // the sum itself.
+            for (i, roundings) in [(1, 2.0), (2, 8.0), (3, 2.0)] {
+                for ((a, b), size) in a[i].iter().zip(&b[i]).zip(&sizes[i]) {
+                    let bound = unit * (1.01 * 1.2 * roundings * size + b.abs());
+                    assert!((a - b).abs() <= bound, "{what}, gradient {i}: {a} against {b}, bound {bound:e}");
+                }
+            }
+        });
     }
 }
 

@@ -274,6 +274,43 @@ fn across_relations() {
 }
 
 #[test]
+fn finite_differences_across_relations() {
+    // Destination 0 is reached by both, 1 by one of them, 2 by none; relation 1 has no edge.
+    let (a, b, c) =
+        (graphs::relation(4, 3, &[(0, 0), (3, 1), (0, 0)]), graphs::relation(2, 3, &[]), graphs::relation(4, 3, &[(1, 0), (2, 0)]));
+    let stack = RelationStack::new(3, &[4, 2], &[(0, a), (1, b), (0, c)]).unwrap();
+    let counts = [3, 0, 2];
+    for (backend, device) in devices() {
+        let device = device.autodiff();
+        for width in [1, 3, 8] {
+            let data = |r: usize| numbers(r as u64 + 1, counts[r] * width);
+            let leaf = |r: usize, x: Vec<f64>| Tensor::<2>::from_data(TensorData::new(x, [counts[r], width]), (&device, DType::F64));
+            let loss = |x: Vec<Tensor<2>>| {
+                let y = edge_softmax_across(&stack, x);
+                (0..3).map(|r| (y[r].clone() * leaf(r, numbers(20 + r as u64, counts[r] * width))).sum()).reduce(|a, b| a + b).unwrap()
+            };
+            let x: Vec<_> = (0..3).map(|r| leaf(r, data(r)).require_grad()).collect();
+            let grads = loss(x.clone()).backward();
+            for r in [0, 2] {
+                let differences: Vec<f64> = (0..counts[r] * width)
+                    .map(|i| {
+                        let moved = |by: f64| {
+                            let mut values: Vec<_> = (0..3).map(data).collect();
+                            values[r][i] += by;
+                            f64s(loss(values.into_iter().enumerate().map(|(r, x)| leaf(r, x)).collect()))[0]
+                        };
+                        (moved(1e-5) - moved(-1e-5)) / 2e-5
+                    })
+                    .collect();
+                let got = f64s(x[r].grad(&grads).unwrap());
+                assert_near(&format!("{backend}, width {width}, relation {r}"), &got, &differences, 1e-8);
+                assert!(got.iter().any(|d| d.abs() > 1e-3), "{backend}, width {width}, relation {r}: zeros prove nothing");
+            }
+        }
+    }
+}
+
+#[test]
 fn any_number_of_threads() {
     let relation = graphs::random(900, 700, 40_000, 3.0);
     for (backend, device) in devices() {

@@ -100,6 +100,154 @@ fn finite_differences() {
     }
 }
 
+/// Tables `[3]` and `[2]`; relation 0 is empty at destination 1, relation 1 at 0, and destination 2 has no edge.
+fn corners() -> RelationStack {
+    let (a, b) = (graphs::relation(3, 3, &[(2, 0), (0, 0)]), graphs::relation(2, 3, &[(0, 1), (1, 1)]));
+    RelationStack::new(3, &[3, 2], &[(0, a), (1, b)]).unwrap()
+}
+
+#[test]
+fn infinities_and_nan_stay_visible() {
+    const INF: f32 = f32::INFINITY;
+    let stack = corners();
+    for (backend, device) in devices() {
+        let of = |a: [f32; 3], b: [f32; 2]| vec![Tensor::<1>::from_data(a, &device), Tensor::from_data(b, &device)];
+        for reduce in Reduce::ALL {
+            let what = format!("{backend}, {reduce:?}");
+            for bad in [f32::NAN, INF, -INF] {
+                let is_bad = |y: f64| if bad.is_nan() { y.is_nan() } else { y == f64::from(bad) };
+                // The only messages of destination 0 are bad: that is an answer, not "no answer".
+                let y = f64s(multi_gspmm(&stack, of([bad, 9.0, bad], [1.0, 2.0]), reduce));
+                assert!(is_bad(y[0]) && y[1].is_finite() && y[2] == 0.0, "{what}, {bad}: {y:?}");
+                for cross in CrossReduce::ALL {
+                    let y = f64s(multi_gspmm_cross(&stack, of([bad, 9.0, bad], [1.0, 2.0]), reduce, cross));
+                    // Relation 1 has no message for destination 0 and takes part with 0, unless both take the best.
+                    let same = matches!((reduce, cross), (Reduce::Max, CrossReduce::Max) | (Reduce::Min, CrossReduce::Min));
+                    let zero_wins = !same && (cross == CrossReduce::Max && bad == -INF || cross == CrossReduce::Min && bad == INF);
+                    assert!(if zero_wins { y[0] == 0.0 } else { is_bad(y[0]) }, "{what} {cross:?}, {bad}: {y:?}");
+                    assert!(y[1].is_finite() && y[2] == 0.0, "{what} {cross:?}, {bad}: {y:?}");
+                }
+            }
+            // Hidden behind a better number in the second table.
+            let y = f64s(multi_gspmm(&stack, of([1.0, 2.0, 3.0], [f32::NAN, if reduce == Reduce::Min { -5.0 } else { 5.0 }]), reduce));
+            assert!(y[1].is_nan() && y[0].is_finite(), "{what}: {y:?}");
+        }
+    }
+}
+
+/// Of equal messages the first relation's wins, inside it the first edge; the first NaN likewise.
+#[test]
+fn the_first_relation_wins_then_the_first_edge() {
+    // Both relations give destination 0 two messages; edges in falling order of sources.
+    let (a, b) = (graphs::relation(3, 2, &[(0, 1), (2, 0), (1, 0)]), graphs::relation(3, 2, &[(2, 0), (0, 0), (0, 1)]));
+    let stack = RelationStack::new(2, &[3, 3], &[(1, a), (0, b)]).unwrap();
+    let leaf = |data: [f32; 3], device: &Device| Tensor::<1>::from_data(data, device).require_grad();
+    for (backend, device) in devices() {
+        let device = device.autodiff();
+        for (reduce, cross) in [(Reduce::Max, CrossReduce::Max), (Reduce::Min, CrossReduce::Min)] {
+            for joint in [true, false] {
+                let of = |x: [Tensor<1>; 2]| {
+                    let [a, b] = x.clone();
+                    let y =
+                        if joint { multi_gspmm(&stack, x.to_vec(), reduce) } else { multi_gspmm_cross(&stack, x.to_vec(), reduce, cross) };
+                    let grads = y.sum().backward();
+                    [f64s(a.grad(&grads).unwrap()), f64s(b.grad(&grads).unwrap())]
+                };
+                let what = format!("{backend}, {reduce:?}, joint {joint}");
+                // Table 1 belongs to the first relation, whose edges come first: edge (2, 0), and (0, 1) for destination 1.
+                let ties = of([leaf([7.0; 3], &device), leaf([7.0; 3], &device)]);
+                assert_eq!(ties, [[0.0; 3], [1.0, 0.0, 1.0]], "{what}");
+                // NaN in source 1 of relation 0, then in all of relation 1.
+                let nan = of([leaf([f32::NAN; 3], &device), leaf([7.0, f32::NAN, 7.0], &device)]);
+                assert_eq!(nan, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], "{what}, NaN");
+            }
+        }
+        // Relations without best messages of their own: the first one's sum.
+        for cross in [CrossReduce::Max, CrossReduce::Min] {
+            let [a, b] = [[1.0, 1.0, 1.0], [2.0, 1.0, 1.0]].map(|x| leaf(x, &device));
+            let y = multi_gspmm_cross(&stack, vec![a.clone(), b.clone()], Reduce::Sum, cross).slice(0..1);
+            let grads = y.sum().backward();
+            assert_eq!([a, b].map(|x| f64s(x.grad(&grads).unwrap())), [[0.0; 3], [0.0, 1.0, 1.0]], "{backend}, {cross:?} of sums");
+        }
+    }
+}
+
+/// Relations of random edges between 900 and 700 sources and 500 destinations.
+fn large() -> RelationStack {
+    let relations = [(0, 900, 9000, 3.0), (1, 700, 20_000, 2.0), (0, 900, 50, 1.0), (1, 700, 0, 1.0)];
+    RelationStack::new(500, &[900, 700], &relations.map(|(t, n, edges, skew)| (t, graphs::random(n, 500, edges, skew)))).unwrap()
+}
+
+/// Result and gradients of both tables.
+fn run(stack: &RelationStack, x: &[TensorData; 2], how: (Reduce, Option<CrossReduce>), place: (&Device, DType)) -> [Vec<f64>; 3] {
+    let device = place.0.clone().autodiff();
+    let x = x.clone().map(|x| Tensor::<2>::from_data(x, (&device, place.1)).require_grad());
+    let y = match how.1 {
+        None => multi_gspmm(stack, x.to_vec(), how.0),
+        Some(cross) => multi_gspmm_cross(stack, x.to_vec(), how.0, cross),
+    };
+    let cotangent = TensorData::new(numbers(9, y.shape().num_elements()), y.shape());
+    let grads = (y.clone() * Tensor::from_data(cotangent, (&device, place.1))).sum().backward();
+    let [a, b] = x.map(|x| f64s(x.grad(&grads).unwrap()));
+    [f64s(y), a, b]
+}
+
+fn every() -> impl Iterator<Item = (Reduce, Option<CrossReduce>)> {
+    Reduce::ALL.into_iter().flat_map(|r| [None].into_iter().chain(CrossReduce::ALL.map(Some)).map(move |c| (r, c)))
+}
+
+fn tables(width: usize) -> [TensorData; 2] {
+    [900, 700].map(|n| TensorData::new(numbers(n as u64, n * width), [n, width]))
+}
+
+#[test]
+fn any_number_of_threads() {
+    let stack = large();
+    for (backend, device) in devices() {
+        for how in every() {
+            let x = tables(20);
+            let bits = |n| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+                let all = pool.install(|| run(&stack, &x, how, (&device, DType::F32))).concat();
+                all.into_iter().map(f64::to_bits).collect::<Vec<_>>()
+            };
+            let one = bits(1);
+            assert!([2, 3].into_iter().all(|n| bits(n) == one), "{backend}, {how:?}");
+        }
+    }
+}
+
+#[test]
+fn half_floats_are_f32_rounded_once() {
+    let stack = large();
+    let device = Device::flex();
+    for (dtype, unit) in [(DType::F16, 1.0 / 2048.0), (DType::BF16, 1.0 / 256.0)] {
+        let round = |x: &[f64]| -> Vec<f64> {
+            TensorData::new(x.to_vec(), [x.len()]).convert_dtype(dtype).convert_dtype(DType::F64).try_into_vec().unwrap()
+        };
+        let x = tables(5).map(|x| x.convert_dtype(dtype));
+        let size = |x: &[f64]| x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        for how in every() {
+            let [half, single] = [dtype, DType::F32].map(|d| run(&stack, &x.clone().map(|x| x.convert_dtype(d)), how, (&device, d)));
+            let what = format!("{dtype:?}, {how:?}");
+            if how.1.is_none() {
+                assert_eq!(half[0], round(&single[0]), "{what}: one sum, rounded once");
+            } else {
+                // Four relations, rounded each, combined and divided: of rows as large as any.
+                let bound = 8.0 * unit * size(&single[0]);
+                assert!(half[0].iter().zip(&single[0]).all(|(a, b)| (a - b).abs() <= bound), "{what}, out");
+            }
+            // Winners are those of the wider type where messages are compared as they are, not as sums.
+            if how.1.is_none() || !matches!(how.1, Some(CrossReduce::Max | CrossReduce::Min)) {
+                for i in [1, 2] {
+                    let bound = 8.0 * unit * (1.0 + size(&single[i]));
+                    assert!(half[i].iter().zip(&single[i]).all(|(a, b)| (a - b).abs() <= bound), "{what}, gradient {i}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn no_relations_and_what_is_refused() {
     let device = Device::flex();

@@ -1,0 +1,424 @@
+//! Every family of operators in one form, for what all of them promise: numbers of nodes, order of edges, layout,
+//! threads and instruction set do not matter.
+
+use std::sync::Arc;
+
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn_gnn_graph::{Relation, RelationStack};
+use burn_gnn_ops::*;
+
+use crate::{f64s, numbers};
+
+/// What the rows of an operand or of a result belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    Src,
+    Dst,
+    Edge,
+    /// One row for the whole graph.
+    Whole,
+}
+
+/// A graph whose edges have a type, and an id that stays theirs wherever they stand.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed {
+    pub(crate) relation: Relation,
+    pub(crate) types: Vec<u8>,
+    pub(crate) ids: Arc<[u64]>,
+}
+
+const TYPES: usize = 3;
+
+impl Typed {
+    /// Most edges are of type 0.
+    pub(crate) fn new(relation: &Relation) -> Self {
+        let stream = Stream::new(8, "types", 0);
+        let n = relation.num_edges() as u64;
+        let types = (0..n).map(|e| [0, 0, 0, 0, 1, 2][(stream.uniform(e, 0) * 6.0) as usize]).collect();
+        Self { relation: relation.clone(), types, ids: (0..n).map(|e| 1_000_000 - 3 * e).collect() }
+    }
+
+    pub(crate) fn rows(&self, on: On) -> usize {
+        match on {
+            On::Src => self.relation.num_src(),
+            On::Dst => self.relation.num_dst(),
+            On::Edge => self.relation.num_edges(),
+            On::Whole => 1,
+        }
+    }
+
+    /// One relation for each of `types`, and its place among the tables.
+    fn stack(&self, types: impl Iterator<Item = usize>) -> RelationStack {
+        let (n, m) = (self.relation.num_src(), self.relation.num_dst());
+        let relation = |ty: usize| {
+            let edges: Vec<_> = self.edges_of(ty).map(|e| (self.relation.src()[e], self.relation.dst()[e])).collect();
+            (ty % 2, crate::graphs::relation(n, m, &edges))
+        };
+        RelationStack::new(m, &[n, n], &types.map(relation).collect::<Vec<_>>()).unwrap()
+    }
+
+    fn edges_of(&self, ty: usize) -> impl Iterator<Item = usize> {
+        self.types.iter().enumerate().filter(move |(_, t)| usize::from(**t) == ty).map(|(e, _)| e)
+    }
+
+    /// Edges sorted by type, and the place of every edge among them.
+    fn sorted(&self) -> (Vec<u32>, Vec<u32>) {
+        let order = TypeIndex::new(&self.types, TYPES).rows().to_vec();
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(at, &e)| place[e as usize] = at as u32);
+        (order, place)
+    }
+}
+
+type Call = dyn Fn(&Typed, &[Tensor<1>], bool) -> Tensor<1> + Sync;
+
+/// An operator with fixed parameters. Operands come flat; a number is that of columns.
+pub(crate) struct Family {
+    pub(crate) name: String,
+    operands: Vec<(On, usize)>,
+    out: (On, usize),
+    /// Whether the result is one of the messages, so that no order of anything changes its value.
+    pub(crate) selects: bool,
+    /// Whether Burn's products take part, whose bits depend on the machine.
+    pub(crate) by_gemm: bool,
+    call: Box<Call>,
+}
+
+impl Family {
+    fn new(
+        name: String,
+        operands: &[(On, usize)],
+        out: (On, usize),
+        call: impl Fn(&Typed, &[Tensor<1>], bool) -> Tensor<1> + Sync + 'static,
+    ) -> Self {
+        Self { name, operands: operands.to_vec(), out, selects: false, by_gemm: false, call: Box::new(call) }
+    }
+
+    fn selecting(self, selects: bool) -> Self {
+        Self { selects, ..self }
+    }
+
+    /// Where the vectors of [`values`](Self::values) and [`run`](Self::run) lie: operands, result.
+    pub(crate) fn places(&self) -> Vec<(On, usize)> {
+        [&self.operands[..], &[self.out]].concat()
+    }
+
+    /// Operands, and behind them the cotangent of the result.
+    pub(crate) fn values(&self, g: &Typed, seed: u64) -> Vec<Vec<f64>> {
+        let places = self.places().into_iter().enumerate();
+        places.map(|(i, (on, width))| numbers(16 * seed + i as u64, g.rows(on) * width)).collect()
+    }
+
+    /// Gradients of the operands, and behind them the result.
+    pub(crate) fn run(&self, g: &Typed, values: &[Vec<f64>], place: (&Device, DType), reference: bool) -> Vec<Vec<f64>> {
+        let device = place.0.clone().autodiff();
+        let line = |x: &Vec<f64>| Tensor::<1>::from_data(TensorData::new(x.clone(), [x.len()]), (&device, place.1));
+        let Some((cotangent, operands)) = values.split_last() else { unreachable!("a family has a result") };
+        let operands: Vec<_> = operands.iter().map(|x| line(x).require_grad()).collect();
+        let out = (self.call)(g, &operands, reference);
+        let mut loss = (out.clone() * line(cotangent)).sum();
+        if reference {
+            // The reference of a relation without edges leaves operands out of its graph.
+            loss = operands.iter().fold(loss, |loss, x| loss + (x.clone() * 0.0).sum());
+        }
+        let grads = loss.backward();
+        let gradient = |x: &Tensor<1>| f64s(x.grad(&grads).unwrap_or_else(|| panic!("{}: an operand without gradient", self.name)));
+        operands.iter().map(gradient).chain([f64s(out)]).collect()
+    }
+}
+
+fn rows(x: &Tensor<1>, width: usize) -> Tensor<2> {
+    let n = x.dims()[0] / width;
+    x.clone().reshape([n, width])
+}
+
+fn heads(x: &Tensor<1>, heads: usize, width: usize) -> Tensor<3> {
+    let n = x.dims()[0] / (heads * width);
+    x.clone().reshape([n, heads, width])
+}
+
+fn ints(values: &[u32], device: &Device) -> Tensor<1, Int> {
+    let values: Vec<i32> = values.iter().map(|&v| v as i32).collect();
+    let n = values.len();
+    Tensor::from_data(TensorData::new(values, [n]), device)
+}
+
+fn flat<const D: usize>(x: Tensor<D>) -> Tensor<1> {
+    let n = x.shape().num_elements();
+    x.reshape([n])
+}
+
+/// GSpMM of rows with rows, under every reducer.
+fn gspmm_of(ops: &[BinaryOp], w: usize) -> Vec<Family> {
+    let mut all = Vec::new();
+    for (&op, reduce) in ops.iter().flat_map(|op| Reduce::ALL.map(|r| (op, r))) {
+        let operands: &[_] = match op {
+            BinaryOp::CopyLhs => &[(On::Src, w)],
+            BinaryOp::CopyRhs => &[(On::Edge, w)],
+            _ => &[(On::Src, w), (On::Edge, w)],
+        };
+        let family = Family::new(format!("gspmm {op:?} {reduce:?}"), operands, (On::Dst, w), move |g, x, reference| {
+            let f = if reference { gspmm_reference::<2, 2, 2> } else { gspmm::<2, 2, 2> };
+            let (lhs, rhs) = (rows(&x[0], w), rows(x.last().unwrap(), w));
+            flat(f(&g.relation, op, reduce, lhs, rhs))
+        });
+        all.push(family.selecting(reduce.selects()));
+    }
+    for reduce in Reduce::ALL {
+        let operands = [(On::Src, 2 * w), (On::Edge, 2)];
+        let family = Family::new(format!("gspmm of heads {reduce:?}"), &operands, (On::Dst, 2 * w), move |g, x, reference| {
+            let f = if reference { gspmm_reference::<3, 3, 3> } else { gspmm::<3, 3, 3> };
+            flat(f(&g.relation, BinaryOp::Mul, reduce, heads(&x[0], 2, w), heads(&x[1], 2, 1)))
+        });
+        all.push(family.selecting(reduce.selects()));
+    }
+    all
+}
+
+fn on(target: Target) -> On {
+    match target {
+        Target::Src => On::Src,
+        Target::Dst => On::Dst,
+        Target::Edge => On::Edge,
+    }
+}
+
+fn gsddmm_of(ops: &[SddmmOp], pairs: &[[Target; 2]], w: usize) -> Vec<Family> {
+    let mut all = Vec::new();
+    for (&op, &[l, r]) in ops.iter().flat_map(|op| pairs.iter().map(move |pair| (op, pair))) {
+        let operands: &[_] = match op {
+            SddmmOp::CopyLhs => &[(on(l), w)],
+            SddmmOp::CopyRhs => &[(on(r), w)],
+            _ => &[(on(l), w), (on(r), w)],
+        };
+        let out = if op == SddmmOp::Dot { 1 } else { w };
+        all.push(Family::new(format!("gsddmm {op:?} {l:?} {r:?}"), operands, (On::Edge, out), move |g, x, reference| {
+            let f = if reference { gsddmm_reference::<2, 2, 2> } else { gsddmm::<2, 2, 2> };
+            flat(f(&g.relation, op, l, r, rows(&x[0], w), rows(x.last().unwrap(), w)))
+        }));
+    }
+    all
+}
+
+fn softmaxes(w: usize) -> Vec<Family> {
+    let edges = [(On::Edge, w)];
+    let mut all: Vec<_> = [NormBy::Dst, NormBy::Src]
+        .into_iter()
+        .map(|by| {
+            Family::new(format!("edge_softmax {by:?}"), &edges, edges[0], move |g, x, reference| {
+                let f = if reference { edge_softmax_reference } else { edge_softmax };
+                flat(f(&g.relation, rows(&x[0], w), by))
+            })
+        })
+        .collect();
+    all.push(Family::new("edge_softmax_across".into(), &edges, edges[0], move |g, x, reference| {
+        let present = || (0..TYPES).filter(|&ty| g.edges_of(ty).next().is_some());
+        let (stack, (order, place), device) = (g.stack(present()), g.sorted(), x[0].device());
+        let sorted = rows(&x[0], w).select(0, ints(&order, &device));
+        let y = if reference {
+            edge_softmax_reference(stack.joint(), sorted, NormBy::Dst)
+        } else {
+            let parts = (0..stack.len()).map(|r| sorted.clone().slice_dim(0, stack.edge_range(r)));
+            Tensor::cat(edge_softmax_across(&stack, parts.collect()), 0)
+        };
+        flat(y.select(0, ints(&place, &device)))
+    }));
+    all
+}
+
+fn attentions(w: usize) -> Vec<Family> {
+    const HEADS: usize = 2;
+    let (z, out) = ((On::Src, HEADS * w), (On::Dst, HEADS * w));
+    let dropout = |prob: f64, g: &Typed| EdgeDropout { prob, stream: Stream::new(2, "attention", 1), ids: Some(g.ids.clone()) };
+    let mut all = Vec::new();
+    for prob in [0.0, 0.3] {
+        let scores = [z, (On::Src, HEADS), (On::Dst, HEADS)];
+        all.push(Family::new(format!("gat_attention {prob}"), &scores, out, move |g, x, reference| {
+            let options = GatOptions { slope: 0.2, dropout: Some(dropout(prob, g)) };
+            let f = if reference { gat_attention_reference } else { gat_attention };
+            flat(f(&g.relation, heads(&x[0], HEADS, w), rows(&x[1], HEADS), rows(&x[2], HEADS), &options))
+        }));
+        all.push(Family::new(format!("attention {prob}"), &[z, (On::Edge, HEADS)], out, move |g, x, reference| {
+            let f = if reference { attention_reference } else { attention };
+            flat(f(&g.relation, rows(&x[1], HEADS), heads(&x[0], HEADS, w), Some(&dropout(prob, g))))
+        }));
+    }
+    all
+}
+
+fn aggregates(w: usize) -> Vec<Family> {
+    let mut all = Vec::new();
+    for (weighted, norm, activation) in [
+        (false, (0.0, 0.0), Activation::None),
+        (true, (-0.5, -0.5), Activation::Relu),
+        (false, (-0.5, -0.5), Activation::Elu(1.1)),
+        (true, (0.0, -1.0), Activation::LeakyRelu(0.1)),
+    ] {
+        let mut operands = vec![(On::Src, w), (On::Whole, w)];
+        if weighted {
+            operands.push((On::Edge, 1));
+        }
+        let name = format!("weighted_aggregate {norm:?} {activation:?}");
+        all.push(Family::new(name, &operands, (On::Dst, w), move |g, x, reference| {
+            let scale = |power: f64, degrees: Vec<u32>| (power != 0.0).then(|| DegreeScale::new(&degrees, power));
+            let options = AggregateOptions {
+                source: scale(norm.0, g.relation.out_degrees().collect()),
+                destination: scale(norm.1, g.relation.in_degrees().collect()),
+                activation,
+            };
+            let f = if reference { weighted_aggregate_reference } else { weighted_aggregate };
+            flat(f(&g.relation, rows(&x[0], w), x.get(2).cloned(), Some(x[1].clone()), &options))
+        }));
+    }
+    all
+}
+
+/// Products of at most 32 × 32 entries: wider ones go through `gemm`.
+fn relationals(w: usize) -> Vec<Family> {
+    const O: usize = 6;
+    let mut all = Vec::new();
+    for mean in [false, true] {
+        let index = move |g: &Typed| {
+            let index = RelationalIndex::new(&g.relation, &g.types, TYPES);
+            if mean { index.mean() } else { index }
+        };
+        let f = |reference| if reference { relational_aggregate_reference } else { relational_aggregate };
+        let operands = [(On::Src, w), (On::Whole, TYPES * w * O), (On::Edge, 1)];
+        all.push(Family::new(format!("relational Full, mean {mean}"), &operands, (On::Dst, O), move |g, x, reference| {
+            let weight = RelationalWeight::Full(x[1].clone().reshape([TYPES, w, O]));
+            flat(f(reference)(&index(g), rows(&x[0], w), weight, Some(x[2].clone())))
+        }));
+        let operands = [(On::Src, 2 * w), (On::Whole, TYPES * w * O)];
+        all.push(Family::new(format!("relational Blocks, mean {mean}"), &operands, (On::Dst, O), move |g, x, reference| {
+            let weight = RelationalWeight::BlockDiagonal(x[1].clone().reshape([TYPES, 2, w, O / 2]));
+            flat(f(reference)(&index(g), rows(&x[0], 2 * w), weight, None))
+        }));
+        let operands = [(On::Src, w), (On::Whole, 2 * w * O), (On::Whole, 2 * TYPES)];
+        let basis = Family::new(format!("relational Basis, mean {mean}"), &operands, (On::Dst, O), move |g, x, reference| {
+            let weight = RelationalWeight::Basis { bases: x[1].clone().reshape([2, w, O]), coeff: rows(&x[2], 2) };
+            flat(f(reference)(&index(g), rows(&x[0], w), weight, None))
+        });
+        all.push(Family { by_gemm: true, ..basis });
+    }
+    all
+}
+
+fn multis(crosses: &[CrossReduce], w: usize) -> Vec<Family> {
+    let tables = [(On::Src, w), (On::Src, w)];
+    let joint = move |g: &Typed, x: &[Tensor<1>], reduce| {
+        let (stack, both) = (g.stack(0..TYPES), Tensor::cat(vec![rows(&x[0], w), rows(&x[1], w)], 0));
+        gspmm_reference::<2, 2, 2>(stack.joint(), BinaryOp::CopyLhs, reduce, both.clone(), both)
+    };
+    let mut all = Vec::new();
+    for reduce in Reduce::ALL {
+        let family = Family::new(format!("multi_gspmm {reduce:?}"), &tables, (On::Dst, w), move |g, x, reference| {
+            if reference {
+                return flat(joint(g, x, reduce));
+            }
+            flat(multi_gspmm(&g.stack(0..TYPES), vec![rows(&x[0], w), rows(&x[1], w)], reduce))
+        });
+        all.push(family.selecting(reduce.selects()));
+        for &cross in crosses {
+            let together = matches!((reduce, cross), (Reduce::Max, CrossReduce::Max) | (Reduce::Min, CrossReduce::Min));
+            let selects = reduce.selects() && matches!(cross, CrossReduce::Max | CrossReduce::Min);
+            let name = format!("multi_gspmm_cross {reduce:?} {cross:?}");
+            let family = Family::new(name, &tables, (On::Dst, w), move |g, x, reference| {
+                let (stack, sources) = (g.stack(0..TYPES), vec![rows(&x[0], w), rows(&x[1], w)]);
+                if !reference {
+                    return flat(multi_gspmm_cross(&stack, sources, reduce, cross));
+                }
+                if together {
+                    return flat(joint(g, x, reduce));
+                }
+                let each = stack.relations().iter().map(|(table, relation)| {
+                    let x = sources[*table].clone();
+                    gspmm_reference::<2, 2, 2>(relation, BinaryOp::CopyLhs, reduce, x.clone(), x)
+                });
+                let combined = each.reduce(|x, y| match cross {
+                    CrossReduce::Sum | CrossReduce::Mean => x + y,
+                    CrossReduce::Max => x.max_pair(y),
+                    CrossReduce::Min => x.min_pair(y),
+                });
+                let y = combined.unwrap();
+                flat(if cross == CrossReduce::Mean { y / TYPES as f64 } else { y })
+            });
+            all.push(family.selecting(selects));
+        }
+    }
+    all
+}
+
+/// Segments are the edges of a type, one behind the other.
+fn segments(w: usize) -> Vec<Family> {
+    const O: usize = 7;
+    let edges = [(On::Edge, w)];
+    let index = |g: &Typed| TypeIndex::new(&g.types, TYPES);
+    let sorted = move |g: &Typed, x: &Tensor<1>| rows(x, w).select(0, ints(&g.sorted().0, &x.device()));
+    let back = |g: &Typed, y: Tensor<2>| {
+        let place = ints(&g.sorted().1, &y.device());
+        flat(y.select(0, place))
+    };
+    let mut all = Vec::new();
+    for reduce in SegmentReduce::ALL {
+        let out = (On::Whole, TYPES * w);
+        let family = Family::new(format!("segment_reduce {reduce:?}"), &edges, out, move |g, x, reference| {
+            let f = if reference { segment_reduce_reference } else { segment_reduce };
+            flat(f(sorted(g, &x[0]), index(g).segments(), reduce))
+        });
+        all.push(family.selecting(matches!(reduce, SegmentReduce::Max | SegmentReduce::Min)));
+    }
+    all.push(Family::new("segment_softmax".into(), &edges, edges[0], move |g, x, reference| {
+        let f = if reference { segment_softmax_reference } else { segment_softmax };
+        back(g, f(sorted(g, &x[0]), index(g).segments()))
+    }));
+    let operands = [(On::Edge, w), (On::Whole, TYPES * w * O)];
+    all.push(Family::new("segment_mm".into(), &operands, (On::Edge, O), move |g, x, reference| {
+        let f = if reference { segment_mm_reference } else { segment_mm };
+        back(g, f(sorted(g, &x[0]), x[1].clone().reshape([TYPES, w, O]), index(g).segments()))
+    }));
+    all.push(Family::new("gather_mm".into(), &operands, (On::Edge, O), move |g, x, reference| {
+        let f = if reference { gather_mm_reference } else { gather_mm };
+        flat(f(rows(&x[0], w), x[1].clone().reshape([TYPES, w, O]), &index(g)))
+    }));
+    all
+}
+
+/// Operators without a graph, whose rows are edges here.
+fn rowwise(w: usize) -> Vec<Family> {
+    let edges = (On::Edge, w);
+    let mut all = Vec::new();
+    for activation in [Activation::None, Activation::Relu, Activation::Elu(0.9)] {
+        let name = format!("bias_activation {activation:?}");
+        all.push(Family::new(name, &[edges, (On::Whole, w)], edges, move |g, x, reference| {
+            let dropout = RowDropout { prob: 0.4, stream: Stream::new(4, "rows", 2), ids: Some(g.ids.clone()) };
+            let f = if reference { bias_activation_reference } else { bias_activation };
+            flat(f(rows(&x[0], w), Some(x[1].clone()), activation, Some(&dropout)))
+        }));
+    }
+    all.push(Family::new("cross_entropy_rows".into(), &[edges], (On::Whole, 1), move |g, x, reference| {
+        let chosen: Arc<[u32]> = (0..g.relation.num_edges() as u32).collect();
+        let targets = g.types.iter().map(|&t| u32::from(t) % w as u32).collect();
+        let f = if reference { cross_entropy_rows_reference } else { cross_entropy_rows };
+        f(rows(&x[0], w), &chosen, &targets, LossReduction::Sum)
+    }));
+    all
+}
+
+fn fused(w: usize) -> Vec<Family> {
+    [softmaxes(w), attentions(w), aggregates(w), relationals(w), segments(w), rowwise(w)].into_iter().flatten().collect()
+}
+
+/// Every operator at a width.
+pub(crate) fn all(w: usize) -> Vec<Family> {
+    let pairs: Vec<_> = Target::ALL.into_iter().flat_map(|l| Target::ALL.map(|r| [l, r])).collect();
+    let multis = multis(&CrossReduce::ALL, w);
+    [gspmm_of(&BinaryOp::ALL, w), gsddmm_of(&SddmmOp::ALL, &pairs, w), multis, fused(w)].into_iter().flatten().collect()
+}
+
+/// One of each kind, for large graphs.
+pub(crate) fn few(w: usize) -> Vec<Family> {
+    let ops = [BinaryOp::CopyLhs, BinaryOp::CopyRhs, BinaryOp::Mul];
+    let pairs = [[Target::Src, Target::Dst], [Target::Edge, Target::Dst]];
+    let multis = multis(&[CrossReduce::Max], w);
+    [gspmm_of(&ops, w), gsddmm_of(&[SddmmOp::Mul, SddmmOp::Dot], &pairs, w), multis, fused(w)].into_iter().flatten().collect()
+}

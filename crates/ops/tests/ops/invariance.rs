@@ -1,0 +1,157 @@
+//! Numbers of nodes, order of edges and layout do not matter, for any operator.
+
+use burn::tensor::{DType, Device};
+use burn_gnn_graph::Relation;
+use burn_gnn_ops::Stream;
+use proptest::prelude::*;
+
+use crate::families::{self, Family, On, Typed};
+use crate::{assert_near, devices, graphs};
+
+/// Sums of a few dozen terms in f64, in another order.
+const TOLERANCE: f64 = 1e-11;
+
+/// Where the rows of each kind go.
+struct Moves {
+    src: Vec<usize>,
+    dst: Vec<usize>,
+    edge: Vec<usize>,
+}
+
+fn permutation(seed: u64, n: usize) -> Vec<usize> {
+    let stream = Stream::new(seed, "permutation", n as u64);
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|&a, &b| stream.uniform(a as u64, 0).total_cmp(&stream.uniform(b as u64, 0)));
+    order
+}
+
+/// Entry `i` goes to place `to[i]`.
+fn moved<T: Clone>(values: &[T], to: &[usize]) -> Vec<T> {
+    let mut from = vec![0; to.len()];
+    to.iter().enumerate().for_each(|(i, &at)| from[at] = i);
+    from.into_iter().map(|i| values[i].clone()).collect()
+}
+
+impl Moves {
+    fn nodes(g: &Typed, seed: u64) -> Self {
+        let (n, m) = (g.rows(On::Src), g.rows(On::Dst));
+        Self { src: permutation(seed, n), dst: permutation(seed + 1, m), edge: (0..g.rows(On::Edge)).collect() }
+    }
+
+    fn edges(g: &Typed, seed: u64) -> Self {
+        Self { src: (0..g.rows(On::Src)).collect(), dst: (0..g.rows(On::Dst)).collect(), edge: permutation(seed, g.rows(On::Edge)) }
+    }
+
+    fn graph(&self, g: &Typed) -> Typed {
+        let ends = g.relation.src().iter().zip(g.relation.dst());
+        let ends: Vec<(u32, u32)> = ends.map(|(&u, &v)| (self.src[u as usize] as u32, self.dst[v as usize] as u32)).collect();
+        let relation = graphs::relation(g.rows(On::Src), g.rows(On::Dst), &moved(&ends, &self.edge));
+        Typed { relation, types: moved(&g.types, &self.edge), ids: moved(&g.ids, &self.edge).into() }
+    }
+
+    fn values(&self, family: &Family, values: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let each = family.places().into_iter().zip(values);
+        each.map(|((on, width), values)| {
+            let to = match on {
+                On::Src => &self.src,
+                On::Dst => &self.dst,
+                On::Edge => &self.edge,
+                On::Whole => return values.clone(),
+            };
+            moved(&values.chunks(width).collect::<Vec<_>>(), to).concat()
+        })
+        .collect()
+    }
+}
+
+/// Runs a family on a graph and on the same graph moved, and returns both results, the first one moved.
+fn both(family: &Family, g: &Typed, moves: &Moves, device: &Device, seed: u64) -> [Vec<Vec<f64>>; 2] {
+    let values = family.values(g, seed);
+    let plain = family.run(g, &values, (device, DType::F64), false);
+    [moves.values(family, &plain), family.run(&moves.graph(g), &moves.values(family, &values), (device, DType::F64), false)]
+}
+
+fn any_graph() -> impl Strategy<Value = Relation> {
+    (1usize..9, 1usize..9, any::<bool>()).prop_flat_map(|(a, b, square)| {
+        let b = if square { a } else { b };
+        // A third of the edges end in node 0: skewed degrees, parallel edges and (if square) self loops.
+        let edge = (0..a as u32, prop_oneof![1 => Just(0), 2 => 0..b as u32]);
+        proptest::collection::vec(edge, 1..40).prop_map(move |edges| graphs::relation(a, b, &edges))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Edges keep their order, and so does every sum over a neighbourhood: the same bits. Only sums over all
+    /// nodes change.
+    #[test]
+    fn numbers_of_nodes_do_not_matter(relation in any_graph(), wide: bool, seed in 0u64..1000) {
+        let g = Typed::new(&relation);
+        let moves = Moves::nodes(&g, seed);
+        for family in families::all(if wide { 19 } else { 3 }) {
+            for (backend, device) in devices() {
+                let [want, got] = both(&family, &g, &moves, &device, seed);
+                for (i, (on, _)) in family.places().into_iter().enumerate() {
+                    let what = format!("{}, {backend}, {i} on {on:?}", family.name);
+                    if on == On::Whole {
+                        assert_near(&what, &got[i], &want[i], TOLERANCE);
+                    } else {
+                        assert_eq!(got[i], want[i], "{what}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn order_of_edges_does_not_matter(relation in any_graph(), wide: bool, seed in 0u64..1000) {
+        let g = Typed::new(&relation);
+        let moves = Moves::edges(&g, seed);
+        for family in families::all(if wide { 19 } else { 3 }) {
+            for (backend, device) in devices() {
+                let [want, got] = both(&family, &g, &moves, &device, seed);
+                for (i, (on, _)) in family.places().into_iter().enumerate() {
+                    assert_near(&format!("{}, {backend}, {i} on {on:?}", family.name), &got[i], &want[i], TOLERANCE);
+                }
+                if family.selects {
+                    assert_eq!(got.last(), want.last(), "{}, {backend}: selected values", family.name);
+                }
+            }
+        }
+    }
+}
+
+/// One relation from every layout, and turned round twice: the same bits.
+#[test]
+fn layouts() {
+    let coo = graphs::random(40, 30, 600, 2.0);
+    let (n, m) = (coo.num_src(), coo.num_dst());
+    let (csr, csc) = (coo.csr(), coo.csc());
+    // Edges numbered as they stand in a layout need no ids.
+    let sorted = |by: fn(&(u32, u32)) -> (u32, u32)| {
+        let mut ends: Vec<_> = coo.src().iter().copied().zip(coo.dst().iter().copied()).collect();
+        ends.sort_by_key(by);
+        graphs::relation(n, m, &ends)
+    };
+    let (by_src, by_dst) = (sorted(|&(u, v)| (u, v)), sorted(|&(u, v)| (v, u)));
+    let turned = graphs::relation(m, n, &coo.dst().iter().copied().zip(coo.src().iter().copied()).collect::<Vec<_>>()).reverse();
+    let pairs = [
+        ("CSR", &coo, Relation::from_csr(n, m, csr.indptr(), csr.indices(), csr.edge_ids()).unwrap()),
+        ("CSC", &coo, Relation::from_csc(n, m, csc.indptr(), csc.indices(), csc.edge_ids()).unwrap()),
+        ("reversed", &coo, turned),
+        ("CSR in order", &by_src, Relation::from_csr(n, m, by_src.csr().indptr(), by_src.csr().indices(), None).unwrap()),
+        ("CSC in order", &by_dst, Relation::from_csc(n, m, by_dst.csc().indptr(), by_dst.csc().indices(), None).unwrap()),
+    ];
+    assert!(csr.edge_ids().is_some() && csc.edge_ids().is_some() && by_src.csr().edge_ids().is_none() && by_dst.csc().edge_ids().is_none());
+    for family in families::all(9) {
+        for (backend, device) in devices() {
+            for (layout, relation, same) in &pairs {
+                let (g, other) = (Typed::new(relation), Typed::new(same));
+                let values = family.values(&g, 3);
+                let [want, got] = [&g, &other].map(|g| family.run(g, &values, (&device, DType::F32), false));
+                assert_eq!(got, want, "{}, {backend}, {layout}", family.name);
+            }
+        }
+    }
+}
