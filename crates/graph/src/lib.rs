@@ -14,6 +14,7 @@ mod ids;
 pub mod io;
 mod relation;
 mod schema;
+mod sorted;
 mod stack;
 mod transform;
 

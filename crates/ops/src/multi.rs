@@ -163,8 +163,8 @@ pub fn try_multi_gspmm_cross<const D: usize>(
         out = Some(match (out, cross) {
             (None, _) => y,
             (Some(x), CrossReduce::Sum | CrossReduce::Mean) => x + y,
-            (Some(x), CrossReduce::Max) => better(x.clone().lower(y.clone()), x, y),
-            (Some(x), CrossReduce::Min) => better(x.clone().greater(y.clone()), x, y),
+            (Some(x), CrossReduce::Max) => x.clone().mask_where(beats(&x, &y, true), y),
+            (Some(x), CrossReduce::Min) => x.clone().mask_where(beats(&x, &y, false), y),
         });
     }
     let out = match out {
@@ -174,8 +174,9 @@ pub fn try_multi_gspmm_cross<const D: usize>(
     Ok(if cross == CrossReduce::Mean { out / stack.len() as f64 } else { out })
 }
 
-/// `y` where it is better; the first NaN stays, as in every selection of this crate.
-fn better<const D: usize>(beyond: Tensor<D, Bool>, x: Tensor<D>, y: Tensor<D>) -> Tensor<D> {
-    let nan = y.clone().is_nan().bool_and(x.clone().is_nan().bool_not());
-    x.mask_where(beyond.bool_or(nan), y)
+/// Where `y` is strictly better than `x`: larger or smaller. The first NaN stays, as in every selection of this crate.
+pub(crate) fn beats<const D: usize>(x: &Tensor<D>, y: &Tensor<D>, largest: bool) -> Tensor<D, Bool> {
+    let (x, y) = (x.clone(), y.clone());
+    let beyond = if largest { x.clone().lower(y.clone()) } else { x.clone().greater(y.clone()) };
+    beyond.bool_or(y.is_nan().bool_and(x.is_nan().bool_not()))
 }
