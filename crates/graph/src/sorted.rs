@@ -41,7 +41,8 @@ impl Relation {
     fn sorted(&self) -> &Sorted {
         self.sorted_cell().get_or_init(|| {
             let csc = self.csc();
-            let dst = (0..self.num_dst()).flat_map(|v| std::iter::repeat_n(v as u32, csc.row(v).len())).collect();
+            let mut dst = Vec::with_capacity(self.num_edges());
+            (0..self.num_dst()).for_each(|v| dst.resize(csc.row(v).end, v as u32));
             let relation = unchecked(self.num_src(), self.num_dst(), csc.indices().to_vec(), dst);
             Sorted { relation, order: OnceLock::new() }
         })

@@ -318,7 +318,8 @@ pub enum OpsError {
     },
     /// Nodes with different numbers of messages where all must have the same.
     #[error(
-        "mailbox: nodes of this batch have {least} to {most} messages, a dense mailbox needs equal numbers; wrap the reduce function in `by_degree`"
+        "mailbox: nodes of this batch have {least} to {most} messages, a dense mailbox needs equal numbers; \
+         wrap the reduce function in `by_degree`"
     )]
     Degrees {
         /// Fewest messages.
@@ -340,7 +341,8 @@ pub enum OpsError {
     },
     /// A reduction over several relations by a closure, which knows the messages of one only.
     #[error(
-        "{op}: messages of several edge types are reduced together by sum, mean, max or min only; use `multi_update_all`, or `on(edge_type)` for one"
+        "{op}: messages of several edge types are reduced together by sum, mean, max or min only; \
+         use `multi_update_all`, or `on(edge_type)` for one"
     )]
     Joint {
         /// Operator.

@@ -59,7 +59,9 @@ copies! {
 
 macro_rules! binaries {
     ($($name:ident, $op:ident, $lhs:ident, $rhs:ident, $formula:literal;)*) => {$(
-        #[doc = concat!("The message `out` of an edge `e = (u, v)` is `", $formula, "`; feature shapes broadcast as in [`gsddmm`](crate::gsddmm).")]
+        #[doc = concat!("The message `out` of an edge `e = (u, v)` is `", $formula, "`.")]
+        ///
+        /// Feature shapes broadcast as in [`gsddmm`](crate::gsddmm).
         pub fn $name(lhs: impl Into<String>, rhs: impl Into<String>, out: impl Into<String>) -> Message {
             let (lhs, rhs) = ((Target::$lhs, lhs.into()), Some((Target::$rhs, rhs.into())));
             Message { name: stringify!($name), op: SddmmOp::$op, lhs, rhs, out: out.into() }

@@ -113,8 +113,11 @@ impl Mail {
             return Ok(Self { relation: relation.clone(), messages, frame, nodes: site.nodes.clone(), has_some: None });
         }
         let has_some: Vec<u32> = degrees().zip(0..).filter(|(d, _)| *d > 0).map(|(_, v)| v).collect();
-        let dst = has_some.iter().enumerate().flat_map(|(i, &v)| std::iter::repeat_n(i as u32, relation.csc().row(v as usize).len()));
-        let compact = Relation::from_coo(relation.num_src(), has_some.len(), relation.src().to_vec(), dst.collect())?;
+        let mut dst = Vec::with_capacity(relation.num_edges());
+        for (i, &v) in has_some.iter().enumerate() {
+            dst.resize(dst.len() + relation.csc().row(v as usize).len(), i as u32);
+        }
+        let compact = Relation::from_coo(relation.num_src(), has_some.len(), relation.src().to_vec(), dst)?;
         let row = |&v: &u32| site.nodes.as_ref().map_or(v, |pick| pick.src()[v as usize]);
         let nodes = picking(frame.len(), has_some.iter().map(row).collect())?;
         Ok(Self { relation: compact, messages, frame, nodes: Some(nodes), has_some: Some(has_some) })

@@ -289,6 +289,7 @@ proptest! {
 #[test]
 fn the_caller_keeps_its_frames() {
     for (_, device) in devices() {
+        let device = device.autodiff();
         let g = one_type(3, &[(0, 1), (2, 1)], &device);
         let before = f64s(g.nodes("_N").unwrap().get::<2>("h").unwrap());
         let h2 = g.update_all(f::copy_u("h", "m"), f::sum("m", "h")).unwrap();
@@ -300,7 +301,7 @@ fn the_caller_keeps_its_frames() {
 
 #[test]
 fn a_whole_column_may_change_rank_and_element_type() {
-    let device = Device::flex();
+    let device = Device::flex().autodiff();
     let mut g = one_type(3, &[(0, 1), (2, 1)], &device);
     g.nodes_mut("_N").unwrap().insert("y", Tensor::<1, Int>::zeros([3], &device)).unwrap();
     let g = g.update_all(f::copy_u("h", "m"), f::sum("m", "y")).unwrap();
@@ -381,6 +382,7 @@ fn prop_nodes_goes_up_a_tree() {
 #[test]
 fn apply_functions_see_what_was_written_and_nodes_without_messages() {
     for (backend, device) in devices() {
+        let device = device.autodiff();
         let g = one_type(3, &[(0, 1), (2, 1)], &device);
         let h = f64s(g.nodes("_N").unwrap().get::<2>("h").unwrap());
         let plus_one = |n: &NodeBatch| {
@@ -409,6 +411,7 @@ fn apply_functions_see_what_was_written_and_nodes_without_messages() {
 #[test]
 fn apply_edges_on_some_edges_and_on_every_edge_type() {
     for (backend, device) in devices() {
+        let device = device.autodiff();
         let edges = [(0, 1), (2, 1), (1, 0)];
         let g = one_type(3, &edges, &device);
         let h = f64s(g.nodes("_N").unwrap().get::<2>("h").unwrap());

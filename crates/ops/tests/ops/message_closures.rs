@@ -1,6 +1,6 @@
 //! Closures as message and reduce functions: what builtins give, orders that only closures see, gradients.
 
-use burn::tensor::activation::{sigmoid, tanh};
+use burn::tensor::activation::tanh;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::{Graph, Relation};
 use burn_gnn_ops::function::{self as f, by_degree, copy_u, u_mul_e};
@@ -141,11 +141,11 @@ fn attention(n: &NodeBatch) -> Result<Fields, OpsError> {
     let scores = m.map(|x| tanh(x + m.spread(n.data::<2>("h").unwrap()).unwrap()));
     let weights = scores.softmax()?;
     let heard = m.map(|x| x * weights).sum()?;
-    Ok(Fields::of("y", sigmoid(heard) * m.max()? + m.mean()? * n.data::<2>("h")?))
+    Ok(Fields::of("y", tanh(heard) * m.max()? + m.mean()? * n.data::<2>("h")?))
 }
 
 fn gated(e: &EdgeBatch) -> Result<Fields, OpsError> {
-    Ok(Fields::of("m", sigmoid(e.src::<2>("h")? * e.dst::<2>("h")?) * e.data::<2>("w")?))
+    Ok(Fields::of("m", tanh(e.src::<2>("h")? * e.dst::<2>("h")?) * e.data::<2>("w")?))
 }
 
 #[test]

@@ -139,7 +139,8 @@ proptest! {
                     let rows: Vec<f64> = parts.iter().filter(|(_, dst)| !left_out || dst.contains(&v)).map(|(rows, _)| rows[i]).collect();
                     naive(cross_reduce, &rows, 1, &vec![0; rows.len()], 1)[0]
                 }).collect();
-                assert_near(&format!("{backend}, {reduce:?} then {cross:?}, {ntype}, closure {closure}"), &field(&out, ntype), &want, TOLERANCE);
+                let what = format!("{backend}, {reduce:?} then {cross:?}, {ntype}, closure {closure}");
+                assert_near(&what, &field(&out, ntype), &want, TOLERANCE);
             }
         }
     }
