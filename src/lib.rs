@@ -48,9 +48,23 @@ pub mod prelude {
         relational_aggregate, segment_mm, segment_reduce, segment_softmax, u_add_e_sum, u_add_v, u_dot_v, u_mul_e_mean, u_mul_e_sum,
         weighted_aggregate, with_precision,
     };
+    pub use burn_gnn_ops::{
+        Cross, CrossReduce, EdgeBatch, EdgeTensor, Fields, GraphMessageOps, MessageOps, MessagePassing, NodeBatch, OpsError,
+        ReduceFunction, RelationData, function, on,
+    };
 }
 
 /// Compiles the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;
+
+/// Compiles the examples of the guide for users of DGL.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/coming-from-dgl.md")]
+pub struct ComingFromDgl;
+
+/// Compiles the examples of the guide for users of PyG.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/coming-from-pyg.md")]
+pub struct ComingFromPyg;

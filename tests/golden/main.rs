@@ -10,6 +10,7 @@
 #![allow(deprecated)]
 
 mod edges;
+mod hetero;
 mod segments;
 
 use std::collections::BTreeMap;
@@ -33,7 +34,7 @@ const FAMILIES: [(&str, Option<Run>); 7] = [
     ("edge_softmax", Some(edges::run_edge_softmax)),
     ("segment_reduce", Some(segments::run_reduce)),
     ("typed_mm", Some(segments::run_typed_mm)),
-    ("hetero", None),
+    ("hetero", Some(hetero::run)),
     ("layers", None),
 ];
 

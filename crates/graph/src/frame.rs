@@ -212,6 +212,10 @@ impl Frame {
     pub fn new(label: impl Into<String>, len: usize) -> Self {
         Self { label: label.into(), len, columns: BTreeMap::new() }
     }
+    /// How errors call it.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
     /// Number of rows of every column.
     pub fn len(&self) -> usize {
         self.len

@@ -28,6 +28,7 @@ mod relation;
 mod schema;
 mod self_loops;
 mod simple;
+mod sorted;
 mod stack;
 mod subgraph;
 mod transform;

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use crate::GraphError;
+use crate::sorted::Sorted;
 
 const UNNAMED: &str = "(unnamed)";
 /// `u32::MAX` is kept free as "no edge".
@@ -62,6 +63,8 @@ struct Inner {
     dst: Vec<u32>,
     by_dst: OnceLock<Compressed>,
     by_src: OnceLock<Compressed>,
+    /// Renumbered by destination, and by source for the relation turned round.
+    sorted: [OnceLock<Sorted>; 2],
 }
 
 /// Edges from `num_src` source nodes to `num_dst` destination nodes.
@@ -112,7 +115,12 @@ pub(crate) fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> 
 }
 
 pub(crate) fn check_nodes(arg: &'static str, ids: &[u32], bound: usize) -> Result<(), GraphError> {
-    match ids.par_iter().position_first(|&v| v as usize >= bound) {
+    // Searching for the first is slow; that there is one is not.
+    let is_far = |&v: &u32| v as usize >= bound;
+    if !ids.par_chunks(1 << 15).any(|chunk| chunk.iter().any(is_far)) {
+        return Ok(());
+    }
+    match ids.iter().position(is_far) {
         None => Ok(()),
         Some(position) => {
             let value = i128::from(ids[position]);
@@ -181,7 +189,7 @@ impl Relation {
     }
 
     fn new(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Self {
-        let inner = Inner { num_src, num_dst, src, dst, by_dst: OnceLock::new(), by_src: OnceLock::new() };
+        let inner = Inner { num_src, num_dst, src, dst, by_dst: OnceLock::new(), by_src: OnceLock::new(), sorted: Default::default() };
         Self { inner: Arc::new(inner), reversed: false }
     }
 
@@ -223,6 +231,10 @@ impl Relation {
     }
     fn by_src(&self) -> &Compressed {
         self.inner.by_src.get_or_init(|| compress(self.inner.num_src, &self.inner.src, &self.inner.dst))
+    }
+    /// Where [`sorted_by_dst`](Self::sorted_by_dst) is kept.
+    pub(crate) fn sorted_cell(&self) -> &OnceLock<Sorted> {
+        &self.inner.sorted[usize::from(self.reversed)]
     }
     /// Every edge turned round; edge ids stay. Shares all arrays.
     #[must_use]

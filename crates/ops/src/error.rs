@@ -1,4 +1,8 @@
+use std::fmt;
+use std::sync::Arc;
+
 use burn::tensor::{DType, Device};
+use burn_gnn_graph::GraphError;
 
 /// What can be wrong with the arguments of an operator.
 ///
@@ -229,4 +233,140 @@ pub enum OpsError {
         /// What is wrong, with the numbers.
         what: String,
     },
+    /// A field, a node type or an edge type that is wrong or missing.
+    #[error(transparent)]
+    Graph(#[from] GraphFault),
+    /// A reduce function reads a message that the message function does not make.
+    #[error("{op}: the reduce function reads message `{reads}`, the message function makes {made:?}; use one name in both")]
+    MessageField {
+        /// Operator.
+        op: &'static str,
+        /// The message that is read.
+        reads: String,
+        /// The messages that are made.
+        made: Vec<String>,
+    },
+    /// Two fields of one message whose element type or device differ.
+    #[error("{op}: {field} has {what} {actual}, {like} has {expected}; convert one of them")]
+    UnlikeFields {
+        /// Message function.
+        op: &'static str,
+        /// Field and frame.
+        field: String,
+        /// Field and frame that it must be like.
+        like: String,
+        /// Element type or device.
+        what: &'static str,
+        /// That of `field`.
+        actual: String,
+        /// That of `like`.
+        expected: String,
+    },
+    /// A call about one edge type on a graph that has not exactly one.
+    #[error("{op}: works on one edge type, the graph has {known:?}; choose one with `on(edge_type)`")]
+    EdgeTypes {
+        /// Operator.
+        op: &'static str,
+        /// Edge types of the graph.
+        known: Vec<String>,
+    },
+    /// An id that was given twice.
+    #[error("{op}: `{arg}[{position}]` is {id}, and so is `{arg}[{first}]`; give every id once")]
+    Repeated {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// Position of the second among the ids.
+        position: usize,
+        /// Position of the first.
+        first: usize,
+        /// The id found.
+        id: u32,
+    },
+    /// Nodes with different numbers of messages where all must have the same.
+    #[error(
+        "mailbox: nodes of this batch have {least} to {most} messages, a dense mailbox needs equal numbers; \
+         wrap the reduce function in `by_degree`"
+    )]
+    Degrees {
+        /// Fewest messages.
+        least: u32,
+        /// Most messages.
+        most: u32,
+    },
+    /// A closure called by degree that returns different fields for different degrees.
+    #[error("{op}: by_degree: the reduce function must return {expected:?} for every degree, returned {actual:?} for degree {degree}")]
+    BucketFields {
+        /// Operator.
+        op: &'static str,
+        /// Degree.
+        degree: usize,
+        /// What it returned for the smallest degree.
+        expected: Vec<String>,
+        /// What it returned for this one.
+        actual: Vec<String>,
+    },
+    /// A reduction over several relations by a closure, which knows the messages of one only.
+    #[error(
+        "{op}: messages of several edge types are reduced together by sum, mean, max or min only; \
+         use `multi_update_all`, or `on(edge_type)` for one"
+    )]
+    Joint {
+        /// Operator.
+        op: &'static str,
+    },
+    /// Relations into one node type whose rows cannot be combined.
+    #[error("{op}: into node type `{ntype}`, edge type `{etype}` gives {what} {actual}, `{first}` gives {expected}; make them equal")]
+    Relations {
+        /// Operator.
+        op: &'static str,
+        /// Node type that the relations end in.
+        ntype: String,
+        /// The first edge type.
+        first: String,
+        /// The edge type that differs from it.
+        etype: String,
+        /// What differs.
+        what: &'static str,
+        /// What the first gives.
+        expected: String,
+        /// What the other gives.
+        actual: String,
+    },
+    /// One table of rows for an edge type that joins two node types.
+    #[error("{op}: edge type `{etype}` joins different node types; give the rows of both as `(x_src, x_dst)`")]
+    TwoTables {
+        /// Operator.
+        op: &'static str,
+        /// Edge type.
+        etype: String,
+    },
+}
+
+/// A [`GraphError`] inside an [`OpsError`]: equal if it says the same.
+#[derive(Clone, Debug)]
+pub struct GraphFault(Arc<GraphError>);
+
+impl std::ops::Deref for GraphFault {
+    type Target = GraphError;
+    fn deref(&self) -> &GraphError {
+        &self.0
+    }
+}
+impl fmt::Display for GraphFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+impl std::error::Error for GraphFault {}
+impl PartialEq for GraphFault {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+impl From<GraphError> for OpsError {
+    fn from(error: GraphError) -> Self {
+        Self::Graph(GraphFault(Arc::new(error)))
+    }
 }

@@ -5,7 +5,8 @@
 //! [`segment_reduce`], [`segment_mm`], [`gather_mm`]; the fused [`gat_attention`],
 //! [`relational_aggregate`] and [`weighted_aggregate`]; [`bias_activation`], [`cross_entropy_rows`] and
 //! [`adam_step`]; [`dropout`] and the initialisers, whose draws belong to original ids through a
-//! [`Stream`]; [`with_precision`]; [`GraphView`], what a layer sees of a graph.
+//! [`Stream`]; [`with_precision`]; [`GraphView`], what a layer sees of a graph; [`MessageOps`] and [`function`],
+//! message passing by the names of fields, and [`MessagePassing`], a trait for layers of one's own.
 //!
 //! Every family has an extension trait of its own, such as [`GnnBackend`]: CPU kernels for Flex and
 //! NdArray, plain Burn primitives for every other backend, hand-written gradients for autodiff. Shapes are
@@ -40,6 +41,7 @@ mod init;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod matmul;
+mod message;
 mod multi;
 mod precision;
 mod primitives;
@@ -61,11 +63,16 @@ pub use cross_entropy::*;
 pub use dropout::{DropoutPlan, EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};
 pub use edge_softmax::*;
 pub use epilogue::*;
-pub use error::OpsError;
+pub use error::{GraphFault, OpsError};
 pub use gsddmm::*;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
 pub use matmul::{MatmulBackend, matmul_rows};
+pub use message::function;
+pub use message::{
+    Cross, EdgeBatch, EdgeTensor, Ends, Fields, GraphMessageOps, Ids, Mailbox, MessageFunction, MessageOps, MessagePassing, NodeBatch,
+    OnRelation, ReduceFunction, RelationCall, RelationData, on,
+};
 pub use multi::*;
 pub use precision::{Precision, PrecisionBackend, precision, with_precision};
 pub use random::{Stream, philox4x32};

@@ -40,8 +40,8 @@ pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
             out = Some(match (out, cross) {
                 (None, _) => y,
                 (Some(x), Reduce::Sum | Reduce::Mean) => x + y,
-                (Some(x), Reduce::Max) => better(x.clone().lower(y.clone()), x, y),
-                (Some(x), Reduce::Min) => better(x.clone().greater(y.clone()), x, y),
+                (Some(x), Reduce::Max) => x.clone().mask_where(beats(&x, &y, true), y),
+                (Some(x), Reduce::Min) => x.clone().mask_where(beats(&x, &y, false), y),
             });
         }
         match out {
@@ -64,8 +64,10 @@ fn sum_of_means<const L: usize, const O: usize>(stack: &RelationStack, x: Tensor
     try_gspmm(stack.joint(), BinaryOp::Mul, Reduce::Sum, x, factors)
 }
 
-/// `y` where it is better; the first of equal ones and the first NaN stay, as in every selection of this crate.
-fn better<const D: usize>(beyond: Tensor<D, Bool>, x: Tensor<D>, y: Tensor<D>) -> Tensor<D> {
-    let nan = y.clone().is_nan().bool_and(x.clone().is_nan().bool_not());
-    x.mask_where(beyond.bool_or(nan), y)
+/// Where `y` is strictly better than `x`: larger or smaller. The first of equal ones and the first NaN stay, as in
+/// every selection of this crate.
+pub(crate) fn beats<const D: usize>(x: &Tensor<D>, y: &Tensor<D>, largest: bool) -> Tensor<D, Bool> {
+    let (x, y) = (x.clone(), y.clone());
+    let beyond = if largest { x.clone().lower(y.clone()) } else { x.clone().greater(y.clone()) };
+    beyond.bool_or(y.is_nan().bool_and(x.is_nan().bool_not()))
 }

@@ -3,6 +3,8 @@
 mod cross;
 mod rows;
 
+pub(crate) use cross::beats;
+
 pub use rows::{stack_rows, try_stack_rows};
 
 use burn::tensor::Tensor;

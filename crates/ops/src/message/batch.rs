@@ -1,0 +1,185 @@
+//! What closures see: a batch of edges, a batch of nodes.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use burn::tensor::Tensor;
+use burn::tensor::kind::Basic;
+use burn_gnn_graph::{Column, Frame, GraphError, Relation};
+
+use super::rows::{check_float, picked};
+use super::site::Site;
+use super::{Fields, Mailbox};
+use crate::OpsError;
+use crate::gsddmm::Target;
+use crate::message::rows::spread;
+
+/// How errors call the fields of messages.
+pub(super) const MESSAGES: &str = "messages";
+
+/// A column as a tensor of the rank and kind asked for.
+fn typed<const D: usize, K: Basic>(frame: &str, name: &str, column: Column) -> Result<Tensor<D, K>, OpsError> {
+    let mut one = Frame::new(frame, column.len());
+    one.insert_column(name, column)?;
+    Ok(one.get_as::<D, K>(name)?)
+}
+
+/// Some edges, with the features of their ends and their own, for a message function or `apply_edges`.
+///
+/// Rows of every tensor are the edges of the batch, in one order: by destination and then by edge id for a message
+/// function, in the order asked for in `apply_edges`. [`ids`](Self::ids) tells which edges they are.
+#[derive(Clone, Debug)]
+pub struct EdgeBatch {
+    site: Site,
+}
+
+impl EdgeBatch {
+    pub(super) fn new(site: Site) -> Self {
+        Self { site }
+    }
+    /// Number of edges.
+    pub fn len(&self) -> usize {
+        self.site.relation.num_edges()
+    }
+    /// Whether there are no edges.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Id of every edge.
+    pub fn ids(&self) -> Vec<u32> {
+        self.site.eids.as_ref().map_or_else(|| (0..self.len() as u32).collect(), |pick| pick.src().to_vec())
+    }
+    /// The edges of the batch, numbered by its rows: for operators such as [`edge_softmax`](crate::edge_softmax).
+    /// Its destinations are those that the call is about, not all nodes of the type.
+    pub fn relation(&self) -> &Relation {
+        &self.site.relation
+    }
+    /// A float field of every edge's source, `[edges, ..]`.
+    ///
+    /// # Errors
+    /// No such field, or another rank or kind.
+    pub fn src<const D: usize>(&self, field: &str) -> Result<Tensor<D>, OpsError> {
+        self.ends(Target::Src, field)
+    }
+    /// A float field of every edge's destination, `[edges, ..]`.
+    ///
+    /// # Errors
+    /// As [`src`](Self::src).
+    pub fn dst<const D: usize>(&self, field: &str) -> Result<Tensor<D>, OpsError> {
+        self.ends(Target::Dst, field)
+    }
+    /// A float field of the edges, `[edges, ..]`.
+    ///
+    /// # Errors
+    /// As [`src`](Self::src).
+    pub fn data<const D: usize>(&self, field: &str) -> Result<Tensor<D>, OpsError> {
+        self.ends(Target::Edge, field)
+    }
+    /// A field of kind `K` of sources, destinations or edges: [`src`](Self::src), [`dst`](Self::dst) and
+    /// [`data`](Self::data) for integers and booleans.
+    ///
+    /// # Errors
+    /// As [`src`](Self::src).
+    pub fn ends<const D: usize, K: Basic>(&self, target: Target, field: &str) -> Result<Tensor<D, K>, OpsError> {
+        let frame = match target {
+            Target::Src => &self.site.src,
+            Target::Dst => &self.site.dst,
+            Target::Edge => &self.site.edges,
+        };
+        frame.get_as::<D, K>(field)?;
+        typed(frame.label(), field, spread(&self.site.relation, target, &self.site.column(target, field)?))
+    }
+}
+
+/// Where the fields of a batch of nodes come from.
+#[derive(Clone, Debug)]
+pub(super) enum Rows {
+    /// Of a frame, those picked or all.
+    Of(Frame, Option<Relation>),
+    /// Of a bucket of nodes of one degree.
+    Bucket(Rc<Buckets>, usize),
+}
+
+/// Nodes of a frame by degree. A field is read once for all buckets: buckets that picked their rows on their own would
+/// each add a gradient of the size of the frame.
+#[derive(Debug)]
+pub(super) struct Buckets {
+    pub(super) frame: Frame,
+    pub(super) pick: Relation,
+    /// Where each bucket starts among the nodes picked, and where the last ends.
+    pub(super) bounds: Vec<usize>,
+    pub(super) read: RefCell<BTreeMap<String, Vec<Column>>>,
+}
+
+impl Buckets {
+    fn column(&self, field: &str, bucket: usize) -> Result<Column, OpsError> {
+        if let Some(columns) = self.read.borrow().get(field) {
+            return Ok(columns[bucket].clone());
+        }
+        let columns = super::by_degree::cut(&picked(self.frame.column(field)?, Some(&self.pick)), &self.bounds);
+        let column = columns[bucket].clone();
+        self.read.borrow_mut().insert(field.to_owned(), columns);
+        Ok(column)
+    }
+}
+
+/// Some nodes with their features, for an apply function, and with their messages for a reduce function.
+///
+/// A reduce function sees the nodes that have messages only.
+#[derive(Clone, Debug)]
+pub struct NodeBatch {
+    pub(super) rows: Rows,
+    pub(super) ids: Vec<u32>,
+    /// The messages, one row per edge of the relation, which is sorted by destination and ends in the nodes.
+    pub(super) mailbox: Option<(Relation, Fields)>,
+}
+
+impl NodeBatch {
+    /// Some nodes of a frame, or all, without messages.
+    pub(super) fn of(frame: &Frame, pick: Option<&Relation>) -> Self {
+        let ids = pick.map_or_else(|| (0..frame.len() as u32).collect(), |pick| pick.src().to_vec());
+        Self { rows: Rows::Of(frame.clone(), pick.cloned()), ids, mailbox: None }
+    }
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+    /// Whether there are no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+    /// Id of every node.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+    /// A float field of the nodes, `[nodes, ..]`.
+    ///
+    /// # Errors
+    /// No such field, or another rank or kind.
+    pub fn data<const D: usize>(&self, field: &str) -> Result<Tensor<D>, OpsError> {
+        self.data_as(field)
+    }
+    /// A field of kind `K`.
+    ///
+    /// # Errors
+    /// As [`data`](Self::data).
+    pub fn data_as<const D: usize, K: Basic>(&self, field: &str) -> Result<Tensor<D, K>, OpsError> {
+        match &self.rows {
+            Rows::Of(frame, pick) => typed(frame.label(), field, picked(frame.column(field)?, pick.as_ref())),
+            Rows::Bucket(buckets, i) => typed(buckets.frame.label(), field, buckets.column(field, *i)?),
+        }
+    }
+    /// Field `message` of the messages of the nodes, as message functions named it; `D` is the rank of the messages,
+    /// `[messages, ..]`.
+    ///
+    /// # Errors
+    /// No such field, another rank, or a batch of an apply function, which has no messages.
+    pub fn mailbox<const D: usize>(&self, message: &str) -> Result<Mailbox<D>, OpsError> {
+        let none = || GraphError::UnknownColumn { frame: MESSAGES.into(), name: message.to_owned(), known: vec![] };
+        let (relation, fields) = self.mailbox.as_ref().ok_or_else(none)?;
+        let column = fields.column(MESSAGES, message)?;
+        check_float(MESSAGES, message, column)?;
+        Ok(Mailbox::new(relation.clone(), typed(MESSAGES, message, column.clone())?))
+    }
+}

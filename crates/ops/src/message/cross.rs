@@ -1,0 +1,253 @@
+//! Reductions inside edge types, then over them.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{Bool, Tensor, TensorData};
+use burn_gnn_graph::{Column, EdgeKey, Graph, GraphError, Relation};
+
+use super::batch::NodeBatch;
+use super::data::{applied, write};
+use super::ops::{data_of, nodes_mut};
+use super::rows::{check_float, features, flat, shaped};
+use super::{Fields, MessageFunction, ReduceFunction};
+use crate::OpsError;
+use crate::gspmm::Reduce;
+use crate::multi::{CrossReduce, beats};
+
+/// What one edge type does in [`multi_update_all`](super::GraphMessageOps::multi_update_all); made by [`on`].
+pub struct RelationCall<'a> {
+    etype: Box<dyn EdgeKey + 'a>,
+    message: Box<dyn MessageFunction + 'a>,
+    reduce: Box<dyn ReduceFunction + 'a>,
+}
+
+/// A message and a reduce function for one edge type.
+pub fn on<'a>(etype: impl EdgeKey + 'a, message: impl MessageFunction + 'a, reduce: impl ReduceFunction + 'a) -> RelationCall<'a> {
+    RelationCall { etype: Box::new(etype), message: Box::new(message), reduce: Box::new(reduce) }
+}
+
+/// A function of the rows that edge types give a node type.
+type OverFn<'a> = dyn Fn(Vec<Column>) -> Result<Column, OpsError> + 'a;
+
+enum Over<'a> {
+    Reduce(CrossReduce),
+    Stack,
+    With(Box<OverFn<'a>>),
+}
+
+/// A function of a batch of nodes.
+type ApplyFn<'a> = dyn Fn(&NodeBatch) -> Result<Fields, OpsError> + 'a;
+
+/// How the rows that edge types give a node become one row, in
+/// [`multi_update_all`](super::GraphMessageOps::multi_update_all). A [`CrossReduce`] is one as well.
+pub struct Cross<'a> {
+    over: Over<'a>,
+    apply: Option<Box<ApplyFn<'a>>>,
+}
+
+impl From<CrossReduce> for Cross<'_> {
+    fn from(reduce: CrossReduce) -> Self {
+        Self { over: Over::Reduce(reduce), apply: None }
+    }
+}
+
+impl<'a> Cross<'a> {
+    /// Sum.
+    pub fn sum() -> Self {
+        CrossReduce::Sum.into()
+    }
+    /// Sum divided by the number of edge types.
+    pub fn mean() -> Self {
+        CrossReduce::Mean.into()
+    }
+    /// Largest entries.
+    pub fn max() -> Self {
+        CrossReduce::Max.into()
+    }
+    /// Smallest entries.
+    pub fn min() -> Self {
+        CrossReduce::Min.into()
+    }
+    /// Side by side, `[nodes, edge types, ..]`, in the order of the schema (source type, then relation).
+    pub fn stack() -> Self {
+        Self { over: Over::Stack, apply: None }
+    }
+    /// By a function of the rows, `[nodes, ..]` for each edge type in the order of the schema; it returns one row per
+    /// node.
+    ///
+    /// ```
+    /// use burn::tensor::Tensor;
+    /// use burn_gnn_ops::Cross;
+    /// let concatenated = Cross::with(|rows: Vec<Tensor<2>>| Tensor::cat(rows, 1));
+    /// ```
+    pub fn with<const D: usize, const O: usize>(f: impl Fn(Vec<Tensor<D>>) -> Tensor<O> + 'a) -> Self {
+        let over = move |columns: Vec<Column>| {
+            let rows = columns.iter().map(|column| {
+                let asked = || GraphError::ColumnType {
+                    frame: "cross reducer".into(),
+                    name: "rows of an edge type".into(),
+                    expected: format!("Float tensor of rank {D}"),
+                    actual: format!("Float tensor of rank {}", column.shape().num_dims()),
+                };
+                Ok(column.tensor().ok_or_else(asked)?)
+            });
+            Ok(Column::new(f(rows.collect::<Result<_, OpsError>>()?)))
+        };
+        Self { over: Over::With(Box::new(over)), apply: None }
+    }
+    /// Runs `apply` on the nodes of every destination type afterwards.
+    #[must_use]
+    pub fn then(self, apply: impl Fn(&NodeBatch) -> Result<Fields, OpsError> + 'a) -> Self {
+        Self { apply: Some(Box::new(apply)), ..self }
+    }
+}
+
+/// Rows that one edge type gives its destinations.
+pub(super) struct Part {
+    pub(super) etype: usize,
+    pub(super) rows: Column,
+    /// Which destinations it takes part for; `None` for all.
+    pub(super) has: Option<Vec<bool>>,
+}
+
+/// Destinations with messages; `None` if all have some.
+pub(super) fn with_messages(relation: &Relation) -> Option<Vec<bool>> {
+    let has: Vec<bool> = relation.in_degrees().map(|d| d > 0).collect();
+    has.contains(&false).then_some(has)
+}
+
+/// Whether a relation without messages is left out of a selection.
+fn same(reduce: Reduce, over: &Over<'_>) -> bool {
+    matches!((reduce, over), (Reduce::Max, Over::Reduce(CrossReduce::Max)) | (Reduce::Min, Over::Reduce(CrossReduce::Min)))
+}
+
+pub(super) fn multi(g: &Graph, calls: Vec<RelationCall<'_>>, cross: &Cross<'_>) -> Result<Graph, OpsError> {
+    const OP: &str = "multi_update_all";
+    let mut sorted = BTreeMap::new();
+    for call in calls {
+        let etype = g.schema().etype(&*call.etype)?;
+        if sorted.insert(etype, call).is_some() {
+            return Err(GraphError::Duplicate { what: "edge type", name: g.schema().etypes()[etype].to_string() }.into());
+        }
+    }
+    // By destination type and field, in the order of edge types.
+    let mut parts: BTreeMap<usize, BTreeMap<String, Vec<Part>>> = BTreeMap::new();
+    let mut first: BTreeMap<usize, (usize, Vec<String>)> = BTreeMap::new();
+    for (etype, call) in &sorted {
+        let reducing = call.reduce.reducing();
+        let fields = data_of(g, *etype).update_all(OP, &*call.message, &reducing)?;
+        let (_, ntype) = g.schema().ends(*etype);
+        let names: Vec<String> = fields.names().into_iter().map(str::to_owned).collect();
+        let (of, expected) = first.entry(ntype).or_insert_with(|| (*etype, names.clone()));
+        if *expected != names {
+            return Err(unlike(OP, g, *of, *etype, "fields", format!("{expected:?}"), format!("{names:?}")));
+        }
+        let left_out = reducing.apply.is_empty() && reducing.builtin().is_some_and(|r| same(r.reduce, &cross.over));
+        let has = left_out.then(|| with_messages(&g.relations()[*etype])).flatten();
+        for (name, rows) in fields.iter() {
+            let part = Part { etype: *etype, rows: rows.clone(), has: has.clone() };
+            parts.entry(ntype).or_default().entry(name.to_owned()).or_default().push(part);
+        }
+    }
+    let mut out = g.clone();
+    for (ntype, fields) in parts {
+        let n = g.node_counts()[ntype];
+        let frame = nodes_mut(&mut out, ntype)?;
+        for (name, parts) in fields {
+            check_alike(OP, g, &name, &parts)?;
+            let column = match &cross.over {
+                Over::Reduce(reduce) => combined(*reduce, &parts),
+                Over::Stack => stacked(&parts),
+                Over::With(f) => f(parts.into_iter().map(|part| part.rows).collect())?,
+            };
+            let made = Fields::default().with_column(&name, column).checked(&format!("{OP}: cross reducer"), "one row per node", n)?;
+            write(frame, &made, None)?;
+        }
+        if let Some(apply) = &cross.apply {
+            let made = applied(OP, frame, None, apply)?;
+            write(frame, &made, None)?;
+        }
+    }
+    Ok(out)
+}
+
+fn unlike(op: &'static str, g: &Graph, first: usize, etype: usize, what: &'static str, expected: String, actual: String) -> OpsError {
+    let name = |etype: usize| g.schema().etypes()[etype].to_string();
+    OpsError::Relations {
+        op,
+        ntype: g.schema().etypes()[etype].dst.clone(),
+        first: name(first),
+        etype: name(etype),
+        what,
+        expected,
+        actual,
+    }
+}
+
+/// Refuses rows of different shapes, element types or kinds.
+pub(super) fn check_alike(op: &'static str, g: &Graph, name: &str, parts: &[Part]) -> Result<(), OpsError> {
+    let first = &parts[0];
+    for part in parts {
+        check_float(&format!("edge type `{}`", g.schema().etypes()[part.etype]), name, &part.rows)?;
+        let differ = |what, expected, actual| Err(unlike(op, g, first.etype, part.etype, what, expected, actual));
+        if features(&part.rows) != features(&first.rows) {
+            return differ("row shape", format!("{:?}", features(&first.rows)), format!("{:?}", features(&part.rows)));
+        }
+        if part.rows.dtype() != first.rows.dtype() {
+            return differ("element type", format!("{:?}", first.rows.dtype()), format!("{:?}", part.rows.dtype()));
+        }
+        if part.rows.device() != first.rows.device() {
+            return differ("device", format!("{:?}", first.rows.device()), format!("{:?}", part.rows.device()));
+        }
+    }
+    Ok(())
+}
+
+fn stacked(parts: &[Part]) -> Column {
+    let rows: Vec<Tensor<2>> = parts.iter().map(|part| flat(&part.rows)).collect();
+    let shape = [&[parts.len()], features(&parts[0].rows)].concat();
+    shaped(Tensor::cat(rows, 1), &shape)
+}
+
+/// One row per destination; the first of equal rows wins under max and min.
+pub(super) fn combined(reduce: CrossReduce, parts: &[Part]) -> Column {
+    let mut out = flat(&parts[0].rows);
+    let mut has = parts[0].has.clone();
+    for part in &parts[1..] {
+        let rows = flat(&part.rows);
+        out = match reduce {
+            CrossReduce::Sum | CrossReduce::Mean => out + rows,
+            CrossReduce::Max | CrossReduce::Min => {
+                let take = taken(&out, &rows, reduce == CrossReduce::Max, has.as_deref(), part.has.as_deref());
+                has = either(has, part.has.as_deref());
+                out.mask_where(take, rows)
+            }
+        };
+    }
+    if reduce == CrossReduce::Mean {
+        out = out / parts.len() as f64;
+    }
+    shaped(out, features(&parts[0].rows))
+}
+
+/// Where `y` takes the place of `x`: it takes part, and `x` does not or is beaten.
+fn taken(x: &Tensor<2>, y: &Tensor<2>, largest: bool, has_x: Option<&[bool]>, has_y: Option<&[bool]>) -> Tensor<2, Bool> {
+    let shape = x.dims();
+    let mut take = beats(x, y, largest);
+    if shape.contains(&0) {
+        return take;
+    }
+    let mask = |has: Vec<bool>| Tensor::<2, Bool>::from_data(TensorData::new(has, [shape[0], 1]), &x.device()).expand(shape);
+    if let Some(has) = has_x {
+        take = take.bool_or(mask(has.iter().map(|has| !has).collect()));
+    }
+    if let Some(has) = has_y {
+        take = take.bool_and(mask(has.to_vec()));
+    }
+    take
+}
+
+fn either(x: Option<Vec<bool>>, y: Option<&[bool]>) -> Option<Vec<bool>> {
+    let both: Vec<bool> = x?.iter().zip(y?).map(|(x, y)| *x || *y).collect();
+    both.contains(&false).then_some(both)
+}

@@ -1,0 +1,228 @@
+//! One relation with features: what message passing on it reads and writes.
+
+use burn_gnn_graph::{Column, Frame, GraphError, Relation};
+
+use super::batch::NodeBatch;
+use super::function::Messages;
+use super::reduce::{NodeFn, Reducing, call, receive};
+use super::rows::{features, merged, picking, scattered};
+use super::site::{Site, different};
+use super::{Fields, Ids, MessageFunction};
+use crate::OpsError;
+
+/// A relation with the features of its sources, of its destinations and of its edges: a block, or one edge type.
+///
+/// Sources and destinations have frames of their own, as the two sides of a block have. [`MessageOps`](super::MessageOps)
+/// works on it as on a graph. Cloning shares tensors.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Relation;
+/// use burn_gnn_ops::function::{copy_u, max};
+/// use burn_gnn_ops::{MessageOps, RelationData};
+/// // A block: 3 sources, of which the first 2 are the destinations.
+/// let mut block = RelationData::new(Relation::from_coo(3, 2, vec![0, 2, 1], vec![0, 0, 1])?);
+/// block.src_mut().insert("h", Tensor::<1>::from_data([1.0, 2.0, 3.0], &Device::flex()))?;
+/// let block = block.update_all(copy_u("h", "m"), max("m", "h"))?;
+/// assert_eq!(block.dst().get::<1>("h")?.into_data().try_to_vec::<f32>().unwrap(), [3.0, 2.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RelationData {
+    relation: Relation,
+    src: Frame,
+    dst: Frame,
+    edges: Frame,
+    /// Sources and destinations are the same nodes: what is written to one is written to both.
+    one_type: bool,
+}
+
+impl RelationData {
+    /// Without features.
+    pub fn new(relation: Relation) -> Self {
+        let src = Frame::new("sources", relation.num_src());
+        let dst = Frame::new("destinations", relation.num_dst());
+        let edges = Frame::new("edges", relation.num_edges());
+        Self { relation, src, dst, edges, one_type: false }
+    }
+    /// With the frames of a graph.
+    pub(super) fn of(relation: Relation, src: Frame, dst: Frame, edges: Frame, one_type: bool) -> Self {
+        Self { relation, src, dst, edges, one_type }
+    }
+    /// The edges.
+    pub fn relation(&self) -> &Relation {
+        &self.relation
+    }
+    /// Features of sources.
+    pub fn src(&self) -> &Frame {
+        &self.src
+    }
+    /// Features of sources, to write.
+    pub fn src_mut(&mut self) -> &mut Frame {
+        &mut self.src
+    }
+    /// Features of destinations.
+    pub fn dst(&self) -> &Frame {
+        &self.dst
+    }
+    /// Features of destinations, to write.
+    pub fn dst_mut(&mut self) -> &mut Frame {
+        &mut self.dst
+    }
+    /// Features of edges.
+    pub fn edges(&self) -> &Frame {
+        &self.edges
+    }
+    /// Features of edges, to write.
+    pub fn edges_mut(&mut self) -> &mut Frame {
+        &mut self.edges
+    }
+
+    /// All edges.
+    pub(super) fn site(&self) -> Site {
+        let (src, dst, edges) = (self.src.clone(), self.dst.clone(), self.edges.clone());
+        Site { relation: self.relation.clone(), src, dst, edges, nodes: None, eids: None }
+    }
+
+    fn write_nodes(&mut self, fields: &Fields, pick: Option<&Relation>) -> Result<(), OpsError> {
+        write(&mut self.dst, fields, pick)?;
+        if self.one_type {
+            self.src = self.dst.clone();
+        }
+        Ok(())
+    }
+
+    /// Reduces over the edges of a site and writes what comes out to its destinations; the names of the fields.
+    fn receive(
+        &mut self,
+        op: &'static str,
+        site: &Site,
+        message: &dyn MessageFunction,
+        reducing: &Reducing<'_>,
+    ) -> Result<Vec<String>, OpsError> {
+        let fields = receive(op, site, message, reducing)?;
+        self.write_nodes(&fields, site.nodes.as_ref())?;
+        let mut names: Vec<String> = fields.names().into_iter().map(str::to_owned).collect();
+        for apply in &reducing.apply {
+            let fields = applied(op, &self.dst, site.nodes.as_ref(), apply)?;
+            self.write_nodes(&fields, site.nodes.as_ref())?;
+            names.extend(fields.names().into_iter().map(str::to_owned));
+        }
+        Ok(names)
+    }
+
+    /// Returns the fields that were written.
+    pub(super) fn update_all(
+        &mut self,
+        op: &'static str,
+        message: &dyn MessageFunction,
+        reducing: &Reducing<'_>,
+    ) -> Result<Fields, OpsError> {
+        let names = self.receive(op, &self.site(), message, reducing)?;
+        names.into_iter().try_fold(Fields::default(), |f, name| Ok(f.with_column(&name, self.dst.column(&name)?.clone())))
+    }
+
+    pub(super) fn pull(
+        &mut self,
+        op: &'static str,
+        nodes: &[u32],
+        message: &dyn MessageFunction,
+        reducing: &Reducing<'_>,
+    ) -> Result<(), OpsError> {
+        let site = self.site().into_nodes(op, nodes)?;
+        if nodes.is_empty() { Ok(()) } else { self.receive(op, &site, message, reducing).map(drop) }
+    }
+
+    pub(super) fn send_and_recv(
+        &mut self,
+        op: &'static str,
+        edges: &[u32],
+        message: &dyn MessageFunction,
+        reducing: &Reducing<'_>,
+    ) -> Result<(), OpsError> {
+        let site = self.site().of_edges(op, edges)?;
+        if edges.is_empty() { Ok(()) } else { self.receive(op, &site, message, reducing).map(drop) }
+    }
+
+    pub(super) fn push(
+        &mut self,
+        op: &'static str,
+        nodes: &[u32],
+        message: &dyn MessageFunction,
+        reducing: &Reducing<'_>,
+    ) -> Result<(), OpsError> {
+        different(op, "nodes", nodes, self.relation.num_src())?;
+        let csr = self.relation.csr();
+        let edges: Vec<u32> = nodes.iter().flat_map(|&u| csr.row(u as usize)).map(|p| csr.edge_id(p)).collect();
+        self.send_and_recv(op, &edges, message, reducing)
+    }
+
+    pub(super) fn apply_edges(&mut self, op: &'static str, edges: Ids<'_>, message: &dyn MessageFunction) -> Result<(), OpsError> {
+        let site = match edges {
+            Ids::All => self.site(),
+            Ids::Some(edges) => self.site().only_edges(op, edges)?,
+        };
+        let fields = match message.messages() {
+            Messages::Builtin(message) => {
+                let rows = site.expression(message)?.rows(message.name, &site.relation)?;
+                Fields::default().with_column(&message.out, rows)
+            }
+            Messages::User(f) => call(op, f, &site)?,
+        };
+        write(&mut self.edges, &fields, site.eids.as_ref())
+    }
+}
+
+/// `f` on some rows of a frame.
+pub(super) fn apply_nodes(op: &'static str, frame: &mut Frame, nodes: Ids<'_>, f: NodeFn<'_>) -> Result<(), OpsError> {
+    let pick = match nodes {
+        Ids::All => None,
+        Ids::Some(nodes) => {
+            different(op, "nodes", nodes, frame.len())?;
+            Some(picking(frame.len(), nodes.to_vec())?)
+        }
+    };
+    let fields = applied(op, frame, pick.as_ref(), f)?;
+    write(frame, &fields, pick.as_ref())
+}
+
+/// What an apply function makes of some rows of a frame.
+pub(super) fn applied(op: &'static str, frame: &Frame, pick: Option<&Relation>, f: NodeFn<'_>) -> Result<Fields, OpsError> {
+    let batch = NodeBatch::of(frame, pick);
+    f(&batch)?.checked(&format!("{op}: apply function"), "one row per node of the batch", batch.len())
+}
+
+/// Puts fields into a frame. With `pick` they are rows of some nodes or edges: others keep theirs, or get 0 where the
+/// frame had no such column.
+pub(super) fn write(frame: &mut Frame, fields: &Fields, pick: Option<&Relation>) -> Result<(), OpsError> {
+    for (name, new) in fields.iter() {
+        let column = match (pick, frame.column(name)) {
+            (None, _) => new.clone(),
+            (Some(pick), Err(_)) => scattered(frame.len(), pick.src(), new)?,
+            (Some(pick), Ok(old)) => {
+                let mismatch = |what, expected: String, actual: String| {
+                    let (frame, name) = (frame.label().to_owned(), name.to_owned());
+                    Err(GraphError::ColumnMismatch { frame, name, what, expected, actual }.into())
+                };
+                if old.dtype() != new.dtype() {
+                    return mismatch("dtype", format!("{:?}", old.dtype()), format!("{:?}", new.dtype()));
+                }
+                if features(old) != features(new) {
+                    return mismatch("row shape", format!("{:?}", features(old)), format!("{:?}", features(new)));
+                }
+                if old.device() != new.device() {
+                    return mismatch("device", format!("{:?}", old.device()), format!("{:?}", new.device()));
+                }
+                merged(old, pick.src(), new)?
+            }
+        };
+        replace(frame, name, column)?;
+    }
+    Ok(())
+}
+
+/// A whole column, also in the place of one of another element type. Frames are copies of the caller's here.
+pub(super) fn replace(frame: &mut Frame, name: &str, column: Column) -> Result<(), OpsError> {
+    frame.remove(name);
+    Ok(frame.insert_column(name, column)?)
+}

@@ -1,0 +1,210 @@
+//! Messages of a layer, made when they have to be.
+
+use std::ops::{Add, Div, Mul, Sub};
+
+use burn::tensor::Tensor;
+use burn_gnn_graph::{Column, Relation};
+
+use super::expression::{Expression, Operand};
+use super::rows::{flat, reduce_copy};
+use crate::OpsError;
+use crate::edge_softmax::{NormBy, try_edge_softmax};
+use crate::gsddmm::{SddmmOp, Target};
+use crate::gspmm::{Reduce, Side, accept};
+
+const NAME: &str = "edge_tensor";
+
+/// A row of columns for every edge, `[edges, columns]`, that is not made until something asks for it.
+///
+/// The row of an edge's source (`x_j`), of its destination (`x_i`), its own, or an arithmetic of two of those. A
+/// [`reduce`](Self::reduce) of `x_j`, or of `x_j` and a row of the edge under `+ - * /`, is one [`gspmm`](crate::gspmm)
+/// that makes nothing of size edges; any other makes the rows once. Columns broadcast: equal, or 1.
+///
+/// Rows that are made stand by destination, then by edge id, whatever the order of edge ids, so that they are reduced
+/// as they lie; [`tensor`](Self::tensor) and [`map`](Self::map) show that order.
+///
+/// # Panics
+/// Operators, [`tensor`](Self::tensor), [`reduce`](Self::reduce) and [`softmax`](Self::softmax) panic with the text of
+/// an [`OpsError`] on columns that do not broadcast and on element types or devices that differ.
+#[derive(Clone, Debug)]
+pub struct EdgeTensor {
+    /// As the caller gave it.
+    relation: Relation,
+    /// Whether rows of edges in `value` are in the order of the sorted relation.
+    sorted: bool,
+    value: Expression,
+}
+
+impl EdgeTensor {
+    pub(super) fn of(relation: &Relation, target: Target, x: Tensor<2>, name: &str) -> Self {
+        let value = Expression::Copy(Operand { target, rows: Column::new(x), name: name.to_owned() });
+        Self { relation: relation.clone(), sorted: false, value }
+    }
+
+    /// The edges as the rows of [`tensor`](Self::tensor) number them.
+    pub fn relation(&self) -> Relation {
+        self.relation.sorted_by_dst()
+    }
+
+    /// These rows, by destination, in the place of this tensor's.
+    ///
+    /// # Panics
+    /// Not one row per edge.
+    #[must_use]
+    #[track_caller]
+    pub fn with(&self, rows: Tensor<2>) -> Self {
+        let (expected, actual) = (self.relation.num_edges(), rows.dims()[0]);
+        if expected != actual {
+            return accept(Err(OpsError::Rows { op: NAME, arg: "rows", why: "one per edge", expected, actual }));
+        }
+        let value = Expression::Copy(Operand { target: Target::Edge, rows: Column::new(rows), name: "rows made before".into() });
+        Self { relation: self.relation.clone(), sorted: true, value }
+    }
+
+    /// The rows, `[edges, columns]`, by destination.
+    #[must_use]
+    #[track_caller]
+    pub fn tensor(&self) -> Tensor<2> {
+        let sorted = self.clone().aligned();
+        match &sorted.value {
+            Expression::Copy(x) if x.target == Target::Edge => flat(&x.rows),
+            value => flat(&accept(value.rows(NAME, &self.relation.sorted_by_dst()))),
+        }
+    }
+
+    /// `f` of the rows, which are made.
+    #[must_use]
+    #[track_caller]
+    pub fn map(&self, f: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Self {
+        self.with(f(self.tensor()))
+    }
+
+    /// Inner product of the rows of two tensors, `[edges, 1]`.
+    #[must_use]
+    #[track_caller]
+    pub fn dot(self, other: Self) -> Self {
+        self.binary(SddmmOp::Dot, other)
+    }
+
+    /// Softmax over the edges into each destination, column by column.
+    #[must_use]
+    #[track_caller]
+    pub fn softmax(&self) -> Self {
+        let logits = self.tensor();
+        self.with(accept(try_edge_softmax(&self.relation.sorted_by_dst(), logits, NormBy::Dst)))
+    }
+
+    /// Reduction at destinations, `[destinations, columns]`; 0 without edges.
+    #[must_use]
+    #[track_caller]
+    pub fn reduce(&self, reduce: Reduce) -> Tensor<2> {
+        flat(&accept(self.try_reduce(reduce)))
+    }
+
+    fn try_reduce(&self, reduce: Reduce) -> Result<Column, OpsError> {
+        let sorted = self.sorted.then(|| self.relation.sorted_by_dst());
+        match (&self.value, &sorted) {
+            (Expression::Copy(x), Some(relation)) if x.target == Target::Edge => reduce_copy(NAME, relation, Side::Rhs, reduce, &x.rows),
+            (value, relation) => value.reduce(NAME, relation.as_ref().unwrap_or(&self.relation), reduce),
+        }
+    }
+
+    /// Rows of edges by destination.
+    fn aligned(self) -> Self {
+        if self.sorted {
+            return self;
+        }
+        let value = self.value.sorted(&self.relation);
+        Self { value, sorted: true, ..self }
+    }
+
+    /// One operand, made if it is none yet.
+    #[track_caller]
+    fn operand(self) -> (Self, Operand) {
+        match &self.value {
+            Expression::Copy(x) => {
+                let x = x.clone();
+                (self, x)
+            }
+            Expression::Binary(..) => {
+                let rows = self.tensor();
+                self.with(rows).operand()
+            }
+        }
+    }
+
+    #[track_caller]
+    fn binary(self, op: SddmmOp, other: Self) -> Self {
+        let ((mut lhs, mut l), (mut rhs, mut r)) = (self.operand(), other.operand());
+        // Rows of edges must be in one order; rows of nodes have none.
+        if lhs.value.has_edge_rows() && rhs.value.has_edge_rows() && lhs.sorted != rhs.sorted {
+            ((lhs, l), (rhs, r)) = (lhs.aligned().operand(), rhs.aligned().operand());
+        }
+        let sorted = if lhs.value.has_edge_rows() { lhs.sorted } else { rhs.sorted };
+        let (name, wide) = (|x: &Operand| x.name.clone(), [&l, &r].map(|x| x.rows.shape()[1]));
+        if wide[0] != wide[1] && wide[0] != 1 && wide[1] != 1 {
+            return accept(Err(OpsError::Broadcast { op: NAME, lhs: vec![wide[0]], rhs: vec![wide[1]] }));
+        }
+        if l.rows.dtype() != r.rows.dtype() {
+            let (actual, expected) = (format!("{:?}", r.rows.dtype()), format!("{:?}", l.rows.dtype()));
+            let (field, like) = (name(&r), name(&l));
+            return accept(Err(OpsError::UnlikeFields { op: NAME, field, like, what: "element type", actual, expected }));
+        }
+        Self { relation: lhs.relation, sorted, value: Expression::Binary(op, l, r) }
+    }
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident;)*) => {$(
+        impl $trait for EdgeTensor {
+            type Output = Self;
+            #[track_caller]
+            fn $method(self, other: Self) -> Self {
+                self.binary(SddmmOp::$trait, other)
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add;
+    Sub sub;
+    Mul mul;
+    Div div;
+}
+
+#[cfg(all(test, feature = "flex"))]
+mod tests {
+    use super::*;
+    use burn::tensor::Device;
+
+    fn parts() -> [EdgeTensor; 3] {
+        let relation = Relation::from_coo(2, 2, vec![0, 1, 1], vec![1, 0, 1]).unwrap();
+        let x = |rows: usize| Tensor::<2>::ones([rows, 2], &Device::flex());
+        [(Target::Src, 2), (Target::Dst, 2), (Target::Edge, 3)].map(|(target, rows)| EdgeTensor::of(&relation, target, x(rows), "x"))
+    }
+
+    /// Operators and targets of what is not made yet.
+    fn shape(x: &EdgeTensor) -> (bool, Vec<Target>) {
+        match &x.value {
+            Expression::Copy(a) => (x.sorted, vec![a.target]),
+            Expression::Binary(_, a, b) => (x.sorted, vec![a.target, b.target]),
+        }
+    }
+
+    #[test]
+    fn what_can_be_fused_is_not_made() {
+        use Target::{Dst, Edge, Src};
+        let [x_j, x_i, w] = parts();
+        assert_eq!(shape(&x_j), (false, vec![Src]));
+        assert_eq!(shape(&(x_j.clone() * w.clone())), (false, vec![Src, Edge]), "edge rows stay where they are");
+        assert_eq!(shape(&(w.clone() / x_i.clone())), (false, vec![Edge, Dst]));
+        // Attention: weights that were made, by destination, times rows that were not.
+        let weights = (x_i.clone() + x_j.clone()).softmax();
+        assert_eq!(shape(&weights), (true, vec![Edge]));
+        assert_eq!(shape(&(x_j.clone() * weights.clone())), (true, vec![Src, Edge]));
+        // Two orders of edges meet.
+        assert_eq!(shape(&(w * weights)), (true, vec![Edge, Edge]));
+        assert_eq!(shape(&((x_j.clone() + x_i) * x_j)), (true, vec![Edge, Src]));
+    }
+}

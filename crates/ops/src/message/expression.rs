@@ -1,0 +1,111 @@
+//! Messages that are not made yet: what a reduction over them can do without making them.
+
+use burn_gnn_graph::{Column, Relation};
+
+use super::rows::{edge_binary, edge_copy, reduce_binary, reduce_copy, spread};
+use crate::OpsError;
+use crate::gsddmm::{SddmmOp, Target};
+use crate::gspmm::{BinaryOp, Reduce, Side};
+
+/// Rows on one end of the edges, or on the edges.
+#[derive(Clone, Debug)]
+pub(super) struct Operand {
+    pub(super) target: Target,
+    pub(super) rows: Column,
+    /// How errors call it.
+    pub(super) name: String,
+}
+
+/// A message for every edge of a relation, as a function of operands.
+#[derive(Clone, Debug)]
+pub(super) enum Expression {
+    /// The operand's row.
+    Copy(Operand),
+    /// An operator on two operands' rows.
+    Binary(SddmmOp, Operand, Operand),
+}
+
+impl Operand {
+    /// Edge by edge in the order of the sorted relation.
+    fn sorted(mut self, relation: &Relation) -> Self {
+        if let (Target::Edge, Some(order)) = (self.target, relation.dst_order()) {
+            self.rows = spread(order, Target::Src, &self.rows);
+        }
+        self
+    }
+    fn is_on_edges(&self) -> bool {
+        self.target == Target::Edge
+    }
+}
+
+impl Expression {
+    /// Whether the order of edges matters to it.
+    pub(super) fn has_edge_rows(&self) -> bool {
+        match self {
+            Self::Copy(x) => x.is_on_edges(),
+            Self::Binary(_, lhs, rhs) => lhs.is_on_edges() || rhs.is_on_edges(),
+        }
+    }
+
+    /// The same messages on `relation.sorted_by_dst()`.
+    pub(super) fn sorted(self, relation: &Relation) -> Self {
+        match self {
+            Self::Copy(x) => Self::Copy(x.sorted(relation)),
+            Self::Binary(op, lhs, rhs) => Self::Binary(op, lhs.sorted(relation), rhs.sorted(relation)),
+        }
+    }
+
+    /// Operands of one element type and device.
+    fn check(&self, op: &'static str) -> Result<(), OpsError> {
+        let Self::Binary(_, lhs, rhs) = self else { return Ok(()) };
+        let unlike = |what, actual: String, expected: String| {
+            Err(OpsError::UnlikeFields { op, field: rhs.name.clone(), like: lhs.name.clone(), what, actual, expected })
+        };
+        let (l, r) = (&lhs.rows, &rhs.rows);
+        if l.dtype() != r.dtype() {
+            return unlike("element type", format!("{:?}", r.dtype()), format!("{:?}", l.dtype()));
+        }
+        if l.device() != r.device() {
+            return unlike("device", format!("{:?}", r.device()), format!("{:?}", l.device()));
+        }
+        Ok(())
+    }
+
+    /// One row per edge, in the order of edge ids.
+    pub(super) fn rows(&self, op: &'static str, relation: &Relation) -> Result<Column, OpsError> {
+        self.check(op)?;
+        match self {
+            Self::Copy(x) => edge_copy(op, relation, x.target, &x.rows),
+            Self::Binary(how, l, r) => edge_binary(op, relation, *how, [l.target, r.target], &l.rows, &r.rows),
+        }
+    }
+
+    /// One row per destination. A pair that GSpMM has runs as one, without a row per edge. Otherwise messages are made,
+    /// by destination where no operand would have to be moved for it, so that they are reduced as they lie.
+    pub(super) fn reduce(&self, op: &'static str, relation: &Relation, reduce: Reduce) -> Result<Column, OpsError> {
+        use SddmmOp::{Add, Div, Mul, Sub};
+        use Target::{Edge, Src};
+        self.check(op)?;
+        match self {
+            Self::Copy(x) if x.target == Src => return reduce_copy(op, relation, Side::Lhs, reduce, &x.rows),
+            Self::Copy(x) if x.target == Edge => return reduce_copy(op, relation, Side::Rhs, reduce, &x.rows),
+            Self::Binary(how, l, r) => {
+                let fused = match (how, l.target, r.target) {
+                    (Add, Src, Edge) => Some((BinaryOp::Add, l, r)),
+                    (Add, Edge, Src) => Some((BinaryOp::Add, r, l)),
+                    (Mul, Src, Edge) => Some((BinaryOp::Mul, l, r)),
+                    (Mul, Edge, Src) => Some((BinaryOp::Mul, r, l)),
+                    (Sub, Src, Edge) => Some((BinaryOp::Sub, l, r)),
+                    (Div, Src, Edge) => Some((BinaryOp::Div, l, r)),
+                    _ => None,
+                };
+                if let Some((how, u, e)) = fused {
+                    return reduce_binary(op, relation, how, reduce, &u.rows, &e.rows);
+                }
+            }
+            Self::Copy(_) => {}
+        }
+        let by_dst = if self.has_edge_rows() { relation.clone() } else { relation.sorted_by_dst() };
+        reduce_copy(op, &by_dst, Side::Rhs, reduce, &self.rows(op, &by_dst)?)
+    }
+}

@@ -1,0 +1,224 @@
+//! Message and reduce functions by the names of fields, as in `dgl.function`.
+//!
+//! `u` is an edge's source, `v` its destination, `e` the edge itself. A message function reads fields of them and
+//! names the message; a reduce function reads that message and names the field it writes.
+//!
+//! ```
+//! use burn::tensor::{Device, Tensor};
+//! use burn_gnn_graph::Graph;
+//! use burn_gnn_ops::MessageOps;
+//! use burn_gnn_ops::function::{mean, u_mul_e};
+//! let device = Device::flex();
+//! let mut g = Graph::homogeneous(3, vec![0, 2], vec![1, 1])?;
+//! g.nodes_mut("_N")?.insert("h", Tensor::<1>::from_data([1.0, 2.0, 3.0], &device))?;
+//! g.edges_mut("_E")?.insert("w", Tensor::<1>::from_data([2.0, 4.0], &device))?;
+//! let g = g.update_all(u_mul_e("h", "w", "m"), mean("m", "y"))?;
+//! assert_eq!(g.nodes("_N")?.get::<1>("y")?.into_data().try_to_vec::<f32>().unwrap(), [0.0, 7.0, 0.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::Fields;
+use super::batch::{EdgeBatch, NodeBatch};
+use super::reduce::{How, Reducing};
+use crate::OpsError;
+use crate::gsddmm::{SddmmOp, Target};
+use crate::gspmm::Reduce;
+
+/// A builtin message function: one of [`copy_u`], [`copy_v`], [`copy_e`] and the 30 of two operands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub(super) name: &'static str,
+    pub(super) op: SddmmOp,
+    pub(super) lhs: (Target, String),
+    pub(super) rhs: Option<(Target, String)>,
+    pub(super) out: String,
+}
+
+/// A builtin reduce function: [`sum`], [`mean`], [`max`] or [`min`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reduction {
+    pub(super) reduce: Reduce,
+    pub(super) message: String,
+    pub(super) out: String,
+}
+
+macro_rules! copies {
+    ($($name:ident, $target:ident, $what:literal;)*) => {$(
+        #[doc = concat!("The message `out` of an edge is field `field` of ", $what, ".")]
+        pub fn $name(field: impl Into<String>, out: impl Into<String>) -> Message {
+            Message { name: stringify!($name), op: SddmmOp::CopyLhs, lhs: (Target::$target, field.into()), rhs: None, out: out.into() }
+        }
+    )*};
+}
+
+copies! {
+    copy_u, Src, "its source";
+    copy_v, Dst, "its destination";
+    copy_e, Edge, "itself";
+}
+
+macro_rules! binaries {
+    ($($name:ident, $op:ident, $lhs:ident, $rhs:ident, $formula:literal;)*) => {$(
+        #[doc = concat!("The message `out` of an edge `e = (u, v)` is `", $formula, "`.")]
+        ///
+        /// Feature shapes broadcast as in [`gsddmm`](crate::gsddmm).
+        pub fn $name(lhs: impl Into<String>, rhs: impl Into<String>, out: impl Into<String>) -> Message {
+            let (lhs, rhs) = ((Target::$lhs, lhs.into()), Some((Target::$rhs, rhs.into())));
+            Message { name: stringify!($name), op: SddmmOp::$op, lhs, rhs, out: out.into() }
+        }
+    )*};
+}
+
+binaries! {
+    u_add_v, Add, Src, Dst, "lhs[u] + rhs[v]";
+    v_add_u, Add, Dst, Src, "lhs[v] + rhs[u]";
+    u_add_e, Add, Src, Edge, "lhs[u] + rhs[e]";
+    e_add_u, Add, Edge, Src, "lhs[e] + rhs[u]";
+    v_add_e, Add, Dst, Edge, "lhs[v] + rhs[e]";
+    e_add_v, Add, Edge, Dst, "lhs[e] + rhs[v]";
+    u_sub_v, Sub, Src, Dst, "lhs[u] - rhs[v]";
+    v_sub_u, Sub, Dst, Src, "lhs[v] - rhs[u]";
+    u_sub_e, Sub, Src, Edge, "lhs[u] - rhs[e]";
+    e_sub_u, Sub, Edge, Src, "lhs[e] - rhs[u]";
+    v_sub_e, Sub, Dst, Edge, "lhs[v] - rhs[e]";
+    e_sub_v, Sub, Edge, Dst, "lhs[e] - rhs[v]";
+    u_mul_v, Mul, Src, Dst, "lhs[u] · rhs[v]";
+    v_mul_u, Mul, Dst, Src, "lhs[v] · rhs[u]";
+    u_mul_e, Mul, Src, Edge, "lhs[u] · rhs[e]";
+    e_mul_u, Mul, Edge, Src, "lhs[e] · rhs[u]";
+    v_mul_e, Mul, Dst, Edge, "lhs[v] · rhs[e]";
+    e_mul_v, Mul, Edge, Dst, "lhs[e] · rhs[v]";
+    u_div_v, Div, Src, Dst, "lhs[u] / rhs[v]";
+    v_div_u, Div, Dst, Src, "lhs[v] / rhs[u]";
+    u_div_e, Div, Src, Edge, "lhs[u] / rhs[e]";
+    e_div_u, Div, Edge, Src, "lhs[e] / rhs[u]";
+    v_div_e, Div, Dst, Edge, "lhs[v] / rhs[e]";
+    e_div_v, Div, Edge, Dst, "lhs[e] / rhs[v]";
+    u_dot_v, Dot, Src, Dst, "⟨lhs[u], rhs[v]⟩";
+    v_dot_u, Dot, Dst, Src, "⟨lhs[v], rhs[u]⟩";
+    u_dot_e, Dot, Src, Edge, "⟨lhs[u], rhs[e]⟩";
+    e_dot_u, Dot, Edge, Src, "⟨lhs[e], rhs[u]⟩";
+    v_dot_e, Dot, Dst, Edge, "⟨lhs[v], rhs[e]⟩";
+    e_dot_v, Dot, Edge, Dst, "⟨lhs[e], rhs[v]⟩";
+}
+
+macro_rules! reducers {
+    ($($name:ident, $reduce:ident, $formula:literal;)*) => {$(
+        #[doc = concat!("Field `out` of a destination is the ", $formula, " of its messages `message`; 0 without messages.")]
+        pub fn $name(message: impl Into<String>, out: impl Into<String>) -> Reduction {
+            Reduction { reduce: Reduce::$reduce, message: message.into(), out: out.into() }
+        }
+    )*};
+}
+
+reducers! {
+    sum, Sum, "sum";
+    mean, Mean, "mean";
+    max, Max, "maximum (of equal messages the one with the smallest edge id wins)";
+    min, Min, "minimum (of equal messages the one with the smallest edge id wins)";
+}
+
+/// A reduce function that is called once for every number of messages that a node has: in it
+/// [`Mailbox::dense`](super::Mailbox::dense) gives `[nodes, messages, ..]`, so any closure can work on it, such as an
+/// LSTM over the messages in the order of edge ids.
+///
+/// Cost: one call of `f` per distinct in-degree, and one pass over the messages for every doubling of the number of
+/// distinct degrees in backward. What segment reductions or softmax can express is faster without it.
+pub fn by_degree<F: Fn(&NodeBatch) -> Result<Fields, OpsError>>(f: F) -> ByDegree<F> {
+    ByDegree(f)
+}
+
+/// What [`by_degree`] returns.
+#[derive(Clone, Debug)]
+pub struct ByDegree<F>(F);
+
+/// What [`ReduceFunction::then`] returns.
+#[derive(Clone, Debug)]
+pub struct Then<R, A> {
+    reduce: R,
+    apply: A,
+}
+
+/// A message function by reference.
+#[doc(hidden)]
+pub enum Messages<'a> {
+    Builtin(&'a Message),
+    User(&'a dyn Fn(&EdgeBatch) -> Result<Fields, OpsError>),
+}
+
+/// What makes messages (or fields of edges): a [`Message`], or a closure `|edges: &EdgeBatch| Ok(Fields::of(..))`.
+///
+/// A closure is called once for all edges of a call, also when there are none.
+pub trait MessageFunction {
+    #[doc(hidden)]
+    fn messages(&self) -> Messages<'_>;
+}
+
+impl MessageFunction for Message {
+    fn messages(&self) -> Messages<'_> {
+        Messages::Builtin(self)
+    }
+}
+
+impl<F: Fn(&EdgeBatch) -> Result<Fields, OpsError>> MessageFunction for F {
+    fn messages(&self) -> Messages<'_> {
+        Messages::User(self)
+    }
+}
+
+/// What makes fields of a destination out of its messages: a [`Reduction`], a closure
+/// `|nodes: &NodeBatch| Ok(Fields::of(..))` over a ragged [`Mailbox`](super::Mailbox), or [`by_degree`] of one.
+///
+/// A closure sees the nodes that have messages only; the others get 0. It is called also when there are none.
+pub trait ReduceFunction {
+    #[doc(hidden)]
+    fn reducing(&self) -> Reducing<'_>;
+
+    /// Runs `apply` on the destinations afterwards; what it returns is written too. It sees nodes without messages as
+    /// well, and the fields just written.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_ops::function::{copy_u, sum};
+    /// use burn_gnn_ops::{Fields, MessageOps, NodeBatch, ReduceFunction};
+    /// let mut g = Graph::homogeneous(2, vec![0], vec![1])?;
+    /// g.nodes_mut("_N")?.insert("h", Tensor::<1>::from_data([1.0, 2.0], &Device::flex()))?;
+    /// let plus = |nodes: &NodeBatch| Ok(Fields::of("y", nodes.data::<1>("y")? + nodes.data::<1>("h")?));
+    /// let g = g.update_all(copy_u("h", "m"), sum("m", "y").then(plus))?;
+    /// assert_eq!(g.nodes("_N")?.get::<1>("y")?.into_data().try_to_vec::<f32>().unwrap(), [1.0, 3.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn then<A: Fn(&NodeBatch) -> Result<Fields, OpsError>>(self, apply: A) -> Then<Self, A>
+    where
+        Self: Sized,
+    {
+        Then { reduce: self, apply }
+    }
+}
+
+impl ReduceFunction for Reduction {
+    fn reducing(&self) -> Reducing<'_> {
+        Reducing { how: How::Builtin(self), apply: Vec::new() }
+    }
+}
+
+impl<F: Fn(&NodeBatch) -> Result<Fields, OpsError>> ReduceFunction for F {
+    fn reducing(&self) -> Reducing<'_> {
+        Reducing { how: How::Ragged(self), apply: Vec::new() }
+    }
+}
+
+impl<F: Fn(&NodeBatch) -> Result<Fields, OpsError>> ReduceFunction for ByDegree<F> {
+    fn reducing(&self) -> Reducing<'_> {
+        Reducing { how: How::ByDegree(&self.0), apply: Vec::new() }
+    }
+}
+
+impl<R: ReduceFunction, A: Fn(&NodeBatch) -> Result<Fields, OpsError>> ReduceFunction for Then<R, A> {
+    fn reducing(&self) -> Reducing<'_> {
+        let mut reducing = self.reduce.reducing();
+        reducing.apply.push(&self.apply);
+        reducing
+    }
+}

@@ -1,0 +1,27 @@
+//! Message passing by the names of fields, as DGL has it, and as a trait of layers, as PyG has it.
+
+mod batch;
+mod by_degree;
+mod cross;
+mod data;
+mod edge_tensor;
+mod expression;
+mod fields;
+pub mod function;
+mod joint;
+mod layer;
+mod mailbox;
+mod ops;
+mod reduce;
+mod rows;
+mod site;
+
+pub use batch::{EdgeBatch, NodeBatch};
+pub use cross::{Cross, RelationCall, on};
+pub use data::RelationData;
+pub use edge_tensor::EdgeTensor;
+pub use fields::Fields;
+pub use function::{MessageFunction, ReduceFunction};
+pub use layer::{Ends, MessagePassing};
+pub use mailbox::Mailbox;
+pub use ops::{GraphMessageOps, Ids, MessageOps, OnRelation};

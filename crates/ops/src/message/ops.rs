@@ -1,0 +1,326 @@
+//! Message passing by the names of fields.
+
+use burn_gnn_graph::{EdgeKey, Frame, Graph};
+
+use super::batch::NodeBatch;
+use super::cross::{Cross, RelationCall, multi};
+use super::data::{RelationData, apply_nodes};
+use super::joint::joint;
+use super::{Fields, MessageFunction, ReduceFunction};
+use crate::OpsError;
+
+/// Which nodes or edges a call is about: `..` for all, or ids, each given once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ids<'a> {
+    /// All of them.
+    All,
+    /// Those of these ids, in this order.
+    Some(&'a [u32]),
+}
+
+impl From<std::ops::RangeFull> for Ids<'_> {
+    fn from(_: std::ops::RangeFull) -> Self {
+        Self::All
+    }
+}
+impl<'a> From<&'a [u32]> for Ids<'a> {
+    fn from(ids: &'a [u32]) -> Self {
+        Self::Some(ids)
+    }
+}
+impl<'a> From<&'a Vec<u32>> for Ids<'a> {
+    fn from(ids: &'a Vec<u32>) -> Self {
+        Self::Some(ids)
+    }
+}
+impl<'a, const N: usize> From<&'a [u32; N]> for Ids<'a> {
+    fn from(ids: &'a [u32; N]) -> Self {
+        Self::Some(ids)
+    }
+}
+
+/// Work of one edge type's data.
+type Change<'a> = dyn FnMut(&mut RelationData) -> Result<(), OpsError> + 'a;
+
+/// Message passing along one edge type: on a [`Graph`] of one edge type, on one of several through
+/// [`on`](GraphMessageOps::on), on a block through [`RelationData`].
+///
+/// A call reads fields of sources (`u`), destinations (`v`) and edges (`e`), and returns a copy in which fields are
+/// written; what it was called on stays as it was. Copies share structure and tensors, and gradients flow through
+/// fields.
+///
+/// # Semantics
+/// - A destination without messages gets 0 and gradient 0, from every reducer, builtin or closure.
+/// - Parallel edges all count. Of equal messages under max or min the one with the smallest edge id wins; the first NaN
+///   wins over every number; infinities stay visible.
+/// - A whole column is replaced, whatever its rank and element type. Where only some rows are written, the others stay,
+///   and a column that was not there is 0 in them.
+/// - Under [`with_precision`](crate::with_precision) messages and results have its element type.
+///
+/// # Errors
+/// Names that do not exist ([`OpsError::Graph`], which lists those that do) or differ between message and reduce
+/// function, fields of the wrong rank or kind, different element types or devices, shapes that do not broadcast,
+/// closures that return a wrong number of rows, ids out of range or given twice.
+///
+/// # Cost
+/// `copy_u`, `copy_e` and `u_{add,sub,mul,div}_e` (for add and mul also `e_{add,mul}_u`) with any builtin reducer run
+/// as one [`gspmm`](crate::gspmm): nothing of size edges is made. Every other pair makes the messages, `[edges, ..]`, once
+/// and reduces them as they lie, sorted by destination ([`sorted_by_dst`](burn_gnn_graph::Relation::sorted_by_dst)); a
+/// closure reads rows of sources once for each field that it asks for.
+pub trait MessageOps {
+    /// What a call returns.
+    type Output;
+
+    /// Runs `change` on the data of the edge type and puts what it changed into a copy.
+    #[doc(hidden)]
+    fn along(&self, op: &'static str, change: &mut Change<'_>) -> Result<Self::Output, OpsError>;
+
+    /// Messages along all edges, reduced at their destinations: `v.out = reduce of message(u, v, e) over in-edges`.
+    ///
+    /// On a graph of several edge types builtins reduce the messages of all edge types into a node together: mean
+    /// divides by the number of all of them, of equal messages that of the first edge type wins. A destination type
+    /// gets the field if an edge type ends in it. Rows of one node type must have one shape and element type.
+    ///
+    /// # Errors
+    /// See [`MessageOps`]; on several edge types a reduce function that is a closure.
+    fn update_all<M: MessageFunction, R: ReduceFunction>(&self, message: M, reduce: R) -> Result<Self::Output, OpsError> {
+        let reducing = reduce.reducing();
+        self.along("update_all", &mut |data| data.update_all("update_all", &message, &reducing).map(drop))
+    }
+
+    /// Writes what the message function makes to the edges: all (`..`), or those of some ids.
+    ///
+    /// A closure sees the edges in the order of the ids. On a graph of several edge types `..` works on each.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_ops::function::u_dot_v;
+    /// use burn_gnn_ops::{EdgeBatch, Fields, MessageOps};
+    /// let mut g = Graph::homogeneous(2, vec![0, 1], vec![1, 1])?;
+    /// g.nodes_mut("_N")?.insert("h", Tensor::<2>::from_data([[1.0, 2.0], [3.0, 4.0]], &Device::flex()))?;
+    /// let g = g.apply_edges(.., u_dot_v("h", "h", "score"))?;
+    /// let double = |edges: &EdgeBatch| Ok(Fields::of("score", edges.data::<2>("score")? * 2.0));
+    /// let g = g.apply_edges(&[1], double)?;
+    /// assert_eq!(g.edges("_E")?.get::<2>("score")?.into_data().try_to_vec::<f32>().unwrap(), [11.0, 50.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See [`MessageOps`].
+    fn apply_edges<'a, M: MessageFunction>(&self, edges: impl Into<Ids<'a>>, message: M) -> Result<Self::Output, OpsError> {
+        let edges = edges.into();
+        self.along("apply_edges", &mut |data| data.apply_edges("apply_edges", edges, &message))
+    }
+
+    /// [`update_all`](Self::update_all) for some destinations, over all their in-edges; the others keep their rows.
+    /// Without ids nothing changes.
+    ///
+    /// # Errors
+    /// See [`MessageOps`]; a column that is there with another row shape or element type.
+    fn pull<M: MessageFunction, R: ReduceFunction>(&self, nodes: &[u32], message: M, reduce: R) -> Result<Self::Output, OpsError> {
+        let reducing = reduce.reducing();
+        self.along("pull", &mut |data| data.pull("pull", nodes, &message, &reducing))
+    }
+
+    /// [`send_and_recv`](Self::send_and_recv) along the out-edges of some sources.
+    ///
+    /// # Errors
+    /// As [`pull`](Self::pull).
+    fn push<M: MessageFunction, R: ReduceFunction>(&self, nodes: &[u32], message: M, reduce: R) -> Result<Self::Output, OpsError> {
+        let reducing = reduce.reducing();
+        self.along("push", &mut |data| data.push("push", nodes, &message, &reducing))
+    }
+
+    /// Messages along some edges only; the nodes that they reach are written, the others keep their rows. Without ids
+    /// nothing changes.
+    ///
+    /// # Errors
+    /// As [`pull`](Self::pull).
+    fn send_and_recv<M: MessageFunction, R: ReduceFunction>(&self, edges: &[u32], message: M, reduce: R) -> Result<Self::Output, OpsError> {
+        let reducing = reduce.reducing();
+        self.along("send_and_recv", &mut |data| data.send_and_recv("send_and_recv", edges, &message, &reducing))
+    }
+
+    /// [`pull`](Self::pull) for one set of nodes after the other, each reading what the ones before wrote: up a tree, or
+    /// along any order of a directed acyclic graph.
+    ///
+    /// Every set writes a whole column, so the cost is sets × rows besides that of the messages.
+    ///
+    /// # Errors
+    /// As [`pull`](Self::pull).
+    fn prop_nodes<M: MessageFunction, R: ReduceFunction>(
+        &self,
+        fronts: impl IntoIterator<Item = impl AsRef<[u32]>>,
+        message: M,
+        reduce: R,
+    ) -> Result<Self::Output, OpsError> {
+        let reducing = reduce.reducing();
+        let mut fronts = fronts.into_iter();
+        self.along("prop_nodes", &mut |data| {
+            fronts.by_ref().try_for_each(|nodes| data.pull("prop_nodes", nodes.as_ref(), &message, &reducing))
+        })
+    }
+}
+
+impl MessageOps for RelationData {
+    type Output = Self;
+
+    fn along(&self, _: &'static str, change: &mut Change<'_>) -> Result<Self, OpsError> {
+        let mut data = self.clone();
+        change(&mut data)?;
+        Ok(data)
+    }
+}
+
+/// The data of one edge type of a graph.
+pub(super) fn data_of(g: &Graph, etype: usize) -> RelationData {
+    let (src, dst) = g.schema().ends(etype);
+    let frame = |ntype: usize| g.node_frames()[ntype].clone();
+    RelationData::of(g.relations()[etype].clone(), frame(src), frame(dst), g.edge_frames()[etype].clone(), src == dst)
+}
+
+/// The frame of a node type by number.
+pub(super) fn nodes_mut(g: &mut Graph, ntype: usize) -> Result<&mut Frame, OpsError> {
+    let schema = g.schema().clone();
+    Ok(g.nodes_mut(&schema.ntypes()[ntype])?)
+}
+
+fn along_one(g: &Graph, etype: usize, change: &mut Change<'_>) -> Result<Graph, OpsError> {
+    let mut data = data_of(g, etype);
+    change(&mut data)?;
+    let mut g = g.clone();
+    let (_, dst) = g.schema().ends(etype);
+    *nodes_mut(&mut g, dst)? = data.dst().clone();
+    *g.edges_mut(etype)? = data.edges().clone();
+    Ok(g)
+}
+
+impl MessageOps for Graph {
+    type Output = Self;
+
+    fn along(&self, op: &'static str, change: &mut Change<'_>) -> Result<Self, OpsError> {
+        match self.relations().len() {
+            1 => along_one(self, 0, change),
+            _ => Err(OpsError::EdgeTypes { op, known: self.schema().etypes().iter().map(ToString::to_string).collect() }),
+        }
+    }
+
+    fn update_all<M: MessageFunction, R: ReduceFunction>(&self, message: M, reduce: R) -> Result<Self, OpsError> {
+        let reducing = reduce.reducing();
+        match self.relations().len() {
+            0 | 1 => self.along("update_all", &mut |data| data.update_all("update_all", &message, &reducing).map(drop)),
+            _ => joint("update_all", self, &message, &reducing),
+        }
+    }
+
+    fn apply_edges<'a, M: MessageFunction>(&self, edges: impl Into<Ids<'a>>, message: M) -> Result<Self, OpsError> {
+        const OP: &str = "apply_edges";
+        match edges.into() {
+            Ids::All => (0..self.relations().len())
+                .try_fold(self.clone(), |g, etype| along_one(&g, etype, &mut |data| data.apply_edges(OP, Ids::All, &message))),
+            some => self.along(OP, &mut |data| data.apply_edges(OP, some, &message)),
+        }
+    }
+}
+
+/// One edge type of a graph, for [`MessageOps`]; see [`on`](GraphMessageOps::on).
+#[derive(Clone, Copy, Debug)]
+pub struct OnRelation<'g> {
+    graph: &'g Graph,
+    etype: usize,
+}
+
+impl MessageOps for OnRelation<'_> {
+    type Output = Graph;
+
+    fn along(&self, _: &'static str, change: &mut Change<'_>) -> Result<Graph, OpsError> {
+        along_one(self.graph, self.etype, change)
+    }
+}
+
+/// Message passing on graphs of several types.
+pub trait GraphMessageOps: MessageOps {
+    /// One edge type, to call [`MessageOps`] on: `g.on("follows")?.update_all(..)`, `g[etype]` of DGL.
+    ///
+    /// # Errors
+    /// An edge type that the graph does not have, or a relation name that several edge types share.
+    fn on(&self, etype: impl EdgeKey) -> Result<OnRelation<'_>, OpsError>;
+
+    /// Writes what `f` returns to the nodes of a type: all (`..`), or those of some ids.
+    ///
+    /// # Errors
+    /// An unknown type, ids out of range or given twice, a wrong number of rows, what `f` returns.
+    fn apply_nodes<'a>(
+        &self,
+        ntype: &str,
+        nodes: impl Into<Ids<'a>>,
+        f: impl Fn(&NodeBatch) -> Result<Fields, OpsError>,
+    ) -> Result<Graph, OpsError>;
+
+    /// Reduces inside every edge type named, then over the edge types that end in one node type.
+    ///
+    /// # Semantics
+    /// - Edge types are combined in the order of the schema: by source type, then relation; that is their order in
+    ///   [`Cross::stack`], and of equal largest rows that of the first wins, with its gradient.
+    /// - An edge type without messages for a node gives 0, which takes part; where the reduce function and `cross` are
+    ///   both max, or both min, it takes none, and the node gets 0 only if no edge type has a message for it. A node
+    ///   type that no edge type named ends in is left as it is.
+    /// - Mean over edge types divides by the number of those named that end in the node type.
+    /// - All edge types into a node type write the same fields, of one row shape and element type. An apply function of
+    ///   a reduce function runs before edge types are combined, one of `cross` after.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_ops::function::{copy_u, mean, sum};
+    /// use burn_gnn_ops::{Cross, GraphMessageOps, on};
+    /// let mut g = Graph::builder()
+    ///     .edges(("user", "follows", "user"), vec![0], vec![1])
+    ///     .edges(("game", "played_by", "user"), vec![0, 1], vec![1, 1])
+    ///     .build()?;
+    /// g.nodes_mut("user")?.insert("h", Tensor::<1>::from_data([1.0, 2.0], &Device::flex()))?;
+    /// g.nodes_mut("game")?.insert("h", Tensor::<1>::from_data([10.0, 30.0], &Device::flex()))?;
+    /// let calls = [on("follows", copy_u("h", "m"), sum("m", "y")), on("played_by", copy_u("h", "m"), mean("m", "y"))];
+    /// let g = g.multi_update_all(calls, Cross::sum())?;
+    /// assert_eq!(g.nodes("user")?.get::<1>("y")?.into_data().try_to_vec::<f32>().unwrap(), [0.0, 21.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See [`MessageOps`]; an edge type named twice, edge types into one node type that write different fields or rows.
+    ///
+    /// # Cost
+    /// One [`update_all`](MessageOps::update_all) and one pass over the rows of destinations for every edge type. For many
+    /// relations with weights see [`relational_aggregate`](crate::relational_aggregate).
+    fn multi_update_all<'a>(
+        &self,
+        calls: impl IntoIterator<Item = RelationCall<'a>>,
+        cross: impl Into<Cross<'a>>,
+    ) -> Result<Graph, OpsError>;
+}
+
+impl GraphMessageOps for Graph {
+    fn on(&self, etype: impl EdgeKey) -> Result<OnRelation<'_>, OpsError> {
+        Ok(OnRelation { graph: self, etype: self.schema().etype(etype)? })
+    }
+
+    fn apply_nodes<'a>(
+        &self,
+        ntype: &str,
+        nodes: impl Into<Ids<'a>>,
+        f: impl Fn(&NodeBatch) -> Result<Fields, OpsError>,
+    ) -> Result<Graph, OpsError> {
+        let mut g = self.clone();
+        apply_nodes("apply_nodes", g.nodes_mut(ntype)?, nodes.into(), &f)?;
+        Ok(g)
+    }
+
+    fn multi_update_all<'a>(
+        &self,
+        calls: impl IntoIterator<Item = RelationCall<'a>>,
+        cross: impl Into<Cross<'a>>,
+    ) -> Result<Graph, OpsError> {
+        multi(self, calls.into_iter().collect(), &cross.into())
+    }
+}

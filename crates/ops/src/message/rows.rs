@@ -1,0 +1,195 @@
+//! Operators on columns, whose rank is known at run time only.
+
+use burn::backend::Dispatch;
+use burn::tensor::{DispatchTensor, Float, Int, Tensor};
+use burn_gnn_graph::{Column, ColumnKind, GraphError, Relation};
+
+use crate::OpsError;
+use crate::backend::GnnBackend;
+use crate::gsddmm::{GsddmmBackend, GsddmmPlan, SddmmOp, Target};
+use crate::gspmm::{BinaryOp, GspmmPlan, MAX_COLUMNS, Misfit, Reduce, Side};
+use crate::precision::enter;
+
+/// `$body` with the constant `$D` set to a rank; columns come here through [`check_float`].
+macro_rules! ranked {
+    ($rank:expr, $D:ident => $body:expr) => {
+        match $rank {
+            1 => ranked!(@ $D, 1, $body),
+            2 => ranked!(@ $D, 2, $body),
+            3 => ranked!(@ $D, 3, $body),
+            4 => ranked!(@ $D, 4, $body),
+            _ => ranked!(@ $D, 5, $body),
+        }
+    };
+    (@ $D:ident, $rank:literal, $body:expr) => {{
+        const $D: usize = $rank;
+        $body
+    }};
+}
+
+/// Refuses what is no float column of a rank that columns are made for.
+pub(super) fn check_float(frame: &str, name: &str, x: &Column) -> Result<(), OpsError> {
+    let rank = x.shape().num_dims();
+    if x.kind() == ColumnKind::Float && rank <= Column::MAX_RANK {
+        return Ok(());
+    }
+    let actual = format!("{:?} tensor of rank {rank} and dtype {:?}", x.kind(), x.dtype());
+    let expected = format!("Float tensor of rank 1 to {}", Column::MAX_RANK);
+    Err(GraphError::ColumnType { frame: frame.to_owned(), name: name.to_owned(), expected, actual }.into())
+}
+
+/// A column as a tensor; rank and kind have been checked.
+fn tensor<const D: usize>(x: &Column) -> Tensor<D> {
+    match x.tensor::<D, Float>() {
+        Some(tensor) => tensor,
+        None => unreachable!("a float column of rank {D}, not {x:?}"),
+    }
+}
+
+fn raw(x: &Column) -> DispatchTensor {
+    ranked!(x.shape().num_dims(), D => tensor::<D>(x).into_dispatch())
+}
+
+fn column(x: DispatchTensor, rank: usize) -> Column {
+    ranked!(rank, D => Column::new(Tensor::<D>::from_dispatch(x)))
+}
+
+/// Feature shape: all but the first axis.
+pub(super) fn features(x: &Column) -> &[usize] {
+    &x.shape().as_slice()[1..]
+}
+
+/// Entries of a row.
+pub(super) fn width(x: &Column) -> usize {
+    features(x).iter().product()
+}
+
+/// One axis of features, whatever the rank.
+pub(super) fn flat(x: &Column) -> Tensor<2> {
+    let shape = [x.len(), width(x)];
+    ranked!(x.shape().num_dims(), D => tensor::<D>(x).reshape(shape))
+}
+
+/// [`flat`] undone.
+pub(super) fn shaped(x: Tensor<2>, features: &[usize]) -> Column {
+    let rows = x.dims()[0];
+    ranked!(features.len() + 1, D => {
+        let mut shape = [rows; D];
+        shape[1..].copy_from_slice(features);
+        Column::new(x.reshape(shape))
+    })
+}
+
+/// The column in the precision in force.
+fn entered(op: &'static str, arg: &'static str, x: &Column) -> Result<Column, OpsError> {
+    ranked!(x.shape().num_dims(), D => Ok(Column::new(enter(op, arg, tensor::<D>(x))?)))
+}
+
+fn misfit(op: &'static str, lhs: &Column, rhs: &Column) -> impl Fn(Misfit) -> OpsError {
+    let (lhs, rhs) = (features(lhs).to_vec(), features(rhs).to_vec());
+    move |misfit| match misfit {
+        Misfit::Axes => OpsError::Broadcast { op, lhs: lhs.clone(), rhs: rhs.clone() },
+        Misfit::Width(shape) => OpsError::TooWide { op, shape, limit: MAX_COLUMNS },
+    }
+}
+
+/// GSpMM of a copied operand.
+pub(super) fn reduce_copy(op: &'static str, relation: &Relation, side: Side, reduce: Reduce, x: &Column) -> Result<Column, OpsError> {
+    let x = entered(op, "messages", x)?;
+    let how = if side == Side::Lhs { BinaryOp::CopyLhs } else { BinaryOp::CopyRhs };
+    let plan = GspmmPlan::new(relation, how, reduce, features(&x), features(&x)).map_err(misfit(op, &x, &x))?;
+    let (rank, x) = (x.shape().num_dims(), raw(&x));
+    Ok(column(if reduce.selects() { Dispatch::gspmm_copy_arg(x, plan).0 } else { Dispatch::gspmm_copy(x, plan) }, rank))
+}
+
+/// GSpMM of two operands, `lhs` on sources and `rhs` on edges.
+pub(super) fn reduce_binary(
+    op: &'static str,
+    relation: &Relation,
+    how: BinaryOp,
+    reduce: Reduce,
+    lhs: &Column,
+    rhs: &Column,
+) -> Result<Column, OpsError> {
+    let (lhs, rhs) = (entered(op, "lhs", lhs)?, entered(op, "rhs", rhs)?);
+    let plan = GspmmPlan::new(relation, how, reduce, features(&lhs), features(&rhs)).map_err(misfit(op, &lhs, &rhs))?;
+    let (rank, lhs, rhs) = (plan.out().len() + 1, raw(&lhs), raw(&rhs));
+    Ok(column(if reduce.selects() { Dispatch::gspmm_binary_arg(lhs, rhs, plan).0 } else { Dispatch::gspmm_binary(lhs, rhs, plan) }, rank))
+}
+
+/// GSDDMM of two operands.
+pub(super) fn edge_binary(
+    op: &'static str,
+    relation: &Relation,
+    how: SddmmOp,
+    targets: [Target; 2],
+    lhs: &Column,
+    rhs: &Column,
+) -> Result<Column, OpsError> {
+    let (lhs, rhs) = (entered(op, "lhs", lhs)?, entered(op, "rhs", rhs)?);
+    let plan = GsddmmPlan::new(relation, how, targets, [features(&lhs), features(&rhs)]).map_err(misfit(op, &lhs, &rhs))?;
+    let (rank, lhs, rhs) = (plan.out().len() + 1, raw(&lhs), raw(&rhs));
+    Ok(column(Dispatch::gsddmm_binary(lhs, rhs, plan), rank))
+}
+
+/// GSDDMM of a copied operand in the precision in force.
+pub(super) fn edge_copy(op: &'static str, relation: &Relation, target: Target, x: &Column) -> Result<Column, OpsError> {
+    Ok(spread(relation, target, &entered(op, "lhs", x)?))
+}
+
+/// The row of every edge's source or destination, as it is; integers and booleans too.
+pub(super) fn spread(relation: &Relation, target: Target, x: &Column) -> Column {
+    let ids = match target {
+        Target::Src => relation.src(),
+        Target::Dst => relation.dst(),
+        Target::Edge => return x.clone(),
+    };
+    let plan = GsddmmPlan::new(relation, SddmmOp::CopyLhs, [target; 2], [features(x); 2]);
+    match plan {
+        Ok(plan) if check_float("", "", x).is_ok() => column(Dispatch::gsddmm_copy(raw(x), plan), x.shape().num_dims()),
+        _ => x.select(ids),
+    }
+}
+
+/// Rows to read from a table of `rows` rows: a relation whose edges start at them.
+pub(super) fn picking(rows: usize, ids: Vec<u32>) -> Result<Relation, OpsError> {
+    let zeros = vec![0; ids.len()];
+    Ok(Relation::from_coo(rows, 1, ids, zeros)?)
+}
+
+/// The rows that `pick` starts at, or all.
+pub(super) fn picked(x: &Column, pick: Option<&Relation>) -> Column {
+    pick.map_or_else(|| x.clone(), |pick| spread(pick, Target::Src, x))
+}
+
+/// A column of `rows` rows: those of `x` at `ids`, which differ from each other, and 0 elsewhere.
+pub(super) fn scattered(rows: usize, ids: &[u32], x: &Column) -> Result<Column, OpsError> {
+    if check_float("", "", x).is_err() {
+        return merged(&zeros(rows, x), ids, x);
+    }
+    let relation = Relation::from_coo(1, rows, vec![0; ids.len()], ids.to_vec())?;
+    let plan = GspmmPlan::new(&relation, BinaryOp::CopyRhs, Reduce::Sum, features(x), features(x)).map_err(misfit("scatter", x, x))?;
+    Ok(column(Dispatch::gspmm_copy(raw(x), plan), x.shape().num_dims()))
+}
+
+/// `old` with the rows of `new` at `ids`, which differ from each other; both have one row shape and element type.
+pub(super) fn merged(old: &Column, ids: &[u32], new: &Column) -> Result<Column, OpsError> {
+    let mut from: Vec<u32> = (0..old.len() as u32).collect();
+    ids.iter().enumerate().for_each(|(i, &id)| from[id as usize] = (old.len() + i) as u32);
+    let both = Column::cat(&[old.clone(), new.clone()]);
+    Ok(picked(&both, Some(&picking(both.len(), from)?)))
+}
+
+/// `rows` rows of zeros (or `false`) like those of `x`.
+fn zeros(rows: usize, x: &Column) -> Column {
+    let device = x.device();
+    ranked!(x.shape().num_dims(), D => {
+        let mut shape = [rows; D];
+        shape[1..].copy_from_slice(features(x));
+        match x.kind() {
+            ColumnKind::Float => Column::new(Tensor::<D>::zeros(shape, (device, x.dtype()))),
+            ColumnKind::Int => Column::new(Tensor::<D, Int>::zeros(shape, (device, x.dtype()))),
+            ColumnKind::Bool => Column::new(Tensor::<D, Int>::zeros(shape, device).bool()),
+        }
+    })
+}

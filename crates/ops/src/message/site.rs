@@ -1,0 +1,120 @@
+//! The edges that a call is about, with the frames of their ends.
+
+use burn_gnn_graph::{Column, Frame, Relation};
+
+use super::expression::{Expression, Operand};
+use super::function::Message;
+use super::rows::{check_float, picked, picking};
+use crate::OpsError;
+use crate::gsddmm::Target;
+
+/// All edges of a relation, or some.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    /// The edges, numbered as this call has them; sources are all of the frame, destinations those of `nodes`.
+    pub(super) relation: Relation,
+    pub(super) src: Frame,
+    pub(super) dst: Frame,
+    pub(super) edges: Frame,
+    /// Rows of the destination frame that destinations are; `None` for all. See [`picking`].
+    pub(super) nodes: Option<Relation>,
+    /// Rows of the edge frame that edges are; `None` for all.
+    pub(super) eids: Option<Relation>,
+}
+
+impl Site {
+    /// A field of one end or of the edges, row by row as this call numbers them.
+    pub(super) fn column(&self, target: Target, field: &str) -> Result<Column, OpsError> {
+        Ok(match target {
+            Target::Src => self.src.column(field)?.clone(),
+            Target::Dst => picked(self.dst.column(field)?, self.nodes.as_ref()),
+            Target::Edge => picked(self.edges.column(field)?, self.eids.as_ref()),
+        })
+    }
+
+    fn operand(&self, (target, field): &(Target, String)) -> Result<Operand, OpsError> {
+        let frame = match target {
+            Target::Src => &self.src,
+            Target::Dst => &self.dst,
+            Target::Edge => &self.edges,
+        };
+        check_float(frame.label(), field, frame.column(field)?)?;
+        Ok(Operand { target: *target, rows: self.column(*target, field)?, name: format!("`{field}` of {}", frame.label()) })
+    }
+
+    pub(super) fn expression(&self, message: &Message) -> Result<Expression, OpsError> {
+        let lhs = self.operand(&message.lhs)?;
+        Ok(match &message.rhs {
+            None => Expression::Copy(lhs),
+            Some(rhs) => Expression::Binary(message.op, lhs, self.operand(rhs)?),
+        })
+    }
+
+    /// The same edges in the order of their destinations.
+    pub(super) fn sorted(&self) -> Self {
+        let Some(order) = self.relation.dst_order() else { return self.clone() };
+        // Only calls about all edges leave them unsorted.
+        debug_assert!(self.eids.is_none());
+        Self { relation: self.relation.sorted_by_dst(), eids: Some(order.clone()), ..self.clone() }
+    }
+
+    /// The in-edges of some destinations, in their order.
+    pub(super) fn into_nodes(&self, op: &'static str, nodes: &[u32]) -> Result<Self, OpsError> {
+        different(op, "nodes", nodes, self.relation.num_dst())?;
+        let csc = self.relation.csc();
+        let positions = || nodes.iter().flat_map(|&v| csc.row(v as usize));
+        let src = positions().map(|p| csc.indices()[p]).collect();
+        let dst = nodes.iter().enumerate().flat_map(|(i, &v)| std::iter::repeat_n(i as u32, csc.row(v as usize).len())).collect();
+        let eids = positions().map(|p| csc.edge_id(p)).collect();
+        self.part(nodes.to_vec(), src, dst, eids)
+    }
+
+    /// Some edges, by destination; destinations are the nodes that they reach.
+    pub(super) fn of_edges(&self, op: &'static str, edges: &[u32]) -> Result<Self, OpsError> {
+        different(op, "edges", edges, self.relation.num_edges())?;
+        let end = |e: u32| self.relation.dst()[e as usize];
+        let mut eids = edges.to_vec();
+        eids.sort_unstable_by_key(|&e| (end(e), e));
+        let mut nodes: Vec<u32> = eids.iter().map(|&e| end(e)).collect();
+        nodes.dedup();
+        let mut at = 0;
+        let dst = eids.iter().map(|&e| {
+            at += usize::from(end(e) != nodes[at]);
+            at as u32
+        });
+        let dst = dst.collect();
+        let src = eids.iter().map(|&e| self.relation.src()[e as usize]).collect();
+        self.part(nodes, src, dst, eids)
+    }
+
+    /// Some edges in the order given; destinations are all.
+    pub(super) fn only_edges(&self, op: &'static str, edges: &[u32]) -> Result<Self, OpsError> {
+        different(op, "edges", edges, self.relation.num_edges())?;
+        let ends = |ids: &[u32]| edges.iter().map(|&e| ids[e as usize]).collect();
+        let (src, dst) = (ends(self.relation.src()), ends(self.relation.dst()));
+        let relation = Relation::from_coo(self.relation.num_src(), self.relation.num_dst(), src, dst)?;
+        Ok(Self { relation, eids: Some(picking(self.edges.len(), edges.to_vec())?), ..self.clone() })
+    }
+
+    fn part(&self, nodes: Vec<u32>, src: Vec<u32>, dst: Vec<u32>, eids: Vec<u32>) -> Result<Self, OpsError> {
+        let relation = Relation::from_coo(self.relation.num_src(), nodes.len(), src, dst)?;
+        let (nodes, eids) = (picking(self.dst.len(), nodes)?, picking(self.edges.len(), eids)?);
+        Ok(Self { relation, nodes: Some(nodes), eids: Some(eids), ..self.clone() })
+    }
+}
+
+/// Refuses ids out of range and ids given twice.
+pub(super) fn different(op: &'static str, arg: &'static str, ids: &[u32], bound: usize) -> Result<(), OpsError> {
+    let mut seen = vec![false; bound];
+    for (position, &id) in ids.iter().enumerate() {
+        match seen.get_mut(id as usize) {
+            None => return Err(OpsError::OutOfRange { op, arg, position, bound, why: "as many as the graph has", value: u64::from(id) }),
+            Some(seen) if *seen => {
+                let first = ids.iter().position(|&other| other == id).unwrap_or(position);
+                return Err(OpsError::Repeated { op, arg, position, first, id });
+            }
+            Some(seen) => *seen = true,
+        }
+    }
+    Ok(())
+}
