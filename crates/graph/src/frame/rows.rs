@@ -50,10 +50,6 @@ impl Frame {
         }
         Ok(())
     }
-
-    pub(crate) fn label(&self) -> &str {
-        &self.label
-    }
 }
 
 /// Columns of one name below each other; `None` for no columns.
