@@ -10,6 +10,7 @@
 #![allow(deprecated)]
 
 mod edges;
+mod layers;
 mod segments;
 
 use std::collections::BTreeMap;
@@ -34,7 +35,7 @@ const FAMILIES: [(&str, Option<Run>); 7] = [
     ("segment_reduce", Some(segments::run_reduce)),
     ("typed_mm", Some(segments::run_typed_mm)),
     ("hetero", None),
-    ("layers", None),
+    ("layers", Some(layers::run_layers)),
 ];
 
 fn main() -> ExitCode {
