@@ -3,12 +3,11 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::activation::sigmoid;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_ops::{Activation, GraphView, RelationalWeight, matmul_rows, relational_aggregate};
 
 use crate::ModelError;
-use crate::mlp::{apply, linear};
+use crate::mlp::{apply, linear, sigmoid};
 use crate::pretrained::{Framework, Pretrained, Their};
 use crate::relations::Sorted;
 

@@ -3,11 +3,11 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{LayerNorm, LayerNormConfig};
-use burn::tensor::{Device, Tensor, activation};
+use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, GraphView, attention, bias_activation, matmul_rows, u_dot_v};
 
 use crate::heads::split;
-use crate::mlp::normalise;
+use crate::mlp::{normalise, sigmoid};
 use crate::pretrained::{Framework, Pretrained, Their};
 use crate::relations::{Incoming, Sorted, cat_rows};
 use crate::{Mode, ModelError, init};
@@ -171,9 +171,10 @@ impl HgtConv {
         let src = g.src_rows("hgt_conv", x.clone());
         let [keys, values] = self.composed(g);
         let sorted = self.sorted.of(g);
+        let mix = sigmoid(self.skip.val());
         let finish = |(t, x): (usize, Tensor<2>)| {
             let x = g.dst_rows(t, x);
-            let mix = activation::sigmoid(self.skip.val().slice_dim(0, t..t + 1)).unsqueeze::<2>();
+            let mix = mix.clone().slice_dim(0, t..t + 1).unsqueeze::<2>();
             let own = match &self.residual_w {
                 Some(w) => matmul_rows(x.clone(), w.val()),
                 None => x.clone(),

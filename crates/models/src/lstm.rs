@@ -2,12 +2,11 @@
 
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::activation::sigmoid;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::{Activation, copy_u_sum};
 
-use crate::mlp::{apply, linear};
+use crate::mlp::{apply, linear, sigmoid};
 use crate::pretrained::Their;
 
 /// One step of an LSTM (Hochreiter and Schmidhuber, 1997), with PyTorch's order of gates `i, f, g, o`:

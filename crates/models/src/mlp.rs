@@ -21,6 +21,11 @@ pub(crate) fn apply(layer: &Linear, x: Tensor<2>, activation: Activation) -> Ten
     bias_activation(matmul_rows(x, layer.weight.val()), layer.bias.as_ref().map(|b| b.val()), activation, None)
 }
 
+/// `1 / (1 + e^-x)` in the precision of `x`; Burn's own is computed in f32 on the ndarray backend.
+pub(crate) fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    (x * 0.5).tanh() * 0.5 + 0.5
+}
+
 /// Normalisation over columns, also of no rows.
 pub(crate) fn normalise(norm: &LayerNorm, x: Tensor<2>) -> Tensor<2> {
     if x.dims()[0] == 0 { x } else { norm.forward(x) }

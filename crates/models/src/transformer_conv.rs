@@ -3,7 +3,6 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::activation::sigmoid;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{
     Activation, GraphView, NormBy, attention, copy_e_sum, dropout, e_dot_v, edge_softmax, matmul_rows, u_dot_v, u_mul_e_sum,
@@ -11,7 +10,7 @@ use burn_gnn_ops::{
 
 use crate::conv::{EndRows, Ends, RelationConv, end_rows};
 use crate::heads::{mean_heads, split};
-use crate::mlp::{apply, linear};
+use crate::mlp::{apply, linear, sigmoid};
 use crate::pretrained::{Framework, Pretrained, Their};
 use crate::{Mode, ModelError};
 
