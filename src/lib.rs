@@ -37,8 +37,12 @@ pub mod prelude {
     pub use burn_gnn_graph::RelationStack;
     pub use burn_gnn_graph::{Batch, Combine, EdgeType, Frame, Graph, IdMap, Relabel, Relation, Schema, Subgraph, batch};
     pub use burn_gnn_models::{
-        DegreeNorm, Gcn, GcnConfig, GraphConv, GraphConvConfig, Mode, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig,
-        RelNorm, RelWeights, Rgcn, RgcnConfig, TypeInput,
+        Aggregator, AppnpConvConfig, AttentionReadoutConfig, DegreeNorm, EdgeConvConfig, EdgeWeightNorm, Ends, Framework, Gat, GatConfig,
+        GatConv, GatConvConfig, GatedGraphConvConfig, Gatv2Conv, Gatv2ConvConfig, Gcn, GcnConfig, Gin, GinConfig, GinConv, GinConvConfig,
+        GineConvConfig, GraphConv, GraphConvConfig, HanConvConfig, HeteroGraphConv, HeteroGraphConvConfig, Hgt, HgtConfig, HgtConv,
+        HgtConvConfig, Jumping, JumpingKnowledgeConfig, LinkScore, LinkScorerConfig, MlpConfig, Mode, NodeClassifier, NodeEmbedding,
+        PnaConvConfig, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights, RelationConv, Rgcn, RgcnConfig, Sage, SageAggregator,
+        SageConfig, SageConv, SageConvConfig, SgConvConfig, StateDict, TransformerConvConfig, TypeInput, TypedLinearConfig,
     };
     pub use burn_gnn_models::{FusedAdam, FusedAdamConfig};
     pub use burn_gnn_ops::{

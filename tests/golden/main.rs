@@ -11,6 +11,7 @@
 
 mod edges;
 mod hetero;
+mod layers;
 mod segments;
 
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ const FAMILIES: [(&str, Option<Run>); 7] = [
     ("segment_reduce", Some(segments::run_reduce)),
     ("typed_mm", Some(segments::run_typed_mm)),
     ("hetero", Some(hetero::run)),
-    ("layers", None),
+    ("layers", Some(layers::run_layers)),
 ];
 
 fn main() -> ExitCode {

@@ -1,9 +1,10 @@
 //! One layer on a whole graph and on its partitions: rows and input gradients agree, every norm, edge weights.
 
+use burn::module::Module;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn::dist::{LocalPartition, PartitionConfig, PartitionMethod, partition_graph, run_ranks};
-use burn_gnn::graph::Graph;
-use burn_gnn::models::{DegreeNorm, GraphConvConfig, to_dtype};
+use burn_gnn::graph::{EdgeType, Graph};
+use burn_gnn::models::*;
 use burn_gnn::ops::{GraphView, Stream};
 
 const WIDTHS: (usize, usize) = (3, 2);
@@ -74,6 +75,117 @@ fn graph_conv_on_parts_is_graph_conv() {
                     check(&a, WIDTHS.0, &dxp, &dx);
                 }
                 assert_eq!(seen, 50);
+            }
+        }
+    }
+}
+
+/// What a layer makes of the rows of both types: node types and their results.
+type Run = fn(&dyn GraphView, [Tensor<2>; 2], &Device) -> Vec<(usize, Tensor<2>)>;
+
+/// Edge types of [`three`]: from `a` to `b`, and inside `a`.
+const R: usize = 0;
+const T: usize = 1;
+
+/// As [`graph`], and edges inside `a`.
+fn three() -> Graph {
+    let s = Stream::new(5, "edges", 0);
+    let end = |n: usize, side| (0..60).map(|e| (s.uniform(e, side) * n as f64) as u32).collect::<Vec<_>>();
+    Graph::builder()
+        .nodes("a", 30)
+        .nodes("b", 20)
+        .edges(("a", "r", "b"), end(30, 0), end(20, 1))
+        .edges(("b", "s", "a"), end(20, 2), end(30, 3))
+        .edges(("a", "t", "a"), end(30, 4), end(30, 5))
+        .build()
+        .unwrap()
+}
+
+const TRAIN: Mode = Mode::Train { seed: 3, step: 2 };
+
+fn f64s<M: Module>(layer: M) -> M {
+    to_dtype(layer, FloatDType::F64)
+}
+
+/// Weights are functions of names, so every rank makes the same layer; draws follow original ids.
+const LAYERS: [(&str, Run); 12] = [
+    ("sage mean", |g, [a, b], d| vec![(1, f64s(SageConvConfig::new(3, 2).init(d)).forward_on(g, R, (a, b), None))]),
+    ("sage lstm", |g, [a, _], d| {
+        let layer = f64s(SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Lstm).init(d));
+        vec![(0, layer.forward_on(g, T, a, None))]
+    }),
+    ("sage gcn", |g, [a, _], d| {
+        let layer = f64s(SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Gcn).init(d));
+        vec![(0, layer.forward_on(g, T, a, None))]
+    }),
+    ("gat", |g, [a, _], d| {
+        let layer = f64s(GatConvConfig::new(3, 2, 2).with_attn_dropout(0.4).with_residual(true).init(d));
+        vec![(0, layer.forward_on(g, T, a, None, TRAIN))]
+    }),
+    ("gatv2", |g, [a, b], d| {
+        let layer = f64s(Gatv2ConvConfig::new(3, 1, 2).with_attn_dropout(0.4).init(d));
+        vec![(1, layer.forward_on(g, R, (a, b), TRAIN))]
+    }),
+    ("gin", |g, [a, b], d| vec![(1, f64s(GinConvConfig::new(vec![3, 4, 2]).init(d)).forward_on(g, R, (a, b)))]),
+    ("edge and pna", |g, [a, b], d| {
+        let pna = f64s(PnaConvConfig::new(3, 2, 1.1).init(d)).forward_on(g, T, a.clone(), None);
+        vec![(0, pna), (1, f64s(EdgeConvConfig::new(3, vec![2]).init(d)).forward_on(g, R, (a, b)))]
+    }),
+    ("transformer", |g, [a, b], d| {
+        let layer = f64s(TransformerConvConfig::new(3, 2, 2).with_attn_dropout(0.4).init(d));
+        vec![(1, layer.forward_on(g, R, (a, b), None, TRAIN))]
+    }),
+    ("appnp", |g, [a, _], _| vec![(0, AppnpConvConfig::new().with_hops(3).with_edge_dropout(0.4).init().forward_on(g, T, a, None, TRAIN))]),
+    ("sg", |g, [a, _], d| vec![(0, f64s(SgConvConfig::new(3, 2).with_hops(2).init(d)).forward_on(g, T, a, None))]),
+    ("hgt", |g, [a, b], d| {
+        let layer = f64s(HgtConvConfig::from_graph(g, 3, 2, 2).with_layer_norm(true).with_dropout(0.4).init(d));
+        layer.forward(g, vec![a, b], TRAIN).into_iter().enumerate().collect()
+    }),
+    ("hetero", |g, [a, b], d| {
+        let make = |t: &EdgeType| GatConvConfig::new(3, 2, 2).with_name(t.to_string()).init(d);
+        let layer = f64s(HeteroGraphConvConfig::new().with_aggregate(Aggregator::Max).init(g.schema(), make));
+        layer.forward(g, vec![a, b], TRAIN).into_iter().enumerate().map(|(t, y)| (t, y.unwrap())).collect()
+    }),
+];
+
+/// Results and gradients of the rows of both types, by node type.
+fn run_layer<G: GraphView>(g: &G, layer: Run, ids: [&[u64]; 2], device: &Device) -> Vec<(usize, usize, Vec<f64>)> {
+    let device = device.clone().autodiff();
+    let x = [0, 1].map(|t: usize| rows(&format!("x{t}"), ids[t], 3, &device).require_grad());
+    let results = layer(g, x.clone(), &device);
+    let loss = results.iter().map(|(t, y)| (y.clone() * rows("c", ids[*t], y.dims()[1], &device)).sum()).reduce(|a, b| a + b);
+    let grads = loss.unwrap().backward();
+    let mut out: Vec<_> = results.into_iter().map(|(t, y)| (t, y.dims()[1], list(y.inner()))).collect();
+    out.extend(x.iter().enumerate().filter_map(|(t, x)| Some((t, 3, list(x.grad(&grads)?)))));
+    out
+}
+
+#[test]
+fn layers_on_parts_are_the_layers() {
+    let g = three();
+    let all: Vec<u64> = (0..30).collect();
+    for device in [Device::flex(), Device::ndarray()] {
+        for (name, layer) in LAYERS {
+            let want = run_layer(&g, layer, [&all, &all[..20]], &device);
+            for parts in [2, 3] {
+                let cut = partition_graph(&g, &PartitionConfig::new("g", parts).with_method(PartitionMethod::Random)).unwrap();
+                let ranks = run_ranks(parts, |comm| -> Result<_, burn_gnn::dist::DistError> {
+                    let part = LocalPartition::new(&cut.part(comm.rank())?, comm, &device)?;
+                    let ids = [part.inner_nodes(0).to_vec(), part.inner_nodes(1).to_vec()];
+                    let got = run_layer(&part, layer, [&ids[0], &ids[1]], &device);
+                    Ok((ids, got))
+                })
+                .unwrap();
+                for (ids, got) in ranks {
+                    assert_eq!(got.len(), want.len(), "{name}");
+                    for ((t, cols, got), (_, _, want)) in got.iter().zip(&want) {
+                        for (id, row) in ids[*t].iter().zip(got.chunks_exact(*cols)) {
+                            let want = &want[*id as usize * cols..][..*cols];
+                            let near = row.iter().zip(want).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs()));
+                            assert!(near, "{name}, {parts} parts, node {id} of type {t}: {row:?} instead of {want:?}");
+                        }
+                    }
+                }
             }
         }
     }

@@ -31,7 +31,7 @@ pub struct LocalPartition {
     out_degrees: Vec<Vec<u32>>,
     orig_nodes: Vec<Arc<[u64]>>,
     orig_halo: Vec<Vec<u64>>,
-    orig_edges: Vec<Vec<u64>>,
+    orig_edges: Vec<Arc<[u64]>>,
     node_frames: Vec<Frame>,
     edge_frames: Vec<Frame>,
 }
@@ -66,6 +66,7 @@ impl LocalPartition {
             Ok::<_, DistError>(out)
         };
         let orig_nodes: Vec<Arc<[u64]>> = orig_nodes.into_iter().map(Into::into).collect();
+        let orig_edges: Vec<Arc<[u64]>> = orig_edges.into_iter().map(Into::into).collect();
         let inner = orig_nodes.iter().map(|o| o.len()).collect();
         let node_frames = frames("inner nodes", schema.ntypes().to_vec(), inner, &partition.node_feats)?;
         let names = schema.etypes().iter().map(ToString::to_string).collect();
@@ -189,6 +190,9 @@ impl GraphView for LocalPartition {
     }
     fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>> {
         Some(self.orig_nodes[ntype].clone())
+    }
+    fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>> {
+        Some(self.orig_edges[etype].clone())
     }
 }
 

@@ -44,6 +44,12 @@ pub enum ModelError {
         /// What is wrong.
         message: String,
     },
+    /// Weights of another framework do not fit the layer.
+    #[error("state dict: {message}")]
+    StateDict {
+        /// What is wrong.
+        message: String,
+    },
     /// A split has no training node on any rank.
     #[error("the split has no training node; give at least one labelled node")]
     NothingToTrain,
@@ -69,5 +75,12 @@ impl ModelError {
             return Err(Self::OutOfRange { arg: "dropout".into(), range: "0.0..1.0".into(), value: dropout.to_string() });
         }
         Ok(())
+    }
+
+    pub(crate) fn check_finite(arg: &str, value: f64) -> Result<(), Self> {
+        if value.is_finite() {
+            return Ok(());
+        }
+        Err(Self::OutOfRange { arg: arg.into(), range: "finite numbers".into(), value: value.to_string() })
     }
 }

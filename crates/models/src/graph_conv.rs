@@ -5,7 +5,9 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, AggregateOptions, DegreeScale, GraphView, RowDropout, bias_activation, matmul_rows, weighted_aggregate};
 
-use crate::init;
+use crate::conv::{EndRows, RelationConv, src_rows};
+use crate::pretrained::{Framework, Pretrained, Their};
+use crate::{Mode, init};
 
 /// How messages are normalised by degree; a degree of 0 counts as 1.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
@@ -18,6 +20,20 @@ pub enum DegreeNorm {
     Right,
     /// `l_u = deg_out(u)^-1/2`, `r_v = deg_in(v)^-1/2`.
     Both,
+}
+
+impl DegreeNorm {
+    /// Factors `l` of source rows and `r` of destination rows, by degrees in the whole graph.
+    pub(crate) fn scales<G: GraphView + ?Sized>(self, g: &G, etype: usize) -> (Option<DegreeScale>, Option<DegreeScale>) {
+        let out = |power| DegreeScale::new(&g.out_degrees(etype), power);
+        let into = |power| DegreeScale::new(&g.in_degrees(etype), power);
+        match self {
+            Self::None => (None, None),
+            Self::Left => (Some(out(-1.0)), None),
+            Self::Right => (None, Some(into(-1.0))),
+            Self::Both => (Some(out(-0.5)), Some(into(-0.5))),
+        }
+    }
 }
 
 /// Describes a [`GraphConv`].
@@ -109,26 +125,29 @@ impl GraphConv {
         activation: Activation,
         dropout: Option<&RowDropout>,
     ) -> Tensor<2> {
+        let src = src_rows(g, "graph_conv", g.schema().ends(etype).0, self.project(x));
+        self.finish(g, etype, src, edge_weight, activation, dropout)
+    }
+
+    /// Whether the weight comes before the sum.
+    fn multiplies_first(&self) -> bool {
         let [d_input, d_output] = self.weight.val().dims();
-        let before = d_input > d_output;
-        let x = if before { matmul_rows(x, self.weight.val()) } else { x };
-        let (ntype, _) = g.schema().ends(etype);
-        // One exchange for all types: the others travel with no columns.
-        let mut rows: Vec<Tensor<2>> = (0..g.schema().ntypes().len())
-            .map(|t| if t == ntype { x.clone() } else { Tensor::zeros([g.num_dst(t), 0], (&x.device(), x.dtype())) })
-            .collect();
-        rows = g.src_rows("graph_conv", rows);
-        let h = rows.swap_remove(ntype);
-        let out = |power| DegreeScale::new(&g.out_degrees(etype), power);
-        let into = |power| DegreeScale::new(&g.in_degrees(etype), power);
-        let (source, destination) = match self.norm {
-            DegreeNorm::None => (None, None),
-            DegreeNorm::Left => (Some(out(-1.0)), None),
-            DegreeNorm::Right => (None, Some(into(-1.0))),
-            DegreeNorm::Both => (Some(out(-0.5)), Some(into(-0.5))),
-        };
+        d_input > d_output
+    }
+
+    #[track_caller]
+    fn finish<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: usize,
+        h: Tensor<2>,
+        edge_weight: Option<Tensor<1>>,
+        activation: Activation,
+        dropout: Option<&RowDropout>,
+    ) -> Tensor<2> {
+        let (source, destination) = self.norm.scales(g, etype);
         let bias = self.bias.as_ref().map(|b| b.val());
-        if before {
+        if self.multiplies_first() {
             let options = AggregateOptions { source, destination, activation };
             let h = weighted_aggregate(g.relation(etype), h, edge_weight, bias, &options);
             return match dropout {
@@ -139,5 +158,25 @@ impl GraphConv {
         let options = AggregateOptions { source, destination, activation: Activation::None };
         let h = matmul_rows(weighted_aggregate(g.relation(etype), h, edge_weight, None, &options), self.weight.val());
         bias_activation(h, bias, activation, dropout)
+    }
+}
+
+impl RelationConv for GraphConv {
+    fn project(&self, x: Tensor<2>) -> Tensor<2> {
+        if self.multiplies_first() { matmul_rows(x, self.weight.val()) } else { x }
+    }
+
+    #[track_caller]
+    fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, _mode: Mode) -> Tensor<2> {
+        self.finish(g, etype, rows.src, None, Activation::None, None)
+    }
+}
+
+impl Pretrained for GraphConv {
+    fn their(&self, from: Framework, path: &str) -> Their {
+        match (from, path) {
+            (Framework::Pyg, "weight") => Their::transposed("lin.weight"),
+            _ => Their::same(path),
+        }
     }
 }

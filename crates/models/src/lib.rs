@@ -3,6 +3,17 @@
 //! Layers take a [`GraphView`](burn_gnn_ops::GraphView), so one layer runs on a whole graph, a block and a
 //! partition. Each comes as `Config` + `Module`, as in Burn; initial values are functions of
 //! (seed, parameter name, original id, column), so they do not depend on threads, ranks or placement.
+//!
+//! | for | there is |
+//! | --- | --- |
+//! | one relation | [`GraphConv`], [`SageConv`], [`GatConv`], [`Gatv2Conv`], [`TransformerConv`], [`GinConv`], [`GineConv`], [`EdgeConv`], [`PnaConv`] |
+//! | several hops | [`SgConv`], [`AppnpConv`], [`GatedGraphConv`] |
+//! | several types | [`RelGraphConv`], [`HeteroGraphConv`] of any [`RelationConv`], [`HgtConv`], [`HanConv`], [`TypedLinear`] |
+//! | edges and triples | [`EdgeWeightNorm`], [`LinkScorer`] |
+//! | whole graphs and models | [`AttentionReadout`], [`JumpingKnowledge`] |
+//! | node classification | [`Gcn`], [`Sage`], [`Gat`], [`Gin`], [`Rgcn`], [`Hgt`], trained by [`train`](fn@train) |
+//!
+//! Weights of DGL and PyTorch Geometric come in through a [`StateDict`].
 
 mod error;
 mod init;
@@ -10,27 +21,87 @@ mod mode;
 
 mod fused_adam;
 
-mod graph_conv;
+mod conv;
+mod heads;
+mod inputs;
+mod lstm;
+mod mlp;
 mod node_embedding;
-mod rel_graph_conv;
+mod pretrained;
+mod rel_weights;
 mod relations;
 
+mod appnp_conv;
+mod edge_conv;
+mod edge_weight_norm;
+mod gat_conv;
+mod gated_graph_conv;
+mod gatv2_conv;
+mod gin_conv;
+mod gine_conv;
+mod graph_conv;
+mod han_conv;
+mod hetero_graph_conv;
+mod hgt_conv;
+mod jumping_knowledge;
+mod link_scorer;
+mod pna_conv;
+mod readout;
+mod rel_graph_conv;
+mod sage_conv;
+mod sg_conv;
+mod transformer_conv;
+mod typed_linear;
+
+mod gat;
 mod gcn;
+mod gin;
+mod hgt;
 mod rgcn;
+mod sage;
 
 mod metrics;
 mod task;
 mod train;
 
+pub use appnp_conv::{AppnpConv, AppnpConvConfig};
+pub use conv::{Aggregator, EndRows, Ends, RelationConv};
+pub use edge_conv::{EdgeConv, EdgeConvConfig};
+pub use edge_weight_norm::EdgeWeightNorm;
 pub use error::ModelError;
 pub use fused_adam::{FusedAdam, FusedAdamConfig};
+pub use gat::{Gat, GatConfig};
+pub use gat_conv::{GatConv, GatConvConfig};
+pub use gated_graph_conv::{GatedGraphConv, GatedGraphConvConfig};
+pub use gatv2_conv::{Gatv2Conv, Gatv2ConvConfig};
 pub use gcn::{Gcn, GcnConfig};
+pub use gin::{Gin, GinConfig};
+pub use gin_conv::{GinConv, GinConvConfig};
+pub use gine_conv::{GineConv, GineConvConfig};
 pub use graph_conv::{DegreeNorm, GraphConv, GraphConvConfig};
+pub use han_conv::{HanConv, HanConvConfig};
+pub use hetero_graph_conv::{HeteroGraphConv, HeteroGraphConvConfig};
+pub use hgt::{Hgt, HgtConfig, HgtLayers};
+pub use hgt_conv::{HgtConv, HgtConvConfig};
 pub use init::to_dtype;
+pub use inputs::TypeInput;
+pub use jumping_knowledge::{Jumping, JumpingKnowledge, JumpingKnowledgeConfig};
+pub use link_scorer::{LinkScore, LinkScorer, LinkScorerConfig};
+pub use lstm::LstmCell;
 pub use metrics::{Counts, cross_entropy, majority_class};
+pub use mlp::{Mlp, MlpConfig};
 pub use mode::Mode;
 pub use node_embedding::NodeEmbedding;
-pub use rel_graph_conv::{RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights};
-pub use rgcn::{Rgcn, RgcnConfig, RgcnLayers, TypeInput};
+pub use pna_conv::{PnaAggregator, PnaConv, PnaConvConfig, PnaScaler};
+pub use pretrained::{Framework, Pretrained, StateDict, Their};
+pub use readout::{AttentionReadout, AttentionReadoutConfig};
+pub use rel_graph_conv::{RelGraphConv, RelGraphConvConfig, RelNorm};
+pub use rel_weights::RelWeights;
+pub use rgcn::{Rgcn, RgcnConfig, RgcnLayers};
+pub use sage::{Sage, SageConfig};
+pub use sage_conv::{SageAggregator, SageConv, SageConvConfig};
+pub use sg_conv::{SgConv, SgConvConfig};
 pub use task::{NodeTask, Rows};
 pub use train::{Alone, Epoch, GradientSync, NodeClassifier, TrainConfig, Trained, evaluate, train};
+pub use transformer_conv::{TransformerConv, TransformerConvConfig};
+pub use typed_linear::{TypedLinear, TypedLinearConfig};

@@ -1,10 +1,12 @@
+use std::sync::Arc;
+
 use burn::tensor::Tensor;
-use burn_gnn_ops::{GraphView, RowDropout, Stream, dropout};
+use burn_gnn_ops::{EdgeDropout, GraphView, RowDropout, Stream, dropout};
 
 /// Whether random parts of a model are in force, and what they are keyed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Dropout draws are functions of (seed, step, layer, original node id, column).
+    /// Dropout draws are functions of (seed, step, layer, original id, column).
     Train {
         /// Seed of the run.
         seed: u64,
@@ -28,11 +30,28 @@ impl Mode {
     /// What [`dropout`](Self::dropout) does to input rows of a node type, for a layer that does it on the way;
     /// `None` where that is nothing.
     pub fn row_dropout<G: GraphView + ?Sized>(self, g: &G, ntype: usize, layer: &str, prob: f64) -> Option<RowDropout> {
+        let stream = self.stream(layer, &g.schema().ntypes()[ntype], prob)?;
+        Some(RowDropout { prob, stream, ids: g.original_ids(ntype) })
+    }
+
+    /// As [`row_dropout`](Self::row_dropout), for the destination rows that a layer computes: on a block the
+    /// first of the input rows.
+    pub fn output_dropout<G: GraphView + ?Sized>(self, g: &G, ntype: usize, layer: &str, prob: f64) -> Option<RowDropout> {
+        let mut dropout = self.row_dropout(g, ntype, layer, prob)?;
+        let rows = g.num_dst(ntype);
+        dropout.ids = dropout.ids.map(|ids| if ids.len() > rows { Arc::from(&ids[..rows]) } else { ids });
+        Some(dropout)
+    }
+
+    /// Dropout of weights on the edges of a type, keyed by original edge ids; `None` where that is nothing.
+    pub fn edge_dropout<G: GraphView + ?Sized>(self, g: &G, etype: usize, layer: &str, prob: f64) -> Option<EdgeDropout> {
+        let stream = self.stream(layer, &g.schema().etypes()[etype].to_string(), prob)?;
+        Some(EdgeDropout { prob, stream, ids: g.original_edge_ids(etype) })
+    }
+
+    fn stream(self, layer: &str, of: &str, prob: f64) -> Option<Stream> {
         match self {
-            Self::Train { seed, step } if prob > 0.0 => {
-                let stream = Stream::new(seed, &format!("dropout/{layer}/{}", g.schema().ntypes()[ntype]), step);
-                Some(RowDropout { prob, stream, ids: g.original_ids(ntype) })
-            }
+            Self::Train { seed, step } if prob > 0.0 => Some(Stream::new(seed, &format!("dropout/{layer}/{of}"), step)),
             _ => None,
         }
     }

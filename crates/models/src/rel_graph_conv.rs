@@ -2,23 +2,14 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor};
-use burn::tensor::{Int, TensorData};
+use burn::nn::{LayerNorm, LayerNormConfig};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn_ops::{GraphView, RelationalWeight, matmul_rows, relational_aggregate};
 
+use crate::mlp::normalise;
+use crate::pretrained::{Framework, Pretrained, Their};
 use crate::relations::{Incoming, Sorted, cat_rows};
-use crate::{ModelError, init};
-
-/// How the weights of relations are tied.
-#[derive(Config, Debug, PartialEq, Eq, Copy)]
-pub enum RelWeights {
-    /// One matrix per relation.
-    Full,
-    /// `W_r = Σ_b coeff[r, b] · B_b` with this many bases.
-    Basis(usize),
-    /// `W_r` is block-diagonal with this many blocks of `d_input / B × d_output / B`.
-    BlockDiagonal(usize),
-}
+use crate::{ModelError, RelWeights, init};
 
 /// How messages of one relation are normalised.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
@@ -47,6 +38,9 @@ pub struct RelGraphConvConfig {
     /// Whether a node's own row takes part, by one weight shared by all types.
     #[config(default = true)]
     pub self_loop: bool,
+    /// Whether sums of messages are normalised over their columns, before bias and own row.
+    #[config(default = false)]
+    pub layer_norm: bool,
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
@@ -60,6 +54,7 @@ pub struct RelGraphConvConfig {
 
 /// Relational graph convolution, `y[v] = Σ_r Σ_(u,v,e) in r c_e · x[u] W_r + x[v] W_0 + b`.
 ///
+/// With `layer_norm` the double sum is normalised over its columns (Ba, Kiros, Hinton, 2016) before the rest is added.
 /// `c_e` is `1 / in-degree of v in r` ([`RelNorm::Right`]) or 1, times the edge's weight where weights
 /// are given. Inverse relations are the graph's affair (`Graph::with_inverse_relations`).
 ///
@@ -87,6 +82,8 @@ pub struct RelGraphConv {
     pub coeff: Option<Param<Tensor<2>>>,
     /// `[d_input, d_output]`.
     pub loop_weight: Option<Param<Tensor<2>>>,
+    /// `[d_output]` each.
+    pub layer_norm: Option<LayerNorm>,
     /// `[d_output]`.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
@@ -100,6 +97,11 @@ pub struct RelGraphConv {
 }
 
 impl RelGraphConvConfig {
+    /// A layer for all edge types of `g`.
+    pub fn from_graph<G: GraphView + ?Sized>(g: &G, d_input: usize, d_output: usize) -> Self {
+        Self::new(d_input, d_output, g.schema().etypes().len())
+    }
+
     /// Weights by Glorot's rule, bias 0.
     ///
     /// # Errors
@@ -107,30 +109,12 @@ impl RelGraphConvConfig {
     pub fn try_init(&self, device: &Device) -> Result<RelGraphConv, ModelError> {
         let (r, i, o) = (self.num_relations, self.d_input, self.d_output);
         let name = |p: &str| format!("{}/{p}", self.name);
-        let glorot3 = |shape: [usize; 3]| init::glorot(self.seed, &name("weight"), shape, (shape[1], shape[2]), device);
-        let positive = |arg: &str, n: usize| {
-            if n > 0 { Ok(()) } else { Err(ModelError::OutOfRange { arg: arg.into(), range: "1..".into(), value: "0".into() }) }
-        };
-        let (weight, coeff) = match self.weights {
-            RelWeights::Full => (glorot3([r, i, o]), None),
-            RelWeights::Basis(b) => {
-                positive("bases", b)?;
-                (glorot3([b, i, o]), Some(init::glorot(self.seed, &name("coeff"), [r, b], (r, b), device)))
-            }
-            RelWeights::BlockDiagonal(b) => {
-                positive("blocks", b)?;
-                for (what, of) in [("d_input", i), ("d_output", o)] {
-                    if of % b != 0 {
-                        return Err(ModelError::NotDivisible { arg: "blocks", value: b, what, of });
-                    }
-                }
-                (glorot3([r * b, i / b, o / b]), None)
-            }
-        };
+        let (weight, coeff) = self.weights.init(self.seed, &self.name, [r, i, o], device)?;
         Ok(RelGraphConv {
             weight,
             coeff,
             loop_weight: self.self_loop.then(|| init::glorot(self.seed, &name("loop_weight"), [i, o], (i, o), device)),
+            layer_norm: self.layer_norm.then(|| LayerNormConfig::new(o).init(device)),
             bias: self.bias.then(|| init::zeros(o, device)),
             weights: self.weights,
             norm: self.norm,
@@ -178,6 +162,14 @@ impl RelGraphConv {
         let finish = |(t, (sum, x)): (usize, (Option<Tensor<2>>, Tensor<2>))| {
             let (device, dtype) = (x.device(), x.dtype());
             let own = self.loop_weight.as_ref().map(|w| matmul_rows(g.dst_rows(t, x), w.val()));
+            let sum = match (sum, &self.layer_norm) {
+                (None, Some(_)) => Some(Tensor::zeros([g.num_dst(t), d_output], (&device, dtype))),
+                (sum, _) => sum,
+            };
+            let sum = sum.map(|sum| match &self.layer_norm {
+                Some(norm) => normalise(norm, sum),
+                None => sum,
+            });
             let y = match (sum, own) {
                 (Some(a), Some(b)) => a + b,
                 (Some(a), None) | (None, Some(a)) => a,
@@ -193,10 +185,7 @@ impl RelGraphConv {
 
     fn widths(&self) -> [usize; 2] {
         let [_, i, o] = self.weight.val().dims();
-        match self.weights {
-            RelWeights::BlockDiagonal(b) => [i * b, o * b],
-            _ => [i, o],
-        }
+        self.weights.widths([i, o])
     }
 
     /// All messages into one node type.
@@ -244,5 +233,21 @@ impl RelGraphConv {
     /// Lets this layer share sorted relations with another.
     pub(crate) fn share(&mut self, other: &Self) {
         self.sorted = other.sorted.clone();
+    }
+}
+
+impl Pretrained for RelGraphConv {
+    /// Relations of the state dict must stand in the order of the schema's edge types.
+    fn their(&self, from: Framework, path: &str) -> Their {
+        Their::same(match (from, path) {
+            (Framework::Dgl, "weight") => "linear_r.W",
+            (Framework::Dgl, "coeff") => "linear_r.coeff",
+            (Framework::Dgl, "bias") => "h_bias",
+            (Framework::Dgl, "layer_norm.gamma") => "layer_norm_weight.gamma",
+            (Framework::Dgl, "layer_norm.beta") => "layer_norm_weight.beta",
+            (Framework::Pyg, "coeff") => "comp",
+            (Framework::Pyg, "loop_weight") => "root",
+            _ => path,
+        })
     }
 }

@@ -11,7 +11,7 @@ use burn_gnn_ops::{GraphView, RelationalIndex};
 pub(crate) struct Incoming {
     /// Their edge types, ascending.
     pub(crate) etypes: Vec<usize>,
-    /// Source node types, whose rows lie one behind the other.
+    /// Source node types, whose rows lie one behind the other: each once, or one for every relation.
     pub(crate) tables: Vec<usize>,
     pub(crate) index: RelationalIndex,
 }
@@ -25,12 +25,21 @@ struct Entry {
 
 /// Sorted relations of the graphs seen last. Clones share them, as do the layers of one model.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sorted(Arc<Mutex<Vec<Entry>>>);
+pub(crate) struct Sorted {
+    kept: Arc<Mutex<Vec<Entry>>>,
+    /// Whether every relation has source rows of its own.
+    apart: bool,
+}
 
 /// A graph to train on and one to evaluate on.
 const KEPT: usize = 2;
 
 impl Sorted {
+    /// Every relation with a table of its own, for layers that make other rows of a source for each.
+    pub(crate) fn apart() -> Self {
+        Self { apart: true, ..Self::default() }
+    }
+
     /// Incoming relations of every node type; `None` where no relation with edges anywhere ends in it.
     ///
     /// Graphs are told apart by the identity of their relations, which costs no pass over edges.
@@ -39,14 +48,14 @@ impl Sorted {
         let etypes = g.schema().etypes().len();
         let is = |e: &Entry| e.relations.len() == etypes && e.relations.iter().enumerate().all(|(r, kept)| kept.is_same(g.relation(r)));
         // What a panicking thread left behind is whole: entries are pushed when they are finished.
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = kept.iter().position(is) {
             let entry = kept.remove(at);
             let found = entry.by_dst.clone();
             kept.push(entry);
             return found;
         }
-        let by_dst = Arc::new((0..g.schema().ntypes().len()).map(|d| incoming(g, d)).collect::<Vec<_>>());
+        let by_dst = Arc::new((0..g.schema().ntypes().len()).map(|d| incoming(g, d, self.apart)).collect::<Vec<_>>());
         if kept.len() == KEPT {
             kept.remove(0);
         }
@@ -56,17 +65,20 @@ impl Sorted {
 }
 
 #[track_caller]
-fn incoming<G: GraphView + ?Sized>(g: &G, dst: usize) -> Option<Incoming> {
+fn incoming<G: GraphView + ?Sized>(g: &G, dst: usize, apart: bool) -> Option<Incoming> {
     let ends = |r: usize| g.schema().ends(r);
     let etypes: Vec<usize> = (0..g.schema().etypes().len()).filter(|&r| ends(r).1 == dst && g.total_edges(r) > 0).collect();
     if etypes.is_empty() {
         return None;
     }
     let mut tables: Vec<usize> = etypes.iter().map(|&r| ends(r).0).collect();
-    tables.sort_unstable();
-    tables.dedup();
+    if !apart {
+        tables.sort_unstable();
+        tables.dedup();
+    }
     let rows: Vec<usize> = tables.iter().map(|&t| g.num_src(t)).collect();
-    let relations: Vec<_> = etypes.iter().map(|&r| (tables.partition_point(|&t| t < ends(r).0), g.relation(r).clone())).collect();
+    let table = |(i, &r): (usize, &usize)| if apart { i } else { tables.partition_point(|&t| t < ends(r).0) };
+    let relations: Vec<_> = etypes.iter().enumerate().map(|r| (table(r), g.relation(*r.1).clone())).collect();
     match RelationStack::new(g.num_dst(dst), &rows, &relations) {
         Ok(stack) => Some(Incoming { etypes, tables, index: RelationalIndex::from_stack(&stack) }),
         Err(error) => panic!("relations of this graph into one node type cannot be laid together: {error}"),

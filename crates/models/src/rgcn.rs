@@ -3,18 +3,10 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{GraphView, matmul_rows};
+use burn_gnn_ops::GraphView;
 
-use crate::{Mode, ModelError, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelWeights, init};
-
-/// What a node type brings to the first layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TypeInput {
-    /// Features with this many columns, projected to the hidden width.
-    Features(usize),
-    /// A learned row per node.
-    Embedding,
-}
+use crate::inputs::{Inputs, TypeInput, encode};
+use crate::{Mode, ModelError, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelWeights};
 
 /// Describes an [`Rgcn`].
 #[derive(Config, Debug)]
@@ -75,27 +67,8 @@ impl RgcnConfig {
     /// The number of inputs is not that of the node types, no layers, or bad bases.
     pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: &[TypeInput], device: &Device) -> Result<Rgcn, ModelError> {
         let schema = g.schema();
-        let types = schema.ntypes().len();
-        if inputs.len() != types {
-            return Err(ModelError::Length {
-                arg: "inputs".into(),
-                why: "one per node type".into(),
-                expected: types,
-                actual: inputs.len(),
-            });
-        }
         ModelError::check_sizes(&[("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)], self.dropout)?;
-        let (mut projections, mut projected, mut embedded) = (vec![], vec![], vec![]);
-        for (t, input) in inputs.iter().enumerate() {
-            match *input {
-                TypeInput::Features(d) => {
-                    let name = format!("rgcn/projection/{}", schema.ntypes()[t]);
-                    projections.push(init::glorot(self.seed, &name, [d, self.hidden], (d, self.hidden), device));
-                    projected.push(t);
-                }
-                TypeInput::Embedding => embedded.push(t),
-            }
-        }
+        let Inputs { projections, projected, embedded } = Inputs::new(g, inputs, self.hidden, self.seed, "rgcn", device)?;
         let mut convs: Vec<RelGraphConv> = (0..self.layers)
             .map(|i| {
                 let out = if i + 1 == self.layers { self.num_classes } else { self.hidden };
@@ -127,15 +100,9 @@ impl Rgcn {
     /// A type with features has none in `x`, or shapes disagree with the graph.
     #[track_caller]
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        let mut h: Vec<Tensor<2>> = (0..g.schema().ntypes().len())
-            .map(|t| match self.projected.iter().position(|&p| p == t) {
-                Some(i) => {
-                    let x = x[t].clone().unwrap_or_else(|| panic!("node type {t} was built with features, got none"));
-                    matmul_rows(mode.dropout(g, t, "rgcn/input", self.dropout, x), self.net.projections[i].val())
-                }
-                None => self.embedding.rows(t).unwrap_or_else(|| panic!("node type {t} has neither features nor embedding")),
-            })
-            .collect();
+        let mut h = encode(g, x, (&self.projected, &self.net.projections), &self.embedding, |t, x| {
+            mode.dropout(g, t, "rgcn/input", self.dropout, x)
+        });
         for (i, conv) in self.net.convs.iter().enumerate() {
             let place = format!("rgcn/{i}");
             h = h

@@ -228,6 +228,9 @@ impl GraphView for Renumbered {
     fn original_ids(&self, _: usize) -> Option<std::sync::Arc<[u64]>> {
         Some(self.ids.clone())
     }
+    fn original_edge_ids(&self, _: usize) -> Option<std::sync::Arc<[u64]>> {
+        None
+    }
 }
 
 #[test]

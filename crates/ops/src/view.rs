@@ -54,6 +54,10 @@ pub trait GraphView: Send + Sync {
     /// Original type-wise id of each input row; `None` where row and id are the same number. Every
     /// random draw about a node is keyed by it.
     fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>>;
+
+    /// Original type-wise id of each edge of a relation; `None` where edge id and original id are the same
+    /// number. Every random draw about an edge is keyed by it.
+    fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>>;
 }
 
 impl GraphView for Graph {
@@ -85,6 +89,9 @@ impl GraphView for Graph {
         Cow::Owned(self.relations()[etype].out_degrees().collect())
     }
     fn original_ids(&self, _ntype: usize) -> Option<Arc<[u64]>> {
+        None
+    }
+    fn original_edge_ids(&self, _etype: usize) -> Option<Arc<[u64]>> {
         None
     }
 }

@@ -1,0 +1,110 @@
+//! Graph attention network for node classification on graphs of one type.
+
+use burn::config::Config;
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::{Activation, GraphView, bias_activation};
+
+use crate::{GatConv, GatConvConfig, Mode, ModelError, NodeClassifier};
+
+/// Describes a [`Gat`].
+#[derive(Config, Debug)]
+pub struct GatConfig {
+    /// Columns of the input features.
+    pub d_input: usize,
+    /// Number of classes.
+    pub num_classes: usize,
+    /// Columns of each head between layers.
+    #[config(default = 8)]
+    pub d_head: usize,
+    /// Heads of every layer but the last.
+    #[config(default = 8)]
+    pub heads: usize,
+    /// Heads of the last layer, which are averaged.
+    #[config(default = 1)]
+    pub out_heads: usize,
+    /// Number of layers.
+    #[config(default = 2)]
+    pub layers: usize,
+    /// Dropout before every layer.
+    #[config(default = 0.6)]
+    pub dropout: f64,
+    /// Dropout of attention weights.
+    #[config(default = 0.6)]
+    pub attn_dropout: f64,
+    /// Whether rows are added to the results of layers.
+    #[config(default = false)]
+    pub residual: bool,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+}
+
+/// `layers` attention layers with ELU and dropout between them (Veličković et al., ICLR 2018).
+#[derive(Module, Debug)]
+pub struct Gat {
+    /// The layers, input first.
+    pub layers: Vec<GatConv>,
+    #[module(skip)]
+    dropout: f64,
+}
+
+impl GatConfig {
+    /// Weights by Glorot's rule.
+    ///
+    /// # Errors
+    /// A size of 0, or dropout outside `0.0..1.0`.
+    pub fn try_init(&self, device: &Device) -> Result<Gat, ModelError> {
+        let sizes = [("d_input", self.d_input), ("layers", self.layers), ("num_classes", self.num_classes)];
+        ModelError::check_sizes(&sizes, self.dropout)?;
+        let layer = |i: usize| {
+            let last = i + 1 == self.layers;
+            let d_input = if i == 0 { self.d_input } else { self.heads * self.d_head };
+            let (d_head, heads) = if last { (self.num_classes, self.out_heads) } else { (self.d_head, self.heads) };
+            GatConvConfig::new(d_input, d_head, heads)
+                .with_concat(!last)
+                .with_attn_dropout(self.attn_dropout)
+                .with_residual(self.residual && i > 0)
+                .with_seed(self.seed)
+                .with_name(format!("gat/{i}"))
+                .try_init(device)
+        };
+        Ok(Gat { layers: (0..self.layers).map(layer).collect::<Result<_, _>>()?, dropout: self.dropout })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> Gat {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+impl Gat {
+    /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        let (ntype, _) = g.schema().ends(0);
+        let x = mode.dropout(g, ntype, "gat/0", self.dropout, x);
+        self.layers.iter().enumerate().fold(x, |x, (i, layer)| {
+            let y = layer.forward(g, x, mode);
+            if i + 1 == self.layers.len() {
+                return y;
+            }
+            let dropout = mode.output_dropout(g, ntype, &format!("gat/{}", i + 1), self.dropout);
+            bias_activation(y, None, Activation::Elu(1.0), dropout.as_ref())
+        })
+    }
+}
+
+impl NodeClassifier for Gat {
+    type Dense = Self;
+    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        let x = x[target].clone().unwrap_or_else(|| panic!("`Gat` needs features of node type {target}"));
+        self.forward(g, x, mode)
+    }
+    fn dense(&self) -> &Self {
+        self
+    }
+}

@@ -1,0 +1,246 @@
+//! Graph attention.
+
+use burn::config::Config;
+use burn::module::{Module, Param};
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::{Activation, GatOptions, GraphView, bias_activation, gat_attention, gat_attention_weights, matmul_rows, u_mul_e_sum};
+
+use crate::conv::{EndRows, Ends, RelationConv, end_rows};
+use crate::heads::{HeadScores, mean_heads, residual, split};
+use crate::mlp::{apply, linear};
+use crate::pretrained::{Framework, Pretrained, Their};
+use crate::{Mode, ModelError, init};
+
+/// Describes a [`GatConv`].
+#[derive(Config, Debug)]
+pub struct GatConvConfig {
+    /// Columns of source rows.
+    pub d_input: usize,
+    /// Columns of each head.
+    pub d_head: usize,
+    /// Number of heads.
+    pub heads: usize,
+    /// Columns of destination rows where they have a weight of their own (two node types); none: one weight
+    /// serves both ends.
+    pub d_dst: Option<usize>,
+    /// What LeakyReLU multiplies scores below 0 by.
+    #[config(default = 0.2)]
+    pub slope: f64,
+    /// Probability that an attention weight is dropped.
+    #[config(default = 0.0)]
+    pub attn_dropout: f64,
+    /// Whether destination rows are added to the result, through a weight where widths differ.
+    #[config(default = false)]
+    pub residual: bool,
+    /// Whether heads stand beside each other in the result (`heads · d_head` columns) or are averaged (`d_head`).
+    #[config(default = true)]
+    pub concat: bool,
+    /// Whether a bias is added.
+    #[config(default = true)]
+    pub bias: bool,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+    /// Name that keys initial weights and dropout; give layers of one model different names.
+    #[config(default = "String::from(\"gat_conv\")")]
+    pub name: String,
+}
+
+/// Graph attention. Per head, with `z[u] = x[u] W`:
+///
+/// ```text
+/// s[e] = leaky_relu(a_l · z[u] + a_r · z[v])
+/// α[e] = softmax of s over the in-edges of v
+/// y[v] = Σ_(u,v,e) m_e · w_e · α[e] · z[u] + b        m_e: dropout, w_e: edge weights or 1
+/// ```
+/// plus `x[v]` or `x[v] W_res` with `residual`.
+///
+/// # Shapes
+/// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `w: [num_edges]`, output
+/// `[num_dst, heads · d_head]`, or `[num_dst, d_head]` where heads are averaged. A destination without in-edges
+/// gets the bias (and the residual).
+///
+/// # Departures from the paper
+/// None: dropout of input rows and the activation are the caller's. Self loops are the graph's affair
+/// (`Graph::add_self_loops`). The bias is added before heads are averaged, as in DGL.
+///
+/// # Cost
+/// One [`gat_attention`]: nothing of the size edges × features. Edge weights, or asking for `α`, store one number per
+/// edge and head. The halo exchange moves `min(d_input, heads · d_head)` columns.
+///
+/// # Paper
+/// Veličković, Cucurull, Casanova, Romero, Liò, Bengio, "Graph attention networks", ICLR 2018.
+#[derive(Module, Debug)]
+pub struct GatConv {
+    /// `[d_input, heads · d_head]`, no bias.
+    pub fc: Linear,
+    /// Of destinations, `[d_dst, heads · d_head]`, where they have their own.
+    pub fc_dst: Option<Linear>,
+    /// `[1, heads, d_head]`, of sources.
+    pub attn_l: Param<Tensor<3>>,
+    /// `[1, heads, d_head]`, of destinations.
+    pub attn_r: Param<Tensor<3>>,
+    /// `[d_dst, heads · d_head]` and the layer's bias, where a residual changes width.
+    pub res_fc: Option<Linear>,
+    /// `[heads · d_head]`, where `res_fc` does not hold it.
+    pub bias: Option<Param<Tensor<1>>>,
+    #[module(skip)]
+    config: GatConvConfig,
+}
+
+impl GatConvConfig {
+    /// Weights by Glorot's rule, biases 0.
+    ///
+    /// # Errors
+    /// No heads or columns, a dropout probability outside `0.0..1.0`, a slope that is not finite.
+    pub fn try_init(&self, device: &Device) -> Result<GatConv, ModelError> {
+        ModelError::check_sizes(&[("heads", self.heads), ("d_head", self.d_head)], self.attn_dropout)?;
+        ModelError::check_finite("slope", self.slope)?;
+        let width = self.heads * self.d_head;
+        let d_dst = self.d_dst.unwrap_or(self.d_input);
+        let linear = |part: &str, d, bias| linear(self.seed, &format!("{}/{part}", self.name), [d, width], bias, device);
+        let attn = |part: &str| {
+            let name = format!("{}/{part}", self.name);
+            init::glorot(self.seed, &name, [1, self.heads, self.d_head], (self.d_head, 1), device)
+        };
+        let res_fc = (self.residual && d_dst != width).then(|| linear("res_fc", d_dst, self.bias));
+        Ok(GatConv {
+            fc: linear("fc", self.d_input, false),
+            fc_dst: self.d_dst.map(|d| linear("fc_dst", d, false)),
+            attn_l: attn("attn_l"),
+            attn_r: attn("attn_r"),
+            bias: (self.bias && res_fc.is_none()).then(|| init::zeros(width, device)),
+            res_fc,
+            config: self.clone(),
+        })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> GatConv {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+impl GatConv {
+    /// On edge type 0 of a graph of one type.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph.
+    #[track_caller]
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        self.forward_on(g, 0, x, None, mode)
+    }
+
+    /// On one edge type, with one weight per edge or none.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph.
+    #[track_caller]
+    pub fn forward_on<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: usize,
+        x: impl Into<Ends>,
+        edge_weight: Option<Tensor<1>>,
+        mode: Mode,
+    ) -> Tensor<2> {
+        let rows = end_rows(g, "gat_conv", etype, x.into(), |x| self.project(x));
+        self.attend(g, etype, rows, edge_weight, false, mode).0
+    }
+
+    /// As [`forward_on`](Self::forward_on), with the attention weights `m_e · α[e]`, `[num_edges, heads]`.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph.
+    #[track_caller]
+    pub fn forward_with_attention<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: usize,
+        x: impl Into<Ends>,
+        edge_weight: Option<Tensor<1>>,
+        mode: Mode,
+    ) -> (Tensor<2>, Tensor<2>) {
+        let rows = end_rows(g, "gat_conv", etype, x.into(), |x| self.project(x));
+        match self.attend(g, etype, rows, edge_weight, true, mode) {
+            (y, Some(attention)) => (y, attention),
+            (_, None) => unreachable!("asked for"),
+        }
+    }
+
+    /// Whether rows are multiplied before they travel.
+    fn multiplies_first(&self) -> bool {
+        let [i, o] = self.fc.weight.val().dims();
+        i > o
+    }
+
+    #[track_caller]
+    fn attend<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: usize,
+        rows: EndRows,
+        edge_weight: Option<Tensor<1>>,
+        show: bool,
+        mode: Mode,
+    ) -> (Tensor<2>, Option<Tensor<2>>) {
+        let GatConvConfig { heads, d_head, slope, attn_dropout, .. } = self.config;
+        let relation = g.relation(etype);
+        let z = if self.multiplies_first() { rows.src.clone() } else { matmul_rows(rows.src.clone(), self.fc.weight.val()) };
+        let a_src = z.clone().head_scores(&self.attn_l);
+        let a_dst = match &self.fc_dst {
+            Some(fc) => matmul_rows(rows.dst.clone(), fc.weight.val()),
+            None => rows.projected_dst(&z, |x| matmul_rows(x, self.fc.weight.val())),
+        }
+        .head_scores(&self.attn_r);
+        let z = split(z, [heads, d_head]);
+        let options = GatOptions { slope, dropout: mode.edge_dropout(g, etype, &self.config.name, attn_dropout) };
+        let (y, attention) = if show || edge_weight.is_some() {
+            let attention = gat_attention_weights(relation, a_src, a_dst, &options);
+            let shares = match edge_weight {
+                Some(w) => attention.clone() * w.unsqueeze_dim(1),
+                None => attention.clone(),
+            };
+            let y: Tensor<3> = u_mul_e_sum(relation, z, shares.unsqueeze_dim::<3>(2));
+            (y, Some(attention))
+        } else {
+            (gat_attention(relation, z, a_src, a_dst, &options), None)
+        };
+        let y = y.reshape([relation.num_dst(), heads * d_head]);
+        let y = residual(y, self.config.residual, self.res_fc.as_ref(), rows.dst);
+        let y = bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None);
+        (if self.config.concat { y } else { mean_heads(y, [heads, d_head]) }, attention)
+    }
+}
+
+impl RelationConv for GatConv {
+    fn project(&self, x: Tensor<2>) -> Tensor<2> {
+        if self.multiplies_first() { apply(&self.fc, x, Activation::None) } else { x }
+    }
+
+    #[track_caller]
+    fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, mode: Mode) -> Tensor<2> {
+        self.attend(g, etype, rows, None, false, mode).0
+    }
+}
+
+impl Pretrained for GatConv {
+    fn their(&self, from: Framework, path: &str) -> Their {
+        match (from, path) {
+            (Framework::Dgl, "fc.weight") if self.fc_dst.is_some() => Their::same("fc_src.weight"),
+            (Framework::Dgl, _) => Their::same(path),
+            (Framework::Pyg, "fc.weight") => Their::same(if self.fc_dst.is_some() { "lin_src.weight" } else { "lin.weight" }),
+            (Framework::Pyg, "fc_dst.weight") => Their::same("lin_dst.weight"),
+            (Framework::Pyg, "attn_l") => Their::same("att_src"),
+            (Framework::Pyg, "attn_r") => Their::same("att_dst"),
+            (Framework::Pyg, "res_fc.weight") => Their::same("res.weight"),
+            (Framework::Pyg, "res_fc.bias") => Their::same("bias"),
+            (Framework::Pyg, _) => Their::same(path),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Graph isomorphism convolution with features of edges.
+
+use burn::config::Config;
+use burn::module::{Module, Param};
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_ops::{Activation, GraphView, copy_e_sum, u_add_e};
+
+use crate::ModelError;
+use crate::conv::{Ends, end_rows};
+use crate::gin_conv::{combine, parts, their};
+use crate::mlp::{Mlp, apply, linear};
+use crate::pretrained::{Framework, Pretrained, Their};
+
+/// Describes a [`GineConv`].
+#[derive(Config, Debug)]
+pub struct GineConvConfig {
+    /// Columns of node rows.
+    pub d_input: usize,
+    /// Widths of the perceptron, `d_input` first; empty for the identity.
+    pub widths: Vec<usize>,
+    /// Columns of edge rows, projected to `d_input`; none: they have as many columns as node rows.
+    pub d_edge: Option<usize>,
+    /// First value of ε.
+    #[config(default = 0.0)]
+    pub init_eps: f64,
+    /// Whether ε is learned.
+    #[config(default = false)]
+    pub learn_eps: bool,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+    /// Name that keys initial weights; give layers of one model different names.
+    #[config(default = "String::from(\"gine_conv\")")]
+    pub name: String,
+}
+
+/// Graph isomorphism convolution over edges with features,
+/// `y[v] = MLP((1 + ε) · x[v] + Σ_(u,v,e) relu(x[u] + f[e]))`, `f` projected by `f W_e + b_e` where it has other columns.
+///
+/// # Shapes
+/// Both ends `[num_input, d_input]`, `f: [num_edges, d_edge]` in edge-id order, output `[num_dst, last width]`.
+///
+/// # Departures from the paper
+/// No batch normalisation inside the perceptron.
+///
+/// # Paper
+/// Hu, Liu, Gomes, Zitnik, Liang, Pande, Leskovec, "Strategies for pre-training graph neural networks", ICLR 2020.
+#[derive(Module, Debug)]
+pub struct GineConv {
+    /// None for the identity.
+    pub nn: Option<Mlp>,
+    /// ε, `[1]`, if it is learned.
+    pub eps: Option<Param<Tensor<1>>>,
+    /// `[d_edge, d_input]`.
+    pub lin: Option<Linear>,
+    #[module(skip)]
+    init_eps: f64,
+}
+
+impl GineConvConfig {
+    /// Weights by Glorot's rule, biases 0.
+    ///
+    /// # Errors
+    /// One width only, a first width that is not `d_input`, or an ε that is not finite.
+    pub fn try_init(&self, device: &Device) -> Result<GineConv, ModelError> {
+        if let Some(&actual) = self.widths.first().filter(|&&w| w != self.d_input) {
+            let why = "the perceptron reads sums of node rows".into();
+            return Err(ModelError::Length { arg: "widths[0]".into(), why, expected: self.d_input, actual });
+        }
+        let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), (self.seed, &self.name), device)?;
+        let lin = self.d_edge.map(|d| linear(self.seed, &format!("{}/lin", self.name), [d, self.d_input], true, device));
+        Ok(GineConv { nn, eps, lin, init_eps: self.init_eps })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> GineConv {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+impl GineConv {
+    /// On one edge type, with the rows of its edges.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph.
+    #[track_caller]
+    pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: impl Into<Ends>, edge: Tensor<2>) -> Tensor<2> {
+        let rows = end_rows(g, "gine_conv", etype, x.into(), |x| x);
+        let edge = match &self.lin {
+            Some(lin) => apply(lin, edge, Activation::None),
+            None => edge,
+        };
+        let relation = g.relation(etype);
+        let messages: Tensor<2> = u_add_e(relation, rows.src, edge);
+        combine(self.nn.as_ref(), self.eps.as_ref(), self.init_eps, rows.dst, copy_e_sum(relation, activation::relu(messages)))
+    }
+}
+
+impl Pretrained for GineConv {
+    fn their(&self, from: Framework, path: &str) -> Their {
+        their(self.nn.as_ref(), from, path)
+    }
+}

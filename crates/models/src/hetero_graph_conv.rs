@@ -1,0 +1,151 @@
+//! One layer per edge type, results joined per node type.
+
+use burn::config::Config;
+use burn::module::Module;
+use burn::tensor::Tensor;
+use burn_gnn_graph::{EdgeType, Schema};
+use burn_gnn_ops::GraphView;
+
+use crate::Mode;
+use crate::conv::{Aggregator, EndRows, RelationConv};
+use crate::pretrained::{Framework, Pretrained, Their};
+
+/// Describes a [`HeteroGraphConv`].
+#[derive(Config, Debug)]
+pub struct HeteroGraphConvConfig {
+    /// How the results of relations that end in one node type become one.
+    #[config(default = "Aggregator::Sum")]
+    pub aggregate: Aggregator,
+}
+
+/// A layer of its own for every edge type; results that belong to one node type are joined:
+/// `y[v] = AGG over relations r into type(v) of conv_r(x)[v]`.
+///
+/// # Shapes
+/// `x[t]: [num_input of type t, d_t]` for every node type (no columns where no layer reads the type). All layers
+/// that end in a node type give the same number of columns. A node type in which no relation ends has no result.
+///
+/// # Semantics
+/// Every relation takes part for every node, those without edges too: a bias or an own term of its layer counts.
+/// Mean divides by the number of relations.
+///
+/// # Departures from DGL
+/// Layers are of one kind (or an enum that implements [`RelationConv`]); rows of destinations need not be given
+/// to layers that do not read them.
+///
+/// # Cost
+/// One exchange for all relations; each layer runs once.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{GraphConvConfig, HeteroGraphConvConfig, Mode};
+/// let device = Device::flex();
+/// let g = Graph::builder()
+///     .edges(("user", "buys", "item"), vec![0, 1], vec![0, 0])
+///     .edges(("user", "follows", "user"), vec![0], vec![1])
+///     .build()?;
+/// let conv = HeteroGraphConvConfig::new()
+///     .init(g.schema(), |etype| GraphConvConfig::new(4, 2).with_name(etype.to_string()).init(&device));
+/// let x = vec![Tensor::<2>::zeros([1, 0], &device), Tensor::ones([2, 4], &device)]; // item, user
+/// let y = conv.forward(&g, x, Mode::Eval);
+/// assert_eq!(y[1].as_ref().unwrap().dims(), [2, 2]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Source
+/// `HeteroGraphConv` of DGL (Wang et al., arXiv:1909.01315).
+#[derive(Module, Debug)]
+pub struct HeteroGraphConv<M: Module> {
+    /// One layer per edge type, in the order of the schema.
+    pub mods: Vec<M>,
+    #[module(skip)]
+    etypes: Vec<EdgeType>,
+    #[module(skip)]
+    aggregate: Aggregator,
+}
+
+impl HeteroGraphConvConfig {
+    /// `make` gives the layer of each edge type; give them different names, which key their weights.
+    pub fn init<M: Module>(&self, schema: &Schema, make: impl FnMut(&EdgeType) -> M) -> HeteroGraphConv<M> {
+        HeteroGraphConv { mods: schema.etypes().iter().map(make).collect(), etypes: schema.etypes().to_vec(), aggregate: self.aggregate }
+    }
+}
+
+impl<M: RelationConv> HeteroGraphConv<M> {
+    /// Rows of every node type in which a relation ends.
+    ///
+    /// # Panics
+    /// Shapes, or edge types, that disagree with the graph.
+    #[track_caller]
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Option<Tensor<2>>> {
+        self.forward_with(g, x, mode, |_, results| join(results, self.aggregate))
+    }
+
+    /// Results side by side, `[num_dst, relations into the type, d_output]`, relations in the order of the schema.
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
+    #[track_caller]
+    pub fn forward_stack<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Option<Tensor<3>>> {
+        self.forward_with(g, x, mode, |_, results| Tensor::stack(results, 1))
+    }
+
+    /// Results joined by `join(node type, results of the relations into it)`.
+    ///
+    /// # Panics
+    /// As [`forward`](Self::forward).
+    #[track_caller]
+    pub fn forward_with<G: GraphView + ?Sized, T>(
+        &self,
+        g: &G,
+        x: Vec<Tensor<2>>,
+        mode: Mode,
+        join: impl Fn(usize, Vec<Tensor<2>>) -> T,
+    ) -> Vec<Option<T>> {
+        let schema = g.schema();
+        assert_eq!(schema.etypes(), &self.etypes[..], "edge types of the graph and of the layer");
+        assert_eq!(schema.ntypes().len(), x.len(), "`x` holds one tensor per node type");
+        let src = g.src_rows("hetero_graph_conv", x.clone());
+        let result = |r: usize| {
+            let (s, d) = schema.ends(r);
+            let rows = EndRows { src: self.mods[r].project(src[s].clone()), dst: g.dst_rows(d, x[d].clone()), shared: s == d };
+            self.mods[r].aggregate(g, r, rows, mode)
+        };
+        (0..x.len())
+            .map(|t| {
+                let results: Vec<_> = schema.etypes_into(t).map(result).collect();
+                (!results.is_empty()).then(|| join(t, results))
+            })
+            .collect()
+    }
+}
+
+/// One result of several, at least one.
+fn join(results: Vec<Tensor<2>>, by: Aggregator) -> Tensor<2> {
+    let n = results.len() as f64;
+    let all = results.into_iter().reduce(|a, b| match by {
+        Aggregator::Sum | Aggregator::Mean => a + b,
+        Aggregator::Max => a.max_pair(b),
+        Aggregator::Min => a.min_pair(b),
+    });
+    match all {
+        Some(sum) if by == Aggregator::Mean => sum / n,
+        Some(one) => one,
+        None => unreachable!("types without relations are left out"),
+    }
+}
+
+impl<M: Pretrained> Pretrained for HeteroGraphConv<M> {
+    fn their(&self, from: Framework, path: &str) -> Their {
+        let mut parts = path.splitn(3, '.').skip(1);
+        let found = parts.next().and_then(|i| i.parse::<usize>().ok()).zip(parts.next());
+        let Some((i, rest)) = found.filter(|(i, _)| *i < self.mods.len()) else { return Their::same(path) };
+        let EdgeType { src, relation, dst } = &self.etypes[i];
+        let prefix = match from {
+            Framework::Dgl => format!("mods.{relation}."),
+            Framework::Pyg => format!("convs.<{src}___{relation}___{dst}>."),
+        };
+        self.mods[i].their(from, rest).under(&prefix)
+    }
+}

@@ -1,0 +1,115 @@
+//! Heterogeneous graph transformer for node classification.
+
+use burn::config::Config;
+use burn::module::{Module, Param};
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_ops::{Activation, GraphView};
+
+use crate::inputs::{Inputs, TypeInput, encode};
+use crate::mlp::{apply, linear};
+use crate::{HgtConv, HgtConvConfig, Mode, ModelError, NodeClassifier, NodeEmbedding};
+
+/// Describes an [`Hgt`].
+#[derive(Config, Debug)]
+pub struct HgtConfig {
+    /// Number of classes.
+    pub num_classes: usize,
+    /// Columns between layers; a multiple of `heads`.
+    #[config(default = 64)]
+    pub hidden: usize,
+    /// Heads of each layer.
+    #[config(default = 4)]
+    pub heads: usize,
+    /// Number of layers.
+    #[config(default = 2)]
+    pub layers: usize,
+    /// Dropout inside every layer.
+    #[config(default = 0.2)]
+    pub dropout: f64,
+    /// Whether layers normalise their rows.
+    #[config(default = true)]
+    pub layer_norm: bool,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+}
+
+/// The parameters of an HGT that every rank holds alike.
+#[derive(Module, Debug)]
+pub struct HgtLayers {
+    /// `[d, hidden]` per node type with features.
+    pub projections: Vec<Param<Tensor<2>>>,
+    /// The layers, input first.
+    pub convs: Vec<HgtConv>,
+    /// `[hidden, num_classes]` and a bias.
+    pub head: Linear,
+}
+
+/// HGT: features projected or rows learned, GELU, transformer layers, and a linear map to the classes.
+///
+/// # Paper
+/// Hu, Dong, Wang, Sun, WWW 2020; composed as in DGL's example.
+#[derive(Module, Debug)]
+pub struct Hgt {
+    /// Rows of the node types without features; owned by ranks.
+    pub embedding: NodeEmbedding,
+    /// All other parameters, the same on every rank.
+    pub net: HgtLayers,
+    #[module(skip)]
+    projected: Vec<usize>,
+}
+
+impl HgtConfig {
+    /// A model for `g`, with one [`TypeInput`] per node type. On a partition the embedded rows are those of
+    /// the nodes it owns; everything else is the same on every rank.
+    ///
+    /// # Errors
+    /// The number of inputs is not that of the node types, no layers, heads that do not divide `hidden`.
+    pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: &[TypeInput], device: &Device) -> Result<Hgt, ModelError> {
+        let sizes = [("layers", self.layers), ("hidden", self.hidden), ("heads", self.heads), ("num_classes", self.num_classes)];
+        ModelError::check_sizes(&sizes, self.dropout)?;
+        if self.hidden % self.heads != 0 {
+            return Err(ModelError::NotDivisible { arg: "heads", value: self.heads, what: "hidden", of: self.hidden });
+        }
+        let Inputs { projections, projected, embedded } = Inputs::new(g, inputs, self.hidden, self.seed, "hgt", device)?;
+        let conv = |i: usize| {
+            HgtConvConfig::from_graph(g, self.hidden, self.hidden / self.heads, self.heads)
+                .with_dropout(self.dropout)
+                .with_layer_norm(self.layer_norm)
+                .with_seed(self.seed)
+                .with_name(format!("hgt/{i}"))
+                .try_init(device)
+        };
+        let mut convs = (0..self.layers).map(conv).collect::<Result<Vec<_>, _>>()?;
+        if let Some((first, rest)) = convs.split_first_mut() {
+            rest.iter_mut().for_each(|conv| conv.share(first));
+        }
+        let embedding = NodeEmbedding::new(g, embedded, self.hidden, self.seed, device);
+        let head = linear(self.seed, "hgt/head", [self.hidden, self.num_classes], true, device);
+        Ok(Hgt { embedding, net: HgtLayers { projections, convs, head }, projected })
+    }
+}
+
+impl Hgt {
+    /// Rows of every node type after the last layer; `x[t]` are the features of type `t` where it has any.
+    ///
+    /// # Panics
+    /// A type with features has none in `x`, or shapes disagree with the graph.
+    #[track_caller]
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
+        let h = encode(g, x, (&self.projected, &self.net.projections), &self.embedding, |_, x| x);
+        let h = h.into_iter().map(activation::gelu).collect();
+        self.net.convs.iter().fold(h, |h, conv| conv.forward(g, h, mode))
+    }
+}
+
+impl NodeClassifier for Hgt {
+    type Dense = HgtLayers;
+    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        apply(&self.net.head, self.forward(g, x, mode).swap_remove(target), Activation::None)
+    }
+    fn dense(&self) -> &HgtLayers {
+        &self.net
+    }
+}

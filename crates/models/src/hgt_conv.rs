@@ -1,0 +1,255 @@
+//! The heterogeneous graph transformer's layer.
+
+use burn::config::Config;
+use burn::module::{Module, Param};
+use burn::nn::{LayerNorm, LayerNormConfig};
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::{Activation, GraphView, attention, bias_activation, matmul_rows, u_dot_v};
+
+use crate::heads::split;
+use crate::mlp::{normalise, sigmoid};
+use crate::pretrained::{Framework, Pretrained, Their};
+use crate::relations::{Incoming, Sorted, cat_rows};
+use crate::{Mode, ModelError, init};
+
+/// Describes an [`HgtConv`].
+#[derive(Config, Debug)]
+pub struct HgtConvConfig {
+    /// Columns of the input, for every node type.
+    pub d_input: usize,
+    /// Columns of each head.
+    pub d_head: usize,
+    /// Number of heads.
+    pub heads: usize,
+    /// Number of node types of the schema.
+    pub num_ntypes: usize,
+    /// Number of edge types of the schema.
+    pub num_etypes: usize,
+    /// Relation of each edge type; edge types of one relation share weights. None: each has its own.
+    pub relations: Option<Vec<usize>>,
+    /// Dropout of the result before it is mixed with the input.
+    #[config(default = 0.2)]
+    pub dropout: f64,
+    /// Whether rows are normalised at the end.
+    #[config(default = false)]
+    pub layer_norm: bool,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+    /// Name that keys initial weights and dropout; give layers of one model different names.
+    #[config(default = "String::from(\"hgt_conv\")")]
+    pub name: String,
+}
+
+/// Heterogeneous graph transformer. Per head, with `k, q, v = x K_t, x Q_t, x V_t` by the node's type `t` and for an
+/// edge of relation `r`:
+///
+/// ```text
+/// s[e] = (k[u] A_r) · q[v] · μ_r / √d_head
+/// h[v] = Σ_(u,v,e) softmax(s)[e] · v[u] M_r            softmax over the in-edges of all relations
+/// y[v] = σ(skip_t) · h[v] L_t + (1 - σ(skip_t)) · x[v]
+/// ```
+/// with `x[v] W` in place of `x[v]` where widths differ, and a layer norm at the end if asked for.
+///
+/// # Shapes
+/// `x[t]: [num_input of type t, d_input]`, result `[num_dst of type t, heads · d_head]` per node type. A node without
+/// in-edges has `h = 0`.
+///
+/// # Departures from the paper
+/// As in DGL, `μ` belongs to relations (the paper: to triples of node type, relation, node type; say so with edge
+/// types), there is no activation before `L`, and no relative temporal encoding.
+///
+/// # Cost
+/// `K_t A_r μ_r / √d` and `V_t M_r` are composed to one matrix per edge type, so that a source row is multiplied once
+/// for each relation it sends in; per node type one dot product per edge and head, one softmax with weighted sum over
+/// all relations, nothing of the size edges × features. One exchange of input rows for all types. Edge types without
+/// edges anywhere are skipped on every rank.
+///
+/// # Paper
+/// Hu, Dong, Wang, Sun, "Heterogeneous graph transformer", WWW 2020.
+#[derive(Module, Debug)]
+pub struct HgtConv {
+    /// `[node types, d_input, heads · d_head]`.
+    pub linear_k: Param<Tensor<3>>,
+    /// As `linear_k`.
+    pub linear_q: Param<Tensor<3>>,
+    /// As `linear_k`.
+    pub linear_v: Param<Tensor<3>>,
+    /// `[node types, heads · d_head, heads · d_head]`.
+    pub linear_a: Param<Tensor<3>>,
+    /// `μ`: per head `[relations]`.
+    pub relation_pri: Vec<Param<Tensor<1>>>,
+    /// `A`: per head `[relations, d_head, d_head]`.
+    pub relation_att: Vec<Param<Tensor<3>>>,
+    /// `M`: per head `[relations, d_head, d_head]`.
+    pub relation_msg: Vec<Param<Tensor<3>>>,
+    /// `[node types]`.
+    pub skip: Param<Tensor<1>>,
+    /// `[d_input, heads · d_head]` where widths differ.
+    pub residual_w: Option<Param<Tensor<2>>>,
+    /// `[heads · d_head]` each.
+    pub norm: Option<LayerNorm>,
+    #[module(skip)]
+    config: HgtConvConfig,
+    #[module(skip)]
+    sorted: Sorted,
+}
+
+impl HgtConvConfig {
+    /// A layer for all types of `g`.
+    pub fn from_graph<G: GraphView + ?Sized>(g: &G, d_input: usize, d_head: usize, heads: usize) -> Self {
+        Self::new(d_input, d_head, heads, g.schema().ntypes().len(), g.schema().etypes().len())
+    }
+
+    /// Relation of every edge type.
+    fn relation_ids(&self) -> Vec<usize> {
+        self.relations.clone().unwrap_or_else(|| (0..self.num_etypes).collect())
+    }
+
+    /// Weights by Glorot's rule, `μ` and `skip` 1.
+    ///
+    /// # Errors
+    /// No heads or columns, dropout outside `0.0..1.0`, not one relation per edge type.
+    pub fn try_init(&self, device: &Device) -> Result<HgtConv, ModelError> {
+        ModelError::check_sizes(&[("heads", self.heads), ("d_head", self.d_head)], self.dropout)?;
+        let relations = self.relation_ids();
+        if relations.len() != self.num_etypes {
+            let (why, actual) = ("one per edge type".into(), relations.len());
+            return Err(ModelError::Length { arg: "relations".into(), why, expected: self.num_etypes, actual });
+        }
+        let (width, r) = (self.heads * self.d_head, relations.iter().max().map_or(0, |m| m + 1));
+        let glorot = |part: &str, n: usize, [i, o]: [usize; 2]| {
+            init::glorot::<3>(self.seed, &format!("{}/{part}", self.name), [n, i, o], (i, o), device)
+        };
+        let per_type = |part, d| glorot(part, self.num_ntypes, [d, width]);
+        let per_head = |part: &str| (0..self.heads).map(|h| glorot(&format!("{part}/{h}"), r, [self.d_head, self.d_head])).collect();
+        let ones = |n| Param::from_tensor(Tensor::<1>::ones([n], device));
+        let residual = format!("{}/residual_w", self.name);
+        Ok(HgtConv {
+            linear_k: per_type("linear_k", self.d_input),
+            linear_q: per_type("linear_q", self.d_input),
+            linear_v: per_type("linear_v", self.d_input),
+            linear_a: per_type("linear_a", width),
+            relation_pri: (0..self.heads).map(|_| ones(r)).collect(),
+            relation_att: per_head("relation_att"),
+            relation_msg: per_head("relation_msg"),
+            skip: ones(self.num_ntypes),
+            residual_w: (self.d_input != width)
+                .then(|| init::glorot(self.seed, &residual, [self.d_input, width], (self.d_input, width), device)),
+            norm: self.layer_norm.then(|| LayerNormConfig::new(width).init(device)),
+            config: self.clone(),
+            sorted: Sorted::apart(),
+        })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> HgtConv {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+/// Matrix `i` of a stack.
+fn at<const D: usize, const E: usize>(stack: Tensor<D>, i: usize) -> Tensor<E> {
+    stack.slice_dim(0, i..i + 1).squeeze_dim(0)
+}
+
+impl HgtConv {
+    /// Rows of every node type from input rows of every node type.
+    ///
+    /// # Panics
+    /// Shapes or numbers of types that disagree with the graph.
+    #[track_caller]
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Tensor<2>> {
+        let (schema, config) = (g.schema(), &self.config);
+        assert_eq!(schema.etypes().len(), config.num_etypes, "`num_etypes` of the layer and edge types of the graph");
+        assert_eq!(schema.ntypes().len(), config.num_ntypes, "`num_ntypes` of the layer and node types of the graph");
+        assert_eq!(schema.ntypes().len(), x.len(), "`x` holds one tensor per node type");
+        let src = g.src_rows("hgt_conv", x.clone());
+        let [keys, values] = self.composed(g);
+        let sorted = self.sorted.of(g);
+        let mix = sigmoid(self.skip.val());
+        let finish = |(t, x): (usize, Tensor<2>)| {
+            let x = g.dst_rows(t, x);
+            let mix = mix.clone().slice_dim(0, t..t + 1).unsqueeze::<2>();
+            let own = match &self.residual_w {
+                Some(w) => matmul_rows(x.clone(), w.val()),
+                None => x.clone(),
+            };
+            let y = match &sorted[t] {
+                Some(incoming) => {
+                    let q = matmul_rows(x, at(self.linear_q.val(), t));
+                    let h = self.attend(g, incoming, &src, q, [&keys, &values]);
+                    let h = matmul_rows(h, at(self.linear_a.val(), t));
+                    let dropout = mode.output_dropout(g, t, &config.name, config.dropout);
+                    bias_activation(h, None, Activation::None, dropout.as_ref()) * mix.clone() + own * (mix.neg() + 1.0)
+                }
+                None => own * (mix.neg() + 1.0),
+            };
+            match &self.norm {
+                Some(norm) => normalise(norm, y),
+                None => y,
+            }
+        };
+        x.into_iter().enumerate().map(finish).collect()
+    }
+
+    /// Lets this layer share sorted relations with another.
+    pub(crate) fn share(&mut self, other: &Self) {
+        self.sorted = other.sorted.clone();
+    }
+
+    /// `K_t A_r μ_r / √d_head` and `V_t M_r`, `[d_input, heads · d_head]` for every edge type.
+    fn composed<G: GraphView + ?Sized>(&self, g: &G) -> [Vec<Tensor<2>>; 2] {
+        let HgtConvConfig { heads, d_head, d_input, .. } = self.config;
+        let stack = |per_head: &[Param<Tensor<3>>]| Tensor::stack::<4>(per_head.iter().map(Param::val).collect(), 1);
+        let pri = Tensor::stack::<2>(self.relation_pri.iter().map(Param::val).collect(), 1) / (d_head as f64).sqrt();
+        let relations = pri.dims()[0];
+        let att = stack(&self.relation_att) * pri.reshape([relations, heads, 1, 1]);
+        let msg = stack(&self.relation_msg);
+        let compose = |linear: &Param<Tensor<3>>, by: &Tensor<4>| {
+            let ids = self.config.relation_ids();
+            let of = |etype: usize| {
+                let linear: Tensor<2> = at(linear.val(), g.schema().ends(etype).0);
+                let linear = split(linear, [heads, d_head]).swap_dims(0, 1);
+                linear.matmul(at::<4, 3>(by.clone(), ids[etype])).swap_dims(0, 1).reshape([d_input, heads * d_head])
+            };
+            (0..ids.len()).map(of).collect()
+        };
+        [compose(&self.linear_k, &att), compose(&self.linear_v, &msg)]
+    }
+
+    /// Attention over all relations that end in one node type, `[num_dst, heads · d_head]`.
+    fn attend<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        incoming: &Incoming,
+        src: &[Tensor<2>],
+        q: Tensor<2>,
+        [keys, values]: [&[Tensor<2>]; 2],
+    ) -> Tensor<2> {
+        let HgtConvConfig { heads, d_head, .. } = self.config;
+        let relation = incoming.index.relation();
+        let rows = |by: &[Tensor<2>]| {
+            let table = |&r: &usize| matmul_rows(src[g.schema().ends(r).0].clone(), by[r].clone());
+            split(cat_rows(incoming.etypes.iter().map(table)), [heads, d_head])
+        };
+        let logits: Tensor<3> = u_dot_v(relation, rows(keys), split(q, [heads, d_head]));
+        let logits = logits.reshape([relation.num_edges(), heads]);
+        attention(relation, logits, rows(values), None).reshape([relation.num_dst(), heads * d_head])
+    }
+}
+
+impl Pretrained for HgtConv {
+    /// DGL's names; node types and relations of the state dict must stand in the order of the schema.
+    fn their(&self, _from: Framework, path: &str) -> Their {
+        match path.split_once('.') {
+            Some(("relation_att" | "relation_msg", _)) => Their::same(format!("{path}.W")),
+            None if path.starts_with("linear_") => Their::same(format!("{path}.W")),
+            _ => Their::same(path),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The rows of all layers of a model, joined.
+
+use burn::config::Config;
+use burn::module::Module;
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_ops::Activation;
+
+use crate::ModelError;
+use crate::lstm::LstmCell;
+use crate::mlp::{apply, linear};
+use crate::pretrained::{Framework, Pretrained, Their};
+
+/// How [`JumpingKnowledge`] joins layers.
+#[derive(Config, Debug, PartialEq, Eq, Copy)]
+pub enum Jumping {
+    /// Beside each other: `layers · d` columns.
+    Cat,
+    /// Largest entry over layers.
+    Max,
+    /// A weighted sum, with weights from an LSTM that reads layers in both directions.
+    Lstm,
+}
+
+/// Describes a [`JumpingKnowledge`].
+#[derive(Config, Debug)]
+pub struct JumpingKnowledgeConfig {
+    /// How layers are joined.
+    pub mode: Jumping,
+    /// Number of layers (for the LSTM).
+    #[config(default = 2)]
+    pub layers: usize,
+    /// Columns of each layer (for the LSTM).
+    #[config(default = 1)]
+    pub d: usize,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+    /// Name that keys initial weights.
+    #[config(default = "String::from(\"jumping_knowledge\")")]
+    pub name: String,
+}
+
+/// Joins the rows `h¹ .. hᵏ` of all layers of a model: `[h¹, .., hᵏ]`, `max_l hˡ`, or `Σ_l α_l[v] hˡ[v]` with
+/// `α[v] = softmax over l of (LSTM states of layer l) · w + b`, states of `k · d / 2` columns per direction.
+///
+/// # Shapes
+/// Every layer `[rows, d]`; the result `[rows, k · d]` for [`Jumping::Cat`], otherwise `[rows, d]`.
+///
+/// # Paper
+/// Xu, Li, Tian, Sonobe, Kawarabayashi, Jegelka, "Representation learning on graphs with jumping knowledge networks",
+/// ICML 2018.
+#[derive(Module, Debug)]
+pub struct JumpingKnowledge {
+    /// Forward in layers.
+    pub lstm: Option<LstmCell>,
+    /// Backward in layers.
+    pub lstm_reverse: Option<LstmCell>,
+    /// `[2 · states, 1]` and a bias.
+    pub att: Option<Linear>,
+    #[module(skip)]
+    mode: Jumping,
+}
+
+impl JumpingKnowledgeConfig {
+    /// Weights by Glorot's rule, biases 0.
+    ///
+    /// # Errors
+    /// An LSTM without states (`layers · d / 2 = 0`).
+    pub fn try_init(&self, device: &Device) -> Result<JumpingKnowledge, ModelError> {
+        let name = |part: &str| format!("{}/{part}", self.name);
+        if self.mode != Jumping::Lstm {
+            return Ok(JumpingKnowledge { lstm: None, lstm_reverse: None, att: None, mode: self.mode });
+        }
+        let hidden = self.layers * self.d / 2;
+        ModelError::check_sizes(&[("layers · d / 2", hidden)], 0.0)?;
+        let cell = |part| Some(LstmCell::new(self.seed, &name(part), [self.d, hidden], device));
+        let att = Some(linear(self.seed, &name("att"), [2 * hidden, 1], true, device));
+        Ok(JumpingKnowledge { lstm: cell("lstm"), lstm_reverse: cell("lstm_reverse"), att, mode: self.mode })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> JumpingKnowledge {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+impl JumpingKnowledge {
+    /// One row for all layers.
+    ///
+    /// # Panics
+    /// No layers, or layers of different shapes where they are compared.
+    #[track_caller]
+    pub fn forward(&self, layers: Vec<Tensor<2>>) -> Tensor<2> {
+        assert!(!layers.is_empty(), "jumping_knowledge: give the rows of at least one layer");
+        let (Some(forward), Some(backward), Some(att)) = (&self.lstm, &self.lstm_reverse, &self.att) else {
+            return match self.mode {
+                Jumping::Cat => Tensor::cat(layers, 1),
+                _ => layers.into_iter().reduce(Tensor::max_pair).unwrap_or_else(|| unreachable!("checked above")),
+            };
+        };
+        let [rows, _] = layers[0].dims();
+        let states = |cell: &LstmCell, order: &mut dyn Iterator<Item = &Tensor<2>>| {
+            let zeros = Tensor::<2>::zeros([rows, cell.hidden()], (&layers[0].device().without_autodiff(), layers[0].dtype()));
+            let mut state = (zeros.clone(), zeros);
+            order
+                .map(|x| {
+                    state = cell.step(x.clone(), state.clone());
+                    state.0.clone()
+                })
+                .collect::<Vec<_>>()
+        };
+        let there = states(forward, &mut layers.iter());
+        let mut back = states(backward, &mut layers.iter().rev());
+        back.reverse();
+        let score = |(a, b): (Tensor<2>, Tensor<2>)| apply(att, Tensor::cat(vec![a, b], 1), Activation::None);
+        let shares = activation::softmax(Tensor::cat(there.into_iter().zip(back).map(score).collect(), 1), 1);
+        let weighed = layers.into_iter().enumerate().map(|(l, x)| x * shares.clone().slice_dim(1, l..l + 1));
+        weighed.reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("checked above"))
+    }
+}
+
+impl Pretrained for JumpingKnowledge {
+    fn their(&self, _from: Framework, path: &str) -> Their {
+        if let Some(rest) = path.strip_prefix("lstm_reverse.") {
+            return LstmCell::their("lstm.", rest).followed_by("_reverse");
+        }
+        match path.strip_prefix("lstm.") {
+            Some(rest) => LstmCell::their("lstm.", rest),
+            None => Their::same(path),
+        }
+    }
+}

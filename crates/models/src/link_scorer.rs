@@ -1,0 +1,134 @@
+//! Scores of triples (head, relation, tail).
+
+use burn::config::Config;
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Int, Tensor};
+use burn_gnn_ops::matmul_rows;
+
+use crate::{ModelError, init};
+
+/// The function of a [`LinkScorer`].
+#[derive(Config, Debug, PartialEq, Eq, Copy)]
+pub enum LinkScore {
+    /// `Σ h · r · t` (Yang, Yih, He, Gao, Deng, ICLR 2015): the same both ways.
+    DistMult,
+    /// `Re Σ h · r · conj(t)` (Trouillon et al., ICML 2016); the first half of the columns is real, the second imaginary.
+    ComplEx,
+    /// `-Σ |h + r - t|` (Bordes et al., NeurIPS 2013).
+    TransEL1,
+    /// `-sqrt(Σ (h + r - t)² + 1e-12)`; the constant keeps the gradient finite where `h + r = t`.
+    TransEL2,
+}
+
+/// Describes a [`LinkScorer`].
+#[derive(Config, Debug)]
+pub struct LinkScorerConfig {
+    /// The function.
+    pub score: LinkScore,
+    /// Number of relations.
+    pub num_relations: usize,
+    /// Columns of nodes and relations.
+    pub d: usize,
+    /// Seed of the initial rows.
+    #[config(default = 0)]
+    pub seed: u64,
+    /// Name that keys initial rows.
+    #[config(default = "String::from(\"link_scorer\")")]
+    pub name: String,
+}
+
+/// Scores of triples for link prediction, by [`LinkScore`], with one learned row per relation.
+///
+/// # Shapes
+/// Heads and tails `[n, d]`, relations `[n]`, scores `[n]`: larger is likelier.
+#[derive(Module, Debug)]
+pub struct LinkScorer {
+    /// `[relations, d]`.
+    pub relations: Param<Tensor<2>>,
+    #[module(skip)]
+    score: LinkScore,
+}
+
+impl LinkScorerConfig {
+    /// Rows by Glorot's rule.
+    ///
+    /// # Errors
+    /// No relations or columns, an odd number of columns under ComplEx.
+    pub fn try_init(&self, device: &Device) -> Result<LinkScorer, ModelError> {
+        ModelError::check_sizes(&[("num_relations", self.num_relations), ("d", self.d)], 0.0)?;
+        if self.score == LinkScore::ComplEx && self.d % 2 != 0 {
+            return Err(ModelError::NotDivisible { arg: "parts of a complex number", value: 2, what: "d", of: self.d });
+        }
+        let shape = [self.num_relations, self.d];
+        let relations = init::glorot(self.seed, &format!("{}/relations", self.name), shape, (self.num_relations, self.d), device);
+        Ok(LinkScorer { relations, score: self.score })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> LinkScorer {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+impl LinkScorer {
+    /// Score of every triple.
+    ///
+    /// # Panics
+    /// Shapes that differ.
+    #[track_caller]
+    pub fn forward(&self, heads: Tensor<2>, relations: Tensor<1, Int>, tails: Tensor<2>) -> Tensor<1> {
+        let query = self.query(heads, relations);
+        let scores = match self.score {
+            LinkScore::DistMult | LinkScore::ComplEx => (query * tails).sum_dim(1),
+            LinkScore::TransEL1 => (query - tails).abs().sum_dim(1).neg(),
+            LinkScore::TransEL2 => root((query - tails).powi_scalar(2).sum_dim(1)).neg(),
+        };
+        scores.squeeze_dim(1)
+    }
+
+    /// Scores of every head and relation with every tail, `[n, tails]`: to rank. One product of matrices, but
+    /// `n · tails · d` numbers under [`LinkScore::TransEL1`].
+    ///
+    /// # Panics
+    /// Shapes that differ.
+    #[track_caller]
+    pub fn against_all(&self, heads: Tensor<2>, relations: Tensor<1, Int>, tails: Tensor<2>) -> Tensor<2> {
+        let query = self.query(heads, relations);
+        match self.score {
+            LinkScore::DistMult | LinkScore::ComplEx => matmul_rows(query, tails.transpose()),
+            LinkScore::TransEL1 => {
+                let far: Tensor<3> = query.unsqueeze_dim::<3>(1) - tails.unsqueeze_dim::<3>(0);
+                far.abs().sum_dim(2).squeeze_dim::<2>(2).neg()
+            }
+            LinkScore::TransEL2 => {
+                let squares = |x: &Tensor<2>| x.clone().powi_scalar(2).sum_dim(1);
+                let both = squares(&query) + squares(&tails).transpose();
+                root((both - matmul_rows(query, tails.transpose()) * 2.0).clamp_min(0.0)).neg()
+            }
+        }
+    }
+
+    /// What tails are compared with.
+    fn query(&self, heads: Tensor<2>, relations: Tensor<1, Int>) -> Tensor<2> {
+        let r = self.relations.val().select(0, relations);
+        match self.score {
+            LinkScore::DistMult => heads * r,
+            LinkScore::TransEL1 | LinkScore::TransEL2 => heads + r,
+            LinkScore::ComplEx => {
+                let half = heads.dims()[1] / 2;
+                let parts = |x: &Tensor<2>| (x.clone().slice_dim(1, 0..half), x.clone().slice_dim(1, half..2 * half));
+                let ((a, b), (c, d)) = (parts(&heads), parts(&r));
+                // Re(h r conj(t)) = Re(h r) Re(t) + Im(h r) Im(t)
+                Tensor::cat(vec![a.clone() * c.clone() - b.clone() * d.clone(), a * d + b * c], 1)
+            }
+        }
+    }
+}
+
+fn root(x: Tensor<2>) -> Tensor<2> {
+    (x + 1e-12).sqrt()
+}

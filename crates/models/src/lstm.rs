@@ -1,0 +1,86 @@
+//! A long short-term memory, over the neighbours of nodes and over the layers of a model.
+
+use burn::module::Module;
+use burn::nn::Linear;
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn_gnn_graph::Relation;
+use burn_gnn_ops::{Activation, copy_u_sum};
+
+use crate::mlp::{apply, linear, sigmoid};
+use crate::pretrained::Their;
+
+/// One step of an LSTM (Hochreiter and Schmidhuber, 1997), with PyTorch's order of gates `i, f, g, o`:
+/// `c' = σ(f) c + σ(i) tanh(g)`, `h' = σ(o) tanh(c')`.
+#[derive(Module, Debug)]
+pub struct LstmCell {
+    /// `[d_input, 4 · hidden]` and its bias.
+    pub ih: Linear,
+    /// `[hidden, 4 · hidden]` and its bias.
+    pub hh: Linear,
+}
+
+impl LstmCell {
+    pub(crate) fn new(seed: u64, name: &str, [d_input, hidden]: [usize; 2], device: &Device) -> Self {
+        let linear = |part, width| linear(seed, &format!("{name}/{part}"), [width, 4 * hidden], true, device);
+        Self { ih: linear("ih", d_input), hh: linear("hh", hidden) }
+    }
+
+    /// Where PyTorch keeps `path` of the first layer of an LSTM.
+    pub(crate) fn their(prefix: &str, path: &str) -> Their {
+        let (part, kind) = path.split_once('.').unwrap_or((path, ""));
+        Their::same(format!("{prefix}{kind}_{part}_l0"))
+    }
+
+    /// Columns of a state.
+    pub(crate) fn hidden(&self) -> usize {
+        self.hh.weight.val().dims()[0]
+    }
+
+    /// States `(h, c)` after one more row each.
+    pub(crate) fn step(&self, x: Tensor<2>, (h, c): (Tensor<2>, Tensor<2>)) -> (Tensor<2>, Tensor<2>) {
+        let d = self.hidden();
+        let gates = apply(&self.ih, x, Activation::None) + apply(&self.hh, h, Activation::None);
+        let gate = |k: usize| gates.clone().slice_dim(1, k * d..(k + 1) * d);
+        let c = sigmoid(gate(1)) * c + sigmoid(gate(0)) * gate(2).tanh();
+        (sigmoid(gate(3)) * c.clone().tanh(), c)
+    }
+}
+
+fn ints(ids: Vec<i64>, device: &Device) -> Tensor<1, Int> {
+    let n = ids.len();
+    Tensor::from_data(TensorData::new(ids, [n]), device)
+}
+
+/// The last state of an LSTM over the sources of every destination, edges in the order of their ids; 0 without
+/// in-edges. Step `t` runs for all destinations with more than `t` edges at once. The cell's states are as wide as `x`.
+pub(crate) fn over_neighbours(cell: &LstmCell, relation: &Relation, x: Tensor<2>) -> Tensor<2> {
+    let (csc, device, dtype) = (relation.csc(), x.device(), x.dtype());
+    let plain = device.without_autodiff();
+    let degree = |v: usize| csc.row(v).len();
+    // By falling degree: the destinations that go on are the first ones, at every step.
+    let mut order: Vec<usize> = (0..relation.num_dst()).filter(|&v| degree(v) > 0).collect();
+    order.sort_by_key(|&v| std::cmp::Reverse(degree(v)));
+    if order.is_empty() {
+        // Zeros that depend on `x`: ranks without edges must not lose the way to an exchange.
+        return copy_u_sum(relation, x);
+    }
+    let zeros = |rows| Tensor::<2>::zeros([rows, cell.hidden()], (&plain, dtype));
+    let mut state = (zeros(order.len()), zeros(order.len()));
+    let (mut active, mut finished) = (order.len(), vec![zeros(1)]);
+    for t in 0..degree(order[0]) {
+        let going = order.partition_point(|&v| degree(v) > t);
+        if going < active {
+            finished.push(state.0.clone().slice_dim(0, going..active));
+            state = (state.0.slice_dim(0, 0..going), state.1.slice_dim(0, 0..going));
+            active = going;
+        }
+        let sources = order[..active].iter().map(|&v| i64::from(csc.indices()[csc.row(v).start + t])).collect();
+        state = cell.step(x.clone().select(0, ints(sources, &plain)), state);
+    }
+    finished.push(state.0);
+    finished.reverse();
+    // Back to the order of destinations; the row of zeros stands last.
+    let mut place = vec![order.len() as i64; relation.num_dst()];
+    order.iter().enumerate().for_each(|(i, &v)| place[v] = i as i64);
+    Tensor::cat(finished, 0).select(0, ints(place, &plain))
+}

@@ -1,0 +1,88 @@
+//! Linear maps and perceptrons with keyed initial weights.
+
+use burn::config::Config;
+use burn::module::Module;
+use burn::nn::{LayerNorm, Linear};
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::{Activation, bias_activation, matmul_rows};
+
+use crate::{ModelError, init};
+
+/// Weights by Glorot's rule, keyed by `name`; bias 0.
+pub(crate) fn linear(seed: u64, name: &str, [d_input, d_output]: [usize; 2], bias: bool, device: &Device) -> Linear {
+    Linear {
+        weight: init::glorot(seed, &format!("{name}/weight"), [d_input, d_output], (d_input, d_output), device),
+        bias: bias.then(|| init::zeros(d_output, device)),
+    }
+}
+
+/// `activation(x W + b)`, also of no rows, which Burn's own forward does not take on every backend.
+pub(crate) fn apply(layer: &Linear, x: Tensor<2>, activation: Activation) -> Tensor<2> {
+    bias_activation(matmul_rows(x, layer.weight.val()), layer.bias.as_ref().map(|b| b.val()), activation, None)
+}
+
+/// `1 / (1 + e^-x)` in the precision of `x`; Burn's own is computed in f32 on the ndarray backend.
+pub(crate) fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    (x * 0.5).tanh() * 0.5 + 0.5
+}
+
+/// Normalisation over columns, also of no rows.
+pub(crate) fn normalise(norm: &LayerNorm, x: Tensor<2>) -> Tensor<2> {
+    if x.dims()[0] == 0 { x } else { norm.forward(x) }
+}
+
+/// Describes an [`Mlp`].
+#[derive(Config, Debug)]
+pub struct MlpConfig {
+    /// Columns of the input, between layers and of the output: one more than layers.
+    pub widths: Vec<usize>,
+    /// Whether biases are added.
+    #[config(default = true)]
+    pub bias: bool,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+    /// Name that keys initial weights; give perceptrons of one model different names.
+    #[config(default = "String::from(\"mlp\")")]
+    pub name: String,
+}
+
+/// Linear maps with ReLU between them (none behind the last).
+#[derive(Module, Debug)]
+pub struct Mlp {
+    /// Input first.
+    pub layers: Vec<Linear>,
+}
+
+impl MlpConfig {
+    /// Weights by Glorot's rule, biases 0.
+    ///
+    /// # Errors
+    /// Fewer than two widths.
+    pub fn try_init(&self, device: &Device) -> Result<Mlp, ModelError> {
+        if self.widths.len() < 2 {
+            let value = self.widths.len().to_string();
+            return Err(ModelError::OutOfRange { arg: "number of widths".into(), range: "2.. (input and output)".into(), value });
+        }
+        let layer = |(i, w): (usize, &[usize])| linear(self.seed, &format!("{}/{i}", self.name), [w[0], w[1]], self.bias, device);
+        Ok(Mlp { layers: self.widths.windows(2).enumerate().map(layer).collect() })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> Mlp {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+impl Mlp {
+    /// `[rows, last width]` from `[rows, first width]`.
+    #[track_caller]
+    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        let last = self.layers.len() - 1;
+        self.layers.iter().enumerate().fold(x, |x, (i, layer)| apply(layer, x, if i < last { Activation::Relu } else { Activation::None }))
+    }
+}

@@ -1,0 +1,85 @@
+//! One row per graph by attention over its nodes.
+
+use burn::config::Config;
+use burn::module::Module;
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::{Activation, SegmentReduce, Segments, segment_reduce, segment_softmax};
+
+use crate::mlp::{apply, linear};
+use crate::pretrained::{Framework, Pretrained, Their};
+
+/// Describes an [`AttentionReadout`].
+#[derive(Config, Debug)]
+pub struct AttentionReadoutConfig {
+    /// Columns of the input.
+    pub d_input: usize,
+    /// Columns that rows are mapped to before they are summed; none: rows as they are.
+    pub d_output: Option<usize>,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+    /// Name that keys initial weights.
+    #[config(default = "String::from(\"attention_readout\")")]
+    pub name: String,
+}
+
+/// One row per graph of a batch, `y[k] = Σ_(i in graph k) softmax(x w + b)[i] · (x[i] W + c)`, the softmax over the nodes of
+/// the graph. Sum, mean and maximum over graphs are [`segment_reduce`] itself.
+///
+/// # Shapes
+/// `x: [rows, d_input]`, `graphs` the rows of each graph, output `[graphs, d_output]`. A graph without nodes gets 0.
+///
+/// # Paper
+/// Li, Tarlow, Brockschmidt, Zemel, "Gated graph sequence neural networks", ICLR 2016, equation 7 with the softmax of DGL's
+/// `GlobalAttentionPooling` in place of a sigmoid.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_models::AttentionReadoutConfig;
+/// use burn_gnn_ops::Segments;
+/// let device = Device::flex();
+/// let readout = AttentionReadoutConfig::new(3).init(&device);
+/// let y = readout.forward(Tensor::ones([5, 3], &device), &Segments::from_lengths(&[2, 0, 3]));
+/// assert_eq!(y.dims(), [3, 3]);
+/// ```
+#[derive(Module, Debug)]
+pub struct AttentionReadout {
+    /// `[d_input, 1]` and a bias.
+    pub gate_nn: Linear,
+    /// `[d_input, d_output]` and a bias.
+    pub feat_nn: Option<Linear>,
+}
+
+impl AttentionReadoutConfig {
+    /// Weights by Glorot's rule, biases 0.
+    pub fn init(&self, device: &Device) -> AttentionReadout {
+        let linear = |part: &str, o| linear(self.seed, &format!("{}/{part}", self.name), [self.d_input, o], true, device);
+        AttentionReadout { gate_nn: linear("gate_nn", 1), feat_nn: self.d_output.map(|o| linear("feat_nn", o)) }
+    }
+}
+
+impl AttentionReadout {
+    /// One row per graph.
+    ///
+    /// # Panics
+    /// Rows that are not those of the graphs.
+    #[track_caller]
+    pub fn forward(&self, x: Tensor<2>, graphs: &Segments) -> Tensor<2> {
+        let shares = segment_softmax(apply(&self.gate_nn, x.clone(), Activation::None), graphs);
+        let x = match &self.feat_nn {
+            Some(feat) => apply(feat, x, Activation::None),
+            None => x,
+        };
+        segment_reduce(x * shares, graphs, SegmentReduce::Sum)
+    }
+}
+
+impl Pretrained for AttentionReadout {
+    fn their(&self, from: Framework, path: &str) -> Their {
+        Their::same(match from {
+            Framework::Dgl => path.to_owned(),
+            Framework::Pyg => path.replacen("feat_nn", "nn", 1),
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! Matrices for many types, each its own or tied.
+
+use burn::config::Config;
+use burn::module::Param;
+use burn::tensor::{Device, Tensor};
+
+use crate::{ModelError, init};
+
+/// How the weights of relations (or other types) are tied.
+#[derive(Config, Debug, PartialEq, Eq, Copy)]
+pub enum RelWeights {
+    /// One matrix per relation.
+    Full,
+    /// `W_r = Σ_b coeff[r, b] · B_b` with this many bases.
+    Basis(usize),
+    /// `W_r` is block-diagonal with this many blocks of `d_input / B × d_output / B`.
+    BlockDiagonal(usize),
+}
+
+/// Matrices, and coefficients of bases.
+pub(crate) type Weights = (Param<Tensor<3>>, Option<Param<Tensor<2>>>);
+
+impl RelWeights {
+    /// Weights by Glorot's rule for `r` types: `[r, i, o]`; bases `[B, i, o]` and coefficients `[r, B]`; blocks
+    /// `[r · B, i / B, o / B]`.
+    pub(crate) fn init(self, seed: u64, name: &str, [r, i, o]: [usize; 3], device: &Device) -> Result<Weights, ModelError> {
+        let glorot3 = |shape: [usize; 3]| init::glorot(seed, &format!("{name}/weight"), shape, (shape[1], shape[2]), device);
+        let positive = |arg: &str, n: usize| {
+            if n > 0 { Ok(()) } else { Err(ModelError::OutOfRange { arg: arg.into(), range: "1..".into(), value: "0".into() }) }
+        };
+        Ok(match self {
+            Self::Full => (glorot3([r, i, o]), None),
+            Self::Basis(b) => {
+                positive("bases", b)?;
+                (glorot3([b, i, o]), Some(init::glorot(seed, &format!("{name}/coeff"), [r, b], (r, b), device)))
+            }
+            Self::BlockDiagonal(b) => {
+                positive("blocks", b)?;
+                for (what, of) in [("d_input", i), ("d_output", o)] {
+                    if of % b != 0 {
+                        return Err(ModelError::NotDivisible { arg: "blocks", value: b, what, of });
+                    }
+                }
+                (glorot3([r * b, i / b, o / b]), None)
+            }
+        })
+    }
+
+    /// Input and output columns, from the last two axes of the weights.
+    pub(crate) fn widths(self, [i, o]: [usize; 2]) -> [usize; 2] {
+        match self {
+            Self::BlockDiagonal(b) => [i * b, o * b],
+            _ => [i, o],
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! GraphSAGE for node classification on graphs of one type.
+
+use burn::config::Config;
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::{Activation, GraphView};
+
+use crate::{Mode, ModelError, NodeClassifier, SageAggregator, SageConv, SageConvConfig};
+
+/// Describes a [`Sage`].
+#[derive(Config, Debug)]
+pub struct SageConfig {
+    /// Columns of the input features.
+    pub d_input: usize,
+    /// Number of classes.
+    pub num_classes: usize,
+    /// Columns between layers.
+    #[config(default = 64)]
+    pub hidden: usize,
+    /// Number of layers.
+    #[config(default = 2)]
+    pub layers: usize,
+    /// How neighbours become one row.
+    #[config(default = "SageAggregator::Mean")]
+    pub aggregator: SageAggregator,
+    /// Dropout before every layer but the first.
+    #[config(default = 0.5)]
+    pub dropout: f64,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+}
+
+/// `layers` GraphSAGE layers with ReLU and dropout between them (Hamilton, Ying, Leskovec, NeurIPS 2017).
+#[derive(Module, Debug)]
+pub struct Sage {
+    /// The layers, input first.
+    pub layers: Vec<SageConv>,
+    #[module(skip)]
+    dropout: f64,
+}
+
+impl SageConfig {
+    /// Weights by Glorot's rule.
+    ///
+    /// # Errors
+    /// A size of 0, or dropout outside `0.0..1.0`.
+    pub fn try_init(&self, device: &Device) -> Result<Sage, ModelError> {
+        let sizes = [("d_input", self.d_input), ("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)];
+        ModelError::check_sizes(&sizes, self.dropout)?;
+        let layer = |i: usize| {
+            let d_input = if i == 0 { self.d_input } else { self.hidden };
+            let d_output = if i + 1 == self.layers { self.num_classes } else { self.hidden };
+            let config = SageConvConfig::new(d_input, d_output).with_aggregator(self.aggregator);
+            config.with_seed(self.seed).with_name(format!("sage/{i}")).init(device)
+        };
+        Ok(Sage { layers: (0..self.layers).map(layer).collect(), dropout: self.dropout })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> Sage {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+impl Sage {
+    /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        let (ntype, _) = g.schema().ends(0);
+        self.layers.iter().enumerate().fold(x, |x, (i, layer)| {
+            if i + 1 == self.layers.len() {
+                return layer.forward(g, x);
+            }
+            // Relu, and the dropout before the next layer.
+            let dropout = mode.output_dropout(g, ntype, &format!("sage/{}", i + 1), self.dropout);
+            layer.forward_then(g, 0, x, None, Activation::Relu, dropout.as_ref())
+        })
+    }
+}
+
+impl NodeClassifier for Sage {
+    type Dense = Self;
+    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        let x = x[target].clone().unwrap_or_else(|| panic!("`Sage` needs features of node type {target}"));
+        self.forward(g, x, mode)
+    }
+    fn dense(&self) -> &Self {
+        self
+    }
+}

@@ -1,0 +1,228 @@
+//! The layer of GraphSAGE.
+
+use burn::config::Config;
+use burn::module::{Module, Param};
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor, TensorData};
+use burn_gnn_graph::Relation;
+use burn_gnn_ops::{Activation, BinaryOp, GraphView, Reduce, RowDropout, Side, bias_activation, gspmm, gspmm_copy, matmul_rows};
+
+use crate::conv::{EndRows, Ends, RelationConv, end_rows};
+use crate::lstm::{LstmCell, over_neighbours};
+use crate::mlp::{apply, linear};
+use crate::pretrained::{Framework, Pretrained, Their};
+use crate::{Mode, init};
+
+/// How [`SageConv`] makes one row of a node's neighbours.
+#[derive(Config, Debug, PartialEq, Eq, Copy)]
+pub enum SageAggregator {
+    /// Mean.
+    Mean,
+    /// Mean of the neighbours and the node itself; no second weight.
+    Gcn,
+    /// Largest entry of `relu(x W_pool + b_pool)`.
+    Pool,
+    /// Last state of an LSTM that reads neighbours in the order of edge ids.
+    Lstm,
+}
+
+/// Describes a [`SageConv`].
+#[derive(Config, Debug)]
+pub struct SageConvConfig {
+    /// Columns of source rows.
+    pub d_input: usize,
+    /// Columns of the output.
+    pub d_output: usize,
+    /// Columns of destination rows where they differ from those of sources.
+    pub d_dst: Option<usize>,
+    /// How neighbours become one row.
+    #[config(default = "SageAggregator::Mean")]
+    pub aggregator: SageAggregator,
+    /// Whether a bias is added.
+    #[config(default = true)]
+    pub bias: bool,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+    /// Name that keys initial weights; give layers of one model different names.
+    #[config(default = "String::from(\"sage_conv\")")]
+    pub name: String,
+}
+
+/// GraphSAGE, `y[v] = x[v] W_self + AGG(x[u] : (u, v)) W_neigh + b`.
+///
+/// ```text
+/// mean   AGG = 1 / deg(v) · Σ_(u,v,e) w_e · x[u]
+/// pool   AGG = max over (u, v, e) of w_e · relu(x[u] W_pool + b_pool)
+/// lstm   AGG = last state of an LSTM over x[u], edges in the order of their ids
+/// gcn    y[v] = (Σ_(u,v,e) w_e · x[u] + x[v]) / (deg(v) + 1) · W_neigh + b
+/// ```
+/// `deg` counts the edges of the relation (on a block those that were sampled), `w_e` is 1 without edge weights.
+///
+/// # Shapes
+/// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `w: [num_edges]`, output `[num_dst, d_output]`.
+/// A node without in-edges gets its own term and the bias.
+///
+/// # Departures from the paper
+/// Neighbours are those of the relation (sample them with a sampler), rows are not divided by their length,
+/// and the LSTM reads a fixed order where the paper shuffles: shuffle edges where that matters.
+///
+/// # Cost
+/// Under mean and gcn `W_neigh` is multiplied first where that makes rows narrower; then the halo exchange and the
+/// sum move `d_output` columns. The LSTM keeps four gates for every edge.
+///
+/// # Paper
+/// Hamilton, Ying, Leskovec, "Inductive representation learning on large graphs", NeurIPS 2017.
+#[derive(Module, Debug)]
+pub struct SageConv {
+    /// `[d_dst, d_output]` and the bias; none under gcn.
+    pub fc_self: Option<Linear>,
+    /// `[d_input, d_output]`.
+    pub fc_neigh: Linear,
+    /// Under pool: `[d_input, d_input]` and its bias.
+    pub fc_pool: Option<Linear>,
+    /// Under lstm.
+    pub lstm: Option<LstmCell>,
+    /// Under gcn: `[d_output]`.
+    pub bias: Option<Param<Tensor<1>>>,
+    #[module(skip)]
+    aggregator: SageAggregator,
+}
+
+impl SageConvConfig {
+    /// Weights by Glorot's rule, biases 0.
+    pub fn init(&self, device: &Device) -> SageConv {
+        let (i, o) = (self.d_input, self.d_output);
+        let linear = |part: &str, widths, bias| linear(self.seed, &format!("{}/{part}", self.name), widths, bias, device);
+        let is = |a| self.aggregator == a;
+        SageConv {
+            fc_self: (!is(SageAggregator::Gcn)).then(|| linear("fc_self", [self.d_dst.unwrap_or(i), o], self.bias)),
+            fc_neigh: linear("fc_neigh", [i, o], false),
+            fc_pool: is(SageAggregator::Pool).then(|| linear("fc_pool", [i, i], true)),
+            lstm: is(SageAggregator::Lstm).then(|| LstmCell::new(self.seed, &format!("{}/lstm", self.name), [i, i], device)),
+            bias: (self.bias && is(SageAggregator::Gcn)).then(|| init::zeros(o, device)),
+            aggregator: self.aggregator,
+        }
+    }
+}
+
+impl SageConv {
+    /// On edge type 0 of a graph of one type.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph.
+    #[track_caller]
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
+        self.forward_on(g, 0, x, None)
+    }
+
+    /// On one edge type, with one weight per edge or none.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph; edge weights under lstm.
+    #[track_caller]
+    pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: impl Into<Ends>, edge_weight: Option<Tensor<1>>) -> Tensor<2> {
+        self.forward_then(g, etype, x, edge_weight, Activation::None, None)
+    }
+
+    /// [`forward_on`](Self::forward_on), then an activation and dropout of the result in the pass that adds the bias.
+    ///
+    /// # Panics
+    /// As [`forward_on`](Self::forward_on).
+    #[track_caller]
+    pub fn forward_then<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: usize,
+        x: impl Into<Ends>,
+        edge_weight: Option<Tensor<1>>,
+        activation: Activation,
+        dropout: Option<&RowDropout>,
+    ) -> Tensor<2> {
+        let rows = end_rows(g, "sage_conv", etype, x.into(), |x| self.project(x));
+        self.finish(g.relation(etype), rows, edge_weight, activation, dropout)
+    }
+
+    /// Whether `fc_neigh` comes before the sum.
+    fn multiplies_first(&self) -> bool {
+        let [i, o] = self.fc_neigh.weight.val().dims();
+        i > o && matches!(self.aggregator, SageAggregator::Mean | SageAggregator::Gcn)
+    }
+
+    #[track_caller]
+    fn finish(
+        &self,
+        relation: &Relation,
+        rows: EndRows,
+        weight: Option<Tensor<1>>,
+        activation: Activation,
+        dropout: Option<&RowDropout>,
+    ) -> Tensor<2> {
+        let reduce = |reduce, x: Tensor<2>| match &weight {
+            Some(w) => gspmm(relation, BinaryOp::Mul, reduce, x, w.clone()),
+            None => gspmm_copy(relation, Side::Lhs, reduce, x),
+        };
+        let src = rows.src.clone();
+        let h = match (self.aggregator, &self.lstm) {
+            (SageAggregator::Mean, _) => reduce(Reduce::Mean, src),
+            (SageAggregator::Pool, _) => reduce(Reduce::Max, src),
+            (SageAggregator::Gcn, _) => {
+                let own = rows.projected_dst(&src, |x| self.project(x));
+                let (device, dtype) = (src.device(), src.dtype());
+                let shares: Vec<f64> = relation.in_degrees().map(|d| 1.0 / (f64::from(d) + 1.0)).collect();
+                let shares = TensorData::new(shares, [relation.num_dst(), 1]);
+                (reduce(Reduce::Sum, src) + own) * Tensor::<2>::from_data(shares, (&device, dtype))
+            }
+            (SageAggregator::Lstm, Some(cell)) => {
+                assert!(weight.is_none(), "sage_conv: the lstm aggregator takes no edge weights");
+                over_neighbours(cell, relation, src)
+            }
+            (SageAggregator::Lstm, None) => unreachable!("the lstm aggregator is made with its cell"),
+        };
+        let h = if self.multiplies_first() { h } else { matmul_rows(h, self.fc_neigh.weight.val()) };
+        match &self.fc_self {
+            Some(own) => {
+                let h = h + matmul_rows(rows.dst, own.weight.val());
+                bias_activation(h, own.bias.as_ref().map(|b| b.val()), activation, dropout)
+            }
+            None => bias_activation(h, self.bias.as_ref().map(|b| b.val()), activation, dropout),
+        }
+    }
+}
+
+impl RelationConv for SageConv {
+    fn project(&self, x: Tensor<2>) -> Tensor<2> {
+        match &self.fc_pool {
+            Some(pool) => apply(pool, x, Activation::Relu),
+            None if self.multiplies_first() => matmul_rows(x, self.fc_neigh.weight.val()),
+            None => x,
+        }
+    }
+
+    #[track_caller]
+    fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, _mode: Mode) -> Tensor<2> {
+        self.finish(g.relation(etype), rows, None, Activation::None, None)
+    }
+}
+
+impl Pretrained for SageConv {
+    fn their(&self, from: Framework, path: &str) -> Their {
+        match from {
+            Framework::Dgl => match path.strip_prefix("lstm.") {
+                Some(rest) => LstmCell::their("lstm.", rest),
+                None => Their::same(path),
+            },
+            Framework::Pyg => match path {
+                "fc_neigh.weight" => Their::same("lin_l.weight"),
+                "fc_self.weight" => Their::same("lin_r.weight"),
+                "fc_self.bias" => Their::same("lin_l.bias"),
+                "fc_pool.weight" => Their::same("lin.weight"),
+                "fc_pool.bias" => Their::same("lin.bias"),
+                _ => match path.strip_prefix("lstm.") {
+                    Some(rest) => LstmCell::their("aggr_module.lstm.", rest),
+                    None => Their::same(path),
+                },
+            },
+        }
+    }
+}

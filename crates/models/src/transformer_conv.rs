@@ -1,0 +1,208 @@
+//! Attention by dot products, as in the transformer.
+
+use burn::config::Config;
+use burn::module::Module;
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::{
+    Activation, GraphView, NormBy, attention, copy_e_sum, dropout, e_dot_v, edge_softmax, matmul_rows, u_dot_v, u_mul_e_sum,
+};
+
+use crate::conv::{EndRows, Ends, RelationConv, end_rows};
+use crate::heads::{mean_heads, split};
+use crate::mlp::{apply, linear, sigmoid};
+use crate::pretrained::{Framework, Pretrained, Their};
+use crate::{Mode, ModelError};
+
+/// Describes a [`TransformerConv`].
+#[derive(Config, Debug)]
+pub struct TransformerConvConfig {
+    /// Columns of source rows.
+    pub d_input: usize,
+    /// Columns of each head.
+    pub d_head: usize,
+    /// Number of heads.
+    pub heads: usize,
+    /// Columns of destination rows where they differ from those of sources.
+    pub d_dst: Option<usize>,
+    /// Columns of edge rows, if there are any.
+    pub d_edge: Option<usize>,
+    /// Whether heads stand beside each other in the result (`heads · d_head` columns) or are averaged (`d_head`).
+    #[config(default = true)]
+    pub concat: bool,
+    /// Whether destination rows are added, by a weight.
+    #[config(default = true)]
+    pub root_weight: bool,
+    /// Whether the sum with destination rows is gated by `β`.
+    #[config(default = false)]
+    pub beta: bool,
+    /// Probability that an attention weight is dropped.
+    #[config(default = 0.0)]
+    pub attn_dropout: f64,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+    /// Name that keys initial weights and dropout; give layers of one model different names.
+    #[config(default = "String::from(\"transformer_conv\")")]
+    pub name: String,
+}
+
+/// Graph transformer. Per head, with `q, k, v = x W_q, x W_k, x W_v` and `g = f W_e`:
+///
+/// ```text
+/// α[e] = softmax of q[v] · (k[u] + g[e]) / √d_head over the in-edges of v
+/// h[v] = Σ_(u,v,e) m_e · α[e] · (v[u] + g[e])           m_e: dropout
+/// y[v] = h[v] + r[v]                                    r[v] = x[v] W_r
+/// y[v] = β r[v] + (1 - β) h[v],  β = σ([h[v], r[v], h[v] - r[v]] w)        with `beta`
+/// ```
+///
+/// # Shapes
+/// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `f: [num_edges, d_edge]`, output
+/// `[num_dst, heads · d_head]`, or `[num_dst, d_head]` where heads are averaged. A node without in-edges has `h = 0`.
+///
+/// # Departures from the paper
+/// As in PyTorch Geometric: no layer norm and no activation behind the gate.
+///
+/// # Cost
+/// Without edge rows one dot product per edge and head and one attention, nothing of the size edges × features. With
+/// edge rows their products take that size. The exchange moves input rows.
+///
+/// # Paper
+/// Shi, Huang, Feng, Zhong, Wang, Sun, "Masked label prediction", IJCAI 2021.
+#[derive(Module, Debug)]
+pub struct TransformerConv {
+    /// `W_k: [d_input, heads · d_head]` and a bias.
+    pub lin_key: Linear,
+    /// `W_q: [d_dst, heads · d_head]` and a bias.
+    pub lin_query: Linear,
+    /// `W_v: [d_input, heads · d_head]` and a bias.
+    pub lin_value: Linear,
+    /// `W_e: [d_edge, heads · d_head]`.
+    pub lin_edge: Option<Linear>,
+    /// `W_r`, to the width of the result, and a bias.
+    pub lin_skip: Option<Linear>,
+    /// `w: [3 · width, 1]`.
+    pub lin_beta: Option<Linear>,
+    #[module(skip)]
+    config: TransformerConvConfig,
+}
+
+impl TransformerConvConfig {
+    /// Weights by Glorot's rule, biases 0.
+    ///
+    /// # Errors
+    /// No heads or columns, a dropout probability outside `0.0..1.0`, a gate without a second side.
+    pub fn try_init(&self, device: &Device) -> Result<TransformerConv, ModelError> {
+        ModelError::check_sizes(&[("heads", self.heads), ("d_head", self.d_head)], self.attn_dropout)?;
+        if self.beta && !self.root_weight {
+            let range = "false where `root_weight` is false (there is nothing to weigh against)".into();
+            return Err(ModelError::OutOfRange { arg: "beta".into(), range, value: "true".into() });
+        }
+        let (width, d_dst) = (self.heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
+        let out = if self.concat { width } else { self.d_head };
+        let linear = |part: &str, widths, bias| linear(self.seed, &format!("{}/{part}", self.name), widths, bias, device);
+        Ok(TransformerConv {
+            lin_key: linear("lin_key", [self.d_input, width], true),
+            lin_query: linear("lin_query", [d_dst, width], true),
+            lin_value: linear("lin_value", [self.d_input, width], true),
+            lin_edge: self.d_edge.map(|d| linear("lin_edge", [d, width], false)),
+            lin_skip: self.root_weight.then(|| linear("lin_skip", [d_dst, out], true)),
+            lin_beta: self.beta.then(|| linear("lin_beta", [3 * out, 1], false)),
+            config: self.clone(),
+        })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> TransformerConv {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+impl TransformerConv {
+    /// On edge type 0 of a graph of one type, without edge rows.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph.
+    #[track_caller]
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        self.forward_on(g, 0, x, None, mode)
+    }
+
+    /// On one edge type; `edge` holds edge rows exactly where the layer was described with them.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph, edge rows that are missing or not expected.
+    #[track_caller]
+    pub fn forward_on<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: usize,
+        x: impl Into<Ends>,
+        edge: Option<Tensor<2>>,
+        mode: Mode,
+    ) -> Tensor<2> {
+        let rows = end_rows(g, "transformer_conv", etype, x.into(), |x| x);
+        self.attend(g, etype, rows, edge, mode)
+    }
+
+    #[track_caller]
+    fn attend<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, edge: Option<Tensor<2>>, mode: Mode) -> Tensor<2> {
+        let TransformerConvConfig { heads, d_head, attn_dropout, concat, .. } = self.config;
+        let relation = g.relation(etype);
+        let product = |layer: &Linear, x: &Tensor<2>| split(apply(layer, x.clone(), Activation::None), [heads, d_head]);
+        let (k, v, q) = (product(&self.lin_key, &rows.src), product(&self.lin_value, &rows.src), product(&self.lin_query, &rows.dst));
+        let q = q / (d_head as f64).sqrt();
+        let drop = mode.edge_dropout(g, etype, &self.config.name, attn_dropout);
+        let logits: Tensor<3> = u_dot_v(relation, k, q.clone());
+        let h = match (&self.lin_edge, edge) {
+            (None, None) => attention(relation, logits.reshape([relation.num_edges(), heads]), v, drop.as_ref()),
+            (Some(lin), Some(f)) => {
+                let f = split(matmul_rows(f, lin.weight.val()), [heads, d_head]);
+                let logits: Tensor<3> = logits + e_dot_v(relation, f.clone(), q);
+                let shares = edge_softmax(relation, logits.reshape([relation.num_edges(), heads]), NormBy::Dst);
+                let shares = match drop {
+                    Some(d) => dropout(shares, d.prob, d.stream, d.ids),
+                    None => shares,
+                };
+                let shares = shares.unsqueeze_dim::<3>(2);
+                let nodes: Tensor<3> = u_mul_e_sum(relation, v, shares.clone());
+                nodes + copy_e_sum(relation, f * shares)
+            }
+            (Some(_), None) => panic!("transformer_conv: the layer was made for edge rows (`d_edge`), got none"),
+            (None, Some(_)) => panic!("transformer_conv: the layer was made without edge rows, got some; set `d_edge`"),
+        };
+        let h = h.reshape([relation.num_dst(), heads * d_head]);
+        let h = if concat { h } else { mean_heads(h, [heads, d_head]) };
+        let Some(skip) = &self.lin_skip else { return h };
+        let r = apply(skip, rows.dst, Activation::None);
+        match &self.lin_beta {
+            Some(gate) => {
+                let [_, width] = h.dims();
+                // [h, r, h - r] w without the row of three.
+                let w = |i: usize| gate.weight.val().slice_dim(0, i * width..(i + 1) * width);
+                let both = matmul_rows(h.clone(), w(0) + w(2)) + matmul_rows(r.clone(), w(1) - w(2));
+                let beta = sigmoid(both);
+                beta.clone() * r + (beta.neg() + 1.0) * h
+            }
+            None => h + r,
+        }
+    }
+}
+
+impl RelationConv for TransformerConv {
+    #[track_caller]
+    fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, mode: Mode) -> Tensor<2> {
+        self.attend(g, etype, rows, None, mode)
+    }
+}
+
+impl Pretrained for TransformerConv {
+    /// PyTorch Geometric's names.
+    fn their(&self, _from: Framework, path: &str) -> Their {
+        Their::same(path)
+    }
+}

@@ -1,0 +1,108 @@
+//! A linear map for every type.
+
+use burn::config::Config;
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::{TypeIndex, gather_mm, matmul_rows};
+
+use crate::pretrained::{Framework, Pretrained, Their};
+use crate::{ModelError, RelWeights};
+
+/// Describes a [`TypedLinear`].
+#[derive(Config, Debug)]
+pub struct TypedLinearConfig {
+    /// Columns of the input.
+    pub d_input: usize,
+    /// Columns of the output.
+    pub d_output: usize,
+    /// Number of types.
+    pub num_types: usize,
+    /// How types share weights.
+    #[config(default = "RelWeights::Full")]
+    pub weights: RelWeights,
+    /// Seed of the initial weights.
+    #[config(default = 0)]
+    pub seed: u64,
+    /// Name that keys initial weights; give layers of one model different names.
+    #[config(default = "String::from(\"typed_linear\")")]
+    pub name: String,
+}
+
+/// A linear map that depends on the type of the row, `y[i] = x[i] W_type(i)`.
+///
+/// # Shapes
+/// `x: [rows, d_input]`, one type per row (see [`TypeIndex`]), output `[rows, d_output]`.
+///
+/// # Cost
+/// One [`gather_mm`]: no matrix is copied for a row. Bases are composed to one matrix per type before, blocks are
+/// laid out on the diagonal of one.
+///
+/// # Source
+/// `TypedLinear` of DGL; bases and blocks are those of Schlichtkrull et al., ESWC 2018.
+#[derive(Module, Debug)]
+pub struct TypedLinear {
+    /// `[T, d_input, d_output]`; bases: `[B, d_input, d_output]`; blocks: `[T · B, d_input / B, d_output / B]`.
+    pub weight: Param<Tensor<3>>,
+    /// Bases only: `[T, B]`.
+    pub coeff: Option<Param<Tensor<2>>>,
+    #[module(skip)]
+    weights: RelWeights,
+    #[module(skip)]
+    num_types: usize,
+}
+
+impl TypedLinearConfig {
+    /// Weights by Glorot's rule.
+    ///
+    /// # Errors
+    /// No bases or blocks, or blocks that do not divide both widths.
+    pub fn try_init(&self, device: &Device) -> Result<TypedLinear, ModelError> {
+        let shape = [self.num_types, self.d_input, self.d_output];
+        let (weight, coeff) = self.weights.init(self.seed, &self.name, shape, device)?;
+        Ok(TypedLinear { weight, coeff, weights: self.weights, num_types: self.num_types })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> TypedLinear {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+impl TypedLinear {
+    /// Every row times the matrix of its type.
+    ///
+    /// # Panics
+    /// Not one type per row, another number of types, or another number of columns.
+    #[track_caller]
+    pub fn forward(&self, x: Tensor<2>, types: &TypeIndex) -> Tensor<2> {
+        gather_mm(x, self.matrices(), types)
+    }
+
+    /// The matrix of each type, `[T, d_input, d_output]`.
+    pub fn matrices(&self) -> Tensor<3> {
+        let weight = self.weight.val();
+        let ([_, i, o], types) = (weight.dims(), self.num_types);
+        match (self.weights, &self.coeff) {
+            (RelWeights::BlockDiagonal(b), _) => {
+                let diagonal = Tensor::<2>::eye(b, &weight.device().without_autodiff()).cast(weight.dtype());
+                let blocks: Tensor<5> = weight.reshape([types, b, i, 1, o]) * diagonal.reshape([1, b, 1, b, 1]);
+                blocks.reshape([types, b * i, b * o])
+            }
+            (_, Some(coeff)) => {
+                let [bases, ..] = weight.dims();
+                matmul_rows(coeff.val(), weight.reshape([bases, i * o])).reshape([types, i, o])
+            }
+            _ => weight,
+        }
+    }
+}
+
+impl Pretrained for TypedLinear {
+    fn their(&self, _from: Framework, path: &str) -> Their {
+        Their::same(if path == "weight" { "W" } else { path })
+    }
+}

@@ -1,0 +1,38 @@
+//! What must hold for every layer: numbering of nodes and edges does not matter, a block gives what the graph gives,
+//! gradients are differences, weights are kept by files; and the formulas that golden vectors do not cover.
+
+#![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
+
+mod formulas;
+mod numbering;
+mod registry;
+mod storage;
+mod views;
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_gnn_ops::Stream;
+
+fn devices() -> [Device; 2] {
+    [Device::flex(), Device::ndarray()]
+}
+
+/// Numbers in `-1..1`, functions of purpose, row and column.
+fn matrix(device: &Device, purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
+    let s = Stream::new(3, purpose, 0);
+    let v: Vec<f64> = (0..rows * cols).map(|i| s.uniform((i / cols) as u64, (i % cols) as u64) * 2.0 - 1.0).collect();
+    Tensor::from_data(TensorData::new(v, [rows, cols]), (device, DType::F64))
+}
+
+fn values<const D: usize>(t: &Tensor<D>) -> Vec<f64> {
+    t.clone().into_data_dtype(DType::F64).try_to_vec().unwrap()
+}
+
+#[track_caller]
+fn close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), want.len(), "{what}");
+    for (i, (a, b)) in got.iter().zip(want).enumerate() {
+        // Written so that a NaN fails.
+        let near = (a - b).abs() <= tolerance * (1.0 + b.abs());
+        assert!(near, "{what}: entry {i} is {a}, expected {b}");
+    }
+}

@@ -1,0 +1,438 @@
+//! The family of whole layers: weights are loaded by their names through the path that users load DGL's with.
+
+use burn::module::{ModuleMapper, Param};
+use burn::tensor::{DType, Device, FloatDType, Gradients, Int, Tensor, TensorData};
+use burn_gnn_graph::Graph;
+use burn_gnn_models::*;
+use serde_json::Value;
+
+use super::{Case, f64_le, text};
+
+pub(crate) fn run_layers(case: &Case<'_>, device: &Device) -> Result<(), String> {
+    let layer = Layer { case, device, config: &case.json["config"] };
+    match text(case.json, "layer")? {
+        "GraphConv" => layer.graph_conv(),
+        "EdgeWeightNorm+GraphConv" => layer.edge_weight_norm(),
+        "SAGEConv" => layer.sage_conv(),
+        "GATConv" => layer.gat_conv(),
+        "GATv2Conv" => layer.gatv2_conv(),
+        "RelGraphConv" => layer.rel_graph_conv(),
+        "GINConv" => layer.gin_conv(),
+        "HeteroGraphConv" => layer.hetero_graph_conv(),
+        "HGTConv" => layer.hgt_conv(),
+        other => Err(format!("unknown layer `{other}`")),
+    }
+}
+
+/// Tracked inputs by role.
+type Inputs<const D: usize> = Vec<(&'static str, Tensor<D>)>;
+
+struct Layer<'a> {
+    case: &'a Case<'a>,
+    device: &'a Device,
+    config: &'a Value,
+}
+
+/// Outputs seen so far, and the scalar that is differentiated.
+#[derive(Default)]
+struct Outputs(Option<Tensor<1>>);
+
+impl Outputs {
+    fn add<const D: usize>(&mut self, layer: &Layer<'_>, role: &str, out: Tensor<D>) -> Result<(), String> {
+        layer.case.compare("outputs", role, Some(out.clone()))?;
+        let part = (out * layer.case.tensor("grad_outputs", role, layer.device)?).sum();
+        self.0 = Some(match self.0.take() {
+            Some(sum) => sum + part,
+            None => part,
+        });
+        Ok(())
+    }
+}
+
+/// Every parameter replaced by its gradient.
+struct ByGradient<'a>(&'a Gradients);
+
+impl ModuleMapper for ByGradient<'_> {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let value = param.val();
+        let grad = value.grad(self.0).unwrap_or_else(|| value.without_autodiff().zeros_like());
+        Param::from_tensor(grad)
+    }
+}
+
+fn degree_norm(name: &str) -> Result<DegreeNorm, String> {
+    match name {
+        "none" => Ok(DegreeNorm::None),
+        "left" => Ok(DegreeNorm::Left),
+        "right" => Ok(DegreeNorm::Right),
+        "both" => Ok(DegreeNorm::Both),
+        other => Err(format!("unknown norm `{other}`")),
+    }
+}
+
+fn aggregator(name: &str) -> Result<Aggregator, String> {
+    match name {
+        "sum" => Ok(Aggregator::Sum),
+        "mean" => Ok(Aggregator::Mean),
+        "max" => Ok(Aggregator::Max),
+        "min" => Ok(Aggregator::Min),
+        other => Err(format!("unknown aggregator `{other}`")),
+    }
+}
+
+impl Layer<'_> {
+    fn flag(&self, key: &str, default: bool) -> bool {
+        self.config[key].as_bool().unwrap_or(default)
+    }
+
+    fn shape(&self, group: &str, role: &str) -> Option<Vec<usize>> {
+        let name = self.case.json[group][role].as_str()?;
+        Some(self.case.tensors.tensor(name).ok()?.shape().to_vec())
+    }
+
+    /// Shape of a weight that must be there.
+    fn weight(&self, name: &str) -> Result<Vec<usize>, String> {
+        self.shape("params", name).ok_or_else(|| format!("no `params.{name}`"))
+    }
+
+    fn ids(&self, group: &Value, key: &str) -> Result<Vec<i64>, String> {
+        let name = text(group, key)?;
+        let view = self.case.edges.tensor(name).or_else(|_| self.case.tensors.tensor(name)).map_err(|e| e.to_string())?;
+        Ok(view.data().chunks_exact(8).map(|b| f64_le(b).to_bits() as i64).collect())
+    }
+
+    fn relations(&self) -> Result<(&Value, &[Value]), String> {
+        let graph = &self.case.manifest["graphs"][text(self.case.json, "graph")?];
+        Ok((graph, graph["relations"].as_array().ok_or("a graph without relations")?))
+    }
+
+    fn graph(&self) -> Result<Graph, String> {
+        let (graph, relations) = self.relations()?;
+        let mut builder = Graph::builder();
+        for (ntype, count) in graph["num_nodes"].as_object().into_iter().flatten() {
+            builder = builder.nodes(ntype.as_str(), count.as_u64().unwrap_or(0) as usize);
+        }
+        for r in relations {
+            let name = (text(r, "src_type")?, text(r, "rel")?, text(r, "dst_type")?);
+            builder = builder.edges_i64(name, self.ids(r, "src")?, self.ids(r, "dst")?);
+        }
+        builder.build().map_err(|e| e.to_string())
+    }
+
+    fn input<const D: usize>(&self, role: &str) -> Result<Tensor<D>, String> {
+        self.case.tensor("inputs", role, self.device)
+    }
+
+    /// One tensor for both ends, or one for each.
+    fn ends(&self) -> Result<(Ends, Inputs<2>), String> {
+        if self.shape("inputs", "x").is_some() {
+            let x = self.input::<2>("x")?;
+            return Ok((x.clone().into(), vec![("x", x)]));
+        }
+        let (src, dst) = (self.input::<2>("x_src")?, self.input::<2>("x_dst")?);
+        Ok(((src.clone(), dst.clone()).into(), vec![("x_src", src), ("x_dst", dst)]))
+    }
+
+    fn edge_weight(&self) -> Result<(Option<Tensor<1>>, Inputs<1>), String> {
+        if self.shape("inputs", "edge_weight").is_none() {
+            return Ok((None, vec![]));
+        }
+        let w = self.input::<1>("edge_weight")?;
+        Ok((Some(w.clone()), vec![("edge_weight", w)]))
+    }
+
+    /// The layer with the parameters of the case, in its precision.
+    fn load<M: Pretrained>(&self, layer: M) -> Result<M, String> {
+        let params = self.case.json["params"].as_object().cloned().unwrap_or_default();
+        let mut views = vec![];
+        for (name, tensor) in &params {
+            let tensor = tensor.as_str().ok_or_else(|| format!("`params.{name}` is no name"))?;
+            views.push((name.clone(), self.case.tensors.tensor(tensor).map_err(|e| e.to_string())?));
+        }
+        let bytes = safetensors::serialize(views, None).map_err(|e| e.to_string())?;
+        let state = StateDict::from_safetensors(&bytes).map_err(|e| e.to_string())?;
+        let layer = if self.case.dtype()? == DType::F64 { to_dtype(layer, FloatDType::F64) } else { layer };
+        state.load(layer, Framework::Dgl).map_err(|e| e.to_string())
+    }
+
+    /// Gradients of inputs and parameters, each of which the case must know.
+    fn gradients<M: Pretrained>(&self, layer: M, outputs: Outputs, x: &Inputs<2>, w: &Inputs<1>) -> Result<(), String> {
+        let grads = outputs.0.ok_or("no output")?.backward();
+        for (role, x) in x {
+            self.case.compare("grads", role, x.grad(&grads))?;
+        }
+        for (role, w) in w {
+            self.case.compare("grads", role, w.grad(&grads))?;
+        }
+        let layer = layer.map(&mut ByGradient(&grads));
+        let state = StateDict::of(&layer, Framework::Dgl);
+        let mut expected: Vec<&String> = self.case.json["params"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
+        for (name, data) in state.tensors() {
+            let role = format!("param/{name}");
+            // Blocks of a diagonal lie flat there.
+            let shape = self.shape("grads", &role).ok_or_else(|| format!("no `grads.{role}`"))?;
+            let (bytes, _, dtype) = data.clone().into_parts();
+            let data = TensorData::from_bytes(bytes, shape.clone(), dtype);
+            let device = (&self.device.clone().without_autodiff(), dtype);
+            match shape.len() {
+                1 => self.case.compare("grads", &role, Some(Tensor::<1>::from_data(data, device)))?,
+                2 => self.case.compare("grads", &role, Some(Tensor::<2>::from_data(data, device)))?,
+                3 => self.case.compare("grads", &role, Some(Tensor::<3>::from_data(data, device)))?,
+                other => return Err(format!("{role}: rank {other} is not covered")),
+            }
+            expected.retain(|e| *e != name);
+        }
+        if expected.is_empty() { Ok(()) } else { Err(format!("the layer has no parameter for {expected:?}")) }
+    }
+
+    fn graph_conv(&self) -> Result<(), String> {
+        let w = self.weight("weight")?;
+        let conv = GraphConvConfig::new(w[0], w[1]).with_norm(degree_norm(text(self.config, "norm")?)?).with_bias(self.flag("bias", true));
+        let conv = self.load(conv.init(self.device))?;
+        let (x, (weight, weights)) = (self.input::<2>("x")?, self.edge_weight()?);
+        let mut outputs = Outputs::default();
+        outputs.add(self, "out", conv.forward_on(&self.graph()?, 0, x.clone(), weight))?;
+        self.gradients(conv, outputs, &vec![("x", x)], &weights)
+    }
+
+    fn edge_weight_norm(&self) -> Result<(), String> {
+        let w = self.weight("weight")?;
+        let conv = GraphConvConfig::new(w[0], w[1]).with_norm(DegreeNorm::None).with_bias(self.flag("bias", true));
+        let conv = self.load(conv.init(self.device))?;
+        let (g, x, weight) = (self.graph()?, self.input::<2>("x")?, self.input::<1>("edge_weight")?);
+        let norm = EdgeWeightNorm::new().with_norm(degree_norm(text(self.config, "norm")?)?);
+        let normed = norm.forward(&g, 0, weight.clone()).map_err(|e| e.to_string())?;
+        let mut outputs = Outputs::default();
+        outputs.add(self, "norm_weight", normed.clone())?;
+        outputs.add(self, "out", conv.forward_on(&g, 0, x.clone(), Some(normed)))?;
+        self.gradients(conv, outputs, &vec![("x", x)], &vec![("edge_weight", weight)])
+    }
+
+    /// A SAGE layer of the shapes below `prefix`.
+    fn sage(&self, prefix: &str) -> Result<SageConvConfig, String> {
+        let w = self.weight(&format!("{prefix}fc_neigh.weight"))?;
+        let aggregator = match text(self.config, "aggregator")? {
+            "mean" => SageAggregator::Mean,
+            "gcn" => SageAggregator::Gcn,
+            "pool" => SageAggregator::Pool,
+            "lstm" => SageAggregator::Lstm,
+            other => return Err(format!("unknown aggregator `{other}`")),
+        };
+        let d_dst = self.shape("params", &format!("{prefix}fc_self.weight")).map(|s| s[1]);
+        Ok(SageConvConfig::new(w[1], w[0]).with_d_dst(d_dst).with_aggregator(aggregator).with_bias(self.flag("bias", true)))
+    }
+
+    fn sage_conv(&self) -> Result<(), String> {
+        let conv = self.load(self.sage("")?.init(self.device))?;
+        let ((x, inputs), (weight, weights)) = (self.ends()?, self.edge_weight()?);
+        let mut outputs = Outputs::default();
+        outputs.add(self, "out", conv.forward_on(&self.graph()?, 0, x, weight))?;
+        self.gradients(conv, outputs, &inputs, &weights)
+    }
+
+    fn heads(&self, y: Tensor<2>, [heads, d]: [usize; 2]) -> Tensor<3> {
+        let [rows, _] = y.dims();
+        y.reshape([rows, heads, d])
+    }
+
+    fn gat_conv(&self) -> Result<(), String> {
+        let attn = self.weight("attn_l")?;
+        let both = self.shape("params", "fc_dst.weight");
+        let fc = self.weight(if both.is_some() { "fc_src.weight" } else { "fc.weight" })?;
+        let slope = self.config["negative_slope"].as_f64().unwrap_or(0.2);
+        let conv = GatConvConfig::new(fc[1], attn[2], attn[1])
+            .with_d_dst(both.map(|s| s[1]))
+            .with_slope(slope)
+            .with_residual(self.flag("residual", false))
+            .with_bias(self.flag("bias", true));
+        let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
+        let ((x, inputs), (weight, weights), g) = (self.ends()?, self.edge_weight()?, self.graph()?);
+        let mut outputs = Outputs::default();
+        // With and without attention weights: one pass, and one operator after the other.
+        let fused = conv.forward_on(&g, 0, x.clone(), weight.clone(), Mode::Eval);
+        self.case.compare("outputs", "out", Some(self.heads(fused.clone(), [attn[1], attn[2]])))?;
+        if self.shape("outputs", "attention").is_some() {
+            let (y, attention) = conv.forward_with_attention(&g, 0, x, weight, Mode::Eval);
+            self.case.compare("outputs", "out", Some(self.heads(y, [attn[1], attn[2]])))?;
+            outputs.add(self, "attention", attention.unsqueeze_dim::<3>(2))?;
+        }
+        outputs.add(self, "out", self.heads(fused, [attn[1], attn[2]]))?;
+        self.gradients(conv, outputs, &inputs, &weights)
+    }
+
+    fn gatv2_conv(&self) -> Result<(), String> {
+        let (attn, fc) = (self.weight("attn")?, self.weight("fc_src.weight")?);
+        let slope = self.config["negative_slope"].as_f64().unwrap_or(0.2);
+        let conv = Gatv2ConvConfig::new(fc[1], attn[2], attn[1])
+            .with_d_dst(self.shape("params", "fc_dst.weight").map(|s| s[1]))
+            .with_share_weights(self.flag("share_weights", false))
+            .with_slope(slope)
+            .with_residual(self.flag("residual", false))
+            .with_bias(self.flag("bias", true));
+        let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
+        let ((x, inputs), g) = (self.ends()?, self.graph()?);
+        let mut outputs = Outputs::default();
+        let fused = conv.forward_on(&g, 0, x.clone(), Mode::Eval);
+        let (y, attention) = conv.forward_with_attention(&g, 0, x, Mode::Eval);
+        self.case.compare("outputs", "out", Some(self.heads(y, [attn[1], attn[2]])))?;
+        outputs.add(self, "attention", attention.unsqueeze_dim::<3>(2))?;
+        outputs.add(self, "out", self.heads(fused, [attn[1], attn[2]]))?;
+        self.gradients(conv, outputs, &inputs, &vec![])
+    }
+
+    fn rel_graph_conv(&self) -> Result<(), String> {
+        let (x, etypes) = (self.input::<2>("x")?, self.ids(&self.case.json["ints"], "etypes")?);
+        let relations = self.config["num_rels"].as_u64().ok_or("no `num_rels`")? as usize;
+        let w = self.weight("linear_r.W")?;
+        let bases = self.config["num_bases"].as_u64().unwrap_or(0) as usize;
+        let d_input = x.dims()[1];
+        let (weights, d_output) = match self.config["regularizer"].as_str() {
+            Some("bdd") => (RelWeights::BlockDiagonal(bases), w[1] * bases / d_input),
+            // As many bases as relations: DGL takes full weights then, without coefficients.
+            Some("basis") if self.shape("params", "linear_r.coeff").is_some() => (RelWeights::Basis(bases), w[2]),
+            _ => (RelWeights::Full, w[2]),
+        };
+        let conv = RelGraphConvConfig::new(d_input, d_output, relations)
+            .with_weights(weights)
+            .with_norm(RelNorm::None)
+            .with_self_loop(self.flag("self_loop", true))
+            .with_bias(self.flag("bias", true))
+            .with_layer_norm(self.flag("layer_norm", false));
+        let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
+        // Edges by type: a relation for each.
+        let rel = self.case.relation()?;
+        let of = |r: usize| (0..rel.num_edges()).filter(|&e| etypes[e] == r as i64).collect::<Vec<_>>();
+        let mut builder = Graph::builder().nodes("_N", rel.num_src());
+        for r in 0..relations {
+            let end = |ids: &[u32]| of(r).iter().map(|&e| ids[e]).collect::<Vec<_>>();
+            builder = builder.edges(("_N", format!("r{r}"), "_N"), end(rel.src()), end(rel.dst()));
+        }
+        let g = builder.build().map_err(|e| e.to_string())?;
+        let norm = if self.flag("normed", false) { Some(self.input::<2>("norm")?) } else { None };
+        let weights: Vec<Option<Tensor<1>>> =
+            (0..relations).map(|r| norm.as_ref().map(|n| n.clone().select(0, ints(&of(r), self.device)).squeeze_dim(1))).collect();
+        let y = conv.forward_weighted(&g, vec![x.clone()], &weights).swap_remove(0);
+        let mut outputs = Outputs::default();
+        outputs.add(self, "out", y)?;
+        let inputs = std::iter::once(("x", x)).chain(norm.map(|n| ("norm", n))).collect();
+        self.gradients(conv, outputs, &inputs, &vec![])
+    }
+
+    fn gin_conv(&self) -> Result<(), String> {
+        let widths = self.shape("params", "apply_func.weight").map_or(vec![], |s| vec![s[1], s[0]]);
+        let conv = GinConvConfig::new(widths)
+            .with_aggregator(aggregator(text(self.config, "aggregator")?)?)
+            .with_init_eps(self.config["init_eps"].as_f64().unwrap_or(0.0))
+            .with_learn_eps(self.flag("learn_eps", false));
+        let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
+        let (x, inputs) = self.ends()?;
+        let mut outputs = Outputs::default();
+        outputs.add(self, "out", conv.forward_on(&self.graph()?, 0, x))?;
+        self.gradients(conv, outputs, &inputs, &vec![])
+    }
+
+    fn hetero_graph_conv(&self) -> Result<(), String> {
+        let g = self.graph()?;
+        let by = self.config["aggregate"].as_str().filter(|a| *a != "stack").map_or(Ok(Aggregator::Sum), aggregator)?;
+        let config = HeteroGraphConvConfig::new().with_aggregate(by);
+        let mut widths = vec![];
+        for etype in g.schema().etypes() {
+            let weight = if text(self.config, "module")? == "GraphConv" { "weight" } else { "fc_neigh.weight" };
+            widths.push(self.weight(&format!("mods.{}.{weight}", etype.relation))?);
+        }
+        match text(self.config, "module")? {
+            "GraphConv" => {
+                let norm = degree_norm(text(self.config, "norm")?)?;
+                let mut w = widths.into_iter();
+                let conv = config.init(g.schema(), |_| {
+                    let w = w.next().unwrap_or_default();
+                    GraphConvConfig::new(w[0], w[1]).with_norm(norm).init(self.device)
+                });
+                self.hetero(&g, conv)
+            }
+            "SAGEConv" => {
+                let mut made = vec![];
+                for etype in g.schema().etypes() {
+                    made.push(self.sage(&format!("mods.{}.", etype.relation))?);
+                }
+                let mut made = made.into_iter();
+                let conv = config.init(g.schema(), |_| match made.next() {
+                    Some(config) => config.init(self.device),
+                    None => unreachable!("one for each edge type"),
+                });
+                self.hetero(&g, conv)
+            }
+            other => Err(format!("unknown module `{other}`")),
+        }
+    }
+
+    fn hetero<M: RelationConv + Pretrained>(&self, g: &Graph, conv: HeteroGraphConv<M>) -> Result<(), String> {
+        let conv = self.load(conv)?;
+        let roles = self.case.json["inputs"].as_object().cloned().unwrap_or_default();
+        let mut inputs = vec![];
+        for ntype in g.schema().ntypes() {
+            let role: &'static str = match roles.contains_key(ntype) {
+                true => ["user", "item", "tag"].into_iter().find(|r| r == ntype).ok_or("a node type that this test does not know")?,
+                false => return Err(format!("no input for `{ntype}`")),
+            };
+            inputs.push((role, self.input::<2>(role)?));
+        }
+        let x: Vec<Tensor<2>> = inputs.iter().map(|(_, x)| x.clone()).collect();
+        let mut outputs = Outputs::default();
+        let name = |t: usize| format!("out/{}", g.schema().ntypes()[t]);
+        if self.config["aggregate"] == "stack" {
+            for (t, y) in conv.forward_stack(g, x, Mode::Eval).into_iter().enumerate() {
+                outputs.add(self, &name(t), y.ok_or("no result")?)?;
+            }
+        } else {
+            for (t, y) in conv.forward(g, x, Mode::Eval).into_iter().enumerate() {
+                outputs.add(self, &name(t), y.ok_or("no result")?)?;
+            }
+        }
+        self.gradients(conv, outputs, &inputs, &vec![])
+    }
+
+    fn hgt_conv(&self) -> Result<(), String> {
+        let number = |key: &str| self.config[key].as_u64().map(|n| n as usize).ok_or_else(|| format!("no `{key}`"));
+        let (ints_of, x) = (&self.case.json["ints"], self.input::<2>("x")?);
+        let (ntypes, etypes) = (self.ids(ints_of, "ntypes")?, self.ids(ints_of, "etypes")?);
+        let types = number("num_ntypes")?;
+        // Nodes by type, and edges by (type, relation, type): edge types of one relation share its weights.
+        let nodes: Vec<Vec<usize>> = (0..types).map(|t| (0..ntypes.len()).filter(|&v| ntypes[v] == t as i64).collect()).collect();
+        let row = |v: u32| nodes[ntypes[v as usize] as usize].iter().position(|&n| n == v as usize).unwrap_or(0) as u32;
+        let rel = self.case.relation()?;
+        let mut edges = std::collections::BTreeMap::<(i64, i64, i64), (Vec<u32>, Vec<u32>)>::new();
+        for (e, &etype) in etypes.iter().enumerate() {
+            let (u, v) = (rel.src()[e], rel.dst()[e]);
+            let ends = edges.entry((ntypes[u as usize], etype, ntypes[v as usize])).or_default();
+            ends.0.push(row(u));
+            ends.1.push(row(v));
+        }
+        let mut builder = Graph::builder();
+        for (t, nodes) in nodes.iter().enumerate() {
+            builder = builder.nodes(format!("t{t}"), nodes.len());
+        }
+        for ((s, r, d), (src, dst)) in edges {
+            builder = builder.edges((format!("t{s}"), format!("r{r}"), format!("t{d}")), src, dst);
+        }
+        let g = builder.build().map_err(|e| e.to_string())?;
+        let relations = g.schema().etypes().iter().map(|t| t.relation[1..].parse().unwrap_or(0)).collect();
+        let conv = HgtConvConfig::from_graph(&g, x.dims()[1], number("head_size")?, number("num_heads")?)
+            .with_relations(Some(relations))
+            .with_layer_norm(self.flag("use_norm", false));
+        let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
+        let by_type = nodes.iter().map(|n| x.clone().select(0, ints(n, self.device))).collect();
+        let y = Tensor::cat(conv.forward(&g, by_type, Mode::Eval), 0);
+        let order: Vec<usize> = nodes.concat();
+        let back: Vec<usize> = (0..order.len()).filter_map(|v| order.iter().position(|&n| n == v)).collect();
+        let mut outputs = Outputs::default();
+        outputs.add(self, "out", y.select(0, ints(&back, self.device)))?;
+        self.gradients(conv, outputs, &vec![("x", x)], &vec![])
+    }
+}
+
+fn ints(ids: &[usize], device: &Device) -> Tensor<1, Int> {
+    let ids: Vec<i64> = ids.iter().map(|&i| i as i64).collect();
+    let n = ids.len();
+    Tensor::from_data(TensorData::new(ids, [n]), &device.clone().without_autodiff())
+}
