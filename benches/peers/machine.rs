@@ -28,7 +28,7 @@ pub(crate) fn run() {
     let mut state = 1u32;
     let order: Vec<u32> = std::iter::repeat_with(|| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (u64::from(state) * ROWS as u64 >> 32) as u32
+        ((u64::from(state) * ROWS as u64) >> 32) as u32
     })
     .take(GATHERS)
     .collect();

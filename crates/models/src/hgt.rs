@@ -69,7 +69,7 @@ impl HgtConfig {
     pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: &[TypeInput], device: &Device) -> Result<Hgt, ModelError> {
         let sizes = [("layers", self.layers), ("hidden", self.hidden), ("heads", self.heads), ("num_classes", self.num_classes)];
         ModelError::check_sizes(&sizes, self.dropout)?;
-        if self.hidden % self.heads != 0 {
+        if !self.hidden.is_multiple_of(self.heads) {
             return Err(ModelError::NotDivisible { arg: "heads", value: self.heads, what: "hidden", of: self.hidden });
         }
         let Inputs { projections, projected, embedded } = Inputs::new(g, inputs, self.hidden, self.seed, "hgt", device)?;

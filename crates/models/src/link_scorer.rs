@@ -56,7 +56,7 @@ impl LinkScorerConfig {
     /// No relations or columns, an odd number of columns under ComplEx.
     pub fn try_init(&self, device: &Device) -> Result<LinkScorer, ModelError> {
         ModelError::check_sizes(&[("num_relations", self.num_relations), ("d", self.d)], 0.0)?;
-        if self.score == LinkScore::ComplEx && self.d % 2 != 0 {
+        if self.score == LinkScore::ComplEx && !self.d.is_multiple_of(2) {
             return Err(ModelError::NotDivisible { arg: "parts of a complex number", value: 2, what: "d", of: self.d });
         }
         let shape = [self.num_relations, self.d];

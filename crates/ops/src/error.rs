@@ -252,15 +252,15 @@ pub enum OpsError {
         /// Message function.
         op: &'static str,
         /// Field and frame.
-        field: String,
+        field: Box<str>,
         /// Field and frame that it must be like.
-        like: String,
+        like: Box<str>,
         /// Element type or device.
         what: &'static str,
         /// That of `field`.
-        actual: String,
+        actual: Box<str>,
         /// That of `like`.
-        expected: String,
+        expected: Box<str>,
     },
     /// A call about one edge type on a graph that has not exactly one.
     #[error("{op}: works on one edge type, the graph has {known:?}; choose one with `on(edge_type)`")]
@@ -322,17 +322,17 @@ pub enum OpsError {
         /// Operator.
         op: &'static str,
         /// Node type that the relations end in.
-        ntype: String,
+        ntype: Box<str>,
         /// The first edge type.
-        first: String,
+        first: Box<str>,
         /// The edge type that differs from it.
-        etype: String,
+        etype: Box<str>,
         /// What differs.
         what: &'static str,
         /// What the first gives.
-        expected: String,
+        expected: Box<str>,
         /// What the other gives.
-        actual: String,
+        actual: Box<str>,
     },
     /// One table of rows for an edge type that joins two node types.
     #[error("{op}: edge type `{etype}` joins different node types; give the rows of both as `(x_src, x_dst)`")]

@@ -230,6 +230,9 @@ impl GraphView for Deaf {
     fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>> {
         self.0.original_ids(ntype)
     }
+    fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>> {
+        self.0.original_edge_ids(etype)
+    }
 }
 
 fn on_parts(parts: &PartitionedGraph, train_on: &[u64], deaf: bool, dtype: DType, device: &Device) -> Vec<f64> {

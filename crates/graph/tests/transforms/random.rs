@@ -54,7 +54,7 @@ pub(crate) fn sorted(ids: &[u32]) -> Vec<u32> {
     out
 }
 
-pub(crate) fn named<'a>(ids: &'a [Vec<u32>]) -> Vec<(&'static str, &'a Vec<u32>)> {
+pub(crate) fn named(ids: &[Vec<u32>]) -> Vec<(&'static str, &Vec<u32>)> {
     NTYPES.into_iter().zip(ids).collect()
 }
 
@@ -143,7 +143,7 @@ fn ints(t: usize, ids: &[u32]) -> Vec<i64> {
     ids.iter().map(|&i| (1000 * t) as i64 + i64::from(i)).collect()
 }
 fn bools(t: usize, ids: &[u32]) -> Vec<bool> {
-    ids.iter().flat_map(|&i| [i % 2 == 0, (i as usize + t) % 3 == 0]).collect()
+    ids.iter().flat_map(|&i| [i % 2 == 0, (i as usize + t).is_multiple_of(3)]).collect()
 }
 
 pub(crate) fn write(f: &mut Frame, t: usize, ids: &[u32], device: &Device) {

@@ -175,12 +175,12 @@ fn unlike(op: &'static str, g: &Graph, first: usize, etype: usize, what: &'stati
     let name = |etype: usize| g.schema().etypes()[etype].to_string();
     OpsError::Relations {
         op,
-        ntype: g.schema().etypes()[etype].dst.clone(),
-        first: name(first),
-        etype: name(etype),
+        ntype: g.schema().etypes()[etype].dst.as_str().into(),
+        first: name(first).into(),
+        etype: name(etype).into(),
         what,
-        expected,
-        actual,
+        expected: expected.into(),
+        actual: actual.into(),
     }
 }
 

@@ -129,7 +129,7 @@ impl RelationData {
         message: &dyn MessageFunction,
         reducing: &Reducing<'_>,
     ) -> Result<(), OpsError> {
-        let site = self.site().into_nodes(op, nodes)?;
+        let site = self.site().ending_in(op, nodes)?;
         if nodes.is_empty() { Ok(()) } else { self.receive(op, &site, message, reducing).map(drop) }
     }
 

@@ -146,8 +146,8 @@ impl EdgeTensor {
             return accept(Err(OpsError::Broadcast { op: NAME, lhs: vec![wide[0]], rhs: vec![wide[1]] }));
         }
         if l.rows.dtype() != r.rows.dtype() {
-            let (actual, expected) = (format!("{:?}", r.rows.dtype()), format!("{:?}", l.rows.dtype()));
-            let (field, like) = (name(&r), name(&l));
+            let (actual, expected) = (format!("{:?}", r.rows.dtype()).into(), format!("{:?}", l.rows.dtype()).into());
+            let (field, like) = (name(&r).into(), name(&l).into());
             return accept(Err(OpsError::UnlikeFields { op: NAME, field, like, what: "element type", actual, expected }));
         }
         Self { relation: lhs.relation, sorted, value: Expression::Binary(op, l, r) }

@@ -18,6 +18,8 @@ pub(super) struct Operand {
 
 /// A message for every edge of a relation, as a function of operands.
 #[derive(Clone, Debug)]
+// One per call: boxes would save nothing.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum Expression {
     /// The operand's row.
     Copy(Operand),
@@ -59,7 +61,8 @@ impl Expression {
     fn check(&self, op: &'static str) -> Result<(), OpsError> {
         let Self::Binary(_, lhs, rhs) = self else { return Ok(()) };
         let unlike = |what, actual: String, expected: String| {
-            Err(OpsError::UnlikeFields { op, field: rhs.name.clone(), like: lhs.name.clone(), what, actual, expected })
+            let (field, like) = (rhs.name.as_str().into(), lhs.name.as_str().into());
+            Err(OpsError::UnlikeFields { op, field, like, what, actual: actual.into(), expected: expected.into() })
         };
         let (l, r) = (&lhs.rows, &rhs.rows);
         if l.dtype() != r.dtype() {

@@ -12,6 +12,8 @@ const NAME: &str = "propagate";
 
 /// Input rows of both ends of an edge type: one tensor where both are one node type, or `(x_src, x_dst)`.
 #[derive(Clone, Debug)]
+// One per call: boxes would save nothing.
+#[allow(clippy::large_enum_variant)]
 pub enum Ends {
     /// Rows of the one node type.
     One(Tensor<2>),

@@ -59,7 +59,7 @@ impl Site {
     }
 
     /// The in-edges of some destinations, in their order.
-    pub(super) fn into_nodes(&self, op: &'static str, nodes: &[u32]) -> Result<Self, OpsError> {
+    pub(super) fn ending_in(&self, op: &'static str, nodes: &[u32]) -> Result<Self, OpsError> {
         different(op, "nodes", nodes, self.relation.num_dst())?;
         let csc = self.relation.csc();
         let positions = || nodes.iter().flat_map(|&v| csc.row(v as usize));

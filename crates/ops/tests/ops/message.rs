@@ -42,7 +42,10 @@ fn binaries() -> Vec<(&'static str, Build, SddmmOp, Target, Target)> {
     }
 }
 
-pub(crate) const REDUCERS: [(Reduce, fn(&str, &str) -> Reduction); 4] = [
+/// Makes a function from the names of what it reads and of what it writes.
+pub(crate) type Make<F> = fn(&str, &str) -> F;
+
+pub(crate) const REDUCERS: [(Reduce, Make<Reduction>); 4] = [
     (Reduce::Sum, |m, o| f::sum(m, o)),
     (Reduce::Mean, |m, o| f::mean(m, o)),
     (Reduce::Max, |m, o| f::max(m, o)),
@@ -105,7 +108,7 @@ fn every_builtin_pair_against_a_composition() {
                     agree(&format!("{graph}, {backend}, {name} {reduce:?}"), &got, &composed(&relation, op, l, r, reduce, &device));
                 }
             }
-            let copies: [(&str, fn(&str, &str) -> Message, Target); 3] = [
+            let copies: [(&str, Make<Message>, Target); 3] = [
                 ("copy_u", |x, o| f::copy_u(x, o), Target::Src),
                 ("copy_v", |x, o| f::copy_v(x, o), Target::Dst),
                 ("copy_e", |x, o| f::copy_e(x, o), Target::Edge),

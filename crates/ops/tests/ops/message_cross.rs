@@ -6,7 +6,7 @@ use burn_gnn_ops::function::{copy_u, max, min, sum, u_mul_e};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
-use crate::message::{REDUCERS, naive, weighted};
+use crate::message::{Make, REDUCERS, naive, weighted};
 use crate::{assert_near, devices, f64s, numbers};
 
 const TOLERANCE: f64 = 1e-12;
@@ -182,7 +182,8 @@ fn finite_differences() {
     let values = values(&case);
     for (backend, device) in devices() {
         for (reduce, reduction) in REDUCERS {
-            for over in 0..6 {
+            #[allow(clippy::needless_range_loop)] // A closure and the joint reduction are two more.
+            for over in 0..CROSS.len() + 2 {
                 let run = |values: &[Vec<f64>]| {
                     let (g, inputs) = graph(&case, values, &device);
                     let calls = TYPES.map(|t| on(t, u_mul_e("h", "w", "m"), reduction("m", "y")));
@@ -235,12 +236,11 @@ fn two(edges: [(u32, u32); 2], device: &Device) -> Graph {
 fn relations_that_reach_different_nodes() {
     for (backend, device) in devices() {
         let g = two([(0, 0), (0, 1)], &device);
-        let run = |inner: [fn(&str, &str) -> function::Reduction; 2], cross: Cross<'_>| {
+        let run = |inner: [Make<function::Reduction>; 2], cross: Cross<'_>| {
             let calls = [on("ab", copy_u("h", "m"), inner[0]("m", "y")), on("cb", copy_u("h", "m"), inner[1]("m", "y"))];
             field(&g.multi_update_all(calls, cross).unwrap(), "b")
         };
-        let (greatest, least, total): (fn(&str, &str) -> function::Reduction, fn(&str, &str) -> _, fn(&str, &str) -> _) =
-            (|m, o| max(m, o), |m, o| min(m, o), |m, o| sum(m, o));
+        let [greatest, least, total]: [Make<function::Reduction>; 3] = [|m, o| max(m, o), |m, o| min(m, o), |m, o| sum(m, o)];
         assert_eq!(run([greatest; 2], Cross::sum()), [3.0, 5.0], "{backend}");
         assert_eq!(run([greatest; 2], Cross::max()), [3.0, 5.0]);
         assert_eq!(run([greatest; 2], Cross::mean()), [1.5, 2.5]);
