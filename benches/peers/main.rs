@@ -66,12 +66,12 @@ fn run(args: &[String]) -> Result<()> {
     match section.as_str() {
         "ops" => {
             for name in rest {
-                ops::run(name, &homogeneous(name)?);
+                ops::run(name, &homogeneous(name)?)?;
             }
         }
         "precision" => {
             for name in rest {
-                precision::run(name, &homogeneous(name)?);
+                precision::run(name, &homogeneous(name)?)?;
             }
         }
         "train" => {
@@ -95,7 +95,7 @@ fn run(args: &[String]) -> Result<()> {
             if !train::KINDS.contains(&kind.as_str()) {
                 bail!("unknown network `{kind}`; there are {}", train::KINDS.join(", "));
             }
-            train::memory(name, kind, precision, homogeneous(name)?, before);
+            train::memory(name, kind, precision, homogeneous(name)?, before)?;
         }
         other => bail!("unknown section `{other}`; there are ops, train, precision, memory, machine and merge"),
     }

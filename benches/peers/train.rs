@@ -22,21 +22,21 @@ struct Task {
 
 pub(crate) const KINDS: [&str; 3] = ["gcn", "sage", "gat"];
 
-fn task(graph: &str, kind: &str, g: Homogeneous) -> Task {
+fn task(graph: &str, kind: &str, g: Homogeneous) -> Result<Task> {
     let device = Device::flex();
     let Homogeneous { nodes, src, dst, task } = g;
-    let mut structure = Graph::homogeneous(nodes, src, dst).expect("the recipe keeps ids in range");
+    let mut structure = Graph::homogeneous(nodes, src, dst)?;
     if kind != "sage" {
-        structure = structure.add_self_loops(0).expect("one node type");
+        structure = structure.add_self_loops(0)?;
     }
     let _ = (structure.relations()[0].csr(), structure.relations()[0].csc());
     let hidden = if graph == "cora-like" { 16 } else { 256 };
-    Task {
+    Ok(Task {
         input: Input::new(structure),
         features: Tensor::from_data(TensorData::new(task.features, [nodes, task.width]), &device),
-        rows: Rows::new(&task.train, &task.labels, task.classes).expect("labels are below the number of classes"),
+        rows: Rows::new(&task.train, &task.labels, task.classes)?,
         sizes: Sizes { input: task.width, hidden, classes: task.classes },
-    }
+    })
 }
 
 /// A network with its optimiser: one call of the first closure is an epoch, of the second one inference.
@@ -83,7 +83,7 @@ pub(crate) fn run(graph: &str, make: impl Fn() -> Result<Homogeneous>) -> Result
         if !wanted(&epoch_name, &[]) && !wanted(&infer_name, &[]) {
             continue;
         }
-        let t = task(graph, kind, make()?);
+        let t = task(graph, kind, make()?)?;
         let more = [("hidden", json!(hidden(kind, &t)))];
         by_kind(kind, &t, |epoch, infer| {
             bench(Entry { group: "train", graph, op: &epoch_name }, &more, epoch);
@@ -95,8 +95,8 @@ pub(crate) fn run(graph: &str, make: impl Fn() -> Result<Homogeneous>) -> Result
 
 /// Resident memory before and after loading, and the peak of three epochs; their median time too where
 /// operators cast their inputs.
-pub(crate) fn memory(graph: &str, kind: &str, precision: Precision, g: Homogeneous, before: f64) {
-    let t = task(graph, kind, g);
+pub(crate) fn memory(graph: &str, kind: &str, precision: Precision, g: Homogeneous, before: f64) -> Result<()> {
+    let t = task(graph, kind, g)?;
     let loaded = memory_mb().0;
     let mut times = None;
     by_kind(kind, &t, |epoch, _| {
@@ -114,4 +114,5 @@ pub(crate) fn memory(graph: &str, kind: &str, precision: Precision, g: Homogeneo
         other => format!("{kind}.epoch.{other:?}"),
     };
     emit(Entry { group: "memory", graph, op: &op }, times.as_ref(), &more);
+    Ok(())
 }

@@ -339,3 +339,27 @@ fn majority_is_taken_from_training_rows() {
     let rows = |ids: &[u32]| Rows::new(ids, &labels, 3).unwrap();
     assert_eq!(majority_class(&rows(&[0, 1, 2]), &rows(&[3, 4, 1, 0]), 3), (1, 0.25));
 }
+
+/// Every product and sum of a model enters the setting, so no layer meets two element types; parameters stay in f32.
+#[test]
+fn a_model_under_mixed_precision() {
+    let device = Device::flex().autodiff();
+    let x = matrix(&Device::flex(), "x", 6, 10).cast(FloatDType::F32);
+    let model = GcnConfig::new(10, 2).with_seed(1).init(&device);
+    let run = |precision| {
+        let y = burn_gnn_ops::with_precision(precision, || model.forward(&homo(), x.clone(), Mode::Eval));
+        let grads = (y.clone().cast(FloatDType::F32) * matrix(&Device::flex(), "c", 6, 2).cast(FloatDType::F32)).sum().backward();
+        let dw = model.layers[0].weight.val().grad(&grads).unwrap();
+        assert_eq!(dw.dtype(), DType::F32);
+        (y.dtype(), values(&y), values(&dw))
+    };
+    let (_, y, dw) = run(burn_gnn_ops::Precision::Full);
+    let (dtype, low, low_dw) = run(burn_gnn_ops::Precision::BF16);
+    assert_eq!(dtype, DType::BF16);
+    let size = |x: &[f64]| x.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    for (want, got) in [(y, low), (dw, low_dw)] {
+        let off: Vec<f64> = want.iter().zip(&got).map(|(a, b)| a - b).collect();
+        // Eight bits of a number, rounded at a handful of places.
+        assert!(size(&off) > 0.0 && size(&off) < 0.05 * size(&want), "{want:?} {got:?}");
+    }
+}

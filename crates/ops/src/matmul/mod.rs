@@ -10,6 +10,13 @@ pub use backend::MatmulBackend;
 use burn::backend::Dispatch;
 use burn::tensor::{DType, Int, Tensor, TensorData};
 
+use crate::OpsError;
+use crate::check::{check_rows, check_same};
+use crate::gspmm::accept;
+use crate::precision::enter;
+
+const NAME: &str = "matmul_rows";
+
 /// `x · w` for `x: [n, k]`, `w: [k, m]`, where any of `n`, `k` and `m` may be 0.
 ///
 /// # Gradients
@@ -24,21 +31,33 @@ use burn::tensor::{DType, Int, Tensor, TensorData};
 /// would leave the autodiff graph). So the result for `k = 0` is all zeros, and gradients of `x` and `w`
 /// exist: zeros, or tensors without entries.
 ///
+/// # Precision
+/// Under [`with_precision`](crate::with_precision) both operands are cast, as those of every operator are.
+///
 /// # Panics
-/// If `x` and `w` disagree about `k`, or their devices or element types differ.
+/// With the text of the error that [`try_matmul_rows`] returns.
 ///
 /// # Cost
 /// `2 n k m` operations forward, twice as many backward.
 #[track_caller]
-pub fn matmul_rows(mut x: Tensor<2>, mut w: Tensor<2>) -> Tensor<2> {
-    let ([n, k], [rows, m]) = (x.dims(), w.dims());
-    assert!(k == rows, "matmul_rows: `w` must have {k} rows (one per column of `x`), got {rows}");
-    assert!(x.dtype() == w.dtype(), "matmul_rows: `x` has element type {:?}, `w` has {:?}; convert one of them", x.dtype(), w.dtype());
+pub fn matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
+    accept(try_matmul_rows(x, w))
+}
+
+/// [`matmul_rows`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// Another number of rows of `w` than columns of `x`, element types or devices that differ, an element type that a
+/// device cannot hold under [`with_precision`](crate::with_precision).
+pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError> {
+    let (mut x, mut w) = (enter(NAME, "x", x)?, enter(NAME, "w", w)?);
+    let ([n, k], [actual, m]) = (x.dims(), w.dims());
+    check_rows(NAME, "w", "one per column of `x`", k, actual)?;
+    check_same(NAME, ("w", &w), ("x", &x))?;
     let device = x.device();
-    assert!(device == w.device(), "matmul_rows: `x` is on {device:?}, `w` on {:?}; move one of them", w.device());
     let product = |x: Tensor<2>, w: Tensor<2>| Tensor::from_dispatch(Dispatch::matmul_weights(x.into_dispatch(), w.into_dispatch()));
     if n > 0 && k > 0 && m > 0 {
-        return product(x, w);
+        return Ok(product(x, w));
     }
     // The sum of no rows is a row of zeros that the operand takes part in; `Tensor::cat` would forget an
     // empty operand.
@@ -58,5 +77,5 @@ pub fn matmul_rows(mut x: Tensor<2>, mut w: Tensor<2>) -> Tensor<2> {
             out = out.select(axis, none);
         }
     }
-    out
+    Ok(out)
 }

@@ -247,6 +247,7 @@ fn families() -> Vec<Family> {
         family!("bias_activation", "x", [20, 5], |x| {
             try_bias_activation(as2(&x[0], [4, 5]), Some(x[1].clone()), Activation::Elu(1.0), None)
         }),
+        family!("matmul_rows", "x", [20, 15], |x| try_matmul_rows(as2(&x[0], [4, 5]), as2(&x[1], [5, 3]))),
         family!("multi_gspmm", "sources", [20], |x| try_multi_gspmm(&stack(), vec![as2(&x[0], [4, 5])], Reduce::Mean)),
     ];
     for reduce in SegmentReduce::ALL {
