@@ -24,6 +24,8 @@ sections=${SECTIONS:-ops:cora-like ops:arxiv-like train:cora-like train:arxiv-li
   memory:arxiv-like:gcn memory:arxiv-like:gat}
 export BENCH_THREADS=${BENCH_THREADS:-2} BENCH_SECONDS=${BENCH_SECONDS:-4}
 # The peer takes its number of threads from here as well.
+# As `cargo bench` sets it, see `.cargo/config.toml`.
+export MIMALLOC_PURGE_DELAY=${MIMALLOC_PURGE_DELAY:--1}
 export OMP_NUM_THREADS=$BENCH_THREADS MKL_NUM_THREADS=$BENCH_THREADS
 
 # BENCH_BINARY: one that was built before (then nothing is compiled here).

@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use burn_gnn::graph::{Graph, Relation};
 use burn_gnn::models::{GraphConv, GraphConvConfig};
-use burn_gnn::ops::{Activation, GatOptions, RowDropout, Stream, bias_activation, copy_u_mean, gat_attention, glorot_uniform, matmul_rows};
+use burn_gnn::ops::{Activation, GatOptions, RowDropout, Stream, bias_activation, copy_u_mean, gat_attention, glorot_uniform, matmul_rows, matmul_rows_onto};
 
 /// Widths of a network.
 #[derive(Clone, Copy)]
@@ -92,7 +92,7 @@ impl SageLayer {
         let [i, o] = w.dims();
         // The narrower side is aggregated.
         let mean = if i > o { copy_u_mean(relation, matmul_rows(x.clone(), w)) } else { matmul_rows(copy_u_mean(relation, x.clone()), w) };
-        finish(matmul_rows(x, self.own.val()) + mean, &self.bias, f, step)
+        finish(matmul_rows_onto(x, self.own.val(), mean), &self.bias, f, step)
     }
 }
 

@@ -4,7 +4,7 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use burn_gnn_ops::{GraphView, RelationalWeight, matmul_rows, relational_aggregate};
+use burn_gnn_ops::{Activation, GraphView, RelationalWeight, bias_activation, matmul_rows, matmul_rows_onto, relational_aggregate};
 
 use crate::mlp::normalise;
 use crate::pretrained::{Framework, Pretrained, Their};
@@ -161,7 +161,6 @@ impl RelGraphConv {
         let out = sorted.iter().map(|i| i.as_ref().filter(|_| d_input > 0 && d_output > 0).map(aggregate));
         let finish = |(t, (sum, x)): (usize, (Option<Tensor<2>>, Tensor<2>))| {
             let (device, dtype) = (x.device(), x.dtype());
-            let own = self.loop_weight.as_ref().map(|w| matmul_rows(g.dst_rows(t, x), w.val()));
             let sum = match (sum, &self.layer_norm) {
                 (None, Some(_)) => Some(Tensor::zeros([g.num_dst(t), d_output], (&device, dtype))),
                 (sum, _) => sum,
@@ -170,15 +169,13 @@ impl RelGraphConv {
                 Some(norm) => normalise(norm, sum),
                 None => sum,
             });
-            let y = match (sum, own) {
-                (Some(a), Some(b)) => a + b,
-                (Some(a), None) | (None, Some(a)) => a,
+            let y = match (sum, &self.loop_weight) {
+                (Some(sum), Some(w)) => matmul_rows_onto(g.dst_rows(t, x), w.val(), sum),
+                (None, Some(w)) => matmul_rows(g.dst_rows(t, x), w.val()),
+                (Some(sum), None) => sum,
                 (None, None) => Tensor::zeros([g.num_dst(t), d_output], (&device, dtype)),
             };
-            match &self.bias {
-                Some(b) => y + b.val().unsqueeze(),
-                None => y,
-            }
+            bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None)
         };
         out.zip(x).enumerate().map(finish).collect()
     }

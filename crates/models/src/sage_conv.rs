@@ -5,7 +5,9 @@ use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
-use burn_gnn_ops::{Activation, BinaryOp, GraphView, Reduce, RowDropout, Side, bias_activation, gspmm, gspmm_copy, matmul_rows};
+use burn_gnn_ops::{
+    Activation, BinaryOp, GraphView, Reduce, RowDropout, Side, bias_activation, gspmm, gspmm_copy, matmul_rows, matmul_rows_onto,
+};
 
 use crate::conv::{EndRows, Ends, RelationConv, end_rows};
 use crate::lstm::{LstmCell, over_neighbours};
@@ -182,7 +184,7 @@ impl SageConv {
         let h = if self.multiplies_first() { h } else { matmul_rows(h, self.fc_neigh.weight.val()) };
         match &self.fc_self {
             Some(own) => {
-                let h = h + matmul_rows(rows.dst, own.weight.val());
+                let h = matmul_rows_onto(rows.dst, own.weight.val(), h);
                 bias_activation(h, own.bias.as_ref().map(|b| b.val()), activation, dropout)
             }
             None => bias_activation(h, self.bias.as_ref().map(|b| b.val()), activation, dropout),

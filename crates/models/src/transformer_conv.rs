@@ -5,7 +5,8 @@ use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{
-    Activation, GraphView, NormBy, attention, copy_e_sum, dropout, e_dot_v, edge_softmax, matmul_rows, u_dot_v, u_mul_e_sum,
+    Activation, GraphView, NormBy, attention, copy_e_sum, dropout, e_dot_v, edge_softmax, matmul_rows, matmul_rows_onto, u_dot_v,
+    u_mul_e_sum,
 };
 
 use crate::conv::{EndRows, Ends, RelationConv, end_rows};
@@ -184,7 +185,7 @@ impl TransformerConv {
                 let [_, width] = h.dims();
                 // [h, r, h - r] w without the row of three.
                 let w = |i: usize| gate.weight.val().slice_dim(0, i * width..(i + 1) * width);
-                let both = matmul_rows(h.clone(), w(0) + w(2)) + matmul_rows(r.clone(), w(1) - w(2));
+                let both = matmul_rows_onto(h.clone(), w(0) + w(2), matmul_rows(r.clone(), w(1) - w(2)));
                 let beta = sigmoid(both);
                 beta.clone() * r + (beta.neg() + 1.0) * h
             }

@@ -67,7 +67,7 @@ pub use error::{GraphFault, OpsError};
 pub use gsddmm::*;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
-pub use matmul::{MatmulBackend, matmul_rows, try_matmul_rows};
+pub use matmul::{MatmulBackend, Turned, matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_rows_onto};
 pub use message::function;
 pub use message::{
     Cross, EdgeBatch, EdgeTensor, Ends, Fields, GraphMessageOps, Ids, Mailbox, MessageFunction, MessageOps, MessagePassing, NodeBatch,

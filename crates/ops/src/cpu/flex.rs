@@ -27,6 +27,9 @@ impl Host for Flex {
     fn floats<T: Elem>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]> {
         slice(tensor)
     }
+    fn is_row_major(tensor: &FloatTensor<Self>) -> bool {
+        tensor.layout().contiguous_offsets().is_some()
+    }
     fn floats_mut<T: Elem>(tensor: &mut FloatTensor<Self>) -> Option<&mut [T]> {
         let Some((0, end)) = tensor.layout().contiguous_offsets() else { return None };
         tensor.try_storage_mut::<T>()?.get_mut(..end)

@@ -20,6 +20,8 @@ use crate::kernel::{self, Elem, Given};
 pub(crate) trait Host: Backend {
     /// The entries in row-major order; copies only if they are not stored so.
     fn floats<T: Elem>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]>;
+    /// Whether [`floats`](Self::floats) copies nothing.
+    fn is_row_major(tensor: &FloatTensor<Self>) -> bool;
     /// As [`floats`](Self::floats), for 32-bit integers.
     fn ints(tensor: &IntTensor<Self>) -> Cow<'_, [i32]>;
     /// The entries to be changed in place, if no other tensor shares them and they are stored in row-major

@@ -42,6 +42,13 @@ impl Host for NdArray {
             other => panic!("the ndarray backend has floats of 32 and 64 bits only, got {other:?}"),
         }
     }
+    fn is_row_major(tensor: &FloatTensor<Self>) -> bool {
+        match tensor {
+            NdArrayTensor::F32(s) => s.view().is_standard_layout(),
+            NdArrayTensor::F64(s) => s.view().is_standard_layout(),
+            _ => false,
+        }
+    }
     fn ints(tensor: &IntTensor<Self>) -> Cow<'_, [i32]> {
         match tensor {
             NdArrayTensor::I32(s) => entries!(s),

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! for each of 4 slices of the edges:  table[v] = max(table[v], x[e])     x in one stream
-//! for each slice:                     y[e] = exp(x[e] - max[v]), table[v] += y[e]
-//! for all edges:                      y[e] /= sum[v]
+//! for each slice:                     table[v] += exp(x[e] - max[v])         x again
+//! for all edges:                      y[e] = exp(x[e] - max[v]) / sum[v]     x again, y in one stream
 //! ```
+//! An exponential is cheaper than its way to memory and back, so it is taken twice rather than kept.
+//!
 //! Where logits are far larger than the cache and edges are not sorted, a walk over nodes waits for one
 //! cache line per edge to read and one to write. Here the memory is read and written in streams, and
 //! what is anywhere is in the cache. A slice has one writer and its own table; tables are added in order of
@@ -15,7 +17,6 @@
 #![allow(clippy::needless_range_loop)]
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
@@ -35,7 +36,7 @@ const BATCH: usize = 64;
 pub(super) fn slices<T: Elem>(plan: &EdgeSoftmaxPlan) -> usize {
     let relation = plan.relation();
     let bytes = relation.num_edges() * plan.width() * size_of::<T>();
-    // Half floats cannot hold exponentials between the passes.
+    // Half floats, whose rows are half as long, have not been measured.
     let exact = size_of::<T>() == size_of::<T::Acc>();
     if exact && bytes >= LARGE && relation.csc().edge_ids().is_some() { SLICES } else { 1 }
 }
@@ -162,27 +163,23 @@ pub(super) fn forward<T: Elem>(plan: &EdgeSoftmaxPlan, x: &[T]) -> Vec<T>
 where
     T::Acc: Exp,
 {
-    let (relation, width) = (plan.relation(), plan.width());
+    let width = plan.width();
     let lowest = T::Acc::of_f64(f64::NEG_INFINITY);
     let largest = table::<T>(plan, lowest, &Largest { plan, x }, |a, b| if b > a { b } else { a }, shift);
-    let tables: [OnceLock<Vec<T::Acc>>; SLICES] = Default::default();
-    let slices = runs(relation.num_edges());
-    let mut y = collect_rows::<T>(&slices, width, &|run, sink| {
-        let mut table = vec![T::Acc::ZERO; relation.num_dst() * width];
-        by_width!(width, H => {
-            widest::<T, _>(Exponentials::<T, H> { plan, x, largest: &largest, run: run.clone(), sink, table: &mut table });
-        });
-        let slice = slices.iter().position(|r| r.start == run.start && r.end == run.end).unwrap_or(0);
-        // Every slice comes once.
-        let _ = tables[slice].set(table);
-    });
-    let sums = join(tables.into_iter().filter_map(OnceLock::into_inner).collect(), |a, b| a + b, divisor);
-    let parts = evenly(relation.num_edges(), 2 * width);
-    let size = parts.first().map_or(1, |r| r.len()).max(1);
-    y.par_chunks_mut(size * width).enumerate().for_each(|(i, part)| {
-        by_width!(width, H => widest::<T, _>(Divide::<T, H> { plan, sums: &sums, from: i * size, part }));
-    });
-    y
+    let sums = table::<T>(plan, T::Acc::ZERO, &Sums { plan, x, largest: &largest }, |a, b| a + b, divisor);
+    // Side by side: for eight heads an edge finds both in one cache line.
+    let mut nodes = vec![T::Acc::ZERO; 2 * sums.len()];
+    nodes.par_chunks_mut(2 * width).zip(largest.par_chunks(width)).zip(sums.par_chunks(width)).with_min_len(1 << 12).for_each(
+        |((node, largest), sum)| {
+            let (shift, divisor) = node.split_at_mut(width);
+            shift.copy_from_slice(largest);
+            divisor.copy_from_slice(sum);
+        },
+    );
+    let runs = evenly(plan.relation().num_edges(), 2 * width);
+    collect_rows(&runs, width, &|run, sink| {
+        by_width!(width, H => widest::<T, _>(Probabilities::<T, H> { plan, x, nodes: &nodes, run, sink }));
+    })
 }
 
 /// `y · (g - Σ y · g)`.
@@ -283,99 +280,117 @@ impl<T: Elem, const W: usize> Vectorised for ProductsRun<'_, T, W> {
     }
 }
 
-struct Exponentials<'a, 's, 'o, T: Elem, const H: usize> {
+struct Sums<'a, T: Elem> {
     plan: &'a EdgeSoftmaxPlan,
     x: &'a [T],
     largest: &'a [T::Acc],
+}
+
+impl<T: Elem> Pass<T> for Sums<'_, T>
+where
+    T::Acc: Exp,
+{
+    fn pass<const W: usize>(&self, run: Range<usize>, at: usize, table: &mut [T::Acc]) {
+        widest::<T, _>(SumsRun::<T, W> { job: self, run, at, table });
+    }
+}
+
+struct SumsRun<'a, T: Elem, const W: usize> {
+    job: &'a Sums<'a, T>,
     run: Range<usize>,
-    sink: &'s mut Sink<'o, T>,
+    at: usize,
     table: &'a mut [T::Acc],
 }
 
-impl<T: Elem, const H: usize> Vectorised for Exponentials<'_, '_, '_, T, H>
+impl<T: Elem, const W: usize> Vectorised for SumsRun<'_, T, W>
 where
     T::Acc: Exp,
 {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Self { plan, x, largest, run, sink, table } = self;
+        let Self { job: &Sums { plan, x, largest }, run, at, table } = self;
+        let (dst, width) = (plan.relation().dst(), plan.width());
+        let mut buffer = [[T::Acc::ZERO; W]; BATCH];
+        for first in run.clone().step_by(BATCH) {
+            let batch = first..(first + BATCH).min(run.end);
+            for (e, to) in batch.clone().zip(&mut buffer) {
+                ask(dst, e, largest, width, at, W);
+                ask(dst, e, table, width, at, W);
+                let logits = entries::<T, W>(x, e, width, at);
+                let shift = entries::<T::Acc, W>(largest, dst[e] as usize, width, at);
+                for j in 0..W {
+                    to[j] = logits[j].acc() - shift[j];
+                }
+            }
+            exponentials(buffer.as_flattened_mut());
+            for (e, from) in batch.zip(&buffer) {
+                let sum = entries_mut::<T::Acc, W>(table, dst[e] as usize, width, at);
+                for j in 0..W {
+                    sum[j] += from[j];
+                }
+            }
+        }
+    }
+}
+
+/// The exponential of every entry, whole steps at a time. Entries behind the last edge are left over from batches
+/// before; nobody reads what becomes of them.
+#[inline(always)]
+fn exponentials<A: Acc + Exp>(buffer: &mut [A]) {
+    for step in buffer.as_chunks_mut::<STEP>().0 {
+        for e in step {
+            *e = e.exp_();
+        }
+    }
+}
+
+struct Probabilities<'a, 's, 'o, T: Elem, const H: usize> {
+    plan: &'a EdgeSoftmaxPlan,
+    x: &'a [T],
+    /// The shift of a node's logits, then what exponentials are divided by.
+    nodes: &'a [T::Acc],
+    run: Range<usize>,
+    sink: &'s mut Sink<'o, T>,
+}
+
+impl<T: Elem, const H: usize> Vectorised for Probabilities<'_, '_, '_, T, H>
+where
+    T::Acc: Exp,
+{
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { plan, x, nodes, run, sink } = self;
         let (dst, width) = (plan.relation().dst(), known::<H>(plan));
         let mut buffer = vec![T::Acc::ZERO; (BATCH * width).next_multiple_of(STEP)];
         for first in run.clone().step_by(BATCH) {
             let batch = first..(first + BATCH).min(run.end);
             for (e, to) in batch.clone().zip(buffer.chunks_exact_mut(width)) {
-                ask(dst, e, largest, width, 0, width.min(32));
-                ask(dst, e, table, width, 0, width.min(32));
-                let (logits, shift) = (&x[e * width..][..width], &largest[dst[e] as usize * width..][..width]);
-                blocks(width, to, |j| logits[j].acc() - shift[j]);
+                ask(dst, e, nodes, 2 * width, 0, 2 * width.min(16));
+                let (logits, shift) = (&x[e * width..][..width], &nodes[dst[e] as usize * 2 * width..][..width]);
+                blocks(width, to, |_, j| logits[j].acc() - shift[j]);
             }
-            // Entries behind the last edge are left over from batches before; nobody reads what becomes of them.
-            for step in buffer.as_chunks_mut::<STEP>().0 {
-                for e in step {
-                    *e = e.exp_();
-                }
-            }
-            for (e, from) in batch.clone().zip(buffer.chunks_exact(width)) {
-                let sum = &mut table[dst[e] as usize * width..][..width];
-                let before: &[T::Acc] = from;
-                add(width, sum, before);
+            exponentials(&mut buffer);
+            for (e, to) in batch.clone().zip(buffer.chunks_exact_mut(width)) {
+                let divisor = &nodes[(dst[e] as usize * 2 + 1) * width..][..width];
+                blocks(width, to, |e, j| e / divisor[j]);
             }
             sink.put_acc(&buffer[..batch.len() * width]);
         }
     }
 }
 
-/// `to[j] = f(j)`, eight at a time, so that rows of eight are one vector.
+/// `to[j] = f(to[j], j)`, eight at a time, so that rows of eight are one vector.
 #[inline(always)]
-fn blocks<A: Copy>(width: usize, to: &mut [A], f: impl Fn(usize) -> A) {
+fn blocks<A: Copy>(width: usize, to: &mut [A], f: impl Fn(A, usize) -> A) {
     let whole = width / 8 * 8;
     for at in (0..whole).step_by(8) {
-        let block: [A; 8] = std::array::from_fn(|i| f(at + i));
+        let block: [A; 8] = std::array::from_fn(|i| f(to[at + i], at + i));
         to[at..][..8].copy_from_slice(&block);
     }
-    for (j, to) in (whole..width).zip(&mut to[whole..]) {
-        *to = f(j);
-    }
-}
-
-/// `sum[j] += x[j]`.
-#[inline(always)]
-fn add<A: Acc>(width: usize, sum: &mut [A], x: &[A]) {
-    let (sums, rest) = sum[..width].as_chunks_mut::<8>();
-    let (blocks, x_rest) = x[..width].as_chunks::<8>();
-    for (s, x) in sums.iter_mut().zip(blocks) {
-        for i in 0..8 {
-            s[i] += x[i];
-        }
-    }
-    rest.iter_mut().zip(x_rest).for_each(|(s, &x)| *s += x);
-}
-
-struct Divide<'a, T: Elem, const H: usize> {
-    plan: &'a EdgeSoftmaxPlan,
-    sums: &'a [T::Acc],
-    from: usize,
-    part: &'a mut [T],
-}
-
-impl<T: Elem, const H: usize> Vectorised for Divide<'_, T, H> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        let (dst, width) = (self.plan.relation().dst(), known::<H>(self.plan));
-        for (e, row) in (self.from..).zip(self.part.chunks_exact_mut(width)) {
-            ask(dst, e, self.sums, width, 0, width.min(32));
-            let sum = &self.sums[dst[e] as usize * width..][..width];
-            let (rows, rest) = row.as_chunks_mut::<8>();
-            let (sums, sum_rest) = sum.as_chunks::<8>();
-            for (y, s) in rows.iter_mut().zip(sums) {
-                for i in 0..8 {
-                    y[i] = T::of(y[i].acc() / s[i]);
-                }
-            }
-            rest.iter_mut().zip(sum_rest).for_each(|(y, &s)| *y = T::of(y.acc() / s));
-        }
+    for j in whole..width {
+        to[j] = f(to[j], j);
     }
 }
 

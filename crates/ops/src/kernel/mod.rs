@@ -28,7 +28,7 @@ pub(crate) use exp::{Exp, divisor, inverse, shift};
 pub(crate) use forward::forward;
 pub(crate) use philox::{LANES, philox_lanes};
 pub(crate) use simd::{Vectorised, ahead, prefetch, vectorised};
-pub(crate) use sink::{Scatter, Sink, collect_rows, collect_rows2, scatter_every_row, scatter_rows, zeros};
+pub(crate) use sink::{Scatter, Sink, collect_rows, collect_rows2, room, scatter_every_row, scatter_rows, zeros};
 pub(crate) use split::{by_edges, evenly, run_all};
 
 /// Any broadcasting: column `j` of a message reads entry `offsets[j]` of an operand row of `len` entries.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::gather::{Messages, Op, each, for_blocks, put};
+use super::gather::{Messages, Op, each, for_blocks, put, put_last};
 use super::lanes::Lanes;
 use super::layout::Layout;
 use super::simd::{Blocked, Reach};
@@ -66,10 +66,8 @@ impl<T: Elem, O: Op, R: Layout> Blocked for SelectRows<'_, '_, '_, T, O, R> {
                     best[k] = best[k].scale(sign);
                 });
                 put(self.out, best, keep);
-                let skip = if K == 1 { N - keep } else { 0 };
                 each!(k < K, {
-                    let ids = winner[k].0;
-                    self.arg.put(&ids[skip..]);
+                    put_last(self.arg, &winner[k].0, if K == 1 { keep } else { N });
                 });
             });
         }

@@ -11,16 +11,35 @@ use burn::backend::NdArray;
 #[allow(unused_imports)]
 use burn::backend::{Autodiff, Backend, backend_extension};
 
-/// Products of rows with a matrix of weights.
+/// Which operands of a product are stored turned round.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Turned {
+    /// The left one is stored as `[k, m]`.
+    pub left: bool,
+    /// The right one is stored as `[n, k]`.
+    pub right: bool,
+}
+
+/// Products of rows with a matrix of weights; no axis of an operand has length 0.
 #[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
 pub trait MatmulBackend: Backend {
-    /// `x · w`; no axis has length 0.
-    fn matmul_weights(x: FloatTensor<Self>, w: FloatTensor<Self>) -> FloatTensor<Self> {
-        Self::float_matmul(x, w)
+    /// `l · r`.
+    fn matmul_turned(l: FloatTensor<Self>, r: FloatTensor<Self>, turned: Turned) -> FloatTensor<Self> {
+        by_backend::<Self>(l, r, turned)
+    }
+    /// `sum + x · w`.
+    fn matmul_onto(x: FloatTensor<Self>, w: FloatTensor<Self>, sum: FloatTensor<Self>) -> FloatTensor<Self> {
+        added::<Self>(x, w, sum)
     }
 }
 
-#[cfg(feature = "flex")]
-impl MatmulBackend for Flex {}
-#[cfg(feature = "ndarray")]
-impl MatmulBackend for NdArray {}
+/// [`MatmulBackend::matmul_turned`] in the backend's own operations.
+pub(super) fn by_backend<B: Backend>(l: FloatTensor<B>, r: FloatTensor<B>, turned: Turned) -> FloatTensor<B> {
+    let side = |x, turned| if turned { B::float_transpose(x) } else { x };
+    B::float_matmul(side(l, turned.left), side(r, turned.right))
+}
+
+/// [`MatmulBackend::matmul_onto`] in the backend's own operations.
+pub(super) fn added<B: Backend>(x: FloatTensor<B>, w: FloatTensor<B>, sum: FloatTensor<B>) -> FloatTensor<B> {
+    B::float_add(B::float_matmul(x, w), sum)
+}

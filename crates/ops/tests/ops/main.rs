@@ -20,6 +20,7 @@ mod gsddmm;
 mod halves;
 mod instruction_sets;
 mod invariance;
+mod matmul;
 mod message;
 mod message_closures;
 mod message_cross;
