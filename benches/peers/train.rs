@@ -10,11 +10,11 @@ use serde_json::json;
 
 use crate::graphs::Homogeneous;
 use crate::measure::{Entry, bench, emit, measure, memory_mb, wanted};
-use crate::nets::{Gat, Gcn, Input, Network, Sage, Sizes};
+use crate::nets::{Gat, Gcn, Network, Sage, Sizes};
 
 /// Something to train: data that stays, and the labelled rows.
 struct Task {
-    input: Input,
+    graph: Graph,
     features: Tensor<2>,
     rows: Rows,
     sizes: Sizes,
@@ -32,7 +32,7 @@ fn task(graph: &str, kind: &str, g: Homogeneous) -> Result<Task> {
     let _ = (structure.relations()[0].csr(), structure.relations()[0].csc());
     let hidden = if graph == "cora-like" { 16 } else { 256 };
     Ok(Task {
-        input: Input::new(structure),
+        graph: structure,
         features: Tensor::from_data(TensorData::new(task.features, [nodes, task.width]), &device),
         rows: Rows::new(&task.train, &task.labels, task.classes)?,
         sizes: Sizes { input: task.width, hidden, classes: task.classes },
@@ -47,7 +47,7 @@ fn with<N: Network>(net: N, t: &Task, use_them: impl FnOnce(&mut dyn FnMut(), &m
     let mut epoch = || {
         let net = state.take().expect("put back at the end of every epoch");
         step += 1;
-        let loss = cross_entropy(net.forward(&t.input, t.features.clone(), Some(step)), &t.rows);
+        let loss = cross_entropy(net.forward(&t.graph, t.features.clone(), Some(step)), &t.rows);
         let grads = GradientsParams::from_grads(loss.backward(), &net);
         let net = optimizer.step(0.01, net, grads);
         let loss = loss.inner().into_scalar::<f32>();
@@ -56,7 +56,7 @@ fn with<N: Network>(net: N, t: &Task, use_them: impl FnOnce(&mut dyn FnMut(), &m
     };
     let mut infer = || {
         let net = state.borrow().as_ref().expect("put back at the end of every epoch").valid();
-        drop(net.forward(&t.input, t.features.clone(), None));
+        drop(net.forward(&t.graph, t.features.clone(), None));
     };
     use_them(&mut epoch, &mut infer);
 }

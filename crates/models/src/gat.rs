@@ -3,7 +3,7 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{Activation, GraphView, bias_activation};
+use burn_gnn_ops::{Activation, GraphView};
 
 use crate::{GatConv, GatConvConfig, Mode, ModelError, NodeClassifier};
 
@@ -88,12 +88,11 @@ impl Gat {
         let (ntype, _) = g.schema().ends(0);
         let x = mode.dropout(g, ntype, "gat/0", self.dropout, x);
         self.layers.iter().enumerate().fold(x, |x, (i, layer)| {
-            let y = layer.forward(g, x, mode);
             if i + 1 == self.layers.len() {
-                return y;
+                return layer.forward(g, x, mode);
             }
             let dropout = mode.output_dropout(g, ntype, &format!("gat/{}", i + 1), self.dropout);
-            bias_activation(y, None, Activation::Elu(1.0), dropout.as_ref())
+            layer.forward_then(g, 0, x, None, mode, Activation::Elu(1.0), dropout.as_ref())
         })
     }
 }

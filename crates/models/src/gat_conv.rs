@@ -4,7 +4,9 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{Activation, GatOptions, GraphView, bias_activation, gat_attention, gat_attention_weights, matmul_rows, u_mul_e_sum};
+use burn_gnn_ops::{
+    Activation, GatOptions, GraphView, RowDropout, bias_activation, gat_attention, gat_attention_weights, matmul_rows, u_mul_e_sum,
+};
 
 use crate::conv::{EndRows, Ends, RelationConv, end_rows};
 use crate::heads::{HeadScores, mean_heads, residual, split};
@@ -149,8 +151,28 @@ impl GatConv {
         edge_weight: Option<Tensor<1>>,
         mode: Mode,
     ) -> Tensor<2> {
+        self.forward_then(g, etype, x, edge_weight, mode, Activation::None, None)
+    }
+
+    /// [`forward_on`](Self::forward_on), then an activation and dropout of the result, where heads are concatenated in
+    /// the pass that adds the bias.
+    ///
+    /// # Panics
+    /// As [`forward_on`](Self::forward_on).
+    #[track_caller]
+    #[allow(clippy::too_many_arguments)] // `forward_on` and what follows
+    pub fn forward_then<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: usize,
+        x: impl Into<Ends>,
+        edge_weight: Option<Tensor<1>>,
+        mode: Mode,
+        activation: Activation,
+        dropout: Option<&RowDropout>,
+    ) -> Tensor<2> {
         let rows = end_rows(g, "gat_conv", etype, x.into(), |x| self.project(x));
-        self.attend(g, etype, rows, edge_weight, false, mode).0
+        self.finish(self.attend(g, etype, rows, edge_weight, false, mode).0, activation, dropout)
     }
 
     /// As [`forward_on`](Self::forward_on), with the attention weights `m_e · α[e]`, `[num_edges, heads]`.
@@ -168,7 +190,7 @@ impl GatConv {
     ) -> (Tensor<2>, Tensor<2>) {
         let rows = end_rows(g, "gat_conv", etype, x.into(), |x| self.project(x));
         match self.attend(g, etype, rows, edge_weight, true, mode) {
-            (y, Some(attention)) => (y, attention),
+            (y, Some(attention)) => (self.finish(y, Activation::None, None), attention),
             (_, None) => unreachable!("asked for"),
         }
     }
@@ -212,9 +234,17 @@ impl GatConv {
             (gat_attention(relation, z, a_src, a_dst, &options), None)
         };
         let y = y.reshape([relation.num_dst(), heads * d_head]);
-        let y = residual(y, self.config.residual, self.res_fc.as_ref(), rows.dst);
-        let y = bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None);
-        (if self.config.concat { y } else { mean_heads(y, [heads, d_head]) }, attention)
+        (residual(y, self.config.residual, self.res_fc.as_ref(), rows.dst), attention)
+    }
+
+    /// Bias, heads side by side or their mean, activation and dropout.
+    fn finish(&self, y: Tensor<2>, activation: Activation, dropout: Option<&RowDropout>) -> Tensor<2> {
+        let bias = self.bias.as_ref().map(|b| b.val());
+        if self.config.concat {
+            return bias_activation(y, bias, activation, dropout);
+        }
+        let y = bias_activation(y, bias, Activation::None, None);
+        bias_activation(mean_heads(y, [self.config.heads, self.config.d_head]), None, activation, dropout)
     }
 }
 
@@ -225,7 +255,7 @@ impl RelationConv for GatConv {
 
     #[track_caller]
     fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, mode: Mode) -> Tensor<2> {
-        self.attend(g, etype, rows, None, false, mode).0
+        self.finish(self.attend(g, etype, rows, None, false, mode).0, Activation::None, None)
     }
 }
 

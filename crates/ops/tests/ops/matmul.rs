@@ -6,7 +6,19 @@ use burn_gnn_ops::{matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_ro
 use crate::{assert_near, devices, f64s, numbers};
 
 /// `n`, `k`, `m`; the last ones are cut into blocks by the product and shared among threads.
-const SIZES: [[usize; 3]; 8] = [[1, 1, 1], [3, 4, 5], [7, 1, 2], [0, 3, 2], [3, 0, 2], [3, 2, 0], [600, 257, 64], [2000, 64, 129]];
+const SIZES: [[usize; 3]; 11] = [
+    [1, 1, 1],
+    [9, 33, 16],
+    [700, 70, 11],
+    [600, 300, 16],
+    [3, 4, 5],
+    [7, 1, 2],
+    [0, 3, 2],
+    [3, 0, 2],
+    [3, 2, 0],
+    [600, 257, 64],
+    [2000, 64, 129],
+];
 
 fn tensor(data: &[f64], shape: [usize; 2], device: &Device, dtype: DType) -> Tensor<2> {
     Tensor::from_data(TensorData::new(data.to_vec(), shape), (device, dtype))
