@@ -197,6 +197,10 @@ impl HgtConv {
         x.into_iter().enumerate().map(finish).collect()
     }
 
+    pub(crate) fn num_etypes(&self) -> usize {
+        self.config.num_etypes
+    }
+
     /// Lets this layer share sorted relations with another.
     pub(crate) fn share(&mut self, other: &Self) {
         self.sorted = other.sorted.clone();
