@@ -156,7 +156,7 @@ impl Layerwise for Gin {
 /// Normalisation by the running means and variances, whether or not gradients are tracked; of no rows too.
 fn running(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
     let row = |t: Tensor<1>| t.without_autodiff().cast(x.dtype()).unsqueeze::<2>();
-    let (mean, variance) = (row(norm.running_mean.value()), row(norm.running_var.value()));
+    let (mean, variance) = (row(norm.running_mean.value_sync()), row(norm.running_var.value_sync()));
     let scale = (variance + norm.epsilon).sqrt().recip() * norm.gamma.val().unsqueeze();
     (x - mean) * scale + norm.beta.val().unsqueeze()
 }
