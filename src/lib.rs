@@ -45,6 +45,7 @@ pub mod prelude {
         SageConfig, SageConv, SageConvConfig, SgConvConfig, StateDict, TransformerConvConfig, TypeInput, TypedLinearConfig,
     };
     pub use burn_gnn_models::{FusedAdam, FusedAdamConfig};
+    pub use burn_gnn_models::{InferenceConfig, Layerwise, infer};
     pub use burn_gnn_ops::{
         Activation, AggregateOptions, BinaryOp, DegreeScale, EdgeDropout, GatOptions, GraphView, NormBy, Precision, Reduce,
         RelationalIndex, RelationalWeight, Segments, Stream, TypeIndex, bias_activation, copy_e_max, copy_e_mean, copy_e_min, copy_e_sum,

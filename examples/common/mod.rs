@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each example uses its part
 
+pub(crate) mod curves;
 pub(crate) mod data;
 pub(crate) mod ranks;
 pub(crate) mod report;

@@ -27,7 +27,7 @@ use clap::{Parser, ValueEnum};
 use common::data::{Loaded, load};
 use common::ranks::{RankResult, train_parts};
 use common::report::Outcome;
-use common::{BackendName, Precision, device, out_dir, report};
+use common::{BackendName, Precision, curves, device, out_dir, report};
 
 // Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
 #[global_allocator]
@@ -88,6 +88,9 @@ struct Args {
     /// Where partition and weights are written; a temporary folder by default.
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Draw loss and accuracy over epochs.
+    #[arg(long, value_name = "FILE.svg", value_parser = curves::svg_file)]
+    plot: Option<PathBuf>,
     /// Print one JSON object as the last line.
     #[arg(long)]
     json: bool,
@@ -159,6 +162,9 @@ fn run(args: &Args) -> Result<()> {
         edge_cut: cut.edge_cut(),
         ..Outcome::new(&model, &results[0].trained, &data, without_graph(args, &data, &inputs, &device)?)
     };
+    if let Some(file) = &args.plot {
+        curves::write(file, &format!("R-GCN on {}", data.name), &curves::of(&results[0].trained.history))?;
+    }
     outcome.print(args.out.is_some().then_some(&*weights), args.json);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use burn::module::Module;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn::dist::{LocalPartition, PartitionConfig, PartitionMethod, partition_graph, run_ranks};
-use burn_gnn::graph::{EdgeType, Graph};
+use burn_gnn::graph::{EdgeType, Graph, Schema};
 use burn_gnn::models::*;
 use burn_gnn::ops::{GraphView, Stream};
 
@@ -147,6 +147,53 @@ const LAYERS: [(&str, Run); 12] = [
         layer.forward(g, vec![a, b], TRAIN).into_iter().enumerate().map(|(t, y)| (t, y.unwrap())).collect()
     }),
 ];
+
+/// Weights of relations are means over all nodes of a type: a part refuses to make them up, and takes them from all ranks.
+#[test]
+fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
+    let g = three();
+    let all: Vec<u64> = (0..30).collect();
+    let device = Device::flex();
+    let layer = |schema: &Schema| f64s(HanConvConfig::new(vec![3, 3], 2, 2).init(schema, &device));
+    let input = |a: &[u64], b: &[u64]| vec![rows("x0", a, 3, &device), rows("x1", b, 3, &device)];
+    let want: Vec<Vec<f64>> =
+        layer(g.schema()).forward(&g, input(&all, &all[..20]), Mode::Eval).into_iter().map(|y| list(y.unwrap())).collect();
+    for parts in [1, 2, 3] {
+        let cut = partition_graph(&g, &PartitionConfig::new("g", parts).with_method(PartitionMethod::Random)).unwrap();
+        let ranks = run_ranks(parts, |comm| -> Result<_, burn_gnn::dist::DistError> {
+            let part = LocalPartition::new(&cut.part(comm.rank())?, comm, &device)?;
+            let ids = [part.inner_nodes(0).to_vec(), part.inner_nodes(1).to_vec()];
+            let (han, x) = (layer(part.schema()), input(&ids[0], &ids[1]));
+            let refused = han.try_forward(&part, x.clone(), Mode::Eval).err().map(|e| e.to_string());
+            let scores = han.relation_scores(&part, x.clone(), Mode::Eval);
+            // Two relations end in `a`, one in `b`.
+            let mut sums: Vec<f64> = scores[0].clone().unwrap().into_data().iter::<f64>().collect();
+            assert!(scores[1].is_none());
+            part.comm().all_reduce("scores", &mut sums)?;
+            let whole = Tensor::from_data(TensorData::new(sums, [2]), (&device, DType::F64));
+            let y: Vec<Vec<f64>> =
+                han.forward_with(&part, x, &[Some(whole), None], Mode::Eval).into_iter().map(|y| list(y.unwrap())).collect();
+            Ok((ids, refused, y))
+        })
+        .unwrap();
+        for (ids, refused, got) in ranks {
+            let message = (parts > 1).then(|| {
+                let n = ids[0].len();
+                format!(
+                    "han_conv: needs all 30 nodes of type `a`, this view computes {n}; add up `relation_scores` over all parts and call `forward_with`"
+                )
+            });
+            assert_eq!(refused, message);
+            for (t, (got, want)) in got.iter().zip(&want).enumerate() {
+                for (id, row) in ids[t].iter().zip(got.chunks_exact(4)) {
+                    let want = &want[*id as usize * 4..][..4];
+                    let near = row.iter().zip(want).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs()));
+                    assert!(near, "{parts} parts, node {id} of type {t}: {row:?} instead of {want:?}");
+                }
+            }
+        }
+    }
+}
 
 /// Results and gradients of the rows of both types, by node type.
 fn run_layer<G: GraphView>(g: &G, layer: Run, ids: [&[u64]; 2], device: &Device) -> Vec<(usize, usize, Vec<f64>)> {

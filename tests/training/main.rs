@@ -6,6 +6,7 @@
 mod common;
 
 mod accuracy;
+mod curves;
 mod layers;
 mod parts;
 mod report;

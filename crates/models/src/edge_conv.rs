@@ -140,8 +140,25 @@ impl RelationConv for EdgeConv {
 }
 
 impl Pretrained for EdgeConv {
-    /// DGL's names.
-    fn their(&self, _from: Framework, path: &str) -> Their {
-        Their::same(path)
+    /// PyG's layer has one matrix for `[x[v], x[u] - x[v]]`, in a single map or a `Sequential` with ReLU between, and one bias where
+    /// ours (and DGL's) have two that add up.
+    fn their(&self, from: Framework, path: &str) -> Their {
+        if from == Framework::Dgl {
+            return Their::same(path);
+        }
+        let ([d, _], first) = (self.theta.weight.val().dims(), if self.nn.is_some() { "nn.0" } else { "nn" });
+        match path {
+            "phi.weight" => Their::same(format!("{first}.weight")).rows(0..d, 2 * d),
+            "theta.weight" => Their::same(format!("{first}.weight")).rows(d..2 * d, 2 * d),
+            "phi.bias" => Their::same(format!("{first}.bias")),
+            "theta.bias" => Their::same(format!("{first}.bias")).term(),
+            _ => {
+                let mut parts = path.splitn(4, '.').skip(2);
+                match (parts.next().and_then(|i| i.parse::<usize>().ok()), parts.next()) {
+                    (Some(i), Some(field)) => Their::same(format!("nn.{}.{field}", 2 * (i + 1))),
+                    _ => Their::same(path),
+                }
+            }
+        }
     }
 }

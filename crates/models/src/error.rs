@@ -44,6 +44,20 @@ pub enum ModelError {
         /// What is wrong.
         message: String,
     },
+    /// A layer that needs all nodes of a type was given a view that computes some.
+    #[error("{layer}: needs all {total} nodes of type `{ntype}`, this view computes {rows}; {remedy}")]
+    PartOfGraph {
+        /// Layer.
+        layer: &'static str,
+        /// Node type.
+        ntype: String,
+        /// Nodes that the view computes.
+        rows: usize,
+        /// Nodes of the whole graph.
+        total: u64,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// Weights of another framework do not fit the layer.
     #[error("state dict: {message}")]
     StateDict {

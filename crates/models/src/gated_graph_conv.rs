@@ -151,7 +151,7 @@ impl GatedGraphConv {
 }
 
 impl Pretrained for GatedGraphConv {
-    /// DGL's names.
+    /// DGL's names. PyG's layer has a matrix for every step where this one has one per edge type: its weights do not fit.
     fn their(&self, _from: Framework, path: &str) -> Their {
         match path.split_once('.') {
             Some((part @ ("ih" | "hh"), field)) => Their::same(format!("gru.{field}_{part}")),

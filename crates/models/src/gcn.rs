@@ -3,8 +3,10 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::Graph;
 use burn_gnn_ops::{Activation, GraphView};
 
+use crate::inference::{Layerwise, one_input, only};
 use crate::{DegreeNorm, GraphConv, GraphConvConfig, Mode, ModelError, NodeClassifier};
 
 /// Describes a [`Gcn`].
@@ -73,14 +75,28 @@ impl Gcn {
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
         let (ntype, _) = g.schema().ends(0);
         let x = mode.dropout(g, ntype, "gcn/0", self.dropout, x);
-        self.layers.iter().enumerate().fold(x, |x, (i, layer)| {
-            if i + 1 == self.layers.len() {
-                return layer.forward(g, x);
-            }
-            // Relu, and the dropout before the next layer.
-            let dropout = mode.row_dropout(g, ntype, &format!("gcn/{}", i + 1), self.dropout);
-            layer.forward_then(g, 0, x, None, Activation::Relu, dropout.as_ref())
-        })
+        (0..self.layers.len()).fold(x, |x, i| self.step(i, g, x, mode))
+    }
+
+    /// Layer `i`; with ReLU, and the dropout before the next layer, unless it is the last.
+    fn step<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        if i + 1 == self.layers.len() {
+            return self.layers[i].forward(g, x);
+        }
+        let dropout = mode.row_dropout(g, g.schema().ends(0).0, &format!("gcn/{}", i + 1), self.dropout);
+        self.layers[i].forward_then(g, 0, x, None, Activation::Relu, dropout.as_ref())
+    }
+}
+
+impl Layerwise for Gcn {
+    fn num_layers(&self) -> usize {
+        self.layers.len()
+    }
+    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+        one_input(g, features, self.layers[0].weight.val().dims()[0])
+    }
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+        vec![self.step(layer, g, only(x), Mode::Eval)]
     }
 }
 

@@ -2,10 +2,12 @@
 
 use burn::config::Config;
 use burn::module::Module;
-use burn::nn::Linear;
+use burn::nn::{BatchNorm, BatchNormConfig, Linear};
 use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_graph::Graph;
 use burn_gnn_ops::{Activation, GraphView, SegmentReduce, Segments, segment_reduce};
 
+use crate::inference::{Layerwise, one_input, only};
 use crate::mlp::{apply, linear};
 use crate::{GinConv, GinConvConfig, Mode, ModelError, NodeClassifier};
 
@@ -25,6 +27,9 @@ pub struct GinConfig {
     /// Whether ε is learned.
     #[config(default = true)]
     pub learn_eps: bool,
+    /// Whether rows of every layer are normalised over the nodes (or batch) before ReLU, as in the paper.
+    #[config(default = false)]
+    pub batch_norm: bool,
     /// Dropout of the logits of nodes.
     #[config(default = 0.5)]
     pub dropout: f64,
@@ -37,7 +42,10 @@ pub struct GinConfig {
 /// `Σ_k readout(hᵏ) W_k + b_k`, with dropout of each term's logits.
 ///
 /// # Departures from the paper
-/// No batch normalisation.
+/// Batch normalisation is asked for (`batch_norm`), and then behind each layer, not inside its perceptron. Its means and
+/// variances in training are those of the rows of this view: a partition normalises by its own nodes, so that training on
+/// parts is not training on the whole graph. Without gradients ([`Mode::Eval`], a model that is [`valid`](Module::valid)) it
+/// takes the running ones, which are the same on every view.
 ///
 /// # Paper
 /// Xu, Hu, Leskovec, Jegelka, ICLR 2019.
@@ -45,6 +53,8 @@ pub struct GinConfig {
 pub struct Gin {
     /// The layers, input first.
     pub layers: Vec<GinConv>,
+    /// One per layer, or none.
+    pub norms: Vec<BatchNorm>,
     /// Logits from the input and from each layer.
     pub heads: Vec<Linear>,
     #[module(skip)]
@@ -66,7 +76,8 @@ impl GinConfig {
         };
         let head = |i: usize| linear(self.seed, &format!("gin/head/{i}"), [width(i), self.num_classes], true, device);
         let layers = (0..self.layers).map(layer).collect::<Result<_, _>>()?;
-        Ok(Gin { layers, heads: (0..=self.layers).map(head).collect(), dropout: self.dropout })
+        let norms = (0..self.layers).filter(|_| self.batch_norm).map(|_| BatchNormConfig::new(self.hidden).init(device)).collect();
+        Ok(Gin { layers, norms, heads: (0..=self.layers).map(head).collect(), dropout: self.dropout })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.
@@ -86,25 +97,68 @@ impl Gin {
         let term = |(k, h): (usize, Tensor<2>)| {
             mode.dropout(g, ntype, &format!("gin/head/{k}"), self.dropout, apply(&self.heads[k], h, Activation::None))
         };
-        sum(self.states(g, x).into_iter().enumerate().map(term))
+        sum(self
+            .states(g, x, |norm, h| if mode == Mode::Eval { running(norm, h) } else { norm.forward(h) })
+            .into_iter()
+            .enumerate()
+            .map(term))
     }
 
     /// Logits of the graphs of a batch, `[graphs, num_classes]`; `graphs` are the rows of each. Rows of a graph are summed.
-    /// No dropout: graphs have no original ids to key it by.
+    /// No dropout: graphs have no original ids to key it by. Batch normalisation trains where gradients are tracked.
     pub fn forward_graphs<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, graphs: &Segments) -> Tensor<2> {
         let term = |(k, h): (usize, Tensor<2>)| apply(&self.heads[k], segment_reduce(h, graphs, SegmentReduce::Sum), Activation::None);
-        sum(self.states(g, x).into_iter().enumerate().map(term))
+        sum(self.states(g, x, BatchNorm::forward::<2>).into_iter().enumerate().map(term))
     }
 
     /// The input and the rows of every layer, all of the computed nodes.
-    fn states<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Vec<Tensor<2>> {
+    fn states<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, norm: impl Fn(&BatchNorm, Tensor<2>) -> Tensor<2>) -> Vec<Tensor<2>> {
         let mut states = vec![x];
-        for layer in &self.layers {
-            let h = activation::relu(layer.forward(g, states[states.len() - 1].clone()));
-            states.push(h);
+        for i in 0..self.layers.len() {
+            states.push(self.state(i, g, states[i].clone(), &norm));
         }
         states
     }
+
+    /// Rows of layer `i`.
+    fn state<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>, norm: impl Fn(&BatchNorm, Tensor<2>) -> Tensor<2>) -> Tensor<2> {
+        let h = self.layers[i].forward(g, x);
+        activation::relu(match self.norms.get(i) {
+            Some(with) => norm(with, h),
+            None => h,
+        })
+    }
+}
+
+/// Rows between layers are those of the layer and, beside them, the logits read so far.
+impl Layerwise for Gin {
+    fn num_layers(&self) -> usize {
+        self.layers.len()
+    }
+    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+        one_input(g, features, self.heads[0].weight.val().dims()[0])
+    }
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+        let (x, width) = (only(x), self.heads[layer].weight.val().dims()[0]);
+        let read = |k: usize, h: Tensor<2>| apply(&self.heads[k], h, Activation::None);
+        let own = g.dst_rows(g.schema().ends(0).1, x.clone());
+        let columns = x.dims()[1];
+        let (h, logits) = match layer {
+            0 => (x, read(0, own)),
+            _ => (x.slice_dim(1, 0..width), own.slice_dim(1, width..columns)),
+        };
+        let h = self.state(layer, g, h, running);
+        let logits = logits + read(layer + 1, h.clone());
+        vec![if layer + 1 == self.layers.len() { logits } else { Tensor::cat(vec![h, logits], 1) }]
+    }
+}
+
+/// Normalisation by the running means and variances, whether or not gradients are tracked; of no rows too.
+fn running(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
+    let row = |t: Tensor<1>| t.without_autodiff().cast(x.dtype()).unsqueeze::<2>();
+    let (mean, variance) = (row(norm.running_mean.value_sync()), row(norm.running_var.value_sync()));
+    let scale = (variance + norm.epsilon).sqrt().recip() * norm.gamma.val().unsqueeze();
+    (x - mean) * scale + norm.beta.val().unsqueeze()
 }
 
 fn sum(terms: impl Iterator<Item = Tensor<2>>) -> Tensor<2> {

@@ -4,11 +4,12 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::Schema;
+use burn_gnn_graph::{EdgeType, Schema};
 use burn_gnn_ops::{Activation, GatOptions, GraphView, gat_attention};
 
 use crate::heads::{HeadScores, split};
 use crate::mlp::{apply, linear};
+use crate::pretrained::{Framework, Pretrained, Their};
 use crate::{Mode, ModelError, init};
 
 /// Describes a [`HanConv`].
@@ -38,8 +39,8 @@ pub struct HanConvConfig {
 ///
 /// ```text
 /// h_r[v] = relu( Σ_(u,v,e) in r softmax(leaky_relu(a_r · z[u] + c_r · z[v]))[e] · z[u] )      per head
-/// w_r    = mean over v of q · tanh(h_r[v] K + k)
-/// y[v]   = Σ_r softmax(w)_r · h_r[v]
+/// s_r    = Σ_v q · tanh(h_r[v] K + k)                    over all nodes of the type
+/// y[v]   = Σ_r softmax(s / nodes of the type)_r · h_r[v]
 /// ```
 /// Relations are the paper's meta-paths: give the graph one edge type for each.
 ///
@@ -50,9 +51,10 @@ pub struct HanConvConfig {
 /// # Departures from the paper
 /// Several node types, as in PyTorch Geometric; ReLU where the paper has ELU.
 ///
-/// # Whole graphs
-/// `w_r` is a mean over the destination rows of this view: on a block, the nodes of the batch. A partition would take the
-/// mean over its own nodes, so this layer on partitions is another one than on the whole graph.
+/// # Parts of a graph
+/// `s_r` runs over all nodes of a type. A block or a partition knows only some of them, so [`forward`](Self::forward) refuses it
+/// where a node type has two relations or more; [`relation_scores`](Self::relation_scores) gives the part of the sum that a
+/// view has (on partitions, add up those of all ranks), and [`forward_with`](Self::forward_with) takes the whole sums.
 ///
 /// # Cost
 /// One [`gat_attention`] per relation, one exchange of projected rows.
@@ -73,7 +75,14 @@ pub struct HanConv {
     pub q: Linear,
     #[module(skip)]
     config: HanConvConfig,
+    #[module(skip)]
+    ntypes: Vec<String>,
+    #[module(skip)]
+    etypes: Vec<EdgeType>,
 }
+
+/// Per node type what relations with edges into it give, in the order of the schema.
+type ByRelation = Vec<Vec<Tensor<2>>>;
 
 impl HanConvConfig {
     /// Weights by Glorot's rule, biases 0, for the types of `schema`.
@@ -101,6 +110,8 @@ impl HanConvConfig {
             k_lin: linear(self.seed, &format!("{}/k_lin", self.name), [width, width], true, device),
             q: linear(self.seed, &format!("{}/q", self.name), [width, 1], false, device),
             config: self.clone(),
+            ntypes: schema.ntypes().to_vec(),
+            etypes: schema.etypes().to_vec(),
         })
     }
 
@@ -115,47 +126,122 @@ impl HanConvConfig {
 }
 
 impl HanConv {
-    /// Rows of the node types in which relations with edges end.
+    /// Rows of the node types in which relations with edges end, on a whole graph.
+    ///
+    /// # Panics
+    /// As [`try_forward`](Self::try_forward) errs; shapes or numbers of types that disagree with the graph.
+    #[track_caller]
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Option<Tensor<2>>> {
+        self.try_forward(g, x, mode).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// [`forward`](Self::forward) that returns its refusal of parts of a graph.
+    ///
+    /// # Errors
+    /// A view that computes only some nodes of a type into which several relations lead.
     ///
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Option<Tensor<2>>> {
+    pub fn try_forward<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Result<Vec<Option<Tensor<2>>>, ModelError> {
+        for (t, ntype) in g.schema().ntypes().iter().enumerate() {
+            let (rows, total) = (g.num_dst(t), g.total_nodes(t));
+            if rows as u64 != total && relations_into(g, t).count() > 1 {
+                let remedy = "add up `relation_scores` over all parts and call `forward_with`";
+                return Err(ModelError::PartOfGraph { layer: "han_conv", ntype: ntype.clone(), rows, total, remedy });
+            }
+        }
+        let h = self.by_relation(g, x, mode);
+        let scores = self.scores_of(&h);
+        Ok(self.over_relations(g, h, &scores))
+    }
+
+    /// `s_r` over the destination rows of this view, `[relations with edges into the type]` per node type; none where fewer than
+    /// two compete.
+    ///
+    /// # Panics
+    /// Shapes or numbers of types that disagree with the graph.
+    #[track_caller]
+    pub fn relation_scores<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Option<Tensor<1>>> {
+        self.scores_of(&self.by_relation(g, x, mode))
+    }
+
+    /// [`forward`](Self::forward) on any view, with `s_r` of the whole graph. Gradients flow through `scores` if it is tracked.
+    ///
+    /// # Panics
+    /// Scores that are missing or not as many as relations; shapes or numbers of types that disagree with the graph.
+    #[track_caller]
+    pub fn forward_with<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        x: Vec<Tensor<2>>,
+        scores: &[Option<Tensor<1>>],
+        mode: Mode,
+    ) -> Vec<Option<Tensor<2>>> {
+        let h = self.by_relation(g, x, mode);
+        self.over_relations(g, h, scores)
+    }
+
+    #[track_caller]
+    fn by_relation<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> ByRelation {
         let (schema, config) = (g.schema(), &self.config);
         assert_eq!(schema.etypes().len(), self.lin_src.len(), "edge types of the layer and of the graph");
         assert_eq!((schema.ntypes().len(), x.len()), (self.proj.len(), self.proj.len()), "node types of graph and `x`, and of the layer");
         let z: Vec<Tensor<2>> = x.into_iter().zip(&self.proj).map(|(x, proj)| apply(proj, x, Activation::None)).collect();
         let src = g.src_rows("han_conv", z.clone());
         let dst: Vec<Tensor<2>> = z.into_iter().enumerate().map(|(t, z)| g.dst_rows(t, z)).collect();
-        let by_relation = |r: usize| {
+        let attend = |r: usize| {
             let (s, d) = schema.ends(r);
             let (a_src, a_dst) = (src[s].clone().head_scores(&self.lin_src[r]), dst[d].clone().head_scores(&self.lin_dst[r]));
             let options = GatOptions { slope: config.slope, dropout: mode.edge_dropout(g, r, &config.name, config.attn_dropout) };
             let h = gat_attention(g.relation(r), split(src[s].clone(), [config.heads, config.d_head]), a_src, a_dst, &options);
             activation::relu(h.reshape([g.num_dst(d), config.heads * config.d_head]))
         };
-        (0..schema.ntypes().len())
-            .map(|t| {
-                let h: Vec<Tensor<2>> = schema.etypes_into(t).filter(|&r| g.total_edges(r) > 0).map(by_relation).collect();
-                (!h.is_empty()).then(|| self.over_relations(h))
-            })
-            .collect()
+        (0..schema.ntypes().len()).map(|t| relations_into(g, t).map(attend).collect()).collect()
     }
 
-    fn over_relations(&self, mut h: Vec<Tensor<2>>) -> Tensor<2> {
-        if h.len() == 1 {
-            return h.swap_remove(0);
-        }
-        let rows = h[0].dims()[0].max(1) as f64;
+    fn scores_of(&self, h: &ByRelation) -> Vec<Option<Tensor<1>>> {
         let score = |h: &Tensor<2>| {
             let of_rows = apply(&self.q, apply(&self.k_lin, h.clone(), Activation::None).tanh(), Activation::None);
-            of_rows.sum() / rows
+            of_rows.sum()
         };
-        let shares = activation::softmax(Tensor::cat(h.iter().map(score).collect(), 0), 0);
-        let weighed = h.into_iter().enumerate().map(|(r, h)| h * shares.clone().slice_dim(0, r..r + 1).unsqueeze());
-        match weighed.reduce(|a, b| a + b) {
-            Some(y) => y,
-            None => unreachable!("at least two relations"),
+        h.iter().map(|h| (h.len() > 1).then(|| Tensor::cat(h.iter().map(score).collect(), 0))).collect()
+    }
+
+    #[track_caller]
+    fn over_relations<G: GraphView + ?Sized>(&self, g: &G, h: ByRelation, scores: &[Option<Tensor<1>>]) -> Vec<Option<Tensor<2>>> {
+        assert_eq!(h.len(), scores.len(), "han_conv: `scores` holds one entry per node type");
+        let join = |(t, (mut h, scores)): (usize, (Vec<Tensor<2>>, &Option<Tensor<1>>))| {
+            if h.len() < 2 {
+                return h.pop();
+            }
+            let found = scores.as_ref().map_or(0, |s| s.dims()[0]);
+            assert_eq!(h.len(), found, "han_conv: `scores[{t}]` holds one number per relation with edges into the type");
+            let shares = activation::softmax(scores.clone()? / g.total_nodes(t).max(1) as f64, 0);
+            let weighed = h.into_iter().enumerate().map(|(r, h)| h * shares.clone().slice_dim(0, r..r + 1).unsqueeze());
+            weighed.reduce(|a, b| a + b)
+        };
+        h.into_iter().zip(scores).enumerate().map(join).collect()
+    }
+}
+
+/// Relations with edges anywhere that end in a node type.
+fn relations_into<G: GraphView + ?Sized>(g: &G, t: usize) -> impl Iterator<Item = usize> + '_ {
+    g.schema().etypes_into(t).filter(|&r| g.total_edges(r) > 0)
+}
+
+impl Pretrained for HanConv {
+    /// PyG's names (`HANConv`); DGL has no such layer. Types of the schema that the other model lacks have no tensors there.
+    fn their(&self, _from: Framework, path: &str) -> Their {
+        let mut parts = path.splitn(3, '.');
+        let at = (parts.next(), parts.next().and_then(|i| i.parse::<usize>().ok()), parts.next());
+        match at {
+            (Some("proj"), Some(t), Some(field)) => Their::same(format!("proj.{}.{field}", self.ntypes[t])),
+            (Some(part @ ("lin_src" | "lin_dst")), Some(r), None) => {
+                let EdgeType { src, relation, dst } = &self.etypes[r];
+                Their::same(format!("{part}.{src}__{relation}__{dst}"))
+            }
+            _ => Their::same(if path == "q.weight" { "q" } else { path }),
         }
     }
 }

@@ -4,9 +4,11 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_graph::Graph;
 use burn_gnn_ops::{Activation, GraphView};
 
-use crate::inputs::{Inputs, TypeInput, encode};
+use crate::inference::{Layerwise, check_types};
+use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs};
 use crate::mlp::{apply, linear};
 use crate::{HgtConv, HgtConvConfig, Mode, ModelError, NodeClassifier, NodeEmbedding};
 
@@ -101,6 +103,30 @@ impl Hgt {
         let h = encode(g, x, (&self.projected, &self.net.projections), &self.embedding, |_, x| x);
         let h = h.into_iter().map(activation::gelu).collect();
         self.net.convs.iter().fold(h, |h, conv| conv.forward(g, h, mode))
+    }
+}
+
+/// The first layer is the projection of features.
+impl Layerwise for Hgt {
+    fn num_layers(&self) -> usize {
+        self.net.convs.len() + 1
+    }
+    fn reads_neighbours(&self, layer: usize) -> bool {
+        layer > 0
+    }
+    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+        check_types(g, self.projected.len() + self.embedding.ntypes().len(), self.net.convs[0].num_etypes())?;
+        encoder_inputs(g, features, (&self.projected, &self.net.projections), &self.embedding)
+    }
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+        if layer == 0 {
+            return encode_rows(g, x, (&self.projected, &self.net.projections)).into_iter().map(activation::gelu).collect();
+        }
+        let y = self.net.convs[layer - 1].forward(g, x, Mode::Eval);
+        match layer == self.net.convs.len() {
+            true => y.into_iter().map(|y| apply(&self.net.head, y, Activation::None)).collect(),
+            false => y,
+        }
     }
 }
 

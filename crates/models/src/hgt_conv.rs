@@ -197,6 +197,10 @@ impl HgtConv {
         x.into_iter().enumerate().map(finish).collect()
     }
 
+    pub(crate) fn num_etypes(&self) -> usize {
+        self.config.num_etypes
+    }
+
     /// Lets this layer share sorted relations with another.
     pub(crate) fn share(&mut self, other: &Self) {
         self.sorted = other.sorted.clone();
@@ -244,7 +248,8 @@ impl HgtConv {
 }
 
 impl Pretrained for HgtConv {
-    /// DGL's names; node types and relations of the state dict must stand in the order of the schema.
+    /// DGL's names (PyG's layer has biases and a GELU before `L`: its weights do not fit); node types and relations of the state
+    /// dict must stand in the order of the schema.
     fn their(&self, _from: Framework, path: &str) -> Their {
         match path.split_once('.') {
             Some(("relation_att" | "relation_msg", _)) => Their::same(format!("{path}.W")),

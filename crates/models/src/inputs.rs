@@ -2,8 +2,10 @@
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::Graph;
 use burn_gnn_ops::{GraphView, matmul_rows};
 
+use crate::inference::feature;
 use crate::{ModelError, NodeEmbedding, init};
 
 /// What a node type brings to the first layer.
@@ -73,4 +75,31 @@ pub(crate) fn encode<G: GraphView + ?Sized>(
             None => embedding.rows(t).unwrap_or_else(|| panic!("node type {t} has neither features nor embedding")),
         })
         .collect()
+}
+
+/// What [`encode_rows`] reads of every node type: features, or the rows that are learned.
+pub(crate) fn encoder_inputs(
+    g: &Graph,
+    features: &[Option<Tensor<2>>],
+    (projected, projections): (&[usize], &[Param<Tensor<2>>]),
+    embedding: &NodeEmbedding,
+) -> Result<Vec<Tensor<2>>, ModelError> {
+    let input = |t: usize| match projected.iter().position(|&p| p == t) {
+        Some(i) => feature(g, features, t, projections[i].val().dims()[0]),
+        None => embedding.rows(t).ok_or_else(|| ModelError::Input { ntype: t, message: "the model has no learned rows for it".into() }),
+    };
+    (0..g.schema().ntypes().len()).map(input).collect()
+}
+
+/// [`encode`] without dropout, of some nodes of each type.
+pub(crate) fn encode_rows<G: GraphView + ?Sized>(
+    g: &G,
+    x: Vec<Tensor<2>>,
+    (projected, projections): (&[usize], &[Param<Tensor<2>>]),
+) -> Vec<Tensor<2>> {
+    let row = |(t, x): (usize, Tensor<2>)| match projected.iter().position(|&p| p == t) {
+        Some(i) => matmul_rows(g.dst_rows(t, x), projections[i].val()),
+        None => g.dst_rows(t, x),
+    };
+    x.into_iter().enumerate().map(row).collect()
 }

@@ -11,7 +11,7 @@
 //! | several types | [`RelGraphConv`], [`HeteroGraphConv`] of any [`RelationConv`], [`HgtConv`], [`HanConv`], [`TypedLinear`] |
 //! | edges and triples | [`EdgeWeightNorm`], [`LinkScorer`] |
 //! | whole graphs and models | [`AttentionReadout`], [`JumpingKnowledge`] |
-//! | node classification | [`Gcn`], [`Sage`], [`Gat`], [`Gin`], [`Rgcn`], [`Hgt`], trained by [`train`](fn@train) |
+//! | node classification | [`Gcn`], [`Sage`], [`Gat`], [`Gin`], [`Rgcn`], [`Hgt`], trained by [`train`](fn@train), run over large graphs by [`infer`] |
 //!
 //! Weights of DGL and PyTorch Geometric come in through a [`StateDict`].
 
@@ -23,6 +23,7 @@ mod fused_adam;
 
 mod conv;
 mod heads;
+mod inference;
 mod inputs;
 mod lstm;
 mod mlp;
@@ -83,6 +84,7 @@ pub use han_conv::{HanConv, HanConvConfig};
 pub use hetero_graph_conv::{HeteroGraphConv, HeteroGraphConvConfig};
 pub use hgt::{Hgt, HgtConfig, HgtLayers};
 pub use hgt_conv::{HgtConv, HgtConvConfig};
+pub use inference::{InferenceConfig, Layerwise, infer};
 pub use init::to_dtype;
 pub use inputs::TypeInput;
 pub use jumping_knowledge::{Jumping, JumpingKnowledge, JumpingKnowledgeConfig};

@@ -5,6 +5,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_ops::matmul_rows;
 
+use crate::pretrained::{Framework, Pretrained, Their};
 use crate::{ModelError, init};
 
 /// The function of a [`LinkScorer`].
@@ -125,6 +126,19 @@ impl LinkScorer {
                 // Re(h r conj(t)) = Re(h r) Re(t) + Im(h r) Im(t)
                 Tensor::cat(vec![a.clone() * c.clone() - b.clone() * d.clone(), a * d + b * c], 1)
             }
+        }
+    }
+}
+
+impl Pretrained for LinkScorer {
+    /// PyG's `DistMult`, `TransE` (`rel_emb.weight`) and `ComplEx` (real parts there, imaginary ones in `rel_emb_im.weight`). They
+    /// keep the rows of nodes in the same model: load the scorer from `state.without("node_emb")`; the rows themselves are
+    /// `node_emb.weight`, under ComplEx beside `node_emb_im.weight`.
+    fn their(&self, _from: Framework, path: &str) -> Their {
+        match (path, self.score) {
+            ("relations", LinkScore::ComplEx) => Their::same("rel_emb.weight").beside("rel_emb_im.weight"),
+            ("relations", _) => Their::same("rel_emb.weight"),
+            _ => Their::same(path),
         }
     }
 }

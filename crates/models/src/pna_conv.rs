@@ -75,7 +75,7 @@ pub struct PnaConvConfig {
 /// zeros for all aggregators.
 ///
 /// # Departures from the paper
-/// One tower, and one linear map before and behind the sums.
+/// One tower, and one linear map before and behind the sums; DGL and PyG have another behind that, so their weights do not fit.
 ///
 /// # Cost
 /// `m` is linear, so what belongs to `v` is added behind the sums (variances do not see it) and without edge rows

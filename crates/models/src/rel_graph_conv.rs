@@ -180,6 +180,10 @@ impl RelGraphConv {
         out.zip(x).enumerate().map(finish).collect()
     }
 
+    pub(crate) fn num_relations(&self) -> usize {
+        self.num_relations
+    }
+
     fn widths(&self) -> [usize; 2] {
         let [_, i, o] = self.weight.val().dims();
         self.weights.widths([i, o])

@@ -3,9 +3,11 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_graph::Graph;
 use burn_gnn_ops::GraphView;
 
-use crate::inputs::{Inputs, TypeInput, encode};
+use crate::inference::{Layerwise, check_types};
+use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs};
 use crate::{Mode, ModelError, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelWeights};
 
 /// Describes an [`Rgcn`].
@@ -116,6 +118,27 @@ impl Rgcn {
             h = conv.forward(g, h);
         }
         h
+    }
+}
+
+/// The first layer is the projection of features.
+impl Layerwise for Rgcn {
+    fn num_layers(&self) -> usize {
+        self.net.convs.len() + 1
+    }
+    fn reads_neighbours(&self, layer: usize) -> bool {
+        layer > 0
+    }
+    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+        check_types(g, self.projected.len() + self.embedding.ntypes().len(), self.net.convs[0].num_relations())?;
+        encoder_inputs(g, features, (&self.projected, &self.net.projections), &self.embedding)
+    }
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+        if layer == 0 {
+            return encode_rows(g, x, (&self.projected, &self.net.projections));
+        }
+        let y = self.net.convs[layer - 1].forward(g, x);
+        if layer == self.net.convs.len() { y } else { y.into_iter().map(activation::relu).collect() }
     }
 }
 

@@ -4,9 +4,14 @@
 #![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
 
 mod formulas;
+mod inference;
+mod learning;
 mod numbering;
+mod random;
+mod refusals;
 mod registry;
 mod storage;
+mod types;
 mod views;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};

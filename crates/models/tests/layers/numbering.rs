@@ -2,9 +2,12 @@
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{DType, Device, FloatDType, Gradients, Tensor, TensorData};
+use burn_gnn_graph::Graph;
 use burn_gnn_models::{Mode, to_dtype};
 use burn_gnn_ops::GraphView;
+use proptest::prelude::*;
 
+use crate::random::homogeneous;
 use crate::registry::{each_far_layer, each_layer};
 use crate::views::{View, graph};
 use crate::{close, devices, matrix, values};
@@ -23,13 +26,13 @@ fn same_on<M: Module>(
     name: &str,
     layer: M,
     run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>, Mode) -> Tensor<2>,
-    view: &View,
+    (g, view): (&Graph, &View),
     device: &Device,
 ) {
-    let (g, layer) = (graph(), to_dtype(layer, FloatDType::F64));
-    let (x, e) = (matrix(device, "x", 6, 4), matrix(device, "e", 8, 3) + 1.5);
+    let layer = to_dtype(layer, FloatDType::F64);
+    let (x, e) = (matrix(device, "x", g.total_nodes(), 4), matrix(device, "e", g.total_edges(), 3) + 1.5);
     for mode in MODES {
-        let want = run(&layer, &g, x.clone(), e.clone(), mode);
+        let want = run(&layer, g, x.clone(), e.clone(), mode);
         let got = run(&layer, view, pick(&x, &view.nodes), pick(&e, &view.edges), mode);
         let rows = got.dims()[0];
         close(&format!("{name}, {mode:?}"), &values(&got), &values(&pick(&want, &view.nodes[..rows])), 1e-12);
@@ -38,14 +41,17 @@ fn same_on<M: Module>(
 
 #[test]
 fn numbers_do_not_matter() {
-    let (nodes, edges) = ([3, 0, 5, 1, 4, 2], [6, 0, 5, 3, 1, 7, 4, 2]);
-    let turned = View::renumbered(&graph(), &nodes, &edges);
+    renumber(&graph(), &[3, 0, 5, 1, 4, 2], &[6, 0, 5, 3, 1, 7, 4, 2]);
+}
+
+fn renumber(g: &Graph, nodes: &[u64], edges: &[u64]) {
+    let turned = View::renumbered(g, nodes, edges);
     // An LSTM reads edges in the order of their ids, which they keep here.
-    let kept = View::renumbered(&graph(), &nodes, &[0, 1, 2, 3, 4, 5, 6, 7]);
+    let kept = View::renumbered(g, nodes, &(0..edges.len() as u64).collect::<Vec<_>>());
     for device in &devices() {
         macro_rules! renumbered {
             ($name:expr, $make:expr, $run:expr $(,)?) => {
-                same_on($name, ($make)(1), $run, if $name.ends_with("Lstm") { &kept } else { &turned }, device)
+                same_on($name, ($make)(1), $run, (g, if $name.ends_with("Lstm") { &kept } else { &turned }), device)
             };
         }
         each_layer!(renumbered, device);
@@ -55,16 +61,44 @@ fn numbers_do_not_matter() {
 
 #[test]
 fn a_block_gives_what_the_graph_gives() {
+    for seeds in [&[4, 5, 1][..], &[0], &[5]] {
+        compare_block(&graph(), seeds);
+    }
+}
+
+fn compare_block(g: &Graph, seeds: &[u64]) {
+    let block = View::block(g, seeds);
     for device in &devices() {
-        for seeds in [&[4, 5, 1][..], &[0], &[5]] {
-            let block = View::block(&graph(), seeds);
-            macro_rules! on_block {
-                ($name:expr, $make:expr, $run:expr $(,)?) => {
-                    same_on($name, ($make)(1), $run, &block, device)
-                };
-            }
-            each_layer!(on_block, device);
+        macro_rules! on_block {
+            ($name:expr, $make:expr, $run:expr $(,)?) => {
+                same_on($name, ($make)(1), $run, (g, &block), device)
+            };
         }
+        each_layer!(on_block, device);
+    }
+}
+
+/// A random graph, its nodes and edges in another order, and some of its nodes.
+fn numbered() -> impl Strategy<Value = (Graph, Vec<u64>, Vec<u64>, Vec<u64>)> {
+    homogeneous().prop_flat_map(|g| {
+        let ids = |n: usize| (0..n as u64).collect::<Vec<_>>();
+        let (nodes, edges) = (ids(g.total_nodes()), ids(g.total_edges()));
+        let seeds = proptest::sample::subsequence(nodes.clone(), 1..=nodes.len()).prop_shuffle();
+        (Just(g), Just(nodes).prop_shuffle(), Just(edges).prop_shuffle(), seeds)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn numbers_do_not_matter_on_any_graph((g, nodes, edges, _) in numbered()) {
+        renumber(&g, &nodes, &edges);
+    }
+
+    #[test]
+    fn a_block_of_any_graph_gives_what_the_graph_gives((g, _, _, seeds) in numbered()) {
+        compare_block(&g, &seeds);
     }
 }
 

@@ -122,8 +122,101 @@ fn names_are_those_of_dgl_and_pyg() {
         "lstm.weight_ih_l0",
         "lstm.weight_ih_l0_reverse",
     );
+    check!(LinkScorerConfig::new(LinkScore::DistMult, 3, 2), Pyg, "rel_emb.weight");
+    check!(LinkScorerConfig::new(LinkScore::TransEL2, 3, 2), Pyg, "rel_emb.weight");
+    check!(LinkScorerConfig::new(LinkScore::ComplEx, 3, 4), Pyg, "rel_emb.weight", "rel_emb_im.weight");
+    check!(EdgeConvConfig::new(3, vec![4]), Dgl, "phi.bias", "phi.weight", "theta.bias", "theta.weight");
+    check!(EdgeConvConfig::new(3, vec![4]), Pyg, "nn.bias", "nn.weight");
+    check!(EdgeConvConfig::new(3, vec![4, 2]), Pyg, "nn.0.bias", "nn.0.weight", "nn.2.bias", "nn.2.weight");
     check!(TypedLinearConfig::new(3, 2, 2), Dgl, "W");
     check!(AttentionReadoutConfig::new(3), Dgl, "gate_nn.bias", "gate_nn.weight");
+}
+
+#[test]
+fn names_of_types_are_those_of_pyg() {
+    let (d, g) = (&Device::flex(), crate::formulas::two_types());
+    let make = |seed| HanConvConfig::new(vec![3, 5], 2, 2).with_seed(seed).init(g.schema(), d);
+    let want = [
+        "k_lin.bias",
+        "k_lin.weight",
+        "lin_dst.a__r__a",
+        "lin_dst.a__s__a",
+        "lin_dst.b__t__a",
+        "lin_src.a__r__a",
+        "lin_src.a__s__a",
+        "lin_src.b__t__a",
+        "proj.a.bias",
+        "proj.a.weight",
+        "proj.b.bias",
+        "proj.b.weight",
+        "q",
+    ];
+    assert_eq!(names(make(1), make(2), Framework::Pyg), want);
+    // Axes as PyG has them.
+    let state = StateDict::of(&make(1), Framework::Pyg);
+    let shapes: Vec<_> = state.tensors().map(|(name, data)| (name, data.shape().to_vec())).collect();
+    for (name, shape) in [("q", vec![1, 4]), ("proj.b.weight", vec![4, 5]), ("lin_src.a__r__a", vec![1, 2, 2])] {
+        assert!(shapes.contains(&(name, shape.clone())), "{name} is not {shape:?} in {shapes:?}");
+    }
+}
+
+/// Two of our parameters in one of their tensors, and one of ours in two of theirs, lie where PyG has them.
+#[test]
+fn parameters_that_share_tensors_or_span_them() {
+    for d in &devices() {
+        let make = |seed| crate::formulas::drawn(EdgeConvConfig::new(4, vec![3, 2]).with_seed(seed).init(d));
+        let (saved, g, x) = (make(1), graph(), matrix(d, "x", 6, 4));
+        let state = StateDict::of(&saved, Framework::Pyg);
+        let tensor = |name: &str| {
+            let (_, data) = state.tensors().find(|(n, _)| *n == name).unwrap();
+            (data.shape().to_vec(), data.iter::<f64>().collect::<Vec<_>>())
+        };
+        // `nn.0` of PyG reads `[x[v], x[u] - x[v]]`, and has the bias that is the sum of ours.
+        let (shape, weight) = tensor("nn.0.weight");
+        assert_eq!(shape, [3, 8]);
+        let (phi, theta) = (values(&saved.phi.weight.val()), values(&saved.theta.weight.val()));
+        for (o, i) in (0..3).flat_map(|o| (0..4).map(move |i| (o, i))) {
+            assert_eq!((weight[o * 8 + i], weight[o * 8 + 4 + i]), (phi[i * 3 + o], theta[i * 3 + o]));
+        }
+        let biases = [&saved.phi, &saved.theta].map(|l| values(&l.bias.as_ref().unwrap().val()));
+        assert_eq!(tensor("nn.0.bias").1, biases[0].iter().zip(&biases[1]).map(|(a, b)| a + b).collect::<Vec<_>>());
+        let loaded = state.load(to_dtype(EdgeConvConfig::new(4, vec![3, 2]).init(d), FloatDType::F64), Framework::Pyg).unwrap();
+        crate::close("edge_conv", &values(&loaded.forward(&g, x.clone())), &values(&saved.forward(&g, x)), 1e-12);
+
+        let scorer = crate::formulas::drawn(LinkScorerConfig::new(LinkScore::ComplEx, 2, 4).init(d));
+        let state = StateDict::of(&scorer, Framework::Pyg);
+        let rows = values(&scorer.relations.val());
+        for ((name, data), at) in state.tensors().zip([0, 2]) {
+            assert_eq!(data.shape().to_vec(), [2, 2], "{name}");
+            assert_eq!(data.iter::<f64>().collect::<Vec<_>>(), [rows[at], rows[at + 1], rows[at + 4], rows[at + 5]], "{name}");
+        }
+        // The second half alone is refused by name.
+        let half = state.without("rel_emb.").load(LinkScorerConfig::new(LinkScore::ComplEx, 2, 4).init(d), Framework::Pyg);
+        let refused = half.unwrap_err().to_string();
+        assert!(refused.contains("parameter `relations` is looked for under `rel_emb.weight`"), "{refused}");
+    }
+}
+
+#[test]
+fn a_part_of_a_state_dict_is_loaded_without_the_rest() {
+    let d = &Device::flex();
+    let nodes = LinkScorerConfig::new(LinkScore::DistMult, 5, 2).init(d); // any matrix
+    let scorer = LinkScorerConfig::new(LinkScore::TransEL1, 3, 2);
+    let both = [(&nodes, "node_emb"), (&scorer.init(d), "rel_emb")].map(|(m, name)| {
+        let weight = StateDict::of(m, Framework::Pyg).at("rel_emb.");
+        (name, weight.tensors().next().unwrap().1.clone())
+    });
+    let file: Vec<_> = both.iter().map(|(name, data)| (format!("{name}.weight"), data)).collect();
+    let views = file.iter().map(|(name, data)| {
+        let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, data.shape().to_vec(), data.as_bytes());
+        (name.as_str(), view.unwrap())
+    });
+    let state = StateDict::from_safetensors(&safetensors::serialize(views, None).unwrap()).unwrap();
+    let refused = state.load(scorer.init(d), Framework::Pyg).unwrap_err().to_string();
+    assert!(refused.contains("no parameter of the layer takes [\"node_emb.weight\"]"), "{refused}");
+    let loaded = state.without("node_emb").load(scorer.clone().with_seed(9).init(d), Framework::Pyg).unwrap();
+    assert_eq!(loaded.relations.val().into_data(), both[1].1.clone());
+    assert_eq!(state.at("node_emb.").tensors().map(|(n, _)| n).collect::<Vec<_>>(), ["weight"]);
 }
 
 #[test]

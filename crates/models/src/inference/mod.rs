@@ -1,0 +1,168 @@
+//! Rows of all nodes of a graph, layer by layer, in bounded memory.
+
+mod block;
+mod inputs;
+
+use burn::config::Config;
+use burn::tensor::Tensor;
+use burn_gnn_graph::Graph;
+use burn_gnn_ops::GraphView;
+
+use crate::ModelError;
+use block::Blocks;
+pub(crate) use inputs::{check_types, feature, one_input, only};
+
+/// A model as a chain of layers, each of which computes some nodes from the rows of all nodes before it: what [`infer`] runs.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{InferenceConfig, Layerwise, ModelError, SageConv, SageConvConfig, infer};
+/// use burn_gnn_ops::GraphView;
+///
+/// struct Mine(Vec<SageConv>);
+///
+/// impl Layerwise for Mine {
+///     fn num_layers(&self) -> usize {
+///         self.0.len()
+///     }
+///     fn inputs(&self, _g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+///         Ok(features.iter().flatten().cloned().collect())
+///     }
+///     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, mut x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+///         vec![self.0[layer].forward(g, x.remove(0)).tanh()]
+///     }
+/// }
+///
+/// let (device, path) = (Device::flex(), Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3])?);
+/// let model = Mine(vec![SageConvConfig::new(3, 8).init(&device), SageConvConfig::new(8, 2).init(&device)]);
+/// let x = Tensor::<2>::ones([4, 3], &device);
+/// let y = infer(&model, &path, &[Some(x)], 0, &InferenceConfig::new().with_max_nodes(2))?;
+/// assert_eq!(y.dims(), [4, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Layerwise {
+    /// Number of layers.
+    fn num_layers(&self) -> usize;
+
+    /// Whether a layer reads rows of neighbours. One that does not (a projection) runs on nodes without edges, so that no row is
+    /// computed twice.
+    fn reads_neighbours(&self, _layer: usize) -> bool {
+        true
+    }
+
+    /// What the first layer reads, one row per node, for every node type: features (`features[t]` of type `t`), learned rows.
+    ///
+    /// # Errors
+    /// Features that the model or the graph does not fit.
+    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError>;
+
+    /// Rows `[num_dst, columns]` of every node type after layer `layer`, without dropout; `x[t]` are the input rows of `g`. What a
+    /// model needs of several layers (a sum of readouts) travels as columns.
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>>;
+}
+
+/// How many nodes [`infer`] computes at a time.
+#[derive(Config, Debug)]
+pub struct InferenceConfig {
+    /// Most nodes of a chunk.
+    #[config(default = 65_536)]
+    pub max_nodes: usize,
+    /// Most in-edges of a chunk; a node with more is a chunk of its own.
+    #[config(default = 1_048_576)]
+    pub max_edges: usize,
+}
+
+impl InferenceConfig {
+    fn check(&self) -> Result<(), ModelError> {
+        ModelError::check_sizes(&[("max_nodes", self.max_nodes), ("max_edges", self.max_edges)], 0.0)
+    }
+}
+
+/// Rows `[nodes of type, columns]` of node type `target` after the last layer of `model`: what its forward gives for the whole
+/// graph without dropout, up to rounding.
+///
+/// Every layer runs over chunks of consecutive destination nodes with all their in-edges. A chunk is a block: a view whose
+/// source rows are the chunk's nodes and their in-neighbours, and whose degrees are those of the whole graph. Its
+/// result is written into one matrix for all nodes before the next chunk begins.
+///
+/// # Memory
+/// The rows before a layer, the rows behind it, and what the layer makes for one chunk: about `max_nodes + max_edges` rows of
+/// the width that it works in, however large the graph. Features and parameters are the caller's. One number per node, and per
+/// edge of the CSC layout, which the graph keeps.
+///
+/// # Cost
+/// `O(layers · (nodes + edges))`; a row is gathered once for each chunk that has an edge from it, and a layer that
+/// multiplies sources first multiplies it as often. Nothing is tracked for a backward.
+///
+/// # Errors
+/// A budget of 0, no node type `target`, no layers, features that do not fit the graph or the model, a layer that returns
+/// other rows than those of its block.
+///
+/// # Panics
+/// As the layers of the model do.
+///
+/// # Source
+/// The inference of GraphSAGE's authors as DGL and PyG ship it (`inference` in their examples).
+pub fn infer<M: Layerwise>(
+    model: &M,
+    g: &Graph,
+    features: &[Option<Tensor<2>>],
+    target: usize,
+    config: &InferenceConfig,
+) -> Result<Tensor<2>, ModelError> {
+    config.check()?;
+    ModelError::check_sizes(&[("layers of the model", model.num_layers())], 0.0)?;
+    let types = g.node_counts().len();
+    if target >= types {
+        return Err(ModelError::OutOfRange { arg: "target".into(), range: format!("0..{types}"), value: target.to_string() });
+    }
+    let mut x: Vec<Tensor<2>> = model.inputs(g, features)?.into_iter().map(Tensor::without_autodiff).collect();
+    length("inputs of the model", "one per node type", types, x.len())?;
+    for (t, x) in x.iter().enumerate() {
+        length(&format!("input rows of node type {t}"), "one per node", g.node_counts()[t], x.dims()[0])?;
+    }
+    let mut blocks = Blocks::new(g);
+    for layer in 0..model.num_layers() - 1 {
+        x = (0..types).map(|t| rows_of(model, layer, t, &mut blocks, &x, config)).collect::<Result<_, _>>()?;
+    }
+    rows_of(model, model.num_layers() - 1, target, &mut blocks, &x, config)
+}
+
+/// All rows of node type `t` behind a layer.
+fn rows_of<M: Layerwise>(
+    model: &M,
+    layer: usize,
+    t: usize,
+    blocks: &mut Blocks<'_>,
+    x: &[Tensor<2>],
+    config: &InferenceConfig,
+) -> Result<Tensor<2>, ModelError> {
+    let reads = model.reads_neighbours(layer);
+    let n = blocks.graph().node_counts()[t];
+    let mut all: Option<Tensor<2>> = None;
+    for range in blocks.chunks(t, reads, config) {
+        let block = blocks.block(t, range.clone(), reads);
+        let mut y = model.layer(layer, &block, block.input(x));
+        length(&format!("results of layer {layer}"), "one per node type", x.len(), y.len())?;
+        let y = y.swap_remove(t).without_autodiff();
+        let [rows, columns] = y.dims();
+        length(&format!("rows of layer {layer} for node type {t}"), "one per destination of the block", range.len(), rows)?;
+        if rows == n {
+            return Ok(y);
+        }
+        // A repeated row becomes a matrix when it is written to; `Tensor::empty` takes twice the memory for a moment (Flex).
+        let into = all.take().unwrap_or_else(|| y.clone().slice_dim(0, 0..1).expand([n, columns]));
+        length(&format!("columns of layer {layer} for node type {t}"), "as for the nodes before", into.dims()[1], columns)?;
+        // In place: nobody else holds this matrix.
+        all = Some(into.slice_assign([range, 0..columns], y));
+    }
+    Ok(all.unwrap_or_else(|| unreachable!("a type without nodes is one chunk, and the chunks of another cover it")))
+}
+
+fn length(arg: &str, why: &str, expected: usize, actual: usize) -> Result<(), ModelError> {
+    if expected == actual {
+        return Ok(());
+    }
+    Err(ModelError::Length { arg: arg.into(), why: why.into(), expected, actual })
+}

@@ -1,0 +1,73 @@
+//! One row per graph of a batch.
+
+use burn::module::Module;
+use burn::tensor::activation::{relu, softmax};
+use burn::tensor::{FloatDType, Tensor};
+use burn_gnn_graph::Graph;
+use burn_gnn_models::*;
+use burn_gnn_ops::Segments;
+
+use super::{drawn, linear, same};
+use crate::views::graph;
+use crate::{close, devices, matrix, values};
+
+#[test]
+fn attention_readout() {
+    for device in &devices() {
+        let x = matrix(device, "x", 5, 3);
+        let readout = drawn(AttentionReadoutConfig::new(3).with_d_output(Some(2)).init(device));
+        let (scores, rows) = (linear(&readout.gate_nn, x.clone()), linear(readout.feat_nn.as_ref().unwrap(), x.clone()));
+        let of = |a: usize, b: usize| (softmax(scores.clone().slice_dim(0, a..b), 0) * rows.clone().slice_dim(0, a..b)).sum_dim(0);
+        let want = Tensor::cat(vec![of(0, 2), of(0, 1) * 0.0, of(2, 5)], 0);
+        same("attention_readout", &readout.forward(x, &Segments::from_lengths(&[2, 0, 3])), &want);
+    }
+}
+
+#[test]
+fn logits_of_graphs_do_not_depend_on_the_batch() {
+    for device in &devices() {
+        let (one, x) = (graph(), matrix(device, "x", 6, 3));
+        let r = &one.relations()[0];
+        let twice = |ids: &[u32]| ids.iter().copied().chain(ids.iter().map(|v| v + 6)).collect::<Vec<_>>();
+        let both = Graph::homogeneous(12, twice(r.src()), twice(r.dst())).unwrap();
+        let gin = drawn(GinConfig::new(3, 2).with_hidden(4).with_layers(2).init(device));
+        let a = gin.forward_graphs(&one, x.clone(), &Segments::from_lengths(&[6]));
+        let b = gin.forward_graphs(&both, Tensor::cat(vec![x.clone(), x], 0), &Segments::from_lengths(&[6, 0, 6]));
+        close("first", &values(&b.clone().slice_dim(0, 0..1)), &values(&a), 1e-12);
+        close("last", &values(&b.slice_dim(0, 2..3)), &values(&a), 1e-12);
+    }
+}
+
+/// Training normalises by the rows at hand, everything else by running means, on the whole graph and in chunks alike.
+#[test]
+fn batch_norm_of_gin() {
+    for device in &devices() {
+        let (g, x) = (graph(), matrix(device, "x", 6, 4).cast(FloatDType::F32));
+        let config = GinConfig::new(4, 2).with_hidden(5).with_layers(1).with_dropout(0.0);
+        let gin = config.with_batch_norm(true).init(&device.clone().autodiff());
+        let logits = |norm: &dyn Fn(Tensor<2>) -> Tensor<2>| {
+            let h = relu(norm(gin.layers[0].forward(&g, x.clone())));
+            linear(&gin.heads[0], x.clone()) + linear(&gin.heads[1], h)
+        };
+        let by_batch = |h: Tensor<2>| {
+            let mean = h.clone().mean_dim(0);
+            let variance = (h.clone() - mean.clone()).powi_scalar(2).mean_dim(0);
+            (h - mean) / (variance + 1e-5).sqrt()
+        };
+        let train = || values(&gin.forward(&g, x.clone(), Mode::Train { seed: 0, step: 0 }));
+        close("training", &train(), &values(&logits(&by_batch)), 1e-4);
+        let last = (0..40).map(|_| train()).last().unwrap();
+        // By now nearly the moments of the batch (variances with one node less below).
+        let h = gin.layers[0].forward(&g, x.clone());
+        let mean = h.clone().mean_dim(0);
+        let variance = (h - mean.clone()).powi_scalar(2).sum_dim(0) / 5.0;
+        let by_running = |h: Tensor<2>| (h - mean.clone()) / (variance.clone() + 1e-5).sqrt();
+        let eval = values(&gin.forward(&g, x.clone(), Mode::Eval));
+        close("evaluation", &eval, &values(&logits(&by_running)), 0.05);
+        assert_ne!(eval, last);
+        let plain = gin.valid();
+        close("plain", &values(&plain.forward(&g, x.clone(), Mode::Eval)), &eval, 1e-5);
+        let chunks = InferenceConfig::new().with_max_nodes(2);
+        close("chunks", &values(&infer(&plain, &g, &[Some(x.clone())], 0, &chunks).unwrap()), &eval, 1e-5);
+    }
+}

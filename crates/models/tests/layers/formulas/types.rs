@@ -1,0 +1,96 @@
+//! Layers on several types of nodes or edges.
+
+use burn::module::Param;
+use burn::tensor::activation::{leaky_relu, relu, softmax};
+use burn::tensor::{Int, Tensor, TensorData};
+use burn_gnn_models::*;
+use burn_gnn_ops::TypeIndex;
+
+use super::{drawn, ends, linear, same, softmax_into, two_types};
+use crate::{close, devices, matrix, values};
+
+#[test]
+fn han_conv() {
+    for device in &devices() {
+        let g = two_types();
+        let layer = drawn(HanConvConfig::new(vec![3, 5], 2, 2).init(g.schema(), device));
+        let x = [matrix(device, "a", 4, 3), matrix(device, "b", 3, 5)];
+        let z: Vec<_> = x.iter().zip(&layer.proj).map(|(x, l)| linear(l, x.clone())).collect();
+        let by_relation: Vec<Tensor<2>> = (0..3)
+            .map(|r| {
+                let ((s, d), (t, _)) = (ends(device, &g.relations()[r]), g.schema().ends(r));
+                let (u, v) = (s.matmul(z[t].clone()), d.clone().matmul(z[0].clone()));
+                let head = |h: usize| {
+                    let of = |y: &Tensor<2>| y.clone().slice_dim(1, 2 * h..2 * h + 2);
+                    let a = |p: &Param<Tensor<3>>| p.val().slice_dim(1, h..h + 1).reshape([2, 1]);
+                    let score = of(&u).matmul(a(&layer.lin_src[r])) + of(&v).matmul(a(&layer.lin_dst[r]));
+                    let shares = softmax_into(&d, leaky_relu(score, 0.2));
+                    d.clone().transpose().matmul(of(&u) * shares)
+                };
+                relu(Tensor::cat(vec![head(0), head(1)], 1))
+            })
+            .collect();
+        let score = |h: &Tensor<2>| linear(&layer.q, linear(&layer.k_lin, h.clone()).tanh()).mean();
+        let shares = values(&softmax(Tensor::cat(by_relation.iter().map(score).collect(), 0), 0));
+        let want = by_relation.iter().zip(shares).map(|(h, s)| h.clone() * s).reduce(|a, b| a + b).unwrap();
+        let got = layer.forward(&g, x.to_vec(), Mode::Eval);
+        same("han_conv", got[0].as_ref().unwrap(), &want);
+        assert!(got[1].is_none());
+    }
+}
+
+#[test]
+fn link_scorers() {
+    for device in &devices() {
+        let (h, t) = (matrix(device, "h", 3, 4), matrix(device, "t", 3, 4));
+        let ids = Tensor::<1, Int>::from_data(TensorData::new(vec![1i64, 0, 1], [3]), device);
+        for score in [LinkScore::DistMult, LinkScore::ComplEx, LinkScore::TransEL1, LinkScore::TransEL2] {
+            let scorer = drawn(LinkScorerConfig::new(score, 2, 4).init(device));
+            let (hv, tv, rv) = (values(&h), values(&t), values(&scorer.relations.val()));
+            let of = |i: usize, j: usize| {
+                let r = if i == 1 { 0 } else { 1 };
+                let (h, t, r) = (&hv[4 * i..4 * i + 4], &tv[4 * j..4 * j + 4], &rv[4 * r..4 * r + 4]);
+                match score {
+                    LinkScore::DistMult => (0..4).map(|k| h[k] * r[k] * t[k]).sum(),
+                    // Re((a + bi)(c + di)(e - fi)), columns k and k + 2
+                    LinkScore::ComplEx => (0..2)
+                        .map(|k| {
+                            let (a, b, c, d) = (h[k], h[k + 2], r[k], r[k + 2]);
+                            (a * c - b * d) * t[k] + (a * d + b * c) * t[k + 2]
+                        })
+                        .sum::<f64>(),
+                    LinkScore::TransEL1 => -(0..4).map(|k| (h[k] + r[k] - t[k]).abs()).sum::<f64>(),
+                    LinkScore::TransEL2 => -((0..4).map(|k| (h[k] + r[k] - t[k]).powi(2)).sum::<f64>() + 1e-12).sqrt(),
+                }
+            };
+            let want: Vec<f64> = (0..3).map(|i| of(i, i)).collect();
+            close(&format!("{score:?}"), &values(&scorer.forward(h.clone(), ids.clone(), t.clone())), &want, 1e-12);
+            let want: Vec<f64> = (0..9).map(|k| of(k / 3, k % 3)).collect();
+            close(&format!("{score:?} against all"), &values(&scorer.against_all(h.clone(), ids.clone(), t.clone())), &want, 1e-11);
+        }
+    }
+}
+
+#[test]
+fn typed_linear() {
+    for device in &devices() {
+        let (x, types) = (matrix(device, "x", 5, 4), [2u8, 0, 2, 1, 0]);
+        for weights in [RelWeights::Full, RelWeights::Basis(2), RelWeights::BlockDiagonal(2)] {
+            let layer = drawn(TypedLinearConfig::new(4, 6, 3).with_weights(weights).init(device));
+            let w = values(&layer.weight.val());
+            let entry = |t: usize, i: usize, o: usize| match weights {
+                RelWeights::Full => w[(t * 4 + i) * 6 + o],
+                RelWeights::Basis(b) => {
+                    let c = values(&layer.coeff.as_ref().unwrap().val());
+                    (0..b).map(|k| c[t * b + k] * w[(k * 4 + i) * 6 + o]).sum()
+                }
+                RelWeights::BlockDiagonal(b) if i / (4 / b) == o / (6 / b) => w[((t * b + i / 2) * 2 + i % 2) * 3 + o % 3],
+                RelWeights::BlockDiagonal(_) => 0.0,
+            };
+            let xv = values(&x);
+            let dot = |i: usize, o: usize| (0..4).map(|k| xv[i * 4 + k] * entry(types[i] as usize, k, o)).sum();
+            let want: Vec<f64> = (0..30).map(|k| dot(k / 6, k % 6)).collect();
+            close(&format!("{weights:?}"), &values(&layer.forward(x.clone(), &TypeIndex::new(&types, 3))), &want, 1e-12);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Layer by layer over chunks gives what the whole graph gives at once, for every model and any size of chunks.
+
+use burn::tensor::{Device, FloatDType, Tensor};
+use burn_gnn_graph::Graph;
+use burn_gnn_models::*;
+use burn_gnn_ops::GraphView;
+use proptest::prelude::*;
+
+use crate::random::{hetero, homogeneous};
+use crate::{close, devices, matrix, values};
+
+/// Chunks of one node, of two, of few edges, and the whole type.
+const BUDGETS: [(usize, usize); 4] = [(1, 1), (2, 1000), (1000, 3), (1000, 1000)];
+
+fn same<M: Layerwise + NodeClassifier>(name: &str, model: &M, g: &Graph, x: &[Option<Tensor<2>>]) {
+    for target in 0..g.node_counts().len() {
+        let want = model.logits(g, x, target, Mode::Eval);
+        for (nodes, edges) in BUDGETS {
+            let config = InferenceConfig::new().with_max_nodes(nodes).with_max_edges(edges);
+            let got = infer(model, g, x, target, &config).unwrap();
+            assert_eq!(got.dims(), want.dims(), "{name}");
+            close(&format!("{name}, type {target}, {nodes} nodes, {edges} edges"), &values(&got), &values(&want), 1e-11);
+        }
+    }
+}
+
+fn f64s<M: burn::module::Module>(model: M) -> M {
+    to_dtype(model, FloatDType::F64)
+}
+
+fn models_of_one_type(g: &Graph, device: &Device) {
+    let x = [Some(matrix(device, "x", g.node_counts()[0], 4))];
+    for layers in [1, 3] {
+        for norm in [DegreeNorm::Both, DegreeNorm::Left] {
+            let gcn = GcnConfig::new(4, 2).with_hidden(5).with_layers(layers).with_norm(norm);
+            same(&format!("gcn {layers} {norm:?}"), &f64s(gcn.init(device)), g, &x);
+        }
+        for a in [SageAggregator::Mean, SageAggregator::Gcn, SageAggregator::Pool, SageAggregator::Lstm] {
+            let sage = SageConfig::new(4, 2).with_hidden(5).with_layers(layers).with_aggregator(a);
+            same(&format!("sage {layers} {a:?}"), &f64s(sage.init(device)), g, &x);
+        }
+        let gat = GatConfig::new(4, 2).with_d_head(3).with_heads(2).with_out_heads(2).with_layers(layers).with_residual(true);
+        same(&format!("gat {layers}"), &f64s(gat.init(device)), g, &x);
+        same(&format!("gin {layers}"), &f64s(GinConfig::new(4, 2).with_hidden(5).with_layers(layers).init(device)), g, &x);
+    }
+}
+
+fn models_of_several_types(g: &Graph, device: &Device) {
+    let inputs = [TypeInput::Features(4), TypeInput::Embedding, TypeInput::Features(3)];
+    let x = [4, 0, 3].map(|d| (d > 0).then_some(d));
+    let x: Vec<_> = x.iter().zip(g.node_counts()).map(|(d, &n)| d.map(|d| matrix(device, "x", n, d))).collect();
+    for layers in [1, 2] {
+        for weights in [RelWeights::Full, RelWeights::Basis(2), RelWeights::BlockDiagonal(2)] {
+            let rgcn = RgcnConfig::new(2).with_hidden(4).with_layers(layers).with_weights(weights).init(g, &inputs, device).unwrap();
+            same(&format!("rgcn {layers} {weights:?}"), &f64s(rgcn), g, &x);
+        }
+        let hgt = HgtConfig::new(2).with_hidden(4).with_heads(2).with_layers(layers).init(g, &inputs, device).unwrap();
+        same(&format!("hgt {layers}"), &f64s(hgt), g, &x);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn chunks_give_what_the_graph_gives(g in homogeneous(), h in hetero()) {
+        for device in &devices() {
+            models_of_one_type(&g, device);
+            models_of_several_types(&h, device);
+        }
+    }
+}
+
+#[test]
+fn types_without_nodes_and_graphs_without_edges() {
+    for device in &devices() {
+        let empty = Graph::builder()
+            .nodes("a", 2)
+            .nodes("b", 0)
+            .nodes("c", 3)
+            .edges(("a", "r", "c"), vec![1, 1], vec![0, 2])
+            .edges(("b", "s", "a"), vec![], vec![])
+            .build()
+            .unwrap();
+        models_of_several_types(&empty, device);
+        models_of_one_type(&Graph::homogeneous(3, vec![], vec![]).unwrap(), device);
+    }
+}
+
+/// Gradients and dropout play no part: a model that is still tracked gives plain rows.
+#[test]
+fn a_tracked_model_leaves_no_graph_behind() {
+    let g = crate::views::graph();
+    let model = SageConfig::new(4, 2).init(&Device::flex().autodiff());
+    let x = [Some(matrix(&Device::flex(), "x", 6, 4).cast(FloatDType::F32))];
+    let y = infer(&model, &g, &x, 0, &InferenceConfig::new().with_max_nodes(2)).unwrap();
+    assert!(!y.is_autodiff());
+    let want = values(&model.logits(&g, &x, 0, Mode::Eval).inner());
+    close("tracked", &values(&y), &want, 1e-6);
+}
+
+/// A model of one layer, a function of the number of destinations.
+struct Odd(fn(usize, Tensor<2>) -> Vec<Tensor<2>>);
+
+impl Layerwise for Odd {
+    fn num_layers(&self) -> usize {
+        1
+    }
+    fn inputs(&self, _: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+        Ok(features.iter().flatten().cloned().collect())
+    }
+    fn layer<G: GraphView + ?Sized>(&self, _: usize, g: &G, mut x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+        (self.0)(g.num_dst(0), x.remove(0))
+    }
+}
+
+#[test]
+fn refusals_name_what_does_not_fit() {
+    let (g, device) = (crate::views::graph(), Device::flex());
+    let (gcn, config) = (GcnConfig::new(4, 2).init(&device), InferenceConfig::new().with_max_nodes(2));
+    let x = |rows, columns| [Some(Tensor::<2>::ones([rows, columns], &device))];
+    let text = |r: Result<Tensor<2>, ModelError>| r.unwrap_err().to_string();
+    assert_eq!(text(infer(&gcn, &g, &x(6, 4), 0, &config.clone().with_max_nodes(0))), "`max_nodes` must lie in 1.., got 0");
+    assert_eq!(text(infer(&gcn, &g, &x(6, 4), 0, &config.clone().with_max_edges(0))), "`max_edges` must lie in 1.., got 0");
+    assert_eq!(text(infer(&gcn, &g, &x(6, 4), 1, &config)), "`target` must lie in 0..1, got 1");
+    assert_eq!(text(infer(&gcn, &g, &x(5, 4), 0, &config)), "`rows of features[0]`: expected 6 (one per node), got 5");
+    assert_eq!(text(infer(&gcn, &g, &x(6, 3), 0, &config)), "`columns of features[0]`: expected 4 (as the model was made for), got 3");
+    assert_eq!(text(infer(&gcn, &g, &[], 0, &config)), "`features`: expected 1 (one entry per node type), got 0");
+    assert_eq!(text(infer(&gcn, &g, &[None], 0, &config)), "node type 0: expected features with 4 columns, got none");
+    let two = Graph::builder().edges(("a", "r", "b"), vec![0], vec![0]).build().unwrap();
+    assert_eq!(text(infer(&gcn, &two, &[None, None], 0, &config)), "`node types of the graph`: expected 1 (the model reads one), got 2");
+    let rgcn = RgcnConfig::new(2).init(&two, &[TypeInput::Embedding; 2], &device).unwrap();
+    assert!(text(infer(&rgcn, &g, &x(6, 4), 0, &config)).starts_with("`node types of the graph`: expected 2 (as the model was made for)"));
+    let more = Graph::builder().nodes("a", 2).edges(("a", "r", "b"), vec![1], vec![0]).build().unwrap();
+    assert_eq!(text(infer(&rgcn, &more, &[None, None], 0, &config)), "`input rows of node type 0`: expected 2 (one per node), got 1");
+
+    let odd = |layer| text(infer(&Odd(layer), &g, &x(6, 4), 0, &config));
+    assert_eq!(odd(|_, _| vec![]), "`results of layer 0`: expected 1 (one per node type), got 0");
+    assert_eq!(odd(|_, x| vec![x]), "`rows of layer 0 for node type 0`: expected 2 (one per destination of the block), got 4");
+    let columns = |n: usize, x: Tensor<2>| {
+        let rows = x.dims()[0];
+        vec![x.slice_dim(0, 0..n).slice_dim(1, 0..rows.min(4) - 1)]
+    };
+    assert!(odd(columns).starts_with("`columns of layer 0 for node type 0`: expected 3 (as for the nodes before), got"));
+}
