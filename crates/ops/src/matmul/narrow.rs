@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::kernel::gather::each;
 use crate::kernel::lanes::Lanes;
 use crate::kernel::{Sink, Vectorised, collect_rows, evenly, vectorised};
@@ -19,6 +21,9 @@ const ROWS: usize = 8;
 const COLUMNS: usize = 8;
 /// Rows between two looks at the same sums: few, as neighbouring columns of all of them should still be in the cache.
 const BLOCK: usize = 32;
+/// Runs of rows with sums of their own, and rows of the smallest one.
+const MAX_RUNS: usize = 64;
+const MIN_RUN: usize = 512;
 
 /// Whether results of `n` columns are made here.
 pub(super) fn suits(n: usize) -> bool {
@@ -72,40 +77,49 @@ impl<A: Real> Vectorised for Forward<'_, '_, A> {
 }
 
 /// `xᵀ · grad` for `x: [n, k]` and `grad: [n, m]`.
+///
+/// Rows go in runs whose number depends on `n` alone, each into sums of its own, which are then added in order.
 pub(super) fn gradient<A: Real>(x: &[A], grad: &[A], [n, k, m]: [usize; 3]) -> Vec<A> {
-    collect_rows(&evenly(k, n * m), m, &|run, sink| vectorised(Gradient { x, grad, n, k, m, run, sink }))
+    let size = n.div_ceil(MAX_RUNS).max(MIN_RUN);
+    let one = |from: usize| {
+        let rows = from..(from + size).min(n);
+        vectorised(Gradient { x: &x[rows.start * k..rows.end * k], grad: &grad[rows.start * m..rows.end * m], k, m })
+    };
+    let starts: Vec<usize> = (0..n).step_by(size).collect();
+    let mut parts = if starts.len() == 1 { vec![one(0)] } else { starts.into_par_iter().map(one).collect::<Vec<_>>() };
+    let rest = parts.split_off(1);
+    let Some(mut sums) = parts.pop() else { unreachable!("there is a row, so there is a run") };
+    for part in rest {
+        sums.iter_mut().zip(part).for_each(|(sum, s)| *sum += s);
+    }
+    if m == LANES { sums } else { sums.chunks_exact(LANES).flat_map(|row| &row[..m]).copied().collect() }
 }
 
-struct Gradient<'a, 's, A> {
+/// The sums of one run of rows, `[k, LANES]`.
+struct Gradient<'a, A> {
     x: &'a [A],
     grad: &'a [A],
-    n: usize,
     k: usize,
     m: usize,
-    /// Columns of `x`.
-    run: Range<usize>,
-    sink: &'a mut Sink<'s, A>,
 }
 
 #[allow(clippy::needless_range_loop)] // Over several arrays at once.
-impl<A: Real> Vectorised for Gradient<'_, '_, A> {
-    type Out = ();
+impl<A: Real> Vectorised for Gradient<'_, A> {
+    type Out = Vec<A>;
     #[inline(always)]
-    fn run(self) {
-        let Self { x, grad, n, k, m, run, sink } = self;
-        let mut sums = vec![A::ZERO; run.len() * LANES];
+    fn run(self) -> Vec<A> {
+        let Self { x, grad, k, m } = self;
+        let mut sums = vec![A::ZERO; k * LANES];
         let mut right = [A::ZERO; BLOCK * LANES];
-        for from in (0..n).step_by(BLOCK) {
-            let count = BLOCK.min(n - from);
-            for (to, row) in right.chunks_exact_mut(LANES).zip(grad[from * m..(from + count) * m].chunks_exact(m)) {
+        for (rows, grad) in x.chunks(BLOCK * k).zip(grad.chunks(BLOCK * m)) {
+            for (to, row) in right.chunks_exact_mut(LANES).zip(grad.chunks_exact(m)) {
                 to[..m].copy_from_slice(row);
             }
-            let rows = &x[from * k..(from + count) * k];
-            let whole = run.len() / COLUMNS * COLUMNS;
+            let whole = k / COLUMNS * COLUMNS;
             for i in (0..whole).step_by(COLUMNS) {
                 let mut acc = [Lanes::<A, LANES>::splat(A::ZERO); COLUMNS];
                 for (row, right) in rows.chunks_exact(k).zip(right.chunks_exact(LANES)) {
-                    let (left, right) = (&row[run.start + i..][..COLUMNS], Lanes::<A, LANES>::load(right, 0));
+                    let (left, right) = (&row[i..][..COLUMNS], Lanes::<A, LANES>::load(right, 0));
                     each!(c < COLUMNS, {
                         acc[c] = acc[c].add(right.scale(left[c]));
                     });
@@ -117,11 +131,10 @@ impl<A: Real> Vectorised for Gradient<'_, '_, A> {
                     }
                 });
             }
-            for i in whole..run.len() {
-                let left = |r: usize| &rows[r * k + run.start + i..][..1];
-                outer::<A, 1>(left, (&right, LANES), count, (&mut sums[i * LANES..], LANES));
+            for i in whole..k {
+                outer::<A, 1>(|r| &rows[r * k + i..][..1], (&right, LANES), rows.len() / k, (&mut sums[i * LANES..], LANES));
             }
         }
-        sums.chunks_exact(LANES).for_each(|row| sink.put(&row[..m]));
+        sums
     }
 }
