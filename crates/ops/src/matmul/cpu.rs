@@ -89,7 +89,6 @@ fn fresh<B: Host, A: Real>(l: &FloatTensor<B>, r: &FloatTensor<B>, turned: Turne
     let job = Job::new(dims::<B>(l), dims::<B>(r), turned);
     let (l, r) = (B::floats::<A>(l), B::floats::<A>(r));
     let out = match turned {
-        Turned { left: false, right: false } if narrow::suits(job.n) => narrow::forward(&l, &r, None, [job.m, job.k, job.n]),
         Turned { left: true, right: false } if narrow::suits(job.n) => narrow::gradient(&l, &r, [job.k, job.m, job.n]),
         _ => {
             let len = job.m * job.n;
@@ -106,10 +105,6 @@ fn fresh<B: Host, A: Real>(l: &FloatTensor<B>, r: &FloatTensor<B>, turned: Turne
 fn onto<B: Host, A: Real>(x: &FloatTensor<B>, w: &FloatTensor<B>, mut sum: FloatTensor<B>) -> FloatTensor<B> {
     let job = Job::new(dims::<B>(x), dims::<B>(w), Turned::default());
     let (x, w) = (B::floats::<A>(x), B::floats::<A>(w));
-    if narrow::suits(job.n) {
-        let out = narrow::forward(&x, &w, Some(&B::floats::<A>(&sum)), [job.m, job.k, job.n]);
-        return B::from_floats(out, [job.m, job.n].into());
-    }
     let add = |out: &mut [A]| {
         // SAFETY: initialised entries may be seen as ones that may not be; `run` writes only values.
         let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<A>]) };

@@ -42,8 +42,8 @@ const NAME: &str = "matmul_rows";
 /// With the text of the error that [`try_matmul_rows`] returns.
 ///
 /// # Cost
-/// `2 n k m` operations forward, twice as many backward. On CPU backends into memory that was never touched before,
-/// up to 16 columns of `w` in registers, wider ones by the `gemm` crate; 16-bit floats by the backend's own product.
+/// `2 n k m` operations forward, twice as many backward. On CPU backends by the `gemm` crate into memory that was never
+/// touched before, the gradient of up to 16 columns in registers; 16-bit floats by the backend's own product.
 #[track_caller]
 pub fn matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
     accept(try_matmul_rows(x, w))

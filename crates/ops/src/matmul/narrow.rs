@@ -1,22 +1,18 @@
-//! Products with a matrix of at most 16 columns, as the first layer of a small network has: `gemm` reads such operands
-//! with long strides (23 GFLOP/s on one core for rows of 1433 and 16 columns, where 8 rows at a time in registers reach 60,
-//! and their gradient 45).
+//! The gradient of a matrix of at most 16 columns, as the first layer of a small network has: `gemm` walks down the columns
+//! of `x` for it, a page per entry (10 GFLOP/s on one core for rows of 1433 and 16 columns, 45 here). The product itself is
+//! faster there.
 //!
-//! Sums run in ascending inner index without fused multiply-add, so bits are the same on every instruction set and for
-//! any number of rows and threads.
-
-use std::ops::Range;
+//! Sums run in ascending row, in runs of rows at fixed places, without fused multiply-add, so bits are the same on every
+//! instruction set and for any number of threads.
 
 use rayon::prelude::*;
 
 use crate::kernel::gather::each;
 use crate::kernel::lanes::Lanes;
-use crate::kernel::{Sink, Vectorised, collect_rows, evenly, vectorised};
-use crate::typed::dense::{LANES, Panels, outer, product};
+use crate::kernel::{Vectorised, vectorised};
+use crate::typed::dense::{LANES, outer};
 use crate::typed::real::Real;
 
-/// Rows whose sums stay in registers together.
-const ROWS: usize = 8;
 /// Columns of the left operand whose sums stay in registers together.
 const COLUMNS: usize = 8;
 /// Rows between two looks at the same sums: few, as neighbouring columns of all of them should still be in the cache.
@@ -25,55 +21,9 @@ const BLOCK: usize = 32;
 const MAX_RUNS: usize = 64;
 const MIN_RUN: usize = 512;
 
-/// Whether results of `n` columns are made here.
-pub(super) fn suits(n: usize) -> bool {
-    n <= LANES
-}
-
-/// `x · w`, with `base` added, for `[n, k] · [k, m]`.
-pub(super) fn forward<A: Real>(x: &[A], w: &[A], base: Option<&[A]>, [n, k, m]: [usize; 3]) -> Vec<A> {
-    let panels = Panels::new(w, k, m, false);
-    collect_rows(&evenly(n, k * m), m, &|run, sink| {
-        vectorised(Forward { x, panel: panels.matrix(0), base, k, m, run, sink });
-    })
-}
-
-struct Forward<'a, 's, A> {
-    x: &'a [A],
-    panel: &'a [A],
-    base: Option<&'a [A]>,
-    k: usize,
-    m: usize,
-    run: Range<usize>,
-    sink: &'a mut Sink<'s, A>,
-}
-
-impl<A: Real> Forward<'_, '_, A> {
-    #[inline(always)]
-    fn rows<const M: usize>(&mut self, from: usize) {
-        let sums = product::<A, M>(std::array::from_fn(|r| &self.x[(from + r) * self.k..][..self.k]), self.panel);
-        for (r, mut row) in (from..).zip(sums) {
-            if let Some(base) = self.base {
-                row.iter_mut().zip(&base[r * self.m..][..self.m]).for_each(|(sum, &b)| *sum += b);
-            }
-            if self.m == LANES { self.sink.put(&row) } else { self.sink.put(&row[..self.m]) }
-        }
-    }
-}
-
-impl<A: Real> Vectorised for Forward<'_, '_, A> {
-    type Out = ();
-    #[inline(always)]
-    fn run(mut self) {
-        let mut at = self.run.start;
-        while at + ROWS <= self.run.end {
-            self.rows::<ROWS>(at);
-            at += ROWS;
-        }
-        for row in at..self.run.end {
-            self.rows::<1>(row);
-        }
-    }
+/// Whether gradients of `m` columns are made here.
+pub(super) fn suits(m: usize) -> bool {
+    m <= LANES
 }
 
 /// `xᵀ · grad` for `x: [n, k]` and `grad: [n, m]`.
