@@ -8,9 +8,9 @@ use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use burn_gnn::graph::{KnowledgeGraph, Triple};
 use burn_gnn::models::{FusedAdamConfig, LinkMetrics, Mode, TrueTails, rank_links};
-use burn_gnn::ops::{LossReduction, Stream, cross_entropy_rows};
+use burn_gnn::ops::Stream;
 
-use crate::net::{Messages, Net};
+use crate::net::{Fact, Messages, Net};
 
 pub(crate) struct Settings {
     pub(crate) epochs: usize,
@@ -50,9 +50,9 @@ pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<
     let step_by = kg.valid.len().div_ceil(s.eval_triples.max(1));
     let valid: Vec<Triple> = both_ways(&kg.valid.iter().step_by(step_by).copied().collect::<Vec<_>>(), kg);
     // Train triples both ways with their numbers, sorted: those of one query (head, relation) stand together.
-    let mut facts: Vec<(Triple, u32)> = both_ways(&kg.train, kg).into_iter().zip((0..kg.train.len() as u32).cycle()).collect();
+    let mut facts: Vec<Fact> = both_ways(&kg.train, kg).into_iter().zip((0..kg.train.len() as u32).cycle()).collect();
     facts.sort_unstable();
-    let queries: Vec<&[(Triple, u32)]> = facts.chunk_by(|a, b| (a.0.head, a.0.relation) == (b.0.head, b.0.relation)).collect();
+    let queries: Vec<&[Fact]> = facts.chunk_by(|a, b| (a.0.head, a.0.relation) == (b.0.head, b.0.relation)).collect();
 
     let mut net = Net::new(&messages.graph, s, &device.clone().autodiff())?;
     let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
@@ -63,19 +63,13 @@ pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<
         let draws = Stream::new(s.seed, "order of queries", epoch as u64);
         let mut order: Vec<usize> = (0..queries.len()).collect();
         order.sort_by_cached_key(|&q| draws.words(q as u64, 0));
-        let (mut loss_sum, mut answers) = (0.0, 0);
+        let mut loss_sum = 0.0;
         for batch in order.chunks(s.batch) {
-            let asked = || batch.iter().map(|&q| queries[q]);
-            let hidden: Vec<u32> = asked().flatten().map(|f| f.1).collect();
-            let mode = Mode::Train { seed: s.seed, step };
-            let entities = net.entities(&messages, &hidden, mode);
-            let scores = net.scores(&entities, asked().map(|q| (q[0].0.head, q[0].0.relation)));
-            // One loss per fact: a query with several answers counts for each of them.
-            let rows: Vec<u32> = asked().enumerate().flat_map(|(i, q)| vec![i as u32; q.len()]).collect();
-            let targets: Vec<u32> = asked().flatten().map(|f| f.0.tail).collect();
-            let loss = cross_entropy_rows(scores, &rows.into(), &targets.into(), LossReduction::Mean);
-            loss_sum += loss.clone().inner().into_scalar::<f64>() * hidden.len() as f64;
-            answers += hidden.len();
+            let asked: Vec<&[Fact]> = batch.iter().map(|&q| queries[q]).collect();
+            let hidden: Vec<u32> = asked.iter().copied().flatten().map(|f| f.1).collect();
+            let entities = net.entities(&messages, &hidden, Mode::Train { seed: s.seed, step });
+            let loss = net.loss(&entities, &asked)?;
+            loss_sum += loss.clone().inner().into_scalar::<f64>() * asked.len() as f64;
             let grads = GradientsParams::from_grads(loss.backward(), &net);
             net = optimizer.step(s.lr, net, grads);
             step += 1;
@@ -89,7 +83,7 @@ pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<
         let m = judge(&plain, &messages, &known, &valid)?;
         println!(
             "epoch {epoch:>3}  loss {:.4}  valid MRR {:.4}  Hits@10 {:.4}  {trained:.1} s",
-            loss_sum / answers as f64,
+            loss_sum / queries.len() as f64,
             m.mrr,
             m.hits_at_10
         );

@@ -4,12 +4,16 @@ use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use burn_gnn::graph::{Graph, KnowledgeGraph, Triple};
+use burn_gnn::graph::{Graph, KnowledgeGraph, Relation, Triple};
 use burn_gnn::models::{
     LinkScore, LinkScorer, LinkScorerConfig, Mode, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
 };
+use burn_gnn::ops::{LossReduction, copy_u_mean, cross_entropy_rows};
 
 use crate::fit::Settings;
+
+/// A triple and its number among the train triples.
+pub(crate) type Fact = (Triple, u32);
 
 /// Learned rows of entities, R-GCN layers over them (none: the rows themselves), and DistMult.
 #[derive(Module, Debug)]
@@ -56,13 +60,34 @@ impl Net {
 
     /// Scores of all entities as tails, `[queries, entities]`.
     pub(crate) fn scores(&self, entities: &Tensor<2>, queries: impl Iterator<Item = (u32, u32)>) -> Tensor<2> {
-        let (heads, relations): (Vec<i64>, Vec<i64>) = queries.map(|(h, r)| (i64::from(h), i64::from(r))).unzip();
-        let ids = |v: Vec<i64>| {
-            let n = v.len();
-            Tensor::<1, Int>::from_data(TensorData::new(v, [n]), &entities.device())
-        };
-        self.scorer.against_all(entities.clone().select(0, ids(heads)), ids(relations), entities.clone())
+        let (heads, relations) = queries.unzip();
+        let heads = entities.clone().select(0, ids(heads, &entities.device()));
+        self.scorer.against_all(heads, ids(relations, &entities.device()), entities.clone())
     }
+
+    /// Cross entropy between the softmax over all entities and the uniform distribution over the tails that a query (the facts
+    /// of one head and relation) has, mean over queries:
+    /// `log Σ_e exp s[e] - mean_t s[t] = (log Σ_e exp s[e] - s[t0]) + (s[t0] - mean_t s[t])` with any one tail `t0`.
+    pub(crate) fn loss(&self, entities: &Tensor<2>, asked: &[&[Fact]]) -> Result<Tensor<1>> {
+        let device = entities.device();
+        let queries = || asked.iter().map(|q| (q[0].0.head, q[0].0.relation));
+        let first: Vec<u32> = asked.iter().map(|q| q[0].0.tail).collect();
+        let rows: Vec<u32> = (0..asked.len() as u32).collect();
+        let of_first = cross_entropy_rows(self.scores(entities, queries()), &rows.into(), &first.clone().into(), LossReduction::Mean);
+        // The second bracket is linear in the row of a tail, so a mean over rows replaces one over scores.
+        let tails = asked.iter().enumerate().flat_map(|(i, q)| q.iter().map(move |f| (f.0.tail, i as u32)));
+        let (src, dst) = tails.unzip();
+        let tails = Relation::from_coo(entities.dims()[0], asked.len(), src, dst)?;
+        let gap = entities.clone().select(0, ids(first, &device)) - copy_u_mean(&tails, entities.clone());
+        let (heads, relations) = queries().unzip();
+        let heads = entities.clone().select(0, ids(heads, &device));
+        Ok(of_first + self.scorer.forward(heads, ids(relations, &device), gap).mean())
+    }
+}
+
+fn ids(v: Vec<u32>, device: &Device) -> Tensor<1, Int> {
+    let (n, v) = (v.len(), v.into_iter().map(i64::from).collect::<Vec<_>>());
+    Tensor::from_data(TensorData::new(v, [n]), device)
 }
 
 /// The graph of train triples both ways, and what each message weighs.

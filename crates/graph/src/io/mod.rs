@@ -1,7 +1,8 @@
 //! Graphs from files and to files.
 //!
-//! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts;
-//! [`load_knowledge_graph`] reads triples for link prediction; [`karate_club`] needs no file. [`save_graph`] and [`load_graph`] keep a graph of one's own; [`Table`], [`read_nodes`] and [`read_edges`] read single tables of one's own.
+//! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts, and
+//! [`load_knowledge_graph`] triples for link prediction; [`karate_club`] needs no file. [`save_graph`] and [`load_graph`] keep
+//! a graph of one's own; [`Table`], [`read_nodes`] and [`read_edges`] read single tables of one's own.
 //!
 //! Files are data from outside: whatever they hold, the answer is a value or a [`GraphError`](crate::GraphError) that names the
 //! file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
