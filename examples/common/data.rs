@@ -1,9 +1,11 @@
 //! A data set as graph with feature columns, labelled rows and inputs.
 
+use std::fmt;
+
 use anyhow::{Context, Result, bail};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn::graph::{Dataset, Graph};
-use burn_gnn::models::{Rows, TypeInput};
+use burn_gnn::models::{NodeTask, Rows, TypeInput};
 
 /// Column that holds the features of a node type.
 pub(crate) const FEATURE: &str = "feat";
@@ -19,7 +21,7 @@ pub(crate) struct Loaded {
     pub(crate) test: Rows,
 }
 
-/// Puts features into frames and picks the split (`None`: the only or first one). Each row of features is
+/// Puts features into frames and picks the split (`None`: the only or first one; `60` stands for `public_60`). Each row of features is
 /// divided by its sum, as GCN and its successors do with word counts, and stored in `dtype`.
 pub(crate) fn load(set: Dataset, split: Option<&str>, device: &Device, dtype: FloatDType) -> Result<Loaded> {
     let mut graph = set.graph;
@@ -30,7 +32,11 @@ pub(crate) fn load(set: Dataset, split: Option<&str>, device: &Device, dtype: Fl
     }
     let known = || set.splits.keys().cloned().collect::<Vec<_>>().join(", ");
     let split = match split {
-        Some(name) => set.splits.get(name).with_context(|| format!("no split `{name}`; there are {}", known()))?,
+        Some(name) => {
+            let short = || set.splits.iter().find(|(full, _)| full.strip_suffix(name).is_some_and(|rest| rest.ends_with('_')));
+            let found = set.splits.get(name).or_else(|| short().map(|(_, split)| split));
+            found.with_context(|| format!("no split `{name}`; there are {}", known()))?
+        }
         None => set.splits.values().next().context("the data set has no split")?,
     };
     let rows = |ids: &[u32]| Rows::new(ids, &set.labels, set.num_classes);
@@ -40,6 +46,14 @@ pub(crate) fn load(set: Dataset, split: Option<&str>, device: &Device, dtype: Fl
     }
     let target = graph.schema().ntype(&set.target)?;
     Ok(Loaded { name: set.name, graph, target, num_classes: set.num_classes, train, val, test })
+}
+
+impl fmt::Display for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (train, val, test) = (self.train.total, self.val.total, self.test.total);
+        writeln!(f, "{} ({} classes, {train} / {val} / {test} train, val, test)", self.name, self.num_classes)?;
+        write!(f, "{}", self.graph)
+    }
 }
 
 impl Loaded {
@@ -55,6 +69,19 @@ impl Loaded {
     /// Feature tensors of a whole graph, per node type.
     pub(crate) fn features(&self) -> Vec<Option<Tensor<2>>> {
         self.graph.node_frames().iter().map(|f| f.get::<2>(FEATURE).ok()).collect()
+    }
+
+    /// The task on `graph`, which has the nodes of the data's own.
+    pub(crate) fn task<'a>(&self, graph: &'a Graph) -> NodeTask<'a, Graph> {
+        NodeTask { graph, features: self.features(), target: self.target, train: self.train.clone(), val: self.val.clone() }
+    }
+
+    /// The same nodes, each with an edge to itself alone: a graph of one type where neighbours are out of sight.
+    pub(crate) fn without_neighbours(&self) -> Result<Graph> {
+        let (ntype, etype) = (&self.graph.schema().ntypes()[0], self.graph.schema().etypes()[0].clone());
+        let n = self.graph.node_counts()[0];
+        let own: Vec<u32> = (0..n as u32).collect();
+        Ok(Graph::builder().nodes(ntype, n).edges(etype, own.clone(), own).build()?)
     }
 
     /// The same nodes and features without any edge.

@@ -6,6 +6,7 @@ pub(crate) mod curves;
 pub(crate) mod data;
 pub(crate) mod ranks;
 pub(crate) mod report;
+pub(crate) mod seeds;
 
 use anyhow::{Context, Result, bail};
 use burn::tensor::{Device, DeviceConfig, FloatDType};

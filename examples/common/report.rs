@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use burn::module::Module;
 use burn::store::{ModuleSnapshot, SafetensorsStore};
-use burn_gnn::models::{Alone, Epoch, NodeClassifier, NodeTask, Rows, Trained, evaluate, majority_class};
+use burn_gnn::graph::Graph;
+use burn_gnn::models::{Alone, Epoch, NodeClassifier, Rows, TrainConfig, Trained, evaluate, majority_class, train};
 use serde_json::{Value, json};
 
 use super::data::Loaded;
@@ -48,6 +49,13 @@ pub(crate) fn load<M: Module>(model: &mut M, file: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Test accuracy of `model`, trained on `graph` in place of the data's own.
+pub(crate) fn accuracy_on<M: NodeClassifier>(graph: &Graph, data: &Loaded, model: M, training: &TrainConfig) -> Result<f64> {
+    let task = data.task(graph);
+    let trained = train(model, &task, &training.clone().with_progress(false), &Alone, |_| {})?;
+    Ok(evaluate(&trained.model, &task, &data.test, &Alone).accuracy())
+}
+
 /// What a run showed, in text and as JSON.
 pub(crate) struct Outcome {
     pub(crate) data: String,
@@ -66,13 +74,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Judges `model` on the whole graph without partitions; `trained` is a rank's record of the training.
     pub(crate) fn new<M: NodeClassifier, T>(model: &M, trained: &Trained<T>, data: &Loaded, no_graph_accuracy: f64) -> Self {
-        let task = NodeTask {
-            graph: &data.graph,
-            features: data.features(),
-            target: data.target,
-            train: data.train.clone(),
-            val: data.val.clone(),
-        };
+        let task = data.task(&data.graph);
         let accuracy = |rows: &Rows| evaluate(model, &task, rows, &Alone).accuracy();
         Self {
             data: data.name.clone(),

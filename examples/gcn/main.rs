@@ -4,7 +4,7 @@
 //!
 //! ```sh
 //! cargo run --release --example gcn                                  # Zachary's karate club
-//! cargo run --release --example gcn -- --data DIR --epochs 200       # Cora in the .npy layout: 81.5 % over seeds
+//! cargo run --release --example gcn -- --data DIR --seeds 10         # Cora or Citeseer in the .npy layout
 //! ```
 //!
 //! The karate club (Zachary 1977) learns from two labelled members, its president and its instructor, and
@@ -17,14 +17,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use burn::tensor::Device;
 use burn_gnn::dist::{PartitionConfig, partition_graph};
-use burn_gnn::graph::{Graph, karate_club, load_dataset};
-use burn_gnn::models::{Alone, GcnConfig, NodeTask, TrainConfig, TypeInput, evaluate, train};
+use burn_gnn::graph::{karate_club, load_dataset};
+use burn_gnn::models::{GcnConfig, TrainConfig, TypeInput};
 use clap::Parser;
-use common::data::{Loaded, load};
+use common::data::load;
 use common::ranks::train_parts;
-use common::report::Outcome;
+use common::report::{Outcome, accuracy_on};
+use common::seeds::SeedArgs;
 use common::{BackendName, Precision, curves, device, out_dir, report};
 
 // Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
@@ -43,6 +43,9 @@ struct Args {
     /// Passes over the graph.
     #[arg(long, default_value_t = 200)]
     epochs: usize,
+    /// Epochs without a better one on the validation nodes before training ends.
+    #[arg(long)]
+    patience: Option<usize>,
     /// Columns between layers.
     #[arg(long, default_value_t = 16)]
     hidden: usize,
@@ -61,6 +64,8 @@ struct Args {
     /// Seed of initial weights, dropout and partitioning.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    #[command(flatten)]
+    seeds: SeedArgs,
     /// Split to use, where a data set has several.
     #[arg(long)]
     split: Option<String>,
@@ -95,48 +100,44 @@ fn run(args: &Args) -> Result<()> {
     set.graph = set.graph.add_self_loops(0)?;
     let data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
     let TypeInput::Features(d_input) = data.inputs()[0] else { bail!("`gcn` needs node features; this data set has none") };
-    println!(
-        "{} ({} classes, {} / {} / {} train, val, test)",
-        data.name, data.num_classes, data.train.total, data.val.total, data.test.total
-    );
-    println!("{}", data.graph);
-
-    let (out, _guard) = out_dir(args.out.as_deref())?;
-    let cut = partition_graph(&data.graph, &PartitionConfig::new("graph", args.parts).with_seed(args.seed))?;
-    let index = cut.write(&out)?;
-    println!("{}", cut.table()?);
+    println!("{data}");
     let config = GcnConfig::new(d_input, data.num_classes)
         .with_hidden(args.hidden)
         .with_layers(args.layers)
         .with_dropout(args.dropout)
         .with_seed(args.seed);
-    let training = TrainConfig::new().with_epochs(args.epochs).with_lr(args.lr).with_weight_decay(args.weight_decay).with_seed(args.seed);
+    let training = TrainConfig::new()
+        .with_epochs(args.epochs)
+        .with_patience(args.patience)
+        .with_lr(args.lr)
+        .with_weight_decay(args.weight_decay)
+        .with_seed(args.seed);
+    let autodiff = device.clone().autodiff();
+    let build = |seed: u64| -> Result<_> { Ok(config.clone().with_seed(seed).try_init(&autodiff)?) };
+    if args.seeds.seeds.is_some() {
+        return args.seeds.run(&data, &training, args.json, build);
+    }
+
+    let (out, _guard) = out_dir(args.out.as_deref())?;
+    let cut = partition_graph(&data.graph, &PartitionConfig::new("graph", args.parts).with_seed(args.seed))?;
+    let index = cut.write(&out)?;
+    println!("{}", cut.table()?);
     let results = train_parts(&index, args.parts, &data, &device, &training, true, |_, device| Ok(config.try_init(device)?))?;
 
     let weights = out.join("gcn.safetensors");
     report::save(&results[0].trained.model, &weights)?;
     let mut model = config.clone().with_seed(args.seed.wrapping_add(1)).try_init(&device)?;
     report::load(&mut model, &weights)?;
+    let no_graph = accuracy_on(&data.without_neighbours()?, &data, build(args.seed)?, &training)?;
     let outcome = Outcome {
         parts: args.parts,
         seed: args.seed,
         edge_cut: cut.edge_cut(),
-        ..Outcome::new(&model, &results[0].trained, &data, without_graph(&config, &training, &data, &device)?)
+        ..Outcome::new(&model, &results[0].trained, &data, no_graph)
     };
     if let Some(file) = &args.plot {
         curves::write(file, &format!("GCN on {}", data.name), &curves::of(&results[0].trained.history))?;
     }
     outcome.print(args.out.is_some().then_some(&*weights), args.json);
     Ok(())
-}
-
-/// Test accuracy of the same network where each node sees itself only.
-fn without_graph(config: &GcnConfig, training: &TrainConfig, data: &Loaded, device: &Device) -> Result<f64> {
-    let (ntype, etype) = (&data.graph.schema().ntypes()[0], data.graph.schema().etypes()[0].clone());
-    let n = data.graph.node_counts()[0];
-    let own: Vec<u32> = (0..n as u32).collect();
-    let graph = Graph::builder().nodes(ntype, n).edges(etype, own.clone(), own).build()?;
-    let task = NodeTask { graph: &graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
-    let trained = train(config.try_init(&device.clone().autodiff())?, &task, &training.clone().with_progress(false), &Alone, |_| {})?;
-    Ok(evaluate(&trained.model, &task, &data.test, &Alone).accuracy())
 }

@@ -41,7 +41,7 @@ pub use error::GraphError;
 pub use frame::{ByColumn, Column, ColumnKind, Combine, Frame};
 pub use graph::{Graph, GraphBuilder};
 pub use ids::{HomoId, IdMap, TypedId};
-pub use io::{Dataset, Features, Split, karate_club, load_dataset};
+pub use io::{Dataset, Features, KnowledgeGraph, Split, Triple, karate_club, load_dataset, load_knowledge_graph};
 pub use khop::KHop;
 pub use line_graph::Backtracking;
 pub use query::EdgeList;

@@ -9,7 +9,7 @@
 //! | one relation | [`GraphConv`], [`SageConv`], [`GatConv`], [`Gatv2Conv`], [`TransformerConv`], [`GinConv`], [`GineConv`], [`EdgeConv`], [`PnaConv`] |
 //! | several hops | [`SgConv`], [`AppnpConv`], [`GatedGraphConv`] |
 //! | several types | [`RelGraphConv`], [`HeteroGraphConv`] of any [`RelationConv`], [`HgtConv`], [`HanConv`], [`TypedLinear`] |
-//! | edges and triples | [`EdgeWeightNorm`], [`LinkScorer`] |
+//! | edges and triples | [`EdgeWeightNorm`], [`LinkScorer`], ranked by [`rank_links`] |
 //! | whole graphs and models | [`AttentionReadout`], [`JumpingKnowledge`] |
 //! | node classification | [`Gcn`], [`Sage`], [`Gat`], [`Gin`], [`Rgcn`], [`Hgt`], trained by [`train`](fn@train), run over large graphs by [`infer`] |
 //!
@@ -62,6 +62,7 @@ mod rgcn;
 mod sage;
 
 mod metrics;
+mod ranking;
 mod task;
 mod train;
 
@@ -96,6 +97,7 @@ pub use mode::Mode;
 pub use node_embedding::NodeEmbedding;
 pub use pna_conv::{PnaAggregator, PnaConv, PnaConvConfig, PnaScaler};
 pub use pretrained::{Framework, Pretrained, StateDict, Their};
+pub use ranking::{LinkMetrics, TrueTails, filtered_ranks, rank_links};
 pub use readout::{AttentionReadout, AttentionReadoutConfig};
 pub use rel_graph_conv::{RelGraphConv, RelGraphConvConfig, RelNorm};
 pub use rel_weights::RelWeights;

@@ -51,7 +51,7 @@ impl GradientSync for Alone {
 /// Settings of [`train`].
 #[derive(Config, Debug)]
 pub struct TrainConfig {
-    /// Passes over the graph.
+    /// Passes over the graph, at most.
     #[config(default = 50)]
     pub epochs: usize,
     /// Learning rate of Adam.
@@ -60,6 +60,9 @@ pub struct TrainConfig {
     /// L2 penalty, added to gradients.
     #[config(default = 0.0)]
     pub weight_decay: f64,
+    /// Ends training after this many epochs in a row without a better one on the validation rows; none: never. Without
+    /// validation rows it has no effect.
+    pub patience: Option<usize>,
     /// Seed of dropout.
     #[config(default = 0)]
     pub seed: u64,
@@ -104,8 +107,8 @@ pub struct Trained<M> {
 /// every rank.
 ///
 /// # Errors
-/// No training row on any rank, no epochs, a learning rate that is not positive, or a loss that is no
-/// longer finite.
+/// No training row on any rank, no epochs, patience of 0, a learning rate that is not positive, or a loss that
+/// is no longer finite.
 pub fn train<M, G, S>(
     mut model: M,
     task: &NodeTask<'_, G>,
@@ -125,6 +128,9 @@ where
         if ok { Ok(()) } else { Err(ModelError::OutOfRange { arg: arg.into(), range: "positive finite numbers".into(), value }) }
     };
     positive("epochs", config.epochs > 0, config.epochs.to_string())?;
+    if let Some(patience) = config.patience {
+        positive("patience", patience > 0, patience.to_string())?;
+    }
     positive("lr", config.lr.is_finite() && config.lr > 0.0, config.lr.to_string())?;
     let decay = config.weight_decay;
     if !decay.is_finite() || decay < 0.0 {
@@ -177,9 +183,14 @@ where
         bar.inc(1);
         bar.suspend(|| on_epoch(&row));
         history.push(row);
+        // Every rank has the same sums, so all end here together.
+        let waited = best.as_ref().map_or(0, |b| epoch - b.2);
+        if config.patience.is_some_and(|p| waited >= p) {
+            break;
+        }
     }
     bar.finish_and_clear();
-    let seconds_per_epoch = start.elapsed().as_secs_f64() / config.epochs.max(1) as f64;
+    let seconds_per_epoch = start.elapsed().as_secs_f64() / history.len().max(1) as f64;
     let (kept_epoch, model) = match best {
         Some((_, _, epoch, m)) => (epoch, m),
         None => (config.epochs.saturating_sub(1), model.valid()),

@@ -269,18 +269,24 @@ fn training_learns_keeps_the_best_epoch_and_repeats() {
             train: Rows::new(&[0, 9], &labels, 2).unwrap(),
             val: Rows::new(&[1, 2, 7, 8], &labels, 2).unwrap(),
         };
-        let run = || {
+        let config = TrainConfig::new().with_epochs(60).with_lr(0.05).with_seed(1).with_progress(false);
+        let run = |patience: Option<usize>| {
             let model = GcnConfig::new(10, 2).with_seed(1).init(&device.clone().autodiff());
-            train(model, &task, &TrainConfig::new().with_epochs(60).with_lr(0.05).with_seed(1).with_progress(false), &Alone, |_| {})
-                .unwrap()
+            train(model, &task, &config.clone().with_patience(patience), &Alone, |_| {}).unwrap()
         };
-        let (a, b) = (run(), run());
+        let (a, b) = (run(None), run(None));
         assert_eq!(a.history, b.history);
         assert!(a.history[59].loss < 0.3 * a.history[0].loss, "{:?}", a.history[59]);
         let all = Rows::new(&(0..10).collect::<Vec<_>>(), &labels, 2).unwrap();
         assert_eq!(evaluate(&a.model, &task, &all, &Alone).accuracy(), 1.0);
         let best = a.history.iter().map(|e| e.val_accuracy.unwrap()).fold(0.0, f64::max);
         assert_eq!(a.history[a.kept_epoch].val_accuracy.unwrap(), best);
+        for patience in [1, 2] {
+            let short = run(Some(patience));
+            let (epochs, kept) = (short.history.len(), short.kept_epoch);
+            assert!(epochs < 60 && epochs == kept + 1 + patience, "kept {kept} of {epochs}");
+            assert_eq!(short.history, a.history[..epochs]);
+        }
     }
 }
 
@@ -331,6 +337,9 @@ fn refusals_name_argument_range_and_value() {
     task.train = Rows::new(&[1], &[0, 1, 0, 0, 0, 0], 2).unwrap();
     assert_eq!(text(run(&task, f64::NAN).unwrap_err()), "`lr` must lie in positive finite numbers, got NaN");
     assert!(matches!(run(&task, 1e38), Err(ModelError::Diverged { .. })));
+    let hasty = TrainConfig::new().with_patience(Some(0)).with_progress(false);
+    let hasty = train(GcnConfig::new(2, 2).init(&device.clone().autodiff()), &task, &hasty, &Alone, |_| {});
+    assert_eq!(text(hasty.unwrap_err()), "`patience` must lie in positive finite numbers, got 0");
 }
 
 #[test]

@@ -184,7 +184,7 @@ pub struct Dataset {
 /// # Errors
 /// [`GraphError::Io`] for a missing file, [`GraphError::Version`] for another layout version, [`GraphError::Table`] for a
 /// bad row, [`GraphError::Format`] for anything else that is not what the layout asks for (a set of knowledge graph
-/// triples included, since it has no node labels), and the errors of [`Graph`] construction.
+/// triples included: [`load_knowledge_graph`](super::load_knowledge_graph) reads those), and the errors of [`Graph`] construction.
 pub fn load_dataset(dir: impl AsRef<Path>) -> Result<Dataset, GraphError> {
     let dir = dir.as_ref();
     if dir.join(METADATA).exists() {

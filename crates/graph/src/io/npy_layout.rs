@@ -8,13 +8,14 @@ use serde::Deserialize;
 use super::dataset::{check_split, class_names, feature_size, sparse_size};
 use super::files::{format_error, inside, node_count, read_json, same_count};
 use super::npy::{NpyArray, NpyValues};
+use super::triples::TRIPLES;
 use super::{Dataset, Features, Split};
 use crate::{EdgeType, Graph, GraphError};
 
 /// Name of the description.
 pub(crate) const METADATA: &str = "metadata.json";
 /// The layout version that this reader knows.
-const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 1;
 
 #[derive(Deserialize)]
 struct Probe {
@@ -96,10 +97,9 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
     let probe: Probe = read_json(&json)?;
     if let Some(layout) = probe.layout.filter(|l| l != "nodes") {
         let task = probe.task.map_or(String::new(), |t| format!(" ({t})"));
-        return Err(format_error(
-            &json,
-            format!("expected node classification data, found layout `{layout}`{task}, which has no node labels"),
-        ));
+        let remedy = if layout == TRIPLES { "; `load_knowledge_graph` reads it" } else { "" };
+        let why = format!("expected node classification data, found layout `{layout}`{task}, which has no node labels{remedy}");
+        return Err(format_error(&json, why));
     }
     match probe.layout_version {
         Some(v) if v.as_u64() == Some(VERSION) => {}
@@ -299,7 +299,7 @@ impl Reader<'_> {
     }
 }
 
-fn ids_below(path: &Path, what: &str, ids: Vec<i64>, bound: usize) -> Result<Vec<u32>, GraphError> {
+pub(crate) fn ids_below(path: &Path, what: &str, ids: Vec<i64>, bound: usize) -> Result<Vec<u32>, GraphError> {
     let checked = |(i, v): (usize, i64)| {
         u32::try_from(v)
             .ok()

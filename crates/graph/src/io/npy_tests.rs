@@ -10,7 +10,7 @@ use super::spoil::{damage, spoil};
 use super::{Dataset, Features, load_dataset};
 use crate::GraphError;
 
-fn shared(name: &str) -> Option<PathBuf> {
+pub(crate) fn shared(name: &str) -> Option<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
     if dir.is_dir() {
         return Some(dir);
