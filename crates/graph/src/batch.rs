@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::frame::join_all;
 use crate::relation::LIMIT;
-use crate::{EdgeKey, Frame, Graph, GraphError, OriginalIds, Relation};
+use crate::{EdgeKey, Frame, Graph, GraphError, OriginalIds, Ragged, Relation};
 
 /// Several graphs side by side in one, and how many nodes and edges each of them has.
 ///
@@ -104,6 +104,14 @@ fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
         if let Some(joint) = join_all(into.label(), name, &parts)? {
             into.insert_column(name, joint)?;
         }
+    }
+    let names: BTreeSet<&str> = frames.iter().flat_map(|f| f.lists().map(|(name, _)| name)).collect();
+    for name in names {
+        let mut joint = Ragged::default();
+        for f in frames.iter().filter(|f| !f.is_empty()) {
+            joint.append(f.list(name)?);
+        }
+        into.insert_list(name, joint)?;
     }
     Ok(())
 }

@@ -131,6 +131,12 @@ pub fn to_heterogeneous(
             out.nodes_mut(t)?.insert_column(name, c.select(ids))?;
         }
     }
+    for (t, ids) in names.ntypes().iter().zip(&joint_nodes) {
+        out.nodes_mut(t)?.take_lists_and_ids(&graph.node_frames()[0], Some(ids))?;
+    }
+    for (t, ids) in joint_edges.iter().enumerate() {
+        out.edges_mut(t)?.take_lists(&graph.edge_frames()[0], ids)?;
+    }
     for (name, c) in graph.edge_frames()[0].columns() {
         for (t, ids) in joint_edges.iter().enumerate() {
             out.edges_mut(t)?.insert_column(name, c.select(ids))?;

@@ -286,6 +286,28 @@ pub enum GraphError {
         /// The text found, cut to a sensible length.
         found: String,
     },
+    /// Several things that are wrong with one source; there may be more behind them.
+    #[error("{} problems (there may be more):{}", problems.len(), problems.iter().map(|p| format!("\n  {p}")).collect::<String>())]
+    Problems {
+        /// In the order of the rows.
+        problems: Vec<GraphError>,
+    },
+    /// Shares of a split that do not go together, or ask for more nodes than there are.
+    #[error("split, `{arg}`: {message}")]
+    Split {
+        /// Which share.
+        arg: &'static str,
+        /// What is wrong, with the expected and the found value.
+        message: String,
+    },
+    /// A description of attributes that contradicts itself.
+    #[error("decoder, `{argument}`: {message}")]
+    Decoder {
+        /// Which part of the decoder.
+        argument: String,
+        /// What is wrong, with the expected and the found value.
+        message: String,
+    },
 }
 
 impl GraphError {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use burn::tensor::DispatchTensor;
 use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, DType, Device, Float, Int, Shape, Tensor, TensorData};
 
-use crate::GraphError;
+use crate::{GraphError, NodeIds, Ragged};
 
 /// What the entries of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,7 @@ macro_rules! by_rank {
 
 mod by_column;
 mod combine;
+mod lists;
 mod rows;
 pub use by_column::ByColumn;
 pub use combine::Combine;
@@ -205,12 +207,14 @@ pub struct Frame {
     label: String,
     len: usize,
     columns: BTreeMap<String, Column>,
+    lists: BTreeMap<String, Ragged>,
+    ids: Option<Arc<NodeIds>>,
 }
 
 impl Frame {
     /// An empty frame; `label` is how errors call it.
     pub fn new(label: impl Into<String>, len: usize) -> Self {
-        Self { label: label.into(), len, columns: BTreeMap::new() }
+        Self { label: label.into(), len, columns: BTreeMap::new(), lists: BTreeMap::new(), ids: None }
     }
     /// How errors call it.
     pub fn label(&self) -> &str {

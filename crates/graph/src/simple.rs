@@ -86,7 +86,10 @@ impl Graph {
             for (name, c) in frame.columns() {
                 new.insert_column(name, c.combine(frame.label(), name, rows, *combine.get(name))?)?;
             }
-            edge_ids.push(groups.indptr.windows(2).map(|w| groups.order[w[0] as usize]).collect());
+            let first: Vec<u32> = groups.indptr.windows(2).map(|w| groups.order[w[0] as usize]).collect();
+            // Lists are neither added nor compared: those of the first edge stay.
+            new.take_lists(frame, &first)?;
+            edge_ids.push(first);
             counts.push(groups.indptr.windows(2).map(|w| w[1] - w[0]).collect());
             mapping.push(place);
             relations.push(groups.relation);

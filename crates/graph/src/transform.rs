@@ -51,6 +51,7 @@ impl Graph {
         for (name, c) in self.edge_frames()[t].columns() {
             g.edges_mut(t)?.insert_column(name, c.select(&origin))?;
         }
+        g.edges_mut(t)?.take_lists(&self.edge_frames()[t], &origin)?;
         Ok(g)
     }
 

@@ -14,7 +14,7 @@ impl Frame {
         for (name, c) in &from.columns {
             self.insert_column(name, ids.as_slice().map_or_else(|| c.clone(), |ids| c.select(ids)))?;
         }
-        Ok(())
+        self.take_lists_and_ids(from, ids.as_slice())
     }
 
     /// The rows of `from` and then new ones, as columns of this frame. New rows come from `data`; a column that `data`
@@ -48,7 +48,7 @@ impl Frame {
             let old = new.filled(&self.label, name, from.len, 0.0)?;
             self.insert_column(name, join(&self.label, name, &[old, new.clone()])?)?;
         }
-        Ok(())
+        self.extend_lists(from)
     }
 }
 

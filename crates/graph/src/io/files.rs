@@ -17,6 +17,11 @@ pub(crate) fn format_error(path: &Path, message: impl Into<String>) -> GraphErro
     GraphError::Format { path: path.into(), message: message.into() }
 }
 
+/// A [`GraphError::Table`]; `found` is cut to a sensible length.
+pub(crate) fn table_error(path: &Path, line: u64, column: usize, expected: impl Into<String>, found: &str) -> GraphError {
+    GraphError::Table { path: path.into(), line, column, expected: expected.into(), found: cut(found) }
+}
+
 /// A [`GraphError::Io`].
 pub(crate) fn io_error(path: &Path, source: std::io::Error) -> GraphError {
     GraphError::Io { path: path.into(), source }

@@ -1,27 +1,31 @@
 //! Graphs from files and to files.
 //!
-//! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts, and
-//! [`load_knowledge_graph`] triples for link prediction; [`karate_club`] needs no file. [`save_graph`] and [`load_graph`] keep
-//! a graph of one's own; [`Table`], [`read_nodes`] and [`read_edges`] read single tables of one's own.
+//! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts,
+//! [`load_ogb`] the raw files of the Open Graph Benchmark, [`load_knowledge_graph`] triples for link prediction;
+//! [`karate_club`] needs no file. [`save_graph`] and [`load_graph`] keep a graph of one's own; [`Builder`] makes a graph of
+//! tables in GraphLearn's format, [`read_nodes`] and [`read_edges`] read single ones.
 //!
 //! Files are data from outside: whatever they hold, the answer is a value or a [`GraphError`](crate::GraphError) that names the
 //! file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
 
 mod atomic;
 mod dataset;
-mod decoder;
 mod files;
 mod karate;
+mod matrix;
 mod npy;
 mod npy_layout;
 #[cfg(test)]
 mod npy_tests;
+mod ogb;
+mod split;
 #[cfg(test)]
 mod spoil;
 mod store;
+mod store_extras;
 #[cfg(test)]
 mod store_tests;
-mod table;
+mod tables;
 mod tables_layout;
 #[cfg(test)]
 mod tables_tests;
@@ -31,9 +35,14 @@ mod triples_tests;
 
 pub use atomic::write_atomic;
 pub use dataset::{Dataset, Features, Split, load_dataset};
-pub use decoder::{Decoder, EdgeTable, IdIndex, NodeTable, read_edges, read_nodes};
 pub use karate::karate_club;
+pub use ogb::load_ogb;
+pub use split::{RandomNodeSplit, Share};
 pub use store::{load_graph, save_graph};
-pub use table::{Field, FieldType, Table, TableColumn};
+pub use tables::{
+    AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec,
+    INT_ATTRS, IntBuckets, LABEL, NodeTable, ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TextHash, UnknownNodes, WEIGHT, list_attr,
+    read_edges, read_edges_with, read_nodes, read_nodes_with,
+};
 pub use tables_layout::{EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription};
 pub use triples::{KnowledgeGraph, Triple, load_knowledge_graph};

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::atomic::write_atomic;
 use super::files::{format_error, io_error, node_count, open, read_json, reserve};
+use super::store_extras::Extras;
 use crate::{Column, EdgeType, Frame, Graph, GraphError};
 
 // Tensors go to the file as they lie in memory, and safetensors is little endian.
@@ -39,6 +40,8 @@ struct NodeEntry {
     name: String,
     count: u64,
     columns: Vec<ColumnEntry>,
+    #[serde(default, skip_serializing_if = "Extras::is_empty")]
+    extras: Extras,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -49,6 +52,8 @@ struct EdgeEntry {
     dst: String,
     count: u64,
     columns: Vec<ColumnEntry>,
+    #[serde(default, skip_serializing_if = "Extras::is_empty")]
+    extras: Extras,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -96,7 +101,8 @@ fn edges_key(t: &EdgeType, end: &str) -> String {
 ///
 /// `graph.safetensors` holds `edges/<src:relation:dst>/src` and `…/dst` (u32, in edge order), node columns as
 /// `node/<type>/<name>` and edge columns as `edge/<src:relation:dst>/<name>`, each in its own dtype (f64, f32, f16, bf16,
-/// i8 to i64, u8 to u64, bool); `graph.json` lists types, counts and columns. Both are written to temporary names and
+/// i8 to i64, u8 to u64, bool); lists as `list/…/indptr` (u64) and `list/…/values` (i64), ids from files as `ids/…` (i64, or bytes
+/// and ends of texts); `graph.json` lists types, counts and columns. Both are written to temporary names and
 /// renamed, the description last. Each carries a fingerprint of the content, so that files of two different writes
 /// are never read as one graph.
 ///
@@ -127,13 +133,15 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), GraphError
     let mut node_types = vec![];
     for ((name, &count), frame) in graph.schema().ntypes().iter().zip(graph.node_counts()).zip(graph.node_frames()) {
         let entries = host_columns(&format!("node/{name}"), &format!("nodes of `{name}`"), frame, &mut columns)?;
-        node_types.push(NodeEntry { name: name.clone(), count: count as u64, columns: entries });
+        let extras = Extras::of(&format!("node/{name}"), frame, &mut columns);
+        node_types.push(NodeEntry { name: name.clone(), count: count as u64, columns: entries, extras });
     }
     let mut edge_types = vec![];
     for ((t, r), frame) in graph.schema().etypes().iter().zip(graph.relations()).zip(graph.edge_frames()) {
         let entries = host_columns(&format!("edge/{t}"), &format!("edges of `{t}`"), frame, &mut columns)?;
+        let extras = Extras::of(&format!("edge/{t}"), frame, &mut columns);
         let (src, relation, dst) = (t.src.clone(), t.relation.clone(), t.dst.clone());
-        edge_types.push(EdgeEntry { src, relation, dst, count: r.num_edges() as u64, columns: entries });
+        edge_types.push(EdgeEntry { src, relation, dst, count: r.num_edges() as u64, columns: entries, extras });
     }
     let tensors = dir.join(TENSORS);
     let bad = |e: safetensors::SafeTensorError| format_error(&tensors, e.to_string());
@@ -255,12 +263,16 @@ pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, Graph
     let mut graph = b.build()?;
     let mut expected = 2 * types.len();
     for n in &d.node_types {
-        expected += n.columns.len();
-        file.columns(&format!("node/{}", n.name), &n.columns, graph.nodes_mut(&n.name)?)?;
+        expected += n.columns.len() + n.extras.tensors();
+        let (prefix, frame) = (format!("node/{}", n.name), graph.nodes_mut(&n.name)?);
+        file.columns(&prefix, &n.columns, frame)?;
+        n.extras.read(&prefix, &file, frame)?;
     }
     for (t, e) in types.iter().zip(&d.edge_types) {
-        expected += e.columns.len();
-        file.columns(&format!("edge/{t}"), &e.columns, graph.edges_mut(t)?)?;
+        expected += e.columns.len() + e.extras.tensors();
+        let (prefix, frame) = (format!("edge/{t}"), graph.edges_mut(t)?);
+        file.columns(&prefix, &e.columns, frame)?;
+        e.extras.read(&prefix, &file, frame)?;
     }
     if file.tensors.len() != expected {
         return Err(format_error(&tensors, format!("expected {expected} tensors as {JSON} says, found {}", file.tensors.len())));
@@ -304,15 +316,15 @@ fn read_tensors(path: &Path) -> Result<Vec<u8>, GraphError> {
     Ok(bytes)
 }
 
-struct TensorFile<'a> {
+pub(crate) struct TensorFile<'a> {
     json: &'a Path,
-    path: &'a Path,
+    pub(crate) path: &'a Path,
     tensors: SafeTensors<'a>,
     device: &'a Device,
 }
 
 impl TensorFile<'_> {
-    fn get(&self, key: &str, dtype: Dtype, shape: &[u64]) -> Result<TensorView<'_>, GraphError> {
+    pub(crate) fn get(&self, key: &str, dtype: Dtype, shape: &[u64]) -> Result<TensorView<'_>, GraphError> {
         let view = self.tensors.tensor(key).map_err(|_| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
         let same_shape = view.shape().iter().map(|&n| n as u64).eq(shape.iter().copied());
         if view.dtype() != dtype || !same_shape {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::spoil::{damage, spoil};
 use super::{load_graph, save_graph};
-use crate::{Graph, GraphError};
+use crate::{Graph, GraphError, Ids, NodeIds, Ragged, Texts};
 
 /// Burn deprecates its ndarray backend, which users still ask for.
 #[allow(deprecated)]
@@ -43,6 +43,14 @@ fn graph(device: &Device) -> Graph {
     }
     a.insert("mask/with slash", Tensor::<1, Bool>::from_data([true, false, false, true], device)).unwrap();
     a.insert("wide", Tensor::<5>::from_data(TensorData::new((0..16).map(|i| i as f32).collect(), [4, 1, 2, 1, 2]), device)).unwrap();
+    let lists =
+        |n: u64| Ragged::new((0..=n).map(|i| i * (i + 1) / 2).collect(), (0..(n * (n + 1) / 2) as i64).map(|v| v * v - 9).collect());
+    a.insert_list("words/of", lists(4).unwrap()).unwrap();
+    a.set_ids(NodeIds::new(Ids::Int(vec![123, -7, i64::MAX, 0]))).unwrap();
+    g.nodes_mut("b").unwrap().set_ids(NodeIds::new(Ids::Text(["köln", ""].into_iter().collect()))).unwrap();
+    g.nodes_mut("empty").unwrap().set_ids(NodeIds::new(Ids::Text(Texts::new()))).unwrap();
+    g.nodes_mut("empty").unwrap().insert_list("none", Ragged::default()).unwrap();
+    g.edges_mut(("a", "r", "b")).unwrap().insert_list("tags", lists(3).unwrap()).unwrap();
     g.nodes_mut("empty").unwrap().insert("h", Tensor::<2>::zeros([0, 3], device)).unwrap();
     let e = g.edges_mut(("a", "r", "b")).unwrap();
     e.insert("w", Tensor::<1>::from_data([0.25f32, 0.5, 1.0], device)).unwrap();
@@ -67,6 +75,7 @@ fn there_and_back_on_both_backends() {
         for (f, h) in frames(&g).iter().zip(frames(&back)) {
             let names = |f: &crate::Frame| f.columns().map(|(n, _)| n.to_owned()).collect::<Vec<_>>();
             assert_eq!(names(f), names(&h));
+            assert_eq!((f.lists().collect::<Vec<_>>(), f.ids()), (h.lists().collect::<Vec<_>>(), h.ids()));
             for (name, c) in f.columns() {
                 let d = h.column(name).unwrap();
                 assert_eq!((d.dtype(), d.kind(), d.shape(), d.device()), (c.dtype(), c.kind(), c.shape(), c.device()), "{name}");

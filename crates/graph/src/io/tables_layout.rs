@@ -6,11 +6,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::{check_split, feature_size, sparse_size};
-use super::decoder::{Decoder, IdIndex, NodeTable, read_edges, read_nodes};
-use super::files::{format_error, inside, read_json, same_count};
-use super::table::{FieldType, TableColumn, line_of, table_error};
+use super::files::{format_error, inside, read_json, same_count, table_error};
+use super::tables::{AttrType, Decoder, NodeTable, read_edges, read_nodes, resolve};
 use super::{Dataset, Features, Split};
-use crate::{EdgeType, Graph, GraphError};
+use crate::{EdgeType, Graph, GraphError, Texts};
 
 /// Name of the description.
 pub(crate) const TABLES: &str = "tables.json";
@@ -142,10 +141,10 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
         let mut decoder = Decoder { labeled: entry.labeled, ..Decoder::default() };
         match &entry.features {
             None => {}
-            Some(TableFeatures::Buckets { .. }) => decoder = decoder.with_attributes([FieldType::Text]).with_delimiter(""),
+            Some(TableFeatures::Buckets { .. }) => decoder = decoder.with_attributes([AttrType::Text]).with_delimiter(""),
             // Without rows nothing is split, and the file says nothing about the size.
             Some(TableFeatures::Dense { .. }) if entry.count == 0 => {
-                decoder = decoder.with_attributes([FieldType::Text]).with_delimiter("");
+                decoder = decoder.with_attributes([AttrType::Text]).with_delimiter("");
             }
             Some(TableFeatures::Dense { size }) => {
                 let (_, cols) = feature_size(&json, entry.count, *size)?;
@@ -154,7 +153,7 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
                 if *size == 0 || *size > longest {
                     return Err(format_error(&json, format!("features of `{name}`: expected a size of 1 to {longest}, found {size}")));
                 }
-                decoder = decoder.with_attributes(vec![FieldType::Float; cols]);
+                decoder = decoder.with_attributes(vec![AttrType::Float; cols]);
             }
         }
         let table = read_nodes(&path, &decoder)?;
@@ -164,7 +163,7 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
             features.insert(name.clone(), features_of(&json, name, &path, column, f, &table)?);
         }
         b = b.nodes(name, table.ids.len());
-        index.insert(name.as_str(), IdIndex::new(&path, &table.ids)?);
+        index.insert(name.as_str(), table.ids);
         if *name == d.target {
             labels = table.labels;
             check_labels(&path, labels.as_deref().unwrap_or(&[]), d.class_names.len())?;
@@ -178,7 +177,8 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
         let (s, t) = (find(&e.src)?, find(&e.dst)?);
         let table = read_edges(&path, &Decoder::new())?;
         same_count(&path, "number of rows", e.count, table.src.len())?;
-        let (src, dst) = (s.positions(&path, 1, &e.src, &table.src)?, t.positions(&path, 2, &e.dst, &table.dst)?);
+        let end = |column, nodes, ids, whose| resolve(ids, nodes, &table.places, column, whose, 1).map_err(first);
+        let (src, dst) = (end(0, s, &table.src, &e.src)?, end(1, t, &table.dst, &e.dst)?);
         b = b.edges(EdgeType::new(&*e.src, &*e.relation, &*e.dst), src, dst);
     }
     let target = find(&d.target)?;
@@ -188,7 +188,7 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
         let path = inside(dir, &json, &p.file)?;
         let table = read_nodes(&path, &Decoder::new().weighted())?;
         same_count(&path, "number of rows", p.count, table.ids.len())?;
-        target.positions(&path, 1, &d.target, &table.ids)
+        resolve(table.ids.ids(), target, &table.places, 0, &d.target, 1).map_err(first)
     };
     let mut splits = BTreeMap::new();
     for (name, s) in &d.splits {
@@ -207,6 +207,16 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
         splits,
         inverse_edges_stored: d.inverse_edges_stored,
     })
+}
+
+/// The first of some problems, of which there is at least one.
+fn first(mut problems: Vec<GraphError>) -> GraphError {
+    problems.swap_remove(0)
+}
+
+/// Line of row `row`.
+fn line_of(row: usize) -> u64 {
+    row as u64 + 2
 }
 
 fn check_labels(path: &Path, labels: &[i64], classes: usize) -> Result<(), GraphError> {
@@ -231,23 +241,11 @@ fn features_of(
         _ => sparse_size(json, name, rows, *size)?,
     };
     if let TableFeatures::Dense { .. } = kind {
-        // As many numbers as the attributes that were read.
-        let mut values = vec![0.0; rows * cols];
-        for (c, attribute) in table.attributes.iter().enumerate() {
-            if let TableColumn::Float(v) = attribute {
-                for (r, &x) in v.iter().enumerate() {
-                    values[r * cols + c] = x;
-                }
-            }
-        }
-        return Ok(Features::Dense { rows, cols, values });
+        return Ok(Features::Dense { rows, cols, values: table.attributes.floats.clone() });
     }
     let (mut row, mut col, mut value) = (vec![], vec![], vec![]);
-    let texts = match table.attributes.first() {
-        Some(TableColumn::Text(t)) => t.as_slice(),
-        _ => &[],
-    };
-    for (r, text) in texts.iter().enumerate() {
+    let texts = table.attributes.texts.iter().flat_map(Texts::iter);
+    for (r, text) in texts.enumerate() {
         let mut counts: BTreeMap<u32, f32> = BTreeMap::new();
         for part in text.split(',') {
             let bucket = part.trim().parse::<u32>().ok().filter(|&b| (b as usize) < cols);

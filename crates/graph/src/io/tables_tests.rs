@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::spoil::{damage, spoil};
-use super::{Dataset, Decoder, Features, FieldType, TableColumn, load_dataset, read_edges, read_nodes};
-use crate::GraphError;
+use super::{AttrType, Dataset, Decoder, Features, load_dataset, read_edges, read_nodes};
+use crate::{GraphError, Ids};
 
 fn folder(relative: &str) -> Option<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(relative);
@@ -66,25 +66,23 @@ fn cora_as_tables_equals_cora_as_arrays() {
         return;
     };
     let cora = load_dataset(arrays).unwrap();
-    let decoder = Decoder::new().labeled().with_attributes(vec![FieldType::Float; 1_433]);
+    let decoder = Decoder::new().labeled().with_attributes(vec![AttrType::Float; 1_433]);
     let nodes = read_nodes(tables.join("node_table"), &decoder).unwrap();
     assert_eq!(nodes.labels.unwrap(), cora.labels);
     let dense = cora.features["paper"].to_dense();
-    for (c, column) in nodes.attributes.iter().enumerate() {
-        let TableColumn::Float(v) = column else { panic!("{column:?}") };
-        assert!(v.iter().enumerate().all(|(r, x)| *x == dense[r * 1_433 + c]), "word {c}");
-    }
+    assert!(nodes.attributes.floats == dense, "features differ");
     let edges = read_edges(tables.join("edge_table"), &Decoder::new().weighted()).unwrap();
     let cites = cora.graph.relation("cites").unwrap();
-    let mut pairs: Vec<(i64, i64)> = edges.src.into_iter().zip(edges.dst).collect();
-    let mut expected: Vec<(i64, i64)> = cites.src().iter().zip(cites.dst()).map(|(&s, &d)| (i64::from(s), i64::from(d))).collect();
-    pairs.sort_unstable();
-    expected.sort_unstable();
-    assert_eq!(pairs, expected);
+    let wide = |ids: &[u32]| Ids::Int(ids.iter().map(|&v| i64::from(v)).collect());
+    assert!(edges.src == wide(cites.src()) && edges.dst == wide(cites.dst()), "edges or their order differ");
     assert!(edges.weights.unwrap().iter().all(|&w| w == 1.0));
-    for (file, part) in [("train_table", &cora.splits["public"].train), ("test_table", &cora.splits["public"].test)] {
+    for (file, part) in [
+        ("train_table", &cora.splits["public"].train),
+        ("val_table", &cora.splits["public"].val),
+        ("test_table", &cora.splits["public"].test),
+    ] {
         let ids = read_nodes(tables.join(file), &Decoder::new().weighted()).unwrap().ids;
-        assert_eq!(ids, part.iter().map(|&v| i64::from(v)).collect::<Vec<_>>());
+        assert_eq!(ids.ids(), &wide(part));
     }
 }
 

@@ -1,0 +1,132 @@
+//! What a frame holds beside tensors: lists of numbers, and the ids that rows have in their files.
+
+use std::sync::Arc;
+
+use super::Frame;
+use crate::{GraphError, NodeIds, Ragged};
+
+impl Frame {
+    /// Adds a column of lists, or replaces one. Lists have names of their own beside the columns, and rows of derived graphs
+    /// take their lists along; new rows have empty ones.
+    ///
+    /// # Errors
+    /// The number of rows is not [`len`](Self::len).
+    pub fn insert_list(&mut self, name: &str, list: Ragged) -> Result<(), GraphError> {
+        self.fits(&format!("list {name}"), list.len())?;
+        self.lists.insert(name.to_owned(), list);
+        Ok(())
+    }
+    /// A column of lists.
+    ///
+    /// # Errors
+    /// No such column of lists.
+    pub fn list(&self, name: &str) -> Result<&Ragged, GraphError> {
+        self.lists.get(name).ok_or_else(|| GraphError::UnknownColumn {
+            frame: self.label.clone(),
+            name: name.to_owned(),
+            known: self.lists.keys().cloned().collect(),
+        })
+    }
+    /// Columns of lists by name.
+    pub fn lists(&self) -> impl Iterator<Item = (&str, &Ragged)> {
+        self.lists.iter().map(|(n, l)| (n.as_str(), l))
+    }
+    /// Takes a column of lists out.
+    pub fn remove_list(&mut self, name: &str) -> Option<Ragged> {
+        self.lists.remove(name)
+    }
+
+    /// Says which ids the rows have in the files that they come from. They follow nodes into subgraphs; where nodes without such
+    /// an id are added or several graphs are joined they are given up.
+    ///
+    /// # Errors
+    /// The number of ids is not [`len`](Self::len).
+    pub fn set_ids(&mut self, ids: NodeIds) -> Result<(), GraphError> {
+        self.fits("ids", ids.len())?;
+        self.ids = Some(Arc::new(ids));
+        Ok(())
+    }
+    /// The ids that the rows have in the files that they come from, where they are known.
+    pub fn ids(&self) -> Option<&NodeIds> {
+        self.ids.as_deref()
+    }
+
+    fn fits(&self, what: &str, actual: usize) -> Result<(), GraphError> {
+        if actual == self.len {
+            return Ok(());
+        }
+        let arg = format!("{}: {what}", self.label);
+        Err(GraphError::Length { relation: String::new(), arg, why: "one row per node or edge", expected: self.len, actual })
+    }
+
+    /// The lists of `from` at `rows`.
+    pub(crate) fn take_lists(&mut self, from: &Self, rows: &[u32]) -> Result<(), GraphError> {
+        from.lists.iter().try_for_each(|(name, list)| self.insert_list(name, list.select(rows)))
+    }
+    /// The lists and ids of `from` at `rows`; `None` for all rows as they are.
+    pub(crate) fn take_lists_and_ids(&mut self, from: &Self, rows: Option<&[u32]>) -> Result<(), GraphError> {
+        let Some(rows) = rows else {
+            self.lists.clone_from(&from.lists);
+            self.ids.clone_from(&from.ids);
+            return Ok(());
+        };
+        self.ids = from.ids.as_ref().map(|ids| Arc::new(ids.select(rows)));
+        self.take_lists(from, rows)
+    }
+    /// The lists of `from` and then empty ones.
+    pub(crate) fn extend_lists(&mut self, from: &Self) -> Result<(), GraphError> {
+        for (name, list) in &from.lists {
+            let mut list = list.clone();
+            (from.len..self.len).for_each(|_| list.push([]));
+            self.insert_list(name, list)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Graph, Ids, NodeIds, Ragged};
+
+    fn graph() -> Graph {
+        let mut g = Graph::homogeneous(3, vec![0, 1, 1], vec![1, 2, 2]).unwrap();
+        let lists = || Ragged::new(vec![0, 2, 2, 3], vec![7, 8, 9]).unwrap();
+        g.nodes_mut("_N").unwrap().insert_list("words", lists()).unwrap();
+        g.nodes_mut("_N").unwrap().set_ids(NodeIds::new(Ids::Int(vec![50, 60, 70]))).unwrap();
+        g.edges_mut("_E").unwrap().insert_list("tags", lists()).unwrap();
+        g
+    }
+
+    #[test]
+    fn lists_and_ids_follow_nodes_and_edges() {
+        let g = graph();
+        let words = |g: &Graph, v| g.nodes("_N").unwrap().list("words").unwrap().row(v).to_vec();
+        let tags = |g: &Graph, e| g.edges("_E").unwrap().list("tags").unwrap().row(e).to_vec();
+        let sub = g.node_subgraph([("_N", [2, 1])], crate::Relabel::Yes).unwrap();
+        assert_eq!((words(&sub.graph, 0), words(&sub.graph, 1)), (vec![9], vec![]));
+        assert_eq!(sub.graph.nodes("_N").unwrap().ids().unwrap().number(70), Some(0));
+        assert_eq!((tags(&sub.graph, 0), tags(&sub.graph, 1)), (vec![], vec![9]));
+        let both = g.add_reverse_edges("_E").unwrap();
+        assert_eq!((tags(&both, 3), tags(&both, 5)), (vec![7, 8], vec![9]));
+        assert_eq!(both.nodes("_N").unwrap().ids(), g.nodes("_N").unwrap().ids());
+        let inverse = g.with_inverse_relations("-inv").unwrap();
+        assert_eq!((words(&inverse, 0), inverse.nodes("_N").unwrap().ids().unwrap().number(60)), (vec![7, 8], Some(1)));
+        let more = g.add_nodes("_N", 1, &[]).unwrap();
+        assert_eq!((words(&more, 0), words(&more, 3), more.nodes("_N").unwrap().ids()), (vec![7, 8], vec![], None));
+        let batch = crate::batch([&g, &g]).unwrap();
+        assert_eq!((words(batch.graph(), 3), tags(batch.graph(), 5)), (vec![7, 8], vec![9]));
+        let simple = g.to_simple(crate::Combine::First).unwrap();
+        assert_eq!((tags(&simple.graph, 1), simple.counts[0].clone()), (vec![], vec![1, 2]));
+    }
+
+    #[test]
+    fn refusals() {
+        let mut g = graph();
+        let f = g.nodes_mut("_N").unwrap();
+        let e = f.insert_list("words", Ragged::default()).unwrap_err().to_string();
+        assert_eq!(e, "`nodes of `_N`: list words`: expected length 3 (one row per node or edge), got 0");
+        assert!(f.set_ids(NodeIds::new(Ids::Int(vec![1]))).unwrap_err().to_string().contains("ids`: expected length 3"));
+        assert_eq!(f.list("x").unwrap_err().to_string(), "nodes of `_N`: no column `x`; there are [\"words\"]");
+        assert!(f.remove_list("words").is_some() && f.lists().count() == 0);
+    }
+}

@@ -1,0 +1,167 @@
+//! A text file as blocks of whole lines, decompressed on the way.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use indicatif::ProgressBar;
+
+use super::source::Piece;
+use crate::GraphError;
+use crate::io::files::{format_error, io_error, open};
+
+/// Bytes of a block: long enough that one block keeps a core busy for milliseconds, short enough to stay in its cache.
+const BLOCK: usize = 1 << 20;
+/// Bytes that a compressed file may expand to whatever its length.
+const FREE: u64 = 64 << 20;
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Gzip,
+    Zstd,
+}
+
+/// By the first bytes, which no text in UTF-8 has.
+pub(crate) fn compressed(path: &Path, file: &mut BufReader<File>) -> Result<Option<Compression>, GraphError> {
+    let start = file.fill_buf().map_err(|e| io_error(path, e))?;
+    Ok(if start.starts_with(b"\x1f\x8b") {
+        Some(Compression::Gzip)
+    } else if start.starts_with(b"\x28\xb5\x2f\xfd") {
+        Some(Compression::Zstd)
+    } else {
+        None
+    })
+}
+
+/// A reader that refuses to give more than a number of bytes.
+struct Bounded<R> {
+    inner: R,
+    left: u64,
+    limit: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(n as u64).ok_or_else(|| {
+            std::io::Error::other(format!("expands to more than {} bytes; raise `max_expansion` or decompress it first", self.limit))
+        })?;
+        Ok(n)
+    }
+}
+
+/// The text of a file, decompressed; expanded at most to `max_expansion` times its length (and 64 MiB).
+pub(crate) fn text(path: &Path, max_expansion: u32, bar: &ProgressBar) -> Result<Box<dyn Read + Send>, GraphError> {
+    let (file, len) = open(path)?;
+    let mut file = BufReader::with_capacity(1 << 17, file);
+    let limit = len.saturating_mul(u64::from(max_expansion)).saturating_add(FREE);
+    let compression = compressed(path, &mut file)?;
+    let file = bar.wrap_read(file);
+    Ok(match compression {
+        None => Box::new(file),
+        Some(Compression::Gzip) => {
+            Box::new(Bounded { inner: flate2::bufread::MultiGzDecoder::new(BufReader::new(file)), left: limit, limit })
+        }
+        Some(Compression::Zstd) => {
+            let inner = zstd::stream::read::Decoder::new(file).map_err(|e| io_error(path, e))?;
+            Box::new(Bounded { inner, left: limit, limit })
+        }
+    })
+}
+
+/// Blocks of whole lines; the last line may lack its end.
+pub(crate) struct Blocks<'a> {
+    path: &'a Path,
+    reader: Box<dyn Read + Send>,
+    /// Bytes that were read and not given out.
+    rest: Vec<u8>,
+    size: usize,
+    ended: bool,
+}
+
+impl<'a> Blocks<'a> {
+    /// Opens the file and takes its first line off, without its end; `None` for an empty file.
+    pub(crate) fn open(piece: &'a Piece, max_expansion: u32, bar: &ProgressBar) -> Result<(Self, Option<Vec<u8>>), GraphError> {
+        let path = &piece.path;
+        let mut blocks = Self { path, reader: text(path, max_expansion, bar)?, rest: vec![], size: BLOCK, ended: false };
+        let header = blocks.first_line()?;
+        if let Some(range) = &piece.range {
+            let mut file = open(path)?.0;
+            file.seek(SeekFrom::Start(range.start)).map_err(|e| io_error(path, e))?;
+            let reader = Box::new(bar.wrap_read(file.take(range.end - range.start)));
+            blocks = Self { path, reader, rest: vec![], size: BLOCK, ended: false };
+        }
+        Ok((blocks, header))
+    }
+
+    /// All of a file, without a header.
+    pub(crate) fn whole(path: &'a Path, max_expansion: u32) -> Result<Self, GraphError> {
+        Ok(Self { path, reader: text(path, max_expansion, &ProgressBar::hidden())?, rest: vec![], size: BLOCK, ended: false })
+    }
+
+    fn first_line(&mut self) -> Result<Option<Vec<u8>>, GraphError> {
+        self.size = 1 << 16;
+        let first = self.next().transpose()?;
+        self.size = BLOCK;
+        let Some(mut line) = first else { return Ok(None) };
+        let end = memchr::memchr(b'\n', &line).map_or(line.len(), |i| i + 1);
+        let mut rest = line.split_off(end);
+        rest.append(&mut self.rest);
+        self.rest = rest;
+        Ok(Some(trim_end(&line).to_vec()))
+    }
+}
+
+/// A line without `\n` or `\r\n`.
+pub(crate) fn trim_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+impl Iterator for Blocks<'_> {
+    type Item = Result<Vec<u8>, GraphError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut block = std::mem::take(&mut self.rest);
+        let mut searched = 0;
+        while !self.ended {
+            // A line longer than the block: go on until it ends.
+            let before = block.len();
+            let want = if before < self.size { self.size - before } else { before };
+            let read = self.reader.by_ref().take(want as u64).read_to_end(&mut block);
+            match read {
+                Err(e) => {
+                    self.ended = true;
+                    let e = if e.get_ref().is_some() { format_error(self.path, e.to_string()) } else { io_error(self.path, e) };
+                    return Some(Err(e));
+                }
+                Ok(n) => self.ended = n < want,
+            }
+            if self.ended {
+                break;
+            }
+            if let Some(i) = memchr::memrchr(b'\n', &block[searched..]) {
+                self.rest = block.split_off(searched + i + 1);
+                break;
+            }
+            searched = block.len();
+        }
+        (!block.is_empty()).then_some(Ok(block))
+    }
+}
+
+/// Number of lines that end before byte `end` of a plain file: what stands before a range, for messages.
+pub(crate) fn lines_before(path: &Path, end: u64) -> u64 {
+    let Ok((file, _)) = open(path) else { return 0 };
+    let (mut reader, mut lines) = (BufReader::with_capacity(BLOCK, file).take(end), 0);
+    while let Ok(buffer) = reader.fill_buf() {
+        if buffer.is_empty() {
+            break;
+        }
+        lines += memchr::memchr_iter(b'\n', buffer).count() as u64;
+        let used = buffer.len();
+        reader.consume(used);
+    }
+    lines
+}

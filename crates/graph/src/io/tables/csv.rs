@@ -1,0 +1,232 @@
+//! CSV files with a header: columns by name.
+
+use std::path::Path;
+
+use indicatif::ProgressBar;
+use serde::{Deserialize, Serialize};
+
+use super::attributes::AttributeReader;
+use super::blocks::text;
+use super::columns::Columns;
+use super::decoder::Decoder;
+use super::header::Header;
+use super::options::ReadOptions;
+use super::source::Piece;
+use crate::GraphError;
+use crate::io::files::{format_error, io_error, table_error};
+
+/// Which columns of a CSV file with a header a [`Decoder`] reads, by name. Quotes and line ends inside quotes are as in RFC 4180;
+/// a byte order mark at the start is skipped. Columns that are not named are not read.
+///
+/// ```
+/// use burn_gnn_graph::io::{AttrType, Csv, Decoder, read_nodes};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("people.csv");
+/// std::fs::write(&path, "city;person;age\n\"Bonn; Bad Godesberg\";7;40\nKöln;9;31\n").unwrap();
+/// let csv = Csv::new(["age", "city"]).with_id("person").with_delimiter(';');
+/// let people = read_nodes(&path, &Decoder::new().with_attributes([AttrType::Int, AttrType::Text]).csv(csv))?;
+/// assert_eq!((people.ids.number(9), people.attributes.ints), (Some(1), vec![40, 31]));
+/// assert_eq!(people.attributes.texts[0].get(0), "Bonn; Bad Godesberg");
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Csv {
+    /// Between fields; an ASCII character. A comma by default.
+    pub delimiter: char,
+    /// Column of node ids; `id` by default.
+    pub id: String,
+    /// Column of source ids; `src_id` by default.
+    pub src: String,
+    /// Column of destination ids; `dst_id` by default.
+    pub dst: String,
+    /// Whether ids are texts and not whole numbers.
+    pub text_ids: bool,
+    /// Column of weights; `weight` by default.
+    pub weight: String,
+    /// Column of labels; `label` by default.
+    pub label: String,
+    /// Column of timestamps; `timestamp` by default.
+    pub timestamp: String,
+    /// Columns of the attributes, one for each of [`Decoder::attr_types`].
+    pub attributes: Vec<String>,
+}
+
+impl Default for Csv {
+    fn default() -> Self {
+        Self {
+            delimiter: ',',
+            id: "id".into(),
+            src: "src_id".into(),
+            dst: "dst_id".into(),
+            text_ids: false,
+            weight: "weight".into(),
+            label: "label".into(),
+            timestamp: "timestamp".into(),
+            attributes: vec![],
+        }
+    }
+}
+
+impl Csv {
+    /// Attributes in these columns; everything else in columns of GraphLearn's names.
+    pub fn new(attributes: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { attributes: attributes.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+    /// With another character between fields.
+    #[must_use]
+    pub fn with_delimiter(mut self, delimiter: char) -> Self {
+        self.delimiter = delimiter;
+        self
+    }
+    /// With another column of node ids.
+    #[must_use]
+    pub fn with_id(mut self, name: impl Into<String>) -> Self {
+        self.id = name.into();
+        self
+    }
+    /// With other columns of source and destination ids.
+    #[must_use]
+    pub fn with_ends(mut self, src: impl Into<String>, dst: impl Into<String>) -> Self {
+        (self.src, self.dst) = (src.into(), dst.into());
+        self
+    }
+    /// With ids that are texts.
+    #[must_use]
+    pub fn with_text_ids(mut self) -> Self {
+        self.text_ids = true;
+        self
+    }
+    /// With another column of weights.
+    #[must_use]
+    pub fn with_weight(mut self, name: impl Into<String>) -> Self {
+        self.weight = name.into();
+        self
+    }
+    /// With another column of labels.
+    #[must_use]
+    pub fn with_label(mut self, name: impl Into<String>) -> Self {
+        self.label = name.into();
+        self
+    }
+    /// With another column of timestamps.
+    #[must_use]
+    pub fn with_timestamp(mut self, name: impl Into<String>) -> Self {
+        self.timestamp = name.into();
+        self
+    }
+
+    fn reader(
+        &self,
+        path: &Path,
+        options: &ReadOptions,
+        bar: &ProgressBar,
+    ) -> Result<::csv::Reader<Box<dyn std::io::Read + Send>>, GraphError> {
+        let Some(delimiter) = u8::try_from(self.delimiter).ok().filter(u8::is_ascii) else {
+            let message = format!("expected an ASCII character, got {:?}", self.delimiter);
+            return Err(GraphError::Decoder { argument: "csv.delimiter".into(), message });
+        };
+        Ok(::csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(text(path, options.max_expansion, bar)?))
+    }
+}
+
+/// A file row by row; a record may have several lines, so the line of each row is looked up when an error needs it.
+pub(crate) fn read_csv(
+    piece: &Piece,
+    ids: &[&'static str],
+    decoder: &Decoder,
+    csv: &Csv,
+    options: &ReadOptions,
+    bar: &ProgressBar,
+) -> Result<(Header, Vec<Columns>), GraphError> {
+    let path = &piece.path;
+    if piece.range.is_some() {
+        return Err(format_error(
+            path,
+            "expected at least as many CSV files as shards; a CSV file is not cut, since quotes may hold line ends",
+        ));
+    }
+    let failed = |e: ::csv::Error| match e.into_kind() {
+        ::csv::ErrorKind::Io(e) if e.get_ref().is_none() => io_error(path, e),
+        ::csv::ErrorKind::Io(e) => format_error(path, e.to_string()),
+        other => format_error(path, format!("{other:?}")),
+    };
+    let mut reader = csv.reader(path, options, bar)?;
+    let head = reader.byte_headers().map_err(failed)?.clone();
+    let (header, attributes, width) = csv.header(path, &head, ids, decoder)?;
+    let (mut out, mut record) = (Columns::empty(&header, decoder), ::csv::ByteRecord::new());
+    let attribute_reader = AttributeReader::new(decoder);
+    while out.problems.len() < options.max_problems && reader.read_byte_record(&mut record).map_err(failed)? {
+        let line = record.position().map_or(0, ::csv::Position::line);
+        let field = |k: usize| record.get(header.positions[k]).unwrap_or(b"");
+        let whole = || (0, format!("{width} fields, not {}", record.len()), record.as_slice());
+        let row = if record.len() == width { out.lead(&header, decoder, |k| Ok(field(k))) } else { Err(whole()) };
+        let row = row.and_then(|()| {
+            for (i, &at) in attributes.iter().enumerate() {
+                let raw = record.get(at).unwrap_or(b"");
+                let wrong = |expected: String| (at + 1, format!("{expected} (`{}`)", csv.attributes[i]), raw);
+                let text = std::str::from_utf8(raw).map_err(|_| wrong("UTF-8 text".into()))?;
+                attribute_reader.push(i, text, &mut out.attributes).map_err(wrong)?;
+            }
+            Ok(())
+        });
+        out.end_row(row, Some(line));
+    }
+    Ok((header, vec![out]))
+}
+
+/// Line of row `row` of a file that could be read before.
+pub(crate) fn csv_line(path: &Path, csv: &Csv, row: usize) -> u64 {
+    let options = ReadOptions { max_expansion: u32::MAX, ..ReadOptions::default() };
+    let Ok(mut reader) = csv.reader(path, &options, &ProgressBar::hidden()) else { return 0 };
+    let record = reader.byte_records().nth(row);
+    record.and_then(Result::ok).and_then(|r| r.position().map(::csv::Position::line)).unwrap_or(0)
+}
+
+impl Csv {
+    /// Where the columns stand, in the order in which rows are parsed; then those of the attributes, and the number of all.
+    fn header(
+        &self,
+        path: &Path,
+        head: &::csv::ByteRecord,
+        ids: &[&'static str],
+        decoder: &Decoder,
+    ) -> Result<(Header, Vec<usize>, usize), GraphError> {
+        if self.attributes.len() != decoder.attr_types.len() {
+            let message = format!("expected one name for each of {} attributes, got {}", decoder.attr_types.len(), self.attributes.len());
+            return Err(GraphError::Decoder { argument: "csv.attributes".into(), message });
+        }
+        let find = |name: &str| {
+            let mut hits = head.iter().enumerate().filter(|(_, h)| *h == name.as_bytes());
+            match (hits.next(), hits.next()) {
+                (Some((i, _)), None) => Ok(i),
+                (None, _) => {
+                    let shown: Vec<String> = head.iter().map(|h| String::from_utf8_lossy(h).into_owned()).collect();
+                    Err(table_error(path, 1, 0, format!("a column `{name}`"), &shown.join(", ")))
+                }
+                (_, Some((i, h))) => Err(table_error(path, 1, i + 1, format!("one column `{name}`"), &String::from_utf8_lossy(h))),
+            }
+        };
+        let (mut names, mut positions) = (vec![], vec![]);
+        for &id in ids {
+            names.push(id);
+            positions.push(find(match id {
+                "id" => &self.id,
+                "src_id" => &self.src,
+                _ => &self.dst,
+            })?);
+        }
+        let optional = [
+            (decoder.weighted, "weight", &self.weight),
+            (decoder.labeled, "label", &self.label),
+            (decoder.timestamped, "timestamp", &self.timestamp),
+        ];
+        for (_, name, column) in optional.into_iter().filter(|o| o.0) {
+            names.push(name);
+            positions.push(find(column)?);
+        }
+        let attributes = self.attributes.iter().map(|n| find(n)).collect::<Result<_, _>>()?;
+        let narrow = vec![false; names.len()];
+        Ok((Header { names, narrow, positions, text_ids: vec![self.text_ids; ids.len()] }, attributes, head.len()))
+    }
+}

@@ -1,0 +1,144 @@
+//! Damaged files, many of them: every reader answers with a value or an error, never a panic, and takes no more memory than a small
+//! multiple of the file.
+//!
+//! `BURN_GNN_FUZZ=1000000 cargo test -p burn-gnn-graph --test fuzz` damages a million files for each reader; a thousand by default.
+
+mod damage;
+mod peak;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::io::{
+    AttrType, Csv, Decoder, ReadOptions, load_dataset, load_graph, read_edges_with, read_nodes_with, save_graph, write_atomic,
+};
+use burn_gnn_graph::{Graph, Ids, NodeIds, Ragged};
+use damage::Damage;
+
+#[global_allocator]
+static ALLOCATOR: peak::Peak = peak::Peak;
+
+/// What buffers and indices take whatever the file holds.
+const FIXED: usize = 4 << 20;
+/// Bytes of memory that a byte of a file may cost.
+const PER_BYTE: usize = 64;
+
+const NODES: &str = "id:int64\tweight:float\tlabel:int32\ttime:int64\tfeature:string\n10001\t0.5\t2\t99\tred:1:0.1:a,b:7\n-7\t1e3\t-1\t0\tblue:2:0.2::9\n\
+                     9223372036854775807\tinf\t0\t5\t:-3:nan:c,,c:0\n3\t0\t1\t1\tx y:4:4:d:8\n";
+const EDGES: &str = "src_id:string\tdst_id:string\tweight:double\r\na\tb\t1.5\r\nköln\tb\t2\r\n\tb\t-0\r\na\ta\t3\r\n";
+const CSV: &str = "\u{feff}name,id,height,label\r\n\"Ann, \"\"A\"\"\",7,1.5,0\r\n\"two\nlines\",-3,2,1\r\nCy,9,0.5,2\r\n";
+
+fn decoder() -> Decoder {
+    let types = [AttrType::string_buckets(7), AttrType::Int, AttrType::Float, AttrType::multi_string(5), AttrType::int_buckets(9)];
+    Decoder::new().weighted().labeled().timestamped().with_attributes(types)
+}
+
+fn cases() -> u64 {
+    std::env::var("BURN_GNN_FUZZ").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000)
+}
+
+/// Damages one file after the other, reads, and repairs it.
+fn fuzz(name: &str, files: &[PathBuf], read: impl Fn() -> bool) {
+    let whole: Vec<Vec<u8>> = files.iter().map(|f| std::fs::read(f).unwrap()).collect();
+    assert!(read(), "{name}: undamaged");
+    let (mut accepted, mut most) = (0u64, 0);
+    for case in 0..cases() {
+        let mut damage = Damage::new(case);
+        let at = damage.below(files.len());
+        let bytes = damage.spoil(&whole[at]);
+        std::fs::write(&files[at], &bytes).unwrap();
+        let total: usize = whole.iter().map(Vec::len).sum::<usize>() + bytes.len();
+        peak::reset();
+        accepted += u64::from(read());
+        let used = peak::above_reset();
+        assert!(used <= FIXED + PER_BYTE * total, "{name}, case {case}: {used} bytes of memory for {total} bytes of files");
+        most = most.max(used);
+        std::fs::write(&files[at], &whole[at]).unwrap();
+    }
+    println!("{name:<8} {} damaged, {accepted} read all the same, at most {most} bytes of memory", cases());
+    assert!(accepted > 0 && accepted < cases(), "{name}: damage is too weak or too strong to show anything");
+}
+
+fn options() -> ReadOptions {
+    ReadOptions { max_problems: 3, max_expansion: 8, ..ReadOptions::default() }.with_progress(false)
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(vec![], flate2::Compression::default());
+    out.write_all(text.as_bytes()).unwrap();
+    out.finish().unwrap()
+}
+
+fn put(dir: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    let path = dir.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    write_atomic(&path, |w| w.write_all(bytes.as_ref())).unwrap();
+    path
+}
+
+fn graph(dir: &Path, device: &Device) -> Vec<PathBuf> {
+    let mut g = Graph::builder().nodes("a", 4).nodes("b", 2).edges(("a", "r", "b"), vec![0, 2, 3], vec![1, 1, 0]).build().unwrap();
+    let a = g.nodes_mut("a").unwrap();
+    a.insert("x", Tensor::<2>::ones([4, 3], device)).unwrap();
+    a.insert_list("l", Ragged::new(vec![0, 2, 2, 3, 3], vec![7, 8, 9]).unwrap()).unwrap();
+    a.set_ids(NodeIds::new(Ids::Text(["a", "", "köln", "d"].into_iter().collect()))).unwrap();
+    g.nodes_mut("b").unwrap().set_ids(NodeIds::new(Ids::Int(vec![5, 4]))).unwrap();
+    save_graph(&g, dir).unwrap();
+    ["graph.json", "graph.safetensors"].map(|f| dir.join(f)).to_vec()
+}
+
+/// A data set of arrays: three papers that cite each other.
+fn arrays(dir: &Path) -> Vec<PathBuf> {
+    let npy = |descr: &str, shape: &str, data: &[u8]| {
+        let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+        header += &" ".repeat(118 - header.len() - 1);
+        [b"\x93NUMPY\x01\x00\x76\x00", header.as_bytes(), b"\n", data].concat()
+    };
+    let i64s = |v: &[i64]| v.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let json = r#"{"layout": "nodes", "layout_version": 1, "name": "tiny", "target_node_type": "paper", "inverse_edges_stored": false,
+        "node_types": {"paper": {"count": 3}},
+        "edge_types": [{"src": "paper", "relation": "cites", "dst": "paper", "count": 2, "file": "edges/paper__cites__paper.npy"}],
+        "labels": {"paper": {"num_classes": 2, "file": "labels/paper.npy"}}, "splits": {}}"#;
+    vec![
+        put(dir, "metadata.json", json),
+        put(dir, "edges/paper__cites__paper.npy", npy("<i8", "(2, 2)", &i64s(&[0, 1, 1, 2]))),
+        put(dir, "labels/paper.npy", npy("<i8", "(3,)", &i64s(&[0, 1, -1]))),
+    ]
+}
+
+fn tables(dir: &Path) -> Vec<PathBuf> {
+    let json = r#"{"format_version": 1, "name": "t", "target": "a", "inverse_edges_stored": false, "class_names": ["x", "y"],
+        "node_types": {"a": {"file": "a", "count": 2, "labeled": true, "features": {"kind": "dense", "size": 2}}},
+        "edge_types": [{"src": "a", "relation": "r", "dst": "a", "file": "e", "count": 1}], "splits": {}}"#;
+    vec![
+        put(dir, "tables.json", json),
+        put(dir, "a", "id:int64\tlabel:int\tfeature:string\n5\t1\t0.5:1\n9\t-1\t2:3\n"),
+        put(dir, "e", "s:int64\td:int64\n9\t5\n"),
+    ]
+}
+
+// One test, so that no other thread's memory is counted.
+#[test]
+fn every_reader() {
+    let tmp = tempfile::tempdir().unwrap();
+    let (dir, device, options) = (tmp.path(), Device::flex(), options());
+    for (name, text) in
+        [("nodes", NODES.as_bytes().to_vec()), ("gzip", gzip(NODES)), ("zstd", zstd::encode_all(NODES.as_bytes(), 3).unwrap())]
+    {
+        let file = put(dir, name, text);
+        let decoder = decoder();
+        fuzz(name, std::slice::from_ref(&file), || read_nodes_with(&file, &decoder, &options).is_ok());
+    }
+    let file = put(dir, "edges", EDGES);
+    fuzz("edges", std::slice::from_ref(&file), || read_edges_with(&file, &Decoder::new().weighted(), &options).is_ok());
+    let file = put(dir, "csv", CSV);
+    let decoder = Decoder::new().labeled().with_attributes([AttrType::Float, AttrType::Text]).csv(Csv::new(["height", "name"]));
+    fuzz("csv", std::slice::from_ref(&file), || read_nodes_with(&file, &decoder, &options).is_ok());
+    let folder = dir.join("graph");
+    fuzz("graph", &graph(&folder, &device), || load_graph(&folder, &device).is_ok());
+    let folder = dir.join("tables");
+    fuzz("tables", &tables(&folder), || load_dataset(&folder).is_ok());
+    let folder = dir.join("arrays");
+    fuzz("arrays", &arrays(&folder), || load_dataset(&folder).is_ok());
+}
