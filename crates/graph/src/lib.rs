@@ -8,6 +8,8 @@
 //! them), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`], [`Graph::line_graph`],
 //! [`Graph::metapath_reachable_graph`]. Each is a new graph: features follow, and a [`Subgraph`] tells original ids.
 //!
+//! Samples: [`NeighborSampler`] makes a [`MiniBatch`] of [`Block`]s around seeds; every draw is a function of a [`SampleKey`].
+//!
 //! Structure modules are plain Rust; Burn tensors appear in [`Frame`]s only.
 
 mod batch;
@@ -16,15 +18,19 @@ mod convert;
 mod derive;
 mod edit;
 mod error;
+mod features;
 mod frame;
 mod graph;
 mod ids;
 pub mod io;
 mod khop;
 mod line_graph;
+mod loading;
 mod metapath;
 mod query;
+mod random;
 mod relation;
+mod sampling;
 mod schema;
 mod self_loops;
 mod simple;
@@ -38,14 +44,18 @@ pub use compact::compact_graphs;
 pub use convert::{Homogeneous, to_heterogeneous};
 pub use derive::{OriginalIds, Subgraph};
 pub use error::GraphError;
+pub use features::*;
 pub use frame::{ByColumn, Column, ColumnKind, Combine, Frame};
 pub use graph::{Graph, GraphBuilder};
 pub use ids::{HomoId, IdMap, TypedId};
 pub use io::{Dataset, Features, Split, karate_club, load_dataset};
 pub use khop::KHop;
 pub use line_graph::Backtracking;
+pub use loading::*;
 pub use query::EdgeList;
+pub use random::{Stream, philox4x32};
 pub use relation::{Compressed, Relation};
+pub use sampling::*;
 pub use schema::{EdgeKey, EdgeType, Schema};
 pub use self_loops::{LoopFill, LoopsAt};
 pub use simple::Simple;

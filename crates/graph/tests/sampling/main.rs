@@ -1,0 +1,7 @@
+//! Samplers against what they promise: edges that exist, fan-outs, distributions, the same bits on any number of threads.
+
+mod blocks;
+mod common;
+mod distribution;
+mod errors;
+mod repeatable;
