@@ -8,7 +8,8 @@
 //! them), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`], [`Graph::line_graph`],
 //! [`Graph::metapath_reachable_graph`]. Each is a new graph: features follow, and a [`Subgraph`] tells original ids.
 //!
-//! Samples: [`NeighborSampler`] makes a [`MiniBatch`] of [`Block`]s around seeds; every draw is a function of a [`SampleKey`].
+//! Samples: [`NeighborSampler`] makes a [`MiniBatch`] of [`Block`]s around seeds; every draw is a function of a [`SampleKey`]. A [`Loader`] makes
+//! batches ahead, with rows of a [`FeatureSource`].
 //!
 //! Structure modules are plain Rust; Burn tensors appear in [`Frame`]s only.
 
@@ -30,6 +31,7 @@ mod metapath;
 mod query;
 mod random;
 mod relation;
+mod reorder;
 mod sampling;
 mod schema;
 mod self_loops;
@@ -55,6 +57,7 @@ pub use loading::*;
 pub use query::EdgeList;
 pub use random::{Stream, philox4x32};
 pub use relation::{Compressed, Relation};
+pub use reorder::{EdgeOrder, NodeOrder};
 pub use sampling::*;
 pub use schema::{EdgeKey, EdgeType, Schema};
 pub use self_loops::{LoopFill, LoopsAt};

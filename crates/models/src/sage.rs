@@ -3,8 +3,10 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::Block;
 use burn_gnn_ops::{Activation, GraphView};
 
+use crate::conv::check_blocks;
 use crate::{Mode, ModelError, NodeClassifier, SageAggregator, SageConv, SageConvConfig};
 
 /// Describes a [`Sage`].
@@ -70,12 +72,29 @@ impl SageConfig {
 impl Sage {
     /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        let (ntype, _) = g.schema().ends(0);
+        self.over(|_| g, x, mode)
+    }
+
+    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
+    /// features of its input nodes.
+    ///
+    /// # Panics
+    /// Not one block per layer.
+    #[track_caller]
+    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        check_blocks("sage", self.layers.len(), blocks);
+        self.over(|i| &blocks[i], x, mode)
+    }
+
+    /// Layer `i` on view `i`.
+    fn over<'a, G: GraphView + ?Sized + 'a>(&self, view: impl Fn(usize) -> &'a G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
         self.layers.iter().enumerate().fold(x, |x, (i, layer)| {
+            let g = view(i);
             if i + 1 == self.layers.len() {
                 return layer.forward(g, x);
             }
             // Relu, and the dropout before the next layer.
+            let (ntype, _) = g.schema().ends(0);
             let dropout = mode.output_dropout(g, ntype, &format!("sage/{}", i + 1), self.dropout);
             layer.forward_then(g, 0, x, None, Activation::Relu, dropout.as_ref())
         })

@@ -37,37 +37,40 @@ pub struct Block {
     nodes: Arc<[Vec<u32>]>,
     num_src: Arc<[usize]>,
     num_dst: Arc<[usize]>,
-    edge_ids: Arc<[Vec<u32>]>,
-    original: Arc<Originals>,
+    /// Of each edge, in CSC of the graph.
+    positions: Arc<[Vec<u32>]>,
+    ids: Arc<Ids>,
 }
 
-/// Made when a layer first asks.
+/// Made when someone first asks: without edge features and dropout of edges, nobody does.
 #[derive(Debug)]
-struct Originals {
-    nodes: Vec<OnceLock<Arc<[u64]>>>,
-    edges: Vec<OnceLock<Arc<[u64]>>>,
+struct Ids {
+    edges: Vec<OnceLock<Vec<u32>>>,
+    original_nodes: Vec<OnceLock<Arc<[u64]>>>,
+    original_edges: Vec<OnceLock<Arc<[u64]>>>,
 }
 
 /// Edges and counts of one block before the batch is complete.
 pub(crate) struct BlockParts {
     pub(crate) relations: Vec<Relation>,
-    pub(crate) edge_ids: Vec<Vec<u32>>,
+    pub(crate) positions: Vec<Vec<u32>>,
     pub(crate) num_src: Vec<usize>,
     pub(crate) num_dst: Vec<usize>,
 }
 
 impl Block {
     pub(crate) fn new(source: &Arc<Source>, nodes: &Arc<[Vec<u32>]>, parts: BlockParts) -> Self {
-        let cells = |n| (0..n).map(|_| OnceLock::new()).collect();
-        let original = Originals { nodes: cells(nodes.len()), edges: cells(parts.relations.len()) };
+        let original = |n| (0..n).map(|_| OnceLock::new()).collect();
+        let edges = parts.relations.iter().map(|_| OnceLock::new()).collect();
+        let ids = Ids { edges, original_nodes: original(nodes.len()), original_edges: original(parts.relations.len()) };
         Self {
             source: source.clone(),
             relations: parts.relations.into(),
             nodes: nodes.clone(),
             num_src: parts.num_src.into(),
             num_dst: parts.num_dst.into(),
-            edge_ids: parts.edge_ids.into(),
-            original: original.into(),
+            positions: parts.positions.into(),
+            ids: ids.into(),
         }
     }
 
@@ -104,15 +107,22 @@ impl Block {
     }
     /// Id in [`graph`](Self::graph) of each edge of edge type number `etype`: rows of its edge features.
     pub fn edge_ids(&self, etype: usize) -> &[u32] {
-        &self.edge_ids[etype]
+        let positions = &self.positions[etype];
+        let relation = &self.graph().relations()[etype];
+        // A relation that was not sampled is not asked for its CSC.
+        let of = if positions.is_empty() { None } else { relation.csc().edge_ids() };
+        match of {
+            None => positions,
+            Some(of) => self.ids.edges[etype].get_or_init(|| positions.iter().map(|&p| of[p as usize]).collect()),
+        }
     }
     /// Original id of each source node: that in the graph before it was renumbered. Draws are keyed by it.
     pub fn original_ids(&self, ntype: usize) -> &Arc<[u64]> {
-        self.original.nodes[ntype].get_or_init(|| originals(&self.source.node_ids[ntype], self.src_nodes(ntype)))
+        self.ids.original_nodes[ntype].get_or_init(|| originals(&self.source.node_ids[ntype], self.src_nodes(ntype)))
     }
     /// Original id of each edge.
     pub fn original_edge_ids(&self, etype: usize) -> &Arc<[u64]> {
-        self.original.edges[etype].get_or_init(|| originals(&self.source.edge_ids[etype], self.edge_ids(etype)))
+        self.ids.original_edges[etype].get_or_init(|| originals(&self.source.edge_ids[etype], self.edge_ids(etype)))
     }
     /// In-degree of each destination in the whole graph.
     pub fn in_degrees(&self, etype: usize) -> Vec<u32> {

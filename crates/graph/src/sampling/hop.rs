@@ -72,7 +72,7 @@ struct Piece {
     counts: Vec<u32>,
     /// Positions in CSC, then neighbours.
     found: Vec<u32>,
-    edges: Vec<u32>,
+    positions: Vec<u32>,
     memory: RowMemory,
 }
 
@@ -196,8 +196,8 @@ impl NeighborSampler {
         for (e, relation, edges) in lists.into_iter().flatten() {
             made[e] = Some((relation, edges));
         }
-        let (relations, edge_ids) = made.into_iter().flatten().unzip();
-        BlockParts { relations, edge_ids, num_src: nodes.iter().map(Vec::len).collect(), num_dst }
+        let (relations, positions) = made.into_iter().flatten().unzip();
+        BlockParts { relations, positions, num_src: nodes.iter().map(Vec::len).collect(), num_dst }
     }
 
     /// How one relation is sampled at one hop.
@@ -261,7 +261,7 @@ impl NeighborSampler {
         let (_, d) = self.source.graph.schema().ends(piece.etype);
         let dst = &nodes[d][piece.dst.clone()];
         let original = self.source.node_ids[d].as_slice();
-        let Piece { layout, counts, found, edges, memory, .. } = piece;
+        let Piece { layout, counts, found, positions, memory, .. } = piece;
         layout.clear();
         layout.extend(dst.iter().map(|&v| (csc.indptr()[v as usize], csc.indptr()[v as usize + 1])));
         counts.clear();
@@ -279,28 +279,25 @@ impl NeighborSampler {
             choice.row(v, id, time, start as usize..end as usize, memory, found);
             counts.push((found.len() - before) as u32);
         }
-        edges.clear();
-        match csc.edge_ids() {
-            Some(ids) => edges.extend(found.iter().map(|&p| ids[p as usize])),
-            None => edges.extend_from_slice(found),
-        }
+        positions.clear();
+        positions.extend_from_slice(found);
         let indices = csc.indices();
         found.iter_mut().for_each(|p| *p = indices[*p as usize]);
     }
 }
 
-/// Offsets of all destinations and ids of all edges of one relation.
+/// Offsets of all destinations and positions of all edges of one relation.
 fn rows_of(pieces: &[Piece], num_dst: usize, total: usize) -> (Vec<u32>, Vec<u32>) {
-    let (mut indptr, mut edges, mut sum) = (Vec::with_capacity(num_dst + 1), Vec::with_capacity(total), 0);
+    let (mut indptr, mut positions, mut sum) = (Vec::with_capacity(num_dst + 1), Vec::with_capacity(total), 0);
     indptr.push(0);
     for piece in pieces {
         indptr.extend(piece.counts.iter().map(|n| {
             sum += n;
             sum
         }));
-        edges.extend_from_slice(&piece.edges);
+        positions.extend_from_slice(&piece.positions);
     }
     // A relation that is not sampled has no piece.
     indptr.resize(num_dst + 1, sum);
-    (indptr, edges)
+    (indptr, positions)
 }
