@@ -39,6 +39,9 @@ pub trait BatchMaker: Send + Sync + Sized + 'static {
     }
 }
 
+/// Rows per node type or edge type, where there are any.
+type ByType = Vec<Option<Tensor<2>>>;
+
 /// Features that go with a batch.
 #[derive(Clone)]
 pub(crate) struct Sources {
@@ -71,7 +74,7 @@ impl Sources {
     }
 
     /// Rows of the input nodes, and per block of its edges.
-    fn gather(&self, batch: &MiniBatch) -> Result<(Vec<Option<Tensor<2>>>, Vec<Vec<Option<Tensor<2>>>>), GraphError> {
+    fn gather(&self, batch: &MiniBatch) -> Result<(ByType, Vec<ByType>), GraphError> {
         let rows =
             |source: &Option<Arc<dyn FeatureSource>>, ids: &[u32]| source.as_ref().map(|s| s.gather_tensor(ids, &self.device)).transpose();
         let x = self.nodes.iter().enumerate().map(|(t, s)| rows(s, batch.input_nodes(t))).collect::<Result<_, _>>()?;
@@ -80,7 +83,7 @@ impl Sources {
         Ok((x, edges))
     }
 
-    fn bytes(x: &[Option<Tensor<2>>], edges: &[Vec<Option<Tensor<2>>>]) -> usize {
+    fn bytes(x: &[Option<Tensor<2>>], edges: &[ByType]) -> usize {
         x.iter().chain(edges.iter().flatten()).flatten().map(|x| x.dims().iter().product::<usize>() * 4).sum()
     }
 }

@@ -7,9 +7,9 @@ use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
 
-use super::{BatchMaker, Epoch, Loader};
+use super::{BatchMaker, Loader, LoaderEpoch};
 
-struct Pass<M: BatchMaker>(Epoch<M>);
+struct Pass<M: BatchMaker>(LoaderEpoch<M>);
 
 impl<M: BatchMaker> Iterator for Pass<M> {
     type Item = Result<M::Batch, DatasetError>;

@@ -13,7 +13,7 @@ use crate::GraphError;
 /// The batches of one epoch, in order; see [`Loader`].
 ///
 /// After an error there is no further batch.
-pub struct Epoch<M: BatchMaker> {
+pub struct LoaderEpoch<M: BatchMaker> {
     maker: Arc<M>,
     plan: Arc<Plan>,
     /// The batch after `first` by `i` comes from queue `i % queues`. None: the caller makes them.
@@ -27,7 +27,7 @@ pub struct Epoch<M: BatchMaker> {
     throughput: Throughput,
 }
 
-impl<M: BatchMaker> Epoch<M> {
+impl<M: BatchMaker> LoaderEpoch<M> {
     pub(super) fn new(loader: &Loader<M>, state: LoaderState) -> Self {
         let (epoch, end) = (state.epoch, loader.num_batches());
         let positions = loader.traversal.positions(loader.maker.num_seeds(), loader.seed, epoch);
@@ -83,7 +83,7 @@ fn make<M: BatchMaker>(maker: &M, plan: &Plan, i: usize) -> Result<M::Batch, Gra
     })
 }
 
-impl<M: BatchMaker> Iterator for Epoch<M> {
+impl<M: BatchMaker> Iterator for LoaderEpoch<M> {
     type Item = Result<M::Batch, GraphError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -119,7 +119,7 @@ impl<M: BatchMaker> Iterator for Epoch<M> {
     }
 }
 
-impl<M: BatchMaker> Drop for Epoch<M> {
+impl<M: BatchMaker> Drop for LoaderEpoch<M> {
     /// Closes the queues and waits for the threads, each of which makes one batch at most until then.
     fn drop(&mut self) {
         self.queues.clear();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::{BatchMaker, Epoch};
+use super::{BatchMaker, LoaderEpoch};
 use crate::sampling::setting;
 use crate::{GraphError, SampleKey, Traversal};
 
@@ -21,7 +21,7 @@ pub struct LoaderState {
 /// Makes batches ahead on threads of its own and hands them out in order.
 ///
 /// Batch `i` of an epoch is a function of (seed, epoch, `i`): it does not depend on the number of workers. At most
-/// `workers · prefetch` batches wait to be taken. An [`Epoch`] may be dropped at any moment: its threads end after the
+/// `workers · prefetch` batches wait to be taken. An [`LoaderEpoch`] may be dropped at any moment: its threads end after the
 /// batch that they are making. What goes wrong in a worker, a panic included, comes out as an error at the place of its batch, and
 /// ends the epoch.
 ///
@@ -103,13 +103,13 @@ impl<M: BatchMaker> Loader<M> {
     }
 
     /// All batches of an epoch.
-    pub fn epoch(&self, epoch: u64) -> Epoch<M> {
+    pub fn epoch(&self, epoch: u64) -> LoaderEpoch<M> {
         self.resume(LoaderState { epoch, batch: 0 })
     }
 
-    /// The batches of an epoch from one of them on, as [`Epoch::state`] told it.
-    pub fn resume(&self, state: LoaderState) -> Epoch<M> {
-        Epoch::new(self, state)
+    /// The batches of an epoch from one of them on, as [`LoaderEpoch::state`] told it.
+    pub fn resume(&self, state: LoaderState) -> LoaderEpoch<M> {
+        LoaderEpoch::new(self, state)
     }
 
     /// A copy for another maker; the epoch of Burn's passes goes on.

@@ -7,6 +7,6 @@ mod loader;
 mod throughput;
 
 pub use batches::{BatchMaker, LinkBatches, LoadedBatch, NodeBatches};
-pub use epoch::Epoch;
+pub use epoch::LoaderEpoch;
 pub use loader::{Loader, LoaderState};
 pub use throughput::Throughput;

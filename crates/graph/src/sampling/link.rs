@@ -2,7 +2,7 @@
 
 use super::SampleKey;
 use super::block::MiniBatch;
-use super::negative::{NegativeSampler, Negatives};
+use super::negative::{NegativeSampler, Negatives, setting};
 use super::neighbor::NeighborSampler;
 use crate::derive::check_ids;
 use crate::relation::check_len;
@@ -109,11 +109,16 @@ impl LinkSampler {
         self
     }
 
-    /// How negative pairs are drawn, if not strictly and uniformly: a sampler of the same edge type.
-    #[must_use]
-    pub fn with_negative_sampler(mut self, negatives: NegativeSampler) -> Self {
+    /// How negative pairs are drawn, if not strictly and uniformly.
+    ///
+    /// # Errors
+    /// A sampler of another edge type or graph.
+    pub fn with_negative_sampler(mut self, negatives: NegativeSampler) -> Result<Self, GraphError> {
+        if !negatives.relation().is_same(&self.sampler.graph().relations()[self.etype]) {
+            return Err(setting("negatives", "a sampler of the edge type of the seeds", &format!("one of {:?}", negatives.relation())));
+        }
         self.negatives = negatives;
-        self
+        Ok(self)
     }
 
     /// Which edges are left out of message passing.

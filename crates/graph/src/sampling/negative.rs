@@ -270,6 +270,11 @@ impl NegativeSampler {
         Ok(out)
     }
 
+    /// The edges that negatives are none of.
+    pub(crate) fn relation(&self) -> &Relation {
+        &self.relation
+    }
+
     /// `k` destinations that are not those of `forbidden`, and whether each is what was asked for.
     fn some(&self, forbidden: Option<u32>, positive: u32, k: usize, draws: &mut Draws<'_>) -> Vec<(u32, bool)> {
         let n = self.relation.num_dst() as u32;

@@ -182,5 +182,9 @@ fn what_is_refused() {
     let links = |e| LinkSampler::new(NeighborSampler::new(&g, [1]).unwrap(), "writes").unwrap().with_exclusion(e);
     assert!(matches!(links(LinkExclusion::Reverse(vec![0])), Err(GraphError::Length { .. })));
     assert!(matches!(links(LinkExclusion::ReverseType(9)), Err(GraphError::UnknownEdgeType { .. })));
+    let new = || LinkSampler::new(NeighborSampler::new(&g, [1]).unwrap(), "cites").unwrap();
+    let e = new().with_negative_sampler(s()).unwrap_err().to_string();
+    assert_eq!(e, "`negatives`: expected a sampler of the edge type of the seeds, got one of Relation(4 -> 6, 18 edges)");
+    assert!(new().with_negative_sampler(NegativeSampler::new(&g, "cites").unwrap().with_strict(false)).is_ok());
     assert!(links(LinkExclusion::Seeds).unwrap().sample(&[18], SampleKey::new(0)).is_err());
 }
