@@ -3,13 +3,15 @@
 //! ```sh
 //! cargo bench --bench peers -- ops arxiv-like cora-like      # single operators
 //! cargo bench --bench peers -- train arxiv-like mag-slice    # epochs
+//! cargo bench --bench peers -- sample arxiv-like mag-slice   # neighbour sampling with blocks
+//! cargo bench --bench peers -- minibatch arxiv-like          # an epoch of GraphSAGE by mini-batches
 //! cargo bench --bench peers -- precision arxiv-like          # f32 against f16 and bf16
 //! cargo bench --bench peers -- memory arxiv-like gcn         # peak memory of three epochs (gcn, sage, gat; then f16 or bf16)
 //! cargo bench --bench peers -- machine                       # bandwidth of memory
 //! cargo bench --bench peers -- merge round1.jsonl round2.jsonl
 //! ```
 //!
-//! Graphs: `cora-like`, `arxiv-like`, `products-slice`, and for `train` also `mag-slice` and `am-slice`; they
+//! Graphs: `cora-like`, `arxiv-like`, `products-slice`, and for `train` and `sample` also `mag-slice` and `am-slice`; they
 //! are made in memory, see `graphs.rs`. Environment: `BENCH_THREADS` (2), `BENCH_SECONDS` per entry (4),
 //! `BENCH_LEAST` repetitions (3), `BENCH_ONLY=text` for some entries, `BENCH_ALLOCATOR` (see `alloc.rs`).
 //!
@@ -26,6 +28,7 @@ mod merge;
 mod nets;
 mod ops;
 mod precision;
+mod sampling;
 mod train;
 mod typed;
 
@@ -51,7 +54,9 @@ fn main() -> ExitCode {
 
 fn run(args: &[String]) -> Result<()> {
     let Some((section, rest)) = args.split_first() else {
-        bail!("name a section: ops GRAPH..., train GRAPH..., precision GRAPH..., memory GRAPH KIND, machine, merge FILES...");
+        bail!(
+            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., precision GRAPH..., memory GRAPH KIND, machine, merge FILES..."
+        );
     };
     if section == "merge" {
         return merge::run(rest);
@@ -84,6 +89,16 @@ fn run(args: &[String]) -> Result<()> {
                 }
             }
         }
+        "sample" => {
+            for name in rest {
+                sampling::run(name)?;
+            }
+        }
+        "minibatch" => {
+            for name in rest {
+                sampling::minibatch(name)?;
+            }
+        }
         "machine" => machine::run(),
         "memory" => {
             let (name, kind, precision) = match rest {
@@ -97,7 +112,7 @@ fn run(args: &[String]) -> Result<()> {
             }
             train::memory(name, kind, precision, homogeneous(name)?, before)?;
         }
-        other => bail!("unknown section `{other}`; there are ops, train, precision, memory, machine and merge"),
+        other => bail!("unknown section `{other}`; there are ops, train, sample, minibatch, precision, memory, machine and merge"),
     }
     Ok(())
 }

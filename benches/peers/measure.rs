@@ -46,6 +46,17 @@ impl Times {
     pub(crate) fn once(seconds: f64) -> Self {
         Self { wall: vec![seconds * 1e3], cpu: vec![] }
     }
+    /// One run of `f`.
+    pub(crate) fn one(f: impl FnOnce()) -> Self {
+        let (cpu, wall) = (cpu_time(), Instant::now());
+        f();
+        Self { wall: vec![wall.elapsed().as_secs_f64() * 1e3], cpu: vec![(cpu_time() - cpu) * 1e3] }
+    }
+    /// The times of a run that did something `count` times.
+    pub(crate) fn add(&mut self, run: &Self, count: usize) {
+        self.wall.extend(run.wall.iter().map(|ms| ms / count as f64));
+        self.cpu.extend(run.cpu.iter().map(|ms| ms / count as f64));
+    }
     /// The shortest wall time.
     pub(crate) fn least_ms(&self) -> f64 {
         self.wall.iter().copied().fold(f64::INFINITY, f64::min)

@@ -201,6 +201,50 @@ pub enum GraphError {
         /// The node type expected.
         expected: String,
     },
+    /// A number of neighbours that is none.
+    #[error("fan-out of relation `{relation}`, hop {hop}: must be -1 (all), 0 (none) or a number of edges up to {limit}, got {value}")]
+    Fanout {
+        /// Relation, or `(every)`.
+        relation: String,
+        /// Hop, from the seeds outward.
+        hop: usize,
+        /// The largest number.
+        limit: i64,
+        /// The value found.
+        value: i64,
+    },
+    /// A relation that a list by relation leaves out.
+    #[error("`{arg}` names nothing for relation `{relation}`; {remedy}")]
+    MissingRelation {
+        /// Argument.
+        arg: &'static str,
+        /// The relation.
+        relation: String,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// A weight that no probability can be made of.
+    #[error("`{arg}` of {of}, position {position}: must be finite and not negative, got {value}")]
+    Weight {
+        /// Argument.
+        arg: &'static str,
+        /// Which relation or node type.
+        of: String,
+        /// Index of the entry.
+        position: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// A setting out of its range, or one that does not go with another.
+    #[error("`{arg}`: expected {expected}, got {found}")]
+    Setting {
+        /// Argument.
+        arg: &'static str,
+        /// What was expected.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
     /// A list that must hold something.
     #[error("`{arg}` is empty; {remedy}")]
     Empty {
@@ -234,6 +278,16 @@ pub enum GraphError {
         src: u32,
         /// Destination in the batch.
         dst: u32,
+    },
+    /// A thread that makes batches has died.
+    #[error("a worker of the loader stopped while it made batch {batch} of epoch {epoch}: {message}")]
+    Worker {
+        /// Epoch.
+        epoch: u64,
+        /// Batch of the epoch, from 0.
+        batch: usize,
+        /// What it said.
+        message: String,
     },
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]

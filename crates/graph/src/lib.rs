@@ -8,6 +8,9 @@
 //! them), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`], [`Graph::line_graph`],
 //! [`Graph::metapath_reachable_graph`]. Each is a new graph: features follow, and a [`Subgraph`] tells original ids.
 //!
+//! Samples: [`NeighborSampler`] makes a [`MiniBatch`] of [`Block`]s around seeds; every draw is a function of a [`SampleKey`]. A [`Loader`] makes
+//! batches ahead, with rows of a [`FeatureSource`].
+//!
 //! Structure modules are plain Rust; Burn tensors appear in [`Frame`]s only.
 
 mod batch;
@@ -16,17 +19,22 @@ mod convert;
 mod derive;
 mod edit;
 mod error;
+mod features;
 mod frame;
 mod graph;
 mod ids;
 pub mod io;
 mod khop;
 mod line_graph;
+mod loading;
 mod metapath;
 mod node_ids;
 mod query;
 mod ragged;
+mod random;
 mod relation;
+mod reorder;
+mod sampling;
 mod schema;
 mod self_loops;
 mod simple;
@@ -41,16 +49,22 @@ pub use compact::compact_graphs;
 pub use convert::{Homogeneous, to_heterogeneous};
 pub use derive::{OriginalIds, Subgraph};
 pub use error::GraphError;
+pub use features::*;
 pub use frame::{ByColumn, Column, ColumnKind, Combine, Frame};
 pub use graph::{Graph, GraphBuilder};
 pub use ids::{HomoId, IdMap, TypedId};
 pub use io::{Builder, Dataset, Features, KnowledgeGraph, Split, Triple, karate_club, load_dataset, load_knowledge_graph};
 pub use khop::KHop;
 pub use line_graph::Backtracking;
+pub use loading::*;
 pub use node_ids::{FileId, Ids, NodeIds};
 pub use query::EdgeList;
+pub use query::EdgeList;
 pub use ragged::Ragged;
+pub use random::{Stream, philox4x32};
 pub use relation::{Compressed, Relation};
+pub use reorder::{EdgeOrder, NodeOrder};
+pub use sampling::*;
 pub use schema::{EdgeKey, EdgeType, Schema};
 pub use self_loops::{LoopFill, LoopsAt};
 pub use simple::Simple;

@@ -188,6 +188,20 @@ impl Relation {
         Ok(Self::new(num_src, num_dst, src, dst))
     }
 
+    /// Rows of a sampled block: edges stand in the order of their destinations, `indptr` and `src` are in range.
+    pub(crate) fn from_rows(num_src: usize, indptr: Vec<u32>, src: Vec<u32>) -> Self {
+        debug_assert_eq!(indptr.last().copied(), Some(src.len() as u32));
+        let num_dst = indptr.len() - 1;
+        let mut dst = Vec::with_capacity(src.len());
+        for (v, w) in indptr.windows(2).enumerate() {
+            dst.resize(dst.len() + (w[1] - w[0]) as usize, v as u32);
+        }
+        let by_dst = Compressed { indptr, indices: src.clone(), edge_ids: None };
+        let relation = Self::new(num_src, num_dst, src, dst);
+        relation.inner.by_dst.set(by_dst).unwrap_or_else(|_| unreachable!("the cell is new"));
+        relation
+    }
+
     fn new(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Self {
         let inner = Inner { num_src, num_dst, src, dst, by_dst: OnceLock::new(), by_src: OnceLock::new(), sorted: Default::default() };
         Self { inner: Arc::new(inner), reversed: false }

@@ -3,7 +3,7 @@
 use burn::config::Config;
 use burn::module::{Module, ModuleDisplay};
 use burn::tensor::{Bool, Tensor, TensorData};
-use burn_gnn_graph::Relation;
+use burn_gnn_graph::{Block, Relation};
 use burn_gnn_ops::{GraphView, Reduce};
 
 use crate::Mode;
@@ -111,6 +111,12 @@ pub(crate) fn check_hops<G: GraphView + ?Sized>(g: &G, call: &str, etype: usize,
         rows == computed,
         "{call}: `x` has {rows} rows of which {computed} are computed; several hops need a whole graph or a partition"
     );
+}
+
+/// A model on blocks has one for each of its layers.
+#[track_caller]
+pub(crate) fn check_blocks(model: &str, layers: usize, blocks: &[Block]) {
+    assert!(blocks.len() == layers, "{model}: {layers} layers need as many blocks, got {}; sample that many hops", blocks.len());
 }
 
 /// `y` with 0 where no edge ends.

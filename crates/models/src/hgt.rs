@@ -100,7 +100,7 @@ impl Hgt {
     /// A type with features has none in `x`, or shapes disagree with the graph.
     #[track_caller]
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        let h = encode(g, x, (&self.projected, &self.net.projections), &self.embedding, |_, x| x);
+        let h = encode(g, x, (&self.projected, &self.net.projections), |t| self.embedding.rows(t), |_, x| x);
         let h = h.into_iter().map(activation::gelu).collect();
         self.net.convs.iter().fold(h, |h, conv| conv.forward(g, h, mode))
     }

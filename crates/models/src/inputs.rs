@@ -57,13 +57,14 @@ impl Inputs {
     }
 }
 
-/// Rows of every node type in the hidden width; `dropout` is what happens to features of a type before.
+/// Rows of every node type in the hidden width; `embedded` gives those of types without features, `dropout` is what happens to
+/// features of a type before.
 #[track_caller]
 pub(crate) fn encode<G: GraphView + ?Sized>(
     g: &G,
     x: &[Option<Tensor<2>>],
     (projected, projections): (&[usize], &[Param<Tensor<2>>]),
-    embedding: &NodeEmbedding,
+    embedded: impl Fn(usize) -> Option<Tensor<2>>,
     dropout: impl Fn(usize, Tensor<2>) -> Tensor<2>,
 ) -> Vec<Tensor<2>> {
     (0..g.schema().ntypes().len())
@@ -72,7 +73,7 @@ pub(crate) fn encode<G: GraphView + ?Sized>(
                 let x = x[t].clone().unwrap_or_else(|| panic!("node type {t} was built with features, got none"));
                 matmul_rows(dropout(t, x), projections[i].val())
             }
-            None => embedding.rows(t).unwrap_or_else(|| panic!("node type {t} has neither features nor embedding")),
+            None => embedded(t).unwrap_or_else(|| panic!("node type {t} has neither features nor embedding")),
         })
         .collect()
 }

@@ -3,9 +3,10 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::Graph;
+use burn_gnn_graph::{Block, Graph};
 use burn_gnn_ops::GraphView;
 
+use crate::conv::check_blocks;
 use crate::inference::{Layerwise, check_types};
 use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs};
 use crate::{Mode, ModelError, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelWeights};
@@ -102,11 +103,34 @@ impl Rgcn {
     /// A type with features has none in `x`, or shapes disagree with the graph.
     #[track_caller]
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        let mut h = encode(g, x, (&self.projected, &self.net.projections), &self.embedding, |t, x| {
-            mode.dropout(g, t, "rgcn/input", self.dropout, x)
-        });
+        self.over(|_| g, x, |t| self.embedding.rows(t), mode)
+    }
+
+    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), per node type: layer `i` on block `i`. `x[t]` are the features of
+    /// the input nodes of type `t` where it has any; learned rows are those of the graph that was sampled.
+    ///
+    /// # Panics
+    /// Not one block per layer; as [`forward`](Self::forward).
+    #[track_caller]
+    pub fn forward_blocks(&self, blocks: &[Block], x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
+        check_blocks("rgcn", self.net.convs.len(), blocks);
+        self.over(|i| &blocks[i], x, |t| self.embedding.rows_of(t, blocks[0].src_nodes(t)), mode)
+    }
+
+    /// Layer `i` on view `i`.
+    #[track_caller]
+    fn over<'a, G: GraphView + ?Sized + 'a>(
+        &self,
+        view: impl Fn(usize) -> &'a G,
+        x: &[Option<Tensor<2>>],
+        embedded: impl Fn(usize) -> Option<Tensor<2>>,
+        mode: Mode,
+    ) -> Vec<Tensor<2>> {
+        let g = view(0);
+        let mut h =
+            encode(g, x, (&self.projected, &self.net.projections), embedded, |t, x| mode.dropout(g, t, "rgcn/input", self.dropout, x));
         for (i, conv) in self.net.convs.iter().enumerate() {
-            let place = format!("rgcn/{i}");
+            let (g, place) = (view(i), format!("rgcn/{i}"));
             h = h
                 .into_iter()
                 .enumerate()

@@ -3,9 +3,10 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::Graph;
+use burn_gnn_graph::{Block, Graph};
 use burn_gnn_ops::{Activation, GraphView};
 
+use crate::conv::check_blocks;
 use crate::inference::{Layerwise, one_input, only};
 use crate::{Mode, ModelError, NodeClassifier, SageAggregator, SageConv, SageConvConfig};
 
@@ -72,7 +73,23 @@ impl SageConfig {
 impl Sage {
     /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        (0..self.layers.len()).fold(x, |x, i| self.step(i, g, x, mode))
+        self.over(|_| g, x, mode)
+    }
+
+    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
+    /// features of its input nodes.
+    ///
+    /// # Panics
+    /// Not one block per layer.
+    #[track_caller]
+    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        check_blocks("sage", self.layers.len(), blocks);
+        self.over(|i| &blocks[i], x, mode)
+    }
+
+    /// Layer `i` on view `i`.
+    fn over<'a, G: GraphView + ?Sized + 'a>(&self, view: impl Fn(usize) -> &'a G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        (0..self.layers.len()).fold(x, |x, i| self.step(i, view(i), x, mode))
     }
 
     /// Layer `i`; with ReLU, and the dropout before the next layer, unless it is the last.

@@ -45,7 +45,6 @@ mod message;
 mod multi;
 mod precision;
 mod primitives;
-mod random;
 mod relational;
 mod segment;
 mod typed;
@@ -59,6 +58,7 @@ pub use aggregate::{
 };
 pub use attention::*;
 pub use backend::{GnnBackend, Kept};
+pub use burn_gnn_graph::{Stream, philox4x32};
 pub use cross_entropy::*;
 pub use dropout::{DropoutPlan, EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};
 pub use edge_softmax::*;
@@ -75,7 +75,6 @@ pub use message::{
 };
 pub use multi::*;
 pub use precision::{Precision, PrecisionBackend, precision, with_precision};
-pub use random::{Stream, philox4x32};
 pub use relational::*;
 pub use segment::*;
 pub use typed::*;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{Graph, Relation, Schema};
+use burn_gnn_graph::{Block, Graph, Relation, Schema};
 
 /// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.
 ///
@@ -93,5 +93,45 @@ impl GraphView for Graph {
     }
     fn original_edge_ids(&self, _etype: usize) -> Option<Arc<[u64]>> {
         None
+    }
+}
+
+impl GraphView for Block {
+    fn schema(&self) -> &Schema {
+        Block::schema(self)
+    }
+    fn relation(&self, etype: usize) -> &Relation {
+        &self.relations()[etype]
+    }
+    fn num_src(&self, ntype: usize) -> usize {
+        self.src_nodes(ntype).len()
+    }
+    fn num_dst(&self, ntype: usize) -> usize {
+        self.dst_nodes(ntype).len()
+    }
+    fn total_nodes(&self, ntype: usize) -> u64 {
+        self.graph().node_counts()[ntype] as u64
+    }
+    fn total_edges(&self, etype: usize) -> u64 {
+        self.graph().relations()[etype].num_edges() as u64
+    }
+    fn src_rows(&self, _call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+        x
+    }
+    fn dst_rows(&self, ntype: usize, x: Tensor<2>) -> Tensor<2> {
+        let rows = self.dst_nodes(ntype).len();
+        if x.dims()[0] == rows { x } else { x.slice_dim(0, 0..rows) }
+    }
+    fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
+        Cow::Owned(Block::in_degrees(self, etype))
+    }
+    fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
+        Cow::Owned(Block::out_degrees(self, etype))
+    }
+    fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>> {
+        Some(Block::original_ids(self, ntype).clone())
+    }
+    fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>> {
+        Some(Block::original_edge_ids(self, etype).clone())
     }
 }

@@ -77,7 +77,7 @@ pub(crate) fn draw_rows(key: [u32; 2], rows: usize, blocks: usize, id: impl Fn(u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::philox4x32;
+    use crate::philox4x32;
 
     #[test]
     fn lanes_are_single_blocks() {

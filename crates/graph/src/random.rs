@@ -4,7 +4,7 @@
 ///
 /// ```
 /// // Known-answer vector of the Random123 distribution.
-/// let out = burn_gnn_ops::philox4x32([0; 4], [0; 2]);
+/// let out = burn_gnn_graph::philox4x32([0; 4], [0; 2]);
 /// assert_eq!(out, [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);
 /// ```
 pub fn philox4x32(mut c: [u32; 4], mut k: [u32; 2]) -> [u32; 4] {
@@ -35,9 +35,8 @@ impl Stream {
         Self { key: [out[0], out[1]] }
     }
 
-    /// The Philox key.
-    #[cfg(any(feature = "flex", feature = "ndarray"))]
-    pub(crate) fn key(&self) -> [u32; 2] {
+    /// The Philox key, for kernels that compute [`words`](Self::words) of many rows at once.
+    pub fn key(&self) -> [u32; 2] {
         self.key
     }
 

@@ -1,0 +1,126 @@
+//! Neighbour sampling with blocks: batches of 1,024 seeds, and an epoch of GraphSAGE by mini-batches.
+
+use anyhow::{Context, Result};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor};
+use burn_gnn::graph::{Graph, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, SampleKey, Traversal};
+use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
+use serde_json::json;
+
+use crate::graphs::{self, Task};
+use crate::measure::{Entry, Times, bench, emit, wanted};
+
+/// Seeds of a batch.
+const BATCH: usize = 1024;
+/// Batches that a pass measures; there are three passes after one to warm up.
+const BATCHES: usize = 30;
+
+/// A graph, the type of its seeds, and its task.
+fn graph(name: &str) -> Result<(Graph, &'static str, Task)> {
+    if let Some(g) = graphs::homogeneous(name) {
+        return Ok((Graph::homogeneous(g.nodes, g.src, g.dst)?, "_N", g.task));
+    }
+    let g = graphs::typed(name).with_context(|| format!("no graph is called `{name}`"))?;
+    let mut b = Graph::builder();
+    for (ntype, n) in g.ntypes {
+        b = b.nodes(ntype, n);
+    }
+    for e in g.edges {
+        b = b.edges(e.name, e.src, e.dst);
+    }
+    Ok((b.build()?, g.target, g.task))
+}
+
+pub(crate) fn run(name: &str) -> Result<()> {
+    let (g, ntype, task) = graph(name)?;
+    for hops in [[15, 10], [25, 10]] {
+        let sampler = NeighborSampler::new(&g, hops)?;
+        let label = format!("sample_blocks.({}, {})", hops[0], hops[1]);
+        if !wanted(&label, &[]) {
+            continue;
+        }
+        let (mut times, mut edges) = (Times::default(), 0);
+        for pass in 0..4u64 {
+            let order = Traversal::Shuffled.positions(task.train.len(), 1, pass);
+            let batches: Vec<Vec<u32>> =
+                order.chunks_exact(BATCH).take(BATCHES + 1).map(|c| c.iter().map(|&i| task.train[i as usize]).collect()).collect();
+            sampler.sample([(ntype, &batches[0])], SampleKey::new(pass))?;
+            let mut sum = 0;
+            let mut failed = None;
+            let took = Times::one(|| {
+                for (step, seeds) in (0..).zip(&batches[1..]) {
+                    match sampler.sample([(ntype, seeds)], SampleKey::new(1).at(pass, step)) {
+                        Ok(batch) => sum += batch.total_edges(),
+                        Err(e) => failed = Some(e),
+                    }
+                }
+            });
+            failed.map_or(Ok(()), Err)?;
+            if pass > 0 {
+                times.add(&took, batches.len() - 1);
+                edges = sum / (batches.len() - 1);
+            }
+        }
+        let per_s = |n: usize| (n as f64 / times.least_ms() * 1e3).round();
+        let more = [
+            ("seeds_per_s", json!(per_s(BATCH))),
+            ("edges_per_s", json!(per_s(edges))),
+            ("edges_per_batch", json!(edges)),
+            ("batch", json!(BATCH)),
+        ];
+        emit(Entry { group: "sample", graph: name, op: &label }, Some(&times), &more);
+    }
+    // The two halves apart, on the batch of (15, 10).
+    let sampler = NeighborSampler::new(&g, [15, 10])?;
+    let batch = sampler.sample([(ntype, &task.train[..BATCH])], SampleKey::new(1))?;
+    for (hop, block) in batch.blocks.iter().rev().enumerate() {
+        let dst: Vec<(&String, Vec<u32>)> = g.schema().ntypes().iter().enumerate().map(|(t, n)| (n, block.dst_nodes(t).to_vec())).collect();
+        let frontier = block.to_frontier()?;
+        frontier.to_block(dst.clone())?;
+        let op = format!("to_block.hop{}", hop + 1);
+        bench(Entry { group: "sample", graph: name, op: &op }, &[], || drop(frontier.to_block(dst.clone()).expect("done once before")));
+        let op = format!("sample_neighbors.hop{}", hop + 1);
+        let fanout = [15, 10][hop];
+        bench(Entry { group: "sample", graph: name, op: &op }, &[], || {
+            drop(g.sample_neighbors(dst.clone(), [fanout], SampleKey::new(1)).expect("types and ids are those of a batch"));
+        });
+    }
+    Ok(())
+}
+
+/// Two layers, hidden 256, one pass over the training nodes, features gathered by the loader.
+pub(crate) fn minibatch(name: &str) -> Result<()> {
+    let (g, ntype, task) = graph(name)?;
+    let batches = NodeBatches::new(NeighborSampler::new(&g, [15, 10])?, ntype, &task.train, &Device::flex())?;
+    let batches = batches.with_features(ntype, MemoryRows::new(&task.features, task.width, RowType::F32)?)?;
+    let loader = Loader::new(batches, BATCH)?;
+    let mut net = SageConfig::new(task.width, task.classes).with_hidden(256).init(&Device::flex().autodiff());
+    let mut optimizer = FusedAdamConfig::new().init();
+    let (mut times, mut step) = (Times::default(), 0);
+    for epoch in 0..3 {
+        let mut failed = None;
+        let took = Times::one(|| {
+            let mut batches = loader.epoch(epoch);
+            for batch in &mut batches {
+                let outcome = batch.map_err(anyhow::Error::from).and_then(|b| {
+                    let labels: Vec<i64> = b.seeds.iter().map(|&v| task.labels[v as usize]).collect();
+                    let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, task.classes)?;
+                    let x = b.x.into_iter().flatten().next().context("features were given")?;
+                    let mode = Mode::Train { seed: 0, step };
+                    let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x), mode), &rows);
+                    let grads = GradientsParams::from_grads(loss.backward(), &net);
+                    net = optimizer.step(0.003, net.clone(), grads);
+                    Ok(())
+                });
+                failed = failed.take().or(outcome.err());
+                step += 1;
+            }
+            eprintln!("{}", batches.throughput());
+        });
+        failed.map_or(Ok(()), Err)?;
+        times.add(&took, 1);
+    }
+    let more = [("hidden", json!(256)), ("batch", json!(BATCH)), ("fanout", json!([15, 10]))];
+    emit(Entry { group: "train", graph: name, op: "sage.minibatch.epoch" }, Some(&times), &more);
+    Ok(())
+}

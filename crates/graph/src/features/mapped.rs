@@ -1,0 +1,89 @@
+//! Rows in a file that is mapped into memory.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use safetensors::{Dtype, SafeTensors};
+
+use super::format::{RowType, SCALE, TENSOR};
+use super::memory::read;
+use crate::{FeatureSource, GraphError};
+
+/// Rows of a file, read as they are asked for; the system keeps what is met often. Opening reads the header alone.
+///
+/// The file must not be changed while it is open: write another and rename it, as [`write_rows`](crate::write_rows) does.
+#[derive(Debug)]
+pub struct MappedRows {
+    path: PathBuf,
+    map: Mmap,
+    /// Where the rows begin.
+    offset: usize,
+    rows: usize,
+    width: usize,
+    kept: RowType,
+}
+
+impl MappedRows {
+    /// Opens a file that [`write_rows`](crate::write_rows) wrote, or any safetensors file with a tensor `rows` of rank 2 in f32, f16,
+    /// bf16 or int8 (with an entry `scale` in its metadata).
+    ///
+    /// # Errors
+    /// [`GraphError::Io`]; [`GraphError::Format`] for another content.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, GraphError> {
+        let path = path.as_ref();
+        let map = map(path).map_err(|source| GraphError::Io { path: path.into(), source })?;
+        let wrong = |message: String| GraphError::Format { path: path.into(), message };
+        let tensors = SafeTensors::deserialize(&map).map_err(|e| wrong(format!("expected a safetensors file, found: {e}")))?;
+        let view = tensors.tensor(TENSOR).map_err(|_| wrong(format!("expected a tensor `{TENSOR}`, found {:?}", tensors.names())))?;
+        let [rows, width] = *view.shape() else {
+            return Err(wrong(format!("expected rank 2 of `{TENSOR}`, found shape {:?}", view.shape())));
+        };
+        let kept = match view.dtype() {
+            Dtype::F32 => RowType::F32,
+            Dtype::F16 => RowType::F16,
+            Dtype::BF16 => RowType::BF16,
+            Dtype::I8 => {
+                let (_, header) = SafeTensors::read_metadata(&map).map_err(|e| wrong(e.to_string()))?;
+                let text = header.metadata().as_ref().and_then(|m| m.get(SCALE));
+                let scale =
+                    text.and_then(|t| t.parse().ok()).ok_or_else(|| wrong(format!("expected a number `{SCALE}`, found {text:?}")))?;
+                let kept = RowType::I8 { scale };
+                kept.check().map_err(|e| wrong(e.to_string()))?;
+                kept
+            }
+            other => return Err(wrong(format!("expected f32, f16, bf16 or int8, found {other:?}"))),
+        };
+        let offset = view.data().as_ptr() as usize - map.as_ptr() as usize;
+        Ok(Self { path: path.into(), offset, rows, width, kept, map })
+    }
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// What the numbers are kept as.
+    pub fn row_type(&self) -> RowType {
+        self.kept
+    }
+}
+
+#[allow(unsafe_code)]
+fn map(path: &Path) -> std::io::Result<Mmap> {
+    let file = File::open(path)?;
+    // SAFETY: the documentation of `MappedRows` asks that nobody changes the file; files of this library are written
+    // under another name and renamed, which leaves a mapped one as it was.
+    unsafe { Mmap::map(&file) }
+}
+
+impl FeatureSource for MappedRows {
+    fn num_rows(&self) -> usize {
+        self.rows
+    }
+    fn width(&self) -> usize {
+        self.width
+    }
+    fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
+        read(&self.map[self.offset..], self.width, self.kept, ids, out);
+        Ok(())
+    }
+}

@@ -1,0 +1,12 @@
+//! Batches made ahead of training.
+
+mod batches;
+mod burn_loader;
+mod epoch;
+mod loader;
+mod throughput;
+
+pub use batches::{BatchMaker, LinkBatches, LoadedBatch, NodeBatches};
+pub use epoch::LoaderEpoch;
+pub use loader::{Loader, LoaderState};
+pub use throughput::Throughput;

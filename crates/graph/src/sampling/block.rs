@@ -1,0 +1,173 @@
+//! Blocks: what one layer computes from, and the batch they make up.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::{EdgeKey, Graph, GraphError, OriginalIds, Relation, Schema};
+
+/// The graph that is sampled, and the ids it had before it was renumbered.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) graph: Graph,
+    /// Per node type.
+    pub(crate) node_ids: Vec<OriginalIds>,
+    /// Per edge type.
+    pub(crate) edge_ids: Vec<OriginalIds>,
+}
+
+impl Source {
+    pub(crate) fn new(graph: &Graph) -> Self {
+        Self { graph: graph.clone(), node_ids: graph.every_node(), edge_ids: graph.every_edge() }
+    }
+}
+
+/// A message flow graph: the edges by which one layer computes its destination nodes from its source nodes.
+///
+/// Per node type the destinations are the first of the sources, so a layer has a node's own row at hand; the other sources
+/// follow in the order in which they were found. Edges stand in the order of their destinations, inside a destination in
+/// ascending edge id. Every node type and edge type of the graph is there, with no nodes or edges if nothing was found.
+/// Layers take a block as they take a graph (it is a `GraphView`); a clone costs a few reference counts per type.
+///
+/// Degrees are those of the whole graph, as everywhere in this library: a layer that normalises by them
+/// computes on full neighbourhoods what it computes on the graph. (DGL takes degrees inside the block.)
+#[derive(Clone, Debug)]
+pub struct Block {
+    source: Arc<Source>,
+    relations: Arc<[Relation]>,
+    /// Nodes of the whole batch, per type: sources are the first `num_src` of them.
+    nodes: Arc<[Vec<u32>]>,
+    num_src: Arc<[usize]>,
+    num_dst: Arc<[usize]>,
+    /// Of each edge, in CSC of the graph.
+    positions: Arc<[Vec<u32>]>,
+    ids: Arc<Ids>,
+}
+
+/// Made when someone first asks: without edge features and dropout of edges, nobody does.
+#[derive(Debug)]
+struct Ids {
+    edges: Vec<OnceLock<Vec<u32>>>,
+    original_nodes: Vec<OnceLock<Arc<[u64]>>>,
+    original_edges: Vec<OnceLock<Arc<[u64]>>>,
+}
+
+/// Edges and counts of one block before the batch is complete.
+pub(crate) struct BlockParts {
+    pub(crate) relations: Vec<Relation>,
+    pub(crate) positions: Vec<Vec<u32>>,
+    pub(crate) num_src: Vec<usize>,
+    pub(crate) num_dst: Vec<usize>,
+}
+
+impl Block {
+    pub(crate) fn new(source: &Arc<Source>, nodes: &Arc<[Vec<u32>]>, parts: BlockParts) -> Self {
+        let original = |n| (0..n).map(|_| OnceLock::new()).collect();
+        let edges = parts.relations.iter().map(|_| OnceLock::new()).collect();
+        let ids = Ids { edges, original_nodes: original(nodes.len()), original_edges: original(parts.relations.len()) };
+        Self {
+            source: source.clone(),
+            relations: parts.relations.into(),
+            nodes: nodes.clone(),
+            num_src: parts.num_src.into(),
+            num_dst: parts.num_dst.into(),
+            positions: parts.positions.into(),
+            ids: ids.into(),
+        }
+    }
+
+    /// Node types and edge types, those of the graph.
+    pub fn schema(&self) -> &Arc<Schema> {
+        self.source.graph.schema()
+    }
+    /// The graph that was sampled.
+    pub fn graph(&self) -> &Graph {
+        &self.source.graph
+    }
+    /// The edges of a type between rows of this block.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn relation(&self, etype: impl EdgeKey) -> Result<&Relation, GraphError> {
+        Ok(&self.relations[self.schema().etype(etype)?])
+    }
+    /// Every relation, in schema order.
+    pub fn relations(&self) -> &[Relation] {
+        &self.relations
+    }
+    /// Edges of all types.
+    pub fn total_edges(&self) -> usize {
+        self.relations.iter().map(Relation::num_edges).sum()
+    }
+    /// Source nodes of node type number `ntype`, as ids of [`graph`](Self::graph); the first are the destinations.
+    pub fn src_nodes(&self, ntype: usize) -> &[u32] {
+        &self.nodes[ntype][..self.num_src[ntype]]
+    }
+    /// Destination nodes of node type number `ntype`, as ids of [`graph`](Self::graph).
+    pub fn dst_nodes(&self, ntype: usize) -> &[u32] {
+        &self.nodes[ntype][..self.num_dst[ntype]]
+    }
+    /// Id in [`graph`](Self::graph) of each edge of edge type number `etype`: rows of its edge features.
+    pub fn edge_ids(&self, etype: usize) -> &[u32] {
+        let positions = &self.positions[etype];
+        let relation = &self.graph().relations()[etype];
+        // A relation that was not sampled is not asked for its CSC.
+        let of = if positions.is_empty() { None } else { relation.csc().edge_ids() };
+        match of {
+            None => positions,
+            Some(of) => self.ids.edges[etype].get_or_init(|| positions.iter().map(|&p| of[p as usize]).collect()),
+        }
+    }
+    /// Original id of each source node: that in the graph before it was renumbered. Draws are keyed by it.
+    pub fn original_ids(&self, ntype: usize) -> &Arc<[u64]> {
+        self.ids.original_nodes[ntype].get_or_init(|| originals(&self.source.node_ids[ntype], self.src_nodes(ntype)))
+    }
+    /// Original id of each edge.
+    pub fn original_edge_ids(&self, etype: usize) -> &Arc<[u64]> {
+        self.ids.original_edges[etype].get_or_init(|| originals(&self.source.edge_ids[etype], self.edge_ids(etype)))
+    }
+    /// In-degree of each destination in the whole graph.
+    pub fn in_degrees(&self, etype: usize) -> Vec<u32> {
+        let (_, d) = self.schema().ends(etype);
+        let whole = self.graph().relations()[etype].csc();
+        self.dst_nodes(d).iter().map(|&v| whole.row(v as usize).len() as u32).collect()
+    }
+    /// Out-degree of each source in the whole graph; the first call on a graph builds its CSR.
+    pub fn out_degrees(&self, etype: usize) -> Vec<u32> {
+        let (s, _) = self.schema().ends(etype);
+        let whole = self.graph().relations()[etype].csr();
+        self.src_nodes(s).iter().map(|&v| whole.row(v as usize).len() as u32).collect()
+    }
+}
+
+fn originals(of: &OriginalIds, ids: &[u32]) -> Arc<[u64]> {
+    match of.as_slice() {
+        None => ids.iter().map(|&v| u64::from(v)).collect(),
+        Some(of) => ids.iter().map(|&v| u64::from(of[v as usize])).collect(),
+    }
+}
+
+/// What a sampler makes of seeds: one block per layer.
+#[derive(Clone, Debug)]
+pub struct MiniBatch {
+    /// In the order of layers: the destinations of each are the sources of the next, those of the last are the seeds.
+    pub blocks: Vec<Block>,
+    /// Row of each seed among the destinations of the last block, in the order given, per node type. Seeds given twice share
+    /// a row; where all differ, these are `0, 1, 2, …`.
+    pub seeds: Vec<Vec<u32>>,
+    /// Where trees are disjoint: for each input node the position of its seed in the joint list of seeds, per node type.
+    pub roots: Option<Vec<Vec<u32>>>,
+}
+
+impl MiniBatch {
+    /// Nodes whose features go into the first layer, per node type.
+    pub fn input_nodes(&self, ntype: usize) -> &[u32] {
+        self.blocks.first().map_or(&[], |b| b.src_nodes(ntype))
+    }
+    /// Nodes that the last layer computes: the seeds, each once.
+    pub fn output_nodes(&self, ntype: usize) -> &[u32] {
+        self.blocks.last().map_or(&[], |b| b.dst_nodes(ntype))
+    }
+    /// Edges of all blocks.
+    pub fn total_edges(&self) -> usize {
+        self.blocks.iter().map(Block::total_edges).sum()
+    }
+}

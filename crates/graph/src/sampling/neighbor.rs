@@ -1,0 +1,424 @@
+//! Neighbour sampling of several hops.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::alias::AliasTables;
+use super::block::{Block, MiniBatch, Source};
+use super::hop::{Memory, Trees};
+use super::rules::{EdgeRule, Strategy};
+use super::{Fanouts, SampleKey};
+use crate::relation::check_len;
+use crate::{EdgeKey, Graph, GraphError, OriginalIds, Subgraph};
+
+/// Samples, around seeds, some in-edges of every node found so far, hop after hop, and makes a [`Block`] of each hop
+/// (Hamilton, Ying, Leskovec, NeurIPS 2017; DGL's `NeighborSampler`, PyG's `NeighborLoader`).
+///
+/// * **Types.** All relations in one pass; seeds may be of several types at once. A fan-out counts per node and relation.
+/// * **Direction.** Messages flow along sampled edges to the seeds. To follow out-edges, sample
+///   [`graph.reverse()`](Graph::reverse), which shares all arrays.
+/// * **Without replacement** (the default) a node gets `min(fan-out, candidates)` different edges, each set equally likely;
+///   with it exactly `fan-out` edges, unless there is no candidate. A fan-out of -1 takes each candidate once either way.
+/// * **Candidates** are the edges that the mask allows, that are not excluded, that are before the seed's time, and whose
+///   weight is not 0. What is no candidate is never drawn and does not make a sample smaller while others are left. A node
+///   without candidates, such as one whose weights are all 0, gets no edge, and stays in the batch.
+/// * **Repeatable.** See [`SampleKey`].
+///
+/// ```
+/// use burn_gnn_graph::{Graph, NeighborSampler, SampleKey};
+/// let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 0, 1, 4])?;
+/// let sampler = NeighborSampler::new(&g, [2, -1])?; // two in-edges of each seed, then all
+/// let batch = sampler.sample([("_N", [0])], SampleKey::new(7))?;
+/// assert_eq!(batch.output_nodes(0), [0]);
+/// assert_eq!(batch.blocks[1].relation("_E")?.num_edges(), 2);
+/// assert_eq!(batch.blocks[0].dst_nodes(0), batch.blocks[1].src_nodes(0)); // blocks chain
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Cost
+/// `O(edges sampled)` per batch for uniform draws and for weighted ones with replacement, `O(degrees of the nodes met)`
+/// otherwise. Beside the graph the sampler keeps 4 bytes per node for every batch that is being made at the same time, and
+/// 4 (weights, times), 8 (alias tables) or 1 (mask) bytes per edge where there are such.
+#[derive(Debug)]
+pub struct NeighborSampler {
+    pub(crate) source: Arc<Source>,
+    /// `[hop][relation]`.
+    pub(crate) fanouts: Vec<Vec<u32>>,
+    pub(crate) strategy: Strategy,
+    pub(crate) replace: bool,
+    pub(crate) disjoint: bool,
+    pub(crate) parallel: bool,
+    pub(crate) rules: Arc<Vec<EdgeRule>>,
+    memory: Mutex<Vec<Memory>>,
+}
+
+impl Clone for NeighborSampler {
+    /// Shares the graph, weights and masks.
+    fn clone(&self) -> Self {
+        let (source, fanouts, rules) = (self.source.clone(), self.fanouts.clone(), self.rules.clone());
+        Self { source, fanouts, rules, memory: Mutex::default(), ..*self }
+    }
+}
+
+impl NeighborSampler {
+    /// Uniform sampling without replacement.
+    ///
+    /// # Errors
+    /// A fan-out below -1, a relation without one, lists of different lengths.
+    pub fn new(graph: &Graph, fanouts: impl Into<Fanouts>) -> Result<Self, GraphError> {
+        let fanouts = fanouts.into().resolve(graph)?;
+        let rules = Arc::new(graph.relations().iter().map(|_| EdgeRule::default()).collect());
+        let source = Arc::new(Source::new(graph));
+        let (strategy, replace, disjoint, parallel) = (Strategy::Uniform, false, false, true);
+        Ok(Self { source, fanouts, strategy, replace, disjoint, parallel, rules, memory: Mutex::default() })
+    }
+
+    /// The graph that is sampled.
+    pub fn graph(&self) -> &Graph {
+        &self.source.graph
+    }
+    /// Number of hops, which is that of blocks.
+    pub fn hops(&self) -> usize {
+        self.fanouts.len()
+    }
+
+    /// The ids that nodes and edges had before the graph was renumbered (by [`Graph::reorder`], say): draws are keyed by them,
+    /// so samples are those of the graph before, under other numbers.
+    ///
+    /// # Errors
+    /// Lists that do not fit the graph; edges of a node that do not stand in ascending original id.
+    pub fn with_original_ids(mut self, of: &Subgraph) -> Result<Self, GraphError> {
+        let g = &self.source.graph;
+        let fits = |ids: &[OriginalIds], n: usize| ids.len() == n;
+        if !fits(&of.node_ids, g.node_counts().len()) || !fits(&of.edge_ids, g.relations().len()) {
+            let (expected, found) = ("lists of ids for the types of the graph".into(), "those of other types".into());
+            return Err(GraphError::Setting { arg: "original_ids", expected, found });
+        }
+        for (t, (ids, &n)) in of.node_ids.iter().zip(g.node_counts()).enumerate() {
+            check_len("original_ids", "one per node", n, ids.len()).map_err(|e| e.in_relation(&g.schema().ntypes()[t]))?;
+        }
+        for (t, (ids, r)) in of.edge_ids.iter().zip(g.relations()).enumerate() {
+            check_len("original_ids", "one per edge", r.num_edges(), ids.len()).map_err(|e| g.in_etype(t, e))?;
+            let csc = r.csc();
+            let ascends = |v: usize| csc.row(v).map(|p| ids.get(csc.edge_id(p) as usize)).is_sorted();
+            if ids.as_slice().is_some()
+                && let Some(v) = (0..r.num_dst()).find(|&v| !ascends(v))
+            {
+                let expected = format!("edges of `{}` in ascending original id at each destination", g.schema().etypes()[t]);
+                return Err(GraphError::Setting { arg: "original_ids", expected, found: format!("another order at destination {v}") });
+            }
+        }
+        self.source = Arc::new(Source { graph: g.clone(), node_ids: of.node_ids.clone(), edge_ids: of.edge_ids.clone() });
+        Ok(self)
+    }
+
+    /// Whether an edge may be drawn several times.
+    ///
+    /// # Errors
+    /// The strategy is not one of draws ([`Strategy::TopK`], [`Strategy::Latest`], [`Strategy::Labor`]).
+    pub fn with_replacement(mut self, replace: bool) -> Result<Self, GraphError> {
+        self.replace = replace;
+        self.checked()
+    }
+
+    /// How edges are chosen. Weights and times that it needs come first.
+    ///
+    /// # Errors
+    /// No weights ([`Strategy::Weighted`], [`Strategy::TopK`]) or times ([`Strategy::Latest`]) on some relation; replacement
+    /// with a strategy that has none.
+    pub fn with_strategy(mut self, strategy: Strategy) -> Result<Self, GraphError> {
+        self.strategy = strategy;
+        if strategy == Strategy::InDegree {
+            for (rule, r) in Arc::make_mut(&mut self.rules).iter_mut().zip(self.source.graph.relations()) {
+                let degree = r.csr().indptr().windows(2).map(|w| (w[1] - w[0]) as f32).collect::<Vec<_>>();
+                rule.weights = Some(r.csc().indices().iter().map(|&u| degree[u as usize]).collect());
+                rule.alias = None;
+            }
+        }
+        self.checked()
+    }
+
+    /// Weight of each edge of a type, by edge id: unnormalised, 0 for an edge that is never drawn. Relations without weights
+    /// have none to choose by, so [`Strategy::Weighted`] asks for weights on every relation.
+    ///
+    /// # Errors
+    /// Unknown type, not one weight per edge, a weight that is negative, infinite or NaN.
+    pub fn with_weights(mut self, etype: impl EdgeKey, weights: &[f32]) -> Result<Self, GraphError> {
+        let t = self.source.graph.schema().etype(etype)?;
+        self.check_edges("weights", t, weights.len())?;
+        check_weights("weights", || format!("edge type `{}`", self.source.graph.schema().etypes()[t]), weights)?;
+        let weights = Some(self.by_position(t, weights));
+        let rule = &mut Arc::make_mut(&mut self.rules)[t];
+        (rule.weights, rule.alias) = (weights, None);
+        self.checked()
+    }
+
+    /// Weights of every relation that has a float column of this name; see [`with_weights`](Self::with_weights).
+    ///
+    /// # Errors
+    /// No relation has the column; as [`with_weights`](Self::with_weights).
+    pub fn with_weight_column(mut self, name: &str) -> Result<Self, GraphError> {
+        let g = self.source.graph.clone();
+        let with: Vec<usize> = (0..g.relations().len()).filter(|&t| g.edge_frames()[t].column(name).is_ok()).collect();
+        let Some(_) = with.first() else {
+            let (expected, found) = (format!("the name of a column of edges, `{name}`"), "no relation that has it".into());
+            return Err(GraphError::Setting { arg: "name", expected, found });
+        };
+        for t in with {
+            let weights: Vec<f32> = g.edge_frames()[t].get::<1>(name)?.into_data().iter::<f32>().collect();
+            self = self.with_weights(t, &weights)?;
+        }
+        Ok(self)
+    }
+
+    /// Which edges of a type may be drawn, by edge id.
+    ///
+    /// # Errors
+    /// Unknown type, not one entry per edge.
+    pub fn with_mask(mut self, etype: impl EdgeKey, mask: &[bool]) -> Result<Self, GraphError> {
+        let t = self.source.graph.schema().etype(etype)?;
+        self.check_edges("mask", t, mask.len())?;
+        let mask = Some(self.by_position(t, mask));
+        Arc::make_mut(&mut self.rules)[t].mask = mask;
+        Ok(self)
+    }
+
+    /// Time of each edge of a type, by edge id, for [`sample_before`](Self::sample_before). Relations without times are not
+    /// bound by any.
+    ///
+    /// # Errors
+    /// Unknown type, not one time per edge.
+    pub fn with_times(mut self, etype: impl EdgeKey, times: &[i64]) -> Result<Self, GraphError> {
+        let t = self.source.graph.schema().etype(etype)?;
+        self.check_edges("times", t, times.len())?;
+        let times = Some(self.by_position(t, times));
+        Arc::make_mut(&mut self.rules)[t].times = times;
+        self.checked()
+    }
+
+    /// Whether every seed gets a tree of its own, with rows that it shares with no other seed.
+    #[must_use]
+    pub fn with_disjoint(mut self, disjoint: bool) -> Self {
+        self.disjoint = disjoint;
+        self
+    }
+
+    /// Whether a batch is made by all threads (the default) or by the caller's alone, as loaders do that make several batches at
+    /// once. Samples are the same.
+    #[must_use]
+    pub fn with_parallel(mut self, parallel: bool) -> Self {
+        self.parallel = parallel;
+        self
+    }
+
+    /// A batch around seeds, given per node type; seeds given twice share a row.
+    ///
+    /// # Errors
+    /// Unknown type or one named twice, a seed out of range.
+    pub fn sample<N: AsRef<str>, I: AsRef<[u32]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I)>,
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let seeds = self.source.graph.node_selection("seeds", seeds)?;
+        let trees = self.disjoint.then(|| Trees::new(&self.source, &seeds, None));
+        Ok(self.run(&seeds, trees, &[], key))
+    }
+
+    /// As [`sample`](Self::sample), without ever drawing some edges, given by id per edge type: seed edges of link prediction,
+    /// for example, whose presence would give the answer away. Samples are as large as if the edges were not there.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample), and an edge id out of range.
+    pub fn sample_excluding<N: AsRef<str>, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I)>,
+        edges: impl IntoIterator<Item = (K, E)>,
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let seeds = self.source.graph.node_selection("seeds", seeds)?;
+        let edges = self.source.graph.edge_selection("edges", edges)?;
+        Ok(self.excluding(&seeds, edges, self.disjoint, key))
+    }
+
+    /// [`sample_excluding`](Self::sample_excluding) of checked ids, in schema order.
+    pub(crate) fn excluding(&self, seeds: &[Vec<u32>], edges: Vec<Vec<u32>>, disjoint: bool, key: SampleKey) -> MiniBatch {
+        let by_dst = |(ids, r): (Vec<u32>, &crate::Relation)| {
+            let mut pairs: Vec<(u32, u32)> = ids.into_iter().map(|e| (r.dst()[e as usize], e)).collect();
+            pairs.sort_unstable();
+            pairs
+        };
+        let excluded: Vec<Vec<(u32, u32)>> = edges.into_iter().zip(self.source.graph.relations()).map(by_dst).collect();
+        let trees = disjoint.then(|| Trees::new(&self.source, seeds, None));
+        self.run(seeds, trees, &excluded, key)
+    }
+
+    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop. Each seed has a
+    /// tree of its own (see [`with_disjoint`](Self::with_disjoint)), because trees see different edges.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample); not one time per seed; no relation has times.
+    pub fn sample_before<N: AsRef<str>, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I, T)>,
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let g = &self.source.graph;
+        if self.rules.iter().all(|r| r.times.is_none()) {
+            let (expected, found) = ("times of at least one relation (`with_times`)".into(), "none".into());
+            return Err(GraphError::Setting { arg: "times", expected, found });
+        }
+        let mut times = vec![vec![]; g.node_counts().len()];
+        let mut named = vec![];
+        for (name, ids, of) in seeds {
+            let t = g.schema().ntype(name.as_ref())?;
+            check_len("times", "one per seed", ids.as_ref().len(), of.as_ref().len()).map_err(|e| e.in_relation(name.as_ref()))?;
+            times[t] = of.as_ref().to_vec();
+            named.push((name, ids));
+        }
+        let seeds = g.node_selection("seeds", named)?;
+        let trees = Trees::new(&self.source, &seeds, Some(&times));
+        Ok(self.run(&seeds, Some(trees), &[], key))
+    }
+
+    pub(crate) fn run(&self, seeds: &[Vec<u32>], trees: Option<Trees>, excluded: &[Vec<(u32, u32)>], key: SampleKey) -> MiniBatch {
+        let pool = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = pool().pop().unwrap_or_else(|| Memory::new(&self.source.graph));
+        // One entry into the thread pool for the whole batch.
+        let run = |memory: &mut Memory| self.grow(seeds, trees, excluded, key, memory);
+        let batch = if self.is_parallel() { rayon::scope(|_| run(&mut memory)) } else { run(&mut memory) };
+        pool().push(memory);
+        batch
+    }
+
+    pub(crate) fn is_parallel(&self) -> bool {
+        self.parallel && rayon::current_num_threads() > 1
+    }
+
+    fn check_edges(&self, arg: &'static str, t: usize, len: usize) -> Result<(), GraphError> {
+        let g = &self.source.graph;
+        check_len(arg, "one per edge", g.relations()[t].num_edges(), len).map_err(|e| g.in_etype(t, e))
+    }
+
+    /// Values by edge id as values by position in CSC.
+    fn by_position<T: Copy>(&self, t: usize, values: &[T]) -> Vec<T> {
+        match self.source.graph.relations()[t].csc().edge_ids() {
+            None => values.to_vec(),
+            Some(ids) => ids.iter().map(|&e| values[e as usize]).collect(),
+        }
+    }
+
+    /// Whether the settings go with one another; makes alias tables where draws need them.
+    fn checked(mut self) -> Result<Self, GraphError> {
+        let (g, strategy) = (&self.source.graph, self.strategy);
+        if self.replace && !strategy.can_replace() {
+            let (expected, found) = ("a strategy of draws with replacement".into(), format!("{strategy:?}"));
+            return Err(GraphError::Setting { arg: "strategy", expected, found });
+        }
+        for (t, rule) in Arc::make_mut(&mut self.rules).iter_mut().enumerate() {
+            let relation = || g.schema().etypes()[t].to_string();
+            if strategy.needs_weights() && rule.weights.is_none() {
+                let remedy = "give weights before the strategy that needs them";
+                return Err(GraphError::MissingRelation { arg: "weights", relation: relation(), remedy });
+            }
+            if strategy == Strategy::Latest && rule.times.is_none() {
+                let remedy = "give times before the strategy that needs them";
+                return Err(GraphError::MissingRelation { arg: "times", relation: relation(), remedy });
+            }
+            let draws = self.replace && matches!(strategy, Strategy::Weighted | Strategy::InDegree);
+            if let (true, None, Some(weights)) = (draws, &rule.alias, &rule.weights) {
+                rule.alias = Some(AliasTables::new(g.relations()[t].csc().indptr(), weights));
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Refuses what no probability can be made of.
+pub(crate) fn check_weights(arg: &'static str, of: impl Fn() -> String, weights: &[f32]) -> Result<(), GraphError> {
+    match weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
+        None => Ok(()),
+        Some(position) => Err(GraphError::Weight { arg, of: of(), position, value: f64::from(weights[position]) }),
+    }
+}
+
+impl Graph {
+    /// The graph of all nodes and of some in-edges of `nodes`, chosen without replacement: `fanouts` for one hop. Features
+    /// follow. [`Subgraph::to_block`] makes a block of it; [`NeighborSampler`] does both in one pass.
+    ///
+    /// ```
+    /// use burn_gnn_graph::{Graph, SampleKey};
+    /// let g = Graph::homogeneous(4, vec![1, 2, 3, 0], vec![0, 0, 0, 3])?;
+    /// let frontier = g.sample_neighbors([("_N", [0])], [2], SampleKey::new(1))?;
+    /// assert_eq!(frontier.graph.in_degrees("_E", &[0, 3])?, [2, 0]);
+    /// let block = frontier.to_block([("_N", [0])])?;
+    /// assert_eq!(block.dst_nodes(0), [0]);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`NeighborSampler::new`] and [`NeighborSampler::sample`]; not one hop.
+    pub fn sample_neighbors<N: AsRef<str>, I: AsRef<[u32]>>(
+        &self,
+        nodes: impl IntoIterator<Item = (N, I)>,
+        fanouts: impl Into<Fanouts>,
+        key: SampleKey,
+    ) -> Result<Subgraph, GraphError> {
+        let sampler = NeighborSampler::new(self, fanouts)?;
+        if sampler.hops() != 1 {
+            let (expected, found) = ("a fan-out for one hop".into(), format!("{} hops", sampler.hops()));
+            return Err(GraphError::Setting { arg: "fanouts", expected, found });
+        }
+        sampler.sample(nodes, key)?.blocks[0].to_frontier()
+    }
+}
+
+impl Block {
+    /// The sampled edges in a graph of all nodes, in ascending id; features follow.
+    ///
+    /// # Errors
+    /// None for a block that was sampled.
+    ///
+    /// # Cost
+    /// `O(V + edges · log)`.
+    pub fn to_frontier(&self) -> Result<Subgraph, GraphError> {
+        let g = self.graph();
+        let edges = (0..g.relations().len()).map(|t| {
+            let mut ids = self.edge_ids(t).to_vec();
+            ids.sort_unstable();
+            OriginalIds::new(ids, g.relations()[t].num_edges())
+        });
+        g.restrict(g.every_node(), edges.collect())
+    }
+}
+
+impl Subgraph {
+    /// The block of all edges, whose destinations are `dst`, given per node type, first among the sources; the others follow in the
+    /// order in which the edges of these destinations meet them.
+    ///
+    /// # Errors
+    /// Unknown type or one named twice, an id out of range or given twice, an edge that ends elsewhere.
+    pub fn to_block<N: AsRef<str>, I: AsRef<[u32]>>(&self, dst: impl IntoIterator<Item = (N, I)>) -> Result<Block, GraphError> {
+        let g = &self.graph;
+        let seeds = g.node_selection("dst", dst)?;
+        let mut sampler = NeighborSampler::new(g, Fanouts::all(1))?;
+        sampler.source = Arc::new(Source { graph: g.clone(), node_ids: self.node_ids.clone(), edge_ids: self.edge_ids.clone() });
+        let mut batch = sampler.run(&seeds, None, &[], SampleKey::new(0));
+        for (t, rows) in batch.seeds.iter().enumerate() {
+            if let Some(position) = rows.iter().enumerate().position(|(i, &row)| row as usize != i) {
+                let what = format!("`dst` of node type `{}`:", g.schema().ntypes()[t]);
+                return Err(GraphError::RepeatedId { what, position, id: u64::from(seeds[t][position]) });
+            }
+        }
+        let block = batch.blocks.swap_remove(0);
+        for (t, (all, found)) in g.relations().iter().zip(block.relations()).enumerate() {
+            if all.num_edges() != found.num_edges() {
+                let dst = &seeds[g.schema().ends(t).1];
+                let edge = all.dst().iter().position(|v| !dst.contains(v)).unwrap_or(0);
+                let expected = format!("the destinations of all edges of `{}`", g.schema().etypes()[t]);
+                let found = format!("no {}, where edge {edge} ends", all.dst()[edge]);
+                return Err(GraphError::Setting { arg: "dst", expected, found });
+            }
+        }
+        Ok(block)
+    }
+}

@@ -1,0 +1,249 @@
+//! Random walks along edges.
+
+use rayon::prelude::*;
+
+use super::SampleKey;
+use super::adjacency::Adjacency;
+use super::alias::AliasTables;
+use super::draws::Draws;
+use super::negative::setting;
+use super::neighbor::check_weights;
+use crate::relation::{check_len, check_nodes};
+use crate::{EdgeKey, Graph, GraphError, Relation, Stream};
+
+/// Stands for "the walk had ended" in [`Walks`].
+pub const NO_NODE: u32 = u32::MAX;
+
+/// Walks of equal length, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walks {
+    /// `num_walks * (length + 1)` nodes; [`NO_NODE`] after the end of a walk.
+    pub nodes: Vec<u32>,
+    /// `num_walks * length` edges of the types of the steps; `u32::MAX` after the end of a walk.
+    pub edges: Vec<u32>,
+    /// Steps of a walk that does not end early.
+    pub length: usize,
+}
+
+impl Walks {
+    /// Number of walks.
+    pub fn len(&self) -> usize {
+        self.nodes.len() / (self.length + 1)
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+    /// The nodes that walk `i` met, its start included.
+    ///
+    /// # Panics
+    /// `i` is not below [`len`](Self::len).
+    pub fn walk(&self, i: usize) -> &[u32] {
+        let nodes = &self.nodes[i * (self.length + 1)..(i + 1) * (self.length + 1)];
+        &nodes[..nodes.partition_point(|&v| v != NO_NODE)]
+    }
+}
+
+/// Walks along out-edges, step `i` along an edge of type `metapath[i]` (DeepWalk: Perozzi et al., KDD 2014; metapath2vec: Dong et
+/// al., KDD 2017). A walk ends early at a node without an out-edge, or without one of a weight above 0.
+///
+/// Draws are functions of the key, the start, the number of the walk from this start, and the step.
+///
+/// ```
+/// use burn_gnn_graph::{Graph, RandomWalk, SampleKey};
+/// let g = Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3])?; // a path
+/// let walks = RandomWalk::new(&g, &["_E"; 2])?.walk(&[0, 2], 1, SampleKey::new(7))?;
+/// assert_eq!((walks.walk(0), walks.walk(1)), (&[0, 1, 2][..], &[2, 3][..]));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Debug)]
+pub struct RandomWalk {
+    graph: Graph,
+    metapath: Vec<usize>,
+    /// Per edge type.
+    weights: Vec<Option<AliasTables>>,
+    stop: f64,
+}
+
+impl RandomWalk {
+    /// Uniform steps.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous types; types that do not follow each other; none at all.
+    pub fn new<K: EdgeKey>(graph: &Graph, metapath: &[K]) -> Result<Self, GraphError> {
+        let metapath: Vec<usize> = metapath.iter().map(|t| graph.schema().etype(t)).collect::<Result<_, _>>()?;
+        if metapath.is_empty() {
+            return Err(GraphError::Empty { arg: "metapath", remedy: "name an edge type for every step" });
+        }
+        for (i, w) in metapath.windows(2).enumerate() {
+            let (reached, needed) = (graph.schema().ends(w[0]).1, graph.schema().ends(w[1]).0);
+            if reached != needed {
+                let etype = graph.schema().etypes()[w[1]].to_string();
+                return Err(GraphError::Metapath { position: i + 1, etype, expected: graph.schema().ntypes()[reached].clone() });
+            }
+        }
+        let weights = graph.relations().iter().map(|_| None).collect();
+        Ok(Self { graph: graph.clone(), metapath, weights, stop: 0.0 })
+    }
+
+    /// Steps along a type in proportion to weights, by edge id.
+    ///
+    /// # Errors
+    /// Unknown type, not one weight per edge, a weight that is negative, infinite or NaN.
+    pub fn with_weights(mut self, etype: impl EdgeKey, weights: &[f32]) -> Result<Self, GraphError> {
+        let t = self.graph.schema().etype(etype)?;
+        let r = &self.graph.relations()[t];
+        check_len("weights", "one per edge", r.num_edges(), weights.len()).map_err(|e| self.graph.in_etype(t, e))?;
+        check_weights("weights", || format!("edge type `{}`", self.graph.schema().etypes()[t]), weights)?;
+        let csr = r.csr();
+        let by_position: Vec<f32> = (0..weights.len()).map(|p| weights[csr.edge_id(p) as usize]).collect();
+        self.weights[t] = Some(AliasTables::new(csr.indptr(), &by_position));
+        Ok(self)
+    }
+
+    /// Probability that a walk ends before each of its steps.
+    ///
+    /// # Errors
+    /// Outside `0.0..=1.0`.
+    pub fn with_stop_probability(mut self, stop: f64) -> Result<Self, GraphError> {
+        if !(0.0..=1.0).contains(&stop) {
+            return Err(setting("stop", "a probability in 0.0..=1.0", &stop.to_string()));
+        }
+        self.stop = stop;
+        Ok(self)
+    }
+
+    /// `per_start` walks from each start, those of one start one after the other.
+    ///
+    /// # Errors
+    /// A start that is not a node of the first type.
+    ///
+    /// # Cost
+    /// `O(walks · length)`, shared by all threads.
+    pub fn walk(&self, starts: &[u32], per_start: usize, key: SampleKey) -> Result<Walks, GraphError> {
+        let first = self.metapath[0];
+        check_nodes("starts", starts, self.graph.relations()[first].num_src()).map_err(|e| self.graph.in_etype(first, e))?;
+        let stream = key.stream("random walk");
+        Ok(run(starts, per_start, self.metapath.len(), &stream, |draws, step, path| {
+            if self.stop > 0.0 && draws.unit() < self.stop {
+                return None;
+            }
+            let (t, v) = (self.metapath[step], path[step] as usize);
+            let csr = self.graph.relations()[t].csr();
+            let row = csr.row(v);
+            let place = match &self.weights[t] {
+                Some(table) => table.draw(row.clone(), draws)?,
+                None if row.is_empty() => return None,
+                None => draws.below(row.len() as u32),
+            };
+            let p = row.start + place as usize;
+            Some((csr.indices()[p], csr.edge_id(p)))
+        }))
+    }
+}
+
+/// Fills walks; `step` gives the next node and the edge to it, or ends the walk.
+fn run(
+    starts: &[u32],
+    per_start: usize,
+    length: usize,
+    stream: &Stream,
+    step: impl Fn(&mut Draws<'_>, usize, &[u32]) -> Option<(u32, u32)> + Sync,
+) -> Walks {
+    let count = starts.len() * per_start;
+    let (mut nodes, mut edges) = (vec![NO_NODE; count * (length + 1)], vec![u32::MAX; count * length]);
+    let walks = nodes.par_chunks_mut(length + 1).zip(edges.par_chunks_mut(length)).enumerate().with_min_len(64);
+    walks.for_each(|(i, (nodes, edges))| {
+        let start = starts[i / per_start];
+        let mut draws = Draws::new(stream, u64::from(start) | ((i % per_start) as u64) << 32);
+        nodes[0] = start;
+        for at in 0..length {
+            match step(&mut draws, at, &nodes[..=at]) {
+                Some((v, e)) => (nodes[at + 1], edges[at]) = (v, e),
+                None => break,
+            }
+        }
+    });
+    Walks { nodes, edges, length }
+}
+
+/// Second-order walks (node2vec: Grover and Leskovec, KDD 2016): from `t` by way of `v`, the next node `x` is chosen in proportion
+/// to `α(t, x) · w(v, x)`, where `α` is `1 / p` for `x = t`, 1 where there is an edge `t -> x`, and `1 / q` otherwise.
+///
+/// Steps are drawn by rejection (KnightKing: Yang et al., SOSP 2019), so high degrees cost nothing and no neighbour is
+/// cut off; a step takes at most `max α / min α` draws on average.
+#[derive(Debug)]
+pub struct Node2Vec {
+    relation: Relation,
+    name: String,
+    adjacency: Adjacency,
+    weights: Option<AliasTables>,
+    back: f64,
+    away: f64,
+}
+
+impl Node2Vec {
+    /// Return parameter `p` and in-out parameter `q`.
+    ///
+    /// # Errors
+    /// Unknown type, different node types at both ends, parameters that are not positive and finite.
+    pub fn new(graph: &Graph, etype: impl EdgeKey, p: f64, q: f64) -> Result<Self, GraphError> {
+        let t = graph.one_node_type(etype, "node2vec")?;
+        for (arg, value) in [("p", p), ("q", q)] {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(setting(arg, "a positive number", &value.to_string()));
+            }
+        }
+        let relation = graph.relations()[t].clone();
+        let (name, adjacency) = (graph.schema().etypes()[t].to_string(), Adjacency::new(&relation, false));
+        Ok(Self { relation, name, adjacency, weights: None, back: 1.0 / p, away: 1.0 / q })
+    }
+
+    /// Weights by edge id.
+    ///
+    /// # Errors
+    /// Not one weight per edge, a weight that is negative, infinite or NaN.
+    pub fn with_weights(mut self, weights: &[f32]) -> Result<Self, GraphError> {
+        check_len("weights", "one per edge", self.relation.num_edges(), weights.len()).map_err(|e| e.in_relation(&self.name))?;
+        check_weights("weights", || format!("edge type `{}`", self.name), weights)?;
+        let csr = self.relation.csr();
+        let by_position: Vec<f32> = (0..weights.len()).map(|p| weights[csr.edge_id(p) as usize]).collect();
+        self.weights = Some(AliasTables::new(csr.indptr(), &by_position));
+        Ok(self)
+    }
+
+    /// `per_start` walks of `length` steps from each start.
+    ///
+    /// # Errors
+    /// A start out of range; no steps.
+    pub fn walk(&self, starts: &[u32], per_start: usize, length: usize, key: SampleKey) -> Result<Walks, GraphError> {
+        check_nodes("starts", starts, self.relation.num_src()).map_err(|e| e.in_relation(&self.name))?;
+        if length == 0 {
+            return Err(setting("length", "at least one step", "0"));
+        }
+        let most = self.back.max(self.away).max(1.0);
+        let csr = self.relation.csr();
+        let stream = key.stream("node2vec");
+        Ok(run(starts, per_start, length, &stream, |draws, step, path| {
+            let row = csr.row(path[step] as usize);
+            loop {
+                let place = match &self.weights {
+                    Some(table) => table.draw(row.clone(), draws)?,
+                    None if row.is_empty() => return None,
+                    None => draws.below(row.len() as u32),
+                };
+                let p = row.start + place as usize;
+                let x = csr.indices()[p];
+                let bias = match step {
+                    0 => most,
+                    _ if x == path[step - 1] => self.back,
+                    _ if self.adjacency.contains(path[step - 1], x) => 1.0,
+                    _ => self.away,
+                };
+                if draws.unit() * most < bias {
+                    return Some((x, csr.edge_id(p)));
+                }
+            }
+        }))
+    }
+}

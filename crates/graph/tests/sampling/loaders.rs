@@ -1,0 +1,213 @@
+//! Loaders: the same batches for any number of workers, errors, resuming, stopping at any moment.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use burn::data::dataloader::DataLoader;
+use burn::tensor::Device;
+use burn_gnn_graph::{
+    BatchMaker, FeatureSource, Graph, GraphError, LinkBatches, LinkSampler, Loader, LoaderState, MemoryRows, NegativePairs,
+    NeighborSampler, NodeBatches, RowType, SampleKey, Traversal,
+};
+
+use crate::common::{content, skewed};
+
+fn graph() -> Graph {
+    skewed(500, 5_000, 3)
+}
+
+fn loader(workers: usize) -> Loader<NodeBatches> {
+    let g = graph();
+    let x: Vec<f32> = (0..1_000).map(|i| i as f32).collect();
+    let w: Vec<f32> = (0..5_000).map(|e| e as f32).collect();
+    let labels: Vec<i64> = (0..500).map(|v| v % 3).collect();
+    let seeds: Vec<u32> = (0..205).map(|i| i * 2).collect();
+    let batches = NodeBatches::new(NeighborSampler::new(&g, [4, 3]).unwrap().with_parallel(false), "_N", &seeds, &Device::flex()).unwrap();
+    let batches = batches.with_features("_N", MemoryRows::new(&x, 2, RowType::F32).unwrap()).unwrap();
+    let batches = batches.with_edge_features("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap()).unwrap().with_labels(&labels).unwrap();
+    Loader::new(batches, 50).unwrap().with_seed(9).with_workers(workers).with_prefetch(2)
+}
+
+#[test]
+fn batches_do_not_depend_on_workers() {
+    let all = |workers, epoch| -> Vec<(Vec<u32>, Vec<Vec<u64>>)> {
+        loader(workers).epoch(epoch).map(|b| b.unwrap()).map(|b| (b.seeds.clone(), content(&b.batch))).collect()
+    };
+    let one = all(0, 2);
+    assert_eq!(one.iter().map(|b| b.0.len()).collect::<Vec<_>>(), [50, 50, 50, 50, 5]);
+    for workers in [1, 2, 3, 8] {
+        assert!(all(workers, 2) == one, "{workers} workers");
+    }
+    assert!(all(1, 3) != one);
+    let mut met = one.iter().flat_map(|b| b.0.clone()).collect::<Vec<u32>>();
+    met.sort_unstable();
+    assert_eq!(met, (0..205).map(|i| i * 2).collect::<Vec<u32>>(), "each seed once an epoch");
+    let in_order = loader(2).with_traversal(Traversal::ByOrder).with_drop_last(true);
+    assert_eq!(in_order.num_batches(), 4);
+    let seeds: Vec<u32> = in_order.epoch(0).flat_map(|b| b.unwrap().seeds).collect();
+    assert_eq!(seeds, (0..200).map(|i| i * 2).collect::<Vec<u32>>());
+}
+
+#[test]
+fn features_and_labels_belong_to_their_nodes_and_edges() {
+    for batch in loader(1).epoch(0) {
+        let b = batch.unwrap();
+        let x = b.x[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
+        let expected: Vec<f32> = b.batch.input_nodes(0).iter().flat_map(|&v| [2.0 * v as f32, 2.0 * v as f32 + 1.0]).collect();
+        assert_eq!(x, expected);
+        for (block, w) in b.batch.blocks.iter().zip(&b.edge_x) {
+            let w = w[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
+            assert_eq!(w, block.edge_ids(0).iter().map(|&e| e as f32).collect::<Vec<_>>());
+        }
+        let labels: Vec<i64> = b.labels.unwrap().into_data().iter::<i64>().collect();
+        assert_eq!(labels, b.seeds.iter().map(|&v| i64::from(v % 3)).collect::<Vec<_>>());
+        assert_eq!(b.batch.output_nodes(0), b.seeds);
+    }
+}
+
+#[test]
+fn an_epoch_goes_on_where_it_was_saved() {
+    let l = loader(2);
+    let all: Vec<Vec<u32>> = l.epoch(4).map(|b| b.unwrap().seeds).collect();
+    let mut first = l.epoch(4);
+    first.by_ref().take(2).for_each(drop);
+    let state = first.state();
+    assert_eq!(state, LoaderState { epoch: 4, batch: 2 });
+    let text = serde_json::to_string(&state).unwrap();
+    drop(first);
+    let rest: Vec<Vec<u32>> = loader(3).resume(serde_json::from_str(&text).unwrap()).map(|b| b.unwrap().seeds).collect();
+    assert_eq!(rest, all[2..]);
+    assert_eq!(l.resume(LoaderState { epoch: 4, batch: 99 }).count(), 0);
+}
+
+#[test]
+fn burn_takes_the_loader() {
+    let l = loader(1);
+    assert_eq!(l.num_items(), 205);
+    let pass = |l: &Loader<NodeBatches>| -> Vec<Vec<u32>> {
+        let mut it = l.iter();
+        let seeds: Vec<Vec<u32>> = it.by_ref().map(|b| b.unwrap().seeds).collect();
+        assert_eq!((it.progress().items_processed, it.progress().items_total), (205, 205));
+        seeds
+    };
+    let (first, second) = (pass(&l), pass(&l));
+    assert_eq!(first, l.epoch(0).map(|b| b.unwrap().seeds).collect::<Vec<_>>());
+    assert_eq!(second, l.epoch(1).map(|b| b.unwrap().seeds).collect::<Vec<_>>(), "each pass is another epoch");
+    let part = DataLoader::slice(&l, 10, 20);
+    let mut seeds: Vec<u32> = part.iter().flat_map(|b| b.unwrap().seeds).collect();
+    seeds.sort_unstable();
+    assert_eq!((part.num_items(), seeds), (10, (10..20).map(|i| i * 2).collect()));
+    assert_eq!(l.to_device(&Device::flex()).num_items(), 205);
+}
+
+#[test]
+fn throughput_counts_what_came() {
+    let mut epoch = loader(1).epoch(0);
+    let (mut edges, mut rows) = (0, 0);
+    for b in epoch.by_ref().take(3) {
+        let b = b.unwrap();
+        edges += b.batch.total_edges();
+        rows += b.batch.input_nodes(0).len() * 8 + b.batch.total_edges() * 4;
+    }
+    let t = epoch.throughput();
+    assert_eq!((t.batches, t.seeds, t.edges, t.bytes), (3, 150, edges, rows));
+    assert!(t.waited <= t.elapsed);
+}
+
+/// Fails at one batch, by an error or a panic, and counts what it makes.
+struct Fails {
+    at: u64,
+    panics: bool,
+    made: Arc<AtomicUsize>,
+}
+
+impl BatchMaker for Fails {
+    type Batch = u64;
+    fn num_seeds(&self) -> usize {
+        100
+    }
+    fn make(&self, _: &[u32], key: SampleKey) -> Result<u64, GraphError> {
+        self.made.fetch_add(1, Ordering::SeqCst);
+        assert!(!(self.panics && key.step == self.at), "step {}", key.step);
+        if key.step == self.at { Err(GraphError::Empty { arg: "batch", remedy: "none" }) } else { Ok(key.step) }
+    }
+    fn slice(&self, _: usize, _: usize) -> Self {
+        unreachable!("not cut")
+    }
+    fn to_device(&self, _: &Device) -> Self {
+        unreachable!("not moved")
+    }
+}
+
+#[test]
+fn errors_and_panics_reach_the_caller_in_their_place() {
+    for workers in [0, 1, 3] {
+        for panics in [false, true] {
+            let made = Arc::new(AtomicUsize::new(0));
+            let l = Loader::new(Fails { at: 5, panics, made }, 10).unwrap().with_workers(workers);
+            let all: Vec<Result<u64, GraphError>> = l.epoch(0).collect();
+            assert_eq!(all.len(), 6, "{workers} workers");
+            assert_eq!(all[..5].iter().map(|b| *b.as_ref().unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+            match all[5].as_ref().unwrap_err() {
+                GraphError::Worker { epoch: 0, batch: 5, message } => assert!(panics && message == "step 5", "{message}"),
+                e => assert!(!panics && matches!(e, GraphError::Empty { .. })),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dropped_epoch_stops_its_threads_and_the_queue_is_bounded() {
+    for taken in [0, 1, 4] {
+        let made = Arc::new(AtomicUsize::new(0));
+        let l = Loader::new(Fails { at: u64::MAX, panics: false, made: made.clone() }, 1).unwrap().with_workers(2).with_prefetch(3);
+        let mut epoch = l.epoch(0);
+        epoch.by_ref().take(taken).for_each(drop);
+        drop(epoch);
+        // Two workers: 3 batches wait in each queue, and one is in each hand.
+        let count = made.load(Ordering::SeqCst);
+        assert!(count <= taken + 8, "{count} batches were made, {taken} taken");
+        assert_eq!(Arc::strong_count(&made), 2, "no thread holds the maker");
+    }
+}
+
+#[test]
+fn links_are_loaded() {
+    let g = graph();
+    let links = LinkSampler::new(NeighborSampler::new(&g, [3]).unwrap(), "_E").unwrap().with_negatives(NegativePairs::PerSource(1));
+    let edges: Vec<u32> = (0..60).collect();
+    let rows = MemoryRows::new(&[1.0; 500], 1, RowType::F32).unwrap();
+    let batches = LinkBatches::new(links, &edges, &Device::flex()).unwrap().with_features("_N", rows).unwrap();
+    let l = Loader::new(batches, 25).unwrap().with_workers(2);
+    let sizes: Vec<usize> = l.epoch(0).map(|b| b.unwrap()).map(|b| b.batch.positive.src.len() + b.batch.negative.src.len()).collect();
+    assert_eq!(sizes, [50, 50, 20]);
+}
+
+/// A source whose rows cannot be read.
+struct Broken;
+
+impl FeatureSource for Broken {
+    fn num_rows(&self) -> usize {
+        500
+    }
+    fn width(&self) -> usize {
+        1
+    }
+    fn read_rows(&self, _: &[u32], _: &mut [f32]) -> Result<(), GraphError> {
+        Err(GraphError::Empty { arg: "disk", remedy: "insert it" })
+    }
+}
+
+#[test]
+fn what_is_refused() {
+    let g = graph();
+    let s = || NeighborSampler::new(&g, [1]).unwrap();
+    let new = |seeds: &[u32]| NodeBatches::new(s(), "_N", seeds, &Device::flex());
+    assert!(matches!(new(&[500]), Err(GraphError::IdOutOfRange { .. })));
+    assert!(matches!(new(&[0]).unwrap().with_labels(&[0; 3]), Err(GraphError::Length { .. })));
+    let short = MemoryRows::new(&[1.0], 1, RowType::F32).unwrap();
+    assert!(matches!(new(&[0]).unwrap().with_features("_N", short), Err(GraphError::Length { .. })));
+    assert!(matches!(Loader::new(new(&[0]).unwrap(), 0), Err(GraphError::Setting { arg: "batch_size", .. })));
+    let broken = Loader::new(new(&[0]).unwrap().with_features("_N", Broken).unwrap(), 1).unwrap();
+    assert!(matches!(broken.epoch(0).next(), Some(Err(GraphError::Empty { arg: "disk", .. }))));
+}

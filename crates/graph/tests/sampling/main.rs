@@ -1,0 +1,12 @@
+//! Samplers against what they promise: edges that exist, fan-outs, distributions, the same bits on any number of threads.
+
+mod blocks;
+mod common;
+mod distribution;
+mod errors;
+mod features;
+mod links;
+mod loaders;
+mod repeatable;
+mod subgraphs;
+mod walks;

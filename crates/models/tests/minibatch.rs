@@ -1,0 +1,197 @@
+//! Sampled blocks under every layer: full fan-out gives what the graph gives, and training on features that do not fit gives
+//! the losses of training on those that do.
+
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
+use burn_gnn_graph::{
+    EdgeOrder, Fanouts, FeatureSource, Graph, Loader, MappedRows, MemoryRows, NeighborSampler, NodeBatches, NodeOrder, RowType, SampleKey,
+    Stream, TieredRows, hot_order, presampled_hotness, write_rows,
+};
+use burn_gnn_models::{
+    FusedAdamConfig, GatConvConfig, GraphConvConfig, HgtConvConfig, Mode, RelGraphConvConfig, RgcnConfig, Rows, Sage, SageConfig,
+    SageConvConfig, TypeInput, cross_entropy, to_dtype,
+};
+
+const MODES: [Mode; 2] = [Mode::Eval, Mode::Train { seed: 5, step: 3 }];
+
+fn numbers(purpose: &str, rows: usize, cols: usize) -> Vec<f64> {
+    let s = Stream::new(3, purpose, 0);
+    (0..rows * cols).map(|i| s.uniform((i / cols) as u64, (i % cols) as u64) * 2.0 - 1.0).collect()
+}
+
+fn matrix(purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(numbers(purpose, rows, cols), [rows, cols]), (&Device::flex(), DType::F64))
+}
+
+fn typed() -> Graph {
+    let s = Stream::new(1, "typed", 0);
+    let ids = |n: usize, column: u64, below: f64| (0..n as u64).map(|e| (s.uniform(e, column).powi(2) * below) as u32).collect::<Vec<_>>();
+    Graph::builder()
+        .nodes("a", 30)
+        .nodes("b", 50)
+        .edges(("a", "r", "b"), ids(150, 0, 30.0), ids(150, 1, 50.0))
+        .edges(("b", "s", "a"), ids(100, 2, 50.0), ids(100, 3, 30.0))
+        .edges(("b", "t", "b"), ids(200, 4, 50.0), ids(200, 5, 50.0))
+        .build()
+        .unwrap()
+}
+
+fn homogeneous() -> Graph {
+    let s = Stream::new(2, "homogeneous", 0);
+    let ids = |column: u64| (0..600u64).map(|e| (s.uniform(e, column).powi(2) * 120.0) as u32).collect();
+    Graph::homogeneous(120, ids(0), ids(1)).unwrap()
+}
+
+#[track_caller]
+fn close(what: &str, got: Tensor<2>, want: &Tensor<2>, rows: &[u32]) {
+    let values = |t: Tensor<2>| t.into_data_dtype(DType::F64).try_to_vec::<f64>().unwrap();
+    let columns = want.dims()[1];
+    assert_eq!(got.dims(), [rows.len(), columns], "{what}");
+    let (got, want) = (values(got), values(want.clone()));
+    for (i, &row) in rows.iter().enumerate() {
+        for c in 0..columns {
+            let (a, b) = (got[i * columns + c], want[row as usize * columns + c]);
+            // Written so that a NaN fails.
+            let near = (a - b).abs() <= 1e-10 * (1.0 + b.abs());
+            assert!(near, "{what}: node {row}, column {c} is {a}, expected {b}");
+        }
+    }
+}
+
+fn at(x: &Tensor<2>, ids: &[u32]) -> Tensor<2> {
+    let rows = MemoryRows::from_tensor(x.clone().cast(DType::F32)).gather(ids).unwrap();
+    // Through f32, so the caller's rows are f32 values as well.
+    Tensor::from_data(TensorData::new(rows, [ids.len(), x.dims()[1]]), (&x.device(), DType::F64))
+}
+
+/// Numbers that f32 holds exactly.
+fn exact(purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
+    matrix(purpose, rows, cols).cast(DType::F32).cast(DType::F64)
+}
+
+fn f64_layer<M: Module>(m: M) -> M {
+    to_dtype(m, FloatDType::F64)
+}
+
+#[test]
+fn full_fanout_gives_what_the_graph_gives() {
+    let (g, d) = (homogeneous(), Device::flex());
+    let x = exact("x", 120, 4);
+    let seeds: Vec<u32> = vec![7, 0, 119, 64];
+    let batch = NeighborSampler::new(&g, Fanouts::all(1)).unwrap().sample([("_N", &seeds)], SampleKey::new(0)).unwrap();
+    let block = &batch.blocks[0];
+    let inputs = at(&x, block.src_nodes(0));
+    for mode in MODES {
+        let conv = f64_layer(GraphConvConfig::new(4, 3).init(&d));
+        close("graph_conv", conv.forward(block, inputs.clone()), &conv.forward(&g, x.clone()), &seeds);
+        let conv = f64_layer(SageConvConfig::new(4, 3).init(&d));
+        close("sage_conv", conv.forward(block, inputs.clone()), &conv.forward(&g, x.clone()), &seeds);
+        let conv = f64_layer(GatConvConfig::new(4, 3, 2).with_attn_dropout(0.4).with_residual(true).init(&d));
+        close("gat_conv", conv.forward(block, inputs.clone(), mode), &conv.forward(&g, x.clone(), mode), &seeds);
+    }
+    let g = typed();
+    let seeds = [vec![3u32, 29], vec![0u32, 44, 7]];
+    let x = [exact("a", 30, 4), exact("b", 50, 4)];
+    let sampler = NeighborSampler::new(&g, Fanouts::all(1)).unwrap();
+    let batch = sampler.sample([("a", &seeds[0]), ("b", &seeds[1])], SampleKey::new(0)).unwrap();
+    let block = &batch.blocks[0];
+    let inputs: Vec<Tensor<2>> = (0..2).map(|t| at(&x[t], block.src_nodes(t))).collect();
+    for mode in MODES {
+        let conv = f64_layer(RelGraphConvConfig::new(4, 3, 3).init(&d));
+        let (got, want) = (conv.forward(block, inputs.clone()), conv.forward(&g, x.to_vec()));
+        let hgt = f64_layer(HgtConvConfig::from_graph(&g, 4, 3, 2).with_dropout(0.3).init(&d));
+        let (got_hgt, want_hgt) = (hgt.forward(block, inputs.clone(), mode), hgt.forward(&g, x.to_vec(), mode));
+        for t in 0..2 {
+            close("rel_graph_conv", got[t].clone(), &want[t], &seeds[t]);
+            close("hgt_conv", got_hgt[t].clone(), &want_hgt[t], &seeds[t]);
+        }
+    }
+}
+
+#[test]
+fn models_on_blocks_equal_models_on_the_graph() {
+    let (g, d) = (homogeneous(), Device::flex());
+    let x = exact("x", 120, 4);
+    let seeds: Vec<u32> = vec![99, 4, 50];
+    let sage: Sage = f64_layer(SageConfig::new(4, 3).with_hidden(6).with_layers(3).init(&d));
+    // On the graph, and on the graph under other numbers: dropout follows original ids.
+    let new = g.reorder(NodeOrder::ReverseCuthillMcKee, EdgeOrder::ByDst).unwrap();
+    let ids = new.original_nodes("_N").unwrap().to_vec();
+    let renamed: Vec<u32> = seeds.iter().map(|s| ids.iter().position(|v| v == s).unwrap() as u32).collect();
+    let samplers = [
+        (NeighborSampler::new(&g, Fanouts::all(3)).unwrap(), seeds.clone()),
+        (NeighborSampler::new(&new.graph, Fanouts::all(3)).unwrap().with_original_ids(&new).unwrap(), renamed),
+    ];
+    for mode in MODES {
+        for (sampler, at_seeds) in &samplers {
+            let batch = sampler.sample([("_N", at_seeds)], SampleKey::new(0)).unwrap();
+            let original: Vec<u32> = batch.blocks[0].original_ids(0).iter().map(|&v| v as u32).collect();
+            let got = sage.forward_blocks(&batch.blocks, at(&x, &original), mode);
+            close("sage", got, &sage.forward(&g, x.clone(), mode), &seeds);
+        }
+    }
+    let g = typed();
+    let x = [None, Some(exact("b", 50, 4))];
+    let inputs = [TypeInput::Embedding, TypeInput::Features(4)];
+    let rgcn = f64_layer(RgcnConfig::new(3).with_hidden(5).with_dropout(0.2).init(&g, &inputs, &d).unwrap());
+    let batch = NeighborSampler::new(&g, Fanouts::all(2)).unwrap().sample([("b", &seeds[1..])], SampleKey::new(0)).unwrap();
+    let of_batch = [None, Some(at(x[1].as_ref().unwrap(), batch.input_nodes(1)))];
+    for mode in MODES {
+        let got = rgcn.forward_blocks(&batch.blocks, &of_batch, mode).swap_remove(1);
+        close("rgcn", got, &rgcn.forward(&g, &x, mode)[1], &seeds[1..]);
+    }
+}
+
+#[test]
+#[should_panic(expected = "sage: 2 layers need as many blocks, got 1; sample that many hops")]
+fn a_model_wants_a_block_per_layer() {
+    let sage = SageConfig::new(4, 3).init(&Device::flex());
+    let batch = NeighborSampler::new(&homogeneous(), [1]).unwrap().sample([("_N", [0])], SampleKey::new(0)).unwrap();
+    let _ = sage.forward_blocks(&batch.blocks, Tensor::zeros([batch.input_nodes(0).len(), 4], &Device::flex()), Mode::Eval);
+}
+
+/// Losses of two epochs of GraphSAGE by mini-batches.
+fn losses(features: impl FeatureSource + 'static, workers: usize) -> Vec<f32> {
+    let (g, d) = (homogeneous(), Device::flex());
+    let width = features.width();
+    let labels: Vec<i64> = (0..120).map(|v| v % 3).collect();
+    let seeds: Vec<u32> = (0..80).collect();
+    let sampler = NeighborSampler::new(&g, [5, 3]).unwrap();
+    let batches = NodeBatches::new(sampler, "_N", &seeds, &d).unwrap().with_features("_N", features).unwrap();
+    let loader = Loader::new(batches, 32).unwrap().with_seed(4).with_workers(workers);
+    let mut net = SageConfig::new(width, 3).with_hidden(8).init(&d.autodiff());
+    let mut optimizer = FusedAdamConfig::new().init();
+    let (mut losses, mut step) = (vec![], 0);
+    for epoch in 0..2 {
+        for batch in loader.epoch(epoch) {
+            let b = batch.unwrap();
+            let of_seeds: Vec<i64> = b.seeds.iter().map(|&v| labels[v as usize]).collect();
+            let rows = Rows::new(&(0..b.seeds.len() as u32).collect::<Vec<_>>(), &of_seeds, 3).unwrap();
+            let x = Tensor::from_inner(b.x[0].clone().unwrap());
+            let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, x, Mode::Train { seed: 1, step }), &rows);
+            losses.push(loss.clone().inner().into_scalar::<f32>());
+            let grads = GradientsParams::from_grads(loss.backward(), &net);
+            net = optimizer.step(0.01, net, grads);
+            step += 1;
+        }
+    }
+    losses
+}
+
+#[test]
+fn features_four_times_the_memory_give_the_same_losses() {
+    let width = 16;
+    let values: Vec<f32> = numbers("features", 120, width).into_iter().map(|x| x as f32).collect();
+    let memory = || MemoryRows::new(&values, width, RowType::F32).unwrap();
+    let expected = losses(memory(), 0);
+    assert!(expected.len() == 6 && expected.iter().all(|l| l.is_finite()));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("features.safetensors");
+    write_rows(&path, &memory(), RowType::F32).unwrap();
+    let hotness = presampled_hotness(&homogeneous(), [5, 3], [("_N", (0..80).collect::<Vec<u32>>())]).unwrap();
+    let limit = memory().bytes() / 4;
+    let tiered = TieredRows::with_budget(MappedRows::open(&path).unwrap(), &hot_order(&hotness[0]), limit).unwrap();
+    assert!(tiered.hot_bytes() <= limit && tiered.hot_bytes() > limit / 2);
+    assert_eq!(losses(tiered, 2), expected);
+}

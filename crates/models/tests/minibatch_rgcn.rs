@@ -1,0 +1,116 @@
+//! R-GCN trained by neighbour sampling against training on the whole graph: accuracy on real graphs, means over seeds.
+
+use std::path::Path;
+
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor, TensorData};
+use burn_gnn_graph::{Dataset, FeatureSource, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, load_dataset};
+use burn_gnn_models::{
+    Alone, Counts, FusedAdamConfig, Mode, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, train,
+};
+
+const SEEDS: u64 = 3;
+const EPOCHS: usize = 30;
+
+struct Task {
+    set: Dataset,
+    values: Vec<Option<(Vec<f32>, usize)>>,
+    target: usize,
+}
+
+impl Task {
+    fn new(mut set: Dataset) -> Self {
+        if !set.inverse_edges_stored {
+            set.graph = set.graph.with_inverse_relations("-inv").unwrap();
+        }
+        let dense = |t: &String| set.features.get(t).map(|f| (f.row_normalized().to_dense(), f.cols()));
+        let values = set.graph.schema().ntypes().iter().map(dense).collect();
+        let target = set.graph.schema().ntype(&set.target).unwrap();
+        Self { set, values, target }
+    }
+    fn model(&self, seed: u64, dropout: f64) -> Rgcn {
+        let inputs: Vec<TypeInput> =
+            self.values.iter().map(|v| v.as_ref().map_or(TypeInput::Embedding, |v| TypeInput::Features(v.1))).collect();
+        let config = RgcnConfig::new(self.set.num_classes).with_hidden(32).with_dropout(dropout).with_seed(seed);
+        config.init(&self.set.graph, &inputs, &Device::flex().autodiff()).unwrap()
+    }
+    fn features(&self) -> Vec<Option<Tensor<2>>> {
+        let tensor = |v: &(Vec<f32>, usize)| Tensor::from_data(TensorData::new(v.0.clone(), [v.0.len() / v.1, v.1]), &Device::flex());
+        self.values.iter().map(|v| v.as_ref().map(tensor)).collect()
+    }
+    fn rows(&self, ids: &[u32]) -> Rows {
+        Rows::new(ids, &self.set.labels, self.set.num_classes).unwrap()
+    }
+
+    /// Test accuracy of the epoch that is best on validation nodes.
+    fn whole(&self, seed: u64) -> f64 {
+        let split = self.set.splits.values().next().unwrap();
+        let (train_rows, val) = (self.rows(&split.train), self.rows(&split.val));
+        let task = NodeTask { graph: &self.set.graph, features: self.features(), target: self.target, train: train_rows, val };
+        let config = TrainConfig::new().with_epochs(EPOCHS).with_seed(seed).with_progress(false);
+        let trained = train(self.model(seed, 0.3), &task, &config, &Alone, |_| {}).unwrap();
+        evaluate(&trained.model, &task, &self.rows(&split.test), &Alone).accuracy()
+    }
+
+    fn sampled(&self, seed: u64, fanouts: [i64; 2], batch: usize) -> f64 {
+        let split = self.set.splits.values().next().unwrap();
+        let (val, test) = (self.rows(&split.val), self.rows(&split.test));
+        let mut batches =
+            NodeBatches::new(NeighborSampler::new(&self.set.graph, fanouts).unwrap(), &self.set.target, &split.train, &Device::flex())
+                .unwrap();
+        for (ntype, v) in self.set.graph.schema().ntypes().iter().zip(&self.values) {
+            if let Some((values, width)) = v {
+                let rows = MemoryRows::new(values, *width, RowType::F32).unwrap();
+                assert_eq!(rows.num_rows(), self.set.graph.num_nodes(ntype).unwrap());
+                batches = batches.with_features(ntype, rows).unwrap();
+            }
+        }
+        let loader = Loader::new(batches, batch).unwrap().with_seed(seed);
+        let mut net = self.model(seed, 0.3);
+        let mut optimizer = FusedAdamConfig::new().init();
+        let (mut best, mut step) = ((-1.0, 0.0), 0);
+        let x = self.features();
+        for epoch in 0..EPOCHS as u64 {
+            for b in loader.epoch(epoch) {
+                let b = b.unwrap();
+                let labels: Vec<i64> = b.seeds.iter().map(|&v| self.set.labels[v as usize]).collect();
+                let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, self.set.num_classes).unwrap();
+                let x: Vec<Option<Tensor<2>>> = b.x.into_iter().map(|x| x.map(Tensor::from_inner)).collect();
+                let logits = net.forward_blocks(&b.batch.blocks, &x, Mode::Train { seed, step }).swap_remove(self.target);
+                let grads = GradientsParams::from_grads(cross_entropy(logits, &rows).backward(), &net);
+                net = optimizer.step(0.01, net, grads);
+                step += 1;
+            }
+            let logits = net.valid().forward(&self.set.graph, &x, Mode::Eval).swap_remove(self.target);
+            let accuracy = |rows: &Rows| Counts::new(&logits, rows).accuracy();
+            if accuracy(&val) > best.0 {
+                best = (accuracy(&val), accuracy(&test));
+            }
+        }
+        best.1
+    }
+
+    fn compare(&self, name: &str, fanouts: [i64; 2], batch: usize) {
+        let mean = |f: &dyn Fn(u64) -> f64| (0..SEEDS).map(f).sum::<f64>() / SEEDS as f64;
+        let (whole, sampled) = (mean(&|seed| self.whole(seed)), mean(&|seed| self.sampled(seed, fanouts, batch)));
+        println!("{name}: whole graph {:.2} %, sampled {:.2} %", 100.0 * whole, 100.0 * sampled);
+        assert!(sampled >= whole - 0.01, "{name}: whole graph {whole}, sampled {sampled}");
+    }
+}
+
+#[test]
+fn crates_graph() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/crates");
+    Task::new(load_dataset(folder).unwrap()).compare("crates graph", [25, 25], 256);
+}
+
+#[test]
+fn acm() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/acm");
+    if !folder.exists() {
+        println!("skipped: {} is not there", folder.display());
+        return;
+    }
+    Task::new(load_dataset(folder).unwrap()).compare("acm", [25, 25], 64);
+}
