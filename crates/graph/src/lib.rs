@@ -59,7 +59,6 @@ pub use line_graph::Backtracking;
 pub use loading::*;
 pub use node_ids::{FileId, Ids, NodeIds};
 pub use query::EdgeList;
-pub use query::EdgeList;
 pub use ragged::Ragged;
 pub use random::{Stream, philox4x32};
 pub use relation::{Compressed, Relation};
