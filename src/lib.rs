@@ -44,6 +44,7 @@ pub mod prelude {
         PnaConvConfig, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights, RelationConv, Rgcn, RgcnConfig, Sage, SageAggregator,
         SageConfig, SageConv, SageConvConfig, SgConvConfig, StateDict, TransformerConvConfig, TypeInput, TypedLinearConfig,
     };
+    pub use burn_gnn_models::{Combiner, EncoderInput, FeatureEncoder, FeatureEncoderConfig};
     pub use burn_gnn_models::{FusedAdam, FusedAdamConfig};
     pub use burn_gnn_ops::{
         Activation, AggregateOptions, BinaryOp, DegreeScale, EdgeDropout, GatOptions, GraphView, NormBy, Precision, Reduce,
@@ -67,6 +68,11 @@ pub struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/coming-from-dgl.md")]
 pub struct ComingFromDgl;
+
+/// Compiles the examples of the page on data.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/data.md")]
+pub struct Data;
 
 /// Compiles the examples of the guide for users of PyG.
 #[cfg(doctest)]
