@@ -1,8 +1,9 @@
 //! Graphs from files and to files.
 //!
-//! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts;
-//! [`load_ogb`] reads the raw files of the Open Graph Benchmark; [`karate_club`] needs no file. [`save_graph`] and [`load_graph`] keep a graph of one's own; [`Builder`] makes a graph of
-//! tables in GraphLearn's format, [`read_nodes`] and [`read_edges`] read single ones.
+//! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts; [`load_ogb`] reads
+//! the raw files of the Open Graph Benchmark; [`karate_club`] needs no file. [`Builder`] makes a graph of tables in GraphLearn's
+//! format or of CSV files, [`read_nodes`] and [`read_edges`] read single ones. [`save_graph`] and [`load_graph`] keep a graph of
+//! one's own.
 //!
 //! Files are data from outside: whatever they hold, the answer is a value or a [`GraphError`](crate::GraphError) that names the
 //! file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
