@@ -48,6 +48,7 @@ pub mod prelude {
         PnaConvConfig, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights, RelationConv, Rgcn, RgcnConfig, Sage, SageAggregator,
         SageConfig, SageConv, SageConvConfig, SgConvConfig, StateDict, TransformerConvConfig, TypeInput, TypedLinearConfig,
     };
+    pub use burn_gnn_models::{Combiner, EncoderInput, FeatureEncoder, FeatureEncoderConfig};
     pub use burn_gnn_models::{FusedAdam, FusedAdamConfig};
     pub use burn_gnn_models::{InferenceConfig, Layerwise, infer};
     pub use burn_gnn_ops::{
@@ -72,6 +73,11 @@ pub struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/coming-from-dgl.md")]
 pub struct ComingFromDgl;
+
+/// Compiles the examples of the page on data.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/data.md")]
+pub struct Data;
 
 /// Compiles the examples of the guide for users of PyG.
 #[cfg(doctest)]

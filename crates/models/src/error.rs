@@ -64,6 +64,15 @@ pub enum ModelError {
         /// What is wrong.
         message: String,
     },
+    /// What a feature encoder is given does not fit it.
+    #[error("feature encoder: {message}")]
+    Encoder {
+        /// What is wrong.
+        message: String,
+    },
+    /// A graph or its features do not fit.
+    #[error(transparent)]
+    Graph(#[from] burn_gnn_graph::GraphError),
     /// A split has no training node on any rank.
     #[error("the split has no training node; give at least one labelled node")]
     NothingToTrain,

@@ -10,6 +10,7 @@
 //! | several hops | [`SgConv`], [`AppnpConv`], [`GatedGraphConv`] |
 //! | several types | [`RelGraphConv`], [`HeteroGraphConv`] of any [`RelationConv`], [`HgtConv`], [`HanConv`], [`TypedLinear`] |
 //! | edges and triples | [`EdgeWeightNorm`], [`LinkScorer`], ranked by [`rank_links`] |
+//! | attributes of tables | [`FeatureEncoder`] |
 //! | whole graphs and models | [`AttentionReadout`], [`JumpingKnowledge`] |
 //! | node classification | [`Gcn`], [`Sage`], [`Gat`], [`Gin`], [`Rgcn`], [`Hgt`], trained by [`train`](fn@train), run over large graphs by [`infer`] |
 //!
@@ -22,6 +23,8 @@ mod mode;
 mod fused_adam;
 
 mod conv;
+mod encoder_input;
+mod feature_encoder;
 mod heads;
 mod inference;
 mod inputs;
@@ -70,7 +73,9 @@ pub use appnp_conv::{AppnpConv, AppnpConvConfig};
 pub use conv::{Aggregator, EndRows, Ends, RelationConv};
 pub use edge_conv::{EdgeConv, EdgeConvConfig};
 pub use edge_weight_norm::EdgeWeightNorm;
+pub use encoder_input::EncoderInput;
 pub use error::ModelError;
+pub use feature_encoder::{Combiner, FeatureEncoder, FeatureEncoderConfig};
 pub use fused_adam::{FusedAdam, FusedAdamConfig};
 pub use gat::{Gat, GatConfig};
 pub use gat_conv::{GatConv, GatConvConfig};

@@ -3,7 +3,7 @@
 //! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts,
 //! [`load_ogb`] the raw files of the Open Graph Benchmark, [`load_knowledge_graph`] triples for link prediction;
 //! [`karate_club`] needs no file. [`save_graph`] and [`load_graph`] keep a graph of one's own; [`Builder`] makes a graph of
-//! tables in GraphLearn's format, [`read_nodes`] and [`read_edges`] read single ones.
+//! tables in GraphLearn's format or of CSV files, [`read_nodes`] and [`read_edges`] read single ones.
 //!
 //! Files are data from outside: whatever they hold, the answer is a value or a [`GraphError`](crate::GraphError) that names the
 //! file, what was expected and what was found; never a panic, and never memory beyond the size of the files.

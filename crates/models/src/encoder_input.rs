@@ -1,0 +1,173 @@
+//! Attributes of nodes on their way into a [`FeatureEncoder`](crate::FeatureEncoder): checked, and in the form operators take.
+
+use std::collections::HashMap;
+
+use burn::tensor::{DType, Tensor};
+use burn_gnn_graph::io::{FLOAT_ATTRS, FeatureKind, FeatureSpec, INT_ATTRS, Slot, TEXT_KEYS, list_attr};
+use burn_gnn_graph::{Frame, GraphError, Relation};
+
+use crate::ModelError;
+
+/// What an encoder takes: the attributes of some nodes, in the order of its parts.
+#[derive(Clone, Debug)]
+pub struct EncoderInput {
+    pub(crate) rows: usize,
+    pub(crate) parts: Vec<PartInput>,
+}
+
+/// The values of one run of numbers, or of one embedded attribute.
+#[derive(Clone, Debug)]
+pub(crate) enum PartInput {
+    /// `[rows, numbers]`, on the plain device.
+    Numbers(Tensor<2>),
+    /// From rows of the table to nodes: one edge per value.
+    Lookup(Relation),
+}
+
+impl EncoderInput {
+    /// Number of nodes.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+/// Attributes of one type of nodes on the host, read when they are asked for.
+pub(crate) struct HostColumns<'a> {
+    frame: &'a Frame,
+    /// `None` for all nodes.
+    ids: Option<&'a [u32]>,
+    ints: HashMap<&'static str, (Vec<i64>, usize)>,
+}
+
+impl<'a> HostColumns<'a> {
+    pub(crate) fn new(frame: &'a Frame, ids: Option<&'a [u32]>) -> Result<Self, ModelError> {
+        if let Some(&id) = ids.unwrap_or(&[]).iter().find(|id| **id as usize >= frame.len()) {
+            return Err(GraphError::IdOutOfRange { what: frame.label().into(), id: id.into(), bound: frame.len() as u64 }.into());
+        }
+        Ok(Self { frame, ids, ints: HashMap::new() })
+    }
+    pub(crate) fn rows(&self) -> usize {
+        self.ids.map_or(self.frame.len(), <[u32]>::len)
+    }
+
+    /// Column `at` of a matrix of whole numbers.
+    fn ints(&mut self, name: &'static str, at: usize) -> Result<Vec<i64>, ModelError> {
+        if !self.ints.contains_key(name) {
+            // Asked for as integers of rank 2, so that other columns are an error.
+            self.frame.get_int::<2>(name)?;
+            let column = self.frame.column(name)?;
+            let column = self.ids.map_or_else(|| column.clone(), |ids| column.select(ids));
+            let data = column.to_data().convert_dtype(DType::I64).try_to_vec::<i64>().map_err(|e| unreadable(self.frame, name, e))?;
+            self.ints.insert(name, (data, column.shape()[1]));
+        }
+        let (values, width) = &self.ints[name];
+        check_width(self.frame, name, *width, at)?;
+        Ok(values.iter().skip(at).step_by(*width).copied().collect())
+    }
+
+    /// Values of an embedded attribute, and the node of each.
+    pub(crate) fn values(&mut self, slot: Slot) -> Result<(Vec<i64>, Vec<u32>), ModelError> {
+        let one_each = |values: Vec<i64>| {
+            let nodes = (0..values.len() as u32).collect();
+            (values, nodes)
+        };
+        match slot {
+            Slot::Int(j) => self.ints(INT_ATTRS, j).map(one_each),
+            Slot::Text(j) => self.ints(TEXT_KEYS, j).map(one_each),
+            Slot::List(j) => {
+                let list = self.frame.list(&list_attr(j))?;
+                let rows: Box<dyn Iterator<Item = u32>> = match self.ids {
+                    Some(ids) => Box::new(ids.iter().copied()),
+                    None => Box::new(0..list.len() as u32),
+                };
+                let (mut values, mut nodes) = (vec![], vec![]);
+                for (i, row) in rows.enumerate() {
+                    let row = list.row(row as usize);
+                    values.extend_from_slice(row);
+                    nodes.extend(std::iter::repeat_n(i as u32, row.len()));
+                }
+                Ok((values, nodes))
+            }
+            Slot::Float(j) => Err(ModelError::Encoder { message: format!("float {j} has no embedding") }),
+        }
+    }
+
+    /// Columns of numbers that lie side by side, `count` from slot `first` on, row after row.
+    pub(crate) fn numbers(&self, first: Slot, count: usize) -> Result<Vec<f64>, ModelError> {
+        let name = numbers_of(first);
+        let (Slot::Float(at) | Slot::Int(at) | Slot::Text(at) | Slot::List(at)) = first;
+        let column = self.frame.column(name)?;
+        let column = self.ids.map_or_else(|| column.clone(), |ids| column.select(ids));
+        let values = column.to_data().convert_dtype(DType::F64).try_to_vec::<f64>().map_err(|e| unreadable(self.frame, name, e))?;
+        let width = column.shape().as_slice().get(1).copied().unwrap_or(1);
+        check_width(self.frame, name, width, at + count - 1)?;
+        Ok(values.chunks_exact(width).flat_map(|row| row[at..at + count].iter().copied()).collect())
+    }
+}
+
+/// Column of a frame that holds numbers of a kind.
+pub(crate) fn numbers_of(slot: Slot) -> &'static str {
+    if matches!(slot, Slot::Float(_)) { FLOAT_ATTRS } else { INT_ATTRS }
+}
+
+fn unreadable(frame: &Frame, name: &str, e: impl std::fmt::Debug) -> ModelError {
+    ModelError::Encoder { message: format!("{}, column `{name}`: {e:?}", frame.label()) }
+}
+
+fn check_width(frame: &Frame, name: &str, width: usize, at: usize) -> Result<(), ModelError> {
+    if at < width {
+        return Ok(());
+    }
+    let arg = format!("columns of `{name}` of {}", frame.label());
+    Err(ModelError::Length { arg, why: "the decoder has as many attributes".into(), expected: at + 1, actual: width })
+}
+
+/// Relation from the rows of a table to nodes; a value outside the table is an error, an unknown key of a growing table no edge.
+pub(crate) fn lookup(
+    attribute: usize,
+    kind: FeatureKind,
+    rows: usize,
+    keys: Option<&HashMap<i64, u32>>,
+    (values, nodes): (Vec<i64>, Vec<u32>),
+    num_nodes: usize,
+) -> Result<Relation, ModelError> {
+    let (mut src, mut dst) = (Vec::with_capacity(values.len()), Vec::with_capacity(values.len()));
+    for (value, node) in values.into_iter().zip(nodes) {
+        let row = match keys {
+            Some(keys) => keys.get(&value).copied(),
+            None => match u32::try_from(value).ok().filter(|&v| (v as usize) < rows) {
+                Some(row) => Some(row),
+                None => {
+                    let arg = format!("attribute {attribute} ({kind:?}), row {node}");
+                    return Err(ModelError::OutOfRange { arg, range: format!("0..{rows}"), value: value.to_string() });
+                }
+            },
+        };
+        if let Some(row) = row {
+            src.push(row);
+            dst.push(node);
+        }
+    }
+    Ok(Relation::from_coo(rows, num_nodes, src, dst)?)
+}
+
+/// Runs of numbers that lie side by side, and embedded attributes alone: `(first part, number of parts)`.
+pub(crate) fn runs(spec: &FeatureSpec) -> Vec<(usize, usize)> {
+    let mut out: Vec<(usize, usize)> = vec![];
+    for (i, part) in spec.parts.iter().enumerate() {
+        let follows = out.last().is_some_and(|&(first, count)| {
+            let (before, first) = (&spec.parts[first + count - 1], &spec.parts[first]);
+            let next = match before.slot {
+                Slot::Float(j) => Slot::Float(j + 1),
+                Slot::Int(j) => Slot::Int(j + 1),
+                other => other,
+            };
+            first.kind == FeatureKind::Number && part.kind == FeatureKind::Number && part.slot == next
+        });
+        match out.last_mut() {
+            Some(last) if follows => last.1 += 1,
+            _ => out.push((i, 1)),
+        }
+    }
+    out
+}

@@ -1,0 +1,344 @@
+//! Attributes of tables as rows of a network.
+
+use std::collections::HashMap;
+
+use burn::config::Config;
+use burn::module::{Module, Param};
+use burn::tensor::{Device, FloatDType, Tensor, TensorData};
+use burn_gnn_graph::io::{Decoder, FeatureKind, FeatureSpec};
+use burn_gnn_graph::{Frame, Relation};
+use burn_gnn_ops::{Stream, copy_u_mean, copy_u_sum, uniform_rows};
+
+use crate::encoder_input::{EncoderInput, HostColumns, PartInput, lookup, numbers_of, runs};
+use crate::{ModelError, init};
+
+/// How the rows of several values become one row.
+#[derive(Config, Debug, PartialEq, Eq, Copy)]
+pub enum Combiner {
+    /// Their sum, as GraphLearn's documentation says.
+    Sum,
+    /// Their mean, as GraphLearn's TensorFlow code does.
+    Mean,
+}
+
+/// Describes a [`FeatureEncoder`]; saved beside the weights it makes the same encoder again.
+///
+/// Keys of growing embeddings and the statistics of numbers are part of it, since both come from data:
+/// [`learn_keys`](Self::learn_keys), [`fit_numbers`](Self::fit_numbers).
+#[derive(Config, Debug)]
+pub struct FeatureEncoderConfig {
+    /// Types and dimensions of the attributes, as for the tables.
+    pub decoder: Decoder,
+    /// What happens to several values of one node.
+    #[config(default = "Combiner::Sum")]
+    pub combiner: Combiner,
+    /// Mean of each number attribute, subtracted; empty for numbers as they are.
+    #[config(default = "vec![]")]
+    pub means: Vec<f32>,
+    /// Standard deviation of each number attribute; what is not constant is divided by it.
+    #[config(default = "vec![]")]
+    pub deviations: Vec<f32>,
+    /// Keys of each growing embedding, in the order of its rows.
+    #[config(default = "vec![]")]
+    pub keys: Vec<Vec<i64>>,
+    /// Seed of the initial rows.
+    #[config(default = 0)]
+    pub seed: u64,
+    /// Name that keys initial rows; give encoders of one model different names.
+    #[config(default = "String::from(\"encoder\")")]
+    pub name: String,
+}
+
+/// Attributes to rows: numbers as they are or standardised, categories as rows of a table, several values as the sum or mean
+/// of rows; side by side in the order of the attributes ([`spec`](Self::spec) prints the layout).
+///
+/// # Gradients
+/// Of the tables, through a relation from table rows to nodes: a row gets the sum over the nodes that have its value, in node
+/// order, the same bits for any number of threads. Rows without a node get 0.
+///
+/// # Cost
+/// One pass over the rows that the input names; the gradient of a table is as large as the table.
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_gnn_graph::Builder;
+/// use burn_gnn_graph::io::{AttrType, Decoder};
+/// use burn_gnn_models::FeatureEncoderConfig;
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("users");
+/// std::fs::write(&path, "id:int64\tfeature:string\n7\tbonn:0.5\n9\tköln:2\n").unwrap();
+/// let types = [AttrType::string_buckets(100), AttrType::Float];
+/// let decoder = Decoder::new().with_attributes(types).with_dims([Some(8), None]);
+/// let device = Device::flex();
+/// let g = Builder::new().node(&path, "user", decoder.clone()).build(&device)?;
+/// let users = g.nodes("user")?;
+/// let encoder = FeatureEncoderConfig::new(decoder).fit_numbers(users, &[0, 1])?.init(&device)?;
+/// assert_eq!(encoder.forward(&encoder.input(users)?).dims(), [2, 9]);
+/// assert_eq!(encoder.forward(&encoder.input_rows(users, &[1])?).dims(), [1, 9]); // a batch of ids
+/// # Ok::<(), burn_gnn_models::ModelError>(())
+/// ```
+#[derive(Module, Debug)]
+pub struct FeatureEncoder {
+    /// `[rows, dim]` per embedded attribute, in the order of the attributes.
+    pub tables: Vec<Param<Tensor<2>>>,
+    /// `[numbers]`, subtracted from the number attributes; not trained.
+    pub mean: Option<Param<Tensor<1>>>,
+    /// `[numbers]`, what number attributes are multiplied by after that; not trained.
+    pub scale: Option<Param<Tensor<1>>>,
+    #[module(skip)]
+    layout: Layout,
+}
+
+/// What does not change in training.
+#[derive(Clone, Debug)]
+struct Layout {
+    config: FeatureEncoderConfig,
+    spec: FeatureSpec,
+    /// Row of each key, per growing table.
+    keys: Vec<HashMap<i64, u32>>,
+}
+
+impl FeatureEncoderConfig {
+    /// The layout of the output.
+    ///
+    /// # Errors
+    /// As [`Decoder::feature_spec`].
+    pub fn spec(&self) -> Result<FeatureSpec, ModelError> {
+        Ok(self.decoder.feature_spec()?)
+    }
+
+    /// The same with the keys of growing embeddings that `frame` has and that are not known yet, in the order of the nodes.
+    /// [`FeatureEncoder::grow`] gives an encoder rows for them.
+    ///
+    /// # Errors
+    /// A column that `frame` lacks or that has another type.
+    pub fn learn_keys(mut self, frame: &Frame) -> Result<Self, ModelError> {
+        let mut columns = HostColumns::new(frame, None)?;
+        let spec = self.spec()?;
+        let growing = spec.parts.iter().filter(|p| grows(p.kind));
+        self.keys.resize(growing.clone().count(), vec![]);
+        for (part, keys) in growing.zip(&mut self.keys) {
+            let mut known: std::collections::HashSet<i64> = keys.iter().copied().collect();
+            keys.extend(columns.values(part.slot)?.0.into_iter().filter(|&k| known.insert(k)));
+        }
+        Ok(self)
+    }
+
+    /// The same with mean and standard deviation of the number attributes over the nodes `rows`: the training nodes, so that
+    /// nothing of the others is seen. Attributes that are constant there are only shifted.
+    ///
+    /// # Errors
+    /// No rows, or one out of range; a column that `frame` lacks.
+    pub fn fit_numbers(mut self, frame: &Frame, rows: &[u32]) -> Result<Self, ModelError> {
+        if rows.is_empty() {
+            return Err(ModelError::OutOfRange { arg: "rows".into(), range: "at least one node".into(), value: "none".into() });
+        }
+        let columns = HostColumns::new(frame, Some(rows))?;
+        (self.means, self.deviations) = (vec![], vec![]);
+        let spec = self.spec()?;
+        for (first, count) in runs(&spec).into_iter().filter(|r| spec.parts[r.0].kind == FeatureKind::Number) {
+            let values = columns.numbers(spec.parts[first].slot, count)?;
+            for c in 0..count {
+                let column = || values.iter().skip(c).step_by(count);
+                let mean = column().sum::<f64>() / rows.len() as f64;
+                let variance = column().map(|v| (v - mean).powi(2)).sum::<f64>() / rows.len() as f64;
+                self.means.push(mean as f32);
+                self.deviations.push(variance.sqrt() as f32);
+            }
+        }
+        Ok(self)
+    }
+
+    /// Initial rows are uniform in `±sqrt(6 / (rows + dim))`, for tables without end in `±sqrt(6 / dim)`; functions of seed,
+    /// name, attribute and row, for growing tables of the key, whenever it is added.
+    ///
+    /// # Errors
+    /// A decoder without a layout, statistics of another number of attributes, keys of another number of tables.
+    pub fn init(&self, device: &Device) -> Result<FeatureEncoder, ModelError> {
+        let spec = self.spec()?;
+        if spec.width() == 0 {
+            let (range, value) = ("at least one attribute".into(), "none".into());
+            return Err(ModelError::OutOfRange { arg: "attr_types".into(), range, value });
+        }
+        let count = |of: &dyn Fn(FeatureKind) -> bool| spec.parts.iter().filter(|p| of(p.kind)).count();
+        let (numbers, growing) = (count(&|k| k == FeatureKind::Number), count(&grows));
+        for (arg, actual) in [("means", self.means.len()), ("deviations", self.deviations.len())] {
+            if actual != 0 && actual != numbers {
+                let why = "one per number attribute, or none".into();
+                return Err(ModelError::Length { arg: arg.into(), why, expected: numbers, actual });
+            }
+        }
+        if self.means.len() != self.deviations.len() {
+            let why = "as many as means".into();
+            let (expected, actual) = (self.means.len(), self.deviations.len());
+            return Err(ModelError::Length { arg: "deviations".into(), why, expected, actual });
+        }
+        if !self.keys.is_empty() && self.keys.len() != growing {
+            let why = "one list per growing embedding, or none".into();
+            return Err(ModelError::Length { arg: "keys".into(), why, expected: growing, actual: self.keys.len() });
+        }
+        let mut keys = self.keys.clone();
+        keys.resize(growing, vec![]);
+        let mut next = keys.iter();
+        let table = |part: &burn_gnn_graph::io::FeaturePart| {
+            let stream = Stream::new(self.seed, &format!("{}/{}", self.name, part.attribute), 0);
+            let dim = part.columns.len();
+            match part.kind {
+                FeatureKind::Number => None,
+                FeatureKind::Embedding { rows } | FeatureKind::Bag { rows } => {
+                    Some(init::rows(stream, None, [rows, dim], rows as u64, device))
+                }
+                FeatureKind::Dynamic | FeatureKind::DynamicBag => Some(Param::from_tensor(key_rows(stream, next.next()?, dim, device))),
+            }
+        };
+        let tables = spec.parts.iter().filter_map(table).collect();
+        let vector = |values: Vec<f32>| {
+            let n = values.len();
+            (n > 0).then(|| Param::from_tensor(Tensor::from_data(TensorData::new(values, [n]), device)).set_require_grad(false))
+        };
+        let scale = self.deviations.iter().map(|&d| if d > 0.0 && d.is_finite() { d.recip() } else { 1.0 }).collect();
+        let index = |keys: &Vec<i64>| keys.iter().enumerate().map(|(i, &k)| (k, i as u32)).collect();
+        let layout = Layout { config: Self { keys: keys.clone(), ..self.clone() }, spec, keys: keys.iter().map(index).collect() };
+        Ok(FeatureEncoder { tables, mean: vector(self.means.clone()), scale: vector(scale), layout })
+    }
+}
+
+fn grows(kind: FeatureKind) -> bool {
+    matches!(kind, FeatureKind::Dynamic | FeatureKind::DynamicBag)
+}
+
+/// Rows keyed by the keys themselves, so that a key has the same first row whenever it comes.
+fn key_rows(stream: Stream, keys: &[i64], dim: usize, device: &Device) -> Tensor<2> {
+    let bound = (6.0 / dim.max(1) as f64).sqrt();
+    let ids: Vec<u64> = keys.iter().map(|&k| k as u64).collect();
+    Tensor::from_data(uniform_rows(stream, Some(&ids), keys.len(), dim, -bound, bound), device)
+}
+
+impl FeatureEncoder {
+    /// The layout of the output; `Display` prints it.
+    pub fn spec(&self) -> &FeatureSpec {
+        &self.layout.spec
+    }
+    /// Columns of the output.
+    pub fn width(&self) -> usize {
+        self.layout.spec.width()
+    }
+    /// What the encoder was made from, with the keys it has by now: save it beside the weights.
+    pub fn config(&self) -> &FeatureEncoderConfig {
+        &self.layout.config
+    }
+
+    /// The attributes of all nodes of a frame that [`Builder`](burn_gnn_graph::Builder) filled.
+    ///
+    /// # Errors
+    /// A column that the frame lacks or that has another type or fewer attributes; a bucket outside its table.
+    pub fn input(&self, frame: &Frame) -> Result<EncoderInput, ModelError> {
+        self.input_of(frame, None)
+    }
+    /// The attributes of the nodes `ids`, in that order.
+    ///
+    /// # Errors
+    /// As [`input`](Self::input); an id out of range.
+    pub fn input_rows(&self, frame: &Frame, ids: &[u32]) -> Result<EncoderInput, ModelError> {
+        self.input_of(frame, Some(ids))
+    }
+
+    fn input_of(&self, frame: &Frame, ids: Option<&[u32]>) -> Result<EncoderInput, ModelError> {
+        let mut columns = HostColumns::new(frame, ids)?;
+        let (rows, spec) = (columns.rows(), &self.layout.spec);
+        let (mut parts, mut tables, mut growing) = (vec![], self.tables.iter(), self.layout.keys.iter());
+        for (first, count) in runs(spec) {
+            let part = &spec.parts[first];
+            if part.kind == FeatureKind::Number {
+                let device = frame.column(numbers_of(part.slot))?.device().clone();
+                let data = TensorData::new(columns.numbers(part.slot, count)?, [rows, count]);
+                parts.push(PartInput::Numbers(Tensor::from_data(data, &device)));
+                continue;
+            }
+            let keys = if grows(part.kind) { growing.next() } else { None };
+            let table = tables.next().map_or(0, |t| t.val().dims()[0]);
+            parts.push(PartInput::Lookup(lookup(part.attribute, part.kind, table, keys, columns.values(part.slot)?, rows)?));
+        }
+        Ok(EncoderInput { rows, parts })
+    }
+
+    /// `[rows, width]`. A value that a growing embedding does not know adds nothing: 0 where it is the only one.
+    pub fn forward(&self, input: &EncoderInput) -> Tensor<2> {
+        let (mut tables, mut at, mut out) = (self.tables.iter().map(|t| t.val()), 0, vec![]);
+        let reduce = |relation: &Relation, table: Tensor<2>| match self.layout.config.combiner {
+            Combiner::Sum => copy_u_sum(relation, table),
+            Combiner::Mean => copy_u_mean(relation, table),
+        };
+        for part in &input.parts {
+            out.push(match part {
+                PartInput::Numbers(x) => {
+                    let range = at..at + x.dims()[1];
+                    at = range.end;
+                    self.standardised(x.clone(), range)
+                }
+                PartInput::Lookup(relation) => match tables.next() {
+                    Some(table) => reduce(relation, table),
+                    None => panic!("the input was made by another encoder: it has more than {} embedded attributes", self.tables.len()),
+                },
+            });
+        }
+        match out.as_slice() {
+            [one] => one.clone(),
+            // Backends need not join tensors without rows.
+            [first, ..] if input.rows == 0 => Tensor::zeros([0, self.width()], (&first.device(), first.dtype())),
+            _ => Tensor::cat(out, 1),
+        }
+    }
+
+    fn standardised(&self, x: Tensor<2>, columns: std::ops::Range<usize>) -> Tensor<2> {
+        // Numbers lie on the plain device; they join rows of tables that track gradients.
+        let tracked = self.tables.first().map(|t| t.val());
+        let x = match &tracked {
+            Some(table) => {
+                let x = x.cast(FloatDType::from(table.dtype()));
+                if table.is_autodiff() { x.autodiff() } else { x }
+            }
+            None => x,
+        };
+        let (Some(mean), Some(scale)) = (&self.mean, &self.scale) else { return x };
+        if x.dims()[0] == 0 {
+            return x;
+        }
+        let row = |p: &Param<Tensor<1>>| {
+            let row = p.val().without_autodiff().slice([columns.clone()]).cast(FloatDType::from(x.dtype())).unsqueeze::<2>();
+            if x.is_autodiff() { row.autodiff() } else { row }
+        };
+        (x.clone() - row(mean)) * row(scale)
+    }
+
+    /// The encoder with rows for the keys that `config` has beyond its own ([`FeatureEncoderConfig::learn_keys`] on
+    /// [`config`](Self::config)); rows and statistics that it has stay.
+    ///
+    /// # Errors
+    /// `config` does not start with the keys of this encoder, or describes another layout.
+    pub fn grow(self, config: &FeatureEncoderConfig, device: &Device) -> Result<Self, ModelError> {
+        let mut new = config.init(device)?;
+        let starts = |(old, new): (&Vec<i64>, &Vec<i64>)| new.starts_with(old);
+        let same = new.layout.spec == self.layout.spec;
+        if !same || !self.layout.config.keys.iter().zip(&new.layout.config.keys).all(starts) {
+            let message = "expected the layout and, first, the keys of the encoder that grows, found others".into();
+            return Err(ModelError::Encoder { message });
+        }
+        for (new, old) in new.tables.iter_mut().zip(self.tables) {
+            let (old, fresh) = (old.val(), new.val());
+            let (known, all) = (old.dims()[0], fresh.dims()[0]);
+            let rows = if known == 0 {
+                fresh
+            } else if known == all {
+                old
+            } else {
+                let tracked = fresh.is_autodiff();
+                let joint = Tensor::cat(vec![old.without_autodiff(), fresh.without_autodiff().slice([known..all])], 0);
+                if tracked { joint.autodiff() } else { joint }
+            };
+            *new = Param::from_tensor(rows.detach());
+        }
+        (new.mean, new.scale) = (self.mean, self.scale);
+        Ok(new)
+    }
+}
