@@ -1,9 +1,8 @@
-//! Accuracy on real data, one short run per set: floors lie well below the means over ten seeds that README.md lists and
-//! well above what the same network reaches without the graph.
+//! Accuracy on real data, one run of one seed per set; floors lie a few points below what the published settings reach.
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::graph::Dataset;
-use burn_gnn::models::{Alone, GatConfig, GcnConfig, NodeClassifier, RelWeights, RgcnConfig, TrainConfig, TypeInput, evaluate, train};
+use burn_gnn::models::{Alone, GatConfig, GcnConfig, NodeClassifier, RgcnConfig, TrainConfig, TypeInput, evaluate, train};
 
 use crate::common::data::{Loaded, load};
 use crate::shared;
@@ -44,7 +43,7 @@ fn gcn_on_citations() {
     for (name, floor) in [("cora", 0.79), ("citeseer", 0.67)] {
         let Some(data) = ready(name, None) else { continue };
         let model = GcnConfig::new(width(&data), data.num_classes).init(&device());
-        reaches(&data, model, &TrainConfig::new().with_epochs(60).with_weight_decay(5e-4), floor);
+        reaches(&data, model, &TrainConfig::new().with_epochs(200).with_weight_decay(5e-4), floor);
     }
 }
 
@@ -62,14 +61,6 @@ fn rgcn_on_aifb() {
     let Some(data) = ready("aifb", None) else { return };
     let model = RgcnConfig::new(data.num_classes).with_hidden(32).with_dropout(0.3).init(&data.graph, &data.inputs(), &device()).unwrap();
     reaches(&data, model, &TrainConfig::new(), 0.91);
-}
-
-#[test]
-fn rgcn_on_mutag() {
-    let Some(data) = ready("mutag", None) else { return };
-    let config = RgcnConfig::new(data.num_classes).with_weights(RelWeights::Basis(30));
-    let model = config.init(&data.graph, &data.inputs(), &device()).unwrap();
-    reaches(&data, model, &TrainConfig::new().with_weight_decay(5e-4), 0.66);
 }
 
 #[test]
