@@ -17,6 +17,7 @@ pub struct EncoderInput {
 
 /// The values of one run of numbers, or of one embedded attribute.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // one per attribute
 pub(crate) enum PartInput {
     /// `[rows, numbers]`, on the plain device.
     Numbers(Tensor<2>),

@@ -333,7 +333,7 @@ impl FeatureEncoder {
                 old
             } else {
                 let tracked = fresh.is_autodiff();
-                let joint = Tensor::cat(vec![old.without_autodiff(), fresh.without_autodiff().slice([known..all])], 0);
+                let joint = Tensor::cat(vec![old.without_autodiff(), fresh.without_autodiff().slice_dim(0, known..all)], 0);
                 if tracked { joint.autodiff() } else { joint }
             };
             *new = Param::from_tensor(rows.detach());

@@ -158,7 +158,7 @@ fn ranks<T: burn::tensor::Element + PartialOrd + Copy + Sync>(scores: Tensor<2>,
         let row = &values[i * entities..][..entities];
         let own = row[t.tail as usize];
         // Not `>`: NaN is ahead as well.
-        let ahead = |s: T| !(s < own || s == own);
+        let ahead = |s: T| s.partial_cmp(&own).is_none_or(std::cmp::Ordering::is_gt);
         let (mut before, mut same) = (0usize, 0usize);
         for &s in row {
             before += usize::from(ahead(s));

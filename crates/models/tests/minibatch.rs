@@ -113,7 +113,7 @@ fn full_fanout_gives_what_the_graph_gives() {
 fn models_on_blocks_equal_models_on_the_graph() {
     let (g, d) = (homogeneous(), Device::flex());
     let x = exact("x", 120, 4);
-    let seeds: Vec<u32> = vec![99, 4, 50];
+    let seeds: Vec<u32> = vec![99, 4, 49];
     let sage: Sage = f64_layer(SageConfig::new(4, 3).with_hidden(6).with_layers(3).init(&d));
     // On the graph, and on the graph under other numbers: dropout follows original ids.
     let new = g.reorder(NodeOrder::ReverseCuthillMcKee, EdgeOrder::ByDst).unwrap();

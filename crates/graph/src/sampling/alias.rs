@@ -56,7 +56,10 @@ impl AliasTables {
     }
 }
 
-fn fill(weights: &[f32], keep: &mut [u32], other: &mut [u32], (small, large): &mut (Vec<(u32, f64)>, Vec<(u32, f64)>)) {
+/// Places of a row and what is left of their shares.
+type Pile = Vec<(u32, f64)>;
+
+fn fill(weights: &[f32], keep: &mut [u32], other: &mut [u32], (small, large): &mut (Pile, Pile)) {
     let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
     if total <= 0.0 {
         other[0] = u32::MAX; // No place of a row has this number: the row is empty.

@@ -17,6 +17,11 @@ use super::relabel::{RootedRows, Rows};
 use super::rules::{Choice, RowMemory, Strategy};
 use crate::{Graph, Relation};
 
+/// Writes the numbers of a piece's nodes, new ones among the nodes of their type.
+type Number<'a> = Box<dyn FnMut(&Piece, &mut Vec<u32>, &mut [u32]) + Send + 'a>;
+/// Rows of a type under the roots of their trees, and those roots.
+type Rooted<'a> = (&'a mut RootedRows, &'a mut Vec<u32>);
+
 /// Destinations of a piece where all draws are short.
 const PIECE: usize = 256;
 /// Edges of a piece where a node may have to look at all of its edges.
@@ -141,7 +146,7 @@ impl NeighborSampler {
         }
         // Numbers of new nodes, and the relations, by source type.
         let pieces = &*pieces;
-        let of_type = |t: usize, nodes: &mut Vec<u32>, mut number: Box<dyn FnMut(&Piece, &mut Vec<u32>, &mut [u32]) + Send + '_>| {
+        let of_type = |t: usize, nodes: &mut Vec<u32>, mut number: Number<'_>| {
             let etypes = (0..choices.len()).filter(|&e| g.schema().ends(e).0 == t);
             let lists = etypes.map(|e| {
                 let first = pieces.partition_point(|p| p.etype < e);
@@ -180,7 +185,7 @@ impl NeighborSampler {
             Some(trees) => {
                 let known = trees.roots.clone();
                 let types = memory.rooted.iter_mut().zip(&mut trees.roots).zip(nodes.iter_mut()).enumerate();
-                let one = |(t, ((rows, roots), nodes)): (usize, ((&mut RootedRows, &mut Vec<u32>), &mut Vec<u32>))| {
+                let one = |(t, ((rows, roots), nodes)): (usize, (Rooted<'_>, &mut Vec<u32>))| {
                     let number = |piece: &Piece, nodes: &mut Vec<u32>, out: &mut [u32]| {
                         let of_dst = &known[g.schema().ends(piece.etype).1][piece.dst.clone()];
                         let root_of = of_dst.iter().zip(&piece.counts).flat_map(|(&r, &n)| std::iter::repeat_n(r, n as usize));

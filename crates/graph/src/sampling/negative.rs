@@ -313,7 +313,7 @@ impl NegativeSampler {
                 (None, Some((w, table))) => table.draw(0..w.len(), draws).unwrap_or(0),
                 (None, None) => draws.below(n),
             };
-            let fits = |v: u32| !is_edge(v) && !(self.unique && out.iter().any(|o| o.0 == v));
+            let fits = |v: u32| !(is_edge(v) || self.unique && out.iter().any(|o| o.0 == v));
             let found = (0..TRIES).map(|_| draw(draws)).find(|&v| fits(v)).or_else(|| self.exactly(alike, fits, draws));
             out.push(found.map_or_else(|| (draw(draws), false), |v| (v, true)));
         }

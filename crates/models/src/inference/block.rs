@@ -186,6 +186,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::single_range_in_vec_init)] // one chunk
     fn chunks_cover_a_type_inside_the_budget() {
         let (g, budget) = (graph(), |n, e| InferenceConfig::new().with_max_nodes(n).with_max_edges(e));
         let blocks = Blocks::new(&g);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// GraphLearn's seed of MurmurHash64A (`src/common/base/hash.cc`).
-const SEED: u64 = 0xDECA_FCAF_FE;
+const SEED: u64 = 0x00DE_CAFC_AFFE;
 
 /// Which hash puts a text into a bucket, `hash(bytes) mod buckets` without sign. No text is trimmed or folded before.
 ///

@@ -56,7 +56,7 @@ fn batch_norm_of_gin() {
         };
         let train = || values(&gin.forward(&g, x.clone(), Mode::Train { seed: 0, step: 0 }));
         close("training", &train(), &values(&logits(&by_batch)), 1e-4);
-        let last = (0..40).map(|_| train()).last().unwrap();
+        let last = (1..40).fold(train(), |_, _| train());
         // By now nearly the moments of the batch (variances with one node less below).
         let h = gin.layers[0].forward(&g, x.clone());
         let mean = h.clone().mean_dim(0);
