@@ -13,18 +13,19 @@ use burn::backend::NdArray;
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
+use half::{bf16, f16};
 
 use super::backend::{MatmulBackend, Turned, added, by_backend};
-use super::narrow;
+use super::{halves, narrow};
 use crate::cpu::Host;
-use crate::kernel::room;
+use crate::kernel::{Elem, room};
 use crate::typed::real::Real;
 
 /// Multiplications from which a second thread pays; Flex has the same bound.
 const PARALLEL_FROM: usize = 192 * 192 * 192;
 
 /// Sizes of a product `[m, k] · [k, n]` and where its operands' entries lie.
-struct Job {
+pub(super) struct Job {
     m: usize,
     n: usize,
     k: usize,
@@ -34,7 +35,7 @@ struct Job {
 
 impl Job {
     /// For operands that are stored in row-major order.
-    fn new(l: [usize; 2], r: [usize; 2], turned: Turned) -> Self {
+    pub(super) fn new(l: [usize; 2], r: [usize; 2], turned: Turned) -> Self {
         let side = |[rows, columns]: [usize; 2], turned: bool| {
             if turned { ([columns, rows], [1, columns]) } else { ([rows, columns], [columns, 1]) }
         };
@@ -45,11 +46,27 @@ impl Job {
 
     /// `out = l · r`, or `out += l · r` with `add`, which reads `out`.
     fn run<A: Real>(&self, l: &[A], r: &[A], out: &mut [MaybeUninit<A>], add: bool) {
+        let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
+        self.run_on(if work >= PARALLEL_FROM { gemm::Parallelism::Rayon(0) } else { gemm::Parallelism::None }, l, r, out, add);
+    }
+
+    /// [`run`](Self::run) on this thread: onto `out`, or, if `out` has no entries yet, as its entries.
+    pub(super) fn alone<A: Real>(&self, l: &[A], r: &[A], out: &mut Vec<A>) {
+        let (add, len) = (!out.is_empty(), self.m * self.n);
+        if add {
+            self.run_on(gemm::Parallelism::None, l, r, uninit(out), true);
+        } else {
+            out.reserve_exact(len);
+            self.run_on(gemm::Parallelism::None, l, r, &mut out.spare_capacity_mut()[..len], false);
+            // SAFETY: there is room for `len` entries, and a product writes every one of its result.
+            unsafe { out.set_len(len) };
+        }
+    }
+
+    fn run_on<A: Real>(&self, threads: gemm::Parallelism, l: &[A], r: &[A], out: &mut [MaybeUninit<A>], add: bool) {
         let &Self { m, n, k, strides: [left, right] } = self;
         assert!(m > 0 && n > 0 && k > 0, "an empty product");
         assert!(l.len() == m * k && r.len() == k * n && out.len() == m * n, "operands of other sizes");
-        let work = m.saturating_mul(n).saturating_mul(k);
-        let threads = if work >= PARALLEL_FROM { gemm::Parallelism::Rayon(0) } else { gemm::Parallelism::None };
         let signed = |s: usize| s as isize;
         // SAFETY: operands are as long as their sizes say (asserted) and strides are those of row-major storage, read
         // along either axis, so the last entry named lies inside; `m`, `n` and `k` are at least 1; `out` is borrowed
@@ -80,6 +97,12 @@ impl Job {
     }
 }
 
+/// Initialised entries as ones that may not be: for [`Job::run_on`], which writes only values.
+fn uninit<A>(out: &mut [A]) -> &mut [MaybeUninit<A>] {
+    // SAFETY: the layout is the same, and the one caller, a product, stores no uninitialised entry.
+    unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<A>]) }
+}
+
 fn dims<B: Host>(x: &FloatTensor<B>) -> [usize; 2] {
     let shape = x.shape();
     [shape[0], shape[1]]
@@ -105,11 +128,7 @@ fn fresh<B: Host, A: Real>(l: &FloatTensor<B>, r: &FloatTensor<B>, turned: Turne
 fn onto<B: Host, A: Real>(x: &FloatTensor<B>, w: &FloatTensor<B>, mut sum: FloatTensor<B>) -> FloatTensor<B> {
     let job = Job::new(dims::<B>(x), dims::<B>(w), Turned::default());
     let (x, w) = (B::floats::<A>(x), B::floats::<A>(w));
-    let add = |out: &mut [A]| {
-        // SAFETY: initialised entries may be seen as ones that may not be; `run` writes only values.
-        let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<A>]) };
-        job.run(&x, &w, out, true);
-    };
+    let add = |out: &mut [A]| job.run(&x, &w, uninit(out), true);
     if let Some(own) = B::floats_mut::<A>(&mut sum) {
         add(own);
         return sum;
@@ -119,27 +138,50 @@ fn onto<B: Host, A: Real>(x: &FloatTensor<B>, w: &FloatTensor<B>, mut sum: Float
     B::from_floats(copy, [job.m, job.n].into())
 }
 
-/// Whether products of these operands run here: 16-bit floats and views that would be copied first, such as a
-/// transposed matrix, go the way of the backend.
-fn here<B: Host>(operands: [&FloatTensor<B>; 2]) -> Option<DType> {
+/// `[onto +] l · r` of 16-bit floats; not both operands are turned round.
+fn narrow_floats<B: Host, T: Elem<Acc = f32>>(
+    l: &FloatTensor<B>,
+    r: &FloatTensor<B>,
+    turned: Turned,
+    onto: Option<&FloatTensor<B>>,
+) -> FloatTensor<B> {
+    let Job { m, n, k, .. } = Job::new(dims::<B>(l), dims::<B>(r), turned);
+    let (l, r, onto) = (B::floats::<T>(l), B::floats::<T>(r), onto.map(|s| B::floats::<T>(s)));
+    let out =
+        if turned.left { halves::gradient(&l, &r, [k, m, n]) } else { halves::rows(&l, &r, turned.right, [m, k, n], onto.as_deref()) };
+    B::from_floats(out, [m, n].into())
+}
+
+/// The type of products that run here: views that would be copied first, such as a transposed matrix, go the way of the
+/// backend, as do 16-bit floats that are turned round on both sides.
+fn here<B: Host>(operands: [&FloatTensor<B>; 2], turned: Turned) -> Option<DType> {
     let dtype = operands[0].dtype();
-    (matches!(dtype, DType::F32 | DType::F64) && operands.into_iter().all(B::is_row_major)).then_some(dtype)
+    let known = match dtype {
+        DType::F32 | DType::F64 => true,
+        DType::F16 | DType::BF16 => !(turned.left && turned.right),
+        _ => false,
+    };
+    (known && operands.into_iter().all(B::is_row_major)).then_some(dtype)
 }
 
 macro_rules! cpu_matmul {
     ($backend:ty) => {
         impl MatmulBackend for $backend {
             fn matmul_turned(l: FloatTensor<Self>, r: FloatTensor<Self>, turned: Turned) -> FloatTensor<Self> {
-                match here::<Self>([&l, &r]) {
+                match here::<Self>([&l, &r], turned) {
                     Some(DType::F32) => fresh::<Self, f32>(&l, &r, turned),
                     Some(DType::F64) => fresh::<Self, f64>(&l, &r, turned),
+                    Some(DType::F16) => narrow_floats::<Self, f16>(&l, &r, turned, None),
+                    Some(DType::BF16) => narrow_floats::<Self, bf16>(&l, &r, turned, None),
                     _ => by_backend::<Self>(l, r, turned),
                 }
             }
             fn matmul_onto(x: FloatTensor<Self>, w: FloatTensor<Self>, sum: FloatTensor<Self>) -> FloatTensor<Self> {
-                match here::<Self>([&x, &w]) {
+                match here::<Self>([&x, &w], Turned::default()) {
                     Some(DType::F32) => onto::<Self, f32>(&x, &w, sum),
                     Some(DType::F64) => onto::<Self, f64>(&x, &w, sum),
+                    Some(DType::F16) => narrow_floats::<Self, f16>(&x, &w, Turned::default(), Some(&sum)),
+                    Some(DType::BF16) => narrow_floats::<Self, bf16>(&x, &w, Turned::default(), Some(&sum)),
                     _ => added::<Self>(x, w, sum),
                 }
             }

@@ -7,6 +7,8 @@ mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
+mod halves;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod narrow;
 
 pub use backend::{MatmulBackend, Turned};
@@ -43,7 +45,8 @@ const NAME: &str = "matmul_rows";
 ///
 /// # Cost
 /// `2 n k m` operations forward, twice as many backward. On CPU backends by the `gemm` crate into memory that was never
-/// touched before, the gradient of up to 16 columns in registers; 16-bit floats by the backend's own product.
+/// touched before, the gradient of up to 16 columns in registers. 16-bit floats are widened a block of rows at a time, summed in f32
+/// and rounded once; `w` is held in f32 meanwhile.
 #[track_caller]
 pub fn matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
     accept(try_matmul_rows(x, w))
@@ -103,7 +106,7 @@ pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError
 ///
 /// # Cost
 /// As [`matmul_rows`]; a `sum` that nobody else holds is added to in place, where `matmul_rows(x, w) + sum` writes and
-/// reads a matrix of its size once more.
+/// reads a matrix of its size once more (16-bit floats: to a new matrix).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

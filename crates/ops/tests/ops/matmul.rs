@@ -62,6 +62,54 @@ fn values_and_gradients() {
     }
 }
 
+/// Sums run in f32 and are rounded once, so a result lies within a rounding of the sum over the rounded operands.
+#[test]
+fn sums_of_16_bit_floats_are_rounded_once() {
+    let device = Device::flex();
+    for [n, k, m] in [[1, 1, 1], [3, 4, 5], [600, 257, 64], [5000, 64, 33], [2000, 64, 129]] {
+        for (dtype, ulp) in [(DType::F16, 2f64.powi(-11)), (DType::BF16, 2f64.powi(-8))] {
+            let device = device.clone().autodiff();
+            // Operands as they are once rounded.
+            let leaf = |seed, shape: [usize; 2]| tensor(&numbers(seed, shape[0] * shape[1]), shape, &device, dtype).require_grad();
+            let (x, w, sum) = (leaf(1, [n, k]), leaf(2, [k, m]), leaf(3, [n, m]));
+            let c = tensor(&numbers(4, n * m), [n, m], &device, dtype);
+            let [xs, ws, sums, cs] = [&x, &w, &sum, &c].map(|t| f64s(t.clone()));
+            let transposed = |a: &[f64], rows: usize, columns: usize| -> Vec<f64> {
+                (0..columns).flat_map(|j| (0..rows).map(move |i| (i, j))).map(|(i, j)| a[i * columns + j]).collect()
+            };
+            let y = matmul_rows_onto(x.clone(), w.clone(), sum.clone());
+            let grads = (y.clone() * c).sum().backward();
+            let near = |what: &str, got: Tensor<2>, want: &[f64]| {
+                for (i, (got, want)) in f64s(got).into_iter().zip(want).enumerate() {
+                    // A rounding of the result, and of f32 sums over thousands of terms.
+                    let bound = ulp * want.abs() + 2e-3;
+                    assert!((got - want).abs() <= bound, "{what} {n} x {k} x {m} {dtype:?} [{i}]: {got} for {want}");
+                }
+            };
+            near("y", y, &loops(&xs, &ws, &sums, [n, k, m]));
+            near("x · w", matmul_rows(x.clone(), w.clone()), &loops(&xs, &ws, &vec![0.0; n * m], [n, k, m]));
+            near("d x", x.grad(&grads).unwrap(), &loops(&cs, &transposed(&ws, k, m), &vec![0.0; n * k], [n, m, k]));
+            near("d w", w.grad(&grads).unwrap(), &loops(&transposed(&xs, n, k), &cs, &vec![0.0; k * m], [k, n, m]));
+        }
+    }
+}
+
+/// Blocks and runs lie at fixed rows.
+#[test]
+fn sums_of_16_bit_floats_do_not_depend_on_threads() {
+    let run = |threads| {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
+            let device = Device::flex().autodiff();
+            let leaf = |seed, shape: [usize; 2]| tensor(&numbers(seed, shape[0] * shape[1]), shape, &device, DType::BF16).require_grad();
+            let (x, w) = (leaf(1, [9000, 64]), leaf(2, [64, 48]));
+            let y = matmul_rows(x.clone(), w.clone());
+            let grads = (y.clone() * y.clone()).sum().backward();
+            [f64s(y), f64s(x.grad(&grads).unwrap()), f64s(w.grad(&grads).unwrap())]
+        })
+    };
+    assert_eq!(run(1), run(3));
+}
+
 #[test]
 fn views_are_read_as_they_are_seen() {
     for (backend, device) in devices() {
