@@ -5,6 +5,7 @@
 //! cargo bench --bench peers -- train arxiv-like mag-slice    # epochs
 //! cargo bench --bench peers -- sample arxiv-like mag-slice   # neighbour sampling with blocks
 //! cargo bench --bench peers -- minibatch arxiv-like          # an epoch of GraphSAGE by mini-batches
+//! cargo bench --bench peers -- tables                    # reading tables
 //! cargo bench --bench peers -- precision arxiv-like          # f32 against f16 and bf16
 //! cargo bench --bench peers -- memory arxiv-like gcn         # peak memory of three epochs (gcn, sage, gat; then f16 or bf16)
 //! cargo bench --bench peers -- machine                       # bandwidth of memory
@@ -29,6 +30,7 @@ mod nets;
 mod ops;
 mod precision;
 mod sampling;
+mod tables;
 mod train;
 mod typed;
 
@@ -55,7 +57,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<()> {
     let Some((section, rest)) = args.split_first() else {
         bail!(
-            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., precision GRAPH..., memory GRAPH KIND, machine, merge FILES..."
+            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., tables, precision GRAPH..., memory GRAPH KIND, machine, merge FILES..."
         );
     };
     if section == "merge" {
@@ -99,6 +101,7 @@ fn run(args: &[String]) -> Result<()> {
                 sampling::minibatch(name)?;
             }
         }
+        "tables" => tables::run()?,
         "machine" => machine::run(),
         "memory" => {
             let (name, kind, precision) = match rest {
@@ -112,7 +115,7 @@ fn run(args: &[String]) -> Result<()> {
             }
             train::memory(name, kind, precision, homogeneous(name)?, before)?;
         }
-        other => bail!("unknown section `{other}`; there are ops, train, sample, minibatch, precision, memory, machine and merge"),
+        other => bail!("unknown section `{other}`; there are ops, train, sample, minibatch, tables, precision, memory, machine and merge"),
     }
     Ok(())
 }

@@ -30,6 +30,9 @@ pub(crate) fn residual(y: Tensor<2>, wanted: bool, fc: Option<&Linear>, dst: Ten
 
 pub(crate) trait HeadScores {
     /// `⟨x[i, h, :], a[h, :]⟩` for every row and head, `[rows, heads]`.
+    ///
+    /// An infinity or NaN in one head of a row makes the scores of all its heads NaN: they are met by the zeros beside
+    /// the blocks.
     fn head_scores(self, a: &Param<Tensor<3>>) -> Tensor<2>;
 }
 

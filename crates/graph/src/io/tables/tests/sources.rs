@@ -163,39 +163,3 @@ fn refused_sources() {
     let mixed = Source::list([files.put("a", "src_id:int64\tdst_id:int64\n1\t2\n"), files.put("b", "s:string\td:string\nx\ty\n")]);
     assert!(matches!(e(mixed, "b:1:1: expected int64 ids as in"), GraphError::Table { .. }));
 }
-
-/// A figure, not a check of time: `-- --ignored --nocapture speed`.
-#[test]
-#[ignore = "a figure"]
-fn speed() {
-    use std::time::Instant;
-    let files = Files::new();
-    let n = 10_000_000i64;
-    let mut text = String::with_capacity(200 << 20);
-    text.push_str("src_id:int64\tdst_id:int64\tweight:float\n");
-    for i in 0..n {
-        let src = (i * 2_654_435_761) % 1_000_003;
-        let dst = (i * 40_503) % 999_983;
-        text.push_str(&format!("{src}\t{dst}\t0.{:03}\n", i % 1000));
-    }
-    let bytes = text.len() as f64;
-    let (plain, packed) = (files.put("e", &text), files.put("e.gz", gzip(&text)));
-    let frames = files.put("e.zst", zstd::encode_all(text.as_bytes(), 1).unwrap());
-    drop(text);
-    let nodes: String = (0..1_000_003).rev().map(|i| format!("{}\n", i * 1_000_000_007i64 % 1_000_003)).collect();
-    let nodes = files.put("n", format!("id:int64\n{nodes}"));
-    let start = Instant::now();
-    assert!(std::process::Command::new("wc").arg("-l").arg(&plain).output().unwrap().status.success());
-    println!("wc -l       {:6.2} s", start.elapsed().as_secs_f64());
-    let d = Decoder::new().weighted();
-    for (name, path) in [("plain", &plain), ("gzip", &packed), ("zstd", &frames)] {
-        let start = Instant::now();
-        assert_eq!(read_edges(path, &d).unwrap().src.len(), n as usize);
-        let s = start.elapsed().as_secs_f64();
-        println!("{name:<10}  {s:6.2} s  {:5.1} M rows/s  {:6.1} MB/s of text", n as f64 / s / 1e6, bytes / s / 1e6);
-    }
-    let start = Instant::now();
-    let b = crate::Builder::new().node(nodes, "a", Decoder::new()).edge(&plain, ("a", "r", "a"), d, true);
-    assert_eq!(b.build(&burn::tensor::Device::flex()).unwrap().total_edges(), n as usize);
-    println!("as a graph  {:6.2} s  (a million nodes with ids in no order)", start.elapsed().as_secs_f64());
-}
