@@ -50,6 +50,9 @@ pub(crate) struct Args {
     /// Whether a node's own row takes part in each layer.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]
     pub(crate) self_loop: bool,
+    /// One-hot node ids as input, as in the paper, instead of a learned row per node; needs `--bases`.
+    #[arg(long)]
+    pub(crate) one_hot: bool,
     /// Seed of initial weights, dropout and partitioning.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
@@ -86,6 +89,7 @@ impl Args {
             .with_layers(self.layers)
             .with_weights(if self.bases > 0 { RelWeights::Basis(self.bases) } else { RelWeights::Full })
             .with_self_loop(self_loop)
+            .with_one_hot(self.one_hot)
             .with_dropout(self.dropout.unwrap_or_else(|| self.or(0.5, 0.3)))
             .with_seed(self.seed)
     }

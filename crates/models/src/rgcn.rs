@@ -9,7 +9,7 @@ use burn_gnn_ops::GraphView;
 use crate::conv::check_blocks;
 use crate::inference::{Layerwise, check_types};
 use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs};
-use crate::{Mode, ModelError, NodeClassifier, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelWeights};
+use crate::{Mode, ModelError, NodeClassifier, NodeEmbedding, OneHotConv, RelGraphConv, RelGraphConvConfig, RelWeights};
 
 /// Describes an [`Rgcn`].
 #[derive(Config, Debug)]
@@ -28,6 +28,10 @@ pub struct RgcnConfig {
     /// Whether a node's own row takes part in each layer.
     #[config(default = true)]
     pub self_loop: bool,
+    /// Whether the first layer takes one-hot node ids ([`OneHotConv`]), as in the paper, instead of a learned row per node. It
+    /// needs [`RelWeights::Basis`], two layers or more, and no type with features; a node has `hidden · bases` numbers.
+    #[config(default = false)]
+    pub one_hot: bool,
     /// Dropout before every layer.
     #[config(default = 0.0)]
     pub dropout: f64,
@@ -41,6 +45,8 @@ pub struct RgcnConfig {
 pub struct RgcnLayers {
     /// `[d, hidden]` per node type with features.
     pub projections: Vec<Param<Tensor<2>>>,
+    /// The layer of one-hot inputs, where they are asked for: before all others.
+    pub one_hot: Option<OneHotConv>,
     /// The layers, input first.
     pub convs: Vec<RelGraphConv>,
 }
@@ -48,7 +54,7 @@ pub struct RgcnLayers {
 /// R-GCN: features projected or rows learned, then relational convolutions with ReLU between them.
 ///
 /// # Paper
-/// Schlichtkrull et al., ESWC 2018. Learned input rows (rather than one-hot inputs to the first layer)
+/// Schlichtkrull et al., ESWC 2018. Learned input rows (rather than one-hot inputs to the first layer, see [`RgcnConfig::one_hot`])
 /// follow DGL's example.
 #[derive(Module, Debug)]
 pub struct Rgcn {
@@ -67,12 +73,14 @@ impl RgcnConfig {
     /// the nodes it owns; everything else is the same on every rank.
     ///
     /// # Errors
-    /// The number of inputs is not that of the node types, no layers, or bad bases.
+    /// The number of inputs is not that of the node types, no layers, or bad bases; one-hot inputs with features, with one layer or
+    /// without bases.
     pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: &[TypeInput], device: &Device) -> Result<Rgcn, ModelError> {
         let schema = g.schema();
         ModelError::check_sizes(&[("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)], self.dropout)?;
         let Inputs { projections, projected, embedded } = Inputs::new(g, inputs, self.hidden, self.seed, "rgcn", device)?;
-        let mut convs: Vec<RelGraphConv> = (0..self.layers)
+        let one_hot = self.one_hot.then(|| self.one_hot_conv(schema.etypes().len(), &projected, device)).transpose()?;
+        let mut convs: Vec<RelGraphConv> = (usize::from(self.one_hot)..self.layers)
             .map(|i| {
                 let out = if i + 1 == self.layers { self.num_classes } else { self.hidden };
                 // Blocks must divide the classes too: the last layer keeps full weights then, as the paper's code does.
@@ -91,8 +99,28 @@ impl RgcnConfig {
         if let Some((first, rest)) = convs.split_first_mut() {
             rest.iter_mut().for_each(|conv| conv.share(first));
         }
-        let embedding = NodeEmbedding::new(g, embedded, self.hidden, self.seed, device);
-        Ok(Rgcn { embedding, net: RgcnLayers { projections, convs }, projected, dropout: self.dropout })
+        let columns = one_hot.as_ref().map_or(self.hidden, OneHotConv::row_columns);
+        let embedding = NodeEmbedding::new(g, embedded, columns, self.seed, device);
+        Ok(Rgcn { embedding, net: RgcnLayers { projections, one_hot, convs }, projected, dropout: self.dropout })
+    }
+
+    fn one_hot_conv(&self, relations: usize, projected: &[usize], device: &Device) -> Result<OneHotConv, ModelError> {
+        if let Some(&ntype) = projected.first() {
+            return Err(ModelError::Input {
+                ntype,
+                message: "one-hot inputs have no features; take them away or set `one_hot` to false".into(),
+            });
+        }
+        let out_of_range = |arg: &str, range: &str, value: String| ModelError::OutOfRange { arg: arg.into(), range: range.into(), value };
+        if self.layers < 2 {
+            return Err(out_of_range("layers", "2.. with one-hot inputs", self.layers.to_string()));
+        }
+        match self.weights {
+            RelWeights::Basis(bases) if bases > 0 => {
+                Ok(OneHotConv::new(relations, bases, self.hidden, self.self_loop, self.seed, "rgcn/0", device))
+            }
+            other => Err(out_of_range("weights", "`RelWeights::Basis` of one base or more with one-hot inputs", format!("{other:?}"))),
+        }
     }
 }
 
@@ -113,8 +141,13 @@ impl Rgcn {
     /// Not one block per layer; as [`forward`](Self::forward).
     #[track_caller]
     pub fn forward_blocks(&self, blocks: &[Block], x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        check_blocks("rgcn", self.net.convs.len(), blocks);
+        check_blocks("rgcn", self.depth(), blocks);
         self.over(|i| &blocks[i], x, |t| self.embedding.rows_of(t, blocks[0].src_nodes(t)), mode)
+    }
+
+    /// Layers that look at neighbours.
+    fn depth(&self) -> usize {
+        self.net.convs.len() + usize::from(self.net.one_hot.is_some())
     }
 
     /// Layer `i` on view `i`.
@@ -129,7 +162,11 @@ impl Rgcn {
         let g = view(0);
         let mut h =
             encode(g, x, (&self.projected, &self.net.projections), embedded, |t, x| mode.dropout(g, t, "rgcn/input", self.dropout, x));
-        for (i, conv) in self.net.convs.iter().enumerate() {
+        if let Some(conv) = &self.net.one_hot {
+            h = conv.forward(g, h);
+        }
+        let before = self.depth() - self.net.convs.len();
+        for (i, conv) in self.net.convs.iter().enumerate().map(|(i, conv)| (i + before, conv)) {
             let (g, place) = (view(i), format!("rgcn/{i}"));
             h = h
                 .into_iter()
@@ -145,23 +182,24 @@ impl Rgcn {
     }
 }
 
-/// The first layer is the projection of features.
+/// The first layer is the projection of features, or that of one-hot inputs.
 impl Layerwise for Rgcn {
     fn num_layers(&self) -> usize {
         self.net.convs.len() + 1
     }
     fn reads_neighbours(&self, layer: usize) -> bool {
-        layer > 0
+        layer > 0 || self.net.one_hot.is_some()
     }
     fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
         check_types(g, self.projected.len() + self.embedding.ntypes().len(), self.net.convs[0].num_relations())?;
         encoder_inputs(g, features, (&self.projected, &self.net.projections), &self.embedding)
     }
     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-        if layer == 0 {
-            return encode_rows(g, x, (&self.projected, &self.net.projections));
-        }
-        let y = self.net.convs[layer - 1].forward(g, x);
+        let y = match (layer, &self.net.one_hot) {
+            (0, None) => return encode_rows(g, x, (&self.projected, &self.net.projections)),
+            (0, Some(conv)) => conv.forward(g, x),
+            _ => self.net.convs[layer - 1].forward(g, x),
+        };
         if layer == self.net.convs.len() { y } else { y.into_iter().map(activation::relu).collect() }
     }
 }

@@ -5,7 +5,7 @@
 use approx::assert_relative_eq;
 use burn::module::Param;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn_graph::{Graph, Relation};
+use burn_gnn_graph::{Graph, NeighborSampler, Relation, SampleKey};
 use burn_gnn_models::*;
 use burn_gnn_ops::{GraphView, Stream};
 
@@ -189,6 +189,104 @@ fn gradients_of_a_model_are_finite_differences() {
             assert_relative_eq!((at(h) - at(-h)) / (2.0 * h), got[k], epsilon = 1e-8, max_relative = 1e-5);
         }
     }
+}
+
+/// The layer of one-hot inputs is the relational convolution with bases on an identity matrix, values and gradients.
+#[test]
+fn one_hot_inputs_are_rows_of_an_identity_matrix() {
+    const NODES: [usize; 3] = [4, 3, 2];
+    let (hidden, bases, all) = (3, 2, NODES.iter().sum::<usize>());
+    for device in devices() {
+        let device = device.autodiff();
+        let g = hetero();
+        for own in [true, false] {
+            let config =
+                RgcnConfig::new(2).with_hidden(hidden).with_weights(RelWeights::Basis(bases)).with_one_hot(true).with_self_loop(own);
+            let model = to_dtype(config.init(&g, &[TypeInput::Embedding; 3], &device).unwrap(), FloatDType::F64);
+            let conv = model.net.one_hot.as_ref().unwrap();
+            assert_eq!(conv.row_columns(), hidden * (bases + usize::from(own)));
+            let rows: Vec<_> = (0..3).map(|t| model.embedding.rows(t).unwrap()).collect();
+            let tables: Vec<Vec<f64>> = rows.iter().map(values).collect();
+            let node = |i: usize| {
+                if i < 4 {
+                    (0, i)
+                } else if i < 7 {
+                    (1, i - 4)
+                } else {
+                    (2, i - 7)
+                }
+            };
+            let of = |i: usize, column: usize| tables[node(i).0][node(i).1 * conv.row_columns() + column];
+            let leaf = |data: Vec<f64>, shape: &[usize]| TensorData::new(data, shape.to_vec());
+            let mut oracle = to_dtype(
+                RelGraphConvConfig::new(all, hidden, 4).with_weights(RelWeights::Basis(bases)).with_self_loop(own).init(&device),
+                FloatDType::F64,
+            );
+            let weight =
+                (0..bases).flat_map(|b| (0..all).map(move |i| (b, i))).flat_map(|(b, i)| (0..hidden).map(move |h| of(i, h * bases + b)));
+            oracle.weight = Param::from_tensor(Tensor::from_data(leaf(weight.collect(), &[bases, all, hidden]), (&device, DType::F64)));
+            oracle.coeff = Some(Param::from_tensor(conv.coeff.val().detach().require_grad()));
+            if own {
+                let own = (0..all).flat_map(|i| (0..hidden).map(move |h| of(i, hidden * bases + h))).collect();
+                oracle.loop_weight = Some(Param::from_tensor(Tensor::from_data(leaf(own, &[all, hidden]), (&device, DType::F64))));
+            }
+            let identity = Tensor::<2>::eye(all, &device.clone().inner()).cast(DType::F64);
+            let starts = [0, 4, 7];
+            let x = (0..3).map(|t| Tensor::from_inner(identity.clone().slice([starts[t]..starts[t] + NODES[t], 0..all]))).collect();
+            let (got, want) = (conv.forward(&g, rows), oracle.forward(&g, x));
+            let loss = |y: &[Tensor<2>]| {
+                let each = y.iter().enumerate().map(|(t, y)| {
+                    (y.clone() * Tensor::from_inner(matrix(&device.clone().inner(), &format!("c{t}"), NODES[t], hidden))).sum()
+                });
+                each.reduce(|a, b| a + b).unwrap().backward()
+            };
+            for t in 0..3 {
+                close(&values(&got[t]), &values(&want[t]));
+            }
+            let (ours, theirs) = (loss(&got), loss(&want));
+            close(&values(&conv.coeff.val().grad(&ours).unwrap()), &values(&oracle.coeff.as_ref().unwrap().val().grad(&theirs).unwrap()));
+            let of_weight = values(&oracle.weight.val().grad(&theirs).unwrap());
+            for t in 0..3 {
+                // No relation starts from a type without gradient.
+                let of_rows = model.embedding.rows(t).unwrap().grad(&ours).map_or(vec![0.0; tables[t].len()], |g| values(&g));
+                let want = (0..NODES[t]).flat_map(|v| (0..hidden * bases).map(move |c| (v, c))).map(|(v, c)| {
+                    let (h, b) = (c / bases, c % bases);
+                    of_weight[(b * all + starts[t] + v) * hidden + h]
+                });
+                let got = of_rows.chunks_exact(conv.row_columns()).flat_map(|row| row[..hidden * bases].to_vec());
+                close(&got.collect::<Vec<_>>(), &want.collect::<Vec<_>>());
+            }
+        }
+    }
+}
+
+/// All neighbours sampled: the rows of the whole graph; so too layer by layer.
+#[test]
+fn one_hot_inputs_of_blocks() {
+    for device in devices() {
+        let g = hetero();
+        let config = RgcnConfig::new(2).with_hidden(3).with_layers(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
+        let model = to_dtype(config.init(&g, &[TypeInput::Embedding; 3], &device).unwrap(), FloatDType::F64);
+        let whole = values(&model.forward(&g, &[None, None, None], Mode::Eval)[0]);
+        let sampler = NeighborSampler::new(&g, [-1, -1, -1]).unwrap();
+        let batch = sampler.sample([(&g.schema().ntypes()[0], &[2u32, 0][..])], SampleKey::new(1)).unwrap();
+        let part = values(&model.forward_blocks(&batch.blocks, &[None, None, None], Mode::Eval)[0]);
+        close(&part, &[&whole[4..6], &whole[..2]].concat());
+        let layerwise = infer(&model, &g, &[None, None, None], 0, &InferenceConfig::new()).unwrap();
+        close(&values(&layerwise), &whole);
+    }
+}
+
+#[test]
+fn one_hot_inputs_that_cannot_be() {
+    let (g, device) = (hetero(), Device::flex());
+    let embedded = [TypeInput::Embedding; 3];
+    let base = RgcnConfig::new(2).with_one_hot(true);
+    let text = |config: RgcnConfig, inputs: &[TypeInput]| config.init(&g, inputs, &device).unwrap_err().to_string();
+    assert!(text(base.clone(), &embedded).contains("RelWeights::Basis"));
+    let bases = base.with_weights(RelWeights::Basis(2));
+    assert!(text(bases.clone().with_layers(1), &embedded).contains("2.."));
+    assert!(text(bases, &[TypeInput::Embedding, TypeInput::Features(3), TypeInput::Embedding]).contains("one_hot"));
 }
 
 /// A view with its own numbering of nodes, as a partition has.

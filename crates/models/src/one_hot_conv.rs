@@ -1,0 +1,92 @@
+//! The relational graph convolution of one-hot inputs.
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn_gnn_ops::{Activation, GraphView, RelationalWeight, bias_activation, relational_aggregate};
+
+use crate::init;
+use crate::relations::{Incoming, Sorted, cat_rows};
+
+/// First layer of an R-GCN whose nodes have no features,
+/// `y[v] = Σ_r 1/|N_r(v)| Σ_(u in N_r(v)) Σ_b a[r, b] V_b[u] + V_0[v] + c`.
+///
+/// This is [`RelGraphConv`](crate::RelGraphConv) with bases on the one-hot vectors of nodes, `W_r = Σ_b a[r, b] V_b` with a row per node, without
+/// the one-hot vectors. The rows `V` are not part of the layer, as they belong to the rank that owns the node; `V_0` is left
+/// out without own terms.
+///
+/// # Shapes
+/// Rows of a node: `hidden · bases` columns (all bases of a column side by side) and, with own terms, `hidden` more. The result has
+/// `hidden` columns.
+///
+/// # Cost
+/// `2 · hidden · bases` operations per edge; one exchange of rows.
+///
+/// # Paper
+/// Schlichtkrull et al., ESWC 2018, section 4.1: the input of the first layer is a one-hot vector per node.
+#[derive(Module, Debug)]
+pub struct OneHotConv {
+    /// `[R, B]`.
+    pub coeff: Param<Tensor<2>>,
+    /// `[hidden]`.
+    pub bias: Param<Tensor<1>>,
+    #[module(skip)]
+    own: bool,
+    #[module(skip)]
+    sorted: Sorted,
+}
+
+impl OneHotConv {
+    /// Coefficients by Glorot's rule, bias 0.
+    pub(crate) fn new(relations: usize, bases: usize, hidden: usize, own: bool, seed: u64, name: &str, device: &Device) -> Self {
+        let coeff = init::glorot(seed, &format!("{name}/coeff"), [relations, bases], (relations, bases), device);
+        Self { coeff, bias: init::zeros(hidden, device), own, sorted: Sorted::default() }
+    }
+
+    /// Columns of the rows of a node.
+    pub fn row_columns(&self) -> usize {
+        let ([_, bases], [hidden]) = (self.coeff.val().dims(), self.bias.val().dims());
+        hidden * bases + if self.own { hidden } else { 0 }
+    }
+
+    /// Rows of every node type from the rows of all nodes.
+    ///
+    /// # Panics
+    /// Shapes or numbers of types that disagree with the graph.
+    #[track_caller]
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, rows: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+        let ([relations, bases], [hidden]) = (self.coeff.val().dims(), self.bias.val().dims());
+        assert_eq!(g.schema().etypes().len(), relations, "relations of the layer and edge types of the graph");
+        assert_eq!(g.schema().ntypes().len(), rows.len(), "`rows` holds one tensor per node type");
+        let sent = hidden * bases;
+        let src = g.src_rows("one_hot_conv", rows.iter().map(|x| x.clone().slice([0..x.dims()[0], 0..sent])).collect());
+        let sorted = self.sorted.of(g);
+        let weights = |etypes: &[usize]| {
+            let ids: Vec<i64> = etypes.iter().map(|&r| r as i64).collect();
+            let coeff = self.coeff.val();
+            let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [etypes.len()]), &coeff.device());
+            RelationalWeight::BlockDiagonal(coeff.select(0, ids).reshape([etypes.len(), 1, bases, 1]).expand([
+                etypes.len(),
+                hidden,
+                bases,
+                1,
+            ]))
+        };
+        let sum = |Incoming { etypes, tables, index }: &Incoming| {
+            relational_aggregate(&index.mean(), cat_rows(tables.iter().map(|&t| src[t].clone())), weights(etypes), None)
+        };
+        let finish = |(t, (incoming, x)): (usize, (&Option<Incoming>, Tensor<2>))| {
+            let (device, dtype) = (x.device(), x.dtype());
+            let own = self.own.then(|| {
+                let n = x.dims()[0];
+                g.dst_rows(t, x.slice([0..n, sent..sent + hidden]))
+            });
+            let y = match (incoming.as_ref().map(sum), own) {
+                (Some(sum), Some(own)) => sum + own,
+                (Some(y), None) | (None, Some(y)) => y,
+                (None, None) => Tensor::zeros([g.num_dst(t), hidden], (&device, dtype)),
+            };
+            bias_activation(y, Some(self.bias.val()), Activation::None, None)
+        };
+        sorted.iter().zip(rows).enumerate().map(finish).collect()
+    }
+}
