@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The karate club (Zachary 1977) learns from two labelled members, its president and its instructor, and
-//! predicts which side the other 32 took.
+//! predicts which side the other 32 took: 84.4 % with seed 0, in a few seconds; 78.1 % after `--epochs 60`.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -24,7 +24,7 @@ use clap::Parser;
 use common::data::load;
 use common::report::{Outcome, accuracy_on};
 use common::seeds::SeedArgs;
-use common::{BackendName, Precision, device, out_dir, report};
+use common::{BackendName, Precision, curves, device, out_dir, report};
 
 // Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
 #[global_allocator]
@@ -81,6 +81,9 @@ struct Args {
     /// Where weights are written; a temporary folder by default.
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Draw loss and accuracy over epochs.
+    #[arg(long, value_name = "FILE.svg", value_parser = curves::svg_file)]
+    plot: Option<PathBuf>,
     /// Print one JSON object as the last line.
     #[arg(long)]
     json: bool,
@@ -130,6 +133,9 @@ fn run(args: &Args) -> Result<()> {
     report::load(&mut model, &weights)?;
     let no_graph = accuracy_on(&data.without_neighbours()?, &data, build(args.seed)?, &training)?;
     let outcome = Outcome { seed: args.seed, ..Outcome::new(&model, &trained, &data, no_graph) };
+    if let Some(file) = &args.plot {
+        curves::write(file, &format!("GAT on {}", data.name), &curves::of(&trained.history))?;
+    }
     outcome.print(args.out.is_some().then_some(&*weights), args.json);
     Ok(())
 }

@@ -2,27 +2,58 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use burn_gnn::graph::{KnowledgeGraph, Triple};
 use burn_gnn::models::{FusedAdamConfig, LinkMetrics, Mode, TrueTails, rank_links};
 use burn_gnn::ops::Stream;
+use clap::Args;
 
 use crate::net::{Fact, Messages, Net};
 
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Settings {
+    /// Passes over the queries.
+    #[arg(long, default_value_t = 20)]
     pub(crate) epochs: usize,
-    pub(crate) batch: usize,
+    /// Queries (head, relation) per step; 200 on the crates graph, 2000 on other data.
+    #[arg(long)]
+    pub(crate) batch: Option<usize>,
+    /// Columns of entities and relations.
+    #[arg(long, default_value_t = 128)]
     pub(crate) dim: usize,
+    /// Layers of the R-GCN.
+    #[arg(long, default_value_t = 1)]
     pub(crate) layers: usize,
+    /// Blocks on the diagonal of its weights.
+    #[arg(long, default_value_t = 16)]
     pub(crate) blocks: usize,
-    pub(crate) lr: f64,
+    /// Learning rate of Adam; 0.01 on the crates graph, 0.005 on other data.
+    #[arg(long)]
+    pub(crate) lr: Option<f64>,
+    /// Dropout of rows.
+    #[arg(long, default_value_t = 0.3)]
     pub(crate) dropout: f64,
+    /// Epochs between validations; the best one is kept.
+    #[arg(long, default_value_t = 1)]
     pub(crate) eval_every: usize,
+    /// Validation triples to choose by, evenly spaced; each asks for its tail and for its head.
+    #[arg(long, default_value_t = 1000)]
     pub(crate) eval_triples: usize,
+    /// Seed of initial values, dropout and the order of batches.
+    #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+impl Settings {
+    /// Batch and learning rate for the crates graph, or for larger data.
+    pub(crate) fn with_defaults(mut self, large: bool) -> Self {
+        self.batch.get_or_insert(if large { 2000 } else { 200 });
+        self.lr.get_or_insert(if large { 0.005 } else { 0.01 });
+        self
+    }
 }
 
 /// The model of the best validation.
@@ -33,6 +64,9 @@ pub(crate) struct Fitted {
     pub(crate) valid: LinkMetrics,
     /// From 1.
     pub(crate) epoch: usize,
+    /// Of every epoch; MRR where it was judged.
+    pub(crate) losses: Vec<f64>,
+    pub(crate) mrrs: Vec<f64>,
 }
 
 impl Fitted {
@@ -43,7 +77,8 @@ impl Fitted {
 }
 
 pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<Fitted> {
-    ensure!(s.epochs > 0 && s.batch > 0 && s.eval_every > 0, "`--epochs`, `--batch` and `--eval-every` must be at least 1");
+    let (Some(batch), Some(lr)) = (s.batch, s.lr) else { bail!("`--batch` and `--lr` have no values yet") };
+    ensure!(s.epochs > 0 && batch > 0 && s.eval_every > 0, "`--epochs`, `--batch` and `--eval-every` must be at least 1");
     ensure!(!kg.train.is_empty() && !kg.valid.is_empty(), "there must be train and valid triples");
     let messages = Messages::new(kg)?;
     let known = TrueTails::new([&kg.train, &kg.valid, &kg.test].into_iter().flat_map(|part| both_ways(part, kg)));
@@ -57,42 +92,39 @@ pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<
     let mut net = Net::new(&messages.graph, s, &device.clone().autodiff())?;
     let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
     let mut best: Option<(LinkMetrics, usize, Net)> = None;
-    let mut step = 0;
+    let (mut losses, mut mrrs, mut step) = (vec![], vec![], 0);
     for epoch in 1..=s.epochs {
         let start = Instant::now();
         let draws = Stream::new(s.seed, "order of queries", epoch as u64);
         let mut order: Vec<usize> = (0..queries.len()).collect();
         order.sort_by_cached_key(|&q| draws.words(q as u64, 0));
         let mut loss_sum = 0.0;
-        for batch in order.chunks(s.batch) {
-            let asked: Vec<&[Fact]> = batch.iter().map(|&q| queries[q]).collect();
+        for part in order.chunks(batch) {
+            let asked: Vec<&[Fact]> = part.iter().map(|&q| queries[q]).collect();
             let hidden: Vec<u32> = asked.iter().copied().flatten().map(|f| f.1).collect();
             let entities = net.entities(&messages, &hidden, Mode::Train { seed: s.seed, step });
             let loss = net.loss(&entities, &asked)?;
             loss_sum += loss.clone().inner().into_scalar::<f64>() * asked.len() as f64;
             let grads = GradientsParams::from_grads(loss.backward(), &net);
-            net = optimizer.step(s.lr, net, grads);
+            net = optimizer.step(lr, net, grads);
             step += 1;
         }
-        ensure!(loss_sum.is_finite(), "epoch {epoch}: the loss is {loss_sum}; lower the learning rate (now {})", s.lr);
+        ensure!(loss_sum.is_finite(), "epoch {epoch}: the loss is {loss_sum}; lower the learning rate (now {lr})");
+        losses.push(loss_sum / queries.len() as f64);
         let trained = start.elapsed().as_secs_f64();
         if epoch % s.eval_every != 0 && epoch != s.epochs {
             continue;
         }
         let plain = net.valid();
         let m = judge(&plain, &messages, &known, &valid)?;
-        println!(
-            "epoch {epoch:>3}  loss {:.4}  valid MRR {:.4}  Hits@10 {:.4}  {trained:.1} s",
-            loss_sum / queries.len() as f64,
-            m.mrr,
-            m.hits_at_10
-        );
+        println!("epoch {epoch:>3}  loss {:.4}  valid MRR {:.4}  Hits@10 {:.4}  {trained:.1} s", losses[epoch - 1], m.mrr, m.hits_at_10);
+        mrrs.push(m.mrr);
         if best.as_ref().is_none_or(|b| m.mrr > b.0.mrr) {
             best = Some((m, epoch, plain));
         }
     }
     match best {
-        Some((valid, epoch, net)) => Ok(Fitted { net, messages, known, valid, epoch }),
+        Some((valid, epoch, net)) => Ok(Fitted { net, messages, known, valid, epoch, losses, mrrs }),
         None => unreachable!("the last epoch is judged"),
     }
 }

@@ -26,6 +26,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use burn_gnn::models::LinkMetrics;
 use clap::{Parser, ValueEnum};
+use common::curves::{self, Panel, Series};
 use common::{BackendName, Precision, device, report};
 use fit::{Settings, fit};
 use serde_json::json;
@@ -53,43 +54,18 @@ struct Args {
     /// What makes the rows of entities.
     #[arg(long, value_enum, default_value_t = Encoder::Both)]
     encoder: Encoder,
-    /// Passes over the queries.
-    #[arg(long, default_value_t = 20)]
-    epochs: usize,
-    /// Queries (head, relation) per step; 200 on the crates graph, 2000 on other data.
-    #[arg(long)]
-    batch: Option<usize>,
-    /// Columns of entities and relations.
-    #[arg(long, default_value_t = 128)]
-    dim: usize,
-    /// Layers of the R-GCN.
-    #[arg(long, default_value_t = 1)]
-    layers: usize,
-    /// Blocks on the diagonal of its weights.
-    #[arg(long, default_value_t = 16)]
-    blocks: usize,
-    /// Learning rate of Adam; 0.01 on the crates graph, 0.005 on other data.
-    #[arg(long)]
-    lr: Option<f64>,
-    /// Dropout of rows.
-    #[arg(long, default_value_t = 0.3)]
-    dropout: f64,
-    /// Epochs between validations; the best one is kept.
-    #[arg(long, default_value_t = 1)]
-    eval_every: usize,
-    /// Validation triples to choose by, evenly spaced; each asks for its tail and for its head.
-    #[arg(long, default_value_t = 1000)]
-    eval_triples: usize,
+    #[command(flatten)]
+    settings: Settings,
     /// Stop at validation: choose settings without a look at test triples.
     #[arg(long)]
     tune: bool,
-    /// Seed of initial values, dropout and the order of batches.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
     #[arg(long, value_enum, default_value_t = BackendName::Flex)]
     backend: BackendName,
     #[arg(long, value_enum, default_value_t = Precision::F32)]
     dtype: Precision,
+    /// Draw loss and validation MRR over epochs, of R-GCN and plain rows.
+    #[arg(long, value_name = "FILE.svg", value_parser = curves::svg_file, conflicts_with = "eval_every")]
+    plot: Option<PathBuf>,
     /// Print one JSON object as the last line.
     #[arg(long)]
     json: bool,
@@ -104,27 +80,21 @@ fn run(args: &Args) -> Result<()> {
     let kg = data::load(args.data.as_deref())?;
     let (e, r) = (kg.entities.len(), kg.relations.len());
     println!("{}: {e} entities, {r} relations, {} / {} / {} train, valid, test", kg.name, kg.train.len(), kg.valid.len(), kg.test.len());
-    let mut rows = vec![];
-    for (name, encoder, layers) in [("R-GCN + DistMult", Encoder::Rgcn, args.layers), ("DistMult", Encoder::None, 0)] {
+    let (mut rows, mut drawn) = (vec![], vec![]);
+    for (name, encoder, layers) in [("R-GCN + DistMult", Encoder::Rgcn, args.settings.layers), ("DistMult", Encoder::None, 0)] {
         if args.encoder != Encoder::Both && args.encoder != encoder {
             continue;
         }
-        let settings = Settings {
-            epochs: args.epochs,
-            batch: args.batch.unwrap_or(if args.data.is_some() { 2000 } else { 200 }),
-            dim: args.dim,
-            layers,
-            blocks: args.blocks,
-            lr: args.lr.unwrap_or(if args.data.is_some() { 0.005 } else { 0.01 }),
-            dropout: args.dropout,
-            eval_every: args.eval_every,
-            eval_triples: args.eval_triples,
-            seed: args.seed,
-        };
+        let settings = Settings { layers, ..args.settings.clone() }.with_defaults(args.data.is_some());
         println!("\n{name}");
         let fitted = fit(&kg, &settings, &device)?;
+        drawn.push(Series { name, panel: Panel::Loss, values: fitted.losses.clone() });
+        drawn.push(Series { name, panel: Panel::Accuracy, values: fitted.mrrs.clone() });
         let test = if args.tune { None } else { Some(fitted.test(&kg)?) };
         rows.push((name, fitted.valid, test, fitted.epoch));
+    }
+    if let Some(file) = &args.plot {
+        curves::write(file, &format!("Loss and validation MRR on {}", kg.name), &drawn)?;
     }
     println!("\n                            MRR   Hits@1   Hits@3  Hits@10   mean rank");
     for (name, valid, test, epoch) in &rows {

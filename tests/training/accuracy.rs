@@ -1,4 +1,7 @@
-//! Accuracy on real data, one run of one seed per set; floors lie a few points below what the published settings reach.
+//! Accuracy on real data with the examples' settings: means over seeds 0..10 where a published figure must be met; one
+//! run of one seed for the other sets, with a floor a few points below what ten seeds reach (the README has their means).
+
+use std::ops::Range;
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::graph::Dataset;
@@ -22,13 +25,17 @@ fn device() -> Device {
     Device::flex().autodiff()
 }
 
-/// Test accuracy after one training, which must reach `floor`.
-fn reaches<M: NodeClassifier>(data: &Loaded, model: M, config: &TrainConfig, floor: f64) {
-    let task = data.task(&data.graph);
-    let trained = train(model, &task, &config.clone().with_progress(false), &Alone, |_| {}).unwrap();
-    let accuracy = evaluate(&trained.model, &task, &data.test, &Alone).accuracy();
-    println!("{}: {accuracy:.4} (floor {floor})", data.name);
-    assert!(accuracy >= floor, "{}: {accuracy} below {floor}", data.name);
+/// Mean test accuracy over trainings from `seeds`, which must reach `floor`.
+fn reaches<M: NodeClassifier>(data: &Loaded, seeds: Range<u64>, model: impl Fn(u64) -> M, config: &TrainConfig, floor: f64) {
+    let (task, runs) = (data.task(&data.graph), (seeds.end - seeds.start) as f64);
+    let accuracy = |seed| {
+        let config = config.clone().with_seed(seed).with_progress(false);
+        let trained = train(model(seed), &task, &config, &Alone, |_| {}).unwrap();
+        evaluate(&trained.model, &task, &data.test, &Alone).accuracy()
+    };
+    let mean = seeds.map(accuracy).sum::<f64>() / runs;
+    println!("{}: mean {mean:.4} of {runs} runs (floor {floor})", data.name);
+    assert!(mean >= floor, "{}: {mean} below {floor}", data.name);
 }
 
 fn width(data: &Loaded) -> usize {
@@ -38,12 +45,13 @@ fn width(data: &Loaded) -> usize {
     }
 }
 
+/// Kipf and Welling report 81.5 % on Cora and 70.3 % on Citeseer.
 #[test]
 fn gcn_on_citations() {
-    for (name, floor) in [("cora", 0.79), ("citeseer", 0.67)] {
+    for (name, seeds, floor) in [("cora", 0..10, 0.81), ("citeseer", 0..1, 0.67)] {
         let Some(data) = ready(name, None) else { continue };
-        let model = GcnConfig::new(width(&data), data.num_classes).init(&device());
-        reaches(&data, model, &TrainConfig::new().with_epochs(200).with_weight_decay(5e-4), floor);
+        let model = |seed| GcnConfig::new(width(&data), data.num_classes).with_seed(seed).init(&device());
+        reaches(&data, seeds, model, &TrainConfig::new().with_epochs(200).with_weight_decay(5e-4), floor);
     }
 }
 
@@ -51,21 +59,24 @@ fn gcn_on_citations() {
 fn gat_on_citations() {
     for (name, floor) in [("cora", 0.79), ("citeseer", 0.67)] {
         let Some(data) = ready(name, None) else { continue };
-        let model = GatConfig::new(width(&data), data.num_classes).init(&device());
-        reaches(&data, model, &TrainConfig::new().with_epochs(60).with_lr(0.01).with_weight_decay(5e-4), floor);
+        let model = |seed| GatConfig::new(width(&data), data.num_classes).with_seed(seed).init(&device());
+        reaches(&data, 0..1, model, &TrainConfig::new().with_epochs(60).with_lr(0.01).with_weight_decay(5e-4), floor);
     }
 }
 
+/// Schlichtkrull et al. report 95.83 %; 34 of 36 are 94.4 %.
 #[test]
 fn rgcn_on_aifb() {
     let Some(data) = ready("aifb", None) else { return };
-    let model = RgcnConfig::new(data.num_classes).with_hidden(32).with_dropout(0.3).init(&data.graph, &data.inputs(), &device()).unwrap();
-    reaches(&data, model, &TrainConfig::new(), 0.91);
+    let config = RgcnConfig::new(data.num_classes).with_hidden(32).with_dropout(0.3);
+    let model = |seed| config.clone().with_seed(seed).init(&data.graph, &data.inputs(), &device()).unwrap();
+    reaches(&data, 0..10, model, &TrainConfig::new(), 0.944);
 }
 
 #[test]
 fn rgcn_on_acm() {
     let Some(data) = ready("acm", Some("60")) else { return };
-    let model = RgcnConfig::new(data.num_classes).with_hidden(64).with_dropout(0.5).init(&data.graph, &data.inputs(), &device()).unwrap();
-    reaches(&data, model, &TrainConfig::new().with_weight_decay(5e-4), 0.83);
+    let config = RgcnConfig::new(data.num_classes).with_hidden(64).with_dropout(0.5);
+    let model = |seed| config.clone().with_seed(seed).init(&data.graph, &data.inputs(), &device()).unwrap();
+    reaches(&data, 0..1, model, &TrainConfig::new().with_weight_decay(5e-4), 0.83);
 }
