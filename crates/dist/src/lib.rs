@@ -44,6 +44,8 @@ mod reduce;
 
 pub use book::PartitionBook;
 pub use comm::{Communicator, Failure, Ranks, run_ranks};
+#[cfg(feature = "mpi")]
+pub use comm::{MpiRanks, run_mpi};
 pub use error::DistError;
 pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange};
 pub use local::LocalPartition;

@@ -251,7 +251,7 @@ impl Ranks {
     }
 }
 
-fn describe(rank: usize, payload: &(dyn Any + Send)) -> Failure {
+pub(super) fn describe(rank: usize, payload: &(dyn Any + Send)) -> Failure {
     if let Some(f) = payload.downcast_ref::<Failure>() {
         return f.clone();
     }

@@ -1,9 +1,13 @@
 //! Collective calls between ranks.
 
 mod local;
+#[cfg(feature = "mpi")]
+mod mpi;
 
 use std::fmt::Debug;
 
+#[cfg(feature = "mpi")]
+pub use self::mpi::{MpiRanks, run_mpi};
 pub use local::{Ranks, run_ranks};
 
 /// Why a distributed run ended: the rank at fault and what it said.
@@ -14,6 +18,19 @@ pub struct Failure {
     pub rank: usize,
     /// Its message.
     pub message: String,
+}
+
+/// Numbers per rank up to which a sum is taken of everybody's numbers at once.
+const ALL_AT_ONCE: usize = 1024;
+
+/// The sum of all parts, in rank order.
+fn add_all(sums: &mut [f64], parts: &[Vec<u8>]) {
+    sums.fill(0.0);
+    for part in parts {
+        for (sum, b) in sums.iter_mut().zip(part.chunks_exact(size_of::<f64>())) {
+            *sum += bytemuck::pod_read_unaligned::<f64>(b);
+        }
+    }
 }
 
 /// Calls that all ranks make together, in the same order.
@@ -47,16 +64,31 @@ pub trait Communicator: Debug + Send + Sync {
     /// # Errors
     /// As [`all_gather`](Self::all_gather); also if lengths differ between ranks.
     fn all_reduce(&self, name: &str, values: &mut [f64]) -> Result<(), Failure> {
-        let parts = self.all_gather(name, bytemuck::cast_slice(values).to_vec())?;
-        if let Some(p) = parts.iter().position(|b| b.len() != size_of_val(values)) {
-            let (own, other, rank) = (values.len(), parts[p].len() / size_of::<f64>(), self.rank());
-            return Err(Failure { rank, message: format!("`{name}` reduces {own} values here and {other} on rank {p}") });
-        }
-        values.fill(0.0);
-        for part in &parts {
-            for (v, b) in values.iter_mut().zip(part.chunks_exact(size_of::<f64>())) {
-                *v += bytemuck::pod_read_unaligned::<f64>(b);
+        let (size, rank, own) = (self.size(), self.rank(), values.len());
+        let differs = |p: usize, bytes: usize| {
+            let message =
+                format!("`{name}` reduces {own} values here and rank {p} sent {bytes} bytes of its own, as if it had another number");
+            Err(Failure { rank, message })
+        };
+        if own < ALL_AT_ONCE * size {
+            let parts = self.all_gather(name, bytemuck::cast_slice(values).to_vec())?;
+            if let Some(p) = parts.iter().position(|b| b.len() != size_of_val(values)) {
+                return differs(p, parts[p].len());
             }
+            add_all(values, &parts);
+            return Ok(());
+        }
+        // Every rank adds up its own slice: two thirds of the bytes on three ranks, half on four.
+        let slice = |p: usize| own * p / size..own * (p + 1) / size;
+        let parts = self.all_to_all_v(name, (0..size).map(|p| bytemuck::cast_slice(&values[slice(p)]).to_vec()).collect())?;
+        let mine = &mut values[slice(rank)];
+        if let Some(p) = parts.iter().position(|b| b.len() != size_of_val(mine)) {
+            return differs(p, parts[p].len());
+        }
+        add_all(mine, &parts);
+        let sums = self.all_gather(name, bytemuck::cast_slice(mine).to_vec())?;
+        for (p, part) in sums.iter().enumerate() {
+            values[slice(p)].iter_mut().zip(part.chunks_exact(size_of::<f64>())).for_each(|(v, b)| *v = bytemuck::pod_read_unaligned(b));
         }
         Ok(())
     }

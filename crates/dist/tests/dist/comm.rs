@@ -24,22 +24,8 @@ fn ends(size: usize, rank: usize, message: &str, f: impl Fn(&dyn Communicator) -
 #[test]
 fn collectives() {
     for n in [1, 2, 5] {
-        run_ranks(n, |comm| -> Nothing {
-            let r = comm.rank();
-            for round in 0..50u8 {
-                let all = comm.all_gather("g", vec![r as u8 + round; r])?;
-                assert_eq!(all, (0..n).map(|p| vec![p as u8 + round; p]).collect::<Vec<_>>());
-                let got = comm.all_to_all_v("v", (0..n).map(|p| vec![(10 * r + p) as u8; p]).collect())?;
-                assert_eq!(got, (0..n).map(|p| vec![(10 * p + r) as u8; r]).collect::<Vec<_>>());
-                assert_eq!(comm.broadcast("b", n - 1, vec![r as u8])?, [(n - 1) as u8]);
-                let mut x = [0.1 * (r as f64 + 1.0), 1e16];
-                comm.all_reduce("s", &mut x)?;
-                let sum = (0..n).fold(0.0, |s, p| s + 0.1 * (p as f64 + 1.0));
-                assert_eq!(x[0].to_bits(), sum.to_bits());
-            }
-            comm.barrier("end")
-        })
-        .unwrap();
+        run_ranks(n, |comm| crate::collectives::collectives(&*comm)).unwrap();
+        run_ranks(n, |comm| crate::collectives::ring(&comm)).unwrap();
     }
 }
 

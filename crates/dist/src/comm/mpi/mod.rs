@@ -1,0 +1,245 @@
+//! Ranks as processes that `mpirun` or a cluster's scheduler starts.
+
+mod exchange;
+mod watch;
+
+use std::fmt::{Debug, Display};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mpi::Threading;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::Communicator as _;
+
+use super::local::describe;
+use super::{Communicator, Failure};
+use exchange::{Head, swap};
+use watch::{Calls, Watch};
+
+/// A communicator of MPI that threads hand to each other.
+struct Handle(SimpleCommunicator);
+
+// SAFETY: a handle names an object of the MPI library, which was started with `MPI_THREAD_MULTIPLE` (`MpiRanks::run` makes
+// sure of it), so any thread may use it; a mutex around it lets in one thread at a time.
+unsafe impl Send for Handle {}
+
+/// Collectives of one MPI communicator.
+struct MpiComm {
+    rank: usize,
+    size: usize,
+    handle: Mutex<Handle>,
+    calls: Arc<Calls>,
+}
+
+impl Debug for MpiComm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "MpiComm {{ rank: {}, size: {} }}", self.rank, self.size)
+    }
+}
+
+impl MpiComm {
+    fn new(handle: SimpleCommunicator, calls: Arc<Calls>) -> Self {
+        let (rank, size) = (handle.rank() as usize, handle.size() as usize);
+        Self { rank, size, handle: Mutex::new(Handle(handle)), calls }
+    }
+    fn lock(&self) -> MutexGuard<'_, Handle> {
+        // A panic under the lock ends the process.
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Sends `bytes(p)` to every other rank `p`; what they sent here, by rank, with nothing in the place of this rank.
+    fn exchange(&self, call: &str, bytes: &[&[u8]]) -> Result<Vec<Vec<u8>>, Failure> {
+        let handle = self.lock();
+        let _call = self.calls.enter(call);
+        let heads: Vec<Head> = bytes.iter().map(|b| Head::new(call, b.len())).collect();
+        let theirs = exchange::heads(&handle.0, &heads);
+        let own = &heads[self.rank];
+        if let Some((p, other)) = theirs.iter().enumerate().find(|(_, h)| !h.is_call_of(own)) {
+            let message =
+                format!("is in {} while rank {p} is in {}; all ranks must make the same calls in the same order", own.call(), other.call());
+            return Err(Failure { rank: self.rank, message });
+        }
+        Ok(swap(&handle.0, self.rank, bytes, &theirs))
+    }
+}
+
+impl Communicator for MpiComm {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+    fn size(&self) -> usize {
+        self.size
+    }
+    fn all_gather(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Failure> {
+        let mut all = self.exchange(&format!("all_gather `{name}`"), &vec![bytes.as_slice(); self.size])?;
+        all[self.rank] = bytes;
+        Ok(all)
+    }
+    fn all_to_all_v(&self, name: &str, mut send: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure> {
+        if send.len() != self.size {
+            let message = format!("`{name}` sends {} messages, expected one for each of {} ranks", send.len(), self.size);
+            return Err(Failure { rank: self.rank, message });
+        }
+        let mut all = self.exchange(&format!("all_to_all_v `{name}`"), &send.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        all[self.rank] = std::mem::take(&mut send[self.rank]);
+        Ok(all)
+    }
+}
+
+/// Settings of a run of ranks that are processes; see [`run_mpi`].
+#[derive(Clone, Debug)]
+pub struct MpiRanks {
+    threads: Option<usize>,
+    timeout: Duration,
+    silence: Duration,
+}
+
+impl Default for MpiRanks {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MpiRanks {
+    /// Cores shared evenly by the ranks of a host, ten minutes of patience in a collective call, eight seconds with a rank that
+    /// gives no sign of life.
+    pub fn new() -> Self {
+        Self { threads: None, timeout: Duration::from_secs(600), silence: Duration::from_secs(8) }
+    }
+    /// Threads of this rank's rayon pool. By default the cores that `mpirun` has bound the rank to, or, where it is not bound, its
+    /// share of those of the host.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads.max(1));
+        self
+    }
+    /// How long a rank waits in a collective call before all ranks are ended.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+    /// How long a rank may be silent (killed, or behind a cut cable) before all ranks are ended. Every rank says each second that it
+    /// is there, whatever its threads compute.
+    #[must_use]
+    pub fn silence(mut self, silence: Duration) -> Self {
+        self.silence = silence;
+        self
+    }
+
+    /// Runs `f` as this process' rank; see [`run_mpi`].
+    ///
+    /// # Errors
+    /// As [`run_mpi`].
+    pub fn run<R, E, F>(&self, f: F) -> Result<R, Failure>
+    where
+        R: Send,
+        E: Display,
+        F: FnOnce(Arc<dyn Communicator>) -> Result<R, E> + Send,
+    {
+        let failure = |message: String| Failure { rank: 0, message };
+        let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Multiple) else {
+            return Err(failure("MPI was started before; `run_mpi` starts and ends it and can be called once".into()));
+        };
+        let world = universe.world();
+        let rank = world.rank() as usize;
+        if threading < Threading::Multiple {
+            let message = format!(
+                "this MPI library offers {threading:?}, expected Multiple (calls from several threads); build it with thread support"
+            );
+            return Err(Failure { rank, message });
+        }
+        // Unwinding would reach `MPI_Finalize`, which waits for ranks that wait for this one.
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            before(info);
+            eprintln!("rank {rank}: panicked; ending all ranks");
+            end();
+        }));
+        let calls = Arc::new(Calls::new(self.timeout));
+        let comm = Arc::new(MpiComm::new(world.duplicate(), calls.clone()));
+        let watch = Watch::start(Handle(world.duplicate()), calls, self.silence);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.threads.unwrap_or_else(default_threads))
+            .stack_size(16 << 20)
+            .thread_name(move |i| format!("rank{rank}-{i}"))
+            .build()
+            .unwrap_or_else(|e| fail(rank, &format!("thread pool: {e}")));
+        let for_f: Arc<dyn Communicator> = comm.clone();
+        // A rank that ends itself from inside an operation unwinds past the hook; what it carries is the failure.
+        let outcome = catch_unwind(AssertUnwindSafe(|| pool.install(|| f(for_f).map_err(|e| e.to_string()))));
+        let value = match outcome {
+            Ok(Ok(value)) => value,
+            Ok(Err(message)) => fail(rank, &message),
+            Err(payload) => fail(rank, &describe(rank, &*payload).to_string()),
+        };
+        // Nobody leaves while others may still need an answer or a sign of life.
+        if let Err(e) = comm.barrier("end of the run") {
+            fail(rank, &e.to_string());
+        }
+        watch.stop();
+        drop(std::panic::take_hook());
+        drop(comm);
+        Ok(value)
+    }
+}
+
+/// Says why and ends all ranks.
+fn fail(rank: usize, message: &str) -> ! {
+    eprintln!("rank {rank}: {message}; ending all ranks");
+    end()
+}
+
+/// Ends all ranks, this one also if the others cannot be reached.
+fn end() -> ! {
+    std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_secs(1));
+        std::process::abort();
+    });
+    SimpleCommunicator::world().abort(1)
+}
+
+/// Cores this process may use, divided by the ranks of the host unless `mpirun` has bound it to its share.
+fn default_threads() -> usize {
+    let mine = std::thread::available_parallelism().map_or(1, usize::from);
+    let local: usize = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok()?.parse().ok())
+        .unwrap_or(1);
+    let online = std::fs::read_to_string("/proc/cpuinfo").map_or(mine, |s| s.lines().filter(|l| l.starts_with("processor")).count());
+    if mine < online { mine } else { (mine / local.max(1)).max(1) }
+}
+
+/// Runs `f` as one rank among those that `mpirun` or a cluster's scheduler has started, and ends MPI after it. Without a
+/// launcher there is one rank.
+///
+/// The communicator behaves as that of [`run_ranks`](crate::run_ranks) does while all goes well. A rank that panics, returns an error or makes
+/// another collective call than the others prints its reason and ends all processes with `MPI_Abort`: on MPI a failed run is
+/// over, to be started again from its last checkpoint. So does a rank that waits longer than the time-out in one call, and one
+/// that hears nothing of another for some seconds (killed, or behind a cut cable).
+///
+/// # Needs
+/// An MPI library with `MPI_THREAD_MULTIPLE`, to build and to run. In containers:
+/// `mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n 4 PROGRAM`.
+///
+/// # Errors
+/// MPI was started before in this process, or does not allow calls from several threads. A failure of a rank does not return.
+///
+/// ```no_run
+/// use burn_gnn_dist::{Failure, run_mpi};
+/// let sum = run_mpi(|comm| {
+///     let mut x = [comm.rank() as f64 + 1.0];
+///     comm.all_reduce("sum", &mut x)?;
+///     Ok::<_, Failure>(x[0])
+/// })?;
+/// println!("{sum}");
+/// # Ok::<(), Failure>(())
+/// ```
+pub fn run_mpi<R, E, F>(f: F) -> Result<R, Failure>
+where
+    R: Send,
+    E: Display,
+    F: FnOnce(Arc<dyn Communicator>) -> Result<R, E> + Send,
+{
+    MpiRanks::new().run(f)
+}

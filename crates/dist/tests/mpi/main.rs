@@ -1,0 +1,54 @@
+//! Ranks as processes. Run by `tests/mpi.sh`; alone, it is one rank.
+//!
+//! `mpi` runs all checks; `mpi CASE` lets the last rank break the run, which must end with an error everywhere.
+
+#[path = "../dist/collectives.rs"]
+mod collectives;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use burn_gnn_dist::{Communicator, Failure, MpiRanks};
+
+fn main() -> ExitCode {
+    // The test runner's own options.
+    let case = std::env::args().skip(1).find(|a| !a.starts_with('-'));
+    let ranks = MpiRanks::new().threads(1).timeout(Duration::from_secs(if case.as_deref() == Some("missing") { 3 } else { 60 }));
+    let done = ranks.run(|comm| match &case {
+        None => all(&comm),
+        Some(case) => broken(case, &*comm),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("{e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn all(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
+    collectives::collectives(&**comm)?;
+    collectives::ring(comm)?;
+    if comm.rank() == 0 {
+        println!("mpi: {} ranks, all checks passed", comm.size());
+    }
+    Ok(())
+}
+
+fn broken(case: &str, comm: &dyn Communicator) -> Result<(), Failure> {
+    let last = comm.rank() + 1 == comm.size();
+    comm.barrier("start")?;
+    match (case, last) {
+        ("error", true) => return Err(Failure { rank: comm.rank(), message: "bad file".into() }),
+        ("panic", true) => panic!("no rows"),
+        ("panic-in-task", true) => rayon::scope(|s| s.spawn(|_| panic!("task"))),
+        ("other-call", true) => drop(comm.all_gather("theirs", vec![])?),
+        ("killed", true) => std::process::abort(),
+        ("missing", true) => std::thread::sleep(Duration::from_secs(30)),
+        ("error" | "panic" | "panic-in-task" | "other-call" | "killed" | "missing", _) => {}
+        _ => return Err(Failure { rank: comm.rank(), message: format!("no case is called `{case}`") }),
+    }
+    comm.barrier("ours")
+}

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# The tests of ranks that are processes:  tests/mpi.sh BINARY
+# BINARY: the test `mpi` of crates/dist. Every run that a rank breaks must fail everywhere, and soon.
+set -euo pipefail
+binary=$1
+run() { # ranks, seconds, arguments
+  timeout "$2" mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n "$1" "$binary" "${@:3}"
+}
+for ranks in 1 2 3; do
+  run "$ranks" 120
+done
+for case in error panic panic-in-task other-call killed missing; do
+  for ranks in 2 3; do
+    code=0
+    run "$ranks" 20 "$case" >/dev/null 2>&1 || code=$?
+    if [ "$code" = 0 ] || [ "$code" = 124 ]; then
+      echo "mpi: case $case on $ranks ranks ended with $code, expected an error at once" >&2
+      exit 1
+    fi
+  done
+  echo "mpi: case $case ends all ranks"
+done
