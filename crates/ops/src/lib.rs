@@ -47,6 +47,7 @@ mod precision;
 mod primitives;
 mod relational;
 mod segment;
+mod split;
 mod typed;
 mod view;
 
@@ -77,5 +78,6 @@ pub use multi::*;
 pub use precision::{Precision, PrecisionBackend, precision, with_precision};
 pub use relational::*;
 pub use segment::*;
+pub use split::{SplitBackend, SplitPlan};
 pub use typed::*;
 pub use view::GraphView;

@@ -28,7 +28,8 @@ fn typed<const D: usize, K: Basic>(frame: &str, name: &str, column: Column) -> R
 /// Some edges, with the features of their ends and their own, for a message function or `apply_edges`.
 ///
 /// Rows of every tensor are the edges of the batch, in one order: by destination and then by edge id for a message
-/// function, in the order asked for in `apply_edges`. [`ids`](Self::ids) tells which edges they are.
+/// function (destinations by their number of messages where the reduce function works [`by_degree`](crate::function::by_degree)), in the
+/// order asked for in `apply_edges`. [`ids`](Self::ids) tells which edges they are.
 #[derive(Clone, Debug)]
 pub struct EdgeBatch {
     site: Site,

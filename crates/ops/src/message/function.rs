@@ -122,8 +122,8 @@ reducers! {
 /// [`Mailbox::dense`](super::Mailbox::dense) gives `[nodes, messages, ..]`, so any closure can work on it, such as an
 /// LSTM over the messages in the order of edge ids.
 ///
-/// Cost: one call of `f` per distinct in-degree, and one pass over the messages for every doubling of the number of
-/// distinct degrees in backward. What segment reductions or softmax can express is faster without it.
+/// Cost: one call of `f` per distinct in-degree, over messages that are made in that order; backward is one pass more over the messages,
+/// for any number of degrees. What segment reductions or softmax can express is faster without it.
 pub fn by_degree<F: Fn(&NodeBatch) -> Result<Fields, OpsError>>(f: F) -> ByDegree<F> {
     ByDegree(f)
 }

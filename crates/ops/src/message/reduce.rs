@@ -80,7 +80,12 @@ pub(super) fn receive(op: &'static str, site: &Site, message: &dyn MessageFuncti
         How::Ragged(f) => (f, false),
         How::ByDegree(f) => (f, true),
     };
-    let site = site.sorted();
+    let (site, reached) = if degrees {
+        let (ordered, reached) = site.by_degree()?;
+        (ordered, Some((site, reached)))
+    } else {
+        (site.sorted(), None)
+    };
     let messages = match message.messages() {
         Messages::Builtin(message) => {
             let rows = site.expression(message)?.rows(message.name, &site.relation)?;
@@ -88,9 +93,15 @@ pub(super) fn receive(op: &'static str, site: &Site, message: &dyn MessageFuncti
         }
         Messages::User(f) => call(op, f, &site)?,
     };
-    let mail = Mail::new(&site, messages)?;
-    let made = if degrees { by_degree(op, f, &mail)? } else { mail.checked(op, f(&mail.batch())?)? };
-    mail.delivered(&site, made)
+    let Some((whole, reached)) = reached else {
+        let mail = Mail::new(&site, messages)?;
+        let made = mail.checked(op, f(&mail.batch())?)?;
+        return mail.delivered(&site, made);
+    };
+    let Site { relation, dst, nodes, .. } = site;
+    let mail = Mail { relation, messages, frame: dst, nodes, has_some: Some(reached) };
+    let made = by_degree(op, f, &mail)?;
+    mail.delivered(whole, made)
 }
 
 /// The destinations that have messages, with them.

@@ -58,6 +58,22 @@ impl Site {
         Self { relation: self.relation.sorted_by_dst(), eids: Some(order.clone()), ..self.clone() }
     }
 
+    /// The destinations that edges reach, by their number of edges and then in their order, and the edges by destination; with the
+    /// numbers that these destinations have here.
+    pub(super) fn by_degree(&self) -> Result<(Self, Vec<u32>), OpsError> {
+        let csc = self.relation.csc();
+        let degree = |v: &u32| csc.row(*v as usize).len();
+        let mut reached: Vec<u32> = (0..self.relation.num_dst() as u32).filter(|v| degree(v) > 0).collect();
+        reached.sort_by_key(degree);
+        let positions = || reached.iter().flat_map(|&v| csc.row(v as usize));
+        let src = positions().map(|p| csc.indices()[p]).collect();
+        let dst = reached.iter().zip(0u32..).flat_map(|(v, i)| std::iter::repeat_n(i, degree(v))).collect();
+        let row = |pick: &Option<Relation>, i: u32| pick.as_ref().map_or(i, |pick| pick.src()[i as usize]);
+        let eids = positions().map(|p| row(&self.eids, csc.edge_id(p))).collect();
+        let nodes = reached.iter().map(|&v| row(&self.nodes, v)).collect();
+        Ok((self.part(nodes, src, dst, eids)?, reached))
+    }
+
     /// The in-edges of some destinations, in their order.
     pub(super) fn ending_in(&self, op: &'static str, nodes: &[u32]) -> Result<Self, OpsError> {
         different(op, "nodes", nodes, self.relation.num_dst())?;

@@ -1,0 +1,76 @@
+//! The gradient of a tensor that was cut: those of its parts, one behind the other.
+//!
+//! Autodiff knows operations of one result, and adds up what several of them pass to one input. So a part lays its gradient down in the
+//! plan and passes on a tensor of one entry, which says only that backward of the whole is due.
+
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, TensorMetadata};
+use burn::tensor::{FloatDType, Shape};
+
+use super::backend::{SplitBackend, SplitPlan};
+
+#[derive(Debug)]
+struct Whole;
+
+impl<B: SplitBackend> Backward<B, 1> for Whole {
+    /// The plan and the shape of the whole.
+    type State = (SplitPlan, Shape);
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let [parent] = ops.parents;
+        let due = grads.consume::<B>(&ops.node);
+        let (plan, shape) = ops.state;
+        let zeros = |part: usize| {
+            let mut shape = shape.clone();
+            shape[0] = plan.rows(part).len();
+            B::float_zeros(shape, &due.device(), FloatDType::from(due.dtype()))
+        };
+        let parts = plan.take::<FloatTensor<B>>().into_iter().enumerate();
+        let parts = parts.map(|(i, grad)| grad.unwrap_or_else(|| zeros(i))).collect();
+        if let Some(node) = parent {
+            grads.register::<B>(node.id, B::float_cat(parts, 0));
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Part;
+
+impl<B: SplitBackend> Backward<B, 1> for Part {
+    type State = (SplitPlan, usize);
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let [parent] = ops.parents;
+        let grad = grads.consume::<B>(&ops.node);
+        let (plan, part) = ops.state;
+        if let Some(node) = parent {
+            let due = B::float_zeros(Shape::from([1]), &grad.device(), FloatDType::from(grad.dtype()));
+            plan.put(part, grad);
+            grads.register::<B>(node.id, due);
+        }
+    }
+}
+
+impl<B: SplitBackend, C: CheckpointStrategy> SplitBackend for Autodiff<B, C> {
+    fn split_whole(x: FloatTensor<Self>, plan: SplitPlan) -> FloatTensor<Self> {
+        let (x, node) = x.into_parts();
+        let state = (plan.clone(), x.shape());
+        let out = B::split_whole(x, plan);
+        match Whole.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish(state, out),
+            OpsKind::UnTracked(prep) => prep.finish(out),
+        }
+    }
+    fn split_part(whole: FloatTensor<Self>, plan: SplitPlan, part: usize) -> FloatTensor<Self> {
+        let (whole, node) = whole.into_parts();
+        let out = B::split_part(whole, plan.clone(), part);
+        match Part.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prep) => prep.finish((plan, part), out),
+            OpsKind::UnTracked(prep) => prep.finish(out),
+        }
+    }
+}

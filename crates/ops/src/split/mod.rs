@@ -1,0 +1,82 @@
+//! Runs of rows of one tensor, with one gradient for all of them.
+
+mod autodiff;
+// The generated dispatch names `NdArray`, which Burn has deprecated.
+#[cfg_attr(feature = "ndarray", allow(deprecated))]
+mod backend;
+
+pub use backend::{SplitBackend, SplitPlan};
+
+use burn::backend::Dispatch;
+use burn::tensor::Tensor;
+
+/// Rows `bounds[i]..bounds[i + 1]` of `x` for every `i`; `bounds` ascends from 0 to the number of rows.
+///
+/// Burn's `narrow` fills a gradient as large as `x` for every part in backward; this lays the gradients of all parts one behind the
+/// other once.
+///
+/// # Gradients
+/// `d x` is the gradients of the parts in order, zeros for parts that do not reach the loss. First order only: a part that takes part in
+/// a second backward must come from a call of its own.
+///
+/// # Cost
+/// Forward what `narrow` takes; backward one pass over `x`, for any number of parts.
+pub(crate) fn split_rows<const D: usize>(x: Tensor<D>, bounds: &[usize]) -> Vec<Tensor<D>> {
+    let rows = x.dims()[0];
+    assert!(
+        bounds.first() == Some(&0) && bounds.last() == Some(&rows) && bounds.is_sorted(),
+        "bounds must ascend from 0 to {rows}, got {bounds:?}"
+    );
+    let plan = SplitPlan::new(bounds);
+    let whole = Dispatch::split_whole(x.into_dispatch(), plan.clone());
+    let part = |i: usize| Tensor::from_dispatch(Dispatch::split_part(whole.clone(), plan.clone(), i));
+    (0..bounds.len() - 1).map(part).collect()
+}
+
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[allow(deprecated)]
+mod tests {
+    use burn::tensor::{Device, TensorData};
+
+    use super::*;
+
+    fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+        x.into_data().iter().collect()
+    }
+
+    /// Values and gradients are those of `narrow`; a part used twice, parts of no rows, parts that nothing reads.
+    #[test]
+    fn parts_of_rows() {
+        for device in [Device::flex().autodiff(), Device::ndarray().autodiff()] {
+            let data = TensorData::new((0..30).map(|i| i as f32 * 0.3 - 4.0).collect::<Vec<_>>(), [5, 2, 3]);
+            let leaf = || Tensor::<3>::from_data(data.clone(), &device).require_grad();
+            let bounds = [0, 1, 1, 4, 5];
+            let loss = |parts: &[Tensor<3>]| {
+                let first = parts[0].clone().powi_scalar(2).sum();
+                first + (parts[2].clone() * parts[2].clone().exp()).sum() * 3.0 + parts[1].clone().sum()
+            };
+            let (x, y) = (leaf(), leaf());
+            let parts = split_rows(x.clone() * 2.0, &bounds);
+            let narrowed: Vec<_> = bounds.windows(2).map(|b| (y.clone() * 2.0).narrow(0, b[0], b[1] - b[0])).collect();
+            for (a, b) in parts.iter().zip(&narrowed) {
+                assert_eq!((a.dims(), values(a.clone())), (b.dims(), values(b.clone())));
+            }
+            let (got, want) = (x.grad(&loss(&parts).backward()), y.grad(&loss(&narrowed).backward()));
+            assert_eq!(values(got.unwrap()), values(want.unwrap()));
+        }
+    }
+
+    /// Nothing is tracked, nothing is kept.
+    #[test]
+    fn parts_of_constants() {
+        let x = Tensor::<1>::from_data([1.0, 2.0, 3.0], &Device::flex());
+        let parts: Vec<_> = split_rows(x, &[0, 2, 3]).into_iter().map(values).collect();
+        assert_eq!(parts, [vec![1.0, 2.0], vec![3.0]]);
+    }
+
+    #[test]
+    #[should_panic(expected = "bounds must ascend from 0 to 3")]
+    fn bounds_that_leave_rows_out() {
+        split_rows(Tensor::<1>::from_data([1.0, 2.0, 3.0], &Device::flex()), &[0, 2]);
+    }
+}
