@@ -25,8 +25,8 @@ use burn::optim::GradientsParams;
 use burn::store::ModuleRecord;
 use burn::tensor::{Bytes, Device, FloatDType};
 use burn_gnn::dist::{
-    Checkpoint, Communicator, DistBatch, DistGraph, DistLoaded, DistLoader, DistNodeBatches, DistSampler, Metered, PartitionConfig,
-    RunState, all_reduce_gradients, partition_graph, run_ranks,
+    Checkpoint, Communicator, DistBatch, DistGraph, DistLoaded, DistLoader, DistNodeBatches, DistSampler, LoaderTimes, Metered,
+    PartitionConfig, RunState, all_reduce_gradients, partition_graph, run_ranks,
 };
 use burn_gnn::graph::{LoaderState, load_dataset};
 use burn_gnn::models::{Counts, FusedAdamConfig, Rows, TypeInput, cross_entropy};
@@ -140,7 +140,7 @@ fn rank(args: &Args, data: &Loaded, json: &Path, comm: Arc<dyn Communicator>, de
         optimizer = optimizer.from_bytes(bytes("optimizer")?)?;
         (step, first) = (state.step, state.loader.epoch);
     }
-    let (mut loader, mut computing, begin, before) = (String::new(), Duration::ZERO, Instant::now(), comm.traffic());
+    let (mut times, mut computing, begin, before) = (LoaderTimes::default(), Duration::ZERO, Instant::now(), comm.traffic());
     for epoch in first..args.epochs {
         // Loss, and right answers.
         let mut sums = [0.0; 2];
@@ -165,7 +165,7 @@ fn rank(args: &Args, data: &Loaded, json: &Path, comm: Arc<dyn Communicator>, de
             computing += start.elapsed();
             step += 1;
         }
-        loader = pass.times().to_string();
+        times += pass.times();
         drop(pass);
         for b in test.epoch(0)? {
             let b = b?;
@@ -187,12 +187,13 @@ fn rank(args: &Args, data: &Loaded, json: &Path, comm: Arc<dyn Communicator>, de
     }
     let (all, after) = (begin.elapsed().as_secs_f64().max(1e-9), comm.traffic());
     let share = |d: Duration| 100.0 * d.as_secs_f64() / all;
-    let (compute, talk) = (share(computing), share(after.time - before.time));
+    let (sampling, fetching, compute) = (share(times.sampling), share(times.fetching), share(computing));
+    let (rank, talk, seeds) = (comm.rank(), share(after.time - before.time), times.seeds as f64 / all);
+    // Batches are made beside training, so shares add up to more than 100 %.
     let mut out = format!(
-        "rank {}: {all:.2} s, {compute:.0} % computing, {talk:.0} % in collective calls (of both threads, waiting included)\n",
-        comm.rank()
+        "rank {rank}: {all:.2} s, {seeds:.0} seeds/s, sampling {sampling:.0} %, fetching {fetching:.0} %, computing {compute:.0} %, "
     );
-    out += &format!("  last epoch: {loader}\n  traffic: {after}\n");
+    out += &format!("inside collective calls {talk:.0} %\n  loader: {times}\n  traffic: {after}\n");
     train.maker().caches().iter().for_each(|c| out += &format!("  cache: {}\n", c.stats()));
     Ok(out)
 }

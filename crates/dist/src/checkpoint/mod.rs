@@ -20,7 +20,7 @@ const MANIFEST: &str = "checkpoint.json";
 /// Checkpoints of a run on ranks, in a folder that all ranks see.
 ///
 /// Each rank writes its rows to a file of its own in a new folder; when all are there, rank 0 replaces the manifest by renaming, and
-/// only then removes the folder before. A run killed at any moment, on any rank, leaves the checkpoint that was complete last.
+/// only then removes the folders before. A run killed at any moment, on any rank, leaves the checkpoint that was complete last.
 ///
 /// ```text
 /// checkpoint.json        format_version, graph_name, fingerprint, num_parts, step, loader, replicated, folder, files (bytes, checksum)
@@ -91,11 +91,12 @@ impl Checkpoint {
     /// A file cannot be written; two shards of one name; on all ranks.
     pub fn save(&self, graph: &DistGraph, state: &RunState, shards: &[&dyn Shard]) -> Result<(), DistError> {
         let comm = &**graph.comm();
-        let folder = format!("step-{}", state.step);
+        let folder = agree(comm, "checkpoint: folder", if comm.rank() == 0 { self.new_folder(state.step) } else { Ok(String::new()) })?;
+        let folder = comm.broadcast("checkpoint: folder", 0, folder.into_bytes())?;
+        let folder = String::from_utf8_lossy(&folder).into_owned();
         let dir = self.dir.join(&folder);
-        let write = || -> Result<(BTreeMap<String, FileInfo>, Option<Manifest>), DistError> {
+        let write = || -> Result<BTreeMap<String, FileInfo>, DistError> {
             fs::create_dir_all(&dir).map_err(DistError::io(&dir))?;
-            let before = if comm.rank() == 0 { self.manifest().ok().flatten() } else { None };
             let mut files = BTreeMap::new();
             let mut file = |name: String, bytes: Vec<u8>| -> Result<(), DistError> {
                 write_atomic(dir.join(&name), |w| w.write_all(&bytes))?;
@@ -106,9 +107,9 @@ impl Checkpoint {
             if comm.rank() == 0 {
                 file(SHARED.into(), ShardWriter::bytes(&state.replicated)?)?;
             }
-            Ok((files, before))
+            Ok(files)
         };
-        let (files, before) = agree(comm, "checkpoint: files", write())?;
+        let files = agree(comm, "checkpoint: files", write())?;
         let told = serde_json::to_vec(&files).map_err(|e| DistError::format(&dir, e.to_string()));
         let told = comm.all_gather("checkpoint: checksums", agree(comm, "checkpoint: names", told)?)?;
         let finish = || -> Result<(), DistError> {
@@ -131,9 +132,11 @@ impl Checkpoint {
             let path = self.dir.join(MANIFEST);
             let text = serde_json::to_vec_pretty(&manifest).map_err(|e| DistError::format(&path, e.to_string()))?;
             write_atomic(&path, |w| w.write_all(&text))?;
-            if let Some(old) = before.filter(|old| old.folder != folder && is_ours(&old.folder)) {
-                // Nobody needs it; what cannot be removed is in nobody's way.
-                let _ = fs::remove_dir_all(self.dir.join(old.folder));
+            // Nobody needs the others any more; what cannot be removed is in nobody's way.
+            for old in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+                if old.file_name().to_str().is_some_and(|name| name != folder && is_ours(name)) {
+                    let _ = fs::remove_dir_all(old.path());
+                }
             }
             Ok(())
         };
@@ -169,6 +172,13 @@ impl Checkpoint {
         Ok(Some(state))
     }
 
+    /// A folder that the manifest does not name, for its files must stay as they are until it is replaced.
+    fn new_folder(&self, step: u64) -> Result<String, DistError> {
+        let name = format!("step-{step}");
+        // A damaged manifest names nothing that could be lost.
+        let taken = self.manifest().ok().flatten().is_some_and(|m| m.folder == name);
+        Ok(if taken { format!("{name}-again") } else { name })
+    }
     fn manifest(&self) -> Result<Option<Manifest>, DistError> {
         let path = self.dir.join(MANIFEST);
         let bytes = match fs::read(&path) {
@@ -232,5 +242,6 @@ fn rank_file(rank: usize) -> String {
 
 /// Whether a folder is named as checkpoints name theirs: nothing else is ever read or removed.
 fn is_ours(folder: &str) -> bool {
-    folder.strip_prefix("step-").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    let number = folder.strip_prefix("step-").map(|n| n.strip_suffix("-again").unwrap_or(n));
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -75,7 +75,7 @@ pub struct EmbeddingRows {
 }
 
 impl EmbeddingRows {
-    /// `[ids, dim]`, tracked.
+    /// `[ids, dim]`, tracked where the device has autodiff.
     pub fn tensor(&self) -> Tensor<2> {
         self.tensor.clone()
     }
@@ -135,7 +135,8 @@ impl<E: EmbeddingElement> DistEmbedding<E> {
     pub fn rows(&self, ids: &[u64], device: &Device) -> Result<EmbeddingRows, DistError> {
         let data = TensorData::new(self.rows.get(ids)?, [ids.len(), self.dim()]);
         let dtype = data.dtype();
-        let tensor = Tensor::<2>::from_data(data, (device, dtype)).require_grad();
+        let tensor = Tensor::<2>::from_data(data, (device, dtype));
+        let tensor = if tensor.is_autodiff() { tensor.require_grad() } else { tensor };
         Ok(EmbeddingRows { ids: ids.to_vec(), tensor })
     }
 

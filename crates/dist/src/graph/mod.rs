@@ -9,7 +9,7 @@ mod query;
 mod registry;
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use burn::tensor::Device;
 use burn_gnn_graph::{EdgeKey, EdgeType, Graph, GraphError, OriginalIds, Relation, Schema, Subgraph};
@@ -76,7 +76,8 @@ pub(crate) struct Inner {
     pub(crate) out_degrees: Vec<Vec<u32>>,
     pub(crate) rows: Counters,
     pub(crate) registry: Registry,
-    directories: Vec<OnceLock<Vec<u64>>>,
+    /// This rank's share of the way back from ids of the input graph, per node type.
+    directories: Vec<Vec<u64>>,
 }
 
 impl DistGraph {
@@ -118,10 +119,11 @@ impl DistGraph {
         let out_degrees = global_out_degrees(&book, &relations, &plan)?;
         let node_ids: Vec<Vec<u64>> = orig_nodes.into_iter().zip(orig_halo).map(|(inner, halo)| [inner, halo].concat()).collect();
         let local = agree(&*comm, "open graph: structure", local_graph(book.schema(), &node_ids, &relations))?;
+        let nodes = Owners::nodes(&book, part)?;
         let inner = Inner {
-            nodes: Owners::nodes(&book, part)?,
+            directories: originals::directories(&*comm, &nodes, &node_ids)?,
+            nodes,
             edges: Owners::edges(&book, part)?,
-            directories: node_ids.iter().map(|_| OnceLock::new()).collect(),
             registry: Registry::default(),
             rows: Counters::default(),
             edge_ids: orig_edges,

@@ -1,8 +1,8 @@
 //! Ids of the input graph, there and back.
 
-use super::DistGraph;
-use crate::DistError;
+use super::{DistGraph, Owners};
 use crate::exchange::{Pack, Unpack, agree, exchange};
+use crate::{Communicator, DistError};
 
 impl DistGraph {
     /// Ids in the input graph of nodes of a type. Collective.
@@ -17,8 +17,7 @@ impl DistGraph {
         self.read_rows("original nodes", table).map(|b| bytemuck::pod_collect_to_vec(&b))
     }
 
-    /// Type-wise ids of nodes of a type, given by their ids in the input graph. Collective; the first call for a type makes a directory, of
-    /// which every rank keeps an equal share.
+    /// Type-wise ids of nodes of a type, given by their ids in the input graph. Collective.
     ///
     /// # Errors
     /// Unknown type, an id out of range; on all ranks.
@@ -26,35 +25,8 @@ impl DistGraph {
         let (comm, nodes) = (&*self.comm, &self.inner.nodes);
         let t = self.schema().ntype(ntype).map_err(DistError::from).and_then(|t| nodes.check(t, originals).map(|()| t));
         let t = agree(comm, "find nodes: arguments", t)?;
-        // Rank `p` knows the ids `p * share ..`.
-        let share = nodes.total(t).div_ceil(comm.size() as u64).max(1);
-        let at = |id: u64| ((id / share) as usize, id % share);
-        // All ranks fill theirs in the same call.
-        if self.inner.directories[t].get().is_none() {
-            let mut told: Vec<(Vec<u64>, Vec<u64>)> = vec![Default::default(); comm.size()];
-            for (original, id) in self.inner.own_originals(t).iter().zip(nodes.own(t)) {
-                let (rank, place) = at(*original);
-                told[rank].0.push(place);
-                told[rank].1.push(id);
-            }
-            let told = told.iter().map(|(places, ids)| {
-                let mut p = Pack::default();
-                p.list(places);
-                p.list(ids);
-                p.into_bytes()
-            });
-            let told = exchange(comm, "find nodes: directory", Ok(told.collect()))?;
-            let mut directory = vec![u64::MAX; share as usize];
-            for (p, message) in told.iter().enumerate() {
-                let mut message = Unpack::new(message, p, comm.rank());
-                let places = message.list::<u64>()?;
-                for (place, id) in places.iter().zip(message.list_of::<u64>(places.len())?) {
-                    *directory.get_mut(*place as usize).ok_or_else(|| message.broken())? = id;
-                }
-            }
-            let _ = self.inner.directories[t].set(directory);
-        }
-        let directory = self.inner.directories[t].get().map_or(&[][..], Vec::as_slice);
+        let at = place(nodes.total(t), comm.size());
+        let directory = &self.inner.directories[t];
         let mut asked = vec![vec![]; comm.size()];
         originals.iter().for_each(|&id| asked[at(id).0].push(at(id).1));
         let asked = exchange(comm, "find nodes: ids", Ok(asked.iter().map(|ids| bytemuck::cast_slice(ids).to_vec()).collect()))?;
@@ -67,7 +39,44 @@ impl DistGraph {
         let answers = exchange(comm, "find nodes", asked.iter().enumerate().map(answer).collect())?;
         let mut answers: Vec<_> =
             answers.iter().map(|b| bytemuck::pod_collect_to_vec::<u8, u64>(&b[..b.len() / 8 * 8]).into_iter()).collect();
-        let found = originals.iter().map(|&id| answers[at(id).0].next().filter(|&id| id != u64::MAX));
+        let found = originals.iter().map(|&id| answers[at(id).0].next());
         found.collect::<Option<_>>().ok_or_else(|| Unpack::new(&[], 0, comm.rank()).broken().into())
     }
+}
+
+/// Where the directory entry of an id of the input graph lies: rank `p` has those from `p * share` on.
+fn place(total: u64, ranks: usize) -> impl Fn(u64) -> (usize, u64) {
+    let share = total.div_ceil(ranks as u64).max(1);
+    move |id| ((id / share) as usize, id % share)
+}
+
+/// Per node type the type-wise ids of this rank's share of the ids of the input graph. Collective.
+pub(super) fn directories(comm: &dyn Communicator, nodes: &Owners, node_ids: &[Vec<u64>]) -> Result<Vec<Vec<u64>>, DistError> {
+    let mut told: Vec<Pack> = (0..comm.size()).map(|_| Pack::default()).collect();
+    for (t, ids) in node_ids.iter().enumerate() {
+        let at = place(nodes.total(t), comm.size());
+        let mut lists = vec![(vec![], vec![]); comm.size()];
+        for (original, id) in ids.iter().zip(nodes.own(t)) {
+            let (rank, place) = at(*original);
+            lists[rank].0.push(place);
+            lists[rank].1.push(id);
+        }
+        for (told, (places, ids)) in told.iter_mut().zip(&lists) {
+            told.list(places);
+            told.list(ids);
+        }
+    }
+    let told = exchange(comm, "open graph: directory", Ok(told.into_iter().map(Pack::into_bytes).collect()))?;
+    let share = |t: usize| nodes.total(t).div_ceil(comm.size() as u64) as usize;
+    let mut out: Vec<Vec<u64>> = (0..node_ids.len()).map(|t| vec![0; share(t)]).collect();
+    for (p, message) in told.iter().enumerate() {
+        let mut message = Unpack::new(message, p, comm.rank());
+        for directory in &mut out {
+            let places = message.list::<u64>()?;
+            for (place, id) in places.iter().zip(message.list_of::<u64>(places.len())?) {
+                *directory.get_mut(*place as usize).ok_or_else(|| message.broken())? = id;
+            }
+        }
+    }
+    Ok(out)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::AddAssign;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +23,7 @@ pub struct LoaderTimes {
     pub fetching: Duration,
     /// How long the caller waited for batches.
     pub waiting: Duration,
-    /// Batches taken.
+    /// Batches made.
     pub batches: usize,
     /// Own seeds of the batches made.
     pub seeds: usize,
@@ -39,6 +40,17 @@ impl fmt::Display for LoaderTimes {
             f,
             "{batches} batches, {seeds} seeds, {edges} edges: sampling {sampling:.3} s, fetching {fetching:.3} s, waiting {waiting:.3} s"
         )
+    }
+}
+
+impl AddAssign for LoaderTimes {
+    fn add_assign(&mut self, more: Self) {
+        self.sampling += more.sampling;
+        self.fetching += more.fetching;
+        self.waiting += more.waiting;
+        self.batches += more.batches;
+        self.seeds += more.seeds;
+        self.edges += more.edges;
     }
 }
 
@@ -127,14 +139,9 @@ fn others_go_on(comm: &dyn Communicator, i: usize, enough: bool) -> Result<(), D
 /// The batch, or the error that its making ended in, a panic included.
 fn make<M: DistBatchMaker>(maker: &M, plan: &Plan, i: usize, times: &Mutex<LoaderTimes>) -> Result<M::Batch, DistError> {
     let (positions, key) = plan.batch(i);
-    let mut own = LoaderTimes::default();
+    let mut own = LoaderTimes { batches: 1, ..LoaderTimes::default() };
     let made = catch_unwind(AssertUnwindSafe(|| maker.make(positions, key, &mut own)));
-    let mut all = times.lock().unwrap_or_else(PoisonError::into_inner);
-    all.sampling += own.sampling;
-    all.fetching += own.fetching;
-    all.seeds += own.seeds;
-    all.edges += own.edges;
-    all.batches += 1;
+    *times.lock().unwrap_or_else(PoisonError::into_inner) += own;
     made.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
         let message = format!("batch {i} panicked: {}", text.unwrap_or_else(|| "(no message)".into()));

@@ -254,6 +254,18 @@ fn a_run_that_was_stopped_goes_on() {
         assert_eq!(begin, whole[..stop]);
         let rest = run(Some(dir.path()), usize::MAX);
         assert_eq!(rest, whole[stop / 3 * 3..], "stopped after {stop} steps");
+        // Once more at the same step, beside the one that the manifest names.
+        if stop == 15 {
+            on_ranks(&parts, |d| {
+                let c = Checkpoint::new(dir.path());
+                let before = c.load(d, &[])?.unwrap();
+                for _ in 0..3 {
+                    c.save(d, &before, &[])?;
+                    assert_eq!(c.load(d, &[])?, Some(before.clone()));
+                }
+                Ok(())
+            });
+        }
         // One folder is left: that of the manifest.
         let folders = std::fs::read_dir(dir.path()).unwrap().filter(|e| e.as_ref().unwrap().path().is_dir()).count();
         assert_eq!(folders, 1);

@@ -1,6 +1,8 @@
 //! Batches sampled over parts are those of one machine.
 
-use burn_gnn_dist::{DistBatch, DistError, DistGraph, DistSampler, Failure, PartitionedGraph};
+use burn_gnn_dist::{
+    DistBatch, DistError, DistGraph, DistSampler, Failure, PartitionConfig, PartitionMethod, PartitionedGraph, partition_graph, run_ranks,
+};
 use burn_gnn_graph::{Fanouts, Graph, MiniBatch, NeighborSampler, SampleKey, Strategy};
 use burn_gnn_ops::GraphView;
 use proptest::prelude::*;
@@ -167,6 +169,28 @@ proptest! {
 }
 
 const SOME: Sizes = Sizes { nodes: [30, 12, 5], edges: [60, 40, 90, 10, 8] };
+
+/// However the graph was cut and how deep the halo is, through files.
+#[test]
+fn any_partitioning_will_do() {
+    let g = random(4, SOME);
+    let key = SampleKey::new(8);
+    let seeds: Vec<u32> = (0..30).collect();
+    let expected = content(&NeighborSampler::new(&g, [4, 3, 2]).unwrap().sample([("a", &seeds)], key).unwrap());
+    for method in [PartitionMethod::Metis, PartitionMethod::Random] {
+        for hops in [1, 2] {
+            let dir = tempfile::tempdir().unwrap();
+            let config = PartitionConfig::new("g", 3).with_method(method.clone()).with_num_hops(hops);
+            let json = partition_graph(&g, &config).unwrap().write(dir.path()).unwrap();
+            let batches = run_ranks(3, |comm| {
+                let d = DistGraph::open("g", &json, comm)?;
+                let seeds = d.find_nodes("a", &seeds.iter().map(|&v| u64::from(v)).collect::<Vec<_>>())?;
+                Ok::<_, DistError>(content(&DistSampler::new(&d, [4, 3, 2])?.sample([("a", &seeds)], key)?.mini))
+            });
+            assert!(batches.unwrap().iter().all(|b| *b == expected), "{method:?}, {hops} hops");
+        }
+    }
+}
 
 /// Nodes whose owners differ make different requests: a test of the property above that cannot pass by itself.
 #[test]

@@ -207,6 +207,7 @@ fn rows_are_a_leaf_and_their_gradients_go_home() {
             let expected =
                 [(0, 303.0), (11, 30.0), (5, 0.0)].iter().flat_map(|&(id, g)| [0.0, 1.0].map(|c| (original(id) * 2.0 + c - g) as f32));
             assert_eq!(got.iter::<f32>().collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{name}");
+            assert!(!emb.rows(&[0], &device.clone().inner())?.tensor().is_autodiff(), "to look at, not to learn");
             // A rank without rows takes part.
             let some = if d.comm().rank() == 0 { vec![emb.rows(&[1], &device)?] } else { emb.rows(&[], &device).map(|_| vec![])? };
             let grads = Tensor::<1>::from_data([0.0], &device).require_grad().sum().backward();
