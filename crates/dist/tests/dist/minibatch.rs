@@ -272,6 +272,48 @@ fn a_run_that_was_stopped_goes_on() {
     }
 }
 
+/// Names the folder of the run that [`a_run_killed_at_any_moment_goes_on`] kills.
+const KILLED: &str = "BURN_GNN_KILLED_RUN";
+
+/// The process to be killed; otherwise nothing.
+#[test]
+fn a_run_to_be_killed() {
+    if let Some(dir) = std::env::var_os(KILLED) {
+        let device = Device::flex().autodiff();
+        let optimizer = SparseOptimizer::adam(0.05);
+        let run = Run { dtype: DType::F32, optimizer, device: &device, checkpoint: Some(Path::new(&dir)), stop: usize::MAX };
+        train(&scattered(&random(11, SOME), 3, 3), &run);
+    }
+}
+
+/// SIGKILL, wherever the ranks are: what was complete last is what counts.
+#[test]
+fn a_run_killed_at_any_moment_goes_on() {
+    let (g, device, optimizer) = (random(11, SOME), Device::flex().autodiff(), SparseOptimizer::adam(0.05));
+    let parts = scattered(&g, 3, 3);
+    let run = |dir: Option<&Path>| train(&parts, &Run { dtype: DType::F32, optimizer, device: &device, checkpoint: dir, stop: usize::MAX });
+    let whole = run(None);
+    for ms in [20, 60, 100, 150, 250] {
+        let dir = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let child = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "minibatch::a_run_to_be_killed"])
+                .env(KILLED, dir.path())
+                .stdout(std::process::Stdio::null())
+                .spawn();
+            let mut child = child.unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(ms));
+            // It may be through already.
+            let _ = child.kill();
+            child.wait().unwrap();
+        }
+        let rest = run(Some(dir.path()));
+        let first = rest[0].0 as usize;
+        println!("killed after {ms} ms twice, went on from step {first}");
+        assert_eq!(rest, whole[first..]);
+    }
+}
+
 #[test]
 fn checkpoints_of_another_run_or_damaged_are_refused() {
     let g = random(11, SOME);

@@ -200,6 +200,9 @@ fn labor_meets_fewer_nodes() {
     assert!(dependent.0 < labor.0, "{labor:?} {dependent:?}");
 }
 
+/// Sizes, relations and original edge ids of a block.
+type Parts = (Vec<usize>, Vec<usize>, Vec<Relation>, Vec<Arc<[u64]>>);
+
 /// Hops one by one are the batch, and a block of a batch's parts is the block.
 #[test]
 fn hops_and_blocks_can_be_put_together() {
@@ -225,7 +228,7 @@ fn hops_and_blocks_can_be_put_together() {
         assert_eq!(one.hops(), 1);
         let seeds = types.clone().map(|t| (g.schema().ntypes()[t].as_str(), block.dst_nodes(t)));
         let again = one.sample(seeds, key).unwrap().blocks.remove(0);
-        let parts = || {
+        let parts = || -> Parts {
             let count = |f: fn(&Block, usize) -> usize| types.clone().map(|t| f(block, t)).collect::<Vec<_>>();
             let edges = (0..g.relations().len()).map(|e| block.original_edge_ids(e).clone()).collect::<Vec<_>>();
             (count(|b, t| b.src_nodes(t).len()), count(|b, t| b.dst_nodes(t).len()), block.relations().to_vec(), edges)
@@ -252,7 +255,7 @@ fn hops_and_blocks_can_be_put_together() {
         }
         assert_eq!(built.to_frontier().unwrap().graph.total_edges(), built.total_edges());
 
-        let refused = |f: &dyn Fn(&mut (Vec<usize>, Vec<usize>, Vec<Relation>, Vec<Arc<[u64]>>))| {
+        let refused = |f: &dyn Fn(&mut Parts)| {
             let mut p = parts();
             f(&mut p);
             Block::from_parts(&facts, p.0, p.1, p.2, p.3).map(drop).unwrap_err().to_string()
