@@ -133,6 +133,54 @@ pub enum DistError {
         /// Fingerprint of the file.
         found: String,
     },
+    /// A pair of nodes without an edge where one was asked for.
+    #[error("relation `{relation}`, position {position}: there is no edge {src} -> {dst}")]
+    NoSuchEdge {
+        /// Relation.
+        relation: String,
+        /// Index of the pair.
+        position: usize,
+        /// Source, by type-wise id.
+        src: u64,
+        /// Destination, by type-wise id.
+        dst: u64,
+    },
+    /// A partition policy that the graph does not have.
+    #[error("no partition policy `{policy}`: policies are those of the graph's types and fixed when it is opened; there are {known:?}")]
+    UnknownPolicy {
+        /// The policy asked for, `node~type` or `edge~src:relation:dst`.
+        policy: String,
+        /// All there are.
+        known: Vec<String>,
+    },
+    /// A tensor without policy, whose first dimension does not tell which one it is.
+    #[error(
+        "tensor `{name}`: {} {rows} rows{}; name the policy",
+        if candidates.is_empty() { "no type of the graph has" } else { "several types of the graph have" },
+        if candidates.is_empty() { String::new() } else { format!(": {candidates:?}") }
+    )]
+    Policy {
+        /// Name of the tensor.
+        name: String,
+        /// Its first dimension.
+        rows: u64,
+        /// Policies with as many rows.
+        candidates: Vec<String>,
+    },
+    /// A checkpoint of another run than the one that would go on with it.
+    #[error("{}: made with {what} {found}, this run has {expected}; {remedy}", path.display())]
+    Checkpoint {
+        /// Manifest.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+        /// What this run has.
+        expected: String,
+        /// What the checkpoint has.
+        found: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// The structure or a frame is wrong.
     #[error(transparent)]
     Graph(#[from] GraphError),

@@ -9,6 +9,13 @@
 //!    source rows come by [`halo_exchange`], with gradients that go home.
 //! 4. [`all_reduce_gradients`] sums the gradients of replicated parameters.
 //!
+//! The way of a run in batches:
+//!
+//! 1. [`DistGraph::open`]: the parts as one graph, with features and structure by type-wise id from any rank.
+//! 2. [`DistSampler`] samples each hop where the nodes are; [`DistLoader`] makes batches ahead, with features and a cache of hot rows.
+//! 3. [`DistTensor`] and [`DistEmbedding`] keep rows with their owners, the latter learned by a [`SparseOptimizer`].
+//! 4. [`all_reduce_gradients_with`] for the rest of the model, and [`Checkpoint`] to stop and go on.
+//!
 //! ```
 //! use burn::tensor::{Device, Tensor};
 //! use burn_gnn_dist::{DistError, LocalPartition, PartitionConfig, partition_graph, run_ranks};
@@ -35,21 +42,36 @@
 //! `burn_gnn_ops::matmul_rows`, as the layers of `burn-gnn-models` do, where a rank may own no node of a type.
 
 mod book;
+mod checkpoint;
 mod comm;
+mod embedding;
 mod error;
+mod exchange;
+mod graph;
 mod halo;
+mod loading;
 mod local;
 mod partition;
 mod reduce;
+mod sampling;
+mod split;
+mod tensor;
 
 pub use book::PartitionBook;
-pub use comm::{Communicator, Failure, Ranks, run_ranks};
+pub use checkpoint::{Checkpoint, RunState, Shard, ShardReader, ShardWriter};
+pub use comm::{Communicator, Failure, Metered, Ranks, Traffic, run_ranks};
 #[cfg(feature = "mpi")]
 pub use comm::{MpiRanks, run_mpi};
+pub use embedding::{DistEmbedding, EmbeddingElement, EmbeddingRows, SparseOptimizer};
 pub use error::DistError;
+pub use graph::{CacheStats, DataSpace, DistGraph, FeatureData, HotRows, InEdges, RowCounts};
 pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange};
+pub use loading::{DistBatchMaker, DistEpoch, DistLinkBatches, DistLoaded, DistLoader, DistNodeBatches, LoaderTimes};
 pub use local::LocalPartition;
 pub use partition::{
     PartStats, Partition, PartitionConfig, PartitionMethod, PartitionTable, PartitionedGraph, load_partition, partition_graph,
 };
-pub use reduce::{all_reduce_gradients, all_reduce_gradients_except, all_reduce_scalar};
+pub use reduce::{ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with, all_reduce_scalar};
+pub use sampling::{DistBatch, DistLinkBatch, DistLinkSampler, DistSampler};
+pub use split::{Split, SplitBy, SplitOf};
+pub use tensor::{DistElement, DistTensor, PartitionPolicy};

@@ -61,7 +61,7 @@ impl LocalPartition {
         let frames = |kind: &str, names: Vec<String>, lens: Vec<usize>, feats: &Features| {
             let mut out: Vec<_> = names.iter().zip(lens).map(|(n, len)| Frame::new(format!("{kind} of `{n}`"), len)).collect();
             for ((t, name), data) in feats {
-                out[*t].insert_column(name, column(name, data, &device)?)?;
+                out[*t].insert_column(name, column(name, data.clone(), &device)?)?;
             }
             Ok::<_, DistError>(out)
         };
@@ -196,7 +196,7 @@ impl GraphView for LocalPartition {
     }
 }
 
-fn same_partitioning(partition: &Partition, comm: &dyn Communicator) -> Result<(), Failure> {
+pub(crate) fn same_partitioning(partition: &Partition, comm: &dyn Communicator) -> Result<(), Failure> {
     let all = comm.all_gather("partition fingerprint", partition.fingerprint.to_le_bytes().to_vec())?;
     match all.iter().position(|b| b[..] != partition.fingerprint.to_le_bytes()) {
         Some(p) => {
@@ -208,16 +208,16 @@ fn same_partitioning(partition: &Partition, comm: &dyn Communicator) -> Result<(
 }
 
 /// What computes, out of what is stored.
-struct Pieces {
-    relations: Vec<Relation>,
+pub(crate) struct Pieces {
+    pub(crate) relations: Vec<Relation>,
     /// Type-wise ids of the halo nodes in use, per type, by (owner, id).
-    halo: Vec<Vec<u64>>,
-    orig_nodes: Vec<Vec<u64>>,
-    orig_halo: Vec<Vec<u64>>,
-    orig_edges: Vec<Vec<u64>>,
+    pub(crate) halo: Vec<Vec<u64>>,
+    pub(crate) orig_nodes: Vec<Vec<u64>>,
+    pub(crate) orig_halo: Vec<Vec<u64>>,
+    pub(crate) orig_edges: Vec<Vec<u64>>,
 }
 
-fn cut(p: &Partition) -> Result<Pieces, DistError> {
+pub(crate) fn cut(p: &Partition) -> Result<Pieces, DistError> {
     let schema = p.book.schema();
     let types = schema.ntypes().len();
     let mut used = vec![false; p.nid.len()];
@@ -260,7 +260,7 @@ fn cut(p: &Partition) -> Result<Pieces, DistError> {
 }
 
 /// Tells every owner which of its rows this rank wants; returns what each rank sends and gets.
-fn requests(book: &PartitionBook, part: usize, halo: &[Vec<u64>], comm: &dyn Communicator) -> Result<Vec<TypeHalo>, DistError> {
+pub(crate) fn requests(book: &PartitionBook, part: usize, halo: &[Vec<u64>], comm: &dyn Communicator) -> Result<Vec<TypeHalo>, DistError> {
     let mut messages = vec![Vec::<u8>::new(); comm.size()];
     let mut types = Vec::with_capacity(halo.len());
     for (t, ids) in halo.iter().enumerate() {
@@ -294,7 +294,7 @@ fn requests(book: &PartitionBook, part: usize, halo: &[Vec<u64>], comm: &dyn Com
 
 /// Out-degree of every source row in the whole graph: counts of halo rows go home and are added, the
 /// sums come back.
-fn global_out_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloPlan) -> Result<Vec<Vec<u32>>, Failure> {
+pub(crate) fn global_out_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloPlan) -> Result<Vec<Vec<u32>>, Failure> {
     let (comm, size) = (&plan.comm, plan.comm.size());
     let mut degrees: Vec<Vec<u32>> = relations.iter().map(|r| r.out_degrees().collect()).collect();
     let source = |t: usize| &plan.types[book.schema().ends(t).0];
@@ -346,8 +346,9 @@ fn global_out_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloP
     Ok(degrees)
 }
 
-fn column(name: &str, data: &TensorData, device: &Device) -> Result<Column, DistError> {
-    let (dtype, data) = (data.dtype(), data.clone());
+/// A column of stored or received rows.
+pub(crate) fn column(name: &str, data: TensorData, device: &Device) -> Result<Column, DistError> {
+    let dtype = data.dtype();
     macro_rules! of_rank {
         ($d:literal) => {
             if dtype.is_float() {

@@ -6,6 +6,23 @@ use burn::tensor::{Tensor, TensorData};
 
 use crate::{Communicator, Failure};
 
+/// How gradients are summed; see [`all_reduce_gradients_with`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReduceOptions {
+    /// What this rank's gradients are multiplied by before they are added: 1 where its loss is a sum over own seeds divided by the
+    /// number of seeds on all ranks; own seeds as a share of all where its loss is a mean over own seeds. A rank without seeds has 0.
+    pub weight: f64,
+    /// Gradients that travel in one call, in bytes of f64, at least one number: large buckets cost memory, small ones waiting.
+    pub bucket_bytes: usize,
+}
+
+impl Default for ReduceOptions {
+    /// Weight 1, buckets of 8 MiB.
+    fn default() -> Self {
+        Self { weight: 1.0, bucket_bytes: 8 << 20 }
+    }
+}
+
 /// Sums the gradients of all float parameters over ranks: afterwards every rank holds the same bits.
 ///
 /// Gradients are gathered in the order of the module's fields, added in f64 in rank order and brought
@@ -33,10 +50,34 @@ pub fn all_reduce_gradients_except<M: Module>(
     grads: GradientsParams,
     skip: impl Fn(&str) -> bool,
 ) -> Result<GradientsParams, Failure> {
+    all_reduce_gradients_with(comm, module, grads, ReduceOptions::default(), skip)
+}
+
+/// [`all_reduce_gradients_except`] with weights and buckets. Sums do not depend on the size of buckets, which must be the same on all ranks.
+///
+/// # Errors
+/// As [`all_reduce_gradients`].
+pub fn all_reduce_gradients_with<M: Module>(
+    comm: &dyn Communicator,
+    module: &M,
+    grads: GradientsParams,
+    options: ReduceOptions,
+    skip: impl Fn(&str) -> bool,
+) -> Result<GradientsParams, Failure> {
     let mut pull = Pull { grads: &grads, skip: &skip, path: Vec::new(), flat: Vec::new(), taken: Vec::new() };
     module.visit(&mut pull);
     let (mut flat, taken) = (pull.flat, pull.taken);
-    comm.all_reduce("gradients", &mut flat)?;
+    if options.weight != 1.0 {
+        flat.iter_mut().for_each(|g| *g *= options.weight);
+    }
+    let bucket = (options.bucket_bytes / size_of::<f64>()).max(1);
+    // Also without any gradient, for other ranks may have some.
+    let count = flat.len().div_ceil(bucket).max(1);
+    for i in 0..count {
+        let name = if count == 1 { "gradients".to_owned() } else { format!("gradients, bucket {i} of {count}") };
+        let end = flat.len().min((i + 1) * bucket);
+        comm.all_reduce(&name, &mut flat[i * bucket..end])?;
+    }
     let mut push = Push { grads, taken: &taken, flat: &flat };
     module.visit(&mut push);
     Ok(push.grads)

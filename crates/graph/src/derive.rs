@@ -16,6 +16,11 @@ impl OriginalIds {
     pub(crate) fn unchanged(len: usize) -> Self {
         Self { len, ids: None }
     }
+    /// Original ids, written out: entry `i` is that of node or edge `i`.
+    pub fn from_vec(ids: Vec<u32>) -> Self {
+        let bound = ids.len();
+        Self::new(ids, bound)
+    }
     /// `ids` out of `0..bound`.
     pub(crate) fn new(ids: Vec<u32>, bound: usize) -> Self {
         let same = ids.len() == bound && ids.iter().enumerate().all(|(i, &id)| id as usize == i);

@@ -110,10 +110,10 @@ impl GraphView for Block {
         self.dst_nodes(ntype).len()
     }
     fn total_nodes(&self, ntype: usize) -> u64 {
-        self.graph().node_counts()[ntype] as u64
+        Block::total_nodes(self, ntype)
     }
     fn total_edges(&self, etype: usize) -> u64 {
-        self.graph().relations()[etype].num_edges() as u64
+        self.total_edges_of(etype)
     }
     fn src_rows(&self, _call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
         x

@@ -17,8 +17,9 @@ enum Deposit {
     Each(Vec<Mutex<Vec<u8>>>),
 }
 
+/// One communicator: calls on it run apart from those on its duplicates.
 #[derive(Debug, Default)]
-struct State {
+struct Channel {
     /// Counts finished rounds, so that a waiting rank knows its own is over.
     generation: u64,
     arrived: usize,
@@ -26,6 +27,21 @@ struct State {
     /// Deposits of the round that finished last. It stays until the next one finishes, which needs
     /// every rank to have come back, hence to have read this one.
     round: Arc<Vec<Deposit>>,
+    /// Duplicates asked for so far, by rank.
+    duplicates: Vec<usize>,
+    /// Channels of the duplicates, in the order in which they were asked for.
+    children: Vec<usize>,
+}
+
+impl Channel {
+    fn new(size: usize) -> Self {
+        Self { slots: (0..size).map(|_| None).collect(), duplicates: vec![0; size], ..Self::default() }
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    channels: Vec<Channel>,
     failed: Option<Failure>,
     done: Vec<bool>,
 }
@@ -56,13 +72,15 @@ impl Shared {
     fn finish(&self, rank: usize) {
         let mut state = self.lock();
         state.done[rank] = true;
-        if let Some((waiting, call)) = state.slots.iter().enumerate().find_map(|(r, s)| s.as_ref().map(|s| (r, s.0.clone()))) {
+        let slots = state.channels.iter().flat_map(|c| c.slots.iter().enumerate());
+        let waiting = slots.filter(|(r, _)| *r != rank).find_map(|(r, s)| s.as_ref().map(|s| (r, s.0.clone())));
+        if let Some((waiting, call)) = waiting {
             let message = format!("returned while rank {waiting} waits in {call}");
             self.record(&mut state, Failure { rank, message });
         }
     }
 
-    fn meet(&self, rank: usize, call: String, deposit: Deposit) -> Result<Arc<Vec<Deposit>>, Failure> {
+    fn meet(&self, rank: usize, channel: usize, call: String, deposit: Deposit) -> Result<Arc<Vec<Deposit>>, Failure> {
         let mut state = self.lock();
         if let Some(f) = &state.failed {
             return Err(f.clone());
@@ -71,31 +89,39 @@ impl Shared {
             let message = format!("returned while rank {rank} is in {call}");
             return Err(self.record(&mut state, Failure { rank: gone, message }));
         }
-        let other = state.slots.iter().enumerate().find_map(|(r, s)| s.as_ref().filter(|s| s.0 != call).map(|s| (r, s.0.clone())));
+        let slots = &state.channels[channel].slots;
+        let other = slots.iter().enumerate().find_map(|(r, s)| s.as_ref().filter(|s| r == rank || s.0 != call).map(|s| (r, s.0.clone())));
         if let Some((r, theirs)) = other {
-            let message = format!("is in {call} while rank {r} is in {theirs}; all ranks must make the same calls in the same order");
+            let remedy = if r == rank {
+                "two threads of a rank need a communicator each: `duplicate`"
+            } else {
+                "all ranks must make the same calls in the same order"
+            };
+            let message = format!("is in {call} while rank {r} is in {theirs}; {remedy}");
             return Err(self.record(&mut state, Failure { rank, message }));
         }
-        state.slots[rank] = Some((call.clone(), deposit));
-        state.arrived += 1;
-        if state.arrived == self.size {
-            state.round = Arc::new(state.slots.iter_mut().filter_map(Option::take).map(|s| s.1).collect());
-            state.arrived = 0;
-            state.generation += 1;
+        let own = &mut state.channels[channel];
+        own.slots[rank] = Some((call.clone(), deposit));
+        own.arrived += 1;
+        if own.arrived == self.size {
+            own.round = Arc::new(own.slots.iter_mut().filter_map(Option::take).map(|s| s.1).collect());
+            own.arrived = 0;
+            own.generation += 1;
             self.bell.notify_all();
-            return Ok(state.round.clone());
+            return Ok(own.round.clone());
         }
-        let (mine, deadline) = (state.generation, Instant::now() + self.timeout);
+        let (mine, deadline) = (own.generation, Instant::now() + self.timeout);
         loop {
-            if state.generation != mine {
-                return Ok(state.round.clone());
+            let own = &state.channels[channel];
+            if own.generation != mine {
+                return Ok(own.round.clone());
             }
             if let Some(f) = &state.failed {
                 return Err(f.clone());
             }
             let now = Instant::now();
             if now >= deadline {
-                let missing: Vec<usize> = (0..self.size).filter(|&r| state.slots[r].is_none()).collect();
+                let missing: Vec<usize> = (0..self.size).filter(|&r| own.slots[r].is_none()).collect();
                 let at_fault = missing.first().copied().unwrap_or(rank);
                 let message = format!("rank {rank} waited {:?} in {call} for ranks {missing:?}", self.timeout);
                 return Err(self.record(&mut state, Failure { rank: at_fault, message }));
@@ -103,11 +129,27 @@ impl Shared {
             state = self.bell.wait_timeout(state, deadline - now).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
+
+    /// The channel of the next duplicate that `rank` asks for: ranks that have asked as often get the same.
+    fn duplicate(&self, rank: usize, channel: usize) -> usize {
+        let mut state = self.lock();
+        let next = state.channels.len();
+        let own = &mut state.channels[channel];
+        let number = own.duplicates[rank];
+        own.duplicates[rank] += 1;
+        if let Some(&child) = own.children.get(number) {
+            return child;
+        }
+        own.children.push(next);
+        state.channels.push(Channel::new(self.size));
+        next
+    }
 }
 
 #[derive(Debug)]
 struct LocalComm {
     rank: usize,
+    channel: usize,
     shared: Arc<Shared>,
 }
 
@@ -115,6 +157,9 @@ impl LocalComm {
     fn fail<T>(&self, message: String) -> Result<T, Failure> {
         let mut state = self.shared.lock();
         Err(self.shared.record(&mut state, Failure { rank: self.rank, message }))
+    }
+    fn meet(&self, call: String, deposit: Deposit) -> Result<Arc<Vec<Deposit>>, Failure> {
+        self.shared.meet(self.rank, self.channel, call, deposit)
     }
 }
 
@@ -126,7 +171,7 @@ impl Communicator for LocalComm {
         self.shared.size
     }
     fn all_gather(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Failure> {
-        let round = self.shared.meet(self.rank, format!("all_gather `{name}`"), Deposit::All(bytes))?;
+        let round = self.meet(format!("all_gather `{name}`"), Deposit::All(bytes))?;
         Ok(round.iter().map(|d| if let Deposit::All(b) = d { b.clone() } else { Vec::new() }).collect())
     }
     fn all_to_all_v(&self, name: &str, send: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure> {
@@ -134,7 +179,7 @@ impl Communicator for LocalComm {
             return self.fail(format!("`{name}` sends {} messages, expected one for each of {} ranks", send.len(), self.size()));
         }
         let messages = Deposit::Each(send.into_iter().map(Mutex::new).collect());
-        let round = self.shared.meet(self.rank, format!("all_to_all_v `{name}`"), messages)?;
+        let round = self.meet(format!("all_to_all_v `{name}`"), messages)?;
         let take = |d: &Deposit| match d {
             Deposit::Each(m) => std::mem::take(&mut *m[self.rank].lock().unwrap_or_else(PoisonError::into_inner)),
             _ => Vec::new(),
@@ -142,7 +187,7 @@ impl Communicator for LocalComm {
         Ok(round.iter().map(take).collect())
     }
     fn all_reduce(&self, name: &str, values: &mut [f64]) -> Result<(), Failure> {
-        let round = self.shared.meet(self.rank, format!("all_reduce `{name}`"), Deposit::Sum(values.to_vec()))?;
+        let round = self.meet(format!("all_reduce `{name}`"), Deposit::Sum(values.to_vec()))?;
         let parts: Vec<&[f64]> = round.iter().map(|d| if let Deposit::Sum(v) = d { v.as_slice() } else { &[] }).collect();
         if let Some(p) = parts.iter().position(|v| v.len() != values.len()) {
             return self.fail(format!("`{name}` reduces {} values here and {} on rank {p}", values.len(), parts[p].len()));
@@ -154,6 +199,11 @@ impl Communicator for LocalComm {
             }
         }
         Ok(())
+    }
+    fn duplicate(&self, name: &str) -> Result<Arc<dyn Communicator>, Failure> {
+        self.meet(format!("duplicate `{name}`"), Deposit::All(Vec::new()))?;
+        let channel = self.shared.duplicate(self.rank, self.channel);
+        Ok(Arc::new(Self { rank: self.rank, channel, shared: self.shared.clone() }))
     }
 }
 
@@ -198,10 +248,10 @@ impl Ranks {
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or((cores / self.size).max(1));
-        let state = State { slots: (0..self.size).map(|_| None).collect(), done: vec![false; self.size], ..State::default() };
+        let state = State { channels: vec![Channel::new(self.size)], done: vec![false; self.size], failed: None };
         let shared = Arc::new(Shared { size: self.size, timeout: self.timeout, state: Mutex::new(state), bell: Condvar::new() });
         let one = |rank: usize| {
-            let comm = Arc::new(LocalComm { rank, shared: shared.clone() });
+            let comm = Arc::new(LocalComm { rank, channel: 0, shared: shared.clone() });
             let body = || -> Result<R, String> {
                 let pool = rayon::ThreadPoolBuilder::new()
                     .num_threads(threads)

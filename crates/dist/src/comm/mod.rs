@@ -1,14 +1,17 @@
 //! Collective calls between ranks.
 
 mod local;
+mod metered;
 #[cfg(feature = "mpi")]
 mod mpi;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 #[cfg(feature = "mpi")]
 pub use self::mpi::{MpiRanks, run_mpi};
 pub use local::{Ranks, run_ranks};
+pub use metered::{Metered, Traffic};
 
 /// Why a distributed run ended: the rank at fault and what it said.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +42,8 @@ fn add_all(sums: &mut [f64], parts: &[Vec<u8>]) {
 /// error naming both, not a hang or mixed-up rows. Every call returns an error on every rank once one
 /// rank has failed. Sums add in rank order, so all ranks hold the same bits.
 ///
-/// Collectives may run on any thread of a rank, one at a time; never inside a parallel iterator.
+/// Collectives may run on any thread of a rank, one at a time; never inside a parallel iterator. Two threads of a rank that
+/// communicate at the same time need a communicator each: [`duplicate`](Self::duplicate).
 pub trait Communicator: Debug + Send + Sync {
     /// This rank, in `0..size()`.
     fn rank(&self) -> usize;
@@ -113,6 +117,15 @@ pub trait Communicator: Debug + Send + Sync {
     /// As [`all_gather`](Self::all_gather).
     fn barrier(&self, name: &str) -> Result<(), Failure> {
         self.all_gather(name, Vec::new()).map(drop)
+    }
+
+    /// Another communicator between the same ranks, whose calls neither wait for nor meet those of this one: for another thread
+    /// (MPI's `MPI_Comm_dup`). A failure on one ends both. Collective.
+    ///
+    /// # Errors
+    /// As [`all_gather`](Self::all_gather); also where an implementation has no such communicators, which is what it says by default.
+    fn duplicate(&self, name: &str) -> Result<Arc<dyn Communicator>, Failure> {
+        Err(Failure { rank: self.rank(), message: format!("`{name}`: this communicator cannot be duplicated") })
     }
 }
 

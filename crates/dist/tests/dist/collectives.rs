@@ -34,6 +34,20 @@ pub(crate) fn collectives(comm: &dyn Communicator) -> Result<(), Failure> {
     comm.barrier("end")
 }
 
+/// Calls on a duplicate, from another thread, beside calls on the first.
+pub(crate) fn duplicates(comm: &dyn Communicator) -> Result<(), Failure> {
+    let (r, n) = (comm.rank(), comm.size());
+    let second = comm.duplicate("second")?;
+    assert_eq!((second.rank(), second.size()), (r, n));
+    std::thread::scope(|s| {
+        let beside = s.spawn(|| (0..100u8).try_for_each(|i| second.all_gather("second", vec![i]).map(|all| assert_eq!(all, vec![[i]; n]))));
+        for i in 0..100u8 {
+            assert_eq!(comm.all_gather("first", vec![i, i])?, vec![[i, i]; n]);
+        }
+        beside.join().unwrap_or_else(|e| std::panic::resume_unwind(e))
+    })
+}
+
 /// One row to the next rank, and its gradient back.
 pub(crate) fn ring(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
     let (r, n) = (comm.rank(), comm.size());

@@ -4,7 +4,8 @@ use burn::module::{Module, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_dist::{
-    Communicator, Failure, HaloPlan, Ranks, TypeHalo, all_reduce_gradients, all_reduce_gradients_except, halo_exchange, run_ranks,
+    Communicator, Failure, HaloPlan, Metered, Ranks, ReduceOptions, TypeHalo, all_reduce_gradients, all_reduce_gradients_except,
+    all_reduce_gradients_with, halo_exchange, run_ranks,
 };
 use rayon::prelude::*;
 
@@ -26,6 +27,7 @@ fn collectives() {
     for n in [1, 2, 5] {
         run_ranks(n, |comm| crate::collectives::collectives(&*comm)).unwrap();
         run_ranks(n, |comm| crate::collectives::ring(&comm)).unwrap();
+        run_ranks(n, |comm| crate::collectives::duplicates(&*comm)).unwrap();
     }
 }
 
@@ -155,6 +157,70 @@ fn a_rank_that_does_not_come_ends_all() {
     assert!(run_ranks(0, |_| Ok::<_, Failure>(())).is_err());
 }
 
+/// Two threads of each rank communicate at once, in orders of their own.
+#[test]
+fn duplicates_do_not_meet() {
+    for n in [1, 2, 4] {
+        run_ranks(n, |comm| -> Nothing {
+            let (a, b) = (comm.duplicate("a")?, comm.duplicate("b")?);
+            let twice = a.duplicate("of a")?;
+            let calls = |comm: &dyn Communicator, what: u8| -> Nothing {
+                for round in 0..100u8 {
+                    let all = comm.all_gather("same name", vec![what, round, comm.rank() as u8])?;
+                    assert_eq!(all, (0..n as u8).map(|p| vec![what, round, p]).collect::<Vec<_>>());
+                }
+                Ok(())
+            };
+            std::thread::scope(|s| {
+                let others: Vec<_> = [&a, &b, &twice].into_iter().zip(1..).map(|(c, what)| s.spawn(move || calls(&**c, what))).collect();
+                calls(&*comm, 0)?;
+                others.into_iter().try_for_each(|t| t.join().unwrap())
+            })
+        })
+        .unwrap();
+    }
+}
+
+/// A failure anywhere ends the calls on all communicators; two threads on one of them are told so.
+#[test]
+fn failures_reach_duplicates() {
+    ends(3, 1, "panicked: in the main thread", |comm| {
+        let other = comm.duplicate("other")?;
+        assert!(comm.rank() != 1, "in the main thread");
+        other.barrier("nobody comes")
+    });
+    ends(2, 1, "returned while rank 0", |comm| {
+        let other = comm.duplicate("other")?;
+        if comm.rank() == 0 { other.barrier("nobody comes") } else { Ok(()) }
+    });
+    let two = run_ranks(2, |comm| -> Nothing {
+        if comm.rank() == 1 {
+            return comm.barrier("both").and_then(|()| comm.barrier("both"));
+        }
+        std::thread::scope(|s| {
+            let other = s.spawn(|| comm.barrier("one"));
+            comm.barrier("two").and(other.join().unwrap())
+        })
+    });
+    assert!(two.is_err());
+}
+
+#[test]
+fn traffic_of_others_is_counted() {
+    let traffic = run_ranks(3, |comm| {
+        let comm = Metered::new(comm);
+        comm.all_gather("g", vec![0; 5])?;
+        comm.duplicate("d")?.all_to_all_v("v", vec![vec![0; 1], vec![0; 2], vec![0; 3]])?;
+        comm.all_reduce("s", &mut [0.0; 2])?;
+        Ok::<_, Failure>((comm.rank() as u64, comm.traffic()))
+    });
+    for (rank, t) in traffic.unwrap() {
+        assert_eq!((t.calls, t.bytes_sent), (3, 10 + 6 - (rank + 1) + 32));
+        assert_eq!(t.bytes_received, 10 + 2 * (rank + 1) + 32);
+        assert!(t.to_string().starts_with("3 calls, 0.0 MB sent"), "{t}");
+    }
+}
+
 #[test]
 fn every_rank_has_its_own_pool() {
     let threads = Ranks::new(2).threads(3).run(|_| Ok::<_, Failure>(rayon::current_num_threads())).unwrap();
@@ -200,4 +266,36 @@ fn gradients_are_reduced() {
         .map_err(|f| assert!(f.message.contains("`gradients` reduces"), "{f}"))
         .unwrap_err();
     }
+}
+
+/// Means over own seeds, weighted by their share of all, are the mean over all seeds; sums do not depend on buckets.
+#[test]
+fn gradients_are_weighted_by_seeds() {
+    #[derive(Module, Debug)]
+    struct One {
+        w: Param<Tensor<1>>,
+    }
+    let seeds = [3usize, 0, 5];
+    let values = |rank: usize| (0..seeds[rank]).map(|i| (rank * 10 + i) as f64 + 0.1).collect::<Vec<_>>();
+    let mean = (0..3).flat_map(values).sum::<f64>() / 8.0;
+    let mut bits = vec![];
+    for bucket_bytes in [0, 8, 24, 1 << 20] {
+        let ranks = run_ranks(3, |comm| {
+            let (device, own) = (Device::flex().autodiff(), values(comm.rank()));
+            let one = One { w: Param::from_tensor(Tensor::<1>::ones([7], (&device, DType::F64)).require_grad()) };
+            let mut grads = GradientsParams::new();
+            if !own.is_empty() {
+                let factor = own.iter().sum::<f64>() / own.len() as f64;
+                grads = GradientsParams::from_grads((one.w.val() * factor).sum().backward(), &one);
+            }
+            let options = ReduceOptions { weight: own.len() as f64 / 8.0, bucket_bytes };
+            let grads = all_reduce_gradients_with(&*comm, &one, grads, options, |_| false)?;
+            Ok::<_, Failure>(grads.get::<1>(one.w.id).unwrap().into_data().iter::<f64>().collect::<Vec<_>>())
+        });
+        for g in ranks.unwrap() {
+            assert!(g.iter().all(|g| (g - mean).abs() < 1e-14 * mean), "{g:?} instead of {mean}");
+            bits.push(g.iter().map(|g| g.to_bits()).collect::<Vec<_>>());
+        }
+    }
+    assert!(bits.iter().all(|b| *b == bits[0]));
 }

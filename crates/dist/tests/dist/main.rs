@@ -5,8 +5,14 @@
 
 mod collectives;
 mod comm;
+mod dist_graph;
 mod exchange;
 mod graphs;
+mod links;
+mod loaders;
+mod minibatch;
 mod partition;
 mod refusals;
+mod sampling;
+mod tensors;
 mod training;

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
 fn all(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
     collectives::collectives(&**comm)?;
     collectives::ring(comm)?;
+    collectives::duplicates(&**comm)?;
     if comm.rank() == 0 {
         println!("mpi: {} ranks, all checks passed", comm.size());
     }

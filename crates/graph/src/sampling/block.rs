@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::facts::BatchFacts;
 use crate::{EdgeKey, Graph, GraphError, OriginalIds, Relation, Schema};
 
 /// The graph that is sampled, and the ids it had before it was renumbered.
@@ -20,6 +21,15 @@ impl Source {
     }
 }
 
+/// What a block knows beyond its own edges.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// The graph, which this machine holds.
+    Whole(Arc<Source>),
+    /// What was told of a graph that no machine holds as a whole.
+    Told(Arc<BatchFacts>),
+}
+
 /// A message flow graph: the edges by which one layer computes its destination nodes from its source nodes.
 ///
 /// Per node type the destinations are the first of the sources, so a layer has a node's own row at hand; the other sources
@@ -31,7 +41,7 @@ impl Source {
 /// computes on full neighbourhoods what it computes on the graph. (DGL takes degrees inside the block.)
 #[derive(Clone, Debug)]
 pub struct Block {
-    source: Arc<Source>,
+    origin: Origin,
     relations: Arc<[Relation]>,
     /// Nodes of the whole batch, per type: sources are the first `num_src` of them.
     nodes: Arc<[Vec<u32>]>,
@@ -45,6 +55,8 @@ pub struct Block {
 /// Made when someone first asks: without edge features and dropout of edges, nobody does.
 #[derive(Debug)]
 struct Ids {
+    /// Of a block that was put together from parts: its own edges.
+    graph: OnceLock<Graph>,
     edges: Vec<OnceLock<Vec<u32>>>,
     original_nodes: Vec<OnceLock<Arc<[u64]>>>,
     original_edges: Vec<OnceLock<Arc<[u64]>>>,
@@ -60,11 +72,16 @@ pub(crate) struct BlockParts {
 
 impl Block {
     pub(crate) fn new(source: &Arc<Source>, nodes: &Arc<[Vec<u32>]>, parts: BlockParts) -> Self {
+        Self::of(Origin::Whole(source.clone()), nodes, parts)
+    }
+
+    fn of(origin: Origin, nodes: &Arc<[Vec<u32>]>, parts: BlockParts) -> Self {
         let original = |n| (0..n).map(|_| OnceLock::new()).collect();
         let edges = parts.relations.iter().map(|_| OnceLock::new()).collect();
-        let ids = Ids { edges, original_nodes: original(nodes.len()), original_edges: original(parts.relations.len()) };
+        let ids =
+            Ids { graph: OnceLock::new(), edges, original_nodes: original(nodes.len()), original_edges: original(parts.relations.len()) };
         Self {
-            source: source.clone(),
+            origin,
             relations: parts.relations.into(),
             nodes: nodes.clone(),
             num_src: parts.num_src.into(),
@@ -74,13 +91,68 @@ impl Block {
         }
     }
 
+    /// A block of rows that were sampled elsewhere, of a graph that no machine holds as a whole.
+    ///
+    /// Rows of a node type are those of the batch that `facts` describes: the sources of the block are its first `num_src`, the
+    /// destinations its first `num_dst`. `original_edges` has the original id of each edge, by edge of the relation.
+    ///
+    /// # Errors
+    /// Lists that do not have one entry per type, relations whose ends are not the rows of their types or whose edges do not stand in the
+    /// order of destinations, more rows than `facts` knows.
+    pub fn from_parts(
+        facts: &Arc<BatchFacts>,
+        num_src: Vec<usize>,
+        num_dst: Vec<usize>,
+        relations: Vec<Relation>,
+        original_edges: Vec<Arc<[u64]>>,
+    ) -> Result<Self, GraphError> {
+        facts.check_block(&num_src, &num_dst, &relations, &original_edges)?;
+        let positions = relations.iter().map(|r| (0..r.num_edges() as u32).collect()).collect();
+        let nodes = facts.rows().clone();
+        let block = Self::of(Origin::Told(facts.clone()), &nodes, BlockParts { relations, positions, num_src, num_dst });
+        for (cell, ids) in block.ids.original_edges.iter().zip(original_edges) {
+            cell.set(ids).unwrap_or_else(|_| unreachable!("the cell is new"));
+        }
+        Ok(block)
+    }
+
     /// Node types and edge types, those of the graph.
     pub fn schema(&self) -> &Arc<Schema> {
-        self.source.graph.schema()
+        match &self.origin {
+            Origin::Whole(source) => source.graph.schema(),
+            Origin::Told(facts) => facts.schema(),
+        }
     }
-    /// The graph that was sampled.
+    /// The graph that was sampled; of a block put together [from parts](Self::from_parts), the graph of its own nodes and edges.
     pub fn graph(&self) -> &Graph {
-        &self.source.graph
+        match &self.origin {
+            Origin::Whole(source) => &source.graph,
+            Origin::Told(facts) => self.ids.graph.get_or_init(|| self.own_graph(facts)),
+        }
+    }
+    fn own_graph(&self, facts: &BatchFacts) -> Graph {
+        // Destinations are the first sources, so rows of either end are nodes of one numbering.
+        let whole = |(t, r): (usize, &Relation)| {
+            let (s, d) = facts.schema().ends(t);
+            let relation = Relation::from_coo(self.num_src[s], self.num_src[d], r.src().to_vec(), r.dst().to_vec());
+            relation.unwrap_or_else(|_| unreachable!("rows were checked when the block was made"))
+        };
+        let relations = self.relations.iter().enumerate().map(whole).collect();
+        Graph::assemble(facts.schema().clone(), self.num_src.to_vec(), relations)
+    }
+    /// Nodes of node type number `ntype` in the whole graph.
+    pub fn total_nodes(&self, ntype: usize) -> u64 {
+        match &self.origin {
+            Origin::Whole(source) => source.graph.node_counts()[ntype] as u64,
+            Origin::Told(facts) => facts.total_nodes(ntype),
+        }
+    }
+    /// Edges of edge type number `etype` in the whole graph.
+    pub fn total_edges_of(&self, etype: usize) -> u64 {
+        match &self.origin {
+            Origin::Whole(source) => source.graph.relations()[etype].num_edges() as u64,
+            Origin::Told(facts) => facts.total_edges(etype),
+        }
     }
     /// The edges of a type between rows of this block.
     ///
@@ -108,7 +180,8 @@ impl Block {
     /// Id in [`graph`](Self::graph) of each edge of edge type number `etype`: rows of its edge features.
     pub fn edge_ids(&self, etype: usize) -> &[u32] {
         let positions = &self.positions[etype];
-        let relation = &self.graph().relations()[etype];
+        let Origin::Whole(source) = &self.origin else { return positions };
+        let relation = &source.graph.relations()[etype];
         // A relation that was not sampled is not asked for its CSC.
         let of = if positions.is_empty() { None } else { relation.csc().edge_ids() };
         match of {
@@ -118,23 +191,39 @@ impl Block {
     }
     /// Original id of each source node: that in the graph before it was renumbered. Draws are keyed by it.
     pub fn original_ids(&self, ntype: usize) -> &Arc<[u64]> {
-        self.ids.original_nodes[ntype].get_or_init(|| originals(&self.source.node_ids[ntype], self.src_nodes(ntype)))
+        self.ids.original_nodes[ntype].get_or_init(|| match &self.origin {
+            Origin::Whole(source) => originals(&source.node_ids[ntype], self.src_nodes(ntype)),
+            Origin::Told(facts) => facts.original_nodes(ntype)[..self.num_src[ntype]].into(),
+        })
     }
     /// Original id of each edge.
     pub fn original_edge_ids(&self, etype: usize) -> &Arc<[u64]> {
-        self.ids.original_edges[etype].get_or_init(|| originals(&self.source.edge_ids[etype], self.edge_ids(etype)))
+        self.ids.original_edges[etype].get_or_init(|| match &self.origin {
+            Origin::Whole(source) => originals(&source.edge_ids[etype], self.edge_ids(etype)),
+            Origin::Told(_) => unreachable!("given when the block was made"),
+        })
     }
     /// In-degree of each destination in the whole graph.
     pub fn in_degrees(&self, etype: usize) -> Vec<u32> {
         let (_, d) = self.schema().ends(etype);
-        let whole = self.graph().relations()[etype].csc();
-        self.dst_nodes(d).iter().map(|&v| whole.row(v as usize).len() as u32).collect()
+        match &self.origin {
+            Origin::Whole(source) => {
+                let whole = source.graph.relations()[etype].csc();
+                self.dst_nodes(d).iter().map(|&v| whole.row(v as usize).len() as u32).collect()
+            }
+            Origin::Told(facts) => facts.in_degrees(etype)[..self.num_dst[d]].to_vec(),
+        }
     }
     /// Out-degree of each source in the whole graph; the first call on a graph builds its CSR.
     pub fn out_degrees(&self, etype: usize) -> Vec<u32> {
         let (s, _) = self.schema().ends(etype);
-        let whole = self.graph().relations()[etype].csr();
-        self.src_nodes(s).iter().map(|&v| whole.row(v as usize).len() as u32).collect()
+        match &self.origin {
+            Origin::Whole(source) => {
+                let whole = source.graph.relations()[etype].csr();
+                self.src_nodes(s).iter().map(|&v| whole.row(v as usize).len() as u32).collect()
+            }
+            Origin::Told(facts) => facts.out_degrees(etype)[..self.num_src[s]].to_vec(),
+        }
     }
 }
 

@@ -117,7 +117,7 @@ impl NeighborSampler {
             rows.push(of);
         }
         let mut parts: Vec<BlockParts> =
-            (0..self.fanouts.len()).map(|hop| self.hop(hop, &mut nodes, trees.as_mut(), excluded, key, memory)).collect();
+            (self.first..self.fanouts.len()).map(|hop| self.hop(hop, &mut nodes, trees.as_mut(), excluded, key, memory)).collect();
         parts.reverse();
         memory.rows.iter_mut().zip(&nodes).filter(|_| trees.is_none()).for_each(|(rows, nodes)| rows.clear(nodes));
         memory.rooted.iter_mut().for_each(RootedRows::clear);

@@ -43,6 +43,8 @@ pub struct NeighborSampler {
     pub(crate) source: Arc<Source>,
     /// `[hop][relation]`.
     pub(crate) fanouts: Vec<Vec<u32>>,
+    /// The hop that seeds are at; hops before it are not sampled.
+    pub(crate) first: usize,
     pub(crate) strategy: Strategy,
     pub(crate) replace: bool,
     pub(crate) disjoint: bool,
@@ -69,7 +71,7 @@ impl NeighborSampler {
         let rules = Arc::new(graph.relations().iter().map(|_| EdgeRule::default()).collect());
         let source = Arc::new(Source::new(graph));
         let (strategy, replace, disjoint, parallel) = (Strategy::Uniform, false, false, true);
-        Ok(Self { source, fanouts, strategy, replace, disjoint, parallel, rules, memory: Mutex::default() })
+        Ok(Self { source, fanouts, first: 0, strategy, replace, disjoint, parallel, rules, memory: Mutex::default() })
     }
 
     /// The graph that is sampled.
@@ -78,7 +80,33 @@ impl NeighborSampler {
     }
     /// Number of hops, which is that of blocks.
     pub fn hops(&self) -> usize {
-        self.fanouts.len()
+        self.fanouts.len() - self.first
+    }
+
+    /// Hop number `hop` alone, 0 being that of the seeds: batches of one block, whose edges are those that this sampler draws for the same
+    /// nodes at that hop. Where each hop is sampled on another machine, the hops together are one batch.
+    ///
+    /// # Errors
+    /// There is no such hop.
+    ///
+    /// ```
+    /// use burn_gnn_graph::{Graph, NeighborSampler, SampleKey};
+    /// let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 0, 1, 4])?;
+    /// let sampler = NeighborSampler::new(&g, [2, 1])?;
+    /// let batch = sampler.sample([("_N", [0])], SampleKey::new(7))?;
+    /// let second = sampler.only_hop(1)?.sample([("_N", batch.blocks[1].src_nodes(0))], SampleKey::new(7))?;
+    /// assert_eq!(second.blocks[0].edge_ids(0), batch.blocks[0].edge_ids(0));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    pub fn only_hop(&self, hop: usize) -> Result<Self, GraphError> {
+        if hop >= self.hops() {
+            let expected = format!("a hop in 0..{}", self.hops());
+            return Err(GraphError::Setting { arg: "hop", expected, found: hop.to_string() });
+        }
+        let mut one = self.clone();
+        one.first = self.first + hop;
+        one.fanouts.truncate(one.first + 1);
+        Ok(one)
     }
 
     /// The ids that nodes and edges had before the graph was renumbered (by [`Graph::reorder`], say): draws are keyed by them,

@@ -1,6 +1,8 @@
 //! What every batch must be, whatever was drawn.
 
-use burn_gnn_graph::{Fanouts, Graph, MiniBatch, NeighborSampler, Relabel, SampleKey, Strategy};
+use std::sync::Arc;
+
+use burn_gnn_graph::{BatchFacts, Block, Fanouts, Graph, MiniBatch, NeighborSampler, Relabel, Relation, SampleKey, Strategy};
 use proptest::prelude::*;
 
 use crate::common::{skewed, typed};
@@ -196,4 +198,78 @@ fn labor_meets_fewer_nodes() {
     let dependent = met(Strategy::Labor { layer_dependent: true });
     assert!(labor.1 * 10 < uniform.1 * 9, "{uniform:?} {labor:?}");
     assert!(dependent.0 < labor.0, "{labor:?} {dependent:?}");
+}
+
+/// Sizes, relations and original edge ids of a block.
+type Parts = (Vec<usize>, Vec<usize>, Vec<Relation>, Vec<Arc<[u64]>>);
+
+/// Hops one by one are the batch, and a block of a batch's parts is the block.
+#[test]
+fn hops_and_blocks_can_be_put_together() {
+    let g = typed(300, 90, 5);
+    let sampler = NeighborSampler::new(&g, [4, -1, 2]).unwrap().with_replacement(true).unwrap();
+    let key = SampleKey::new(3).at(1, 8);
+    let batch = sampler.sample([("paper", (0..40).collect::<Vec<u32>>())], key).unwrap();
+    let types = 0..g.node_counts().len();
+    let all = |t: usize| batch.input_nodes(t);
+    let originals = types.clone().map(|t| all(t).iter().map(|&v| u64::from(v)).collect()).collect();
+    let totals = (
+        g.node_counts().iter().map(|&n| n as u64).collect::<Vec<_>>(),
+        g.relations().iter().map(|r| r.num_edges() as u64).collect::<Vec<_>>(),
+    );
+    let degrees = |of: fn(&Graph, usize, &[u32]) -> Vec<u32>, side: fn((usize, usize)) -> usize| -> Vec<Vec<u32>> {
+        (0..g.relations().len()).map(|e| of(&g, e, all(side(g.schema().ends(e))))).collect()
+    };
+    let in_degrees = degrees(|g, e, ids| g.in_degrees(e, ids).unwrap(), |ends| ends.1);
+    let out_degrees = degrees(|g, e, ids| g.out_degrees(e, ids).unwrap(), |ends| ends.0);
+    let facts = BatchFacts::new(g.schema(), totals.clone(), originals, (in_degrees, out_degrees)).unwrap();
+    for (i, block) in batch.blocks.iter().enumerate() {
+        let one = sampler.only_hop(2 - i).unwrap();
+        assert_eq!(one.hops(), 1);
+        let seeds = types.clone().map(|t| (g.schema().ntypes()[t].as_str(), block.dst_nodes(t)));
+        let again = one.sample(seeds, key).unwrap().blocks.remove(0);
+        let parts = || -> Parts {
+            let count = |f: fn(&Block, usize) -> usize| types.clone().map(|t| f(block, t)).collect::<Vec<_>>();
+            let edges = (0..g.relations().len()).map(|e| block.original_edge_ids(e).clone()).collect::<Vec<_>>();
+            (count(|b, t| b.src_nodes(t).len()), count(|b, t| b.dst_nodes(t).len()), block.relations().to_vec(), edges)
+        };
+        let (src, dst, relations, edges) = parts();
+        let built = Block::from_parts(&facts, src, dst, relations, edges).unwrap();
+        for b in [&again, &built] {
+            for e in 0..g.relations().len() {
+                assert_eq!(b.original_edge_ids(e), block.original_edge_ids(e));
+                assert_eq!(b.relations()[e].src(), block.relations()[e].src());
+                assert_eq!((b.in_degrees(e), b.out_degrees(e)), (block.in_degrees(e), block.out_degrees(e)));
+                assert_eq!(b.total_edges_of(e), g.relations()[e].num_edges() as u64);
+            }
+            for t in types.clone() {
+                assert_eq!(b.original_ids(t), block.original_ids(t));
+                assert_eq!(b.total_nodes(t), g.node_counts()[t] as u64);
+            }
+        }
+        // Ids of a built block are those of its own graph.
+        let own = built.graph();
+        for (e, r) in own.relations().iter().enumerate() {
+            assert_eq!((r.src(), r.dst()), (built.relations()[e].src(), built.relations()[e].dst()));
+            assert!(built.edge_ids(e).iter().copied().eq(0..r.num_edges() as u32));
+        }
+        assert_eq!(built.to_frontier().unwrap().graph.total_edges(), built.total_edges());
+
+        let refused = |f: &dyn Fn(&mut Parts)| {
+            let mut p = parts();
+            f(&mut p);
+            Block::from_parts(&facts, p.0, p.1, p.2, p.3).map(drop).unwrap_err().to_string()
+        };
+        assert!(refused(&|p| p.0.truncate(1)).contains("`num_src`: expected length 2"));
+        assert!(refused(&|p| p.0[1] += 100_000).contains("`num_src`: expected at most"));
+        assert!(refused(&|p| p.1[1] = p.0[1] + 1).contains("the destinations among them"));
+        assert!(refused(&|p| p.2.truncate(1)).contains("`relations`"));
+        assert!(refused(&|p| p.3[0] = Arc::new([])).contains("one per edge"));
+        assert!(refused(&|p| p.2[0] = Relation::from_coo(1, 1, vec![0; p.3[0].len()], vec![0; p.3[0].len()]).unwrap()).contains("to join"));
+    }
+    assert!(sampler.only_hop(3).is_err() && sampler.only_hop(1).unwrap().only_hop(1).is_err());
+    let none = || (vec![vec![]; 3], vec![vec![]; 3]);
+    assert!(BatchFacts::new(g.schema(), totals.clone(), vec![vec![]; 1], none()).is_err());
+    assert!(BatchFacts::new(g.schema(), totals.clone(), vec![vec![0]; 2], none()).is_err(), "no out-degrees");
+    assert!(BatchFacts::new(g.schema(), (totals.0, vec![]), vec![vec![]; 2], none()).is_err());
 }

@@ -84,6 +84,13 @@ impl Communicator for MpiComm {
         all[self.rank] = std::mem::take(&mut send[self.rank]);
         Ok(all)
     }
+    fn duplicate(&self, name: &str) -> Result<Arc<dyn Communicator>, Failure> {
+        // Ranks in other calls would leave each other in `MPI_Comm_dup`.
+        self.barrier(&format!("duplicate {name}"))?;
+        let handle = self.lock();
+        let _call = self.calls.enter(&format!("duplicate `{name}`"));
+        Ok(Arc::new(Self::new(handle.0.duplicate(), self.calls.clone())))
+    }
 }
 
 /// Settings of a run of ranks that are processes; see [`run_mpi`].

@@ -1,0 +1,268 @@
+//! A partitioned graph as one graph: ids, features and structure of all parts, from any rank.
+
+mod cache;
+mod data;
+mod fetch;
+mod originals;
+mod owners;
+mod query;
+mod registry;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use burn_gnn_graph::{EdgeKey, EdgeType, Graph, GraphError, OriginalIds, Relation, Schema, Subgraph};
+
+use crate::exchange::agree;
+use crate::local::{Pieces, cut, global_out_degrees, requests, same_partitioning};
+use crate::{Communicator, DistError, HaloPlan, Partition, PartitionBook, load_partition};
+pub use cache::{CacheStats, HotRows};
+pub use data::{DataSpace, FeatureData};
+pub use fetch::RowCounts;
+pub(crate) use fetch::{Counters, Wanted, fetch};
+pub(crate) use owners::Owners;
+pub use query::InEdges;
+pub(crate) use registry::Registry;
+
+/// A partitioned heterogeneous graph, of which every rank holds one part (DGL's `DistGraph`, without servers).
+///
+/// Nodes and edges are named by *type-wise* ids of the [`PartitionBook`], `0..num_nodes(type)`, whichever rank owns them.
+/// [`original_nodes`](Self::original_nodes) and [`find_nodes`](Self::find_nodes) lead to the ids of the input graph and back.
+///
+/// **Methods marked collective** are called by all ranks in the same order, also by one that has nothing to ask (an empty list). What is
+/// wrong with the arguments of one rank, an unknown type or an id out of range, is an error on all of them in the same call; the
+/// next call works.
+///
+/// The structure is read-only. Clones share everything; [`with_communicator`](Self::with_communicator) makes one for another thread.
+///
+/// ```
+/// use burn_gnn_dist::{DistError, DistGraph, PartitionConfig, partition_graph, run_ranks};
+/// use burn_gnn_graph::Graph;
+/// # use burn::tensor::{Device, Tensor};
+/// let mut ring = Graph::homogeneous(6, vec![0, 1, 2, 3, 4, 5], vec![1, 2, 3, 4, 5, 0])?;
+/// ring.nodes_mut("_N")?.insert("feat", Tensor::<2>::from_data([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], &Device::flex()))?;
+/// let parts = partition_graph(&ring, &PartitionConfig::new("ring", 2))?;
+/// let sums = run_ranks(2, |comm| {
+///     let g = DistGraph::from_partition(parts.part(comm.rank())?, comm)?;
+///     let all: Vec<u64> = (0..g.num_nodes("_N")?).collect();
+///     let x = g.nodes("_N").data("feat").gather::<2>(&all)?; // three rows are here, three come from the other rank
+///     Ok::<_, DistError>(x.sum().into_scalar::<f32>())
+/// })?;
+/// assert_eq!(sums, [15.0; 2]);
+/// # Ok::<(), DistError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct DistGraph {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) comm: Arc<dyn Communicator>,
+    device: Device,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) partition: Partition,
+    pub(crate) nodes: Owners,
+    pub(crate) edges: Owners,
+    /// Inner nodes, then halo nodes, per type; inner edges by local id. Inner nodes have all their in-edges.
+    pub(crate) local: Graph,
+    /// Type-wise ids of halo nodes, ascending.
+    pub(crate) halo: Vec<Vec<u64>>,
+    /// Original ids of inner nodes, ascending, then of halo nodes.
+    pub(crate) node_ids: Vec<Vec<u64>>,
+    /// Original ids of inner edges, ascending.
+    pub(crate) edge_ids: Vec<Vec<u64>>,
+    /// Out-degree in the whole graph of every local node of the source type, per edge type.
+    pub(crate) out_degrees: Vec<Vec<u32>>,
+    pub(crate) rows: Counters,
+    pub(crate) registry: Registry,
+    /// This rank's share of the way back from ids of the input graph, per node type.
+    directories: Vec<Vec<u64>>,
+}
+
+impl DistGraph {
+    /// Reads this rank's part of the partitioned graph `name` from the folder of its metadata file `part_config`. Collective.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is damaged, another graph than `name`, another number of ranks than parts, parts of
+    /// different partitionings.
+    pub fn open(name: &str, part_config: impl AsRef<Path>, comm: Arc<dyn Communicator>) -> Result<Self, DistError> {
+        let path = part_config.as_ref();
+        let part = load_partition(path, comm.rank()).and_then(|part| {
+            if part.graph_name() == name {
+                return Ok(part);
+            }
+            let (expected, found) = (format!("the name of the graph in {}, `{}`", path.display(), part.graph_name()), format!("`{name}`"));
+            Err(DistError::Config { arg: "name", expected, found })
+        });
+        Self::from_partition(agree(&*comm, "open graph", part)?, comm)
+    }
+
+    /// [`open`](Self::open) of a part in memory. Collective.
+    ///
+    /// # Errors
+    /// The part is not this rank's, ranks hold parts of different partitionings, original ids beyond `u32`.
+    ///
+    /// # Cost
+    /// `O(V + E)` of the part, which is held twice: as it is stored, and as a graph to sample from.
+    pub fn from_partition(partition: Partition, comm: Arc<dyn Communicator>) -> Result<Self, DistError> {
+        let (book, part) = (partition.book().clone(), partition.part());
+        let checked = if comm.rank() == part && comm.size() == book.num_parts() {
+            Ok(())
+        } else {
+            Err(DistError::WrongRank { rank: comm.rank(), size: comm.size(), part, num_parts: book.num_parts() })
+        };
+        agree(&*comm, "open graph: part of this rank", checked)?;
+        same_partitioning(&partition, &*comm)?;
+        let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } = agree(&*comm, "open graph: part", cut(&partition))?;
+        let plan = HaloPlan::new(comm.clone(), requests(&book, part, &halo, &*comm)?)?;
+        let out_degrees = global_out_degrees(&book, &relations, &plan)?;
+        let node_ids: Vec<Vec<u64>> = orig_nodes.into_iter().zip(orig_halo).map(|(inner, halo)| [inner, halo].concat()).collect();
+        let local = agree(&*comm, "open graph: structure", local_graph(book.schema(), &node_ids, &relations))?;
+        let nodes = Owners::nodes(&book, part)?;
+        let inner = Inner {
+            directories: originals::directories(&*comm, &nodes, &node_ids)?,
+            nodes,
+            edges: Owners::edges(&book, part)?,
+            registry: Registry::default(),
+            rows: Counters::default(),
+            edge_ids: orig_edges,
+            partition,
+            local,
+            halo,
+            node_ids,
+            out_degrees,
+        };
+        Ok(Self { inner: Arc::new(inner), comm, device: Device::default() })
+    }
+
+    /// The same graph with tensors on `device`, without its autodiff.
+    #[must_use]
+    pub fn with_device(mut self, device: &Device) -> Self {
+        self.device = device.clone().inner();
+        self
+    }
+    /// The same graph over another communicator of the same ranks, such as a [duplicate](Communicator::duplicate) for another thread.
+    #[must_use]
+    pub fn with_communicator(mut self, comm: Arc<dyn Communicator>) -> Self {
+        self.comm = comm;
+        self
+    }
+
+    /// Name of the graph.
+    pub fn name(&self) -> &str {
+        self.inner.partition.graph_name()
+    }
+    /// This rank and the others.
+    pub fn comm(&self) -> &Arc<dyn Communicator> {
+        &self.comm
+    }
+    /// Where tensors come.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+    /// Owners and numberings.
+    pub fn book(&self) -> &Arc<PartitionBook> {
+        self.inner.partition.book()
+    }
+    /// This rank's part, with its features.
+    pub fn local_partition(&self) -> &Partition {
+        &self.inner.partition
+    }
+    /// Node types and edge types.
+    pub fn schema(&self) -> &Arc<Schema> {
+        self.inner.local.schema()
+    }
+    /// Node types, sorted.
+    pub fn ntypes(&self) -> &[String] {
+        self.schema().ntypes()
+    }
+    /// Canonical edge types, sorted.
+    pub fn etypes(&self) -> &[EdgeType] {
+        self.schema().etypes()
+    }
+    /// Nodes of a type in the whole graph.
+    ///
+    /// # Errors
+    /// Unknown type.
+    pub fn num_nodes(&self, ntype: &str) -> Result<u64, DistError> {
+        Ok(self.inner.nodes.total(self.schema().ntype(ntype)?))
+    }
+    /// Edges of a type in the whole graph.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn num_edges(&self, etype: impl EdgeKey) -> Result<u64, DistError> {
+        Ok(self.inner.edges.total(self.schema().etype(etype)?))
+    }
+    /// Type-wise ids of the nodes of a type that this rank owns.
+    ///
+    /// # Errors
+    /// Unknown type.
+    pub fn own_nodes(&self, ntype: &str) -> Result<std::ops::Range<u64>, DistError> {
+        Ok(self.inner.nodes.own(self.schema().ntype(ntype)?))
+    }
+    /// Type-wise ids of the edges of a type that this rank owns.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn own_edges(&self, etype: impl EdgeKey) -> Result<std::ops::Range<u64>, DistError> {
+        Ok(self.inner.edges.own(self.schema().etype(etype)?))
+    }
+    /// Tells one partitioning from another, in hexadecimal.
+    pub(crate) fn fingerprint(&self) -> String {
+        format!("{:016x}", self.inner.partition.fingerprint)
+    }
+    /// Rows read so far through this graph and its clones, by where they were.
+    pub fn row_counts(&self) -> RowCounts {
+        self.inner.rows.read()
+    }
+}
+
+impl Inner {
+    /// Type-wise id of a local node.
+    #[inline]
+    pub(crate) fn typewise(&self, ntype: usize, local: u32) -> u64 {
+        let count = self.nodes.count(ntype);
+        if (local as usize) < count { self.nodes.first(ntype) + u64::from(local) } else { self.halo[ntype][local as usize - count] }
+    }
+    /// Local number of a node that this part owns or borrows.
+    pub(crate) fn local_node(&self, ntype: usize, id: u64) -> Option<u32> {
+        match self.nodes.own_row(ntype, id) {
+            Some(row) => Some(row),
+            None => self.halo[ntype].binary_search(&id).ok().map(|at| (self.nodes.count(ntype) + at) as u32),
+        }
+    }
+    /// Original ids of the nodes that this part owns, ascending.
+    pub(crate) fn own_originals(&self, ntype: usize) -> &[u64] {
+        &self.node_ids[ntype][..self.nodes.count(ntype)]
+    }
+    /// The graph to sample from with the ids that key its draws.
+    pub(crate) fn to_sample(&self) -> Result<Subgraph, DistError> {
+        let narrow = |(t, ids): (usize, &Vec<u64>)| match ids.iter().find(|&&id| id >= u64::from(u32::MAX)) {
+            None => Ok(OriginalIds::from_vec(ids.iter().map(|&id| id as u32).collect())),
+            Some(&count) => {
+                let relation = self.nodes.names()[t].clone();
+                Err(GraphError::TooLarge { relation, what: "ids", count, limit: u64::from(u32::MAX) - 1 })
+            }
+        };
+        let node_ids = self.node_ids.iter().enumerate().map(narrow).collect::<Result<_, _>>()?;
+        // Edges stand in original order already, and nothing is keyed by their ids.
+        let edge_ids = self.local.relations().iter().map(|r| OriginalIds::from_vec((0..r.num_edges() as u32).collect())).collect();
+        Ok(Subgraph { graph: self.local.clone(), node_ids, edge_ids })
+    }
+}
+
+/// Relations between all local nodes, where those of a part end in inner nodes alone.
+fn local_graph(schema: &Arc<Schema>, node_ids: &[Vec<u64>], relations: &[Relation]) -> Result<Graph, DistError> {
+    let mut builder = Graph::builder();
+    for (name, ids) in schema.ntypes().iter().zip(node_ids) {
+        builder = builder.nodes(name, ids.len());
+    }
+    for (t, r) in relations.iter().enumerate() {
+        let (s, d) = schema.ends(t);
+        let whole = Relation::from_coo(node_ids[s].len(), node_ids[d].len(), r.src().to_vec(), r.dst().to_vec())?;
+        builder = builder.relation(schema.etypes()[t].clone(), whole);
+    }
+    Ok(builder.build()?)
+}

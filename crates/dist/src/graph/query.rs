@@ -1,0 +1,239 @@
+//! Degrees, ends and ids of edges, whoever owns them.
+
+use burn_gnn_graph::EdgeKey;
+
+use super::{DistGraph, Owners, Wanted, fetch};
+use crate::DistError;
+use crate::exchange::{Pack, Unpack, agree, exchange};
+
+/// Edges into some nodes, by type-wise ids; see [`DistGraph::in_subgraph`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InEdges {
+    /// Sources.
+    pub src: Vec<u64>,
+    /// Destinations.
+    pub dst: Vec<u64>,
+    /// The edges.
+    pub ids: Vec<u64>,
+}
+
+impl DistGraph {
+    /// Number of edges of a type into each of `nodes`, in the whole graph. Collective.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type, an id that is not a destination node; on all ranks.
+    pub fn in_degrees(&self, etype: impl EdgeKey, nodes: &[u64]) -> Result<Vec<u32>, DistError> {
+        let t = self.etype(etype);
+        let read = |t: usize| {
+            let csc = self.inner.local.relations()[t].csc();
+            move |row: usize, out: &mut [u8]| out.copy_from_slice(&(csc.row(row).len() as u32).to_ne_bytes())
+        };
+        let table = t.and_then(|t| self.rows_of_nodes(self.schema().ends(t).1, nodes, 4, Box::new(read(t))));
+        self.read_rows("in-degrees", table).map(|b| bytemuck::pod_collect_to_vec(&b))
+    }
+
+    /// Number of edges of a type out of each of `nodes`, in the whole graph. Collective.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type, an id that is not a source node; on all ranks.
+    pub fn out_degrees(&self, etype: impl EdgeKey, nodes: &[u64]) -> Result<Vec<u32>, DistError> {
+        let read = |t: usize| {
+            let degrees = &self.inner.out_degrees[t];
+            move |row: usize, out: &mut [u8]| out.copy_from_slice(&degrees[row].to_ne_bytes())
+        };
+        let table = self.etype(etype).and_then(|t| self.rows_of_nodes(self.schema().ends(t).0, nodes, 4, Box::new(read(t))));
+        self.read_rows("out-degrees", table).map(|b| bytemuck::pod_collect_to_vec(&b))
+    }
+
+    /// Sources and destinations of edges of a type, by type-wise ids. Collective.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type, an id out of range; on all ranks.
+    pub fn find_edges(&self, etype: impl EdgeKey, edges: &[u64]) -> Result<(Vec<u64>, Vec<u64>), DistError> {
+        let table = self.etype(etype).and_then(|t| {
+            let (inner, (s, d)) = (&self.inner, self.schema().ends(t));
+            let relation = &inner.local.relations()[t];
+            let read = move |row: usize, out: &mut [u8]| {
+                out[..8].copy_from_slice(&inner.typewise(s, relation.src()[row]).to_ne_bytes());
+                out[8..].copy_from_slice(&inner.typewise(d, relation.dst()[row]).to_ne_bytes());
+            };
+            inner.edges.check(t, edges)?;
+            Ok(Wanted { owners: &inner.edges, ty: t, ids: edges, row_bytes: 16, read: Box::new(read), cache: None })
+        });
+        let ends: Vec<[u64; 2]> = bytemuck::pod_collect_to_vec(&self.read_rows("ends of edges", table)?);
+        Ok(ends.into_iter().map(|[u, v]| (u, v)).unzip())
+    }
+
+    /// Ids of the edges `u[i] -> v[i]` of a type, of parallel ones the first. Collective.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type, lists of different lengths, an id out of range, a pair without an edge; on all ranks.
+    pub fn edge_ids(&self, etype: impl EdgeKey, u: &[u64], v: &[u64]) -> Result<Vec<u64>, DistError> {
+        let (comm, inner) = (&*self.comm, &self.inner);
+        let checked = self.etype(etype).and_then(|t| {
+            let (s, d) = self.schema().ends(t);
+            if u.len() != v.len() {
+                let (expected, found) = (format!("one per entry of `u`, {}", u.len()), v.len().to_string());
+                return Err(DistError::Config { arg: "v", expected, found });
+            }
+            inner.nodes.check(s, u)?;
+            inner.nodes.check(d, v)?;
+            Ok((t, s, d))
+        });
+        let (t, s, d) = agree(comm, "edge ids: arguments", checked)?;
+        // The owner of the destination has the edge.
+        let owners: Vec<(usize, u32)> = v.iter().map(|&v| inner.nodes.locate(d, v)).collect();
+        let mut asked = vec![(vec![], vec![]); comm.size()];
+        for (&u, &(owner, row)) in u.iter().zip(&owners) {
+            asked[owner].0.push(u);
+            asked[owner].1.push(row);
+        }
+        let requests = asked.iter().map(|(u, rows)| {
+            let mut p = Pack::default();
+            p.list(u);
+            p.list(rows);
+            p.into_bytes()
+        });
+        let requests = exchange(comm, "edge ids: pairs", Ok(requests.collect()))?;
+        let relation = &inner.local.relations()[t];
+        let answer = |(p, request): (usize, &Vec<u8>)| {
+            let mut request = Unpack::new(request, p, comm.rank());
+            let u = request.list::<u64>()?;
+            let rows = request.list_of::<u32>(u.len())?;
+            let (csc, count) = (relation.csc(), inner.nodes.count(d));
+            let find = |(&u, &row): (&u64, &u32)| {
+                if row as usize >= count {
+                    return Err(request.broken());
+                }
+                let found = inner.local_node(s, u).and_then(|u| csc.row(row as usize).find(|&p| csc.indices()[p] == u));
+                Ok(found.map_or(u64::MAX, |p| inner.edges.first(t) + u64::from(csc.edge_id(p))))
+            };
+            let ids = u.iter().zip(&rows).map(find).collect::<Result<Vec<_>, _>>()?;
+            Ok(bytemuck::cast_slice(&ids).to_vec())
+        };
+        let answers = exchange(comm, "edge ids", requests.iter().enumerate().map(answer).collect())?;
+        let answers: Vec<Vec<u64>> = answers.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 8 * 8])).collect();
+        let mut next = vec![0; comm.size()];
+        let mut ids = Vec::with_capacity(u.len());
+        for &(owner, _) in &owners {
+            ids.push(answers[owner].get(next[owner]).copied().unwrap_or(u64::MAX));
+            next[owner] += 1;
+        }
+        let missing = ids.iter().position(|&id| id == u64::MAX);
+        let found = missing.map_or(Ok(ids), |position| {
+            let relation = self.schema().etypes()[t].to_string();
+            Err(DistError::NoSuchEdge { relation, position, src: u[position], dst: v[position] })
+        });
+        agree(comm, "edge ids: result", found)
+    }
+
+    /// All edges into `nodes`, given per node type by name: per edge type, node by node in the order given, in ascending edge id. Collective.
+    ///
+    /// # Errors
+    /// Unknown type or one named twice, an id out of range; on all ranks.
+    pub fn in_subgraph<N: AsRef<str>, I: AsRef<[u64]>>(&self, nodes: impl IntoIterator<Item = (N, I)>) -> Result<Vec<InEdges>, DistError> {
+        let (comm, inner, schema) = (&*self.comm, &self.inner, self.schema());
+        let nodes = self.node_selection(nodes);
+        let mut asked: Vec<Vec<Vec<u32>>> = vec![vec![vec![]; inner.nodes.names().len()]; comm.size()];
+        let requests = nodes.map(|nodes| {
+            for (t, ids) in nodes.iter().enumerate() {
+                for &id in ids {
+                    let (owner, row) = inner.nodes.locate(t, id);
+                    asked[owner][t].push(row);
+                }
+            }
+            let pack = |rows: &Vec<Vec<u32>>| {
+                let mut p = Pack::default();
+                rows.iter().for_each(|rows| p.list(rows));
+                p.into_bytes()
+            };
+            (asked.iter().map(pack).collect(), nodes)
+        });
+        let (requests, nodes) = match requests {
+            Ok((requests, nodes)) => (Ok(requests), nodes),
+            Err(e) => (Err(e), vec![]),
+        };
+        let requests = exchange(comm, "in-edges: nodes", requests)?;
+        let answer = |(p, request): (usize, &Vec<u8>)| {
+            let mut request = Unpack::new(request, p, comm.rank());
+            let rows = (0..inner.nodes.names().len()).map(|_| request.list::<u32>()).collect::<Result<Vec<_>, _>>()?;
+            if rows.iter().enumerate().any(|(t, rows)| rows.iter().any(|&r| r as usize >= inner.nodes.count(t))) {
+                return Err(request.broken().into());
+            }
+            let mut out = Pack::default();
+            for (t, r) in inner.local.relations().iter().enumerate() {
+                let (s, d) = schema.ends(t);
+                let csc = r.csc();
+                let counts: Vec<u32> = rows[d].iter().map(|&v| csc.row(v as usize).len() as u32).collect();
+                let positions = || rows[d].iter().flat_map(|&v| csc.row(v as usize));
+                let src: Vec<u64> = positions().map(|p| inner.typewise(s, csc.indices()[p])).collect();
+                let ids: Vec<u64> = positions().map(|p| inner.edges.first(t) + u64::from(csc.edge_id(p))).collect();
+                out.list(&counts);
+                out.list(&src);
+                out.list(&ids);
+            }
+            Ok(out.into_bytes())
+        };
+        let answers = exchange(comm, "in-edges", requests.iter().enumerate().map(answer).collect())?;
+        let mut readers: Vec<Unpack<'_>> = answers.iter().enumerate().map(|(p, b)| Unpack::new(b, p, comm.rank())).collect();
+        let mut out = Vec::with_capacity(schema.etypes().len());
+        for t in 0..schema.etypes().len() {
+            let (_, d) = schema.ends(t);
+            let mut lists = Vec::with_capacity(comm.size());
+            for (reader, asked) in readers.iter_mut().zip(&asked) {
+                let (counts, src) = (reader.list_of::<u32>(asked[d].len())?, reader.list::<u64>()?);
+                if counts.iter().map(|&n| n as usize).sum::<usize>() != src.len() {
+                    return Err(reader.broken().into());
+                }
+                let ids = reader.list_of::<u64>(src.len())?;
+                lists.push((counts.into_iter(), src.into_iter(), ids.into_iter()));
+            }
+            let mut found = InEdges::default();
+            for &v in &nodes[d] {
+                let (counts, src, ids) = &mut lists[inner.nodes.locate(d, v).0];
+                let n = counts.next().unwrap_or(0) as usize;
+                found.src.extend(src.take(n));
+                found.ids.extend(ids.take(n));
+                found.dst.resize(found.src.len(), v);
+            }
+            out.push(found);
+        }
+        Ok(out)
+    }
+
+    /// Ids per node type in schema order, checked.
+    pub(crate) fn node_selection<N: AsRef<str>, I: AsRef<[u64]>>(
+        &self,
+        given: impl IntoIterator<Item = (N, I)>,
+    ) -> Result<Vec<Vec<u64>>, DistError> {
+        let mut out: Vec<Option<Vec<u64>>> = vec![None; self.ntypes().len()];
+        for (name, ids) in given {
+            let t = self.schema().ntype(name.as_ref())?;
+            self.inner.nodes.check(t, ids.as_ref())?;
+            if out[t].replace(ids.as_ref().to_vec()).is_some() {
+                return Err(burn_gnn_graph::GraphError::Duplicate { what: "node type", name: name.as_ref().to_owned() }.into());
+            }
+        }
+        Ok(out.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    fn etype(&self, etype: impl EdgeKey) -> Result<usize, DistError> {
+        Ok(self.schema().etype(etype)?)
+    }
+    /// A table with one row per own node.
+    pub(crate) fn rows_of_nodes<'a>(
+        &'a self,
+        ntype: usize,
+        ids: &'a [u64],
+        row_bytes: usize,
+        read: Box<super::fetch::ReadRow<'a>>,
+    ) -> Result<Wanted<'a>, DistError> {
+        let owners: &Owners = &self.inner.nodes;
+        owners.check(ntype, ids)?;
+        Ok(Wanted { owners, ty: ntype, ids, row_bytes, read, cache: None })
+    }
+    pub(crate) fn read_rows(&self, name: &'static str, table: Result<Wanted<'_>, DistError>) -> Result<Vec<u8>, DistError> {
+        let what = table.as_ref().map_or_else(|_| String::new(), |w| format!("{}/{}", w.owners.what(), w.ty));
+        Ok(fetch(&*self.comm, name, &what, table.map(|t| vec![t]), &super::Counters::default())?.concat())
+    }
+}

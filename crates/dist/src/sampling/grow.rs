@@ -1,0 +1,241 @@
+//! The asking side: frontiers go out, what owners found is put together.
+//!
+//! Rows are numbered as [`NeighborSampler`](burn_gnn_graph::NeighborSampler) numbers them: each source type its new nodes, in the order of
+//! relations, destinations and edges.
+
+use std::sync::Arc;
+
+use burn_gnn_graph::{BatchFacts, Block, MiniBatch, Relation, SampleKey};
+use hashbrown::HashMap;
+
+use super::{DistBatch, DistSampler};
+use crate::exchange::{Pack, Unpack, exchange};
+use crate::{DistError, Failure};
+
+/// No row has this number.
+const NONE: u32 = u32::MAX;
+
+/// The nodes of a batch while it grows, and what was told of them.
+struct Nodes {
+    /// Type-wise ids by row, per node type.
+    ids: Vec<Vec<u64>>,
+    row: Vec<HashMap<u64, u32>>,
+    originals: Vec<Vec<u64>>,
+    /// Per edge type, by row of the source type.
+    out_degrees: Vec<Vec<u32>>,
+    /// Per edge type, by row of the destination type.
+    in_degrees: Vec<Vec<u32>>,
+}
+
+/// What one owner says of one node type.
+struct Sources {
+    /// Type-wise ids of sources behind the destinations.
+    ids: Vec<u64>,
+    originals: Vec<u64>,
+    /// Per relation that starts in the type.
+    out_degrees: Vec<Vec<u32>>,
+    /// Row in the batch of each source, destinations first; [`NONE`] until an edge meets it.
+    rows: Vec<u32>,
+    /// Sources without facts before those that have them.
+    untold: usize,
+}
+
+/// What one owner says of one relation; read from front to back.
+struct Found {
+    counts: std::vec::IntoIter<u32>,
+    in_degrees: std::vec::IntoIter<u32>,
+    edges: std::iter::Zip<std::iter::Zip<std::vec::IntoIter<u32>, std::vec::IntoIter<u32>>, std::vec::IntoIter<u64>>,
+}
+
+/// Edges of one relation of one block.
+#[derive(Default)]
+struct Edges {
+    indptr: Vec<u32>,
+    src: Vec<u32>,
+    ids: Vec<u64>,
+    originals: Vec<u64>,
+}
+
+/// Sizes and edges of one block.
+struct Hop {
+    num_src: Vec<usize>,
+    num_dst: Vec<usize>,
+    relations: Vec<Relation>,
+    ids: Vec<Vec<u64>>,
+    originals: Vec<Arc<[u64]>>,
+}
+
+impl DistSampler {
+    /// The batch around seeds in range, per node type. `excluded` are own edges, by local id.
+    pub(crate) fn grow(&self, seeds: &[Vec<u64>], excluded: &[Vec<u32>], key: SampleKey) -> Result<DistBatch, DistError> {
+        let schema = self.graph.schema();
+        let (types, etypes) = (schema.ntypes().len(), schema.etypes().len());
+        let mut nodes = Nodes {
+            ids: vec![vec![]; types],
+            row: vec![HashMap::new(); types],
+            originals: vec![vec![]; types],
+            out_degrees: vec![vec![]; etypes],
+            in_degrees: vec![vec![]; etypes],
+        };
+        let rows = seeds.iter().enumerate().map(|(t, ids)| ids.iter().map(|&id| nodes.insert(t, id).0).collect()).collect();
+        let mut hops = (0..self.hops()).map(|hop| self.hop(hop, &mut nodes, excluded, key)).collect::<Result<Vec<_>, _>>()?;
+        hops.reverse();
+        let inner = &self.graph.inner;
+        let totals = ((0..types).map(|t| inner.nodes.total(t)).collect(), (0..etypes).map(|e| inner.edges.total(e)).collect());
+        let (mut blocks, mut edges) = (vec![], vec![]);
+        if !hops.is_empty() {
+            let facts = BatchFacts::new(schema, totals, nodes.originals, (nodes.in_degrees, nodes.out_degrees))?;
+            for hop in hops {
+                blocks.push(Block::from_parts(&facts, hop.num_src, hop.num_dst, hop.relations, hop.originals)?);
+                edges.push(hop.ids);
+            }
+        }
+        Ok(DistBatch { mini: MiniBatch { blocks, seeds: rows, roots: None }, nodes: nodes.ids, edges })
+    }
+
+    fn hop(&self, hop: usize, nodes: &mut Nodes, excluded: &[Vec<u32>], key: SampleKey) -> Result<Hop, DistError> {
+        let (comm, schema, owners) = (&*self.graph.comm, self.graph.schema(), &self.graph.inner.nodes);
+        let num_dst: Vec<usize> = nodes.ids.iter().map(Vec::len).collect();
+        // Per type, the owner of each row; per owner and type, its rows here and there.
+        let mut owner = vec![vec![]; num_dst.len()];
+        let mut here = vec![vec![vec![]; num_dst.len()]; comm.size()];
+        let mut there = here.clone();
+        for (t, ids) in nodes.ids.iter().enumerate() {
+            for (row, &id) in (0u32..).zip(ids) {
+                let (p, place) = owners.locate(t, id);
+                owner[t].push(p as u32);
+                here[p][t].push(row);
+                there[p][t].push(place);
+            }
+        }
+        let pack = |rows: &Vec<Vec<u32>>| {
+            let mut p = Pack::default();
+            rows.iter().for_each(|rows| p.list(rows));
+            p.into_bytes()
+        };
+        let requests = exchange(comm, "neighbours: nodes", Ok(there.iter().map(pack).collect()))?;
+        let unpack = |(p, bytes): (usize, &Vec<u8>)| self.serve(hop, Unpack::new(bytes, p, comm.rank()), excluded, key);
+        let answers = exchange(comm, "neighbours", requests.iter().enumerate().map(unpack).collect())?;
+
+        let (mut sources, mut found) = (vec![], vec![]);
+        for (p, (answer, here)) in answers.iter().zip(here).enumerate() {
+            let mut answer = Unpack::new(answer, p, comm.rank());
+            let asked: Vec<usize> = here.iter().map(Vec::len).collect();
+            let told = self.sources(hop, here, nodes, &mut answer)?;
+            found.push(self.found(hop, &told, &asked, &mut answer)?);
+            sources.push(told);
+        }
+        let mut all: Vec<Edges> = Vec::with_capacity(schema.etypes().len());
+        for e in 0..schema.etypes().len() {
+            let (s, d) = schema.ends(e);
+            let mut edges = Edges { indptr: vec![0], ..Edges::default() };
+            for &p in &owner[d] {
+                let (p, of) = (p as usize, &mut found[p as usize][e]);
+                let first = self.graph.inner.edges.first_of(e, p);
+                nodes.in_degrees[e].extend(of.in_degrees.next());
+                for _ in 0..of.counts.next().unwrap_or(0) {
+                    // Lengths were compared when the answer was read.
+                    let Some(((src, id), original)) = of.edges.next() else { break };
+                    edges.src.push(nodes.meet(s, schema.etypes_from(s), &mut sources[p][s], src));
+                    edges.ids.push(first + u64::from(id));
+                    edges.originals.push(original);
+                }
+                edges.indptr.push(edges.src.len() as u32);
+            }
+            all.push(edges);
+        }
+        let num_src: Vec<usize> = nodes.ids.iter().map(Vec::len).collect();
+        let mut out = Hop { num_src, num_dst, relations: vec![], ids: vec![], originals: vec![] };
+        for (e, edges) in all.into_iter().enumerate() {
+            let (s, d) = schema.ends(e);
+            out.relations.push(Relation::from_csc(out.num_src[s], out.num_dst[d], &edges.indptr, &edges.src, None)?);
+            out.ids.push(edges.ids);
+            out.originals.push(edges.originals.into());
+        }
+        Ok(out)
+    }
+
+    /// What an owner says of nodes, which were asked for by the rows `here`.
+    fn sources(&self, hop: usize, here: Vec<Vec<u32>>, nodes: &mut Nodes, answer: &mut Unpack<'_>) -> Result<Vec<Sources>, Failure> {
+        let (schema, all) = (self.graph.schema(), self.facts(hop).all);
+        let mut out = Vec::with_capacity(here.len());
+        for (t, mut rows) in here.into_iter().enumerate() {
+            let ids = answer.list::<u64>()?;
+            if ids.iter().any(|&id| id >= self.graph.inner.nodes.total(t)) {
+                return Err(answer.broken());
+            }
+            let (dst, told) = (rows.len(), ids.len() + if all { rows.len() } else { 0 });
+            let originals = answer.list_of::<u64>(told)?;
+            let out_degrees = schema.etypes_from(t).map(|_| answer.list_of::<u32>(told)).collect::<Result<Vec<_>, _>>()?;
+            rows.resize(dst + ids.len(), NONE);
+            let of = Sources { ids, originals, out_degrees, rows, untold: if all { 0 } else { dst } };
+            if all {
+                for (i, &row) in of.rows[..dst].iter().enumerate() {
+                    nodes.learn(t, schema.etypes_from(t), row, &of, i);
+                }
+            }
+            out.push(of);
+        }
+        Ok(out)
+    }
+
+    /// What an owner says of the edges into the nodes asked for, of which there are `asked` per node type.
+    fn found(&self, hop: usize, told: &[Sources], asked: &[usize], answer: &mut Unpack<'_>) -> Result<Vec<Found>, Failure> {
+        let schema = self.graph.schema();
+        let relation = |e: usize| {
+            let (s, d) = schema.ends(e);
+            let counts = answer.list_of::<u32>(asked[d])?;
+            let in_degrees = if self.facts(hop).in_degrees { answer.list_of::<u32>(asked[d])? } else { vec![] };
+            let total = counts.iter().map(|&n| n as usize).sum();
+            let (src, ids, originals) = (answer.list_of::<u32>(total)?, answer.list_of::<u32>(total)?, answer.list_of::<u64>(total)?);
+            if src.iter().any(|&u| u as usize >= told[s].rows.len()) {
+                return Err(answer.broken());
+            }
+            let edges = src.into_iter().zip(ids).zip(originals);
+            Ok(Found { counts: counts.into_iter(), in_degrees: in_degrees.into_iter(), edges })
+        };
+        (0..schema.etypes().len()).map(relation).collect()
+    }
+}
+
+impl Nodes {
+    /// Row of a node, and whether it is new.
+    fn insert(&mut self, t: usize, id: u64) -> (u32, bool) {
+        let next = self.ids[t].len() as u32;
+        let row = *self.row[t].entry(id).or_insert(next);
+        if row == next {
+            self.ids[t].push(id);
+        }
+        (row, row == next)
+    }
+    /// Row of source `src` of an owner.
+    #[inline]
+    fn meet(&mut self, t: usize, from: impl Iterator<Item = usize>, of: &mut Sources, src: u32) -> u32 {
+        let src = src as usize;
+        if of.rows[src] == NONE {
+            let behind = src - (of.rows.len() - of.ids.len());
+            let (row, is_new) = self.insert(t, of.ids[behind]);
+            of.rows[src] = row;
+            if is_new {
+                self.learn(t, from, row, of, src);
+            }
+        }
+        of.rows[src]
+    }
+    /// Takes down what an owner says of its source `src`, which is row `row`.
+    fn learn(&mut self, t: usize, from: impl Iterator<Item = usize>, row: u32, of: &Sources, src: usize) {
+        let (at, row) = (src - of.untold, row as usize);
+        put(&mut self.originals[t], row, of.originals[at]);
+        for (e, degrees) in from.zip(&of.out_degrees) {
+            put(&mut self.out_degrees[e], row, degrees[at]);
+        }
+    }
+}
+
+/// Writes entry `at`; entries before it may come later.
+fn put<T: Copy + Default>(list: &mut Vec<T>, at: usize, value: T) {
+    if list.len() <= at {
+        list.resize(at + 1, T::default());
+    }
+    list[at] = value;
+}

@@ -1,0 +1,160 @@
+//! Seeds of each rank, with as many steps on all of them.
+
+use burn_gnn_graph::EdgeKey;
+
+use crate::exchange::{Pack, Unpack, agree, exchange};
+use crate::graph::Owners;
+use crate::{DistError, DistGraph};
+
+/// Who takes which seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SplitBy<'a> {
+    /// Every rank its own: no seed's features travel, and ranks differ in number.
+    Owner,
+    /// As many on every rank, give or take one (DGL's `force_even`): runs of ascending type-wise ids, so that most seeds stay where they
+    /// are. Batches are then cut per rank and not out of one order of all seeds: losses depend on the number of ranks.
+    Even,
+    /// The rank whose number an integer column holds (DGL's `trainer_id`).
+    Trainer(&'a str),
+}
+
+/// Seeds to choose from.
+#[derive(Clone, Copy, Debug)]
+pub enum SplitOf<'a> {
+    /// All nodes or edges of the type.
+    All,
+    /// Those whose entry in a column of the type, with one value each, is not 0 or false.
+    Mask(&'a str),
+    /// These, by type-wise id; every rank names those that it owns, in any order.
+    Own(&'a [u64]),
+}
+
+/// The seeds of this rank, and how many there are on each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Type-wise ids, ascending.
+    pub ids: Vec<u64>,
+    /// Number of seeds by rank; the same on all ranks.
+    pub counts: Vec<u64>,
+}
+
+impl Split {
+    /// Seeds over all ranks.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+    /// Batches of `batch_size` per rank that it takes until the last rank is through: the same number on all ranks, some of whose last
+    /// batches are empty.
+    ///
+    /// # Panics
+    /// `batch_size` is 0.
+    pub fn steps(&self, batch_size: u64) -> u64 {
+        assert!(batch_size > 0, "`batch_size` must be at least 1");
+        self.counts.iter().map(|n| n.div_ceil(batch_size)).max().unwrap_or(0)
+    }
+}
+
+impl DistGraph {
+    /// Deals nodes of a type out to ranks. Collective.
+    ///
+    /// # Errors
+    /// Unknown type or column, an id out of range or of another rank or named twice, a trainer that is no rank; on all ranks.
+    pub fn node_split(&self, ntype: &str, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<Split, DistError> {
+        self.split(true, self.schema().ntype(ntype).map_err(DistError::from), of, by)
+    }
+    /// Deals edges of a type out to ranks, as [`node_split`](Self::node_split). Collective.
+    ///
+    /// # Errors
+    /// As [`node_split`](Self::node_split).
+    pub fn edge_split(&self, etype: impl EdgeKey, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<Split, DistError> {
+        self.split(false, self.schema().etype(etype).map_err(DistError::from), of, by)
+    }
+
+    fn split(&self, is_node: bool, ty: Result<usize, DistError>, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<Split, DistError> {
+        let (comm, owners) = (&*self.comm, self.owners(is_node));
+        let chosen = ty.and_then(|t| Ok((t, self.chosen(is_node, t, of)?)));
+        let (t, own) = agree(comm, "split: seeds", chosen)?;
+        let counts = |n: usize| -> Result<Vec<u64>, DistError> {
+            let all = comm.all_gather("split: counts", (n as u64).to_le_bytes().to_vec())?;
+            Ok(all.iter().map(|b| bytemuck::pod_read_unaligned::<u64>(b)).collect())
+        };
+        if by == SplitBy::Owner {
+            return Ok(Split { counts: counts(own.len())?, ids: own });
+        }
+        let ranks = match by {
+            SplitBy::Trainer(column) => agree(comm, "split: trainers", self.trainers(is_node, t, column, &own))?,
+            _ => {
+                let counts = counts(own.len())?;
+                let total: u64 = counts.iter().sum();
+                let before: u64 = counts[..comm.rank()].iter().sum();
+                // Own ids are ascending, and those of earlier ranks are smaller: seed number `i` of all goes to rank `i · size / total`.
+                let rank = |i: u64| (u128::from(before + i) * comm.size() as u128 / u128::from(total)) as usize;
+                (0..own.len() as u64).map(rank).collect()
+            }
+        };
+        let mut messages = vec![vec![]; comm.size()];
+        own.iter().zip(ranks).for_each(|(&id, rank)| messages[rank].push(id));
+        let messages = messages.iter().map(|ids| {
+            let mut p = Pack::default();
+            p.list(ids);
+            p.into_bytes()
+        });
+        let received = exchange(comm, "split", Ok(messages.collect()))?;
+        let mut ids = vec![];
+        for (p, message) in received.iter().enumerate() {
+            ids.extend(Unpack::new(message, p, comm.rank()).list::<u64>()?);
+        }
+        agree(comm, "split: result", owners.check(t, &ids))?;
+        Ok(Split { counts: counts(ids.len())?, ids })
+    }
+
+    /// Own seeds, ascending.
+    fn chosen(&self, is_node: bool, t: usize, of: SplitOf<'_>) -> Result<Vec<u64>, DistError> {
+        let owners = self.owners(is_node);
+        match of {
+            SplitOf::All => Ok(owners.own(t).collect()),
+            SplitOf::Mask(column) => {
+                let values = self.one_each(is_node, t, column)?;
+                Ok(owners.own(t).zip(values).filter(|(_, v)| *v != 0.0).map(|(id, _)| id).collect())
+            }
+            SplitOf::Own(ids) => {
+                owners.check(t, ids)?;
+                let part = self.comm.rank();
+                if let Some(&id) = ids.iter().find(|&&id| owners.own_row(t, id).is_none()) {
+                    let (what, owner) = (format!("{} of `{}`", owners.what(), owners.names()[t]), owners.locate(t, id).0);
+                    return Err(DistError::NotOwned { what, id, part, owner });
+                }
+                let mut ids = ids.to_vec();
+                ids.sort_unstable();
+                if let Some(position) = ids.windows(2).position(|w| w[0] == w[1]) {
+                    let what = format!("seeds of `{}`:", owners.names()[t]);
+                    return Err(burn_gnn_graph::GraphError::RepeatedId { what, position, id: ids[position] }.into());
+                }
+                Ok(ids)
+            }
+        }
+    }
+    fn trainers(&self, is_node: bool, t: usize, column: &str, own: &[u64]) -> Result<Vec<usize>, DistError> {
+        let (values, owners) = (self.one_each(is_node, t, column)?, self.owners(is_node));
+        let rank = |&id: &u64| {
+            let value = values[owners.own_row(t, id).map_or(0, |r| r as usize)];
+            let size = self.comm.size();
+            if value >= 0.0 && value < size as f64 && value.fract() == 0.0 {
+                return Ok(value as usize);
+            }
+            let (expected, found) = (format!("a rank in 0..{size}"), format!("{value} for {} {id}", owners.what()));
+            Err(DistError::Config { arg: "trainer", expected, found })
+        };
+        own.iter().map(rank).collect()
+    }
+    /// A column with one number each.
+    fn one_each(&self, is_node: bool, t: usize, column: &str) -> Result<Vec<f64>, DistError> {
+        let (data, owners): (_, &Owners) = (self.stored(is_node, t, column)?, self.owners(is_node));
+        let values: Vec<f64> = data.iter::<f64>().collect();
+        if values.len() == owners.count(t) {
+            return Ok(values);
+        }
+        let (expected, found) = (format!("one value per {} in column `{column}`", owners.what()), format!("shape {:?}", data.shape()));
+        Err(DistError::Config { arg: "column", expected, found })
+    }
+}

@@ -1,0 +1,94 @@
+//! Which rank keeps which row.
+
+use crate::graph::Owners;
+use crate::tensor::DistTensor;
+use crate::{DistElement, DistError, DistGraph};
+
+/// Rows go with the nodes or edges of one type (DGL's `PartitionPolicy`).
+///
+/// There is one policy per type of the graph; no other can be made, for a row must have an owner that all ranks know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PartitionPolicy {
+    pub(crate) is_node: bool,
+    pub(crate) ty: usize,
+}
+
+impl DistGraph {
+    /// Names of all policies: `node~type`, then `edge~src:relation:dst`.
+    pub fn policies(&self) -> Vec<String> {
+        let nodes = self.ntypes().iter().map(|t| format!("node~{t}"));
+        nodes.chain(self.etypes().iter().map(|t| format!("edge~{t}"))).collect()
+    }
+    /// A policy by name.
+    ///
+    /// # Errors
+    /// [`DistError::UnknownPolicy`]: there is no such type; types cannot be added to an open graph.
+    pub fn policy(&self, name: &str) -> Result<PartitionPolicy, DistError> {
+        let known = self.policies();
+        let at = known.iter().position(|k| k == name);
+        let nodes = self.ntypes().len();
+        match at {
+            Some(i) if i < nodes => Ok(PartitionPolicy { is_node: true, ty: i }),
+            Some(i) => Ok(PartitionPolicy { is_node: false, ty: i - nodes }),
+            None => Err(DistError::UnknownPolicy { policy: name.to_owned(), known }),
+        }
+    }
+    /// The name of a policy.
+    ///
+    /// # Panics
+    /// It is of another graph, which has more types.
+    pub fn policy_name(&self, policy: PartitionPolicy) -> String {
+        let owners = self.owners(policy.is_node);
+        format!("{}~{}", owners.what(), owners.names()[policy.ty])
+    }
+
+    pub(crate) fn rows_of(&self, policy: PartitionPolicy) -> u64 {
+        self.owners(policy.is_node).total(policy.ty)
+    }
+    /// Ids in the input graph of the rows that this rank keeps.
+    pub(crate) fn originals_of(&self, policy: PartitionPolicy) -> &[u64] {
+        if policy.is_node { self.inner.own_originals(policy.ty) } else { &self.inner.edge_ids[policy.ty] }
+    }
+
+    /// The policy of a tensor, and the shape of its rows.
+    pub(crate) fn choose_policy(
+        &self,
+        name: &str,
+        shape: &[usize],
+        policy: Option<PartitionPolicy>,
+    ) -> Result<(PartitionPolicy, Vec<usize>), DistError> {
+        let Some((&rows, row)) = shape.split_first() else {
+            let expected = "a first dimension, which counts nodes or edges".into();
+            return Err(DistError::Config { arg: "shape", expected, found: "[]".into() });
+        };
+        let types = |is_node: bool| (0..self.owners(is_node).names().len()).map(move |ty| PartitionPolicy { is_node, ty });
+        if let Some(policy) = policy {
+            if policy.ty >= self.owners(policy.is_node).names().len() {
+                let policy = format!("type number {}", policy.ty);
+                return Err(DistError::UnknownPolicy { policy, known: self.policies() });
+            }
+            let expected = self.rows_of(policy);
+            if expected != rows as u64 {
+                let expected = format!("{expected} rows of tensor `{name}`, as `{}` has", self.policy_name(policy));
+                return Err(DistError::Config { arg: "shape", expected, found: rows.to_string() });
+            }
+            return Ok((policy, row.to_vec()));
+        }
+        let fits: Vec<PartitionPolicy> = types(true).chain(types(false)).filter(|&p| self.rows_of(p) == rows as u64).collect();
+        match fits[..] {
+            [policy] => Ok((policy, row.to_vec())),
+            _ => {
+                let candidates = fits.iter().map(|&p| self.policy_name(p)).collect();
+                Err(DistError::Policy { name: name.to_owned(), rows: rows as u64, candidates })
+            }
+        }
+    }
+}
+
+impl<E: DistElement> DistTensor<E> {
+    /// Who keeps the rows.
+    pub(crate) fn owners(&self) -> (&Owners, usize) {
+        let policy = self.policy();
+        (self.graph().owners(policy.is_node), policy.ty)
+    }
+}

@@ -1,0 +1,212 @@
+//! Loaders: shares of one machine's batches, made ahead or not, from any batch on, stopping at any moment.
+
+use burn::tensor::Device;
+use burn_gnn_dist::{
+    DistBatch, DistError, DistGraph, DistLinkBatches, DistLinkSampler, DistLoaded, DistLoader, DistNodeBatches, DistSampler, SplitBy,
+    SplitOf,
+};
+use burn_gnn_graph::{Graph, Loader, LoaderState, MemoryRows, NegativePairs, NeighborSampler, NodeBatches};
+
+use crate::dist_graph::on_ranks;
+use crate::graphs::{Sizes, random, scattered};
+use crate::sampling::content;
+
+const SOME: Sizes = Sizes { nodes: [40, 12, 5], edges: [60, 80, 150, 30, 8] };
+
+fn seeds() -> Vec<u32> {
+    (0..37).map(|i| i * 11 % 40).collect()
+}
+
+fn maker(d: &DistGraph) -> Result<DistNodeBatches, DistError> {
+    let seeds: Vec<u64> = seeds().iter().map(|&v| u64::from(v)).collect();
+    DistNodeBatches::new(DistSampler::new(d, [3, 2])?, "a", &seeds)?.with_features("a", "feat")?.with_features("c", "feat")
+}
+
+fn loader(d: &DistGraph, prefetch: usize) -> Result<DistLoader<DistNodeBatches>, DistError> {
+    Ok(DistLoader::new(maker(d)?.with_cache(4)?, 10)?.with_seed(9).with_prefetch(prefetch))
+}
+
+fn floats(x: &Option<burn::tensor::Tensor<2>>) -> Vec<f32> {
+    x.clone().map_or_else(Vec::new, |x| x.into_data().iter::<f32>().collect())
+}
+
+type Share = (Vec<u64>, usize, Vec<Vec<u64>>, Vec<f32>, Vec<f32>);
+
+fn share(b: &DistLoaded<DistBatch>) -> Share {
+    (b.seeds.clone(), b.global_seeds, content(&b.batch.mini), floats(&b.x[0]), floats(&b.x[2]))
+}
+
+fn alone(g: &Graph) -> Loader<NodeBatches> {
+    let rows = |t: usize| MemoryRows::from_tensor(g.node_frames()[t].get::<2>("feat").unwrap());
+    let batches = NodeBatches::new(NeighborSampler::new(g, [3, 2]).unwrap(), "a", &seeds(), &Device::flex()).unwrap();
+    let batches = batches.with_features("a", rows(0)).unwrap().with_features("c", rows(2)).unwrap();
+    Loader::new(batches, 10).unwrap().with_seed(9)
+}
+
+#[test]
+fn every_rank_has_its_share_of_the_batches_of_one_machine() {
+    let g = random(5, SOME);
+    for n in [1, 2, 3, 4] {
+        let parts = scattered(&g, n, 7);
+        let ranks = on_ranks(&parts, |d| {
+            let mut runs = vec![];
+            for prefetch in [0, 1, 3] {
+                let mut loader = loader(d, prefetch)?;
+                assert_eq!(loader.num_batches(), 4);
+                let epochs = (0..2).map(|e| loader.epoch(e)?.map(|b| Ok(share(&b?))).collect::<Result<Vec<_>, DistError>>());
+                runs.push(epochs.collect::<Result<Vec<_>, _>>()?.concat());
+            }
+            assert!(runs[1] == runs[0] && runs[2] == runs[0], "batches depend on prefetching");
+            Ok(runs.remove(0))
+        });
+        let sampler = NeighborSampler::new(&g, [3, 2]).unwrap();
+        let batches: Vec<_> = (0..2).flat_map(|e| alone(&g).epoch(e).map(Result::unwrap).collect::<Vec<_>>()).collect();
+        for (i, batch) in batches.iter().enumerate() {
+            let mut all = vec![];
+            for (rank, (ids, global, content_here, a, c)) in ranks.iter().map(|r| r[i].clone()).enumerate() {
+                assert_eq!(global, batch.seeds.len());
+                let old: Vec<u32> = ids.iter().map(|&id| parts.original_nids(0)[id as usize]).collect();
+                assert!(old.iter().all(|&v| parts.assignment(0)[v as usize] as usize == rank), "a rank takes the seeds it owns");
+                // In the order of the batch.
+                assert_eq!(old, batch.seeds.iter().copied().filter(|v| old.contains(v)).collect::<Vec<_>>());
+                let key = burn_gnn_graph::SampleKey::new(9).at(i as u64 / 4, i as u64);
+                let expected = sampler.sample([("a", &old)], key).unwrap();
+                assert_eq!(content_here, content(&expected));
+                let feat = |t: usize| {
+                    g.node_frames()[t].column("feat").unwrap().select(expected.input_nodes(t)).to_data().iter::<f32>().collect::<Vec<_>>()
+                };
+                assert_eq!((a, c), (feat(0), feat(2)));
+                all.extend(old);
+            }
+            all.sort_unstable();
+            let mut expected = batch.seeds.clone();
+            expected.sort_unstable();
+            assert_eq!(all, expected, "batch {i} on {n} ranks");
+        }
+    }
+}
+
+#[test]
+fn goes_on_from_any_batch_and_ends_early() {
+    let g = random(5, SOME);
+    let parts = scattered(&g, 3, 7);
+    on_ranks(&parts, |d| {
+        for prefetch in [0, 2] {
+            let mut loader = loader(d, prefetch)?;
+            let all: Vec<_> = loader.epoch(1)?.map(|b| Ok(share(&b?))).collect::<Result<_, DistError>>()?;
+            for stop in 0..=4 {
+                let mut epoch = loader.epoch(1)?;
+                let begin: Vec<_> = epoch.by_ref().take(stop).map(|b| Ok(share(&b?))).collect::<Result<_, DistError>>()?;
+                let state = epoch.state();
+                assert_eq!(state, LoaderState { epoch: 1, batch: stop });
+                drop(epoch); // with batches under way
+                let rest: Vec<_> = loader.resume(state)?.map(|b| Ok(share(&b?))).collect::<Result<_, DistError>>()?;
+                assert!([begin, rest].concat() == all, "stopped at batch {stop}");
+            }
+            let epoch = loader.resume(LoaderState { epoch: 0, batch: 99 })?;
+            assert_eq!(epoch.count(), 0);
+        }
+        Ok(())
+    });
+}
+
+/// One rank has enough: the others hear of it, and nobody waits.
+#[test]
+fn an_epoch_that_one_rank_drops_is_an_error_on_the_others() {
+    let g = random(5, SOME);
+    let parts = scattered(&g, 2, 7);
+    on_ranks(&parts, |d| {
+        let mut loader = DistLoader::new(maker(d)?, 1)?.with_prefetch(1);
+        let mut epoch = loader.epoch(0)?;
+        epoch.next().transpose()?;
+        if d.comm().rank() == 0 {
+            drop(epoch);
+        } else {
+            let e = epoch.find_map(Result::err).map(|e| e.to_string()).unwrap_or_default();
+            assert!(e.starts_with("rank 0: dropped its epoch before batch "), "{e}");
+            assert!(epoch.next().is_none());
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn caches_change_no_row_and_count() {
+    let g = random(5, SOME);
+    let parts = scattered(&g, 3, 7);
+    on_ranks(&parts, |d| {
+        let run = |rows: usize| {
+            let mut loader = DistLoader::new(maker(d)?.with_cache(rows)?, 10)?.with_seed(9);
+            let all: Vec<_> = loader.epoch(0)?.map(|b| Ok(share(&b?))).collect::<Result<_, DistError>>()?;
+            let stats: Vec<_> = loader.maker().caches().iter().map(|c| c.stats()).collect();
+            Ok::<_, DistError>((all, stats))
+        };
+        let ((none, cold), (all, hot)) = (run(0)?, run(1000)?);
+        assert!(none == all, "a cache changed a batch");
+        assert!(cold.iter().all(|s| s.hits == 0 && s.rows == 0 && s.hit_rate() == 0.0));
+        // Two hops lead beyond the neighbours of the part.
+        for (cold, hot) in cold.iter().zip(&hot) {
+            assert_eq!(hot.hits + hot.misses, cold.misses);
+            assert_eq!((hot.bytes, hot.bytes_saved), (hot.rows * 12, hot.hits * 12));
+        }
+        assert!(hot[0].hits > 0 && hot[0].hit_rate() > 0.5, "{}", hot[0]);
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_wrong_is_wrong_on_all_ranks() {
+    let g = random(5, SOME);
+    let parts = scattered(&g, 2, 7);
+    on_ranks(&parts, |d| {
+        let bad = d.comm().rank() == 1;
+        let new = |ntype: &str, seeds: &[u64]| DistNodeBatches::new(DistSampler::new(d, [1])?, ntype, seeds).map(drop);
+        assert!(new(if bad { "x" } else { "a" }, &[0]).is_err());
+        assert!(new("a", &[if bad { 40 } else { 0 }]).is_err());
+        let other = new("a", &[u64::from(bad)]).unwrap_err().to_string();
+        assert!(other.contains("the list of seeds must be the same on all ranks"), "{other}");
+        assert!(matches!(DistLoader::new(maker(d)?, 0), Err(DistError::Config { arg: "batch_size", .. })));
+        assert!(maker(d)?.with_features("a", "feat").is_err() && maker(d)?.with_features("b", "label").is_err());
+        Ok(())
+    });
+}
+
+#[test]
+fn even_splits_and_links_load_as_well() {
+    let g = random(5, SOME);
+    let parts = scattered(&g, 3, 7);
+    let seen = on_ranks(&parts, |d| {
+        let split = d.node_split("a", SplitOf::All, SplitBy::Even)?;
+        let batches = DistNodeBatches::from_split(DistSampler::new(d, [2])?, "a", split.clone())?;
+        let mut loader = DistLoader::new(batches, 3)?;
+        assert_eq!(loader.num_batches() as u64, split.steps(3));
+        let (mut ids, mut weights, mut globals) = (vec![], vec![], vec![]);
+        for b in loader.epoch(0)? {
+            let b = b?;
+            weights.push(b.weight());
+            globals.push(b.global_seeds);
+            ids.extend(b.seeds);
+        }
+        ids.sort_unstable();
+        assert_eq!(ids, split.ids);
+
+        let edges: Vec<u64> = (0..150).step_by(4).collect();
+        let links = DistLinkSampler::new(DistSampler::new(d, [2])?, "self")?.with_negatives(NegativePairs::PerSource(2))?;
+        let mut loader = DistLoader::new(DistLinkBatches::new(links, &edges)?.with_features("a", "feat")?.with_cache(5)?, 16)?;
+        let mut own = vec![];
+        for b in loader.epoch(0)? {
+            let b = b?;
+            assert_eq!(b.batch.negative.src.len(), 2 * b.seeds.len());
+            assert_eq!(b.x[0].as_ref().map(|x| x.dims()[0]), Some(b.batch.batch.input_nodes(0).len()));
+            own.extend(b.seeds);
+        }
+        Ok((weights, globals, own))
+    });
+    for i in 0..seen[0].0.len() {
+        assert!((seen.iter().map(|s| s.0[i]).sum::<f64>() - 1.0).abs() < 1e-12, "weights of a batch add up to 1");
+        assert!(seen.iter().all(|s| s.1[i] == seen[0].1[i]));
+    }
+    let mut edges: Vec<u64> = seen.iter().flat_map(|s| s.2.clone()).collect();
+    edges.sort_unstable();
+    assert_eq!(edges, (0..150).step_by(4).collect::<Vec<u64>>());
+}

@@ -1,0 +1,233 @@
+//! Batches sampled over parts are those of one machine.
+
+use burn_gnn_dist::{
+    DistBatch, DistError, DistGraph, DistSampler, Failure, PartitionConfig, PartitionMethod, PartitionedGraph, partition_graph, run_ranks,
+};
+use burn_gnn_graph::{Fanouts, Graph, MiniBatch, NeighborSampler, SampleKey, Strategy};
+use burn_gnn_ops::GraphView;
+use proptest::prelude::*;
+use proptest::strategy::Strategy as _;
+
+use crate::dist_graph::on_ranks;
+use crate::graphs::{Sizes, random, scattered, sizes};
+
+/// All that a batch consists of and what layers see of it, in ids of the input graph.
+pub(crate) fn content(batch: &MiniBatch) -> Vec<Vec<u64>> {
+    let wide = |ids: &[u32]| ids.iter().map(|&v| u64::from(v)).collect::<Vec<_>>();
+    let mut all: Vec<Vec<u64>> = batch.seeds.iter().map(|s| wide(s)).collect();
+    for b in &batch.blocks {
+        let (types, etypes) = (b.schema().ntypes().len(), b.relations().len());
+        all.extend((0..types).map(|t| b.original_ids(t).to_vec()));
+        all.extend((0..types).map(|t| vec![b.dst_nodes(t).len() as u64, b.total_nodes(t)]));
+        all.extend((0..etypes).map(|e| b.original_edge_ids(e).to_vec()));
+        all.extend(b.relations().iter().flat_map(|r| [wide(r.src()), wide(r.dst())]));
+        all.extend((0..etypes).flat_map(|e| [wide(&b.in_degrees(e)), wide(&b.out_degrees(e)), vec![GraphView::total_edges(b, e)]]));
+    }
+    all
+}
+
+/// Settings of both samplers.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    fanouts: Vec<i64>,
+    per_relation: bool,
+    replace: bool,
+    strategy: Strategy,
+    masked: bool,
+}
+
+fn plans() -> impl proptest::strategy::Strategy<Value = Plan> {
+    let strategy = prop_oneof![
+        3 => Just(Strategy::Uniform),
+        2 => Just(Strategy::Weighted),
+        1 => Just(Strategy::InDegree),
+        1 => Just(Strategy::TopK),
+        1 => Just(Strategy::Latest),
+        1 => Just(Strategy::Labor { layer_dependent: false }),
+    ];
+    let fanouts = proptest::collection::vec(prop_oneof![Just(-1i64), Just(0), 1i64..6], 0..4);
+    (fanouts, any::<bool>(), any::<bool>(), strategy, any::<bool>()).prop_map(|(fanouts, per_relation, replace, strategy, masked)| {
+        let draws = matches!(strategy, Strategy::Uniform | Strategy::Weighted | Strategy::InDegree);
+        Plan { fanouts, per_relation, replace: replace && draws, strategy, masked }
+    })
+}
+
+impl Plan {
+    fn fanouts(&self, g: &Graph) -> Fanouts {
+        if !self.per_relation {
+            return self.fanouts.clone().into();
+        }
+        // One more for each next relation, and none for every fourth.
+        let of = |e: usize| self.fanouts.iter().map(|&f| if e % 4 == 3 { 0 } else { (f + e as i64).max(-1) }).collect::<Vec<_>>();
+        Fanouts::per_relation(g.schema().etypes().iter().enumerate().map(|(e, t)| (t.clone(), of(e))))
+    }
+    fn alone(&self, g: &Graph) -> NeighborSampler {
+        let mut s = NeighborSampler::new(g, self.fanouts(g)).unwrap();
+        for e in 0..g.relations().len() {
+            let column = |name: &str| g.edge_frames()[e].column(name).unwrap().to_data();
+            // `InDegree` brings weights of its own.
+            if matches!(self.strategy, Strategy::Weighted | Strategy::TopK) {
+                s = s.with_weights(e, &column("w").iter::<f32>().collect::<Vec<_>>()).unwrap();
+            }
+            s = s.with_times(e, &column("t").iter::<i64>().collect::<Vec<_>>()).unwrap();
+            if self.masked {
+                s = s.with_mask(e, &column("m").iter::<i64>().map(|m| m != 0).collect::<Vec<_>>()).unwrap();
+            }
+        }
+        s.with_strategy(self.strategy).unwrap().with_replacement(self.replace).unwrap()
+    }
+    fn on_parts(&self, g: &Graph, d: &DistGraph) -> Result<DistSampler, DistError> {
+        let mut s = DistSampler::new(d, self.fanouts(g))?;
+        for e in 0..g.relations().len() {
+            if matches!(self.strategy, Strategy::Weighted | Strategy::TopK) {
+                s = s.with_weights(e, "w")?;
+            }
+            s = s.with_times(e, "t")?;
+            if self.masked {
+                s = s.with_mask(e, "m")?;
+            }
+        }
+        s.with_strategy(self.strategy)?.with_replacement(self.replace)
+    }
+}
+
+/// Type-wise ids of nodes of the input graph.
+fn renumbered(parts: &PartitionedGraph, t: usize, originals: &[u32]) -> Vec<u64> {
+    let find = |v: &u32| parts.original_nids(t).iter().position(|o| o == v).unwrap() as u64;
+    originals.iter().map(find).collect()
+}
+
+/// Nodes and edges by type-wise id are the ones that original ids name.
+fn ids_agree(parts: &PartitionedGraph, d: &DistGraph, batch: &DistBatch) {
+    for (i, b) in batch.mini.blocks.iter().enumerate() {
+        for t in 0..d.ntypes().len() {
+            let ids = &batch.input_nodes(t)[..b.src_nodes(t).len()];
+            assert!(ids.iter().zip(b.original_ids(t).iter()).all(|(&id, &o)| u64::from(parts.original_nids(t)[id as usize]) == o));
+        }
+        for e in 0..d.etypes().len() {
+            let pairs = batch.edge_ids(i, e).iter().zip(b.original_edge_ids(e).iter());
+            assert!(pairs.clone().all(|(&id, &o)| u64::from(parts.original_eids(e)[id as usize]) == o));
+            assert_eq!(pairs.len(), b.relations()[e].num_edges());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    /// Any seeds on any rank, whoever owns them, at the same time.
+    #[test]
+    fn batches_are_those_of_one_machine(sizes in sizes(), plan in plans(), parts in 1usize..5, seed in 0u64..1_000_000) {
+        let g = random(seed, sizes);
+        let parts = scattered(&g, parts, seed);
+        let alone = plan.alone(&g);
+        let key = SampleKey::new(seed).at(seed % 3, seed % 11);
+        on_ranks(&parts, |d| {
+            let sampler = plan.on_parts(&g, d)?;
+            assert_eq!(sampler.hops(), plan.fanouts.len());
+            let s = burn_gnn_ops::Stream::new(seed, "seeds", d.comm().rank() as u64);
+            let pick = |t: usize, count: u64| -> Vec<u32> {
+                let n = g.node_counts()[t];
+                if n == 0 { vec![] } else { (0..count).map(|i| (s.uniform(i, t as u64) * n as f64) as u32).collect() }
+            };
+            // Some twice; none on one rank.
+            let count = if d.comm().rank() == 3 { 0 } else { 6 };
+            let old: [Vec<u32>; 3] = [pick(0, count), pick(1, 2), pick(2, count / 2)];
+            let names = g.schema().ntypes();
+            let new: Vec<Vec<u64>> = (0..3).map(|t| renumbered(&parts, t, &old[t])).collect();
+            let batch = sampler.sample(names.iter().zip(&new), key)?;
+            let expected = alone.sample(names.iter().zip(&old), key).unwrap();
+            assert_eq!(content(&batch.mini), content(&expected));
+            ids_agree(&parts, d, &batch);
+            for t in 0..3 {
+                let rows: Vec<u64> = batch.mini.seeds[t].iter().map(|&r| batch.output_nodes(t)[r as usize]).collect();
+                assert_eq!(rows, new[t]);
+            }
+            Ok(())
+        });
+    }
+
+    /// Edges that their owners leave out are drawn for nobody's seeds.
+    #[test]
+    fn excluded_edges_are_excluded_for_all(sizes in sizes(), plan in plans(), parts in 1usize..4, seed in 0u64..1_000_000) {
+        let g = random(seed, sizes);
+        let parts = scattered(&g, parts, seed);
+        let all: Vec<Vec<u32>> = g.relations().iter().map(|r| (0..r.num_edges() as u32).filter(|e| e % 3 == 0).collect()).collect();
+        let seeds: Vec<u32> = (0..g.node_counts()[0] as u32).step_by(2).collect();
+        let key = SampleKey::new(seed);
+        let expected = plan.alone(&g).sample_excluding([("a", &seeds)], all.iter().enumerate(), key).unwrap();
+        on_ranks(&parts, |d| {
+            let own = |e: usize| -> Vec<u64> {
+                let range = d.own_edges(e).unwrap();
+                range.filter(|&id| parts.original_eids(e)[id as usize] % 3 == 0).collect()
+            };
+            let own: Vec<Vec<u64>> = (0..all.len()).map(own).collect();
+            let batch = plan.on_parts(&g, d)?.sample_excluding([("a", renumbered(&parts, 0, &seeds))], &own, key)?;
+            assert_eq!(content(&batch.mini), content(&expected));
+            Ok(())
+        });
+    }
+}
+
+const SOME: Sizes = Sizes { nodes: [30, 12, 5], edges: [60, 40, 90, 10, 8] };
+
+/// However the graph was cut and how deep the halo is, through files.
+#[test]
+fn any_partitioning_will_do() {
+    let g = random(4, SOME);
+    let key = SampleKey::new(8);
+    let seeds: Vec<u32> = (0..30).collect();
+    let expected = content(&NeighborSampler::new(&g, [4, 3, 2]).unwrap().sample([("a", &seeds)], key).unwrap());
+    for method in [PartitionMethod::Metis, PartitionMethod::Random] {
+        for hops in [1, 2] {
+            let dir = tempfile::tempdir().unwrap();
+            let config = PartitionConfig::new("g", 3).with_method(method.clone()).with_num_hops(hops);
+            let json = partition_graph(&g, &config).unwrap().write(dir.path()).unwrap();
+            let batches = run_ranks(3, |comm| {
+                let d = DistGraph::open("g", &json, comm)?;
+                let seeds = d.find_nodes("a", &seeds.iter().map(|&v| u64::from(v)).collect::<Vec<_>>())?;
+                Ok::<_, DistError>(content(&DistSampler::new(&d, [4, 3, 2])?.sample([("a", &seeds)], key)?.mini))
+            });
+            assert!(batches.unwrap().iter().all(|b| *b == expected), "{method:?}, {hops} hops");
+        }
+    }
+}
+
+/// Nodes whose owners differ make different requests: a test of the property above that cannot pass by itself.
+#[test]
+fn another_key_is_another_batch() {
+    let g = random(1, SOME);
+    let parts = scattered(&g, 2, 1);
+    on_ranks(&parts, |d| {
+        let sampler = DistSampler::new(d, [1, 1])?;
+        let all: Vec<u64> = (0..30).collect();
+        let sample = |key| Ok::<_, DistError>(content(&sampler.sample([("a", &all)], key)?.mini));
+        let one = sample(SampleKey::new(1))?;
+        assert_eq!(one, sample(SampleKey::new(1))?);
+        assert_ne!(one, sample(SampleKey::new(2))?);
+        assert_ne!(one, sample(SampleKey::new(1).at(0, 1))?);
+        assert_eq!(one, content(&sampler.clone().with_parallel(false)?.sample([("a", &all)], SampleKey::new(1))?.mini));
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_refused_is_refused_on_all_ranks() {
+    let g = random(1, SOME);
+    let parts = scattered(&g, 3, 1);
+    on_ranks(&parts, |d| {
+        let (sampler, bad) = (DistSampler::new(d, [2])?, d.comm().rank() == 2);
+        let outside = if bad { 30 } else { 0 };
+        let e = sampler.sample([("a", [outside])], SampleKey::new(0)).unwrap_err();
+        assert_eq!(matches!(e, DistError::OutOfRange { id: 30, bound: 30, .. }), bad, "{e:?}");
+        assert!(bad || matches!(&e, DistError::Rank(Failure { rank: 2, .. })), "{e:?}");
+        let not_own = if bad { vec![vec![]; 9] } else { vec![] };
+        assert!(sampler.sample_excluding([("a", [0])], &not_own, SampleKey::new(0)).is_err());
+        let other = d.own_edges("self")?.end % 90;
+        let edges: Vec<Vec<u64>> = (0..5).map(|e| if bad && d.etypes()[e].relation == "self" { vec![other] } else { vec![] }).collect();
+        let e = sampler.sample_excluding([("a", [0])], &edges, SampleKey::new(0)).unwrap_err();
+        assert_eq!(matches!(e, DistError::NotOwned { .. }), bad, "{e:?}");
+        assert!(sampler.sample([("a", [0])], SampleKey::new(0)).is_ok());
+        assert!(DistSampler::new(d, [-2]).is_err() && sampler.clone().with_weights("self", "nope").is_err());
+        Ok(())
+    });
+}

@@ -1,0 +1,223 @@
+//! Rows kept by owners: tensors, policies, embeddings and their optimizers.
+
+use burn::tensor::Tensor;
+use burn_gnn_dist::{DistEmbedding, DistError, DistTensor, Failure, SparseOptimizer};
+use burn_gnn_ops::Stream;
+use proptest::prelude::*;
+
+use crate::dist_graph::on_ranks;
+use crate::graphs::{Sizes, devices, random, scattered};
+
+const SOME: Sizes = Sizes { nodes: [21, 12, 5], edges: [60, 40, 90, 12, 8] };
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    /// Calls of all ranks against one list, in the order of ranks.
+    #[test]
+    fn a_tensor_is_one_list(parts in 1usize..5, seed in 0u64..1000, width in 0usize..4) {
+        let g = random(1, SOME);
+        let parts = scattered(&g, parts, seed);
+        let calls = |rank: usize, round: u64| -> (Vec<u64>, Vec<f32>) {
+            let s = Stream::new(seed, "calls", 100 * rank as u64 + round);
+            let n = (s.uniform(0, 0) * 9.0) as u64;
+            let ids = (0..n).map(|i| (s.uniform(i, 1) * 21.0) as u64).collect();
+            (ids, (0..n * width as u64).map(|i| s.normal(i, 2) as f32).collect())
+        };
+        let init = |id: u64, c: usize| (id * 10 + c as u64) as f32;
+        // In ids of the partitioning.
+        let mut list: Vec<f32> = (0..21).flat_map(|i| (0..width).map(move |c| (i, c))).map(|(i, c)| init(u64::from(parts.original_nids(0)[i]), c)).collect();
+        let mut after = vec![];
+        for round in 0..4 {
+            for rank in 0..parts.book().num_parts() {
+                let (ids, values) = calls(rank, round);
+                for (i, &id) in ids.iter().enumerate() {
+                    for c in 0..width {
+                        let (at, v) = (id as usize * width + c, values[i * width + c]);
+                        list[at] = if round % 2 == 0 { list[at] + v } else { v };
+                    }
+                }
+            }
+            after.push(list.clone());
+        }
+        on_ranks(&parts, |d| {
+            let t = DistTensor::<f32>::new(d, "t", &[21, width], None, init)?;
+            for round in 0..4 {
+                let (ids, values) = calls(d.comm().rank(), round);
+                if round % 2 == 0 { t.add(&ids, &values)? } else { t.set(&ids, &values)? }
+                let all: Vec<u64> = (0..21).chain([3, 3]).collect();
+                let got = t.get(&all)?;
+                let expected = [&after[round as usize][..], &after[round as usize][3 * width..4 * width], &after[round as usize][3 * width..4 * width]].concat();
+                assert!(got.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()) && got.len() == expected.len());
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn policies_are_those_of_the_open_graph() {
+    let g = random(1, SOME);
+    let parts = scattered(&g, 2, 3);
+    on_ranks(&parts, |d| {
+        let zeros = |name: &str, rows: usize, policy: Option<&str>| {
+            DistTensor::<i64>::zeros(d, name, &[rows, 2], policy.map(|p| d.policy(p)).transpose()?)
+        };
+        assert_eq!(d.policy_name(zeros("nodes", 21, None)?.policy()), "node~a");
+        assert_eq!(d.policy_name(zeros("edges", 90, None)?.policy()), "edge~a:self:a");
+        // Nodes of `b` and edges of one relation are as many.
+        let e = zeros("two", 12, None).unwrap_err();
+        assert!(matches!(&e, DistError::Policy { rows: 12, candidates, .. } if *candidates == ["node~b", "edge~c:to:a"]), "{e}");
+        assert_eq!(e.to_string(), "tensor `two`: several types of the graph have 12 rows: [\"node~b\", \"edge~c:to:a\"]; name the policy");
+        assert_eq!(d.policy_name(zeros("two", 12, Some("edge~c:to:a"))?.policy()), "edge~c:to:a");
+        let e = zeros("none", 1000, None).unwrap_err();
+        assert_eq!(e.to_string(), "tensor `none`: no type of the graph has 1000 rows; name the policy");
+        let e = zeros("new", 3, Some("node~new")).unwrap_err();
+        assert!(matches!(&e, DistError::UnknownPolicy { known, .. } if known.len() == 8), "{e}");
+        assert!(e.to_string().contains("fixed when it is opened"), "{e}");
+        assert!(matches!(zeros("rows", 20, Some("node~a")), Err(DistError::Config { arg: "shape", .. })));
+        assert!(matches!(DistTensor::<f32>::zeros(d, "flat", &[], None), Err(DistError::Config { arg: "shape", .. })));
+        // One rank's mistake is everybody's error.
+        let bad = d.comm().rank() == 1;
+        let e = zeros("odd", if bad { 12 } else { 21 }, None).unwrap_err();
+        assert!(if bad { matches!(e, DistError::Policy { .. }) } else { matches!(e, DistError::Rank(Failure { rank: 1, .. })) });
+        let e = zeros(if bad { "x" } else { "y" }, 21, None).unwrap_err().to_string();
+        assert!(e.contains("must be the same on all ranks"), "{e}");
+        let t = zeros("t", 21, None)?;
+        assert!(t.get(&[if bad { 21 } else { 0 }]).is_err());
+        assert!(t.set(&[0], if bad { &[1] } else { &[1, 2] }).is_err());
+        assert!(t.get_tensor::<3>(&[0]).is_err());
+        assert_eq!(t.get(&[0])?, [0, 0], "a refused call writes nothing");
+        Ok(())
+    });
+}
+
+#[test]
+fn names_are_handles_and_persistent_tensors_stay() {
+    let g = random(1, SOME);
+    let parts = scattered(&g, 2, 3);
+    on_ranks(&parts, |d| {
+        let make = |start: f64| DistTensor::<f64>::new(d, "t", &[21], None, |_, _| start);
+        let one = make(1.0)?;
+        let again = make(2.0)?; // alive: another handle
+        again.add(&[5], &[1.0])?;
+        assert_eq!(one.get(&[5])?, [1.0 + d.comm().size() as f64]);
+        assert!(matches!(DistTensor::<f32>::zeros(d, "t", &[21], None), Err(DistError::Config { arg: "name", .. })));
+        drop((one, again));
+        assert_eq!(make(3.0)?.get(&[5])?, [3.0], "gone with its last handle");
+        drop(make(4.0)?.persistent());
+        let kept = make(5.0)?;
+        assert_eq!(kept.get(&[5])?, [4.0]);
+        drop(kept.transient());
+        assert_eq!(make(6.0)?.get(&[5])?, [6.0]);
+        Ok(())
+    });
+}
+
+/// The formulas, on one list of rows, with gradients summed.
+struct Reference {
+    rows: Vec<f64>,
+    m: Vec<f64>,
+    v: Vec<f64>,
+    t: Vec<i32>,
+}
+
+impl Reference {
+    fn step(&mut self, optimizer: SparseOptimizer, grads: &[(u64, [f64; 2])]) {
+        for row in 0..21u64 {
+            let of: Vec<_> = grads.iter().filter(|g| g.0 == row).collect();
+            if of.is_empty() {
+                continue;
+            }
+            self.t[row as usize] += 1;
+            for c in 0..2 {
+                let g: f64 = of.iter().map(|g| g.1[c]).sum();
+                let i = row as usize * 2 + c;
+                self.rows[i] -= match optimizer {
+                    SparseOptimizer::Sgd { lr } => lr * g,
+                    SparseOptimizer::Adagrad { lr, epsilon } => {
+                        self.v[i] += g * g;
+                        lr * g / (self.v[i].sqrt() + epsilon)
+                    }
+                    SparseOptimizer::Adam { lr, beta_1, beta_2, epsilon } => {
+                        self.m[i] = beta_1 * self.m[i] + (1.0 - beta_1) * g;
+                        self.v[i] = beta_2 * self.v[i] + (1.0 - beta_2) * g * g;
+                        let t = self.t[row as usize];
+                        lr * (self.m[i] / (1.0 - beta_1.powi(t))) / ((self.v[i] / (1.0 - beta_2.powi(t))).sqrt() + epsilon)
+                    }
+                };
+            }
+        }
+    }
+}
+
+/// Gradients of equal rows, given twice and by several ranks, are summed; rows without one do not move.
+#[test]
+fn sparse_steps_are_the_formulas() {
+    let g = random(1, SOME);
+    for optimizer in [SparseOptimizer::sgd(0.3), SparseOptimizer::adagrad(0.3), SparseOptimizer::adam(0.3)] {
+        for n in [1, 2, 4] {
+            let parts = scattered(&g, n, 3);
+            // Few ids, so that ranks meet; none on the last of several ranks.
+            let grads = |rank: usize, round: u64| -> Vec<(u64, [f64; 2])> {
+                let s = Stream::new(7, "grads", 10 * rank as u64 + round);
+                let count = if rank == 3 { 0 } else { 8 };
+                (0..count).map(|i| ((s.uniform(i, 0) * 15.0) as u64, [s.normal(i, 1), s.normal(i, 2)])).collect()
+            };
+            let start = |id: u64, c: usize| id as f64 - c as f64;
+            let rows = (0..21).flat_map(|i| [0, 1].map(|c| start(u64::from(parts.original_nids(0)[i]), c))).collect();
+            let mut reference = Reference { rows, m: vec![0.0; 42], v: vec![0.0; 42], t: vec![0; 21] };
+            let before = reference.rows.clone();
+            for round in 0..5 {
+                let all: Vec<_> = (0..n).flat_map(|rank| grads(rank, round)).collect();
+                reference.step(optimizer, &all);
+            }
+            let tables = on_ranks(&parts, |d| {
+                let mut emb = DistEmbedding::<f64>::new(d, "emb", 2, d.policy("node~a")?, optimizer, start)?;
+                for round in 0..5 {
+                    let (ids, values): (Vec<u64>, Vec<[f64; 2]>) = grads(d.comm().rank(), round).into_iter().unzip();
+                    emb.step_with(&ids, values.as_flattened())?;
+                }
+                emb.tensor().get(&(0..21).collect::<Vec<_>>())
+            });
+            for table in &tables {
+                let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * (1.0 + b.abs());
+                assert!(table.iter().zip(&reference.rows).all(near), "{optimizer:?} on {n} ranks");
+                assert_eq!(table[30..], before[30..], "rows 15 and on got no gradient");
+                assert_ne!(table[..30], before[..30]);
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_are_a_leaf_and_their_gradients_go_home() {
+    let g = random(1, SOME);
+    let parts = scattered(&g, 3, 3);
+    for (name, device) in devices() {
+        on_ranks(&parts, |d| {
+            let mut emb =
+                DistEmbedding::<f32>::new(d, "emb", 2, d.policy("node~b")?, SparseOptimizer::sgd(1.0), |id, c| (id * 2 + c as u64) as f32)?;
+            let original = |id: u64| f64::from(parts.original_nids(1)[id as usize]);
+            let rows = emb.rows(&[0, 11, 0], &device)?;
+            assert_eq!((rows.ids(), rows.tensor().dims()), (&[0, 11, 0][..], [3, 2]));
+            let weight = Tensor::<2>::from_data([[1.0], [10.0], [100.0]], &device.clone().inner());
+            let grads = (rows.tensor() * Tensor::from_inner(weight)).sum().backward();
+            emb.step(&[rows], &grads)?;
+            let got = emb.tensor().get_tensor::<2>(&[0, 11, 5])?.into_data();
+            let expected =
+                [(0, 303.0), (11, 30.0), (5, 0.0)].iter().flat_map(|&(id, g)| [0.0, 1.0].map(|c| (original(id) * 2.0 + c - g) as f32));
+            assert_eq!(got.iter::<f32>().collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{name}");
+            assert!(!emb.rows(&[0], &device.clone().inner())?.tensor().is_autodiff(), "to look at, not to learn");
+            // A rank without rows takes part.
+            let some = if d.comm().rank() == 0 { vec![emb.rows(&[1], &device)?] } else { emb.rows(&[], &device).map(|_| vec![])? };
+            let grads = Tensor::<1>::from_data([0.0], &device).require_grad().sum().backward();
+            emb.step(&some, &grads)?;
+            emb.set_lr(0.1)?;
+            assert!(emb.set_lr(-1.0).is_err());
+            let bad = SparseOptimizer::Adam { lr: 0.1, beta_1: 1.0, beta_2: 0.9, epsilon: 1e-8 };
+            let e = DistEmbedding::<f32>::new(d, "bad", 2, d.policy("node~b")?, bad, |_, _| 0.0).unwrap_err().to_string();
+            assert!(e.contains("`beta_1`: expected a number in 0.0..1.0, got 1"), "{e}");
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,199 @@
+//! R-GCN by sampled mini-batches on a partitioned heterogeneous graph, one rank per part.
+//!
+//! ```sh
+//! cargo run --release --example rgcn_distributed -- --parts 4            # the crates graph of this repository
+//! cargo run --release --example rgcn_distributed -- --data DIR           # your own, in the .npy or table layout
+//! cargo run --release --example rgcn_distributed -- --resume DIR         # keeps a checkpoint there, or goes on from it
+//! ```
+//!
+//! Node types without features have learned rows, kept by the ranks that own the nodes and stepped there. Batches, samples and initial
+//! values are functions of original ids: losses are the same for any `--parts`, up to the order of sums (1e-4 relative in f32).
+
+#[path = "../common/mod.rs"]
+mod common;
+mod net;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::store::ModuleRecord;
+use burn::tensor::{Bytes, Device, FloatDType};
+use burn_gnn::dist::{
+    Checkpoint, Communicator, DistBatch, DistGraph, DistLoaded, DistLoader, DistNodeBatches, DistSampler, LoaderTimes, Metered,
+    PartitionConfig, RunState, all_reduce_gradients, partition_graph, run_ranks,
+};
+use burn_gnn::graph::{LoaderState, load_dataset};
+use burn_gnn::models::{Counts, FusedAdamConfig, Rows, TypeInput, cross_entropy};
+use clap::Parser;
+use common::data::{FEATURE, Loaded, load};
+use common::{BackendName, Precision, device, out_dir, report};
+use net::{Learned, Net};
+
+// Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Trains an R-GCN by mini-batches on a partitioned graph.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Data set in the .npy layout (metadata.json) or as tables; the crates graph by default.
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Number of parts, one in-process rank each.
+    #[arg(long, default_value_t = 4)]
+    parts: usize,
+    /// Passes over the training nodes.
+    #[arg(long, default_value_t = 5)]
+    epochs: u64,
+    /// Training nodes of a batch, over all ranks.
+    #[arg(long, default_value_t = 64)]
+    batch: usize,
+    /// In-edges sampled per node, relation and hop, from the training nodes outward; -1 for all.
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true, default_value = "10,10")]
+    fanouts: Vec<i64>,
+    /// Columns between layers.
+    #[arg(long, default_value_t = 32)]
+    hidden: usize,
+    /// Learning rate of Adam, for weights and learned rows.
+    #[arg(long, default_value_t = 0.01)]
+    lr: f64,
+    /// Hot feature rows of other ranks that each rank keeps, per node type.
+    #[arg(long, default_value_t = 200)]
+    cache: usize,
+    /// Batches made ahead by a thread of each rank.
+    #[arg(long, default_value_t = 2)]
+    prefetch: usize,
+    /// Seed of initial values, order and samples.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Folder of a checkpoint, written after every epoch, that the run goes on from if there is one.
+    #[arg(long, value_name = "DIR")]
+    resume: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    report::finish(run(&Args::parse()))
+}
+
+fn run(args: &Args) -> Result<()> {
+    let device = device(BackendName::Flex, Precision::F32)?;
+    let folder = args.data.clone().unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("data/crates"));
+    let mut set = load_dataset(&folder).with_context(|| format!("loading {}", folder.display()))?;
+    if !set.inverse_edges_stored {
+        set.graph = set.graph.with_inverse_relations("-inv")?;
+    }
+    let data = load(set, None, &device, FloatDType::F32)?;
+    println!("{data}");
+    let (out, _guard) = out_dir(None)?;
+    let cut = partition_graph(&data.graph, &PartitionConfig::new("graph", args.parts).with_seed(args.seed))?;
+    let json = cut.write(&out)?;
+    println!("{}", cut.table()?);
+    let reports = run_ranks(args.parts, |comm| rank(args, &data, &json, comm, &device).map_err(|e| format!("{e:#}")))?;
+    reports.iter().for_each(|r| print!("{r}"));
+    Ok(())
+}
+
+/// Batches of some labelled nodes with the features of all types that have them.
+fn batches(args: &Args, data: &Loaded, g: &DistGraph, rows: &Rows) -> Result<DistLoader<DistNodeBatches>> {
+    let seeds: Vec<u64> = rows.index.iter().map(|&v| u64::from(v)).collect();
+    let sampler = DistSampler::new(g, &args.fanouts[..])?.with_parallel(args.prefetch == 0)?;
+    let mut batches = DistNodeBatches::new(sampler, &g.ntypes()[data.target], &seeds)?;
+    for (ntype, input) in g.ntypes().iter().zip(data.inputs()) {
+        if input != TypeInput::Embedding {
+            batches = batches.with_features(ntype, FEATURE)?;
+        }
+    }
+    Ok(DistLoader::new(batches.with_cache(args.cache)?, args.batch)?.with_seed(args.seed).with_prefetch(args.prefetch))
+}
+
+/// Own seeds with their labels; the loss is over the seeds of all ranks.
+fn labels(b: &DistLoaded<DistBatch>, of: &BTreeMap<u64, u32>, target: usize) -> Rows {
+    let (index, last) = (b.batch.mini.seeds[target].clone(), b.batch.mini.blocks.len() - 1);
+    let ids = b.batch.mini.blocks[last].original_ids(target);
+    Rows { labels: index.iter().map(|&r| of[&ids[r as usize]]).collect(), index, total: b.global_seeds }
+}
+
+/// What one rank does; returns its report.
+fn rank(args: &Args, data: &Loaded, json: &Path, comm: Arc<dyn Communicator>, device: &Device) -> Result<String> {
+    let comm = Arc::new(Metered::new(comm));
+    let g = DistGraph::open("graph", json, comm.clone())?.with_device(device);
+    let (autodiff, inputs) = (device.clone().autodiff(), data.inputs());
+    let mut net = Net::new(&g, &inputs, data.num_classes, args.hidden, args.fanouts.len(), args.seed, &autodiff)?;
+    let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
+    let mut learned = Learned::new(&g, &inputs, args.hidden, args.lr, args.seed)?;
+    let (mut train, mut test) = (batches(args, data, &g, &data.train)?, batches(args, data, &g, &data.test)?);
+    let labelled = [&data.train, &data.test].map(|r| r.index.iter().map(|&v| u64::from(v)).zip(r.labels.iter().copied()));
+    let of: BTreeMap<u64, u32> = labelled.into_iter().flatten().collect();
+
+    let checkpoint = args.resume.as_ref().map(Checkpoint::new);
+    let (mut step, mut first) = (0, 0);
+    if let Some(state) = checkpoint.as_ref().map(|c| c.load(&g, &learned.shards())).transpose()?.flatten() {
+        let bytes =
+            |name: &str| state.replicated.get(name).map(|b| Bytes::from_bytes_vec(b.clone())).with_context(|| format!("no `{name}`"));
+        net = net.try_load_record(ModuleRecord::from_bytes(bytes("net")?)?)?;
+        optimizer = optimizer.from_bytes(bytes("optimizer")?)?;
+        (step, first) = (state.step, state.loader.epoch);
+    }
+    let (mut times, mut computing, begin, before) = (LoaderTimes::default(), Duration::ZERO, Instant::now(), comm.traffic());
+    for epoch in first..args.epochs {
+        // Loss, and right answers.
+        let mut sums = [0.0; 2];
+        let mut pass = train.epoch(epoch)?;
+        for b in &mut pass {
+            let b = b?;
+            let rows = learned.rows(&b.batch, &autodiff)?;
+            let (start, mut dense, mut grads) = (Instant::now(), GradientsParams::new(), None);
+            // A rank without seeds has nothing to add, and takes part in all that ranks do together.
+            if !b.seeds.is_empty() {
+                let loss = cross_entropy(net.forward(&b, &rows, data.target), &labels(&b, &of, data.target));
+                sums[0] += f64::from(loss.clone().into_scalar::<f32>()) * b.global_seeds as f64;
+                let mut all = loss.backward();
+                dense = GradientsParams::from_module(&mut all, &net);
+                grads = Some(all);
+            }
+            computing += start.elapsed();
+            learned.step(&rows, grads.as_ref())?;
+            let dense = all_reduce_gradients(&*comm, &net, dense)?;
+            let start = Instant::now();
+            net = optimizer.step(args.lr, net, dense);
+            computing += start.elapsed();
+            step += 1;
+        }
+        times += pass.times();
+        drop(pass);
+        for b in test.epoch(0)? {
+            let b = b?;
+            let rows = learned.rows(&b.batch, device)?;
+            if !b.seeds.is_empty() {
+                sums[1] += Counts::new(&net.valid().forward(&b, &rows, data.target), &labels(&b, &of, data.target)).correct;
+            }
+        }
+        comm.all_reduce("epoch", &mut sums)?;
+        if comm.rank() == 0 {
+            let (loss, right) = (sums[0] / data.train.total as f64, 100.0 * sums[1] / data.test.total.max(1) as f64);
+            println!("epoch {:>3}  loss {loss:.5}  test accuracy {right:.1} %", epoch + 1);
+        }
+        if let Some(c) = &checkpoint {
+            let net = net.clone().into_record().into_bytes()?.to_vec();
+            let replicated = BTreeMap::from([("net".to_owned(), net), ("optimizer".to_owned(), optimizer.into_bytes()?.to_vec())]);
+            c.save(&g, &RunState { step, loader: LoaderState { epoch: epoch + 1, batch: 0 }, replicated }, &learned.shards())?;
+        }
+    }
+    let (all, after) = (begin.elapsed().as_secs_f64().max(1e-9), comm.traffic());
+    let share = |d: Duration| 100.0 * d.as_secs_f64() / all;
+    let (sampling, fetching, compute) = (share(times.sampling), share(times.fetching), share(computing));
+    let (rank, talk, seeds) = (comm.rank(), share(after.time - before.time), times.seeds as f64 / all);
+    // Batches are made beside training, so shares add up to more than 100 %.
+    let mut out = format!(
+        "rank {rank}: {all:.2} s, {seeds:.0} seeds/s, sampling {sampling:.0} %, fetching {fetching:.0} %, computing {compute:.0} %, "
+    );
+    out += &format!("inside collective calls {talk:.0} %\n  loader: {times}\n  traffic: {after}\n");
+    train.maker().caches().iter().for_each(|c| out += &format!("  cache: {}\n", c.stats()));
+    Ok(out)
+}

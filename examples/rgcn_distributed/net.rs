@@ -1,0 +1,106 @@
+//! The model: learned rows on their owners, projections and relational convolutions on every rank alike.
+
+use anyhow::Result;
+use burn::module::{Module, Param};
+use burn::tensor::activation::relu;
+use burn::tensor::{Device, Gradients, Tensor};
+use burn_gnn::dist::{DistBatch, DistEmbedding, DistGraph, DistLoaded, EmbeddingRows, Shard, SparseOptimizer};
+use burn_gnn::models::{RelGraphConv, RelGraphConvConfig, TypeInput};
+use burn_gnn::ops::{Stream, glorot_uniform, matmul_rows};
+
+/// What all ranks hold alike.
+#[derive(Module, Debug)]
+pub(crate) struct Net {
+    /// `[d, hidden]` per node type with features.
+    projections: Vec<Param<Tensor<2>>>,
+    convs: Vec<RelGraphConv>,
+}
+
+impl Net {
+    pub(crate) fn new(
+        g: &DistGraph,
+        inputs: &[TypeInput],
+        classes: usize,
+        hidden: usize,
+        layers: usize,
+        seed: u64,
+        device: &Device,
+    ) -> Result<Self> {
+        let mut projections = vec![];
+        for (t, input) in inputs.iter().enumerate() {
+            if let TypeInput::Features(d) = *input {
+                let stream = Stream::new(seed, &format!("projection/{}", g.ntypes()[t]), 0);
+                projections.push(Param::from_tensor(Tensor::from_data(glorot_uniform(stream, d, hidden, [d, hidden]), device)));
+            }
+        }
+        let conv = |i: usize| {
+            let out = if i + 1 == layers { classes } else { hidden };
+            RelGraphConvConfig::new(hidden, out, g.etypes().len()).with_seed(seed).with_name(format!("conv/{i}")).try_init(device)
+        };
+        Ok(Self { projections, convs: (0..layers).map(conv).collect::<Result<_, _>>()? })
+    }
+
+    /// Logits of the nodes of type `target` that the last layer computes.
+    pub(crate) fn forward(&self, b: &DistLoaded<DistBatch>, rows: &[Option<EmbeddingRows>], target: usize) -> Tensor<2> {
+        let mut projections = self.projections.iter();
+        let input = |(x, rows): (&Option<Tensor<2>>, &Option<EmbeddingRows>)| match (x, rows) {
+            (_, Some(rows)) => rows.tensor(),
+            (Some(x), None) => {
+                let w = projections.next().unwrap_or_else(|| unreachable!("one per type with features")).val();
+                let x = x.clone();
+                matmul_rows(if w.is_autodiff() { Tensor::from_inner(x) } else { x }, w)
+            }
+            (None, None) => unreachable!("a type has features or learned rows"),
+        };
+        let mut h: Vec<_> = b.x.iter().zip(rows).map(input).collect();
+        for (i, (conv, block)) in self.convs.iter().zip(&b.batch.mini.blocks).enumerate() {
+            h = conv.forward(block, if i == 0 { h } else { h.into_iter().map(relu).collect() });
+        }
+        h.swap_remove(target)
+    }
+}
+
+/// Learned rows of the node types without features.
+pub(crate) struct Learned(Vec<Option<DistEmbedding<f32>>>);
+
+impl Learned {
+    /// Glorot's rule over each table, keyed by original ids.
+    pub(crate) fn new(g: &DistGraph, inputs: &[TypeInput], dim: usize, lr: f64, seed: u64) -> Result<Self> {
+        let table = |(ntype, input): (&String, &TypeInput)| {
+            if *input != TypeInput::Embedding {
+                return Ok(None);
+            }
+            let name = format!("embedding/{ntype}");
+            let (stream, bound) = (Stream::new(seed, &name, 0), (6.0 / (g.num_nodes(ntype)? as f64 + dim as f64)).sqrt());
+            let init = |id: u64, column: usize| (bound * (2.0 * stream.uniform(id, column as u64) - 1.0)) as f32;
+            let policy = g.policy(&format!("node~{ntype}"))?;
+            Ok(Some(DistEmbedding::new(g, &name, dim, policy, SparseOptimizer::adam(lr), init)?))
+        };
+        Ok(Self(g.ntypes().iter().zip(inputs).map(table).collect::<Result<_>>()?))
+    }
+
+    /// Rows of the input nodes of a batch. Collective.
+    pub(crate) fn rows(&self, batch: &DistBatch, device: &Device) -> Result<Vec<Option<EmbeddingRows>>> {
+        let of = |(t, table): (usize, &Option<DistEmbedding<f32>>)| {
+            Ok(table.as_ref().map(|table| table.rows(batch.input_nodes(t), device)).transpose()?)
+        };
+        self.0.iter().enumerate().map(of).collect()
+    }
+
+    /// Steps them, also on a rank without gradients. Collective.
+    pub(crate) fn step(&mut self, rows: &[Option<EmbeddingRows>], grads: Option<&Gradients>) -> Result<()> {
+        for (table, rows) in self.0.iter_mut().zip(rows) {
+            match (table, rows, grads) {
+                (Some(table), Some(rows), Some(grads)) => table.step(std::slice::from_ref(rows), grads)?,
+                (Some(table), ..) => table.step_with(&[], &[])?,
+                (None, ..) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// For checkpoints.
+    pub(crate) fn shards(&self) -> Vec<&dyn Shard> {
+        self.0.iter().flatten().map(|table| table as &dyn Shard).collect()
+    }
+}
