@@ -3,7 +3,7 @@
 //! The way of a full-graph run, in reading order:
 //!
 //! 1. [`partition_graph`] assigns nodes to parts and renumbers; [`PartitionedGraph::write`] stores the
-//!    parts, [`load_partition`] reads one, [`PartitionBook`] answers who owns what.
+//!    parts, [`verify_partition`] checks them, [`load_partition`] reads one, [`PartitionBook`] answers who owns what.
 //! 2. [`run_ranks`] starts ranks, each with a [`Communicator`].
 //! 3. [`LocalPartition`] is one part as layers see it: a [`GraphView`](burn_gnn_ops::GraphView) whose
 //!    source rows come by [`halo_exchange`], with gradients that go home.
@@ -42,12 +42,13 @@ mod local;
 mod partition;
 mod reduce;
 
-pub use book::PartitionBook;
+pub use book::{Lookup, PartMetadata, PartitionBook};
 pub use comm::{Communicator, Failure, Ranks, run_ranks};
 pub use error::DistError;
 pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange};
 pub use local::LocalPartition;
 pub use partition::{
-    PartStats, Partition, PartitionConfig, PartitionMethod, PartitionTable, PartitionedGraph, load_partition, partition_graph,
+    MetisEffort, Objective, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport, PartitionTable, PartitionedGraph,
+    TypeStats, load_partition, load_partition_book, partition_graph, verify_partition,
 };
 pub use reduce::{all_reduce_gradients, all_reduce_gradients_except, all_reduce_scalar};

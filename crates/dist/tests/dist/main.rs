@@ -5,7 +5,10 @@
 
 mod comm;
 mod exchange;
+mod golden;
 mod graphs;
+mod options;
 mod partition;
 mod refusals;
 mod training;
+mod verify;
