@@ -4,6 +4,7 @@
 //!
 //! 1. [`partition_graph`] assigns nodes to parts and renumbers; [`PartitionedGraph::write`] stores the
 //!    parts, [`verify_partition`] checks them, [`load_partition`] reads one, [`PartitionBook`] answers who owns what.
+//!    [`ChunkedGraph`] is a graph whose features stay in files meanwhile.
 //! 2. [`run_ranks`] starts ranks, each with a [`Communicator`].
 //! 3. [`LocalPartition`] is one part as layers see it: a [`GraphView`](burn_gnn_ops::GraphView) whose
 //!    source rows come by [`halo_exchange`], with gradients that go home.
@@ -48,7 +49,7 @@ pub use error::DistError;
 pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange};
 pub use local::LocalPartition;
 pub use partition::{
-    MetisEffort, Objective, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport, PartitionTable, PartitionedGraph,
-    TypeStats, load_partition, load_partition_book, partition_graph, verify_partition,
+    ChunkedGraph, IdConverter, MetisEffort, Objective, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport,
+    PartitionTable, PartitionedGraph, TypeStats, load_partition, load_partition_book, partition_graph, verify_partition,
 };
 pub use reduce::{all_reduce_gradients, all_reduce_gradients_except, all_reduce_scalar};

@@ -3,7 +3,7 @@
 use burn_gnn_graph::{Graph, GraphError};
 use rayon::prelude::*;
 
-use super::rows::{Rows, stored_rows};
+use super::rows::Rows;
 use super::{Features, Partition, PartitionedGraph};
 use crate::DistError;
 use crate::book::{ByPart, Numbering};
@@ -79,8 +79,8 @@ impl PartitionedGraph {
         let feats = |rows: &[Rows], by_part: &[ByPart], of: &Numbering| {
             let mut out = Features::new();
             for (t, rows) in rows.iter().enumerate() {
-                for (name, column) in rows.columns() {
-                    out.insert((t, name.to_owned()), stored_rows(column, self.inner_ids(part, t, by_part, of)?));
+                for (name, source) in rows {
+                    out.insert((t, name.clone()), source.rows(self.inner_ids(part, t, by_part, of)?));
                 }
             }
             Ok::<_, DistError>(out)

@@ -12,7 +12,7 @@ use safetensors::Dtype;
 
 use super::metadata::{FORMAT_VERSION, Metadata, OwnerMap, PartFiles};
 use super::owner_map;
-use super::rows::{Rows, stored_dtype, stored_rows};
+use super::rows::Rows;
 use super::tensors::{Entry, write_tensors};
 use super::{Partition, PartitionedGraph};
 use crate::DistError;
@@ -171,16 +171,13 @@ impl PartitionedGraph {
         let mut entries = vec![];
         for (t, rows) in rows.iter().enumerate() {
             let ids = self.inner_ids(part, t, by_part, of)?;
-            for (name, column) in rows.columns() {
-                // Quantised columns were refused before.
-                let Some(dtype) = stored_dtype(column.dtype()) else { continue };
-                let mut shape = column.shape().as_slice().to_vec();
-                shape[0] = ids.len();
-                let row = shape[1..].iter().product::<usize>() * dtype.bitsize() / 8;
-                let rows_at_a_time = (ROWS_BYTES / row.max(1)).max(1);
-                let content = move |w: &mut dyn Write| {
-                    ids.chunks(rows_at_a_time).try_for_each(|ids| w.write_all(stored_rows(column, ids).as_bytes()))
-                };
+            for (name, source) in rows {
+                let (dtype, row) = source.row();
+                let bytes = row.iter().product::<usize>() * dtype.bitsize() / 8;
+                let rows_at_a_time = (ROWS_BYTES / bytes.max(1)).max(1);
+                let content =
+                    move |w: &mut dyn Write| ids.chunks(rows_at_a_time).try_for_each(|ids| w.write_all(source.rows(ids).as_bytes()));
+                let shape = std::iter::once(ids.len()).chain(row.iter().copied()).collect();
                 entries.push(Entry::new(format!("{}/{name}", names[t]), dtype, shape, content));
             }
         }

@@ -211,7 +211,7 @@ fn read_owners(json: &Path, meta: &Metadata, what: &'static str, names: &[String
 }
 
 /// The path of a file that the metadata names, which must stay in its folder.
-fn inside(json: &Path, name: &str) -> Result<PathBuf, DistError> {
+pub(crate) fn inside(json: &Path, name: &str) -> Result<PathBuf, DistError> {
     let relative = Path::new(name);
     if name.is_empty() || !relative.components().all(|c| matches!(c, Component::Normal(_))) {
         return Err(DistError::format(json, format!("file name {name:?} must be relative and stay inside the folder")));

@@ -2,11 +2,13 @@
 
 mod assign;
 mod checks;
+mod chunked;
 mod config;
 mod extract;
 mod files;
 mod load;
 mod metadata;
+mod npy;
 mod owner_map;
 mod part;
 mod rows;
@@ -21,6 +23,7 @@ use rayon::prelude::*;
 
 use crate::book::{ByPart, Numbering};
 use crate::{DistError, PartitionBook};
+pub use chunked::{ChunkedGraph, IdConverter};
 pub use config::{MetisEffort, Objective, PartitionConfig, PartitionMethod};
 pub use load::{load_partition, load_partition_book};
 pub(crate) use part::Features;
@@ -29,7 +32,7 @@ pub use table::{PartStats, PartitionTable, TypeStats};
 pub use verify::{PartitionReport, verify_partition};
 
 use extract::Crossing;
-use rows::Rows;
+use rows::{Rows, rows_of};
 
 /// A graph, who owns what, and the new numbering. Parts are cut out one at a time by
 /// [`part`](Self::part) or written by [`write`](Self::write).
@@ -82,7 +85,7 @@ pub struct PartitionedGraph {
 /// # Ok::<(), burn_gnn_dist::DistError>(())
 /// ```
 pub fn partition_graph(graph: &Graph, config: &PartitionConfig) -> Result<PartitionedGraph, DistError> {
-    let rows = |frames: &[Frame]| frames.iter().map(Rows::of_frame).collect::<Result<Vec<_>, _>>();
+    let rows = |frames: &[Frame]| frames.iter().map(rows_of).collect::<Result<Vec<_>, _>>();
     partition_rows(graph, config, rows(graph.node_frames())?, rows(graph.edge_frames())?)
 }
 

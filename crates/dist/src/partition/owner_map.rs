@@ -3,26 +3,14 @@
 use std::io::Write;
 use std::path::Path;
 
+use super::npy::header;
 use super::tensors::{write_numbers, write_summed};
 use crate::DistError;
-
-/// What NumPy writes before a list of `len` 32-bit integers.
-fn header(len: u64) -> Vec<u8> {
-    let text = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': ({len},), }}");
-    // Magic, version and length take ten bytes; NumPy fills up to 64 with spaces and a line end.
-    let padded = (10 + text.len() + 1).next_multiple_of(64) - 10;
-    let mut out = b"\x93NUMPY\x01\x00".to_vec();
-    out.extend((padded as u16).to_le_bytes());
-    out.extend(text.as_bytes());
-    out.resize(10 + padded - 1, b' ');
-    out.push(b'\n');
-    out
-}
 
 /// Writes the map; returns the checksum of the file.
 pub(crate) fn write(path: &Path, len: u64, owners: impl Iterator<Item = usize>) -> Result<String, DistError> {
     write_summed(path, |w| {
-        w.write_all(&header(len))?;
+        w.write_all(&header("<i4", len))?;
         // `num_parts` is below 2^31.
         write_numbers(w, owners.map(|p| p as i32))
     })
@@ -31,7 +19,7 @@ pub(crate) fn write(path: &Path, len: u64, owners: impl Iterator<Item = usize>) 
 /// Reads a map of `len` ids; every owner is below `parts`.
 pub(crate) fn read(path: &Path, bytes: &[u8], len: u64, parts: usize) -> Result<Vec<u32>, DistError> {
     let bad = |message: String| Err(DistError::format(path, message));
-    let expected = header(len);
+    let expected = header("<i4", len);
     let Some(body) = bytes.strip_prefix(&expected[..]).filter(|body| body.len() as u64 == len.saturating_mul(4)) else {
         return bad(format!("expected a NumPy array of {len} numbers of dtype int32, found something else in {} bytes", bytes.len()));
     };
@@ -45,16 +33,6 @@ pub(crate) fn read(path: &Path, bytes: &[u8], len: u64, parts: usize) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn as_numpy_writes_it() {
-        // numpy.save of numpy.arange(3, dtype="<i4").
-        let h = header(3);
-        assert_eq!(h.len(), 128);
-        assert_eq!(&h[..10], b"\x93NUMPY\x01\x00\x76\x00");
-        assert!(h[10..].starts_with(b"{'descr': '<i4', 'fortran_order': False, 'shape': (3,), } "));
-        assert!(h.ends_with(b" \n"));
-    }
 
     #[test]
     fn there_and_back() {

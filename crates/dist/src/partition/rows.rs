@@ -6,46 +6,60 @@ use burn::tensor::{DType, TensorData};
 use burn_gnn_graph::{Column, Frame};
 use safetensors::Dtype;
 
+use super::chunked::ChunkedColumn;
 use crate::DistError;
 
 /// The columns of one node type or edge type.
-#[derive(Debug, Default)]
-pub(crate) struct Rows {
-    columns: BTreeMap<String, Column>,
+pub(crate) type Rows = BTreeMap<String, Source>;
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// In memory; shares the tensor.
+    Memory(Column),
+    /// In files, read as rows are asked for.
+    Chunks(ChunkedColumn),
 }
 
-impl Rows {
-    /// The columns of a frame; shares its tensors.
-    ///
-    /// # Errors
-    /// A quantised column.
-    pub(crate) fn of_frame(frame: &Frame) -> Result<Self, DistError> {
-        let mut columns = BTreeMap::new();
-        for (name, column) in frame.columns() {
-            if stored_dtype(column.dtype()).is_none() {
-                return Err(DistError::Config {
-                    arg: "features",
-                    expected: "float, int or bool columns".into(),
-                    found: format!("quantised column `{name}` of {}; dequantise it first", frame.label()),
-                });
-            }
-            columns.insert(name.to_owned(), column.clone());
+impl Source {
+    /// What files hold of a row: dtype and shape, the number of rows left out.
+    pub(crate) fn row(&self) -> (Dtype, &[usize]) {
+        match self {
+            // Quantised columns were refused by `rows_of`.
+            Self::Memory(c) => (stored_dtype(c.dtype()).unwrap_or(Dtype::U8), &c.shape().as_slice()[1..]),
+            Self::Chunks(c) => c.row(),
         }
-        Ok(Self { columns })
     }
-    pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
-        self.columns.iter().map(|(name, column)| (name.as_str(), column))
+    /// Rows as files hold them, booleans one byte each. Ids are in range.
+    pub(crate) fn rows(&self, ids: &[u32]) -> TensorData {
+        match self {
+            Self::Memory(c) => {
+                let data = c.select(ids).to_data();
+                if data.dtype().is_bool() { data.convert::<bool>() } else { data }
+            }
+            Self::Chunks(c) => c.rows(ids),
+        }
     }
 }
 
-/// Rows of a column as files hold them: booleans one byte each.
-pub(crate) fn stored_rows(column: &Column, ids: &[u32]) -> TensorData {
-    let data = column.select(ids).to_data();
-    if data.dtype().is_bool() { data.convert::<bool>() } else { data }
+/// The columns of a frame.
+///
+/// # Errors
+/// A quantised column.
+pub(crate) fn rows_of(frame: &Frame) -> Result<Rows, DistError> {
+    let source = |(name, column): (&str, &Column)| match stored_dtype(column.dtype()) {
+        Some(_) => Ok((name.to_owned(), Source::Memory(column.clone()))),
+        None => Err(DistError::Config {
+            arg: "features",
+            expected: "float, int or bool columns".into(),
+            found: format!("quantised column `{name}` of {}; dequantise it first", frame.label()),
+        }),
+    };
+    frame.columns().map(source).collect()
 }
 
 /// What a file calls a dtype; `None` for quantised floats.
-pub(crate) fn stored_dtype(dtype: DType) -> Option<Dtype> {
+fn stored_dtype(dtype: DType) -> Option<Dtype> {
     Some(match dtype {
         DType::F64 => Dtype::F64,
         DType::F32 | DType::Flex32 => Dtype::F32,

@@ -8,7 +8,7 @@ use burn::tensor::{DType, TensorData};
 use burn_gnn_graph::{Frame, Graph, HomoId, Relation, TypedId};
 
 use super::load::Opened;
-use super::rows::{Rows, stored_rows};
+use super::rows::rows_of;
 use super::{Features, Partition};
 use crate::DistError;
 use crate::book::Numbering;
@@ -367,14 +367,14 @@ fn differing<'a>(
 ) -> Result<Vec<String>, DistError> {
     let mut wrong = vec![];
     for (t, frame) in frames.iter().enumerate() {
-        for (column, data) in Rows::of_frame(frame)?.columns() {
+        for (column, source) in &rows_of(frame)? {
             let same = |stored: &TensorData| {
-                let input = stored_rows(data, ids(t)?);
+                let input = source.rows(ids(t)?);
                 Ok::<_, DistError>(
                     stored.dtype() == input.dtype() && stored.shape() == input.shape() && stored.as_bytes() == input.as_bytes(),
                 )
             };
-            if !feats.get(&(t, column.to_owned())).map_or(Ok(false), same)? {
+            if !feats.get(&(t, column.clone())).map_or(Ok(false), same)? {
                 wrong.push(format!("column `{column}` is not that of the {} of the input", frame.label()));
             }
         }

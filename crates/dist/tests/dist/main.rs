@@ -3,6 +3,7 @@
 // Burn deprecates its NdArray backend; users still ask for it.
 #![allow(deprecated)]
 
+mod chunked;
 mod comm;
 mod exchange;
 mod golden;
