@@ -6,6 +6,7 @@
 //! cargo bench --bench peers -- sample arxiv-like mag-slice   # neighbour sampling with blocks
 //! cargo bench --bench peers -- minibatch arxiv-like          # an epoch of GraphSAGE by mini-batches
 //! cargo bench --bench peers -- tables                    # reading tables
+//! cargo bench --bench peers -- partition arxiv-like 8 metis  # a partitioning with its files (see partition.rs for methods)
 //! cargo bench --bench peers -- precision arxiv-like          # f32 against f16 and bf16
 //! cargo bench --bench peers -- memory arxiv-like gcn         # peak memory of three epochs (gcn, sage, gat; then f16 or bf16)
 //! cargo bench --bench peers -- machine                       # bandwidth of memory
@@ -28,6 +29,7 @@ mod measure;
 mod merge;
 mod nets;
 mod ops;
+mod partition;
 mod precision;
 mod sampling;
 mod tables;
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<()> {
     let Some((section, rest)) = args.split_first() else {
         bail!(
-            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., tables, precision GRAPH..., memory GRAPH KIND, machine, merge FILES..."
+            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., partition GRAPH PARTS METHOD, tables, precision GRAPH..., memory GRAPH KIND, machine, merge FILES..."
         );
     };
     if section == "merge" {
@@ -102,6 +104,10 @@ fn run(args: &[String]) -> Result<()> {
             }
         }
         "tables" => tables::run()?,
+        "partition" => match rest {
+            [name, parts, method] => partition::run(name, parts.parse().context("reading the number of parts")?, method)?,
+            _ => bail!("partition: name a graph, a number of parts and a method ({})", partition::METHODS.join(", ")),
+        },
         "machine" => machine::run(),
         "memory" => {
             let (name, kind, precision) = match rest {
@@ -115,7 +121,11 @@ fn run(args: &[String]) -> Result<()> {
             }
             train::memory(name, kind, precision, homogeneous(name)?, before)?;
         }
-        other => bail!("unknown section `{other}`; there are ops, train, sample, minibatch, tables, precision, memory, machine and merge"),
+        other => {
+            bail!(
+                "unknown section `{other}`; there are ops, train, sample, minibatch, partition, tables, precision, memory, machine and merge"
+            )
+        }
     }
     Ok(())
 }

@@ -71,7 +71,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 }
 
 /// Processor time of all threads so far, in seconds.
-fn cpu_time() -> f64 {
+pub(crate) fn cpu_time() -> f64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes one `timespec`, which outlives it.
     let code = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut t) };

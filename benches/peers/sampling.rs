@@ -16,7 +16,7 @@ const BATCH: usize = 1024;
 const BATCHES: usize = 30;
 
 /// A graph, the type of its seeds, and its task.
-fn graph(name: &str) -> Result<(Graph, &'static str, Task)> {
+pub(crate) fn graph(name: &str) -> Result<(Graph, &'static str, Task)> {
     if let Some(g) = graphs::homogeneous(name) {
         return Ok((Graph::homogeneous(g.nodes, g.src, g.dst)?, "_N", g.task));
     }

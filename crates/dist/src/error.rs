@@ -29,9 +29,11 @@ pub enum DistError {
         nodes: usize,
     },
     /// More nodes or edges than the partitioner can number.
-    #[error("{count} {what} exceed the {limit} that METIS can number; use the random method or a custom assignment")]
+    #[error(
+        "{count} {what} exceed the {limit} that METIS can number; use a streaming method, `PartitionMethod::Ldg` or `PartitionMethod::Fennel`, or a custom assignment"
+    )]
     TooLarge {
-        /// `nodes` or `edges (both directions)`.
+        /// `nodes` or `edges (both directions)`, for example.
         what: &'static str,
         /// The count found.
         count: u64,
@@ -84,6 +86,16 @@ pub enum DistError {
         /// The part that owns it.
         owner: usize,
     },
+    /// A range of ids was asked for where ids were kept as they are in the input, so that a part owns no range.
+    #[error(
+        "part {part} owns no range of {what} ids: the graph was cut without reshuffle; ask for a list, with `nids_of_part` or `eids_of_part`"
+    )]
+    KeptIds {
+        /// `node` or `edge`.
+        what: String,
+        /// The part asked.
+        part: usize,
+    },
     /// A part was opened by a rank that it does not belong to.
     #[error("rank {rank} of {size} cannot take part {part} of {num_parts}: rank `i` of `num_parts` ranks takes part `i`")]
     WrongRank {
@@ -122,6 +134,16 @@ pub enum DistError {
         found: String,
         /// Version this program reads.
         expected: u32,
+    },
+    /// A file is not what was written: damaged, or of another writing.
+    #[error("{}: the metadata says checksum {expected}, the file has {found}: it was changed or damaged; partition the graph again", path.display())]
+    Checksum {
+        /// File.
+        path: PathBuf,
+        /// Of the metadata.
+        expected: String,
+        /// Of the file.
+        found: String,
     },
     /// A part's file belongs to another partitioning than the metadata: a directory half overwritten.
     #[error("{}: belongs to partitioning {found}, the metadata to {expected}; partition the graph again", path.display())]

@@ -3,7 +3,8 @@
 //! The way of a full-graph run, in reading order:
 //!
 //! 1. [`partition_graph`] assigns nodes to parts and renumbers; [`PartitionedGraph::write`] stores the
-//!    parts, [`load_partition`] reads one, [`PartitionBook`] answers who owns what.
+//!    parts, [`verify_partition`] checks them, [`load_partition`] reads one, [`PartitionBook`] answers who owns what.
+//!    [`ChunkedGraph`] is a graph whose features stay in files meanwhile.
 //! 2. [`run_ranks`] starts ranks, each with a [`Communicator`].
 //! 3. [`LocalPartition`] is one part as layers see it: a [`GraphView`](burn_gnn_ops::GraphView) whose
 //!    source rows come by [`halo_exchange`], with gradients that go home.
@@ -57,7 +58,7 @@ mod sampling;
 mod split;
 mod tensor;
 
-pub use book::PartitionBook;
+pub use book::{Lookup, PartMetadata, PartitionBook};
 pub use checkpoint::{Checkpoint, RunState, Shard, ShardReader, ShardWriter};
 pub use comm::{Communicator, Failure, Metered, Ranks, Traffic, run_ranks};
 #[cfg(feature = "mpi")]
@@ -69,7 +70,8 @@ pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange
 pub use loading::{DistBatchMaker, DistEpoch, DistLinkBatches, DistLoaded, DistLoader, DistNodeBatches, LoaderTimes};
 pub use local::LocalPartition;
 pub use partition::{
-    PartStats, Partition, PartitionConfig, PartitionMethod, PartitionTable, PartitionedGraph, load_partition, partition_graph,
+    ChunkedGraph, IdConverter, MetisEffort, Objective, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport,
+    PartitionTable, PartitionedGraph, TypeStats, load_partition, load_partition_book, partition_graph, verify_partition,
 };
 pub use reduce::{ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with, all_reduce_scalar};
 pub use sampling::{DistBatch, DistLinkBatch, DistLinkSampler, DistSampler};

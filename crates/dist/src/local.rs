@@ -245,8 +245,7 @@ pub(crate) fn cut(p: &Partition) -> Result<Pieces, DistError> {
     let (mut relations, mut orig_edges) = (Vec::new(), Vec::new());
     let mut at = 0;
     for t in 0..schema.etypes().len() {
-        let own = p.book.edges.range(p.part, t)?;
-        let end = at + (own.end - own.start) as usize;
+        let end = at + p.book.edges.inner(p.part, t)? as usize;
         // Inner edges stand in their original order inside a type, hence a destination's in-edges too.
         let edge = |j: usize| (rows[p.src[j] as usize], rows[p.dst[j] as usize]);
         let (src, dst) = (at..end).map(edge).unzip();
@@ -273,9 +272,8 @@ pub(crate) fn requests(book: &PartitionBook, part: usize, halo: &[Vec<u64>], com
             message.extend((w.len() as u64).to_le_bytes());
             message.extend_from_slice(bytemuck::cast_slice(w));
         }
-        let own = book.partid2nids(part, t)?;
         let recv = wanted.iter().map(Vec::len).collect();
-        types.push(TypeHalo { num_inner: (own.end - own.start) as usize, send: Vec::with_capacity(comm.size()), recv });
+        types.push(TypeHalo { num_inner: book.nodes.inner(part, t)? as usize, send: Vec::with_capacity(comm.size()), recv });
     }
     let received = comm.all_to_all_v("halo requests", messages)?;
     for (p, message) in received.iter().enumerate() {

@@ -1,299 +1,256 @@
-//! One part of a partitioned graph.
+//! Cutting one part out.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
+use burn_gnn_graph::{Graph, GraphError};
+use rayon::prelude::*;
 
-use burn::tensor::TensorData;
-use burn_gnn_graph::{GraphError, HomoId, TypedId};
+use super::rows::Rows;
+use super::{Features, Partition, PartitionedGraph};
+use crate::DistError;
+use crate::book::{ByPart, Numbering};
 
-use super::{PartStats, PartitionTable, PartitionedGraph};
-use crate::{DistError, PartitionBook};
-
-/// One part: its nodes and edges with their neighbours, and the features of what it owns.
-///
-/// Local node ids: owned (inner) nodes first, by joint id, then halo nodes, by joint id, hence by owner.
-/// Edges: those whose destination is owned (inner) first, by joint id, then the rest, by joint id. As
-/// in DGL, a part holds every in-edge of its nodes (and, with more hops, of their sources and so on)
-/// and every out-edge of its nodes to other parts.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Partition {
-    pub(crate) book: Arc<PartitionBook>,
-    pub(crate) fingerprint: u64,
-    pub(crate) graph_name: String,
-    pub(crate) part: usize,
-    pub(crate) num_inner_nodes: usize,
-    pub(crate) num_inner_edges: usize,
-    pub(crate) src: Vec<u32>,
-    pub(crate) dst: Vec<u32>,
-    /// Joint ids of local nodes and edges.
-    pub(crate) nid: Vec<u64>,
-    pub(crate) eid: Vec<u64>,
-    /// Type-wise ids in the input graph of local nodes and edges.
-    pub(crate) orig_nid: Vec<u64>,
-    pub(crate) orig_eid: Vec<u64>,
-    /// Rows of inner nodes and edges, by (type, column).
-    pub(crate) node_feats: Features,
-    pub(crate) edge_feats: Features,
+/// Edges between parts: which of a part's own edges come from which other part.
+#[derive(Debug)]
+pub(crate) struct Crossing {
+    /// By destination part, then by edge type.
+    lists: Vec<Vec<FromParts>>,
 }
 
-pub(crate) type Features = BTreeMap<(usize, String), TensorData>;
+/// Places of edges that end in one part, by the part they come from; ascending for each.
+#[derive(Debug)]
+struct FromParts {
+    starts: Vec<u32>,
+    places: Vec<u32>,
+}
 
-impl Partition {
-    /// Owners and numberings of the whole graph.
-    pub fn book(&self) -> &Arc<PartitionBook> {
-        &self.book
-    }
-    /// Name of the graph.
-    pub fn graph_name(&self) -> &str {
-        &self.graph_name
-    }
-    /// Number of this part.
-    pub fn part(&self) -> usize {
-        self.part
-    }
-    /// Nodes this part owns; they are the first local nodes.
-    pub fn num_inner_nodes(&self) -> usize {
-        self.num_inner_nodes
-    }
-    /// Edges this part owns; they are the first local edges.
-    pub fn num_inner_edges(&self) -> usize {
-        self.num_inner_edges
-    }
-    /// Local source of each edge.
-    pub fn src(&self) -> &[u32] {
-        &self.src
-    }
-    /// Local destination of each edge.
-    pub fn dst(&self) -> &[u32] {
-        &self.dst
-    }
-    /// Joint id of each local node.
-    pub fn joint_nids(&self) -> &[u64] {
-        &self.nid
-    }
-    /// Joint id of each local edge.
-    pub fn joint_eids(&self) -> &[u64] {
-        &self.eid
-    }
-    /// Type-wise id in the input graph of each local node.
-    pub fn original_nids(&self) -> &[u64] {
-        &self.orig_nid
-    }
-    /// Type-wise id in the input graph of each local edge.
-    pub fn original_eids(&self) -> &[u64] {
-        &self.orig_eid
-    }
-    /// Names of the feature columns of a node type.
-    pub fn node_columns(&self, ntype: usize) -> impl Iterator<Item = &str> {
-        columns(&self.node_feats, ntype)
-    }
-    /// Names of the feature columns of an edge type.
-    pub fn edge_columns(&self, etype: usize) -> impl Iterator<Item = &str> {
-        columns(&self.edge_feats, etype)
-    }
-    /// Features of the inner nodes of a type, in id order.
-    pub fn node_feature(&self, ntype: usize, column: &str) -> Option<&TensorData> {
-        self.node_feats.get(&(ntype, column.to_owned()))
-    }
-    /// Features of the inner edges of a type, in id order.
-    pub fn edge_feature(&self, etype: usize, column: &str) -> Option<&TensorData> {
-        self.edge_feats.get(&(etype, column.to_owned()))
-    }
-
-    /// Checks what a file says against the book; `path` names the file in errors.
-    pub(crate) fn check(&self, path: &Path) -> Result<(), DistError> {
-        let bad = |message: String| Err(DistError::format(path, message));
-        let (nodes, edges) = (self.book.nodes.part_range(self.part), self.book.edges.part_range(self.part));
-        for (what, ids, inner, range, total) in [
-            ("NID", &self.nid, self.num_inner_nodes, nodes, self.book.nodes.total()),
-            ("EID", &self.eid, self.num_inner_edges, edges, self.book.edges.total()),
-        ] {
-            if let Some(p) = ids.iter().position(|&i| i >= total) {
-                return bad(format!("`{what}`, position {p}: must lie in 0..{total}, got {}", ids[p]));
-            }
-            let (head, tail) = ids.split_at(inner);
-            if head.len() as u64 != range.end - range.start || !head.iter().copied().eq(range.clone()) {
-                let n = head.len();
-                return bad(format!("`{what}`: the first {n} entries are inner and must be {}..{}", range.start, range.end));
-            }
-            if !tail.is_sorted_by(|a, b| a < b) || tail.iter().any(|i| range.contains(i)) {
-                return bad(format!("`{what}`: entries after the inner ones must increase and belong to other parts"));
-            }
-        }
-        let schema = self.book.schema();
-        let types = self.nid.iter().map(|&i| Ok(self.book.joint_to_node(HomoId(i))?.ty)).collect::<Result<Vec<_>, DistError>>()?;
-        for (j, (&u, &v)) in self.src.iter().zip(&self.dst).enumerate() {
-            let n = self.nid.len();
-            let (Some(&s), Some(&d)) = (types.get(u as usize), types.get(v as usize)) else {
-                return bad(format!("edge {j}: `src` and `dst` must lie in 0..{n}, got {u} and {v}"));
-            };
-            let TypedId { ty, .. } = self.book.joint_to_edge(HomoId(self.eid[j]))?;
-            if schema.ends(ty) != (s, d) {
-                let name = &schema.etypes()[ty];
-                return bad(format!("edge {j} of type `{name}` joins `{}` and `{}`", schema.ntypes()[s], schema.ntypes()[d]));
-            }
-            if (j < self.num_inner_edges) != ((v as usize) < self.num_inner_nodes) {
-                return bad(format!("edge {j}: inner edges, and only they, end in inner nodes; `dst` is {v}"));
-            }
-        }
-        for (what, ids, orig, inner, of) in [
-            ("orig_nid", &self.nid, &self.orig_nid, self.num_inner_nodes, &self.book.nodes),
-            ("orig_eid", &self.eid, &self.orig_eid, self.num_inner_edges, &self.book.edges),
-        ] {
-            let mut before: Option<(usize, u64)> = None;
-            for (i, (&joint, &old)) in ids.iter().zip(orig).enumerate() {
-                let ty = of.locate(HomoId(joint))?.1.ty;
-                let count = of.count(ty)?;
-                if old >= count {
-                    return bad(format!("`{what}`, position {i}: must lie in 0..{count}, got {old}"));
-                }
-                if let Some((_, last)) = before.filter(|b| i < inner && b.0 == ty && b.1 >= old) {
-                    return bad(format!("`{what}`, position {i}: inner entries of a type must increase, got {old} after {last}"));
-                }
-                before = Some((ty, old));
-            }
-        }
-        Ok(())
+impl FromParts {
+    fn from(&self, part: usize) -> &[u32] {
+        &self.places[self.starts[part] as usize..self.starts[part + 1] as usize]
     }
 }
 
-fn columns(feats: &Features, ty: usize) -> impl Iterator<Item = &str> {
-    feats.keys().filter(move |k| k.0 == ty).map(|k| k.1.as_str())
+impl Crossing {
+    pub(crate) fn new(graph: &Graph, owner: &[Vec<u32>], edges: &[ByPart], parts: usize) -> Self {
+        let schema = graph.schema();
+        let list = |part: usize, t: usize| {
+            let (of, src, by_part) = (&owner[schema.ends(t).0], graph.relations()[t].src(), &edges[t]);
+            let from: u64 = by_part.counts[..part].iter().sum();
+            let places = from as usize..(from + by_part.counts[part]) as usize;
+            let crossing: Vec<(u32, u32)> =
+                places.map(|i| (of[src[by_part.ids[i] as usize] as usize], i as u32)).filter(|&(p, _)| p as usize != part).collect();
+            let mut starts = vec![0u32; parts + 1];
+            crossing.iter().for_each(|&(p, _)| starts[p as usize + 1] += 1);
+            (0..parts).for_each(|p| starts[p + 1] += starts[p]);
+            let (mut next, mut places) = (starts.clone(), vec![0; crossing.len()]);
+            for (p, place) in crossing {
+                let at = &mut next[p as usize];
+                places[*at as usize] = place;
+                *at += 1;
+            }
+            FromParts { starts, places }
+        };
+        let of_part = |p| (0..edges.len()).map(|t| list(p, t)).collect();
+        Self { lists: (0..parts).into_par_iter().map(of_part).collect() }
+    }
+    /// Number of a part's own edges that come from other parts.
+    pub(crate) fn into_part(&self, part: usize) -> u64 {
+        self.lists[part].iter().map(|l| l.places.len() as u64).sum()
+    }
+    /// Edge types and places of the edges from one part to another, in joint order.
+    fn between(&self, from: usize, to: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+        self.lists[to].iter().enumerate().flat_map(move |(t, l)| l.from(from).iter().map(move |&place| (t, place)))
+    }
+}
+
+/// What a part holds besides features: edges as (type, place) and halo nodes as (owner, type, place), both in the order of the file.
+pub(crate) struct Outline {
+    pub(crate) outer: Vec<(usize, u32)>,
+    pub(crate) halo: Vec<(u32, u32, u32)>,
 }
 
 impl PartitionedGraph {
     /// Cuts one part out.
     ///
     /// # Errors
-    /// No such part, more local nodes or edges than `u32` can number, a quantised feature column.
+    /// No such part, more local nodes or edges than `u32` can number.
     ///
     /// # Cost
-    /// `O(E)` time, memory of the part.
+    /// Time and memory of the part; from two hops on the relations' CSC, which then stay in memory.
     pub fn part(&self, part: usize) -> Result<Partition, DistError> {
-        let parts = self.config.num_parts;
-        if part >= parts {
-            return Err(DistError::OutOfRange { what: "partition".into(), id: part as u64, bound: parts as u64 });
-        }
-        let edges = self.edges_of(part)?;
-        let own = self.book.nodes.part_range(part);
-        let mut nid: Vec<u64> = own.clone().collect();
-        let foreign = |id: u64| !own.contains(&id);
-        let mut halo: Vec<u64> = edges.iter().flat_map(|e| [e.src, e.dst]).filter(|&i| foreign(i)).collect();
-        halo.sort_unstable();
-        halo.dedup();
-        let local = |id: u64| {
-            // Both ends of every edge are in one of the two lists.
-            let at = if own.contains(&id) { (id - own.start) as usize } else { nid.len() + halo.partition_point(|&h| h < id) };
-            at as u32
+        let feats = |rows: &[Rows], by_part: &[ByPart], of: &Numbering| {
+            let mut out = Features::new();
+            for (t, rows) in rows.iter().enumerate() {
+                for (name, source) in rows {
+                    out.insert((t, name.clone()), source.rows(self.inner_ids(part, t, by_part, of)?));
+                }
+            }
+            Ok::<_, DistError>(out)
         };
-        let (src, dst) = edges.iter().map(|e| (local(e.src), local(e.dst))).unzip();
-        let num_inner_nodes = nid.len();
-        nid.extend(halo);
-        for (what, count) in [("nodes", nid.len()), ("edges", edges.len())] {
+        let mut partition = self.structure(part)?;
+        partition.node_feats = feats(&self.node_rows, &self.nodes, &self.book.nodes)?;
+        partition.edge_feats = feats(&self.edge_rows, &self.edges, &self.book.edges)?;
+        Ok(partition)
+    }
+
+    /// Original ids of what a part owns of a type, ascending.
+    pub(crate) fn inner_ids<'a>(&self, part: usize, t: usize, by_part: &'a [ByPart], of: &Numbering) -> Result<&'a [u32], DistError> {
+        let places = of.places(part, t)?;
+        Ok(&by_part[t].ids[places.start as usize..places.end as usize])
+    }
+
+    /// A part without its features.
+    pub(crate) fn structure(&self, part: usize) -> Result<Partition, DistError> {
+        let Outline { outer, halo } = self.outline(part)?;
+        let (book, schema) = (&self.book, self.graph.schema());
+        let (types, relations) = (schema.ntypes().len(), self.graph.relations());
+        let num_inner_nodes = book.nodes.part_total(part) as usize;
+        let num_inner_edges = book.edges.part_total(part) as usize;
+        for (what, count) in [("nodes", num_inner_nodes + halo.len()), ("edges", num_inner_edges + outer.len())] {
             let limit = u64::from(u32::MAX) - 1;
             if count as u64 > limit {
                 return Err(GraphError::TooLarge { relation: format!("part {part}"), what, count: count as u64, limit }.into());
             }
         }
-        let orig = |&i: &u64| self.book.joint_to_node(HomoId(i)).map(|t| u64::from(self.nodes[t.ty].old[t.id as usize]));
-        let inner_edges = self.book.edges.part_range(part);
-        let feats = |frames: &[burn_gnn_graph::Frame], ids: &[super::Renumbering], of: &crate::book::RangeBook| {
-            let mut out = Features::new();
-            for (t, frame) in frames.iter().enumerate() {
-                let own = of.range(part, t)?;
-                let rows = &ids[t].old[own.start as usize..own.end as usize];
-                for (name, column) in frame.columns() {
-                    out.insert((t, name.to_owned()), super::files::to_stored(name, column.select(rows).to_data())?);
-                }
-            }
-            Ok::<_, DistError>(out)
+        // Local id of a node: inner ones by place, halo ones by a table of which only the entries of the halo are ever touched.
+        let mut at = 0;
+        let mut inner = Vec::with_capacity(types);
+        for t in 0..types {
+            let places = book.nodes.places(part, t)?;
+            inner.push((places.start as u32, at));
+            at += (places.end - places.start) as u32;
+        }
+        let mut halo_at: Vec<Vec<u32>> = self.graph.node_counts().iter().map(|&n| vec![0; n]).collect();
+        for (&(_, t, place), local) in halo.iter().zip(num_inner_nodes as u32..) {
+            halo_at[t as usize][place as usize] = local;
+        }
+        let local = |t: usize, v: u32| {
+            let place = self.node_places[t][v as usize];
+            let (first, begin) = inner[t];
+            if self.owner[t][v as usize] as usize == part { begin + (place - first) } else { halo_at[t][place as usize] }
         };
+
+        let count = num_inner_edges + outer.len();
+        let (mut src, mut dst) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (mut eid, mut orig_eid) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut push = |t: usize, place: u32, owner: usize| {
+            let (e, (s, d)) = (self.edges[t].ids[place as usize], schema.ends(t));
+            src.push(local(s, relations[t].src()[e as usize]));
+            dst.push(local(d, relations[t].dst()[e as usize]));
+            eid.push(book.edges.joint(owner, t, u64::from(place)).0);
+            orig_eid.push(u64::from(e));
+        };
+        for t in 0..relations.len() {
+            book.edges.places(part, t)?.for_each(|place| push(t, place as u32, part));
+        }
+        for (t, place) in outer {
+            let owner = self.owner_of_edge(t, self.edges[t].ids[place as usize]);
+            push(t, place, owner);
+        }
+
+        let (mut nid, mut orig_nid) = (Vec::with_capacity(num_inner_nodes + halo.len()), Vec::with_capacity(num_inner_nodes + halo.len()));
+        let mut trainer_id = self.trainers.as_ref().map(|_| Vec::with_capacity(num_inner_nodes));
+        for t in 0..types {
+            let places = book.nodes.places(part, t)?;
+            nid.extend(places.clone().map(|i| book.nodes.joint(part, t, i).0));
+            let ids = self.inner_ids(part, t, &self.nodes, &book.nodes)?;
+            orig_nid.extend(ids.iter().map(|&v| u64::from(v)));
+            if let (Some(out), Some(trainers)) = (&mut trainer_id, &self.trainers) {
+                out.extend(ids.iter().map(|&v| trainers[t][v as usize]));
+            }
+        }
+        nid.extend(halo.iter().map(|&(owner, t, place)| book.nodes.joint(owner as usize, t as usize, u64::from(place)).0));
+        orig_nid.extend(halo.iter().map(|&(_, t, place)| u64::from(self.nodes[t as usize].ids[place as usize])));
         Ok(Partition {
-            book: self.book.clone(),
+            book: book.clone(),
             fingerprint: self.fingerprint,
             graph_name: self.config.graph_name.clone(),
             part,
+            num_hops: self.config.num_hops,
             num_inner_nodes,
-            num_inner_edges: (inner_edges.end - inner_edges.start) as usize,
+            num_inner_edges,
             src,
             dst,
-            orig_nid: nid.iter().map(orig).collect::<Result<_, DistError>>()?,
             nid,
-            eid: edges.iter().map(|e| e.id).collect(),
-            orig_eid: edges.iter().map(|e| e.old).collect(),
-            node_feats: feats(self.graph.node_frames(), &self.nodes, &self.book.nodes)?,
-            edge_feats: feats(self.graph.edge_frames(), &self.edges, &self.book.edges)?,
+            eid,
+            orig_nid,
+            orig_eid,
+            trainer_id,
+            node_feats: Features::new(),
+            edge_feats: Features::new(),
         })
     }
 
-    /// Sizes of all parts.
-    ///
-    /// # Errors
-    /// As [`part`](Self::part).
-    pub fn table(&self) -> Result<PartitionTable, DistError> {
-        let mut parts = Vec::with_capacity(self.config.num_parts);
-        for p in 0..self.config.num_parts {
-            let edges = self.edges_of(p)?;
-            let own = self.book.nodes.part_range(p);
-            let inner = self.book.edges.part_range(p);
-            let mut halo: Vec<u64> = edges.iter().flat_map(|e| [e.src, e.dst]).filter(|i| !own.contains(i)).collect();
-            halo.sort_unstable();
-            halo.dedup();
-            parts.push(PartStats {
-                nodes: own.end - own.start,
-                edges: inner.end - inner.start,
-                halo: halo.len() as u64,
-                cut: edges.iter().filter(|e| inner.contains(&e.id) && !own.contains(&e.src)).count() as u64,
-            });
-        }
-        Ok(PartitionTable { parts, method: self.config.method.name() })
+    fn owner_of_edge(&self, t: usize, e: u32) -> usize {
+        let d = self.graph.schema().ends(t).1;
+        self.owner[d][self.graph.relations()[t].dst()[e as usize] as usize] as usize
     }
 
-    /// Edges of a part: inner ones by joint id, then the others by joint id.
-    fn edges_of(&self, part: usize) -> Result<Vec<StoredEdge>, DistError> {
+    /// Edges beyond a part's own, and the nodes of other parts that any of its edges touches.
+    pub(crate) fn outline(&self, part: usize) -> Result<Outline, DistError> {
+        let parts = self.config.num_parts;
+        if part >= parts {
+            return Err(DistError::OutOfRange { what: "partition".into(), id: part as u64, bound: parts as u64 });
+        }
         let schema = self.graph.schema();
-        let mut inner = Vec::new();
-        let mut outer = Vec::new();
-        // Nodes whose in-edges the part holds: its own, then with each further hop their sources.
+        let ends = |t: usize, place: u32| {
+            let (e, r) = (self.edges[t].ids[place as usize] as usize, &self.graph.relations()[t]);
+            (r.src()[e], r.dst()[e])
+        };
+        let key = |t: usize, v: u32| (self.owner[t][v as usize], t as u32, self.node_places[t][v as usize]);
+        // Sources of own edges.
+        let mut halo: Vec<_> =
+            (0..parts).flat_map(|p| self.crossing.between(p, part)).map(|(t, place)| key(schema.ends(t).0, ends(t, place).0)).collect();
+        sort_set(&mut halo);
+        let mut outer = vec![];
+        if self.config.num_hops > 0 {
+            outer.extend((0..parts).filter(|&p| p != part).flat_map(|p| self.crossing.between(part, p)));
+        }
+        if self.config.num_hops > 1 {
+            self.further_hops(part, &halo, &mut outer);
+        }
+        let mut touched = halo.clone();
+        for &(t, place) in &outer {
+            let ((s, d), (u, v)) = (schema.ends(t), ends(t, place));
+            touched.extend([key(s, u), key(d, v)].into_iter().filter(|k| k.0 as usize != part));
+        }
+        sort_set(&mut touched);
+        if self.config.num_hops > 1 || !self.config.reshuffle {
+            let joint = |&(t, place): &(usize, u32)| {
+                self.book.edges.joint(self.owner_of_edge(t, self.edges[t].ids[place as usize]), t, u64::from(place))
+            };
+            outer.sort_by_cached_key(joint);
+            outer.dedup();
+        }
+        Ok(Outline { outer, halo: touched })
+    }
+
+    /// In-edges of `frontier`, of their sources, and so on, one hop less than the halo has.
+    fn further_hops(&self, part: usize, frontier: &[(u32, u32, u32)], outer: &mut Vec<(usize, u32)>) {
+        let (schema, relations) = (self.graph.schema(), self.graph.relations());
+        let edge_places: Vec<Vec<u32>> = self.edges.iter().map(ByPart::places).collect();
         let mut reached: Vec<Vec<bool>> = self.owner.iter().map(|o| o.iter().map(|&p| p as usize == part).collect()).collect();
+        let mut frontier: Vec<(usize, u32)> =
+            frontier.iter().map(|&(_, t, i)| (t as usize, self.nodes[t as usize].ids[i as usize])).collect();
+        frontier.iter().for_each(|&(t, v)| reached[t][v as usize] = true);
         for _ in 1..self.config.num_hops {
-            let mut next = reached.clone();
-            for (t, r) in self.graph.relations().iter().enumerate() {
-                let (s, d) = schema.ends(t);
-                for (&u, &v) in r.src().iter().zip(r.dst()) {
-                    next[s][u as usize] |= reached[d][v as usize];
+            let mut next = vec![];
+            for &(d, v) in &frontier {
+                for t in schema.etypes_into(d) {
+                    let (s, csc) = (schema.ends(t).0, relations[t].csc());
+                    for p in csc.row(v as usize) {
+                        let (u, e) = (csc.indices()[p], csc.edge_id(p));
+                        outer.push((t, edge_places[t][e as usize]));
+                        if !std::mem::replace(&mut reached[s][u as usize], true) {
+                            next.push((s, u));
+                        }
+                    }
                 }
             }
-            reached = next;
+            frontier = next;
         }
-        for (t, r) in self.graph.relations().iter().enumerate() {
-            let (s, d) = schema.ends(t);
-            for (e, (&u, &v)) in r.src().iter().zip(r.dst()).enumerate() {
-                let mine = self.owner[d][v as usize] as usize == part;
-                if !mine && self.owner[s][u as usize] as usize != part && !reached[d][v as usize] {
-                    continue;
-                }
-                let id = |ids: &[super::Renumbering], ty: usize, old: u32| TypedId { ty, id: u64::from(ids[ty].new[old as usize]) };
-                let edge = StoredEdge {
-                    id: self.book.edge_to_joint(id(&self.edges, t, e as u32))?.0,
-                    src: self.book.node_to_joint(id(&self.nodes, s, u))?.0,
-                    dst: self.book.node_to_joint(id(&self.nodes, d, v))?.0,
-                    old: e as u64,
-                };
-                if mine { inner.push(edge) } else { outer.push(edge) }
-            }
-        }
-        // Inner edges come relation by relation in old order, which is the order of their joint ids.
-        outer.sort_unstable_by_key(|e: &StoredEdge| e.id);
-        inner.append(&mut outer);
-        Ok(inner)
     }
 }
 
-struct StoredEdge {
-    id: u64,
-    src: u64,
-    dst: u64,
-    old: u64,
+fn sort_set<T: Ord>(list: &mut Vec<T>) {
+    list.sort_unstable();
+    list.dedup();
 }

@@ -1,159 +1,60 @@
-//! Files of a partitioned graph.
+//! Writing a partitioned graph.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use burn::tensor::{DType, TensorData};
 use burn_gnn_graph::HomoId;
 use burn_gnn_graph::io::write_atomic;
-use safetensors::{Dtype, View};
-use serde::{Deserialize, Serialize};
+use rayon::prelude::*;
+use safetensors::Dtype;
 
-use super::extract::Features;
+use super::metadata::{FORMAT_VERSION, Metadata, OwnerMap, PartFiles};
+use super::owner_map;
+use super::rows::Rows;
+use super::tensors::{Entry, write_tensors};
 use super::{Partition, PartitionedGraph};
 use crate::DistError;
+use crate::book::{ByPart, Numbering};
 
-/// Version of the metadata and part files that this program writes and reads.
-pub(crate) const FORMAT_VERSION: u32 = 1;
-/// Key of the metadata entry of part files: `version:fingerprint`. One entry only, so that files of
-/// equal content are equal byte for byte.
-pub(crate) const STAMP: &str = "burn_gnn_partition";
+/// Bytes of feature rows that are in memory at a time, per column being written.
+const ROWS_BYTES: usize = 4 << 20;
 
-/// Names of the three files of a part, relative to the metadata file.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct PartFiles {
-    pub(crate) node_feats: String,
-    pub(crate) edge_feats: String,
-    pub(crate) part_graph: String,
+// Ids are below 2^63: they count things in memory.
+fn ids<'a>(name: &str, values: &'a [u64]) -> Entry<'a> {
+    Entry::list(name, Dtype::I64, values.iter().map(|&v| v as i64))
 }
-
-/// The metadata file; keys as in DGL, then those of this format.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Metadata {
-    pub(crate) graph_name: String,
-    pub(crate) num_nodes: u64,
-    pub(crate) num_edges: u64,
-    pub(crate) part_method: String,
-    pub(crate) num_parts: usize,
-    pub(crate) halo_hops: usize,
-    pub(crate) node_map: BTreeMap<String, Vec<[u64; 2]>>,
-    pub(crate) edge_map: BTreeMap<String, Vec<[u64; 2]>>,
-    pub(crate) ntypes: BTreeMap<String, u64>,
-    pub(crate) etypes: BTreeMap<String, u64>,
-    pub(crate) format_version: u32,
-    pub(crate) seed: u64,
-    pub(crate) edge_cut: u64,
-    /// Hexadecimal; part files carry the same.
-    pub(crate) fingerprint: String,
-    /// `part-<i>`, and whatever else a file may hold.
-    #[serde(flatten)]
-    pub(crate) parts: BTreeMap<String, serde_json::Value>,
+fn local<'a>(name: &str, values: &'a [u32]) -> Entry<'a> {
+    Entry::list(name, Dtype::I64, values.iter().map(|&v| i64::from(v)))
 }
-
-/// A tensor on its way to a file.
-pub(crate) struct Blob<'a> {
-    dtype: Dtype,
-    shape: Vec<usize>,
-    bytes: Cow<'a, [u8]>,
-}
-
-impl View for Blob<'_> {
-    fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.bytes)
-    }
-    fn data_len(&self) -> usize {
-        self.bytes.len()
-    }
-}
-
-fn list<T: bytemuck::Pod>(dtype: Dtype, values: Vec<T>) -> Blob<'static> {
-    Blob { dtype, shape: vec![values.len()], bytes: Cow::Owned(bytemuck::cast_slice(&values).to_vec()) }
-}
-
-fn ids(values: &[u64]) -> Blob<'static> {
-    // Ids are below 2^63: they count things in memory.
-    list(Dtype::I64, values.iter().map(|&v| v as i64).collect())
-}
-
-/// Features as files hold them: booleans one byte each, no quantised floats.
-pub(crate) fn to_stored(column: &str, data: TensorData) -> Result<TensorData, DistError> {
-    match data.dtype() {
-        DType::Bool(_) => Ok(data.convert::<bool>()),
-        DType::QFloat(_) => Err(DistError::Config {
-            arg: "features",
-            expected: "float, int or bool columns".into(),
-            found: format!("quantised column `{column}`; dequantise it first"),
-        }),
-        _ => Ok(data),
-    }
-}
-
-fn stored_dtype(dtype: DType) -> Option<Dtype> {
-    Some(match dtype {
-        DType::F64 => Dtype::F64,
-        DType::F32 | DType::Flex32 => Dtype::F32,
-        DType::F16 => Dtype::F16,
-        DType::BF16 => Dtype::BF16,
-        DType::I64 => Dtype::I64,
-        DType::I32 => Dtype::I32,
-        DType::I16 => Dtype::I16,
-        DType::I8 => Dtype::I8,
-        DType::U64 => Dtype::U64,
-        DType::U32 => Dtype::U32,
-        DType::U16 => Dtype::U16,
-        DType::U8 => Dtype::U8,
-        DType::Bool(_) => Dtype::BOOL,
-        DType::QFloat(_) => return None,
-    })
-}
-
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), DistError> {
-    Ok(write_atomic(path, |w| w.write_all(bytes))?)
-}
-
-fn write_tensors(path: &Path, tensors: BTreeMap<String, Blob<'_>>, stamp: &str) -> Result<(), DistError> {
-    let info = HashMap::from([(STAMP.to_owned(), stamp.to_owned())]);
-    let bytes = safetensors::serialize(tensors, Some(info)).map_err(|e| DistError::format(path, format!("cannot be written: {e}")))?;
-    write_file(path, &bytes)
-}
-
-fn features<'a>(feats: &'a Features, names: &[String]) -> BTreeMap<String, Blob<'a>> {
-    let blob = |((t, column), data): (&(usize, String), &'a TensorData)| {
-        let dtype = stored_dtype(data.dtype())?;
-        let blob = Blob { dtype, shape: data.shape().as_slice().to_vec(), bytes: Cow::Borrowed(data.as_bytes()) };
-        Some((format!("{}/{column}", names[*t]), blob))
-    };
-    feats.iter().filter_map(blob).collect()
+fn flags(name: &str, n: usize, inner: usize) -> Entry<'static> {
+    Entry::list(name, Dtype::U8, (0..n).map(move |i| u8::from(i < inner)))
 }
 
 impl Partition {
-    fn tensors(&self) -> Result<BTreeMap<String, Blob<'static>>, DistError> {
-        let flags = |n: usize, inner: usize| list(Dtype::U8, (0..n).map(|i| u8::from(i < inner)).collect());
-        let local = |v: &[u32]| list(Dtype::I64, v.iter().map(|&v| i64::from(v)).collect());
+    fn entries(&self) -> Result<Vec<Entry<'_>>, DistError> {
         let located = self.nid.iter().map(|&i| self.book.nodes.locate(HomoId(i))).collect::<Result<Vec<_>, _>>()?;
-        let etypes = self.eid.iter().map(|&i| Ok(self.book.joint_to_edge(HomoId(i))?.ty as i32)).collect::<Result<Vec<_>, DistError>>()?;
-        let tensors = [
-            ("src", local(&self.src)),
-            ("dst", local(&self.dst)),
-            ("NID", ids(&self.nid)),
-            ("EID", ids(&self.eid)),
-            ("inner_node", flags(self.nid.len(), self.num_inner_nodes)),
-            ("inner_edge", flags(self.eid.len(), self.num_inner_edges)),
-            ("NTYPE", list(Dtype::I32, located.iter().map(|l| l.1.ty as i32).collect())),
-            ("ETYPE", list(Dtype::I32, etypes)),
-            ("part_id", list(Dtype::I64, located.iter().map(|l| l.0 as i64).collect())),
-            ("orig_nid", ids(&self.orig_nid)),
-            ("orig_eid", ids(&self.orig_eid)),
+        let (owners, ntypes): (Vec<i64>, Vec<i32>) = located.into_iter().map(|(p, id)| (p as i64, id.ty as i32)).unzip();
+        let etype = |&i: &u64| Ok(self.book.joint_to_edge(HomoId(i))?.ty as i32);
+        let etypes = self.eid.iter().map(etype).collect::<Result<Vec<i32>, DistError>>()?;
+        let mut entries = vec![
+            local("src", &self.src),
+            local("dst", &self.dst),
+            ids("NID", &self.nid),
+            ids("EID", &self.eid),
+            flags("inner_node", self.nid.len(), self.num_inner_nodes),
+            flags("inner_edge", self.eid.len(), self.num_inner_edges),
+            Entry::list("NTYPE", Dtype::I32, ntypes.into_iter()),
+            Entry::list("ETYPE", Dtype::I32, etypes.into_iter()),
+            Entry::list("part_id", Dtype::I64, owners.into_iter()),
+            ids("orig_nid", &self.orig_nid),
+            ids("orig_eid", &self.orig_eid),
         ];
-        Ok(tensors.into_iter().map(|(n, b)| (n.to_owned(), b)).collect())
+        if let Some(trainers) = &self.trainer_id {
+            entries.push(local("trainer_id", trainers));
+        }
+        Ok(entries)
     }
 }
 
@@ -161,16 +62,19 @@ impl PartitionedGraph {
     /// Writes every part and the metadata into `dir` (made if missing); returns the metadata's path.
     ///
     /// ```text
-    /// <name>.json                     keys of DGL's partition configuration, and format_version, seed,
-    ///                                 edge_cut, fingerprint
+    /// <name>.json                     keys of DGL's partition configuration, and format_version, seed, edge_cut,
+    ///                                 num_trainers_per_machine, fingerprint, checksums (XXH3, 64 bits)
     /// part<i>/graph.safetensors       src dst (i64, local); NID EID (i64, joint); inner_node inner_edge
     ///                                 (u8); NTYPE ETYPE (i32); part_id (i64, owner of each node);
-    ///                                 orig_nid orig_eid (i64, type-wise ids of the input graph)
+    ///                                 orig_nid orig_eid (i64, type-wise ids of the input graph: DGL's orig_id of
+    ///                                 nodes and of edges); trainer_id (i64, of inner nodes) if parts have several
     /// part<i>/node_feats.safetensors  `ntype/column`, rows of inner nodes in id order
     /// part<i>/edge_feats.safetensors  `src:rel:dst/column`, rows of inner edges in id order
+    /// node_map.npy edge_map.npy       without reshuffle: owner of each joint id (int32)
     /// ```
     ///
-    /// Every file is written to a temporary name and renamed; an old metadata file is removed first and
+    /// Parts are written in parallel, one per thread, and features in pieces: in memory are the edges of as many parts as there are
+    /// threads and some MiB of rows. Every file is written to a temporary name and renamed; an old metadata file is removed first and
     /// the new one comes last, so a directory without it is unfinished. Equal partitionings give equal
     /// bytes.
     ///
@@ -183,27 +87,35 @@ impl PartitionedGraph {
         if json.exists() {
             fs::remove_file(&json).map_err(DistError::io(&json))?;
         }
-        let schema = self.book.schema();
-        let enames: Vec<String> = schema.etypes().iter().map(ToString::to_string).collect();
         let fingerprint = format!("{:016x}", self.fingerprint);
         let stamp = format!("{FORMAT_VERSION}:{fingerprint}");
+        let written: Vec<PartFiles> = (0..self.config.num_parts)
+            .into_par_iter()
+            .with_max_len(1)
+            .map(|p| self.write_part(dir, p, &stamp))
+            .collect::<Result<_, _>>()?;
         let mut parts = BTreeMap::new();
-        for p in 0..self.config.num_parts {
-            let folder = dir.join(format!("part{p}"));
-            fs::create_dir_all(&folder).map_err(DistError::io(&folder))?;
-            let file = |name: &str| format!("part{p}/{name}.safetensors");
-            let names = PartFiles { node_feats: file("node_feats"), edge_feats: file("edge_feats"), part_graph: file("graph") };
-            let part = self.part(p)?;
-            write_tensors(&dir.join(&names.part_graph), part.tensors()?, &stamp)?;
-            write_tensors(&dir.join(&names.node_feats), features(&part.node_feats, schema.ntypes()), &stamp)?;
-            write_tensors(&dir.join(&names.edge_feats), features(&part.edge_feats, &enames), &stamp)?;
-            let value = serde_json::to_value(&names).map_err(|e| DistError::format(&json, e.to_string()))?;
+        for (p, files) in written.iter().enumerate() {
+            let value = serde_json::to_value(files).map_err(|e| DistError::format(&json, e.to_string()))?;
             parts.insert(format!("part-{p}"), value);
         }
-        let numbers = |names: &[String]| names.iter().cloned().zip(0..).collect();
-        let maps = |names: &[String], of: &crate::book::RangeBook| {
-            names.iter().enumerate().map(|(t, n)| (n.clone(), of.joint_ranges(t))).collect()
+        let schema = self.book.schema();
+        let enames: Vec<String> = schema.etypes().iter().map(ToString::to_string).collect();
+        let (mut type_counts, mut checksums) = (BTreeMap::new(), BTreeMap::new());
+        let mut map = |key: &str, names: &[String], of: &Numbering| {
+            if self.config.reshuffle {
+                return Ok(OwnerMap::Ranges(names.iter().enumerate().map(|(t, n)| (n.clone(), of.joint_ranges(t))).collect()));
+            }
+            for (t, name) in names.iter().enumerate() {
+                type_counts.insert(name.clone(), of.count(t)?);
+            }
+            let file = format!("{key}.npy");
+            checksums.insert(key.to_owned(), owner_map::write(&dir.join(&file), of.total(), of.owners())?);
+            Ok::<_, DistError>(OwnerMap::File(file))
         };
+        let node_map = map("node_map", schema.ntypes(), &self.book.nodes)?;
+        let edge_map = map("edge_map", &enames, &self.book.edges)?;
+        let numbers = |names: &[String]| names.iter().cloned().zip(0..).collect();
         let metadata = Metadata {
             graph_name: self.config.graph_name.clone(),
             num_nodes: self.book.nodes.total(),
@@ -211,18 +123,64 @@ impl PartitionedGraph {
             part_method: self.config.method.name().into(),
             num_parts: self.config.num_parts,
             halo_hops: self.config.num_hops,
-            node_map: maps(schema.ntypes(), &self.book.nodes),
-            edge_map: maps(&enames, &self.book.edges),
+            node_map,
+            edge_map,
             ntypes: numbers(schema.ntypes()),
             etypes: numbers(&enames),
             format_version: FORMAT_VERSION,
             seed: self.config.seed,
-            edge_cut: self.edge_cut,
+            edge_cut: self.edge_cut(),
+            num_trainers_per_machine: self.config.num_trainers_per_machine,
+            type_counts,
+            checksums,
             fingerprint,
             parts,
         };
         let text = serde_json::to_string_pretty(&metadata).map_err(|e| DistError::format(&json, e.to_string()))?;
-        write_file(&json, text.as_bytes())?;
+        write_atomic(&json, |w| w.write_all(text.as_bytes()))?;
         Ok(json)
+    }
+
+    fn write_part(&self, dir: &Path, p: usize, stamp: &str) -> Result<PartFiles, DistError> {
+        let folder = dir.join(format!("part{p}"));
+        fs::create_dir_all(&folder).map_err(DistError::io(&folder))?;
+        let schema = self.book.schema();
+        let enames: Vec<String> = schema.etypes().iter().map(ToString::to_string).collect();
+        let mut checksums = BTreeMap::new();
+        let mut write = |key: &str, name: &str, entries: Vec<Entry<'_>>| {
+            let file = format!("part{p}/{name}.safetensors");
+            checksums.insert(key.to_owned(), write_tensors(&dir.join(&file), stamp, entries)?);
+            Ok::<_, DistError>(file)
+        };
+        let part_graph = write("part_graph", "graph", self.structure(p)?.entries()?)?;
+        let node_feats = self.features(p, &self.node_rows, schema.ntypes(), &self.nodes, &self.book.nodes)?;
+        let node_feats = write("node_feats", "node_feats", node_feats)?;
+        let edge_feats = self.features(p, &self.edge_rows, &enames, &self.edges, &self.book.edges)?;
+        let edge_feats = write("edge_feats", "edge_feats", edge_feats)?;
+        Ok(PartFiles { node_feats, edge_feats, part_graph, checksums })
+    }
+
+    fn features<'a>(
+        &self,
+        part: usize,
+        rows: &'a [Rows],
+        names: &[String],
+        by_part: &'a [ByPart],
+        of: &Numbering,
+    ) -> Result<Vec<Entry<'a>>, DistError> {
+        let mut entries = vec![];
+        for (t, rows) in rows.iter().enumerate() {
+            let ids = self.inner_ids(part, t, by_part, of)?;
+            for (name, source) in rows {
+                let (dtype, row) = source.row();
+                let bytes = row.iter().product::<usize>() * dtype.bitsize() / 8;
+                let rows_at_a_time = (ROWS_BYTES / bytes.max(1)).max(1);
+                let content =
+                    move |w: &mut dyn Write| ids.chunks(rows_at_a_time).try_for_each(|ids| w.write_all(source.rows(ids).as_bytes()));
+                let shape = std::iter::once(ids.len()).chain(row.iter().copied()).collect();
+                entries.push(Entry::new(format!("{}/{name}", names[t]), dtype, shape, content));
+            }
+        }
+        Ok(entries)
     }
 }

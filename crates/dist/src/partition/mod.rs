@@ -1,121 +1,38 @@
 //! Cutting a graph into parts.
 
 mod assign;
+mod checks;
+mod chunked;
+mod config;
 mod extract;
 mod files;
 mod load;
+mod metadata;
+mod npy;
+mod owner_map;
+mod part;
+mod rows;
 mod table;
+mod tensors;
+mod verify;
 
 use std::sync::Arc;
 
-use burn_gnn_graph::Graph;
+use burn_gnn_graph::{Frame, Graph};
+use rayon::prelude::*;
 
+use crate::book::{ByPart, Numbering};
 use crate::{DistError, PartitionBook};
-pub(crate) use extract::Features;
-pub use extract::Partition;
-pub use load::load_partition;
-pub use table::{PartStats, PartitionTable};
+pub use chunked::{ChunkedGraph, IdConverter};
+pub use config::{MetisEffort, Objective, PartitionConfig, PartitionMethod};
+pub use load::{load_partition, load_partition_book};
+pub(crate) use part::Features;
+pub use part::Partition;
+pub use table::{PartStats, PartitionTable, TypeStats};
+pub use verify::{PartitionReport, verify_partition};
 
-/// How nodes are assigned to parts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PartitionMethod {
-    /// METIS, k-way: few cut edges, balanced parts.
-    Metis,
-    /// Every node on its own, keyed by seed and original id.
-    Random,
-    /// `assignment[node type][original id]` is the part; parts may be empty.
-    Custom(Vec<Vec<u32>>),
-}
-
-impl PartitionMethod {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Metis => "metis",
-            Self::Random => "random",
-            Self::Custom(_) => "custom",
-        }
-    }
-}
-
-/// Settings of [`partition_graph`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartitionConfig {
-    /// Name of the graph and of its metadata file.
-    pub graph_name: String,
-    /// Number of parts, at least 1 and, unless the method is custom, at most the number of nodes.
-    pub num_parts: usize,
-    /// How nodes are assigned.
-    pub method: PartitionMethod,
-    /// Depth of the halo, at least 1; full-graph training uses the first hop.
-    pub num_hops: usize,
-    /// Same seed, same parts, for any number of threads.
-    pub seed: u64,
-    /// METIS: every node type is spread evenly (up to 15 types; smaller ones are balanced together).
-    pub balance_ntypes: bool,
-    /// METIS: in-edges are spread evenly as well, at some price in cut edges.
-    pub balance_edges: bool,
-}
-
-impl PartitionConfig {
-    /// METIS with a halo of one hop, node types balanced, seed 0.
-    pub fn new(graph_name: impl Into<String>, num_parts: usize) -> Self {
-        Self {
-            graph_name: graph_name.into(),
-            num_parts,
-            method: PartitionMethod::Metis,
-            num_hops: 1,
-            seed: 0,
-            balance_ntypes: true,
-            balance_edges: false,
-        }
-    }
-    /// Another method.
-    #[must_use]
-    pub fn with_method(mut self, method: PartitionMethod) -> Self {
-        self.method = method;
-        self
-    }
-    /// Another seed.
-    #[must_use]
-    pub fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-    /// Another depth of the halo.
-    #[must_use]
-    pub fn with_num_hops(mut self, num_hops: usize) -> Self {
-        self.num_hops = num_hops;
-        self
-    }
-    /// Whether METIS spreads in-edges evenly too.
-    #[must_use]
-    pub fn with_balance_edges(mut self, balance_edges: bool) -> Self {
-        self.balance_edges = balance_edges;
-        self
-    }
-
-    fn validate(&self, graph: &Graph) -> Result<(), DistError> {
-        let bad = |arg, expected: &str, found: String| Err(DistError::Config { arg, expected: expected.into(), found });
-        let name = &self.graph_name;
-        if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', ':', '\0']) || name.chars().any(char::is_control) {
-            return bad("graph_name", "a name that can be a file's: not empty, no leading dot, no `/`, `\\`, `:`", format!("{name:?}"));
-        }
-        if self.num_parts == 0 || u32::try_from(self.num_parts).is_err() {
-            return bad("num_parts", "at least 1 and below 2^32", self.num_parts.to_string());
-        }
-        if self.num_hops == 0 {
-            return bad("num_hops", "at least 1 (a part without halo cannot compute)", "0".into());
-        }
-        if graph.schema().ntypes().is_empty() {
-            return bad("graph", "at least one node type", "none".into());
-        }
-        let nodes = graph.total_nodes();
-        if self.num_parts > nodes.max(1) && !matches!(self.method, PartitionMethod::Custom(_)) {
-            return Err(DistError::TooManyParts { parts: self.num_parts, nodes });
-        }
-        Ok(())
-    }
-}
+use extract::Crossing;
+use rows::{Rows, rows_of};
 
 /// A graph, who owns what, and the new numbering. Parts are cut out one at a time by
 /// [`part`](Self::part) or written by [`write`](Self::write).
@@ -126,41 +43,19 @@ pub struct PartitionedGraph {
     book: Arc<PartitionBook>,
     /// Part of each node, by original type-wise id.
     owner: Vec<Vec<u32>>,
-    nodes: Vec<Renumbering>,
-    edges: Vec<Renumbering>,
-    edge_cut: u64,
+    /// Trainer of each node, where parts have several.
+    trainers: Option<Vec<Vec<u32>>>,
+    /// Original ids part by part, per type.
+    nodes: Vec<ByPart>,
+    edges: Vec<ByPart>,
+    /// Place of each node in `nodes`.
+    node_places: Vec<Vec<u32>>,
+    /// `0..n` of the largest type, where ids were kept.
+    identity: Vec<u32>,
+    crossing: Crossing,
+    node_rows: Vec<Rows>,
+    edge_rows: Vec<Rows>,
     fingerprint: u64,
-}
-
-/// Old and new type-wise ids of one type.
-#[derive(Debug)]
-struct Renumbering {
-    /// New id of each old one.
-    new: Vec<u32>,
-    /// Old id of each new one.
-    old: Vec<u32>,
-    /// Number of ids per part.
-    counts: Vec<u64>,
-}
-
-impl Renumbering {
-    /// Part by part; inside a part in the old order.
-    fn new(owner: impl Iterator<Item = u32> + Clone, parts: usize) -> Self {
-        let mut counts = vec![0u64; parts];
-        owner.clone().for_each(|p| counts[p as usize] += 1);
-        let mut next: Vec<u32> = counts.iter().scan(0, |at, &n| Some(std::mem::replace(at, *at + n as u32))).collect();
-        let new: Vec<u32> = owner
-            .map(|p| {
-                next[p as usize] += 1;
-                next[p as usize] - 1
-            })
-            .collect();
-        let mut old = vec![0; new.len()];
-        for (o, &n) in new.iter().enumerate() {
-            old[n as usize] = o as u32;
-        }
-        Self { new, old, counts }
-    }
 }
 
 /// Assigns nodes to parts and renumbers nodes and edges.
@@ -170,14 +65,15 @@ impl Renumbering {
 /// original order inside (part, type); joint ids run part by part, inside a part type by type. METIS
 /// sees all types as one graph with both directions of every edge, parallel edges as weights, self
 /// loops left out; without edges, nodes are dealt out in order. Equal settings give equal parts, bit
-/// for bit, for any number of threads.
+/// for bit, for any number of threads. Types, relations and parts may be empty, graphs disconnected. Lists and ids from files that
+/// frames hold are not cut: look them up in the input by original id.
 ///
 /// # Errors
-/// Settings out of range, more parts than nodes, an assignment that does not fit the graph, more edges
-/// than METIS can number.
+/// Settings out of range, more parts than nodes, an assignment that does not fit the graph, more nodes or edges
+/// than METIS can number ([`DistError::TooLarge`]: LDG and Fennel take them), a quantised feature column.
 ///
 /// # Cost
-/// `O(V + E)` besides METIS.
+/// `O(V + E)` time besides METIS or streaming, and 8 bytes per node and edge. METIS takes some 40 bytes per edge, LDG and Fennel 8.
 ///
 /// ```
 /// use burn_gnn_dist::{PartitionConfig, partition_graph};
@@ -189,29 +85,65 @@ impl Renumbering {
 /// # Ok::<(), burn_gnn_dist::DistError>(())
 /// ```
 pub fn partition_graph(graph: &Graph, config: &PartitionConfig) -> Result<PartitionedGraph, DistError> {
+    let rows = |frames: &[Frame]| frames.iter().map(rows_of).collect::<Result<Vec<_>, _>>();
+    partition_rows(graph, config, rows(graph.node_frames())?, rows(graph.edge_frames())?)
+}
+
+/// [`partition_graph`] with rows of features from anywhere.
+fn partition_rows(
+    graph: &Graph,
+    config: &PartitionConfig,
+    node_rows: Vec<Rows>,
+    edge_rows: Vec<Rows>,
+) -> Result<PartitionedGraph, DistError> {
     config.validate(graph)?;
-    let parts = config.num_parts;
-    let owner = match &config.method {
-        PartitionMethod::Metis => assign::metis(graph, config)?,
-        PartitionMethod::Random => assign::random(graph, parts, config.seed),
-        PartitionMethod::Custom(given) => assign::custom(graph, parts, given)?,
+    let (parts, schema) = (config.num_parts, graph.schema());
+    let pieces = assign::assign(graph, config)?;
+    let trainers = config.num_trainers_per_machine as u32;
+    let (owner, trainers) = if trainers == 1 {
+        (pieces, None)
+    } else {
+        (pieces.iter().map(|of| of.par_iter().map(|&t| t / trainers).collect()).collect(), Some(pieces))
     };
-    let nodes: Vec<_> = owner.iter().map(|o| Renumbering::new(o.iter().copied(), parts)).collect();
-    let edge_owner = |(t, r): (usize, &burn_gnn_graph::Relation)| {
-        let of = &owner[graph.schema().ends(t).1];
-        Renumbering::new(r.dst().iter().map(|&v| of[v as usize]), parts)
+    let nodes: Vec<_> = owner.iter().map(|o: &Vec<u32>| ByPart::new(o.len(), parts, |v| o[v])).collect();
+    let node_places: Vec<_> = nodes.par_iter().map(ByPart::places).collect();
+    let mut edges = Vec::with_capacity(graph.relations().len());
+    for (t, r) in graph.relations().iter().enumerate() {
+        let (of, dst) = (&owner[schema.ends(t).1], r.dst());
+        edges.push(ByPart::new(r.num_edges(), parts, |e| of[dst[e] as usize]));
+    }
+    let numbering = |what, by_part: &[ByPart]| {
+        let ids = if config.reshuffle {
+            Numbering::ranges(what, parts, &by_part.iter().map(|b| b.counts.clone()).collect::<Vec<_>>())
+        } else {
+            Numbering::kept(what, parts, by_part.to_vec())
+        };
+        ids.ok_or(DistError::TooLarge { what, count: u64::MAX, limit: u64::MAX })
     };
-    let edges: Vec<_> = graph.relations().iter().enumerate().map(edge_owner).collect();
-    let counts = |r: &[Renumbering]| r.iter().map(|r| r.counts.clone()).collect::<Vec<_>>();
-    let book = PartitionBook::new(graph.schema().clone(), parts, &counts(&nodes), &counts(&edges)).ok_or(DistError::TooLarge {
-        what: "nodes or edges",
-        count: u64::MAX,
-        limit: u64::MAX,
-    })?;
-    let edge_cut = assign::edge_cut(graph, &owner);
-    let fingerprint = fingerprint(graph, config, &owner);
-    tracing::info!(parts, edge_cut, method = config.method.name(), "partitioned graph `{}`", config.graph_name);
-    Ok(PartitionedGraph { graph: graph.clone(), config: config.clone(), book: Arc::new(book), owner, nodes, edges, edge_cut, fingerprint })
+    let book = PartitionBook::new(schema.clone(), parts, numbering("node", &nodes)?, numbering("edge", &edges)?);
+    let largest = graph.node_counts().iter().copied().chain(edges.iter().map(|e| e.ids.len())).max().unwrap_or(0);
+    let identity = if config.reshuffle { vec![] } else { (0..largest as u32).collect() };
+    let crossing = Crossing::new(graph, &owner, &edges, parts);
+    let cut = PartitionedGraph {
+        fingerprint: fingerprint(graph, config, trainers.as_ref().unwrap_or(&owner)),
+        graph: graph.clone(),
+        config: config.clone(),
+        book: Arc::new(book),
+        owner,
+        trainers,
+        nodes,
+        edges,
+        node_places,
+        identity,
+        crossing,
+        node_rows,
+        edge_rows,
+    };
+    tracing::info!(parts, edge_cut = cut.edge_cut(), method = config.method.name(), "partitioned graph `{}`", config.graph_name);
+    if graph.node_frames().iter().chain(graph.edge_frames()).any(|f| f.lists().next().is_some() || f.ids().is_some()) {
+        tracing::warn!("lists and ids from files stay with the input of graph `{}`; find them there by original id", config.graph_name);
+    }
+    Ok(cut)
 }
 
 impl PartitionedGraph {
@@ -219,9 +151,13 @@ impl PartitionedGraph {
     pub fn book(&self) -> &Arc<PartitionBook> {
         &self.book
     }
+    /// The settings it was cut by.
+    pub fn config(&self) -> &PartitionConfig {
+        &self.config
+    }
     /// Edges whose ends lie in different parts.
     pub fn edge_cut(&self) -> u64 {
-        self.edge_cut
+        (0..self.config.num_parts).map(|p| self.crossing.into_part(p)).sum()
     }
     /// Part of each node of a type, by original id.
     ///
@@ -230,53 +166,51 @@ impl PartitionedGraph {
     pub fn assignment(&self, ntype: usize) -> &[u32] {
         &self.owner[ntype]
     }
+    /// Trainer of each node of a type, by original id, in `0..num_parts · num_trainers_per_machine`: trainer `t` belongs to part
+    /// `t / num_trainers_per_machine`. An edge has the trainer of its destination.
+    ///
+    /// # Panics
+    /// There is no such type.
+    pub fn trainer_ids(&self, ntype: usize) -> &[u32] {
+        &self.trainers.as_ref().unwrap_or(&self.owner)[ntype]
+    }
     /// Original id of each node of a type, by new type-wise id.
     ///
     /// # Panics
     /// There is no such type.
+    #[doc(alias = "return_mapping")]
     pub fn original_nids(&self, ntype: usize) -> &[u32] {
-        &self.nodes[ntype].old
+        self.original(&self.nodes[ntype])
     }
     /// Original id of each edge of a type, by new type-wise id.
     ///
     /// # Panics
     /// There is no such type.
+    #[doc(alias = "return_mapping")]
     pub fn original_eids(&self, etype: usize) -> &[u32] {
-        &self.edges[etype].old
+        self.original(&self.edges[etype])
+    }
+    fn original<'a>(&'a self, by_part: &'a ByPart) -> &'a [u32] {
+        if self.config.reshuffle { &by_part.ids } else { &self.identity[..by_part.ids.len()] }
     }
 }
 
-/// Tells one partitioning from another: a hash of everything that numbers depend on.
-fn fingerprint(graph: &Graph, config: &PartitionConfig, owner: &[Vec<u32>]) -> u64 {
-    let mut h = 0xcbf2_9ce4_8422_2325u64;
-    let mut eat = |x: u64| {
-        h = (h ^ x).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        h ^= h >> 29;
-    };
+/// Tells one partitioning from another: a hash of structure, owners and settings. Features have checksums of their own.
+fn fingerprint(graph: &Graph, config: &PartitionConfig, pieces: &[Vec<u32>]) -> u64 {
+    use std::hash::Hasher;
+    let mut h = twox_hash::XxHash3_64::new();
     let schema = graph.schema();
     let names = schema.ntypes().iter().cloned().chain(schema.etypes().iter().map(ToString::to_string));
     for name in names.chain([config.graph_name.clone()]) {
-        name.bytes().for_each(|b| eat(u64::from(b)));
-        eat(u64::MAX);
+        h.write(name.as_bytes());
+        h.write(&[0]);
     }
-    [config.num_parts as u64, config.num_hops as u64].into_iter().for_each(&mut eat);
-    for list in owner {
-        eat(list.len() as u64);
-        list.iter().for_each(|&p| eat(u64::from(p)));
+    for n in [config.num_parts, config.num_hops, config.num_trainers_per_machine, usize::from(config.reshuffle)] {
+        h.write(&(n as u64).to_le_bytes());
     }
-    for r in graph.relations() {
-        eat(r.num_edges() as u64);
-        r.src().iter().zip(r.dst()).for_each(|(&u, &v)| eat((u64::from(u) << 32) | u64::from(v)));
+    for ids in pieces.iter().map(Vec::as_slice).chain(graph.relations().iter().flat_map(|r| [r.src(), r.dst()])) {
+        h.write(&(ids.len() as u64).to_le_bytes());
+        h.write(bytemuck::cast_slice(ids));
     }
-    // Features too: parts of two writings with different values must not be mixed.
-    for (name, column) in graph.node_frames().iter().chain(graph.edge_frames()).flat_map(burn_gnn_graph::Frame::columns) {
-        name.bytes().for_each(|b| eat(u64::from(b)));
-        column.shape().as_slice().iter().for_each(|&n| eat(n as u64));
-        for word in column.to_data().as_bytes().chunks(8) {
-            let mut bytes = [0; 8];
-            bytes[..word.len()].copy_from_slice(word);
-            eat(u64::from_le_bytes(bytes));
-        }
-    }
-    h
+    h.finish()
 }

@@ -3,16 +3,20 @@
 // Burn deprecates its NdArray backend; users still ask for it.
 #![allow(deprecated)]
 
+mod chunked;
 mod collectives;
 mod comm;
 mod dist_graph;
 mod exchange;
+mod golden;
 mod graphs;
 mod links;
 mod loaders;
 mod minibatch;
+mod options;
 mod partition;
 mod refusals;
 mod sampling;
 mod tensors;
 mod training;
+mod verify;

@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use burn_gnn_dist::{
-    DistError, LocalPartition, Partition, PartitionConfig, PartitionMethod, PartitionedGraph, load_partition, partition_graph, run_ranks,
+    DistError, LocalPartition, PartitionConfig, PartitionMethod, PartitionedGraph, load_partition, partition_graph, run_ranks,
+    verify_partition,
 };
 use burn_gnn_graph::{Graph, HomoId};
 use burn_gnn_ops::GraphView;
@@ -34,7 +34,7 @@ pub(crate) fn with_features() -> Graph {
 }
 
 /// What any partitioning must keep.
-fn check(graph: &Graph, parts: &PartitionedGraph) {
+pub(crate) fn check(graph: &Graph, parts: &PartitionedGraph) {
     let (book, schema) = (parts.book(), graph.schema());
     let mut seen_nodes: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); schema.ntypes().len()];
     let mut seen_edges: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); schema.etypes().len()];
@@ -47,6 +47,7 @@ fn check(graph: &Graph, parts: &PartitionedGraph) {
             let owner = book.nid2partid(id.ty, id.id).unwrap();
             assert_eq!(owner == p, i < part.num_inner_nodes());
             assert_eq!(owner as u32, parts.assignment(id.ty)[old as usize]);
+            assert_eq!(u64::from(parts.original_nids(id.ty)[id.id as usize]), old);
             if owner == p {
                 assert!(seen_nodes[id.ty].insert(old), "a node owned twice");
             }
@@ -60,6 +61,7 @@ fn check(graph: &Graph, parts: &PartitionedGraph) {
             assert_eq!((node(part.src()[j]).ty, node(part.dst()[j]).ty), schema.ends(id.ty));
             let owner = book.eid2partid(id.ty, id.id).unwrap();
             assert_eq!(owner == p, j < part.num_inner_edges());
+            assert_eq!(u64::from(parts.original_eids(id.ty)[id.id as usize]), old);
             if owner == p {
                 assert!((part.dst()[j] as usize) < part.num_inner_nodes());
                 assert!(seen_edges[id.ty].insert(old), "an edge owned twice");
@@ -73,13 +75,19 @@ fn check(graph: &Graph, parts: &PartitionedGraph) {
     assert_eq!(parts.table().unwrap().parts.iter().map(|p| p.cut).sum::<u64>(), cut);
 }
 
+/// Every method that assigns by itself.
+pub(crate) fn methods() -> [PartitionMethod; 4] {
+    [PartitionMethod::Metis, PartitionMethod::Random, PartitionMethod::Ldg { passes: 3 }, PartitionMethod::Fennel { passes: 3 }]
+}
+
 #[test]
 fn every_node_and_edge_has_one_owner() {
     let g = typed(1, true);
     for n in [1, 2, 3, 7] {
-        for method in [PartitionMethod::Metis, PartitionMethod::Random] {
-            for hops in [1, 2] {
-                check(&g, &partition_graph(&g, &config(n, method.clone()).with_num_hops(hops)).unwrap());
+        for method in methods() {
+            for (hops, reshuffle) in [(0, true), (0, false), (1, true), (1, false), (2, true), (3, false)] {
+                let config = config(n, method.clone()).with_num_hops(hops).with_reshuffle(reshuffle);
+                check(&g, &partition_graph(&g, &config).unwrap());
             }
         }
     }
@@ -92,17 +100,27 @@ proptest! {
         edges in proptest::collection::vec((0u32..9, 0u32..9), 0..40),
         across in proptest::collection::vec((0u32..9, 0u32..4), 0..20),
         owner in (proptest::collection::vec(0u32..3, 9), proptest::collection::vec(0u32..3, 4)),
-        hops in 1usize..4,
+        hops in 0usize..4,
+        reshuffle: bool,
     ) {
         let (s, d) = edges.into_iter().unzip();
         let (s2, d2) = across.into_iter().unzip();
         let g = Graph::builder().nodes("u", 9).nodes("v", 4).edges(("u", "r", "u"), s, d).edges(("u", "q", "v"), s2, d2).build().unwrap();
         let method = PartitionMethod::Custom(vec![owner.0, owner.1]);
-        check(&g, &partition_graph(&g, &config(3, method).with_num_hops(hops)).unwrap());
+        let parts = partition_graph(&g, &config(3, method).with_num_hops(hops).with_reshuffle(reshuffle)).unwrap();
+        check(&g, &parts);
+        // The invariants once more, by another program, from the files.
+        let dir = tempfile::tempdir().unwrap();
+        let json = parts.write(dir.path()).unwrap();
+        let report = verify_partition(&json, Some(&g)).unwrap();
+        prop_assert!(report.is_ok(), "{report}");
+        for p in 0..3 {
+            prop_assert_eq!(load_partition(&json, p).unwrap(), parts.part(p).unwrap());
+        }
     }
 }
 
-fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut out = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -165,7 +183,7 @@ fn metis_balances_and_cuts_little() {
     let t = parts.table().unwrap();
     assert_eq!(t.parts.iter().map(|p| p.nodes).collect::<Vec<_>>(), [8, 8]);
     let text = t.to_string();
-    assert!(text.contains("2 parts by metis") && text.lines().count() == 5, "{text}");
+    assert!(text.contains("2 parts by metis") && text.lines().count() == 6, "{text}");
 
     // Every node type is spread.
     let g = typed(4, true);
@@ -205,8 +223,16 @@ fn graphs_that_metis_refuses() {
 fn a_local_partition_sees_global_facts() {
     let g = with_features();
     let (schema, device) = (g.schema().clone(), Device::flex().autodiff());
-    for (n, method) in [(3, PartitionMethod::Random), (4, PartitionMethod::Metis), (1, PartitionMethod::Metis)] {
-        let parts = partition_graph(&g, &config(n, method).with_num_hops(2)).unwrap();
+    let (random, metis) = (PartitionMethod::Random, PartitionMethod::Metis);
+    let cases = [
+        (3, random.clone(), 2, true),
+        (4, metis.clone(), 0, true),
+        (1, metis.clone(), 2, true),
+        (3, random, 0, false),
+        (3, metis, 2, false),
+    ];
+    for (n, method, hops, reshuffle) in cases {
+        let parts = partition_graph(&g, &config(n, method).with_num_hops(hops).with_reshuffle(reshuffle)).unwrap();
         run_ranks(n, |comm| -> Result<(), DistError> {
             let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), &device)?;
             for e in 0..schema.etypes().len() {
@@ -248,100 +274,4 @@ fn a_local_partition_sees_global_facts() {
         })
         .unwrap();
     }
-}
-
-/// DGL 2.1.0 on the same assignment: the same ranges, nodes, edges and flags.
-#[test]
-fn same_parts_as_dgl() {
-    let folder = std::env::var_os("BURN_GNN_GOLDEN")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/golden"), Into::into);
-    let folder = folder.join("partition");
-    if !folder.is_dir() {
-        // Past the capture of passing tests.
-        let _ = writeln!(std::io::stderr(), "skipped: no {}", folder.display());
-        return;
-    }
-    for name in ["het2", "homo2", "het3"] {
-        same_as_dgl(&folder.join(name), name);
-    }
-}
-
-fn npy(path: &Path) -> Vec<i64> {
-    let bytes = fs::read(path).unwrap();
-    let header = u16::from_le_bytes([bytes[8], bytes[9]]) as usize;
-    let text = String::from_utf8_lossy(&bytes[10..10 + header]).into_owned();
-    let body = &bytes[10 + header..];
-    if text.contains("|u1") {
-        return body.iter().map(|&b| i64::from(b)).collect();
-    }
-    assert!(text.contains("<i8"), "{text}");
-    body.chunks_exact(8).map(|b| i64::from_le_bytes(b.try_into().unwrap())).collect()
-}
-
-fn same_as_dgl(dir: &Path, name: &str) {
-    let meta: serde_json::Value = serde_json::from_slice(&fs::read(dir.join(format!("{name}.json"))).unwrap()).unwrap();
-    let keys = |k: &str| meta[k].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    let (ntypes, etypes) = (keys("ntypes"), keys("etypes"));
-    let number = |k: &str| meta[k].as_u64().unwrap() as usize;
-    let parts = number("num_parts");
-    let ranges = |map: &str, t: &str| {
-        meta[map][t].as_array().unwrap().iter().map(|r| (r[0].as_i64().unwrap(), r[1].as_i64().unwrap())).collect::<Vec<_>>()
-    };
-    // DGL's joint id to (type, original id): inside a part, DGL does not keep the original order.
-    let originals = |map: &str, types: &[String], file: &str| {
-        let mut out = BTreeMap::new();
-        for (t, ty) in types.iter().enumerate() {
-            let old = npy(&dir.join(format!("{file}.{}.npy", ty.replace(':', "."))));
-            let joint = ranges(map, ty).into_iter().flat_map(|(b, e)| b..e);
-            out.extend(joint.zip(old).map(|(j, o)| (j, (t, o as u64))));
-        }
-        out
-    };
-    let nodes = originals("node_map", &ntypes, "orig_nids");
-    let edges = originals("edge_map", &etypes, "orig_eids");
-
-    let mut b = Graph::builder();
-    let mut owner = vec![];
-    for (t, ty) in ntypes.iter().enumerate() {
-        let count = nodes.values().filter(|v| v.0 == t).count();
-        b = b.nodes(ty, count);
-        let mut of = vec![0; count];
-        for (p, (begin, end)) in ranges("node_map", ty).into_iter().enumerate() {
-            (begin..end).for_each(|j| of[nodes[&j].1 as usize] = p as u32);
-        }
-        owner.push(of);
-    }
-    for ty in &etypes {
-        let ends = npy(&dir.join(format!("input.edges.{}.npy", ty.replace(':', "."))));
-        let (src, dst) = ends.split_at(ends.len() / 2);
-        let [s, r, d] = ty.split(':').collect::<Vec<_>>()[..] else { panic!("{ty}") };
-        b = b.edges_i64((s, r, d), src.to_vec(), dst.to_vec());
-    }
-    let g = b.build().unwrap();
-    let config = PartitionConfig::new(name, parts).with_method(PartitionMethod::Custom(owner)).with_num_hops(number("halo_hops"));
-    let ours = partition_graph(&g, &config).unwrap();
-    let temp = tempfile::tempdir().unwrap();
-    let written: serde_json::Value = serde_json::from_slice(&fs::read(ours.write(temp.path()).unwrap()).unwrap()).unwrap();
-    for key in ["graph_name", "num_nodes", "num_edges", "num_parts", "halo_hops", "node_map", "edge_map", "ntypes", "etypes"] {
-        assert_eq!(written[key], meta[key], "{name}: {key}");
-    }
-    for p in 0..parts {
-        let (ours, dir) = (ours.part(p).unwrap(), dir.join(format!("part{p}")));
-        let theirs = |ids: &str, flags: &str, map: &BTreeMap<i64, (usize, u64)>| -> BTreeMap<(usize, u64), bool> {
-            npy(&dir.join(ids)).iter().zip(npy(&dir.join(flags))).map(|(j, f)| (map[j], f == 1)).collect()
-        };
-        let (n, e) = sets(&ours);
-        assert_eq!(n, theirs("nid.npy", "inner_node.npy", &nodes), "{name}, nodes of part {p}");
-        assert_eq!(e, theirs("eid.npy", "inner_edge.npy", &edges), "{name}, edges of part {p}");
-        println!("{name} part {p}: {} nodes, {} edges as in DGL", n.len(), e.len());
-    }
-}
-
-/// (type, original id) → inner, of nodes and of edges.
-#[allow(clippy::type_complexity)]
-fn sets(p: &Partition) -> (BTreeMap<(usize, u64), bool>, BTreeMap<(usize, u64), bool>) {
-    let node = |(i, (&j, &old)): (usize, (&u64, &u64))| ((p.book().joint_to_node(HomoId(j)).unwrap().ty, old), i < p.num_inner_nodes());
-    let edge = |(i, (&j, &old)): (usize, (&u64, &u64))| ((p.book().joint_to_edge(HomoId(j)).unwrap().ty, old), i < p.num_inner_edges());
-    let nodes = p.joint_nids().iter().zip(p.original_nids()).enumerate().map(node).collect();
-    (nodes, p.joint_eids().iter().zip(p.original_eids()).enumerate().map(edge).collect())
 }

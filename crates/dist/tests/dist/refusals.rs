@@ -20,7 +20,15 @@ fn settings() {
     let g = typed(1, true);
     let with = |c: PartitionConfig| partition_graph(&g, &c).map(drop);
     assert!(matches!(with(config(0, PartitionMethod::Metis)), Err(DistError::Config { arg: "num_parts", .. })));
-    assert!(matches!(with(config(2, PartitionMethod::Metis).with_num_hops(0)), Err(DistError::Config { arg: "num_hops", .. })));
+    let ldg = PartitionMethod::Ldg { passes: 0 };
+    assert!(matches!(with(config(2, ldg)), Err(DistError::Config { arg: "passes", .. })));
+    for trainers in [0, usize::MAX] {
+        let config = config(2, PartitionMethod::Random).with_num_trainers_per_machine(trainers);
+        assert!(matches!(with(config), Err(DistError::Config { arg: "num_trainers_per_machine", .. })));
+    }
+    let classes = |ntype: &str, n: usize| text(with(config(2, PartitionMethod::Metis).with_balance_classes(ntype, vec![0; n])));
+    assert_eq!(classes("a", 3), "`balance_classes`: expected one class for each of 60 nodes of `a`, got 3");
+    assert!(classes("nobody", 3).contains("unknown node type `nobody`"));
     for name in ["", "../x", "a/b", ".x"] {
         assert!(matches!(with(PartitionConfig::new(name, 2)), Err(DistError::Config { arg: "graph_name", .. })), "{name}");
     }
@@ -85,7 +93,17 @@ fn damaged(f: impl FnOnce(&Path)) -> DistError {
     load_partition(&json, 1).unwrap_err()
 }
 
-fn edit(path: PathBuf, f: impl FnOnce(&mut serde_json::Value)) {
+/// Puts the checksums of the files of part 1 as they are now into the metadata: for lies that a checksum does not tell.
+pub(crate) fn sign(dir: &Path) {
+    edit(dir.join("g.json"), |v| {
+        for (key, file) in [("part_graph", "graph"), ("node_feats", "node_feats"), ("edge_feats", "edge_feats")] {
+            let bytes = fs::read(dir.join(format!("part1/{file}.safetensors"))).unwrap();
+            v["part-1"]["checksums"][key] = format!("xxh3:{:016x}", twox_hash::XxHash3_64::oneshot(&bytes)).into();
+        }
+    });
+}
+
+pub(crate) fn edit(path: PathBuf, f: impl FnOnce(&mut serde_json::Value)) {
     let mut v: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     f(&mut v);
     fs::write(path, serde_json::to_vec(&v).unwrap()).unwrap();
@@ -94,12 +112,12 @@ fn edit(path: PathBuf, f: impl FnOnce(&mut serde_json::Value)) {
 #[test]
 fn metadata_that_lies() {
     let with = |f: &dyn Fn(&mut serde_json::Value)| damaged(|d| edit(d.join("g.json"), f));
-    assert!(matches!(with(&|v| v["format_version"] = 2.into()), DistError::Version { expected: 1, .. }));
+    assert!(matches!(with(&|v| v["format_version"] = 1.into()), DistError::Version { expected: 2, .. }));
     assert!(matches!(with(&|v| drop(v.as_object_mut().unwrap().remove("format_version"))), DistError::Version { .. }));
     assert!(matches!(with(&|v| v["fingerprint"] = "0".into()), DistError::Mixed { .. }));
     assert!(matches!(with(&|v| v["num_parts"] = 1.into()), DistError::Format { .. }));
     type Spoil<'a> = &'a dyn Fn(&mut serde_json::Value);
-    let cases: [(&str, Spoil<'_>); 13] = [
+    let cases: [(&str, Spoil<'_>); 16] = [
         ("hexadecimal", &|v| v["fingerprint"] = "xyz".into()),
         ("expected 4000000000 ranges", &|v| v["num_parts"] = 4_000_000_000u64.into()),
         ("expected a range from", &|v| v["node_map"]["a"][1][0] = 0.into()),
@@ -113,6 +131,9 @@ fn metadata_that_lies() {
         ("must be relative", &|v| v["part-1"]["node_feats"] = "/etc/passwd".into()),
         ("no entry `part-1`", &|v| drop(v.as_object_mut().unwrap().remove("part-1"))),
         ("not a partition's metadata", &|v| v["node_map"] = 5.into()),
+        ("no checksum of `edge_feats`", &|v| drop(v["part-1"]["checksums"].as_object_mut().unwrap().remove("edge_feats"))),
+        ("no checksum of `node_map`", &|v| v["node_map"] = "part1/graph.safetensors".into()),
+        ("at least one node type, part and trainer", &|v| v["num_trainers_per_machine"] = 0.into()),
     ];
     for (expected, f) in cases {
         let e = with(f);
@@ -161,6 +182,13 @@ fn files_that_are_missing_or_cut() {
             fs::write(path(d), &bytes[..bytes.len() - 1]).unwrap();
         });
         assert!(matches!(e, DistError::Format { .. }), "{e}");
+        // One bit of the last byte.
+        let e = damaged(|d| {
+            let mut bytes = fs::read(path(d)).unwrap();
+            *bytes.last_mut().unwrap() ^= 1;
+            fs::write(path(d), &bytes).unwrap();
+        });
+        assert!(matches!(e, DistError::Checksum { .. }), "{e}");
         // A header that claims to be huge.
         for claim in [u64::MAX, 1 << 40, 99_000_000] {
             let e = damaged(|d| {
@@ -179,7 +207,7 @@ fn split(bytes: &[u8]) -> (serde_json::Value, Vec<u8>) {
     (serde_json::from_slice(&bytes[8..8 + n]).unwrap(), bytes[8 + n..].to_vec())
 }
 
-fn rewrite(path: &Path, f: impl FnOnce(&mut serde_json::Value, &mut Vec<u8>)) {
+pub(crate) fn rewrite(path: &Path, f: impl FnOnce(&mut serde_json::Value, &mut Vec<u8>)) {
     let (mut header, mut body) = split(&fs::read(path).unwrap());
     f(&mut header, &mut body);
     let text = serde_json::to_vec(&header).unwrap();
@@ -191,7 +219,13 @@ fn rewrite(path: &Path, f: impl FnOnce(&mut serde_json::Value, &mut Vec<u8>)) {
 
 #[test]
 fn tensors_that_lie() {
-    let graph = |f: &dyn Fn(&mut serde_json::Value, &mut Vec<u8>)| damaged(|d| rewrite(&d.join("part1/graph.safetensors"), f)).to_string();
+    let graph = |f: &dyn Fn(&mut serde_json::Value, &mut Vec<u8>)| {
+        damaged(|d| {
+            rewrite(&d.join("part1/graph.safetensors"), f);
+            sign(d);
+        })
+        .to_string()
+    };
     // The first entry of an i64 list becomes `value`.
     let set = |name: &'static str, value: i64| {
         graph(&move |h, body| {
@@ -232,8 +266,13 @@ fn tensors_that_lie() {
     let m = graph(&|h, _| h["__metadata__"]["burn_gnn_partition"] = "7:00".into());
     assert!(m.contains("format version 7"), "{m}");
 
-    let feats =
-        |f: &dyn Fn(&mut serde_json::Value, &mut Vec<u8>)| damaged(|d| rewrite(&d.join("part1/node_feats.safetensors"), f)).to_string();
+    let feats = |f: &dyn Fn(&mut serde_json::Value, &mut Vec<u8>)| {
+        damaged(|d| {
+            rewrite(&d.join("part1/node_feats.safetensors"), f);
+            sign(d);
+        })
+        .to_string()
+    };
     let renamed = |from: &'static str, to: &'static str| {
         feats(&move |h, _| {
             let v = h.as_object_mut().unwrap().remove(from).unwrap();
@@ -270,9 +309,15 @@ fn noise() {
                 broken[w[0] as usize % span] = w[1] as u8;
             }
             fs::write(&path, &broken).unwrap();
+            if f > 0 {
+                sign(dir.path());
+            }
             refused += usize::from(load_partition(&json, 1).is_err());
         }
         fs::write(&path, &bytes).unwrap();
+        if f > 0 {
+            sign(dir.path());
+        }
     }
     assert!(refused > 200, "{refused}");
     load_partition(&json, 1).unwrap();

@@ -1,0 +1,246 @@
+//! The numbering of one kind of thing: nodes or edges.
+
+use std::ops::Range;
+
+use burn_gnn_graph::{HomoId, TypedId};
+use rayon::prelude::*;
+
+use crate::DistError;
+
+/// Ids of one type part by part, inside a part in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ByPart {
+    /// Id at each place.
+    pub(crate) ids: Vec<u32>,
+    /// Number of ids per part.
+    pub(crate) counts: Vec<u64>,
+}
+
+impl ByPart {
+    /// `owner` of each of `len` ids is below `parts`. A stable counting sort: chunks sort themselves, then are put together, so
+    /// the result does not depend on their number.
+    pub(crate) fn new(len: usize, parts: usize, owner: impl Fn(usize) -> u32 + Sync) -> Self {
+        // Every chunk pays for a counter per part.
+        let size = len.div_ceil(4 * rayon::current_num_threads()).max(1 << 14).max(parts);
+        let chunk = |from: usize| {
+            let of: Vec<u32> = (from..(from + size).min(len)).map(&owner).collect();
+            let mut starts = vec![0u32; parts + 1];
+            of.iter().for_each(|&p| starts[p as usize + 1] += 1);
+            (0..parts).for_each(|p| starts[p + 1] += starts[p]);
+            let (mut next, mut ids) = (starts.clone(), vec![0; of.len()]);
+            for (i, p) in of.into_iter().enumerate() {
+                let at = &mut next[p as usize];
+                ids[*at as usize] = (from + i) as u32;
+                *at += 1;
+            }
+            (starts, ids)
+        };
+        let chunks: Vec<(Vec<u32>, Vec<u32>)> = (0..len.div_ceil(size)).into_par_iter().map(|c| chunk(c * size)).collect();
+        let (mut ids, mut counts) = (Vec::with_capacity(len), Vec::with_capacity(parts));
+        for p in 0..parts {
+            let before = ids.len();
+            for (starts, sorted) in &chunks {
+                ids.extend_from_slice(&sorted[starts[p] as usize..starts[p + 1] as usize]);
+            }
+            counts.push((ids.len() - before) as u64);
+        }
+        Self { ids, counts }
+    }
+
+    /// Place of each id.
+    pub(crate) fn places(&self) -> Vec<u32> {
+        let mut out = vec![0; self.ids.len()];
+        self.ids.iter().zip(0..).for_each(|(&id, place)| out[id as usize] = place);
+        out
+    }
+}
+
+/// Ids that kept their values when the graph was cut: a table in place of ranges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Kept {
+    /// Joint id at which each type begins, and the total.
+    offsets: Vec<u64>,
+    /// Per type: id at each place, and place of each id.
+    ids: Vec<Vec<u32>>,
+    places: Vec<Vec<u32>>,
+}
+
+/// Things have *places*: type by type, inside a type part by part. Where ids were reshuffled a type-wise id is its place, and joint
+/// ids run part by part, inside a part type by type. Where ids were kept, type-wise ids are those of the input and joint ids run
+/// type by type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Numbering {
+    what: &'static str,
+    num_types: usize,
+    /// Per type, `num_parts + 1` places: part `p` owns `starts[t][p]..starts[t][p + 1]`.
+    starts: Vec<Vec<u64>>,
+    /// Sum over types and parts before each (part, type), part by part, and the total.
+    begins: Vec<u64>,
+    kept: Option<Kept>,
+}
+
+impl Numbering {
+    /// `counts[t][p]` things of type `t` in part `p`, reshuffled; `None` where they add up to more than `u64`.
+    pub(crate) fn ranges(what: &'static str, num_parts: usize, counts: &[Vec<u64>]) -> Option<Self> {
+        let sums = |c: &Vec<u64>| {
+            let mut starts = vec![0u64];
+            for &n in c {
+                starts.push(starts.last()?.checked_add(n)?);
+            }
+            Some(starts)
+        };
+        let starts = counts.iter().map(sums).collect::<Option<Vec<_>>>()?;
+        let (mut begins, mut at) = (vec![0u64], 0u64);
+        for p in 0..num_parts {
+            for c in counts {
+                at = at.checked_add(c[p])?;
+                begins.push(at);
+            }
+        }
+        Some(Self { what, num_types: counts.len(), starts, begins, kept: None })
+    }
+    /// The numbering that keeps ids; `parts` has the ids of each type by part.
+    pub(crate) fn kept(what: &'static str, num_parts: usize, parts: Vec<ByPart>) -> Option<Self> {
+        let counts: Vec<Vec<u64>> = parts.iter().map(|p| p.counts.clone()).collect();
+        let places = parts.iter().map(ByPart::places).collect();
+        let mut offsets = vec![0u64];
+        for p in &parts {
+            offsets.push(offsets.last()? + p.ids.len() as u64);
+        }
+        let kept = Kept { offsets, ids: parts.into_iter().map(|p| p.ids).collect(), places };
+        Some(Self { kept: Some(kept), ..Self::ranges(what, num_parts, &counts)? })
+    }
+    pub(crate) fn is_kept(&self) -> bool {
+        self.kept.is_some()
+    }
+    fn num_parts(&self) -> usize {
+        self.starts.first().map_or(0, |s| s.len() - 1)
+    }
+    pub(crate) fn total(&self) -> u64 {
+        self.begins.last().copied().unwrap_or(0)
+    }
+    fn out_of_range(&self, of: &str, id: u64, bound: u64) -> DistError {
+        DistError::OutOfRange { what: format!("{} {of}", self.what), id, bound }
+    }
+    fn starts(&self, ty: usize) -> Result<&[u64], DistError> {
+        self.starts.get(ty).map(Vec::as_slice).ok_or_else(|| self.out_of_range("type", ty as u64, self.num_types as u64))
+    }
+    fn check_part(&self, part: usize) -> Result<(), DistError> {
+        let parts = self.num_parts();
+        if part < parts { Ok(()) } else { Err(self.out_of_range("partition", part as u64, parts as u64)) }
+    }
+    pub(crate) fn count(&self, ty: usize) -> Result<u64, DistError> {
+        Ok(self.starts(ty)?[self.num_parts()])
+    }
+    /// Places of a type that a part owns.
+    pub(crate) fn places(&self, part: usize, ty: usize) -> Result<Range<u64>, DistError> {
+        let starts = self.starts(ty)?;
+        self.check_part(part)?;
+        Ok(starts[part]..starts[part + 1])
+    }
+    /// Number of things of a type that a part owns.
+    pub(crate) fn inner(&self, part: usize, ty: usize) -> Result<u64, DistError> {
+        self.places(part, ty).map(|r| r.end - r.start)
+    }
+    /// Number of things that a part owns. The part is in range.
+    pub(crate) fn part_total(&self, part: usize) -> u64 {
+        self.begins[(part + 1) * self.num_types] - self.begins[part * self.num_types]
+    }
+    pub(crate) fn place(&self, id: TypedId) -> Result<u64, DistError> {
+        let count = self.count(id.ty)?;
+        if id.id >= count {
+            return Err(self.out_of_range("id", id.id, count));
+        }
+        Ok(self.kept.as_ref().map_or(id.id, |k| u64::from(k.places[id.ty][id.id as usize])))
+    }
+    pub(crate) fn owner_of_place(&self, ty: usize, place: u64) -> usize {
+        self.starts[ty].partition_point(|&s| s <= place) - 1
+    }
+    pub(crate) fn owner(&self, id: TypedId) -> Result<usize, DistError> {
+        let place = self.place(id)?;
+        Ok(self.owner_of_place(id.ty, place))
+    }
+    /// Type-wise ids of a type that a part owns, if they are one range.
+    pub(crate) fn range(&self, part: usize, ty: usize) -> Result<Range<u64>, DistError> {
+        let places = self.places(part, ty)?;
+        if self.kept.is_some() {
+            return Err(DistError::KeptIds { what: self.what.into(), part });
+        }
+        Ok(places)
+    }
+    /// Type-wise ids of a type that a part owns, ascending.
+    pub(crate) fn ids(&self, part: usize, ty: usize) -> Result<Vec<u64>, DistError> {
+        let places = self.places(part, ty)?;
+        Ok(match &self.kept {
+            None => places.collect(),
+            Some(k) => k.ids[ty][places.start as usize..places.end as usize].iter().map(|&i| u64::from(i)).collect(),
+        })
+    }
+    pub(crate) fn to_joint(&self, id: TypedId) -> Result<HomoId, DistError> {
+        let place = self.place(id)?;
+        Ok(self.joint(self.owner_of_place(id.ty, place), id.ty, place))
+    }
+    /// Joint id of a place of a part; both are in range.
+    pub(crate) fn joint(&self, part: usize, ty: usize, place: u64) -> HomoId {
+        HomoId(match &self.kept {
+            None => self.begins[part * self.num_types + ty] + (place - self.starts[ty][part]),
+            Some(k) => k.offsets[ty] + u64::from(k.ids[ty][place as usize]),
+        })
+    }
+    /// Owner, type and type-wise id.
+    pub(crate) fn locate(&self, id: HomoId) -> Result<(usize, TypedId), DistError> {
+        if id.0 >= self.total() {
+            return Err(self.out_of_range("joint id", id.0, self.total()));
+        }
+        // Empty ranges begin where their successor does, so the last one that begins at or before
+        // `id` is not empty.
+        let last = |begins: &[u64]| begins.partition_point(|&b| b <= id.0) - 1;
+        Ok(match &self.kept {
+            None => {
+                let at = last(&self.begins);
+                let (part, ty) = (at / self.num_types, at % self.num_types);
+                (part, TypedId { ty, id: self.starts[ty][part] + (id.0 - self.begins[at]) })
+            }
+            Some(k) => {
+                let ty = last(&k.offsets);
+                let id = id.0 - k.offsets[ty];
+                (self.owner_of_place(ty, u64::from(k.places[ty][id as usize])), TypedId { ty, id })
+            }
+        })
+    }
+    pub(crate) fn to_local(&self, id: TypedId, part: usize) -> Result<u64, DistError> {
+        let (own, place) = (self.places(part, id.ty)?, self.place(id)?);
+        if !own.contains(&place) {
+            let owner = self.owner_of_place(id.ty, place);
+            return Err(DistError::NotOwned { what: self.what.into(), id: id.id, part, owner });
+        }
+        Ok(place - own.start)
+    }
+    pub(crate) fn local_to_global(&self, ty: usize, local: u64, part: usize) -> Result<u64, DistError> {
+        let own = self.places(part, ty)?;
+        let count = own.end - own.start;
+        if local >= count {
+            return Err(self.out_of_range("local id", local, count));
+        }
+        let place = own.start + local;
+        Ok(self.kept.as_ref().map_or(place, |k| u64::from(k.ids[ty][place as usize])))
+    }
+    /// Joint ids of what a part owns, ascending. The part is in range.
+    pub(crate) fn joint_ids(&self, part: usize) -> impl Iterator<Item = u64> + '_ {
+        let places = move |t: usize| self.starts[t][part]..self.starts[t][part + 1];
+        (0..self.num_types).flat_map(move |t| places(t).map(move |i| self.joint(part, t, i).0))
+    }
+    /// `[begin, end)` in the joint numbering, per part, for the metadata file; of reshuffled ids.
+    pub(crate) fn joint_ranges(&self, ty: usize) -> Vec<[u64; 2]> {
+        let of = |p: usize| {
+            let begin = self.begins[p * self.num_types + ty];
+            [begin, begin + self.starts[ty][p + 1] - self.starts[ty][p]]
+        };
+        (0..self.num_parts()).map(of).collect()
+    }
+    /// Owner of each joint id where ids were kept, for the file that says so.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = usize> + '_ {
+        let places = self.kept.iter().flat_map(|k| &k.places).enumerate();
+        places.flat_map(move |(t, places)| places.iter().map(move |&i| self.owner_of_place(t, u64::from(i))))
+    }
+}

@@ -1,0 +1,210 @@
+//! All types as one undirected graph.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use burn_gnn_graph::{Graph, GraphError};
+use metis::Idx;
+use rayon::prelude::*;
+
+use crate::DistError;
+
+/// Edges of a chunk of work.
+const CHUNK: usize = 1 << 15;
+
+/// Both directions of every edge of every type, without self loops, by joint node id (type by type); repeats stay. 8 bytes per edge.
+pub(crate) struct Adjacency {
+    /// Where the neighbours of each node begin, and the total.
+    start: Vec<u64>,
+    /// In no particular order inside a row.
+    neighbours: Vec<u32>,
+    /// Per node.
+    in_degrees: Vec<u32>,
+}
+
+/// As METIS takes it: sorted, repeats merged into weights.
+pub(crate) struct Merged {
+    pub(crate) xadj: Vec<Idx>,
+    pub(crate) adjncy: Vec<Idx>,
+    pub(crate) weight: Vec<Idx>,
+    pub(crate) in_degrees: Vec<u32>,
+}
+
+impl Adjacency {
+    pub(crate) fn of(graph: &Graph) -> Result<Self, DistError> {
+        let ids = graph.node_id_map()?;
+        let (total, limit) = (ids.total(), u64::from(u32::MAX));
+        if total > limit {
+            return Err(GraphError::TooLarge { relation: "(all)".into(), what: "nodes", count: total, limit }.into());
+        }
+        let total = total as usize;
+        let begin = |t: usize| ids.range(t).map(|r| r.start as u32);
+        let mut in_degrees = vec![0u32; total];
+        let mut relations = Vec::with_capacity(graph.relations().len());
+        for (t, r) in graph.relations().iter().enumerate() {
+            let (s, d) = graph.schema().ends(t);
+            relations.push((r, begin(s)?, begin(d)?));
+        }
+        // Counts and places by atomics: the order in a row depends on threads, and nothing depends on it.
+        let each = |f: &(dyn Fn(u32, u32) + Sync)| {
+            for &(r, s, d) in &relations {
+                r.src().par_chunks(CHUNK).zip(r.dst().par_chunks(CHUNK)).for_each(|(src, dst)| {
+                    src.iter().zip(dst).map(|(&u, &v)| (s + u, d + v)).filter(|(u, v)| u != v).for_each(|(u, v)| f(u, v));
+                });
+            }
+        };
+        let mut start: Vec<AtomicU64> = (0..=total).map(|_| AtomicU64::new(0)).collect();
+        let degree = |v: u32| start[v as usize].fetch_add(1, Relaxed);
+        each(&|u, v| {
+            degree(u);
+            degree(v);
+        });
+        let mut sum = 0;
+        for s in &mut start {
+            let s = s.get_mut();
+            sum += std::mem::replace(s, sum);
+        }
+        let slots: Vec<AtomicU32> = (0..sum).map(|_| AtomicU32::new(0)).collect();
+        let put = |v: u32, other: u32| slots[start[v as usize].fetch_add(1, Relaxed) as usize].store(other, Relaxed);
+        each(&|u, v| {
+            put(u, v);
+            put(v, u);
+        });
+        // Every cursor stands at the end of its row now, where the next row begins.
+        let mut start: Vec<u64> = start.into_iter().map(AtomicU64::into_inner).collect();
+        start.rotate_right(1);
+        start[0] = 0;
+        for &(r, _, d) in &relations {
+            // Without CSC, which would stay in memory.
+            r.dst().iter().for_each(|&v| in_degrees[(d + v) as usize] = in_degrees[(d + v) as usize].saturating_add(1));
+        }
+        let neighbours = slots.into_iter().map(AtomicU32::into_inner).collect();
+        Ok(Self { start, neighbours, in_degrees })
+    }
+    /// Whether there are no edges but self loops.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.neighbours.is_empty()
+    }
+    pub(crate) fn num_nodes(&self) -> usize {
+        self.start.len() - 1
+    }
+    pub(crate) fn neighbours(&self, v: usize) -> &[u32] {
+        &self.neighbours[self.start[v] as usize..self.start[v + 1] as usize]
+    }
+    /// In-edges of all types, self loops too.
+    pub(crate) fn in_degrees(&self) -> &[u32] {
+        &self.in_degrees
+    }
+
+    /// # Errors
+    /// More nodes or edges than METIS can number.
+    pub(crate) fn merged(self) -> Result<Merged, DistError> {
+        let Self { start, mut neighbours, in_degrees } = self;
+        fits("nodes", start.len() as u64 - 1)?;
+        // Weights add up to this in coarse graphs.
+        fits("edges", neighbours.len() as u64 / 2)?;
+        // Rows in groups of about `CHUNK` edges: each group is sorted and merged on its own.
+        let (mut groups, mut rest, mut from) = (vec![], &mut neighbours[..], 0);
+        while from + 1 < start.len() {
+            let to = start.partition_point(|&s| s < start[from] + CHUNK as u64).clamp(from + 1, start.len() - 1);
+            let (own, tail) = rest.split_at_mut((start[to] - start[from]) as usize);
+            groups.push((&start[from..=to], own));
+            (rest, from) = (tail, to);
+        }
+        let merged: Vec<_> = groups
+            .into_par_iter()
+            .map(|(start, own)| {
+                let (mut lens, mut adjncy, mut weight) = (vec![], Vec::with_capacity(own.len()), Vec::with_capacity(own.len()));
+                for w in start.windows(2) {
+                    let row = &mut own[(w[0] - start[0]) as usize..(w[1] - start[0]) as usize];
+                    row.sort_unstable();
+                    let before = adjncy.len();
+                    for repeats in row.chunk_by(|a, b| a == b) {
+                        // All ids are below the number of nodes, which METIS can number.
+                        adjncy.push(repeats[0] as Idx);
+                        weight.push(repeats.len() as Idx);
+                    }
+                    lens.push(adjncy.len() - before);
+                }
+                (lens, adjncy, weight)
+            })
+            .collect();
+        drop(neighbours);
+        let entries: usize = merged.iter().map(|m| m.1.len()).sum();
+        fits("edges (both directions)", entries as u64)?;
+        let mut out = Merged {
+            xadj: Vec::with_capacity(start.len()),
+            adjncy: Vec::with_capacity(entries),
+            weight: Vec::with_capacity(entries),
+            in_degrees,
+        };
+        out.xadj.push(0);
+        let mut at = 0;
+        for (lens, adjncy, weight) in merged {
+            for len in lens {
+                at += len;
+                out.xadj.push(at as Idx);
+            }
+            out.adjncy.extend(adjncy);
+            out.weight.extend(weight);
+        }
+        Ok(out)
+    }
+}
+
+/// Refuses what METIS cannot number.
+pub(crate) fn fits(what: &'static str, count: u64) -> Result<(), DistError> {
+    let limit = Idx::MAX as u64 - 1;
+    if count <= limit { Ok(()) } else { Err(DistError::TooLarge { what, count, limit }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against the definition, with self loops and parallel edges.
+        #[test]
+        fn both_directions(
+            own in proptest::collection::vec((0u32..6, 0u32..6), 0..40),
+            across in proptest::collection::vec((0u32..6, 0u32..3), 0..20),
+        ) {
+            let mut rows = vec![vec![]; 9];
+            let mut in_degrees = vec![0; 9];
+            for (u, v) in own.iter().copied().chain(across.iter().map(|&(u, v)| (u, v + 6))) {
+                in_degrees[v as usize] += 1;
+                if u != v {
+                    rows[u as usize].push(v);
+                    rows[v as usize].push(u);
+                }
+            }
+            rows.iter_mut().for_each(|r| r.sort_unstable());
+            let (s, d) = own.into_iter().unzip();
+            let (s2, d2) = across.into_iter().unzip();
+            let g = Graph::builder().nodes("u", 6).nodes("v", 3).edges(("u", "r", "u"), s, d).edges(("u", "q", "v"), s2, d2).build().unwrap();
+            let adj = Adjacency::of(&g).unwrap();
+            prop_assert_eq!(adj.in_degrees(), &in_degrees[..]);
+            for (v, row) in rows.iter().enumerate() {
+                let mut ours = adj.neighbours(v).to_vec();
+                ours.sort_unstable();
+                prop_assert_eq!(&ours, row);
+            }
+            let m = adj.merged().unwrap();
+            for (v, row) in rows.iter().enumerate() {
+                let range = m.xadj[v] as usize..m.xadj[v + 1] as usize;
+                let ours: Vec<u32> =
+                    m.adjncy[range.clone()].iter().zip(&m.weight[range]).flat_map(|(&u, &w)| vec![u as u32; w as usize]).collect();
+                prop_assert_eq!(&ours, row);
+            }
+        }
+    }
+
+    #[test]
+    fn what_metis_cannot_number() {
+        fits("nodes", (1 << 31) - 2).unwrap();
+        let e = fits("edges (both directions)", 3_000_000_000).unwrap_err();
+        assert!(matches!(e, DistError::TooLarge { count: 3_000_000_000, limit: 2_147_483_646, .. }));
+        assert!(e.to_string().contains("`PartitionMethod::Ldg` or `PartitionMethod::Fennel`"), "{e}");
+    }
+}

@@ -1,0 +1,68 @@
+//! METIS, with its settings.
+
+use std::sync::Mutex;
+
+use metis::option::{NIter, ObjType, Opt, Seed, UFactor};
+use metis::{Graph, Idx, NOPTIONS, Real};
+
+use super::adjacency::{Merged, fits};
+use super::classes::Classes;
+use crate::DistError;
+use crate::partition::{MetisEffort, Objective, PartitionConfig};
+
+/// METIS draws from one generator per process, so two runs at once would disturb each other's.
+static METIS: Mutex<()> = Mutex::new(());
+
+/// Options that the bindings have no type for, by their places in `moptions_et` of `metis.h`.
+const NIPARTS: usize = NIter::INDEX - 1;
+const DROPEDGES: usize = UFactor::INDEX + 2;
+
+/// Few cut edges under balance of every class (and, on request, of in-edges): the piece of each node.
+pub(crate) fn metis(adj: Merged, classes: &Classes, config: &PartitionConfig) -> Result<Vec<u32>, DistError> {
+    let (pieces, total) = (config.pieces(), adj.xadj.len() - 1);
+    let ncon = classes.sizes.len() + usize::from(config.balance_edges);
+    // Sizes of METIS' arrays and sums of weights are numbers of 32 bits as well.
+    fits("nodes times balanced classes", (total * ncon) as u64)?;
+    let mut weights = vec![0 as Idx; total * ncon];
+    for (v, w) in weights.chunks_exact_mut(ncon).enumerate() {
+        w[classes.class(v)] = 1;
+    }
+    if config.balance_edges {
+        fits("edges", adj.in_degrees.iter().map(|&d| u64::from(d)).sum())?;
+        for (w, &d) in weights.chunks_exact_mut(ncon).zip(&adj.in_degrees) {
+            w[ncon - 1] = d as Idx;
+        }
+    }
+    // 3 %, or what whole nodes allow.
+    let slack = |n: usize| (n.div_ceil(pieces) as f64 * pieces as f64 / n as f64 * 1.001).max(1.03) as Real;
+    let mut ubvec: Vec<Real> = classes.sizes.iter().map(|&n| slack(n)).collect();
+    ubvec.resize(ncon, 1.04);
+    let mut options = [-1; NOPTIONS];
+    // METIS takes a non-negative seed; -1 would ask for its default.
+    options[Seed::INDEX] = (config.seed ^ (config.seed >> 31)) as Idx & Idx::MAX;
+    if config.objective == Objective::Volume {
+        options[ObjType::INDEX] = ObjType::Vol.value();
+    }
+    if config.effort == MetisEffort::Fast {
+        options[NIter::INDEX] = 1;
+        options[NIPARTS] = 1;
+        options[DROPEDGES] = 1;
+    }
+
+    let failed = |message: String| DistError::Metis { nodes: total, edges: adj.adjncy.len() / 2, parts: pieces, message };
+    let mut out = vec![0 as Idx; total];
+    {
+        let _one_at_a_time = METIS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let problem = Graph::new(ncon as Idx, pieces as Idx, &adj.xadj, &adj.adjncy)
+            .map_err(|e| failed(e.to_string()))?
+            .set_vwgt(&weights)
+            .set_adjwgt(&adj.weight)
+            .set_ubvec(&ubvec)
+            .set_options(&options);
+        problem.part_kway(&mut out).map_err(|e| failed(e.to_string()))?;
+    }
+    if let Some(p) = out.iter().find(|&&p| p < 0 || p as usize >= pieces) {
+        return Err(failed(format!("answered part {p}")));
+    }
+    Ok(out.into_iter().map(|p| p as u32).collect())
+}

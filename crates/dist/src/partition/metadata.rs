@@ -1,0 +1,56 @@
+//! The metadata file.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the metadata and part files that this program writes and reads.
+pub(crate) const FORMAT_VERSION: u32 = 2;
+
+/// Names of the three files of a part, relative to the metadata file, and their checksums.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct PartFiles {
+    pub(crate) node_feats: String,
+    pub(crate) edge_feats: String,
+    pub(crate) part_graph: String,
+    /// By the keys above.
+    pub(crate) checksums: BTreeMap<String, String>,
+}
+
+/// Who owns what: ranges of joint ids per type, or a file with the owner of each joint id.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum OwnerMap {
+    Ranges(BTreeMap<String, Vec<[u64; 2]>>),
+    File(String),
+}
+
+/// The metadata file; keys as in DGL, then those of this format.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Metadata {
+    pub(crate) graph_name: String,
+    pub(crate) num_nodes: u64,
+    pub(crate) num_edges: u64,
+    pub(crate) part_method: String,
+    pub(crate) num_parts: usize,
+    pub(crate) halo_hops: usize,
+    pub(crate) node_map: OwnerMap,
+    pub(crate) edge_map: OwnerMap,
+    pub(crate) ntypes: BTreeMap<String, u64>,
+    pub(crate) etypes: BTreeMap<String, u64>,
+    pub(crate) format_version: u32,
+    pub(crate) seed: u64,
+    pub(crate) edge_cut: u64,
+    pub(crate) num_trainers_per_machine: usize,
+    /// Nodes and edges of each type, which files of owners do not tell; empty where there are ranges.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) type_counts: BTreeMap<String, u64>,
+    /// Of the files of owners, by `node_map` and `edge_map`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) checksums: BTreeMap<String, String>,
+    /// Hexadecimal; part files carry the same.
+    pub(crate) fingerprint: String,
+    /// `part-<i>`, and whatever else a file may hold.
+    #[serde(flatten)]
+    pub(crate) parts: BTreeMap<String, serde_json::Value>,
+}

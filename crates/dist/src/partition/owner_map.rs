@@ -1,0 +1,51 @@
+//! `node_map.npy` and `edge_map.npy`: the owner of every joint id, where ids were kept.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::npy::header;
+use super::tensors::{write_numbers, write_summed};
+use crate::DistError;
+
+/// Writes the map; returns the checksum of the file.
+pub(crate) fn write(path: &Path, len: u64, owners: impl Iterator<Item = usize>) -> Result<String, DistError> {
+    write_summed(path, |w| {
+        w.write_all(&header("<i4", len))?;
+        // `num_parts` is below 2^31.
+        write_numbers(w, owners.map(|p| p as i32))
+    })
+}
+
+/// Reads a map of `len` ids; every owner is below `parts`.
+pub(crate) fn read(path: &Path, bytes: &[u8], len: u64, parts: usize) -> Result<Vec<u32>, DistError> {
+    let bad = |message: String| Err(DistError::format(path, message));
+    let expected = header("<i4", len);
+    let Some(body) = bytes.strip_prefix(&expected[..]).filter(|body| body.len() as u64 == len.saturating_mul(4)) else {
+        return bad(format!("expected a NumPy array of {len} numbers of dtype int32, found something else in {} bytes", bytes.len()));
+    };
+    let owners: Vec<i32> = bytemuck::pod_collect_to_vec(body);
+    match owners.iter().position(|&p| p < 0 || p as usize >= parts) {
+        Some(i) => bad(format!("position {i}: expected a part in 0..{parts}, got {}", owners[i])),
+        None => Ok(owners.into_iter().map(|p| p as u32).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.npy");
+        for n in [0u64, 5, 70_000] {
+            write(&path, n, (0..n as usize).map(|i| i % 3)).unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            assert!(read(&path, &bytes, n, 3).unwrap().into_iter().eq((0..n as u32).map(|i| i % 3)));
+            assert!(read(&path, &bytes, n + 1, 3).unwrap_err().to_string().contains("expected a NumPy array of"));
+            assert!(read(&path, &bytes[..bytes.len() - 1], n, 3).is_err());
+        }
+        let e = read(&path, &std::fs::read(&path).unwrap(), 70_000, 2).unwrap_err().to_string();
+        assert!(e.contains("position 2: expected a part in 0..2, got 2"), "{e}");
+    }
+}

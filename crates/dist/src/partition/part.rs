@@ -1,0 +1,115 @@
+//! One part of a partitioned graph.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use burn::tensor::TensorData;
+
+use crate::PartitionBook;
+
+/// One part: its nodes and edges with their neighbours, and the features of what it owns.
+///
+/// Local node ids: owned (inner) nodes first, by joint id, then halo nodes, by owner and joint id.
+/// Edges: those whose destination is owned (inner) first, by joint id, then the rest, by joint id. A part holds every in-edge of its
+/// nodes. As in DGL, with a halo of one hop it holds every out-edge of its nodes to other parts too, and with more hops the in-edges of
+/// the sources, of their sources and so on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partition {
+    pub(crate) book: Arc<PartitionBook>,
+    pub(crate) fingerprint: u64,
+    pub(crate) graph_name: String,
+    pub(crate) part: usize,
+    pub(crate) num_hops: usize,
+    pub(crate) num_inner_nodes: usize,
+    pub(crate) num_inner_edges: usize,
+    pub(crate) src: Vec<u32>,
+    pub(crate) dst: Vec<u32>,
+    /// Joint ids of local nodes and edges.
+    pub(crate) nid: Vec<u64>,
+    pub(crate) eid: Vec<u64>,
+    /// Type-wise ids in the input graph of local nodes and edges.
+    pub(crate) orig_nid: Vec<u64>,
+    pub(crate) orig_eid: Vec<u64>,
+    /// Trainer of each inner node, where parts have several.
+    pub(crate) trainer_id: Option<Vec<u32>>,
+    /// Rows of inner nodes and edges, by (type, column).
+    pub(crate) node_feats: Features,
+    pub(crate) edge_feats: Features,
+}
+
+pub(crate) type Features = BTreeMap<(usize, String), TensorData>;
+
+impl Partition {
+    /// Owners and numberings of the whole graph.
+    pub fn book(&self) -> &Arc<PartitionBook> {
+        &self.book
+    }
+    /// Name of the graph.
+    pub fn graph_name(&self) -> &str {
+        &self.graph_name
+    }
+    /// Number of this part.
+    pub fn part(&self) -> usize {
+        self.part
+    }
+    /// Depth of the halo.
+    pub fn num_hops(&self) -> usize {
+        self.num_hops
+    }
+    /// Nodes this part owns; they are the first local nodes.
+    pub fn num_inner_nodes(&self) -> usize {
+        self.num_inner_nodes
+    }
+    /// Edges this part owns; they are the first local edges.
+    pub fn num_inner_edges(&self) -> usize {
+        self.num_inner_edges
+    }
+    /// Local source of each edge.
+    pub fn src(&self) -> &[u32] {
+        &self.src
+    }
+    /// Local destination of each edge.
+    pub fn dst(&self) -> &[u32] {
+        &self.dst
+    }
+    /// Joint id of each local node.
+    pub fn joint_nids(&self) -> &[u64] {
+        &self.nid
+    }
+    /// Joint id of each local edge.
+    pub fn joint_eids(&self) -> &[u64] {
+        &self.eid
+    }
+    /// Type-wise id in the input graph of each local node.
+    pub fn original_nids(&self) -> &[u64] {
+        &self.orig_nid
+    }
+    /// Type-wise id in the input graph of each local edge.
+    pub fn original_eids(&self) -> &[u64] {
+        &self.orig_eid
+    }
+    /// Trainer of each inner node, if the part has several. An edge has the trainer of its destination.
+    pub fn trainer_ids(&self) -> Option<&[u32]> {
+        self.trainer_id.as_deref()
+    }
+    /// Names of the feature columns of a node type.
+    pub fn node_columns(&self, ntype: usize) -> impl Iterator<Item = &str> {
+        columns(&self.node_feats, ntype)
+    }
+    /// Names of the feature columns of an edge type.
+    pub fn edge_columns(&self, etype: usize) -> impl Iterator<Item = &str> {
+        columns(&self.edge_feats, etype)
+    }
+    /// Features of the inner nodes of a type, in id order.
+    pub fn node_feature(&self, ntype: usize, column: &str) -> Option<&TensorData> {
+        self.node_feats.get(&(ntype, column.to_owned()))
+    }
+    /// Features of the inner edges of a type, in id order.
+    pub fn edge_feature(&self, etype: usize, column: &str) -> Option<&TensorData> {
+        self.edge_feats.get(&(etype, column.to_owned()))
+    }
+}
+
+fn columns(feats: &Features, ty: usize) -> impl Iterator<Item = &str> {
+    feats.keys().filter(move |k| k.0 == ty).map(|k| k.1.as_str())
+}

@@ -1,0 +1,79 @@
+//! Feature columns on their way to parts, wherever their rows are.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{DType, TensorData};
+use burn_gnn_graph::{Column, Frame};
+use safetensors::Dtype;
+
+use super::chunked::ChunkedColumn;
+use crate::DistError;
+
+/// The columns of one node type or edge type.
+pub(crate) type Rows = BTreeMap<String, Source>;
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// In memory; shares the tensor.
+    Memory(Column),
+    /// In files, read as rows are asked for.
+    Chunks(ChunkedColumn),
+}
+
+impl Source {
+    /// What files hold of a row: dtype and shape, the number of rows left out.
+    pub(crate) fn row(&self) -> (Dtype, &[usize]) {
+        match self {
+            // Quantised columns were refused by `rows_of`.
+            Self::Memory(c) => (stored_dtype(c.dtype()).unwrap_or(Dtype::U8), &c.shape().as_slice()[1..]),
+            Self::Chunks(c) => c.row(),
+        }
+    }
+    /// Rows as files hold them, booleans one byte each. Ids are in range.
+    pub(crate) fn rows(&self, ids: &[u32]) -> TensorData {
+        match self {
+            Self::Memory(c) => {
+                let data = c.select(ids).to_data();
+                if data.dtype().is_bool() { data.convert::<bool>() } else { data }
+            }
+            Self::Chunks(c) => c.rows(ids),
+        }
+    }
+}
+
+/// The columns of a frame.
+///
+/// # Errors
+/// A quantised column.
+pub(crate) fn rows_of(frame: &Frame) -> Result<Rows, DistError> {
+    let source = |(name, column): (&str, &Column)| match stored_dtype(column.dtype()) {
+        Some(_) => Ok((name.to_owned(), Source::Memory(column.clone()))),
+        None => Err(DistError::Config {
+            arg: "features",
+            expected: "float, int or bool columns".into(),
+            found: format!("quantised column `{name}` of {}; dequantise it first", frame.label()),
+        }),
+    };
+    frame.columns().map(source).collect()
+}
+
+/// What a file calls a dtype; `None` for quantised floats.
+fn stored_dtype(dtype: DType) -> Option<Dtype> {
+    Some(match dtype {
+        DType::F64 => Dtype::F64,
+        DType::F32 | DType::Flex32 => Dtype::F32,
+        DType::F16 => Dtype::F16,
+        DType::BF16 => Dtype::BF16,
+        DType::I64 => Dtype::I64,
+        DType::I32 => Dtype::I32,
+        DType::I16 => Dtype::I16,
+        DType::I8 => Dtype::I8,
+        DType::U64 => Dtype::U64,
+        DType::U32 => Dtype::U32,
+        DType::U16 => Dtype::U16,
+        DType::U8 => Dtype::U8,
+        DType::Bool(_) => Dtype::BOOL,
+        DType::QFloat(_) => return None,
+    })
+}

@@ -1,0 +1,162 @@
+//! Files of tensors, written piece by piece and with a checksum.
+
+use std::cmp::Reverse;
+use std::hash::Hasher;
+use std::io::{self, Write};
+use std::path::Path;
+
+use burn_gnn_graph::io::write_atomic;
+use bytemuck::Pod;
+use safetensors::Dtype;
+use serde_json::{Map, json};
+use twox_hash::XxHash3_64;
+
+use crate::DistError;
+
+/// Key of the metadata entry of part files: `version:fingerprint`. One entry only, so that files of
+/// equal content are equal byte for byte.
+pub(crate) const STAMP: &str = "burn_gnn_partition";
+/// Numbers that are converted at a time.
+const CHUNK: usize = 1 << 15;
+
+type Content<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'a>;
+
+/// A tensor on its way to a file.
+pub(crate) struct Entry<'a> {
+    name: String,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    content: Content<'a>,
+}
+
+impl<'a> Entry<'a> {
+    /// `content` writes as many bytes as dtype and shape ask for.
+    pub(crate) fn new(name: String, dtype: Dtype, shape: Vec<usize>, content: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'a) -> Self {
+        Self { name, dtype, shape, content: Box::new(content) }
+    }
+    /// A list of numbers.
+    pub(crate) fn list<T: Pod>(name: &str, dtype: Dtype, values: impl ExactSizeIterator<Item = T> + 'a) -> Self {
+        Self::new(name.to_owned(), dtype, vec![values.len()], move |w| write_numbers(w, values))
+    }
+    fn bytes(&self) -> usize {
+        self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8
+    }
+}
+
+/// Little endian, as this program runs on such machines only.
+pub(crate) fn write_numbers<T: Pod>(w: &mut dyn Write, mut values: impl Iterator<Item = T>) -> io::Result<()> {
+    let mut buffer = Vec::with_capacity(CHUNK);
+    loop {
+        buffer.clear();
+        buffer.extend(values.by_ref().take(CHUNK));
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        w.write_all(bytemuck::cast_slice(&buffer))?;
+    }
+}
+
+/// Writes a safetensors file; returns its checksum. Only the piece at hand is in memory.
+pub(crate) fn write_tensors(path: &Path, stamp: &str, mut entries: Vec<Entry<'_>>) -> Result<String, DistError> {
+    // The order that readers of safetensors expect: wide types first, so that all lie aligned.
+    entries.sort_by(|a, b| (Reverse(a.dtype.bitsize()), &a.name).cmp(&(Reverse(b.dtype.bitsize()), &b.name)));
+    let (mut header, mut at) = (Map::new(), 0);
+    header.insert("__metadata__".into(), json!({ STAMP: stamp }));
+    for e in &entries {
+        let end = at + e.bytes();
+        header.insert(e.name.clone(), json!({ "dtype": format!("{:?}", e.dtype), "shape": e.shape, "data_offsets": [at, end] }));
+        at = end;
+    }
+    let mut header = serde_json::to_vec(&header).map_err(|e| DistError::format(path, format!("cannot be written: {e}")))?;
+    header.resize(header.len().next_multiple_of(8), b' ');
+    write_summed(path, |w| {
+        w.write_all(&(header.len() as u64).to_le_bytes())?;
+        w.write_all(&header)?;
+        for e in entries {
+            let (name, expected, before) = (e.name.clone(), e.bytes() as u64, w.written);
+            (e.content)(w)?;
+            let written = w.written - before;
+            if written != expected {
+                return Err(io::Error::other(format!("`{name}`: expected {expected} bytes, its content has {written}")));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Writes a file under a temporary name and renames it; returns the checksum of what `content` wrote.
+pub(crate) fn write_summed(path: &Path, content: impl FnOnce(&mut Summed<'_>) -> io::Result<()>) -> Result<String, DistError> {
+    let mut sum = String::new();
+    write_atomic(path, |inner| {
+        let mut w = Summed { inner, hash: XxHash3_64::new(), written: 0 };
+        content(&mut w)?;
+        sum = text(w.hash.finish());
+        Ok(())
+    })?;
+    Ok(sum)
+}
+
+/// Counts and sums what passes through.
+pub(crate) struct Summed<'a> {
+    inner: &'a mut dyn Write,
+    hash: XxHash3_64,
+    written: u64,
+}
+
+impl Write for Summed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.inner.write(bytes)?;
+        self.hash.write(&bytes[..n]);
+        self.written += n as u64;
+        Ok(n)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+fn text(hash: u64) -> String {
+    format!("xxh3:{hash:016x}")
+}
+
+/// Refuses bytes that are not those that were written.
+pub(crate) fn check_sum(path: &Path, bytes: &[u8], expected: &str) -> Result<(), DistError> {
+    let found = text(XxHash3_64::oneshot(bytes));
+    if found == expected {
+        return Ok(());
+    }
+    Err(DistError::Checksum { path: path.into(), expected: expected.into(), found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_what_safetensors_reads() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.safetensors");
+        let flags: Vec<u8> = vec![1, 0, 1];
+        let numbers = 0..100_000i64;
+        let entries = vec![
+            Entry::list("flags", Dtype::U8, flags.iter().copied()),
+            Entry::list("numbers", Dtype::I64, numbers.clone().collect::<Vec<_>>().into_iter()),
+            Entry::new("x/h".into(), Dtype::F32, vec![0, 5], |_| Ok(())),
+        ];
+        let sum = write_tensors(&path, "1:ab", entries).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        check_sum(&path, &bytes, &sum).unwrap();
+        let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        assert_eq!(file.tensor("flags").unwrap().data(), [1, 0, 1]);
+        assert_eq!(file.tensor("x/h").unwrap().shape(), [0, 5]);
+        let read: Vec<i64> = bytemuck::pod_collect_to_vec(file.tensor("numbers").unwrap().data());
+        assert!(read.into_iter().eq(numbers));
+        let e = check_sum(&path, &bytes[1..], &sum).unwrap_err().to_string();
+        assert!(e.contains(&format!("checksum {sum}")), "{e}");
+        // Content of another length leaves nothing behind.
+        let wrong = Entry::new("x".into(), Dtype::F32, vec![2], |w| w.write_all(&[0; 7]));
+        let e = write_tensors(&dir.path().join("u"), "1:ab", vec![wrong]).unwrap_err().to_string();
+        assert!(e.contains("`x`: expected 8 bytes, its content has 7"), "{e}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}
