@@ -1,20 +1,22 @@
 //! A graph as `graph.json` and `graph.safetensors`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
-use burn::tensor::kind::Basic;
-use burn::tensor::{Bool, BoolStore, DType, Device, Float, Int, Tensor, TensorData};
+use burn::tensor::{BoolStore, DType, Device, TensorData};
 use half::{bf16, f16};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use super::atomic::write_atomic;
+use super::column::column_of;
 use super::files::{format_error, io_error, node_count, open, read_json, reserve};
 use super::store_extras::Extras;
-use crate::{Column, EdgeType, Frame, Graph, GraphError};
+use crate::features::map_file;
+use crate::{Column, EdgeType, Frame, Graph, GraphError, MappedRows};
 
 // Tensors go to the file as they lie in memory, and safetensors is little endian.
 const _: () = assert!(cfg!(target_endian = "little"), "graph files are written on little endian machines only");
@@ -230,54 +232,79 @@ fn fingerprint(counts: &[usize], views: &[(String, TensorView<'_>)]) -> String {
 /// Memory: the tensor file, and the graph made of it.
 pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, GraphError> {
     let (json, tensors) = (dir.as_ref().join(JSON), dir.as_ref().join(TENSORS));
-    let version = read_json::<Probe>(&json)?.format_version;
+    let d = describe(&json)?;
+    let bytes = read_tensors(&tensors)?;
+    TensorFile::new(&json, &tensors, &bytes, &d.fingerprint, device)?.graph(&d, &mut |_, _, _| Ok(false))
+}
+
+/// A graph whose rows of features stay in their file.
+#[derive(Debug)]
+pub struct MappedGraph {
+    /// Structure, ids, lists and every column that is not mapped.
+    pub graph: Graph,
+    /// Rows of nodes, by node type and column.
+    pub node_rows: BTreeMap<String, BTreeMap<String, MappedRows>>,
+    /// Rows of edges, by edge type and column.
+    pub edge_rows: BTreeMap<EdgeType, BTreeMap<String, MappedRows>>,
+}
+
+/// [`load_graph`] for features that memory does not hold, or need not: columns of rank 2 in f32, f16 or bf16 become [`MappedRows`] of the
+/// file, without a copy; the others and the structure are read.
+///
+/// The files must not be changed while they are mapped; [`save_graph`] into the same folder leaves them as they were.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::{FeatureSource, Graph, io::{map_graph, save_graph}};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let device = Device::flex();
+/// let mut g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
+/// g.nodes_mut("_N")?.insert("h", Tensor::<2>::from_data([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], &device))?;
+/// save_graph(&g, &dir)?;
+/// let mapped = map_graph(&dir, &device)?;
+/// assert_eq!(mapped.node_rows["_N"]["h"].gather(&[2, 0])?, [5.0, 6.0, 1.0, 2.0]);
+/// assert!(mapped.graph.nodes("_N")?.column("h").is_err());
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Errors
+/// As [`load_graph`].
+pub fn map_graph(dir: impl AsRef<Path>, device: &Device) -> Result<MappedGraph, GraphError> {
+    let (json, tensors) = (dir.as_ref().join(JSON), dir.as_ref().join(TENSORS));
+    let d = describe(&json)?;
+    let map = Arc::new(map_file(&tensors)?);
+    let file = TensorFile::new(&json, &tensors, &map, &d.fingerprint, device)?;
+    let mut rows: BTreeMap<String, BTreeMap<String, MappedRows>> = BTreeMap::new();
+    let graph = file.graph(&d, &mut |prefix, entry, view| {
+        let mapped = entry.shape.len() == 2 && matches!(view.dtype(), Dtype::F32 | Dtype::F16 | Dtype::BF16);
+        if mapped {
+            let of_type = rows.entry(prefix.to_owned()).or_default();
+            of_type.insert(entry.name.clone(), MappedRows::of_tensor(&tensors, &map, view)?);
+        }
+        Ok(mapped)
+    })?;
+    let node_rows = d.node_types.iter().filter_map(|n| Some((n.name.clone(), rows.remove(&format!("node/{}", n.name))?))).collect();
+    let edge_rows =
+        d.edge_types.iter().map(EdgeEntry::etype).filter_map(|t| Some((t.clone(), rows.remove(&format!("edge/{t}"))?))).collect();
+    Ok(MappedGraph { graph, node_rows, edge_rows })
+}
+
+/// Asked for each column whether it stays in the file.
+type Keep<'k> = &'k mut dyn FnMut(&str, &ColumnEntry, &TensorView<'_>) -> Result<bool, GraphError>;
+
+fn describe(json: &Path) -> Result<Description, GraphError> {
+    let version = read_json::<Probe>(json)?.format_version;
     if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(VERSION)) {
         let found = version.map_or("none".into(), |v| v.to_string());
-        return Err(GraphError::Version { path: json, found, expected: VERSION });
+        return Err(GraphError::Version { path: json.into(), found, expected: VERSION });
     }
-    let d: Description = read_json(&json)?;
-    let bytes = read_tensors(&tensors)?;
-    let bad = |e: safetensors::SafeTensorError| format_error(&tensors, format!("expected a safetensors file, found: {e}"));
-    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(bad)?;
-    let found = metadata.metadata().as_ref().and_then(|m| m.get("fingerprint")).map_or("none", String::as_str);
-    if found != d.fingerprint {
-        let why = format!("expected fingerprint {} as {JSON} says, found {found}; the files are of two different writes", d.fingerprint);
-        return Err(format_error(&tensors, why));
+    read_json(json)
+}
+
+impl EdgeEntry {
+    fn etype(&self) -> EdgeType {
+        EdgeType::new(&*self.src, &*self.relation, &*self.dst)
     }
-    let file = TensorFile { json: &json, path: &tensors, tensors: SafeTensors::deserialize(&bytes).map_err(bad)?, device };
-    let mut b = Graph::builder();
-    for n in &d.node_types {
-        b = b.nodes(&n.name, node_count(&json, &n.name, n.count, bytes.len() as u64)?);
-    }
-    let types: Vec<EdgeType> = d.edge_types.iter().map(|e| EdgeType::new(&*e.src, &*e.relation, &*e.dst)).collect();
-    for (t, e) in types.iter().zip(&d.edge_types) {
-        // The builder would make up a node type that only edges name.
-        for end in [&t.src, &t.dst] {
-            if !d.node_types.iter().any(|n| n.name == *end) {
-                let known = d.node_types.iter().map(|n| n.name.clone()).collect();
-                return Err(GraphError::UnknownNodeType { name: end.clone(), known });
-            }
-        }
-        b = b.edges(t.clone(), file.ids(&edges_key(t, "src"), e.count)?, file.ids(&edges_key(t, "dst"), e.count)?);
-    }
-    let mut graph = b.build()?;
-    let mut expected = 2 * types.len();
-    for n in &d.node_types {
-        expected += n.columns.len() + n.extras.tensors();
-        let (prefix, frame) = (format!("node/{}", n.name), graph.nodes_mut(&n.name)?);
-        file.columns(&prefix, &n.columns, frame)?;
-        n.extras.read(&prefix, &file, frame)?;
-    }
-    for (t, e) in types.iter().zip(&d.edge_types) {
-        expected += e.columns.len() + e.extras.tensors();
-        let (prefix, frame) = (format!("edge/{t}"), graph.edges_mut(t)?);
-        file.columns(&prefix, &e.columns, frame)?;
-        e.extras.read(&prefix, &file, frame)?;
-    }
-    if file.tensors.len() != expected {
-        return Err(format_error(&tensors, format!("expected {expected} tensors as {JSON} says, found {}", file.tensors.len())));
-    }
-    Ok(graph)
 }
 
 /// The tensor file, if it is as long as its header says; the header is looked at before memory is taken for the rest.
@@ -319,11 +346,61 @@ fn read_tensors(path: &Path) -> Result<Vec<u8>, GraphError> {
 pub(crate) struct TensorFile<'a> {
     json: &'a Path,
     pub(crate) path: &'a Path,
+    /// Length of the file.
+    bytes: u64,
     tensors: SafeTensors<'a>,
     device: &'a Device,
 }
 
-impl TensorFile<'_> {
+impl<'a> TensorFile<'a> {
+    fn new(json: &'a Path, path: &'a Path, bytes: &'a [u8], fingerprint: &str, device: &'a Device) -> Result<Self, GraphError> {
+        let bad = |e: safetensors::SafeTensorError| format_error(path, format!("expected a safetensors file, found: {e}"));
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(bad)?;
+        let found = metadata.metadata().as_ref().and_then(|m| m.get("fingerprint")).map_or("none", String::as_str);
+        if found != fingerprint {
+            let why = format!("expected fingerprint {fingerprint} as {JSON} says, found {found}; the files are of two different writes");
+            return Err(format_error(path, why));
+        }
+        Ok(Self { json, path, bytes: bytes.len() as u64, tensors: SafeTensors::deserialize(bytes).map_err(bad)?, device })
+    }
+
+    /// The graph of a description.
+    fn graph(&self, d: &Description, keep: Keep<'_>) -> Result<Graph, GraphError> {
+        let mut b = Graph::builder();
+        for n in &d.node_types {
+            b = b.nodes(&n.name, node_count(self.json, &n.name, n.count, self.bytes)?);
+        }
+        let types: Vec<EdgeType> = d.edge_types.iter().map(EdgeEntry::etype).collect();
+        for (t, e) in types.iter().zip(&d.edge_types) {
+            // The builder would make up a node type that only edges name.
+            for end in [&t.src, &t.dst] {
+                if !d.node_types.iter().any(|n| n.name == *end) {
+                    let known = d.node_types.iter().map(|n| n.name.clone()).collect();
+                    return Err(GraphError::UnknownNodeType { name: end.clone(), known });
+                }
+            }
+            b = b.edges(t.clone(), self.ids(&edges_key(t, "src"), e.count)?, self.ids(&edges_key(t, "dst"), e.count)?);
+        }
+        let mut graph = b.build()?;
+        let mut expected = 2 * types.len();
+        for n in &d.node_types {
+            expected += n.columns.len() + n.extras.tensors();
+            let (prefix, frame) = (format!("node/{}", n.name), graph.nodes_mut(&n.name)?);
+            self.columns(&prefix, &n.columns, frame, keep)?;
+            n.extras.read(&prefix, self, frame)?;
+        }
+        for (t, e) in types.iter().zip(&d.edge_types) {
+            expected += e.columns.len() + e.extras.tensors();
+            let (prefix, frame) = (format!("edge/{t}"), graph.edges_mut(t)?);
+            self.columns(&prefix, &e.columns, frame, keep)?;
+            e.extras.read(&prefix, self, frame)?;
+        }
+        if self.tensors.len() != expected {
+            return Err(format_error(self.path, format!("expected {expected} tensors as {JSON} says, found {}", self.tensors.len())));
+        }
+        Ok(graph)
+    }
+
     pub(crate) fn get(&self, key: &str, dtype: Dtype, shape: &[u64]) -> Result<TensorView<'_>, GraphError> {
         let view = self.tensors.tensor(key).map_err(|_| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
         let same_shape = view.shape().iter().map(|&n| n as u64).eq(shape.iter().copied());
@@ -338,18 +415,21 @@ impl TensorFile<'_> {
         Ok(bytemuck::pod_collect_to_vec(self.get(key, Dtype::U32, &[count])?.data()))
     }
 
-    fn columns(&self, prefix: &str, entries: &[ColumnEntry], frame: &mut Frame) -> Result<(), GraphError> {
+    fn columns(&self, prefix: &str, entries: &[ColumnEntry], frame: &mut Frame, keep: Keep<'_>) -> Result<(), GraphError> {
         for (i, c) in entries.iter().enumerate() {
             if entries[..i].iter().any(|e| e.name == c.name) {
                 return Err(GraphError::Duplicate { what: "column", name: format!("{prefix}/{}", c.name) });
             }
-            let column = self.column(&format!("{prefix}/{}", c.name), c)?;
-            frame.insert_column(&c.name, column)?;
+            if let Some(column) = self.column(prefix, c, frame.len(), keep)? {
+                frame.insert_column(&c.name, column)?;
+            }
         }
         Ok(())
     }
 
-    fn column(&self, key: &str, entry: &ColumnEntry) -> Result<Column, GraphError> {
+    /// A column of `rows` rows, or none where it stays in the file.
+    fn column(&self, prefix: &str, entry: &ColumnEntry, rows: usize, keep: Keep<'_>) -> Result<Option<Column>, GraphError> {
+        let key = &*format!("{prefix}/{}", entry.name);
         let wrong = |why: String| format_error(self.json, format!("`{key}`: {why}"));
         let (dtype, stored) = match DTYPES.iter().find(|d| d.0 == entry.dtype) {
             Some(d) => (d.1, d.2),
@@ -362,16 +442,17 @@ impl TensorFile<'_> {
         if rank == 0 || rank > Column::MAX_RANK || size.is_none() {
             return Err(wrong(format!("expected a shape of rank 1 to {} that fits in memory, found {:?}", Column::MAX_RANK, entry.shape)));
         }
-        if stored != Dtype::BOOL && !self.device.supports_dtype(dtype) {
-            return Err(GraphError::ColumnMismatch {
-                frame: self.path.display().to_string(),
-                name: key.to_owned(),
-                what: "dtype",
-                expected: format!("one that {:?} supports", self.device),
-                actual: entry.dtype.clone(),
-            });
-        }
+        let unsupported = || GraphError::ColumnMismatch {
+            frame: self.path.display().to_string(),
+            name: key.to_owned(),
+            what: "dtype",
+            expected: format!("one that {:?} supports", self.device),
+            actual: entry.dtype.clone(),
+        };
         let view = self.get(key, stored, &entry.shape)?;
+        if entry.shape[0] == rows as u64 && keep(prefix, entry, &view)? {
+            return Ok(None);
+        }
         let (bytes, shape) = (view.data(), view.shape());
         let data = match dtype {
             DType::F64 => typed::<f64>(bytes, shape),
@@ -393,32 +474,7 @@ impl TensorFile<'_> {
                 TensorData::new(bytes.iter().map(|&b| b == 1).collect(), shape.to_vec())
             }
         };
-        Ok(if dtype.is_bool() {
-            self.place::<Bool>(data, rank, None)
-        } else if dtype.is_float() {
-            self.place::<Float>(data, rank, Some(dtype))
-        } else {
-            self.place::<Int>(data, rank, Some(dtype))
-        })
-    }
-
-    /// The data on the device, with its own dtype or, for booleans, the one the device likes.
-    fn place<K: Basic>(&self, data: TensorData, rank: usize, dtype: Option<DType>) -> Column {
-        macro_rules! of_rank {
-            ($d:literal) => {
-                Column::new(match dtype {
-                    Some(dtype) => Tensor::<$d, K>::from_data(data, (self.device, dtype)),
-                    None => Tensor::<$d, K>::from_data(data, self.device),
-                })
-            };
-        }
-        match rank {
-            1 => of_rank!(1),
-            2 => of_rank!(2),
-            3 => of_rank!(3),
-            4 => of_rank!(4),
-            _ => of_rank!(5),
-        }
+        column_of(data, self.device).map(Some).map_err(|_| unsupported())
     }
 }
 
