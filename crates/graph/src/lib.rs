@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`Relation`] (edges between two sets of nodes, COO with CSC and CSR built on
 //! first use), [`Schema`] (node types and canonical edge types), [`Graph`] (relations + frames),
-//! [`IdMap`] (type-wise ids to one joint numbering and back), then [`io`].
+//! [`IdMap`] (type-wise ids to one joint numbering and back), then [`io`] and [`datasets`].
 //!
 //! Graphs made of graphs: [`batch`], subgraphs ([`Graph::node_subgraph`], [`Graph::khop_in_subgraph`] and others around
 //! them), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`], [`Graph::line_graph`],

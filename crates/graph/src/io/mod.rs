@@ -38,6 +38,7 @@ mod tables;
 mod tables_layout;
 #[cfg(test)]
 mod tables_tests;
+mod tensor_file;
 mod triples;
 #[cfg(test)]
 mod triples_tests;
