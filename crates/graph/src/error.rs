@@ -346,6 +346,29 @@ pub enum GraphError {
         /// In the order of the rows.
         problems: Vec<GraphError>,
     },
+    /// Files of a published data set that are not on disk.
+    #[error(
+        "data set `{set}`: missing are {}; put them there, or set BURN_GNN_DATA to the folder that holds the folder `{set}`, {remedy}",
+        files.iter().map(|(name, url)| format!("{} (from {url})", dir.join(name).display())).collect::<Vec<_>>().join(", ")
+    )]
+    DataMissing {
+        /// Name of the set.
+        set: &'static str,
+        /// Its folder.
+        dir: PathBuf,
+        /// What is missing in it, and where that is.
+        files: Vec<(&'static str, &'static str)>,
+        /// What to do otherwise.
+        remedy: &'static str,
+    },
+    /// A transfer that failed.
+    #[error("{url}: {message}")]
+    Download {
+        /// Address.
+        url: String,
+        /// What happened, with the expected and the found value.
+        message: String,
+    },
     /// Shares of a split that do not go together, or ask for more nodes than there are.
     #[error("split, `{arg}`: {message}")]
     Split {

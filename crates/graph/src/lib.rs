@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`Relation`] (edges between two sets of nodes, COO with CSC and CSR built on
 //! first use), [`Schema`] (node types and canonical edge types), [`Graph`] (relations + frames),
-//! [`IdMap`] (type-wise ids to one joint numbering and back), then [`io`].
+//! [`IdMap`] (type-wise ids to one joint numbering and back), then [`io`] and [`datasets`].
 //!
 //! Graphs made of graphs: [`batch`], subgraphs ([`Graph::node_subgraph`], [`Graph::khop_in_subgraph`] and others around
 //! them), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`], [`Graph::line_graph`],
@@ -16,12 +16,14 @@
 mod batch;
 mod compact;
 mod convert;
+pub mod datasets;
 mod derive;
 mod edit;
 mod error;
 mod features;
 mod frame;
 mod graph;
+mod id_converter;
 mod ids;
 pub mod io;
 mod khop;
@@ -29,6 +31,8 @@ mod line_graph;
 mod loading;
 mod metapath;
 mod node_ids;
+#[cfg(feature = "petgraph")]
+mod petgraph_graphs;
 mod query;
 mod ragged;
 mod random;
@@ -52,6 +56,7 @@ pub use error::GraphError;
 pub use features::*;
 pub use frame::{ByColumn, Column, ColumnKind, Combine, Frame};
 pub use graph::{Graph, GraphBuilder};
+pub use id_converter::IdConverter;
 pub use ids::{HomoId, IdMap, TypedId};
 pub use io::{Builder, Dataset, Features, KnowledgeGraph, Split, Triple, karate_club, load_dataset, load_knowledge_graph};
 pub use khop::KHop;

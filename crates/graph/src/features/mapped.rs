@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use memmap2::Mmap;
+use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 use super::format::{RowType, SCALE, TENSOR};
@@ -16,7 +18,8 @@ use crate::{FeatureSource, GraphError};
 #[derive(Debug)]
 pub struct MappedRows {
     path: PathBuf,
-    map: Mmap,
+    /// Shared where a file holds several tensors.
+    map: Arc<Mmap>,
     /// Where the rows begin.
     offset: usize,
     rows: usize,
@@ -32,31 +35,42 @@ impl MappedRows {
     /// [`GraphError::Io`]; [`GraphError::Format`] for another content.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GraphError> {
         let path = path.as_ref();
-        let map = map(path).map_err(|source| GraphError::Io { path: path.into(), source })?;
+        let map = Arc::new(map_file(path)?);
         let wrong = |message: String| GraphError::Format { path: path.into(), message };
         let tensors = SafeTensors::deserialize(&map).map_err(|e| wrong(format!("expected a safetensors file, found: {e}")))?;
         let view = tensors.tensor(TENSOR).map_err(|_| wrong(format!("expected a tensor `{TENSOR}`, found {:?}", tensors.names())))?;
-        let [rows, width] = *view.shape() else {
-            return Err(wrong(format!("expected rank 2 of `{TENSOR}`, found shape {:?}", view.shape())));
-        };
+        if view.dtype() != Dtype::I8 {
+            return Self::of_tensor(path, &map, &view);
+        }
+        let (_, header) = SafeTensors::read_metadata(&map).map_err(|e| wrong(e.to_string()))?;
+        let text = header.metadata().as_ref().and_then(|m| m.get(SCALE));
+        let scale = text.and_then(|t| t.parse().ok()).ok_or_else(|| wrong(format!("expected a number `{SCALE}`, found {text:?}")))?;
+        let kept = RowType::I8 { scale };
+        kept.check().map_err(|e| wrong(e.to_string()))?;
+        Self::new(path, &map, &view, kept)
+    }
+
+    /// The rows of a tensor of rank 2 in f32, f16 or bf16, one of those in a mapped file.
+    pub(crate) fn of_tensor(path: &Path, map: &Arc<Mmap>, view: &TensorView<'_>) -> Result<Self, GraphError> {
         let kept = match view.dtype() {
             Dtype::F32 => RowType::F32,
             Dtype::F16 => RowType::F16,
             Dtype::BF16 => RowType::BF16,
-            Dtype::I8 => {
-                let (_, header) = SafeTensors::read_metadata(&map).map_err(|e| wrong(e.to_string()))?;
-                let text = header.metadata().as_ref().and_then(|m| m.get(SCALE));
-                let scale =
-                    text.and_then(|t| t.parse().ok()).ok_or_else(|| wrong(format!("expected a number `{SCALE}`, found {text:?}")))?;
-                let kept = RowType::I8 { scale };
-                kept.check().map_err(|e| wrong(e.to_string()))?;
-                kept
+            other => {
+                return Err(GraphError::Format { path: path.into(), message: format!("expected f32, f16, bf16 or int8, found {other:?}") });
             }
-            other => return Err(wrong(format!("expected f32, f16, bf16 or int8, found {other:?}"))),
+        };
+        Self::new(path, map, view, kept)
+    }
+
+    fn new(path: &Path, map: &Arc<Mmap>, view: &TensorView<'_>, kept: RowType) -> Result<Self, GraphError> {
+        let [rows, width] = *view.shape() else {
+            return Err(GraphError::Format { path: path.into(), message: format!("expected rank 2, found shape {:?}", view.shape()) });
         };
         let offset = view.data().as_ptr() as usize - map.as_ptr() as usize;
-        Ok(Self { path: path.into(), offset, rows, width, kept, map })
+        Ok(Self { path: path.into(), offset, rows, width, kept, map: map.clone() })
     }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -67,12 +81,16 @@ impl MappedRows {
     }
 }
 
+/// The bytes of a file that nobody changes while it is mapped.
 #[allow(unsafe_code)]
-fn map(path: &Path) -> std::io::Result<Mmap> {
-    let file = File::open(path)?;
-    // SAFETY: the documentation of `MappedRows` asks that nobody changes the file; files of this library are written
-    // under another name and renamed, which leaves a mapped one as it was.
-    unsafe { Mmap::map(&file) }
+pub(crate) fn map_file(path: &Path) -> Result<Mmap, GraphError> {
+    let open = || {
+        let file = File::open(path)?;
+        // SAFETY: the documentation of what is mapped asks that nobody changes the file; files of this library are written
+        // under another name and renamed, which leaves a mapped one as it was.
+        unsafe { Mmap::map(&file) }
+    };
+    open().map_err(|source| GraphError::Io { path: path.into(), source })
 }
 
 impl FeatureSource for MappedRows {

@@ -14,6 +14,7 @@ use crate::derive::check_ids;
 pub use format::{RowType, write_rows};
 pub use hotness::{hot_order, in_degree_hotness, presampled_hotness};
 pub use mapped::MappedRows;
+pub(crate) use mapped::map_file;
 pub use memory::MemoryRows;
 pub use tiered::{Hits, TieredRows};
 

@@ -1,4 +1,4 @@
-//! Comma-separated numbers without a header.
+//! Numbers in rows, without a header.
 
 use std::io::Read;
 use std::path::Path;
@@ -38,11 +38,11 @@ impl Number for f32 {
     }
 }
 
-/// Every row of a file, parsed in parallel; rows have `cols` numbers, or as many as the first.
-pub(crate) fn read_matrix<T: Number>(path: &Path, cols: Option<usize>) -> Result<Matrix<T>, GraphError> {
+/// Every row of a file, parsed in parallel; rows have `cols` numbers, or as many as the first, with `delimiter` between them.
+pub(crate) fn read_matrix<T: Number>(path: &Path, cols: Option<usize>, delimiter: u8) -> Result<Matrix<T>, GraphError> {
     let blocks = Blocks::whole(path, ReadOptions::default().max_expansion)?;
     let parse = |(i, block): (usize, Result<Vec<u8>, GraphError>)| -> Result<(usize, Block<T>), GraphError> {
-        Ok((i, Block::parse(&block?, cols)))
+        Ok((i, Block::parse(&block?, cols, delimiter)))
     };
     let mut parsed: Vec<(usize, Block<T>)> = blocks.enumerate().par_bridge().map(parse).collect::<Result<_, _>>()?;
     parsed.sort_unstable_by_key(|p| p.0);
@@ -53,7 +53,7 @@ pub(crate) fn read_matrix<T: Number>(path: &Path, cols: Option<usize>) -> Result
             return Err(table_error(path, (rows + row) as u64 + 1, column, expected, &found));
         }
         if block.cols != cols && block.rows > 0 {
-            return Err(table_error(path, rows as u64 + 1, 0, numbers(cols), &format!("{} numbers", block.cols)));
+            return Err(table_error(path, rows as u64 + 1, 0, numbers(cols, delimiter), &format!("{} numbers", block.cols)));
         }
         rows += block.rows;
         values.extend(block.values);
@@ -61,8 +61,9 @@ pub(crate) fn read_matrix<T: Number>(path: &Path, cols: Option<usize>) -> Result
     Ok(Matrix { rows, cols, values })
 }
 
-fn numbers(cols: usize) -> String {
-    format!("{cols} numbers separated by commas")
+fn numbers(cols: usize, delimiter: u8) -> String {
+    let between = if delimiter == b',' { "commas".to_owned() } else { format!("{:?}", char::from(delimiter)) };
+    format!("{cols} numbers separated by {between}")
 }
 
 struct Block<T> {
@@ -74,9 +75,9 @@ struct Block<T> {
 }
 
 impl<T: Number> Block<T> {
-    fn parse(block: &[u8], cols: Option<usize>) -> Self {
+    fn parse(block: &[u8], cols: Option<usize>, delimiter: u8) -> Self {
         let first = memchr::memchr(b'\n', block).map_or(block, |i| &block[..i]);
-        let cols = cols.unwrap_or_else(|| first.split(|&b| b == b',').count());
+        let cols = cols.unwrap_or_else(|| first.split(|&b| b == delimiter).count());
         let mut out = Self { rows: 0, cols, values: vec![], problem: None };
         let mut rest = block;
         while !rest.is_empty() {
@@ -85,7 +86,7 @@ impl<T: Number> Block<T> {
             rest = after;
             let (line, start) = (trim_end(line), out.values.len());
             let text = |raw: &[u8]| String::from_utf8_lossy(&raw[..raw.len().min(400)]).into_owned();
-            for (c, cell) in line.split(|&b| b == b',').enumerate() {
+            for (c, cell) in line.split(|&b| b == delimiter).enumerate() {
                 match T::parse(cell) {
                     Some(v) => out.values.push(v),
                     None if line.is_empty() => {}
@@ -96,7 +97,7 @@ impl<T: Number> Block<T> {
                 }
             }
             if out.values.len() - start != cols {
-                out.problem = Some((out.rows, 0, numbers(cols), text(line)));
+                out.problem = Some((out.rows, 0, numbers(cols, delimiter), text(line)));
                 return out;
             }
             out.rows += 1;

@@ -9,15 +9,24 @@
 //! file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
 
 mod atomic;
+mod column;
 mod dataset;
-mod files;
+mod dgl;
+mod edge_list;
+pub(crate) mod files;
 mod karate;
+mod link_split;
+#[cfg(test)]
+mod link_split_tests;
 mod matrix;
 mod npy;
 mod npy_layout;
 #[cfg(test)]
 mod npy_tests;
+mod npz;
 mod ogb;
+#[cfg(feature = "rdf")]
+mod rdf;
 mod split;
 #[cfg(test)]
 mod spoil;
@@ -29,16 +38,36 @@ mod tables;
 mod tables_layout;
 #[cfg(test)]
 mod tables_tests;
+mod tensor_file;
 mod triples;
 #[cfg(test)]
 mod triples_tests;
 
 pub use atomic::write_atomic;
+pub(crate) use dataset::check_split;
 pub use dataset::{Dataset, Features, Split, load_dataset};
+pub use dgl::{ChunkedGraph, GraphSet, load_chunked, load_dgl_csv};
+pub use edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
 pub use karate::karate_club;
+pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
+#[cfg(test)]
+pub(crate) use npy::npy_bytes;
+pub use npy::{NpyArray, NpyValues, read_npy};
+#[cfg(test)]
+pub(crate) use npy_tests::shared;
+pub(crate) use npz::csr;
+#[cfg(test)]
+pub(crate) use npz::npz_bytes;
+#[cfg(feature = "download")]
+pub(crate) use npz::zip_error;
+pub use npz::{Npz, load_scipy_npz, read_scipy_npz};
 pub use ogb::load_ogb;
+#[cfg(feature = "rdf")]
+pub use rdf::{RDF_NODE, RdfGraph, RdfOptions, RdfSyntax, read_rdf};
 pub use split::{RandomNodeSplit, Share};
-pub use store::{load_graph, save_graph};
+#[cfg(test)]
+pub(crate) use spoil::{damage, spoil};
+pub use store::{MappedGraph, load_graph, map_graph, save_graph};
 pub use tables::{
     AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec,
     INT_ATTRS, IntBuckets, LABEL, NodeTable, ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TextHash, UnknownNodes, WEIGHT, list_attr,

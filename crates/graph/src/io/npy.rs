@@ -1,45 +1,77 @@
 //! One `.npy` array, read without trusting it.
 //!
-//! `npyz` parses header and elements, but multiplies shapes unchecked, recurses over brackets and
-//! allocates what a header asks for; so the header is screened before `npyz` sees it, and the declared
-//! size is compared with the file's length before anything is allocated.
+//! `npyz` parses the header, but multiplies shapes unchecked and recurses over brackets; so the header is screened before `npyz`
+//! sees it, and the declared size is compared with the length there is before anything is allocated.
 
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use npyz::{DType, Endianness, NpyFile, NpyHeader, Order, TypeChar};
+use burn::tensor::{Device, TensorData};
+use bytemuck::Pod;
+use half::f16;
+use npyz::{DType, Endianness, NpyHeader, Order, TypeChar};
 
+use super::column::column_of;
 use super::files::{cut, format_error, io_error, open};
-use crate::GraphError;
+use crate::{Column, GraphError};
 
 /// Longest header that is read; numpy's own limit.
 const MAX_HEADER: usize = 10_000;
 /// Deepest nesting of brackets; a plain array has two.
 const MAX_DEPTH: usize = 4;
+/// Bytes of the longest text that an entry of an array of texts may have.
+const MAX_TEXT: u64 = 1 << 20;
 
 /// Values of an array, in the types that data sets use.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum NpyValues {
+#[non_exhaustive]
+pub enum NpyValues {
+    /// `bool`.
+    Bool(Vec<bool>),
+    /// `int8`.
     I8(Vec<i8>),
+    /// `uint8`.
+    U8(Vec<u8>),
+    /// `int32`.
     I32(Vec<i32>),
+    /// `int64`.
     I64(Vec<i64>),
+    /// `float16`.
+    F16(Vec<f16>),
+    /// `float32`.
     F32(Vec<f32>),
+    /// `float64`.
+    F64(Vec<f64>),
+    /// `bytes_` (read as UTF-8) or `str_`.
+    Text(Vec<String>),
 }
 
-/// An array in C order.
+/// An array of NumPy, in C order.
 #[derive(Clone, Debug)]
-pub(crate) struct NpyArray {
+pub struct NpyArray {
     pub(crate) path: PathBuf,
     pub(crate) shape: Vec<usize>,
     pub(crate) values: NpyValues,
 }
 
+/// Reads a `.npy` file: little endian, C order, of one of the types of [`NpyValues`].
+///
+/// # Errors
+/// [`GraphError::Io`]; [`GraphError::Format`] for a header that is no header, another order or type (objects, which are pickles,
+/// included), or another length than the shape asks for.
+pub fn read_npy(path: impl AsRef<Path>) -> Result<NpyArray, GraphError> {
+    NpyArray::read(path.as_ref())
+}
+
 impl NpyArray {
     /// Reads and checks a file; see the module.
     pub(crate) fn read(path: &Path) -> Result<Self, GraphError> {
-        let (file, file_len) = open(path)?;
-        let mut reader = BufReader::with_capacity(1 << 18, file);
+        let (file, len) = open(path)?;
+        Self::from_reader(path, BufReader::with_capacity(1 << 18, file), len, true)
+    }
+
+    /// The array that `reader` gives in `len` bytes. `stored`: a file of that length stands behind, so memory may be taken at once.
+    pub(crate) fn from_reader(path: &Path, mut reader: impl Read, len: u64, stored: bool) -> Result<Self, GraphError> {
         let preamble = read_preamble(path, &mut reader)?;
         let header = NpyHeader::from_reader(&preamble[..])
             .map_err(|e| format_error(path, format!("header: expected a plain array, found: {}", cut(&e.to_string()))))?;
@@ -54,31 +86,56 @@ impl NpyArray {
             return Err(format_error(path, format!("expected little endian, found dtype {}", dtype.descr())));
         }
         let width = match (ty.type_char(), ty.size_field()) {
-            (TypeChar::Int, 1) => 1u64,
-            (TypeChar::Int, 4) | (TypeChar::Float, 4) => 4,
-            (TypeChar::Int, 8) => 8,
-            _ => return Err(format_error(path, format!("expected dtype int8, int32, int64 or float32, found {}", dtype.descr()))),
+            (TypeChar::Bool | TypeChar::Int | TypeChar::Uint, 1) => 1,
+            (TypeChar::Float, 2) => 2,
+            (TypeChar::Int | TypeChar::Float, 4) => 4,
+            (TypeChar::Int | TypeChar::Float, 8) => 8,
+            (TypeChar::ByteStr, n @ 1..=MAX_TEXT) => n,
+            (TypeChar::UnicodeStr, n @ 1..=MAX_TEXT) => 4 * n,
+            _ => {
+                let expected = "bool, int8, uint8, int32, int64, float16, float32, float64 or text";
+                return Err(format_error(path, format!("expected dtype {expected}, found {}", dtype.descr())));
+            }
         };
         let shape: Option<Vec<usize>> = header.shape().iter().map(|&n| usize::try_from(n).ok()).collect();
         let declared = header.shape().iter().try_fold(width, |a, &n| a.checked_mul(n));
         let (Some(shape), Some(declared)) = (shape, declared) else {
             return Err(format_error(path, format!("shape {:?} is larger than any file", header.shape())));
         };
-        let found = file_len.saturating_sub(preamble.len() as u64);
+        let found = len.saturating_sub(preamble.len() as u64);
         if declared != found {
             return Err(format_error(
                 path,
                 format!("shape {shape:?} of {}: expected {declared} bytes of data, found {found}", dtype.descr()),
             ));
         }
-        let npy = NpyFile::with_header(header, reader);
+        let mut data = Data { path, reader, count: (declared / width) as usize, stored };
         let values = match (ty.type_char(), width) {
-            (TypeChar::Int, 1) => NpyValues::I8(values(path, npy)?),
-            (TypeChar::Int, 4) => NpyValues::I32(values(path, npy)?),
-            (TypeChar::Int, _) => NpyValues::I64(values(path, npy)?),
-            _ => NpyValues::F32(values(path, npy)?),
+            (TypeChar::Bool, _) => NpyValues::Bool(data.bools()?),
+            (TypeChar::Int, 1) => NpyValues::I8(data.values()?),
+            (TypeChar::Uint, _) => NpyValues::U8(data.values()?),
+            (TypeChar::Int, 4) => NpyValues::I32(data.values()?),
+            (TypeChar::Int, _) => NpyValues::I64(data.values()?),
+            (TypeChar::Float, 2) => NpyValues::F16(data.values()?),
+            (TypeChar::Float, 4) => NpyValues::F32(data.values()?),
+            (TypeChar::Float, _) => NpyValues::F64(data.values()?),
+            (TypeChar::ByteStr, _) => NpyValues::Text(data.texts(width as usize, |bytes| String::from_utf8(bytes.to_vec()).ok())?),
+            _ => NpyValues::Text(data.texts(width as usize, utf32)?),
         };
         Ok(Self { path: path.into(), shape, values })
+    }
+
+    /// The file, and the name in it for one of several arrays.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// Lengths of the axes; empty for a single value.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+    /// The values, the last axis fastest.
+    pub fn values(&self) -> &NpyValues {
+        &self.values
     }
 
     /// Refuses another shape; `None` stands for any length.
@@ -91,8 +148,11 @@ impl NpyArray {
         Err(format_error(&self.path, format!("expected shape [{}], found {:?}", text.join(", "), self.shape)))
     }
 
-    /// Integers of either width.
-    pub(crate) fn into_i64(self) -> Result<Vec<i64>, GraphError> {
+    /// Integers of 32 or 64 bits.
+    ///
+    /// # Errors
+    /// [`GraphError::Format`] for another type.
+    pub fn into_i64(self) -> Result<Vec<i64>, GraphError> {
         match self.values {
             NpyValues::I32(v) => Ok(v.into_iter().map(i64::from).collect()),
             NpyValues::I64(v) => Ok(v),
@@ -108,19 +168,139 @@ impl NpyArray {
         }
     }
 
+    /// Numbers of any type, as f32: the nearest one where f32 does not have them.
+    ///
+    /// # Errors
+    /// [`GraphError::Format`] for texts.
+    pub fn into_floats(self) -> Result<Vec<f32>, GraphError> {
+        Ok(match self.values {
+            NpyValues::Bool(v) => v.into_iter().map(|b| f32::from(u8::from(b))).collect(),
+            NpyValues::I8(v) => v.into_iter().map(f32::from).collect(),
+            NpyValues::U8(v) => v.into_iter().map(f32::from).collect(),
+            NpyValues::I32(v) => v.into_iter().map(|x| x as f32).collect(),
+            NpyValues::I64(v) => v.into_iter().map(|x| x as f32).collect(),
+            NpyValues::F16(v) => v.into_iter().map(f16::to_f32).collect(),
+            NpyValues::F32(v) => v,
+            NpyValues::F64(v) => v.into_iter().map(|x| x as f32).collect(),
+            NpyValues::Text(_) => return Err(format_error(&self.path, "expected numbers, found texts")),
+        })
+    }
+
+    /// The array as a column of a [`Frame`](crate::Frame), whose rows are the first axis, in its own type.
+    ///
+    /// # Errors
+    /// [`GraphError::Format`] for texts, for a single value and for more axes than [`Column::MAX_RANK`];
+    /// [`GraphError::ColumnMismatch`] for a type that `device` cannot hold.
+    pub fn into_column(self, device: &Device) -> Result<Column, GraphError> {
+        if self.shape.is_empty() || self.shape.len() > Column::MAX_RANK {
+            let why = format!("expected 1 to {} axes, found shape {:?}", Column::MAX_RANK, self.shape);
+            return Err(format_error(&self.path, why));
+        }
+        let Self { path, shape, values } = self;
+        let data = match values {
+            NpyValues::Bool(v) => TensorData::new(v, shape),
+            NpyValues::I8(v) => TensorData::new(v, shape),
+            NpyValues::U8(v) => TensorData::new(v, shape),
+            NpyValues::I32(v) => TensorData::new(v, shape),
+            NpyValues::I64(v) => TensorData::new(v, shape),
+            NpyValues::F16(v) => TensorData::new(v, shape),
+            NpyValues::F32(v) => TensorData::new(v, shape),
+            NpyValues::F64(v) => TensorData::new(v, shape),
+            NpyValues::Text(_) => return Err(format_error(&path, "expected numbers, found texts")),
+        };
+        column_of(data, device).map_err(|dtype| GraphError::ColumnMismatch {
+            frame: path.display().to_string(),
+            name: "array".into(),
+            what: "dtype",
+            expected: format!("one that {device:?} supports"),
+            actual: format!("{dtype:?}"),
+        })
+    }
+
     /// Name of the element type as numpy calls it.
     pub(crate) fn dtype(&self) -> &'static str {
         match self.values {
+            NpyValues::Bool(_) => "bool",
             NpyValues::I8(_) => "int8",
+            NpyValues::U8(_) => "uint8",
             NpyValues::I32(_) => "int32",
             NpyValues::I64(_) => "int64",
+            NpyValues::F16(_) => "float16",
             NpyValues::F32(_) => "float32",
+            NpyValues::F64(_) => "float64",
+            NpyValues::Text(_) => "text",
         }
     }
 }
 
-fn values<T: npyz::Deserialize>(path: &Path, npy: NpyFile<BufReader<File>>) -> Result<Vec<T>, GraphError> {
-    npy.into_vec().map_err(|e| io_error(path, e))
+/// A text of UTF-32 in little endian; zeros at its end are none of it.
+fn utf32(bytes: &[u8]) -> Option<String> {
+    let (units, _) = bytes.as_chunks();
+    units.iter().map(|&c| char::from_u32(u32::from_le_bytes(c))).collect()
+}
+
+/// The data behind a header.
+struct Data<'a, R> {
+    path: &'a Path,
+    reader: R,
+    /// Entries, of the size that the header says.
+    count: usize,
+    stored: bool,
+}
+
+impl<R: Read> Data<'_, R> {
+    fn values<T: Pod>(&mut self) -> Result<Vec<T>, GraphError> {
+        let mut out = vec![];
+        self.fill(&mut out, self.count)?;
+        Ok(out)
+    }
+
+    /// Appends `count` values; memory grows with what the reader gives unless a file stands behind.
+    fn fill<T: Pod>(&mut self, out: &mut Vec<T>, count: usize) -> Result<(), GraphError> {
+        const STEP: usize = 1 << 18;
+        if self.stored {
+            out.try_reserve_exact(count).map_err(|_| io_error(self.path, std::io::ErrorKind::OutOfMemory.into()))?;
+        }
+        while out.len() < count {
+            let start = out.len();
+            out.resize(start + STEP.min(count - start), T::zeroed());
+            self.reader.read_exact(bytemuck::cast_slice_mut(&mut out[start..])).map_err(|e| read_error(self.path, e))?;
+        }
+        // What stands behind an entry of an archive (its checksum) is looked at when its end is met.
+        match self.reader.read(&mut [0]) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(format_error(self.path, "expected the end of the data, found more")),
+            Err(e) => Err(read_error(self.path, e)),
+        }
+    }
+
+    fn bools(&mut self) -> Result<Vec<bool>, GraphError> {
+        let bytes: Vec<u8> = self.values()?;
+        match bytes.iter().position(|&b| b > 1) {
+            Some(i) => Err(format_error(self.path, format!("entry {i}: expected 0 or 1 of a bool, found {}", bytes[i]))),
+            None => Ok(bytes.into_iter().map(|b| b == 1).collect()),
+        }
+    }
+
+    fn texts(&mut self, width: usize, text: impl Fn(&[u8]) -> Option<String>) -> Result<Vec<String>, GraphError> {
+        let (mut bytes, count): (Vec<u8>, _) = (vec![], self.count);
+        self.fill(&mut bytes, count * width)?;
+        let one = |(i, entry): (usize, &[u8])| {
+            let text =
+                text(entry).ok_or_else(|| format_error(self.path, format!("entry {i}: expected a text in UTF, found other bytes")))?;
+            Ok(text.trim_end_matches('\0').to_owned())
+        };
+        bytes.chunks_exact(width).enumerate().map(one).collect()
+    }
+}
+
+/// An error of a reader: what a decompressor says is about the content.
+fn read_error(path: &Path, e: std::io::Error) -> GraphError {
+    match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => format_error(path, "expected more data, found the end"),
+        _ if e.get_ref().is_some() => format_error(path, format!("expected intact data, found: {}", cut(&e.to_string()))),
+        _ => io_error(path, e),
+    }
 }
 
 /// Magic, version, header length and header text, screened.
@@ -130,7 +310,7 @@ fn read_preamble(path: &Path, reader: &mut impl Read) -> Result<Vec<u8>, GraphEr
         into.resize(start + n, 0);
         reader.read_exact(&mut into[start..]).map_err(|e| match e.kind() {
             std::io::ErrorKind::UnexpectedEof => format_error(path, "expected an .npy header, found the end of the file"),
-            _ => io_error(path, e),
+            _ => read_error(path, e),
         })
     };
     let mut bytes = vec![];
@@ -240,6 +420,37 @@ mod tests {
     const TWO: [u8; 8] = [1, 0, 0, 0, 255, 255, 255, 255];
 
     #[test]
+    fn the_other_types() {
+        let values = |descr: &str, shape: &str, data: &[u8]| read(&npy_bytes(descr, false, shape, data)).unwrap().values;
+        assert_eq!(values("|b1", "(2,)", &[1, 0]), NpyValues::Bool(vec![true, false]));
+        assert_eq!(values("|u1", "(2,)", &[1, 255]), NpyValues::U8(vec![1, 255]));
+        assert_eq!(values("<f2", "(1,)", &f16::from_f32(1.5).to_le_bytes()), NpyValues::F16(vec![f16::from_f32(1.5)]));
+        assert_eq!(values("<f8", "(1,)", &1.5f64.to_le_bytes()), NpyValues::F64(vec![1.5]));
+        assert_eq!(values("|S3", "(2,)", b"cscb\0\0"), NpyValues::Text(vec!["csc".into(), "b".into()]));
+        assert_eq!(values("<U2", "()", &[b'z', 0, 0, 0, 0xe4, 0, 0, 0]), NpyValues::Text(vec!["zä".into()]));
+        let floats = |descr: &str, data: &[u8]| read(&npy_bytes(descr, false, "(2,)", data)).unwrap().into_floats();
+        assert_eq!(floats("|b1", &[1, 0]).unwrap(), [1.0, 0.0]);
+        assert_eq!(floats("<i4", &TWO).unwrap(), [1.0, -1.0]);
+        assert!(floats("|S1", b"ab").unwrap_err().to_string().contains("expected numbers, found texts"));
+    }
+
+    // Burn deprecates its ndarray backend, which users still ask for.
+    #[allow(deprecated)]
+    #[test]
+    fn columns_keep_their_type() {
+        for device in [Device::flex(), Device::ndarray()] {
+            let column = |descr: &str, shape: &str, data: &[u8]| read(&npy_bytes(descr, false, shape, data)).unwrap().into_column(&device);
+            let c = column("<f4", "(2, 1)", bytemuck::cast_slice(&[0.5f32, 2.0])).unwrap();
+            assert_eq!((c.shape().as_slice(), c.to_data().try_to_vec::<f32>().unwrap()), (&[2, 1][..], vec![0.5, 2.0]));
+            let c = column("<i8", "(1,)", &(-5i64).to_le_bytes()).unwrap();
+            assert_eq!((c.kind(), c.to_data().try_to_vec::<i64>().unwrap()), (crate::ColumnKind::Int, vec![-5]));
+            let c = column("|b1", "(2,)", &[1, 0]).unwrap();
+            assert_eq!((c.kind(), c.to_data().iter::<bool>().collect::<Vec<_>>()), (crate::ColumnKind::Bool, vec![true, false]));
+            assert!(column("<f4", "()", &[0; 4]).unwrap_err().to_string().contains("expected 1 to 5 axes, found shape []"));
+        }
+    }
+
+    #[test]
     fn the_four_types_and_three_versions() {
         let a = read(&npy_bytes("<i4", false, "(2, 1)", &TWO)).unwrap();
         assert_eq!((a.shape.clone(), a.values.clone(), a.dtype()), (vec![2, 1], NpyValues::I32(vec![1, -1]), "int32"));
@@ -276,8 +487,12 @@ mod tests {
     fn wrong_order_endianness_or_dtype() {
         refused(&npy_bytes("<i4", true, "(2, 1)", &TWO), "found Fortran order");
         refused(&npy_bytes(">i4", false, "(2,)", &TWO), "expected little endian, found dtype '>i4'");
-        refused(&npy_bytes("<f8", false, "(1,)", &TWO), "expected dtype int8, int32, int64 or float32, found '<f8'");
+        refused(&npy_bytes("<c8", false, "(1,)", &TWO), "int32, int64, float16, float32, float64 or text, found '<c8'");
         refused(&npy_bytes("<u4", false, "(2,)", &TWO), "found '<u4'");
+        refused(&npy_bytes("|S0", false, "(9,)", &[]), "found '|S0'");
+        refused(&npy_bytes("|b1", false, "(2,)", &[1, 2]), "entry 1: expected 0 or 1 of a bool, found 2");
+        refused(&npy_bytes("<U1", false, "(1,)", &[0, 0xd8, 0, 0]), "entry 0: expected a text");
+        refused(&npy_bytes("|S1", false, "(1,)", &[0xff]), "entry 0: expected a text");
         refused(&npy_bytes("|O", false, "(1,)", &TWO), "found '|O'");
         refused(&raw_npy("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (2,), }", &TWO), "expected a plain dtype");
         let floats = read(&npy_bytes("<f4", false, "(2,)", &TWO)).unwrap();

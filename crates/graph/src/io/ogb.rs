@@ -39,12 +39,12 @@ pub fn load_ogb(dir: impl AsRef<Path>) -> Result<Dataset, GraphError> {
     for (name, &count) in schema.ntypes().iter().zip(graph.node_counts()) {
         let folder = |kind: &str| if typed { raw.join(kind).join(name) } else { raw.clone() };
         if let Some(path) = find(&folder("node-feat"), "node-feat") {
-            let m: Matrix<f32> = read_matrix(&path, None)?;
+            let m: Matrix<f32> = read_matrix(&path, None, b',')?;
             same_count(&path, "number of rows", count as u64, m.rows)?;
             features.insert(name.clone(), Features::Dense { rows: m.rows, cols: m.cols, values: m.values });
         }
         if let Some(path) = find(&folder("node-label"), "node-label") {
-            let m: Matrix<f32> = read_matrix(&path, None)?;
+            let m: Matrix<f32> = read_matrix(&path, None, b',')?;
             same_count(&path, "number of rows", count as u64, m.rows)?;
             labels.push((name.clone(), path, m));
         }
@@ -84,7 +84,7 @@ fn expect(dir: &Path, stem: &str) -> Result<PathBuf, GraphError> {
 type Loaded = (Graph, Option<PathBuf>);
 
 fn edges(path: &Path) -> Result<(Vec<i64>, Vec<i64>), GraphError> {
-    let m: Matrix<i64> = read_matrix(path, Some(2))?;
+    let m: Matrix<i64> = read_matrix(path, Some(2), b',')?;
     Ok((m.values.iter().step_by(2).copied().collect(), m.values.iter().skip(1).step_by(2).copied().collect()))
 }
 
@@ -96,7 +96,7 @@ fn count(path: &Path, value: i64) -> Result<usize, GraphError> {
 
 fn plain_graph(raw: &Path) -> Result<Loaded, GraphError> {
     let path = expect(raw, "num-node-list")?;
-    let counts: Matrix<i64> = read_matrix(&path, Some(1))?;
+    let counts: Matrix<i64> = read_matrix(&path, Some(1), b',')?;
     let &[n] = counts.values.as_slice() else {
         return Err(format_error(
             &path,
@@ -149,7 +149,7 @@ fn splits(dir: &Path, ntype: Option<&str>, nodes: usize) -> Result<BTreeMap<Stri
         }
         let part = |stem: &str| -> Result<Vec<u32>, GraphError> {
             let path = expect(&inner, stem)?;
-            let m: Matrix<i64> = read_matrix(&path, Some(1))?;
+            let m: Matrix<i64> = read_matrix(&path, Some(1), b',')?;
             let id = |&v: &i64| match u32::try_from(v).ok().filter(|&v| (v as usize) < nodes) {
                 Some(v) => Ok(v),
                 None => Err(format_error(&path, format!("expected node numbers in 0..{nodes}, found {v}"))),

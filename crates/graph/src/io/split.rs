@@ -6,23 +6,23 @@ use super::Split;
 use super::tables::{Decoder, Source, read_nodes, resolve};
 use crate::{GraphError, NodeIds};
 
-/// A number of nodes, or a share of all nodes, rounded to the nearest number.
+/// A number of nodes or edges, or a share of all of them, rounded to the nearest number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Share {
     /// This many.
     Count(usize),
-    /// This part of all nodes, `0.0..=1.0`.
+    /// This part of all, `0.0..=1.0`.
     Ratio(f64),
 }
 
 impl Share {
-    fn of(self, arg: &'static str, all: usize) -> Result<usize, GraphError> {
+    pub(super) fn of(self, arg: &'static str, all: usize) -> Result<usize, GraphError> {
         let count = match self {
             Self::Count(n) => n,
             Self::Ratio(r) if (0.0..=1.0).contains(&r) => (all as f64 * r).round() as usize,
             Self::Ratio(r) => return Err(wrong(arg, format!("a ratio in 0.0..=1.0, got {r}"))),
         };
-        if count <= all { Ok(count) } else { Err(wrong(arg, format!("at most {all} nodes, got {count}"))) }
+        if count <= all { Ok(count) } else { Err(wrong(arg, format!("at most {all}, got {count}"))) }
     }
 }
 
@@ -55,12 +55,12 @@ pub enum RandomNodeSplit {
     },
 }
 
-fn wrong(arg: &'static str, expected: String) -> GraphError {
+pub(super) fn wrong(arg: &'static str, expected: String) -> GraphError {
     GraphError::Split { arg, message: format!("expected {expected}") }
 }
 
 /// `ids` in an order that is a function of (seed, id): the same nodes in another order come in the same order.
-fn shuffled(ids: impl IntoIterator<Item = u32>, seed: u64) -> Vec<u32> {
+pub(super) fn shuffled(ids: impl IntoIterator<Item = u32>, seed: u64) -> Vec<u32> {
     // Two rounds of the finaliser of SplitMix64 (Steele, Lea, Flood 2014); distinct ids have distinct keys.
     let mix = |mut z: u64| {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,67 +1,67 @@
 //! A graph as `graph.json` and `graph.safetensors`.
 
-use std::collections::HashMap;
-use std::io::Read;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
-use burn::tensor::kind::Basic;
-use burn::tensor::{Bool, BoolStore, DType, Device, Float, Int, Tensor, TensorData};
-use half::{bf16, f16};
+use burn::tensor::{BoolStore, DType, Device, TensorData};
+use safetensors::Dtype;
 use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use super::atomic::write_atomic;
-use super::files::{format_error, io_error, node_count, open, read_json, reserve};
+use super::files::{format_error, io_error, read_json};
 use super::store_extras::Extras;
-use crate::{Column, EdgeType, Frame, Graph, GraphError};
+use super::tensor_file::{TensorFile, read_tensors};
+use crate::features::map_file;
+use crate::{Column, EdgeType, Frame, Graph, GraphError, MappedRows};
 
 // Tensors go to the file as they lie in memory, and safetensors is little endian.
 const _: () = assert!(cfg!(target_endian = "little"), "graph files are written on little endian machines only");
 
-const JSON: &str = "graph.json";
+pub(super) const JSON: &str = "graph.json";
 const TENSORS: &str = "graph.safetensors";
 /// The version that this program writes and reads.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Description {
-    format_version: u32,
+pub(super) struct Description {
+    pub(super) format_version: u32,
     /// Also in the header of the tensor file: the two files belong together.
-    fingerprint: String,
-    node_types: Vec<NodeEntry>,
-    edge_types: Vec<EdgeEntry>,
+    pub(super) fingerprint: String,
+    pub(super) node_types: Vec<NodeEntry>,
+    pub(super) edge_types: Vec<EdgeEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NodeEntry {
-    name: String,
-    count: u64,
-    columns: Vec<ColumnEntry>,
+pub(super) struct NodeEntry {
+    pub(super) name: String,
+    pub(super) count: u64,
+    pub(super) columns: Vec<ColumnEntry>,
     #[serde(default, skip_serializing_if = "Extras::is_empty")]
-    extras: Extras,
+    pub(super) extras: Extras,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EdgeEntry {
-    src: String,
-    relation: String,
-    dst: String,
-    count: u64,
-    columns: Vec<ColumnEntry>,
+pub(super) struct EdgeEntry {
+    pub(super) src: String,
+    pub(super) relation: String,
+    pub(super) dst: String,
+    pub(super) count: u64,
+    pub(super) columns: Vec<ColumnEntry>,
     #[serde(default, skip_serializing_if = "Extras::is_empty")]
-    extras: Extras,
+    pub(super) extras: Extras,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ColumnEntry {
-    name: String,
-    dtype: String,
-    shape: Vec<u64>,
+pub(super) struct ColumnEntry {
+    pub(super) name: String,
+    pub(super) dtype: String,
+    pub(super) shape: Vec<u64>,
 }
 
 #[derive(Deserialize)]
@@ -70,7 +70,7 @@ struct Probe {
 }
 
 /// Element types of columns: the name in the description, Burn's and safetensors' (boolean is apart).
-const DTYPES: [(&str, DType, Dtype); 12] = [
+pub(super) const DTYPES: [(&str, DType, Dtype); 12] = [
     ("f64", DType::F64, Dtype::F64),
     ("f32", DType::F32, Dtype::F32),
     ("f16", DType::F16, Dtype::F16),
@@ -84,7 +84,7 @@ const DTYPES: [(&str, DType, Dtype); 12] = [
     ("u16", DType::U16, Dtype::U16),
     ("u8", DType::U8, Dtype::U8),
 ];
-const BOOL: DType = DType::Bool(BoolStore::Native);
+pub(super) const BOOL: DType = DType::Bool(BoolStore::Native);
 
 fn dtype_name(dtype: DType) -> Option<(&'static str, Dtype)> {
     if dtype.is_bool() {
@@ -93,7 +93,7 @@ fn dtype_name(dtype: DType) -> Option<(&'static str, Dtype)> {
     DTYPES.iter().find(|d| d.1 == dtype).map(|d| (d.0, d.2))
 }
 
-fn edges_key(t: &EdgeType, end: &str) -> String {
+pub(super) fn edges_key(t: &EdgeType, end: &str) -> String {
     format!("edges/{t}/{end}")
 }
 
@@ -230,199 +230,74 @@ fn fingerprint(counts: &[usize], views: &[(String, TensorView<'_>)]) -> String {
 /// Memory: the tensor file, and the graph made of it.
 pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, GraphError> {
     let (json, tensors) = (dir.as_ref().join(JSON), dir.as_ref().join(TENSORS));
-    let version = read_json::<Probe>(&json)?.format_version;
+    let d = describe(&json)?;
+    let bytes = read_tensors(&tensors)?;
+    TensorFile::new(&json, &tensors, &bytes, &d.fingerprint, device)?.graph(&d, &mut |_, _, _| Ok(false))
+}
+
+/// A graph whose rows of features stay in their file.
+#[derive(Debug)]
+pub struct MappedGraph {
+    /// Structure, ids, lists and every column that is not mapped.
+    pub graph: Graph,
+    /// Rows of nodes, by node type and column.
+    pub node_rows: BTreeMap<String, BTreeMap<String, MappedRows>>,
+    /// Rows of edges, by edge type and column.
+    pub edge_rows: BTreeMap<EdgeType, BTreeMap<String, MappedRows>>,
+}
+
+/// [`load_graph`] for features that memory does not hold, or need not: columns of rank 2 in f32, f16 or bf16 become [`MappedRows`] of the
+/// file, without a copy; the others and the structure are read.
+///
+/// The files must not be changed while they are mapped; [`save_graph`] into the same folder leaves them as they were.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::{FeatureSource, Graph, io::{map_graph, save_graph}};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let device = Device::flex();
+/// let mut g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
+/// g.nodes_mut("_N")?.insert("h", Tensor::<2>::from_data([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], &device))?;
+/// save_graph(&g, &dir)?;
+/// let mapped = map_graph(&dir, &device)?;
+/// assert_eq!(mapped.node_rows["_N"]["h"].gather(&[2, 0])?, [5.0, 6.0, 1.0, 2.0]);
+/// assert!(mapped.graph.nodes("_N")?.column("h").is_err());
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Errors
+/// As [`load_graph`].
+pub fn map_graph(dir: impl AsRef<Path>, device: &Device) -> Result<MappedGraph, GraphError> {
+    let (json, tensors) = (dir.as_ref().join(JSON), dir.as_ref().join(TENSORS));
+    let d = describe(&json)?;
+    let map = Arc::new(map_file(&tensors)?);
+    let file = TensorFile::new(&json, &tensors, &map, &d.fingerprint, device)?;
+    let mut rows: BTreeMap<String, BTreeMap<String, MappedRows>> = BTreeMap::new();
+    let graph = file.graph(&d, &mut |prefix, entry, view| {
+        let mapped = entry.shape.len() == 2 && matches!(view.dtype(), Dtype::F32 | Dtype::F16 | Dtype::BF16);
+        if mapped {
+            let of_type = rows.entry(prefix.to_owned()).or_default();
+            of_type.insert(entry.name.clone(), MappedRows::of_tensor(&tensors, &map, view)?);
+        }
+        Ok(mapped)
+    })?;
+    let node_rows = d.node_types.iter().filter_map(|n| Some((n.name.clone(), rows.remove(&format!("node/{}", n.name))?))).collect();
+    let edge_rows =
+        d.edge_types.iter().map(EdgeEntry::etype).filter_map(|t| Some((t.clone(), rows.remove(&format!("edge/{t}"))?))).collect();
+    Ok(MappedGraph { graph, node_rows, edge_rows })
+}
+
+fn describe(json: &Path) -> Result<Description, GraphError> {
+    let version = read_json::<Probe>(json)?.format_version;
     if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(VERSION)) {
         let found = version.map_or("none".into(), |v| v.to_string());
-        return Err(GraphError::Version { path: json, found, expected: VERSION });
+        return Err(GraphError::Version { path: json.into(), found, expected: VERSION });
     }
-    let d: Description = read_json(&json)?;
-    let bytes = read_tensors(&tensors)?;
-    let bad = |e: safetensors::SafeTensorError| format_error(&tensors, format!("expected a safetensors file, found: {e}"));
-    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(bad)?;
-    let found = metadata.metadata().as_ref().and_then(|m| m.get("fingerprint")).map_or("none", String::as_str);
-    if found != d.fingerprint {
-        let why = format!("expected fingerprint {} as {JSON} says, found {found}; the files are of two different writes", d.fingerprint);
-        return Err(format_error(&tensors, why));
-    }
-    let file = TensorFile { json: &json, path: &tensors, tensors: SafeTensors::deserialize(&bytes).map_err(bad)?, device };
-    let mut b = Graph::builder();
-    for n in &d.node_types {
-        b = b.nodes(&n.name, node_count(&json, &n.name, n.count, bytes.len() as u64)?);
-    }
-    let types: Vec<EdgeType> = d.edge_types.iter().map(|e| EdgeType::new(&*e.src, &*e.relation, &*e.dst)).collect();
-    for (t, e) in types.iter().zip(&d.edge_types) {
-        // The builder would make up a node type that only edges name.
-        for end in [&t.src, &t.dst] {
-            if !d.node_types.iter().any(|n| n.name == *end) {
-                let known = d.node_types.iter().map(|n| n.name.clone()).collect();
-                return Err(GraphError::UnknownNodeType { name: end.clone(), known });
-            }
-        }
-        b = b.edges(t.clone(), file.ids(&edges_key(t, "src"), e.count)?, file.ids(&edges_key(t, "dst"), e.count)?);
-    }
-    let mut graph = b.build()?;
-    let mut expected = 2 * types.len();
-    for n in &d.node_types {
-        expected += n.columns.len() + n.extras.tensors();
-        let (prefix, frame) = (format!("node/{}", n.name), graph.nodes_mut(&n.name)?);
-        file.columns(&prefix, &n.columns, frame)?;
-        n.extras.read(&prefix, &file, frame)?;
-    }
-    for (t, e) in types.iter().zip(&d.edge_types) {
-        expected += e.columns.len() + e.extras.tensors();
-        let (prefix, frame) = (format!("edge/{t}"), graph.edges_mut(t)?);
-        file.columns(&prefix, &e.columns, frame)?;
-        e.extras.read(&prefix, &file, frame)?;
-    }
-    if file.tensors.len() != expected {
-        return Err(format_error(&tensors, format!("expected {expected} tensors as {JSON} says, found {}", file.tensors.len())));
-    }
-    Ok(graph)
+    read_json(json)
 }
 
-/// The tensor file, if it is as long as its header says; the header is looked at before memory is taken for the rest.
-fn read_tensors(path: &Path) -> Result<Vec<u8>, GraphError> {
-    /// Where one tensor lies; the entry of free metadata has no offsets.
-    #[derive(Deserialize)]
-    struct Place {
-        data_offsets: Option<[u64; 2]>,
+impl EdgeEntry {
+    pub(super) fn etype(&self) -> EdgeType {
+        EdgeType::new(&*self.src, &*self.relation, &*self.dst)
     }
-    /// The longest header that safetensors reads.
-    const MAX_HEADER: u64 = 100_000_000;
-    let (file, len) = open(path)?;
-    let (mut file, mut bytes) = (file.take(8), vec![]);
-    file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
-    let header = <[u8; 8]>::try_from(&bytes[..]).map_or(0, u64::from_le_bytes);
-    if header <= MAX_HEADER {
-        let header = header.min(len);
-        reserve(path, header, &mut bytes)?;
-        file.set_limit(header);
-        file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
-    }
-    let places: Option<HashMap<String, Place>> = bytes.get(8..).and_then(|text| serde_json::from_slice(text).ok());
-    let Some(places) = places else {
-        // The parser says what is wrong; it needs no more than the header for that.
-        let found = SafeTensors::read_metadata(&bytes).err().map_or("another header".to_owned(), |e| e.to_string());
-        return Err(format_error(path, format!("expected a safetensors file, found: {found}")));
-    };
-    let data = places.values().filter_map(|p| p.data_offsets).map(|o| o[1]).max().unwrap_or(0);
-    let expected = data.saturating_add(bytes.len() as u64);
-    if expected != len {
-        return Err(format_error(path, format!("expected a safetensors file of {expected} bytes as its header says, found {len}")));
-    }
-    reserve(path, data, &mut bytes)?;
-    file.set_limit(data);
-    file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
-    Ok(bytes)
-}
-
-pub(crate) struct TensorFile<'a> {
-    json: &'a Path,
-    pub(crate) path: &'a Path,
-    tensors: SafeTensors<'a>,
-    device: &'a Device,
-}
-
-impl TensorFile<'_> {
-    pub(crate) fn get(&self, key: &str, dtype: Dtype, shape: &[u64]) -> Result<TensorView<'_>, GraphError> {
-        let view = self.tensors.tensor(key).map_err(|_| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
-        let same_shape = view.shape().iter().map(|&n| n as u64).eq(shape.iter().copied());
-        if view.dtype() != dtype || !same_shape {
-            let (d, s) = (view.dtype(), view.shape());
-            return Err(format_error(self.path, format!("`{key}`: expected {dtype:?} {shape:?} as {JSON} says, found {d:?} {s:?}")));
-        }
-        Ok(view)
-    }
-
-    fn ids(&self, key: &str, count: u64) -> Result<Vec<u32>, GraphError> {
-        Ok(bytemuck::pod_collect_to_vec(self.get(key, Dtype::U32, &[count])?.data()))
-    }
-
-    fn columns(&self, prefix: &str, entries: &[ColumnEntry], frame: &mut Frame) -> Result<(), GraphError> {
-        for (i, c) in entries.iter().enumerate() {
-            if entries[..i].iter().any(|e| e.name == c.name) {
-                return Err(GraphError::Duplicate { what: "column", name: format!("{prefix}/{}", c.name) });
-            }
-            let column = self.column(&format!("{prefix}/{}", c.name), c)?;
-            frame.insert_column(&c.name, column)?;
-        }
-        Ok(())
-    }
-
-    fn column(&self, key: &str, entry: &ColumnEntry) -> Result<Column, GraphError> {
-        let wrong = |why: String| format_error(self.json, format!("`{key}`: {why}"));
-        let (dtype, stored) = match DTYPES.iter().find(|d| d.0 == entry.dtype) {
-            Some(d) => (d.1, d.2),
-            None if entry.dtype == "bool" => (BOOL, Dtype::BOOL),
-            None => return Err(wrong(format!("expected a dtype like f32, i64 or bool, found {:?}", entry.dtype))),
-        };
-        let rank = entry.shape.len();
-        // Also what lies behind a 0 must not overflow, since strides are partial products.
-        let size = entry.shape.iter().try_fold(8u64, |a, &n| a.checked_mul(n.max(1))).filter(|&n| n <= isize::MAX as u64);
-        if rank == 0 || rank > Column::MAX_RANK || size.is_none() {
-            return Err(wrong(format!("expected a shape of rank 1 to {} that fits in memory, found {:?}", Column::MAX_RANK, entry.shape)));
-        }
-        if stored != Dtype::BOOL && !self.device.supports_dtype(dtype) {
-            return Err(GraphError::ColumnMismatch {
-                frame: self.path.display().to_string(),
-                name: key.to_owned(),
-                what: "dtype",
-                expected: format!("one that {:?} supports", self.device),
-                actual: entry.dtype.clone(),
-            });
-        }
-        let view = self.get(key, stored, &entry.shape)?;
-        let (bytes, shape) = (view.data(), view.shape());
-        let data = match dtype {
-            DType::F64 => typed::<f64>(bytes, shape),
-            DType::F32 => typed::<f32>(bytes, shape),
-            DType::F16 => typed::<f16>(bytes, shape),
-            DType::BF16 => typed::<bf16>(bytes, shape),
-            DType::I64 => typed::<i64>(bytes, shape),
-            DType::I32 => typed::<i32>(bytes, shape),
-            DType::I16 => typed::<i16>(bytes, shape),
-            DType::I8 => typed::<i8>(bytes, shape),
-            DType::U64 => typed::<u64>(bytes, shape),
-            DType::U32 => typed::<u32>(bytes, shape),
-            DType::U16 => typed::<u16>(bytes, shape),
-            DType::U8 => typed::<u8>(bytes, shape),
-            _ => {
-                if let Some(i) = bytes.iter().position(|&b| b > 1) {
-                    return Err(format_error(self.path, format!("`{key}`, entry {i}: expected 0 or 1, found {}", bytes[i])));
-                }
-                TensorData::new(bytes.iter().map(|&b| b == 1).collect(), shape.to_vec())
-            }
-        };
-        Ok(if dtype.is_bool() {
-            self.place::<Bool>(data, rank, None)
-        } else if dtype.is_float() {
-            self.place::<Float>(data, rank, Some(dtype))
-        } else {
-            self.place::<Int>(data, rank, Some(dtype))
-        })
-    }
-
-    /// The data on the device, with its own dtype or, for booleans, the one the device likes.
-    fn place<K: Basic>(&self, data: TensorData, rank: usize, dtype: Option<DType>) -> Column {
-        macro_rules! of_rank {
-            ($d:literal) => {
-                Column::new(match dtype {
-                    Some(dtype) => Tensor::<$d, K>::from_data(data, (self.device, dtype)),
-                    None => Tensor::<$d, K>::from_data(data, self.device),
-                })
-            };
-        }
-        match rank {
-            1 => of_rank!(1),
-            2 => of_rank!(2),
-            3 => of_rank!(3),
-            4 => of_rank!(4),
-            _ => of_rank!(5),
-        }
-    }
-}
-
-/// Copies, since bytes in a file are aligned to nothing.
-fn typed<E: burn::tensor::Element + bytemuck::AnyBitPattern + bytemuck::NoUninit>(bytes: &[u8], shape: &[usize]) -> TensorData {
-    TensorData::new(bytemuck::pod_collect_to_vec::<u8, E>(bytes), shape.to_vec())
 }

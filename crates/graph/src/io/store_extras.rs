@@ -5,7 +5,7 @@ use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::files::format_error;
-use super::store::TensorFile;
+use super::tensor_file::TensorFile;
 use crate::{Frame, GraphError, Ids, NodeIds, Ragged, Texts};
 
 /// Lists and ids of the nodes or edges of one type, in the description.

@@ -10,8 +10,8 @@ use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 
 use super::spoil::{damage, spoil};
-use super::{load_graph, save_graph};
-use crate::{Graph, GraphError, Ids, NodeIds, Ragged, Texts};
+use super::{load_graph, map_graph, save_graph};
+use crate::{FeatureSource, Graph, GraphError, Ids, NodeIds, Ragged, Texts};
 
 /// Burn deprecates its ndarray backend, which users still ask for.
 #[allow(deprecated)]
@@ -89,6 +89,39 @@ fn there_and_back_on_both_backends() {
         let first = std::fs::read(sub.join("graph.json")).unwrap();
         save_graph(&g, &sub).unwrap();
         assert_eq!(std::fs::read(sub.join("graph.json")).unwrap(), first, "equal graphs make equal files");
+    }
+}
+
+#[test]
+fn mapped_rows_are_the_columns() {
+    for device in devices() {
+        let (g, dir) = (graph(&device), tempfile::tempdir().unwrap());
+        save_graph(&g, &dir).unwrap();
+        let mapped = map_graph(&dir, &device).unwrap();
+        let a = &mapped.node_rows["a"];
+        let half = [DType::F32, DType::F16, DType::BF16].into_iter().filter(|d| device.supports_dtype(*d));
+        for dtype in half {
+            let name = format!("{dtype:?}");
+            let expected: Vec<f32> = g.nodes("a").unwrap().column(&name).unwrap().to_data().iter::<f32>().collect();
+            assert_eq!((a[&name].num_rows(), a[&name].gather(&[0, 1, 2, 3]).unwrap()), (4, expected), "{name}");
+            assert!(mapped.graph.nodes("a").unwrap().column(&name).is_err());
+        }
+        assert_eq!(mapped.node_rows["empty"]["h"].num_rows(), 0);
+        assert!(mapped.edge_rows.is_empty() && !mapped.node_rows.contains_key("b"));
+        // Everything else was read.
+        let (f, h) = (g.nodes("a").unwrap(), mapped.graph.nodes("a").unwrap());
+        for (name, c) in h.columns() {
+            assert_eq!(c.to_data(), f.column(name).unwrap().to_data(), "{name}");
+        }
+        assert_eq!(f.columns().count(), h.columns().count() + a.len());
+        assert_eq!((h.lists().collect::<Vec<_>>(), h.ids()), (f.lists().collect::<Vec<_>>(), f.ids()));
+        assert_eq!(mapped.graph.relations(), g.relations());
+        // A later write leaves what is mapped as it was.
+        let rows = a["F32"].gather(&[3]).unwrap();
+        save_graph(&Graph::homogeneous(1, vec![], vec![]).unwrap(), &dir).unwrap();
+        assert_eq!(a["F32"].gather(&[3]).unwrap(), rows);
+        std::fs::write(dir.path().join("graph.safetensors"), b"").unwrap();
+        assert!(map_graph(&dir, &device).is_err());
     }
 }
 

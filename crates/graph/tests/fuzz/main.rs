@@ -2,16 +2,20 @@
 //! multiple of the file.
 //!
 //! `BURN_GNN_FUZZ=1000000 cargo test -p burn-gnn-graph --test fuzz` damages a million files for each reader; a thousand by default.
+//! `BURN_GNN_FUZZ_READER=npz` runs the readers whose names begin so alone.
 
 mod damage;
 mod peak;
+mod sets;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::datasets::{DataHome, Known};
 use burn_gnn_graph::io::{
-    AttrType, Csv, Decoder, ReadOptions, load_dataset, load_graph, read_edges_with, read_nodes_with, save_graph, write_atomic,
+    AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, ReadOptions, load_chunked, load_dataset, load_dgl_csv, load_edge_list,
+    load_graph, load_ogb, map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf, read_scipy_npz, save_graph, write_atomic,
 };
 use burn_gnn_graph::{Graph, Ids, NodeIds, Ragged};
 use damage::Damage;
@@ -40,6 +44,9 @@ fn cases() -> u64 {
 
 /// Damages one file after the other, reads, and repairs it.
 fn fuzz(name: &str, files: &[PathBuf], read: impl Fn() -> bool) {
+    if std::env::var("BURN_GNN_FUZZ_READER").is_ok_and(|only| !name.starts_with(&only)) {
+        return;
+    }
     let whole: Vec<Vec<u8>> = files.iter().map(|f| std::fs::read(f).unwrap()).collect();
     assert!(read(), "{name}: undamaged");
     let (mut accepted, mut most) = (0u64, 0);
@@ -56,7 +63,7 @@ fn fuzz(name: &str, files: &[PathBuf], read: impl Fn() -> bool) {
         most = most.max(used);
         std::fs::write(&files[at], &whole[at]).unwrap();
     }
-    println!("{name:<8} {} damaged, {accepted} read all the same, at most {most} bytes of memory", cases());
+    println!("{name:<13} {} damaged, {accepted} read all the same, at most {most} bytes of memory", cases());
     assert!(accepted > 0 && accepted < cases(), "{name}: damage is too weak or too strong to show anything");
 }
 
@@ -90,11 +97,6 @@ fn graph(dir: &Path, device: &Device) -> Vec<PathBuf> {
 
 /// A data set of arrays: three papers that cite each other.
 fn arrays(dir: &Path) -> Vec<PathBuf> {
-    let npy = |descr: &str, shape: &str, data: &[u8]| {
-        let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
-        header += &" ".repeat(118 - header.len() - 1);
-        [b"\x93NUMPY\x01\x00\x76\x00", header.as_bytes(), b"\n", data].concat()
-    };
     let i64s = |v: &[i64]| v.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
     let json = r#"{"layout": "nodes", "layout_version": 1, "name": "tiny", "target_node_type": "paper", "inverse_edges_stored": false,
         "node_types": {"paper": {"count": 3}},
@@ -102,8 +104,8 @@ fn arrays(dir: &Path) -> Vec<PathBuf> {
         "labels": {"paper": {"num_classes": 2, "file": "labels/paper.npy"}}, "splits": {}}"#;
     vec![
         put(dir, "metadata.json", json),
-        put(dir, "edges/paper__cites__paper.npy", npy("<i8", "(2, 2)", &i64s(&[0, 1, 1, 2]))),
-        put(dir, "labels/paper.npy", npy("<i8", "(3,)", &i64s(&[0, 1, -1]))),
+        put(dir, "edges/paper__cites__paper.npy", sets::npy("<i8", "(2, 2)", &i64s(&[0, 1, 1, 2]))),
+        put(dir, "labels/paper.npy", sets::npy("<i8", "(3,)", &i64s(&[0, 1, -1]))),
     ]
 }
 
@@ -145,4 +147,46 @@ fn readers() {
     fuzz("tables", &tables(&folder), || load_dataset(&folder).is_ok());
     let folder = dir.join("arrays");
     fuzz("arrays", &arrays(&folder), || load_dataset(&folder).is_ok());
+    let folder = dir.join("mapped");
+    fuzz("mapped", &graph(&folder, &device), || map_graph(&folder, &device).is_ok());
+    other_formats(dir, &device);
+    published_sets(dir);
+}
+
+fn other_formats(dir: &Path, device: &Device) {
+    let file = put(dir, "a.npy", sets::npy("<f4", "(3, 2)", &[0; 24]));
+    fuzz("npy", std::slice::from_ref(&file), || read_npy(&file).is_ok());
+    for (name, compressed) in [("npz", true), ("npz stored", false)] {
+        let file = put(dir, &format!("{name}.npz"), sets::matrix(compressed));
+        let all = || Npz::open(&file).and_then(|mut npz| npz.names().to_vec().iter().try_for_each(|n| npz.read(n).map(drop)));
+        fuzz(name, std::slice::from_ref(&file), || read_scipy_npz(&file).is_ok() & all().is_ok());
+    }
+    let file = put(dir, "edges.txt", "# a list\n7\t1000 0.5\n1000 8\t2\n\n% more\r\n-3 7 1e3\n");
+    fuzz("list", std::slice::from_ref(&file), || load_edge_list(&file, &EdgeListFormat::new().weighted().undirected(), device).is_ok());
+    let file = put(dir, "texts.txt", "a;;b\nköln;;a\n;;b\n");
+    let format = EdgeListFormat::new().with_text_ids().with_delimiter(";;");
+    fuzz("list of texts", std::slice::from_ref(&file), || load_edge_list(&file, &format, device).is_ok());
+    let folder = dir.join("dgl");
+    fuzz("dgl csv", &sets::dgl_csv(&folder), || load_dgl_csv(&folder, device).is_ok());
+    let folder = dir.join("chunked");
+    fuzz("chunked", &sets::chunked(&folder), || load_chunked(&folder, device).is_ok());
+    let nt = "<http://x/#a> <http://x/#knows> _:b .\n# more\n_:b <http://x/#name> \"B\\u00e4r\"@de .\n<u:a> <u:r> \"7\"^^<u:int> .\n";
+    let file = put(dir, "a.nt", nt);
+    for (name, options) in [("rdf triples", RdfOptions::new()), ("rdf lenient", RdfOptions::new().lenient())] {
+        fuzz(name, std::slice::from_ref(&file), || read_rdf(&file, &options).is_ok());
+    }
+    let ttl = "@prefix x: <http://x/#> .\nx:a x:knows [ x:age 7 ; x:name \"B\" ] , (x:b 1.5 true) .\nx:b a x:c ; x:\\~p '''q\"''' .\n";
+    let file = put(dir, "a.ttl", ttl);
+    fuzz("rdf turtle", std::slice::from_ref(&file), || read_rdf(&file, &RdfOptions::new()).is_ok());
+}
+
+fn published_sets(dir: &Path) {
+    let folder = dir.join("arxiv");
+    fuzz("ogb", &sets::ogb(&folder), || load_ogb(&folder).is_ok());
+    let folder = dir.join("mag");
+    fuzz("ogb typed", &sets::ogb_typed(&folder), || load_ogb(&folder).is_ok());
+    let home = DataHome::at(dir.join("home")).offline();
+    fuzz("planetoid", &sets::planetoid(&dir.join("home/cora")), || Known::Cora.load_from(&home).is_ok());
+    fuzz("entities", &sets::entities(&dir.join("home/aifb")), || Known::Aifb.load_from(&home).is_ok());
+    fuzz("reddit", &sets::reddit(&dir.join("home/reddit")), || Known::Reddit.load_from(&home).is_ok());
 }

@@ -51,11 +51,16 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
+/// Bytes that `len` compressed ones may expand to.
+pub(crate) fn expansion_limit(len: u64, max_expansion: u32) -> u64 {
+    len.saturating_mul(u64::from(max_expansion)).saturating_add(FREE)
+}
+
 /// The text of a file, decompressed; expanded at most to `max_expansion` times its length (and 64 MiB).
 pub(crate) fn text(path: &Path, max_expansion: u32, bar: &ProgressBar) -> Result<Box<dyn Read + Send>, GraphError> {
     let (file, len) = open(path)?;
     let mut file = BufReader::with_capacity(1 << 17, file);
-    let limit = len.saturating_mul(u64::from(max_expansion)).saturating_add(FREE);
+    let limit = expansion_limit(len, max_expansion);
     let compression = compressed(path, &mut file)?;
     let file = bar.wrap_read(file);
     Ok(match compression {

@@ -1,0 +1,195 @@
+//! The tensors of a graph file, checked against their description.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::Path;
+
+use burn::tensor::{DType, Device, TensorData};
+use half::{bf16, f16};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde::Deserialize;
+
+use super::column::column_of;
+use super::files::{format_error, io_error, node_count, open, reserve};
+use super::store::{BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, JSON, edges_key};
+use crate::{Column, EdgeType, Frame, Graph, GraphError};
+
+/// The tensor file, if it is as long as its header says; the header is looked at before memory is taken for the rest.
+pub(super) fn read_tensors(path: &Path) -> Result<Vec<u8>, GraphError> {
+    /// Where one tensor lies; the entry of free metadata has no offsets.
+    #[derive(Deserialize)]
+    struct Place {
+        data_offsets: Option<[u64; 2]>,
+    }
+    /// The longest header that safetensors reads.
+    const MAX_HEADER: u64 = 100_000_000;
+    let (file, len) = open(path)?;
+    let (mut file, mut bytes) = (file.take(8), vec![]);
+    file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
+    let header = <[u8; 8]>::try_from(&bytes[..]).map_or(0, u64::from_le_bytes);
+    if header <= MAX_HEADER {
+        let header = header.min(len);
+        reserve(path, header, &mut bytes)?;
+        file.set_limit(header);
+        file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
+    }
+    let places: Option<HashMap<String, Place>> = bytes.get(8..).and_then(|text| serde_json::from_slice(text).ok());
+    let Some(places) = places else {
+        // The parser says what is wrong; it needs no more than the header for that.
+        let found = SafeTensors::read_metadata(&bytes).err().map_or("another header".to_owned(), |e| e.to_string());
+        return Err(format_error(path, format!("expected a safetensors file, found: {found}")));
+    };
+    let data = places.values().filter_map(|p| p.data_offsets).map(|o| o[1]).max().unwrap_or(0);
+    let expected = data.saturating_add(bytes.len() as u64);
+    if expected != len {
+        return Err(format_error(path, format!("expected a safetensors file of {expected} bytes as its header says, found {len}")));
+    }
+    reserve(path, data, &mut bytes)?;
+    file.set_limit(data);
+    file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
+    Ok(bytes)
+}
+
+/// Asked for each column whether it stays in the file.
+pub(super) type Keep<'k> = &'k mut dyn FnMut(&str, &ColumnEntry, &TensorView<'_>) -> Result<bool, GraphError>;
+
+pub(crate) struct TensorFile<'a> {
+    json: &'a Path,
+    pub(crate) path: &'a Path,
+    /// Length of the file.
+    bytes: u64,
+    tensors: SafeTensors<'a>,
+    device: &'a Device,
+}
+
+impl<'a> TensorFile<'a> {
+    pub(super) fn new(json: &'a Path, path: &'a Path, bytes: &'a [u8], fingerprint: &str, device: &'a Device) -> Result<Self, GraphError> {
+        let bad = |e: safetensors::SafeTensorError| format_error(path, format!("expected a safetensors file, found: {e}"));
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(bad)?;
+        let found = metadata.metadata().as_ref().and_then(|m| m.get("fingerprint")).map_or("none", String::as_str);
+        if found != fingerprint {
+            let why = format!("expected fingerprint {fingerprint} as {JSON} says, found {found}; the files are of two different writes");
+            return Err(format_error(path, why));
+        }
+        Ok(Self { json, path, bytes: bytes.len() as u64, tensors: SafeTensors::deserialize(bytes).map_err(bad)?, device })
+    }
+
+    /// The graph of a description.
+    pub(super) fn graph(&self, d: &Description, keep: Keep<'_>) -> Result<Graph, GraphError> {
+        let mut b = Graph::builder();
+        for n in &d.node_types {
+            b = b.nodes(&n.name, node_count(self.json, &n.name, n.count, self.bytes)?);
+        }
+        let types: Vec<EdgeType> = d.edge_types.iter().map(EdgeEntry::etype).collect();
+        for (t, e) in types.iter().zip(&d.edge_types) {
+            // The builder would make up a node type that only edges name.
+            for end in [&t.src, &t.dst] {
+                if !d.node_types.iter().any(|n| n.name == *end) {
+                    let known = d.node_types.iter().map(|n| n.name.clone()).collect();
+                    return Err(GraphError::UnknownNodeType { name: end.clone(), known });
+                }
+            }
+            b = b.edges(t.clone(), self.ids(&edges_key(t, "src"), e.count)?, self.ids(&edges_key(t, "dst"), e.count)?);
+        }
+        let mut graph = b.build()?;
+        let mut expected = 2 * types.len();
+        for n in &d.node_types {
+            expected += n.columns.len() + n.extras.tensors();
+            let (prefix, frame) = (format!("node/{}", n.name), graph.nodes_mut(&n.name)?);
+            self.columns(&prefix, &n.columns, frame, keep)?;
+            n.extras.read(&prefix, self, frame)?;
+        }
+        for (t, e) in types.iter().zip(&d.edge_types) {
+            expected += e.columns.len() + e.extras.tensors();
+            let (prefix, frame) = (format!("edge/{t}"), graph.edges_mut(t)?);
+            self.columns(&prefix, &e.columns, frame, keep)?;
+            e.extras.read(&prefix, self, frame)?;
+        }
+        if self.tensors.len() != expected {
+            return Err(format_error(self.path, format!("expected {expected} tensors as {JSON} says, found {}", self.tensors.len())));
+        }
+        Ok(graph)
+    }
+
+    pub(crate) fn get(&self, key: &str, dtype: Dtype, shape: &[u64]) -> Result<TensorView<'_>, GraphError> {
+        let view = self.tensors.tensor(key).map_err(|_| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
+        let same_shape = view.shape().iter().map(|&n| n as u64).eq(shape.iter().copied());
+        if view.dtype() != dtype || !same_shape {
+            let (d, s) = (view.dtype(), view.shape());
+            return Err(format_error(self.path, format!("`{key}`: expected {dtype:?} {shape:?} as {JSON} says, found {d:?} {s:?}")));
+        }
+        Ok(view)
+    }
+
+    fn ids(&self, key: &str, count: u64) -> Result<Vec<u32>, GraphError> {
+        Ok(bytemuck::pod_collect_to_vec(self.get(key, Dtype::U32, &[count])?.data()))
+    }
+
+    fn columns(&self, prefix: &str, entries: &[ColumnEntry], frame: &mut Frame, keep: Keep<'_>) -> Result<(), GraphError> {
+        for (i, c) in entries.iter().enumerate() {
+            if entries[..i].iter().any(|e| e.name == c.name) {
+                return Err(GraphError::Duplicate { what: "column", name: format!("{prefix}/{}", c.name) });
+            }
+            if let Some(column) = self.column(prefix, c, frame.len(), keep)? {
+                frame.insert_column(&c.name, column)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A column of `rows` rows, or none where it stays in the file.
+    fn column(&self, prefix: &str, entry: &ColumnEntry, rows: usize, keep: Keep<'_>) -> Result<Option<Column>, GraphError> {
+        let key = &*format!("{prefix}/{}", entry.name);
+        let wrong = |why: String| format_error(self.json, format!("`{key}`: {why}"));
+        let (dtype, stored) = match DTYPES.iter().find(|d| d.0 == entry.dtype) {
+            Some(d) => (d.1, d.2),
+            None if entry.dtype == "bool" => (BOOL, Dtype::BOOL),
+            None => return Err(wrong(format!("expected a dtype like f32, i64 or bool, found {:?}", entry.dtype))),
+        };
+        let rank = entry.shape.len();
+        // Also what lies behind a 0 must not overflow, since strides are partial products.
+        let size = entry.shape.iter().try_fold(8u64, |a, &n| a.checked_mul(n.max(1))).filter(|&n| n <= isize::MAX as u64);
+        if rank == 0 || rank > Column::MAX_RANK || size.is_none() {
+            return Err(wrong(format!("expected a shape of rank 1 to {} that fits in memory, found {:?}", Column::MAX_RANK, entry.shape)));
+        }
+        let unsupported = || GraphError::ColumnMismatch {
+            frame: self.path.display().to_string(),
+            name: key.to_owned(),
+            what: "dtype",
+            expected: format!("one that {:?} supports", self.device),
+            actual: entry.dtype.clone(),
+        };
+        let view = self.get(key, stored, &entry.shape)?;
+        if entry.shape[0] == rows as u64 && keep(prefix, entry, &view)? {
+            return Ok(None);
+        }
+        let (bytes, shape) = (view.data(), view.shape());
+        let data = match dtype {
+            DType::F64 => typed::<f64>(bytes, shape),
+            DType::F32 => typed::<f32>(bytes, shape),
+            DType::F16 => typed::<f16>(bytes, shape),
+            DType::BF16 => typed::<bf16>(bytes, shape),
+            DType::I64 => typed::<i64>(bytes, shape),
+            DType::I32 => typed::<i32>(bytes, shape),
+            DType::I16 => typed::<i16>(bytes, shape),
+            DType::I8 => typed::<i8>(bytes, shape),
+            DType::U64 => typed::<u64>(bytes, shape),
+            DType::U32 => typed::<u32>(bytes, shape),
+            DType::U16 => typed::<u16>(bytes, shape),
+            DType::U8 => typed::<u8>(bytes, shape),
+            _ => {
+                if let Some(i) = bytes.iter().position(|&b| b > 1) {
+                    return Err(format_error(self.path, format!("`{key}`, entry {i}: expected 0 or 1, found {}", bytes[i])));
+                }
+                TensorData::new(bytes.iter().map(|&b| b == 1).collect(), shape.to_vec())
+            }
+        };
+        column_of(data, self.device).map(Some).map_err(|_| unsupported())
+    }
+}
+
+/// Copies, since bytes in a file are aligned to nothing.
+fn typed<E: burn::tensor::Element + bytemuck::AnyBitPattern + bytemuck::NoUninit>(bytes: &[u8], shape: &[usize]) -> TensorData {
+    TensorData::new(bytemuck::pod_collect_to_vec::<u8, E>(bytes), shape.to_vec())
+}
