@@ -113,6 +113,9 @@ impl Numbering {
     pub(crate) fn is_kept(&self) -> bool {
         self.kept.is_some()
     }
+    pub(crate) fn num_types(&self) -> usize {
+        self.num_types
+    }
     fn num_parts(&self) -> usize {
         self.starts.first().map_or(0, |s| s.len() - 1)
     }
@@ -239,8 +242,15 @@ impl Numbering {
         (0..self.num_parts()).map(of).collect()
     }
     /// Owner of each joint id where ids were kept, for the file that says so.
-    pub(crate) fn owners(&self) -> impl Iterator<Item = usize> + '_ {
-        let places = self.kept.iter().flat_map(|k| &k.places).enumerate();
-        places.flat_map(move |(t, places)| places.iter().map(move |&i| self.owner_of_place(t, u64::from(i))))
+    pub(crate) fn owners(&self) -> Vec<i32> {
+        let mut out = vec![0; self.total() as usize];
+        for (k, part) in self.kept.iter().flat_map(|k| (0..self.num_parts()).map(move |p| (k, p))) {
+            for (t, starts) in self.starts.iter().enumerate() {
+                let own = &k.ids[t][starts[part] as usize..starts[part + 1] as usize];
+                // There are fewer than 2^31 parts.
+                own.iter().for_each(|&id| out[k.offsets[t] as usize + id as usize] = part as i32);
+            }
+        }
+        out
     }
 }

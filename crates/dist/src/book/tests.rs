@@ -41,7 +41,7 @@ fn kept_ids_are_type_major() {
     assert_eq!(b.nids_of_part(1, 0).unwrap(), [0, 2]);
     assert_eq!(b.nid2localnid(0, 2, 1).unwrap(), 1);
     assert_eq!(b.localnid2nid(0, 1, 1).unwrap(), 2);
-    assert_eq!(b.nodes.owners().collect::<Vec<_>>(), [1, 0, 1, 0, 1]);
+    assert_eq!(b.nodes.owners(), [1, 0, 1, 0, 1]);
     let e = b.partid2nids(1, 0).unwrap_err().to_string();
     assert!(e.contains("`nids_of_part`"), "{e}");
     assert!(matches!(b.nid2localnid(0, 1, 1), Err(DistError::NotOwned { owner: 0, part: 1, .. })));
@@ -137,7 +137,7 @@ proptest! {
     fn explicit(owner in proptest::collection::vec(proptest::collection::vec(0u32..4, 0..9), 1..4)) {
         let b = kept(&owner, 4);
         there_and_back(&b, owner.len());
-        let flat: Vec<usize> = owner.iter().flatten().map(|&p| p as usize).collect();
-        prop_assert_eq!(b.nodes.owners().collect::<Vec<_>>(), flat);
+        let flat: Vec<i32> = owner.iter().flatten().map(|&p| p as i32).collect();
+        prop_assert_eq!(b.nodes.owners(), flat);
     }
 }

@@ -9,7 +9,8 @@ use crate::DistError;
 /// How nodes are assigned to parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartitionMethod {
-    /// METIS, k-way (Karypis and Kumar, SIAM J. Sci. Comput. 1998): few cut edges, balanced parts. Its numbers have 32 bits: at most
+    /// METIS (Karypis and Kumar, SIAM J. Sci. Comput. 1998): few cut edges, balanced parts. Recursive bisection up to 8 pieces where only
+    /// the number of nodes is balanced, else k-way. Its numbers have 32 bits: at most
     /// 2^31 - 2 nodes and as many edges, both directions counted and parallel ones merged.
     Metis,
     /// Every node on its own, keyed by seed and original id.
@@ -61,7 +62,7 @@ pub enum MetisEffort {
     /// METIS' own settings.
     #[default]
     Full,
-    /// As DGL calls it: one initial partition, one iteration of refinement, light edges dropped from coarse graphs. Faster, with
+    /// As DGL calls it: k-way, one initial partition, one iteration of refinement, light edges dropped from coarse graphs. Faster, with
     /// more cut edges.
     Fast,
 }

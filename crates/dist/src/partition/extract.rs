@@ -110,31 +110,28 @@ impl PartitionedGraph {
                 return Err(GraphError::TooLarge { relation: format!("part {part}"), what, count: count as u64, limit }.into());
             }
         }
-        // Local id of a node: inner ones by place, halo ones by a table of which only the entries of the halo are ever touched.
+        // Local id of a node, by original id: a table of which only the entries of local nodes are ever touched.
+        let mut local: Vec<Vec<u32>> = self.graph.node_counts().iter().map(|&n| vec![0; n]).collect();
         let mut at = 0;
-        let mut inner = Vec::with_capacity(types);
-        for t in 0..types {
-            let places = book.nodes.places(part, t)?;
-            inner.push((places.start as u32, at));
-            at += (places.end - places.start) as u32;
+        for (t, local) in local.iter_mut().enumerate() {
+            for &v in self.inner_ids(part, t, &self.nodes, &book.nodes)? {
+                local[v as usize] = at;
+                at += 1;
+            }
         }
-        let mut halo_at: Vec<Vec<u32>> = self.graph.node_counts().iter().map(|&n| vec![0; n]).collect();
-        for (&(_, t, place), local) in halo.iter().zip(num_inner_nodes as u32..) {
-            halo_at[t as usize][place as usize] = local;
+        for &(_, t, place) in &halo {
+            let t = t as usize;
+            local[t][self.nodes[t].ids[place as usize] as usize] = at;
+            at += 1;
         }
-        let local = |t: usize, v: u32| {
-            let place = self.node_places[t][v as usize];
-            let (first, begin) = inner[t];
-            if self.owner[t][v as usize] as usize == part { begin + (place - first) } else { halo_at[t][place as usize] }
-        };
 
         let count = num_inner_edges + outer.len();
         let (mut src, mut dst) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let (mut eid, mut orig_eid) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let mut push = |t: usize, place: u32, owner: usize| {
             let (e, (s, d)) = (self.edges[t].ids[place as usize], schema.ends(t));
-            src.push(local(s, relations[t].src()[e as usize]));
-            dst.push(local(d, relations[t].dst()[e as usize]));
+            src.push(local[s][relations[t].src()[e as usize] as usize]);
+            dst.push(local[d][relations[t].dst()[e as usize] as usize]);
             eid.push(book.edges.joint(owner, t, u64::from(place)).0);
             orig_eid.push(u64::from(e));
         };
@@ -195,11 +192,20 @@ impl PartitionedGraph {
             let (e, r) = (self.edges[t].ids[place as usize] as usize, &self.graph.relations()[t]);
             (r.src()[e], r.dst()[e])
         };
-        let key = |t: usize, v: u32| (self.owner[t][v as usize], t as u32, self.node_places[t][v as usize]);
+        let mut seen: Vec<Vec<bool>> = self.graph.node_counts().iter().map(|&n| vec![false; n]).collect();
+        let mut halo = vec![];
+        let mut touch = |halo: &mut Vec<_>, t: usize, v: u32| {
+            if !std::mem::replace(&mut seen[t][v as usize], true) {
+                let owner = self.owner[t][v as usize];
+                if owner as usize != part {
+                    halo.push((owner, t as u32, self.node_places[t][v as usize]));
+                }
+            }
+        };
         // Sources of own edges.
-        let mut halo: Vec<_> =
-            (0..parts).flat_map(|p| self.crossing.between(p, part)).map(|(t, place)| key(schema.ends(t).0, ends(t, place).0)).collect();
-        sort_set(&mut halo);
+        for (t, place) in (0..parts).flat_map(|p| self.crossing.between(p, part)) {
+            touch(&mut halo, schema.ends(t).0, ends(t, place).0);
+        }
         let mut outer = vec![];
         if self.config.num_hops > 0 {
             outer.extend((0..parts).filter(|&p| p != part).flat_map(|p| self.crossing.between(part, p)));
@@ -207,12 +213,12 @@ impl PartitionedGraph {
         if self.config.num_hops > 1 {
             self.further_hops(part, &halo, &mut outer);
         }
-        let mut touched = halo.clone();
         for &(t, place) in &outer {
             let ((s, d), (u, v)) = (schema.ends(t), ends(t, place));
-            touched.extend([key(s, u), key(d, v)].into_iter().filter(|k| k.0 as usize != part));
+            touch(&mut halo, s, u);
+            touch(&mut halo, d, v);
         }
-        sort_set(&mut touched);
+        halo.sort_unstable();
         if self.config.num_hops > 1 || !self.config.reshuffle {
             let joint = |&(t, place): &(usize, u32)| {
                 self.book.edges.joint(self.owner_of_edge(t, self.edges[t].ids[place as usize]), t, u64::from(place))
@@ -220,7 +226,7 @@ impl PartitionedGraph {
             outer.sort_by_cached_key(joint);
             outer.dedup();
         }
-        Ok(Outline { outer, halo: touched })
+        Ok(Outline { outer, halo })
     }
 
     /// In-edges of `frontier`, of their sources, and so on, one hop less than the halo has.
@@ -248,9 +254,4 @@ impl PartitionedGraph {
             frontier = next;
         }
     }
-}
-
-fn sort_set<T: Ord>(list: &mut Vec<T>) {
-    list.sort_unstable();
-    list.dedup();
 }

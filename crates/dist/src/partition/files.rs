@@ -23,21 +23,39 @@ const ROWS_BYTES: usize = 4 << 20;
 
 // Ids are below 2^63: they count things in memory.
 fn ids<'a>(name: &str, values: &'a [u64]) -> Entry<'a> {
-    Entry::list(name, Dtype::I64, values.iter().map(|&v| v as i64))
+    Entry::list(name, Dtype::I64, values.len(), |r, out: &mut Vec<i64>| out.extend(values[r].iter().map(|&v| v as i64)))
 }
 fn local<'a>(name: &str, values: &'a [u32]) -> Entry<'a> {
-    Entry::list(name, Dtype::I64, values.iter().map(|&v| i64::from(v)))
+    Entry::list(name, Dtype::I64, values.len(), |r, out: &mut Vec<i64>| out.extend(values[r].iter().map(|&v| i64::from(v))))
 }
 fn flags(name: &str, n: usize, inner: usize) -> Entry<'static> {
-    Entry::list(name, Dtype::U8, (0..n).map(move |i| u8::from(i < inner)))
+    Entry::list(name, Dtype::U8, n, move |r, out: &mut Vec<u8>| out.extend(r.map(|i| u8::from(i < inner))))
+}
+fn types(name: &str, values: Vec<i32>) -> Entry<'static> {
+    Entry::list(name, Dtype::I32, values.len(), move |r, out| out.extend_from_slice(&values[r]))
 }
 
 impl Partition {
     fn entries(&self) -> Result<Vec<Entry<'_>>, DistError> {
-        let located = self.nid.iter().map(|&i| self.book.nodes.locate(HomoId(i))).collect::<Result<Vec<_>, _>>()?;
-        let (owners, ntypes): (Vec<i64>, Vec<i32>) = located.into_iter().map(|(p, id)| (p as i64, id.ty as i32)).unzip();
-        let etype = |&i: &u64| Ok(self.book.joint_to_edge(HomoId(i))?.ty as i32);
-        let etypes = self.eid.iter().map(etype).collect::<Result<Vec<i32>, DistError>>()?;
+        let (nodes, edges) = (&self.book.nodes, &self.book.edges);
+        // Inner ids go type by type; each of the others is looked up.
+        let inner = |of: &Numbering| {
+            let mut out = vec![];
+            for t in 0..of.num_types() {
+                out.resize(out.len() + of.inner(self.part, t)? as usize, t as i32);
+            }
+            Ok::<_, DistError>(out)
+        };
+        let (mut ntypes, mut etypes) = (inner(nodes)?, inner(edges)?);
+        let mut owners = vec![self.part as u32; ntypes.len()];
+        for &i in &self.nid[self.num_inner_nodes..] {
+            let (owner, id) = nodes.locate(HomoId(i))?;
+            owners.push(owner as u32);
+            ntypes.push(id.ty as i32);
+        }
+        for &i in &self.eid[self.num_inner_edges..] {
+            etypes.push(edges.locate(HomoId(i))?.1.ty as i32);
+        }
         let mut entries = vec![
             local("src", &self.src),
             local("dst", &self.dst),
@@ -45,9 +63,11 @@ impl Partition {
             ids("EID", &self.eid),
             flags("inner_node", self.nid.len(), self.num_inner_nodes),
             flags("inner_edge", self.eid.len(), self.num_inner_edges),
-            Entry::list("NTYPE", Dtype::I32, ntypes.into_iter()),
-            Entry::list("ETYPE", Dtype::I32, etypes.into_iter()),
-            Entry::list("part_id", Dtype::I64, owners.into_iter()),
+            types("NTYPE", ntypes),
+            types("ETYPE", etypes),
+            Entry::list("part_id", Dtype::I64, owners.len(), move |r, out: &mut Vec<i64>| {
+                out.extend(owners[r].iter().map(|&p| i64::from(p)))
+            }),
             ids("orig_nid", &self.orig_nid),
             ids("orig_eid", &self.orig_eid),
         ];
@@ -75,7 +95,8 @@ impl PartitionedGraph {
     ///
     /// Parts are written in parallel, one per thread, and features in pieces: in memory are the edges of as many parts as there are
     /// threads and some MiB of rows. Every file is written to a temporary name and renamed; an old metadata file is removed first and
-    /// the new one comes last, so a directory without it is unfinished. Equal partitionings give equal
+    /// the new one comes last, so a directory without it is unfinished. Only the metadata is forced to disk; what a power failure takes
+    /// from the others, their checksums tell. Equal partitionings give equal
     /// bytes.
     ///
     /// # Errors
@@ -110,7 +131,7 @@ impl PartitionedGraph {
                 type_counts.insert(name.clone(), of.count(t)?);
             }
             let file = format!("{key}.npy");
-            checksums.insert(key.to_owned(), owner_map::write(&dir.join(&file), of.total(), of.owners())?);
+            checksums.insert(key.to_owned(), owner_map::write(&dir.join(&file), &of.owners())?);
             Ok::<_, DistError>(OwnerMap::File(file))
         };
         let node_map = map("node_map", schema.ntypes(), &self.book.nodes)?;

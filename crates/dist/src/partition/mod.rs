@@ -11,9 +11,11 @@ mod metadata;
 mod npy;
 mod owner_map;
 mod part;
+mod read_book;
 mod rows;
 mod table;
 mod tensors;
+mod verifier;
 mod verify;
 
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 use std::hash::Hasher;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
 
-use burn_gnn_graph::io::write_atomic;
 use bytemuck::Pod;
 use safetensors::Dtype;
 use serde_json::{Map, json};
@@ -34,9 +34,9 @@ impl<'a> Entry<'a> {
     pub(crate) fn new(name: String, dtype: Dtype, shape: Vec<usize>, content: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'a) -> Self {
         Self { name, dtype, shape, content: Box::new(content) }
     }
-    /// A list of numbers.
-    pub(crate) fn list<T: Pod>(name: &str, dtype: Dtype, values: impl ExactSizeIterator<Item = T> + 'a) -> Self {
-        Self::new(name.to_owned(), dtype, vec![values.len()], move |w| write_numbers(w, values))
+    /// A list of `len` numbers; `fill` puts those of a range into an empty buffer.
+    pub(crate) fn list<T: Pod>(name: &str, dtype: Dtype, len: usize, fill: impl Fn(Range<usize>, &mut Vec<T>) + 'a) -> Self {
+        Self::new(name.to_owned(), dtype, vec![len], move |w| write_numbers(w, len, fill))
     }
     fn bytes(&self) -> usize {
         self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8
@@ -44,16 +44,14 @@ impl<'a> Entry<'a> {
 }
 
 /// Little endian, as this program runs on such machines only.
-pub(crate) fn write_numbers<T: Pod>(w: &mut dyn Write, mut values: impl Iterator<Item = T>) -> io::Result<()> {
-    let mut buffer = Vec::with_capacity(CHUNK);
-    loop {
+pub(crate) fn write_numbers<T: Pod>(w: &mut dyn Write, len: usize, fill: impl Fn(Range<usize>, &mut Vec<T>)) -> io::Result<()> {
+    let mut buffer = Vec::with_capacity(CHUNK.min(len));
+    for from in (0..len).step_by(CHUNK) {
         buffer.clear();
-        buffer.extend(values.by_ref().take(CHUNK));
-        if buffer.is_empty() {
-            return Ok(());
-        }
+        fill(from..(from + CHUNK).min(len), &mut buffer);
         w.write_all(bytemuck::cast_slice(&buffer))?;
     }
+    Ok(())
 }
 
 /// Writes a safetensors file; returns its checksum. Only the piece at hand is in memory.
@@ -85,25 +83,34 @@ pub(crate) fn write_tensors(path: &Path, stamp: &str, mut entries: Vec<Entry<'_>
 }
 
 /// Writes a file under a temporary name and renames it; returns the checksum of what `content` wrote.
-pub(crate) fn write_summed(path: &Path, content: impl FnOnce(&mut Summed<'_>) -> io::Result<()>) -> Result<String, DistError> {
-    let mut sum = String::new();
-    write_atomic(path, |inner| {
-        let mut w = Summed { inner, hash: XxHash3_64::new(), written: 0 };
+///
+/// In contrast to `write_atomic` the file is not forced to disk, which takes longer than to write it: the metadata file is, and
+/// its checksums tell after a power failure what did not get there.
+pub(crate) fn write_summed(path: &Path, content: impl FnOnce(&mut Summed) -> io::Result<()>) -> Result<String, DistError> {
+    let write = || {
+        let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut options = tempfile::Builder::new();
+        // Temporary files are private by default; parts are for everyone whom the umask lets in.
+        #[cfg(unix)]
+        options.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let (file, temp) = options.prefix(".tmp").tempfile_in(dir)?.into_parts();
+        let mut w = Summed { inner: BufWriter::with_capacity(1 << 18, file), hash: XxHash3_64::new(), written: 0 };
         content(&mut w)?;
-        sum = text(w.hash.finish());
-        Ok(())
-    })?;
-    Ok(sum)
+        w.flush()?;
+        temp.persist(path).map_err(|e| e.error)?;
+        Ok(text(w.hash.finish()))
+    };
+    write().map_err(DistError::io(path))
 }
 
 /// Counts and sums what passes through.
-pub(crate) struct Summed<'a> {
-    inner: &'a mut dyn Write,
+pub(crate) struct Summed {
+    inner: BufWriter<std::fs::File>,
     hash: XxHash3_64,
     written: u64,
 }
 
-impl Write for Summed<'_> {
+impl Write for Summed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = self.inner.write(bytes)?;
         self.hash.write(&bytes[..n]);
@@ -139,8 +146,8 @@ mod tests {
         let flags: Vec<u8> = vec![1, 0, 1];
         let numbers = 0..100_000i64;
         let entries = vec![
-            Entry::list("flags", Dtype::U8, flags.iter().copied()),
-            Entry::list("numbers", Dtype::I64, numbers.clone().collect::<Vec<_>>().into_iter()),
+            Entry::list("flags", Dtype::U8, flags.len(), |r, out| out.extend_from_slice(&flags[r])),
+            Entry::list("numbers", Dtype::I64, 100_000, |r, out: &mut Vec<i64>| out.extend(r.map(|i| i as i64))),
             Entry::new("x/h".into(), Dtype::F32, vec![0, 5], |_| Ok(())),
         ];
         let sum = write_tensors(&path, "1:ab", entries).unwrap();

@@ -32,6 +32,9 @@ fn settings() {
     for name in ["", "../x", "a/b", ".x"] {
         assert!(matches!(with(PartitionConfig::new(name, 2)), Err(DistError::Config { arg: "graph_name", .. })), "{name}");
     }
+    // Names that would break the keys of files are refused where a graph is made.
+    let keys = Graph::builder().nodes("a", 1).edges(("a", "x:y", "a"), vec![0], vec![0]).build();
+    assert!(matches!(keys, Err(GraphError::BadName { what: "relation", .. })));
     let nothing = Graph::builder().build().unwrap();
     assert!(matches!(partition_graph(&nothing, &PartitionConfig::new("g", 1)), Err(DistError::Config { arg: "graph", .. })));
     let many = text(with(config(125, PartitionMethod::Random)));

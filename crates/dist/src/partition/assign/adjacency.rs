@@ -1,21 +1,19 @@
 //! All types as one undirected graph.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-
 use burn_gnn_graph::{Graph, GraphError};
 use metis::Idx;
 use rayon::prelude::*;
 
 use crate::DistError;
 
-/// Edges of a chunk of work.
+/// Neighbours of a chunk of work.
 const CHUNK: usize = 1 << 15;
 
 /// Both directions of every edge of every type, without self loops, by joint node id (type by type); repeats stay. 8 bytes per edge.
 pub(crate) struct Adjacency {
     /// Where the neighbours of each node begin, and the total.
     start: Vec<u64>,
-    /// In no particular order inside a row.
+    /// Inside a row in the order of edges.
     neighbours: Vec<u32>,
     /// Per node.
     in_degrees: Vec<u32>,
@@ -38,46 +36,35 @@ impl Adjacency {
         }
         let total = total as usize;
         let begin = |t: usize| ids.range(t).map(|r| r.start as u32);
-        let mut in_degrees = vec![0u32; total];
         let mut relations = Vec::with_capacity(graph.relations().len());
         for (t, r) in graph.relations().iter().enumerate() {
             let (s, d) = graph.schema().ends(t);
             relations.push((r, begin(s)?, begin(d)?));
         }
-        // Counts and places by atomics: the order in a row depends on threads, and nothing depends on it.
-        let each = |f: &(dyn Fn(u32, u32) + Sync)| {
-            for &(r, s, d) in &relations {
-                r.src().par_chunks(CHUNK).zip(r.dst().par_chunks(CHUNK)).for_each(|(src, dst)| {
-                    src.iter().zip(dst).map(|(&u, &v)| (s + u, d + v)).filter(|(u, v)| u != v).for_each(|(u, v)| f(u, v));
-                });
-            }
-        };
-        let mut start: Vec<AtomicU64> = (0..=total).map(|_| AtomicU64::new(0)).collect();
-        let degree = |v: u32| start[v as usize].fetch_add(1, Relaxed);
-        each(&|u, v| {
-            degree(u);
-            degree(v);
+        let edges = || relations.iter().flat_map(|&(r, s, d)| r.src().iter().zip(r.dst()).map(move |(&u, &v)| (s + u, d + v)));
+        // In sequence: with atomic counters two threads take far longer than one, as neighbours are anywhere.
+        let (mut start, mut in_degrees) = (vec![0u64; total + 1], vec![0u32; total]);
+        edges().for_each(|(u, v)| {
+            // A relation has fewer edges than `u32::MAX`, several together may have more.
+            in_degrees[v as usize] = in_degrees[v as usize].saturating_add(1);
+            start[u as usize] += u64::from(u != v);
+            start[v as usize] += u64::from(u != v);
         });
         let mut sum = 0;
-        for s in &mut start {
-            let s = s.get_mut();
-            sum += std::mem::replace(s, sum);
-        }
-        let slots: Vec<AtomicU32> = (0..sum).map(|_| AtomicU32::new(0)).collect();
-        let put = |v: u32, other: u32| slots[start[v as usize].fetch_add(1, Relaxed) as usize].store(other, Relaxed);
-        each(&|u, v| {
+        start.iter_mut().for_each(|s| sum += std::mem::replace(s, sum));
+        let mut neighbours = vec![0u32; sum as usize];
+        let mut put = |v: u32, other: u32| {
+            let at = &mut start[v as usize];
+            neighbours[*at as usize] = other;
+            *at += 1;
+        };
+        edges().filter(|(u, v)| u != v).for_each(|(u, v)| {
             put(u, v);
             put(v, u);
         });
         // Every cursor stands at the end of its row now, where the next row begins.
-        let mut start: Vec<u64> = start.into_iter().map(AtomicU64::into_inner).collect();
         start.rotate_right(1);
         start[0] = 0;
-        for &(r, _, d) in &relations {
-            // Without CSC, which would stay in memory.
-            r.dst().iter().for_each(|&v| in_degrees[(d + v) as usize] = in_degrees[(d + v) as usize].saturating_add(1));
-        }
-        let neighbours = slots.into_iter().map(AtomicU32::into_inner).collect();
         Ok(Self { start, neighbours, in_degrees })
     }
     /// Whether there are no edges but self loops.

@@ -11,7 +11,7 @@ use burn_gnn_graph::{EdgeType, Graph};
 use csv::{ByteRecord, ReaderBuilder};
 use serde::Deserialize;
 
-use super::load::inside;
+use super::read_book::inside;
 use super::rows::{Rows, Source};
 use super::{PartitionConfig, PartitionedGraph, partition_rows};
 use crate::DistError;
