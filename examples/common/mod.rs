@@ -4,6 +4,7 @@
 
 pub(crate) mod curves;
 pub(crate) mod data;
+pub(crate) mod launch;
 pub(crate) mod ranks;
 pub(crate) mod report;
 pub(crate) mod seeds;

@@ -4,6 +4,7 @@
 //! cargo run --release --example rgcn_distributed -- --parts 4            # the crates graph of this repository
 //! cargo run --release --example rgcn_distributed -- --data DIR           # your own, in the .npy or table layout
 //! cargo run --release --example rgcn_distributed -- --resume DIR         # keeps a checkpoint there, or goes on from it
+//! cargo build --release --features mpi --example rgcn_distributed && mpirun -n 4 target/release/examples/rgcn_distributed --mpi
 //! ```
 //!
 //! Node types without features have learned rows, kept by the ranks that own the nodes and stepped there. Batches, samples and initial
@@ -26,13 +27,14 @@ use burn::store::ModuleRecord;
 use burn::tensor::{Bytes, Device, FloatDType};
 use burn_gnn::dist::{
     Checkpoint, Communicator, DistBatch, DistGraph, DistLoaded, DistLoader, DistNodeBatches, DistSampler, LoaderTimes, Metered,
-    PartitionConfig, RunState, all_reduce_gradients, partition_graph, run_ranks,
+    PartitionConfig, RunState, all_reduce_gradients, partition_graph,
 };
 use burn_gnn::graph::{LoaderState, load_dataset};
 use burn_gnn::models::{Counts, FusedAdamConfig, Rows, TypeInput, cross_entropy};
 use clap::Parser;
 use common::data::{FEATURE, Loaded, load};
-use common::{BackendName, Precision, device, out_dir, report};
+use common::launch::LaunchArgs;
+use common::{BackendName, Precision, device, report};
 use net::{Learned, Net};
 
 // Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
@@ -45,9 +47,8 @@ struct Args {
     /// Data set in the .npy layout (metadata.json) or as tables; the crates graph by default.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Number of parts, one in-process rank each.
-    #[arg(long, default_value_t = 4)]
-    parts: usize,
+    #[command(flatten)]
+    launch: LaunchArgs,
     /// Passes over the training nodes.
     #[arg(long, default_value_t = 5)]
     epochs: u64,
@@ -89,14 +90,12 @@ fn run(args: &Args) -> Result<()> {
         set.graph = set.graph.with_inverse_relations("-inv")?;
     }
     let data = load(set, None, &device, FloatDType::F32)?;
-    println!("{data}");
-    let (out, _guard) = out_dir(None)?;
-    let cut = partition_graph(&data.graph, &PartitionConfig::new("graph", args.parts).with_seed(args.seed))?;
-    let json = cut.write(&out)?;
-    println!("{}", cut.table()?);
-    let reports = run_ranks(args.parts, |comm| rank(args, &data, &json, comm, &device).map_err(|e| format!("{e:#}")))?;
-    reports.iter().for_each(|r| print!("{r}"));
-    Ok(())
+    let write = |parts: usize, out: &Path| {
+        let cut = partition_graph(&data.graph, &PartitionConfig::new("graph", parts).with_seed(args.seed))?;
+        println!("{data}\n{}", cut.table()?);
+        Ok(cut.write(out)?)
+    };
+    args.launch.run(write, |comm, json| rank(args, &data, json, comm, &device))
 }
 
 /// Batches of some labelled nodes with the features of all types that have them.
