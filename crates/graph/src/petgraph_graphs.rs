@@ -38,9 +38,9 @@ impl Graph {
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
-    /// use petgraph::algo::dijkstra;
+    /// use petgraph::{algo::dijkstra, graph::NodeIndex};
     /// let g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?.to_petgraph("_E")?;
-    /// assert_eq!(dijkstra(&g, 0.into(), None, |_| 1)[&2.into()], 2);
+    /// assert_eq!(dijkstra(&g, NodeIndex::new(0), None, |_| 1)[&NodeIndex::new(2)], 2);
     /// # Ok::<(), burn_gnn_graph::GraphError>(())
     /// ```
     ///

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::pickle::{Id, Pickle, Value};
 use crate::io::files::{format_error, read_bounded, table_error};
-use crate::io::{Dataset, Features, Split, csr};
+use crate::io::{Dataset, Features, Split, class_names, csr};
 use crate::{Graph, GraphError};
 
 /// Validation nodes of the public split.
@@ -59,12 +59,13 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, GraphError> {
     let val = (train..(train + VALIDATION).min(n)).map(|v| v as u32).collect();
     let split = Split { train: (0..train as u32).collect(), val, test };
     crate::io::check_split(&path("y"), "public", &split, &node_labels)?;
+    let class_names = class_names(&path("ally"), classes as u64, None, last)?;
     let target = graph.schema().ntypes()[0].clone();
     Ok(Dataset {
         name: name.to_owned(),
         graph,
         num_classes: classes,
-        class_names: (0..classes).map(|c| c.to_string()).collect(),
+        class_names,
         labels: node_labels,
         features: BTreeMap::from([(target.clone(), features)]),
         splits: BTreeMap::from([("public".to_owned(), split)]),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::io::files::{format_error, same_count};
-use crate::io::{Dataset, Features, Npz, Split, read_scipy_npz};
+use crate::io::{Dataset, Features, Npz, Split, class_names, read_scipy_npz};
 use crate::{Graph, GraphError};
 
 /// Reads `reddit_data.npz` (`feature`, `label`, `node_types`: 1 trains, 2 validates, 3 tests) and `reddit_graph.npz`, an adjacency
@@ -29,9 +29,11 @@ pub(super) fn load(dir: &Path) -> Result<Dataset, GraphError> {
             other => return Err(format_error(&path.join("node_types"), format!("node {v}: expected 1, 2 or 3, found {other}"))),
         }
     }
-    if let Some(v) = labels.iter().position(|&l| !(0..1 << 20).contains(&l)) {
-        return Err(format_error(&path.join("label"), format!("node {v}: expected a class in 0..1048576, found {}", labels[v])));
+    if let Some(v) = labels.iter().position(|&l| l < 0) {
+        return Err(format_error(&path.join("label"), format!("node {v}: expected a class, not negative, found {}", labels[v])));
     }
+    let classes = labels.iter().max().map_or(0, |&m| m as u64 + 1);
+    let class_names = class_names(&path.join("label"), classes, None, rows)?;
     let matrix = dir.join("reddit_graph.npz");
     let Features::Sparse { rows: nodes, cols: other, row, col, .. } = read_scipy_npz(&matrix)? else {
         unreachable!("a sparse matrix is read as one");
@@ -40,13 +42,12 @@ pub(super) fn load(dir: &Path) -> Result<Dataset, GraphError> {
     same_count(&matrix, "number of columns", rows as u64, other)?;
     let graph = Graph::homogeneous(nodes, row, col)?;
     let target = graph.schema().ntypes()[0].clone();
-    let classes = labels.iter().max().map_or(0, |&m| m as usize + 1);
     let features = Features::Dense { rows, cols, values: features.into_floats()? };
     Ok(Dataset {
         name: "reddit".into(),
         graph,
-        num_classes: classes,
-        class_names: (0..classes).map(|c| c.to_string()).collect(),
+        num_classes: class_names.len(),
+        class_names,
         labels,
         features: BTreeMap::from([(target.clone(), features)]),
         splits: BTreeMap::from([("public".into(), split)]),

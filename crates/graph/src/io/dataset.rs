@@ -220,14 +220,20 @@ pub(crate) fn check_split(described_in: &Path, name: &str, split: &Split, labels
     Ok(())
 }
 
-/// Names of the classes, made up as numbers where the description has none.
-pub(crate) fn class_names(described_in: &Path, num_classes: u64, names: Option<Vec<String>>) -> Result<Vec<String>, GraphError> {
-    /// More classes than any data set for node classification has; made-up names beyond it would only fill memory.
-    const MOST: u64 = 1 << 20;
+/// Names of the classes of `nodes` nodes, made up as numbers where the description has none.
+pub(crate) fn class_names(
+    described_in: &Path,
+    num_classes: u64,
+    names: Option<Vec<String>>,
+    nodes: usize,
+) -> Result<Vec<String>, GraphError> {
+    /// Classes that any description may declare; beyond it there must be as many nodes, as made-up names would only fill memory.
+    const FREE: u64 = 1 << 16;
+    let limit = FREE.max(nodes as u64);
     match names {
         Some(names) => same_count(described_in, "class names", num_classes, names.len()).map(|()| names),
-        None if num_classes <= MOST => Ok((0..num_classes).map(|c| c.to_string()).collect()),
-        None => Err(format_error(described_in, format!("num_classes: expected at most {MOST}, found {num_classes}"))),
+        None if num_classes <= limit => Ok((0..num_classes).map(|c| c.to_string()).collect()),
+        None => Err(format_error(described_in, format!("num_classes: expected at most {limit} for {nodes} nodes, found {num_classes}"))),
     }
 }
 

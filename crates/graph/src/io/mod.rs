@@ -44,8 +44,8 @@ mod triples;
 mod triples_tests;
 
 pub use atomic::write_atomic;
-pub(crate) use dataset::check_split;
 pub use dataset::{Dataset, Features, Split, load_dataset};
+pub(crate) use dataset::{check_split, class_names};
 pub use dgl::{ChunkedGraph, GraphSet, load_chunked, load_dgl_csv};
 pub use edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
 pub use karate::karate_club;

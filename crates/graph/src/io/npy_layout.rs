@@ -123,7 +123,8 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
     for (name, entry) in &meta.labels {
         let labels = set.labels(graph.num_nodes(name)?, entry)?;
         if *name == target {
-            of_target = Some((labels, class_names(&json, entry.num_classes, entry.class_names.clone())?));
+            let names = class_names(&json, entry.num_classes, entry.class_names.clone(), labels.len())?;
+            of_target = Some((labels, names));
         }
     }
     let (labels, class_names) =

@@ -55,7 +55,7 @@ pub fn load_ogb(dir: impl AsRef<Path>) -> Result<Dataset, GraphError> {
     let (target, path, m) = labels.swap_remove(0);
     let labels: Vec<i64> = m.values.chunks_exact(m.cols.max(1)).map(|row| label(row[0])).collect();
     let num_classes = labels.iter().max().map_or(0, |&m| (m + 1).max(0)) as u64;
-    let class_names = super::dataset::class_names(&path, num_classes, None)?;
+    let class_names = super::dataset::class_names(&path, num_classes, None, labels.len())?;
     let splits = splits(&dir.join("split"), typed.then_some(&*target), labels.len())?;
     let name = dir.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
     for (split, s) in &splits {
@@ -245,6 +245,8 @@ mod tests {
         refused("raw/num-node-list.csv.gz", "4\n5\n", "expected one graph, found 2");
         refused("raw/num-node-list.csv.gz", "-4\n", "expected a number of nodes, found -4");
         refused("raw/num-node-list.csv.gz", "900000000000\n", "exceed the limit");
+        // Made-up names of so many classes would fill the memory.
+        refused("raw/node-label.csv", "2\n0\nnan\n122222\n", "num_classes: expected at most 65536 for 4 nodes, found 122223");
         refused("split/time/train.csv.gz", "9\n", "expected node numbers in 0..4, found 9");
         refused("split/time/train.csv.gz", "2\n", "node 2 of train without a label");
         assert!(matches!(refused("raw/edge.csv.gz", "0,4\n", "`dst` must lie in 0..4"), GraphError::NodeOutOfRange { .. }));
