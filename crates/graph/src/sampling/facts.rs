@@ -38,10 +38,10 @@ impl BatchFacts {
         let ((total_nodes, total_edges), (in_degrees, out_degrees)) = (totals, degrees);
         let (types, etypes) = (schema.ntypes().len(), schema.etypes().len());
         for (arg, n) in [("total_nodes", total_nodes.len()), ("original_nodes", original_nodes.len())] {
-            check_len(arg, "one per node type", types, n)?;
+            per_type(arg, "one per node type", types, n)?;
         }
         for (arg, n) in [("total_edges", total_edges.len()), ("in_degrees", in_degrees.len()), ("out_degrees", out_degrees.len())] {
-            check_len(arg, "one per edge type", etypes, n)?;
+            per_type(arg, "one per edge type", etypes, n)?;
         }
         for (ids, name) in original_nodes.iter().zip(schema.ntypes()) {
             if ids.len() as u64 > LIMIT {
@@ -89,10 +89,10 @@ impl BatchFacts {
     ) -> Result<(), GraphError> {
         let setting = |arg, expected: String, found: String| Err(GraphError::Setting { arg, expected, found });
         for (arg, n) in [("num_src", num_src.len()), ("num_dst", num_dst.len())] {
-            check_len(arg, "one per node type", self.total_nodes.len(), n)?;
+            per_type(arg, "one per node type", self.total_nodes.len(), n)?;
         }
         for (arg, n) in [("relations", relations.len()), ("original_edges", original_edges.len())] {
-            check_len(arg, "one per edge type", self.total_edges.len(), n)?;
+            per_type(arg, "one per edge type", self.total_edges.len(), n)?;
         }
         for (t, (&s, &d)) in num_src.iter().zip(num_dst).enumerate() {
             let known = self.original_nodes[t].len();
@@ -118,4 +118,9 @@ impl BatchFacts {
         }
         Ok(())
     }
+}
+
+/// A list over types belongs to no relation.
+fn per_type(arg: &str, why: &'static str, expected: usize, actual: usize) -> Result<(), GraphError> {
+    check_len(arg, why, expected, actual).map_err(|e| e.in_relation(""))
 }
