@@ -52,7 +52,7 @@ impl Crossing {
         Self { lists: (0..parts).into_par_iter().map(of_part).collect() }
     }
     /// Number of a part's own edges that come from other parts.
-    pub(crate) fn into_part(&self, part: usize) -> u64 {
+    pub(crate) fn entering(&self, part: usize) -> u64 {
         self.lists[part].iter().map(|l| l.places.len() as u64).sum()
     }
     /// Edge types and places of the edges from one part to another, in joint order.

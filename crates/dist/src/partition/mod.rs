@@ -159,7 +159,7 @@ impl PartitionedGraph {
     }
     /// Edges whose ends lie in different parts.
     pub fn edge_cut(&self) -> u64 {
-        (0..self.config.num_parts).map(|p| self.crossing.into_part(p)).sum()
+        (0..self.config.num_parts).map(|p| self.crossing.entering(p)).sum()
     }
     /// Part of each node of a type, by original id.
     ///

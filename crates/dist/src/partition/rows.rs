@@ -16,7 +16,7 @@ pub(crate) type Rows = BTreeMap<String, Source>;
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// In memory; shares the tensor.
-    Memory(Column),
+    Memory(Box<Column>),
     /// In files, read as rows are asked for.
     Chunks(ChunkedColumn),
 }
@@ -48,7 +48,7 @@ impl Source {
 /// A quantised column.
 pub(crate) fn rows_of(frame: &Frame) -> Result<Rows, DistError> {
     let source = |(name, column): (&str, &Column)| match stored_dtype(column.dtype()) {
-        Some(_) => Ok((name.to_owned(), Source::Memory(column.clone()))),
+        Some(_) => Ok((name.to_owned(), Source::Memory(Box::new(column.clone())))),
         None => Err(DistError::Config {
             arg: "features",
             expected: "float, int or bool columns".into(),

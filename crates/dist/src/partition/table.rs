@@ -94,7 +94,7 @@ impl PartitionedGraph {
                 nodes: self.book.nodes.part_total(p),
                 edges: self.book.edges.part_total(p),
                 halo: self.outline(p)?.halo.len() as u64,
-                cut: self.crossing.into_part(p),
+                cut: self.crossing.entering(p),
             })
         };
         let parts = self.config.num_parts;

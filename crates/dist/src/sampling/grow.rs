@@ -126,6 +126,7 @@ impl DistSampler {
             sources.push(told);
         }
         let mut all: Vec<Edges> = Vec::with_capacity(schema.etypes().len());
+        #[allow(clippy::needless_range_loop)] // Over several lists at once.
         for e in 0..schema.etypes().len() {
             let (s, d) = schema.ends(e);
             let mut edges = Edges { indptr: vec![0], ..Edges::default() };

@@ -126,8 +126,10 @@ fn restored<M: Module>(net: M, adam: ModuleOptimizer, state: &RunState) -> (M, M
     (net.load_record(ModuleRecord::from_bytes(bytes("net")).unwrap()), adam.from_bytes(bytes("adam")).unwrap())
 }
 
-/// Losses by step, and whether all ranks hold equal parameters at the end.
-fn on_rank<E: EmbeddingElement>(d: &DistGraph, run: &Run<'_>, narrow: impl Fn(f64) -> E) -> Result<(Vec<(u64, f64)>, Vec<u64>), DistError> {
+/// Losses by step, and what tells whether all ranks hold equal parameters at the end.
+type Outcome = (Vec<(u64, f64)>, Vec<u64>);
+
+fn on_rank<E: EmbeddingElement>(d: &DistGraph, run: &Run<'_>, narrow: impl Fn(f64) -> E) -> Result<Outcome, DistError> {
     let (device, comm) = (run.device, d.comm().clone());
     let d = d.clone().with_device(device);
     let mut net = Net::new(d.schema(), run.dtype, device);

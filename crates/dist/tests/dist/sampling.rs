@@ -138,6 +138,7 @@ proptest! {
             let expected = alone.sample(names.iter().zip(&old), key).unwrap();
             assert_eq!(content(&batch.mini), content(&expected));
             ids_agree(&parts, d, &batch);
+            #[allow(clippy::needless_range_loop)] // Over several lists at once.
             for t in 0..3 {
                 let rows: Vec<u64> = batch.mini.seeds[t].iter().map(|&r| batch.output_nodes(t)[r as usize]).collect();
                 assert_eq!(rows, new[t]);
@@ -158,7 +159,7 @@ proptest! {
         on_ranks(&parts, |d| {
             let own = |e: usize| -> Vec<u64> {
                 let range = d.own_edges(e).unwrap();
-                range.filter(|&id| parts.original_eids(e)[id as usize] % 3 == 0).collect()
+                range.filter(|&id| parts.original_eids(e)[id as usize].is_multiple_of(3)).collect()
             };
             let own: Vec<Vec<u64>> = (0..all.len()).map(own).collect();
             let batch = plan.on_parts(&g, d)?.sample_excluding([("a", renumbered(&parts, 0, &seeds))], &own, key)?;

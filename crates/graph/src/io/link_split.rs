@@ -125,6 +125,9 @@ struct Cut {
     negatives: [(Vec<u32>, Vec<u32>); 3],
 }
 
+/// Sources and destinations.
+type Pairs = (Vec<u32>, Vec<u32>);
+
 impl RandomLinkSplit {
     /// PyG's defaults: a tenth validates, a fifth tests, one negative for each edge.
     pub fn new() -> Self {
@@ -277,7 +280,7 @@ impl RandomLinkSplit {
         Ok(Cut { t, reverse, paired, parts, disjoint, negatives })
     }
 
-    fn negatives(&self, graph: &Graph, t: usize, predicted: [usize; 3], seed: u64) -> Result<[(Vec<u32>, Vec<u32>); 3], GraphError> {
+    fn negatives(&self, graph: &Graph, t: usize, predicted: [usize; 3], seed: u64) -> Result<[Pairs; 3], GraphError> {
         let ratio = self.neg_sampling_ratio;
         if !(0.0..=1e9).contains(&ratio) {
             return Err(wrong("neg_sampling_ratio", format!("a number that is not negative, got {ratio}")));

@@ -15,12 +15,14 @@ use burn::backend::NdArray;
 use burn::backend::{Autodiff, Backend, backend_extension};
 use burn::tensor::Slice;
 
+/// A tensor of the backend that runs backward.
+type AnyTensor = Box<dyn Any + Send>;
+
 /// Where a tensor is cut, and the gradients of its parts until all of them are there.
 #[derive(Clone, Debug)]
 pub struct SplitPlan {
     bounds: Arc<[usize]>,
-    /// Tensors of the backend that runs backward.
-    grads: Arc<Mutex<Vec<Option<Box<dyn Any + Send>>>>>,
+    grads: Arc<Mutex<Vec<Option<AnyTensor>>>>,
 }
 
 impl SplitPlan {

@@ -158,7 +158,7 @@ mod tests {
             across in proptest::collection::vec((0u32..6, 0u32..3), 0..20),
         ) {
             let mut rows = vec![vec![]; 9];
-            let mut in_degrees = vec![0; 9];
+            let mut in_degrees = [0; 9];
             for (u, v) in own.iter().copied().chain(across.iter().map(|&(u, v)| (u, v + 6))) {
                 in_degrees[v as usize] += 1;
                 if u != v {
