@@ -57,7 +57,7 @@ mod tests {
             };
             let (x, y) = (leaf(), leaf());
             let parts = split_rows(x.clone() * 2.0, &bounds);
-            let narrowed: Vec<_> = bounds.windows(2).map(|b| (y.clone() * 2.0).narrow(0, b[0], b[1] - b[0])).collect();
+            let narrowed: Vec<_> = bounds.windows(2).map(|b| (y.clone() * 2.0).slice_dim(0, b[0]..b[1])).collect();
             for (a, b) in parts.iter().zip(&narrowed) {
                 assert_eq!((a.dims(), values(a.clone())), (b.dims(), values(b.clone())));
             }
