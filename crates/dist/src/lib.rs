@@ -70,8 +70,8 @@ pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange
 pub use loading::{DistBatchMaker, DistEpoch, DistLinkBatches, DistLoaded, DistLoader, DistNodeBatches, LoaderTimes};
 pub use local::LocalPartition;
 pub use partition::{
-    ChunkedGraph, IdConverter, MetisEffort, Objective, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport,
-    PartitionTable, PartitionedGraph, TypeStats, load_partition, load_partition_book, partition_graph, verify_partition,
+    ChunkedGraph, MetisEffort, Objective, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport, PartitionTable,
+    PartitionedGraph, TypeStats, load_partition, load_partition_book, partition_graph, verify_partition,
 };
 pub use reduce::{ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with, all_reduce_scalar};
 pub use sampling::{DistBatch, DistLinkBatch, DistLinkSampler, DistSampler};

@@ -8,7 +8,6 @@ mod extract;
 mod files;
 mod load;
 mod metadata;
-mod npy;
 mod owner_map;
 mod part;
 mod read_book;
@@ -25,7 +24,7 @@ use rayon::prelude::*;
 
 use crate::book::{ByPart, Numbering};
 use crate::{DistError, PartitionBook};
-pub use chunked::{ChunkedGraph, IdConverter};
+pub use chunked::ChunkedGraph;
 pub use config::{MetisEffort, Objective, PartitionConfig, PartitionMethod};
 pub use load::{load_partition, load_partition_book};
 pub(crate) use part::Features;

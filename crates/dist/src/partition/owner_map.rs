@@ -1,27 +1,31 @@
 //! `node_map.npy` and `edge_map.npy`: the owner of every joint id, where ids were kept.
 
-use std::io::Write;
 use std::path::Path;
 
-use super::npy::header;
+use burn_gnn_graph::io::NpyHead;
+use npyz::WriterBuilder;
+
 use super::tensors::write_summed;
 use crate::DistError;
 
 /// Writes the map; returns the checksum of the file.
 pub(crate) fn write(path: &Path, owners: &[i32]) -> Result<String, DistError> {
     write_summed(path, |w| {
-        w.write_all(&header("<i4", owners.len() as u64))?;
-        w.write_all(bytemuck::cast_slice(owners))
+        let mut array = npyz::WriteOptions::<i32>::new().default_dtype().shape(&[owners.len() as u64]).writer(w).begin_nd()?;
+        array.extend(owners.iter().copied())?;
+        array.finish()
     })
 }
 
 /// Reads a map of `len` ids; every owner is below `parts`.
 pub(crate) fn read(path: &Path, bytes: &[u8], len: u64, parts: usize) -> Result<Vec<u32>, DistError> {
     let bad = |message: String| Err(DistError::format(path, message));
-    let expected = header("<i4", len);
-    let Some(body) = bytes.strip_prefix(&expected[..]).filter(|body| body.len() as u64 == len.saturating_mul(4)) else {
-        return bad(format!("expected a NumPy array of {len} numbers of dtype int32, found something else in {} bytes", bytes.len()));
-    };
+    let NpyHead { descr, shape, offset } = NpyHead::read(path, bytes)?;
+    let body = &bytes[offset..];
+    if descr != "<i4" || !matches!(shape[..], [n] if n as u64 == len) || body.len() as u64 != len.saturating_mul(4) {
+        let found = format!("{shape:?} of dtype {descr} in {} bytes", body.len());
+        return bad(format!("expected a NumPy array of {len} numbers of dtype int32, found {found}"));
+    }
     let owners: Vec<i32> = bytemuck::pod_collect_to_vec(body);
     match owners.iter().position(|&p| p < 0 || p as usize >= parts) {
         Some(i) => bad(format!("position {i}: expected a part in 0..{parts}, got {}", owners[i])),

@@ -4,10 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use burn::tensor::DType;
-use burn_gnn_dist::{
-    ChunkedGraph, DistError, IdConverter, PartitionMethod, load_partition, load_partition_book, partition_graph, verify_partition,
-};
-use burn_gnn_graph::{EdgeType, Frame, Graph, GraphError, HomoId, TypedId};
+use burn_gnn_dist::{ChunkedGraph, DistError, PartitionMethod, load_partition, load_partition_book, partition_graph, verify_partition};
+use burn_gnn_graph::{EdgeType, Frame, Graph, HomoId};
 use serde_json::{Value, json};
 
 use crate::partition::{config, files, with_features};
@@ -115,46 +113,42 @@ fn both_numberings_name_the_same_nodes() {
     write(input.path(), &g);
     let chunked = ChunkedGraph::open(input.path().join("metadata.json")).unwrap();
     let json = chunked.partition(&config(3, PartitionMethod::Random)).unwrap().write(out.path()).unwrap();
-    let (book, ids) = (load_partition_book(&json).unwrap(), chunked.ids());
+    let book = load_partition_book(&json).unwrap();
+    let (ids, eids) = (chunked.node_ids(), chunked.edge_ids());
     // In the order of the metadata, which is not sorted; ids on a border belong to the later type.
-    assert_eq!(ids.ntypes(), ["empty", "c", "b", "a"]);
-    assert_eq!((ids.ntype2id("c").unwrap(), ids.ntype2id("a").unwrap()), (1, 3));
-    assert_eq!(ids.nid_hom2het(HomoId(0)).unwrap(), TypedId { ty: 1, id: 0 });
-    assert_eq!(ids.nid_hom2het(HomoId(24)).unwrap(), TypedId { ty: 2, id: 0 });
-    assert_eq!(ids.nid_het2hom(TypedId { ty: 3, id: 59 }).unwrap(), HomoId(123));
-    assert!(ids.nid_hom2het(HomoId(124)).is_err() && ids.eid_hom2het(HomoId(1 << 40)).is_err());
+    assert_eq!(ids.names(), ["empty", "c", "b", "a"]);
+    assert_eq!(ids.to_typed(HomoId(0)).unwrap(), ("c", 0));
+    assert_eq!(ids.to_typed(HomoId(24)).unwrap(), ("b", 0));
+    assert_eq!(ids.to_homo("a", 59).unwrap(), HomoId(123));
+    assert!(ids.to_typed(HomoId(124)).is_err() && eids.to_typed(HomoId(1 << 40)).is_err());
     let (mut nodes, mut edges) = (vec![0; 124], vec![0; g.total_edges()]);
     for p in 0..3 {
         let part = load_partition(&json, p).unwrap();
         // An id of the book, by way of the original id, to the metadata's numbering and back.
         let node = |i: usize| {
             let ours = book.map_to_per_ntype(HomoId(part.joint_nids()[i])).unwrap();
-            let name = &book.ntypes()[ours.ty];
-            let theirs = TypedId { ty: ids.ntype2id(name).unwrap(), id: part.original_nids()[i] };
-            let joint = ids.nid_het2hom(theirs).unwrap();
-            assert_eq!(ids.nid_hom2het(joint).unwrap(), theirs);
-            assert_eq!(&ids.ntypes()[theirs.ty], name);
+            let theirs = (book.ntypes()[ours.ty].as_str(), part.original_nids()[i]);
+            let joint = ids.to_homo(theirs.0, theirs.1).unwrap();
+            assert_eq!(ids.to_typed(joint).unwrap(), theirs);
             joint.0 as usize
         };
         (0..part.num_inner_nodes()).for_each(|i| nodes[node(i)] += 1);
         for j in 0..part.src().len() {
             let ours = book.map_to_per_etype(HomoId(part.joint_eids()[j])).unwrap();
             let etype: &EdgeType = &book.etypes()[ours.ty];
-            let theirs = TypedId { ty: ids.etype2id(etype).unwrap(), id: part.original_eids()[j] };
-            let joint = ids.eid_het2hom(theirs).unwrap();
-            assert_eq!((ids.eid_hom2het(joint).unwrap(), &ids.etypes()[theirs.ty]), (theirs, etype));
+            let (name, id) = (etype.to_string(), part.original_eids()[j]);
+            let joint = eids.to_homo(&name, id).unwrap();
+            assert_eq!(eids.to_typed(joint).unwrap(), (name.as_str(), id));
             edges[joint.0 as usize] += usize::from(j < part.num_inner_edges());
             // The ends of the edge of the input are the nodes of the same numbering.
             let r = g.relation(etype).unwrap();
-            let end =
-                |ntype: &str, id: u32| ids.nid_het2hom(TypedId { ty: ids.ntype2id(ntype).unwrap(), id: id.into() }).unwrap().0 as usize;
-            assert_eq!(node(part.src()[j] as usize), end(&etype.src, r.src()[theirs.id as usize]));
-            assert_eq!(node(part.dst()[j] as usize), end(&etype.dst, r.dst()[theirs.id as usize]));
+            let end = |ntype: &str, id: u32| ids.to_homo(ntype, id.into()).unwrap().0 as usize;
+            assert_eq!(node(part.src()[j] as usize), end(&etype.src, r.src()[id as usize]));
+            assert_eq!(node(part.dst()[j] as usize), end(&etype.dst, r.dst()[id as usize]));
         }
     }
     assert!(nodes.iter().all(|&n| n == 1) && edges.iter().all(|&n| n == 1));
-    let unknown: fn(&IdConverter) -> GraphError = |ids| ids.ntype2id("z").unwrap_err();
-    assert!(unknown(ids).to_string().contains("unknown node type `z`"));
+    assert!(ids.to_homo("z", 0).unwrap_err().to_string().contains("unknown node type `z`"));
 }
 
 #[test]
@@ -173,25 +167,28 @@ fn refusals() {
     };
     let meta = |f: &dyn Fn(&mut Value)| with(&|d| edit(d.join("metadata.json"), f));
     let cases = [
-        (with(&|d| fs::write(d.join("a-self-a-2.txt"), "1 2\n3 x\n").unwrap()), "a-self-a-2.txt: line 2: expected two ids, found \"3 x\""),
-        (with(&|d| fs::write(d.join("a-self-a-2.txt"), "1 2 3\n").unwrap()), "line 1: expected two ids"),
-        (with(&|d| fs::write(d.join("a-self-a-2.txt"), "1 2\n").unwrap()), "as `num_edges_per_chunk` says, the files have"),
+        (with(&|d| fs::write(d.join("a-self-a-2.txt"), "1 2\n3 x\n").unwrap()), "a-self-a-2.txt:2:2: expected an int64, got \"x\""),
+        (with(&|d| fs::write(d.join("a-self-a-2.txt"), "1 2 3\n").unwrap()), "a-self-a-2.txt:1:"),
+        (with(&|d| fs::write(d.join("a-self-a-2.txt"), "1 2\n").unwrap()), "a-self-a-2.txt: number of edges: expected"),
         (with(&|d| fs::remove_file(d.join("a-h-0.npy")).unwrap()), "a-h-0.npy"),
-        (with(&|d| fs::write(d.join("a-h-0.npy"), b"nothing").unwrap()), "expected a NumPy array"),
+        (with(&|d| fs::write(d.join("a-h-0.npy"), b"nothing").unwrap()), "a-h-0.npy: expected the .npy magic"),
         (with(&|d| npy(&d.join("a-h-2.npy"), "<f8", &[40, 4], &[0; 1280])), "expected rows of"),
         (with(&|d| npy(&d.join("a-h-2.npy"), "<f8", &[41, 3], &[0; 41 * 24])), "expected 60 rows, the files have 61"),
-        (with(&|d| npy(&d.join("a-h-2.npy"), "<f8", &[usize::MAX, 3], &[0; 24])), "does not fit the 24 bytes"),
+        (
+            with(&|d| npy(&d.join("a-h-2.npy"), "<f8", &[usize::MAX, 3], &[0; 24])),
+            "a-h-2.npy: header: expected a shape whose product fits in 64 bits",
+        ),
         (with(&|d| npy(&d.join("a-h-0.npy"), "<c8", &[20, 3], &[0; 480])), "expected a dtype of"),
         (meta(&|v| v["edge_type"][0] = "c:to".into()), "expected `src:relation:dst`"),
-        (meta(&|v| v["edge_type"][0] = "c:to:z".into()), "`z` is not one of the node types"),
-        (meta(&|v| v["edges"]["a:self:a"]["data"][0] = "/etc/passwd".into()), "must be relative"),
-        (meta(&|v| v["edges"]["a:self:a"]["format"]["name"] = "parquet".into()), "got format `parquet`"),
+        (meta(&|v| v["edge_type"][0] = "c:to:z".into()), "unknown node type `z`"),
+        (meta(&|v| v["edges"]["a:self:a"]["data"][0] = "/etc/passwd".into()), "expected a relative path inside the folder"),
+        (meta(&|v| v["edges"]["a:self:a"]["format"]["name"] = "parquet".into()), "format: expected csv or numpy, found `parquet`"),
         (meta(&|v| v["node_data"]["a"]["h"]["format"]["name"] = "parquet".into()), "expected format `numpy`, got `parquet`"),
-        (meta(&|v| v["num_nodes_per_chunk"][0] = json!([u64::MAX, 1])), "fewer than 2^32 - 1 nodes"),
-        (meta(&|v| drop(v["num_nodes_per_chunk"].as_array_mut().unwrap().pop())), "expected a list for each of 4 types, got 3"),
+        (meta(&|v| v["num_nodes_per_chunk"][0] = json!([u64::MAX, 1])), "expected a sum that fits in 64 bits"),
+        (meta(&|v| drop(v["num_nodes_per_chunk"].as_array_mut().unwrap().pop())), "num_nodes_per_chunk: number of types: expected 4"),
         (meta(&|v| v["num_nodes_per_chunk"][3] = json!([10])), "must lie in 0..10"),
-        (meta(&|v| drop(v["edges"].as_object_mut().unwrap().remove("a:self:a"))), "`edges`: no entry `a:self:a`"),
-        (meta(&|v| v["node_type"] = 1.into()), "not the metadata of a chunked graph"),
+        (meta(&|v| drop(v["edges"].as_object_mut().unwrap().remove("a:self:a"))), "edges: expected an entry `a:self:a`, found none"),
+        (meta(&|v| v["node_type"] = 1.into()), "metadata.json: expected a JSON description"),
     ];
     for (found, expected) in cases {
         assert!(found.contains(expected), "{expected}: {found:?}");

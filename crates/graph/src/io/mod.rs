@@ -46,13 +46,13 @@ mod triples_tests;
 pub use atomic::write_atomic;
 pub use dataset::{Dataset, Features, Split, load_dataset};
 pub(crate) use dataset::{check_split, class_names};
-pub use dgl::{ChunkedGraph, GraphSet, load_chunked, load_dgl_csv};
+pub use dgl::{ChunkedData, ChunkedGraph, ChunkedStructure, GraphSet, load_chunked, load_dgl_csv, open_chunked};
 pub use edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
 pub use karate::karate_club;
 pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
 #[cfg(test)]
 pub(crate) use npy::npy_bytes;
-pub use npy::{NpyArray, NpyValues, read_npy};
+pub use npy::{NpyArray, NpyHead, NpyValues, read_npy};
 #[cfg(test)]
 pub(crate) use npy_tests::shared;
 pub(crate) use npz::csr;

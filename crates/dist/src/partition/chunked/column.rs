@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::tensor::{BoolStore, DType, TensorData};
+use burn_gnn_graph::io::NpyHead;
 use memmap2::Mmap;
 use safetensors::Dtype;
 
 use crate::DistError;
-use crate::partition::npy::Array;
 
 /// Rows of consecutive files.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl ChunkedColumn {
         for path in paths {
             let map = map(path).map_err(DistError::io(path))?;
             let bad = |message: String| DistError::format(path, message);
-            let Array { descr, shape, offset } = Array::parse(path, &map)?;
+            let NpyHead { descr, shape, offset } = NpyHead::read(path, &map[..])?;
             let Some(&(_, dtype, stored)) = DTYPES.iter().find(|d| d.0 == descr) else {
                 return Err(bad(format!("expected a dtype of {:?}, found {descr:?}", DTYPES.map(|d| d.0))));
             };

@@ -53,6 +53,40 @@ pub struct ChunkedGraph {
     pub edge_ids: IdConverter,
 }
 
+/// The structure of a graph in DGL's chunked format, and where its data lie.
+#[derive(Clone, Debug)]
+pub struct ChunkedStructure {
+    /// Name of the graph.
+    pub name: String,
+    /// The graph without data.
+    pub graph: Graph,
+    /// As in [`ChunkedGraph`].
+    pub node_ids: IdConverter,
+    /// As in [`ChunkedGraph`].
+    pub edge_ids: IdConverter,
+    /// Data of nodes.
+    pub node_data: Vec<ChunkedData>,
+    /// Data of edges.
+    pub edge_data: Vec<ChunkedData>,
+}
+
+/// One feature of the nodes or edges of a type, in files that follow each other.
+#[derive(Clone, Debug)]
+pub struct ChunkedData {
+    /// Node type or edge type, by its number in the graph's schema.
+    pub ty: usize,
+    /// Name of the feature.
+    pub name: String,
+    /// As the description has it: `numpy`, `csv` or another.
+    pub format: String,
+    /// Between the fields of a line, where the description says.
+    pub delimiter: Option<String>,
+    /// The files, inside the folder of the description.
+    pub files: Vec<PathBuf>,
+    /// Rows of each file, where the description has as many counts as there are files.
+    pub rows: Vec<Option<u64>>,
+}
+
 /// Reads a folder in DGL's chunked graph format.
 ///
 /// ```text
@@ -69,21 +103,39 @@ pub struct ChunkedGraph {
 /// many as counts, each must have its count. File names are relative and stay inside `dir` (DGL takes absolute ones).
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for a description that contradicts itself or its files, an edge type that is not
-/// `src:relation:dst`, data of a type that is none, or another format (Parquet among them);
-/// [`GraphError::Table`] with file, line and column for a row of CSV; the errors of [`Graph`] construction for ids out of range.
+/// Those of [`open_chunked`]; data in another format (Parquet among them), with another number of rows, or whose pieces differ in type or row
+/// shape; [`GraphError::Table`] with file, line and column for a row of CSV.
 pub fn load_chunked(dir: impl AsRef<Path>, device: &Device) -> Result<ChunkedGraph, GraphError> {
-    let dir = dir.as_ref();
-    let json = dir.join(METADATA);
-    let meta: Metadata = read_json(&json)?;
-    let folder = Folder { dir, json: &json, device };
+    let json = dir.as_ref().join(METADATA);
+    let ChunkedStructure { name, mut graph, node_ids, edge_ids, node_data, edge_data } = open_chunked(&json)?;
+    let (ntypes, etypes) = (graph.schema().ntypes().to_vec(), graph.schema().etypes().to_vec());
+    for d in &node_data {
+        graph.nodes_mut(&ntypes[d.ty])?.insert_column(&d.name, d.read(&json, device)?)?;
+    }
+    for d in &edge_data {
+        graph.edges_mut(&etypes[d.ty])?.insert_column(&d.name, d.read(&json, device)?)?;
+    }
+    Ok(ChunkedGraph { name, graph, node_ids, edge_ids })
+}
+
+/// [`load_chunked`] of the description `metadata` without reading data, for graphs whose features are to stay in their files.
+///
+/// # Errors
+/// [`GraphError::Io`]; [`GraphError::Format`] for a description that contradicts itself or its edges, an edge type that is not
+/// `src:relation:dst`, data of a type that is none, file names that lead outside the folder, edges in another format;
+/// [`GraphError::Table`] with file, line and column for a line of edges; the errors of [`Graph`] construction for ids out of range.
+pub fn open_chunked(metadata: impl AsRef<Path>) -> Result<ChunkedStructure, GraphError> {
+    let json = metadata.as_ref();
+    let dir = json.parent().unwrap_or_else(|| Path::new(""));
+    let meta: Metadata = read_json(json)?;
+    let folder = Folder { dir, json };
     let counts = folder.counts("num_nodes_per_chunk", &meta.node_type, &meta.num_nodes_per_chunk)?;
     let bytes = meta.edges.values().chain(meta.node_data.values().flat_map(BTreeMap::values)).flat_map(|p| &p.data);
     let bytes = bytes.filter_map(|f| std::fs::metadata(dir.join(f)).ok()).map(|m| m.len()).fold(0, u64::saturating_add);
     let mut b = Graph::builder();
     let mut nodes = vec![];
     for (name, &count) in meta.node_type.iter().zip(&counts) {
-        let count = node_count(&json, name, count, bytes)?;
+        let count = node_count(json, name, count, bytes)?;
         nodes.push((name.clone(), count));
         b = b.nodes(name, count);
     }
@@ -96,9 +148,9 @@ pub fn load_chunked(dir: impl AsRef<Path>, device: &Device) -> Result<ChunkedGra
                 return Err(GraphError::UnknownNodeType { name: end.clone(), known: meta.node_type.clone() });
             }
         }
-        let pieces = meta.edges.get(name).ok_or_else(|| format_error(&json, format!("edges: expected an entry `{name}`, found none")))?;
+        let pieces = meta.edges.get(name).ok_or_else(|| format_error(json, format!("edges: expected an entry `{name}`, found none")))?;
         let (src, dst) = folder.edges(pieces, &meta.num_edges_per_chunk[i])?;
-        same_count(&json, &format!("number of edges of `{name}`"), count, src.len())?;
+        same_count(json, &format!("number of edges of `{name}`"), count, src.len())?;
         edges.push((name.clone(), src.len()));
         b = b.edges_i64(etype, src, dst);
     }
@@ -108,29 +160,23 @@ pub fn load_chunked(dir: impl AsRef<Path>, device: &Device) -> Result<ChunkedGra
         }
     }
     let (node_ids, edge_ids) = (IdConverter::new(nodes)?, IdConverter::new(edges)?);
-    let mut graph = b.build()?;
+    let graph = b.build()?;
+    let (mut node_data, mut edge_data) = (vec![], vec![]);
     for (ntype, columns) in &meta.node_data {
         let at = meta.node_type.iter().position(|n| n == ntype);
         let at = at.ok_or_else(|| GraphError::UnknownNodeType { name: ntype.clone(), known: meta.node_type.clone() })?;
-        for (name, pieces) in columns {
-            let column = folder.data(pieces, &meta.num_nodes_per_chunk[at])?;
-            graph.nodes_mut(ntype)?.insert_column(name, column)?;
-        }
+        folder.data(graph.schema().ntype(ntype)?, columns, &meta.num_nodes_per_chunk[at], &mut node_data)?;
     }
     for (etype, columns) in &meta.edge_data {
         let at = meta.edge_type.iter().position(|n| n == etype).unwrap_or_default();
-        for (name, pieces) in columns {
-            let column = folder.data(pieces, &meta.num_edges_per_chunk[at])?;
-            graph.edges_mut(folder.etype(etype)?)?.insert_column(name, column)?;
-        }
+        folder.data(graph.schema().etype(&folder.etype(etype)?)?, columns, &meta.num_edges_per_chunk[at], &mut edge_data)?;
     }
-    Ok(ChunkedGraph { name: meta.graph_name, graph, node_ids, edge_ids })
+    Ok(ChunkedStructure { name: meta.graph_name, graph, node_ids, edge_ids, node_data, edge_data })
 }
 
 struct Folder<'a> {
     dir: &'a Path,
     json: &'a Path,
-    device: &'a Device,
 }
 
 impl Folder<'_> {
@@ -164,10 +210,6 @@ impl Folder<'_> {
         (0..pieces.data.len()).map(|i| same.then(|| counts[i])).collect()
     }
 
-    fn unknown(&self, pieces: &Pieces, known: &str) -> GraphError {
-        format_error(self.json, format!("format: expected {known}, found `{}`; convert the files", pieces.format.name))
-    }
-
     fn edges(&self, pieces: &Pieces, counts: &[u64]) -> Result<(Vec<i64>, Vec<i64>), GraphError> {
         let (mut src, mut dst) = (vec![], vec![]);
         for (file, count) in pieces.data.iter().zip(Self::expected(pieces, counts)) {
@@ -194,7 +236,7 @@ impl Folder<'_> {
                         dst.push(pair[1]);
                     }
                 }
-                _ => return Err(self.unknown(pieces, "csv or numpy")),
+                other => return Err(unknown(self.json, other, "csv or numpy")),
             }
             if let Some(count) = count {
                 same_count(&path, "number of edges", count, src.len() - before)?;
@@ -203,27 +245,48 @@ impl Folder<'_> {
         Ok((src, dst))
     }
 
-    fn data(&self, pieces: &Pieces, counts: &[u64]) -> Result<Column, GraphError> {
+    /// Where the features of a type lie.
+    fn data(&self, ty: usize, columns: &BTreeMap<String, Pieces>, counts: &[u64], to: &mut Vec<ChunkedData>) -> Result<(), GraphError> {
+        for (name, pieces) in columns {
+            to.push(ChunkedData {
+                ty,
+                name: name.clone(),
+                format: pieces.format.name.clone(),
+                delimiter: pieces.format.delimiter.clone(),
+                files: pieces.data.iter().map(|file| self.path(file)).collect::<Result<_, _>>()?,
+                rows: Self::expected(pieces, counts),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn unknown(json: &Path, format: &str, known: &str) -> GraphError {
+    format_error(json, format!("format: expected {known}, found `{format}`; convert the files"))
+}
+
+impl ChunkedData {
+    /// All pieces as one column.
+    fn read(&self, json: &Path, device: &Device) -> Result<Column, GraphError> {
         let mut parts: Vec<Column> = vec![];
-        for (file, count) in pieces.data.iter().zip(Self::expected(pieces, counts)) {
-            let path = self.path(file)?;
-            let array = match pieces.format.name.as_str() {
-                "numpy" => NpyArray::read(&path)?,
+        for (path, &count) in self.files.iter().zip(&self.rows) {
+            let array = match self.format.as_str() {
+                "numpy" => NpyArray::read(path)?,
                 "csv" => {
-                    let delimiter = pieces.format.delimiter.as_deref().unwrap_or(" ");
+                    let delimiter = self.delimiter.as_deref().unwrap_or(" ");
                     let &[delimiter] = delimiter.as_bytes() else {
                         let why = format!("delimiter: expected one ASCII character, found {delimiter:?}");
-                        return Err(format_error(self.json, why));
+                        return Err(format_error(json, why));
                     };
-                    let m: Matrix<f32> = read_matrix(&path, None, delimiter)?;
+                    let m: Matrix<f32> = read_matrix(path, None, delimiter)?;
                     NpyArray { path: path.clone(), shape: vec![m.rows, m.cols], values: NpyValues::F32(m.values) }
                 }
-                _ => return Err(self.unknown(pieces, "numpy or csv")),
+                other => return Err(unknown(json, other, "numpy or csv")),
             };
             if let Some(count) = count {
-                same_count(&path, "number of rows", count, array.shape.first().copied().unwrap_or(0))?;
+                same_count(path, "number of rows", count, array.shape.first().copied().unwrap_or(0))?;
             }
-            let column = array.into_column(self.device)?;
+            let column = array.into_column(device)?;
             if let Some(first) = parts.first() {
                 let rows = |c: &Column| c.shape().as_slice()[1..].to_vec();
                 if (first.dtype(), rows(first)) != (column.dtype(), rows(&column)) {
@@ -234,13 +297,13 @@ impl Folder<'_> {
                         column.dtype(),
                         rows(&column)
                     );
-                    return Err(format_error(&path, why));
+                    return Err(format_error(path, why));
                 }
             }
             parts.push(column);
         }
         match parts.as_slice() {
-            [] => Err(format_error(self.json, "data: expected at least one file, found none")),
+            [] => Err(format_error(json, "data: expected at least one file, found none")),
             [one] => Ok(one.clone()),
             several => Ok(Column::cat(several)),
         }

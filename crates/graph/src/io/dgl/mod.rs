@@ -8,5 +8,5 @@ mod csv_set;
 #[cfg(test)]
 mod csv_tests;
 
-pub use chunked::{ChunkedGraph, load_chunked};
+pub use chunked::{ChunkedData, ChunkedGraph, ChunkedStructure, load_chunked, open_chunked};
 pub use csv_set::{GraphSet, load_dgl_csv};
