@@ -1,0 +1,1 @@
+//! Message-passing kernels written once in CubeCL.
