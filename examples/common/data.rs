@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn::graph::{Dataset, Graph};
 use burn_gnn::models::{NodeTask, Rows, TypeInput};
+use burn_gnn::ops::copy_u_mean;
 
 /// Column that holds the features of a node type.
 pub(crate) const FEATURE: &str = "feat";
@@ -64,6 +65,19 @@ impl Loaded {
             None => TypeInput::Embedding,
         };
         self.graph.schema().ntypes().iter().map(input).collect()
+    }
+
+    /// Gives each type without features the mean of its neighbours' features, along the first relation that leads there from a type
+    /// that has some.
+    pub(crate) fn mean_features(&mut self) -> Result<()> {
+        let (schema, known) = (self.graph.schema().clone(), self.features());
+        for (t, ntype) in schema.ntypes().iter().enumerate().filter(|t| known[t.0].is_none()) {
+            let from = schema.etypes_into(t).find_map(|r| known[schema.ends(r).0].clone().map(|x| (r, x)));
+            let (r, x) = from.with_context(|| format!("no relation leads from a node type with features to `{ntype}`"))?;
+            let mean = copy_u_mean(&self.graph.relations()[r], x);
+            self.graph.nodes_mut(ntype)?.insert(FEATURE, mean)?;
+        }
+        Ok(())
     }
 
     /// Feature tensors of a whole graph, per node type.

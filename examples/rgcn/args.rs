@@ -53,6 +53,9 @@ pub(crate) struct Args {
     /// One-hot node ids as input, as in the paper, instead of a learned row per node; needs `--bases`.
     #[arg(long)]
     pub(crate) one_hot: bool,
+    /// Types without features get the mean of their neighbours', not a learned row per node.
+    #[arg(long, conflicts_with = "one_hot")]
+    pub(crate) mean_features: bool,
     /// Seed of initial weights, dropout and partitioning.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,

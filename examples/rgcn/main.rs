@@ -47,7 +47,10 @@ fn run(args: &Args) -> Result<()> {
     if !set.inverse_edges_stored {
         set.graph = set.graph.with_inverse_relations("-inv")?;
     }
-    let data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
+    let mut data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
+    if args.mean_features {
+        data.mean_features()?;
+    }
     println!("{data}");
     let inputs = data.inputs();
     let init = |graph: &Graph, self_loop: bool, seed: u64, device: &Device| {

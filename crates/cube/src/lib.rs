@@ -1,1 +1,3 @@
-//! Message-passing kernels written once in CubeCL.
+//! Message-passing kernels written once in CubeCL, behind the feature `cube`.
+
+#![cfg(feature = "cube")]

@@ -41,6 +41,9 @@ pub struct FeatureEncoderConfig {
     /// Keys of each growing embedding, in the order of its rows.
     #[config(default = "vec![]")]
     pub keys: Vec<Vec<i64>>,
+    /// Rows from which on a table is sparse, growing tables whatever their rows; `None`: no table is. Sparse tables are trained by
+    /// [`FeatureEncoder::forward_rows`] and [`SparseAdam`](crate::SparseAdam), and not by an optimizer of Burn.
+    pub sparse_from: Option<usize>,
     /// Seed of the initial rows.
     #[config(default = 0)]
     pub seed: u64,
@@ -57,7 +60,8 @@ pub struct FeatureEncoderConfig {
 /// order, the same bits for any number of threads. Rows without a node get 0.
 ///
 /// # Cost
-/// One pass over the rows that the input names; the gradient of a table is as large as the table.
+/// One pass over the rows that the input names; the gradient of a table is as large as the table, unless it is sparse
+/// ([`FeatureEncoderConfig::sparse_from`]).
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -96,6 +100,8 @@ struct Layout {
     spec: FeatureSpec,
     /// Row of each key, per growing table.
     keys: Vec<HashMap<i64, u32>>,
+    /// Which tables are trained by rows.
+    sparse: Vec<bool>,
 }
 
 impl FeatureEncoderConfig {
@@ -191,14 +197,20 @@ impl FeatureEncoderConfig {
                 FeatureKind::Dynamic | FeatureKind::DynamicBag => Some(Param::from_tensor(key_rows(stream, next.next()?, dim, device))),
             }
         };
-        let tables = spec.parts.iter().filter_map(table).collect();
+        let tables: Vec<Param<Tensor<2>>> = spec.parts.iter().filter_map(table).collect();
+        let embedded = spec.parts.iter().filter(|p| p.kind != FeatureKind::Number);
+        let sparse: Vec<bool> = embedded
+            .zip(&tables)
+            .map(|(part, t)| self.sparse_from.is_some_and(|from| grows(part.kind) || t.val().dims()[0] >= from))
+            .collect();
+        let tables = tables.into_iter().zip(&sparse).map(|(t, &sparse)| if sparse { t.set_require_grad(false) } else { t }).collect();
         let vector = |values: Vec<f32>| {
             let n = values.len();
             (n > 0).then(|| Param::from_tensor(Tensor::from_data(TensorData::new(values, [n]), device)).set_require_grad(false))
         };
         let scale = self.deviations.iter().map(|&d| if d > 0.0 && d.is_finite() { d.recip() } else { 1.0 }).collect();
         let index = |keys: &Vec<i64>| keys.iter().enumerate().map(|(i, &k)| (k, i as u32)).collect();
-        let layout = Layout { config: Self { keys: keys.clone(), ..self.clone() }, spec, keys: keys.iter().map(index).collect() };
+        let layout = Layout { config: Self { keys: keys.clone(), ..self.clone() }, spec, keys: keys.iter().map(index).collect(), sparse };
         Ok(FeatureEncoder { tables, mean: vector(self.means.clone()), scale: vector(scale), layout })
     }
 }
@@ -226,6 +238,11 @@ impl FeatureEncoder {
     /// What the encoder was made from, with the keys it has by now: save it beside the weights.
     pub fn config(&self) -> &FeatureEncoderConfig {
         &self.layout.config
+    }
+
+    /// Whether the table is trained by rows.
+    pub(crate) fn is_sparse(&self, table: usize) -> bool {
+        self.layout.sparse[table]
     }
 
     /// The attributes of all nodes of a frame that [`Builder`](burn_gnn_graph::Builder) filled.
@@ -263,11 +280,22 @@ impl FeatureEncoder {
     }
 
     /// `[rows, width]`. A value that a growing embedding does not know adds nothing: 0 where it is the only one.
+    ///
+    /// Sparse tables get no gradient here; see [`forward_rows`](Self::forward_rows).
     pub fn forward(&self, input: &EncoderInput) -> Tensor<2> {
-        let (mut tables, mut at, mut out) = (self.tables.iter().map(|t| t.val()), 0, vec![]);
-        let reduce = |relation: &Relation, table: Tensor<2>| match self.layout.config.combiner {
-            Combiner::Sum => copy_u_sum(relation, table),
-            Combiner::Mean => copy_u_mean(relation, table),
+        self.assemble(input, |_, relation, table| (relation.clone(), table))
+    }
+
+    /// The parts side by side; `rows` says which rows of a table are read, and by which relation.
+    pub(crate) fn assemble(
+        &self,
+        input: &EncoderInput,
+        mut rows: impl FnMut(usize, &Relation, Tensor<2>) -> (Relation, Tensor<2>),
+    ) -> Tensor<2> {
+        let (mut tables, mut at, mut out) = (self.tables.iter().map(|t| t.val()).enumerate(), 0, vec![]);
+        let reduce = |(relation, table): (Relation, Tensor<2>)| match self.layout.config.combiner {
+            Combiner::Sum => copy_u_sum(&relation, table),
+            Combiner::Mean => copy_u_mean(&relation, table),
         };
         for part in &input.parts {
             out.push(match part {
@@ -277,7 +305,7 @@ impl FeatureEncoder {
                     self.standardised(x.clone(), range)
                 }
                 PartInput::Lookup(relation) => match tables.next() {
-                    Some(table) => reduce(relation, table),
+                    Some((i, table)) => reduce(rows(i, relation, table)),
                     None => panic!("the input was made by another encoder: it has more than {} embedded attributes", self.tables.len()),
                 },
             });
@@ -324,7 +352,7 @@ impl FeatureEncoder {
             let message = "expected the layout and, first, the keys of the encoder that grows, found others".into();
             return Err(ModelError::Encoder { message });
         }
-        for (new, old) in new.tables.iter_mut().zip(self.tables) {
+        for ((new, old), &sparse) in new.tables.iter_mut().zip(self.tables).zip(&new.layout.sparse) {
             let (old, fresh) = (old.val(), new.val());
             let (known, all) = (old.dims()[0], fresh.dims()[0]);
             let rows = if known == 0 {
@@ -336,7 +364,8 @@ impl FeatureEncoder {
                 let joint = Tensor::cat(vec![old.without_autodiff(), fresh.without_autodiff().slice_dim(0, known..all)], 0);
                 if tracked { joint.autodiff() } else { joint }
             };
-            *new = Param::from_tensor(rows.detach());
+            let param = Param::from_tensor(rows.detach());
+            *new = if sparse { param.set_require_grad(false) } else { param };
         }
         (new.mean, new.scale) = (self.mean, self.scale);
         Ok(new)

@@ -55,6 +55,7 @@ mod readout;
 mod rel_graph_conv;
 mod sage_conv;
 mod sg_conv;
+mod sparse_rows;
 mod transformer_conv;
 mod typed_linear;
 
@@ -112,6 +113,7 @@ pub use rgcn::{Rgcn, RgcnConfig, RgcnLayers};
 pub use sage::{Sage, SageConfig};
 pub use sage_conv::{SageAggregator, SageConv, SageConvConfig};
 pub use sg_conv::{SgConv, SgConvConfig};
+pub use sparse_rows::{EncoderRows, SparseAdam, SparseAdamConfig};
 pub use task::{NodeTask, Rows};
 pub use train::{Alone, Epoch, GradientSync, NodeClassifier, TrainConfig, Trained, evaluate, train};
 pub use transformer_conv::{TransformerConv, TransformerConvConfig};

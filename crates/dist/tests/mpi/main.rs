@@ -1,13 +1,14 @@
 //! Ranks as processes. Run by `tests/mpi.sh`; alone, it is one rank.
 //!
-//! `mpi` runs all checks; `mpi CASE` lets the last rank break the run, which must end with an error everywhere.
+//! `mpi` runs all checks; `mpi CASE` lets the last rank break the run, which must end with an error everywhere; `mpi traffic` exchanges
+//! for a minute, for somebody else to break.
 
 #[path = "../dist/collectives.rs"]
 mod collectives;
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use burn_gnn_dist::{Communicator, Failure, MpiRanks};
 
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     let ranks = MpiRanks::new().threads(1).timeout(Duration::from_secs(if case.as_deref() == Some("missing") { 3 } else { 60 }));
     let done = ranks.run(|comm| match &case {
         None => all(&comm),
+        Some(case) if case == "traffic" => traffic(&*comm),
         Some(case) => broken(case, &*comm),
     });
     match done {
@@ -36,6 +38,15 @@ fn all(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
         println!("mpi: {} ranks, all checks passed", comm.size());
     }
     Ok(())
+}
+
+fn traffic(comm: &dyn Communicator) -> Result<(), Failure> {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(60) {
+        comm.all_to_all_v("traffic", vec![vec![1; 1 << 16]; comm.size()])?;
+    }
+    // Clocks of ranks differ: one of them may be in another call by now.
+    Err(Failure { rank: comm.rank(), message: "nobody broke the run".into() })
 }
 
 fn broken(case: &str, comm: &dyn Communicator) -> Result<(), Failure> {

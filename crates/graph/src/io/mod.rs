@@ -25,6 +25,8 @@ mod npy_layout;
 mod npy_tests;
 mod npz;
 mod ogb;
+#[cfg(feature = "parquet")]
+mod parquet;
 #[cfg(feature = "rdf")]
 mod rdf;
 mod split;

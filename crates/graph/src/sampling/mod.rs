@@ -8,6 +8,7 @@ mod cluster;
 mod draws;
 mod facts;
 mod fanout;
+mod frontier;
 mod hop;
 mod induced;
 mod link;

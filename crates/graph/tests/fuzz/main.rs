@@ -150,6 +150,8 @@ fn readers() {
     let folder = dir.join("mapped");
     fuzz("mapped", &graph(&folder, &device), || map_graph(&folder, &device).is_ok());
     other_formats(dir, &device);
+    #[cfg(feature = "parquet")]
+    parquet(dir, &device, &options);
     published_sets(dir);
 }
 
@@ -178,6 +180,27 @@ fn other_formats(dir: &Path, device: &Device) {
     let ttl = "@prefix x: <http://x/#> .\nx:a x:knows [ x:age 7 ; x:name \"B\" ] , (x:b 1.5 true) .\nx:b a x:c ; x:\\~p '''q\"''' .\n";
     let file = put(dir, "a.ttl", ttl);
     fuzz("rdf turtle", std::slice::from_ref(&file), || read_rdf(&file, &RdfOptions::new()).is_ok());
+}
+
+/// Files that pyarrow wrote.
+#[cfg(feature = "parquet")]
+fn parquet(dir: &Path, device: &Device, options: &ReadOptions) {
+    let stored = |name: &str| std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)).unwrap();
+    let file = put(dir, "people.parquet", stored("people.parquet"));
+    let names = Csv::new(["height", "name"]).with_timestamp("born");
+    let decoder = Decoder::new().labeled().timestamped().empty_as_zero().with_attributes([AttrType::Float, AttrType::Text]).csv(names);
+    fuzz("parquet table", std::slice::from_ref(&file), || read_nodes_with(&file, &decoder, options).is_ok());
+    let folder = dir.join("parquet");
+    let format = r#"{"name": "parquet"}"#;
+    let json = format!(
+        r#"{{"graph_name": "g", "node_type": ["a"], "num_nodes_per_chunk": [[3]], "edge_type": ["a:r:a"], "num_edges_per_chunk": [[3]],
+        "edges": {{"a:r:a": {{"format": {format}, "data": ["e"]}}}},
+        "node_data": {{"a": {{"x": {{"format": {format}, "data": ["x"]}}, "y": {{"format": {format}, "data": ["y"]}}}}}}}}"#
+    );
+    let pieces = [("e", "ends.parquet"), ("x", "cubes.parquet"), ("y", "vectors.parquet")];
+    let mut files: Vec<PathBuf> = pieces.iter().map(|(to, from)| put(&folder, to, stored(from))).collect();
+    files.push(put(&folder, "metadata.json", json));
+    fuzz("parquet array", &files, || load_chunked(&folder, device).is_ok());
 }
 
 fn published_sets(dir: &Path) {

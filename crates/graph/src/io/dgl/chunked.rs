@@ -228,21 +228,25 @@ impl Folder<'_> {
                         dst.extend(d);
                     }
                 }
-                "numpy" => {
-                    let array = NpyArray::read(&path)?;
-                    array.expect_shape(&[None, Some(2)])?;
-                    for pair in array.into_i64()?.as_chunks::<2>().0 {
-                        src.push(pair[0]);
-                        dst.push(pair[1]);
-                    }
-                }
-                other => return Err(unknown(self.json, other, "csv or numpy")),
+                "numpy" => Self::pairs(NpyArray::read(&path)?, &mut src, &mut dst)?,
+                #[cfg(feature = "parquet")]
+                "parquet" => Self::pairs(crate::io::parquet::read_parquet_array(&path)?, &mut src, &mut dst)?,
+                other => return Err(unknown(self.json, other, "csv, numpy or (with the feature `parquet`) parquet")),
             }
             if let Some(count) = count {
                 same_count(&path, "number of edges", count, src.len() - before)?;
             }
         }
         Ok((src, dst))
+    }
+
+    fn pairs(array: NpyArray, src: &mut Vec<i64>, dst: &mut Vec<i64>) -> Result<(), GraphError> {
+        array.expect_shape(&[None, Some(2)])?;
+        for pair in array.into_i64()?.as_chunks::<2>().0 {
+            src.push(pair[0]);
+            dst.push(pair[1]);
+        }
+        Ok(())
     }
 
     /// Where the features of a type lie.
@@ -281,7 +285,9 @@ impl ChunkedData {
                     let m: Matrix<f32> = read_matrix(path, None, delimiter)?;
                     NpyArray { path: path.clone(), shape: vec![m.rows, m.cols], values: NpyValues::F32(m.values) }
                 }
-                other => return Err(unknown(json, other, "numpy or csv")),
+                #[cfg(feature = "parquet")]
+                "parquet" => crate::io::parquet::read_parquet_array(path)?,
+                other => return Err(unknown(json, other, "numpy, csv or (with the feature `parquet`) parquet")),
             };
             if let Some(count) = count {
                 same_count(path, "number of rows", count, array.shape.first().copied().unwrap_or(0))?;

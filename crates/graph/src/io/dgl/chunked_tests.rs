@@ -43,6 +43,27 @@ fn toy(device: &Device, edit: impl FnOnce(&Path, &mut Value)) -> Result<ChunkedG
     load_chunked(dir, device)
 }
 
+#[cfg(feature = "parquet")]
+#[test]
+fn pieces_of_parquet() {
+    let device = Device::flex();
+    let put = |dir: &Path, name: &str| {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+        std::fs::copy(from, dir.join(name)).unwrap();
+    };
+    let c = toy(&device, |dir, meta| {
+        put(dir, "pairs.parquet");
+        put(dir, "cubes.parquet");
+        meta["num_edges_per_chunk"][0] = json!([3]);
+        meta["edges"]["author:writes:paper"] = json!({"format": {"name": "parquet"}, "data": ["pairs.parquet"]});
+        meta["num_nodes_per_chunk"][1] = json!([3]);
+        meta["node_data"]["author"] = json!({"cube": {"format": {"name": "parquet"}, "data": ["cubes.parquet"]}});
+    });
+    let c = c.unwrap();
+    assert_eq!(c.graph.relation("writes").unwrap().dst(), [4, 0, 1]);
+    assert_eq!(c.graph.nodes("author").unwrap().get::<3>("cube").unwrap().dims(), [3, 2, 2]);
+}
+
 // Burn deprecates its ndarray backend, which users still ask for.
 #[allow(deprecated)]
 #[test]

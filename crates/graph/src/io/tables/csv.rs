@@ -1,4 +1,4 @@
-//! CSV files with a header: columns by name.
+//! CSV files with a header: columns by name, here and in Parquet files.
 
 use std::path::Path;
 
@@ -17,6 +17,10 @@ use crate::io::files::{format_error, io_error, table_error};
 
 /// Which columns of a CSV file with a header a [`Decoder`] reads, by name. Quotes and line ends inside quotes are as in RFC 4180;
 /// a byte order mark at the start is skipped. Columns that are not named are not read.
+///
+/// A Parquet file (feature `parquet`), told by its first bytes, is read by the same names: its ids are texts if their column holds
+/// texts, whatever [`text_ids`](Self::text_ids) says, a null is an empty field, a time is a number in the unit of its column, and
+/// lines in errors are rows, counted from 1. Its columns must not be lists.
 ///
 /// ```
 /// use burn_gnn_graph::io::{AttrType, Csv, Decoder, read_nodes};
@@ -153,7 +157,8 @@ pub(crate) fn read_csv(
     };
     let mut reader = csv.reader(path, options, bar)?;
     let head = reader.byte_headers().map_err(failed)?.clone();
-    let (header, attributes, width) = csv.header(path, &head, ids, decoder)?;
+    let (header, attributes) = csv.header(path, 1, &head.iter().collect::<Vec<_>>(), ids, decoder)?;
+    let width = head.len();
     let (mut out, mut record) = (Columns::empty(&header, decoder), ::csv::ByteRecord::new());
     let attribute_reader = AttributeReader::new(decoder);
     while out.problems.len() < options.max_problems && reader.read_byte_record(&mut record).map_err(failed)? {
@@ -184,27 +189,28 @@ pub(crate) fn csv_line(path: &Path, csv: &Csv, row: usize) -> u64 {
 }
 
 impl Csv {
-    /// Where the columns stand, in the order in which rows are parsed; then those of the attributes, and the number of all.
-    fn header(
+    /// Where the columns stand, in the order in which rows are parsed; then those of the attributes. `line` is that of the names.
+    pub(super) fn header(
         &self,
         path: &Path,
-        head: &::csv::ByteRecord,
+        line: u64,
+        head: &[&[u8]],
         ids: &[&'static str],
         decoder: &Decoder,
-    ) -> Result<(Header, Vec<usize>, usize), GraphError> {
+    ) -> Result<(Header, Vec<usize>), GraphError> {
         if self.attributes.len() != decoder.attr_types.len() {
             let message = format!("expected one name for each of {} attributes, got {}", decoder.attr_types.len(), self.attributes.len());
             return Err(GraphError::Decoder { argument: "csv.attributes".into(), message });
         }
         let find = |name: &str| {
-            let mut hits = head.iter().enumerate().filter(|(_, h)| *h == name.as_bytes());
+            let mut hits = head.iter().enumerate().filter(|(_, h)| **h == name.as_bytes());
             match (hits.next(), hits.next()) {
                 (Some((i, _)), None) => Ok(i),
                 (None, _) => {
                     let shown: Vec<String> = head.iter().map(|h| String::from_utf8_lossy(h).into_owned()).collect();
-                    Err(table_error(path, 1, 0, format!("a column `{name}`"), &shown.join(", ")))
+                    Err(table_error(path, line, 0, format!("a column `{name}`"), &shown.join(", ")))
                 }
-                (_, Some((i, h))) => Err(table_error(path, 1, i + 1, format!("one column `{name}`"), &String::from_utf8_lossy(h))),
+                (_, Some((i, h))) => Err(table_error(path, line, i + 1, format!("one column `{name}`"), &String::from_utf8_lossy(h))),
             }
         };
         let (mut names, mut positions) = (vec![], vec![]);
@@ -227,6 +233,6 @@ impl Csv {
         }
         let attributes = self.attributes.iter().map(|n| find(n)).collect::<Result<_, _>>()?;
         let narrow = vec![false; names.len()];
-        Ok((Header { names, narrow, positions, text_ids: vec![self.text_ids; ids.len()] }, attributes, head.len()))
+        Ok((Header { names, narrow, positions, text_ids: vec![self.text_ids; ids.len()] }, attributes))
     }
 }

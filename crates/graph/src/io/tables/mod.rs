@@ -1,4 +1,4 @@
-//! Tab-separated tables with a typed header, as GraphLearn writes them; CSV files through the same door.
+//! Tab-separated tables with a typed header, as GraphLearn writes them; CSV and Parquet files through the same door.
 //!
 //! The first line names the columns, `name:type` each, the others hold one row each. Names are free: only order, number and
 //! type of columns are compared with what the [`Decoder`] expects. There is no quoting, no escape, no comment and no null. Lines
@@ -17,6 +17,7 @@ mod hash;
 mod header;
 mod number;
 mod options;
+mod parquet;
 mod read;
 mod source;
 mod table;

@@ -12,6 +12,7 @@ use super::csv::{Csv, csv_line, read_csv};
 use super::decoder::Decoder;
 use super::header::Header;
 use super::options::ReadOptions;
+use super::parquet::{is_parquet, read_parquet};
 use super::source::{Piece, Source};
 use crate::GraphError;
 use crate::io::files::{cut, table_error};
@@ -43,6 +44,9 @@ impl Places {
     pub(crate) fn line(&self, row: usize) -> (PathBuf, u64) {
         let Some((piece, first, _)) = self.file(row) else { return (PathBuf::new(), 0) };
         if let Some(csv) = &self.csv {
+            if is_parquet(&piece.path).is_ok_and(|yes| yes) {
+                return (piece.path.clone(), (row - first) as u64 + 1);
+            }
             return (piece.path.clone(), csv_line(&piece.path, csv, row - first));
         }
         let before = piece.range.as_ref().map_or(1, |r| lines_before(&piece.path, r.start));
@@ -146,6 +150,9 @@ fn read_file(
     options: &ReadOptions,
     bar: &ProgressBar,
 ) -> Result<(Header, Vec<Columns>), GraphError> {
+    if is_parquet(&piece.path)? {
+        return read_parquet(piece, ids, decoder, options, bar);
+    }
     if let Some(csv) = &decoder.csv {
         return read_csv(piece, ids, decoder, csv, options, bar);
     }
