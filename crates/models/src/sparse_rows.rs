@@ -1,7 +1,7 @@
 //! Large tables of a [`FeatureEncoder`], trained by the rows that a batch names.
 
 use burn::config::Config;
-use burn::module::{Module, Param};
+use burn::module::{Module, Param, ParamId};
 use burn::tensor::{DType, Device, Gradients, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::{AdamDecay, AdamStep, adam_step};
@@ -124,10 +124,14 @@ impl SparseAdamConfig {
             sparse.map(|t| zeros(t.1)).collect()
         };
         let [moments_1, moments_2] = [0, 1].map(moments);
-        let device = device.without_autodiff();
-        let time = Param::from_tensor(Tensor::from_data(TensorData::new(vec![0i64], [1]), (&device, DType::I64)));
+        let device = device.clone().without_autodiff();
+        let time = Param::initialized(ParamId::new(), count(0, &device));
         SparseAdam { time, moments_1, moments_2, config: self.clone() }
     }
+}
+
+fn count(steps: i64, device: &Device) -> Tensor<1, Int> {
+    Tensor::from_data(TensorData::new(vec![steps], [1]), (device, DType::I64))
 }
 
 fn fixed(t: Tensor<2>) -> Param<Tensor<2>> {
@@ -171,7 +175,7 @@ impl SparseAdam {
         );
         let time = self.time.val().into_data().convert_dtype(DType::I64).try_to_vec::<i64>().map_or(0, |t| t[0]) + 1;
         let device = self.time.val().device();
-        self.time = Param::from_tensor(Tensor::from_data(TensorData::new(vec![time], [1]), (&device, DType::I64)));
+        self.time = Param::initialized(self.time.id, count(time, &device));
         let SparseAdamConfig { beta_1, beta_2, epsilon } = self.config;
         let step = AdamStep { lr, beta_1, beta_2, epsilon, time: time as usize, decay: AdamDecay::None };
         let mut tables: Vec<Option<Param<Tensor<2>>>> = encoder.tables.into_iter().map(Some).collect();

@@ -15,6 +15,8 @@ mod epilogue;
 mod errors;
 mod families;
 mod finite_differences;
+#[cfg(feature = "wgpu")]
+mod gpu;
 mod graphs;
 mod gsddmm;
 mod halves;
