@@ -144,7 +144,7 @@ fn run() -> Result<Option<usize>, String> {
     let mut failed = 0;
     let wgpu = common::wgpu();
     if wgpu.is_none() {
-        println!("golden: wgpu skipped, no adapter here (software Vulkan: mesa-vulkan-drivers)");
+        println!("golden: wgpu skipped: built without the feature `wgpu`, or no adapter here");
     }
     for (backend, device) in [("flex", Device::flex()), ("ndarray", Device::ndarray())].into_iter().chain(wgpu.map(|d| ("wgpu", d))) {
         let report = check_all(&folder, &manifest, &device.autodiff())?;

@@ -33,7 +33,7 @@ fn shared(name: &str) -> Option<Dataset> {
 fn wgpu() -> Option<Device> {
     let device = common::wgpu();
     if device.is_none() {
-        let _ = writeln!(std::io::stderr(), "skipped: wgpu has no adapter here (software Vulkan: mesa-vulkan-drivers)");
+        let _ = writeln!(std::io::stderr(), "skipped: built without the feature `wgpu`, or no adapter here");
     }
     device
 }

@@ -353,7 +353,9 @@ impl FeatureEncoder {
             return Err(ModelError::Encoder { message });
         }
         for ((new, old), &sparse) in new.tables.iter_mut().zip(self.tables).zip(&new.layout.sparse) {
-            let (old, fresh) = (old.val(), new.val());
+            let old = old.val();
+            // Rows come in the device's own type, which need not be that of the encoder.
+            let fresh = new.val().cast(FloatDType::from(old.dtype()));
             let (known, all) = (old.dims()[0], fresh.dims()[0]);
             let rows = if known == 0 {
                 fresh
