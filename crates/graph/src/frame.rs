@@ -8,7 +8,7 @@ use burn::tensor::DispatchTensor;
 use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, DType, Device, Float, Int, Shape, Tensor, TensorData};
 
-use crate::{GraphError, NodeIds, Ragged};
+use crate::{GraphError, NodeIds, Ragged, row_index};
 
 /// What the entries of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,9 +128,7 @@ impl Column {
     #[must_use]
     pub fn select(&self, ids: &[u32]) -> Self {
         assert!(ids.iter().all(|&i| (i as usize) < self.len()), "row ids must lie in 0..{}", self.len());
-        let ids: Vec<i64> = ids.iter().map(|&i| i64::from(i)).collect();
-        let n = ids.len();
-        let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [n]), (&self.device, DType::I64));
+        let ids = row_index(ids.iter().map(|&i| i as usize), &self.device);
         by_rank!(self, t => Self::new(t.rows(ids)))
     }
     /// Rows of several columns, one after the other.

@@ -11,6 +11,7 @@ use crate::gspmm::{BinaryOp, GspmmPlan, Side, reference};
 
 /// The operands that a gradient reads.
 #[derive(Clone, Debug, ExtensionType)]
+#[extension_type(fusion: cfg(feature = "fusion"))]
 pub enum Kept<B: Backend> {
     /// None of them.
     Nothing,
@@ -54,15 +55,17 @@ impl<B: Backend> Kept<B> {
 ///
 /// All arguments that are no tensors are owned and `'static`, and every output shape follows from the
 /// plan without reading data, as lazy backends ask.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait GnnBackend: Backend {
     /// GSpMM by sum or mean of a copied operand; returns `plan.out_shape()`.
+    #[fusion(dtype = x, shape = plan.out_shape())]
     fn gspmm_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
         reference::copy::<Self>(x, &plan).0
     }
 
     /// GSpMM by max or min of a copied operand, and the winning edge id of every entry (the bits of a
     /// `u32`, all ones where there is no edge).
+    #[fusion(meta = |x, plan| plan.selected_specs(x.dtype))]
     fn gspmm_copy_arg(x: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
         let (out, arg) = reference::copy::<Self>(x, &plan);
         let device = out.device();
@@ -70,11 +73,13 @@ pub trait GnnBackend: Backend {
     }
 
     /// GSpMM by sum or mean of an operator on two operands.
+    #[fusion(dtype = lhs, shape = plan.out_shape())]
     fn gspmm_binary(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
         reference::binary::<Self>(lhs, rhs, &plan).0
     }
 
     /// GSpMM by max or min of an operator on two operands, and the winning edge ids.
+    #[fusion(meta = |lhs, _rhs, plan| plan.selected_specs(lhs.dtype))]
     fn gspmm_binary_arg(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
         let (out, arg) = reference::binary::<Self>(lhs, rhs, &plan);
         let device = out.device();
@@ -82,17 +87,20 @@ pub trait GnnBackend: Backend {
     }
 
     /// Gradient of sum or mean for one operand; returns `plan.operand_shape(side)`.
+    #[fusion(dtype = grad, shape = plan.operand_shape(*side))]
     fn gspmm_grad(grad: FloatTensor<Self>, #[extension_type] kept: Kept<Self>, plan: GspmmPlan, side: Side) -> FloatTensor<Self> {
         reference::gradient::<Self>(grad, None, kept, &plan, side)
     }
 
     /// Gradients of sum or mean for both operands; `kept` is what either of them reads.
+    #[fusion(meta = |grad, _kept, plan| plan.gradient_specs(grad.dtype))]
     fn gspmm_grads(grad: FloatTensor<Self>, #[extension_type] kept: Kept<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let of = |side| Self::gspmm_grad(grad.clone(), kept.clone().for_side(plan.op(), side), plan.clone(), side);
         (of(Side::Lhs), of(Side::Rhs))
     }
 
     /// Gradient of max or min for one operand: only the winning edges pass it on.
+    #[fusion(dtype = grad, shape = plan.operand_shape(*side))]
     fn gspmm_grad_arg(
         grad: FloatTensor<Self>,
         arg: IntTensor<Self>,
@@ -105,16 +113,19 @@ pub trait GnnBackend: Backend {
 
     /// [`gspmm_copy`](Self::gspmm_copy) and [`gspmm_copy_arg`](Self::gspmm_copy_arg) in plain
     /// primitives on every backend, differentiated by Burn itself: the oracle of tests.
+    #[fusion(default)]
     fn gspmm_reference_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
         reference::copy::<Self>(x, &plan).0
     }
 
     /// As [`gspmm_reference_copy`](Self::gspmm_reference_copy), for two operands.
+    #[fusion(default)]
     fn gspmm_reference_binary(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
         reference::binary::<Self>(lhs, rhs, &plan).0
     }
 
     /// Dropout by a counter-based mask; it is linear, so it is its own gradient.
+    #[fusion(default)]
     fn dropout_rows(x: FloatTensor<Self>, plan: DropoutPlan) -> FloatTensor<Self> {
         crate::dropout::reference::<Self>(x, &plan)
     }

@@ -5,7 +5,7 @@ use burn::tensor::{Bool, DType, Device, Float, IndexingUpdateOp, Int, Tensor, Te
 
 use super::rows::join;
 use super::{Column, ColumnKind};
-use crate::GraphError;
+use crate::{GraphError, row_index};
 
 /// How the rows of several edges become one row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,12 +78,6 @@ impl Column {
     }
 }
 
-fn ids(ids: impl Iterator<Item = usize>, device: &Device) -> Tensor<1, Int> {
-    let ids: Vec<i64> = ids.map(|i| i as i64).collect();
-    let n = ids.len();
-    Tensor::from_data(TensorData::new(ids, [n]), (device, DType::I64))
-}
-
 /// Sum, mean, maximum or minimum of groups of rows that stand one behind the other.
 trait Combined: Sized {
     fn combined(self, zeros: Self, groups: Groups<'_>, how: Combine, device: &Device) -> Self;
@@ -125,7 +119,7 @@ impl<const D: usize> Combined for Tensor<D, Bool> {
 }
 
 fn sums<const D: usize, K: Basic>(rows: Tensor<D, K>, zeros: Tensor<D, K>, groups: Groups<'_>, device: &Device) -> Tensor<D, K> {
-    let group = ids(groups.rows().enumerate().flat_map(|(g, r)| std::iter::repeat_n(g, r.len())), device);
+    let group = row_index(groups.rows().enumerate().flat_map(|(g, r)| std::iter::repeat_n(g, r.len())), device);
     zeros.select_assign(0, group, rows, IndexingUpdateOp::Add)
 }
 
@@ -142,13 +136,13 @@ fn extremes<const D: usize, K: Basic>(
     let mut step = 1;
     while step < largest {
         let ahead = groups.rows().flat_map(|r| r.clone().map(move |p| if p + step < r.end { p + step } else { p }));
-        let other = best.clone().select(0, ids(ahead, device));
+        let other = best.clone().select(0, row_index(ahead, device));
         let mask = better(best.clone(), other.clone());
         best = best.mask_where(mask, other);
         step *= 2;
     }
     let (found, first): (Vec<usize>, Vec<usize>) =
         groups.rows().enumerate().filter(|(_, r)| !r.is_empty()).map(|(g, r)| (g, r.start)).unzip();
-    let best = best.select(0, ids(first.into_iter(), device));
-    zeros.select_assign(0, ids(found.into_iter(), device), best, IndexingUpdateOp::Add)
+    let best = best.select(0, row_index(first.into_iter(), device));
+    zeros.select_assign(0, row_index(found.into_iter(), device), best, IndexingUpdateOp::Add)
 }

@@ -8,9 +8,10 @@ use super::plan::AdamStep;
 use super::reference;
 
 /// A step of Adam. The default body is plain Burn primitives.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait AdamBackend: Backend {
     /// Parameter and moments after the step.
+    #[fusion(default)]
     fn adam_step(
         param: FloatTensor<Self>,
         grad: FloatTensor<Self>,

@@ -5,6 +5,8 @@
 mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
+#[cfg(feature = "cube")]
+mod cube;
 mod plan;
 pub(crate) mod reference;
 

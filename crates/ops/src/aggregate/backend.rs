@@ -11,14 +11,16 @@ use crate::GnnBackend;
 
 /// Weighted aggregation. Default bodies are plain Burn primitives and GSpMM. Operands that the plan says
 /// are absent have no entries.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait AggregateBackend: GnnBackend {
     /// `act(r Σ w l x + bias)`.
+    #[fusion(default)]
     fn aggregate(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>, plan: AggregatePlan) -> FloatTensor<Self> {
         reference::forward::<Self>(x, weight, bias, &plan)
     }
 
     /// `(d x, d bias)`; `out` has no entries if there is no activation, and `d x` has none if it is not wanted.
+    #[fusion(default)]
     fn aggregate_grad(
         grad: FloatTensor<Self>,
         out: FloatTensor<Self>,
@@ -30,6 +32,7 @@ pub trait AggregateBackend: GnnBackend {
     }
 
     /// `d weight`.
+    #[fusion(default)]
     fn aggregate_grad_weight(
         grad: FloatTensor<Self>,
         out: FloatTensor<Self>,

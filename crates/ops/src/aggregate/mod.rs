@@ -7,6 +7,8 @@ mod autodiff;
 mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
+#[cfg(feature = "cube")]
+mod cube;
 mod plan;
 mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]

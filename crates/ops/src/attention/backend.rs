@@ -11,6 +11,7 @@ use super::reference;
 
 /// What backward of an attention reads.
 #[derive(Clone, Debug, ExtensionType)]
+#[extension_type(fusion: cfg(feature = "fusion"))]
 pub enum AttentionKept<B: Backend> {
     /// Result, its statistics ([`AttentionPlan::stats_shape`]), `z`, `a_src`, `a_dst`.
     Gat(FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>, FloatTensor<B>),
@@ -19,9 +20,10 @@ pub enum AttentionKept<B: Backend> {
 }
 
 /// Attention in one pass. Default bodies are plain Burn primitives.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait AttentionBackend: Backend {
     /// Result and statistics from `z`, `a_src`, `a_dst`.
+    #[fusion(meta = |z, _a_src, _a_dst, plan| plan.result_specs(z.dtype))]
     fn attention_gat(
         z: FloatTensor<Self>,
         a_src: FloatTensor<Self>,
@@ -32,12 +34,14 @@ pub trait AttentionBackend: Backend {
     }
 
     /// Result and statistics from `z` and logits.
+    #[fusion(meta = |z, _logits, plan| plan.result_specs(z.dtype))]
     fn attention_edges(z: FloatTensor<Self>, logits: FloatTensor<Self>, plan: AttentionPlan) -> (FloatTensor<Self>, FloatTensor<Self>) {
         reference::edges::<Self>(z, logits, &plan)
     }
 
     /// Gradients of `z`, then of `a_src` and `a_dst`, or of the logits and nothing; what is not wanted has
     /// shape `[0]`.
+    #[fusion(meta = |grad, _kept, plan, wants| plan.gradient_specs(*wants, grad.dtype))]
     fn attention_grad(
         grad: FloatTensor<Self>,
         #[extension_type] kept: AttentionKept<Self>,
@@ -49,6 +53,7 @@ pub trait AttentionBackend: Backend {
 
     /// [`attention_gat`](Self::attention_gat) in plain primitives on every backend, differentiated by Burn
     /// itself: the oracle of tests.
+    #[fusion(default)]
     fn attention_reference_gat(
         z: FloatTensor<Self>,
         a_src: FloatTensor<Self>,
@@ -59,6 +64,7 @@ pub trait AttentionBackend: Backend {
     }
 
     /// As [`attention_reference_gat`](Self::attention_reference_gat), for given logits.
+    #[fusion(default)]
     fn attention_reference_edges(z: FloatTensor<Self>, logits: FloatTensor<Self>, plan: AttentionPlan) -> FloatTensor<Self> {
         reference::edges::<Self>(z, logits, &plan).0
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "fusion")]
+use burn::backend::fusion::custom::TensorSpec;
 use burn_gnn_graph::Relation;
 
 use crate::dropout::{DropoutPlan, EdgeDropout};
@@ -95,6 +97,20 @@ impl AttentionPlan {
     /// zeros where there is no in-edge, or none with a score above -inf.
     pub fn stats_shape(&self) -> burn::tensor::Shape {
         [self.relation().num_dst(), 2, self.heads()].into()
+    }
+    /// Result and statistics, before they are computed.
+    #[cfg(feature = "fusion")]
+    pub(crate) fn result_specs(&self, dtype: burn::tensor::DType) -> (TensorSpec, TensorSpec) {
+        (TensorSpec::new(self.out_shape(), dtype), TensorSpec::new(self.stats_shape(), super::reference::wide(dtype)))
+    }
+    /// Gradients, before they are computed.
+    #[cfg(feature = "fusion")]
+    pub(crate) fn gradient_specs(&self, wants: AttentionWants, dtype: burn::tensor::DType) -> (TensorSpec, TensorSpec, TensorSpec) {
+        let Shape { num_src, num_dst, heads, dim } = self.0.shape;
+        let is_gat = self.slope().is_some();
+        let spec = |wanted: bool, shape: &[usize]| TensorSpec::new(if wanted { shape.to_vec() } else { vec![0] }.into(), dtype);
+        let first = if is_gat { num_src } else { self.relation().num_edges() };
+        (spec(wants.z, &[num_src, heads, dim]), spec(wants.first, &[first, heads]), spec(wants.second && is_gat, &[num_dst, heads]))
     }
     /// Whether nothing is ever computed: no edge, or no entry in the result.
     pub(crate) fn is_empty(&self) -> bool {

@@ -16,7 +16,7 @@ fn constant<B: Backend>(values: Vec<f64>, shape: impl Into<Shape>, dtype: DType,
     B::float_from_data(TensorData::new(values, shape.into()).convert_dtype(dtype), device)
 }
 
-fn reshape<B: Backend, const D: usize>(x: FloatTensor<B>, shape: [usize; D]) -> FloatTensor<B> {
+pub(super) fn reshape<B: Backend, const D: usize>(x: FloatTensor<B>, shape: [usize; D]) -> FloatTensor<B> {
     B::float_reshape(x, Shape::from(shape))
 }
 
@@ -46,7 +46,7 @@ fn sum_rows<B: Backend>(rows: usize, index: IntTensor<B>, x: FloatTensor<B>) -> 
 }
 
 /// `leaky_relu(x)` with derivative `slope` at 0, and that derivative.
-fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B>, FloatTensor<B>) {
+pub(super) fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B>, FloatTensor<B>) {
     let device = x.device();
     let above = B::float_greater_elem(x.clone(), 0.0.into(), get_device_settings::<B>(&device).bool_dtype);
     let ones = B::float_ones(x.shape(), &device, FloatDType::from(x.dtype()));
@@ -56,7 +56,7 @@ fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B>, FloatTen
 }
 
 /// 0 or `1 / (1 - p)` for every edge and head; nothing without dropout.
-fn mask<B: Backend>(plan: &AttentionPlan, dtype: DType, device: &Device<B>) -> Option<FloatTensor<B>> {
+pub(super) fn mask<B: Backend>(plan: &AttentionPlan, dtype: DType, device: &Device<B>) -> Option<FloatTensor<B>> {
     let dropout = plan.dropout()?;
     let (edges, heads) = (plan.relation().num_edges(), plan.heads());
     let entry = |e: usize, h: usize| {
@@ -67,7 +67,7 @@ fn mask<B: Backend>(plan: &AttentionPlan, dtype: DType, device: &Device<B>) -> O
     Some(constant::<B>(values, [edges, heads], dtype, device))
 }
 
-fn nothing<B: Backend>(shape: Shape, like: &FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
+pub(super) fn nothing<B: Backend>(shape: Shape, like: &FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
     B::float_zeros(shape, &like.device(), FloatDType::from(dtype))
 }
 
@@ -93,11 +93,11 @@ pub(crate) fn edges<B: Backend>(z: FloatTensor<B>, logits: FloatTensor<B>, plan:
     forward::<B>(z, widen::<B>(logits), &ends, plan)
 }
 
-fn wide(dtype: DType) -> DType {
+pub(super) fn wide(dtype: DType) -> DType {
     if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype }
 }
 
-fn zeros<B: Backend>(z: &FloatTensor<B>, plan: &AttentionPlan) -> (FloatTensor<B>, FloatTensor<B>) {
+pub(super) fn zeros<B: Backend>(z: &FloatTensor<B>, plan: &AttentionPlan) -> (FloatTensor<B>, FloatTensor<B>) {
     (nothing::<B>(plan.out_shape(), z, z.dtype()), nothing::<B>(plan.stats_shape(), z, wide(z.dtype())))
 }
 
@@ -136,6 +136,13 @@ fn forward<B: Backend>(
     (narrow::<B>(sum_rows::<B>(rows, ends.dst.clone(), messages), dtype), stats)
 }
 
+/// One of the two statistics, `[num_dst, heads]`.
+pub(super) fn part_of<B: Backend>(stats: FloatTensor<B>, at: usize, plan: &AttentionPlan) -> FloatTensor<B> {
+    let (dst, heads) = (plan.relation().num_dst(), plan.heads());
+    let part = B::float_slice(stats, &[Slice::from(0..dst), Slice::from(at..at + 1), Slice::from(0..heads)]);
+    reshape::<B, 2>(part, [dst, heads])
+}
+
 pub(crate) fn gradient<B: Backend>(
     grad: FloatTensor<B>,
     kept: AttentionKept<B>,
@@ -170,10 +177,7 @@ pub(crate) fn gradient<B: Backend>(
         }
         None => (pre, None),
     };
-    let part = |at: usize| {
-        let part = B::float_slice(stats.clone(), &[Slice::from(0..dst), Slice::from(at..at + 1), Slice::from(0..heads)]);
-        ends.at_dst(reshape::<B, 2>(part, [dst, heads]))
-    };
+    let part = |at: usize| ends.at_dst(part_of::<B>(stats.clone(), at, plan));
     let alpha = B::float_mul(B::float_exp(B::float_sub(scores, part(0))), part(1));
     let w = match mask::<B>(plan, alpha.dtype(), &device) {
         Some(mask) => B::float_mul(alpha.clone(), mask),

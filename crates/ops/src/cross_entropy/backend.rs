@@ -10,14 +10,16 @@ use super::plan::CrossEntropyPlan;
 use super::reference;
 
 /// Cross entropy of chosen rows. Default bodies are plain Burn primitives.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait CrossEntropyBackend: Backend {
     /// The loss `[1]`, and for each chosen row its largest logit and 1 / Σ exp(logit - largest), `[rows, 2]`.
+    #[fusion(default)]
     fn cross_entropy(logits: FloatTensor<Self>, plan: CrossEntropyPlan) -> (FloatTensor<Self>, FloatTensor<Self>) {
         reference::forward::<Self>(logits, &plan)
     }
 
     /// Gradient of the logits from that of the loss, `[1]`.
+    #[fusion(default)]
     fn cross_entropy_grad(
         grad: FloatTensor<Self>,
         stats: FloatTensor<Self>,
@@ -28,6 +30,7 @@ pub trait CrossEntropyBackend: Backend {
     }
 
     /// The loss in plain primitives on every backend, differentiated by Burn itself: the oracle of tests.
+    #[fusion(default)]
     fn cross_entropy_reference(logits: FloatTensor<Self>, plan: CrossEntropyPlan) -> FloatTensor<Self> {
         reference::forward::<Self>(logits, &plan).0
     }

@@ -11,6 +11,8 @@ mod by_edges;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod cpu;
+#[cfg(feature = "cube")]
+mod cube;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod plan;

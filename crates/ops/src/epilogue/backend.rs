@@ -21,29 +21,34 @@ pub enum EpilogueKept<B: Backend> {
 }
 
 /// Bias, activation and dropout in one pass. Default bodies are plain Burn primitives.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait EpilogueBackend: Backend {
     /// Without bias.
+    #[fusion(default)]
     fn epilogue(x: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
         reference::forward::<Self>(x, &plan)
     }
 
     /// With bias.
+    #[fusion(default)]
     fn epilogue_bias(x: FloatTensor<Self>, bias: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
         reference::biased::<Self>(x, bias, &plan)
     }
 
     /// A relu without bias, and which entries are open.
+    #[fusion(default)]
     fn epilogue_open(x: FloatTensor<Self>, plan: EpiloguePlan) -> (FloatTensor<Self>, IntTensor<Self>) {
         reference::with_open::<Self>(reference::forward::<Self>(x, &plan))
     }
 
     /// A relu with bias, and which entries are open.
+    #[fusion(default)]
     fn epilogue_bias_open(x: FloatTensor<Self>, bias: FloatTensor<Self>, plan: EpiloguePlan) -> (FloatTensor<Self>, IntTensor<Self>) {
         reference::with_open::<Self>(reference::biased::<Self>(x, bias, &plan))
     }
 
     /// Gradients of `x` and of the bias (shape `[0]` unless asked for).
+    #[fusion(default)]
     fn epilogue_grad(
         grad: FloatTensor<Self>,
         #[extension_type] kept: EpilogueKept<Self>,
@@ -55,11 +60,13 @@ pub trait EpilogueBackend: Backend {
 
     /// Activation and dropout in plain primitives on every backend, differentiated by Burn itself: the oracle
     /// of tests.
+    #[fusion(default)]
     fn epilogue_reference(x: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
         reference::forward::<Self>(x, &plan)
     }
 
     /// As [`epilogue_reference`](Self::epilogue_reference), with bias.
+    #[fusion(default)]
     fn epilogue_bias_reference(x: FloatTensor<Self>, bias: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
         reference::biased::<Self>(x, bias, &plan)
     }

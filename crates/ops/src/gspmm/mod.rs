@@ -1,6 +1,8 @@
 //! Generalised sparse-dense products: messages along edges, reduced at destinations.
 
 mod broadcast;
+#[cfg(feature = "cube")]
+mod cube;
 mod names;
 mod plan;
 pub(crate) mod reference;

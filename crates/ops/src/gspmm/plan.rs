@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "fusion")]
+use burn::backend::fusion::custom::TensorSpec;
+#[cfg(feature = "fusion")]
+use burn::tensor::DType;
 use burn::tensor::Shape;
 use burn_gnn_graph::Relation;
 
@@ -122,6 +126,17 @@ impl GspmmPlan {
     /// Shape of an operand and of its gradient.
     pub fn operand_shape(&self, side: Side) -> Shape {
         rows(self.operand_rows(side), &self.map(side).own)
+    }
+    /// Result and winning edge ids, before they are computed.
+    #[cfg(feature = "fusion")]
+    pub(crate) fn selected_specs(&self, dtype: DType) -> (TensorSpec, TensorSpec) {
+        (TensorSpec::new(self.out_shape(), dtype), TensorSpec::new(self.out_shape(), DType::I32))
+    }
+    /// Gradients of both operands, before they are computed.
+    #[cfg(feature = "fusion")]
+    pub(crate) fn gradient_specs(&self, dtype: DType) -> (TensorSpec, TensorSpec) {
+        let of = |side| TensorSpec::new(self.operand_shape(side), dtype);
+        (of(Side::Lhs), of(Side::Rhs))
     }
     pub(crate) fn operand_rows(&self, side: Side) -> usize {
         match side {

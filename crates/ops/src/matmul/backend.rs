@@ -21,13 +21,15 @@ pub struct Turned {
 }
 
 /// Products of rows with a matrix of weights; no axis of an operand has length 0.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait MatmulBackend: Backend {
     /// `l · r`.
+    #[fusion(default)]
     fn matmul_turned(l: FloatTensor<Self>, r: FloatTensor<Self>, turned: Turned) -> FloatTensor<Self> {
         by_backend::<Self>(l, r, turned)
     }
     /// `sum + x · w`.
+    #[fusion(default)]
     fn matmul_onto(x: FloatTensor<Self>, w: FloatTensor<Self>, sum: FloatTensor<Self>) -> FloatTensor<Self> {
         added::<Self>(x, w, sum)
     }

@@ -6,6 +6,8 @@ mod autodiff;
 mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
+#[cfg(feature = "cube")]
+mod cube;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod halves;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
@@ -14,7 +16,8 @@ mod narrow;
 pub use backend::{MatmulBackend, Turned};
 
 use burn::backend::Dispatch;
-use burn::tensor::{DType, Int, Tensor, TensorData};
+use burn::tensor::Tensor;
+use burn_gnn_graph::row_index;
 
 use crate::OpsError;
 use crate::check::{check_rows, check_same};
@@ -83,7 +86,7 @@ pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError
     let mut out: Tensor<2> = product(x, w);
     for (axis, len) in [n, m].into_iter().enumerate() {
         if len == 0 {
-            let none = Tensor::<1, Int>::from_data(TensorData::new(Vec::<i64>::new(), [0]), (&device, DType::I64));
+            let none = row_index(std::iter::empty(), &device);
             out = out.select(axis, none);
         }
     }

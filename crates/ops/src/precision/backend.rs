@@ -10,9 +10,10 @@ use burn::backend::{Flex, TensorMetadata, flex::FlexTensor};
 use burn::tensor::FloatDType;
 
 /// The cast that [`with_precision`](crate::with_precision) makes.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait PrecisionBackend: Backend {
     /// `x` in another float type, rounded to nearest, ties to even.
+    #[fusion(default)]
     fn precision_cast(x: FloatTensor<Self>, dtype: FloatDType) -> FloatTensor<Self> {
         Self::float_cast(x, dtype)
     }
@@ -47,3 +48,7 @@ impl PrecisionBackend for Flex {
 /// It has no 16-bit types, so nothing is ever cast to one.
 #[cfg(feature = "ndarray")]
 impl PrecisionBackend for burn::backend::NdArray {}
+
+/// Burn's own cast is one kernel there.
+#[cfg(feature = "cube")]
+impl PrecisionBackend for burn_cubecl::CubeBackend {}

@@ -12,9 +12,10 @@ use super::reference;
 /// Kernels of relational aggregation. Default bodies are plain Burn primitives.
 ///
 /// `x`, `weight`, the result and `grad` have the shapes that the plan names.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait RelationalBackend: Backend {
     /// `Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r` for every destination.
+    #[fusion(dtype = x, shape = plan.out_shape())]
     fn relational(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -25,6 +26,7 @@ pub trait RelationalBackend: Backend {
     }
 
     /// Gradient of the input.
+    #[fusion(dtype = grad, shape = plan.x_shape())]
     fn relational_grad_x(
         grad: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -35,6 +37,7 @@ pub trait RelationalBackend: Backend {
     }
 
     /// Gradient of the weights.
+    #[fusion(dtype = grad, shape = plan.weight_shape())]
     fn relational_grad_weight(
         grad: FloatTensor<Self>,
         x: FloatTensor<Self>,
@@ -45,6 +48,7 @@ pub trait RelationalBackend: Backend {
     }
 
     /// Gradients of the input and of the weights, in one pass where there are kernels.
+    #[fusion(meta = |grad, _x, _weight, _norm, plan| plan.gradient_specs(grad.dtype))]
     fn relational_grad_both(
         grad: FloatTensor<Self>,
         x: FloatTensor<Self>,
@@ -57,6 +61,7 @@ pub trait RelationalBackend: Backend {
     }
 
     /// Gradient of the factors of edges.
+    #[fusion(dtype = grad, shape = plan.norm_shape())]
     fn relational_grad_norm(
         grad: FloatTensor<Self>,
         x: FloatTensor<Self>,

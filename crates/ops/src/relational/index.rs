@@ -53,6 +53,8 @@ struct Inner {
     num_relations: usize,
     by_relation: OnceLock<(Vec<u32>, Vec<u32>)>,
     pair_counts: OnceLock<Vec<u32>>,
+    #[cfg(feature = "cube")]
+    sorted: OnceLock<Relation>,
     #[cfg(any(feature = "flex", feature = "ndarray"))]
     by_dst: OnceLock<Side>,
     #[cfg(any(feature = "flex", feature = "ndarray"))]
@@ -99,6 +101,8 @@ impl RelationalIndex {
             num_relations,
             by_relation: OnceLock::new(),
             pair_counts: OnceLock::new(),
+            #[cfg(feature = "cube")]
+            sorted: OnceLock::new(),
             #[cfg(any(feature = "flex", feature = "ndarray"))]
             by_dst: OnceLock::new(),
             #[cfg(any(feature = "flex", feature = "ndarray"))]
@@ -137,6 +141,12 @@ impl RelationalIndex {
     /// # Panics
     /// If there is no such type.
     pub fn edge_ids(&self, relation: usize) -> &[u32] {
+        let (starts, ids) = self.by_relation();
+        &ids[starts[relation] as usize..starts[relation + 1] as usize]
+    }
+
+    /// Edge ids by relation, ascending inside one, and before them where each relation starts.
+    pub(crate) fn by_relation(&self) -> (&[u32], &[u32]) {
         let (starts, ids) = self.inner.by_relation.get_or_init(|| {
             let mut starts = vec![0u32; self.num_relations() + 1];
             self.types().iter().for_each(|&t| starts[t as usize + 1] += 1);
@@ -150,7 +160,20 @@ impl RelationalIndex {
             }
             (starts, ids)
         });
-        &ids[starts[relation] as usize..starts[relation + 1] as usize]
+        (starts, ids)
+    }
+
+    /// The edges in the order of [`by_relation`](Self::by_relation).
+    #[cfg(feature = "cube")]
+    pub(crate) fn sorted(&self) -> &Relation {
+        self.inner.sorted.get_or_init(|| {
+            let (ids, r) = (self.by_relation().1, self.relation());
+            let end = |of: &[u32]| ids.iter().map(|&e| of[e as usize]).collect();
+            match Relation::from_coo(r.num_src(), r.num_dst(), end(r.src()), end(r.dst())) {
+                Ok(sorted) => sorted,
+                Err(e) => unreachable!("edges of a relation in another order: {e}"),
+            }
+        })
     }
 
     /// Edges of the same relation at the same destination, for every edge.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "fusion")]
+use burn::backend::fusion::custom::TensorSpec;
 use burn::backend::tensor::FloatTensor;
 // Named by the code that the attribute writes.
 use burn::backend::{Backend, ExtensionType};
@@ -11,6 +13,7 @@ use super::RelationalIndex;
 
 /// A factor of every message.
 #[derive(Clone, Debug, ExtensionType)]
+#[extension_type(fusion: cfg(feature = "fusion"))]
 pub enum EdgeNorm<B: Backend> {
     /// 1.
     One,
@@ -68,6 +71,16 @@ impl RelationalPlan {
     pub fn weight_shape(&self) -> Shape {
         let (r, [b, i, o]) = (self.0.index.num_relations(), self.block_shape());
         Shape::from(if self.0.is_diagonal { vec![r, b, i, o] } else { vec![r, i, o] })
+    }
+    /// Gradients of input and weights, before they are computed.
+    #[cfg(feature = "fusion")]
+    pub(crate) fn gradient_specs(&self, dtype: burn::tensor::DType) -> (TensorSpec, TensorSpec) {
+        (TensorSpec::new(self.x_shape(), dtype), TensorSpec::new(self.weight_shape(), dtype))
+    }
+    /// Shape of a factor per edge: `[num_edges]`.
+    #[cfg(feature = "fusion")]
+    pub(crate) fn norm_shape(&self) -> Shape {
+        Shape::from(vec![self.0.index.relation().num_edges()])
     }
     /// Shape of the result: `[num_dst, d_output]`.
     pub fn out_shape(&self) -> Shape {

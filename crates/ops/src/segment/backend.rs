@@ -36,14 +36,16 @@ impl SegmentPlan {
 }
 
 /// Kernels of softmax over segments. Default bodies are plain Burn primitives.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait SegmentBackend: Backend {
     /// Softmax inside each segment.
+    #[fusion(dtype = x, shape = plan.shape())]
     fn segment_softmax(x: FloatTensor<Self>, plan: SegmentPlan) -> FloatTensor<Self> {
         reference::softmax::<Self>(x, &plan)
     }
 
     /// Its gradient, from the result `y`.
+    #[fusion(dtype = grad, shape = plan.shape())]
     fn segment_softmax_grad(grad: FloatTensor<Self>, y: FloatTensor<Self>, plan: SegmentPlan) -> FloatTensor<Self> {
         reference::softmax_grad::<Self>(grad, y, &plan)
     }

@@ -7,6 +7,8 @@ mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod cpu;
+#[cfg(feature = "cube")]
+mod cube;
 mod reference;
 mod segments;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]

@@ -48,13 +48,15 @@ impl SplitPlan {
 }
 
 /// A tensor to be cut, and its parts.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait SplitBackend: Backend {
     /// `x`, whose parts [`split_part`](Self::split_part) takes with the same plan.
+    #[fusion(default)]
     fn split_whole(x: FloatTensor<Self>, _plan: SplitPlan) -> FloatTensor<Self> {
         x
     }
     /// The rows of part `part` of what [`split_whole`](Self::split_whole) returned.
+    #[fusion(default)]
     fn split_part(whole: FloatTensor<Self>, plan: SplitPlan, part: usize) -> FloatTensor<Self> {
         let rows = plan.rows(part);
         Self::float_slice(whole, &[Slice::from(rows)])
@@ -66,3 +68,5 @@ impl SplitBackend for Flex {}
 #[cfg(feature = "ndarray")]
 #[allow(deprecated)]
 impl SplitBackend for NdArray {}
+#[cfg(feature = "cube")]
+impl SplitBackend for burn_cubecl::CubeBackend {}

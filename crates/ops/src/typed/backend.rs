@@ -10,19 +10,22 @@ use super::plan::TypedPlan;
 use super::reference;
 
 /// Kernels of typed products. Default bodies are plain Burn primitives.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait TypedBackend: Backend {
     /// Every row of `a` times its matrix; returns `plan.out_shape()`.
+    #[fusion(default)]
     fn typed_mm(a: FloatTensor<Self>, b: FloatTensor<Self>, plan: TypedPlan) -> FloatTensor<Self> {
         reference::multiply::<Self>(a, b, &plan, false)
     }
 
     /// Gradient of the rows.
+    #[fusion(default)]
     fn typed_mm_grad_a(grad: FloatTensor<Self>, b: FloatTensor<Self>, plan: TypedPlan) -> FloatTensor<Self> {
         reference::multiply::<Self>(grad, b, &plan, true)
     }
 
     /// Gradient of the matrices.
+    #[fusion(default)]
     fn typed_mm_grad_b(grad: FloatTensor<Self>, a: FloatTensor<Self>, plan: TypedPlan) -> FloatTensor<Self> {
         reference::grad_b::<Self>(grad, a, &plan)
     }

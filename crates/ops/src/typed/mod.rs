@@ -7,6 +7,8 @@ mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod cpu;
+#[cfg(feature = "cube")]
+mod cube;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 pub(crate) mod dense;
 #[cfg(any(feature = "flex", feature = "ndarray"))]

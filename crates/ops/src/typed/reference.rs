@@ -1,52 +1,72 @@
 //! Typed products in plain primitives, one matrix at a time: what a backend without kernels runs.
+//!
+//! Rows are brought into the order of their matrices and back, so that those of one matrix are a slice and every row of
+//! the result is written once: no sums by index, which some devices make one after the other.
 
-use burn::backend::tensor::{Device, FloatTensor, IntTensor};
+use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, FloatDType, TensorMetadata};
-use burn::tensor::{IndexingUpdateOp, Shape, Slice};
+use burn::tensor::{Shape, Slice};
 
 use super::plan::TypedPlan;
 use crate::primitives::{index, narrow, widen};
 
-/// Rows of each matrix that has any.
-fn parts<'a, B: Backend>(plan: &'a TypedPlan, device: &'a Device<B>) -> impl Iterator<Item = (usize, IntTensor<B>)> + 'a {
-    let segments = plan.offsets();
-    (0..segments.len()).filter(|&k| !segments.range(k).is_empty()).map(move |k| {
-        let rows = segments.range(k);
-        let rows = match plan.order() {
-            None => index::<B>(&rows.map(|r| r as u32).collect::<Vec<_>>(), device),
-            Some(order) => index::<B>(&order[rows], device),
-        };
-        (k, rows)
-    })
+/// Rows in the order of their matrices.
+fn sorted<B: Backend>(x: FloatTensor<B>, plan: &TypedPlan) -> FloatTensor<B> {
+    match plan.order() {
+        Some(order) => {
+            let order = index::<B>(order, &x.device());
+            B::float_select(x, 0, order)
+        }
+        None => x,
+    }
+}
+
+/// The inverse of [`sorted`].
+fn back<B: Backend>(x: FloatTensor<B>, plan: &TypedPlan) -> FloatTensor<B> {
+    let Some(order) = plan.order() else { return x };
+    let mut place = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(at, &row)| place[row as usize] = at as u32);
+    let place = index::<B>(&place, &x.device());
+    B::float_select(x, 0, place)
+}
+
+/// The matrices that have rows.
+fn matrices(plan: &TypedPlan) -> impl Iterator<Item = usize> + '_ {
+    (0..plan.offsets().len()).filter(|&k| !plan.offsets().range(k).is_empty())
+}
+
+/// The rows of matrix `k` out of sorted ones.
+fn part<B: Backend>(x: &FloatTensor<B>, k: usize, plan: &TypedPlan) -> FloatTensor<B> {
+    let width = x.shape()[1];
+    B::float_slice(x.clone(), &[Slice::from(plan.offsets().range(k)), Slice::from(0..width)])
 }
 
 pub(super) fn multiply<B: Backend>(a: FloatTensor<B>, b: FloatTensor<B>, plan: &TypedPlan, transposed: bool) -> FloatTensor<B> {
     let (dtype, device) = (a.dtype(), a.device());
-    let (a, b) = (widen::<B>(a), widen::<B>(b));
     let [i, o] = [plan.d_input(), plan.d_output()];
-    let shape = if transposed { plan.a_shape() } else { plan.out_shape() };
-    let mut out = B::float_zeros(shape, &device, FloatDType::from(a.dtype()));
-    if i * o > 0 {
-        for (k, rows) in parts::<B>(plan, &device) {
-            let w = B::float_slice(b.clone(), &[Slice::new(k as isize, Some(k as isize + 1), 1)]);
-            let w = B::float_reshape(w, Shape::from(vec![i, o]));
-            let w = if transposed { B::float_swap_dims(w, 0, 1) } else { w };
-            let product = B::float_matmul(B::float_select(a.clone(), 0, rows.clone()), w);
-            out = B::float_select_assign(out, 0, rows, product, IndexingUpdateOp::Add);
-        }
+    if i * o == 0 || plan.offsets().num_rows() == 0 {
+        let shape = if transposed { plan.a_shape() } else { plan.out_shape() };
+        return B::float_zeros(shape, &device, FloatDType::from(dtype));
     }
-    narrow::<B>(out, dtype)
+    let (a, b) = (sorted::<B>(widen::<B>(a), plan), widen::<B>(b));
+    let product = |k: usize| {
+        let w = B::float_slice(b.clone(), &[Slice::new(k as isize, Some(k as isize + 1), 1)]);
+        let w = B::float_reshape(w, Shape::from(vec![i, o]));
+        B::float_matmul(part::<B>(&a, k, plan), if transposed { B::float_swap_dims(w, 0, 1) } else { w })
+    };
+    let out = B::float_cat(matrices(plan).map(product).collect(), 0);
+    narrow::<B>(back::<B>(out, plan), dtype)
 }
 
 pub(super) fn grad_b<B: Backend>(grad: FloatTensor<B>, a: FloatTensor<B>, plan: &TypedPlan) -> FloatTensor<B> {
     let (dtype, device) = (grad.dtype(), grad.device());
-    let (grad, a) = (widen::<B>(grad), widen::<B>(a));
+    let (grad, a) = (sorted::<B>(widen::<B>(grad), plan), sorted::<B>(widen::<B>(a), plan));
     let [i, o] = [plan.d_input(), plan.d_output()];
     let mut out = B::float_zeros(plan.b_shape(), &device, FloatDType::from(a.dtype()));
     if i * o > 0 {
-        for (k, rows) in parts::<B>(plan, &device) {
-            let left = B::float_swap_dims(B::float_select(a.clone(), 0, rows.clone()), 0, 1);
-            let d = B::float_reshape(B::float_matmul(left, B::float_select(grad.clone(), 0, rows)), Shape::from(vec![1, i, o]));
+        for k in matrices(plan) {
+            let left = B::float_swap_dims(part::<B>(&a, k, plan), 0, 1);
+            let d = B::float_reshape(B::float_matmul(left, part::<B>(&grad, k, plan)), Shape::from(vec![1, i, o]));
             out = B::float_slice_assign(out, &[Slice::new(k as isize, Some(k as isize + 1), 1)], d);
         }
     }

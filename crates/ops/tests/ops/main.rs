@@ -15,6 +15,7 @@ mod epilogue;
 mod errors;
 mod families;
 mod finite_differences;
+mod gpu;
 mod graphs;
 mod gsddmm;
 mod halves;

@@ -1,0 +1,126 @@
+//! Every operator on Burn's wgpu backend, which shares its code with all graphics processors: the CPU's values and
+//! gradients, the same bits in every run. Software Vulkan is enough; without any adapter the tests say that they do nothing.
+
+use std::io::Write;
+
+use burn::tensor::{DType, Device, DeviceKind, DeviceType, Tensor};
+use burn_gnn_graph::Relation;
+use burn_gnn_ops::*;
+use proptest::prelude::*;
+
+use crate::families::{self, Family, Typed};
+use crate::{assert_near, graphs};
+
+/// Relative to 1 + |expected|: sums of up to a hundred terms in f32 in another order, `exp` of another library.
+const TOLERANCE: f64 = 2e-5;
+
+fn device() -> Option<Device> {
+    if Device::enumerate(DeviceType::Wgpu).is_empty() {
+        // Past the capture of passing tests.
+        let _ = writeln!(std::io::stderr(), "skipped: wgpu has no adapter here (software Vulkan: mesa-vulkan-drivers)");
+        return None;
+    }
+    Some(Device::wgpu(DeviceKind::DefaultDevice))
+}
+
+/// Values and gradients of one operator on both devices.
+fn agree(what: &str, family: &Family, g: &Typed, device: &Device, seed: u64) {
+    let values = family.values(g, seed);
+    let [want, got] = [&Device::flex(), device].map(|device| family.run(g, &values, (device, DType::F32), false));
+    for (i, (want, got)) in want.iter().zip(&got).enumerate() {
+        assert_near(&format!("{}, {what}, {i}", family.name), got, want, TOLERANCE);
+    }
+    if family.selects {
+        // One of the messages, each of which is the result of one rounding.
+        assert_eq!(got.last(), want.last(), "{}, {what}: selected values", family.name);
+    }
+}
+
+#[test]
+fn named_graphs() {
+    let Some(device) = device() else { return };
+    for (name, relation) in graphs::named() {
+        let g = Typed::new(&relation);
+        for family in families::all(3) {
+            agree(name, &family, &g, &device, 1);
+        }
+    }
+}
+
+/// Rows wider than a vector, degrees that are skewed.
+#[test]
+fn wide_rows() {
+    let Some(device) = device() else { return };
+    let g = Typed::new(&graphs::random(40, 30, 600, 2.0));
+    for width in [8, 33] {
+        for family in families::few(width) {
+            agree(&format!("width {width}"), &family, &g, &device, 2);
+        }
+    }
+}
+
+fn any_graph() -> impl Strategy<Value = Relation> {
+    (1usize..9, 1usize..9).prop_flat_map(|(a, b)| {
+        // A third of the edges end in node 0: skewed degrees and parallel edges.
+        let edge = (0..a as u32, prop_oneof![1 => Just(0), 2 => 0..b as u32]);
+        proptest::collection::vec(edge, 0..40).prop_map(move |edges| graphs::relation(a, b, &edges))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4))]
+
+    #[test]
+    fn any_graph_is_as_on_the_cpu(relation in any_graph(), seed in 0u64..1000) {
+        if let Some(device) = device() {
+            let g = Typed::new(&relation);
+            for family in families::all(5) {
+                agree("any graph", &family, &g, &device, seed);
+            }
+        }
+    }
+}
+
+/// No sum depends on which unit of the processor comes first.
+#[test]
+fn two_runs_are_the_same_bits() {
+    let Some(device) = device() else { return };
+    let g = Typed::new(&graphs::random(300, 200, 5_000, 2.0));
+    for family in families::few(9) {
+        let values = family.values(&g, 3);
+        let [first, second] = [(); 2].map(|()| family.run(&g, &values, (&device, DType::F32), false));
+        let bits = |x: &[Vec<f64>]| x.iter().flatten().map(|v| v.to_bits()).collect::<Vec<_>>();
+        assert!(bits(&first) == bits(&second), "{}", family.name);
+    }
+}
+
+/// A tensor on the CPU beside one on the graphics processor is an error that names both, not a wrong result.
+#[test]
+fn devices_are_not_mixed() {
+    let Some(device) = device() else { return };
+    let (relation, cpu) = (graphs::small(), Device::flex());
+    let here = |rows: usize| Tensor::<2>::ones([rows, 2], &device);
+    let there = |rows: usize| Tensor::<2>::ones([rows, 2], &cpu);
+    let is_device = |e: OpsError| {
+        let text = e.to_string();
+        assert!(matches!(e, OpsError::Device { .. }) && text.ends_with("move one of them"), "{text}");
+    };
+    is_device(try_gspmm::<2, 2, 2>(&relation, BinaryOp::Mul, Reduce::Sum, here(5), there(8)).unwrap_err());
+    is_device(try_gsddmm::<2, 2, 2>(&relation, SddmmOp::Dot, Target::Src, Target::Dst, there(5), here(4)).unwrap_err());
+    is_device(try_matmul_rows(here(3), there(2)).unwrap_err());
+    let z = Tensor::<3>::ones([5, 2, 1], &device);
+    is_device(try_attention(&relation, there(8), z, None).unwrap_err());
+    let options = AggregateOptions::default();
+    is_device(try_weighted_aggregate(&relation, here(5), Some(Tensor::ones([8], &cpu)), None, &options).unwrap_err());
+    is_device(try_bias_activation(here(3), Some(Tensor::ones([2], &cpu)), Activation::Relu, None).unwrap_err());
+    let index = RelationalIndex::new(&relation, &[0; 8], 1);
+    let weight = RelationalWeight::Full(Tensor::ones([1, 2, 3], &cpu));
+    is_device(try_relational_aggregate(&index, here(5), weight, None).unwrap_err());
+    let stack = burn_gnn_graph::RelationStack::new(4, &[5, 5], &[(0, relation.clone()), (1, relation.clone())]).unwrap();
+    assert!(matches!(try_multi_gspmm(&stack, vec![here(5), there(5)], Reduce::Sum), Err(OpsError::Member { what: "device", .. })));
+    // One graph serves every device.
+    for device in [&device, &cpu, &device] {
+        let y = copy_u_sum(&relation, Tensor::<2>::ones([5, 2], device));
+        assert_eq!(crate::f64s(y), [2.0, 2.0, 4.0, 4.0, 0.0, 0.0, 2.0, 2.0]);
+    }
+}
