@@ -83,3 +83,8 @@ pub struct Data;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/coming-from-pyg.md")]
 pub struct ComingFromPyg;
+
+/// Compiles the examples of the page on graphics processors.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/gpu.md")]
+pub struct Gpu;

@@ -13,12 +13,28 @@ use anyhow::{Context, Result, bail};
 use burn::tensor::{Device, DeviceConfig, FloatDType};
 use clap::ValueEnum;
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+/// Backends that were compiled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BackendName {
     /// Burn's pure Rust CPU backend.
     Flex,
     /// Burn's ndarray backend.
     Ndarray,
+    /// The best graphics processor through WebGPU, software Vulkan where there is none.
+    #[cfg(feature = "wgpu")]
+    Wgpu,
+    /// The same with shaders compiled to SPIR-V.
+    #[cfg(feature = "vulkan")]
+    Vulkan,
+    /// The same with Metal's own shaders.
+    #[cfg(feature = "metal")]
+    Metal,
+    /// The first AMD graphics processor, through ROCm.
+    #[cfg(feature = "rocm")]
+    Rocm,
+    /// The first NVIDIA graphics processor, through CUDA.
+    #[cfg(feature = "cuda")]
+    Cuda,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -35,6 +51,16 @@ pub(crate) fn device(backend: BackendName, precision: Precision) -> Result<Devic
         // Deprecated by Burn, still asked for.
         #[allow(deprecated)]
         BackendName::Ndarray => Device::ndarray(),
+        #[cfg(feature = "wgpu")]
+        BackendName::Wgpu => wgpu().context("Vulkan, Metal and DirectX find no adapter here (software Vulkan: docs/gpu.md)")?,
+        #[cfg(feature = "vulkan")]
+        BackendName::Vulkan => Device::vulkan(burn::tensor::DeviceKind::DefaultDevice),
+        #[cfg(feature = "metal")]
+        BackendName::Metal => Device::metal(burn::tensor::DeviceKind::DefaultDevice),
+        #[cfg(feature = "rocm")]
+        BackendName::Rocm => Device::rocm(0),
+        #[cfg(feature = "cuda")]
+        BackendName::Cuda => Device::cuda(0),
     };
     let dtype = match precision {
         Precision::F32 => FloatDType::F32,
@@ -44,6 +70,14 @@ pub(crate) fn device(backend: BackendName, precision: Precision) -> Result<Devic
         bail!("setting the precision of {device:?} failed: {e:?}");
     }
     Ok(device)
+}
+
+/// The device that Burn's wgpu backend takes by itself: a graphics processor, else software Vulkan; `None` where the
+/// system has no adapter, which making the device would panic about.
+#[cfg(feature = "wgpu")]
+pub(crate) fn wgpu() -> Option<Device> {
+    use burn::tensor::{DeviceKind, DeviceType};
+    (!Device::enumerate(DeviceType::Wgpu).is_empty()).then(|| Device::wgpu(DeviceKind::DefaultDevice))
 }
 
 /// A folder for files of this run: the one asked for, or a temporary one that goes away with the guard.

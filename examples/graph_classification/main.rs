@@ -36,7 +36,7 @@ use burn_gnn::models::{FusedAdamConfig, GinConfig};
 use clap::Parser;
 use common::curves::{self, Panel, Series};
 use common::report::percent;
-use common::{out_dir, report};
+use common::{BackendName, Precision, device, out_dir, report};
 use model::{Classifier, Collate, DEGREES, Graphs};
 use rings::Ring;
 
@@ -67,6 +67,9 @@ struct Args {
     /// Where checkpoints and logs are written; a temporary folder by default.
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Where tensors are and what computes.
+    #[arg(long, value_enum, default_value_t = BackendName::Flex)]
+    backend: BackendName,
     /// Draw loss and accuracy over epochs.
     #[arg(long, value_name = "FILE.svg", value_parser = curves::svg_file)]
     plot: Option<PathBuf>,
@@ -89,7 +92,7 @@ fn run(args: &Args) -> Result<()> {
     let rings = rings::pairs(args.seed, 600)?;
     let (train, rest) = rings.split_at(800);
     let (val, test) = rest.split_at(200);
-    let device = Device::flex();
+    let device = device(args.backend, Precision::F32)?;
     let (out, _guard) = out_dir(args.out.as_deref())?;
     if out.join("train").exists() {
         bail!("{} holds the logs of an earlier run, which would be read with those of this one; give another folder", out.display());

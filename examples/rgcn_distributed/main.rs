@@ -73,6 +73,9 @@ struct Args {
     /// Seed of initial values, order and samples.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Where tensors are and what computes.
+    #[arg(long, value_enum, default_value_t = BackendName::Flex)]
+    backend: BackendName,
     /// Folder of a checkpoint, written after every epoch, that the run goes on from if there is one.
     #[arg(long, value_name = "DIR")]
     resume: Option<PathBuf>,
@@ -83,7 +86,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
-    let device = device(BackendName::Flex, Precision::F32)?;
+    let device = device(args.backend, Precision::F32)?;
     let folder = args.data.clone().unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("data/crates"));
     let mut set = load_dataset(&folder).with_context(|| format!("loading {}", folder.display()))?;
     if !set.inverse_edges_stored {

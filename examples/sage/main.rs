@@ -23,14 +23,14 @@ use anyhow::{Context, Result, ensure};
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::optim::decay::WeightDecayConfig;
-use burn::tensor::{Device, FloatDType};
+use burn::tensor::FloatDType;
 use burn_gnn::graph::{Dataset, Graph, load_dataset};
 use burn_gnn::models::{Counts, Epoch, FusedAdamConfig, InferenceConfig, Mode, SageConfig, TypeInput, infer, majority_class};
 use burn_gnn::ops::{LossReduction, Stream, cross_entropy_rows};
 use clap::Parser;
-use common::curves;
 use common::data::{FEATURE, load};
 use common::report::{self, percent};
+use common::{BackendName, Precision, curves, device};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -62,6 +62,9 @@ struct Args {
     /// Seed of initial weights, dropout and batches.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Where tensors are and what computes.
+    #[arg(long, value_enum, default_value_t = BackendName::Flex)]
+    backend: BackendName,
     /// Draw loss and accuracy over epochs.
     #[arg(long, value_name = "FILE.svg", value_parser = curves::svg_file)]
     plot: Option<PathBuf>,
@@ -92,7 +95,7 @@ fn run(args: &Args) -> Result<()> {
     ensure!(args.batch > 0 && args.epochs > 0, "`--batch` and `--epochs` must be at least 1");
     let folder = args.data.clone().unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("data/crates"));
     let set = load_dataset(&folder).with_context(|| format!("loading {}", folder.display()))?;
-    let device = Device::flex();
+    let device = device(args.backend, Precision::F32)?;
     let data = load(of_one_type(set)?, None, &device, FloatDType::F32)?;
     let TypeInput::Features(d_input) = data.inputs()[0] else { anyhow::bail!("`sage` needs node features; this data set has none") };
     let (g, ntype, features) = (&data.graph, data.graph.schema().ntypes()[0].clone(), data.features());

@@ -11,16 +11,20 @@
 //! The generated graph has communities whose members are linked more often than others, and features that tell little: without the
 //! graph most nodes are guessed wrong.
 
+#[path = "../common/mod.rs"]
+mod common;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Tensor;
 use burn_gnn::graph::{FeatureSource, Graph, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, Stream, load_dataset};
 use burn_gnn::models::{Counts, FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
 use clap::Parser;
+use common::{BackendName, Precision, device};
 
 // Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
 #[global_allocator]
@@ -53,6 +57,9 @@ struct Args {
     /// Threads that make batches.
     #[arg(long, default_value_t = 1)]
     workers: usize,
+    /// Where tensors are and what computes.
+    #[arg(long, value_enum, default_value_t = BackendName::Flex)]
+    backend: BackendName,
     /// Seed of initial weights, dropout and samples.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -85,7 +92,7 @@ fn run(args: &Args) -> Result<()> {
         Some(folder) => read(folder).with_context(|| format!("loading {}", folder.display()))?,
         None => generated(args.seed)?,
     };
-    let (device, ntype) = (Device::flex(), &data.graph.schema().ntypes()[0]);
+    let (device, ntype) = (device(args.backend, Precision::F32)?, &data.graph.schema().ntypes()[0]);
     println!("{}{} training nodes, {} classes", data.graph, data.train.len(), data.classes);
 
     // Words are 0 or 1, and rows of generated features small: half precision holds them, widened as they are gathered.

@@ -1,5 +1,6 @@
 //! Golden vectors: values and gradients that a correct implementation must reproduce, read from a folder
-//! (`BURN_GNN_GOLDEN`, by default `../shared/golden` beside the workspace) and computed on every CPU backend.
+//! (`BURN_GNN_GOLDEN`, by default `../shared/golden` beside the workspace) and computed on every CPU backend, and on wgpu
+//! where the system has an adapter, if only software Vulkan.
 //!
 //! The folder's `manifest.json` lists cases of several families; a family that nothing here computes yet
 //! is counted by name, one that nobody here has heard of is a failure. A new family is one more line in
@@ -8,6 +9,9 @@
 //! This binary has no test harness, so that its summary lines are seen under a plain `cargo test`.
 // Burn has deprecated its ndarray backend; people still use it.
 #![allow(deprecated)]
+
+#[path = "../../examples/common/mod.rs"]
+mod common;
 
 mod edges;
 mod hetero;
@@ -138,7 +142,11 @@ fn run() -> Result<Option<usize>, String> {
     let manifest: Value = serde_json::from_slice(&read(&folder, "manifest.json")?).map_err(|e| format!("manifest.json: {e}"))?;
     check_strictness(&folder, &manifest)?;
     let mut failed = 0;
-    for (backend, device) in [("flex", Device::flex()), ("ndarray", Device::ndarray())] {
+    let wgpu = common::wgpu();
+    if wgpu.is_none() {
+        println!("golden: wgpu skipped, no adapter here (software Vulkan: mesa-vulkan-drivers)");
+    }
+    for (backend, device) in [("flex", Device::flex()), ("ndarray", Device::ndarray())].into_iter().chain(wgpu.map(|d| ("wgpu", d))) {
         let report = check_all(&folder, &manifest, &device.autodiff())?;
         let names: Vec<String> = report.unsupported.iter().map(|(n, c)| format!("{n} {c}")).collect();
         let tail = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
@@ -196,7 +204,7 @@ fn check_strictness(folder: &Path, manifest: &Value) -> Result<(), String> {
 struct Report {
     passed: usize,
     failures: Vec<String>,
-    /// Cases of families that nothing here computes, by name.
+    /// Cases of families that nothing here computes and of element types that the device has not, by name.
     unsupported: BTreeMap<String, usize>,
 }
 
@@ -231,6 +239,11 @@ fn check_all(folder: &Path, manifest: &Value, device: &Device) -> Result<Report,
             Some((_, None)) => *report.unsupported.entry(family.to_owned()).or_default() += 1,
             Some((name, Some(run))) => {
                 let case = Case { json: case, manifest, edges: &edges, tensors: &tensors[name] };
+                // An unknown element type is a failure of the case.
+                if let Some(dtype) = case.dtype().ok().filter(|&dtype| !holds(device, dtype)) {
+                    *report.unsupported.entry(format!("{dtype:?}")).or_default() += 1;
+                    continue;
+                }
                 match run(&case, device) {
                     Ok(()) => report.passed += 1,
                     Err(e) => report.failures.push(format!("{id}: {e}")),
@@ -239,6 +252,12 @@ fn check_all(folder: &Path, manifest: &Value, device: &Device) -> Result<Report,
         }
     }
     Ok(report)
+}
+
+/// Whether a device computes in an element type. WGSL has no f64, whatever extensions of it some drivers offer.
+fn holds(device: &Device, dtype: DType) -> bool {
+    let cpu = [Device::flex(), Device::ndarray()].contains(device);
+    cpu || dtype != DType::F64
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
@@ -314,6 +333,7 @@ impl Case<'_> {
         if got.shape() != want.shape() {
             return Err(format!("{place}: shape {:?}, expected {:?}", got.shape(), want.shape()));
         }
+        // Relative to 1 + |expected|: sums of up to a few hundred terms in any order, `exp` of any library.
         let tolerance = if self.dtype()? == DType::F64 { 1e-10 } else { 2e-5 };
         let f64s = |d: TensorData| d.convert_dtype(DType::F64).try_into_vec::<f64>().map_err(|e| format!("{place}: {e:?}"));
         for (i, (a, b)) in f64s(got)?.into_iter().zip(f64s(want)?).enumerate() {

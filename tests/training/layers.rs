@@ -7,6 +7,8 @@ use burn_gnn::graph::{EdgeType, Graph, Schema};
 use burn_gnn::models::*;
 use burn_gnn::ops::{GraphView, Stream};
 
+use crate::wgpu;
+
 const WIDTHS: (usize, usize) = (3, 2);
 
 /// Two types; relation 0 is `a:r:b`, with parallel edges and nodes without edges.
@@ -26,7 +28,18 @@ fn graph() -> Graph {
 fn rows(purpose: &str, ids: &[u64], cols: usize, device: &Device) -> Tensor<2> {
     let s = Stream::new(8, purpose, 0);
     let v: Vec<f64> = ids.iter().flat_map(|&i| (0..cols).map(move |c| s.uniform(i, c as u64) - 0.5)).collect();
-    Tensor::from_data(TensorData::new(v, [ids.len(), cols]), (device, DType::F64))
+    Tensor::from_data(TensorData::new(v, [ids.len(), cols]), (device, DType::from(real(device))))
+}
+
+/// f64 on the CPU; WGSL has none.
+fn real(device: &Device) -> FloatDType {
+    if [Device::flex(), Device::ndarray()].contains(device) { FloatDType::F64 } else { FloatDType::F32 }
+}
+
+/// Every device there is and how near, relative to 1 + |expected|, results of its type come.
+fn devices() -> Vec<(Device, f64)> {
+    let cpu = [Device::flex(), Device::ndarray()].map(|device| (device, 1e-12));
+    cpu.into_iter().chain(wgpu().map(|device| (device, 2e-5))).collect()
 }
 
 fn list(t: Tensor<2>) -> Vec<f64> {
@@ -103,47 +116,47 @@ fn three() -> Graph {
 
 const TRAIN: Mode = Mode::Train { seed: 3, step: 2 };
 
-fn f64s<M: Module>(layer: M) -> M {
-    to_dtype(layer, FloatDType::F64)
+fn cast<M: Module>(layer: M, device: &Device) -> M {
+    to_dtype(layer, real(device))
 }
 
 /// Weights are functions of names, so every rank makes the same layer; draws follow original ids.
 const LAYERS: [(&str, Run); 12] = [
-    ("sage mean", |g, [a, b], d| vec![(1, f64s(SageConvConfig::new(3, 2).init(d)).forward_on(g, R, (a, b), None))]),
+    ("sage mean", |g, [a, b], d| vec![(1, cast(SageConvConfig::new(3, 2).init(d), d).forward_on(g, R, (a, b), None))]),
     ("sage lstm", |g, [a, _], d| {
-        let layer = f64s(SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Lstm).init(d));
+        let layer = cast(SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Lstm).init(d), d);
         vec![(0, layer.forward_on(g, T, a, None))]
     }),
     ("sage gcn", |g, [a, _], d| {
-        let layer = f64s(SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Gcn).init(d));
+        let layer = cast(SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Gcn).init(d), d);
         vec![(0, layer.forward_on(g, T, a, None))]
     }),
     ("gat", |g, [a, _], d| {
-        let layer = f64s(GatConvConfig::new(3, 2, 2).with_attn_dropout(0.4).with_residual(true).init(d));
+        let layer = cast(GatConvConfig::new(3, 2, 2).with_attn_dropout(0.4).with_residual(true).init(d), d);
         vec![(0, layer.forward_on(g, T, a, None, TRAIN))]
     }),
     ("gatv2", |g, [a, b], d| {
-        let layer = f64s(Gatv2ConvConfig::new(3, 1, 2).with_attn_dropout(0.4).init(d));
+        let layer = cast(Gatv2ConvConfig::new(3, 1, 2).with_attn_dropout(0.4).init(d), d);
         vec![(1, layer.forward_on(g, R, (a, b), TRAIN))]
     }),
-    ("gin", |g, [a, b], d| vec![(1, f64s(GinConvConfig::new(vec![3, 4, 2]).init(d)).forward_on(g, R, (a, b)))]),
+    ("gin", |g, [a, b], d| vec![(1, cast(GinConvConfig::new(vec![3, 4, 2]).init(d), d).forward_on(g, R, (a, b)))]),
     ("edge and pna", |g, [a, b], d| {
-        let pna = f64s(PnaConvConfig::new(3, 2, 1.1).init(d)).forward_on(g, T, a.clone(), None);
-        vec![(0, pna), (1, f64s(EdgeConvConfig::new(3, vec![2]).init(d)).forward_on(g, R, (a, b)))]
+        let pna = cast(PnaConvConfig::new(3, 2, 1.1).init(d), d).forward_on(g, T, a.clone(), None);
+        vec![(0, pna), (1, cast(EdgeConvConfig::new(3, vec![2]).init(d), d).forward_on(g, R, (a, b)))]
     }),
     ("transformer", |g, [a, b], d| {
-        let layer = f64s(TransformerConvConfig::new(3, 2, 2).with_attn_dropout(0.4).init(d));
+        let layer = cast(TransformerConvConfig::new(3, 2, 2).with_attn_dropout(0.4).init(d), d);
         vec![(1, layer.forward_on(g, R, (a, b), None, TRAIN))]
     }),
     ("appnp", |g, [a, _], _| vec![(0, AppnpConvConfig::new().with_hops(3).with_edge_dropout(0.4).init().forward_on(g, T, a, None, TRAIN))]),
-    ("sg", |g, [a, _], d| vec![(0, f64s(SgConvConfig::new(3, 2).with_hops(2).init(d)).forward_on(g, T, a, None))]),
+    ("sg", |g, [a, _], d| vec![(0, cast(SgConvConfig::new(3, 2).with_hops(2).init(d), d).forward_on(g, T, a, None))]),
     ("hgt", |g, [a, b], d| {
-        let layer = f64s(HgtConvConfig::from_graph(g, 3, 2, 2).with_layer_norm(true).with_dropout(0.4).init(d));
+        let layer = cast(HgtConvConfig::from_graph(g, 3, 2, 2).with_layer_norm(true).with_dropout(0.4).init(d), d);
         layer.forward(g, vec![a, b], TRAIN).into_iter().enumerate().collect()
     }),
     ("hetero", |g, [a, b], d| {
         let make = |t: &EdgeType| GatConvConfig::new(3, 2, 2).with_name(t.to_string()).init(d);
-        let layer = f64s(HeteroGraphConvConfig::new().with_aggregate(Aggregator::Max).init(g.schema(), make));
+        let layer = cast(HeteroGraphConvConfig::new().with_aggregate(Aggregator::Max).init(g.schema(), make), d);
         layer.forward(g, vec![a, b], TRAIN).into_iter().enumerate().map(|(t, y)| (t, y.unwrap())).collect()
     }),
 ];
@@ -154,7 +167,7 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
     let g = three();
     let all: Vec<u64> = (0..30).collect();
     let device = Device::flex();
-    let layer = |schema: &Schema| f64s(HanConvConfig::new(vec![3, 3], 2, 2).init(schema, &device));
+    let layer = |schema: &Schema| cast(HanConvConfig::new(vec![3, 3], 2, 2).init(schema, &device), &device);
     let input = |a: &[u64], b: &[u64]| vec![rows("x0", a, 3, &device), rows("x1", b, 3, &device)];
     let want: Vec<Vec<f64>> =
         layer(g.schema()).forward(&g, input(&all, &all[..20]), Mode::Eval).into_iter().map(|y| list(y.unwrap())).collect();
@@ -207,13 +220,18 @@ fn run_layer<G: GraphView>(g: &G, layer: Run, ids: [&[u64]; 2], device: &Device)
     out
 }
 
+/// In one piece and in parts, on every device: what Flex computes in f64.
 #[test]
 fn layers_on_parts_are_the_layers() {
     let g = three();
     let all: Vec<u64> = (0..30).collect();
-    for device in [Device::flex(), Device::ndarray()] {
+    for (device, tolerance) in devices() {
         for (name, layer) in LAYERS {
-            let want = run_layer(&g, layer, [&all, &all[..20]], &device);
+            let want = run_layer(&g, layer, [&all, &all[..20]], &Device::flex());
+            for ((t, _, got), (_, _, want)) in run_layer(&g, layer, [&all, &all[..20]], &device).iter().zip(&want) {
+                let near = got.iter().zip(want).all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + b.abs()));
+                assert!(near && got.len() == want.len(), "{name} on {device:?}, type {t}: {got:?} instead of {want:?}");
+            }
             for parts in [2, 3] {
                 let cut = partition_graph(&g, &PartitionConfig::new("g", parts).with_method(PartitionMethod::Random)).unwrap();
                 let ranks = run_ranks(parts, |comm| -> Result<_, burn_gnn::dist::DistError> {
@@ -228,8 +246,8 @@ fn layers_on_parts_are_the_layers() {
                     for ((t, cols, got), (_, _, want)) in got.iter().zip(&want) {
                         for (id, row) in ids[*t].iter().zip(got.chunks_exact(*cols)) {
                             let want = &want[*id as usize * cols..][..*cols];
-                            let near = row.iter().zip(want).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs()));
-                            assert!(near, "{name}, {parts} parts, node {id} of type {t}: {row:?} instead of {want:?}");
+                            let near = row.iter().zip(want).all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + b.abs()));
+                            assert!(near, "{name} on {device:?}, {parts} parts, node {id} of type {t}: {row:?} instead of {want:?}");
                         }
                     }
                 }

@@ -7,6 +7,7 @@ mod common;
 
 mod accuracy;
 mod curves;
+mod gpu;
 mod layers;
 mod parts;
 mod report;
@@ -14,6 +15,7 @@ mod report;
 use std::io::Write;
 use std::path::PathBuf;
 
+use burn::tensor::Device;
 use burn_gnn::graph::{Dataset, load_dataset};
 
 /// A set of `../shared/data`, or `None` with a line that says so.
@@ -25,4 +27,13 @@ fn shared(name: &str) -> Option<Dataset> {
         return None;
     }
     Some(load_dataset(dir).unwrap())
+}
+
+/// A device of the wgpu backend, or `None` with a line that says so.
+fn wgpu() -> Option<Device> {
+    let device = common::wgpu();
+    if device.is_none() {
+        let _ = writeln!(std::io::stderr(), "skipped: wgpu has no adapter here (software Vulkan: mesa-vulkan-drivers)");
+    }
+    device
 }

@@ -1,7 +1,8 @@
 //! Learned input rows for node types without features.
 
 use burn::module::{Module, Param};
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::row_index;
 use burn_gnn_ops::{GraphView, Stream};
 
 use crate::init;
@@ -47,8 +48,7 @@ impl NodeEmbedding {
     /// The rows of some nodes of `ntype`, in this order, if it is embedded.
     pub fn rows_of(&self, ntype: usize, ids: &[u32]) -> Option<Tensor<2>> {
         let rows = self.rows(ntype)?;
-        let index: Vec<i64> = ids.iter().map(|&v| i64::from(v)).collect();
-        let index = Tensor::<1, Int>::from_data(TensorData::new(index, [ids.len()]), (&rows.device().without_autodiff(), DType::I64));
+        let index = row_index(ids.iter().map(|&v| v as usize), &rows.device().without_autodiff());
         Some(rows.select(0, index))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use burn::tensor::{DType, Int, Tensor, TensorData};
-use burn_gnn_graph::{Relation, RelationStack};
+use burn::tensor::Tensor;
+use burn_gnn_graph::{Relation, RelationStack, row_index};
 use burn_gnn_ops::{GraphView, RelationalIndex};
 
 /// The relations that end in one node type.
@@ -100,7 +100,7 @@ pub(crate) fn cat_rows(tables: impl Iterator<Item = Tensor<2>>) -> Tensor<2> {
         (Some(rows), None) => rows,
         (Some(rows), Some(zeros)) => rows + zeros,
         (None, Some(zeros)) => {
-            let none = Tensor::<1, Int>::from_data(TensorData::new(Vec::<i64>::new(), [0]), (&zeros.device(), DType::I64));
+            let none = row_index(std::iter::empty(), &zeros.device());
             zeros.select(0, none)
         }
         (None, None) => unreachable!("a node type with relations has source tables"),

@@ -133,10 +133,11 @@ impl DistGraph {
             node_ids,
             out_degrees,
         };
-        Ok(Self { inner: Arc::new(inner), comm, device: Device::default() })
+        Ok(Self { inner: Arc::new(inner), comm, device: cpu() })
     }
 
-    /// The same graph with tensors on `device`, without its autodiff.
+    /// The same graph with tensors on `device`, without its autodiff. Until then they come on the CPU, whatever other
+    /// backends the program was built with.
     #[must_use]
     pub fn with_device(mut self, device: &Device) -> Self {
         self.device = device.clone().inner();
@@ -265,4 +266,15 @@ fn local_graph(schema: &Arc<Schema>, node_ids: &[Vec<u64>], relations: &[Relatio
         builder = builder.relation(schema.etypes()[t].clone(), whole);
     }
     Ok(builder.build()?)
+}
+
+/// The CPU: a graphics processor is chosen, never met because some package of the build asked for its backend.
+fn cpu() -> Device {
+    #[cfg(feature = "flex")]
+    return Device::flex();
+    #[cfg(all(feature = "ndarray", not(feature = "flex")))]
+    #[allow(deprecated)]
+    return Device::ndarray();
+    #[cfg(not(any(feature = "flex", feature = "ndarray")))]
+    return Device::default();
 }

@@ -12,6 +12,7 @@ use burn::backend::NdArray;
 use burn::backend::tensor::{FloatTensor, IndexingUpdateOp, IntTensor};
 use burn::backend::{Backend, Shape, TensorData, TensorMetadata, backend_extension, try_read_sync};
 use burn::tensor::Slice;
+use burn_gnn_graph::row_index_data;
 use std::sync::Arc;
 
 use super::plan::HaloPlan;
@@ -30,9 +31,10 @@ pub struct Segment {
 
 /// What a backend offers for [`halo_exchange`](crate::halo_exchange). The default bodies use Burn's
 /// primitives; only rows that travel leave the device.
-#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Autodiff)]
+#[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait HaloBackend: Backend {
     /// `acc ++ flatten(x[ids])`: rows of one more node type behind those collected so far.
+    #[fusion(default)]
     fn halo_pack(acc: FloatTensor<Self>, x: FloatTensor<Self>, ids: Arc<[u32]>) -> FloatTensor<Self> {
         let n = ids.len() * x.shape()[1];
         if n == 0 {
@@ -45,6 +47,7 @@ pub trait HaloBackend: Backend {
 
     /// The transpose of [`halo_pack`](Self::halo_pack) on `x`: values from `start` on, added to the rows
     /// `ids` of zeros `[rows, width]`, in the order of `ids`.
+    #[fusion(default)]
     fn halo_unpack(g: FloatTensor<Self>, start: usize, rows: usize, width: usize, ids: Arc<[u32]>) -> FloatTensor<Self> {
         let (dev, dtype) = (g.device(), g.dtype());
         let zeros = Self::float_zeros(Shape::new([rows, width]), &dev, dtype.into());
@@ -57,12 +60,14 @@ pub trait HaloBackend: Backend {
     }
 
     /// Sends values to their receivers and returns those received. Collective.
+    #[fusion(default)]
     fn halo_swap(values: FloatTensor<Self>, plan: Arc<HaloPlan>, call: HaloCall) -> FloatTensor<Self> {
         let dev = values.device();
         Self::float_from_data(travel(&plan, &call, &host::<Self>(values, &plan, &call)), &dev)
     }
 
     /// `[x ; halo rows of the segment]`.
+    #[fusion(default)]
     fn halo_join(x: FloatTensor<Self>, halo: FloatTensor<Self>, segment: Segment) -> FloatTensor<Self> {
         let [n, width] = x.shape().dims();
         if segment.rows == 0 || width == 0 {
@@ -76,6 +81,7 @@ pub trait HaloBackend: Backend {
 
     /// [`halo_pack`](Self::halo_pack), [`halo_swap`](Self::halo_swap) and
     /// [`halo_join`](Self::halo_join) in one, where one node type travels.
+    #[fusion(default)]
     fn halo_exchange(x: FloatTensor<Self>, plan: Arc<HaloPlan>, call: HaloCall) -> FloatTensor<Self> {
         let t = &plan.types[call.types[0]];
         let segment = Segment { start: 0, rows: t.num_halo };
@@ -87,6 +93,7 @@ pub trait HaloBackend: Backend {
 
     /// The transpose of [`halo_exchange`](Self::halo_exchange): halo rows go home and are added to
     /// their owner's rows, sender by sender. Collective.
+    #[fusion(default)]
     fn halo_reduce(g: FloatTensor<Self>, plan: Arc<HaloPlan>, call: HaloCall) -> FloatTensor<Self> {
         let t = &plan.types[call.types[0]];
         let [_, width] = g.shape().dims();
@@ -111,6 +118,8 @@ pub trait HaloBackend: Backend {
 impl HaloBackend for Flex {}
 #[cfg(feature = "ndarray")]
 impl HaloBackend for NdArray {}
+#[cfg(feature = "cube")]
+impl HaloBackend for burn_cubecl::CubeBackend {}
 
 fn host<B: Backend>(values: FloatTensor<B>, plan: &HaloPlan, call: &HaloCall) -> TensorData {
     let dtype = values.dtype();
@@ -127,9 +136,7 @@ fn host<B: Backend>(values: FloatTensor<B>, plan: &HaloPlan, call: &HaloCall) ->
 }
 
 fn index<B: Backend>(ids: &[u32], device: &B::Device) -> IntTensor<B> {
-    let ids: Vec<i64> = ids.iter().map(|&i| i64::from(i)).collect();
-    let n = ids.len();
-    B::int_from_data(TensorData::new(ids, [n]), device)
+    B::int_from_data(row_index_data(ids.iter().map(|&i| i as usize)), device)
 }
 
 pub(crate) fn empty<B: Backend>(like: &FloatTensor<B>, shape: impl Into<Shape>) -> FloatTensor<B> {

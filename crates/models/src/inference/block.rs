@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use burn::tensor::{DType, Int, Tensor, TensorData};
-use burn_gnn_graph::{Graph, Relation, Schema};
+use burn::tensor::Tensor;
+use burn_gnn_graph::{Graph, Relation, Schema, row_index};
 use burn_gnn_ops::GraphView;
 
 use super::InferenceConfig;
@@ -111,9 +111,7 @@ impl Block<'_> {
             if nodes.iter().enumerate().all(|(i, &v)| v as usize == start + i) {
                 return if nodes.len() == x.dims()[0] { x.clone() } else { x.clone().slice_dim(0, start..start + nodes.len()) };
             }
-            let ids: Vec<i64> = nodes.iter().map(|&v| i64::from(v)).collect();
-            let ids = TensorData::new(ids, [nodes.len()]);
-            x.clone().select(0, Tensor::<1, Int>::from_data(ids, (&x.device(), DType::I64)))
+            x.clone().select(0, row_index(nodes.iter().map(|&v| v as usize), &x.device()))
         };
         x.iter().zip(&self.nodes).map(gather).collect()
     }
