@@ -13,6 +13,7 @@
 //!
 //! Structure modules are plain Rust; Burn tensors appear in [`Frame`]s only.
 
+mod attached;
 mod batch;
 mod compact;
 mod convert;
@@ -49,6 +50,7 @@ mod subgraph;
 mod texts;
 mod transform;
 
+pub use attached::Attached;
 pub use batch::{Batch, batch};
 pub use compact::compact_graphs;
 pub use convert::{Homogeneous, to_heterogeneous};

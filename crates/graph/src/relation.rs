@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use crate::GraphError;
+use crate::attached::Attached;
 use crate::sorted::Sorted;
 
 const UNNAMED: &str = "(unnamed)";
@@ -20,6 +21,7 @@ pub struct Compressed {
     indptr: Vec<u32>,
     indices: Vec<u32>,
     edge_ids: Option<Vec<u32>>,
+    attached: Attached,
 }
 
 impl Compressed {
@@ -53,6 +55,10 @@ impl Compressed {
     pub fn num_rows(&self) -> usize {
         self.indptr.len() - 1
     }
+    /// What backends keep beside these arrays.
+    pub fn attached(&self) -> &Attached {
+        &self.attached
+    }
 }
 
 #[derive(Debug)]
@@ -65,6 +71,8 @@ struct Inner {
     by_src: OnceLock<Compressed>,
     /// Renumbered by destination, and by source for the relation turned round.
     sorted: [OnceLock<Sorted>; 2],
+    /// Beside `src` and beside `dst`.
+    attached: [Attached; 2],
 }
 
 /// Edges from `num_src` source nodes to `num_dst` destination nodes.
@@ -196,14 +204,15 @@ impl Relation {
         for (v, w) in indptr.windows(2).enumerate() {
             dst.resize(dst.len() + (w[1] - w[0]) as usize, v as u32);
         }
-        let by_dst = Compressed { indptr, indices: src.clone(), edge_ids: None };
+        let by_dst = Compressed { indptr, indices: src.clone(), edge_ids: None, attached: Attached::default() };
         let relation = Self::new(num_src, num_dst, src, dst);
         relation.inner.by_dst.set(by_dst).unwrap_or_else(|_| unreachable!("the cell is new"));
         relation
     }
 
     fn new(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Self {
-        let inner = Inner { num_src, num_dst, src, dst, by_dst: OnceLock::new(), by_src: OnceLock::new(), sorted: Default::default() };
+        let (by_dst, by_src) = (OnceLock::new(), OnceLock::new());
+        let inner = Inner { num_src, num_dst, src, dst, by_dst, by_src, sorted: Default::default(), attached: Default::default() };
         Self { inner: Arc::new(inner), reversed: false }
     }
 
@@ -231,6 +240,14 @@ impl Relation {
     /// Destination of each edge, by edge id.
     pub fn dst(&self) -> &[u32] {
         if self.reversed { &self.inner.src } else { &self.inner.dst }
+    }
+    /// What backends keep beside [`src`](Self::src).
+    pub fn src_attached(&self) -> &Attached {
+        &self.inner.attached[usize::from(self.reversed)]
+    }
+    /// What backends keep beside [`dst`](Self::dst).
+    pub fn dst_attached(&self) -> &Attached {
+        &self.inner.attached[usize::from(!self.reversed)]
     }
     /// By destination: rows are destinations, indices are sources.
     pub fn csc(&self) -> &Compressed {
@@ -326,7 +343,7 @@ fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
             indptr[k as usize + 1] += 1;
         }
         scan(&mut indptr);
-        return Compressed { indptr, indices: other.to_vec(), edge_ids: None };
+        return Compressed { indptr, indices: other.to_vec(), edge_ids: None, attached: Attached::default() };
     }
     // Counters of one chunk cost `rows` words: no more chunks than edges pay for.
     let chunks = if e < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(e / rows.max(1) + 1).max(1) };
@@ -374,7 +391,7 @@ fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
             }
         });
     }
-    Compressed { indptr, indices, edge_ids: Some(edge_ids) }
+    Compressed { indptr, indices, edge_ids: Some(edge_ids), attached: Attached::default() }
 }
 
 struct Scatter(*mut u32);
