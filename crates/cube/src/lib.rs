@@ -1,3 +1,53 @@
-//! Message-passing kernels written once in CubeCL, behind the feature `cube`.
+//! Message-passing kernels for graphics processors, written once in CubeCL.
+//!
+//! A function takes tensors of [`burn_cubecl::CubeBackend`] and plain values, and returns such tensors. Shapes are
+//! trusted: the operators above this crate check them, and a kernel reads what it is told to.
+//!
+//! Every entry of a result has one writer and there are no atomics, so two runs give the same bits. A row of edges is
+//! summed in ascending edge id; a row of more than [`CHUNK`] edges in chunks of that many, whose sums are then added
+//! in order. f16 and bf16 are summed in f32 and rounded once.
+//!
+//! Without the feature `cube` the crate is empty.
 
 #![cfg(feature = "cube")]
+
+mod adam;
+mod aggregate;
+mod attention;
+mod broadcast;
+mod columns;
+mod combine;
+mod contract;
+mod cross_entropy;
+mod device;
+mod dropout;
+mod edge_softmax;
+mod error;
+mod gsddmm;
+mod gspmm;
+mod job;
+mod launch;
+mod layout;
+mod message;
+mod philox;
+mod relational;
+mod rows;
+mod select;
+mod softmax;
+mod typed;
+mod walk;
+
+pub use adam::{AdamFactors, AdamForm, adam_step};
+pub use aggregate::{Activation, Aggregate, aggregate, aggregate_grad, aggregate_grad_weight};
+pub use attention::{Attention, AttentionKept, AttentionScores, AttentionWants, attention, attention_grad};
+pub use cross_entropy::{LossRows, cross_entropy, cross_entropy_grad};
+pub use device::check_device;
+pub use dropout::{Dropout, RowIds, dropout_rows};
+pub use edge_softmax::{edge_softmax, edge_softmax_grad};
+pub use error::CubeError;
+pub use gsddmm::{EdgeOp, Gsddmm, Target, gsddmm, gsddmm_grad};
+pub use gspmm::{Gspmm, MessageOp, Reduce, Side, gspmm, gspmm_grad, gspmm_select};
+pub use layout::CHUNK;
+pub use relational::{RelationalRows, relational, relational_grad_norm, relational_grad_weight, relational_grad_x};
+pub use rows::{RowIndex, gather_rows, scatter_add_rows};
+pub use typed::{TypedRows, typed_mm, typed_mm_grad_b};

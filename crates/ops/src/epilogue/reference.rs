@@ -25,7 +25,9 @@ fn dropped<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B>
         let id = dropout.id(r);
         gone.extend((0..columns as u64).map(|c| dropout.stream().uniform(id, c) < dropout.prob()));
     }
-    let gone = B::bool_from_data(TensorData::new(gone, [rows, columns]), &device);
+    // Not every device stores a bool in a byte.
+    let stored = get_device_settings::<B>(&device).bool_dtype;
+    let gone = B::bool_from_data(TensorData::new(gone, [rows, columns]).convert_dtype(stored.into()), &device);
     B::float_mask_fill(B::float_mul_scalar(x, dropout.scale().into()), gone, 0.0.into())
 }
 

@@ -2,7 +2,7 @@
 
 mod broadcast;
 #[cfg(feature = "cube")]
-mod cube;
+pub(crate) mod cube;
 mod names;
 mod plan;
 pub(crate) mod reference;

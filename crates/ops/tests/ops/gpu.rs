@@ -113,7 +113,7 @@ fn devices_are_not_mixed() {
     let options = AggregateOptions::default();
     is_device(try_weighted_aggregate(&relation, here(5), Some(Tensor::ones([8], &cpu)), None, &options).unwrap_err());
     is_device(try_bias_activation(here(3), Some(Tensor::ones([2], &cpu)), Activation::Relu, None).unwrap_err());
-    let index = RelationalIndex::new(&relation, &[0; 8], 1);
+    let index = RelationalIndex::new(&relation, &[0u8; 8], 1);
     let weight = RelationalWeight::Full(Tensor::ones([1, 2, 3], &cpu));
     is_device(try_relational_aggregate(&index, here(5), weight, None).unwrap_err());
     let stack = burn_gnn_graph::RelationStack::new(4, &[5, 5], &[(0, relation.clone()), (1, relation.clone())]).unwrap();
@@ -122,5 +122,26 @@ fn devices_are_not_mixed() {
     for device in [&device, &cpu, &device] {
         let y = copy_u_sum(&relation, Tensor::<2>::ones([5, 2], device));
         assert_eq!(crate::f64s(y), [2.0, 2.0, 4.0, 4.0, 0.0, 0.0, 2.0, 2.0]);
+    }
+}
+
+#[test]
+fn zz_survey() {
+    let Some(device) = device() else { return };
+    let g = Typed::new(&graphs::small());
+    for reference in [true, false] {
+        for family in families::all(3) {
+            let values = family.values(&g, 1);
+            let want = family.run(&g, &values, (&Device::flex(), DType::F32), false);
+            let (family, g, values, device) = (&family, &g, &values, &device);
+            let got = std::thread::scope(|s| s.spawn(move || family.run(g, values, (device, DType::F32), reference)).join());
+            match got {
+                Err(_) => println!("FAIL {reference} {}", family.name),
+                Ok(got) => {
+                    let worst = want.iter().zip(&got).flat_map(|(a, b)| a.iter().zip(b)).map(|(a, b)| (a - b).abs() / (1.0 + a.abs())).fold(0.0, |x: f64, y| if y.is_nan() { 9.0 } else { x.max(y) });
+                    if worst > TOLERANCE { println!("DIFF {worst:e} {reference} {}", family.name) }
+                }
+            }
+        }
     }
 }

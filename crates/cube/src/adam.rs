@@ -1,0 +1,162 @@
+//! A step of Adam in one pass.
+
+use burn::backend::cubecl::dtype_to_storage_type as elem;
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::prelude::*;
+
+use crate::launch::{address, arg, empty, grid, vector, wide};
+
+/// What a step multiplies by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamFactors {
+    /// Learning rate.
+    pub lr: f64,
+    /// Decays of the moments.
+    pub beta: [f64; 2],
+    /// 1 less those.
+    pub rest: [f64; 2],
+    /// Weight of the parameter in its gradient; `None` where there is no L2 penalty.
+    pub penalty: Option<f64>,
+    /// How moments are used.
+    pub form: AdamForm,
+}
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+fn adam_kernel<F: Float, A: Float, N: Size>(
+    param: &[Vector<F, N>],
+    grad: &[Vector<F, N>],
+    moment_1: &[Vector<F, N>],
+    moment_2: &[Vector<F, N>],
+    out_param: &mut [Vector<F, N>],
+    out_1: &mut [Vector<F, N>],
+    out_2: &mut [Vector<F, N>],
+    lr: InputScalar,
+    beta_1: InputScalar,
+    beta_2: InputScalar,
+    rest_1: InputScalar,
+    rest_2: InputScalar,
+    penalty: InputScalar,
+    keep: InputScalar,
+    scale: InputScalar,
+    second: InputScalar,
+    epsilon: InputScalar,
+    n: usize,
+    #[comptime] penalised: bool,
+    #[comptime] decoupled: bool,
+    #[define(F, A)] _types: [ElemType; 2],
+) {
+    let pos = ABSOLUTE_POS;
+    if pos >= n {
+        terminate!();
+    }
+    let mut p = Vector::<A, N>::cast_from(param[pos]);
+    let mut g = Vector::<A, N>::cast_from(grad[pos]);
+    if comptime!(penalised) {
+        g += p * Vector::<A, N>::new(penalty.get::<A>());
+    }
+    let m = Vector::<A, N>::cast_from(moment_1[pos]) * Vector::<A, N>::new(beta_1.get::<A>()) + g * Vector::<A, N>::new(rest_1.get::<A>());
+    let v =
+        Vector::<A, N>::cast_from(moment_2[pos]) * Vector::<A, N>::new(beta_2.get::<A>()) + g * g * Vector::<A, N>::new(rest_2.get::<A>());
+    let epsilon = Vector::<A, N>::new(epsilon.get::<A>());
+    let scale = Vector::<A, N>::new(scale.get::<A>());
+    let lr = Vector::<A, N>::new(lr.get::<A>());
+    if comptime!(decoupled) {
+        p *= Vector::<A, N>::new(keep.get::<A>());
+        let root = (v / Vector::<A, N>::new(second.get::<A>())).sqrt() + epsilon;
+        p -= lr * ((m / scale) / root);
+    } else {
+        p -= lr * ((m * scale) / (v.sqrt() + epsilon));
+    }
+    out_param[pos] = Vector::<F, N>::cast_from(p);
+    out_1[pos] = Vector::<F, N>::cast_from(m);
+    out_2[pos] = Vector::<F, N>::cast_from(v);
+}
+
+/// How a step uses its moments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AdamForm {
+    /// `p - lr · (m · scale) / (√v + epsilon)`
+    Adam {
+        /// Both corrections of the moments.
+        scale: f64,
+        /// Added to the root.
+        epsilon: f64,
+    },
+    /// `p · keep - lr · (m / first) / (√(v / second) + epsilon)`
+    AdamW {
+        /// What is left of the parameter.
+        keep: f64,
+        /// Correction of the first moment.
+        first: f64,
+        /// Correction of the second moment.
+        second: f64,
+        /// Added to the root.
+        epsilon: f64,
+    },
+}
+
+/// Parameter and moments after a step, from `g = grad + penalty · param`, `m = beta[0] · moment_1 + rest[0] · g`,
+/// `v = beta[1] · moment_2 + rest[1] · g²`, and [`AdamForm`].
+///
+/// # Shapes
+/// All four tensors, and the results, have one shape.
+///
+/// # Semantics
+/// f16 and bf16 are widened to f32 and rounded once.
+pub fn adam_step(
+    param: CubeTensor,
+    grad: CubeTensor,
+    moments: [CubeTensor; 2],
+    factors: &AdamFactors,
+) -> (CubeTensor, CubeTensor, CubeTensor) {
+    let [moment_1, moment_2] = moments.map(into_contiguous);
+    let (param, grad) = (into_contiguous(param), into_contiguous(grad));
+    let make = || empty(&param, param.meta.shape().clone(), param.dtype);
+    let (p, m, v) = (make(), make(), make());
+    let entries = param.meta.num_elements();
+    if entries == 0 {
+        return (p, m, v);
+    }
+    let (client, sums) = (param.client.clone(), wide(param.dtype));
+    let n = vector(&client, param.dtype, &[entries]);
+    let (count, dim) = grid(&client, entries / n);
+    let scalar = |x: f64| InputScalar::new(x, elem(sums));
+    let (keep, scale, second, epsilon, decoupled) = match factors.form {
+        AdamForm::Adam { scale, epsilon } => (1.0, scale, 1.0, epsilon, false),
+        AdamForm::AdamW { keep, first, second, epsilon } => (keep, first, second, epsilon, true),
+    };
+    // SAFETY: all seven tensors have `entries` entries; units beyond them leave first.
+    unsafe {
+        adam_kernel::launch_unchecked(
+            &client,
+            count,
+            dim,
+            address(&[&param], entries / n),
+            n,
+            arg(&param),
+            arg(&grad),
+            arg(&moment_1),
+            arg(&moment_2),
+            arg(&p),
+            arg(&m),
+            arg(&v),
+            scalar(factors.lr),
+            scalar(factors.beta[0]),
+            scalar(factors.beta[1]),
+            scalar(factors.rest[0]),
+            scalar(factors.rest[1]),
+            scalar(factors.penalty.unwrap_or(0.0)),
+            scalar(keep),
+            scalar(scale),
+            scalar(second),
+            scalar(epsilon),
+            entries / n,
+            factors.penalty.is_some(),
+            decoupled,
+            [elem(param.dtype), elem(sums)],
+        );
+    }
+    (p, m, v)
+}

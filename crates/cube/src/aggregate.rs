@@ -1,0 +1,517 @@
+//! Weighted aggregation with its epilogue, `act(after[v] Σ weight[e] · scale[u] · x[u] + bias)`, and its gradients.
+//!
+//! ```text
+//! h = act'(out) · grad
+//! d bias    = Σ h
+//! d x[u]    = scale[u] Σ weight[e] · after[v] · h[v] over out-edges
+//! d weight[e] = scale[u] · after[v] · <x[u], h[v]>
+//! ```
+
+use burn::backend::cubecl::dtype_to_storage_type as elem;
+use burn::tensor::{DType, Shape};
+use burn_cubecl::kernel::{cast, into_contiguous};
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::Relation;
+use cubecl::prelude::*;
+
+use crate::broadcast::Map;
+use crate::columns::column_sums;
+use crate::job::{Job, Over, Source};
+use crate::launch::{address, arg, empty, grid, reshaped, vector, wide, zeros};
+use crate::layout::{CHUNK, Layout, csc, csr, ends};
+use crate::message::*;
+
+/// A function applied to a result before it is written, whose derivative follows from the result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Activation {
+    /// `x`
+    None,
+    /// `max(x, 0)`; derivative 0 at 0.
+    Relu,
+    /// `x` above 0, this times `x` elsewhere.
+    LeakyRelu(f64),
+    /// `x` above 0, this times `e^x - 1` elsewhere.
+    Elu(f64),
+}
+
+impl Activation {
+    fn kind(self) -> (Kind, f64) {
+        match self {
+            Self::None => (Kind::None, 0.0),
+            Self::Relu => (Kind::Relu, 0.0),
+            Self::LeakyRelu(slope) => (Kind::LeakyRelu, slope),
+            Self::Elu(alpha) => (Kind::Elu, alpha),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    None,
+    Relu,
+    LeakyRelu,
+    Elu,
+}
+
+/// What is known of an aggregation when a kernel is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Parts {
+    weight: bool,
+    scale: bool,
+    after: bool,
+    bias: bool,
+    kind: Kind,
+}
+
+#[cube]
+fn activate<A: Float, N: Size>(x: Vector<A, N>, parameter: A, #[comptime] kind: Kind) -> Vector<A, N> {
+    let zero = Vector::<A, N>::new(A::new(0.0_f32));
+    let parameter = Vector::<A, N>::new(parameter);
+    if comptime!(kind == Kind::None) {
+        x
+    } else if comptime!(kind == Kind::Relu) {
+        // Written so that NaN is not below 0 and stays.
+        select_many(x.less_than(&zero), zero, x)
+    } else if comptime!(kind == Kind::LeakyRelu) {
+        select_many(x.greater_than(&zero), x, x * parameter)
+    } else {
+        select_many(x.greater_than(&zero), x, parameter * (x.exp() - Vector::<A, N>::new(A::new(1.0_f32))))
+    }
+}
+
+/// What happens to a sum of row `row`.
+#[cube]
+fn epilogue<A: Float, N: Size>(
+    sum: Vector<A, N>,
+    after: &[A],
+    bias: &[Vector<A, N>],
+    parameter: A,
+    row: usize,
+    col: usize,
+    #[comptime] parts: Parts,
+) -> Vector<A, N> {
+    let mut x = sum;
+    if comptime!(parts.after) {
+        x *= Vector::<A, N>::new(after[row]);
+    }
+    if comptime!(parts.bias) {
+        x += bias[col];
+    }
+    activate::<A, N>(x, parameter, parts.kind)
+}
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+fn aggregate_kernel<F: Float, A: Float, O: Float, N: Size>(
+    indptr: &[u32],
+    indices: &[u32],
+    edge_ids: &[u32],
+    table: &[u32],
+    x: &[Vector<F, N>],
+    weight: &[A],
+    scale: &[A],
+    after: &[A],
+    bias: &[Vector<A, N>],
+    out: &mut [Vector<O, N>],
+    parameter: InputScalar,
+    tasks: usize,
+    width: usize,
+    #[comptime] parts: Parts,
+    #[comptime] how: Message,
+    #[comptime] chunk: usize,
+    #[define(F, A, O)] _types: [ElemType; 3],
+) {
+    let pos = ABSOLUTE_POS;
+    if pos >= tasks * width {
+        terminate!();
+    }
+    let task = pos / width;
+    let col = pos % width;
+    let span = span(indptr, table, task, tasks, how, chunk);
+    if comptime!(how.split && how.visit == Visit::Rows) {
+        if span.end - span.start > chunk {
+            terminate!();
+        }
+    }
+    let mut sum = Vector::<A, N>::new(A::new(0.0_f32));
+    for p in span.start..span.end {
+        let s = step(indptr, indices, edge_ids, span.row, p, how);
+        let mut m = Vector::<A, N>::cast_from(x[s.far * width + col]);
+        if comptime!(parts.scale) {
+            m *= Vector::<A, N>::new(scale[s.far]);
+        }
+        if comptime!(parts.weight) {
+            m *= Vector::<A, N>::new(weight[s.edge]);
+        }
+        sum += m;
+    }
+    if comptime!(how.visit == Visit::Rows) {
+        sum = epilogue::<A, N>(sum, after, bias, parameter.get::<A>(), span.row, col, parts);
+    }
+    out[pos] = Vector::<O, N>::cast_from(sum);
+}
+
+/// Long rows out of the sums of their chunks.
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+fn combine_kernel<A: Float, O: Float>(
+    chunks: &[A],
+    index: &[u32],
+    after: &[A],
+    bias: &[Vector<A, Const<1>>],
+    out: &mut [O],
+    parameter: InputScalar,
+    rows: usize,
+    width: usize,
+    #[comptime] parts: Parts,
+    #[define(A, O)] _types: [ElemType; 2],
+) {
+    let pos = ABSOLUTE_POS;
+    if pos >= rows * width {
+        terminate!();
+    }
+    let long = pos / width;
+    let col = pos % width;
+    let row = index[long] as usize;
+    let mut sum = A::new(0.0_f32);
+    for chunk in index[rows + long]..index[rows + long + 1] {
+        sum += chunks[chunk as usize * width + col];
+    }
+    let sum = Vector::<A, Const<1>>::new(sum);
+    let x = epilogue::<A, Const<1>>(sum, after, bias, parameter.get::<A>(), row, col, parts);
+    out[row * width + col] = O::cast_from(x.extract(0usize));
+}
+
+/// `act'(y) · grad`; a closed relu chooses 0, for an infinite gradient must not become NaN there.
+#[cube(launch_unchecked, address_type = "dynamic")]
+fn chain_kernel<F: Float, A: Float>(
+    y: &[F],
+    grad: &[F],
+    out: &mut [A],
+    parameter: InputScalar,
+    n: usize,
+    #[comptime] kind: Kind,
+    #[define(F, A)] _types: [ElemType; 2],
+) {
+    let pos = ABSOLUTE_POS;
+    if pos >= n {
+        terminate!();
+    }
+    let y = A::cast_from(y[pos]);
+    let g = A::cast_from(grad[pos]);
+    let mut low = A::new(0.0_f32);
+    if comptime!(kind == Kind::LeakyRelu) {
+        low = g * parameter.get::<A>();
+    } else if comptime!(kind == Kind::Elu) {
+        low = g * (y + parameter.get::<A>());
+    }
+    if comptime!(kind == Kind::Relu) {
+        // NaN is not closed.
+        out[pos] = select(y <= A::new(0.0_f32), low, g);
+    } else {
+        out[pos] = select(y > A::new(0.0_f32), g, low);
+    }
+}
+
+/// `x[e] · scale[u] · after[v]`.
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+fn ends_kernel<A: Float, O: Float>(
+    src: &[u32],
+    dst: &[u32],
+    x: &[A],
+    scale: &[A],
+    after: &[A],
+    out: &mut [O],
+    edges: usize,
+    #[comptime] parts: Parts,
+    #[define(A, O)] _types: [ElemType; 2],
+) {
+    let e = ABSOLUTE_POS;
+    if e >= edges {
+        terminate!();
+    }
+    let mut d = x[e];
+    if comptime!(parts.scale) {
+        d *= scale[src[e] as usize];
+    }
+    if comptime!(parts.after) {
+        d *= after[dst[e] as usize];
+    }
+    out[e] = O::cast_from(d);
+}
+
+/// One weighted aggregation: edges, factors of nodes, and what is applied at the end.
+#[derive(Clone, Debug)]
+pub struct Aggregate<'a> {
+    /// The edges.
+    pub relation: &'a Relation,
+    /// Factors of sources, `[num_src]`, in any float type.
+    pub scale: Option<CubeTensor>,
+    /// Factors of destinations, `[num_dst]`, in any float type.
+    pub after: Option<CubeTensor>,
+    /// Applied at the end.
+    pub activation: Activation,
+}
+
+fn as_sums(x: Option<CubeTensor>, dtype: DType) -> Option<CubeTensor> {
+    x.map(|x| into_contiguous(if x.dtype == dtype { x } else { cast(x, dtype) }))
+}
+
+/// Factors and edges of one pass.
+struct Pass<'a> {
+    layout: &'a Layout,
+    weight: Option<CubeTensor>,
+    scale: Option<CubeTensor>,
+    after: Option<CubeTensor>,
+    bias: Option<CubeTensor>,
+    activation: Activation,
+}
+
+impl Pass<'_> {
+    /// Of `x: [.., width]`, in type `dtype`.
+    fn run(self, x: &CubeTensor, dtype: DType) -> CubeTensor {
+        let (layout, sums, width) = (self.layout, wide(x.dtype), x.meta.shape()[1]);
+        let shape = Shape::from([layout.rows, width]);
+        let out = empty(x, shape.clone(), dtype);
+        if shape.num_elements() == 0 {
+            return out;
+        }
+        let (client, n) = (out.client.clone(), vector(&out.client, x.dtype, &[width]));
+        let (kind, parameter) = self.activation.kind();
+        let parts = Parts {
+            weight: self.weight.is_some(),
+            scale: self.scale.is_some(),
+            after: self.after.is_some(),
+            bias: self.bias.is_some(),
+            kind,
+        };
+        let given = |x: &Option<CubeTensor>| x.as_ref().unwrap_or(&layout.indptr).clone();
+        let [weight, scale, after, bias] = [&self.weight, &self.scale, &self.after, &self.bias].map(given);
+        // Nobody reads a row of an operand without rows, but a buffer there must be.
+        let rows = if x.meta.num_elements() == 0 { &out } else { x };
+        let launch = |visit, tasks: usize, out: &CubeTensor| {
+            let how = Message {
+                visit,
+                split: layout.heavy.is_some(),
+                edge_ids: layout.edge_ids.is_some(),
+                formula: Formula::A,
+                winners: false,
+                share: false,
+                mean: false,
+                minus: false,
+            };
+            let (count, dim) = grid(&client, tasks * width / n);
+            let ids = layout.edge_ids.as_ref().unwrap_or(&layout.indptr);
+            let chunks = layout.heavy.as_ref().map_or(&layout.indptr, |heavy| &heavy.table);
+            // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which factors and `x` have an
+            // entry or a row; `out` has `tasks` rows, and units beyond them leave first.
+            unsafe {
+                aggregate_kernel::launch_unchecked(
+                    &client,
+                    count,
+                    dim,
+                    address(&[rows, out], tasks * width / n),
+                    n,
+                    arg(&layout.indptr),
+                    arg(&layout.indices),
+                    arg(ids),
+                    arg(chunks),
+                    arg(rows),
+                    arg(&weight),
+                    arg(&scale),
+                    arg(&after),
+                    arg(&bias),
+                    arg(out),
+                    InputScalar::new(parameter, elem(sums)),
+                    tasks,
+                    width / n,
+                    parts,
+                    how,
+                    CHUNK,
+                    [elem(x.dtype), elem(sums), elem(out.dtype)],
+                );
+            }
+        };
+        launch(Visit::Rows, layout.rows, &out);
+        if let Some(heavy) = &layout.heavy {
+            let chunks = empty(x, Shape::from([heavy.chunks, width]), sums);
+            launch(Visit::Chunks, heavy.chunks, &chunks);
+            let (count, dim) = grid(&client, heavy.rows * width);
+            // SAFETY: `index` names rows of the layout and chunks of `chunks`; both have `width` columns.
+            unsafe {
+                combine_kernel::launch_unchecked(
+                    &client,
+                    count,
+                    dim,
+                    address(&[&chunks, &out], heavy.rows * width),
+                    arg(&chunks),
+                    arg(&heavy.index),
+                    arg(&after),
+                    arg(&bias),
+                    arg(&out),
+                    InputScalar::new(parameter, elem(sums)),
+                    heavy.rows,
+                    width,
+                    parts,
+                    [elem(sums), elem(dtype)],
+                );
+            }
+        }
+        out
+    }
+}
+
+/// Weighted aggregation.
+///
+/// # Shapes
+/// - `x`: `[num_src, width]`; `weight`: `[num_edges]`; `bias`: `[width]`
+/// - returns `[num_dst, width]`
+///
+/// # Semantics
+/// A destination without in-edges gets `act(bias)`. f16 and bf16 are computed in f32 and rounded once.
+///
+/// # Panics
+/// If the graph is larger than a buffer of the device.
+#[track_caller]
+pub fn aggregate(call: &Aggregate<'_>, x: CubeTensor, weight: Option<CubeTensor>, bias: Option<CubeTensor>) -> CubeTensor {
+    let x = into_contiguous(x);
+    let sums = wide(x.dtype);
+    let layout = csc(call.relation, &x.device);
+    let pass = Pass {
+        layout: &layout,
+        weight: as_sums(weight, sums),
+        scale: as_sums(call.scale.clone(), sums),
+        after: as_sums(call.after.clone(), sums),
+        bias: as_sums(bias, sums),
+        activation: call.activation,
+    };
+    pass.run(&x, x.dtype)
+}
+
+impl Aggregate<'_> {
+    /// `act'(out) · grad` in the type of sums; `out` is read if there is an activation.
+    fn before_activation(&self, grad: &CubeTensor, out: Option<CubeTensor>) -> CubeTensor {
+        let (sums, n) = (wide(grad.dtype), grad.meta.num_elements());
+        let (kind, parameter) = self.activation.kind();
+        let (Some(out), true) = (out.filter(|_| kind != Kind::None), n > 0) else {
+            return if grad.dtype == sums { grad.clone() } else { cast(grad.clone(), sums) };
+        };
+        let out = into_contiguous(out);
+        let h = empty(grad, grad.meta.shape().clone(), sums);
+        let (count, dim) = grid(&h.client, n);
+        // SAFETY: all three tensors have `n` entries; units beyond them leave first.
+        unsafe {
+            chain_kernel::launch_unchecked(
+                &h.client,
+                count,
+                dim,
+                address(&[grad, &h], n),
+                arg(&out),
+                arg(grad),
+                arg(&h),
+                InputScalar::new(parameter, elem(sums)),
+                n,
+                kind,
+                [elem(grad.dtype), elem(sums)],
+            );
+        }
+        h
+    }
+}
+
+/// Gradients of `x` and of the bias of [`aggregate`]; `None` of what is not wanted.
+///
+/// # Shapes
+/// - `grad`: `[num_dst, width]`; `out`: the result, read if there is an activation
+/// - returns `[num_src, width]` and `[width]`
+///
+/// # Panics
+/// If the graph is larger than a buffer of the device.
+#[track_caller]
+pub fn aggregate_grad(
+    call: &Aggregate<'_>,
+    grad: CubeTensor,
+    out: Option<CubeTensor>,
+    weight: Option<CubeTensor>,
+    wants_x: bool,
+    wants_bias: bool,
+) -> (Option<CubeTensor>, Option<CubeTensor>) {
+    let grad = into_contiguous(grad);
+    let (dtype, sums) = (grad.dtype, wide(grad.dtype));
+    let h = call.before_activation(&grad, out);
+    let [rows, width] = [h.meta.shape()[0], h.meta.shape()[1]];
+    let d_bias = wants_bias.then(|| column_sums(h.clone(), rows, width, dtype));
+    let d_x = wants_x.then(|| {
+        let layout = csr(call.relation, &grad.device);
+        let pass = Pass {
+            layout: &layout,
+            weight: as_sums(weight, sums),
+            scale: as_sums(call.after.clone(), sums),
+            after: as_sums(call.scale.clone(), sums),
+            bias: None,
+            activation: Activation::None,
+        };
+        pass.run(&h, dtype)
+    });
+    (d_x, d_bias)
+}
+
+/// Gradient of the weights of [`aggregate`], `[num_edges]`.
+///
+/// # Shapes
+/// - `grad`: `[num_dst, width]`; `out`: the result, read if there is an activation; `x`: `[num_src, width]`
+///
+/// # Panics
+/// If the graph is larger than a buffer of the device.
+#[track_caller]
+pub fn aggregate_grad_weight(call: &Aggregate<'_>, grad: CubeTensor, out: Option<CubeTensor>, x: CubeTensor) -> CubeTensor {
+    let grad = into_contiguous(grad);
+    let (dtype, sums, edges) = (grad.dtype, wide(grad.dtype), call.relation.num_edges());
+    let shape = Shape::from([edges]);
+    let width = grad.meta.shape()[1];
+    if edges == 0 || width == 0 {
+        return zeros(&grad, shape, dtype);
+    }
+    let h = call.before_activation(&grad, out);
+    let x = as_sums(Some(x), sums).unwrap_or_else(|| h.clone());
+    let ends = ends(call.relation, &grad.device);
+    let source = |x, place| Source::new(x, place, Map::same(width));
+    let dots = Job {
+        over: Over::Edges(&ends),
+        formula: Formula::Mul,
+        operands: vec![source(x, Place::Row), source(h, Place::Far)],
+        winners: None,
+        share: None,
+        mean: false,
+        minus: false,
+        width,
+        own: Map::repeat(1, width),
+        shape: shape.clone(),
+        dtype: sums,
+    }
+    .run();
+    let (scale, after) = (as_sums(call.scale.clone(), sums), as_sums(call.after.clone(), sums));
+    let parts = Parts { weight: false, scale: scale.is_some(), after: after.is_some(), bias: false, kind: Kind::None };
+    let result = empty(&grad, shape.clone(), dtype);
+    let (count, dim) = grid(&result.client, edges);
+    // SAFETY: `dots` and `result` have an entry for every edge, factors one for every node.
+    unsafe {
+        ends_kernel::launch_unchecked(
+            &result.client,
+            count,
+            dim,
+            address(&[&result], edges),
+            arg(&ends.src),
+            arg(&ends.dst),
+            arg(&dots),
+            arg(scale.as_ref().unwrap_or(&dots)),
+            arg(after.as_ref().unwrap_or(&dots)),
+            arg(&result),
+            edges,
+            parts,
+            [elem(sums), elem(dtype)],
+        );
+    }
+    reshaped(result, shape)
+}

@@ -1,0 +1,480 @@
+//! Attention in one pass over edges, and its gradients, without a number for every edge and feature.
+//!
+//! ```text
+//! forward:   statistics of the scores by destination, then     out[v] = Σ m[e] α[e] z[u]        rows of CSC
+//! backward:  T[v] = <grad[v], out[v]> per head, then
+//!            d z[u]  = Σ m[e] α[e] grad[v]                                                       rows of CSR
+//!            d s[e]  = (m[e] α[e] <grad[v], z[u]> - α[e] T[v]) · slope                           edges
+//!            d a_src = Σ d s over out-edges, d a_dst = Σ d s over in-edges
+//! ```
+//! `α[e] = exp(s[e] - max[v]) · inverse[v]` is made again from the scores wherever it is needed; `m` is dropout, 0 or
+//! the scale, drawn again too.
+
+use burn::backend::cubecl::dtype_to_storage_type as elem;
+use burn::tensor::{DType, Shape};
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::Relation;
+use cubecl::prelude::*;
+
+use crate::broadcast::Map;
+use crate::combine::combine;
+use crate::dropout::Dropout;
+use crate::job::{Job, Over, Source};
+use crate::launch::{address, arg, empty, grid, vector, wide, zeros};
+use crate::layout::{CHUNK, Layout, csc, csr, ends};
+use crate::message::*;
+use crate::philox::{Draws, keeps, words};
+use crate::softmax::{Kept, Scores, before, score, stats};
+
+/// One attention: edges, sizes, scores, dropout.
+#[derive(Clone, Debug)]
+pub struct Attention<'a> {
+    /// The edges.
+    pub relation: &'a Relation,
+    /// Heads.
+    pub heads: usize,
+    /// Features of a head.
+    pub dim: usize,
+    /// Slope of `leaky_relu` below 0 where scores are `leaky_relu(a_src[u] + a_dst[v])`; `None` where they are given.
+    pub slope: Option<f64>,
+    /// Dropout on the weights; rows are edges, columns heads.
+    pub dropout: Option<Dropout>,
+}
+
+/// Where scores come from.
+#[derive(Clone, Debug)]
+pub enum AttentionScores {
+    /// `a_src`, `[num_src, heads]`, and `a_dst`, `[num_dst, heads]`.
+    Ends(CubeTensor, CubeTensor),
+    /// Logits, `[num_edges, heads]`.
+    Edges(CubeTensor),
+}
+
+impl AttentionScores {
+    fn contiguous(self) -> Self {
+        match self {
+            Self::Ends(a, b) => Self::Ends(into_contiguous(a), into_contiguous(b)),
+            Self::Edges(x) => Self::Edges(into_contiguous(x)),
+        }
+    }
+    fn both(&self) -> (&CubeTensor, &CubeTensor) {
+        match self {
+            Self::Ends(a, b) => (a, b),
+            Self::Edges(x) => (x, x),
+        }
+    }
+    /// From rows of destinations, or of sources.
+    fn seen(&self, turned: bool) -> Scores {
+        match (self, turned) {
+            (Self::Edges(_), _) => Scores::Edges,
+            (Self::Ends(..), false) => Scores::Ends,
+            (Self::Ends(..), true) => Scores::Turned,
+        }
+    }
+}
+
+/// What is known of an attention when a kernel is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Weights {
+    scores: Scores,
+    /// Whether rows are sources, so that statistics are those of the far node.
+    turned: bool,
+    dropout: bool,
+}
+
+/// `α` of head `head` of one edge, before dropout.
+#[cube]
+#[allow(clippy::too_many_arguments)]
+fn alpha<F: Float, A: Float>(
+    a: &[Vector<F, Const<1>>],
+    b: &[Vector<F, Const<1>>],
+    stats: &[A],
+    slope: A,
+    step: &Step,
+    heads: usize,
+    head: usize,
+    #[comptime] how: Weights,
+) -> A {
+    let s = score::<F, A, Const<1>>(a, b, slope, step, heads, head, how.scores);
+    let node = if comptime!(how.turned) { step.far } else { step.row };
+    let at = node * 2 * heads + head;
+    (s.extract(0usize) - stats[at]).exp() * stats[at + heads]
+}
+
+/// `x` of an edge and head after dropout.
+#[cube]
+fn dropped<A: Float>(x: A, ids: &[u32], draws: &Draws, edge: usize, head: usize, #[comptime] how: Weights) -> A {
+    let mut out = x;
+    if comptime!(how.dropout) {
+        let words = words(draws, ids, edge, (head / 4) as u32);
+        let column = head % 4;
+        let mut word = words.extract(0usize);
+        if column == 1 {
+            word = words.extract(1usize);
+        } else if column == 2 {
+            word = words.extract(2usize);
+        } else if column == 3 {
+            word = words.extract(3usize);
+        }
+        out *= select(keeps(draws, word), draws.scale.get::<A>(), A::new(0.0_f32));
+    }
+    out
+}
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+fn attend_kernel<F: Float, A: Float, O: Float, N: Size>(
+    indptr: &[u32],
+    indices: &[u32],
+    edge_ids: &[u32],
+    table: &[u32],
+    a: &[Vector<F, Const<1>>],
+    b: &[Vector<F, Const<1>>],
+    stats: &[A],
+    x: &[Vector<F, N>],
+    ids: &[u32],
+    out: &mut [Vector<O, N>],
+    slope: InputScalar,
+    draws: &Draws,
+    tasks: usize,
+    heads: usize,
+    dim: usize,
+    #[comptime] weights: Weights,
+    #[comptime] how: Message,
+    #[comptime] chunk: usize,
+    #[define(F, A, O)] _types: [ElemType; 3],
+) {
+    let pos = ABSOLUTE_POS;
+    let width = heads * dim;
+    if pos >= tasks * width {
+        terminate!();
+    }
+    let task = pos / width;
+    let col = pos % width;
+    let head = col / dim;
+    let slope = slope.get::<A>();
+    let span = span(indptr, table, task, tasks, how, chunk);
+    if comptime!(how.split && how.visit == Visit::Rows) {
+        if span.end - span.start > chunk {
+            terminate!();
+        }
+    }
+    let mut sum = Vector::<A, N>::new(A::new(0.0_f32));
+    for p in span.start..span.end {
+        let s = step(indptr, indices, edge_ids, span.row, p, how);
+        let w = alpha::<F, A>(a, b, stats, slope, &s, heads, head, weights);
+        let w = dropped::<A>(w, ids, draws, s.edge, head, weights);
+        sum += Vector::<A, N>::new(w) * Vector::<A, N>::cast_from(x[s.far * width + col]);
+    }
+    out[pos] = Vector::<O, N>::cast_from(sum);
+}
+
+/// `ds` of every edge and head from `dots`, `<grad[v], z[u]>`, and `totals`, `T[v]`.
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+fn scores_grad_kernel<F: Float, A: Float, O: Float>(
+    src: &[u32],
+    dst: &[u32],
+    a: &[Vector<F, Const<1>>],
+    b: &[Vector<F, Const<1>>],
+    stats: &[A],
+    dots: &[A],
+    totals: &[A],
+    ids: &[u32],
+    out: &mut [O],
+    slope: InputScalar,
+    draws: &Draws,
+    edges: usize,
+    heads: usize,
+    #[comptime] weights: Weights,
+    #[comptime] how: Message,
+    #[define(F, A, O)] _types: [ElemType; 3],
+) {
+    let pos = ABSOLUTE_POS;
+    if pos >= edges * heads {
+        terminate!();
+    }
+    let edge = pos / heads;
+    let head = pos % heads;
+    let slope = slope.get::<A>();
+    // Rows are sources here: an edge is seen from its source.
+    let s = step(src, dst, src, edge, edge, how);
+    let x = alpha::<F, A>(a, b, stats, slope, &s, heads, head, weights);
+    let w = dropped::<A>(x, ids, draws, edge, head, weights);
+    let mut d = w * dots[pos] - x * totals[s.far * heads + head];
+    if comptime!(weights.scores != Scores::Edges) {
+        let before = before::<F, A, Const<1>>(a, b, &s, heads, head, weights.scores).extract(0usize);
+        d *= select(before > A::new(0.0_f32), A::new(1.0_f32), slope);
+    }
+    out[pos] = O::cast_from(d);
+}
+
+impl Attention<'_> {
+    fn is_empty(&self) -> bool {
+        self.relation.num_edges() == 0 || self.heads == 0
+    }
+
+    fn width(&self) -> usize {
+        self.heads * self.dim
+    }
+
+    fn draws(&self) -> Dropout {
+        self.dropout.clone().unwrap_or(Dropout { key: [0; 2], threshold: 0, scale: 1.0, ids: None })
+    }
+
+    /// Sums of rows of `x` with the weights of edges, for every row of `layout`.
+    fn gather(&self, layout: &Layout, turned: bool, scores: &AttentionScores, stats: &CubeTensor, x: &CubeTensor) -> CubeTensor {
+        let (a, b) = scores.both();
+        let width = self.width();
+        let out = empty(x, Shape::from(vec![layout.rows, self.heads, self.dim]), x.dtype);
+        let client = out.client.clone();
+        let n = vector(&client, x.dtype, &[self.dim]);
+        let (draws, sums) = (self.draws(), wide(x.dtype));
+        let weights = Weights { scores: scores.seen(turned), turned, dropout: self.dropout.is_some() };
+        let ids = layout.edge_ids.as_ref().unwrap_or(&layout.indptr);
+        let chunks = layout.heavy.as_ref().map_or(&layout.indptr, |heavy| &heavy.table);
+        let launch = |visit, tasks: usize, out: &CubeTensor| {
+            let units = tasks * width / n;
+            let (count, dim) = grid(&client, units);
+            // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which scores, statistics, ids
+            // and `x` have a row each; `out` has `tasks` rows, and units beyond them leave first.
+            unsafe {
+                attend_kernel::launch_unchecked(
+                    &client,
+                    count,
+                    dim,
+                    address(&[a, b, x, stats, out], units),
+                    n,
+                    arg(&layout.indptr),
+                    arg(&layout.indices),
+                    arg(ids),
+                    arg(chunks),
+                    arg(a),
+                    arg(b),
+                    arg(stats),
+                    arg(x),
+                    arg(draws.ids(&layout.indptr)),
+                    arg(out),
+                    InputScalar::new(self.slope.unwrap_or(0.0), elem(sums)),
+                    draws.launch(sums),
+                    tasks,
+                    self.heads,
+                    self.dim / n,
+                    weights,
+                    plain(visit, Some(layout)),
+                    CHUNK,
+                    [elem(x.dtype), elem(sums), elem(out.dtype)],
+                );
+            }
+        };
+        launch(Visit::Rows, layout.rows, &out);
+        if let Some(heavy) = &layout.heavy {
+            let parts = empty(x, Shape::from(vec![heavy.chunks, width]), sums);
+            launch(Visit::Chunks, heavy.chunks, &parts);
+            combine(&parts, heavy, &layout.indptr, &out, width, false);
+        }
+        out
+    }
+}
+
+/// Visits without messages of a [`Job`].
+fn plain(visit: Visit, layout: Option<&Layout>) -> Message {
+    Message {
+        visit,
+        split: layout.is_some_and(|layout| layout.heavy.is_some()),
+        edge_ids: layout.is_some_and(|layout| layout.edge_ids.is_some()),
+        formula: Formula::A,
+        winners: false,
+        share: false,
+        mean: false,
+        minus: false,
+    }
+}
+
+/// `out[v] = Σ m[e] α[e] z[u]` over in-edges, `α` a softmax of the scores over the in-edges of `v`, and its statistics.
+///
+/// # Shapes
+/// - `z`: `[num_src, heads, dim]`; scores as [`AttentionScores`] tells
+/// - returns `[num_dst, heads, dim]`, and `[num_dst, 2, heads]` in the type of sums: the largest score of each
+///   destination and head, and 1 / Σ exp(score - largest); zeros where no in-edge has a score above -inf
+///
+/// # Semantics
+/// `-inf` is a mask; a destination of masks only, or without in-edges, gets 0. NaN and `+inf` stay visible. f16 and
+/// bf16 are computed in f32 and rounded once.
+///
+/// # Panics
+/// If the graph is larger than a buffer of the device.
+#[track_caller]
+pub fn attention(call: &Attention<'_>, z: CubeTensor, scores: AttentionScores) -> (CubeTensor, CubeTensor) {
+    let (z, scores) = (into_contiguous(z), scores.contiguous());
+    let rows = call.relation.num_dst();
+    let shapes = (Shape::from(vec![rows, call.heads, call.dim]), Shape::from(vec![rows, 2, call.heads]));
+    if call.is_empty() {
+        return (zeros(&z, shapes.0, z.dtype), zeros(&z, shapes.1, wide(z.dtype)));
+    }
+    let layout = csc(call.relation, &z.device);
+    let (a, b) = scores.both();
+    let kept = stats(&layout, a, b, call.slope.unwrap_or(0.0), call.heads, scores.seen(false), Kept::Inverse);
+    if call.dim == 0 {
+        return (empty(&z, shapes.0, z.dtype), kept);
+    }
+    (call.gather(&layout, false, &scores, &kept, &z), kept)
+}
+
+/// What the gradient of an attention reads.
+#[derive(Clone, Debug)]
+pub struct AttentionKept {
+    /// The result.
+    pub out: CubeTensor,
+    /// Its statistics.
+    pub stats: CubeTensor,
+    /// Rows of sources.
+    pub z: CubeTensor,
+    /// Scores.
+    pub scores: AttentionScores,
+}
+
+/// Which gradients are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttentionWants {
+    /// Of `z`.
+    pub z: bool,
+    /// Of `a_src`, or of the logits.
+    pub first: bool,
+    /// Of `a_dst`.
+    pub second: bool,
+}
+
+/// Gradients of [`attention`]: of `z`, then of `a_src` and `a_dst`, or of the logits and nothing.
+///
+/// # Shapes
+/// - `grad`: `[num_dst, heads, dim]`
+/// - returns the shapes of the operands; what is not wanted has shape `[0]`
+///
+/// # Cost
+/// Beside the results one number for every edge and head, twice, where a gradient of scores is asked for.
+///
+/// # Panics
+/// If the graph is larger than a buffer of the device.
+#[track_caller]
+pub fn attention_grad(
+    call: &Attention<'_>,
+    grad: CubeTensor,
+    kept: AttentionKept,
+    wants: AttentionWants,
+) -> (CubeTensor, CubeTensor, CubeTensor) {
+    let (grad, out, stats, z) = (into_contiguous(grad), into_contiguous(kept.out), into_contiguous(kept.stats), into_contiguous(kept.z));
+    let scores = kept.scores.contiguous();
+    let (relation, heads, dim, dtype) = (call.relation, call.heads, call.dim, grad.dtype);
+    let given = matches!(scores, AttentionScores::Edges(_));
+    let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());
+    let nothing = |wanted: bool, shape: Vec<usize>| zeros(&grad, Shape::from(if wanted { shape } else { vec![0] }), dtype);
+    if call.is_empty() || dim == 0 {
+        let first = if given { edges } else { src };
+        return (
+            nothing(wants.z, vec![src, heads, dim]),
+            nothing(wants.first, vec![first, heads]),
+            nothing(wants.second && !given, vec![dst, heads]),
+        );
+    }
+    let by_src = csr(relation, &grad.device);
+    let dz = if wants.z { call.gather(&by_src, true, &scores, &stats, &grad) } else { nothing(false, vec![]) };
+    if !wants.first && !(wants.second && !given) {
+        return (dz, nothing(false, vec![]), nothing(false, vec![]));
+    }
+    let sums = wide(dtype);
+    let ds = call.scores_grad(&grad, &out, &stats, &z, &scores, if given { dtype } else { sums });
+    if given {
+        return (dz, ds, nothing(false, vec![]));
+    }
+    let side = |wanted: bool, layout: &Layout| {
+        if !wanted {
+            return nothing(false, vec![]);
+        }
+        Job {
+            over: Over::Rows(layout),
+            formula: Formula::A,
+            operands: vec![Source::new(ds.clone(), Place::Edge, Map::same(heads))],
+            winners: None,
+            share: None,
+            mean: false,
+            minus: false,
+            width: heads,
+            own: Map::same(heads),
+            shape: Shape::from(vec![layout.rows, heads]),
+            dtype,
+        }
+        .run()
+    };
+    let first = side(wants.first, &by_src);
+    let second = if wants.second { side(true, &csc(relation, &grad.device)) } else { nothing(false, vec![]) };
+    (dz, first, second)
+}
+
+impl Attention<'_> {
+    /// Gradient of the sum of both ends, or of the logit, for every edge and head.
+    fn scores_grad(
+        &self,
+        grad: &CubeTensor,
+        out: &CubeTensor,
+        stats: &CubeTensor,
+        z: &CubeTensor,
+        scores: &AttentionScores,
+        dtype: DType,
+    ) -> CubeTensor {
+        let (heads, dim, width, sums) = (self.heads, self.dim, self.width(), wide(grad.dtype));
+        let ends = ends(self.relation, &grad.device);
+        let source = |x: &CubeTensor, place| Source::new(x.clone(), place, Map::same(width));
+        let dots = |over, rows, operands| {
+            Job {
+                over,
+                formula: Formula::Mul,
+                operands,
+                winners: None,
+                share: None,
+                mean: false,
+                minus: false,
+                width,
+                own: Map::repeat(heads, dim),
+                shape: Shape::from(vec![rows, heads]),
+                dtype: sums,
+            }
+            .run()
+        };
+        let rows = self.relation.num_dst();
+        let totals = dots(Over::Plain(rows), rows, vec![source(grad, Place::Row), source(out, Place::Row)]);
+        let by_edge = dots(Over::Edges(&ends), ends.edges, vec![source(grad, Place::Far), source(z, Place::Row)]);
+        let result = empty(grad, Shape::from(vec![ends.edges, heads]), dtype);
+        let (a, b) = scores.both();
+        let weights = Weights { scores: scores.seen(true), turned: true, dropout: self.dropout.is_some() };
+        let (draws, units) = (self.draws(), ends.edges * heads);
+        let (count, cube) = grid(&result.client, units);
+        // SAFETY: as in `gather`; `dots` and `result` have a row for every edge, `totals` one for every destination.
+        unsafe {
+            scores_grad_kernel::launch_unchecked(
+                &result.client,
+                count,
+                cube,
+                address(&[a, b, stats, &by_edge], units),
+                arg(&ends.src),
+                arg(&ends.dst),
+                arg(a),
+                arg(b),
+                arg(stats),
+                arg(&by_edge),
+                arg(&totals),
+                arg(draws.ids(&ends.src)),
+                arg(&result),
+                InputScalar::new(self.slope.unwrap_or(0.0), elem(sums)),
+                draws.launch(sums),
+                ends.edges,
+                heads,
+                weights,
+                plain(Visit::Edges, None),
+                [elem(grad.dtype), elem(sums), elem(dtype)],
+            );
+        }
+        result
+    }
+}

@@ -1,0 +1,107 @@
+//! How the columns of a message find their operand entry: NumPy broadcasting of feature rows.
+
+/// Where column `j` of a message is in an operand row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Columns {
+    /// Entry `j`.
+    Same,
+    /// Entry `j / times`: one number per row, or per head.
+    Repeat(usize),
+    /// Entry `table[j]`.
+    Table(Vec<u32>),
+}
+
+/// An operand row against a message row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Map {
+    /// Entries of the operand row.
+    pub(crate) len: usize,
+    pub(crate) columns: Columns,
+}
+
+impl Map {
+    /// Of a row that is a message row.
+    pub(crate) fn same(width: usize) -> Self {
+        Self { len: width, columns: Columns::Same }
+    }
+    /// Of a row whose entries serve `times` neighbouring columns each.
+    pub(crate) fn repeat(len: usize, times: usize) -> Self {
+        Self { len, columns: if times == 1 { Columns::Same } else { Columns::Repeat(times) } }
+    }
+    /// `own` and `out` are feature shapes, the first axis left out; `own` broadcasts to `out`.
+    pub(crate) fn new(own: &[usize], out: &[usize]) -> Self {
+        let len = own.iter().product();
+        let mut padded = vec![1; out.len() - own.len()];
+        padded.extend_from_slice(own);
+        let same = padded.iter().zip(out).take_while(|(p, o)| p == o).count();
+        let columns = if same == out.len() {
+            Columns::Same
+        } else if padded[same..].iter().all(|&p| p == 1) {
+            match out[same..].iter().product() {
+                // Axes of size 1, or no columns at all.
+                0 | 1 => Columns::Same,
+                times => Columns::Repeat(times),
+            }
+        } else {
+            Columns::Table(table(&padded, out))
+        };
+        Self { len, columns }
+    }
+    /// The columns that read each entry, all in the order of entries: the inverse, for sums over broadcast axes.
+    pub(crate) fn inverse(&self) -> Vec<u32> {
+        match &self.columns {
+            Columns::Same => (0..self.len as u32).collect(),
+            Columns::Repeat(times) => (0..(self.len * times) as u32).collect(),
+            Columns::Table(table) => {
+                let mut columns: Vec<u32> = (0..table.len() as u32).collect();
+                columns.sort_by_key(|&j| table[j as usize]);
+                columns
+            }
+        }
+    }
+}
+
+/// Offset in a row of shape `padded` for each entry of a row of shape `out` (row-major).
+fn table(padded: &[usize], out: &[usize]) -> Vec<u32> {
+    let mut offsets = vec![0u32];
+    let mut stride = padded.iter().product::<usize>();
+    for (&p, &o) in padded.iter().zip(out) {
+        stride = stride.checked_div(p).unwrap_or(0);
+        let step = if p == 1 { 0 } else { stride as u32 };
+        offsets = offsets.iter().flat_map(|&base| (0..o as u32).map(move |i| base + i * step)).collect();
+    }
+    offsets
+}
+
+/// Feature shape of a message of two operands that broadcast.
+pub(crate) fn broadcast(lhs: &[usize], rhs: &[usize]) -> Vec<usize> {
+    let rank = lhs.len().max(rhs.len());
+    let axis = |s: &[usize], i: usize| (i + s.len()).checked_sub(rank).map_or(1, |k| s[k]);
+    (0..rank).map(|i| if axis(lhs, i) == 1 { axis(rhs, i) } else { axis(lhs, i) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_columns() {
+        let of = |own: &[usize], out: &[usize]| Map::new(own, out);
+        assert_eq!(of(&[4, 8], &[4, 8]), Map { len: 32, columns: Columns::Same });
+        assert_eq!(of(&[4, 1], &[4, 8]), Map { len: 4, columns: Columns::Repeat(8) });
+        assert_eq!(of(&[], &[4, 8]), Map { len: 1, columns: Columns::Repeat(32) });
+        assert_eq!(of(&[3], &[2, 3]), Map { len: 3, columns: Columns::Table(vec![0, 1, 2, 0, 1, 2]) });
+        assert_eq!(of(&[2, 1, 2], &[2, 2, 2]).columns, Columns::Table(vec![0, 1, 0, 1, 2, 3, 2, 3]));
+        assert_eq!(of(&[1], &[0]), Map { len: 1, columns: Columns::Same });
+        assert_eq!(broadcast(&[4, 1], &[3]), [4, 3]);
+        assert_eq!(broadcast(&[1], &[0]), [0]);
+        assert_eq!(broadcast(&[], &[]), [0usize; 0]);
+    }
+
+    #[test]
+    fn inverses_group_columns_by_entry() {
+        assert_eq!(Map::new(&[3], &[2, 3]).inverse(), [0, 3, 1, 4, 2, 5]);
+        assert_eq!(Map::new(&[2, 1, 2], &[2, 2, 2]).inverse(), [0, 2, 1, 3, 4, 6, 5, 7]);
+        assert_eq!(Map::new(&[2, 1], &[2, 2]).inverse(), [0, 1, 2, 3]);
+    }
+}

@@ -1,0 +1,61 @@
+//! Long rows out of the sums of their chunks, added in order.
+
+use cubecl::prelude::*;
+
+use crate::launch::{address, arg, grid};
+use crate::layout::Heavy;
+use burn_cubecl::tensor::CubeTensor;
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+fn combine_kernel<A: Float, O: Float>(
+    parts: &[A],
+    index: &[u32],
+    indptr: &[u32],
+    out: &mut [O],
+    rows: usize,
+    width: usize,
+    #[comptime] mean: bool,
+    #[define(A, O)] _types: [ElemType; 2],
+) {
+    let pos = ABSOLUTE_POS;
+    if pos >= rows * width {
+        terminate!();
+    }
+    let long = pos / width;
+    let col = pos % width;
+    let row = index[long] as usize;
+    let mut sum = A::new(0.0_f32);
+    for chunk in index[rows + long]..index[rows + long + 1] {
+        sum += parts[chunk as usize * width + col];
+    }
+    if comptime!(mean) {
+        sum /= A::cast_from(indptr[row + 1] - indptr[row]);
+    }
+    out[row * width + col] = O::cast_from(sum);
+}
+
+/// Writes the long rows of `out` (`[rows, width]`) from `parts` (`[chunks, width]`, in the type of sums).
+pub(crate) fn combine(parts: &CubeTensor, heavy: &Heavy, indptr: &CubeTensor, out: &CubeTensor, width: usize, mean: bool) {
+    use burn::backend::cubecl::dtype_to_storage_type as elem;
+    let client = out.client.clone();
+    let n = heavy.rows * width;
+    let (count, dim) = grid(&client, n);
+    // SAFETY: `index` names rows of `indptr` and chunks of `parts`, which has one row of `width` for each; `out` has
+    // `width` entries for each row; units beyond the last entry leave first.
+    unsafe {
+        combine_kernel::launch_unchecked(
+            &client,
+            count,
+            dim,
+            address(&[parts, out], n),
+            arg(parts),
+            arg(&heavy.index),
+            arg(indptr),
+            arg(out),
+            heavy.rows,
+            width,
+            mean,
+            [elem(parts.dtype), elem(out.dtype)],
+        );
+    }
+}

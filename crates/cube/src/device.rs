@@ -1,0 +1,49 @@
+//! Plain arrays in a device's memory.
+
+use burn::tensor::{DType, Shape, TensorData};
+use burn_cubecl::CubeDevice;
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::Relation;
+use cubecl::prelude::*;
+
+use crate::error::CubeError;
+
+/// Refuses an array that is larger than one buffer.
+pub(crate) fn check_size(what: &'static str, entries: usize, device: &CubeDevice) -> Result<(), CubeError> {
+    let (bytes, limit) = (entries as u64 * 4, device.client().properties().memory.max_page_size);
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(CubeError::TooLarge { what, entries, bytes, limit, device: format!("{device:?}") })
+}
+
+/// `values` as they are; an empty array takes one entry, which nobody reads, for a buffer cannot be empty.
+///
+/// # Panics
+/// If they are larger than one buffer of the device.
+#[track_caller]
+pub(crate) fn upload(what: &'static str, values: &[u32], device: &CubeDevice) -> CubeTensor {
+    if let Err(error) = check_size(what, values.len(), device) {
+        panic!("{error}");
+    }
+    let values = if values.is_empty() { &[0] } else { values };
+    let client = device.client();
+    let handle = client.create_from_slice(u32::as_bytes(values));
+    CubeTensor::new_contiguous(client, device.clone(), Shape::from(vec![values.len()]), handle, DType::U32)
+}
+
+/// Numbers of a float type, at least one of them.
+pub(crate) fn upload_floats(values: &[f64], device: &CubeDevice, dtype: DType) -> CubeTensor {
+    let data = TensorData::new(values.to_vec(), [values.len()]).convert_dtype(dtype);
+    <burn_cubecl::CubeBackend as burn::backend::ops::FloatTensorOps<_>>::float_from_data(data, device)
+}
+
+/// Whether the arrays of a relation fit into buffers of a device; kernels panic with the text of the error where
+/// they do not.
+///
+/// # Errors
+/// An array of the relation is larger than one buffer.
+pub fn check_device(relation: &Relation, device: &CubeDevice) -> Result<(), CubeError> {
+    check_size("edge ids", relation.num_edges(), device)?;
+    check_size("row offsets", relation.num_dst().max(relation.num_src()) + 1, device)
+}

@@ -1,0 +1,123 @@
+//! Dropout by a counter-based mask: of rows, and as a part of attention.
+
+use burn::backend::cubecl::dtype_to_storage_type as elem;
+use burn::tensor::DType;
+use burn_cubecl::CubeDevice;
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::prelude::*;
+
+use crate::device::upload;
+use crate::launch::{address, arg, empty, features, grid, wide};
+use crate::philox::{Draws, DrawsLaunch, keeps, words};
+
+/// The id that each row (or edge) is keyed by, on a device.
+#[derive(Clone, Debug)]
+pub struct RowIds(CubeTensor);
+
+impl RowIds {
+    /// One id for every row.
+    ///
+    /// # Panics
+    /// If they are larger than a buffer of the device.
+    #[track_caller]
+    pub fn upload(ids: &[u64], device: &CubeDevice) -> Self {
+        let words: Vec<u32> = ids.iter().flat_map(|&id| [id as u32, (id >> 32) as u32]).collect();
+        Self(upload("ids of rows", &words, device))
+    }
+}
+
+/// Which entries a dropout keeps: column `c` of row `r` has word `c % 4` of Philox4x32-10 with counter
+/// `(id(r), c / 4)`, and stays, multiplied by `scale`, iff that is at least `threshold`; otherwise it becomes 0.
+#[derive(Clone, Debug)]
+pub struct Dropout {
+    /// The Philox key.
+    pub key: [u32; 2],
+    /// Words of at least this keep their entry, at most 2³².
+    pub threshold: u64,
+    /// What kept entries are multiplied by.
+    pub scale: f64,
+    /// Ids of rows; `None` stands for `0..rows`.
+    pub ids: Option<RowIds>,
+}
+
+impl Dropout {
+    /// As a kernel's argument, with sums in `sums`.
+    pub(crate) fn launch(&self, sums: DType) -> DrawsLaunch {
+        let from = self.threshold.min(u64::from(u32::MAX)) as u32;
+        let none = u32::from(self.threshold > u64::from(u32::MAX));
+        DrawsLaunch::new(self.key[0], self.key[1], from, none, InputScalar::new(self.scale, elem(sums)), self.ids.is_some())
+    }
+    /// Ids, or `dummy`, which nobody reads.
+    pub(crate) fn ids<'a>(&'a self, dummy: &'a CubeTensor) -> &'a CubeTensor {
+        self.ids.as_ref().map_or(dummy, |ids| &ids.0)
+    }
+}
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+fn dropout_kernel<F: Float, A: Float>(
+    x: &[F],
+    ids: &[u32],
+    out: &mut [F],
+    draws: &Draws,
+    rows: usize,
+    width: usize,
+    blocks: usize,
+    #[define(F, A)] _types: [ElemType; 2],
+) {
+    let pos = ABSOLUTE_POS;
+    if pos >= rows * blocks {
+        terminate!();
+    }
+    let row = pos / blocks;
+    let block = pos % blocks;
+    let words = words(draws, ids, row, block as u32);
+    let scale = draws.scale.get::<A>();
+    #[unroll]
+    for k in 0..4usize {
+        let col = block * 4 + k;
+        if col < width {
+            let at = row * width + col;
+            let kept = A::cast_from(x[at]) * scale;
+            out[at] = F::cast_from(select(keeps(draws, words.extract(k)), kept, A::new(0.0_f32)));
+        }
+    }
+}
+
+/// `x` with dropped entries 0 and the others scaled. It is linear, so it is its own gradient.
+///
+/// # Shapes
+/// - `x`: `[rows, ..]`; columns are counted through all axes but the first
+/// - returns the same shape
+///
+/// # Semantics
+/// A dropped NaN is 0. f16 and bf16 are scaled in f32.
+#[track_caller]
+pub fn dropout_rows(x: CubeTensor, dropout: &Dropout) -> CubeTensor {
+    let x = into_contiguous(x);
+    if x.meta.num_elements() == 0 {
+        return x;
+    }
+    let (rows, width) = (x.meta.shape()[0], features(&x).iter().product::<usize>());
+    let out = empty(&x, x.meta.shape().clone(), x.dtype);
+    let blocks = width.div_ceil(4);
+    let (count, dim) = grid(&x.client, rows * blocks);
+    // SAFETY: units beyond the last block of the last row leave first, and columns beyond a row are left out.
+    unsafe {
+        dropout_kernel::launch_unchecked(
+            &out.client,
+            count,
+            dim,
+            address(&[&x], rows * blocks),
+            arg(&x),
+            arg(dropout.ids(&x)),
+            arg(&out),
+            dropout.launch(wide(x.dtype)),
+            rows,
+            width,
+            blocks,
+            [elem(x.dtype), elem(wide(x.dtype))],
+        );
+    }
+    out
+}

@@ -1,0 +1,249 @@
+//! GSpMM: messages along edges, reduced at destinations, and its gradients.
+//!
+//! ```text
+//! out[v]   = reduce over in-edges (u, v, e) of op(lhs[u], rhs[e])                      rows of CSC
+//! d lhs[u] = Σ over out-edges (u, v, e) of w[v] · d op/d lhs · grad[v]                 rows of CSR
+//! d rhs[e] =                               w[v] · d op/d rhs · grad[v]                 edges
+//! ```
+//! `w` is 1 for sum and 1 / degree for mean; under max and min an entry passes only where `e` won. Axes that were
+//! broadcast are summed.
+
+use burn::tensor::DType;
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::Relation;
+
+use crate::broadcast::{Map, broadcast};
+use crate::job::{Job, Over, Source};
+use crate::launch::{with_rows, zeros};
+use crate::layout::{csc, csr, ends};
+use crate::message::{Formula, Place};
+use crate::select::select;
+
+/// How a message is made of a source row and an edge row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MessageOp {
+    /// `lhs + rhs`
+    Add,
+    /// `lhs - rhs`
+    Sub,
+    /// `lhs · rhs`
+    Mul,
+    /// `lhs / rhs`
+    Div,
+    /// The source row.
+    CopyLhs,
+    /// The edge row.
+    CopyRhs,
+}
+
+/// How the messages of a destination become one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduce {
+    /// Sum.
+    Sum,
+    /// Sum divided by the in-degree.
+    Mean,
+    /// Largest message; the first of equal ones, and the first NaN if there is one.
+    Max,
+    /// Smallest message; the first of equal ones, and the first NaN if there is one.
+    Min,
+}
+
+/// Which operand a gradient is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Of GSpMM that on source nodes.
+    Lhs,
+    /// Of GSpMM that on edges.
+    Rhs,
+}
+
+/// One GSpMM: edges, operator, reducer and the feature shapes of its operands (all axes but the first), which
+/// broadcast as in NumPy. A copy has the shape of its operand twice.
+#[derive(Clone, Copy, Debug)]
+pub struct Gspmm<'a> {
+    /// The edges.
+    pub relation: &'a Relation,
+    /// Message operator.
+    pub op: MessageOp,
+    /// Reducer.
+    pub reduce: Reduce,
+    /// Feature shape of `lhs`.
+    pub lhs: &'a [usize],
+    /// Feature shape of `rhs`.
+    pub rhs: &'a [usize],
+}
+
+impl Gspmm<'_> {
+    fn out(&self) -> Vec<usize> {
+        broadcast(self.lhs, self.rhs)
+    }
+    /// Operands of messages; those that the operator does not look at may be missing.
+    fn sources(&self, left: Option<CubeTensor>, right: Option<CubeTensor>) -> (Formula, Vec<Source>) {
+        let out = self.out();
+        let lhs = left.map(|x| Source::new(x, Place::Far, Map::new(self.lhs, &out)));
+        let rhs = right.map(|x| Source::new(x, Place::Edge, Map::new(self.rhs, &out)));
+        let (formula, sources) = match self.op {
+            MessageOp::CopyLhs => (Formula::A, [lhs, None]),
+            MessageOp::CopyRhs => (Formula::A, [None, rhs]),
+            MessageOp::Add => (Formula::Add, [lhs, rhs]),
+            MessageOp::Sub => (Formula::Sub, [lhs, rhs]),
+            MessageOp::Mul => (Formula::Mul, [lhs, rhs]),
+            MessageOp::Div => (Formula::Div, [lhs, rhs]),
+        };
+        (formula, sources.into_iter().flatten().collect())
+    }
+}
+
+/// GSpMM by sum or mean, `out[v] = Σ op(lhs[u], rhs[e])` over in-edges `(u, v, e)`.
+///
+/// # Shapes
+/// - `lhs`: `[num_src, ..call.lhs]`; `rhs`: `[num_edges, ..call.rhs]`; what the operator does not look at may be `None`
+/// - returns `[num_dst, ..]` with the broadcast feature shape
+///
+/// # Semantics
+/// 0 without in-edges; mean divides by the in-degree; f16 and bf16 are summed in f32.
+///
+/// # Panics
+/// If an operand that the operator looks at is missing, the reducer is max or min, or the graph is larger than a
+/// buffer of the device.
+#[track_caller]
+pub fn gspmm(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
+    assert!(matches!(call.reduce, Reduce::Sum | Reduce::Mean), "gspmm: max and min go through gspmm_select");
+    match lhs.as_ref().or(rhs.as_ref()).map(|x| x.dtype) {
+        Some(dtype) => sums(call, lhs, rhs, dtype),
+        None => panic!("an operand that the operator looks at is missing"),
+    }
+}
+
+/// [`gspmm`] whose result has another element type.
+#[track_caller]
+pub(crate) fn sums(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>, dtype: DType) -> CubeTensor {
+    let (formula, operands) = call.sources(lhs, rhs);
+    let (features, first) = (call.out(), first(&operands));
+    let layout = csc(call.relation, &first.device);
+    let width = features.iter().product();
+    Job {
+        over: Over::Rows(&layout),
+        formula,
+        winners: None,
+        share: None,
+        mean: call.reduce == Reduce::Mean,
+        minus: false,
+        width,
+        own: Map::same(width),
+        shape: with_rows(call.relation.num_dst(), &features),
+        dtype,
+        operands,
+    }
+    .run()
+}
+
+#[track_caller]
+fn first(operands: &[Source]) -> CubeTensor {
+    match operands.first() {
+        Some(source) => source.x.clone(),
+        None => panic!("an operand that the operator looks at is missing"),
+    }
+}
+
+/// GSpMM by max or min: values, and the id of the winning edge of every entry (the bits of a `u32` in an i32 tensor,
+/// all ones where there is no edge).
+///
+/// # Shapes
+/// As [`gspmm`]; both results have its shape.
+///
+/// # Semantics
+/// 0 without in-edges. Of equal messages the one with the smallest edge id wins; the first NaN wins over every
+/// number.
+///
+/// # Panics
+/// If an operand that the operator looks at is missing, the reducer is sum or mean, or the graph is larger than a
+/// buffer of the device.
+#[track_caller]
+pub fn gspmm_select(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> (CubeTensor, CubeTensor) {
+    assert!(matches!(call.reduce, Reduce::Max | Reduce::Min), "gspmm_select: sum and mean go through gspmm");
+    let (formula, operands) = call.sources(lhs, rhs);
+    let (features, first) = (call.out(), first(&operands));
+    let layout = csc(call.relation, &first.device);
+    let shape = with_rows(call.relation.num_dst(), &features);
+    select(&layout, formula, &operands, features.iter().product(), call.reduce == Reduce::Max, shape)
+}
+
+/// Gradient of GSpMM for one operand.
+///
+/// # Shapes
+/// - `grad`: that of the result; `arg`: the winning edges that [`gspmm_select`] returned, for max and min
+/// - `lhs`, `rhs`: as given to the forward pass, read as follows, others may be `None`: `rhs` by the gradient of `lhs`
+///   of mul and div, `lhs` by that of `rhs` of mul, both by that of `rhs` of div
+/// - returns the shape of the operand
+///
+/// # Semantics
+/// Sums in the order of the operand's edges. What an edge that did not win holds, an infinity too, is not seen. The
+/// gradient of an operand that the operator does not look at is 0.
+///
+/// # Panics
+/// If an operand that the gradient reads is missing, or `arg` of max and min.
+#[track_caller]
+pub fn gspmm_grad(
+    call: Gspmm<'_>,
+    side: Side,
+    grad: CubeTensor,
+    arg: Option<CubeTensor>,
+    lhs: Option<CubeTensor>,
+    rhs: Option<CubeTensor>,
+) -> CubeTensor {
+    let (relation, device, dtype) = (call.relation, grad.device.clone(), grad.dtype);
+    let selects = matches!(call.reduce, Reduce::Max | Reduce::Min);
+    assert!(!selects || arg.is_some(), "gspmm_grad: max and min need the winning edges");
+    let features = call.out();
+    let width = features.iter().product();
+    let (rows, own) = match side {
+        Side::Lhs => (relation.num_src(), call.lhs),
+        Side::Rhs => (relation.num_edges(), call.rhs),
+    };
+    let shape = with_rows(rows, own);
+    if matches!((call.op, side), (MessageOp::CopyRhs, Side::Lhs) | (MessageOp::CopyLhs, Side::Rhs)) {
+        return zeros(&grad, shape, dtype);
+    }
+    // Rows of the gradient of `lhs` are sources; edges are rows of that of `rhs`, seen from their source too.
+    let reads = |x: Option<CubeTensor>, place, own: &[usize]| match x {
+        Some(x) => Source::new(x, place, Map::new(own, &features)),
+        None => panic!("gspmm_grad: an operand that the gradient reads is missing"),
+    };
+    let g = Source::new(grad, Place::Far, Map::same(width));
+    let (formula, operands) = match (call.op, side) {
+        (MessageOp::Mul, Side::Lhs) => (Formula::Mul, vec![g, reads(rhs, Place::Edge, call.rhs)]),
+        (MessageOp::Div, Side::Lhs) => (Formula::Div, vec![g, reads(rhs, Place::Edge, call.rhs)]),
+        (MessageOp::Mul, Side::Rhs) => (Formula::Mul, vec![g, reads(lhs, Place::Row, call.lhs)]),
+        (MessageOp::Div, Side::Rhs) => (Formula::Quotient, vec![g, reads(lhs, Place::Row, call.lhs), reads(rhs, Place::Edge, call.rhs)]),
+        _ => (Formula::A, vec![g]),
+    };
+    let share = (call.reduce == Reduce::Mean).then(|| csc(relation, &device).indptr.clone());
+    let (layout, edges);
+    let over = match side {
+        Side::Lhs => {
+            layout = csr(relation, &device);
+            Over::Rows(&layout)
+        }
+        Side::Rhs => {
+            edges = ends(relation, &device);
+            Over::Edges(&edges)
+        }
+    };
+    Job {
+        over,
+        formula,
+        operands,
+        winners: arg.filter(|_| selects).map(into_contiguous),
+        share,
+        mean: false,
+        minus: call.op == MessageOp::Sub && side == Side::Rhs,
+        width,
+        own: Map::new(own, &features),
+        shape,
+        dtype,
+    }
+    .run()
+}

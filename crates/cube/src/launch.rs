@@ -1,0 +1,75 @@
+//! What launches share: sizes of grids, element types, vectors, outputs.
+
+use burn::tensor::{DType, Shape};
+use burn_cubecl::ops::numeric::{empty_device_contiguous_dtype, zeros_client};
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::client::Client;
+use cubecl::ir::AddressType;
+use cubecl::{CubeCount, CubeDim, calculate_cube_count_elemwise};
+
+/// Units of a cube.
+const UNITS: u32 = 256;
+
+/// The type of sums.
+pub(crate) fn wide(dtype: DType) -> DType {
+    if dtype == DType::F64 { DType::F64 } else { DType::F32 }
+}
+
+/// Units of a cube on this device, a power of two.
+pub(crate) fn units(client: &Client) -> u32 {
+    let most = client.properties().hardware.max_units_per_cube.clamp(1, UNITS);
+    1 << most.ilog2()
+}
+
+/// A grid of at least `n` units.
+pub(crate) fn grid(client: &Client, n: usize) -> (CubeCount, CubeDim) {
+    let dim = CubeDim::new_1d(units(client));
+    (calculate_cube_count_elemwise(client, n, dim), dim)
+}
+
+/// As a kernel's argument.
+pub(crate) fn arg(x: &CubeTensor) -> cubecl::prelude::BufferArg {
+    x.clone().into_buffer_arg()
+}
+
+/// Indices that reach all entries of these tensors, and all of `units`.
+pub(crate) fn address(tensors: &[&CubeTensor], units: usize) -> AddressType {
+    let largest = tensors.iter().map(|x| x.handle.size() as usize / x.dtype.size()).max().unwrap_or(0);
+    AddressType::from_len(largest.max(units))
+}
+
+/// Uninitialised and contiguous.
+pub(crate) fn empty(like: &CubeTensor, shape: Shape, dtype: DType) -> CubeTensor {
+    empty_device_contiguous_dtype(like.client.clone(), like.device.clone(), shape, dtype)
+}
+
+/// 0 everywhere.
+pub(crate) fn zeros(like: &CubeTensor, shape: Shape, dtype: DType) -> CubeTensor {
+    if shape.num_elements() == 0 {
+        return empty(like, shape, dtype);
+    }
+    zeros_client(like.client.clone(), like.device.clone(), shape, dtype)
+}
+
+/// The same entries in another shape.
+pub(crate) fn reshaped(x: CubeTensor, shape: Shape) -> CubeTensor {
+    CubeTensor::new_contiguous(x.client, x.device, shape, x.handle, x.dtype)
+}
+
+/// Entries of `dtype` that are loaded at once, a divisor of every one of `lengths`.
+pub(crate) fn vector(client: &Client, dtype: DType, lengths: &[usize]) -> usize {
+    let fits = |n: &usize| *n <= 4 && lengths.iter().all(|len| len % n == 0);
+    client.io_optimized_vector_sizes(dtype.size()).filter(fits).max().unwrap_or(1)
+}
+
+/// A tensor's feature shape: all axes but the first.
+pub(crate) fn features(x: &CubeTensor) -> Vec<usize> {
+    x.meta.shape().iter().skip(1).copied().collect()
+}
+
+/// `[n, ..features]`.
+pub(crate) fn with_rows(n: usize, features: &[usize]) -> Shape {
+    let mut dims = vec![n];
+    dims.extend_from_slice(features);
+    Shape::from(dims)
+}

@@ -1,0 +1,266 @@
+//! What one edge brings to a row, on the device.
+
+use cubecl::prelude::*;
+
+/// Where an operand's row comes from, seen from an edge that is visited in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// The row that is being made; the source, where rows are edges.
+    Row,
+    /// The node at the other end; the destination, where rows are edges.
+    Far,
+    /// The edge id.
+    Edge,
+}
+
+/// How a column of the message finds its operand entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Find {
+    /// It has the same column.
+    Same,
+    /// By a division.
+    Repeat,
+    /// By a table.
+    Table,
+}
+
+/// What a message is made of its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Formula {
+    /// `a`
+    A,
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Sub,
+    /// `a · b`
+    Mul,
+    /// `a / b`
+    Div,
+    /// `-(a · (b / c)) / c`: not through `c²`, which leaves the range of floats long before the quotient does.
+    Quotient,
+}
+
+/// How edges are visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Visit {
+    /// A row of a compressed layout with all its edges; long ones are left out.
+    Rows,
+    /// A chunk of a long row.
+    Chunks,
+    /// One edge.
+    Edges,
+    /// No edge: row, far node and edge are one number.
+    Plain,
+}
+
+/// What is known when a kernel is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Message {
+    pub(crate) visit: Visit,
+    /// Whether long rows are left to another launch.
+    pub(crate) split: bool,
+    /// Whether positions have an array of edge ids.
+    pub(crate) edge_ids: bool,
+    pub(crate) formula: Formula,
+    /// Whether only winning edges bring anything.
+    pub(crate) winners: bool,
+    /// Whether `a` is divided by the degree of its row.
+    pub(crate) share: bool,
+    /// Whether sums are divided by the number of edges.
+    pub(crate) mean: bool,
+    /// Whether sums are subtracted.
+    pub(crate) minus: bool,
+}
+
+/// How rows of an operand are read.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct Operand {
+    /// Length of a row, in vectors.
+    pub(crate) len: usize,
+    /// Columns that an entry serves.
+    pub(crate) times: usize,
+    /// Where its table of columns starts.
+    pub(crate) table: usize,
+    #[cube(comptime)]
+    pub(crate) place: Place,
+    #[cube(comptime)]
+    pub(crate) find: Find,
+}
+
+/// The edges of one visit.
+#[derive(CubeType)]
+pub(crate) struct Span {
+    pub(crate) row: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// The edges of task `task`; none for a row that is left to another launch.
+#[cube]
+pub(crate) fn span(
+    indptr: &[u32],
+    table: &[u32],
+    task: usize,
+    chunks: usize,
+    #[comptime] message: Message,
+    #[comptime] chunk: usize,
+) -> Span {
+    let mut row = task;
+    let mut start = 0usize;
+    let mut end = 1usize;
+    if comptime!(message.visit == Visit::Chunks) {
+        row = table[task] as usize;
+        start = table[chunks + task] as usize;
+        end = indptr[row + 1] as usize;
+        if end - start > chunk {
+            end = start + chunk;
+        }
+    } else if comptime!(message.visit == Visit::Rows) {
+        start = indptr[row] as usize;
+        end = indptr[row + 1] as usize;
+    }
+    Span { row, start, end }
+}
+
+/// Row, far node and edge id of position `p`.
+#[derive(CubeType)]
+pub(crate) struct Step {
+    pub(crate) row: usize,
+    pub(crate) far: usize,
+    pub(crate) edge: usize,
+}
+
+#[cube]
+pub(crate) fn step(indptr: &[u32], indices: &[u32], edge_ids: &[u32], row: usize, p: usize, #[comptime] message: Message) -> Step {
+    let mut near = row;
+    let mut far = row;
+    let mut edge = row;
+    if comptime!(message.visit == Visit::Edges) {
+        near = indptr[row] as usize;
+        far = indices[row] as usize;
+    } else if comptime!(message.visit != Visit::Plain) {
+        far = indices[p] as usize;
+        if comptime!(message.edge_ids) {
+            edge = edge_ids[p] as usize;
+        } else {
+            edge = p;
+        }
+    }
+    Step { row: near, far, edge }
+}
+
+#[cube]
+pub(crate) fn at(step: &Step, #[comptime] place: Place) -> usize {
+    if comptime!(place == Place::Row) {
+        step.row
+    } else if comptime!(place == Place::Far) {
+        step.far
+    } else {
+        step.edge
+    }
+}
+
+/// Vector `col` of the message, as far as this operand makes it.
+#[cube]
+pub(crate) fn read<F: Float, M: Size, A: Float, N: Size>(
+    x: &[Vector<F, M>],
+    how: &Operand,
+    tables: &[u32],
+    step: &Step,
+    col: usize,
+) -> Vector<A, N> {
+    let base = at(step, comptime!(how.place)) * how.len;
+    if comptime!(how.find == Find::Same) {
+        Vector::<A, N>::cast_from(x[base + col])
+    } else if comptime!(how.find == Find::Repeat) {
+        Vector::<A, N>::cast_from(x[base + (col * comptime!(N::value())) / how.times])
+    } else {
+        Vector::<A, N>::cast_from(x[base + tables[how.table + col] as usize])
+    }
+}
+
+/// Vector `col` of `a` with `b`, for all formulas but the quotient.
+#[cube]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn pair<F: Float, MA: Size, MB: Size, A: Float, N: Size>(
+    a: &[Vector<F, MA>],
+    b: &[Vector<F, MB>],
+    how_a: &Operand,
+    how_b: &Operand,
+    tables: &[u32],
+    step: &Step,
+    col: usize,
+    #[comptime] message: Message,
+) -> Vector<A, N> {
+    let x = read::<F, MA, A, N>(a, how_a, tables, step, col);
+    with::<F, MB, A, N>(x, b, how_b, tables, step, col, message)
+}
+
+/// Vector `col` of `x` with `b`, for all formulas but the quotient.
+#[cube]
+fn with<F: Float, MB: Size, A: Float, N: Size>(
+    x: Vector<A, N>,
+    b: &[Vector<F, MB>],
+    how_b: &Operand,
+    tables: &[u32],
+    step: &Step,
+    col: usize,
+    #[comptime] message: Message,
+) -> Vector<A, N> {
+    if comptime!(message.formula == Formula::A) {
+        x
+    } else {
+        let y = read::<F, MB, A, N>(b, how_b, tables, step, col);
+        if comptime!(message.formula == Formula::Add) {
+            x + y
+        } else if comptime!(message.formula == Formula::Sub) {
+            x - y
+        } else if comptime!(message.formula == Formula::Mul) {
+            x * y
+        } else {
+            x / y
+        }
+    }
+}
+
+/// Vector `col` of the message of one edge.
+#[cube]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn message<F: Float, MA: Size, MB: Size, MC: Size, A: Float, N: Size>(
+    a: &[Vector<F, MA>],
+    b: &[Vector<F, MB>],
+    c: &[Vector<F, MC>],
+    how_a: &Operand,
+    how_b: &Operand,
+    how_c: &Operand,
+    tables: &[u32],
+    winners: &[Vector<u32, N>],
+    degrees: &[u32],
+    step: &Step,
+    width: usize,
+    col: usize,
+    #[comptime] message: Message,
+) -> Vector<A, N> {
+    let zero = Vector::<A, N>::new(A::new(0.0_f32));
+    let mut x = read::<F, MA, A, N>(a, how_a, tables, step, col);
+    if comptime!(message.share) {
+        let row = at(step, comptime!(how_a.place));
+        let degree = degrees[row + 1] - degrees[row];
+        x *= Vector::<A, N>::new(A::new(1.0_f32) / A::cast_from(degree));
+    }
+    if comptime!(message.formula == Formula::Quotient) {
+        let y = read::<F, MB, A, N>(b, how_b, tables, step, col);
+        let z = read::<F, MC, A, N>(c, how_c, tables, step, col);
+        x = zero - (x * (y / z)) / z;
+    } else {
+        x = with::<F, MB, A, N>(x, b, how_b, tables, step, col, message);
+    }
+    if comptime!(message.winners) {
+        // Chosen, not multiplied by 0: an infinity of another edge must not become NaN.
+        let row = at(step, comptime!(how_a.place));
+        let won = winners[row * width + col].equal(&Vector::<u32, N>::new(step.edge as u32));
+        x = select_many(won, x, zero);
+    }
+    x
+}

@@ -1,0 +1,66 @@
+//! Counter-based random words on the device, bit for bit those of `burn_gnn_graph::philox4x32`.
+
+use cubecl::prelude::*;
+
+/// Four words for a counter and a key (Philox4x32-10).
+#[cube]
+pub(crate) fn philox(c0: u32, c1: u32, c2: u32, c3: u32, key_0: u32, key_1: u32) -> Vector<u32, Const<4>> {
+    let mut a = c0;
+    let mut b = c1;
+    let mut c = c2;
+    let mut d = c3;
+    let mut k = key_0;
+    let mut l = key_1;
+    #[unroll]
+    for _round in 0..10u32 {
+        let high_a = a.mul_hi(0xD251_1F53u32);
+        let low_a = a * 0xD251_1F53u32;
+        let high_c = c.mul_hi(0xCD9E_8D57u32);
+        let low_c = c * 0xCD9E_8D57u32;
+        a = high_c ^ b ^ k;
+        b = low_c;
+        c = high_a ^ d ^ l;
+        d = low_a;
+        k += 0x9E37_79B9u32;
+        l += 0xBB67_AE85u32;
+    }
+    let mut words = Vector::<u32, Const<4>>::new(a);
+    words.insert(1usize, b);
+    words.insert(2usize, c);
+    words.insert(3usize, d);
+    words
+}
+
+/// Where draws come from, and which of them keep their entry.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct Draws {
+    pub(crate) key_0: u32,
+    pub(crate) key_1: u32,
+    /// Words of at least this keep their entry,
+    pub(crate) from: u32,
+    /// unless this is 1.
+    pub(crate) none: u32,
+    /// What kept entries are multiplied by.
+    pub(crate) scale: InputScalar,
+    /// Whether rows have ids of their own.
+    #[cube(comptime)]
+    pub(crate) keyed: bool,
+}
+
+/// The words of columns `4 · block ..` of row `row`.
+#[cube]
+pub(crate) fn words(draws: &Draws, ids: &[u32], row: usize, block: u32) -> Vector<u32, Const<4>> {
+    let mut low = row as u32;
+    let mut high = 0u32;
+    if comptime!(draws.keyed) {
+        low = ids[2 * row];
+        high = ids[2 * row + 1];
+    }
+    philox(low, high, block, 0u32, draws.key_0, draws.key_1)
+}
+
+/// Whether a word keeps its entry.
+#[cube]
+pub(crate) fn keeps(draws: &Draws, word: u32) -> bool {
+    word >= draws.from && draws.none == 0u32
+}

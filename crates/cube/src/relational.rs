@@ -1,0 +1,230 @@
+//! Relational aggregation, `out[v] = Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r`, and its gradients.
+//!
+//! Edges are grouped into pairs of a node and a relation. Rows are summed pair by pair first, so every pair, not every
+//! edge, is multiplied with a matrix:
+//!
+//! ```text
+//! rows[pair] = Σ norm[e] · x[u] over the edges of the pair;  products = rows · W_r;  out[v] = Σ products of its pairs
+//! ```
+
+use std::sync::{Arc, OnceLock};
+
+use burn::tensor::{DType, Shape};
+use burn_cubecl::CubeDevice;
+use burn_cubecl::kernel::cast;
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::Relation;
+
+use crate::gsddmm::{EdgeOp, Gsddmm, Target, gsddmm};
+use crate::gspmm::{Gspmm, MessageOp, Reduce, sums};
+use crate::launch::{reshaped, wide};
+use crate::rows::{RowIndex, gather_rows};
+use crate::typed::{TypedRows, typed_mm, typed_mm_grad_b};
+
+/// Edges of several relations, grouped once and kept, on the host and on devices. Cloning costs one reference count.
+#[derive(Clone, Debug)]
+pub struct RelationalRows(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    relation: Relation,
+    types: Vec<u32>,
+    num_relations: usize,
+    is_mean: bool,
+    by_dst: OnceLock<Pairs>,
+    by_src: OnceLock<Pairs>,
+    attached: burn_gnn_graph::Attached,
+}
+
+/// Pairs of a node and a relation, relation by relation, nodes ascending.
+#[derive(Debug)]
+struct Pairs {
+    /// From the nodes at the other end to pairs, edges in their order.
+    edges: Relation,
+    /// From pairs to nodes.
+    nodes: Relation,
+    /// The node of each pair.
+    node: RowIndex,
+    /// First pair of each relation, and their number.
+    offsets: Vec<u32>,
+    attached: burn_gnn_graph::Attached,
+}
+
+impl Pairs {
+    /// `near` is the node of each edge that its pair is of, `far` that at the other end.
+    fn new(near: &[u32], far: &[u32], types: &[u32], num_relations: usize, nodes: [usize; 2]) -> Self {
+        let mut order: Vec<u32> = (0..near.len() as u32).collect();
+        order.sort_by_key(|&e| (types[e as usize], near[e as usize]));
+        let (mut pair_of, mut node, mut offsets) = (vec![0u32; near.len()], Vec::<u32>::new(), vec![0u32; num_relations + 1]);
+        let mut last = None;
+        for &e in &order {
+            let key = (types[e as usize], near[e as usize]);
+            if last != Some(key) {
+                node.push(key.1);
+                offsets[key.0 as usize + 1] += 1;
+                last = Some(key);
+            }
+            pair_of[e as usize] = node.len() as u32 - 1;
+        }
+        for r in 0..num_relations {
+            offsets[r + 1] += offsets[r];
+        }
+        let [near_nodes, far_nodes] = nodes;
+        let valid = |r: Result<Relation, _>| r.unwrap_or_else(|e| unreachable!("pairs are made of edges of a relation: {e}"));
+        let pairs = node.len();
+        let index = RowIndex::new(&node, near_nodes).unwrap_or_else(|e| unreachable!("pairs have nodes of a relation: {e}"));
+        Self {
+            edges: valid(Relation::from_coo(far_nodes, pairs, far.to_vec(), pair_of)),
+            nodes: valid(Relation::from_coo(pairs, near_nodes, (0..pairs as u32).collect(), node)),
+            node: index,
+            offsets,
+            attached: Default::default(),
+        }
+    }
+    fn rows(&self, device: &CubeDevice) -> Arc<TypedRows> {
+        self.attached.get_or_insert(device.clone(), || TypedRows::upload(&self.offsets, None, device))
+    }
+}
+
+impl RelationalRows {
+    /// `types[e]`, below `num_relations`, is the relation of edge `e`; with `is_mean` every message is divided by the
+    /// number of edges of its relation at its destination.
+    pub fn new(relation: &Relation, types: &[u32], num_relations: usize, is_mean: bool) -> Self {
+        Self(Arc::new(Inner {
+            relation: relation.clone(),
+            types: types.to_vec(),
+            num_relations,
+            is_mean,
+            by_dst: OnceLock::new(),
+            by_src: OnceLock::new(),
+            attached: Default::default(),
+        }))
+    }
+    fn by_dst(&self) -> &Pairs {
+        self.0.by_dst.get_or_init(|| {
+            let r = &self.0.relation;
+            Pairs::new(r.dst(), r.src(), &self.0.types, self.0.num_relations, [r.num_dst(), r.num_src()])
+        })
+    }
+    fn by_src(&self) -> &Pairs {
+        self.0.by_src.get_or_init(|| {
+            let r = &self.0.relation;
+            Pairs::new(r.src(), r.dst(), &self.0.types, self.0.num_relations, [r.num_src(), r.num_dst()])
+        })
+    }
+    /// 1 over the number of edges of its relation at its destination, for every edge; nothing without mean.
+    fn shares(&self, like: &CubeTensor) -> Option<CubeTensor> {
+        self.0.is_mean.then(|| {
+            let make = || {
+                let pairs = &self.by_dst().edges;
+                let degrees: Vec<u32> = pairs.in_degrees().collect();
+                let shares: Vec<f64> = pairs.dst().iter().map(|&p| 1.0 / f64::from(degrees[p as usize])).collect();
+                crate::device::upload_floats(&shares, &like.device, like.dtype)
+            };
+            CubeTensor::clone(&self.0.attached.get_or_insert((like.device.clone(), like.dtype), make))
+        })
+    }
+    /// Factor of every message: `norm`, the share of mean, both or none.
+    fn factors(&self, norm: Option<CubeTensor>, like: &CubeTensor) -> Option<CubeTensor> {
+        match (norm, self.shares(like)) {
+            (Some(norm), Some(shares)) => Some(self.times(norm, shares)),
+            (norm, shares) => norm.or(shares),
+        }
+    }
+    fn times(&self, a: CubeTensor, b: CubeTensor) -> CubeTensor {
+        let call = Gsddmm { relation: &self.0.relation, op: EdgeOp::Mul, targets: [Target::Edge; 2], lhs: &[], rhs: &[] };
+        gsddmm(call, Some(a), Some(b))
+    }
+}
+
+/// Sums of messages `factor · x` by the destinations of `relation`, in type `dtype`.
+fn by_row(relation: &Relation, x: CubeTensor, factors: Option<CubeTensor>, dtype: DType) -> CubeTensor {
+    let width = [x.meta.shape()[1]];
+    let op = if factors.is_some() { MessageOp::Mul } else { MessageOp::CopyLhs };
+    let rhs: &[usize] = if factors.is_some() { &[] } else { &width };
+    sums(Gspmm { relation, op, reduce: Reduce::Sum, lhs: &width, rhs }, Some(x), factors, dtype)
+}
+
+/// In the type of sums, so that what is kept between kernels is not rounded.
+fn widened(x: CubeTensor) -> CubeTensor {
+    let dtype = wide(x.dtype);
+    if x.dtype == dtype { x } else { cast(x, dtype) }
+}
+
+/// Relational aggregation.
+///
+/// # Shapes
+/// - `x`: `[num_src, blocks · d_input]`; `weight`: `[relations, d_input, d_output]` or `[relations, blocks, d_input,
+///   d_output]`; `norm`: `[num_edges]`
+/// - returns `[num_dst, blocks · d_output]`
+///
+/// # Semantics
+/// 0 without in-edges. f16 and bf16 are computed in f32 and rounded once.
+///
+/// # Cost
+/// Beside the result a row of input and one of output for every pair of a relation and a destination.
+///
+/// # Panics
+/// If the graph is larger than a buffer of the device.
+#[track_caller]
+pub fn relational(x: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, index: &RelationalRows) -> CubeTensor {
+    through(index.by_dst(), x, weight, norm, index, false)
+}
+
+/// Gradient of the input of [`relational`] from that of its result, `[num_dst, blocks · d_output]`; returns `[num_src,
+/// blocks · d_input]`.
+///
+/// # Panics
+/// If the graph is larger than a buffer of the device.
+#[track_caller]
+pub fn relational_grad_x(grad: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, index: &RelationalRows) -> CubeTensor {
+    through(index.by_src(), grad, weight, norm, index, true)
+}
+
+/// Rows by pair, times their matrices, by node.
+fn through(pairs: &Pairs, x: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, index: &RelationalRows, turned: bool) -> CubeTensor {
+    let (dtype, device) = (x.dtype, x.device.clone());
+    let factors = index.factors(norm, &x);
+    let rows = by_row(&pairs.edges, x, factors, wide(dtype));
+    let products = typed_mm(rows, widened(weight), &pairs.rows(&device), turned);
+    by_row(&pairs.nodes, products, None, dtype)
+}
+
+/// Gradient of the weights of [`relational`]; `shape` is theirs.
+///
+/// # Panics
+/// If the graph is larger than a buffer of the device.
+#[track_caller]
+pub fn relational_grad_weight(
+    grad: CubeTensor,
+    x: CubeTensor,
+    norm: Option<CubeTensor>,
+    index: &RelationalRows,
+    shape: Shape,
+) -> CubeTensor {
+    let (pairs, dtype, device) = (index.by_dst(), grad.dtype, grad.device.clone());
+    let factors = index.factors(norm, &x);
+    let rows = by_row(&pairs.edges, x, factors, wide(dtype));
+    let d = typed_mm_grad_b(gather_rows(widened(grad), &pairs.node), rows, &pairs.rows(&device), shape);
+    if d.dtype == dtype { d } else { cast(d, dtype) }
+}
+
+/// Gradient of the factors of edges of [`relational`], `[num_edges]`.
+///
+/// # Panics
+/// If the graph is larger than a buffer of the device.
+#[track_caller]
+pub fn relational_grad_norm(grad: CubeTensor, x: CubeTensor, weight: CubeTensor, index: &RelationalRows) -> CubeTensor {
+    let (pairs, dtype, device) = (index.by_dst(), grad.dtype, grad.device.clone());
+    let shares = index.shares(&grad);
+    let turned = typed_mm(gather_rows(widened(grad), &pairs.node), widened(weight), &pairs.rows(&device), true);
+    let width = [x.meta.shape()[1]];
+    let call = Gsddmm { relation: &pairs.edges, op: EdgeOp::Dot, targets: [Target::Src, Target::Dst], lhs: &width, rhs: &width };
+    let d = gsddmm(call, Some(widened(x)), Some(turned));
+    let d = reshaped(d, Shape::from(vec![index.0.relation.num_edges()]));
+    let d = match shares {
+        Some(shares) => index.times(d, widened(shares)),
+        None => d,
+    };
+    if d.dtype == dtype { d } else { cast(d, dtype) }
+}

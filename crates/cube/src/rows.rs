@@ -1,0 +1,89 @@
+//! Rows by index: gathered, and added where they came from.
+
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::{GraphError, Relation};
+
+use crate::broadcast::Map;
+use crate::job::{Job, Over, Source};
+use crate::launch::{features, with_rows};
+use crate::layout::{csr, ends};
+use crate::message::{Formula, Place};
+
+/// Which rows of a table are meant, in any order and any number of times. Sorted once at the first scatter and kept
+/// on the device, so one index serves any number of calls; a clone costs one reference count.
+#[derive(Clone, Debug)]
+pub struct RowIndex(Relation);
+
+impl RowIndex {
+    /// `index[i]` is the row of a table of `num_rows` rows that row `i` is.
+    ///
+    /// # Errors
+    /// A row that the table does not have, or more than `u32::MAX - 1` rows.
+    pub fn new(index: &[u32], num_rows: usize) -> Result<Self, GraphError> {
+        let places = (0..index.len() as u32).collect();
+        Ok(Self(Relation::from_coo(num_rows, index.len(), index.to_vec(), places)?))
+    }
+    pub(crate) fn relation(&self) -> &Relation {
+        &self.0
+    }
+    /// Rows named.
+    pub fn len(&self) -> usize {
+        self.0.num_edges()
+    }
+    /// Whether no row is named.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Rows of the table.
+    pub fn num_rows(&self) -> usize {
+        self.0.num_src()
+    }
+}
+
+/// `out[i] = table[index[i]]`.
+///
+/// # Shapes
+/// - `table`: `[index.num_rows(), ..]`
+/// - returns `[index.len(), ..]`
+///
+/// # Panics
+/// If the index is larger than a buffer of the device.
+#[track_caller]
+pub fn gather_rows(table: CubeTensor, index: &RowIndex) -> CubeTensor {
+    let features = features(&table);
+    let edges = ends(&index.0, &table.device);
+    copy(Over::Edges(&edges), table, Place::Row, index.len(), &features)
+}
+
+/// `out[r] = Σ rows[i]` over `i` with `index[i] = r`, in ascending `i`; 0 for rows that are not named.
+///
+/// # Shapes
+/// - `rows`: `[index.len(), ..]`
+/// - returns `[index.num_rows(), ..]`
+///
+/// # Panics
+/// If the index is larger than a buffer of the device.
+#[track_caller]
+pub fn scatter_add_rows(rows: CubeTensor, index: &RowIndex) -> CubeTensor {
+    let features = features(&rows);
+    let layout = csr(&index.0, &rows.device);
+    copy(Over::Rows(&layout), rows, Place::Edge, index.num_rows(), &features)
+}
+
+fn copy(over: Over<'_>, x: CubeTensor, place: Place, rows: usize, features: &[usize]) -> CubeTensor {
+    let (width, dtype) = (features.iter().product(), x.dtype);
+    Job {
+        over,
+        formula: Formula::A,
+        operands: vec![Source::new(x, place, Map::same(width))],
+        winners: None,
+        share: None,
+        mean: false,
+        minus: false,
+        width,
+        own: Map::same(width),
+        shape: with_rows(rows, features),
+        dtype,
+    }
+    .run()
+}

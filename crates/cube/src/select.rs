@@ -1,0 +1,203 @@
+//! The largest or smallest message of a row, column by column, and the edge it came from.
+
+use burn::backend::cubecl::dtype_to_storage_type as elem;
+use burn::tensor::{DType, Shape};
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::prelude::*;
+
+use crate::job::{Source, Tables, lengths, loads};
+use crate::launch::{address, arg, empty, grid, vector, wide, zeros};
+use crate::layout::{CHUNK, Layout};
+use crate::message::*;
+
+/// Strictly better, so that the first of equal messages stays; a NaN beats every number and the first stays.
+#[cube]
+fn better<A: Float, N: Size>(x: Vector<A, N>, best: Vector<A, N>, #[comptime] max: bool) -> Vector<bool, N> {
+    let beyond = if comptime!(max) { x.greater_than(&best) } else { x.less_than(&best) };
+    let nan = select_many(best.is_nan(), Vector::<bool, N>::new(false), x.is_nan());
+    beyond.or(nan)
+}
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+fn select_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size>(
+    indptr: &[u32],
+    indices: &[u32],
+    edge_ids: &[u32],
+    table: &[u32],
+    a: &[Vector<F, MA>],
+    b: &[Vector<F, MB>],
+    tables: &[u32],
+    out: &mut [Vector<O, N>],
+    winners: &mut [Vector<u32, N>],
+    how_a: &Operand,
+    how_b: &Operand,
+    tasks: usize,
+    width: usize,
+    #[comptime] max: bool,
+    #[comptime] how: Message,
+    #[comptime] chunk: usize,
+    #[define(F, A, O)] _types: [ElemType; 3],
+) {
+    let pos = ABSOLUTE_POS;
+    if pos >= tasks * width {
+        terminate!();
+    }
+    let task = pos / width;
+    let col = pos % width;
+    let span = span(indptr, table, task, tasks, how, chunk);
+    if comptime!(how.split && how.visit == Visit::Rows) {
+        if span.end - span.start > chunk {
+            terminate!();
+        }
+    }
+    let mut best = Vector::<A, N>::new(A::new(0.0_f32));
+    let mut winner = Vector::<u32, N>::new(u32::MAX);
+    for p in span.start..span.end {
+        let s = step(indptr, indices, edge_ids, span.row, p, how);
+        let x = pair::<F, MA, MB, A, N>(a, b, how_a, how_b, tables, &s, col, how);
+        let id = Vector::<u32, N>::new(s.edge as u32);
+        if p == span.start {
+            // The first message wins all columns, whatever it is.
+            best = x;
+            winner = id;
+        } else {
+            let take = better::<A, N>(x, best, max);
+            best = select_many(take, x, best);
+            winner = select_many(take, id, winner);
+        }
+    }
+    out[pos] = Vector::<O, N>::cast_from(best);
+    winners[pos] = winner;
+}
+
+/// The winners of long rows out of those of their chunks, the first chunk first.
+#[cube(launch_unchecked, address_type = "dynamic")]
+fn combine_winners_kernel<A: Float, O: Float>(
+    parts: &[A],
+    part_winners: &[u32],
+    index: &[u32],
+    out: &mut [O],
+    winners: &mut [u32],
+    rows: usize,
+    width: usize,
+    #[comptime] max: bool,
+    #[define(A, O)] _types: [ElemType; 2],
+) {
+    let pos = ABSOLUTE_POS;
+    if pos >= rows * width {
+        terminate!();
+    }
+    let long = pos / width;
+    let col = pos % width;
+    let first = index[rows + long] as usize;
+    let mut best = Vector::<A, Const<1>>::new(parts[first * width + col]);
+    let mut winner = Vector::<u32, Const<1>>::new(part_winners[first * width + col]);
+    for chunk in first + 1..index[rows + long + 1] as usize {
+        let x = Vector::<A, Const<1>>::new(parts[chunk * width + col]);
+        let id = Vector::<u32, Const<1>>::new(part_winners[chunk * width + col]);
+        let take = better::<A, Const<1>>(x, best, max);
+        best = select_many(take, x, best);
+        winner = select_many(take, id, winner);
+    }
+    let at = index[long] as usize * width + col;
+    out[at] = O::cast_from(best.extract(0usize));
+    winners[at] = winner.extract(0usize);
+}
+
+/// Values and winning edge ids, both of `shape` (`[rows, width]` as one).
+pub(crate) fn select(
+    layout: &Layout,
+    formula: Formula,
+    operands: &[Source],
+    width: usize,
+    max: bool,
+    shape: Shape,
+) -> (CubeTensor, CubeTensor) {
+    let like = &operands[0].x;
+    if shape.num_elements() == 0 || layout.edges == 0 {
+        let winners = burn_cubecl::ops::numeric::full_device_dtype(
+            like.client.clone(),
+            shape.clone(),
+            like.device.clone(),
+            InputScalar::new(-1i32, elem(DType::I32)),
+            DType::I32,
+        );
+        return (zeros(like, shape, like.dtype), winners);
+    }
+    let (out, winners) = (empty(like, shape.clone(), like.dtype), empty(like, shape, DType::I32));
+    let launch = |visit, tasks: usize, out: &CubeTensor, winners: &CubeTensor| {
+        let how = Message {
+            visit,
+            split: layout.heavy.is_some(),
+            edge_ids: layout.edge_ids.is_some(),
+            formula,
+            winners: false,
+            share: false,
+            mean: false,
+            minus: false,
+        };
+        let client = out.client.clone();
+        let n = vector(&client, like.dtype, &lengths(operands, width));
+        let tables = Tables::new(operands);
+        let (count, dim) = grid(&client, tasks * width / n);
+        let (a, b) = (&operands[0].x, &operands.get(1).unwrap_or(&operands[0]).x);
+        let ids = layout.edge_ids.as_ref().unwrap_or(&layout.indptr);
+        let chunks = layout.heavy.as_ref().map_or(&layout.indptr, |heavy| &heavy.table);
+        // SAFETY: as in `Job::walk`.
+        unsafe {
+            select_kernel::launch_unchecked(
+                &client,
+                count,
+                dim,
+                address(&[a, b, out], tasks * width / n),
+                n,
+                loads(operands, 0, n),
+                loads(operands, 1, n),
+                arg(&layout.indptr),
+                arg(&layout.indices),
+                arg(ids),
+                arg(chunks),
+                arg(a),
+                arg(b),
+                arg(&tables.upload(&layout.indptr)),
+                arg(out),
+                arg(winners),
+                tables.launch(operands, 0, n),
+                tables.launch(operands, 1, n),
+                tasks,
+                width / n,
+                max,
+                how,
+                CHUNK,
+                [elem(like.dtype), elem(wide(like.dtype)), elem(out.dtype)],
+            );
+        }
+    };
+    launch(Visit::Rows, layout.rows, &out, &winners);
+    if let Some(heavy) = &layout.heavy {
+        let shape = Shape::from(vec![heavy.chunks, width]);
+        let (parts, part_winners) = (empty(like, shape.clone(), wide(like.dtype)), empty(like, shape, DType::I32));
+        launch(Visit::Chunks, heavy.chunks, &parts, &part_winners);
+        let (count, dim) = grid(&out.client, heavy.rows * width);
+        // SAFETY: `index` names rows of the layout and chunks of `parts`; outputs have `width` entries for each row.
+        unsafe {
+            combine_winners_kernel::launch_unchecked(
+                &out.client,
+                count,
+                dim,
+                address(&[&parts, &out], heavy.rows * width),
+                arg(&parts),
+                arg(&part_winners),
+                arg(&heavy.index),
+                arg(&out),
+                arg(&winners),
+                heavy.rows,
+                width,
+                max,
+                [elem(parts.dtype), elem(out.dtype)],
+            );
+        }
+    }
+    (out, winners)
+}

@@ -1,0 +1,446 @@
+//! Products of rows with the matrix of their type, and their gradients.
+//!
+//! ```text
+//! out[r] = a[r] · b[type of r]             tiles of 64 rows of one type and 64 columns
+//! d a[r] = grad[r] · bᵀ[type of r]         the same with matrices turned round
+//! d b[t] = Σ a[r]ᵀ · grad[r] over rows of type t     tiles of 64 by 64, rows in runs of 1024
+//! ```
+//! A cube of 256 units makes a tile, 4 by 4 entries each, from pieces of both operands in shared memory. Every sum
+//! runs over its terms in ascending order, so results repeat.
+
+use burn::backend::cubecl::dtype_to_storage_type as elem;
+use burn::tensor::Shape;
+use burn_cubecl::CubeDevice;
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::tensor::CubeTensor;
+use cubecl::prelude::*;
+use cubecl::{CubeCount, CubeDim, calculate_cube_count_elemwise};
+
+use crate::device::upload;
+use crate::launch::{address, arg, empty, reshaped, wide, zeros};
+
+/// Rows and columns of a tile.
+const TILE: usize = 64;
+/// Terms of sums that are in shared memory at a time.
+const DEPTH: usize = 16;
+/// Units of a cube: 16 by 16, each 4 by 4 entries of the tile.
+const UNITS: usize = 256;
+/// Rows whose outer products one cube adds up.
+const RUN: usize = 1024;
+
+/// Rows grouped by the matrix that they are multiplied with, on a device; to be kept over any number of calls.
+#[derive(Clone, Debug)]
+pub struct TypedRows {
+    types: usize,
+    rows: usize,
+    /// Type, first and last row of each tile of the product, one list behind the other.
+    tiles: CubeTensor,
+    num_tiles: usize,
+    /// The same for the runs of the gradient of matrices.
+    runs: CubeTensor,
+    num_runs: usize,
+    /// First run of each type, and their number.
+    first_run: CubeTensor,
+    order: Option<CubeTensor>,
+}
+
+impl TypedRows {
+    /// Rows `offsets[t]..offsets[t + 1]`, of `order` if there is one, have type `t`.
+    ///
+    /// # Panics
+    /// If the arrays are larger than a buffer of the device.
+    #[track_caller]
+    pub fn upload(offsets: &[u32], order: Option<&[u32]>, device: &CubeDevice) -> Self {
+        let pieces = |len: usize| {
+            let (mut of_type, mut starts, mut ends, mut first) = (vec![], vec![], vec![], vec![0u32]);
+            for (t, w) in offsets.windows(2).enumerate() {
+                for start in (w[0]..w[1]).step_by(len) {
+                    of_type.push(t as u32);
+                    starts.push(start);
+                    ends.push(w[1].min(start.saturating_add(len as u32)));
+                }
+                first.push(of_type.len() as u32);
+            }
+            let n = of_type.len();
+            of_type.extend(starts);
+            of_type.extend(ends);
+            (of_type, n, first)
+        };
+        let ((tiles, num_tiles, _), (runs, num_runs, first)) = (pieces(TILE), pieces(RUN));
+        Self {
+            types: offsets.len().saturating_sub(1),
+            rows: offsets.last().map_or(0, |&rows| rows as usize),
+            tiles: upload("tiles of typed rows", &tiles, device),
+            num_tiles,
+            runs: upload("runs of typed rows", &runs, device),
+            num_runs,
+            first_run: upload("runs of typed rows", &first, device),
+            order: order.map(|order| upload("order of typed rows", order, device)),
+        }
+    }
+    /// Number of rows.
+    pub fn num_rows(&self) -> usize {
+        self.rows
+    }
+    /// Number of types.
+    pub fn num_types(&self) -> usize {
+        self.types
+    }
+}
+
+/// What is known of a product when a kernel is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Product {
+    ordered: bool,
+    /// Whether matrices are stored turned round, `[columns, depth]`.
+    turned: bool,
+}
+
+/// Where position `p` of the rows by type is.
+#[cube]
+fn row_at(order: &[u32], p: usize, #[comptime] ordered: bool) -> usize {
+    if comptime!(ordered) { order[p] as usize } else { p }
+}
+
+/// `sums[i] += left[i] · right` for the four rows of a unit.
+#[cube]
+fn add_outer<A: Float>(
+    sums: &mut Array<Vector<A, Const<4>>>,
+    left: &Shared<[A]>,
+    right: &Shared<[A]>,
+    top: usize,
+    side: usize,
+    #[comptime] k: usize,
+) {
+    let mut columns = Vector::<A, Const<4>>::new(right[k * TILE + side]);
+    columns.insert(1usize, right[k * TILE + side + 1]);
+    columns.insert(2usize, right[k * TILE + side + 2]);
+    columns.insert(3usize, right[k * TILE + side + 3]);
+    #[unroll]
+    for i in 0..4usize {
+        sums[i] += Vector::<A, Const<4>>::new(left[k * TILE + top + i]) * columns;
+    }
+}
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+fn multiply_kernel<F: Float, A: Float>(
+    a: &[F],
+    b: &[F],
+    tiles: &[u32],
+    order: &[u32],
+    out: &mut [F],
+    num_tiles: usize,
+    // Tiles of columns, blocks of a matrix, terms of a sum and columns of a block.
+    across: usize,
+    blocks: usize,
+    depth: usize,
+    columns: usize,
+    #[comptime] how: Product,
+    #[define(F, A)] _types: [ElemType; 2],
+) {
+    let cube = CUBE_POS;
+    let here = cube < num_tiles * blocks * across;
+    let tile = select(here, cube / (blocks * across), 0usize);
+    let block = (cube / across) % blocks;
+    let first_column = (cube % across) * TILE;
+    let of_type = tiles[tile] as usize;
+    let first = tiles[num_tiles + tile] as usize;
+    let last = tiles[2 * num_tiles + tile] as usize;
+    let unit = UNIT_POS as usize;
+    let top = unit / 16 * 4;
+    let side = unit % 16 * 4;
+    let matrix = (of_type * blocks + block) * depth * columns;
+
+    let mut left = Shared::<[A]>::new_slice(comptime!(TILE * DEPTH));
+    let mut right = Shared::<[A]>::new_slice(comptime!(TILE * DEPTH));
+    let zero = A::new(0.0_f32);
+    let mut sums = Array::<Vector<A, Const<4>>>::new(4usize);
+    #[unroll]
+    for i in 0..4usize {
+        sums[i] = Vector::<A, Const<4>>::new(zero);
+    }
+    let mut from = 0usize;
+    while from < depth {
+        #[unroll]
+        for part in 0..comptime!(TILE * DEPTH / UNITS) {
+            // Neighbouring units read neighbouring terms of a row.
+            let at = part * UNITS + unit;
+            let (i, k) = (at / DEPTH, at % DEPTH);
+            let mut x = zero;
+            if first + i < last && from + k < depth {
+                x = A::cast_from(a[(row_at(order, first + i, how.ordered) * blocks + block) * depth + from + k]);
+            }
+            left[k * TILE + i] = x;
+            let mut y = zero;
+            if comptime!(how.turned) {
+                if first_column + i < columns && from + k < depth {
+                    y = A::cast_from(b[matrix + (first_column + i) * depth + from + k]);
+                }
+                right[k * TILE + i] = y;
+            } else {
+                let (k, j) = (at / TILE, at % TILE);
+                if first_column + j < columns && from + k < depth {
+                    y = A::cast_from(b[matrix + (from + k) * columns + first_column + j]);
+                }
+                right[k * TILE + j] = y;
+            }
+        }
+        sync_cube();
+        #[unroll]
+        for k in 0..DEPTH {
+            add_outer::<A>(&mut sums, &left, &right, top, side, k);
+        }
+        sync_cube();
+        from += DEPTH;
+    }
+    if here {
+        #[unroll]
+        for i in 0..4usize {
+            if first + top + i < last {
+                let base = (row_at(order, first + top + i, how.ordered) * blocks + block) * columns;
+                #[unroll]
+                for j in 0..4usize {
+                    if first_column + side + j < columns {
+                        out[base + first_column + side + j] = F::cast_from(sums[i].extract(j));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+fn outer_kernel<F: Float, A: Float>(
+    a: &[F],
+    grad: &[F],
+    runs: &[u32],
+    order: &[u32],
+    parts: &mut [A],
+    num_runs: usize,
+    // Tiles of rows and columns of a matrix, its blocks, and rows and columns of a block.
+    down: usize,
+    across: usize,
+    blocks: usize,
+    rows: usize,
+    columns: usize,
+    #[comptime] ordered: bool,
+    #[define(F, A)] _types: [ElemType; 2],
+) {
+    let cube = CUBE_POS;
+    let here = cube < num_runs * blocks * down * across;
+    let run = select(here, cube / (blocks * down * across), 0usize);
+    let block = (cube / (down * across)) % blocks;
+    let first_row = (cube / across) % down * TILE;
+    let first_column = (cube % across) * TILE;
+    let first = runs[num_runs + run] as usize;
+    let last = runs[2 * num_runs + run] as usize;
+    let unit = UNIT_POS as usize;
+    let top = unit / 16 * 4;
+    let side = unit % 16 * 4;
+
+    let mut left = Shared::<[A]>::new_slice(comptime!(TILE * DEPTH));
+    let mut right = Shared::<[A]>::new_slice(comptime!(TILE * DEPTH));
+    let zero = A::new(0.0_f32);
+    let mut sums = Array::<Vector<A, Const<4>>>::new(4usize);
+    #[unroll]
+    for i in 0..4usize {
+        sums[i] = Vector::<A, Const<4>>::new(zero);
+    }
+    let mut from = first;
+    while from < last {
+        #[unroll]
+        for part in 0..comptime!(TILE * DEPTH / UNITS) {
+            let at = part * UNITS + unit;
+            let (k, i) = (at / TILE, at % TILE);
+            let mut x = zero;
+            let mut y = zero;
+            if from + k < last {
+                let row = row_at(order, from + k, ordered) * blocks + block;
+                if first_row + i < rows {
+                    x = A::cast_from(a[row * rows + first_row + i]);
+                }
+                if first_column + i < columns {
+                    y = A::cast_from(grad[row * columns + first_column + i]);
+                }
+            }
+            left[k * TILE + i] = x;
+            right[k * TILE + i] = y;
+        }
+        sync_cube();
+        #[unroll]
+        for k in 0..DEPTH {
+            add_outer::<A>(&mut sums, &left, &right, top, side, k);
+        }
+        sync_cube();
+        from += DEPTH;
+    }
+    if here {
+        let matrix = (run * blocks + block) * rows * columns;
+        #[unroll]
+        for i in 0..4usize {
+            #[unroll]
+            for j in 0..4usize {
+                if first_row + top + i < rows && first_column + side + j < columns {
+                    parts[matrix + (first_row + top + i) * columns + first_column + side + j] = sums[i].extract(j);
+                }
+            }
+        }
+    }
+}
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+fn sum_runs_kernel<A: Float, O: Float>(
+    parts: &[A],
+    first_run: &[u32],
+    out: &mut [O],
+    types: usize,
+    size: usize,
+    #[define(A, O)] _types: [ElemType; 2],
+) {
+    let pos = ABSOLUTE_POS;
+    if pos >= types * size {
+        terminate!();
+    }
+    let of_type = pos / size;
+    let mut sum = A::new(0.0_f32);
+    for run in first_run[of_type]..first_run[of_type + 1] {
+        sum += parts[run as usize * size + pos % size];
+    }
+    out[pos] = O::cast_from(sum);
+}
+
+fn cubes(client: &cubecl::client::Client, n: usize) -> (CubeCount, CubeDim) {
+    let dim = CubeDim::new_1d(UNITS as u32);
+    (calculate_cube_count_elemwise(client, n * UNITS, dim), dim)
+}
+
+/// Every row of `a` times the matrix of its type; matrices are block-diagonal, a full matrix is one block.
+///
+/// # Shapes
+/// - `a`: `[rows, blocks · d_input]`; `b`: `[types, d_input, d_output]` or `[types, blocks, d_input, d_output]`
+/// - returns `[rows, blocks · d_output]`
+///
+/// With `turned` rows are multiplied with the transposed matrices: the gradient of `a`, where `a` is that of the result,
+/// `[rows, blocks · d_output]`; it returns `[rows, blocks · d_input]`.
+///
+/// # Semantics
+/// f16 and bf16 are summed in f32 and rounded once. Rows that `index` does not name keep no defined value: it names all.
+///
+/// # Panics
+/// If the device has cubes of fewer than 256 units.
+#[track_caller]
+pub fn typed_mm(a: CubeTensor, b: CubeTensor, index: &TypedRows, turned: bool) -> CubeTensor {
+    let (a, b) = (into_contiguous(a), into_contiguous(b));
+    let [blocks, input, output] = block_shape(&b);
+    let (depth, columns) = if turned { (output, input) } else { (input, output) };
+    let shape = Shape::from(vec![index.rows, blocks * columns]);
+    if shape.num_elements() == 0 || depth == 0 {
+        return zeros(&a, shape, a.dtype);
+    }
+    let out = empty(&a, shape, a.dtype);
+    let across = columns.div_ceil(TILE);
+    let (count, dim) = cubes(&out.client, index.num_tiles * blocks * across);
+    let order = index.order.as_ref().unwrap_or(&index.tiles);
+    // SAFETY: tiles cover the rows by type, which are rows of `a` and `out`, and name matrices of `b`; what lies beyond
+    // a row, a matrix or the sum is neither read nor written.
+    unsafe {
+        multiply_kernel::launch_unchecked(
+            &out.client,
+            count,
+            dim,
+            address(&[&a, &b, &out], index.num_tiles * blocks * across * UNITS),
+            arg(&a),
+            arg(&b),
+            arg(&index.tiles),
+            arg(order),
+            arg(&out),
+            index.num_tiles,
+            across,
+            blocks,
+            depth,
+            columns,
+            Product { ordered: index.order.is_some(), turned },
+            [elem(a.dtype), elem(wide(a.dtype))],
+        );
+    }
+    out
+}
+
+/// Blocks, rows and columns of matrices `[types, rows, columns]` or `[types, blocks, rows, columns]`.
+fn block_shape(b: &CubeTensor) -> [usize; 3] {
+    match b.meta.shape()[..] {
+        [_, rows, columns] => [1, rows, columns],
+        [_, blocks, rows, columns] => [blocks, rows, columns],
+        _ => panic!("typed_mm: matrices must have shape [types, rows, columns] or [types, blocks, rows, columns]"),
+    }
+}
+
+/// Gradient of the matrices of [`typed_mm`].
+///
+/// # Shapes
+/// - `grad`: `[rows, blocks · d_output]`; `a`: `[rows, blocks · d_input]`; `shape` is that of the matrices
+/// - returns `shape`; 0 for types without rows
+///
+/// # Cost
+/// Beside the result one matrix for every 1024 rows of a type, in the type of sums.
+///
+/// # Panics
+/// If the device has cubes of fewer than 256 units.
+#[track_caller]
+pub fn typed_mm_grad_b(grad: CubeTensor, a: CubeTensor, index: &TypedRows, shape: Shape) -> CubeTensor {
+    let (grad, a) = (into_contiguous(grad), into_contiguous(a));
+    let out = empty(&a, shape.clone(), a.dtype);
+    let [blocks, rows, columns] = block_shape(&out);
+    let size = blocks * rows * columns;
+    if shape.num_elements() == 0 || index.num_runs == 0 {
+        return zeros(&a, shape, a.dtype);
+    }
+    let sums = wide(a.dtype);
+    let parts = empty(&a, Shape::from(vec![index.num_runs, size]), sums);
+    let (down, across) = (rows.div_ceil(TILE), columns.div_ceil(TILE));
+    let n = index.num_runs * blocks * down * across;
+    let (count, dim) = cubes(&out.client, n);
+    let order = index.order.as_ref().unwrap_or(&index.runs);
+    // SAFETY: runs cover the rows by type, which are rows of `a` and `grad`; `parts` has a matrix for every run, and
+    // what lies beyond a matrix or a run is neither read nor written.
+    unsafe {
+        outer_kernel::launch_unchecked(
+            &out.client,
+            count,
+            dim,
+            address(&[&a, &grad, &parts], n * UNITS),
+            arg(&a),
+            arg(&grad),
+            arg(&index.runs),
+            arg(order),
+            arg(&parts),
+            index.num_runs,
+            down,
+            across,
+            blocks,
+            rows,
+            columns,
+            index.order.is_some(),
+            [elem(a.dtype), elem(sums)],
+        );
+    }
+    let (count, dim) = crate::launch::grid(&out.client, index.types * size);
+    // SAFETY: `first_run` names runs of `parts` for every type, whose matrices have `size` entries, as those of `out`.
+    unsafe {
+        sum_runs_kernel::launch_unchecked(
+            &out.client,
+            count,
+            dim,
+            address(&[&parts, &out], index.types * size),
+            arg(&parts),
+            arg(&index.first_run),
+            arg(&out),
+            index.types,
+            size,
+            [elem(sums), elem(out.dtype)],
+        );
+    }
+    reshaped(out, shape)
+}

@@ -1,0 +1,117 @@
+//! Sums over the edges of a row, a vector of columns for every unit.
+//!
+//! ```text
+//! for every row (or chunk of a long row, or edge) and every vector of columns, in parallel:
+//!   sum = 0
+//!   for edges of the row, ascending:  sum += message
+//!   out = sum  (/ degree for mean)
+//! ```
+//! Units of neighbouring columns lie side by side, so a row of an operand is read in one piece; narrow rows share a
+//! cube. Four messages are on their way at a time.
+
+use cubecl::prelude::*;
+
+use crate::message::*;
+
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn walk_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size, MC: Size>(
+    indptr: &[u32],
+    indices: &[u32],
+    edge_ids: &[u32],
+    table: &[u32],
+    a: &[Vector<F, MA>],
+    b: &[Vector<F, MB>],
+    c: &[Vector<F, MC>],
+    tables: &[u32],
+    winners: &[Vector<u32, N>],
+    degrees: &[u32],
+    out: &mut [Vector<O, N>],
+    how_a: &Operand,
+    how_b: &Operand,
+    how_c: &Operand,
+    tasks: usize,
+    width: usize,
+    #[comptime] how: Message,
+    #[comptime] chunk: usize,
+    #[define(F, A, O)] _types: [ElemType; 3],
+) {
+    let pos = ABSOLUTE_POS;
+    if pos >= tasks * width {
+        terminate!();
+    }
+    let task = pos / width;
+    let col = pos % width;
+    let span = span(indptr, table, task, tasks, how, chunk);
+    if comptime!(how.split && how.visit == Visit::Rows) {
+        if span.end - span.start > chunk {
+            terminate!();
+        }
+    }
+    let mut sum = Vector::<A, N>::new(A::new(0.0_f32));
+    let mut p = span.start;
+    while p + 4 <= span.end {
+        let s0 = step(indptr, indices, edge_ids, span.row, p, how);
+        let s1 = step(indptr, indices, edge_ids, span.row, p + 1, how);
+        let s2 = step(indptr, indices, edge_ids, span.row, p + 2, how);
+        let s3 = step(indptr, indices, edge_ids, span.row, p + 3, how);
+        let m0 = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s0, width, col, how);
+        let m1 = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s1, width, col, how);
+        let m2 = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s2, width, col, how);
+        let m3 = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s3, width, col, how);
+        sum += m0;
+        sum += m1;
+        sum += m2;
+        sum += m3;
+        p += 4;
+    }
+    while p < span.end {
+        let s = step(indptr, indices, edge_ids, span.row, p, how);
+        sum += message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s, width, col, how);
+        p += 1;
+    }
+    if comptime!(how.mean && how.visit == Visit::Rows) {
+        if span.end > span.start {
+            sum /= Vector::<A, N>::new(A::cast_from((span.end - span.start) as u32));
+        }
+    }
+    if comptime!(how.minus) {
+        sum = Vector::<A, N>::new(A::new(0.0_f32)) - sum;
+    }
+    out[pos] = Vector::<O, N>::cast_from(sum);
+}
+
+/// One message for every edge (or row without edges): no sum.
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn each_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size, MC: Size>(
+    src: &[u32],
+    dst: &[u32],
+    a: &[Vector<F, MA>],
+    b: &[Vector<F, MB>],
+    c: &[Vector<F, MC>],
+    tables: &[u32],
+    winners: &[Vector<u32, N>],
+    degrees: &[u32],
+    out: &mut [Vector<O, N>],
+    how_a: &Operand,
+    how_b: &Operand,
+    how_c: &Operand,
+    tasks: usize,
+    width: usize,
+    #[comptime] how: Message,
+    #[define(F, A, O)] _types: [ElemType; 3],
+) {
+    let pos = ABSOLUTE_POS;
+    if pos >= tasks * width {
+        terminate!();
+    }
+    let edge = pos / width;
+    let col = pos % width;
+    let s = step(src, dst, src, edge, edge, how);
+    let mut x = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s, width, col, how);
+    if comptime!(how.minus) {
+        x = Vector::<A, N>::new(A::new(0.0_f32)) - x;
+    }
+    out[pos] = Vector::<O, N>::cast_from(x);
+}

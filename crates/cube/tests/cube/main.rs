@@ -1,0 +1,15 @@
+//! Kernels against loops in f64, on software Vulkan.
+
+mod adam;
+mod aggregate;
+mod attention;
+mod cross_entropy;
+mod dropout;
+mod edge_softmax;
+mod gsddmm;
+mod gspmm;
+mod limits;
+mod relational;
+mod rows;
+mod support;
+mod typed;

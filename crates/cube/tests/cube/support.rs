@@ -1,0 +1,150 @@
+//! Devices, graphs, numbers and comparisons.
+
+use burn::backend::ops::FloatTensorOps;
+use burn::tensor::{DType, TensorData};
+use burn_cubecl::tensor::CubeTensor;
+use burn_cubecl::{CubeBackend, CubeDevice};
+use burn_gnn_graph::Relation;
+use cubecl::device::{WgpuDevice, WgpuDeviceKind};
+
+/// The software device; the one that `BURN_GNN_TEST_DEVICE=gpu` stands for where there is one.
+pub(crate) fn device() -> CubeDevice {
+    let kind = match std::env::var("BURN_GNN_TEST_DEVICE").as_deref() {
+        Ok("gpu") => WgpuDeviceKind::DefaultDevice,
+        _ => WgpuDeviceKind::Cpu,
+    };
+    CubeDevice::Wgpu(WgpuDevice::new(kind))
+}
+
+/// Numbers that repeat (SplitMix64).
+pub(crate) struct Numbers(u64);
+
+impl Numbers {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+    pub(crate) fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        (self.word() % n as u64) as usize
+    }
+    /// In `[-1, 1)`, an f32.
+    pub(crate) fn number(&mut self) -> f64 {
+        f64::from((self.word() >> 40) as f32 / (1u64 << 23) as f32 - 1.0)
+    }
+    pub(crate) fn numbers(&mut self, n: usize) -> Vec<f64> {
+        (0..n).map(|_| self.number()).collect()
+    }
+    /// Away from 0, for divisors.
+    pub(crate) fn divisors(&mut self, n: usize) -> Vec<f64> {
+        self.numbers(n).into_iter().map(|x| if x < 0.0 { x - 0.5 } else { x + 0.5 }).collect()
+    }
+}
+
+pub(crate) fn tensor(values: &[f64], shape: &[usize]) -> CubeTensor {
+    tensor_of(values, shape, DType::F32)
+}
+
+pub(crate) fn tensor_of(values: &[f64], shape: &[usize], dtype: DType) -> CubeTensor {
+    assert_eq!(values.len(), shape.iter().product::<usize>());
+    CubeBackend::float_from_data(TensorData::new(values.to_vec(), shape.to_vec()).convert_dtype(dtype), &device())
+}
+
+pub(crate) fn read(x: &CubeTensor) -> Vec<f64> {
+    let data = burn_cubecl::ops::into_data_sync(x.clone());
+    data.convert_dtype(DType::F64).try_to_vec().unwrap()
+}
+
+pub(crate) fn read_ids(x: &CubeTensor) -> Vec<u32> {
+    let data = burn_cubecl::ops::into_data_sync(x.clone());
+    data.try_to_vec::<i32>().unwrap().into_iter().map(|v| v as u32).collect()
+}
+
+pub(crate) fn bytes(x: &CubeTensor) -> Vec<u8> {
+    burn_cubecl::ops::into_data_sync(x.clone()).bytes.to_vec()
+}
+
+pub(crate) fn shape(x: &CubeTensor) -> Vec<usize> {
+    x.meta.shape().to_vec()
+}
+
+/// Equal up to `tolerance`, relative to numbers above 1; NaN equals NaN.
+pub(crate) fn close(what: &str, got: &CubeTensor, want: &[f64], tolerance: f64) {
+    let got = read(got);
+    assert_eq!(got.len(), want.len(), "{what}: number of entries");
+    for (i, (&g, &w)) in got.iter().zip(want).enumerate() {
+        let same = (g.is_nan() && w.is_nan()) || g == w || (g - w).abs() <= tolerance * w.abs().max(1.0);
+        assert!(same, "{what}, entry {i}: got {g}, want {w}");
+    }
+}
+
+pub(crate) fn relation(num_src: usize, num_dst: usize, edges: &[(u32, u32)]) -> Relation {
+    let (src, dst) = edges.iter().copied().unzip();
+    Relation::from_coo(num_src, num_dst, src, dst).unwrap()
+}
+
+/// A third of the edges end in node 0 and a third start there.
+pub(crate) fn random(num_src: usize, num_dst: usize, edges: usize, seed: u64) -> Relation {
+    let mut numbers = Numbers::new(seed);
+    let mut end = |n| if numbers.below(3) == 0 { 0 } else { numbers.below(n) as u32 };
+    let edges: Vec<_> = (0..edges).map(|_| (end(num_src), end(num_dst))).collect();
+    relation(num_src, num_dst, &edges)
+}
+
+pub(crate) fn named() -> Vec<(&'static str, Relation)> {
+    vec![
+        ("no nodes", relation(0, 0, &[])),
+        ("no edges", relation(4, 3, &[])),
+        ("one node", relation(1, 1, &[(0, 0)])),
+        ("self loops", relation(3, 3, &[(0, 0), (1, 1), (2, 2), (0, 1)])),
+        ("parallel edges", relation(2, 2, &[(0, 1), (1, 1), (0, 1), (0, 1), (1, 0)])),
+        ("degree 0", relation(5, 5, &[(4, 0), (0, 4), (4, 4)])),
+        ("bipartite", random(7, 3, 20, 1)),
+        ("square", random(12, 12, 60, 2)),
+        ("long rows", random(6, 5, 1500, 3)),
+    ]
+}
+
+/// `leaves` edges from leaves to node 0, and as many back.
+pub(crate) fn star(leaves: usize) -> Relation {
+    let to = (1..=leaves as u32).map(|i| (i, 0));
+    let edges: Vec<_> = to.clone().chain(to.map(|(i, _)| (0, i))).collect();
+    relation(leaves + 1, leaves + 1, &edges)
+}
+
+/// Where column `j` of a row of shape `out` is in a row of shape `own`, by NumPy's rules.
+pub(crate) fn offset(own: &[usize], out: &[usize], mut j: usize) -> usize {
+    let (mut at, mut stride) = (0, 1);
+    for axis in (0..out.len()).rev() {
+        let i = j % out[axis];
+        j /= out[axis];
+        if let Some(k) = (axis + own.len()).checked_sub(out.len()) {
+            if own[k] != 1 {
+                at += i * stride;
+            }
+            stride *= own[k];
+        }
+    }
+    at
+}
+
+/// Feature shape of the result of two operands.
+pub(crate) fn joined(lhs: &[usize], rhs: &[usize]) -> Vec<usize> {
+    let rank = lhs.len().max(rhs.len());
+    let axis = |s: &[usize], i: usize| (i + s.len()).checked_sub(rank).map_or(1, |k| s[k]);
+    (0..rank).map(|i| if axis(lhs, i) == 1 { axis(rhs, i) } else { axis(lhs, i) }).collect()
+}
+
+pub(crate) fn size(shape: &[usize]) -> usize {
+    shape.iter().product()
+}
+
+pub(crate) fn dims(rows: usize, features: &[usize]) -> Vec<usize> {
+    let mut dims = vec![rows];
+    dims.extend_from_slice(features);
+    dims
+}
