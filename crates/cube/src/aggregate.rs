@@ -255,7 +255,9 @@ pub struct Aggregate<'a> {
 }
 
 fn as_sums(x: Option<CubeTensor>, dtype: DType) -> Option<CubeTensor> {
-    x.map(|x| into_contiguous(if x.dtype == dtype { x } else { cast(x, dtype) }))
+    // Without entries it is never read, and no kernel takes it.
+    let x = x.filter(|x| x.meta.num_elements() > 0)?;
+    Some(into_contiguous(if x.dtype == dtype { x } else { cast(x, dtype) }))
 }
 
 /// Factors and edges of one pass.

@@ -70,7 +70,7 @@ pub(crate) fn contract_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, M
     }
     let mut total = sum.extract(0usize);
     #[unroll]
-    for i in 1..comptime!(N::value()) {
+    for i in 1..N::value() {
         total += sum.extract(i);
     }
     if comptime!(group > 1) {

@@ -7,6 +7,7 @@ use burn_gnn_graph::Relation;
 use cubecl::prelude::*;
 
 use crate::error::CubeError;
+use crate::launch::empty;
 
 /// Refuses an array that is larger than one buffer.
 pub(crate) fn check_size(what: &'static str, entries: usize, device: &CubeDevice) -> Result<(), CubeError> {
@@ -17,7 +18,11 @@ pub(crate) fn check_size(what: &'static str, entries: usize, device: &CubeDevice
     Err(CubeError::TooLarge { what, entries, bytes, limit, device: format!("{device:?}") })
 }
 
-/// `values` as they are; an empty array takes one entry, which nobody reads, for a buffer cannot be empty.
+/// Entries of the smallest array: kernels that do not read an array take any other in its place, and a buffer must hold at
+/// least one vector of what a kernel takes it for.
+const LEAST: usize = 4;
+
+/// `values` as they are, short arrays with zeros behind them, which nobody reads.
 ///
 /// # Panics
 /// If they are larger than one buffer of the device.
@@ -26,10 +31,22 @@ pub(crate) fn upload(what: &'static str, values: &[u32], device: &CubeDevice) ->
     if let Err(error) = check_size(what, values.len(), device) {
         panic!("{error}");
     }
-    let values = if values.is_empty() { &[0] } else { values };
+    let mut short = [0; LEAST];
+    let values = match values.len() {
+        n if n < LEAST => {
+            short[..n].copy_from_slice(values);
+            &short[..]
+        }
+        _ => values,
+    };
     let client = device.client();
     let handle = client.create_from_slice(u32::as_bytes(values));
     CubeTensor::new_contiguous(client, device.clone(), Shape::from(vec![values.len()]), handle, DType::U32)
+}
+
+/// An array in the place of one that a kernel does not read.
+pub(crate) fn dummy(like: &CubeTensor) -> CubeTensor {
+    empty(like, Shape::from(vec![LEAST]), DType::U32)
 }
 
 /// Numbers of a float type, at least one of them.

@@ -7,7 +7,7 @@ use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use crate::device::upload;
+use crate::device::{dummy, upload};
 use crate::launch::{address, arg, empty, features, grid, wide};
 use crate::philox::{Draws, DrawsLaunch, keeps, words};
 
@@ -100,7 +100,7 @@ pub fn dropout_rows(x: CubeTensor, dropout: &Dropout) -> CubeTensor {
     }
     let (rows, width) = (x.meta.shape()[0], features(&x).iter().product::<usize>());
     let out = empty(&x, x.meta.shape().clone(), x.dtype);
-    let blocks = width.div_ceil(4);
+    let (blocks, dummy) = (width.div_ceil(4), dummy(&x));
     let (count, dim) = grid(&x.client, rows * blocks);
     // SAFETY: units beyond the last block of the last row leave first, and columns beyond a row are left out.
     unsafe {
@@ -110,7 +110,7 @@ pub fn dropout_rows(x: CubeTensor, dropout: &Dropout) -> CubeTensor {
             dim,
             address(&[&x], rows * blocks),
             arg(&x),
-            arg(dropout.ids(&x)),
+            arg(dropout.ids(&dummy)),
             arg(&out),
             dropout.launch(wide(x.dtype)),
             rows,

@@ -8,7 +8,7 @@ use burn_cubecl::tensor::CubeTensor;
 use crate::broadcast::{Columns, Map};
 use crate::combine::combine;
 use crate::contract::contract_kernel;
-use crate::device::upload;
+use crate::device::{dummy, upload};
 use crate::launch::{address, arg, empty, grid, reshaped, units, vector, wide, zeros};
 use crate::layout::{CHUNK, Ends, Layout};
 use crate::message::{Find, Formula, Message, OperandLaunch, Place, Visit};
@@ -173,7 +173,10 @@ impl Job<'_> {
                 [layout.indptr.clone(), layout.indices.clone(), ids, chunks]
             }
             Over::Edges(ends) => [ends.src.clone(), ends.dst.clone(), ends.src.clone(), ends.src.clone()],
-            Over::Plain(_) => std::array::from_fn(|_| self.operands[0].x.clone()),
+            Over::Plain(_) => {
+                let dummy = dummy(&self.operands[0].x);
+                std::array::from_fn(|_| dummy.clone())
+            }
         }
     }
 

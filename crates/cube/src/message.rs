@@ -174,7 +174,7 @@ pub(crate) fn read<F: Float, M: Size, A: Float, N: Size>(
     if comptime!(how.find == Find::Same) {
         Vector::<A, N>::cast_from(x[base + col])
     } else if comptime!(how.find == Find::Repeat) {
-        Vector::<A, N>::cast_from(x[base + (col * comptime!(N::value())) / how.times])
+        Vector::<A, N>::cast_from(x[base + (col * N::value()) / how.times])
     } else {
         Vector::<A, N>::cast_from(x[base + tables[how.table + col] as usize])
     }

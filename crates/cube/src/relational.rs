@@ -112,24 +112,23 @@ impl RelationalRows {
             Pairs::new(r.src(), r.dst(), &self.0.types, self.0.num_relations, [r.num_src(), r.num_dst()])
         })
     }
-    /// 1 over the number of edges of its relation at its destination, for every edge; nothing without mean.
+    /// 1 over the number of edges of its relation at its destination, for every edge, in the type of sums; nothing
+    /// without mean.
     fn shares(&self, like: &CubeTensor) -> Option<CubeTensor> {
         self.0.is_mean.then(|| {
+            let dtype = wide(like.dtype);
             let make = || {
                 let pairs = &self.by_dst().edges;
                 let degrees: Vec<u32> = pairs.in_degrees().collect();
                 let shares: Vec<f64> = pairs.dst().iter().map(|&p| 1.0 / f64::from(degrees[p as usize])).collect();
-                crate::device::upload_floats(&shares, &like.device, like.dtype)
+                crate::device::upload_floats(&shares, &like.device, dtype)
             };
-            CubeTensor::clone(&self.0.attached.get_or_insert((like.device.clone(), like.dtype), make))
+            CubeTensor::clone(&self.0.attached.get_or_insert((like.device.clone(), dtype), make))
         })
     }
-    /// Factor of every message: `norm`, the share of mean, both or none.
-    fn factors(&self, norm: Option<CubeTensor>, like: &CubeTensor) -> Option<CubeTensor> {
-        match (norm, self.shares(like)) {
-            (Some(norm), Some(shares)) => Some(self.times(norm, shares)),
-            (norm, shares) => norm.or(shares),
-        }
+    /// How messages of a pair of a destination become a row: the mean needs no factors there.
+    fn reduce(&self) -> Reduce {
+        if self.0.is_mean { Reduce::Mean } else { Reduce::Sum }
     }
     fn times(&self, a: CubeTensor, b: CubeTensor) -> CubeTensor {
         let call = Gsddmm { relation: &self.0.relation, op: EdgeOp::Mul, targets: [Target::Edge; 2], lhs: &[], rhs: &[] };
@@ -137,12 +136,12 @@ impl RelationalRows {
     }
 }
 
-/// Sums of messages `factor · x` by the destinations of `relation`, in type `dtype`.
-fn by_row(relation: &Relation, x: CubeTensor, factors: Option<CubeTensor>, dtype: DType) -> CubeTensor {
+/// Messages `factor · x` by the destinations of `relation`, in type `dtype`.
+fn by_row(relation: &Relation, reduce: Reduce, x: CubeTensor, factors: Option<CubeTensor>, dtype: DType) -> CubeTensor {
     let width = [x.meta.shape()[1]];
     let op = if factors.is_some() { MessageOp::Mul } else { MessageOp::CopyLhs };
     let rhs: &[usize] = if factors.is_some() { &[] } else { &width };
-    sums(Gspmm { relation, op, reduce: Reduce::Sum, lhs: &width, rhs }, Some(x), factors, dtype)
+    sums(Gspmm { relation, op, reduce, lhs: &width, rhs }, Some(x), factors, dtype)
 }
 
 /// In the type of sums, so that what is kept between kernels is not rounded.
@@ -168,7 +167,9 @@ fn widened(x: CubeTensor) -> CubeTensor {
 /// If the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn relational(x: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, index: &RelationalRows) -> CubeTensor {
-    through(index.by_dst(), x, weight, norm, index, false)
+    let (pairs, dtype) = (index.by_dst(), x.dtype);
+    let rows = by_row(&pairs.edges, index.reduce(), x, norm, wide(dtype));
+    through(pairs, rows, weight, false, dtype)
 }
 
 /// Gradient of the input of [`relational`] from that of its result, `[num_dst, blocks · d_output]`; returns `[num_src,
@@ -178,16 +179,27 @@ pub fn relational(x: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, i
 /// If the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn relational_grad_x(grad: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, index: &RelationalRows) -> CubeTensor {
-    through(index.by_src(), grad, weight, norm, index, true)
+    let (pairs, dtype) = (index.by_src(), grad.dtype);
+    // Shares belong to destinations, so here every edge has its own; they are not rounded to 16 bits.
+    let (grad, factors) = match index.shares(&grad) {
+        None => (grad, norm),
+        Some(shares) => {
+            let factors = match norm {
+                Some(norm) => index.times(widened(norm), shares),
+                None => shares,
+            };
+            (widened(grad), Some(factors))
+        }
+    };
+    let rows = by_row(&pairs.edges, Reduce::Sum, grad, factors, wide(dtype));
+    through(pairs, rows, weight, true, dtype)
 }
 
-/// Rows by pair, times their matrices, by node.
-fn through(pairs: &Pairs, x: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, index: &RelationalRows, turned: bool) -> CubeTensor {
-    let (dtype, device) = (x.dtype, x.device.clone());
-    let factors = index.factors(norm, &x);
-    let rows = by_row(&pairs.edges, x, factors, wide(dtype));
-    let products = typed_mm(rows, widened(weight), &pairs.rows(&device), turned);
-    by_row(&pairs.nodes, products, None, dtype)
+/// Rows of pairs times their matrices, by node.
+fn through(pairs: &Pairs, rows: CubeTensor, weight: CubeTensor, turned: bool, dtype: DType) -> CubeTensor {
+    let index = pairs.rows(&rows.device);
+    let products = typed_mm(rows, widened(weight), &index, turned);
+    by_row(&pairs.nodes, Reduce::Sum, products, None, dtype)
 }
 
 /// Gradient of the weights of [`relational`]; `shape` is theirs.
@@ -203,8 +215,7 @@ pub fn relational_grad_weight(
     shape: Shape,
 ) -> CubeTensor {
     let (pairs, dtype, device) = (index.by_dst(), grad.dtype, grad.device.clone());
-    let factors = index.factors(norm, &x);
-    let rows = by_row(&pairs.edges, x, factors, wide(dtype));
+    let rows = by_row(&pairs.edges, index.reduce(), x, norm, wide(dtype));
     let d = typed_mm_grad_b(gather_rows(widened(grad), &pairs.node), rows, &pairs.rows(&device), shape);
     if d.dtype == dtype { d } else { cast(d, dtype) }
 }
@@ -223,7 +234,7 @@ pub fn relational_grad_norm(grad: CubeTensor, x: CubeTensor, weight: CubeTensor,
     let d = gsddmm(call, Some(widened(x)), Some(turned));
     let d = reshaped(d, Shape::from(vec![index.0.relation.num_edges()]));
     let d = match shares {
-        Some(shares) => index.times(d, widened(shares)),
+        Some(shares) => index.times(d, shares),
         None => d,
     };
     if d.dtype == dtype { d } else { cast(d, dtype) }

@@ -8,6 +8,7 @@ mod dropout;
 mod edge_softmax;
 mod gsddmm;
 mod gspmm;
+mod halves;
 mod limits;
 mod relational;
 mod rows;

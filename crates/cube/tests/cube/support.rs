@@ -65,7 +65,7 @@ pub(crate) fn read_ids(x: &CubeTensor) -> Vec<u32> {
 }
 
 pub(crate) fn bytes(x: &CubeTensor) -> Vec<u8> {
-    burn_cubecl::ops::into_data_sync(x.clone()).bytes.to_vec()
+    burn_cubecl::ops::into_data_sync(x.clone()).bytes().to_vec()
 }
 
 pub(crate) fn shape(x: &CubeTensor) -> Vec<usize> {
