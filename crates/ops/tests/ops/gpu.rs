@@ -124,24 +124,3 @@ fn devices_are_not_mixed() {
         assert_eq!(crate::f64s(y), [2.0, 2.0, 4.0, 4.0, 0.0, 0.0, 2.0, 2.0]);
     }
 }
-
-#[test]
-fn zz_survey() {
-    let Some(device) = device() else { return };
-    let g = Typed::new(&graphs::small());
-    for reference in [true, false] {
-        for family in families::all(3) {
-            let values = family.values(&g, 1);
-            let want = family.run(&g, &values, (&Device::flex(), DType::F32), false);
-            let (family, g, values, device) = (&family, &g, &values, &device);
-            let got = std::thread::scope(|s| s.spawn(move || family.run(g, values, (device, DType::F32), reference)).join());
-            match got {
-                Err(_) => println!("FAIL {reference} {}", family.name),
-                Ok(got) => {
-                    let worst = want.iter().zip(&got).flat_map(|(a, b)| a.iter().zip(b)).map(|(a, b)| (a - b).abs() / (1.0 + a.abs())).fold(0.0, |x: f64, y| if y.is_nan() { 9.0 } else { x.max(y) });
-                    if worst > TOLERANCE { println!("DIFF {worst:e} {reference} {}", family.name) }
-                }
-            }
-        }
-    }
-}
