@@ -103,8 +103,8 @@ fn refusals() {
     refused(&|_, m| m["edges"]["a:b:c"] = m["edges"]["paper:cites:paper"].clone(), "unknown edge type `a:b:c`");
     refused(&|_, m| drop(m["edges"].as_object_mut().unwrap().remove("paper:cites:paper")), "edges: expected an entry `paper:cites:paper`");
     refused(&|_, m| m["node_data"]["x"] = json!({"f": m["node_data"]["paper"]["feat"].clone()}), "unknown node type `x`");
-    refused(&|_, m| m["node_data"]["paper"]["feat"]["format"]["name"] = json!("parquet"), "format: expected numpy or csv, found `parquet`");
-    refused(&|_, m| m["edges"]["paper:cites:paper"]["format"]["name"] = json!("parquet"), "format: expected csv or numpy, found `parquet`");
+    refused(&|_, m| m["node_data"]["paper"]["feat"]["format"]["name"] = json!("feather"), "format: expected numpy, csv or");
+    refused(&|_, m| m["edges"]["paper:cites:paper"]["format"]["name"] = json!("feather"), "format: expected csv, numpy or");
     refused(&|_, m| m["node_data"]["paper"]["feat"]["data"] = json!(["/etc/passwd"]), "inside the folder");
     refused(&|_, m| m["node_data"]["paper"]["feat"]["data"] = json!([]), "expected at least one file");
     refused(&|_, m| m["edge_data"]["author:writes:paper"]["p"]["format"]["delimiter"] = json!("||"), "expected one ASCII character");

@@ -114,7 +114,7 @@ fn repeated_ids_and_other_columns_are_named() {
     refused(by(Csv::default()), "n:4:1: expected an id that occurs once");
     refused(by(Csv::default().with_id("x")), "n:1:2: expected an int64 (`id`), got \"1\"");
     refused(by(Csv::default().with_id("node")), "expected a column `node`, got \"id, x\"");
-    refused(by(Csv::new(["x"]).with_id("id")).with_attributes([AttrType::Int]), "n:1:2: expected an int64 (`x`), got \"1\"");
+    refused(by(Csv::new(["x"]).with_id("id")).with_attributes([AttrType::Int]), "n:3:2: expected an int64 (`x`), got \"2.5\"");
     refused(Decoder::new(), "found a Parquet file; name its columns with `Decoder::csv`");
     let shard = Source::from(&path).shard(0, 2);
     assert!(read_nodes_with(shard, &by(Csv::default()), &ReadOptions::new()).is_err());
