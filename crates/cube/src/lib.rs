@@ -1,10 +1,10 @@
 //! Message-passing kernels for graphics processors, written once in CubeCL.
 //!
-//! A function takes tensors of [`burn_cubecl::CubeBackend`] and plain values, and returns such tensors. Shapes are
+//! A function takes tensors of `burn_cubecl::CubeBackend` and plain values, and returns such tensors. Shapes are
 //! trusted: the operators above this crate check them, and a kernel reads what it is told to.
 //!
 //! Every entry of a result has one writer and there are no atomics, so two runs give the same bits. A row of edges is
-//! summed in ascending edge id; a row of more than [`CHUNK`] edges in chunks of that many, whose sums are then added
+//! summed in ascending edge id; a row of more than `CHUNK` edges in chunks of that many, whose sums are then added
 //! in order. f16 and bf16 are summed in f32 and rounded once.
 //!
 //! Without the feature `cube` the crate is empty.
