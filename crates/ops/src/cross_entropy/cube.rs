@@ -1,7 +1,7 @@
 //! Cross entropy on CubeCL backends.
 
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, FloatDType, TensorMetadata};
+use burn::backend::{FloatDType, TensorMetadata};
 use burn::tensor::Shape;
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube::{RowIndex, scatter_add_rows};
