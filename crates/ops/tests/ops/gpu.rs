@@ -39,11 +39,36 @@ fn agree(what: &str, family: &Family, g: &Typed, device: &Device, seed: u64) {
 #[test]
 fn named_graphs() {
     let Some(device) = device() else { return };
-    for (name, relation) in graphs::named() {
+    // Families are put together of edges; graphs without any are those of the next test.
+    for (name, relation) in graphs::named().into_iter().filter(|(_, r)| r.num_edges() > 0) {
         let g = Typed::new(&relation);
         for family in families::all(3) {
             agree(name, &family, &g, &device, 1);
         }
+    }
+}
+
+/// Nothing to read, nothing to write: no buffer of no bytes is made, no grid of no units launched.
+#[test]
+fn graphs_without_edges() {
+    let Some(device) = device() else { return };
+    for (name, relation) in graphs::named().into_iter().filter(|(_, r)| r.num_edges() == 0) {
+        for (op, reduce) in BinaryOp::ALL.into_iter().flat_map(|op| Reduce::ALL.map(|r| (op, r))) {
+            let call = crate::Call { dtype: DType::F32, ..crate::Call::new(&relation, op, reduce, &[2, 3], &[2, 1], 1) };
+            call.kernel(&device).assert_near(&format!("{name}, {op:?} {reduce:?}"), &call.kernel(&Device::flex()), 0.0);
+        }
+        let x = |rows: usize| Tensor::<2>::ones([rows, 3], &device);
+        let (n, m) = (relation.num_src(), relation.num_dst());
+        assert_eq!(gsddmm::<2, 2, 2>(&relation, SddmmOp::Dot, Target::Src, Target::Dst, x(n), x(m)).dims(), [0, 1], "{name}");
+        assert_eq!(edge_softmax(&relation, x(0), NormBy::Dst).dims(), [0, 3], "{name}");
+        let z = Tensor::<3>::ones([n, 2, 3], &device);
+        let a = |rows: usize| Tensor::<2>::ones([rows, 2], &device);
+        let y = gat_attention(&relation, z, a(n), a(m), &GatOptions::default());
+        assert_eq!(crate::f64s(y), vec![0.0; m * 6], "{name}");
+        let weight = RelationalWeight::Full(Tensor::ones([2, 3, 4], &device));
+        let y = relational_aggregate(&RelationalIndex::new(&relation, &[0u8; 0], 2), x(n), weight, None);
+        assert_eq!(crate::f64s(y), vec![0.0; m * 4], "{name}");
+        assert_eq!(crate::f64s(matmul_rows(x(0), x(3))), [0.0; 0]);
     }
 }
 
