@@ -1,10 +1,12 @@
 //! A data set as graph with feature columns, labelled rows and inputs.
 
 use std::fmt;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn::graph::{Dataset, Graph};
+use burn_gnn::graph::datasets::Known;
+use burn_gnn::graph::{Dataset, Graph, load_dataset};
 use burn_gnn::models::{NodeTask, Rows, TypeInput};
 use burn_gnn::ops::copy_u_mean;
 
@@ -20,6 +22,15 @@ pub(crate) struct Loaded {
     pub(crate) train: Rows,
     pub(crate) val: Rows,
     pub(crate) test: Rows,
+}
+
+/// The data set in a folder, in the .npy layout or as tables; where there is no such folder, a well-known set of that name.
+pub(crate) fn data_set(data: Option<&Path>, default: Known) -> Result<Dataset> {
+    let Some(data) = data else { return Ok(default.load()?) };
+    match data.to_str().map(str::parse::<Known>) {
+        Some(Ok(known)) if !data.exists() => Ok(known.load()?),
+        _ => load_dataset(data).with_context(|| format!("loading {}", data.display())),
+    }
 }
 
 /// Puts features into frames and picks the split (`None`: the only or first one; `60` stands for `public_60`). Each row of features is

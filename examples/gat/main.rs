@@ -17,11 +17,11 @@ mod common;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use burn_gnn::graph::{karate_club, load_dataset};
+use anyhow::{Result, bail};
+use burn_gnn::graph::datasets::Known;
 use burn_gnn::models::{Alone, GatConfig, TrainConfig, TypeInput, train};
 use clap::Parser;
-use common::data::load;
+use common::data::{data_set, load};
 use common::report::{Outcome, accuracy_on};
 use common::seeds::SeedArgs;
 use common::{BackendName, Precision, curves, device, out_dir, report};
@@ -33,7 +33,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Trains a graph attention network on a graph of one type.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Data set in the .npy layout (metadata.json) or as tables; the karate club by default.
+    /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the karate club by default.
     #[arg(long)]
     data: Option<PathBuf>,
     /// Passes over the graph, at most.
@@ -95,10 +95,7 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, args.dtype)?;
-    let mut set = match &args.data {
-        Some(folder) => load_dataset(folder).with_context(|| format!("loading {}", folder.display()))?,
-        None => karate_club(),
-    };
+    let mut set = data_set(args.data.as_deref(), Known::Karate)?;
     if !set.graph.schema().is_homogeneous() {
         bail!("`gat` takes a graph of one node type and one edge type; this one has several: see the example `rgcn`\n{}", set.graph);
     }

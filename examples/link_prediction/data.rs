@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use burn_gnn::graph::{KnowledgeGraph, Triple, load_dataset, load_knowledge_graph};
+use burn_gnn::graph::{KnowledgeGraph, Triple, crates_graph, load_knowledge_graph};
 use burn_gnn::ops::Stream;
 
 /// The knowledge graph in `dir`, or the crates graph as one: every node is an entity, every edge type a relation, and
@@ -12,8 +12,7 @@ pub(crate) fn load(dir: Option<&Path>) -> Result<KnowledgeGraph> {
     if let Some(dir) = dir {
         return load_knowledge_graph(dir).with_context(|| format!("loading {}", dir.display()));
     }
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/crates");
-    let graph = load_dataset(&dir).with_context(|| format!("loading {}", dir.display()))?.graph;
+    let graph = crates_graph().graph;
     let schema = graph.schema();
     // Entities are numbered type by type.
     let mut first = vec![];

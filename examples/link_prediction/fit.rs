@@ -1,17 +1,19 @@
 //! Training by cross entropy against all entities.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
 use burn::module::Module;
-use burn::optim::GradientsParams;
 use burn::tensor::Device;
-use burn_gnn::graph::{KnowledgeGraph, Triple};
+use burn_gnn::graph::{KnowledgeGraph, Loader, Triple};
 use burn_gnn::models::{FusedAdamConfig, LinkMetrics, Mode, TrueTails, rank_links};
-use burn_gnn::ops::Stream;
 use clap::Args;
 
-use crate::net::{Fact, Messages, Net};
+use crate::messages::Messages;
+use crate::net::Net;
+use crate::sampled::{self, TripleBatches};
+use crate::whole::Queries;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Settings {
@@ -24,6 +26,9 @@ pub(crate) struct Settings {
     /// Columns of entities and relations.
     #[arg(long, default_value_t = 128)]
     pub(crate) dim: usize,
+    /// Edges per node and relation that a step draws (mini-batches of `--batch` triples); without it every step sees the whole graph.
+    #[arg(long)]
+    pub(crate) fanout: Option<i64>,
     /// Layers of the R-GCN.
     #[arg(long, default_value_t = 1)]
     pub(crate) layers: usize,
@@ -59,7 +64,7 @@ impl Settings {
 /// The model of the best validation.
 pub(crate) struct Fitted {
     net: Net,
-    messages: Messages,
+    messages: Arc<Messages>,
     known: TrueTails,
     pub(crate) valid: LinkMetrics,
     /// From 1.
@@ -76,41 +81,37 @@ impl Fitted {
     }
 }
 
+/// What an epoch goes through.
+enum Steps {
+    Whole(Queries),
+    Sampled(Loader<TripleBatches>),
+}
+
 pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<Fitted> {
     let (Some(batch), Some(lr)) = (s.batch, s.lr) else { bail!("`--batch` and `--lr` have no values yet") };
     ensure!(s.epochs > 0 && batch > 0 && s.eval_every > 0, "`--epochs`, `--batch` and `--eval-every` must be at least 1");
     ensure!(!kg.train.is_empty() && !kg.valid.is_empty(), "there must be train and valid triples");
-    let messages = Messages::new(kg)?;
+    let messages = Arc::new(Messages::new(kg)?);
     let known = TrueTails::new([&kg.train, &kg.valid, &kg.test].into_iter().flat_map(|part| both_ways(part, kg)));
     let step_by = kg.valid.len().div_ceil(s.eval_triples.max(1));
     let valid: Vec<Triple> = both_ways(&kg.valid.iter().step_by(step_by).copied().collect::<Vec<_>>(), kg);
-    // Train triples both ways with their numbers, sorted: those of one query (head, relation) stand together.
-    let mut facts: Vec<Fact> = both_ways(&kg.train, kg).into_iter().zip((0..kg.train.len() as u32).cycle()).collect();
-    facts.sort_unstable();
-    let queries: Vec<&[Fact]> = facts.chunk_by(|a, b| (a.0.head, a.0.relation) == (b.0.head, b.0.relation)).collect();
-
     let mut net = Net::new(&messages.graph, s, &device.clone().autodiff())?;
     let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
+    let steps = match s.fanout {
+        None => Steps::Whole(Queries::new(kg)),
+        Some(fanout) => Steps::Sampled(sampled::loader(kg, &messages, s, fanout, batch)?),
+    };
     let mut best: Option<(LinkMetrics, usize, Net)> = None;
-    let (mut losses, mut mrrs, mut step) = (vec![], vec![], 0);
+    let (mut losses, mut mrrs) = (vec![], vec![]);
     for epoch in 1..=s.epochs {
         let start = Instant::now();
-        let draws = Stream::new(s.seed, "order of queries", epoch as u64);
-        let mut order: Vec<usize> = (0..queries.len()).collect();
-        order.sort_by_cached_key(|&q| draws.words(q as u64, 0));
-        let mut loss_sum = 0.0;
-        for part in order.chunks(batch) {
-            let asked: Vec<&[Fact]> = part.iter().map(|&q| queries[q]).collect();
-            let hidden: Vec<u32> = asked.iter().copied().flatten().map(|f| f.1).collect();
-            let entities = net.entities(&messages, &hidden, Mode::Train { seed: s.seed, step });
-            let loss = net.loss(&entities, &asked)?;
-            loss_sum += loss.clone().inner().into_scalar::<f64>() * asked.len() as f64;
-            let grads = GradientsParams::from_grads(loss.backward(), &net);
-            net = optimizer.step(lr, net, grads);
-            step += 1;
-        }
-        ensure!(loss_sum.is_finite(), "epoch {epoch}: the loss is {loss_sum}; lower the learning rate (now {lr})");
-        losses.push(loss_sum / queries.len() as f64);
+        let loss;
+        (net, loss) = match &steps {
+            Steps::Whole(queries) => queries.pass(net, &mut optimizer, &messages, s, (epoch, batch, lr))?,
+            Steps::Sampled(loader) => sampled::pass(loader, net, &mut optimizer, s, (epoch, lr))?,
+        };
+        ensure!(loss.is_finite(), "epoch {epoch}: the loss is {loss}; lower the learning rate (now {lr})");
+        losses.push(loss);
         let trained = start.elapsed().as_secs_f64();
         if epoch % s.eval_every != 0 && epoch != s.epochs {
             continue;
@@ -130,7 +131,7 @@ pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<
 }
 
 /// Every triple, then every reciprocal one.
-fn both_ways(triples: &[Triple], kg: &KnowledgeGraph) -> Vec<Triple> {
+pub(crate) fn both_ways(triples: &[Triple], kg: &KnowledgeGraph) -> Vec<Triple> {
     let relations = kg.relations.len() as u32;
     triples.iter().copied().chain(triples.iter().map(|t| t.reciprocal(relations))).collect()
 }

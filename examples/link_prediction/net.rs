@@ -1,16 +1,17 @@
-//! The model, and the messages it passes.
+//! The model.
 
 use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use burn_gnn::graph::{Graph, KnowledgeGraph, Relation, Triple};
+use burn_gnn::graph::{Block, Graph, Relation, Triple};
 use burn_gnn::models::{
     LinkScore, LinkScorer, LinkScorerConfig, Mode, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
 };
-use burn_gnn::ops::{LossReduction, copy_u_mean, cross_entropy_rows};
+use burn_gnn::ops::{GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout};
 
 use crate::fit::Settings;
+use crate::messages::{Messages, over_degrees, vector};
 
 /// A triple and its number among the train triples.
 pub(crate) type Fact = (Triple, u32);
@@ -48,14 +49,39 @@ impl Net {
     /// Rows of all entities, `[entities, dim]`; messages go along all edges but those of the train triples `hidden`.
     pub(crate) fn entities(&self, messages: &Messages, hidden: &[u32], mode: Mode) -> Tensor<2> {
         let Some(rows) = self.rows.rows(0) else { unreachable!("entities have rows") };
-        let g = &messages.graph;
         let weights = if self.convs.is_empty() { vec![] } else { messages.weights(hidden, &rows.device()) };
-        let x = mode.dropout(g, 0, "link/rows", self.dropout, rows);
+        let weights: Vec<_> = weights.into_iter().map(Some).collect();
+        self.over(|_| &messages.graph, rows, |_| weights.clone(), mode)
+    }
+
+    /// Rows of the seeds of a batch; a node takes the mean of the messages that were drawn for it.
+    pub(crate) fn over_blocks(&self, blocks: &[Block], mode: Mode) -> Tensor<2> {
+        let Some(rows) = self.rows.rows_of(0, blocks[0].src_nodes(0)) else { unreachable!("entities have rows") };
+        let device = rows.device();
+        let weights = |i: usize| over_degrees(blocks[i].relations()).into_iter().map(|w| Some(vector(w, &device))).collect();
+        self.over(|i| &blocks[i], rows, weights, mode)
+    }
+
+    fn over<'a, G: GraphView + 'a>(
+        &self,
+        view: impl Fn(usize) -> &'a G,
+        rows: Tensor<2>,
+        weights: impl Fn(usize) -> Vec<Option<Tensor<1>>>,
+        mode: Mode,
+    ) -> Tensor<2> {
+        let x = mode.dropout(view(0), 0, "link/rows", self.dropout, rows);
         self.convs.iter().enumerate().fold(x, |x, (i, conv)| {
             let x = if i == 0 { x } else { relu(x) };
-            let y = conv.forward_weighted(g, vec![x], &weights).swap_remove(0);
-            mode.dropout(g, 0, &format!("link/{i}"), self.dropout, y)
+            let y = conv.forward_weighted(view(i), vec![x], &weights(i)).swap_remove(0);
+            match mode.output_dropout(view(i), 0, &format!("link/{i}"), self.dropout) {
+                Some(RowDropout { prob, stream, ids }) => dropout(y, prob, stream, ids),
+                None => y,
+            }
         })
+    }
+
+    pub(crate) fn scorer(&self) -> &LinkScorer {
+        &self.scorer
     }
 
     /// Scores of all entities as tails, `[queries, entities]`.
@@ -85,47 +111,7 @@ impl Net {
     }
 }
 
-fn ids(v: Vec<u32>, device: &Device) -> Tensor<1, Int> {
+pub(crate) fn ids(v: Vec<u32>, device: &Device) -> Tensor<1, Int> {
     let (n, v) = (v.len(), v.into_iter().map(i64::from).collect::<Vec<_>>());
     Tensor::from_data(TensorData::new(v, [n]), device)
-}
-
-/// The graph of train triples both ways, and what each message weighs.
-pub(crate) struct Messages {
-    pub(crate) graph: Graph,
-    /// One over the in-degree in all relations, per edge type.
-    full: Vec<Vec<f32>>,
-    /// Relation of each train triple, and its edge there.
-    place: Vec<(usize, usize)>,
-}
-
-impl Messages {
-    pub(crate) fn new(kg: &KnowledgeGraph) -> Result<Self> {
-        let graph = kg.train_graph()?;
-        let mut degree = vec![0f32; kg.entities.len()];
-        graph.relations().iter().flat_map(|r| r.dst()).for_each(|&v| degree[v as usize] += 1.0);
-        let full = graph.relations().iter().map(|r| r.dst().iter().map(|&v| 1.0 / degree[v as usize]).collect()).collect();
-        let mut seen = vec![0; kg.relations.len()];
-        let place = |t: &Triple| {
-            let r = t.relation as usize;
-            seen[r] += 1;
-            (r, seen[r] - 1)
-        };
-        Ok(Self { graph, full, place: kg.train.iter().map(place).collect() })
-    }
-
-    /// Weights per edge type, 0 both ways for the train triples `hidden`.
-    fn weights(&self, hidden: &[u32], device: &Device) -> Vec<Option<Tensor<1>>> {
-        let mut weights = self.full.clone();
-        for &i in hidden {
-            let (r, edge) = self.place[i as usize];
-            weights[2 * r][edge] = 0.0;
-            weights[2 * r + 1][edge] = 0.0;
-        }
-        let tensor = |w: Vec<f32>| {
-            let n = w.len();
-            Some(Tensor::from_data(TensorData::new(w, [n]), device))
-        };
-        weights.into_iter().map(tensor).collect()
-    }
 }

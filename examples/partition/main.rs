@@ -6,9 +6,9 @@
 //! cargo run --release --example partition -- --data DIR --parts 8 --method fennel --balance-edges --out parts
 //! ```
 //!
-//! `--data` is `karate`, a data set (`.npy` arrays or tables, as the training examples take it), a folder that `save_graph` wrote, or the
-//! `metadata.json` of a graph in DGL's chunked format, whose features stay in their files. The parts can be opened by `load_partition`;
-//! training on them: see the examples `rgcn` and `gcn`.
+//! `--data` is a data set (`.npy` arrays or tables, as the training examples take it, or a name as `karate`), a folder that
+//! `save_graph` wrote, or the `metadata.json` of a graph in DGL's chunked format, whose features stay in their files. The parts can be
+//! opened by `load_partition`; training on them: see the examples `rgcn` and `gcn`.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -22,10 +22,11 @@ use burn_gnn::dist::{
     ChunkedGraph, MetisEffort, Objective, PartitionConfig, PartitionMethod, PartitionedGraph, load_partition, partition_graph,
     verify_partition,
 };
+use burn_gnn::graph::datasets::Known;
 use burn_gnn::graph::io::load_graph;
-use burn_gnn::graph::{Dataset, Graph, karate_club, load_dataset};
+use burn_gnn::graph::{Dataset, Graph};
 use clap::{Parser, ValueEnum};
-use common::data::FEATURE;
+use common::data::{FEATURE, data_set};
 use common::{out_dir, report};
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -100,16 +101,15 @@ fn cut(data: &Path, config: &PartitionConfig) -> Result<(Option<Graph>, Partitio
         return Ok((None, ChunkedGraph::open(data)?.partition(config)?));
     }
     let graph = match data {
-        karate if karate == Path::new("karate") => with_columns(karate_club(), &device)?,
         own if own.join("graph.json").exists() => load_graph(own, &device)?,
-        set => with_columns(load_dataset(set)?, &device)?,
+        set => with_columns(data_set(Some(set), Known::Crates)?, &device)?,
     };
     let parts = partition_graph(&graph, config)?;
     Ok((Some(graph), parts))
 }
 
 fn run(args: &Args) -> Result<()> {
-    let data = args.data.clone().unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("data/crates"));
+    let data = args.data.clone().unwrap_or_else(|| "crates".into());
     let config = PartitionConfig::new("graph", args.parts)
         .with_method(match args.method {
             Method::Metis => PartitionMethod::Metis,

@@ -8,7 +8,7 @@
 //! cargo run --release --example rgcn -- --data DIR        # your own, in the .npy or table layout
 //! ```
 //!
-//! Data by default: `data/crates`, made from this project's `cargo metadata` by the example `crates_graph`;
+//! Data by default: the crates graph inside the library, made from this project's `cargo metadata` by the example `crates_graph`;
 //! the class of a crate is the top level of its first category. Accuracy to expect: see README.md.
 
 mod args;
@@ -16,17 +16,17 @@ mod assemble;
 #[path = "../common/mod.rs"]
 mod common;
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use args::{Args, Method};
 use assemble::assemble;
 use burn::tensor::Device;
 use burn_gnn::dist::{PartitionConfig, PartitionMethod, partition_graph};
-use burn_gnn::graph::{Graph, load_dataset};
+use burn_gnn::graph::Graph;
+use burn_gnn::graph::datasets::Known;
 use clap::Parser;
-use common::data::load;
+use common::data::{data_set, load};
 use common::ranks::train_parts;
 use common::report::{Outcome, accuracy_on};
 use common::{curves, device, out_dir, report};
@@ -41,9 +41,7 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, args.dtype)?;
-    let default_data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/crates");
-    let folder = args.data.clone().unwrap_or(default_data);
-    let mut set = load_dataset(&folder).with_context(|| format!("loading {}", folder.display()))?;
+    let mut set = data_set(args.data.as_deref(), Known::Crates)?;
     if !set.inverse_edges_stored {
         set.graph = set.graph.with_inverse_relations("-inv")?;
     }

@@ -29,10 +29,11 @@ use burn_gnn::dist::{
     Checkpoint, Communicator, DistBatch, DistGraph, DistLoaded, DistLoader, DistNodeBatches, DistSampler, LoaderTimes, Metered,
     PartitionConfig, RunState, all_reduce_gradients, partition_graph,
 };
-use burn_gnn::graph::{LoaderState, load_dataset};
+use burn_gnn::graph::LoaderState;
+use burn_gnn::graph::datasets::Known;
 use burn_gnn::models::{Counts, FusedAdamConfig, Rows, TypeInput, cross_entropy};
 use clap::Parser;
-use common::data::{FEATURE, Loaded, load};
+use common::data::{FEATURE, Loaded, data_set, load};
 use common::launch::LaunchArgs;
 use common::{BackendName, Precision, device, report};
 use net::{Learned, Net};
@@ -44,7 +45,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Trains an R-GCN by mini-batches on a partitioned graph.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Data set in the .npy layout (metadata.json) or as tables; the crates graph by default.
+    /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the crates graph by default.
     #[arg(long)]
     data: Option<PathBuf>,
     #[command(flatten)]
@@ -87,8 +88,7 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, Precision::F32)?;
-    let folder = args.data.clone().unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("data/crates"));
-    let mut set = load_dataset(&folder).with_context(|| format!("loading {}", folder.display()))?;
+    let mut set = data_set(args.data.as_deref(), Known::Crates)?;
     if !set.inverse_edges_stored {
         set.graph = set.graph.with_inverse_relations("-inv")?;
     }

@@ -1,11 +1,9 @@
 //! Losses on 1, 2 and 4 parts are those of one machine: 1e-9 relative in f64, 1e-4 in f32, over 20 epochs,
 //! dropout in force, through partition files, one rank per part.
 
-use std::path::Path;
-
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::dist::{PartitionConfig, PartitionMethod, partition_graph};
-use burn_gnn::graph::{Dataset, karate_club, load_dataset};
+use burn_gnn::graph::{Dataset, crates_graph, karate_club};
 use burn_gnn::models::{Alone, GcnConfig, NodeClassifier, NodeTask, RelWeights, RgcnConfig, TrainConfig, TypeInput, to_dtype, train};
 use burn_gnn::ops::GraphView;
 
@@ -57,7 +55,7 @@ fn rgcn(weights: RelWeights, hidden: usize, dropout: f64) -> impl Fn(&dyn GraphV
 }
 
 fn crates() -> Dataset {
-    let mut set = load_dataset(Path::new(env!("CARGO_MANIFEST_DIR")).join("data/crates")).unwrap();
+    let mut set = crates_graph();
     set.graph = set.graph.with_inverse_relations("-inv").unwrap();
     set
 }

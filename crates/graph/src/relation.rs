@@ -7,6 +7,8 @@ use rayon::prelude::*;
 use crate::GraphError;
 use crate::attached::Attached;
 use crate::sorted::Sorted;
+use crate::topology::Placement;
+use crate::words::Words;
 
 const UNNAMED: &str = "(unnamed)";
 /// `u32::MAX` is kept free as "no edge".
@@ -18,13 +20,16 @@ pub(crate) const LIMIT: u64 = u32::MAX as u64 - 1;
 /// was given.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Compressed {
-    indptr: Vec<u32>,
-    indices: Vec<u32>,
-    edge_ids: Option<Vec<u32>>,
+    indptr: Words,
+    indices: Words,
+    edge_ids: Option<Words>,
     attached: Attached,
 }
 
 impl Compressed {
+    pub(crate) fn new(indptr: Words, indices: Words, edge_ids: Option<Words>) -> Self {
+        Self { indptr, indices, edge_ids, attached: Attached::default() }
+    }
     /// Row offsets, `num_rows + 1` entries, never decreasing, from 0 to the number of edges.
     pub fn indptr(&self) -> &[u32] {
         &self.indptr
@@ -65,8 +70,8 @@ impl Compressed {
 struct Inner {
     num_src: usize,
     num_dst: usize,
-    src: Vec<u32>,
-    dst: Vec<u32>,
+    src: Words,
+    dst: Words,
     by_dst: OnceLock<Compressed>,
     by_src: OnceLock<Compressed>,
     /// Renumbered by destination, and by source for the relation turned round.
@@ -204,14 +209,19 @@ impl Relation {
         for (v, w) in indptr.windows(2).enumerate() {
             dst.resize(dst.len() + (w[1] - w[0]) as usize, v as u32);
         }
-        let by_dst = Compressed { indptr, indices: src.clone(), edge_ids: None, attached: Attached::default() };
+        let by_dst = Compressed::new(indptr.into(), src.clone().into(), None);
         let relation = Self::new(num_src, num_dst, src, dst);
         relation.inner.by_dst.set(by_dst).unwrap_or_else(|_| unreachable!("the cell is new"));
         relation
     }
 
     fn new(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Self {
-        let (by_dst, by_src) = (OnceLock::new(), OnceLock::new());
+        Self::from_words(num_src, num_dst, src.into(), dst.into(), [OnceLock::new(), OnceLock::new()])
+    }
+
+    /// Of arrays that are known to agree: `layouts` are by destination and by source.
+    pub(crate) fn from_words(num_src: usize, num_dst: usize, src: Words, dst: Words, layouts: [OnceLock<Compressed>; 2]) -> Self {
+        let [by_dst, by_src] = layouts;
         let inner = Inner { num_src, num_dst, src, dst, by_dst, by_src, sorted: Default::default(), attached: Default::default() };
         Self { inner: Arc::new(inner), reversed: false }
     }
@@ -219,6 +229,13 @@ impl Relation {
     /// Whether both are clones of one relation, turned the same way: the test for caches, which reads no edge.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner) && self.reversed == other.reversed
+    }
+
+    /// Where the edges and the layout by destination live.
+    pub fn placement(&self) -> Placement {
+        let layout = if self.reversed { &self.inner.by_src } else { &self.inner.by_dst };
+        let mapped = self.inner.src.is_mapped() && layout.get().is_none_or(|l| l.indices.is_mapped());
+        if mapped { Placement::Mapped } else { Placement::Memory }
     }
 
     /// Number of source nodes.
@@ -343,7 +360,7 @@ fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
             indptr[k as usize + 1] += 1;
         }
         scan(&mut indptr);
-        return Compressed { indptr, indices: other.to_vec(), edge_ids: None, attached: Attached::default() };
+        return Compressed::new(indptr.into(), other.to_vec().into(), None);
     }
     // Counters of one chunk cost `rows` words: no more chunks than edges pay for.
     let chunks = if e < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(e / rows.max(1) + 1).max(1) };
@@ -391,7 +408,7 @@ fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
             }
         });
     }
-    Compressed { indptr, indices, edge_ids: Some(edge_ids), attached: Attached::default() }
+    Compressed::new(indptr.into(), indices.into(), Some(edge_ids.into()))
 }
 
 struct Scatter(*mut u32);

@@ -5,7 +5,7 @@ use std::path::Path;
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_graph::{Dataset, FeatureSource, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, load_dataset};
+use burn_gnn_graph::{Dataset, FeatureSource, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, crates_graph, load_dataset};
 use burn_gnn_models::{
     Alone, Counts, FusedAdamConfig, Mode, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, train,
 };
@@ -100,14 +100,13 @@ impl Task {
 }
 
 #[test]
-fn crates_graph() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/crates");
-    Task::new(load_dataset(folder).unwrap()).compare("crates graph", [25, 25], 256);
+fn on_the_crates_graph() {
+    Task::new(crates_graph()).compare("crates graph", [25, 25], 256);
 }
 
 #[test]
 fn acm() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/acm");
+    let folder = Path::new("../../../shared/data/acm");
     if !folder.exists() {
         println!("skipped: {} is not there", folder.display());
         return;

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::DataHome;
-use crate::io::{Dataset, karate_club, load_ogb};
+use crate::io::{Dataset, crates_graph, karate_club, load_ogb};
 use crate::{GraphError, sampling};
 
 /// A published data set for node classification.
@@ -12,6 +12,8 @@ use crate::{GraphError, sampling};
 pub enum Known {
     /// Zachary's karate club; inside the library.
     Karate,
+    /// 712 crates that this library was built from, with authors, keywords and licences, 39 categories; inside the library.
+    Crates,
     /// 2,708 papers, 7 topics.
     Cora,
     /// 3,327 papers, 6 topics.
@@ -117,8 +119,9 @@ const NO_LICENCE: &str = "none stated; for research";
 
 impl Known {
     /// Every set.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Karate,
+        Self::Crates,
         Self::Cora,
         Self::Citeseer,
         Self::Pubmed,
@@ -136,6 +139,7 @@ impl Known {
     pub fn name(self) -> &'static str {
         match self {
             Self::Karate => "karate",
+            Self::Crates => "crates",
             Self::Cora => "cora",
             Self::Citeseer => "citeseer",
             Self::Pubmed => "pubmed",
@@ -154,6 +158,7 @@ impl Known {
     pub fn about(self) -> About {
         let (licence, citation, files): (_, _, &'static [RemoteFile]) = match self {
             Self::Karate => ("facts of a paper", "Zachary, An information flow model for conflict and fission in small groups, 1977", &[]),
+            Self::Crates => ("facts of manifests", "`cargo metadata` of this project (example `crates_graph`)", &[]),
             Self::Cora => (NO_LICENCE, PLANETOID, planetoid!("cora")),
             Self::Citeseer => (NO_LICENCE, PLANETOID, planetoid!("citeseer")),
             Self::Pubmed => (NO_LICENCE, PLANETOID, planetoid!("pubmed")),
@@ -186,8 +191,10 @@ impl Known {
     /// `GraphError::Download` for a transfer that failed; the errors of the set's reader; [`GraphError::Setting`] for an RDF set without
     /// the feature `rdf`.
     pub fn load_from(self, home: &DataHome) -> Result<Dataset, GraphError> {
-        if self == Self::Karate {
-            return Ok(karate_club());
+        match self {
+            Self::Karate => return Ok(karate_club()),
+            Self::Crates => return Ok(crates_graph()),
+            _ => {}
         }
         #[cfg(not(feature = "rdf"))]
         if matches!(self, Self::Aifb | Self::Mutag | Self::Bgs | Self::Am) {
@@ -195,7 +202,7 @@ impl Known {
         }
         let dir = home.provide(self)?;
         let mut set = match self {
-            Self::Karate => karate_club(),
+            Self::Karate | Self::Crates => unreachable!("returned above"),
             Self::Cora | Self::Citeseer | Self::Pubmed => super::planetoid::load(&dir, self.name())?,
             #[cfg(feature = "rdf")]
             Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => super::entities::load(&dir, self.name())?,

@@ -1,7 +1,7 @@
 //! Well-known data sets, each by one call.
 //!
 //! [`Known::load`] looks into the folder of a [`DataHome`] and reads the published files there; what is not there is fetched first, with the
-//! feature `download`, from the official home of the set. [`karate_club`](crate::karate_club) needs no file.
+//! feature `download`, from the official home of the set. [`karate_club`](crate::karate_club) and [`crates_graph`](crate::crates_graph) are inside the library.
 //!
 //! | set | task | files | feature |
 //! | --- | --- | --- | --- |

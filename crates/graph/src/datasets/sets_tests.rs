@@ -128,10 +128,11 @@ fn names_files_and_what_is_missing() {
         let about = known.about();
         assert!(!about.licence.is_empty() && !about.citation.is_empty());
         assert!(about.files.iter().all(|f| f.url.starts_with("http") && !f.name.contains("..")));
-        assert!(about.files.is_empty() == (known == Known::Karate));
+        assert!(about.files.is_empty() == matches!(known, Known::Karate | Known::Crates));
     }
-    assert!("coro".parse::<Known>().unwrap_err().to_string().contains("one of karate, cora, citeseer"));
+    assert!("coro".parse::<Known>().unwrap_err().to_string().contains("one of karate, crates, cora, citeseer"));
     assert_eq!(Known::Karate.load().unwrap().graph.total_edges(), 156);
+    assert_eq!(Known::Crates.load().unwrap().name, "crates");
     let tmp = tempfile::tempdir().unwrap();
     let e = Known::OgbnMag.load_from(&DataHome::at(tmp.path()).offline()).unwrap_err();
     let GraphError::DataMissing { set, dir, files, .. } = &e else { panic!("{e}") };

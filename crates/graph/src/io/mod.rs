@@ -2,7 +2,7 @@
 //!
 //! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts,
 //! [`load_ogb`] the raw files of the Open Graph Benchmark, [`load_knowledge_graph`] triples for link prediction;
-//! [`karate_club`] needs no file. [`save_graph`] and [`load_graph`] keep a graph of one's own; [`Builder`] makes a graph of
+//! [`karate_club`] and [`crates_graph`] need no file. [`save_graph`] and [`load_graph`] keep a graph of one's own; [`Builder`] makes a graph of
 //! tables in GraphLearn's format or of CSV files, [`read_nodes`] and [`read_edges`] read single ones.
 //!
 //! Files are data from outside: whatever they hold, the answer is a value or a [`GraphError`](crate::GraphError) that names the
@@ -10,6 +10,7 @@
 
 mod atomic;
 mod column;
+mod crates_graph;
 mod dataset;
 mod dgl;
 mod edge_list;
@@ -46,6 +47,7 @@ mod triples;
 mod triples_tests;
 
 pub use atomic::write_atomic;
+pub use crates_graph::crates_graph;
 pub use dataset::{Dataset, Features, Split, load_dataset};
 pub(crate) use dataset::{check_split, class_names};
 pub use dgl::{ChunkedData, ChunkedGraph, ChunkedStructure, GraphSet, load_chunked, load_dgl_csv, open_chunked};

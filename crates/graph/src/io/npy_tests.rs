@@ -11,7 +11,7 @@ use super::{Dataset, Features, load_dataset};
 use crate::GraphError;
 
 pub(crate) fn shared(name: &str) -> Option<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(name);
+    let dir = Path::new("../../../shared/data").join(name);
     if dir.is_dir() {
         return Some(dir);
     }

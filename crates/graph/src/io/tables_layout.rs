@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dataset::{check_split, feature_size, sparse_size};
 use super::files::{format_error, inside, read_json, same_count, table_error};
-use super::tables::{AttrType, Decoder, NodeTable, read_edges, read_nodes, resolve};
+use super::tables::{AttrType, Decoder, NodeTable, Source, read_edges, read_nodes, resolve};
 use super::{Dataset, Features, Split};
 use crate::{EdgeType, Graph, GraphError, Texts};
 
@@ -133,7 +133,12 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
         let found = version.map_or("none".into(), |v| v.to_string());
         return Err(GraphError::Version { path: json, found, expected: TablesDescription::FORMAT_VERSION });
     }
-    let d: TablesDescription = read_json(&json)?;
+    assemble(dir, read_json(&json)?, |path| Source::from(path))
+}
+
+/// The data set that `tables.json` in `dir` describes, out of the tables that `open` gives for their paths.
+pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) -> Source) -> Result<Dataset, GraphError> {
+    let json = dir.join(TABLES);
     let mut b = Graph::builder();
     let (mut index, mut features, mut labels) = (BTreeMap::new(), BTreeMap::new(), None);
     for (name, entry) in &d.node_types {
@@ -156,7 +161,7 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
                 decoder = decoder.with_attributes(vec![AttrType::Float; cols]);
             }
         }
-        let table = read_nodes(&path, &decoder)?;
+        let table = read_nodes(open(&path), &decoder)?;
         same_count(&path, "number of rows", entry.count, table.ids.len())?;
         if let Some(f) = &entry.features {
             let column = 2 + usize::from(entry.labeled);
@@ -175,7 +180,7 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
     for e in &d.edge_types {
         let path = inside(dir, &json, &e.file)?;
         let (s, t) = (find(&e.src)?, find(&e.dst)?);
-        let table = read_edges(&path, &Decoder::new())?;
+        let table = read_edges(open(&path), &Decoder::new())?;
         same_count(&path, "number of rows", e.count, table.src.len())?;
         let end = |column, nodes, ids, whose| resolve(ids, nodes, &table.places, column, whose, 1).map_err(first);
         let (src, dst) = (end(0, s, &table.src, &e.src)?, end(1, t, &table.dst, &e.dst)?);
@@ -186,7 +191,7 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
         labels.ok_or_else(|| format_error(&json, format!("expected a label column in the table of `{}`, found none", d.target)))?;
     let part = |p: &SplitTable| -> Result<Vec<u32>, GraphError> {
         let path = inside(dir, &json, &p.file)?;
-        let table = read_nodes(&path, &Decoder::new().weighted())?;
+        let table = read_nodes(open(&path), &Decoder::new().weighted())?;
         same_count(&path, "number of rows", p.count, table.ids.len())?;
         resolve(table.ids.ids(), target, &table.places, 0, &d.target, 1).map_err(first)
     };

@@ -17,7 +17,7 @@ use burn_gnn_graph::io::{
     AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, ReadOptions, load_chunked, load_dataset, load_dgl_csv, load_edge_list,
     load_graph, load_ogb, map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf, read_scipy_npz, save_graph, write_atomic,
 };
-use burn_gnn_graph::{Graph, Ids, NodeIds, Ragged};
+use burn_gnn_graph::{Graph, Ids, NodeIds, Placement, Ragged, Topology};
 use damage::Damage;
 
 #[global_allocator]
@@ -149,6 +149,10 @@ fn readers() {
     fuzz("arrays", &arrays(&folder), || load_dataset(&folder).is_ok());
     let folder = dir.join("mapped");
     fuzz("mapped", &graph(&folder, &device), || map_graph(&folder, &device).is_ok());
+    let file = dir.join("topology");
+    Topology::write(&load_graph(dir.join("graph"), &device).unwrap(), &file).unwrap();
+    fuzz("topology", std::slice::from_ref(&file), || Topology::open(&file, Placement::Memory).is_ok());
+    fuzz("topology mapped", std::slice::from_ref(&file), || Topology::open(&file, Placement::Mapped).is_ok());
     other_formats(dir, &device);
     #[cfg(feature = "parquet")]
     parquet(dir, &device, &options);
@@ -185,7 +189,7 @@ fn other_formats(dir: &Path, device: &Device) {
 /// Files that pyarrow wrote.
 #[cfg(feature = "parquet")]
 fn parquet(dir: &Path, device: &Device, options: &ReadOptions) {
-    let stored = |name: &str| std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)).unwrap();
+    let stored = |name: &str| std::fs::read(Path::new("tests/data").join(name)).unwrap();
     let file = put(dir, "people.parquet", stored("people.parquet"));
     let names = Csv::new(["height", "name"]).with_timestamp("born");
     let decoder = Decoder::new().labeled().timestamped().empty_as_zero().with_attributes([AttrType::Float, AttrType::Text]).csv(names);

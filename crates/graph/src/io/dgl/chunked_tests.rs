@@ -48,7 +48,7 @@ fn toy(device: &Device, edit: impl FnOnce(&Path, &mut Value)) -> Result<ChunkedG
 fn pieces_of_parquet() {
     let device = Device::flex();
     let put = |dir: &Path, name: &str| {
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+        let from = Path::new("tests/data").join(name);
         std::fs::copy(from, dir.join(name)).unwrap();
     };
     let c = toy(&device, |dir, meta| {

@@ -1,7 +1,8 @@
 //! Parquet files, column by column, read without trusting them.
 //!
 //! The crate `parquet` decodes; before it does, the sizes that a file claims are compared with the length it has, since a few bytes
-//! can ask for gigabytes.
+//! can ask for gigabytes. It also panics at some damaged pages (dictionary codes without a dictionary, for one): such a panic is caught
+//! here and becomes an error like any other.
 
 mod array;
 mod cells;
@@ -10,6 +11,7 @@ mod pages;
 mod tests;
 
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,7 +49,7 @@ impl ParquetFile {
     /// Reads the description at the end of a file; `max_expansion` is how many times its length the values may take.
     pub(crate) fn open(path: &Path, max_expansion: u32) -> Result<Self, GraphError> {
         let (file, len) = open(path)?;
-        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(|e| wrong(path, &e))?;
+        let metadata = guarded(path, || ParquetMetaDataReader::new().parse_and_finish(&file).map_err(|e| wrong(path, &e)))?;
         let file = Self { path: path.into(), metadata, len, max_expansion };
         let rows = file.groups().map(|g| file.rows(g)).try_fold(0u64, |sum, rows| Ok::<_, GraphError>(sum.saturating_add(rows? as u64)))?;
         if rows > LIMIT {
@@ -99,6 +101,10 @@ impl ParquetFile {
 
     /// All values of a column in a group of rows.
     pub(crate) fn read(&self, group: usize, column: usize) -> Result<Cells, GraphError> {
+        guarded(&self.path, || self.decode(group, column))
+    }
+
+    fn decode(&self, group: usize, column: usize) -> Result<Cells, GraphError> {
         let (rows, wrong) = (self.rows(group)?, |e: ParquetError| wrong(&self.path, &e));
         let groups = self.metadata.row_group(group);
         if groups.num_columns() != self.metadata.file_metadata().schema_descr().num_columns() {
@@ -150,6 +156,17 @@ impl ParquetFile {
 
 fn wrong(path: &Path, e: &ParquetError) -> GraphError {
     format_error(path, format!("expected a Parquet file: {e}"))
+}
+
+/// Runs a part of the decoder, which panics at some damaged files; nothing that it was working on is used after that.
+fn guarded<T>(path: &Path, decode: impl FnOnce() -> Result<T, GraphError>) -> Result<T, GraphError> {
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format_error(
+            path,
+            format!("expected a Parquet file, found damage at which the decoder stopped: {}", text.unwrap_or("no reason")),
+        ))
+    })
 }
 
 /// Which rows have values, while a column is read.

@@ -15,7 +15,7 @@ use crate::io::{AttrType, Csv, Decoder, ReadOptions, Source, read_edges, read_no
 use crate::{GraphError, Ids};
 
 fn stored(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+    Path::new("tests/data").join(name)
 }
 
 /// Values of a column, `None` for a null.

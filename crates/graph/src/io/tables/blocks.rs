@@ -89,7 +89,11 @@ impl<'a> Blocks<'a> {
     /// Opens the file and takes its first line off, without its end; `None` for an empty file.
     pub(crate) fn open(piece: &'a Piece, max_expansion: u32, bar: &ProgressBar) -> Result<(Self, Option<Vec<u8>>), GraphError> {
         let path = &piece.path;
-        let mut blocks = Self { path, reader: text(path, max_expansion, bar)?, rest: vec![], size: BLOCK, ended: false };
+        let reader = match piece.built_in {
+            Some(bytes) => Box::new(bytes),
+            None => text(path, max_expansion, bar)?,
+        };
+        let mut blocks = Self { path, reader, rest: vec![], size: BLOCK, ended: false };
         let header = blocks.first_line()?;
         if let Some(range) = &piece.range {
             let mut file = open(path)?.0;

@@ -150,7 +150,7 @@ fn read_file(
     options: &ReadOptions,
     bar: &ProgressBar,
 ) -> Result<(Header, Vec<Columns>), GraphError> {
-    if is_parquet(&piece.path)? {
+    if piece.built_in.is_none() && is_parquet(&piece.path)? {
         return read_parquet(piece, ids, decoder, options, bar);
     }
     if let Some(csv) = &decoder.csv {

@@ -29,6 +29,8 @@ use crate::io::files::{format_error, io_error, open};
 pub struct Source {
     paths: Vec<PathBuf>,
     shard: (usize, usize),
+    /// The text itself, of a table that is part of the program.
+    built_in: Option<&'static [u8]>,
 }
 
 /// A file, and the bytes of it whose rows are asked for (`None`: all).
@@ -36,12 +38,18 @@ pub struct Source {
 pub(crate) struct Piece {
     pub(crate) path: PathBuf,
     pub(crate) range: Option<Range<u64>>,
+    /// What is read instead of the file.
+    pub(crate) built_in: Option<&'static [u8]>,
 }
 
 impl Source {
     /// Files and folders, in this order.
     pub fn list(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
-        Self { paths: paths.into_iter().map(Into::into).collect(), shard: (0, 1) }
+        Self { paths: paths.into_iter().map(Into::into).collect(), shard: (0, 1), built_in: None }
+    }
+    /// Plain text in memory; errors call it `path`.
+    pub(crate) fn built_in(path: &Path, text: &'static [u8]) -> Self {
+        Self { built_in: Some(text), ..Self::from(path) }
     }
     /// GraphLearn's way to write a list: paths joined by commas, white space around them ignored. (Elsewhere a comma is a
     /// character like any other.)
@@ -71,6 +79,9 @@ impl Source {
         if index >= count {
             return Err(GraphError::IdOutOfRange { what: "shard".into(), id: index as u64, bound: count as u64 });
         }
+        if self.built_in.is_some() {
+            return Ok(vec![Piece { path: self.label().into(), range: None, built_in: self.built_in }]);
+        }
         let mut files = vec![];
         for path in &self.paths {
             if path.is_dir() { files.extend(folder(path)?) } else { files.push(path.clone()) }
@@ -80,7 +91,7 @@ impl Source {
         }
         if files.len() >= count {
             let mine = files.into_iter().enumerate().filter(|(i, _)| i % count == index);
-            return Ok(mine.map(|(_, path)| Piece { path, range: None }).collect());
+            return Ok(mine.map(|(_, path)| Piece { path, range: None, built_in: None }).collect());
         }
         files.into_iter().map(|path| range_of(path, index, count)).collect()
     }
@@ -129,7 +140,7 @@ fn range_of(path: PathBuf, index: usize, count: usize) -> Result<Piece, GraphErr
         if at <= body { Ok(body) } else { after_line(&path, &mut file, at - 1) }
     };
     let range = cut(index)?..cut(index + 1)?;
-    Ok(Piece { path, range: Some(range) })
+    Ok(Piece { path, range: Some(range), built_in: None })
 }
 
 /// Where the line ends that holds byte `at`: the place of the next line.

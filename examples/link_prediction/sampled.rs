@@ -1,0 +1,136 @@
+//! Steps of sampled neighbourhoods, for graphs of which no step can hold all rows: a worker makes batches while the network trains.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use burn::optim::{GradientsParams, ModuleOptimizer};
+use burn::tensor::{Device, Tensor, TensorData};
+use burn_gnn::graph::{BatchMaker, GraphError, KnowledgeGraph, Loader, MiniBatch, NeighborSampler, SampleKey, Stream, Triple};
+use burn_gnn::models::{Mode, TrueTails};
+use burn_gnn::ops::{LossReduction, cross_entropy_rows};
+
+use crate::fit::{Settings, both_ways};
+use crate::messages::Messages;
+use crate::net::{Net, ids};
+
+/// Tails that the queries of a batch choose from, beside the true one.
+const DRAWN: u64 = 1000;
+
+/// Makes batches of train triples.
+#[derive(Clone)]
+pub(crate) struct TripleBatches {
+    sampler: Arc<NeighborSampler>,
+    messages: Arc<Messages>,
+    /// Tails of train triples.
+    known: Arc<TrueTails>,
+    triples: Vec<u32>,
+    train: Arc<[Triple]>,
+}
+
+/// Queries both ways, as rows of the blocks' output nodes.
+pub(crate) struct TripleBatch {
+    blocks: MiniBatch,
+    heads: Vec<u32>,
+    relations: Vec<u32>,
+    tails: Vec<u32>,
+    /// Entities that all queries choose from, and for each query and entity whether that is a true tail.
+    drawn: Vec<u32>,
+    is_true: Vec<bool>,
+}
+
+impl BatchMaker for TripleBatches {
+    type Batch = TripleBatch;
+
+    fn num_seeds(&self) -> usize {
+        self.triples.len()
+    }
+    fn make(&self, positions: &[u32], key: SampleKey) -> Result<TripleBatch, GraphError> {
+        let g = &self.messages.graph;
+        let (entities, relations) = (g.node_counts()[0] as u64, g.relations().len() as u32 / 2);
+        let draws = Stream::new(key.seed, "tails", key.step);
+        let drawn: Vec<u32> = (0..DRAWN.min(entities)).map(|i| (draws.uniform(i, 0) * entities as f64) as u32).collect();
+        let numbers: Vec<usize> = positions.iter().map(|&p| self.triples[p as usize] as usize).collect();
+        let one_way = numbers.iter().map(|&i| self.train[i]);
+        let queries: Vec<Triple> = one_way.clone().chain(one_way.map(|t| t.reciprocal(relations))).collect();
+        let is_true = queries.iter().flat_map(|q| {
+            let tails = self.known.of(q.head, q.relation);
+            drawn.iter().map(move |e| tails.binary_search(e).is_ok())
+        });
+        let is_true = is_true.collect();
+        // No messages along the triples that are asked about, in either direction.
+        let mut asked = vec![vec![]; g.relations().len()];
+        for &i in &numbers {
+            let (r, edge) = self.messages.place(i);
+            asked[2 * r].push(edge as u32);
+            asked[2 * r + 1].push(edge as u32);
+        }
+        let ends = queries.iter().map(|q| q.head).chain(queries.iter().map(|q| q.tail)).chain(drawn.iter().copied());
+        let blocks = self.sampler.sample_excluding([(&g.schema().ntypes()[0], ends.collect::<Vec<_>>())], asked.iter().enumerate(), key)?;
+        let (rows, n) = (&blocks.seeds[0], queries.len());
+        let (heads, tails, drawn) = (rows[..n].to_vec(), rows[n..2 * n].to_vec(), rows[2 * n..].to_vec());
+        Ok(TripleBatch { heads, tails, drawn, relations: queries.iter().map(|q| q.relation).collect(), is_true, blocks })
+    }
+    fn slice(&self, start: usize, end: usize) -> Self {
+        Self { triples: self.triples[start..end].to_vec(), ..self.clone() }
+    }
+    fn to_device(&self, _: &Device) -> Self {
+        self.clone()
+    }
+    fn edges(batch: &TripleBatch) -> usize {
+        batch.blocks.total_edges()
+    }
+}
+
+impl TripleBatch {
+    /// Cross entropy of the true tail against the drawn ones that are no tails of the query, mean over queries.
+    fn loss(&self, net: &Net, mode: Mode) -> Tensor<1> {
+        let rows = net.over_blocks(&self.blocks.blocks, mode);
+        let (device, n) = (rows.device(), self.heads.len());
+        let of = |v: &[u32]| rows.clone().select(0, ids(v.to_vec(), &device));
+        let relations = ids(self.relations.clone(), &device);
+        let right = net.scorer().forward(of(&self.heads), relations.clone(), of(&self.tails)).reshape([n, 1]);
+        let never: Vec<f32> = self.is_true.iter().map(|&t| if t { f32::NEG_INFINITY } else { 0.0 }).collect();
+        let never = Tensor::<2>::from_data(TensorData::new(never, [n, self.drawn.len()]), &device);
+        let others = net.scorer().against_all(of(&self.heads), relations, of(&self.drawn)) + never;
+        let every: Vec<u32> = (0..n as u32).collect();
+        cross_entropy_rows(Tensor::cat(vec![right, others], 1), &every.into(), &vec![0; n].into(), LossReduction::Mean)
+    }
+}
+
+/// Batches of all train triples, up to `fanout` edges into a node of each relation.
+pub(crate) fn loader(
+    kg: &KnowledgeGraph,
+    messages: &Arc<Messages>,
+    s: &Settings,
+    fanout: i64,
+    batch: usize,
+) -> Result<Loader<TripleBatches>> {
+    let maker = TripleBatches {
+        sampler: Arc::new(NeighborSampler::new(&messages.graph, vec![fanout; s.layers])?),
+        messages: messages.clone(),
+        known: Arc::new(TrueTails::new(both_ways(&kg.train, kg))),
+        triples: (0..kg.train.len() as u32).collect(),
+        train: kg.train.clone().into(),
+    };
+    Ok(Loader::new(maker, batch)?.with_seed(s.seed))
+}
+
+/// One pass; mean loss of a query.
+pub(crate) fn pass(
+    loader: &Loader<TripleBatches>,
+    mut net: Net,
+    optimizer: &mut ModuleOptimizer,
+    s: &Settings,
+    (epoch, lr): (usize, f64),
+) -> Result<(Net, f64)> {
+    let (mut sum, mut count, epoch) = (0.0, 0, epoch as u64 - 1);
+    for (i, batch) in loader.epoch(epoch).enumerate() {
+        let (batch, step) = (batch?, epoch * loader.num_batches() as u64 + i as u64);
+        let loss = batch.loss(&net, Mode::Train { seed: s.seed, step });
+        sum += loss.clone().inner().into_scalar::<f64>() * batch.heads.len() as f64;
+        count += batch.heads.len();
+        let grads = GradientsParams::from_grads(loss.backward(), &net);
+        net = optimizer.step(lr, net, grads);
+    }
+    Ok((net, sum / count as f64))
+}
