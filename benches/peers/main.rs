@@ -5,6 +5,8 @@
 //! cargo bench --bench peers -- train arxiv-like mag-slice    # epochs
 //! cargo bench --bench peers -- sample arxiv-like mag-slice   # neighbour sampling with blocks
 //! cargo bench --bench peers -- minibatch arxiv-like          # an epoch of GraphSAGE by mini-batches
+//! cargo bench --bench peers -- messages arxiv-like        # message and reduce functions of one's own beside builtin ones
+//! cargo bench --bench peers -- reorder arxiv-like         # sampling, gathering and GSpMM under other numbers of nodes
 //! cargo bench --bench peers -- tables                    # reading tables
 //! cargo bench --bench peers -- partition arxiv-like 8 metis  # a partitioning with its files (see partition.rs for methods)
 //! cargo bench --bench peers -- precision arxiv-like          # f32 against f16 and bf16
@@ -27,10 +29,12 @@ mod inject;
 mod machine;
 mod measure;
 mod merge;
+mod messages;
 mod nets;
 mod ops;
 mod partition;
 mod precision;
+mod reorder;
 mod sampling;
 mod tables;
 mod train;
@@ -59,7 +63,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<()> {
     let Some((section, rest)) = args.split_first() else {
         bail!(
-            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., partition GRAPH PARTS METHOD, tables, precision GRAPH..., memory GRAPH KIND, machine, merge FILES..."
+            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, precision GRAPH..., memory GRAPH KIND, machine, merge FILES..."
         );
     };
     if section == "merge" {
@@ -103,6 +107,17 @@ fn run(args: &[String]) -> Result<()> {
                 sampling::minibatch(name)?;
             }
         }
+        "messages" => {
+            for name in rest {
+                messages::run(name, &homogeneous(name)?)?;
+            }
+        }
+        "reorder" => {
+            for name in rest {
+                let g = homogeneous(name)?;
+                reorder::run(name, g.nodes, g.src, g.dst, &g.task.features, &g.task.train)?;
+            }
+        }
         "tables" => tables::run()?,
         "partition" => match rest {
             [name, parts, method] => partition::run(name, parts.parse().context("reading the number of parts")?, method)?,
@@ -123,7 +138,7 @@ fn run(args: &[String]) -> Result<()> {
         }
         other => {
             bail!(
-                "unknown section `{other}`; there are ops, train, sample, minibatch, partition, tables, precision, memory, machine and merge"
+                "unknown section `{other}`; there are ops, train, sample, minibatch, messages, reorder, partition, tables, precision, memory, machine and merge"
             )
         }
     }

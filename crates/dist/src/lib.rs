@@ -67,7 +67,7 @@ pub use embedding::{DistEmbedding, EmbeddingElement, EmbeddingRows, SparseOptimi
 pub use error::DistError;
 pub use graph::{CacheStats, DataSpace, DistGraph, FeatureData, HotRows, InEdges, RowCounts};
 pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange};
-pub use loading::{DistBatchMaker, DistEpoch, DistLinkBatches, DistLoaded, DistLoader, DistNodeBatches, LoaderTimes};
+pub use loading::{DistBatchMaker, DistEpoch, DistLinkBatches, DistLoaded, DistLoader, DistNodeBatches, LoaderTimes, Presampling};
 pub use local::LocalPartition;
 pub use partition::{
     ChunkedGraph, MetisEffort, Objective, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport, PartitionTable,

@@ -58,8 +58,17 @@ impl DistGraph {
     /// # Errors
     /// Unknown type or column; on all ranks.
     pub fn hot_rows(&self, ntype: &str, column: &str, rows: usize) -> Result<HotRows, DistError> {
+        let ids = self.schema().ntype(ntype).map(|t| self.hottest(t, rows)).map_err(DistError::from);
+        self.keep_rows(ntype, column, ids)
+    }
+
+    /// Copies of the rows of these ids, which every rank chooses for itself. Collective.
+    ///
+    /// # Errors
+    /// Unknown type or column, an id out of range, a rank that has no ids but an error; on all ranks.
+    pub(crate) fn keep_rows(&self, ntype: &str, column: &str, ids: Result<Vec<u64>, DistError>) -> Result<HotRows, DistError> {
         let found = self.schema().ntype(ntype).map_err(DistError::from);
-        let found = found.and_then(|t| Ok((t, self.stored(true, t, column)?, self.hottest(t, rows))));
+        let found = found.and_then(|t| Ok((t, self.stored(true, t, column)?, ids?)));
         let (t, data, ids) = agree(&*self.comm, "hot rows", found)?;
         let table = self.table(true, t, data, &ids, None).map(|t| vec![t]);
         let bytes = fetch(&*self.comm, "hot rows", &format!("{ntype}/{column}"), table, &Counters::default())?.concat();

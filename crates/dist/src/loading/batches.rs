@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{GraphError, SampleKey};
+use burn_gnn_graph::{GraphError, SampleKey, Traversal};
+use hashbrown::HashMap;
 
 use super::{DistBatchMaker, LoaderTimes};
 use crate::exchange::{agree, digest, same};
@@ -54,6 +55,16 @@ impl Inputs {
     }
     pub(super) fn cache(&mut self, graph: &DistGraph, rows: usize) -> Result<(), DistError> {
         let hot = self.columns.iter().map(|(t, column)| graph.hot_rows(&graph.ntypes()[*t], column, rows));
+        self.caches = Arc::new(hot.collect::<Result<_, _>>()?);
+        Ok(())
+    }
+    /// Keeps the rows of other ranks that were asked for most often, equal ones by id.
+    fn cache_asked(&mut self, graph: &DistGraph, asked: &[HashMap<u64, u32>], rows: usize) -> Result<(), DistError> {
+        let hot = self.columns.iter().map(|(t, column)| {
+            let mut ids: Vec<(u64, u32)> = asked[*t].iter().map(|(&id, &count)| (id, count)).collect();
+            ids.sort_unstable_by_key(|&(id, count)| (std::cmp::Reverse(count), id));
+            graph.keep_rows(&graph.ntypes()[*t], column, Ok(ids.into_iter().take(rows).map(|i| i.0).collect()))
+        });
         self.caches = Arc::new(hot.collect::<Result<_, _>>()?);
         Ok(())
     }
@@ -144,6 +155,34 @@ impl DistNodeBatches {
         self.inputs.cache(self.sampler.graph(), rows)?;
         Ok(self)
     }
+    /// Keeps at most `rows` of the rows of other ranks for each column: those that `trial.batches` batches of `trial.batch_size` seeds ask
+    /// for most often. How often a row is asked for there estimates the probability that a batch needs it, beyond the neighbours of the
+    /// part too (pre-sampling: Yang et al., "GNNLab: a factored system for sample-based GNN training over GPUs", EuroSys 2022). The draws
+    /// are others than those of training. Call it when all columns are named. Collective, with the same arguments on all ranks.
+    ///
+    /// # Errors
+    /// [`DistError::Config`] for a batch size of 0; some rank failed.
+    ///
+    /// # Cost
+    /// Samples the batches without fetching features; 12 bytes per row of another rank that was met.
+    pub fn with_presampled_cache(mut self, rows: usize, trial: Presampling) -> Result<Self, DistError> {
+        if trial.batch_size == 0 {
+            return Err(DistError::Config { arg: "batch_size", expected: "at least one seed".into(), found: "0".into() });
+        }
+        let g = self.sampler.graph().clone();
+        let mut asked: Vec<HashMap<u64, u32>> = vec![HashMap::new(); g.ntypes().len()];
+        let mut order = Traversal::Shuffled.positions(self.num_seeds(), trial.seed, TRIAL);
+        order.truncate(trial.batches.saturating_mul(trial.batch_size));
+        for (step, positions) in (0..).zip(order.chunks(trial.batch_size)) {
+            let batch = self.blocks(&self.own(positions).0, SampleKey::new(trial.seed).at(TRIAL, step))?;
+            for (t, asked) in asked.iter_mut().enumerate() {
+                let own = g.inner.nodes.own(t);
+                batch.input_nodes(t).iter().filter(|id| !own.contains(id)).for_each(|&id| *asked.entry(id).or_default() += 1);
+            }
+        }
+        self.inputs.cache_asked(&g, &asked, rows)?;
+        Ok(self)
+    }
     /// The caches, one per column.
     pub fn caches(&self) -> &[HotRows] {
         self.inputs.caches()
@@ -152,6 +191,39 @@ impl DistNodeBatches {
     pub fn graph(&self) -> &DistGraph {
         self.sampler.graph()
     }
+
+    /// Own seeds at these positions, and how many there are on all ranks.
+    fn own(&self, positions: &[u32]) -> (Vec<u64>, usize) {
+        match &*self.seeds {
+            Seeds::Shared(ids) => (positions.iter().map(|&i| ids[i as usize]).filter(|&id| id != ELSEWHERE).collect(), positions.len()),
+            Seeds::Each(split) => {
+                let on_ranks = |&i: &u32| split.counts.iter().filter(|&&n| n > u64::from(i)).count();
+                let own = positions.iter().filter_map(|&i| split.ids.get(i as usize).copied()).collect();
+                (own, positions.iter().map(on_ranks).sum())
+            }
+        }
+    }
+    /// Blocks around own seeds. Collective.
+    fn blocks(&self, seeds: &[u64], key: SampleKey) -> Result<DistBatch, DistError> {
+        let g = self.sampler.graph();
+        let mut by_type = vec![vec![]; g.ntypes().len()];
+        by_type[self.ntype] = seeds.to_vec();
+        self.sampler.grow(&by_type, &vec![vec![]; g.etypes().len()], key)
+    }
+}
+
+/// The epoch of pre-sampling, which no training reaches.
+const TRIAL: u64 = u64::MAX;
+
+/// Batches that are sampled before training, to learn what they ask for; see [`DistNodeBatches::with_presampled_cache`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Presampling {
+    /// How many; no more than an epoch has.
+    pub batches: usize,
+    /// Seeds of a batch, as [`DistLoader::new`](crate::DistLoader::new) counts them.
+    pub batch_size: usize,
+    /// Seed of the draws.
+    pub seed: u64,
 }
 
 impl DistBatchMaker for DistNodeBatches {
@@ -171,20 +243,10 @@ impl DistBatchMaker for DistNodeBatches {
         }
     }
     fn make(&self, positions: &[u32], key: SampleKey, times: &mut LoaderTimes) -> Result<Self::Batch, DistError> {
-        let (seeds, global_seeds) = match &*self.seeds {
-            Seeds::Shared(ids) => (positions.iter().map(|&i| ids[i as usize]).filter(|&id| id != ELSEWHERE).collect(), positions.len()),
-            Seeds::Each(split) => {
-                let on_ranks = |&i: &u32| split.counts.iter().filter(|&&n| n > u64::from(i)).count();
-                let own = positions.iter().filter_map(|&i| split.ids.get(i as usize).copied()).collect();
-                (own, positions.iter().map(on_ranks).sum())
-            }
-        };
-        let seeds: Vec<u64> = seeds;
+        let (seeds, global_seeds) = self.own(positions);
         let g = self.sampler.graph();
-        let mut by_type = vec![vec![]; g.ntypes().len()];
-        by_type[self.ntype].clone_from(&seeds);
         let begin = Instant::now();
-        let batch = self.sampler.grow(&by_type, &vec![vec![]; g.etypes().len()], key)?;
+        let batch = self.blocks(&seeds, key)?;
         times.sampling += begin.elapsed();
         let begin = Instant::now();
         let x = self.inputs.gather(g, &batch)?;

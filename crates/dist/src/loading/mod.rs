@@ -9,7 +9,7 @@ use std::sync::Arc;
 use burn_gnn_graph::{LoaderState, SampleKey, Traversal};
 
 use crate::{Communicator, DistError};
-pub use batches::{DistLoaded, DistNodeBatches};
+pub use batches::{DistLoaded, DistNodeBatches, Presampling};
 pub use epoch::{DistEpoch, LoaderTimes};
 pub use links::DistLinkBatches;
 

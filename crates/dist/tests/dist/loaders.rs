@@ -2,8 +2,8 @@
 
 use burn::tensor::Device;
 use burn_gnn_dist::{
-    DistBatch, DistError, DistGraph, DistLinkBatches, DistLinkSampler, DistLoaded, DistLoader, DistNodeBatches, DistSampler, SplitBy,
-    SplitOf,
+    DistBatch, DistError, DistGraph, DistLinkBatches, DistLinkSampler, DistLoaded, DistLoader, DistNodeBatches, DistSampler, Presampling,
+    SplitBy, SplitOf,
 };
 use burn_gnn_graph::{Graph, Loader, LoaderState, MemoryRows, NegativePairs, NeighborSampler, NodeBatches};
 
@@ -150,6 +150,36 @@ fn caches_change_no_row_and_count() {
             assert_eq!((hot.bytes, hot.bytes_saved), (hot.rows * 12, hot.hits * 12));
         }
         assert!(hot[0].hits > 0 && hot[0].hit_rate() > 0.5, "{}", hot[0]);
+        Ok(())
+    });
+}
+
+#[test]
+fn rows_that_trial_batches_ask_for_most_are_kept() {
+    let g = random(5, SOME);
+    let parts = scattered(&g, 3, 7);
+    on_ranks(&parts, |d| {
+        let run = |batches: DistNodeBatches| {
+            let mut loader = DistLoader::new(batches, 10)?.with_seed(9);
+            let all: Vec<_> = (0..8).map(|e| loader.epoch(e)?.map(|b| Ok(share(&b?))).collect::<Result<Vec<_>, DistError>>()).collect();
+            let stats: Vec<_> = loader.maker().caches().iter().map(|c| c.stats()).collect();
+            Ok::<_, DistError>((all.into_iter().collect::<Result<Vec<_>, _>>()?.concat(), stats))
+        };
+        let trial = Presampling { batches: 100, batch_size: 10, seed: 3 };
+        let (plain, cold) = run(maker(d)?)?;
+        let (all, presampled) = run(maker(d)?.with_presampled_cache(8, trial)?)?;
+        assert!(plain == all && cold.is_empty(), "a cache changed a batch");
+        let (_, by_id) = run(maker(d)?.with_presampled_cache(8, Presampling { batches: 0, ..trial })?)?;
+        assert!(by_id.iter().all(|s| s.rows == 0));
+        assert!(presampled[0].rows <= 8 && presampled[0].hits > 0, "{}", presampled[0]);
+        // With room for all that was asked for, next to nothing is missed: nodes far from all seeds of the trial's one epoch.
+        let (_, every) = run(maker(d)?.with_presampled_cache(1000, trial)?)?;
+        assert!(every[0].hit_rate() > 0.8 && every[0].hits > presampled[0].hits, "{} against {}", every[0], presampled[0]);
+        // The rows that were kept are asked for more often than as many others would be.
+        let share = presampled[0].rows as f64 / every[0].rows as f64;
+        assert!(presampled[0].hit_rate() > share, "{}: no better than any {} of {}", presampled[0], presampled[0].rows, every[0].rows);
+        let none = maker(d)?.with_presampled_cache(8, Presampling { batch_size: 0, ..trial });
+        assert!(matches!(none, Err(DistError::Config { arg: "batch_size", .. })));
         Ok(())
     });
 }

@@ -64,7 +64,9 @@ fn fuzz(name: &str, files: &[PathBuf], read: impl Fn() -> bool) {
         std::fs::write(&files[at], &whole[at]).unwrap();
     }
     println!("{name:<13} {} damaged, {accepted} read all the same, at most {most} bytes of memory", cases());
-    assert!(accepted > 0 && accepted < cases(), "{name}: damage is too weak or too strong to show anything");
+    // Every number of a topology is checked, and there is nothing else in the file.
+    let spared = name.starts_with("topology") || accepted > 0;
+    assert!(spared && accepted < cases(), "{name}: damage is too weak or too strong to show anything");
 }
 
 fn options() -> ReadOptions {

@@ -1,0 +1,156 @@
+//! GraphSAGE by sampled mini-batches on a partitioned graph, one rank per part; times as the benchmark of DGL's distributed training gives.
+//!
+//! ```sh
+//! cargo run --release --example sage_distributed                        # 169,343 nodes, 2,332,486 edges, two ranks as threads
+//! cargo run --release --example sage_distributed -- --graph cora-like   # a small one
+//! cargo build --release --features mpi --example sage_distributed && mpirun -n 2 target/release/examples/sage_distributed --mpi
+//! ```
+//!
+//! The graphs are made by the recipe of the benchmarks, with the sizes of ogbn-arxiv and Cora; features and labels carry no signal, so
+//! there is no accuracy to look at, and the loss stays near that of guessing (3.7 for 40 classes). What it shows is the work: every rank
+//! trains on the nodes it owns, features and labels of other nodes come from their owners. Losses are those of one rank.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../../benches/peers/graphs.rs"]
+#[allow(dead_code)] // typed graphs are for the benchmarks
+mod graphs;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn_gnn::dist::{
+    Communicator, DistGraph, DistLoader, DistNodeBatches, DistSampler, Metered, PartitionConfig, Presampling, all_reduce_gradients,
+    partition_graph,
+};
+use burn_gnn::graph::Graph;
+use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
+use clap::Parser;
+use common::launch::LaunchArgs;
+use common::report;
+use serde_json::json;
+
+// Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Trains GraphSAGE by mini-batches on a partitioned graph.
+#[derive(Debug, Parser)]
+struct Args {
+    /// `arxiv-like`, `cora-like` or `products-slice`.
+    #[arg(long, default_value = "arxiv-like")]
+    graph: String,
+    #[command(flatten)]
+    launch: LaunchArgs,
+    /// Passes over the training nodes.
+    #[arg(long, default_value_t = 3)]
+    epochs: u64,
+    /// Training nodes of a step, on the average, per rank.
+    #[arg(long, default_value_t = 1024)]
+    batch: usize,
+    /// In-edges sampled per node and hop, from the training nodes outward.
+    #[arg(long, value_delimiter = ',', default_value = "15,10")]
+    fanouts: Vec<i64>,
+    /// Columns between layers.
+    #[arg(long, default_value_t = 256)]
+    hidden: usize,
+    /// Hot feature rows of other ranks that each rank keeps.
+    #[arg(long, default_value_t = 0)]
+    cache: usize,
+    /// Choose them by what so many trial batches ask for; without it by out-degree among the neighbours of the part.
+    #[arg(long)]
+    presample: Option<usize>,
+    /// Batches made ahead by a thread of each rank.
+    #[arg(long, default_value_t = 2)]
+    prefetch: usize,
+}
+
+fn main() -> ExitCode {
+    report::finish(run(&Args::parse()))
+}
+
+fn run(args: &Args) -> Result<()> {
+    let made = || graphs::homogeneous(&args.graph).with_context(|| format!("no graph is called `{}`", args.graph));
+    let train: Vec<u64> = made()?.task.train.iter().map(|&v| u64::from(v)).collect();
+    let write = |parts: usize, out: &Path| {
+        let (g, device) = (made()?, Device::flex());
+        let mut graph = Graph::homogeneous(g.nodes, g.src, g.dst)?;
+        let frame = graph.nodes_mut("_N")?;
+        frame.insert("feat", Tensor::<2>::from_data(TensorData::new(g.task.features, [g.nodes, g.task.width]), &device))?;
+        frame.insert("label", Tensor::<1, Int>::from_data(TensorData::new(g.task.labels, [g.nodes]), &device))?;
+        let cut = partition_graph(&graph, &PartitionConfig::new(&args.graph, parts))?;
+        println!("{}", cut.table()?);
+        Ok(cut.write(out)?)
+    };
+    let (width, classes) = made().map(|g| (g.task.width, g.task.classes))?;
+    args.launch.run(write, |comm, json| rank(args, &train, width, classes, json, comm))
+}
+
+/// What one rank does; returns one JSON line per epoch.
+fn rank(args: &Args, train: &[u64], width: usize, classes: usize, json: &Path, comm: Arc<dyn Communicator>) -> Result<String> {
+    let comm = Arc::new(Metered::new(comm));
+    let (g, world) = (DistGraph::open(&args.graph, json, comm.clone())?, comm.size());
+    let sampler = DistSampler::new(&g, &args.fanouts[..])?.with_parallel(args.prefetch == 0)?;
+    let batches = DistNodeBatches::new(sampler, "_N", train)?.with_features("_N", "feat")?;
+    let batch_size = args.batch * world;
+    let batches = match args.presample {
+        Some(batches_tried) => batches.with_presampled_cache(args.cache, Presampling { batches: batches_tried, batch_size, seed: 0 })?,
+        None => batches.with_cache(args.cache)?,
+    };
+    let mut loader = DistLoader::new(batches, batch_size)?.with_prefetch(args.prefetch);
+    let config = SageConfig::new(width, classes).with_hidden(args.hidden).with_layers(args.fanouts.len());
+    let mut net = config.init(&Device::flex().autodiff());
+    let (mut optimizer, mut step, mut out) = (FusedAdamConfig::new().init(), 0, String::new());
+    for epoch in 0..args.epochs {
+        let (begin, cpu, before) = (Instant::now(), cpu_seconds(), comm.traffic());
+        let (mut computing, mut loss_sum) = (Duration::ZERO, [0.0]);
+        let mut pass = loader.epoch(epoch)?;
+        for b in &mut pass {
+            let b = b?;
+            let labels = g.nodes("_N").data("label").gather_int::<1>(&b.seeds)?;
+            let labels: Vec<u32> = labels.into_data().iter::<i64>().map(|y| y as u32).collect();
+            let (start, mut grads) = (Instant::now(), GradientsParams::new());
+            // A rank without seeds has nothing to add, and takes part in all that ranks do together.
+            if !b.seeds.is_empty() {
+                let rows = Rows { index: b.batch.mini.seeds[0].clone(), labels, total: b.global_seeds };
+                let x = b.x[0].clone().context("features were asked for")?;
+                let logits = net.forward_blocks(&b.batch.mini.blocks, Tensor::from_inner(x), Mode::Train { seed: 0, step });
+                let loss = cross_entropy(logits, &rows);
+                loss_sum[0] += f64::from(loss.clone().into_scalar::<f32>()) * b.global_seeds as f64;
+                grads = GradientsParams::from_grads(loss.backward(), &net);
+            }
+            computing += start.elapsed();
+            let grads = all_reduce_gradients(&*comm, &net, grads)?;
+            let start = Instant::now();
+            net = optimizer.step(0.003, net, grads);
+            (step, computing) = (step + 1, computing + start.elapsed());
+        }
+        let (times, wall, traffic) = (pass.times(), begin.elapsed(), comm.traffic());
+        drop(pass);
+        comm.all_reduce("loss", &mut loss_sum)?;
+        let seconds = |d: Duration| (d.as_secs_f64() * 1e3).round() / 1e3;
+        let line = json!({
+            "system": "burn-gnn", "group": "dist", "graph": args.graph, "op": format!("sage.distributed.world{world}.parts{world}"),
+            "rank": comm.rank(), "epoch": epoch, "loss": loss_sum[0] / train.len() as f64, "wall_s": seconds(wall),
+            // Of the process: of all ranks where they are threads of one.
+            "cpu_s": cpu.zip(cpu_seconds()).map(|(before, after)| after - before),
+            "steps": times.batches, "sample_s": seconds(times.sampling), "fetch_s": seconds(times.fetching), "compute_s": seconds(computing),
+            "in_calls_s": seconds(traffic.time - before.time), "sent_mb": (traffic.bytes_sent - before.bytes_sent) as f64 / 1e6,
+        });
+        out += &format!("{line}\n");
+    }
+    loader.maker().caches().iter().for_each(|c| out += &format!("rank {}, cache: {}\n", comm.rank(), c.stats()));
+    Ok(out)
+}
+
+/// Processor time of this process so far, where the system tells it (Linux, in hundredths of a second).
+fn cpu_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+    Some((fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?) / 100.0)
+}
