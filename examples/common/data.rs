@@ -24,11 +24,13 @@ pub(crate) struct Loaded {
     pub(crate) test: Rows,
 }
 
-/// The data set in a folder, in the .npy layout or as tables; where there is no such folder, a well-known set of that name.
+/// The data set in a folder, in the .npy layout or as tables; where there is none, a well-known set of that name.
 pub(crate) fn data_set(data: Option<&Path>, default: Known) -> Result<Dataset> {
     let Some(data) = data else { return Ok(default.load()?) };
+    // A folder of that name may be something else, such as `crates` here.
+    let is_set = ["metadata.json", "tables.json"].iter().any(|file| data.join(file).exists());
     match data.to_str().map(str::parse::<Known>) {
-        Some(Ok(known)) if !data.exists() => Ok(known.load()?),
+        Some(Ok(known)) if !is_set => Ok(known.load()?),
         _ => load_dataset(data).with_context(|| format!("loading {}", data.display())),
     }
 }
