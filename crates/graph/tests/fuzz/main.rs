@@ -15,9 +15,10 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::datasets::{DataHome, Known};
 use burn_gnn_graph::io::{
     AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, ReadOptions, load_chunked, load_dataset, load_dgl_csv, load_edge_list,
-    load_graph, load_ogb, map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf, read_scipy_npz, save_graph, write_atomic,
+    load_graph, load_knowledge_graph, load_ogb, map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf, read_scipy_npz,
+    save_graph, write_atomic,
 };
-use burn_gnn_graph::{Graph, Ids, NodeIds, Placement, Ragged, Topology};
+use burn_gnn_graph::{FeatureSource, Graph, Ids, MappedRows, MemoryRows, NodeIds, Placement, Ragged, RowType, Topology, write_rows};
 use damage::Damage;
 
 #[global_allocator]
@@ -111,6 +112,23 @@ fn arrays(dir: &Path) -> Vec<PathBuf> {
     ]
 }
 
+/// A knowledge graph of three entities and two relations.
+fn triples(dir: &Path) -> Vec<PathBuf> {
+    let json = r#"{"layout": "triples", "layout_version": 1, "name": "toy", "task": "link prediction", "num_relations": 2,
+        "node_types": {"entity": {"count": 3, "names_file": "entities.txt"}}, "relation_names_file": "relations.txt",
+        "splits": {"x": {"train": {"file": "triples/train.npy", "count": 2}, "valid": {"file": "triples/valid.npy", "count": 1},
+        "test": {"file": "triples/test.npy", "count": 0}}}}"#;
+    let bytes = |v: &[i32]| v.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    vec![
+        put(dir, "metadata.json", json),
+        put(dir, "entities.txt", "a\nb\nköln\n"),
+        put(dir, "relations.txt", "r\ns\n"),
+        put(dir, "triples/train.npy", sets::npy("<i4", "(3, 2)", &bytes(&[0, 2, 1, 0, 1, 0]))),
+        put(dir, "triples/valid.npy", sets::npy("<i4", "(3, 1)", &bytes(&[1, 0, 2]))),
+        put(dir, "triples/test.npy", sets::npy("<i4", "(3, 0)", &[])),
+    ]
+}
+
 fn tables(dir: &Path) -> Vec<PathBuf> {
     let json = r#"{"format_version": 1, "name": "t", "target": "a", "inverse_edges_stored": false, "class_names": ["x", "y"],
         "node_types": {"a": {"file": "a", "count": 2, "labeled": true, "features": {"kind": "dense", "size": 2}}},
@@ -149,6 +167,11 @@ fn readers() {
     fuzz("tables", &tables(&folder), || load_dataset(&folder).is_ok());
     let folder = dir.join("arrays");
     fuzz("arrays", &arrays(&folder), || load_dataset(&folder).is_ok());
+    let folder = dir.join("triples");
+    fuzz("triples", &triples(&folder), || load_knowledge_graph(&folder).is_ok());
+    let file = dir.join("rows");
+    write_rows(&file, &MemoryRows::new(&[0.5; 12], 3, RowType::I8 { scale: 0.25 }).unwrap(), RowType::I8 { scale: 0.25 }).unwrap();
+    fuzz("rows", std::slice::from_ref(&file), || MappedRows::open(&file).is_ok_and(|rows| rows.gather(&[0]).is_ok()));
     let folder = dir.join("mapped");
     fuzz("mapped", &graph(&folder, &device), || map_graph(&folder, &device).is_ok());
     let file = dir.join("topology");
