@@ -65,7 +65,7 @@ fn fuzz(name: &str, files: &[PathBuf], read: impl Fn() -> bool) {
         std::fs::write(&files[at], &whole[at]).unwrap();
     }
     println!("{name:<13} {} damaged, {accepted} read all the same, at most {most} bytes of memory", cases());
-    // Every number of a topology is checked, and there is nothing else in the file.
+    // Every number of a topology is checked: of a thousand damaged files none is accepted, of a million some with other white space.
     let spared = name.starts_with("topology") || accepted > 0;
     assert!(spared && accepted < cases(), "{name}: damage is too weak or too strong to show anything");
 }
