@@ -105,8 +105,10 @@ pub(crate) fn loader(
     fanout: i64,
     batch: usize,
 ) -> Result<Loader<TripleBatches>> {
+    // Plain rows look at no neighbour; a block without edges names the rows.
+    let fanouts = if s.layers == 0 { vec![0] } else { vec![fanout; s.layers] };
     let maker = TripleBatches {
-        sampler: Arc::new(NeighborSampler::new(&messages.graph, vec![fanout; s.layers])?),
+        sampler: Arc::new(NeighborSampler::new(&messages.graph, fanouts)?),
         messages: messages.clone(),
         known: Arc::new(TrueTails::new(both_ways(&kg.train, kg))),
         triples: (0..kg.train.len() as u32).collect(),

@@ -1,14 +1,15 @@
 //! GraphSAGE by sampled mini-batches on a partitioned graph, one rank per part; times as the benchmark of DGL's distributed training gives.
 //!
 //! ```sh
-//! cargo run --release --example sage_distributed                        # 169,343 nodes, 2,332,486 edges, two ranks as threads
+//! cargo run --release --example sage_distributed                        # 169,343 nodes, 2,332,486 edges, four ranks as threads
 //! cargo run --release --example sage_distributed -- --graph cora-like   # a small one
 //! cargo build --release --features mpi --example sage_distributed && mpirun -n 2 target/release/examples/sage_distributed --mpi
 //! ```
 //!
-//! The graphs are made by the recipe of the benchmarks, with the sizes of ogbn-arxiv and Cora; features and labels carry no signal, so
-//! there is no accuracy to look at, and the loss stays near that of guessing (3.7 for 40 classes). What it shows is the work: every rank
-//! trains on the nodes it owns, features and labels of other nodes come from their owners. Losses are those of one rank.
+//! The graphs are made by the recipe of the benchmarks, with the sizes of ogbn-arxiv and Cora; features and labels carry no signal, so a
+//! falling loss is memory of the training nodes and there is no accuracy to look at. What it shows is the work: every rank trains on the nodes
+//! it owns, rows of other nodes come from their owners. A step has `--batch` times as many nodes as there are ranks; with as large a batch, one
+//! rank has the same losses.
 
 #[path = "../common/mod.rs"]
 mod common;

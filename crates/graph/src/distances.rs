@@ -29,7 +29,7 @@ pub fn double_radius_label(a: u32, b: u32) -> u32 {
 
 impl Graph {
     /// Edges on a shortest path from a node to every node, edges of all types walked in either direction; [`UNREACHED`] where there is no
-    /// path. No path goes through `avoided`. Per node type in schema order.
+    /// path. No path goes through `avoided`; if that is `from` itself, no node is reached. Per node type in schema order.
     ///
     /// ```
     /// use burn_gnn_graph::{Graph, UNREACHED};
@@ -43,7 +43,7 @@ impl Graph {
     /// Unknown type, an id out of range.
     ///
     /// # Cost
-    /// `O(V + E)`.
+    /// `O(V · edge types + E)`, and both layouts of every relation where they are not there yet.
     pub fn distances(&self, from: (&str, u32), avoided: Option<(&str, u32)>) -> Result<Vec<Vec<u32>>, GraphError> {
         let mut distance: Vec<Vec<u32>> = self.node_counts().iter().map(|&n| vec![UNREACHED; n]).collect();
         let starts = self.node_selection("from", [(from.0, [from.1])])?;
@@ -80,7 +80,7 @@ impl Graph {
 
     /// [`double_radius_label`] of every node for a pair of nodes, on a subgraph around them
     /// ([`NeighborSampler::induced`](crate::NeighborSampler::induced), which leaves out the edge between them). The distance from one end
-    /// is that without the other. Per node type in schema order.
+    /// is that without the other; of a node with itself every other label is 0. Per node type in schema order.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;

@@ -50,8 +50,9 @@ struct Description {
 ///
 /// The file is safetensors with u32 tensors `<src:relation:dst>/src` and `/dst` in edge order, `/csc/indptr`, `/csc/indices`,
 /// `/csc/edge_ids` and the same of `/csr` (`edge_ids` where edges are not in the order of the layout), and a description in its header: up
-/// to 24 bytes per edge and 8 per node of each end. It must not be changed while it is mapped: [`write`](Self::write) renames a new one
-/// over it.
+/// to 24 bytes per edge and 8 per node of each end. It must not be changed while it is mapped, by any program: what was checked
+/// when it was opened is relied on afterwards, and a file cut short ends the process. [`write`](Self::write) renames a new one over it, which
+/// does no harm.
 ///
 /// ```
 /// use burn_gnn_graph::{Fanouts, Graph, NeighborSampler, Placement, SampleKey, Topology};
