@@ -19,6 +19,7 @@ fn ragged(n: &NodeBatch) -> Result<Fields, OpsError> {
     Ok(Fields::of("y", n.mailbox::<2>("m")?.sum()?))
 }
 
+/// As Burn's own sum of a dense mailbox, whose backward makes a row per message and multiplies it.
 fn dense(n: &NodeBatch) -> Result<Fields, OpsError> {
     let m: Tensor<3> = n.mailbox::<2>("m")?.dense()?;
     Ok(Fields::of("y", m.sum_dim(1).squeeze_dim::<2>(1)))
@@ -40,8 +41,14 @@ pub(crate) fn run(name: &str, g: &Homogeneous) -> Result<()> {
         let by_message = |x: Tensor<2>| y(with(x).update_all(message, sum("m", "y")).expect("fields are there"));
         let by_mailbox = |x: Tensor<2>| y(with(x).update_all(message, ragged).expect("fields are there"));
         let by_dense = |x: Tensor<2>| y(with(x).update_all(message, by_degree(dense)).expect("fields are there"));
-        let ways: [(&str, &dyn Fn(Tensor<2>) -> Tensor<2>); 4] =
-            [("builtins", &fused), ("message closure", &by_message), ("closures, ragged", &by_mailbox), ("closures, by_degree", &by_dense)];
+        let by_bucket = |x: Tensor<2>| y(with(x).update_all(message, by_degree(ragged)).expect("fields are there"));
+        let ways: [(&str, &dyn Fn(Tensor<2>) -> Tensor<2>); 5] = [
+            ("builtins", &fused),
+            ("message closure", &by_message),
+            ("closures, ragged", &by_mailbox),
+            ("closures, by_degree", &by_bucket),
+            ("closures, by_degree, dense", &by_dense),
+        ];
         let dim = [("dim", json!(width))];
         for (way, f) in ways {
             bench(Entry { group: "messages", graph: name, op: &format!("copy_u_sum.{way}.fwd") }, &dim, || drop(f(x.clone())));

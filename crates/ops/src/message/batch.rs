@@ -10,6 +10,7 @@ use burn_gnn_graph::{Column, Frame, GraphError, Relation};
 
 use super::rows::{check_float, picked};
 use super::site::Site;
+use super::sorted::Sorted;
 use super::{Fields, Mailbox};
 use crate::OpsError;
 use crate::gsddmm::Target;
@@ -132,15 +133,23 @@ impl Buckets {
 pub struct NodeBatch {
     pub(super) rows: Rows,
     pub(super) ids: Vec<u32>,
-    /// The messages, one row per edge of the relation, which is sorted by destination and ends in the nodes.
-    pub(super) mailbox: Option<(Relation, Fields)>,
+    pub(super) mail: Option<Letters>,
+}
+
+/// Messages of the nodes of a batch, one row per edge of a relation, which is sorted by destination and ends in the nodes.
+#[derive(Clone, Debug)]
+pub(super) enum Letters {
+    /// Of all nodes that have some.
+    All(Relation, Fields),
+    /// Of a bucket of nodes of one degree.
+    Bucket(Rc<Sorted>, usize),
 }
 
 impl NodeBatch {
     /// Some nodes of a frame, or all, without messages.
     pub(super) fn of(frame: &Frame, pick: Option<&Relation>) -> Self {
         let ids = pick.map_or_else(|| (0..frame.len() as u32).collect(), |pick| pick.src().to_vec());
-        Self { rows: Rows::Of(frame.clone(), pick.cloned()), ids, mailbox: None }
+        Self { rows: Rows::Of(frame.clone(), pick.cloned()), ids, mail: None }
     }
     /// Number of nodes.
     pub fn len(&self) -> usize {
@@ -177,10 +186,19 @@ impl NodeBatch {
     /// # Errors
     /// No such field, another rank, or a batch of an apply function, which has no messages.
     pub fn mailbox<const D: usize>(&self, message: &str) -> Result<Mailbox<D>, OpsError> {
-        let none = || GraphError::UnknownColumn { frame: MESSAGES.into(), name: message.to_owned(), known: vec![] };
-        let (relation, fields) = self.mailbox.as_ref().ok_or_else(none)?;
-        let column = fields.column(MESSAGES, message)?;
-        check_float(MESSAGES, message, column)?;
-        Ok(Mailbox::new(relation.clone(), typed(MESSAGES, message, column.clone())?))
+        match &self.mail {
+            None => Err(GraphError::UnknownColumn { frame: MESSAGES.into(), name: message.to_owned(), known: vec![] }.into()),
+            Some(Letters::All(relation, fields)) => {
+                let column = fields.column(MESSAGES, message)?;
+                check_float(MESSAGES, message, column)?;
+                Ok(Mailbox::new(relation.clone(), typed(MESSAGES, message, column.clone())?))
+            }
+            Some(Letters::Bucket(sorted, i)) => {
+                let column = sorted.column(message, *i)?;
+                check_float(MESSAGES, message, &column)?;
+                let mailbox = Mailbox::new(sorted.relation(*i), typed(MESSAGES, message, column)?);
+                Ok(mailbox.of_bucket(sorted.clone(), message, *i))
+            }
+        }
     }
 }

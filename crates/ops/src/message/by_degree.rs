@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use burn::tensor::{Bool, Float, Int, Tensor};
-use burn_gnn_graph::{Column, ColumnKind, Relation};
+use burn_gnn_graph::{Column, ColumnKind};
 
 use super::Fields;
-use super::batch::{Buckets, NodeBatch, Rows};
+use super::batch::{Buckets, Letters, NodeBatch, Rows};
 use super::reduce::{Mail, NodeFn};
-use super::rows::{features, picking};
+use super::rows::features;
+use super::sorted::Sorted;
 use crate::OpsError;
 use crate::split::split_rows;
 
@@ -43,39 +44,27 @@ pub(super) fn cut(x: &Column, bounds: &[usize]) -> Vec<Column> {
 
 /// Calls `f` for the nodes of each degree; the nodes of `mail` come by degree, and so do the rows returned.
 pub(super) fn by_degree(op: &'static str, f: NodeFn<'_>, mail: &Mail) -> Result<Fields, OpsError> {
-    let degrees: Vec<usize> = mail.relation.in_degrees().map(|d| d as usize).collect();
-    debug_assert!(degrees.is_sorted());
-    let mut bounds: Vec<usize> = (0..degrees.len()).filter(|&i| i == 0 || degrees[i - 1] != degrees[i]).collect();
-    // Without nodes one empty bucket tells the shapes of the results.
-    if bounds.is_empty() {
-        bounds.push(0);
-    }
-    bounds.push(degrees.len());
-    let degrees: Vec<usize> = bounds[..bounds.len() - 1].iter().map(|&i| degrees.get(i).copied().unwrap_or(1)).collect();
-
+    let (Some(reached), Some(nodes)) = (&mail.reached, &mail.nodes) else { unreachable!("mail by degree is of nodes that were picked") };
+    let buckets = &reached.buckets;
+    let node_bounds: Vec<usize> = std::iter::once(0).chain(buckets.iter().map(|b| b.nodes.end)).collect();
     let mut at = 0;
-    let ends = bounds.windows(2).zip(&degrees).map(|(b, d)| {
-        at += (b[1] - b[0]) * d;
+    let message_bounds = std::iter::once(0).chain(buckets.iter().map(|b| {
+        at += b.relation.num_edges();
         at
-    });
-    let message_bounds: Vec<usize> = std::iter::once(0).chain(ends).collect();
-    let messages: BTreeMap<_, _> = mail.messages.iter().map(|(name, column)| (name, cut(column, &message_bounds))).collect();
-
-    let ids = mail.ids();
-    let pick = picking(mail.frame.len(), ids.clone())?;
-    let buckets = Rc::new(Buckets { frame: mail.frame.clone(), pick, bounds: bounds.clone(), read: RefCell::default() });
+    }));
+    let message_bounds: Vec<usize> = message_bounds.collect();
+    let sorted = Rc::new(Sorted::new(reached.clone(), mail.messages.clone(), message_bounds, node_bounds.clone()));
+    let ids = nodes.src();
+    let frame = Rc::new(Buckets { frame: mail.frame.clone(), pick: nodes.clone(), bounds: node_bounds, read: RefCell::default() });
     let mut made: BTreeMap<String, Vec<Column>> = BTreeMap::new();
-    for (i, range) in bounds.windows(2).enumerate() {
-        let n = range[1] - range[0];
-        let dst: Vec<u32> = (0..n as u32).flat_map(|v| std::iter::repeat_n(v, degrees[i])).collect();
-        let relation = Relation::from_coo(1, n, vec![0; dst.len()], dst)?;
-        let fields = messages.iter().fold(Fields::default(), |f, (name, parts)| f.with_column(*name, parts[i].clone()));
-        let rows = Rows::Bucket(buckets.clone(), i);
-        let batch = NodeBatch { rows, ids: ids[range[0]..range[1]].to_vec(), mailbox: Some((relation, fields)) };
+    for (i, bucket) in buckets.iter().enumerate() {
+        let n = bucket.nodes.len();
+        let rows = Rows::Bucket(frame.clone(), i);
+        let batch = NodeBatch { rows, ids: ids[bucket.nodes.clone()].to_vec(), mail: Some(Letters::Bucket(sorted.clone(), i)) };
         let fields = f(&batch)?.checked(&format!("{op}: reduce function"), "one row per node of the batch", n)?;
         if i > 0 && made.keys().map(String::as_str).ne(fields.names()) {
             let expected = made.keys().cloned().collect();
-            return Err(OpsError::BucketFields { op, degree: degrees[i], expected, actual: names(&fields) });
+            return Err(OpsError::BucketFields { op, degree: bucket.degree, expected, actual: names(&fields) });
         }
         for (name, column) in fields.iter() {
             made.entry(name.to_owned()).or_default().push(column.clone());
@@ -86,7 +75,7 @@ pub(super) fn by_degree(op: &'static str, f: NodeFn<'_>, mail: &Mail) -> Result<
         let kind = |c: &Column| format!("{name}: {:?} {:?}", c.dtype(), features(c));
         if let Some(i) = columns.iter().position(|c| kind(c) != kind(&columns[0])) {
             let (expected, actual) = (vec![kind(&columns[0])], vec![kind(&columns[i])]);
-            return Err(OpsError::BucketFields { op, degree: degrees[i], expected, actual });
+            return Err(OpsError::BucketFields { op, degree: buckets[i].degree, expected, actual });
         }
         out = out.with_column(name, Column::cat(&columns));
     }

@@ -122,8 +122,9 @@ reducers! {
 /// [`Mailbox::dense`](super::Mailbox::dense) gives `[nodes, messages, ..]`, so any closure can work on it, such as an
 /// LSTM over the messages in the order of edge ids.
 ///
-/// Cost: one call of `f` per distinct in-degree, over messages that are made in that order; backward is one pass more over the messages,
-/// for any number of degrees. What segment reductions or softmax can express is faster without it.
+/// Cost: one call of `f` per distinct in-degree, over messages that are made in that order; the order is found on first use and kept with
+/// the relation. A [`Mailbox::reduce`](super::Mailbox::reduce) of messages as they came is made once for all degrees and costs what it
+/// costs without `by_degree`; what works on dense messages pays one pass more over them in backward, for any number of degrees.
 pub fn by_degree<F: Fn(&NodeBatch) -> Result<Fields, OpsError>>(f: F) -> ByDegree<F> {
     ByDegree(f)
 }

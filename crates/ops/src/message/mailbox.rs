@@ -1,9 +1,12 @@
 //! The messages of some nodes.
 
+use std::rc::Rc;
+
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Column, Relation};
 
 use super::rows::{flat, reduce_copy, spread};
+use super::sorted::Sorted;
 use crate::OpsError;
 use crate::edge_softmax::{NormBy, try_edge_softmax};
 use crate::gsddmm::Target;
@@ -14,7 +17,8 @@ const NAME: &str = "mailbox";
 /// Messages by node, of any number per node: node after node, inside a node in the order of edge ids.
 ///
 /// Reductions and softmax run over the messages of each node, in one pass over the rows as they lie, with the semantics
-/// and gradients of [`gspmm`](crate::gspmm) and [`edge_softmax`](crate::edge_softmax).
+/// and gradients of [`gspmm`](crate::gspmm) and [`edge_softmax`](crate::edge_softmax). A reduction of messages as they came is made
+/// once for all degrees where the reduce function works [`by_degree`](crate::function::by_degree).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -38,11 +42,17 @@ const NAME: &str = "mailbox";
 pub struct Mailbox<const D: usize> {
     relation: Relation,
     messages: Tensor<D>,
+    /// Where messages of a bucket of nodes come from, under which name, and which bucket it is.
+    bucket: Option<(Rc<Sorted>, String, usize)>,
 }
 
 impl<const D: usize> Mailbox<D> {
     pub(super) fn new(relation: Relation, messages: Tensor<D>) -> Self {
-        Self { relation, messages }
+        Self { relation, messages, bucket: None }
+    }
+    /// The same, known to be those of a bucket.
+    pub(super) fn of_bucket(self, sorted: Rc<Sorted>, name: &str, bucket: usize) -> Self {
+        Self { bucket: Some((sorted, name.to_owned(), bucket)), ..self }
     }
     /// All messages, `[messages, ..]`.
     pub fn messages(&self) -> Tensor<D> {
@@ -73,8 +83,10 @@ impl<const D: usize> Mailbox<D> {
     /// # Errors
     /// An element type without a kernel, or rows of more than `u32::MAX` entries.
     pub fn reduce(&self, reduce: Reduce) -> Result<Tensor<D>, OpsError> {
-        let x = reduce_copy(NAME, &self.relation, Side::Rhs, reduce, &Column::new(self.messages()))?;
-        Ok(back(&x))
+        Ok(back(&match &self.bucket {
+            Some((sorted, name, i)) => sorted.reduced(NAME, name, reduce, *i)?,
+            None => reduce_copy(NAME, &self.relation, Side::Rhs, reduce, &Column::new(self.messages()))?,
+        }))
     }
     /// Sum of the messages of each node.
     ///

@@ -12,9 +12,11 @@ mod joint;
 mod layer;
 mod mailbox;
 mod ops;
+mod reached;
 mod reduce;
 mod rows;
 mod site;
+mod sorted;
 
 pub use batch::{EdgeBatch, NodeBatch};
 pub use cross::{Cross, RelationCall, on};

@@ -1,11 +1,14 @@
 //! From messages to a row per destination.
 
+use std::sync::Arc;
+
 use burn_gnn_graph::{Frame, Relation};
 
-use super::batch::{EdgeBatch, MESSAGES, NodeBatch, Rows};
+use super::batch::{EdgeBatch, Letters, MESSAGES, NodeBatch, Rows};
 use super::by_degree::by_degree;
 use super::function::{Message, Messages, Reduction};
-use super::rows::{check_float, picking, reduce_copy, scattered};
+use super::reached::{Order, Reached};
+use super::rows::{check_float, delivered, reduce_copy};
 use super::site::Site;
 use super::{Fields, MessageFunction};
 use crate::OpsError;
@@ -75,33 +78,34 @@ pub(super) fn receive_builtin(
 
 /// Fields of the destinations of a site, one row for each; 0 without messages.
 pub(super) fn receive(op: &'static str, site: &Site, message: &dyn MessageFunction, reducing: &Reducing<'_>) -> Result<Fields, OpsError> {
-    let (f, degrees) = match reducing.how {
+    let (f, order) = match reducing.how {
         How::Builtin(reduction) => return receive_builtin(op, site, message, reduction, reduction.reduce),
-        How::Ragged(f) => (f, false),
-        How::ByDegree(f) => (f, true),
+        How::Ragged(f) => (f, Order::Ascending),
+        How::ByDegree(f) => (f, Order::ByDegree),
     };
-    let (site, reached) = if degrees {
-        let (ordered, reached) = site.by_degree()?;
-        (ordered, Some((site, reached)))
-    } else {
-        (site.sorted(), None)
+    let (ordered, reached) = match order {
+        Order::Ascending => (site.sorted(), None),
+        Order::ByDegree => {
+            let reached = Reached::of(&site.relation, order);
+            (site.reached(&reached)?, Some(reached))
+        }
     };
     let messages = match message.messages() {
         Messages::Builtin(message) => {
-            let rows = site.expression(message)?.rows(message.name, &site.relation)?;
+            let rows = ordered.expression(message)?.rows(message.name, &ordered.relation)?;
             Fields::default().with_column(&message.out, rows)
         }
-        Messages::User(f) => call(op, f, &site)?,
+        Messages::User(f) => call(op, f, &ordered)?,
     };
-    let Some((whole, reached)) = reached else {
-        let mail = Mail::new(&site, messages)?;
-        let made = mail.checked(op, f(&mail.batch())?)?;
-        return mail.delivered(&site, made);
+    let mail = match reached {
+        Some(reached) => Mail { messages, frame: ordered.dst, nodes: ordered.nodes, relation: ordered.relation, reached: Some(reached) },
+        None => Mail::new(&ordered, messages)?,
     };
-    let Site { relation, dst, nodes, .. } = site;
-    let mail = Mail { relation, messages, frame: dst, nodes, has_some: Some(reached) };
-    let made = by_degree(op, f, &mail)?;
-    mail.delivered(whole, made)
+    let made = match order {
+        Order::Ascending => mail.checked(op, f(&mail.batch())?)?,
+        Order::ByDegree => by_degree(op, f, &mail)?,
+    };
+    mail.delivered(made)
 }
 
 /// The destinations that have messages, with them.
@@ -112,26 +116,19 @@ pub(super) struct Mail {
     pub(super) frame: Frame,
     /// Rows of the frame that destinations are; `None` for all.
     pub(super) nodes: Option<Relation>,
-    /// Destinations of the site that have messages; `None` for all.
-    has_some: Option<Vec<u32>>,
+    /// Which destinations of the site those are; `None` where they are all of them in their order.
+    pub(super) reached: Option<Arc<Reached>>,
 }
 
 impl Mail {
     fn new(site: &Site, messages: Fields) -> Result<Self, OpsError> {
-        let (relation, frame) = (&site.relation, site.dst.clone());
-        let degrees = || relation.in_degrees();
-        if degrees().all(|d| d > 0) {
-            return Ok(Self { relation: relation.clone(), messages, frame, nodes: site.nodes.clone(), has_some: None });
+        let (relation, frame) = (site.relation.clone(), site.dst.clone());
+        if relation.in_degrees().all(|d| d > 0) {
+            return Ok(Self { relation, messages, frame, nodes: site.nodes.clone(), reached: None });
         }
-        let has_some: Vec<u32> = degrees().zip(0..).filter(|(d, _)| *d > 0).map(|(_, v)| v).collect();
-        let mut dst = Vec::with_capacity(relation.num_edges());
-        for (i, &v) in has_some.iter().enumerate() {
-            dst.resize(dst.len() + relation.csc().row(v as usize).len(), i as u32);
-        }
-        let compact = Relation::from_coo(relation.num_src(), has_some.len(), relation.src().to_vec(), dst)?;
-        let row = |&v: &u32| site.nodes.as_ref().map_or(v, |pick| pick.src()[v as usize]);
-        let nodes = picking(frame.len(), has_some.iter().map(row).collect())?;
-        Ok(Self { relation: compact, messages, frame, nodes: Some(nodes), has_some: Some(has_some) })
+        let reached = Reached::of(&relation, Order::Ascending);
+        let nodes = Some(site.reached_nodes(&reached)?);
+        Ok(Self { relation: reached.relation.clone(), messages, frame, nodes, reached: Some(reached) })
     }
 
     /// Node ids by destination.
@@ -141,7 +138,7 @@ impl Mail {
 
     fn batch(&self) -> NodeBatch {
         let rows = Rows::Of(self.frame.clone(), self.nodes.clone());
-        NodeBatch { rows, ids: self.ids(), mailbox: Some((self.relation.clone(), self.messages.clone())) }
+        NodeBatch { rows, ids: self.ids(), mail: Some(Letters::All(self.relation.clone(), self.messages.clone())) }
     }
 
     fn checked(&self, op: &'static str, made: Fields) -> Result<Fields, OpsError> {
@@ -149,11 +146,11 @@ impl Mail {
     }
 
     /// Rows of the nodes with messages among 0 for the others.
-    fn delivered(&self, site: &Site, made: Fields) -> Result<Fields, OpsError> {
-        let Some(has_some) = &self.has_some else { return Ok(made) };
+    fn delivered(&self, made: Fields) -> Result<Fields, OpsError> {
+        let Some(reached) = &self.reached else { return Ok(made) };
         let mut out = Fields::default();
         for (name, column) in made.iter() {
-            out = out.with_column(name, scattered(site.relation.num_dst(), has_some, column)?);
+            out = out.with_column(name, delivered(&reached.delivery, column)?);
         }
         Ok(out)
     }

@@ -164,11 +164,15 @@ pub(super) fn picked(x: &Column, pick: Option<&Relation>) -> Column {
 
 /// A column of `rows` rows: those of `x` at `ids`, which differ from each other, and 0 elsewhere.
 pub(super) fn scattered(rows: usize, ids: &[u32], x: &Column) -> Result<Column, OpsError> {
+    delivered(&Relation::from_coo(1, rows, vec![0; ids.len()], ids.to_vec())?, x)
+}
+
+/// Row `i` of `x` at the end of edge `i`, which no other edge has, and 0 where no edge ends.
+pub(super) fn delivered(relation: &Relation, x: &Column) -> Result<Column, OpsError> {
     if check_float("", "", x).is_err() {
-        return merged(&zeros(rows, x), ids, x);
+        return merged(&zeros(relation.num_dst(), x), relation.dst(), x);
     }
-    let relation = Relation::from_coo(1, rows, vec![0; ids.len()], ids.to_vec())?;
-    let plan = GspmmPlan::new(&relation, BinaryOp::CopyRhs, Reduce::Sum, features(x), features(x)).map_err(misfit("scatter", x, x))?;
+    let plan = GspmmPlan::new(relation, BinaryOp::CopyRhs, Reduce::Sum, features(x), features(x)).map_err(misfit("scatter", x, x))?;
     Ok(column(Dispatch::gspmm_copy(raw(x), plan), x.shape().num_dims()))
 }
 

@@ -4,6 +4,7 @@ use burn_gnn_graph::{Column, Frame, Relation};
 
 use super::expression::{Expression, Operand};
 use super::function::Message;
+use super::reached::Reached;
 use super::rows::{check_float, picked, picking};
 use crate::OpsError;
 use crate::gsddmm::Target;
@@ -58,20 +59,15 @@ impl Site {
         Self { relation: self.relation.sorted_by_dst(), eids: Some(order.clone()), ..self.clone() }
     }
 
-    /// The destinations that edges reach, by their number of edges and then in their order, and the edges by destination; with the
-    /// numbers that these destinations have here.
-    pub(super) fn by_degree(&self) -> Result<(Self, Vec<u32>), OpsError> {
-        let csc = self.relation.csc();
-        let degree = |v: &u32| csc.row(*v as usize).len();
-        let mut reached: Vec<u32> = (0..self.relation.num_dst() as u32).filter(|v| degree(v) > 0).collect();
-        reached.sort_by_key(degree);
-        let positions = || reached.iter().flat_map(|&v| csc.row(v as usize));
-        let src = positions().map(|p| csc.indices()[p]).collect();
-        let dst = reached.iter().zip(0u32..).flat_map(|(v, i)| std::iter::repeat_n(i, degree(v))).collect();
-        let row = |pick: &Option<Relation>, i: u32| pick.as_ref().map_or(i, |pick| pick.src()[i as usize]);
-        let eids = positions().map(|p| row(&self.eids, csc.edge_id(p))).collect();
-        let nodes = reached.iter().map(|&v| row(&self.nodes, v)).collect();
-        Ok((self.part(nodes, src, dst, eids)?, reached))
+    /// The destinations that edges reach and these edges by destination; [`Reached::of`] this relation.
+    pub(super) fn reached(&self, reached: &Reached) -> Result<Self, OpsError> {
+        let (nodes, eids) = (self.reached_nodes(reached)?, compose(self.eids.as_ref(), &reached.edges)?);
+        Ok(Self { relation: reached.relation.clone(), nodes: Some(nodes), eids: Some(eids), ..self.clone() })
+    }
+
+    /// Rows of the destination frame that the destinations are which edges reach.
+    pub(super) fn reached_nodes(&self, reached: &Reached) -> Result<Relation, OpsError> {
+        compose(self.nodes.as_ref(), &reached.nodes)
     }
 
     /// The in-edges of some destinations, in their order.
@@ -116,6 +112,14 @@ impl Site {
         let relation = Relation::from_coo(self.relation.num_src(), nodes.len(), src, dst)?;
         let (nodes, eids) = (picking(self.dst.len(), nodes)?, picking(self.edges.len(), eids)?);
         Ok(Self { relation, nodes: Some(nodes), eids: Some(eids), ..self.clone() })
+    }
+}
+
+/// The rows that `second` picks among those that `first` picks; `None` picks all.
+fn compose(first: Option<&Relation>, second: &Relation) -> Result<Relation, OpsError> {
+    match first {
+        None => Ok(second.clone()),
+        Some(first) => picking(first.num_src(), second.src().iter().map(|&i| first.src()[i as usize]).collect()),
     }
 }
 

@@ -9,7 +9,7 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, TensorMetadata};
-use burn::tensor::{FloatDType, Shape};
+use burn::tensor::Shape;
 
 use super::backend::{SplitBackend, SplitPlan};
 
@@ -24,15 +24,8 @@ impl<B: SplitBackend> Backward<B, 1> for Whole {
         let [parent] = ops.parents;
         let due = grads.consume::<B>(&ops.node);
         let (plan, shape) = ops.state;
-        let zeros = |part: usize| {
-            let mut shape = shape.clone();
-            shape[0] = plan.rows(part).len();
-            B::float_zeros(shape, &due.device(), FloatDType::from(due.dtype()))
-        };
-        let parts = plan.take::<FloatTensor<B>>().into_iter().enumerate();
-        let parts = parts.map(|(i, grad)| grad.unwrap_or_else(|| zeros(i))).collect();
         if let Some(node) = parent {
-            grads.register::<B>(node.id, B::float_cat(parts, 0));
+            grads.register::<B>(node.id, B::split_join(due, plan, shape));
         }
     }
 }
@@ -48,9 +41,7 @@ impl<B: SplitBackend> Backward<B, 1> for Part {
         let grad = grads.consume::<B>(&ops.node);
         let (plan, part) = ops.state;
         if let Some(node) = parent {
-            let due = B::float_zeros(Shape::from([1]), &grad.device(), FloatDType::from(grad.dtype()));
-            plan.put(part, grad);
-            grads.register::<B>(node.id, due);
+            grads.register::<B>(node.id, B::split_put(grad, plan, part));
         }
     }
 }

@@ -11,39 +11,41 @@ use burn::backend::Flex;
 #[cfg(feature = "ndarray")]
 #[allow(unused_imports)]
 use burn::backend::NdArray;
+use burn::backend::TensorMetadata;
 #[allow(unused_imports)]
 use burn::backend::{Autodiff, Backend, backend_extension};
-use burn::tensor::Slice;
-
-/// A tensor of the backend that runs backward.
-type AnyTensor = Box<dyn Any + Send>;
+use burn::tensor::{FloatDType, Shape, Slice};
 
 /// Where a tensor is cut, and the gradients of its parts until all of them are there.
 #[derive(Clone, Debug)]
 pub struct SplitPlan {
     bounds: Arc<[usize]>,
-    grads: Arc<Mutex<Vec<Option<AnyTensor>>>>,
+    /// In the form that the backend chooses.
+    grads: Arc<Mutex<Option<Box<dyn Any + Send>>>>,
 }
 
 impl SplitPlan {
     pub(crate) fn new(bounds: &[usize]) -> Self {
         Self { bounds: bounds.into(), grads: Arc::default() }
     }
+    pub(super) fn parts(&self) -> usize {
+        self.bounds.len() - 1
+    }
     pub(super) fn rows(&self, part: usize) -> std::ops::Range<usize> {
         self.bounds[part]..self.bounds[part + 1]
     }
-    /// Lays the gradient of a part down.
-    pub(super) fn put<T: Send + 'static>(&self, part: usize, grad: T) {
+    /// Works on the gradients laid down so far, which `new` begins.
+    pub(super) fn with<T: Send + 'static>(&self, new: impl FnOnce() -> T, work: impl FnOnce(&mut T)) {
         let mut grads = self.grads.lock().unwrap_or_else(PoisonError::into_inner);
-        grads.resize_with(self.bounds.len() - 1, || None);
-        grads[part] = Some(Box::new(grad));
+        // Backward of all parts and of the whole runs on one backend, so what is there is a `T`.
+        let mut laid = grads.take().and_then(|laid| laid.downcast::<T>().ok()).unwrap_or_else(|| Box::new(new()));
+        work(&mut laid);
+        *grads = Some(laid);
     }
-    /// The gradients of all parts, each once.
-    pub(super) fn take<T: 'static>(&self) -> Vec<Option<T>> {
-        let mut grads = std::mem::take(&mut *self.grads.lock().unwrap_or_else(PoisonError::into_inner));
-        grads.resize_with(self.bounds.len() - 1, || None);
-        // Backward of all parts and of the whole runs on one backend.
-        grads.into_iter().map(|g| g.and_then(|g| g.downcast::<T>().ok()).map(|g| *g)).collect()
+    /// The gradients laid down, once.
+    pub(super) fn take<T: 'static>(&self) -> Option<T> {
+        let laid = self.grads.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        laid.downcast::<T>().ok().map(|laid| *laid)
     }
 }
 
@@ -61,12 +63,50 @@ pub trait SplitBackend: Backend {
         let rows = plan.rows(part);
         Self::float_slice(whole, &[Slice::from(rows)])
     }
+    /// Lays the gradient of part `part` down; one entry comes back, which says only that there is something to
+    /// [`split_join`](Self::split_join).
+    #[fusion(default)]
+    fn split_put(grad: FloatTensor<Self>, plan: SplitPlan, part: usize) -> FloatTensor<Self> {
+        let due = Self::float_zeros(Shape::from([1]), &grad.device(), FloatDType::from(grad.dtype()));
+        let none = || std::iter::repeat_with(|| None).take(plan.parts()).collect::<Vec<Option<FloatTensor<Self>>>>();
+        plan.with(none, |grads| grads[part] = Some(grad));
+        due
+    }
+    /// The gradients of all parts as that of the whole, `shape`; zeros for parts that laid none down.
+    #[fusion(default)]
+    fn split_join(due: FloatTensor<Self>, plan: SplitPlan, shape: Shape) -> FloatTensor<Self> {
+        let zeros = |part: usize| {
+            let mut shape = shape.clone();
+            shape[0] = plan.rows(part).len();
+            Self::float_zeros(shape, &due.device(), FloatDType::from(due.dtype()))
+        };
+        let mut grads = plan.take::<Vec<Option<FloatTensor<Self>>>>().unwrap_or_default();
+        grads.resize_with(plan.parts(), || None);
+        Self::float_cat(grads.into_iter().enumerate().map(|(i, grad)| grad.unwrap_or_else(|| zeros(i))).collect(), 0)
+    }
+}
+
+/// On the host gradients go to their rows of the whole while they are in the cache, and are gone before the next one is made.
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+macro_rules! on_the_host {
+    () => {
+        fn split_put(grad: FloatTensor<Self>, plan: SplitPlan, part: usize) -> FloatTensor<Self> {
+            super::cpu::put::<Self>(grad, &plan, part)
+        }
+        fn split_join(due: FloatTensor<Self>, plan: SplitPlan, shape: Shape) -> FloatTensor<Self> {
+            super::cpu::join::<Self>(&due, &plan, shape)
+        }
+    };
 }
 
 #[cfg(feature = "flex")]
-impl SplitBackend for Flex {}
+impl SplitBackend for Flex {
+    on_the_host!();
+}
 #[cfg(feature = "ndarray")]
 #[allow(deprecated)]
-impl SplitBackend for NdArray {}
+impl SplitBackend for NdArray {
+    on_the_host!();
+}
 #[cfg(feature = "cube")]
 impl SplitBackend for burn_cubecl::CubeBackend {}

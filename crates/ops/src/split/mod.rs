@@ -4,6 +4,8 @@ mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod backend;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod cpu;
 
 pub use backend::{SplitBackend, SplitPlan};
 
@@ -20,7 +22,8 @@ use burn::tensor::Tensor;
 /// a second backward must come from a call of its own.
 ///
 /// # Cost
-/// Forward what `narrow` takes; backward one pass over `x`, for any number of parts.
+/// Forward what `narrow` takes; backward one pass over `x`, for any number of parts. On the CPU the gradient of a part is copied to its
+/// place as soon as it is there, so that beside the gradient of `x` there are never those of all parts.
 pub(crate) fn split_rows<const D: usize>(x: Tensor<D>, bounds: &[usize]) -> Vec<Tensor<D>> {
     let rows = x.dims()[0];
     assert!(

@@ -1,0 +1,79 @@
+//! The gradient of a tensor that was cut, filled part by part.
+
+use std::mem::MaybeUninit;
+
+use burn::backend::TensorMetadata;
+use burn::backend::tensor::FloatTensor;
+use burn::tensor::Shape;
+use bytemuck::Zeroable;
+use rayon::prelude::*;
+
+use super::SplitPlan;
+use crate::cpu::{Host, by_dtype};
+use crate::kernel::{Elem, room};
+
+/// Entries that are worth a trip through the thread pool.
+const RUN: usize = 1 << 15;
+
+/// Rows of the whole that are written, and those that are not yet.
+struct Laid<T> {
+    /// Without length: entries are written behind it.
+    entries: Vec<T>,
+    /// Entries per row.
+    width: usize,
+    /// Whether the rows of a part are written.
+    written: Vec<bool>,
+}
+
+impl<T: Elem> Laid<T> {
+    fn new(plan: &SplitPlan, width: usize) -> Self {
+        let rows = plan.rows(plan.parts() - 1).end;
+        Self { entries: room(rows * width), width, written: vec![false; plan.parts()] }
+    }
+    fn part(&mut self, plan: &SplitPlan, part: usize) -> &mut [MaybeUninit<T>] {
+        let rows = plan.rows(part);
+        &mut self.entries.spare_capacity_mut()[rows.start * self.width..rows.end * self.width]
+    }
+    fn put(&mut self, plan: &SplitPlan, part: usize, grad: &[T]) {
+        let out = self.part(plan, part);
+        assert_eq!(out.len(), grad.len(), "a gradient has the shape of what it is of");
+        let one = |(to, from): (&mut [MaybeUninit<T>], &[T])| _ = to.write_copy_of_slice(from);
+        if grad.len() <= RUN {
+            one((out, grad))
+        } else {
+            out.par_chunks_mut(RUN).zip(grad.par_chunks(RUN)).for_each(one)
+        }
+        self.written[part] = true;
+    }
+    /// All entries, 0 where nothing was written.
+    fn joined(mut self, plan: &SplitPlan) -> Vec<T> {
+        for part in 0..plan.parts() {
+            if !self.written[part] {
+                self.part(plan, part).fill(MaybeUninit::new(T::zeroed()));
+            }
+        }
+        let len = plan.rows(plan.parts() - 1).end * self.width;
+        // SAFETY: parts cover all rows of the whole (`bounds` ascend from 0 to their number), `put` has written every entry of the parts
+        // that it has marked (it compares the lengths), and the others were filled above.
+        unsafe { self.entries.set_len(len) };
+        self.entries
+    }
+}
+
+/// Copies the gradient of a part to its rows of the whole.
+pub(super) fn put<B: Host>(grad: FloatTensor<B>, plan: &SplitPlan, part: usize) -> FloatTensor<B> {
+    by_dtype!(grad.dtype(), T => {
+        let width = grad.shape()[1..].iter().product();
+        plan.with(|| Laid::<T>::new(plan, width), |laid| laid.put(plan, part, &B::floats::<T>(&grad)));
+        B::from_floats(vec![T::zeroed()], Shape::from([1]))
+    })
+}
+
+/// The gradient of the whole.
+pub(super) fn join<B: Host>(due: &FloatTensor<B>, plan: &SplitPlan, shape: Shape) -> FloatTensor<B> {
+    by_dtype!(due.dtype(), T => {
+        let width = shape[1..].iter().product();
+        let laid = plan.take::<Laid<T>>().unwrap_or_else(|| Laid::new(plan, width));
+        B::from_floats(laid.joined(plan), shape)
+    })
+}
