@@ -77,3 +77,25 @@ pub(super) fn join<B: Host>(due: &FloatTensor<B>, plan: &SplitPlan, shape: Shape
         B::from_floats(laid.joined(plan), shape)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In any order, one of no rows, one that never comes, one that comes twice, one that threads share.
+    #[test]
+    fn every_entry_is_written() {
+        let long = RUN / 2 + 3;
+        let plan = SplitPlan::new(&[0, 2, 2, 3, 3 + long]);
+        let mut laid = Laid::<f32>::new(&plan, 2);
+        let last: Vec<f32> = (0..2 * long).map(|i| i as f32).collect();
+        laid.put(&plan, 3, &last);
+        laid.put(&plan, 0, &[9.0; 4]);
+        laid.put(&plan, 0, &[1.0, 2.0, 3.0, 4.0]);
+        laid.put(&plan, 1, &[]);
+        let all = laid.joined(&plan);
+        assert_eq!(all[..6], [1.0, 2.0, 3.0, 4.0, 0.0, 0.0]);
+        assert_eq!(all[6..], last);
+        assert_eq!(Laid::<f64>::new(&plan, 0).joined(&plan), []);
+    }
+}
