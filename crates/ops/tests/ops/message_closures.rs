@@ -85,7 +85,7 @@ fn against_builtins(what: &str, relation: &Relation) {
             same(&format!("{what}, by degree"), &of(&|b| b.update_all(message, buckets.clone())), &want);
             // One reduction for all buckets, and beside it buckets that reduce on their own.
             same(&format!("{what}, by degree, mailbox"), &of(&|b| b.update_all(message, by_degree(ragged))), &want);
-            let mixed = by_degree(move |n: &NodeBatch| if n.len() % 2 == 0 { dense(reduce, n) } else { ragged(n) });
+            let mixed = by_degree(move |n: &NodeBatch| if n.len().is_multiple_of(2) { dense(reduce, n) } else { ragged(n) });
             same(&format!("{what}, by degree, some"), &of(&|b| b.update_all(message, mixed.clone())), &want);
             let moved = by_degree(move |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.map(|m| m * 1.0).reduce(reduce)?)));
             same(&format!("{what}, by degree, mapped"), &of(&|b| b.update_all(message, moved.clone())), &want);
