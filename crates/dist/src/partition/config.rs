@@ -59,7 +59,8 @@ pub enum Objective {
 /// How long METIS tries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MetisEffort {
-    /// METIS' own settings.
+    /// METIS' own settings; where cut edges are to be few, nodes alone are balanced and there are at most 8 parts, the better of two bisections
+    /// at each step instead of k-way, with parallel edges counted as one unless more than an eighth of the edges are parallel to others.
     #[default]
     Full,
     /// As DGL calls it: k-way, one initial partition, one iteration of refinement, light edges dropped from coarse graphs. Faster, with

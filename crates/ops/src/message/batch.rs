@@ -1,7 +1,5 @@
 //! What closures see: a batch of edges, a batch of nodes.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use burn::tensor::Tensor;
@@ -97,33 +95,10 @@ impl EdgeBatch {
 /// Where the fields of a batch of nodes come from.
 #[derive(Clone, Debug)]
 pub(super) enum Rows {
-    /// Of a frame, those picked or all.
-    Of(Frame, Option<Relation>),
+    /// Of a frame, those picked or all; their messages, one row per edge of a relation that is sorted by destination and ends in the nodes.
+    Of(Frame, Option<Relation>, Option<(Relation, Fields)>),
     /// Of a bucket of nodes of one degree.
-    Bucket(Rc<Buckets>, usize),
-}
-
-/// Nodes of a frame by degree. A field is read once for all buckets: buckets that picked their rows on their own would
-/// each add a gradient of the size of the frame.
-#[derive(Debug)]
-pub(super) struct Buckets {
-    pub(super) frame: Frame,
-    pub(super) pick: Relation,
-    /// Where each bucket starts among the nodes picked, and where the last ends.
-    pub(super) bounds: Vec<usize>,
-    pub(super) read: RefCell<BTreeMap<String, Vec<Column>>>,
-}
-
-impl Buckets {
-    fn column(&self, field: &str, bucket: usize) -> Result<Column, OpsError> {
-        if let Some(columns) = self.read.borrow().get(field) {
-            return Ok(columns[bucket].clone());
-        }
-        let columns = super::by_degree::cut(&picked(self.frame.column(field)?, Some(&self.pick)), &self.bounds);
-        let column = columns[bucket].clone();
-        self.read.borrow_mut().insert(field.to_owned(), columns);
-        Ok(column)
-    }
+    Bucket(Rc<Sorted>, usize),
 }
 
 /// Some nodes with their features, for an apply function, and with their messages for a reduce function.
@@ -133,23 +108,13 @@ impl Buckets {
 pub struct NodeBatch {
     pub(super) rows: Rows,
     pub(super) ids: Vec<u32>,
-    pub(super) mail: Option<Letters>,
-}
-
-/// Messages of the nodes of a batch, one row per edge of a relation, which is sorted by destination and ends in the nodes.
-#[derive(Clone, Debug)]
-pub(super) enum Letters {
-    /// Of all nodes that have some.
-    All(Relation, Fields),
-    /// Of a bucket of nodes of one degree.
-    Bucket(Rc<Sorted>, usize),
 }
 
 impl NodeBatch {
     /// Some nodes of a frame, or all, without messages.
     pub(super) fn of(frame: &Frame, pick: Option<&Relation>) -> Self {
         let ids = pick.map_or_else(|| (0..frame.len() as u32).collect(), |pick| pick.src().to_vec());
-        Self { rows: Rows::Of(frame.clone(), pick.cloned()), ids, mail: None }
+        Self { rows: Rows::Of(frame.clone(), pick.cloned(), None), ids }
     }
     /// Number of nodes.
     pub fn len(&self) -> usize {
@@ -176,8 +141,8 @@ impl NodeBatch {
     /// As [`data`](Self::data).
     pub fn data_as<const D: usize, K: Basic>(&self, field: &str) -> Result<Tensor<D, K>, OpsError> {
         match &self.rows {
-            Rows::Of(frame, pick) => typed(frame.label(), field, picked(frame.column(field)?, pick.as_ref())),
-            Rows::Bucket(buckets, i) => typed(buckets.frame.label(), field, buckets.column(field, *i)?),
+            Rows::Of(frame, pick, _) => typed(frame.label(), field, picked(frame.column(field)?, pick.as_ref())),
+            Rows::Bucket(sorted, i) => typed(sorted.frame.label(), field, sorted.node_column(field, *i)?),
         }
     }
     /// Field `message` of the messages of the nodes, as message functions named it; `D` is the rank of the messages,
@@ -186,19 +151,18 @@ impl NodeBatch {
     /// # Errors
     /// No such field, another rank, or a batch of an apply function, which has no messages.
     pub fn mailbox<const D: usize>(&self, message: &str) -> Result<Mailbox<D>, OpsError> {
-        match &self.mail {
-            None => Err(GraphError::UnknownColumn { frame: MESSAGES.into(), name: message.to_owned(), known: vec![] }.into()),
-            Some(Letters::All(relation, fields)) => {
-                let column = fields.column(MESSAGES, message)?;
-                check_float(MESSAGES, message, column)?;
-                Ok(Mailbox::new(relation.clone(), typed(MESSAGES, message, column.clone())?))
+        let tensor = |column: Column| {
+            check_float(MESSAGES, message, &column)?;
+            typed(MESSAGES, message, column)
+        };
+        match &self.rows {
+            Rows::Of(_, _, None) => {
+                Err(GraphError::UnknownColumn { frame: MESSAGES.into(), name: message.to_owned(), known: vec![] }.into())
             }
-            Some(Letters::Bucket(sorted, i)) => {
-                let column = sorted.column(message, *i)?;
-                check_float(MESSAGES, message, &column)?;
-                let mailbox = Mailbox::new(sorted.relation(*i), typed(MESSAGES, message, column)?);
-                Ok(mailbox.of_bucket(sorted.clone(), message, *i))
+            Rows::Of(_, _, Some((relation, fields))) => {
+                Ok(Mailbox::new(relation.clone(), tensor(fields.column(MESSAGES, message)?.clone())?))
             }
+            Rows::Bucket(sorted, i) => Ok(Mailbox::of_bucket(sorted, tensor(sorted.message_column(message, *i)?)?, message, *i)),
         }
     }
 }

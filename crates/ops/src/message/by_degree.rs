@@ -1,6 +1,5 @@
 //! Reduce functions that see nodes of one degree at a time.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -8,8 +7,8 @@ use burn::tensor::{Bool, Float, Int, Tensor};
 use burn_gnn_graph::{Column, ColumnKind};
 
 use super::Fields;
-use super::batch::{Buckets, Letters, NodeBatch, Rows};
-use super::reduce::{Mail, NodeFn};
+use super::batch::{NodeBatch, Rows};
+use super::reduce::NodeFn;
 use super::rows::features;
 use super::sorted::Sorted;
 use crate::OpsError;
@@ -42,29 +41,18 @@ pub(super) fn cut(x: &Column, bounds: &[usize]) -> Vec<Column> {
     parts.unwrap_or_else(|| runs().map(select).collect())
 }
 
-/// Calls `f` for the nodes of each degree; the nodes of `mail` come by degree, and so do the rows returned.
-pub(super) fn by_degree(op: &'static str, f: NodeFn<'_>, mail: &Mail) -> Result<Fields, OpsError> {
-    let (Some(reached), Some(nodes)) = (&mail.reached, &mail.nodes) else { unreachable!("mail by degree is of nodes that were picked") };
-    let buckets = &reached.buckets;
-    let node_bounds: Vec<usize> = std::iter::once(0).chain(buckets.iter().map(|b| b.nodes.end)).collect();
-    let mut at = 0;
-    let message_bounds = std::iter::once(0).chain(buckets.iter().map(|b| {
-        at += b.relation.num_edges();
-        at
-    }));
-    let message_bounds: Vec<usize> = message_bounds.collect();
-    let sorted = Rc::new(Sorted::new(reached.clone(), mail.messages.clone(), message_bounds, node_bounds.clone()));
-    let ids = nodes.src();
-    let frame = Rc::new(Buckets { frame: mail.frame.clone(), pick: nodes.clone(), bounds: node_bounds, read: RefCell::default() });
+/// Calls `f` for the nodes of each degree; rows of the results come in that order.
+pub(super) fn by_degree(op: &'static str, f: NodeFn<'_>, sorted: Sorted) -> Result<Fields, OpsError> {
+    let sorted = Rc::new(sorted);
+    let (order, ids) = (&sorted.order, sorted.nodes.src());
     let mut made: BTreeMap<String, Vec<Column>> = BTreeMap::new();
-    for (i, bucket) in buckets.iter().enumerate() {
-        let n = bucket.nodes.len();
-        let rows = Rows::Bucket(frame.clone(), i);
-        let batch = NodeBatch { rows, ids: ids[bucket.nodes.clone()].to_vec(), mail: Some(Letters::Bucket(sorted.clone(), i)) };
+    for (i, (range, &(degree, _))) in order.node_bounds.windows(2).zip(&order.buckets).enumerate() {
+        let n = range[1] - range[0];
+        let batch = NodeBatch { rows: Rows::Bucket(sorted.clone(), i), ids: ids[range[0]..range[1]].to_vec() };
         let fields = f(&batch)?.checked(&format!("{op}: reduce function"), "one row per node of the batch", n)?;
         if i > 0 && made.keys().map(String::as_str).ne(fields.names()) {
             let expected = made.keys().cloned().collect();
-            return Err(OpsError::BucketFields { op, degree: bucket.degree, expected, actual: names(&fields) });
+            return Err(OpsError::BucketFields { op, degree, expected, actual: names(&fields) });
         }
         for (name, column) in fields.iter() {
             made.entry(name.to_owned()).or_default().push(column.clone());
@@ -75,7 +63,7 @@ pub(super) fn by_degree(op: &'static str, f: NodeFn<'_>, mail: &Mail) -> Result<
         let kind = |c: &Column| format!("{name}: {:?} {:?}", c.dtype(), features(c));
         if let Some(i) = columns.iter().position(|c| kind(c) != kind(&columns[0])) {
             let (expected, actual) = (vec![kind(&columns[0])], vec![kind(&columns[i])]);
-            return Err(OpsError::BucketFields { op, degree: buckets[i].degree, expected, actual });
+            return Err(OpsError::BucketFields { op, degree: order.buckets[i].0, expected, actual });
         }
         out = out.with_column(name, Column::cat(&columns));
     }

@@ -50,9 +50,9 @@ impl<const D: usize> Mailbox<D> {
     pub(super) fn new(relation: Relation, messages: Tensor<D>) -> Self {
         Self { relation, messages, bucket: None }
     }
-    /// The same, known to be those of a bucket.
-    pub(super) fn of_bucket(self, sorted: Rc<Sorted>, name: &str, bucket: usize) -> Self {
-        Self { bucket: Some((sorted, name.to_owned(), bucket)), ..self }
+    /// Field `name` of the messages of a bucket.
+    pub(super) fn of_bucket(sorted: &Rc<Sorted>, messages: Tensor<D>, name: &str, bucket: usize) -> Self {
+        Self { relation: sorted.relation(bucket), messages, bucket: Some((sorted.clone(), name.to_owned(), bucket)) }
     }
     /// All messages, `[messages, ..]`.
     pub fn messages(&self) -> Tensor<D> {

@@ -1,103 +1,107 @@
 //! The nodes that messages reach, in the orders that reduce functions see them in.
 
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use burn_gnn_graph::Relation;
+use burn_gnn_graph::{Compressed, Relation};
 
-/// The order of the nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    /// Theirs.
-    Ascending,
-    /// By number of messages, and then theirs.
-    ByDegree,
-}
+use super::rows::{picking, placing};
+use crate::OpsError;
 
-/// Nodes with equal numbers of messages.
-#[derive(Debug)]
-pub(super) struct Bucket {
-    /// Which nodes.
-    pub(super) nodes: Range<usize>,
-    /// Messages of each.
-    pub(super) degree: usize,
-    /// Their messages, numbered from 0 as the nodes are.
-    pub(super) relation: Relation,
-}
-
-/// The destinations of a relation that edges reach, and these edges by destination.
+/// Destinations of a relation that edges reach, in an order of their own, and these edges by destination. Made on first use in
+/// `O(E + V log V)` and kept with the relation.
 #[derive(Debug)]
 pub(super) struct Reached {
     /// The same sources, those destinations; every destination has an edge, and edges stand by destination.
     pub(super) relation: Relation,
     /// Starts at the destination of the whole relation that each destination is.
     pub(super) nodes: Relation,
-    /// Starts at the edge of the whole relation that each edge is.
-    pub(super) edges: Relation,
     /// Edge `i` leads row `i` of these destinations to the one of the whole relation.
     pub(super) delivery: Relation,
-    /// Ordered by degree: runs of nodes, one at least. Ordered by number: none.
-    pub(super) buckets: Vec<Bucket>,
+}
+
+/// Destinations by number of edges, and then in their order.
+#[derive(Debug)]
+pub(super) struct ByDegree {
+    pub(super) reached: Reached,
+    /// Starts at the edge of the whole relation that each edge is.
+    pub(super) edges: Relation,
+    /// Runs of destinations of one degree, at least one: number of edges of each, and their edges, both ends numbered from 0.
+    pub(super) buckets: Vec<(usize, Relation)>,
+    /// Where each bucket starts among destinations and among edges, and where the last ends.
+    pub(super) node_bounds: Vec<usize>,
+    pub(super) edge_bounds: Vec<usize>,
+}
+
+/// What is kept with the relation under its type.
+fn kept<T: Send + Sync + 'static>(whole: &Relation, make: impl FnOnce(&Compressed) -> Result<T, OpsError>) -> Result<Arc<T>, OpsError> {
+    let csc = whole.csc();
+    let cell = csc.attached().get_or_insert((), OnceLock::<Arc<T>>::new);
+    if let Some(kept) = cell.get() {
+        return Ok(kept.clone());
+    }
+    // Made while nothing is locked: a thread that waits for others here may be given work that comes back to this relation.
+    let made = Arc::new(make(csc)?);
+    Ok(cell.get_or_init(|| made).clone())
+}
+
+/// Destinations that have edges.
+fn with_edges(whole: &Relation, csc: &Compressed) -> Vec<u32> {
+    (0..whole.num_dst() as u32).filter(|&v| !csc.row(v as usize).is_empty()).collect()
 }
 
 impl Reached {
-    /// Those of `relation`, made on first use in `O(E + V log V)` and kept with it: 16 to 60 bytes per edge, as they are used.
-    pub(super) fn of(relation: &Relation, order: Order) -> Arc<Self> {
-        let kept = relation.csc().attached().get_or_insert(order, OnceLock::<Arc<Self>>::new);
-        if let Some(reached) = kept.get() {
-            return reached.clone();
-        }
-        // Made while nothing is locked: a thread that waits for others here may be given work that comes back to this relation.
-        let made = Arc::new(Self::new(relation, order));
-        kept.get_or_init(|| made).clone()
+    /// In ascending order: about 20 bytes per edge.
+    pub(super) fn ascending(whole: &Relation) -> Result<Arc<Self>, OpsError> {
+        kept(whole, |csc| Self::new(whole, csc, with_edges(whole, csc)))
     }
 
-    fn new(whole: &Relation, order: Order) -> Self {
-        let csc = whole.csc();
-        let degree = |v: &u32| csc.row(*v as usize).len();
-        let mut nodes: Vec<u32> = (0..whole.num_dst() as u32).filter(|v| degree(v) > 0).collect();
-        if order == Order::ByDegree {
+    fn new(whole: &Relation, csc: &Compressed, nodes: Vec<u32>) -> Result<Self, OpsError> {
+        let src: Vec<u32> = nodes.iter().flat_map(|&v| &csc.indices()[csc.row(v as usize)]).copied().collect();
+        let mut dst = Vec::with_capacity(src.len());
+        nodes.iter().zip(0u32..).for_each(|(&v, i)| dst.resize(dst.len() + csc.row(v as usize).len(), i));
+        Ok(Self {
+            relation: Relation::from_coo(whole.num_src(), nodes.len(), src, dst)?,
+            delivery: placing(whole.num_dst(), nodes.clone())?,
+            nodes: picking(whole.num_dst(), nodes)?,
+        })
+    }
+}
+
+impl ByDegree {
+    /// Those of a relation: about 40 bytes per edge.
+    pub(super) fn of(whole: &Relation) -> Result<Arc<Self>, OpsError> {
+        kept(whole, |csc| {
+            let degree = |v: &u32| csc.row(*v as usize).len();
+            let mut nodes = with_edges(whole, csc);
             nodes.sort_by_key(degree);
-        }
-        let positions = || nodes.iter().flat_map(|&v| csc.row(v as usize));
-        let src = positions().map(|p| csc.indices()[p]).collect();
-        let edges: Vec<u32> = positions().map(|p| csc.edge_id(p)).collect();
-        let mut dst = Vec::with_capacity(edges.len());
-        nodes.iter().zip(0u32..).for_each(|(v, i)| dst.resize(dst.len() + degree(v), i));
-        let buckets = if order == Order::ByDegree { buckets(&nodes.iter().map(degree).collect::<Vec<_>>()) } else { Vec::new() };
-        let (num_dst, all, zeros) = (whole.num_dst(), whole.num_edges(), vec![0; nodes.len()]);
-        Self {
-            relation: unchecked(whole.num_src(), nodes.len(), src, dst),
-            delivery: unchecked(1, num_dst, zeros.clone(), nodes.clone()),
-            edges: unchecked(all, 1, edges, vec![0; all]),
-            nodes: unchecked(num_dst, 1, nodes, zeros),
-            buckets,
-        }
+            let mut runs: Vec<(usize, usize)> =
+                nodes.chunk_by(|a, b| degree(a) == degree(b)).map(|run| (run.len(), degree(&run[0]))).collect();
+            if runs.is_empty() {
+                // Tells the shapes of results.
+                runs.push((0, 1));
+            }
+            let bucket = |&(n, degree): &(usize, usize)| {
+                let dst: Vec<u32> = (0..n as u32).flat_map(|v| std::iter::repeat_n(v, degree)).collect();
+                Ok((degree, Relation::from_coo(1, n, vec![0; dst.len()], dst)?))
+            };
+            let edges = nodes.iter().flat_map(|&v| csc.row(v as usize)).map(|p| csc.edge_id(p)).collect();
+            Ok(Self {
+                buckets: runs.iter().map(bucket).collect::<Result<_, OpsError>>()?,
+                node_bounds: bounds(runs.iter().map(|&(n, _)| n)),
+                edge_bounds: bounds(runs.iter().map(|&(n, degree)| n * degree)),
+                edges: picking(whole.num_edges(), edges)?,
+                reached: Reached::new(whole, csc, nodes)?,
+            })
+        })
     }
 }
 
-/// Runs of equal degrees, which ascend. Without nodes one empty run tells the shapes of results.
-fn buckets(degrees: &[usize]) -> Vec<Bucket> {
-    let bucket = |nodes: Range<usize>, degree: usize| {
-        let dst: Vec<u32> = (0..nodes.len() as u32).flat_map(|v| std::iter::repeat_n(v, degree)).collect();
-        let relation = unchecked(1, nodes.len(), vec![0; dst.len()], dst);
-        Bucket { nodes, degree, relation }
-    };
-    if degrees.is_empty() {
-        return vec![bucket(0..0, 1)];
-    }
-    let mut at = 0;
-    let runs = degrees.chunk_by(|a, b| a == b).map(|run| {
-        at += run.len();
-        bucket(at - run.len()..at, run[0])
-    });
-    runs.collect()
-}
-
-/// Ids out of a relation, which were checked when it was built, or numbers of them.
-fn unchecked(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Relation {
-    match Relation::from_coo(num_src, num_dst, src, dst) {
-        Ok(relation) => relation,
-        Err(e) => unreachable!("renumbered edges of a relation: {e}"),
-    }
+/// 0 and the running sums.
+fn bounds(lens: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut all = vec![0];
+    all.extend(lens.scan(0, |at, n| {
+        *at += n;
+        Some(*at)
+    }));
+    all
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use burn_gnn_graph::{Frame, Relation};
 
-use super::batch::{EdgeBatch, Letters, MESSAGES, NodeBatch, Rows};
+use super::batch::{EdgeBatch, MESSAGES, NodeBatch, Rows};
 use super::by_degree::by_degree;
 use super::function::{Message, Messages, Reduction};
-use super::reached::{Order, Reached};
-use super::rows::{check_float, delivered, reduce_copy};
-use super::site::Site;
+use super::reached::{ByDegree, Reached};
+use super::rows::{check_float, placed, reduce_copy};
+use super::site::{Site, compose};
+use super::sorted::Sorted;
 use super::{Fields, MessageFunction};
 use crate::OpsError;
 use crate::gspmm::{Reduce, Side};
@@ -78,46 +79,48 @@ pub(super) fn receive_builtin(
 
 /// Fields of the destinations of a site, one row for each; 0 without messages.
 pub(super) fn receive(op: &'static str, site: &Site, message: &dyn MessageFunction, reducing: &Reducing<'_>) -> Result<Fields, OpsError> {
-    let (f, order) = match reducing.how {
-        How::Builtin(reduction) => return receive_builtin(op, site, message, reduction, reduction.reduce),
-        How::Ragged(f) => (f, Order::Ascending),
-        How::ByDegree(f) => (f, Order::ByDegree),
-    };
-    let (ordered, reached) = match order {
-        Order::Ascending => (site.sorted(), None),
-        Order::ByDegree => {
-            let reached = Reached::of(&site.relation, order);
-            (site.reached(&reached)?, Some(reached))
-        }
-    };
-    let messages = match message.messages() {
+    let messages = |site: &Site| match message.messages() {
         Messages::Builtin(message) => {
-            let rows = ordered.expression(message)?.rows(message.name, &ordered.relation)?;
-            Fields::default().with_column(&message.out, rows)
+            let rows = site.expression(message)?.rows(message.name, &site.relation)?;
+            Ok(Fields::default().with_column(&message.out, rows))
         }
-        Messages::User(f) => call(op, f, &ordered)?,
+        Messages::User(f) => call(op, f, site),
     };
-    let mail = match reached {
-        Some(reached) => Mail { messages, frame: ordered.dst, nodes: ordered.nodes, relation: ordered.relation, reached: Some(reached) },
-        None => Mail::new(&ordered, messages)?,
-    };
-    let made = match order {
-        Order::Ascending => mail.checked(op, f(&mail.batch())?)?,
-        Order::ByDegree => by_degree(op, f, &mail)?,
-    };
-    mail.delivered(made)
+    match reducing.how {
+        How::Builtin(reduction) => receive_builtin(op, site, message, reduction, reduction.reduce),
+        How::Ragged(f) => {
+            let site = site.sorted();
+            let mail = Mail::new(&site, messages(&site)?)?;
+            let made = mail.checked(op, f(&mail.batch())?)?;
+            match &mail.reached {
+                None => Ok(made),
+                Some(reached) => delivered(reached, &made),
+            }
+        }
+        How::ByDegree(f) => {
+            let order = ByDegree::of(&site.relation)?;
+            let (site, nodes) = site.by_degree(&order)?;
+            let messages = messages(&site)?;
+            delivered(&order.reached, &by_degree(op, f, Sorted::new(order.clone(), site, nodes, messages))?)
+        }
+    }
+}
+
+/// Rows of the nodes with messages among 0 for the others.
+fn delivered(reached: &Reached, made: &Fields) -> Result<Fields, OpsError> {
+    made.iter().try_fold(Fields::default(), |out, (name, column)| Ok(out.with_column(name, placed(&reached.delivery, column)?)))
 }
 
 /// The destinations that have messages, with them.
-pub(super) struct Mail {
+struct Mail {
     /// Edges by destination; every destination has one.
-    pub(super) relation: Relation,
-    pub(super) messages: Fields,
-    pub(super) frame: Frame,
+    relation: Relation,
+    messages: Fields,
+    frame: Frame,
     /// Rows of the frame that destinations are; `None` for all.
-    pub(super) nodes: Option<Relation>,
-    /// Which destinations of the site those are; `None` where they are all of them in their order.
-    pub(super) reached: Option<Arc<Reached>>,
+    nodes: Option<Relation>,
+    /// Which destinations of the site those are; `None` for all.
+    reached: Option<Arc<Reached>>,
 }
 
 impl Mail {
@@ -126,32 +129,22 @@ impl Mail {
         if relation.in_degrees().all(|d| d > 0) {
             return Ok(Self { relation, messages, frame, nodes: site.nodes.clone(), reached: None });
         }
-        let reached = Reached::of(&relation, Order::Ascending);
-        let nodes = Some(site.reached_nodes(&reached)?);
+        let reached = Reached::ascending(&relation)?;
+        let nodes = Some(compose(site.nodes.as_ref(), &reached.nodes)?);
         Ok(Self { relation: reached.relation.clone(), messages, frame, nodes, reached: Some(reached) })
     }
 
     /// Node ids by destination.
-    pub(super) fn ids(&self) -> Vec<u32> {
+    fn ids(&self) -> Vec<u32> {
         self.nodes.as_ref().map_or_else(|| (0..self.frame.len() as u32).collect(), |pick| pick.src().to_vec())
     }
 
     fn batch(&self) -> NodeBatch {
-        let rows = Rows::Of(self.frame.clone(), self.nodes.clone());
-        NodeBatch { rows, ids: self.ids(), mail: Some(Letters::All(self.relation.clone(), self.messages.clone())) }
+        let messages = Some((self.relation.clone(), self.messages.clone()));
+        NodeBatch { rows: Rows::Of(self.frame.clone(), self.nodes.clone(), messages), ids: self.ids() }
     }
 
     fn checked(&self, op: &'static str, made: Fields) -> Result<Fields, OpsError> {
         made.checked(&format!("{op}: reduce function"), "one row per node of the batch", self.relation.num_dst())
-    }
-
-    /// Rows of the nodes with messages among 0 for the others.
-    fn delivered(&self, made: Fields) -> Result<Fields, OpsError> {
-        let Some(reached) = &self.reached else { return Ok(made) };
-        let mut out = Fields::default();
-        for (name, column) in made.iter() {
-            out = out.with_column(name, delivered(&reached.delivery, column)?);
-        }
-        Ok(out)
     }
 }

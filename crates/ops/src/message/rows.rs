@@ -164,11 +164,17 @@ pub(super) fn picked(x: &Column, pick: Option<&Relation>) -> Column {
 
 /// A column of `rows` rows: those of `x` at `ids`, which differ from each other, and 0 elsewhere.
 pub(super) fn scattered(rows: usize, ids: &[u32], x: &Column) -> Result<Column, OpsError> {
-    delivered(&Relation::from_coo(1, rows, vec![0; ids.len()], ids.to_vec())?, x)
+    placed(&placing(rows, ids.to_vec())?, x)
 }
 
-/// Row `i` of `x` at the end of edge `i`, which no other edge has, and 0 where no edge ends.
-pub(super) fn delivered(relation: &Relation, x: &Column) -> Result<Column, OpsError> {
+/// Rows to write of a table of `rows` rows, which differ from each other: a relation whose edges end at them.
+pub(super) fn placing(rows: usize, ids: Vec<u32>) -> Result<Relation, OpsError> {
+    let zeros = vec![0; ids.len()];
+    Ok(Relation::from_coo(1, rows, zeros, ids)?)
+}
+
+/// Row `i` of `x` where edge `i` of [`placing`] ends, and 0 where none does.
+pub(super) fn placed(relation: &Relation, x: &Column) -> Result<Column, OpsError> {
     if check_float("", "", x).is_err() {
         return merged(&zeros(relation.num_dst(), x), relation.dst(), x);
     }

@@ -4,7 +4,7 @@ use burn_gnn_graph::{Column, Frame, Relation};
 
 use super::expression::{Expression, Operand};
 use super::function::Message;
-use super::reached::Reached;
+use super::reached::ByDegree;
 use super::rows::{check_float, picked, picking};
 use crate::OpsError;
 use crate::gsddmm::Target;
@@ -59,15 +59,12 @@ impl Site {
         Self { relation: self.relation.sorted_by_dst(), eids: Some(order.clone()), ..self.clone() }
     }
 
-    /// The destinations that edges reach and these edges by destination; [`Reached::of`] this relation.
-    pub(super) fn reached(&self, reached: &Reached) -> Result<Self, OpsError> {
-        let (nodes, eids) = (self.reached_nodes(reached)?, compose(self.eids.as_ref(), &reached.edges)?);
-        Ok(Self { relation: reached.relation.clone(), nodes: Some(nodes), eids: Some(eids), ..self.clone() })
-    }
-
-    /// Rows of the destination frame that the destinations are which edges reach.
-    pub(super) fn reached_nodes(&self, reached: &Reached) -> Result<Relation, OpsError> {
-        compose(self.nodes.as_ref(), &reached.nodes)
+    /// The destinations that edges reach, by their number of edges, and these edges by destination; and the rows of the destination frame
+    /// that those are. `order` is that of this relation.
+    pub(super) fn by_degree(&self, order: &ByDegree) -> Result<(Self, Relation), OpsError> {
+        let nodes = compose(self.nodes.as_ref(), &order.reached.nodes)?;
+        let eids = Some(compose(self.eids.as_ref(), &order.edges)?);
+        Ok((Self { relation: order.reached.relation.clone(), nodes: Some(nodes.clone()), eids, ..self.clone() }, nodes))
     }
 
     /// The in-edges of some destinations, in their order.
@@ -116,7 +113,7 @@ impl Site {
 }
 
 /// The rows that `second` picks among those that `first` picks; `None` picks all.
-fn compose(first: Option<&Relation>, second: &Relation) -> Result<Relation, OpsError> {
+pub(super) fn compose(first: Option<&Relation>, second: &Relation) -> Result<Relation, OpsError> {
     match first {
         None => Ok(second.clone()),
         Some(first) => picking(first.num_src(), second.src().iter().map(|&i| first.src()[i as usize]).collect()),

@@ -1,65 +1,85 @@
-//! Messages by the number of messages that their nodes have.
+//! Nodes and messages by the number of messages that a node has.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
-use burn_gnn_graph::{Column, Relation};
+use burn_gnn_graph::{Column, Frame, Relation};
 
 use super::Fields;
 use super::batch::MESSAGES;
 use super::by_degree::cut;
-use super::reached::Reached;
-use super::rows::{check_float, reduce_copy};
+use super::reached::ByDegree;
+use super::rows::{check_float, picked, reduce_copy};
+use super::site::Site;
 use crate::OpsError;
 use crate::gspmm::{Reduce, Side};
 
-/// Messages of nodes by degree, cut into buckets of one degree. What buckets ask for is made once for all of them, when the first one
-/// asks: on their own they would each pay for the start of an operator and for a gradient.
+/// Columns of one kind, once read, by name and bucket.
+type Cuts<K> = RefCell<HashMap<K, Vec<Column>>>;
+
+/// Nodes by degree with their messages, cut into buckets of one degree. What buckets ask for is made once for all of them, when the first
+/// one asks: on their own they would each pay for the start of an operator and for a gradient as large as the whole.
 #[derive(Debug)]
 pub(super) struct Sorted {
-    reached: Arc<Reached>,
+    pub(super) order: Arc<ByDegree>,
+    pub(super) frame: Frame,
+    /// Rows of the frame that the nodes are.
+    pub(super) nodes: Relation,
     messages: Fields,
-    /// Where each bucket starts among messages and among nodes, and where the last ends.
-    message_bounds: Vec<usize>,
-    node_bounds: Vec<usize>,
-    /// Rows of messages by field and bucket.
-    parts: RefCell<BTreeMap<String, Vec<Column>>>,
-    /// Rows of nodes by field and bucket.
-    reduced: RefCell<Vec<(Reduction, Vec<Column>)>>,
+    of_nodes: Cuts<String>,
+    of_messages: Cuts<String>,
+    reduced: Cuts<(String, Reduce)>,
 }
 
-/// Of a field.
-type Reduction = (String, Reduce);
+/// The part of a bucket of what `make` makes for all of them.
+fn part<K: Eq + Hash>(
+    cuts: &Cuts<K>,
+    key: K,
+    bucket: usize,
+    make: impl FnOnce() -> Result<Vec<Column>, OpsError>,
+) -> Result<Column, OpsError> {
+    if let Some(parts) = cuts.borrow().get(&key) {
+        return Ok(parts[bucket].clone());
+    }
+    let parts = make()?;
+    let part = parts[bucket].clone();
+    cuts.borrow_mut().insert(key, parts);
+    Ok(part)
+}
 
 impl Sorted {
-    pub(super) fn new(reached: Arc<Reached>, messages: Fields, message_bounds: Vec<usize>, node_bounds: Vec<usize>) -> Self {
-        Self { reached, messages, message_bounds, node_bounds, parts: RefCell::default(), reduced: RefCell::default() }
+    /// `messages` are those of the edges of `site`, which is that of `order`.
+    pub(super) fn new(order: Arc<ByDegree>, site: Site, nodes: Relation, messages: Fields) -> Self {
+        let (of_nodes, of_messages, reduced) = Default::default();
+        Self { order, frame: site.dst, nodes, messages, of_nodes, of_messages, reduced }
     }
 
     /// The edges of a bucket.
     pub(super) fn relation(&self, bucket: usize) -> Relation {
-        self.reached.buckets[bucket].relation.clone()
+        self.order.buckets[bucket].1.clone()
+    }
+
+    /// A field of the nodes of a bucket.
+    pub(super) fn node_column(&self, name: &str, bucket: usize) -> Result<Column, OpsError> {
+        let make = || Ok(cut(&picked(self.frame.column(name)?, Some(&self.nodes)), &self.order.node_bounds));
+        part(&self.of_nodes, name.to_owned(), bucket, make)
     }
 
     /// A field of the messages of a bucket.
-    pub(super) fn column(&self, name: &str, bucket: usize) -> Result<Column, OpsError> {
-        let whole = self.messages.column(MESSAGES, name)?;
-        let mut parts = self.parts.borrow_mut();
-        let parts = parts.entry(name.to_owned()).or_insert_with(|| cut(whole, &self.message_bounds));
-        Ok(parts[bucket].clone())
+    pub(super) fn message_column(&self, name: &str, bucket: usize) -> Result<Column, OpsError> {
+        let make = || Ok(cut(self.messages.column(MESSAGES, name)?, &self.order.edge_bounds));
+        part(&self.of_messages, name.to_owned(), bucket, make)
     }
 
     /// The reduction of a field of the messages of a bucket.
     pub(super) fn reduced(&self, op: &'static str, name: &str, reduce: Reduce, bucket: usize) -> Result<Column, OpsError> {
-        if let Some((_, parts)) = self.reduced.borrow().iter().find(|((n, r), _)| n == name && *r == reduce) {
-            return Ok(parts[bucket].clone());
-        }
-        let whole = self.messages.column(MESSAGES, name)?;
-        check_float(MESSAGES, name, whole)?;
-        let parts = cut(&reduce_copy(op, &self.reached.relation, Side::Rhs, reduce, whole)?, &self.node_bounds);
-        let part = parts[bucket].clone();
-        self.reduced.borrow_mut().push(((name.to_owned(), reduce), parts));
-        Ok(part)
+        let make = || {
+            let messages = self.messages.column(MESSAGES, name)?;
+            check_float(MESSAGES, name, messages)?;
+            Ok(cut(&reduce_copy(op, &self.order.reached.relation, Side::Rhs, reduce, messages)?, &self.order.node_bounds))
+        };
+        part(&self.reduced, (name.to_owned(), reduce), bucket, make)
     }
 }

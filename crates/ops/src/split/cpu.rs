@@ -15,7 +15,7 @@ use crate::kernel::{Elem, room};
 /// Entries that are worth a trip through the thread pool.
 const RUN: usize = 1 << 15;
 
-/// Rows of the whole that are written, and those that are not yet.
+/// The gradient of the whole, in which parts lay theirs down one by one.
 struct Laid<T> {
     /// Without length: entries are written behind it.
     entries: Vec<T>,
