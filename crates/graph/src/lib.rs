@@ -35,6 +35,7 @@ mod metapath;
 mod node_ids;
 #[cfg(feature = "petgraph")]
 mod petgraph_graphs;
+mod prefetch;
 mod query;
 mod ragged;
 mod random;
@@ -70,6 +71,7 @@ pub use khop::KHop;
 pub use line_graph::Backtracking;
 pub use loading::*;
 pub use node_ids::{FileId, Ids, NodeIds};
+pub use prefetch::{prefetch, prefetch_at};
 pub use query::EdgeList;
 pub use ragged::Ragged;
 pub use random::{Stream, philox4x32};

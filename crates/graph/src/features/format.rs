@@ -1,5 +1,6 @@
 //! How a row is kept, and the file of rows.
 
+use std::mem::MaybeUninit;
 use std::path::Path;
 
 use half::{bf16, f16};
@@ -62,15 +63,24 @@ impl RowType {
         }
     }
 
-    /// Numbers out of the bytes of a row, which need not be aligned.
+    /// Writes every entry of `out`: the numbers out of the bytes of a row, which need not be aligned.
     #[inline]
-    pub(crate) fn widen(self, bytes: &[u8], out: &mut [f32]) {
+    pub(crate) fn widen(self, bytes: &[u8], out: &mut [MaybeUninit<f32>]) {
+        assert_eq!(bytes.len(), out.len() * self.bytes(), "one entry per number");
         match self {
-            Self::F32 => bytes.as_chunks().0.iter().zip(out).for_each(|(&b, o)| *o = f32::from_le_bytes(b)),
-            Self::F16 => bytes.as_chunks().0.iter().zip(out).for_each(|(&b, o)| *o = f16::from_le_bytes(b).to_f32()),
-            Self::BF16 => bytes.as_chunks().0.iter().zip(out).for_each(|(&b, o)| *o = bf16::from_le_bytes(b).to_f32()),
-            Self::I8 { scale } => bytes.iter().zip(out).for_each(|(&b, o)| *o = f32::from(b as i8) * scale),
+            Self::F32 => put(out, bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b))),
+            Self::F16 => put(out, bytes.as_chunks().0.iter().map(|&b| f16::from_le_bytes(b).to_f32())),
+            Self::BF16 => put(out, bytes.as_chunks().0.iter().map(|&b| bf16::from_le_bytes(b).to_f32())),
+            Self::I8 { scale } => put(out, bytes.iter().map(|&b| f32::from(b as i8) * scale)),
         }
+    }
+}
+
+/// Writes as many numbers as there is room for.
+#[inline(always)]
+fn put(out: &mut [MaybeUninit<f32>], numbers: impl Iterator<Item = f32>) {
+    for (o, x) in out.iter_mut().zip(numbers) {
+        o.write(x);
     }
 }
 

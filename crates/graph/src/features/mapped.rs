@@ -9,7 +9,8 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 use super::format::{RowType, SCALE, TENSOR};
-use super::memory::read;
+use super::packed::Packed;
+use crate::derive::check_ids;
 use crate::{FeatureSource, GraphError};
 
 /// Rows of a file, read as they are asked for; the system keeps what is met often. Opening reads the header alone.
@@ -101,7 +102,17 @@ impl FeatureSource for MappedRows {
         self.width
     }
     fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
-        read(&self.map[self.offset..], self.width, self.kept, ids, out);
+        self.packed().read(ids, out);
         Ok(())
+    }
+    fn gather(&self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
+        check_ids("ids", "the features", ids, self.rows)?;
+        Ok(self.packed().gather(ids))
+    }
+}
+
+impl MappedRows {
+    fn packed(&self) -> Packed<'_> {
+        Packed { bytes: &self.map[self.offset..], width: self.width, kept: self.kept }
     }
 }

@@ -1,9 +1,10 @@
 //! Rows in memory.
 
 use burn::tensor::Tensor;
-use rayon::prelude::*;
 
 use super::format::RowType;
+use super::packed::Packed;
+use crate::derive::check_ids;
 use crate::relation::check_len;
 use crate::{FeatureSource, GraphError};
 
@@ -62,21 +63,17 @@ impl FeatureSource for MemoryRows {
         self.width
     }
     fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
-        read(&self.bytes, self.width, self.kept, ids, out);
+        self.packed().read(ids, out);
         Ok(())
+    }
+    fn gather(&self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
+        check_ids("ids", "the features", ids, self.rows)?;
+        Ok(self.packed().gather(ids))
     }
 }
 
-/// Rows of `ids` out of `bytes`, by all threads where there are many.
-pub(crate) fn read(bytes: &[u8], width: usize, kept: RowType, ids: &[u32], out: &mut [f32]) {
-    if width == 0 {
-        return;
-    }
-    let size = width * kept.bytes();
-    let row = |(&id, out): (&u32, &mut [f32])| kept.widen(&bytes[id as usize * size..][..size], out);
-    if ids.len() * width < 1 << 16 {
-        ids.iter().zip(out.chunks_exact_mut(width)).for_each(row);
-    } else {
-        ids.par_iter().zip(out.par_chunks_exact_mut(width)).with_min_len(256).for_each(row);
+impl MemoryRows {
+    fn packed(&self) -> Packed<'_> {
+        Packed { bytes: &self.bytes, width: self.width, kept: self.kept }
     }
 }

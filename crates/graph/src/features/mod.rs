@@ -4,6 +4,7 @@ mod format;
 mod hotness;
 mod mapped;
 mod memory;
+mod packed;
 mod tiered;
 
 use burn::tensor::{Device, Tensor, TensorData};

@@ -22,12 +22,13 @@ mod split;
 pub(crate) mod weighted;
 
 pub(crate) use backward::{Given, gradient, gradients};
+pub(crate) use burn_gnn_graph::{prefetch, prefetch_at};
 pub(crate) use dropout::{Mask, dropout_rows};
 pub(crate) use elem::{Acc, Elem};
 pub(crate) use exp::{Exp, divisor, inverse, shift};
 pub(crate) use forward::forward;
 pub(crate) use philox::{LANES, philox_lanes};
-pub(crate) use simd::{Vectorised, ahead, prefetch, vectorised};
+pub(crate) use simd::{Vectorised, ahead, vectorised};
 pub(crate) use sink::{Scatter, Sink, collect_rows, collect_rows2, room, scatter_every_row, scatter_rows, zeros};
 pub(crate) use split::{by_edges, evenly, run_all};
 

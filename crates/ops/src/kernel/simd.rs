@@ -150,30 +150,3 @@ fn avx2<W: Vectorised>(work: W) -> W::Out {
 pub(crate) fn ahead<T>(width: usize) -> usize {
     (4096 / (width * size_of::<T>()).max(1)).clamp(16, 64)
 }
-
-/// Asks for the cache lines of `data[at..at + len]`; a hint, so places outside of `data` do no harm.
-///
-/// Rows of neighbours lie anywhere; asked for some edges ahead, they arrive while earlier ones are added.
-#[inline(always)]
-pub(crate) fn prefetch<T>(data: &[T], at: usize, len: usize) {
-    prefetch_at(data.as_ptr().wrapping_add(at), len);
-}
-
-/// [`prefetch`] of `len` entries from an address.
-#[inline(always)]
-pub(crate) fn prefetch_at<T>(start: *const T, len: usize) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let (start, bytes) = (start.cast::<i8>(), len * size_of::<T>());
-        // SAFETY: a prefetch never faults, whatever the address, and reads nothing.
-        let ask = |at: usize| unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(at)) };
-        for line in (0..bytes).step_by(64) {
-            ask(line);
-        }
-        // Memory from the allocator does not start on a line, so a row of whole lines lies on one more.
-        ask(bytes.saturating_sub(1));
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = (start, len);
-}

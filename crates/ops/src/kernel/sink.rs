@@ -161,7 +161,7 @@ impl<T: bytemuck::Pod> Scatter<'_, T> {
     /// Asks for `len` entries from entry `at` of row `row`, to be written some rows later.
     #[inline(always)]
     pub(crate) fn ask(&self, row: usize, at: usize, len: usize) {
-        super::simd::prefetch_at(self.start.wrapping_add(row * self.width + at), len);
+        super::prefetch_at(self.start.wrapping_add(row * self.width + at), len);
     }
 
     /// Row `row` of an output of [`scatter_rows`].
