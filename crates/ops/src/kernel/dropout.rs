@@ -17,7 +17,7 @@ pub(crate) struct Mask<'a> {
     keep: Keep,
     blocks: usize,
     first: usize,
-    words: Vec<u32>,
+    words: Vec<[u32; 4]>,
 }
 
 impl<'a> Mask<'a> {
@@ -40,7 +40,7 @@ impl<'a> Mask<'a> {
     /// The words of row `r`, one per column, of the tile drawn last.
     #[inline(always)]
     pub(crate) fn row(&self, r: usize, width: usize) -> &[u32] {
-        &self.words[4 * self.blocks * (r - self.first)..][..width]
+        &self.words.as_flattened()[4 * self.blocks * (r - self.first)..][..width]
     }
     /// Whether a word keeps its entry.
     #[inline(always)]

@@ -16,7 +16,7 @@ use burn::tensor::DType;
 use half::{bf16, f16};
 
 use super::backend::{MatmulBackend, Turned, added, by_backend};
-use super::{halves, narrow};
+use super::{halves, narrow, runs};
 use crate::cpu::Host;
 use crate::kernel::{Elem, room};
 use crate::typed::real::Real;
@@ -113,6 +113,9 @@ fn fresh<B: Host, A: Real>(l: &FloatTensor<B>, r: &FloatTensor<B>, turned: Turne
     let (l, r) = (B::floats::<A>(l), B::floats::<A>(r));
     let out = match turned {
         Turned { left: true, right: false } if narrow::suits(job.n) => narrow::gradient(&l, &r, [job.k, job.m, job.n]),
+        Turned { left: true, right: false } if let Some(size) = runs::size([job.k, job.m, job.n]) => {
+            runs::gradient(&l, &r, [job.k, job.m, job.n], size)
+        }
         _ => {
             let len = job.m * job.n;
             let mut out = room::<A>(len);

@@ -12,6 +12,8 @@ mod cube;
 mod halves;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod narrow;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod runs;
 
 pub use backend::{MatmulBackend, Turned};
 
@@ -48,7 +50,7 @@ const NAME: &str = "matmul_rows";
 ///
 /// # Cost
 /// `2 n k m` operations forward, twice as many backward. On CPU backends by the `gemm` crate into memory that was never
-/// touched before, the gradient of up to 16 columns in registers. 16-bit floats are widened a block of rows at a time, summed in f32
+/// touched before, the gradient of up to 16 columns in registers, that of more of them in runs of rows. 16-bit floats are widened a block of rows at a time, summed in f32
 /// and rounded once; `w` is held in f32 meanwhile.
 #[track_caller]
 pub fn matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
