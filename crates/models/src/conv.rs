@@ -95,7 +95,8 @@ pub(crate) fn end_rows<G: GraphView + ?Sized>(
         Ends::Same(x) => {
             let name = &g.schema().etypes()[etype];
             assert!(s == d, "{call}: edge type `{name}` joins two node types; give the rows of both, `(src, dst)`");
-            EndRows { dst: g.dst_rows(d, x.clone()), src: src_rows(g, call, s, project(x)), shared: true }
+            let (src, dst) = g.with_dst_rows(d, x);
+            EndRows { dst, src: src_rows(g, call, s, project(src)), shared: true }
         }
         Ends::Pair(src, dst) => EndRows { dst: g.dst_rows(d, dst), src: src_rows(g, call, s, project(src)), shared: false },
     }

@@ -106,13 +106,15 @@ impl<M: RelationConv> HeteroGraphConv<M> {
         let schema = g.schema();
         assert_eq!(schema.etypes(), &self.etypes[..], "edge types of the graph and of the layer");
         assert_eq!(schema.ntypes().len(), x.len(), "`x` holds one tensor per node type");
-        let src = g.src_rows("hetero_graph_conv", x.clone());
+        let types = x.len();
+        let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
+        let src = g.src_rows("hetero_graph_conv", x);
         let result = |r: usize| {
             let (s, d) = schema.ends(r);
-            let rows = EndRows { src: self.mods[r].project(src[s].clone()), dst: g.dst_rows(d, x[d].clone()), shared: s == d };
+            let rows = EndRows { src: self.mods[r].project(src[s].clone()), dst: own[d].clone(), shared: s == d };
             self.mods[r].aggregate(g, r, rows, mode)
         };
-        (0..x.len())
+        (0..types)
             .map(|t| {
                 let results: Vec<_> = schema.etypes_into(t).map(result).collect();
                 (!results.is_empty()).then(|| join(t, results))

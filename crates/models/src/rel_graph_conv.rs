@@ -154,13 +154,14 @@ impl RelGraphConv {
         assert_eq!(schema.etypes().len(), self.num_relations, "`num_relations` of the layer and edge types of the graph");
         assert_eq!(schema.ntypes().len(), x.len(), "`x` holds one tensor per node type");
         let [d_input, d_output] = self.widths();
-        let src = g.src_rows("rel_graph_conv", x.clone());
+        let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
+        let src = g.src_rows("rel_graph_conv", x);
         let sorted = self.sorted.of(g);
         let aggregate = |incoming: &Incoming| self.aggregate(g, incoming, &src, edge_weights);
         // Without columns there is nothing to sum.
         let out = sorted.iter().map(|i| i.as_ref().filter(|_| d_input > 0 && d_output > 0).map(aggregate));
-        let finish = |(t, (sum, x)): (usize, (Option<Tensor<2>>, Tensor<2>))| {
-            let (device, dtype) = (x.device(), x.dtype());
+        let finish = |(t, (sum, own)): (usize, (Option<Tensor<2>>, Tensor<2>))| {
+            let (device, dtype) = (own.device(), own.dtype());
             let sum = match (sum, &self.layer_norm) {
                 (None, Some(_)) => Some(Tensor::zeros([g.num_dst(t), d_output], (&device, dtype))),
                 (sum, _) => sum,
@@ -170,14 +171,14 @@ impl RelGraphConv {
                 None => sum,
             });
             let y = match (sum, &self.loop_weight) {
-                (Some(sum), Some(w)) => matmul_rows_onto(g.dst_rows(t, x), w.val(), sum),
-                (None, Some(w)) => matmul_rows(g.dst_rows(t, x), w.val()),
+                (Some(sum), Some(w)) => matmul_rows_onto(own, w.val(), sum),
+                (None, Some(w)) => matmul_rows(own, w.val()),
                 (Some(sum), None) => sum,
                 (None, None) => Tensor::zeros([g.num_dst(t), d_output], (&device, dtype)),
             };
             bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None)
         };
-        out.zip(x).enumerate().map(finish).collect()
+        out.zip(own).enumerate().map(finish).collect()
     }
 
     pub(crate) fn num_relations(&self) -> usize {

@@ -32,6 +32,7 @@ mod error;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;
+mod first_rows;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fused_tests;
@@ -47,6 +48,7 @@ mod precision;
 mod primitives;
 mod relational;
 mod segment;
+mod shelf;
 mod split;
 mod typed;
 mod view;
@@ -65,6 +67,7 @@ pub use dropout::{DropoutPlan, EdgeDropout, KeyedDropout, RowDropout, dropout, t
 pub use edge_softmax::*;
 pub use epilogue::*;
 pub use error::{GraphFault, OpsError};
+pub use first_rows::{FirstRows, FirstRowsBackend, FirstRowsPlan};
 pub use gsddmm::*;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Block, Graph, Relation, Schema};
 
+use crate::first_rows::first_rows;
+
 /// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.
 ///
 /// Node and edge types are numbers of the [`Schema`]. Input rows of a node type are the rows the caller
@@ -43,6 +45,12 @@ pub trait GraphView: Send + Sync {
     /// destinations are the first sources.
     fn dst_rows(&self, _ntype: usize, x: Tensor<2>) -> Tensor<2> {
         x
+    }
+
+    /// `x` itself and its [destination rows](Self::dst_rows), for a layer that reads both: on a block their gradients meet in one
+    /// tensor, where a clone of `x` would have two that are added.
+    fn with_dst_rows(&self, ntype: usize, x: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
+        (x.clone(), self.dst_rows(ntype, x))
     }
 
     /// In-degree of each destination row in the whole graph.
@@ -119,8 +127,10 @@ impl GraphView for Block {
         x
     }
     fn dst_rows(&self, ntype: usize, x: Tensor<2>) -> Tensor<2> {
-        let rows = self.dst_nodes(ntype).len();
-        if x.dims()[0] == rows { x } else { x.slice_dim(0, 0..rows) }
+        self.with_dst_rows(ntype, x).1
+    }
+    fn with_dst_rows(&self, ntype: usize, x: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
+        first_rows(x, self.dst_nodes(ntype).len())
     }
     fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
         Cow::Owned(Block::in_degrees(self, etype))

@@ -1,7 +1,4 @@
-//! The gradient of a tensor that was cut: those of its parts, one behind the other.
-//!
-//! Autodiff knows operations of one result, and adds up what several of them pass to one input. So a part lays its gradient down in the
-//! plan and passes on a tensor of one entry, which says only that backward of the whole is due.
+//! The gradient of a tensor that was cut: those of its parts, one behind the other, which wait on the [shelf](crate::shelf) of the plan.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;

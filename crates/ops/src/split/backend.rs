@@ -1,7 +1,6 @@
 //! The backend extension of parts with one gradient.
 
-use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use burn::backend::tensor::FloatTensor;
 // Named by the code that the attribute writes.
@@ -16,36 +15,24 @@ use burn::backend::TensorMetadata;
 use burn::backend::{Autodiff, Backend, backend_extension};
 use burn::tensor::{FloatDType, Shape, Slice};
 
+use crate::shelf::Shelf;
+
 /// Where a tensor is cut, and the gradients of its parts until all of them are there.
 #[derive(Clone, Debug)]
 pub struct SplitPlan {
     bounds: Arc<[usize]>,
-    /// In the form that the backend chooses.
-    grads: Arc<Mutex<Option<Box<dyn Any + Send>>>>,
+    pub(super) grads: Shelf,
 }
 
 impl SplitPlan {
     pub(crate) fn new(bounds: &[usize]) -> Self {
-        Self { bounds: bounds.into(), grads: Arc::default() }
+        Self { bounds: bounds.into(), grads: Shelf::default() }
     }
     pub(super) fn parts(&self) -> usize {
         self.bounds.len() - 1
     }
     pub(super) fn rows(&self, part: usize) -> std::ops::Range<usize> {
         self.bounds[part]..self.bounds[part + 1]
-    }
-    /// Works on the gradients laid down so far, which `new` begins.
-    pub(super) fn with<T: Send + 'static>(&self, new: impl FnOnce() -> T, work: impl FnOnce(&mut T)) {
-        let mut grads = self.grads.lock().unwrap_or_else(PoisonError::into_inner);
-        // Backward of all parts and of the whole runs on one backend, so what is there is a `T`.
-        let mut laid = grads.take().and_then(|laid| laid.downcast::<T>().ok()).unwrap_or_else(|| Box::new(new()));
-        work(&mut laid);
-        *grads = Some(laid);
-    }
-    /// The gradients laid down, once.
-    pub(super) fn take<T: 'static>(&self) -> Option<T> {
-        let laid = self.grads.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        laid.downcast::<T>().ok().map(|laid| *laid)
     }
 }
 
@@ -69,7 +56,7 @@ pub trait SplitBackend: Backend {
     fn split_put(grad: FloatTensor<Self>, plan: SplitPlan, part: usize) -> FloatTensor<Self> {
         let due = Self::float_zeros(Shape::from([1]), &grad.device(), FloatDType::from(grad.dtype()));
         let none = || std::iter::repeat_with(|| None).take(plan.parts()).collect::<Vec<Option<FloatTensor<Self>>>>();
-        plan.with(none, |grads| grads[part] = Some(grad));
+        plan.grads.with(none, |grads| grads[part] = Some(grad));
         due
     }
     /// The gradients of all parts as that of the whole, `shape`; zeros for parts that laid none down.
@@ -80,7 +67,7 @@ pub trait SplitBackend: Backend {
             shape[0] = plan.rows(part).len();
             Self::float_zeros(shape, &due.device(), FloatDType::from(due.dtype()))
         };
-        let mut grads = plan.take::<Vec<Option<FloatTensor<Self>>>>().unwrap_or_default();
+        let mut grads = plan.grads.take::<Vec<Option<FloatTensor<Self>>>>().unwrap_or_default();
         grads.resize_with(plan.parts(), || None);
         Self::float_cat(grads.into_iter().enumerate().map(|(i, grad)| grad.unwrap_or_else(|| zeros(i))).collect(), 0)
     }

@@ -64,7 +64,7 @@ impl<T: Elem> Laid<T> {
 pub(super) fn put<B: Host>(grad: FloatTensor<B>, plan: &SplitPlan, part: usize) -> FloatTensor<B> {
     by_dtype!(grad.dtype(), T => {
         let width = grad.shape()[1..].iter().product();
-        plan.with(|| Laid::<T>::new(plan, width), |laid| laid.put(plan, part, &B::floats::<T>(&grad)));
+        plan.grads.with(|| Laid::<T>::new(plan, width), |laid| laid.put(plan, part, &B::floats::<T>(&grad)));
         B::from_floats(vec![T::zeroed()], Shape::from([1]))
     })
 }
@@ -73,7 +73,7 @@ pub(super) fn put<B: Host>(grad: FloatTensor<B>, plan: &SplitPlan, part: usize) 
 pub(super) fn join<B: Host>(due: &FloatTensor<B>, plan: &SplitPlan, shape: Shape) -> FloatTensor<B> {
     by_dtype!(due.dtype(), T => {
         let width = shape[1..].iter().product();
-        let laid = plan.take::<Laid<T>>().unwrap_or_else(|| Laid::new(plan, width));
+        let laid = plan.grads.take::<Laid<T>>().unwrap_or_else(|| Laid::new(plan, width));
         B::from_floats(laid.joined(plan), shape)
     })
 }

@@ -1,0 +1,93 @@
+//! A tensor and its first rows, with one gradient for both.
+
+mod autodiff;
+// The generated dispatch names `NdArray`, which Burn has deprecated.
+#[cfg_attr(feature = "ndarray", allow(deprecated))]
+mod backend;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod cpu;
+
+pub use backend::{FirstRows, FirstRowsBackend, FirstRowsPlan};
+
+use burn::backend::Dispatch;
+use burn::tensor::Tensor;
+
+/// `x` and its rows `0..rows`: the input rows of a block and those of its destinations.
+///
+/// # Gradients
+/// `d x` is the gradient of the first result, to whose first rows that of the second one is added in place; where only the second one
+/// reaches the loss, its rows with zeros behind them. Burn's `slice` fills a tensor as large as `x` with zeros and adds all
+/// of it, on one thread. First order only, as for [`split_rows`](crate::split::split_rows).
+///
+/// # Cost
+/// Nothing forward on backends with views; backward reads and writes the first rows alone, or writes `d x` once.
+///
+/// # Panics
+/// More rows than `x` has.
+pub(crate) fn first_rows<const D: usize>(x: Tensor<D>, rows: usize) -> (Tensor<D>, Tensor<D>) {
+    let all = x.dims()[0];
+    assert!(rows <= all, "the first {rows} rows of {all}");
+    if rows == all {
+        return (x.clone(), x);
+    }
+    let plan = FirstRowsPlan::new(rows);
+    let whole = Dispatch::first_rows_of(x.into_dispatch(), plan.clone());
+    let result = |which| Tensor::from_dispatch(Dispatch::first_rows_take(whole.clone(), plan.clone(), which));
+    (result(FirstRows::All), result(FirstRows::First))
+}
+
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[allow(deprecated)]
+mod tests {
+    use burn::tensor::{Device, TensorData};
+
+    use super::*;
+
+    fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+        x.into_data().iter().collect()
+    }
+
+    /// Values and gradients are those of `slice`, whichever of the results reach the loss, and where one is used twice.
+    #[test]
+    fn gradients_are_those_of_slices() {
+        for device in [Device::flex().autodiff(), Device::ndarray().autodiff()] {
+            let data = TensorData::new((0..30).map(|i| i as f32 * 0.3 - 4.0).collect::<Vec<_>>(), [5, 2, 3]);
+            let leaf = || Tensor::<3>::from_data(data.clone(), &device).require_grad();
+            for rows in [0, 2, 5] {
+                for (with_all, with_first) in [(true, true), (true, false), (false, true)] {
+                    let loss = |all: Tensor<3>, first: Tensor<3>| {
+                        let mut loss = Tensor::<1>::zeros([1], &device);
+                        if with_all {
+                            loss = loss + (all.clone() * all.exp()).sum();
+                        }
+                        if with_first {
+                            loss = loss + first.clone().powi_scalar(3).sum() + first.sum() * 2.0;
+                        }
+                        loss
+                    };
+                    let (x, y) = (leaf(), leaf());
+                    let (all, first) = first_rows(x.clone() * 2.0, rows);
+                    let twice = y.clone() * 2.0;
+                    let sliced = twice.clone().slice_dim(0, 0..rows);
+                    assert_eq!((first.dims(), values(first.clone())), ([rows, 2, 3], values(sliced.clone())));
+                    assert_eq!(values(all.clone()), values(twice.clone()));
+                    let (got, want) = (x.grad(&loss(all, first).backward()), y.grad(&loss(twice, sliced).backward()));
+                    assert_eq!(values(got.unwrap()), values(want.unwrap()), "{rows} {with_all} {with_first}");
+                }
+            }
+        }
+    }
+
+    /// Nothing is tracked, nothing is kept.
+    #[test]
+    fn of_constants() {
+        let (all, first) = first_rows(Tensor::<1>::from_data([1.0, 2.0, 3.0], &Device::flex()), 2);
+        assert_eq!((values(all), values(first)), (vec![1.0, 2.0, 3.0], vec![1.0, 2.0]));
+    }
+
+    #[test]
+    #[should_panic(expected = "the first 4 rows of 3")]
+    fn more_than_there_are() {
+        first_rows(Tensor::<1>::from_data([1.0, 2.0, 3.0], &Device::flex()), 4);
+    }
+}
