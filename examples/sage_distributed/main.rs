@@ -66,9 +66,12 @@ struct Args {
     /// Choose them by what so many trial batches ask for; without it by out-degree among the neighbours of the part.
     #[arg(long)]
     presample: Option<usize>,
-    /// Batches made ahead by a thread of each rank.
-    #[arg(long, default_value_t = 2)]
-    prefetch: usize,
+    /// Batches made ahead by a thread of each rank; by default 2, or none where a rank has one thread, which it would take time from.
+    #[arg(long)]
+    prefetch: Option<usize>,
+    /// Parts with as many in-edges each, not only as many nodes: more edges are cut, ranks wait less for one another.
+    #[arg(long)]
+    balance_edges: bool,
 }
 
 fn main() -> ExitCode {
@@ -84,7 +87,7 @@ fn run(args: &Args) -> Result<()> {
         let frame = graph.nodes_mut("_N")?;
         frame.insert("feat", Tensor::<2>::from_data(TensorData::new(g.task.features, [g.nodes, g.task.width]), &device))?;
         frame.insert("label", Tensor::<1, Int>::from_data(TensorData::new(g.task.labels, [g.nodes]), &device))?;
-        let cut = partition_graph(&graph, &PartitionConfig::new(&args.graph, parts))?;
+        let cut = partition_graph(&graph, &PartitionConfig::new(&args.graph, parts).with_balance_edges(args.balance_edges))?;
         println!("{}", cut.table()?);
         Ok(cut.write(out)?)
     };
@@ -96,14 +99,15 @@ fn run(args: &Args) -> Result<()> {
 fn rank(args: &Args, train: &[u64], width: usize, classes: usize, json: &Path, comm: Arc<dyn Communicator>) -> Result<String> {
     let comm = Arc::new(Metered::new(comm));
     let (g, world) = (DistGraph::open(&args.graph, json, comm.clone())?, comm.size());
-    let sampler = DistSampler::new(&g, &args.fanouts[..])?.with_parallel(args.prefetch == 0)?;
+    let prefetch = args.prefetch.unwrap_or(if rayon::current_num_threads() > 1 { 2 } else { 0 });
+    let sampler = DistSampler::new(&g, &args.fanouts[..])?.with_parallel(prefetch == 0)?;
     let batches = DistNodeBatches::new(sampler, "_N", train)?.with_features("_N", "feat")?;
     let batch_size = args.batch * world;
     let batches = match args.presample {
         Some(batches_tried) => batches.with_presampled_cache(args.cache, Presampling { batches: batches_tried, batch_size, seed: 0 })?,
         None => batches.with_cache(args.cache)?,
     };
-    let mut loader = DistLoader::new(batches, batch_size)?.with_prefetch(args.prefetch);
+    let mut loader = DistLoader::new(batches, batch_size)?.with_prefetch(prefetch);
     let config = SageConfig::new(width, classes).with_hidden(args.hidden).with_layers(args.fanouts.len());
     let mut net = config.init(&Device::flex().autodiff());
     let (mut optimizer, mut step, mut out) = (FusedAdamConfig::new().init(), 0, String::new());

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 
+use super::fetch::RowBytes;
+
 /// How a [`HotRows`] cache did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
@@ -42,14 +44,14 @@ pub struct HotRows {
     pub(crate) ntype: usize,
     pub(crate) column: String,
     place: HashMap<u64, u32>,
-    bytes: Vec<u8>,
+    bytes: RowBytes,
     row_bytes: usize,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
 impl HotRows {
-    pub(crate) fn new(ntype: usize, column: &str, ids: &[u64], bytes: Vec<u8>, row_bytes: usize) -> Self {
+    pub(crate) fn new(ntype: usize, column: &str, ids: &[u64], bytes: RowBytes, row_bytes: usize) -> Self {
         let place = ids.iter().copied().zip(0..).collect();
         Self { ntype, column: column.to_owned(), place, bytes, row_bytes, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }

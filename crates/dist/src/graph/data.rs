@@ -5,7 +5,8 @@ use burn::tensor::{Int, Tensor, TensorData};
 use burn_gnn_graph::{Column, EdgeKey, GraphError, hot_order};
 
 use super::cache::HotRows;
-use super::{Counters, DistGraph, Owners, Wanted, fetch};
+use super::fetch::{OwnRows, RowBytes, fetch, fetch_one};
+use super::{Counters, DistGraph, Owners, Wanted};
 use crate::DistError;
 use crate::exchange::agree;
 use crate::local::column;
@@ -70,8 +71,8 @@ impl DistGraph {
         let found = self.schema().ntype(ntype).map_err(DistError::from);
         let found = found.and_then(|t| Ok((t, self.stored(true, t, column)?, ids?)));
         let (t, data, ids) = agree(&*self.comm, "hot rows", found)?;
-        let table = self.table(true, t, data, &ids, None).map(|t| vec![t]);
-        let bytes = fetch(&*self.comm, "hot rows", &format!("{ntype}/{column}"), table, &Counters::default())?.concat();
+        let table = self.table(true, t, data, &ids, None);
+        let bytes = fetch_one(&*self.comm, "hot rows", &format!("{ntype}/{column}"), table, &Counters::default())?;
         Ok(HotRows::new(t, column, &ids, bytes, row_bytes(data)))
     }
 
@@ -113,13 +114,12 @@ impl DistGraph {
         let owners = self.owners(is_node);
         owners.check(ty, ids)?;
         let (row_bytes, bytes) = (row_bytes(data), data.as_bytes());
-        let read = move |row: usize, out: &mut [u8]| out.copy_from_slice(&bytes[row * row_bytes..][..row_bytes]);
-        Ok(Wanted { owners, ty, ids, row_bytes, read: Box::new(read), cache })
+        Ok(Wanted { owners, ty, ids, row_bytes, own: OwnRows::Stored(bytes), cache })
     }
-    fn to_column(&self, name: &str, like: &TensorData, rows: usize, bytes: Vec<u8>) -> Result<Column, DistError> {
+    fn to_column(&self, name: &str, like: &TensorData, rows: usize, bytes: RowBytes) -> Result<Column, DistError> {
         let mut shape = like.shape().as_slice().to_vec();
         shape[0] = rows;
-        column(name, TensorData::from_bytes_vec(bytes, shape, like.dtype()), &self.device)
+        column(name, TensorData::from_bytes(bytes.into_bytes(), shape, like.dtype()), &self.device)
     }
 }
 
@@ -189,10 +189,10 @@ impl FeatureData<'_> {
         let found = self.space.ty().and_then(|t| Ok((t, g.stored(is_node, t, &self.name)?)));
         let what = found.as_ref().map_or_else(|_| String::new(), |(t, _)| format!("{is_node}/{t}/{}", self.name));
         let (like, table) = match found {
-            Ok((t, data)) => (Some(data), g.table(is_node, t, data, ids, None).map(|t| vec![t])),
+            Ok((t, data)) => (Some(data), g.table(is_node, t, data, ids, None)),
             Err(e) => (None, Err(e)),
         };
-        let bytes = fetch(&*g.comm, "gather features", &what, table, &g.inner.rows)?.concat();
+        let bytes = fetch_one(&*g.comm, "gather features", &what, table, &g.inner.rows)?;
         // Without a table there was an error.
         let like = like.ok_or_else(|| DistError::Config { arg: "column", expected: "a column".into(), found: "none".into() })?;
         g.to_column(&self.name, like, ids.len(), bytes)

@@ -1,6 +1,10 @@
 //! Rows by id from whoever owns them.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use burn::tensor::Bytes;
+use burn_gnn_graph::prefetch;
 
 use super::cache::HotRows;
 use super::owners::Owners;
@@ -8,7 +12,80 @@ use crate::exchange::{Pack, Unpack, digest, exchange};
 use crate::{Communicator, DistError, Failure};
 
 /// Writes the bytes of an own row.
-pub(crate) type ReadRow<'a> = dyn Fn(usize, &mut [u8]) + Sync + 'a;
+type WriteRow<'a> = dyn Fn(usize, &mut [u8]) + Sync + 'a;
+
+/// Own rows of a table.
+pub(crate) enum OwnRows<'a> {
+    /// One behind the other.
+    Stored(&'a [u8]),
+    /// Written when they are asked for.
+    Made(Box<WriteRow<'a>>),
+}
+
+/// Own rows between asking for the memory of one and reading it.
+const AHEAD: usize = 8;
+
+/// The bytes of rows, in memory that a tensor of any element type can take over: one of bytes would have to be copied.
+#[derive(Debug)]
+pub(crate) enum RowBytes {
+    /// Of rows that are whole words long.
+    Words(Vec<u64>),
+    /// Of other rows.
+    Bytes(Vec<u8>),
+}
+
+impl RowBytes {
+    /// Room for so many rows; nothing is filled with zeros.
+    fn with_room(rows: usize, row_bytes: usize) -> Self {
+        if row_bytes.is_multiple_of(8) {
+            Self::Words(Vec::with_capacity(rows * (row_bytes / 8)))
+        } else {
+            Self::Bytes(Vec::with_capacity(rows * row_bytes))
+        }
+    }
+    /// A row behind the others.
+    fn push(&mut self, row: &[u8]) {
+        match self {
+            Self::Words(words) => words.extend(row.as_chunks().0.iter().map(|&word| u64::from_ne_bytes(word))),
+            Self::Bytes(bytes) => bytes.extend_from_slice(row),
+        }
+    }
+    /// A row that is written later.
+    fn push_later(&mut self, row_bytes: usize) -> &mut [u8] {
+        let len = self.len();
+        match self {
+            Self::Words(words) => words.resize(words.len() + row_bytes / 8, 0),
+            Self::Bytes(bytes) => bytes.resize(len + row_bytes, 0),
+        }
+        &mut self[len..]
+    }
+    /// Without a copy, if rows are whole words long.
+    pub(crate) fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Words(words) => Bytes::from_elems(words),
+            Self::Bytes(bytes) => Bytes::from_bytes_vec(bytes),
+        }
+    }
+}
+
+impl Deref for RowBytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Words(words) => bytemuck::cast_slice(words),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl DerefMut for RowBytes {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Words(words) => bytemuck::cast_slice_mut(words),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
 
 /// Rows of one table that a rank asks for; tables are the same on all ranks, ids are not.
 pub(crate) struct Wanted<'a> {
@@ -17,8 +94,17 @@ pub(crate) struct Wanted<'a> {
     /// Type-wise ids in range, repeats allowed.
     pub(crate) ids: &'a [u64],
     pub(crate) row_bytes: usize,
-    pub(crate) read: Box<ReadRow<'a>>,
+    pub(crate) own: OwnRows<'a>,
     pub(crate) cache: Option<&'a HotRows>,
+}
+
+impl Wanted<'_> {
+    /// Asks for the memory of an own row.
+    fn ask(&self, row: u32) {
+        if let OwnRows::Stored(bytes) = self.own {
+            prefetch(bytes, row as usize * self.row_bytes, self.row_bytes);
+        }
+    }
 }
 
 /// Where rows came from, since the graph was opened.
@@ -60,12 +146,12 @@ pub(crate) fn fetch(
     what: &str,
     wanted: Result<Vec<Wanted<'_>>, DistError>,
     counters: &Counters,
-) -> Result<Vec<Vec<u8>>, DistError> {
+) -> Result<Vec<RowBytes>, DistError> {
     let (wanted, failed) = match wanted {
         Ok(wanted) => (wanted, None),
         Err(e) => (vec![], Some(e)),
     };
-    let mut out: Vec<Vec<u8>> = wanted.iter().map(|w| vec![0; w.ids.len() * w.row_bytes]).collect();
+    let mut out: Vec<RowBytes> = wanted.iter().map(|w| RowBytes::with_room(w.ids.len(), w.row_bytes)).collect();
     let mut asked: Vec<Vec<(u64, u32)>> = Vec::with_capacity(wanted.len());
     let tag = digest(what.bytes().map(u64::from));
     let mut requests: Vec<Pack> = (0..comm.size()).map(|_| Pack::default()).collect();
@@ -114,18 +200,36 @@ pub(crate) fn fetch(
     Ok(out)
 }
 
-/// Fills in what this rank has; the others are `(id, position)`, ascending.
-fn near(w: &Wanted<'_>, out: &mut [u8], counters: &Counters) -> Vec<(u64, u32)> {
+/// [`fetch`] of one table.
+pub(crate) fn fetch_one(
+    comm: &dyn Communicator,
+    name: &'static str,
+    what: &str,
+    wanted: Result<Wanted<'_>, DistError>,
+    counters: &Counters,
+) -> Result<RowBytes, DistError> {
+    let mut all = fetch(comm, name, what, wanted.map(|w| vec![w]), counters)?;
+    Ok(all.swap_remove(0))
+}
+
+/// Writes the rows that this rank has, and leaves room for the others, which are `(id, position)`, ascending.
+fn near(w: &Wanted<'_>, out: &mut RowBytes, counters: &Counters) -> Vec<(u64, u32)> {
     let (mut abroad, mut local, mut cached) = (vec![], 0, 0);
     for (i, &id) in w.ids.iter().enumerate() {
-        let place = i * w.row_bytes..(i + 1) * w.row_bytes;
+        if let Some(row) = w.ids.get(i + AHEAD).and_then(|&next| w.owners.own_row(w.ty, next)) {
+            w.ask(row);
+        }
         if let Some(row) = w.owners.own_row(w.ty, id) {
-            (w.read)(row as usize, &mut out[place]);
+            match &w.own {
+                OwnRows::Stored(bytes) => out.push(&bytes[row as usize * w.row_bytes..][..w.row_bytes]),
+                OwnRows::Made(write) => write(row as usize, out.push_later(w.row_bytes)),
+            }
             local += 1;
         } else if let Some(row) = w.cache.and_then(|c| c.get(id)) {
-            out[place].copy_from_slice(row);
+            out.push(row);
             cached += 1;
         } else {
+            out.push_later(w.row_bytes);
             abroad.push((id, i as u32));
         }
     }
@@ -150,9 +254,21 @@ fn answer(wanted: &[Wanted<'_>], mut request: Unpack<'_>) -> Result<Vec<u8>, Dis
         let at = out.len();
         // One byte more for the flag of the exchange.
         out.reserve(rows.len() * w.row_bytes + 1);
-        out.resize(at + rows.len() * w.row_bytes, 0);
-        if w.row_bytes > 0 {
-            rows.iter().zip(out[at..].chunks_exact_mut(w.row_bytes)).for_each(|(&r, out)| (w.read)(r as usize, out));
+        match &w.own {
+            OwnRows::Stored(bytes) => {
+                for (i, &row) in rows.iter().enumerate() {
+                    if let Some(&next) = rows.get(i + AHEAD) {
+                        w.ask(next);
+                    }
+                    out.extend_from_slice(&bytes[row as usize * w.row_bytes..][..w.row_bytes]);
+                }
+            }
+            OwnRows::Made(write) => {
+                out.resize(at + rows.len() * w.row_bytes, 0);
+                if w.row_bytes > 0 {
+                    rows.iter().zip(out[at..].chunks_exact_mut(w.row_bytes)).for_each(|(&row, out)| write(row as usize, out));
+                }
+            }
         }
     }
     Ok(out)

@@ -20,7 +20,7 @@ use crate::{Communicator, DistError, HaloPlan, Partition, PartitionBook, load_pa
 pub use cache::{CacheStats, HotRows};
 pub use data::{DataSpace, FeatureData};
 pub use fetch::RowCounts;
-pub(crate) use fetch::{Counters, Wanted, fetch};
+pub(crate) use fetch::{Counters, OwnRows, Wanted, fetch_one};
 pub(crate) use owners::Owners;
 pub use query::InEdges;
 pub(crate) use registry::Registry;

@@ -12,7 +12,7 @@ impl DistGraph {
     pub fn original_nodes(&self, ntype: &str, ids: &[u64]) -> Result<Vec<u64>, DistError> {
         let table = self.schema().ntype(ntype).map_err(DistError::from).and_then(|t| {
             let originals = self.inner.own_originals(t);
-            self.rows_of_nodes(t, ids, 8, Box::new(move |row: usize, out: &mut [u8]| out.copy_from_slice(&originals[row].to_ne_bytes())))
+            self.rows_of_nodes(t, ids, 8, move |row: usize, out: &mut [u8]| out.copy_from_slice(&originals[row].to_ne_bytes()))
         });
         self.read_rows("original nodes", table).map(|b| bytemuck::pod_collect_to_vec(&b))
     }

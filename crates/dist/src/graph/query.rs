@@ -2,7 +2,8 @@
 
 use burn_gnn_graph::EdgeKey;
 
-use super::{DistGraph, Owners, Wanted, fetch};
+use super::fetch::{OwnRows, RowBytes, fetch_one};
+use super::{Counters, DistGraph, Owners, Wanted};
 use crate::DistError;
 use crate::exchange::{Pack, Unpack, agree, exchange};
 
@@ -28,7 +29,7 @@ impl DistGraph {
             let csc = self.inner.local.relations()[t].csc();
             move |row: usize, out: &mut [u8]| out.copy_from_slice(&(csc.row(row).len() as u32).to_ne_bytes())
         };
-        let table = t.and_then(|t| self.rows_of_nodes(self.schema().ends(t).1, nodes, 4, Box::new(read(t))));
+        let table = t.and_then(|t| self.rows_of_nodes(self.schema().ends(t).1, nodes, 4, read(t)));
         self.read_rows("in-degrees", table).map(|b| bytemuck::pod_collect_to_vec(&b))
     }
 
@@ -41,7 +42,7 @@ impl DistGraph {
             let degrees = &self.inner.out_degrees[t];
             move |row: usize, out: &mut [u8]| out.copy_from_slice(&degrees[row].to_ne_bytes())
         };
-        let table = self.etype(etype).and_then(|t| self.rows_of_nodes(self.schema().ends(t).0, nodes, 4, Box::new(read(t))));
+        let table = self.etype(etype).and_then(|t| self.rows_of_nodes(self.schema().ends(t).0, nodes, 4, read(t)));
         self.read_rows("out-degrees", table).map(|b| bytemuck::pod_collect_to_vec(&b))
     }
 
@@ -58,7 +59,7 @@ impl DistGraph {
                 out[8..].copy_from_slice(&inner.typewise(d, relation.dst()[row]).to_ne_bytes());
             };
             inner.edges.check(t, edges)?;
-            Ok(Wanted { owners: &inner.edges, ty: t, ids: edges, row_bytes: 16, read: Box::new(read), cache: None })
+            Ok(Wanted { owners: &inner.edges, ty: t, ids: edges, row_bytes: 16, own: OwnRows::Made(Box::new(read)), cache: None })
         });
         let ends: Vec<[u64; 2]> = bytemuck::pod_collect_to_vec(&self.read_rows("ends of edges", table)?);
         Ok(ends.into_iter().map(|[u, v]| (u, v)).unzip())
@@ -226,14 +227,14 @@ impl DistGraph {
         ntype: usize,
         ids: &'a [u64],
         row_bytes: usize,
-        read: Box<super::fetch::ReadRow<'a>>,
+        write: impl Fn(usize, &mut [u8]) + Sync + 'a,
     ) -> Result<Wanted<'a>, DistError> {
         let owners: &Owners = &self.inner.nodes;
         owners.check(ntype, ids)?;
-        Ok(Wanted { owners, ty: ntype, ids, row_bytes, read, cache: None })
+        Ok(Wanted { owners, ty: ntype, ids, row_bytes, own: OwnRows::Made(Box::new(write)), cache: None })
     }
-    pub(crate) fn read_rows(&self, name: &'static str, table: Result<Wanted<'_>, DistError>) -> Result<Vec<u8>, DistError> {
+    pub(crate) fn read_rows(&self, name: &'static str, table: Result<Wanted<'_>, DistError>) -> Result<RowBytes, DistError> {
         let what = table.as_ref().map_or_else(|_| String::new(), |w| format!("{}/{}", w.owners.what(), w.ty));
-        Ok(fetch(&*self.comm, name, &what, table.map(|t| vec![t]), &super::Counters::default())?.concat())
+        fetch_one(&*self.comm, name, &what, table, &Counters::default())
     }
 }

@@ -44,11 +44,15 @@ struct Sources {
 struct Found {
     counts: std::vec::IntoIter<u32>,
     in_degrees: std::vec::IntoIter<u32>,
-    edges: std::iter::Zip<std::iter::Zip<std::vec::IntoIter<u32>, std::vec::IntoIter<u32>>, std::vec::IntoIter<u64>>,
+    /// Source row at the owner, local id there and original id of each edge, as many as `counts` add up to.
+    src: Vec<u32>,
+    ids: Vec<u32>,
+    originals: Vec<u64>,
+    /// Edges read.
+    read: usize,
 }
 
 /// Edges of one relation of one block.
-#[derive(Default)]
 struct Edges {
     indptr: Vec<u32>,
     src: Vec<u32>,
@@ -125,22 +129,24 @@ impl DistSampler {
             found.push(self.found(hop, &told, &asked, &mut answer)?);
             sources.push(told);
         }
+        for t in 0..num_dst.len() {
+            nodes.reserve(t, schema.etypes_from(t), sources.iter().map(|told| told[t].ids.len()).sum());
+        }
         let mut all: Vec<Edges> = Vec::with_capacity(schema.etypes().len());
         #[allow(clippy::needless_range_loop)] // Over several lists at once.
         for e in 0..schema.etypes().len() {
             let (s, d) = schema.ends(e);
-            let mut edges = Edges { indptr: vec![0], ..Edges::default() };
+            let mut edges = Edges::with_room(owner[d].len(), found.iter().map(|f| f[e].src.len()).sum());
             for &p in &owner[d] {
                 let (p, of) = (p as usize, &mut found[p as usize][e]);
                 let first = self.graph.inner.edges.first_of(e, p);
                 nodes.in_degrees[e].extend(of.in_degrees.next());
-                for _ in 0..of.counts.next().unwrap_or(0) {
-                    // Lengths were compared when the answer was read.
-                    let Some(((src, id), original)) = of.edges.next() else { break };
-                    edges.src.push(nodes.meet(s, schema.etypes_from(s), &mut sources[p][s], src));
-                    edges.ids.push(first + u64::from(id));
-                    edges.originals.push(original);
-                }
+                let next = of.read..of.read + of.counts.next().unwrap_or(0) as usize;
+                of.read = next.end;
+                let meet = |&src: &u32| nodes.meet(s, schema.etypes_from(s), &mut sources[p][s], src);
+                edges.src.extend(of.src[next.clone()].iter().map(meet));
+                edges.ids.extend(of.ids[next.clone()].iter().map(|&id| first + u64::from(id)));
+                edges.originals.extend_from_slice(&of.originals[next]);
                 edges.indptr.push(edges.src.len() as u32);
             }
             all.push(edges);
@@ -192,14 +198,34 @@ impl DistSampler {
             if src.iter().any(|&u| u as usize >= told[s].rows.len()) {
                 return Err(answer.broken());
             }
-            let edges = src.into_iter().zip(ids).zip(originals);
-            Ok(Found { counts: counts.into_iter(), in_degrees: in_degrees.into_iter(), edges })
+            Ok(Found { counts: counts.into_iter(), in_degrees: in_degrees.into_iter(), src, ids, originals, read: 0 })
         };
         (0..schema.etypes().len()).map(relation).collect()
     }
 }
 
+impl Edges {
+    fn with_room(dst: usize, edges: usize) -> Self {
+        let mut indptr = Vec::with_capacity(dst + 1);
+        indptr.push(0);
+        Self { indptr, src: Vec::with_capacity(edges), ids: Vec::with_capacity(edges), originals: Vec::with_capacity(edges) }
+    }
+}
+
 impl Nodes {
+    /// Makes room for so many new nodes of a type at most.
+    fn reserve(&mut self, t: usize, from: impl Iterator<Item = usize>, new: usize) {
+        let rows = self.ids[t].len() + new;
+        self.ids[t].reserve(new);
+        self.row[t].reserve(new);
+        let room = |len: usize| rows.saturating_sub(len);
+        let len = self.originals[t].len();
+        self.originals[t].reserve(room(len));
+        for e in from {
+            let len = self.out_degrees[e].len();
+            self.out_degrees[e].reserve(room(len));
+        }
+    }
     /// Row of a node, and whether it is new.
     fn insert(&mut self, t: usize, id: u64) -> (u32, bool) {
         let next = self.ids[t].len() as u32;

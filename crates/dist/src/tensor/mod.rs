@@ -12,7 +12,7 @@ use burn::tensor::{Tensor, TensorData};
 
 use crate::checkpoint::{Shard, ShardReader, ShardWriter};
 use crate::exchange::{agree, digest, same};
-use crate::graph::{Counters, Wanted, fetch};
+use crate::graph::{Counters, OwnRows, Wanted, fetch_one};
 use crate::{DistError, DistGraph};
 pub use element::DistElement;
 pub use policy::PartitionPolicy;
@@ -165,9 +165,8 @@ impl<E: DistElement> DistTensor<E> {
         let checked = owners.check(ty, ids);
         let rows = self.store.rows.read().unwrap_or_else(PoisonError::into_inner);
         let (bytes, size): (&[u8], _) = (bytemuck::cast_slice(&rows), self.store.width * size_of::<E>());
-        let read = move |row: usize, out: &mut [u8]| out.copy_from_slice(&bytes[row * size..][..size]);
-        let table = checked.map(|()| vec![Wanted { owners, ty, ids, row_bytes: size, read: Box::new(read), cache: None }]);
-        let found = fetch(&*self.graph.comm, "tensor: get", &self.store.name, table, &Counters::default())?.concat();
+        let table = checked.map(|()| Wanted { owners, ty, ids, row_bytes: size, own: OwnRows::Stored(bytes), cache: None });
+        let found = fetch_one(&*self.graph.comm, "tensor: get", &self.store.name, table, &Counters::default())?;
         Ok(bytemuck::pod_collect_to_vec(&found))
     }
     /// [`get`](Self::get) as a float tensor of rank `D`, one more than a row has. Collective.
