@@ -6,7 +6,7 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Block, Graph, Relation, Schema};
 
-use crate::first_rows::first_rows;
+use crate::split::first_rows;
 
 /// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.
 ///

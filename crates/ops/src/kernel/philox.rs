@@ -109,6 +109,7 @@ pub(crate) fn draw_rows(key: [u32; 2], rows: usize, blocks: usize, id: impl Fn(u
             for i in 0..WIDE {
                 block[i] += first;
             }
+            // No row has the 2^34 columns from which on the last word of the counter would count.
             draw([[id; WIDE], [id >> 32; WIDE], block, [0; WIDE]], key, to);
         }
     }

@@ -42,3 +42,51 @@ pub(super) fn gradient<A: Real>(x: &[A], grad: &[A], [n, k, m]: [usize; 3], size
     });
     sums
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_rows_are_no_runs() {
+        assert_eq!(size([3 * MIN_RUN, 5, 20]), None);
+        assert_eq!(size([3 * MIN_RUN + 1, 5, 20]), Some(MIN_RUN));
+        assert_eq!(size([100_000, 5, 20]), Some(100_000usize.div_ceil(MAX_RUNS)));
+        // Sums of runs would be larger than the operands.
+        assert_eq!(size([4 * MIN_RUN, 4096, 4096]), None);
+    }
+
+    /// Whole numbers, whose sums have one value; the last run is shorter, the result longer than what one thread adds up.
+    fn exact<A: Real>(of: impl Fn(f64) -> A) {
+        let [n, k, m] = [4 * MIN_RUN + 7, 70, 130];
+        assert!(k * m > SPAN);
+        let whole = |len: usize, times: usize| (0..len).map(|i| of((i * times % 7) as f64 - 3.0)).collect::<Vec<A>>();
+        let (x, grad) = (whole(n * k, 5), whole(n * m, 3));
+        let got = gradient(&x, &grad, [n, k, m], MIN_RUN);
+        let mut want = vec![of(0.0); k * m];
+        for (x, grad) in x.chunks(k).zip(grad.chunks(m)) {
+            for (want, &x) in want.chunks_mut(m).zip(x) {
+                want.iter_mut().zip(grad).for_each(|(w, &g)| *w += x * g);
+            }
+        }
+        assert!(got == want);
+    }
+
+    #[test]
+    fn runs_add_up() {
+        exact(|x| x as f32);
+        exact(|x| x);
+    }
+
+    #[test]
+    fn any_number_of_threads() {
+        let [n, k, m] = [5 * MIN_RUN + 1, 9, 33];
+        let odd = |len: usize, by: f32| (0..len).map(|i| (i as f32 * by).sin()).collect::<Vec<f32>>();
+        let (x, grad) = (odd(n * k, 0.37), odd(n * m, 0.11));
+        let with = |threads| match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+            Ok(pool) => pool.install(|| gradient(&x, &grad, [n, k, m], MIN_RUN)),
+            Err(e) => panic!("{e}"),
+        };
+        assert!(with(1) == with(3));
+    }
+}

@@ -1,4 +1,4 @@
-//! The gradient of a tensor that was cut, filled part by part.
+//! The gradient of a tensor that was cut, on slices: filled part by part, or added to in place.
 
 use std::mem::MaybeUninit;
 
@@ -8,7 +8,8 @@ use burn::tensor::Shape;
 use bytemuck::Zeroable;
 use rayon::prelude::*;
 
-use super::SplitPlan;
+use super::backend::{Cut, SplitPlan};
+use super::first;
 use crate::cpu::{Host, by_dtype};
 use crate::kernel::{Elem, room};
 
@@ -60,8 +61,11 @@ impl<T: Elem> Laid<T> {
     }
 }
 
-/// Copies the gradient of a part to its rows of the whole.
+/// Copies the gradient of a run to its rows of the whole; keeps that of all rows, to which first rows are added.
 pub(super) fn put<B: Host>(grad: FloatTensor<B>, plan: &SplitPlan, part: usize) -> FloatTensor<B> {
+    if let Cut::First { .. } = plan.cut {
+        return plan.keep::<B>(grad, part);
+    }
     by_dtype!(grad.dtype(), T => {
         let width = grad.shape()[1..].iter().product();
         plan.grads.with(|| Laid::<T>::new(plan, width), |laid| laid.put(plan, part, &B::floats::<T>(&grad)));
@@ -71,10 +75,48 @@ pub(super) fn put<B: Host>(grad: FloatTensor<B>, plan: &SplitPlan, part: usize) 
 
 /// The gradient of the whole.
 pub(super) fn join<B: Host>(due: &FloatTensor<B>, plan: &SplitPlan, shape: Shape) -> FloatTensor<B> {
+    if let Cut::First { .. } = plan.cut {
+        return first::join::<B>(due, plan.kept::<B>(), shape, add::<B>, extend::<B>);
+    }
     by_dtype!(due.dtype(), T => {
         let width = shape[1..].iter().product();
         let laid = plan.grads.take::<Laid<T>>().unwrap_or_else(|| Laid::new(plan, width));
         B::from_floats(laid.joined(plan), shape)
+    })
+}
+
+fn add_to<T: Elem>(all: &mut [T], first: &[T]) {
+    let one = |(all, first): (&mut [T], &[T])| {
+        for (a, f) in all.iter_mut().zip(first) {
+            *a = T::of(a.acc() + f.acc());
+        }
+    };
+    all[..first.len()].par_chunks_mut(RUN).zip(first.par_chunks(RUN)).for_each(one);
+}
+
+/// `all` with `first` added to its first rows, in place if nobody else holds it.
+fn add<B: Host>(mut all: FloatTensor<B>, first: FloatTensor<B>) -> FloatTensor<B> {
+    by_dtype!(all.dtype(), T => {
+        let first = B::floats::<T>(&first);
+        if let Some(own) = B::floats_mut::<T>(&mut all) {
+            add_to(own, &first);
+            return all;
+        }
+        let mut copy = B::floats::<T>(&all).into_owned();
+        add_to(&mut copy, &first);
+        B::from_floats(copy, all.shape())
+    })
+}
+
+/// `first` with rows of zeros behind it, up to `shape`.
+fn extend<B: Host>(first: FloatTensor<B>, shape: Shape) -> FloatTensor<B> {
+    by_dtype!(first.dtype(), T => {
+        let first = B::floats::<T>(&first);
+        let len = shape.num_elements();
+        let mut out = room::<T>(len);
+        out.extend_from_slice(&first);
+        out.resize(len, T::zeroed());
+        B::from_floats(out, shape)
     })
 }
 
@@ -86,7 +128,7 @@ mod tests {
     #[test]
     fn every_entry_is_written() {
         let long = RUN / 2 + 3;
-        let plan = SplitPlan::new(&[0, 2, 2, 3, 3 + long]);
+        let plan = SplitPlan::new(Cut::Runs([0, 2, 2, 3, 3 + long].into()));
         let mut laid = Laid::<f32>::new(&plan, 2);
         let last: Vec<f32> = (0..2 * long).map(|i| i as f32).collect();
         laid.put(&plan, 3, &last);

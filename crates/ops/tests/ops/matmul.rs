@@ -5,8 +5,9 @@ use burn_gnn_ops::{matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_ro
 
 use crate::{assert_near, devices, f64s, numbers};
 
-/// `n`, `k`, `m`; the last ones are cut into blocks by the product and shared among threads.
-const SIZES: [[usize; 3]; 11] = [
+/// `n`, `k`, `m`; the last ones are cut into blocks by the product and shared among threads, of the very last one gradients of weights
+/// are summed in runs of rows.
+const SIZES: [[usize; 3]; 12] = [
     [1, 1, 1],
     [9, 33, 16],
     [700, 70, 11],
@@ -18,6 +19,7 @@ const SIZES: [[usize; 3]; 11] = [
     [3, 2, 0],
     [600, 257, 64],
     [2000, 64, 129],
+    [4100, 5, 20],
 ];
 
 fn tensor(data: &[f64], shape: [usize; 2], device: &Device, dtype: DType) -> Tensor<2> {

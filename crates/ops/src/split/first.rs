@@ -1,23 +1,18 @@
 //! A tensor and its first rows, with one gradient for both.
 
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
-mod cpu;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, TensorMetadata};
+use burn::tensor::{Shape, Slice, Tensor};
 
-pub use backend::{FirstRows, FirstRowsBackend, FirstRowsPlan};
-
-use burn::backend::Dispatch;
-use burn::tensor::Tensor;
+use super::backend::{Cut, zeros};
+use super::cut;
 
 /// `x` and its rows `0..rows`: the input rows of a block and those of its destinations.
 ///
 /// # Gradients
 /// `d x` is the gradient of the first result, to whose first rows that of the second one is added in place; where only the second one
 /// reaches the loss, its rows with zeros behind them. Burn's `slice` fills a tensor as large as `x` with zeros and adds all
-/// of it, on one thread. First order only, as for [`split_rows`](crate::split::split_rows).
+/// of it, on one thread. First order only, as for [`split_rows`](super::split_rows).
 ///
 /// # Cost
 /// Nothing forward on backends with views; backward reads and writes the first rows alone, or writes `d x` once.
@@ -30,10 +25,44 @@ pub(crate) fn first_rows<const D: usize>(x: Tensor<D>, rows: usize) -> (Tensor<D
     if rows == all {
         return (x.clone(), x);
     }
-    let plan = FirstRowsPlan::new(rows);
-    let whole = Dispatch::first_rows_of(x.into_dispatch(), plan.clone());
-    let result = |which| Tensor::from_dispatch(Dispatch::first_rows_take(whole.clone(), plan.clone(), which));
-    (result(FirstRows::All), result(FirstRows::First))
+    let mut parts = cut(x, Cut::First { all, rows }).into_iter();
+    match (parts.next(), parts.next()) {
+        (Some(all), Some(first)) => (all, first),
+        _ => unreachable!("two parts"),
+    }
+}
+
+/// The gradient of the tensor from those of all its rows and of its first rows; `add` adds the second to the first rows of the first,
+/// `extend` puts zeros behind first rows.
+pub(super) fn join<B: Backend>(
+    due: &FloatTensor<B>,
+    grads: Vec<Option<FloatTensor<B>>>,
+    shape: Shape,
+    add: impl FnOnce(FloatTensor<B>, FloatTensor<B>) -> FloatTensor<B>,
+    extend: impl FnOnce(FloatTensor<B>, Shape) -> FloatTensor<B>,
+) -> FloatTensor<B> {
+    let mut grads = grads.into_iter().map(|grad| grad.filter(|grad| grad.shape().num_elements() > 0));
+    match (grads.next().flatten(), grads.next().flatten()) {
+        (Some(all), Some(first)) => add(all, first),
+        (Some(all), None) => all,
+        (None, Some(first)) => extend(first, shape),
+        (None, None) => zeros::<B>(shape, due),
+    }
+}
+
+/// `all` with `first` added to its first rows.
+pub(super) fn add<B: Backend>(all: FloatTensor<B>, first: FloatTensor<B>) -> FloatTensor<B> {
+    let place = [Slice::from(0..first.shape()[0])];
+    let sum = B::float_add(B::float_slice(all.clone(), &place), first);
+    B::float_slice_assign(all, &place, sum)
+}
+
+/// `first` with rows of zeros behind it, up to `shape`.
+pub(super) fn extend<B: Backend>(first: FloatTensor<B>, shape: Shape) -> FloatTensor<B> {
+    let mut rest = shape;
+    rest[0] -= first.shape()[0];
+    let rest = zeros::<B>(rest, &first);
+    B::float_cat(vec![first, rest], 0)
 }
 
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
@@ -41,16 +70,13 @@ pub(crate) fn first_rows<const D: usize>(x: Tensor<D>, rows: usize) -> (Tensor<D
 mod tests {
     use burn::tensor::{Device, TensorData};
 
+    use super::super::tests::{devices, values};
     use super::*;
-
-    fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
-        x.into_data().iter().collect()
-    }
 
     /// Values and gradients are those of `slice`, whichever of the results reach the loss, and where one is used twice.
     #[test]
     fn gradients_are_those_of_slices() {
-        for device in [Device::flex().autodiff(), Device::ndarray().autodiff()] {
+        for device in devices() {
             // Small whole numbers, so that sums do not depend on their order.
             let data = TensorData::new((0..30).map(|i| i as f32 - 13.0).collect::<Vec<_>>(), [5, 2, 3]);
             let leaf = || Tensor::<3>::from_data(data.clone(), &device).require_grad();
