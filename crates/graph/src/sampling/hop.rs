@@ -15,7 +15,7 @@ use super::fanout::ALL;
 use super::neighbor::NeighborSampler;
 use super::relabel::{RootedRows, Rows};
 use super::rules::{Choice, RowMemory, Strategy};
-use crate::{Graph, Relation};
+use crate::{Graph, Relation, Stream};
 
 /// Writes the numbers of a piece's nodes, new ones among the nodes of their type.
 type Number<'a> = Box<dyn FnMut(&Piece, &mut Vec<u32>, &mut [u32]) + Send + 'a>;
@@ -205,6 +205,11 @@ impl NeighborSampler {
         BlockParts { relations, positions, num_src: nodes.iter().map(Vec::len).collect(), num_dst }
     }
 
+    /// Draws by destination of one relation at one hop.
+    pub(crate) fn draw_stream(&self, hop: usize, t: usize, key: SampleKey) -> Stream {
+        key.stream(&format!("neighbors/{}/{hop}", self.source.graph.schema().etypes()[t]))
+    }
+
     /// How one relation is sampled at one hop.
     fn choice<'a>(&'a self, hop: usize, t: usize, excluded: &'a [Vec<(u32, u32)>], key: SampleKey) -> Choice<'a> {
         let (schema, relation) = (self.source.graph.schema(), &self.source.graph.relations()[t]);
@@ -218,7 +223,7 @@ impl NeighborSampler {
             strategy: self.strategy,
             replace: self.replace,
             fanout,
-            stream: key.stream(&format!("neighbors/{}/{hop}", schema.etypes()[t])),
+            stream: self.draw_stream(hop, t, key),
             // By the source's type alone, so that relations agree as well.
             by_source: key.stream(&format!("labor/{}/{}", schema.ntypes()[s], if shared { 0 } else { hop })),
             source_ids: &self.source.node_ids[s],

@@ -5,6 +5,7 @@ mod alias;
 mod block;
 mod choose;
 mod cluster;
+mod device;
 mod draws;
 mod facts;
 mod fanout;
@@ -22,6 +23,8 @@ mod walk;
 
 pub use block::{Block, MiniBatch};
 pub use cluster::ClusterSampler;
+#[doc(hidden)]
+pub use device::{HopDraws, HopEdges, HopFound};
 pub use draws::SampleKey;
 pub use facts::BatchFacts;
 pub(crate) use fanout::ALL;

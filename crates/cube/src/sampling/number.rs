@@ -1,0 +1,82 @@
+//! Rows for the nodes of a batch, in the order in which they were found.
+//!
+//! A table has the row of every node of a type that is in the batch, and all ones for the others. Of the edges found at a hop, each
+//! offers its source the number `rows so far + its place`, and the smallest stays: a minimum, whatever comes first. So an edge whose
+//! offer stayed is the first to meet a new node, and new nodes are numbered by counting such edges.
+
+use cubecl::prelude::*;
+
+/// The source of every edge found; offers it a number.
+#[cube(launch_unchecked, address_type = "dynamic")]
+pub(crate) fn offer_kernel(positions: &[u32], indices: &[u32], found: &mut [u32], rows: &[Atomic<u32>], n: usize, next: u32) {
+    let pos = ABSOLUTE_POS;
+    if pos >= n {
+        terminate!();
+    }
+    let node = indices[positions[pos] as usize];
+    found[pos] = node;
+    rows[node as usize].fetch_min(next + pos as u32);
+}
+
+/// 1 for edges that were the first to meet a new node.
+#[cube(launch_unchecked, address_type = "dynamic")]
+pub(crate) fn first_kernel(found: &[u32], rows: &[u32], first: &mut [u32], n: usize, next: u32) {
+    let pos = ABSOLUTE_POS;
+    if pos >= n {
+        terminate!();
+    }
+    first[pos] = select(rows[found[pos] as usize] == next + pos as u32, 1u32, 0u32);
+}
+
+/// The row of the source of every edge; new nodes behind the others.
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn row_kernel(found: &[u32], rows: &[u32], order: &[u32], src: &mut [u32], nodes: &mut [u32], n: usize, next: u32) {
+    let pos = ABSOLUTE_POS;
+    if pos >= n {
+        terminate!();
+    }
+    let node = found[pos];
+    let mut row = rows[node as usize];
+    if row >= next {
+        row = next + order[(row - next) as usize];
+    }
+    src[pos] = row;
+    if order[pos + 1] > order[pos] {
+        nodes[row as usize] = node;
+    }
+}
+
+/// `to[i] = from[i]`
+#[cube(launch_unchecked, address_type = "dynamic")]
+pub(crate) fn copy_kernel(from: &[u32], to: &mut [u32], n: usize) {
+    let pos = ABSOLUTE_POS;
+    if pos >= n {
+        terminate!();
+    }
+    to[pos] = from[pos];
+}
+
+/// Rows `first..first + n` of the nodes that have them; without `known` they are forgotten.
+#[cube(launch_unchecked, address_type = "dynamic")]
+pub(crate) fn settle_kernel(nodes: &[u32], rows: &mut [u32], first: usize, n: usize, #[comptime] known: bool) {
+    let pos = ABSOLUTE_POS;
+    if pos >= n {
+        terminate!();
+    }
+    let mut row = 0xffff_ffffu32;
+    if comptime!(known) {
+        row = (first + pos) as u32;
+    }
+    rows[nodes[first + pos] as usize] = row;
+}
+
+/// All ones.
+#[cube(launch_unchecked, address_type = "dynamic")]
+pub(crate) fn forget_kernel(rows: &mut [u32], n: usize) {
+    let pos = ABSOLUTE_POS;
+    if pos >= n {
+        terminate!();
+    }
+    rows[pos] = 0xffff_ffffu32;
+}
