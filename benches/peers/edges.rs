@@ -1,17 +1,17 @@
 //! Operators with a result per edge: GSDDMM and edge softmax.
 
-use burn::tensor::{Device, Distribution, Tensor};
+use burn::tensor::{Distribution, Tensor};
 use burn_gnn::graph::Relation;
 use burn_gnn::ops::{NormBy, edge_softmax, u_add_v, u_dot_v};
 use serde_json::json;
 
 use crate::graphs::Homogeneous;
 use crate::inject::fwd_bwd;
-use crate::measure::{Entry, bench};
+use crate::measure::{Entry, bench, device};
 use crate::ops::{columns, tracked, uniform};
 
 pub(crate) fn run(graph: &str, g: &Homogeneous, relation: &Relation) {
-    let device = Device::flex();
+    let device = device();
     let (n, e) = (g.nodes, g.src.len());
     let widths: &[usize] = if graph == "products-slice" { &[16, 100] } else { &[16, 128] };
     for &width in widths {

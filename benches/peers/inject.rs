@@ -14,7 +14,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, Flex, TensorMetadata, backend_extension};
 use burn::tensor::{Shape, Tensor};
 
-#[backend_extension(Flex, Autodiff)]
+#[backend_extension(Flex, Cube: cfg(feature = "cube"), Autodiff)]
 pub(crate) trait Inject: Backend {
     /// A scalar whose gradient with respect to `y` is `cotangent`, whatever comes from above.
     fn inject(y: FloatTensor<Self>, _cotangent: FloatTensor<Self>) -> FloatTensor<Self> {
@@ -23,6 +23,8 @@ pub(crate) trait Inject: Backend {
 }
 
 impl Inject for Flex {}
+#[cfg(feature = "cube")]
+impl Inject for burn_gnn::ops::CubeBackend {}
 
 #[derive(Debug)]
 struct Injected;

@@ -1,9 +1,10 @@
 //! What the machine's memory gives, to hold the figures of kernels against.
 
+use burn::tensor::{Device, Tensor};
 use rayon::prelude::*;
 use serde_json::json;
 
-use crate::measure::{Entry, emit, measure, settings};
+use crate::measure::{Entry, device, emit, measure, settings};
 
 /// Numbers of a buffer that no cache holds: 512 MiB.
 const LEN: usize = 128 << 20;
@@ -23,6 +24,11 @@ pub(crate) fn run() {
     });
     report("copy", 2.0 * bytes, || to.par_chunks_mut(part).zip(from.par_chunks(part)).for_each(|(to, from)| to.copy_from_slice(from)));
 
+    if device() != Device::flex() {
+        let x = Tensor::<1>::ones([LEN], &device());
+        // A product with a number reads and writes every entry once.
+        report("device copy", 2.0 * bytes, || drop(x.clone() * 3.0));
+    }
     let matrix = &from[..ROWS * ROW];
     // A full-period generator modulo 2^32, scaled: no order that a prefetcher knows.
     let mut state = 1u32;

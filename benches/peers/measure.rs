@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use burn::tensor::Device;
 use serde_json::{Map, Value, json};
 
 const SYSTEM: &str = "burn-gnn";
@@ -50,6 +51,7 @@ impl Times {
     pub(crate) fn one(f: impl FnOnce()) -> Self {
         let (cpu, wall) = (cpu_time(), Instant::now());
         f();
+        settle();
         Self { wall: vec![wall.elapsed().as_secs_f64() * 1e3], cpu: vec![(cpu_time() - cpu) * 1e3] }
     }
     /// The times of a run that did something `count` times.
@@ -79,8 +81,39 @@ pub(crate) fn cpu_time() -> f64 {
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
 }
 
+/// Where tensors are: `BENCH_BACKEND` names the backend, flex if it is not set. Always the same device.
+pub(crate) fn device() -> Device {
+    static DEVICE: OnceLock<Device> = OnceLock::new();
+    let make = || match std::env::var("BENCH_BACKEND").as_deref() {
+        Err(_) | Ok("flex") => Device::flex(),
+        #[cfg(feature = "wgpu")]
+        Ok("wgpu") => Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
+        #[cfg(feature = "vulkan")]
+        Ok("vulkan") => Device::vulkan(burn::tensor::DeviceKind::DefaultDevice),
+        #[cfg(feature = "metal")]
+        Ok("metal") => Device::metal(burn::tensor::DeviceKind::DefaultDevice),
+        #[cfg(feature = "rocm")]
+        Ok("rocm") => Device::rocm(0),
+        #[cfg(feature = "cuda")]
+        Ok("cuda") => Device::cuda(0),
+        Ok(other) => panic!("BENCH_BACKEND: `{other}` is no backend that was compiled in"),
+    };
+    DEVICE.get_or_init(make).clone()
+}
+
+/// Waits until the device has done what it was told.
+pub(crate) fn settle() {
+    if device() != Device::flex() {
+        device().sync().unwrap_or_else(|e| panic!("the device failed: {e:?}"));
+    }
+}
+
 /// One run to warm up, then at least `least` and at most 25 until the time is spent.
 pub(crate) fn measure(mut f: impl FnMut()) -> Times {
+    let mut f = || {
+        f();
+        settle();
+    };
     f();
     let (begin, mut times) = (Instant::now(), Times::default());
     while times.wall.len() < settings().least || (times.wall.len() < MOST && begin.elapsed().as_secs_f64() < settings().seconds) {
@@ -138,6 +171,9 @@ pub(crate) fn emit(entry: Entry<'_>, times: Option<&Times>, more: &[(&str, Value
     put("threads", json!(settings().threads));
     put("load1", json!((load1() * 10.0).round() / 10.0));
     put("allocator", json!(crate::alloc::name()));
+    if let Ok(backend) = std::env::var("BENCH_BACKEND") {
+        put("backend", json!(backend));
+    }
     println!("{}", Value::Object(line));
 }
 

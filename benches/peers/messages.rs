@@ -1,14 +1,14 @@
 //! Message passing by field names: user functions beside the fused kernel of the same sum.
 
 use anyhow::Result;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Tensor;
 use burn_gnn::ops::function::{by_degree, copy_u, sum};
 use burn_gnn::prelude::*;
 use serde_json::json;
 
 use crate::graphs::Homogeneous;
 use crate::inject::fwd_bwd;
-use crate::measure::{Entry, bench};
+use crate::measure::{Entry, bench, device};
 use crate::ops::{columns, tracked};
 
 fn message(e: &EdgeBatch) -> Result<Fields, OpsError> {
@@ -30,7 +30,7 @@ pub(crate) fn run(name: &str, g: &Homogeneous) -> Result<()> {
     graph.relations()[0].csc();
     graph.relations()[0].csr();
     for width in [16, 128] {
-        let x = columns(g, width, &Device::flex());
+        let x = columns(g, width, &device());
         let with = |x: Tensor<2>| {
             let mut g = graph.clone();
             g.nodes_mut("_N").and_then(|f| f.insert("x", x)).expect("one row per node");

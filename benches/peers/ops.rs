@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::graphs::Homogeneous;
 use crate::inject::fwd_bwd;
-use crate::measure::{Entry, Times, bench, emit};
+use crate::measure::{Entry, Times, bench, device, emit};
 
 /// The first `width` columns of the features.
 pub(crate) fn columns(g: &Homogeneous, width: usize, device: &Device) -> Tensor<2> {
@@ -31,7 +31,7 @@ fn gspmm<'a>(graph: &'a str, op: &'a str) -> Entry<'a> {
 }
 
 pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
-    let device = Device::flex();
+    let device = device();
     let (n, e) = (g.nodes, g.src.len());
     let relation = Relation::from_coo(n, n, g.src.clone(), g.dst.clone())?;
     let start = Instant::now();

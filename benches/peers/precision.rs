@@ -1,18 +1,18 @@
 //! What mixed precision saves: the same operators on f32 inputs, with and without 16-bit copies.
 
 use anyhow::Result;
-use burn::tensor::{Device, FloatDType, Tensor};
+use burn::tensor::{FloatDType, Tensor};
 use burn_gnn::graph::Relation;
 use burn_gnn::ops::{Precision, copy_u_sum, u_mul_e_sum, with_precision};
 use serde_json::json;
 
 use crate::graphs::Homogeneous;
 use crate::inject::fwd_bwd;
-use crate::measure::{Entry, bench};
+use crate::measure::{Entry, bench, device};
 use crate::ops::{columns, tracked, uniform};
 
 pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
-    let device = Device::flex();
+    let device = device();
     let (n, e) = (g.nodes, g.src.len());
     let relation = Relation::from_coo(n, n, g.src.clone(), g.dst.clone())?;
     let _ = (relation.csr(), relation.csc());

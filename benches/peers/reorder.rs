@@ -1,13 +1,13 @@
 //! What numbers of nodes and edges do to sampling, to gathering features, and to GSpMM.
 
 use anyhow::Result;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use burn_gnn::dist::{PartitionConfig, PartitionMethod, partition_graph};
 use burn_gnn::graph::{EdgeOrder, FeatureSource, Graph, MemoryRows, NeighborSampler, NodeOrder, RowType, SampleKey};
 use burn_gnn::ops::copy_u_sum;
 use serde_json::json;
 
-use crate::measure::{Entry, Times, bench, emit};
+use crate::measure::{Entry, Times, bench, device, emit};
 
 const BATCH: usize = 1024;
 const PARTS: usize = 128;
@@ -53,7 +53,7 @@ pub(crate) fn run(name: &str, nodes: usize, src: Vec<u32>, dst: Vec<u32>, featur
         bench(Entry { group: "reorder", graph: name, op: &format!("{order}: gather") }, &[("rows", json!(input.len()))], || {
             drop(source.gather(input).expect("ids are in range"));
         });
-        let x = Tensor::<2>::from_data(TensorData::new(rows, [nodes, width]), &Device::flex());
+        let x = Tensor::<2>::from_data(TensorData::new(rows, [nodes, width]), &device());
         let relation = &new.graph.relations()[0];
         relation.csc();
         bench(Entry { group: "reorder", graph: name, op: &format!("{order}: copy_u_sum.fwd") }, &[("dim", json!(width))], || {

@@ -2,13 +2,13 @@
 
 use anyhow::{Context, Result};
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Tensor};
-use burn_gnn::graph::{Graph, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, SampleKey, Traversal};
+use burn::tensor::Tensor;
+use burn_gnn::graph::{Graph, Loader, MemoryRows, MiniBatch, NeighborSampler, NodeBatches, RowType, SampleKey, Traversal};
 use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
 use serde_json::json;
 
 use crate::graphs::{self, Task};
-use crate::measure::{Entry, Times, bench, emit, wanted};
+use crate::measure::{Entry, Times, bench, device, emit, wanted};
 
 /// Seeds of a batch.
 const BATCH: usize = 1024;
@@ -31,10 +31,24 @@ pub(crate) fn graph(name: &str) -> Result<(Graph, &'static str, Task)> {
     Ok((b.build()?, g.target, g.task))
 }
 
+/// Makes a batch around seeds of a type.
+type Sample = Box<dyn Fn(&str, &[u32], SampleKey) -> Result<MiniBatch>>;
+
+/// On the host, or on the graphics processor that was asked for.
+fn sampler(g: &Graph, hops: [i64; 2]) -> Result<Sample> {
+    let sampler = NeighborSampler::new(g, hops)?;
+    #[cfg(feature = "cube")]
+    if device() != burn::tensor::Device::flex() {
+        let sampler = burn_gnn::ops::DeviceSampler::new(sampler, &device())?;
+        return Ok(Box::new(move |ntype, seeds, key| Ok(sampler.sample([(ntype, seeds)], key)?)));
+    }
+    Ok(Box::new(move |ntype, seeds, key| Ok(sampler.sample([(ntype, seeds)], key)?)))
+}
+
 pub(crate) fn run(name: &str) -> Result<()> {
     let (g, ntype, task) = graph(name)?;
     for hops in [[15, 10], [25, 10]] {
-        let sampler = NeighborSampler::new(&g, hops)?;
+        let sample = sampler(&g, hops)?;
         let label = format!("sample_blocks.({}, {})", hops[0], hops[1]);
         if !wanted(&label, &[]) {
             continue;
@@ -44,12 +58,12 @@ pub(crate) fn run(name: &str) -> Result<()> {
             let order = Traversal::Shuffled.positions(task.train.len(), 1, pass);
             let batches: Vec<Vec<u32>> =
                 order.chunks_exact(BATCH).take(BATCHES + 1).map(|c| c.iter().map(|&i| task.train[i as usize]).collect()).collect();
-            sampler.sample([(ntype, &batches[0])], SampleKey::new(pass))?;
+            sample(ntype, &batches[0], SampleKey::new(pass))?;
             let mut sum = 0;
             let mut failed = None;
             let took = Times::one(|| {
                 for (step, seeds) in (0..).zip(&batches[1..]) {
-                    match sampler.sample([(ntype, seeds)], SampleKey::new(1).at(pass, step)) {
+                    match sample(ntype, seeds, SampleKey::new(1).at(pass, step)) {
                         Ok(batch) => sum += batch.total_edges(),
                         Err(e) => failed = Some(e),
                     }
@@ -91,10 +105,10 @@ pub(crate) fn run(name: &str) -> Result<()> {
 /// Two layers, hidden 256, one pass over the training nodes, features gathered by the loader.
 pub(crate) fn minibatch(name: &str) -> Result<()> {
     let (g, ntype, task) = graph(name)?;
-    let batches = NodeBatches::new(NeighborSampler::new(&g, [15, 10])?, ntype, &task.train, &Device::flex())?;
+    let batches = NodeBatches::new(NeighborSampler::new(&g, [15, 10])?, ntype, &task.train, &device())?;
     let batches = batches.with_features(ntype, MemoryRows::new(&task.features, task.width, RowType::F32)?)?;
     let loader = Loader::new(batches, BATCH)?;
-    let mut net = SageConfig::new(task.width, task.classes).with_hidden(256).init(&Device::flex().autodiff());
+    let mut net = SageConfig::new(task.width, task.classes).with_hidden(256).init(&device().autodiff());
     let mut optimizer = FusedAdamConfig::new().init();
     let (mut times, mut step) = (Times::default(), 0);
     for epoch in 0..3 {

@@ -2,14 +2,14 @@
 
 use anyhow::Result;
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{FusedAdamConfig, Rows, cross_entropy};
 use burn_gnn::ops::{Precision, with_precision};
 use serde_json::json;
 
 use crate::graphs::Homogeneous;
-use crate::measure::{Entry, bench, emit, measure, memory_mb, wanted};
+use crate::measure::{Entry, bench, device, emit, measure, memory_mb, wanted};
 use crate::nets::{Gat, Gcn, Network, Sage, Sizes};
 
 /// Something to train: data that stays, and the labelled rows.
@@ -23,7 +23,7 @@ struct Task {
 pub(crate) const KINDS: [&str; 3] = ["gcn", "sage", "gat"];
 
 fn task(graph: &str, kind: &str, g: Homogeneous) -> Result<Task> {
-    let device = Device::flex();
+    let device = device();
     let Homogeneous { nodes, src, dst, task } = g;
     let mut structure = Graph::homogeneous(nodes, src, dst)?;
     if kind != "sage" {
@@ -62,7 +62,7 @@ fn with<N: Network>(net: N, t: &Task, use_them: impl FnOnce(&mut dyn FnMut(), &m
 }
 
 fn by_kind(kind: &str, t: &Task, use_them: impl FnOnce(&mut dyn FnMut(), &mut dyn FnMut())) {
-    let device = Device::flex().autodiff();
+    let device = device().autodiff();
     match kind {
         "gcn" => with(Gcn::new(t.sizes, &device), t, use_them),
         "sage" => with(Sage::new(t.sizes, &device), t, use_them),

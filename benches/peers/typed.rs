@@ -15,7 +15,7 @@ use burn_gnn::ops::{
 use serde_json::json;
 
 use crate::graphs::{Task, Typed};
-use crate::measure::{Entry, Times, bench, emit, memory_mb, wanted};
+use crate::measure::{Entry, Times, bench, device, emit, memory_mb, wanted};
 
 fn build(g: Typed) -> (Graph, Task, usize) {
     let mut b = Graph::builder();
@@ -91,7 +91,7 @@ pub(crate) fn am(graph: &str, make: impl Fn() -> Typed) {
     const WIDTH: usize = 16;
     const BASES: usize = 30;
     let names = ["rgcn.homogeneous.epoch", "rgcn.homogeneous.presorted.epoch"];
-    let (source, device) = (make(), Device::flex());
+    let (source, device) = (make(), device());
     let start = Instant::now();
     let (g, task, target) = build(source);
     let joint = g.to_homogeneous(&[], &[]).expect("the numbers of a joint graph fit");
@@ -195,7 +195,7 @@ struct HeteroNet {
 
 pub(crate) fn mag(graph: &str, make: impl Fn() -> Typed) {
     const WIDTH: usize = 64;
-    let (source, device) = (make(), Device::flex());
+    let (source, device) = (make(), device());
     let start = Instant::now();
     let (g, task, target) = build(source);
     layouts(&g);

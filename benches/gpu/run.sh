@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Measures a benchmark binary that was built before beside PyTorch's sparse product and PyG, on a machine with a graphics processor.
+#
+#   benches/gpu/run.sh BINARY BACKEND PYTHON DEVICE DATA [OUT]
+#
+# BINARY: `peers`, built with the feature of BACKEND (cuda, wgpu, …); nothing is compiled here. PYTHON: an interpreter with torch and
+# torch_geometric; DEVICE: cuda or cpu; DATA: the graphs as .npy files. OUT: where lines are kept (a temporary folder).
+# GRAPHS="cora-like arxiv-like" chooses graphs, BENCH_SECONDS the time for an entry. Prints ratios of wall times (ours over theirs)
+# and, for copy_u_sum, the share of the device's copy bandwidth that the bytes of the operator make.
+set -euo pipefail
+if [ $# -lt 5 ]; then
+  sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//' >&2
+  exit 2
+fi
+binary=$1 backend=$2 python=$3 device=$4 data=$5 out=${6:-$(mktemp -d)}
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$out"
+read -r -a graphs <<<"${GRAPHS:-cora-like arxiv-like}"
+read -r -a typed <<<"${TYPED-am-slice}"
+for section in machine ops train sample; do
+  case $section in
+    machine) names=() ;;
+    train) names=("${graphs[@]}" ${typed[@]+"${typed[@]}"}) ;;
+    *) names=("${graphs[@]}") ;;
+  esac
+  echo "$section ${names[*]-}" >&2
+  BENCH_BACKEND=$backend "$binary" "$section" ${names[@]+"${names[@]}"} >>"$out/ours.jsonl"
+  [ "$section" = machine ] || "$python" "$here/peers.py" "$data" "$device" "$section" "${names[@]}" >>"$out/peers.jsonl"
+done
+"$python" "$here/table.py" "$out/ours.jsonl" "$out/peers.jsonl" "$data"
+echo "lines: $out" >&2
