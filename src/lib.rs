@@ -51,6 +51,8 @@ pub mod prelude {
     pub use burn_gnn_models::{Combiner, EncoderInput, FeatureEncoder, FeatureEncoderConfig};
     pub use burn_gnn_models::{FusedAdam, FusedAdamConfig};
     pub use burn_gnn_models::{InferenceConfig, Layerwise, infer};
+    #[cfg(feature = "cube")]
+    pub use burn_gnn_ops::DeviceSampler;
     pub use burn_gnn_ops::{
         Activation, AggregateOptions, BinaryOp, DegreeScale, EdgeDropout, GatOptions, GraphView, NormBy, Precision, Reduce,
         RelationalIndex, RelationalWeight, Segments, Stream, TypeIndex, bias_activation, copy_e_max, copy_e_mean, copy_e_min, copy_e_sum,

@@ -1,11 +1,12 @@
-//! A step of Adam in one pass.
+//! A step of Adam in one pass, of all entries or of some rows.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use crate::launch::{address, arg, empty, grid, vector, wide};
+use crate::device::{dummy, upload};
+use crate::launch::{address, arg, grid, vector, wide};
 
 /// What a step multiplies by.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,13 +26,11 @@ pub struct AdamFactors {
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 fn adam_kernel<F: Float, A: Float, N: Size>(
-    param: &[Vector<F, N>],
     grad: &[Vector<F, N>],
-    moment_1: &[Vector<F, N>],
-    moment_2: &[Vector<F, N>],
-    out_param: &mut [Vector<F, N>],
-    out_1: &mut [Vector<F, N>],
-    out_2: &mut [Vector<F, N>],
+    ids: &[u32],
+    param: &mut [Vector<F, N>],
+    moment_1: &mut [Vector<F, N>],
+    moment_2: &mut [Vector<F, N>],
     lr: InputScalar,
     beta_1: InputScalar,
     beta_2: InputScalar,
@@ -43,6 +42,8 @@ fn adam_kernel<F: Float, A: Float, N: Size>(
     second: InputScalar,
     epsilon: InputScalar,
     n: usize,
+    width: usize,
+    #[comptime] rows: bool,
     #[comptime] penalised: bool,
     #[comptime] decoupled: bool,
     #[define(F, A)] _types: [ElemType; 2],
@@ -51,14 +52,18 @@ fn adam_kernel<F: Float, A: Float, N: Size>(
     if pos >= n {
         terminate!();
     }
-    let mut p = Vector::<A, N>::cast_from(param[pos]);
+    let mut at = pos;
+    if comptime!(rows) {
+        at = ids[pos / width] as usize * width + pos % width;
+    }
+    let mut p = Vector::<A, N>::cast_from(param[at]);
     let mut g = Vector::<A, N>::cast_from(grad[pos]);
     if comptime!(penalised) {
         g += p * Vector::<A, N>::new(penalty.get::<A>());
     }
-    let m = Vector::<A, N>::cast_from(moment_1[pos]) * Vector::<A, N>::new(beta_1.get::<A>()) + g * Vector::<A, N>::new(rest_1.get::<A>());
+    let m = Vector::<A, N>::cast_from(moment_1[at]) * Vector::<A, N>::new(beta_1.get::<A>()) + g * Vector::<A, N>::new(rest_1.get::<A>());
     let v =
-        Vector::<A, N>::cast_from(moment_2[pos]) * Vector::<A, N>::new(beta_2.get::<A>()) + g * g * Vector::<A, N>::new(rest_2.get::<A>());
+        Vector::<A, N>::cast_from(moment_2[at]) * Vector::<A, N>::new(beta_2.get::<A>()) + g * g * Vector::<A, N>::new(rest_2.get::<A>());
     let epsilon = Vector::<A, N>::new(epsilon.get::<A>());
     let scale = Vector::<A, N>::new(scale.get::<A>());
     let lr = Vector::<A, N>::new(lr.get::<A>());
@@ -69,9 +74,9 @@ fn adam_kernel<F: Float, A: Float, N: Size>(
     } else {
         p -= lr * ((m * scale) / (v.sqrt() + epsilon));
     }
-    out_param[pos] = Vector::<F, N>::cast_from(p);
-    out_1[pos] = Vector::<F, N>::cast_from(m);
-    out_2[pos] = Vector::<F, N>::cast_from(v);
+    param[at] = Vector::<F, N>::cast_from(p);
+    moment_1[at] = Vector::<F, N>::cast_from(m);
+    moment_2[at] = Vector::<F, N>::cast_from(v);
 }
 
 /// How a step uses its moments.
@@ -104,30 +109,67 @@ pub enum AdamForm {
 /// All four tensors, and the results, have one shape.
 ///
 /// # Semantics
-/// f16 and bf16 are widened to f32 and rounded once.
+/// f16 and bf16 are widened to f32 and rounded once. Tensors that nobody else holds are updated in place.
 pub fn adam_step(
     param: CubeTensor,
     grad: CubeTensor,
     moments: [CubeTensor; 2],
     factors: &AdamFactors,
 ) -> (CubeTensor, CubeTensor, CubeTensor) {
-    let [moment_1, moment_2] = moments.map(into_contiguous);
-    let (param, grad) = (into_contiguous(param), into_contiguous(grad));
-    let make = || empty(&param, param.meta.shape().clone(), param.dtype);
-    let (p, m, v) = (make(), make(), make());
-    let entries = param.meta.num_elements();
+    step(param, grad, moments, None, factors)
+}
+
+/// [`adam_step`] of some rows; the others keep their values and moments.
+///
+/// # Shapes
+/// - `param` and moments: `[rows, width]`; `ids`: rows, each once; `grad`: `[ids.len(), width]`
+/// - returns the shapes of parameter and moments
+///
+/// # Panics
+/// If the ids are larger than a buffer of the device.
+#[track_caller]
+pub fn adam_rows(
+    param: CubeTensor,
+    grad: CubeTensor,
+    moments: [CubeTensor; 2],
+    ids: &[u32],
+    factors: &AdamFactors,
+) -> (CubeTensor, CubeTensor, CubeTensor) {
+    let ids = upload("rows of a table", ids, &param.device);
+    step(param, grad, moments, Some(ids), factors)
+}
+
+/// A tensor that nobody else holds.
+fn own(x: CubeTensor) -> CubeTensor {
+    let x = into_contiguous(x);
+    if x.can_mut() { x } else { x.copy() }
+}
+
+fn step(
+    param: CubeTensor,
+    grad: CubeTensor,
+    moments: [CubeTensor; 2],
+    ids: Option<CubeTensor>,
+    factors: &AdamFactors,
+) -> (CubeTensor, CubeTensor, CubeTensor) {
+    let entries = grad.meta.num_elements();
+    let [m, v] = moments;
     if entries == 0 {
-        return (p, m, v);
+        return (param, m, v);
     }
+    let (param, m, v, grad) = (own(param), own(m), own(v), into_contiguous(grad));
     let (client, sums) = (param.client.clone(), wide(param.dtype));
-    let n = vector(&client, param.dtype, &[entries]);
+    let width = if ids.is_some() { param.meta.shape()[1] } else { entries };
+    let n = vector(&client, param.dtype, &[width]);
     let (count, dim) = grid(&client, entries / n);
     let scalar = |x: f64| InputScalar::new(x, elem(sums));
     let (keep, scale, second, epsilon, decoupled) = match factors.form {
         AdamForm::Adam { scale, epsilon } => (1.0, scale, 1.0, epsilon, false),
         AdamForm::AdamW { keep, first, second, epsilon } => (keep, first, second, epsilon, true),
     };
-    // SAFETY: all seven tensors have `entries` entries; units beyond them leave first.
+    let none = dummy(&grad);
+    // SAFETY: parameter and moments have a row for every id, `grad` one for each of them, or all four have `entries` entries; ids
+    // differ, so every entry has one unit, and units beyond `entries` leave first.
     unsafe {
         adam_kernel::launch_unchecked(
             &client,
@@ -135,11 +177,9 @@ pub fn adam_step(
             dim,
             address(&[&param], entries / n),
             n,
-            arg(&param),
             arg(&grad),
-            arg(&moment_1),
-            arg(&moment_2),
-            arg(&p),
+            arg(ids.as_ref().unwrap_or(&none)),
+            arg(&param),
             arg(&m),
             arg(&v),
             scalar(factors.lr),
@@ -153,10 +193,12 @@ pub fn adam_step(
             scalar(second),
             scalar(epsilon),
             entries / n,
+            width / n,
+            ids.is_some(),
             factors.penalty.is_some(),
             decoupled,
             [elem(param.dtype), elem(sums)],
         );
     }
-    (p, m, v)
+    (param, m, v)
 }

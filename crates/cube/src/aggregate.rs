@@ -14,44 +14,13 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::Relation;
 use cubecl::prelude::*;
 
+use crate::activation::{Activation, Kind, activate, chain};
 use crate::broadcast::Map;
 use crate::columns::column_sums;
 use crate::job::{Job, Over, Source};
 use crate::launch::{address, arg, empty, grid, reshaped, vector, wide, zeros};
 use crate::layout::{CHUNK, Layout, csc, csr, ends};
 use crate::message::*;
-
-/// A function applied to a result before it is written, whose derivative follows from the result.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Activation {
-    /// `x`
-    None,
-    /// `max(x, 0)`; derivative 0 at 0.
-    Relu,
-    /// `x` above 0, this times `x` elsewhere.
-    LeakyRelu(f64),
-    /// `x` above 0, this times `e^x - 1` elsewhere.
-    Elu(f64),
-}
-
-impl Activation {
-    fn kind(self) -> (Kind, f64) {
-        match self {
-            Self::None => (Kind::None, 0.0),
-            Self::Relu => (Kind::Relu, 0.0),
-            Self::LeakyRelu(slope) => (Kind::LeakyRelu, slope),
-            Self::Elu(alpha) => (Kind::Elu, alpha),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
-    None,
-    Relu,
-    LeakyRelu,
-    Elu,
-}
 
 /// What is known of an aggregation when a kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,22 +30,6 @@ struct Parts {
     after: bool,
     bias: bool,
     kind: Kind,
-}
-
-#[cube]
-fn activate<A: Float, N: Size>(x: Vector<A, N>, parameter: A, #[comptime] kind: Kind) -> Vector<A, N> {
-    let zero = Vector::<A, N>::new(A::new(0.0_f32));
-    let parameter = Vector::<A, N>::new(parameter);
-    if comptime!(kind == Kind::None) {
-        x
-    } else if comptime!(kind == Kind::Relu) {
-        // Written so that NaN is not below 0 and stays.
-        select_many(x.less_than(&zero), zero, x)
-    } else if comptime!(kind == Kind::LeakyRelu) {
-        select_many(x.greater_than(&zero), x, x * parameter)
-    } else {
-        select_many(x.greater_than(&zero), x, parameter * (x.exp() - Vector::<A, N>::new(A::new(1.0_f32))))
-    }
 }
 
 /// What happens to a sum of row `row`.
@@ -180,37 +133,6 @@ fn combine_kernel<A: Float, O: Float>(
     let sum = Vector::<A, Const<1>>::new(sum);
     let x = epilogue::<A, Const<1>>(sum, after, bias, parameter.get::<A>(), row, col, parts);
     out[row * width + col] = O::cast_from(x.extract(0usize));
-}
-
-/// `act'(y) · grad`; a closed relu chooses 0, for an infinite gradient must not become NaN there.
-#[cube(launch_unchecked, address_type = "dynamic")]
-fn chain_kernel<F: Float, A: Float>(
-    y: &[F],
-    grad: &[F],
-    out: &mut [A],
-    parameter: InputScalar,
-    n: usize,
-    #[comptime] kind: Kind,
-    #[define(F, A)] _types: [ElemType; 2],
-) {
-    let pos = ABSOLUTE_POS;
-    if pos >= n {
-        terminate!();
-    }
-    let y = A::cast_from(y[pos]);
-    let g = A::cast_from(grad[pos]);
-    let mut low = A::new(0.0_f32);
-    if comptime!(kind == Kind::LeakyRelu) {
-        low = g * parameter.get::<A>();
-    } else if comptime!(kind == Kind::Elu) {
-        low = g * (y + parameter.get::<A>());
-    }
-    if comptime!(kind == Kind::Relu) {
-        // NaN is not closed.
-        out[pos] = select(y <= A::new(0.0_f32), low, g);
-    } else {
-        out[pos] = select(y > A::new(0.0_f32), g, low);
-    }
 }
 
 /// `x[e] · scale[u] · after[v]`.
@@ -391,37 +313,6 @@ pub fn aggregate(call: &Aggregate<'_>, x: CubeTensor, weight: Option<CubeTensor>
     pass.run(&x, x.dtype)
 }
 
-impl Aggregate<'_> {
-    /// `act'(out) · grad` in the type of sums; `out` is read if there is an activation.
-    fn before_activation(&self, grad: &CubeTensor, out: Option<CubeTensor>) -> CubeTensor {
-        let (sums, n) = (wide(grad.dtype), grad.meta.num_elements());
-        let (kind, parameter) = self.activation.kind();
-        let (Some(out), true) = (out.filter(|_| kind != Kind::None), n > 0) else {
-            return if grad.dtype == sums { grad.clone() } else { cast(grad.clone(), sums) };
-        };
-        let out = into_contiguous(out);
-        let h = empty(grad, grad.meta.shape().clone(), sums);
-        let (count, dim) = grid(&h.client, n);
-        // SAFETY: all three tensors have `n` entries; units beyond them leave first.
-        unsafe {
-            chain_kernel::launch_unchecked(
-                &h.client,
-                count,
-                dim,
-                address(&[grad, &h], n),
-                arg(&out),
-                arg(grad),
-                arg(&h),
-                InputScalar::new(parameter, elem(sums)),
-                n,
-                kind,
-                [elem(grad.dtype), elem(sums)],
-            );
-        }
-        h
-    }
-}
-
 /// Gradients of `x` and of the bias of [`aggregate`]; `None` of what is not wanted.
 ///
 /// # Shapes
@@ -441,7 +332,7 @@ pub fn aggregate_grad(
 ) -> (Option<CubeTensor>, Option<CubeTensor>) {
     let grad = into_contiguous(grad);
     let (dtype, sums) = (grad.dtype, wide(grad.dtype));
-    let h = call.before_activation(&grad, out);
+    let h = chain(&grad, out, call.activation);
     let [rows, width] = [h.meta.shape()[0], h.meta.shape()[1]];
     let d_bias = wants_bias.then(|| column_sums(h.clone(), rows, width, dtype));
     let d_x = wants_x.then(|| {
@@ -475,7 +366,7 @@ pub fn aggregate_grad_weight(call: &Aggregate<'_>, grad: CubeTensor, out: Option
     if edges == 0 || width == 0 {
         return zeros(&grad, shape, dtype);
     }
-    let h = call.before_activation(&grad, out);
+    let h = chain(&grad, out, call.activation);
     let x = as_sums(Some(x), sums).unwrap_or_else(|| h.clone());
     let ends = ends(call.relation, &grad.device);
     let source = |x, place| Source::new(x, place, Map::same(width));

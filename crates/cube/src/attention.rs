@@ -44,6 +44,7 @@ pub struct Attention<'a> {
 
 /// Where scores come from.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // One is made for a call, and moved once.
 pub enum AttentionScores {
     /// `a_src`, `[num_src, heads]`, and `a_dst`, `[num_dst, heads]`.
     Ends(CubeTensor, CubeTensor),
@@ -380,7 +381,7 @@ pub fn attention_grad(
     }
     let by_src = csr(relation, &grad.device);
     let dz = if wants.z { call.gather(&by_src, true, &scores, &stats, &grad) } else { nothing(false, vec![]) };
-    if !wants.first && !(wants.second && !given) {
+    if !wants.first && (!wants.second || given) {
         return (dz, nothing(false, vec![]), nothing(false, vec![]));
     }
     let sums = wide(dtype);

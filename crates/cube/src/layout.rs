@@ -37,8 +37,19 @@ pub(crate) struct Heavy {
     pub(crate) index: CubeTensor,
 }
 
-/// The chunks of heavy rows on the host: rows and starts of chunks, heavy rows, first chunks.
-fn chunks(indptr: &[u32]) -> Option<(Vec<u32>, Vec<u32>, Vec<u32>, Vec<u32>)> {
+/// The chunks of heavy rows on the host.
+#[derive(Debug, PartialEq, Eq)]
+struct Chunks {
+    /// Row and start of each chunk.
+    of_row: Vec<u32>,
+    starts: Vec<u32>,
+    /// The heavy rows.
+    heavy: Vec<u32>,
+    /// First chunk of each heavy row, and the number of chunks.
+    first: Vec<u32>,
+}
+
+fn chunks(indptr: &[u32]) -> Option<Chunks> {
     let (mut of_row, mut starts, mut heavy, mut first) = (vec![], vec![], vec![], vec![]);
     for (row, w) in indptr.windows(2).enumerate() {
         if (w[1] - w[0]) as usize > CHUNK {
@@ -51,12 +62,12 @@ fn chunks(indptr: &[u32]) -> Option<(Vec<u32>, Vec<u32>, Vec<u32>, Vec<u32>)> {
         }
     }
     first.push(starts.len() as u32);
-    (!heavy.is_empty()).then_some((of_row, starts, heavy, first))
+    (!heavy.is_empty()).then_some(Chunks { of_row, starts, heavy, first })
 }
 
 impl Layout {
     fn new(host: &Compressed, device: &CubeDevice) -> Self {
-        let heavy = chunks(host.indptr()).map(|(mut of_row, starts, mut heavy, first)| {
+        let heavy = chunks(host.indptr()).map(|Chunks { mut of_row, starts, mut heavy, first }| {
             let (chunks, rows) = (starts.len(), heavy.len());
             of_row.extend(starts);
             heavy.extend(first);
@@ -120,7 +131,8 @@ mod tests {
         let n = CHUNK as u32;
         assert_eq!(chunks(&[0, 3, 3 + n]), None);
         let indptr = [0, 1, 2 + n, 2 + n, 2 + 4 * n];
-        let want = (vec![1, 1, 3, 3, 3], vec![1, 1 + n, 2 + n, 2 + 2 * n, 2 + 3 * n], vec![1, 3], vec![0, 2, 5]);
+        let starts = vec![1, 1 + n, 2 + n, 2 + 2 * n, 2 + 3 * n];
+        let want = Chunks { of_row: vec![1, 1, 3, 3, 3], starts, heavy: vec![1, 3], first: vec![0, 2, 5] };
         assert_eq!(chunks(&indptr), Some(want));
         assert_eq!(chunks(&[0]), None);
     }

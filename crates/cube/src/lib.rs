@@ -10,7 +10,12 @@
 //! Without the feature `cube` the crate is empty.
 
 #![cfg(feature = "cube")]
+// A condition that is known when a kernel is compiled takes what it guards away only where it stands alone.
+#![allow(clippy::collapsible_if)]
+// What the `cube` macro makes of a kernel named `n` beside `_types`.
+#![allow(clippy::duplicate_underscore_argument)]
 
+mod activation;
 mod adam;
 mod aggregate;
 mod attention;
@@ -22,6 +27,7 @@ mod cross_entropy;
 mod device;
 mod dropout;
 mod edge_softmax;
+mod epilogue;
 mod error;
 mod gsddmm;
 mod gspmm;
@@ -31,23 +37,30 @@ mod layout;
 mod message;
 mod philox;
 mod relational;
+mod resident;
 mod rows;
+mod sampling;
+mod scan;
 mod select;
 mod softmax;
 mod typed;
 mod walk;
 
-pub use adam::{AdamFactors, AdamForm, adam_step};
-pub use aggregate::{Activation, Aggregate, aggregate, aggregate_grad, aggregate_grad_weight};
+pub use activation::Activation;
+pub use adam::{AdamFactors, AdamForm, adam_rows, adam_step};
+pub use aggregate::{Aggregate, aggregate, aggregate_grad, aggregate_grad_weight};
 pub use attention::{Attention, AttentionKept, AttentionScores, AttentionWants, attention, attention_grad};
 pub use cross_entropy::{LossRows, cross_entropy, cross_entropy_grad};
 pub use device::check_device;
 pub use dropout::{Dropout, RowIds, dropout_rows};
 pub use edge_softmax::{edge_softmax, edge_softmax_grad};
+pub use epilogue::{Epilogue, EpilogueKept, epilogue, epilogue_grad};
 pub use error::CubeError;
 pub use gsddmm::{EdgeOp, Gsddmm, Target, gsddmm, gsddmm_grad};
 pub use gspmm::{Gspmm, MessageOp, Reduce, Side, gspmm, gspmm_grad, gspmm_select};
 pub use layout::CHUNK;
 pub use relational::{RelationalRows, relational, relational_grad_norm, relational_grad_weight, relational_grad_x};
+pub use resident::Resident;
 pub use rows::{RowIndex, gather_rows, scatter_add_rows};
+pub use sampling::{DeviceSampleError, DeviceSampler};
 pub use typed::{TypedRows, typed_mm, typed_mm_grad_b};

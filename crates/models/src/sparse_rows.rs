@@ -1,10 +1,12 @@
 //! Large tables of a [`FeatureEncoder`], trained by the rows that a batch names.
 
+use std::sync::Arc;
+
 use burn::config::Config;
 use burn::module::{Module, Param, ParamId};
-use burn::tensor::{DType, Device, Gradients, IndexingUpdateOp, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, Gradients, Int, Tensor, TensorData};
 use burn_gnn_graph::Relation;
-use burn_gnn_ops::{AdamDecay, AdamStep, adam_step};
+use burn_gnn_ops::{AdamDecay, AdamStep, adam_step_rows};
 
 use crate::{EncoderInput, FeatureEncoder};
 
@@ -18,14 +20,14 @@ pub struct EncoderRows {
 struct TableRows {
     table: usize,
     /// Rows of the table, ascending, each once.
-    ids: Vec<u32>,
+    ids: Arc<[u32]>,
     rows: Tensor<2>,
 }
 
 impl EncoderRows {
     /// Of each sparse table that was read: its place in [`FeatureEncoder::tables`], the rows, and their values `[rows, dim]`.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &[u32], Tensor<2>)> {
-        self.tables.iter().map(|t| (t.table, t.ids.as_slice(), t.rows.clone()))
+        self.tables.iter().map(|t| (t.table, &*t.ids, t.rows.clone()))
     }
 }
 
@@ -77,7 +79,7 @@ impl FeatureEncoder {
             };
             let rows = rows_of(table.clone().without_autodiff(), &ids);
             let rows = if table.is_autodiff() { rows.autodiff().require_grad() } else { rows };
-            tables.push(TableRows { table: i, ids, rows: rows.clone() });
+            tables.push(TableRows { table: i, ids: ids.into(), rows: rows.clone() });
             (compact, rows)
         });
         (y, EncoderRows { tables })
@@ -193,13 +195,9 @@ impl SparseAdam {
                 let known = m.dims()[0];
                 if known < rows { Tensor::cat(vec![m, Tensor::zeros([rows - known, dim], (&device, table.dtype()))], 0) } else { m }
             });
-            let [m, v] = &moments;
-            let at = |t: &Tensor<2>| rows_of(t.clone(), &part.ids);
-            let stepped = adam_step(at(&table), grad.without_autodiff(), at(m), at(v), step);
-            let put = |t: Tensor<2>, new: Tensor<2>| t.select_assign(0, index(&part.ids, &device), new, IndexingUpdateOp::Assign);
             let [m, v] = moments;
-            let table = put(table, stepped.0);
-            (self.moments_1[k], self.moments_2[k]) = (fixed(put(m, stepped.1)), fixed(put(v, stepped.2)));
+            let (table, m, v) = adam_step_rows(table, grad.without_autodiff(), m, v, &part.ids, step);
+            (self.moments_1[k], self.moments_2[k]) = (fixed(m), fixed(v));
             let table = if tracked { table.autodiff() } else { table };
             tables[part.table] = Some(Param::initialized(id, table).set_require_grad(false));
         }

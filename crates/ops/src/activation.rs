@@ -32,6 +32,19 @@ pub enum Activation {
     Elu(f64),
 }
 
+/// As kernels for graphics processors have it.
+#[cfg(feature = "cube")]
+impl From<Activation> for burn_gnn_cube::Activation {
+    fn from(activation: Activation) -> Self {
+        match activation {
+            Activation::None => Self::None,
+            Activation::Relu => Self::Relu,
+            Activation::LeakyRelu(slope) => Self::LeakyRelu(slope),
+            Activation::Elu(alpha) => Self::Elu(alpha),
+        }
+    }
+}
+
 impl Activation {
     /// Whether the parameter lies in its range.
     ///

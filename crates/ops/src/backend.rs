@@ -125,7 +125,7 @@ pub trait GnnBackend: Backend {
     }
 
     /// Dropout by a counter-based mask; it is linear, so it is its own gradient.
-    #[fusion(default)]
+    #[fusion(dtype = x, shape = x)]
     fn dropout_rows(x: FloatTensor<Self>, plan: DropoutPlan) -> FloatTensor<Self> {
         crate::dropout::reference::<Self>(x, &plan)
     }

@@ -213,6 +213,20 @@ pub enum OpsError {
         /// The number found.
         value: u64,
     },
+    /// Numbers that must ascend, each once.
+    #[error("{op}: `{arg}[{position}]` must be above {before} (they ascend, each once), got {value}")]
+    Ascending {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// Position in the list.
+        position: usize,
+        /// The number before.
+        before: u32,
+        /// The number found.
+        value: u32,
+    },
     /// An operand of the wrong shape.
     #[error("{op}: `{arg}` must have shape {expected:?}, got {actual:?}")]
     Shape {

@@ -32,7 +32,6 @@ mod error;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;
-mod first_rows;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fused_tests;
@@ -61,13 +60,19 @@ pub use aggregate::{
 };
 pub use attention::*;
 pub use backend::{GnnBackend, Kept};
+/// The backend of all graphics processors, for extensions of one's own.
+#[doc(hidden)]
+#[cfg(feature = "cube")]
+pub use burn_cubecl::CubeBackend;
+/// Sampling on graphics processors.
+#[cfg(feature = "cube")]
+pub use burn_gnn_cube::{DeviceSampleError, DeviceSampler};
 pub use burn_gnn_graph::{Stream, philox4x32};
 pub use cross_entropy::*;
 pub use dropout::{DropoutPlan, EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};
 pub use edge_softmax::*;
 pub use epilogue::*;
 pub use error::{GraphFault, OpsError};
-pub use first_rows::{FirstRows, FirstRowsBackend, FirstRowsPlan};
 pub use gsddmm::*;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};

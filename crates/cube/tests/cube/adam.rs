@@ -1,6 +1,6 @@
 //! A step of Adam.
 
-use burn_gnn_cube::{AdamFactors, AdamForm, adam_step};
+use burn_gnn_cube::{AdamFactors, AdamForm, adam_rows, adam_step};
 
 use crate::support::*;
 
@@ -31,5 +31,34 @@ fn steps() {
                 close(&format!("{n}, {form:?}"), got, want, 1e-5);
             }
         }
+    }
+}
+
+/// Rows that are named are stepped as a tensor of their own, the others stay; tensors that others hold are left alone.
+#[test]
+fn some_rows() {
+    let factors =
+        AdamFactors { lr: 0.01, beta: [0.9, 0.999], rest: [0.1, 0.001], penalty: None, form: AdamForm::Adam { scale: 3.2, epsilon: 1e-6 } };
+    for (width, ids) in [(3usize, vec![]), (3, vec![1u32, 4]), (8, vec![0, 2, 3]), (1, vec![5])] {
+        let rows = 6;
+        let mut numbers = Numbers::new(width as u64);
+        let all: [Vec<f64>; 3] = std::array::from_fn(|_| numbers.numbers(rows * width).iter().map(|x| x.abs()).collect());
+        let grad = numbers.numbers(ids.len() * width);
+        let part = |x: &[f64]| ids.iter().flat_map(|&i| x[i as usize * width..][..width].to_vec()).collect::<Vec<_>>();
+        let [p, m, v] = [0, 1, 2].map(|i| tensor(&part(&all[i]), &[ids.len(), width]));
+        let (p, m, v) = adam_step(p, tensor(&grad, &[ids.len(), width]), [m, v], &factors);
+        let stepped = [p, m, v].map(|x| read(&x));
+        let [p, m, v] = [0, 1, 2].map(|i| tensor(&all[i], &[rows, width]));
+        let held = p.clone();
+        let (p, m, v) = adam_rows(p, tensor(&grad, &[ids.len(), width]), [m, v], &ids, &factors);
+        for ((got, before), stepped) in [p, m, v].into_iter().zip(&all).zip(&stepped) {
+            assert_eq!(shape(&got), [rows, width]);
+            let mut want = before.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();
+            for (k, &i) in ids.iter().enumerate() {
+                want[i as usize * width..][..width].copy_from_slice(&stepped[k * width..][..width]);
+            }
+            assert_eq!(read(&got), want, "{width} {ids:?}");
+        }
+        close("held", &held, &all[0], 1e-6);
     }
 }

@@ -1,5 +1,8 @@
 //! Kernels against loops in f64, on software Vulkan.
 
+// Loops read as the formulas do.
+#![allow(clippy::needless_range_loop)]
+
 mod adam;
 mod aggregate;
 mod attention;
@@ -12,5 +15,6 @@ mod halves;
 mod limits;
 mod relational;
 mod rows;
+mod sampling;
 mod support;
 mod typed;

@@ -40,8 +40,7 @@ pub trait HaloBackend: Backend {
         if n == 0 {
             return acc;
         }
-        let dev = x.device();
-        let rows = Self::float_reshape(Self::float_select(x, 0, index::<Self>(&ids, &dev)), Shape::new([n]));
+        let rows = Self::float_reshape(Self::halo_gather(x, ids), Shape::new([n]));
         if acc.shape()[0] == 0 { rows } else { Self::float_cat(vec![acc, rows], 0) }
     }
 
@@ -49,14 +48,26 @@ pub trait HaloBackend: Backend {
     /// `ids` of zeros `[rows, width]`, in the order of `ids`.
     #[fusion(default)]
     fn halo_unpack(g: FloatTensor<Self>, start: usize, rows: usize, width: usize, ids: Arc<[u32]>) -> FloatTensor<Self> {
-        let (dev, dtype) = (g.device(), g.dtype());
-        let zeros = Self::float_zeros(Shape::new([rows, width]), &dev, dtype.into());
+        let zeros = Self::float_zeros(Shape::new([rows, width]), &g.device(), g.dtype().into());
         if ids.is_empty() || width == 0 {
             return zeros;
         }
         let part = cut::<Self>(g, start, ids.len() * width);
-        let part = Self::float_reshape(part, Shape::new([ids.len(), width]));
-        Self::float_select_assign(zeros, 0, index::<Self>(&ids, &dev), part, IndexingUpdateOp::Add)
+        Self::halo_add(zeros, Self::float_reshape(part, Shape::new([ids.len(), width])), ids)
+    }
+
+    /// `x[ids]`; there are rows to gather, and they have columns.
+    #[fusion(dtype = x, shape = Shape::new([ids.len(), x[1]]))]
+    fn halo_gather(x: FloatTensor<Self>, ids: Arc<[u32]>) -> FloatTensor<Self> {
+        let dev = x.device();
+        Self::float_select(x, 0, index::<Self>(&ids, &dev))
+    }
+
+    /// `x` with `rows[i]` added to its row `ids[i]`, in the order of `ids`; there are such rows, and they have columns.
+    #[fusion(dtype = x, shape = x)]
+    fn halo_add(x: FloatTensor<Self>, rows: FloatTensor<Self>, ids: Arc<[u32]>) -> FloatTensor<Self> {
+        let dev = x.device();
+        Self::float_select_assign(x, 0, index::<Self>(&ids, &dev), rows, IndexingUpdateOp::Add)
     }
 
     /// Sends values to their receivers and returns those received. Collective.
@@ -97,7 +108,6 @@ pub trait HaloBackend: Backend {
     fn halo_reduce(g: FloatTensor<Self>, plan: Arc<HaloPlan>, call: HaloCall) -> FloatTensor<Self> {
         let t = &plan.types[call.types[0]];
         let [_, width] = g.shape().dims();
-        let dev = g.device();
         let halo = if t.num_halo * width == 0 {
             empty::<Self>(&g, [0])
         } else {
@@ -110,7 +120,7 @@ pub trait HaloBackend: Backend {
             return own;
         }
         let home = Self::float_reshape(home, Shape::new([t.send_ids.len(), width]));
-        Self::float_select_assign(own, 0, index::<Self>(&t.send_ids, &dev), home, IndexingUpdateOp::Add)
+        Self::halo_add(own, home, t.send_ids.clone())
     }
 }
 
@@ -118,8 +128,6 @@ pub trait HaloBackend: Backend {
 impl HaloBackend for Flex {}
 #[cfg(feature = "ndarray")]
 impl HaloBackend for NdArray {}
-#[cfg(feature = "cube")]
-impl HaloBackend for burn_cubecl::CubeBackend {}
 
 fn host<B: Backend>(values: FloatTensor<B>, plan: &HaloPlan, call: &HaloCall) -> TensorData {
     let dtype = values.dtype();

@@ -2,6 +2,8 @@
 
 mod autodiff;
 mod backend;
+#[cfg(feature = "cube")]
+mod cube;
 mod plan;
 mod wire;
 

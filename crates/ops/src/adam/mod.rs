@@ -9,9 +9,11 @@ mod cpu;
 mod cube;
 mod plan;
 pub(crate) mod reference;
+mod rows;
 
 pub use backend::AdamBackend;
 pub use plan::{AdamDecay, AdamStep};
+pub use rows::{adam_step_rows, try_adam_step_rows};
 
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
@@ -98,10 +100,16 @@ pub fn try_adam_step<const D: usize>(
         }
         check_same(NAME, (arg, x), ("param", &param))?;
     }
-    if step.time == 0 {
-        return Err(OpsError::Parameter { op: NAME, arg: "step.time", range: "at least 1", value: 0.0 });
-    }
+    check_time(NAME, &step)?;
     let (p, m, v) =
         Dispatch::adam_step(param.into_dispatch(), grad.into_dispatch(), moment_1.into_dispatch(), moment_2.into_dispatch(), step);
     Ok((Tensor::from_dispatch(p), Tensor::from_dispatch(m), Tensor::from_dispatch(v)))
+}
+
+/// Refuses a step numbered 0, of which moments cannot be corrected.
+fn check_time(op: &'static str, step: &AdamStep) -> Result<(), OpsError> {
+    if step.time > 0 {
+        return Ok(());
+    }
+    Err(OpsError::Parameter { op, arg: "step.time", range: "at least 1", value: 0.0 })
 }

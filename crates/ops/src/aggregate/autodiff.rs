@@ -1,15 +1,14 @@
 //! Hand-written gradients of weighted aggregation.
 
 use burn::backend::Autodiff;
-use burn::backend::TensorMetadata;
 use burn::backend::autodiff::NodeId;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
-use burn::tensor::Shape;
 
+use super::reference::nothing;
 use super::{AggregateBackend, AggregatePlan};
 use crate::Activation;
 
@@ -23,11 +22,6 @@ struct State<F> {
     out: Option<F>,
     x: Option<NodeId>,
     weight: Option<NodeId>,
-}
-
-/// Stands for an operand that is not there.
-fn nothing<B: AggregateBackend>(like: &FloatTensor<B>) -> FloatTensor<B> {
-    B::float_zeros(Shape::from(vec![0]), &like.device(), like.dtype().into())
 }
 
 impl<B: AggregateBackend> Backward<B, 3> for AggregateBackward {

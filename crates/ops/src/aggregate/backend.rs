@@ -14,13 +14,14 @@ use crate::GnnBackend;
 #[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait AggregateBackend: GnnBackend {
     /// `act(r Σ w l x + bias)`.
-    #[fusion(default)]
+    #[fusion(dtype = x, shape = plan.out_shape())]
     fn aggregate(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>, plan: AggregatePlan) -> FloatTensor<Self> {
         reference::forward::<Self>(x, weight, bias, &plan)
     }
 
-    /// `(d x, d bias)`; `out` has no entries if there is no activation, and `d x` has none if it is not wanted.
-    #[fusion(default)]
+    /// `(d x, d bias)`; `out` has no entries if there is no activation; `d x` has shape `[0]` if it is not wanted,
+    /// `d bias` if there is no bias.
+    #[fusion(meta = |grad, _out, _weight, plan, wants_x| plan.gradient_specs(*wants_x, grad.dtype))]
     fn aggregate_grad(
         grad: FloatTensor<Self>,
         out: FloatTensor<Self>,
@@ -32,7 +33,7 @@ pub trait AggregateBackend: GnnBackend {
     }
 
     /// `d weight`.
-    #[fusion(default)]
+    #[fusion(dtype = grad, shape = plan.weight_shape())]
     fn aggregate_grad_weight(
         grad: FloatTensor<Self>,
         out: FloatTensor<Self>,

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+#[cfg(feature = "fusion")]
+use burn::backend::fusion::custom::TensorSpec;
 use burn::tensor::Shape;
 use burn_gnn_graph::Relation;
 use rayon::prelude::*;
@@ -23,6 +25,9 @@ struct Scale {
     double: OnceLock<Vec<f64>>,
     #[cfg(any(feature = "flex", feature = "ndarray"))]
     single: OnceLock<Vec<f32>>,
+    /// The factors on devices.
+    #[cfg(feature = "cube")]
+    attached: burn_gnn_graph::Attached,
 }
 
 impl std::fmt::Debug for DegreeScale {
@@ -47,6 +52,8 @@ impl DegreeScale {
             double: OnceLock::new(),
             #[cfg(any(feature = "flex", feature = "ndarray"))]
             single: OnceLock::new(),
+            #[cfg(feature = "cube")]
+            attached: burn_gnn_graph::Attached::default(),
         }))
     }
     /// The degrees.
@@ -56,6 +63,11 @@ impl DegreeScale {
     /// The exponent.
     pub fn power(&self) -> f64 {
         self.0.power
+    }
+    /// What devices keep beside the factors.
+    #[cfg(feature = "cube")]
+    pub(crate) fn attached(&self) -> &burn_gnn_graph::Attached {
+        &self.0.attached
     }
     /// The factors.
     pub(crate) fn double(&self) -> &[f64] {
@@ -129,6 +141,18 @@ impl AggregatePlan {
     /// Shape of the result.
     pub fn out_shape(&self) -> Shape {
         Shape::from(vec![self.0.relation.num_dst(), self.0.width])
+    }
+    /// Shape of edge weights, and of their gradient.
+    #[cfg(feature = "fusion")]
+    pub(crate) fn weight_shape(&self) -> Shape {
+        Shape::from(vec![self.0.relation.num_edges()])
+    }
+    /// Gradients of `x` and of the bias, before they are computed.
+    #[cfg(feature = "fusion")]
+    pub(crate) fn gradient_specs(&self, wants_x: bool, dtype: burn::tensor::DType) -> (TensorSpec, TensorSpec) {
+        let d_x = if wants_x { self.in_shape() } else { Shape::from(vec![0]) };
+        let width = if self.0.biased { self.0.width } else { 0 };
+        (TensorSpec::new(d_x, dtype), TensorSpec::new(Shape::from(vec![width]), dtype))
     }
     /// Shape of `x`.
     pub fn in_shape(&self) -> Shape {

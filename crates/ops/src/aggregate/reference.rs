@@ -48,6 +48,11 @@ fn scaled<B: Backend>(x: FloatTensor<B>, scale: Option<&DegreeScale>) -> FloatTe
     B::float_mul(x, factors)
 }
 
+/// Stands for an operand, or a gradient, that is not there.
+pub(super) fn nothing<B: Backend>(like: &FloatTensor<B>) -> FloatTensor<B> {
+    B::float_zeros(Shape::from(vec![0]), &like.device(), like.dtype().into())
+}
+
 /// The sum inside. Its shapes were checked, so a plan can be made.
 pub(super) fn product(plan: &AggregatePlan) -> GspmmPlan {
     let op = if plan.weighted() { BinaryOp::Mul } else { BinaryOp::CopyLhs };
@@ -87,15 +92,15 @@ pub(crate) fn gradient<B: GnnBackend>(
     plan: &AggregatePlan,
     wants_x: bool,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
-    let (dtype, device) = (grad.dtype(), grad.device());
+    let (dtype, none) = (grad.dtype(), nothing::<B>(&grad));
     let h = before_activation::<B>(grad, out, plan);
     let d_bias = if plan.biased() {
         narrow::<B>(B::float_reshape(B::float_sum_dim(h.clone(), 0), Shape::from(vec![plan.width()])), dtype)
     } else {
-        B::float_zeros(Shape::from(vec![0]), &device, dtype.into())
+        none.clone()
     };
     if !wants_x {
-        return (B::float_zeros(Shape::from(vec![0, plan.width()]), &device, dtype.into()), d_bias);
+        return (none, d_bias);
     }
     let h = scaled::<B>(h, plan.destination());
     let kept = if plan.weighted() { Kept::Rhs(widen::<B>(weight)) } else { Kept::Nothing };

@@ -13,13 +13,13 @@ use super::reference;
 #[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait CrossEntropyBackend: Backend {
     /// The loss `[1]`, and for each chosen row its largest logit and 1 / Σ exp(logit - largest), `[rows, 2]`.
-    #[fusion(default)]
+    #[fusion(meta = |logits, plan| plan.result_specs(logits.dtype))]
     fn cross_entropy(logits: FloatTensor<Self>, plan: CrossEntropyPlan) -> (FloatTensor<Self>, FloatTensor<Self>) {
         reference::forward::<Self>(logits, &plan)
     }
 
     /// Gradient of the logits from that of the loss, `[1]`.
-    #[fusion(default)]
+    #[fusion(dtype = logits, shape = logits)]
     fn cross_entropy_grad(
         grad: FloatTensor<Self>,
         stats: FloatTensor<Self>,

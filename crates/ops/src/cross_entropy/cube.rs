@@ -1,36 +1,36 @@
 //! Cross entropy on CubeCL backends.
 
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{FloatDType, TensorMetadata};
-use burn::tensor::Shape;
 use burn_cubecl::CubeBackend;
-use burn_gnn_cube::{RowIndex, scatter_add_rows};
+use burn_gnn_cube::{self as cube, LossRows, Resident};
 
 use super::backend::CrossEntropyBackend;
 use super::plan::CrossEntropyPlan;
-use super::reference;
-use crate::primitives::narrow;
 
-/// Operations of Burn on the chosen rows; a kernel puts their gradients where they belong.
+/// Chosen rows and targets on devices, by the rows that there are, for as long as a caller holds them.
+static ROWS: Resident<u32, 2, usize, LossRows> = Resident::new();
+
+fn rows(plan: &CrossEntropyPlan) -> LossRows {
+    let (rows, targets) = plan.arrays();
+    let all = plan.shape()[0];
+    let make = || match LossRows::new(rows, targets, all) {
+        Ok(rows) => rows,
+        Err(e) => unreachable!("rows were checked: {e}"),
+    };
+    ROWS.get_or_insert([rows, targets], all, make)
+}
+
+/// Kernels of `burn-gnn-cube`.
 impl CrossEntropyBackend for CubeBackend {
+    fn cross_entropy(logits: FloatTensor<Self>, plan: CrossEntropyPlan) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        cube::cross_entropy(logits, &rows(&plan), plan.factor())
+    }
     fn cross_entropy_grad(
         grad: FloatTensor<Self>,
         stats: FloatTensor<Self>,
         logits: FloatTensor<Self>,
         plan: CrossEntropyPlan,
     ) -> FloatTensor<Self> {
-        let dtype = logits.dtype();
-        if plan.rows().is_empty() {
-            return <Self as burn::backend::ops::FloatTensorOps<Self>>::float_zeros(
-                Shape::from(plan.shape()),
-                &logits.device(),
-                FloatDType::from(dtype),
-            );
-        }
-        let d = reference::gradient_of_rows::<Self>(grad, stats, logits, &plan);
-        match RowIndex::new(plan.rows(), plan.shape()[0]) {
-            Ok(rows) => narrow::<Self>(scatter_add_rows(d, &rows), dtype),
-            Err(e) => unreachable!("rows were checked: {e}"),
-        }
+        cube::cross_entropy_grad(grad, stats, logits, &rows(&plan), plan.factor())
     }
 }

@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "fusion")]
+use burn::backend::fusion::custom::TensorSpec;
+#[cfg(feature = "fusion")]
+use burn::tensor::DType;
+
 /// How the losses of rows become one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LossReduction {
@@ -35,9 +40,20 @@ impl CrossEntropyPlan {
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
+    /// Both arrays, as they are owned.
+    #[cfg(feature = "cube")]
+    pub(crate) fn arrays(&self) -> (&Arc<[u32]>, &Arc<[u32]>) {
+        (&self.rows, &self.targets)
+    }
     /// Class of each chosen row.
     pub fn targets(&self) -> &[u32] {
         &self.targets
+    }
+    /// The loss and what backward reads, before they are computed.
+    #[cfg(feature = "fusion")]
+    pub(crate) fn result_specs(&self, dtype: DType) -> (TensorSpec, TensorSpec) {
+        let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
+        (TensorSpec::new([1].into(), dtype), TensorSpec::new([self.rows.len(), 2].into(), wide))
     }
     /// What the sum of losses is multiplied by.
     pub fn factor(&self) -> f64 {

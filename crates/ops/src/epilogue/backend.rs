@@ -11,6 +11,7 @@ use super::reference;
 
 /// What backward of an epilogue reads.
 #[derive(Clone, Debug, ExtensionType)]
+#[extension_type(fusion: cfg(feature = "fusion"))]
 pub enum EpilogueKept<B: Backend> {
     /// Nothing: no activation.
     Nothing,
@@ -24,31 +25,31 @@ pub enum EpilogueKept<B: Backend> {
 #[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait EpilogueBackend: Backend {
     /// Without bias.
-    #[fusion(default)]
+    #[fusion(dtype = x, shape = x)]
     fn epilogue(x: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
         reference::forward::<Self>(x, &plan)
     }
 
     /// With bias.
-    #[fusion(default)]
+    #[fusion(dtype = x, shape = x)]
     fn epilogue_bias(x: FloatTensor<Self>, bias: FloatTensor<Self>, plan: EpiloguePlan) -> FloatTensor<Self> {
         reference::biased::<Self>(x, bias, &plan)
     }
 
     /// A relu without bias, and which entries are open.
-    #[fusion(default)]
+    #[fusion(meta = |x, plan| (x.clone(), plan.open_spec()))]
     fn epilogue_open(x: FloatTensor<Self>, plan: EpiloguePlan) -> (FloatTensor<Self>, IntTensor<Self>) {
         reference::with_open::<Self>(reference::forward::<Self>(x, &plan))
     }
 
     /// A relu with bias, and which entries are open.
-    #[fusion(default)]
+    #[fusion(meta = |x, _bias, plan| (x.clone(), plan.open_spec()))]
     fn epilogue_bias_open(x: FloatTensor<Self>, bias: FloatTensor<Self>, plan: EpiloguePlan) -> (FloatTensor<Self>, IntTensor<Self>) {
         reference::with_open::<Self>(reference::biased::<Self>(x, bias, &plan))
     }
 
     /// Gradients of `x` and of the bias (shape `[0]` unless asked for).
-    #[fusion(default)]
+    #[fusion(meta = |grad, _kept, plan, bias| plan.gradient_specs(*bias, grad.dtype))]
     fn epilogue_grad(
         grad: FloatTensor<Self>,
         #[extension_type] kept: EpilogueKept<Self>,

@@ -6,7 +6,9 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_cube as cube;
 
 use super::{BinaryOp, GspmmPlan, Reduce, Side};
+use crate::DropoutPlan;
 use crate::backend::{GnnBackend, Kept};
+use crate::dropout::cube::draws;
 
 pub(crate) fn side(side: Side) -> cube::Side {
     match side {
@@ -38,7 +40,7 @@ fn copied(x: CubeTensor, plan: &GspmmPlan) -> (Option<CubeTensor>, Option<CubeTe
     if plan.op() == BinaryOp::CopyLhs { (Some(x), None) } else { (None, Some(x)) }
 }
 
-/// Kernels of `burn-gnn-cube`. Of dropout the mask is drawn on the host.
+/// Kernels of `burn-gnn-cube`.
 impl GnnBackend for CubeBackend {
     fn gspmm_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
         let (lhs, rhs) = copied(x, &plan);
@@ -61,5 +63,9 @@ impl GnnBackend for CubeBackend {
     fn gspmm_grad_arg(grad: FloatTensor<Self>, arg: IntTensor<Self>, kept: Kept<Self>, plan: GspmmPlan, of: Side) -> FloatTensor<Self> {
         let (lhs, rhs) = kept.operands();
         cube::gspmm_grad(call(&plan), side(of), grad, Some(arg), lhs, rhs)
+    }
+    fn dropout_rows(x: FloatTensor<Self>, plan: DropoutPlan) -> FloatTensor<Self> {
+        let dropout = draws(&plan, &x.device);
+        cube::dropout_rows(x, &dropout)
     }
 }

@@ -2,16 +2,22 @@
 
 use burn::backend::tensor::FloatTensor;
 use burn_cubecl::CubeBackend;
+use burn_gnn_cube as cube;
 
 use super::backend::RelationalBackend;
-use super::composed;
 use super::plan::{EdgeNorm, RelationalPlan};
 
-/// Rows are gathered and added by the kernels of GSDDMM and GSpMM, products of relations are Burn's: two rows per edge,
-/// one of them as wide as the result.
+fn factors(norm: EdgeNorm<CubeBackend>) -> Option<FloatTensor<CubeBackend>> {
+    match norm {
+        EdgeNorm::One => None,
+        EdgeNorm::Each(norm) => Some(norm),
+    }
+}
+
+/// Kernels of `burn-gnn-cube`: a row of input and one of output for every pair of a relation and a node.
 impl RelationalBackend for CubeBackend {
     fn relational(x: FloatTensor<Self>, weight: FloatTensor<Self>, norm: EdgeNorm<Self>, plan: RelationalPlan) -> FloatTensor<Self> {
-        composed::forward::<Self>(x, weight, norm, &plan)
+        cube::relational(x, weight, factors(norm), plan.index().pairs())
     }
     fn relational_grad_x(
         grad: FloatTensor<Self>,
@@ -19,7 +25,7 @@ impl RelationalBackend for CubeBackend {
         norm: EdgeNorm<Self>,
         plan: RelationalPlan,
     ) -> FloatTensor<Self> {
-        composed::grad_x::<Self>(grad, weight, norm, &plan)
+        cube::relational_grad_x(grad, weight, factors(norm), plan.index().pairs())
     }
     fn relational_grad_weight(
         grad: FloatTensor<Self>,
@@ -27,7 +33,7 @@ impl RelationalBackend for CubeBackend {
         norm: EdgeNorm<Self>,
         plan: RelationalPlan,
     ) -> FloatTensor<Self> {
-        composed::grad_weight::<Self>(grad, x, norm, &plan)
+        cube::relational_grad_weight(grad, x, factors(norm), plan.index().pairs(), plan.weight_shape())
     }
     fn relational_grad_both(
         grad: FloatTensor<Self>,
@@ -36,8 +42,8 @@ impl RelationalBackend for CubeBackend {
         norm: EdgeNorm<Self>,
         plan: RelationalPlan,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let d_x = composed::grad_x::<Self>(grad.clone(), weight, norm.clone(), &plan);
-        (d_x, composed::grad_weight::<Self>(grad, x, norm, &plan))
+        let d_x = Self::relational_grad_x(grad.clone(), weight, norm.clone(), plan.clone());
+        (d_x, Self::relational_grad_weight(grad, x, norm, plan))
     }
     fn relational_grad_norm(
         grad: FloatTensor<Self>,
@@ -45,6 +51,6 @@ impl RelationalBackend for CubeBackend {
         weight: FloatTensor<Self>,
         plan: RelationalPlan,
     ) -> FloatTensor<Self> {
-        composed::grad_norm::<Self>(grad, x, weight, &plan)
+        cube::relational_grad_norm(grad, x, weight, plan.index().pairs())
     }
 }

@@ -53,8 +53,9 @@ struct Inner {
     num_relations: usize,
     by_relation: OnceLock<(Vec<u32>, Vec<u32>)>,
     pair_counts: OnceLock<Vec<u32>>,
+    /// Without and with [`mean`](RelationalIndex::mean).
     #[cfg(feature = "cube")]
-    sorted: OnceLock<Relation>,
+    pairs: [OnceLock<burn_gnn_cube::RelationalRows>; 2],
     #[cfg(any(feature = "flex", feature = "ndarray"))]
     by_dst: OnceLock<Side>,
     #[cfg(any(feature = "flex", feature = "ndarray"))]
@@ -102,7 +103,7 @@ impl RelationalIndex {
             by_relation: OnceLock::new(),
             pair_counts: OnceLock::new(),
             #[cfg(feature = "cube")]
-            sorted: OnceLock::new(),
+            pairs: Default::default(),
             #[cfg(any(feature = "flex", feature = "ndarray"))]
             by_dst: OnceLock::new(),
             #[cfg(any(feature = "flex", feature = "ndarray"))]
@@ -163,17 +164,11 @@ impl RelationalIndex {
         (starts, ids)
     }
 
-    /// The edges in the order of [`by_relation`](Self::by_relation).
+    /// The edges as kernels for graphics processors read them.
     #[cfg(feature = "cube")]
-    pub(crate) fn sorted(&self) -> &Relation {
-        self.inner.sorted.get_or_init(|| {
-            let (ids, r) = (self.by_relation().1, self.relation());
-            let end = |of: &[u32]| ids.iter().map(|&e| of[e as usize]).collect();
-            match Relation::from_coo(r.num_src(), r.num_dst(), end(r.src()), end(r.dst())) {
-                Ok(sorted) => sorted,
-                Err(e) => unreachable!("edges of a relation in another order: {e}"),
-            }
-        })
+    pub(crate) fn pairs(&self) -> &burn_gnn_cube::RelationalRows {
+        let make = || burn_gnn_cube::RelationalRows::new(self.relation(), self.types(), self.num_relations(), self.mean);
+        self.inner.pairs[usize::from(self.mean)].get_or_init(make)
     }
 
     /// Edges of the same relation at the same destination, for every edge.

@@ -24,6 +24,8 @@ struct Inner {
     offsets: Vec<u32>,
     /// Rows as edges into segments.
     relation: OnceLock<Relation>,
+    #[cfg(feature = "cube")]
+    attached: burn_gnn_graph::Attached,
 }
 
 impl std::fmt::Debug for Segments {
@@ -106,9 +108,19 @@ impl Segments {
     }
 
     fn of(offsets: Vec<u32>) -> Self {
-        Self(Arc::new(Inner { offsets, relation: OnceLock::new() }))
+        Self(Arc::new(Inner {
+            offsets,
+            relation: OnceLock::new(),
+            #[cfg(feature = "cube")]
+            attached: burn_gnn_graph::Attached::default(),
+        }))
     }
 
+    /// What devices keep beside the offsets.
+    #[cfg(feature = "cube")]
+    pub(crate) fn attached(&self) -> &burn_gnn_graph::Attached {
+        &self.0.attached
+    }
     /// Number of segments.
     pub fn len(&self) -> usize {
         self.0.offsets.len() - 1

@@ -13,19 +13,19 @@ use super::reference;
 #[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait TypedBackend: Backend {
     /// Every row of `a` times its matrix; returns `plan.out_shape()`.
-    #[fusion(default)]
+    #[fusion(dtype = a, shape = plan.out_shape())]
     fn typed_mm(a: FloatTensor<Self>, b: FloatTensor<Self>, plan: TypedPlan) -> FloatTensor<Self> {
         reference::multiply::<Self>(a, b, &plan, false)
     }
 
     /// Gradient of the rows.
-    #[fusion(default)]
+    #[fusion(dtype = grad, shape = plan.a_shape())]
     fn typed_mm_grad_a(grad: FloatTensor<Self>, b: FloatTensor<Self>, plan: TypedPlan) -> FloatTensor<Self> {
         reference::multiply::<Self>(grad, b, &plan, true)
     }
 
     /// Gradient of the matrices.
-    #[fusion(default)]
+    #[fusion(dtype = grad, shape = plan.b_shape())]
     fn typed_mm_grad_b(grad: FloatTensor<Self>, a: FloatTensor<Self>, plan: TypedPlan) -> FloatTensor<Self> {
         reference::grad_b::<Self>(grad, a, &plan)
     }

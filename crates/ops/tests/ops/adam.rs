@@ -1,7 +1,7 @@
 //! A step of Adam against the formula in f64.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_gnn_ops::{AdamDecay, AdamStep, adam_step, try_adam_step};
+use burn_gnn_ops::{AdamDecay, AdamStep, adam_step, adam_step_rows, try_adam_step, try_adam_step_rows};
 
 use crate::{assert_near, devices, f64s, numbers};
 
@@ -123,4 +123,59 @@ fn errors() {
 fn tracked_tensors_are_refused() {
     let t = || Tensor::<1>::zeros([3], &Device::flex().autodiff());
     let _ = adam_step(t().require_grad(), t(), t(), t(), step(1, AdamDecay::None));
+}
+
+/// Rows that are named are stepped as a tensor of their own, the others stay.
+pub(crate) fn some_rows(device: &Device, dtype: DType) {
+    let (rows, width) = (7, 3);
+    let tensor = |data: &[f64], rows: usize| Tensor::<2>::from_data(TensorData::new(data.to_vec(), [rows, width]), (device, dtype));
+    for ids in [vec![], vec![0u32, 2, 6], vec![3], (0..7).collect()] {
+        let ids: std::sync::Arc<[u32]> = ids.into();
+        let all: [Vec<f64>; 3] = [1, 2, 3].map(|seed| numbers(seed, rows * width).iter().map(|x| x.abs()).collect());
+        let part = |x: &[f64]| ids.iter().flat_map(|&i| x[i as usize * width..][..width].to_vec()).collect::<Vec<_>>();
+        let grad = tensor(&numbers(4, ids.len() * width), ids.len());
+        let step = step(3, AdamDecay::L2(0.01));
+        let [p, m, v] = [0, 1, 2].map(|i| tensor(&all[i], rows));
+        let held = m.clone();
+        let (p, m, v) = adam_step_rows(p, grad.clone(), m, v, &ids, step);
+        assert_eq!(f64s(held), f64s(tensor(&all[1], rows)));
+        let alone = (!ids.is_empty()).then(|| {
+            let [p, m, v] = [0, 1, 2].map(|i| tensor(&part(&all[i]), ids.len()));
+            adam_step(p, grad, m, v, step)
+        });
+        let alone = alone.map_or([vec![], vec![], vec![]], |(p, m, v)| [p, m, v].map(f64s));
+        for (i, got) in [p, m, v].into_iter().enumerate() {
+            let mut want = f64s(tensor(&all[i], rows));
+            for (k, &id) in ids.iter().enumerate() {
+                want[id as usize * width..][..width].copy_from_slice(&alone[i][k * width..][..width]);
+            }
+            assert_eq!(f64s(got), want, "{dtype:?} {ids:?} {i}");
+        }
+    }
+}
+
+#[test]
+fn of_some_rows() {
+    for (_, device) in devices() {
+        some_rows(&device, DType::F32);
+        some_rows(&device, DType::F64);
+    }
+}
+
+#[test]
+fn rows_that_are_refused() {
+    let device = Device::flex();
+    let zeros = |rows: usize| Tensor::<2>::zeros([rows, 2], &device);
+    let run = |ids: &[u32], grad: usize, time: usize| {
+        let step = step(time, AdamDecay::None);
+        try_adam_step_rows(zeros(4), zeros(grad), zeros(4), zeros(4), &ids.into(), step).unwrap_err().to_string()
+    };
+    assert_eq!(run(&[1, 4], 2, 1), "adam_step_rows: `ids[1]` must lie in 0..4 (rows of `param`), got 4");
+    assert_eq!(run(&[2, 2], 2, 1), "adam_step_rows: `ids[1]` must be above 2 (they ascend, each once), got 2");
+    assert_eq!(run(&[2], 2, 1), "adam_step_rows: `grad` must have 1 rows (one per id), got 2");
+    assert_eq!(run(&[2], 1, 0), "adam_step_rows: `step.time` must be at least 1, got 0");
+    let step = step(1, AdamDecay::None);
+    let wide = Tensor::<2>::zeros([4, 3], &device);
+    let e = try_adam_step_rows(zeros(4), zeros(1), wide, zeros(4), &[0].into(), step).unwrap_err();
+    assert_eq!(e.to_string(), "adam_step_rows: `moment_1` must have shape [4, 2], got [4, 3]");
 }

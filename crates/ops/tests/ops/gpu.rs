@@ -106,6 +106,21 @@ proptest! {
     }
 }
 
+/// Rows by id, of which a table keeps the others.
+#[test]
+fn steps_of_adam() {
+    let Some(device) = device() else { return };
+    for decay in crate::adam::DECAYS {
+        for n in [1, 7, 100] {
+            let [want, got] = [&Device::flex(), &device].map(|device| crate::adam::run(device, DType::F32, n, decay));
+            for (i, (want, got)) in want.iter().zip(&got).enumerate() {
+                assert_near(&format!("{decay:?}, {i}"), got, want, 1e-6);
+            }
+        }
+    }
+    crate::adam::some_rows(&device, DType::F32);
+}
+
 /// No sum depends on which unit of the processor comes first.
 #[test]
 fn two_runs_are_the_same_bits() {

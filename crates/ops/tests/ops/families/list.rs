@@ -267,14 +267,29 @@ fn segments(w: usize) -> Vec<Family> {
 fn rowwise(w: usize) -> Vec<Family> {
     let edges = (On::Edge, w);
     let mut all = Vec::new();
-    for activation in [Activation::None, Activation::Relu, Activation::Elu(0.9)] {
-        let name = format!("bias_activation {activation:?}");
+    let kinds = [Activation::None, Activation::Relu, Activation::Elu(0.9), Activation::LeakyRelu(0.2)];
+    for (activation, prob) in kinds.into_iter().flat_map(|a| [(a, 0.0), (a, 0.4)]) {
+        let name = format!("bias_activation {activation:?} {prob}");
         all.push(Family::new(name, &[edges, (On::Whole, w)], edges, move |g, x, reference| {
-            let dropout = RowDropout { prob: 0.4, stream: Stream::new(4, "rows", 2), ids: Some(g.ids.clone()) };
+            let dropout = RowDropout { prob, stream: Stream::new(4, "rows", 2), ids: Some(g.ids.clone()) };
             let f = if reference { bias_activation_reference } else { bias_activation };
             flat(f(rows(&x[0], w), Some(x[1].clone()), activation, Some(&dropout)))
         }));
     }
+    all.push(Family::new("bias_activation without bias".into(), &[edges], edges, move |_, x, reference| {
+        let f = if reference { bias_activation_reference } else { bias_activation };
+        flat(f(rows(&x[0], w), None, Activation::Relu, None))
+    }));
+    all.push(Family::new("dropout".into(), &[edges], edges, move |g, x, reference| {
+        let stream = Stream::new(5, "rows", 3);
+        if !reference {
+            return flat(dropout(rows(&x[0], w), 0.4, stream, Some(g.ids.clone())));
+        }
+        let kept = |(e, c): (u64, u64)| if stream.uniform(e, c) >= 0.4 { 1.0 / 0.6 } else { 0.0 };
+        let mask: Vec<f64> = g.ids.iter().flat_map(|&e| (0..w as u64).map(move |c| (e, c))).map(kept).collect();
+        let mask = TensorData::new(mask, [x[0].dims()[0]]);
+        x[0].clone() * Tensor::<1>::from_data(mask, (&x[0].device().without_autodiff(), x[0].dtype()))
+    }));
     all.push(Family::new("cross_entropy_rows".into(), &[edges], (On::Whole, 1), move |g, x, reference| {
         let chosen: Arc<[u32]> = (0..g.relation.num_edges() as u32).collect();
         let targets = g.types.iter().map(|&t| u32::from(t) % w as u32).collect();

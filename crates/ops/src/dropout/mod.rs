@@ -1,5 +1,8 @@
 //! Dropout whose mask belongs to original ids, not to rows.
 
+#[cfg(feature = "cube")]
+pub(crate) mod cube;
+
 use std::sync::Arc;
 
 use burn::backend::tensor::FloatTensor;

@@ -1,0 +1,85 @@
+//! What devices hold of arrays that callers own: made at the first use, gone soon after nobody else holds the array.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Values that stay; a program trains on fewer arrays at a time than this.
+const LIMIT: usize = 64;
+
+struct Entry<T, const N: usize, K, V> {
+    arrays: [Weak<[T]>; N],
+    key: K,
+    value: V,
+}
+
+/// Values by the arrays that they were made of, told apart by address, and by a key beside them (a device, say).
+///
+/// A clone of a caller's `Arc` is the same array. Holds at most 64 values, the oldest goes first; values of arrays that are
+/// gone go with the next call.
+pub struct Resident<T, const N: usize, K, V>(Mutex<Vec<Entry<T, N, K, V>>>);
+
+impl<T, const N: usize, K: PartialEq, V: Clone> Default for Resident<T, N, K, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, const N: usize, K: PartialEq, V: Clone> Resident<T, N, K, V> {
+    /// Nothing yet.
+    pub const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+    /// The value of these arrays under `key`; `make` makes it where there is none, and must not come back here.
+    pub fn get_or_insert(&self, arrays: [&Arc<[T]>; N], key: K, make: impl FnOnce() -> V) -> V {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|entry| entry.arrays.iter().all(|array| array.strong_count() > 0));
+        let same = |entry: &&Entry<T, N, K, V>| {
+            entry.key == key && entry.arrays.iter().zip(arrays).all(|(kept, array)| std::ptr::eq(kept.as_ptr(), Arc::as_ptr(array)))
+        };
+        if let Some(entry) = kept.iter().find(same) {
+            return entry.value.clone();
+        }
+        let value = make();
+        if kept.len() == LIMIT {
+            kept.remove(0);
+        }
+        kept.push(Entry { arrays: arrays.map(Arc::downgrade), key, value: value.clone() });
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn once_for_an_array_and_a_key() {
+        let kept = Resident::<u64, 1, &str, usize>::new();
+        let (a, b): (Arc<[u64]>, Arc<[u64]>) = ([1, 2].into(), [1, 2].into());
+        assert_eq!(kept.get_or_insert([&a], "here", || 1), 1);
+        assert_eq!(kept.get_or_insert([&a.clone()], "here", || 2), 1);
+        assert_eq!(kept.get_or_insert([&b], "here", || 3), 3);
+        assert_eq!(kept.get_or_insert([&a], "there", || 4), 4);
+    }
+
+    #[test]
+    fn values_go_after_their_array() {
+        let kept = Resident::<u64, 2, (), Arc<()>>::new();
+        let (a, b): (Arc<[u64]>, Arc<[u64]>) = ([1].into(), [2].into());
+        let value = Arc::downgrade(&kept.get_or_insert([&a, &b], (), || Arc::new(())));
+        assert!(value.upgrade().is_some());
+        drop(b);
+        kept.get_or_insert([&a, &a], (), || Arc::new(()));
+        assert!(value.upgrade().is_none());
+    }
+
+    #[test]
+    fn the_oldest_goes_first() {
+        let kept = Resident::<u64, 1, usize, usize>::new();
+        let a: Arc<[u64]> = [].into();
+        for key in 0..=LIMIT {
+            kept.get_or_insert([&a], key, || key);
+        }
+        assert_eq!(kept.get_or_insert([&a], 1, || 99), 1);
+        assert_eq!(kept.get_or_insert([&a], 0, || 99), 99);
+    }
+}
