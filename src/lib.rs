@@ -37,8 +37,9 @@ pub mod prelude {
     pub use burn_gnn_graph::RelationStack;
     pub use burn_gnn_graph::{Batch, Combine, EdgeType, Frame, Graph, IdMap, Relabel, Relation, Schema, Subgraph, batch};
     pub use burn_gnn_graph::{
-        Block, EdgeOrder, Fanouts, FeatureSource, LinkBatches, LinkExclusion, LinkSampler, Loader, MappedRows, MemoryRows, MiniBatch,
-        NegativePairs, NegativeSampler, NeighborSampler, NodeBatches, NodeOrder, RowType, SampleKey, Strategy, TieredRows, Traversal,
+        Block, DeviceRows, EdgeOrder, Fanouts, FeatureSource, LinkBatches, LinkExclusion, LinkSampler, Loader, MappedRows, MemoryRows,
+        MiniBatch, NegativePairs, NegativeSampler, NeighborSampler, NodeBatches, NodeOrder, RowType, SampleKey, Strategy, TieredRows,
+        Traversal,
     };
     pub use burn_gnn_models::{
         Aggregator, AppnpConvConfig, AttentionReadoutConfig, DegreeNorm, EdgeConvConfig, EdgeWeightNorm, Ends, Framework, Gat, GatConfig,

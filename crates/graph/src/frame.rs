@@ -117,6 +117,14 @@ impl Column {
         let fits = self.shape.num_dims() == D && kind_of::<K>() == self.kind;
         fits.then(|| Tensor::from_dispatch(self.tensor.clone()))
     }
+    /// The same rows on another device.
+    #[must_use]
+    pub fn to_device(&self, device: &Device) -> Self {
+        if self.device == *device {
+            return self.clone();
+        }
+        by_rank!(self, t => Self::new(t.to_device(device)))
+    }
     /// A copy on the host.
     pub fn to_data(&self) -> TensorData {
         by_rank!(self, t => t.into_data())
@@ -297,6 +305,12 @@ impl Frame {
     pub fn remove(&mut self, name: &str) -> Option<Column> {
         self.columns.remove(name)
     }
+    /// The same columns on another device; lists stay in memory.
+    #[must_use]
+    pub fn to_device(&self, device: &Device) -> Self {
+        let columns = self.columns.iter().map(|(name, column)| (name.clone(), column.to_device(device))).collect();
+        Self { columns, ..self.clone() }
+    }
     /// Columns by name.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(n, c)| (n.as_str(), c))
@@ -319,6 +333,17 @@ mod tests {
         f.insert("n", Tensor::<1, Int>::from_data([7i64, 8, 9], (device, DType::I64))).unwrap();
         f.insert("m", Tensor::<3, Bool>::from_data([[[true]], [[false]], [[true]]], device)).unwrap();
         f
+    }
+
+    #[test]
+    fn columns_move_to_a_device() {
+        let here = frame(&Device::flex());
+        let there = here.to_device(&ndarray());
+        assert!(there.columns().all(|(_, c)| *c.device() == ndarray()) && here.columns().all(|(_, c)| *c.device() == Device::flex()));
+        let back = there.to_device(&Device::flex());
+        for ((name, a), (_, b)) in here.columns().zip(back.columns()) {
+            assert_eq!(a.to_data(), b.to_data(), "{name}");
+        }
     }
 
     #[test]

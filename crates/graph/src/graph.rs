@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use burn::tensor::Device;
+
 use crate::relation::LIMIT;
 use crate::{EdgeKey, EdgeType, Frame, GraphError, IdMap, Relation, Schema};
 
@@ -230,6 +232,27 @@ impl Graph {
         let i = self.schema.etype(etype)?;
         Ok(&mut self.edge_frames[i])
     }
+    /// The same graph with the columns of all nodes and edges on another device. Structure stays in memory, where it is shared with this
+    /// graph; a device keeps what operators on it have needed of the edges.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_gnn_graph::Graph;
+    /// let mut g = Graph::homogeneous(2, vec![0], vec![1])?;
+    /// g.nodes_mut("_N")?.insert("h", Tensor::<2>::ones([2, 8], &Device::flex()))?;
+    /// let other = Device::flex(); // or Device::cuda(0)
+    /// assert_eq!(g.to_device(&other).nodes("_N")?.get::<2>("h")?.device(), other);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    #[must_use]
+    pub fn to_device(&self, device: &Device) -> Self {
+        let mut new = self.clone();
+        for frame in new.node_frames.iter_mut().chain(&mut new.edge_frames) {
+            *frame = frame.to_device(device);
+        }
+        new
+    }
+
     /// Node frames in schema order.
     pub fn node_frames(&self) -> &[Frame] {
         &self.node_frames

@@ -10,7 +10,7 @@ use burn::tensor::{DType, Device, Shape};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::ops::into_data_sync;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{GraphError, HopDraws, HopEdges, HopFound, MiniBatch, NeighborSampler, SampleKey};
+use burn_gnn_graph::{BlockSampler, GraphError, HopDraws, HopEdges, HopFound, MiniBatch, NeighborSampler, SampleKey};
 
 use crate::device::{check_size, dummy, upload};
 use crate::error::CubeError;
@@ -23,8 +23,6 @@ use number::{copy_kernel, first_kernel, forget_kernel, offer_kernel, row_kernel,
 /// Why a device cannot sample.
 #[derive(Debug)]
 pub enum DeviceSampleError {
-    /// Seeds, or settings, that no sampler takes.
-    Graph(GraphError),
     /// The graph does not fit.
     Device(CubeError),
     /// The device is no graphics processor.
@@ -42,7 +40,6 @@ pub enum DeviceSampleError {
 impl std::fmt::Display for DeviceSampleError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Graph(e) => e.fmt(f),
             Self::Device(e) => e.fmt(f),
             Self::NoKernels { device } => {
                 write!(f, "sampling on a device needs one of a graphics backend, got {device:?}; there `NeighborSampler` samples by itself")
@@ -53,12 +50,6 @@ impl std::fmt::Display for DeviceSampleError {
 }
 
 impl std::error::Error for DeviceSampleError {}
-
-impl From<GraphError> for DeviceSampleError {
-    fn from(e: GraphError) -> Self {
-        Self::Graph(e)
-    }
-}
 
 impl From<CubeError> for DeviceSampleError {
     fn from(e: CubeError) -> Self {
@@ -144,7 +135,7 @@ impl DeviceSampler {
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
         key: SampleKey,
-    ) -> Result<MiniBatch, DeviceSampleError> {
+    ) -> Result<MiniBatch, GraphError> {
         let seeds = self.sampler.device_seeds(seeds)?;
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken out, so that a batch that unwinds leaves no rows behind.
@@ -363,6 +354,15 @@ impl DeviceSampler {
         *nodes = Nodes { list, len: from + new };
         settle(nodes, rows, from, true);
         src
+    }
+}
+
+impl BlockSampler for DeviceSampler {
+    fn on_host(&self) -> &NeighborSampler {
+        &self.sampler
+    }
+    fn blocks(&self, ntype: &str, seeds: &[u32], key: SampleKey) -> Result<MiniBatch, GraphError> {
+        self.sample([(ntype, seeds)], key)
     }
 }
 

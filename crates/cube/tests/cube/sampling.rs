@@ -2,8 +2,10 @@
 
 use burn::backend::DispatchDevice;
 use burn::tensor::Device;
-use burn_gnn_cube::{DeviceSampleError, DeviceSampler};
-use burn_gnn_graph::{EdgeOrder, Fanouts, Graph, MiniBatch, NeighborSampler, NodeOrder, SampleKey, Strategy};
+use burn_gnn_cube::DeviceSampler;
+use burn_gnn_graph::{
+    EdgeOrder, Fanouts, Graph, GraphError, Loader, MiniBatch, NeighborSampler, NodeBatches, NodeOrder, SampleKey, Strategy,
+};
 
 use crate::support::*;
 
@@ -153,6 +155,25 @@ fn weighted_draws_follow_weights() {
     }
 }
 
+/// A loader takes either sampler, and its batches are the same.
+#[test]
+fn loaders_take_device_samplers() {
+    let g = typed([60, 50], 800, 3);
+    let seeds: Vec<u32> = (0..50).collect();
+    let sampler = NeighborSampler::new(&g, [3, 2]).unwrap();
+    let cpu = Device::flex();
+    let host = Loader::new(NodeBatches::new(sampler.clone(), "b", &seeds, &cpu).unwrap(), 16).unwrap();
+    let ours = Loader::new(NodeBatches::new(on_device(&sampler), "b", &seeds, &cpu).unwrap(), 16).unwrap();
+    let mut batches = 0;
+    for (want, got) in host.epoch(2).zip(ours.epoch(2)) {
+        let (want, got) = (want.unwrap(), got.unwrap());
+        assert_eq!(want.seeds, got.seeds);
+        same("loaded", &want.batch, &got.batch);
+        batches += 1;
+    }
+    assert_eq!(batches, 4);
+}
+
 #[test]
 fn what_devices_do_not_do() {
     let g = typed([4, 4], 9, 1);
@@ -164,5 +185,5 @@ fn what_devices_do_not_do() {
     assert_eq!(disjoint, "devices do not sample with disjoint trees; `NeighborSampler` does on the host");
     assert!(text(plain().with_mask(0, &[true; 9]).unwrap(), &cube).contains("masks of edges"));
     let e = DeviceSampler::new(plain(), &cube).unwrap().sample([("a", [9u32])], SampleKey::new(0)).unwrap_err();
-    assert!(matches!(e, DeviceSampleError::Graph(_)), "{e}");
+    assert!(matches!(e, GraphError::IdOutOfRange { .. } | GraphError::NodeOutOfRange { .. }), "{e}");
 }

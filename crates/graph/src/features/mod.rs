@@ -1,5 +1,6 @@
 //! Where feature rows live: memory, mapped files, or both.
 
+mod device;
 mod format;
 mod hotness;
 mod mapped;
@@ -12,6 +13,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use crate::GraphError;
 use crate::derive::check_ids;
 
+pub use device::DeviceRows;
 pub use format::{RowType, write_rows};
 pub use hotness::{hot_order, in_degree_hotness, presampled_hotness};
 pub use mapped::MappedRows;

@@ -103,10 +103,31 @@ pub struct LoadedBatch<B> {
     pub labels: Option<Tensor<1, Int>>,
 }
 
+/// What makes blocks around seeds: a sampler on the host, or one whose draws are a device's.
+pub trait BlockSampler: Send + Sync {
+    /// The sampler, or that on the host which gives the same batches.
+    fn on_host(&self) -> &NeighborSampler;
+
+    /// Blocks around seeds of one type, as a function of the arguments alone.
+    ///
+    /// # Errors
+    /// Unknown type, a seed out of range.
+    fn blocks(&self, ntype: &str, seeds: &[u32], key: SampleKey) -> Result<MiniBatch, GraphError>;
+}
+
+impl BlockSampler for NeighborSampler {
+    fn on_host(&self) -> &NeighborSampler {
+        self
+    }
+    fn blocks(&self, ntype: &str, seeds: &[u32], key: SampleKey) -> Result<MiniBatch, GraphError> {
+        self.sample([(ntype, seeds)], key)
+    }
+}
+
 /// Batches of nodes of one type.
 #[derive(Clone)]
 pub struct NodeBatches {
-    sampler: Arc<NeighborSampler>,
+    sampler: Arc<dyn BlockSampler>,
     ntype: String,
     seeds: Vec<u32>,
     sources: Sources,
@@ -118,9 +139,9 @@ impl NodeBatches {
     ///
     /// # Errors
     /// Unknown type, a seed out of range.
-    pub fn new(sampler: NeighborSampler, ntype: &str, seeds: &[u32], device: &Device) -> Result<Self, GraphError> {
-        sampler.graph().node_selection("seeds", [(ntype, seeds)])?;
-        let sources = Sources::new(&sampler, device);
+    pub fn new(sampler: impl BlockSampler + 'static, ntype: &str, seeds: &[u32], device: &Device) -> Result<Self, GraphError> {
+        sampler.on_host().graph().node_selection("seeds", [(ntype, seeds)])?;
+        let sources = Sources::new(sampler.on_host(), device);
         Ok(Self { sampler: Arc::new(sampler), ntype: ntype.to_owned(), seeds: seeds.to_vec(), sources, labels: None })
     }
 
@@ -129,7 +150,7 @@ impl NodeBatches {
     /// # Errors
     /// Unknown type, not one row per node.
     pub fn with_features(mut self, ntype: &str, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
-        self.sources.set(&self.sampler, ntype, Arc::new(source))?;
+        self.sources.set(self.sampler.on_host(), ntype, Arc::new(source))?;
         Ok(self)
     }
 
@@ -138,8 +159,8 @@ impl NodeBatches {
     /// # Errors
     /// Unknown type, not one row per edge.
     pub fn with_edge_features(mut self, etype: impl crate::EdgeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
-        let t = self.sampler.graph().schema().etype(etype)?;
-        self.sources.set_edges(&self.sampler, t, Arc::new(source))?;
+        let t = self.sampler.on_host().graph().schema().etype(etype)?;
+        self.sources.set_edges(self.sampler.on_host(), t, Arc::new(source))?;
         Ok(self)
     }
 
@@ -148,7 +169,7 @@ impl NodeBatches {
     /// # Errors
     /// Not one per node.
     pub fn with_labels(mut self, labels: &[i64]) -> Result<Self, GraphError> {
-        let expected = self.sampler.graph().num_nodes(&self.ntype)?;
+        let expected = self.sampler.on_host().graph().num_nodes(&self.ntype)?;
         check_len("labels", "one per node", expected, labels.len()).map_err(|e| e.in_relation(&self.ntype))?;
         self.labels = Some(Arc::new(labels.to_vec()));
         Ok(self)
@@ -163,7 +184,7 @@ impl BatchMaker for NodeBatches {
     }
     fn make(&self, positions: &[u32], key: SampleKey) -> Result<Self::Batch, GraphError> {
         let seeds: Vec<u32> = positions.iter().map(|&i| self.seeds[i as usize]).collect();
-        let batch = self.sampler.sample([(&self.ntype, &seeds)], key)?;
+        let batch = self.sampler.blocks(&self.ntype, &seeds, key)?;
         let (x, edge_x) = self.sources.gather(&batch)?;
         let labels = self.labels.as_ref().map(|all| {
             let of: Vec<i64> = seeds.iter().map(|&v| all[v as usize]).collect();

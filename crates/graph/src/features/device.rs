@@ -1,0 +1,253 @@
+//! Hot rows on devices, the rest in a source on the host.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+use super::tiered::Hits;
+use crate::derive::check_ids;
+use crate::row_index::row_index;
+use crate::sampling::setting;
+use crate::{FeatureSource, GraphError};
+
+/// A source whose hottest rows are kept in the memory of devices (GraphLearn-for-PyTorch: `Feature` with `split_ratio` and
+/// `device_group_list`): the tier on top, behind which [`TieredRows`](crate::TieredRows) or any other source may stand.
+///
+/// Devices come in groups. Each group has all hot rows, divided among its devices: row number `i` of them is on device `i mod n`. A
+/// batch for a device takes hot rows from its own group and the others from the source, each row in its place; what comes out
+/// does not depend on the split. A batch for a device of no group is read from the source alone.
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_gnn_graph::{DeviceRows, FeatureSource, MemoryRows, RowType};
+/// let device = Device::flex(); // or Device::cuda(0)
+/// let all = MemoryRows::new(&[0.0, 1.0, 2.0, 3.0], 1, RowType::F32)?;
+/// let rows = DeviceRows::with_ratio(all, &[3, 1, 0, 2], 0.5, &[vec![device.clone()]])?; // rows 3 and 1 on the device
+/// let x = rows.gather_tensor(&[0, 1, 3], &device)?;
+/// assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), [0.0, 1.0, 3.0]);
+/// assert_eq!((rows.hits().hot, rows.hits().cold), (2, 1));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Cost
+/// `4 · width` bytes per hot row and group on devices, 4 bytes per row on the host. A gather copies cold rows to the device once, and
+/// puts all rows in their order there.
+#[derive(Debug)]
+pub struct DeviceRows<S> {
+    groups: Vec<Group>,
+    /// Number of each hot row; [`COLD`] for the others.
+    place: Vec<u32>,
+    behind: S,
+    from_hot: AtomicU64,
+    from_cold: AtomicU64,
+}
+
+/// Hot rows of one group, `[rows, width]` on each of its devices.
+#[derive(Debug)]
+struct Group(Vec<(Device, Tensor<2>)>);
+
+const COLD: u32 = u32::MAX;
+/// Rows that are read from the source at a time when groups are filled: memory on the host beside the rows.
+const PIECE: usize = 1 << 16;
+
+impl<S: FeatureSource> DeviceRows<S> {
+    /// Keeps the first `round(split_ratio · rows)` of `hot_order`, the ids by falling hotness, on the devices of each group.
+    ///
+    /// # Errors
+    /// A ratio outside `0.0..=1.0`; ids out of range or repeated; too few; a group without devices, a device in two places; what keeps
+    /// the source from reading.
+    pub fn with_ratio(behind: S, hot_order: &[u32], split_ratio: f64, groups: &[Vec<Device>]) -> Result<Self, GraphError> {
+        if !(0.0..=1.0).contains(&split_ratio) {
+            return Err(setting("split_ratio", "a share in 0.0..=1.0", &split_ratio.to_string()));
+        }
+        let count = (split_ratio * behind.num_rows() as f64).round() as usize;
+        if hot_order.len() < count {
+            return Err(setting("hot_order", &format!("at least {count} ids"), &hot_order.len().to_string()));
+        }
+        Self::with_rows(behind, &hot_order[..count], groups)
+    }
+
+    /// Keeps as many of the first rows of `hot_order` as `budget` bytes on each device hold, for groups of equal size.
+    ///
+    /// # Errors
+    /// As [`with_ratio`](Self::with_ratio).
+    pub fn with_budget(behind: S, hot_order: &[u32], budget: usize, groups: &[Vec<Device>]) -> Result<Self, GraphError> {
+        let devices = groups.iter().map(Vec::len).min().unwrap_or(0);
+        let count = budget.checked_div(behind.width() * 4).unwrap_or(usize::MAX).saturating_mul(devices);
+        Self::with_rows(behind, &hot_order[..count.min(hot_order.len())], groups)
+    }
+
+    fn with_rows(behind: S, hot: &[u32], groups: &[Vec<Device>]) -> Result<Self, GraphError> {
+        check_ids("hot_order", "the features", hot, behind.num_rows())?;
+        let mut place = vec![COLD; behind.num_rows()];
+        for (i, &id) in hot.iter().enumerate() {
+            if std::mem::replace(&mut place[id as usize], i as u32) != COLD {
+                return Err(GraphError::RepeatedId { what: "`hot_order`:".into(), position: i, id: u64::from(id) });
+            }
+        }
+        let mut known: Vec<&Device> = vec![];
+        for (g, group) in groups.iter().enumerate() {
+            if group.is_empty() {
+                return Err(setting("groups", "at least one device in every group", &format!("none in group {g}")));
+            }
+            for device in group {
+                if known.contains(&device) {
+                    return Err(setting("groups", "every device once", &format!("{device:?} twice")));
+                }
+                known.push(device);
+            }
+        }
+        let group = |devices: &Vec<Device>| {
+            let share = |(d, device): (usize, &Device)| {
+                let ids: Vec<u32> = hot.iter().skip(d).step_by(devices.len()).copied().collect();
+                Ok((device.clone(), upload(&behind, &ids, device)?))
+            };
+            devices.iter().enumerate().map(share).collect::<Result<_, GraphError>>().map(Group)
+        };
+        let groups = groups.iter().map(group).collect::<Result<_, _>>()?;
+        Ok(Self { groups, place, behind, from_hot: AtomicU64::new(0), from_cold: AtomicU64::new(0) })
+    }
+
+    /// Rows taken from devices and from the source since the start.
+    pub fn hits(&self) -> Hits {
+        Hits { hot: self.from_hot.load(Ordering::Relaxed), cold: self.from_cold.load(Ordering::Relaxed) }
+    }
+    /// The source of the other rows.
+    pub fn behind(&self) -> &S {
+        &self.behind
+    }
+}
+
+/// Rows of a source as a tensor.
+fn upload(source: &impl FeatureSource, ids: &[u32], device: &Device) -> Result<Tensor<2>, GraphError> {
+    let mut parts = vec![];
+    for ids in ids.chunks(PIECE) {
+        parts.push(source.gather_tensor(ids, device)?);
+    }
+    match parts.len() {
+        0 => Ok(Tensor::from_data(TensorData::new(Vec::<f32>::new(), [0, source.width()]), device)),
+        1 => Ok(parts.swap_remove(0)),
+        _ => Ok(Tensor::cat(parts, 0)),
+    }
+}
+
+/// Rows of a tensor; it has some, and so has the index.
+fn select(x: &Tensor<2>, rows: &[usize], device: &Device) -> Tensor<2> {
+    let index: Tensor<1, Int> = row_index(rows.iter().copied(), device);
+    x.clone().select(0, index)
+}
+
+impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
+    fn num_rows(&self) -> usize {
+        self.place.len()
+    }
+    fn width(&self) -> usize {
+        self.behind.width()
+    }
+    /// Into memory of the host, from the source alone.
+    fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
+        self.behind.read_rows(ids, out)
+    }
+    fn gather_tensor(&self, ids: &[u32], device: &Device) -> Result<Tensor<2>, GraphError> {
+        check_ids("ids", "the features", ids, self.num_rows())?;
+        let device = &device.clone().without_autodiff();
+        let Some(Group(shares)) = self.groups.iter().find(|g| g.0.iter().any(|(d, _)| d == device)) else {
+            return self.behind.gather_tensor(ids, device);
+        };
+        // Rows of each share, then those of the source, and where each id is among all of them.
+        let mut rows = vec![vec![]; shares.len()];
+        let (mut cold, mut of) = (vec![], Vec::with_capacity(ids.len()));
+        for &id in ids {
+            match self.place[id as usize] {
+                COLD => {
+                    of.push((shares.len(), cold.len()));
+                    cold.push(id);
+                }
+                place => {
+                    let share = place as usize % shares.len();
+                    of.push((share, rows[share].len()));
+                    rows[share].push(place as usize / shares.len());
+                }
+            }
+        }
+        self.from_hot.fetch_add((ids.len() - cold.len()) as u64, Ordering::Relaxed);
+        self.from_cold.fetch_add(cold.len() as u64, Ordering::Relaxed);
+        let mut parts = vec![];
+        for ((owner, share), rows) in shares.iter().zip(&rows).filter(|(_, rows)| !rows.is_empty()) {
+            let part = select(share, rows, owner);
+            parts.push(if owner == device { part } else { part.to_device(device) });
+        }
+        if !cold.is_empty() {
+            parts.push(self.behind.gather_tensor(&cold, device)?);
+        }
+        if parts.len() < 2 {
+            // All from one place, in their order.
+            return match parts.pop() {
+                Some(part) => Ok(part),
+                None => self.behind.gather_tensor(&[], device),
+            };
+        }
+        let mut starts = vec![0];
+        for part in &rows {
+            starts.push(starts[starts.len() - 1] + part.len());
+        }
+        let order: Vec<usize> = of.into_iter().map(|(part, row)| starts[part] + row).collect();
+        Ok(select(&Tensor::cat(parts, 0), &order, device))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MemoryRows, RowType};
+
+    /// Burn deprecates its ndarray backend, which users still ask for.
+    #[allow(deprecated)]
+    fn ndarray() -> Device {
+        Device::ndarray()
+    }
+
+    fn source() -> MemoryRows {
+        let rows: Vec<f32> = (0..40).map(|i| i as f32).collect();
+        MemoryRows::new(&rows, 4, RowType::F32).unwrap()
+    }
+
+    /// Any split, any groups: two devices that share the rows, each a group of its own, one of no group.
+    #[test]
+    fn rows_do_not_depend_on_the_split() {
+        let (a, b) = (Device::flex(), ndarray());
+        let order = [7u32, 0, 9, 3, 1, 2, 4, 5, 6, 8];
+        let ids = [9u32, 1, 7, 7, 8, 0, 3, 2];
+        for ratio in [0.0, 0.3, 0.5, 1.0] {
+            for groups in [vec![], vec![vec![a.clone()]], vec![vec![a.clone()], vec![b.clone()]], vec![vec![a.clone(), b.clone()]]] {
+                let rows = DeviceRows::with_ratio(source(), &order, ratio, &groups).unwrap();
+                for device in [&a, &b] {
+                    for ids in [&ids[..], &[7], &[8], &[]] {
+                        let x = rows.gather_tensor(ids, device).unwrap();
+                        assert_eq!((x.dims(), x.device()), ([ids.len(), 4], device.clone()), "{ratio} {groups:?}");
+                        assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), source().gather(ids).unwrap(), "{ratio} {groups:?}");
+                    }
+                }
+                assert_eq!(rows.gather(&ids).unwrap(), source().gather(&ids).unwrap());
+            }
+        }
+        let rows = DeviceRows::with_budget(source(), &order, 2 * 16, &[vec![a.clone(), b]]).unwrap();
+        rows.gather_tensor(&ids, &a).unwrap();
+        assert_eq!(rows.hits(), Hits { hot: 5, cold: 3 });
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let text =
+            |order: &[u32], ratio, groups: &[Vec<Device>]| DeviceRows::with_ratio(source(), order, ratio, groups).unwrap_err().to_string();
+        let flex = Device::flex();
+        assert!(text(&[0], 1.5, &[]).contains("a share in 0.0..=1.0"));
+        assert!(text(&[0], 0.5, &[]).contains("at least 5 ids"));
+        assert!(text(&[0, 1, 0, 2, 3], 0.5, &[]).contains("`hot_order`"));
+        assert!(text(&[0, 1, 99, 2, 3], 0.5, &[]).contains("hot_order"));
+        assert!(text(&[0, 1, 2, 3, 4], 0.5, &[vec![]]).contains("none in group 0"));
+        assert!(text(&[0, 1, 2, 3, 4], 0.5, &[vec![flex.clone()], vec![flex]]).contains("every device once"));
+        let e = DeviceRows::with_ratio(source(), &[], 0.0, &[]).unwrap().gather_tensor(&[10], &Device::flex()).unwrap_err();
+        assert!(matches!(e, GraphError::IdOutOfRange { .. }), "{e}");
+    }
+}
