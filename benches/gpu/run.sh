@@ -5,8 +5,8 @@
 #
 # BINARY: `peers`, built with the feature of BACKEND (cuda, wgpu, …); nothing is compiled here. PYTHON: an interpreter with torch and
 # torch_geometric; DEVICE: cuda or cpu; DATA: the graphs as .npy files. OUT: where lines are kept (a temporary folder).
-# GRAPHS="cora-like arxiv-like" chooses graphs, BENCH_SECONDS the time for an entry. Prints ratios of wall times (ours over theirs)
-# and, for copy_u_sum, the share of the device's copy bandwidth that the bytes of the operator make.
+# GRAPHS="cora-like arxiv-like", TYPED="am-slice" (R-GCN) and SAMPLED="arxiv-like" choose graphs, BENCH_SECONDS the time for an entry.
+# Prints ratios of wall times (ours over theirs) and, for copy_u_sum, the share of the device's copy bandwidth that the bytes of the operator make.
 set -euo pipefail
 if [ $# -lt 5 ]; then
   sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//' >&2
@@ -17,10 +17,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$out"
 read -r -a graphs <<<"${GRAPHS:-cora-like arxiv-like}"
 read -r -a typed <<<"${TYPED-am-slice}"
+read -r -a sampled <<<"${SAMPLED-arxiv-like}"
 for section in machine ops train sample; do
   case $section in
     machine) names=() ;;
     train) names=("${graphs[@]}" ${typed[@]+"${typed[@]}"}) ;;
+    sample) names=(${sampled[@]+"${sampled[@]}"}) ;;
     *) names=("${graphs[@]}") ;;
   esac
   echo "$section ${names[*]-}" >&2

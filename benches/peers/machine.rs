@@ -8,6 +8,8 @@ use crate::measure::{Entry, device, emit, measure, settings};
 
 /// Numbers of a buffer that no cache holds: 512 MiB.
 const LEN: usize = 128 << 20;
+/// Numbers of a buffer on a device: 128 MiB, which every adapter of WebGPU takes and no cache holds twice.
+const DEVICE_LEN: usize = 32 << 20;
 /// Bytes of a gathered row, as of 128 numbers, and rows of the matrix: that of arxiv-like.
 const ROW: usize = 128;
 const ROWS: usize = 169_343;
@@ -25,9 +27,11 @@ pub(crate) fn run() {
     report("copy", 2.0 * bytes, || to.par_chunks_mut(part).zip(from.par_chunks(part)).for_each(|(to, from)| to.copy_from_slice(from)));
 
     if device() != Device::flex() {
-        let x = Tensor::<1>::ones([LEN], &device());
-        // A product with a number reads and writes every entry once.
-        report("device copy", 2.0 * bytes, || drop(x.clone() * 3.0));
+        let x = Tensor::<1>::ones([DEVICE_LEN], &device());
+        // A product with a number reads and writes every entry once; a buffer that the device refused would take no time.
+        let last = (x.clone() * 3.0).slice([DEVICE_LEN - 1..DEVICE_LEN]).into_data().try_to_vec::<f32>();
+        assert_eq!(last.ok(), Some(vec![3.0]), "the device did not do the product");
+        report("device copy", (2 * size_of::<f32>() * DEVICE_LEN) as f64, || drop(x.clone() * 3.0));
     }
     let matrix = &from[..ROWS * ROW];
     // A full-period generator modulo 2^32, scaled: no order that a prefetcher knows.

@@ -1,6 +1,6 @@
 //! Neighbour sampling with blocks: batches of 1,024 seeds, and an epoch of GraphSAGE by mini-batches.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use burn_gnn::graph::{Graph, Loader, MemoryRows, MiniBatch, NeighborSampler, NodeBatches, RowType, SampleKey, Traversal};
@@ -47,6 +47,7 @@ fn sampler(g: &Graph, hops: [i64; 2]) -> Result<Sample> {
 
 pub(crate) fn run(name: &str) -> Result<()> {
     let (g, ntype, task) = graph(name)?;
+    ensure!(task.train.len() >= 2 * BATCH, "{name} has {} training nodes, fewer than two batches of {BATCH}", task.train.len());
     for hops in [[15, 10], [25, 10]] {
         let sample = sampler(&g, hops)?;
         let label = format!("sample_blocks.({}, {})", hops[0], hops[1]);
