@@ -25,7 +25,7 @@ fn forward<B: EpilogueBackend>(x: FloatTensor<B>, bias: Option<FloatTensor<B>>, 
         None => B::epilogue(x, plan.clone()),
         Some(bias) => B::epilogue_bias(x, bias, plan.clone()),
     };
-    let kept = if plan.keeps_output() { EpilogueKept::Output(out.clone()) } else { EpilogueKept::Nothing };
+    let kept = if plan.keeps_output() { EpilogueKept::Out(out.clone()) } else { EpilogueKept::Nothing };
     (out, kept)
 }
 
@@ -112,7 +112,7 @@ impl<B: EpilogueBackend, C: CheckpointStrategy> EpilogueBackend for Autodiff<B, 
         let (tracked, kept) = match kept {
             EpilogueKept::Nothing => (false, EpilogueKept::Nothing),
             EpilogueKept::Open(open) => (false, EpilogueKept::Open(open)),
-            EpilogueKept::Output(out) => (out.is_tracked(), EpilogueKept::Output(out.into_primitive())),
+            EpilogueKept::Out(out) => (out.is_tracked(), EpilogueKept::Out(out.into_primitive())),
         };
         assert!(!tracked && !grad.is_tracked(), "{SECOND}");
         let (dx, db) = B::epilogue_grad(grad.into_primitive(), kept, plan, bias);

@@ -16,7 +16,7 @@ pub enum EpilogueKept<B: Backend> {
     /// Nothing: no activation.
     Nothing,
     /// The result.
-    Output(FloatTensor<B>),
+    Out(FloatTensor<B>),
     /// Which entries a relu, and dropout after it, let through, in a form that a backend chooses.
     Open(IntTensor<B>),
 }

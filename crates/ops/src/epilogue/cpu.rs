@@ -51,7 +51,7 @@ fn gradient<B: Host>(
         let out;
         let kept = match kept {
             EpilogueKept::Nothing => kernel::Read::Nothing,
-            EpilogueKept::Output(y) => {
+            EpilogueKept::Out(y) => {
                 out = B::floats::<T>(y);
                 kernel::Read::Output(&out)
             }

@@ -45,7 +45,7 @@ impl EpilogueBackend for CubeBackend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let kept = match kept {
             EpilogueKept::Nothing => cube::EpilogueKept::Nothing,
-            EpilogueKept::Output(y) => cube::EpilogueKept::Output(y),
+            EpilogueKept::Out(y) => cube::EpilogueKept::Output(y),
             EpilogueKept::Open(open) => cube::EpilogueKept::Open(open),
         };
         let call = call(&plan, &grad.device);

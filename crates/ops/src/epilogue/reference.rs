@@ -59,7 +59,7 @@ pub(crate) fn gradient<B: Backend>(
         let closed = B::int_equal_elem(open.clone(), 0.into(), get_device_settings::<B>(&device).bool_dtype);
         d = B::float_mask_fill(d, closed, 0.0.into());
     }
-    if let EpilogueKept::Output(y) = kept {
+    if let EpilogueKept::Out(y) = kept {
         // Dropped entries have 0 here and a gradient of 0: whatever the slope, the product is 0.
         let scale = plan.dropout().map_or(1.0, |d| d.scale());
         let y = B::float_div_scalar(widen::<B>(y), scale.into());
