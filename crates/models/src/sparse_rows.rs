@@ -136,6 +136,12 @@ fn count(steps: i64, device: &Device) -> Tensor<1, Int> {
     Tensor::from_data(TensorData::new(vec![steps], [1]), (device, DType::I64))
 }
 
+/// As wide as a table; from data, for Burn 0.22.1 fuses `zeros` of no entries with what stands beside it, and then launches nothing.
+fn no_rows(dim: usize, like: &Tensor<2>) -> Tensor<2> {
+    let dtype = like.dtype();
+    Tensor::from_data(TensorData::full_dtype([0, dim], 0.0, dtype), (&like.device(), dtype))
+}
+
 fn fixed(t: Tensor<2>) -> Param<Tensor<2>> {
     Param::from_tensor(t).set_require_grad(false)
 }
@@ -191,7 +197,7 @@ impl SparseAdam {
             let (id, table) = (param.id, param.into_value().without_autodiff());
             let [rows, dim] = table.dims();
             let moments = [&mut self.moments_1[k], &mut self.moments_2[k]].map(|m| {
-                let m = std::mem::replace(m, fixed(Tensor::zeros([0, dim], (&device, table.dtype())))).into_value();
+                let m = std::mem::replace(m, fixed(no_rows(dim, &table))).into_value();
                 let known = m.dims()[0];
                 if known < rows { Tensor::cat(vec![m, Tensor::zeros([rows - known, dim], (&device, table.dtype()))], 0) } else { m }
             });

@@ -25,6 +25,7 @@ use burn_gnn_graph::Relation;
 use crate::check::{check_rows, check_same, check_width};
 use crate::gspmm::{accept, check_dtype};
 use crate::precision::enter;
+use crate::primitives::no_tensor;
 use crate::{Activation, OpsError};
 
 const NAME: &str = "weighted_aggregate";
@@ -114,7 +115,7 @@ pub fn try_weighted_aggregate(
     let bias = bias.map(|bias| enter(NAME, "bias", bias)).transpose()?;
     let plan = check(relation, &x, weight.as_ref(), bias.as_ref(), options)?;
     // Operands that are absent travel as tensors without entries: an extension takes no options of tensors.
-    let empty = || Tensor::<1>::zeros([0], (&x.device().without_autodiff(), x.dtype()));
+    let empty = || no_tensor::<2, 1>(&x);
     let (weight, bias) = (weight.unwrap_or_else(empty), bias.unwrap_or_else(empty));
     Ok(Tensor::from_dispatch(Dispatch::aggregate(x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch(), plan)))
 }

@@ -50,7 +50,7 @@ fn scaled<B: Backend>(x: FloatTensor<B>, scale: Option<&DegreeScale>) -> FloatTe
 
 /// Stands for an operand, or a gradient, that is not there.
 pub(super) fn nothing<B: Backend>(like: &FloatTensor<B>) -> FloatTensor<B> {
-    B::float_zeros(Shape::from(vec![0]), &like.device(), like.dtype().into())
+    crate::primitives::nothing::<B>([0], &like.device(), like.dtype())
 }
 
 /// The sum inside. Its shapes were checked, so a plan can be made.

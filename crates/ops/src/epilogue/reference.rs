@@ -1,13 +1,13 @@
 //! Epilogues in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
+use burn::backend::{Backend, TensorMetadata, get_device_settings};
 use burn::tensor::{Shape, TensorData};
 
 use super::backend::EpilogueKept;
 use super::plan::EpiloguePlan;
 use crate::activation;
-use crate::primitives::{narrow, widen};
+use crate::primitives::{narrow, nothing, widen};
 
 /// The result of a relu with, for every entry, whether it is open: dropped entries are 0 and so are not.
 pub(crate) fn with_open<B: Backend>(out: FloatTensor<B>) -> (FloatTensor<B>, IntTensor<B>) {
@@ -69,7 +69,7 @@ pub(crate) fn gradient<B: Backend>(
     let db = if bias {
         narrow::<B>(B::float_reshape(B::float_sum_dim(d.clone(), 0), Shape::from([columns])), dtype)
     } else {
-        B::float_zeros(Shape::from([0]), &device, FloatDType::from(dtype))
+        nothing::<B>([0], &device, dtype)
     };
     (narrow::<B>(d, dtype), db)
 }

@@ -7,6 +7,7 @@ use crate::OpsError;
 use crate::check::{check_list, check_same};
 use crate::gspmm::{BinaryOp, accept};
 use crate::precision::{cast, enter};
+use crate::primitives::no_tensor;
 
 /// The source rows of a stack: its tables, one behind the other, as [`RelationStack::joint`] numbers them.
 ///
@@ -158,7 +159,7 @@ impl<const L: usize, const R: usize> Operands<L, R> {
 
 /// What a copy does not look at.
 fn unused<const A: usize, const B: usize>(like: &Tensor<A>) -> Tensor<B> {
-    Tensor::zeros([0; B], (&like.device().without_autodiff(), like.dtype()))
+    no_tensor(like)
 }
 
 fn enter_all<const D: usize>(op: &'static str, arg: &'static str, x: Vec<Tensor<D>>) -> Result<Vec<Tensor<D>>, OpsError> {
