@@ -139,7 +139,7 @@ fn compare_epilogue<B: EpilogueBackend>(backend: &str) {
                         if plan.keeps_open() {
                             EpilogueKept::Open(open.clone())
                         } else if plan.keeps_output() {
-                            EpilogueKept::Output(out.clone())
+                            EpilogueKept::Out(out.clone())
                         } else {
                             EpilogueKept::Nothing
                         }
