@@ -24,7 +24,7 @@ use crate::job::{Job, Over, Source};
 use crate::launch::{address, arg, empty, grid, vector, wide, zeros};
 use crate::layout::{CHUNK, Layout, csc, csr, ends};
 use crate::message::*;
-use crate::philox::{Draws, keeps, words};
+use crate::philox::{Draws, keeps, pick, words};
 use crate::softmax::{Kept, Scores, before, score, stats};
 
 /// One attention: edges, sizes, scores, dropout.
@@ -109,15 +109,7 @@ fn dropped<A: Float>(x: A, ids: &[u32], draws: &Draws, edge: usize, head: usize,
     let mut out = x;
     if comptime!(how.dropout) {
         let words = words(draws, ids, edge, (head / 4) as u32);
-        let column = head % 4;
-        let mut word = words.extract(0usize);
-        if column == 1 {
-            word = words.extract(1usize);
-        } else if column == 2 {
-            word = words.extract(2usize);
-        } else if column == 3 {
-            word = words.extract(3usize);
-        }
+        let word = pick(words, (head % 4) as u32);
         out *= select(keeps(draws, word), draws.scale.get::<A>(), A::new(0.0_f32));
     }
     out
@@ -220,10 +212,6 @@ impl Attention<'_> {
         self.heads * self.dim
     }
 
-    fn draws(&self) -> Dropout {
-        self.dropout.clone().unwrap_or(Dropout { key: [0; 2], threshold: 0, scale: 1.0, ids: None })
-    }
-
     /// Sums of rows of `x` with the weights of edges, for every row of `layout`.
     fn gather(&self, layout: &Layout, turned: bool, scores: &AttentionScores, stats: &CubeTensor, x: &CubeTensor) -> CubeTensor {
         let (a, b) = scores.both();
@@ -231,7 +219,7 @@ impl Attention<'_> {
         let out = empty(x, Shape::from(vec![layout.rows, self.heads, self.dim]), x.dtype);
         let client = out.client.clone();
         let n = vector(&client, x.dtype, &[self.dim]);
-        let (draws, sums) = (self.draws(), wide(x.dtype));
+        let (draws, sums) = (Dropout::or_none(self.dropout.as_ref()), wide(x.dtype));
         let weights = Weights { scores: scores.seen(turned), turned, dropout: self.dropout.is_some() };
         let ids = layout.edge_ids.as_ref().unwrap_or(&layout.indptr);
         let chunks = layout.heavy.as_ref().map_or(&layout.indptr, |heavy| &heavy.table);
@@ -449,7 +437,7 @@ impl Attention<'_> {
         let result = empty(grad, Shape::from(vec![ends.edges, heads]), dtype);
         let (a, b) = scores.both();
         let weights = Weights { scores: scores.seen(true), turned: true, dropout: self.dropout.is_some() };
-        let (draws, units) = (self.draws(), ends.edges * heads);
+        let (draws, units) = (Dropout::or_none(self.dropout.as_ref()), ends.edges * heads);
         let (count, cube) = grid(&result.client, units);
         // SAFETY: as in `gather`; `dots` and `result` have a row for every edge, `totals` one for every destination.
         unsafe {

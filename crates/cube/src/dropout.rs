@@ -42,6 +42,10 @@ pub struct Dropout {
 }
 
 impl Dropout {
+    /// A dropout that takes nothing where there is none: kernels without dropout do not read it but for its scale.
+    pub(crate) fn or_none(dropout: Option<&Self>) -> Self {
+        dropout.cloned().unwrap_or(Self { key: [0; 2], threshold: 0, scale: 1.0, ids: None })
+    }
     /// As a kernel's argument, with sums in `sums`.
     pub(crate) fn launch(&self, sums: DType) -> DrawsLaunch {
         let from = self.threshold.min(u64::from(u32::MAX)) as u32;

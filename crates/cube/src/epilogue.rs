@@ -163,9 +163,6 @@ fn epilogue_grad_kernel<F: Float, A: Float, O: Float>(
 }
 
 impl Epilogue {
-    fn draws(&self) -> Dropout {
-        self.dropout.clone().unwrap_or(Dropout { key: [0; 2], threshold: 0, scale: 1.0, ids: None })
-    }
     fn parts(&self, bias: bool, open: bool) -> Parts {
         Parts { bias, dropout: self.dropout.is_some(), open, kind: self.activation.kind().0 }
     }
@@ -196,7 +193,7 @@ pub fn epilogue(call: &Epilogue, x: CubeTensor, bias: Option<CubeTensor>, open: 
     if shape.num_elements() == 0 {
         return (x, marks);
     }
-    let (out, sums, draws) = (empty(&x, shape, x.dtype), wide(x.dtype), call.draws());
+    let (out, sums, draws) = (empty(&x, shape, x.dtype), wide(x.dtype), Dropout::or_none(call.dropout.as_ref()));
     let (count, dim) = grid(&x.client, rows * blocks);
     // SAFETY: `x` and `out` have `rows` rows of `width` columns, the bias `width`, `marks` a number for every block of a
     // row where it is written; ids are one for each row; units beyond the last block leave first.
@@ -246,7 +243,7 @@ pub fn epilogue_grad(call: &Epilogue, grad: CubeTensor, kept: EpilogueKept, bias
     };
     // Sums over rows are of numbers that are not rounded yet.
     let h = empty(&grad, shape, if bias { sums } else { dtype });
-    let (draws, blocks) = (call.draws(), blocks(width));
+    let (draws, blocks) = (Dropout::or_none(call.dropout.as_ref()), blocks(width));
     let (count, dim) = grid(&h.client, rows * blocks);
     // SAFETY: as in `epilogue`; open entries have a number for every block of a row.
     unsafe {

@@ -31,6 +31,20 @@ pub(crate) fn philox(c0: u32, c1: u32, c2: u32, c3: u32, key_0: u32, key_1: u32)
     words
 }
 
+/// Word number `at` of four.
+#[cube]
+pub(crate) fn pick(words: Vector<u32, Const<4>>, at: u32) -> u32 {
+    let mut word = words.extract(0usize);
+    if at == 1u32 {
+        word = words.extract(1usize);
+    } else if at == 2u32 {
+        word = words.extract(2usize);
+    } else if at == 3u32 {
+        word = words.extract(3usize);
+    }
+    word
+}
+
 /// Where draws come from, and which of them keep their entry.
 #[derive(CubeType, CubeLaunch)]
 pub(crate) struct Draws {

@@ -5,7 +5,7 @@
 
 use cubecl::prelude::*;
 
-use crate::philox::philox;
+use crate::philox::{philox, pick};
 
 /// How the edges of a node are drawn, when a kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +16,19 @@ pub(crate) struct How {
     pub(crate) weighted: bool,
     /// Whether draws belong to other ids than those of nodes.
     pub(crate) keyed: bool,
+}
+
+/// Edges of a node that can be drawn.
+#[cube]
+fn candidates(indptr: &[u32], weights: &[f32], v: usize, #[comptime] how: How) -> u32 {
+    let mut candidates = indptr[v + 1] - indptr[v];
+    if comptime!(how.weighted) {
+        candidates = 0u32;
+        for p in indptr[v]..indptr[v + 1] {
+            candidates += select(weights[p as usize] > 0.0_f32, 1u32, 0u32);
+        }
+    }
+    candidates
 }
 
 /// Edges that every node gets.
@@ -33,14 +46,7 @@ pub(crate) fn count_kernel(
     if i >= n {
         terminate!();
     }
-    let v = nodes[i] as usize;
-    let mut candidates = indptr[v + 1] - indptr[v];
-    if comptime!(how.weighted) {
-        candidates = 0u32;
-        for p in indptr[v]..indptr[v + 1] {
-            candidates += select(weights[p as usize] > 0.0_f32, 1u32, 0u32);
-        }
-    }
+    let candidates = candidates(indptr, weights, nodes[i] as usize, how);
     let mut count = fanout;
     if comptime!(how.replace) {
         if candidates == 0u32 {
@@ -50,20 +56,6 @@ pub(crate) fn count_kernel(
         count = candidates;
     }
     counts[i] = count;
-}
-
-/// Word number `at` of four.
-#[cube]
-fn pick(words: Vector<u32, Const<4>>, at: u32) -> u32 {
-    let mut word = words.extract(0usize);
-    if at == 1u32 {
-        word = words.extract(1usize);
-    } else if at == 2u32 {
-        word = words.extract(2usize);
-    } else if at == 3u32 {
-        word = words.extract(3usize);
-    }
-    word
 }
 
 /// Puts `x` among `taken` ascending numbers from `from` on.
@@ -215,6 +207,15 @@ pub(crate) fn weighted_kernel(
                 }
             }
             insert(out, from, taken, found);
+        }
+    } else if k == candidates(indptr, weights, v, how) as usize {
+        // All that have a weight, in their order: no keys, whose ordering takes the square of their number.
+        let mut taken = from;
+        for p in start..end {
+            if weights[p as usize] > 0.0_f32 {
+                out[taken] = p;
+                taken += 1;
+            }
         }
     } else {
         let mut taken = 0usize;

@@ -3,7 +3,7 @@
 mod draw;
 mod number;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use burn::backend::DispatchDevice;
 use burn::tensor::{DType, Device, Shape};
@@ -83,6 +83,9 @@ pub struct DeviceSampler {
     device: CubeDevice,
     /// The row of each node in the batch at hand, by type, once a batch was made.
     rows: Mutex<Option<Vec<CubeTensor>>>,
+    /// Weights of edges, by edge type, and ids that draws belong to, by node type, once they were needed.
+    weights: Vec<OnceLock<CubeTensor>>,
+    ids: Vec<OnceLock<CubeTensor>>,
 }
 
 /// Nodes of a type in the batch so far.
@@ -119,7 +122,9 @@ impl DeviceSampler {
         }
         let most = sampler.graph().node_counts().iter().copied().max().unwrap_or(0);
         check_size("nodes", most, &device)?;
-        Ok(Self { sampler, device, rows: Mutex::new(None) })
+        let cells = |n: usize| (0..n).map(|_| OnceLock::new()).collect();
+        let (weights, ids) = (cells(sampler.graph().relations().len()), cells(sampler.graph().node_counts().len()));
+        Ok(Self { sampler, device, rows: Mutex::new(None), weights, ids })
     }
 
     /// The sampler on the host.
@@ -211,23 +216,8 @@ impl DeviceSampler {
         let dst = nodes[d].list.clone();
         let client = dst.client.clone();
         let none = dummy(&dst);
-        let kept = draw.relation.csc().attached();
-        let weights = draw.weights.map_or_else(
-            || none.clone(),
-            |w| {
-                CubeTensor::clone(
-                    &kept.get_or_insert((self.device.clone(), "weights", w.as_ptr() as usize), || upload_floats(w, &self.device)),
-                )
-            },
-        );
-        let ids = draw.ids.map_or_else(
-            || none.clone(),
-            |ids| {
-                CubeTensor::clone(
-                    &kept.get_or_insert((self.device.clone(), "ids", ids.as_ptr() as usize), || upload("ids", ids, &self.device)),
-                )
-            },
-        );
+        let weights = draw.weights.map_or(&none, |w| self.weights[draw.etype].get_or_init(|| upload_floats(w, &self.device)));
+        let ids = draw.ids.map_or(&none, |ids| self.ids[d].get_or_init(|| upload("ids", ids, &self.device)));
         let counts = self.ints(num_dst);
         let (count, dim) = grid(&client, num_dst.max(1));
         // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of edges, for which
@@ -240,7 +230,7 @@ impl DeviceSampler {
                 address(&[&layout.indices], num_dst),
                 arg(&dst),
                 arg(&layout.indptr),
-                arg(&weights),
+                arg(weights),
                 arg(&counts),
                 num_dst,
                 draw.fanout,
@@ -266,8 +256,8 @@ impl DeviceSampler {
                         arg(&dst),
                         arg(&layout.indptr),
                         arg(&indptr),
-                        arg(&ids),
-                        arg(&weights),
+                        arg(ids),
+                        arg(weights),
                         arg(&positions),
                         arg(&keys),
                         num_dst,
@@ -284,7 +274,7 @@ impl DeviceSampler {
                         arg(&dst),
                         arg(&layout.indptr),
                         arg(&indptr),
-                        arg(&ids),
+                        arg(ids),
                         arg(&positions),
                         num_dst,
                         draw.key[0],

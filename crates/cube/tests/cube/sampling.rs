@@ -155,6 +155,24 @@ fn weighted_draws_follow_weights() {
     }
 }
 
+/// Samplers of one graph, one after the other, whose weights may lie at the same address; a row of many edges, all of them taken.
+#[test]
+fn weights_are_those_of_the_sampler() {
+    let n = 20_000u32;
+    let g = Graph::builder()
+        .nodes("a", n as usize)
+        .nodes("b", 1)
+        .edges(("a", "r", "b"), (0..n).collect(), vec![0; n as usize])
+        .build()
+        .unwrap();
+    for odd in [0, 1, 0] {
+        let weights: Vec<f32> = (0..n).map(|e| if e % 2 == odd { 1.0 } else { 0.0 }).collect();
+        let sampler = NeighborSampler::new(&g, [-1]).unwrap().with_weights(0, &weights).unwrap().with_strategy(Strategy::Weighted).unwrap();
+        let batch = on_device(&sampler).sample([("b", [0u32])], SampleKey::new(1)).unwrap();
+        assert_eq!(batch.blocks[0].edge_ids(0), (0..n).filter(|e| e % 2 == odd).collect::<Vec<_>>());
+    }
+}
+
 /// A loader takes either sampler, and its batches are the same.
 #[test]
 fn loaders_take_device_samplers() {
