@@ -18,7 +18,7 @@ use crate::activation::{Activation, Kind, activate, chain};
 use crate::broadcast::Map;
 use crate::columns::column_sums;
 use crate::job::{Job, Over, Source};
-use crate::launch::{address, arg, empty, grid, reshaped, vector, wide, zeros};
+use crate::launch::{address, arg, empty, grid, grid_of, reshaped, vector, wide, zeros};
 use crate::layout::{CHUNK, Layout, csc, csr, ends};
 use crate::message::*;
 
@@ -51,6 +51,27 @@ fn epilogue<A: Float, N: Size>(
         x += bias[col];
     }
     activate::<A, N>(x, parameter, parts.kind)
+}
+
+/// `weight[e] · scale[u] · x[u]`.
+#[cube]
+fn scaled<F: Float, A: Float, N: Size>(
+    x: &[Vector<F, N>],
+    weight: &[A],
+    scale: &[A],
+    step: &Step,
+    width: usize,
+    col: usize,
+    #[comptime] parts: Parts,
+) -> Vector<A, N> {
+    let mut m = Vector::<A, N>::cast_from(x[step.far * width + col]);
+    if comptime!(parts.scale) {
+        m *= Vector::<A, N>::new(scale[step.far]);
+    }
+    if comptime!(parts.weight) {
+        m *= Vector::<A, N>::new(weight[step.edge]);
+    }
+    m
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]
@@ -87,21 +108,31 @@ fn aggregate_kernel<F: Float, A: Float, O: Float, N: Size>(
         }
     }
     let mut sum = Vector::<A, N>::new(A::new(0.0_f32));
-    for p in span.start..span.end {
+    let mut p = span.start;
+    if comptime!(how.flight > 1) {
+        while p + how.flight <= span.end {
+            let mut held = Sequence::<Vector<A, N>>::new();
+            #[unroll]
+            for i in 0..how.flight {
+                let s = step(indptr, indices, edge_ids, span.row, p + i, how);
+                held.push(scaled::<F, A, N>(x, weight, scale, &s, width, col, parts));
+            }
+            #[unroll]
+            for i in 0..how.flight {
+                sum += held[i];
+            }
+            p += how.flight;
+        }
+    }
+    while p < span.end {
         let s = step(indptr, indices, edge_ids, span.row, p, how);
-        let mut m = Vector::<A, N>::cast_from(x[s.far * width + col]);
-        if comptime!(parts.scale) {
-            m *= Vector::<A, N>::new(scale[s.far]);
-        }
-        if comptime!(parts.weight) {
-            m *= Vector::<A, N>::new(weight[s.edge]);
-        }
-        sum += m;
+        sum += scaled::<F, A, N>(x, weight, scale, &s, width, col, parts);
+        p += 1;
     }
     if comptime!(how.visit == Visit::Rows) {
         sum = epilogue::<A, N>(sum, after, bias, parameter.get::<A>(), span.row, col, parts);
     }
-    out[pos] = Vector::<O, N>::cast_from(sum);
+    out[span.at * width + col] = Vector::<O, N>::cast_from(sum);
 }
 
 /// Long rows out of the sums of their chunks.
@@ -215,47 +246,44 @@ impl Pass<'_> {
         // Nobody reads a row of an operand without rows, but a buffer there must be.
         let rows = if x.meta.num_elements() == 0 { &out } else { x };
         let launch = |visit, tasks: usize, out: &CubeTensor| {
-            let how = Message {
-                visit,
-                split: layout.heavy.is_some(),
-                edge_ids: layout.edge_ids.is_some(),
-                formula: Formula::A,
-                winners: false,
-                share: false,
-                mean: false,
-                minus: false,
-            };
-            let (count, dim) = grid(&client, tasks * width / n);
-            let ids = layout.edge_ids.as_ref().unwrap_or(&layout.indptr);
-            let chunks = layout.heavy.as_ref().map_or(&layout.indptr, |heavy| &heavy.table);
-            // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which factors and `x` have an
-            // entry or a row; `out` has `tasks` rows, and units beyond them leave first.
-            unsafe {
-                aggregate_kernel::launch_unchecked(
-                    &client,
-                    count,
-                    dim,
-                    address(&[rows, out], tasks * width / n),
-                    n,
-                    arg(&layout.indptr),
-                    arg(&layout.indices),
-                    arg(ids),
-                    arg(chunks),
-                    arg(rows),
-                    arg(&weight),
-                    arg(&scale),
-                    arg(&after),
-                    arg(&bias),
-                    arg(out),
-                    InputScalar::new(parameter, elem(sums)),
-                    tasks,
-                    width / n,
-                    parts,
-                    how,
-                    CHUNK,
-                    [elem(x.dtype), elem(sums), elem(out.dtype)],
-                );
-            }
+            let how = Message::new(visit, Some(layout));
+            let arrays = [&layout.indptr, &layout.indices, layout.ids(), layout.table(visit), rows, &weight, &scale, &after, &bias, out];
+            let [indptr, indices, ids, table, rows, weight, scale, after, bias, out] = arrays.map(CubeTensor::clone);
+            let (client, x) = (client.clone(), x.dtype);
+            let name = || format!("aggregate {parts:?} {how:?}");
+            layout.launch(visit, width, n).run(&out.clone(), name, move |variant| {
+                let n = if variant.halved { n / 2 } else { n };
+                let units = tasks * width / n;
+                let (count, dim) = grid_of(&client, units, variant.units);
+                // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which factors and `x` have an
+                // entry or a row; `out` has `tasks` rows, and units beyond them leave first.
+                unsafe {
+                    aggregate_kernel::launch_unchecked(
+                        &client,
+                        count,
+                        dim,
+                        address(&[&rows, &out], units),
+                        n,
+                        arg(&indptr),
+                        arg(&indices),
+                        arg(&ids),
+                        arg(&table),
+                        arg(&rows),
+                        arg(&weight),
+                        arg(&scale),
+                        arg(&after),
+                        arg(&bias),
+                        arg(&out),
+                        InputScalar::new(parameter, elem(sums)),
+                        tasks,
+                        width / n,
+                        parts,
+                        how.varied(variant),
+                        CHUNK,
+                        [elem(x), elem(sums), elem(out.dtype)],
+                    );
+                }
+            });
         };
         launch(Visit::Rows, layout.rows, &out);
         if let Some(heavy) = &layout.heavy {

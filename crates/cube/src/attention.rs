@@ -21,7 +21,7 @@ use crate::broadcast::Map;
 use crate::combine::combine;
 use crate::dropout::Dropout;
 use crate::job::{Job, Over, Source};
-use crate::launch::{address, arg, empty, grid, vector, wide, zeros};
+use crate::launch::{address, arg, empty, grid, grid_of, vector, wide, zeros};
 use crate::layout::{CHUNK, Layout, csc, csr, ends};
 use crate::message::*;
 use crate::philox::{Draws, keeps, pick, words};
@@ -154,13 +154,32 @@ fn attend_kernel<F: Float, A: Float, O: Float, N: Size>(
         }
     }
     let mut sum = Vector::<A, N>::new(A::new(0.0_f32));
-    for p in span.start..span.end {
+    let mut p = span.start;
+    if comptime!(how.flight > 1) {
+        while p + how.flight <= span.end {
+            let mut held = Sequence::<Vector<A, N>>::new();
+            #[unroll]
+            for i in 0..how.flight {
+                let s = step(indptr, indices, edge_ids, span.row, p + i, how);
+                let w = alpha::<F, A>(a, b, stats, slope, &s, heads, head, weights);
+                let w = dropped::<A>(w, ids, draws, s.edge, head, weights);
+                held.push(Vector::<A, N>::new(w) * Vector::<A, N>::cast_from(x[s.far * width + col]));
+            }
+            #[unroll]
+            for i in 0..how.flight {
+                sum += held[i];
+            }
+            p += how.flight;
+        }
+    }
+    while p < span.end {
         let s = step(indptr, indices, edge_ids, span.row, p, how);
         let w = alpha::<F, A>(a, b, stats, slope, &s, heads, head, weights);
         let w = dropped::<A>(w, ids, draws, s.edge, head, weights);
         sum += Vector::<A, N>::new(w) * Vector::<A, N>::cast_from(x[s.far * width + col]);
+        p += 1;
     }
-    out[pos] = Vector::<O, N>::cast_from(sum);
+    out[span.at * width + col] = Vector::<O, N>::cast_from(sum);
 }
 
 /// `ds` of every edge and head from `dots`, `<grad[v], z[u]>`, and `totals`, `T[v]`.
@@ -221,41 +240,48 @@ impl Attention<'_> {
         let n = vector(&client, x.dtype, &[self.dim]);
         let (draws, sums) = (Dropout::or_none(self.dropout.as_ref()), wide(x.dtype));
         let weights = Weights { scores: scores.seen(turned), turned, dropout: self.dropout.is_some() };
-        let ids = layout.edge_ids.as_ref().unwrap_or(&layout.indptr);
-        let chunks = layout.heavy.as_ref().map_or(&layout.indptr, |heavy| &heavy.table);
         let launch = |visit, tasks: usize, out: &CubeTensor| {
-            let units = tasks * width / n;
-            let (count, dim) = grid(&client, units);
-            // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which scores, statistics, ids
-            // and `x` have a row each; `out` has `tasks` rows, and units beyond them leave first.
-            unsafe {
-                attend_kernel::launch_unchecked(
-                    &client,
-                    count,
-                    dim,
-                    address(&[a, b, x, stats, out], units),
-                    n,
-                    arg(&layout.indptr),
-                    arg(&layout.indices),
-                    arg(ids),
-                    arg(chunks),
-                    arg(a),
-                    arg(b),
-                    arg(stats),
-                    arg(x),
-                    arg(draws.ids(&layout.indptr)),
-                    arg(out),
-                    InputScalar::new(self.slope.unwrap_or(0.0), elem(sums)),
-                    draws.launch(sums),
-                    tasks,
-                    self.heads,
-                    self.dim / n,
-                    weights,
-                    plain(visit, Some(layout)),
-                    CHUNK,
-                    [elem(x.dtype), elem(sums), elem(out.dtype)],
-                );
-            }
+            let how = Message::new(visit, Some(layout));
+            let arrays = [&layout.indptr, &layout.indices, layout.ids(), layout.table(visit), a, b, stats, x, draws.ids(&layout.indptr)];
+            let [indptr, indices, ids, table, a, b, stats, x, dropped] = arrays.map(CubeTensor::clone);
+            let (client, out, draws, slope) = (client.clone(), out.clone(), draws.clone(), self.slope.unwrap_or(0.0));
+            let (heads, dim) = (self.heads, self.dim);
+            let name = || format!("attend {weights:?} {how:?}");
+            layout.launch(visit, width, n).run(&x.clone(), name, move |variant| {
+                let n = if variant.halved { n / 2 } else { n };
+                let units = tasks * width / n;
+                let (count, cube) = grid_of(&client, units, variant.units);
+                // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which scores, statistics, ids
+                // and `x` have a row each; `out` has `tasks` rows, and units beyond them leave first.
+                unsafe {
+                    attend_kernel::launch_unchecked(
+                        &client,
+                        count,
+                        cube,
+                        address(&[&a, &b, &x, &stats, &out], units),
+                        n,
+                        arg(&indptr),
+                        arg(&indices),
+                        arg(&ids),
+                        arg(&table),
+                        arg(&a),
+                        arg(&b),
+                        arg(&stats),
+                        arg(&x),
+                        arg(&dropped),
+                        arg(&out),
+                        InputScalar::new(slope, elem(sums)),
+                        draws.launch(sums),
+                        tasks,
+                        heads,
+                        dim / n,
+                        weights,
+                        how.varied(variant),
+                        CHUNK,
+                        [elem(x.dtype), elem(sums), elem(out.dtype)],
+                    );
+                }
+            });
         };
         launch(Visit::Rows, layout.rows, &out);
         if let Some(heavy) = &layout.heavy {
@@ -264,20 +290,6 @@ impl Attention<'_> {
             combine(&parts, heavy, &layout.indptr, &out, width, false);
         }
         out
-    }
-}
-
-/// Visits without messages of a [`Job`].
-fn plain(visit: Visit, layout: Option<&Layout>) -> Message {
-    Message {
-        visit,
-        split: layout.is_some_and(|layout| layout.heavy.is_some()),
-        edge_ids: layout.is_some_and(|layout| layout.edge_ids.is_some()),
-        formula: Formula::A,
-        winners: false,
-        share: false,
-        mean: false,
-        minus: false,
     }
 }
 
@@ -460,7 +472,7 @@ impl Attention<'_> {
                 ends.edges,
                 heads,
                 weights,
-                plain(Visit::Edges, None),
+                Message::new(Visit::Edges, None),
                 [elem(grad.dtype), elem(sums), elem(dtype)],
             );
         }

@@ -9,7 +9,7 @@ use crate::broadcast::{Columns, Map};
 use crate::combine::combine;
 use crate::contract::contract_kernel;
 use crate::device::{dummy, upload};
-use crate::launch::{address, arg, empty, grid, reshaped, units, vector, wide, zeros};
+use crate::launch::{address, arg, empty, grid, grid_of, reshaped, units, vector, wide, zeros};
 use crate::layout::{CHUNK, Ends, Layout};
 use crate::message::{Find, Formula, Message, OperandLaunch, Place, Visit};
 use crate::walk::{each_kernel, walk_kernel};
@@ -46,6 +46,13 @@ pub(crate) struct Source {
 impl Source {
     pub(crate) fn new(x: CubeTensor, place: Place, map: Map) -> Self {
         Self { x: into_contiguous(x), place, map }
+    }
+    fn find(&self) -> Find {
+        match self.map.columns {
+            Columns::Same => Find::Same,
+            Columns::Repeat(_) => Find::Repeat,
+            Columns::Table(_) => Find::Table,
+        }
     }
 }
 
@@ -97,12 +104,12 @@ impl Tables {
     /// How a kernel reads operand `i` with messages in vectors of `n`.
     pub(crate) fn launch(&self, operands: &[Source], i: usize, n: usize) -> OperandLaunch {
         let Some(source) = operands.get(i) else { return OperandLaunch::new(0, 1, 0, Place::Row, Find::Same) };
-        let (len, times, find) = match &source.map.columns {
-            Columns::Same => (source.map.len / n, 1, Find::Same),
-            Columns::Repeat(times) => (source.map.len, *times, Find::Repeat),
-            Columns::Table(_) => (source.map.len, 1, Find::Table),
+        let (len, times) = match &source.map.columns {
+            Columns::Same => (source.map.len / n, 1),
+            Columns::Repeat(times) => (source.map.len, *times),
+            Columns::Table(_) => (source.map.len, 1),
         };
-        OperandLaunch::new(len, times, self.starts[i], source.place, find)
+        OperandLaunch::new(len, times, self.starts[i], source.place, source.find())
     }
 }
 
@@ -115,6 +122,11 @@ pub(crate) fn lengths(operands: &[Source], width: usize) -> Vec<usize> {
         Columns::Table(_) => 1,
     }));
     lengths
+}
+
+/// How rows and columns of operands are found, as far as kernels are compiled for it.
+pub(crate) fn kinds(operands: &[Source]) -> Vec<(Place, Find)> {
+    operands.iter().map(|source| (source.place, source.find())).collect()
 }
 
 /// Entries of operand `i` that are loaded at once, for messages in vectors of `n`.
@@ -151,27 +163,32 @@ impl Job<'_> {
 
     fn launch(&self, visit: Visit, tasks: usize, out: &CubeTensor) {
         let how = Message {
-            visit,
-            split: matches!(self.over, Over::Rows(layout) if layout.heavy.is_some()),
-            edge_ids: matches!(self.over, Over::Rows(layout) if layout.edge_ids.is_some()),
             formula: self.formula,
             winners: self.winners.is_some(),
             share: self.share.is_some(),
             mean: self.mean,
             minus: self.minus,
+            ..Message::new(visit, self.layout())
         };
-        if self.own.columns == Columns::Same { self.walk(how, tasks, out) } else { self.contract(how, tasks, out) }
+        match self.layout() {
+            _ if self.own.columns != Columns::Same => self.contract(how, tasks, out),
+            Some(layout) => self.walk(layout, how, tasks, out),
+            None => self.each(how, tasks, out),
+        }
     }
 
-    /// Index arrays: offsets or sources, neighbours or destinations, edge ids, chunks. Those that a kernel does not read
-    /// are others.
-    fn index(&self) -> [CubeTensor; 4] {
+    fn layout(&self) -> Option<&Layout> {
         match self.over {
-            Over::Rows(layout) => {
-                let ids = layout.edge_ids.as_ref().unwrap_or(&layout.indptr).clone();
-                let chunks = layout.heavy.as_ref().map_or(&layout.indptr, |heavy| &heavy.table).clone();
-                [layout.indptr.clone(), layout.indices.clone(), ids, chunks]
-            }
+            Over::Rows(layout) => Some(layout),
+            _ => None,
+        }
+    }
+
+    /// Index arrays: offsets or sources, neighbours or destinations, edge ids, rows. Those that a kernel does not read
+    /// are others.
+    fn index(&self, visit: Visit) -> [CubeTensor; 4] {
+        match self.over {
+            Over::Rows(layout) => [&layout.indptr, &layout.indices, layout.ids(), layout.table(visit)].map(CubeTensor::clone),
             Over::Edges(ends) => [ends.src.clone(), ends.dst.clone(), ends.src.clone(), ends.src.clone()],
             Over::Plain(_) => {
                 let dummy = dummy(&self.operands[0].x);
@@ -190,55 +207,31 @@ impl Job<'_> {
         &self.operands.get(i).unwrap_or(&self.operands[0]).x
     }
 
-    fn walk(&self, how: Message, tasks: usize, out: &CubeTensor) {
-        let client = out.client.clone();
-        let n = vector(&client, self.operands[0].x.dtype, &lengths(&self.operands, self.width));
-        let (tables, width) = (Tables::new(&self.operands), self.width / n);
-        let (count, dim) = grid(&client, tasks * width);
-        let [indptr, indices, ids, chunks] = self.index();
-        let [a, b, c] = [0, 1, 2].map(|i| self.operand(i));
-        let [la, lb, lc] = [0, 1, 2].map(|i| loads(&self.operands, i, n));
+    fn walk(&self, layout: &Layout, how: Message, tasks: usize, out: &CubeTensor) {
+        let n = vector(&out.client, self.operands[0].x.dtype, &lengths(&self.operands, self.width));
+        let [indptr, indices, ids, table] = self.index(how.visit);
+        let (tables, operands, types) = (Tables::new(&self.operands), self.operands.clone(), self.types(out));
         let device_tables = tables.upload(&indptr);
-        let winners = self.winners.as_ref().unwrap_or(&indptr);
-        let degrees = self.share.as_ref().unwrap_or(&indptr);
-        let addresses = address(&[a, b, c, out], tasks * width);
-        let [ha, hb, hc] = [0, 1, 2].map(|i| tables.launch(&self.operands, i, n));
-        // SAFETY: ids of a relation lie below its numbers of nodes and edges, which operands have rows for; columns of
-        // maps lie inside those rows; `out` has `tasks` rows of `width` vectors, and units beyond them leave first.
-        unsafe {
-            if matches!(how.visit, Visit::Edges | Visit::Plain) {
-                each_kernel::launch_unchecked(
-                    &client,
-                    count,
-                    dim,
-                    addresses,
-                    n,
-                    la,
-                    lb,
-                    lc,
-                    arg(&indptr),
-                    arg(&indices),
-                    arg(a),
-                    arg(b),
-                    arg(c),
-                    arg(&device_tables),
-                    arg(winners),
-                    arg(degrees),
-                    arg(out),
-                    ha,
-                    hb,
-                    hc,
-                    tasks,
-                    width,
-                    how,
-                    self.types(out),
-                );
-            } else {
+        let winners = self.winners.as_ref().unwrap_or(&indptr).clone();
+        let degrees = self.share.as_ref().unwrap_or(&indptr).clone();
+        let [a, b, c] = [0, 1, 2].map(|i| self.operand(i).clone());
+        let (out, width) = (out.clone(), self.width);
+        let name = || format!("walk {how:?} {:?}", kinds(&self.operands));
+        layout.launch(how.visit, width, n).run(&self.operands[0].x, name, move |variant| {
+            let n = if variant.halved { n / 2 } else { n };
+            let units = tasks * width / n;
+            let (count, dim) = grid_of(&out.client, units, variant.units);
+            let [la, lb, lc] = [0, 1, 2].map(|i| loads(&operands, i, n));
+            let [ha, hb, hc] = [0, 1, 2].map(|i| tables.launch(&operands, i, n));
+            // SAFETY: ids of a relation lie below its numbers of nodes and edges, which operands have rows for;
+            // columns of maps lie inside those rows; `out` has `tasks` rows of `width / n` vectors, and units beyond
+            // them leave first.
+            unsafe {
                 walk_kernel::launch_unchecked(
-                    &client,
+                    &out.client,
                     count,
                     dim,
-                    addresses,
+                    address(&[&a, &b, &c, &out], units),
                     n,
                     la,
                     lb,
@@ -246,24 +239,68 @@ impl Job<'_> {
                     arg(&indptr),
                     arg(&indices),
                     arg(&ids),
-                    arg(&chunks),
-                    arg(a),
-                    arg(b),
-                    arg(c),
+                    arg(&table),
+                    arg(&a),
+                    arg(&b),
+                    arg(&c),
                     arg(&device_tables),
-                    arg(winners),
-                    arg(degrees),
-                    arg(out),
+                    arg(&winners),
+                    arg(&degrees),
+                    arg(&out),
                     ha,
                     hb,
                     hc,
                     tasks,
-                    width,
-                    how,
+                    width / n,
+                    how.varied(variant),
                     CHUNK,
-                    self.types(out),
+                    types,
                 );
             }
+        });
+    }
+
+    fn each(&self, how: Message, tasks: usize, out: &CubeTensor) {
+        let client = out.client.clone();
+        let n = vector(&client, self.operands[0].x.dtype, &lengths(&self.operands, self.width));
+        let (tables, width) = (Tables::new(&self.operands), self.width / n);
+        let (count, dim) = grid(&client, tasks * width);
+        let [src, dst, ..] = self.index(how.visit);
+        let [a, b, c] = [0, 1, 2].map(|i| self.operand(i));
+        let [la, lb, lc] = [0, 1, 2].map(|i| loads(&self.operands, i, n));
+        let device_tables = tables.upload(&src);
+        let winners = self.winners.as_ref().unwrap_or(&src);
+        let degrees = self.share.as_ref().unwrap_or(&src);
+        let addresses = address(&[a, b, c, out], tasks * width);
+        let [ha, hb, hc] = [0, 1, 2].map(|i| tables.launch(&self.operands, i, n));
+        // SAFETY: as in `walk`.
+        unsafe {
+            each_kernel::launch_unchecked(
+                &client,
+                count,
+                dim,
+                addresses,
+                n,
+                la,
+                lb,
+                lc,
+                arg(&src),
+                arg(&dst),
+                arg(a),
+                arg(b),
+                arg(c),
+                arg(&device_tables),
+                arg(winners),
+                arg(degrees),
+                arg(out),
+                ha,
+                hb,
+                hc,
+                tasks,
+                width,
+                how,
+                self.types(out),
+            );
         }
     }
 
@@ -284,7 +321,7 @@ impl Job<'_> {
             tables.values.extend(self.own.inverse());
         }
         let (count, dim) = grid(&client, tasks * entries * group);
-        let [indptr, indices, ids, chunks] = self.index();
+        let [indptr, indices, ids, chunks] = self.index(how.visit);
         let [a, b, c] = [0, 1, 2].map(|i| self.operand(i));
         let [la, lb, lc] = [0, 1, 2].map(|i| loads(&self.operands, i, n));
         let device_tables = tables.upload(&indptr);

@@ -23,7 +23,12 @@ pub(crate) fn units(client: &Client) -> u32 {
 
 /// A grid of at least `n` units.
 pub(crate) fn grid(client: &Client, n: usize) -> (CubeCount, CubeDim) {
-    let dim = CubeDim::new_1d(units(client));
+    grid_of(client, n, UNITS)
+}
+
+/// A grid of at least `n` units, in cubes of at most `most`, a power of two.
+pub(crate) fn grid_of(client: &Client, n: usize, most: u32) -> (CubeCount, CubeDim) {
+    let dim = CubeDim::new_1d(units(client).min(most));
     (calculate_cube_count_elemwise(client, n, dim), dim)
 }
 

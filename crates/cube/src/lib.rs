@@ -7,6 +7,9 @@
 //! summed in ascending edge id; a row of more than `CHUNK` edges in chunks of that many, whose sums are then added
 //! in order. f16 and bf16 are summed in f32 and rounded once.
 //!
+//! Kernels that sum edges have variants that differ in time alone; where there is much to do CubeCL's tuner measures
+//! them once. `BURN_GNN_TUNE=off` takes the first, always.
+//!
 //! Without the feature `cube` the crate is empty.
 
 #![cfg(feature = "cube")]
@@ -43,6 +46,7 @@ mod sampling;
 mod scan;
 mod select;
 mod softmax;
+mod tune;
 mod typed;
 mod walk;
 
@@ -63,4 +67,5 @@ pub use relational::{RelationalRows, relational, relational_grad_norm, relationa
 pub use resident::Resident;
 pub use rows::{RowIndex, gather_rows, scatter_add_rows};
 pub use sampling::{DeviceSampleError, DeviceSampler};
+pub use tune::{NUM_VARIANTS, with_variant};
 pub use typed::{TypedRows, typed_mm, typed_mm_grad_b};

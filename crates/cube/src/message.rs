@@ -2,6 +2,9 @@
 
 use cubecl::prelude::*;
 
+use crate::layout::Layout;
+use crate::tune::Variant;
+
 /// Where an operand's row comes from, seen from an edge that is visited in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
@@ -71,6 +74,32 @@ pub(crate) struct Message {
     pub(crate) mean: bool,
     /// Whether sums are subtracted.
     pub(crate) minus: bool,
+    /// Whether rows are begun in an order of their own.
+    pub(crate) ordered: bool,
+    /// Messages that are on their way at a time.
+    pub(crate) flight: usize,
+}
+
+impl Message {
+    /// The row of the far node, of every edge.
+    pub(crate) fn new(visit: Visit, layout: Option<&Layout>) -> Self {
+        Self {
+            visit,
+            split: layout.is_some_and(|layout| layout.heavy.is_some()),
+            edge_ids: layout.is_some_and(|layout| layout.edge_ids.is_some()),
+            formula: Formula::A,
+            winners: false,
+            share: false,
+            mean: false,
+            minus: false,
+            ordered: false,
+            flight: 1,
+        }
+    }
+    /// The same messages as a variant takes them.
+    pub(crate) fn varied(self, variant: Variant) -> Self {
+        Self { ordered: variant.ordered && self.visit == Visit::Rows, flight: variant.flight, ..self }
+    }
 }
 
 /// How rows of an operand are read.
@@ -92,11 +121,13 @@ pub(crate) struct Operand {
 #[derive(CubeType)]
 pub(crate) struct Span {
     pub(crate) row: usize,
+    /// The row of the result: of chunks the chunk.
+    pub(crate) at: usize,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
-/// The edges of task `task`; none for a row that is left to another launch.
+/// The edges of task `task`: a row, the row that `table` has for it, or a chunk, whose row and start `table` has.
 #[cube]
 pub(crate) fn span(
     indptr: &[u32],
@@ -107,6 +138,7 @@ pub(crate) fn span(
     #[comptime] chunk: usize,
 ) -> Span {
     let mut row = task;
+    let mut at = task;
     let mut start = 0usize;
     let mut end = 1usize;
     if comptime!(message.visit == Visit::Chunks) {
@@ -117,10 +149,14 @@ pub(crate) fn span(
             end = start + chunk;
         }
     } else if comptime!(message.visit == Visit::Rows) {
+        if comptime!(message.ordered) {
+            row = table[task] as usize;
+            at = row;
+        }
         start = indptr[row] as usize;
         end = indptr[row + 1] as usize;
     }
-    Span { row, start, end }
+    Span { row, at, start, end }
 }
 
 /// Row, far node and edge id of position `p`.

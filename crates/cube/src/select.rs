@@ -5,8 +5,8 @@ use burn::tensor::{DType, Shape};
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use crate::job::{Source, Tables, lengths, loads};
-use crate::launch::{address, arg, empty, grid, vector, wide, zeros};
+use crate::job::{Source, Tables, kinds, lengths, loads};
+use crate::launch::{address, arg, empty, grid, grid_of, vector, wide, zeros};
 use crate::layout::{CHUNK, Layout};
 use crate::message::*;
 
@@ -53,22 +53,45 @@ fn select_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size>(
     }
     let mut best = Vector::<A, N>::new(A::new(0.0_f32));
     let mut winner = Vector::<u32, N>::new(u32::MAX);
-    for p in span.start..span.end {
+    let mut p = span.start;
+    if p < span.end {
+        // The first message wins all columns, whatever it is.
         let s = step(indptr, indices, edge_ids, span.row, p, how);
-        let x = pair::<F, MA, MB, A, N>(a, b, how_a, how_b, tables, &s, col, how);
-        let id = Vector::<u32, N>::new(s.edge as u32);
-        if p == span.start {
-            // The first message wins all columns, whatever it is.
-            best = x;
-            winner = id;
-        } else {
-            let take = better::<A, N>(x, best, max);
-            best = select_many(take, x, best);
-            winner = select_many(take, id, winner);
+        best = pair::<F, MA, MB, A, N>(a, b, how_a, how_b, tables, &s, col, how);
+        winner = Vector::<u32, N>::new(s.edge as u32);
+        p += 1;
+    }
+    if comptime!(how.flight > 1) {
+        while p + how.flight <= span.end {
+            let mut held = Sequence::<Vector<A, N>>::new();
+            let mut ids = Sequence::<u32>::new();
+            #[unroll]
+            for i in 0..how.flight {
+                let s = step(indptr, indices, edge_ids, span.row, p + i, how);
+                held.push(pair::<F, MA, MB, A, N>(a, b, how_a, how_b, tables, &s, col, how));
+                ids.push(s.edge as u32);
+            }
+            #[unroll]
+            for i in 0..how.flight {
+                let x = held[i];
+                let take = better::<A, N>(x, best, max);
+                best = select_many(take, x, best);
+                winner = select_many(take, Vector::<u32, N>::new(ids[i]), winner);
+            }
+            p += how.flight;
         }
     }
-    out[pos] = Vector::<O, N>::cast_from(best);
-    winners[pos] = winner;
+    while p < span.end {
+        let s = step(indptr, indices, edge_ids, span.row, p, how);
+        let x = pair::<F, MA, MB, A, N>(a, b, how_a, how_b, tables, &s, col, how);
+        let take = better::<A, N>(x, best, max);
+        best = select_many(take, x, best);
+        winner = select_many(take, Vector::<u32, N>::new(s.edge as u32), winner);
+        p += 1;
+    }
+    let at = span.at * width + col;
+    out[at] = Vector::<O, N>::cast_from(best);
+    winners[at] = winner;
 }
 
 /// The winners of long rows out of those of their chunks, the first chunk first.
@@ -127,52 +150,50 @@ pub(crate) fn select(
     }
     let (out, winners) = (empty(like, shape.clone(), like.dtype), empty(like, shape, DType::I32));
     let launch = |visit, tasks: usize, out: &CubeTensor, winners: &CubeTensor| {
-        let how = Message {
-            visit,
-            split: layout.heavy.is_some(),
-            edge_ids: layout.edge_ids.is_some(),
-            formula,
-            winners: false,
-            share: false,
-            mean: false,
-            minus: false,
-        };
-        let client = out.client.clone();
-        let n = vector(&client, like.dtype, &lengths(operands, width));
+        let how = Message { formula, ..Message::new(visit, Some(layout)) };
+        let n = vector(&out.client, like.dtype, &lengths(operands, width));
         let tables = Tables::new(operands);
-        let (count, dim) = grid(&client, tasks * width / n);
+        let name = || format!("select {max} {how:?} {:?}", kinds(operands));
         let (a, b) = (&operands[0].x, &operands.get(1).unwrap_or(&operands[0]).x);
-        let ids = layout.edge_ids.as_ref().unwrap_or(&layout.indptr);
-        let chunks = layout.heavy.as_ref().map_or(&layout.indptr, |heavy| &heavy.table);
-        // SAFETY: as in `Job::walk`.
-        unsafe {
-            select_kernel::launch_unchecked(
-                &client,
-                count,
-                dim,
-                address(&[a, b, out], tasks * width / n),
-                n,
-                loads(operands, 0, n),
-                loads(operands, 1, n),
-                arg(&layout.indptr),
-                arg(&layout.indices),
-                arg(ids),
-                arg(chunks),
-                arg(a),
-                arg(b),
-                arg(&tables.upload(&layout.indptr)),
-                arg(out),
-                arg(winners),
-                tables.launch(operands, 0, n),
-                tables.launch(operands, 1, n),
-                tasks,
-                width / n,
-                max,
-                how,
-                CHUNK,
-                [elem(like.dtype), elem(wide(like.dtype)), elem(out.dtype)],
-            );
-        }
+        let arrays =
+            [&layout.indptr, &layout.indices, layout.ids(), layout.table(visit), a, b, &tables.upload(&layout.indptr), out, winners];
+        let [indptr, indices, ids, table, a, b, device_tables, out, winners] = arrays.map(CubeTensor::clone);
+        let types = [elem(like.dtype), elem(wide(like.dtype)), elem(out.dtype)];
+        let operands = operands.to_vec();
+        layout.launch(visit, width, n).run(like, name, move |variant| {
+            let n = if variant.halved { n / 2 } else { n };
+            let units = tasks * width / n;
+            let (count, dim) = grid_of(&out.client, units, variant.units);
+            // SAFETY: as in `Job::walk`.
+            unsafe {
+                select_kernel::launch_unchecked(
+                    &out.client,
+                    count,
+                    dim,
+                    address(&[&a, &b, &out], units),
+                    n,
+                    loads(&operands, 0, n),
+                    loads(&operands, 1, n),
+                    arg(&indptr),
+                    arg(&indices),
+                    arg(&ids),
+                    arg(&table),
+                    arg(&a),
+                    arg(&b),
+                    arg(&device_tables),
+                    arg(&out),
+                    arg(&winners),
+                    tables.launch(&operands, 0, n),
+                    tables.launch(&operands, 1, n),
+                    tasks,
+                    width / n,
+                    max,
+                    how.varied(variant),
+                    CHUNK,
+                    types,
+                );
+            }
+        });
     };
     launch(Visit::Rows, layout.rows, &out, &winners);
     if let Some(heavy) = &layout.heavy {

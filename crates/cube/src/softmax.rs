@@ -205,19 +205,9 @@ pub(crate) fn stats(layout: &Layout, a: &CubeTensor, b: &CubeTensor, slope: f64,
     let client = out.client.clone();
     let n = vector(&client, a.dtype, &[width]);
     let launch = |visit, kept, tasks: usize, out: &CubeTensor| {
-        let how = Message {
-            visit,
-            split: layout.heavy.is_some(),
-            edge_ids: layout.edge_ids.is_some(),
-            formula: Formula::A,
-            winners: false,
-            share: false,
-            mean: false,
-            minus: false,
-        };
+        let how = Message::new(visit, Some(layout));
         let (count, dim) = grid(&client, tasks * width / n);
-        let ids = layout.edge_ids.as_ref().unwrap_or(&layout.indptr);
-        let chunks = layout.heavy.as_ref().map_or(&layout.indptr, |heavy| &heavy.table);
+        let (ids, chunks) = (layout.ids(), layout.table(visit));
         // SAFETY: `a` and `b` have a row of `width` columns for every id that `scores` looks up, `out` has two for every
         // task; units beyond the last leave first.
         unsafe {

@@ -7,7 +7,7 @@
 //!   out = sum  (/ degree for mean)
 //! ```
 //! Units of neighbouring columns lie side by side, so a row of an operand is read in one piece; narrow rows share a
-//! cube. Four messages are on their way at a time.
+//! cube. Some messages are on their way at a time; see [`crate::tune`].
 
 use cubecl::prelude::*;
 
@@ -50,20 +50,21 @@ pub(crate) fn walk_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: S
     }
     let mut sum = Vector::<A, N>::new(A::new(0.0_f32));
     let mut p = span.start;
-    while p + 4 <= span.end {
-        let s0 = step(indptr, indices, edge_ids, span.row, p, how);
-        let s1 = step(indptr, indices, edge_ids, span.row, p + 1, how);
-        let s2 = step(indptr, indices, edge_ids, span.row, p + 2, how);
-        let s3 = step(indptr, indices, edge_ids, span.row, p + 3, how);
-        let m0 = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s0, width, col, how);
-        let m1 = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s1, width, col, how);
-        let m2 = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s2, width, col, how);
-        let m3 = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s3, width, col, how);
-        sum += m0;
-        sum += m1;
-        sum += m2;
-        sum += m3;
-        p += 4;
+    if comptime!(how.flight > 1) {
+        while p + how.flight <= span.end {
+            let mut held = Sequence::<Vector<A, N>>::new();
+            #[unroll]
+            for i in 0..how.flight {
+                let s = step(indptr, indices, edge_ids, span.row, p + i, how);
+                let m = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s, width, col, how);
+                held.push(m);
+            }
+            #[unroll]
+            for i in 0..how.flight {
+                sum += held[i];
+            }
+            p += how.flight;
+        }
     }
     while p < span.end {
         let s = step(indptr, indices, edge_ids, span.row, p, how);
@@ -78,7 +79,7 @@ pub(crate) fn walk_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: S
     if comptime!(how.minus) {
         sum = Vector::<A, N>::new(A::new(0.0_f32)) - sum;
     }
-    out[pos] = Vector::<O, N>::cast_from(sum);
+    out[span.at * width + col] = Vector::<O, N>::cast_from(sum);
 }
 
 /// One message for every edge (or row without edges): no sum.

@@ -10,6 +10,7 @@ use burn_gnn_graph::{Frame, Relation};
 use burn_gnn_ops::{Stream, copy_u_mean, copy_u_sum, uniform_rows};
 
 use crate::encoder_input::{EncoderInput, HostColumns, PartInput, lookup, numbers_of, runs};
+use crate::sparse_rows::no_rows;
 use crate::{ModelError, init};
 
 /// How the rows of several values become one row.
@@ -313,7 +314,7 @@ impl FeatureEncoder {
         match out.as_slice() {
             [one] => one.clone(),
             // Backends need not join tensors without rows.
-            [first, ..] if input.rows == 0 => Tensor::zeros([0, self.width()], (&first.device(), first.dtype())),
+            [first, ..] if input.rows == 0 => no_rows(self.width(), first),
             _ => Tensor::cat(out, 1),
         }
     }

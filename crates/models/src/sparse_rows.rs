@@ -136,8 +136,8 @@ fn count(steps: i64, device: &Device) -> Tensor<1, Int> {
     Tensor::from_data(TensorData::new(vec![steps], [1]), (device, DType::I64))
 }
 
-/// As wide as a table; from data, for Burn 0.22.1 fuses `zeros` of no entries with what stands beside it, and then launches nothing.
-fn no_rows(dim: usize, like: &Tensor<2>) -> Tensor<2> {
+/// No rows, on the device of a table; from data, for Burn 0.22.1 fuses `zeros` of no entries with what stands beside it, and then launches nothing.
+pub(crate) fn no_rows(dim: usize, like: &Tensor<2>) -> Tensor<2> {
     let dtype = like.dtype();
     Tensor::from_data(TensorData::full_dtype([0, dim], 0.0, dtype), (&like.device(), dtype))
 }

@@ -17,4 +17,5 @@ mod relational;
 mod rows;
 mod sampling;
 mod support;
+mod tuning;
 mod typed;

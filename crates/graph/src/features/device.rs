@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
+use super::hot::{COLD, places, share, within};
 use super::tiered::Hits;
 use crate::derive::check_ids;
 use crate::row_index::row_index;
@@ -46,7 +47,6 @@ pub struct DeviceRows<S> {
 #[derive(Debug)]
 struct Group(Vec<(Device, Tensor<2>)>);
 
-const COLD: u32 = u32::MAX;
 /// Rows that are read from the source at a time when groups are filled: memory on the host beside the rows.
 const PIECE: usize = 1 << 16;
 
@@ -57,14 +57,8 @@ impl<S: FeatureSource> DeviceRows<S> {
     /// A ratio outside `0.0..=1.0`; ids out of range or repeated; too few; a group without devices, a device in two places; what keeps
     /// the source from reading.
     pub fn with_ratio(behind: S, hot_order: &[u32], split_ratio: f64, groups: &[Vec<Device>]) -> Result<Self, GraphError> {
-        if !(0.0..=1.0).contains(&split_ratio) {
-            return Err(setting("split_ratio", "a share in 0.0..=1.0", &split_ratio.to_string()));
-        }
-        let count = (split_ratio * behind.num_rows() as f64).round() as usize;
-        if hot_order.len() < count {
-            return Err(setting("hot_order", &format!("at least {count} ids"), &hot_order.len().to_string()));
-        }
-        Self::with_rows(behind, &hot_order[..count], groups)
+        let hot = share(hot_order, split_ratio, behind.num_rows())?;
+        Self::with_rows(behind, hot, groups)
     }
 
     /// Keeps as many of the first rows of `hot_order` as `budget` bytes on each device hold, for groups of equal size.
@@ -73,18 +67,12 @@ impl<S: FeatureSource> DeviceRows<S> {
     /// As [`with_ratio`](Self::with_ratio).
     pub fn with_budget(behind: S, hot_order: &[u32], budget: usize, groups: &[Vec<Device>]) -> Result<Self, GraphError> {
         let devices = groups.iter().map(Vec::len).min().unwrap_or(0);
-        let count = budget.checked_div(behind.width() * 4).unwrap_or(usize::MAX).saturating_mul(devices);
-        Self::with_rows(behind, &hot_order[..count.min(hot_order.len())], groups)
+        let hot = within(hot_order, budget, behind.width(), devices);
+        Self::with_rows(behind, hot, groups)
     }
 
     fn with_rows(behind: S, hot: &[u32], groups: &[Vec<Device>]) -> Result<Self, GraphError> {
-        check_ids("hot_order", "the features", hot, behind.num_rows())?;
-        let mut place = vec![COLD; behind.num_rows()];
-        for (i, &id) in hot.iter().enumerate() {
-            if std::mem::replace(&mut place[id as usize], i as u32) != COLD {
-                return Err(GraphError::RepeatedId { what: "`hot_order`:".into(), position: i, id: u64::from(id) });
-            }
-        }
+        let place = places(hot, behind.num_rows())?;
         let mut known: Vec<&Device> = vec![];
         for (g, group) in groups.iter().enumerate() {
             if group.is_empty() {

@@ -2,6 +2,7 @@
 
 mod device;
 mod format;
+mod hot;
 mod hotness;
 mod mapped;
 mod memory;

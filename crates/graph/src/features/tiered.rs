@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::format::RowType;
+use super::hot::{COLD, places, share, within};
 use super::memory::MemoryRows;
-use crate::derive::check_ids;
-use crate::sampling::setting;
 use crate::{FeatureSource, GraphError};
 
 /// Rows that were read from each tier so far.
@@ -52,22 +51,14 @@ pub struct TieredRows<S> {
     from_cold: AtomicU64,
 }
 
-const COLD: u32 = u32::MAX;
-
 impl<S: FeatureSource> TieredRows<S> {
     /// Keeps the first `round(split_ratio · rows)` of `hot_order`, the ids by falling hotness, in memory.
     ///
     /// # Errors
     /// A ratio outside `0.0..=1.0`; ids out of range or repeated; too few; what keeps the source from reading.
     pub fn with_ratio(behind: S, hot_order: &[u32], split_ratio: f64) -> Result<Self, GraphError> {
-        if !(0.0..=1.0).contains(&split_ratio) {
-            return Err(setting("split_ratio", "a share in 0.0..=1.0", &split_ratio.to_string()));
-        }
-        let count = (split_ratio * behind.num_rows() as f64).round() as usize;
-        if hot_order.len() < count {
-            return Err(setting("hot_order", &format!("at least {count} ids"), &hot_order.len().to_string()));
-        }
-        Self::with_rows(behind, &hot_order[..count])
+        let hot = share(hot_order, split_ratio, behind.num_rows())?;
+        Self::with_rows(behind, hot)
     }
 
     /// Keeps as many of the first rows of `hot_order` as `budget` bytes hold, the 4 bytes per row of the index not counted.
@@ -75,18 +66,12 @@ impl<S: FeatureSource> TieredRows<S> {
     /// # Errors
     /// As [`with_ratio`](Self::with_ratio).
     pub fn with_budget(behind: S, hot_order: &[u32], budget: usize) -> Result<Self, GraphError> {
-        let count = budget.checked_div(behind.width() * 4).unwrap_or(usize::MAX);
-        Self::with_rows(behind, &hot_order[..count.min(hot_order.len())])
+        let hot = within(hot_order, budget, behind.width(), 1);
+        Self::with_rows(behind, hot)
     }
 
     fn with_rows(behind: S, hot: &[u32]) -> Result<Self, GraphError> {
-        check_ids("hot_order", "the features", hot, behind.num_rows())?;
-        let mut place = vec![COLD; behind.num_rows()];
-        for (i, &id) in hot.iter().enumerate() {
-            if std::mem::replace(&mut place[id as usize], i as u32) != COLD {
-                return Err(GraphError::RepeatedId { what: "`hot_order`:".into(), position: i, id: u64::from(id) });
-            }
-        }
+        let place = places(hot, behind.num_rows())?;
         let hot = MemoryRows::of(&behind, hot, RowType::F32)?;
         Ok(Self { hot, place, behind, from_hot: AtomicU64::new(0), from_cold: AtomicU64::new(0) })
     }

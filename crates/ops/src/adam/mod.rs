@@ -41,8 +41,8 @@ const NAME: &str = "adam_step";
 /// All four tensors have one shape. Moments before the first step are zeros.
 ///
 /// # Semantics
-/// A tensor that nobody else holds is updated in place on Flex; otherwise, and on other backends, results are new
-/// tensors. Not differentiable: tracked tensors panic.
+/// A tensor that nobody else holds is updated in place on Flex and on graphics backends; otherwise, and on other backends, results are
+/// new tensors. Not differentiable: tracked tensors panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_adam_step`] returns.

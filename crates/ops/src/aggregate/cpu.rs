@@ -71,7 +71,7 @@ fn gradient<B: Host, T: Elem<Acc = A>, A: Real>(
     let d_bias = B::from_floats(T::round(d_bias), Shape::from(vec![if biased { width } else { 0 }]));
     let d_x = match d_x {
         Some(d_x) => B::from_floats(d_x, plan.in_shape()),
-        None => B::from_floats(Vec::<T>::new(), Shape::from(vec![0, width])),
+        None => B::from_floats(Vec::<T>::new(), Shape::from(vec![0])),
     };
     (d_x, d_bias)
 }

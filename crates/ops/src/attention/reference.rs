@@ -16,7 +16,7 @@ fn constant<B: Backend>(values: Vec<f64>, shape: impl Into<Shape>, dtype: DType,
     B::float_from_data(TensorData::new(values, shape.into()).convert_dtype(dtype), device)
 }
 
-pub(super) fn reshape<B: Backend, const D: usize>(x: FloatTensor<B>, shape: [usize; D]) -> FloatTensor<B> {
+fn reshape<B: Backend, const D: usize>(x: FloatTensor<B>, shape: [usize; D]) -> FloatTensor<B> {
     B::float_reshape(x, Shape::from(shape))
 }
 
@@ -46,7 +46,7 @@ fn sum_rows<B: Backend>(rows: usize, index: IntTensor<B>, x: FloatTensor<B>) -> 
 }
 
 /// `leaky_relu(x)` with derivative `slope` at 0, and that derivative.
-pub(super) fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B>, FloatTensor<B>) {
+fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B>, FloatTensor<B>) {
     let device = x.device();
     let above = B::float_greater_elem(x.clone(), 0.0.into(), get_device_settings::<B>(&device).bool_dtype);
     let ones = B::float_ones(x.shape(), &device, FloatDType::from(x.dtype()));
@@ -56,7 +56,7 @@ pub(super) fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B
 }
 
 /// 0 or `1 / (1 - p)` for every edge and head; nothing without dropout.
-pub(super) fn mask<B: Backend>(plan: &AttentionPlan, dtype: DType, device: &Device<B>) -> Option<FloatTensor<B>> {
+fn mask<B: Backend>(plan: &AttentionPlan, dtype: DType, device: &Device<B>) -> Option<FloatTensor<B>> {
     let dropout = plan.dropout()?;
     let (edges, heads) = (plan.relation().num_edges(), plan.heads());
     let entry = |e: usize, h: usize| {
@@ -67,7 +67,7 @@ pub(super) fn mask<B: Backend>(plan: &AttentionPlan, dtype: DType, device: &Devi
     Some(constant::<B>(values, [edges, heads], dtype, device))
 }
 
-pub(super) fn nothing<B: Backend>(shape: Shape, like: &FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
+fn nothing<B: Backend>(shape: Shape, like: &FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
     B::float_zeros(shape, &like.device(), FloatDType::from(dtype))
 }
 
@@ -97,7 +97,7 @@ pub(super) fn wide(dtype: DType) -> DType {
     if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype }
 }
 
-pub(super) fn zeros<B: Backend>(z: &FloatTensor<B>, plan: &AttentionPlan) -> (FloatTensor<B>, FloatTensor<B>) {
+fn zeros<B: Backend>(z: &FloatTensor<B>, plan: &AttentionPlan) -> (FloatTensor<B>, FloatTensor<B>) {
     (nothing::<B>(plan.out_shape(), z, z.dtype()), nothing::<B>(plan.stats_shape(), z, wide(z.dtype())))
 }
 
@@ -137,7 +137,7 @@ fn forward<B: Backend>(
 }
 
 /// One of the two statistics, `[num_dst, heads]`.
-pub(super) fn part_of<B: Backend>(stats: FloatTensor<B>, at: usize, plan: &AttentionPlan) -> FloatTensor<B> {
+fn part_of<B: Backend>(stats: FloatTensor<B>, at: usize, plan: &AttentionPlan) -> FloatTensor<B> {
     let (dst, heads) = (plan.relation().num_dst(), plan.heads());
     let part = B::float_slice(stats, &[Slice::from(0..dst), Slice::from(at..at + 1), Slice::from(0..heads)]);
     reshape::<B, 2>(part, [dst, heads])

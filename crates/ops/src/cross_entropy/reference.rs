@@ -52,24 +52,14 @@ pub(crate) fn gradient<B: Backend>(
     if plan.rows().is_empty() {
         return B::float_zeros(shape, &device, FloatDType::from(dtype));
     }
-    let d = gradient_of_rows::<B>(grad, stats, logits, plan);
-    let zeros = B::float_zeros(shape, &device, FloatDType::from(d.dtype()));
-    narrow::<B>(B::float_select_assign(zeros, 0, index::<B>(plan.rows(), &device), d, IndexingUpdateOp::Add), dtype)
-}
-
-/// Gradient of the chosen rows, of which there are some, in the type of sums.
-pub(super) fn gradient_of_rows<B: Backend>(
-    grad: FloatTensor<B>,
-    stats: FloatTensor<B>,
-    logits: FloatTensor<B>,
-    plan: &CrossEntropyPlan,
-) -> FloatTensor<B> {
-    let (device, k, x) = (logits.device(), plan.rows().len(), widen::<B>(logits));
+    let (k, x) = (plan.rows().len(), widen::<B>(logits));
     let wide = x.dtype();
     let part = |at: usize| B::float_slice(stats.clone(), &[Slice::from(0..k), Slice::from(at..at + 1)]);
-    let x = B::float_select(x, 0, index::<B>(plan.rows(), &device));
+    let rows = index::<B>(plan.rows(), &device);
+    let x = B::float_select(x, 0, rows.clone());
     let softmax = B::float_mul(B::float_exp(B::float_sub(x, part(0))), part(1));
     let d = B::float_sub(softmax, onehot::<B>(plan, wide, &device));
     let scale = reshape::<B, 2>(B::float_mul_scalar(widen::<B>(grad), plan.factor().into()), [1, 1]);
-    B::float_mul(d, scale)
+    let zeros = B::float_zeros(shape, &device, FloatDType::from(wide));
+    narrow::<B>(B::float_select_assign(zeros, 0, rows, B::float_mul(d, scale), IndexingUpdateOp::Add), dtype)
 }

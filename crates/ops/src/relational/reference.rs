@@ -59,12 +59,12 @@ impl<B: Backend> Part<B> {
 }
 
 /// `W_r` as `[blocks, rows, columns]`.
-pub(super) fn matrix<B: Backend>(weight: &FloatTensor<B>, r: usize, plan: &RelationalPlan) -> FloatTensor<B> {
+fn matrix<B: Backend>(weight: &FloatTensor<B>, r: usize, plan: &RelationalPlan) -> FloatTensor<B> {
     let slice = B::float_slice(weight.clone(), &[Slice::new(r as isize, Some(r as isize + 1), 1)]);
     B::float_reshape(slice, Shape::from(plan.block_shape().to_vec()))
 }
 
-pub(super) fn is_empty(plan: &RelationalPlan) -> bool {
+fn is_empty(plan: &RelationalPlan) -> bool {
     plan.index().relation().num_edges() == 0 || plan.d_input() == 0 || plan.d_output() == 0
 }
 

@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use burn::tensor::{DType, Device, DeviceKind, DeviceType, Tensor};
-use burn_gnn_graph::Relation;
+use burn_gnn_graph::{DeviceRows, FeatureSource, MemoryRows, Relation, RowType};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
@@ -131,6 +131,30 @@ fn two_runs_are_the_same_bits() {
         let [first, second] = [(); 2].map(|()| family.run(&g, &values, (&device, DType::F32), false));
         let bits = |x: &[Vec<f64>]| x.iter().flatten().map(|v| v.to_bits()).collect::<Vec<_>>();
         assert!(bits(&first) == bits(&second), "{}", family.name);
+    }
+}
+
+/// A group of this device, one of it and the CPU, a replica on each: rows come out as they went in, wherever the hot ones are.
+#[test]
+fn hot_rows_on_devices() {
+    let Some(device) = device() else { return };
+    let cpu = Device::flex();
+    let (rows, width) = (500u32, 6);
+    let values: Vec<f32> = (0..rows * width).map(|i| i as f32 - 0.25).collect();
+    let source = || MemoryRows::new(&values, width as usize, RowType::F32).unwrap();
+    let order: Vec<u32> = (0..rows).map(|i| i * 7 % rows).collect();
+    let ids: Vec<u32> = (0..200).map(|i| i * i % rows).collect();
+    let want = source().gather(&ids).unwrap();
+    for groups in [vec![vec![device.clone()]], vec![vec![device.clone(), cpu.clone()]], vec![vec![device.clone()], vec![cpu.clone()]]] {
+        for ratio in [0.0, 0.4, 1.0] {
+            let kept = DeviceRows::with_ratio(source(), &order, ratio, &groups).unwrap();
+            for to in [&device, &cpu] {
+                let x = kept.gather_tensor(&ids, to).unwrap();
+                assert_eq!((x.dims(), x.device()), ([200, width as usize], to.clone()), "{groups:?} {ratio}");
+                assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), want, "{groups:?} {ratio}");
+            }
+            assert_eq!(kept.hits().hot == 0, ratio == 0.0, "{groups:?} {ratio}");
+        }
     }
 }
 
