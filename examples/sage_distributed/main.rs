@@ -33,7 +33,7 @@ use burn_gnn::graph::Graph;
 use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
 use clap::Parser;
 use common::launch::LaunchArgs;
-use common::report;
+use common::{BackendName, Precision, device, report};
 use serde_json::json;
 
 // Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
@@ -72,6 +72,9 @@ struct Args {
     /// Parts with as many in-edges each, not only as many nodes: more edges are cut, ranks wait less for one another.
     #[arg(long)]
     balance_edges: bool,
+    /// Where tensors of each rank are and what computes.
+    #[arg(long, value_enum, default_value_t = BackendName::Flex)]
+    backend: BackendName,
 }
 
 fn main() -> ExitCode {
@@ -92,13 +95,21 @@ fn run(args: &Args) -> Result<()> {
         Ok(cut.write(out)?)
     };
     let (width, classes) = made().map(|g| (g.task.width, g.task.classes))?;
-    args.launch.run(write, |comm, json| rank(args, &train, width, classes, json, comm))
+    let device = device(args.backend, Precision::F32)?;
+    args.launch.run(write, |comm, json| rank(args, &train, (width, classes), json, comm, &device))
 }
 
 /// What one rank does; returns one JSON line per epoch.
-fn rank(args: &Args, train: &[u64], width: usize, classes: usize, json: &Path, comm: Arc<dyn Communicator>) -> Result<String> {
+fn rank(
+    args: &Args,
+    train: &[u64],
+    (width, classes): (usize, usize),
+    json: &Path,
+    comm: Arc<dyn Communicator>,
+    device: &Device,
+) -> Result<String> {
     let comm = Arc::new(Metered::new(comm));
-    let (g, world) = (DistGraph::open(&args.graph, json, comm.clone())?, comm.size());
+    let (g, world) = (DistGraph::open(&args.graph, json, comm.clone())?.with_device(device), comm.size());
     let prefetch = args.prefetch.unwrap_or(if rayon::current_num_threads() > 1 { 2 } else { 0 });
     let sampler = DistSampler::new(&g, &args.fanouts[..])?.with_parallel(prefetch == 0)?;
     let batches = DistNodeBatches::new(sampler, "_N", train)?.with_features("_N", "feat")?;
@@ -109,7 +120,7 @@ fn rank(args: &Args, train: &[u64], width: usize, classes: usize, json: &Path, c
     };
     let mut loader = DistLoader::new(batches, batch_size)?.with_prefetch(prefetch);
     let config = SageConfig::new(width, classes).with_hidden(args.hidden).with_layers(args.fanouts.len());
-    let mut net = config.init(&Device::flex().autodiff());
+    let mut net = config.init(&device.clone().autodiff());
     let (mut optimizer, mut step, mut out) = (FusedAdamConfig::new().init(), 0, String::new());
     for epoch in 0..args.epochs {
         let (begin, cpu, before) = (Instant::now(), cpu_seconds(), comm.traffic());

@@ -62,3 +62,61 @@ fn rgcn_on_aifb() {
     let config = RgcnConfig::new(set.num_classes).with_hidden(32).with_dropout(0.3);
     compare(&set, &TrainConfig::new(), |data, device| config.init(&data.graph, &data.inputs(), device).unwrap());
 }
+
+/// Mini-batches whose blocks are drawn on the device and whose hot rows are there.
+#[cfg(feature = "wgpu")]
+#[test]
+fn sage_by_mini_batches() {
+    use burn::optim::GradientsParams;
+    use burn::tensor::Tensor;
+    use burn_gnn::graph::{
+        BlockSampler, DeviceRows, FeatureSource, Graph, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, Stream,
+    };
+    use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
+    use burn_gnn::ops::{DeviceSampler, edges_to_device};
+
+    const NODES: u32 = 800;
+    const WIDTH: usize = 12;
+    let Some(gpu) = wgpu() else { return };
+    let s = Stream::new(3, "edges", 0);
+    // Classes in turn; eight of ten edges come from the node's own.
+    let end = |v: u32, k: u64| (s.uniform(u64::from(v), k) * f64::from(NODES)) as u32;
+    let pairs = (0..NODES).flat_map(|v| (0..10).map(move |k| (v, k)));
+    let (src, dst): (Vec<u32>, Vec<u32>) = pairs.map(|(v, k)| (if k < 8 { end(v, k) / 4 * 4 + v % 4 } else { end(v, k) }, v)).unzip();
+    let g = Graph::homogeneous(NODES as usize, src, dst).unwrap();
+    let noise = Stream::new(3, "rows", 0);
+    let value = |i: u32| noise.normal(u64::from(i), 0) as f32 + f32::from(u8::from(i / WIDTH as u32 % 4 == i % WIDTH as u32));
+    let values: Vec<f32> = (0..NODES * WIDTH as u32).map(value).collect();
+    let seeds: Vec<u32> = (0..NODES / 2).collect();
+
+    fn losses<S: BlockSampler + 'static>(sampler: S, rows: impl FeatureSource + 'static, seeds: &[u32], device: &Device) -> Vec<f64> {
+        let batches = NodeBatches::new(sampler, "_N", seeds, device).unwrap().with_features("_N", rows).unwrap();
+        let loader = Loader::new(batches, 64).unwrap();
+        let mut net = SageConfig::new(WIDTH, 4).with_hidden(16).with_layers(2).with_dropout(0.2).init(&device.clone().autodiff());
+        let (mut optimizer, mut step, mut all) = (FusedAdamConfig::new().init(), 0, vec![]);
+        for epoch in 0..3 {
+            for b in loader.epoch(epoch) {
+                let b = b.unwrap();
+                let labels: Vec<i64> = b.seeds.iter().map(|&v| i64::from(v % 4)).collect();
+                let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, 4).unwrap();
+                let x = b.x.into_iter().flatten().next().unwrap();
+                assert_eq!(&x.device(), device);
+                let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x), Mode::Train { seed: 5, step }), &rows);
+                all.push(f64::from(loss.clone().into_scalar::<f32>()));
+                net = optimizer.step(0.01, net.clone(), GradientsParams::from_grads(loss.backward(), &net));
+                step += 1;
+            }
+        }
+        all
+    }
+    let sampler = || NeighborSampler::new(&g, [4, 3]).unwrap();
+    let source = || MemoryRows::new(&values, WIDTH, RowType::F32).unwrap();
+    let want = losses(sampler(), source(), &seeds, &Device::flex());
+    let order: Vec<u32> = (0..NODES).rev().collect();
+    let rows = DeviceRows::with_ratio(source(), &order, 0.5, &[vec![gpu.clone()]]).unwrap();
+    assert!(edges_to_device(&g, &gpu).unwrap() >= 4 * 4 * u64::from(10 * NODES));
+    let got = losses(DeviceSampler::new(sampler(), &gpu).unwrap(), rows, &seeds, &gpu);
+    assert!(want.len() == 21 && want[20] < want[0], "{want:?}");
+    let worst = want.iter().zip(&got).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
+    assert!(got.len() == want.len() && worst <= TOLERANCE, "{worst:e}: {got:?} instead of {want:?}");
+}

@@ -247,11 +247,12 @@ impl Pass<'_> {
         let rows = if x.meta.num_elements() == 0 { &out } else { x };
         let launch = |visit, tasks: usize, out: &CubeTensor| {
             let how = Message::new(visit, Some(layout));
-            let arrays = [&layout.indptr, &layout.indices, layout.ids(), layout.table(visit), rows, &weight, &scale, &after, &bias, out];
+            let launch = layout.launch(visit, width, n);
+            let arrays = [&layout.indptr, &layout.indices, layout.ids(), &launch.table, rows, &weight, &scale, &after, &bias, out];
             let [indptr, indices, ids, table, rows, weight, scale, after, bias, out] = arrays.map(CubeTensor::clone);
             let (client, x) = (client.clone(), x.dtype);
             let name = || format!("aggregate {parts:?} {how:?}");
-            layout.launch(visit, width, n).run(&out.clone(), name, move |variant| {
+            launch.run(&rows.clone(), name, move |variant| {
                 let n = if variant.halved { n / 2 } else { n };
                 let units = tasks * width / n;
                 let (count, dim) = grid_of(&client, units, variant.units);

@@ -242,12 +242,13 @@ impl Attention<'_> {
         let weights = Weights { scores: scores.seen(turned), turned, dropout: self.dropout.is_some() };
         let launch = |visit, tasks: usize, out: &CubeTensor| {
             let how = Message::new(visit, Some(layout));
-            let arrays = [&layout.indptr, &layout.indices, layout.ids(), layout.table(visit), a, b, stats, x, draws.ids(&layout.indptr)];
+            let launch = layout.launch(visit, width, n);
+            let arrays = [&layout.indptr, &layout.indices, layout.ids(), &launch.table, a, b, stats, x, draws.ids(&layout.indptr)];
             let [indptr, indices, ids, table, a, b, stats, x, dropped] = arrays.map(CubeTensor::clone);
             let (client, out, draws, slope) = (client.clone(), out.clone(), draws.clone(), self.slope.unwrap_or(0.0));
             let (heads, dim) = (self.heads, self.dim);
             let name = || format!("attend {weights:?} {how:?}");
-            layout.launch(visit, width, n).run(&x.clone(), name, move |variant| {
+            launch.run(&x.clone(), name, move |variant| {
                 let n = if variant.halved { n / 2 } else { n };
                 let units = tasks * width / n;
                 let (count, cube) = grid_of(&client, units, variant.units);

@@ -11,7 +11,11 @@ use crate::launch::empty;
 
 /// Refuses an array that is larger than one buffer.
 pub(crate) fn check_size(what: &'static str, entries: usize, device: &CubeDevice) -> Result<(), CubeError> {
-    let (bytes, limit) = (entries as u64 * 4, device.client().properties().memory.max_page_size);
+    within(what, entries, device.client().properties().memory.max_page_size, device)
+}
+
+fn within(what: &'static str, entries: usize, limit: u64, device: &CubeDevice) -> Result<(), CubeError> {
+    let bytes = entries as u64 * 4;
     if bytes <= limit {
         return Ok(());
     }
@@ -63,4 +67,22 @@ pub(crate) fn upload_floats(values: &[f64], device: &CubeDevice, dtype: DType) -
 pub fn check_device(relation: &Relation, device: &CubeDevice) -> Result<(), CubeError> {
     check_size("edge ids", relation.num_edges(), device)?;
     check_size("row offsets", relation.num_dst().max(relation.num_src()) + 1, device)
+}
+
+#[cfg(all(test, feature = "wgpu"))]
+mod tests {
+    use cubecl::device::{WgpuDevice, WgpuDeviceKind};
+
+    use super::*;
+
+    #[test]
+    fn arrays_beyond_a_buffer_are_refused() {
+        let device = CubeDevice::Wgpu(WgpuDevice::new(WgpuDeviceKind::Cpu));
+        assert_eq!(within("edge ids", 100, 400, &device), Ok(()));
+        let e = within("edge ids", 101, 400, &device).unwrap_err();
+        assert!(matches!(e, CubeError::TooLarge { what: "edge ids", entries: 101, bytes: 404, limit: 400, .. }), "{e}");
+        let limit = device.client().properties().memory.max_page_size;
+        assert!(check_size("edge ids", (limit / 4) as usize, &device).is_ok());
+        assert!(check_size("edge ids", (limit / 4) as usize + 1, &device).is_err());
+    }
 }

@@ -184,11 +184,11 @@ impl Job<'_> {
         }
     }
 
-    /// Index arrays: offsets or sources, neighbours or destinations, edge ids, rows. Those that a kernel does not read
+    /// Index arrays: offsets or sources, neighbours or destinations, edge ids, chunks. Those that a kernel does not read
     /// are others.
-    fn index(&self, visit: Visit) -> [CubeTensor; 4] {
+    fn index(&self) -> [CubeTensor; 4] {
         match self.over {
-            Over::Rows(layout) => [&layout.indptr, &layout.indices, layout.ids(), layout.table(visit)].map(CubeTensor::clone),
+            Over::Rows(layout) => [&layout.indptr, &layout.indices, layout.ids(), layout.table()].map(CubeTensor::clone),
             Over::Edges(ends) => [ends.src.clone(), ends.dst.clone(), ends.src.clone(), ends.src.clone()],
             Over::Plain(_) => {
                 let dummy = dummy(&self.operands[0].x);
@@ -209,7 +209,9 @@ impl Job<'_> {
 
     fn walk(&self, layout: &Layout, how: Message, tasks: usize, out: &CubeTensor) {
         let n = vector(&out.client, self.operands[0].x.dtype, &lengths(&self.operands, self.width));
-        let [indptr, indices, ids, table] = self.index(how.visit);
+        let launch = layout.launch(how.visit, self.width, n);
+        let arrays = [&layout.indptr, &layout.indices, layout.ids(), &launch.table];
+        let [indptr, indices, ids, table] = arrays.map(CubeTensor::clone);
         let (tables, operands, types) = (Tables::new(&self.operands), self.operands.clone(), self.types(out));
         let device_tables = tables.upload(&indptr);
         let winners = self.winners.as_ref().unwrap_or(&indptr).clone();
@@ -217,7 +219,7 @@ impl Job<'_> {
         let [a, b, c] = [0, 1, 2].map(|i| self.operand(i).clone());
         let (out, width) = (out.clone(), self.width);
         let name = || format!("walk {how:?} {:?}", kinds(&self.operands));
-        layout.launch(how.visit, width, n).run(&self.operands[0].x, name, move |variant| {
+        launch.run(&self.operands[0].x, name, move |variant| {
             let n = if variant.halved { n / 2 } else { n };
             let units = tasks * width / n;
             let (count, dim) = grid_of(&out.client, units, variant.units);
@@ -265,7 +267,7 @@ impl Job<'_> {
         let n = vector(&client, self.operands[0].x.dtype, &lengths(&self.operands, self.width));
         let (tables, width) = (Tables::new(&self.operands), self.width / n);
         let (count, dim) = grid(&client, tasks * width);
-        let [src, dst, ..] = self.index(how.visit);
+        let [src, dst, ..] = self.index();
         let [a, b, c] = [0, 1, 2].map(|i| self.operand(i));
         let [la, lb, lc] = [0, 1, 2].map(|i| loads(&self.operands, i, n));
         let device_tables = tables.upload(&src);
@@ -321,7 +323,7 @@ impl Job<'_> {
             tables.values.extend(self.own.inverse());
         }
         let (count, dim) = grid(&client, tasks * entries * group);
-        let [indptr, indices, ids, chunks] = self.index(how.visit);
+        let [indptr, indices, ids, chunks] = self.index();
         let [a, b, c] = [0, 1, 2].map(|i| self.operand(i));
         let [la, lb, lc] = [0, 1, 2].map(|i| loads(&self.operands, i, n));
         let device_tables = tables.upload(&indptr);

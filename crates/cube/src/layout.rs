@@ -1,15 +1,19 @@
 //! Edges of a relation in a device's memory, uploaded at the first use and kept beside the relation.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use burn::backend::DispatchDevice;
+use burn::tensor::Device;
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Compressed, Relation};
-use serde::{Deserialize, Serialize};
+use burn_gnn_graph::{Compressed, Graph, Relation};
 
-use crate::device::upload;
+use crate::degrees::{Degrees, by_degree};
+use crate::device::{check_device, upload};
+use crate::error::CubeError;
 use crate::message::Visit;
-use crate::tune::{self, Launch};
+use crate::tune::{Choice, Launch};
 
 /// Edges that one unit of a kernel adds up; a row of more goes in chunks of this many.
 pub const CHUNK: usize = 256;
@@ -26,65 +30,29 @@ pub(crate) struct Layout {
     pub(crate) edge_ids: Option<CubeTensor>,
     /// Rows of more than [`CHUNK`] edges, if there are any.
     pub(crate) heavy: Option<Heavy>,
-    /// Rows by number of edges, most first; of large layouts, where variants of launches are measured.
-    pub(crate) order: Option<CubeTensor>,
-    pub(crate) degrees: Degrees,
+    /// For launches that are measured, if there are edges enough for that.
+    large: Option<Large>,
 }
 
-/// Edges from which a layout has an order of rows.
-const ORDERED: usize = 1 << 16;
+/// Edges from which launches over a layout are worth measuring, for rows of some width.
+const LARGE: usize = 1 << 14;
 
-/// Bounds of classes of rows by number of edges; those above the last are another class.
-const CLASSES: [u32; 5] = [2, 8, 32, 128, CHUNK as u32];
-
-/// How edges are spread over rows, coarsely: launches over layouts that agree in it do the same work in the same shape.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Degrees {
-    /// Logarithm of the number of rows.
-    rows: u32,
-    /// Eighths of the edges in rows of at most 2, 8, 32, 128 and 256 edges and of more, rounded up.
-    eighths: [u8; CLASSES.len() + 1],
-    /// Whether there is an order of rows.
-    pub(crate) ordered: bool,
-}
-
-impl Degrees {
-    fn new(indptr: &[u32], ordered: bool) -> Self {
-        let (rows, mut edges) = (indptr.len() - 1, [0u64; CLASSES.len() + 1]);
-        for w in indptr.windows(2) {
-            let degree = w[1] - w[0];
-            edges[CLASSES.partition_point(|&most| most < degree)] += u64::from(degree);
-        }
-        let all = edges.iter().sum::<u64>().max(1);
-        Self { rows: rows.max(1).ilog2(), eighths: edges.map(|n| (8 * n).div_ceil(all) as u8), ordered }
-    }
-}
-
-/// Rows by number of edges, most first, equal ones in ascending order.
-fn by_degree(indptr: &[u32]) -> Vec<u32> {
-    // A launch leaves rows above the limit to another, so they need no order among themselves.
-    let class = |row: usize| CHUNK + 1 - ((indptr[row + 1] - indptr[row]) as usize).min(CHUNK + 1);
-    let rows = indptr.len() - 1;
-    let mut next = vec![0u32; CHUNK + 3];
-    for row in 0..rows {
-        next[class(row) + 1] += 1;
-    }
-    for i in 1..next.len() {
-        next[i] += next[i - 1];
-    }
-    let mut order = vec![0; rows];
-    for row in 0..rows {
-        let at = &mut next[class(row)];
-        order[*at as usize] = row as u32;
-        *at += 1;
-    }
-    order
+/// What measured launches over a layout need.
+struct Large {
+    /// Row offsets on the host.
+    indptr: Vec<u32>,
+    /// Launches so far.
+    launches: AtomicUsize,
+    /// Rows by number of edges, most first.
+    order: OnceLock<CubeTensor>,
+    degrees: OnceLock<Degrees>,
 }
 
 /// Rows that are cut into chunks.
 pub(crate) struct Heavy {
-    /// Number of chunks.
+    /// Number of chunks, and of edges in them.
     pub(crate) chunks: usize,
+    edges: usize,
     /// The row of each chunk, then the position at which each starts.
     pub(crate) table: CubeTensor,
     /// Number of heavy rows.
@@ -128,13 +96,19 @@ impl Layout {
             of_row.extend(starts);
             heavy.extend(first);
             let table = upload("chunks of rows", &of_row, device);
-            Heavy { chunks, table, rows, index: upload("long rows", &heavy, device) }
+            let offsets = host.indptr();
+            let edges = heavy[..rows].iter().map(|&row| (offsets[row as usize + 1] - offsets[row as usize]) as usize).sum();
+            Heavy { chunks, edges, table, rows, index: upload("long rows", &heavy, device) }
         });
         let edges = host.indices().len();
-        let ordered = edges >= ORDERED && tune::enabled();
+        let large = (edges >= LARGE).then(|| Large {
+            indptr: host.indptr().to_vec(),
+            launches: AtomicUsize::new(0),
+            order: OnceLock::new(),
+            degrees: OnceLock::new(),
+        });
         Self {
-            order: ordered.then(|| upload("order of rows", &by_degree(host.indptr()), device)),
-            degrees: Degrees::new(host.indptr(), ordered),
+            large,
             rows: host.num_rows(),
             edges,
             indptr: upload("row offsets", host.indptr(), device),
@@ -147,19 +121,39 @@ impl Layout {
     pub(crate) fn ids(&self) -> &CubeTensor {
         self.edge_ids.as_ref().unwrap_or(&self.indptr)
     }
-    /// The rows of launches: chunks, or the order of rows; where there is none, any array.
-    pub(crate) fn table(&self, visit: Visit) -> &CubeTensor {
-        let table = match visit {
-            Visit::Chunks => self.heavy.as_ref().map(|heavy| &heavy.table),
-            _ => self.order.as_ref(),
-        };
-        table.unwrap_or(&self.indptr)
+    /// Chunks of long rows; where there are none, any array.
+    pub(crate) fn table(&self) -> &CubeTensor {
+        self.heavy.as_ref().map_or(&self.indptr, |heavy| &heavy.table)
     }
-    /// A launch over the rows or chunks, with messages of `width` entries of which a unit holds `vector`.
+    /// A launch over the rows, or over the chunks of long ones, with messages of `width` entries of which a unit holds `vector`.
     pub(crate) fn launch(&self, visit: Visit, width: usize, vector: usize) -> Launch {
-        let degrees = Degrees { ordered: self.degrees.ordered && visit == Visit::Rows, ..self.degrees };
-        Launch { edges: self.edges, width, vector, degrees }
+        let heavy = self.heavy.as_ref();
+        let (in_heavy, chunked) = (heavy.map_or(0, |heavy| heavy.edges), visit == Visit::Chunks);
+        let edges = if chunked { in_heavy } else { self.edges - in_heavy };
+        let seen = self.large.as_ref().map_or(0, |large| large.launches.fetch_add(1, Ordering::Relaxed));
+        let choice = Choice::new(edges.saturating_mul(width), seen);
+        let order = self
+            .large
+            .as_ref()
+            .filter(|_| !chunked && choice.takes_order())
+            .map(|large| large.order.get_or_init(|| upload("order of rows", &by_degree(&large.indptr), &self.indptr.device)));
+        let degrees = match (&self.large, heavy) {
+            _ if !choice.is_measured() => Degrees::default(),
+            (_, Some(heavy)) if chunked => Degrees::of_chunks(heavy.chunks, heavy.edges),
+            (Some(large), _) => *large.degrees.get_or_init(|| Degrees::new(&large.indptr)),
+            _ => Degrees::default(),
+        };
+        let table = order.unwrap_or_else(|| self.table()).clone();
+        Launch { choice, width, vector, degrees, ordered: order.is_some(), table }
     }
+    fn bytes(&self) -> u64 {
+        let heavy = self.heavy.iter().flat_map(|heavy| [&heavy.table, &heavy.index]);
+        bytes([&self.indptr, &self.indices].into_iter().chain(&self.edge_ids).chain(heavy))
+    }
+}
+
+fn bytes<'a>(arrays: impl IntoIterator<Item = &'a CubeTensor>) -> u64 {
+    arrays.into_iter().map(|x| x.meta.num_elements() as u64 * 4).sum()
 }
 
 /// One key for each kind of value, so that others may keep theirs beside ours.
@@ -199,6 +193,23 @@ pub(crate) fn ends(relation: &Relation, device: &CubeDevice) -> Ends {
     }
 }
 
+/// Copies the edges of a graph to a device ahead of their first use, which would do it too, and returns the bytes that they take
+/// there: of every relation both orders, and both ends by edge. 0 for a device of the CPU, which has them.
+///
+/// # Errors
+/// An array is larger than one buffer of the device; then nothing was copied.
+pub fn edges_to_device(graph: &Graph, device: &Device) -> Result<u64, CubeError> {
+    let DispatchDevice::Cube(device) = device.clone().without_autodiff().as_dispatch().clone() else { return Ok(0) };
+    for relation in graph.relations() {
+        check_device(relation, &device)?;
+    }
+    let each = graph.relations().iter().map(|relation| {
+        let (by_dst, by_src, ends) = (csc(relation, &device), csr(relation, &device), ends(relation, &device));
+        by_dst.bytes() + by_src.bytes() + bytes([&ends.src, &ends.dst])
+    });
+    Ok(each.sum())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,23 +223,5 @@ mod tests {
         let want = Chunks { of_row: vec![1, 1, 3, 3, 3], starts, heavy: vec![1, 3], first: vec![0, 2, 5] };
         assert_eq!(chunks(&indptr), Some(want));
         assert_eq!(chunks(&[0]), None);
-    }
-
-    #[test]
-    fn rows_stand_by_number_of_edges() {
-        let n = CHUNK as u32;
-        let degrees = [1, 0, n, 7, n + 1, 7, n + 9, 0];
-        let indptr: Vec<u32> =
-            std::iter::once(0).chain(degrees.iter().scan(0, |sum, d| Some(std::mem::replace(sum, *sum + d) + d))).collect();
-        assert_eq!(by_degree(&indptr), [4, 6, 2, 3, 5, 0, 1, 7]);
-        assert_eq!(by_degree(&[0]), [0u32; 0]);
-    }
-
-    #[test]
-    fn degrees_are_shares_of_edges() {
-        // Rows of 1, 8 and 300 edges, and two of 100.
-        let degrees = Degrees::new(&[0, 1, 9, 309, 409, 509], false);
-        assert_eq!(degrees, Degrees { rows: 2, eighths: [1, 1, 0, 4, 0, 5], ordered: false });
-        assert_eq!(Degrees::new(&[0], true), Degrees { rows: 0, eighths: [0; 6], ordered: true });
     }
 }

@@ -7,8 +7,8 @@
 //! summed in ascending edge id; a row of more than `CHUNK` edges in chunks of that many, whose sums are then added
 //! in order. f16 and bf16 are summed in f32 and rounded once.
 //!
-//! Kernels that sum edges have variants that differ in time alone; where there is much to do CubeCL's tuner measures
-//! them once. `BURN_GNN_TUNE=off` takes the first, always.
+//! Kernels that sum edges have variants that differ in time alone; where there is much to do, again and again, CubeCL's
+//! tuner measures them. `BURN_GNN_TUNE=off` takes the first, always.
 //!
 //! Without the feature `cube` the crate is empty.
 
@@ -27,6 +27,7 @@ mod columns;
 mod combine;
 mod contract;
 mod cross_entropy;
+mod degrees;
 mod device;
 mod dropout;
 mod edge_softmax;
@@ -62,7 +63,7 @@ pub use epilogue::{Epilogue, EpilogueKept, epilogue, epilogue_grad};
 pub use error::CubeError;
 pub use gsddmm::{EdgeOp, Gsddmm, Target, gsddmm, gsddmm_grad};
 pub use gspmm::{Gspmm, MessageOp, Reduce, Side, gspmm, gspmm_grad, gspmm_select};
-pub use layout::CHUNK;
+pub use layout::{CHUNK, edges_to_device};
 pub use relational::{RelationalRows, relational, relational_grad_norm, relational_grad_weight, relational_grad_x};
 pub use resident::Resident;
 pub use rows::{RowIndex, gather_rows, scatter_add_rows};

@@ -153,14 +153,14 @@ pub(crate) fn select(
         let how = Message { formula, ..Message::new(visit, Some(layout)) };
         let n = vector(&out.client, like.dtype, &lengths(operands, width));
         let tables = Tables::new(operands);
+        let launch = layout.launch(visit, width, n);
         let name = || format!("select {max} {how:?} {:?}", kinds(operands));
         let (a, b) = (&operands[0].x, &operands.get(1).unwrap_or(&operands[0]).x);
-        let arrays =
-            [&layout.indptr, &layout.indices, layout.ids(), layout.table(visit), a, b, &tables.upload(&layout.indptr), out, winners];
+        let arrays = [&layout.indptr, &layout.indices, layout.ids(), &launch.table, a, b, &tables.upload(&layout.indptr), out, winners];
         let [indptr, indices, ids, table, a, b, device_tables, out, winners] = arrays.map(CubeTensor::clone);
         let types = [elem(like.dtype), elem(wide(like.dtype)), elem(out.dtype)];
         let operands = operands.to_vec();
-        layout.launch(visit, width, n).run(like, name, move |variant| {
+        launch.run(like, name, move |variant| {
             let n = if variant.halved { n / 2 } else { n };
             let units = tasks * width / n;
             let (count, dim) = grid_of(&out.client, units, variant.units);

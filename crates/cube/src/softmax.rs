@@ -207,7 +207,7 @@ pub(crate) fn stats(layout: &Layout, a: &CubeTensor, b: &CubeTensor, slope: f64,
     let launch = |visit, kept, tasks: usize, out: &CubeTensor| {
         let how = Message::new(visit, Some(layout));
         let (count, dim) = grid(&client, tasks * width / n);
-        let (ids, chunks) = (layout.ids(), layout.table(visit));
+        let (ids, chunks) = (layout.ids(), layout.table());
         // SAFETY: `a` and `b` have a row of `width` columns for every id that `scores` looks up, `out` has two for every
         // task; units beyond the last leave first.
         unsafe {

@@ -3,17 +3,19 @@
 //! Variants of a kernel that sums edges differ in how many messages are on their way at a time, in the units of a cube, in
 //! the entries that a unit holds, and in the order in which rows are begun. All of them add the edges of a row in one
 //! order, so it is only time that the choice changes. It is made once for a kernel, width, element size and
-//! [`Degrees`], where there is enough work to tell variants apart; small launches take the first variant.
+//! [`Degrees`], where there is enough work to tell variants apart and a layout is launched over again and again; other
+//! launches take the first variant.
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use burn_cubecl::tensor::CubeTensor;
-use cubecl::tune::{LocalTuner, Tunable, TunableSet, local_tuner};
+use cubecl::tune::{LocalTuner, Tunable, TunableSet, TuneGroup, local_tuner};
 use cubecl::{AutotuneKey, CubeTuneId};
 use serde::{Deserialize, Serialize};
 
-use crate::layout::Degrees;
+use crate::degrees::Degrees;
 
 /// One way to launch a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +49,9 @@ pub const NUM_VARIANTS: usize = VARIANTS.len();
 /// Entries of messages, edges times width, from which variants are measured.
 const WORK: usize = 1 << 20;
 
+/// Launches over one layout before one is measured: blocks of mini-batches never come so far, and would not earn it back.
+const PATIENCE: usize = 8;
+
 /// What a choice depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, AutotuneKey)]
 struct Key {
@@ -59,6 +64,15 @@ struct Key {
     /// Of an entry.
     bytes: usize,
     degrees: Degrees,
+    /// Whether there is an order of rows.
+    ordered: bool,
+}
+
+impl Key {
+    /// Whether a variant is another one than those before it.
+    fn has(&self, variant: Variant) -> bool {
+        (!variant.halved || self.vector > 1) && (!variant.ordered || self.ordered)
+    }
 }
 
 /// A launch, as the tuner sees it.
@@ -72,8 +86,9 @@ thread_local! {
     static FIXED: Cell<Option<Variant>> = const { Cell::new(None) };
 }
 
-/// Runs `f` with kernels that sum edges launched as variant `variant` where they can be, from this thread: to compare them.
-/// None is measured meanwhile.
+/// Runs `f` with kernels that sum edges launched as variant `variant`, from this thread: to compare them. A variant that is no
+/// other for a launch becomes the first; none is measured meanwhile. Behind Burn's fusion it is another thread that
+/// launches, and nothing changes.
 ///
 /// # Panics
 /// If `variant` is not below [`NUM_VARIANTS`].
@@ -90,57 +105,90 @@ pub fn with_variant<R>(variant: usize, f: impl FnOnce() -> R) -> R {
 }
 
 /// Whether variants are measured: unless the environment says `BURN_GNN_TUNE=off`.
-pub(crate) fn enabled() -> bool {
+fn enabled() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     *ON.get_or_init(|| std::env::var("BURN_GNN_TUNE").map_or(true, |value| value != "off"))
 }
 
-/// One launch over edges with `degrees`.
+/// How a launch gets its variant.
+#[derive(Clone, Copy)]
+pub(crate) enum Choice {
+    /// This one, or the first where it is none.
+    Fixed(Variant),
+    /// The fastest.
+    Measured,
+}
+
+impl Choice {
+    /// For a launch that sums `work` entries, over a layout that has seen `seen` launches.
+    pub(crate) fn new(work: usize, seen: usize) -> Self {
+        match FIXED.get() {
+            Some(variant) => Self::Fixed(variant),
+            None if enabled() && work >= WORK && seen >= PATIENCE => Self::Measured,
+            None => Self::Fixed(FIRST),
+        }
+    }
+    pub(crate) fn is_measured(&self) -> bool {
+        matches!(self, Self::Measured)
+    }
+    /// Whether rows may be begun in their order by number of edges.
+    pub(crate) fn takes_order(&self) -> bool {
+        match self {
+            Self::Fixed(variant) => variant.ordered,
+            Self::Measured => true,
+        }
+    }
+}
+
+/// One launch over rows of edges.
 pub(crate) struct Launch {
-    /// Edges that are summed.
-    pub(crate) edges: usize,
+    pub(crate) choice: Choice,
     /// Entries of a message.
     pub(crate) width: usize,
     /// Entries that a unit holds.
     pub(crate) vector: usize,
     pub(crate) degrees: Degrees,
+    /// Whether `table` is an order of rows.
+    pub(crate) ordered: bool,
+    /// Chunks, or an order of rows; where there is neither, an array that nobody reads.
+    pub(crate) table: CubeTensor,
 }
 
 impl Launch {
-    /// Runs `run` with the variant that is best for `like`'s device. While variants are measured it runs many times: it
-    /// writes all of its result, whatever stood there. `kernel` names the kernel and what it was compiled for.
-    pub(crate) fn run(self, like: &CubeTensor, kernel: impl FnOnce() -> String, run: impl Fn(Variant) + Send + Sync + 'static) {
-        let can = |v: &Variant| fits(*v, self.vector, &self.degrees);
-        if let Some(variant) = FIXED.get() {
-            return run(if can(&variant) { variant } else { FIRST });
-        }
-        if !enabled() || self.edges.saturating_mul(self.width) < WORK {
-            return run(FIRST);
-        }
+    /// Runs `run` with its variant. While variants are measured it runs many times: it writes all of its result, whatever stood
+    /// there. `operand` has the device and the type of what is read; `kernel` names the kernel and what it was compiled for.
+    pub(crate) fn run(self, operand: &CubeTensor, kernel: impl FnOnce() -> String, run: impl Fn(Variant) + Send + Sync + 'static) {
         static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!("rows");
-        let id = CubeTuneId::new(&like.client, &like.device);
-        let set = TUNER.init(&id, variants);
-        let key = Key { kernel: kernel(), width: self.width, vector: self.vector, bytes: like.dtype.size(), degrees: self.degrees };
-        TUNER.execute(&id, &like.client, set, Call { key, run: Arc::new(run) });
+        let bytes = operand.dtype.size();
+        let key = |kernel| Key { kernel, width: self.width, vector: self.vector, bytes, degrees: self.degrees, ordered: self.ordered };
+        match self.choice {
+            Choice::Fixed(variant) => run(if key(String::new()).has(variant) { variant } else { FIRST }),
+            Choice::Measured => {
+                let (id, run) = (CubeTuneId::new(&operand.client, &operand.device), Arc::new(run));
+                let set = TUNER.init(&id, variants);
+                let call = Call { key: key(kernel()), run: run.clone() };
+                // The tuner panics where the device gave no time for any variant; the launch does not depend on that.
+                if catch_unwind(AssertUnwindSafe(|| TUNER.execute(&id, &operand.client, set, call))).is_err() {
+                    run(FIRST);
+                }
+            }
+        }
     }
 }
 
-/// Whether a variant is another one than those before it: a function of the key.
-fn fits(variant: Variant, vector: usize, degrees: &Degrees) -> bool {
-    (!variant.halved || vector > 1) && (!variant.ordered || degrees.ordered)
-}
+/// Part of the names of variants, so that what CubeCL keeps on disk is of these kernels: to be raised with their meaning.
+const REVISION: u32 = 1;
 
 fn variants() -> TunableSet<Key, Call, ()> {
     let set = TunableSet::new_cloning_inputs(|call: &Call| call.key.clone());
+    let group = TuneGroup::new("rows", |_: &Key| 0);
     VARIANTS.into_iter().fold(set, |set, variant| {
-        let name = format!("{variant:?}");
-        set.with(Tunable::new(&name, move |call: Call| {
-            if !fits(variant, call.key.vector, &call.key.degrees) {
-                return Err("the same as another variant");
-            }
+        let launch = Tunable::new(&format!("{REVISION} {variant:?}"), move |call: Call| -> Result<(), String> {
             (call.run)(variant);
             Ok(())
-        }))
+        });
+        // Those below 0 are left out.
+        set.with(launch.group(&group, move |key: &Key| if key.has(variant) { 0 } else { -1 }))
     })
 }
 
@@ -148,41 +196,48 @@ fn variants() -> TunableSet<Key, Call, ()> {
 mod tests {
     use std::sync::Mutex;
 
-    use super::*;
-    use crate::device::upload;
     use burn::tensor::{DType, Shape};
     use burn_cubecl::CubeDevice;
     use burn_cubecl::ops::numeric::zeros_client;
     use cubecl::device::{WgpuDevice, WgpuDeviceKind};
 
-    /// The first call for a key runs every variant that differs, later ones the one that was chosen; small launches and those of a
-    /// fixed variant run once.
+    use super::*;
+    use crate::device::upload;
+
     #[test]
-    fn large_launches_are_measured_once() {
+    fn large_launches_that_come_again_are_measured() {
+        let fixed = |choice: Choice| matches!(choice, Choice::Fixed(variant) if variant == FIRST);
+        assert!(fixed(Choice::new(WORK - 1, PATIENCE)) && fixed(Choice::new(WORK, PATIENCE - 1)));
+        assert!(matches!(Choice::new(WORK, PATIENCE), Choice::Measured));
+        assert!(matches!(with_variant(3, || Choice::new(WORK, PATIENCE)), Choice::Fixed(variant) if variant == VARIANTS[3]));
+    }
+
+    /// The first call for a key runs every variant that differs, later ones the one that was chosen; a fixed variant runs once.
+    #[test]
+    fn variants_are_measured_once() {
         let device = CubeDevice::Wgpu(WgpuDevice::new(WgpuDeviceKind::Cpu));
         let like = upload("numbers", &[1; 1000], &device);
-        let ran = |edges: usize, width: usize, vector: usize| {
+        let ran = |choice, vector, ordered| {
             let seen = Arc::new(Mutex::new(vec![]));
             let (into, x) = (seen.clone(), like.clone());
             let run = move |variant| {
                 into.lock().unwrap().push(variant);
                 zeros_client(x.client.clone(), x.device.clone(), Shape::from(vec![1000]), DType::F32);
             };
-            let launch = Launch { edges, width, vector, degrees: Degrees::default() };
-            launch.run(&like, || "a test".into(), run);
+            let launch = Launch { choice, width: 16, vector, degrees: Degrees::default(), ordered, table: like.clone() };
+            // Of this process, should choices be kept on disk.
+            launch.run(&like, || format!("a test, {}", std::process::id()), run);
             let seen = seen.lock().unwrap();
             (VARIANTS.into_iter().filter(|v| seen.contains(v)).collect::<Vec<_>>(), seen.len())
         };
-        assert_eq!(ran(1000, 16, 4), (vec![FIRST], 1));
-        let all: Vec<Variant> = VARIANTS.into_iter().filter(|v| !v.ordered).collect();
-        let (seen, times) = ran(WORK, 16, 4);
-        assert!(seen == all && times > 2 * all.len(), "{seen:?} {times}");
-        let (chosen, times) = ran(WORK, 16, 4);
-        assert!(times == 1 && all.contains(&chosen[0]), "{chosen:?} {times}");
-        // Another key.
-        let (seen, times) = ran(WORK, 3, 1);
-        assert!(times > 1 && seen.iter().all(|v| !v.halved), "{seen:?} {times}");
-        assert_eq!(with_variant(3, || ran(WORK, 8, 4)), (vec![VARIANTS[3]], 1));
-        assert_eq!(with_variant(5, || ran(WORK, 8, 4)), (vec![FIRST], 1));
+        for (vector, ordered) in [(4, false), (1, false), (1, true), (4, true)] {
+            let all: Vec<Variant> = VARIANTS.into_iter().filter(|v| (ordered || !v.ordered) && (vector > 1 || !v.halved)).collect();
+            let (seen, times) = ran(Choice::Measured, vector, ordered);
+            assert!(seen == all && times > 2 * all.len(), "{seen:?} {times}");
+            let (chosen, times) = ran(Choice::Measured, vector, ordered);
+            assert!(times == 1 && all.contains(&chosen[0]), "{chosen:?} {times}");
+        }
+        assert_eq!(ran(Choice::Fixed(VARIANTS[3]), 4, false), (vec![VARIANTS[3]], 1));
+        assert_eq!(ran(Choice::Fixed(VARIANTS[5]), 4, false), (vec![FIRST], 1));
     }
 }

@@ -64,9 +64,9 @@ pub use backend::{GnnBackend, Kept};
 #[doc(hidden)]
 #[cfg(feature = "cube")]
 pub use burn_cubecl::CubeBackend;
-/// Sampling on graphics processors.
+/// Edges and sampling on graphics processors.
 #[cfg(feature = "cube")]
-pub use burn_gnn_cube::{DeviceSampleError, DeviceSampler};
+pub use burn_gnn_cube::{CubeError, DeviceSampleError, DeviceSampler, edges_to_device};
 pub use burn_gnn_graph::{Stream, philox4x32};
 pub use cross_entropy::*;
 pub use dropout::{DropoutPlan, EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};

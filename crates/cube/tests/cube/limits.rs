@@ -1,12 +1,27 @@
 //! What a device refuses.
 
-use burn_gnn_cube::{CubeError, check_device};
+use burn::backend::DispatchDevice;
+use burn::tensor::Device;
+use burn_gnn_cube::{CubeError, check_device, edges_to_device};
+use burn_gnn_graph::Graph;
 
 use crate::support::*;
 
 #[test]
 fn a_graph_that_fits_is_taken() {
     assert_eq!(check_device(&star(10), &device()), Ok(()));
+}
+
+/// Of 5 nodes and 7 edges, in the order of their destinations: offsets and sources, offsets, destinations and edge ids, both ends.
+#[test]
+fn edges_are_copied_ahead() {
+    let (src, dst) = (vec![1, 2, 3, 4, 0, 2, 1], vec![0, 0, 0, 1, 1, 3, 4]);
+    let g = Graph::homogeneous(5, src, dst).unwrap();
+    let cube = Device::new(DispatchDevice::Cube(device()));
+    for _ in 0..2 {
+        assert_eq!(edges_to_device(&g, &cube), Ok(4 * ((6 + 7) + (6 + 7 + 7) + 2 * 7)));
+    }
+    assert_eq!(edges_to_device(&g, &Device::flex()), Ok(0));
 }
 
 #[test]

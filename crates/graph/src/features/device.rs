@@ -140,6 +140,7 @@ impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
         check_ids("ids", "the features", ids, self.num_rows())?;
         let device = &device.clone().without_autodiff();
         let Some(Group(shares)) = self.groups.iter().find(|g| g.0.iter().any(|(d, _)| d == device)) else {
+            self.from_cold.fetch_add(ids.len() as u64, Ordering::Relaxed);
             return self.behind.gather_tensor(ids, device);
         };
         // Rows of each share, then those of the source, and where each id is among all of them.

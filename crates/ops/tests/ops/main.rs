@@ -32,6 +32,7 @@ mod multi;
 mod multi_edges;
 mod precision;
 mod random_graphs;
+mod ranks;
 mod relational;
 mod segments;
 mod signed_zeros;

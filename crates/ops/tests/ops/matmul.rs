@@ -66,6 +66,35 @@ fn values_and_gradients() {
 
 /// Sums run in f32 and are rounded once, so a result lies within a rounding of the sum over the rounded operands.
 #[test]
+fn finite_differences() {
+    let (n, k, m, step) = (4, 3, 5, 1e-6);
+    let parts = [numbers(1, n * k), numbers(2, k * m), numbers(3, n * m)];
+    let cotangent = numbers(4, n * m);
+    for (backend, device) in devices() {
+        let device = device.autodiff();
+        let loss = |parts: &[Vec<f64>; 3], onto: bool| {
+            let [x, w, sum] =
+                [(0, [n, k]), (1, [k, m]), (2, [n, m])].map(|(i, s)| tensor(&parts[i], s, &device, DType::F64).require_grad());
+            let y = if onto { matmul_rows_onto(x.clone(), w.clone(), sum.clone()) } else { matmul_rows(x.clone(), w.clone()) };
+            ((y * tensor(&cotangent, [n, m], &device, DType::F64)).sum(), [x, w, sum])
+        };
+        for onto in [false, true] {
+            let (value, leaves) = loss(&parts, onto);
+            let grads = value.backward();
+            for (i, leaf) in leaves.iter().enumerate().take(if onto { 3 } else { 2 }) {
+                let moved = |at: usize, by: f64| {
+                    let mut parts = parts.clone();
+                    parts[i][at] += by;
+                    loss(&parts, onto).0.into_scalar::<f64>()
+                };
+                let want: Vec<f64> = (0..parts[i].len()).map(|at| (moved(at, step) - moved(at, -step)) / (2.0 * step)).collect();
+                assert_near(&format!("{backend}, onto {onto}, operand {i}"), &f64s(leaf.grad(&grads).unwrap()), &want, 1e-8);
+            }
+        }
+    }
+}
+
+#[test]
 fn sums_of_16_bit_floats_are_rounded_once() {
     let device = Device::flex();
     for [n, k, m] in [[1, 1, 1], [3, 4, 5], [600, 257, 64], [5000, 64, 33], [2000, 64, 129]] {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_gnn_ops::*;
 
 use super::{Family, On, TYPES, Typed};
@@ -102,6 +102,21 @@ fn softmaxes(w: usize) -> Vec<Family> {
             Tensor::cat(edge_softmax_across(&stack, parts.collect()), 0)
         };
         flat(y.select(0, ints(&place, &device)))
+    }));
+    // On the edges of one type; the others stay 0.
+    all.extend([NormBy::Dst, NormBy::Src].into_iter().map(|by| {
+        Family::new(format!("edge_softmax_on {by:?}"), &edges, edges[0], move |g, x, reference| {
+            let (eids, all): (Vec<u32>, _) = (g.edges_of(0).map(|e| e as u32).collect(), rows(&x[0], w));
+            let index = ints(&eids, &x[0].device());
+            let some = all.clone().select(0, index.clone());
+            let y = if reference {
+                let ends: Vec<_> = eids.iter().map(|&e| (g.relation.src()[e as usize], g.relation.dst()[e as usize])).collect();
+                edge_softmax_reference(&crate::graphs::relation(g.rows(On::Src), g.rows(On::Dst), &ends), some, by)
+            } else {
+                edge_softmax_on(&g.relation, &eids, some, by)
+            };
+            flat((all * 0.0).select_assign(0, index, y, IndexingUpdateOp::Add))
+        })
     }));
     all
 }
