@@ -4,7 +4,15 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::*;
 
-use crate::{assert_near, devices, f64s, gpu, graphs, numbers, with_rows};
+use crate::{assert_near, devices, f64s, graphs, numbers, with_rows};
+
+#[cfg(feature = "wgpu")]
+use crate::gpu::device as gpu;
+
+#[cfg(not(feature = "wgpu"))]
+fn gpu() -> Option<Device> {
+    None
+}
 
 fn leaf<const D: usize>(seed: u64, rows: usize, features: &[usize], place: (&Device, DType)) -> Tensor<D> {
     let shape = with_rows(rows, features);
@@ -31,7 +39,7 @@ fn same(what: &str, got: &[Vec<f64>], want: &[Vec<f64>], tolerance: f64) {
 /// Every operator of rank `D` on feature shapes that broadcast; their last axes are equal, as dot products ask for.
 fn check<const D: usize>(relation: &Relation, lhs: &[usize], rhs: &[usize]) {
     let cpu = devices().map(|(name, device)| (name, device, DType::F64, 1e-11));
-    let gpu = gpu::device().map(|device| ("wgpu", device, DType::F32, 2e-5));
+    let gpu = gpu().map(|device| ("wgpu", device, DType::F32, 2e-5));
     for (name, device, dtype, tolerance) in cpu.into_iter().chain(gpu) {
         let device = device.autodiff();
         let on = |target: Target| match target {
