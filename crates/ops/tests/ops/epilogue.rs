@@ -103,6 +103,31 @@ fn finite_differences() {
 }
 
 #[test]
+fn finite_differences_of_dropout() {
+    let (shape, step, values) = ([5, 7], 1e-6, numbers(1, 35));
+    for (backend, device) in devices() {
+        let device = device.autodiff();
+        let d = Case::new(5, 7, false, Activation::None, Some(0.4)).dropout.unwrap();
+        let loss = |values: &[f64]| {
+            let x = Tensor::<2>::from_data(TensorData::new(values.to_vec(), shape), (&device, DType::F64)).require_grad();
+            let y = dropout(x.clone(), d.prob, d.stream, d.ids.clone());
+            let cotangent = Tensor::from_data(TensorData::new(numbers(2, 35), shape), (&device, DType::F64));
+            (x, (y * cotangent).sum())
+        };
+        let (x, value) = loss(&values);
+        let moved = |at: usize, by: f64| {
+            let mut values = values.clone();
+            values[at] += by;
+            loss(&values).1.into_scalar::<f64>()
+        };
+        let want: Vec<f64> = (0..35).map(|at| (moved(at, step) - moved(at, -step)) / (2.0 * step)).collect();
+        let got = f64s(x.grad(&value.backward()).unwrap());
+        assert_near(backend, &got, &want, 1e-8);
+        assert!(got.contains(&0.0) && got.iter().any(|d| *d != 0.0), "{backend}: {got:?}");
+    }
+}
+
+#[test]
 fn the_mask_is_that_of_dropout() {
     for (_, device) in devices() {
         let case = Case::new(50, 13, false, Activation::None, Some(0.4));
