@@ -18,6 +18,7 @@ mkdir -p "$out"
 read -r -a graphs <<<"${GRAPHS:-cora-like arxiv-like}"
 read -r -a typed <<<"${TYPED-am-slice}"
 read -r -a sampled <<<"${SAMPLED-arxiv-like}"
+failed=0
 for section in machine ops train sample; do
   case $section in
     machine) names=() ;;
@@ -27,9 +28,11 @@ for section in machine ops train sample; do
   esac
   echo "$section ${names[*]-}" >&2
   # What one side cannot run leaves the rest alone.
-  BENCH_BACKEND=$backend "$binary" "$section" ${names[@]+"${names[@]}"} >>"$out/ours.jsonl" || echo "failed: $section, $backend" >&2
+  BENCH_BACKEND=$backend "$binary" "$section" ${names[@]+"${names[@]}"} >>"$out/ours.jsonl" ||
+    { failed=1 && echo "failed: $section, $backend" >&2; }
   [ "$section" = machine ] || "$python" "$here/peers.py" "$data" "$device" "$section" "${names[@]}" >>"$out/peers.jsonl" ||
-    echo "failed: $section, peers" >&2
+    { failed=1 && echo "failed: $section, peers" >&2; }
 done
 "$python" "$here/table.py" "$out/ours.jsonl" "$out/peers.jsonl" "$data"
 echo "lines: $out" >&2
+exit "$failed"

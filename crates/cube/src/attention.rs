@@ -253,7 +253,8 @@ impl Attention<'_> {
                 let units = tasks * width / n;
                 let (count, cube) = grid_of(&client, units, variant.units);
                 // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which scores, statistics, ids
-                // and `x` have a row each; `out` has `tasks` rows, and units beyond them leave first.
+                // and `x` have a row each; `table` names rows or chunks of the layout; `out` has `tasks` rows, and units
+                // beyond them leave first.
                 unsafe {
                     attend_kernel::launch_unchecked(
                         &client,

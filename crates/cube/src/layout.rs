@@ -194,7 +194,20 @@ pub(crate) fn ends(relation: &Relation, device: &CubeDevice) -> Ends {
 }
 
 /// Copies the edges of a graph to a device ahead of their first use, which would do it too, and returns the bytes that they take
-/// there: of every relation both orders, and both ends by edge. 0 for a device of the CPU, which has them.
+/// there: of every relation both orders, and both ends by edge. 0 for a device of the CPU, which has them. What is there already is
+/// not copied again.
+///
+/// ```no_run
+/// use burn::tensor::{Device, DeviceKind};
+/// use burn_gnn_cube::edges_to_device;
+/// use burn_gnn_graph::Graph;
+/// let g = Graph::homogeneous(3, vec![0, 2], vec![1, 1])?;
+/// println!("{} bytes", edges_to_device(&g, &Device::wgpu(DeviceKind::DefaultDevice))?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Cost
+/// Both orders are made on the host where they are not yet: `O(nodes + edges)` for a relation.
 ///
 /// # Errors
 /// An array is larger than one buffer of the device; then nothing was copied.
