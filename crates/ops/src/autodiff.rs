@@ -97,19 +97,21 @@ impl<B: GnnBackend> Backward<B, 1> for DropoutBackward {
 
 type Out<B> = (FloatTensor<B>, Option<IntTensor<B>>);
 
-fn copy<B: GnnBackend, C: CheckpointStrategy>(
-    x: FloatTensor<Autodiff<B, C>>,
-    plan: GspmmPlan,
-    run: impl FnOnce(FloatTensor<B>, GspmmPlan) -> Out<B>,
-) -> Out<Autodiff<B, C>> {
+fn some<F, I>((out, arg): (F, I)) -> (F, Option<I>) {
+    (out, Some(arg))
+}
+
+/// Winners are made for a gradient, or for a caller who asks for them.
+fn copy<B: GnnBackend, C: CheckpointStrategy>(x: FloatTensor<Autodiff<B, C>>, plan: GspmmPlan, winners: bool) -> Out<Autodiff<B, C>> {
+    let run = |x, plan, winners| if winners { some(B::gspmm_copy_arg(x, plan)) } else { (B::gspmm_copy(x, plan), None) };
     let (x, node) = x.into_parts();
     match CopyBackward.prepare::<C>([node]).compute_bound().stateful() {
         OpsKind::Tracked(prep) => {
-            let (out, arg) = run(x, plan.clone());
+            let (out, arg) = run(x, plan.clone(), plan.reduce().selects());
             (prep.finish((plan, arg.clone()), out), arg)
         }
         OpsKind::UnTracked(prep) => {
-            let (out, arg) = run(x, plan);
+            let (out, arg) = run(x, plan, winners);
             (prep.finish(out), arg)
         }
     }
@@ -119,19 +121,20 @@ fn binary<B: GnnBackend, C: CheckpointStrategy>(
     lhs: FloatTensor<Autodiff<B, C>>,
     rhs: FloatTensor<Autodiff<B, C>>,
     plan: GspmmPlan,
-    run: impl FnOnce(FloatTensor<B>, FloatTensor<B>, GspmmPlan) -> Out<B>,
+    winners: bool,
 ) -> Out<Autodiff<B, C>> {
+    let run = |l, r, plan, winners| if winners { some(B::gspmm_binary_arg(l, r, plan)) } else { (B::gspmm_binary(l, r, plan), None) };
     let (keep_lhs, keep_rhs) = keeps(plan.op(), lhs.is_tracked(), rhs.is_tracked());
     match BinaryBackward.prepare::<C>([lhs.node(), rhs.node()]).compute_bound().stateful() {
         OpsKind::Tracked(mut prep) => {
             let kept_lhs = keep_lhs.then(|| prep.checkpoint(&lhs));
             let kept_rhs = keep_rhs.then(|| prep.checkpoint(&rhs));
-            let (out, arg) = run(lhs.into_primitive(), rhs.into_primitive(), plan.clone());
+            let (out, arg) = run(lhs.into_primitive(), rhs.into_primitive(), plan.clone(), plan.reduce().selects());
             let state = BinaryState { plan, arg: arg.clone(), lhs: kept_lhs, rhs: kept_rhs };
             (prep.finish(state, out), arg)
         }
         OpsKind::UnTracked(prep) => {
-            let (out, arg) = run(lhs.into_primitive(), rhs.into_primitive(), plan);
+            let (out, arg) = run(lhs.into_primitive(), rhs.into_primitive(), plan, winners);
             (prep.finish(out), arg)
         }
     }
@@ -158,35 +161,29 @@ fn inner<B: GnnBackend, C: CheckpointStrategy>(kept: Kept<Autodiff<B, C>>) -> Ke
     }
 }
 
-/// `copy` and `binary` return winners exactly if `run` does, and below `run` always does.
+/// `copy` and `binary` return winners where they are asked for.
 fn both<B: GnnBackend>((out, arg): Out<B>) -> (FloatTensor<B>, IntTensor<B>) {
     match arg {
         Some(arg) => (out, arg),
-        None => unreachable!("max and min return their winning edges"),
+        None => unreachable!("winners were asked for"),
     }
 }
 
 impl<B: GnnBackend, C: CheckpointStrategy> GnnBackend for Autodiff<B, C> {
     fn gspmm_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
-        copy::<B, C>(x, plan, |x, plan| (B::gspmm_copy(x, plan), None)).0
+        copy::<B, C>(x, plan, false).0
     }
 
     fn gspmm_copy_arg(x: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
-        both::<Self>(copy::<B, C>(x, plan, |x, plan| {
-            let (out, arg) = B::gspmm_copy_arg(x, plan);
-            (out, Some(arg))
-        }))
+        both::<Self>(copy::<B, C>(x, plan, true))
     }
 
     fn gspmm_binary(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
-        binary::<B, C>(lhs, rhs, plan, |l, r, plan| (B::gspmm_binary(l, r, plan), None)).0
+        binary::<B, C>(lhs, rhs, plan, false).0
     }
 
     fn gspmm_binary_arg(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
-        both::<Self>(binary::<B, C>(lhs, rhs, plan, |l, r, plan| {
-            let (out, arg) = B::gspmm_binary_arg(l, r, plan);
-            (out, Some(arg))
-        }))
+        both::<Self>(binary::<B, C>(lhs, rhs, plan, true))
     }
 
     fn gspmm_grad(grad: FloatTensor<Self>, kept: Kept<Self>, plan: GspmmPlan, side: Side) -> FloatTensor<Self> {
@@ -246,7 +243,7 @@ mod tests {
 
     fn run(op: BinaryOp, reduce: Reduce, lhs: FloatTensor<Ad>, rhs: FloatTensor<Ad>) -> FloatTensor<Ad> {
         let plan = plan(op, reduce);
-        if reduce.selects() { Ad::gspmm_binary_arg(lhs, rhs, plan).0 } else { Ad::gspmm_binary(lhs, rhs, plan) }
+        Ad::gspmm_binary(lhs, rhs, plan)
     }
 
     /// After the call the operands are dropped; whose buffers are still held is what was kept.
@@ -282,7 +279,7 @@ mod tests {
             let x = leaf(3, true);
             let data = x.primitive().data_arc();
             let plan = plan(BinaryOp::CopyLhs, reduce);
-            let out = if reduce.selects() { Ad::gspmm_copy_arg(x, plan).0 } else { Ad::gspmm_copy(x, plan) };
+            let out = Ad::gspmm_copy(x, plan);
             assert!(out.is_tracked());
             assert_eq!(Arc::strong_count(&data), 1, "{reduce:?}");
         }

@@ -57,14 +57,15 @@ impl<B: Backend> Kept<B> {
 /// plan without reading data, as lazy backends ask.
 #[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait GnnBackend: Backend {
-    /// GSpMM by sum or mean of a copied operand; returns `plan.out_shape()`.
+    /// GSpMM of a copied operand; returns `plan.out_shape()`.
     #[fusion(dtype = x, shape = plan.out_shape())]
     fn gspmm_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
         reference::copy::<Self>(x, &plan).0
     }
 
-    /// GSpMM by max or min of a copied operand, and the winning edge id of every entry (the bits of a
-    /// `u32`, all ones where there is no edge).
+    /// GSpMM by max or min of a copied operand, and what [`gspmm_grad_arg`](Self::gspmm_grad_arg) of this backend reads
+    /// to know the winners: the winning edge id of every entry (the bits of a `u32`, all ones where there is no edge),
+    /// or what the backend makes of them. CPU kernels keep a bit for every edge and column where that is smaller.
     #[fusion(meta = |x, plan| plan.selected_specs(x.dtype))]
     fn gspmm_copy_arg(x: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
         let (out, arg) = reference::copy::<Self>(x, &plan);
@@ -72,13 +73,14 @@ pub trait GnnBackend: Backend {
         (out, arg.unwrap_or_else(|| reference::no_winner::<Self>(&plan, &device)))
     }
 
-    /// GSpMM by sum or mean of an operator on two operands.
+    /// GSpMM of an operator on two operands.
     #[fusion(dtype = lhs, shape = plan.out_shape())]
     fn gspmm_binary(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
         reference::binary::<Self>(lhs, rhs, &plan).0
     }
 
-    /// GSpMM by max or min of an operator on two operands, and the winning edge ids.
+    /// GSpMM by max or min of an operator on two operands, and its winners as of
+    /// [`gspmm_copy_arg`](Self::gspmm_copy_arg).
     #[fusion(meta = |lhs, _rhs, plan| plan.selected_specs(lhs.dtype))]
     fn gspmm_binary_arg(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
         let (out, arg) = reference::binary::<Self>(lhs, rhs, &plan);
@@ -99,7 +101,8 @@ pub trait GnnBackend: Backend {
         (of(Side::Lhs), of(Side::Rhs))
     }
 
-    /// Gradient of max or min for one operand: only the winning edges pass it on.
+    /// Gradient of max or min for one operand: only the winning edges pass it on. `arg` is what this backend's
+    /// [`gspmm_copy_arg`](Self::gspmm_copy_arg) or [`gspmm_binary_arg`](Self::gspmm_binary_arg) returned.
     #[fusion(dtype = grad, shape = plan.operand_shape(*side))]
     fn gspmm_grad_arg(
         grad: FloatTensor<Self>,
@@ -111,8 +114,8 @@ pub trait GnnBackend: Backend {
         reference::gradient::<Self>(grad, Some(arg), kept, &plan, side)
     }
 
-    /// [`gspmm_copy`](Self::gspmm_copy) and [`gspmm_copy_arg`](Self::gspmm_copy_arg) in plain
-    /// primitives on every backend, differentiated by Burn itself: the oracle of tests.
+    /// [`gspmm_copy`](Self::gspmm_copy) in plain primitives on every backend, differentiated by Burn itself: the oracle
+    /// of tests.
     #[fusion(default)]
     fn gspmm_reference_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
         reference::copy::<Self>(x, &plan).0

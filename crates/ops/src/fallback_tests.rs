@@ -50,6 +50,11 @@ pub(crate) fn assert_near<B: Backend>(what: &str, kernel: FloatTensor<B>, fallba
     assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs())), "{what}: {a:?} against {b:?}");
 }
 
+#[track_caller]
+fn assert_same<B: Backend>(what: &str, a: FloatTensor<B>, b: FloatTensor<B>) {
+    assert_eq!(floats::<B>(a), floats::<B>(b), "{what}: with and without winners");
+}
+
 pub(crate) fn graphs() -> Vec<Relation> {
     let relation = |src, dst, ends: &[(u32, u32)]| {
         let (u, v) = ends.iter().copied().unzip();
@@ -65,7 +70,7 @@ pub(crate) fn graphs() -> Vec<Relation> {
     ]
 }
 
-const KINDS: [(&[usize], &[usize]); 11] = [
+const KINDS: [(&[usize], &[usize]); 13] = [
     (&[], &[]),
     (&[3], &[3]),
     (&[3], &[]),
@@ -77,6 +82,9 @@ const KINDS: [(&[usize], &[usize]); 11] = [
     (&[0], &[1]),
     (&[1], &[0]),
     (&[0], &[0]),
+    // As wide as winners are kept as bits.
+    (&[64], &[64]),
+    (&[12, 12], &[12, 12]),
 ];
 
 fn compare<B: GnnBackend>(backend: &str) {
@@ -107,16 +115,20 @@ fn compare<B: GnnBackend>(backend: &str) {
             (Some(x), false) => (B::gspmm_copy(x, plan.clone()), None),
             (None, false) => (B::gspmm_binary(l(), r(), plan.clone()), None),
             (Some(x), true) => {
-                let (out, arg) = B::gspmm_copy_arg(x, plan.clone());
+                let (out, arg) = B::gspmm_copy_arg(x.clone(), plan.clone());
+                assert_same::<B>(&what, B::gspmm_copy(x, plan.clone()), out.clone());
                 (out, Some(arg))
             }
             (None, true) => {
                 let (out, arg) = B::gspmm_binary_arg(l(), r(), plan.clone());
+                assert_same::<B>(&what, B::gspmm_binary(l(), r(), plan.clone()), out.clone());
                 (out, Some(arg))
             }
         };
         assert_near::<B>(&what, kernel, fallback);
-        assert_eq!(arg.clone().map(ints::<B>), fallback_arg.clone().map(ints::<B>), "{what}: winners");
+        if crate::kernel::bit_words(&plan).is_none() {
+            assert_eq!(arg.clone().map(ints::<B>), fallback_arg.clone().map(ints::<B>), "{what}: winners");
+        }
         for side in [Side::Lhs, Side::Rhs] {
             if !(if side == Side::Lhs { op.uses_lhs() } else { op.uses_rhs() }) {
                 continue;

@@ -59,22 +59,31 @@ thread_local! {
     pub(crate) static GRADIENTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
+/// Values, and winners where `kernel` made some.
 type Out<B> = (FloatTensor<B>, Option<IntTensor<B>>);
 
-fn finish<B: Host, T: Elem>((out, arg): (Vec<T>, Option<Vec<i32>>), plan: &GspmmPlan) -> Out<B> {
-    (B::from_floats(out, plan.out_shape()), arg.map(|a| B::from_ints(a, plan.out_shape())))
+fn forward<B: Host, T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], winners: bool) -> Out<B> {
+    if !winners {
+        return (B::from_floats(kernel::forward(plan, lhs, rhs), plan.out_shape()), None);
+    }
+    let (out, arg) = kernel::forward_winners(plan, lhs, rhs);
+    let shape = match kernel::bit_words(plan) {
+        Some(words) => Shape::from(vec![plan.relation().num_edges(), words]),
+        None => plan.out_shape(),
+    };
+    (B::from_floats(out, plan.out_shape()), Some(B::from_ints(arg, shape)))
 }
 
-fn copy<B: Host>(x: &FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
+fn copy<B: Host>(x: &FloatTensor<B>, plan: &GspmmPlan, winners: bool) -> Out<B> {
     by_dtype!(x.dtype(), T => {
         let x = B::floats::<T>(x);
         let (lhs, rhs): (&[T], &[T]) = if plan.op() == BinaryOp::CopyLhs { (&x, &[]) } else { (&[], &x) };
-        finish::<B, T>(kernel::forward(plan, lhs, rhs), plan)
+        forward::<B, T>(plan, lhs, rhs, winners)
     })
 }
 
-fn binary<B: Host>(lhs: &FloatTensor<B>, rhs: &FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
-    by_dtype!(lhs.dtype(), T => finish::<B, T>(kernel::forward(plan, &B::floats::<T>(lhs), &B::floats::<T>(rhs)), plan))
+fn binary<B: Host>(lhs: &FloatTensor<B>, rhs: &FloatTensor<B>, plan: &GspmmPlan, winners: bool) -> Out<B> {
+    by_dtype!(lhs.dtype(), T => forward::<B, T>(plan, &B::floats::<T>(lhs), &B::floats::<T>(rhs), winners))
 }
 
 fn gradient<B: Host>(grad: &FloatTensor<B>, arg: Option<&IntTensor<B>>, kept: &Kept<B>, plan: &GspmmPlan, side: Side) -> FloatTensor<B> {
@@ -114,11 +123,11 @@ fn dropout<B: Host>(x: &FloatTensor<B>, plan: &DropoutPlan) -> FloatTensor<B> {
     by_dtype!(x.dtype(), T => B::from_floats(kernel::dropout_rows(&B::floats::<T>(x), shape[1], plan), shape))
 }
 
-/// Max and min always return winners; the type of the shared helpers cannot say so.
+/// Winners were asked for; the type of the shared helpers cannot say so.
 fn both<B: Host>((out, arg): Out<B>) -> (FloatTensor<B>, IntTensor<B>) {
     match arg {
         Some(arg) => (out, arg),
-        None => unreachable!("max and min return their winning edges"),
+        None => unreachable!("winners were asked for"),
     }
 }
 
@@ -127,16 +136,16 @@ macro_rules! cpu_backend {
     ($backend:ty) => {
         impl $crate::backend::GnnBackend for $backend {
             fn gspmm_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
-                super::copy::<Self>(&x, &plan).0
+                super::copy::<Self>(&x, &plan, false).0
             }
             fn gspmm_copy_arg(x: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
-                super::both::<Self>(super::copy::<Self>(&x, &plan))
+                super::both::<Self>(super::copy::<Self>(&x, &plan, true))
             }
             fn gspmm_binary(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
-                super::binary::<Self>(&lhs, &rhs, &plan).0
+                super::binary::<Self>(&lhs, &rhs, &plan, false).0
             }
             fn gspmm_binary_arg(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
-                super::both::<Self>(super::binary::<Self>(&lhs, &rhs, &plan))
+                super::both::<Self>(super::binary::<Self>(&lhs, &rhs, &plan, true))
             }
             fn gspmm_grad(grad: FloatTensor<Self>, kept: Kept<Self>, plan: GspmmPlan, side: Side) -> FloatTensor<Self> {
                 super::gradient::<Self>(&grad, None, &kept, &plan, side)

@@ -40,18 +40,22 @@ fn copied(x: CubeTensor, plan: &GspmmPlan) -> (Option<CubeTensor>, Option<CubeTe
     if plan.op() == BinaryOp::CopyLhs { (Some(x), None) } else { (None, Some(x)) }
 }
 
+fn values(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
+    if plan.reduce().selects() { cube::gspmm_select(call(plan), lhs, rhs).0 } else { cube::gspmm(call(plan), lhs, rhs) }
+}
+
 /// Kernels of `burn-gnn-cube`.
 impl GnnBackend for CubeBackend {
     fn gspmm_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
         let (lhs, rhs) = copied(x, &plan);
-        cube::gspmm(call(&plan), lhs, rhs)
+        values(&plan, lhs, rhs)
     }
     fn gspmm_copy_arg(x: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
         let (lhs, rhs) = copied(x, &plan);
         cube::gspmm_select(call(&plan), lhs, rhs)
     }
     fn gspmm_binary(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
-        cube::gspmm(call(&plan), Some(lhs), Some(rhs))
+        values(&plan, Some(lhs), Some(rhs))
     }
     fn gspmm_binary_arg(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
         cube::gspmm_select(call(&plan), Some(lhs), Some(rhs))

@@ -102,11 +102,7 @@ pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
     let (lhs, rhs) = (enter(NAME, "lhs", lhs)?, enter(NAME, "rhs", rhs)?);
     let plan = plan_binary::<L, R, O>(relation, op, reduce, &lhs, &rhs)?;
     let (lhs, rhs) = (lhs.into_dispatch(), rhs.into_dispatch());
-    Ok(Tensor::from_dispatch(if reduce.selects() {
-        Dispatch::gspmm_binary_arg(lhs, rhs, plan).0
-    } else {
-        Dispatch::gspmm_binary(lhs, rhs, plan)
-    }))
+    Ok(Tensor::from_dispatch(Dispatch::gspmm_binary(lhs, rhs, plan)))
 }
 
 /// [`gspmm`] of one operand, `out[v] = reduce over e = (u, v) of x[u]` (`from = Side::Lhs`, rows of sources) or of
@@ -180,7 +176,7 @@ fn try_copy<const D: usize, const O: usize>(
     let x = enter(NAME, if op == BinaryOp::CopyLhs { "lhs" } else { "rhs" }, x)?;
     let plan = plan_copy::<D, O>(relation, op, reduce, &x)?;
     let x = x.into_dispatch();
-    Ok(Tensor::from_dispatch(if plan.reduce().selects() { Dispatch::gspmm_copy_arg(x, plan).0 } else { Dispatch::gspmm_copy(x, plan) }))
+    Ok(Tensor::from_dispatch(Dispatch::gspmm_copy(x, plan)))
 }
 
 /// The panic that a function without `try_` makes of an error, at its caller's line.

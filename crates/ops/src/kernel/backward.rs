@@ -17,7 +17,7 @@ use super::elem::Acc;
 use super::gather::{Any, CopyLhs, Messages, Mul, Op, sum};
 use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::product_grad::{Product, Reduced, product_grad};
-use super::select::select_grad;
+use super::select::{Kept, bit_words, select_grad};
 use super::split::{by_edges, evenly, run_all};
 use super::{Elem, Table, collect_rows, prefetch, weighted};
 use crate::gspmm::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
@@ -26,7 +26,7 @@ use crate::gspmm::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 #[derive(Clone, Copy)]
 pub(crate) struct Given<'a, T> {
     pub(crate) grad: &'a [T],
-    /// Winning edge ids, for max and min.
+    /// For max and min: winning edge ids, or bits where [`bit_words`] says so.
     pub(crate) arg: Option<&'a [i32]>,
     pub(crate) lhs: &'a [T],
     pub(crate) rhs: &'a [T],
@@ -130,7 +130,8 @@ impl<T: Elem> Job<'_, T> {
                 None => self.gather(given.grad, CopyLhs, Same),
             }),
             (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, Some(arg)) => {
-                Some(select_grad(plan.relation().csr(), given.grad, arg, self.width))
+                let winners = bit_words(plan).map_or(Kept::Ids(arg), |words| Kept::Bits { bits: arg, words });
+                Some(select_grad(plan.relation().csr(), given.grad, winners, self.width))
             }
             (Side::Lhs, BinaryOp::Mul | BinaryOp::Div, None) if self.rounds() => None,
             (Side::Lhs, BinaryOp::Mul, None) => {

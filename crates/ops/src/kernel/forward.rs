@@ -10,19 +10,32 @@ use super::elem::Acc;
 use super::gather::{Any, CopyLhs, CopyRhs, Messages, Mul, Op, sum};
 use super::lanes::Lanes;
 use super::layout::{Eights, Layout, One, Same, Sixteens};
-use super::select::{better, select};
+use super::select::{better, bit_words, select, select_bits, select_ids};
 use super::simd::{Baseline, Reach};
 use super::split::{by_edges, run_all};
 use super::{Elem, Table};
 use crate::gspmm::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
-/// Values, and winning edge ids for max and min. An operand that the operator does not read may be empty.
-pub(crate) fn forward<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> (Vec<T>, Option<Vec<i32>>) {
-    let job = Job { rows: plan.relation().csc(), lhs, rhs, width: plan.width() };
+/// Values. An operand that the operator does not read may be empty.
+pub(crate) fn forward<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Vec<T> {
+    run(plan, lhs, rhs, false).0
+}
+
+/// Values of max or min, and for their gradient the winning edge ids, or bits where
+/// [`bit_words`](super::bit_words) says so.
+pub(crate) fn forward_winners<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Out<T> {
+    run(plan, lhs, rhs, true)
+}
+
+fn run<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], winners: bool) -> Out<T> {
+    let job = Job { rows: plan.relation().csc(), lhs, rhs, width: plan.width(), winners };
     // Such a plan has no offsets, and rows may be of any length.
     if job.width == 0 || plan.relation().num_edges() == 0 {
         let entries = job.rows.num_rows() * job.width;
-        return (vec![T::zeroed(); entries], plan.reduce().selects().then(|| vec![-1; entries]));
+        return (vec![T::zeroed(); entries], if winners { vec![-1; entries] } else { Vec::new() });
+    }
+    if let Some(words) = bit_words(plan).filter(|_| winners) {
+        return select_bits(&job.messages(CopyLhs, Same), plan.reduce() == Reduce::Max, words);
     }
     match plan.op() {
         BinaryOp::CopyLhs => job.regular::<_, _, T::Hot>(plan.reduce(), CopyLhs, Same),
@@ -31,13 +44,15 @@ pub(crate) fn forward<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> (Vec<T
     }
 }
 
-type Out<T> = (Vec<T>, Option<Vec<i32>>);
+/// Values and winners; there are none where nobody asks for them.
+type Out<T> = (Vec<T>, Vec<i32>);
 
 struct Job<'a, T> {
     rows: &'a Compressed,
     lhs: &'a [T],
     rhs: &'a [T],
     width: usize,
+    winners: bool,
 }
 
 impl<T: Elem> Job<'_, T> {
@@ -55,8 +70,8 @@ impl<T: Elem> Job<'_, T> {
                 let (lt, rt) = (l.table(plan.out()), r.table(plan.out()));
                 let (l, r) = (Table { offsets: &lt, len: l.len }, Table { offsets: &rt, len: r.len });
                 match plan.reduce() {
-                    Reduce::Sum => (self.sum(op, false, l, r), None),
-                    Reduce::Mean => (self.sum(op, true, l, r), None),
+                    Reduce::Sum => (self.sum(op, false, l, r), Vec::new()),
+                    Reduce::Mean => (self.sum(op, true, l, r), Vec::new()),
                     Reduce::Max => self.select(op, T::Acc::ONE, l, r),
                     Reduce::Min => self.select(op, -T::Acc::ONE, l, r),
                 }
@@ -69,7 +84,7 @@ impl<T: Elem> Job<'_, T> {
     }
 
     fn sums<O: Op, R: Layout>(&self, reduce: Reduce, op: O, layout: R) -> Out<T> {
-        (sum(&self.messages(op, layout), reduce == Reduce::Mean), None)
+        (sum(&self.messages(op, layout), reduce == Reduce::Mean), Vec::new())
     }
 
     /// `W` is what selections are compiled for.
@@ -77,8 +92,8 @@ impl<T: Elem> Job<'_, T> {
         if !reduce.selects() {
             return self.sums(reduce, op, layout);
         }
-        let (out, arg) = select::<_, _, _, W>(&self.messages(op, layout), reduce == Reduce::Max);
-        (out, Some(arg))
+        let (messages, max) = (self.messages(op, layout), reduce == Reduce::Max);
+        if self.winners { select_ids::<_, _, _, W>(&messages, max) } else { (select::<_, _, _, W>(&messages, max), Vec::new()) }
     }
 
     /// Calls `f` with the column and the message entry of the edge at position `p`, for all columns.
@@ -136,6 +151,6 @@ impl<T: Elem> Job<'_, T> {
                 }
             }
         });
-        (out, Some(arg))
+        (out, arg)
     }
 }

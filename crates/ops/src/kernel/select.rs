@@ -1,37 +1,181 @@
-//! The largest or smallest message of a row, column by column, and the edge it came from.
+//! The largest or smallest message of a row, column by column, and which edge it came from.
 
 use std::ops::Range;
 
-use super::gather::{Messages, Op, each, for_blocks, put, put_last};
+use super::gather::{CopyLhs, Messages, Op, each, for_blocks, put, put_last};
 use super::lanes::Lanes;
-use super::layout::Layout;
+use super::layout::{Layout, Same};
 use super::simd::{Blocked, Reach};
-use super::{Acc, Elem, Sink, by_edges, collect_rows2};
+use super::{Acc, Elem, Scatter, Sink, ahead, by_edges, collect_rows, collect_rows2, prefetch, scatter_every_row};
+use crate::gspmm::{BinaryOp, GspmmPlan};
 
-/// Values and winning edge ids, `width` columns for every row; rows without edges have value 0 and winner -1.
-/// No value is ever taken for a marker.
+/// Columns that a byte of every lane describes.
+const GROUP: usize = 16 * 8;
+/// 32-bit words of the bits of a group.
+const WORDS: usize = GROUP / 32;
+
+/// 32-bit words per edge, where winners are kept as one bit for every edge and column: of copied source rows, where that
+/// takes no more memory than an edge id for every destination and column.
+///
+/// The gradient reads a row of them for every edge. Ids are as wide as the gradient itself; of 128 columns bits are
+/// 16 bytes.
+pub(crate) fn bit_words(plan: &GspmmPlan) -> Option<usize> {
+    let (relation, n) = (plan.relation(), plan.width());
+    let whole = plan.op() == BinaryOp::CopyLhs && plan.reduce().selects() && n > 0 && n.is_multiple_of(16);
+    let words = WORDS * n.div_ceil(GROUP);
+    (whole && relation.num_edges() > 0 && relation.num_edges() * words <= relation.num_dst() * n).then_some(words)
+}
+
+/// Values, `width` columns for every row; rows without edges have value 0. No value is ever taken for a marker.
 ///
 /// `W` is what the loops are compiled for. The smallest is the largest with all signs turned, which is exact.
-pub(crate) fn select<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Messages<'_, T, O, R>, max: bool) -> (Vec<T>, Vec<i32>) {
-    let (width, sign) = (messages.width, if max { T::Acc::ONE } else { -T::Acc::ONE });
-    // Two outputs and a comparison of three parts.
-    collect_rows2(&by_edges(messages.rows.indptr(), 2 * width), [width, width], &|run, out, arg| {
-        W::run(SelectRows { messages, sign, run, out, arg });
+pub(crate) fn select<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Messages<'_, T, O, R>, max: bool) -> Vec<T> {
+    collect_rows(&by_edges(messages.rows.indptr(), messages.width), messages.width, &|run, out| {
+        W::run(SelectRows { messages, sign: sign(max), run, out, winners: Forgotten });
     })
 }
 
-struct SelectRows<'a, 'b, 'c, T: Elem, O, R> {
+/// As [`select`], and the winning edge id of every entry; -1 where there is no edge.
+pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Messages<'_, T, O, R>, max: bool) -> (Vec<T>, Vec<i32>) {
+    let width = messages.width;
+    // Two outputs and a comparison of three parts.
+    collect_rows2(&by_edges(messages.rows.indptr(), 2 * width), [width, width], &|run, out, ids| {
+        W::run(SelectRows { messages, sign: sign(max), run, out, winners: Ids(ids) });
+    })
+}
+
+/// As [`select`] of copied source rows, and `words` for every edge, by edge id: which columns it won.
+///
+/// Column `128 g + 16 k + i` of an edge is bit `k` of byte `i` of its group `g`: lanes next to each other are told apart
+/// without moving them.
+pub(crate) fn select_bits<T: Elem>(messages: &Messages<'_, T, CopyLhs, Same>, max: bool, words: usize) -> (Vec<T>, Vec<i32>) {
+    let (rows, width) = (messages.rows, messages.width);
+    let mut out = Vec::new();
+    // SAFETY: the edge ids of a layout are a permutation (checked when a relation is built), the runs are all its rows,
+    // and `Bits::finish` writes all words of every edge of a row.
+    let bits = unsafe {
+        scatter_every_row(rows.indices().len(), words, |bits| {
+            out = collect_rows(&by_edges(rows.indptr(), 2 * width), width, &|run, out| {
+                let winners = Bits { bits, words, won: vec![-1; width], at: 0 };
+                T::Hot::run(SelectRows { messages, sign: sign(max), run, out, winners });
+            });
+        })
+    };
+    (out, bits)
+}
+
+fn sign<A: Acc>(max: bool) -> A {
+    if max { A::ONE } else { -A::ONE }
+}
+
+/// What becomes of the winners of a row.
+trait Winners {
+    /// Whether anyone asks for them.
+    const ASKED: bool = true;
+    /// What is remembered of the edge at position `p`.
+    fn name<T, O, R>(m: &Messages<'_, T, O, R>, p: usize) -> i32;
+    /// Asks for memory that will be written for the edge at position `p`.
+    fn ask<T, O, R>(&self, _m: &Messages<'_, T, O, R>, _p: usize) {}
+    /// The winners of the last `keep` columns of a block.
+    fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize);
+    /// All columns of a row with these edges are there.
+    fn finish<T, O, R>(&mut self, _m: &Messages<'_, T, O, R>, _edges: Range<usize>) {}
+}
+
+/// Nobody asks: no input is tracked.
+struct Forgotten;
+
+impl Winners for Forgotten {
+    const ASKED: bool = false;
+    #[inline(always)]
+    fn name<T, O, R>(_: &Messages<'_, T, O, R>, _: usize) -> i32 {
+        -1
+    }
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, _: &[i32; N], _: usize) {}
+}
+
+/// Edge ids, as wide as the values.
+struct Ids<'a, 'b>(&'a mut Sink<'b, i32>);
+
+impl Winners for Ids<'_, '_> {
+    #[inline(always)]
+    fn name<T, O, R>(m: &Messages<'_, T, O, R>, p: usize) -> i32 {
+        m.rows.edge_id(p) as i32
+    }
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize) {
+        put_last(self.0, names, keep);
+    }
+}
+
+/// A bit for every edge and column.
+struct Bits<'a, 'b> {
+    bits: &'a Scatter<'b, i32>,
+    words: usize,
+    /// Positions that won the columns of the row at hand.
+    won: Vec<i32>,
+    /// Columns of it that are there.
+    at: usize,
+}
+
+impl Winners for Bits<'_, '_> {
+    #[inline(always)]
+    fn name<T, O, R>(_: &Messages<'_, T, O, R>, p: usize) -> i32 {
+        p as i32
+    }
+    #[inline(always)]
+    fn ask<T, O, R>(&self, m: &Messages<'_, T, O, R>, p: usize) {
+        let next = p + ahead::<i32>(GROUP);
+        if next < m.rows.indices().len() {
+            self.bits.ask(m.rows.edge_id(next) as usize, 0, self.words);
+        }
+    }
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize) {
+        self.won[self.at..][..keep].copy_from_slice(&names[N - keep..]);
+        self.at += keep;
+    }
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // Over two arrays at once.
+    fn finish<T, O, R>(&mut self, m: &Messages<'_, T, O, R>, edges: Range<usize>) {
+        self.at = 0;
+        for p in edges {
+            // SAFETY: an output of `scatter_every_row`; edge ids are distinct (checked when a relation is built), and
+            // this row of the layout belongs to this run alone.
+            let row = unsafe { self.bits.unwritten(m.rows.edge_id(p) as usize) };
+            for (words, won) in row.chunks_exact_mut(WORDS).zip(self.won.chunks(GROUP)) {
+                let mut lanes = Lanes::<u32, 16>([0; 16]);
+                for (k, won) in won.chunks_exact(16).enumerate() {
+                    for i in 0..16 {
+                        lanes.0[i] |= u32::from(won[i] == p as i32) << k;
+                    }
+                }
+                let mut bytes = [0u8; 16];
+                for i in 0..16 {
+                    bytes[i] = lanes.0[i] as u8;
+                }
+                let four: [i32; WORDS] = bytemuck::cast(bytes);
+                for (word, bits) in words.iter_mut().zip(four) {
+                    word.write(bits);
+                }
+            }
+        }
+    }
+}
+
+struct SelectRows<'a, 'b, T: Elem, O, R, W> {
     messages: &'a Messages<'a, T, O, R>,
     sign: T::Acc,
     run: Range<usize>,
     out: &'a mut Sink<'b, T>,
-    arg: &'a mut Sink<'c, i32>,
+    winners: W,
 }
 
 #[allow(clippy::needless_range_loop)] // Over several arrays at once.
-impl<T: Elem, O: Op, R: Layout> Blocked for SelectRows<'_, '_, '_, T, O, R> {
+impl<T: Elem, O: Op, R: Layout, W: Winners> Blocked for SelectRows<'_, '_, T, O, R, W> {
     #[inline(always)]
-    fn run<const WIDE: usize>(self) {
+    fn run<const WIDE: usize>(mut self) {
         let (m, sign) = (self.messages, self.sign);
         for v in self.run {
             let edges = m.rows.row(v);
@@ -41,7 +185,7 @@ impl<T: Elem, O: Op, R: Layout> Blocked for SelectRows<'_, '_, '_, T, O, R> {
                 if !edges.is_empty() {
                     // The first message wins all columns, whatever it is.
                     let edge = m.edge(edges.start, col, N * K);
-                    winner = [Lanes([m.rows.edge_id(edges.start) as i32; N]); K];
+                    winner = [Lanes([W::name(m, edges.start); N]); K];
                     each!(k < K, {
                         best[k] = m.lanes(&edge, N * k).scale(sign);
                     });
@@ -49,16 +193,19 @@ impl<T: Elem, O: Op, R: Layout> Blocked for SelectRows<'_, '_, '_, T, O, R> {
                 for p in edges.clone() {
                     if col == 0 {
                         m.fetch(p);
+                        self.winners.ask(m, p);
                     }
-                    let id = m.rows.edge_id(p) as i32;
+                    let name = W::name(m, p);
                     let edge = m.edge(p, col, N * K);
                     each!(k < K, {
                         let (b, mut w) = (best[k], winner[k]);
                         let x = m.lanes(&edge, N * k).scale(sign);
-                        for i in 0..N {
-                            w.0[i] = if better(x.0[i], b.0[i]) { id } else { w.0[i] };
+                        if W::ASKED {
+                            for i in 0..N {
+                                w.0[i] = if better(x.0[i], b.0[i]) { name } else { w.0[i] };
+                            }
+                            winner[k] = w;
                         }
-                        winner[k] = w;
                         best[k] = b.zip(x, |b, x| if better(x, b) { x } else { b });
                     });
                 }
@@ -66,10 +213,13 @@ impl<T: Elem, O: Op, R: Layout> Blocked for SelectRows<'_, '_, '_, T, O, R> {
                     best[k] = best[k].scale(sign);
                 });
                 put(self.out, best, keep);
-                each!(k < K, {
-                    put_last(self.arg, &winner[k].0, if K == 1 { keep } else { N });
-                });
+                if W::ASKED {
+                    each!(k < K, {
+                        self.winners.put(&winner[k].0, if K == 1 { keep } else { N });
+                    });
+                }
             });
+            self.winners.finish(m, edges);
         }
     }
 }
@@ -84,51 +234,232 @@ pub(crate) fn better<A: Acc>(m: A, best: A) -> bool {
 /// Gradient of a selection of copied rows: entry `j` of row `u` sums `grad[v, j]` over the out-edges
 /// `(u, v, e)` that won there.
 ///
-/// It gathers, as every kernel here: one writer for every entry, at the price of reading the winners of
+/// It gathers, as every kernel here: one writer for every entry, at the price of reading the gradients of
 /// destinations that the row did not win.
-pub(crate) fn select_grad<T: Elem>(rows: &burn_gnn_graph::Compressed, grad: &[T], arg: &[i32], width: usize) -> Vec<T> {
-    super::collect_rows(&by_edges(rows.indptr(), 2 * width), width, &|run, out| {
-        T::Hot::run(Passed { rows, grad, arg, width, run, out });
+pub(crate) fn select_grad<T: Elem>(rows: &burn_gnn_graph::Compressed, grad: &[T], winners: Kept<'_>, width: usize) -> Vec<T> {
+    super::collect_rows(&by_edges(rows.indptr(), 2 * width), width, &|run, out| match winners {
+        Kept::Ids(ids) => T::Hot::run(Passed { rows, grad, winners: OfNodes(ids), width, run, out }),
+        Kept::Bits { bits, words } => T::Hot::run(Passed { rows, grad, winners: OfEdges { bits, words }, width, run, out }),
     })
 }
 
-struct Passed<'a, 'b, T> {
+/// Winners as a gradient finds them.
+#[derive(Clone, Copy)]
+pub(crate) enum Kept<'a> {
+    /// Edge ids, a row for every destination, as of [`select_ids`].
+    Ids(&'a [i32]),
+    /// As of [`select_bits`].
+    Bits {
+        /// `words` for every edge.
+        bits: &'a [i32],
+        /// 32-bit words per edge.
+        words: usize,
+    },
+}
+
+/// Whether an edge won, column by column.
+trait Won: Copy + Sync {
+    /// What a block of columns of one edge reads.
+    type Part: Copy;
+    /// Asks for what the edge `id` into `v` will read.
+    fn fetch(self, v: usize, id: usize, width: usize);
+    /// Columns `col..col + len` of the edge `id` into `v`.
+    fn part(self, v: usize, id: usize, width: usize, col: usize, len: usize) -> Self::Part;
+    /// Lanes of `g` from column `16 k` of the part on where the edge won, 0 elsewhere.
+    ///
+    /// Chosen, not multiplied by 0: an infinity of another edge must not become NaN.
+    fn pass<A: Acc, const N: usize>(part: Self::Part, k: usize, g: Lanes<A, N>) -> Lanes<A, N>;
+}
+
+#[derive(Clone, Copy)]
+struct OfNodes<'a>(&'a [i32]);
+
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
+impl<'a> Won for OfNodes<'a> {
+    type Part = (&'a [i32], i32);
+    #[inline(always)]
+    fn fetch(self, v: usize, _: usize, width: usize) {
+        prefetch(self.0, v * width, width);
+    }
+    #[inline(always)]
+    fn part(self, v: usize, id: usize, width: usize, col: usize, len: usize) -> Self::Part {
+        (&self.0[v * width + col..][..len], id as i32)
+    }
+    #[inline(always)]
+    fn pass<A: Acc, const N: usize>((ids, id): Self::Part, k: usize, g: Lanes<A, N>) -> Lanes<A, N> {
+        let (ids, mut passed) = (&ids[N * k..][..N], g);
+        for i in 0..N {
+            passed.0[i] = if ids[i] == id { g.0[i] } else { A::ZERO };
+        }
+        passed
+    }
+}
+
+#[derive(Clone, Copy)]
+struct OfEdges<'a> {
+    bits: &'a [i32],
+    words: usize,
+}
+
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
+impl Won for OfEdges<'_> {
+    type Part = Lanes<u32, 16>;
+    #[inline(always)]
+    fn fetch(self, _: usize, id: usize, _: usize) {
+        prefetch(self.bits, id * self.words, self.words);
+    }
+    #[inline(always)]
+    fn part(self, _: usize, id: usize, _: usize, col: usize, _: usize) -> Self::Part {
+        // Rows are a multiple of 16 columns wide, so blocks start at one, and none crosses a group.
+        let four = &self.bits[id * self.words + col / GROUP * WORDS..][..WORDS];
+        let bytes: [u8; 16] = bytemuck::cast([four[0], four[1], four[2], four[3]]);
+        let mut lanes = Lanes([0; 16]);
+        for i in 0..16 {
+            lanes.0[i] = u32::from(bytes[i]) >> (col % GROUP / 16);
+        }
+        lanes
+    }
+    #[inline(always)]
+    fn pass<A: Acc, const N: usize>(part: Self::Part, k: usize, g: Lanes<A, N>) -> Lanes<A, N> {
+        let mut passed = g;
+        for i in 0..N {
+            passed.0[i] = if part.0[i] & (1 << k) != 0 { g.0[i] } else { A::ZERO };
+        }
+        passed
+    }
+}
+
+struct Passed<'a, 'b, T, W> {
     rows: &'a burn_gnn_graph::Compressed,
     grad: &'a [T],
-    arg: &'a [i32],
+    winners: W,
     width: usize,
     run: Range<usize>,
     out: &'a mut Sink<'b, T>,
 }
 
-#[allow(clippy::needless_range_loop)] // Over several arrays at once.
-impl<T: Elem> Blocked for Passed<'_, '_, T> {
+impl<T: Elem, W: Won> Blocked for Passed<'_, '_, T, W> {
     #[inline(always)]
     fn run<const WIDE: usize>(self) {
-        let n = self.width;
+        let (n, winners) = (self.width, self.winners);
+        let far = ahead::<T>(n);
         for u in self.run {
             let edges = self.rows.row(u);
             for_blocks!(n, WIDE, |col, keep, N, K| {
                 let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
                 for p in edges.clone() {
-                    if let Some(&v) = self.rows.indices().get(p + 12).filter(|_| col == 0) {
-                        super::prefetch(self.grad, v as usize * n, n);
-                        super::prefetch(self.arg, v as usize * n, n);
+                    if let Some(&v) = self.rows.indices().get(p + far).filter(|_| col == 0) {
+                        prefetch(self.grad, v as usize * n, n);
+                        winners.fetch(v as usize, self.rows.edge_id(p + far) as usize, n);
                     }
-                    let (at, id) = (self.rows.indices()[p] as usize * n + col, self.rows.edge_id(p) as i32);
-                    let (grad, arg) = (&self.grad[at..][..N * K], &self.arg[at..][..N * K]);
+                    let (v, id) = (self.rows.indices()[p] as usize, self.rows.edge_id(p) as usize);
+                    let (grad, part) = (&self.grad[v * n + col..][..N * K], winners.part(v, id, n, col, N * K));
                     each!(k < K, {
-                        let (g, winner) = (Lanes::<T::Acc, N>::load(grad, N * k), &arg[N * k..N * k + N]);
-                        // Chosen, not multiplied by 0: an infinity of another edge must not become NaN.
-                        let mut passed = g;
-                        for i in 0..N {
-                            passed.0[i] = if winner[i] == id { g.0[i] } else { T::Acc::ZERO };
-                        }
-                        acc[k] = acc[k].add(passed);
+                        acc[k] = acc[k].add(W::pass(part, k, Lanes::<T::Acc, N>::load(grad, N * k)));
                     });
                 }
                 put(self.out, acc, keep);
             });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn_gnn_graph::Relation;
+    use half::f16;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::gspmm::Reduce;
+
+    /// Widths that are a multiple of 16, and enough destinations for bits to be smaller than ids.
+    fn sparse() -> impl Strategy<Value = (Relation, usize)> {
+        (1usize..9, 1usize..18).prop_flat_map(|(src, blocks)| {
+            let width = 16 * blocks;
+            (0usize..40).prop_flat_map(move |edges| {
+                let dst = (edges * 4 * width.div_ceil(GROUP)).div_ceil(width).max(2) + 3;
+                (proptest::collection::vec((0..src as u32, 0..dst as u32), edges), Just(dst)).prop_map(move |(pairs, dst)| {
+                    let (u, v) = pairs.into_iter().unzip();
+                    (Relation::from_coo(src, dst, u, v).unwrap(), width)
+                })
+            })
+        })
+    }
+
+    /// Few different values, so that messages tie; some are not numbers.
+    fn numbers<T: Elem>(n: usize, seed: usize, of: impl Fn(f32) -> T) -> Vec<T> {
+        let values = [0.5, -0.0, 0.0, -2.0, 3.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+        (0..n).map(|i| of(values[(i * 7919 + i / 13 + seed) % if seed == 0 { 5 } else { 8 }])).collect()
+    }
+
+    /// Which of two NaN an addition passes on is up to the processor.
+    #[allow(clippy::eq_op)]
+    fn same_bits<T: Elem>(a: &[T], b: &[T]) {
+        assert_eq!(a.len(), b.len());
+        for (i, (a, b)) in a.iter().zip(b).enumerate() {
+            let nan = a.acc() != a.acc() && b.acc() != b.acc();
+            assert!(nan || bytemuck::bytes_of(a) == bytemuck::bytes_of(b), "entry {i}");
+        }
+    }
+
+    fn compare<T: Elem>(relation: &Relation, width: usize, max: bool, of: impl Fn(f32) -> T) {
+        let plan = GspmmPlan::new(relation, BinaryOp::CopyLhs, if max { Reduce::Max } else { Reduce::Min }, &[width], &[width]).unwrap();
+        if relation.num_edges() == 0 {
+            return assert_eq!(bit_words(&plan), None);
+        }
+        let words = bit_words(&plan).expect("bits are smaller here");
+        for seed in [0, 1] {
+            let x = numbers(relation.num_src() * width, seed, &of);
+            let messages = Messages::new(relation.csc(), &x, &[], CopyLhs, Same, width);
+            let (values, ids) = select_ids::<T, _, _, T::Hot>(&messages, max);
+            let (again, bits) = select_bits(&messages, max, words);
+            same_bits(&values, &again);
+            same_bits(&values, &select::<T, _, _, T::Hot>(&messages, max));
+            let bytes: &[u8] = bytemuck::cast_slice(&bits);
+            for (e, &v) in relation.dst().iter().enumerate() {
+                for j in 0..width {
+                    let byte = bytes[e * 4 * words + j / GROUP * 16 + j % 16];
+                    let won = ids[v as usize * width + j] == e as i32;
+                    assert_eq!(byte & (1 << (j % GROUP / 16)) != 0, won, "edge {e}, column {j}");
+                }
+            }
+            let grad = numbers(relation.num_dst() * width, 1, &of);
+            let by_ids = select_grad(relation.csr(), &grad, Kept::Ids(&ids), width);
+            same_bits(&by_ids, &select_grad(relation.csr(), &grad, Kept::Bits { bits: &bits, words }, width));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 64 }))]
+
+        #[test]
+        fn bits_say_what_ids_say((relation, width) in sparse(), max: bool) {
+            compare(&relation, width, max, |x| x);
+            compare(&relation, width, max, f64::from);
+            compare(&relation, width, max, f16::from_f32);
+        }
+    }
+
+    #[test]
+    fn bits_are_kept_where_they_are_smaller() {
+        let star = |edges: usize| Relation::from_coo(1, 2, vec![0; edges], vec![1; edges]).unwrap();
+        let words = |edges, op, reduce, width| bit_words(&GspmmPlan::new(&star(edges), op, reduce, &[width], &[width]).unwrap());
+        // Two destinations of 128 ids against edges of 4 words.
+        assert_eq!(words(64, BinaryOp::CopyLhs, Reduce::Max, 128), Some(4));
+        assert_eq!(words(65, BinaryOp::CopyLhs, Reduce::Max, 128), None);
+        assert_eq!(words(8, BinaryOp::CopyLhs, Reduce::Min, 16), Some(4));
+        assert_eq!(words(9, BinaryOp::CopyLhs, Reduce::Min, 16), None);
+        assert_eq!(words(36, BinaryOp::CopyLhs, Reduce::Max, 144), Some(8));
+        for (edges, op, reduce, width) in [
+            (8, BinaryOp::CopyLhs, Reduce::Sum, 128),
+            (8, BinaryOp::CopyRhs, Reduce::Max, 128),
+            (8, BinaryOp::Mul, Reduce::Max, 128),
+            (8, BinaryOp::CopyLhs, Reduce::Max, 120),
+            (0, BinaryOp::CopyLhs, Reduce::Max, 128),
+            (1, BinaryOp::CopyLhs, Reduce::Max, 0),
+        ] {
+            assert_eq!(words(edges, op, reduce, width), None, "{op:?} {reduce:?}, {edges} edges, {width} columns");
         }
     }
 }

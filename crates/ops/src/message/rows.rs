@@ -99,7 +99,7 @@ pub(super) fn reduce_copy(op: &'static str, relation: &Relation, side: Side, red
     let how = if side == Side::Lhs { BinaryOp::CopyLhs } else { BinaryOp::CopyRhs };
     let plan = GspmmPlan::new(relation, how, reduce, features(&x), features(&x)).map_err(misfit(op, &x, &x))?;
     let (rank, x) = (x.shape().num_dims(), raw(&x));
-    Ok(column(if reduce.selects() { Dispatch::gspmm_copy_arg(x, plan).0 } else { Dispatch::gspmm_copy(x, plan) }, rank))
+    Ok(column(Dispatch::gspmm_copy(x, plan), rank))
 }
 
 /// GSpMM of two operands, `lhs` on sources and `rhs` on edges.
@@ -114,7 +114,7 @@ pub(super) fn reduce_binary(
     let (lhs, rhs) = (entered(op, "lhs", lhs)?, entered(op, "rhs", rhs)?);
     let plan = GspmmPlan::new(relation, how, reduce, features(&lhs), features(&rhs)).map_err(misfit(op, &lhs, &rhs))?;
     let (rank, lhs, rhs) = (plan.out().len() + 1, raw(&lhs), raw(&rhs));
-    Ok(column(if reduce.selects() { Dispatch::gspmm_binary_arg(lhs, rhs, plan).0 } else { Dispatch::gspmm_binary(lhs, rhs, plan) }, rank))
+    Ok(column(Dispatch::gspmm_binary(lhs, rhs, plan), rank))
 }
 
 /// GSDDMM of two operands.

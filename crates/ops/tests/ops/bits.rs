@@ -16,7 +16,7 @@ fn any_number_of_threads() {
     for (backend, device) in devices() {
         for op in [BinaryOp::CopyLhs, BinaryOp::CopyRhs, BinaryOp::Mul, BinaryOp::Div] {
             for reduce in Reduce::ALL {
-                for (lhs, rhs) in [(&[33usize][..], &[33usize][..]), (&[32], &[1]), (&[4, 8], &[4, 1]), (&[1], &[31])] {
+                for (lhs, rhs) in [(&[33usize][..], &[33usize][..]), (&[48], &[1]), (&[4, 8], &[4, 1]), (&[1], &[31])] {
                     let mut call = Call::new(&relation, op, reduce, lhs, rhs, 8);
                     call.dtype = DType::F32;
                     let run = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(|| call.kernel(&device));

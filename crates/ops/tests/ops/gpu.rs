@@ -134,6 +134,29 @@ fn two_runs_are_the_same_bits() {
     }
 }
 
+/// Large launches that come again over a relation are measured, and another variant may be chosen: never another bit. Behind
+/// fusion too, where another thread launches.
+#[test]
+fn launches_that_are_measured() {
+    let Some(device) = device() else { return };
+    let names = ["gspmm CopyLhs Sum", "gspmm CopyLhs Max", "gspmm Mul Mean", "gat_attention 0"];
+    let families: Vec<_> = families::few(64).into_iter().filter(|f| names.contains(&f.name.as_str())).collect();
+    assert_eq!(families.len(), names.len());
+    for family in families {
+        // A relation of its own: launches are counted by layout.
+        let g = Typed::new(&graphs::random(3000, 2000, 16_500, 2.0));
+        let values = family.values(&g, 3);
+        let want = family.run(&g, &values, (&Device::flex(), DType::F32), false);
+        let first = family.run(&g, &values, (&device, DType::F32), false);
+        for (i, (want, got)) in want.iter().zip(&first).enumerate() {
+            assert_near(&format!("{}, {i}", family.name), got, want, 1e-4);
+        }
+        for again in 1..12 {
+            assert!(family.run(&g, &values, (&device, DType::F32), false) == first, "{}, run {again}", family.name);
+        }
+    }
+}
+
 /// A group of this device, one of it and the CPU, a replica on each: rows come out as they went in, wherever the hot ones are.
 #[test]
 fn hot_rows_on_devices() {

@@ -34,6 +34,17 @@ fn print_hashes() {
             }
         }
     }
+    // Few edges and many columns: winners are kept as bits.
+    let sparse = Typed::new(&graphs::random(60, 200, 500, 2.0));
+    for width in [48, 128, 144] {
+        for family in families::all(width).iter().filter(|f| f.name.starts_with("gspmm CopyLhs M")) {
+            let values = family.values(&sparse, 6);
+            for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+                let bits = hash(&family.run(&sparse, &values, (&device, dtype), false));
+                println!("{MARK}sparse {} x {width}, {dtype:?}: {bits:016x}", family.name);
+            }
+        }
+    }
     for dtype in [DType::F32, DType::F64] {
         for (i, decay) in crate::adam::DECAYS.into_iter().enumerate() {
             println!("{MARK}adam_step {i}, {dtype:?}: {:016x}", hash(&crate::adam::run(&device, dtype, 1001, decay)));

@@ -113,9 +113,9 @@ proptest! {
 
     /// Every kernel against its composition of plain tensors, values and gradients.
     #[test]
-    fn kernels_are_references(relation in any_graph(), wide: bool, seed in 0u64..1000) {
+    fn kernels_are_references(relation in any_graph(), width in prop_oneof![Just(2), Just(9), Just(16)], seed in 0u64..1000) {
         let g = Typed::new(&relation);
-        for family in families::all(if wide { 9 } else { 2 }) {
+        for family in families::all(width) {
             let values = family.values(&g, seed);
             for (backend, device) in devices() {
                 let [got, want] = [false, true].map(|reference| family.run(&g, &values, (&device, DType::F64), reference));
