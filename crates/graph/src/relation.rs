@@ -31,15 +31,18 @@ impl Compressed {
         Self { indptr, indices, edge_ids, attached: Attached::default() }
     }
     /// Row offsets, `num_rows + 1` entries, never decreasing, from 0 to the number of edges.
+    #[inline]
     pub fn indptr(&self) -> &[u32] {
         &self.indptr
     }
     /// The node at the other end of the edge at each position.
+    #[inline]
     pub fn indices(&self) -> &[u32] {
         &self.indices
     }
     /// The edge id at each position; `None` where position and edge id are the same number, so that
     /// kernels read no permutation.
+    #[inline]
     pub fn edge_ids(&self) -> Option<&[u32]> {
         self.edge_ids.as_deref()
     }
@@ -57,6 +60,7 @@ impl Compressed {
         self.indptr[r] as usize..self.indptr[r + 1] as usize
     }
     /// Number of rows.
+    #[inline]
     pub fn num_rows(&self) -> usize {
         self.indptr.len() - 1
     }
@@ -343,8 +347,8 @@ fn expand(rows: usize, cols: usize, indptr: &[u32], indices: &[u32], edge_ids: O
     Ok((row_of, col_of))
 }
 
-/// Below this many edges one thread is faster than two.
-const PARALLEL_FROM: usize = 1 << 16;
+/// Below this many edges one thread is faster than two. Miri is to see both ways, and is slow.
+const PARALLEL_FROM: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
 
 /// Stable counting sort of edges by `key`.
 ///

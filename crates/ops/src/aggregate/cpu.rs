@@ -23,7 +23,7 @@ fn forward<B: Host>(x: &FloatTensor<B>, weight: &FloatTensor<B>, bias: &FloatTen
         let (x, weight, bias) = (B::floats::<T>(x), B::floats::<T>(weight), B::floats::<T>(bias));
         let bias: Vec<_> = bias.iter().map(|b| b.acc()).collect();
         let out = weighted::aggregate(&weighted::Weighted {
-            rows: plan.relation().csc(),
+            rows: kernel::Adjacency::new(plan.relation().csc()),
             x: &x,
             scale: factors(plan.source()),
             weight: plan.weighted().then_some(&*weight),
@@ -39,7 +39,7 @@ fn forward<B: Host>(x: &FloatTensor<B>, weight: &FloatTensor<B>, bias: &FloatTen
 /// `d x` from `h`, the gradient of what the activation was given: the sum turned round.
 fn turned_round<T: Elem>(h: &[T], weight: &[T], plan: &AggregatePlan) -> Vec<T> {
     weighted::aggregate(&weighted::Weighted {
-        rows: plan.relation().csr(),
+        rows: kernel::Adjacency::new(plan.relation().csr()),
         x: h,
         scale: factors(plan.destination()),
         weight: plan.weighted().then_some(weight),

@@ -9,10 +9,10 @@ use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 
 use super::backend::{AttentionBackend, AttentionKept};
-use super::kernel::{self, Draws, Given, Job, Rows, Scores};
+use super::kernel::{self, Draws, Given, Job, Scores};
 use super::plan::{AttentionPlan, AttentionWants};
 use crate::cpu::{Host, by_dtype};
-use crate::kernel::{Elem, Exp};
+use crate::kernel::{Adjacency, Elem, Exp};
 
 fn draws(plan: &AttentionPlan) -> Option<Draws<'_>> {
     plan.dropout().map(|d| Draws { key: d.stream().key(), threshold: d.threshold(), scale: d.scale(), ids: d.ids() })
@@ -24,7 +24,7 @@ where
 {
     let z = B::floats::<T>(z);
     let job = Job { shape: plan.shape(), scores, z: &z, draws: draws(plan) };
-    let (out, stats) = kernel::forward(job, Rows::new(plan.relation().csc()));
+    let (out, stats) = kernel::forward(job, Adjacency::new(plan.relation().csc()));
     (B::from_floats(out, plan.out_shape()), B::from_floats(stats, plan.stats_shape()))
 }
 
@@ -77,7 +77,7 @@ where
     let job = Job { shape: plan.shape(), scores, z: &z, draws: draws(plan) };
     let given = Given { grad: &grad, out: &out, stats: &stats, dz: wants.z, ds: wants.first || wants.second };
     let (relation, heads) = (plan.relation(), plan.heads());
-    let all = kernel::backward(job, given, Rows::new(relation.csr()), relation.num_edges());
+    let all = kernel::backward(job, given, Adjacency::new(relation.csr()), relation.num_edges());
     let tensor = |wanted: bool, data: Vec<T>, shape: Vec<usize>| {
         if wanted { B::from_floats(data, shape.into()) } else { B::from_floats(Vec::<T>::new(), [0].into()) }
     };
@@ -85,7 +85,7 @@ where
     if second.is_none() {
         return (dz, tensor(wants.first, T::round(all.scores), vec![relation.num_edges(), heads]), tensor(false, Vec::new(), vec![]));
     }
-    let d_dst = if wants.second { kernel::sum_in_edges::<T>(&all.scores, heads, Rows::new(relation.csc())) } else { Vec::new() };
+    let d_dst = if wants.second { kernel::sum_in_edges::<T>(&all.scores, heads, Adjacency::new(relation.csc())) } else { Vec::new() };
     (dz, tensor(wants.first, all.a_src, vec![relation.num_src(), heads]), tensor(wants.second, d_dst, vec![relation.num_dst(), heads]))
 }
 

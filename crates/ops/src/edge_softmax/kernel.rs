@@ -19,7 +19,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::{EdgeSoftmaxPlan, by_edges as edges};
-use crate::kernel::{Acc, Elem, Exp, Scatter, Vectorised, by_edges, divisor, prefetch, scatter_every_row, shift, vectorised, zeros};
+use crate::kernel::{
+    Acc, Adjacency, Elem, Exp, Scatter, Vectorised, by_edges, divisor, prefetch, scatter_every_row, shift, vectorised, zeros,
+};
 
 /// Edges between asking for a row and reading it.
 const AHEAD: usize = 16;
@@ -151,8 +153,8 @@ where
     #[inline(always)]
     fn run(self) {
         let Self { job: &Forward { plan, x, slices }, run, at, out } = self;
-        let (csc, width) = (plan.relation().csc(), plan.width());
-        let (ids, end) = (csc.edge_ids(), csc.indices().len());
+        let (csc, width) = (Adjacency::new(plan.relation().csc()), plan.width());
+        let (ids, end) = (csc.edge_ids, csc.indices.len());
         let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
         let mut buffer: Vec<T::Acc> = Vec::new();
         for v in run {
@@ -237,8 +239,8 @@ impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, T, W> {
     #[inline(always)]
     fn run(self) {
         let Self { job: &Backward { plan, y, grad, slices }, run, at, out } = self;
-        let (csc, width) = (plan.relation().csc(), plan.width());
-        let (ids, end) = (csc.edge_ids(), csc.indices().len());
+        let (csc, width) = (Adjacency::new(plan.relation().csc()), plan.width());
+        let (ids, end) = (csc.edge_ids, csc.indices.len());
         let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
         for v in run {
             let edges = csc.row(v);

@@ -10,13 +10,11 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use burn_gnn_graph::Compressed;
-
 use super::kernel::{AHEAD, LANES, Rows, ask, block, fold, load, widest};
 use super::plan::opposite;
 use super::{GsddmmPlan, SddmmOp, Target};
 use crate::gspmm::Side;
-use crate::kernel::{Acc, Elem, Sink, Vectorised, by_edges, collect_rows, evenly, zeros};
+use crate::kernel::{Acc, Adjacency, Elem, Sink, Vectorised, by_edges, collect_rows, evenly, zeros};
 
 /// What a gradient reads; operands that it does not need may be empty.
 #[derive(Clone, Copy)]
@@ -69,7 +67,7 @@ enum Other<'a> {
 struct Job<'a, T> {
     plan: &'a GsddmmPlan,
     /// Edges of each row; none if rows are edges.
-    rows: Option<&'a Compressed>,
+    rows: Option<Adjacency<'a>>,
     grad: &'a [T],
     own: &'a [T],
     other: &'a [T],
@@ -88,8 +86,8 @@ pub(crate) fn gradient<T: Elem>(plan: &GsddmmPlan, side: Side, given: Given<'_, 
     }
     let (target, other) = (plan.target(side), plan.target(opposite(side)));
     let rows = match target {
-        Target::Src => Some(relation.csr()),
-        Target::Dst => Some(relation.csc()),
+        Target::Src => Some(Adjacency::new(relation.csr())),
+        Target::Dst => Some(Adjacency::new(relation.csc())),
         Target::Edge => None,
     };
     let other_of = match (target, other) {
@@ -128,7 +126,7 @@ impl<T: Elem> Job<'_, T> {
     fn run<G: Chain, const W: bool, const X: bool, const DOT: bool>(&self) -> Vec<T> {
         let plan = self.plan;
         let runs = match self.rows {
-            Some(rows) => by_edges(rows.indptr(), plan.width()),
+            Some(rows) => by_edges(rows.indptr, plan.width()),
             None => evenly(plan.relation().num_edges(), plan.width()),
         };
         collect_rows(&runs, plan.map(self.side).len, &|run, sink| {
@@ -138,9 +136,9 @@ impl<T: Elem> Job<'_, T> {
 
     /// Asks for what the edge at position `p` reads. Rows of one edge each come in a stream.
     #[inline(always)]
-    fn ask<G: Chain>(&self, rows: &Compressed, p: usize, grad_len: usize, len: usize) {
-        let Some(&far) = rows.indices().get(p) else { return };
-        let id = rows.edge_id(p) as usize;
+    fn ask<G: Chain>(&self, rows: Adjacency<'_>, p: usize, grad_len: usize, len: usize) {
+        let Some(&far) = rows.indices.get(p) else { return };
+        let id = rows.edge_id(p);
         ask(self.grad, id, grad_len);
         match self.other_of {
             _ if !G::OTHER => {}
@@ -180,7 +178,7 @@ impl<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool> Vectorise
                 let (id, far) = match job.rows {
                     Some(rows) => {
                         job.ask::<G>(rows, p + AHEAD, grad_len, other_len);
-                        (rows.edge_id(p) as usize, rows.indices()[p] as usize)
+                        (rows.edge_id(p), rows.indices[p] as usize)
                     }
                     None => (n, n),
                 };

@@ -19,7 +19,9 @@ use rayon::prelude::*;
 
 use super::{GsddmmPlan, SddmmOp, Target};
 use crate::gspmm::Side;
-use crate::kernel::{Acc, Elem, Scatter, Sink, Vectorised, by_edges, collect_rows, evenly, prefetch, scatter_every_row, vectorised, zeros};
+use crate::kernel::{
+    Acc, Adjacency, Elem, Scatter, Sink, Vectorised, by_edges, collect_rows, evenly, prefetch, scatter_every_row, vectorised, zeros,
+};
 
 /// Edges between asking for a row and reading it.
 pub(super) const AHEAD: usize = 16;
@@ -308,8 +310,8 @@ impl<T: Elem> Vectorised for Walk<'_, T> {
     #[inline(always)]
     fn run(self) {
         let (job, far, near) = (self.job, self.far, 1 - self.far);
-        let (csc, blocks) = (job.plan.relation().csc(), job.plan.blocks());
-        let (sources, len) = (csc.indices(), blocks.len);
+        let (csc, blocks) = (Adjacency::new(job.plan.relation().csc()), job.plan.blocks());
+        let (sources, len) = (csc.indices, blocks.len);
         let (far_len, near_len) = (job.lens[far], job.lens[near]);
         for v in self.run {
             let y = &job.data[near][v * near_len..][..near_len];
@@ -319,7 +321,7 @@ impl<T: Elem> Vectorised for Walk<'_, T> {
                 }
                 let x = &job.data[far][sources[p] as usize * far_len..][..far_len];
                 // SAFETY: edge ids of a compressed layout are distinct, and every position belongs to one run.
-                let out = unsafe { self.out.unwritten(csc.edge_id(p) as usize) };
+                let out = unsafe { self.out.unwritten(csc.edge_id(p)) };
                 if let [o] = out {
                     o.write(T::of(dot::<T, true, true>(x, y, len)));
                     continue;

@@ -46,7 +46,8 @@ const NAME: &str = "gspmm";
 /// The gradient of `lhs` gathers over out-edges, that of `rhs` over edges; broadcast axes are summed.
 /// Under max and min only the winning edge passes it on. Kept for backward: nothing for add, sub and
 /// copies; `rhs` of mul and div if `lhs` is tracked; `lhs` of mul if `rhs` is tracked, both of div; for
-/// max and min the winning edge ids. The gradient itself is not differentiable and panics if asked.
+/// max and min the winning edge ids, on CPU of copied sources whose features are a multiple of 16 a bit per edge and
+/// feature if that is smaller. The gradient itself is not differentiable and panics if asked.
 ///
 /// # Panics
 /// With the text of the error that [`try_gspmm`] returns.
@@ -113,7 +114,7 @@ pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
 /// - returns `[num_dst, ..]`
 ///
 /// # Semantics, gradients, cost
-/// Those of [`gspmm`]. Kept for backward: winning edge ids for max and min, nothing else.
+/// Those of [`gspmm`]. Kept for backward: winners for max and min, nothing else.
 ///
 /// # Panics
 /// With the text of the error that [`try_gspmm_copy`] returns.

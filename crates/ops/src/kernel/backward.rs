@@ -19,7 +19,7 @@ use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::product_grad::{Product, Reduced, product_grad};
 use super::select::{Kept, bit_words, select_grad};
 use super::split::{by_edges, evenly, run_all};
-use super::{Elem, Table, collect_rows, prefetch, weighted};
+use super::{Adjacency, Elem, Table, collect_rows, prefetch, weighted};
 use crate::gspmm::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
 /// What a gradient reads beside the plan; operands it does not need may be empty.
@@ -118,7 +118,7 @@ impl<T: Elem> Job<'_, T> {
             _ if *own != Columns::Same && !(self.side == Side::Rhs && plan.op() == BinaryOp::Mul) => None,
             (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, None) => Some(match self.shares() {
                 Some(shares) => weighted::aggregate(&weighted::Weighted {
-                    rows: plan.relation().csr(),
+                    rows: Adjacency::new(plan.relation().csr()),
                     x: given.grad,
                     scale: Some(&shares),
                     weight: None,
@@ -131,7 +131,7 @@ impl<T: Elem> Job<'_, T> {
             }),
             (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, Some(arg)) => {
                 let winners = bit_words(plan).map_or(Kept::Ids(arg), |words| Kept::Bits { bits: arg, words });
-                Some(select_grad(plan.relation().csr(), given.grad, winners, self.width))
+                Some(select_grad(Adjacency::new(plan.relation().csr()), given.grad, winners, self.width))
             }
             (Side::Lhs, BinaryOp::Mul | BinaryOp::Div, None) if self.rounds() => None,
             (Side::Lhs, BinaryOp::Mul, None) => {
@@ -181,7 +181,7 @@ impl<T: Elem> Job<'_, T> {
 
     /// A sum over out-edges: the forward kernel on the reversed relation.
     fn gather<O: Op, R: Layout>(&self, grad: &[T], op: O, layout: R) -> Vec<T> {
-        sum(&Messages::new(self.plan.relation().csr(), grad, self.given.rhs, op, layout, self.width), false)
+        sum(&Messages::new(Adjacency::new(self.plan.relation().csr()), grad, self.given.rhs, op, layout, self.width), false)
     }
 
     fn product<R: Reduced>(&self, layout: R) -> (Vec<T>, Vec<T>) {
@@ -189,7 +189,7 @@ impl<T: Elem> Job<'_, T> {
         let Given { lhs, rhs, .. } = self.given;
         // Where only the weights are tracked they were not kept.
         let weight = (rhs.len() == self.plan.operand_shape(Side::Rhs).num_elements()).then_some(rhs);
-        product_grad(&Product { rows: self.plan.relation().csr(), grad: &grad, lhs, weight, layout, width: self.width })
+        product_grad(&Product { rows: Adjacency::new(self.plan.relation().csr()), grad: &grad, lhs, weight, layout, width: self.width })
     }
 
     /// Every edge gets the row of its destination, times `sign`.
@@ -225,14 +225,14 @@ impl<T: Elem> Job<'_, T> {
         let work = |edge: &Edge, acc: &mut [T::Acc]| self.edge::<G>(acc, shares.as_deref(), edge, own, other);
         match self.side {
             Side::Lhs => {
-                let csr = rel.csr();
-                run_all(by_edges(csr.indptr(), n), own.len, &mut out, &mut [], &|run, part, _| {
+                let csr = Adjacency::new(rel.csr());
+                run_all(by_edges(csr.indptr, n), own.len, &mut out, &mut [], &|run, part, _| {
                     let mut acc = vec![T::Acc::ZERO; own.len];
                     for (u, row) in run.zip(part.chunks_exact_mut(own.len)) {
                         acc.fill(T::Acc::ZERO);
                         for p in csr.row(u) {
-                            let id = csr.edge_id(p) as usize;
-                            work(&Edge { v: csr.indices()[p] as usize, id, own: u, other: id }, &mut acc);
+                            let id = csr.edge_id(p);
+                            work(&Edge { v: csr.indices[p] as usize, id, own: u, other: id }, &mut acc);
                         }
                         row.iter_mut().zip(&acc).for_each(|(o, &a)| *o = T::of(a));
                     }

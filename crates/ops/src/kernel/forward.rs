@@ -4,8 +4,6 @@
 //! Regular layouts go to [`gather`](super::gather) and [`select`](super::select); this file chooses, and
 //! has the general loop for any other broadcasting, through tables of offsets.
 
-use burn_gnn_graph::Compressed;
-
 use super::elem::Acc;
 use super::gather::{Any, CopyLhs, CopyRhs, Messages, Mul, Op, sum};
 use super::lanes::Lanes;
@@ -13,7 +11,7 @@ use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::select::{better, bit_words, select, select_bits, select_ids};
 use super::simd::{Baseline, Reach};
 use super::split::{by_edges, run_all};
-use super::{Elem, Table};
+use super::{Adjacency, Elem, Table};
 use crate::gspmm::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
 /// Values. An operand that the operator does not read may be empty.
@@ -28,7 +26,7 @@ pub(crate) fn forward_winners<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -
 }
 
 fn run<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], winners: bool) -> Out<T> {
-    let job = Job { rows: plan.relation().csc(), lhs, rhs, width: plan.width(), winners };
+    let job = Job { rows: Adjacency::new(plan.relation().csc()), lhs, rhs, width: plan.width(), winners };
     // Such a plan has no offsets, and rows may be of any length.
     if job.width == 0 || plan.relation().num_edges() == 0 {
         let entries = job.rows.num_rows() * job.width;
@@ -48,7 +46,7 @@ fn run<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], winners: bool) -> Out<T>
 type Out<T> = (Vec<T>, Vec<i32>);
 
 struct Job<'a, T> {
-    rows: &'a Compressed,
+    rows: Adjacency<'a>,
     lhs: &'a [T],
     rhs: &'a [T],
     width: usize,
@@ -99,8 +97,8 @@ impl<T: Elem> Job<'_, T> {
     /// Calls `f` with the column and the message entry of the edge at position `p`, for all columns.
     #[inline(always)]
     fn message(&self, op: BinaryOp, p: usize, l: Table<'_>, r: Table<'_>, mut f: impl FnMut(usize, T::Acc)) {
-        let lhs = &self.lhs[self.rows.indices()[p] as usize * l.len..][..l.len];
-        let rhs = &self.rhs[self.rows.edge_id(p) as usize * r.len..][..r.len];
+        let lhs = &self.lhs[self.rows.indices[p] as usize * l.len..][..l.len];
+        let rhs = &self.rhs[self.rows.edge_id(p) * r.len..][..r.len];
         for ((&a, &b), j) in l.offsets.iter().zip(r.offsets).zip(0..self.width) {
             let one = |x: T| Lanes::<T::Acc, 1>([x.acc()]);
             f(j, Any(op).apply(one(lhs[a as usize]), one(rhs[b as usize])).0[0]);
@@ -110,7 +108,7 @@ impl<T: Elem> Job<'_, T> {
     fn sum(&self, op: BinaryOp, mean: bool, l: Table<'_>, r: Table<'_>) -> Vec<T> {
         let width = self.width;
         let mut out = vec![T::zeroed(); self.rows.num_rows() * width];
-        run_all(by_edges(self.rows.indptr(), width), width, &mut out, &mut [], &|run, part, _| {
+        run_all(by_edges(self.rows.indptr, width), width, &mut out, &mut [], &|run, part, _| {
             let mut acc = vec![T::Acc::ZERO; width];
             for (v, row) in run.zip(part.chunks_exact_mut(width)) {
                 let edges = self.rows.row(v);
@@ -133,7 +131,7 @@ impl<T: Elem> Job<'_, T> {
         let entries = self.rows.num_rows() * width;
         // Rows without edges keep 0 and "no edge"; no value is ever taken for a marker.
         let (mut out, mut arg) = (vec![T::zeroed(); entries], vec![-1i32; entries]);
-        run_all(by_edges(self.rows.indptr(), width), width, &mut out, &mut arg, &|run, part, args| {
+        run_all(by_edges(self.rows.indptr, width), width, &mut out, &mut arg, &|run, part, args| {
             let mut best = vec![T::Acc::ZERO; width];
             for ((v, row), arg) in run.zip(part.chunks_exact_mut(width)).zip(args.chunks_exact_mut(width)) {
                 let edges = self.rows.row(v);

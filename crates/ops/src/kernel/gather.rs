@@ -14,12 +14,10 @@
 
 use std::ops::Range;
 
-use burn_gnn_graph::Compressed;
-
 use super::lanes::Lanes;
 use super::layout::Layout;
 use super::simd::{Baseline, Blocked, Reach};
-use super::{Acc, Elem, Sink, ahead, by_edges, collect_rows, prefetch};
+use super::{Acc, Adjacency, Elem, Sink, ahead, by_edges, collect_rows, prefetch};
 use crate::gspmm::BinaryOp;
 
 /// A message operator. The frequent ones are types, the rest is asked once per block of columns.
@@ -87,7 +85,7 @@ impl Op for Any {
 
 /// The operands of the messages of one compressed layout.
 pub(crate) struct Messages<'a, T, O, R> {
-    pub(crate) rows: &'a Compressed,
+    pub(crate) rows: Adjacency<'a>,
     /// Rows of the nodes at the other end of the edges, as wide as a message.
     pub(crate) lhs: &'a [T],
     /// Rows of the edges, by edge id.
@@ -103,27 +101,27 @@ pub(crate) struct Messages<'a, T, O, R> {
 const CACHED: usize = 1 << 20;
 
 impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
-    pub(crate) fn new(rows: &'a Compressed, lhs: &'a [T], rhs: &'a [T], op: O, layout: R, width: usize) -> Self {
+    pub(crate) fn new(rows: Adjacency<'a>, lhs: &'a [T], rhs: &'a [T], op: O, layout: R, width: usize) -> Self {
         Self { rows, lhs, rhs, op, layout, width, ahead: ahead::<T>(width) }
     }
 
     /// Asks for the rows of the edge some positions after `p`.
     #[inline(always)]
     pub(crate) fn fetch(&self, p: usize) {
-        let Some(&u) = self.rows.indices().get(p + self.ahead) else { return };
+        let Some(&u) = self.rows.indices.get(p + self.ahead) else { return };
         if O::LHS && size_of_val(self.lhs) > CACHED {
             prefetch(self.lhs, u as usize * self.width, self.width);
         }
         if O::RHS && size_of_val(self.rhs) > CACHED {
-            self.layout.fetch(self.rhs, self.rows.edge_id(p + self.ahead) as usize, self.width);
+            self.layout.fetch(self.rhs, self.rows.edge_id(p + self.ahead), self.width);
         }
     }
 
     /// The operands of columns `col..col + len` of the message at position `p`.
     #[inline(always)]
     pub(crate) fn edge(&self, p: usize, col: usize, len: usize) -> Operands<'_, T, R> {
-        let lhs = if O::LHS { &self.lhs[self.rows.indices()[p] as usize * self.width + col..][..len] } else { &[] };
-        let rhs = if O::RHS { self.layout.part(self.rhs, self.rows.edge_id(p) as usize, self.width, col, len) } else { R::nothing() };
+        let lhs = if O::LHS { &self.lhs[self.rows.indices[p] as usize * self.width + col..][..len] } else { &[] };
+        let rhs = if O::RHS { self.layout.part(self.rhs, self.rows.edge_id(p), self.width, col, len) } else { R::nothing() };
         Operands { lhs, rhs }
     }
 
@@ -206,7 +204,7 @@ pub(crate) use each;
 
 /// Sums of messages, `width` columns for every row; rows without edges are 0.
 pub(crate) fn sum<T: Elem, O: Op, R: Layout>(messages: &Messages<'_, T, O, R>, mean: bool) -> Vec<T> {
-    collect_rows(&by_edges(messages.rows.indptr(), messages.width), messages.width, &|run, out| {
+    collect_rows(&by_edges(messages.rows.indptr, messages.width), messages.width, &|run, out| {
         O::Reach::<T>::run(SumRows { messages, mean, run, out });
     })
 }

@@ -4,6 +4,7 @@
 //! inside a row edges come in ascending edge id, so results are the same bits for any number of
 //! threads. Every output entry has one writer; there are no atomics.
 
+mod adjacency;
 mod backward;
 mod dropout;
 mod elem;
@@ -21,6 +22,7 @@ mod sink;
 mod split;
 pub(crate) mod weighted;
 
+pub(crate) use adjacency::Adjacency;
 pub(crate) use backward::{Given, gradient, gradients};
 pub(crate) use burn_gnn_graph::{prefetch, prefetch_at};
 pub(crate) use dropout::{Mask, dropout_rows};

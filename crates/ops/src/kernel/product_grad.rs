@@ -9,18 +9,16 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use burn_gnn_graph::Compressed;
-
 use super::gather::{each, for_blocks, put};
 use super::lanes::Lanes;
 use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::simd::{Blocked, Reach};
-use super::{Acc, Elem, Scatter, Sink, ahead, by_edges, collect_rows, prefetch, scatter_every_row, scatter_rows};
+use super::{Acc, Adjacency, Elem, Scatter, Sink, ahead, by_edges, collect_rows, prefetch, scatter_every_row, scatter_rows};
 
 /// What the gradients of `lhs[u] * w[e]` read.
 pub(crate) struct Product<'a, T, R> {
     /// CSR.
-    pub(crate) rows: &'a Compressed,
+    pub(crate) rows: Adjacency<'a>,
     /// Gradient of the result, a row for every destination.
     pub(crate) grad: &'a [T],
     /// As wide as a message.
@@ -193,10 +191,10 @@ fn add<A: Acc>(entry: &mut MaybeUninit<A>, x: A, first: bool) {
 pub(crate) fn product_grad<T: Elem, R: Reduced>(product: &Product<'_, T, R>) -> (Vec<T>, Vec<T>) {
     assert!(product.width > 0, "messages without columns have no blocks");
     let len = product.layout.len(product.width);
-    let edges = product.rows.indices().len();
+    let edges = product.rows.indices.len();
     let mut d_lhs = Vec::new();
     let work = |d_weight: &Scatter<'_, R::Entry<T>>| {
-        d_lhs = collect_rows(&by_edges(product.rows.indptr(), 2 * product.width), product.width, &|run, out| {
+        d_lhs = collect_rows(&by_edges(product.rows.indptr, 2 * product.width), product.width, &|run, out| {
             T::Hot::run(Rows { product, run, out, d_weight });
         });
     };
@@ -226,9 +224,9 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
         let (ahead, len) = (ahead::<T>(width), layout.len(width));
         // A row that is written is asked for too: its lines lie anywhere, and a store waits for each.
         let fetch = |p: usize| {
-            if let Some(&v) = rows.indices().get(p + ahead) {
+            if let Some(&v) = rows.indices.get(p + ahead) {
                 prefetch(grad, v as usize * width, width);
-                let id = rows.edge_id(p + ahead) as usize;
+                let id = rows.edge_id(p + ahead);
                 if len < 16 {
                     self.d_weight.ask(id, 0, len);
                 }
@@ -250,7 +248,7 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
                         if col == 0 {
                             fetch(p);
                         }
-                        let (v, id) = (rows.indices()[p] as usize, rows.edge_id(p) as usize);
+                        let (v, id) = (rows.indices[p] as usize, rows.edge_id(p));
                         let row = &grad[v * width + col..][..N * K];
                         if let Some(weight) = weight {
                             let part = layout.part(weight, id, width, col, N * K);
@@ -277,7 +275,7 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
                         if col == 0 {
                             fetch(p);
                         }
-                        let (v, id) = (rows.indices()[p] as usize, rows.edge_id(p) as usize);
+                        let (v, id) = (rows.indices[p] as usize, rows.edge_id(p));
                         let row = &grad[v * width + col..][..N * K];
                         let part = layout.part(weight, id, width, col, N * K);
                         each!(k < K, {
@@ -290,7 +288,7 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
             for_blocks!(width, 8, |col, keep, N, K| {
                 let own = own::<T, N, K>(lhs, u * width + col);
                 for p in edges.clone() {
-                    let (v, id) = (rows.indices()[p] as usize, rows.edge_id(p) as usize);
+                    let (v, id) = (rows.indices[p] as usize, rows.edge_id(p));
                     let row = &grad[v * width + col..][..N * K];
                     let mut products = own;
                     each!(k < K, {

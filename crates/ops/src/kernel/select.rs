@@ -6,7 +6,7 @@ use super::gather::{CopyLhs, Messages, Op, each, for_blocks, put, put_last};
 use super::lanes::Lanes;
 use super::layout::{Layout, Same};
 use super::simd::{Blocked, Reach};
-use super::{Acc, Elem, Scatter, Sink, ahead, by_edges, collect_rows, collect_rows2, prefetch, scatter_every_row};
+use super::{Acc, Adjacency, Elem, Scatter, Sink, ahead, by_edges, collect_rows, collect_rows2, prefetch, scatter_every_row};
 use crate::gspmm::{BinaryOp, GspmmPlan};
 
 /// Columns that a byte of every lane describes.
@@ -30,7 +30,7 @@ pub(crate) fn bit_words(plan: &GspmmPlan) -> Option<usize> {
 ///
 /// `W` is what the loops are compiled for. The smallest is the largest with all signs turned, which is exact.
 pub(crate) fn select<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Messages<'_, T, O, R>, max: bool) -> Vec<T> {
-    collect_rows(&by_edges(messages.rows.indptr(), messages.width), messages.width, &|run, out| {
+    collect_rows(&by_edges(messages.rows.indptr, messages.width), messages.width, &|run, out| {
         W::run(SelectRows { messages, sign: sign(max), run, out, winners: Forgotten });
     })
 }
@@ -39,7 +39,7 @@ pub(crate) fn select<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Messages<'_
 pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Messages<'_, T, O, R>, max: bool) -> (Vec<T>, Vec<i32>) {
     let width = messages.width;
     // Two outputs and a comparison of three parts.
-    collect_rows2(&by_edges(messages.rows.indptr(), 2 * width), [width, width], &|run, out, ids| {
+    collect_rows2(&by_edges(messages.rows.indptr, 2 * width), [width, width], &|run, out, ids| {
         W::run(SelectRows { messages, sign: sign(max), run, out, winners: Ids(ids) });
     })
 }
@@ -54,8 +54,8 @@ pub(crate) fn select_bits<T: Elem>(messages: &Messages<'_, T, CopyLhs, Same>, ma
     // SAFETY: the edge ids of a layout are a permutation (checked when a relation is built), the runs are all its rows,
     // and `Bits::finish` writes all words of every edge of a row.
     let bits = unsafe {
-        scatter_every_row(rows.indices().len(), words, |bits| {
-            out = collect_rows(&by_edges(rows.indptr(), 2 * width), width, &|run, out| {
+        scatter_every_row(rows.indices.len(), words, |bits| {
+            out = collect_rows(&by_edges(rows.indptr, 2 * width), width, &|run, out| {
                 let winners = Bits { bits, words, won: vec![-1; width], at: 0 };
                 T::Hot::run(SelectRows { messages, sign: sign(max), run, out, winners });
             });
@@ -127,13 +127,18 @@ impl Winners for Bits<'_, '_> {
     #[inline(always)]
     fn ask<T, O, R>(&self, m: &Messages<'_, T, O, R>, p: usize) {
         let next = p + ahead::<i32>(GROUP);
-        if next < m.rows.indices().len() {
-            self.bits.ask(m.rows.edge_id(next) as usize, 0, self.words);
+        if next < m.rows.indices.len() {
+            self.bits.ask(m.rows.edge_id(next), 0, self.words);
         }
     }
     #[inline(always)]
     fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize) {
-        self.won[self.at..][..keep].copy_from_slice(&names[N - keep..]);
+        // As of `put_last`.
+        if keep == N {
+            self.won[self.at..][..N].copy_from_slice(names)
+        } else {
+            self.won[self.at..][..keep].copy_from_slice(&names[N - keep..])
+        }
         self.at += keep;
     }
     #[inline(always)]
@@ -143,14 +148,18 @@ impl Winners for Bits<'_, '_> {
         for p in edges {
             // SAFETY: an output of `scatter_every_row`; edge ids are distinct (checked when a relation is built), and
             // this row of the layout belongs to this run alone.
-            let row = unsafe { self.bits.unwritten(m.rows.edge_id(p) as usize) };
+            let row = unsafe { self.bits.unwritten(m.rows.edge_id(p)) };
             for (words, won) in row.chunks_exact_mut(WORDS).zip(self.won.chunks(GROUP)) {
                 let mut lanes = Lanes::<u32, 16>([0; 16]);
-                for (k, won) in won.chunks_exact(16).enumerate() {
-                    for i in 0..16 {
-                        lanes.0[i] |= u32::from(won[i] == p as i32) << k;
+                each!(k < 8, {
+                    if let Some(won) = won.get(16 * k..16 * k + 16) {
+                        let mut with = lanes;
+                        for i in 0..16 {
+                            with.0[i] = if won[i] == p as i32 { lanes.0[i] | 1 << k } else { lanes.0[i] };
+                        }
+                        lanes = with;
                     }
-                }
+                });
                 let mut bytes = [0u8; 16];
                 for i in 0..16 {
                     bytes[i] = lanes.0[i] as u8;
@@ -236,8 +245,8 @@ pub(crate) fn better<A: Acc>(m: A, best: A) -> bool {
 ///
 /// It gathers, as every kernel here: one writer for every entry, at the price of reading the gradients of
 /// destinations that the row did not win.
-pub(crate) fn select_grad<T: Elem>(rows: &burn_gnn_graph::Compressed, grad: &[T], winners: Kept<'_>, width: usize) -> Vec<T> {
-    super::collect_rows(&by_edges(rows.indptr(), 2 * width), width, &|run, out| match winners {
+pub(crate) fn select_grad<T: Elem>(rows: Adjacency<'_>, grad: &[T], winners: Kept<'_>, width: usize) -> Vec<T> {
+    super::collect_rows(&by_edges(rows.indptr, 2 * width), width, &|run, out| match winners {
         Kept::Ids(ids) => T::Hot::run(Passed { rows, grad, winners: OfNodes(ids), width, run, out }),
         Kept::Bits { bits, words } => T::Hot::run(Passed { rows, grad, winners: OfEdges { bits, words }, width, run, out }),
     })
@@ -330,7 +339,7 @@ impl Won for OfEdges<'_> {
 }
 
 struct Passed<'a, 'b, T, W> {
-    rows: &'a burn_gnn_graph::Compressed,
+    rows: Adjacency<'a>,
     grad: &'a [T],
     winners: W,
     width: usize,
@@ -348,11 +357,11 @@ impl<T: Elem, W: Won> Blocked for Passed<'_, '_, T, W> {
             for_blocks!(n, WIDE, |col, keep, N, K| {
                 let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
                 for p in edges.clone() {
-                    if let Some(&v) = self.rows.indices().get(p + far).filter(|_| col == 0) {
+                    if let Some(&v) = self.rows.indices.get(p + far).filter(|_| col == 0) {
                         prefetch(self.grad, v as usize * n, n);
-                        winners.fetch(v as usize, self.rows.edge_id(p + far) as usize, n);
+                        winners.fetch(v as usize, self.rows.edge_id(p + far), n);
                     }
-                    let (v, id) = (self.rows.indices()[p] as usize, self.rows.edge_id(p) as usize);
+                    let (v, id) = (self.rows.indices[p] as usize, self.rows.edge_id(p));
                     let (grad, part) = (&self.grad[v * n + col..][..N * K], winners.part(v, id, n, col, N * K));
                     each!(k < K, {
                         acc[k] = acc[k].add(W::pass(part, k, Lanes::<T::Acc, N>::load(grad, N * k)));
@@ -411,7 +420,7 @@ mod tests {
         let words = bit_words(&plan).expect("bits are smaller here");
         for seed in [0, 1] {
             let x = numbers(relation.num_src() * width, seed, &of);
-            let messages = Messages::new(relation.csc(), &x, &[], CopyLhs, Same, width);
+            let messages = Messages::new(Adjacency::new(relation.csc()), &x, &[], CopyLhs, Same, width);
             let (values, ids) = select_ids::<T, _, _, T::Hot>(&messages, max);
             let (again, bits) = select_bits(&messages, max, words);
             same_bits(&values, &again);
@@ -425,8 +434,8 @@ mod tests {
                 }
             }
             let grad = numbers(relation.num_dst() * width, 1, &of);
-            let by_ids = select_grad(relation.csr(), &grad, Kept::Ids(&ids), width);
-            same_bits(&by_ids, &select_grad(relation.csr(), &grad, Kept::Bits { bits: &bits, words }, width));
+            let by_ids = select_grad(Adjacency::new(relation.csr()), &grad, Kept::Ids(&ids), width);
+            same_bits(&by_ids, &select_grad(Adjacency::new(relation.csr()), &grad, Kept::Bits { bits: &bits, words }, width));
         }
     }
 

@@ -2,19 +2,18 @@
 
 use std::ops::Range;
 
-use burn_gnn_graph::Compressed;
 use rayon::prelude::*;
 
 use super::gather::{CopyLhs, Messages, each, for_blocks, put};
 use super::lanes::Lanes;
 use super::layout::Same;
 use super::simd::{Blocked, Reach, Vectorised, vectorised};
-use super::{Acc, Elem, Exp, Sink, by_edges, collect_rows, evenly};
+use super::{Acc, Adjacency, Elem, Exp, Sink, by_edges, collect_rows, evenly};
 use crate::Activation;
 
 /// Operands of one weighted sum.
 pub(crate) struct Weighted<'a, T: Elem> {
-    pub(crate) rows: &'a Compressed,
+    pub(crate) rows: Adjacency<'a>,
     pub(crate) x: &'a [T],
     /// A factor for each row of `x`.
     pub(crate) scale: Option<&'a [T::Acc]>,
@@ -31,7 +30,7 @@ pub(crate) struct Weighted<'a, T: Elem> {
 pub(crate) fn aggregate<T: Elem>(w: &Weighted<'_, T>) -> Vec<T> {
     let messages = Messages::new(w.rows, w.x, &[], CopyLhs, Same, w.width);
     let (w, messages) = (w, &messages);
-    collect_rows(&by_edges(w.rows.indptr(), w.width), w.width, &|run, out| match (w.weight, w.scale) {
+    collect_rows(&by_edges(w.rows.indptr, w.width), w.width, &|run, out| match (w.weight, w.scale) {
         (None, None) => T::Hot::run(Rows::<_, 0> { w, messages, run, out }),
         (None, Some(_)) => T::Hot::run(Rows::<_, 1> { w, messages, run, out }),
         (Some(_), _) => T::Hot::run(Rows::<_, 2> { w, messages, run, out }),
@@ -62,12 +61,12 @@ impl<T: Elem, const FACTORS: u8> Blocked for Rows<'_, '_, T, FACTORS> {
                     if FACTORS > 0
                         && let Some(scale) = w.scale
                     {
-                        factor = scale[w.rows.indices()[p] as usize];
+                        factor = scale[w.rows.indices[p] as usize];
                     }
                     if FACTORS > 1
                         && let Some(weight) = w.weight
                     {
-                        factor = factor * weight[w.rows.edge_id(p) as usize].acc();
+                        factor = factor * weight[w.rows.edge_id(p)].acc();
                     }
                     let edge = m.edge(p, col, N * K);
                     each!(k < K, {

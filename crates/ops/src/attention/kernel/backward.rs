@@ -1,9 +1,9 @@
 //! Gradients; see the module above.
 
-use super::{AHEAD, BLOCK, FLAT, Job, Rows, Scores, accumulate, dot, exp_all, get, lanes, leaky, load};
+use super::{AHEAD, BLOCK, FLAT, Job, Scores, accumulate, dot, exp_all, get, lanes, leaky, load};
 use crate::attention::plan::Shape;
 use crate::kernel::{
-    Acc, Elem, Exp, Scatter, Sink, Vectorised, by_edges, collect_rows, collect_rows2, evenly, prefetch, scatter_rows, vectorised,
+    Acc, Adjacency, Elem, Exp, Scatter, Sink, Vectorised, by_edges, collect_rows, collect_rows2, evenly, prefetch, scatter_rows, vectorised,
 };
 
 /// What backward reads, and which results it must give.
@@ -28,7 +28,7 @@ pub(crate) struct Gradients<T: Elem> {
 }
 
 /// Gradients of `z` and of the scores.
-pub(crate) fn backward<T: Elem>(job: Job<'_, T>, given: Given<'_, T>, csr: Rows<'_>, num_edges: usize) -> Gradients<T>
+pub(crate) fn backward<T: Elem>(job: Job<'_, T>, given: Given<'_, T>, csr: Adjacency<'_>, num_edges: usize) -> Gradients<T>
 where
     T::Acc: Exp,
 {
@@ -72,7 +72,7 @@ fn meta<T: Elem>(job: &Job<'_, T>, given: &Given<'_, T>, num_dst: usize) -> Vec<
 struct Backward<'a, 's, 't, T: Elem, const H: usize, const D: usize> {
     job: Job<'a, T>,
     given: Given<'a, T>,
-    csr: Rows<'a>,
+    csr: Adjacency<'a>,
     meta: &'a [T::Acc],
     run: std::ops::Range<usize>,
     dz: &'a mut Sink<'s, T>,
@@ -219,7 +219,7 @@ where
 }
 
 /// `out[v] = Σ ds[e]` over in-edges.
-pub(crate) fn sum_in_edges<T: Elem>(ds: &[T::Acc], heads: usize, csc: Rows<'_>) -> Vec<T> {
+pub(crate) fn sum_in_edges<T: Elem>(ds: &[T::Acc], heads: usize, csc: Adjacency<'_>) -> Vec<T> {
     let runs = by_edges(csc.indptr, 2 * heads);
     collect_rows(&runs, heads, &|run, out| {
         if heads == 8 {
@@ -233,7 +233,7 @@ pub(crate) fn sum_in_edges<T: Elem>(ds: &[T::Acc], heads: usize, csc: Rows<'_>) 
 struct InEdges<'a, 's, T: Elem, const H: usize> {
     ds: &'a [T::Acc],
     heads: usize,
-    csc: Rows<'a>,
+    csc: Adjacency<'a>,
     run: std::ops::Range<usize>,
     out: &'a mut Sink<'s, T>,
 }

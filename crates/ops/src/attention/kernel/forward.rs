@@ -1,12 +1,12 @@
 //! Result and statistics; see the module above.
 
-use super::{AHEAD, BLOCK, FLAT, Job, Rows, Scores, accumulate, exp_all, get, lanes, leaky, load};
+use super::{AHEAD, BLOCK, FLAT, Job, Scores, accumulate, exp_all, get, lanes, leaky, load};
 use crate::attention::plan::Shape;
-use crate::kernel::{Acc, Elem, Exp, Sink, Vectorised, by_edges, collect_rows2, inverse, prefetch, shift, vectorised};
+use crate::kernel::{Acc, Adjacency, Elem, Exp, Sink, Vectorised, by_edges, collect_rows2, inverse, prefetch, shift, vectorised};
 
 /// Result `[num_dst, heads, dim]`, and `[num_dst, 2, heads]`: max of the scores and 1 / Σ exp(score - max),
 /// both 0 without edges and where all scores are -inf.
-pub(crate) fn forward<T: Elem>(job: Job<'_, T>, csc: Rows<'_>) -> (Vec<T>, Vec<T::Acc>)
+pub(crate) fn forward<T: Elem>(job: Job<'_, T>, csc: Adjacency<'_>) -> (Vec<T>, Vec<T::Acc>)
 where
     T::Acc: Exp,
 {
@@ -25,7 +25,7 @@ where
 
 struct Forward<'a, 's, 't, T: Elem, const H: usize, const D: usize> {
     job: Job<'a, T>,
-    csc: Rows<'a>,
+    csc: Adjacency<'a>,
     run: std::ops::Range<usize>,
     out: &'a mut Sink<'s, T>,
     stats: &'a mut Sink<'t, T::Acc>,

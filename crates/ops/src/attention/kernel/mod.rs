@@ -26,35 +26,8 @@ mod forward;
 pub(crate) use backward::{Given, backward, sum_in_edges};
 pub(crate) use forward::forward;
 
-use burn_gnn_graph::Compressed;
-
 use super::plan::Shape;
 use crate::kernel::{Acc, Elem, Exp, LANES, philox_lanes};
-
-/// One compressed layout, as plain slices. Made from a [`Compressed`] only, whose edge ids are distinct.
-#[derive(Clone, Copy)]
-pub(crate) struct Rows<'a> {
-    indptr: &'a [u32],
-    indices: &'a [u32],
-    edge_ids: Option<&'a [u32]>,
-}
-
-impl<'a> Rows<'a> {
-    pub(crate) fn new(layout: &'a Compressed) -> Self {
-        Self { indptr: layout.indptr(), indices: layout.indices(), edge_ids: layout.edge_ids() }
-    }
-    #[inline(always)]
-    fn edge_id(&self, p: usize) -> usize {
-        match self.edge_ids {
-            Some(ids) => ids[p] as usize,
-            None => p,
-        }
-    }
-    #[inline(always)]
-    fn row(&self, r: usize) -> std::ops::Range<usize> {
-        self.indptr[r] as usize..self.indptr[r + 1] as usize
-    }
-}
 
 /// Which edges dropout keeps.
 #[derive(Clone, Copy)]
