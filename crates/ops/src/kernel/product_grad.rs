@@ -221,20 +221,7 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
     #[inline(always)]
     fn run<const WIDE: usize>(self) {
         let Product { rows, grad, lhs, weight, layout, width } = *self.product;
-        let (ahead, len) = (ahead::<T>(width), layout.len(width));
-        // A row that is written is asked for too: its lines lie anywhere, and a store waits for each.
-        let fetch = |p: usize| {
-            if let Some(&v) = rows.indices.get(p + ahead) {
-                prefetch(grad, v as usize * width, width);
-                let id = rows.edge_id(p + ahead);
-                if len < 16 {
-                    self.d_weight.ask(id, 0, len);
-                }
-                if let Some(weight) = weight {
-                    layout.fetch(weight, id, width);
-                }
-            }
-        };
+        let ahead = ahead::<T>(width);
         for u in self.run {
             let edges = rows.row(u);
             // Products are summed in blocks of 128 columns whatever the registers hold, so that their bits do
@@ -246,7 +233,7 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
                     let own = own::<T, N, K>(lhs, u * width + col);
                     for p in edges.clone() {
                         if col == 0 {
-                            fetch(p);
+                            fetch(self.product, self.d_weight, p + ahead);
                         }
                         let (v, id) = (rows.indices[p] as usize, rows.edge_id(p));
                         let row = &grad[v * width + col..][..N * K];
@@ -273,7 +260,7 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
                 if let Some(weight) = weight {
                     for p in edges.clone() {
                         if col == 0 {
-                            fetch(p);
+                            fetch(self.product, self.d_weight, p + ahead);
                         }
                         let (v, id) = (rows.indices[p] as usize, rows.edge_id(p));
                         let row = &grad[v * width + col..][..N * K];
@@ -300,6 +287,24 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
                 }
             });
         }
+    }
+}
+
+/// Asks for what the edge at position `p` reads, and for a row that it writes: its lines lie anywhere, and a store waits
+/// for each.
+///
+/// No closure: called in two places it would be a call for every edge, with all sums put out of their registers.
+#[inline(always)]
+fn fetch<T: Elem, R: Reduced>(product: &Product<'_, T, R>, d_weight: &Scatter<'_, R::Entry<T>>, p: usize) {
+    let Product { rows, grad, weight, layout, width, .. } = *product;
+    let Some(&v) = rows.indices.get(p) else { return };
+    prefetch(grad, v as usize * width, width);
+    let (id, len) = (rows.edge_id(p), layout.len(width));
+    if len < 16 {
+        d_weight.ask(id, 0, len);
+    }
+    if let Some(weight) = weight {
+        layout.fetch(weight, id, width);
     }
 }
 
