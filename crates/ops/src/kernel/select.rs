@@ -50,9 +50,11 @@ pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Message
 /// without moving them.
 pub(crate) fn select_bits<T: Elem>(messages: &Messages<'_, T, CopyLhs, Same>, max: bool, words: usize) -> (Vec<T>, Vec<i32>) {
     let (rows, width) = (messages.rows, messages.width);
+    assert_eq!(words, WORDS * width.div_ceil(GROUP), "words of every group of columns");
     let mut out = Vec::new();
     // SAFETY: the edge ids of a layout are a permutation (checked when a relation is built), the runs are all its rows,
-    // and `Bits::finish` writes all words of every edge of a row.
+    // and `Bits::finish` writes all words of every edge of a row: those of every group, which are all there are by the
+    // assertion.
     let bits = unsafe {
         scatter_every_row(rows.indices.len(), words, |bits| {
             out = collect_rows(&by_edges(rows.indptr, 2 * width), width, &|run, out| {
