@@ -207,7 +207,7 @@ pub(crate) fn ends(relation: &Relation, device: &CubeDevice) -> Ends {
 /// ```
 ///
 /// # Cost
-/// Both orders are made on the host where they are not yet: `O(nodes + edges)` for a relation.
+/// `O(nodes + edges)` for a relation: the host makes both orders, unless an operator has asked for them before.
 ///
 /// # Errors
 /// An array is larger than one buffer of the device; then nothing was copied.
