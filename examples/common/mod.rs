@@ -2,9 +2,9 @@
 
 #![allow(dead_code)] // each example uses its part
 
-pub(crate) mod curves;
 pub(crate) mod data;
 pub(crate) mod launch;
+pub(crate) mod plot;
 pub(crate) mod ranks;
 pub(crate) mod report;
 pub(crate) mod seeds;
@@ -19,6 +19,7 @@ pub(crate) enum BackendName {
     /// Burn's pure Rust CPU backend.
     Flex,
     /// Burn's ndarray backend.
+    #[cfg(feature = "ndarray")]
     Ndarray,
     /// The best graphics processor through WebGPU, software Vulkan where there is none.
     #[cfg(feature = "wgpu")]
@@ -49,6 +50,7 @@ pub(crate) fn device(backend: BackendName, precision: Precision) -> Result<Devic
     let mut device = match backend {
         BackendName::Flex => Device::flex(),
         // Deprecated by Burn, still asked for.
+        #[cfg(feature = "ndarray")]
         #[allow(deprecated)]
         BackendName::Ndarray => Device::ndarray(),
         #[cfg(feature = "wgpu")]

@@ -19,12 +19,14 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use burn_gnn::graph::datasets::Known;
+use burn_gnn::models::plot::learning_curves;
 use burn_gnn::models::{Alone, GatConfig, TrainConfig, TypeInput, train};
 use clap::Parser;
 use common::data::{data_set, load};
+use common::plot::PlotArgs;
 use common::report::{Outcome, accuracy_on};
 use common::seeds::SeedArgs;
-use common::{BackendName, Precision, curves, device, out_dir, report};
+use common::{BackendName, Precision, device, out_dir, report};
 
 // Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
 #[global_allocator]
@@ -81,9 +83,8 @@ struct Args {
     /// Where weights are written; a temporary folder by default.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Draw loss and accuracy over epochs.
-    #[arg(long, value_name = "FILE.svg", value_parser = curves::svg_file)]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    plot: PlotArgs,
     /// Print one JSON object as the last line.
     #[arg(long)]
     json: bool,
@@ -124,15 +125,12 @@ fn run(args: &Args) -> Result<()> {
 
     let trained = train(build(args.seed)?, &data.task(&data.graph), &training, &Alone, report::epoch)?;
     let (out, _guard) = out_dir(args.out.as_deref())?;
-    let weights = out.join("gat.safetensors");
+    let weights = out.join("gat.bpk");
     report::save(&trained.model, &weights)?;
-    let mut model = config.clone().with_seed(args.seed.wrapping_add(1)).try_init(&device)?;
-    report::load(&mut model, &weights)?;
+    let model = report::load(config.clone().with_seed(args.seed.wrapping_add(1)).try_init(&device)?, &weights)?;
     let no_graph = accuracy_on(&data.without_neighbours()?, &data, build(args.seed)?, &training)?;
     let outcome = Outcome { seed: args.seed, ..Outcome::new(&model, &trained, &data, no_graph) };
-    if let Some(file) = &args.plot {
-        curves::write(file, &format!("GAT on {}", data.name), &curves::of(&trained.history))?;
-    }
+    args.plot.draw(&format!("GAT on {}", data.name), || learning_curves(&trained.history))?;
     outcome.print(args.out.is_some().then_some(&*weights), args.json);
     Ok(())
 }

@@ -19,13 +19,15 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use burn_gnn::dist::{PartitionConfig, partition_graph};
 use burn_gnn::graph::datasets::Known;
+use burn_gnn::models::plot::learning_curves;
 use burn_gnn::models::{GcnConfig, TrainConfig, TypeInput};
 use clap::Parser;
 use common::data::{data_set, load};
+use common::plot::PlotArgs;
 use common::ranks::train_parts;
 use common::report::{Outcome, accuracy_on};
 use common::seeds::SeedArgs;
-use common::{BackendName, Precision, curves, device, out_dir, report};
+use common::{BackendName, Precision, device, out_dir, report};
 
 // Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
 #[global_allocator]
@@ -76,9 +78,8 @@ struct Args {
     /// Where partition and weights are written; a temporary folder by default.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Draw loss and accuracy over epochs.
-    #[arg(long, value_name = "FILE.svg", value_parser = curves::svg_file)]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    plot: PlotArgs,
     /// Print one JSON object as the last line.
     #[arg(long)]
     json: bool,
@@ -121,10 +122,9 @@ fn run(args: &Args) -> Result<()> {
     println!("{}", cut.table()?);
     let results = train_parts(&index, args.parts, &data, &device, &training, true, |_, device| Ok(config.try_init(device)?))?;
 
-    let weights = out.join("gcn.safetensors");
+    let weights = out.join("gcn.bpk");
     report::save(&results[0].trained.model, &weights)?;
-    let mut model = config.clone().with_seed(args.seed.wrapping_add(1)).try_init(&device)?;
-    report::load(&mut model, &weights)?;
+    let model = report::load(config.clone().with_seed(args.seed.wrapping_add(1)).try_init(&device)?, &weights)?;
     let no_graph = accuracy_on(&data.without_neighbours()?, &data, build(args.seed)?, &training)?;
     let outcome = Outcome {
         parts: args.parts,
@@ -132,9 +132,7 @@ fn run(args: &Args) -> Result<()> {
         edge_cut: cut.edge_cut(),
         ..Outcome::new(&model, &results[0].trained, &data, no_graph)
     };
-    if let Some(file) = &args.plot {
-        curves::write(file, &format!("GCN on {}", data.name), &curves::of(&results[0].trained.history))?;
-    }
+    args.plot.draw(&format!("GCN on {}", data.name), || learning_curves(&results[0].trained.history))?;
     outcome.print(args.out.is_some().then_some(&*weights), args.json);
     Ok(())
 }

@@ -32,9 +32,10 @@ use burn::tensor::Device;
 use burn::train::metric::store::{Aggregate, Direction, Split};
 use burn::train::metric::{AccuracyMetric, LossMetric};
 use burn::train::{Learner, LearnerSummary, MetricEarlyStoppingStrategy, StoppingCondition, SupervisedTraining};
+use burn_gnn::models::plot::{Panel, Series};
 use burn_gnn::models::{FusedAdamConfig, GinConfig};
 use clap::Parser;
-use common::curves::{self, Panel, Series};
+use common::plot::PlotArgs;
 use common::report::percent;
 use common::{BackendName, Precision, device, out_dir, report};
 use model::{Classifier, Collate, DEGREES, Graphs};
@@ -70,9 +71,8 @@ struct Args {
     /// Where tensors are and what computes.
     #[arg(long, value_enum, default_value_t = BackendName::Flex)]
     backend: BackendName,
-    /// Draw loss and accuracy over epochs.
-    #[arg(long, value_name = "FILE.svg", value_parser = curves::svg_file)]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    plot: PlotArgs,
 }
 
 fn main() -> ExitCode {
@@ -129,15 +129,13 @@ fn run(args: &Args) -> Result<()> {
     }
     println!("\ntest accuracy          {}  (epoch {best} of {})", percent(right as f64 / test.len() as f64), val_loss.len());
     println!("without the neighbours {}  (by construction)", percent(0.5));
-    if let Some(file) = &args.plot {
-        let series = |name, panel, values| Series { name, panel, values };
-        let all = [
+    args.plot.draw("GIN on rings with tails", || {
+        let series = |name: &str, panel, values| Series { name: name.into(), panel, values };
+        vec![
             series("training loss", Panel::Loss, train_loss),
             series("validation loss", Panel::Loss, val_loss),
             series("training accuracy", Panel::Accuracy, train_accuracy),
             series("validation accuracy", Panel::Accuracy, val_accuracy),
-        ];
-        curves::write(file, "GIN on rings with tails", &all)?;
-    }
-    Ok(())
+        ]
+    })
 }

@@ -42,7 +42,7 @@ pub(crate) struct Settings {
     #[arg(long, default_value_t = 0.3)]
     pub(crate) dropout: f64,
     /// Epochs between validations; the best one is kept.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, conflicts_with = "plot")]
     pub(crate) eval_every: usize,
     /// Validation triples to choose by, evenly spaced; each asks for its tail and for its head.
     #[arg(long, default_value_t = 1000)]

@@ -29,8 +29,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use burn_gnn::models::LinkMetrics;
+use burn_gnn::models::plot::{Panel, Series};
 use clap::{Parser, ValueEnum};
-use common::curves::{self, Panel, Series};
+use common::plot::PlotArgs;
 use common::{BackendName, Precision, device, report};
 use fit::{Settings, fit};
 use serde_json::json;
@@ -67,9 +68,8 @@ struct Args {
     backend: BackendName,
     #[arg(long, value_enum, default_value_t = Precision::F32)]
     dtype: Precision,
-    /// Draw loss and validation MRR over epochs, of R-GCN and plain rows.
-    #[arg(long, value_name = "FILE.svg", value_parser = curves::svg_file, conflicts_with = "eval_every")]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    plot: PlotArgs,
     /// Print one JSON object as the last line.
     #[arg(long)]
     json: bool,
@@ -92,14 +92,12 @@ fn run(args: &Args) -> Result<()> {
         let settings = Settings { layers, ..args.settings.clone() }.with_defaults(args.data.is_some());
         println!("\n{name}");
         let fitted = fit(&kg, &settings, &device)?;
-        drawn.push(Series { name, panel: Panel::Loss, values: fitted.losses.clone() });
-        drawn.push(Series { name, panel: Panel::Accuracy, values: fitted.mrrs.clone() });
+        drawn.push(Series { name: name.into(), panel: Panel::Loss, values: fitted.losses.clone() });
+        drawn.push(Series { name: name.into(), panel: Panel::Accuracy, values: fitted.mrrs.clone() });
         let test = if args.tune { None } else { Some(fitted.test(&kg)?) };
         rows.push((name, fitted.valid, test, fitted.epoch));
     }
-    if let Some(file) = &args.plot {
-        curves::write(file, &format!("Loss and validation MRR on {}", kg.name), &drawn)?;
-    }
+    args.plot.draw(&format!("Loss and validation MRR on {}", kg.name), || drawn)?;
     println!("\n                            MRR   Hits@1   Hits@3  Hits@10   mean rank");
     for (name, valid, test, epoch) in &rows {
         print(&format!("{name}, valid"), valid);

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use burn_gnn::models::{RelWeights, RgcnConfig, TrainConfig};
 use clap::{Parser, ValueEnum};
 
+use crate::common::plot::PlotArgs;
 use crate::common::seeds::SeedArgs;
-use crate::common::{BackendName, Precision, curves};
+use crate::common::{BackendName, Precision};
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Method {
@@ -71,9 +72,8 @@ pub(crate) struct Args {
     /// Where partition and weights are written; a temporary folder by default.
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
-    /// Draw loss and accuracy over epochs.
-    #[arg(long, value_name = "FILE.svg", value_parser = curves::svg_file)]
-    pub(crate) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plot: PlotArgs,
     /// Print one JSON object as the last line.
     #[arg(long)]
     pub(crate) json: bool,

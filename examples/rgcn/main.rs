@@ -25,11 +25,12 @@ use burn::tensor::Device;
 use burn_gnn::dist::{PartitionConfig, PartitionMethod, partition_graph};
 use burn_gnn::graph::Graph;
 use burn_gnn::graph::datasets::Known;
+use burn_gnn::models::plot::learning_curves;
 use clap::Parser;
 use common::data::{data_set, load};
 use common::ranks::train_parts;
 use common::report::{Outcome, accuracy_on};
-use common::{curves, device, out_dir, report};
+use common::{device, out_dir, report};
 
 // Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
 #[global_allocator]
@@ -73,10 +74,9 @@ fn run(args: &Args) -> Result<()> {
     })?;
 
     // One model of the whole graph out of the ranks' parts, through a file, judged without partitions.
-    let weights = out.join("rgcn.safetensors");
+    let weights = out.join("rgcn.bpk");
     report::save(&assemble(init(&data.graph, args.self_loop, args.seed, &device)?, &results, &device), &weights)?;
-    let mut model = init(&data.graph, args.self_loop, args.seed.wrapping_add(1), &device)?;
-    report::load(&mut model, &weights)?;
+    let model = report::load(init(&data.graph, args.self_loop, args.seed.wrapping_add(1), &device)?, &weights)?;
     // Without edges a node's own row is all there is.
     let bare = data.without_edges()?;
     let no_graph = accuracy_on(&bare, &data, init(&bare, true, args.seed, &autodiff)?, &args.training())?;
@@ -86,9 +86,7 @@ fn run(args: &Args) -> Result<()> {
         edge_cut: cut.edge_cut(),
         ..Outcome::new(&model, &results[0].trained, &data, no_graph)
     };
-    if let Some(file) = &args.plot {
-        curves::write(file, &format!("R-GCN on {}", data.name), &curves::of(&results[0].trained.history))?;
-    }
+    args.plot.draw(&format!("R-GCN on {}", data.name), || learning_curves(&results[0].trained.history))?;
     outcome.print(args.out.is_some().then_some(&*weights), args.json);
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! ```sh
 //! cargo run --release --example sage                            # crates that depend on each other
 //! cargo run --release --example sage -- --data DIR --epochs 20  # Cora in the .npy layout
-//! cargo run --release --example sage -- --epochs 5 --plot curves.svg
+//! cargo run --release --example sage --features plot -- --epochs 5 --plot curves.svg
 //! ```
 //!
 //! A batch is the whole neighbourhood of its nodes, as far as the layers reach; all nodes together are judged layer by layer
@@ -26,12 +26,14 @@ use burn::optim::decay::WeightDecayConfig;
 use burn::tensor::FloatDType;
 use burn_gnn::graph::datasets::Known;
 use burn_gnn::graph::{Dataset, Graph};
+use burn_gnn::models::plot::learning_curves;
 use burn_gnn::models::{Counts, Epoch, FusedAdamConfig, InferenceConfig, Mode, SageConfig, TypeInput, infer, majority_class};
 use burn_gnn::ops::{LossReduction, Stream, cross_entropy_rows};
 use clap::Parser;
 use common::data::{FEATURE, data_set, load};
+use common::plot::PlotArgs;
 use common::report::{self, percent};
-use common::{BackendName, Precision, curves, device};
+use common::{BackendName, Precision, device};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -66,9 +68,8 @@ struct Args {
     /// Where tensors are and what computes.
     #[arg(long, value_enum, default_value_t = BackendName::Flex)]
     backend: BackendName,
-    /// Draw loss and accuracy over epochs.
-    #[arg(long, value_name = "FILE.svg", value_parser = curves::svg_file)]
-    plot: Option<PathBuf>,
+    #[command(flatten)]
+    plot: PlotArgs,
 }
 
 fn main() -> ExitCode {
@@ -141,8 +142,5 @@ fn run(args: &Args) -> Result<()> {
     let (_, epoch, test) = best.context("at least one epoch")?;
     println!("\ntest accuracy    {}  (epoch {} of {})", percent(test.accuracy()), epoch + 1, args.epochs);
     println!("majority class   {}", percent(majority_class(&data.train, &data.test, data.num_classes).1));
-    if let Some(file) = &args.plot {
-        curves::write(file, &format!("GraphSAGE on {}", data.name), &curves::of(&history))?;
-    }
-    Ok(())
+    args.plot.draw(&format!("GraphSAGE on {}", data.name), || learning_curves(&history))
 }

@@ -1,8 +1,8 @@
 //! The families of results per edge: `gsddmm` and `edge_softmax`.
 
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::Relation;
-use burn_gnn_ops::{NormBy, SddmmOp, Target, edge_softmax, edge_softmax_on, gsddmm};
+use burn_gnn::graph::Relation;
+use burn_gnn::ops::{NormBy, SddmmOp, Target, edge_softmax, edge_softmax_on, gsddmm};
 
 use super::{Case, f64_le, text};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::{Graph, Relation};
-use burn_gnn_ops::function::{Message, Reduction, copy_u, max, mean, min, sum, u_add_e, u_mul_e};
-use burn_gnn_ops::{Cross, GraphMessageOps, MessageOps, on};
+use burn_gnn::graph::{Graph, Relation};
+use burn_gnn::ops::function::{Message, Reduction, copy_u, max, mean, min, sum, u_add_e, u_mul_e};
+use burn_gnn::ops::{Cross, GraphMessageOps, MessageOps, on};
 use serde_json::Value;
 
 use super::{Case, f64_le, text};

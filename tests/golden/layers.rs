@@ -2,8 +2,8 @@
 
 use burn::module::{ModuleMapper, Param};
 use burn::tensor::{DType, Device, FloatDType, Gradients, Int, Tensor, TensorData};
-use burn_gnn_graph::Graph;
-use burn_gnn_models::*;
+use burn_gnn::graph::Graph;
+use burn_gnn::models::*;
 use serde_json::Value;
 
 use super::{Case, f64_le, text};

@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
-use burn_gnn_graph::Relation;
-use burn_gnn_ops::{BinaryOp, Reduce, gspmm};
+use burn_gnn::graph::Relation;
+use burn_gnn::ops::{BinaryOp, Reduce, gspmm};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 
@@ -127,7 +127,7 @@ fn check_selection() {
 
 /// The folder with the manifest; `None` if there is none and nobody asked for one.
 fn locate(asked: Option<OsString>) -> Result<Option<PathBuf>, String> {
-    let folder = asked.as_ref().map_or_else(|| PathBuf::from("../shared/golden"), PathBuf::from);
+    let folder = asked.as_ref().map_or_else(|| PathBuf::from("../../shared/golden"), PathBuf::from);
     match (folder.join("manifest.json").exists(), asked) {
         (true, _) => Ok(Some(folder)),
         (false, None) => {

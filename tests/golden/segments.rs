@@ -1,7 +1,7 @@
 //! Families `segment_reduce` and `typed_mm`.
 
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{SegmentReduce, Segments, TypeIndex, gather_mm, segment_mm, segment_reduce, segment_softmax};
+use burn_gnn::ops::{SegmentReduce, Segments, TypeIndex, gather_mm, segment_mm, segment_reduce, segment_softmax};
 
 use crate::{Case, f64_le, text};
 

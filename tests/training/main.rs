@@ -6,7 +6,6 @@
 mod common;
 
 mod accuracy;
-mod curves;
 mod gpu;
 mod layers;
 mod parts;
@@ -20,7 +19,7 @@ use burn_gnn::graph::{Dataset, load_dataset};
 
 /// A set of `../shared/data`, or `None` with a line that says so.
 fn shared(name: &str) -> Option<Dataset> {
-    let dir = PathBuf::from("../shared/data").join(name);
+    let dir = PathBuf::from("../../shared/data").join(name);
     if !dir.exists() {
         // Past the capture of passing tests.
         let _ = writeln!(std::io::stderr(), "skipped: no data set ../shared/data/{name}");

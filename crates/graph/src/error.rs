@@ -245,6 +245,14 @@ pub enum GraphError {
         /// What was found.
         found: String,
     },
+    /// A format whose cargo feature is off.
+    #[error("`{what}` needs the cargo feature `{feature}`; build with `--features {feature}`")]
+    Feature {
+        /// File or data set.
+        what: String,
+        /// Feature of `burn-gnn`.
+        feature: &'static str,
+    },
     /// A list that must hold something.
     #[error("`{arg}` is empty; {remedy}")]
     Empty {
@@ -388,6 +396,10 @@ pub enum GraphError {
 }
 
 impl GraphError {
+    #[cfg(not(all(feature = "npz", feature = "rdf", feature = "zstd")))]
+    pub(crate) fn feature(what: impl std::fmt::Display, feature: &'static str) -> Self {
+        Self::Feature { what: what.to_string(), feature }
+    }
     /// The same error with the relation's name filled in.
     #[must_use]
     pub fn in_relation(mut self, name: &str) -> Self {

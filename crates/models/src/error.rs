@@ -70,6 +70,12 @@ pub enum ModelError {
         /// What is wrong.
         message: String,
     },
+    /// What cannot be drawn.
+    #[error("plot: {message}")]
+    Plot {
+        /// What is wrong.
+        message: String,
+    },
     /// A graph or its features do not fit.
     #[error(transparent)]
     Graph(#[from] burn_gnn_graph::GraphError),

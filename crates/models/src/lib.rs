@@ -67,6 +67,7 @@ mod rgcn;
 mod sage;
 
 mod metrics;
+pub mod plot;
 mod ranking;
 mod task;
 mod train;

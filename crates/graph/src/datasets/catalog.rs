@@ -188,8 +188,8 @@ impl Known {
     ///
     /// # Errors
     /// [`GraphError::DataMissing`], which says where to put which file, if something is not there and may not or cannot be fetched;
-    /// `GraphError::Download` for a transfer that failed; the errors of the set's reader; [`GraphError::Setting`] for an RDF set without
-    /// the feature `rdf`.
+    /// `GraphError::Download` for a transfer that failed; the errors of the set's reader; [`GraphError::Feature`] for
+    /// a set whose format is a cargo feature that is off.
     pub fn load_from(self, home: &DataHome) -> Result<Dataset, GraphError> {
         match self {
             Self::Karate => return Ok(karate_club()),
@@ -198,7 +198,11 @@ impl Known {
         }
         #[cfg(not(feature = "rdf"))]
         if matches!(self, Self::Aifb | Self::Mutag | Self::Bgs | Self::Am) {
-            return Err(sampling::setting("features", "the cargo feature `rdf` for a set in N-Triples", "none"));
+            return Err(crate::GraphError::feature(self.name(), "rdf"));
+        }
+        #[cfg(not(feature = "npz"))]
+        if self == Self::Reddit {
+            return Err(crate::GraphError::feature(self.name(), "npz"));
         }
         let dir = home.provide(self)?;
         let mut set = match self {
@@ -208,7 +212,10 @@ impl Known {
             Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => super::entities::load(&dir, self.name())?,
             #[cfg(not(feature = "rdf"))]
             Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => unreachable!("refused above"),
+            #[cfg(feature = "npz")]
             Self::Reddit => super::reddit::load(&dir)?,
+            #[cfg(not(feature = "npz"))]
+            Self::Reddit => unreachable!("refused above"),
             Self::OgbnArxiv | Self::OgbnProducts | Self::OgbnMag => load_ogb(&dir)?,
         };
         set.name = self.name().to_owned();

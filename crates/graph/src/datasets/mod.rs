@@ -7,7 +7,7 @@
 //! | --- | --- | --- | --- |
 //! | Cora, Citeseer, PubMed | topic of a paper | Planetoid: `ind.<name>.*` | |
 //! | AIFB, MUTAG, BGS, AM | class of an entity, R-GCN | N-Triples and tables of labels | `rdf` |
-//! | Reddit | community of a post | `.npz` | |
+//! | Reddit | community of a post | `.npz` | `npz` |
 //! | ogbn-arxiv, ogbn-products, ogbn-mag | OGB | CSV | |
 //!
 //! ```no_run
@@ -29,6 +29,7 @@ mod pickle;
 mod planetoid;
 #[cfg(test)]
 mod planetoid_tests;
+#[cfg(feature = "npz")]
 mod reddit;
 #[cfg(test)]
 mod sets_tests;

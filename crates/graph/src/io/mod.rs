@@ -24,12 +24,14 @@ mod npy;
 mod npy_layout;
 #[cfg(test)]
 mod npy_tests;
+#[cfg(feature = "npz")]
 mod npz;
 mod ogb;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "rdf")]
 mod rdf;
+mod sparse;
 mod split;
 #[cfg(test)]
 mod spoil;
@@ -50,7 +52,9 @@ pub use atomic::write_atomic;
 pub use crates_graph::crates_graph;
 pub use dataset::{Dataset, Features, Split, load_dataset};
 pub(crate) use dataset::{check_split, class_names};
-pub use dgl::{ChunkedData, ChunkedGraph, ChunkedStructure, GraphSet, load_chunked, load_dgl_csv, open_chunked};
+pub use dgl::{ChunkedData, ChunkedGraph, ChunkedStructure, load_chunked, open_chunked};
+#[cfg(feature = "yaml")]
+pub use dgl::{GraphSet, load_dgl_csv};
 pub use edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
 pub use karate::karate_club;
 pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
@@ -59,15 +63,16 @@ pub(crate) use npy::npy_bytes;
 pub use npy::{NpyArray, NpyHead, NpyValues, read_npy};
 #[cfg(test)]
 pub(crate) use npy_tests::shared;
-pub(crate) use npz::csr;
-#[cfg(test)]
+#[cfg(all(test, feature = "npz"))]
 pub(crate) use npz::npz_bytes;
 #[cfg(feature = "download")]
 pub(crate) use npz::zip_error;
+#[cfg(feature = "npz")]
 pub use npz::{Npz, load_scipy_npz, read_scipy_npz};
 pub use ogb::load_ogb;
 #[cfg(feature = "rdf")]
 pub use rdf::{RDF_NODE, RdfGraph, RdfOptions, RdfSyntax, read_rdf};
+pub(crate) use sparse::csr;
 pub use split::{RandomNodeSplit, Share};
 #[cfg(test)]
 pub(crate) use spoil::{damage, spoil};

@@ -46,6 +46,7 @@ pub struct Loader<M: BatchMaker> {
     pub(super) workers: usize,
     pub(super) prefetch: usize,
     /// Epoch of the next pass by Burn.
+    #[cfg_attr(not(feature = "dataloader"), expect(dead_code, reason = "read by Burn's `DataLoader` alone"))]
     pub(super) next_epoch: AtomicU64,
 }
 
@@ -113,6 +114,7 @@ impl<M: BatchMaker> Loader<M> {
     }
 
     /// A copy for another maker; the epoch of Burn's passes goes on.
+    #[cfg(feature = "dataloader")]
     pub(super) fn with_maker(&self, maker: M) -> Self {
         Self {
             maker: Arc::new(maker),

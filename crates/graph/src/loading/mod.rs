@@ -1,6 +1,7 @@
 //! Batches made ahead of training.
 
 mod batches;
+#[cfg(feature = "dataloader")]
 mod burn_loader;
 mod epoch;
 mod loader;

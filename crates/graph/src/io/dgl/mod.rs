@@ -3,10 +3,13 @@
 mod chunked;
 #[cfg(test)]
 mod chunked_tests;
+#[cfg(feature = "yaml")]
 mod csv_columns;
+#[cfg(feature = "yaml")]
 mod csv_set;
-#[cfg(test)]
+#[cfg(all(test, feature = "yaml"))]
 mod csv_tests;
 
 pub use chunked::{ChunkedData, ChunkedGraph, ChunkedStructure, load_chunked, open_chunked};
+#[cfg(feature = "yaml")]
 pub use csv_set::{GraphSet, load_dgl_csv};

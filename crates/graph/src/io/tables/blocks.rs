@@ -68,6 +68,9 @@ pub(crate) fn text(path: &Path, max_expansion: u32, bar: &ProgressBar) -> Result
         Some(Compression::Gzip) => {
             Box::new(Bounded { inner: flate2::bufread::MultiGzDecoder::new(BufReader::new(file)), left: limit, limit })
         }
+        #[cfg(not(feature = "zstd"))]
+        Some(Compression::Zstd) => return Err(GraphError::feature(path.display(), "zstd")),
+        #[cfg(feature = "zstd")]
         Some(Compression::Zstd) => {
             let inner = zstd::stream::read::Decoder::new(file).map_err(|e| io_error(path, e))?;
             Box::new(Bounded { inner, left: limit, limit })

@@ -26,7 +26,9 @@ mod tests;
 
 pub use attr_type::AttrType;
 pub use attributes::Attributes;
-pub(crate) use blocks::{Blocks, expansion_limit, text, trim_end};
+#[cfg(feature = "npz")]
+pub(crate) use blocks::expansion_limit;
+pub(crate) use blocks::{Blocks, text, trim_end};
 pub use builder::{Builder, FLOAT_ATTRS, INT_ATTRS, LABEL, TEXT_KEYS, TIMESTAMP, WEIGHT, list_attr};
 pub use csv::Csv;
 pub use decoder::{Decoder, Delimiter, Slot};
