@@ -31,7 +31,7 @@ export OMP_NUM_THREADS=$BENCH_THREADS MKL_NUM_THREADS=$BENCH_THREADS
 # BENCH_BINARY: one that was built before (then nothing is compiled here).
 ours=${BENCH_BINARY:-}
 if [ -z "$ours" ]; then
-  ours=$(cargo bench -p burn-gnn --bench peers --no-run --message-format=json |
+  ours=$(cargo bench -p burn-gnn-benches --bench peers --no-run --message-format=json |
     grep -F '"name":"peers"' | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
 fi
 [ -x "$ours" ] || { echo "side_by_side: no benchmark binary was built" >&2; exit 1; }

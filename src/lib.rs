@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | [`graph`] | structure, typed ids, features, data sources |
 //! | [`ops`] | message passing as Burn backend extensions, with hand-written gradients |
-//! | [`dist`] | partitioning, communicators, halo exchange |
+//! | `dist` | partitioning, communicators, halo exchange (feature `dist`) |
 //! | [`models`] | layers, models, training |
 //!
 //! One aggregation with its gradient:
@@ -27,6 +27,7 @@
 //! # Ok::<(), burn_gnn::graph::GraphError>(())
 //! ```
 
+#[cfg(feature = "dist")]
 pub use burn_gnn_dist as dist;
 pub use burn_gnn_graph as graph;
 pub use burn_gnn_models as models;
@@ -66,28 +67,3 @@ pub mod prelude {
         ReduceFunction, RelationData, function, on,
     };
 }
-
-/// Compiles the examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-pub struct Readme;
-
-/// Compiles the examples of the guide for users of DGL.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/coming-from-dgl.md")]
-pub struct ComingFromDgl;
-
-/// Compiles the examples of the page on data.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/data.md")]
-pub struct Data;
-
-/// Compiles the examples of the guide for users of PyG.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/coming-from-pyg.md")]
-pub struct ComingFromPyg;
-
-/// Compiles the examples of the page on graphics processors.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/gpu.md")]
-pub struct Gpu;

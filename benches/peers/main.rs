@@ -1,18 +1,18 @@
 //! Times of operators and training side by side with other systems: one JSON line per entry.
 //!
 //! ```sh
-//! cargo bench --bench peers -- ops arxiv-like cora-like      # single operators
-//! cargo bench --bench peers -- train arxiv-like mag-slice    # epochs
-//! cargo bench --bench peers -- sample arxiv-like mag-slice   # neighbour sampling with blocks
-//! cargo bench --bench peers -- minibatch arxiv-like          # an epoch of GraphSAGE by mini-batches
-//! cargo bench --bench peers -- messages arxiv-like        # message and reduce functions of one's own beside builtin ones
-//! cargo bench --bench peers -- reorder arxiv-like         # sampling, gathering and GSpMM under other numbers of nodes
-//! cargo bench --bench peers -- tables                    # reading tables
-//! cargo bench --bench peers -- partition arxiv-like 8 metis  # a partitioning with its files (see partition.rs for methods)
-//! cargo bench --bench peers -- precision arxiv-like          # f32 against f16 and bf16
-//! cargo bench --bench peers -- memory arxiv-like gcn         # peak memory of three epochs (gcn, sage, gat; then f16 or bf16)
-//! cargo bench --bench peers -- machine                       # bandwidth of memory
-//! cargo bench --bench peers -- merge round1.jsonl round2.jsonl
+//! cargo bench -p burn-gnn-benches --bench peers -- ops arxiv-like cora-like      # single operators
+//! cargo bench -p burn-gnn-benches --bench peers -- train arxiv-like mag-slice    # epochs
+//! cargo bench -p burn-gnn-benches --bench peers -- sample arxiv-like mag-slice   # neighbour sampling with blocks
+//! cargo bench -p burn-gnn-benches --bench peers -- minibatch arxiv-like          # an epoch of GraphSAGE by mini-batches
+//! cargo bench -p burn-gnn-benches --bench peers -- messages arxiv-like        # message and reduce functions of one's own beside builtin ones
+//! cargo bench -p burn-gnn-benches --bench peers -- reorder arxiv-like         # sampling, gathering and GSpMM under other numbers of nodes
+//! cargo bench -p burn-gnn-benches --bench peers -- tables                    # reading tables
+//! cargo bench -p burn-gnn-benches --bench peers -- partition arxiv-like 8 metis  # a partitioning with its files (see partition.rs for methods)
+//! cargo bench -p burn-gnn-benches --bench peers -- precision arxiv-like          # f32 against f16 and bf16
+//! cargo bench -p burn-gnn-benches --bench peers -- memory arxiv-like gcn         # peak memory of three epochs (gcn, sage, gat; then f16 or bf16)
+//! cargo bench -p burn-gnn-benches --bench peers -- machine                       # bandwidth of memory
+//! cargo bench -p burn-gnn-benches --bench peers -- merge round1.jsonl round2.jsonl
 //! ```
 //!
 //! Graphs: `cora-like`, `arxiv-like`, `products-slice`, and for `train` and `sample` also `mag-slice` and `am-slice`; they

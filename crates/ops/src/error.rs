@@ -95,6 +95,16 @@ pub enum OpsError {
         /// The element type found.
         dtype: DType,
     },
+    /// A 16-bit element type in a build whose backends have no kernels for it.
+    #[error("{op}: `{arg}` has element type {dtype:?}, which needs the cargo feature `f16` on the CPU; add it or cast to F32")]
+    HalfPrecision {
+        /// Operator.
+        op: &'static str,
+        /// Argument.
+        arg: &'static str,
+        /// The element type found.
+        dtype: DType,
+    },
     /// A probability outside its range.
     #[error("{op}: `{arg}` must lie in [0, 1), got {value}")]
     Probability {
@@ -382,5 +392,17 @@ impl PartialEq for GraphFault {
 impl From<GraphError> for OpsError {
     fn from(error: GraphError) -> Self {
         Self::Graph(GraphFault(Arc::new(error)))
+    }
+}
+
+/// Ends a kernel's match over element types. [`check_dtype`](crate::gspmm::check_dtype) has refused what no backend of
+/// this build knows; what is left is a 16-bit type on the CPU where a GPU backend is built in as well.
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+#[cold]
+#[track_caller]
+pub(crate) fn no_kernel(dtype: DType) -> ! {
+    match dtype {
+        DType::F16 | DType::BF16 => panic!("{dtype:?} on the CPU needs the cargo feature `f16`; add it or cast to F32"),
+        other => panic!("no kernel for element type {other:?}, expected F32, F64, F16 or BF16; cast it"),
     }
 }

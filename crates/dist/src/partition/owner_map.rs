@@ -1,9 +1,9 @@
 //! `node_map.npy` and `edge_map.npy`: the owner of every joint id, where ids were kept.
 
+use std::io::Write;
 use std::path::Path;
 
 use burn_gnn_graph::io::NpyHead;
-use npyz::WriterBuilder;
 
 use super::tensors::write_summed;
 use crate::DistError;
@@ -11,9 +11,8 @@ use crate::DistError;
 /// Writes the map; returns the checksum of the file.
 pub(crate) fn write(path: &Path, owners: &[i32]) -> Result<String, DistError> {
     write_summed(path, |w| {
-        let mut array = npyz::WriteOptions::<i32>::new().default_dtype().shape(&[owners.len() as u64]).writer(w).begin_nd()?;
-        array.extend(owners.iter().copied())?;
-        array.finish()
+        w.write_all(&NpyHead::bytes("<i4", &[owners.len()]))?;
+        w.write_all(bytemuck::cast_slice(owners))
     })
 }
 

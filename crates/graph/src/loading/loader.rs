@@ -1,7 +1,7 @@
 //! A loader: how seeds become batches, epoch after epoch.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +118,7 @@ impl<M: BatchMaker> Loader<M> {
     pub(super) fn with_maker(&self, maker: M) -> Self {
         Self {
             maker: Arc::new(maker),
-            next_epoch: AtomicU64::new(self.next_epoch.load(Ordering::Relaxed)),
+            next_epoch: AtomicU64::new(self.next_epoch.load(std::sync::atomic::Ordering::Relaxed)),
             batch_size: self.batch_size,
             traversal: self.traversal,
             drop_last: self.drop_last,

@@ -41,9 +41,11 @@ macro_rules! by_dtype {
         match $dtype {
             burn::tensor::DType::F32 => by_dtype!(@ f32, $t, $body),
             burn::tensor::DType::F64 => by_dtype!(@ f64, $t, $body),
+            #[cfg(feature = "f16")]
             burn::tensor::DType::F16 => by_dtype!(@ half::f16, $t, $body),
+            #[cfg(feature = "f16")]
             burn::tensor::DType::BF16 => by_dtype!(@ half::bf16, $t, $body),
-            other => panic!("no kernel for element type {other:?}; F32, F64, F16 and BF16 have one"),
+            other => $crate::error::no_kernel(other),
         }
     };
     (@ $ty:ty, $t:ident, $body:expr) => {{

@@ -72,9 +72,11 @@ macro_rules! by_real {
         match $dtype {
             burn::tensor::DType::F32 => $f::<$backend, f32, f32>($($arg),*),
             burn::tensor::DType::F64 => $f::<$backend, f64, f64>($($arg),*),
+            #[cfg(feature = "f16")]
             burn::tensor::DType::F16 => $f::<$backend, half::f16, f32>($($arg),*),
+            #[cfg(feature = "f16")]
             burn::tensor::DType::BF16 => $f::<$backend, half::bf16, f32>($($arg),*),
-            other => panic!("no kernel for element type {other:?}; F32, F64, F16 and BF16 have one"),
+            other => $crate::error::no_kernel(other),
         }
     };
 }

@@ -1,12 +1,10 @@
-//! What stands before the data of an array.
+//! Parses `.npy` headers.
 //!
-//! `npyz` parses the header, but multiplies shapes unchecked and recurses over brackets; so the header is screened before `npyz`
-//! sees it.
+//! A header is a Python dictionary of three entries. What is read here is what NumPy writes, and no other Python: a general
+//! parser of literals (the crate `npyz` has one) takes twelve more crates to build, and recurses over brackets.
 
 use std::io::Read;
 use std::path::Path;
-
-use npyz::{DType, Endianness, NpyHeader, Order, TypeStr};
 
 use super::read_error;
 use crate::GraphError;
@@ -14,8 +12,14 @@ use crate::io::files::{cut, format_error};
 
 /// Longest header that is read; numpy's own limit.
 const MAX_HEADER: usize = 10_000;
-/// Deepest nesting of brackets; a plain array has two.
-const MAX_DEPTH: usize = 4;
+
+/// Type of an entry: its kind and the number behind it, such as `f` and 4 in `<f4`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EntryType {
+    pub(super) kind: u8,
+    pub(super) size: u64,
+}
+
 /// Type, shape and place of the data of a `.npy` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpyHead {
@@ -46,28 +50,49 @@ impl NpyHead {
         Ok(Self::typed(path.as_ref(), &mut reader)?.1)
     }
 
-    pub(super) fn typed(path: &Path, reader: &mut impl Read) -> Result<(TypeStr, Self), GraphError> {
-        let preamble = read_preamble(path, reader)?;
-        let header = NpyHeader::from_reader(&preamble[..])
-            .map_err(|e| format_error(path, format!("header: expected a plain array, found: {}", cut(&e.to_string()))))?;
-        if header.order() != Order::C {
-            return Err(format_error(path, "expected C order, found Fortran order; save it with numpy.ascontiguousarray"));
+    /// The bytes before the data of an array in C order, padded as NumPy pads them.
+    ///
+    /// ```
+    /// use burn_gnn_graph::io::NpyHead;
+    /// let bytes = NpyHead::bytes("<f4", &[7, 2]);
+    /// assert_eq!(bytes.len() % 64, 0);
+    /// assert_eq!(NpyHead::read("x.npy", &bytes[..])?.shape, [7, 2]);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    pub fn bytes(descr: &str, shape: &[usize]) -> Vec<u8> {
+        let lengths: String = shape.iter().map(|n| format!("{n}, ")).collect();
+        let tuple = if let [n] = shape { format!("{n},") } else { lengths.trim_end_matches(", ").into() };
+        let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({tuple}), }}");
+        let len = (10 + text.len() + 1).next_multiple_of(64) - 10;
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((len as u16).to_le_bytes());
+        bytes.extend(format!("{text:<0$}\n", len - 1).into_bytes());
+        bytes
+    }
+
+    pub(super) fn typed(path: &Path, reader: &mut impl Read) -> Result<(EntryType, Self), GraphError> {
+        let (preamble, start) = read_preamble(path, reader)?;
+        let fields = Parser { text: &preamble[start..], at: 0 }
+            .fields()
+            .map_err(|why| format_error(path, format!("header: expected a plain array, found {}", cut(&why))))?;
+        if fields.fortran {
+            let why = "expected C order, found Fortran order; save it with numpy.ascontiguousarray";
+            return Err(format_error(path, why));
         }
-        let dtype = header.dtype();
-        let DType::Plain(ty) = &dtype else {
-            return Err(format_error(path, format!("expected a plain dtype, found {}", cut(&dtype.descr()))));
-        };
-        if ty.endianness() == Endianness::Big {
-            return Err(format_error(path, format!("expected little endian, found dtype {}", dtype.descr())));
+        let descr = fields.descr;
+        if descr.starts_with('>') {
+            return Err(format_error(path, format!("expected little endian, found dtype '{}'", cut(&descr))));
         }
-        let shape: Option<Vec<usize>> = header.shape().iter().map(|&n| usize::try_from(n).ok()).collect();
-        let shape = shape.ok_or_else(|| format_error(path, format!("shape {:?} is larger than any file", header.shape())))?;
-        Ok((ty.clone(), Self { descr: ty.to_string(), shape, offset: preamble.len() }))
+        let plain = descr.strip_prefix(['<', '|', '=']).filter(|d| d.is_ascii() && !d.is_empty());
+        let number = plain.and_then(|d| d[1..].parse().ok());
+        // Types of other forms, `<M8[ns]` for example, are refused by those who read them.
+        let ty = EntryType { kind: plain.map_or(0, |d| d.as_bytes()[0]), size: number.unwrap_or(0) };
+        Ok((ty, Self { descr, shape: fields.shape, offset: preamble.len() }))
     }
 }
 
-/// Magic, version, header length and header text, screened.
-fn read_preamble(path: &Path, reader: &mut impl Read) -> Result<Vec<u8>, GraphError> {
+/// Magic, version, header length and header text; returns where the text starts as well.
+fn read_preamble(path: &Path, reader: &mut impl Read) -> Result<(Vec<u8>, usize), GraphError> {
     let mut take = |n: usize, into: &mut Vec<u8>| {
         let start = into.len();
         into.resize(start + n, 0);
@@ -97,51 +122,134 @@ fn read_preamble(path: &Path, reader: &mut impl Read) -> Result<Vec<u8>, GraphEr
     }
     let start = bytes.len();
     take(len, &mut bytes)?;
-    screen(&bytes[start..]).map_err(|why| format_error(path, format!("header: {why}")))?;
-    Ok(bytes)
+    Ok((bytes, start))
 }
 
-/// Refuses header texts that would make the parser recurse deeply or its products overflow.
-///
-/// The product of **all** numbers outside quotes bounds every product of shape entries, also partial ones.
-fn screen(text: &[u8]) -> Result<(), String> {
-    let (mut quote, mut depth, mut product, mut number) = (None, 0usize, 1u64, None::<u64>);
-    let mut before = b' ';
-    let too_large = || "expected a shape whose product fits in 64 bits, found a larger one".to_owned();
-    for &b in text.iter().chain(b" ") {
-        if b == b'\\' {
-            return Err("expected no escape, found a backslash".into());
-        }
-        if let Some(q) = quote {
-            if b == q {
-                quote = None;
+/// The three entries.
+struct Fields {
+    descr: String,
+    fortran: bool,
+    shape: Vec<usize>,
+}
+
+/// Reads the dictionary from left to right, without recursion; errors say what was found.
+struct Parser<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn fields(mut self) -> Result<Fields, String> {
+        let (mut descr, mut fortran, mut shape) = (None, None, None);
+        self.expect(b'{')?;
+        while !self.take(b'}') {
+            let key = self.string()?;
+            self.expect(b':')?;
+            let twice = match key.as_str() {
+                "descr" if self.peek() == Some(b'[') => return Err("records; save each field as an array".into()),
+                "descr" => descr.replace(self.string()?).is_some(),
+                "fortran_order" => fortran.replace(self.boolean()?).is_some(),
+                "shape" => shape.replace(self.tuple()?).is_some(),
+                _ => return Err(format!("an entry {key:?}")),
+            };
+            if twice {
+                return Err(format!("two entries {key:?}"));
             }
-            continue;
-        }
-        if b.is_ascii_digit() {
-            if before.is_ascii_alphabetic() || before == b'_' {
-                return Err("expected decimal numbers, found another notation".into());
-            }
-            let digit = u64::from(b - b'0');
-            number = Some(number.unwrap_or(0).checked_mul(10).and_then(|n| n.checked_add(digit)).ok_or_else(too_large)?);
-        } else {
-            if let Some(n) = number.take() {
-                if b.is_ascii_alphabetic() || b == b'_' || b == b'.' {
-                    return Err("expected decimal whole numbers, found another notation".into());
-                }
-                product = product.checked_mul(n.max(1)).ok_or_else(too_large)?;
-            }
-            match b {
-                b'\'' | b'"' => quote = Some(b),
-                b'(' | b'[' | b'{' => depth += 1,
-                b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            if depth > MAX_DEPTH {
-                return Err(format!("expected at most {MAX_DEPTH} nested brackets, found more"));
+            if !self.take(b',') {
+                self.expect(b'}')?;
+                break;
             }
         }
-        before = b;
+        if self.peek().is_some() {
+            return Err(self.here());
+        }
+        let lacks = |key| format!("no entry {key:?}");
+        Ok(Fields {
+            descr: descr.ok_or_else(|| lacks("descr"))?,
+            fortran: fortran.ok_or_else(|| lacks("fortran_order"))?,
+            shape: shape.ok_or_else(|| lacks("shape"))?,
+        })
     }
-    Ok(())
+
+    /// The next byte that is no white space.
+    fn peek(&mut self) -> Option<u8> {
+        while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+        self.text.get(self.at).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), String> {
+        if self.take(byte) { Ok(()) } else { Err(format!("{} instead of `{}`", self.here(), byte as char)) }
+    }
+
+    /// What stands at the place where the parser stopped.
+    fn here(&self) -> String {
+        let rest = String::from_utf8_lossy(&self.text[self.at..]);
+        if rest.is_empty() { "its end".into() } else { format!("{:?}", rest.chars().take(20).collect::<String>()) }
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        let quote = self.peek().filter(|b| matches!(b, b'\'' | b'"'));
+        let Some(quote) = quote else { return Err(format!("{} instead of a text", self.here())) };
+        let rest = &self.text[self.at + 1..];
+        let end = rest.iter().position(|&b| b == quote).ok_or("a text without an end")?;
+        let text = std::str::from_utf8(&rest[..end]).map_err(|_| "a text that is not UTF-8")?;
+        if text.contains('\\') {
+            return Err("a text with an escape".into());
+        }
+        self.at += end + 2;
+        Ok(text.into())
+    }
+
+    fn boolean(&mut self) -> Result<bool, String> {
+        self.peek();
+        for (word, value) in [("True", true), ("False", false)] {
+            if self.text[self.at..].starts_with(word.as_bytes()) {
+                self.at += word.len();
+                return Ok(value);
+            }
+        }
+        Err(format!("{} instead of True or False", self.here()))
+    }
+
+    /// Lengths whose product fits in 64 bits; lengths of 0 count as 1, so that every partial product does as well.
+    fn tuple(&mut self) -> Result<Vec<usize>, String> {
+        let (mut lengths, mut product) = (vec![], 1u64);
+        self.expect(b'(')?;
+        while !self.take(b')') {
+            let n = self.number()?;
+            product = product.checked_mul(n.max(1)).ok_or_else(too_large)?;
+            lengths.push(usize::try_from(n).map_err(|_| too_large())?);
+            if !self.take(b',') {
+                self.expect(b')')?;
+                break;
+            }
+        }
+        Ok(lengths)
+    }
+
+    fn number(&mut self) -> Result<u64, String> {
+        self.peek();
+        let start = self.at;
+        let digits = self.text[start..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let after = self.text.get(start + digits);
+        if digits == 0 || after.is_some_and(|&b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.')) {
+            return Err(format!("{} instead of a decimal whole number", self.here()));
+        }
+        self.at += digits;
+        let digits = &self.text[start..self.at];
+        let number = digits.iter().try_fold(0u64, |n, &d| n.checked_mul(10)?.checked_add(u64::from(d - b'0')));
+        number.ok_or_else(too_large)
+    }
+}
+
+fn too_large() -> String {
+    "a shape whose product does not fit in 64 bits".into()
 }

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use burn::tensor::{Device, TensorData};
 use bytemuck::Pod;
 use half::f16;
-use npyz::TypeChar;
 
 use super::column::column_of;
 use super::files::{cut, format_error, io_error, open};
@@ -75,13 +74,13 @@ impl NpyArray {
     /// The array that `reader` gives in `len` bytes. `stored`: a file of that length stands behind, so memory may be taken at once.
     pub(crate) fn from_reader(path: &Path, mut reader: impl Read, len: u64, stored: bool) -> Result<Self, GraphError> {
         let (ty, head) = NpyHead::typed(path, &mut reader)?;
-        let width = match (ty.type_char(), ty.size_field()) {
-            (TypeChar::Bool | TypeChar::Int | TypeChar::Uint, 1) => 1,
-            (TypeChar::Float, 2) => 2,
-            (TypeChar::Int | TypeChar::Float, 4) => 4,
-            (TypeChar::Int | TypeChar::Float, 8) => 8,
-            (TypeChar::ByteStr, n @ 1..=MAX_TEXT) => n,
-            (TypeChar::UnicodeStr, n @ 1..=MAX_TEXT) => 4 * n,
+        let width = match (ty.kind, ty.size) {
+            (b'b' | b'i' | b'u', 1) => 1,
+            (b'f', 2) => 2,
+            (b'i' | b'f', 4) => 4,
+            (b'i' | b'f', 8) => 8,
+            (b'S', n @ 1..=MAX_TEXT) => n,
+            (b'U', n @ 1..=MAX_TEXT) => 4 * n,
             _ => {
                 let expected = "bool, int8, uint8, int32, int64, float16, float32, float64 or text";
                 return Err(format_error(path, format!("expected dtype {expected}, found '{}'", head.descr)));
@@ -95,16 +94,16 @@ impl NpyArray {
             return Err(format_error(path, format!("shape {shape:?} of '{descr}': expected {declared} bytes of data, found {found}")));
         }
         let mut data = Data { path, reader, count: (declared / width) as usize, stored };
-        let values = match (ty.type_char(), width) {
-            (TypeChar::Bool, _) => NpyValues::Bool(data.bools()?),
-            (TypeChar::Int, 1) => NpyValues::I8(data.values()?),
-            (TypeChar::Uint, _) => NpyValues::U8(data.values()?),
-            (TypeChar::Int, 4) => NpyValues::I32(data.values()?),
-            (TypeChar::Int, _) => NpyValues::I64(data.values()?),
-            (TypeChar::Float, 2) => NpyValues::F16(data.values()?),
-            (TypeChar::Float, 4) => NpyValues::F32(data.values()?),
-            (TypeChar::Float, _) => NpyValues::F64(data.values()?),
-            (TypeChar::ByteStr, _) => NpyValues::Text(data.texts(width as usize, |bytes| String::from_utf8(bytes.to_vec()).ok())?),
+        let values = match (ty.kind, width) {
+            (b'b', _) => NpyValues::Bool(data.bools()?),
+            (b'i', 1) => NpyValues::I8(data.values()?),
+            (b'u', _) => NpyValues::U8(data.values()?),
+            (b'i', 4) => NpyValues::I32(data.values()?),
+            (b'i', _) => NpyValues::I64(data.values()?),
+            (b'f', 2) => NpyValues::F16(data.values()?),
+            (b'f', 4) => NpyValues::F32(data.values()?),
+            (b'f', _) => NpyValues::F64(data.values()?),
+            (b'S', _) => NpyValues::Text(data.texts(width as usize, |bytes| String::from_utf8(bytes.to_vec()).ok())?),
             _ => NpyValues::Text(data.texts(width as usize, utf32)?),
         };
         Ok(Self { path: path.into(), shape, values })

@@ -107,7 +107,7 @@ fn wrong_order_endianness_or_dtype() {
     refused(&npy_bytes("<U1", false, "(1,)", &[0, 0xd8, 0, 0]), "entry 0: expected a text");
     refused(&npy_bytes("|S1", false, "(1,)", &[0xff]), "entry 0: expected a text");
     refused(&npy_bytes("|O", false, "(1,)", &TWO), "found '|O'");
-    refused(&raw_npy("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (2,), }", &TWO), "expected a plain dtype");
+    refused(&raw_npy("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (2,), }", &TWO), "found records; save each field");
     let floats = read(&npy_bytes("<f4", false, "(2,)", &TWO)).unwrap();
     assert!(floats.clone().into_i64().unwrap_err().to_string().contains("expected dtype int32 or int64, found float32"));
     let ints = read(&npy_bytes("<i4", false, "(2,)", &TWO)).unwrap();
@@ -122,19 +122,25 @@ fn hostile_headers() {
     refused(b"\x93NUMPY\x09\x00\x10\x00", "found 9.0");
     refused(b"\x93NUMPY\x02\x00\xff\xff\xff\xff", "expected a header of at most 10000 bytes, found 4294967295");
     // Overflows u64 in the product, in one number, in a partial product behind a zero, and in bytes.
-    refused(&npy_bytes("<i4", false, "(4294967296, 4294967296)", &TWO), "fits in 64 bits");
-    refused(&npy_bytes("<i4", false, "(99999999999999999999999,)", &TWO), "fits in 64 bits");
-    refused(&npy_bytes("<i4", false, "(0, 9223372036854775807, 8)", &TWO), "fits in 64 bits");
+    refused(&npy_bytes("<i4", false, "(4294967296, 4294967296)", &TWO), "not fit in 64 bits");
+    refused(&npy_bytes("<i4", false, "(99999999999999999999999,)", &TWO), "not fit in 64 bits");
+    refused(&npy_bytes("<i4", false, "(0, 9223372036854775807, 8)", &TWO), "not fit in 64 bits");
     refused(&npy_bytes("<i8", false, "(9223372036854775807,)", &TWO), "larger than any file");
     // Terabytes that the file does not have.
     refused(&npy_bytes("<i8", false, "(1000000000000,)", &TWO), "expected 8000000000000 bytes of data, found 8");
-    refused(&npy_bytes("<i4", false, "(0xffffffffffffffff, 0xff)", &TWO), "another notation");
-    refused(&npy_bytes("<i4", false, "(1_0,)", &TWO), "another notation");
-    refused(&npy_bytes("<i4", false, "(2.0,)", &TWO), "another notation");
-    refused(&npy_bytes("<i4", false, "(-2,)", &TWO), "negative");
-    refused(&npy_bytes("<i4", false, &"(".repeat(5000), &TWO), "nested brackets");
-    refused(&npy_bytes("<i4\\'", false, "(2,)", &TWO), "backslash");
+    refused(&npy_bytes("<i4", false, "(0xffffffffffffffff, 0xff)", &TWO), "decimal whole number");
+    refused(&npy_bytes("<i4", false, "(1_0,)", &TWO), "decimal whole number");
+    refused(&npy_bytes("<i4", false, "(2.0,)", &TWO), "decimal whole number");
+    refused(&npy_bytes("<i4", false, "(-2,)", &TWO), "decimal whole number");
+    refused(&npy_bytes("<i4", false, &"(".repeat(5000), &TWO), "decimal whole number");
+    refused(&npy_bytes("<i4\\'", false, "(2,)", &TWO), "a text with an escape");
     refused(&raw_npy("{'descr': '<i4', 'shape': (2,), }", &TWO), "header: expected a plain array");
-    refused(&raw_npy("nonsense", &TWO), "header: expected a plain array");
+    refused(&raw_npy("nonsense", &TWO), "header: expected a plain array, found \"nonsense\" instead of `{`");
+    refused(&raw_npy("{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'x': 1}", &TWO), "found an entry \"x\"");
+    refused(&raw_npy("{'descr': '<i4', 'descr': '<i4', 'fortran_order': False, 'shape': (2,)}", &TWO), "two entries \"descr\"");
+    refused(&raw_npy("{'descr': '<i4', 'fortran_order': False, 'shape': (2,)} 1", &TWO), "found \"1\"");
+    refused(&raw_npy("{'descr': '<i4', 'fortran_order': 0, 'shape': (2,)}", &TWO), "True or False");
+    refused(&raw_npy("{'descr': 4, 'fortran_order': False, 'shape': (2,)}", &TWO), "instead of a text");
+    refused(&raw_npy("{'descr': '<i4", &TWO), "a text without an end");
     refused(&raw_npy("{'descr': '<i4', 'fortran_order': False, 'shape': 2, }", &TWO), "header: expected a plain array");
 }
