@@ -1,32 +1,35 @@
 #!/usr/bin/env bash
-# Measures this library and a peer in turns and prints the ratios entry by entry.
+# Measures this library and DGL in turns and prints the ratios entry by entry.
 #
-#   benches/side_by_side.sh SCRIPTS PYTHON DATA ROUNDS [OUT]
+#   benches/side_by_side.sh PYTHON DATA ROUNDS [OUT]
 #
-# SCRIPTS: the folder with bench_dgl.py and compare.py; PYTHON: the peer's interpreter; DATA: its graphs (gen.py);
-# OUT: where all lines are kept (a temporary folder). Sections and graphs: SECTIONS="ops:arxiv-like train:mag-slice".
+# PYTHON: the interpreter of an environment that benches/dgl/setup.sh made; DATA: a folder for the graphs, which are written where they are
+# not there; OUT: where all lines are kept (a temporary folder). Sections and graphs: SECTIONS="ops:arxiv-like train:mag-slice".
 # BENCH_THREADS, BENCH_SECONDS, BENCH_LEAST and BENCH_ONLY reach both sides. A round is one run of each, one
 # after the other, so that both see the same machine; the table is made of medians over rounds.
 set -euo pipefail
-if [ $# -lt 4 ]; then
+if [ $# -lt 3 ]; then
   sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//' >&2
   exit 2
 fi
-scripts=$(cd "$1" && pwd) python=$2 data=$(cd "$3" && pwd) rounds=$4
-out=${5:-$(mktemp -d)}
+mkdir -p "$2"
+python=$1 data=$(cd "$2" && pwd) rounds=$3
+out=${4:-$(mktemp -d)}
 mkdir -p "$out" && out=$(cd "$out" && pwd)
 if compgen -G "$out/*.jsonl" >/dev/null; then
   echo "side_by_side: $out holds lines of an earlier run; name another folder" >&2
   exit 1
 fi
+# A path, or a command: the folder changes below.
+case $python in */*) python=$(cd "$(dirname "$python")" && pwd)/$(basename "$python") ;; esac
 cd "$(dirname "$0")/.."
 sections=${SECTIONS:-ops:cora-like ops:arxiv-like train:cora-like train:arxiv-like train:mag-slice train:am-slice
   memory:arxiv-like:gcn memory:arxiv-like:gat}
 export BENCH_THREADS=${BENCH_THREADS:-2} BENCH_SECONDS=${BENCH_SECONDS:-4}
-# The peer takes its number of threads from here as well.
 # As `cargo bench` sets it, see `.cargo/config.toml`.
 export MIMALLOC_PURGE_DELAY=${MIMALLOC_PURGE_DELAY:--1}
-export OMP_NUM_THREADS=$BENCH_THREADS MKL_NUM_THREADS=$BENCH_THREADS
+# The peer takes its number of threads from here as well.
+export OMP_NUM_THREADS=$BENCH_THREADS MKL_NUM_THREADS=$BENCH_THREADS DGLBACKEND=pytorch
 
 # BENCH_BINARY: one that was built before (then nothing is compiled here).
 ours=${BENCH_BINARY:-}
@@ -36,13 +39,17 @@ if [ -z "$ours" ]; then
 fi
 [ -x "$ours" ] || { echo "side_by_side: no benchmark binary was built" >&2; exit 1; }
 
+for section in $sections; do
+  IFS=: read -r -a words <<<"$section"
+  [ -f "$data/${words[1]}/meta.json" ] || "$ours" write "$data" "${words[1]}"
+done
 for ((round = 1; round <= rounds; round++)); do
   for section in $sections; do
     IFS=: read -r -a words <<<"$section"
     echo "round $round of $rounds: $section" >&2
     "$ours" "${words[@]}" >>"$out/ours.$round.jsonl"
     # A graph the peer cannot run leaves the rest alone.
-    "$python" "$scripts/bench_dgl.py" "$data" "${words[@]}" >>"$out/peer.$round.jsonl" 2>>"$out/peer.log" ||
+    "$python" benches/dgl/bench.py "$data" "${words[@]}" >>"$out/peer.$round.jsonl" 2>>"$out/peer.log" ||
       echo "side_by_side: the peer failed on $section, see $out/peer.log" >&2
   done
 done
@@ -50,4 +57,4 @@ for side in ours peer; do
   "$ours" merge "$out/$side".*.jsonl >"$out/$side.jsonl"
 done
 echo "lines of all rounds: $out" >&2
-"$python" "$scripts/compare.py" "$out/ours.jsonl" "$out/peer.jsonl"
+"$python" benches/dgl/compare.py "$out/ours.jsonl" "$out/peer.jsonl"

@@ -2,8 +2,8 @@
 
     python peers.py DATA DEVICE ops|train|sample GRAPH...
 
-DATA: graphs as folders of .npy files with a meta.json (recipe: benches/peers/graphs.rs). DEVICE: cuda or cpu. Needs torch, numpy,
-torch_geometric. BENCH_SECONDS and BENCH_LEAST as for our benchmark; times end when the device has settled.
+DATA: graphs as folders of .npy files with a meta.json (`peers write DATA GRAPH...`). DEVICE: cuda or cpu. Needs torch, numpy,
+torch_geometric (benches/dgl/setup.sh). BENCH_SECONDS and BENCH_LEAST as for our benchmark; times end when the device has settled.
 """
 import json, os, statistics, sys, time
 

@@ -4,7 +4,7 @@
 #   benches/gpu/run.sh BINARY BACKEND PYTHON DEVICE DATA [OUT]
 #
 # BINARY: `peers`, built with the feature of BACKEND (cuda, wgpu, …); nothing is compiled here. PYTHON: an interpreter with torch and
-# torch_geometric; DEVICE: cuda or cpu; DATA: the graphs as .npy files. OUT: where lines are kept (a temporary folder).
+# torch_geometric (benches/dgl/setup.sh); DEVICE: cuda or cpu; DATA: the graphs, by `peers write DATA GRAPH...`. OUT: where lines are kept (a temporary folder).
 # GRAPHS="cora-like arxiv-like", TYPED="am-slice" (R-GCN) and SAMPLED="arxiv-like" choose graphs, BENCH_SECONDS the time for an entry.
 # Prints ratios of wall times (ours over theirs) and, for copy_u_sum, the share of the device's copy bandwidth that the bytes of the operator make.
 set -euo pipefail

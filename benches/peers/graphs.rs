@@ -59,7 +59,7 @@ fn labels(seed: u64, n: usize, classes: usize) -> Vec<i64> {
 }
 
 /// `Σ (i + 1) · (src ^ dst << 32)` over edges `i`, modulo 2^64.
-#[allow(dead_code)] // for tests
+#[allow(dead_code)] // each user reads its part
 pub(crate) fn checksum(src: &[u32], dst: &[u32]) -> u64 {
     let term = |(i, (&s, &d)): (usize, (&u32, &u32))| (i as u64 + 1).wrapping_mul(u64::from(s) ^ (u64::from(d) << 32));
     src.par_iter().zip(dst).enumerate().map(term).reduce(|| 0, u64::wrapping_add)

@@ -1,22 +1,23 @@
 //! Times of operators and training side by side with other systems: one JSON line per entry.
 //!
 //! ```sh
-//! cargo bench -p burn-gnn-benches --bench peers -- ops arxiv-like cora-like      # single operators
-//! cargo bench -p burn-gnn-benches --bench peers -- train arxiv-like mag-slice    # epochs
-//! cargo bench -p burn-gnn-benches --bench peers -- sample arxiv-like mag-slice   # neighbour sampling with blocks
-//! cargo bench -p burn-gnn-benches --bench peers -- minibatch arxiv-like          # an epoch of GraphSAGE by mini-batches
-//! cargo bench -p burn-gnn-benches --bench peers -- messages arxiv-like        # message and reduce functions of one's own beside builtin ones
-//! cargo bench -p burn-gnn-benches --bench peers -- reorder arxiv-like         # sampling, gathering and GSpMM under other numbers of nodes
-//! cargo bench -p burn-gnn-benches --bench peers -- tables                    # reading tables
-//! cargo bench -p burn-gnn-benches --bench peers -- partition arxiv-like 8 metis  # a partitioning with its files (see partition.rs for methods)
-//! cargo bench -p burn-gnn-benches --bench peers -- precision arxiv-like          # f32 against f16 and bf16
-//! cargo bench -p burn-gnn-benches --bench peers -- memory arxiv-like gcn         # peak memory of three epochs (gcn, sage, gat; then f16 or bf16)
-//! cargo bench -p burn-gnn-benches --bench peers -- machine                       # bandwidth of memory
-//! cargo bench -p burn-gnn-benches --bench peers -- merge round1.jsonl round2.jsonl
+//! cargo bench -p burn-gnn-benches -- ops arxiv-like cora-like    # single operators
+//! cargo bench -p burn-gnn-benches -- train arxiv-like mag-slice  # epochs
+//! cargo bench -p burn-gnn-benches -- sample arxiv-like mag-slice # neighbour sampling with blocks
+//! cargo bench -p burn-gnn-benches -- minibatch arxiv-like        # an epoch of GraphSAGE by mini-batches
+//! cargo bench -p burn-gnn-benches -- messages arxiv-like         # message and reduce functions of one's own beside builtin ones
+//! cargo bench -p burn-gnn-benches -- reorder arxiv-like          # sampling, gathering and GSpMM under other numbers of nodes
+//! cargo bench -p burn-gnn-benches -- tables                      # reading tables
+//! cargo bench -p burn-gnn-benches -- partition arxiv-like 8 metis # a partitioning with its files (see partition.rs for methods)
+//! cargo bench -p burn-gnn-benches -- precision arxiv-like        # f32 against f16 and bf16
+//! cargo bench -p burn-gnn-benches -- memory arxiv-like gcn       # peak memory of three epochs (gcn, sage, gat; then f16 or bf16)
+//! cargo bench -p burn-gnn-benches -- machine                     # bandwidth of memory
+//! cargo bench -p burn-gnn-benches -- merge round1.jsonl round2.jsonl
+//! cargo bench -p burn-gnn-benches -- write FOLDER arxiv-like     # graphs as .npy files
 //! ```
 //!
 //! Graphs: `cora-like`, `arxiv-like`, `products-slice`, and for `train` and `sample` also `mag-slice` and `am-slice`; they
-//! are made in memory, see `graphs.rs`. Environment: `BENCH_THREADS` (2), `BENCH_SECONDS` per entry (4),
+//! are made in memory, see `graphs.rs`; `write.rs` writes them for other systems. Environment: `BENCH_THREADS` (2), `BENCH_SECONDS` per entry (4),
 //! `BENCH_LEAST` repetitions (3), `BENCH_ONLY=text` for some entries, `BENCH_ALLOCATOR` (see `alloc.rs`), `BENCH_BACKEND` (flex; wgpu,
 //! cuda and so on with the feature of that name): where tensors are, and blocks are sampled. Times end when the device has settled.
 //!
@@ -40,6 +41,7 @@ mod sampling;
 mod tables;
 mod train;
 mod typed;
+mod write;
 
 use std::process::ExitCode;
 
@@ -64,7 +66,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<()> {
     let Some((section, rest)) = args.split_first() else {
         bail!(
-            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, precision GRAPH..., memory GRAPH KIND, machine, merge FILES..."
+            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, precision GRAPH..., memory GRAPH KIND, machine, merge FILES..., write FOLDER GRAPH..."
         );
     };
     if section == "merge" {
@@ -125,6 +127,12 @@ fn run(args: &[String]) -> Result<()> {
             _ => bail!("partition: name a graph, a number of parts and a method ({})", partition::METHODS.join(", ")),
         },
         "machine" => machine::run(),
+        "write" => {
+            let (folder, names) = rest.split_first().context("write: name a folder and graphs")?;
+            for name in names {
+                write::run(folder.as_ref(), name)?;
+            }
+        }
         "memory" => {
             let (name, kind, precision) = match rest {
                 [name, kind] => (name, kind, Precision::Full),
@@ -139,7 +147,7 @@ fn run(args: &[String]) -> Result<()> {
         }
         other => {
             bail!(
-                "unknown section `{other}`; there are ops, train, sample, minibatch, messages, reorder, partition, tables, precision, memory, machine and merge"
+                "unknown section `{other}`; there are ops, train, sample, minibatch, messages, reorder, partition, tables, precision, memory, machine, merge and write"
             )
         }
     }

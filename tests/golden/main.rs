@@ -1,6 +1,6 @@
-//! Golden vectors: values and gradients that a correct implementation must reproduce, read from a folder
-//! (`BURN_GNN_GOLDEN`, by default `../shared/golden` beside the workspace) and computed on every CPU backend, and on wgpu
-//! where the system has an adapter, if only software Vulkan.
+//! Golden vectors: values and gradients that a correct implementation must reproduce, read from `tests/golden/vectors`
+//! (`BURN_GNN_GOLDEN` names another folder) and computed on every CPU backend, and on wgpu where the system has an
+//! adapter, if only software Vulkan.
 //!
 //! The folder's `manifest.json` lists cases of several families; a family that nothing here computes yet
 //! is counted by name, one that nobody here has heard of is a failure. A new family is one more line in
@@ -19,13 +19,13 @@ mod layers;
 mod segments;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
 use burn_gnn::graph::Relation;
 use burn_gnn::ops::{BinaryOp, Reduce, gspmm};
+use burn_gnn_testutil::{Kind, NO_ADAPTER, NO_WGPU, golden, skip};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 
@@ -125,29 +125,15 @@ fn check_selection() {
     }
 }
 
-/// The folder with the manifest; `None` if there is none and nobody asked for one.
-fn locate(asked: Option<OsString>) -> Result<Option<PathBuf>, String> {
-    let folder = asked.as_ref().map_or_else(|| PathBuf::from("../../shared/golden"), PathBuf::from);
-    match (folder.join("manifest.json").exists(), asked) {
-        (true, _) => Ok(Some(folder)),
-        (false, None) => {
-            println!("golden: skipped, no manifest in {} (set BURN_GNN_GOLDEN to the folder)", folder.display());
-            Ok(None)
-        }
-        (false, Some(_)) => Err(format!("no manifest.json in {}, the folder that BURN_GNN_GOLDEN names", folder.display())),
-    }
-}
-
 /// Number of failures over all backends; `None` if there is nothing to read.
 fn run() -> Result<Option<usize>, String> {
-    assert!(locate(Some("src".into())).is_err(), "a folder without manifest passes");
-    let Some(folder) = locate(std::env::var_os("BURN_GNN_GOLDEN"))? else { return Ok(None) };
+    let Some(folder) = golden() else { return Ok(None) };
     let manifest: Value = serde_json::from_slice(&read(&folder, "manifest.json")?).map_err(|e| format!("manifest.json: {e}"))?;
     check_strictness(&folder, &manifest)?;
     let mut failed = 0;
     let wgpu = common::wgpu();
     if wgpu.is_none() {
-        println!("golden: wgpu skipped: built without the feature `wgpu`, or no adapter here");
+        skip(Kind::Gpu, if cfg!(feature = "wgpu") { NO_ADAPTER } else { NO_WGPU });
     }
     let whole = [("flex", Device::flex()), ("ndarray", Device::ndarray())].into_iter().chain(wgpu.map(|d| ("wgpu", d)));
     let halves = [("flex in f16", DType::F16), ("flex in bf16", DType::BF16)].map(|(name, dtype)| (name, Device::flex(), Some(dtype)));

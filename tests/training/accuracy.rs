@@ -8,11 +8,11 @@ use burn_gnn::graph::Dataset;
 use burn_gnn::models::{Alone, GatConfig, GcnConfig, NodeClassifier, RgcnConfig, TrainConfig, TypeInput, evaluate, train};
 
 use crate::common::data::{Loaded, load};
-use crate::shared;
+use crate::dataset;
 
 /// The set with inverse relations or self loops, as the examples make it.
 fn ready(name: &str, split: Option<&str>) -> Option<Loaded> {
-    let mut set: Dataset = shared(name)?;
+    let mut set: Dataset = dataset(name)?;
     set.graph = if set.graph.schema().is_homogeneous() {
         set.graph.add_self_loops(0).unwrap()
     } else {

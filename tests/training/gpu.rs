@@ -5,7 +5,7 @@ use burn_gnn::graph::Dataset;
 use burn_gnn::models::{Alone, GatConfig, GcnConfig, NodeClassifier, RgcnConfig, TrainConfig, TypeInput, train};
 
 use crate::common::data::{Loaded, load};
-use crate::{shared, wgpu};
+use crate::{dataset, wgpu};
 
 const EPOCHS: usize = 20;
 
@@ -36,7 +36,7 @@ fn width(data: &Loaded) -> usize {
 }
 
 fn cora() -> Option<Dataset> {
-    let mut set = shared("cora")?;
+    let mut set = dataset("cora")?;
     set.graph = set.graph.add_self_loops(0).unwrap();
     Some(set)
 }
@@ -57,7 +57,7 @@ fn gat_on_cora() {
 
 #[test]
 fn rgcn_on_aifb() {
-    let Some(mut set) = shared("aifb") else { return };
+    let Some(mut set) = dataset("aifb") else { return };
     set.graph = set.graph.with_inverse_relations("-inv").unwrap();
     let config = RgcnConfig::new(set.num_classes).with_hidden(32).with_dropout(0.3);
     compare(&set, &TrainConfig::new(), |data, device| config.init(&data.graph, &data.inputs(), device).unwrap());

@@ -11,28 +11,20 @@ mod layers;
 mod parts;
 mod report;
 
-use std::io::Write;
-use std::path::PathBuf;
-
 use burn::tensor::Device;
 use burn_gnn::graph::{Dataset, load_dataset};
+use burn_gnn_testutil::{Kind, NO_ADAPTER, NO_WGPU, data, skip};
 
-/// A set of `../shared/data`, or `None` with a line that says so.
-fn shared(name: &str) -> Option<Dataset> {
-    let dir = PathBuf::from("../../shared/data").join(name);
-    if !dir.exists() {
-        // Past the capture of passing tests.
-        let _ = writeln!(std::io::stderr(), "skipped: no data set ../shared/data/{name}");
-        return None;
-    }
-    Some(load_dataset(dir).unwrap())
+/// A data set; the test is skipped where it is `None`.
+fn dataset(name: &str) -> Option<Dataset> {
+    Some(load_dataset(data(name)?).unwrap())
 }
 
-/// A device of the wgpu backend, or `None` with a line that says so.
+/// A device of the wgpu backend; the test is skipped where it is `None`.
 fn wgpu() -> Option<Device> {
     let device = common::wgpu();
     if device.is_none() {
-        let _ = writeln!(std::io::stderr(), "skipped: built without the feature `wgpu`, or no adapter here");
+        skip(Kind::Gpu, if cfg!(feature = "wgpu") { NO_ADAPTER } else { NO_WGPU });
     }
     device
 }

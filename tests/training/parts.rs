@@ -9,7 +9,7 @@ use burn_gnn::ops::GraphView;
 
 use crate::common::data::{Loaded, load};
 use crate::common::ranks::train_parts;
-use crate::shared;
+use crate::dataset;
 
 const EPOCHS: usize = 20;
 
@@ -90,7 +90,7 @@ fn karate_gcn() {
 #[test]
 fn aifb_rgcn() {
     let set = || {
-        shared("aifb").map(|mut set| {
+        dataset("aifb").map(|mut set| {
             set.graph = set.graph.with_inverse_relations("-inv").unwrap();
             set
         })

@@ -70,14 +70,25 @@ pub fn check_device(relation: &Relation, device: &CubeDevice) -> Result<(), Cube
 }
 
 #[cfg(all(test, feature = "wgpu"))]
-mod tests {
+pub(crate) mod tests {
+    use burn::tensor::{Device, DeviceType};
+    use burn_gnn_testutil::{Kind, NO_ADAPTER, skip};
     use cubecl::device::{WgpuDevice, WgpuDeviceKind};
 
     use super::*;
 
+    /// The default adapter; the test is skipped where it is `None`.
+    pub(crate) fn adapter() -> Option<CubeDevice> {
+        if Device::enumerate(DeviceType::Wgpu).is_empty() {
+            skip(Kind::Gpu, NO_ADAPTER);
+            return None;
+        }
+        Some(CubeDevice::Wgpu(WgpuDevice::new(WgpuDeviceKind::DefaultDevice)))
+    }
+
     #[test]
     fn arrays_beyond_a_buffer_are_refused() {
-        let device = CubeDevice::Wgpu(WgpuDevice::new(WgpuDeviceKind::Cpu));
+        let Some(device) = adapter() else { return };
         assert_eq!(within("edge ids", 100, 400, &device), Ok(()));
         let e = within("edge ids", 101, 400, &device).unwrap_err();
         assert!(matches!(e, CubeError::TooLarge { what: "edge ids", entries: 101, bytes: 404, limit: 400, .. }), "{e}");

@@ -10,6 +10,7 @@ use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::io::{AttrType, Decoder, FLOAT_ATTRS, Features, INT_ATTRS, IntBuckets, Split, load_dataset};
 use burn_gnn_graph::{Builder, Frame, Graph, GraphError};
 use burn_gnn_models::*;
+use burn_gnn_testutil::data;
 
 fn devices() -> [Device; 2] {
     [Device::flex(), Device::ndarray()]
@@ -334,17 +335,11 @@ fn cora_losses(graph: &Graph, features: &Features, labels: &[i64], split: &Split
 
 #[test]
 fn cora_out_of_tables_trains_to_the_same_losses() {
-    let shared = std::path::Path::new("../../../shared/data");
-    let (tables, arrays) = (shared.join("cora_graphlearn"), shared.join("cora"));
-    if !tables.is_dir() || !arrays.is_dir() {
-        // Past the capture of passing tests.
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: no Cora beside the repository\n");
-        return;
-    }
+    let (Some(tables), Some(arrays)) = (data("cora_graphlearn"), data("cora")) else { return };
     let cora = load_dataset(arrays).unwrap();
     let words = Decoder::new().labeled().with_attributes(vec![Float; 1_433]);
     let g = Builder::new()
-        .node(tables.join("node_table"), "paper", words.clone())
+        .node(tables.join("node_table.gz"), "paper", words.clone())
         .edge(tables.join("edge_table"), ("paper", "cites", "paper"), Decoder::new().weighted(), true)
         .build(&Device::flex())
         .unwrap();

@@ -1,7 +1,5 @@
 //! R-GCN trained by neighbour sampling against training on the whole graph: accuracy on real graphs, means over seeds.
 
-use std::path::Path;
-
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -9,6 +7,7 @@ use burn_gnn_graph::{Dataset, FeatureSource, Loader, MemoryRows, NeighborSampler
 use burn_gnn_models::{
     Alone, Counts, FusedAdamConfig, Mode, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, train,
 };
+use burn_gnn_testutil::data;
 
 const SEEDS: u64 = 3;
 const EPOCHS: usize = 30;
@@ -106,10 +105,6 @@ fn on_the_crates_graph() {
 
 #[test]
 fn acm() {
-    let folder = Path::new("../../../shared/data/acm");
-    if !folder.exists() {
-        println!("skipped: {} is not there", folder.display());
-        return;
-    }
+    let Some(folder) = data("acm") else { return };
     Task::new(load_dataset(folder).unwrap()).compare("acm", [25, 25], 64);
 }

@@ -1,4 +1,4 @@
-//! Kernels against loops in f64, on software Vulkan.
+//! Kernels against loops in f64, on software Vulkan where there is one.
 
 // Loops read as the formulas do.
 #![allow(clippy::needless_range_loop)]

@@ -54,6 +54,7 @@ fn typed(nodes: [usize; 2], edges: usize, seed: u64) -> Graph {
 
 #[test]
 fn uniform_batches_are_those_of_the_host() {
+    let Some(()) = adapter() else { return };
     for (nodes, edges) in [([5, 3], 0), ([1, 1], 3), ([40, 30], 300), ([900, 500], 6000)] {
         let g = typed(nodes, edges, 5);
         let seeds = [("a", vec![0, (nodes[0] - 1) as u32, 0]), ("b", (0..nodes[1].min(20) as u32).rev().collect())];
@@ -74,6 +75,7 @@ fn uniform_batches_are_those_of_the_host() {
 
 #[test]
 fn relations_of_their_own_and_no_seeds() {
+    let Some(()) = adapter() else { return };
     let g = typed([60, 50], 500, 9);
     let fanouts = Fanouts::per_relation([(("a", "r", "b"), [4, 0]), (("b", "s", "a"), [0, -1]), (("a", "t", "a"), [2, 2])]);
     let sampler = NeighborSampler::new(&g, fanouts).unwrap();
@@ -87,6 +89,7 @@ fn relations_of_their_own_and_no_seeds() {
 /// Draws belong to the ids before nodes were renumbered.
 #[test]
 fn renumbered_graphs() {
+    let Some(()) = adapter() else { return };
     let g = typed([80, 60], 900, 11);
     let turned = g.reorder(NodeOrder::InDegree, EdgeOrder::ByDst).unwrap();
     let sampler = NeighborSampler::new(&turned.graph, [3, 3]).unwrap().with_original_ids(&turned).unwrap();
@@ -97,6 +100,7 @@ fn renumbered_graphs() {
 /// More destinations and edges than one run of a sum, a star, more draws than a list is searched for.
 #[test]
 fn large_hops() {
+    let Some(()) = adapter() else { return };
     let n = 5_000;
     let mut numbers = Numbers::new(2);
     let mut src: Vec<u32> = (0..30_000).map(|_| numbers.below(n) as u32).collect();
@@ -112,6 +116,7 @@ fn large_hops() {
 /// One node of many edges, of which each is drawn as often as its weight says; weight 0 never.
 #[test]
 fn weighted_draws_follow_weights() {
+    let Some(()) = adapter() else { return };
     let weights = [1.0f32, 0.0, 2.0, 3.0, 4.0];
     let nodes = 4_000u32;
     let (src, dst): (Vec<u32>, Vec<u32>) = (0..nodes).flat_map(|v| (0..5).map(move |u| (u, v))).unzip();
@@ -158,6 +163,7 @@ fn weighted_draws_follow_weights() {
 /// Samplers of one graph, one after the other, whose weights may lie at the same address; a row of many edges, all of them taken.
 #[test]
 fn weights_are_those_of_the_sampler() {
+    let Some(()) = adapter() else { return };
     let n = 20_000u32;
     let g = Graph::builder()
         .nodes("a", n as usize)
@@ -176,6 +182,7 @@ fn weights_are_those_of_the_sampler() {
 /// A loader takes either sampler, and its batches are the same.
 #[test]
 fn loaders_take_device_samplers() {
+    let Some(()) = adapter() else { return };
     let g = typed([60, 50], 800, 3);
     let seeds: Vec<u32> = (0..50).collect();
     let sampler = NeighborSampler::new(&g, [3, 2]).unwrap();
@@ -194,6 +201,7 @@ fn loaders_take_device_samplers() {
 
 #[test]
 fn what_devices_do_not_do() {
+    let Some(()) = adapter() else { return };
     let g = typed([4, 4], 9, 1);
     let cube = Device::new(DispatchDevice::Cube(device()));
     let plain = || NeighborSampler::new(&g, [2]).unwrap();

@@ -71,6 +71,7 @@ impl Case {
 
 #[test]
 fn rows_and_widths() {
+    let Some(()) = adapter() else { return };
     for shuffled in [false, true] {
         for (lengths, blocks, input, output) in [
             (vec![3, 0, 5], 1, 3, 4),

@@ -2,27 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_dist::{Partition, PartitionConfig, PartitionMethod, load_partition, load_partition_book, partition_graph, verify_partition};
 use burn_gnn_graph::{Graph, HomoId, TypedId};
+use burn_gnn_testutil::golden;
 
 use crate::partition::{check, methods};
 
 /// DGL 2.1.0 on the same assignment: the same ranges, nodes, edges and flags.
 #[test]
 fn same_parts_as_dgl() {
-    let folder = std::env::var_os("BURN_GNN_GOLDEN").map_or_else(|| Path::new("../../../shared/golden").to_path_buf(), Into::into);
-    let folder = folder.join("partition");
-    if !folder.is_dir() {
-        // Past the capture of passing tests.
-        let _ = writeln!(std::io::stderr(), "skipped: no {}", folder.display());
-        return;
-    }
+    let Some(folder) = golden() else { return };
     for name in ["het2", "homo2", "het3"] {
-        same_as_dgl(&folder.join(name), name);
+        same_as_dgl(&folder.join("partition").join(name), name);
     }
 }
 

@@ -20,3 +20,11 @@ mod sampling;
 mod tensors;
 mod training;
 mod verify;
+
+/// Their tests, `tests/mpi` run by `tests/mpi.sh`, are there with the feature only.
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn ranks_as_processes() {
+    use burn_gnn_testutil::{Kind, skip};
+    skip(Kind::Mpi, "built without the feature `mpi`: ranks are threads");
+}

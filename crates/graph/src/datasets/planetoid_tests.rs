@@ -160,7 +160,7 @@ fn test_nodes_go_to_their_numbers() {
 /// Cora itself, written in its official form, comes back as it is.
 #[test]
 fn cora_in_its_official_form() {
-    let Some(dir) = crate::io::shared("cora") else { return };
+    let Some(dir) = burn_gnn_testutil::data("cora") else { return };
     let plain = load_dataset(dir).unwrap();
     let (features, n) = (&plain.features["paper"], plain.labels.len());
     let dense = features.to_dense();

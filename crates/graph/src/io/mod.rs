@@ -61,8 +61,6 @@ pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
 #[cfg(test)]
 pub(crate) use npy::npy_bytes;
 pub use npy::{NpyArray, NpyHead, NpyValues, read_npy};
-#[cfg(test)]
-pub(crate) use npy_tests::shared;
 #[cfg(all(test, feature = "npz"))]
 pub(crate) use npz::npz_bytes;
 #[cfg(feature = "download")]

@@ -1,7 +1,8 @@
 //! The `.npy` layout: real sets where they are present, small ones written here, and one test per refusal.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use burn_gnn_testutil::data;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -9,16 +10,6 @@ use super::npy::npy_bytes;
 use super::spoil::{damage, spoil};
 use super::{Dataset, Features, load_dataset};
 use crate::GraphError;
-
-pub(crate) fn shared(name: &str) -> Option<PathBuf> {
-    let dir = Path::new("../../../shared/data").join(name);
-    if dir.is_dir() {
-        return Some(dir);
-    }
-    // Past the capture of passing tests.
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("skipped: no data set at {}\n", dir.display()).as_bytes());
-    None
-}
 
 /// Name, nodes, edges, edge types, classes, (train, val, test).
 type Expected = (&'static str, usize, usize, usize, usize, (usize, usize, usize));
@@ -36,7 +27,7 @@ fn real_sets_have_the_counts_of_their_description() {
         ("acm", 11_246, 17_426, 2, 3, (60, 1_000, 1_000)),
     ];
     for (name, nodes, edges, etypes, classes, parts) in expected {
-        let Some(dir) = shared(name) else { continue };
+        let Some(dir) = data(name) else { continue };
         let d = load_dataset(dir).unwrap();
         assert_eq!((d.graph.total_nodes(), d.graph.total_edges(), d.graph.schema().etypes().len()), (nodes, edges, etypes), "{name}");
         assert_eq!(
@@ -53,7 +44,7 @@ fn real_sets_have_the_counts_of_their_description() {
 #[test]
 fn real_features() {
     let size = |d: &Dataset, t: &str| d.features.get(t).map(|f| (f.rows(), f.cols()));
-    if let Some(dir) = shared("cora") {
+    if let Some(dir) = data("cora") {
         let d = load_dataset(dir).unwrap();
         assert_eq!(size(&d, "paper"), Some((2_708, 1_433)));
         let Features::Sparse { value, .. } = &d.features["paper"] else { panic!("cora is sparse") };
@@ -61,7 +52,7 @@ fn real_features() {
         let dense = d.features["paper"].row_normalized().to_dense();
         assert!(dense.chunks(1_433).all(|r| (r.iter().sum::<f32>() - 1.0).abs() < 1e-4), "every Cora paper has a word");
     }
-    if let Some(dir) = shared("acm") {
+    if let Some(dir) = data("acm") {
         let d = load_dataset(dir).unwrap();
         assert_eq!((size(&d, "paper"), size(&d, "author")), (Some((4_019, 1_902)), None));
         assert_eq!(d.splits.keys().collect::<Vec<_>>(), ["public_20", "public_40", "public_60"]);
@@ -70,7 +61,7 @@ fn real_features() {
 
 #[test]
 fn triples_are_another_kind_of_data() {
-    let Some(dir) = shared("fb15k237") else { return };
+    let Some(dir) = data("wn18rr") else { return };
     let e = load_dataset(dir).unwrap_err().to_string();
     assert!(e.contains("expected node classification data, found layout `triples` (link prediction)"), "{e}");
 }

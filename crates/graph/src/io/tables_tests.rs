@@ -1,23 +1,14 @@
 //! Folders of tables: the built-in crates graph, Cora as tables, small ones written here, and one test per refusal.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use burn_gnn_testutil::data;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::spoil::{damage, spoil};
 use super::{AttrType, Dataset, Decoder, Features, crates_graph, load_dataset, read_edges, read_nodes};
 use crate::{GraphError, Ids};
-
-fn folder(relative: &str) -> Option<PathBuf> {
-    let dir = PathBuf::from(relative);
-    if dir.is_dir() {
-        return Some(dir);
-    }
-    // Past the capture of passing tests.
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("skipped: no data set at {}\n", dir.display()).as_bytes());
-    None
-}
 
 #[test]
 fn the_crates_graph() {
@@ -65,12 +56,10 @@ fn the_crates_graph_names_nobody() {
 
 #[test]
 fn cora_as_tables_equals_cora_as_arrays() {
-    let (Some(tables), Some(arrays)) = (folder("../../../shared/data/cora_graphlearn"), folder("../../../shared/data/cora")) else {
-        return;
-    };
+    let (Some(tables), Some(arrays)) = (data("cora_graphlearn"), data("cora")) else { return };
     let cora = load_dataset(arrays).unwrap();
     let decoder = Decoder::new().labeled().with_attributes(vec![AttrType::Float; 1_433]);
-    let nodes = read_nodes(tables.join("node_table"), &decoder).unwrap();
+    let nodes = read_nodes(tables.join("node_table.gz"), &decoder).unwrap();
     assert_eq!(nodes.labels.unwrap(), cora.labels);
     let dense = cora.features["paper"].to_dense();
     assert!(nodes.attributes.floats == dense, "features differ");

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use burn_gnn_testutil::data;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::npy::npy_bytes;
-use super::npy_tests::shared;
 use super::spoil::{damage, spoil};
 use super::{KnowledgeGraph, Triple, load_dataset, load_knowledge_graph};
 use crate::GraphError;
@@ -71,12 +71,15 @@ fn the_graph_has_train_triples_only_and_inverse_relations_beside_theirs() {
 }
 
 #[test]
-fn a_real_set() {
-    let Some(dir) = shared("fb15k237") else { return };
-    let kg = load_knowledge_graph(dir).unwrap();
-    assert_eq!((kg.entities.len(), kg.relations.len()), (14_541, 237));
-    assert_eq!((kg.train.len(), kg.valid.len(), kg.test.len()), (272_115, 17_535, 20_466));
-    assert_eq!(kg.train_graph().unwrap().total_edges(), 2 * 272_115);
+fn real_sets() {
+    let sets = [("wn18rr", (40_943, 11), (86_835, 3_034, 3_134)), ("fb15k237", (14_541, 237), (272_115, 17_535, 20_466))];
+    for (name, sizes, triples) in sets {
+        let Some(dir) = data(name) else { continue };
+        let kg = load_knowledge_graph(dir).unwrap();
+        assert_eq!((kg.entities.len(), kg.relations.len()), sizes, "{name}");
+        assert_eq!((kg.train.len(), kg.valid.len(), kg.test.len()), triples, "{name}");
+        assert_eq!(kg.train_graph().unwrap().total_edges(), 2 * triples.0, "{name}");
+    }
 }
 
 fn refused(edit: impl FnOnce(&Path, &mut Value), file: &str, part: &str) {

@@ -49,6 +49,11 @@ fn cut<const D: usize>(x: Tensor<D>, cut: Cut) -> Vec<Tensor<D>> {
 #[allow(deprecated)]
 mod tests {
     use burn::tensor::{Device, TensorData};
+    #[cfg(feature = "wgpu")]
+    use burn_gnn_testutil::NO_ADAPTER;
+    #[cfg(not(feature = "wgpu"))]
+    use burn_gnn_testutil::NO_WGPU;
+    use burn_gnn_testutil::{Kind, skip};
 
     use super::*;
 
@@ -61,9 +66,13 @@ mod tests {
         #[allow(unused_mut)]
         let mut all = vec![Device::flex().autodiff(), Device::ndarray().autodiff()];
         #[cfg(feature = "wgpu")]
-        if !Device::enumerate(burn::tensor::DeviceType::Wgpu).is_empty() {
+        if Device::enumerate(burn::tensor::DeviceType::Wgpu).is_empty() {
+            skip(Kind::Gpu, NO_ADAPTER);
+        } else {
             all.push(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice).autodiff());
         }
+        #[cfg(not(feature = "wgpu"))]
+        skip(Kind::Gpu, NO_WGPU);
         all
     }
 

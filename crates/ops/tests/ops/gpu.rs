@@ -1,11 +1,10 @@
 //! Every operator on Burn's wgpu backend, which shares its code with all graphics processors: the CPU's values and
-//! gradients, the same bits in every run. Software Vulkan is enough; without any adapter the tests say that they do nothing.
-
-use std::io::Write;
+//! gradients, the same bits in every run. Software Vulkan is enough; without any adapter the tests are skipped.
 
 use burn::tensor::{DType, Device, DeviceKind, DeviceType, Tensor};
 use burn_gnn_graph::{DeviceRows, FeatureSource, MemoryRows, Relation, RowType};
 use burn_gnn_ops::*;
+use burn_gnn_testutil::{Kind, NO_ADAPTER, skip};
 use proptest::prelude::*;
 
 use crate::families::{self, Family, Typed};
@@ -16,8 +15,7 @@ const TOLERANCE: f64 = 2e-5;
 
 pub(crate) fn device() -> Option<Device> {
     if Device::enumerate(DeviceType::Wgpu).is_empty() {
-        // Past the capture of passing tests.
-        let _ = writeln!(std::io::stderr(), "skipped: wgpu has no adapter here (software Vulkan: mesa-vulkan-drivers)");
+        skip(Kind::Gpu, NO_ADAPTER);
         return None;
     }
     Some(Device::wgpu(DeviceKind::DefaultDevice))

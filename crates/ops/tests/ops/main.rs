@@ -43,6 +43,15 @@ mod widths;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::{BinaryOp, Reduce, gspmm, gspmm_reference};
+#[cfg(not(feature = "wgpu"))]
+use burn_gnn_testutil::{Kind, NO_WGPU, skip};
+
+/// The tests of the module of this name are there with the feature only.
+#[cfg(not(feature = "wgpu"))]
+#[test]
+fn gpu() {
+    skip(Kind::Gpu, NO_WGPU);
+}
 
 fn devices() -> [(&'static str, Device); 2] {
     [("flex", Device::flex()), ("ndarray", Device::ndarray())]

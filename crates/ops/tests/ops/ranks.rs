@@ -11,6 +11,7 @@ use crate::gpu::device as gpu;
 
 #[cfg(not(feature = "wgpu"))]
 fn gpu() -> Option<Device> {
+    burn_gnn_testutil::skip(burn_gnn_testutil::Kind::Gpu, burn_gnn_testutil::NO_WGPU);
     None
 }
 

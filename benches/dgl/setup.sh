@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Makes a Python environment with DGL 2.1.0 and PyG on torch 2.2.1, for the scripts of this folder and of benches/gpu.
+#
+#   benches/dgl/setup.sh FOLDER
+#
+# Needs Python 3.8 to 3.11 with venv (PYTHON=python3.11 names one) and 6 GB of disk: the package index has torch with CUDA's libraries only.
+# PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu TORCH=2.2.1+cpu takes the smaller one without.
+set -euo pipefail
+if [ $# != 1 ]; then
+  sed -n '2,7p' "$0" | sed 's/^# \{0,1\}//' >&2
+  exit 2
+fi
+"${PYTHON:-python3}" -m venv "$1"
+# The rest is what DGL imports: torchdata of the time of this torch, NumPy before its second version.
+"$1/bin/pip" install --quiet "torch==${TORCH:-2.2.1}" 'torchdata==0.7.1' 'numpy<2' 'dgl==2.1.0' 'torch_geometric==2.8.1' \
+  pandas psutil pydantic pyyaml scipy
+DGLBACKEND=pytorch "$1/bin/python" -c 'import dgl, torch, torch_geometric as pyg
+print("DGL", dgl.__version__, "and PyG", pyg.__version__, "on torch", torch.__version__)'

@@ -1,0 +1,57 @@
+//! Finds golden vectors and data sets, wherever the calling package is.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Kind, skip};
+
+const GOLDEN: &str = "BURN_GNN_GOLDEN";
+
+/// The root of the workspace: the first folder with a `Cargo.lock`, upwards from the package whose tests run.
+pub(crate) fn root() -> PathBuf {
+    // Cargo sets the variable for tests; what was compiled in is of the machine that compiled.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    let root = package.ancestors().find(|dir| dir.join("Cargo.lock").is_file());
+    root.unwrap_or_else(|| panic!("no Cargo.lock in {} and the folders above", package.display())).to_owned()
+}
+
+/// The folder of a data set in `tests/data`, or in `../shared/data` beside the workspace; where there is neither, the
+/// test is skipped.
+///
+/// # Panics
+/// As [`skip`].
+#[must_use]
+pub fn data(name: &str) -> Option<PathBuf> {
+    let root = root();
+    let found = data_in(&[root.join("tests/data"), root.join("../shared/data")], name);
+    if found.is_none() {
+        skip(Kind::Data, &format!("no data set `{name}` in tests/data or ../shared/data"));
+    }
+    found
+}
+
+pub(crate) fn data_in(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
+    folders.iter().map(|folder| folder.join(name)).find(|dir| dir.is_dir())
+}
+
+/// The folder of the golden vectors: the one that `BURN_GNN_GOLDEN` names, or `tests/golden/vectors`; where the
+/// variable is not set and the folder is not there, the test is skipped.
+///
+/// # Panics
+/// Where `BURN_GNN_GOLDEN` names a folder without `manifest.json`; and as [`skip`].
+#[must_use]
+pub fn golden() -> Option<PathBuf> {
+    let found = golden_in(std::env::var_os(GOLDEN).map(PathBuf::from), &root()).unwrap_or_else(|e| panic!("{e}"));
+    if found.is_none() {
+        skip(Kind::Golden, &format!("no tests/golden/vectors/manifest.json ({GOLDEN} names another folder)"));
+    }
+    found
+}
+
+pub(crate) fn golden_in(asked: Option<PathBuf>, root: &Path) -> Result<Option<PathBuf>, String> {
+    let folder = asked.clone().unwrap_or_else(|| root.join("tests/golden/vectors"));
+    match (folder.join("manifest.json").is_file(), asked) {
+        (true, _) => Ok(Some(folder)),
+        (false, None) => Ok(None),
+        (false, Some(_)) => Err(format!("{GOLDEN}: expected a folder with manifest.json, found none in {}", folder.display())),
+    }
+}
