@@ -17,6 +17,9 @@ mod options;
 mod partition;
 mod refusals;
 mod sampling;
+mod stress;
 mod tensors;
 mod training;
 mod verify;
+#[path = "../../../graph/tests/sampling/watchdog.rs"]
+mod watchdog;
