@@ -18,6 +18,7 @@ pub(crate) struct Settings {
     only: String,
 }
 
+#[expect(clippy::disallowed_methods, reason = "a constant of the process, read without other threads")]
 pub(crate) fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| Settings {
@@ -82,6 +83,7 @@ pub(crate) fn cpu_time() -> f64 {
 }
 
 /// Where tensors are: `BENCH_BACKEND` names the backend, flex if it is not set. Always the same device.
+#[expect(clippy::disallowed_methods, reason = "a constant of the process, made without other threads")]
 pub(crate) fn device() -> Device {
     static DEVICE: OnceLock<Device> = OnceLock::new();
     let make = || match std::env::var("BENCH_BACKEND").as_deref() {

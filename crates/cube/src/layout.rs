@@ -1,13 +1,13 @@
 //! Edges of a relation in a device's memory, uploaded at the first use and kept beside the relation.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use burn::backend::DispatchDevice;
 use burn::tensor::Device;
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Compressed, Graph, Relation};
+use burn_gnn_graph::{Compressed, Derived, Graph, Relation};
 
 use crate::degrees::{Degrees, by_degree};
 use crate::device::{check_device, upload};
@@ -44,8 +44,8 @@ struct Large {
     /// Launches so far.
     launches: AtomicUsize,
     /// Rows by number of edges, most first.
-    order: OnceLock<CubeTensor>,
-    degrees: OnceLock<Degrees>,
+    order: Derived<CubeTensor>,
+    degrees: Derived<Degrees>,
 }
 
 /// Rows that are cut into chunks.
@@ -104,8 +104,8 @@ impl Layout {
         let large = (edges >= LARGE).then(|| Large {
             indptr: host.indptr().to_vec(),
             launches: AtomicUsize::new(0),
-            order: OnceLock::new(),
-            degrees: OnceLock::new(),
+            order: Derived::new(),
+            degrees: Derived::new(),
         });
         Self {
             large,
@@ -136,11 +136,11 @@ impl Layout {
             .large
             .as_ref()
             .filter(|_| !chunked && choice.takes_order())
-            .map(|large| large.order.get_or_init(|| upload("order of rows", &by_degree(&large.indptr), &self.indptr.device)));
+            .map(|large| large.order.get_or_compute(|| upload("order of rows", &by_degree(&large.indptr), &self.indptr.device)));
         let degrees = match (&self.large, heavy) {
             _ if !choice.is_measured() => Degrees::default(),
             (_, Some(heavy)) if chunked => Degrees::of_chunks(heavy.chunks, heavy.edges),
-            (Some(large), _) => *large.degrees.get_or_init(|| Degrees::new(&large.indptr)),
+            (Some(large), _) => *large.degrees.get_or_compute(|| Degrees::new(&large.indptr)),
             _ => Degrees::default(),
         };
         let table = order.unwrap_or_else(|| self.table()).clone();

@@ -7,13 +7,13 @@
 //! rows[pair] = Σ norm[e] · x[u] over the edges of the pair;  products = rows · W_r;  out[v] = Σ products of its pairs
 //! ```
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use burn::tensor::{DType, Shape};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::Relation;
+use burn_gnn_graph::{Derived, Relation};
 
 use crate::gsddmm::{EdgeOp, Gsddmm, Target, gsddmm};
 use crate::gspmm::{Gspmm, MessageOp, Reduce, sums};
@@ -31,8 +31,8 @@ struct Inner {
     types: Vec<u32>,
     num_relations: usize,
     is_mean: bool,
-    by_dst: OnceLock<Pairs>,
-    by_src: OnceLock<Pairs>,
+    by_dst: Derived<Pairs>,
+    by_src: Derived<Pairs>,
     attached: burn_gnn_graph::Attached,
 }
 
@@ -95,19 +95,19 @@ impl RelationalRows {
             types: types.to_vec(),
             num_relations,
             is_mean,
-            by_dst: OnceLock::new(),
-            by_src: OnceLock::new(),
+            by_dst: Derived::new(),
+            by_src: Derived::new(),
             attached: Default::default(),
         }))
     }
     fn by_dst(&self) -> &Pairs {
-        self.0.by_dst.get_or_init(|| {
+        self.0.by_dst.get_or_compute(|| {
             let r = &self.0.relation;
             Pairs::new(r.dst(), r.src(), &self.0.types, self.0.num_relations, [r.num_dst(), r.num_src()])
         })
     }
     fn by_src(&self) -> &Pairs {
-        self.0.by_src.get_or_init(|| {
+        self.0.by_src.get_or_compute(|| {
             let r = &self.0.relation;
             Pairs::new(r.src(), r.dst(), &self.0.types, self.0.num_relations, [r.num_src(), r.num_dst()])
         })

@@ -1,21 +1,24 @@
-//! What devices hold of arrays that callers own: made at the first use, gone soon after nobody else holds the array.
+//! What devices hold of arrays that callers own: made at the first use, gone soon after nobody else
+//! holds the array.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use burn_gnn_graph::DerivedMap;
 
 /// Values that stay; a program trains on fewer arrays at a time than this.
 const LIMIT: usize = 64;
 
-struct Entry<T, const N: usize, K, V> {
+struct Key<T, const N: usize, K> {
     arrays: [Weak<[T]>; N],
     key: K,
-    value: V,
 }
 
-/// Values by the arrays that they were made of, told apart by address, and by a key beside them (a device, say).
+/// Values by the arrays that they were made of, told apart by address, and by a key beside them (a
+/// device, say).
 ///
-/// A clone of a caller's `Arc` is the same array. Holds at most 64 values, the oldest goes first; values of arrays that are
-/// gone go with the next call.
-pub struct Resident<T, const N: usize, K, V>(Mutex<Vec<Entry<T, N, K, V>>>);
+/// A clone of a caller's `Arc` is the same array. Holds at most 64 values, that asked for least
+/// recently goes first; values of arrays that are gone go with the next call.
+pub struct Resident<T, const N: usize, K, V>(DerivedMap<Key<T, N, K>, V>);
 
 impl<T, const N: usize, K: PartialEq, V: Clone> Default for Resident<T, N, K, V> {
     fn default() -> Self {
@@ -26,24 +29,16 @@ impl<T, const N: usize, K: PartialEq, V: Clone> Default for Resident<T, N, K, V>
 impl<T, const N: usize, K: PartialEq, V: Clone> Resident<T, N, K, V> {
     /// Nothing yet.
     pub const fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
+        Self(DerivedMap::new(LIMIT))
     }
-    /// The value of these arrays under `key`; `make` makes it where there is none, and must not come back here.
+    /// The value of these arrays under `key`; `make` makes it where there is none, while nothing is
+    /// locked. It is filled as a [`Derived`](burn_gnn_graph::Derived) is: where several threads ask
+    /// at once, one value stays.
     pub fn get_or_insert(&self, arrays: [&Arc<[T]>; N], key: K, make: impl FnOnce() -> V) -> V {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|entry| entry.arrays.iter().all(|array| array.strong_count() > 0));
-        let same = |entry: &&Entry<T, N, K, V>| {
-            entry.key == key && entry.arrays.iter().zip(arrays).all(|(kept, array)| std::ptr::eq(kept.as_ptr(), Arc::as_ptr(array)))
-        };
-        if let Some(entry) = kept.iter().find(same) {
-            return entry.value.clone();
-        }
-        let value = make();
-        if kept.len() == LIMIT {
-            kept.remove(0);
-        }
-        kept.push(Entry { arrays: arrays.map(Arc::downgrade), key, value: value.clone() });
-        value
+        self.0.retain(|kept| kept.arrays.iter().all(|array| array.strong_count() > 0));
+        let is_same = |a: &Key<T, N, K>, b: &Key<T, N, K>| a.key == b.key && a.arrays.iter().zip(&b.arrays).all(|(a, b)| a.ptr_eq(b));
+        let cell = self.0.cell(Key { arrays: arrays.map(Arc::downgrade), key }, is_same);
+        cell.get_or_compute(make).clone()
     }
 }
 
@@ -73,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_first() {
+    fn the_least_recent_goes_first() {
         let kept = Resident::<u64, 1, usize, usize>::new();
         let a: Arc<[u64]> = [].into();
         for key in 0..=LIMIT {

@@ -105,6 +105,7 @@ pub fn with_variant<R>(variant: usize, f: impl FnOnce() -> R) -> R {
 }
 
 /// Whether variants are measured: unless the environment says `BURN_GNN_TUNE=off`.
+#[expect(clippy::disallowed_methods, reason = "a constant of the process, read without other threads")]
 fn enabled() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     *ON.get_or_init(|| std::env::var("BURN_GNN_TUNE").map_or(true, |value| value != "off"))

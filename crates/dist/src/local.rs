@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
-use burn_gnn_graph::{Column, Frame, HomoId, Relation, Schema};
+use burn_gnn_graph::{Column, Frame, HomoId, Relation, Schema, of_etype, of_ntype};
 use burn_gnn_ops::GraphView;
 
 use crate::partition::Features;
@@ -119,44 +119,50 @@ impl LocalPartition {
     ///
     /// # Panics
     /// There is no such type.
+    #[track_caller]
     pub fn inner_nodes(&self, ntype: usize) -> &[u64] {
-        &self.orig_nodes[ntype]
+        &of_ntype(&self.orig_nodes, ntype)[..]
     }
     /// Original ids of the halo rows of a type, which follow the inner ones.
     ///
     /// # Panics
     /// There is no such type.
+    #[track_caller]
     pub fn halo_nodes(&self, ntype: usize) -> &[u64] {
-        &self.orig_halo[ntype]
+        &of_ntype(&self.orig_halo, ntype)[..]
     }
     /// Original ids of the edges of a relation, by local edge id: to pick edge weights of the whole graph.
     ///
     /// # Panics
     /// There is no such type.
+    #[track_caller]
     pub fn edge_original_ids(&self, etype: usize) -> &[u64] {
-        &self.orig_edges[etype]
+        &of_etype(&self.orig_edges, etype)[..]
     }
     /// Rows of those of `original` that this part owns, in the order given: this rank's share of a split.
     ///
     /// # Panics
     /// There is no such type.
+    #[track_caller]
     pub fn inner_rows(&self, ntype: usize, original: &[u64]) -> Vec<u32> {
-        let own = &self.orig_nodes[ntype];
+        let own = of_ntype(&self.orig_nodes, ntype);
         original.iter().filter_map(|id| own.binary_search(id).ok()).map(|row| row as u32).collect()
     }
     /// Features of the inner nodes of a type.
     ///
     /// # Panics
     /// There is no such type.
+    #[track_caller]
     pub fn nodes(&self, ntype: usize) -> &Frame {
-        &self.node_frames[ntype]
+        of_ntype(&self.node_frames, ntype)
     }
     /// Features of the inner edges of a type, by local edge id.
     ///
     /// # Panics
     /// There is no such type.
+    #[track_caller]
     pub fn edges(&self, etype: usize) -> &Frame {
-        &self.edge_frames[etype]
+        of_etype(&self.edge_frames, etype)
     }
 }
 
@@ -164,8 +170,9 @@ impl GraphView for LocalPartition {
     fn schema(&self) -> &Schema {
         self.book.schema()
     }
+    #[track_caller]
     fn relation(&self, etype: usize) -> &Relation {
-        &self.relations[etype]
+        of_etype(&self.relations, etype)
     }
     fn num_src(&self, ntype: usize) -> usize {
         self.num_inner(ntype) + self.num_halo(ntype)
@@ -173,26 +180,32 @@ impl GraphView for LocalPartition {
     fn num_dst(&self, ntype: usize) -> usize {
         self.num_inner(ntype)
     }
+    #[track_caller]
     fn total_nodes(&self, ntype: usize) -> u64 {
-        self.total_nodes[ntype]
+        *of_ntype(&self.total_nodes, ntype)
     }
+    #[track_caller]
     fn total_edges(&self, etype: usize) -> u64 {
-        self.total_edges[etype]
+        *of_etype(&self.total_edges, etype)
     }
     fn src_rows(&self, call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
         halo_exchange(&self.plan, call, x)
     }
+    #[track_caller]
     fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
-        Cow::Borrowed(&self.in_degrees[etype])
+        Cow::Borrowed(&of_etype(&self.in_degrees, etype)[..])
     }
+    #[track_caller]
     fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
-        Cow::Borrowed(&self.out_degrees[etype])
+        Cow::Borrowed(&of_etype(&self.out_degrees, etype)[..])
     }
+    #[track_caller]
     fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>> {
-        Some(self.orig_nodes[ntype].clone())
+        Some(of_ntype(&self.orig_nodes, ntype).clone())
     }
+    #[track_caller]
     fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>> {
-        Some(self.orig_edges[etype].clone())
+        Some(of_etype(&self.orig_edges, etype).clone())
     }
 }
 

@@ -1,20 +1,25 @@
-//! What backends keep beside an array of a relation, so that it is made once and freed with the array.
+//! What backends keep beside an array of a relation, so that it is made once and freed with the
+//! array.
 
 use std::any::Any;
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::DerivedMap;
 
 /// Values that stay; a machine has fewer devices than this.
 const LIMIT: usize = 16;
 
-type AnyBox = Box<dyn Any + Send + Sync>;
-type AnyArc = Arc<dyn Any + Send + Sync>;
+type AnyKey = Box<dyn Any + Send + Sync>;
 
-/// Values kept beside an array, by a key that a backend chooses (its device, say): copies of the array in a device's
-/// memory.
+/// A key and the type of its values.
+struct Key<K, V>(K, PhantomData<fn() -> V>);
+
+/// Values kept beside an array, by a key that a backend chooses (its device, say): copies of the
+/// array in a device's memory.
 ///
-/// Holds at most 16 values, the oldest goes first; all go with the array. It takes no part in comparisons: two
-/// arrays are equal whatever is kept beside them.
+/// Holds at most 16 values, that asked for least recently goes first; all go with the array. It
+/// takes no part in comparisons: two arrays are equal whatever is kept beside them.
 ///
 /// ```
 /// use burn_gnn_graph::Relation;
@@ -24,36 +29,36 @@ type AnyArc = Arc<dyn Any + Send + Sync>;
 /// assert_eq!(*r.csc().attached().get_or_insert("length", || 7usize), 1);
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
-#[derive(Default)]
-pub struct Attached(Mutex<VecDeque<(AnyBox, AnyArc)>>);
+pub struct Attached(DerivedMap<AnyKey, Arc<dyn Any + Send + Sync>>);
 
 impl Attached {
-    /// The value of this type under `key`; `make` makes it where there is none. Others wait meanwhile, so one copy is
-    /// made; `make` must not come back here.
+    /// The value of this type under `key`; `make` makes it where there is none, while nothing is
+    /// locked. It is filled as [`Derived`](crate::Derived) is: where several threads ask at once,
+    /// one value stays.
     pub fn get_or_insert<K, V>(&self, key: K, make: impl FnOnce() -> V) -> Arc<V>
     where
         K: Eq + Send + Sync + 'static,
         V: Send + Sync + 'static,
     {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |k: &AnyBox| k.downcast_ref::<K>().is_some_and(|k| *k == key);
-        let found = kept.iter().filter(|(k, _)| same(k)).find_map(|(_, v)| v.clone().downcast::<V>().ok());
-        if let Some(found) = found {
-            return found;
-        }
-        let value = Arc::new(make());
-        if kept.len() == LIMIT {
-            kept.pop_front();
-        }
-        kept.push_back((Box::new(key), value.clone()));
-        value
+        let is_same = |a: &AnyKey, b: &AnyKey| match (a.downcast_ref::<Key<K, V>>(), b.downcast_ref()) {
+            (Some(Key(a, _)), Some(Key::<K, V>(b, _))) => a == b,
+            _ => false,
+        };
+        let cell = self.0.cell(Box::new(Key(key, PhantomData::<fn() -> V>)), is_same);
+        let value = cell.get_or_compute(|| Arc::new(make())).clone();
+        value.downcast().unwrap_or_else(|_| unreachable!("the key tells the type of the value"))
+    }
+}
+
+impl Default for Attached {
+    fn default() -> Self {
+        Self(DerivedMap::new(LIMIT))
     }
 }
 
 impl std::fmt::Debug for Attached {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        write!(f, "Attached({} values)", kept.len())
+        write!(f, "Attached({} values)", self.0.len())
     }
 }
 
@@ -80,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_first() {
+    fn the_least_recent_goes_first() {
         let kept = Attached::default();
         let first = kept.get_or_insert(0usize, || 0usize);
         let gone = Arc::downgrade(&first);

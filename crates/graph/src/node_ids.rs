@@ -1,12 +1,11 @@
 //! Ids of nodes in files, whatever they are, to node numbers and back.
 
 use std::hash::BuildHasher;
-use std::sync::OnceLock;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use rayon::prelude::*;
 
-use crate::Texts;
+use crate::{Derived, Texts};
 
 /// A column of ids: 64-bit numbers or texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +104,7 @@ impl Ids {
 #[derive(Clone, Debug)]
 pub struct NodeIds {
     ids: Ids,
-    index: OnceLock<Index>,
+    index: Derived<Index>,
 }
 
 #[derive(Clone, Debug)]
@@ -124,7 +123,7 @@ const SPARSEST: u64 = 4;
 impl NodeIds {
     /// Of ids that differ; of equal ones [`number`](Self::number) finds the first. The index is built when it is asked for.
     pub fn new(ids: Ids) -> Self {
-        Self { ids, index: OnceLock::new() }
+        Self { ids, index: Derived::new() }
     }
     /// Number of nodes.
     pub fn len(&self) -> usize {
@@ -174,7 +173,7 @@ impl NodeIds {
     }
 
     fn index(&self) -> &Index {
-        self.index.get_or_init(|| {
+        self.index.get_or_compute(|| {
             if let Ids::Int(ids) = &self.ids {
                 if ids.iter().enumerate().all(|(i, &id)| i as i64 == id) {
                     return Index::Same;

@@ -1,14 +1,14 @@
 //! One relation: the edges between two sets of nodes.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::GraphError;
 use crate::attached::Attached;
 use crate::sorted::Sorted;
 use crate::topology::Placement;
 use crate::words::Words;
+use crate::{Derived, GraphError};
 
 const UNNAMED: &str = "(unnamed)";
 /// `u32::MAX` is kept free as "no edge".
@@ -76,10 +76,10 @@ struct Inner {
     num_dst: usize,
     src: Words,
     dst: Words,
-    by_dst: OnceLock<Compressed>,
-    by_src: OnceLock<Compressed>,
+    by_dst: Derived<Compressed>,
+    by_src: Derived<Compressed>,
     /// Renumbered by destination, and by source for the relation turned round.
-    sorted: [OnceLock<Sorted>; 2],
+    sorted: [Derived<Sorted>; 2],
     /// Beside `src` and beside `dst`.
     attached: [Attached; 2],
 }
@@ -214,17 +214,15 @@ impl Relation {
             dst.resize(dst.len() + (w[1] - w[0]) as usize, v as u32);
         }
         let by_dst = Compressed::new(indptr.into(), src.clone().into(), None);
-        let relation = Self::new(num_src, num_dst, src, dst);
-        relation.inner.by_dst.set(by_dst).unwrap_or_else(|_| unreachable!("the cell is new"));
-        relation
+        Self::from_words(num_src, num_dst, src.into(), dst.into(), [by_dst.into(), Derived::new()])
     }
 
     fn new(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Self {
-        Self::from_words(num_src, num_dst, src.into(), dst.into(), [OnceLock::new(), OnceLock::new()])
+        Self::from_words(num_src, num_dst, src.into(), dst.into(), Default::default())
     }
 
     /// Of arrays that are known to agree: `layouts` are by destination and by source.
-    pub(crate) fn from_words(num_src: usize, num_dst: usize, src: Words, dst: Words, layouts: [OnceLock<Compressed>; 2]) -> Self {
+    pub(crate) fn from_words(num_src: usize, num_dst: usize, src: Words, dst: Words, layouts: [Derived<Compressed>; 2]) -> Self {
         let [by_dst, by_src] = layouts;
         let inner = Inner { num_src, num_dst, src, dst, by_dst, by_src, sorted: Default::default(), attached: Default::default() };
         Self { inner: Arc::new(inner), reversed: false }
@@ -279,13 +277,13 @@ impl Relation {
         if self.reversed { self.by_dst() } else { self.by_src() }
     }
     fn by_dst(&self) -> &Compressed {
-        self.inner.by_dst.get_or_init(|| compress(self.inner.num_dst, &self.inner.dst, &self.inner.src))
+        self.inner.by_dst.get_or_compute(|| compress(self.inner.num_dst, &self.inner.dst, &self.inner.src))
     }
     fn by_src(&self) -> &Compressed {
-        self.inner.by_src.get_or_init(|| compress(self.inner.num_src, &self.inner.src, &self.inner.dst))
+        self.inner.by_src.get_or_compute(|| compress(self.inner.num_src, &self.inner.src, &self.inner.dst))
     }
     /// Where [`sorted_by_dst`](Self::sorted_by_dst) is kept.
-    pub(crate) fn sorted_cell(&self) -> &OnceLock<Sorted> {
+    pub(crate) fn sorted_cell(&self) -> &Derived<Sorted> {
         &self.inner.sorted[usize::from(self.reversed)]
     }
     /// Every edge turned round; edge ids stay. Shares all arrays.

@@ -154,8 +154,9 @@ impl Schema {
     ///
     /// # Panics
     /// `etype` is not a number of this schema.
+    #[track_caller]
     pub fn ends(&self, etype: usize) -> (usize, usize) {
-        self.ends[etype]
+        *of_etype(&self.ends, etype)
     }
     /// Numbers of the edge types that end in node type `ntype`.
     pub fn etypes_into(&self, ntype: usize) -> impl Iterator<Item = usize> + '_ {
@@ -174,9 +175,51 @@ impl Schema {
     }
 }
 
+/// The entry for node type number `ntype` of a list with one entry per node type.
+///
+/// # Panics
+/// There is no such type; the message names the range and the number.
+#[inline]
+#[track_caller]
+pub fn of_ntype<T>(list: &[T], ntype: usize) -> &T {
+    match list.get(ntype) {
+        Some(entry) => entry,
+        None => no_type("ntype", "node", list.len(), ntype),
+    }
+}
+
+/// The entry for edge type number `etype` of a list with one entry per edge type.
+///
+/// # Panics
+/// There is no such type; the message names the range and the number.
+#[inline]
+#[track_caller]
+pub fn of_etype<T>(list: &[T], etype: usize) -> &T {
+    match list.get(etype) {
+        Some(entry) => entry,
+        None => no_type("etype", "edge", list.len(), etype),
+    }
+}
+
+#[cold]
+#[track_caller]
+fn no_type(arg: &str, kind: &str, count: usize, value: usize) -> ! {
+    panic!(
+        "`{arg}` must lie in 0..{count} ({kind} types in the order of the schema; `Schema::{arg}` gives the number of a name), got {value}"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[should_panic(
+        expected = "`etype` must lie in 0..3 (edge types in the order of the schema; `Schema::etype` gives the number of a name), got 3"
+    )]
+    fn ends_of_no_edge_type() {
+        schema().ends(3);
+    }
 
     fn schema() -> Schema {
         let e = |a: &str, r: &str, b: &str| EdgeType::new(a, r, b);

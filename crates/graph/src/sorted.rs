@@ -1,14 +1,12 @@
 //! A relation with its edges renumbered by destination.
 
-use std::sync::OnceLock;
-
-use crate::Relation;
+use crate::{Derived, Relation};
 
 /// What a relation keeps of its renumbered self.
 #[derive(Debug)]
 pub(crate) struct Sorted {
     relation: Relation,
-    order: OnceLock<Relation>,
+    order: Derived<Relation>,
 }
 
 impl Relation {
@@ -35,16 +33,16 @@ impl Relation {
     /// edge `i`, and ends at its only destination. `None` where ids stay. Kept as well.
     pub fn dst_order(&self) -> Option<&Self> {
         let ids = self.csc().edge_ids()?;
-        Some(self.sorted().order.get_or_init(|| unchecked(self.num_edges(), 1, ids.to_vec(), vec![0; ids.len()])))
+        Some(self.sorted().order.get_or_compute(|| unchecked(self.num_edges(), 1, ids.to_vec(), vec![0; ids.len()])))
     }
 
     fn sorted(&self) -> &Sorted {
-        self.sorted_cell().get_or_init(|| {
+        self.sorted_cell().get_or_compute(|| {
             let csc = self.csc();
             let mut dst = Vec::with_capacity(self.num_edges());
             (0..self.num_dst()).for_each(|v| dst.resize(csc.row(v).end, v as u32));
             let relation = unchecked(self.num_src(), self.num_dst(), csc.indices().to_vec(), dst);
-            Sorted { relation, order: OnceLock::new() }
+            Sorted { relation, order: Derived::new() }
         })
     }
 }

@@ -1,9 +1,9 @@
 //! Several relations that end in one node type, as one relation.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::relation::LIMIT;
-use crate::{GraphError, Relation};
+use crate::{Derived, GraphError, Relation};
 
 /// Relations with one destination type laid behind each other: one reduction can run over the edges of
 /// all of them.
@@ -33,7 +33,7 @@ struct Inner {
     relations: Vec<(usize, Relation)>,
     edges: Vec<u32>,
     tables: Vec<u32>,
-    degrees: OnceLock<Vec<u32>>,
+    degrees: Derived<Vec<u32>>,
 }
 
 impl RelationStack {
@@ -81,7 +81,7 @@ impl RelationStack {
             dst.extend_from_slice(relation.dst());
         }
         let joint = Relation::from_coo(starts.last().map_or(0, |&n| n as usize), num_dst, src, dst)?;
-        Ok(Self(Arc::new(Inner { joint, relations: relations.to_vec(), edges, tables: starts, degrees: OnceLock::new() })))
+        Ok(Self(Arc::new(Inner { joint, relations: relations.to_vec(), edges, tables: starts, degrees: Derived::new() })))
     }
 
     /// All edges as one relation, sources numbered through the tables.
@@ -104,7 +104,9 @@ impl RelationStack {
     ///
     /// # Panics
     /// If there is no such relation.
+    #[track_caller]
     pub fn edge_range(&self, r: usize) -> std::ops::Range<usize> {
+        assert!(r < self.len(), "`r` must lie in 0..{} (relations of the stack), got {r}", self.len());
         self.0.edges[r] as usize..self.0.edges[r + 1] as usize
     }
     /// Offsets of the relations among the joint edges, one more than relations.
@@ -123,7 +125,7 @@ impl RelationStack {
     /// # Ok::<(), burn_gnn_graph::GraphError>(())
     /// ```
     pub fn degrees_by_edge(&self) -> &[u32] {
-        self.0.degrees.get_or_init(|| {
+        self.0.degrees.get_or_compute(|| {
             let mut at = vec![0u32; self.0.joint.num_dst()];
             let mut degrees = Vec::with_capacity(self.0.joint.num_edges());
             for (_, relation) in &self.0.relations {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use memmap2::Mmap;
 use rayon::prelude::*;
@@ -15,7 +15,7 @@ use crate::io::files::{format_error, node_count, open};
 use crate::io::write_atomic;
 use crate::relation::{check_counts, check_nodes};
 use crate::words::{MappedWords, Words};
-use crate::{Compressed, EdgeType, Graph, GraphError, Relation};
+use crate::{Compressed, Derived, EdgeType, Graph, GraphError, Relation};
 
 /// Key of the description in the header of the file.
 const DESCRIPTION: &str = "topology";
@@ -194,7 +194,7 @@ impl File<'_> {
             let edge_ids = if ids { Some(words(&format!("{name}/edge_ids"))?) } else { None };
             let layout = Compressed::new(words(&format!("{name}/indptr"))?, words(&format!("{name}/indices"))?, edge_ids);
             match disagreement(&layout, rows, key, other) {
-                None => Ok(OnceLock::from(layout)),
+                None => Ok(Derived::from(layout)),
                 Some(what) => Err(format_error(self.path, format!("`{t}/{name}`: expected the layout of the edges, found {what}"))),
             }
         };

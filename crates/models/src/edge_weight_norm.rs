@@ -34,10 +34,14 @@ impl EdgeWeightNorm {
     /// Through the weight and through the sums.
     ///
     /// # Errors
-    /// Not one weight per edge; a weight that is not positive (its sum may be 0, and the root of a negative sum is
+    /// No such edge type; not one weight per edge; a weight that is not positive (its sum may be 0, and the root of a negative sum is
     /// no number); sums over edges out of a node where this view does not hold all of them (a block or a partition:
     /// normalise weights of the whole graph before it is cut).
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, etype: usize, weight: Tensor<1>) -> Result<Tensor<1>, ModelError> {
+        let etypes = g.schema().etypes().len();
+        if etype >= etypes {
+            return Err(ModelError::OutOfRange { arg: "etype".into(), range: format!("0..{etypes}"), value: etype.to_string() });
+        }
         let relation = g.relation(etype);
         let [actual] = weight.dims();
         if actual != relation.num_edges() {

@@ -79,9 +79,13 @@ impl LinkScorer {
     /// Score of every triple.
     ///
     /// # Panics
-    /// Shapes that differ.
+    /// Shapes that differ, a relation out of range.
     #[track_caller]
     pub fn forward(&self, heads: Tensor<2>, relations: Tensor<1, Int>, tails: Tensor<2>) -> Tensor<1> {
+        let length = check_length("rows of tails", "one per head", heads.dims()[0], tails.dims()[0]);
+        if let Err(e) = length.and_then(|()| self.check(&heads, &relations, &tails)) {
+            panic!("link_scorer: {e}");
+        }
         let query = self.query(heads, relations);
         let scores = match self.score {
             LinkScore::DistMult | LinkScore::ComplEx => (query * tails).sum_dim(1),
@@ -95,9 +99,12 @@ impl LinkScorer {
     /// `n · tails · d` numbers under [`LinkScore::TransEL1`].
     ///
     /// # Panics
-    /// Shapes that differ.
+    /// Shapes that differ, a relation out of range.
     #[track_caller]
     pub fn against_all(&self, heads: Tensor<2>, relations: Tensor<1, Int>, tails: Tensor<2>) -> Tensor<2> {
+        if let Err(e) = self.check(&heads, &relations, &tails) {
+            panic!("link_scorer: {e}");
+        }
         let query = self.query(heads, relations);
         match self.score {
             LinkScore::DistMult | LinkScore::ComplEx => matmul_rows(query, tails.transpose()),
@@ -109,6 +116,21 @@ impl LinkScorer {
                 let squares = |x: &Tensor<2>| x.clone().powi_scalar(2).sum_dim(1);
                 let both = squares(&query) + squares(&tails).transpose();
                 root((both - matmul_rows(query, tails.transpose()) * 2.0).clamp_min(0.0)).neg()
+            }
+        }
+    }
+
+    /// A relation id that no row has would be an index out of range in the backend, on some devices memory of others: ids are read.
+    fn check(&self, heads: &Tensor<2>, relations: &Tensor<1, Int>, tails: &Tensor<2>) -> Result<(), ModelError> {
+        let [count, d] = self.relations.val().dims();
+        check_length("columns of heads", "those of the relations", d, heads.dims()[1])?;
+        check_length("columns of tails", "those of the relations", d, tails.dims()[1])?;
+        check_length("relations", "one per head", heads.dims()[0], relations.dims()[0])?;
+        let ids = relations.to_data();
+        match ids.iter::<i64>().enumerate().find(|(_, id)| !usize::try_from(*id).is_ok_and(|id| id < count)) {
+            None => Ok(()),
+            Some((at, id)) => {
+                Err(ModelError::OutOfRange { arg: format!("relations[{at}]"), range: format!("0..{count}"), value: id.to_string() })
             }
         }
     }
@@ -141,6 +163,13 @@ impl Pretrained for LinkScorer {
             _ => Their::same(path),
         }
     }
+}
+
+fn check_length(arg: &str, why: &str, expected: usize, actual: usize) -> Result<(), ModelError> {
+    if expected == actual {
+        return Ok(());
+    }
+    Err(ModelError::Length { arg: arg.into(), why: why.into(), expected, actual })
 }
 
 fn root(x: Tensor<2>) -> Tensor<2> {

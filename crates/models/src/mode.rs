@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
+use burn_gnn_graph::{of_etype, of_ntype};
 use burn_gnn_ops::{EdgeDropout, GraphView, RowDropout, Stream, dropout};
 
 /// Whether random parts of a model are in force, and what they are keyed by.
@@ -20,6 +21,10 @@ pub enum Mode {
 impl Mode {
     /// Dropout on input rows of a node type, keyed by original ids; the identity in [`Mode::Eval`] and for
     /// probability 0. `layer` names the place.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn dropout<G: GraphView + ?Sized>(self, g: &G, ntype: usize, layer: &str, prob: f64, x: Tensor<2>) -> Tensor<2> {
         match self.row_dropout(g, ntype, layer, prob) {
             Some(RowDropout { prob, stream, ids }) => dropout(x, prob, stream, ids),
@@ -29,13 +34,21 @@ impl Mode {
 
     /// What [`dropout`](Self::dropout) does to input rows of a node type, for a layer that does it on the way;
     /// `None` where that is nothing.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn row_dropout<G: GraphView + ?Sized>(self, g: &G, ntype: usize, layer: &str, prob: f64) -> Option<RowDropout> {
-        let stream = self.stream(layer, &g.schema().ntypes()[ntype], prob)?;
+        let stream = self.stream(layer, of_ntype(g.schema().ntypes(), ntype).as_str(), prob)?;
         Some(RowDropout { prob, stream, ids: g.original_ids(ntype) })
     }
 
     /// As [`row_dropout`](Self::row_dropout), for the destination rows that a layer computes: on a block the
     /// first of the input rows.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn output_dropout<G: GraphView + ?Sized>(self, g: &G, ntype: usize, layer: &str, prob: f64) -> Option<RowDropout> {
         let mut dropout = self.row_dropout(g, ntype, layer, prob)?;
         let rows = g.num_dst(ntype);
@@ -44,8 +57,12 @@ impl Mode {
     }
 
     /// Dropout of weights on the edges of a type, keyed by original edge ids; `None` where that is nothing.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn edge_dropout<G: GraphView + ?Sized>(self, g: &G, etype: usize, layer: &str, prob: f64) -> Option<EdgeDropout> {
-        let stream = self.stream(layer, &g.schema().etypes()[etype].to_string(), prob)?;
+        let stream = self.stream(layer, &of_etype(g.schema().etypes(), etype).to_string(), prob)?;
         Some(EdgeDropout { prob, stream, ids: g.original_edge_ids(etype) })
     }
 

@@ -1,9 +1,9 @@
 //! Relations that end in one node type, sorted together once per graph.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{Relation, RelationStack, row_index};
+use burn_gnn_graph::{DerivedMap, Relation, RelationStack, row_index};
 use burn_gnn_ops::{GraphView, RelationalIndex};
 
 /// The relations that end in one node type.
@@ -16,23 +16,26 @@ pub(crate) struct Incoming {
     pub(crate) index: RelationalIndex,
 }
 
-#[derive(Debug)]
-struct Entry {
-    /// All relations of a graph; held, so that no other graph can take their place in memory.
-    relations: Vec<Relation>,
-    by_dst: Arc<Vec<Option<Incoming>>>,
-}
+/// Incoming relations of every node type; `None` where no relation with edges anywhere ends in it.
+type ByDst = Arc<Vec<Option<Incoming>>>;
 
 /// Sorted relations of the graphs seen last. Clones share them, as do the layers of one model.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sorted {
-    kept: Arc<Mutex<Vec<Entry>>>,
+    /// By all relations of a graph; held, so that no other graph can take their place in memory.
+    kept: Arc<DerivedMap<Vec<Relation>, ByDst>>,
     /// Whether every relation has source rows of its own.
     apart: bool,
 }
 
 /// A graph to train on and one to evaluate on.
 const KEPT: usize = 2;
+
+impl Default for Sorted {
+    fn default() -> Self {
+        Self { kept: Arc::new(DerivedMap::new(KEPT)), apart: false }
+    }
+}
 
 impl Sorted {
     /// Every relation with a table of its own, for layers that make other rows of a source for each.
@@ -44,23 +47,11 @@ impl Sorted {
     ///
     /// Graphs are told apart by the identity of their relations, which costs no pass over edges.
     #[track_caller]
-    pub(crate) fn of<G: GraphView + ?Sized>(&self, g: &G) -> Arc<Vec<Option<Incoming>>> {
-        let etypes = g.schema().etypes().len();
-        let is = |e: &Entry| e.relations.len() == etypes && e.relations.iter().enumerate().all(|(r, kept)| kept.is_same(g.relation(r)));
-        // What a panicking thread left behind is whole: entries are pushed when they are finished.
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = kept.iter().position(is) {
-            let entry = kept.remove(at);
-            let found = entry.by_dst.clone();
-            kept.push(entry);
-            return found;
-        }
-        let by_dst = Arc::new((0..g.schema().ntypes().len()).map(|d| incoming(g, d, self.apart)).collect::<Vec<_>>());
-        if kept.len() == KEPT {
-            kept.remove(0);
-        }
-        kept.push(Entry { relations: (0..etypes).map(|r| g.relation(r).clone()).collect(), by_dst: by_dst.clone() });
-        by_dst
+    pub(crate) fn of<G: GraphView + ?Sized>(&self, g: &G) -> ByDst {
+        let relations: Vec<Relation> = (0..g.schema().etypes().len()).map(|r| g.relation(r).clone()).collect();
+        let is_same = |a: &Vec<Relation>, b: &Vec<Relation>| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b));
+        let all = || Arc::new((0..g.schema().ntypes().len()).map(|d| incoming(g, d, self.apart)).collect());
+        self.kept.cell(relations, is_same).get_or_compute(all).clone()
     }
 }
 

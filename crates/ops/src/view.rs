@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{Block, Graph, Relation, Schema};
+use burn_gnn_graph::{Block, Graph, Relation, Schema, of_etype, of_ntype};
 
 use crate::split::first_rows;
 
@@ -72,29 +72,36 @@ impl GraphView for Graph {
     fn schema(&self) -> &Schema {
         Graph::schema(self)
     }
+    #[track_caller]
     fn relation(&self, etype: usize) -> &Relation {
-        &self.relations()[etype]
+        of_etype(self.relations(), etype)
     }
+    #[track_caller]
     fn num_src(&self, ntype: usize) -> usize {
-        self.node_counts()[ntype]
+        *of_ntype(self.node_counts(), ntype)
     }
+    #[track_caller]
     fn num_dst(&self, ntype: usize) -> usize {
-        self.node_counts()[ntype]
+        *of_ntype(self.node_counts(), ntype)
     }
+    #[track_caller]
     fn total_nodes(&self, ntype: usize) -> u64 {
-        self.node_counts()[ntype] as u64
+        *of_ntype(self.node_counts(), ntype) as u64
     }
+    #[track_caller]
     fn total_edges(&self, etype: usize) -> u64 {
-        self.relations()[etype].num_edges() as u64
+        of_etype(self.relations(), etype).num_edges() as u64
     }
     fn src_rows(&self, _call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
         x
     }
+    #[track_caller]
     fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
-        Cow::Owned(self.relations()[etype].in_degrees().collect())
+        Cow::Owned(of_etype(self.relations(), etype).in_degrees().collect())
     }
+    #[track_caller]
     fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
-        Cow::Owned(self.relations()[etype].out_degrees().collect())
+        Cow::Owned(of_etype(self.relations(), etype).out_degrees().collect())
     }
     fn original_ids(&self, _ntype: usize) -> Option<Arc<[u64]>> {
         None
@@ -108,8 +115,9 @@ impl GraphView for Block {
     fn schema(&self) -> &Schema {
         Block::schema(self)
     }
+    #[track_caller]
     fn relation(&self, etype: usize) -> &Relation {
-        &self.relations()[etype]
+        of_etype(self.relations(), etype)
     }
     fn num_src(&self, ntype: usize) -> usize {
         self.src_nodes(ntype).len()

@@ -3,14 +3,14 @@
 mod draw;
 mod number;
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use burn::backend::DispatchDevice;
 use burn::tensor::{DType, Device, Shape};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::ops::into_data_sync;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{BlockSampler, GraphError, HopDraws, HopEdges, HopFound, MiniBatch, NeighborSampler, SampleKey};
+use burn_gnn_graph::{BlockSampler, Derived, GraphError, HopDraws, HopEdges, HopFound, MiniBatch, NeighborSampler, SampleKey};
 
 use crate::device::{check_size, dummy, upload};
 use crate::error::CubeError;
@@ -75,17 +75,18 @@ impl From<CubeError> for DeviceSampleError {
 /// ```
 ///
 /// # Cost
-/// On the device the graph's in-edges, and 4 bytes for every node; a unit for every node of a batch, whose time grows
-/// with the square of the fan-out, with weights with the degree too. Two waits for the device for every hop and relation.
+/// On the device the graph's in-edges, and 4 bytes for every node for each of the batches that are made at the same
+/// time; a unit for every node of a batch, whose time grows with the square of the fan-out, with weights with the degree
+/// too. Two waits for the device for every hop and relation.
 #[derive(Debug)]
 pub struct DeviceSampler {
     sampler: NeighborSampler,
     device: CubeDevice,
-    /// The row of each node in the batch at hand, by type, once a batch was made.
-    rows: Mutex<Option<Vec<CubeTensor>>>,
+    /// The row of each node in a batch, by type: one for every batch that was made at the same time.
+    rows: Mutex<Vec<Vec<CubeTensor>>>,
     /// Weights of edges, by edge type, and ids that draws belong to, by node type, once they were needed.
-    weights: Vec<OnceLock<CubeTensor>>,
-    ids: Vec<OnceLock<CubeTensor>>,
+    weights: Vec<Derived<CubeTensor>>,
+    ids: Vec<Derived<CubeTensor>>,
 }
 
 /// Nodes of a type in the batch so far.
@@ -122,9 +123,9 @@ impl DeviceSampler {
         }
         let most = sampler.graph().node_counts().iter().copied().max().unwrap_or(0);
         check_size("nodes", most, &device)?;
-        let cells = |n: usize| (0..n).map(|_| OnceLock::new()).collect();
+        let cells = |n: usize| (0..n).map(|_| Derived::new()).collect();
         let (weights, ids) = (cells(sampler.graph().relations().len()), cells(sampler.graph().node_counts().len()));
-        Ok(Self { sampler, device, rows: Mutex::new(None), weights, ids })
+        Ok(Self { sampler, device, rows: Mutex::default(), weights, ids })
     }
 
     /// The sampler on the host.
@@ -142,11 +143,12 @@ impl DeviceSampler {
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
         let seeds = self.sampler.device_seeds(seeds)?;
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken out, so that a batch that unwinds leaves no rows behind.
-        let mut tables = rows.take().unwrap_or_else(|| self.tables());
+        let rows = || self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        // Taken out, so that nothing is locked meanwhile and a batch that unwinds leaves no rows behind.
+        let known = rows().pop();
+        let mut tables = known.unwrap_or_else(|| self.tables());
         let batch = self.grow(&seeds, key, &mut tables);
-        *rows = Some(tables);
+        rows().push(tables);
         Ok(batch)
     }
 
@@ -216,8 +218,8 @@ impl DeviceSampler {
         let dst = nodes[d].list.clone();
         let client = dst.client.clone();
         let none = dummy(&dst);
-        let weights = draw.weights.map_or(&none, |w| self.weights[draw.etype].get_or_init(|| upload_floats(w, &self.device)));
-        let ids = draw.ids.map_or(&none, |ids| self.ids[d].get_or_init(|| upload("ids", ids, &self.device)));
+        let weights = draw.weights.map_or(&none, |w| self.weights[draw.etype].get_or_compute(|| upload_floats(w, &self.device)));
+        let ids = draw.ids.map_or(&none, |ids| self.ids[d].get_or_compute(|| upload("ids", ids, &self.device)));
         let counts = self.ints(num_dst);
         let (count, dim) = grid(&client, num_dst.max(1));
         // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of edges, for which

@@ -14,12 +14,39 @@ use crate::{Communicator, DistError, Failure};
 /// Writes the bytes of an own row.
 type WriteRow<'a> = dyn Fn(usize, &mut [u8]) + Sync + 'a;
 
+/// Calls its argument once with the bytes of all own rows.
+type LendRows<'a> = dyn Fn(&mut dyn FnMut(&[u8])) + Sync + 'a;
+
 /// Own rows of a table.
 pub(crate) enum OwnRows<'a> {
     /// One behind the other.
     Stored(&'a [u8]),
+    /// One behind the other, lent while they are copied and no longer: they are behind a lock, and other threads, which ranks may wait for,
+    /// must get it while ranks wait for each other here.
+    Lent(Box<LendRows<'a>>),
     /// Written when they are asked for.
     Made(Box<WriteRow<'a>>),
+}
+
+/// [`OwnRows`] while they are copied.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Bytes(&'a [u8]),
+    Made(&'a WriteRow<'a>),
+}
+
+impl OwnRows<'_> {
+    fn with<R>(&self, f: impl FnOnce(Source<'_>) -> R) -> R {
+        match self {
+            Self::Stored(bytes) => f(Source::Bytes(bytes)),
+            Self::Made(write) => f(Source::Made(&**write)),
+            Self::Lent(lend) => {
+                let (mut f, mut out) = (Some(f), None);
+                lend(&mut |bytes| out = f.take().map(|f| f(Source::Bytes(bytes))));
+                out.unwrap_or_else(|| unreachable!("rows are lent once"))
+            }
+        }
+    }
 }
 
 /// Own rows between asking for the memory of one and reading it.
@@ -100,8 +127,8 @@ pub(crate) struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// Asks for the memory of an own row.
-    fn ask(&self, row: u32) {
-        if let OwnRows::Stored(bytes) = self.own {
+    fn ask(&self, own: Source<'_>, row: u32) {
+        if let Source::Bytes(bytes) = own {
             prefetch(bytes, row as usize * self.row_bytes, self.row_bytes);
         }
     }
@@ -214,15 +241,19 @@ pub(crate) fn fetch_one(
 
 /// Writes the rows that this rank has, and leaves room for the others, which are `(id, position)`, ascending.
 fn near(w: &Wanted<'_>, out: &mut RowBytes, counters: &Counters) -> Vec<(u64, u32)> {
+    w.own.with(|own| near_of(w, own, out, counters))
+}
+
+fn near_of(w: &Wanted<'_>, own: Source<'_>, out: &mut RowBytes, counters: &Counters) -> Vec<(u64, u32)> {
     let (mut abroad, mut local, mut cached) = (vec![], 0, 0);
     for (i, &id) in w.ids.iter().enumerate() {
         if let Some(row) = w.ids.get(i + AHEAD).and_then(|&next| w.owners.own_row(w.ty, next)) {
-            w.ask(row);
+            w.ask(own, row);
         }
         if let Some(row) = w.owners.own_row(w.ty, id) {
-            match &w.own {
-                OwnRows::Stored(bytes) => out.push(&bytes[row as usize * w.row_bytes..][..w.row_bytes]),
-                OwnRows::Made(write) => write(row as usize, out.push_later(w.row_bytes)),
+            match own {
+                Source::Bytes(bytes) => out.push(&bytes[row as usize * w.row_bytes..][..w.row_bytes]),
+                Source::Made(write) => write(row as usize, out.push_later(w.row_bytes)),
             }
             local += 1;
         } else if let Some(row) = w.cache.and_then(|c| c.get(id)) {
@@ -254,22 +285,22 @@ fn answer(wanted: &[Wanted<'_>], mut request: Unpack<'_>) -> Result<Vec<u8>, Dis
         let at = out.len();
         // One byte more for the flag of the exchange.
         out.reserve(rows.len() * w.row_bytes + 1);
-        match &w.own {
-            OwnRows::Stored(bytes) => {
+        w.own.with(|own| match own {
+            Source::Bytes(bytes) => {
                 for (i, &row) in rows.iter().enumerate() {
                     if let Some(&next) = rows.get(i + AHEAD) {
-                        w.ask(next);
+                        w.ask(own, next);
                     }
                     out.extend_from_slice(&bytes[row as usize * w.row_bytes..][..w.row_bytes]);
                 }
             }
-            OwnRows::Made(write) => {
+            Source::Made(write) => {
                 out.resize(at + rows.len() * w.row_bytes, 0);
                 if w.row_bytes > 0 {
                     rows.iter().zip(out[at..].chunks_exact_mut(w.row_bytes)).for_each(|(&row, out)| write(row as usize, out));
                 }
             }
-        }
+        });
     }
     Ok(out)
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use burn_gnn_graph::of_ntype;
+
 use crate::{Communicator, Failure};
 
 /// What one rank exchanges of one node type.
@@ -91,14 +93,16 @@ impl HaloPlan {
     ///
     /// # Panics
     /// There is no such type.
+    #[track_caller]
     pub fn num_inner(&self, ntype: usize) -> usize {
-        self.types[ntype].num_inner
+        of_ntype(&self.types, ntype).num_inner
     }
     /// Rows this rank borrows of a node type.
     ///
     /// # Panics
     /// There is no such type.
+    #[track_caller]
     pub fn num_halo(&self, ntype: usize) -> usize {
-        self.types[ntype].num_halo
+        of_ntype(&self.types, ntype).num_halo
     }
 }

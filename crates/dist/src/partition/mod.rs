@@ -19,7 +19,7 @@ mod verify;
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{Frame, Graph};
+use burn_gnn_graph::{Frame, Graph, of_etype, of_ntype};
 use rayon::prelude::*;
 
 use crate::book::{ByPart, Numbering};
@@ -164,32 +164,36 @@ impl PartitionedGraph {
     ///
     /// # Panics
     /// There is no such type.
+    #[track_caller]
     pub fn assignment(&self, ntype: usize) -> &[u32] {
-        &self.owner[ntype]
+        &of_ntype(&self.owner, ntype)[..]
     }
     /// Trainer of each node of a type, by original id, in `0..num_parts · num_trainers_per_machine`: trainer `t` belongs to part
     /// `t / num_trainers_per_machine`. An edge has the trainer of its destination.
     ///
     /// # Panics
     /// There is no such type.
+    #[track_caller]
     pub fn trainer_ids(&self, ntype: usize) -> &[u32] {
-        &self.trainers.as_ref().unwrap_or(&self.owner)[ntype]
+        &of_ntype(self.trainers.as_ref().unwrap_or(&self.owner), ntype)[..]
     }
     /// Original id of each node of a type, by new type-wise id.
     ///
     /// # Panics
     /// There is no such type.
     #[doc(alias = "return_mapping")]
+    #[track_caller]
     pub fn original_nids(&self, ntype: usize) -> &[u32] {
-        self.original(&self.nodes[ntype])
+        self.original(of_ntype(&self.nodes, ntype))
     }
     /// Original id of each edge of a type, by new type-wise id.
     ///
     /// # Panics
     /// There is no such type.
     #[doc(alias = "return_mapping")]
+    #[track_caller]
     pub fn original_eids(&self, etype: usize) -> &[u32] {
-        self.original(&self.edges[etype])
+        self.original(of_etype(&self.edges, etype))
     }
     fn original<'a>(&'a self, by_part: &'a ByPart) -> &'a [u32] {
         if self.config.reshuffle { &by_part.ids } else { &self.identity[..by_part.ids.len()] }

@@ -1,6 +1,6 @@
 //! A batch whose nodes are anywhere.
 
-use burn_gnn_graph::MiniBatch;
+use burn_gnn_graph::{MiniBatch, of_etype, of_ntype};
 
 /// A batch sampled over all parts.
 ///
@@ -19,17 +19,32 @@ pub struct DistBatch {
 
 impl DistBatch {
     /// Type-wise ids of the nodes whose features go into the first layer.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn input_nodes(&self, ntype: usize) -> &[u64] {
-        &self.nodes[ntype]
+        &of_ntype(&self.nodes, ntype)[..]
     }
     /// Type-wise ids of the nodes that the last layer computes: the seeds, each once.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn output_nodes(&self, ntype: usize) -> &[u64] {
-        let count = self.mini.blocks.last().map_or(self.nodes[ntype].len(), |b| b.dst_nodes(ntype).len());
-        &self.nodes[ntype][..count]
+        let nodes = of_ntype(&self.nodes, ntype);
+        &nodes[..self.mini.blocks.last().map_or(nodes.len(), |b| b.dst_nodes(ntype).len())]
     }
     /// Type-wise ids of the edges of a type in block `block`: rows of edge features.
+    ///
+    /// # Panics
+    /// There is no such block or type.
+    #[track_caller]
     pub fn edge_ids(&self, block: usize, etype: usize) -> &[u64] {
-        &self.edges[block][etype]
+        let Some(edges) = self.edges.get(block) else {
+            panic!("`block` must lie in 0..{} (blocks of the batch), got {block}", self.edges.len())
+        };
+        &of_etype(edges, etype)[..]
     }
     /// Edges of all blocks.
     pub fn total_edges(&self) -> usize {

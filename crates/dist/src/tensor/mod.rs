@@ -163,9 +163,10 @@ impl<E: DistElement> DistTensor<E> {
     pub fn get(&self, ids: &[u64]) -> Result<Vec<E>, DistError> {
         let (owners, ty) = self.owners();
         let checked = owners.check(ty, ids);
-        let rows = self.store.rows.read().unwrap_or_else(PoisonError::into_inner);
-        let (bytes, size): (&[u8], _) = (bytemuck::cast_slice(&rows), self.store.width * size_of::<E>());
-        let table = checked.map(|()| Wanted { owners, ty, ids, row_bytes: size, own: OwnRows::Stored(bytes), cache: None });
+        let rows = &self.store.rows;
+        let lend = |to: &mut dyn FnMut(&[u8])| to(bytemuck::cast_slice(&rows.read().unwrap_or_else(PoisonError::into_inner)));
+        let row_bytes = self.store.width * size_of::<E>();
+        let table = checked.map(|()| Wanted { owners, ty, ids, row_bytes, own: OwnRows::Lent(Box::new(lend)), cache: None });
         let found = fetch_one(&*self.graph.comm, "tensor: get", &self.store.name, table, &Counters::default())?;
         Ok(bytemuck::pod_collect_to_vec(&found))
     }

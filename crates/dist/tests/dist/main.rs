@@ -17,9 +17,12 @@ mod options;
 mod partition;
 mod refusals;
 mod sampling;
+mod stress;
 mod tensors;
 mod training;
 mod verify;
+#[path = "../../../graph/tests/sampling/watchdog.rs"]
+mod watchdog;
 
 /// Their tests, `tests/mpi` run by `tests/mpi.sh`, are there with the feature only.
 #[cfg(not(feature = "mpi"))]

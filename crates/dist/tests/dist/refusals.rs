@@ -325,3 +325,41 @@ fn noise() {
     assert!(refused > 200, "{refused}");
     load_partition(&json, 1).unwrap();
 }
+
+/// Numbers of types that there are not, on a partition and in a batch.
+#[test]
+fn types_out_of_range() {
+    let parts = partition_graph(&typed(1, true), &config(1, PartitionMethod::Random)).unwrap();
+    let (nodes, edges) = (parts.book().ntypes().len(), parts.book().etypes().len());
+    let range = |arg: &str, count: usize| format!("`{arg}` must lie in 0..{count} (");
+    let panic_of = |f: &dyn Fn()| {
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("a panic");
+        panic.downcast_ref::<String>().cloned().unwrap_or_default()
+    };
+    let check = |f: &dyn Fn(), arg: &str, count: usize| {
+        let text = panic_of(f);
+        assert!(text.starts_with(&range(arg, count)) && text.ends_with(&format!("got {count}")), "{text}");
+    };
+    check(&|| _ = parts.assignment(nodes), "ntype", nodes);
+    check(&|| _ = parts.original_eids(edges), "etype", edges);
+    run_ranks(1, |comm| {
+        let part = LocalPartition::new(&parts.part(0)?, comm, &Device::flex())?;
+        let node: [&dyn Fn(); 5] = [
+            &|| _ = part.inner_nodes(nodes),
+            &|| _ = part.num_inner(nodes),
+            &|| _ = part.nodes(nodes),
+            &|| _ = burn_gnn_ops::GraphView::num_src(&part, nodes),
+            &|| _ = burn_gnn_ops::GraphView::original_ids(&part, nodes),
+        ];
+        node.iter().for_each(|f| check(f, "ntype", nodes));
+        let edge: [&dyn Fn(); 4] = [
+            &|| _ = part.edge_original_ids(edges),
+            &|| _ = part.edges(edges),
+            &|| _ = burn_gnn_ops::GraphView::relation(&part, edges),
+            &|| _ = burn_gnn_ops::GraphView::out_degrees(&part, edges),
+        ];
+        edge.iter().for_each(|f| check(f, "etype", edges));
+        Ok::<_, DistError>(())
+    })
+    .unwrap();
+}

@@ -1,7 +1,9 @@
 //! Rows kept by owners: tensors, policies, embeddings and their optimizers.
 
+use std::time::Duration;
+
 use burn::tensor::Tensor;
-use burn_gnn_dist::{DistEmbedding, DistError, DistTensor, Failure, SparseOptimizer};
+use burn_gnn_dist::{DistEmbedding, DistError, DistGraph, DistTensor, Failure, Ranks, SparseOptimizer};
 use burn_gnn_ops::Stream;
 use proptest::prelude::*;
 
@@ -220,4 +222,37 @@ fn rows_are_a_leaf_and_their_gradients_go_home() {
             Ok(())
         });
     }
+}
+
+/// A thread reads a tensor over a communicator of its own while the main thread writes to it. On rank 1 the reader comes late: after a
+/// later collective call of the main threads, which rank 0 must not keep from it.
+#[test]
+fn a_read_that_waits_for_another_rank_lets_writes_through() {
+    let parts = scattered(&random(1, SOME), 2, 3);
+    let run = Ranks::new(2).timeout(Duration::from_secs(60)).run(|comm| {
+        let rank = comm.rank();
+        let other = comm.duplicate("reader")?;
+        let d = DistGraph::from_partition(parts.part(rank)?, comm)?;
+        let t = DistTensor::<i64>::zeros(&d, "t", &[21], None)?.persistent();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let d_reader = d.clone().with_communicator(other);
+        std::thread::scope(|s| {
+            let reader = s.spawn(move || {
+                let t = DistTensor::<i64>::zeros(&d_reader, "t", &[21], None)?;
+                if rank == 1 {
+                    _ = wait.recv();
+                }
+                t.get(&(0..21).collect::<Vec<_>>())
+            });
+            // Time for the reader of rank 0 to be inside of its call; without it there is nothing to see.
+            std::thread::sleep(Duration::from_millis(200));
+            t.add(&[3, 20], &[1, 1])?;
+            d.comm().barrier("after the write")?;
+            _ = go.send(());
+            let read = reader.join().expect("the reader does not panic")?;
+            assert!(read.iter().all(|x| (0..=2).contains(x)));
+            Ok::<_, DistError>(())
+        })
+    });
+    run.unwrap();
 }

@@ -1,9 +1,9 @@
 //! Blocks: what one layer computes from, and the batch they make up.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::facts::BatchFacts;
-use crate::{EdgeKey, Graph, GraphError, OriginalIds, Relation, Schema};
+use crate::{Derived, EdgeKey, Graph, GraphError, OriginalIds, Relation, Schema, of_etype, of_ntype};
 
 /// The graph that is sampled, and the ids it had before it was renumbered.
 #[derive(Debug)]
@@ -56,10 +56,10 @@ pub struct Block {
 #[derive(Debug)]
 struct Ids {
     /// Of a block that was put together from parts: its own edges.
-    graph: OnceLock<Graph>,
-    edges: Vec<OnceLock<Vec<u32>>>,
-    original_nodes: Vec<OnceLock<Arc<[u64]>>>,
-    original_edges: Vec<OnceLock<Arc<[u64]>>>,
+    graph: Derived<Graph>,
+    edges: Vec<Derived<Vec<u32>>>,
+    original_nodes: Vec<Derived<Arc<[u64]>>>,
+    original_edges: Vec<Derived<Arc<[u64]>>>,
 }
 
 /// Edges and counts of one block before the batch is complete.
@@ -76,10 +76,10 @@ impl Block {
     }
 
     fn of(origin: Origin, nodes: &Arc<[Vec<u32>]>, parts: BlockParts) -> Self {
-        let original = |n| (0..n).map(|_| OnceLock::new()).collect();
-        let edges = parts.relations.iter().map(|_| OnceLock::new()).collect();
+        let original = |n| (0..n).map(|_| Derived::new()).collect();
+        let edges = parts.relations.iter().map(|_| Derived::new()).collect();
         let ids =
-            Ids { graph: OnceLock::new(), edges, original_nodes: original(nodes.len()), original_edges: original(parts.relations.len()) };
+            Ids { graph: Derived::new(), edges, original_nodes: original(nodes.len()), original_edges: original(parts.relations.len()) };
         Self {
             origin,
             relations: parts.relations.into(),
@@ -111,7 +111,7 @@ impl Block {
         let nodes = facts.rows().clone();
         let block = Self::of(Origin::Told(facts.clone()), &nodes, BlockParts { relations, positions, num_src, num_dst });
         for (cell, ids) in block.ids.original_edges.iter().zip(original_edges) {
-            cell.set(ids).unwrap_or_else(|_| unreachable!("the cell is new"));
+            cell.get_or_compute(|| ids);
         }
         Ok(block)
     }
@@ -127,7 +127,7 @@ impl Block {
     pub fn graph(&self) -> &Graph {
         match &self.origin {
             Origin::Whole(source) => &source.graph,
-            Origin::Told(facts) => self.ids.graph.get_or_init(|| self.own_graph(facts)),
+            Origin::Told(facts) => self.ids.graph.get_or_compute(|| self.own_graph(facts)),
         }
     }
     fn own_graph(&self, facts: &BatchFacts) -> Graph {
@@ -141,16 +141,24 @@ impl Block {
         Graph::assemble(facts.schema().clone(), self.num_src.to_vec(), relations)
     }
     /// Nodes of node type number `ntype` in the whole graph.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn total_nodes(&self, ntype: usize) -> u64 {
         match &self.origin {
-            Origin::Whole(source) => source.graph.node_counts()[ntype] as u64,
+            Origin::Whole(source) => *of_ntype(source.graph.node_counts(), ntype) as u64,
             Origin::Told(facts) => facts.total_nodes(ntype),
         }
     }
     /// Edges of edge type number `etype` in the whole graph.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn total_edges_of(&self, etype: usize) -> u64 {
         match &self.origin {
-            Origin::Whole(source) => source.graph.relations()[etype].num_edges() as u64,
+            Origin::Whole(source) => of_etype(source.graph.relations(), etype).num_edges() as u64,
             Origin::Told(facts) => facts.total_edges(etype),
         }
     }
@@ -170,56 +178,84 @@ impl Block {
         self.relations.iter().map(Relation::num_edges).sum()
     }
     /// Source nodes of node type number `ntype`, as ids of [`graph`](Self::graph); the first are the destinations.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn src_nodes(&self, ntype: usize) -> &[u32] {
-        &self.nodes[ntype][..self.num_src[ntype]]
+        &of_ntype(&self.nodes, ntype)[..self.num_src[ntype]]
     }
     /// Destination nodes of node type number `ntype`, as ids of [`graph`](Self::graph).
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn dst_nodes(&self, ntype: usize) -> &[u32] {
-        &self.nodes[ntype][..self.num_dst[ntype]]
+        &of_ntype(&self.nodes, ntype)[..self.num_dst[ntype]]
     }
     /// Id in [`graph`](Self::graph) of each edge of edge type number `etype`: rows of its edge features.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn edge_ids(&self, etype: usize) -> &[u32] {
-        let positions = &self.positions[etype];
+        let positions = of_etype(&self.positions, etype);
         let Origin::Whole(source) = &self.origin else { return positions };
-        let relation = &source.graph.relations()[etype];
+        let relation = of_etype(source.graph.relations(), etype);
         // A relation that was not sampled is not asked for its CSC.
         let of = if positions.is_empty() { None } else { relation.csc().edge_ids() };
         match of {
             None => positions,
-            Some(of) => self.ids.edges[etype].get_or_init(|| positions.iter().map(|&p| of[p as usize]).collect()),
+            Some(of) => self.ids.edges[etype].get_or_compute(|| positions.iter().map(|&p| of[p as usize]).collect()),
         }
     }
     /// Original id of each source node: that in the graph before it was renumbered. Draws are keyed by it.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn original_ids(&self, ntype: usize) -> &Arc<[u64]> {
-        self.ids.original_nodes[ntype].get_or_init(|| match &self.origin {
+        of_ntype(&self.ids.original_nodes, ntype).get_or_compute(|| match &self.origin {
             Origin::Whole(source) => originals(&source.node_ids[ntype], self.src_nodes(ntype)),
             Origin::Told(facts) => facts.original_nodes(ntype)[..self.num_src[ntype]].into(),
         })
     }
     /// Original id of each edge.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn original_edge_ids(&self, etype: usize) -> &Arc<[u64]> {
-        self.ids.original_edges[etype].get_or_init(|| match &self.origin {
+        of_etype(&self.ids.original_edges, etype).get_or_compute(|| match &self.origin {
             Origin::Whole(source) => originals(&source.edge_ids[etype], self.edge_ids(etype)),
             Origin::Told(_) => unreachable!("given when the block was made"),
         })
     }
     /// In-degree of each destination in the whole graph.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn in_degrees(&self, etype: usize) -> Vec<u32> {
         let (_, d) = self.schema().ends(etype);
         match &self.origin {
             Origin::Whole(source) => {
-                let whole = source.graph.relations()[etype].csc();
+                let whole = of_etype(source.graph.relations(), etype).csc();
                 self.dst_nodes(d).iter().map(|&v| whole.row(v as usize).len() as u32).collect()
             }
             Origin::Told(facts) => facts.in_degrees(etype)[..self.num_dst[d]].to_vec(),
         }
     }
     /// Out-degree of each source in the whole graph; the first call on a graph builds its CSR.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
     pub fn out_degrees(&self, etype: usize) -> Vec<u32> {
         let (s, _) = self.schema().ends(etype);
         match &self.origin {
             Origin::Whole(source) => {
-                let whole = source.graph.relations()[etype].csr();
+                let whole = of_etype(source.graph.relations(), etype).csr();
                 self.src_nodes(s).iter().map(|&v| whole.row(v as usize).len() as u32).collect()
             }
             Origin::Told(facts) => facts.out_degrees(etype)[..self.num_src[s]].to_vec(),

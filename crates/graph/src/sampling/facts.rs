@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::relation::{LIMIT, check_len};
-use crate::{GraphError, Relation, Schema};
+use crate::{GraphError, Relation, Schema, of_etype, of_ntype};
 
 /// Facts about the whole graph for the nodes of a batch that was sampled on several machines: what
 /// [`Block::from_parts`](crate::Block::from_parts) needs besides edges. Blocks of a batch share them.
@@ -60,20 +60,25 @@ impl BatchFacts {
     pub(crate) fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
+    #[track_caller]
     pub(crate) fn total_nodes(&self, ntype: usize) -> u64 {
-        self.total_nodes[ntype]
+        *of_ntype(&self.total_nodes, ntype)
     }
+    #[track_caller]
     pub(crate) fn total_edges(&self, etype: usize) -> u64 {
-        self.total_edges[etype]
+        *of_etype(&self.total_edges, etype)
     }
+    #[track_caller]
     pub(crate) fn original_nodes(&self, ntype: usize) -> &[u64] {
-        &self.original_nodes[ntype]
+        &of_ntype(&self.original_nodes, ntype)[..]
     }
+    #[track_caller]
     pub(crate) fn in_degrees(&self, etype: usize) -> &[u32] {
-        &self.in_degrees[etype]
+        &of_etype(&self.in_degrees, etype)[..]
     }
+    #[track_caller]
     pub(crate) fn out_degrees(&self, etype: usize) -> &[u32] {
-        &self.out_degrees[etype]
+        &of_etype(&self.out_degrees, etype)[..]
     }
     pub(crate) fn rows(&self) -> &Arc<[Vec<u32>]> {
         &self.rows

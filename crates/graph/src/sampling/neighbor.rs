@@ -310,7 +310,15 @@ impl NeighborSampler {
 
     pub(crate) fn run(&self, seeds: &[Vec<u32>], trees: Option<Trees>, excluded: &[Vec<(u32, u32)>], key: SampleKey) -> MiniBatch {
         let pool = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut memory = pool().pop().unwrap_or_else(|| Memory::new(&self.source.graph));
+        let known = pool().pop();
+        let mut memory = known.unwrap_or_else(|| Memory::new(&self.source.graph));
+        // The layouts that hops ask for, before workers do: several batches that begin at the same time wait for one layout here, where
+        // workers would each make their own.
+        for (t, relation) in self.source.graph.relations().iter().enumerate() {
+            if self.fanouts[self.first..].iter().any(|hop| hop[t] > 0) {
+                relation.csc();
+            }
+        }
         // One entry into the thread pool for the whole batch.
         let run = |memory: &mut Memory| self.grow(seeds, trees, excluded, key, memory);
         let batch = if self.is_parallel() { rayon::scope(|_| run(&mut memory)) } else { run(&mut memory) };

@@ -9,7 +9,7 @@ use super::draws::Draws;
 use super::negative::setting;
 use super::neighbor::check_weights;
 use crate::relation::{check_len, check_nodes};
-use crate::{EdgeKey, Graph, GraphError, Relation, Stream};
+use crate::{Compressed, EdgeKey, Graph, GraphError, Relation, Stream};
 
 /// Stands for "the walk had ended" in [`Walks`].
 pub const NO_NODE: u32 = u32::MAX;
@@ -124,12 +124,14 @@ impl RandomWalk {
         let first = self.metapath[0];
         check_nodes("starts", starts, self.graph.relations()[first].num_src()).map_err(|e| self.graph.in_etype(first, e))?;
         let stream = key.stream("random walk");
+        // Asked for here and not by each worker, which would each sort the edges.
+        let layouts: Vec<&Compressed> = self.metapath.iter().map(|&t| self.graph.relations()[t].csr()).collect();
         Ok(run(starts, per_start, self.metapath.len(), &stream, |draws, step, path| {
             if self.stop > 0.0 && draws.unit() < self.stop {
                 return None;
             }
             let (t, v) = (self.metapath[step], path[step] as usize);
-            let csr = self.graph.relations()[t].csr();
+            let csr = layouts[step];
             let row = csr.row(v);
             let place = match &self.weights[t] {
                 Some(table) => table.draw(row.clone(), draws)?,

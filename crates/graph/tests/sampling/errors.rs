@@ -58,3 +58,32 @@ fn weights_of_a_column() {
     let s = NeighborSampler::new(&g, [2]).unwrap().with_weight_column("w").unwrap().with_strategy(Strategy::Weighted).unwrap();
     assert_eq!(s.sample([("_N", [0])], SampleKey::new(0)).unwrap().blocks[0].edge_ids(0), [1]);
 }
+
+#[test]
+fn types_of_a_block_out_of_range() {
+    let g = typed(10, 5, 1);
+    let batch = NeighborSampler::new(&g, [2]).unwrap().sample([("paper", [3])], SampleKey::new(0)).unwrap();
+    let block = &batch.blocks[0];
+    let panic_of = |f: &dyn Fn()| {
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("a panic");
+        panic.downcast_ref::<String>().cloned().unwrap_or_default()
+    };
+    let edge: [&dyn Fn(); 6] = [
+        &|| _ = block.edge_ids(3),
+        &|| drop(block.original_edge_ids(3).clone()),
+        &|| drop(block.in_degrees(3)),
+        &|| drop(block.out_degrees(3)),
+        &|| _ = block.total_edges_of(3),
+        &|| _ = g.schema().ends(3),
+    ];
+    for f in edge {
+        let text = panic_of(f);
+        assert!(text.starts_with("`etype` must lie in 0..3 (edge types") && text.ends_with("got 3"), "{text}");
+    }
+    let node: [&dyn Fn(); 4] =
+        [&|| _ = block.src_nodes(2), &|| _ = batch.output_nodes(2), &|| drop(block.original_ids(2).clone()), &|| _ = block.total_nodes(2)];
+    for f in node {
+        let text = panic_of(f);
+        assert!(text.starts_with("`ntype` must lie in 0..2 (node types") && text.ends_with("got 2"), "{text}");
+    }
+}

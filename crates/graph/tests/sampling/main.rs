@@ -8,5 +8,7 @@ mod features;
 mod links;
 mod loaders;
 mod repeatable;
+mod shared;
 mod subgraphs;
 mod walks;
+mod watchdog;

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{Graph, Relation, Schema, row_index};
+use burn_gnn_graph::{Derived, Graph, Relation, Schema, of_etype, of_ntype, row_index};
 use burn_gnn_ops::GraphView;
 
 use super::InferenceConfig;
@@ -19,13 +19,13 @@ pub(super) struct Blocks<'a> {
     /// Row of each node in the block that is being made, per node type; `NONE` between blocks.
     row_of: Vec<Vec<u32>>,
     /// In the whole graph, per edge type, counted when a layer asks: the CSR layout would cost two numbers per edge.
-    out_degrees: Vec<OnceLock<Vec<u32>>>,
+    out_degrees: Vec<Derived<Vec<u32>>>,
 }
 
 impl<'a> Blocks<'a> {
     pub(super) fn new(graph: &'a Graph) -> Self {
         let row_of = graph.node_counts().iter().map(|&n| vec![NONE; n]).collect();
-        Self { graph, row_of, out_degrees: graph.relations().iter().map(|_| OnceLock::new()).collect() }
+        Self { graph, row_of, out_degrees: graph.relations().iter().map(|_| Derived::new()).collect() }
     }
 
     pub(super) fn graph(&self) -> &'a Graph {
@@ -95,7 +95,7 @@ impl<'a> Blocks<'a> {
 /// Destinations are consecutive nodes of one type; sources are these, then their other in-neighbours as edges meet them.
 pub(super) struct Block<'a> {
     graph: &'a Graph,
-    out_degrees: &'a [OnceLock<Vec<u32>>],
+    out_degrees: &'a [Derived<Vec<u32>>],
     ntype: usize,
     rows: Range<usize>,
     /// Node of each source row, per node type.
@@ -121,20 +121,24 @@ impl GraphView for Block<'_> {
     fn schema(&self) -> &Schema {
         self.graph.schema()
     }
+    #[track_caller]
     fn relation(&self, etype: usize) -> &Relation {
-        &self.relations[etype]
+        of_etype(&self.relations, etype)
     }
+    #[track_caller]
     fn num_src(&self, ntype: usize) -> usize {
-        self.nodes[ntype].len()
+        of_ntype(&self.nodes, ntype).len()
     }
     fn num_dst(&self, ntype: usize) -> usize {
         if ntype == self.ntype { self.rows.len() } else { 0 }
     }
+    #[track_caller]
     fn total_nodes(&self, ntype: usize) -> u64 {
-        self.graph.node_counts()[ntype] as u64
+        *of_ntype(self.graph.node_counts(), ntype) as u64
     }
+    #[track_caller]
     fn total_edges(&self, etype: usize) -> u64 {
-        self.graph.relations()[etype].num_edges() as u64
+        of_etype(self.graph.relations(), etype).num_edges() as u64
     }
     fn src_rows(&self, _call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
         x
@@ -143,26 +147,30 @@ impl GraphView for Block<'_> {
         let rows = self.num_dst(ntype);
         if x.dims()[0] == rows { x } else { x.slice_dim(0, 0..rows) }
     }
+    #[track_caller]
     fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
-        Cow::Owned(self.relations[etype].in_degrees().collect())
+        Cow::Owned(of_etype(&self.relations, etype).in_degrees().collect())
     }
+    #[track_caller]
     fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
-        let whole = &self.graph.relations()[etype];
-        let degrees = self.out_degrees[etype].get_or_init(|| {
+        let whole = of_etype(self.graph.relations(), etype);
+        let degrees = self.out_degrees[etype].get_or_compute(|| {
             let mut degrees = vec![0; whole.num_src()];
             whole.src().iter().for_each(|&u| degrees[u as usize] += 1);
             degrees
         });
         Cow::Owned(self.nodes[self.graph.schema().ends(etype).0].iter().map(|&u| degrees[u as usize]).collect())
     }
+    #[track_caller]
     fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>> {
-        Some(self.nodes[ntype].iter().map(|&v| u64::from(v)).collect())
+        Some(of_ntype(&self.nodes, ntype).iter().map(|&v| u64::from(v)).collect())
     }
+    #[track_caller]
     fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>> {
-        if self.relations[etype].num_edges() == 0 {
+        if of_etype(&self.relations, etype).num_edges() == 0 {
             return Some(Arc::from([]));
         }
-        let csc = self.graph.relations()[etype].csc();
+        let csc = of_etype(self.graph.relations(), etype).csc();
         let positions = csc.indptr()[self.rows.start] as usize..csc.indptr()[self.rows.end] as usize;
         Some(positions.map(|p| u64::from(csc.edge_id(p))).collect())
     }

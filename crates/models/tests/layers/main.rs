@@ -11,8 +11,11 @@ mod random;
 mod refusals;
 mod registry;
 mod storage;
+mod threads;
 mod types;
 mod views;
+#[path = "../../../graph/tests/sampling/watchdog.rs"]
+mod watchdog;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::Stream;

@@ -1,11 +1,11 @@
 //! What one weighted aggregation does, as a plain value.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 #[cfg(feature = "fusion")]
 use burn::backend::fusion::custom::TensorSpec;
 use burn::tensor::Shape;
-use burn_gnn_graph::Relation;
+use burn_gnn_graph::{Derived, Relation};
 use rayon::prelude::*;
 
 use super::AggregateOptions;
@@ -22,9 +22,9 @@ pub struct DegreeScale(Arc<Scale>);
 struct Scale {
     degrees: Box<[u32]>,
     power: f64,
-    double: OnceLock<Vec<f64>>,
+    double: Derived<Vec<f64>>,
     #[cfg(any(feature = "flex", feature = "ndarray"))]
-    single: OnceLock<Vec<f32>>,
+    single: Derived<Vec<f32>>,
     /// The factors on devices.
     #[cfg(feature = "cube")]
     attached: burn_gnn_graph::Attached,
@@ -49,9 +49,9 @@ impl DegreeScale {
         Self(Arc::new(Scale {
             degrees: degrees.into(),
             power,
-            double: OnceLock::new(),
+            double: Derived::new(),
             #[cfg(any(feature = "flex", feature = "ndarray"))]
-            single: OnceLock::new(),
+            single: Derived::new(),
             #[cfg(feature = "cube")]
             attached: burn_gnn_graph::Attached::default(),
         }))
@@ -71,7 +71,7 @@ impl DegreeScale {
     }
     /// The factors.
     pub(crate) fn double(&self) -> &[f64] {
-        self.0.double.get_or_init(|| self.compute(|f| f))
+        self.0.double.get_or_compute(|| self.compute(|f| f))
     }
     /// The factors in a type of sums.
     #[cfg(any(feature = "flex", feature = "ndarray"))]
@@ -80,7 +80,7 @@ impl DegreeScale {
         if size_of::<A>() == size_of::<f64>() {
             return bytemuck::cast_slice(self.double());
         }
-        bytemuck::cast_slice(self.0.single.get_or_init(|| self.compute(|f| f as f32)))
+        bytemuck::cast_slice(self.0.single.get_or_compute(|| self.compute(|f| f as f32)))
     }
     fn compute<A: Send>(&self, of: impl Fn(f64) -> A + Sync) -> Vec<A> {
         // Two roots are frequent, and exact where the general power need not be.

@@ -1,8 +1,8 @@
 //! The nodes that messages reach, in the orders that reduce functions see them in.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use burn_gnn_graph::{Compressed, Relation};
+use burn_gnn_graph::{Compressed, Derived, Relation};
 
 use super::rows::{picking, placing};
 use crate::OpsError;
@@ -35,13 +35,8 @@ pub(super) struct ByDegree {
 /// What is kept with the relation under its type.
 fn kept<T: Send + Sync + 'static>(whole: &Relation, make: impl FnOnce(&Compressed) -> Result<T, OpsError>) -> Result<Arc<T>, OpsError> {
     let csc = whole.csc();
-    let cell = csc.attached().get_or_insert((), OnceLock::<Arc<T>>::new);
-    if let Some(kept) = cell.get() {
-        return Ok(kept.clone());
-    }
-    // Made while nothing is locked: a thread that waits for others here may be given work that comes back to this relation.
-    let made = Arc::new(make(csc)?);
-    Ok(cell.get_or_init(|| made).clone())
+    let cell = csc.attached().get_or_insert((), Derived::<Arc<T>>::new);
+    cell.try_get_or_compute(|| Ok(Arc::new(make(csc)?))).cloned()
 }
 
 /// Destinations that have edges.

@@ -68,7 +68,8 @@ impl Drop for Scope {
 /// # Scope
 /// The setting belongs to the calling thread and ends with `f`, also by a panic. Scopes nest, the inner one
 /// holds; `with_precision(Precision::Full, ..)` switches the outer one off for a while. It is read when an
-/// operator is called: backward may run outside of the scope and on another thread.
+/// operator is called: backward may run outside of the scope and on another thread. A task of a rayon pool that opens a
+/// scope opens it for tasks too that its thread takes while it waits: open scopes outside of the pool.
 ///
 /// # Gradients
 /// The casts are differentiable: gradients are computed on 16-bit cotangents and what backward keeps is

@@ -1,8 +1,8 @@
 //! The edges of several relations, sorted once and kept.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use burn_gnn_graph::{Relation, RelationStack};
+use burn_gnn_graph::{Derived, Relation, RelationStack};
 use rayon::prelude::*;
 
 #[cfg(any(feature = "flex", feature = "ndarray"))]
@@ -51,17 +51,17 @@ struct Inner {
     relation: Relation,
     types: Vec<u32>,
     num_relations: usize,
-    by_relation: OnceLock<(Vec<u32>, Vec<u32>)>,
-    pair_counts: OnceLock<Vec<u32>>,
+    by_relation: Derived<(Vec<u32>, Vec<u32>)>,
+    pair_counts: Derived<Vec<u32>>,
     /// Without and with [`mean`](RelationalIndex::mean).
     #[cfg(feature = "cube")]
-    pairs: [OnceLock<burn_gnn_cube::RelationalRows>; 2],
+    pairs: [Derived<burn_gnn_cube::RelationalRows>; 2],
     #[cfg(any(feature = "flex", feature = "ndarray"))]
-    by_dst: OnceLock<Side>,
+    by_dst: Derived<Side>,
     #[cfg(any(feature = "flex", feature = "ndarray"))]
-    by_src: OnceLock<Side>,
+    by_src: Derived<Side>,
     #[cfg(any(feature = "flex", feature = "ndarray"))]
-    src_pairs: OnceLock<Vec<u32>>,
+    src_pairs: Derived<Vec<u32>>,
 }
 
 impl RelationalIndex {
@@ -100,16 +100,16 @@ impl RelationalIndex {
             relation,
             types,
             num_relations,
-            by_relation: OnceLock::new(),
-            pair_counts: OnceLock::new(),
+            by_relation: Derived::new(),
+            pair_counts: Derived::new(),
             #[cfg(feature = "cube")]
             pairs: Default::default(),
             #[cfg(any(feature = "flex", feature = "ndarray"))]
-            by_dst: OnceLock::new(),
+            by_dst: Derived::new(),
             #[cfg(any(feature = "flex", feature = "ndarray"))]
-            by_src: OnceLock::new(),
+            by_src: Derived::new(),
             #[cfg(any(feature = "flex", feature = "ndarray"))]
-            src_pairs: OnceLock::new(),
+            src_pairs: Derived::new(),
         };
         Self { inner: Arc::new(inner), mean: false }
     }
@@ -141,14 +141,17 @@ impl RelationalIndex {
     ///
     /// # Panics
     /// If there is no such type.
+    #[track_caller]
     pub fn edge_ids(&self, relation: usize) -> &[u32] {
+        let count = self.num_relations();
+        assert!(relation < count, "`relation` must lie in 0..{count} (edge types of the index), got {relation}");
         let (starts, ids) = self.by_relation();
         &ids[starts[relation] as usize..starts[relation + 1] as usize]
     }
 
     /// Edge ids by relation, ascending inside one, and before them where each relation starts.
     pub(crate) fn by_relation(&self) -> (&[u32], &[u32]) {
-        let (starts, ids) = self.inner.by_relation.get_or_init(|| {
+        let (starts, ids) = self.inner.by_relation.get_or_compute(|| {
             let mut starts = vec![0u32; self.num_relations() + 1];
             self.types().iter().for_each(|&t| starts[t as usize + 1] += 1);
             for r in 0..self.num_relations() {
@@ -168,12 +171,12 @@ impl RelationalIndex {
     #[cfg(feature = "cube")]
     pub(crate) fn pairs(&self) -> &burn_gnn_cube::RelationalRows {
         let make = || burn_gnn_cube::RelationalRows::new(self.relation(), self.types(), self.num_relations(), self.mean);
-        self.inner.pairs[usize::from(self.mean)].get_or_init(make)
+        self.inner.pairs[usize::from(self.mean)].get_or_compute(make)
     }
 
     /// Edges of the same relation at the same destination, for every edge.
     pub(crate) fn pair_counts(&self) -> &[u32] {
-        self.inner.pair_counts.get_or_init(|| {
+        self.inner.pair_counts.get_or_compute(|| {
             let dst = self.relation().dst();
             let mut counts = vec![0u32; self.types().len()];
             let mut at = vec![0u32; self.relation().num_dst()];
@@ -191,17 +194,17 @@ impl RelationalIndex {
     /// Grouped by destination.
     #[cfg(any(feature = "flex", feature = "ndarray"))]
     pub(crate) fn by_dst(&self) -> &Side {
-        self.inner.by_dst.get_or_init(|| Side::new(self.relation().csc(), self.types(), self.num_relations()))
+        self.inner.by_dst.get_or_compute(|| Side::new(self.relation().csc(), self.types(), self.num_relations()))
     }
     /// Grouped by source.
     #[cfg(any(feature = "flex", feature = "ndarray"))]
     pub(crate) fn by_src(&self) -> &Side {
-        self.inner.by_src.get_or_init(|| Side::new(self.relation().csr(), self.types(), self.num_relations()))
+        self.inner.by_src.get_or_compute(|| Side::new(self.relation().csr(), self.types(), self.num_relations()))
     }
     /// The pair of [`by_src`](Self::by_src) that holds the edge at each position of [`by_dst`](Self::by_dst).
     #[cfg(any(feature = "flex", feature = "ndarray"))]
     pub(crate) fn src_pairs(&self) -> &[u32] {
-        self.inner.src_pairs.get_or_init(|| {
+        self.inner.src_pairs.get_or_compute(|| {
             let by_edge = self.by_src().pairs_by_edge();
             self.by_dst().edges().par_iter().map(|&e| by_edge[e as usize]).collect()
         })

@@ -1,8 +1,8 @@
 //! How consecutive rows are cut into segments, and rows into types.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use burn_gnn_graph::Relation;
+use burn_gnn_graph::{Derived, Relation};
 use rayon::prelude::*;
 
 use crate::OpsError;
@@ -23,7 +23,7 @@ pub struct Segments(Arc<Inner>);
 struct Inner {
     offsets: Vec<u32>,
     /// Rows as edges into segments.
-    relation: OnceLock<Relation>,
+    relation: Derived<Relation>,
     #[cfg(feature = "cube")]
     attached: burn_gnn_graph::Attached,
 }
@@ -110,7 +110,7 @@ impl Segments {
     fn of(offsets: Vec<u32>) -> Self {
         Self(Arc::new(Inner {
             offsets,
-            relation: OnceLock::new(),
+            relation: Derived::new(),
             #[cfg(feature = "cube")]
             attached: burn_gnn_graph::Attached::default(),
         }))
@@ -151,12 +151,10 @@ impl Segments {
     }
     /// Rows as edges, by row, from one source into segments; sorted, so no permutation is stored.
     pub(crate) fn relation(&self) -> Result<&Relation, OpsError> {
-        if let Some(relation) = self.0.relation.get() {
-            return Ok(relation);
-        }
-        let ids = self.by_row();
-        let relation = Relation::from_coo(1, self.len(), vec![0; ids.len()], ids).map_err(|e| wrong(e.to_string()))?;
-        Ok(self.0.relation.get_or_init(|| relation))
+        self.0.relation.try_get_or_compute(|| {
+            let ids = self.by_row();
+            Relation::from_coo(1, self.len(), vec![0; ids.len()], ids).map_err(|e| wrong(e.to_string()))
+        })
     }
 }
 

@@ -37,7 +37,10 @@ mod relational;
 mod segments;
 mod signed_zeros;
 mod stars;
+mod stress;
 mod typed;
+#[path = "../../../graph/tests/sampling/watchdog.rs"]
+mod watchdog;
 mod widths;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};

@@ -1,0 +1,79 @@
+//! Ends a process whose threads hang, and says what each of them was doing.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// No step of a test takes a tenth of this.
+const LIMIT: Duration = Duration::from_secs(120);
+
+type Steps = Arc<Mutex<BTreeMap<u64, (String, String, Instant)>>>;
+
+/// Watches its [`Task`]s from a thread of its own until it is dropped.
+pub(crate) struct Watchdog {
+    steps: Steps,
+    next: std::sync::atomic::AtomicU64,
+    thread: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// What one thread does; it is over when this is dropped.
+pub(crate) struct Task {
+    steps: Steps,
+    number: u64,
+    name: String,
+}
+
+impl Watchdog {
+    pub(crate) fn new() -> Self {
+        let steps = Steps::default();
+        let (stop, stopped) = channel();
+        let watched = steps.clone();
+        let watch = move || {
+            while stopped.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                let steps = watched.lock().unwrap_or_else(PoisonError::into_inner);
+                if steps.values().any(|(_, _, since)| since.elapsed() > LIMIT) {
+                    let lines = steps.values().map(|(name, step, since)| format!("  {name}: {step}, for {:?}\n", since.elapsed()));
+                    let text = format!("\nthreads of this test hang:\n{}", lines.collect::<String>());
+                    // Past the capture of output, which an abort would lose.
+                    _ = std::io::stderr().write_all(text.as_bytes());
+                    std::process::abort();
+                }
+            }
+        };
+        Self { steps, next: 0.into(), thread: Some((stop, std::thread::spawn(watch))) }
+    }
+
+    /// Watches what the caller does from now on, which begins with `step`.
+    pub(crate) fn task(&self, name: impl Into<String>, step: impl Into<String>) -> Task {
+        let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let task = Task { steps: self.steps.clone(), number, name: name.into() };
+        task.step(step);
+        task
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.thread.take() {
+            drop(stop);
+            _ = thread.join();
+        }
+    }
+}
+
+impl Task {
+    /// What comes next.
+    pub(crate) fn step(&self, step: impl Into<String>) {
+        let entry = (self.name.clone(), step.into(), Instant::now());
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner).insert(self.number, entry);
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
+    }
+}
