@@ -43,6 +43,7 @@ mod kernel;
 mod matmul;
 mod message;
 mod multi;
+mod permutation;
 mod precision;
 mod primitives;
 mod relational;
