@@ -13,6 +13,8 @@
 //!
 //! Structure modules are plain Rust; Burn tensors appear in [`Frame`]s only.
 
+#![deny(unsafe_code)]
+
 mod attached;
 mod batch;
 mod compact;
