@@ -27,6 +27,8 @@
 //! # Ok::<(), burn_gnn::graph::GraphError>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 #[cfg(feature = "dist")]
 pub use burn_gnn_dist as dist;
 pub use burn_gnn_graph as graph;

@@ -22,6 +22,8 @@
 //! * Files: tab-separated tables in GraphLearn's format, described by `tables.json`; read them with `load_dataset`.
 //!   No e-mail address, no name of a person, no local path and no date gets into them, and equal input makes equal files.
 
+#![forbid(unsafe_code)]
+
 mod extract;
 mod summary;
 mod words;

@@ -10,6 +10,8 @@
 //! downloaded. Both ways start from the same weights; it prints the loss of each, the accuracy on the 32 (93.8 %
 //! for both), and fails if losses are more than 1e-4 apart.
 
+#![forbid(unsafe_code)]
+
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};

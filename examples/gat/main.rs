@@ -11,6 +11,8 @@
 //! The karate club (Zachary 1977) learns from two labelled members, its president and its instructor, and
 //! predicts which side the other 32 took: 84.4 % with seed 0, in a few seconds; 78.1 % after `--epochs 60`.
 
+#![forbid(unsafe_code)]
+
 #[path = "../common/mod.rs"]
 mod common;
 

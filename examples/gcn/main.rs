@@ -10,6 +10,8 @@
 //! The karate club (Zachary 1977) learns from two labelled members, its president and its instructor, and
 //! predicts which side the other 32 took.
 
+#![forbid(unsafe_code)]
+
 #[path = "../common/mod.rs"]
 mod common;
 

@@ -15,6 +15,8 @@
 //! Data by default: the crates graph (see the example `crates_graph`), a tenth of its edges for validation and a tenth to test.
 //! There plain rows are ahead: MRR on validation edges after 12 epochs 0.21 with the R-GCN and 0.25 without (seed 0).
 
+#![forbid(unsafe_code)]
+
 #[path = "../common/mod.rs"]
 mod common;
 mod data;

@@ -7,6 +7,8 @@
 //! Writes two small files to a temporary folder (members and interactions of a club, after DGL's tutorial on CSV), reads them as
 //! a graph, shows what one wrong cell gives, and keeps the graph in this library's own format.
 
+#![forbid(unsafe_code)]
+
 use anyhow::{Result, ensure};
 use burn::tensor::Device;
 use burn_gnn::graph::Builder;

@@ -11,6 +11,8 @@
 //! Data by default: the crates graph inside the library, made from this project's `cargo metadata` by the example `crates_graph`;
 //! the class of a crate is the top level of its first category. Accuracy to expect: see README.md.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod assemble;
 #[path = "../common/mod.rs"]

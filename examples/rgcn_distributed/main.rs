@@ -10,6 +10,8 @@
 //! Node types without features have learned rows, kept by the ranks that own the nodes and stepped there. Batches, samples and initial
 //! values are functions of original ids: losses are the same for any `--parts`, up to the order of sums (1e-4 relative in f32).
 
+#![forbid(unsafe_code)]
+
 #[path = "../common/mod.rs"]
 mod common;
 mod net;

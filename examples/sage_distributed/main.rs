@@ -11,6 +11,8 @@
 //! it owns, rows of other nodes come from their owners. A step has `--batch` times as many nodes as there are ranks; with as large a batch, one
 //! rank has the same losses.
 
+#![forbid(unsafe_code)]
+
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../../benches/peers/graphs.rs"]

@@ -11,6 +11,8 @@
 //! The generated graph has communities whose members are linked more often than others, and features that tell little: without the
 //! graph most nodes are guessed wrong.
 
+#![forbid(unsafe_code)]
+
 #[path = "../common/mod.rs"]
 mod common;
 

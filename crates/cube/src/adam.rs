@@ -1,10 +1,10 @@
 //! A step of Adam in one pass, of all entries or of some rows.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
-use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
+use crate::check::Call;
 use crate::device::{dummy, upload};
 use crate::launch::{address, arg, grid, vector, wide};
 
@@ -110,13 +110,23 @@ pub enum AdamForm {
 ///
 /// # Semantics
 /// f16 and bf16 are widened to f32 and rounded once. Tensors that nobody else holds are updated in place.
+///
+/// # Panics
+/// If an operand has another shape, element type or device.
+#[track_caller]
 pub fn adam_step(
     param: CubeTensor,
     grad: CubeTensor,
     moments: [CubeTensor; 2],
     factors: &AdamFactors,
 ) -> (CubeTensor, CubeTensor, CubeTensor) {
-    step(param, grad, moments, None, factors)
+    let call = Call::new("adam_step", "param", &param);
+    let rows = param.meta.shape().first().copied().unwrap_or(1);
+    let width = param.meta.num_elements().checked_div(rows).unwrap_or(0);
+    let [m, v] = moments;
+    let [param, grad, m, v] =
+        [("param", param), ("grad", grad), ("moment_1", m), ("moment_2", v)].map(|(arg, x)| call.rows(arg, x, rows, width));
+    step(param, grad, [m, v], None, factors)
 }
 
 /// [`adam_step`] of some rows; the others keep their values and moments.
@@ -125,8 +135,10 @@ pub fn adam_step(
 /// - `param` and moments: `[rows, width]`; `ids`: rows, each once; `grad`: `[ids.len(), width]`
 /// - returns the shapes of parameter and moments
 ///
+/// What becomes of a row that is named twice is not defined: two steps write it at once.
+///
 /// # Panics
-/// If the ids are larger than a buffer of the device.
+/// If an operand has another shape, element type or device, an id is no row, or the ids are larger than a buffer of the device.
 #[track_caller]
 pub fn adam_rows(
     param: CubeTensor,
@@ -135,13 +147,20 @@ pub fn adam_rows(
     ids: &[u32],
     factors: &AdamFactors,
 ) -> (CubeTensor, CubeTensor, CubeTensor) {
+    let call = Call::new("adam_rows", "param", &param);
+    let [rows, width] = call.table("param", &param);
+    let [m, v] = moments;
+    let [param, m, v] = [("param", param), ("moment_1", m), ("moment_2", v)].map(|(arg, x)| call.rows(arg, x, rows, width));
+    let grad = call.rows("grad", grad, ids.len(), width);
+    if let Some((at, id)) = ids.iter().enumerate().find(|(_, id)| **id as usize >= rows) {
+        panic!("adam_rows: `ids[{at}]` must be below {rows}, the rows of `param`, got {id}");
+    }
     let ids = upload("rows of a table", ids, &param.device);
-    step(param, grad, moments, Some(ids), factors)
+    step(param, grad, [m, v], Some(ids), factors)
 }
 
 /// A tensor that nobody else holds.
 fn own(x: CubeTensor) -> CubeTensor {
-    let x = into_contiguous(x);
     if x.can_mut() { x } else { x.copy() }
 }
 
@@ -157,7 +176,7 @@ fn step(
     if entries == 0 {
         return (param, m, v);
     }
-    let (param, m, v, grad) = (own(param), own(m), own(v), into_contiguous(grad));
+    let (param, m, v) = (own(param), own(m), own(v));
     let (client, sums) = (param.client.clone(), wide(param.dtype));
     let width = if ids.is_some() { param.meta.shape()[1] } else { entries };
     let n = vector(&client, param.dtype, &[width]);
@@ -168,8 +187,8 @@ fn step(
         AdamForm::AdamW { keep, first, second, epsilon } => (keep, first, second, epsilon, true),
     };
     let none = dummy(&grad);
-    // SAFETY: parameter and moments have a row for every id, `grad` one for each of them, or all four have `entries` entries; ids
-    // differ, so every entry has one unit, and units beyond `entries` leave first.
+    // SAFETY: the callers have checked: parameter and moments have a row for every id, `grad` one for each of them, or all four have
+    // `entries` entries. Units beyond those leave first.
     unsafe {
         adam_kernel::launch_unchecked(
             &client,

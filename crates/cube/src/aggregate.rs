@@ -16,6 +16,7 @@ use cubecl::prelude::*;
 
 use crate::activation::{Activation, Kind, activate, chain};
 use crate::broadcast::Map;
+use crate::check::Call;
 use crate::columns::column_sums;
 use crate::job::{Job, Over, Source};
 use crate::launch::{address, arg, empty, grid, grid_of, reshaped, vector, wide, zeros};
@@ -207,6 +208,22 @@ pub struct Aggregate<'a> {
     pub activation: Activation,
 }
 
+impl Aggregate<'_> {
+    /// The same call with factors that were checked.
+    #[track_caller]
+    fn checked(&self, call: &Call) -> Self {
+        let (src, dst) = (self.relation.num_src(), self.relation.num_dst());
+        let factors = |arg, x: &Option<CubeTensor>, rows| x.clone().map(|x| call.floats(arg, x, rows, 1));
+        Self { scale: factors("scale", &self.scale, src), after: factors("after", &self.after, dst), ..self.clone() }
+    }
+    /// The result, where the activation needs it.
+    #[track_caller]
+    fn kept(&self, call: &Call, out: Option<CubeTensor>, width: usize) -> Option<CubeTensor> {
+        let reads = self.activation != Activation::None;
+        reads.then(|| call.rows("out", call.given("out", out), self.relation.num_dst(), width))
+    }
+}
+
 fn as_sums(x: Option<CubeTensor>, dtype: DType) -> Option<CubeTensor> {
     // Without entries it is never read, and no kernel takes it.
     let x = x.filter(|x| x.meta.num_elements() > 0)?;
@@ -257,7 +274,7 @@ impl Pass<'_> {
                 let units = tasks * width / n;
                 let (count, dim) = grid_of(&client, units, variant.units);
                 // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which factors and `x` have an
-                // entry or a row; `table` names rows or chunks of the layout; `out` has `tasks` rows, and units beyond
+                // entry or a row (checked by `aggregate` and its gradients); `table` names rows or chunks of the layout; `out` has `tasks` rows, and units beyond
                 // them leave first.
                 unsafe {
                     aggregate_kernel::launch_unchecked(
@@ -326,10 +343,15 @@ impl Pass<'_> {
 /// A destination without in-edges gets `act(bias)`. f16 and bf16 are computed in f32 and rounded once.
 ///
 /// # Panics
-/// If the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn aggregate(call: &Aggregate<'_>, x: CubeTensor, weight: Option<CubeTensor>, bias: Option<CubeTensor>) -> CubeTensor {
-    let x = into_contiguous(x);
+    let checked = Call::new("aggregate", "x", &x);
+    let [_, width] = checked.table("x", &x);
+    let x = checked.rows("x", x, call.relation.num_src(), width);
+    let weight = weight.map(|w| checked.floats("weight", w, call.relation.num_edges(), 1));
+    let bias = bias.map(|b| checked.floats("bias", b, width, 1));
+    let call = &call.checked(&checked);
     let sums = wide(x.dtype);
     let layout = csc(call.relation, &x.device);
     let pass = Pass {
@@ -350,7 +372,7 @@ pub fn aggregate(call: &Aggregate<'_>, x: CubeTensor, weight: Option<CubeTensor>
 /// - returns `[num_src, width]` and `[width]`
 ///
 /// # Panics
-/// If the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn aggregate_grad(
     call: &Aggregate<'_>,
@@ -360,7 +382,12 @@ pub fn aggregate_grad(
     wants_x: bool,
     wants_bias: bool,
 ) -> (Option<CubeTensor>, Option<CubeTensor>) {
-    let grad = into_contiguous(grad);
+    let checked = Call::new("aggregate_grad", "grad", &grad);
+    let [_, width] = checked.table("grad", &grad);
+    let grad = checked.rows("grad", grad, call.relation.num_dst(), width);
+    let out = call.kept(&checked, out, width);
+    let weight = weight.filter(|_| wants_x).map(|w| checked.floats("weight", w, call.relation.num_edges(), 1));
+    let call = &call.checked(&checked);
     let (dtype, sums) = (grad.dtype, wide(grad.dtype));
     let h = chain(&grad, out, call.activation);
     let [rows, width] = [h.meta.shape()[0], h.meta.shape()[1]];
@@ -386,13 +413,17 @@ pub fn aggregate_grad(
 /// - `grad`: `[num_dst, width]`; `out`: the result, read if there is an activation; `x`: `[num_src, width]`
 ///
 /// # Panics
-/// If the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn aggregate_grad_weight(call: &Aggregate<'_>, grad: CubeTensor, out: Option<CubeTensor>, x: CubeTensor) -> CubeTensor {
-    let grad = into_contiguous(grad);
+    let checked = Call::new("aggregate_grad_weight", "grad", &grad);
+    let [_, width] = checked.table("grad", &grad);
+    let grad = checked.rows("grad", grad, call.relation.num_dst(), width);
+    let out = call.kept(&checked, out, width);
+    let x = checked.floats("x", x, call.relation.num_src(), width);
+    let call = &call.checked(&checked);
     let (dtype, sums, edges) = (grad.dtype, wide(grad.dtype), call.relation.num_edges());
     let shape = Shape::from([edges]);
-    let width = grad.meta.shape()[1];
     if edges == 0 || width == 0 {
         return zeros(&grad, shape, dtype);
     }
@@ -418,7 +449,7 @@ pub fn aggregate_grad_weight(call: &Aggregate<'_>, grad: CubeTensor, out: Option
     let parts = Parts { weight: false, scale: scale.is_some(), after: after.is_some(), bias: false, kind: Kind::None };
     let result = empty(&grad, shape.clone(), dtype);
     let (count, dim) = grid(&result.client, edges);
-    // SAFETY: `dots` and `result` have an entry for every edge, factors one for every node.
+    // SAFETY: `dots` and `result` have an entry for every edge, factors one for every node: checked above.
     unsafe {
         ends_kernel::launch_unchecked(
             &result.client,

@@ -12,12 +12,12 @@
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
-use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::Relation;
 use cubecl::prelude::*;
 
 use crate::broadcast::Map;
+use crate::check::Call;
 use crate::combine::combine;
 use crate::dropout::Dropout;
 use crate::job::{Job, Over, Source};
@@ -53,10 +53,14 @@ pub enum AttentionScores {
 }
 
 impl AttentionScores {
-    fn contiguous(self) -> Self {
+    #[track_caller]
+    fn checked(self, call: &Call, relation: &Relation, heads: usize) -> Self {
         match self {
-            Self::Ends(a, b) => Self::Ends(into_contiguous(a), into_contiguous(b)),
-            Self::Edges(x) => Self::Edges(into_contiguous(x)),
+            Self::Ends(a, b) => {
+                let a = call.rows("a_src", a, relation.num_src(), heads);
+                Self::Ends(a, call.rows("a_dst", b, relation.num_dst(), heads))
+            }
+            Self::Edges(x) => Self::Edges(call.rows("logits", x, relation.num_edges(), heads)),
         }
     }
     fn both(&self) -> (&CubeTensor, &CubeTensor) {
@@ -227,8 +231,17 @@ impl Attention<'_> {
         self.relation.num_edges() == 0 || self.heads == 0
     }
 
+    /// Entries of a row.
+    #[track_caller]
     fn width(&self) -> usize {
-        self.heads * self.dim
+        self.heads.checked_mul(self.dim).unwrap_or_else(|| panic!("attention: {} heads of {} features are too many", self.heads, self.dim))
+    }
+
+    #[track_caller]
+    fn check_dropout(&self, call: &Call) {
+        if let Some(dropout) = &self.dropout {
+            dropout.check(call, self.relation.num_edges());
+        }
     }
 
     /// Sums of rows of `x` with the weights of edges, for every row of `layout`.
@@ -253,7 +266,7 @@ impl Attention<'_> {
                 let units = tasks * width / n;
                 let (count, cube) = grid_of(&client, units, variant.units);
                 // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which scores, statistics, ids
-                // and `x` have a row each; `table` names rows or chunks of the layout; `out` has `tasks` rows, and units
+                // and `x` have a row each (checked by `attention` and its gradient); `table` names rows or chunks of the layout; `out` has `tasks` rows, and units
                 // beyond them leave first.
                 unsafe {
                     attend_kernel::launch_unchecked(
@@ -307,10 +320,13 @@ impl Attention<'_> {
 /// bf16 are computed in f32 and rounded once.
 ///
 /// # Panics
-/// If the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, dropout too few ids, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn attention(call: &Attention<'_>, z: CubeTensor, scores: AttentionScores) -> (CubeTensor, CubeTensor) {
-    let (z, scores) = (into_contiguous(z), scores.contiguous());
+    let checked = Call::new("attention", "z", &z);
+    let z = checked.rows("z", z, call.relation.num_src(), call.width());
+    let scores = scores.checked(&checked, call.relation, call.heads);
+    call.check_dropout(&checked);
     let rows = call.relation.num_dst();
     let shapes = (Shape::from(vec![rows, call.heads, call.dim]), Shape::from(vec![rows, 2, call.heads]));
     if call.is_empty() {
@@ -359,7 +375,7 @@ pub struct AttentionWants {
 /// Beside the results one number for every edge and head, twice, where a gradient of scores is asked for.
 ///
 /// # Panics
-/// If the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, dropout too few ids, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn attention_grad(
     call: &Attention<'_>,
@@ -367,9 +383,14 @@ pub fn attention_grad(
     kept: AttentionKept,
     wants: AttentionWants,
 ) -> (CubeTensor, CubeTensor, CubeTensor) {
-    let (grad, out, stats, z) = (into_contiguous(grad), into_contiguous(kept.out), into_contiguous(kept.stats), into_contiguous(kept.z));
-    let scores = kept.scores.contiguous();
     let (relation, heads, dim, dtype) = (call.relation, call.heads, call.dim, grad.dtype);
+    let checked = Call::new("attention_grad", "grad", &grad);
+    let (num_src, num_dst, width) = (relation.num_src(), relation.num_dst(), call.width());
+    let (grad, out) = (checked.rows("grad", grad, num_dst, width), checked.rows("out", kept.out, num_dst, width));
+    let stats = checked.rows_of("stats", kept.stats, num_dst, heads.saturating_mul(2), &[wide(dtype)]);
+    let z = checked.rows("z", kept.z, num_src, width);
+    let scores = kept.scores.checked(&checked, relation, heads);
+    call.check_dropout(&checked);
     let given = matches!(scores, AttentionScores::Edges(_));
     let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());
     let nothing = |wanted: bool, shape: Vec<usize>| zeros(&grad, Shape::from(if wanted { shape } else { vec![0] }), dtype);

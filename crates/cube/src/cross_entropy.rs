@@ -11,11 +11,11 @@ use std::sync::Arc;
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::Shape;
 use burn_cubecl::CubeDevice;
-use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Attached, GraphError};
 use cubecl::prelude::*;
 
+use crate::check::Call;
 use crate::columns::column_sums;
 use crate::device::upload;
 use crate::launch::{address, arg, empty, grid, reshaped, units, wide, zeros};
@@ -171,11 +171,13 @@ fn scale_kernel<A: Float, O: Float>(x: &[A], out: &mut [O], factor: InputScalar,
 /// 0 without chosen rows. Losses are added in runs of 256 rows, then of runs.
 ///
 /// # Panics
-/// If a target is no column of the logits.
+/// If the logits are not a table of the rows that were chosen from, or a target is no column of them.
 #[track_caller]
 pub fn cross_entropy(logits: CubeTensor, rows: &LossRows, factor: f64) -> (CubeTensor, CubeTensor) {
-    let logits = into_contiguous(logits);
-    let (count, classes, sums) = (rows.0.index.len(), logits.meta.shape()[1], wide(logits.dtype));
+    let call = Call::new("cross_entropy", "logits", &logits);
+    let [_, classes] = call.table("logits", &logits);
+    let logits = call.rows("logits", logits, rows.0.index.num_rows(), classes);
+    let (count, sums) = (rows.0.index.len(), wide(logits.dtype));
     if count == 0 {
         return (zeros(&logits, Shape::from([1]), logits.dtype), zeros(&logits, Shape::from([0, 2]), sums));
     }
@@ -228,9 +230,16 @@ pub fn cross_entropy(logits: CubeTensor, rows: &LossRows, factor: f64) -> (CubeT
 /// # Shapes
 /// - `stats`: as [`cross_entropy`] returned them; `logits`: as given to it
 /// - returns the shape of the logits; 0 in rows that are not chosen, a sum in rows that are chosen twice
+///
+/// # Panics
+/// If an operand has another shape, element type or device.
 #[track_caller]
 pub fn cross_entropy_grad(grad: CubeTensor, stats: CubeTensor, logits: CubeTensor, rows: &LossRows, factor: f64) -> CubeTensor {
-    let (grad, stats, logits) = (into_contiguous(grad), into_contiguous(stats), into_contiguous(logits));
+    let call = Call::new("cross_entropy_grad", "logits", &logits);
+    let [_, classes] = call.table("logits", &logits);
+    let logits = call.rows("logits", logits, rows.0.index.num_rows(), classes);
+    let grad = call.rows("grad", grad, 1, 1);
+    let stats = call.rows_of("stats", stats, rows.0.index.len(), 2, &[wide(logits.dtype)]);
     let shape = logits.meta.shape().clone();
     if rows.0.index.is_empty() || shape.num_elements() == 0 {
         return zeros(&logits, shape, logits.dtype);

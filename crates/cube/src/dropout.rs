@@ -3,17 +3,21 @@
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::DType;
 use burn_cubecl::CubeDevice;
-use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
+use crate::check::Call;
 use crate::device::{dummy, upload};
 use crate::launch::{address, arg, empty, features, grid, wide};
 use crate::philox::{Draws, DrawsLaunch, keeps, words};
 
 /// The id that each row (or edge) is keyed by, on a device.
 #[derive(Clone, Debug)]
-pub struct RowIds(CubeTensor);
+pub struct RowIds {
+    /// Two words of each.
+    words: CubeTensor,
+    len: usize,
+}
 
 impl RowIds {
     /// One id for every row.
@@ -23,7 +27,7 @@ impl RowIds {
     #[track_caller]
     pub fn upload(ids: &[u64], device: &CubeDevice) -> Self {
         let words: Vec<u32> = ids.iter().flat_map(|&id| [id as u32, (id >> 32) as u32]).collect();
-        Self(upload("ids of rows", &words, device))
+        Self { words: upload("ids of rows", &words, device), len: ids.len() }
     }
 }
 
@@ -46,6 +50,13 @@ impl Dropout {
     pub(crate) fn or_none(dropout: Option<&Self>) -> Self {
         dropout.cloned().unwrap_or(Self { key: [0; 2], threshold: 0, scale: 1.0, ids: None })
     }
+    /// Refuses fewer ids than rows.
+    #[track_caller]
+    pub(crate) fn check(&self, call: &Call, rows: usize) {
+        if let Some(RowIds { words, len }) = &self.ids {
+            call.array("dropout.ids", words, *len, rows);
+        }
+    }
     /// As a kernel's argument, with sums in `sums`.
     pub(crate) fn launch(&self, sums: DType) -> DrawsLaunch {
         let from = self.threshold.min(u64::from(u32::MAX)) as u32;
@@ -54,7 +65,7 @@ impl Dropout {
     }
     /// Ids, or `dummy`, which nobody reads.
     pub(crate) fn ids<'a>(&'a self, dummy: &'a CubeTensor) -> &'a CubeTensor {
-        self.ids.as_ref().map_or(dummy, |ids| &ids.0)
+        self.ids.as_ref().map_or(dummy, |ids| &ids.words)
     }
 }
 
@@ -96,17 +107,22 @@ fn dropout_kernel<F: Float, A: Float>(
 ///
 /// # Semantics
 /// A dropped NaN is 0. f16 and bf16 are scaled in f32.
+///
+/// # Panics
+/// If `x` is not made of floats, has no axis, or there are ids, but fewer than rows.
 #[track_caller]
 pub fn dropout_rows(x: CubeTensor, dropout: &Dropout) -> CubeTensor {
-    let x = into_contiguous(x);
+    let call = Call::new("dropout_rows", "x", &x);
+    let (rows, width) = (x.meta.shape().first().copied().unwrap_or(1), features(&x).iter().product::<usize>());
+    let x = call.rows("x", x, rows, width);
+    dropout.check(&call, rows);
     if x.meta.num_elements() == 0 {
         return x;
     }
-    let (rows, width) = (x.meta.shape()[0], features(&x).iter().product::<usize>());
     let out = empty(&x, x.meta.shape().clone(), x.dtype);
     let (blocks, dummy) = (width.div_ceil(4), dummy(&x));
     let (count, dim) = grid(&x.client, rows * blocks);
-    // SAFETY: units beyond the last block of the last row leave first, and columns beyond a row are left out.
+    // SAFETY: `x` has `rows` rows of `width` columns, and ids are at least as many (checked above). Units beyond the last block of the last row leave first, and columns beyond a row are left out.
     unsafe {
         dropout_kernel::launch_unchecked(
             &out.client,

@@ -6,12 +6,12 @@
 //! ```
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
-use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::Relation;
 use cubecl::prelude::*;
 
 use crate::broadcast::Map;
+use crate::check::Call;
 use crate::job::{Job, Over, Source};
 use crate::launch::{address, arg, empty, features, grid, vector, wide, with_rows};
 use crate::layout::{csc, ends};
@@ -71,14 +71,14 @@ fn gradient_kernel<F: Float, A: Float, N: Size>(
 /// of a destination are masks. NaN and `+inf` make the probabilities of their destination and column NaN.
 ///
 /// # Panics
-/// If the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn edge_softmax(relation: &Relation, x: CubeTensor) -> CubeTensor {
-    let x = into_contiguous(x);
+    let width: usize = features(&x).iter().product();
+    let x = Call::new("edge_softmax", "x", &x).rows("x", x, relation.num_edges(), width);
     if x.meta.num_elements() == 0 {
         return x;
     }
-    let width: usize = features(&x).iter().product();
     let layout = csc(relation, &x.device);
     let stats = stats(&layout, &x, &x, 0.0, width, Scores::Edges, Kept::Divisor);
     let (out, client) = (empty(&x, x.meta.shape().clone(), x.dtype), x.client.clone());
@@ -86,7 +86,7 @@ pub fn edge_softmax(relation: &Relation, x: CubeTensor) -> CubeTensor {
     let edges = ends(relation, &x.device);
     let units = x.meta.num_elements() / n;
     let (count, dim) = grid(&client, units);
-    // SAFETY: `x` and `out` have a row for every edge, `stats` two for every destination; units beyond the last leave.
+    // SAFETY: `x` (checked above) and `out` have a row for every edge, `stats` two for every destination; units beyond the last leave.
     unsafe {
         probability_kernel::launch_unchecked(
             &client,
@@ -113,15 +113,16 @@ pub fn edge_softmax(relation: &Relation, x: CubeTensor) -> CubeTensor {
 /// - returns the same shape
 ///
 /// # Panics
-/// If the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn edge_softmax_grad(relation: &Relation, y: CubeTensor, grad: CubeTensor) -> CubeTensor {
-    let (y, grad) = (into_contiguous(y), into_contiguous(grad));
+    let features = features(&y);
+    let width: usize = features.iter().product();
+    let call = Call::new("edge_softmax_grad", "y", &y);
+    let [y, grad] = [("y", y), ("grad", grad)].map(|(arg, x)| call.rows(arg, x, relation.num_edges(), width));
     if grad.meta.num_elements() == 0 {
         return grad;
     }
-    let features = features(&y);
-    let width: usize = features.iter().product();
     let layout = csc(relation, &y.device);
     let on_edges = |x: &CubeTensor| Source::new(x.clone(), Place::Edge, Map::same(width));
     let sums = Job {

@@ -9,11 +9,12 @@
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
-use burn_cubecl::kernel::{cast, into_contiguous};
+use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use crate::activation::{Activation, Kind, activate, pulled};
+use crate::check::Call;
 use crate::columns::column_sums;
 use crate::device::dummy;
 use crate::dropout::Dropout;
@@ -182,11 +183,18 @@ fn blocks(width: usize) -> usize {
 ///
 /// # Semantics
 /// A dropped NaN is 0. f16 and bf16 are computed in f32 and rounded once.
+///
+/// # Panics
+/// If an operand has another shape, element type or device, or dropout too few ids.
 #[track_caller]
 pub fn epilogue(call: &Epilogue, x: CubeTensor, bias: Option<CubeTensor>, open: bool) -> (CubeTensor, CubeTensor) {
-    let (x, bias) = (into_contiguous(x), bias.map(into_contiguous));
+    let checked = Call::new("epilogue", "x", &x);
+    let [rows, width] = checked.table("x", &x);
+    let (x, bias) = (checked.rows("x", x, rows, width), bias.map(|b| checked.rows("bias", b, width, 1)));
+    if let Some(dropout) = &call.dropout {
+        dropout.check(&checked, rows);
+    }
     let shape = x.meta.shape().clone();
-    let [rows, width] = [shape[0], shape[1]];
     let blocks = blocks(width);
     let none = dummy(&x);
     let marks = empty(&x, Shape::from([if open { rows * blocks } else { 0 }]), DType::U32);
@@ -196,7 +204,7 @@ pub fn epilogue(call: &Epilogue, x: CubeTensor, bias: Option<CubeTensor>, open: 
     let (out, sums, draws) = (empty(&x, shape, x.dtype), wide(x.dtype), Dropout::or_none(call.dropout.as_ref()));
     let (count, dim) = grid(&x.client, rows * blocks);
     // SAFETY: `x` and `out` have `rows` rows of `width` columns, the bias `width`, `marks` a number for every block of a
-    // row where it is written; ids are one for each row; units beyond the last block leave first.
+    // row where it is written; ids are one for each row, all checked above; units beyond the last block leave first.
     unsafe {
         epilogue_kernel::launch_unchecked(
             &out.client,
@@ -225,22 +233,29 @@ pub fn epilogue(call: &Epilogue, x: CubeTensor, bias: Option<CubeTensor>, open: 
 /// # Shapes
 /// - `grad`: `[rows, width]`
 /// - returns `[rows, width]` and `[width]`
+///
+/// # Panics
+/// If `grad` or what was kept has another shape, element type or device, or dropout too few ids.
 #[track_caller]
 pub fn epilogue_grad(call: &Epilogue, grad: CubeTensor, kept: EpilogueKept, bias: bool) -> (CubeTensor, CubeTensor) {
     let (dtype, sums) = (grad.dtype, wide(grad.dtype));
-    let grad = into_contiguous(grad);
+    let checked = Call::new("epilogue_grad", "grad", &grad);
+    let [rows, width] = checked.table("grad", &grad);
+    let grad = checked.rows("grad", grad, rows, width);
+    if let Some(dropout) = &call.dropout {
+        dropout.check(&checked, rows);
+    }
+    let (result, open) = match kept {
+        EpilogueKept::Nothing => (None, None),
+        EpilogueKept::Output(y) => (Some(checked.rows("out", y, rows, width)), None),
+        EpilogueKept::Open(open) => (None, Some(checked.ids("open", open, rows * blocks(width), 1))),
+    };
     let shape = grad.meta.shape().clone();
-    let [rows, width] = [shape[0], shape[1]];
     if shape.num_elements() == 0 {
         let d_bias = zeros(&grad, Shape::from([if bias { width } else { 0 }]), dtype);
         return (grad, d_bias);
     }
     let none = dummy(&grad);
-    let (result, open) = match kept {
-        EpilogueKept::Nothing => (None, None),
-        EpilogueKept::Output(y) => (Some(into_contiguous(y)), None),
-        EpilogueKept::Open(open) => (None, Some(into_contiguous(open))),
-    };
     // Sums over rows are of numbers that are not rounded yet.
     let h = empty(&grad, shape, if bias { sums } else { dtype });
     let (draws, blocks) = (Dropout::or_none(call.dropout.as_ref()), blocks(width));

@@ -11,6 +11,7 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::Relation;
 
 use crate::broadcast::{Map, broadcast};
+use crate::check::{Call, given};
 use crate::gspmm::Side;
 use crate::job::{Job, Over, Source};
 use crate::launch::{with_rows, zeros};
@@ -90,17 +91,29 @@ impl Gsddmm<'_> {
     fn dotted(&self, product: &[usize]) -> usize {
         if self.op == EdgeOp::Dot { product.last().copied().unwrap_or(1) } else { 1 }
     }
+    /// Feature shape of the result.
+    fn out(&self) -> Vec<usize> {
+        let mut features = self.product();
+        if self.op == EdgeOp::Dot
+            && let Some(last) = features.last_mut()
+        {
+            *last = 1;
+        }
+        features
+    }
+    /// The operand of one side, as a message reads it.
+    #[track_caller]
+    fn source(&self, call: &Call, side: Side, x: Option<CubeTensor>, near: Target) -> Source {
+        let (arg, (features, target)) = (if side == Side::Lhs { "lhs" } else { "rhs" }, self.own(side));
+        let x = call.rows(arg, call.given(arg, x), target.rows(self.relation), features.iter().product());
+        Source::new(x, target.place(near), Map::new(features, &self.product()))
+    }
     fn own(&self, side: Side) -> (&[usize], Target) {
         match side {
             Side::Lhs => (self.lhs, self.targets[0]),
             Side::Rhs => (self.rhs, self.targets[1]),
         }
     }
-}
-
-#[track_caller]
-fn given(x: Option<CubeTensor>) -> CubeTensor {
-    x.unwrap_or_else(|| panic!("gsddmm: an operand that the operator looks at is missing"))
 }
 
 /// GSDDMM.
@@ -115,14 +128,18 @@ fn given(x: Option<CubeTensor>) -> CubeTensor {
 /// length 0 is 0.
 ///
 /// # Panics
-/// If an operand that the operator looks at is missing, or the graph is larger than a buffer of the device.
+/// If an operand that the operator looks at is missing or has another shape, element type or device, or the graph is larger than a buffer
+/// of the device.
 #[track_caller]
 pub fn gsddmm(call: Gsddmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
     let product = call.product();
-    let source = |x, side| {
-        let (own, target) = call.own(side);
-        Source::new(given(x), target.place(Target::Src), Map::new(own, &product))
+    let first = match call.op {
+        EdgeOp::CopyRhs => given("gsddmm", "rhs", rhs.clone()),
+        _ => given("gsddmm", "lhs", lhs.clone()),
     };
+    let checked = Call::new("gsddmm", if call.op == EdgeOp::CopyRhs { "rhs" } else { "lhs" }, &first);
+    checked.broadcasts(call.lhs, call.rhs);
+    let source = |x, side| call.source(&checked, side, x, Target::Src);
     let both = |lhs, rhs| vec![source(lhs, Side::Lhs), source(rhs, Side::Rhs)];
     let (formula, operands) = match call.op {
         EdgeOp::CopyLhs => (Formula::A, vec![source(lhs, Side::Lhs)]),
@@ -133,12 +150,7 @@ pub fn gsddmm(call: Gsddmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>
         EdgeOp::Div => (Formula::Div, both(lhs, rhs)),
     };
     let (dotted, width) = (call.dotted(&product), product.iter().product::<usize>());
-    let mut features = product.clone();
-    if call.op == EdgeOp::Dot
-        && let Some(last) = features.last_mut()
-    {
-        *last = 1;
-    }
+    let features = call.out();
     let edges = ends(call.relation, &operands[0].x.device);
     Job {
         over: Over::Edges(&edges),
@@ -168,11 +180,14 @@ pub fn gsddmm(call: Gsddmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>
 /// Sums in the order of the operand's edges. The gradient of an operand that the operator does not look at is 0.
 ///
 /// # Panics
-/// If an operand that the gradient reads is missing.
+/// If an operand that the gradient reads is missing or has another shape, element type or device.
 #[track_caller]
 pub fn gsddmm_grad(call: Gsddmm<'_>, side: Side, grad: CubeTensor, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
     let (relation, device, dtype) = (call.relation, grad.device.clone(), grad.dtype);
     let product = call.product();
+    let checked = Call::new("gsddmm_grad", "grad", &grad);
+    checked.broadcasts(call.lhs, call.rhs);
+    let grad = checked.rows("grad", grad, relation.num_edges(), call.out().iter().product());
     let (own, target) = call.own(side);
     let shape = with_rows(target.rows(relation), own);
     if matches!((call.op, side), (EdgeOp::CopyRhs, Side::Lhs) | (EdgeOp::CopyLhs, Side::Rhs)) {
@@ -180,10 +195,7 @@ pub fn gsddmm_grad(call: Gsddmm<'_>, side: Side, grad: CubeTensor, lhs: Option<C
     }
     let near = if target == Target::Dst { Target::Dst } else { Target::Src };
     let (dotted, width) = (call.dotted(&product), product.iter().product::<usize>());
-    let reads = |x, side| {
-        let (features, of) = call.own(side);
-        Source::new(given(x), of.place(near), Map::new(features, &product))
-    };
+    let reads = |x, side| call.source(&checked, side, x, near);
     let g = Source::new(grad, Place::Edge, Map::repeat(width / dotted.max(1), dotted));
     let (formula, operands) = match (call.op, side) {
         (EdgeOp::Mul | EdgeOp::Dot, Side::Lhs) => (Formula::Mul, vec![g, reads(rhs, Side::Rhs)]),

@@ -9,11 +9,11 @@
 //! broadcast are summed.
 
 use burn::tensor::DType;
-use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::Relation;
 
 use crate::broadcast::{Map, broadcast};
+use crate::check::{Call, given};
 use crate::job::{Job, Over, Source};
 use crate::launch::{with_rows, zeros};
 use crate::layout::{csc, csr, ends};
@@ -79,20 +79,33 @@ impl Gspmm<'_> {
     fn out(&self) -> Vec<usize> {
         broadcast(self.lhs, self.rhs)
     }
-    /// Operands of messages; those that the operator does not look at may be missing.
-    fn sources(&self, left: Option<CubeTensor>, right: Option<CubeTensor>) -> (Formula, Vec<Source>) {
-        let out = self.out();
-        let lhs = left.map(|x| Source::new(x, Place::Far, Map::new(self.lhs, &out)));
-        let rhs = right.map(|x| Source::new(x, Place::Edge, Map::new(self.rhs, &out)));
-        let (formula, sources) = match self.op {
-            MessageOp::CopyLhs => (Formula::A, [lhs, None]),
-            MessageOp::CopyRhs => (Formula::A, [None, rhs]),
-            MessageOp::Add => (Formula::Add, [lhs, rhs]),
-            MessageOp::Sub => (Formula::Sub, [lhs, rhs]),
-            MessageOp::Mul => (Formula::Mul, [lhs, rhs]),
-            MessageOp::Div => (Formula::Div, [lhs, rhs]),
+    /// The operand of one side, as a message reads it.
+    #[track_caller]
+    fn source(&self, call: &Call, side: Side, x: Option<CubeTensor>, place: Place) -> Source {
+        let (arg, features, rows) = match side {
+            Side::Lhs => ("lhs", self.lhs, self.relation.num_src()),
+            Side::Rhs => ("rhs", self.rhs, self.relation.num_edges()),
         };
-        (formula, sources.into_iter().flatten().collect())
+        let x = call.rows(arg, call.given(arg, x), rows, features.iter().product());
+        Source::new(x, place, Map::new(features, &self.out()))
+    }
+    /// Operands of messages; those that the operator does not look at may be missing.
+    #[track_caller]
+    fn sources(&self, op: &'static str, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> (Formula, Vec<Source>) {
+        let (formula, [reads_lhs, reads_rhs]) = match self.op {
+            MessageOp::CopyLhs => (Formula::A, [true, false]),
+            MessageOp::CopyRhs => (Formula::A, [false, true]),
+            MessageOp::Add => (Formula::Add, [true; 2]),
+            MessageOp::Sub => (Formula::Sub, [true; 2]),
+            MessageOp::Mul => (Formula::Mul, [true; 2]),
+            MessageOp::Div => (Formula::Div, [true; 2]),
+        };
+        let first = if reads_lhs { given(op, "lhs", lhs.clone()) } else { given(op, "rhs", rhs.clone()) };
+        let call = Call::new(op, if reads_lhs { "lhs" } else { "rhs" }, &first);
+        call.broadcasts(self.lhs, self.rhs);
+        let lhs = reads_lhs.then(|| self.source(&call, Side::Lhs, lhs, Place::Far));
+        let rhs = reads_rhs.then(|| self.source(&call, Side::Rhs, rhs, Place::Edge));
+        (formula, lhs.into_iter().chain(rhs).collect())
     }
 }
 
@@ -106,23 +119,27 @@ impl Gspmm<'_> {
 /// 0 without in-edges; mean divides by the in-degree; f16 and bf16 are summed in f32.
 ///
 /// # Panics
-/// If an operand that the operator looks at is missing, the reducer is max or min, or the graph is larger than a
-/// buffer of the device.
+/// If an operand that the operator looks at is missing or has another shape, element type or device, the reducer is max or min, or the
+/// graph is larger than a buffer of the device.
 #[track_caller]
 pub fn gspmm(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
     assert!(matches!(call.reduce, Reduce::Sum | Reduce::Mean), "gspmm: max and min go through gspmm_select");
-    match lhs.as_ref().or(rhs.as_ref()).map(|x| x.dtype) {
-        Some(dtype) => sums(call, lhs, rhs, dtype),
-        None => panic!("an operand that the operator looks at is missing"),
-    }
+    let (formula, operands) = call.sources("gspmm", lhs, rhs);
+    let dtype = operands[0].x.dtype;
+    run(call, formula, operands, dtype)
 }
 
 /// [`gspmm`] whose result has another element type.
 #[track_caller]
 pub(crate) fn sums(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>, dtype: DType) -> CubeTensor {
-    let (formula, operands) = call.sources(lhs, rhs);
-    let (features, first) = (call.out(), first(&operands));
-    let layout = csc(call.relation, &first.device);
+    let (formula, operands) = call.sources("gspmm", lhs, rhs);
+    run(call, formula, operands, dtype)
+}
+
+#[track_caller]
+fn run(call: Gspmm<'_>, formula: Formula, operands: Vec<Source>, dtype: DType) -> CubeTensor {
+    let features = call.out();
+    let layout = csc(call.relation, &operands[0].x.device);
     let width = features.iter().product();
     Job {
         over: Over::Rows(&layout),
@@ -140,14 +157,6 @@ pub(crate) fn sums(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTen
     .run()
 }
 
-#[track_caller]
-fn first(operands: &[Source]) -> CubeTensor {
-    match operands.first() {
-        Some(source) => source.x.clone(),
-        None => panic!("an operand that the operator looks at is missing"),
-    }
-}
-
 /// GSpMM by max or min: values, and the id of the winning edge of every entry (the bits of a `u32` in an i32 tensor,
 /// all ones where there is no edge).
 ///
@@ -159,14 +168,14 @@ fn first(operands: &[Source]) -> CubeTensor {
 /// number.
 ///
 /// # Panics
-/// If an operand that the operator looks at is missing, the reducer is sum or mean, or the graph is larger than a
-/// buffer of the device.
+/// If an operand that the operator looks at is missing or has another shape, element type or device, the reducer is sum or mean, or the
+/// graph is larger than a buffer of the device.
 #[track_caller]
 pub fn gspmm_select(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> (CubeTensor, CubeTensor) {
     assert!(matches!(call.reduce, Reduce::Max | Reduce::Min), "gspmm_select: sum and mean go through gspmm");
-    let (formula, operands) = call.sources(lhs, rhs);
-    let (features, first) = (call.out(), first(&operands));
-    let layout = csc(call.relation, &first.device);
+    let (formula, operands) = call.sources("gspmm_select", lhs, rhs);
+    let features = call.out();
+    let layout = csc(call.relation, &operands[0].x.device);
     let shape = with_rows(call.relation.num_dst(), &features);
     select(&layout, formula, &operands, features.iter().product(), call.reduce == Reduce::Max, shape)
 }
@@ -184,7 +193,7 @@ pub fn gspmm_select(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTe
 /// gradient of an operand that the operator does not look at is 0.
 ///
 /// # Panics
-/// If an operand that the gradient reads is missing, or `arg` of max and min.
+/// If an operand that the gradient reads, or `arg` of max and min, is missing or has another shape, element type or device.
 #[track_caller]
 pub fn gspmm_grad(
     call: Gspmm<'_>,
@@ -195,10 +204,13 @@ pub fn gspmm_grad(
     rhs: Option<CubeTensor>,
 ) -> CubeTensor {
     let (relation, device, dtype) = (call.relation, grad.device.clone(), grad.dtype);
+    let checked = Call::new("gspmm_grad", "grad", &grad);
+    checked.broadcasts(call.lhs, call.rhs);
     let selects = matches!(call.reduce, Reduce::Max | Reduce::Min);
-    assert!(!selects || arg.is_some(), "gspmm_grad: max and min need the winning edges");
     let features = call.out();
     let width = features.iter().product();
+    let grad = checked.rows("grad", grad, relation.num_dst(), width);
+    let winners = selects.then(|| checked.ids("arg", checked.given("arg", arg), relation.num_dst(), width));
     let (rows, own) = match side {
         Side::Lhs => (relation.num_src(), call.lhs),
         Side::Rhs => (relation.num_edges(), call.rhs),
@@ -208,16 +220,13 @@ pub fn gspmm_grad(
         return zeros(&grad, shape, dtype);
     }
     // Rows of the gradient of `lhs` are sources; edges are rows of that of `rhs`, seen from their source too.
-    let reads = |x: Option<CubeTensor>, place, own: &[usize]| match x {
-        Some(x) => Source::new(x, place, Map::new(own, &features)),
-        None => panic!("gspmm_grad: an operand that the gradient reads is missing"),
-    };
+    let reads = |side, x, place| call.source(&checked, side, x, place);
     let g = Source::new(grad, Place::Far, Map::same(width));
     let (formula, operands) = match (call.op, side) {
-        (MessageOp::Mul, Side::Lhs) => (Formula::Mul, vec![g, reads(rhs, Place::Edge, call.rhs)]),
-        (MessageOp::Div, Side::Lhs) => (Formula::Div, vec![g, reads(rhs, Place::Edge, call.rhs)]),
-        (MessageOp::Mul, Side::Rhs) => (Formula::Mul, vec![g, reads(lhs, Place::Row, call.lhs)]),
-        (MessageOp::Div, Side::Rhs) => (Formula::Quotient, vec![g, reads(lhs, Place::Row, call.lhs), reads(rhs, Place::Edge, call.rhs)]),
+        (MessageOp::Mul, Side::Lhs) => (Formula::Mul, vec![g, reads(Side::Rhs, rhs, Place::Edge)]),
+        (MessageOp::Div, Side::Lhs) => (Formula::Div, vec![g, reads(Side::Rhs, rhs, Place::Edge)]),
+        (MessageOp::Mul, Side::Rhs) => (Formula::Mul, vec![g, reads(Side::Lhs, lhs, Place::Row)]),
+        (MessageOp::Div, Side::Rhs) => (Formula::Quotient, vec![g, reads(Side::Lhs, lhs, Place::Row), reads(Side::Rhs, rhs, Place::Edge)]),
         _ => (Formula::A, vec![g]),
     };
     let share = (call.reduce == Reduce::Mean).then(|| csc(relation, &device).indptr.clone());
@@ -236,7 +245,7 @@ pub fn gspmm_grad(
         over,
         formula,
         operands,
-        winners: arg.filter(|_| selects).map(into_contiguous),
+        winners,
         share,
         mean: false,
         minus: call.op == MessageOp::Sub && side == Side::Rhs,

@@ -225,8 +225,8 @@ impl Job<'_> {
             let (count, dim) = grid_of(&out.client, units, variant.units);
             let [la, lb, lc] = [0, 1, 2].map(|i| loads(&operands, i, n));
             let [ha, hb, hc] = [0, 1, 2].map(|i| tables.launch(&operands, i, n));
-            // SAFETY: ids of a relation lie below its numbers of nodes and edges, which operands have rows for;
-            // columns of maps lie inside those rows; `table` names rows or chunks of the layout; `out` has `tasks` rows of
+            // SAFETY: ids of a relation lie below its numbers of nodes and edges, which operands have rows for, of the widths
+            // that their maps say, all of one type: whoever makes a job has checked it (`check::Call`). Columns of maps lie inside those rows; `table` names rows or chunks of the layout; `out` has `tasks` rows of
             // `width / n` vectors, and units beyond them leave first.
             unsafe {
                 walk_kernel::launch_unchecked(

@@ -7,7 +7,7 @@ use burn::backend::DispatchDevice;
 use burn::tensor::Device;
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Compressed, Derived, Graph, Relation};
+use burn_gnn_graph::{Compressed, Derived, Graph, Placement, Relation};
 
 use crate::degrees::{Degrees, by_degree};
 use crate::device::{check_device, upload};
@@ -89,8 +89,27 @@ fn chunks(indptr: &[u32]) -> Option<Chunks> {
     (!heavy.is_empty()).then_some(Chunks { of_row, starts, heavy, first })
 }
 
+/// Uploads ids below `bound`, which kernels use as they are. Those of a mapped file are checked again, in memory: the file may have been
+/// changed since it was opened.
+///
+/// # Panics
+/// If it was.
+#[track_caller]
+fn upload_nodes(what: &'static str, nodes: &[u32], bound: usize, placement: Placement, device: &CubeDevice) -> CubeTensor {
+    if placement == Placement::Memory {
+        return upload(what, nodes, device);
+    }
+    let nodes = nodes.to_vec();
+    let valid = nodes.iter().all(|&v| (v as usize) < bound);
+    assert!(
+        valid,
+        "{what} of a mapped topology must lie below {bound}; its file was changed while it was mapped, write it again and open it"
+    );
+    upload(what, &nodes, device)
+}
+
 impl Layout {
-    fn new(host: &Compressed, device: &CubeDevice) -> Self {
+    fn new(host: &Compressed, far: usize, placement: Placement, device: &CubeDevice) -> Self {
         let heavy = chunks(host.indptr()).map(|Chunks { mut of_row, starts, mut heavy, first }| {
             let (chunks, rows) = (starts.len(), heavy.len());
             of_row.extend(starts);
@@ -112,7 +131,7 @@ impl Layout {
             rows: host.num_rows(),
             edges,
             indptr: upload("row offsets", host.indptr(), device),
-            indices: upload("neighbours", host.indices(), device),
+            indices: upload_nodes("neighbours", host.indices(), far, placement, device),
             edge_ids: host.edge_ids().map(|ids| upload("edge ids", ids, device)),
             heavy,
         }
@@ -163,13 +182,13 @@ struct Key(CubeDevice);
 /// By destination.
 pub(crate) fn csc(relation: &Relation, device: &CubeDevice) -> Arc<Layout> {
     let host = relation.csc();
-    host.attached().get_or_insert(Key(device.clone()), || Layout::new(host, device))
+    host.attached().get_or_insert(Key(device.clone()), || Layout::new(host, relation.num_src(), relation.placement(), device))
 }
 
 /// By source.
 pub(crate) fn csr(relation: &Relation, device: &CubeDevice) -> Arc<Layout> {
     let host = relation.csr();
-    host.attached().get_or_insert(Key(device.clone()), || Layout::new(host, device))
+    host.attached().get_or_insert(Key(device.clone()), || Layout::new(host, relation.num_dst(), relation.placement(), device))
 }
 
 /// Source and destination of every edge, by edge id.
@@ -182,13 +201,13 @@ pub(crate) struct Ends {
 
 /// Both ends of all edges.
 pub(crate) fn ends(relation: &Relation, device: &CubeDevice) -> Ends {
-    let one = |attached: &burn_gnn_graph::Attached, values: &[u32], what| {
-        let kept = attached.get_or_insert(Key(device.clone()), || upload(what, values, device));
-        CubeTensor::clone(&kept)
+    let one = |attached: &burn_gnn_graph::Attached, values: &[u32], bound, what| {
+        let make = || upload_nodes(what, values, bound, relation.placement(), device);
+        CubeTensor::clone(&attached.get_or_insert(Key(device.clone()), make))
     };
     Ends {
-        src: one(relation.src_attached(), relation.src(), "sources"),
-        dst: one(relation.dst_attached(), relation.dst(), "destinations"),
+        src: one(relation.src_attached(), relation.src(), relation.num_src(), "sources"),
+        dst: one(relation.dst_attached(), relation.dst(), relation.num_dst(), "destinations"),
         edges: relation.num_edges(),
     }
 }

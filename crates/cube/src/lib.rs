@@ -1,7 +1,8 @@
 //! Message-passing kernels for graphics processors, written once in CubeCL.
 //!
-//! A function takes tensors of `burn_cubecl::CubeBackend` and plain values, and returns such tensors. Shapes are
-//! trusted: the operators above this crate check them, and a kernel reads what it is told to.
+//! A function takes tensors of `burn_cubecl::CubeBackend` and plain values, and returns such tensors. Kernels are launched without
+//! checks of bounds, so everything that they rely on is checked before: shapes, element types, devices and lengths of buffers at every
+//! call, which panics with the name of the operand; ids when what holds them is made (a relation, [`RowIndex`], [`TypedRows`]).
 //!
 //! Every entry of a result has one writer and there are no atomics, so two runs give the same bits. A row of edges is
 //! summed in ascending edge id; a row of more than `CHUNK` edges in chunks of that many, whose sums are then added
@@ -13,28 +14,42 @@
 //! Without the feature `cube` the crate is empty.
 
 #![cfg(feature = "cube")]
+#![deny(unsafe_code)]
 // A condition that is known when a kernel is compiled takes what it guards away only where it stands alone.
 #![allow(clippy::collapsible_if)]
 // What the `cube` macro makes of a kernel named `n` beside `_types`.
 #![allow(clippy::duplicate_underscore_argument)]
 
+#[expect(unsafe_code, reason = "launches kernels")]
 mod activation;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod adam;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod aggregate;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod attention;
 mod broadcast;
+mod check;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod columns;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod combine;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod contract;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod cross_entropy;
 mod degrees;
 mod device;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod dropout;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod edge_softmax;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod epilogue;
 mod error;
 mod gsddmm;
 mod gspmm;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod job;
 mod launch;
 mod layout;
@@ -43,12 +58,18 @@ mod philox;
 mod relational;
 mod resident;
 mod rows;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod sampling;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod scan;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod select;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod softmax;
 mod tune;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod typed;
+#[expect(unsafe_code, reason = "launches kernels")]
 mod walk;
 
 pub use activation::Activation;

@@ -15,6 +15,7 @@ use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Derived, Relation};
 
+use crate::check::Call;
 use crate::gsddmm::{EdgeOp, Gsddmm, Target, gsddmm};
 use crate::gspmm::{Gspmm, MessageOp, Reduce, sums};
 use crate::launch::{reshaped, wide};
@@ -89,7 +90,14 @@ impl Pairs {
 impl RelationalRows {
     /// `types[e]`, below `num_relations`, is the relation of edge `e`; with `is_mean` every message is divided by the
     /// number of edges of its relation at its destination.
+    ///
+    /// # Panics
+    /// If there is not one type for every edge, or a type is not below `num_relations`.
+    #[track_caller]
     pub fn new(relation: &Relation, types: &[u32], num_relations: usize, is_mean: bool) -> Self {
+        assert_eq!(types.len(), relation.num_edges(), "relational: one type for every edge");
+        let far = types.iter().position(|&t| t as usize >= num_relations);
+        assert!(far.is_none(), "relational: types must lie below {num_relations}, that of edge {far:?} does not");
         Self(Arc::new(Inner {
             relation: relation.clone(),
             types: types.to_vec(),
@@ -137,8 +145,9 @@ impl RelationalRows {
 }
 
 /// Messages `factor · x` by the destinations of `relation`, in type `dtype`.
+#[track_caller]
 fn by_row(relation: &Relation, reduce: Reduce, x: CubeTensor, factors: Option<CubeTensor>, dtype: DType) -> CubeTensor {
-    let width = [x.meta.shape()[1]];
+    let width = [Call::new("relational", "x", &x).table("x", &x)[1]];
     let op = if factors.is_some() { MessageOp::Mul } else { MessageOp::CopyLhs };
     let rhs: &[usize] = if factors.is_some() { &[] } else { &width };
     sums(Gspmm { relation, op, reduce, lhs: &width, rhs }, Some(x), factors, dtype)
@@ -164,7 +173,7 @@ fn widened(x: CubeTensor) -> CubeTensor {
 /// Beside the result a row of input and one of output for every pair of a relation and a destination.
 ///
 /// # Panics
-/// If the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn relational(x: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, index: &RelationalRows) -> CubeTensor {
     let (pairs, dtype) = (index.by_dst(), x.dtype);
@@ -176,7 +185,7 @@ pub fn relational(x: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, i
 /// blocks · d_input]`.
 ///
 /// # Panics
-/// If the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn relational_grad_x(grad: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, index: &RelationalRows) -> CubeTensor {
     let (pairs, dtype) = (index.by_src(), grad.dtype);
@@ -196,6 +205,7 @@ pub fn relational_grad_x(grad: CubeTensor, weight: CubeTensor, norm: Option<Cube
 }
 
 /// Rows of pairs times their matrices, by node.
+#[track_caller]
 fn through(pairs: &Pairs, rows: CubeTensor, weight: CubeTensor, turned: bool, dtype: DType) -> CubeTensor {
     let index = pairs.rows(&rows.device);
     let products = typed_mm(rows, widened(weight), &index, turned);
@@ -205,7 +215,7 @@ fn through(pairs: &Pairs, rows: CubeTensor, weight: CubeTensor, turned: bool, dt
 /// Gradient of the weights of [`relational`]; `shape` is theirs.
 ///
 /// # Panics
-/// If the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn relational_grad_weight(
     grad: CubeTensor,
@@ -223,13 +233,13 @@ pub fn relational_grad_weight(
 /// Gradient of the factors of edges of [`relational`], `[num_edges]`.
 ///
 /// # Panics
-/// If the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn relational_grad_norm(grad: CubeTensor, x: CubeTensor, weight: CubeTensor, index: &RelationalRows) -> CubeTensor {
     let (pairs, dtype, device) = (index.by_dst(), grad.dtype, grad.device.clone());
     let shares = index.shares(&grad);
     let turned = typed_mm(gather_rows(widened(grad), &pairs.node), widened(weight), &pairs.rows(&device), true);
-    let width = [x.meta.shape()[1]];
+    let width = [Call::new("relational_grad_norm", "x", &x).table("x", &x)[1]];
     let call = Gsddmm { relation: &pairs.edges, op: EdgeOp::Dot, targets: [Target::Src, Target::Dst], lhs: &width, rhs: &width };
     let d = gsddmm(call, Some(widened(x)), Some(turned));
     let d = reshaped(d, Shape::from(vec![index.0.relation.num_edges()]));

@@ -4,6 +4,7 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{GraphError, Relation};
 
 use crate::broadcast::Map;
+use crate::check::Call;
 use crate::job::{Job, Over, Source};
 use crate::launch::{features, with_rows};
 use crate::layout::{csr, ends};
@@ -47,10 +48,12 @@ impl RowIndex {
 /// - returns `[index.len(), ..]`
 ///
 /// # Panics
-/// If the index is larger than a buffer of the device.
+/// If there are not as many rows as the index is for, they are not made of floats, or the index is larger than a buffer of the device.
 #[track_caller]
 pub fn gather_rows(table: CubeTensor, index: &RowIndex) -> CubeTensor {
     let features = features(&table);
+    let width = features.iter().product();
+    let table = Call::new("gather_rows", "table", &table).rows("table", table, index.num_rows(), width);
     let edges = ends(&index.0, &table.device);
     copy(Over::Edges(&edges), table, Place::Row, index.len(), &features)
 }
@@ -62,10 +65,12 @@ pub fn gather_rows(table: CubeTensor, index: &RowIndex) -> CubeTensor {
 /// - returns `[index.num_rows(), ..]`
 ///
 /// # Panics
-/// If the index is larger than a buffer of the device.
+/// If there are not as many rows as the index is for, they are not made of floats, or the index is larger than a buffer of the device.
 #[track_caller]
 pub fn scatter_add_rows(rows: CubeTensor, index: &RowIndex) -> CubeTensor {
     let features = features(&rows);
+    let width = features.iter().product();
+    let rows = Call::new("scatter_add_rows", "rows", &rows).rows("rows", rows, index.len(), width);
     let layout = csr(&index.0, &rows.device);
     copy(Over::Rows(&layout), rows, Place::Edge, index.num_rows(), &features)
 }

@@ -11,11 +11,11 @@
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::Shape;
 use burn_cubecl::CubeDevice;
-use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 use cubecl::{CubeCount, CubeDim, calculate_cube_count_elemwise};
 
+use crate::check::Call;
 use crate::device::upload;
 use crate::launch::{address, arg, empty, reshaped, wide, zeros};
 
@@ -48,9 +48,20 @@ impl TypedRows {
     /// Rows `offsets[t]..offsets[t + 1]`, of `order` if there is one, have type `t`.
     ///
     /// # Panics
-    /// If the arrays are larger than a buffer of the device.
+    /// If offsets do not go up from 0, `order` is no permutation of the rows, or the arrays are larger than a buffer of the device.
     #[track_caller]
     pub fn upload(offsets: &[u32], order: Option<&[u32]>, device: &CubeDevice) -> Self {
+        assert!(offsets.first().is_none_or(|&first| first == 0), "typed rows: `offsets[0]` must be 0, got {}", offsets[0]);
+        assert!(offsets.is_sorted(), "typed rows: `offsets` must never decrease");
+        let rows = offsets.last().map_or(0, |&rows| rows as usize);
+        if let Some(order) = order {
+            assert_eq!(order.len(), rows, "typed rows: `order` must have one entry per row");
+            let mut seen = vec![false; rows];
+            for (at, &row) in order.iter().enumerate() {
+                let new = seen.get_mut(row as usize).is_some_and(|seen| !std::mem::replace(seen, true));
+                assert!(new, "typed rows: `order` must have every row below {rows} once, `order[{at}]` is {row}");
+            }
+        }
         let pieces = |len: usize| {
             let (mut of_type, mut starts, mut ends, mut first) = (vec![], vec![], vec![], vec![0u32]);
             for (t, w) in offsets.windows(2).enumerate() {
@@ -69,7 +80,7 @@ impl TypedRows {
         let ((tiles, num_tiles, _), (runs, num_runs, first)) = (pieces(TILE), pieces(RUN));
         Self {
             types: offsets.len().saturating_sub(1),
-            rows: offsets.last().map_or(0, |&rows| rows as usize),
+            rows,
             tiles: upload("tiles of typed rows", &tiles, device),
             num_tiles,
             runs: upload("runs of typed rows", &runs, device),
@@ -77,6 +88,20 @@ impl TypedRows {
             first_run: upload("runs of typed rows", &first, device),
             order: order.map(|order| upload("order of typed rows", order, device)),
         }
+    }
+    /// Blocks, rows and columns of matrices, of which there is one for each type, and an index that is on the device.
+    #[track_caller]
+    fn check(&self, call: &Call, shape: &Shape) -> [usize; 3] {
+        call.array("index", &self.tiles, 0, 0);
+        let (types, [blocks, rows, columns]) = match shape[..] {
+            [types, rows, columns] => (types, [1, rows, columns]),
+            [types, blocks, rows, columns] => (types, [blocks, rows, columns]),
+            ref other => {
+                panic!("typed_mm: matrices must have shape [types, rows, columns] or [types, blocks, rows, columns], got {other:?}")
+            }
+        };
+        assert_eq!(types, self.types, "typed_mm: there must be a matrix for each type, the first axis of {:?}", &shape[..]);
+        [blocks, rows, columns]
     }
     /// Number of rows.
     pub fn num_rows(&self) -> usize {
@@ -329,12 +354,14 @@ fn cubes(client: &cubecl::client::Client, n: usize) -> (CubeCount, CubeDim) {
 /// f16 and bf16 are summed in f32 and rounded once. Rows that `index` does not name keep no defined value: it names all.
 ///
 /// # Panics
-/// If the device has cubes of fewer than 256 units.
+/// If an operand has another shape, element type or device, or the device has cubes of fewer than 256 units.
 #[track_caller]
 pub fn typed_mm(a: CubeTensor, b: CubeTensor, index: &TypedRows, turned: bool) -> CubeTensor {
-    let (a, b) = (into_contiguous(a), into_contiguous(b));
-    let [blocks, input, output] = block_shape(&b);
+    let call = Call::new("typed_mm", "a", &a);
+    let [blocks, input, output] = index.check(&call, b.meta.shape());
     let (depth, columns) = if turned { (output, input) } else { (input, output) };
+    let size = product([blocks, input, output]);
+    let (a, b) = (call.rows("a", a, index.rows, product([blocks, depth])), call.rows("b", b, index.types, size));
     let shape = Shape::from(vec![index.rows, blocks * columns]);
     if shape.num_elements() == 0 || depth == 0 {
         return zeros(&a, shape, a.dtype);
@@ -343,7 +370,8 @@ pub fn typed_mm(a: CubeTensor, b: CubeTensor, index: &TypedRows, turned: bool) -
     let across = columns.div_ceil(TILE);
     let (count, dim) = cubes(&out.client, index.num_tiles * blocks * across);
     let order = index.order.as_ref().unwrap_or(&index.tiles);
-    // SAFETY: tiles cover the rows by type, which are rows of `a` and `out`, and name matrices of `b`; what lies beyond
+    // SAFETY: tiles cover the rows by type, each once (checked by `upload`), which are rows of `a` and `out`, and name matrices of `b`
+    // (checked above); what lies beyond
     // a row, a matrix or the sum is neither read nor written.
     unsafe {
         multiply_kernel::launch_unchecked(
@@ -368,13 +396,11 @@ pub fn typed_mm(a: CubeTensor, b: CubeTensor, index: &TypedRows, turned: bool) -
     out
 }
 
-/// Blocks, rows and columns of matrices `[types, rows, columns]` or `[types, blocks, rows, columns]`.
-fn block_shape(b: &CubeTensor) -> [usize; 3] {
-    match b.meta.shape()[..] {
-        [_, rows, columns] => [1, rows, columns],
-        [_, blocks, rows, columns] => [blocks, rows, columns],
-        _ => panic!("typed_mm: matrices must have shape [types, rows, columns] or [types, blocks, rows, columns]"),
-    }
+/// Entries of a table of so many rows and columns.
+#[track_caller]
+fn product<const N: usize>(sizes: [usize; N]) -> usize {
+    let entries = sizes.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
+    entries.unwrap_or_else(|| panic!("typed_mm: a table of {sizes:?} is too large"))
 }
 
 /// Gradient of the matrices of [`typed_mm`].
@@ -387,13 +413,15 @@ fn block_shape(b: &CubeTensor) -> [usize; 3] {
 /// Beside the result one matrix for every 1024 rows of a type, in the type of sums.
 ///
 /// # Panics
-/// If the device has cubes of fewer than 256 units.
+/// If an operand has another shape, element type or device, or the device has cubes of fewer than 256 units.
 #[track_caller]
 pub fn typed_mm_grad_b(grad: CubeTensor, a: CubeTensor, index: &TypedRows, shape: Shape) -> CubeTensor {
-    let (grad, a) = (into_contiguous(grad), into_contiguous(a));
+    let call = Call::new("typed_mm_grad_b", "grad", &grad);
+    let [blocks, rows, columns] = index.check(&call, &shape);
+    let grad = call.rows("grad", grad, index.rows, product([blocks, columns]));
+    let a = call.rows("a", a, index.rows, product([blocks, rows]));
+    let size = product([blocks, rows, columns]);
     let out = empty(&a, shape.clone(), a.dtype);
-    let [blocks, rows, columns] = block_shape(&out);
-    let size = blocks * rows * columns;
     if shape.num_elements() == 0 || index.num_runs == 0 {
         return zeros(&a, shape, a.dtype);
     }
@@ -403,7 +431,7 @@ pub fn typed_mm_grad_b(grad: CubeTensor, a: CubeTensor, index: &TypedRows, shape
     let n = index.num_runs * blocks * down * across;
     let (count, dim) = cubes(&out.client, n);
     let order = index.order.as_ref().unwrap_or(&index.runs);
-    // SAFETY: runs cover the rows by type, which are rows of `a` and `grad`; `parts` has a matrix for every run, and
+    // SAFETY: runs cover the rows by type, each once (checked by `upload`), which are rows of `a` and `grad` (checked above); `parts` has a matrix for every run, and
     // what lies beyond a matrix or a run is neither read nor written.
     unsafe {
         outer_kernel::launch_unchecked(

@@ -42,6 +42,8 @@
 //! `matmul` keep it). On NdArray, Burn's matmul refuses matrices without rows: multiply by
 //! `burn_gnn_ops::matmul_rows`, as the layers of `burn-gnn-models` do, where a rank may own no node of a type.
 
+#![deny(unsafe_code)]
+
 mod book;
 mod checkpoint;
 mod comm;

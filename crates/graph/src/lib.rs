@@ -13,6 +13,8 @@
 //!
 //! Structure modules are plain Rust; Burn tensors appear in [`Frame`]s only.
 
+#![deny(unsafe_code)]
+
 mod attached;
 mod batch;
 mod compact;
@@ -32,6 +34,7 @@ pub mod io;
 mod khop;
 mod line_graph;
 mod loading;
+mod mapped_file;
 mod metapath;
 mod node_ids;
 #[cfg(feature = "petgraph")]
@@ -72,6 +75,7 @@ pub use io::{Builder, Dataset, Features, KnowledgeGraph, Split, Triple, crates_g
 pub use khop::KHop;
 pub use line_graph::Backtracking;
 pub use loading::*;
+pub use mapped_file::MappedFile;
 pub use node_ids::{FileId, Ids, NodeIds};
 pub use prefetch::{prefetch, prefetch_at};
 pub use query::EdgeList;

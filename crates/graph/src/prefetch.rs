@@ -10,6 +10,7 @@ pub fn prefetch<T>(data: &[T], at: usize, len: usize) {
 }
 
 /// [`prefetch`] of `len` entries from an address.
+#[allow(unsafe_code, reason = "an instruction of the processor, on x86-64 alone")]
 #[inline(always)]
 #[doc(hidden)]
 pub fn prefetch_at<T>(start: *const T, len: usize) {

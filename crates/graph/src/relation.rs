@@ -18,6 +18,11 @@ pub(crate) const LIMIT: u64 = u32::MAX as u64 - 1;
 ///
 /// Inside a row, edges stand in ascending edge id, so sums have one order whichever way a relation
 /// was given.
+///
+/// Unsafe code relies on [`indptr`](Self::indptr), which never decreases and ends at the number of edges, and on
+/// [`edge_ids`](Self::edge_ids), a permutation of them. Both are in memory and were checked when the layout was made.
+/// [`indices`](Self::indices) may lie in a mapped file, and be others when somebody changes it: they are bounds-checked wherever they are
+/// used.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Compressed {
     indptr: Words,
@@ -134,7 +139,9 @@ pub(crate) fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> 
 pub(crate) fn check_nodes(arg: &'static str, ids: &[u32], bound: usize) -> Result<(), GraphError> {
     // Searching for the first is slow; that there is one is not.
     let is_far = |&v: &u32| v as usize >= bound;
-    if !ids.par_chunks(1 << 15).any(|chunk| chunk.iter().any(is_far)) {
+    const CHUNK: usize = 1 << 15;
+    let found = if ids.len() <= CHUNK { ids.iter().any(is_far) } else { ids.par_chunks(CHUNK).any(|chunk| chunk.iter().any(is_far)) };
+    if !found {
         return Ok(());
     }
     match ids.iter().position(is_far) {
@@ -205,10 +212,15 @@ impl Relation {
         Ok(Self::new(num_src, num_dst, src, dst))
     }
 
-    /// Rows of a sampled block: edges stand in the order of their destinations, `indptr` and `src` are in range.
-    pub(crate) fn from_rows(num_src: usize, indptr: Vec<u32>, src: Vec<u32>) -> Self {
-        debug_assert_eq!(indptr.last().copied(), Some(src.len() as u32));
-        let num_dst = indptr.len() - 1;
+    /// Rows of a sampled block: edges stand in the order of their destinations.
+    ///
+    /// # Errors
+    /// As [`from_csc`](Self::from_csc).
+    pub(crate) fn from_rows(num_src: usize, indptr: Vec<u32>, src: Vec<u32>) -> Result<Self, GraphError> {
+        let num_dst = indptr.len().saturating_sub(1);
+        check_counts(num_src, num_dst, src.len())?;
+        check_indptr(num_dst, &indptr, src.len())?;
+        check_nodes("src", &src, num_src)?;
         let mut dst = Vec::with_capacity(src.len());
         for (v, w) in indptr.windows(2).enumerate() {
             dst.resize(dst.len() + (w[1] - w[0]) as usize, v as u32);
@@ -301,10 +313,8 @@ impl Relation {
     }
 }
 
-/// COO out of a compressed layout, after checking it: `(row of each edge, index of each edge)`.
-fn expand(rows: usize, cols: usize, indptr: &[u32], indices: &[u32], edge_ids: Option<&[u32]>) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
-    let e = indices.len();
-    check_counts(rows, cols, e)?;
+/// Refuses offsets of rows that do not go from 0 to `edges`.
+fn check_indptr(rows: usize, indptr: &[u32], edges: usize) -> Result<(), GraphError> {
     check_len("indptr", "number of rows + 1", rows + 1, indptr.len())?;
     let bad = |position, expected: String| GraphError::Indptr {
         relation: UNNAMED.into(),
@@ -318,9 +328,17 @@ fn expand(rows: usize, cols: usize, indptr: &[u32], indices: &[u32], edge_ids: O
     if let Some(p) = indptr.windows(2).position(|w| w[0] > w[1]) {
         return Err(bad(p + 1, format!("at least {} (it must never decrease)", indptr[p])));
     }
-    if indptr[rows] as usize != e {
-        return Err(bad(rows, format!("{e} (the length of `indices`)")));
+    if indptr[rows] as usize != edges {
+        return Err(bad(rows, format!("{edges} (the length of `indices`)")));
     }
+    Ok(())
+}
+
+/// COO out of a compressed layout, after checking it: `(row of each edge, index of each edge)`.
+fn expand(rows: usize, cols: usize, indptr: &[u32], indices: &[u32], edge_ids: Option<&[u32]>) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
+    let e = indices.len();
+    check_counts(rows, cols, e)?;
+    check_indptr(rows, indptr, e)?;
     check_nodes("indices", indices, cols)?;
     if let Some(ids) = edge_ids {
         check_len("edge_ids", "one entry per entry of `indices`", e, ids.len())?;
@@ -353,6 +371,7 @@ const PARALLEL_FROM: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
 /// Parallel form: edges are cut into equal chunks, each chunk counts its keys, an exclusive scan over
 /// (key, chunk) gives every chunk its own output places per key, then chunks scatter. Stable, so the
 /// result does not depend on the number of chunks.
+#[expect(unsafe_code, reason = "chunks scatter to places of their own")]
 fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
     let e = key.len();
     if key.is_sorted() {
@@ -401,7 +420,8 @@ fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
             for id in from..(from + size).min(e) {
                 let p = &mut next[key[id] as usize];
                 // SAFETY: the scan over `counts` gave each (key, chunk) its own places inside 0..e, as
-                // many as the chunk has edges of that key; no two chunks write the same place.
+                // many as the chunk has edges of that key; no two chunks write the same place. `key` is memory that
+                // nobody changes: a relation whose nodes are in a mapped file comes with both layouts.
                 unsafe {
                     *out_i.0.add(*p as usize) = other[id];
                     *out_e.0.add(*p as usize) = id as u32;
@@ -415,6 +435,7 @@ fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
 
 struct Scatter(*mut u32);
 // SAFETY: shared by the chunks of `compress`, which write disjoint places (see there).
+#[expect(unsafe_code, reason = "see `compress`")]
 unsafe impl Sync for Scatter {}
 
 /// Running sums in place: counts to row offsets.

@@ -1,18 +1,19 @@
 //! The structure of a graph as one file, read into memory or mapped.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use memmap2::Mmap;
 use rayon::prelude::*;
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorInfo, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::features::map_file;
-use crate::io::files::{format_error, node_count, open};
+use crate::io::files::{format_error, io_error, node_count, open};
 use crate::io::write_atomic;
+use crate::mapped_file::MappedFile;
 use crate::relation::{check_counts, check_nodes};
 use crate::words::{MappedWords, Words};
 use crate::{Compressed, Derived, EdgeType, Graph, GraphError, Relation};
@@ -22,14 +23,25 @@ const DESCRIPTION: &str = "topology";
 /// The version that this program writes and reads.
 const VERSION: u32 = 1;
 
+/// Longest header that is read, as of the `safetensors` crate.
+const MAX_HEADER: u64 = 100_000_000;
+
 /// Where the structure of a graph lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Placement {
-    /// In memory.
+    /// In memory: the file is read and closed, and may be changed, cut short or removed afterwards.
     #[default]
     Memory,
     /// In a file mapped into memory: the system reads what is asked for, keeps what is met often, and drops it when memory is short.
+    ///
+    /// Nodes at both ends of the edges stay in the file. Row offsets and edge ids, which kernels rely on, are in memory: 8 bytes per edge at
+    /// most (4 for each layout whose order is not that of the edges) and 4 per node for each layout.
+    ///
+    /// The file must not be changed while it is mapped, by any program. A program that changes it all the same makes another graph of it,
+    /// or a panic in whoever reads a node that does not exist; one that cuts it short ends the process (SIGBUS on Unix) when an edge behind
+    /// the new end is read. The file has a shared advisory lock ([`File::lock_shared`](std::fs::File::lock_shared)) meanwhile, and a file
+    /// that another program has locked to write it is refused.
     Mapped,
 }
 
@@ -50,9 +62,8 @@ struct Description {
 ///
 /// The file is safetensors with u32 tensors `<src:relation:dst>/src` and `/dst` in edge order, `/csc/indptr`, `/csc/indices`,
 /// `/csc/edge_ids` and the same of `/csr` (`edge_ids` where edges are not in the order of the layout), and a description in its header: up
-/// to 24 bytes per edge and 8 per node of each end. It must not be changed while it is mapped, by any program: what was checked
-/// when it was opened is relied on afterwards, and a file cut short ends the process. [`write`](Self::write) renames a new one over it, which
-/// does no harm.
+/// to 24 bytes per edge and 8 per node of each end. It must not be changed while it is mapped, by any program; [`Placement::Mapped`] tells
+/// what happens otherwise. [`write`](Self::write) renames a new one over it, which does no harm: what is mapped stays the old one.
 ///
 /// ```
 /// use burn_gnn_graph::{Fanouts, Graph, NeighborSampler, Placement, SampleKey, Topology};
@@ -111,20 +122,22 @@ impl Topology {
     /// of its edges; [`GraphError::NodeOutOfRange`].
     ///
     /// # Cost
-    /// Reads the file once to check it, by all threads; a mapped one takes no memory for that but what the system can drop.
+    /// Reads the file once and checks it, by all threads; the nodes of a mapped one take no memory for that but what the system can drop.
     pub fn open(path: impl AsRef<Path>, placement: Placement) -> Result<Self, GraphError> {
         let path = path.as_ref();
-        let bytes = open(path)?.1;
-        let map = Arc::new(map_file(path)?);
         let wrong = |found: String| format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"));
-        let tensors = SafeTensors::deserialize(&map).map_err(|e| wrong(e.to_string()))?;
-        let (_, header) = SafeTensors::read_metadata(&map).map_err(|e| wrong(e.to_string()))?;
+        let (file, bytes) = open(path)?;
+        let map = match placement {
+            Placement::Memory => None,
+            Placement::Mapped => Some(Arc::new(MappedFile::locked(path, file.try_clone().map_err(|e| io_error(path, e))?)?)),
+        };
+        let (header, data) = read_header(path, &file, bytes)?;
         let text = header.metadata().as_ref().and_then(|m| m.get(DESCRIPTION)).ok_or_else(|| wrong("no description".into()))?;
         let d: Description = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
         if d.format_version != VERSION {
             return Err(GraphError::Version { path: path.into(), found: d.format_version.to_string(), expected: VERSION });
         }
-        let file = File { path, map: &map, tensors, placement };
+        let file = Source { path, file, data, map, header };
         let mut b = Graph::builder();
         for (name, count) in &d.node_types {
             b = b.nodes(name, node_count(path, name, *count, bytes)?);
@@ -138,8 +151,9 @@ impl Topology {
             let t = EdgeType::new(&**src, &**relation, &**dst);
             b = b.relation(t.clone(), file.relation(&t, count(src)?, count(dst)?, &mut used)?);
         }
-        if used != file.tensors.len() {
-            return Err(wrong(format!("{} tensors where {used} are described", file.tensors.len())));
+        let tensors = file.header.tensors().len();
+        if used != tensors {
+            return Err(wrong(format!("{tensors} tensors where {used} are described")));
         }
         Ok(Self { graph: b.build()?, placement, path: path.into(), bytes })
     }
@@ -166,20 +180,55 @@ impl Topology {
     }
 }
 
-struct File<'a> {
-    path: &'a Path,
-    map: &'a Arc<Mmap>,
-    tensors: SafeTensors<'a>,
-    placement: Placement,
+/// The header of a safetensors file, and where its data begin; the file is as long as the header says.
+fn read_header(path: &Path, mut file: &File, len: u64) -> Result<(Metadata, u64), GraphError> {
+    let wrong = |found: String| format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"));
+    let io = |e| io_error(path, e);
+    let mut size = [0; 8];
+    if len < 8 {
+        return Err(wrong(format!("{len} bytes")));
+    }
+    file.read_exact(&mut size).map_err(io)?;
+    let size = u64::from_le_bytes(size);
+    if size > MAX_HEADER.min(len - 8) {
+        return Err(wrong(format!("a header of {size} bytes in a file of {len}")));
+    }
+    let mut text = vec![0; size as usize];
+    file.read_exact(&mut text).map_err(io)?;
+    let header: Metadata = serde_json::from_slice(&text).map_err(|e| wrong(format!("another header: {e}")))?;
+    let data = 8 + size;
+    // Tensors lie one behind the other from 0 on: checked when the header was read.
+    let end = header.tensors().values().map(|t| t.data_offsets.1 as u64).max().unwrap_or(0);
+    match data.checked_add(end) {
+        Some(expected) if expected == len => Ok((header, data)),
+        _ => Err(wrong(format!("{len} bytes where its header asks for {data} and {end} more"))),
+    }
 }
 
-impl File<'_> {
+/// A file that is being opened.
+struct Source<'a> {
+    path: &'a Path,
+    file: File,
+    /// Where the data begin.
+    data: u64,
+    /// The whole file, where it is to be mapped.
+    map: Option<Arc<MappedFile>>,
+    header: Metadata,
+}
+
+impl Source<'_> {
     fn relation(&self, t: &EdgeType, num_src: usize, num_dst: usize, used: &mut usize) -> Result<Relation, GraphError> {
-        let mut words = |name: &str| {
+        // Nodes may stay in the file; what unsafe code relies on is memory, which nobody else can change once it was checked.
+        let mut nodes = |name: &str| {
             *used += 1;
-            self.words(&format!("{t}/{name}"))
+            self.words(&format!("{t}/{name}"), self.map.as_ref())
         };
-        let (src, dst) = (words("src")?, words("dst")?);
+        let (src, dst) = (nodes("src")?, nodes("dst")?);
+        let (by_dst, by_src) = (nodes("csc/indices")?, nodes("csr/indices")?);
+        let mut owned = |name: &str| {
+            *used += 1;
+            self.words(&format!("{t}/{name}"), None)
+        };
         if src.len() != dst.len() {
             return Err(format_error(
                 self.path,
@@ -189,31 +238,50 @@ impl File<'_> {
         check_counts(num_src, num_dst, src.len()).map_err(|e| e.in_relation(&t.to_string()))?;
         check_nodes("src", &src, num_src).map_err(|e| e.in_relation(&t.to_string()))?;
         check_nodes("dst", &dst, num_dst).map_err(|e| e.in_relation(&t.to_string()))?;
-        let mut layout = |name: &str, rows: usize, key: &[u32], other: &[u32]| {
-            let ids = self.tensors.tensor(&format!("{t}/{name}/edge_ids")).is_ok();
-            let edge_ids = if ids { Some(words(&format!("{name}/edge_ids"))?) } else { None };
-            let layout = Compressed::new(words(&format!("{name}/indptr"))?, words(&format!("{name}/indices"))?, edge_ids);
-            match disagreement(&layout, rows, key, other) {
+        let mut layout = |name: &str, indices: Words, rows: usize, key: &[u32], other: &[u32]| {
+            let ids = format!("{name}/edge_ids");
+            let edge_ids = if self.header.info(&format!("{t}/{ids}")).is_some() { Some(owned(&ids)?) } else { None };
+            let layout = Compressed::new(owned(&format!("{name}/indptr"))?, indices, edge_ids);
+            let what = disagreement(&layout, rows, key, other).or_else(|| match layout.edge_ids() {
+                // Above, `key` told edges apart, which may change in a file.
+                Some(ids) if self.map.is_some() && !is_permutation(ids) => Some("an edge twice".into()),
+                _ => None,
+            });
+            match what {
                 None => Ok(Derived::from(layout)),
                 Some(what) => Err(format_error(self.path, format!("`{t}/{name}`: expected the layout of the edges, found {what}"))),
             }
         };
-        let layouts = [layout("csc", num_dst, &dst, &src)?, layout("csr", num_src, &src, &dst)?];
+        let layouts = [layout("csc", by_dst, num_dst, &dst, &src)?, layout("csr", by_src, num_src, &src, &dst)?];
         Ok(Relation::from_words(num_src, num_dst, src, dst, layouts))
     }
 
-    fn words(&self, key: &str) -> Result<Words, GraphError> {
-        let view = self.tensors.tensor(key).map_err(|_| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
-        if view.dtype() != Dtype::U32 || view.shape().len() != 1 {
-            let (dtype, shape) = (view.dtype(), view.shape());
+    /// The numbers of a tensor, read, or left where they are in `map`.
+    fn words(&self, key: &str, map: Option<&Arc<MappedFile>>) -> Result<Words, GraphError> {
+        let info = self.header.info(key).ok_or_else(|| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
+        let &TensorInfo { dtype, ref shape, data_offsets: (from, to) } = info;
+        if dtype != Dtype::U32 || shape.len() != 1 {
             return Err(format_error(self.path, format!("`{key}`: expected u32 of rank 1, found {dtype:?} {shape:?}")));
         }
-        match self.placement {
-            Placement::Memory => Ok(Words::Own(bytemuck::pod_collect_to_vec(view.data()))),
-            Placement::Mapped => MappedWords::new(self.map, view.data())
-                .map(Words::Mapped)
-                .ok_or_else(|| format_error(self.path, format!("`{key}`: expected a place at a multiple of four bytes, found another"))),
-        }
+        let place = self.data + from as u64;
+        let Some(map) = map else {
+            return self.read(place, to - from).map(Words::Own).map_err(|e| io_error(self.path, e));
+        };
+        // The file may have become shorter since its length was checked.
+        let part = usize::try_from(place).ok().and_then(|place| map.get(place..)?.get(..to - from));
+        part.and_then(|part| MappedWords::new(map, part))
+            .map(Words::Mapped)
+            .ok_or_else(|| format_error(self.path, format!("`{key}`: expected a place at a multiple of four bytes, found another")))
+    }
+
+    fn read(&self, place: u64, bytes: usize) -> std::io::Result<Vec<u32>> {
+        let (mut file, mut words) = (&self.file, vec![]);
+        // A file may claim a length (of holes) that no memory holds.
+        words.try_reserve_exact(bytes / 4).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
+        words.resize(bytes / 4, 0);
+        file.seek(SeekFrom::Start(place))?;
+        file.read_exact(bytemuck::cast_slice_mut(&mut words))?;
+        Ok(words)
     }
 }
 
@@ -237,8 +305,23 @@ fn disagreement(l: &Compressed, rows: usize, key: &[u32], other: &[u32]) -> Opti
     Some(format!("other edges in row {wrong}"))
 }
 
+/// Whether every number below `ids.len()` is there once.
+fn is_permutation(ids: &[u32]) -> bool {
+    let mut seen = vec![0u64; ids.len().div_ceil(64)];
+    ids.iter().all(|&id| {
+        let (word, bit) = (id as usize / 64, 1 << (id % 64));
+        let new = (id as usize) < ids.len() && seen[word] & bit == 0;
+        if new {
+            seen[word] |= bit;
+        }
+        new
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use super::*;
     use crate::{NeighborSampler, SampleKey, Stream};
 
@@ -295,8 +378,68 @@ mod tests {
                 assert!(matches!(e, GraphError::Format { .. } | GraphError::NodeOutOfRange { .. }), "{at}: {e}");
             }
         }
-        std::fs::write(&file, &bytes[..bytes.len() - 4]).unwrap();
-        assert!(Topology::open(&file, Placement::Mapped).unwrap_err().to_string().contains("Topology::write"));
+        // Cut short anywhere, or with something behind the end.
+        let longer = [&bytes[..], &[0; 4]].concat();
+        for wrong in [&bytes[..0], &bytes[..7], &bytes[..20], &bytes[..bytes.len() - 4], &longer] {
+            std::fs::write(&file, wrong).unwrap();
+            for placement in [Placement::Memory, Placement::Mapped] {
+                let e = Topology::open(&file, placement).unwrap_err();
+                assert!(matches!(e, GraphError::Format { .. }) && e.to_string().contains("Topology::write"), "{e}");
+            }
+        }
         assert!(matches!(Topology::open(dir.path().join("other"), Placement::Memory), Err(GraphError::Io { .. })));
+    }
+
+    /// Of a file that is in memory nothing is left to read: it may go.
+    #[test]
+    fn a_file_in_memory_may_be_cut_short() {
+        let (dir, g) = (tempfile::tempdir().unwrap(), graph());
+        let file = dir.path().join("g");
+        Topology::write(&g, &file).unwrap();
+        let t = Topology::open(&file, Placement::Memory).unwrap();
+        let cut = File::options().write(true).open(&file).unwrap();
+        // No lock is held either.
+        assert!(!matches!(cut.try_lock(), Err(std::fs::TryLockError::WouldBlock)));
+        cut.set_len(0).unwrap();
+        for (a, b) in t.graph().relations().iter().zip(g.relations()) {
+            assert_eq!((a, a.csc(), a.csr()), (b, b.csc(), b.csr()));
+        }
+    }
+
+    /// Whatever is written over a mapped file: what unsafe code relies on is as it was checked, and safe code finds other nodes or panics.
+    #[cfg(not(windows))]
+    #[test]
+    fn a_mapped_file_that_is_overwritten() {
+        let (dir, g) = (tempfile::tempdir().unwrap(), graph());
+        let file = dir.path().join("g");
+        for garbage in [0, 1, u32::MAX] {
+            Topology::write(&g, &file).unwrap();
+            let t = Topology::open(&file, Placement::Mapped).unwrap();
+            let words = std::fs::metadata(&file).unwrap().len() as usize / 4;
+            let same = File::options().write(true).open(&file).unwrap();
+            std::io::Write::write_all(&mut &same, bytemuck::cast_slice(&vec![garbage; words])).unwrap();
+            for (a, b) in t.graph().relations().iter().zip(g.relations()) {
+                for (a, b) in [(a.csc(), b.csc()), (a.csr(), b.csr())] {
+                    assert_eq!((a.indptr(), a.edge_ids()), (b.indptr(), b.edge_ids()));
+                    assert!(a.indices().iter().all(|&node| node == garbage), "nodes are those of the file");
+                }
+                assert!(a.src().iter().chain(a.dst()).all(|&node| node == garbage));
+                // What is derived from a changed file is that file's, or a panic.
+                let sorted = catch_unwind(AssertUnwindSafe(|| a.sorted_by_dst().src().to_vec()));
+                assert!(sorted.map_or(garbage == u32::MAX, |src| src.len() == b.num_edges()), "{garbage}");
+            }
+            let sampler = NeighborSampler::new(t.graph(), [3, 2]).unwrap();
+            for key in 0..20 {
+                let sample = || sampler.sample([("a", [7, 1]), ("b", [0, 9])], SampleKey::new(key)).unwrap();
+                if let Ok(batch) = catch_unwind(AssertUnwindSafe(sample)) {
+                    for block in &batch.blocks {
+                        for (t, r) in block.relations().iter().enumerate() {
+                            let nodes = block.src_nodes(block.schema().ends(t).0).len();
+                            assert!(r.src().iter().all(|&row| (row as usize) < nodes), "{garbage}");
+                        }
+                    }
+                }
+            }
+        }
     }
 }

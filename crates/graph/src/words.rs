@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use memmap2::Mmap;
+use crate::mapped_file::MappedFile;
 
 /// Ids or offsets; layouts do not know where they are.
 pub(crate) enum Words {
@@ -11,10 +11,10 @@ pub(crate) enum Words {
     Mapped(MappedWords),
 }
 
-/// Part of a mapped file.
+/// Part of a mapped file. Whoever changes the file changes these numbers after they were checked: unsafe code must not rely on them.
 #[derive(Clone)]
 pub(crate) struct MappedWords {
-    map: Arc<Mmap>,
+    map: Arc<MappedFile>,
     /// In bytes.
     start: usize,
     end: usize,
@@ -22,7 +22,7 @@ pub(crate) struct MappedWords {
 
 impl MappedWords {
     /// The numbers that `part`, a slice of `map`, holds; `None` where it is no slice of it, or not at a multiple of four bytes.
-    pub(crate) fn new(map: &Arc<Mmap>, part: &[u8]) -> Option<Self> {
+    pub(crate) fn new(map: &Arc<MappedFile>, part: &[u8]) -> Option<Self> {
         let start = (part.as_ptr() as usize).checked_sub(map.as_ptr() as usize)?;
         let end = start + part.len();
         let fits = map.get(start..end).is_some_and(|bytes| bytemuck::try_cast_slice::<u8, u32>(bytes).is_ok());

@@ -16,6 +16,8 @@
 //!
 //! Weights of DGL and PyTorch Geometric come in through a [`StateDict`].
 
+#![forbid(unsafe_code)]
+
 mod error;
 mod init;
 mod mode;

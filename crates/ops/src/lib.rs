@@ -12,6 +12,8 @@
 //! NdArray, plain Burn primitives for every other backend, hand-written gradients for autodiff. Shapes are
 //! checked before; only this crate holds kernels.
 
+#![deny(unsafe_code)]
+
 mod activation;
 mod adam;
 mod aggregate;
@@ -43,6 +45,7 @@ mod kernel;
 mod matmul;
 mod message;
 mod multi;
+mod permutation;
 mod precision;
 mod primitives;
 mod relational;

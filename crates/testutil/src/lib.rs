@@ -4,6 +4,8 @@
 //! test run; the test target `skipped` of this package, which cargo runs last, prints all of them. Where the
 //! environment variable `BURN_GNN_REQUIRE` names the kind of what is missing, the test fails instead.
 
+#![forbid(unsafe_code)]
+
 mod folders;
 mod record;
 mod skip;

@@ -136,7 +136,7 @@ impl DeviceSampler {
     /// A batch around seeds, given per node type; seeds given twice share a row.
     ///
     /// # Errors
-    /// Unknown type or one named twice, a seed out of range.
+    /// Unknown type or one named twice, a seed out of range, more nodes and edges of one hop and relation than 32 bits number.
     pub fn sample<N: AsRef<str>, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -147,7 +147,7 @@ impl DeviceSampler {
         // Taken out, so that nothing is locked meanwhile and a batch that unwinds leaves no rows behind.
         let known = rows().pop();
         let mut tables = known.unwrap_or_else(|| self.tables());
-        let batch = self.grow(&seeds, key, &mut tables);
+        let batch = self.grow(&seeds, key, &mut tables)?;
         rows().push(tables);
         Ok(batch)
     }
@@ -171,7 +171,7 @@ impl DeviceSampler {
         burn_cubecl::ops::numeric::empty_device_contiguous_dtype(client, self.device.clone(), Shape::from([n.max(4)]), DType::U32)
     }
 
-    fn grow(&self, seeds: &[Vec<u32>], key: SampleKey, rows: &mut [CubeTensor]) -> MiniBatch {
+    fn grow(&self, seeds: &[Vec<u32>], key: SampleKey, rows: &mut [CubeTensor]) -> Result<MiniBatch, GraphError> {
         let (mut nodes, mut rows_of_seeds) = (vec![], vec![]);
         for ((ids, table), &total) in seeds.iter().zip(&*rows).zip(self.sampler.graph().node_counts()) {
             let (unique, of) = number_seeds(ids, total);
@@ -187,7 +187,7 @@ impl DeviceSampler {
             let found: Vec<Found> = {
                 let draws = self.sampler.device_hop(hop, key);
                 // In the order of relations, which is that of new rows of a type.
-                draws.iter().map(|draw| self.draw(draw, &num_dst, &mut nodes, rows)).collect()
+                draws.iter().map(|draw| self.draw(draw, &num_dst, &mut nodes, rows)).collect::<Result<_, _>>()?
             };
             hops.push((found, num_dst, nodes.iter().map(|n| n.len).collect::<Vec<_>>()));
         }
@@ -210,9 +210,17 @@ impl DeviceSampler {
     }
 
     /// Draws edges of one relation for the nodes there were before this hop, and numbers their sources.
-    fn draw(&self, draw: &HopDraws<'_>, num_dst: &[usize], nodes: &mut [Nodes], rows: &[CubeTensor]) -> Found {
+    fn draw(&self, draw: &HopDraws<'_>, num_dst: &[usize], nodes: &mut [Nodes], rows: &[CubeTensor]) -> Result<Found, GraphError> {
         let (s, d) = self.sampler.graph().schema().ends(draw.etype);
         let num_dst = num_dst[d];
+        // Kernels count edges, and number nodes and edges together, in 32 bits. Without replacement a node has no more than its own edges.
+        let drawn = num_dst as u64 * u64::from(draw.fanout);
+        let most = if draw.replace { drawn } else { drawn.min(draw.relation.num_edges() as u64) };
+        let (count, limit) = (nodes[s].len as u64 + most, u64::from(u32::MAX - 1));
+        if count > limit {
+            let relation = self.sampler.graph().schema().etypes()[draw.etype].to_string();
+            return Err(GraphError::TooLarge { relation, what: "nodes and edges of a batch", count, limit });
+        }
         let layout = csc(draw.relation, &self.device);
         let how = How { replace: draw.replace, weighted: draw.weights.is_some(), keyed: draw.ids.is_some() };
         let dst = nodes[d].list.clone();
@@ -287,7 +295,7 @@ impl DeviceSampler {
             }
         }
         let src = self.number(&positions, &layout.indices, edges, &mut nodes[s], &rows[s]);
-        Found { etype: draw.etype, num_dst, edges, indptr, src, positions }
+        Ok(Found { etype: draw.etype, num_dst, edges, indptr, src, positions })
     }
 
     /// The row of the source of every edge found; new nodes go behind the others.

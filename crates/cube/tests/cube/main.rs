@@ -13,6 +13,7 @@ mod gsddmm;
 mod gspmm;
 mod halves;
 mod limits;
+mod refusals;
 mod relational;
 mod rows;
 mod sampling;

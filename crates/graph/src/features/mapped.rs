@@ -1,26 +1,27 @@
 //! Rows in a file that is mapped into memory.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use memmap2::Mmap;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 use super::format::{RowType, SCALE, TENSOR};
 use super::packed::Packed;
 use crate::derive::check_ids;
+use crate::mapped_file::MappedFile;
 use crate::{FeatureSource, GraphError};
 
 /// Rows of a file, read as they are asked for; the system keeps what is met often. Opening reads the header alone.
 ///
-/// The file must not be changed while it is open: write another and rename it, as [`write_rows`](crate::write_rows) does.
+/// The file must not be changed while it is open: write another and rename it, as [`write_rows`](crate::write_rows) does. It has a shared
+/// advisory lock until then. Whoever overwrites it changes the rows that are read, and whoever cuts it short ends the program that reads a
+/// row behind the new end (SIGBUS on Unix).
 #[derive(Debug)]
 pub struct MappedRows {
     path: PathBuf,
     /// Shared where a file holds several tensors.
-    map: Arc<Mmap>,
+    map: Arc<MappedFile>,
     /// Where the rows begin.
     offset: usize,
     rows: usize,
@@ -36,7 +37,7 @@ impl MappedRows {
     /// [`GraphError::Io`]; [`GraphError::Format`] for another content.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GraphError> {
         let path = path.as_ref();
-        let map = Arc::new(map_file(path)?);
+        let map = Arc::new(MappedFile::open(path)?);
         let wrong = |message: String| GraphError::Format { path: path.into(), message };
         let tensors = SafeTensors::deserialize(&map).map_err(|e| wrong(format!("expected a safetensors file, found: {e}")))?;
         let view = tensors.tensor(TENSOR).map_err(|_| wrong(format!("expected a tensor `{TENSOR}`, found {:?}", tensors.names())))?;
@@ -52,7 +53,7 @@ impl MappedRows {
     }
 
     /// The rows of a tensor of rank 2 in f32, f16 or bf16, one of those in a mapped file.
-    pub(crate) fn of_tensor(path: &Path, map: &Arc<Mmap>, view: &TensorView<'_>) -> Result<Self, GraphError> {
+    pub(crate) fn of_tensor(path: &Path, map: &Arc<MappedFile>, view: &TensorView<'_>) -> Result<Self, GraphError> {
         let kept = match view.dtype() {
             Dtype::F32 => RowType::F32,
             Dtype::F16 => RowType::F16,
@@ -64,7 +65,7 @@ impl MappedRows {
         Self::new(path, map, view, kept)
     }
 
-    fn new(path: &Path, map: &Arc<Mmap>, view: &TensorView<'_>, kept: RowType) -> Result<Self, GraphError> {
+    fn new(path: &Path, map: &Arc<MappedFile>, view: &TensorView<'_>, kept: RowType) -> Result<Self, GraphError> {
         let [rows, width] = *view.shape() else {
             return Err(GraphError::Format { path: path.into(), message: format!("expected rank 2, found shape {:?}", view.shape()) });
         };
@@ -80,18 +81,6 @@ impl MappedRows {
     pub fn row_type(&self) -> RowType {
         self.kept
     }
-}
-
-/// The bytes of a file that nobody changes while it is mapped.
-#[allow(unsafe_code)]
-pub(crate) fn map_file(path: &Path) -> Result<Mmap, GraphError> {
-    let open = || {
-        let file = File::open(path)?;
-        // SAFETY: the documentation of what is mapped asks that nobody changes the file; files of this library are written
-        // under another name and renamed, which leaves a mapped one as it was.
-        unsafe { Mmap::map(&file) }
-    };
-    open().map_err(|source| GraphError::Io { path: path.into(), source })
 }
 
 impl FeatureSource for MappedRows {

@@ -18,7 +18,6 @@ pub use device::DeviceRows;
 pub use format::{RowType, write_rows};
 pub use hotness::{hot_order, in_degree_hotness, presampled_hotness};
 pub use mapped::MappedRows;
-pub(crate) use mapped::map_file;
 pub use memory::MemoryRows;
 pub use tiered::{Hits, TieredRows};
 

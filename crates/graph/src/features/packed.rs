@@ -23,6 +23,7 @@ const ALONE: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
 
 impl Packed<'_> {
     /// Rows of `ids`.
+    #[expect(unsafe_code, reason = "memory is written once")]
     pub(crate) fn gather(&self, ids: &[u32]) -> Vec<f32> {
         let len = ids.len() * self.width;
         let mut out = Vec::with_capacity(len);
@@ -33,6 +34,7 @@ impl Packed<'_> {
     }
 
     /// Rows of `ids` to `out`.
+    #[expect(unsafe_code, reason = "numbers as memory that may not be initialised")]
     pub(crate) fn read(&self, ids: &[u32], out: &mut [f32]) {
         // SAFETY: the layout is the same, and `write` stores no uninitialised entry.
         self.write(ids, unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) });

@@ -13,7 +13,7 @@ use super::atomic::write_atomic;
 use super::files::{format_error, io_error, read_json};
 use super::store_extras::Extras;
 use super::tensor_file::{TensorFile, read_tensors};
-use crate::features::map_file;
+use crate::mapped_file::MappedFile;
 use crate::{Column, EdgeType, Frame, Graph, GraphError, MappedRows};
 
 // Tensors go to the file as they lie in memory, and safetensors is little endian.
@@ -249,7 +249,8 @@ pub struct MappedGraph {
 /// [`load_graph`] for features that memory does not hold, or need not: columns of rank 2 in f32, f16 or bf16 become [`MappedRows`] of the
 /// file, without a copy; the others and the structure are read.
 ///
-/// The files must not be changed while they are mapped; [`save_graph`] into the same folder leaves them as they were.
+/// The files must not be changed while they are mapped; [`save_graph`] into the same folder leaves them as they were. What happens
+/// otherwise is said of [`MappedRows`].
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -270,7 +271,7 @@ pub struct MappedGraph {
 pub fn map_graph(dir: impl AsRef<Path>, device: &Device) -> Result<MappedGraph, GraphError> {
     let (json, tensors) = (dir.as_ref().join(JSON), dir.as_ref().join(TENSORS));
     let d = describe(&json)?;
-    let map = Arc::new(map_file(&tensors)?);
+    let map = Arc::new(MappedFile::open(&tensors)?);
     let file = TensorFile::new(&json, &tensors, &map, &d.fingerprint, device)?;
     let mut rows: BTreeMap<String, BTreeMap<String, MappedRows>> = BTreeMap::new();
     let graph = file.graph(&d, &mut |prefix, entry, view| {

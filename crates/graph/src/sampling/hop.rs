@@ -167,7 +167,11 @@ impl NeighborSampler {
             });
             let lists: Vec<_> = lists.collect();
             let num_src = nodes.len();
-            lists.into_iter().map(|(e, src, indptr, edges)| (e, Relation::from_rows(num_src, indptr, src), edges)).collect::<Vec<_>>()
+            let valid = |r: Result<Relation, _>| r.unwrap_or_else(|e| panic!("edges of a block: {e}"));
+            lists
+                .into_iter()
+                .map(|(e, src, indptr, edges)| (e, valid(Relation::from_rows(num_src, indptr, src)), edges))
+                .collect::<Vec<_>>()
         };
         let mut made: Vec<Option<(Relation, Vec<u32>)>> = (0..choices.len()).map(|_| None).collect();
         let lists: Vec<Vec<(usize, Relation, Vec<u32>)>> = match trees {

@@ -77,7 +77,7 @@ where
     let job = Job { shape: plan.shape(), scores, z: &z, draws: draws(plan) };
     let given = Given { grad: &grad, out: &out, stats: &stats, dz: wants.z, ds: wants.first || wants.second };
     let (relation, heads) = (plan.relation(), plan.heads());
-    let all = kernel::backward(job, given, Adjacency::new(relation.csr()), relation.num_edges());
+    let all = kernel::backward(job, given, Adjacency::new(relation.csr()));
     let tensor = |wanted: bool, data: Vec<T>, shape: Vec<usize>| {
         if wanted { B::from_floats(data, shape.into()) } else { B::from_floats(Vec::<T>::new(), [0].into()) }
     };

@@ -16,11 +16,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::{EdgeSoftmaxPlan, by_edges as edges};
 use crate::kernel::{
-    Acc, Adjacency, Elem, Exp, Scatter, Vectorised, by_edges, divisor, prefetch, scatter_every_row, shift, vectorised, zeros,
+    Acc, Adjacency, EdgeRows, Elem, Exp, Scattered, Vectorised, by_edges, divisor, prefetch, scatter, shift, vectorised, zeros,
 };
 
 /// Edges between asking for a row and reading it.
@@ -30,7 +28,7 @@ pub(super) const STEP: usize = 16;
 
 /// A loop over one run of destinations, for `W` columns from `at`.
 trait Block<T: Elem>: Sync {
-    fn block<const W: usize>(&self, run: Range<usize>, at: usize, out: &Scatter<'_, T>);
+    fn block<const W: usize>(&self, run: Range<usize>, at: usize, out: &mut EdgeRows<'_, T>);
 }
 
 /// Runs a block kernel over all columns of all destinations.
@@ -41,27 +39,23 @@ fn all<T: Elem>(plan: &EdgeSoftmaxPlan, kernel: &impl Block<T>) -> Vec<T> {
     }
     // An exponential costs as much as several additions.
     let runs = by_edges(relation.csc().indptr(), 2 * width);
-    let work = |out: &Scatter<'_, T>| {
-        let one = |run: &Range<usize>| {
-            let mut at = 0;
-            while at < width {
-                match width - at {
-                    8.. => kernel.block::<8>(run.clone(), at, out),
-                    4.. => kernel.block::<4>(run.clone(), at, out),
-                    _ => kernel.block::<1>(run.clone(), at, out),
-                }
-                at += match width - at {
-                    8.. => 8,
-                    4.. => 4,
-                    _ => 1,
-                };
+    let out = Scattered::by_edge(Adjacency::new(relation.csc()), &runs, width);
+    scatter(out, runs, &|run: Range<usize>, out| {
+        out.all();
+        let mut at = 0;
+        while at < width {
+            match width - at {
+                8.. => kernel.block::<8>(run.clone(), at, out),
+                4.. => kernel.block::<4>(run.clone(), at, out),
+                _ => kernel.block::<1>(run.clone(), at, out),
             }
-        };
-        if runs.len() == 1 { runs.iter().for_each(one) } else { runs.par_iter().for_each(one) }
-    };
-    // SAFETY: runs cover all destinations, every edge is a position of one of them, its id is its own, and the
-    // blocks of columns, each of which a kernel writes whole, cover a row.
-    unsafe { scatter_every_row(relation.num_edges(), width, work) }
+            at += match width - at {
+                8.. => 8,
+                4.. => 4,
+                _ => 1,
+            };
+        }
+    })
 }
 
 /// Probabilities from logits, both `[num_edges, width]`.
@@ -118,7 +112,7 @@ impl<T: Elem> Block<T> for Forward<'_, T>
 where
     T::Acc: Exp,
 {
-    fn block<const W: usize>(&self, run: Range<usize>, at: usize, out: &Scatter<'_, T>) {
+    fn block<const W: usize>(&self, run: Range<usize>, at: usize, out: &mut EdgeRows<'_, T>) {
         widest::<T, _>(ForwardRun::<T, W> { job: self, run, at, out });
     }
 }
@@ -138,14 +132,14 @@ pub(super) fn entries<T, const W: usize>(data: &[T], id: usize, width: usize, at
     }
 }
 
-struct ForwardRun<'a, T: Elem, const W: usize> {
+struct ForwardRun<'a, 'o, T: Elem, const W: usize> {
     job: &'a Forward<'a, T>,
     run: Range<usize>,
     at: usize,
-    out: &'a Scatter<'a, T>,
+    out: &'a mut EdgeRows<'o, T>,
 }
 
-impl<T: Elem, const W: usize> Vectorised for ForwardRun<'_, T, W>
+impl<T: Elem, const W: usize> Vectorised for ForwardRun<'_, '_, T, W>
 where
     T::Acc: Exp,
 {
@@ -156,6 +150,7 @@ where
         let (csc, width) = (Adjacency::new(plan.relation().csc()), plan.width());
         let (ids, end) = (csc.edge_ids, csc.indices.len());
         let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
+        out.pass(at..at + W);
         let mut buffer: Vec<T::Acc> = Vec::new();
         for v in run {
             let edges = csc.row(v);
@@ -203,12 +198,8 @@ where
             for j in 0..W {
                 sum[j] = divisor(sum[j]);
             }
-            for (p, row) in edges.zip(rows) {
-                // SAFETY: edge ids of a compressed layout are distinct, and every position belongs to one run.
-                let to = unsafe { out.unwritten(id(p)) };
-                for (o, (e, s)) in to[at..][..W].iter_mut().zip(row.iter().zip(sum)) {
-                    o.write(T::of(*e / s));
-                }
+            for row in &rows[..edges.len()] {
+                out.put(W, |to| to.put_from(W, |j| T::of(row[j] / sum[j])));
             }
         }
     }
@@ -222,19 +213,19 @@ struct Backward<'a, T> {
 }
 
 impl<T: Elem> Block<T> for Backward<'_, T> {
-    fn block<const W: usize>(&self, run: Range<usize>, at: usize, out: &Scatter<'_, T>) {
+    fn block<const W: usize>(&self, run: Range<usize>, at: usize, out: &mut EdgeRows<'_, T>) {
         widest::<T, _>(BackwardRun::<T, W> { job: self, run, at, out });
     }
 }
 
-struct BackwardRun<'a, T: Elem, const W: usize> {
+struct BackwardRun<'a, 'o, T: Elem, const W: usize> {
     job: &'a Backward<'a, T>,
     run: Range<usize>,
     at: usize,
-    out: &'a Scatter<'a, T>,
+    out: &'a mut EdgeRows<'o, T>,
 }
 
-impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, T, W> {
+impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, '_, T, W> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
@@ -242,6 +233,7 @@ impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, T, W> {
         let (csc, width) = (Adjacency::new(plan.relation().csc()), plan.width());
         let (ids, end) = (csc.edge_ids, csc.indices.len());
         let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
+        out.pass(at..at + W);
         for v in run {
             let edges = csc.row(v);
             let mut sum = [T::Acc::ZERO; W];
@@ -265,11 +257,7 @@ impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, T, W> {
             }
             for p in edges {
                 let (y, g) = (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
-                // SAFETY: edge ids of a compressed layout are distinct, and every position belongs to one run.
-                let to = &mut unsafe { out.unwritten(id(p)) }[at..][..W];
-                for j in 0..W {
-                    to[j].write(T::of(y[j].acc() * (g[j].acc() - sum[j])));
-                }
+                out.put(W, |to| to.put_from(W, |j| T::of(y[j].acc() * (g[j].acc() - sum[j]))));
             }
         }
     }

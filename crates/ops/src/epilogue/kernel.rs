@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::plan::EpiloguePlan;
 use crate::Activation;
 use crate::kernel::{
-    Acc, Elem, Mask, Scatter, Sink, Vectorised, collect_rows, evenly, run_all, scatter_every_row, scatter_rows, vectorised,
+    Acc, EdgeRows, Elem, Mask, Places, Scattered, Sink, Vectorised, collect_beside, collect_rows_and_edges, collect_rows2, evenly, scatter,
+    split_mut, vectorised,
 };
 
 /// Rows whose columns are summed together for the bias, at fixed places: the sums do not depend on threads.
@@ -91,48 +92,33 @@ pub(crate) fn words(columns: usize) -> usize {
 pub(crate) fn forward<T: Elem>(x: &[T], bias: Option<&[T]>, plan: &EpiloguePlan, open: bool) -> (Vec<T>, Vec<i32>) {
     let [_, columns] = plan.shape();
     let bias = &widened(bias, columns)[..];
-    let mut out = Vec::new();
-    let open = with_open(plan, open, |open| {
-        out = collect_rows(&runs(plan), columns, &|run, out| vectorised(Forward { rows: Rows::Fresh(x, out), bias, plan, run, open }));
-    });
-    (out, open)
+    let words = if open { words(columns) } else { 0 };
+    collect_rows2(&runs(plan), [columns, words], &|run, out, bits| {
+        vectorised(Forward { rows: Rows::Fresh(x, out), bias, plan, run, open: open.then_some(bits) });
+    })
 }
 
 /// The same, over `x`.
 pub(crate) fn forward_own<T: Elem>(x: &mut [T], bias: Option<&[T]>, plan: &EpiloguePlan, open: bool) -> Vec<i32> {
     let [_, columns] = plan.shape();
     let bias = &widened(bias, columns)[..];
-    with_open(plan, open, |open| {
-        run_all(runs(plan), columns, x, &mut [], &|run, rows, _| {
-            vectorised(Forward { rows: Rows::Own(rows, run.start), bias, plan, run, open });
-        });
+    let words = if open { words(columns) } else { 0 };
+    collect_beside(&runs(plan), x, columns, words, &|run, rows, bits| {
+        vectorised(Forward { rows: Rows::Own(rows, run.start), bias, plan, run, open: open.then_some(bits) });
     })
 }
 
-/// The bits that `work` leaves, none unless `open`.
-fn with_open(plan: &EpiloguePlan, open: bool, work: impl FnOnce(Option<&Scatter<'_, i32>>)) -> Vec<i32> {
-    let [rows, columns] = plan.shape();
-    if !open {
-        work(None);
-        return Vec::new();
-    }
-    // SAFETY: runs cover all rows, and `mark` writes every word of a row, of which there are `words(columns)`.
-    unsafe { scatter_every_row(rows, words(columns), |open| work(Some(open))) }
-}
-
-/// Writes the bits of row `r`, whose result is `row`. Entries that were dropped are 0 and so count as closed.
+/// Writes the bits of the next row, whose result is `row`. Entries that were dropped are 0 and so count as closed.
 #[inline(always)]
-fn mark<A: Acc>(open: &Scatter<'_, i32>, r: usize, row: &[A]) {
-    // SAFETY: runs are disjoint, so no other call writes this row.
-    let to = unsafe { open.unwritten(r) };
+fn mark<A: Acc>(open: &mut Sink<'_, i32>, row: &[A]) {
     let (whole, rest) = row.as_chunks::<32>();
-    for (to, chunk) in to.iter_mut().zip(whole) {
-        to.write(bits(chunk) as i32);
+    for chunk in whole {
+        open.fill(1, bits(chunk) as i32);
     }
     if !rest.is_empty() {
         let mut last = [A::ZERO; 32];
         last[..rest.len()].copy_from_slice(rest);
-        to[whole.len()].write(bits(&last) as i32);
+        open.fill(1, bits(&last) as i32);
     }
 }
 
@@ -147,20 +133,20 @@ fn bits<A: Acc>(chunk: &[A; 32]) -> u32 {
     lanes.iter().fold(0, |all, lane| all | lane)
 }
 
-struct Forward<'a, 's, T: Elem> {
+struct Forward<'a, 's, 'o, T: Elem> {
     rows: Rows<'a, 's, T>,
     bias: &'a [T::Acc],
     plan: &'a EpiloguePlan,
     run: Range<usize>,
-    open: Option<&'a Scatter<'a, i32>>,
+    open: Option<&'a mut Sink<'o, i32>>,
 }
 
-impl<T: Elem> Vectorised for Forward<'_, '_, T> {
+impl<T: Elem> Vectorised for Forward<'_, '_, '_, T> {
     type Out = ();
 
     #[inline(always)]
     fn run(self) {
-        let Self { mut rows, bias, plan, run, open } = self;
+        let Self { mut rows, bias, plan, run, mut open } = self;
         let [_, columns] = plan.shape();
         let bias = &bias[..columns];
         let mut row = vec![T::Acc::ZERO; columns];
@@ -169,8 +155,8 @@ impl<T: Elem> Vectorised for Forward<'_, '_, T> {
                 for ((y, x), &b) in row.iter_mut().zip(rows.get(r, columns)).zip(bias) {
                     *y = f.value(x.acc() + b);
                 }
-                if let Some(open) = open {
-                    mark(open, r, &row);
+                if let Some(open) = &mut open {
+                    mark(open, &row);
                 }
                 rows.put(r, &row);
             });
@@ -187,8 +173,8 @@ impl<T: Elem> Vectorised for Forward<'_, '_, T> {
                     let kept = f.value(x.acc() + b) * scale;
                     *y = if mask.keeps(w) { kept } else { T::Acc::ZERO };
                 }
-                if let Some(open) = open {
-                    mark(open, r, &row);
+                if let Some(open) = &mut open {
+                    mark(open, &row);
                 }
                 rows.put(r, &row);
             });
@@ -210,29 +196,43 @@ pub(crate) enum Read<'a, T> {
 /// Gradients of `x` and, if asked for, of the bias.
 pub(crate) fn gradient<T: Elem>(grad: &[T], kept: Read<'_, T>, plan: &EpiloguePlan, bias: bool) -> (Vec<T>, Vec<T>) {
     let [_, columns] = plan.shape();
-    let mut dx = Vec::new();
-    let db = with_sums(plan, bias, |runs, sums| {
-        dx = collect_rows(&runs, columns, &|run, dx| vectorised(Backward { rows: Rows::Fresh(grad, dx), kept, plan, run, sums }));
+    let (runs, sums) = (block_runs(plan), block_sums(plan, bias));
+    let (dx, _, sums) = collect_rows_and_edges::<T, (), T::Acc>(&runs, [columns, 0], sums, &|run, dx, _, sums| {
+        sums.whole();
+        vectorised(Backward { rows: Rows::Fresh(grad, dx), kept, plan, run, sums: bias.then_some(sums) });
     });
-    (dx, db)
+    (dx, total(plan, bias, &sums))
 }
 
 /// The same, over `grad`.
 pub(crate) fn gradient_own<T: Elem>(grad: &mut [T], kept: Read<'_, T>, plan: &EpiloguePlan, bias: bool) -> Vec<T> {
     let [_, columns] = plan.shape();
-    with_sums(plan, bias, |runs, sums| {
-        run_all(runs, columns, grad, &mut [], &|run, rows, _| {
-            vectorised(Backward { rows: Rows::Own(rows, run.start), kept, plan, run, sums });
-        });
-    })
+    let runs = block_runs(plan);
+    let own = split_mut(grad, &runs, columns);
+    let sums = scatter(block_sums(plan, bias), runs.into_iter().zip(own).collect(), &|(run, rows): (Range<usize>, &mut [T]), sums| {
+        sums.whole();
+        vectorised(Backward { rows: Rows::Own(rows, run.start), kept, plan, run, sums: bias.then_some(sums) });
+    });
+    total(plan, bias, &sums)
 }
 
-/// Runs of whole blocks of rows, and the column sums that they leave.
-fn with_sums<T: Elem>(plan: &EpiloguePlan, bias: bool, work: impl FnOnce(Vec<Range<usize>>, Option<&Scatter<'_, T::Acc>>)) -> Vec<T> {
+/// Runs of whole blocks of rows.
+fn block_runs(plan: &EpiloguePlan) -> Vec<Range<usize>> {
+    let rows = plan.shape()[0];
+    let blocks = evenly(rows.div_ceil(BLOCK), BLOCK * cost(plan));
+    blocks.into_iter().map(|b| b.start * BLOCK..(b.end * BLOCK).min(rows)).collect()
+}
+
+/// The column sums of each block, which those runs leave.
+fn block_sums(plan: &EpiloguePlan, bias: bool) -> Scattered<'static> {
     let [rows, columns] = plan.shape();
-    let blocks = rows.div_ceil(BLOCK);
-    let runs = evenly(blocks, BLOCK * cost(plan)).into_iter().map(|b| b.start * BLOCK..(b.end * BLOCK).min(rows)).collect();
-    let sums = scatter_rows(if bias { blocks } else { 0 }, columns, |sums| work(runs, bias.then_some(sums)));
+    let positions = block_runs(plan).into_iter().map(|run| run.start / BLOCK..run.end.div_ceil(BLOCK)).collect();
+    Scattered { places: Places::same(rows.div_ceil(BLOCK)), positions, width: if bias { columns } else { 0 }, zeroed: false }
+}
+
+/// The sums of blocks, added in their order.
+fn total<T: Elem>(plan: &EpiloguePlan, bias: bool, sums: &[T::Acc]) -> Vec<T> {
+    let [_, columns] = plan.shape();
     let mut total = vec![T::Acc::ZERO; if bias { columns } else { 0 }];
     for block in sums.chunks_exact(columns.max(1)) {
         for (t, &s) in total.iter_mut().zip(block) {
@@ -242,20 +242,20 @@ fn with_sums<T: Elem>(plan: &EpiloguePlan, bias: bool, work: impl FnOnce(Vec<Ran
     total.into_iter().map(T::of).collect()
 }
 
-struct Backward<'a, 's, T: Elem> {
+struct Backward<'a, 's, 'o, T: Elem> {
     rows: Rows<'a, 's, T>,
     kept: Read<'a, T>,
     plan: &'a EpiloguePlan,
     run: Range<usize>,
-    sums: Option<&'a Scatter<'a, T::Acc>>,
+    sums: Option<&'a mut EdgeRows<'o, T::Acc>>,
 }
 
-impl<T: Elem> Vectorised for Backward<'_, '_, T> {
+impl<T: Elem> Vectorised for Backward<'_, '_, '_, T> {
     type Out = ();
 
     #[inline(always)]
     fn run(self) {
-        let Self { mut rows, kept, plan, run, sums } = self;
+        let Self { mut rows, kept, plan, run, mut sums } = self;
         let [_, columns] = plan.shape();
         let scale = T::Acc::of_f64(plan.dropout().map_or(1.0, |d| d.scale()));
         let unscale = T::Acc::ONE / scale;
@@ -293,9 +293,8 @@ impl<T: Elem> Vectorised for Backward<'_, '_, T> {
                     }
                 }
             }
-            if let Some(sums) = sums {
-                // SAFETY: runs are disjoint and start at whole blocks, so no other call writes this block's row.
-                unsafe { sums.row_mut(first / BLOCK) }.copy_from_slice(&sum);
+            if let Some(sums) = &mut sums {
+                sums.put(columns, |to| to.put(&sum));
             }
         }
     }

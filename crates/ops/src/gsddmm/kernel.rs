@@ -15,12 +15,10 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::{GsddmmPlan, SddmmOp, Target};
 use crate::gspmm::Side;
 use crate::kernel::{
-    Acc, Adjacency, Elem, Scatter, Sink, Vectorised, by_edges, collect_rows, evenly, prefetch, scatter_every_row, vectorised, zeros,
+    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, Vectorised, by_edges, collect_rows, evenly, prefetch, scatter, vectorised, zeros,
 };
 
 /// Edges between asking for a row and reading it.
@@ -241,15 +239,8 @@ impl<T: Elem> Job<'_, T> {
     fn walk(&self, far: usize) -> Vec<T> {
         let relation = self.plan.relation();
         let runs = by_edges(relation.csc().indptr(), self.plan.width());
-        let entries = self.plan.out_width();
-        assert!(self.plan.blocks().starts.iter().all(|starts| starts.len() == entries), "a dot has a pair of blocks per entry");
-        let work = |out: &Scatter<'_, T>| {
-            let one = |run: &Range<usize>| widest::<T, _>(Walk { job: self, run: run.clone(), far, out });
-            if runs.len() == 1 { runs.iter().for_each(one) } else { runs.par_iter().for_each(one) }
-        };
-        // SAFETY: runs cover all destinations, every edge is a position of one of them, its id is its own, and
-        // there is a pair of blocks for every entry of a result row (asserted).
-        unsafe { scatter_every_row(relation.num_edges(), entries, work) }
+        let out = Scattered::by_edge(Adjacency::new(relation.csc()), &runs, self.plan.out_width());
+        scatter(out, runs, &|run, out| widest::<T, _>(Walk { job: self, run, far, out }))
     }
 }
 
@@ -298,14 +289,14 @@ impl<T: Elem, O: Op, const L: bool, const R: bool> Vectorised for ById<'_, '_, '
 }
 
 /// The dots of one run of destinations.
-struct Walk<'a, T: Elem> {
+struct Walk<'a, 'o, T: Elem> {
     job: &'a Job<'a, T>,
     run: Range<usize>,
     far: usize,
-    out: &'a Scatter<'a, T>,
+    out: &'a mut EdgeRows<'o, T>,
 }
 
-impl<T: Elem> Vectorised for Walk<'_, T> {
+impl<T: Elem> Vectorised for Walk<'_, '_, T> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
@@ -313,6 +304,8 @@ impl<T: Elem> Vectorised for Walk<'_, T> {
         let (csc, blocks) = (Adjacency::new(job.plan.relation().csc()), job.plan.blocks());
         let (sources, len) = (csc.indices, blocks.len);
         let (far_len, near_len) = (job.lens[far], job.lens[near]);
+        let entries = job.plan.out_width();
+        self.out.whole();
         for v in self.run {
             let y = &job.data[near][v * near_len..][..near_len];
             for p in csc.row(v) {
@@ -320,15 +313,14 @@ impl<T: Elem> Vectorised for Walk<'_, T> {
                     ask(job.data[far], u as usize, far_len);
                 }
                 let x = &job.data[far][sources[p] as usize * far_len..][..far_len];
-                // SAFETY: edge ids of a compressed layout are distinct, and every position belongs to one run.
-                let out = unsafe { self.out.unwritten(csc.edge_id(p)) };
-                if let [o] = out {
-                    o.write(T::of(dot::<T, true, true>(x, y, len)));
-                    continue;
-                }
-                for ((o, &a), &b) in out.iter_mut().zip(&blocks.starts[far]).zip(&blocks.starts[near]) {
-                    o.write(T::of(dot::<T, true, true>(block::<T, true>(x, a, len), block::<T, true>(y, b, len), len)));
-                }
+                self.out.put(entries, |out| {
+                    if entries == 1 {
+                        return out.fill(1, T::of(dot::<T, true, true>(x, y, len)));
+                    }
+                    for (&a, &b) in blocks.starts[far].iter().zip(&blocks.starts[near]) {
+                        out.fill(1, T::of(dot::<T, true, true>(block::<T, true>(x, a, len), block::<T, true>(y, b, len), len)));
+                    }
+                });
             }
         }
     }

@@ -16,6 +16,7 @@ mod layout;
 mod narrow;
 mod philox;
 mod product_grad;
+mod scatter;
 mod select;
 mod simd;
 mod sink;
@@ -30,10 +31,11 @@ pub(crate) use elem::{Acc, Elem};
 pub(crate) use exp::{Exp, divisor, inverse, shift};
 pub(crate) use forward::{forward, forward_winners};
 pub(crate) use philox::{LANES, philox_lanes};
+pub(crate) use scatter::{EdgeRows, Places, Scattered, collect_beside, collect_rows, collect_rows_and_edges, collect_rows2, scatter};
 pub(crate) use select::bit_words;
 pub(crate) use simd::{Vectorised, ahead, vectorised};
-pub(crate) use sink::{Scatter, Sink, collect_rows, collect_rows2, room, scatter_every_row, scatter_rows, zeros};
-pub(crate) use split::{by_edges, evenly, run_all};
+pub(crate) use sink::{Sink, room, zeros};
+pub(crate) use split::{by_edges, evenly, split_mut};
 
 /// Any broadcasting: column `j` of a message reads entry `offsets[j]` of an operand row of `len` entries.
 #[derive(Clone, Copy)]

@@ -6,14 +6,13 @@
 //! ```
 //! `grad[v]` is gathered once for both; `lhs[u]` and `d lhs[u]` stay in registers.
 
-use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::gather::{each, for_blocks, put};
 use super::lanes::Lanes;
 use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::simd::{Blocked, Reach};
-use super::{Acc, Adjacency, Elem, Scatter, Sink, ahead, by_edges, collect_rows, prefetch, scatter_every_row, scatter_rows};
+use super::{Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows_and_edges, prefetch};
 
 /// What the gradients of `lhs[u] * w[e]` read.
 pub(crate) struct Product<'a, T, R> {
@@ -37,11 +36,14 @@ pub(crate) trait Reduced: Layout {
     const ADDS: bool;
     /// Entries of a row of weights.
     fn len(self, width: usize) -> usize;
-    /// Writes all entries of the products of columns `col..col + N * K`, of which the last `keep` are new, or
-    /// adds to them.
+    /// The entries that the products of columns `col..col + len` make, of a layout that does not add.
+    fn entries(self, col: usize, len: usize) -> Range<usize>;
+    /// Writes all entries of the products of columns `col..col + N * K` of the edge at position `p`, of which the last `keep` are new,
+    /// or adds to them.
     fn write<T: Elem, const N: usize, const K: usize>(
         self,
-        to: &mut [MaybeUninit<Self::Entry<T>>],
+        to: &mut EdgeRows<'_, Self::Entry<T>>,
+        p: usize,
         products: [Lanes<T::Acc, N>; K],
         col: usize,
         keep: usize,
@@ -59,19 +61,26 @@ impl Reduced for Same {
         width
     }
     #[inline(always)]
+    fn entries(self, col: usize, len: usize) -> Range<usize> {
+        col..col + len
+    }
+    #[inline(always)]
     fn write<T: Elem, const N: usize, const K: usize>(
         self,
-        to: &mut [MaybeUninit<T>],
+        to: &mut EdgeRows<'_, T>,
+        _: usize,
         products: [Lanes<T::Acc, N>; K],
-        col: usize,
+        _: usize,
         _: usize,
     ) {
-        let to = &mut to[col..][..N * K];
-        each!(k < K, {
-            let entries = &mut to[N * k..N * k + N];
-            for i in 0..N {
-                entries[i].write(T::of(products[k].0[i]));
-            }
+        to.put(N * K, |to| {
+            each!(k < K, {
+                let mut entries = [T::zeroed(); N];
+                for i in 0..N {
+                    entries[i] = T::of(products[k].0[i]);
+                }
+                to.put(&entries);
+            })
         });
     }
     fn finish<T: Elem>(entries: Vec<T>) -> Vec<T> {
@@ -88,9 +97,14 @@ impl Reduced for One {
         1
     }
     #[inline(always)]
+    fn entries(self, _: usize, _: usize) -> Range<usize> {
+        0..1
+    }
+    #[inline(always)]
     fn write<T: Elem, const N: usize, const K: usize>(
         self,
-        to: &mut [MaybeUninit<T::Acc>],
+        to: &mut EdgeRows<'_, T::Acc>,
+        p: usize,
         products: [Lanes<T::Acc, N>; K],
         col: usize,
         keep: usize,
@@ -105,7 +119,7 @@ impl Reduced for One {
                 all.0[i] = if i < N - keep { T::Acc::ZERO } else { all.0[i] };
             }
         }
-        add(&mut to[0], all.sum(), col == 0);
+        add(&mut to.row(p)[0], all.sum(), col == 0);
     }
     fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
         T::round(entries)
@@ -121,27 +135,33 @@ impl Reduced for Eights {
         width / 8
     }
     #[inline(always)]
+    fn entries(self, col: usize, len: usize) -> Range<usize> {
+        col / 8..col / 8 + len.div_ceil(8)
+    }
+    #[inline(always)]
     fn write<T: Elem, const N: usize, const K: usize>(
         self,
-        to: &mut [MaybeUninit<T::Acc>],
+        to: &mut EdgeRows<'_, T::Acc>,
+        _: usize,
         products: [Lanes<T::Acc, N>; K],
-        col: usize,
+        _: usize,
         _: usize,
     ) {
         // Every entry belongs to one block; one that reaches back writes the same again.
-        let to = &mut to[col / 8..][..(N * K).div_ceil(8)];
-        each!(k < K, {
-            let (mut low, mut high) = (Lanes::<T::Acc, 8>::splat(T::Acc::ZERO), Lanes::<T::Acc, 8>::splat(T::Acc::ZERO));
-            for i in 0..N.min(8) {
-                low.0[i] = products[k].0[i];
-            }
-            to[N * k / 8].write(low.sum());
-            if N == 16 {
-                for i in 8..N {
-                    high.0[i - 8] = products[k].0[i];
+        to.put((N * K).div_ceil(8), |to| {
+            each!(k < K, {
+                let (mut low, mut high) = (Lanes::<T::Acc, 8>::splat(T::Acc::ZERO), Lanes::<T::Acc, 8>::splat(T::Acc::ZERO));
+                for i in 0..N.min(8) {
+                    low.0[i] = products[k].0[i];
                 }
-                to[N * k / 8 + 1].write(high.sum());
-            }
+                to.fill(1, low.sum());
+                if N == 16 {
+                    for i in 8..N {
+                        high.0[i - 8] = products[k].0[i];
+                    }
+                    to.fill(1, high.sum());
+                }
+            })
         });
     }
     fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
@@ -157,13 +177,19 @@ impl Reduced for Sixteens {
         width / self.0
     }
     #[inline(always)]
+    fn entries(self, col: usize, len: usize) -> Range<usize> {
+        col / self.0..(col + len).div_ceil(self.0)
+    }
+    #[inline(always)]
     fn write<T: Elem, const N: usize, const K: usize>(
         self,
-        to: &mut [MaybeUninit<T::Acc>],
+        to: &mut EdgeRows<'_, T::Acc>,
+        p: usize,
         products: [Lanes<T::Acc, N>; K],
         col: usize,
         _: usize,
     ) {
+        let to = to.row(p);
         each!(k < K, {
             let column = col + N * k;
             add(&mut to[column / self.0], products[k].sum(), column.is_multiple_of(self.0));
@@ -177,53 +203,41 @@ impl Reduced for Sixteens {
 /// Adds to an entry of a layout that [adds](Reduced::ADDS). The `first` contribution is written without a
 /// look at the entry, which would have to come from memory.
 #[inline(always)]
-fn add<A: Acc>(entry: &mut MaybeUninit<A>, x: A, first: bool) {
-    if first {
-        entry.write(x);
-        return;
-    }
-    // SAFETY: `product_grad` gives layouts that add memory of zeros.
-    let before = unsafe { entry.assume_init() };
-    entry.write(before + x);
+fn add<A: Acc>(entry: &mut A, x: A, first: bool) {
+    *entry = if first { x } else { *entry + x };
 }
 
 /// `(d lhs, d w)`.
 pub(crate) fn product_grad<T: Elem, R: Reduced>(product: &Product<'_, T, R>) -> (Vec<T>, Vec<T>) {
     assert!(product.width > 0, "messages without columns have no blocks");
-    let len = product.layout.len(product.width);
-    let edges = product.rows.indices.len();
-    let mut d_lhs = Vec::new();
-    let work = |d_weight: &Scatter<'_, R::Entry<T>>| {
-        d_lhs = collect_rows(&by_edges(product.rows.indptr, 2 * product.width), product.width, &|run, out| {
+    let runs = by_edges(product.rows.indptr, 2 * product.width);
+    let d_weight = Scattered::by_edge(product.rows, &runs, product.layout.len(product.width));
+    let d_weight = if R::ADDS { d_weight.zeroed() } else { d_weight };
+    let (d_lhs, _, d_weight) =
+        collect_rows_and_edges::<T, (), R::Entry<T>>(&runs, [product.width, 0], d_weight, &|run, out, _, d_weight| {
             T::Hot::run(Rows { product, run, out, d_weight });
         });
-    };
-    let d_weight = if R::ADDS {
-        scatter_rows(edges, len, work)
-    } else {
-        // SAFETY: every position of the layout lies in one row of one run and its edge id is its own. The
-        // blocks of columns cover a row, as there are columns, and a layout that does not add writes all
-        // entries of a block.
-        unsafe { scatter_every_row(edges, len, work) }
-    };
     (d_lhs, R::finish(d_weight))
 }
 
-struct Rows<'a, 'b, T: Elem, R: Reduced> {
+struct Rows<'a, 'b, 'c, T: Elem, R: Reduced> {
     product: &'a Product<'a, T, R>,
     run: Range<usize>,
     out: &'a mut Sink<'b, T>,
-    d_weight: &'a Scatter<'a, R::Entry<T>>,
+    d_weight: &'a mut EdgeRows<'c, R::Entry<T>>,
 }
 
 #[allow(clippy::needless_range_loop)] // Over several arrays at once.
-impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
+impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, '_, T, R> {
     #[inline(always)]
     fn run<const WIDE: usize>(self) {
         let Product { rows, grad, lhs, weight, layout, width } = *self.product;
         let ahead = ahead::<T>(width);
         for u in self.run {
             let edges = rows.row(u);
+            if !R::ADDS {
+                self.d_weight.group(edges.clone());
+            }
             // Products are summed in blocks of 128 columns whatever the registers hold, so that their bits do
             // not depend on the instruction set. Where sums of such a block do not fit beside them, the two
             // gradients take turns.
@@ -231,6 +245,9 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
                 for_blocks!(width, 8, |col, keep, N, K| {
                     let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
                     let own = own::<T, N, K>(lhs, u * width + col);
+                    if !R::ADDS {
+                        self.d_weight.pass(layout.entries(col, N * K));
+                    }
                     for p in edges.clone() {
                         if col == 0 {
                             fetch(self.product, self.d_weight, p + ahead);
@@ -247,9 +264,7 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
                         each!(k < K, {
                             products[k] = own[k].mul(Lanes::load(row, N * k));
                         });
-                        // SAFETY: this position is in this run only, and its edge id is its own.
-                        let to = unsafe { self.d_weight.unwritten(id) };
-                        layout.write::<T, N, K>(to, products, col, keep);
+                        layout.write::<T, N, K>(self.d_weight, p, products, col, keep);
                     }
                     put(self.out, acc, keep);
                 });
@@ -274,16 +289,17 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
             });
             for_blocks!(width, 8, |col, keep, N, K| {
                 let own = own::<T, N, K>(lhs, u * width + col);
+                if !R::ADDS {
+                    self.d_weight.pass(layout.entries(col, N * K));
+                }
                 for p in edges.clone() {
-                    let (v, id) = (rows.indices[p] as usize, rows.edge_id(p));
+                    let v = rows.indices[p] as usize;
                     let row = &grad[v * width + col..][..N * K];
                     let mut products = own;
                     each!(k < K, {
                         products[k] = own[k].mul(Lanes::load(row, N * k));
                     });
-                    // SAFETY: this position is in this run only, and its edge id is its own.
-                    let to = unsafe { self.d_weight.unwritten(id) };
-                    layout.write::<T, N, K>(to, products, col, keep);
+                    layout.write::<T, N, K>(self.d_weight, p, products, col, keep);
                 }
             });
         }
@@ -295,7 +311,7 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, T, R> {
 ///
 /// No closure: called in two places it would be a call for every edge, with all sums put out of their registers.
 #[inline(always)]
-fn fetch<T: Elem, R: Reduced>(product: &Product<'_, T, R>, d_weight: &Scatter<'_, R::Entry<T>>, p: usize) {
+fn fetch<T: Elem, R: Reduced>(product: &Product<'_, T, R>, d_weight: &EdgeRows<'_, R::Entry<T>>, p: usize) {
     let Product { rows, grad, weight, layout, width, .. } = *product;
     let Some(&v) = rows.indices.get(p) else { return };
     prefetch(grad, v as usize * width, width);

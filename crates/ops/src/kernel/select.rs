@@ -6,7 +6,9 @@ use super::gather::{CopyLhs, Messages, Op, each, for_blocks, put, put_last};
 use super::lanes::Lanes;
 use super::layout::{Layout, Same};
 use super::simd::{Blocked, Reach};
-use super::{Acc, Adjacency, Elem, Scatter, Sink, ahead, by_edges, collect_rows, collect_rows2, prefetch, scatter_every_row};
+use super::{
+    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows, collect_rows_and_edges, collect_rows2, prefetch,
+};
 use crate::gspmm::{BinaryOp, GspmmPlan};
 
 /// Columns that a byte of every lane describes.
@@ -51,18 +53,13 @@ pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Message
 pub(crate) fn select_bits<T: Elem>(messages: &Messages<'_, T, CopyLhs, Same>, max: bool, words: usize) -> (Vec<T>, Vec<i32>) {
     let (rows, width) = (messages.rows, messages.width);
     assert_eq!(words, WORDS * width.div_ceil(GROUP), "words of every group of columns");
-    let mut out = Vec::new();
-    // SAFETY: the edge ids of a layout are a permutation (checked when a relation is built), the runs are all its rows,
-    // and `Bits::finish` writes all words of every edge of a row: those of every group, which are all there are by the
-    // assertion.
-    let bits = unsafe {
-        scatter_every_row(rows.indices.len(), words, |bits| {
-            out = collect_rows(&by_edges(rows.indptr, 2 * width), width, &|run, out| {
-                let winners = Bits { bits, words, won: vec![-1; width], at: 0 };
-                T::Hot::run(SelectRows { messages, sign: sign(max), run, out, winners });
-            });
-        })
-    };
+    let runs = by_edges(rows.indptr, 2 * width);
+    let (out, _, bits) =
+        collect_rows_and_edges::<T, (), i32>(&runs, [width, 0], Scattered::by_edge(rows, &runs, words), &|run, out, _, bits| {
+            bits.whole();
+            let winners = Bits { bits, words, won: vec![-1; width], at: 0 };
+            T::Hot::run(SelectRows { messages, sign: sign(max), run, out, winners });
+        });
     (out, bits)
 }
 
@@ -81,7 +78,7 @@ trait Winners {
     /// The winners of the last `keep` columns of a block.
     fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize);
     /// All columns of a row with these edges are there.
-    fn finish<T, O, R>(&mut self, _m: &Messages<'_, T, O, R>, _edges: Range<usize>) {}
+    fn finish(&mut self, _edges: Range<usize>) {}
 }
 
 /// Nobody asks: no input is tracked.
@@ -113,7 +110,7 @@ impl Winners for Ids<'_, '_> {
 
 /// A bit for every edge and column.
 struct Bits<'a, 'b> {
-    bits: &'a Scatter<'b, i32>,
+    bits: &'a mut EdgeRows<'b, i32>,
     words: usize,
     /// Positions that won the columns of the row at hand.
     won: Vec<i32>,
@@ -145,32 +142,30 @@ impl Winners for Bits<'_, '_> {
     }
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // Over two arrays at once.
-    fn finish<T, O, R>(&mut self, m: &Messages<'_, T, O, R>, edges: Range<usize>) {
+    fn finish(&mut self, edges: Range<usize>) {
         self.at = 0;
+        let Self { bits, words, won, .. } = self;
         for p in edges {
-            // SAFETY: an output of `scatter_every_row`; edge ids are distinct (checked when a relation is built), and
-            // this row of the layout belongs to this run alone.
-            let row = unsafe { self.bits.unwritten(m.rows.edge_id(p)) };
-            for (words, won) in row.chunks_exact_mut(WORDS).zip(self.won.chunks(GROUP)) {
-                let mut lanes = Lanes::<u32, 16>([0; 16]);
-                each!(k < 8, {
-                    if let Some(won) = won.get(16 * k..16 * k + 16) {
-                        let mut with = lanes;
-                        for i in 0..16 {
-                            with.0[i] = if won[i] == p as i32 { lanes.0[i] | 1 << k } else { lanes.0[i] };
+            bits.put(*words, |row| {
+                for won in won.chunks(GROUP) {
+                    let mut lanes = Lanes::<u32, 16>([0; 16]);
+                    each!(k < 8, {
+                        if let Some(won) = won.get(16 * k..16 * k + 16) {
+                            let mut with = lanes;
+                            for i in 0..16 {
+                                with.0[i] = if won[i] == p as i32 { lanes.0[i] | 1 << k } else { lanes.0[i] };
+                            }
+                            lanes = with;
                         }
-                        lanes = with;
+                    });
+                    let mut bytes = [0u8; 16];
+                    for i in 0..16 {
+                        bytes[i] = lanes.0[i] as u8;
                     }
-                });
-                let mut bytes = [0u8; 16];
-                for i in 0..16 {
-                    bytes[i] = lanes.0[i] as u8;
+                    let four: [i32; WORDS] = bytemuck::cast(bytes);
+                    row.put(&four);
                 }
-                let four: [i32; WORDS] = bytemuck::cast(bytes);
-                for (word, bits) in words.iter_mut().zip(four) {
-                    word.write(bits);
-                }
-            }
+            });
         }
     }
 }
@@ -230,7 +225,7 @@ impl<T: Elem, O: Op, R: Layout, W: Winners> Blocked for SelectRows<'_, '_, T, O,
                     });
                 }
             });
-            self.winners.finish(m, edges);
+            self.winners.finish(edges);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! no intrinsics: loops are written so that the compiler vectorises them, and additions keep one order,
 //! so results are the same bits on every level (no fused multiply-add, fixed lanes in reductions).
 //! On AArch64 the baseline has NEON already.
+#![allow(unsafe_code, reason = "calls for instruction sets that were found, on x86-64 alone")]
 
 /// A loop that is compiled for several instruction sets.
 ///

@@ -2,6 +2,7 @@
 //!
 //! The result is written into memory that was never touched, or added to a matrix that nobody else holds: no pass
 //! that fills it with zeros, none that adds two matrices.
+#![expect(unsafe_code, reason = "products of the `gemm` crate, into memory that is written once")]
 
 use std::mem::MaybeUninit;
 

@@ -2,7 +2,7 @@
 //! multiply-then-aggregate makes before it gathers, and the gradient of the factors of edges.
 
 use super::side::Side;
-use crate::kernel::{Elem, Vectorised, collect_rows, prefetch, scatter_rows, vectorised};
+use crate::kernel::{Elem, Places, Scattered, Vectorised, collect_rows, prefetch, scatter, vectorised};
 use crate::typed::dense::{LANES, Panels, product};
 use crate::typed::real::{Real, append, as_sums};
 
@@ -74,36 +74,34 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
 
     /// `row · W · other[at[p]]` for every edge, by edge id; `other` is `blocks · n` wide.
     pub(super) fn dots(&self, other: &[T], scale: Option<&[A]>) -> Vec<T> {
-        use rayon::prelude::*;
-        let (ids, others) = (self.side.edges(), self.side.others());
-        scatter_rows(ids.len(), 1, |out| {
-            self.runs().into_par_iter().for_each(|run| {
-                let mut scratch = Scratch::new();
-                for block in run {
-                    for (relation, pairs) in self.side.groups_of(block) {
-                        for from in pairs.clone().step_by(TILE) {
-                            let count = TILE.min(pairs.end - from);
-                            self.tile(relation, from, count, &mut scratch);
-                            let mut row = Vec::with_capacity(self.width());
-                            for pair in from..from + count {
-                                row.clear();
-                                let padded = &scratch.tile[(pair - from) * self.stride()..][..self.stride()];
-                                padded.chunks_exact(self.panels.stride).for_each(|b| row.extend_from_slice(&b[..self.n]));
-                                for p in self.side.edges_of(pair) {
-                                    if let Some(&next) = others.get(p + AHEAD) {
-                                        prefetch(other, next as usize * row.len(), row.len());
-                                    }
-                                    let with = &other[others[p] as usize * row.len()..][..row.len()];
-                                    let dot = vectorised(Dot(&row, with));
-                                    // SAFETY: every edge stands at one position of a `Side`, of one block, of one run.
-                                    let to = unsafe { out.row_mut(ids[p] as usize) };
-                                    to[0] = T::of(scale.map_or(dot, |s| dot * s[p]));
+        let (others, runs) = (self.side.others(), self.runs());
+        let positions = runs.iter().map(|run| self.side.edges_before(run.start)..self.side.edges_before(run.end)).collect();
+        let out = Scattered { places: Places::of(self.side.edges()), positions, width: 1, zeroed: false };
+        scatter(out, runs, &|run: std::ops::Range<usize>, out| {
+            out.whole();
+            let mut scratch = Scratch::new();
+            for block in run {
+                for (relation, pairs) in self.side.groups_of(block) {
+                    for from in pairs.clone().step_by(TILE) {
+                        let count = TILE.min(pairs.end - from);
+                        self.tile(relation, from, count, &mut scratch);
+                        let mut row = Vec::with_capacity(self.width());
+                        for pair in from..from + count {
+                            row.clear();
+                            let padded = &scratch.tile[(pair - from) * self.stride()..][..self.stride()];
+                            padded.chunks_exact(self.panels.stride).for_each(|b| row.extend_from_slice(&b[..self.n]));
+                            for p in self.side.edges_of(pair) {
+                                if let Some(&next) = others.get(p + AHEAD) {
+                                    prefetch(other, next as usize * row.len(), row.len());
                                 }
+                                let with = &other[others[p] as usize * row.len()..][..row.len()];
+                                let dot = vectorised(Dot(&row, with));
+                                out.put(1, |to| to.fill(1, T::of(scale.map_or(dot, |s| dot * s[p]))));
                             }
                         }
                     }
                 }
-            });
+            }
         })
     }
 

@@ -15,6 +15,8 @@ use std::ops::Range;
 use burn_gnn_graph::Compressed;
 use rayon::prelude::*;
 
+use crate::permutation::Permutation;
+
 /// Rows of a block: 16 columns of them are 64 KiB.
 const BLOCK_ROWS: usize = 1024;
 /// A block ends behind the row that brings it to so many edges, so that no block is much dearer than others.
@@ -30,8 +32,7 @@ struct Group {
 
 /// One end of the edges, "rows", grouped; the other end is gathered.
 ///
-/// Every edge of the relation stands at exactly one position: made from a [`Compressed`] layout only, and never
-/// changed. Kernels that write a row per edge rely on it.
+/// Every edge of the relation stands at exactly one position.
 #[derive(Debug)]
 pub(crate) struct Side {
     /// First row of each block, and the number of rows.
@@ -49,7 +50,7 @@ pub(crate) struct Side {
     /// The other end of the edge at each position.
     others: Vec<u32>,
     /// The id of the edge at each position.
-    edges: Vec<u32>,
+    edges: Permutation,
 }
 
 #[derive(Default)]
@@ -70,6 +71,7 @@ impl Side {
         let parts: Vec<Part> = blocks.par_iter().map(|block| part(rows, block.clone(), types, num_relations)).collect();
         let total = |f: fn(&Part) -> usize| parts.iter().map(f).sum::<usize>();
         let (num_groups, num_pairs, num_edges) = (total(|p| p.groups.len()), total(|p| p.pair_rows.len()), rows.indices().len());
+        let mut edges = Vec::with_capacity(num_edges);
         let mut side = Self {
             block_rows: blocks.iter().map(|b| b.start as u32).chain([rows.num_rows() as u32]).collect(),
             block_groups: Vec::with_capacity(blocks.len() + 1),
@@ -78,7 +80,7 @@ impl Side {
             pair_starts: Vec::with_capacity(num_pairs + 1),
             pairs: Vec::with_capacity(num_edges),
             others: Vec::with_capacity(num_edges),
-            edges: Vec::with_capacity(num_edges),
+            edges: Permutation::new(vec![]),
         };
         for part in parts {
             side.block_groups.push(side.groups.len() as u32);
@@ -87,8 +89,9 @@ impl Side {
             side.pair_rows.extend(part.pair_rows);
             side.pair_starts.extend(part.pair_starts);
             side.others.extend(part.others);
-            side.edges.extend(part.edges);
+            edges.extend(part.edges);
         }
+        side.edges = Permutation::new(edges);
         side.block_groups.push(side.groups.len() as u32);
         side.groups.push(Group { relation: u32::MAX, first_pair: side.pair_rows.len() as u32 });
         side.pair_starts.push(num_edges as u32);
@@ -131,7 +134,7 @@ impl Side {
     }
     /// The id of the edge at each position.
     #[inline(always)]
-    pub(crate) fn edges(&self) -> &[u32] {
+    pub(crate) fn edges(&self) -> &Permutation {
         &self.edges
     }
     /// The other end of the edge at each position.
@@ -157,8 +160,8 @@ impl Side {
         self.groups[self.block_groups[block] as usize].first_pair as usize
     }
 
-    /// Edges before a block, and all of them.
-    fn edges_before(&self, block: usize) -> usize {
+    /// Edges before a block; all edges for the number of blocks.
+    pub(crate) fn edges_before(&self, block: usize) -> usize {
         self.pair_starts[self.first_pair(block)] as usize
     }
 

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::OpsError;
 use crate::gspmm::accept;
+use crate::permutation::Permutation;
 use crate::relational::{TypeId, check_types};
 
 /// Consecutive rows cut into segments, of any length including 0. Cloning costs one reference count.
@@ -169,7 +170,7 @@ impl Segments {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeIndex {
     segments: Segments,
-    rows: Arc<[u32]>,
+    rows: Permutation,
 }
 
 impl TypeIndex {
@@ -203,7 +204,7 @@ impl TypeIndex {
             rows[*place as usize] = i as u32;
             *place += 1;
         }
-        Ok(Self { segments, rows: rows.into() })
+        Ok(Self { segments, rows: Permutation::new(rows) })
     }
 
     /// Number of types.
@@ -227,6 +228,9 @@ impl TypeIndex {
     }
     /// Rows by type, ascending inside a type.
     pub fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+    pub(crate) fn permutation(&self) -> &Permutation {
         &self.rows
     }
 }

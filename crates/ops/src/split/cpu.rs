@@ -47,6 +47,7 @@ impl<T: Elem> Laid<T> {
         self.written[part] = true;
     }
     /// All entries, 0 where nothing was written.
+    #[expect(unsafe_code, reason = "memory is written once")]
     fn joined(mut self, plan: &SplitPlan) -> Vec<T> {
         for part in 0..plan.parts() {
             if !self.written[part] {

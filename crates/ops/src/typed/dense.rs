@@ -57,6 +57,7 @@ impl<A: Acc> Panels<A> {
 }
 
 /// `rows · panel` for `M` rows of `k` entries and one panel of `[k, LANES]`.
+#[expect(unsafe_code, reason = "the loop that products spend their time in")]
 #[inline(always)]
 pub(crate) fn product<A: Acc, const M: usize>(rows: [&[A]; M], panel: &[A]) -> [[A; LANES]; M] {
     let k = panel.len() / LANES;
@@ -133,6 +134,7 @@ impl<'a, A: Real> Matrices<'a, A> {
 pub(crate) type Strided<'a, A> = (&'a [A], [usize; 2]);
 
 /// `out = l · r`, or `out += l · r`; `[m, n, k]` are sizes, rows of `out` are `out.1` apart.
+#[expect(unsafe_code, reason = "products of the `gemm` crate")]
 pub(crate) fn wide<A: Real>([m, n, k]: [usize; 3], l: Strided<'_, A>, r: Strided<'_, A>, out: (&mut [A], usize), add: bool) {
     assert!(m > 0 && n > 0 && k > 0, "an empty product");
     let last = |rows: usize, columns: usize, by: [usize; 2]| (rows - 1) * by[0] + (columns - 1) * by[1];

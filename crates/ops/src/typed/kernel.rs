@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use super::dense::{LANES, Matrices, is_narrow, outer, padded, product, row_stride, wide};
 use super::plan::TypedPlan;
 use super::real::{Real, append, rounded, widened};
-use crate::kernel::{Elem, Vectorised, collect_rows, scatter_rows, vectorised, zeros};
+use crate::kernel::{Elem, Places, Scattered, Vectorised, collect_rows, scatter, vectorised, zeros};
 
 /// Rows of a piece.
 const PIECE: usize = 1024;
@@ -77,38 +77,16 @@ pub(super) fn multiply<A: Real, T: Elem<Acc = A>>(plan: &TypedPlan, a: &[T], b: 
     let job = Job { plan, a, matrices, k, n };
     let pieces = pieces(plan, PIECE);
     let runs = runs(&pieces, k * padded(n) / LANES + n);
-    match plan.order() {
-        None => {
-            let positions: Vec<_> = runs.iter().map(|r| pieces[r.start].at.start..pieces[r.end - 1].at.end).collect();
-            collect_rows(&positions, n, &|run, sink| {
-                let (mut gathered, mut tile, mut out) = (Vec::new(), Vec::new(), Vec::new());
-                let first = pieces.partition_point(|p| p.at.end <= run.start);
-                for piece in pieces[first..].iter().take_while(|p| p.at.end <= run.end) {
-                    for at in piece.at.clone().step_by(TILE) {
-                        let at = at..(at + TILE).min(piece.at.end);
-                        job.tile(piece.matrix, at.clone(), &mut gathered, &mut tile);
-                        let tile = rounded::<A, T>(&tile[..at.len() * job.stride()], &mut out);
-                        tile.chunks_exact(job.stride()).for_each(|row| sink.put(&row[..n]));
-                    }
-                }
-            })
-        }
-        Some(order) => scatter_rows(rows, n, |out| {
-            let one = |run: &Range<usize>| {
-                let (mut gathered, mut tile, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-                for piece in &pieces[run.clone()] {
-                    for at in piece.at.clone().step_by(TILE) {
-                        let at = at..(at + TILE).min(piece.at.end);
-                        job.tile(piece.matrix, at.clone(), &mut gathered, &mut tile);
-                        let tile = rounded::<A, T>(&tile[..at.len() * job.stride()], &mut rows);
-                        for (&row, from) in order[at].iter().zip(tile.chunks_exact(job.stride())) {
-                            // SAFETY: `order` is a permutation (built by a counting sort), and pieces do not overlap.
-                            unsafe { out.row_mut(row as usize) }.copy_from_slice(&from[..n]);
-                        }
-                    }
-                }
-            };
-            if runs.len() == 1 { runs.iter().for_each(one) } else { runs.par_iter().for_each(one) }
+    let positions: Vec<_> = runs.iter().map(|r| pieces[r.start].at.start..pieces[r.end - 1].at.end).collect();
+    match plan.permutation() {
+        None => collect_rows(&positions, n, &|run, sink| {
+            let first = pieces.partition_point(|p| p.at.end <= run.start);
+            let last = pieces.partition_point(|p| p.at.end <= run.end);
+            job.rows(&pieces[first..last], |row| sink.put(row));
+        }),
+        Some(order) => scatter(Scattered { places: Places::of(order), positions, width: n, zeroed: false }, runs, &|run, out| {
+            out.whole();
+            job.rows(&pieces[run], |row| out.put(n, |to| to.put(row)));
         }),
     }
 }
@@ -135,6 +113,20 @@ impl<A: Real, T: Elem<Acc = A>> Job<'_, T> {
     /// Entries between rows of a tile.
     fn stride(&self) -> usize {
         row_stride(self.k, self.n)
+    }
+
+    /// Rows of the result at the positions of these pieces, one after the other.
+    #[inline(always)]
+    fn rows(&self, pieces: &[Piece], mut put: impl FnMut(&[T])) {
+        let (mut gathered, mut tile, mut out) = (Vec::new(), Vec::new(), Vec::new());
+        for piece in pieces {
+            for at in piece.at.clone().step_by(TILE) {
+                let at = at..(at + TILE).min(piece.at.end);
+                self.tile(piece.matrix, at.clone(), &mut gathered, &mut tile);
+                let tile = rounded::<A, T>(&tile[..at.len() * self.stride()], &mut out);
+                tile.chunks_exact(self.stride()).for_each(|row| put(&row[..self.n]));
+            }
+        }
     }
 
     fn tile(&self, matrix: usize, at: Range<usize>, gathered: &mut Vec<A>, tile: &mut Vec<A>) {

@@ -2,6 +2,7 @@
 
 use burn::tensor::Shape;
 
+use crate::permutation::Permutation;
 use crate::segment::{Segments, TypeIndex};
 
 /// Which rows go with which matrix.
@@ -35,9 +36,12 @@ impl TypedPlan {
     }
     /// Rows in the order of their matrices; `None` where they stand so.
     pub fn order(&self) -> Option<&[u32]> {
+        self.permutation().map(|order| &**order)
+    }
+    pub(crate) fn permutation(&self) -> Option<&Permutation> {
         match &self.rows {
             Rows::Segments(_) => None,
-            Rows::Types(t) => Some(t.rows()),
+            Rows::Types(t) => Some(t.permutation()),
         }
     }
     /// Rows of a matrix.

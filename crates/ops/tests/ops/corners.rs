@@ -270,3 +270,60 @@ fn alone<const D: usize>(call: &Call, device: &Device, side: usize) -> Option<Ve
     let grads = (out * Tensor::from_data(cotangent, (&autodiff, DType::F64))).sum().backward();
     Some(crate::f64s(operands[side].grad(&grads).expect("a tracked operand has a gradient")))
 }
+
+/// Somebody overwrites the file of a mapped topology: operators see other nodes, or panic, but every row of a result per edge is written
+/// once, and no memory that others have freed comes back. (Miri maps no files, Windows does not overwrite mapped ones.)
+#[cfg(not(any(windows, miri)))]
+#[test]
+fn a_mapped_topology_that_changes() {
+    use burn_gnn_graph::{Graph, Placement, Relation, Topology};
+    const WIDTH: usize = 16;
+    let (nodes, edges) = (50, 8000);
+    let end = |k: usize| (0..edges).map(move |i| ((i * k + i / 7) % nodes) as u32).collect::<Vec<_>>();
+    let plain = Graph::homogeneous(nodes, end(31), end(17)).unwrap();
+    let file = std::env::temp_dir().join(format!("burn-gnn-ops-{}.topology", std::process::id()));
+    // Softmax, dots of both ends, and the gradient of edge features, each a row per edge.
+    let run = |relation: &Relation, device: &Device| {
+        // Freed memory, of the size of the results.
+        drop(vec![777f32; edges * WIDTH]);
+        let device = device.clone().autodiff();
+        let tensor = |rows: usize, by: usize| {
+            let values: Vec<f32> = (0..rows * WIDTH).map(|i| ((i * by) % 13) as f32 - 6.0).collect();
+            Tensor::<2>::from_data(TensorData::new(values, [rows, WIDTH]), &device)
+        };
+        let (x, y, e) = (tensor(nodes, 5), tensor(nodes, 7), tensor(edges, 11).require_grad());
+        let softmax = edge_softmax(relation, e.clone(), NormBy::Dst);
+        let dots: Tensor<2> = u_dot_v(relation, x.clone(), y.clone());
+        let loss = (u_mul_e_sum(relation, x, e.clone()) * y).sum();
+        let gradient = e.grad(&loss.backward()).unwrap();
+        [f64s(softmax), f64s(dots), f64s(gradient)]
+    };
+    for (backend, device) in devices() {
+        let want = run(&plain.relations()[0], &device);
+        for garbage in [0, u32::MAX] {
+            Topology::write(&plain, &file).unwrap();
+            let mapped = Topology::open(&file, Placement::Mapped).unwrap();
+            let relation = &mapped.graph().relations()[0];
+            assert_eq!(run(relation, &device), want, "{backend}");
+            let words = std::fs::metadata(&file).unwrap().len() as usize / 4;
+            let changed = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
+            std::io::Write::write_all(&mut &changed, &u32::to_ne_bytes(garbage).repeat(words)).unwrap();
+            let Ok(got) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(relation, &device))) else {
+                assert_eq!(garbage, u32::MAX, "{backend}: there is a node 0");
+                continue;
+            };
+            // No softmax looks at the node at the other end.
+            assert_eq!(got[0], want[0], "{backend}");
+            let (x, y) = (|i: usize| ((i * 5) % 13) as f64 - 6.0, |i: usize| ((i * 7) % 13) as f64 - 6.0);
+            for e in 0..edges {
+                let (u, v) = (plain.relations()[0].src()[e] as usize, plain.relations()[0].dst()[e] as usize);
+                let dot: f64 = (0..WIDTH).map(|j| x(j) * y(v * WIDTH + j)).sum();
+                assert_eq!(got[1][e], dot, "{backend}, edge {e}: of node 0 and its own destination");
+                for j in 0..WIDTH {
+                    assert_eq!(got[2][e * WIDTH + j], x(u * WIDTH + j) * y(j), "{backend}, edge {e}: of its own source and node 0");
+                }
+            }
+        }
+    }
+    std::fs::remove_file(&file).unwrap();
+}

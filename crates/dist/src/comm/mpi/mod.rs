@@ -22,6 +22,7 @@ struct Handle(SimpleCommunicator);
 
 // SAFETY: a handle names an object of the MPI library, which was started with `MPI_THREAD_MULTIPLE` (`MpiRanks::run` makes
 // sure of it), so any thread may use it; a mutex around it lets in one thread at a time.
+#[expect(unsafe_code, reason = "a handle of the MPI library")]
 unsafe impl Send for Handle {}
 
 /// Collectives of one MPI communicator.

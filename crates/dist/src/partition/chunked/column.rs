@@ -1,12 +1,11 @@
 //! A feature column in `.npy` files, mapped into memory.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use burn::tensor::{BoolStore, DType, TensorData};
+use burn_gnn_graph::MappedFile;
 use burn_gnn_graph::io::NpyHead;
-use memmap2::Mmap;
 use safetensors::Dtype;
 
 use crate::DistError;
@@ -24,7 +23,8 @@ pub(crate) struct ChunkedColumn {
 
 #[derive(Debug)]
 struct Chunk {
-    map: Mmap,
+    /// Not locked: a column may have more files than a process may have open.
+    map: MappedFile,
     offset: usize,
     /// First row.
     from: usize,
@@ -52,7 +52,7 @@ impl ChunkedColumn {
         let mut first: Option<Self> = None;
         let mut rows = 0usize;
         for path in paths {
-            let map = map(path).map_err(DistError::io(path))?;
+            let map = MappedFile::open_unlocked(path)?;
             let bad = |message: String| DistError::format(path, message);
             let NpyHead { descr, shape, offset } = NpyHead::read(path, &map[..])?;
             let Some(&(_, dtype, stored)) = DTYPES.iter().find(|d| d.0 == descr) else {
@@ -101,11 +101,4 @@ impl ChunkedColumn {
         let shape: Vec<usize> = std::iter::once(ids.len()).chain(self.row_shape.iter().copied()).collect();
         TensorData::from_bytes_vec(bytes, shape, self.dtype)
     }
-}
-
-#[allow(unsafe_code)]
-fn map(path: &Path) -> std::io::Result<Mmap> {
-    let file = File::open(path)?;
-    // SAFETY: the documentation of `ChunkedGraph` asks that nobody changes the files.
-    unsafe { Mmap::map(&file) }
 }

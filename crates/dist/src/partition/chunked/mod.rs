@@ -15,7 +15,8 @@ pub(crate) use column::ChunkedColumn;
 /// A graph in DGL's chunked format: its structure in memory, its features in their files.
 ///
 /// The format is that of [`load_chunked`](burn_gnn_graph::io::load_chunked), which reads features too; here features must be `.npy` files
-/// (`numpy`), which are mapped. Files must not be changed while the graph is in use.
+/// (`numpy`), which are mapped. Files must not be changed while the graph is in use: whoever
+/// overwrites one changes the features, whoever cuts one short ends the program that reads behind the new end (SIGBUS on Unix).
 ///
 /// Cutting it ([`partition`](Self::partition)) gives the same files, byte for byte, as [`partition_graph`](crate::partition_graph) of the
 /// graph with all features in memory.

@@ -3,7 +3,8 @@
 use super::{AHEAD, BLOCK, FLAT, Job, Scores, accumulate, dot, exp_all, get, lanes, leaky, load};
 use crate::attention::plan::Shape;
 use crate::kernel::{
-    Acc, Adjacency, Elem, Exp, Scatter, Sink, Vectorised, by_edges, collect_rows, collect_rows2, evenly, prefetch, scatter_rows, vectorised,
+    Acc, Adjacency, EdgeRows, Elem, Exp, Scattered, Sink, Vectorised, by_edges, collect_rows, collect_rows_and_edges, evenly, prefetch,
+    vectorised,
 };
 
 /// What backward reads, and which results it must give.
@@ -28,7 +29,7 @@ pub(crate) struct Gradients<T: Elem> {
 }
 
 /// Gradients of `z` and of the scores.
-pub(crate) fn backward<T: Elem>(job: Job<'_, T>, given: Given<'_, T>, csr: Adjacency<'_>, num_edges: usize) -> Gradients<T>
+pub(crate) fn backward<T: Elem>(job: Job<'_, T>, given: Given<'_, T>, csr: Adjacency<'_>) -> Gradients<T>
 where
     T::Acc: Exp,
 {
@@ -41,15 +42,13 @@ where
     let meta = &meta[..];
     let runs = by_edges(csr.indptr, 2 * width + 24 * heads + if job.draws.is_some() { 16 * heads } else { 0 });
     let widths = [if given.dz { width } else { 0 }, if given.ds && matches!(job.scores, Scores::Gat { .. }) { heads } else { 0 }];
-    let mut both = (Vec::new(), Vec::new());
-    let scores = scatter_rows(if given.ds { num_edges } else { 0 }, heads, |ds| {
-        both = collect_rows2(&runs, widths, &|run, dz, da| match (heads, dim) {
-            (8, 8) => vectorised(Backward::<T, 8, 8> { job, given, csr, meta, run, dz, da, ds }),
-            (1, 40) => vectorised(Backward::<T, 1, 40> { job, given, csr, meta, run, dz, da, ds }),
-            _ => vectorised(Backward::<T, 0, 0> { job, given, csr, meta, run, dz, da, ds }),
-        });
+    let ds = Scattered::by_edge(csr, &runs, if given.ds { heads } else { 0 });
+    let (z, a_src, scores) = collect_rows_and_edges(&runs, widths, ds, &|run, dz, da, ds| match (heads, dim) {
+        (8, 8) => vectorised(Backward::<T, 8, 8> { job, given, csr, meta, run, dz, da, ds }),
+        (1, 40) => vectorised(Backward::<T, 1, 40> { job, given, csr, meta, run, dz, da, ds }),
+        _ => vectorised(Backward::<T, 0, 0> { job, given, csr, meta, run, dz, da, ds }),
     });
-    Gradients { z: both.0, scores, a_src: both.1 }
+    Gradients { z, scores, a_src }
 }
 
 /// Per destination, `[4, heads]`: `a_dst` (0 for given logits), max, 1 / Σ, and T.
@@ -69,7 +68,7 @@ fn meta<T: Elem>(job: &Job<'_, T>, given: &Given<'_, T>, num_dst: usize) -> Vec<
     })
 }
 
-struct Backward<'a, 's, 't, T: Elem, const H: usize, const D: usize> {
+struct Backward<'a, 's, 't, 'e, T: Elem, const H: usize, const D: usize> {
     job: Job<'a, T>,
     given: Given<'a, T>,
     csr: Adjacency<'a>,
@@ -77,10 +76,10 @@ struct Backward<'a, 's, 't, T: Elem, const H: usize, const D: usize> {
     run: std::ops::Range<usize>,
     dz: &'a mut Sink<'s, T>,
     da: &'a mut Sink<'t, T>,
-    ds: &'a Scatter<'a, T::Acc>,
+    ds: &'a mut EdgeRows<'e, T::Acc>,
 }
 
-impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_, T, H, D>
+impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_, '_, T, H, D>
 where
     T::Acc: Exp,
 {
@@ -98,6 +97,7 @@ where
         let room = (BLOCK * heads).next_multiple_of(FLAT);
         // Of the edges of a block: α, then the derivative of the score, then m · α.
         let (mut alpha, mut slopes, mut w) = (vec![zero; room], vec![one; room], vec![zero; room]);
+        ds.whole();
         for u in run {
             acc.fill(zero);
             sums.fill(zero);
@@ -180,24 +180,23 @@ where
                         let g = &given.grad[v as usize * width..][..width];
                         let total = &meta[v as usize * 4 * heads + 3 * heads..][..heads];
                         let (a, w, s) = (&alpha[i * heads..][..heads], &w[i * heads..][..heads], &slopes[i * heads..][..heads]);
-                        // SAFETY: the ids of the edges of a layout are distinct, every run has its own edges,
-                        // and the row before is no longer alive.
-                        let to = unsafe { ds.row_mut(csr.edge_id(start + i)) };
-                        lanes!(heads, h, K => {
-                            let mut d = [zero; K];
-                            for k in 0..K {
-                                d[k] = dot(&z[(h + k) * dim..], &g[(h + k) * dim..], dim);
-                            }
-                            let (a, w, s, total) =
-                                (get::<T::Acc, K>(a, h), get::<T::Acc, K>(w, h), get::<T::Acc, K>(s, h), get::<T::Acc, K>(total, h));
-                            let mut sum = get::<T::Acc, K>(&sums, h);
-                            for k in 0..K {
-                                // w = m α: m α <g, z> - α T.
-                                d[k] = (w[k] * d[k] - a[k] * total[k]) * s[k];
-                                sum[k] += d[k];
-                            }
-                            sums[h..h + K].copy_from_slice(&sum);
-                            to[h..h + K].copy_from_slice(&d);
+                        ds.put(heads, |to| {
+                            lanes!(heads, h, K => {
+                                let mut d = [zero; K];
+                                for k in 0..K {
+                                    d[k] = dot(&z[(h + k) * dim..], &g[(h + k) * dim..], dim);
+                                }
+                                let (a, w, s, total) =
+                                    (get::<T::Acc, K>(a, h), get::<T::Acc, K>(w, h), get::<T::Acc, K>(s, h), get::<T::Acc, K>(total, h));
+                                let mut sum = get::<T::Acc, K>(&sums, h);
+                                for k in 0..K {
+                                    // w = m α: m α <g, z> - α T.
+                                    d[k] = (w[k] * d[k] - a[k] * total[k]) * s[k];
+                                    sum[k] += d[k];
+                                }
+                                sums[h..h + K].copy_from_slice(&sum);
+                                to.put(&d);
+                            })
                         });
                         if given.dz {
                             accumulate::<T, H, D>((heads, dim), &mut acc, w, given.grad, &targets[i..i + 1]);

@@ -1,0 +1,108 @@
+//! What kernels rely on, checked before they are launched: they read and write what they are told to, without looking.
+//!
+//! Shapes, element types, devices and lengths of buffers are checked at every call, which costs nothing; ids are checked once, when what
+//! holds them is made ([`Relation`](burn_gnn_graph::Relation), [`RowIndex`](crate::RowIndex), [`TypedRows`](crate::TypedRows),
+//! [`LossRows`](crate::LossRows)).
+
+use burn::tensor::DType;
+use burn_cubecl::CubeDevice;
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::tensor::CubeTensor;
+
+use crate::broadcast::broadcast;
+
+/// An operand that an operator looks at.
+#[track_caller]
+pub(crate) fn given(op: &str, arg: &str, x: Option<CubeTensor>) -> CubeTensor {
+    x.unwrap_or_else(|| panic!("{op}: `{arg}` is missing, which the operator looks at"))
+}
+
+/// An operator, and the element type and device of its operands.
+pub(crate) struct Call {
+    op: &'static str,
+    /// The operand that has them.
+    like: &'static str,
+    dtype: DType,
+    device: CubeDevice,
+}
+
+impl Call {
+    /// Operands are as `arg`, which is made of floats. It is not held: what nobody else holds is written in place.
+    #[track_caller]
+    pub(crate) fn new(op: &'static str, arg: &'static str, like: &CubeTensor) -> Self {
+        assert!(like.dtype.is_float(), "{op}: `{arg}` must have a float type, got {:?}", like.dtype);
+        Self { op, like: arg, dtype: like.dtype, device: like.device.clone() }
+    }
+
+    /// `x` in row-major order: `rows` rows of `width` entries, whatever its axes are called, of the operator's type, on its device.
+    #[track_caller]
+    pub(crate) fn rows(&self, arg: &str, x: CubeTensor, rows: usize, width: usize) -> CubeTensor {
+        self.rows_of(arg, x, rows, width, &[self.dtype])
+    }
+
+    /// [`rows`](Self::rows) of one of these types.
+    #[track_caller]
+    pub(crate) fn rows_of(&self, arg: &str, x: CubeTensor, rows: usize, width: usize, dtypes: &[DType]) -> CubeTensor {
+        let Self { op, like, device, .. } = self;
+        let shape = x.meta.shape();
+        let fits = shape.first() == Some(&rows) && rows.checked_mul(width) == Some(x.meta.num_elements());
+        assert!(fits, "{op}: `{arg}` must have {rows} rows of {width} entries, got shape {:?}", &shape[..]);
+        assert!(dtypes.contains(&x.dtype), "{op}: `{arg}` must have element type {dtypes:?}, got {:?}", x.dtype);
+        assert!(x.device == *device, "{op}: `{arg}` must be on the device of `{like}`, {device:?}, got {:?}", x.device);
+        self.held(arg, into_contiguous(x))
+    }
+
+    /// [`rows`](Self::rows) of any float type.
+    #[track_caller]
+    pub(crate) fn floats(&self, arg: &str, x: CubeTensor, rows: usize, width: usize) -> CubeTensor {
+        assert!(x.dtype.is_float(), "{}: `{arg}` must have a float type, got {:?}", self.op, x.dtype);
+        let dtype = x.dtype;
+        self.rows_of(arg, x, rows, width, &[dtype])
+    }
+
+    /// Ids of edges as a kernel has written them.
+    #[track_caller]
+    pub(crate) fn ids(&self, arg: &str, x: CubeTensor, rows: usize, width: usize) -> CubeTensor {
+        self.rows_of(arg, x, rows, width, &[DType::I32, DType::U32])
+    }
+
+    /// An array of `entries` 32-bit numbers or more, on the operator's device.
+    #[track_caller]
+    pub(crate) fn array(&self, arg: &str, x: &CubeTensor, found: usize, entries: usize) {
+        let Self { op, like, device, .. } = self;
+        assert!(found >= entries, "{op}: `{arg}` must have {entries} entries, got {found}");
+        assert!(x.device == *device, "{op}: `{arg}` must be on the device of `{like}`, {device:?}, got {:?}", x.device);
+    }
+
+    /// An operand that the operator looks at.
+    #[track_caller]
+    pub(crate) fn given(&self, arg: &str, x: Option<CubeTensor>) -> CubeTensor {
+        given(self.op, arg, x)
+    }
+
+    /// The two axes of a table.
+    #[track_caller]
+    pub(crate) fn table(&self, arg: &str, x: &CubeTensor) -> [usize; 2] {
+        match x.meta.shape()[..] {
+            [rows, width] => [rows, width],
+            ref other => panic!("{}: `{arg}` must have two axes, got shape {other:?}", self.op),
+        }
+    }
+
+    /// Whether two feature shapes broadcast.
+    #[track_caller]
+    pub(crate) fn broadcasts(&self, lhs: &[usize], rhs: &[usize]) {
+        let fits = lhs.iter().rev().zip(rhs.iter().rev()).all(|(l, r)| l == r || *l == 1 || *r == 1);
+        assert!(fits, "{}: feature shapes {lhs:?} and {rhs:?} do not broadcast", self.op);
+        let entries = broadcast(lhs, rhs).iter().try_fold(1usize, |n, &axis| n.checked_mul(axis));
+        assert!(entries.is_some(), "{}: rows of feature shapes {lhs:?} and {rhs:?} are too long", self.op);
+    }
+
+    /// A tensor is not longer than its buffer: anybody can put one together.
+    #[track_caller]
+    fn held(&self, arg: &str, x: CubeTensor) -> CubeTensor {
+        let (bytes, found) = (x.meta.num_elements() as u64 * x.dtype.size() as u64, x.handle.size_in_used());
+        assert!(bytes <= found, "{}: `{arg}` has a buffer of {found} bytes, its shape {:?} needs {bytes}", self.op, &x.meta.shape()[..]);
+        x
+    }
+}
