@@ -79,7 +79,8 @@ struct Args {
     /// Where tensors are and what computes.
     #[arg(long, value_enum, default_value_t = BackendName::Flex)]
     backend: BackendName,
-    /// Folder of a checkpoint, written after every epoch, that the run goes on from if there is one.
+    /// Folder of a checkpoint, written after every epoch, that the run goes on from if there is one; `--batch`, `--fanouts` and `--seed`
+    /// must be those that it was begun with.
     #[arg(long, value_name = "DIR")]
     resume: Option<PathBuf>,
 }
@@ -135,7 +136,12 @@ fn rank(args: &Args, data: &Loaded, json: &Path, comm: Arc<dyn Communicator>, de
     let labelled = [&data.train, &data.test].map(|r| r.index.iter().map(|&v| u64::from(v)).zip(r.labels.iter().copied()));
     let of: BTreeMap<u64, u32> = labelled.into_iter().flatten().collect();
 
-    let checkpoint = args.resume.as_ref().map(Checkpoint::new);
+    // A run that goes on may have another learning rate, number of epochs or cache; with other batches it would be another run.
+    let kept = |dir| {
+        let fanouts = args.fanouts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        Checkpoint::new(dir).with_setting("batch", args.batch).with_setting("fanouts", fanouts).with_setting("seed", args.seed)
+    };
+    let checkpoint = args.resume.as_ref().map(kept);
     let (mut step, mut first) = (0, 0);
     if let Some(state) = checkpoint.as_ref().map(|c| c.load(&g, &learned.shards())).transpose()?.flatten() {
         let bytes =

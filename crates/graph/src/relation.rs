@@ -226,7 +226,7 @@ impl Relation {
             dst.resize(dst.len() + (w[1] - w[0]) as usize, v as u32);
         }
         let by_dst = Compressed::new(indptr.into(), src.clone().into(), None);
-        Self::from_words(num_src, num_dst, src.into(), dst.into(), [by_dst.into(), Derived::new()])
+        Ok(Self::from_words(num_src, num_dst, src.into(), dst.into(), [by_dst.into(), Derived::new()]))
     }
 
     fn new(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Self {

@@ -12,7 +12,7 @@ use safetensors::tensor::{Metadata, TensorInfo, TensorView};
 use serde::{Deserialize, Serialize};
 
 use crate::io::files::{format_error, io_error, node_count, open};
-use crate::io::write_atomic;
+use crate::io::{checksum, write_atomic};
 use crate::mapped_file::MappedFile;
 use crate::relation::{check_counts, check_nodes};
 use crate::words::{MappedWords, Words};
@@ -49,6 +49,9 @@ pub enum Placement {
 #[serde(deny_unknown_fields)]
 struct Description {
     format_version: u32,
+    /// Of the description without this entry; files of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<String>,
     node_types: Vec<(String, u64)>,
     edge_types: Vec<(String, String, String)>,
 }
@@ -61,9 +64,10 @@ struct Description {
 /// memory.
 ///
 /// The file is safetensors with u32 tensors `<src:relation:dst>/src` and `/dst` in edge order, `/csc/indptr`, `/csc/indices`,
-/// `/csc/edge_ids` and the same of `/csr` (`edge_ids` where edges are not in the order of the layout), and a description in its header: up
-/// to 24 bytes per edge and 8 per node of each end. It must not be changed while it is mapped, by any program; [`Placement::Mapped`] tells
-/// what happens otherwise. [`write`](Self::write) renames a new one over it, which does no harm: what is mapped stays the old one.
+/// `/csc/edge_ids` and the same of `/csr` (`edge_ids` where edges are not in the order of the layout), and a description with a checksum in
+/// its header: up to 24 bytes per edge and 8 per node of each end. It must not be changed while it is mapped, by any program;
+/// [`Placement::Mapped`] tells what happens otherwise. [`write`](Self::write) renames a new one over it, which does no harm: what is mapped
+/// stays the old one.
 ///
 /// ```
 /// use burn_gnn_graph::{Fanouts, Graph, NeighborSampler, Placement, SampleKey, Topology};
@@ -109,7 +113,9 @@ impl Topology {
         }
         let node_types = graph.schema().ntypes().iter().zip(graph.node_counts()).map(|(t, &n)| (t.clone(), n as u64)).collect();
         let edge_types = graph.schema().etypes().iter().map(|t| (t.src.clone(), t.relation.clone(), t.dst.clone())).collect();
-        let description = serde_json::to_string(&Description { format_version: VERSION, node_types, edge_types }).map_err(|e| bad(&e))?;
+        let mut description = Description { format_version: VERSION, checksum: None, node_types, edge_types };
+        description.checksum = Some(checksum(&description));
+        let description = serde_json::to_string(&description).map_err(|e| bad(&e))?;
         let header = HashMap::from([(DESCRIPTION.to_owned(), description)]);
         let bytes = safetensors::serialize(views, Some(header)).map_err(|e| bad(&e))?;
         write_atomic(path, |w| w.write_all(&bytes))
@@ -133,9 +139,13 @@ impl Topology {
         };
         let (header, data) = read_header(path, &file, bytes)?;
         let text = header.metadata().as_ref().and_then(|m| m.get(DESCRIPTION)).ok_or_else(|| wrong("no description".into()))?;
-        let d: Description = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
+        let mut d: Description = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
         if d.format_version != VERSION {
             return Err(GraphError::Version { path: path.into(), found: d.format_version.to_string(), expected: VERSION });
+        }
+        // Layouts are compared with edges below; that names and counts of types without edges are right, only the sum tells.
+        if d.checksum.take().is_some_and(|sum| sum != checksum(&d)) {
+            return Err(wrong("a description of another checksum: it was changed or damaged after it was written".into()));
         }
         let file = Source { path, file, data, map, header };
         let mut b = Graph::builder();
@@ -438,6 +448,27 @@ mod tests {
                             assert!(r.src().iter().all(|&row| (row as usize) < nodes), "{garbage}");
                         }
                     }
+                }
+            }
+        }
+    }
+
+    /// Names and counts of types that have no edges stand in the description alone.
+    #[test]
+    fn no_changed_byte_is_accepted() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("g");
+        let g = Graph::builder().nodes("a", 3).nodes("idle", 7).edges(("a", "r", "a"), vec![2, 0, 0], vec![0, 1, 2]).build().unwrap();
+        Topology::write(&g, &file).unwrap();
+        let bytes = std::fs::read(&file).unwrap();
+        for at in 0..bytes.len() {
+            for byte in [bytes[at] ^ 1, b'0' + (bytes[at].wrapping_add(1)) % 10] {
+                let mut wrong = bytes.clone();
+                wrong[at] = byte;
+                std::fs::write(&file, wrong).unwrap();
+                if let Ok(t) = Topology::open(&file, Placement::Memory) {
+                    assert_eq!((t.graph().schema(), t.graph().node_counts()), (g.schema(), g.node_counts()), "byte {at}");
+                    assert_eq!(t.graph().relations(), g.relations(), "byte {at}");
                 }
             }
         }

@@ -3,33 +3,41 @@
 mod shard;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use burn_gnn_graph::LoaderState;
-use burn_gnn_graph::io::write_atomic;
+use burn_gnn_graph::io::{DirLock, lock_dir, sync_dir, write_atomic};
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::{Unpack, agree, digest};
 use crate::{DistError, DistGraph};
 pub use shard::{Shard, ShardReader, ShardWriter};
 
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 const MANIFEST: &str = "checkpoint.json";
+/// How long a save waits for another one to the same folder.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Checkpoints of a run on ranks, in a folder that all ranks see.
 ///
-/// Each rank writes its rows to a file of its own in a new folder; when all are there, rank 0 replaces the manifest by renaming, and
-/// only then removes the folders before. A run killed at any moment, on any rank, leaves the checkpoint that was complete last.
+/// Each rank writes its rows to a file of its own in a new folder and forces it to disk; when all are there, rank 0 replaces the manifest
+/// by renaming, and only then removes the folder before. A run killed at any moment, on any rank, a full disk and a power failure leave
+/// the checkpoint that was complete last. What an unfinished save wrote is removed when it fails or, if the run was killed, by the
+/// next [`save`](Self::save) or [`load`](Self::load).
 ///
 /// ```text
-/// checkpoint.json        format_version, graph_name, fingerprint, num_parts, step, loader, replicated, folder, files (bytes, checksum)
+/// checkpoint.json        format_version, checksum (of this file), graph_name, fingerprint, num_parts, settings, step, loader, folder,
+///                        files (bytes, checksum)
 /// step-<n>/rank<r>.safetensors    rows of shards: `name/tensor`
 /// step-<n>/shared.safetensors     what all ranks hold alike, as bytes: model, optimizer
 /// ```
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     dir: PathBuf,
+    settings: BTreeMap<String, String>,
 }
 
 /// Where a run is, and what all ranks hold alike.
@@ -46,10 +54,13 @@ pub struct RunState {
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     format_version: u32,
+    /// Hexadecimal: of all other entries.
+    checksum: String,
     graph_name: String,
     /// Hexadecimal: that of the partitioning.
     fingerprint: String,
     num_parts: usize,
+    settings: BTreeMap<String, String>,
     step: u64,
     loader: LoaderState,
     folder: String,
@@ -75,10 +86,38 @@ fn checksum(bytes: &[u8]) -> u64 {
     digest(words.iter().map(|w| u64::from_le_bytes(*w)).chain([last]))
 }
 
+impl Manifest {
+    /// The checksum of all other entries, whatever spaces and line ends the file has.
+    fn sum(&mut self) -> String {
+        let old = std::mem::take(&mut self.checksum);
+        // Keys are texts and nothing here fails to be written.
+        let sum = format!("{:016x}", checksum(&serde_json::to_vec(self).unwrap_or_default()));
+        self.checksum = old;
+        sum
+    }
+}
+
 impl Checkpoint {
     /// In `dir`, which is made if missing.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into() }
+        Self { dir: dir.into(), settings: BTreeMap::new() }
+    }
+    /// A setting that must not change when a run goes on. It is kept with every checkpoint, and [`load`](Self::load) refuses a checkpoint
+    /// that has another value, or settings of other names.
+    ///
+    /// The size of batches belongs here, since [`RunState::loader`] counts batches, and so do fan-outs and seeds, if the run is to have the
+    /// losses of one that was never stopped. Settings that may change are left out: a run that goes on with another learning rate takes
+    /// its next step with that one, moments of optimizers are kept.
+    ///
+    /// ```
+    /// use burn_gnn_dist::Checkpoint;
+    /// let kept = Checkpoint::new("kept").with_setting("batch", 64).with_setting("fanouts", "10,10");
+    /// # let _ = kept;
+    /// ```
+    #[must_use]
+    pub fn with_setting(mut self, name: impl Into<String>, value: impl Display) -> Self {
+        self.settings.insert(name.into(), value.to_string());
+        self
     }
     /// The folder.
     pub fn dir(&self) -> &Path {
@@ -88,13 +127,29 @@ impl Checkpoint {
     /// Writes the state and the rows of `shards`, which all ranks name in the same order. Collective.
     ///
     /// # Errors
-    /// A file cannot be written; two shards of one name; on all ranks.
+    /// A file cannot be written; two shards of one name; another run that saves to this folder at this moment; on all ranks. The
+    /// checkpoint before is still there, and nothing of this one.
     pub fn save(&self, graph: &DistGraph, state: &RunState, shards: &[&dyn Shard]) -> Result<(), DistError> {
         let comm = &**graph.comm();
-        let folder = agree(comm, "checkpoint: folder", if comm.rank() == 0 { self.new_folder(state.step) } else { Ok(String::new()) })?;
-        let folder = comm.broadcast("checkpoint: folder", 0, folder.into_bytes())?;
-        let folder = String::from_utf8_lossy(&folder).into_owned();
-        let dir = self.dir.join(&folder);
+        let begun = if comm.rank() == 0 { self.begin(state.step).map(Some) } else { Ok(None) };
+        let begun = agree(comm, "checkpoint: folder", begun)?;
+        let name = begun.as_ref().map_or_else(Vec::new, |(folder, _lock)| folder.clone().into_bytes());
+        let saved = comm
+            .broadcast("checkpoint: folder", 0, name)
+            .map_err(DistError::from)
+            .and_then(|name| self.save_to(&String::from_utf8_lossy(&name), graph, state, shards));
+        if let (Err(_), Some((folder, _lock))) = (&saved, &begun) {
+            match self.manifest() {
+                Ok(_) => self.clean(),
+                Err(_) => drop(fs::remove_dir_all(self.dir.join(folder))),
+            }
+        }
+        saved
+    }
+
+    fn save_to(&self, folder: &str, graph: &DistGraph, state: &RunState, shards: &[&dyn Shard]) -> Result<(), DistError> {
+        let comm = &**graph.comm();
+        let dir = self.dir.join(folder);
         let write = || -> Result<BTreeMap<String, FileInfo>, DistError> {
             fs::create_dir_all(&dir).map_err(DistError::io(&dir))?;
             let mut files = BTreeMap::new();
@@ -119,25 +174,26 @@ impl Checkpoint {
                     serde_json::from_slice(bytes).map_err(|_| Unpack::new(&[], p, comm.rank()).broken())?;
                 all.extend(files);
             }
-            let manifest = Manifest {
+            let mut manifest = Manifest {
                 format_version: FORMAT_VERSION,
+                checksum: String::new(),
                 graph_name: graph.name().to_owned(),
                 fingerprint: graph.fingerprint(),
                 num_parts: comm.size(),
+                settings: self.settings.clone(),
                 step: state.step,
                 loader: state.loader,
-                folder: folder.clone(),
+                folder: folder.to_owned(),
                 files: all,
             };
+            manifest.checksum = manifest.sum();
             let path = self.dir.join(MANIFEST);
             let text = serde_json::to_vec_pretty(&manifest).map_err(|e| DistError::format(&path, e.to_string()))?;
+            // The new folder is a name in this one.
+            sync_dir(&self.dir).map_err(DistError::io(&self.dir))?;
             write_atomic(&path, |w| w.write_all(&text))?;
             // Nobody needs the others any more; what cannot be removed is in nobody's way.
-            for old in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
-                if old.file_name().to_str().is_some_and(|name| name != folder && is_ours(name)) {
-                    let _ = fs::remove_dir_all(old.path());
-                }
-            }
+            self.clean();
             Ok(())
         };
         agree(comm, "checkpoint: manifest", if comm.rank() == 0 { finish() } else { Ok(()) })
@@ -146,8 +202,8 @@ impl Checkpoint {
     /// Reads the checkpoint that was complete last into `shards`; `None` where there is none yet. Collective.
     ///
     /// # Errors
-    /// A file that is missing or damaged, shards of other names or sizes; [`DistError::Checkpoint`] for one of another graph, partitioning
-    /// or number of parts; on all ranks.
+    /// A file that is missing or damaged, shards of other names or sizes; [`DistError::Checkpoint`] for one of another graph, partitioning,
+    /// number of parts or [setting](Self::with_setting); on all ranks.
     pub fn load(&self, graph: &DistGraph, shards: &[&dyn Shard]) -> Result<Option<RunState>, DistError> {
         let comm = &**graph.comm();
         let read = || {
@@ -160,6 +216,15 @@ impl Checkpoint {
             Ok(Some((RunState { step: manifest.step, loader: manifest.loader, replicated }, rows, manifest.folder)))
         };
         let found = agree(comm, "checkpoint: read", read())?;
+        if comm.rank() == 0
+            && found.is_some()
+            && let Ok(Some(lock)) = lock_dir(&self.dir)
+        {
+            // Not while somebody saves, who alone knows what is unfinished.
+            if lock.is_exclusive() {
+                self.clean();
+            }
+        }
         let any = comm.all_gather("checkpoint: found", found.as_ref().map_or_else(Vec::new, |f| f.0.step.to_le_bytes().to_vec()))?;
         if let Some(p) = any.iter().position(|b| *b != any[0]) {
             let found = format!("another checkpoint on rank {p}");
@@ -172,13 +237,46 @@ impl Checkpoint {
         Ok(Some(state))
     }
 
-    /// A folder that the manifest does not name, for its files must stay as they are until it is replaced.
-    fn new_folder(&self, step: u64) -> Result<String, DistError> {
-        let name = format!("step-{step}");
-        // A damaged manifest names nothing that could be lost.
-        let taken = self.manifest().ok().flatten().is_some_and(|m| m.folder == name);
-        Ok(if taken { format!("{name}-again") } else { name })
+    /// A new folder for the files of a checkpoint, and the lock of whoever writes one.
+    fn begin(&self, step: u64) -> Result<(String, DirLock), DistError> {
+        fs::create_dir_all(&self.dir).map_err(DistError::io(&self.dir))?;
+        let begin = Instant::now();
+        let lock = loop {
+            match lock_dir(&self.dir).map_err(DistError::io(&self.dir))? {
+                Some(lock) => break lock,
+                // Whoever loads holds it for a moment.
+                None if begin.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
+                None => {
+                    let (expected, found) =
+                        (format!("no other run that saves to {}", self.dir.display()), "another one at work".to_owned());
+                    return Err(DistError::Config { arg: "dir", expected, found });
+                }
+            }
+        };
+        self.clean();
+        // The folder that the manifest names stays as it is until the manifest is replaced; so does every other one if it is damaged.
+        let (name, again) = (format!("step-{step}"), format!("step-{step}-again"));
+        let folder = if self.dir.join(&name).exists() { again } else { name };
+        let dir = self.dir.join(&folder);
+        if dir.exists() {
+            fs::remove_dir_all(&dir).map_err(DistError::io(&dir))?;
+        }
+        fs::create_dir(&dir).map_err(DistError::io(&dir))?;
+        Ok((folder, lock))
     }
+
+    /// Removes the folders of saves that did not finish. Without a manifest that can be read nobody knows which these are.
+    fn clean(&self) {
+        let Ok(manifest) = self.manifest() else { return };
+        let keep = manifest.map(|m| m.folder);
+        for folder in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            if folder.file_name().to_str().is_some_and(|name| keep.as_deref() != Some(name) && is_ours(name)) && holds_ours(&folder.path())
+            {
+                let _ = fs::remove_dir_all(folder.path());
+            }
+        }
+    }
+
     fn manifest(&self) -> Result<Option<Manifest>, DistError> {
         let path = self.dir.join(MANIFEST);
         let bytes = match fs::read(&path) {
@@ -192,7 +290,11 @@ impl Checkpoint {
             Some(v) if v == u64::from(FORMAT_VERSION) => {}
             other => return Err(bad(format!("format version {other:?}, this program reads version {FORMAT_VERSION}"))),
         }
-        let manifest: Manifest = serde_json::from_value(value).map_err(|e| bad(format!("not a checkpoint's manifest: {e}")))?;
+        let mut manifest: Manifest = serde_json::from_value(value).map_err(|e| bad(format!("not a checkpoint's manifest: {e}")))?;
+        let found = manifest.sum();
+        if found != manifest.checksum {
+            return Err(bad(format!("damaged: checksum {found}, as it says itself it should be {}", manifest.checksum)));
+        }
         if !is_ours(&manifest.folder) {
             return Err(bad(format!("`folder`: expected `step-<n>`, got {:?}", manifest.folder)));
         }
@@ -211,7 +313,13 @@ impl Checkpoint {
             ),
             ("partitioning", graph.fingerprint(), manifest.fingerprint.clone(), "open the parts that it was made with"),
         ];
-        match differs.into_iter().find(|(_, expected, found, _)| expected != found) {
+        let settings = self.settings.keys().chain(manifest.settings.keys()).map(|name| {
+            let of = |settings: &BTreeMap<String, String>| {
+                settings.get(name).map_or_else(|| format!("no `{name}`"), |v| format!("`{name}` = {v}"))
+            };
+            ("setting", of(&self.settings), of(&manifest.settings), "start with the same settings, or begin in another folder")
+        });
+        match differs.into_iter().chain(settings).find(|(_, expected, found, _)| expected != found) {
             None => Ok(()),
             Some((what, expected, found, remedy)) => {
                 Err(DistError::Checkpoint { path: self.dir.join(MANIFEST), what, expected, found, remedy })
@@ -244,4 +352,14 @@ fn rank_file(rank: usize) -> String {
 fn is_ours(folder: &str) -> bool {
     let number = folder.strip_prefix("step-").map(|n| n.strip_suffix("-again").unwrap_or(n));
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Whether a folder holds nothing but files of checkpoints.
+fn holds_ours(folder: &Path) -> bool {
+    let ours = |name: &str| {
+        let name = name.strip_prefix('.').and_then(|n| n.split_once(".tmp")).map_or(name, |(of, _)| of);
+        let rank = name.strip_prefix("rank").and_then(|n| n.strip_suffix(".safetensors"));
+        name == SHARED || rank.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    fs::read_dir(folder).is_ok_and(|mut all| all.all(|e| e.is_ok_and(|e| e.file_name().to_str().is_some_and(ours))))
 }

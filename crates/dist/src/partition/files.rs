@@ -1,19 +1,19 @@
 //! Writing a partitioned graph.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_graph::HomoId;
-use burn_gnn_graph::io::write_atomic;
+use burn_gnn_graph::io::{lock_dir, sync_dir, write_atomic};
 use rayon::prelude::*;
 use safetensors::Dtype;
 
 use super::metadata::{FORMAT_VERSION, Metadata, OwnerMap, PartFiles};
 use super::owner_map;
 use super::rows::Rows;
-use super::tensors::{Entry, write_tensors};
+use super::tensors::{Entry, beside, is_sum, write_tensors};
 use super::{Partition, PartitionedGraph};
 use crate::DistError;
 use crate::book::{ByPart, Numbering};
@@ -94,20 +94,50 @@ impl PartitionedGraph {
     /// ```
     ///
     /// Parts are written in parallel, one per thread, and features in pieces: in memory are the edges of as many parts as there are
-    /// threads and some MiB of rows. Every file is written to a temporary name and renamed; an old metadata file is removed first and
-    /// the new one comes last, so a directory without it is unfinished. Only the metadata is forced to disk; what a power failure takes
-    /// from the others, their checksums tell. Equal partitionings give equal
-    /// bytes.
+    /// threads and some MiB of rows. Equal partitionings give equal bytes.
+    ///
+    /// A partitioning that is in the folder already is replaced in one step, by renaming the metadata: killed at any moment, on a full
+    /// disk, or after a power failure, the folder holds the old partitioning or the new one, whole. Up to then every new file is beside
+    /// the old one (`graph-<checksum>.safetensors`), forced to disk, so there must be room for both; where the process ended before
+    /// they got their names, they are read from there. What the old metadata named and the new one does not is removed last.
     ///
     /// # Errors
-    /// A file cannot be written; what [`part`](Self::part) refuses.
+    /// A file cannot be written, or another call writes to the folder; what [`part`](Self::part) refuses. After an error the folder holds
+    /// what it held before, unless only the last renaming failed: then it holds the new partitioning.
     pub fn write(&self, dir: impl AsRef<Path>) -> Result<PathBuf, DistError> {
         let dir = dir.as_ref();
         fs::create_dir_all(dir).map_err(DistError::io(dir))?;
         let json = dir.join(format!("{}.json", self.config.graph_name));
-        if json.exists() {
-            fs::remove_file(&json).map_err(DistError::io(&json))?;
+        let Some(_lock) = lock_dir(dir).map_err(DistError::io(dir))? else {
+            let found = "another one at work".to_owned();
+            return Err(DistError::Config { arg: "dir", expected: format!("no other write to {}", dir.display()), found });
+        };
+        // Files that an ended write left beside get their names, or are removed.
+        let old = metadata(&json);
+        settle(dir, &json, old.as_ref(), self.config.num_parts)?;
+        let new = match self.write_beside(dir, &json) {
+            Ok(new) => new,
+            Err(e) => {
+                // The metadata may have got its name all the same.
+                let _ = settle(dir, &json, metadata(&json).as_ref(), self.config.num_parts);
+                return Err(e);
+            }
+        };
+        settle(dir, &json, Some(&new), self.config.num_parts)?;
+        let named: BTreeSet<PathBuf> = new.files(&json).into_iter().map(|f| f.0).collect();
+        for (path, _) in old.iter().flat_map(|m| m.files(&json)).filter(|f| !named.contains(&f.0)) {
+            // Metadata may name whatever they like.
+            if path.file_name().and_then(|n| n.to_str()).is_some_and(is_ours) {
+                let _ = fs::remove_file(&path);
+            }
+            // Only an empty folder goes.
+            let _ = path.parent().filter(|p| *p != dir).map(fs::remove_dir);
         }
+        Ok(json)
+    }
+
+    /// Writes all files beside those of the same name, and the metadata, with which the new partitioning counts.
+    fn write_beside(&self, dir: &Path, json: &Path) -> Result<Metadata, DistError> {
         let fingerprint = format!("{:016x}", self.fingerprint);
         let stamp = format!("{FORMAT_VERSION}:{fingerprint}");
         let written: Vec<PartFiles> = (0..self.config.num_parts)
@@ -117,7 +147,7 @@ impl PartitionedGraph {
             .collect::<Result<_, _>>()?;
         let mut parts = BTreeMap::new();
         for (p, files) in written.iter().enumerate() {
-            let value = serde_json::to_value(files).map_err(|e| DistError::format(&json, e.to_string()))?;
+            let value = serde_json::to_value(files).map_err(|e| DistError::format(json, e.to_string()))?;
             parts.insert(format!("part-{p}"), value);
         }
         let schema = self.book.schema();
@@ -137,7 +167,7 @@ impl PartitionedGraph {
         let node_map = map("node_map", schema.ntypes(), &self.book.nodes)?;
         let edge_map = map("edge_map", &enames, &self.book.edges)?;
         let numbers = |names: &[String]| names.iter().cloned().zip(0..).collect();
-        let metadata = Metadata {
+        let mut metadata = Metadata {
             graph_name: self.config.graph_name.clone(),
             num_nodes: self.book.nodes.total(),
             num_edges: self.book.edges.total(),
@@ -155,11 +185,15 @@ impl PartitionedGraph {
             type_counts,
             checksums,
             fingerprint,
+            checksum: None,
             parts,
         };
-        let text = serde_json::to_string_pretty(&metadata).map_err(|e| DistError::format(&json, e.to_string()))?;
-        write_atomic(&json, |w| w.write_all(text.as_bytes()))?;
-        Ok(json)
+        metadata.checksum = Some(metadata.sum());
+        let text = serde_json::to_string_pretty(&metadata).map_err(|e| DistError::format(json, e.to_string()))?;
+        // The folders of parts are names in this one.
+        sync_dir(dir).map_err(DistError::io(dir))?;
+        write_atomic(json, |w| w.write_all(text.as_bytes()))?;
+        Ok(metadata)
     }
 
     fn write_part(&self, dir: &Path, p: usize, stamp: &str) -> Result<PartFiles, DistError> {
@@ -204,4 +238,58 @@ impl PartitionedGraph {
         }
         Ok(entries)
     }
+}
+
+/// The metadata in a folder, if it can be read.
+fn metadata(json: &Path) -> Option<Metadata> {
+    serde_json::from_slice(&fs::read(json).ok()?).ok()
+}
+
+/// Files beside others get the names of those if the metadata counts on them, and are removed if it does not; so are temporary files of
+/// killed writers. Nothing is done where there is metadata that cannot be read.
+fn settle(dir: &Path, json: &Path, metadata: Option<&Metadata>, parts: usize) -> Result<(), DistError> {
+    if metadata.is_none() && json.exists() {
+        return Ok(());
+    }
+    let mut folders: BTreeSet<PathBuf> = (0..parts).map(|p| dir.join(format!("part{p}"))).chain([dir.to_owned()]).collect();
+    for (path, sum) in metadata.iter().flat_map(|m| m.files(json)).filter(|f| is_sum(&f.1)) {
+        let new = beside(&path, &sum);
+        if new.exists() {
+            fs::rename(&new, &path).map_err(DistError::io(&path))?;
+        }
+        folders.extend(path.parent().map(Path::to_owned));
+    }
+    for folder in folders {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(|name| is_left(name, folder == dir)) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        if folder.is_dir() {
+            sync_dir(&folder).map_err(DistError::io(&folder))?;
+        }
+        if folder != dir {
+            // A part that was never announced, once it is empty.
+            let _ = fs::remove_dir(&folder);
+        }
+    }
+    Ok(())
+}
+
+/// Names of the files beside the metadata, and of those in the folders of parts.
+const BESIDE_METADATA: [&str; 2] = ["node_map.npy", "edge_map.npy"];
+const OF_PARTS: [&str; 3] = ["graph.safetensors", "node_feats.safetensors", "edge_feats.safetensors"];
+
+fn is_ours(name: &str) -> bool {
+    BESIDE_METADATA.contains(&name) || OF_PARTS.contains(&name)
+}
+
+/// Whether a file is one beside another, or the temporary file of one. The caller's lock says that nobody writes it.
+fn is_left(name: &str, beside_metadata: bool) -> bool {
+    let names: &[&str] = if beside_metadata { &BESIDE_METADATA } else { &OF_PARTS };
+    names.iter().filter_map(|file| file.split_once('.')).any(|(stem, end)| {
+        let sum = name.strip_prefix(stem).and_then(|n| n.strip_prefix('-')?.strip_suffix(end)?.strip_suffix('.'));
+        let random = name.strip_prefix('.').and_then(|n| n.strip_prefix(stem)?.strip_prefix('.')?.strip_prefix(end)?.strip_prefix(".tmp"));
+        sum.is_some_and(|s| is_sum(&format!("xxh3:{s}"))) || random.is_some_and(|r| r.len() == 6)
+    })
 }

@@ -11,8 +11,8 @@ use half::{bf16, f16};
 use safetensors::{Dtype, SafeTensors};
 
 use super::metadata::{FORMAT_VERSION, Metadata, PartFiles};
-use super::read_book::{inside, read_book};
-use super::tensors::{STAMP, check_sum};
+use super::read_book::read_book;
+use super::tensors::{STAMP, check_sum, read_summed};
 use super::{Features, Partition};
 use crate::book::Numbering;
 use crate::{DistError, PartitionBook};
@@ -58,10 +58,14 @@ impl Opened {
                 return Err(DistError::Version { path: json.into(), found, expected: FORMAT_VERSION });
             }
         }
-        let meta: Metadata = serde_json::from_value(value).map_err(|e| bad(format!("not a partition's metadata: {e}")))?;
+        let mut meta: Metadata = serde_json::from_value(value).map_err(|e| bad(format!("not a partition's metadata: {e}")))?;
         let fingerprint = u64::from_str_radix(&meta.fingerprint, 16)
             .map_err(|_| bad(format!("`fingerprint`: expected a hexadecimal number, got {:?}", meta.fingerprint)))?;
         let book = Arc::new(read_book(json, &meta)?);
+        let found = meta.sum();
+        if let Some(expected) = meta.checksum.clone().filter(|sum| *sum != found) {
+            return Err(DistError::Checksum { path: json.into(), expected, found });
+        }
         Ok(Self { json: json.into(), meta, fingerprint, book })
     }
 
@@ -123,8 +127,7 @@ struct File {
 
 impl File {
     fn open(json: &Path, name: &str, fingerprint: &str, sum: &str) -> Result<Self, DistError> {
-        let path = inside(json, name)?;
-        let bytes = fs::read(&path).map_err(DistError::io(&path))?;
+        let (path, bytes) = read_summed(json, name, sum)?;
         let header = SafeTensors::read_metadata(&bytes).map_err(|e| DistError::format(&path, format!("damaged: {e}")))?.1;
         let stamp = header.metadata().as_ref().and_then(|m| m.get(STAMP)).map_or("(none)", String::as_str);
         match stamp.split_once(':') {

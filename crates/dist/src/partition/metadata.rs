@@ -1,8 +1,13 @@
 //! The metadata file.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_64;
+
+use super::read_book::inside;
+use super::tensors::text;
 
 /// Version of the metadata and part files that this program writes and reads.
 pub(crate) const FORMAT_VERSION: u32 = 2;
@@ -50,7 +55,44 @@ pub(crate) struct Metadata {
     pub(crate) checksums: BTreeMap<String, String>,
     /// Hexadecimal; part files carry the same.
     pub(crate) fingerprint: String,
+    /// Of the metadata without this entry; files of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) checksum: Option<String>,
     /// `part-<i>`, and whatever else a file may hold.
     #[serde(flatten)]
     pub(crate) parts: BTreeMap<String, serde_json::Value>,
+}
+
+impl Metadata {
+    /// The checksum of all other entries, whatever spaces and line ends the file has.
+    pub(crate) fn sum(&mut self) -> String {
+        let old = self.checksum.take();
+        // Keys are texts and nothing here fails to be written.
+        let sum = text(XxHash3_64::oneshot(&serde_json::to_vec(self).unwrap_or_default()));
+        self.checksum = old;
+        sum
+    }
+
+    /// Every file that it names, with its checksum; those whose names lead out of the folder are left out.
+    pub(crate) fn files(&self, json: &Path) -> Vec<(PathBuf, String)> {
+        let mut files = vec![];
+        let mut add = |name: &str, sum: Option<&String>| {
+            if let (Ok(path), Some(sum)) = (inside(json, name), sum) {
+                files.push((path, sum.clone()));
+            }
+        };
+        for (key, map) in [("node_map", &self.node_map), ("edge_map", &self.edge_map)] {
+            if let OwnerMap::File(name) = map {
+                add(name, self.checksums.get(key));
+            }
+        }
+        for (key, part) in &self.parts {
+            if let (true, Ok(part)) = (key.starts_with("part-"), serde_json::from_value::<PartFiles>(part.clone())) {
+                for (key, name) in [("part_graph", &part.part_graph), ("node_feats", &part.node_feats), ("edge_feats", &part.edge_feats)] {
+                    add(name, part.checksums.get(key));
+                }
+            }
+        }
+        files
+    }
 }

@@ -1,7 +1,6 @@
 //! The book out of the metadata file.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use burn_gnn_graph::{EdgeType, Schema};
 
 use super::metadata::{Metadata, OwnerMap};
 use super::owner_map;
-use super::tensors::check_sum;
+use super::tensors::{check_sum, read_summed};
 use crate::book::{ByPart, Numbering};
 use crate::{DistError, PartitionBook};
 
@@ -88,9 +87,8 @@ fn read_owners(json: &Path, meta: &Metadata, what: &'static str, names: &[String
         return bad(format!("expected {} entries `part-…`, got at most {}", meta.num_parts, meta.parts.len()));
     }
     let key = format!("{what}_map");
-    let path = inside(json, file)?;
-    let bytes = fs::read(&path).map_err(DistError::io(&path))?;
     let Some(sum) = meta.checksums.get(&key) else { return bad(format!("no checksum of `{key}`")) };
+    let (path, bytes) = read_summed(json, file, sum)?;
     check_sum(&path, &bytes, sum)?;
     let owners = owner_map::read(&path, &bytes, total, meta.num_parts)?;
     let (mut rest, mut parts) = (&owners[..], Vec::with_capacity(names.len()));

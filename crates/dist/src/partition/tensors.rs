@@ -1,16 +1,19 @@
 //! Files of tensors, written piece by piece and with a checksum.
 
 use std::cmp::Reverse;
+use std::fs;
 use std::hash::Hasher;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use burn_gnn_graph::io::AtomicFile;
 use bytemuck::Pod;
 use safetensors::Dtype;
 use serde_json::{Map, json};
 use twox_hash::XxHash3_64;
 
+use super::read_book::inside;
 use crate::DistError;
 
 /// Key of the metadata entry of part files: `version:fingerprint`. One entry only, so that files of
@@ -82,30 +85,34 @@ pub(crate) fn write_tensors(path: &Path, stamp: &str, mut entries: Vec<Entry<'_>
     })
 }
 
-/// Writes a file under a temporary name and renames it; returns the checksum of what `content` wrote.
-///
-/// In contrast to `write_atomic` the file is not forced to disk, which takes longer than to write it: the metadata file is, and
-/// its checksums tell after a power failure what did not get there.
+/// Writes a file [`beside`] `path` and forces it to disk; returns the checksum of what `content` wrote.
 pub(crate) fn write_summed(path: &Path, content: impl FnOnce(&mut Summed) -> io::Result<()>) -> Result<String, DistError> {
     let write = || {
-        let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut options = tempfile::Builder::new();
-        // Temporary files are private by default; parts are for everyone whom the umask lets in.
-        #[cfg(unix)]
-        options.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let (file, temp) = options.prefix(".tmp").tempfile_in(dir)?.into_parts();
-        let mut w = Summed { inner: BufWriter::with_capacity(1 << 18, file), hash: XxHash3_64::new(), written: 0 };
+        let mut w = Summed { inner: AtomicFile::create(path)?, hash: XxHash3_64::new(), written: 0 };
         content(&mut w)?;
-        w.flush()?;
-        temp.persist(path).map_err(|e| e.error)?;
-        Ok(text(w.hash.finish()))
+        let sum = text(w.hash.finish());
+        w.inner.commit_as(&beside(path, &sum))?;
+        Ok(sum)
     };
     write().map_err(DistError::io(path))
 }
 
+/// Where the content of a file lies until the metadata that names its checksum is there, and the file can be replaced: its name with the
+/// checksum in it.
+pub(crate) fn beside(path: &Path, sum: &str) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let end = path.extension().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{stem}-{}.{end}", sum.trim_start_matches("xxh3:")))
+}
+
+/// Whether a text is a checksum as [`write_summed`] returns it.
+pub(crate) fn is_sum(sum: &str) -> bool {
+    sum.strip_prefix("xxh3:").is_some_and(|h| h.len() == 16 && h.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
 /// Counts and sums what passes through.
 pub(crate) struct Summed {
-    inner: BufWriter<std::fs::File>,
+    inner: AtomicFile,
     hash: XxHash3_64,
     written: u64,
 }
@@ -122,8 +129,22 @@ impl Write for Summed {
     }
 }
 
-fn text(hash: u64) -> String {
+/// A checksum as metadata hold it.
+pub(crate) fn text(hash: u64) -> String {
     format!("xxh3:{hash:016x}")
+}
+
+/// The bytes of a file that the metadata names; its checksum is not compared yet.
+pub(crate) fn read_summed(json: &Path, name: &str, sum: &str) -> Result<(PathBuf, Vec<u8>), DistError> {
+    let path = inside(json, name)?;
+    // Where a write ended before its files got their names.
+    if is_sum(sum)
+        && let Ok(bytes) = fs::read(beside(&path, sum))
+    {
+        return Ok((beside(&path, sum), bytes));
+    }
+    let bytes = fs::read(&path).map_err(DistError::io(&path))?;
+    Ok((path, bytes))
 }
 
 /// Refuses bytes that are not those that were written.

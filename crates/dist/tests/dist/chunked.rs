@@ -54,7 +54,7 @@ fn columns(dir: &Path, frame: &Frame, name: &str) -> Value {
 }
 
 /// Writes a graph as DGL's tool does, types in the reverse of their sorted order.
-fn write(dir: &Path, g: &Graph) {
+pub(crate) fn write(dir: &Path, g: &Graph) {
     let schema = g.schema();
     let (mut edges, mut node_data, mut edge_data) = (json!({}), json!({}), json!({}));
     for (t, name) in schema.ntypes().iter().enumerate() {

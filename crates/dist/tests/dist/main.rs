@@ -8,8 +8,11 @@ mod collectives;
 mod comm;
 mod dist_graph;
 mod exchange;
+mod faults;
 mod golden;
 mod graphs;
+#[path = "../../../graph/tests/faults/harness.rs"]
+mod harness;
 mod links;
 mod loaders;
 mod minibatch;

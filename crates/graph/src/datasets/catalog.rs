@@ -45,8 +45,10 @@ pub struct RemoteFile {
     pub name: &'static str,
     /// Where the file, or the archive that holds it, is.
     pub url: &'static str,
-    /// SHA-256 in hexadecimal digits, where it is known.
+    /// SHA-256 of what the address gives, in hexadecimal digits, where it is known.
     pub sha256: Option<&'static str>,
+    /// Bytes that the file may have, and what an archive unpacks to: some times the published size. More is an error.
+    pub most: u64,
 }
 
 /// Where a set comes from, and under which terms.
@@ -60,54 +62,102 @@ pub struct About {
     pub files: &'static [RemoteFile],
 }
 
-const fn file(name: &'static str, url: &'static str) -> RemoteFile {
-    RemoteFile { name, url, sha256: None }
+const fn file(name: &'static str, url: &'static str, sha256: &'static str, most: u64) -> RemoteFile {
+    RemoteFile { name, url, sha256: if sha256.is_empty() { None } else { Some(sha256) }, most }
 }
 
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// With the SHA-256 of `x`, `tx`, `allx`, `y`, `ty`, `ally`, `graph` and `test.index` in the repository of the authors; empty: not known.
 macro_rules! planetoid {
-    ($name:literal) => {{
+    ($name:literal, [$x:literal, $tx:literal, $allx:literal, $y:literal, $ty:literal, $ally:literal, $graph:literal, $test:literal]) => {{
         const FILES: &[RemoteFile] = &[
-            file(concat!("ind.", $name, ".x"), concat!("https://github.com/kimiyoung/planetoid/raw/master/data/ind.", $name, ".x")),
-            file(concat!("ind.", $name, ".tx"), concat!("https://github.com/kimiyoung/planetoid/raw/master/data/ind.", $name, ".tx")),
-            file(concat!("ind.", $name, ".allx"), concat!("https://github.com/kimiyoung/planetoid/raw/master/data/ind.", $name, ".allx")),
-            file(concat!("ind.", $name, ".y"), concat!("https://github.com/kimiyoung/planetoid/raw/master/data/ind.", $name, ".y")),
-            file(concat!("ind.", $name, ".ty"), concat!("https://github.com/kimiyoung/planetoid/raw/master/data/ind.", $name, ".ty")),
-            file(concat!("ind.", $name, ".ally"), concat!("https://github.com/kimiyoung/planetoid/raw/master/data/ind.", $name, ".ally")),
-            file(concat!("ind.", $name, ".graph"), concat!("https://github.com/kimiyoung/planetoid/raw/master/data/ind.", $name, ".graph")),
-            file(
-                concat!("ind.", $name, ".test.index"),
-                concat!("https://github.com/kimiyoung/planetoid/raw/master/data/ind.", $name, ".test.index"),
-            ),
+            planetoid!($name, "x", $x),
+            planetoid!($name, "tx", $tx),
+            planetoid!($name, "allx", $allx),
+            planetoid!($name, "y", $y),
+            planetoid!($name, "ty", $ty),
+            planetoid!($name, "ally", $ally),
+            planetoid!($name, "graph", $graph),
+            planetoid!($name, "test.index", $test),
         ];
         FILES
     }};
+    ($name:literal, $part:literal, $sha256:literal) => {
+        file(
+            concat!("ind.", $name, ".", $part),
+            concat!("https://github.com/kimiyoung/planetoid/raw/master/data/ind.", $name, ".", $part),
+            $sha256,
+            64 * MIB,
+        )
+    };
 }
 
 macro_rules! entities {
-    ($name:literal) => {{
+    ($name:literal, $most:expr) => {{
+        const URL: &str = concat!("https://data.dgl.ai/dataset/", $name, ".tgz");
         const FILES: &[RemoteFile] = &[
-            file(concat!($name, "_stripped.nt.gz"), concat!("https://data.dgl.ai/dataset/", $name, ".tgz")),
-            file("completeDataset.tsv", concat!("https://data.dgl.ai/dataset/", $name, ".tgz")),
-            file("trainingSet.tsv", concat!("https://data.dgl.ai/dataset/", $name, ".tgz")),
-            file("testSet.tsv", concat!("https://data.dgl.ai/dataset/", $name, ".tgz")),
+            file(concat!($name, "_stripped.nt.gz"), URL, "", $most),
+            file("completeDataset.tsv", URL, "", $most),
+            file("trainingSet.tsv", URL, "", $most),
+            file("testSet.tsv", URL, "", $most),
         ];
         FILES
     }};
 }
 
 macro_rules! ogb {
-    ($name:literal) => {{
-        const FILES: &[RemoteFile] = &[
-            file("raw", concat!("http://snap.stanford.edu/ogb/data/nodeproppred/", $name, ".zip")),
-            file("split", concat!("http://snap.stanford.edu/ogb/data/nodeproppred/", $name, ".zip")),
-        ];
+    ($name:literal, $sha256:literal, $most:expr) => {{
+        const URL: &str = concat!("https://snap.stanford.edu/ogb/data/nodeproppred/", $name, ".zip");
+        const FILES: &[RemoteFile] = &[file("raw", URL, $sha256, $most), file("split", URL, $sha256, $most)];
         FILES
     }};
 }
 
+const CORA: &[RemoteFile] = planetoid!(
+    "cora",
+    [
+        "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
+        "b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a",
+        "9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543",
+        "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1",
+        "41f5ac76596a1699cc33f53084a2419e92961c42bb75f36fc38e616d348532ad",
+        "2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71",
+        "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d",
+        "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875"
+    ]
+);
+const CITESEER: &[RemoteFile] = planetoid!(
+    "citeseer",
+    [
+        "d20de19150741e555de0ed037195630fc194114ebc7fd72ced62810148aa22f6",
+        "539a8906a2da97628d212f2fdd668c109a8b3f0d36574b59e5d3fd5b5303da21",
+        "2ac30345d95c9ec933a817ee0bdd6a5f077f8c184a20e696910192d534414668",
+        "8ba87e515d8e3ee3cf52f6d2c5b86aa73f11ecad825a808455209ec26cd54924",
+        "55e5bd1ba1e733a04598753ad1a8d57957f4b8f89e74519f41f4f4938767e4ce",
+        "f704b2d986dde6c2669934de1f3ae5696a6cf9455c0f6b2646a2d135ea0a1c95",
+        "d79a4ef9d3e7169aee8946145f6b7306e35bc79bffad26346cfb94e10e9912a7",
+        "2af990671580b6b2df5d158d1038f8292e30c9cd821b5453f399659b25b723d4"
+    ]
+);
+const PUBMED: &[RemoteFile] = planetoid!(
+    "pubmed",
+    [
+        "fbe9cb5c47200d1b7769a26e579be3b7130b556831f9d850e77c4c74f2599b33",
+        "4eb5f5d0f30f26497eb0ac6ac9719d09c67e284f1ed0385c93f3ef27a671da3d",
+        "",
+        "e6c807633307a07ed659249006536a147c7999c797f11a2560752990181b41b3",
+        "ee2e0d4819d9fbcc403689c3bf2e49face401b605932f093bc58ab6461130fdd",
+        "0c37bbe3b5014ec365e9d393cf4791925e5ed94fb194305d74f064a8d7b50f0e",
+        "5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9",
+        "b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5"
+    ]
+);
+
 const REDDIT: &[RemoteFile] = &[
-    file("reddit_data.npz", "https://data.dgl.ai/dataset/reddit.zip"),
-    file("reddit_graph.npz", "https://data.dgl.ai/dataset/reddit.zip"),
+    file("reddit_data.npz", "https://data.dgl.ai/dataset/reddit.zip", "", 8 * GIB),
+    file("reddit_graph.npz", "https://data.dgl.ai/dataset/reddit.zip", "", 8 * GIB),
 ];
 
 const PLANETOID: &str = "Sen et al., Collective classification in network data, AI Magazine 29(3), 2008; \
@@ -159,19 +209,21 @@ impl Known {
         let (licence, citation, files): (_, _, &'static [RemoteFile]) = match self {
             Self::Karate => ("facts of a paper", "Zachary, An information flow model for conflict and fission in small groups, 1977", &[]),
             Self::Crates => ("facts of manifests", "`cargo metadata` of this project (example `crates_graph`)", &[]),
-            Self::Cora => (NO_LICENCE, PLANETOID, planetoid!("cora")),
-            Self::Citeseer => (NO_LICENCE, PLANETOID, planetoid!("citeseer")),
-            Self::Pubmed => (NO_LICENCE, PLANETOID, planetoid!("pubmed")),
-            Self::Aifb => (NO_LICENCE, RGCN, entities!("aifb")),
-            Self::Mutag => (NO_LICENCE, RGCN, entities!("mutag")),
-            Self::Bgs => ("Open Government Licence (British Geological Survey)", RGCN, entities!("bgs")),
-            Self::Am => ("CC BY-SA (Amsterdam Museum)", RGCN, entities!("am")),
+            Self::Cora => (NO_LICENCE, PLANETOID, CORA),
+            Self::Citeseer => (NO_LICENCE, PLANETOID, CITESEER),
+            Self::Pubmed => (NO_LICENCE, PLANETOID, PUBMED),
+            Self::Aifb => (NO_LICENCE, RGCN, entities!("aifb", 256 * MIB)),
+            Self::Mutag => (NO_LICENCE, RGCN, entities!("mutag", 256 * MIB)),
+            Self::Bgs => ("Open Government Licence (British Geological Survey)", RGCN, entities!("bgs", GIB)),
+            Self::Am => ("CC BY-SA (Amsterdam Museum)", RGCN, entities!("am", 4 * GIB)),
             Self::Reddit => {
                 (NO_LICENCE, "Hamilton, Ying, Leskovec, Inductive representation learning on large graphs, NeurIPS 2017", REDDIT)
             }
-            Self::OgbnArxiv => ("ODC-BY", OGB, ogb!("arxiv")),
-            Self::OgbnProducts => ("Amazon licence", OGB, ogb!("products")),
-            Self::OgbnMag => ("ODC-BY", OGB, ogb!("mag")),
+            Self::OgbnArxiv => {
+                ("ODC-BY", OGB, ogb!("arxiv", "49f85c801589ecdcc52cfaca99693aaea7b8af16a9ac3f41dd85a5f3193fe276", 512 * MIB))
+            }
+            Self::OgbnProducts => ("Amazon licence", OGB, ogb!("products", "", 8 * GIB)),
+            Self::OgbnMag => ("ODC-BY", OGB, ogb!("mag", "", 2 * GIB)),
         };
         About { licence, citation, files }
     }

@@ -1,54 +1,96 @@
-//! Archives as folders.
+//! Unpacks archives.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek};
 use std::path::{Component, Path, PathBuf};
 
-use crate::GraphError;
-use crate::io::files::{cut, format_error, io_error};
-use crate::io::zip_error;
+use tempfile::TempDir;
 
-/// Bytes that all files of an archive together may have; the largest set here has 10 GB.
-const MOST: u64 = 64 << 30;
+use crate::GraphError;
+use crate::io::atomic::folder;
+use crate::io::files::{cut, format_error, io_error};
+use crate::io::{DirLock, lock_dir, sync_dir, zip_error};
+
+/// Bytes that an entry counts for beside its own, so that an archive of many empty files has an end.
+const ENTRY: u64 = 512;
 
 /// Unpacks a zip archive or a gzipped tar archive, told by its name, into a folder beside `into` that then becomes `into`; where
-/// that is there already, into it, without what it has. Where an archive holds one folder and nothing else, that folder is taken.
+/// that is there already, into it, without what it has. Where an archive holds one folder and nothing else, that folder is taken. What
+/// appears in `into` is whole at once, also where several processes unpack.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for a damaged archive, or one with names that lead out of the folder, or with links.
-pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), GraphError> {
-    let parent = into.parent().unwrap_or(Path::new("."));
-    let temp = tempfile::Builder::new().prefix(".unpack").tempdir_in(parent).map_err(|e| io_error(parent, e))?;
+/// [`GraphError::Io`]; [`GraphError::Format`] for a damaged archive, one of more than `most` bytes, or one with names that lead out of the
+/// folder, or with links.
+pub(super) fn unpack(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), GraphError> {
+    let parent = folder(into);
+    let (temp, _lock) = temporary(into).map_err(|e| io_error(parent, e))?;
+    let mut file = file;
+    file.rewind().map_err(|e| io_error(archive, e))?;
     if archive.extension().is_some_and(|e| e == "zip") {
-        zip(archive, temp.path())?
+        zip(file, archive, temp.path(), most)?
     } else {
-        tar(archive, temp.path())?
+        tar(file, archive, temp.path(), most)?
     }
     let entries = std::fs::read_dir(temp.path()).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(|e| io_error(temp.path(), e))?;
     let inner = match entries.as_slice() {
         [only] if only.path().is_dir() => only.path(),
         _ => temp.path().to_owned(),
     };
-    if !into.exists() {
-        return std::fs::rename(&inner, into).map_err(|e| io_error(into, e));
-    }
     // What is there already was put there by somebody, and stays.
-    for entry in std::fs::read_dir(&inner).map_err(|e| io_error(&inner, e))? {
-        let entry = entry.map_err(|e| io_error(&inner, e))?;
-        let target = into.join(entry.file_name());
-        if !target.exists() {
-            std::fs::rename(entry.path(), &target).map_err(|e| io_error(&target, e))?;
+    if !appear(&inner, into)? {
+        for entry in std::fs::read_dir(&inner).map_err(|e| io_error(&inner, e))? {
+            let entry = entry.map_err(|e| io_error(&inner, e))?;
+            appear(&entry.path(), &into.join(entry.file_name()))?;
         }
     }
-    Ok(())
+    sync_dir(into).and_then(|()| sync_dir(parent)).map_err(|e| io_error(into, e))
 }
 
-fn zip(archive: &Path, into: &Path) -> Result<(), GraphError> {
-    let file = File::open(archive).map_err(|e| io_error(archive, e))?;
+/// Renames a file or folder; `false` where there is one of that name, also one that appeared just now.
+fn appear(from: &Path, to: &Path) -> Result<bool, GraphError> {
+    if to.exists() {
+        return Ok(false);
+    }
+    match std::fs::rename(from, to) {
+        Ok(()) => Ok(true),
+        Err(_) if to.exists() => Ok(false),
+        Err(e) => Err(io_error(to, e)),
+    }
+}
+
+/// An empty folder beside `into`, with a lock that says that this process lives. Those of killed processes are removed.
+fn temporary(into: &Path) -> std::io::Result<(TempDir, Option<DirLock>)> {
+    let prefix = format!(".{}.unpack", into.file_name().unwrap_or_default().to_string_lossy());
+    for entry in std::fs::read_dir(folder(into))?.flatten() {
+        let left = entry.file_name().to_str().is_some_and(|n| n.starts_with(&prefix)) && entry.file_type().is_ok_and(|t| t.is_dir());
+        if left
+            && let Ok(Some(lock)) = lock_dir(entry.path())
+            && lock.is_exclusive()
+        {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    loop {
+        let mut options = tempfile::Builder::new();
+        // It becomes the folder of the set, which is for everyone whom the umask lets in.
+        #[cfg(unix)]
+        options.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        let dir = options.prefix(&prefix).tempdir_in(folder(into))?;
+        // Between its creation and the lock somebody may take it for left over.
+        match lock_dir(dir.path()) {
+            Ok(Some(lock)) if dir.path().exists() => return Ok((dir, Some(lock))),
+            Err(e) if dir.path().exists() => return Err(e),
+            _ => {}
+        }
+    }
+}
+
+fn zip(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), GraphError> {
     let mut zip = ::zip::ZipArchive::new(BufReader::new(file)).map_err(|e| zip_error(archive, e))?;
-    let mut left = MOST;
+    let mut left = Left { bytes: most, most };
     for i in 0..zip.len() {
         let entry = zip.by_index(i).map_err(|e| zip_error(archive, e))?;
+        left.take(archive, ENTRY)?;
         let name = entry.name().map_err(|e| zip_error(archive, e))?.into_owned();
         let path = place(archive, into, Path::new(&name))?;
         if entry.is_symlink() {
@@ -63,13 +105,13 @@ fn zip(archive: &Path, into: &Path) -> Result<(), GraphError> {
     Ok(())
 }
 
-fn tar(archive: &Path, into: &Path) -> Result<(), GraphError> {
+fn tar(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), GraphError> {
     let damaged = |e: std::io::Error| format_error(archive, format!("expected a gzipped tar archive, found: {}", cut(&e.to_string())));
-    let file = File::open(archive).map_err(|e| io_error(archive, e))?;
     let mut tar = ::tar::Archive::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(file)));
-    let mut left = MOST;
+    let mut left = Left { bytes: most, most };
     for entry in tar.entries().map_err(damaged)? {
         let entry = entry.map_err(damaged)?;
+        left.take(archive, ENTRY)?;
         let name = entry.path().map_err(damaged)?.into_owned();
         let path = place(archive, into, &name)?;
         let kind = entry.header().entry_type();
@@ -94,15 +136,32 @@ fn place(archive: &Path, into: &Path, name: &Path) -> Result<PathBuf, GraphError
     Ok(into.join(name))
 }
 
-fn write(archive: &Path, path: &Path, entry: impl Read, left: &mut u64) -> Result<(), GraphError> {
+/// What an archive may still unpack to.
+struct Left {
+    bytes: u64,
+    most: u64,
+}
+
+impl Left {
+    fn take(&mut self, archive: &Path, bytes: u64) -> Result<(), GraphError> {
+        let left = self.bytes.checked_sub(bytes);
+        let most = self.most;
+        let more = || format!("expected at most {most} bytes when unpacked, some times the size of the published set, found more");
+        self.bytes = left.ok_or_else(|| format_error(archive, more()))?;
+        Ok(())
+    }
+}
+
+fn write(archive: &Path, path: &Path, entry: impl Read, left: &mut Left) -> Result<(), GraphError> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|e| io_error(parent, e))?;
     }
-    let mut file = File::create(path).map_err(|e| io_error(path, e))?;
-    let copied = std::io::copy(&mut entry.take(*left + 1), &mut file).map_err(|e| match e.get_ref() {
+    // The folder is this call's own: a name that is there already stands in the archive twice.
+    let mut file = File::create_new(path).map_err(|e| io_error(path, e))?;
+    let copied = std::io::copy(&mut entry.take(left.bytes.saturating_add(1)), &mut file).map_err(|e| match e.get_ref() {
         Some(_) => format_error(archive, format!("expected an intact archive, found: {}", cut(&e.to_string()))),
         None => io_error(path, e),
     })?;
-    *left = left.checked_sub(copied).ok_or_else(|| format_error(archive, format!("expected at most {MOST} bytes, found more")))?;
-    Ok(())
+    left.take(archive, copied)?;
+    file.sync_all().map_err(|e| io_error(path, e))
 }

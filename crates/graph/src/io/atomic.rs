@@ -1,15 +1,20 @@
 //! Files that are complete or not there.
 
+use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::files::io_error;
 use crate::GraphError;
 
+/// What temporary names have between the name of the file and six random characters.
+const MARK: &str = ".tmp";
+/// Random characters of a temporary name.
+const RANDOM: usize = 6;
+
 /// Writes a file under a temporary name in the same folder, syncs it, and renames it to `path`.
 ///
-/// A reader sees the old content or the new, never a part; after a crash at most a file named
-/// `.tmp…` is left over. The folder must exist. Permissions are those of any new file.
+/// A reader sees the old content or the new, never a part. [`AtomicFile`] says what holds when a process is killed or the power fails.
 ///
 /// ```
 /// # use std::io::Write;
@@ -25,22 +30,197 @@ use crate::GraphError;
 /// rename does; the temporary file is removed.
 pub fn write_atomic(path: impl AsRef<Path>, content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), GraphError> {
     let path = path.as_ref();
-    let write = || -> std::io::Result<()> {
-        let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut options = tempfile::Builder::new();
-        // Temporary files are private by default; a data set is for everyone whom the umask lets in.
-        #[cfg(unix)]
-        options.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let temp = options.prefix(".tmp").tempfile_in(dir)?;
-        let mut w = BufWriter::with_capacity(1 << 20, temp.as_file());
-        content(&mut w)?;
-        w.flush()?;
-        drop(w);
-        temp.as_file().sync_all()?;
-        temp.persist(path).map_err(|e| e.error)?;
-        Ok(())
+    let write = || {
+        let mut file = AtomicFile::create(path)?;
+        content(&mut file)?;
+        file.commit()
     };
     write().map_err(|e| io_error(path, e))
+}
+
+/// A file that is written under a temporary name and gets its own with [`commit`](Self::commit).
+///
+/// * The temporary name, `.<name>.tmp` and six random characters in the folder of the file, is created by this process alone and never
+///   follows a link. Dropped without a commit, the file is removed.
+/// * [`commit`](Self::commit) forces the content to disk, then renames, then forces the folder to disk: after a crash or a power failure
+///   the name stands for the old content or for the new. Of several writers of one name the last one to commit wins.
+/// * A killed process leaves its temporary file. The next writer of the same name removes it: a writer holds a lock on its temporary file,
+///   so that those of living processes are told from it (on file systems with locks; elsewhere temporary files of killed processes stay).
+///
+/// The folder must exist. Permissions are those of any new file.
+#[derive(Debug)]
+pub struct AtomicFile {
+    file: BufWriter<File>,
+    temp: tempfile::TempPath,
+    path: PathBuf,
+}
+
+impl AtomicFile {
+    /// Creates the temporary file.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or `path` names no file.
+    pub fn create(path: impl Into<PathBuf>) -> std::io::Result<Self> {
+        let path = path.into();
+        let prefix = prefix(&path)?;
+        let dir = folder(&path);
+        remove_abandoned(dir, &prefix);
+        let (file, temp) = locked(|| builder(&prefix).tempfile_in(dir))?.into_parts();
+        Ok(Self { file: BufWriter::with_capacity(1 << 20, file), temp, path })
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// What was buffered cannot be written, the file cannot be synced or renamed. The temporary file is removed. Only if the folder cannot
+    /// be synced, the new content has its name.
+    pub fn commit(self) -> std::io::Result<()> {
+        let path = self.path.clone();
+        self.commit_as(&path)
+    }
+
+    /// [`commit`](Self::commit) under another name in the same folder.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub fn commit_as(mut self, path: &Path) -> std::io::Result<()> {
+        self.file.flush()?;
+        self.file.get_ref().sync_all()?;
+        self.temp.persist(path).map_err(|e| e.error)?;
+        sync_dir(folder(path))
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Forces the names in a folder to disk, so that files created, renamed or removed in it are so after a power failure. Does nothing on
+/// systems and file systems that do not sync folders.
+///
+/// # Errors
+/// The system reports that names could not be written.
+pub fn sync_dir(dir: impl AsRef<Path>) -> std::io::Result<()> {
+    use std::io::ErrorKind::{InvalidInput, Unsupported};
+    // A folder that may be written but not listed cannot be opened; on Windows none can.
+    let Ok(dir) = File::open(dir) else { return Ok(()) };
+    match dir.sync_all() {
+        Err(e) if cfg!(unix) && !matches!(e.kind(), InvalidInput | Unsupported) => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// Keeps other processes, and other calls in this one, from writing to a folder that several files of make one whole. The lock ends with
+/// the value or with the process.
+///
+/// `None` where another one holds it. On file systems without locks everybody gets one.
+///
+/// # Errors
+/// The folder cannot be opened.
+pub fn lock_dir(dir: impl AsRef<Path>) -> std::io::Result<Option<DirLock>> {
+    if !cfg!(unix) {
+        return Ok(Some(DirLock { dir: None }));
+    }
+    let dir = File::open(dir)?;
+    match dir.try_lock() {
+        Ok(()) => Ok(Some(DirLock { dir: Some(dir) })),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+        Err(std::fs::TryLockError::Error(_)) => Ok(Some(DirLock { dir: None })),
+    }
+}
+
+/// A folder that [`lock_dir`] locked.
+#[derive(Debug)]
+pub struct DirLock {
+    /// Open, and so locked, as long as this value lives.
+    dir: Option<File>,
+}
+
+impl DirLock {
+    /// Whether the file system has locks, so that nobody else got one.
+    pub fn is_exclusive(&self) -> bool {
+        self.dir.is_some()
+    }
+}
+
+/// The folder of a file.
+pub(crate) fn folder(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// `.<name>.tmp`.
+pub(crate) fn prefix(path: &Path) -> std::io::Result<String> {
+    let name = path.file_name().ok_or(std::io::ErrorKind::InvalidInput)?;
+    Ok(format!(".{}{MARK}", name.to_string_lossy()))
+}
+
+/// Temporary files are private by default; a data set is for everyone whom the umask lets in.
+pub(crate) fn builder(prefix: &str) -> tempfile::Builder<'_, 'static> {
+    let mut options = tempfile::Builder::new();
+    #[cfg(unix)]
+    options.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    options.prefix(prefix).rand_bytes(RANDOM);
+    options
+}
+
+/// A new temporary file with a lock, which says that its process lives.
+pub(crate) fn locked(create: impl Fn() -> std::io::Result<tempfile::NamedTempFile>) -> std::io::Result<tempfile::NamedTempFile> {
+    loop {
+        let temp = create()?;
+        // Between creation and lock somebody may take it for abandoned. Where there are no locks nobody does.
+        let taken = matches!(temp.as_file().try_lock(), Err(std::fs::TryLockError::WouldBlock));
+        if !taken && std::fs::symlink_metadata(temp.path()).is_ok() {
+            return Ok(temp);
+        }
+    }
+}
+
+/// Files `<prefix>` and six more characters in a folder that nobody holds a lock on, each with its lock.
+pub(crate) fn abandoned(dir: &Path, prefix: &str) -> Vec<(PathBuf, File)> {
+    let mut found = vec![];
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let random = name.to_str().and_then(|n| n.strip_prefix(prefix));
+        let ours = random.is_some_and(|r| r.len() == RANDOM && r.bytes().all(|b| b.is_ascii_alphanumeric()));
+        // Neither links nor pipes are opened.
+        if ours && entry.file_type().is_ok_and(|t| t.is_file()) {
+            let path = entry.path();
+            if let Ok(file) = File::options().read(true).write(true).open(&path)
+                && is_at(&file, &path)
+                && file.try_lock().is_ok()
+            {
+                found.push((path, file));
+            }
+        }
+    }
+    found
+}
+
+/// Whether an open file is the one that a path names, without following a link.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(named)) = (file.metadata(), std::fs::symlink_metadata(path)) else { return false };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        // One name only: a second one would be somebody else's file.
+        named.is_file() && (open.dev(), open.ino()) == (named.dev(), named.ino()) && open.nlink() == 1
+    }
+    #[cfg(not(unix))]
+    {
+        named.is_file() && open.len() == named.len()
+    }
+}
+
+/// Removes the temporary files of killed processes.
+pub(crate) fn remove_abandoned(dir: &Path, prefix: &str) {
+    for (path, _lock) in abandoned(dir, prefix) {
+        let _ = std::fs::remove_file(path);
+    }
 }
 
 #[cfg(test)]
@@ -64,6 +244,67 @@ mod tests {
     fn a_folder_that_is_not_there() {
         let dir = tempfile::tempdir().unwrap();
         assert!(matches!(write_atomic(dir.path().join("no/x"), |_| Ok(())), Err(GraphError::Io { .. })));
+        assert!(matches!(write_atomic(dir.path().join(".."), |_| Ok(())), Err(GraphError::Io { .. })));
+    }
+
+    /// Files of living writers and of other names stay, those of the dead do not.
+    #[test]
+    fn temporary_files_of_killed_writers_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for name in [".x.tmpAbC123", ".y.tmpAbC123", ".x.tmp", ".x.tmpAbC1234", ".x.tmpAb/123"] {
+            // The last one is no name.
+            let _ = std::fs::write(at(name), "left over");
+        }
+        let mut alive = AtomicFile::create(at("x")).unwrap();
+        alive.write_all(b"first").unwrap();
+        write_atomic(at("x"), |w| w.write_all(b"second")).unwrap();
+        assert_eq!(std::fs::read(at("x")).unwrap(), b"second");
+        alive.commit().unwrap();
+        assert_eq!(std::fs::read(at("x")).unwrap(), b"first");
+        let mut left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort();
+        assert_eq!(left, [".x.tmp", ".x.tmpAbC1234", ".y.tmpAbC123", "x"]);
+    }
+
+    #[test]
+    fn many_writers_of_one_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        std::thread::scope(|s| {
+            for i in 0..8u8 {
+                let path = &path;
+                s.spawn(move || (0..20).for_each(|_| write_atomic(path, |w| w.write_all(&[i; 5000])).unwrap()));
+            }
+        });
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(bytes.len() == 5000 && bytes.iter().all(|b| *b == bytes[0]));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("x"), dir.path().join("other"));
+        std::fs::write(&other, "mine").unwrap();
+        for name in ["x", ".x.tmpAbC123"] {
+            std::os::unix::fs::symlink(&other, dir.path().join(name)).unwrap();
+        }
+        write_atomic(&path, |w| w.write_all(b"new")).unwrap();
+        assert_eq!((std::fs::read(&path).unwrap(), std::fs::read(&other).unwrap()), (b"new".to_vec(), b"mine".to_vec()));
+        assert!(path.symlink_metadata().unwrap().is_file());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn one_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = lock_dir(&dir).unwrap();
+        assert!(first.is_some() && lock_dir(&dir).unwrap().is_none());
+        drop(first);
+        assert!(lock_dir(&dir).unwrap().is_some());
+        assert!(lock_dir(dir.path().join("none")).is_err());
     }
 
     #[cfg(unix)]

@@ -8,13 +8,18 @@
 //! Files are data from outside: whatever they hold, the answer is a value or a [`GraphError`](crate::GraphError) that names the
 //! file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
 
-mod atomic;
+pub(crate) mod atomic;
 mod column;
 mod crates_graph;
 mod dataset;
 mod dgl;
 mod edge_list;
+#[cfg(test)]
+mod faults_tests;
 pub(crate) mod files;
+#[cfg(test)]
+#[path = "../../tests/faults/harness.rs"]
+pub(crate) mod harness;
 mod karate;
 mod link_split;
 #[cfg(test)]
@@ -48,7 +53,7 @@ mod triples;
 #[cfg(test)]
 mod triples_tests;
 
-pub use atomic::write_atomic;
+pub use atomic::{AtomicFile, DirLock, lock_dir, sync_dir, write_atomic};
 pub use crates_graph::crates_graph;
 pub use dataset::{Dataset, Features, Split, load_dataset};
 pub(crate) use dataset::{check_split, class_names};
@@ -74,7 +79,8 @@ pub(crate) use sparse::csr;
 pub use split::{RandomNodeSplit, Share};
 #[cfg(test)]
 pub(crate) use spoil::{damage, spoil};
-pub use store::{MappedGraph, load_graph, map_graph, save_graph};
+pub(crate) use store::checksum;
+pub use store::{MapOptions, MappedGraph, load_graph, map_graph, map_graph_with, save_graph};
 pub use tables::{
     AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec,
     INT_ATTRS, IntBuckets, LABEL, NodeTable, ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TextHash, UnknownNodes, WEIGHT, list_attr,

@@ -9,7 +9,7 @@ use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 use serde::{Deserialize, Serialize};
 
-use super::atomic::write_atomic;
+use super::atomic::{lock_dir, remove_abandoned, sync_dir, write_atomic};
 use super::files::{format_error, io_error, read_json};
 use super::store_extras::Extras;
 use super::tensor_file::{TensorFile, read_tensors};
@@ -28,7 +28,10 @@ const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub(super) struct Description {
     pub(super) format_version: u32,
-    /// Also in the header of the tensor file: the two files belong together.
+    /// Of the description without this entry; files of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<String>,
+    /// Of counts and tensors. Also in the header of the tensor file: the two files belong together.
     pub(super) fingerprint: String,
     pub(super) node_types: Vec<NodeEntry>,
     pub(super) edge_types: Vec<EdgeEntry>,
@@ -102,9 +105,12 @@ pub(super) fn edges_key(t: &EdgeType, end: &str) -> String {
 /// `graph.safetensors` holds `edges/<src:relation:dst>/src` and `…/dst` (u32, in edge order), node columns as
 /// `node/<type>/<name>` and edge columns as `edge/<src:relation:dst>/<name>`, each in its own dtype (f64, f32, f16, bf16,
 /// i8 to i64, u8 to u64, bool); lists as `list/…/indptr` (u64) and `list/…/values` (i64), ids from files as `ids/…` (i64, or bytes
-/// and ends of texts); `graph.json` lists types, counts and columns. Both are written to temporary names and
-/// renamed, the description last. Each carries a fingerprint of the content, so that files of two different writes
-/// are never read as one graph.
+/// and ends of texts); `graph.json` lists types, counts and columns. It carries a fingerprint of counts and tensors and a checksum of
+/// itself, which [`load_graph`] compares.
+///
+/// A graph that is in the folder already is replaced in one step, by renaming the description: killed at any moment, on a full disk, or
+/// after a power failure, the folder holds the old graph or the new one, whole. Up to then the new tensors are beside the old ones, in
+/// `graph-<fingerprint>.safetensors`; where the process ended before they got their name, they are read from there.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -121,8 +127,9 @@ pub(super) fn edges_key(t: &EdgeType, end: &str) -> String {
 /// ```
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::ColumnMismatch`] for a column of a dtype (quantized) or rank (above
-/// [`Column::MAX_RANK`]) that the format does not hold.
+/// [`GraphError::Io`], also where another call writes to the folder; [`GraphError::ColumnMismatch`] for a column of a dtype (quantized) or
+/// rank (above [`Column::MAX_RANK`]) that the format does not hold. After an error the folder holds what it held before, unless only
+/// the last renaming failed: then it holds the new graph.
 ///
 /// # Cost
 /// Columns are copied to the host; up to two copies of graph and features are in memory at once.
@@ -158,11 +165,64 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), GraphError
     let fingerprint = fingerprint(graph.node_counts(), &views);
     let header = HashMap::from([("fingerprint".to_owned(), fingerprint.clone())]);
     let bytes = safetensors::serialize(views, Some(header)).map_err(bad)?;
-    write_atomic(&tensors, |w| w.write_all(&bytes))?;
     let json = dir.join(JSON);
-    let description = Description { format_version: VERSION, fingerprint, node_types, edge_types };
+    let mut description = Description { format_version: VERSION, checksum: None, fingerprint, node_types, edge_types };
+    description.checksum = Some(checksum(&description));
     let text = serde_json::to_string_pretty(&description).map_err(|e| format_error(&json, e.to_string()))?;
-    write_atomic(&json, |w| writeln!(w, "{text}"))
+
+    let io = |e| io_error(dir, e);
+    let Some(_lock) = lock_dir(dir).map_err(io)? else { return Err(io(busy())) };
+    let new = dir.join(beside(&description.fingerprint));
+    // Up to its renaming, what the description in the folder needs may be beside; what else is there was never announced.
+    let clean = || match read_json::<Description>(&json) {
+        Ok(now) => remove_beside(dir, |name| name != beside(&now.fingerprint)),
+        Err(_) if !json.exists() => remove_beside(dir, |_| true),
+        Err(_) => {}
+    };
+    clean();
+    if let Err(e) = write_atomic(&new, |w| w.write_all(&bytes)).and_then(|()| write_atomic(&json, |w| writeln!(w, "{text}"))) {
+        clean();
+        return Err(e);
+    }
+    std::fs::rename(&new, &tensors).map_err(|e| io_error(&tensors, e))?;
+    remove_beside(dir, |_| true);
+    sync_dir(dir).map_err(io)
+}
+
+/// What the second of two calls that write to one folder says.
+fn busy() -> std::io::Error {
+    let message = "expected a folder that nobody else writes to, found another write at work; wait for it, or take another folder";
+    std::io::Error::new(std::io::ErrorKind::WouldBlock, message)
+}
+
+/// Name of the tensor file until the description of the same write is there.
+fn beside(fingerprint: &str) -> String {
+    format!("graph-{fingerprint}.safetensors")
+}
+
+/// Removes the files of [`beside`] that `unused` says are, and what killed processes left of them.
+fn remove_beside(dir: &Path, unused: impl Fn(&str) -> bool) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        // A temporary name is `.<name>.tmp` and random characters.
+        let (whole, is_temporary) = match name.strip_prefix('.').and_then(|n| n.split_once(".tmp")) {
+            Some((of, _)) => (of, true),
+            None => (name, false),
+        };
+        if !whole.strip_prefix("graph-").and_then(|n| n.strip_suffix(".safetensors")).is_some_and(is_fingerprint) {
+            continue;
+        }
+        if is_temporary {
+            remove_abandoned(dir, &format!(".{whole}.tmp"));
+        } else if unused(name) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_fingerprint(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// Columns of a frame on the host, appended to `out`, and their entries in the description.
@@ -198,41 +258,98 @@ fn host_columns(
     Ok(entries)
 }
 
-/// A hash of counts, names and content, eight bytes a step (FNV-1a on words); it tells two writes apart, it does not
+/// A hash of bytes, eight a step (FNV-1a on words). A change of one word always changes it, any other change almost surely; it does not
 /// protect against a forger.
-fn fingerprint(counts: &[usize], views: &[(String, TensorView<'_>)]) -> String {
-    let mut h = 0xcbf2_9ce4_8422_2325_u64;
-    let mut word = |w: u64| h = (h ^ w).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
-    counts.iter().for_each(|&n| word(n as u64));
-    for (key, view) in views {
-        for part in [key.as_bytes(), view.data()] {
-            word(part.len() as u64);
-            for chunk in part.chunks(8) {
-                let mut bytes = [0; 8];
-                bytes[..chunk.len()].copy_from_slice(chunk);
-                word(u64::from_le_bytes(bytes));
-            }
+struct Hash(u64);
+
+impl Hash {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+    fn word(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+    }
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.word(bytes.len() as u64);
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|w| self.word(u64::from_le_bytes(*w)));
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            self.word(u64::from_le_bytes(last));
         }
     }
-    format!("{h:016x}")
+    fn text(self) -> String {
+        format!("{:016x}", self.0)
+    }
+}
+
+/// A hash of counts, names and content.
+pub(super) fn fingerprint(counts: &[usize], views: &[(String, TensorView<'_>)]) -> String {
+    let mut h = Hash::new();
+    counts.iter().for_each(|&n| h.word(n as u64));
+    for (key, view) in views {
+        h.bytes(key.as_bytes());
+        h.bytes(view.data());
+    }
+    h.text()
+}
+
+/// A hash of a part of a description that can be written as JSON, whatever its spaces and line ends in the file.
+pub(crate) fn checksum(of: &impl Serialize) -> String {
+    let mut h = Hash::new();
+    // Maps have texts for keys and nothing here fails to be written.
+    h.bytes(&serde_json::to_vec(of).unwrap_or_default());
+    h.text()
 }
 
 /// Reads a graph that [`save_graph`] wrote; columns go to `device`.
 ///
 /// # Errors
 /// [`GraphError::Io`] for a missing file; [`GraphError::Version`]; [`GraphError::Format`] for files that are truncated,
-/// hostile, do not belong together or disagree with each other; [`GraphError::NodeOutOfRange`] for an edge to a node
-/// that is not there; [`GraphError::ColumnMismatch`] for a dtype that `device` cannot hold. A node type of more than
-/// `2^26` nodes is refused ([`GraphError::Format`]) if it has more than 16 nodes for each byte of the tensor file, since
-/// such a count is more likely damage than a set of isolated nodes.
+/// hostile, do not belong together, disagree with each other, or have another content than was written, whatever the change;
+/// [`GraphError::NodeOutOfRange`] for an edge to a node that is not there; [`GraphError::ColumnMismatch`] for a dtype that `device`
+/// cannot hold. A node type of more than `2^26` nodes is refused ([`GraphError::Format`]) if it has more than 16 nodes for each byte of
+/// the tensor file, since such a count is more likely damage than a set of isolated nodes.
 ///
 /// # Cost
 /// Memory: the tensor file, and the graph made of it.
 pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, GraphError> {
-    let (json, tensors) = (dir.as_ref().join(JSON), dir.as_ref().join(TENSORS));
-    let d = describe(&json)?;
-    let bytes = read_tensors(&tensors)?;
-    TensorFile::new(&json, &tensors, &bytes, &d.fingerprint, device)?.graph(&d, &mut |_, _, _| Ok(false))
+    open(dir.as_ref(), |json, tensors, d| {
+        let bytes = read_tensors(tensors)?;
+        let file = TensorFile::new(json, tensors, &bytes, &d.fingerprint, device)?;
+        let graph = file.graph(d, &mut |_, _, _| Ok(false))?;
+        file.verify(d)?;
+        Ok(graph)
+    })
+}
+
+/// Reads a graph by its description and the tensor file that belongs to it, again where another process replaced them meanwhile.
+fn open<T>(dir: &Path, read: impl Fn(&Path, &Path, &Description) -> Result<T, GraphError>) -> Result<T, GraphError> {
+    /// Writes that may come in between.
+    const TRIES: usize = 3;
+    let json = dir.join(JSON);
+    let mut tries = 0;
+    loop {
+        let (d, sum) = describe(&json)?;
+        let new = dir.join(beside(&d.fingerprint));
+        let tensors = if is_fingerprint(&d.fingerprint) && new.exists() { new } else { dir.join(TENSORS) };
+        let error = match (read(&json, &tensors, &d), sum) {
+            (Ok(_), Some(sum)) if sum != checksum(&d) => {
+                let found = checksum(&d);
+                let why =
+                    format!("expected checksum {sum} as it says itself, found {found}; it was changed or damaged after it was written");
+                format_error(&json, why)
+            }
+            (Ok(read), _) => return Ok(read),
+            (Err(e), _) => e,
+        };
+        tries += 1;
+        let replaced = || describe(&json).is_ok_and(|now| now.0.fingerprint != d.fingerprint) || !tensors.exists();
+        if tries == TRIES || !replaced() {
+            return Err(error);
+        }
+    }
 }
 
 /// A graph whose rows of features stay in their file.
@@ -268,33 +385,66 @@ pub struct MappedGraph {
 ///
 /// # Errors
 /// As [`load_graph`].
+///
+/// # Cost
+/// Reads the file once to compare its fingerprint; [`map_graph_with`] can leave that out.
 pub fn map_graph(dir: impl AsRef<Path>, device: &Device) -> Result<MappedGraph, GraphError> {
-    let (json, tensors) = (dir.as_ref().join(JSON), dir.as_ref().join(TENSORS));
-    let d = describe(&json)?;
-    let map = Arc::new(MappedFile::open(&tensors)?);
-    let file = TensorFile::new(&json, &tensors, &map, &d.fingerprint, device)?;
-    let mut rows: BTreeMap<String, BTreeMap<String, MappedRows>> = BTreeMap::new();
-    let graph = file.graph(&d, &mut |prefix, entry, view| {
-        let mapped = entry.shape.len() == 2 && matches!(view.dtype(), Dtype::F32 | Dtype::F16 | Dtype::BF16);
-        if mapped {
-            let of_type = rows.entry(prefix.to_owned()).or_default();
-            of_type.insert(entry.name.clone(), MappedRows::of_tensor(&tensors, &map, view)?);
-        }
-        Ok(mapped)
-    })?;
-    let node_rows = d.node_types.iter().filter_map(|n| Some((n.name.clone(), rows.remove(&format!("node/{}", n.name))?))).collect();
-    let edge_rows =
-        d.edge_types.iter().map(EdgeEntry::etype).filter_map(|t| Some((t.clone(), rows.remove(&format!("edge/{t}"))?))).collect();
-    Ok(MappedGraph { graph, node_rows, edge_rows })
+    map_graph_with(dir, device, MapOptions::default())
 }
 
-fn describe(json: &Path) -> Result<Description, GraphError> {
+/// How [`map_graph_with`] opens a graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapOptions {
+    skip_fingerprint: bool,
+}
+
+impl MapOptions {
+    /// Whether mapped rows are opened without reading them, so that a change in them is not noticed. Not by default. Lengths, structure
+    /// and the description are checked all the same.
+    #[must_use]
+    pub fn with_skip_fingerprint(mut self, skip: bool) -> Self {
+        self.skip_fingerprint = skip;
+        self
+    }
+}
+
+/// [`map_graph`] with options.
+///
+/// # Errors
+/// As [`map_graph`].
+pub fn map_graph_with(dir: impl AsRef<Path>, device: &Device, options: MapOptions) -> Result<MappedGraph, GraphError> {
+    open(dir.as_ref(), |json, tensors, d| {
+        let map = Arc::new(MappedFile::open(tensors)?);
+        let file = TensorFile::new(json, tensors, &map, &d.fingerprint, device)?;
+        let mut rows: BTreeMap<String, BTreeMap<String, MappedRows>> = BTreeMap::new();
+        let graph = file.graph(d, &mut |prefix, entry, view| {
+            let mapped = entry.shape.len() == 2 && matches!(view.dtype(), Dtype::F32 | Dtype::F16 | Dtype::BF16);
+            if mapped {
+                let of_type = rows.entry(prefix.to_owned()).or_default();
+                of_type.insert(entry.name.clone(), MappedRows::of_tensor(tensors, &map, view)?);
+            }
+            Ok(mapped)
+        })?;
+        if !options.skip_fingerprint {
+            file.verify(d)?;
+        }
+        let node_rows = d.node_types.iter().filter_map(|n| Some((n.name.clone(), rows.remove(&format!("node/{}", n.name))?))).collect();
+        let edge_rows =
+            d.edge_types.iter().map(EdgeEntry::etype).filter_map(|t| Some((t.clone(), rows.remove(&format!("edge/{t}"))?))).collect();
+        Ok(MappedGraph { graph, node_rows, edge_rows })
+    })
+}
+
+/// The description without its checksum, and that.
+fn describe(json: &Path) -> Result<(Description, Option<String>), GraphError> {
     let version = read_json::<Probe>(json)?.format_version;
     if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(VERSION)) {
         let found = version.map_or("none".into(), |v| v.to_string());
         return Err(GraphError::Version { path: json.into(), found, expected: VERSION });
     }
-    read_json(json)
+    let mut d: Description = read_json(json)?;
+    let sum = d.checksum.take();
+    Ok((d, sum))
 }
 
 impl EdgeEntry {

@@ -40,14 +40,16 @@ impl Extras {
     pub(crate) fn is_empty(&self) -> bool {
         self.lists.is_empty() && self.ids.is_none()
     }
-    /// Tensors of the file that these are.
-    pub(crate) fn tensors(&self) -> usize {
-        let ids = match self.ids {
-            None => 0,
-            Some(IdEntry::Int64) => 1,
-            Some(IdEntry::String { .. }) => 2,
-        };
-        2 * self.lists.len() + ids
+    /// Tensors of the file that these are, in the order of [`of`](Self::of).
+    pub(crate) fn keys(&self, prefix: &str) -> Vec<String> {
+        let lists = self.lists.iter().flat_map(|l| ["indptr", "values"].map(|part| format!("list/{prefix}/{}/{part}", l.name)));
+        let mut keys: Vec<String> = lists.collect();
+        match self.ids {
+            None => {}
+            Some(IdEntry::Int64) => keys.push(format!("ids/{prefix}")),
+            Some(IdEntry::String { .. }) => keys.extend(["bytes", "ends"].map(|part| format!("ids/{prefix}/{part}"))),
+        }
+        keys
     }
 
     /// The extras of a frame, whose tensors are appended to `out`. `prefix` is `node/<type>` or `edge/<type>`.

@@ -10,7 +10,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 
 use super::spoil::{damage, spoil};
-use super::{load_graph, map_graph, save_graph};
+use super::{MapOptions, load_graph, map_graph, map_graph_with, save_graph};
 use crate::{FeatureSource, Graph, GraphError, Ids, NodeIds, Ragged, Texts};
 
 /// Burn deprecates its ndarray backend, which users still ask for.
@@ -319,6 +319,114 @@ fn a_folder_that_cannot_be_made() {
     std::fs::write(dir.path().join("file"), "").unwrap();
     let g = Graph::homogeneous(1, vec![], vec![]).unwrap();
     assert!(matches!(save_graph(&g, dir.path().join("file/sub")), Err(GraphError::Io { .. })));
+}
+
+/// Whether two graphs are the same in everything that files hold.
+fn same(a: &Graph, b: &Graph) -> bool {
+    let frames = |g: &Graph| g.node_frames().iter().chain(g.edge_frames()).cloned().collect::<Vec<_>>();
+    let data = |f: &crate::Frame| {
+        let bytes = |c: &crate::Column| (c.dtype(), c.shape(), c.to_data().as_bytes().to_vec());
+        let columns: Vec<_> = f.columns().map(|(n, c)| (n.to_owned(), bytes(c))).collect();
+        (columns, f.lists().map(|(n, l)| (n.to_owned(), l.clone())).collect::<Vec<_>>(), f.ids().cloned())
+    };
+    let structure = a.schema() == b.schema() && a.node_counts() == b.node_counts() && a.relations() == b.relations();
+    structure && frames(a).iter().map(data).eq(frames(b).iter().map(data))
+}
+
+/// Every byte of both files, changed in three ways: the graph that was written, or an error.
+#[test]
+fn no_changed_byte_is_accepted() {
+    let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
+    // A node type that has no edges and no rows stands in the description alone.
+    let b = Graph::builder().nodes("a", 3).nodes("b", 2).nodes("idle", 7).edges(("a", "r", "b"), vec![0, 2], vec![1, 0]);
+    let mut g = b.build().unwrap();
+    g.nodes_mut("a").unwrap().insert("x", Tensor::<2>::ones([3, 2], &device)).unwrap();
+    g.nodes_mut("b").unwrap().set_ids(NodeIds::new(Ids::Text(["köln", ""].into_iter().collect()))).unwrap();
+    g.edges_mut("r").unwrap().insert_list("l", Ragged::new(vec![0, 1, 3], vec![4, 5, 6]).unwrap()).unwrap();
+    save_graph(&g, &dir).unwrap();
+    let (mut altered, mut tried) = (0, 0);
+    for file in ["graph.json", "graph.safetensors"] {
+        let path = dir.path().join(file);
+        let good = std::fs::read(&path).unwrap();
+        for at in 0..good.len() {
+            for byte in [good[at] ^ 1, good[at] ^ 0x80, b'0' + (good[at].wrapping_add(1)) % 10] {
+                let mut bad = good.clone();
+                bad[at] = byte;
+                std::fs::write(&path, bad).unwrap();
+                tried += 1;
+                altered += usize::from(load_graph(&dir, &device).is_ok_and(|found| !same(&found, &g)));
+                if file == "graph.safetensors" {
+                    let rows = map_graph(&dir, &device).map(|m| m.node_rows["a"]["x"].gather(&[0, 1, 2]).unwrap());
+                    altered += usize::from(rows.is_ok_and(|rows| rows != [1.0; 6]));
+                }
+            }
+        }
+        std::fs::write(&path, good).unwrap();
+    }
+    assert_eq!(altered, 0, "altered graphs accepted of {tried}");
+    // Mapped rows that nobody reads are not compared where that is asked for.
+    let path = dir.path().join("graph.safetensors");
+    let mut bad = std::fs::read(&path).unwrap();
+    let at = bad.windows(24).position(|w| w == [[0, 0, 0x80, 0x3f]; 6].concat()).unwrap();
+    bad[at] = 1;
+    std::fs::write(&path, bad).unwrap();
+    let e = map_graph(&dir, &device).unwrap_err().to_string();
+    assert!(e.contains("graph.safetensors: expected a content of fingerprint ") && e.contains("changed or damaged"), "{e}");
+    let mapped = map_graph_with(&dir, &device, MapOptions::default().with_skip_fingerprint(true)).unwrap();
+    assert_ne!(mapped.node_rows["a"]["x"].gather(&[0]).unwrap(), [1.0, 1.0]);
+}
+
+/// Files of a version that had no checksum of the description.
+#[test]
+fn a_description_without_checksum() {
+    let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
+    let g = graph(&device);
+    save_graph(&g, &dir).unwrap();
+    json(|d| assert!(d.as_object_mut().unwrap().remove("checksum").is_some()))(dir.path());
+    assert!(same(&load_graph(&dir, &device).unwrap(), &g));
+}
+
+/// What a process that is killed between two steps of a write leaves.
+#[test]
+fn a_write_that_ended_between_two_steps() {
+    let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
+    let graphs: Vec<Graph> = (1..4).map(|n| Graph::homogeneous(n, vec![0; n], vec![0; n]).unwrap()).collect();
+    let at = |name: &str| dir.path().join(name);
+    let names = || std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>();
+    let is = |i: usize| {
+        assert!(same(&load_graph(&dir, &device).unwrap(), &graphs[i]), "not graph {i}");
+        assert!(same(&map_graph(&dir, &device).unwrap().graph, &graphs[i]), "not graph {i}");
+    };
+    save_graph(&graphs[1], &dir).unwrap();
+    let (json, tensors) = (std::fs::read(at("graph.json")).unwrap(), std::fs::read(at("graph.safetensors")).unwrap());
+    let new = format!("graph-{}.safetensors", serde_json::from_slice::<Value>(&json).unwrap()["fingerprint"].as_str().unwrap());
+    save_graph(&graphs[0], &dir).unwrap();
+    // The new tensors are there and nothing else: the old graph.
+    std::fs::write(at(&new), &tensors).unwrap();
+    std::fs::write(at(&format!(".{new}.tmpAbC123")), &tensors[..10]).unwrap();
+    is(0);
+    // The new description is there too: the new graph, also where the old tensors are gone.
+    std::fs::write(at("graph.json"), &json).unwrap();
+    is(1);
+    std::fs::rename(at("graph.safetensors"), at("kept")).unwrap();
+    is(1);
+    std::fs::rename(at("kept"), at("graph.safetensors")).unwrap();
+    // A write that fails leaves that; one that does not leaves two files.
+    let mut wrong = graphs[2].clone();
+    wrong.nodes_mut("_N").unwrap().insert("x", Tensor::<6>::zeros([3, 1, 1, 1, 1, 1], &device)).unwrap();
+    save_graph(&wrong, &dir).unwrap_err();
+    is(1);
+    save_graph(&graphs[2], &dir).unwrap();
+    is(2);
+    let mut left = names();
+    left.sort();
+    assert_eq!(left, ["graph.json", "graph.safetensors"]);
+    // Two writers of one folder.
+    let lock = super::lock_dir(&dir).unwrap();
+    let e = save_graph(&graphs[0], &dir).map(|()| lock.is_none());
+    assert!(cfg!(not(unix)) || e.unwrap_err().to_string().contains("found another write at work"));
+    drop(lock);
+    is(2);
 }
 
 proptest! {

@@ -12,7 +12,8 @@ use serde::Deserialize;
 
 use super::column::column_of;
 use super::files::{format_error, io_error, node_count, open, reserve};
-use super::store::{BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, JSON, edges_key};
+use super::store::{BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, JSON, edges_key, fingerprint};
+use super::store_extras::Extras;
 use crate::{Column, EdgeType, Frame, Graph, GraphError};
 
 /// The tensor file, if it is as long as its header says; the header is looked at before memory is taken for the rest.
@@ -95,14 +96,14 @@ impl<'a> TensorFile<'a> {
         let mut graph = b.build()?;
         let mut expected = 2 * types.len();
         for n in &d.node_types {
-            expected += n.columns.len() + n.extras.tensors();
             let (prefix, frame) = (format!("node/{}", n.name), graph.nodes_mut(&n.name)?);
+            expected += n.columns.len() + n.extras.keys(&prefix).len();
             self.columns(&prefix, &n.columns, frame, keep)?;
             n.extras.read(&prefix, self, frame)?;
         }
         for (t, e) in types.iter().zip(&d.edge_types) {
-            expected += e.columns.len() + e.extras.tensors();
             let (prefix, frame) = (format!("edge/{t}"), graph.edges_mut(t)?);
+            expected += e.columns.len() + e.extras.keys(&prefix).len();
             self.columns(&prefix, &e.columns, frame, keep)?;
             e.extras.read(&prefix, self, frame)?;
         }
@@ -110,6 +111,30 @@ impl<'a> TensorFile<'a> {
             return Err(format_error(self.path, format!("expected {expected} tensors as {JSON} says, found {}", self.tensors.len())));
         }
         Ok(graph)
+    }
+
+    /// Refuses a content that is not what was written. The tensors are those of [`graph`](Self::graph), which was read before.
+    pub(super) fn verify(&self, d: &Description) -> Result<(), GraphError> {
+        let mut keys: Vec<String> =
+            d.edge_types.iter().map(EdgeEntry::etype).flat_map(|t| ["src", "dst"].map(|end| edges_key(&t, end))).collect();
+        let mut frame = |prefix: String, columns: &[ColumnEntry], extras: &Extras| {
+            keys.extend(columns.iter().map(|c| format!("{prefix}/{}", c.name)));
+            keys.extend(extras.keys(&prefix));
+        };
+        d.node_types.iter().for_each(|n| frame(format!("node/{}", n.name), &n.columns, &n.extras));
+        d.edge_types.iter().for_each(|e| frame(format!("edge/{}", e.etype()), &e.columns, &e.extras));
+        let counts: Vec<usize> = d.node_types.iter().map(|n| n.count as usize).collect();
+        // Each was there when the graph was made.
+        let views: Vec<_> = keys.into_iter().filter_map(|k| self.tensors.tensor(&k).ok().map(|v| (k, v))).collect();
+        let found = fingerprint(&counts, &views);
+        if found == d.fingerprint {
+            return Ok(());
+        }
+        let why = format!(
+            "expected a content of fingerprint {} as {JSON} says, found {found}; it was changed or damaged after it was written",
+            d.fingerprint
+        );
+        Err(format_error(self.path, why))
     }
 
     pub(crate) fn get(&self, key: &str, dtype: Dtype, shape: &[u64]) -> Result<TensorView<'_>, GraphError> {

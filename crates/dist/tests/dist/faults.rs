@@ -1,0 +1,321 @@
+//! Partitionings and checkpoints whose writers are killed, and whose disks are full. `tests/faults.sh` kills each a hundred times.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use burn::tensor::{Device, Tensor};
+use burn_gnn_dist::{
+    Checkpoint, ChunkedGraph, DistEmbedding, DistError, PartitionConfig, PartitionMethod, PartitionedGraph, RunState, SparseOptimizer,
+    load_partition, partition_graph, verify_partition,
+};
+use burn_gnn_graph::{Graph, LoaderState};
+
+use crate::chunked;
+use crate::dist_graph::on_ranks;
+use crate::graphs::{Sizes, random, scattered};
+use crate::harness::{files, full_disk, killed, small_disk, write_until_killed};
+use crate::partition::{config, with_features};
+
+/// A ring that says its version in its features.
+fn ring(version: u64) -> Graph {
+    let n = 300u32;
+    let mut g = Graph::homogeneous(n as usize, (0..n).collect(), (0..n).map(|i| (i + 1) % n).collect()).unwrap();
+    let rows = Tensor::<2>::full([n as usize, 16], version as f32, &Device::flex());
+    g.nodes_mut("_N").unwrap().insert("h", rows).unwrap();
+    g
+}
+
+/// Other owners, another number of parts and, every second time, files of owners.
+fn cut(version: u64) -> PartitionedGraph {
+    let settings = PartitionConfig::new("g", 2 + version as usize % 3).with_method(PartitionMethod::Random).with_seed(version);
+    partition_graph(&ring(version), &settings.with_reshuffle(version % 2 == 0)).unwrap()
+}
+
+/// Version of the partitioning in a folder, of which every part must be whole.
+fn partitioned(dir: &Path) -> Option<u64> {
+    let json = dir.join("g.json");
+    json.exists().then(|| {
+        let meta: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+        let version = meta["seed"].as_u64().unwrap();
+        let report = verify_partition(&json, Some(&ring(version))).unwrap();
+        assert!(report.is_ok() && report.num_parts == 2 + version as usize % 3, "{report}");
+        version
+    })
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    files(dir).iter().map(|f| f.strip_prefix(dir).unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+/// The files of a partitioning, by name.
+fn expected(version: u64) -> Vec<String> {
+    let mut names = vec!["g.json".to_owned()];
+    if version % 2 == 1 {
+        names.extend(["edge_map.npy", "node_map.npy"].map(str::to_owned));
+    }
+    for p in 0..2 + version % 3 {
+        names.extend(["edge_feats", "graph", "node_feats"].map(|f| format!("part{p}/{f}.safetensors")));
+    }
+    names.sort();
+    names
+}
+
+#[test]
+fn partitions_to_be_killed() {
+    write_until_killed(|dir, version| drop(cut(version).write(dir).unwrap()));
+}
+
+#[test]
+fn partitions_killed_at_any_moment() {
+    let dir = killed("partition", "faults::partitions_to_be_killed", partitioned);
+    for version in [5, 4, 6] {
+        cut(version).write(dir.path()).unwrap();
+        assert_eq!(partitioned(dir.path()), Some(version));
+        assert_eq!(names(dir.path()), expected(version));
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            expected(version).iter().filter(|n| !n.contains('/')).count() + 2 + version as usize % 3
+        );
+    }
+}
+
+/// What a writer that is killed between two steps leaves, and what the next one makes of it.
+#[test]
+fn a_partition_that_ended_between_two_steps() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    cut(1).write(one.path()).unwrap();
+    cut(4).write(two.path()).unwrap();
+    let meta: serde_json::Value = serde_json::from_slice(&fs::read(two.path().join("g.json")).unwrap()).unwrap();
+    // All new files beside the old ones: the old partitioning.
+    let mut beside = vec![];
+    for p in 0..3 {
+        fs::create_dir_all(one.path().join(format!("part{p}"))).unwrap();
+        for (key, name) in [("part_graph", "graph"), ("node_feats", "node_feats"), ("edge_feats", "edge_feats")] {
+            let sum = meta[format!("part-{p}")]["checksums"][key].as_str().unwrap().strip_prefix("xxh3:").unwrap().to_owned();
+            let new = one.path().join(format!("part{p}/{name}-{sum}.safetensors"));
+            fs::copy(two.path().join(format!("part{p}/{name}.safetensors")), &new).unwrap();
+            beside.push((new, one.path().join(format!("part{p}/{name}.safetensors"))));
+        }
+    }
+    assert_eq!(partitioned(one.path()), Some(1));
+    // The metadata is there: the new one, from wherever each file is.
+    fs::copy(two.path().join("g.json"), one.path().join("g.json")).unwrap();
+    assert_eq!(partitioned(one.path()), Some(4));
+    for (new, file) in &beside[..5] {
+        fs::rename(new, file).unwrap();
+        assert_eq!(partitioned(one.path()), Some(4));
+    }
+    // A write that fails keeps that, one that does not leaves its own files alone.
+    fs::write(one.path().join("part0/.graph.safetensors.tmpAbC123"), "left over").unwrap();
+    fs::write(one.path().join("mine"), "mine").unwrap();
+    fs::write(one.path().join("part3"), "in the way of a fourth part").unwrap();
+    let e = cut(2).write(one.path()).unwrap_err();
+    assert!(matches!(&e, DistError::Io { path, .. } if path.ends_with("part3")), "{e}");
+    assert_eq!(partitioned(one.path()), Some(4));
+    fs::remove_file(one.path().join("part3")).unwrap();
+    cut(3).write(one.path()).unwrap();
+    assert_eq!(partitioned(one.path()), Some(3));
+    let mut all = expected(3);
+    all.push("mine".into());
+    assert_eq!(names(one.path()), all);
+    // Two writers of one folder.
+    let lock = burn_gnn_graph::io::lock_dir(one.path()).unwrap();
+    if cfg!(unix) {
+        let e = cut(2).write(one.path()).unwrap_err();
+        assert!(matches!(e, DistError::Config { arg: "dir", .. }), "{e}");
+    }
+    drop(lock);
+    assert_eq!(partitioned(one.path()), Some(3));
+}
+
+/// A byte of the metadata that makes it say something else: an error.
+#[test]
+fn no_changed_metadata_is_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = cut(2).write(dir.path()).unwrap();
+    let good = fs::read(&json).unwrap();
+    let read = || load_partition(&json, 0);
+    let whole = read().unwrap();
+    let mut altered = 0;
+    for at in 0..good.len() {
+        for byte in [good[at] ^ 1, b'0' + (good[at].wrapping_add(1)) % 10] {
+            let mut bad = good.clone();
+            bad[at] = byte;
+            fs::write(&json, bad).unwrap();
+            altered += usize::from(read().is_ok_and(|p| p != whole));
+            // Settings that no part holds.
+            if let Ok(report) = verify_partition(&json, None) {
+                altered += usize::from((report.graph_name, report.num_parts, report.num_nodes) != ("g".to_owned(), 4, 300));
+            }
+        }
+    }
+    assert_eq!(altered, 0);
+}
+
+const RANKS: usize = 3;
+
+fn parts() -> PartitionedGraph {
+    scattered(&random(11, Sizes { nodes: [40, 15, 6], edges: [60, 80, 120, 30, 8] }), RANKS, 3)
+}
+
+/// Saves a checkpoint whose rows and shared bytes all say its step.
+fn save(parts: &PartitionedGraph, dir: &Path, step: u64) -> Result<(), String> {
+    let all = on_ranks(parts, |d| {
+        let rows = DistEmbedding::<f32>::new(d, "rows", 64, d.policy("node~b")?, SparseOptimizer::adam(0.1), |_, _| step as f32)?;
+        let replicated = BTreeMap::from([("net".to_owned(), vec![step as u8; 30_000])]);
+        let state = RunState { step, loader: LoaderState { epoch: step, batch: 0 }, replicated };
+        Ok(Checkpoint::new(dir).save(d, &state, &[&rows]).map_err(|e| e.to_string()))
+    });
+    // Those of other ranks say which one it was.
+    all.into_iter().collect()
+}
+
+fn step_of(parts: &PartitionedGraph, dir: &Path) -> Option<u64> {
+    let steps = on_ranks(parts, |d| {
+        let rows = DistEmbedding::<f32>::new(d, "rows", 64, d.policy("node~b")?, SparseOptimizer::adam(0.1), |_, _| -1.0)?;
+        let state = Checkpoint::new(dir).load(d, &[&rows])?;
+        if let Some(s) = &state {
+            let all: Vec<u64> = (0..15).collect();
+            assert!(rows.tensor().get(&all)?.iter().all(|x| *x == s.step as f32));
+            assert!(s.replicated["net"] == vec![s.step as u8; 30_000] && s.loader.epoch == s.step);
+        }
+        Ok(state.map(|s| s.step))
+    });
+    assert!(steps.iter().all(|s| *s == steps[0]));
+    steps[0]
+}
+
+#[test]
+fn checkpoints_to_be_killed() {
+    let parts = parts();
+    write_until_killed(|dir, version| save(&parts, dir, version).unwrap());
+}
+
+#[test]
+fn checkpoints_killed_at_any_moment() {
+    let parts = parts();
+    let dir = killed("checkpoint", "faults::checkpoints_to_be_killed", |d| step_of(&parts, d));
+    // Opening it removed what unfinished saves left; temporary manifests go with the next save.
+    let folders = || fs::read_dir(&dir).unwrap().filter(|e| e.as_ref().unwrap().path().is_dir()).count();
+    assert!(folders() <= 1, "{:?}", names(dir.path()));
+    save(&parts, dir.path(), 7).unwrap();
+    let shard = |r: usize| format!("step-7/rank{r}.safetensors");
+    let mut all = vec!["checkpoint.json".to_owned(), "step-7/shared.safetensors".to_owned()];
+    all.extend((0..RANKS).map(shard));
+    all.sort();
+    let found: Vec<String> = names(dir.path()).into_iter().map(|n| n.replace("-again", "")).collect();
+    assert_eq!(found, all);
+}
+
+/// A save that fails leaves the checkpoint before, and no folder; what killed runs left goes when the checkpoint is opened.
+#[test]
+fn failed_saves_leave_nothing() {
+    let (parts, dir) = (parts(), tempfile::tempdir().unwrap());
+    let failed = |step| {
+        let errors = on_ranks(&parts, |d| {
+            let rows = DistEmbedding::<f32>::new(d, "rows", 64, d.policy("node~b")?, SparseOptimizer::adam(0.1), |_, _| 0.0)?;
+            // Rank 1 names one shard twice.
+            let shards: &[&dyn burn_gnn_dist::Shard] = if d.comm().rank() == 1 { &[&rows, &rows] } else { &[&rows] };
+            let state = RunState { step, ..RunState::default() };
+            Ok(Checkpoint::new(dir.path()).save(d, &state, shards).map_err(|e| e.to_string()))
+        });
+        assert!(errors.iter().all(|e| e.as_ref().is_err_and(|e| e.contains("`rows` twice"))), "{errors:?}");
+    };
+    failed(3);
+    assert!(names(dir.path()).is_empty() && fs::read_dir(&dir).unwrap().next().is_none(), "{:?}", names(dir.path()));
+    save(&parts, dir.path(), 3).unwrap();
+    let before = names(dir.path());
+    (3..6).for_each(failed);
+    assert_eq!((names(dir.path()), step_of(&parts, dir.path())), (before.clone(), Some(3)));
+    // Left by killed runs: folders of checkpoints, also empty ones. What holds other files is somebody else's.
+    for (folder, file) in [("step-4", Some("rank0.safetensors")), ("step-5", Some(".shared.safetensors.tmpAbC123")), ("step-6", None)] {
+        fs::create_dir(dir.path().join(folder)).unwrap();
+        file.map(|f| fs::write(dir.path().join(folder).join(f), "x").unwrap());
+    }
+    fs::create_dir(dir.path().join("step-8")).unwrap();
+    fs::write(dir.path().join("step-8/notes"), "mine").unwrap();
+    assert_eq!(step_of(&parts, dir.path()), Some(3));
+    let mut kept = before;
+    kept.push("step-8/notes".into());
+    assert_eq!(names(dir.path()), kept);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+}
+
+/// Every byte of the manifest: what it says is what was written, or it is refused.
+#[test]
+fn no_changed_manifest_is_accepted() {
+    let (parts, dir) = (parts(), tempfile::tempdir().unwrap());
+    save(&parts, dir.path(), 3).unwrap();
+    let path = dir.path().join("checkpoint.json");
+    let good = fs::read(&path).unwrap();
+    let mut altered = 0;
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] = b'0' + (good[at].wrapping_add(1)) % 10;
+        fs::write(&path, &bad).unwrap();
+        let states = on_ranks(&parts, |d| Ok(Checkpoint::new(dir.path()).load(d, &[]).ok().flatten()));
+        let right = |s: &RunState| (s.step, s.loader) == (3, LoaderState { epoch: 3, batch: 0 });
+        altered += states.iter().flatten().filter(|s| !right(s)).count();
+    }
+    assert_eq!(altered, 0);
+    fs::write(&path, &good).unwrap();
+    assert_eq!(step_of(&parts, dir.path()), Some(3));
+}
+
+#[test]
+fn settings_must_be_those_of_the_checkpoint() {
+    let (parts, dir) = (parts(), tempfile::tempdir().unwrap());
+    let open =
+        |settings: &[(&str, u32)]| settings.iter().fold(Checkpoint::new(dir.path()), |c, (name, value)| c.with_setting(*name, value));
+    let state = RunState { step: 1, ..RunState::default() };
+    on_ranks(&parts, |d| open(&[("batch", 64), ("seed", 1)]).save(d, &state, &[]));
+    let load = |settings: &[(&str, u32)]| {
+        let all = on_ranks(&parts, |d| Ok(open(settings).load(d, &[]).map(|s| s.map(|s| s.step)).map_err(|e| e.to_string())));
+        assert!(all.iter().all(|r| r.is_ok() == all[0].is_ok()));
+        all.into_iter().next().unwrap()
+    };
+    assert_eq!(load(&[("seed", 1), ("batch", 64)]), Ok(Some(1)));
+    for (settings, text) in [
+        (&[("batch", 32), ("seed", 1)][..], "made with setting `batch` = 64, this run has `batch` = 32; start with the same settings"),
+        (&[("batch", 64)], "made with setting `seed` = 1, this run has no `seed`"),
+        (&[("batch", 64), ("seed", 1), ("hidden", 8)], "made with setting no `hidden`, this run has `hidden` = 8"),
+    ] {
+        let e = load(settings).unwrap_err();
+        assert!(e.contains(text), "{e}");
+    }
+}
+
+#[test]
+fn writers_on_a_full_disk() {
+    let Some(disk) = small_disk("faults::writers_on_a_full_disk", 1024) else { return };
+    let text = |e: DistError| e.to_string();
+    let name = |version: Option<u64>, old| if version == Some(old) { "old" } else { "new" };
+    for (old, new) in [(2, 3), (3, 4)] {
+        let cuts = [cut(old), cut(new)];
+        let write = |i: usize, dir: &Path| cuts[i].write(dir).map(drop).map_err(text);
+        full_disk(
+            &format!("partition into {} parts", 2 + new % 3),
+            &disk,
+            |d| write(0, d).unwrap(),
+            |d| write(1, d),
+            |d| name(partitioned(d), old),
+        );
+    }
+    // Features that stay in their files until they are written.
+    let input = tempfile::tempdir().unwrap();
+    let g = with_features();
+    chunked::write(input.path(), &g);
+    let chunks = ChunkedGraph::open(input.path().join("metadata.json")).unwrap();
+    let cuts = [7, 8].map(|seed| chunks.partition(&config(2, PartitionMethod::Random).with_seed(seed)).unwrap());
+    let write = |i: usize, dir: &Path| cuts[i].write(dir).map(drop).map_err(text);
+    let seed = |dir: &Path| {
+        let json: PathBuf = dir.join("g.json");
+        let report = verify_partition(&json, Some(&g)).unwrap();
+        assert!(report.is_ok(), "{report}");
+        serde_json::from_slice::<serde_json::Value>(&fs::read(&json).unwrap()).unwrap()["seed"].as_u64()
+    };
+    full_disk("chunked partition", &disk, |d| write(0, d).unwrap(), |d| write(1, d), |d| name(seed(d), 7));
+    let parts = parts();
+    full_disk("checkpoint", &disk, |d| save(&parts, d, 1).unwrap(), |d| save(&parts, d, 2), |d| name(step_of(&parts, d), 1));
+}

@@ -1,0 +1,187 @@
+//! Kills processes while they write, and fills disks. Part of the tests of this crate and of those that write files with it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// How often each writer is killed: `BURN_GNN_KILLS`, or a few times.
+pub(crate) fn kills() -> u64 {
+    std::env::var("BURN_GNN_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(6)
+}
+
+/// A number in 0..1 for a purpose and a place: the same in every run.
+pub(crate) fn draw(purpose: &str, at: u64) -> f64 {
+    // SplitMix64.
+    let mut z = purpose.bytes().fold(at.wrapping_mul(0x9E37_79B9_7F4A_7C15), |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// A test of this program as a process of its own.
+pub(crate) fn process(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).stdout(Stdio::null());
+    command
+}
+
+/// Names the folder and the first version of a process that is to be killed.
+const WRITER: &str = "BURN_GNN_KILLED_WRITER";
+
+/// The body of a test that [`killed`] starts: writes one version after the other to a folder. Otherwise nothing.
+pub(crate) fn write_until_killed(write: impl Fn(&Path, u64)) {
+    let Ok(text) = std::env::var(WRITER) else { return };
+    let (first, dir) = text.split_once(' ').unwrap();
+    for version in first.parse::<u64>().unwrap().. {
+        // Whoever listens has ended, without killing this one.
+        if writeln!(std::io::stderr(), "begin {version}").is_err() {
+            return;
+        }
+        write(Path::new(dir), version);
+        let _ = writeln!(std::io::stderr(), "end {version}");
+    }
+}
+
+/// Kills processes that run `test`, whose body is [`write_until_killed`], at random moments. `version` reads what is in the folder: it must
+/// be the version that was written last, or the one that was being written.
+pub(crate) fn killed(what: &str, test: &str, version: impl Fn(&Path) -> Option<u64>) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut now, mut took) = (None, Duration::from_millis(2));
+    let (mut old, mut new, mut between) = (0, 0, 0);
+    for i in 0..kills() {
+        let first = now.map_or(0, |v: u64| v + 1);
+        let mut child = process(test).env(WRITER, format!("{first} {}", dir.path().display())).stderr(Stdio::piped()).spawn().unwrap();
+        let (send, lines) = mpsc::channel();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let reader = std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(|l| drop(send.send(l))));
+        let mut seen = vec![wait_for(&mut child, &lines, "begin")];
+        // Every fourth kill falls into the first write of its process, the others into a later one.
+        if i % 4 != 0 {
+            let start = Instant::now();
+            seen.push(wait_for(&mut child, &lines, "end"));
+            took = start.elapsed();
+        }
+        std::thread::sleep(took.mul_f64(1.5 * draw(what, i)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        reader.join().unwrap();
+        seen.extend(lines.try_iter());
+        assert!(!seen.iter().any(|l| l.contains("panicked")), "{what}, kill {i}: {seen:?}");
+        let last = |word: &str| seen.iter().rev().find_map(|l| l.strip_prefix(word)?.trim().parse::<u64>().ok());
+        let (begun, ended) = (last("begin "), last("end ").or(now));
+        let found = version(dir.path());
+        assert!(found == ended || found == begun, "{what}, kill {i}: expected version {ended:?} or {begun:?}, found {found:?}");
+        match (begun > ended, found == begun) {
+            (false, _) => between += 1,
+            (true, true) => new += 1,
+            (true, false) => old += 1,
+        }
+        now = found;
+    }
+    println!("{what}: {} kills, {old} left the old, {new} the new, {between} came between two writes; all were whole", kills());
+    dir
+}
+
+/// The next line of a child; a child that ends instead is a failure.
+fn wait_for(child: &mut Child, lines: &mpsc::Receiver<String>, word: &str) -> String {
+    loop {
+        match lines.recv_timeout(Duration::from_secs(120)) {
+            Ok(line) if line.starts_with(word) => return line,
+            // A warning of the library, or a panic's message, which the end of the process follows.
+            Ok(line) => println!("{line}"),
+            Err(e) => {
+                let _ = child.kill();
+                panic!("expected `{word}` of the writing process, found {e}: {:?}", child.wait());
+            }
+        }
+    }
+}
+
+/// Names the folder in which a small disk is mounted.
+const DISK: &str = "BURN_GNN_SMALL_DISK";
+
+/// Runs `test`, which calls this, in a process that has a disk of so many KiB of its own, and returns the folder there. In the
+/// process that was asked to run the test it is `None`, also where no disk can be mounted, which is printed.
+pub(crate) fn small_disk(test: &str, kib: u64) -> Option<PathBuf> {
+    if let Some(dir) = std::env::var_os(DISK) {
+        return Some(dir.into());
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mount = format!("mount -t tmpfs -o size={kib}k tmpfs \"$0\" && exec \"$@\"");
+    let unshared = |command: &[&std::ffi::OsStr]| {
+        // Root may mount in a namespace of its own, others are root in one.
+        let mut unshare = Command::new("unshare");
+        unshare.args(["-Urm", "sh", "-c", &mount]).arg(dir.path()).args(command).env(DISK, dir.path());
+        unshare.output()
+    };
+    match unshared(&["true".as_ref()]) {
+        Ok(probe) if probe.status.success() => {}
+        other => {
+            let why = other.map_or_else(|e| e.to_string(), |o| String::from_utf8_lossy(&o.stderr).trim().to_owned());
+            println!("{test}: skipped, no disk can be mounted in a namespace here (unshare -Urm, mount -t tmpfs): {why}");
+            return None;
+        }
+    }
+    let exe = std::env::current_exe().unwrap();
+    let run = unshared(&[exe.as_ref(), "--exact".as_ref(), test.as_ref(), "--nocapture".as_ref()]).unwrap();
+    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success() && out.contains("1 passed"), "{out}{err}");
+    out.lines().filter(|l| l.contains("full disk")).for_each(|l| println!("{l}"));
+    None
+}
+
+/// Lets a writer run with no room, with 4 KiB, with 8 and so on, until it gets through. `old` and `new` write to a folder, `version` tells
+/// which of the two it holds. A write that fails says so, names the disk and a file in the folder, and leaves the old version and no other
+/// file than before.
+pub(crate) fn full_disk(
+    what: &str,
+    disk: &Path,
+    old: impl Fn(&Path),
+    new: impl Fn(&Path) -> Result<(), String>,
+    version: impl Fn(&Path) -> &'static str,
+) {
+    const PAGE: u64 = 4096;
+    let (dir, filler) = (disk.join("folder"), disk.join("filler"));
+    let mut failed = 0;
+    for pages in 0.. {
+        std::fs::create_dir(&dir).unwrap();
+        old(&dir);
+        let before = files(&dir);
+        let mut fill = std::fs::File::create(&filler).unwrap();
+        while fill.write_all(&[1; PAGE as usize]).is_ok() {}
+        let all = fill.metadata().unwrap().len();
+        assert!(pages * PAGE <= all, "{what}: expected to get through on this disk, {failed} writes failed");
+        fill.set_len(all - pages * PAGE).unwrap();
+        let written = new(&dir);
+        match &written {
+            Ok(()) => assert_eq!(version(&dir), "new", "{what}, {pages} pages free"),
+            Err(e) => {
+                failed += 1;
+                assert!(e.contains("No space left") && e.contains(dir.to_str().unwrap()), "{what}, {pages} pages free: {e}");
+                assert_eq!(version(&dir), "old", "{what}, {pages} pages free: {e}");
+                assert_eq!(files(&dir), before, "{what}, {pages} pages free: {e}");
+            }
+        }
+        drop(fill);
+        std::fs::remove_file(&filler).unwrap();
+        std::fs::remove_dir_all(&dir).unwrap();
+        if written.is_ok() {
+            break;
+        }
+    }
+    assert!(failed > 0, "{what}: the disk was never full");
+    println!("{what}, full disk: {failed} writes with too little room failed and left the old, the next one got through");
+}
+
+/// All files under a folder, by name.
+pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = vec![];
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found.sort();
+    found
+}

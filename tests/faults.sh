@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Kills every writer of files a hundred times at random moments, and lets each write to a full disk:  tests/faults.sh
+# What is left must be the old content or the new, whole; the last lines say how often it was which.
+#   BURN_GNN_KILLS=1000 tests/faults.sh     another number of kills of each writer
+# Full disks are small tmpfs in a mount namespace (`unshare -Urm`); where there is none those tests say that they are skipped.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export BURN_GNN_KILLS="${BURN_GNN_KILLS:-100}"
+
+run() { # package, test target, filters
+  cargo test --locked -p "$1" "$2" ${3:+"$3"} -- --nocapture --test-threads 1 "${@:4}" 2>&1
+}
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+fail() { cat "$out"; exit 1; }
+# Graphs, topologies, rows of features, single files; downloads and archives.
+run burn-gnn-graph --lib "" faults_tests fetch_tests >"$out" || fail
+# Partitionings, chunked ones too; checkpoints; training.
+run burn-gnn-dist --test dist faults:: minibatch::a_run_killed >>"$out" || fail
+sed -E 's/^test .* \.\.\. //' "$out" | grep -E "kills|full disk|skipped"
+echo "faults: done, BURN_GNN_KILLS=$BURN_GNN_KILLS"
