@@ -1,10 +1,10 @@
 //! The book out of the metadata file.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use burn_gnn_graph::io::read_file;
 use burn_gnn_graph::{EdgeType, Schema};
 
 use super::metadata::{Metadata, OwnerMap};
@@ -89,7 +89,7 @@ fn read_owners(json: &Path, meta: &Metadata, what: &'static str, names: &[String
     }
     let key = format!("{what}_map");
     let path = inside(json, file)?;
-    let bytes = fs::read(&path).map_err(DistError::io(&path))?;
+    let bytes = read_file(&path).map_err(DistError::of_file)?;
     let Some(sum) = meta.checksums.get(&key) else { return bad(format!("no checksum of `{key}`")) };
     check_sum(&path, &bytes, sum)?;
     let owners = owner_map::read(&path, &bytes, total, meta.num_parts)?;

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 
+use burn_gnn_graph::io::cut_text;
 use bytemuck::Pod;
 use safetensors::Dtype;
 use serde_json::{Map, json};
@@ -132,7 +133,7 @@ pub(crate) fn check_sum(path: &Path, bytes: &[u8], expected: &str) -> Result<(),
     if found == expected {
         return Ok(());
     }
-    Err(DistError::Checksum { path: path.into(), expected: expected.into(), found })
+    Err(DistError::Checksum { path: path.into(), expected: cut_text(expected), found })
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! A feature column in `.npy` files, mapped into memory.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::tensor::{BoolStore, DType, TensorData};
-use burn_gnn_graph::io::NpyHead;
+use burn_gnn_graph::io::{NpyHead, open_file};
 use memmap2::Mmap;
 use safetensors::Dtype;
 
@@ -52,7 +51,7 @@ impl ChunkedColumn {
         let mut first: Option<Self> = None;
         let mut rows = 0usize;
         for path in paths {
-            let map = map(path).map_err(DistError::io(path))?;
+            let map = map(path)?;
             let bad = |message: String| DistError::format(path, message);
             let NpyHead { descr, shape, offset } = NpyHead::read(path, &map[..])?;
             let Some(&(_, dtype, stored)) = DTYPES.iter().find(|d| d.0 == descr) else {
@@ -104,8 +103,8 @@ impl ChunkedColumn {
 }
 
 #[allow(unsafe_code)]
-fn map(path: &Path) -> std::io::Result<Mmap> {
-    let file = File::open(path)?;
+fn map(path: &Path) -> Result<Mmap, DistError> {
+    let (file, _) = open_file(path).map_err(DistError::of_file)?;
     // SAFETY: the documentation of `ChunkedGraph` asks that nobody changes the files.
-    unsafe { Mmap::map(&file) }
+    unsafe { Mmap::map(&file) }.map_err(DistError::io(path))
 }
