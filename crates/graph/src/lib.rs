@@ -31,6 +31,7 @@ pub mod io;
 mod khop;
 mod line_graph;
 mod loading;
+mod memory;
 mod metapath;
 mod node_ids;
 #[cfg(feature = "petgraph")]
