@@ -1,6 +1,6 @@
 //! The structure of a graph as one file, read into memory or mapped.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -113,7 +113,10 @@ impl Topology {
     /// # Cost
     /// Reads the file once to check it, by all threads; a mapped one takes no memory for that but what the system can drop.
     pub fn open(path: impl AsRef<Path>, placement: Placement) -> Result<Self, GraphError> {
-        let path = path.as_ref();
+        Self::read(path.as_ref(), placement).map_err(|e| e.in_file(path))
+    }
+
+    fn read(path: &Path, placement: Placement) -> Result<Self, GraphError> {
         let bytes = open(path)?.1;
         let map = Arc::new(map_file(path)?);
         let wrong = |found: String| format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"));
@@ -129,8 +132,9 @@ impl Topology {
         for (name, count) in &d.node_types {
             b = b.nodes(name, node_count(path, name, *count, bytes)?);
         }
-        let count = |name: &String| match d.node_types.iter().find(|n| n.0 == *name) {
-            Some(n) => Ok(n.1 as usize),
+        let counts: BTreeMap<&str, u64> = d.node_types.iter().map(|(name, count)| (&**name, *count)).collect();
+        let count = |name: &String| match counts.get(&**name) {
+            Some(&n) => Ok(n as usize),
             None => Err(wrong(format!("no count of nodes `{name}`"))),
         };
         let mut used = 0;
@@ -292,7 +296,7 @@ mod tests {
             std::fs::write(&file, wrong).unwrap();
             for placement in [Placement::Memory, Placement::Mapped] {
                 let e = Topology::open(&file, placement).map(|_| ()).unwrap_err();
-                assert!(matches!(e, GraphError::Format { .. } | GraphError::NodeOutOfRange { .. }), "{at}: {e}");
+                assert!(matches!(e.cause(), GraphError::Format { .. } | GraphError::NodeOutOfRange { .. }), "{at}: {e}");
             }
         }
         std::fs::write(&file, &bytes[..bytes.len() - 4]).unwrap();

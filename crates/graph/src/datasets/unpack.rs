@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
 use crate::GraphError;
-use crate::io::files::{cut, format_error, io_error};
+use crate::io::files::{cut, format_error, io_error, open};
 use crate::io::zip_error;
 
 /// Bytes that all files of an archive together may have; the largest set here has 10 GB.
@@ -44,7 +44,7 @@ pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), GraphError> {
 }
 
 fn zip(archive: &Path, into: &Path) -> Result<(), GraphError> {
-    let file = File::open(archive).map_err(|e| io_error(archive, e))?;
+    let (file, _) = open(archive)?;
     let mut zip = ::zip::ZipArchive::new(BufReader::new(file)).map_err(|e| zip_error(archive, e))?;
     let mut left = MOST;
     for i in 0..zip.len() {
@@ -65,7 +65,7 @@ fn zip(archive: &Path, into: &Path) -> Result<(), GraphError> {
 
 fn tar(archive: &Path, into: &Path) -> Result<(), GraphError> {
     let damaged = |e: std::io::Error| format_error(archive, format!("expected a gzipped tar archive, found: {}", cut(&e.to_string())));
-    let file = File::open(archive).map_err(|e| io_error(archive, e))?;
+    let (file, _) = open(archive)?;
     let mut tar = ::tar::Archive::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(file)));
     let mut left = MOST;
     for entry in tar.entries().map_err(damaged)? {

@@ -1,6 +1,5 @@
 //! Rows in a file that is mapped into memory.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use safetensors::{Dtype, SafeTensors};
 use super::format::{RowType, SCALE, TENSOR};
 use super::packed::Packed;
 use crate::derive::check_ids;
+use crate::io::files::{format_error, io_error, open};
 use crate::{FeatureSource, GraphError};
 
 /// Rows of a file, read as they are asked for; the system keeps what is met often. Opening reads the header alone.
@@ -37,7 +37,7 @@ impl MappedRows {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GraphError> {
         let path = path.as_ref();
         let map = Arc::new(map_file(path)?);
-        let wrong = |message: String| GraphError::Format { path: path.into(), message };
+        let wrong = |message: String| format_error(path, message);
         let tensors = SafeTensors::deserialize(&map).map_err(|e| wrong(format!("expected a safetensors file, found: {e}")))?;
         let view = tensors.tensor(TENSOR).map_err(|_| wrong(format!("expected a tensor `{TENSOR}`, found {:?}", tensors.names())))?;
         if view.dtype() != Dtype::I8 {
@@ -58,7 +58,7 @@ impl MappedRows {
             Dtype::F16 => RowType::F16,
             Dtype::BF16 => RowType::BF16,
             other => {
-                return Err(GraphError::Format { path: path.into(), message: format!("expected f32, f16, bf16 or int8, found {other:?}") });
+                return Err(format_error(path, format!("expected f32, f16, bf16 or int8, found {other:?}")));
             }
         };
         Self::new(path, map, view, kept)
@@ -66,7 +66,7 @@ impl MappedRows {
 
     fn new(path: &Path, map: &Arc<Mmap>, view: &TensorView<'_>, kept: RowType) -> Result<Self, GraphError> {
         let [rows, width] = *view.shape() else {
-            return Err(GraphError::Format { path: path.into(), message: format!("expected rank 2, found shape {:?}", view.shape()) });
+            return Err(format_error(path, format!("expected rank 2, found shape {:?}", view.shape())));
         };
         let offset = view.data().as_ptr() as usize - map.as_ptr() as usize;
         Ok(Self { path: path.into(), offset, rows, width, kept, map: map.clone() })
@@ -85,13 +85,10 @@ impl MappedRows {
 /// The bytes of a file that nobody changes while it is mapped.
 #[allow(unsafe_code)]
 pub(crate) fn map_file(path: &Path) -> Result<Mmap, GraphError> {
-    let open = || {
-        let file = File::open(path)?;
-        // SAFETY: the documentation of what is mapped asks that nobody changes the file; files of this library are written
-        // under another name and renamed, which leaves a mapped one as it was.
-        unsafe { Mmap::map(&file) }
-    };
-    open().map_err(|source| GraphError::Io { path: path.into(), source })
+    let (file, _) = open(path)?;
+    // SAFETY: the documentation of what is mapped asks that nobody changes the file; files of this library are written
+    // under another name and renamed, which leaves a mapped one as it was.
+    unsafe { Mmap::map(&file) }.map_err(|e| io_error(path, e))
 }
 
 impl FeatureSource for MappedRows {

@@ -10,7 +10,7 @@ use safetensors::tensor::TensorView;
 use serde::{Deserialize, Serialize};
 
 use super::atomic::write_atomic;
-use super::files::{format_error, io_error, read_json};
+use super::files::{format_error, io_error, read_json, version_error};
 use super::store_extras::Extras;
 use super::tensor_file::{TensorFile, read_tensors};
 use crate::features::map_file;
@@ -232,7 +232,8 @@ pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, Graph
     let (json, tensors) = (dir.as_ref().join(JSON), dir.as_ref().join(TENSORS));
     let d = describe(&json)?;
     let bytes = read_tensors(&tensors)?;
-    TensorFile::new(&json, &tensors, &bytes, &d.fingerprint, device)?.graph(&d, &mut |_, _, _| Ok(false))
+    let file = TensorFile::new(&json, &tensors, &bytes, &d.fingerprint, device)?;
+    file.graph(&d, &mut |_, _, _| Ok(false)).map_err(|e| e.in_file(&json))
 }
 
 /// A graph whose rows of features stay in their file.
@@ -280,7 +281,8 @@ pub fn map_graph(dir: impl AsRef<Path>, device: &Device) -> Result<MappedGraph, 
             of_type.insert(entry.name.clone(), MappedRows::of_tensor(&tensors, &map, view)?);
         }
         Ok(mapped)
-    })?;
+    });
+    let graph = graph.map_err(|e| e.in_file(&json))?;
     let node_rows = d.node_types.iter().filter_map(|n| Some((n.name.clone(), rows.remove(&format!("node/{}", n.name))?))).collect();
     let edge_rows =
         d.edge_types.iter().map(EdgeEntry::etype).filter_map(|t| Some((t.clone(), rows.remove(&format!("edge/{t}"))?))).collect();
@@ -290,8 +292,7 @@ pub fn map_graph(dir: impl AsRef<Path>, device: &Device) -> Result<MappedGraph, 
 fn describe(json: &Path) -> Result<Description, GraphError> {
     let version = read_json::<Probe>(json)?.format_version;
     if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(VERSION)) {
-        let found = version.map_or("none".into(), |v| v.to_string());
-        return Err(GraphError::Version { path: json.into(), found, expected: VERSION });
+        return Err(version_error(json, version.as_ref(), VERSION));
     }
     read_json(json)
 }
