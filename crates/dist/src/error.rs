@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use burn_gnn_graph::GraphError;
+use burn_gnn_graph::io::cut_quoted;
 
 use crate::Failure;
 
@@ -212,8 +213,17 @@ pub enum DistError {
 }
 
 impl DistError {
+    /// Texts in quotes are cut, whatever file they came from.
     pub(crate) fn format(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
-        Self::Format { path: path.into(), message: message.into() }
+        Self::Format { path: path.into(), message: cut_quoted(message.into()) }
+    }
+    /// The same error, of a file.
+    pub(crate) fn of_file(e: GraphError) -> Self {
+        match e {
+            GraphError::Io { path, source } => Self::Io { path, source },
+            GraphError::Format { path, message } => Self::Format { path, message },
+            other => other.into(),
+        }
     }
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();

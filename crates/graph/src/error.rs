@@ -1,4 +1,6 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::io::files::cut_quoted;
 
 /// What can be wrong with a graph, its features or its files.
 ///
@@ -314,6 +316,15 @@ pub enum GraphError {
         /// What is wrong, with the expected and the found value.
         message: String,
     },
+    /// A file whose content makes no graph: an error that does not name a file by itself, and the one it came from.
+    #[error("{}: {}", path.display(), cut_quoted(source.to_string()))]
+    InFile {
+        /// File.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        source: Box<GraphError>,
+    },
     /// Memory that the machine does not give.
     #[error("{what} needs {bytes} bytes, which could not be allocated; {remedy}")]
     OutOfMemory {
@@ -399,6 +410,26 @@ impl GraphError {
     #[cfg(not(all(feature = "npz", feature = "rdf", feature = "zstd")))]
     pub(crate) fn feature(what: impl std::fmt::Display, feature: &'static str) -> Self {
         Self::Feature { what: what.to_string(), feature }
+    }
+    /// The same error with the file that it came from, unless it names one.
+    #[must_use]
+    pub fn in_file(self, path: impl AsRef<Path>) -> Self {
+        match self {
+            Self::Io { .. }
+            | Self::Format { .. }
+            | Self::InFile { .. }
+            | Self::Version { .. }
+            | Self::Table { .. }
+            | Self::Problems { .. }
+            | Self::DataMissing { .. }
+            | Self::Download { .. }
+            | Self::Feature { .. } => self,
+            other => Self::InFile { path: path.as_ref().into(), source: Box::new(other) },
+        }
+    }
+    /// The error without the file that [`InFile`](Self::InFile) adds to it.
+    pub fn cause(&self) -> &Self {
+        if let Self::InFile { source, .. } = self { source } else { self }
     }
     /// The same error with the relation's name filled in.
     #[must_use]

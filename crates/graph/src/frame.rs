@@ -254,7 +254,8 @@ impl Frame {
         let mismatch = |what, expected: String, actual: String| {
             Err(GraphError::ColumnMismatch { frame: self.label.clone(), name: name.to_owned(), what, expected, actual })
         };
-        if let Some(other) = self.columns.iter().find(|(n, c)| *n != name && c.device != column.device) {
+        // The columns that are there share a device: one of them tells that of all.
+        if let Some(other) = self.columns.iter().find(|(n, _)| *n != name).filter(|(_, c)| c.device != column.device) {
             return mismatch("device", format!("{:?}", other.1.device), format!("{:?}", column.device));
         }
         if let Some(old) = self.columns.get(name).filter(|c| c.dtype != column.dtype) {

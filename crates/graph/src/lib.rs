@@ -35,6 +35,7 @@ mod khop;
 mod line_graph;
 mod loading;
 mod mapped_file;
+mod memory;
 mod metapath;
 mod node_ids;
 #[cfg(feature = "petgraph")]

@@ -1,6 +1,6 @@
 //! The structure of a graph as one file, read into memory or mapped.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -130,7 +130,10 @@ impl Topology {
     /// # Cost
     /// Reads the file once and checks it, by all threads; the nodes of a mapped one take no memory for that but what the system can drop.
     pub fn open(path: impl AsRef<Path>, placement: Placement) -> Result<Self, GraphError> {
-        let path = path.as_ref();
+        Self::read(path.as_ref(), placement).map_err(|e| e.in_file(path))
+    }
+
+    fn read(path: &Path, placement: Placement) -> Result<Self, GraphError> {
         let wrong = |found: String| format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"));
         let (file, bytes) = open(path)?;
         let map = match placement {
@@ -152,8 +155,9 @@ impl Topology {
         for (name, count) in &d.node_types {
             b = b.nodes(name, node_count(path, name, *count, bytes)?);
         }
-        let count = |name: &String| match d.node_types.iter().find(|n| n.0 == *name) {
-            Some(n) => Ok(n.1 as usize),
+        let counts: BTreeMap<&str, u64> = d.node_types.iter().map(|(name, count)| (&**name, *count)).collect();
+        let count = |name: &String| match counts.get(&**name) {
+            Some(&n) => Ok(n as usize),
             None => Err(wrong(format!("no count of nodes `{name}`"))),
         };
         let mut used = 0;
@@ -385,7 +389,7 @@ mod tests {
             std::fs::write(&file, wrong).unwrap();
             for placement in [Placement::Memory, Placement::Mapped] {
                 let e = Topology::open(&file, placement).map(|_| ()).unwrap_err();
-                assert!(matches!(e, GraphError::Format { .. } | GraphError::NodeOutOfRange { .. }), "{at}: {e}");
+                assert!(matches!(e.cause(), GraphError::Format { .. } | GraphError::NodeOutOfRange { .. }), "{at}: {e}");
             }
         }
         // Cut short anywhere, or with something behind the end.

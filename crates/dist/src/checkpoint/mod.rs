@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use burn_gnn_graph::LoaderState;
-use burn_gnn_graph::io::{DirLock, lock_dir, sync_dir, write_atomic};
+use burn_gnn_graph::io::{DirLock, cut_text, lock_dir, read_file, sync_dir, write_atomic};
+use burn_gnn_graph::{GraphError, LoaderState};
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::{Unpack, agree, digest};
@@ -279,10 +279,10 @@ impl Checkpoint {
 
     fn manifest(&self) -> Result<Option<Manifest>, DistError> {
         let path = self.dir.join(MANIFEST);
-        let bytes = match fs::read(&path) {
+        let bytes = match read_file(&path) {
             Ok(bytes) => bytes,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(DistError::io(&path)(e)),
+            Err(GraphError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(DistError::of_file(e)),
         };
         let bad = |message: String| DistError::format(&path, message);
         let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| bad(format!("not a checkpoint's manifest: {e}")))?;
@@ -322,7 +322,7 @@ impl Checkpoint {
         match differs.into_iter().chain(settings).find(|(_, expected, found, _)| expected != found) {
             None => Ok(()),
             Some((what, expected, found, remedy)) => {
-                Err(DistError::Checkpoint { path: self.dir.join(MANIFEST), what, expected, found, remedy })
+                Err(DistError::Checkpoint { path: self.dir.join(MANIFEST), what, expected, found: cut_text(&found), remedy })
             }
         }
     }
@@ -331,7 +331,7 @@ impl Checkpoint {
         let path = self.dir.join(&manifest.folder).join(name);
         let info =
             manifest.files.get(name).ok_or_else(|| DistError::format(self.dir.join(MANIFEST), format!("no entry for file `{name}`")))?;
-        let bytes = fs::read(&path).map_err(DistError::io(&path))?;
+        let bytes = read_file(&path).map_err(DistError::of_file)?;
         let found = FileInfo::of(&bytes);
         if (found.bytes, &found.checksum) != (info.bytes, &info.checksum) {
             let (have, want) =

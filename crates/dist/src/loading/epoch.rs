@@ -79,7 +79,7 @@ impl<M: DistBatchMaker> DistEpoch<'_, M> {
         let mut new =
             Self { maker, plan, queue: None, thread: None, next: first.min(end), end, waiting: Duration::ZERO, times, loader: PhantomData };
         if prefetch > 0 && new.next < end {
-            let (send, receive) = sync_channel(prefetch);
+            let (send, receive) = sync_channel(prefetch.min(end - new.next));
             let (maker, plan, times, first) = (new.maker.clone(), new.plan.clone(), new.times.clone(), new.next);
             let work = move || ahead(&maker, &plan, first, &times, &send);
             // Where the system refuses a thread the queue is closed: its first batch is an error.
@@ -174,10 +174,11 @@ impl<M: DistBatchMaker> Iterator for DistEpoch<'_, M> {
 }
 
 impl<M: DistBatchMaker> Drop for DistEpoch<'_, M> {
-    /// Waits for the thread, which makes one batch at most until then.
+    /// Waits for the thread, which makes one batch at most until then. Not where the rank panics: other ranks wait for it then, and the
+    /// thread for them.
     fn drop(&mut self) {
         self.queue = None;
-        if let Some(thread) = self.thread.take() {
+        if let Some(thread) = self.thread.take().filter(|_| !std::thread::panicking()) {
             // Panics were caught where they happened.
             let _ = thread.join();
         }

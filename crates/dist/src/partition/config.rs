@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use burn_gnn_graph::Graph;
+use burn_gnn_graph::{Graph, GraphError};
 
 use crate::DistError;
 
@@ -200,6 +200,19 @@ impl PartitionConfig {
     /// Pieces the graph is cut into: trainers of all parts.
     pub(crate) fn pieces(&self) -> usize {
         self.num_parts * self.num_trainers_per_machine
+    }
+
+    /// Refuses more parts than memory has counters for, before a part of them is made.
+    pub(crate) fn check_memory(&self, graph: &Graph) -> Result<(), DistError> {
+        let (ntypes, etypes) = (graph.schema().ntypes().len() as u128, graph.schema().etypes().len() as u128);
+        // Counts, numberings and lists of crossing edges, as they are with empty parts.
+        let bytes = self.num_parts as u128 * (64 + 40 * ntypes + 88 * etypes);
+        let fits = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+        if fits {
+            return Ok(());
+        }
+        let (what, remedy) = (format!("`num_parts`: the tables of {} parts", self.num_parts), "ask for fewer parts");
+        Err(GraphError::OutOfMemory { what, bytes, remedy }.into())
     }
 
     pub(crate) fn validate(&self, graph: &Graph) -> Result<(), DistError> {

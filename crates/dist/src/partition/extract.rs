@@ -13,51 +13,87 @@ use crate::book::{ByPart, Numbering};
 pub(crate) struct Crossing {
     /// By destination part, then by edge type.
     lists: Vec<Vec<FromParts>>,
+    /// Destination parts of the edges from each part, ascending.
+    targets: Vec<Vec<u32>>,
 }
 
-/// Places of edges that end in one part, by the part they come from; ascending for each.
+/// Places of edges that end in one part, by the part they come from; ascending for each. Only the parts that edges come from are listed:
+/// with a counter for every pair of parts, memory would grow with their square.
 #[derive(Debug)]
 struct FromParts {
-    starts: Vec<u32>,
+    /// Part, and where its places begin.
+    starts: Vec<(u32, u32)>,
     places: Vec<u32>,
 }
 
 impl FromParts {
+    fn new(mut crossing: Vec<(u32, u32)>) -> Self {
+        // By part, and in it by place, which are given in ascending order.
+        crossing.sort_by_key(|c| c.0);
+        let mut starts: Vec<(u32, u32)> = vec![];
+        for (i, &(part, _)) in crossing.iter().enumerate() {
+            if starts.last().is_none_or(|last| last.0 != part) {
+                starts.push((part, i as u32));
+            }
+        }
+        Self { starts, places: crossing.into_iter().map(|c| c.1).collect() }
+    }
     fn from(&self, part: usize) -> &[u32] {
-        &self.places[self.starts[part] as usize..self.starts[part + 1] as usize]
+        let Ok(at) = self.starts.binary_search_by_key(&part, |s| s.0 as usize) else { return &[] };
+        let end = self.starts.get(at + 1).map_or(self.places.len(), |next| next.1 as usize);
+        &self.places[self.starts[at].1 as usize..end]
     }
 }
 
 impl Crossing {
     pub(crate) fn new(graph: &Graph, owner: &[Vec<u32>], edges: &[ByPart], parts: usize) -> Self {
         let schema = graph.schema();
+        let starts: Vec<Vec<usize>> = edges
+            .iter()
+            .map(|by_part| {
+                let running = by_part.counts.iter().scan(0, |sum, &n| {
+                    let from = *sum;
+                    *sum += n as usize;
+                    Some(from)
+                });
+                running.collect()
+            })
+            .collect();
         let list = |part: usize, t: usize| {
             let (of, src, by_part) = (&owner[schema.ends(t).0], graph.relations()[t].src(), &edges[t]);
-            let from: u64 = by_part.counts[..part].iter().sum();
-            let places = from as usize..(from + by_part.counts[part]) as usize;
+            let from = starts[t][part];
+            let places = from..from + by_part.counts[part] as usize;
             let crossing: Vec<(u32, u32)> =
                 places.map(|i| (of[src[by_part.ids[i] as usize] as usize], i as u32)).filter(|&(p, _)| p as usize != part).collect();
-            let mut starts = vec![0u32; parts + 1];
-            crossing.iter().for_each(|&(p, _)| starts[p as usize + 1] += 1);
-            (0..parts).for_each(|p| starts[p + 1] += starts[p]);
-            let (mut next, mut places) = (starts.clone(), vec![0; crossing.len()]);
-            for (p, place) in crossing {
-                let at = &mut next[p as usize];
-                places[*at as usize] = place;
-                *at += 1;
-            }
-            FromParts { starts, places }
+            FromParts::new(crossing)
         };
         let of_part = |p| (0..edges.len()).map(|t| list(p, t)).collect();
-        Self { lists: (0..parts).into_par_iter().map(of_part).collect() }
+        let lists: Vec<Vec<FromParts>> = (0..parts).into_par_iter().map(of_part).collect();
+        let mut targets: Vec<Vec<u32>> = vec![vec![]; parts];
+        for (to, lists) in lists.iter().enumerate() {
+            for &(from, _) in lists.iter().flat_map(|l| &l.starts) {
+                let targets = &mut targets[from as usize];
+                if targets.last() != Some(&(to as u32)) {
+                    targets.push(to as u32);
+                }
+            }
+        }
+        Self { lists, targets }
     }
     /// Number of a part's own edges that come from other parts.
     pub(crate) fn entering(&self, part: usize) -> u64 {
         self.lists[part].iter().map(|l| l.places.len() as u64).sum()
     }
-    /// Edge types and places of the edges from one part to another, in joint order.
-    fn between(&self, from: usize, to: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
-        self.lists[to].iter().enumerate().flat_map(move |(t, l)| l.from(from).iter().map(move |&place| (t, place)))
+    /// Edge types and places of the edges from other parts to one.
+    fn into(&self, part: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+        self.lists[part].iter().enumerate().flat_map(|(t, l)| l.places.iter().map(move |&place| (t, place)))
+    }
+    /// Edge types and places of the edges from one part to others, in joint order.
+    fn out_of(&self, part: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let between = move |&to: &u32| {
+            self.lists[to as usize].iter().enumerate().flat_map(move |(t, l)| l.from(part).iter().map(move |&place| (t, place)))
+        };
+        self.targets[part].iter().flat_map(between)
     }
 }
 
@@ -203,12 +239,12 @@ impl PartitionedGraph {
             }
         };
         // Sources of own edges.
-        for (t, place) in (0..parts).flat_map(|p| self.crossing.between(p, part)) {
+        for (t, place) in self.crossing.into(part) {
             touch(&mut halo, schema.ends(t).0, ends(t, place).0);
         }
         let mut outer = vec![];
         if self.config.num_hops > 0 {
-            outer.extend((0..parts).filter(|&p| p != part).flat_map(|p| self.crossing.between(part, p)));
+            outer.extend(self.crossing.out_of(part));
         }
         if self.config.num_hops > 1 {
             self.further_hops(part, &halo, &mut outer);
@@ -238,6 +274,10 @@ impl PartitionedGraph {
             frontier.iter().map(|&(_, t, i)| (t as usize, self.nodes[t as usize].ids[i as usize])).collect();
         frontier.iter().for_each(|&(t, v)| reached[t][v as usize] = true);
         for _ in 1..self.config.num_hops {
+            // All there is has been reached.
+            if frontier.is_empty() {
+                break;
+            }
             let mut next = vec![];
             for &(d, v) in &frontier {
                 for t in schema.etypes_into(d) {

@@ -1,11 +1,12 @@
 //! Reading parts, trusting nothing.
 
-use std::fs;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::tensor::{Element, TensorData};
 use burn_gnn_graph::HomoId;
+use burn_gnn_graph::io::{cut_text, read_file};
 use bytemuck::Pod;
 use half::{bf16, f16};
 use safetensors::{Dtype, SafeTensors};
@@ -47,14 +48,14 @@ pub(crate) struct Opened {
 
 impl Opened {
     pub(crate) fn new(json: &Path) -> Result<Self, DistError> {
-        let bytes = fs::read(json).map_err(DistError::io(json))?;
+        let bytes = read_file(json).map_err(DistError::of_file)?;
         let bad = |message: String| DistError::format(json, message);
         // The version first: a file of another version may lack keys or hold other ones.
         let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| bad(format!("not a partition's metadata: {e}")))?;
         match value.get("format_version") {
             Some(v) if v.as_u64() == Some(u64::from(FORMAT_VERSION)) => {}
             other => {
-                let found = other.map_or_else(|| "(none)".into(), ToString::to_string);
+                let found = other.map_or_else(|| "(none)".into(), |v| cut_text(&v.to_string()));
                 return Err(DistError::Version { path: json.into(), found, expected: FORMAT_VERSION });
             }
         }
@@ -136,10 +137,10 @@ impl File {
                     check_sum(&path, &bytes, sum)?;
                     return Ok(Self { path, bytes });
                 }
-                Err(DistError::Mixed { path, expected: fingerprint.into(), found: found.into() })
+                Err(DistError::Mixed { path, expected: fingerprint.into(), found: cut_text(found) })
             }
             version => {
-                let found = version.map_or(stamp, |v| v.0).to_owned();
+                let found = cut_text(version.map_or(stamp, |v| v.0));
                 Err(DistError::Version { path, found, expected: FORMAT_VERSION })
             }
         }
@@ -233,8 +234,9 @@ impl Reader<'_> {
 fn read_features(file: &File, names: &[String], rows: impl Fn(usize) -> Result<usize, DistError>) -> Result<Features, DistError> {
     let bad = |message: String| Err(DistError::format(&file.path, message));
     let mut out = Features::new();
+    let types: HashMap<&str, usize> = names.iter().enumerate().map(|(t, name)| (name.as_str(), t)).collect();
     for (key, view) in file.tensors()?.iter() {
-        let Some((t, column)) = key.split_once('/').and_then(|(n, c)| Some((names.iter().position(|m| m == n)?, c))) else {
+        let Some((t, column)) = key.split_once('/').and_then(|(n, c)| Some((*types.get(n)?, c))) else {
             return bad(format!("tensor `{key}`: expected `type/column` with a type of {names:?}"));
         };
         let (shape, expected) = (view.shape(), rows(t)?);

@@ -98,6 +98,7 @@ fn partition_rows(
     edge_rows: Vec<Rows>,
 ) -> Result<PartitionedGraph, DistError> {
     config.validate(graph)?;
+    config.check_memory(graph)?;
     let (parts, schema) = (config.num_parts, graph.schema());
     let pieces = assign::assign(graph, config)?;
     let trainers = config.num_trainers_per_machine as u32;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use burn_gnn_graph::io::AtomicFile;
+use burn_gnn_graph::io::{AtomicFile, cut_text, read_file};
 use bytemuck::Pod;
 use safetensors::Dtype;
 use serde_json::{Map, json};
@@ -139,11 +139,11 @@ pub(crate) fn read_summed(json: &Path, name: &str, sum: &str) -> Result<(PathBuf
     let path = inside(json, name)?;
     // Where a write ended before its files got their names.
     if is_sum(sum)
-        && let Ok(bytes) = fs::read(beside(&path, sum))
+        && let Ok(bytes) = read_file(beside(&path, sum))
     {
         return Ok((beside(&path, sum), bytes));
     }
-    let bytes = fs::read(&path).map_err(DistError::io(&path))?;
+    let bytes = read_file(&path).map_err(DistError::of_file)?;
     Ok((path, bytes))
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn check_sum(path: &Path, bytes: &[u8], expected: &str) -> Result<(),
     if found == expected {
         return Ok(());
     }
-    Err(DistError::Checksum { path: path.into(), expected: expected.into(), found })
+    Err(DistError::Checksum { path: path.into(), expected: cut_text(expected), found })
 }
 
 #[cfg(test)]

@@ -213,6 +213,10 @@ impl<'a> Verifier<'a> {
         }
         // In-edges of what the hops before reached; those of the part's own nodes are inner.
         for _ in 0..hops {
+            // A halo that has reached all there is does not grow, however deep it is to be.
+            if frontier.is_empty() {
+                break;
+            }
             let mut next = vec![];
             for &(d, v) in &frontier {
                 for t in schema.etypes_into(d) {

@@ -42,6 +42,27 @@ fn settings() {
 }
 
 #[test]
+fn parts_beyond_counting() {
+    // A counter for each part and type is more than memory has; one for each pair of parts is so with much fewer.
+    let g = typed(1, true);
+    let parts = config(i32::MAX as usize, PartitionMethod::Random).with_empty_parts(true);
+    let e = partition_graph(&g, &parts).unwrap_err();
+    assert!(matches!(e, DistError::Graph(GraphError::OutOfMemory { bytes, .. }) if bytes > 1 << 37), "{e}");
+    assert!(e.to_string().contains("`num_parts`: the tables of 2147483647 parts"), "{e}");
+    let n = 40_000u32;
+    let ring = Graph::homogeneous(n as usize, (0..n).collect(), (0..n).map(|v| (v + 1) % n).collect()).unwrap();
+    let cut = partition_graph(&ring, &config(n as usize, PartitionMethod::Custom(vec![(0..n).collect()]))).unwrap();
+    assert_eq!(cut.edge_cut(), u64::from(n));
+    for p in [0, 7, n - 1] {
+        let part = cut.part(p as usize).unwrap();
+        let around = [p, (p + n - 1) % n, (p + 1) % n].map(u64::from);
+        let mut expected = around[1..].to_vec();
+        expected.sort_unstable();
+        assert_eq!((part.original_nids()[0], &part.original_nids()[1..]), (around[0], &expected[..]));
+    }
+}
+
+#[test]
 fn assignments() {
     let g = Graph::homogeneous(3, vec![0], vec![1]).unwrap();
     let with = |a: Vec<Vec<u32>>| text(partition_graph(&g, &config(2, PartitionMethod::Custom(a))));

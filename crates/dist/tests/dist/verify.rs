@@ -92,6 +92,66 @@ fn depth_of_the_halo() {
     assert!(r.contains("metadata: `edge_cut` is 7, "), "{r}");
 }
 
+/// Runs `f` on a thread; one that does not end fails the test.
+pub(crate) fn ends<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || send.send(f()));
+    receive.recv_timeout(std::time::Duration::from_secs(60)).expect("no end after a minute")
+}
+
+#[test]
+fn a_halo_of_any_depth() {
+    // The depth is a number in a file that nothing else backs.
+    let all = ends(|| report(None, 30, |d| edit(d.join("g.json"), |v| v["halo_hops"] = u64::MAX.into())));
+    assert!(all.ends_with("every invariant holds"), "{all}");
+    let r = ends(|| report(None, 1, |d| edit(d.join("g.json"), |v| v["halo_hops"] = u64::MAX.into())));
+    assert!(r.contains("is missing: a halo of 18446744073709551615 hops has it (and"), "{r}");
+    let part = |hops: usize| {
+        let cut = partition_graph(&with_features(), &config(2, PartitionMethod::Random).with_num_hops(hops)).unwrap();
+        (0..2).map(|p| cut.part(p).unwrap()).map(|p| (p.original_nids().to_vec(), p.original_eids().to_vec())).collect::<Vec<_>>()
+    };
+    assert_eq!(ends(move || part(usize::MAX)), part(30));
+}
+
+/// A folder, a pipe that nobody writes to, a device that never ends.
+#[cfg(unix)]
+#[test]
+fn only_regular_files_are_read() {
+    let tmp = tempfile::tempdir().unwrap();
+    let pipe = tmp.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|s| s.success()), "`mkfifo` makes pipes");
+    for special in [pipe, "/dev/zero".into(), tmp.path().to_owned()] {
+        let path = special.clone();
+        let e = ends(move || verify_partition(&path, None).unwrap_err());
+        assert!(matches!(&e, DistError::Format { message, .. } if message.contains("expected a regular file")), "{e}");
+        for file in ["part1/graph.safetensors", "part0/node_feats.safetensors"] {
+            let special = special.clone();
+            let r = ends(move || {
+                report(None, 1, |d| {
+                    fs::remove_file(d.join(file)).unwrap();
+                    std::os::unix::fs::symlink(&special, d.join(file)).unwrap();
+                })
+            });
+            assert!(r.contains("expected a regular file"), "{r}");
+        }
+    }
+}
+
+#[test]
+fn texts_of_files_are_cut() {
+    let long = "x".repeat(1 << 22);
+    for key in ["fingerprint", "format_version", "halo_hops", "num_parts"] {
+        let dir = tempfile::tempdir().unwrap();
+        let parts = partition_graph(&with_features(), &config(2, PartitionMethod::Random)).unwrap();
+        let json = parts.write(dir.path()).unwrap();
+        edit(json.clone(), |v| v[key] = long.as_str().into());
+        let text = verify_partition(&json, None).unwrap_err().to_string();
+        assert!(text.len() < 2_000 && text.contains("g.json"), "{key}: {} bytes", text.len());
+        assert!(!text.contains(&long[..200]), "{key}");
+    }
+}
+
 #[test]
 fn the_input() {
     let mut g = with_features();

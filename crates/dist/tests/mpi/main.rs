@@ -34,6 +34,13 @@ fn all(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
     collectives::collectives(&**comm)?;
     collectives::ring(comm)?;
     collectives::duplicates(&**comm)?;
+    // A panic that somebody catches is nobody else's: readers of damaged files and loaders do.
+    let rank = comm.rank();
+    let caught = std::panic::catch_unwind(|| panic!("caught on rank {rank}"));
+    comm.barrier("after a panic that was caught")?;
+    if caught.is_ok() {
+        return Err(Failure { rank: comm.rank(), message: "did not panic".into() });
+    }
     if comm.rank() == 0 {
         println!("mpi: {} ranks, all checks passed", comm.size());
     }

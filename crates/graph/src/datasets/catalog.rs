@@ -257,19 +257,20 @@ impl Known {
             return Err(crate::GraphError::feature(self.name(), "npz"));
         }
         let dir = home.provide(self)?;
-        let mut set = match self {
+        let set = match self {
             Self::Karate | Self::Crates => unreachable!("returned above"),
-            Self::Cora | Self::Citeseer | Self::Pubmed => super::planetoid::load(&dir, self.name())?,
+            Self::Cora | Self::Citeseer | Self::Pubmed => super::planetoid::load(&dir, self.name()),
             #[cfg(feature = "rdf")]
-            Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => super::entities::load(&dir, self.name())?,
+            Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => super::entities::load(&dir, self.name()),
             #[cfg(not(feature = "rdf"))]
             Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => unreachable!("refused above"),
             #[cfg(feature = "npz")]
-            Self::Reddit => super::reddit::load(&dir)?,
+            Self::Reddit => super::reddit::load(&dir),
             #[cfg(not(feature = "npz"))]
             Self::Reddit => unreachable!("refused above"),
-            Self::OgbnArxiv | Self::OgbnProducts | Self::OgbnMag => load_ogb(&dir)?,
+            Self::OgbnArxiv | Self::OgbnProducts | Self::OgbnMag => load_ogb(&dir),
         };
+        let mut set = set.map_err(|e| e.in_file(&dir))?;
         set.name = self.name().to_owned();
         Ok(set)
     }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::io::files::{format_error, io_error, open, table_error};
+use crate::io::files::{open, table_error};
+use crate::io::tables::{CsvFile, names};
 use crate::io::{Dataset, RDF_NODE, RdfOptions, Split, check_split, read_rdf};
 use crate::{GraphError, NodeIds};
 
@@ -55,22 +56,16 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, GraphError> {
 
 /// Two columns of a table with tabs, and the line of each row.
 fn table(path: &Path, columns: [&str; 2]) -> Result<Vec<(u64, [String; 2])>, GraphError> {
-    let failed = |e: ::csv::Error| match e.into_kind() {
-        ::csv::ErrorKind::Io(e) => io_error(path, e),
-        other => format_error(path, format!("{other:?}")),
-    };
-    let mut reader = ::csv::ReaderBuilder::new().delimiter(b'\t').flexible(true).from_reader(open(path)?.0);
-    let head = reader.byte_headers().map_err(failed)?.clone();
+    let mut file = CsvFile::new(path, b'\t', Box::new(open(path)?.0))?;
     let place = |name: &str| {
-        let shown = || String::from_utf8_lossy(&head.iter().collect::<Vec<_>>().join(&b'\t')).into_owned();
-        head.iter().position(|h| h == name.as_bytes()).ok_or_else(|| table_error(path, 1, 0, format!("a column `{name}`"), &shown()))
+        let missing = || table_error(path, 1, 0, format!("a column `{name}`"), &names(file.head.iter()));
+        file.head.iter().position(|h| h == name.as_bytes()).ok_or_else(missing)
     };
-    let places = [place(columns[0])?, place(columns[1])?];
-    let (mut out, mut record) = (vec![], ::csv::ByteRecord::new());
-    while reader.read_byte_record(&mut record).map_err(failed)? {
-        let line = record.position().map_or(0, ::csv::Position::line);
+    let (places, width) = ([place(columns[0])?, place(columns[1])?], file.head.len());
+    let mut out = vec![];
+    while let Some((record, line)) = file.next(path)? {
         let cell = |i: usize| -> Result<String, GraphError> {
-            let raw = record.get(places[i]).ok_or_else(|| table_error(path, line, 0, format!("{} fields", head.len()), "fewer"))?;
+            let raw = record.get(places[i]).ok_or_else(|| table_error(path, line, 0, format!("{width} fields"), "fewer"))?;
             let text = std::str::from_utf8(raw).map_err(|_| table_error(path, line, places[i] + 1, "UTF-8 text", "other bytes"))?;
             Ok(text.to_owned())
         };

@@ -11,7 +11,7 @@ use crate::{Graph, GraphError};
 /// Validation nodes of the public split.
 const VALIDATION: usize = 500;
 /// Largest file that is read; PubMed's largest has 12 MB.
-const MOST: u64 = 1 << 30;
+const MOST: u64 = (1 << 30) - 1;
 
 /// Reads `ind.<name>.{x,tx,allx,y,ty,ally,graph,test.index}`.
 ///
@@ -95,22 +95,15 @@ fn sparse(p: &Pickle<'_>, path: &Path) -> Result<Features, GraphError> {
     let Value::Matrix(Some(state)) = *p.get(p.top()) else { return Err(p.wrong("a CSR matrix of SciPy", p.top())) };
     // SciPy renamed the attribute.
     let shape = p.entry(state, "_shape").or_else(|_| p.entry(state, "shape"))?;
-    let &[rows, cols] = tuple(p, shape) else { return Err(p.wrong("a shape of rows and columns", shape)) };
+    let &[rows, cols] = p.items(shape) else { return Err(p.wrong("a shape of rows and columns", shape)) };
     let size = |id: Id| usize::try_from(p.int(id)?).map_err(|_| p.wrong("a length", id));
     let array = |name: &str| p.entry(state, name);
     csr(path, size(rows)?, size(cols)?, &p.ints(array("indptr")?)?, p.ints(array("indices")?)?, p.floats(array("data")?)?)
 }
 
-fn tuple<'p>(p: &'p Pickle<'_>, id: Id) -> &'p [Id] {
-    match p.get(id) {
-        Value::Tuple(v) | Value::List(v) => v,
-        _ => &[],
-    }
-}
-
 /// The class of each row, -1 for a row of zeros, and the number of columns.
 fn one_hot(p: &Pickle<'_>, id: Id) -> Result<(Vec<i64>, usize), GraphError> {
-    let &[rows, cols] = p.shape(id)? else { return Err(p.wrong("an array of rows and columns", id)) };
+    let &[rows, cols] = p.shape(id)?.as_slice() else { return Err(p.wrong("an array of rows and columns", id)) };
     let values = p.ints(id)?;
     if cols == 0 || cols > 1 << 20 {
         return Err(p.wrong("an array of 1 to 1048576 columns", id));
@@ -126,20 +119,25 @@ fn one_hot(p: &Pickle<'_>, id: Id) -> Result<(Vec<i64>, usize), GraphError> {
 
 /// The graph of a dictionary of neighbours: every edge in both directions, once, without self loops, by source and destination.
 fn adjacency(p: &Pickle<'_>, nodes: usize) -> Result<Graph, GraphError> {
-    let Value::Dict(entries) = p.get(p.top()) else { return Err(p.wrong("a dictionary of neighbours", p.top())) };
+    let entries = p.dict(p.top()).ok_or_else(|| p.wrong("a dictionary of neighbours", p.top()))?;
     let node = |id: Id| -> Result<u32, GraphError> {
         let v = p.int(id)?;
         u32::try_from(v).ok().filter(|&v| (v as usize) < nodes).ok_or_else(|| p.wrong(&format!("the number of a node in 0..{nodes}"), id))
     };
-    let (mut edges, mut lists) = (vec![], HashSet::new());
-    for &(u, neighbours) in entries {
-        let u = node(u)?;
-        let Value::List(list) = p.get(neighbours) else { return Err(p.wrong("a list of neighbours", neighbours)) };
+    let (mut lists, mut count) = (HashSet::new(), 0);
+    for &(_, neighbours) in entries {
+        let list = p.list(neighbours).ok_or_else(|| p.wrong("a list of neighbours", neighbours))?;
         // One list for many nodes would be many edges in a small file.
         if !lists.insert(neighbours) {
             return Err(p.wrong("a list of neighbours for each node, not one for several", neighbours));
         }
-        for &v in list {
+        count += 2 * list.len();
+    }
+    drop(lists);
+    let mut edges = Vec::with_capacity(count);
+    for &(u, neighbours) in entries {
+        let u = node(u)?;
+        for &v in p.items(neighbours) {
             let v = node(v)?;
             if u != v {
                 edges.extend([(u, v), (v, u)]);

@@ -9,6 +9,7 @@ use safetensors::{Dtype, SafeTensors};
 use super::format::{RowType, SCALE, TENSOR};
 use super::packed::Packed;
 use crate::derive::check_ids;
+use crate::io::files::format_error;
 use crate::mapped_file::MappedFile;
 use crate::{FeatureSource, GraphError};
 
@@ -38,7 +39,7 @@ impl MappedRows {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GraphError> {
         let path = path.as_ref();
         let map = Arc::new(MappedFile::open(path)?);
-        let wrong = |message: String| GraphError::Format { path: path.into(), message };
+        let wrong = |message: String| format_error(path, message);
         let tensors = SafeTensors::deserialize(&map).map_err(|e| wrong(format!("expected a safetensors file, found: {e}")))?;
         let view = tensors.tensor(TENSOR).map_err(|_| wrong(format!("expected a tensor `{TENSOR}`, found {:?}", tensors.names())))?;
         if view.dtype() != Dtype::I8 {
@@ -59,7 +60,7 @@ impl MappedRows {
             Dtype::F16 => RowType::F16,
             Dtype::BF16 => RowType::BF16,
             other => {
-                return Err(GraphError::Format { path: path.into(), message: format!("expected f32, f16, bf16 or int8, found {other:?}") });
+                return Err(format_error(path, format!("expected f32, f16, bf16 or int8, found {other:?}")));
             }
         };
         Self::new(path, map, view, kept)
@@ -67,7 +68,7 @@ impl MappedRows {
 
     fn new(path: &Path, map: &Arc<MappedFile>, view: &TensorView<'_>, kept: RowType) -> Result<Self, GraphError> {
         let [rows, width] = *view.shape() else {
-            return Err(GraphError::Format { path: path.into(), message: format!("expected rank 2, found shape {:?}", view.shape()) });
+            return Err(format_error(path, format!("expected rank 2, found shape {:?}", view.shape())));
         };
         let offset = view.data().as_ptr() as usize - map.as_ptr() as usize;
         Ok(Self { path: path.into(), offset, rows, width, kept, map: map.clone() })

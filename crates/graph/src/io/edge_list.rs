@@ -6,7 +6,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::files::table_error;
+use super::files::{Cut, table_error};
 use super::tables::{Attributes, Blocks, EdgeTable, ReadOptions, WEIGHT, parse_f32, parse_i64, trim_end};
 use crate::graph::ONE_NODE_TYPE;
 use crate::relation::LIMIT;
@@ -138,8 +138,11 @@ impl EdgeListFormat {
 /// # Cost
 /// Parsed in parallel; memory the columns, twice while blocks are joined.
 pub fn read_edge_list(path: impl AsRef<Path>, format: &EdgeListFormat) -> Result<EdgeTable, GraphError> {
-    let path = path.as_ref();
     format.check()?;
+    read(path.as_ref(), format).map_err(|e| e.in_file(path))
+}
+
+fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, GraphError> {
     let blocks = Blocks::whole(path, ReadOptions::default().max_expansion)?;
     // Lines before a block are known when the blocks before it are; the first block alone holds the header, or the blocks are few.
     let mut skip = format.header_lines;
@@ -155,7 +158,7 @@ pub fn read_edge_list(path: impl AsRef<Path>, format: &EdgeListFormat) -> Result
     let mut all = Edges::empty(format);
     for (_, block) in parsed {
         if let Some((line, field, expected, found)) = block.problem {
-            return Err(table_error(path, all.lines + line, field, expected, &found));
+            return Err(table_error(path, all.lines + line, field, expected, found));
         }
         all.append(block);
         if all.src.len() as u64 > LIMIT {
@@ -180,7 +183,11 @@ pub fn read_edge_list(path: impl AsRef<Path>, format: &EdgeListFormat) -> Result
 /// # Errors
 /// As [`read_edge_list`] and [`Graph::homogeneous`].
 pub fn load_edge_list(path: impl AsRef<Path>, format: &EdgeListFormat, device: &Device) -> Result<Graph, GraphError> {
-    let table = read_edge_list(path, format)?;
+    let table = read_edge_list(&path, format)?;
+    assemble(table, format, device).map_err(|e| e.in_file(path))
+}
+
+fn assemble(table: EdgeTable, format: &EdgeListFormat, device: &Device) -> Result<Graph, GraphError> {
     let mut graph = match (&table.src, &table.dst, format.num_nodes) {
         (Ids::Int(src), Ids::Int(dst), Some(n)) => {
             // Ids were compared with the number of nodes as they were read.
@@ -235,7 +242,7 @@ struct Edges {
     dst: Ids,
     weights: Vec<f32>,
     /// Line of the block from 1, field from 1 (0 for the whole line), what was expected, what was found.
-    problem: Option<(u64, usize, String, String)>,
+    problem: Option<(u64, usize, String, Cut)>,
 }
 
 /// Field (from 1, 0 for all), what was expected, what was found.
@@ -262,8 +269,7 @@ impl Edges {
             // A delimiter may be a tab in front of an empty field.
             let text = if format.delimiter.is_some() { trim_end(line) } else { text };
             if let Err((field, expected, found)) = out.edge(text, format) {
-                let found = String::from_utf8_lossy(&found[..found.len().min(400)]).into_owned();
-                out.problem = Some((out.lines, field, expected, found));
+                out.problem = Some((out.lines, field, expected, found.into()));
                 return out;
             }
         }

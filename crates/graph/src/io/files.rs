@@ -1,6 +1,8 @@
 //! What every reader does first: open a plain file, bound its size, keep names inside the folder.
 
-use std::fs::File;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
@@ -12,14 +14,20 @@ use crate::relation::LIMIT;
 /// Largest JSON file that is read; a description of ten thousand edge types takes about 2 MB.
 const MAX_JSON: u64 = 64 << 20;
 
-/// A [`GraphError::Format`].
+/// A [`GraphError::Format`]; texts in quotes are cut, whatever file they came from.
 pub(crate) fn format_error(path: &Path, message: impl Into<String>) -> GraphError {
-    GraphError::Format { path: path.into(), message: message.into() }
+    GraphError::Format { path: path.into(), message: cut_quoted(message.into()) }
 }
 
-/// A [`GraphError::Table`]; `found` is cut to a sensible length.
-pub(crate) fn table_error(path: &Path, line: u64, column: usize, expected: impl Into<String>, found: &str) -> GraphError {
-    GraphError::Table { path: path.into(), line, column, expected: expected.into(), found: cut(found) }
+/// A [`GraphError::Table`].
+pub(crate) fn table_error(path: &Path, line: u64, column: usize, expected: impl Into<String>, found: impl Into<Cut>) -> GraphError {
+    GraphError::Table { path: path.into(), line, column, expected: cut_quoted(expected.into()), found: found.into().0 }
+}
+
+/// A [`GraphError::Version`] of what a description says, which may be anything.
+pub(crate) fn version_error(path: &Path, found: Option<&serde_json::Value>, expected: u32) -> GraphError {
+    let found = found.map_or("none".into(), |v| cut(&v.to_string()));
+    GraphError::Version { path: path.into(), found, expected }
 }
 
 /// A [`GraphError::Io`].
@@ -27,15 +35,56 @@ pub(crate) fn io_error(path: &Path, source: std::io::Error) -> GraphError {
     GraphError::Io { path: path.into(), source }
 }
 
-/// Opens a regular file and gives its length. Anything else (a folder, a pipe that would block) is
-/// refused before it is opened.
-pub(crate) fn open(path: &Path) -> Result<(File, u64), GraphError> {
-    let meta = std::fs::metadata(path).map_err(|e| io_error(path, e))?;
-    if !meta.is_file() {
-        return Err(format_error(path, "expected a regular file, found something else"));
-    }
-    let file = File::open(path).map_err(|e| io_error(path, e))?;
+/// Opens a regular file and gives its length. Anything else (a directory, a pipe that blocks, a device that never ends) is refused, by
+/// what the opened file is, so that nothing else can take its place meanwhile.
+///
+/// # Errors
+/// [`GraphError::Io`]; [`GraphError::Format`] for what is no regular file.
+#[doc(hidden)]
+pub fn open(path: &Path) -> Result<(File, u64), GraphError> {
+    let regular = |meta: &Metadata| {
+        if meta.is_file() {
+            return Ok(());
+        }
+        Err(format_error(path, format!("expected a regular file, found {}; copy its content to a file", kind(meta))))
+    };
+    // Before it is opened, since that alone has effects on some devices.
+    regular(&std::fs::metadata(path).map_err(|e| io_error(path, e))?)?;
+    let mut options = File::options();
+    options.read(true);
+    // Opening a pipe waits for a writer otherwise; a regular file is opened and read as without.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    let file = options.open(path).map_err(|e| io_error(path, e))?;
+    let meta = file.metadata().map_err(|e| io_error(path, e))?;
+    regular(&meta)?;
     Ok((file, meta.len()))
+}
+
+/// What there is in place of a regular file.
+fn kind(meta: &Metadata) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        let ty = meta.file_type();
+        if ty.is_fifo() {
+            return "a pipe";
+        } else if ty.is_char_device() || ty.is_block_device() {
+            return "a device";
+        } else if ty.is_socket() {
+            return "a socket";
+        }
+    }
+    if meta.is_dir() { "a directory" } else { "something else" }
+}
+
+/// All of a regular file.
+///
+/// # Errors
+/// As [`open`]; [`GraphError::Io`] for more bytes than memory holds.
+#[doc(hidden)]
+pub fn read_file(path: &Path) -> Result<Vec<u8>, GraphError> {
+    read_bounded(path, u64::MAX)
 }
 
 /// The whole file, if it is not longer than `limit`.
@@ -82,25 +131,121 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, GraphErro
     serde_json::from_slice(&bytes).map_err(|e| format_error(path, format!("expected a JSON description, found: {e}")))
 }
 
+/// Bytes of the files that a description names, each once. A file may be named several times (by both directions of a relation), but not so
+/// often that a short description makes much of it. One that is not there counts nothing and is missed when it is read.
+pub(crate) fn referenced(described_in: &Path, files: impl IntoIterator<Item = Result<PathBuf, GraphError>>) -> Result<u64, GraphError> {
+    /// How often a byte may be named on average.
+    const MOST: u64 = 4;
+    /// Bytes that may be named whatever the files hold.
+    const FREE: u64 = 1 << 20;
+    let (mut seen, mut once, mut all) = (BTreeMap::new(), 0u64, 0u64);
+    for file in files {
+        let len = match seen.entry(file?) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let len = std::fs::metadata(new.key()).map_or(0, |m| m.len());
+                once = once.saturating_add(len);
+                *new.insert(len)
+            }
+        };
+        all = all.saturating_add(len);
+    }
+    let most = once.saturating_mul(MOST).saturating_add(FREE);
+    if all > most {
+        let why =
+            format!("file names: expected files of {once} bytes to be named at most {MOST} times on average, found names of {all} bytes");
+        return Err(format_error(described_in, why));
+    }
+    Ok(once)
+}
+
 /// `dir/file`, where `file` was written by somebody else (into `described_in`) and must stay inside `dir`.
 pub(crate) fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<PathBuf, GraphError> {
     let plain = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
     // A drive letter or a backslash is a plain name on one system and a way out on another.
     if file.is_empty() || !plain || file.contains([':', '\\', '\0']) {
-        return Err(format_error(described_in, format!("file name: expected a relative path inside the folder, found {:?}", cut(file))));
+        return Err(format_error(described_in, format!("file name: expected a relative path inside the folder, found {file:?}")));
     }
     Ok(dir.join(file))
 }
 
-/// `text` cut to a length that an error message can carry.
-pub(crate) fn cut(text: &str) -> String {
-    const MAX: usize = 80;
-    let mut chars = text.chars();
-    let mut out: String = chars.by_ref().take(MAX).collect();
-    if chars.next().is_some() {
-        out.push('…');
+/// Characters of a text from elsewhere that an error message carries.
+const SHOWN: usize = 80;
+/// Characters of a message that holds such texts.
+const LONGEST: usize = 1000;
+
+/// A text for an error message: its first 80 characters and, where there are more, its length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cut(pub(crate) String);
+
+impl Cut {
+    fn new(start: &str, most: usize, bytes: usize) -> Self {
+        match start.char_indices().nth(most) {
+            None => Self(start.to_owned()),
+            Some((end, _)) => Self(format!("{}… ({bytes} bytes)", &start[..end])),
+        }
     }
-    out
+}
+
+impl From<&str> for Cut {
+    fn from(text: &str) -> Self {
+        Self::new(text, SHOWN, text.len())
+    }
+}
+impl From<&String> for Cut {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
+    }
+}
+impl From<&[u8]> for Cut {
+    /// Bytes that should be UTF-8; only those that are shown are looked at.
+    fn from(bytes: &[u8]) -> Self {
+        // A character takes at most four bytes.
+        Self::new(&String::from_utf8_lossy(&bytes[..bytes.len().min(4 * (SHOWN + 1))]), SHOWN, bytes.len())
+    }
+}
+
+/// `text` as [`Cut`].
+#[doc(hidden)]
+pub fn cut(text: &str) -> String {
+    Cut::from(text).0
+}
+
+/// A message whose texts in quotes are cut, and that is cut itself where it is very long: what a parser says may hold a text of the file,
+/// and a list of names may be as long as the file.
+#[doc(hidden)]
+pub fn cut_quoted(message: String) -> String {
+    if message.len() <= SHOWN {
+        return message;
+    }
+    let (mut out, mut rest) = (String::new(), &*message);
+    while let Some(at) = rest.find(['`', '"']).filter(|_| out.len() < 4 * LONGEST) {
+        let quote = &rest[at..=at];
+        let inside = &rest[at + 1..];
+        // Texts in double quotes were written by `Debug`, which escapes.
+        let end = match quote {
+            "`" => inside.find('`'),
+            _ => inside.match_indices('"').map(|m| m.0).find(|&i| !escaped(&inside[..i])),
+        };
+        out.push_str(&rest[..=at]);
+        let Some(end) = end else {
+            rest = inside;
+            break;
+        };
+        let text = &inside[..end];
+        // One that was cut before it got here has its length.
+        let is_cut = text.ends_with(" bytes)") && text.len() < 8 * SHOWN && text.contains('…');
+        out.push_str(&if is_cut { text.to_owned() } else { cut(text) });
+        out.push_str(quote);
+        rest = &inside[end + 1..];
+    }
+    out.push_str(rest);
+    Cut::new(&out, LONGEST, message.len()).0
+}
+
+/// Whether what follows a text is escaped by a backslash at its end.
+fn escaped(text: &str) -> bool {
+    text.bytes().rev().take_while(|&b| b == b'\\').count() % 2 == 1
 }
 
 /// Refuses a declared count that differs from what a file holds.
@@ -164,6 +309,23 @@ mod tests {
     #[test]
     fn long_texts_are_cut() {
         assert_eq!(cut("ab"), "ab");
-        assert_eq!(cut(&"é".repeat(200)).chars().count(), 81);
+        assert_eq!(cut(&"é".repeat(200)), format!("{}… (400 bytes)", "é".repeat(80)));
+        assert_eq!(Cut::from(&b"\xff".repeat(99)[..]).0, format!("{}… (99 bytes)", "\u{fffd}".repeat(80)));
+        assert_eq!(Cut::from("🦀".repeat(81).as_bytes()).0, format!("{}… (324 bytes)", "🦀".repeat(80)));
+    }
+
+    #[test]
+    fn texts_in_messages_are_cut() {
+        let (x, shown) = ("x".repeat(300), "x".repeat(80));
+        let plain = "expected what stands here, in words that nobody took from a file, found something else in its place";
+        assert_eq!(cut_quoted(plain.to_owned()), plain);
+        assert_eq!(cut_quoted(format!("expected `a`, found `{x}` in `b`")), format!("expected `a`, found `{shown}… (300 bytes)` in `b`"));
+        let quoted = format!("{:?}", format!("\"{x}"));
+        assert_eq!(cut_quoted(format!("found {quoted}, at 7")), format!("found \"\\\"{}… (302 bytes)\", at 7", "x".repeat(78)));
+        // One that was cut before keeps its length.
+        assert_eq!(cut_quoted(format!("found `{}`", cut(&x))), format!("found `{shown}… (300 bytes)`"));
+        let names = cut_quoted(format!("{:?}", vec!["name"; 100_000]));
+        assert_eq!((names.chars().count(), names.ends_with("… (800000 bytes)")), (1000 + 16, true));
+        assert!(cut_quoted("`".to_owned() + &"y".repeat(5000)).len() < 1100);
     }
 }

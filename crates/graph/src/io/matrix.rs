@@ -6,7 +6,7 @@ use std::path::Path;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
-use super::files::{cut, format_error, io_error, table_error};
+use super::files::{Cut, format_error, io_error, table_error};
 use super::tables::{Blocks, ReadOptions, parse_f32, parse_i64, text, trim_end};
 use crate::GraphError;
 
@@ -50,7 +50,7 @@ pub(crate) fn read_matrix<T: Number>(path: &Path, cols: Option<usize>, delimiter
     let (mut rows, mut values) = (0, vec![]);
     for (_, block) in parsed {
         if let Some((row, column, expected, found)) = block.problem {
-            return Err(table_error(path, (rows + row) as u64 + 1, column, expected, &found));
+            return Err(table_error(path, (rows + row) as u64 + 1, column, expected, found));
         }
         if block.cols != cols && block.rows > 0 {
             return Err(table_error(path, rows as u64 + 1, 0, numbers(cols, delimiter), &format!("{} numbers", block.cols)));
@@ -71,7 +71,7 @@ struct Block<T> {
     cols: usize,
     values: Vec<T>,
     /// Row, column (from 1; 0 for the whole row), what was expected, what was found.
-    problem: Option<(usize, usize, String, String)>,
+    problem: Option<(usize, usize, String, Cut)>,
 }
 
 impl<T: Number> Block<T> {
@@ -85,19 +85,18 @@ impl<T: Number> Block<T> {
             let (line, after) = rest.split_at(end);
             rest = after;
             let (line, start) = (trim_end(line), out.values.len());
-            let text = |raw: &[u8]| String::from_utf8_lossy(&raw[..raw.len().min(400)]).into_owned();
             for (c, cell) in line.split(|&b| b == delimiter).enumerate() {
                 match T::parse(cell) {
                     Some(v) => out.values.push(v),
                     None if line.is_empty() => {}
                     None => {
-                        out.problem = Some((out.rows, c + 1, T::KIND.into(), text(cell)));
+                        out.problem = Some((out.rows, c + 1, T::KIND.into(), cell.into()));
                         return out;
                     }
                 }
             }
             if out.values.len() - start != cols {
-                out.problem = Some((out.rows, 0, numbers(cols, delimiter), text(line)));
+                out.problem = Some((out.rows, 0, numbers(cols, delimiter), line.into()));
                 return out;
             }
             out.rows += 1;
@@ -114,7 +113,7 @@ pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, GraphError> {
     let reader = text(path, ReadOptions::default().max_expansion, &ProgressBar::hidden())?;
     reader.take(MOST + 1).read_to_string(&mut bytes).map_err(|e| io_error(path, e))?;
     if bytes.len() as u64 > MOST {
-        return Err(format_error(path, format!("expected at most {MOST} bytes of names, found more: {}", cut(&bytes))));
+        return Err(format_error(path, format!("expected at most {MOST} bytes of names, found more")));
     }
     Ok(bytes.lines().map(str::to_owned).collect())
 }

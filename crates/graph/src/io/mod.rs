@@ -44,7 +44,7 @@ mod store;
 mod store_extras;
 #[cfg(test)]
 mod store_tests;
-mod tables;
+pub(crate) mod tables;
 mod tables_layout;
 #[cfg(test)]
 mod tables_tests;
@@ -61,6 +61,8 @@ pub use dgl::{ChunkedData, ChunkedGraph, ChunkedStructure, load_chunked, open_ch
 #[cfg(feature = "yaml")]
 pub use dgl::{GraphSet, load_dgl_csv};
 pub use edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
+#[doc(hidden)]
+pub use files::{cut as cut_text, cut_quoted, open as open_file, read_file};
 pub use karate::karate_club;
 pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! Data sets as `.npy` arrays beside one `metadata.json`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use super::dataset::{check_split, class_names, feature_size, sparse_size};
-use super::files::{format_error, inside, node_count, read_json, same_count};
+use super::files::{format_error, inside, node_count, read_json, referenced, same_count, version_error};
 use super::npy::{NpyArray, NpyValues};
 use super::triples::TRIPLES;
 use super::{Dataset, Features, Split};
-use crate::{EdgeType, Graph, GraphError};
+use crate::{EdgeType, Graph, GraphError, Relation};
 
 /// Name of the description.
 pub(crate) const METADATA: &str = "metadata.json";
@@ -94,6 +94,10 @@ struct Part {
 /// ids out of range; a knowledge graph (layout `triples`), which has no labels.
 pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
     let json = dir.join(METADATA);
+    read(dir, json.clone()).map_err(|e| e.in_file(json))
+}
+
+fn read(dir: &Path, json: PathBuf) -> Result<Dataset, GraphError> {
     let probe: Probe = read_json(&json)?;
     if let Some(layout) = probe.layout.filter(|l| l != "nodes") {
         let task = probe.task.map_or(String::new(), |t| format!(" ({t})"));
@@ -103,10 +107,7 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
     }
     match probe.layout_version {
         Some(v) if v.as_u64() == Some(VERSION) => {}
-        v => {
-            let found = v.map_or("none".into(), |v| v.to_string());
-            return Err(GraphError::Version { path: json, found, expected: VERSION as u32 });
-        }
+        v => return Err(version_error(&json, v.as_ref(), VERSION as u32)),
     }
     let set = Reader { dir, json: &json };
     let meta: Metadata = read_json(&json)?;
@@ -168,23 +169,23 @@ impl Reader<'_> {
         NpyArray::read(&self.path(file)?)
     }
 
-    /// Bytes of the arrays of edges, features and labels, each file once. A file that is not there counts nothing and
-    /// is missed when it is read.
+    /// Bytes of the arrays of edges, features and labels, each file once.
     fn bytes(&self, meta: &Metadata) -> Result<u64, GraphError> {
-        let mut files: BTreeSet<PathBuf> = BTreeSet::new();
-        for file in meta.edge_types.iter().map(|e| &e.file).chain(meta.labels.values().map(|l| &l.file)) {
-            files.insert(self.path(file)?);
-        }
+        let named = meta.edge_types.iter().map(|e| &e.file).chain(meta.labels.values().map(|l| &l.file));
+        let mut files: Vec<Result<PathBuf, GraphError>> = named.map(|file| self.path(file)).collect();
         for (name, t) in &meta.node_types {
             match &t.features {
                 None => {}
                 Some(FeatureEntry::Coo { indices_file, values_file, .. }) => {
-                    files.extend([self.path(indices_file)?, self.path(values_file)?]);
+                    files.extend([self.path(indices_file), self.path(values_file)])
                 }
-                Some(FeatureEntry::Dense { file, .. }) => drop(files.insert(self.dense_path(name, file.as_deref())?)),
+                Some(FeatureEntry::Dense { file, .. }) => files.push(self.dense_path(name, file.as_deref())),
             }
         }
-        Ok(files.iter().filter_map(|f| std::fs::metadata(f).ok()).map(|m| m.len()).fold(0, u64::saturating_add))
+        let bytes = referenced(self.json, files)?;
+        // Lists of nodes say nothing of how many there are.
+        let parts = meta.splits.values().flat_map(|s| [Some(&s.train), s.val.as_ref(), Some(&s.test)]).flatten();
+        referenced(self.json, parts.map(|part| self.path(&part.file))).map(|_| bytes)
     }
 
     fn dense_path(&self, ntype: &str, file: Option<&str>) -> Result<PathBuf, GraphError> {
@@ -207,9 +208,14 @@ impl Reader<'_> {
             array.expect_shape(&[Some(2), None])?;
             let count = array.shape[1];
             same_count(&array.path, "number of edges", e.count, count)?;
+            let path = array.path.clone();
             let mut src = array.into_i64()?;
             let dst = src.split_off(count);
-            b = b.edges_i64(EdgeType::new(&*e.src, &*e.relation, &*e.dst), src, dst);
+            let t = EdgeType::new(&*e.src, &*e.relation, &*e.dst);
+            // Their counts were checked above.
+            let nodes = |ntype: &String| meta.node_types[ntype].count as usize;
+            let relation = Relation::from_coo_i64(nodes(&e.src), nodes(&e.dst), &src, &dst);
+            b = b.relation(t.clone(), relation.map_err(|e| e.in_relation(&t.to_string()).in_file(&path))?);
         }
         let graph = b.build()?;
         for (what, declared, found) in

@@ -215,7 +215,7 @@ fn counts_that_disagree() {
     }
     assert_eq!(toy(wide(1 << 24)).unwrap().features["a"].cols(), 1 << 24);
     let e = refused(|_, m| m["node_types"]["b"]["count"] = json!(u64::MAX), "exceed the limit");
-    assert!(matches!(e, GraphError::TooLarge { count: u64::MAX, .. }), "{e:?}");
+    assert!(matches!(e.cause(), GraphError::TooLarge { count: u64::MAX, .. }), "{e:?}");
     let huge = |_: &Path, m: &mut Value| {
         m["labels"]["a"].as_object_mut().unwrap().remove("class_names");
         m["labels"]["a"]["num_classes"] = json!(u64::MAX);
@@ -260,14 +260,14 @@ fn arrays_of_the_wrong_form() {
 fn ids_and_types_out_of_range() {
     let far = |d: &Path, _: &mut Value| put(d, "edges/a__s__a.npy", "<i4", "(2, 1)", bytes(&[3i32, 0]));
     let e = refused(far, "relation `a:s:a`, position 0: `src` must lie in 0..3, got 3");
-    assert!(matches!(e, GraphError::NodeOutOfRange { .. }), "{e:?}");
+    assert!(matches!(e.cause(), GraphError::NodeOutOfRange { .. }), "{e:?}");
     let negative = |d: &Path, _: &mut Value| put(d, "edges/a__r__b.npy", "<i8", "(2, 3)", bytes(&[0i64, 1, 2, 1, i64::MIN, 0]));
     refused(negative, "`dst` must lie in 0..2, got -9223372036854775808");
-    assert!(matches!(refused(|_, m| m["target_node_type"] = json!("c"), "`c`"), GraphError::UnknownNodeType { .. }));
-    assert!(matches!(refused(|_, m| m["edge_types"][0]["dst"] = json!("c"), "`c`"), GraphError::UnknownNodeType { .. }));
-    assert!(matches!(refused(|_, m| m["edge_types"][0]["relation"] = json!("../r"), "../r"), GraphError::BadName { .. }));
+    assert!(matches!(refused(|_, m| m["target_node_type"] = json!("c"), "`c`").cause(), GraphError::UnknownNodeType { .. }));
+    assert!(matches!(refused(|_, m| m["edge_types"][0]["dst"] = json!("c"), "`c`").cause(), GraphError::UnknownNodeType { .. }));
+    assert!(matches!(refused(|_, m| m["edge_types"][0]["relation"] = json!("../r"), "../r").cause(), GraphError::BadName { .. }));
     let twice = |_: &Path, m: &mut Value| m["edge_types"][0] = m["edge_types"][1].clone();
-    assert!(matches!(refused(twice, "given twice"), GraphError::Duplicate { .. }));
+    assert!(matches!(refused(twice, "given twice").cause(), GraphError::Duplicate { .. }));
     format(|_, m| m["target_node_type"] = json!("b"), "metadata.json", "expected an entry for the target `b`");
 }
 

@@ -28,18 +28,25 @@ pub struct Npz {
     path: PathBuf,
     archive: ZipArchive<BufReader<File>>,
     names: Vec<String>,
+    /// Bytes that all arrays together may have.
+    limit: u64,
 }
 
 impl Npz {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`GraphError::Io`]; [`GraphError::Format`] for a file that is no zip archive, an entry that is no `.npy` array, or two of one
-    /// name.
+    /// [`GraphError::Io`]; [`GraphError::Format`] for a file that is no zip archive, an entry that is no `.npy` array, two of one name, or
+    /// arrays that expand to more than 16 MiB and 256 times the length of the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GraphError> {
         let path = path.as_ref();
-        let (file, _) = open(path)?;
+        let (file, len) = open(path)?;
         let archive = ZipArchive::new(BufReader::with_capacity(1 << 16, file)).map_err(|e| zip_error(path, e))?;
+        let limit = expansion_limit(len, ReadOptions::default().max_expansion);
+        // Entries may share their compressed bytes.
+        if let Some(size) = archive.decompressed_size().filter(|&size| size > u128::from(limit)) {
+            return Err(format_error(path, format!("expected arrays of at most {limit} bytes, found {size}; save it without compression")));
+        }
         let mut names = vec![];
         for name in archive.file_names() {
             let name = name.map_err(|e| zip_error(path, e))?;
@@ -52,7 +59,7 @@ impl Npz {
         if let Some(twice) = names.windows(2).find(|w| w[0] == w[1]) {
             return Err(format_error(path, format!("expected arrays of different names, found `{}` twice", cut(&twice[0]))));
         }
-        Ok(Self { path: path.into(), archive, names })
+        Ok(Self { path: path.into(), archive, names, limit })
     }
     /// Names of the arrays, sorted.
     pub fn names(&self) -> &[String] {
@@ -61,15 +68,14 @@ impl Npz {
     /// Reads an array.
     ///
     /// # Errors
-    /// [`GraphError::Format`] for a name that is not there, as [`read_npy`](super::read_npy), for damage that the checksum shows, and
-    /// for an array that expands to more than 64 MiB and 256 times its length.
+    /// [`GraphError::Format`] for a name that is not there, as [`read_npy`](super::read_npy), and for damage that the checksum shows.
     pub fn read(&mut self, name: &str) -> Result<NpyArray, GraphError> {
         let Ok(_) = self.names.binary_search_by(|n| n.as_str().cmp(name)) else {
             return Err(format_error(&self.path, format!("expected an array `{name}`, found {}", cut(&format!("{:?}", self.names)))));
         };
         let label = self.path.join(name);
         let entry = self.archive.by_name(&format!("{name}.npy")).map_err(|e| zip_error(&label, e))?;
-        let (size, limit) = (entry.size(), expansion_limit(entry.compressed_size(), ReadOptions::default().max_expansion));
+        let (size, limit) = (entry.size(), self.limit);
         if size > limit {
             return Err(format_error(&label, format!("expected at most {limit} bytes, found {size}; save it without compression")));
         }
@@ -149,7 +155,7 @@ pub fn load_scipy_npz(path: impl AsRef<Path>, device: &Device) -> Result<Graph, 
     if rows != cols {
         return Err(format_error(path, format!("expected a square matrix, found {rows} rows and {cols} columns")));
     }
-    let mut graph = Graph::homogeneous(rows, row, col)?;
+    let mut graph = Graph::homogeneous(rows, row, col).map_err(|e| e.in_file(path))?;
     let len = value.len();
     graph.edges_mut("_E")?.insert(WEIGHT, Tensor::<1>::from_data(TensorData::new(value, [len]), (device, DType::F32)))?;
     Ok(graph)

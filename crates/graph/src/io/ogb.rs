@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::files::{format_error, same_count};
 use super::matrix::{Matrix, read_lines, read_matrix};
 use super::{Dataset, Features, Split};
-use crate::{EdgeType, Graph, GraphError};
+use crate::{EdgeType, Graph, GraphError, Relation};
 
 /// Reads an unpacked data set of the Open Graph Benchmark for node classification (`ogbn-…`), homogeneous or heterogeneous.
 ///
@@ -30,7 +30,10 @@ use crate::{EdgeType, Graph, GraphError};
 /// of another width, [`GraphError::Format`] for counts that disagree, a set of many graphs or one with several labelled types,
 /// and the errors of [`Graph`] construction.
 pub fn load_ogb(dir: impl AsRef<Path>) -> Result<Dataset, GraphError> {
-    let dir = dir.as_ref();
+    read(dir.as_ref()).map_err(|e| e.in_file(dir))
+}
+
+fn read(dir: &Path) -> Result<Dataset, GraphError> {
     let raw = dir.join("raw");
     let typed = raw.join("relations").is_dir();
     let (graph, sources) = if typed { typed_graph(&raw)? } else { plain_graph(&raw)? };
@@ -83,9 +86,11 @@ fn expect(dir: &Path, stem: &str) -> Result<PathBuf, GraphError> {
 
 type Loaded = (Graph, Option<PathBuf>);
 
-fn edges(path: &Path) -> Result<(Vec<i64>, Vec<i64>), GraphError> {
+fn edges(path: &Path, [sources, destinations]: [usize; 2]) -> Result<Relation, GraphError> {
     let m: Matrix<i64> = read_matrix(path, Some(2), b',')?;
-    Ok((m.values.iter().step_by(2).copied().collect(), m.values.iter().skip(1).step_by(2).copied().collect()))
+    let src: Vec<i64> = m.values.iter().step_by(2).copied().collect();
+    let dst: Vec<i64> = m.values.iter().skip(1).step_by(2).copied().collect();
+    Relation::from_coo_i64(sources, destinations, &src, &dst).map_err(|e| e.in_file(path))
 }
 
 fn count(path: &Path, value: i64) -> Result<usize, GraphError> {
@@ -104,8 +109,8 @@ fn plain_graph(raw: &Path) -> Result<Loaded, GraphError> {
         ));
     };
     let n = count(&path, n)?;
-    let (src, dst) = edges(&expect(raw, "edge")?)?;
-    Ok((Graph::builder().nodes("_N", n).edges_i64(("_N", "_E", "_N"), src, dst).build()?, None))
+    let edges = edges(&expect(raw, "edge")?, [n, n])?;
+    Ok((Graph::builder().nodes("_N", n).relation(("_N", "_E", "_N"), edges).build()?, None))
 }
 
 fn typed_graph(raw: &Path) -> Result<Loaded, GraphError> {
@@ -116,10 +121,12 @@ fn typed_graph(raw: &Path) -> Result<Loaded, GraphError> {
     };
     let (names, counts): (Vec<&str>, Vec<&str>) = (names.split(',').collect(), counts.split(',').collect());
     same_count(&path, "number of counts", names.len() as u64, counts.len())?;
-    let mut b = Graph::builder();
+    let (mut b, mut nodes) = (Graph::builder(), BTreeMap::new());
     for (name, n) in names.iter().zip(counts) {
         let n = n.trim().parse().map_err(|_| format_error(&path, format!("expected a number of nodes, found {n:?}")))?;
-        b = b.nodes(name.trim(), count(&path, n)?);
+        let n = count(&path, n)?;
+        b = b.nodes(name.trim(), n);
+        nodes.insert(name.trim(), n);
     }
     let list = expect(raw, "triplet-type-list")?;
     for line in read_lines(&list)? {
@@ -127,13 +134,15 @@ fn typed_graph(raw: &Path) -> Result<Loaded, GraphError> {
         let &[s, r, d] = parts.as_slice() else {
             return Err(format_error(&list, format!("expected `source,relation,destination`, found {line:?}")));
         };
-        if let Some(end) = [s, d].iter().find(|end| !names.iter().any(|n| n.trim() == **end)) {
-            let known = names.iter().map(|n| n.trim().to_owned()).collect();
-            return Err(GraphError::UnknownNodeType { name: (*end).to_owned(), known });
-        }
+        let count = |end: &str| {
+            let known = || nodes.keys().map(|&n| n.to_owned()).collect();
+            let found = nodes.get(end).copied();
+            found.ok_or_else(|| GraphError::UnknownNodeType { name: end.to_owned(), known: known() }.in_file(&list))
+        };
+        let ends = [count(s)?, count(d)?];
         let folder = super::files::inside(raw, &list, &format!("relations/{s}___{r}___{d}"))?;
-        let (src, dst) = edges(&expect(&folder, "edge")?)?;
-        b = b.edges_i64(EdgeType::new(s, r, d), src, dst);
+        let edges = edges(&expect(&folder, "edge")?, ends)?;
+        b = b.relation(EdgeType::new(s, r, d), edges);
     }
     Ok((b.build()?, Some(list)))
 }
@@ -223,7 +232,7 @@ mod tests {
         assert_eq!(d.graph.relation(("author", "writes", "paper")).unwrap().dst(), [2, 0]);
         assert_eq!((d.target.as_str(), d.num_classes, d.features["paper"].cols()), ("paper", 2, 1));
         put(dir, "raw/triplet-type-list.csv.gz", "author,writes,book\n");
-        assert!(matches!(load_ogb(dir), Err(GraphError::UnknownNodeType { .. })));
+        assert!(matches!(load_ogb(dir).unwrap_err().cause(), GraphError::UnknownNodeType { .. }));
         put(dir, "raw/triplet-type-list.csv.gz", "author,../../x,paper\n");
         assert!(matches!(load_ogb(dir), Err(GraphError::Format { .. })));
     }
@@ -249,7 +258,7 @@ mod tests {
         refused("raw/node-label.csv", "2\n0\nnan\n122222\n", "num_classes: expected at most 65536 for 4 nodes, found 122223");
         refused("split/time/train.csv.gz", "9\n", "expected node numbers in 0..4, found 9");
         refused("split/time/train.csv.gz", "2\n", "node 2 of train without a label");
-        assert!(matches!(refused("raw/edge.csv.gz", "0,4\n", "`dst` must lie in 0..4"), GraphError::NodeOutOfRange { .. }));
+        assert!(matches!(refused("raw/edge.csv.gz", "0,4\n", "`dst` must lie in 0..4").cause(), GraphError::NodeOutOfRange { .. }));
         let tmp = plain();
         std::fs::remove_file(tmp.path().join("raw/edge.csv.gz")).unwrap();
         assert!(load_ogb(tmp.path()).unwrap_err().to_string().contains("edge.csv.gz"));

@@ -1,18 +1,24 @@
 //! RDF: N-Triples and Turtle as graphs.
 
+mod nesting;
+
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
+use std::io::Read;
 use std::path::Path;
+use std::rc::Rc;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use indicatif::ProgressBar;
-use oxrdf::{NamedOrBlankNode, Term, Triple};
+use oxrdf::{BlankNode, NamedOrBlankNode, Term, Triple};
 use oxttl::{NTriplesParser, TurtleParseError, TurtleParser};
 
-use super::files::{cut, format_error, io_error, table_error};
-use super::tables::{ReadOptions, Source, text};
+use super::files::{format_error, io_error, table_error};
+use super::tables::{ReadOptions, Source, expansion_limit, text};
 use crate::relation::LIMIT;
 use crate::{EdgeType, Graph, GraphError, Ids, NodeIds, Texts};
+use nesting::Nesting;
 
 /// Syntax of an RDF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,17 +105,50 @@ pub const RDF_NODE: &str = "entity";
 ///
 /// # Errors
 /// [`GraphError::Io`]; [`GraphError::Table`] with file, line and column for a syntax error; [`GraphError::Format`] for a file whose name
-/// tells no syntax; [`GraphError::TooLarge`].
+/// tells no syntax, Turtle with more than 256 brackets inside each other, or more than 16384 predicates and one for each 64 bytes of the
+/// files, since each becomes a relation of its own; [`GraphError::TooLarge`].
 ///
 /// # Cost
 /// One thread per call; `O(triples)` time but for sorting, memory the terms once and 12 bytes per triple.
 pub fn read_rdf(source: impl Into<Source>, options: &RdfOptions) -> Result<RdfGraph, GraphError> {
-    let mut reader = Reader { options, terms: Interner::default(), blanks: HashMap::new(), predicates: HashMap::new(), removed: vec![] };
+    let mut reader = Reader {
+        options,
+        terms: Interner::default(),
+        blanks: HashMap::new(),
+        unnamed: HashMap::new(),
+        predicates: HashMap::new(),
+        read: Rc::default(),
+        spelled: 0,
+        aside: 0,
+        removed: vec![],
+    };
     let source = source.into();
     for path in source.files()? {
         reader.file(&path)?;
     }
-    reader.finish()
+    reader.finish().map_err(|e| e.in_file(source.label()))
+}
+
+/// Predicates that any file may have; beyond it there must be so many bytes for each, since a relation takes a kilobyte.
+const PREDICATES_FREE: u64 = 1 << 14;
+const BYTES_PER_PREDICATE: u64 = 64;
+/// Bytes that one byte may stand for in the terms of all triples, and in the different ones, which are kept: a long prefix is written once and
+/// meant in every term.
+const SPELLED_PER_BYTE: u32 = 256;
+const KEPT_PER_BYTE: u32 = 32;
+
+/// Text, and how much of it was read.
+struct Counted<R> {
+    inner: R,
+    bytes: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.bytes.set(self.bytes.get() + n as u64);
+        Ok(n)
+    }
 }
 
 struct Reader<'a> {
@@ -117,6 +156,14 @@ struct Reader<'a> {
     terms: Interner,
     /// Labels of blank nodes of the file that is read.
     blanks: HashMap<String, u32>,
+    /// Those without a label, by the number that the parser gave them.
+    unnamed: HashMap<u128, u32>,
+    /// Bytes of text that were read.
+    read: Rc<Cell<u64>>,
+    /// Bytes of the terms of all triples, prefixes and what `;` and `,` leave out written out.
+    spelled: u64,
+    /// Bytes of predicates and removed triples, which are kept beside the terms.
+    aside: u64,
     predicates: HashMap<String, Vec<(u32, u32)>>,
     removed: Vec<[String; 3]>,
 }
@@ -127,8 +174,10 @@ impl Reader<'_> {
             Some(syntax) => syntax,
             None => by_name(path)?,
         };
-        let input = text(path, ReadOptions::default().max_expansion, &ProgressBar::hidden())?;
+        let inner = text(path, ReadOptions::default().max_expansion, &ProgressBar::hidden())?;
+        let input = Counted { inner, bytes: self.read.clone() };
         self.blanks.clear();
+        self.unnamed.clear();
         let lenient = self.options.lenient;
         match syntax {
             RdfSyntax::NTriples => {
@@ -137,7 +186,7 @@ impl Reader<'_> {
             }
             RdfSyntax::Turtle => {
                 let parser = if lenient { TurtleParser::new().lenient() } else { TurtleParser::new() };
-                parser.for_reader(input).try_for_each(|triple| self.triple(path, triple))
+                parser.for_reader(Nesting::new(input)).try_for_each(|triple| self.triple(path, triple))
             }
         }
     }
@@ -148,20 +197,30 @@ impl Reader<'_> {
                 let at = e.location().start;
                 table_error(path, at.line + 1, at.column as usize + 1, "RDF", e.message())
             }
-            TurtleParseError::Io(e) if e.get_ref().is_some() => format_error(path, cut(&e.to_string())),
+            TurtleParseError::Io(e) if e.get_ref().is_some() => format_error(path, e.to_string()),
             TurtleParseError::Io(e) => io_error(path, e),
         })?;
         let subject = match subject {
             NamedOrBlankNode::NamedNode(n) => n.into_string(),
-            NamedOrBlankNode::BlankNode(b) => self.blank(b.into_string()),
+            NamedOrBlankNode::BlankNode(b) => self.blank(b),
         };
         let object = match object {
             Term::NamedNode(n) => n.into_string(),
-            Term::BlankNode(b) => self.blank(b.into_string()),
+            Term::BlankNode(b) => self.blank(b),
             literal => literal.to_string(),
         };
         let predicate = predicate.into_string();
+        self.spelled += (subject.len() + predicate.len() + object.len()) as u64;
+        let (read, kept) = (self.read.get(), self.terms.texts.parts().0.len() as u64 + self.aside);
+        for (bytes, most) in [(self.spelled, SPELLED_PER_BYTE), (kept, KEPT_PER_BYTE)] {
+            if bytes > expansion_limit(read, most) {
+                let why =
+                    format!("expected terms of at most {most} bytes for each of the {read} read, found {bytes}; shorten the prefixes");
+                return Err(format_error(path, why));
+            }
+        }
         if self.options.removed.contains(&predicate) {
+            self.aside += (subject.len() + predicate.len() + object.len()) as u64;
             self.removed.push([subject, predicate, object]);
             return Ok(());
         }
@@ -170,14 +229,25 @@ impl Reader<'_> {
             let count = self.terms.texts.len() as u64;
             return Err(GraphError::TooLarge { relation: path.display().to_string(), what: "nodes", count, limit: LIMIT });
         }
+        if !self.predicates.contains_key(&predicate) {
+            self.aside += predicate.len() as u64;
+        }
         self.predicates.entry(predicate).or_default().push(ends);
+        let most = PREDICATES_FREE + read / BYTES_PER_PREDICATE;
+        if self.predicates.len() as u64 > most {
+            let why = format!("expected at most {most} predicates in {read} bytes, found more; each is a relation of its own");
+            return Err(format_error(path, why));
+        }
         Ok(())
     }
 
     /// Numbers go on over files, since each file has blank nodes of its own.
-    fn blank(&mut self, label: String) -> String {
+    fn blank(&mut self, node: BlankNode) -> String {
         let next = self.terms.blanks;
-        let number = *self.blanks.entry(label).or_insert(next);
+        let number = match node.as_ref().unique_id() {
+            Some(id) => *self.unnamed.entry(id).or_insert(next),
+            None => *self.blanks.entry(node.into_string()).or_insert(next),
+        };
         if number == next {
             self.terms.blanks += 1;
         }
@@ -188,12 +258,20 @@ impl Reader<'_> {
         let sorted: BTreeMap<String, Vec<(u32, u32)>> = self.predicates.into_iter().collect();
         let mut graph = Graph::builder().nodes(RDF_NODE, self.terms.texts.len());
         let mut predicates: BTreeMap<String, String> = BTreeMap::new();
+        // The number behind the next relation of a name: all below it are taken, so that none is looked at twice.
+        let mut next: HashMap<String, usize> = HashMap::new();
         for (iri, mut edges) in sorted {
             edges.sort_unstable();
             edges.dedup();
             let local = relation_name(&iri);
-            let name = (1..).map(|i| if i == 1 { local.clone() } else { format!("{local}-{i}") }).find(|n| !predicates.contains_key(n));
-            let name = name.unwrap_or(local);
+            let number = next.entry(local.clone()).or_insert(1);
+            let name = loop {
+                let name = if *number == 1 { local.clone() } else { format!("{local}-{number}") };
+                *number += 1;
+                if !predicates.contains_key(&name) {
+                    break name;
+                }
+            };
             let (src, dst) = edges.into_iter().unzip();
             graph = graph.edges(EdgeType::new(RDF_NODE, &*name, RDF_NODE), src, dst);
             predicates.insert(name, iri);

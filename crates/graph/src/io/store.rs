@@ -10,7 +10,7 @@ use safetensors::tensor::TensorView;
 use serde::{Deserialize, Serialize};
 
 use super::atomic::{lock_dir, remove_abandoned, sync_dir, write_atomic};
-use super::files::{format_error, io_error, read_json};
+use super::files::{format_error, io_error, read_json, version_error};
 use super::store_extras::Extras;
 use super::tensor_file::{TensorFile, read_tensors};
 use crate::mapped_file::MappedFile;
@@ -318,7 +318,7 @@ pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, Graph
     open(dir.as_ref(), |json, tensors, d| {
         let bytes = read_tensors(tensors)?;
         let file = TensorFile::new(json, tensors, &bytes, &d.fingerprint, device)?;
-        let graph = file.graph(d, &mut |_, _, _| Ok(false))?;
+        let graph = file.graph(d, &mut |_, _, _| Ok(false)).map_err(|e| e.in_file(json))?;
         file.verify(d)?;
         Ok(graph)
     })
@@ -424,7 +424,8 @@ pub fn map_graph_with(dir: impl AsRef<Path>, device: &Device, options: MapOption
                 of_type.insert(entry.name.clone(), MappedRows::of_tensor(tensors, &map, view)?);
             }
             Ok(mapped)
-        })?;
+        });
+        let graph = graph.map_err(|e| e.in_file(json))?;
         if !options.skip_fingerprint {
             file.verify(d)?;
         }
@@ -439,8 +440,7 @@ pub fn map_graph_with(dir: impl AsRef<Path>, device: &Device, options: MapOption
 fn describe(json: &Path) -> Result<(Description, Option<String>), GraphError> {
     let version = read_json::<Probe>(json)?.format_version;
     if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(VERSION)) {
-        let found = version.map_or("none".into(), |v| v.to_string());
-        return Err(GraphError::Version { path: json.into(), found, expected: VERSION });
+        return Err(version_error(json, version.as_ref(), VERSION));
     }
     let mut d: Description = read_json(json)?;
     let sum = d.checksum.take();

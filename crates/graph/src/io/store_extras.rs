@@ -1,5 +1,7 @@
 //! What a graph file holds beside columns: lists of numbers and ids from files.
 
+use std::collections::BTreeSet;
+
 use burn::tensor::TensorData;
 use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
@@ -83,9 +85,10 @@ impl Extras {
     /// Reads them back into a frame.
     pub(crate) fn read(&self, prefix: &str, file: &TensorFile<'_>, frame: &mut Frame) -> Result<(), GraphError> {
         let rows = frame.len() as u64;
-        for (i, l) in self.lists.iter().enumerate() {
+        let mut names = BTreeSet::new();
+        for l in &self.lists {
             let key = format!("list/{prefix}/{}", l.name);
-            if self.lists[..i].iter().any(|e| e.name == l.name) {
+            if !names.insert(&l.name) {
                 return Err(GraphError::Duplicate { what: "list", name: key });
             }
             let indptr = bytemuck::pod_collect_to_vec(file.get(&format!("{key}/indptr"), Dtype::U64, &[rows + 1])?.data());

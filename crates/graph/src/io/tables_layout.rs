@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::dataset::{check_split, feature_size, sparse_size};
-use super::files::{format_error, inside, read_json, same_count, table_error};
+use super::files::{format_error, inside, read_json, referenced, same_count, table_error, version_error};
 use super::tables::{AttrType, Decoder, NodeTable, Source, read_edges, read_nodes, resolve};
 use super::{Dataset, Features, Split};
 use crate::{EdgeType, Graph, GraphError, Texts};
@@ -130,15 +130,17 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
     let json = dir.join(TABLES);
     let version = read_json::<Probe>(&json)?.format_version;
     if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(TablesDescription::FORMAT_VERSION)) {
-        let found = version.map_or("none".into(), |v| v.to_string());
-        return Err(GraphError::Version { path: json, found, expected: TablesDescription::FORMAT_VERSION });
+        return Err(version_error(&json, version.as_ref(), TablesDescription::FORMAT_VERSION));
     }
-    assemble(dir, read_json(&json)?, |path| Source::from(path))
+    assemble(dir, read_json(&json)?, |path| Source::from(path)).map_err(|e| e.in_file(&json))
 }
 
 /// The data set that `tables.json` in `dir` describes, out of the tables that `open` gives for their paths.
 pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) -> Source) -> Result<Dataset, GraphError> {
     let json = dir.join(TABLES);
+    let parts = d.splits.values().flat_map(|s| [Some(&s.train), s.val.as_ref(), Some(&s.test)]).flatten().map(|part| &part.file);
+    let named = d.node_types.values().map(|t| &t.file).chain(d.edge_types.iter().map(|t| &t.file)).chain(parts);
+    referenced(&json, named.map(|file| inside(dir, &json, file)))?;
     let mut b = Graph::builder();
     let (mut index, mut features, mut labels) = (BTreeMap::new(), BTreeMap::new(), None);
     for (name, entry) in &d.node_types {

@@ -208,9 +208,9 @@ fn bad_descriptions() {
         let e = refused(|_, d| d["format_version"] = v, "this program reads version 1");
         assert!(matches!(&e, GraphError::Version { found: f, .. } if f == found), "{e:?}");
     }
-    assert!(matches!(refused(|_, d| d["target"] = json!("x"), "`x`"), GraphError::UnknownNodeType { .. }));
-    assert!(matches!(refused(|_, d| d["edge_types"][0]["dst"] = json!("x"), "`x`"), GraphError::UnknownNodeType { .. }));
-    assert!(matches!(refused(|_, d| d["edge_types"][0]["relation"] = json!("a/b"), "a/b"), GraphError::BadName { .. }));
+    assert!(matches!(refused(|_, d| d["target"] = json!("x"), "`x`").cause(), GraphError::UnknownNodeType { .. }));
+    assert!(matches!(refused(|_, d| d["edge_types"][0]["dst"] = json!("x"), "`x`").cause(), GraphError::UnknownNodeType { .. }));
+    assert!(matches!(refused(|_, d| d["edge_types"][0]["relation"] = json!("a/b"), "a/b").cause(), GraphError::BadName { .. }));
     let gone = refused(|dir, _| std::fs::remove_file(dir.join("buys.tsv")).unwrap(), "buys.tsv");
     assert!(matches!(gone, GraphError::Io { .. }));
 }

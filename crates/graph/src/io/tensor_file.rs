@@ -1,6 +1,6 @@
 //! The tensors of a graph file, checked against their description.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::column::column_of;
 use super::files::{format_error, io_error, node_count, open, reserve};
 use super::store::{BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, JSON, edges_key, fingerprint};
 use super::store_extras::Extras;
-use crate::{Column, EdgeType, Frame, Graph, GraphError};
+use crate::{Column, EdgeType, Frame, Graph, GraphError, Relation};
 
 /// The tensor file, if it is as long as its header says; the header is looked at before memory is taken for the rest.
 pub(super) fn read_tensors(path: &Path) -> Result<Vec<u8>, GraphError> {
@@ -83,15 +83,18 @@ impl<'a> TensorFile<'a> {
             b = b.nodes(&n.name, node_count(self.json, &n.name, n.count, self.bytes)?);
         }
         let types: Vec<EdgeType> = d.edge_types.iter().map(EdgeEntry::etype).collect();
+        let counts: BTreeMap<&str, u64> = d.node_types.iter().map(|n| (&*n.name, n.count)).collect();
         for (t, e) in types.iter().zip(&d.edge_types) {
             // The builder would make up a node type that only edges name.
-            for end in [&t.src, &t.dst] {
-                if !d.node_types.iter().any(|n| n.name == *end) {
-                    let known = d.node_types.iter().map(|n| n.name.clone()).collect();
-                    return Err(GraphError::UnknownNodeType { name: end.clone(), known });
-                }
-            }
-            b = b.edges(t.clone(), self.ids(&edges_key(t, "src"), e.count)?, self.ids(&edges_key(t, "dst"), e.count)?);
+            let count = |end: &String| {
+                let known = || d.node_types.iter().map(|n| n.name.clone()).collect();
+                let count = counts.get(&**end).map(|&n| n as usize);
+                count.ok_or_else(|| GraphError::UnknownNodeType { name: end.clone(), known: known() })
+            };
+            let (num_src, num_dst) = (count(&t.src)?, count(&t.dst)?);
+            let (src, dst) = (self.ids(&edges_key(t, "src"), e.count)?, self.ids(&edges_key(t, "dst"), e.count)?);
+            let relation = Relation::from_coo(num_src, num_dst, src, dst);
+            b = b.relation(t.clone(), relation.map_err(|e| e.in_relation(&t.to_string()).in_file(self.path))?);
         }
         let mut graph = b.build()?;
         let mut expected = 2 * types.len();
@@ -152,8 +155,9 @@ impl<'a> TensorFile<'a> {
     }
 
     fn columns(&self, prefix: &str, entries: &[ColumnEntry], frame: &mut Frame, keep: Keep<'_>) -> Result<(), GraphError> {
-        for (i, c) in entries.iter().enumerate() {
-            if entries[..i].iter().any(|e| e.name == c.name) {
+        let mut names = BTreeSet::new();
+        for c in entries {
+            if !names.insert(&c.name) {
                 return Err(GraphError::Duplicate { what: "column", name: format!("{prefix}/{}", c.name) });
             }
             if let Some(column) = self.column(prefix, c, frame.len(), keep)? {

@@ -1,11 +1,11 @@
 //! Knowledge graphs: triples of numbered entities and relations, for link prediction.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::files::{format_error, inside, node_count, read_bounded, read_json, same_count};
+use super::files::{format_error, inside, node_count, read_bounded, read_json, same_count, version_error};
 use super::npy::NpyArray;
 use super::npy_layout::{METADATA, VERSION, ids_below};
 use crate::{EdgeType, Graph, GraphError};
@@ -144,8 +144,11 @@ struct Part {
 /// [`GraphError::Io`] for a missing file, [`GraphError::Version`] for another layout version, [`GraphError::Format`] for
 /// anything else that is not what the layout asks for, data for node classification included.
 pub fn load_knowledge_graph(dir: impl AsRef<Path>) -> Result<KnowledgeGraph, GraphError> {
-    let dir = dir.as_ref();
-    let json = dir.join(METADATA);
+    let json = dir.as_ref().join(METADATA);
+    read(dir.as_ref(), json.clone()).map_err(|e| e.in_file(json))
+}
+
+fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, GraphError> {
     let probe: Probe = read_json(&json)?;
     if probe.layout.as_deref() != Some(TRIPLES) {
         let found = probe.layout.map_or("none".into(), |l| format!("`{l}`"));
@@ -153,8 +156,7 @@ pub fn load_knowledge_graph(dir: impl AsRef<Path>) -> Result<KnowledgeGraph, Gra
         return Err(format_error(&json, why));
     }
     if probe.layout_version.as_ref().and_then(serde_json::Value::as_u64) != Some(VERSION) {
-        let found = probe.layout_version.map_or("none".into(), |v| v.to_string());
-        return Err(GraphError::Version { path: json, found, expected: VERSION as u32 });
+        return Err(version_error(&json, probe.layout_version.as_ref(), VERSION as u32));
     }
     let meta: Metadata = read_json(&json)?;
     let only = |what: &str, found: usize| format_error(&json, format!("{what}: expected exactly one, found {found}"));
@@ -168,8 +170,12 @@ pub fn load_knowledge_graph(dir: impl AsRef<Path>) -> Result<KnowledgeGraph, Gra
         let path = inside(dir, &json, file)?;
         let text = String::from_utf8(read_bounded(&path, MAX_NAMES)?);
         let text = text.map_err(|e| format_error(&path, format!("expected UTF-8, found {}", e.utf8_error())))?;
-        let names: Vec<String> = text.lines().map(str::to_owned).collect();
-        same_count(&path, what, count, names.len()).map(|()| names)
+        // Counted first: a name takes more memory than an empty line of the file.
+        let found = text.lines().count();
+        same_count(&path, what, count, found)?;
+        let mut names = Vec::with_capacity(found);
+        names.extend(text.lines().map(str::to_owned));
+        Ok(names)
     };
     let entity_names = names(&entities.names_file, "number of entities", entities.count)?;
     node_count(&json, ntype, entities.count, u64::MAX)?;

@@ -37,9 +37,10 @@ impl<M: BatchMaker> LoaderEpoch<M> {
         let mut new = Self { maker, plan, queues: vec![], threads: vec![], first, next: first, end, begin, throughput };
         let workers = loader.workers.min(end - first);
         for worker in 0..workers {
-            let (send, receive) = sync_channel(loader.prefetch);
             let (maker, plan) = (new.maker.clone(), new.plan.clone());
             let turns = (first + worker..end).step_by(workers);
+            // A queue has room for all that it may hold from the start.
+            let (send, receive) = sync_channel(loader.prefetch.min(turns.len()));
             let work = move || work(&*maker, &plan, turns, &send);
             // Where the system refuses a thread the queue is closed: its first batch is an error.
             new.threads.extend(std::thread::Builder::new().name(format!("loader-{worker}")).spawn(work));

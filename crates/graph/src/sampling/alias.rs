@@ -44,6 +44,20 @@ impl AliasTables {
         Self::new(&[0, weights.len() as u32], weights)
     }
 
+    /// What each place of a row has of its draws, up to a factor; none of a row that draws nothing.
+    pub(crate) fn shares(&self, row: Range<usize>) -> Vec<f64> {
+        let mut shares = vec![0.0; row.len()];
+        if row.is_empty() || self.other[row.start] == u32::MAX {
+            return shares;
+        }
+        for (place, p) in row.enumerate() {
+            let kept = if self.keep[p] == ALWAYS { 1.0 } else { f64::from(self.keep[p]) / 4_294_967_296.0 };
+            shares[place] += kept;
+            shares[self.other[p] as usize] += 1.0 - kept;
+        }
+        shares
+    }
+
     /// A place of the row in proportion to its weight; `None` if all are 0.
     #[inline]
     pub(crate) fn draw(&self, row: Range<usize>, draws: &mut Draws<'_>) -> Option<u32> {

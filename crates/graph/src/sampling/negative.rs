@@ -7,6 +7,7 @@ use super::adjacency::Adjacency;
 use super::alias::AliasTables;
 use super::draws::Draws;
 use super::neighbor::check_weights;
+use crate::memory::room;
 use crate::relation::{check_len, check_nodes};
 use crate::{EdgeKey, Graph, GraphError, Relation};
 
@@ -32,6 +33,16 @@ pub struct Negatives {
     /// Whether a pair is known to have no edge (and, where asked for, to be met once): false for the padding of a
     /// source that has too few such pairs, and everywhere if the sampler is not strict.
     pub is_strict: Vec<bool>,
+}
+
+impl Negatives {
+    /// No pairs, with room for so many.
+    fn with_room(pairs: u128) -> Result<Self, GraphError> {
+        let (what, remedy) = (|| format!("{pairs} negative pairs"), "ask for fewer at a time");
+        // A pair takes 9 bytes here and 8 while those of its source are drawn.
+        room::<[u8; 17]>(pairs, what, remedy)?;
+        Ok(Self { src: room(pairs, what, remedy)?, dst: room(pairs, what, remedy)?, is_strict: room(pairs, what, remedy)? })
+    }
 }
 
 /// Draws pairs of nodes that have no edge of a relation, as negative examples of link prediction.
@@ -193,14 +204,14 @@ impl NegativeSampler {
     /// Draws are functions of the key and the pair: equal pairs get equal negatives.
     ///
     /// # Errors
-    /// Lists of different lengths, ids out of range, no destination nodes.
+    /// Lists of different lengths, ids out of range, no destination nodes; [`GraphError::OutOfMemory`].
     pub fn per_source(&self, src: &[u32], dst: &[u32], k: usize, key: SampleKey) -> Result<Negatives, GraphError> {
         let named = |e: GraphError| e.in_relation(&self.name);
         check_len("dst", "one per entry of `src`", src.len(), dst.len()).map_err(named)?;
         check_nodes("src", src, self.relation.num_src()).map_err(named)?;
         check_nodes("dst", dst, self.relation.num_dst()).map_err(named)?;
         let stream = key.stream(&format!("negatives/{}", self.name));
-        let mut out = Negatives::default();
+        let mut out = Negatives::with_room((src.len() as u128).saturating_mul(k as u128))?;
         if self.shared && !src.is_empty() {
             let mut draws = Draws::new(&stream, u64::MAX);
             let shared = self.some(None, dst[0], k, &mut draws);
@@ -222,7 +233,7 @@ impl NegativeSampler {
     /// `count` pairs out of all that have no edge, each equally likely (GraphBolt and DGL: global uniform).
     ///
     /// # Errors
-    /// The sampler is not uniform, or has conditions; the relation has no pair of nodes.
+    /// The sampler is not uniform, or has conditions; the relation has no pair of nodes; [`GraphError::OutOfMemory`].
     pub fn global(&self, count: usize, key: SampleKey) -> Result<Negatives, GraphError> {
         if self.by != NegativeBy::Uniform || !self.conditions.is_empty() {
             return Err(setting("distribution", "uniform pairs without conditions", "another; draw per source"));
@@ -242,7 +253,7 @@ impl NegativeSampler {
         }
         let total = if self.strict { before[n as usize] } else { n * m };
         let stream = key.stream(&format!("global negatives/{}", self.name));
-        let (mut met, mut out) = (HashSet::new(), Negatives::default());
+        let (mut met, mut out) = (HashSet::new(), Negatives::with_room(count as u128)?);
         for i in 0..count as u64 {
             let mut draws = Draws::new(&stream, i);
             // Floyd's way to ranks that all differ: see `Chooser::distinct`.

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::SampleKey;
 use super::negative::setting;
 use super::walk::{NO_NODE, RandomWalk};
+use crate::memory::room;
 use crate::{EdgeKey, Graph, GraphError, Relation};
 
 /// Finds, for nodes of one type, the nodes of this type that short random walks meet most often (PinSAGE: Ying et al., KDD 2018;
@@ -59,7 +60,7 @@ impl PinSage {
     /// See the type.
     ///
     /// # Errors
-    /// As [`RandomWalk::new`]; a metapath that does not end where it begins; no traversals; `stop` outside `0.0..=1.0`.
+    /// As [`RandomWalk::new`]; [`GraphError::OutOfMemory`]; a metapath that does not end where it begins; no traversals; `stop` outside `0.0..=1.0`.
     pub fn new<K: EdgeKey>(graph: &Graph, metapath: &[K], traversals: usize, stop: f64) -> Result<Self, GraphError> {
         let round: Vec<usize> = metapath.iter().map(|t| graph.schema().etype(t)).collect::<Result<_, _>>()?;
         if traversals == 0 {
@@ -68,7 +69,10 @@ impl PinSage {
         if !(0.0..=1.0).contains(&stop) {
             return Err(setting("stop", "a probability in 0.0..=1.0", &stop.to_string()));
         }
-        let walk = RandomWalk::new(graph, &round.repeat(traversals))?;
+        let what = || format!("a metapath of {traversals} rounds");
+        let mut metapath = room((round.len() as u128).saturating_mul(traversals as u128), what, "ask for fewer rounds")?;
+        (0..traversals).for_each(|_| metapath.extend_from_slice(&round));
+        let walk = RandomWalk::new(graph, &metapath)?;
         let (first, last) = (graph.schema().ends(round[0]).0, graph.schema().ends(round[round.len() - 1]).1);
         if first != last {
             let found = format!("`{}` to `{}`", graph.schema().ntypes()[first], graph.schema().ntypes()[last]);

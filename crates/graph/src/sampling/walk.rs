@@ -1,5 +1,7 @@
 //! Random walks along edges.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::SampleKey;
@@ -8,6 +10,7 @@ use super::alias::AliasTables;
 use super::draws::Draws;
 use super::negative::setting;
 use super::neighbor::check_weights;
+use crate::memory::filled;
 use crate::relation::{check_len, check_nodes};
 use crate::{Compressed, EdgeKey, Graph, GraphError, Relation, Stream};
 
@@ -116,7 +119,7 @@ impl RandomWalk {
     /// `per_start` walks from each start, those of one start one after the other.
     ///
     /// # Errors
-    /// A start that is not a node of the first type.
+    /// A start that is not a node of the first type; [`GraphError::OutOfMemory`].
     ///
     /// # Cost
     /// `O(walks · length)`, shared by all threads.
@@ -126,7 +129,7 @@ impl RandomWalk {
         let stream = key.stream("random walk");
         // Asked for here and not by each worker, which would each sort the edges.
         let layouts: Vec<&Compressed> = self.metapath.iter().map(|&t| self.graph.relations()[t].csr()).collect();
-        Ok(run(starts, per_start, self.metapath.len(), &stream, |draws, step, path| {
+        run(starts, per_start, self.metapath.len(), &stream, |draws, step, path| {
             if self.stop > 0.0 && draws.unit() < self.stop {
                 return None;
             }
@@ -140,7 +143,7 @@ impl RandomWalk {
             };
             let p = row.start + place as usize;
             Some((csr.indices()[p], csr.edge_id(p)))
-        }))
+        })
     }
 }
 
@@ -151,9 +154,16 @@ fn run(
     length: usize,
     stream: &Stream,
     step: impl Fn(&mut Draws<'_>, usize, &[u32]) -> Option<(u32, u32)> + Sync,
-) -> Walks {
-    let count = starts.len() * per_start;
-    let (mut nodes, mut edges) = (vec![NO_NODE; count * (length + 1)], vec![u32::MAX; count * length]);
+) -> Result<Walks, GraphError> {
+    // The number of a walk from its start is a part of the key of its draws.
+    if per_start as u64 > u64::from(u32::MAX) {
+        return Err(setting("per_start", "at most 4294967295 walks", &per_start.to_string()));
+    }
+    let places = |steps: u128| (starts.len() as u128).saturating_mul(per_start as u128).saturating_mul(steps);
+    let what = || format!("{per_start} walks of {length} steps from each of {} starts", starts.len());
+    let remedy = "ask for fewer walks at a time";
+    let mut nodes = filled(NO_NODE, places(length as u128 + 1), what, remedy)?;
+    let mut edges = filled(u32::MAX, places(length as u128), what, remedy)?;
     let walks = nodes.par_chunks_mut(length + 1).zip(edges.par_chunks_mut(length)).enumerate().with_min_len(64);
     walks.for_each(|(i, (nodes, edges))| {
         let start = starts[i / per_start];
@@ -166,21 +176,24 @@ fn run(
             }
         }
     });
-    Walks { nodes, edges, length }
+    Ok(Walks { nodes, edges, length })
 }
 
 /// Second-order walks (node2vec: Grover and Leskovec, KDD 2016): from `t` by way of `v`, the next node `x` is chosen in proportion
 /// to `α(t, x) · w(v, x)`, where `α` is `1 / p` for `x = t`, 1 where there is an edge `t -> x`, and `1 / q` otherwise.
 ///
 /// Steps are drawn by rejection (KnightKing: Yang et al., SOSP 2019), so high degrees cost nothing and no neighbour is
-/// cut off; a step takes at most `max α / min α` draws on average.
+/// cut off; a step takes at most `max α / min α` draws on average. After as many draws as the node has edges, and 64, the neighbours are
+/// weighed instead, which has the same distribution and an end for any `p` and `q`.
 #[derive(Debug)]
 pub struct Node2Vec {
     relation: Relation,
     name: String,
     adjacency: Adjacency,
     weights: Option<AliasTables>,
+    /// `α` of the node before, of its neighbours, and of others, up to a factor that leaves the largest finite.
     back: f64,
+    near: f64,
     away: f64,
 }
 
@@ -198,7 +211,9 @@ impl Node2Vec {
         }
         let relation = graph.relations()[t].clone();
         let (name, adjacency) = (graph.schema().etypes()[t].to_string(), Adjacency::new(&relation, false));
-        Ok(Self { relation, name, adjacency, weights: None, back: 1.0 / p, away: 1.0 / q })
+        // The inverse of a number near 0 is infinite.
+        let near = if p.recip().is_finite() && q.recip().is_finite() { 1.0 } else { p.min(q) };
+        Ok(Self { relation, name, adjacency, weights: None, back: near / p, near, away: near / q })
     }
 
     /// Weights by edge id.
@@ -217,18 +232,18 @@ impl Node2Vec {
     /// `per_start` walks of `length` steps from each start.
     ///
     /// # Errors
-    /// A start out of range; no steps.
+    /// A start out of range; no steps; [`GraphError::OutOfMemory`].
     pub fn walk(&self, starts: &[u32], per_start: usize, length: usize, key: SampleKey) -> Result<Walks, GraphError> {
         check_nodes("starts", starts, self.relation.num_src()).map_err(|e| e.in_relation(&self.name))?;
         if length == 0 {
             return Err(setting("length", "at least one step", "0"));
         }
-        let most = self.back.max(self.away).max(1.0);
+        let most = self.back.max(self.away).max(self.near);
         let csr = self.relation.csr();
         let stream = key.stream("node2vec");
-        Ok(run(starts, per_start, length, &stream, |draws, step, path| {
+        run(starts, per_start, length, &stream, |draws, step, path| {
             let row = csr.row(path[step] as usize);
-            loop {
+            for _ in 0..row.len() + SPARE_DRAWS {
                 let place = match &self.weights {
                     Some(table) => table.draw(row.clone(), draws)?,
                     None if row.is_empty() => return None,
@@ -236,16 +251,53 @@ impl Node2Vec {
                 };
                 let p = row.start + place as usize;
                 let x = csr.indices()[p];
-                let bias = match step {
-                    0 => most,
-                    _ if x == path[step - 1] => self.back,
-                    _ if self.adjacency.contains(path[step - 1], x) => 1.0,
-                    _ => self.away,
-                };
+                let bias = if step == 0 { most } else { self.bias(path[step - 1], x) };
                 if draws.unit() * most < bias {
                     return Some((x, csr.edge_id(p)));
                 }
             }
-        }))
+            // The first step is taken at the first draw.
+            let p = self.weigh(path[step - 1], row, draws)?;
+            Some((csr.indices()[p], csr.edge_id(p)))
+        })
+    }
+
+    /// `α` of `x` where the walk comes from `before`.
+    fn bias(&self, before: u32, x: u32) -> f64 {
+        if x == before {
+            self.back
+        } else if self.adjacency.contains(before, x) {
+            self.near
+        } else {
+            self.away
+        }
+    }
+
+    /// A position of a row in proportion to `α · w`, by a look at all of them.
+    fn weigh(&self, before: u32, row: Range<usize>, draws: &mut Draws<'_>) -> Option<usize> {
+        let indices = self.relation.csr().indices();
+        let mut sums: Vec<f64> = match &self.weights {
+            Some(table) => table.shares(row.clone()),
+            None => vec![1.0; row.len()],
+        };
+        let mut total = 0.0;
+        for (sum, p) in sums.iter_mut().zip(row.clone()) {
+            total += *sum * self.bias(before, indices[p]);
+            *sum = total;
+        }
+        // Where one `α` is so small beside the others that it is 0, a row may have none but it, which are equal then.
+        if total <= 0.0 {
+            return match &self.weights {
+                Some(table) => table.draw(row.clone(), draws).map(|place| row.start + place as usize),
+                None => Some(row.start + draws.below(row.len() as u32) as usize),
+            };
+        }
+        let at = draws.unit() * total;
+        let place = sums.partition_point(|&sum| sum <= at);
+        // Rounding may reach the end; the last place with a share is where the sum is reached first.
+        Some(row.start + if place < sums.len() { place } else { sums.partition_point(|&sum| sum < total) })
     }
 }
+
+/// Draws by rejection at a node of any degree, before its neighbours are weighed.
+const SPARE_DRAWS: usize = 64;

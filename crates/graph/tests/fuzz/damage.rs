@@ -1,6 +1,7 @@
 //! What happens to the bytes of a file, a function of the number of the case.
 
 /// Draws of one case: SplitMix64.
+#[derive(Clone)]
 pub(crate) struct Damage(u64);
 
 /// Bytes that formats give a meaning to.

@@ -20,7 +20,7 @@ fn i32s(v: &[i32]) -> Vec<u8> {
     npy("<i4", &format!("({},)", v.len()), bytemuck::cast_slice(v))
 }
 
-fn npz(arrays: &[(&str, Vec<u8>)], compressed: bool) -> Vec<u8> {
+pub(crate) fn npz(arrays: &[(&str, Vec<u8>)], compressed: bool) -> Vec<u8> {
     let method = if compressed { zip::CompressionMethod::Deflated } else { zip::CompressionMethod::Stored };
     let mut out = zip::ZipWriter::new(std::io::Cursor::new(vec![]));
     for (name, bytes) in arrays {

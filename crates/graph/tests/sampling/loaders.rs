@@ -172,6 +172,14 @@ fn a_dropped_epoch_stops_its_threads_and_the_queue_is_bounded() {
 }
 
 #[test]
+fn a_queue_takes_no_room_for_batches_that_are_not_there() {
+    for prefetch in [1 << 40, usize::MAX] {
+        let sizes: Vec<usize> = loader(2).with_prefetch(prefetch).epoch(0).map(|b| b.unwrap().seeds.len()).collect();
+        assert_eq!(sizes, [50, 50, 50, 50, 5]);
+    }
+}
+
+#[test]
 fn links_are_loaded() {
     let g = graph();
     let links = LinkSampler::new(NeighborSampler::new(&g, [3]).unwrap(), "_E").unwrap().with_negatives(NegativePairs::PerSource(1));

@@ -1,6 +1,6 @@
 //! Random walks, node2vec and PinSAGE.
 
-use burn_gnn_graph::{Graph, GraphError, NO_NODE, Node2Vec, PinSage, RandomWalk, SampleKey};
+use burn_gnn_graph::{Graph, GraphError, NO_NODE, NegativeSampler, Node2Vec, PinSage, RandomWalk, SampleKey};
 
 use crate::common::{chi_square, limit, skewed, typed};
 
@@ -74,6 +74,69 @@ fn node2vec_weighs_by_the_node_before() {
     let back = (0..walks.len()).filter(|&i| walks.walk(i) == [0, 1, 0]).count() as f64;
     let expected = 30_000.0 * 0.5 / 2.5; // 2 · 1/4 against 1 · 2
     assert!(chi_square(&[back, 30_000.0 - back], &[expected, 30_000.0 - expected]) < limit(1), "{back}");
+}
+
+/// Runs `f` on a thread; one that does not end fails the test.
+fn ends<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || send.send(f()));
+    receive.recv_timeout(std::time::Duration::from_secs(60)).expect("still walking after a minute")
+}
+
+#[test]
+fn node2vec_ends_for_any_parameters() {
+    let near_0 = f64::MIN_POSITIVE / 8.0;
+    for (p, q) in [(1e12, 1.0), (1e300, 1e-300), (1e-310, 1.0), (1.0, 1e-310), (1e-310, 1e300), (f64::MAX, near_0), (near_0, f64::MAX)] {
+        // A leaf leads nowhere but back.
+        let pair = Graph::homogeneous(2, vec![0, 1], vec![1, 0]).unwrap();
+        for weight in [None, Some(0.5)] {
+            let mut walk = Node2Vec::new(&pair, "_E", p, q).unwrap();
+            if let Some(w) = weight {
+                walk = walk.with_weights(&[w; 2]).unwrap();
+            }
+            let walks = ends(move || walk.walk(&[0], 4, 6, SampleKey::new(3)).unwrap());
+            assert!((0..4).all(|i| walks.walk(i) == [0, 1, 0, 1, 0, 1, 0]), "p {p}, q {q}");
+        }
+    }
+}
+
+#[test]
+fn node2vec_weighs_neighbours_as_it_draws_them() {
+    // From 0 by way of 1: back with 1/p, to 2, 3 or 4 with 1/q, all far below what 0's other neighbours would have: no draw is accepted.
+    let g = Graph::homogeneous(5, vec![0, 1, 1, 1, 1], vec![1, 0, 2, 3, 4]).unwrap();
+    let weights = [1.0, 1.0, 2.0, 0.0, 3.0];
+    for (weights, shares) in [(None, [1.0, 0.0, 3.0, 3.0, 3.0]), (Some(weights), [1.0, 0.0, 6.0, 0.0, 9.0])] {
+        let mut walk = Node2Vec::new(&g, "_E", 3e15, 1e15).unwrap();
+        if let Some(weights) = weights {
+            walk = walk.with_weights(&weights).unwrap();
+        }
+        let walks = ends(move || walk.walk(&[0], 20_000, 2, SampleKey::new(11)).unwrap());
+        let mut counts = [0.0; 5];
+        (0..20_000).for_each(|i| counts[walks.walk(i)[2] as usize] += 1.0);
+        let (total, possible): (f64, Vec<usize>) = (shares.iter().sum(), (0..5).filter(|&v| shares[v] > 0.0).collect());
+        let expected: Vec<f64> = possible.iter().map(|&v| shares[v] / total * 20_000.0).collect();
+        let found: Vec<f64> = possible.iter().map(|&v| counts[v]).collect();
+        assert!(chi_square(&found, &expected) < limit(possible.len() - 1), "{counts:?}");
+        assert_eq!(found.iter().sum::<f64>(), 20_000.0);
+    }
+}
+
+#[test]
+fn more_walks_than_memory_holds() {
+    let g = typed(5, 4, 1);
+    let many = |e: GraphError| matches!(e, GraphError::OutOfMemory { bytes, .. } if bytes > 1 << 44);
+    let (walk, cites) = (RandomWalk::new(&g, &["writes"]).unwrap(), Node2Vec::new(&g, "cites", 1.0, 1.0).unwrap());
+    let key = SampleKey::new(0);
+    assert!(many(walk.walk(&[0; 4000], u32::MAX as usize, key).unwrap_err()));
+    assert!(many(cites.walk(&[0], 1, usize::MAX, key).unwrap_err()));
+    assert!(many(cites.walk(&[0], 1, usize::MAX - 1, key).unwrap_err()));
+    // Two walks of 2^63 each are none where their number wraps around.
+    assert!(matches!(walk.walk(&[0, 1], 1 << 63, key), Err(GraphError::Setting { arg: "per_start", .. })));
+    assert!(many(PinSage::new(&g, &["written", "writes"], usize::MAX, 0.5).unwrap_err()));
+    assert_eq!(walk.walk(&[0], 0, key).unwrap().len(), 0);
+    let negatives = NegativeSampler::new(&g, "cites").unwrap();
+    assert!(many(negatives.per_source(&[0], &[0], usize::MAX, key).unwrap_err()));
+    assert!(many(negatives.global(usize::MAX, key).unwrap_err()));
 }
 
 #[test]

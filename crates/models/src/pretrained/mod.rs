@@ -8,6 +8,7 @@ use std::path::Path;
 
 use burn::module::{Module, ModuleDisplay};
 use burn::tensor::{DType, TensorData};
+use burn_gnn_graph::io::{cut_quoted, read_file};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
@@ -54,7 +55,7 @@ impl StateDict {
     /// # Errors
     /// Bytes that are no such file, or an element type other than f16, bf16, f32 and f64.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self, ModelError> {
-        let wrong = |message: String| ModelError::StateDict { message };
+        let wrong = |message: String| ModelError::StateDict { message: cut_quoted(message) };
         let file = SafeTensors::deserialize(bytes).map_err(|e| wrong(format!("expected a safetensors file, found: {e}")))?;
         let mut tensors = BTreeMap::new();
         for (name, view) in file.iter() {
@@ -77,8 +78,12 @@ impl StateDict {
     /// As [`from_safetensors`](Self::from_safetensors), or the file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|e| ModelError::StateDict { message: format!("{}: {e}", path.display()) })?;
-        Self::from_safetensors(&bytes)
+        // Errors of a graph's files name the file; those about bytes do not.
+        let bytes = read_file(path).map_err(|e| ModelError::StateDict { message: e.to_string() })?;
+        Self::from_safetensors(&bytes).map_err(|e| match e {
+            ModelError::StateDict { message } => ModelError::StateDict { message: format!("{}: {message}", path.display()) },
+            other => other,
+        })
     }
 
     /// The tensors whose names begin with `prefix`, without it: those of one layer of a model.
@@ -146,8 +151,7 @@ impl StateDict {
         if left.is_empty() {
             return Ok(layer);
         }
-        Err(ModelError::StateDict {
-            message: format!("no parameter of the layer takes {left:?}; its options differ from those of the state dict"),
-        })
+        let message = format!("no parameter of the layer takes {left:?}; its options differ from those of the state dict");
+        Err(ModelError::StateDict { message: cut_quoted(message) })
     }
 }

@@ -192,9 +192,7 @@ pub(crate) fn accept<T>(result: Result<T, OpsError>) -> T {
 /// Refuses element types that no kernel of this build knows.
 pub(crate) fn check_dtype(op: &'static str, arg: &'static str, dtype: DType) -> Result<(), OpsError> {
     match dtype {
-        DType::F16 | DType::BF16 if !cfg!(any(feature = "f16", feature = "cube")) => {
-            Err(OpsError::HalfPrecision { op, arg, dtype })
-        }
+        DType::F16 | DType::BF16 if !cfg!(any(feature = "f16", feature = "cube")) => Err(OpsError::HalfPrecision { op, arg, dtype }),
         DType::F32 | DType::F64 | DType::F16 | DType::BF16 => Ok(()),
         dtype => Err(OpsError::UnsupportedDtype { op, arg, dtype }),
     }

@@ -157,13 +157,6 @@ impl MpiRanks {
             );
             return Err(Failure { rank, message });
         }
-        // Unwinding would reach `MPI_Finalize`, which waits for ranks that wait for this one.
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            before(info);
-            eprintln!("rank {rank}: panicked; ending all ranks");
-            end();
-        }));
         let calls = Arc::new(Calls::new(self.timeout));
         let comm = Arc::new(MpiComm::new(world.duplicate(), calls.clone()));
         let watch = Watch::start(Handle(world.duplicate()), calls, self.silence);
@@ -174,7 +167,8 @@ impl MpiRanks {
             .build()
             .unwrap_or_else(|e| fail(rank, &format!("thread pool: {e}")));
         let for_f: Arc<dyn Communicator> = comm.clone();
-        // A rank that ends itself from inside an operation unwinds past the hook; what it carries is the failure.
+        // A panic that leaves the closure is the end of all ranks: unwinding on would reach `MPI_Finalize`, which waits for ranks that wait
+        // for this one. One that is caught inside (by a reader of damaged files, by a loader) is an error there and nothing else.
         let outcome = catch_unwind(AssertUnwindSafe(|| pool.install(|| f(for_f).map_err(|e| e.to_string()))));
         let value = match outcome {
             Ok(Ok(value)) => value,
@@ -186,7 +180,6 @@ impl MpiRanks {
             fail(rank, &e.to_string());
         }
         watch.stop();
-        drop(std::panic::take_hook());
         drop(comm);
         Ok(value)
     }
@@ -221,9 +214,9 @@ fn default_threads() -> usize {
 /// Runs `f` as one rank among those that `mpirun` or a cluster's scheduler has started, and ends MPI after it. Without a
 /// launcher there is one rank.
 ///
-/// The communicator behaves as that of [`run_ranks`](crate::run_ranks) does while all goes well. A rank that panics, returns an error or makes
-/// another collective call than the others prints its reason and ends all processes with `MPI_Abort`: on MPI a failed run is
-/// over, to be started again from its last checkpoint. So does a rank that waits longer than the time-out in one call, and one
+/// The communicator behaves as that of [`run_ranks`](crate::run_ranks) does while all goes well. A rank whose `f` panics, returns an error or
+/// makes another collective call than the others prints its reason and ends all processes with `MPI_Abort`: on MPI a failed run is
+/// over, to be started again from its last checkpoint. A panic that is caught inside of `f` ends nothing. So does a rank that waits longer than the time-out in one call, and one
 /// that hears nothing of another for some seconds (killed, or behind a cut cable).
 ///
 /// # Needs

@@ -1,5 +1,6 @@
 //! Ends a run whose ranks no longer hear each other, or wait for ever.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -68,14 +69,19 @@ impl Watch {
         let rank = handle.0.rank() as usize;
         let thread = std::thread::Builder::new()
             .name("watch".into())
-            .spawn(move || look_on(handle, &calls, silence, &stop))
+            .spawn(move || {
+                // Without it nobody would notice that ranks are silent.
+                if catch_unwind(AssertUnwindSafe(|| look_on(handle, &calls, silence, &stop))).is_err() {
+                    fail(rank, "the thread that watches the others panicked");
+                }
+            })
             .unwrap_or_else(|e| fail(rank, &format!("could not start a thread: {e}")));
         Self { stopped, thread }
     }
     /// When all ranks are at their end.
     pub(super) fn stop(self) {
         self.stopped.store(true, Ordering::Release);
-        // Its panics end the process by themselves.
+        // A panic of it ends all ranks.
         let _ = self.thread.join();
     }
 }

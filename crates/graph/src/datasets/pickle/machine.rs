@@ -2,18 +2,16 @@
 
 use std::collections::HashMap;
 
-use super::{Id, Value};
+use super::construct::known;
+use super::{Id, Span, Store, Value};
 use crate::io::files::cut;
 
 pub(super) struct Machine<'a> {
-    pub(super) bytes: &'a [u8],
     pub(super) at: usize,
-    pub(super) values: Vec<Value>,
+    pub(super) store: Store<'a>,
     stack: Vec<Id>,
-    marks: Vec<usize>,
+    marks: Vec<Id>,
     memo: HashMap<u32, Id>,
-    /// Characters that were made bytes; a text may be named again and again.
-    pub(super) encoded: usize,
 }
 
 /// Places of the values that every pickle shares.
@@ -26,19 +24,20 @@ pub(super) type Step<T = ()> = Result<T, String>;
 
 impl<'a> Machine<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        let values = vec![Value::None, Value::Bool(false), Value::Bool(true), Value::Tuple(vec![])];
-        Self { bytes, at: 0, values, stack: vec![], marks: vec![], memo: HashMap::new(), encoded: 0 }
+        let mut store = Store { bytes, ..Store::default() };
+        store.values = vec![Value::None, Value::Bool(false), Value::Bool(true), Value::Tuple(Span::default())];
+        Self { at: 0, store, stack: vec![], marks: vec![], memo: HashMap::new() }
     }
 
     pub(super) fn run(&mut self) -> Step<Id> {
         loop {
-            let op = self.take(1)?[0];
+            let op = self.byte()?;
             match op {
                 // PROTO, FRAME
                 0x80 => drop(self.take(1)?),
                 0x95 => drop(self.take(8)?),
                 b'.' => return self.pop(),
-                b'(' => self.marks.push(self.stack.len()),
+                b'(' => self.marks.push(self.stack.len() as Id),
                 b'0' => drop(self.pop()?),
                 b'1' => drop(self.since_mark()?),
                 b'2' => {
@@ -52,15 +51,15 @@ impl<'a> Machine<'a> {
                 b'K' => self.int_of(1)?,
                 b'M' => self.int_of(2)?,
                 0x8a => {
-                    let n = self.take(1)?[0];
+                    let n = self.byte()?;
                     self.long(usize::from(n))?;
                 }
                 b'I' => {
                     let line = self.line()?;
-                    match line.as_str() {
+                    match line {
                         "00" => self.stack.push(FALSE),
                         "01" => self.stack.push(TRUE),
-                        _ => self.decimal(&line)?,
+                        _ => self.decimal(line)?,
                     }
                 }
                 b'L' => {
@@ -69,7 +68,7 @@ impl<'a> Machine<'a> {
                 }
                 b'F' => {
                     let line = self.line()?;
-                    line.parse::<f64>().map_err(|_| format!("expected a float, found {:?}", cut(&line)))?;
+                    line.parse::<f64>().map_err(|_| format!("expected a float, found {:?}", cut(line)))?;
                     self.push(Value::Float);
                 }
                 b'G' => {
@@ -78,7 +77,9 @@ impl<'a> Machine<'a> {
                 }
                 b'S' => {
                     let line = self.line()?;
-                    self.push(Value::Bytes(unquote(&line)?));
+                    let bytes = unquote(line)?;
+                    let span = self.store.make(&bytes)?;
+                    self.push(Value::Bytes(span));
                 }
                 b'U' | b'C' => {
                     let n = self.length(1)?;
@@ -101,28 +102,31 @@ impl<'a> Machine<'a> {
                     self.text(n)?;
                 }
                 b'V' => {
-                    let line = self.line()?;
-                    self.push(Value::Text(line));
+                    let len = self.line()?.len();
+                    // Behind it stands the end of the line.
+                    self.push(Value::Text(Span::new(self.at - 1 - len, len)));
                 }
                 b')' => self.stack.push(EMPTY_TUPLE),
-                b']' => self.push(Value::List(vec![])),
-                b'}' => self.push(Value::Dict(vec![])),
+                b']' => self.push(Value::List(None)),
+                b'}' => self.push(Value::Dict(None)),
                 b't' => {
                     let items = self.since_mark()?;
-                    self.push(Value::Tuple(items));
+                    self.tuple(&items);
                 }
                 b'l' => {
                     let items = self.since_mark()?;
-                    self.push(Value::List(items));
+                    let list = self.store.list(items);
+                    self.push(list);
                 }
                 b'd' => {
                     let items = self.since_mark()?;
-                    self.push(Value::Dict(pairs(&items)?));
+                    let dict = self.store.dict(pairs(&items)?);
+                    self.push(dict);
                 }
                 0x85..=0x87 => {
                     let from = self.stack.len().checked_sub(usize::from(op) - 0x84).ok_or("expected values on the stack, found too few")?;
                     let items = self.stack.split_off(from);
-                    self.push(Value::Tuple(items));
+                    self.tuple(&items);
                 }
                 b'a' => {
                     let item = self.pop()?;
@@ -142,7 +146,7 @@ impl<'a> Machine<'a> {
                 }
                 b'p' | b'g' => {
                     let line = self.line()?;
-                    let key = line.parse().map_err(|_| format!("expected a place of the memo, found {:?}", cut(&line)))?;
+                    let key = line.parse().map_err(|_| format!("expected a place of the memo, found {:?}", cut(line)))?;
                     self.memo(key, op == b'p')?;
                 }
                 b'q' | b'h' => {
@@ -159,14 +163,14 @@ impl<'a> Machine<'a> {
                 }
                 b'c' => {
                     let (module, name) = (self.line()?, self.line()?);
-                    self.global(&module, &name)?;
+                    self.global(module, name)?;
                 }
                 0x93 => {
                     let (name, module) = (self.pop()?, self.pop()?);
-                    match (&self.values[module as usize], &self.values[name as usize]) {
-                        (Value::Text(module), Value::Text(name)) => {
-                            let (module, name) = (module.clone(), name.clone());
-                            self.global(&module, &name)?;
+                    match (self.store.text(module), self.store.text(name)) {
+                        (Some(module), Some(name)) => {
+                            let known = known(module, name)?;
+                            self.push(Value::Known(known));
                         }
                         _ => return Err("expected names of a module and what is in it, found others".into()),
                     }
@@ -174,31 +178,32 @@ impl<'a> Machine<'a> {
                 // REDUCE and NEWOBJ: a constructor and its arguments.
                 b'R' | 0x81 => {
                     let (arguments, constructor) = (self.pop()?, self.pop()?);
-                    let made = self.call(constructor, arguments)?;
-                    if let Value::Bytes(b) = &made {
-                        self.encoded += b.len();
-                    }
+                    let made = self.store.call(constructor, arguments)?;
                     self.push(made);
                 }
                 b'b' => {
                     let (state, object) = (self.pop()?, self.peek()?);
-                    self.build(object, state)?;
+                    self.store.build(object, state)?;
                 }
                 other => return Err(format!("expected an opcode of data, found {other:#04x}")),
             }
         }
     }
 
-    fn take(&mut self, n: usize) -> Step<&[u8]> {
-        let end = self.at.checked_add(n).filter(|&e| e <= self.bytes.len()).ok_or("expected more bytes, found the end of the file")?;
-        let part = &self.bytes[self.at..end];
+    fn take(&mut self, n: usize) -> Step<&'a [u8]> {
+        let bytes = self.store.bytes;
+        let end = self.at.checked_add(n).filter(|&e| e <= bytes.len()).ok_or("expected more bytes, found the end of the file")?;
+        let part = &bytes[self.at..end];
         self.at = end;
         Ok(part)
     }
-    fn line(&mut self) -> Step<String> {
-        let rest = &self.bytes[self.at..];
+    fn byte(&mut self) -> Step<u8> {
+        Ok(self.take(1)?[0])
+    }
+    fn line(&mut self) -> Step<&'a str> {
+        let rest = &self.store.bytes[self.at..];
         let n = memchr::memchr(b'\n', rest).ok_or("expected a line, found the end of the file")?;
-        let line = String::from_utf8(rest[..n].to_vec()).map_err(|_| "expected a line of text, found other bytes")?;
+        let line = std::str::from_utf8(&rest[..n]).map_err(|_| "expected a line of text, found other bytes")?;
         self.at += n + 1;
         Ok(line)
     }
@@ -209,11 +214,19 @@ impl<'a> Machine<'a> {
         usize::try_from(u64::from_le_bytes(b)).map_err(|_| "expected a length that fits in memory".into())
     }
     pub(super) fn push(&mut self, value: Value) {
-        self.values.push(value);
-        self.stack.push(self.values.len() as Id - 1);
+        self.store.values.push(value);
+        self.stack.push(self.store.values.len() as Id - 1);
+    }
+    fn tuple(&mut self, items: &[Id]) {
+        let tuple = self.store.tuple(items);
+        self.push(tuple);
+    }
+    fn global(&mut self, module: &str, name: &str) -> Step {
+        self.push(Value::Known(known(module, name)?));
+        Ok(())
     }
     fn peek(&self) -> Step<Id> {
-        let floor = self.marks.last().copied().unwrap_or(0);
+        let floor = self.marks.last().map_or(0, |&mark| mark as usize);
         self.stack.get(floor..).and_then(|s| s.last().copied()).ok_or_else(|| "expected a value on the stack, found none".into())
     }
     fn pop(&mut self) -> Step<Id> {
@@ -222,7 +235,7 @@ impl<'a> Machine<'a> {
         Ok(top)
     }
     fn since_mark(&mut self) -> Step<Vec<Id>> {
-        let from = self.marks.pop().ok_or("expected a mark, found none")?;
+        let from = self.marks.pop().ok_or("expected a mark, found none")? as usize;
         if from > self.stack.len() {
             return Err("expected a mark below the top of the stack, found one above".into());
         }
@@ -250,30 +263,42 @@ impl<'a> Machine<'a> {
         Ok(())
     }
     fn bytes(&mut self, n: usize) -> Step {
-        let bytes = self.take(n)?.to_vec();
-        self.push(Value::Bytes(bytes));
+        self.take(n)?;
+        self.push(Value::Bytes(Span::new(self.at - n, n)));
         Ok(())
     }
     fn text(&mut self, n: usize) -> Step {
-        let text = String::from_utf8(self.take(n)?.to_vec()).map_err(|_| "expected text in UTF-8, found other bytes")?;
-        self.push(Value::Text(text));
+        std::str::from_utf8(self.take(n)?).map_err(|_| "expected text in UTF-8, found other bytes")?;
+        self.push(Value::Text(Span::new(self.at - n, n)));
         Ok(())
     }
     fn extend(&mut self, items: &[Id]) -> Step {
         let list = self.peek()?;
-        match &mut self.values[list as usize] {
-            Value::List(v) => v.extend(items),
-            _ => return Err("expected a list to append to, found another value".into()),
+        match &mut self.store.values[list as usize] {
+            Value::List(at) => {
+                let at = *at.get_or_insert_with(|| {
+                    self.store.lists.push(vec![]);
+                    self.store.lists.len() as u32 - 1
+                });
+                self.store.lists[at as usize].extend(items);
+                Ok(())
+            }
+            _ => Err("expected a list to append to, found another value".into()),
         }
-        Ok(())
     }
     fn insert(&mut self, items: &[(Id, Id)]) -> Step {
         let dict = self.peek()?;
-        match &mut self.values[dict as usize] {
-            Value::Dict(v) => v.extend(items),
-            _ => return Err("expected a dictionary to fill, found another value".into()),
+        match &mut self.store.values[dict as usize] {
+            Value::Dict(at) => {
+                let at = *at.get_or_insert_with(|| {
+                    self.store.dicts.push(vec![]);
+                    self.store.dicts.len() as u32 - 1
+                });
+                self.store.dicts[at as usize].extend(items);
+                Ok(())
+            }
+            _ => Err("expected a dictionary to fill, found another value".into()),
         }
-        Ok(())
     }
     fn memo(&mut self, key: u32, put: bool) -> Step {
         if put {

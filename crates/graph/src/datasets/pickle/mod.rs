@@ -12,13 +12,14 @@ use std::path::Path;
 use crate::GraphError;
 use crate::io::files::{cut, format_error};
 use construct::Known;
-use machine::Machine;
+use machine::{Machine, Step};
 
 /// Place of a value among all.
 pub(in crate::datasets) type Id = u32;
 
-/// A value. Containers hold the places of others, which may be filled after they were put in.
-#[derive(Clone, Debug)]
+/// A value, as small as can be, since one byte of a pickle may make one. Containers hold the places of others, which may be filled after
+/// they were put in.
+#[derive(Clone, Copy, Debug)]
 pub(in crate::datasets) enum Value {
     None,
     Bool(bool),
@@ -26,61 +27,169 @@ pub(in crate::datasets) enum Value {
     /// A float; none of what is read is one.
     Float,
     /// Bytes of the file, or made of a text.
-    Bytes(Vec<u8>),
-    Text(String),
-    List(Vec<Id>),
-    Tuple(Vec<Id>),
-    Dict(Vec<(Id, Id)>),
+    Bytes(Span),
+    /// Text in UTF-8.
+    Text(Span),
+    /// Place among the lists; `None` for one that nothing was put in.
+    List(Option<u32>),
+    /// Items among those of all tuples.
+    Tuple(Span),
+    /// Place among the dictionaries; `None` for one that nothing was put in.
+    Dict(Option<u32>),
     /// A constructor that is known.
     Known(Known),
     /// A dtype: its name, then its byte order.
-    DType(String, Option<u8>),
-    /// An array, `None` until its state is set.
-    Array(Option<Array>),
+    DType(Span, Option<u8>),
+    /// Place among the arrays, `None` until its state is set.
+    Array(Option<u32>),
     /// A SciPy matrix: its attributes, once they are set.
     Matrix(Option<Id>),
 }
 
+const _: () = assert!(size_of::<Value>() == 16, "one byte of a pickle makes a value");
+
+/// A part of a buffer. Files have less than 2^30 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::datasets) struct Span {
+    start: u32,
+    len: u32,
+}
+
+impl Span {
+    fn new(start: usize, len: usize) -> Self {
+        Self { start: start as u32, len: len as u32 }
+    }
+    fn len(self) -> usize {
+        self.len as usize
+    }
+    fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.start as usize + self.len()
+    }
+}
+
 /// An array as it was pickled.
-#[derive(Clone, Debug)]
-pub(in crate::datasets) struct Array {
-    pub(in crate::datasets) shape: Vec<usize>,
+#[derive(Clone, Copy, Debug)]
+struct Array {
+    /// A tuple of lengths.
+    shape: Id,
     /// As NumPy writes it, like `f4` or `i8`.
-    dtype: String,
-    /// Place of the bytes, which several arrays may share.
-    bytes: Id,
+    dtype: &'static str,
+    /// Several arrays may share them.
+    bytes: Span,
+}
+
+/// All values, and what they hold.
+#[derive(Default)]
+struct Store<'a> {
+    bytes: &'a [u8],
+    /// Bytes that do not stand in the file as they are; their spans begin behind its end.
+    made: Vec<u8>,
+    values: Vec<Value>,
+    items: Vec<Id>,
+    lists: Vec<Vec<Id>>,
+    dicts: Vec<Vec<(Id, Id)>>,
+    arrays: Vec<Array>,
+}
+
+impl Store<'_> {
+    fn get(&self, id: Id) -> &Value {
+        &self.values[id as usize]
+    }
+    fn part(&self, span: Span) -> &[u8] {
+        match (span.start as usize).checked_sub(self.bytes.len()) {
+            Some(start) if span.len > 0 => &self.made[start..start + span.len()],
+            _ => &self.bytes[span.range()],
+        }
+    }
+    fn text(&self, id: Id) -> Option<&str> {
+        if let Value::Text(span) = *self.get(id) { std::str::from_utf8(self.part(span)).ok() } else { None }
+    }
+    /// What a tuple holds; nothing for another value.
+    fn items(&self, id: Id) -> &[Id] {
+        if let Value::Tuple(span) = *self.get(id) { &self.items[span.range()] } else { &[] }
+    }
+    /// Takes bytes up that were made of others. A text may be named again and again, so all together are no more than the file has.
+    fn make(&mut self, bytes: &[u8]) -> Step<Span> {
+        if bytes.is_empty() {
+            return Ok(Span::default());
+        }
+        if self.made.len() + bytes.len() > self.bytes.len() {
+            return Err("expected every text once, found one that is made bytes again and again".into());
+        }
+        let span = Span::new(self.bytes.len() + self.made.len(), bytes.len());
+        self.made.extend_from_slice(bytes);
+        Ok(span)
+    }
+    fn tuple(&mut self, items: &[Id]) -> Value {
+        let span = Span::new(self.items.len(), items.len());
+        self.items.extend_from_slice(items);
+        Value::Tuple(span)
+    }
+    fn list(&mut self, items: Vec<Id>) -> Value {
+        self.lists.push(items);
+        Value::List(Some(self.lists.len() as u32 - 1))
+    }
+    fn dict(&mut self, entries: Vec<(Id, Id)>) -> Value {
+        self.dicts.push(entries);
+        Value::Dict(Some(self.dicts.len() as u32 - 1))
+    }
 }
 
 /// A pickle that was read.
 pub(in crate::datasets) struct Pickle<'a> {
     path: &'a Path,
-    values: Vec<Value>,
+    store: Store<'a>,
     top: Id,
 }
 
 impl<'a> Pickle<'a> {
-    /// Reads the first pickle of `bytes`.
-    pub(in crate::datasets) fn read(path: &'a Path, bytes: &[u8]) -> Result<Self, GraphError> {
+    /// Reads the first pickle of `bytes`, of which there are fewer than 2^30.
+    pub(in crate::datasets) fn read(path: &'a Path, bytes: &'a [u8]) -> Result<Self, GraphError> {
         let mut m = Machine::new(bytes);
         let top = m.run().map_err(|why| format_error(path, format!("pickle, byte {}: {why}", m.at)))?;
-        Ok(Self { path, values: m.values, top })
+        Ok(Self { path, store: m.store, top })
     }
     /// What was pickled.
     pub(in crate::datasets) fn top(&self) -> Id {
         self.top
     }
     pub(in crate::datasets) fn get(&self, id: Id) -> &Value {
-        &self.values[id as usize]
+        self.store.get(id)
+    }
+    /// What a list holds.
+    pub(in crate::datasets) fn list(&self, id: Id) -> Option<&[Id]> {
+        match *self.get(id) {
+            Value::List(Some(at)) => Some(&self.store.lists[at as usize]),
+            Value::List(None) => Some(&[]),
+            _ => None,
+        }
+    }
+    /// What a tuple or a list holds; nothing for another value.
+    pub(in crate::datasets) fn items(&self, id: Id) -> &[Id] {
+        self.list(id).unwrap_or_else(|| self.store.items(id))
+    }
+    /// The entries of a dictionary.
+    pub(in crate::datasets) fn dict(&self, id: Id) -> Option<&[(Id, Id)]> {
+        match *self.get(id) {
+            Value::Dict(Some(at)) => Some(&self.store.dicts[at as usize]),
+            Value::Dict(None) => Some(&[]),
+            _ => None,
+        }
     }
     /// An error that says what was expected.
     pub(in crate::datasets) fn wrong(&self, expected: &str, id: Id) -> GraphError {
-        let found = match self.get(id) {
-            Value::List(v) => format!("a list of {}", v.len()),
-            Value::Tuple(v) => format!("a tuple of {}", v.len()),
-            Value::Dict(v) => format!("a dictionary of {}", v.len()),
+        let found = match *self.get(id) {
+            Value::List(_) => format!("a list of {}", self.items(id).len()),
+            Value::Tuple(_) => format!("a tuple of {}", self.items(id).len()),
+            Value::Dict(_) => format!("a dictionary of {}", self.dict(id).map_or(0, <[_]>::len)),
             Value::Bytes(v) => format!("{} bytes", v.len()),
-            Value::Array(Some(a)) => format!("an array {:?} of {}", a.shape, a.dtype),
-            other => cut(&format!("{other:?}")),
+            Value::Text(v) => format!("the text `{}`", cut(&String::from_utf8_lossy(self.store.part(v)))),
+            Value::Int(v) => format!("the number {v}"),
+            Value::Array(Some(at)) => {
+                let array = self.store.arrays[at as usize];
+                format!("an array {:?} of {}", self.store.lengths(array.shape).unwrap_or_default(), array.dtype)
+            }
+            other => format!("{other:?}"),
         };
         format_error(self.path, format!("expected {expected}, found {found}"))
     }
@@ -88,8 +197,9 @@ impl<'a> Pickle<'a> {
         if let Value::Int(i) = *self.get(id) { Ok(i) } else { Err(self.wrong("a whole number", id)) }
     }
     /// Shape of an array.
-    pub(in crate::datasets) fn shape(&self, id: Id) -> Result<&[usize], GraphError> {
-        if let Value::Array(Some(a)) = self.get(id) { Ok(&a.shape) } else { Err(self.wrong("a NumPy array", id)) }
+    pub(in crate::datasets) fn shape(&self, id: Id) -> Result<Vec<usize>, GraphError> {
+        let Value::Array(Some(at)) = *self.get(id) else { return Err(self.wrong("a NumPy array", id)) };
+        Ok(self.store.lengths(self.store.arrays[at as usize].shape).unwrap_or_default())
     }
     /// The whole numbers of an array.
     pub(in crate::datasets) fn ints(&self, id: Id) -> Result<Vec<i64>, GraphError> {
@@ -112,22 +222,16 @@ impl<'a> Pickle<'a> {
             _ => self.ints(id)?.into_iter().map(|x| x as f32).collect(),
         })
     }
-    fn data(&self, id: Id) -> Result<(&str, &[u8]), GraphError> {
-        match self.get(id) {
-            Value::Array(Some(a)) => match self.get(a.bytes) {
-                Value::Bytes(b) => Ok((&a.dtype, b)),
-                // Bytes stay bytes.
-                other => unreachable!("an array of {other:?}"),
-            },
-            _ => Err(self.wrong("a NumPy array", id)),
-        }
+    fn data(&self, id: Id) -> Result<(&'static str, &[u8]), GraphError> {
+        let Value::Array(Some(at)) = *self.get(id) else { return Err(self.wrong("a NumPy array", id)) };
+        let array = self.store.arrays[at as usize];
+        Ok((array.dtype, self.store.part(array.bytes)))
     }
     /// An entry of a dictionary.
     pub(in crate::datasets) fn entry(&self, dict: Id, key: &str) -> Result<Id, GraphError> {
-        let Value::Dict(entries) = self.get(dict) else { return Err(self.wrong("a dictionary", dict)) };
-        let is_key = |id: Id| match self.get(id) {
-            Value::Text(t) => t == key,
-            Value::Bytes(b) => b == key.as_bytes(),
+        let entries = self.dict(dict).ok_or_else(|| self.wrong("a dictionary", dict))?;
+        let is_key = |id: Id| match *self.get(id) {
+            Value::Text(k) | Value::Bytes(k) => self.store.part(k) == key.as_bytes(),
             _ => false,
         };
         let found = entries.iter().rev().find(|e| is_key(e.0));

@@ -7,10 +7,10 @@ use burn::tensor::Device;
 use serde::Deserialize;
 
 use crate::io::edge_list::{EdgeListFormat, read_edge_list};
-use crate::io::files::{format_error, inside, node_count, read_json, same_count};
+use crate::io::files::{format_error, inside, node_count, read_json, referenced, same_count};
 use crate::io::matrix::{Matrix, read_matrix};
 use crate::io::npy::{NpyArray, NpyValues};
-use crate::{Column, EdgeType, Graph, GraphError, IdConverter, Ids};
+use crate::{Column, EdgeType, Graph, GraphError, IdConverter, Ids, Relation};
 
 const METADATA: &str = "metadata.json";
 
@@ -107,13 +107,17 @@ pub struct ChunkedData {
 /// shape; [`GraphError::Table`] with file, line and column for a row of CSV.
 pub fn load_chunked(dir: impl AsRef<Path>, device: &Device) -> Result<ChunkedGraph, GraphError> {
     let json = dir.as_ref().join(METADATA);
-    let ChunkedStructure { name, mut graph, node_ids, edge_ids, node_data, edge_data } = open_chunked(&json)?;
+    load(&json, device).map_err(|e| e.in_file(json))
+}
+
+fn load(json: &Path, device: &Device) -> Result<ChunkedGraph, GraphError> {
+    let ChunkedStructure { name, mut graph, node_ids, edge_ids, node_data, edge_data } = open_chunked(json)?;
     let (ntypes, etypes) = (graph.schema().ntypes().to_vec(), graph.schema().etypes().to_vec());
     for d in &node_data {
-        graph.nodes_mut(&ntypes[d.ty])?.insert_column(&d.name, d.read(&json, device)?)?;
+        graph.nodes_mut(&ntypes[d.ty])?.insert_column(&d.name, d.read(json, device)?)?;
     }
     for d in &edge_data {
-        graph.edges_mut(&etypes[d.ty])?.insert_column(&d.name, d.read(&json, device)?)?;
+        graph.edges_mut(&etypes[d.ty])?.insert_column(&d.name, d.read(json, device)?)?;
     }
     Ok(ChunkedGraph { name, graph, node_ids, edge_ids })
 }
@@ -125,37 +129,41 @@ pub fn load_chunked(dir: impl AsRef<Path>, device: &Device) -> Result<ChunkedGra
 /// `src:relation:dst`, data of a type that is none, file names that lead outside the folder, edges in another format;
 /// [`GraphError::Table`] with file, line and column for a line of edges; the errors of [`Graph`] construction for ids out of range.
 pub fn open_chunked(metadata: impl AsRef<Path>) -> Result<ChunkedStructure, GraphError> {
-    let json = metadata.as_ref();
+    open(metadata.as_ref()).map_err(|e| e.in_file(metadata))
+}
+
+fn open(json: &Path) -> Result<ChunkedStructure, GraphError> {
     let dir = json.parent().unwrap_or_else(|| Path::new(""));
     let meta: Metadata = read_json(json)?;
     let folder = Folder { dir, json };
     let counts = folder.counts("num_nodes_per_chunk", &meta.node_type, &meta.num_nodes_per_chunk)?;
-    let bytes = meta.edges.values().chain(meta.node_data.values().flat_map(BTreeMap::values)).flat_map(|p| &p.data);
-    let bytes = bytes.filter_map(|f| std::fs::metadata(dir.join(f)).ok()).map(|m| m.len()).fold(0, u64::saturating_add);
+    let data = meta.node_data.values().chain(meta.edge_data.values()).flat_map(BTreeMap::values);
+    let bytes = referenced(json, meta.edges.values().chain(data).flat_map(|p| &p.data).map(|file| folder.path(file)))?;
     let mut b = Graph::builder();
-    let mut nodes = vec![];
-    for (name, &count) in meta.node_type.iter().zip(&counts) {
+    let (mut nodes, mut known) = (vec![], BTreeMap::new());
+    for (i, (name, &count)) in meta.node_type.iter().zip(&counts).enumerate() {
         let count = node_count(json, name, count, bytes)?;
         nodes.push((name.clone(), count));
+        known.insert(name.as_str(), (i, count));
         b = b.nodes(name, count);
     }
+    let unknown = |name: &String| GraphError::UnknownNodeType { name: name.clone(), known: meta.node_type.clone() };
     let mut edges = vec![];
     let edge_counts = folder.counts("num_edges_per_chunk", &meta.edge_type, &meta.num_edges_per_chunk)?;
     for (i, (name, &count)) in meta.edge_type.iter().zip(&edge_counts).enumerate() {
         let etype = folder.etype(name)?;
-        for end in [&etype.src, &etype.dst] {
-            if !meta.node_type.contains(end) {
-                return Err(GraphError::UnknownNodeType { name: end.clone(), known: meta.node_type.clone() });
-            }
-        }
+        let count_of = |end: &String| known.get(end.as_str()).map(|n| n.1).ok_or_else(|| unknown(end));
+        let (num_src, num_dst) = (count_of(&etype.src)?, count_of(&etype.dst)?);
         let pieces = meta.edges.get(name).ok_or_else(|| format_error(json, format!("edges: expected an entry `{name}`, found none")))?;
         let (src, dst) = folder.edges(pieces, &meta.num_edges_per_chunk[i])?;
         same_count(json, &format!("number of edges of `{name}`"), count, src.len())?;
         edges.push((name.clone(), src.len()));
-        b = b.edges_i64(etype, src, dst);
+        let relation = Relation::from_coo_i64(num_src, num_dst, &src, &dst).map_err(|e| e.in_relation(name))?;
+        b = b.relation(etype, relation);
     }
+    let etypes: BTreeMap<&str, usize> = meta.edge_type.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
     for name in meta.edges.keys().chain(meta.edge_data.keys()) {
-        if !meta.edge_type.contains(name) {
+        if !etypes.contains_key(name.as_str()) {
             return Err(GraphError::UnknownEdgeType { name: name.clone(), known: meta.edge_type.clone() });
         }
     }
@@ -163,12 +171,11 @@ pub fn open_chunked(metadata: impl AsRef<Path>) -> Result<ChunkedStructure, Grap
     let graph = b.build()?;
     let (mut node_data, mut edge_data) = (vec![], vec![]);
     for (ntype, columns) in &meta.node_data {
-        let at = meta.node_type.iter().position(|n| n == ntype);
-        let at = at.ok_or_else(|| GraphError::UnknownNodeType { name: ntype.clone(), known: meta.node_type.clone() })?;
+        let at = known.get(ntype.as_str()).ok_or_else(|| unknown(ntype))?.0;
         folder.data(graph.schema().ntype(ntype)?, columns, &meta.num_nodes_per_chunk[at], &mut node_data)?;
     }
     for (etype, columns) in &meta.edge_data {
-        let at = meta.edge_type.iter().position(|n| n == etype).unwrap_or_default();
+        let at = etypes[etype.as_str()];
         folder.data(graph.schema().etype(&folder.etype(etype)?)?, columns, &meta.num_edges_per_chunk[at], &mut edge_data)?;
     }
     Ok(ChunkedStructure { name: meta.graph_name, graph, node_ids, edge_ids, node_data, edge_data })

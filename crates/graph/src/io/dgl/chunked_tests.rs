@@ -113,5 +113,5 @@ fn refusals() {
     let e = refused(&|d, _| std::fs::write(d.join("w1.csv"), "2 0\n1 x\n").unwrap(), "w1.csv:2:2: expected an int64, got \"x\"");
     assert!(matches!(e, GraphError::Table { .. }));
     let e = refused(&|d, _| std::fs::write(d.join("w1.csv"), "3 0\n1 1\n").unwrap(), "`src` must lie in 0..3, got 3");
-    assert!(matches!(e, GraphError::NodeOutOfRange { .. }));
+    assert!(matches!(e.cause(), GraphError::NodeOutOfRange { .. }));
 }

@@ -3,13 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, TensorData};
+use hashbrown::HashMap;
 use indicatif::ProgressBar;
 
 use crate::io::column::column_of;
-use crate::io::files::{format_error, io_error, table_error};
-use crate::io::tables::{ReadOptions, parse_i64, text};
+use crate::io::files::{format_error, table_error};
+use crate::io::tables::{CsvFile, ReadOptions, parse_i64, text};
 use crate::relation::LIMIT;
 use crate::{Column, GraphError, Texts};
+
+/// Columns of data that a file may have: each becomes a tensor of every graph.
+const MOST_COLUMNS: usize = 1 << 14;
 
 /// A CSV file with a header: some columns as texts, the others as numbers.
 pub(super) struct CsvColumns {
@@ -50,36 +54,36 @@ enum Cell {
 impl CsvColumns {
     /// Reads a file; `keys` are names of columns of ids.
     pub(super) fn read(path: &Path, separator: u8, keys: &[&str]) -> Result<Self, GraphError> {
-        let failed = |e: ::csv::Error| match e.into_kind() {
-            ::csv::ErrorKind::Io(e) if e.get_ref().is_none() => io_error(path, e),
-            ::csv::ErrorKind::Io(e) => format_error(path, e.to_string()),
-            other => format_error(path, format!("{other:?}")),
-        };
         let options = ReadOptions::default();
-        let source = text(path, options.max_expansion, &ProgressBar::hidden())?;
-        let mut reader = ::csv::ReaderBuilder::new().delimiter(separator).flexible(true).from_reader(source);
-        let head: Vec<String> =
-            reader.byte_headers().map_err(failed)?.iter().map(|h| String::from_utf8_lossy(h).trim().to_owned()).collect();
-        for (i, name) in head.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
-            if head[..i].contains(name) {
+        let mut file = CsvFile::new(path, separator, text(path, options.max_expansion, &ProgressBar::hidden())?)?;
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (i, raw) in file.head.iter().enumerate() {
+            let name = String::from_utf8_lossy(raw);
+            let name = name.trim();
+            // Columns without a name are the row numbers that pandas writes; DGL leaves them out, too.
+            if name.is_empty() {
+                continue;
+            }
+            if places.insert(name.to_owned(), i).is_some() {
                 return Err(table_error(path, 1, i + 1, "columns of different names", name));
             }
+            if places.len() > MOST_COLUMNS {
+                let expected = format!("at most {MOST_COLUMNS} columns; join those of one feature, as in \"0.1, 0.2\"");
+                return Err(table_error(path, 1, i + 1, expected, name));
+            }
         }
-        let places: Vec<Option<usize>> = keys.iter().map(|k| head.iter().position(|h| h == k)).collect();
-        // Columns without a name are the row numbers that pandas writes; DGL leaves them out, too.
-        let named = head.iter().enumerate().filter(|(i, h)| !h.is_empty() && !places.contains(&Some(*i)));
-        let data = named.map(|(place, h)| DataColumn { name: h.clone(), place, width: None, values: Values::None }).collect();
-        let texts = places.iter().map(|p| p.map(|_| Texts::new())).collect();
-        let mut out = Self { path: path.into(), rows: 0, keys: texts, places, lines: vec![], data };
-        let mut record = ::csv::ByteRecord::new();
-        while reader.read_byte_record(&mut record).map_err(failed)? {
-            let line = record.position().map_or(0, ::csv::Position::line);
-            let wrong = |at: usize, expected: String, found: &[u8]| {
-                let found = String::from_utf8_lossy(&found[..found.len().min(400)]).into_owned();
-                table_error(path, line, at, expected, &found)
-            };
-            if record.len() != head.len() {
-                return Err(wrong(0, format!("{} fields, not {}", head.len(), record.len()), record.as_slice()));
+        let keys: Vec<Option<usize>> = keys.iter().map(|&k| places.get(k).copied()).collect();
+        places.retain(|_, place| !keys.contains(&Some(*place)));
+        let mut data: Vec<DataColumn> =
+            places.into_iter().map(|(name, place)| DataColumn { name, place, width: None, values: Values::None }).collect();
+        data.sort_unstable_by_key(|c| c.place);
+        let texts = keys.iter().map(|p| p.map(|_| Texts::new())).collect();
+        let mut out = Self { path: path.into(), rows: 0, keys: texts, places: keys, lines: vec![], data };
+        let width = file.head.len();
+        while let Some((record, line)) = file.next(path)? {
+            let wrong = |at: usize, expected: String, found: &[u8]| table_error(path, line, at, expected, found);
+            if record.len() != width {
+                return Err(wrong(0, format!("{width} fields, not {}", record.len()), record.as_slice()));
             }
             let cell = |place: usize| -> Result<&str, GraphError> {
                 std::str::from_utf8(&record[place]).map(str::trim).map_err(|_| wrong(place + 1, "UTF-8 text".into(), &record[place]))

@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use serde::Deserialize;
 
 use super::csv_columns::CsvColumns;
-use crate::io::files::{cut, format_error, inside, read_bounded};
+use crate::io::files::{cut, format_error, inside, read_bounded, referenced};
 use crate::io::tables::parse_i64;
 use crate::{EdgeType, FileId, Frame, Graph, GraphError, Ids, NodeIds, Texts};
 
@@ -16,6 +16,10 @@ const META: &str = "meta.yaml";
 const VERSION: &str = "1.0.0";
 /// Most bytes of a description.
 const MOST: u64 = 1 << 20;
+/// Graphs, relations and columns of graphs that any files may ask for; beyond it there must be so many bytes for each, since one takes
+/// some hundred bytes whatever it holds, and the rows of `graphs.csv` times the columns of the others grow with the square of the files.
+const PARTS_FREE: u64 = 1 << 16;
+const BYTES_PER_PART: u64 = 16;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -128,15 +132,21 @@ pub struct GraphSet {
 /// up, too), a vector of another width, a node or graph given twice, an edge that names an unknown node or graph (DGL: a bare
 /// `KeyError`); [`GraphError::Duplicate`] for a type given twice.
 pub fn load_dgl_csv(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, GraphError> {
-    let dir = dir.as_ref();
-    let yaml = dir.join(META);
-    let meta = read_meta(&yaml)?;
+    let yaml = dir.as_ref().join(META);
+    read(dir.as_ref(), &yaml, device).map_err(|e| e.in_file(yaml))
+}
+
+fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, GraphError> {
+    let meta = read_meta(yaml)?;
+    let files = meta.node_data.iter().map(|m| &m.file_name).chain(meta.edge_data.iter().map(|m| &m.file_name));
+    let files = files.chain(meta.graph_data.iter().map(|m| &m.file_name)).map(|file| inside(dir, yaml, file));
+    let bytes = referenced(yaml, files)?;
     let &[separator] = meta.separator.as_bytes() else {
-        return Err(format_error(&yaml, format!("separator: expected one ASCII character, found {:?}", cut(&meta.separator))));
+        return Err(format_error(yaml, format!("separator: expected one ASCII character, found {:?}", meta.separator)));
     };
     let mut nodes = BTreeMap::new();
     for m in &meta.node_data {
-        let file = CsvColumns::read(&inside(dir, &yaml, &m.file_name)?, separator, &[&m.node_id_field, &m.graph_id_field])?;
+        let file = CsvColumns::read(&inside(dir, yaml, &m.file_name)?, separator, &[&m.node_id_field, &m.graph_id_field])?;
         let table = NodeFile::new(file, &m.node_id_field)?;
         if nodes.insert(m.ntype.clone(), table).is_some() {
             return Err(GraphError::Duplicate { what: "node type", name: m.ntype.clone() });
@@ -147,7 +157,7 @@ pub fn load_dgl_csv(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, 
         let [s, r, d] = &m.etype;
         let etype = EdgeType::new(s, r, d);
         let keys = [m.src_id_field.as_str(), &m.dst_id_field, &m.graph_id_field];
-        let file = CsvColumns::read(&inside(dir, &yaml, &m.file_name)?, separator, &keys)?;
+        let file = CsvColumns::read(&inside(dir, yaml, &m.file_name)?, separator, &keys)?;
         let table = EdgeFile::new(file, &etype, &nodes, [&m.src_id_field, &m.dst_id_field])?;
         if edges.insert(etype.clone(), table).is_some() {
             return Err(GraphError::Duplicate { what: "edge type", name: etype.to_string() });
@@ -158,7 +168,7 @@ pub fn load_dgl_csv(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, 
         None if found.is_empty() => (vec![0], None),
         None => (found.into_iter().collect(), None),
         Some(m) => {
-            let file = CsvColumns::read(&inside(dir, &yaml, &m.file_name)?, separator, &[&m.graph_id_field])?;
+            let file = CsvColumns::read(&inside(dir, yaml, &m.file_name)?, separator, &[&m.graph_id_field])?;
             file.key(0, &m.graph_id_field)?;
             let ids = file.graph_ids(0)?;
             let mut rows = BTreeMap::new();
@@ -173,6 +183,16 @@ pub fn load_dgl_csv(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, 
             (ids, Some(file))
         }
     };
+    let columns = nodes.values().map(|n| 2 + n.file.data.len()).chain(edges.values().map(|e| 2 + e.file.data.len())).sum::<usize>();
+    let (parts, most) = (graph_ids.len() as u64 * (1 + columns as u64), PARTS_FREE + bytes / BYTES_PER_PART);
+    if parts > most {
+        let why = format!(
+            "expected graphs with at most {most} types and columns in all for {bytes} bytes of files, found {} graphs with {columns} each; \
+             join columns of one feature, or read the set in pieces",
+            graph_ids.len()
+        );
+        return Err(format_error(yaml, why));
+    }
     let mut data = Frame::new(format!("graphs of `{}`", meta.dataset_name), graph_ids.len());
     if let Some(file) = &table {
         let all: Vec<u32> = (0..file.rows as u32).collect();
@@ -187,7 +207,7 @@ pub fn load_dgl_csv(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, 
 fn read_meta(path: &Path) -> Result<Meta, GraphError> {
     let bytes = read_bounded(path, MOST)?;
     let meta: Meta = serde_saphyr::from_slice(&bytes)
-        .map_err(|e| format_error(path, format!("expected a description of a CSV data set, found: {}", cut(&e.to_string()))))?;
+        .map_err(|e| format_error(path, format!("expected a description of a CSV data set, found: {e}")))?;
     if meta.version != VERSION {
         let found = format!("{}, not {VERSION}", cut(&meta.version));
         return Err(GraphError::Version { path: path.into(), found, expected: 1 });

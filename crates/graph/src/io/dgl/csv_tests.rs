@@ -126,9 +126,9 @@ fn refusals() {
     refused("meta.yaml", &format!("colour: red\n{META}"), "expected a description of a CSV data set");
     refused("meta.yaml", "- 1\n- 2\n", "expected a description of a CSV data set");
     let twice = META.replace("- file_name: nodes.csv\n", "- file_name: nodes.csv\n- file_name: nodes.csv\n");
-    assert!(matches!(refused("meta.yaml", &twice, "node type `_V` was given twice"), GraphError::Duplicate { .. }));
+    assert!(matches!(refused("meta.yaml", &twice, "node type `_V` was given twice").cause(), GraphError::Duplicate { .. }));
     let other = META.replace("- file_name: edges.csv\n", "- file_name: edges.csv\n  etype: [a, b, _V]\n");
-    assert!(matches!(refused("meta.yaml", &other, "unknown node type `a`"), GraphError::UnknownNodeType { .. }));
+    assert!(matches!(refused("meta.yaml", &other, "unknown node type `a`").cause(), GraphError::UnknownNodeType { .. }));
     let graphs = |text: &str| {
         let meta = format!("{META}graph_data:\n  file_name: graphs.csv\n");
         load(&[("meta.yaml", &meta), ("nodes.csv", nodes), ("edges.csv", edges), ("graphs.csv", text)]).unwrap_err().to_string()

@@ -10,7 +10,6 @@ mod pages;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use parquet::schema::types::ColumnDescriptor;
 pub(crate) use array::read_parquet_array;
 pub(crate) use cells::{Cell, Cells, Values};
 
-use super::files::{format_error, io_error, open};
+use super::files::{format_error, open};
 use super::tables::expansion_limit;
 use crate::GraphError;
 use crate::relation::LIMIT;
@@ -113,7 +112,7 @@ impl ParquetFile {
         let chunk = groups.column(column);
         pages::check(&self.path, self.len, chunk, self.max_expansion)?;
         // A handle of its own: reading moves the position of a shared one.
-        let file = Arc::new(File::open(&self.path).map_err(|e| io_error(&self.path, e))?);
+        let file = Arc::new(open(&self.path)?.0);
         let pages = SerializedPageReader::new(file, chunk, rows, None).map_err(wrong)?;
         let about = self.column(column);
         let signed = !matches!(about.logical_type_ref(), Some(LogicalType::Integer(t)) if !t.is_signed);

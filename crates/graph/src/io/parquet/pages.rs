@@ -1,13 +1,12 @@
 //! The headers of the pages of a column, looked at before anything is decompressed.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use parquet::file::metadata::ColumnChunkMetaData;
 
 use crate::GraphError;
-use crate::io::files::{format_error, io_error};
+use crate::io::files::{format_error, io_error, open};
 
 /// Bytes that a page may have whatever it is compressed to: writers aim at a mebibyte.
 const FREE: u64 = (1 << 20) + (1 << 16);
@@ -27,7 +26,7 @@ pub(super) fn check(path: &Path, len: u64, chunk: &ColumnChunkMetaData, max_expa
     if chunk.data_page_offset() < start || from.checked_add(size).is_none_or(|end| end > len) {
         return Err(refuse(format!("expected pages inside the {len} bytes of the file, found {size} bytes from byte {from}")));
     }
-    let mut file = BufReader::new(File::open(path).map_err(|e| io_error(path, e))?);
+    let mut file = BufReader::new(open(path)?.0);
     file.seek(SeekFrom::Start(from)).map_err(|e| io_error(path, e))?;
     let mut left = size;
     while left > 0 {

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::ProgressBar;
 
@@ -13,7 +15,11 @@ use crate::io::files::{format_error, io_error, open};
 /// Bytes of a block: long enough that one block keeps a core busy for milliseconds, short enough to stay in its cache.
 const BLOCK: usize = 1 << 20;
 /// Bytes that a compressed file may expand to whatever its length.
-const FREE: u64 = 64 << 20;
+const FREE: u64 = 16 << 20;
+
+/// Logarithms of the bytes that a zstd frame may ask the decoder to keep at once: what any file may, and what the longest may.
+#[cfg(feature = "zstd")]
+const WINDOW: [u32; 2] = [24, 27];
 
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,19 +40,50 @@ pub(crate) fn compressed(path: &Path, file: &mut BufReader<File>) -> Result<Opti
     })
 }
 
-/// A reader that refuses to give more than a number of bytes.
+/// Compressed bytes, counted as the decompressor takes them.
+struct Counted<R> {
+    inner: R,
+    taken: Arc<AtomicU64>,
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.taken.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+    fn consume(&mut self, n: usize) {
+        self.taken.fetch_add(n as u64, Ordering::Relaxed);
+        self.inner.consume(n);
+    }
+}
+
+/// A decompressor that is stopped as soon as it has given too much for what it has taken, not only when the whole file would.
 struct Bounded<R> {
     inner: R,
-    left: u64,
-    limit: u64,
+    taken: Arc<AtomicU64>,
+    given: u64,
+    max_expansion: u32,
 }
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let n = self.inner.read(buffer)?;
-        self.left = self.left.checked_sub(n as u64).ok_or_else(|| {
-            std::io::Error::other(format!("expands to more than {} bytes; raise `max_expansion` or decompress it first", self.limit))
-        })?;
+        self.given += n as u64;
+        let taken = self.taken.load(Ordering::Relaxed);
+        if self.given > expansion_limit(taken, self.max_expansion) {
+            let (given, most) = (self.given, self.max_expansion);
+            return Err(std::io::Error::other(format!(
+                "expands to more than {FREE} bytes and {most} for each compressed one ({given} bytes out of {taken}); raise `max_expansion` or \
+                 decompress it first"
+            )));
+        }
         Ok(n)
     }
 }
@@ -56,24 +93,28 @@ pub(crate) fn expansion_limit(len: u64, max_expansion: u32) -> u64 {
     len.saturating_mul(u64::from(max_expansion)).saturating_add(FREE)
 }
 
-/// The text of a file, decompressed; expanded at most to `max_expansion` times its length (and 64 MiB).
+/// The text of a file, decompressed; expanded at most to `max_expansion` times its length (and 16 MiB).
 pub(crate) fn text(path: &Path, max_expansion: u32, bar: &ProgressBar) -> Result<Box<dyn Read + Send>, GraphError> {
-    let (file, len) = open(path)?;
-    let mut file = BufReader::with_capacity(1 << 17, file);
-    let limit = expansion_limit(len, max_expansion);
+    let opened = open(path)?;
+    let mut file = BufReader::with_capacity(1 << 17, opened.0);
     let compression = compressed(path, &mut file)?;
     let file = bar.wrap_read(file);
+    let taken = Arc::<AtomicU64>::default();
+    let counted = |file| Counted { inner: BufReader::new(file), taken: taken.clone() };
     Ok(match compression {
         None => Box::new(file),
         Some(Compression::Gzip) => {
-            Box::new(Bounded { inner: flate2::bufread::MultiGzDecoder::new(BufReader::new(file)), left: limit, limit })
+            let inner = flate2::bufread::MultiGzDecoder::new(counted(file));
+            Box::new(Bounded { inner, taken, given: 0, max_expansion })
         }
         #[cfg(not(feature = "zstd"))]
         Some(Compression::Zstd) => return Err(GraphError::feature(path.display(), "zstd")),
         #[cfg(feature = "zstd")]
         Some(Compression::Zstd) => {
-            let inner = zstd::stream::read::Decoder::new(file).map_err(|e| io_error(path, e))?;
-            Box::new(Bounded { inner, left: limit, limit })
+            let mut inner = zstd::stream::read::Decoder::with_buffer(counted(file)).map_err(|e| io_error(path, e))?;
+            let window = expansion_limit(opened.1, max_expansion).ilog2().clamp(WINDOW[0], WINDOW[1]);
+            inner.window_log_max(window).map_err(|e| io_error(path, e))?;
+            Box::new(Bounded { inner, taken, given: 0, max_expansion })
         }
     })
 }

@@ -5,7 +5,7 @@ use super::blocks::trim_end;
 use super::decoder::Decoder;
 use super::header::Header;
 use super::number::{parse_f32, parse_i64};
-use crate::io::files::cut;
+use crate::io::files::Cut;
 use crate::{Ids, Texts};
 
 /// The columns of some rows of a table.
@@ -31,7 +31,7 @@ pub(crate) struct Problem {
     /// Field, from 1; 0 for the whole line.
     pub(crate) field: usize,
     pub(crate) expected: String,
-    pub(crate) found: String,
+    pub(crate) found: Cut,
 }
 
 /// Field (from 1, 0 for all), what was expected, what was found.
@@ -62,8 +62,7 @@ impl Columns {
     /// Counts a row, and what is wrong with it; `line` where it is not told by the row.
     pub(crate) fn end_row(&mut self, row: Result<(), Wrong<'_>>, line: Option<u64>) {
         if let Err((field, expected, found)) = row {
-            let found = cut(&String::from_utf8_lossy(&found[..found.len().min(400)]));
-            self.problems.push(Problem { row: self.rows, line, field, expected, found });
+            self.problems.push(Problem { row: self.rows, line, field, expected, found: found.into() });
         }
         self.rows += 1;
     }

@@ -1,7 +1,9 @@
 //! CSV files with a header: columns by name, here and in Parquet files.
 
+use std::io::Read;
 use std::path::Path;
 
+use hashbrown::HashMap;
 use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 
@@ -120,18 +122,51 @@ impl Csv {
         self
     }
 
-    fn reader(
-        &self,
-        path: &Path,
-        options: &ReadOptions,
-        bar: &ProgressBar,
-    ) -> Result<::csv::Reader<Box<dyn std::io::Read + Send>>, GraphError> {
+    fn reader(&self, path: &Path, options: &ReadOptions, bar: &ProgressBar) -> Result<CsvFile, GraphError> {
         let Some(delimiter) = u8::try_from(self.delimiter).ok().filter(u8::is_ascii) else {
             let message = format!("expected an ASCII character, got {:?}", self.delimiter);
             return Err(GraphError::Decoder { argument: "csv.delimiter".into(), message });
         };
-        Ok(::csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(text(path, options.max_expansion, bar)?))
+        CsvFile::new(path, delimiter, text(path, options.max_expansion, bar)?)
     }
+}
+
+/// A CSV file whose first record has been read.
+pub(crate) struct CsvFile {
+    reader: ::csv::Reader<Box<dyn Read + Send>>,
+    /// The names of the columns. Read as any other record: the reader would keep them three times.
+    pub(crate) head: ::csv::ByteRecord,
+    record: ::csv::ByteRecord,
+}
+
+impl CsvFile {
+    pub(crate) fn new(path: &Path, delimiter: u8, text: Box<dyn Read + Send>) -> Result<Self, GraphError> {
+        let reader = ::csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).has_headers(false).from_reader(text);
+        let mut file = Self { reader, head: ::csv::ByteRecord::new(), record: ::csv::ByteRecord::new() };
+        if file.next(path)?.is_some() {
+            std::mem::swap(&mut file.head, &mut file.record);
+        }
+        Ok(file)
+    }
+    /// The next record, and its line.
+    pub(crate) fn next(&mut self, path: &Path) -> Result<Option<(&::csv::ByteRecord, u64)>, GraphError> {
+        match self.reader.read_byte_record(&mut self.record) {
+            Ok(true) => Ok(Some((&self.record, self.record.position().map_or(0, ::csv::Position::line)))),
+            Ok(false) => Ok(None),
+            Err(e) => Err(match e.into_kind() {
+                ::csv::ErrorKind::Io(e) if e.get_ref().is_none() => io_error(path, e),
+                ::csv::ErrorKind::Io(e) => format_error(path, e.to_string()),
+                other => format_error(path, format!("{other:?}")),
+            }),
+        }
+    }
+}
+
+/// The first of some names, as errors show them.
+pub(crate) fn names<'a>(head: impl Iterator<Item = &'a [u8]>) -> String {
+    // More than an error shows.
+    const MOST: usize = 100;
+    head.take(MOST).map(String::from_utf8_lossy).collect::<Vec<_>>().join(", ")
 }
 
 /// A file row by row; a record may have several lines, so the line of each row is looked up when an error needs it.
@@ -150,19 +185,14 @@ pub(crate) fn read_csv(
             "expected at least as many CSV files as shards; a CSV file is not cut, since quotes may hold line ends",
         ));
     }
-    let failed = |e: ::csv::Error| match e.into_kind() {
-        ::csv::ErrorKind::Io(e) if e.get_ref().is_none() => io_error(path, e),
-        ::csv::ErrorKind::Io(e) => format_error(path, e.to_string()),
-        other => format_error(path, format!("{other:?}")),
-    };
-    let mut reader = csv.reader(path, options, bar)?;
-    let head = reader.byte_headers().map_err(failed)?.clone();
-    let (header, attributes) = csv.header(path, 1, &head.iter().collect::<Vec<_>>(), ids, decoder)?;
-    let width = head.len();
-    let (mut out, mut record) = (Columns::empty(&header, decoder), ::csv::ByteRecord::new());
+    let mut file = csv.reader(path, options, bar)?;
+    let (header, attributes) = csv.header(path, 1, file.head.iter(), ids, decoder)?;
+    let width = file.head.len();
+    let mut out = Columns::empty(&header, decoder);
     let attribute_reader = AttributeReader::new(decoder);
-    while out.problems.len() < options.max_problems && reader.read_byte_record(&mut record).map_err(failed)? {
-        let line = record.position().map_or(0, ::csv::Position::line);
+    while out.problems.len() < options.max_problems
+        && let Some((record, line)) = file.next(path)?
+    {
         let field = |k: usize| record.get(header.positions[k]).unwrap_or(b"");
         let whole = || (0, format!("{width} fields, not {}", record.len()), record.as_slice());
         let row = if record.len() == width { out.lead(&header, decoder, |k| Ok(field(k))) } else { Err(whole()) };
@@ -183,18 +213,22 @@ pub(crate) fn read_csv(
 /// Line of row `row` of a file that could be read before.
 pub(crate) fn csv_line(path: &Path, csv: &Csv, row: usize) -> u64 {
     let options = ReadOptions { max_expansion: u32::MAX, ..ReadOptions::default() };
-    let Ok(mut reader) = csv.reader(path, &options, &ProgressBar::hidden()) else { return 0 };
-    let record = reader.byte_records().nth(row);
-    record.and_then(Result::ok).and_then(|r| r.position().map(::csv::Position::line)).unwrap_or(0)
+    let Ok(mut file) = csv.reader(path, &options, &ProgressBar::hidden()) else { return 0 };
+    for _ in 0..row {
+        if !file.next(path).is_ok_and(|record| record.is_some()) {
+            return 0;
+        }
+    }
+    file.next(path).ok().flatten().map_or(0, |(_, line)| line)
 }
 
 impl Csv {
     /// Where the columns stand, in the order in which rows are parsed; then those of the attributes. `line` is that of the names.
-    pub(super) fn header(
+    pub(super) fn header<'h>(
         &self,
         path: &Path,
         line: u64,
-        head: &[&[u8]],
+        head: impl Iterator<Item = &'h [u8]> + Clone,
         ids: &[&'static str],
         decoder: &Decoder,
     ) -> Result<(Header, Vec<usize>), GraphError> {
@@ -202,16 +236,19 @@ impl Csv {
             let message = format!("expected one name for each of {} attributes, got {}", decoder.attr_types.len(), self.attributes.len());
             return Err(GraphError::Decoder { argument: "csv.attributes".into(), message });
         }
-        let find = |name: &str| {
-            let mut hits = head.iter().enumerate().filter(|(_, h)| **h == name.as_bytes());
-            match (hits.next(), hits.next()) {
-                (Some((i, _)), None) => Ok(i),
-                (None, _) => {
-                    let shown: Vec<String> = head.iter().map(|h| String::from_utf8_lossy(h).into_owned()).collect();
-                    Err(table_error(path, line, 0, format!("a column `{name}`"), &shown.join(", ")))
-                }
-                (_, Some((i, h))) => Err(table_error(path, line, i + 1, format!("one column `{name}`"), &String::from_utf8_lossy(h))),
+        // The first two places of each name that is asked for.
+        let mut places: HashMap<&[u8], [Option<usize>; 2]> = HashMap::new();
+        let asked = [&self.id, &self.src, &self.dst, &self.weight, &self.label, &self.timestamp];
+        places.extend(asked.into_iter().chain(&self.attributes).map(|name| (name.as_bytes(), [None; 2])));
+        for (i, name) in head.clone().enumerate() {
+            if let Some(free) = places.get_mut(name).and_then(|found| found.iter_mut().find(|place| place.is_none())) {
+                *free = Some(i);
             }
+        }
+        let find = |name: &str| match places[name.as_bytes()] {
+            [Some(i), None] => Ok(i),
+            [None, _] => Err(table_error(path, line, 0, format!("a column `{name}`"), &names(head.clone()))),
+            [_, Some(i)] => Err(table_error(path, line, i + 1, format!("one column `{name}`"), name)),
         };
         let (mut names, mut positions) = (vec![], vec![]);
         for &id in ids {

@@ -36,7 +36,8 @@ pub struct ReadOptions {
     pub unknown_nodes: UnknownNodes,
     /// Whether a long load draws a progress bar (on a terminal).
     pub progress: bool,
-    /// Bytes that a byte of a compressed file may expand to (64 MiB are free), so that a small file cannot fill the memory.
+    /// Bytes that a byte of a compressed file may expand to (16 MiB are free), so that a small file cannot fill the memory. Counted as the
+    /// file is read: one that expands too far at its beginning is refused there.
     pub max_expansion: u32,
 }
 

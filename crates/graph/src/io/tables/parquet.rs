@@ -47,7 +47,7 @@ mod typed {
     use super::super::number::parse_f32;
     use super::{Columns, Decoder, GraphError, Header, Path, Piece, ProgressBar, ReadOptions, format_error};
     use crate::Ids;
-    use crate::io::files::cut;
+    use crate::io::files::Cut;
     use crate::io::parquet::{Cell, ParquetFile};
 
     /// A file; its groups of rows are decoded in parallel.
@@ -70,8 +70,7 @@ mod typed {
         };
         let file = ParquetFile::open(path, options.max_expansion)?;
         let names = file.names();
-        let names: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
-        let (mut header, attributes) = csv.header(path, 0, &names, ids, decoder)?;
+        let (mut header, attributes) = csv.header(path, 0, names.iter().map(String::as_bytes), ids, decoder)?;
         header.text_ids = header.positions[..ids.len()].iter().map(|&c| file.is_text(c)).collect();
         if let Some(&list) = header.positions.iter().chain(&attributes).find(|&&c| file.is_list(c)) {
             return Err(file.refuse(list, "one value per row"));
@@ -126,7 +125,7 @@ mod typed {
                     }
                 }
                 if let Some((at, expected, cell)) = wrong {
-                    let found = if cell == Cell::Null { "nothing".into() } else { cut(&String::from_utf8_lossy(cell.text(&mut room))) };
+                    let found = if cell == Cell::Null { Cut::from("nothing") } else { cell.text(&mut room).into() };
                     let line = Some((before + row) as u64 + 1);
                     out.problems.push(Problem { row, line, field: at + 1, expected, found });
                 }

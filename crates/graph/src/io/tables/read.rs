@@ -108,7 +108,7 @@ pub(crate) fn read(
                         Some(line) => (places.files.last().map_or(PathBuf::new(), |f| f.0.path.clone()), line),
                         None => places.line(before + p.row),
                     };
-                    problems.push(table_error(&path, line, p.field, p.expected.clone(), &p.found));
+                    problems.push(table_error(&path, line, p.field, p.expected.clone(), p.found.clone()));
                 }
             }
             // After a problem columns differ in length, and nothing of them is given out.

@@ -177,7 +177,7 @@ fn bad_rows() {
     refused(row("1\t2,5\tx"), &d, 3, 2, "a float (`weight`)", "2,5");
     refused(HEADER.replace("int64", "int32") + "2147483648\t1\tx", &d, 2, 1, "an int32", "2147483648");
     refused([HEADER.as_bytes(), b"1\t2\t\xff\xfe"].concat(), &d, 2, 3, "UTF-8 text (`attributes`)", "\u{fffd}\u{fffd}");
-    refused(row(&format!("1\t{}\tx", "9x".repeat(500))), &d, 3, 2, "a float", &format!("{}…", "9x".repeat(40)));
+    refused(row(&format!("1\t{}\tx", "9x".repeat(500))), &d, 3, 2, "a float", &format!("{}… (1000 bytes)", "9x".repeat(40)));
     // A blank line at the end is a row as well.
     refused(format!("{HEADER}1\t2\tx\n\n"), &d, 3, 0, "3 tab-separated fields", "");
     refused("id:int64\n1\n\n", &Decoder::new(), 3, 0, "1 tab-separated fields", "");

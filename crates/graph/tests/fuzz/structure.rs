@@ -1,0 +1,490 @@
+//! Files that keep the form of their format and lie inside it: header fields, lengths, types, nesting, entries of archives.
+
+use std::io::{Read, Write};
+
+use serde_json::Value;
+
+use super::damage::Damage;
+
+/// What the bytes of a file are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    Json,
+    Npy,
+    /// A zip archive of `.npy` arrays.
+    Npz,
+    Safetensors,
+    Parquet,
+    Pickle,
+    /// Text, and what separates its parts.
+    Text(&'static [&'static str]),
+    /// Text, compressed.
+    Gzip(&'static [&'static str]),
+    /// Text, compressed.
+    Zstd(&'static [&'static str]),
+}
+
+pub(crate) const TABLE: Form = Form::Text(&["\t", "\n", ":", ",", "\r\n"]);
+pub(crate) const CSV: Form = Form::Text(&[",", "\n", "\"", "[", "]", "\r\n"]);
+pub(crate) const LIST: Form = Form::Text(&[" ", "\t", "\n", ";;", "#"]);
+pub(crate) const RDF: Form =
+    Form::Text(&["<u:a>", " ", ".", "\n", "(", "[", ")", "]", ";", ",", "\"", "'''", "_:b", "x:a", "1.5", "@prefix x: <u:> .", "\\", "#"]);
+pub(crate) const YAML: Form = Form::Text(&["\n", "- ", ": ", "  ", "{", "[", "]", "}", "&a ", "*a", "\"", "|\n", "? ", "!!binary "]);
+
+/// Numbers at which sizes and counts go wrong.
+const NUMBERS: [u64; 22] = [
+    0,
+    1,
+    2,
+    3,
+    7,
+    8,
+    9,
+    255,
+    256,
+    65_535,
+    65_536,
+    1 << 20,
+    1 << 24,
+    1 << 26,
+    0x7fff_ffff,
+    1 << 31,
+    0xffff_fffe,
+    0xffff_ffff,
+    1 << 32,
+    1 << 40,
+    1 << 63,
+    u64::MAX,
+];
+const TEXTS: [&str; 14] =
+    ["", ".", "..", "../x", "/etc/passwd", "a\0b", "C:x", "köln", "\u{feff}", "nan", "-1", "1e999", "__proto__", "9223372036854775808"];
+const DTYPES: [&str; 22] = [
+    "<f4",
+    "<f8",
+    "<f2",
+    "<i8",
+    "<i4",
+    "|i1",
+    "|u1",
+    "|b1",
+    ">f4",
+    "=i4",
+    "<c16",
+    "|O",
+    "|S1",
+    "|S65536",
+    "<U3",
+    "|V8",
+    "<M8[ns]",
+    "<f16",
+    "<i3",
+    "",
+    "f4",
+    "|S99999999999999999999",
+];
+
+/// Longest file that is made by repeating.
+const LONG: usize = 1 << 18;
+
+/// A damaged copy, and how many bytes a reader may have to look at: more than the file has where it is compressed.
+pub(crate) fn damaged(form: Form, whole: &[u8], d: &mut Damage) -> (Vec<u8>, usize) {
+    let bytes = match form {
+        Form::Json => json(whole, d),
+        Form::Npy => npy(whole, d),
+        Form::Npz => return npz(whole, d),
+        Form::Safetensors => safetensors(whole, d),
+        Form::Parquet => parquet(whole, d),
+        Form::Pickle => pickle(whole, d),
+        Form::Text(parts) => text(whole, parts, d),
+        Form::Gzip(parts) | Form::Zstd(parts) => return compressed(form, whole, parts, d),
+    };
+    // Now and then bytes are damaged, too.
+    let bytes = if d.below(8) == 0 { d.spoil(&bytes) } else { bytes };
+    let len = bytes.len();
+    (bytes, len)
+}
+
+fn number(d: &mut Damage) -> u64 {
+    match d.below(3) {
+        0 => d.below(300) as u64,
+        1 => NUMBERS[d.below(NUMBERS.len())],
+        _ => NUMBERS[d.below(NUMBERS.len())].wrapping_add(d.below(5) as u64).wrapping_sub(2),
+    }
+}
+
+fn word(d: &mut Damage) -> String {
+    match d.below(8) {
+        0 => "x".repeat(1 << d.below(17)),
+        1 => "\u{1f}\"`".repeat(1 << d.below(10)),
+        _ => TEXTS[d.below(TEXTS.len())].to_owned(),
+    }
+}
+
+/// How often something is repeated: seldom often.
+fn times(d: &mut Damage, size: usize) -> usize {
+    let most = (LONG / size.max(1)).max(1);
+    let up_to = 1 << d.below(19);
+    d.below(up_to.min(most)) + 1
+}
+
+fn json(whole: &[u8], d: &mut Damage) -> Vec<u8> {
+    let Ok(mut value) = serde_json::from_slice::<Value>(whole) else { return d.spoil(whole) };
+    if d.below(16) == 0 {
+        let deep = times(d, 2);
+        let brackets = |open: &str, close: &str| open.repeat(deep) + &close.repeat(d.clone().below(2) * deep);
+        return if deep % 2 == 0 { brackets("[", "]") } else { brackets("{\"a\":", "}") }.into_bytes();
+    }
+    for _ in 0..=d.below(3) {
+        change(&mut value, d);
+    }
+    value.to_string().into_bytes()
+}
+
+/// Changes one value somewhere inside.
+fn change(value: &mut Value, d: &mut Damage) {
+    let inside = match value {
+        Value::Array(v) => v.len(),
+        Value::Object(v) => v.len(),
+        _ => 0,
+    };
+    if inside > 0 && d.below(8) > 0 {
+        let at = d.below(inside);
+        match value {
+            Value::Array(v) => return change(&mut v[at], d),
+            Value::Object(v) => {
+                if let Some((_, inner)) = v.iter_mut().nth(at) {
+                    return change(inner, d);
+                }
+            }
+            _ => {}
+        }
+    }
+    match (d.below(8), &mut *value) {
+        (0, _) => *value = Value::Null,
+        (1, Value::Array(v)) if !v.is_empty() => {
+            // The same again and again.
+            let item = v[d.below(v.len())].clone();
+            let n = times(d, item.to_string().len() + 1);
+            v.extend(std::iter::repeat_n(item, n));
+        }
+        (1, Value::Object(v)) if !v.is_empty() => {
+            let (key, item) = v.iter().nth(d.below(v.len())).map(|(k, i)| (k.clone(), i.clone())).unwrap_or_default();
+            let n = times(d, key.len() + item.to_string().len() + 8);
+            v.extend((0..n).map(|i| (format!("{key}{i}"), item.clone())));
+        }
+        (2, Value::Object(v)) => {
+            let key = v.keys().nth(d.below(v.len())).cloned();
+            if let Some(item) = key.and_then(|key| v.remove(&key)) {
+                v.insert(word(d), item);
+            }
+        }
+        (3, Value::Array(v)) => drop(v.pop()),
+        (4, _) => *value = Value::Array(vec![value.clone(), value.clone()]),
+        (5 | 6, Value::String(_)) | (7, _) => *value = Value::String(word(d)),
+        _ if d.below(8) == 0 => *value = serde_json::json!(-1.5e300),
+        _ => *value = Value::from(number(d)),
+    }
+}
+
+fn npy(whole: &[u8], d: &mut Damage) -> Vec<u8> {
+    let text = String::from_utf8_lossy(whole.get(10..128).unwrap_or_default()).into_owned();
+    let data = whole.get(128..).unwrap_or_default();
+    let field =
+        |name: &str, end: &str| text.split_once(&format!("'{name}': ")).and_then(|t| t.1.split_once(end)).map_or("", |t| t.0).to_owned();
+    let (mut descr, mut order, mut shape) = (field("descr", ", 'f"), field("fortran_order", ", 's"), field("shape", ", }"));
+    let mut data = data.to_vec();
+    for _ in 0..=d.below(2) {
+        match d.below(6) {
+            0 => descr = format!("'{}'", DTYPES[d.below(DTYPES.len())]),
+            1 => descr = "[('a', '<f4'), ('b', '|S3')]".into(),
+            2 => order = ["True", "1", "None", "'x'", "false"][d.below(5)].into(),
+            3 => {
+                let axes: Vec<String> = (0..d.below(5)).map(|_| number(d).to_string()).collect();
+                shape = format!("({},)", axes.join(", "));
+            }
+            4 => {
+                let deep = times(d, 1).min(9_000);
+                shape = "(".repeat(deep);
+            }
+            _ => {
+                // As many rows as there are bytes for.
+                let rows = times(d, 8);
+                shape = format!("({rows},)");
+                descr = ["'<i8'", "'<i4'", "'<f4'", "'|b1'", "'|S1'", "'|i1'"][d.below(6)].into();
+                let width = descr.bytes().find(u8::is_ascii_digit).map_or(1, |b| usize::from(b - b'0'));
+                data = vec![d.below(3) as u8; rows * width];
+            }
+        }
+    }
+    let mut header = format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}");
+    if d.below(8) == 0 {
+        header += &word(d);
+    }
+    header.push('\n');
+    let mut out = b"\x93NUMPY".to_vec();
+    match d.below(8) {
+        0 => out.extend([2, 0].into_iter().chain((number(d) as u32).to_le_bytes())),
+        1 => out.extend([3, 0].into_iter().chain((header.len() as u32).to_le_bytes())),
+        2 => out.extend([d.below(256) as u8, d.below(4) as u8, 9, 9]),
+        _ => out.extend([1, 0].into_iter().chain((header.len() as u16).to_le_bytes())),
+    }
+    out.extend(header.as_bytes());
+    out.extend(&data);
+    out
+}
+
+/// Arrays of an archive; nothing of one that is none.
+fn entries(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let Ok(mut zip) = zip::ZipArchive::new(std::io::Cursor::new(whole)) else { return vec![] };
+    let mut out = vec![];
+    for i in 0..zip.len() {
+        let Ok(mut entry) = zip.by_index(i) else { continue };
+        let name = entry.name().map_or(String::new(), |n| n.into_owned());
+        let mut bytes = vec![];
+        if entry.read_to_end(&mut bytes).is_ok() {
+            out.push((name, bytes));
+        }
+    }
+    out
+}
+
+fn npz(whole: &[u8], d: &mut Damage) -> (Vec<u8>, usize) {
+    if d.below(2) == 0 {
+        let bytes = zip_fields(whole, d);
+        return (bytes, 2 * whole.len());
+    }
+    let mut arrays = entries(whole);
+    if arrays.is_empty() {
+        return (d.spoil(whole), whole.len());
+    }
+    for _ in 0..=d.below(2) {
+        let at = d.below(arrays.len());
+        match d.below(6) {
+            0 => arrays[at].0 = word(d),
+            1 => {
+                let copies = times(d, 200).min(2_000);
+                arrays.extend((0..copies).map(|i| (format!("x{i}.npy"), vec![])));
+            }
+            2 => drop(arrays.remove(at)),
+            3 => arrays[at].1 = vec![0; 1 << d.below(24)],
+            _ => arrays[at].1 = npy(&arrays[at].1, d),
+        }
+        if arrays.is_empty() {
+            break;
+        }
+    }
+    let method = [zip::CompressionMethod::Stored, zip::CompressionMethod::Deflated][d.below(2)];
+    let options = zip::write::SimpleFileOptions::default().compression_method(method);
+    let mut out = zip::ZipWriter::new(std::io::Cursor::new(vec![]));
+    let mut expanded = 0;
+    for (name, bytes) in arrays {
+        // A name given twice is refused by the writer.
+        if out.start_file(name, options).is_ok() {
+            out.write_all(&bytes).unwrap();
+            expanded += bytes.len();
+        }
+    }
+    let bytes = out.finish().unwrap().into_inner();
+    let looked_at = bytes.len() + expanded;
+    (bytes, looked_at)
+}
+
+/// A field of a local header, of the directory or of its end gets another value.
+fn zip_fields(whole: &[u8], d: &mut Damage) -> Vec<u8> {
+    /// Signature, then place and size of its fields.
+    const HEADS: [(&[u8], &[(usize, usize)]); 3] = [
+        (b"PK\x03\x04", &[(4, 2), (6, 2), (8, 2), (14, 4), (18, 4), (22, 4), (26, 2), (28, 2)]),
+        (b"PK\x01\x02", &[(6, 2), (8, 2), (10, 2), (16, 4), (20, 4), (24, 4), (28, 2), (30, 2), (32, 2), (34, 2), (38, 4), (42, 4)]),
+        (b"PK\x05\x06", &[(4, 2), (6, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 2)]),
+    ];
+    let mut bytes = whole.to_vec();
+    for _ in 0..=d.below(3) {
+        let (signature, fields) = HEADS[d.below(3)];
+        let places: Vec<usize> = bytes.windows(4).enumerate().filter(|w| w.1 == signature).map(|w| w.0).collect();
+        if places.is_empty() {
+            continue;
+        }
+        let ((offset, size), at) = (fields[d.below(fields.len())], places[d.below(places.len())]);
+        let value = number(d).to_le_bytes();
+        if let Some(field) = bytes.get_mut(at + offset..at + offset + size) {
+            field.copy_from_slice(&value[..size]);
+        }
+    }
+    bytes
+}
+
+fn safetensors(whole: &[u8], d: &mut Damage) -> Vec<u8> {
+    let len = whole.get(..8).and_then(|l| l.try_into().ok()).map_or(0, u64::from_le_bytes) as usize;
+    let Some((header, data)) = whole.get(8..).and_then(|rest| rest.split_at_checked(len)) else { return d.spoil(whole) };
+    let header = json(header, d);
+    let declared = if d.below(8) == 0 { number(d) } else { header.len() as u64 };
+    let data = match d.below(6) {
+        0 => &data[..d.below(data.len() + 1)],
+        _ => data,
+    };
+    [&declared.to_le_bytes()[..], &header[..], data].concat()
+}
+
+fn parquet(whole: &[u8], d: &mut Damage) -> Vec<u8> {
+    let mut bytes = whole.to_vec();
+    let len = bytes.len();
+    // The description stands at the end, behind it its length.
+    let description = whole.get(len - 8..len - 4).and_then(|l| l.try_into().ok()).map_or(0, u32::from_le_bytes) as usize;
+    let start = (len - 8).saturating_sub(description);
+    for _ in 0..=d.below(3) {
+        match d.below(6) {
+            0 => bytes[len - 8..len - 4].copy_from_slice(&(number(d) as u32).to_le_bytes()),
+            // Thrift's numbers are seven bits a byte.
+            1 | 2 => {
+                let at = start + d.below(description.max(1));
+                let mut value = number(d);
+                for byte in &mut bytes[at..len - 8] {
+                    *byte = (value & 0x7f) as u8 | if value > 0x7f { 0x80 } else { 0 };
+                    value >>= 7;
+                    if value == 0 {
+                        break;
+                    }
+                }
+            }
+            3 => bytes[start + d.below(description.max(1))] = d.below(256) as u8,
+            _ => {
+                let at = 4 + d.below(start.saturating_sub(4).max(1));
+                bytes[at] = d.below(256) as u8;
+            }
+        }
+    }
+    bytes
+}
+
+/// Programs of the opcodes that the reader knows.
+fn pickle(whole: &[u8], d: &mut Damage) -> Vec<u8> {
+    const OPS: [&[u8]; 34] = [
+        b"(",
+        b"0",
+        b"1",
+        b"2",
+        b"N",
+        b"\x88",
+        b"K\x01",
+        b"J\xff\xff\xff\xff",
+        b"\x8a\x01\x07",
+        b"I7\n",
+        b"L7L\n",
+        b"S'ab'\n",
+        b"U\x02ab",
+        b"\x8c\x01a",
+        b"X\x01\x00\x00\x00a",
+        b")",
+        b"]",
+        b"}",
+        b"t",
+        b"l",
+        b"d",
+        b"\x85",
+        b"\x86",
+        b"a",
+        b"e",
+        b"s",
+        b"u",
+        b"q\x01",
+        b"h\x01",
+        b"\x94",
+        b"cnumpy\nndarray\n",
+        b"R",
+        b"b",
+        b"]\x94",
+    ];
+    if d.below(3) == 0 {
+        // A value of the file becomes another.
+        return d.spoil(whole);
+    }
+    let mut out = b"\x80\x02".to_vec();
+    for _ in 0..=d.below(20) {
+        let op = OPS[d.below(OPS.len())];
+        let n = if d.below(4) == 0 { times(d, op.len()) } else { 1 };
+        out.extend(op.repeat(n));
+    }
+    match d.below(4) {
+        0 => out.extend(whole.strip_prefix(b"\x80\x02").unwrap_or(whole)),
+        1 => out.extend(b"T\xff\xff\xff\x7f"),
+        2 => out.extend(b"\x8e\xff\xff\xff\xff\xff\xff\xff\xff"),
+        _ => out.push(b'.'),
+    }
+    out
+}
+
+fn text(whole: &[u8], parts: &[&str], d: &mut Damage) -> Vec<u8> {
+    let mut out = whole.to_vec();
+    for _ in 0..=d.below(2) {
+        let room = LONG.saturating_sub(out.len());
+        let at = d.below(out.len() + 1);
+        let insert = match d.below(6) {
+            // The same part again and again: empty fields, open brackets.
+            0 => {
+                let part = parts[d.below(parts.len())];
+                part.repeat(times(d, part.len()))
+            }
+            1 => (0..times(d, 6)).map(|i| format!("{}{i}", parts[i % 2])).collect(),
+            // Names that differ.
+            2 => {
+                let part = parts[d.below(parts.len())];
+                (0..times(d, part.len() + 4)).map(|i| format!("{i:x}{part}")).collect()
+            }
+            3 => word(d),
+            4 => number(d).to_string(),
+            _ => {
+                // Lines of the file.
+                let from = d.below(out.len() + 1);
+                let to = (from + d.below(80)).min(out.len());
+                String::from_utf8_lossy(&out[from..to]).repeat(times(d, to - from))
+            }
+        };
+        let insert = &insert.as_bytes()[..insert.len().min(room)];
+        out.splice(at..at, insert.iter().copied());
+    }
+    out
+}
+
+fn compressed(form: Form, whole: &[u8], parts: &[&str], d: &mut Damage) -> (Vec<u8>, usize) {
+    let gzip = matches!(form, Form::Gzip(_));
+    let mut plain = vec![];
+    // The file is whole.
+    let read = if gzip {
+        flate2::read::MultiGzDecoder::new(whole).read_to_end(&mut plain)
+    } else {
+        zstd::stream::copy_decode(whole, &mut plain).map(|()| 0)
+    };
+    if read.is_err() {
+        return (d.spoil(whole), whole.len());
+    }
+    let plain = match d.below(8) {
+        // Much out of little.
+        0 => [&plain[..], &parts[d.below(parts.len())].as_bytes().repeat(1 << d.below(22))].concat(),
+        _ => text(&plain, parts, d),
+    };
+    let compress = |plain: &[u8]| {
+        if !gzip {
+            return zstd::encode_all(plain, 3).unwrap();
+        }
+        let mut out = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
+        out.write_all(plain).unwrap();
+        out.finish().unwrap()
+    };
+    let mut bytes = compress(&plain);
+    match d.below(4) {
+        // Flags, sizes and sums stand at the beginning and at the end.
+        0 => {
+            let at = d.below(bytes.len().min(18));
+            bytes[at] = number(d) as u8;
+        }
+        1 => {
+            let at = bytes.len() - 1 - d.below(bytes.len().min(8));
+            bytes[at] = number(d) as u8;
+        }
+        // Several members.
+        2 => bytes = bytes.repeat(1 + d.below(4)),
+        _ => {}
+    }
+    let looked_at = bytes.len() + 4 * plain.len();
+    (bytes, looked_at)
+}
