@@ -34,7 +34,6 @@ mod check;
 mod columns;
 #[expect(unsafe_code, reason = "launches kernels")]
 mod combine;
-#[expect(unsafe_code, reason = "launches kernels")]
 mod contract;
 #[expect(unsafe_code, reason = "launches kernels")]
 mod cross_entropy;
@@ -69,7 +68,6 @@ mod softmax;
 mod tune;
 #[expect(unsafe_code, reason = "launches kernels")]
 mod typed;
-#[expect(unsafe_code, reason = "launches kernels")]
 mod walk;
 
 pub use activation::Activation;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use burn_gnn_graph::io::read_file;
 use burn_gnn_graph::{EdgeType, Schema};
 
 use super::metadata::{Metadata, OwnerMap};

@@ -1,7 +1,6 @@
 //! Files of tensors, written piece by piece and with a checksum.
 
 use std::cmp::Reverse;
-use std::fs;
 use std::hash::Hasher;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -139,7 +138,7 @@ pub(crate) fn read_summed(json: &Path, name: &str, sum: &str) -> Result<(PathBuf
     let path = inside(json, name)?;
     // Where a write ended before its files got their names.
     if is_sum(sum)
-        && let Ok(bytes) = read_file(beside(&path, sum))
+        && let Ok(bytes) = read_file(&beside(&path, sum))
     {
         return Ok((beside(&path, sum), bytes));
     }

@@ -325,7 +325,7 @@ fn a_folder_that_cannot_be_made() {
 fn same(a: &Graph, b: &Graph) -> bool {
     let frames = |g: &Graph| g.node_frames().iter().chain(g.edge_frames()).cloned().collect::<Vec<_>>();
     let data = |f: &crate::Frame| {
-        let bytes = |c: &crate::Column| (c.dtype(), c.shape(), c.to_data().as_bytes().to_vec());
+        let bytes = |c: &crate::Column| (c.dtype(), c.shape().clone(), c.to_data().as_bytes().to_vec());
         let columns: Vec<_> = f.columns().map(|(n, c)| (n.to_owned(), bytes(c))).collect();
         (columns, f.lists().map(|(n, l)| (n.to_owned(), l.clone())).collect::<Vec<_>>(), f.ids().cloned())
     };
