@@ -85,7 +85,7 @@ impl Crossing {
         self.lists[part].iter().map(|l| l.places.len() as u64).sum()
     }
     /// Edge types and places of the edges from other parts to one.
-    fn into(&self, part: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+    fn entering_edges(&self, part: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
         self.lists[part].iter().enumerate().flat_map(|(t, l)| l.places.iter().map(move |&place| (t, place)))
     }
     /// Edge types and places of the edges from one part to others, in joint order.
@@ -239,7 +239,7 @@ impl PartitionedGraph {
             }
         };
         // Sources of own edges.
-        for (t, place) in self.crossing.into(part) {
+        for (t, place) in self.crossing.entering_edges(part) {
             touch(&mut halo, schema.ends(t).0, ends(t, place).0);
         }
         let mut outer = vec![];

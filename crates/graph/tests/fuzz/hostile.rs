@@ -70,7 +70,7 @@ fn rdf(dir: &Path) {
     let lines: String = (0..40_000).map(|i| format!("<u:a> <u:{i}> <u:b> .\n")).collect();
     let file = put(dir, "many.nt", &lines);
     let e = bounded("predicates", lines.len(), (48 << 20, 128), || read_rdf(&file, &RdfOptions::new())).unwrap_err();
-    assert!(text_of(e).contains("many.nt: expected at most 3"), "a relation for each predicate");
+    assert!(text_of(e).contains(" predicates in "), "a relation for each predicate");
     for (name, open) in [("round", "("), ("square", "[ <u:p> "), ("subject", "(")] {
         let start = if name == "subject" { "" } else { "<u:a> <u:b> " };
         let text = format!("{start}{}", open.repeat(1 << 20));

@@ -142,7 +142,7 @@ fn fuzz(name: &str, files: &[PathBuf], read: impl Fn() -> bool) {
     }
     // Every number of a topology is checked: of a thousand damaged files none is accepted, of a million some with other white space.
     let spared = name.starts_with("topology") || bytes.accepted > 0;
-    assert!(spared && bytes.accepted < bytes.cases || bytes.cases == 0, "{name}: damage is too weak or too strong to show anything");
+    assert!(spared && bytes.accepted < bytes.cases || bytes.cases < 1_000, "{name}: damage is too weak or too strong to show anything");
     let (mut inside, budget) = (Worst::default(), setting("BURN_GNN_FUZZ_BYTES").unwrap_or(4_000_000) / READERS as u64);
     while inside.bytes < budget {
         let case = inside.cases;

@@ -141,7 +141,9 @@ pub(crate) struct CsvFile {
 
 impl CsvFile {
     pub(crate) fn new(path: &Path, delimiter: u8, text: Box<dyn Read + Send>) -> Result<Self, GraphError> {
-        let reader = ::csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).has_headers(false).from_reader(text);
+        let mut reader = ::csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(text);
+        // One that has headers gives the first record as any other, and keeps no copies of it.
+        reader.set_byte_headers(::csv::ByteRecord::new());
         let mut file = Self { reader, head: ::csv::ByteRecord::new(), record: ::csv::ByteRecord::new() };
         if file.next(path)?.is_some() {
             std::mem::swap(&mut file.head, &mut file.record);
