@@ -5,7 +5,7 @@
 use AttrType::{Float, Int, Text};
 use approx::assert_relative_eq;
 use burn::module::Module;
-use burn::store::{ModuleSnapshot, SafetensorsStore};
+use burn::store::ModuleRecord;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::io::{AttrType, Decoder, FLOAT_ATTRS, Features, INT_ATTRS, IntBuckets, Split, load_dataset};
 use burn_gnn_graph::{Builder, Frame, Graph, GraphError};
@@ -140,13 +140,13 @@ fn numbers_are_standardised_by_the_training_rows_and_saved() {
         assert_eq!(burn::optim::GradientsParams::from_module(&mut grads, &encoder).len(), 1);
         // The configuration as text and the weights as a file make the same encoder.
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("w.safetensors");
+        let file = dir.path().join("w.bpk");
         let text = serde_json::to_string(encoder.config()).unwrap();
-        encoder.valid().save_into(&mut SafetensorsStore::from_file(&file)).unwrap();
+        encoder.valid().into_record().save(&file).unwrap();
         let other: FeatureEncoderConfig = serde_json::from_str(&text).unwrap();
-        let mut back = other.with_seed(99).init(&device).unwrap();
+        let back = other.with_seed(99).init(&device).unwrap();
         assert_ne!(values(&back.tables[0].val()), values(&encoder.tables[0].val()));
-        back.load_from(&mut SafetensorsStore::from_file(&file)).unwrap();
+        let back = back.load_record(ModuleRecord::load(&file).unwrap());
         assert_eq!(values(&back.forward(&back.input(f).unwrap())), values(&y));
     }
 }
@@ -266,10 +266,10 @@ fn sparse_adam_is_adam_on_rows_that_were_read() {
         assert_eq!(same, 37);
         // Saved and loaded, the next step is the same.
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("o.safetensors");
-        optimizer.save_into(&mut SafetensorsStore::from_file(&file)).unwrap();
-        let mut back = to_dtype(SparseAdamConfig::new().init(&encoder, &device), FloatDType::F64);
-        back.load_from(&mut SafetensorsStore::from_file(&file)).unwrap();
+        let file = dir.path().join("o.bpk");
+        optimizer.clone().into_record().save(&file).unwrap();
+        let back = to_dtype(SparseAdamConfig::new().init(&encoder, &device), FloatDType::F64);
+        let mut back = back.load_record(ModuleRecord::load(&file).unwrap());
         let (y, read) = encoder.forward_rows(&encoder.input(f).unwrap());
         let grads = y.sum().backward();
         let (a, b) = (optimizer.step(0.1, encoder.clone(), &read, &grads), back.step(0.1, encoder.clone(), &read, &grads));

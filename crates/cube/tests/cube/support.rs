@@ -1,32 +1,30 @@
 //! Devices, graphs, numbers and comparisons.
 
-use std::sync::OnceLock;
-
 use burn::backend::DispatchDevice;
 use burn::backend::ops::FloatTensorOps;
 use burn::tensor::{DType, Device, DeviceType, TensorData};
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{CubeBackend, CubeDevice};
-use burn_gnn_graph::Relation;
+use burn_gnn_graph::{Derived, Relation};
 use burn_gnn_testutil::{Kind, NO_ADAPTER, skip};
 use cubecl::device::{WgpuDevice, WgpuDeviceKind};
 
 /// The software adapter; the default one where there is no software, or `BURN_GNN_TEST_DEVICE=gpu` asks for it.
 pub(crate) fn device() -> CubeDevice {
-    static DEVICE: OnceLock<CubeDevice> = OnceLock::new();
+    static DEVICE: Derived<CubeDevice> = Derived::new();
     let find = || {
         let [software, default] = [WgpuDeviceKind::Cpu, WgpuDeviceKind::DefaultDevice].map(|kind| CubeDevice::Wgpu(WgpuDevice::new(kind)));
         let asked = std::env::var("BURN_GNN_TEST_DEVICE").is_ok_and(|which| which == "gpu");
         let here = Device::enumerate(DeviceType::Wgpu).into_iter().any(|d| d == Device::new(DispatchDevice::Cube(software.clone())));
         if asked || !here { default } else { software }
     };
-    DEVICE.get_or_init(find).clone()
+    DEVICE.get_or_compute(find).clone()
 }
 
 /// Whether there is a device; the test is skipped where it is `None`.
 pub(crate) fn adapter() -> Option<()> {
-    static FOUND: OnceLock<bool> = OnceLock::new();
-    if !FOUND.get_or_init(|| !Device::enumerate(DeviceType::Wgpu).is_empty()) {
+    static FOUND: Derived<bool> = Derived::new();
+    if !FOUND.get_or_compute(|| !Device::enumerate(DeviceType::Wgpu).is_empty()) {
         skip(Kind::Gpu, NO_ADAPTER);
         return None;
     }

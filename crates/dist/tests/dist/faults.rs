@@ -29,7 +29,7 @@ fn ring(version: u64) -> Graph {
 /// Other owners, another number of parts and, every second time, files of owners.
 fn cut(version: u64) -> PartitionedGraph {
     let settings = PartitionConfig::new("g", 2 + version as usize % 3).with_method(PartitionMethod::Random).with_seed(version);
-    partition_graph(&ring(version), &settings.with_reshuffle(version % 2 == 0)).unwrap()
+    partition_graph(&ring(version), &settings.with_reshuffle(version.is_multiple_of(2))).unwrap()
 }
 
 /// Version of the partitioning in a folder, of which every part must be whole.
@@ -231,7 +231,9 @@ fn failed_saves_leave_nothing() {
     // Left by killed runs: folders of checkpoints, also empty ones. What holds other files is somebody else's.
     for (folder, file) in [("step-4", Some("rank0.safetensors")), ("step-5", Some(".shared.safetensors.tmpAbC123")), ("step-6", None)] {
         fs::create_dir(dir.path().join(folder)).unwrap();
-        file.map(|f| fs::write(dir.path().join(folder).join(f), "x").unwrap());
+        if let Some(f) = file {
+            fs::write(dir.path().join(folder).join(f), "x").unwrap();
+        }
     }
     fs::create_dir(dir.path().join("step-8")).unwrap();
     fs::write(dir.path().join("step-8/notes"), "mine").unwrap();

@@ -132,7 +132,7 @@ fn json(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     if d.below(16) == 0 {
         let deep = times(d, 2);
         let brackets = |open: &str, close: &str| open.repeat(deep) + &close.repeat(d.clone().below(2) * deep);
-        return if deep % 2 == 0 { brackets("[", "]") } else { brackets("{\"a\":", "}") }.into_bytes();
+        return if deep.is_multiple_of(2) { brackets("[", "]") } else { brackets("{\"a\":", "}") }.into_bytes();
     }
     for _ in 0..=d.below(3) {
         change(&mut value, d);
@@ -292,7 +292,8 @@ fn npz(whole: &[u8], d: &mut Damage) -> (Vec<u8>, usize) {
 /// A field of a local header, of the directory or of its end gets another value.
 fn zip_fields(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     /// Signature, then place and size of its fields.
-    const HEADS: [(&[u8], &[(usize, usize)]); 3] = [
+    type Head = (&'static [u8], &'static [(usize, usize)]);
+    const HEADS: [Head; 3] = [
         (b"PK\x03\x04", &[(4, 2), (6, 2), (8, 2), (14, 4), (18, 4), (22, 4), (26, 2), (28, 2)]),
         (b"PK\x01\x02", &[(6, 2), (8, 2), (10, 2), (16, 4), (20, 4), (24, 4), (28, 2), (30, 2), (32, 2), (34, 2), (38, 4), (42, 4)]),
         (b"PK\x05\x06", &[(4, 2), (6, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 2)]),

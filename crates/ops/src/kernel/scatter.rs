@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(scattered(false, &whole), Some(want.clone()));
         // Node by node, columns in passes that overlap.
         let blocks = |task: usize, rows: &mut EdgeRows<'_, u32>| {
-            for edges in POSITIONS[task].iter().cloned() {
+            for edges in &POSITIONS[task] {
                 rows.group(edges.clone());
                 for from in [0, 2, 1] {
                     rows.pass(from..from + 2);

@@ -52,10 +52,13 @@ impl Fresh {
     }
 }
 
+/// What a work does with a fresh graph; the bits of its results.
+type Run = Box<dyn Fn(&Fresh) -> Vec<u64> + Sync>;
+
 /// Something to do with a fresh graph, as numbers.
 struct Work {
     name: String,
-    run: Box<dyn Fn(&Fresh) -> Vec<u64> + Sync>,
+    run: Run,
 }
 
 impl Work {
@@ -264,7 +267,7 @@ fn everything_at_once_on_fresh_graphs() {
             start.wait();
             for &w in &plan[t] {
                 task.step(what(w));
-                let got = if t % 2 == 0 { inside.install(|| works[w].run(&fresh)) } else { works[w].run(&fresh) };
+                let got = if t.is_multiple_of(2) { inside.install(|| works[w].run(&fresh)) } else { works[w].run(&fresh) };
                 assert!(got == expected[&w], "{}: another result than that of one thread", what(w));
             }
         };

@@ -16,7 +16,7 @@
 
 #![forbid(unsafe_code)]
 
-#[path = "../common/mod.rs"]
+#[path = "../../common/mod.rs"]
 mod common;
 mod model;
 mod rings;
