@@ -107,8 +107,9 @@ struct Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if self.remove {
-            let _ = std::fs::remove_file(&self.path);
+            // A part without a mark is removed by the next call, a mark without a part by nobody.
             let _ = std::fs::remove_file(&self.mark);
+            let _ = std::fs::remove_file(&self.path);
         }
     }
 }
@@ -150,9 +151,9 @@ impl Part {
         self.remove = self.written() == 0 || self.mark().is_none();
     }
     fn persist(mut self, path: &Path) -> Result<(), GraphError> {
+        let _ = std::fs::remove_file(&self.mark);
         std::fs::rename(&self.path, path).map_err(|e| io_error(path, e))?;
         self.remove = false;
-        let _ = std::fs::remove_file(&self.mark);
         sync_dir(folder(path)).map_err(|e| io_error(path, e))
     }
 }
@@ -417,7 +418,8 @@ pub(super) fn fetch_files(home: &DataHome, dir: &Path, missing: &[&RemoteFile]) 
             Some(end) => {
                 let file = dir.with_extension(&end[1..]);
                 let part = receive(download, &file, &limits(&file))?;
-                unpack(&part.file, &file, dir, f.most)?
+                let opened = part.file.try_clone().map_err(|e| io_error(&file, e))?;
+                unpack(&opened, &file, dir, f.most, || drop(part))?
             }
         }
     }

@@ -525,7 +525,7 @@ fn hostile_archives() {
         let tmp = tempfile::tempdir().unwrap();
         let file = tmp.path().join(name);
         std::fs::write(&file, bytes).unwrap();
-        let e = unpack(&File::open(&file).unwrap(), &file, &tmp.path().join("set"), 100_000).unwrap_err();
+        let e = unpack(&File::open(&file).unwrap(), &file, &tmp.path().join("set"), 100_000, || {}).unwrap_err();
         assert!(matches!(e, GraphError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
         assert_eq!(names(tmp.path()), [name], "nothing is left");
     };

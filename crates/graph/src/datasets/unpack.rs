@@ -16,12 +16,13 @@ const ENTRY: u64 = 512;
 
 /// Unpacks a zip archive or a gzipped tar archive, told by its name, into a folder beside `into` that then becomes `into`; where
 /// that is there already, into it, without what it has. Where an archive holds one folder and nothing else, that folder is taken. What
-/// appears in `into` is whole at once, also where several processes unpack.
+/// appears in `into` is whole at once, also where several processes unpack. `unpacked` is called before: once the set is there nobody
+/// asks for its archive again, so that is where to remove it.
 ///
 /// # Errors
 /// [`GraphError::Io`]; [`GraphError::Format`] for a damaged archive, one of more than `most` bytes, or one with names that lead out of the
 /// folder, or with links.
-pub(super) fn unpack(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), GraphError> {
+pub(super) fn unpack(file: &File, archive: &Path, into: &Path, most: u64, unpacked: impl FnOnce()) -> Result<(), GraphError> {
     let parent = folder(into);
     let (temp, _lock) = temporary(into).map_err(|e| io_error(parent, e))?;
     let mut file = file;
@@ -36,6 +37,7 @@ pub(super) fn unpack(file: &File, archive: &Path, into: &Path, most: u64) -> Res
         [only] if only.path().is_dir() => only.path(),
         _ => temp.path().to_owned(),
     };
+    unpacked();
     // What is there already was put there by somebody, and stays.
     if !appear(&inner, into)? {
         for entry in std::fs::read_dir(&inner).map_err(|e| io_error(&inner, e))? {
