@@ -285,7 +285,7 @@ fn sums_of_the_catalog() {
             known += usize::from(f.sha256.is_some());
         }
     }
-    assert_eq!(known, 25);
+    assert_eq!(known, 23);
 }
 
 /// Names the address and the folder of the processes of [`many_at_once`].
