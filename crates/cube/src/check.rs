@@ -101,7 +101,8 @@ impl Call {
     /// A tensor is not longer than its buffer: anybody can put one together.
     #[track_caller]
     fn held(&self, arg: &str, x: CubeTensor) -> CubeTensor {
-        let (bytes, found) = (x.meta.num_elements() as u64 * x.dtype.size() as u64, x.handle.size_in_used());
+        let bytes = x.meta.num_elements() as u128 * x.dtype.size() as u128;
+        let found = u128::from(x.handle.size_in_used());
         assert!(bytes <= found, "{}: `{arg}` has a buffer of {found} bytes, its shape {:?} needs {bytes}", self.op, &x.meta.shape()[..]);
         x
     }

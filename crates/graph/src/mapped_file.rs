@@ -3,11 +3,15 @@
 use std::fs::{File, TryLockError};
 use std::ops::Deref;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use memmap2::Mmap;
 
 use crate::GraphError;
 use crate::io::files::{io_error, open};
+
+/// How long a file that is locked is asked for again.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The bytes of a file, which the system reads when they are asked for.
 ///
@@ -42,7 +46,15 @@ impl MappedFile {
 
     /// As [`open`](Self::open), of a file that is open.
     pub(crate) fn locked(path: &Path, file: File) -> Result<Self, GraphError> {
-        match file.try_lock_shared() {
+        let begun = Instant::now();
+        let locked = loop {
+            match file.try_lock_shared() {
+                // A writer of this library holds its lock for a moment after it has renamed the file.
+                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(1)),
+                other => break other,
+            }
+        };
+        match locked {
             // File systems without locks have none to respect.
             Ok(()) | Err(TryLockError::Error(_)) => {}
             Err(TryLockError::WouldBlock) => {

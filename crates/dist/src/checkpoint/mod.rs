@@ -139,9 +139,9 @@ impl Checkpoint {
             .map_err(DistError::from)
             .and_then(|name| self.save_to(&String::from_utf8_lossy(&name), graph, state, shards));
         if let (Err(_), Some((folder, _lock))) = (&saved, &begun) {
-            match self.manifest() {
-                Ok(_) => self.clean(),
-                Err(_) => drop(fs::remove_dir_all(self.dir.join(folder))),
+            // Unless the manifest got its name and something failed behind it: then it is the checkpoint.
+            if !matches!(self.manifest(), Ok(Some(m)) if m.folder == *folder) {
+                let _ = fs::remove_dir_all(self.dir.join(folder));
             }
         }
         saved
@@ -253,14 +253,15 @@ impl Checkpoint {
                 }
             }
         };
-        self.clean();
+        // Without locks somebody else may be saving at this moment.
+        if lock.is_exclusive() {
+            self.clean();
+        }
         // The folder that the manifest names stays as it is until the manifest is replaced; so does every other one if it is damaged.
         let (name, again) = (format!("step-{step}"), format!("step-{step}-again"));
         let folder = if self.dir.join(&name).exists() { again } else { name };
         let dir = self.dir.join(&folder);
-        if dir.exists() {
-            fs::remove_dir_all(&dir).map_err(DistError::io(&dir))?;
-        }
+        // One that `clean` left is what the manifest names, or somebody else's: an error, never removed.
         fs::create_dir(&dir).map_err(DistError::io(&dir))?;
         Ok((folder, lock))
     }

@@ -34,20 +34,22 @@ pub(crate) fn read(path: &Path, bytes: &[u8], len: u64, parts: usize) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use super::super::tensors::beside;
     use super::*;
 
     #[test]
     fn there_and_back() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("m.npy");
+        let mut bytes = vec![];
         for n in [0u64, 5, 70_000] {
-            write(&path, &(0..n as i32).map(|i| i % 3).collect::<Vec<_>>()).unwrap();
-            let bytes = std::fs::read(&path).unwrap();
+            let sum = write(&path, &(0..n as i32).map(|i| i % 3).collect::<Vec<_>>()).unwrap();
+            bytes = std::fs::read(beside(&path, &sum)).unwrap();
             assert!(read(&path, &bytes, n, 3).unwrap().into_iter().eq((0..n as u32).map(|i| i % 3)));
             assert!(read(&path, &bytes, n + 1, 3).unwrap_err().to_string().contains("expected a NumPy array of"));
             assert!(read(&path, &bytes[..bytes.len() - 1], n, 3).is_err());
         }
-        let e = read(&path, &std::fs::read(&path).unwrap(), 70_000, 2).unwrap_err().to_string();
+        let e = read(&path, &bytes, 70_000, 2).unwrap_err().to_string();
         assert!(e.contains("position 2: expected a part in 0..2, got 2"), "{e}");
     }
 }

@@ -176,7 +176,7 @@ fn refusals() {
         (with(&|d| npy(&d.join("a-h-2.npy"), "<f8", &[41, 3], &[0; 41 * 24])), "expected 60 rows, the files have 61"),
         (
             with(&|d| npy(&d.join("a-h-2.npy"), "<f8", &[usize::MAX, 3], &[0; 24])),
-            "a-h-2.npy: header: expected a shape whose product fits in 64 bits",
+            "a-h-2.npy: header: expected a plain array, found a shape whose product does not fit in 64 bits",
         ),
         (with(&|d| npy(&d.join("a-h-0.npy"), "<c8", &[20, 3], &[0; 480])), "expected a dtype of"),
         (meta(&|v| v["edge_type"][0] = "c:to".into()), "expected `src:relation:dst`"),

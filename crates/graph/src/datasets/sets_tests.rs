@@ -139,7 +139,7 @@ fn names_files_and_what_is_missing() {
     assert_eq!((*set, dir, files.len()), ("ogbn-mag", &tmp.path().join("ogbn-mag"), 2));
     let text = e.to_string();
     assert!(
-        text.contains(&format!("{} (from http://snap.stanford.edu/ogb/data/nodeproppred/mag.zip)", dir.join("raw").display())),
+        text.contains(&format!("{} (from https://snap.stanford.edu/ogb/data/nodeproppred/mag.zip)", dir.join("raw").display())),
         "{text}"
     );
     assert!(text.contains("set BURN_GNN_DATA to the folder that holds the folder `ogbn-mag`"), "{text}");

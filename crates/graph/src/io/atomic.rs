@@ -87,6 +87,8 @@ impl AtomicFile {
         self.file.flush()?;
         self.file.get_ref().sync_all()?;
         self.temp.persist(path).map_err(|e| e.error)?;
+        // It is nobody's to write any more: who maps it now finds no lock.
+        let _ = self.file.get_ref().unlock();
         sync_dir(folder(path))
     }
 }
