@@ -179,8 +179,9 @@ fn samplers() -> Vec<Work> {
     };
     let negatives = |f: &Fresh| {
         let by_degree = NegativeSampler::new(&f.graph, "_E").unwrap().with_distribution(NegativeBy::InDegree).unwrap().with_strict(true);
-        let found = by_degree.global(50, SampleKey::new(3)).unwrap();
-        [wide(&found.src), wide(&found.dst)].concat()
+        let pairs = by_degree.per_source(&seeds(), &seeds(), 3, SampleKey::new(3)).unwrap();
+        let all = NegativeSampler::new(&f.graph, "_E").unwrap().global(50, SampleKey::new(3)).unwrap();
+        [wide(&pairs.src), wide(&pairs.dst), wide(&all.src), wide(&all.dst)].concat()
     };
     let new = |g: &Graph| NeighborSampler::new(g, [4, 3]).unwrap();
     let mut all: Vec<Work> = [
