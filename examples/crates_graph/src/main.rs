@@ -1,7 +1,7 @@
 //! The dependency tree of a Cargo project as a heterogeneous graph with features, labels and a split.
 //!
 //! ```text
-//! cargo run --release -p crates_graph -- --manifest-path ../my-project/Cargo.toml --out my-crates
+//! cargo run --release -p burn-gnn-crates-graph -- --manifest-path ../my-project/Cargo.toml --out my-crates
 //! cargo run --release --example rgcn -- --data my-crates
 //! ```
 //!

@@ -4,8 +4,8 @@
 //! (Xu, Hu, Leskovec, Jegelka, ICLR 2019)
 //!
 //! ```sh
-//! cargo run --release -p graph_classification
-//! cargo run --release -p graph_classification -- --epochs 3 | cat    # short, without a terminal
+//! cargo run --release -p burn-gnn-graph-classification
+//! cargo run --release -p burn-gnn-graph-classification -- --epochs 3 | cat    # short, without a terminal
 //! ```
 //!
 //! Data are made by `rings.rs`: rings with tails, 400 pairs to train on, 100 to stop on, 100 to test. The question is
