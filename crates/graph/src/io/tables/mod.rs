@@ -31,6 +31,7 @@ pub(crate) use blocks::expansion_limit;
 pub(crate) use blocks::{Blocks, text, trim_end};
 pub use builder::{Builder, FLOAT_ATTRS, INT_ATTRS, LABEL, TEXT_KEYS, TIMESTAMP, WEIGHT, list_attr};
 pub use csv::Csv;
+#[cfg(feature = "yaml")]
 pub(crate) use csv::{CsvFile, names};
 pub use decoder::{Decoder, Delimiter, Slot};
 pub use feature_spec::{FeatureKind, FeaturePart, FeatureSpec};
