@@ -4,7 +4,7 @@
 #   benches/dgl/setup.sh FOLDER
 #
 # Needs Python 3.8 to 3.11 with venv (PYTHON=python3.11 names one) and 6 GB of disk: the package index has torch with CUDA's libraries only.
-# PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu TORCH=2.2.1+cpu takes the smaller one without.
+# TORCH names another build of it.
 set -euo pipefail
 if [ $# != 1 ]; then
   sed -n '2,7p' "$0" | sed 's/^# \{0,1\}//' >&2

@@ -5,7 +5,7 @@
 //! cargo bench -p burn-gnn-benches -- train arxiv-like mag-slice  # epochs
 //! cargo bench -p burn-gnn-benches -- sample arxiv-like mag-slice # neighbour sampling with blocks
 //! cargo bench -p burn-gnn-benches -- minibatch arxiv-like        # an epoch of GraphSAGE by mini-batches
-//! cargo bench -p burn-gnn-benches -- messages arxiv-like         # message and reduce functions of one's own beside builtin ones
+//! cargo bench -p burn-gnn-benches -- messages arxiv-like         # user-defined message and reduce functions beside builtin ones
 //! cargo bench -p burn-gnn-benches -- reorder arxiv-like          # sampling, gathering and GSpMM under other numbers of nodes
 //! cargo bench -p burn-gnn-benches -- tables                      # reading tables
 //! cargo bench -p burn-gnn-benches -- partition arxiv-like 8 metis # a partitioning with its files (see partition.rs for methods)

@@ -16,6 +16,6 @@ pub struct Data;
 #[doc = include_str!("../../docs/coming-from-pyg.md")]
 pub struct ComingFromPyg;
 
-/// Compiles the examples of the page on graphics processors.
+/// Compiles the examples of the page on GPUs.
 #[doc = include_str!("../../docs/gpu.md")]
 pub struct Gpu;

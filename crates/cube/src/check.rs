@@ -1,4 +1,4 @@
-//! What kernels rely on, checked before they are launched: they read and write what they are told to, without looking.
+//! Checks the operands of kernels before launches without bounds checks.
 //!
 //! Shapes, element types, devices and lengths of buffers are checked at every call, which costs nothing; ids are checked once, when what
 //! holds them is made ([`Relation`](burn_gnn_graph::Relation), [`RowIndex`](crate::RowIndex), [`TypedRows`](crate::TypedRows),

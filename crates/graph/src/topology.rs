@@ -211,7 +211,7 @@ fn read_header(path: &Path, mut file: &File, len: u64) -> Result<(Metadata, u64)
     file.read_exact(&mut text).map_err(io)?;
     let header: Metadata = serde_json::from_slice(&text).map_err(|e| wrong(format!("another header: {e}")))?;
     let data = 8 + size;
-    // Tensors lie one behind the other from 0 on: checked when the header was read.
+    // Tensors are contiguous from 0 on: checked when the header was read.
     let end = header.tensors().values().map(|t| t.data_offsets.1 as u64).max().unwrap_or(0);
     match data.checked_add(end) {
         Some(expected) if expected == len => Ok((header, data)),
