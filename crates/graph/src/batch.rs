@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::frame::join_all;
 use crate::relation::LIMIT;
-use crate::{EdgeKey, Frame, Graph, GraphError, OriginalIds, Ragged, Relation};
+use crate::{EdgeKey, Frame, Graph, GraphError, NodeKey, OriginalIds, Ragged, Relation, Texts};
 
 /// Several graphs side by side in one, and how many nodes and edges each of them has.
 ///
@@ -90,7 +90,7 @@ pub fn batch<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Batch, G
 }
 
 /// Frames below each other; an empty one may lack columns.
-fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
+pub(crate) fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
     let names: BTreeSet<&str> = frames.iter().flat_map(|f| f.columns().map(|(name, _)| name)).collect();
     for name in names {
         let mut parts = vec![];
@@ -112,6 +112,14 @@ fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
             joint.append(f.list(name)?);
         }
         into.insert_list(name, joint)?;
+    }
+    let names: BTreeSet<&str> = frames.iter().flat_map(|f| f.texts().map(|(name, _)| name)).collect();
+    for name in names {
+        let mut joint = Texts::new();
+        for f in frames.iter().filter(|f| !f.is_empty()) {
+            joint.append(f.text(name)?);
+        }
+        into.insert_text(name, joint)?;
     }
     Ok(())
 }
@@ -169,7 +177,7 @@ impl Batch {
     ///
     /// # Errors
     /// Unknown type.
-    pub fn nodes_mut(&mut self, ntype: &str) -> Result<&mut Frame, GraphError> {
+    pub fn nodes_mut(&mut self, ntype: impl NodeKey) -> Result<&mut Frame, GraphError> {
         self.graph.nodes_mut(ntype)
     }
     /// Features of an edge type, to write.
@@ -191,7 +199,7 @@ impl Batch {
     ///
     /// # Errors
     /// Unknown type.
-    pub fn num_nodes(&self, ntype: &str) -> Result<&[usize], GraphError> {
+    pub fn num_nodes(&self, ntype: impl NodeKey) -> Result<&[usize], GraphError> {
         Ok(&self.num_nodes[self.graph.schema().ntype(ntype)?])
     }
     /// Number of edges of a type in each graph.

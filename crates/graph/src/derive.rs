@@ -1,7 +1,7 @@
 //! What graphs made of parts of another graph have in common: original ids, selections, gathering.
 
 use crate::relation::check_counts;
-use crate::{EdgeKey, EdgeType, Graph, GraphError, Relation};
+use crate::{EdgeKey, EdgeType, Graph, GraphError, NodeKey, Relation};
 
 /// The ids that the nodes or edges of one type had in the graph they were taken from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Subgraph {
     ///
     /// # Errors
     /// Unknown type.
-    pub fn original_nodes(&self, ntype: &str) -> Result<&OriginalIds, GraphError> {
+    pub fn original_nodes(&self, ntype: impl NodeKey) -> Result<&OriginalIds, GraphError> {
         Ok(&self.node_ids[self.graph.schema().ntype(ntype)?])
     }
     /// Original ids of the edges of a type.

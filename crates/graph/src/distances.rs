@@ -1,5 +1,6 @@
 //! Distances from a node, and the labels that link prediction on subgraphs makes of them.
 
+use crate::subgraph::Side;
 use crate::{Graph, GraphError};
 
 /// A distance where there is no path.
@@ -45,27 +46,51 @@ impl Graph {
     /// # Cost
     /// `O(V · edge types + E)`, and both layouts of every relation where they are not there yet.
     pub fn distances(&self, from: (&str, u32), avoided: Option<(&str, u32)>) -> Result<Vec<Vec<u32>>, GraphError> {
+        let avoided = avoided.map(|v| self.node_selection("avoided", [(v.0, [v.1])])).transpose()?;
+        self.distances_along(&[Side::In, Side::Out], from, avoided.as_deref())
+    }
+
+    /// Edges on a shortest path from a node to every node, edges of all types walked from source to destination; [`UNREACHED`] where
+    /// there is no path (DGL's `shortest_dist` has -1). For distances to a node ask the [`reverse`](Self::reverse) graph. Per node type
+    /// in schema order.
+    ///
+    /// ```
+    /// use burn_gnn_graph::{Graph, UNREACHED};
+    /// let g = Graph::homogeneous(4, vec![0, 1, 2, 0], vec![1, 2, 0, 2])?;
+    /// assert_eq!(g.shortest_dist(("_N", 1))?, [[2, 0, 1, UNREACHED]]);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Unknown type, an id out of range.
+    ///
+    /// # Cost
+    /// `O(V · edge types + E)`, and the layout by source of every relation where it is not there yet.
+    pub fn shortest_dist(&self, from: (&str, u32)) -> Result<Vec<Vec<u32>>, GraphError> {
+        self.distances_along(&[Side::Out], from, None)
+    }
+
+    /// Breadth first over edges of the given sides of a node, past `avoided`, which are lists of nodes per type.
+    fn distances_along(&self, sides: &[Side], from: (&str, u32), avoided: Option<&[Vec<u32>]>) -> Result<Vec<Vec<u32>>, GraphError> {
         let mut distance: Vec<Vec<u32>> = self.node_counts().iter().map(|&n| vec![UNREACHED; n]).collect();
         let starts = self.node_selection("from", [(from.0, [from.1])])?;
-        let avoided = avoided.map(|v| self.node_selection("avoided", [(v.0, [v.1])])).transpose()?;
-        let is_avoided = |t: usize, v: u32| avoided.as_ref().is_some_and(|a| a[t].contains(&v));
+        let is_avoided = |t: usize, v: u32| avoided.is_some_and(|a| a[t].contains(&v));
         let mut frontier: Vec<(usize, u32)> = starts.iter().enumerate().flat_map(|(t, ids)| ids.iter().map(move |&v| (t, v))).collect();
         frontier.retain(|&(t, v)| !is_avoided(t, v));
         frontier.iter().for_each(|&(t, v)| distance[t][v as usize] = 0);
         for step in 1.. {
             let mut next = vec![];
             for &(t, v) in &frontier {
-                for (e, relation) in self.relations().iter().enumerate() {
-                    let (src, dst) = self.schema().ends(e);
-                    for (near, far, layout) in [(dst, src, relation.csc()), (src, dst, relation.csr())] {
-                        if near != t {
-                            continue;
-                        }
-                        for &u in &layout.indices()[layout.row(v as usize)] {
-                            if distance[far][u as usize] == UNREACHED && !is_avoided(far, u) {
-                                distance[far][u as usize] = step;
-                                next.push((far, u));
-                            }
+                for (e, side) in (0..self.relations().len()).flat_map(|e| sides.iter().map(move |side| (e, side))) {
+                    let (near, far) = side.ends(self, e);
+                    if near != t {
+                        continue;
+                    }
+                    let layout = side.layout(self, e);
+                    for &u in &layout.indices()[layout.row(v as usize)] {
+                        if distance[far][u as usize] == UNREACHED && !is_avoided(far, u) {
+                            distance[far][u as usize] = step;
+                            next.push((far, u));
                         }
                     }
                 }
@@ -136,6 +161,24 @@ mod tests {
                 (p, q) => { let d = p + q; 1 + p.min(q) + (d / 2) * (d / 2 + d % 2 - 1) }
             }).collect();
             prop_assert_eq!(flat(g.double_radius_labels(("x", a), ("y", b)).unwrap()), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn directed_as_by_all_pairs(to in prop::collection::vec((0u32..6, 0u32..4), 0..12), back in prop::collection::vec((0u32..4, 0u32..6), 0..12), from in 0u32..6) {
+            // Nodes 0..6 are of one type, 6..10 of another.
+            let g = Graph::builder().nodes("x", 6).nodes("y", 4)
+                .edges(("x", "r", "y"), to.iter().map(|e| e.0).collect(), to.iter().map(|e| e.1).collect())
+                .edges(("y", "s", "x"), back.iter().map(|e| e.0).collect(), back.iter().map(|e| e.1).collect())
+                .build().unwrap();
+            let mut d = [[u64::from(UNREACHED); 10]; 10];
+            (0..10).for_each(|i| d[i][i] = 0);
+            to.iter().for_each(|e| d[e.0 as usize][6 + e.1 as usize] = 1);
+            back.iter().for_each(|e| d[6 + e.0 as usize][e.1 as usize] = 1);
+            for k in 0..10 { for i in 0..10 { for j in 0..10 { d[i][j] = d[i][j].min(d[i][k] + d[k][j]); } } }
+            let found: Vec<u64> = g.shortest_dist(("x", from)).unwrap().concat().into_iter().map(u64::from).collect();
+            prop_assert_eq!(found, d[from as usize].to_vec());
         }
     }
 

@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use crate::RowType;
 use crate::io::files::cut_quoted;
 
 /// What can be wrong with a graph, its features or its files.
@@ -47,7 +48,7 @@ pub enum GraphError {
         /// What was expected, in words.
         expected: String,
         /// The value found.
-        value: u64,
+        value: i128,
     },
     /// Two lengths that must agree do not.
     #[error("`{arg}`{}: expected length {expected} ({why}), got {actual}", if .relation.is_empty() { String::new() } else { format!(" of relation `{}`", .relation) })]
@@ -82,6 +83,12 @@ pub enum GraphError {
         name: String,
         /// Names that exist.
         known: Vec<String>,
+    },
+    /// `..` for the only node type of a graph that has several.
+    #[error("`..` stands for the only node type; the graph has {candidates:?}: name one")]
+    AmbiguousNodeType {
+        /// Names that exist.
+        candidates: Vec<String>,
     },
     /// An edge type that the graph does not have.
     #[error("unknown edge type `{name}`; the graph has {known:?}")]
@@ -171,12 +178,32 @@ pub enum GraphError {
         /// Operation.
         op: &'static str,
     },
+    /// A cycle where an order of the nodes was asked for.
+    #[error(
+        "relation `{relation}`: expected no cycle for topological traversal, found {nodes} nodes on cycles or behind them, such as node {node}"
+    )]
+    Cycle {
+        /// Relation.
+        relation: String,
+        /// The first node on a cycle or behind one.
+        node: u32,
+        /// How many such nodes there are.
+        nodes: usize,
+    },
     /// An id given twice where ids must differ.
     #[error("{what} id {id} was given twice (again at position {position})")]
     RepeatedId {
         /// Argument and type.
         what: String,
         /// Index of the second occurrence.
+        position: usize,
+        /// The id.
+        id: u64,
+    },
+    /// An id that no row has.
+    #[error("position {position}: no row has the id {id}")]
+    UnknownId {
+        /// Index in the list of ids.
         position: usize,
         /// The id.
         id: u64,
@@ -246,6 +273,35 @@ pub enum GraphError {
         expected: String,
         /// What was found.
         found: String,
+    },
+    /// A feature that the type it is to be stored in does not hold.
+    #[error(
+        "row {row}, column {column}: expected a number in -{largest}..={largest}, the range of {row_type:?}, got {value}; {}",
+        if .value.is_nan() { "replace it" } else { "store a wider type, or clip such numbers with `RowType::saturating`" }
+    )]
+    RowRange {
+        /// Row.
+        row: usize,
+        /// Column.
+        column: usize,
+        /// The value found.
+        value: f32,
+        /// The type.
+        row_type: RowType,
+        /// The largest number of the type.
+        largest: f32,
+    },
+    /// Parts of one table of rows that do not go together.
+    #[error("rows in several parts: part {part} has {what} {actual}, part 0 has {expected}; convert one of them")]
+    RowsMismatch {
+        /// Index of the part.
+        part: usize,
+        /// `feature size` or `dtype`.
+        what: &'static str,
+        /// That of the first part.
+        expected: String,
+        /// What was found.
+        actual: String,
     },
     /// A format whose cargo feature is off.
     #[error("`{what}` needs the cargo feature `{feature}`; build with `--features {feature}`")]
@@ -441,6 +497,7 @@ impl GraphError {
             | Self::Length { relation, .. }
             | Self::TooLarge { relation, .. }
             | Self::Bipartite { relation, .. }
+            | Self::Cycle { relation, .. }
             | Self::NoSuchEdge { relation, .. }
             | Self::CrossesGraphs { relation, .. } => *relation = name.to_owned(),
             _ => {}

@@ -8,7 +8,7 @@ use burn::tensor::DispatchTensor;
 use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, DType, Device, Float, Int, Shape, Tensor, TensorData};
 
-use crate::{GraphError, NodeIds, Ragged, row_index};
+use crate::{GlobalIds, GraphError, NodeIds, Ragged, Texts, row_index};
 
 /// What the entries of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,13 +214,16 @@ pub struct Frame {
     len: usize,
     columns: BTreeMap<String, Column>,
     lists: BTreeMap<String, Ragged>,
+    texts: BTreeMap<String, Arc<Texts>>,
     ids: Option<Arc<NodeIds>>,
+    global_ids: Option<Arc<GlobalIds>>,
 }
 
 impl Frame {
     /// An empty frame; `label` is how errors call it.
     pub fn new(label: impl Into<String>, len: usize) -> Self {
-        Self { label: label.into(), len, columns: BTreeMap::new(), lists: BTreeMap::new(), ids: None }
+        let (columns, lists, texts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { label: label.into(), len, columns, lists, texts, ids: None, global_ids: None }
     }
     /// How errors call it.
     pub fn label(&self) -> &str {
@@ -306,7 +309,7 @@ impl Frame {
     pub fn remove(&mut self, name: &str) -> Option<Column> {
         self.columns.remove(name)
     }
-    /// The same columns on another device; lists stay in memory.
+    /// The same columns on another device; lists, texts and ids stay in memory.
     #[must_use]
     pub fn to_device(&self, device: &Device) -> Self {
         let columns = self.columns.iter().map(|(name, column)| (name.clone(), column.to_device(device))).collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 
 use crate::relation::LIMIT;
-use crate::{EdgeKey, EdgeType, Frame, GraphError, IdMap, Relation, Schema};
+use crate::{EdgeKey, EdgeType, Frame, GlobalIds, GraphError, IdMap, NodeKey, Relation, Schema};
 
 /// Node type of a graph that has only one.
 pub(crate) const ONE_NODE_TYPE: &str = "_N";
@@ -47,6 +47,7 @@ pub struct Graph {
 pub struct GraphBuilder {
     nodes: Vec<(String, usize)>,
     edges: Vec<(EdgeType, Edges)>,
+    edge_ids: Vec<(EdgeType, Vec<u64>)>,
 }
 
 #[derive(Debug)]
@@ -81,11 +82,31 @@ impl GraphBuilder {
         self.edges.push((etype.into(), Edges::Ready(relation)));
         self
     }
+    /// Ids of the edges of a type, any distinct numbers: entry `i` is the id of the `i`-th edge given. They are kept beside the positions
+    /// `0..num_edges`, which are the edge ids of everything here, in [`Frame::global_ids`] of the edges: for graphs that are parts of
+    /// another one, or whose features are stored by ids of their own.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// let g = Graph::builder()
+    ///     .edges(("a", "r", "a"), vec![0, 1, 1], vec![1, 0, 2])
+    ///     .edge_ids(("a", "r", "a"), vec![1 << 40, 7, u64::MAX])
+    ///     .build()?;
+    /// let ids = g.edges("r")?.global_ids().unwrap();
+    /// assert_eq!((ids.as_slice()[2], ids.position(7)), (u64::MAX, Some(1)));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    #[must_use]
+    pub fn edge_ids(mut self, etype: impl Into<EdgeType>, ids: impl Into<Vec<u64>>) -> Self {
+        self.edge_ids.push((etype.into(), ids.into()));
+        self
+    }
     /// Checks everything and builds the graph. A node type that only edges name gets as many nodes as
     /// the largest id asks for.
     ///
     /// # Errors
-    /// A type given twice, bad names, ids out of range, lengths that differ; [`GraphError::TooLarge`] for more than
+    /// A type given twice, bad names, ids out of range, lengths that differ, [edge ids](Self::edge_ids) of a type without edges or two of
+    /// them that are equal; [`GraphError::TooLarge`] for more than
     /// `u32::MAX - 1` nodes of a type (whether or not a relation names it) or edges of a relation.
     pub fn build(self) -> Result<Graph, GraphError> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -143,7 +164,16 @@ impl GraphBuilder {
             };
             relations[i] = Some(r.map_err(|e| e.in_relation(&name))?);
         }
-        Ok(Graph::assemble(Arc::new(schema), num_nodes, relations.into_iter().flatten().collect()))
+        let mut graph = Graph::assemble(Arc::new(schema), num_nodes, relations.into_iter().flatten().collect());
+        for (t, ids) in self.edge_ids {
+            let ids = GlobalIds::new(ids)?;
+            let frame = graph.edges_mut(&t)?;
+            if frame.global_ids().is_some() {
+                return Err(GraphError::Duplicate { what: "list of ids of edge type", name: t.to_string() });
+            }
+            frame.set_global_ids(ids)?;
+        }
+        Ok(graph)
     }
 }
 
@@ -185,7 +215,7 @@ impl Graph {
     ///
     /// # Errors
     /// Unknown type.
-    pub fn num_nodes(&self, ntype: &str) -> Result<usize, GraphError> {
+    pub fn num_nodes(&self, ntype: impl NodeKey) -> Result<usize, GraphError> {
         Ok(self.num_nodes[self.schema.ntype(ntype)?])
     }
     /// Number of edges of a type.
@@ -206,14 +236,14 @@ impl Graph {
     ///
     /// # Errors
     /// Unknown type.
-    pub fn nodes(&self, ntype: &str) -> Result<&Frame, GraphError> {
+    pub fn nodes(&self, ntype: impl NodeKey) -> Result<&Frame, GraphError> {
         Ok(&self.node_frames[self.schema.ntype(ntype)?])
     }
     /// Features of a node type, to write.
     ///
     /// # Errors
     /// Unknown type.
-    pub fn nodes_mut(&mut self, ntype: &str) -> Result<&mut Frame, GraphError> {
+    pub fn nodes_mut(&mut self, ntype: impl NodeKey) -> Result<&mut Frame, GraphError> {
         let i = self.schema.ntype(ntype)?;
         Ok(&mut self.node_frames[i])
     }

@@ -6,7 +6,7 @@
 //!
 //! Graphs made of graphs: [`batch`], subgraphs ([`Graph::node_subgraph`], [`Graph::khop_in_subgraph`] and others around
 //! them), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`], [`Graph::line_graph`],
-//! [`Graph::metapath_reachable_graph`]. Each is a new graph: features follow, and a [`Subgraph`] tells original ids.
+//! [`Graph::metapath_reachable_graph`], [`merge()`], [`knn_graph`]. Each is a new graph: features follow, and a [`Subgraph`] tells original ids.
 //!
 //! Samples: [`NeighborSampler`] makes a [`MiniBatch`] of [`Block`]s around seeds; every draw is a function of a [`SampleKey`]. A [`Loader`] makes
 //! batches ahead, with rows of a [`FeatureSource`].
@@ -17,6 +17,7 @@
 
 mod attached;
 mod batch;
+mod batch_rows;
 mod compact;
 mod convert;
 pub mod datasets;
@@ -27,6 +28,7 @@ mod edit;
 mod error;
 mod features;
 mod frame;
+mod global_ids;
 mod graph;
 mod id_converter;
 mod ids;
@@ -36,11 +38,14 @@ mod line_graph;
 mod loading;
 mod mapped_file;
 mod memory;
+mod merge;
 mod metapath;
 mod node_ids;
 #[cfg(feature = "petgraph")]
 mod petgraph_graphs;
+mod points;
 mod prefetch;
+mod product;
 mod query;
 mod ragged;
 mod random;
@@ -57,10 +62,12 @@ mod subgraph;
 mod texts;
 mod topology;
 mod transform;
+mod traversal;
 mod words;
 
 pub use attached::Attached;
 pub use batch::{Batch, batch};
+pub use batch_rows::{TopK, TopKRows};
 pub use compact::compact_graphs;
 pub use convert::{Homogeneous, to_heterogeneous};
 pub use derive::{OriginalIds, Subgraph};
@@ -69,27 +76,31 @@ pub use distances::{UNREACHED, double_radius_label};
 pub use error::GraphError;
 pub use features::*;
 pub use frame::{ByColumn, Column, ColumnKind, Combine, Frame};
+pub use global_ids::GlobalIds;
 pub use graph::{Graph, GraphBuilder};
-pub use id_converter::IdConverter;
+pub use id_converter::{IdConverter, TypeIds};
 pub use ids::{HomoId, IdMap, TypedId};
 pub use io::{Builder, Dataset, Features, KnowledgeGraph, Split, Triple, crates_graph, karate_club, load_dataset, load_knowledge_graph};
 pub use khop::KHop;
 pub use line_graph::Backtracking;
 pub use loading::*;
 pub use mapped_file::MappedFile;
+pub use merge::merge;
 pub use node_ids::{FileId, Ids, NodeIds};
+pub use points::{Metric, PointOptions, knn_graph, radius_graph};
 pub use prefetch::{prefetch, prefetch_at};
 pub use query::EdgeList;
 pub use ragged::Ragged;
 pub use random::{Stream, philox4x32};
-pub use relation::{Compressed, Relation};
+pub use relation::{Compressed, Relation, WholeNumber};
 pub use reorder::{EdgeOrder, NodeOrder};
 pub use row_index::{row_index, row_index_data};
 pub use sampling::*;
-pub use schema::{EdgeKey, EdgeType, Schema, of_etype, of_ntype};
+pub use schema::{EdgeKey, EdgeType, NodeKey, Schema, of_etype, of_ntype};
 pub use self_loops::{LoopFill, LoopsAt};
 pub use simple::Simple;
 pub use stack::RelationStack;
 pub use subgraph::Relabel;
 pub use texts::Texts;
 pub use topology::{Placement, Topology};
+pub use traversal::DfsLabel;

@@ -34,7 +34,7 @@ impl Ragged {
     /// [`GraphError::Indptr`]: `indptr` is empty, does not start at 0, decreases or does not end at the number of values.
     pub fn new(indptr: Vec<u64>, values: Vec<i64>) -> Result<Self, GraphError> {
         let wrong = |position: usize, expected: String| {
-            let value = indptr.get(position).copied().unwrap_or(u64::MAX);
+            let value = i128::from(indptr.get(position).copied().unwrap_or(u64::MAX));
             Err(GraphError::Indptr { relation: "(lists)".into(), position, expected, value })
         };
         if indptr.first() != Some(&0) {

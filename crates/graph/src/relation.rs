@@ -5,12 +5,13 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::attached::Attached;
+use crate::memory::room;
 use crate::sorted::Sorted;
 use crate::topology::Placement;
 use crate::words::Words;
 use crate::{Derived, GraphError};
 
-const UNNAMED: &str = "(unnamed)";
+pub(crate) const UNNAMED: &str = "(unnamed)";
 /// `u32::MAX` is kept free as "no edge".
 pub(crate) const LIMIT: u64 = u32::MAX as u64 - 1;
 
@@ -89,6 +90,34 @@ struct Inner {
     attached: [Attached; 2],
 }
 
+/// Which nodes have a row in a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Dst,
+    Src,
+}
+
+impl By {
+    /// The same where edges are reversed.
+    fn turned(self, reversed: bool) -> Self {
+        match (self, reversed) {
+            (by, false) => by,
+            (Self::Dst, true) => Self::Src,
+            (Self::Src, true) => Self::Dst,
+        }
+    }
+}
+
+impl Inner {
+    /// Where a layout is kept, its number of rows, and the ends of the edges in rows and beside them.
+    fn layout(&self, by: By) -> (&Derived<Compressed>, usize, &[u32], &[u32]) {
+        match by {
+            By::Dst => (&self.by_dst, self.num_dst, &self.dst[..], &self.src[..]),
+            By::Src => (&self.by_src, self.num_src, &self.src[..], &self.dst[..]),
+        }
+    }
+}
+
 /// Edges from `num_src` source nodes to `num_dst` destination nodes.
 ///
 /// Edge `i` is the `i`-th pair given (COO order defines edge ids). CSC (by destination, for
@@ -132,6 +161,12 @@ pub(crate) fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> 
         if count as u64 > LIMIT {
             return Err(GraphError::TooLarge { relation: UNNAMED.into(), what, count: count as u64, limit: LIMIT });
         }
+    }
+    // Layouts have an offset per node, and are made where no error can be returned. Asking takes no memory.
+    const LARGE: usize = 1 << 24;
+    let nodes = num_src.max(num_dst);
+    if nodes > LARGE {
+        room::<u32>(nodes as u128 + 1, || format!("a layout of {nodes} nodes"), "number the nodes that have edges from 0")?;
     }
     Ok(())
 }
@@ -180,24 +215,32 @@ impl Relation {
     pub fn from_coo_i64(num_src: usize, num_dst: usize, src: &[i64], dst: &[i64]) -> Result<Self, GraphError> {
         check_counts(num_src, num_dst, src.len())?;
         check_len("dst", "one entry per entry of `src`", src.len(), dst.len())?;
-        let narrow = |arg, ids: &[i64], bound: usize| match ids.par_iter().position_first(|&v| v < 0 || v as u64 >= bound as u64) {
-            None => Ok(ids.par_iter().map(|&v| v as u32).collect::<Vec<_>>()),
-            Some(position) => {
-                let value = i128::from(ids[position]);
-                Err(GraphError::NodeOutOfRange { relation: UNNAMED.into(), arg, position, bound, value })
-            }
-        };
         let src = narrow("src", src, num_src)?;
         let dst = narrow("dst", dst, num_dst)?;
         Ok(Self::new(num_src, num_dst, src, dst))
     }
 
     /// From CSR: row `u` of `indptr` lists the destinations of source `u`. `edge_ids[p]` is the id of
-    /// the edge at position `p` (`None`: the position itself) and must be a permutation.
+    /// the edge at position `p` (`None`: the position itself) and must be a permutation; other ids are kept beside positions by
+    /// [`GraphBuilder::edge_ids`](crate::GraphBuilder::edge_ids). Offsets and nodes may be of any integer type that files and other
+    /// libraries have.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Relation;
+    /// let r = Relation::from_csr(2, 3, &[0u64, 2, 3], &[1i64, 2, 0], None)?;
+    /// assert_eq!((r.src(), r.dst()), (&[0, 0, 1][..], &[1, 2, 0][..]));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
     ///
     /// # Errors
-    /// Wrong lengths, `indptr` not monotone, ids out of range, repeated edge ids.
-    pub fn from_csr(num_src: usize, num_dst: usize, indptr: &[u32], indices: &[u32], edge_ids: Option<&[u32]>) -> Result<Self, GraphError> {
+    /// Wrong lengths, `indptr` not monotone, ids out of range (negative ones are), repeated edge ids.
+    pub fn from_csr<P: WholeNumber, I: WholeNumber>(
+        num_src: usize,
+        num_dst: usize,
+        indptr: &[P],
+        indices: &[I],
+        edge_ids: Option<&[u32]>,
+    ) -> Result<Self, GraphError> {
         let (src, dst) = expand(num_src, num_dst, indptr, indices, edge_ids)?;
         Ok(Self::new(num_src, num_dst, src, dst))
     }
@@ -207,7 +250,13 @@ impl Relation {
     ///
     /// # Errors
     /// As [`from_csr`](Self::from_csr).
-    pub fn from_csc(num_src: usize, num_dst: usize, indptr: &[u32], indices: &[u32], edge_ids: Option<&[u32]>) -> Result<Self, GraphError> {
+    pub fn from_csc<P: WholeNumber, I: WholeNumber>(
+        num_src: usize,
+        num_dst: usize,
+        indptr: &[P],
+        indices: &[I],
+        edge_ids: Option<&[u32]>,
+    ) -> Result<Self, GraphError> {
         let (dst, src) = expand(num_dst, num_src, indptr, indices, edge_ids)?;
         Ok(Self::new(num_src, num_dst, src, dst))
     }
@@ -289,10 +338,25 @@ impl Relation {
         if self.reversed { self.by_dst() } else { self.by_src() }
     }
     fn by_dst(&self) -> &Compressed {
-        self.inner.by_dst.get_or_compute(|| compress(self.inner.num_dst, &self.inner.dst, &self.inner.src))
+        let (kept, rows, key, other) = self.inner.layout(By::Dst);
+        kept.get_or_compute(|| compress(rows, key, other))
     }
     fn by_src(&self) -> &Compressed {
-        self.inner.by_src.get_or_compute(|| compress(self.inner.num_src, &self.inner.src, &self.inner.dst))
+        let (kept, rows, key, other) = self.inner.layout(By::Src);
+        kept.get_or_compute(|| compress(rows, key, other))
+    }
+    /// Calls `f` with a layout, which is made for this call alone if it is not there yet.
+    pub(crate) fn with_layout<T>(&self, by: By, f: impl FnOnce(&Compressed) -> T) -> T {
+        let (kept, rows, key, other) = self.inner.layout(by.turned(self.reversed));
+        match kept.get() {
+            Some(layout) => f(layout),
+            None => f(&compress(rows, key, other)),
+        }
+    }
+    /// Whether a layout has edge ids of its own, without making it.
+    pub(crate) fn has_edge_ids(&self, by: By) -> bool {
+        let (kept, _, key, _) = self.inner.layout(by.turned(self.reversed));
+        kept.get().map_or_else(|| !key.is_sorted(), |layout| layout.edge_ids.is_some())
     }
     /// Where [`sorted_by_dst`](Self::sorted_by_dst) is kept.
     pub(crate) fn sorted_cell(&self) -> &Derived<Sorted> {
@@ -313,54 +377,92 @@ impl Relation {
     }
 }
 
+/// Integers that offsets and node ids of [`Relation::from_csr`] and [`Relation::from_csc`] may be: u32, u64, usize, i32 and i64.
+pub trait WholeNumber: Copy + Send + Sync + sealed::Sealed {
+    /// The number.
+    #[doc(hidden)]
+    fn wide(self) -> i128;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! whole_number {
+    ($($t:ty),*) => {$(
+        impl sealed::Sealed for $t {}
+        impl WholeNumber for $t {
+            #[inline(always)]
+            fn wide(self) -> i128 {
+                self as i128
+            }
+        }
+    )*};
+}
+whole_number!(u32, u64, usize, i32, i64);
+
 /// Refuses offsets of rows that do not go from 0 to `edges`.
-fn check_indptr(rows: usize, indptr: &[u32], edges: usize) -> Result<(), GraphError> {
+fn check_indptr<P: WholeNumber>(rows: usize, indptr: &[P], edges: usize) -> Result<(), GraphError> {
     check_len("indptr", "number of rows + 1", rows + 1, indptr.len())?;
-    let bad = |position, expected: String| GraphError::Indptr {
+    let bad = |position: usize, expected: String| GraphError::Indptr {
         relation: UNNAMED.into(),
         position,
         expected,
-        value: u64::from(indptr[position]),
+        value: indptr[position].wide(),
     };
-    if indptr[0] != 0 {
+    if indptr[0].wide() != 0 {
         return Err(bad(0, "0".into()));
     }
-    if let Some(p) = indptr.windows(2).position(|w| w[0] > w[1]) {
-        return Err(bad(p + 1, format!("at least {} (it must never decrease)", indptr[p])));
+    if let Some(p) = indptr.windows(2).position(|w| w[0].wide() > w[1].wide()) {
+        return Err(bad(p + 1, format!("at least {} (it must never decrease)", indptr[p].wide())));
     }
-    if indptr[rows] as usize != edges {
+    if indptr[rows].wide() != edges as i128 {
         return Err(bad(rows, format!("{edges} (the length of `indices`)")));
     }
     Ok(())
 }
 
+/// Node ids below `bound` of any type.
+fn narrow<I: WholeNumber>(arg: &'static str, ids: &[I], bound: usize) -> Result<Vec<u32>, GraphError> {
+    match ids.par_iter().position_first(|v| !(0..bound as i128).contains(&v.wide())) {
+        None => Ok(ids.par_iter().map(|v| v.wide() as u32).collect()),
+        Some(position) => Err(GraphError::NodeOutOfRange { relation: UNNAMED.into(), arg, position, bound, value: ids[position].wide() }),
+    }
+}
+
 /// COO out of a compressed layout, after checking it: `(row of each edge, index of each edge)`.
-fn expand(rows: usize, cols: usize, indptr: &[u32], indices: &[u32], edge_ids: Option<&[u32]>) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
+fn expand<P: WholeNumber, I: WholeNumber>(
+    rows: usize,
+    cols: usize,
+    indptr: &[P],
+    indices: &[I],
+    edge_ids: Option<&[u32]>,
+) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
     let e = indices.len();
     check_counts(rows, cols, e)?;
     check_indptr(rows, indptr, e)?;
-    check_nodes("indices", indices, cols)?;
-    if let Some(ids) = edge_ids {
-        check_len("edge_ids", "one entry per entry of `indices`", e, ids.len())?;
-        let mut seen = vec![false; e];
-        for (position, &id) in ids.iter().enumerate() {
-            let repeated = seen.get(id as usize).copied();
-            if repeated != Some(false) {
-                let (relation, value) = (UNNAMED.into(), u64::from(id));
-                return Err(GraphError::EdgeIds { relation, position, bound: e, value, repeated: repeated.is_some() });
-            }
-            seen[id as usize] = true;
-        }
+    let indices = narrow("indices", indices, cols)?;
+    let mut row_of = Vec::with_capacity(e);
+    for (r, w) in indptr.windows(2).enumerate() {
+        row_of.resize(w[1].wide() as usize, r as u32);
     }
-    let (mut row_of, mut col_of) = (vec![0; e], vec![0; e]);
-    for r in 0..rows {
-        for p in indptr[r] as usize..indptr[r + 1] as usize {
-            let id = edge_ids.map_or(p, |ids| ids[p] as usize);
-            row_of[id] = r as u32;
-            col_of[id] = indices[p];
+    let Some(ids) = edge_ids else { return Ok((row_of, indices)) };
+    check_len("edge_ids", "one entry per entry of `indices`", e, ids.len())?;
+    let mut seen = vec![false; e];
+    for (position, &id) in ids.iter().enumerate() {
+        let repeated = seen.get(id as usize).copied();
+        if repeated != Some(false) {
+            let (relation, value) = (UNNAMED.into(), u64::from(id));
+            return Err(GraphError::EdgeIds { relation, position, bound: e, value, repeated: repeated.is_some() });
         }
+        seen[id as usize] = true;
     }
-    Ok((row_of, col_of))
+    let (mut row_by_id, mut col_by_id) = (vec![0; e], vec![0; e]);
+    for (p, &id) in ids.iter().enumerate() {
+        row_by_id[id as usize] = row_of[p];
+        col_by_id[id as usize] = indices[p];
+    }
+    Ok((row_by_id, col_by_id))
 }
 
 /// Below this many edges one thread is faster than two. Miri is to see both ways, and is slow.
@@ -491,6 +593,21 @@ mod tests {
         }
     }
 
+    /// A layout for one call, as it would be kept; reversed relations have the other one.
+    #[test]
+    fn layouts_that_are_not_kept() {
+        let r = Relation::from_coo(3, 2, vec![2, 0, 2], vec![1, 0, 0]).unwrap();
+        for r in [r.clone(), r.reverse()] {
+            let again = || Relation::from_coo(r.num_src(), r.num_dst(), r.src().to_vec(), r.dst().to_vec()).unwrap();
+            for (by, kept) in [(By::Dst, again().csc().indptr().to_vec()), (By::Src, again().csr().indptr().to_vec())] {
+                assert_eq!(r.with_layout(by, |l| (l.indptr().to_vec(), l.edge_ids().is_some())), (kept, r.has_edge_ids(by)));
+            }
+        }
+        let fresh = Relation::from_coo(3, 2, vec![2, 0, 2], vec![1, 0, 0]).unwrap();
+        fresh.with_layout(By::Dst, |l| assert_eq!(l.indices(), [0, 2, 2]));
+        assert!(fresh.has_edge_ids(By::Dst) && fresh.inner.by_dst.get().is_none());
+    }
+
     #[test]
     fn sorted_edges_need_no_permutation() {
         let r = Relation::from_coo(3, 3, vec![2, 1, 0], vec![0, 1, 1]).unwrap();
@@ -519,5 +636,50 @@ mod tests {
         assert_eq!(far, "relation `a:b:c`, position 1: `edge_ids` must be a permutation of 0..2, got 2");
         let t = text(Relation::from_coo(u32::MAX as usize, 1, vec![], vec![]));
         assert!(t.contains("exceed the limit"), "{t}");
+        let t = text(Relation::from_csr(2, 2, &[0i64, -1, 1], &[0u64], None));
+        assert_eq!(t, "relation `a:b:c`: `indptr[1]` must be at least 0 (it must never decrease), got -1");
+        let t = text(Relation::from_csr(2, 2, &[0u64, 1, 1 << 40], &[0u32], None));
+        assert_eq!(t, "relation `a:b:c`: `indptr[2]` must be 1 (the length of `indices`), got 1099511627776");
+        let t = text(Relation::from_csc(2, 2, &[0usize, 1, 2], &[0i64, -3], None));
+        assert_eq!(t, "relation `a:b:c`, position 1: `indices` must lie in 0..2, got -3");
+    }
+
+    /// Offsets and nodes of every type make the same relation, edge ids or not.
+    #[test]
+    fn any_integer_type() {
+        fn of<P: WholeNumber, I: WholeNumber>(indptr: &[P], indices: &[I]) -> [Relation; 4] {
+            let ids = Some(&[2, 0, 1][..]);
+            [
+                Relation::from_csr(2, 3, indptr, indices, None).unwrap(),
+                Relation::from_csc(3, 2, indptr, indices, None).unwrap(),
+                Relation::from_csr(2, 3, indptr, indices, ids).unwrap(),
+                Relation::from_csc(3, 2, indptr, indices, ids).unwrap(),
+            ]
+        }
+        let expected = of(&[0u32, 1, 3], &[2u32, 0, 1]);
+        assert_eq!((expected[2].src(), expected[2].dst()), (&[1, 1, 0][..], &[0, 1, 2][..]));
+        assert_eq!(of(&[0u64, 1, 3], &[2i64, 0, 1]), expected);
+        assert_eq!(of(&[0i64, 1, 3], &[2u64, 0, 1]), expected);
+        assert_eq!(of(&[0usize, 1, 3], &[2i32, 0, 1]), expected);
+    }
+
+    /// Run by the test below.
+    #[test]
+    #[ignore = "wants a limit on memory"]
+    fn a_relation_of_most_nodes() {
+        let most = LIMIT as usize;
+        for (src, dst) in [(most, 1), (1, most)] {
+            let e = Relation::from_coo(src, dst, vec![0], vec![0]).unwrap_err();
+            assert!(matches!(&e, GraphError::OutOfMemory { bytes, .. } if *bytes == 4 * u128::from(LIMIT + 1)), "{e:?}");
+        }
+    }
+
+    /// An error where memory is short, and not an abort when the first layout is made.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn node_counts_that_memory_does_not_hold() {
+        let run = "ulimit -v 8000000 && exec \"$0\" --exact --ignored relation::tests::a_relation_of_most_nodes";
+        let out = std::process::Command::new("sh").args(["-c", run]).arg(std::env::current_exe().unwrap()).output().unwrap();
+        assert!(out.status.success() && String::from_utf8_lossy(&out.stdout).contains("1 passed"), "{out:?}");
     }
 }

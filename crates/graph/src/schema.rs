@@ -1,6 +1,7 @@
 //! Node types and canonical edge types: the metagraph.
 
 use std::fmt;
+use std::ops::RangeFull;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,57 @@ impl<A: Into<String>, B: Into<String>, C: Into<String>> From<(A, B, C)> for Edge
     }
 }
 
-/// Ways to name an edge type: its number, its canonical triple, or its relation name where that is unique.
+/// Ways to name a node type: its name, its number, or `..` for the only one there is.
+///
+/// ```
+/// use burn_gnn_graph::Graph;
+/// let g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
+/// assert_eq!((g.num_nodes(..)?, g.num_edges(..)?), (3, 2)); // as g.num_nodes("_N")?, g.num_edges("_E")?
+/// assert_eq!(g.nodes(..)?.columns().count(), 0);
+/// let two = Graph::builder().nodes("a", 3).nodes("b", 2).build()?;
+/// assert!(two.num_nodes(..).is_err());
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+pub trait NodeKey {
+    /// The number of the node type in `schema`.
+    ///
+    /// # Errors
+    /// Unknown; for `..` another number of node types than one.
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError>;
+}
+
+impl NodeKey for str {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        schema.ntypes.binary_search_by(|n| n.as_str().cmp(self)).map_err(|_| schema.unknown_node(self))
+    }
+}
+impl NodeKey for String {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        NodeKey::resolve(self.as_str(), schema)
+    }
+}
+impl NodeKey for usize {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        if *self < schema.ntypes.len() { Ok(*self) } else { Err(schema.unknown_node(&self.to_string())) }
+    }
+}
+impl NodeKey for RangeFull {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        match schema.ntypes.len() {
+            1 => Ok(0),
+            0 => Err(schema.unknown_node("..")),
+            _ => Err(GraphError::AmbiguousNodeType { candidates: schema.ntypes.clone() }),
+        }
+    }
+}
+impl<T: NodeKey + ?Sized> NodeKey for &T {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        (**self).resolve(schema)
+    }
+}
+
+/// Ways to name an edge type: its number, its canonical triple, its relation name where that is unique, or `..` for the only one there
+/// is.
 pub trait EdgeKey {
     /// The number of the edge type in `schema`.
     ///
@@ -70,6 +121,18 @@ impl EdgeKey for str {
             _ => {
                 let candidates = schema.etypes.iter().filter(|t| t.relation == *self).map(ToString::to_string).collect();
                 Err(GraphError::AmbiguousEdgeType { name: self.to_owned(), candidates })
+            }
+        }
+    }
+}
+impl EdgeKey for RangeFull {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        match schema.etypes.len() {
+            1 => Ok(0),
+            0 => Err(schema.unknown_edge("..")),
+            _ => {
+                let candidates = schema.etypes.iter().map(ToString::to_string).collect();
+                Err(GraphError::AmbiguousEdgeType { name: "..".to_owned(), candidates })
             }
         }
     }
@@ -138,10 +201,9 @@ impl Schema {
     /// Number of a node type.
     ///
     /// # Errors
-    /// There is no such type.
-    pub fn ntype(&self, name: &str) -> Result<usize, GraphError> {
-        let i = self.ntypes.binary_search_by(|n| n.as_str().cmp(name));
-        i.map_err(|_| GraphError::UnknownNodeType { name: name.to_owned(), known: self.ntypes.clone() })
+    /// There is no such type; [`GraphError::AmbiguousNodeType`] for `..` where there are several.
+    pub fn ntype(&self, key: impl NodeKey) -> Result<usize, GraphError> {
+        key.resolve(self)
     }
     /// Number of an edge type.
     ///
@@ -169,6 +231,9 @@ impl Schema {
     /// One node type and one edge type.
     pub fn is_homogeneous(&self) -> bool {
         self.ntypes.len() == 1 && self.etypes.len() == 1
+    }
+    fn unknown_node(&self, name: &str) -> GraphError {
+        GraphError::UnknownNodeType { name: name.to_owned(), known: self.ntypes.clone() }
     }
     fn unknown_edge(&self, name: &str) -> GraphError {
         GraphError::UnknownEdgeType { name: name.to_owned(), known: self.etypes.iter().map(ToString::to_string).collect() }
@@ -234,6 +299,7 @@ mod tests {
         assert_eq!(s.etype("q").unwrap(), 0);
         assert_eq!(s.etype(("z", "r", "a")).unwrap(), 2);
         assert_eq!(s.ends(2), (1, 0));
+        assert_eq!((s.ntype("z").unwrap(), s.ntype(String::from("a")).unwrap(), s.ntype(1).unwrap()), (1, 0, 1));
         assert_eq!(s.etypes_into(0).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(s.etypes_from(1).collect::<Vec<_>>(), [2]);
     }
@@ -244,10 +310,25 @@ mod tests {
         assert!(matches!(s.etype("r"), Err(GraphError::AmbiguousEdgeType { .. })));
         assert!(matches!(s.etype("nope"), Err(GraphError::UnknownEdgeType { .. })));
         assert!(matches!(s.ntype("nope"), Err(GraphError::UnknownNodeType { .. })));
+        assert!(matches!(s.ntype(2), Err(GraphError::UnknownNodeType { .. })));
         assert!(matches!(Schema::new(vec!["a".into(), "a".into()], vec![]), Err(GraphError::Duplicate { .. })));
         assert!(matches!(Schema::new(vec!["a:b".into()], vec![]), Err(GraphError::BadName { .. })));
         assert!(matches!(Schema::new(vec!["../x".into()], vec![]), Err(GraphError::BadName { .. })));
         let e = EdgeType::new("a", "r", "b");
         assert!(matches!(Schema::new(vec!["a".into()], vec![e]), Err(GraphError::UnknownNodeType { .. })));
+    }
+
+    /// `..` stands for the only type there is, and for nothing else.
+    #[test]
+    fn the_only_type() {
+        let one = Schema::new(vec!["a".into()], vec![EdgeType::new("a", "r", "a")]).unwrap();
+        assert_eq!((one.ntype(..).unwrap(), one.etype(..).unwrap()), (0, 0));
+        let several = schema();
+        let text = |e: GraphError| e.to_string();
+        assert_eq!(text(several.ntype(..).unwrap_err()), "`..` stands for the only node type; the graph has [\"a\", \"z\"]: name one");
+        assert!(matches!(several.etype(..), Err(GraphError::AmbiguousEdgeType { candidates, .. }) if candidates.len() == 3));
+        let none = Schema::new(vec![], vec![]).unwrap();
+        assert!(matches!(none.ntype(..), Err(GraphError::UnknownNodeType { .. })));
+        assert!(matches!(none.etype(..), Err(GraphError::UnknownEdgeType { .. })));
     }
 }

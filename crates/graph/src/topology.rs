@@ -1,20 +1,24 @@
 //! The structure of a graph as one file, read into memory or mapped.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use burn::tensor::Device;
 use rayon::prelude::*;
 use safetensors::Dtype;
-use safetensors::tensor::{Metadata, TensorInfo, TensorView};
+use safetensors::tensor::{Metadata, TensorInfo};
 use serde::{Deserialize, Serialize};
 
 use crate::io::files::{format_error, io_error, node_count, open};
+use crate::io::tensor_views::MAX_HEADER;
+use crate::io::tensor_writer::header;
 use crate::io::{checksum, write_atomic};
 use crate::mapped_file::MappedFile;
-use crate::relation::{check_counts, check_nodes};
+use crate::relation::{By, check_counts, check_nodes};
+use crate::sampling::setting;
 use crate::words::{MappedWords, Words};
 use crate::{Compressed, Derived, EdgeType, Graph, GraphError, Relation};
 
@@ -22,12 +26,11 @@ use crate::{Compressed, Derived, EdgeType, Graph, GraphError, Relation};
 const DESCRIPTION: &str = "topology";
 /// The version that this program writes and reads.
 const VERSION: u32 = 1;
+/// Names of the layouts in the file, in their order.
+const LAYOUTS: [(&str, By); 2] = [("csc", By::Dst), ("csr", By::Src)];
 
-/// Longest header that is read, as of the `safetensors` crate.
-const MAX_HEADER: u64 = 100_000_000;
-
-/// Where the structure of a graph lives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// Where the structure of a graph or a part of its feature rows lives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
     /// In memory: the file is read and closed, and may be changed, cut short or removed afterwards.
@@ -43,6 +46,9 @@ pub enum Placement {
     /// the new end is read. The file has a shared advisory lock ([`File::lock_shared`](std::fs::File::lock_shared)) meanwhile, and a file
     /// that another program has locked to write it is refused.
     Mapped,
+    /// In the memory of a device: for rows of features ([`UnifiedRows`](crate::UnifiedRows)), not for the structure, which operators copy
+    /// to a device when they first need it there.
+    Device(Device),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -96,40 +102,57 @@ impl Topology {
     /// [`GraphError::Io`].
     ///
     /// # Cost
-    /// Sorts what has not been sorted yet; the file is put together in memory.
+    /// A layout that is not there yet is made, written and given up before the next one: `O(E + V)` and 8 bytes per edge for each. Otherwise
+    /// no memory grows with the graph.
     pub fn write(graph: &Graph, path: impl AsRef<Path>) -> Result<(), GraphError> {
         let path = path.as_ref();
-        let bad = |e: &dyn std::fmt::Display| format_error(path, e.to_string());
-        let mut views = vec![];
+        let mut tensors: Vec<(String, [usize; 1])> = vec![];
         for (t, r) in graph.schema().etypes().iter().zip(graph.relations()) {
-            let layouts = [("csc", r.csc()), ("csr", r.csr())].into_iter().flat_map(|(name, l)| {
-                let ids = l.edge_ids().map(|ids| (format!("{t}/{name}/edge_ids"), ids));
-                [(format!("{t}/{name}/indptr"), l.indptr()), (format!("{t}/{name}/indices"), l.indices())].into_iter().chain(ids)
-            });
-            for (key, words) in [(format!("{t}/src"), r.src()), (format!("{t}/dst"), r.dst())].into_iter().chain(layouts) {
-                let view = TensorView::new(Dtype::U32, vec![words.len()], bytemuck::cast_slice(words)).map_err(|e| bad(&e))?;
-                views.push((key, view));
+            let edges = [r.num_edges()];
+            tensors.extend(["src", "dst"].map(|end| (format!("{t}/{end}"), edges)));
+            for (name, by, rows) in LAYOUTS.map(|(name, by)| (name, by, if by == By::Dst { r.num_dst() } else { r.num_src() })) {
+                tensors.push((format!("{t}/{name}/indptr"), [rows + 1]));
+                tensors.push((format!("{t}/{name}/indices"), edges));
+                tensors.extend(r.has_edge_ids(by).then(|| (format!("{t}/{name}/edge_ids"), edges)));
             }
         }
         let node_types = graph.schema().ntypes().iter().zip(graph.node_counts()).map(|(t, &n)| (t.clone(), n as u64)).collect();
         let edge_types = graph.schema().etypes().iter().map(|t| (t.src.clone(), t.relation.clone(), t.dst.clone())).collect();
         let mut description = Description { format_version: VERSION, checksum: None, node_types, edge_types };
         description.checksum = Some(checksum(&description));
-        let description = serde_json::to_string(&description).map_err(|e| bad(&e))?;
-        let header = HashMap::from([(DESCRIPTION.to_owned(), description)]);
-        let bytes = safetensors::serialize(views, Some(header)).map_err(|e| bad(&e))?;
-        write_atomic(path, |w| w.write_all(&bytes))
+        let description = serde_json::to_string(&description).map_err(|e| format_error(path, e.to_string()))?;
+        let head = header(tensors.iter().map(|(key, shape)| (&**key, Dtype::U32, &shape[..])), Some((DESCRIPTION, &description)));
+        write_atomic(path, |w| {
+            w.write_all(&head)?;
+            let mut put = |words: &[u32]| w.write_all(bytemuck::cast_slice(words));
+            for r in graph.relations() {
+                put(r.src())?;
+                put(r.dst())?;
+                for (_, by) in LAYOUTS {
+                    r.with_layout(by, |l| {
+                        put(l.indptr())?;
+                        put(l.indices())?;
+                        l.edge_ids().map_or(Ok(()), &mut put)
+                    })?;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Opens a file that [`write`](Self::write) wrote.
     ///
     /// # Errors
     /// [`GraphError::Io`]; [`GraphError::Format`] for a file that is damaged, of another kind or version, or whose layouts are not those
-    /// of its edges; [`GraphError::NodeOutOfRange`].
+    /// of its edges; [`GraphError::NodeOutOfRange`]; [`Placement::Device`].
     ///
     /// # Cost
     /// Reads the file once and checks it, by all threads; the nodes of a mapped one take no memory for that but what the system can drop.
     pub fn open(path: impl AsRef<Path>, placement: Placement) -> Result<Self, GraphError> {
+        if let Placement::Device(device) = &placement {
+            let expected = "`Placement::Memory` or `Placement::Mapped`: operators copy edges to a device when they first need them";
+            return Err(setting("placement", expected, &format!("{device:?}")));
+        }
         Self::read(path.as_ref(), placement).map_err(|e| e.in_file(path))
     }
 
@@ -137,7 +160,7 @@ impl Topology {
         let wrong = |found: String| format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"));
         let (file, bytes) = open(path)?;
         let map = match placement {
-            Placement::Memory => None,
+            Placement::Memory | Placement::Device(_) => None,
             Placement::Mapped => Some(Arc::new(MappedFile::locked(path, file.try_clone().map_err(|e| io_error(path, e))?)?)),
         };
         let (header, data) = read_header(path, &file, bytes)?;
@@ -182,7 +205,7 @@ impl Topology {
     }
     /// Where it lives.
     pub fn placement(&self) -> Placement {
-        self.placement
+        self.placement.clone()
     }
     /// The file.
     pub fn path(&self) -> &Path {
@@ -353,12 +376,13 @@ mod tests {
         let file = dir.path().join("g");
         Topology::write(&g, &file).unwrap();
         for placement in [Placement::Memory, Placement::Mapped] {
-            let t = Topology::open(&file, placement).unwrap();
-            assert_eq!((t.placement(), t.bytes()), (placement, std::fs::metadata(&file).unwrap().len()));
+            let t = Topology::open(&file, placement.clone()).unwrap();
+            assert_eq!((t.placement(), t.bytes()), (placement.clone(), std::fs::metadata(&file).unwrap().len()));
             assert_eq!((t.graph().schema(), t.graph().node_counts()), (g.schema(), g.node_counts()));
             for (a, b) in t.graph().relations().iter().zip(g.relations()) {
                 assert_eq!((a, a.csc(), a.csr()), (b, b.csc(), b.csr()));
-                assert_eq!((a.placement(), a.reverse().placement(), b.placement()), (placement, placement, Placement::Memory));
+                let expected = (placement.clone(), placement.clone(), Placement::Memory);
+                assert_eq!((a.placement(), a.reverse().placement(), b.placement()), expected);
             }
             let sample =
                 |g: &Graph| NeighborSampler::new(g, [3, 2]).unwrap().sample([("a", [7, 1]), ("b", [0, 9])], SampleKey::new(5)).unwrap();
@@ -402,6 +426,8 @@ mod tests {
             }
         }
         assert!(matches!(Topology::open(dir.path().join("other"), Placement::Memory), Err(GraphError::Io { .. })));
+        let e = Topology::open(&file, Placement::Device(Device::flex())).unwrap_err();
+        assert!(matches!(e, GraphError::Setting { arg: "placement", .. }), "{e}");
     }
 
     /// Of a file that is in memory nothing is left to read: it may go.
@@ -475,6 +501,100 @@ mod tests {
                     assert_eq!(t.graph().relations(), g.relations(), "byte {at}");
                 }
             }
+        }
+    }
+
+    /// Data of several times the memory that a process has.
+    #[cfg(target_os = "linux")]
+    mod limited {
+        use super::*;
+        use crate::io::{NpyHead, load_graph, read_npy, save_graph};
+        use crate::{FeatureSource, MappedRows, RowType, TieredRows, write_rows};
+
+        /// KiB of memory that the test below gives this process; each of the files is some times larger.
+        const MEMORY: usize = 32 << 10;
+        /// Edges of each node: as many sources and destinations in turn, so that edges are sorted by both ends.
+        const DEGREE: usize = 132;
+        const NODES: usize = 50_000;
+        /// Rows of features, and numbers in each.
+        const ROWS: [usize; 2] = [400_000, 64];
+        const DIR: &str = "BURN_GNN_TEST_LARGE_FILES";
+
+        fn large_graph() -> Graph {
+            let edges = NODES * DEGREE;
+            let ids = |shift: usize| (0..edges).map(|e| ((e + shift) / DEGREE).min(NODES - 1) as u32).collect();
+            Graph::homogeneous(NODES, ids(DEGREE / 2), ids(0)).unwrap()
+        }
+
+        /// Run by the test below.
+        #[test]
+        #[ignore = "wants files and a limit on memory"]
+        fn files_larger_than_memory() {
+            let dir = PathBuf::from(std::env::var(DIR).unwrap());
+            let (file, rows) = (dir.join("topology"), dir.join("rows.npy"));
+            // The limit is one: none of the files can be read.
+            for result in [Topology::open(&file, Placement::Memory).map(drop), read_npy(&rows).map(drop)] {
+                let e = result.unwrap_err();
+                let out_of_memory = matches!(e.cause(), GraphError::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory);
+                assert!(out_of_memory, "{e}");
+            }
+            let topology = Topology::open(&file, Placement::Mapped).unwrap();
+            let sampler = NeighborSampler::new(topology.graph(), [5, 5]).unwrap();
+            let mapped = MappedRows::open(&rows).unwrap();
+            let order: Vec<u32> = (0..ROWS[0] as u32).step_by(100).collect();
+            let tiered = TieredRows::with_ratio(MappedRows::open(&rows).unwrap(), &order, 0.01).unwrap();
+            for step in 0..100 {
+                let seeds: Vec<u32> = (0..64).map(|i| (step * 499 + i * 7) % NODES as u32).collect();
+                let batch = sampler.sample([("_N", &seeds)], SampleKey::new(1).at(0, u64::from(step))).unwrap();
+                for block in &batch.blocks {
+                    let (src, dst, edges) = (block.src_nodes(0), block.dst_nodes(0), &block.relations()[0]);
+                    for e in 0..edges.num_edges() {
+                        let (u, v) = (src[edges.src()[e] as usize], dst[edges.dst()[e] as usize]);
+                        assert!(u == v || u == (v + 1).min(NODES as u32 - 1), "{u} -> {v}");
+                    }
+                }
+                let ids: Vec<u32> = batch.input_nodes(0).iter().map(|v| v * (ROWS[0] / NODES) as u32).collect();
+                for x in [mapped.gather(&ids).unwrap(), tiered.gather(&ids).unwrap()] {
+                    assert!(x.chunks(ROWS[1]).zip(&ids).all(|(row, &id)| row[0] == id as f32 && row[1..] == [0.0; ROWS[1] - 1]));
+                }
+            }
+            // Writers stream: a copy of the structure in either form, and of the rows in another type.
+            Topology::write(topology.graph(), dir.join("copy")).unwrap();
+            save_graph(topology.graph(), dir.join("saved")).unwrap();
+            write_rows(dir.join("narrow"), &mapped, RowType::BF16).unwrap();
+            assert_eq!(MappedRows::open(dir.join("narrow")).unwrap().gather(&[16 << 8]).unwrap()[0], f32::from(16u16 << 8));
+        }
+
+        /// Data of several times the memory that a process has: structure and features mapped, sampled, gathered and written.
+        ///
+        /// The limit is that on data (`RLIMIT_DATA`: all memory but what is mapped from files), since that on addresses counts mapped files as well.
+        #[test]
+        fn larger_than_memory() {
+            let dir = tempfile::tempdir().unwrap();
+            let (file, rows) = (dir.path().join("topology"), dir.path().join("rows.npy"));
+            Topology::write(&large_graph(), &file).unwrap();
+            // A file of holes, but for the rows that are read.
+            let head = NpyHead::bytes("<f4", &ROWS);
+            let (mut features, size) = (File::create(&rows).unwrap(), (head.len() + 4 * ROWS[0] * ROWS[1]) as u64);
+            std::io::Write::write_all(&mut features, &head).unwrap();
+            features.set_len(size).unwrap();
+            for id in (0..ROWS[0]).step_by(ROWS[0] / NODES) {
+                let at = (head.len() + 4 * ROWS[1] * id) as u64;
+                std::os::unix::fs::FileExt::write_all_at(&features, &(id as f32).to_le_bytes(), at).unwrap();
+            }
+            for bytes in [size, std::fs::metadata(&file).unwrap().len()] {
+                assert!(bytes > 3 * 1024 * MEMORY as u64, "{bytes} bytes");
+            }
+            let run = format!("ulimit -d {MEMORY} && exec \"$0\" --exact --ignored topology::tests::limited::files_larger_than_memory");
+            let mut child = std::process::Command::new("sh");
+            // A thread has a stack, of which a large machine would have many.
+            let child = child.args(["-c", &run]).arg(std::env::current_exe().unwrap()).env(DIR, dir.path()).env("RAYON_NUM_THREADS", "2");
+            let out = child.output().unwrap();
+            assert!(out.status.success() && String::from_utf8_lossy(&out.stdout).contains("1 passed"), "{out:?}");
+            let original = std::fs::read(&file).unwrap();
+            assert!(original == std::fs::read(dir.path().join("copy")).unwrap(), "a copy is the same file");
+            let saved = load_graph(dir.path().join("saved"), &burn::tensor::Device::flex()).unwrap();
+            assert_eq!(saved.relations(), large_graph().relations());
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{DataHome, Known, RemoteFile};
 use crate::GraphError;
 use crate::io::atomic::{abandoned, builder, folder, locked, prefix, remove_abandoned};
 use crate::io::files::{cut, format_error, io_error, read_bounded};
-use crate::io::sync_dir;
+use crate::io::{create_dirs, sync_dir};
 
 /// Transfers that are started anew where they broke off, before it is an error.
 const TRIES: usize = 4;
@@ -60,7 +60,7 @@ struct Limits {
 
 /// Fetches a file into a part beside `path`.
 fn receive(download: Download<'_>, path: &Path, limits: &Limits) -> Result<Part, GraphError> {
-    std::fs::create_dir_all(folder(path)).map_err(|e| io_error(folder(path), e))?;
+    create_dirs(folder(path)).map_err(|e| io_error(folder(path), e))?;
     let recorded = match (&limits.record, download.sha256) {
         (Some(record), None) => read_sum(record)?,
         _ => None,

@@ -273,6 +273,36 @@ fn the_first_download_is_recorded() {
     assert!(matches!(&e, GraphError::Format { path, .. } if path.ends_with("f.sha256")), "{e}");
 }
 
+/// A sum that the catalog knows, and that of an archive, by the way that sets are fetched.
+#[test]
+fn other_sums_are_refused() {
+    let archive = |a: &[u8]| tgz(&[("raw/a.csv", a), ("split/b.csv", b"2")]);
+    let (first, second) = (archive(b"1"), archive(b"3"));
+    let (sum, other) = (sha256(&first), sha256(&second));
+    let (url, _) = serve(move |i, request, stream| send(request, stream, if i == 1 { &second } else { &first }, "\"a\"", usize::MAX));
+    let url: &'static str = Box::leak(format!("{url}/set.tgz").into_boxed_str());
+    let tmp = tempfile::tempdir().unwrap();
+    let (home, dir) = (DataHome::at(tmp.path()).with_progress(false), tmp.path().join("set"));
+    let fetch = |sha256| fetch_files(&home, &dir, &[&RemoteFile { name: "raw", url, sha256, most: 10_000 }]);
+    fetch(None).unwrap();
+    assert_eq!(std::fs::read_to_string(tmp.path().join("set.tgz.sha256")).unwrap(), format!("{sum}  set.tgz\n"));
+    std::fs::remove_dir_all(&dir).unwrap();
+    // Another archive than the first time.
+    let e = fetch(None).unwrap_err();
+    assert!(matches!(&e, GraphError::Download { .. }), "{e}");
+    let text = format!("expected SHA-256 {sum} of the first download, found {other}");
+    assert!(e.to_string().contains(&text) && e.to_string().contains("set.tgz.sha256"), "{e}");
+    assert_eq!(names(tmp.path()), ["set.tgz.sha256"]);
+    // A known sum counts, whatever was recorded.
+    let known: &'static str = Box::leak(other.clone().into_boxed_str());
+    let e = fetch(Some(known)).unwrap_err();
+    assert!(e.to_string().contains(&format!("expected SHA-256 {other}, found {sum}; the file was thrown away")), "{e}");
+    assert_eq!(names(tmp.path()), ["set.tgz.sha256"]);
+    let known: &'static str = Box::leak(sum.into_boxed_str());
+    fetch(Some(known)).unwrap();
+    assert_eq!(std::fs::read(dir.join("raw/a.csv")).unwrap(), b"1");
+}
+
 /// Sums of the catalog are sums, and known for the files that were at hand.
 #[test]
 fn sums_of_the_catalog() {

@@ -26,7 +26,7 @@ mod fetch;
 #[cfg(all(test, feature = "download"))]
 mod fetch_tests;
 mod home;
-mod pickle;
+pub(crate) mod pickle;
 mod planetoid;
 #[cfg(test)]
 mod planetoid_tests;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use super::pickle::{Id, Pickle, Value};
+use super::pickle::{Id, Pickle, Value, Vocabulary};
 use crate::io::files::{format_error, read_bounded, table_error};
 use crate::io::{Dataset, Features, Split, class_names, csr};
 use crate::{Graph, GraphError};
@@ -76,7 +76,7 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, GraphError> {
 
 /// What a pickle in a file holds.
 fn of<T>(path: &Path, read: impl FnOnce(&Pickle<'_>) -> Result<T, GraphError>) -> Result<T, GraphError> {
-    read(&Pickle::read(path, &read_bounded(path, MOST)?)?)
+    read(&Pickle::read(path, &read_bounded(path, MOST)?, Vocabulary::Numpy)?)
 }
 
 fn test_index(path: &Path) -> Result<Vec<u32>, GraphError> {

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::GraphError;
 use crate::io::atomic::folder;
 use crate::io::files::{cut, format_error, io_error};
-use crate::io::{DirLock, lock_dir, sync_dir, zip_error};
+use crate::io::{DirLock, lock_dir, open_zip, sync_dir, zip_error};
 
 /// Bytes that an entry counts for beside its own, so that an archive of many empty files has an end.
 const ENTRY: u64 = 512;
@@ -88,7 +88,7 @@ fn temporary(into: &Path) -> std::io::Result<(TempDir, Option<DirLock>)> {
 }
 
 fn zip(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), GraphError> {
-    let mut zip = ::zip::ZipArchive::new(BufReader::new(file)).map_err(|e| zip_error(archive, e))?;
+    let mut zip = open_zip(archive, BufReader::new(file))?;
     let mut left = Left { bytes: most, most };
     for i in 0..zip.len() {
         let entry = zip.by_index(i).map_err(|e| zip_error(archive, e))?;

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 
+use super::by_part::{ByPart, select};
 use super::hot::{COLD, places, share, within};
 use super::tiered::Hits;
 use crate::derive::check_ids;
-use crate::row_index::row_index;
 use crate::sampling::setting;
 use crate::{FeatureSource, GraphError};
 
@@ -119,12 +119,6 @@ fn upload(source: &impl FeatureSource, ids: &[u32], device: &Device) -> Result<T
     }
 }
 
-/// Rows of a tensor; it has some, and so has the index.
-fn select(x: &Tensor<2>, rows: &[usize], device: &Device) -> Tensor<2> {
-    let index: Tensor<1, Int> = row_index(rows.iter().copied(), device);
-    x.clone().select(0, index)
-}
-
 impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
     fn num_rows(&self) -> usize {
         self.place.len()
@@ -143,45 +137,21 @@ impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
             self.from_cold.fetch_add(ids.len() as u64, Ordering::Relaxed);
             return self.behind.gather_tensor(ids, device);
         };
-        // Rows of each share, then those of the source, and where each id is among all of them.
-        let mut rows = vec![vec![]; shares.len()];
-        let (mut cold, mut of) = (vec![], Vec::with_capacity(ids.len()));
-        for &id in ids {
-            match self.place[id as usize] {
-                COLD => {
-                    of.push((shares.len(), cold.len()));
-                    cold.push(id);
-                }
-                place => {
-                    let share = place as usize % shares.len();
-                    of.push((share, rows[share].len()));
-                    rows[share].push(place as usize / shares.len());
-                }
-            }
-        }
-        self.from_hot.fetch_add((ids.len() - cold.len()) as u64, Ordering::Relaxed);
-        self.from_cold.fetch_add(cold.len() as u64, Ordering::Relaxed);
-        let mut parts = vec![];
-        for ((owner, share), rows) in shares.iter().zip(&rows).filter(|(_, rows)| !rows.is_empty()) {
-            let part = select(share, rows, owner);
-            parts.push(if owner == device { part } else { part.to_device(device) });
-        }
-        if !cold.is_empty() {
-            parts.push(self.behind.gather_tensor(&cold, device)?);
-        }
-        if parts.len() < 2 {
-            // All from one place, in their order.
-            return match parts.pop() {
-                Some(part) => Ok(part),
-                None => self.behind.gather_tensor(&[], device),
-            };
-        }
-        let mut starts = vec![0];
-        for part in &rows {
-            starts.push(starts[starts.len() - 1] + part.len());
-        }
-        let order: Vec<usize> = of.into_iter().map(|(part, row)| starts[part] + row).collect();
-        Ok(select(&Tensor::cat(parts, 0), &order, device))
+        // A part for each share, and the source.
+        let n = shares.len();
+        let place = |&id: &u32| match self.place[id as usize] {
+            COLD => (n, id),
+            place => (place as usize % n, place / n as u32),
+        };
+        let asked = ByPart::new(n + 1, ids.iter().map(place));
+        let cold = asked.rows[n].len();
+        self.from_hot.fetch_add((ids.len() - cold) as u64, Ordering::Relaxed);
+        self.from_cold.fetch_add(cold as u64, Ordering::Relaxed);
+        let found = asked.gather(device, |part, rows| match shares.get(part) {
+            Some((owner, share)) => Ok(select(share, rows, owner, device)),
+            None => self.behind.gather_tensor(rows, device),
+        })?;
+        found.map_or_else(|| self.behind.gather_tensor(&[], device), Ok)
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use half::{bf16, f16};
 use safetensors::Dtype;
-use serde_json::json;
 
+use crate::io::tensor_writer::header;
 use crate::io::write_atomic;
 use crate::sampling::setting;
 use crate::{FeatureSource, GraphError};
@@ -16,7 +16,7 @@ use crate::{FeatureSource, GraphError};
 pub enum RowType {
     /// 4 bytes.
     F32,
-    /// 2 bytes, 11 bits of precision.
+    /// 2 bytes, 11 bits of precision, up to 65504.
     F16,
     /// 2 bytes, 8 bits of precision and the range of f32.
     BF16,
@@ -37,6 +37,22 @@ impl RowType {
         }
     }
 
+    /// The largest finite number.
+    pub fn largest(self) -> f32 {
+        match self {
+            Self::F32 => f32::MAX,
+            Self::F16 => f16::MAX.to_f32(),
+            Self::BF16 => bf16::MAX.to_f32(),
+            Self::I8 { scale } => 127.0 * scale,
+        }
+    }
+
+    /// This type for numbers that may be too large for it: they become the nearest one of its range and are counted, instead of an error.
+    /// Infinities of a type that has none (`I8`) are such numbers; NaN stays an error there.
+    pub fn saturating(self) -> RowConversion {
+        RowConversion { kept: self, saturate: true }
+    }
+
     pub(crate) fn check(self) -> Result<(), GraphError> {
         match self {
             Self::I8 { scale } if !(scale.is_finite() && scale > 0.0) => Err(setting("scale", "a positive number", &scale.to_string())),
@@ -53,13 +69,23 @@ impl RowType {
         }
     }
 
-    /// Little-endian bytes of numbers; those beyond the range of `I8` are cut off at its ends.
-    pub(crate) fn narrow(self, values: &[f32]) -> Vec<u8> {
+    /// Whether a number has no neighbour in the type: it is finite and would become infinite, or the type has no such value.
+    fn is_outside(self, x: f32) -> bool {
         match self {
-            Self::F32 => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            Self::F16 => values.iter().flat_map(|&x| f16::from_f32(x).to_le_bytes()).collect(),
-            Self::BF16 => values.iter().flat_map(|&x| bf16::from_f32(x).to_le_bytes()).collect(),
-            Self::I8 { scale } => values.iter().map(|x| (x / scale).round().clamp(-127.0, 127.0) as i8 as u8).collect(),
+            Self::F32 => false,
+            Self::F16 => x.is_finite() && f16::from_f32(x).is_infinite(),
+            Self::BF16 => x.is_finite() && bf16::from_f32(x).is_infinite(),
+            Self::I8 { scale } => (x / scale).is_nan() || (x / scale).round().abs() > 127.0,
+        }
+    }
+
+    /// Little-endian bytes of numbers; those outside are infinite, or the last ones of `I8`.
+    fn encode(self, values: impl Iterator<Item = f32>) -> Vec<u8> {
+        match self {
+            Self::F32 => values.flat_map(f32::to_le_bytes).collect(),
+            Self::F16 => values.flat_map(|x| f16::from_f32(x).to_le_bytes()).collect(),
+            Self::BF16 => values.flat_map(|x| bf16::from_f32(x).to_le_bytes()).collect(),
+            Self::I8 { scale } => values.map(|x| (x / scale).round().clamp(-127.0, 127.0) as i8 as u8).collect(),
         }
     }
 
@@ -73,6 +99,51 @@ impl RowType {
             Self::BF16 => put(out, bytes.as_chunks().0.iter().map(|&b| bf16::from_le_bytes(b).to_f32())),
             Self::I8 { scale } => put(out, bytes.iter().map(|&b| f32::from(b as i8) * scale)),
         }
+    }
+}
+
+/// What rows are stored as, and what becomes of finite numbers outside the range of that type: a [`RowType`] alone makes them an error,
+/// [`RowType::saturating`] clips and counts them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowConversion {
+    kept: RowType,
+    saturate: bool,
+}
+
+impl From<RowType> for RowConversion {
+    fn from(kept: RowType) -> Self {
+        Self { kept, saturate: false }
+    }
+}
+
+impl RowConversion {
+    /// The type of the stored numbers.
+    pub fn row_type(self) -> RowType {
+        self.kept
+    }
+
+    /// Bytes of the rows from `first` on, `width` numbers each, and how many of the numbers were clipped.
+    ///
+    /// # Errors
+    /// [`GraphError::RowRange`].
+    pub(crate) fn narrow(self, values: &[f32], first: usize, width: usize) -> Result<(Vec<u8>, u64), GraphError> {
+        let Self { kept, saturate } = self;
+        let outside = values.iter().filter(|&&x| kept.is_outside(x)).count();
+        if outside == 0 {
+            return Ok((kept.encode(values.iter().copied()), 0));
+        }
+        if let Some(at) = values.iter().position(|&x| kept.is_outside(x) && (!saturate || x.is_nan())) {
+            return Err(GraphError::RowRange {
+                row: first + at / width,
+                column: at % width,
+                value: values[at],
+                row_type: kept,
+                largest: kept.largest(),
+            });
+        }
+        let largest = kept.largest();
+        let clip = |&x: &f32| if kept.is_outside(x) { x.clamp(-largest, largest) } else { x };
+        Ok((kept.encode(values.iter().map(clip)), outside as u64))
     }
 }
 
@@ -92,28 +163,40 @@ pub(crate) const SCALE: &str = "scale";
 const CHUNK: usize = 4096;
 
 /// Writes all rows of a source to a file that [`MappedRows`](crate::MappedRows) opens: safetensors with one tensor `rows`. Only some
-/// thousand rows are in memory at a time.
+/// thousand rows are in memory at a time. Returns how many numbers were clipped, which is 0 unless
+/// [saturation](RowType::saturating) was asked for.
+///
+/// ```
+/// use burn_gnn_graph::{FeatureSource, GraphError, MappedRows, MemoryRows, RowType, write_rows};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let file = dir.path().join("rows.safetensors");
+/// let rows = MemoryRows::new(&[1.0, 70_000.0], 1, RowType::F32)?;
+/// assert!(matches!(write_rows(&file, &rows, RowType::F16), Err(GraphError::RowRange { row: 1, .. })));
+/// assert_eq!(write_rows(&file, &rows, RowType::F16.saturating())?, 1);
+/// assert_eq!(MappedRows::open(&file)?.gather(&[0, 1])?, [1.0, 65_504.0]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
 ///
 /// # Errors
-/// A scale that is not positive; what keeps the source from reading; [`GraphError::Io`]. The file is complete or not there.
-pub fn write_rows(path: impl AsRef<Path>, source: &dyn FeatureSource, kept: RowType) -> Result<(), GraphError> {
+/// A scale that is not positive; [`GraphError::RowRange`] for a number that `kept` does not hold; what keeps the source from reading;
+/// [`GraphError::Io`]. The file is complete or not there.
+pub fn write_rows(path: impl AsRef<Path>, source: &dyn FeatureSource, kept: impl Into<RowConversion>) -> Result<u64, GraphError> {
+    let conversion = kept.into();
+    let kept = conversion.row_type();
     kept.check()?;
     let (rows, width) = (source.num_rows(), source.width());
-    let dtype = format!("{:?}", kept.dtype());
-    let mut header = json!({ TENSOR: { "dtype": dtype, "shape": [rows, width], "data_offsets": [0, rows * width * kept.bytes()] } });
-    if let RowType::I8 { scale } = kept {
-        header["__metadata__"] = json!({ SCALE: scale.to_string() });
-    }
-    let mut header = header.to_string().into_bytes();
-    header.resize(header.len().next_multiple_of(8), b' ');
-    let mut failed = None;
+    let scale = if let RowType::I8 { scale } = kept { Some(scale.to_string()) } else { None };
+    let header = header([(TENSOR, kept.dtype(), &[rows, width][..])], scale.as_deref().map(|scale| (SCALE, scale)));
+    let (mut failed, mut clipped) = (None, 0);
     let written = write_atomic(path, |w| {
-        w.write_all(&(header.len() as u64).to_le_bytes())?;
         w.write_all(&header)?;
         for from in (0..rows).step_by(CHUNK) {
             let ids: Vec<u32> = (from..(from + CHUNK).min(rows)).map(|i| i as u32).collect();
-            match source.gather(&ids) {
-                Ok(values) => w.write_all(&kept.narrow(&values))?,
+            match source.gather(&ids).and_then(|values| conversion.narrow(&values, from, width)) {
+                Ok((bytes, count)) => {
+                    w.write_all(&bytes)?;
+                    clipped += count;
+                }
                 Err(e) => {
                     failed = Some(e);
                     return Err(std::io::Error::other("the source of rows failed"));
@@ -124,6 +207,6 @@ pub fn write_rows(path: impl AsRef<Path>, source: &dyn FeatureSource, kept: RowT
     });
     match failed {
         Some(e) => Err(e),
-        None => written,
+        None => written.map(|()| clipped),
     }
 }

@@ -3,15 +3,25 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use safetensors::Dtype;
 use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
 
 use super::format::{RowType, SCALE, TENSOR};
 use super::packed::Packed;
 use crate::derive::check_ids;
 use crate::io::files::format_error;
+use crate::io::tensor_views::TensorViews;
+use crate::io::{NpyHead, cut_text};
 use crate::mapped_file::MappedFile;
 use crate::{FeatureSource, GraphError};
+
+/// How a `.npy` file begins.
+const NPY_MAGIC: &[u8] = b"\x93NUMPY";
+
+/// Where the data of a tensor of a file begin.
+fn offset(map: &MappedFile, view: &TensorView<'_>) -> usize {
+    view.data().as_ptr() as usize - map.as_ptr() as usize
+}
 
 /// Rows of a file, read as they are asked for; the system keeps what is met often. Opening reads the header alone.
 ///
@@ -31,26 +41,59 @@ pub struct MappedRows {
 }
 
 impl MappedRows {
-    /// Opens a file that [`write_rows`](crate::write_rows) wrote, or any safetensors file with a tensor `rows` of rank 2 in f32, f16,
-    /// bf16 or int8 (with an entry `scale` in its metadata).
+    /// Opens a file that [`write_rows`](crate::write_rows) wrote, any safetensors file with a tensor `rows` of rank 2 in f32, f16,
+    /// bf16 or int8 (with an entry `scale` in its metadata), or a `.npy` file of rank 2 in float32 or float16, little endian and in C
+    /// order. Which of them it is, its first bytes tell.
+    ///
+    /// ```
+    /// use burn_gnn_graph::{FeatureSource, MappedRows, io::NpyHead};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let file = dir.path().join("feat.npy"); // numpy.save("feat.npy", x)
+    /// let numbers = [1.0f32, 2.0, 3.0, 4.0].map(f32::to_le_bytes).concat();
+    /// std::fs::write(&file, [NpyHead::bytes("<f4", &[2, 2]), numbers].concat()).unwrap();
+    /// assert_eq!(MappedRows::open(&file)?.gather(&[1])?, [3.0, 4.0]);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
     ///
     /// # Errors
     /// [`GraphError::Io`]; [`GraphError::Format`] for another content.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GraphError> {
         let path = path.as_ref();
         let map = Arc::new(MappedFile::open(path)?);
+        if map.starts_with(NPY_MAGIC) {
+            return Self::npy(path, &map);
+        }
         let wrong = |message: String| format_error(path, message);
-        let tensors = SafeTensors::deserialize(&map).map_err(|e| wrong(format!("expected a safetensors file, found: {e}")))?;
-        let view = tensors.tensor(TENSOR).map_err(|_| wrong(format!("expected a tensor `{TENSOR}`, found {:?}", tensors.names())))?;
+        let tensors = TensorViews::parse(&map).map_err(|found| wrong(format!("expected a safetensors file, found {found}")))?;
+        let view = tensors.tensor(TENSOR).ok_or_else(|| wrong(format!("expected a tensor `{TENSOR}`, found {:?}", tensors.names())))?;
         if view.dtype() != Dtype::I8 {
             return Self::of_tensor(path, &map, &view);
         }
-        let (_, header) = SafeTensors::read_metadata(&map).map_err(|e| wrong(e.to_string()))?;
-        let text = header.metadata().as_ref().and_then(|m| m.get(SCALE));
+        let text = tensors.text(SCALE);
         let scale = text.and_then(|t| t.parse().ok()).ok_or_else(|| wrong(format!("expected a number `{SCALE}`, found {text:?}")))?;
         let kept = RowType::I8 { scale };
         kept.check().map_err(|e| wrong(e.to_string()))?;
-        Self::new(path, &map, &view, kept)
+        Self::new(path, &map, offset(&map, &view), view.shape(), kept)
+    }
+
+    fn npy(path: &Path, map: &Arc<MappedFile>) -> Result<Self, GraphError> {
+        let head = NpyHead::read(path, &map[..])?;
+        let kept = match head.descr.trim_start_matches(['<', '=']) {
+            "f4" => RowType::F32,
+            "f2" => RowType::F16,
+            _ => {
+                let why = format!("expected dtype float32 or float16, found '{}'; convert it with numpy's astype", cut_text(&head.descr));
+                return Err(format_error(path, why));
+            }
+        };
+        let declared = head.shape.iter().try_fold(kept.bytes(), |bytes, &n| bytes.checked_mul(n));
+        let found = map.len() - head.offset;
+        if declared != Some(found) {
+            let (shape, descr) = (&head.shape, &head.descr);
+            let declared = declared.map_or("too many".into(), |n| n.to_string());
+            return Err(format_error(path, format!("shape {shape:?} of '{descr}': expected {declared} bytes of data, found {found}")));
+        }
+        Self::new(path, map, head.offset, &head.shape, kept)
     }
 
     /// The rows of a tensor of rank 2 in f32, f16 or bf16, one of those in a mapped file.
@@ -63,14 +106,13 @@ impl MappedRows {
                 return Err(format_error(path, format!("expected f32, f16, bf16 or int8, found {other:?}")));
             }
         };
-        Self::new(path, map, view, kept)
+        Self::new(path, map, offset(map, view), view.shape(), kept)
     }
 
-    fn new(path: &Path, map: &Arc<MappedFile>, view: &TensorView<'_>, kept: RowType) -> Result<Self, GraphError> {
-        let [rows, width] = *view.shape() else {
-            return Err(format_error(path, format!("expected rank 2, found shape {:?}", view.shape())));
+    fn new(path: &Path, map: &Arc<MappedFile>, offset: usize, shape: &[usize], kept: RowType) -> Result<Self, GraphError> {
+        let &[rows, width] = shape else {
+            return Err(format_error(path, format!("expected rank 2, found shape {shape:?}")));
         };
-        let offset = view.data().as_ptr() as usize - map.as_ptr() as usize;
         Ok(Self { path: path.into(), offset, rows, width, kept, map: map.clone() })
     }
 

@@ -1,13 +1,18 @@
-//! Where feature rows live: memory, mapped files, or both.
+//! Where feature rows live: memory, mapped files, devices.
 
+mod by_part;
 mod device;
 mod format;
 mod hot;
 mod hotness;
+mod indexed;
 mod mapped;
 mod memory;
 mod packed;
 mod tiered;
+mod unified;
+
+use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -15,11 +20,13 @@ use crate::GraphError;
 use crate::derive::check_ids;
 
 pub use device::DeviceRows;
-pub use format::{RowType, write_rows};
+pub use format::{RowConversion, RowType, write_rows};
 pub use hotness::{hot_order, in_degree_hotness, presampled_hotness};
+pub use indexed::{IndexedRows, NO_ROW};
 pub use mapped::MappedRows;
 pub use memory::MemoryRows;
 pub use tiered::{Hits, TieredRows};
+pub use unified::UnifiedRows;
 
 /// Rows of numbers by id: features of nodes or edges, wherever they are kept.
 ///
@@ -57,4 +64,39 @@ pub trait FeatureSource: Send + Sync {
         let rows = self.gather(ids)?;
         Ok(Tensor::from_data(TensorData::new(rows, [ids.len(), self.width()]), device))
     }
+
+    /// This source with its rows by other ids: row `id2index[i]` for id `i`, [`NO_ROW`] for an id without one.
+    ///
+    /// # Errors
+    /// As [`IndexedRows::new`].
+    fn with_id2index(self, id2index: Vec<u32>) -> Result<IndexedRows<Self>, GraphError>
+    where
+        Self: Sized,
+    {
+        IndexedRows::new(self, id2index)
+    }
 }
+
+/// A store behind a pointer is that store, also one whose type is known at run time only.
+macro_rules! behind_pointer {
+    ($($pointer:ident),*) => {$(
+        impl<S: FeatureSource + ?Sized> FeatureSource for $pointer<S> {
+            fn num_rows(&self) -> usize {
+                (**self).num_rows()
+            }
+            fn width(&self) -> usize {
+                (**self).width()
+            }
+            fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
+                (**self).read_rows(ids, out)
+            }
+            fn gather(&self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
+                (**self).gather(ids)
+            }
+            fn gather_tensor(&self, ids: &[u32], device: &Device) -> Result<Tensor<2>, GraphError> {
+                (**self).gather_tensor(ids, device)
+            }
+        }
+    )*};
+}
+behind_pointer!(Arc, Box);

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::format::RowType;
 use super::hot::{COLD, places, share, within};
 use super::memory::MemoryRows;
 use crate::{FeatureSource, GraphError};
@@ -72,7 +71,7 @@ impl<S: FeatureSource> TieredRows<S> {
 
     fn with_rows(behind: S, hot: &[u32]) -> Result<Self, GraphError> {
         let place = places(hot, behind.num_rows())?;
-        let hot = MemoryRows::of(&behind, hot, RowType::F32)?;
+        let hot = MemoryRows::of(&behind, hot)?;
         Ok(Self { hot, place, behind, from_hot: AtomicU64::new(0), from_cold: AtomicU64::new(0) })
     }
 

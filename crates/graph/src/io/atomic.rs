@@ -117,6 +117,28 @@ pub fn sync_dir(dir: impl AsRef<Path>) -> std::io::Result<()> {
     }
 }
 
+/// Creates a folder and those above it that are missing, and forces their names to disk: what [`AtomicFile`] puts into it is found after a
+/// power failure.
+///
+/// # Errors
+/// A folder cannot be created, or something else has its name.
+pub fn create_dirs(dir: impl AsRef<Path>) -> std::io::Result<()> {
+    use std::io::ErrorKind::{AlreadyExists, NotFound};
+    let dir = dir.as_ref();
+    let made = match std::fs::create_dir(dir) {
+        Err(e) if e.kind() == NotFound && dir.parent().is_some() => {
+            create_dirs(folder(dir))?;
+            std::fs::create_dir(dir)
+        }
+        made => made,
+    };
+    match made {
+        // Also one that another process has made meanwhile.
+        Err(e) if e.kind() == AlreadyExists && dir.is_dir() => Ok(()),
+        made => made.and_then(|()| sync_dir(folder(dir))),
+    }
+}
+
 /// Keeps other processes, and other calls in this one, from writing to a folder that several files of make one whole. The lock ends with
 /// the value or with the process.
 ///
@@ -247,6 +269,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert!(matches!(write_atomic(dir.path().join("no/x"), |_| Ok(())), Err(GraphError::Io { .. })));
         assert!(matches!(write_atomic(dir.path().join(".."), |_| Ok(())), Err(GraphError::Io { .. })));
+    }
+
+    #[test]
+    fn folders_above_a_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("a/b/c");
+        create_dirs(&deep).unwrap();
+        create_dirs(&deep).unwrap();
+        assert!(deep.is_dir());
+        std::fs::write(deep.join("file"), "").unwrap();
+        assert!(create_dirs(deep.join("file")).is_err() && create_dirs(deep.join("file/d")).is_err());
+        assert!(create_dirs("").is_err());
     }
 
     /// Files of living writers and of other names stay, those of the dead do not.

@@ -54,7 +54,7 @@ fn topology(dir: &Path, version: u64) -> Result<(), crate::GraphError> {
 
 fn rows(dir: &Path, version: u64) -> Result<(), crate::GraphError> {
     let source = MemoryRows::new(&vec![version as f32; NODES * 8], 8, RowType::F32).unwrap();
-    write_rows(dir.join("rows"), &source, RowType::F32)
+    write_rows(dir.join("rows"), &source, RowType::F32).map(drop)
 }
 
 fn mapped(dir: &Path) -> Option<u64> {

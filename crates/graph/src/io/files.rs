@@ -30,6 +30,23 @@ pub(crate) fn version_error(path: &Path, found: Option<&serde_json::Value>, expe
     GraphError::Version { path: path.into(), found, expected }
 }
 
+/// What is wrong with a zip archive.
+#[cfg(any(feature = "download", feature = "npz", feature = "torch"))]
+pub(crate) fn zip_error(path: &Path, e: zip::result::ZipError) -> GraphError {
+    match e {
+        zip::result::ZipError::Io(e) if e.get_ref().is_none() && e.kind() != std::io::ErrorKind::UnexpectedEof => io_error(path, e),
+        e => format_error(path, format!("expected a zip archive, found: {}", cut(&e.to_string()))),
+    }
+}
+
+/// Opens a zip archive that starts with its file. Where the start is searched for, zip 9.4 takes the second entry of some files of PyTorch
+/// for the first: those with ZIP64 records, which are as long as the header of an entry with a name of 30 bytes.
+#[cfg(any(feature = "download", feature = "npz", feature = "torch"))]
+pub(crate) fn open_zip<R: std::io::Read + std::io::Seek>(path: &Path, reader: R) -> Result<zip::ZipArchive<R>, GraphError> {
+    let config = zip::read::Config { archive_offset: zip::read::ArchiveOffset::Known(0) };
+    zip::ZipArchive::with_config(config, reader).map_err(|e| zip_error(path, e))
+}
+
 /// A [`GraphError::Io`].
 pub(crate) fn io_error(path: &Path, source: std::io::Error) -> GraphError {
     GraphError::Io { path: path.into(), source }

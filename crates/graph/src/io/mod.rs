@@ -49,20 +49,27 @@ mod tables_layout;
 #[cfg(test)]
 mod tables_tests;
 mod tensor_file;
+pub(crate) mod tensor_views;
+pub(crate) mod tensor_writer;
+#[cfg(feature = "torch")]
+mod torch;
 mod triples;
 #[cfg(test)]
 mod triples_tests;
 
-pub use atomic::{AtomicFile, DirLock, lock_dir, sync_dir, write_atomic};
+pub use atomic::{AtomicFile, DirLock, create_dirs, lock_dir, sync_dir, write_atomic};
 pub use crates_graph::crates_graph;
 pub use dataset::{Dataset, Features, Split, load_dataset};
 pub(crate) use dataset::{check_split, class_names};
+pub(crate) use dgl::chunked_types;
 pub use dgl::{ChunkedData, ChunkedGraph, ChunkedStructure, load_chunked, open_chunked};
 #[cfg(feature = "yaml")]
 pub use dgl::{GraphSet, load_dgl_csv};
 pub use edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
 #[doc(hidden)]
 pub use files::{cut as cut_text, cut_quoted, open as open_file, read_file};
+#[cfg(feature = "download")]
+pub(crate) use files::{open_zip, zip_error};
 pub use karate::karate_club;
 pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
 #[cfg(test)]
@@ -70,8 +77,6 @@ pub(crate) use npy::npy_bytes;
 pub use npy::{NpyArray, NpyHead, NpyValues, read_npy};
 #[cfg(all(test, feature = "npz"))]
 pub(crate) use npz::npz_bytes;
-#[cfg(feature = "download")]
-pub(crate) use npz::zip_error;
 #[cfg(feature = "npz")]
 pub use npz::{Npz, load_scipy_npz, read_scipy_npz};
 pub use ogb::load_ogb;
@@ -86,7 +91,9 @@ pub use store::{MapOptions, MappedGraph, load_graph, map_graph, map_graph_with, 
 pub use tables::{
     AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec,
     INT_ATTRS, IntBuckets, LABEL, NodeTable, ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TextHash, UnknownNodes, WEIGHT, list_attr,
-    read_edges, read_edges_with, read_nodes, read_nodes_with,
+    read_edges, read_edges_with, read_nodes, read_nodes_with, text_attr,
 };
 pub use tables_layout::{EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription};
+#[cfg(feature = "torch")]
+pub use torch::{NamedTensor, read_torch};
 pub use triples::{KnowledgeGraph, Triple, load_knowledge_graph};

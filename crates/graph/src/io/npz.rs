@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use zip::ZipArchive;
-use zip::result::ZipError;
 
 use super::Features;
-use super::files::{cut, format_error, io_error, node_count, open};
+use super::files::{cut, format_error, node_count, open, open_zip, zip_error};
 use super::npy::{NpyArray, NpyValues};
 use super::sparse::{coo, csr};
 use super::tables::{ReadOptions, WEIGHT, expansion_limit};
@@ -41,7 +40,7 @@ impl Npz {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GraphError> {
         let path = path.as_ref();
         let (file, len) = open(path)?;
-        let archive = ZipArchive::new(BufReader::with_capacity(1 << 16, file)).map_err(|e| zip_error(path, e))?;
+        let archive = open_zip(path, BufReader::with_capacity(1 << 16, file))?;
         let limit = expansion_limit(len, ReadOptions::default().max_expansion);
         // Entries may share their compressed bytes.
         if let Some(size) = archive.decompressed_size().filter(|&size| size > u128::from(limit)) {
@@ -86,13 +85,6 @@ impl Npz {
         let array = self.read(name)?;
         array.expect_shape(&[None])?;
         array.into_i64()
-    }
-}
-
-pub(crate) fn zip_error(path: &Path, e: ZipError) -> GraphError {
-    match e {
-        ZipError::Io(e) if e.get_ref().is_none() && e.kind() != std::io::ErrorKind::UnexpectedEof => io_error(path, e),
-        e => format_error(path, format!("expected a zip archive, found: {}", cut(&e.to_string()))),
     }
 }
 

@@ -1,18 +1,20 @@
 //! A graph as `graph.json` and `graph.safetensors`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use burn::tensor::{BoolStore, DType, Device, TensorData};
+use burn::tensor::{BoolStore, DType, Device};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 use serde::{Deserialize, Serialize};
 
-use super::atomic::{lock_dir, remove_abandoned, sync_dir, write_atomic};
+use super::atomic::{create_dirs, lock_dir, remove_abandoned, sync_dir, write_atomic};
 use super::files::{format_error, io_error, read_json, version_error};
 use super::store_extras::Extras;
 use super::tensor_file::{TensorFile, read_tensors};
+use super::tensor_writer::{Stored, header};
 use crate::mapped_file::MappedFile;
 use crate::{Column, EdgeType, Frame, Graph, GraphError, MappedRows};
 
@@ -104,8 +106,8 @@ pub(super) fn edges_key(t: &EdgeType, end: &str) -> String {
 ///
 /// `graph.safetensors` holds `edges/<src:relation:dst>/src` and `…/dst` (u32, in edge order), node columns as
 /// `node/<type>/<name>` and edge columns as `edge/<src:relation:dst>/<name>`, each in its own dtype (f64, f32, f16, bf16,
-/// i8 to i64, u8 to u64, bool); lists as `list/…/indptr` (u64) and `list/…/values` (i64), ids from files as `ids/…` (i64, or bytes
-/// and ends of texts); `graph.json` lists types, counts and columns. It carries a fingerprint of counts and tensors and a checksum of
+/// i8 to i64, u8 to u64, bool); lists as `list/…/indptr` (u64) and `list/…/values` (i64), texts as `text/…/bytes` and `text/…/ends` (u64),
+/// ids from files as `ids/…` (i64, or bytes and ends of texts), global ids as `global_ids/…` (u64); `graph.json` lists types, counts and columns. It carries a fingerprint of counts and tensors and a checksum of
 /// itself, which [`load_graph`] compares.
 ///
 /// A graph that is in the folder already is replaced in one step, by renaming the description: killed at any moment, on a full disk, or
@@ -132,39 +134,33 @@ pub(super) fn edges_key(t: &EdgeType, end: &str) -> String {
 /// the last renaming failed: then it holds the new graph.
 ///
 /// # Cost
-/// Columns are copied to the host; up to two copies of graph and features are in memory at once.
+/// Structure, lists and texts go to the file as they lie in memory, columns in parts of some megabytes, which are copied to the host twice:
+/// for the fingerprint, which stands before them, and for the file. No memory grows with the graph.
 pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), GraphError> {
     let dir = dir.as_ref();
-    std::fs::create_dir_all(dir).map_err(|e| io_error(dir, e))?;
-    let mut columns: Vec<(String, Dtype, TensorData)> = vec![];
+    create_dirs(dir).map_err(|e| io_error(dir, e))?;
+    let mut tensors = vec![];
+    for (t, r) in graph.schema().etypes().iter().zip(graph.relations()) {
+        tensors.extend([("src", r.src()), ("dst", r.dst())].map(|(end, ids)| Stored::numbers(edges_key(t, end), Dtype::U32, ids)));
+    }
     let mut node_types = vec![];
     for ((name, &count), frame) in graph.schema().ntypes().iter().zip(graph.node_counts()).zip(graph.node_frames()) {
-        let entries = host_columns(&format!("node/{name}"), &format!("nodes of `{name}`"), frame, &mut columns)?;
-        let extras = Extras::of(&format!("node/{name}"), frame, &mut columns);
-        node_types.push(NodeEntry { name: name.clone(), count: count as u64, columns: entries, extras });
+        let columns = stored_columns(&format!("node/{name}"), frame, &mut tensors)?;
+        let extras = Extras::of(&format!("node/{name}"), frame, &mut tensors);
+        node_types.push(NodeEntry { name: name.clone(), count: count as u64, columns, extras });
     }
     let mut edge_types = vec![];
     for ((t, r), frame) in graph.schema().etypes().iter().zip(graph.relations()).zip(graph.edge_frames()) {
-        let entries = host_columns(&format!("edge/{t}"), &format!("edges of `{t}`"), frame, &mut columns)?;
-        let extras = Extras::of(&format!("edge/{t}"), frame, &mut columns);
+        let columns = stored_columns(&format!("edge/{t}"), frame, &mut tensors)?;
+        let extras = Extras::of(&format!("edge/{t}"), frame, &mut tensors);
         let (src, relation, dst) = (t.src.clone(), t.relation.clone(), t.dst.clone());
-        edge_types.push(EdgeEntry { src, relation, dst, count: r.num_edges() as u64, columns: entries, extras });
+        edge_types.push(EdgeEntry { src, relation, dst, count: r.num_edges() as u64, columns, extras });
     }
-    let tensors = dir.join(TENSORS);
-    let bad = |e: safetensors::SafeTensorError| format_error(&tensors, e.to_string());
-    let mut views = vec![];
-    for (t, r) in graph.schema().etypes().iter().zip(graph.relations()) {
-        for (end, ids) in [("src", r.src()), ("dst", r.dst())] {
-            let view = TensorView::new(Dtype::U32, vec![ids.len()], bytemuck::cast_slice(ids)).map_err(bad)?;
-            views.push((edges_key(t, end), view));
-        }
-    }
-    for (key, dtype, data) in &columns {
-        views.push((key.clone(), TensorView::new(*dtype, data.shape().as_slice().to_vec(), data.bytes()).map_err(bad)?));
-    }
-    let fingerprint = fingerprint(graph.node_counts(), &views);
-    let header = HashMap::from([("fingerprint".to_owned(), fingerprint.clone())]);
-    let bytes = safetensors::serialize(views, Some(header)).map_err(bad)?;
+    let file = dir.join(TENSORS);
+    let fingerprint = fingerprint_of(graph.node_counts(), &tensors).map_err(|e| io_error(&file, e))?;
+    // Large types first, so that each tensor lies at a multiple of its entries' size.
+    tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.key.cmp(&b.key)));
+    let head = header(tensors.iter().map(|t| (&*t.key, t.dtype, &*t.shape)), Some(("fingerprint", &fingerprint)));
     let json = dir.join(JSON);
     let mut description = Description { format_version: VERSION, checksum: None, fingerprint, node_types, edge_types };
     description.checksum = Some(checksum(&description));
@@ -180,11 +176,15 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), GraphError
         Err(_) => {}
     };
     clean();
-    if let Err(e) = write_atomic(&new, |w| w.write_all(&bytes)).and_then(|()| write_atomic(&json, |w| writeln!(w, "{text}"))) {
+    let content = |w: &mut dyn Write| {
+        w.write_all(&head)?;
+        tensors.iter().try_for_each(|t| t.each_part(|part| w.write_all(part)))
+    };
+    if let Err(e) = write_atomic(&new, content).and_then(|()| write_atomic(&json, |w| writeln!(w, "{text}"))) {
         clean();
         return Err(e);
     }
-    std::fs::rename(&new, &tensors).map_err(|e| io_error(&tensors, e))?;
+    std::fs::rename(&new, &file).map_err(|e| io_error(&file, e))?;
     remove_beside(dir, |_| true);
     sync_dir(dir).map_err(io)
 }
@@ -225,17 +225,12 @@ fn is_fingerprint(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Columns of a frame on the host, appended to `out`, and their entries in the description.
-fn host_columns(
-    prefix: &str,
-    label: &str,
-    frame: &Frame,
-    out: &mut Vec<(String, Dtype, TensorData)>,
-) -> Result<Vec<ColumnEntry>, GraphError> {
+/// Columns of a frame, appended to `out`, and their entries in the description.
+fn stored_columns<'a>(prefix: &str, frame: &'a Frame, out: &mut Vec<Stored<'a>>) -> Result<Vec<ColumnEntry>, GraphError> {
     let mut entries = vec![];
     for (name, column) in frame.columns() {
         let mismatch = |what, expected: &str, actual: String| GraphError::ColumnMismatch {
-            frame: label.to_owned(),
+            frame: frame.label().to_owned(),
             name: name.to_owned(),
             what,
             expected: expected.to_owned(),
@@ -247,13 +242,9 @@ fn host_columns(
         let Some((dtype, stored)) = dtype_name(column.dtype()) else {
             return Err(mismatch("dtype", "a float, integer or boolean type to be saved", format!("{:?}", column.dtype())));
         };
-        let mut data = column.to_data();
-        if stored == Dtype::BOOL && data.dtype() == DType::Bool(BoolStore::U32) {
-            data = data.convert_dtype(BOOL);
-        }
         let shape = column.shape().as_slice().iter().map(|&n| n as u64).collect();
         entries.push(ColumnEntry { name: name.to_owned(), dtype: dtype.to_owned(), shape });
-        out.push((format!("{prefix}/{name}"), stored, data));
+        out.push(Stored::column(format!("{prefix}/{name}"), stored, column));
     }
     Ok(entries)
 }
@@ -271,6 +262,10 @@ impl Hash {
     }
     fn bytes(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
+        self.part(bytes);
+    }
+    /// A part of bytes whose length was hashed, each but the last a multiple of eight long.
+    fn part(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         words.iter().for_each(|w| self.word(u64::from_le_bytes(*w)));
         if !rest.is_empty() {
@@ -293,6 +288,21 @@ pub(super) fn fingerprint(counts: &[usize], views: &[(String, TensorView<'_>)]) 
         h.bytes(view.data());
     }
     h.text()
+}
+
+/// [`fingerprint`] of tensors that are on their way to a file.
+fn fingerprint_of(counts: &[usize], tensors: &[Stored<'_>]) -> std::io::Result<String> {
+    let mut h = Hash::new();
+    counts.iter().for_each(|&n| h.word(n as u64));
+    for t in tensors {
+        h.bytes(t.key.as_bytes());
+        h.word(t.len());
+        t.each_part(|part| {
+            h.part(part);
+            Ok(())
+        })?;
+    }
+    Ok(h.text())
 }
 
 /// A hash of a part of a description that can be written as JSON, whatever its spaces and line ends in the file.

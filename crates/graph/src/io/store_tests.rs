@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::spoil::{damage, spoil};
 use super::{MapOptions, load_graph, map_graph, map_graph_with, save_graph};
-use crate::{FeatureSource, Graph, GraphError, Ids, NodeIds, Ragged, Texts};
+use crate::{FeatureSource, GlobalIds, Graph, GraphError, Ids, NodeIds, Ragged, Texts};
 
 /// Burn deprecates its ndarray backend, which users still ask for.
 #[allow(deprecated)]
@@ -50,6 +50,10 @@ fn graph(device: &Device) -> Graph {
     g.nodes_mut("b").unwrap().set_ids(NodeIds::new(Ids::Text(["köln", ""].into_iter().collect()))).unwrap();
     g.nodes_mut("empty").unwrap().set_ids(NodeIds::new(Ids::Text(Texts::new()))).unwrap();
     g.nodes_mut("empty").unwrap().insert_list("none", Ragged::default()).unwrap();
+    g.nodes_mut("empty").unwrap().insert_text("none", Texts::new()).unwrap();
+    g.nodes_mut("b").unwrap().insert_text("name/of", ["", "\u{1f40e}"].into_iter().collect()).unwrap();
+    g.nodes_mut("a").unwrap().set_global_ids(GlobalIds::new(vec![3, 2, 1, 0]).unwrap()).unwrap();
+    g.edges_mut(("a", "r", "b")).unwrap().set_global_ids(GlobalIds::new(vec![u64::MAX, 1 << 40, 7]).unwrap()).unwrap();
     g.edges_mut(("a", "r", "b")).unwrap().insert_list("tags", lists(3).unwrap()).unwrap();
     g.nodes_mut("empty").unwrap().insert("h", Tensor::<2>::zeros([0, 3], device)).unwrap();
     let e = g.edges_mut(("a", "r", "b")).unwrap();
@@ -76,6 +80,7 @@ fn there_and_back_on_both_backends() {
             let names = |f: &crate::Frame| f.columns().map(|(n, _)| n.to_owned()).collect::<Vec<_>>();
             assert_eq!(names(f), names(&h));
             assert_eq!((f.lists().collect::<Vec<_>>(), f.ids()), (h.lists().collect::<Vec<_>>(), h.ids()));
+            assert_eq!((f.texts().collect::<Vec<_>>(), f.global_ids()), (h.texts().collect::<Vec<_>>(), h.global_ids()));
             for (name, c) in f.columns() {
                 let d = h.column(name).unwrap();
                 assert_eq!((d.dtype(), d.kind(), d.shape(), d.device()), (c.dtype(), c.kind(), c.shape(), c.device()), "{name}");
@@ -327,7 +332,9 @@ fn same(a: &Graph, b: &Graph) -> bool {
     let data = |f: &crate::Frame| {
         let bytes = |c: &crate::Column| (c.dtype(), c.shape().clone(), c.to_data().as_bytes().to_vec());
         let columns: Vec<_> = f.columns().map(|(n, c)| (n.to_owned(), bytes(c))).collect();
-        (columns, f.lists().map(|(n, l)| (n.to_owned(), l.clone())).collect::<Vec<_>>(), f.ids().cloned())
+        let texts: Vec<_> = f.texts().map(|(n, t)| (n.to_owned(), t.clone())).collect();
+        let lists: Vec<_> = f.lists().map(|(n, l)| (n.to_owned(), l.clone())).collect();
+        (columns, lists, texts, f.ids().cloned(), f.global_ids().cloned())
     };
     let structure = a.schema() == b.schema() && a.node_counts() == b.node_counts() && a.relations() == b.relations();
     structure && frames(a).iter().map(data).eq(frames(b).iter().map(data))
@@ -343,6 +350,8 @@ fn no_changed_byte_is_accepted() {
     g.nodes_mut("a").unwrap().insert("x", Tensor::<2>::ones([3, 2], &device)).unwrap();
     g.nodes_mut("b").unwrap().set_ids(NodeIds::new(Ids::Text(["köln", ""].into_iter().collect()))).unwrap();
     g.edges_mut("r").unwrap().insert_list("l", Ragged::new(vec![0, 1, 3], vec![4, 5, 6]).unwrap()).unwrap();
+    g.edges_mut("r").unwrap().insert_text("t", ["ä", "bc"].into_iter().collect()).unwrap();
+    g.edges_mut("r").unwrap().set_global_ids(GlobalIds::new(vec![1 << 50, 3]).unwrap()).unwrap();
     save_graph(&g, &dir).unwrap();
     let (mut altered, mut tried) = (0, 0);
     for file in ["graph.json", "graph.safetensors"] {

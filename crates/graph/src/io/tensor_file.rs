@@ -14,6 +14,7 @@ use super::column::column_of;
 use super::files::{format_error, io_error, node_count, open, reserve};
 use super::store::{BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, JSON, edges_key, fingerprint};
 use super::store_extras::Extras;
+use super::tensor_views::{MAX_HEADER, TensorViews};
 use crate::{Column, EdgeType, Frame, Graph, GraphError, Relation};
 
 /// The tensor file, if it is as long as its header says; the header is looked at before memory is taken for the rest.
@@ -23,8 +24,6 @@ pub(super) fn read_tensors(path: &Path) -> Result<Vec<u8>, GraphError> {
     struct Place {
         data_offsets: Option<[u64; 2]>,
     }
-    /// The longest header that safetensors reads.
-    const MAX_HEADER: u64 = 100_000_000;
     let (file, len) = open(path)?;
     let (mut file, mut bytes) = (file.take(8), vec![]);
     file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
@@ -60,20 +59,20 @@ pub(crate) struct TensorFile<'a> {
     pub(crate) path: &'a Path,
     /// Length of the file.
     bytes: u64,
-    tensors: SafeTensors<'a>,
+    tensors: TensorViews<'a>,
     device: &'a Device,
 }
 
 impl<'a> TensorFile<'a> {
     pub(super) fn new(json: &'a Path, path: &'a Path, bytes: &'a [u8], fingerprint: &str, device: &'a Device) -> Result<Self, GraphError> {
-        let bad = |e: safetensors::SafeTensorError| format_error(path, format!("expected a safetensors file, found: {e}"));
-        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(bad)?;
-        let found = metadata.metadata().as_ref().and_then(|m| m.get("fingerprint")).map_or("none", String::as_str);
+        let tensors =
+            TensorViews::parse(bytes).map_err(|found| format_error(path, format!("expected a safetensors file, found {found}")))?;
+        let found = tensors.text("fingerprint").unwrap_or("none");
         if found != fingerprint {
             let why = format!("expected fingerprint {fingerprint} as {JSON} says, found {found}; the files are of two different writes");
             return Err(format_error(path, why));
         }
-        Ok(Self { json, path, bytes: bytes.len() as u64, tensors: SafeTensors::deserialize(bytes).map_err(bad)?, device })
+        Ok(Self { json, path, bytes: bytes.len() as u64, tensors, device })
     }
 
     /// The graph of a description.
@@ -128,7 +127,7 @@ impl<'a> TensorFile<'a> {
         d.edge_types.iter().for_each(|e| frame(format!("edge/{}", e.etype()), &e.columns, &e.extras));
         let counts: Vec<usize> = d.node_types.iter().map(|n| n.count as usize).collect();
         // Each was there when the graph was made.
-        let views: Vec<_> = keys.into_iter().filter_map(|k| self.tensors.tensor(&k).ok().map(|v| (k, v))).collect();
+        let views: Vec<_> = keys.into_iter().filter_map(|k| self.tensors.tensor(&k).map(|v| (k, v))).collect();
         let found = fingerprint(&counts, &views);
         if found == d.fingerprint {
             return Ok(());
@@ -141,7 +140,7 @@ impl<'a> TensorFile<'a> {
     }
 
     pub(crate) fn get(&self, key: &str, dtype: Dtype, shape: &[u64]) -> Result<TensorView<'_>, GraphError> {
-        let view = self.tensors.tensor(key).map_err(|_| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
+        let view = self.tensors.tensor(key).ok_or_else(|| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
         let same_shape = view.shape().iter().map(|&n| n as u64).eq(shape.iter().copied());
         if view.dtype() != dtype || !same_shape {
             let (d, s) = (view.dtype(), view.shape());

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use crate::relation::check_len;
-use crate::{FeatureSource, GraphError, LinkBatch, LinkSampler, MiniBatch, NeighborSampler, SampleKey};
+use crate::{
+    EdgeKey, FeatureSource, GraphError, HeteroLinkBatch, HeteroLinkSampler, LinkBatch, LinkSampler, MiniBatch, NeighborSampler, SampleKey,
+};
 
 /// Makes a batch of some seeds. Called by several threads at once.
 pub trait BatchMaker: Send + Sync + Sized + 'static {
@@ -93,56 +95,168 @@ impl Sources {
 pub struct LoadedBatch<B> {
     /// Blocks (and pairs).
     pub batch: B,
-    /// Seeds, as they were given to the loader.
-    pub seeds: Vec<u32>,
+    /// Seeds as they were given to the loader: nodes per node type, or edges per edge type.
+    pub seeds: Vec<Vec<u32>>,
     /// Features of the input nodes, per node type, where there are any.
     pub x: Vec<Option<Tensor<2>>>,
     /// Features of the edges of each block, per edge type, where there are any.
     pub edge_x: Vec<Vec<Option<Tensor<2>>>>,
-    /// Labels of the seeds, where there are any.
-    pub labels: Option<Tensor<1, Int>>,
+    /// Labels of the seeds, per type as [`seeds`](Self::seeds), where there are any.
+    pub labels: Vec<Option<Tensor<1, Int>>>,
+}
+
+/// Labels by id, per type of seeds.
+type Labels = Vec<Option<Arc<[i64]>>>;
+
+/// Labels of some seeds, per type.
+fn labels_of(labels: &Labels, seeds: &[Vec<u32>], device: &Device) -> Vec<Option<Tensor<1, Int>>> {
+    let of_type = |(labels, seeds): (&Option<Arc<[i64]>>, &Vec<u32>)| {
+        let of: Vec<i64> = labels.as_ref().map(|all| seeds.iter().map(|&v| all[v as usize]).collect())?;
+        Some(Tensor::from_data(TensorData::new(of, [seeds.len()]), device))
+    };
+    labels.iter().zip(seeds).map(of_type).collect()
+}
+
+/// Seeds of all types, type after type: a batch takes some of the joint list.
+#[derive(Clone)]
+struct JointSeeds {
+    ids: Vec<u32>,
+    /// Where the seeds of each type begin, and the end.
+    offsets: Vec<usize>,
+}
+
+impl JointSeeds {
+    fn new(lists: &[Vec<u32>]) -> Self {
+        let mut offsets = vec![0];
+        offsets.extend(lists.iter().scan(0, |sum, ids| {
+            *sum += ids.len();
+            Some(*sum)
+        }));
+        Self { ids: lists.concat(), offsets }
+    }
+    /// The type of the seed at position `i`.
+    fn type_of(&self, i: usize) -> usize {
+        self.offsets.partition_point(|&first| first <= i) - 1
+    }
+    /// The seeds at some positions, per type.
+    fn at(&self, positions: &[u32]) -> Vec<Vec<u32>> {
+        let mut lists = vec![vec![]; self.offsets.len() - 1];
+        for &i in positions {
+            lists[self.type_of(i as usize)].push(self.ids[i as usize]);
+        }
+        lists
+    }
+    fn slice(&self, start: usize, end: usize) -> Self {
+        let offsets = self.offsets.iter().map(|&first| first.clamp(start, end) - start).collect();
+        Self { ids: self.ids[start..end].to_vec(), offsets }
+    }
 }
 
 /// What makes blocks around seeds: a sampler on the host, or one whose draws are a device's.
-pub trait BlockSampler: Send + Sync {
+pub trait BlockSampler: std::fmt::Debug + Send + Sync {
     /// The sampler, or that on the host which gives the same batches.
     fn on_host(&self) -> &NeighborSampler;
 
-    /// Blocks around seeds of one type, as a function of the arguments alone.
+    /// Blocks around seeds, given per node type in schema order, as a function of the arguments alone; over edges before a time of
+    /// each seed where `times`, in the same shape, are given.
     ///
     /// # Errors
-    /// Unknown type, a seed out of range.
-    fn blocks(&self, ntype: &str, seeds: &[u32], key: SampleKey) -> Result<MiniBatch, GraphError>;
+    /// A seed out of range, lists of other lengths; times that the sampler does not know how to respect.
+    fn blocks(&self, seeds: &[Vec<u32>], times: Option<&[Vec<i64>]>, key: SampleKey) -> Result<MiniBatch, GraphError> {
+        self.blocks_excluding(seeds, times, &[], key)
+    }
+
+    /// As [`blocks`](Self::blocks), without ever drawing some edges, given by id per edge type in schema order; no lists stand for none.
+    ///
+    /// # Errors
+    /// As [`blocks`](Self::blocks); an edge out of range.
+    fn blocks_excluding(
+        &self,
+        seeds: &[Vec<u32>],
+        times: Option<&[Vec<i64>]>,
+        excluded: &[Vec<u32>],
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError>;
 }
 
 impl BlockSampler for NeighborSampler {
     fn on_host(&self) -> &NeighborSampler {
         self
     }
-    fn blocks(&self, ntype: &str, seeds: &[u32], key: SampleKey) -> Result<MiniBatch, GraphError> {
-        self.sample([(ntype, seeds)], key)
+    fn blocks_excluding(
+        &self,
+        seeds: &[Vec<u32>],
+        times: Option<&[Vec<i64>]>,
+        excluded: &[Vec<u32>],
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let (seeds, times, excluded) = self.batch_request(seeds, times, excluded)?;
+        Ok(self.excluding(&seeds, times.as_deref(), excluded, key))
     }
 }
 
-/// Batches of nodes of one type.
+/// Batches of nodes, of one type or several.
+///
+/// A batch is cut out of the joint list of all seeds, type after type in schema order, or of an order drawn over it. So a shuffled
+/// batch of several types has about as many seeds of each as their share of all.
+///
+/// # Times
+/// Where edges of the sampler have times, every seed needs one ([`before`](Self::before)): its blocks hold edges strictly before it,
+/// in a tree of its own, so that seeds of different times share a batch but no row, as under [`NeighborSampler::sample_before`].
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_gnn_graph::{Graph, Loader, NeighborSampler, NodeBatches};
+/// let g = Graph::homogeneous(3, vec![1, 2], vec![0, 0])?;
+/// let sampler = NeighborSampler::new(&g, [-1])?.with_times("_E", &[10, 20])?;
+/// assert!(NodeBatches::new(sampler.clone(), [("_N", [0])], &Device::flex()).is_err()); // would hold later edges
+/// let batches = NodeBatches::before(sampler, [("_N", [0, 0], [15, 25])], &Device::flex())?;
+/// let batch = Loader::new(batches, 2)?.epoch(0).next().expect("a batch")?.batch;
+/// assert_eq!(batch.total_edges(), 3); // one edge before 15, two before 25
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
 #[derive(Clone)]
 pub struct NodeBatches {
     sampler: Arc<dyn BlockSampler>,
-    ntype: String,
-    seeds: Vec<u32>,
+    seeds: JointSeeds,
+    /// One per seed, if any.
+    times: Option<Vec<i64>>,
     sources: Sources,
-    labels: Option<Arc<Vec<i64>>>,
+    labels: Labels,
 }
 
 impl NodeBatches {
-    /// Blocks around the seeds; tensors come on `device`.
+    /// Blocks around seeds, given per node type by name; tensors come on `device`.
     ///
     /// # Errors
-    /// Unknown type, a seed out of range.
-    pub fn new(sampler: impl BlockSampler + 'static, ntype: &str, seeds: &[u32], device: &Device) -> Result<Self, GraphError> {
-        sampler.on_host().graph().node_selection("seeds", [(ntype, seeds)])?;
+    /// Unknown type or one named twice, a seed out of range; edges of the sampler have times.
+    pub fn new<N: AsRef<str>, I: AsRef<[u32]>>(
+        sampler: impl BlockSampler + 'static,
+        seeds: impl IntoIterator<Item = (N, I)>,
+        device: &Device,
+    ) -> Result<Self, GraphError> {
+        let host = sampler.on_host();
+        host.check_untimed()?;
+        let seeds = host.graph().node_selection("seeds", seeds)?;
+        Ok(Self::of(sampler, &seeds, None, device))
+    }
+
+    /// Blocks around seeds over edges before a time of each seed, given per node type by name; tensors come on `device`.
+    ///
+    /// # Errors
+    /// Unknown type or one named twice, a seed out of range, not one time per seed; no edges of the sampler have times.
+    pub fn before<N: AsRef<str>, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+        sampler: impl BlockSampler + 'static,
+        seeds: impl IntoIterator<Item = (N, I, T)>,
+        device: &Device,
+    ) -> Result<Self, GraphError> {
+        let (seeds, times) = sampler.on_host().seeds_before(seeds)?;
+        Ok(Self::of(sampler, &seeds, Some(times.concat()), device))
+    }
+
+    fn of(sampler: impl BlockSampler + 'static, seeds: &[Vec<u32>], times: Option<Vec<i64>>, device: &Device) -> Self {
         let sources = Sources::new(sampler.on_host(), device);
-        Ok(Self { sampler: Arc::new(sampler), ntype: ntype.to_owned(), seeds: seeds.to_vec(), sources, labels: None })
+        Self { sampler: Arc::new(sampler), times, sources, labels: vec![None; seeds.len()], seeds: JointSeeds::new(seeds) }
     }
 
     /// Features of the nodes of a type.
@@ -158,20 +272,21 @@ impl NodeBatches {
     ///
     /// # Errors
     /// Unknown type, not one row per edge.
-    pub fn with_edge_features(mut self, etype: impl crate::EdgeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
+    pub fn with_edge_features(mut self, etype: impl EdgeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
         let t = self.sampler.on_host().graph().schema().etype(etype)?;
         self.sources.set_edges(self.sampler.on_host(), t, Arc::new(source))?;
         Ok(self)
     }
 
-    /// Label of each node of the seeds' type.
+    /// Label of each node of a type: seeds of the type come with theirs.
     ///
     /// # Errors
-    /// Not one per node.
-    pub fn with_labels(mut self, labels: &[i64]) -> Result<Self, GraphError> {
-        let expected = self.sampler.on_host().graph().num_nodes(&self.ntype)?;
-        check_len("labels", "one per node", expected, labels.len()).map_err(|e| e.in_relation(&self.ntype))?;
-        self.labels = Some(Arc::new(labels.to_vec()));
+    /// Unknown type, not one per node.
+    pub fn with_labels(mut self, ntype: &str, labels: &[i64]) -> Result<Self, GraphError> {
+        let g = self.sampler.on_host().graph();
+        let t = g.schema().ntype(ntype)?;
+        check_len("labels", "one per node", g.node_counts()[t], labels.len()).map_err(|e| e.in_relation(ntype))?;
+        self.labels[t] = Some(labels.into());
         Ok(self)
     }
 }
@@ -180,20 +295,25 @@ impl BatchMaker for NodeBatches {
     type Batch = LoadedBatch<MiniBatch>;
 
     fn num_seeds(&self) -> usize {
-        self.seeds.len()
+        self.seeds.ids.len()
     }
     fn make(&self, positions: &[u32], key: SampleKey) -> Result<Self::Batch, GraphError> {
-        let seeds: Vec<u32> = positions.iter().map(|&i| self.seeds[i as usize]).collect();
-        let batch = self.sampler.blocks(&self.ntype, &seeds, key)?;
-        let (x, edge_x) = self.sources.gather(&batch)?;
-        let labels = self.labels.as_ref().map(|all| {
-            let of: Vec<i64> = seeds.iter().map(|&v| all[v as usize]).collect();
-            Tensor::from_data(TensorData::new(of, [seeds.len()]), &self.sources.device)
+        let seeds = self.seeds.at(positions);
+        let times = self.times.as_ref().map(|all| {
+            let mut times = vec![vec![]; seeds.len()];
+            positions.iter().for_each(|&i| times[self.seeds.type_of(i as usize)].push(all[i as usize]));
+            times
         });
+        let batch = self.sampler.blocks(&seeds, times.as_deref(), key)?;
+        let (x, edge_x) = self.sources.gather(&batch)?;
+        let labels = labels_of(&self.labels, &seeds, &self.sources.device);
         Ok(LoadedBatch { batch, seeds, x, edge_x, labels })
     }
     fn slice(&self, start: usize, end: usize) -> Self {
-        Self { seeds: self.seeds[start..end].to_vec(), ..self.clone() }
+        let mut new = self.clone();
+        new.seeds = self.seeds.slice(start, end);
+        new.times = self.times.as_ref().map(|times| times[start..end].to_vec());
+        new
     }
     fn to_device(&self, device: &Device) -> Self {
         let mut new = self.clone();
@@ -209,11 +329,15 @@ impl BatchMaker for NodeBatches {
 }
 
 /// Batches of edges of one type, with negative pairs.
+///
+/// Where edges of the sampler have times, a seed edge and its negatives have the time of the edge; see
+/// [Times](LinkSampler#times).
 #[derive(Clone)]
 pub struct LinkBatches {
     links: Arc<LinkSampler>,
     edges: Vec<u32>,
     sources: Sources,
+    labels: Labels,
 }
 
 impl LinkBatches {
@@ -222,9 +346,10 @@ impl LinkBatches {
     /// # Errors
     /// An edge out of range.
     pub fn new(links: LinkSampler, edges: &[u32], device: &Device) -> Result<Self, GraphError> {
-        links.sampler().graph().edge_selection("edges", [(links.etype(), edges)])?;
-        let sources = Sources::new(links.sampler(), device);
-        Ok(Self { links: Arc::new(links), edges: edges.to_vec(), sources })
+        let g = links.sampler().graph();
+        g.edge_selection("edges", [(links.etype(), edges)])?;
+        let (sources, labels) = (Sources::new(links.sampler(), device), vec![None; g.relations().len()]);
+        Ok(Self { links: Arc::new(links), edges: edges.to_vec(), sources, labels })
     }
 
     /// Features of the nodes of a type.
@@ -233,6 +358,28 @@ impl LinkBatches {
     /// Unknown type, not one row per node.
     pub fn with_features(mut self, ntype: &str, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
         self.sources.set(self.links.sampler(), ntype, Arc::new(source))?;
+        Ok(self)
+    }
+
+    /// Features of the edges of a type, for the edges of the blocks.
+    ///
+    /// # Errors
+    /// Unknown type, not one row per edge.
+    pub fn with_edge_features(mut self, etype: impl EdgeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
+        let t = self.links.sampler().graph().schema().etype(etype)?;
+        self.sources.set_edges(self.links.sampler(), t, Arc::new(source))?;
+        Ok(self)
+    }
+
+    /// Label of each edge of the seeds' type, such as a class or a rating: seed edges come with theirs. Whether a pair is an edge at
+    /// all is told by [`LinkBatch::labels`].
+    ///
+    /// # Errors
+    /// Not one per edge.
+    pub fn with_labels(mut self, labels: &[i64]) -> Result<Self, GraphError> {
+        let (g, t) = (self.links.sampler().graph(), self.links.etype());
+        check_len("labels", "one per edge", g.relations()[t].num_edges(), labels.len()).map_err(|e| g.in_etype(t, e))?;
+        self.labels[t] = Some(labels.into());
         Ok(self)
     }
 }
@@ -244,13 +391,120 @@ impl BatchMaker for LinkBatches {
         self.edges.len()
     }
     fn make(&self, positions: &[u32], key: SampleKey) -> Result<Self::Batch, GraphError> {
-        let seeds: Vec<u32> = positions.iter().map(|&i| self.edges[i as usize]).collect();
-        let batch = self.links.sample(&seeds, key)?;
+        let mut seeds = vec![vec![]; self.labels.len()];
+        seeds[self.links.etype()] = positions.iter().map(|&i| self.edges[i as usize]).collect();
+        let batch = self.links.sample(&seeds[self.links.etype()], key)?;
         let (x, edge_x) = self.sources.gather(&batch.batch)?;
-        Ok(LoadedBatch { batch, seeds, x, edge_x, labels: None })
+        let labels = labels_of(&self.labels, &seeds, &self.sources.device);
+        Ok(LoadedBatch { batch, seeds, x, edge_x, labels })
     }
     fn slice(&self, start: usize, end: usize) -> Self {
         Self { edges: self.edges[start..end].to_vec(), ..self.clone() }
+    }
+    fn to_device(&self, device: &Device) -> Self {
+        let mut new = self.clone();
+        new.sources.device = device.clone();
+        new
+    }
+    fn edges(batch: &Self::Batch) -> usize {
+        batch.batch.batch.total_edges()
+    }
+    fn bytes(batch: &Self::Batch) -> usize {
+        Sources::bytes(&batch.x, &batch.edge_x)
+    }
+}
+
+/// Batches of edges of several types, with negative pairs of each.
+///
+/// A batch is cut out of the joint list of all seed edges, type after type in schema order, or of an order drawn over it, as
+/// [`NodeBatches`] are. Where edges of the sampler have times, see [Times](LinkSampler#times).
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_gnn_graph::{Graph, HeteroLinkBatches, HeteroLinkSampler, Loader, NegativePairs, NeighborSampler};
+/// let g = Graph::builder()
+///     .edges(("user", "buys", "item"), vec![0, 1, 2], vec![0, 1, 1])
+///     .edges(("user", "follows", "user"), vec![0, 1], vec![1, 2])
+///     .build()?;
+/// let one = |links: burn_gnn_graph::LinkSampler| Ok(links.with_negatives(NegativePairs::PerSource(1)));
+/// let links = HeteroLinkSampler::new(NeighborSampler::new(&g, [-1])?).with_type("buys", one)?.with_type("follows", one)?;
+/// let batches = HeteroLinkBatches::new(links, [("buys", vec![0, 1, 2]), ("follows", vec![0, 1])], &Device::flex())?;
+/// let batch = Loader::new(batches, 4)?.epoch(0).next().expect("a batch")?;
+/// let pairs: usize = batch.batch.links.iter().map(|links| links.labels().len()).sum();
+/// assert_eq!(pairs, 8); // four edges, a negative pair of each
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone)]
+pub struct HeteroLinkBatches {
+    links: Arc<HeteroLinkSampler>,
+    edges: JointSeeds,
+    sources: Sources,
+    labels: Labels,
+}
+
+impl HeteroLinkBatches {
+    /// Blocks around the endpoints of edges, given by id per edge type; tensors come on `device`.
+    ///
+    /// # Errors
+    /// Unknown type, one named twice or not one of the sampler's, an edge out of range.
+    pub fn new<K: EdgeKey, I: AsRef<[u32]>>(
+        links: HeteroLinkSampler,
+        edges: impl IntoIterator<Item = (K, I)>,
+        device: &Device,
+    ) -> Result<Self, GraphError> {
+        let edges = links.check(edges)?;
+        let (sources, labels) = (Sources::new(links.sampler(), device), vec![None; edges.len()]);
+        Ok(Self { links: Arc::new(links), edges: JointSeeds::new(&edges), sources, labels })
+    }
+
+    /// Features of the nodes of a type.
+    ///
+    /// # Errors
+    /// Unknown type, not one row per node.
+    pub fn with_features(mut self, ntype: &str, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
+        self.sources.set(self.links.sampler(), ntype, Arc::new(source))?;
+        Ok(self)
+    }
+
+    /// Features of the edges of a type, for the edges of the blocks.
+    ///
+    /// # Errors
+    /// Unknown type, not one row per edge.
+    pub fn with_edge_features(mut self, etype: impl EdgeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
+        let t = self.links.sampler().graph().schema().etype(etype)?;
+        self.sources.set_edges(self.links.sampler(), t, Arc::new(source))?;
+        Ok(self)
+    }
+
+    /// Label of each edge of a type, such as a class or a rating: seed edges of the type come with theirs. Whether a pair is an edge
+    /// at all is told by [`SeedLinks::labels`](crate::SeedLinks::labels).
+    ///
+    /// # Errors
+    /// Unknown type, not one per edge.
+    pub fn with_labels(mut self, etype: impl EdgeKey, labels: &[i64]) -> Result<Self, GraphError> {
+        let g = self.links.sampler().graph();
+        let t = g.schema().etype(etype)?;
+        check_len("labels", "one per edge", g.relations()[t].num_edges(), labels.len()).map_err(|e| g.in_etype(t, e))?;
+        self.labels[t] = Some(labels.into());
+        Ok(self)
+    }
+}
+
+impl BatchMaker for HeteroLinkBatches {
+    type Batch = LoadedBatch<HeteroLinkBatch>;
+
+    fn num_seeds(&self) -> usize {
+        self.edges.ids.len()
+    }
+    fn make(&self, positions: &[u32], key: SampleKey) -> Result<Self::Batch, GraphError> {
+        let seeds = self.edges.at(positions);
+        let batch = self.links.sample_lists(&seeds, key)?;
+        let (x, edge_x) = self.sources.gather(&batch.batch)?;
+        let labels = labels_of(&self.labels, &seeds, &self.sources.device);
+        Ok(LoadedBatch { batch, seeds, x, edge_x, labels })
+    }
+    fn slice(&self, start: usize, end: usize) -> Self {
+        Self { edges: self.edges.slice(start, end), ..self.clone() }
     }
     fn to_device(&self, device: &Device) -> Self {
         let mut new = self.clone();

@@ -29,9 +29,9 @@ pub struct LoaderState {
 /// use burn::tensor::Device;
 /// use burn_gnn_graph::{Graph, Loader, NeighborSampler, NodeBatches};
 /// let g = Graph::homogeneous(5, vec![0, 1, 2, 3], vec![1, 2, 3, 4])?;
-/// let batches = NodeBatches::new(NeighborSampler::new(&g, [2])?, "_N", &[1, 2, 3, 4], &Device::flex())?;
+/// let batches = NodeBatches::new(NeighborSampler::new(&g, [2])?, [("_N", [1, 2, 3, 4])], &Device::flex())?;
 /// let loader = Loader::new(batches, 3)?.with_seed(7);
-/// let sizes = loader.epoch(0).map(|b| Ok(b?.seeds.len())).collect::<Result<Vec<_>, burn_gnn_graph::GraphError>>()?;
+/// let sizes = loader.epoch(0).map(|b| Ok(b?.seeds[0].len())).collect::<Result<Vec<_>, burn_gnn_graph::GraphError>>()?;
 /// assert_eq!(sizes, [3, 1]);
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```

@@ -7,7 +7,7 @@ mod epoch;
 mod loader;
 mod throughput;
 
-pub use batches::{BatchMaker, BlockSampler, LinkBatches, LoadedBatch, NodeBatches};
+pub use batches::{BatchMaker, BlockSampler, HeteroLinkBatches, LinkBatches, LoadedBatch, NodeBatches};
 pub use epoch::LoaderEpoch;
 pub use loader::{Loader, LoaderState};
 pub use throughput::Throughput;

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use super::facts::BatchFacts;
+use super::rules::EdgeRule;
+use crate::relation::Compressed;
 use crate::{Derived, EdgeKey, Graph, GraphError, OriginalIds, Relation, Schema, of_etype, of_ntype};
 
 /// The graph that is sampled, and the ids it had before it was renumbered.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) graph: Graph,
+    /// The graph in which degrees are counted, by original ids, where it is another.
+    pub(crate) whole: Option<Graph>,
     /// Per node type.
     pub(crate) node_ids: Vec<OriginalIds>,
     /// Per edge type.
@@ -17,7 +21,27 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn new(graph: &Graph) -> Self {
-        Self { graph: graph.clone(), node_ids: graph.every_node(), edge_ids: graph.every_edge() }
+        Self { graph: graph.clone(), whole: None, node_ids: graph.every_node(), edge_ids: graph.every_edge() }
+    }
+    /// The graph whose degrees and totals blocks have.
+    fn whole(&self) -> &Graph {
+        self.whole.as_ref().unwrap_or(&self.graph)
+    }
+}
+
+/// Until when the rows of a batch see edges: where seeds have times, degrees do not count later edges either.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    rules: Arc<Vec<EdgeRule>>,
+    /// Per node type, by row.
+    times: Vec<Vec<i64>>,
+}
+
+impl Bounds {
+    /// `roots` names the tree of each row, `times` the time of each tree.
+    pub(crate) fn new(rules: &Arc<Vec<EdgeRule>>, roots: &[Vec<u32>], times: &[i64]) -> Arc<Self> {
+        let times = roots.iter().map(|roots| roots.iter().map(|&tree| times[tree as usize]).collect()).collect();
+        Arc::new(Self { rules: rules.clone(), times })
     }
 }
 
@@ -37,11 +61,19 @@ pub(crate) enum Origin {
 /// ascending edge id. Every node type and edge type of the graph is there, with no nodes or edges if nothing was found.
 /// Layers take a block as they take a graph (it is a `GraphView`); a clone costs a few reference counts per type.
 ///
-/// Degrees are those of the whole graph, as everywhere in this library: a layer that normalises by them
-/// computes on full neighbourhoods what it computes on the graph. (DGL takes degrees inside the block.)
+/// # Degrees
+/// [`in_degrees`](Self::in_degrees) and [`out_degrees`](Self::out_degrees) are those of the whole graph, as everywhere in this
+/// library, however the block was made: by [`NeighborSampler`](crate::NeighborSampler), by [`Subgraph::to_block`](crate::Subgraph::to_block)
+/// or from parts. So a layer that normalises by them computes on full neighbourhoods what it computes on the graph. (DGL and PyG
+/// take degrees inside the block.) How many edges of a node were sampled is a degree of [`relation`](Self::relation); means over
+/// messages divide by it.
+///
+/// Where seeds have times, degrees count the edges before the time of the seed in whose tree the row is, for the edge types that
+/// have times: later edges change nothing of a batch.
 #[derive(Clone, Debug)]
 pub struct Block {
     origin: Origin,
+    bounds: Option<Arc<Bounds>>,
     relations: Arc<[Relation]>,
     /// Nodes of the whole batch, per type: sources are the first `num_src` of them.
     nodes: Arc<[Vec<u32>]>,
@@ -71,8 +103,14 @@ pub(crate) struct BlockParts {
 }
 
 impl Block {
-    pub(crate) fn new(source: &Arc<Source>, nodes: &Arc<[Vec<u32>]>, parts: BlockParts) -> Self {
-        Self::of(Origin::Whole(source.clone()), nodes, parts)
+    /// Whether [`src_nodes`](Self::src_nodes) are ids of a graph that this machine holds, not rows of a batch of several machines.
+    #[doc(hidden)]
+    pub fn holds_graph(&self) -> bool {
+        matches!(self.origin, Origin::Whole(_))
+    }
+
+    pub(crate) fn new(source: &Arc<Source>, nodes: &Arc<[Vec<u32>]>, parts: BlockParts, bounds: Option<&Arc<Bounds>>) -> Self {
+        Self { bounds: bounds.cloned(), ..Self::of(Origin::Whole(source.clone()), nodes, parts) }
     }
 
     fn of(origin: Origin, nodes: &Arc<[Vec<u32>]>, parts: BlockParts) -> Self {
@@ -82,6 +120,7 @@ impl Block {
             Ids { graph: Derived::new(), edges, original_nodes: original(nodes.len()), original_edges: original(parts.relations.len()) };
         Self {
             origin,
+            bounds: None,
             relations: parts.relations.into(),
             nodes: nodes.clone(),
             num_src: parts.num_src.into(),
@@ -147,7 +186,7 @@ impl Block {
     #[track_caller]
     pub fn total_nodes(&self, ntype: usize) -> u64 {
         match &self.origin {
-            Origin::Whole(source) => *of_ntype(source.graph.node_counts(), ntype) as u64,
+            Origin::Whole(source) => *of_ntype(source.whole().node_counts(), ntype) as u64,
             Origin::Told(facts) => facts.total_nodes(ntype),
         }
     }
@@ -158,7 +197,7 @@ impl Block {
     #[track_caller]
     pub fn total_edges_of(&self, etype: usize) -> u64 {
         match &self.origin {
-            Origin::Whole(source) => of_etype(source.graph.relations(), etype).num_edges() as u64,
+            Origin::Whole(source) => of_etype(source.whole().relations(), etype).num_edges() as u64,
             Origin::Told(facts) => facts.total_edges(etype),
         }
     }
@@ -231,34 +270,73 @@ impl Block {
             Origin::Told(_) => unreachable!("given when the block was made"),
         })
     }
-    /// In-degree of each destination in the whole graph.
+    /// In-degree of each destination in the whole graph; see [Degrees](Self#degrees).
     ///
     /// # Panics
     /// There is no such type.
+    ///
+    /// # Cost
+    /// `O(1)` per node; where seeds have times, `O(degree)`.
     #[track_caller]
     pub fn in_degrees(&self, etype: usize) -> Vec<u32> {
         let (_, d) = self.schema().ends(etype);
         match &self.origin {
             Origin::Whole(source) => {
-                let whole = of_etype(source.graph.relations(), etype).csc();
-                self.dst_nodes(d).iter().map(|&v| whole.row(v as usize).len() as u32).collect()
+                let whole = of_etype(source.whole().relations(), etype).csc();
+                self.degrees(source, whole, etype, d, self.num_dst[d])
             }
             Origin::Told(facts) => facts.in_degrees(etype)[..self.num_dst[d]].to_vec(),
         }
     }
-    /// Out-degree of each source in the whole graph; the first call on a graph builds its CSR.
+    /// In-degree of each source in the whole graph, over an edge type on one node type; see [Degrees](Self#degrees). `None` for other
+    /// edge types, and of a block put together [from parts](Self::from_parts), which knows in-degrees of destinations alone.
     ///
     /// # Panics
     /// There is no such type.
+    ///
+    /// # Cost
+    /// As [`in_degrees`](Self::in_degrees).
+    #[track_caller]
+    pub fn src_in_degrees(&self, etype: usize) -> Option<Vec<u32>> {
+        let (s, d) = self.schema().ends(etype);
+        match &self.origin {
+            Origin::Whole(source) if s == d => {
+                let whole = of_etype(source.whole().relations(), etype).csc();
+                Some(self.degrees(source, whole, etype, s, self.num_src[s]))
+            }
+            _ => None,
+        }
+    }
+    /// Out-degree of each source in the whole graph; see [Degrees](Self#degrees). The first call on a graph builds its CSR.
+    ///
+    /// # Panics
+    /// There is no such type.
+    ///
+    /// # Cost
+    /// `O(1)` per node; where seeds have times, `O(degree)`.
     #[track_caller]
     pub fn out_degrees(&self, etype: usize) -> Vec<u32> {
         let (s, _) = self.schema().ends(etype);
         match &self.origin {
             Origin::Whole(source) => {
-                let whole = of_etype(source.graph.relations(), etype).csr();
-                self.src_nodes(s).iter().map(|&v| whole.row(v as usize).len() as u32).collect()
+                let whole = of_etype(source.whole().relations(), etype).csr();
+                self.degrees(source, whole, etype, s, self.num_src[s])
             }
             Origin::Told(facts) => facts.out_degrees(etype)[..self.num_src[s]].to_vec(),
+        }
+    }
+    /// Edges in `whole` of the first `rows` rows of a node type, as far as they see them.
+    fn degrees(&self, source: &Source, whole: &Compressed, etype: usize, ntype: usize, rows: usize) -> Vec<u32> {
+        let nodes = &self.nodes[ntype][..rows];
+        let ids = source.whole.as_ref().map(|_| &source.node_ids[ntype]);
+        let row = |v: u32| whole.row(ids.map_or(v, |ids| ids.get(v as usize)) as usize);
+        let bounds = self.bounds.as_deref().and_then(|b| Some((b.rules[etype].times.as_ref()?, &b.times[ntype])));
+        match bounds {
+            None => nodes.iter().map(|&v| row(v).len() as u32).collect(),
+            Some((of, times)) => {
+                let before = |(&v, &time): (&u32, &i64)| row(v).filter(|&p| of.by_edge[whole.edge_id(p) as usize] < time).count() as u32;
+                nodes.iter().zip(times).map(before).collect()
+            }
         }
     }
 }

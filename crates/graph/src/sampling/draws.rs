@@ -5,8 +5,8 @@ use crate::Stream;
 /// What all draws of one batch have in common.
 ///
 /// Every draw of a sampler is a pure function of this key, the hop, the relation (by name), the **original** id of the node
-/// drawn for, and the position of a candidate among the node's edges in ascending original edge id. So a batch is the same
-/// for any number of threads, in any order of batches, and on a renumbered graph.
+/// drawn for, and the position of a candidate among the node's candidates in ascending original edge id. So a batch is the same
+/// for any number of threads, in any order of batches, and on a renumbered graph, and what is no candidate has no influence.
 ///
 /// ```
 /// use burn_gnn_graph::SampleKey;
@@ -40,7 +40,9 @@ impl SampleKey {
 }
 
 /// The draws that belong to one id of a stream, one after the other.
-pub(crate) struct Draws<'a> {
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Draws<'a> {
     stream: &'a Stream,
     id: u64,
     block: u64,
@@ -49,8 +51,9 @@ pub(crate) struct Draws<'a> {
 }
 
 impl<'a> Draws<'a> {
+    /// From the first one on.
     #[inline]
-    pub(crate) fn new(stream: &'a Stream, id: u64) -> Self {
+    pub fn new(stream: &'a Stream, id: u64) -> Self {
         Self { stream, id, block: 0, words: [0; 4], at: 4 }
     }
 
@@ -78,8 +81,8 @@ impl<'a> Draws<'a> {
         }
     }
 
-    /// [`below`](Self::below) for counts of pairs.
-    pub(crate) fn below_wide(&mut self, n: u64) -> u64 {
+    /// Uniform in `0..n`, exactly, for counts of pairs.
+    pub fn below_wide(&mut self, n: u64) -> u64 {
         loop {
             let word = u64::from(self.word()) << 32 | u64::from(self.word());
             let m = u128::from(word) * u128::from(n);
@@ -88,6 +91,12 @@ impl<'a> Draws<'a> {
                 return (m >> 64) as u64;
             }
         }
+    }
+
+    /// A source below `n` and a destination below `m`, all pairs alike.
+    pub fn pair(&mut self, n: u64, m: u64) -> (u32, u32) {
+        let rank = self.below_wide(n * m);
+        ((rank / m) as u32, (rank % m) as u32)
     }
 
     /// Uniform in `[0, 1)` with 53 bits.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::block::{Block, Source};
 use super::neighbor::NeighborSampler;
 use super::{Fanouts, SampleKey};
-use crate::{Graph, GraphError, OriginalIds, Subgraph};
+use crate::{Graph, GraphError, OriginalIds, Relation, Subgraph};
 
 impl Graph {
     /// The graph of all nodes and of some in-edges of `nodes`, chosen without replacement: `fanouts` for one hop. Features
@@ -16,8 +16,9 @@ impl Graph {
     /// let g = Graph::homogeneous(4, vec![1, 2, 3, 0], vec![0, 0, 0, 3])?;
     /// let frontier = g.sample_neighbors([("_N", [0])], [2], SampleKey::new(1))?;
     /// assert_eq!(frontier.graph.in_degrees("_E", &[0, 3])?, [2, 0]);
-    /// let block = frontier.to_block([("_N", [0])])?;
-    /// assert_eq!(block.dst_nodes(0), [0]);
+    /// let block = frontier.to_block(&g, [("_N", [0])])?;
+    /// assert_eq!((block.dst_nodes(0), block.relation("_E")?.num_edges()), (&[0][..], 2));
+    /// assert_eq!(block.in_degrees(0), [3]); // in the whole graph, of which two edges were sampled
     /// # Ok::<(), burn_gnn_graph::GraphError>(())
     /// ```
     ///
@@ -59,15 +60,25 @@ impl Block {
 
 impl Subgraph {
     /// The block of all edges, whose destinations are `dst`, given per node type, first among the sources; the others follow in the
-    /// order in which the edges of these destinations meet them.
+    /// order in which the edges of these destinations meet them. Nodes and edges keep their ids in [`graph`](Self::graph).
+    ///
+    /// `whole` is the graph of which this is a subgraph. [Degrees](Block#degrees), totals and original ids are those there, as in
+    /// the blocks that [`NeighborSampler`] makes of it; for degrees of the subgraph, sample the subgraph.
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range or given twice, an edge that ends elsewhere.
-    pub fn to_block<N: AsRef<str>, I: AsRef<[u32]>>(&self, dst: impl IntoIterator<Item = (N, I)>) -> Result<Block, GraphError> {
+    /// Unknown type or one named twice, an id out of range or given twice, an edge that ends elsewhere; `whole` does not have the types
+    /// of the subgraph, or its edges between the same nodes.
+    pub fn to_block<N: AsRef<str>, I: AsRef<[u32]>>(
+        &self,
+        whole: &Graph,
+        dst: impl IntoIterator<Item = (N, I)>,
+    ) -> Result<Block, GraphError> {
         let g = &self.graph;
+        self.check_whole(whole)?;
         let seeds = g.node_selection("dst", dst)?;
         let mut sampler = NeighborSampler::new(g, Fanouts::all(1))?;
-        sampler.source = Arc::new(Source { graph: g.clone(), node_ids: self.node_ids.clone(), edge_ids: self.edge_ids.clone() });
+        let (node_ids, edge_ids) = (self.node_ids.clone(), self.edge_ids.clone());
+        sampler.source = Arc::new(Source { graph: g.clone(), whole: Some(whole.clone()), node_ids, edge_ids });
         let mut batch = sampler.run(&seeds, None, &[], SampleKey::new(0));
         for (t, rows) in batch.seeds.iter().enumerate() {
             if let Some(position) = rows.iter().enumerate().position(|(i, &row)| row as usize != i) {
@@ -86,5 +97,37 @@ impl Subgraph {
             }
         }
         Ok(block)
+    }
+
+    /// Whether every node and edge is one of `whole`.
+    fn check_whole(&self, whole: &Graph) -> Result<(), GraphError> {
+        let g = &self.graph;
+        let refuse = |found: String| {
+            let expected = "the graph of which this is a subgraph".into();
+            Err(GraphError::Setting { arg: "whole", expected, found })
+        };
+        if g.schema() != whole.schema() {
+            return refuse(format!("one with the edge types {:?}", whole.schema().etypes()));
+        }
+        let fits = |ids: &[OriginalIds], counts: Vec<usize>| ids.iter().map(OriginalIds::len).eq(counts);
+        if !fits(&self.node_ids, g.node_counts().to_vec()) || !fits(&self.edge_ids, g.relations().iter().map(Relation::num_edges).collect())
+        {
+            return refuse("a subgraph that does not have one original id per node and edge".into());
+        }
+        for ((ids, &count), name) in self.node_ids.iter().zip(whole.node_counts()).zip(g.schema().ntypes()) {
+            if let Some(id) = ids.iter().find(|&id| id as usize >= count) {
+                return refuse(format!("one of {count} nodes `{name}`, without node {id}"));
+            }
+        }
+        for (t, (part, all)) in g.relations().iter().zip(whole.relations()).enumerate() {
+            let (s, d) = g.schema().ends(t);
+            let ends =
+                part.src().iter().zip(part.dst()).map(|(&u, &v)| (self.node_ids[s].get(u as usize), self.node_ids[d].get(v as usize)));
+            let is_there = |(e, (u, v)): (u32, (u32, u32))| all.src().get(e as usize) == Some(&u) && all.dst()[e as usize] == v;
+            if let Some(e) = self.edge_ids[t].iter().zip(ends).position(|edge| !is_there(edge)) {
+                return refuse(format!("one without the nodes of edge {e} of `{}`", g.schema().etypes()[t]));
+            }
+        }
+        Ok(())
     }
 }

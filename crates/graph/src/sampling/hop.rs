@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::SampleKey;
-use super::block::{Block, BlockParts, MiniBatch, Source};
+use super::block::{Block, BlockParts, Bounds, MiniBatch, Source};
 use super::fanout::ALL;
 use super::neighbor::NeighborSampler;
 use super::relabel::{RootedRows, Rows};
@@ -27,20 +27,31 @@ const PIECE: usize = 256;
 /// Edges of a piece where a node may have to look at all of its edges.
 const PIECE_EDGES: usize = 4096;
 
-/// What the seeds of disjoint trees are.
+/// Disjoint trees: which one each seed is in, and what is the same in all of a tree.
+#[derive(Debug)]
 pub(crate) struct Trees {
-    /// Per node type, for each row the tree it is in.
+    /// Per node type, the tree of each seed.
+    of_seeds: Vec<Vec<u32>>,
+    /// Per node type, the tree of each row; filled as rows are found.
     roots: Vec<Vec<u32>>,
-    /// Original id of each root is part of the draws of its tree.
-    seeds: Vec<u32>,
+    /// Original id of the root of each tree: part of the draws of its tree.
+    root_ids: Vec<u32>,
+    /// Time of each tree.
     times: Option<Vec<i64>>,
 }
 
 impl Trees {
     /// One tree per seed, numbered over all types.
     pub(crate) fn new(source: &Source, seeds: &[Vec<u32>], times: Option<&[Vec<i64>]>) -> Self {
+        let mut tree = 0..;
+        let of_seeds = seeds.iter().map(|ids| tree.by_ref().take(ids.len()).collect()).collect();
         let original = seeds.iter().zip(&source.node_ids).flat_map(|(ids, of)| ids.iter().map(|&v| of.get(v as usize)));
-        Self { roots: vec![vec![]; seeds.len()], seeds: original.collect(), times: times.map(<[_]>::concat) }
+        Self::of(of_seeds, original.collect(), times.map(<[_]>::concat))
+    }
+
+    /// Trees that are known, some of whose rows are the seeds.
+    pub(crate) fn of(of_seeds: Vec<Vec<u32>>, root_ids: Vec<u32>, times: Option<Vec<i64>>) -> Self {
+        Self { roots: vec![vec![]; of_seeds.len()], of_seeds, root_ids, times }
     }
 }
 
@@ -102,15 +113,14 @@ impl NeighborSampler {
     ) -> MiniBatch {
         let mut nodes: Vec<Vec<u32>> = vec![vec![]; seeds.len()];
         let mut rows = vec![];
-        let mut tree = 0..;
         for (t, ids) in seeds.iter().enumerate() {
             let mut of = vec![0; ids.len()];
             match &mut trees {
                 None => memory.rows[t].relabel(ids, &mut nodes[t], &mut of),
                 // A tree begins with its seed.
-                Some(trees) => {
-                    for ((&v, row), root) in ids.iter().zip(&mut of).zip(&mut tree) {
-                        *row = memory.rooted[t].relabel(root, v, &mut nodes[t], &mut trees.roots[t]);
+                Some(Trees { of_seeds, roots, .. }) => {
+                    for ((&v, row), &root) in ids.iter().zip(&mut of).zip(&of_seeds[t]) {
+                        *row = memory.rooted[t].relabel(root, v, &mut nodes[t], &mut roots[t]);
                     }
                 }
             }
@@ -122,7 +132,8 @@ impl NeighborSampler {
         memory.rows.iter_mut().zip(&nodes).filter(|_| trees.is_none()).for_each(|(rows, nodes)| rows.clear(nodes));
         memory.rooted.iter_mut().for_each(RootedRows::clear);
         let nodes: Arc<[Vec<u32>]> = nodes.into();
-        let blocks = parts.into_iter().map(|parts| Block::new(&self.source, &nodes, parts)).collect();
+        let bounds = trees.as_ref().and_then(|t| Some(Bounds::new(&self.rules, &t.roots, t.times.as_deref()?)));
+        let blocks = parts.into_iter().map(|parts| Block::new(&self.source, &nodes, parts, bounds.as_ref())).collect();
         MiniBatch { blocks, seeds: rows, roots: trees.map(|t| t.roots) }
     }
 
@@ -250,7 +261,8 @@ impl NeighborSampler {
         };
         for (t, choice) in choices.iter().enumerate().filter(|(_, c)| c.fanout > 0) {
             let dst = &nodes[g.schema().ends(t).1];
-            let looks_at_all = choice.fanout == ALL || !matches!(choice.strategy, Strategy::Uniform) || choice.rule.mask.is_some();
+            let (all, rule) = (choice.fanout == ALL, choice.rule);
+            let looks_at_all = all || choice.strategy != Strategy::Uniform || rule.mask.is_some() || rule.times.is_some();
             if !looks_at_all {
                 (0..dst.len()).step_by(PIECE).for_each(|i| push(t, i..(i + PIECE).min(dst.len())));
                 continue;
@@ -287,7 +299,7 @@ impl NeighborSampler {
             if let Some(trees) = trees {
                 let root = trees.roots[d][piece.dst.start + i] as usize;
                 // Trees draw apart from one another.
-                id |= (u64::from(trees.seeds[root]) + 1) << 32;
+                id |= (u64::from(trees.root_ids[root]) + 1) << 32;
                 time = trees.times.as_ref().map(|t| t[root]);
             }
             choice.row(v, id, time, start as usize..end as usize, memory, found);

@@ -24,7 +24,7 @@ impl NeighborSampler {
         let g = self.graph();
         let seeds = g.node_selection("seeds", seeds)?;
         let mut dropped = g.edge_selection("dropped", dropped)?;
-        let batch = self.excluding(&seeds, dropped.clone(), false, key);
+        let batch = self.run(&seeds, None, &self.by_destination(dropped.clone()), key);
         let nodes = (0..g.node_counts().len()).map(|t| batch.blocks.first().map_or(&seeds[t][..], |b| b.src_nodes(t)).to_vec());
         dropped.iter_mut().for_each(|ids| ids.sort_unstable());
         let mut subgraph = g.induced(nodes.collect(), Relabel::Yes)?;

@@ -6,7 +6,7 @@ use super::negative::{NegativeSampler, Negatives, setting};
 use super::neighbor::NeighborSampler;
 use crate::derive::check_ids;
 use crate::relation::check_len;
-use crate::{EdgeKey, GraphError};
+use crate::{BlockSampler, EdgeKey, GraphError};
 
 /// Negative pairs of a batch of edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,10 +14,27 @@ pub enum NegativePairs {
     /// None.
     #[default]
     None,
-    /// So many for every positive pair, with its source (triplets: source, positive, negatives).
+    /// So many for every positive pair, with its source: corrupted tails (triplets: source, positive, negatives).
     PerSource(usize),
+    /// So many for every positive pair, with its destination: corrupted heads.
+    PerDestination(usize),
+    /// So many for every positive pair with its source, then as many with its destination: corrupted tails and heads.
+    PerEndpoint(usize),
     /// So many for every positive pair, both ends drawn (binary classification).
     Global(usize),
+}
+
+impl NegativePairs {
+    /// Negatives of one positive pair that keep its source, and of those that keep its destination.
+    #[doc(hidden)]
+    pub fn kept(self) -> [usize; 2] {
+        match self {
+            Self::None | Self::Global(_) => [0, 0],
+            Self::PerSource(k) => [k, 0],
+            Self::PerDestination(k) => [0, k],
+            Self::PerEndpoint(k) => [k, k],
+        }
+    }
 }
 
 /// Edges that are left out of message passing, because they would tell the answer.
@@ -62,10 +79,34 @@ pub struct LinkBatch {
 impl LinkBatch {
     /// 1 for each positive pair, then 0 for each negative one.
     pub fn labels(&self) -> Vec<f32> {
-        let mut labels = vec![1.0; self.positive.src.len()];
-        labels.resize(labels.len() + self.negative.src.len(), 0.0);
-        labels
+        labels_of(&self.positive, &self.negative)
     }
+}
+
+/// Seed edges of one type in a batch, as a [`LinkBatch`] has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeedLinks {
+    /// Ids of the seed edges.
+    pub edges: Vec<u32>,
+    /// The seed edges.
+    pub positive: LinkRows,
+    /// The negative pairs, those of one positive pair one after the other.
+    pub negative: LinkRows,
+    /// Whether each negative pair is known to be no edge; see [`Negatives::is_strict`].
+    pub is_strict: Vec<bool>,
+}
+
+impl SeedLinks {
+    /// 1 for each positive pair, then 0 for each negative one.
+    pub fn labels(&self) -> Vec<f32> {
+        labels_of(&self.positive, &self.negative)
+    }
+}
+
+fn labels_of(positive: &LinkRows, negative: &LinkRows) -> Vec<f32> {
+    let mut labels = vec![1.0; positive.src.len()];
+    labels.resize(labels.len() + negative.src.len(), 0.0);
+    labels
 }
 
 /// Samples around edges of one type: the edges, negative pairs, and the blocks that compute their ends, out of which the edges
@@ -82,10 +123,21 @@ impl LinkBatch {
 /// assert!(edges.contains(&0) && !edges.contains(&1)); // 0 -> 1 passes messages, the seed does not
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
+///
+/// # Times
+/// Where edges of the sampler have times ([`NeighborSampler::with_times`]), every seed edge has the time that is given for it there,
+/// and so have its negatives. The endpoints of a pair see edges strictly before that time, each in a tree of its own, as under
+/// [`NeighborSampler::sample_before`]; pairs that keep an endpoint share its row. A strict negative is no edge up to that time: a
+/// later edge keeps no pair from being drawn.
+///
+/// Blocks are those of any [`BlockSampler`], so a sampler of a device makes them there; negatives are drawn on the host.
 #[derive(Debug)]
 pub struct LinkSampler {
-    sampler: NeighborSampler,
-    negatives: NegativeSampler,
+    blocks: Box<dyn BlockSampler>,
+    /// Draws destinations.
+    tails: NegativeSampler,
+    /// Draws sources; made when it is needed.
+    heads: Option<NegativeSampler>,
     etype: usize,
     pairs: NegativePairs,
     exclusion: LinkExclusion,
@@ -95,29 +147,50 @@ impl LinkSampler {
     /// Without negatives; seed edges are left out of message passing.
     ///
     /// # Errors
-    /// Unknown or ambiguous type.
-    pub fn new(sampler: NeighborSampler, etype: impl EdgeKey) -> Result<Self, GraphError> {
+    /// Unknown or ambiguous type; edges have times, but not those of this type.
+    pub fn new(blocks: impl BlockSampler + 'static, etype: impl EdgeKey) -> Result<Self, GraphError> {
+        let sampler = blocks.on_host();
         let etype = sampler.graph().schema().etype(etype)?;
-        let negatives = NegativeSampler::new(sampler.graph(), etype)?;
-        Ok(Self { sampler, negatives, etype, pairs: NegativePairs::None, exclusion: LinkExclusion::Seeds })
+        let times = sampler.times_of(etype);
+        if sampler.is_timed() && times.is_none() {
+            let relation = sampler.graph().schema().etypes()[etype].to_string();
+            let remedy = "seed edges need times where other edges have them: give theirs to the sampler (`with_times`)";
+            return Err(GraphError::MissingRelation { arg: "times", relation, remedy });
+        }
+        let tails = NegativeSampler::on(sampler.graph(), etype, false, times);
+        let blocks = Box::new(blocks);
+        Ok(Self { tails, heads: None, blocks, etype, pairs: NegativePairs::None, exclusion: LinkExclusion::Seeds })
     }
 
     /// How many negative pairs, and which.
     #[must_use]
     pub fn with_negatives(mut self, pairs: NegativePairs) -> Self {
         self.pairs = pairs;
+        if pairs.kept()[1] > 0 && self.heads.is_none() {
+            let heads = NegativeSampler::on(self.sampler().graph(), self.etype, true, self.sampler().times_of(self.etype));
+            self.heads = Some(heads);
+        }
         self
     }
 
-    /// How negative pairs are drawn, if not strictly and uniformly.
+    /// How negative pairs are drawn, if not strictly and uniformly: their destinations, or their sources if it is a sampler
+    /// [of sources](NegativeSampler::of_sources). May be called once for each.
     ///
     /// # Errors
-    /// A sampler of another edge type or graph.
+    /// A sampler of another edge type or graph; one that counts degrees where edges have times.
     pub fn with_negative_sampler(mut self, negatives: NegativeSampler) -> Result<Self, GraphError> {
-        if !negatives.relation().is_same(&self.sampler.graph().relations()[self.etype]) {
+        if !negatives.is_for(&self.sampler().graph().relations()[self.etype]) {
             return Err(setting("negatives", "a sampler of the edge type of the seeds", &format!("one of {:?}", negatives.relation())));
         }
-        self.negatives = negatives;
+        let negatives = match self.sampler().times_of(self.etype) {
+            Some(times) => negatives.with_times(times)?,
+            None => negatives,
+        };
+        if negatives.is_of_sources() {
+            self.heads = Some(negatives);
+        } else {
+            self.tails = negatives;
+        }
         Ok(self)
     }
 
@@ -127,7 +200,7 @@ impl LinkSampler {
     /// A list of reverses that does not have one edge per edge, or ids out of range; a type of reverses with another number of
     /// edges, or none of that number.
     pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, GraphError> {
-        let g = self.sampler.graph();
+        let g = self.sampler().graph();
         let edges = g.relations()[self.etype].num_edges();
         match &exclusion {
             LinkExclusion::Nothing | LinkExclusion::Seeds => {}
@@ -151,7 +224,7 @@ impl LinkSampler {
     }
     /// What blocks are made by.
     pub fn sampler(&self) -> &NeighborSampler {
-        &self.sampler
+        self.blocks.on_host()
     }
 
     /// A batch of seed edges, by id.
@@ -159,19 +232,13 @@ impl LinkSampler {
     /// # Errors
     /// An id out of range; as [`NegativeSampler::per_source`] and [`NegativeSampler::global`].
     pub fn sample(&self, edges: &[u32], key: SampleKey) -> Result<LinkBatch, GraphError> {
-        let g = self.sampler.graph();
-        let (src, dst) = g.find_edges(self.etype, edges)?;
-        let negatives = match self.pairs {
-            NegativePairs::None => Negatives::default(),
-            NegativePairs::PerSource(k) => self.negatives.per_source(&src, &dst, k, key)?,
-            NegativePairs::Global(k) => self.negatives.global(k * edges.len(), key)?,
-        };
-        let (s, d) = g.schema().ends(self.etype);
-        let (positives, count) = (edges.len(), edges.len() + negatives.src.len());
-        let mut seeds = vec![vec![]; g.node_counts().len()];
-        seeds[s].extend(src.into_iter().chain(negatives.src));
-        seeds[d].extend(dst.into_iter().chain(negatives.dst));
-        let mut excluded = vec![vec![]; g.relations().len()];
+        let (batch, mut links) = sample_links(&*self.blocks, &[(self, edges)], key)?;
+        let SeedLinks { edges, positive, negative, is_strict } = links.swap_remove(0);
+        Ok(LinkBatch { batch, edges, positive, negative, is_strict })
+    }
+
+    /// Adds the edges that a batch of these seed edges leaves out, per edge type.
+    fn leave_out(&self, edges: &[u32], excluded: &mut [Vec<u32>]) {
         if self.exclusion != LinkExclusion::Nothing {
             excluded[self.etype].extend_from_slice(edges);
         }
@@ -180,14 +247,116 @@ impl LinkSampler {
             LinkExclusion::ReverseType(t) => excluded[*t].extend_from_slice(edges),
             LinkExclusion::Nothing | LinkExclusion::Seeds => {}
         }
-        let batch = self.sampler.excluding(&seeds, excluded, self.sampler.disjoint, key);
-        // Of one node type both ends stand in one list, sources first.
-        let of_dst = if s == d { count } else { 0 };
-        let rows = |range: std::ops::Range<usize>| LinkRows {
-            src: batch.seeds[s][range.clone()].to_vec(),
-            dst: batch.seeds[d][range.start + of_dst..range.end + of_dst].to_vec(),
+    }
+
+    /// The negatives of these pairs, which have these times.
+    fn negatives(&self, src: &[u32], dst: &[u32], times: Option<&[i64]>, key: SampleKey) -> Result<CorruptedPairs, GraphError> {
+        if let NegativePairs::Global(k) = self.pairs {
+            Negatives::with_room((src.len() as u128).saturating_mul(k as u128))?;
+            let drawn = match times {
+                None => self.tails.global(k * src.len(), key)?,
+                Some(times) => {
+                    let times: Vec<i64> = times.iter().flat_map(|&t| std::iter::repeat_n(t, k)).collect();
+                    self.tails.global_at(&times, key)?
+                }
+            };
+            return Ok(CorruptedPairs::global(src.len(), k, drawn.src, drawn.dst, drawn.is_strict));
+        }
+        let [tails, heads] = self.pairs.kept();
+        let of_tails = match tails {
+            0 => Negatives::default(),
+            k => self.tails.of_pairs(false, src, dst, times, k, key)?,
         };
-        let (positive, negative) = (rows(0..positives), rows(positives..count));
-        Ok(LinkBatch { batch, edges: edges.to_vec(), positive, negative, is_strict: negatives.is_strict })
+        let of_heads = match &self.heads {
+            Some(sampler) if heads > 0 => sampler.of_pairs(true, src, dst, times, heads, key)?,
+            _ => Negatives::default(),
+        };
+        Ok(CorruptedPairs::new(src.len(), (tails, of_tails.dst, of_tails.is_strict), (heads, of_heads.src, of_heads.is_strict)))
+    }
+}
+
+/// The blocks around seed edges of several types, and the seed edges of each: what `blocks` makes of the endpoints of all pairs. Every
+/// [`LinkSampler`] is one on them.
+pub(super) fn sample_links(
+    blocks: &dyn BlockSampler,
+    parts: &[(&LinkSampler, &[u32])],
+    key: SampleKey,
+) -> Result<(MiniBatch, Vec<SeedLinks>), GraphError> {
+    let sampler = blocks.on_host();
+    let g = sampler.graph();
+    let mut seeds = vec![vec![]; g.node_counts().len()];
+    let mut times = sampler.is_timed().then(|| vec![vec![]; seeds.len()]);
+    let mut excluded = vec![vec![]; g.relations().len()];
+    let mut placed = Vec::with_capacity(parts.len());
+    for &(links, edges) in parts {
+        let (src, dst) = g.find_edges(links.etype, edges)?;
+        let of: Option<Vec<i64>> = sampler.times_of(links.etype).map(|times| edges.iter().map(|&e| times[e as usize]).collect());
+        let pairs = links.negatives(&src, &dst, of.as_deref(), key)?;
+        let (s, d) = g.schema().ends(links.etype);
+        // Of one node type both endpoints stand in one list, sources first.
+        let starts = [(s, &src, &pairs.src, &pairs.src_of), (d, &dst, &pairs.dst, &pairs.dst_of)].map(|(t, given, drawn, drawn_of)| {
+            let start = seeds[t].len();
+            seeds[t].extend(given.iter().chain(drawn));
+            if let (Some(times), Some(of)) = (&mut times, &of) {
+                times[t].extend(of.iter().copied().chain(drawn_of.iter().map(|&i| of[i])));
+            }
+            (t, start)
+        });
+        links.leave_out(edges, &mut excluded);
+        placed.push((starts, pairs.pairs, pairs.is_strict));
+    }
+    let batch = blocks.blocks_excluding(&seeds, times.as_deref(), &excluded, key)?;
+    let row = |(t, start): (usize, usize), place: usize| batch.seeds[t][start + place];
+    let mut links = Vec::with_capacity(parts.len());
+    for (&(_, edges), ([s, d], pairs, is_strict)) in parts.iter().zip(placed) {
+        let rows = |pairs: &[[usize; 2]]| LinkRows {
+            src: pairs.iter().map(|p| row(s, p[0])).collect(),
+            dst: pairs.iter().map(|p| row(d, p[1])).collect(),
+        };
+        let positive = rows(&(0..edges.len()).map(|i| [i, i]).collect::<Vec<_>>());
+        links.push(SeedLinks { edges: edges.to_vec(), positive, negative: rows(&pairs), is_strict });
+    }
+    Ok((batch, links))
+}
+
+/// Negative pairs by their places in the lists of sources and destinations, in which the nodes drawn follow those of the positive pairs.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct CorruptedPairs<V = u32> {
+    /// Places of source and destination of each pair.
+    pub pairs: Vec<[usize; 2]>,
+    /// Whether each is known to be no edge.
+    pub is_strict: Vec<bool>,
+    /// Sources drawn, and the positive pair that each belongs to.
+    pub src: Vec<V>,
+    /// See `src`.
+    pub src_of: Vec<usize>,
+    /// Destinations drawn, and the positive pair that each belongs to.
+    pub dst: Vec<V>,
+    /// See `dst`.
+    pub dst_of: Vec<usize>,
+}
+
+#[doc(hidden)]
+impl<V> CorruptedPairs<V> {
+    /// Of each of `positives` pairs, `tails.0` pairs with its source and `heads.0` with its destination; with the nodes drawn for all
+    /// pairs, and whether each pair is strict.
+    pub fn new(positives: usize, tails: (usize, Vec<V>, Vec<bool>), heads: (usize, Vec<V>, Vec<bool>)) -> Self {
+        let ((t, dst, tails), (h, src, heads)) = (tails, heads);
+        let of = |k: usize| (0..positives).flat_map(|i| std::iter::repeat_n(i, k)).collect();
+        let mut out = Self { src, dst, src_of: of(h), dst_of: of(t), pairs: vec![], is_strict: vec![] };
+        for i in 0..positives {
+            out.pairs.extend((i * t..(i + 1) * t).map(|j| [i, positives + j]));
+            out.is_strict.extend_from_slice(&tails[i * t..(i + 1) * t]);
+            out.pairs.extend((i * h..(i + 1) * h).map(|j| [positives + j, i]));
+            out.is_strict.extend_from_slice(&heads[i * h..(i + 1) * h]);
+        }
+        out
+    }
+    /// `k` pairs for each of `positives` pairs, of which both nodes were drawn.
+    pub fn global(positives: usize, k: usize, src: Vec<V>, dst: Vec<V>, is_strict: Vec<bool>) -> Self {
+        let of: Vec<usize> = (0..positives).flat_map(|i| std::iter::repeat_n(i, k)).collect();
+        let pairs = (0..src.len()).map(|j| [positives + j; 2]).collect();
+        Self { pairs, is_strict, src, src_of: of.clone(), dst, dst_of: of }
     }
 }

@@ -10,6 +10,7 @@ mod draws;
 mod facts;
 mod fanout;
 mod frontier;
+mod hetero_link;
 mod hop;
 mod induced;
 mod link;
@@ -24,15 +25,26 @@ mod walk;
 pub use block::{Block, MiniBatch};
 pub use cluster::ClusterSampler;
 #[doc(hidden)]
-pub use device::{HopDraws, HopEdges, HopFound};
+pub use device::{FoundTrees, HopDraws, HopEdges, HopFound, TimeRanks};
+#[doc(hidden)]
+pub use draws::Draws;
 pub use draws::SampleKey;
 pub use facts::BatchFacts;
 pub(crate) use fanout::ALL;
 pub use fanout::Fanouts;
-pub use link::{LinkBatch, LinkExclusion, LinkRows, LinkSampler, NegativePairs};
+pub use hetero_link::{HeteroLinkBatch, HeteroLinkSampler};
+#[doc(hidden)]
+pub use link::CorruptedPairs;
+pub use link::{LinkBatch, LinkExclusion, LinkRows, LinkSampler, NegativePairs, SeedLinks};
+#[doc(hidden)]
+pub use negative::FreePairs;
 pub(crate) use negative::setting;
+#[doc(hidden)]
+pub use negative::{GlobalDraws, NegativeFacts};
 pub use negative::{NegativeBy, NegativeSampler, Negatives};
 pub use neighbor::NeighborSampler;
+#[doc(hidden)]
+pub use neighbor::SeedTrees;
 pub use pinsage::{PinSage, Visits};
 pub use rules::Strategy;
 pub use traversal::Traversal;

@@ -1,17 +1,18 @@
 //! Pairs of nodes without an edge.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::SampleKey;
-use super::adjacency::Adjacency;
+use super::adjacency::{Adjacency, outside};
 use super::alias::AliasTables;
 use super::draws::Draws;
 use super::neighbor::check_weights;
 use crate::memory::room;
 use crate::relation::{check_len, check_nodes};
-use crate::{EdgeKey, Graph, GraphError, Relation};
+use crate::{EdgeKey, Graph, GraphError, Relation, Stream};
 
-/// How likely a node is drawn as the destination of a negative pair.
+/// How likely a node is drawn as the destination of a negative pair, or as the source where sources are drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum NegativeBy {
     /// All alike.
@@ -37,7 +38,8 @@ pub struct Negatives {
 
 impl Negatives {
     /// No pairs, with room for so many.
-    fn with_room(pairs: u128) -> Result<Self, GraphError> {
+    #[doc(hidden)]
+    pub fn with_room(pairs: u128) -> Result<Self, GraphError> {
         let (what, remedy) = (|| format!("{pairs} negative pairs"), "ask for fewer at a time");
         // A pair takes 9 bytes here and 8 while those of its source are drawn.
         room::<[u8; 17]>(pairs, what, remedy)?;
@@ -50,6 +52,9 @@ impl Negatives {
 /// Strict by default: a pair is never an edge, over the exact range of destinations, without leaving any out. The number
 /// asked for always comes back; where there are not enough such pairs the rest is drawn from all, and
 /// [`Negatives::is_strict`] says so.
+///
+/// [`new`](Self::new) replaces the destinations of positive pairs (corrupts tails), [`of_sources`](Self::of_sources) their sources
+/// (corrupts heads).
 ///
 /// ```
 /// use burn_gnn_graph::{Graph, NegativeSampler, SampleKey};
@@ -67,8 +72,12 @@ impl Negatives {
 #[derive(Debug)]
 pub struct NegativeSampler {
     name: String,
+    /// The edges, reversed where sources are drawn: what is drawn are always its destinations.
     relation: Relation,
+    of_sources: bool,
     adjacency: Adjacency,
+    /// Whether self loops count as edges.
+    diagonal: bool,
     by: NegativeBy,
     weights: Option<(Vec<f32>, AliasTables)>,
     strict: bool,
@@ -95,28 +104,97 @@ impl Condition {
     }
 }
 
-/// Draws that may fail before all candidates are looked at.
-const TRIES: usize = 32;
+/// All pairs of nodes without an edge, in the order of their sources, those of a source in the order of their destinations.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct FreePairs {
+    /// Pairs before each source, and the number of all.
+    before: Vec<u64>,
+}
+
+impl FreePairs {
+    /// Of the number of pairs of each source.
+    pub fn new(counts: impl Iterator<Item = u64>) -> Self {
+        let sums = counts.scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        Self { before: std::iter::once(0).chain(sums).collect() }
+    }
+    /// Number of pairs.
+    pub fn total(&self) -> u64 {
+        self.before.last().copied().unwrap_or(0)
+    }
+    /// Source of a pair, given by its place among all, and its place among those of the source.
+    pub fn find(&self, pair: u64) -> (u32, u32) {
+        let u = self.before.partition_point(|&b| b <= pair) - 1;
+        (u as u32, (pair - self.before[u]) as u32)
+    }
+}
 
 impl NegativeSampler {
-    /// Strict and uniform.
+    /// Draws that may fail before all candidates are looked at.
+    #[doc(hidden)]
+    pub const TRIES: usize = 32;
+
+    /// Strict and uniform, of destinations.
     ///
     /// # Errors
     /// Unknown or ambiguous type.
     pub fn new(graph: &Graph, etype: impl EdgeKey) -> Result<Self, GraphError> {
-        let t = graph.schema().etype(etype)?;
-        let relation = graph.relations()[t].clone();
-        Ok(Self {
+        Ok(Self::on(graph, graph.schema().etype(etype)?, false, None))
+    }
+
+    /// Strict and uniform, of sources: what is said of destinations holds for sources, for this sampler. Pairs are drawn by
+    /// [`per_destination`](Self::per_destination).
+    ///
+    /// ```
+    /// use burn_gnn_graph::{Graph, NegativeSampler, SampleKey};
+    /// let g = Graph::homogeneous(4, vec![0, 0, 1], vec![0, 1, 1])?;
+    /// let n = NegativeSampler::of_sources(&g, "_E")?.per_destination(&[0], &[1], 3, SampleKey::new(7))?; // three for the edge 0 -> 1
+    /// assert_eq!(n.dst, [1, 1, 1]);
+    /// assert!(n.src.iter().all(|u| [2, 3].contains(u)));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn of_sources(graph: &Graph, etype: impl EdgeKey) -> Result<Self, GraphError> {
+        Ok(Self::on(graph, graph.schema().etype(etype)?, true, None))
+    }
+
+    /// On edges of type `t`, which have these times, by id.
+    pub(crate) fn on(graph: &Graph, t: usize, of_sources: bool, times: Option<&[i64]>) -> Self {
+        let relation = &graph.relations()[t];
+        let relation = if of_sources { relation.reverse() } else { relation.clone() };
+        Self {
             name: graph.schema().etypes()[t].to_string(),
-            adjacency: Adjacency::new(&relation, false),
+            adjacency: Adjacency::new(&relation, false, times),
             relation,
+            of_sources,
+            diagonal: false,
             by: NegativeBy::Uniform,
             weights: None,
             strict: true,
             unique: false,
             shared: false,
             conditions: vec![],
-        })
+        }
+    }
+
+    /// Over edges that have times, by id: a strict negative of a positive pair with a time is no edge up to then.
+    ///
+    /// # Errors
+    /// Draws by in-degree, which counts later edges.
+    #[doc(hidden)]
+    pub fn with_times(mut self, times: &[i64]) -> Result<Self, GraphError> {
+        if self.by == NegativeBy::InDegree {
+            let expected = "a distribution that does not count edges later than the seed: uniform or by weights";
+            return Err(setting("negatives", expected, "NegativeBy::InDegree"));
+        }
+        check_len("times", "one per edge", self.relation.num_edges(), times.len()).map_err(|e| e.in_relation(&self.name))?;
+        self.adjacency = Adjacency::new(&self.relation, self.diagonal, Some(times));
+        Ok(self)
     }
 
     /// How destinations are drawn.
@@ -160,7 +238,8 @@ impl NegativeSampler {
         if self.relation.num_src() != self.relation.num_dst() {
             return Err(GraphError::Bipartite { relation: self.name, op: "leaving out self loops" });
         }
-        self.adjacency = Adjacency::new(&self.relation, true);
+        self.diagonal = true;
+        self.adjacency = Adjacency::new(&self.relation, true, None);
         Ok(self)
     }
 
@@ -204,28 +283,61 @@ impl NegativeSampler {
     /// Draws are functions of the key and the pair: equal pairs get equal negatives.
     ///
     /// # Errors
-    /// Lists of different lengths, ids out of range, no destination nodes; [`GraphError::OutOfMemory`].
+    /// A sampler of sources; lists of different lengths, ids out of range, no destination nodes; [`GraphError::OutOfMemory`].
     pub fn per_source(&self, src: &[u32], dst: &[u32], k: usize, key: SampleKey) -> Result<Negatives, GraphError> {
+        self.of_pairs(false, src, dst, None, k, key)
+    }
+
+    /// `k` negatives for each positive pair `src[i] -> dst[i]`, with its destination: entries `i * k..(i + 1) * k`. Otherwise as
+    /// [`per_source`](Self::per_source).
+    ///
+    /// # Errors
+    /// A sampler of destinations, which [`of_sources`](Self::of_sources) does not make; as [`per_source`](Self::per_source).
+    pub fn per_destination(&self, src: &[u32], dst: &[u32], k: usize, key: SampleKey) -> Result<Negatives, GraphError> {
+        self.of_pairs(true, src, dst, None, k, key)
+    }
+
+    /// [`per_source`](Self::per_source) or [`per_destination`](Self::per_destination); with a time of each pair, edges count up to then.
+    #[doc(hidden)]
+    pub fn of_pairs(
+        &self,
+        of_sources: bool,
+        src: &[u32],
+        dst: &[u32],
+        times: Option<&[i64]>,
+        k: usize,
+        key: SampleKey,
+    ) -> Result<Negatives, GraphError> {
+        self.check_kind(of_sources)?;
         let named = |e: GraphError| e.in_relation(&self.name);
         check_len("dst", "one per entry of `src`", src.len(), dst.len()).map_err(named)?;
-        check_nodes("src", src, self.relation.num_src()).map_err(named)?;
-        check_nodes("dst", dst, self.relation.num_dst()).map_err(named)?;
-        let stream = key.stream(&format!("negatives/{}", self.name));
+        let (kept, replaced) = if of_sources { (dst, src) } else { (src, dst) };
+        let (arg_kept, arg_replaced) = if of_sources { ("dst", "src") } else { ("src", "dst") };
+        check_nodes(arg_kept, kept, self.relation.num_src()).map_err(named)?;
+        check_nodes(arg_replaced, replaced, self.relation.num_dst()).map_err(named)?;
+        if let Some(times) = times {
+            check_len("times", "one per positive pair", src.len(), times.len()).map_err(named)?;
+        }
+        let time = |i: usize| times.map(|times| times[i]);
+        let stream = self.pair_stream(key);
         let mut out = Negatives::with_room((src.len() as u128).saturating_mul(k as u128))?;
         if self.shared && !src.is_empty() {
             let mut draws = Draws::new(&stream, u64::MAX);
-            let shared = self.some(None, dst[0], k, &mut draws);
-            for &u in src {
+            let shared = self.some(&[], replaced[0], k, &mut draws);
+            for (i, &u) in kept.iter().enumerate() {
                 for &(v, met_once) in &shared {
-                    out.push(u, v, self.strict && met_once && !self.adjacency.contains(u, v));
+                    out.push(u, v, self.strict && met_once && !self.adjacency.contains(u, v, time(i)));
                 }
             }
-            return Ok(out);
+        } else {
+            for (i, (&u, &v)) in kept.iter().zip(replaced).enumerate() {
+                let mut draws = Draws::new(&stream, u64::from(u) << 32 | u64::from(v));
+                let forbidden = if self.strict { self.adjacency.row(u, time(i)) } else { Cow::default() };
+                self.some(&forbidden, v, k, &mut draws).into_iter().for_each(|(v, strict)| out.push(u, v, strict && self.strict));
+            }
         }
-        for (&u, &v) in src.iter().zip(dst) {
-            let mut draws = Draws::new(&stream, u64::from(u) << 32 | u64::from(v));
-            let forbidden = self.strict.then_some(u);
-            self.some(forbidden, v, k, &mut draws).into_iter().for_each(|(v, strict)| out.push(u, v, strict && self.strict));
+        if of_sources {
+            std::mem::swap(&mut out.src, &mut out.dst);
         }
         Ok(out)
     }
@@ -233,26 +345,13 @@ impl NegativeSampler {
     /// `count` pairs out of all that have no edge, each equally likely (GraphBolt and DGL: global uniform).
     ///
     /// # Errors
-    /// The sampler is not uniform, or has conditions; the relation has no pair of nodes; [`GraphError::OutOfMemory`].
+    /// The sampler is not uniform, has conditions, or is one of sources; the relation has no pair of nodes; [`GraphError::OutOfMemory`].
     pub fn global(&self, count: usize, key: SampleKey) -> Result<Negatives, GraphError> {
-        if self.by != NegativeBy::Uniform || !self.conditions.is_empty() {
-            return Err(setting("distribution", "uniform pairs without conditions", "another; draw per source"));
-        }
+        self.check_global(count)?;
         let (n, m) = (self.relation.num_src() as u64, self.relation.num_dst() as u64);
-        if n * m == 0 && count > 0 {
-            return Err(setting("count", "0, as the relation has no pair of nodes", &count.to_string()));
-        }
-        // Pairs without an edge before each source.
-        let mut before = vec![0u64];
-        if self.strict {
-            let mut sum = 0;
-            before.extend((0..n as u32).map(|u| {
-                sum += m - self.adjacency.row(u).len() as u64;
-                sum
-            }));
-        }
-        let total = if self.strict { before[n as usize] } else { n * m };
-        let stream = key.stream(&format!("global negatives/{}", self.name));
+        let free = self.free_pairs();
+        let total = if self.strict { free.total() } else { n * m };
+        let stream = self.global_stream(key);
         let (mut met, mut out) = (HashSet::new(), Negatives::with_room(count as u128)?);
         for i in 0..count as u64 {
             let mut draws = Draws::new(&stream, i);
@@ -269,31 +368,119 @@ impl NegativeSampler {
             });
             match rank {
                 Some(rank) if self.strict => {
-                    let u = before.partition_point(|&b| b <= rank) - 1;
-                    out.push(u as u32, self.adjacency.outside(u as u32, (rank - before[u]) as u32), true);
+                    let (u, place) = free.find(rank);
+                    out.push(u, self.free(u, place, None), true);
                 }
                 rank => {
-                    let rank = rank.unwrap_or_else(|| draws.below_wide(n * m));
-                    out.push((rank / m) as u32, (rank % m) as u32, false);
+                    let (u, v) = rank.map_or_else(|| draws.pair(n, m), |rank| ((rank / m) as u32, (rank % m) as u32));
+                    out.push(u, v, false);
                 }
             }
         }
         Ok(out)
     }
 
-    /// The edges that negatives are none of.
+    /// A pair for each of these times, out of all that have no edge up to then, each equally likely.
+    pub(crate) fn global_at(&self, times: &[i64], key: SampleKey) -> Result<Negatives, GraphError> {
+        self.check_global(times.len())?;
+        if self.unique {
+            let expected = "pairs that may repeat where seeds have times, or negatives per source";
+            return Err(setting("negatives", expected, "`with_unique(true)`"));
+        }
+        let (n, m) = (self.relation.num_src() as u64, self.relation.num_dst() as u64);
+        let stream = self.global_stream(key);
+        let mut out = Negatives::with_room(times.len() as u128)?;
+        for (i, &time) in (0..).zip(times) {
+            let mut draws = Draws::new(&stream, i);
+            let fits = |&(u, v): &(u32, u32)| !self.has_edge(u, v, Some(time));
+            let tries = if self.strict { Self::TRIES } else { 0 };
+            let found = (0..tries).map(|_| draws.pair(n, m)).find(fits).or_else(|| self.global_exactly(time, &mut draws));
+            let (u, v) = found.unwrap_or_else(|| draws.pair(n, m));
+            out.push(u, v, found.is_some());
+        }
+        Ok(out)
+    }
+
+    /// One of all pairs without an edge up to a time.
+    fn global_exactly(&self, time: i64, draws: &mut Draws<'_>) -> Option<(u32, u32)> {
+        let sources = if self.strict { 0..self.relation.num_src() as u32 } else { 0..0 };
+        let free = FreePairs::new(sources.map(|u| self.num_free(u, Some(time))));
+        if free.total() == 0 {
+            return None;
+        }
+        let (u, place) = free.find(draws.below_wide(free.total()));
+        Some((u, self.free(u, place, Some(time))))
+    }
+
+    /// What global pairs are drawn by: pair `i` of a batch by the draws of id `i`.
+    #[doc(hidden)]
+    pub fn global_stream(&self, key: SampleKey) -> Stream {
+        key.stream(&format!("global negatives/{}", self.name))
+    }
+    /// Whether there is an edge, up to a time where edges have times.
+    #[doc(hidden)]
+    pub fn has_edge(&self, src: u32, dst: u32, time: Option<i64>) -> bool {
+        self.adjacency.contains(src, dst, time)
+    }
+    /// Destinations to which a source has no edge, up to a time where edges have times.
+    #[doc(hidden)]
+    pub fn num_free(&self, src: u32, time: Option<i64>) -> u64 {
+        (self.relation.num_dst() - self.adjacency.row(src, time).len()) as u64
+    }
+    /// The one of them at a place below [`num_free`](Self::num_free), in ascending order.
+    #[doc(hidden)]
+    pub fn free(&self, src: u32, place: u32, time: Option<i64>) -> u32 {
+        outside(&self.adjacency.row(src, time), place)
+    }
+
+    /// All pairs without an edge; none where edges do not count.
+    fn free_pairs(&self) -> FreePairs {
+        let sources = if self.strict { 0..self.relation.num_src() as u32 } else { 0..0 };
+        FreePairs::new(sources.map(|u| self.num_free(u, None)))
+    }
+
+    /// Draws by positive pair.
+    fn pair_stream(&self, key: SampleKey) -> Stream {
+        let purpose = if self.of_sources { "negative sources" } else { "negatives" };
+        key.stream(&format!("{purpose}/{}", self.name))
+    }
+
+    fn check_kind(&self, of_sources: bool) -> Result<(), GraphError> {
+        let name = |of_sources| if of_sources { "one of sources (`NegativeSampler::of_sources`)" } else { "one of destinations" };
+        if of_sources == self.of_sources { Ok(()) } else { Err(setting("negatives", name(of_sources), name(self.of_sources))) }
+    }
+
+    fn check_global(&self, count: usize) -> Result<(), GraphError> {
+        if self.by != NegativeBy::Uniform || !self.conditions.is_empty() || self.of_sources {
+            return Err(setting("distribution", "uniform pairs without conditions", "another; draw per source"));
+        }
+        if (self.relation.num_src() == 0 || self.relation.num_dst() == 0) && count > 0 {
+            return Err(setting("count", "0, as the relation has no pair of nodes", &count.to_string()));
+        }
+        Ok(())
+    }
+
+    /// Whether negatives are drawn for these edges.
+    pub(crate) fn is_for(&self, relation: &Relation) -> bool {
+        if self.of_sources { self.relation.reverse().is_same(relation) } else { self.relation.is_same(relation) }
+    }
+    /// Whether sources are drawn.
+    pub(crate) fn is_of_sources(&self) -> bool {
+        self.of_sources
+    }
+    /// The edges that negatives are none of, reversed where sources are drawn.
     pub(crate) fn relation(&self) -> &Relation {
         &self.relation
     }
 
-    /// `k` destinations that are not those of `forbidden`, and whether each is what was asked for.
-    fn some(&self, forbidden: Option<u32>, positive: u32, k: usize, draws: &mut Draws<'_>) -> Vec<(u32, bool)> {
+    /// `k` destinations that are not among `forbidden`, and whether each is what was asked for.
+    fn some(&self, forbidden: &[u32], positive: u32, k: usize, draws: &mut Draws<'_>) -> Vec<(u32, bool)> {
         let n = self.relation.num_dst() as u32;
-        let is_edge = |v: u32| forbidden.is_some_and(|u| self.adjacency.contains(u, v));
+        let is_edge = |v: u32| forbidden.binary_search(&v).is_ok();
         let mut out: Vec<(u32, bool)> = Vec::with_capacity(k);
         if self.by == NegativeBy::Uniform && self.conditions.is_empty() {
-            let left = n - forbidden.map_or(0, |u| self.adjacency.row(u).len() as u32);
-            let node = |rank| forbidden.map_or(rank, |u| self.adjacency.outside(u, rank));
+            let left = n - forbidden.len() as u32;
+            let node = |rank| outside(forbidden, rank);
             let fits = if self.unique {
                 k.min(left as usize)
             } else if left > 0 {
@@ -325,7 +512,7 @@ impl NegativeSampler {
                 (None, None) => draws.below(n),
             };
             let fits = |v: u32| !(is_edge(v) || self.unique && out.iter().any(|o| o.0 == v));
-            let found = (0..TRIES).map(|_| draw(draws)).find(|&v| fits(v)).or_else(|| self.exactly(alike, fits, draws));
+            let found = (0..Self::TRIES).map(|_| draw(draws)).find(|&v| fits(v)).or_else(|| self.exactly(alike, fits, draws));
             out.push(found.map_or_else(|| (draw(draws), false), |v| (v, true)));
         }
         out
@@ -355,6 +542,99 @@ impl NegativeSampler {
             }
         }
         last
+    }
+}
+
+/// What a device that draws by itself is told of a sampler.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct NegativeFacts<'a> {
+    /// Edge type, for errors.
+    pub name: &'a str,
+    /// Nodes that pairs keep, and nodes that are drawn.
+    pub nodes: [usize; 2],
+    /// Whether the nodes drawn are sources.
+    pub of_sources: bool,
+    /// Where the nodes begin that no strict negative of a node pairs it with.
+    pub indptr: &'a [u32],
+    /// Those nodes, ascending and each once.
+    pub indices: &'a [u32],
+    /// Whether these nodes are left out.
+    pub strict: bool,
+    /// Whether the negatives of one positive pair differ.
+    pub unique: bool,
+    /// Whether all positive pairs get the same nodes.
+    pub shared: bool,
+}
+
+/// Global pairs as a device draws them: each is the pair of a rank below the last entry of `before`.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct GlobalDraws {
+    /// Key of the draws.
+    pub key: [u32; 2],
+    /// Whether pairs are none of the edges; false also where every pair is one.
+    pub strict: bool,
+    /// Ranks of each source: from its own entry to the next one.
+    pub before: Vec<u64>,
+}
+
+#[doc(hidden)]
+impl NegativeSampler {
+    /// What of this sampler a device does not know how to do.
+    pub fn device_lacks(&self) -> Option<&'static str> {
+        if self.by != NegativeBy::Uniform {
+            Some("negatives by in-degree or weight")
+        } else if !self.conditions.is_empty() {
+            Some("conditional negatives")
+        } else if self.adjacency.is_timed() {
+            Some("negatives of edges with times")
+        } else {
+            None
+        }
+    }
+
+    /// What does not change from call to call.
+    pub fn device_facts(&self) -> NegativeFacts<'_> {
+        let (indptr, indices) = self.adjacency.rows();
+        NegativeFacts {
+            name: &self.name,
+            nodes: [self.relation.num_src(), self.relation.num_dst()],
+            of_sources: self.of_sources,
+            indptr,
+            indices,
+            strict: self.strict,
+            unique: self.unique,
+            shared: self.shared,
+        }
+    }
+
+    /// Key of the draws by positive pair.
+    ///
+    /// # Errors
+    /// A sampler of the other end.
+    pub fn device_pairs(&self, of_sources: bool, key: SampleKey) -> Result<[u32; 2], GraphError> {
+        self.check_kind(of_sources)?;
+        Ok(self.pair_stream(key).key())
+    }
+
+    /// Draws of `count` global pairs.
+    ///
+    /// # Errors
+    /// As [`global`](Self::global); a sampler of pairs that all differ, whose draws depend on one another.
+    pub fn device_global(&self, count: usize, key: SampleKey) -> Result<GlobalDraws, GraphError> {
+        self.check_global(count)?;
+        if self.unique {
+            let expected = "global pairs that may repeat on a device, or `NegativeSampler::global` on the host";
+            return Err(setting("negatives", expected, "`with_unique(true)`"));
+        }
+        let free = self.free_pairs();
+        let (strict, mut before) = (free.total() > 0, free.before);
+        if !strict {
+            let m = self.relation.num_dst() as u64;
+            before = (0..=self.relation.num_src() as u64).map(|u| u * m).collect();
+        }
+        Ok(GlobalDraws { key: self.global_stream(key).key(), strict, before })
     }
 }
 

@@ -5,10 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::alias::AliasTables;
 use super::block::{MiniBatch, Source};
 use super::hop::{Memory, Trees};
-use super::rules::{EdgeRule, Strategy};
-use super::{Fanouts, SampleKey};
+use super::rules::{EdgeRule, EdgeTimes, Strategy};
+use super::{Fanouts, SampleKey, setting};
+use crate::derive::check_ids;
 use crate::relation::check_len;
 use crate::{EdgeKey, Graph, GraphError, OriginalIds, Subgraph};
+
+/// Seeds per node type, and the time of each.
+pub(crate) type SeedsWithTimes = (Vec<Vec<u32>>, Vec<Vec<i64>>);
 
 /// Samples, around seeds, some in-edges of every node found so far, hop after hop, and makes a [`Block`](crate::Block) of each hop
 /// (Hamilton, Ying, Leskovec, NeurIPS 2017; DGL's `NeighborSampler`, PyG's `NeighborLoader`).
@@ -37,7 +41,7 @@ use crate::{EdgeKey, Graph, GraphError, OriginalIds, Subgraph};
 /// # Cost
 /// `O(edges sampled)` per batch for uniform draws and for weighted ones with replacement, `O(degrees of the nodes met)`
 /// otherwise. Beside the graph the sampler keeps 4 bytes per node for every batch that is being made at the same time, and
-/// 4 (weights, times), 8 (alias tables) or 1 (mask) bytes per edge where there are such.
+/// 4 (weights), 8 to 16 (times), 8 (alias tables) or 1 (mask) bytes per edge where there are such.
 #[derive(Debug)]
 pub struct NeighborSampler {
     pub(crate) source: Arc<Source>,
@@ -135,7 +139,7 @@ impl NeighborSampler {
                 return Err(GraphError::Setting { arg: "original_ids", expected, found: format!("another order at destination {v}") });
             }
         }
-        self.source = Arc::new(Source { graph: g.clone(), node_ids: of.node_ids.clone(), edge_ids: of.edge_ids.clone() });
+        self.source = Arc::new(Source { graph: g.clone(), whole: None, node_ids: of.node_ids.clone(), edge_ids: of.edge_ids.clone() });
         Ok(self)
     }
 
@@ -152,7 +156,7 @@ impl NeighborSampler {
     ///
     /// # Errors
     /// No weights ([`Strategy::Weighted`], [`Strategy::TopK`]) or times ([`Strategy::Latest`]) on some relation; replacement
-    /// with a strategy that has none.
+    /// with a strategy that has none; [`Strategy::InDegree`] where edges have times.
     pub fn with_strategy(mut self, strategy: Strategy) -> Result<Self, GraphError> {
         self.strategy = strategy;
         if strategy == Strategy::InDegree {
@@ -210,16 +214,19 @@ impl NeighborSampler {
         Ok(self)
     }
 
-    /// Time of each edge of a type, by edge id, for [`sample_before`](Self::sample_before). Relations without times are not
-    /// bound by any.
+    /// Time of each edge of a type, by edge id, for [`sample_before`](Self::sample_before) and [`Strategy::Latest`]. Relations without
+    /// times are not bound by any. Loaders take a sampler with times only together with a time for every seed, so that no batch
+    /// holds an edge that was not there yet; [`sample`](Self::sample) itself takes all edges.
     ///
     /// # Errors
-    /// Unknown type, not one time per edge.
+    /// Unknown type, not one time per edge; [`Strategy::InDegree`], which counts later edges.
     pub fn with_times(mut self, etype: impl EdgeKey, times: &[i64]) -> Result<Self, GraphError> {
         let t = self.source.graph.schema().etype(etype)?;
         self.check_edges("times", t, times.len())?;
-        let times = Some(self.by_position(t, times));
-        Arc::make_mut(&mut self.rules)[t].times = times;
+        let by_edge: Arc<[i64]> = times.into();
+        let permuted = self.source.graph.relations()[t].csc().edge_ids().is_some();
+        let by_position = if permuted { self.by_position(t, times).into() } else { by_edge.clone() };
+        Arc::make_mut(&mut self.rules)[t].times = Some(EdgeTimes { by_edge, by_position });
         self.checked()
     }
 
@@ -265,23 +272,29 @@ impl NeighborSampler {
     ) -> Result<MiniBatch, GraphError> {
         let seeds = self.source.graph.node_selection("seeds", seeds)?;
         let edges = self.source.graph.edge_selection("edges", edges)?;
-        Ok(self.excluding(&seeds, edges, self.disjoint, key))
+        Ok(self.excluding(&seeds, None, edges, key))
     }
 
-    /// [`sample_excluding`](Self::sample_excluding) of checked ids, in schema order.
-    pub(crate) fn excluding(&self, seeds: &[Vec<u32>], edges: Vec<Vec<u32>>, disjoint: bool, key: SampleKey) -> MiniBatch {
+    /// [`sample_excluding`](Self::sample_excluding) of checked ids, in schema order; with times in disjoint trees before them.
+    pub(crate) fn excluding(&self, seeds: &[Vec<u32>], times: Option<&[Vec<i64>]>, edges: Vec<Vec<u32>>, key: SampleKey) -> MiniBatch {
+        let trees = (self.disjoint || times.is_some()).then(|| Trees::new(&self.source, seeds, times));
+        self.run(seeds, trees, &self.by_destination(edges), key)
+    }
+
+    /// `(destination, edge id)` of edges, ascending, per edge type.
+    pub(crate) fn by_destination(&self, edges: Vec<Vec<u32>>) -> Vec<Vec<(u32, u32)>> {
         let by_dst = |(ids, r): (Vec<u32>, &crate::Relation)| {
             let mut pairs: Vec<(u32, u32)> = ids.into_iter().map(|e| (r.dst()[e as usize], e)).collect();
             pairs.sort_unstable();
             pairs
         };
-        let excluded: Vec<Vec<(u32, u32)>> = edges.into_iter().zip(self.source.graph.relations()).map(by_dst).collect();
-        let trees = disjoint.then(|| Trees::new(&self.source, seeds, None));
-        self.run(seeds, trees, &excluded, key)
+        edges.into_iter().zip(self.source.graph.relations()).map(by_dst).collect()
     }
 
-    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop. Each seed has a
-    /// tree of its own (see [`with_disjoint`](Self::with_disjoint)), because trees see different edges.
+    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop (PyG takes edges up to and at the
+    /// time). Each seed has a tree of its own (see [`with_disjoint`](Self::with_disjoint)), because trees see different edges; so does
+    /// a seed given twice. Later edges have no influence: the batch is the one of the graph without them, and
+    /// [degrees](crate::Block#degrees) do not count them either.
     ///
     /// # Errors
     /// As [`sample`](Self::sample); not one time per seed; no relation has times.
@@ -290,10 +303,18 @@ impl NeighborSampler {
         seeds: impl IntoIterator<Item = (N, I, T)>,
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
+        let (seeds, times) = self.seeds_before(seeds)?;
+        Ok(self.excluding(&seeds, Some(&times), vec![], key))
+    }
+
+    /// Seeds and times in schema order, checked.
+    pub(crate) fn seeds_before<N: AsRef<str>, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I, T)>,
+    ) -> Result<SeedsWithTimes, GraphError> {
         let g = &self.source.graph;
-        if self.rules.iter().all(|r| r.times.is_none()) {
-            let (expected, found) = ("times of at least one relation (`with_times`)".into(), "none".into());
-            return Err(GraphError::Setting { arg: "times", expected, found });
+        if !self.is_timed() {
+            return Err(setting("times", "times of at least one relation (`with_times`)", "none"));
         }
         let mut times = vec![vec![]; g.node_counts().len()];
         let mut named = vec![];
@@ -303,9 +324,63 @@ impl NeighborSampler {
             times[t] = of.as_ref().to_vec();
             named.push((name, ids));
         }
-        let seeds = g.node_selection("seeds", named)?;
-        let trees = Trees::new(&self.source, &seeds, Some(&times));
-        Ok(self.run(&seeds, Some(trees), &[], key))
+        Ok((g.node_selection("seeds", named)?, times))
+    }
+
+    /// Samples around nodes that are rows of trees begun elsewhere, on another machine.
+    ///
+    /// # Errors
+    /// As [`sample_excluding`](Self::sample_excluding); lists that do not fit one another.
+    #[doc(hidden)]
+    pub fn sample_in_trees(
+        &self,
+        seeds: &[Vec<u32>],
+        trees: SeedTrees,
+        excluded: &[Vec<u32>],
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let schema = self.source.graph.schema();
+        check_len("seeds", "one list per node type", schema.ntypes().len(), seeds.len())?;
+        check_len("trees", "one list per node type", seeds.len(), trees.of_seeds.len())?;
+        let seeds = self.source.graph.node_selection("seeds", schema.ntypes().iter().zip(seeds))?;
+        let edges = self.source.graph.edge_selection("edges", excluded.iter().enumerate())?;
+        if let Some(times) = &trees.times {
+            check_len("times", "one per tree", trees.root_ids.len(), times.len())?;
+        }
+        for ((ids, of), name) in seeds.iter().zip(&trees.of_seeds).zip(schema.ntypes()) {
+            check_len("trees", "one per seed", ids.len(), of.len()).map_err(|e| e.in_relation(name))?;
+            check_ids("trees", name, of, trees.root_ids.len())?;
+        }
+        let trees = Trees::of(trees.of_seeds, trees.root_ids, trees.times);
+        Ok(self.run(&seeds, Some(trees), &self.by_destination(edges), key))
+    }
+
+    /// Whether edges of some type have times.
+    #[doc(hidden)]
+    pub fn is_timed(&self) -> bool {
+        self.rules.iter().any(|r| r.times.is_some())
+    }
+    /// Whether it is a clone of `other`: the same graph, weights, masks and times.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.source, &other.source) && Arc::ptr_eq(&self.rules, &other.rules)
+    }
+    /// Time of each edge of a type, by id.
+    #[doc(hidden)]
+    pub fn times_of(&self, etype: usize) -> Option<&[i64]> {
+        self.rules[etype].times.as_ref().map(|of| &*of.by_edge)
+    }
+    /// Refuses times where seeds have none.
+    ///
+    /// # Errors
+    /// Edges of some type have times.
+    #[doc(hidden)]
+    pub fn check_untimed(&self) -> Result<(), GraphError> {
+        if !self.is_timed() {
+            return Ok(());
+        }
+        let expected =
+            "a time for every seed (`before` instead of `new`), as edges of the sampler have times: without, batches hold later edges";
+        Err(setting("times", expected, "none"))
     }
 
     pub(crate) fn run(&self, seeds: &[Vec<u32>], trees: Option<Trees>, excluded: &[Vec<(u32, u32)>], key: SampleKey) -> MiniBatch {
@@ -360,6 +435,10 @@ impl NeighborSampler {
                 let remedy = "give times before the strategy that needs them";
                 return Err(GraphError::MissingRelation { arg: "times", relation: relation(), remedy });
             }
+            if strategy == Strategy::InDegree && rule.times.is_some() {
+                let expected = "a strategy that does not count edges later than a seed, as edges have times";
+                return Err(setting("strategy", expected, "InDegree"));
+            }
             let draws = self.replace && matches!(strategy, Strategy::Weighted | Strategy::InDegree);
             if let (true, None, Some(weights)) = (draws, &rule.alias, &rule.weights) {
                 rule.alias = Some(AliasTables::new(g.relations()[t].csc().indptr(), weights));
@@ -367,6 +446,18 @@ impl NeighborSampler {
         }
         Ok(self)
     }
+}
+
+/// Rows of trees that began elsewhere: which tree each seed is in, and what is the same in all of a tree.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct SeedTrees {
+    /// Per node type, the tree of each seed.
+    pub of_seeds: Vec<Vec<u32>>,
+    /// Original id of the root of each tree.
+    pub root_ids: Vec<u32>,
+    /// Time of each tree.
+    pub times: Option<Vec<i64>>,
 }
 
 /// Refuses what no probability can be made of.

@@ -1,6 +1,7 @@
 //! Which edges of a node are candidates, and which of them are taken.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::alias::AliasTables;
 use super::choose::Chooser;
@@ -18,7 +19,8 @@ pub enum Strategy {
     /// In proportion to weights. Without replacement: one draw after the other from what is left (exactly, by exponential
     /// keys: Efraimidis and Spirakis, IPL 2006), `O(degree)` per node. With replacement: by alias tables, `O(fan-out)`.
     Weighted,
-    /// In proportion to how many edges of the relation lead to the neighbour from this side: its degree there.
+    /// In proportion to how many edges of the relation lead to the neighbour from this side: its degree there. These degrees
+    /// count all edges, later ones too, so edges with times cannot be drawn this way.
     InDegree,
     /// The candidates of the largest weights, of equal ones the first in edge-id order.
     TopK,
@@ -50,7 +52,15 @@ pub(crate) struct EdgeRule {
     /// Where draws go with replacement.
     pub(crate) alias: Option<AliasTables>,
     pub(crate) mask: Option<Vec<bool>>,
-    pub(crate) times: Option<Vec<i64>>,
+    pub(crate) times: Option<EdgeTimes>,
+}
+
+/// Times of the edges of one relation.
+#[derive(Clone, Debug)]
+pub(crate) struct EdgeTimes {
+    pub(crate) by_edge: Arc<[i64]>,
+    /// By position in CSC; the same list where positions are edge ids.
+    pub(crate) by_position: Arc<[i64]>,
 }
 
 /// How the edges of one relation are chosen at one hop.
@@ -79,15 +89,16 @@ pub(crate) struct RowMemory {
 }
 
 impl Choice<'_> {
-    /// Writes the positions taken out of `row`, the edges of node `v`, to `found`, ascending. `id` keys the draws; only edges
-    /// before `time` are candidates.
+    /// Writes the positions taken out of `row`, the edges of node `v`, to `found`, ascending. `id` keys the draws; where edges have
+    /// times, only those before `time` are candidates, and the others have no influence on the draws.
     #[inline]
     pub(crate) fn row(&self, v: u32, id: u64, time: Option<i64>, row: Range<usize>, memory: &mut RowMemory, found: &mut Vec<u32>) {
+        let before = time.zip(self.rule.times.as_ref());
         let from = self.excluded.partition_point(|e| e.0 < v);
         let excluded = &self.excluded[from..];
         let excluded = &excluded[..excluded.partition_point(|e| e.0 == v)];
         let start = row.start as u32;
-        if excluded.is_empty() && self.rule.mask.is_none() && time.is_none() {
+        if excluded.is_empty() && self.rule.mask.is_none() && before.is_none() {
             let RowMemory { chooser, .. } = memory;
             if self.strategy == Strategy::Uniform && !self.replace {
                 let mut draws = Draws::new(&self.stream, id);
@@ -99,17 +110,18 @@ impl Choice<'_> {
         }
         let mut candidates = std::mem::take(&mut memory.candidates);
         candidates.clear();
-        candidates.extend(row.clone().map(|p| p as u32).filter(|&p| self.is_candidate(p as usize, time, excluded)));
-        let whole = candidates.len() == row.len();
+        candidates.extend(row.clone().map(|p| p as u32).filter(|&p| self.is_candidate(p as usize, before, excluded)));
+        // An alias table holds later edges too: that a row has none of them must not change how it is drawn from.
+        let whole = before.is_none() && candidates.len() == row.len();
         self.choose(id, start, candidates.len() as u32, |i| candidates[i as usize], whole, memory, found);
         memory.candidates = candidates;
     }
 
     #[inline]
-    fn is_candidate(&self, p: usize, time: Option<i64>, excluded: &[(u32, u32)]) -> bool {
+    fn is_candidate(&self, p: usize, before: Option<(i64, &EdgeTimes)>, excluded: &[(u32, u32)]) -> bool {
         let edge = self.edge_ids.map_or(p as u32, |ids| ids[p]);
         self.rule.mask.as_ref().is_none_or(|m| m[p])
-            && time.is_none_or(|t| self.rule.times.as_ref().is_none_or(|times| times[p] < t))
+            && before.is_none_or(|(time, of)| of.by_position[p] < time)
             && excluded.binary_search_by_key(&edge, |e| e.1).is_err()
     }
 
@@ -160,13 +172,13 @@ impl Choice<'_> {
                 }
             },
             Strategy::Weighted | Strategy::InDegree => {
-                let place = |i| u64::from(at(i) - start);
-                chooser.smallest(n, k, |i| key(exponential(&self.stream, id, place(i)), weight(i)), take);
+                // By place among the candidates: what is none has no influence.
+                chooser.smallest(n, k, |i| key(exponential(&self.stream, id, u64::from(i)), weight(i)), take);
             }
             Strategy::TopK => chooser.smallest(n, k, |i| (weight(i) > 0.0).then(|| !weight(i).to_bits()), take),
             Strategy::Latest => {
-                let times = self.rule.times.as_deref().unwrap_or(&[]);
-                // Order of signed times, turned round.
+                let times = self.rule.times.as_ref().map_or(&[][..], |of| &of.by_position);
+                // Order of signed times, reversed.
                 chooser.smallest(n, k, |i| Some(!((times[at(i) as usize] as u64) ^ (1 << 63))), take);
             }
             Strategy::Labor { .. } => {

@@ -180,7 +180,10 @@ fn run(
 }
 
 /// Second-order walks (node2vec: Grover and Leskovec, KDD 2016): from `t` by way of `v`, the next node `x` is chosen in proportion
-/// to `α(t, x) · w(v, x)`, where `α` is `1 / p` for `x = t`, 1 where there is an edge `t -> x`, and `1 / q` otherwise.
+/// to `α(t, x) · w(v, x)`, where `α` is `1 / p` for `x = t`, 1 where there is an edge `x -> t`, and `1 / q` otherwise.
+///
+/// In a directed graph the edge asked for is that from the next node back to the one before, as the authors' program and DGL's
+/// `node2vec_random_walk` have it. (The paper's `d(t, x) = 1` is about graphs where both directions are one.)
 ///
 /// Steps are drawn by rejection (KnightKing: Yang et al., SOSP 2019), so high degrees cost nothing and no neighbour is
 /// cut off; a step takes at most `max α / min α` draws on average. After as many draws as the node has edges, and 64, the neighbours are
@@ -191,7 +194,7 @@ pub struct Node2Vec {
     name: String,
     adjacency: Adjacency,
     weights: Option<AliasTables>,
-    /// `α` of the node before, of its neighbours, and of others, up to a factor that leaves the largest finite.
+    /// `α` of the node before, of nodes with an edge to it, and of others, up to a factor that leaves the largest finite.
     back: f64,
     near: f64,
     away: f64,
@@ -210,7 +213,7 @@ impl Node2Vec {
             }
         }
         let relation = graph.relations()[t].clone();
-        let (name, adjacency) = (graph.schema().etypes()[t].to_string(), Adjacency::new(&relation, false));
+        let (name, adjacency) = (graph.schema().etypes()[t].to_string(), Adjacency::new(&relation, false, None));
         // The inverse of a number near 0 is infinite.
         let near = if p.recip().is_finite() && q.recip().is_finite() { 1.0 } else { p.min(q) };
         Ok(Self { relation, name, adjacency, weights: None, back: near / p, near, away: near / q })
@@ -266,7 +269,7 @@ impl Node2Vec {
     fn bias(&self, before: u32, x: u32) -> f64 {
         if x == before {
             self.back
-        } else if self.adjacency.contains(before, x) {
+        } else if self.adjacency.contains(x, before, None) {
             self.near
         } else {
             self.away

@@ -8,7 +8,7 @@ use burn::tensor::Device;
 use burn_gnn_graph::datasets::{DataHome, Known};
 use burn_gnn_graph::io::{
     AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, load_chunked, load_dataset, load_dgl_csv, load_edge_list, load_graph,
-    load_knowledge_graph, load_ogb, map_graph, open_chunked, read_edges, read_nodes, read_npy, read_rdf, read_scipy_npz,
+    load_knowledge_graph, load_ogb, map_graph, open_chunked, read_edges, read_nodes, read_npy, read_rdf, read_scipy_npz, read_torch,
 };
 use burn_gnn_graph::{GraphError, MappedRows, Placement, Topology};
 
@@ -56,6 +56,7 @@ fn files_that_grow() {
         csv_files(tmp.path());
         compressed(tmp.path());
         pickles(tmp.path());
+        checkpoints(tmp.path());
         descriptions(tmp.path());
     });
 }
@@ -171,6 +172,44 @@ fn pickles(dir: &Path) {
     let bytes = [b"\x80\x02}(K\x00](K\x01".to_vec(), b"2".repeat(n), b"eu.".to_vec()].concat();
     put(dir, "home/cora/ind.cora.graph", &bytes);
     bounded("neighbours", bytes.len(), (4 << 20, 64), || Known::Cora.load_from(&home)).unwrap();
+}
+
+/// Checkpoints whose pickles say the same thing again and again, and storages that entries of the archive share.
+fn checkpoints(dir: &Path) {
+    let n = 1 << 20;
+    let archive = |program: &[u8]| {
+        let mut out = zip::ZipWriter::new(std::io::Cursor::new(vec![]));
+        let options = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+        for (name, bytes) in [("a/data.pkl", [b"\x80\x02", program, b"."].concat()), ("a/data/0", vec![0; 64])] {
+            out.start_file(name, options).unwrap();
+            out.write_all(&bytes).unwrap();
+        }
+        out.finish().unwrap().into_inner()
+    };
+    let text = |t: &str| [b"X", &(t.len() as u32).to_le_bytes()[..], t.as_bytes()].concat();
+    // A tensor of 16 numbers at place 0 of the memo.
+    let storage =
+        [b"(".to_vec(), text("storage"), b"ctorch\nFloatStorage\n".to_vec(), text("0"), text("cpu"), b"K\x10tQ".to_vec()].concat();
+    let tensor =
+        [b"ctorch._utils\n_rebuild_tensor_v2\n(".to_vec(), storage, b"K\x00K\x10\x85K\x01\x85\x89Ntq\x01Rq\x000".to_vec()].concat();
+    let long = text(&"n".repeat(n));
+    let doubled = (2..40u8).flat_map(|i| [b"(h", &[i - 1][..], b"h", &[i - 1], b"tq", &[i], b"0"].concat()).collect::<Vec<u8>>();
+    let program = |rest: &[&[u8]]| [&[&tensor[..]], rest].concat().concat();
+    for (what, program) in [
+        ("tuples of two tuples", program(&[b"(h\x00tq\x010", &doubled, b"h\x27"])),
+        ("one long name", program(&[&long, b"q\x020}(", &b"h\x02}h\x02h\x00s".repeat(n / 8), b"u"])),
+        ("a list in itself", program(&[b"]q\x02h\x02ah\x02h\x00a"])),
+        ("tensors without a storage", program(&[b"(", &b"ctorch._utils\n_rebuild_tensor_v2\nNR".repeat(n / 64), b"t"])),
+    ] {
+        let bytes = archive(&program);
+        let file = put(dir, "a.pt", &bytes);
+        assert!(bounded(what, bytes.len(), USUAL, || read_torch(&file)).is_err(), "{what}");
+    }
+    // One tensor under many names.
+    let bytes = archive(&program(&[b"(", &b"h\x00".repeat(n), b"t"]));
+    let file = put(dir, "a.pt", &bytes);
+    let all = bounded("one tensor again and again", bytes.len(), USUAL, || read_torch(&file)).unwrap();
+    assert_eq!(all.len(), n);
 }
 
 /// Descriptions that name much, or one file again and again.
@@ -295,6 +334,7 @@ fn only_regular_files_are_read() {
         refused("npy", read_npy(&special).map(drop));
         refused("npz", Npz::open(&special).map(drop));
         refused("scipy", read_scipy_npz(&special).map(drop));
+        refused("torch", read_torch(&special).map(drop));
         refused("nodes", read_nodes(&special, &Decoder::new()).map(drop));
         refused("csv", read_nodes(&special, &Decoder::new().with_attributes([AttrType::Int]).csv(Csv::new(["x"]))).map(drop));
         refused("shard", read_nodes(burn_gnn_graph::io::Source::from(&special).shard(0, 2), &Decoder::new()).map(drop));

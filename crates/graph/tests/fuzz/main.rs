@@ -26,9 +26,11 @@ use burn_gnn_graph::datasets::{DataHome, Known};
 use burn_gnn_graph::io::{
     AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, ReadOptions, load_chunked, load_dataset, load_dgl_csv, load_edge_list,
     load_graph, load_knowledge_graph, load_ogb, map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf, read_scipy_npz,
-    save_graph, write_atomic,
+    read_torch, save_graph, write_atomic,
 };
-use burn_gnn_graph::{FeatureSource, Graph, Ids, MappedRows, MemoryRows, NodeIds, Placement, Ragged, RowType, Topology, write_rows};
+use burn_gnn_graph::{
+    FeatureSource, GlobalIds, Graph, Ids, MappedRows, MemoryRows, NodeIds, Placement, Ragged, RowType, Topology, write_rows,
+};
 use damage::Damage;
 use structure::{CSV as COMMAS, Form, LIST, RDF, TABLE, YAML, damaged};
 
@@ -46,7 +48,7 @@ fn limit(reader: &str) -> (usize, usize) {
 }
 
 /// Readers that [`readers`] runs, among which the bytes of structured damage are divided.
-const READERS: usize = 30;
+const READERS: usize = 31;
 
 const NODES: &str = "id:int64\tweight:float\tlabel:int32\ttime:int64\tfeature:string\n10001\t0.5\t2\t99\tred:1:0.1:a,b:7\n-7\t1e3\t-1\t0\tblue:2:0.2::9\n\
                      9223372036854775807\tinf\t0\t5\t:-3:nan:c,,c:0\n3\t0\t1\t1\tx y:4:4:d:8\n";
@@ -79,7 +81,7 @@ fn form(reader: &str, file: &Path) -> Form {
         (_, "json") => Form::Json,
         ("parquet table" | "parquet array", _) => Form::Parquet,
         (_, "npy") => Form::Npy,
-        (_, "npz") => Form::Npz,
+        (_, "npz" | "pt") => Form::Zip,
         (_, "yaml") => YAML,
         ("csv", _) | (_, "csv") => COMMAS,
         (_, "nt" | "ttl" | "gz") => RDF,
@@ -191,6 +193,9 @@ fn graph(dir: &Path, device: &Device) -> Vec<PathBuf> {
     a.insert_list("l", Ragged::new(vec![0, 2, 2, 3, 3], vec![7, 8, 9]).unwrap()).unwrap();
     a.set_ids(NodeIds::new(Ids::Text(["a", "", "köln", "d"].into_iter().collect()))).unwrap();
     g.nodes_mut("b").unwrap().set_ids(NodeIds::new(Ids::Int(vec![5, 4]))).unwrap();
+    let edges = g.edges_mut("r").unwrap();
+    edges.insert_text("t", ["x", "", "ä"].into_iter().collect()).unwrap();
+    edges.set_global_ids(GlobalIds::new(vec![7, u64::MAX, 0]).unwrap()).unwrap();
     save_graph(&g, dir).unwrap();
     ["graph.json", "graph.safetensors"].map(|f| dir.join(f)).to_vec()
 }
@@ -270,6 +275,8 @@ fn readers() {
     let file = dir.join("rows");
     write_rows(&file, &MemoryRows::new(&[0.5; 12], 3, RowType::I8 { scale: 0.25 }).unwrap(), RowType::I8 { scale: 0.25 }).unwrap();
     fuzz("rows", std::slice::from_ref(&file), || MappedRows::open(&file).is_ok_and(|rows| rows.gather(&[0]).is_ok()));
+    let file = put(dir, "rows.npy", sets::npy("<f2", "(4, 3)", &[0; 24]));
+    fuzz("rows npy", std::slice::from_ref(&file), || MappedRows::open(&file).is_ok_and(|rows| rows.gather(&[0]).is_ok()));
     let folder = dir.join("mapped");
     fuzz("mapped", &graph(&folder, &device), || map_graph(&folder, &device).is_ok());
     let file = dir.join("topology");
@@ -290,6 +297,9 @@ fn other_formats(dir: &Path, device: &Device) {
         let all = || Npz::open(&file).and_then(|mut npz| npz.names().to_vec().iter().try_for_each(|n| npz.read(n).map(drop)));
         fuzz(name, std::slice::from_ref(&file), || read_scipy_npz(&file).is_ok() & all().is_ok());
     }
+    // What PyTorch wrote: views, every element type, a dictionary of an optimizer.
+    let file = put(dir, "checkpoint.pt", include_bytes!("../../../models/tests/layers/pytorch/checkpoint.pt"));
+    fuzz("torch", std::slice::from_ref(&file), || read_torch(&file).is_ok());
     let file = put(dir, "edges.txt", "# a list\n7\t1000 0.5\n1000 8\t2\n\n% more\r\n-3 7 1e3\n");
     fuzz("list", std::slice::from_ref(&file), || load_edge_list(&file, &EdgeListFormat::new().weighted().undirected(), device).is_ok());
     let file = put(dir, "texts.txt", "a;;b\nköln;;a\n;;b\n");

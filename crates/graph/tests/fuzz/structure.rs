@@ -11,8 +11,8 @@ use super::damage::Damage;
 pub(crate) enum Form {
     Json,
     Npy,
-    /// A zip archive of `.npy` arrays.
-    Npz,
+    /// A zip archive of `.npy` arrays, or of a pickle and the storages of its tensors.
+    Zip,
     Safetensors,
     Parquet,
     Pickle,
@@ -91,7 +91,7 @@ pub(crate) fn damaged(form: Form, whole: &[u8], d: &mut Damage) -> (Vec<u8>, usi
     let bytes = match form {
         Form::Json => json(whole, d),
         Form::Npy => npy(whole, d),
-        Form::Npz => return npz(whole, d),
+        Form::Zip => return archive(whole, d),
         Form::Safetensors => safetensors(whole, d),
         Form::Parquet => parquet(whole, d),
         Form::Pickle => pickle(whole, d),
@@ -248,7 +248,7 @@ fn entries(whole: &[u8]) -> Vec<(String, Vec<u8>)> {
     out
 }
 
-fn npz(whole: &[u8], d: &mut Damage) -> (Vec<u8>, usize) {
+fn archive(whole: &[u8], d: &mut Damage) -> (Vec<u8>, usize) {
     if d.below(2) == 0 {
         let bytes = zip_fields(whole, d);
         return (bytes, 2 * whole.len());
@@ -267,7 +267,9 @@ fn npz(whole: &[u8], d: &mut Damage) -> (Vec<u8>, usize) {
             }
             2 => drop(arrays.remove(at)),
             3 => arrays[at].1 = vec![0; 1 << d.below(24)],
-            _ => arrays[at].1 = npy(&arrays[at].1, d),
+            _ if arrays[at].0.ends_with(".npy") => arrays[at].1 = npy(&arrays[at].1, d),
+            _ if arrays[at].0.ends_with(".pkl") => arrays[at].1 = pickle(&arrays[at].1, d),
+            _ => arrays[at].1 = d.spoil(&arrays[at].1),
         }
         if arrays.is_empty() {
             break;
@@ -359,7 +361,7 @@ fn parquet(whole: &[u8], d: &mut Damage) -> Vec<u8> {
 
 /// Programs of the opcodes that the reader knows.
 fn pickle(whole: &[u8], d: &mut Damage) -> Vec<u8> {
-    const OPS: [&[u8]; 34] = [
+    const OPS: [&[u8]; 36] = [
         b"(",
         b"0",
         b"1",
@@ -391,6 +393,8 @@ fn pickle(whole: &[u8], d: &mut Damage) -> Vec<u8> {
         b"h\x01",
         b"\x94",
         b"cnumpy\nndarray\n",
+        b"ccollections\nOrderedDict\n",
+        b"Q",
         b"R",
         b"b",
         b"]\x94",

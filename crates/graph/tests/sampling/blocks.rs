@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{BatchFacts, Block, Fanouts, Graph, MiniBatch, NeighborSampler, Relabel, Relation, SampleKey, Strategy};
+use burn_gnn_graph::{
+    BatchFacts, Block, Fanouts, Graph, GraphError, MiniBatch, NeighborSampler, OriginalIds, Relabel, Relation, SampleKey, Strategy,
+    Subgraph,
+};
 use proptest::prelude::*;
 
 use crate::common::{skewed, typed};
@@ -114,13 +117,16 @@ fn the_frontier_and_its_block_equal_the_fused_pass() {
         let fused = NeighborSampler::new(&g, [fanout]).unwrap().sample(seeds.clone(), key).unwrap();
         let frontier = g.sample_neighbors(seeds.clone(), [fanout], key).unwrap();
         assert_eq!(frontier.graph.node_counts(), g.node_counts());
-        let block = frontier.to_block(seeds.clone()).unwrap();
+        let block = frontier.to_block(&g, seeds.clone()).unwrap();
         for t in 0..2 {
             assert_eq!((block.src_nodes(t), block.dst_nodes(t)), (fused.blocks[0].src_nodes(t), fused.blocks[0].dst_nodes(t)));
         }
         assert_eq!(block.relations(), fused.blocks[0].relations());
         for t in 0..3 {
             assert_eq!(block.original_edge_ids(t), fused.blocks[0].original_edge_ids(t));
+            assert_eq!(block.in_degrees(t), fused.blocks[0].in_degrees(t));
+            assert_eq!(block.out_degrees(t), fused.blocks[0].out_degrees(t));
+            assert_eq!(block.total_edges_of(t), g.relations()[t].num_edges() as u64);
         }
         if fanout == -1 {
             let all = g.in_subgraph(seeds.clone(), Relabel::No).unwrap();
@@ -130,10 +136,49 @@ fn the_frontier_and_its_block_equal_the_fused_pass() {
     // What another library gives for 1 -> 2, 2 -> 3 and destinations [3, 2].
     let path = Graph::homogeneous(4, vec![1, 2], vec![2, 3]).unwrap();
     let sub = path.edge_subgraph([("_E", [0, 1])], Relabel::No).unwrap();
-    assert_eq!(sub.to_block([("_N", [3, 2])]).unwrap().src_nodes(0), [3, 2, 1]);
-    let e = sub.to_block([("_N", [3])]).unwrap_err().to_string();
+    assert_eq!(sub.to_block(&path, [("_N", [3, 2])]).unwrap().src_nodes(0), [3, 2, 1]);
+    let e = sub.to_block(&path, [("_N", [3])]).unwrap_err().to_string();
     assert_eq!(e, "`dst`: expected the destinations of all edges of `_N:_E:_N`, got no 2, where edge 0 ends");
-    assert!(sub.to_block([("_N", [3, 2, 3])]).is_err());
+    assert!(sub.to_block(&path, [("_N", [3, 2, 3])]).is_err());
+}
+
+#[test]
+fn degrees_of_a_block_are_those_of_the_whole_graph_however_it_was_made() {
+    let g = skewed(60, 900, 4);
+    let r = g.relation("_E").unwrap();
+    let (into, out): (Vec<u32>, Vec<u32>) = (r.in_degrees().collect(), r.out_degrees().collect());
+    let dst = [("_N", [5, 40, 8])];
+    let (key, nodes) = (SampleKey::new(2), (0..50).collect::<Vec<u32>>());
+    // Nodes of a subgraph have other numbers.
+    let part = g.node_subgraph([("_N", nodes.into_iter().rev().collect::<Vec<u32>>())], Relabel::Yes).unwrap();
+    let inner = part.graph.in_subgraph([("_N", [5, 40, 8])], Relabel::No).unwrap();
+    let of_part =
+        Subgraph { edge_ids: vec![of(&inner.edge_ids[0], &part.edge_ids[0])], node_ids: part.node_ids.clone(), graph: inner.graph };
+    let blocks = [
+        NeighborSampler::new(&g, [3]).unwrap().sample(dst.clone(), key).unwrap().blocks.remove(0),
+        g.sample_neighbors(dst.clone(), [3], key).unwrap().to_block(&g, dst.clone()).unwrap(),
+        g.in_subgraph(dst.clone(), Relabel::No).unwrap().to_block(&g, dst.clone()).unwrap(),
+        of_part.to_block(&g, dst.clone()).unwrap(),
+    ];
+    for (i, b) in blocks.iter().enumerate() {
+        let degrees = |of: &[u32], rows: usize| b.original_ids(0)[..rows].iter().map(|&v| of[v as usize]).collect::<Vec<_>>();
+        assert_eq!(b.in_degrees(0), degrees(&into, 3), "block {i}");
+        assert_eq!(b.out_degrees(0), degrees(&out, b.src_nodes(0).len()), "block {i}");
+        assert_eq!(b.src_in_degrees(0), Some(degrees(&into, b.src_nodes(0).len())), "block {i}");
+        assert_eq!((b.total_nodes(0), b.total_edges_of(0)), (60, 900), "block {i}");
+    }
+    assert!(blocks[1].relation("_E").unwrap().in_degrees().ne(blocks[1].in_degrees(0)), "more edges than were sampled");
+    // Another graph than the one that the subgraph is of.
+    let frontier = g.sample_neighbors(dst.clone(), [3], key).unwrap();
+    for other in [skewed(60, 900, 5), skewed(60, 9, 4), skewed(40, 900, 4), typed(10, 5, 1)] {
+        let e = frontier.to_block(&other, dst.clone()).unwrap_err();
+        assert!(matches!(e, GraphError::Setting { arg: "whole", .. }), "{e}");
+    }
+}
+
+/// Original ids of original ids.
+fn of(ids: &OriginalIds, before: &OriginalIds) -> OriginalIds {
+    OriginalIds::from_vec(ids.to_vec().into_iter().map(|e| before.get(e as usize)).collect())
 }
 
 #[test]
@@ -235,6 +280,7 @@ fn hops_and_blocks_can_be_put_together() {
         };
         let (src, dst, relations, edges) = parts();
         let built = Block::from_parts(&facts, src, dst, relations, edges).unwrap();
+        assert!((0..g.relations().len()).all(|e| built.src_in_degrees(e).is_none()));
         for b in [&again, &built] {
             for e in 0..g.relations().len() {
                 assert_eq!(b.original_edge_ids(e), block.original_edge_ids(e));

@@ -46,6 +46,10 @@ fn settings_that_do_not_go_together() {
     let timed = s().with_times("_E", &[1, 2, 3]).unwrap();
     let e = text(timed.sample_before([("_N", vec![0, 1], vec![4])], SampleKey::new(0)));
     assert_eq!(e, "`times` of relation `_N`: expected length 2 (one per seed), got 1");
+    // Degrees count later edges.
+    assert!(matches!(timed.clone().with_strategy(Strategy::InDegree), Err(GraphError::Setting { arg: "strategy", .. })));
+    let by_degree = s().with_strategy(Strategy::InDegree).unwrap();
+    assert!(matches!(by_degree.with_times("_E", &[1, 2, 3]), Err(GraphError::Setting { arg: "strategy", .. })));
     let two = text(g.sample_neighbors([("_N", [0])], [1, 1], SampleKey::new(0)));
     assert_eq!(two, "`fanouts`: expected a fan-out for one hop, got 2 hops");
 }

@@ -1,9 +1,11 @@
 //! Rows in memory, in mapped files, and in both.
 
+use std::sync::Arc;
+
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::{
-    FeatureSource, Graph, GraphError, MappedRows, MemoryRows, RowType, TieredRows, hot_order, in_degree_hotness, presampled_hotness,
-    write_rows,
+    DeviceRows, FeatureSource, Graph, GraphError, MappedRows, MemoryRows, NO_ROW, NeighborSampler, NodeBatches, RowType, TieredRows,
+    hot_order, in_degree_hotness, io::NpyHead, presampled_hotness, write_rows,
 };
 
 use crate::common::{skewed, typed};
@@ -36,12 +38,47 @@ fn every_source_gives_the_same_rows() {
             let hot = ids.iter().filter(|&&i| i as usize >= rows - (ratio * rows as f64).round() as usize).count();
             assert_eq!((tiered.hits().hot, tiered.hits().cold), (hot as u64, (ids.len() - hot) as u64));
         }
+        // Raw ids to rows, on every source: rows from behind, each twice.
+        let id2index: Vec<u32> = (0..2 * rows as u32).map(|i| rows as u32 - 1 - i / 2).collect();
+        let raw: Vec<u32> = ids.iter().map(|&i| 2 * (rows as u32 - 1 - i) + i % 2).collect();
+        let tiered = TieredRows::with_ratio(MappedRows::open(&path).unwrap(), &order, 0.3).unwrap();
+        let on_device = DeviceRows::with_ratio(MappedRows::open(&path).unwrap(), &order, 0.3, &[vec![Device::flex()]]).unwrap();
+        let sources: [Box<dyn FeatureSource>; 4] = [
+            Box::new(memory.clone().with_id2index(id2index.clone()).unwrap()),
+            Box::new(mapped.with_id2index(id2index.clone()).unwrap()),
+            Box::new(tiered.with_id2index(id2index.clone()).unwrap()),
+            Box::new(on_device.with_id2index(id2index).unwrap()),
+        ];
+        for source in &sources {
+            assert_eq!((source.num_rows(), source.gather(&raw).unwrap()), (2 * rows, expected.clone()), "{kept:?}");
+            let x = source.gather_tensor(&raw[..50], &Device::flex()).unwrap();
+            assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), expected[..50 * width], "{kept:?}");
+        }
         let tiered = TieredRows::with_budget(MappedRows::open(&path).unwrap(), &order, 100 * width * 4 + 3).unwrap();
         assert_eq!(tiered.hot_bytes(), 100 * width * 4);
     }
     let tensor = Tensor::<2>::from_data([[1.0f32, 2.0], [3.0, 4.0]], &Device::flex());
     let back = MemoryRows::from_tensor(tensor).gather_tensor(&[1], &Device::flex()).unwrap();
     assert_eq!(back.into_data().try_to_vec::<f32>().unwrap(), [3.0, 4.0]);
+}
+
+/// Stores whose type is known at run time only are read by other ids, and go with batches, as any.
+#[test]
+fn stores_behind_pointers() {
+    let shared: Arc<dyn FeatureSource> = Arc::new(MemoryRows::new(&[1.0, 2.0, 3.0], 1, RowType::F32).unwrap());
+    let boxed: Box<dyn FeatureSource> = Box::new(shared.clone());
+    assert_eq!((boxed.num_rows(), boxed.width()), (3, 1));
+    let id2index = vec![2, NO_ROW, 0];
+    let (shared_rows, boxed_rows) = (shared.clone().with_id2index(id2index.clone()).unwrap(), boxed.with_id2index(id2index).unwrap());
+    for rows in [&shared_rows as &dyn FeatureSource, &boxed_rows] {
+        assert_eq!(rows.gather(&[2, 0, 2]).unwrap(), [1.0, 3.0, 1.0]);
+        let x = rows.gather_tensor(&[0], &Device::flex()).unwrap();
+        assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), [3.0]);
+        assert!(matches!(rows.gather(&[0, 1]), Err(GraphError::UnknownId { position: 1, id: 1 })));
+    }
+    let g = Graph::homogeneous(3, vec![1, 2], vec![0, 0]).unwrap();
+    let batches = NodeBatches::new(NeighborSampler::new(&g, [-1]).unwrap(), [("_N", [0])], &Device::flex()).unwrap();
+    assert!(batches.with_features("_N", shared).is_ok());
 }
 
 #[test]
@@ -55,7 +92,83 @@ fn narrow_rows_are_rounded_once() {
     close(RowType::F16, 12.34 / 2048.0);
     close(RowType::BF16, 12.34 / 256.0);
     close(RowType::I8 { scale: 0.1 }, 0.0501);
-    assert_eq!(MemoryRows::new(&[1e9, -1e9], 1, RowType::I8 { scale: 0.5 }).unwrap().gather(&[0, 1]).unwrap(), [63.5, -63.5]);
+}
+
+/// What a type does not hold is an error that names the place, or clipped and counted where that was asked for.
+#[test]
+fn numbers_outside_the_range_of_a_type() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rows");
+    let bf16 = 3.389_531_4e38;
+    let i8 = RowType::I8 { scale: 0.5 };
+    for (kept, fits, outside, largest) in
+        [(RowType::F16, 65_519.0, 65_520.0, 65_504.0), (RowType::BF16, bf16, f32::MAX, bf16), (i8, 63.7, 63.8, 63.5)]
+    {
+        assert_eq!(kept.largest(), largest);
+        let values = [0.0, fits, -fits, outside, 1.0, -outside];
+        let all = MemoryRows::new(&values, 2, RowType::F32).unwrap();
+        for refused in [MemoryRows::new(&values, 2, kept).map(|r| r.clipped()), write_rows(&path, &all, kept)] {
+            let e = refused.unwrap_err();
+            let GraphError::RowRange { row: 1, column: 1, value, row_type, .. } = e else { panic!("{e}") };
+            assert_eq!((value, row_type), (outside, kept));
+            assert!(e.to_string().contains("RowType::saturating"), "{e}");
+        }
+        assert!(!path.exists());
+        let expected = [0.0, largest, -largest, largest, 1.0, -largest];
+        let memory = MemoryRows::new(&values, 2, kept.saturating()).unwrap();
+        assert_eq!((memory.gather(&[0, 1, 2]).unwrap(), memory.clipped()), (expected.to_vec(), 2), "{kept:?}");
+        assert_eq!(write_rows(&path, &all, kept.saturating()).unwrap(), 2);
+        assert_eq!(MappedRows::open(&path).unwrap().gather(&[0, 1, 2]).unwrap(), expected, "{kept:?}");
+        assert_eq!(MemoryRows::new(&values[..3], 1, kept).unwrap().clipped(), 0);
+        std::fs::remove_file(&path).unwrap();
+    }
+    // Floats have infinities and NaN; integers have neither, and nothing is near NaN.
+    let odd = [f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+    for kept in [RowType::F32, RowType::F16, RowType::BF16] {
+        let rows = MemoryRows::new(&odd, 1, kept.saturating()).unwrap();
+        let got = rows.gather(&[0, 1, 2]).unwrap();
+        assert!(got[..2] == odd[..2] && got[2].is_nan() && rows.clipped() == 0, "{kept:?}: {got:?}");
+    }
+    assert_eq!(MemoryRows::new(&odd[..2], 1, i8.saturating()).unwrap().gather(&[0, 1]).unwrap(), [63.5, -63.5]);
+    let e = MemoryRows::new(&odd, 1, i8.saturating()).unwrap_err();
+    assert!(matches!(e, GraphError::RowRange { row: 2, column: 0, .. }) && e.to_string().ends_with("replace it"), "{e}");
+    // A row beyond those that are in memory at a time.
+    let mut many = vec![1.0; 3 * 5_000];
+    many[3 * 4_500 + 2] = 1e6;
+    let e = write_rows(&path, &MemoryRows::new(&many, 3, RowType::F32).unwrap(), RowType::F16).unwrap_err();
+    assert!(matches!(e, GraphError::RowRange { row: 4_500, column: 2, .. }), "{e}");
+}
+
+#[test]
+fn npy_files_are_mapped() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.npy");
+    let open = |head: Vec<u8>, data: Vec<u8>| {
+        std::fs::write(&path, [head, data].concat()).unwrap();
+        MappedRows::open(&path)
+    };
+    let numbers = values(300, 7);
+    let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let mapped = open(NpyHead::bytes("<f4", &[300, 7]), bytes.clone()).unwrap();
+    assert_eq!((mapped.num_rows(), mapped.width(), mapped.row_type()), (300, 7, RowType::F32));
+    let ids: Vec<u32> = (0..300).rev().collect();
+    let expected: Vec<f32> = numbers.chunks(7).rev().flatten().copied().collect();
+    assert_eq!(mapped.gather(&ids).unwrap(), expected);
+    // 1, 2 and -2 in half precision.
+    let half = [0x3c00u16, 0x4000, 0xc000].map(u16::to_le_bytes).concat();
+    let mapped = open(NpyHead::bytes("<f2", &[3, 1]), half).unwrap();
+    assert_eq!((mapped.gather(&[2, 0, 1]).unwrap(), mapped.row_type()), (vec![-2.0, 1.0, 2.0], RowType::F16));
+    assert_eq!(open(NpyHead::bytes("<f4", &[0, 5]), vec![]).unwrap().num_rows(), 0);
+    for (head, data, found) in [
+        (NpyHead::bytes("<f8", &[300, 7]), bytes.clone(), "'<f8'"),
+        (NpyHead::bytes("<f4", &[300, 7]), bytes[4..].to_vec(), "expected 8400 bytes of data, found 8396"),
+        (NpyHead::bytes("<f4", &[2100]), bytes.clone(), "rank 2"),
+        (NpyHead::bytes("<f4", &[1 << 40, 1 << 23]), bytes.clone(), "too many"),
+        (b"\x93NUMPY\x01".to_vec(), vec![], "end of the file"),
+    ] {
+        let e = open(head, data).unwrap_err();
+        assert!(matches!(e, GraphError::Format { .. }) && e.to_string().contains(found), "{e}");
+    }
 }
 
 #[test]
@@ -99,6 +212,11 @@ fn hot_rows_are_hit_more_often() {
 fn what_is_refused() {
     let all = || MemoryRows::new(&[1.0, 2.0], 1, RowType::F32).unwrap();
     assert_eq!(all().gather(&[0, 2]).unwrap_err().to_string(), "`ids` of the features, position 1: id 2 is out of range 0..2");
+    let indexed = all().with_id2index(vec![1, NO_ROW]).unwrap();
+    assert_eq!(indexed.gather(&[0, 1]).unwrap_err().to_string(), "position 1: no row has the id 1");
+    assert!(matches!(indexed.gather(&[2]), Err(GraphError::IdOutOfRange { id: 2, .. })));
+    let e = all().with_id2index(vec![0, 2]).unwrap_err();
+    assert_eq!(e.to_string(), "`id2index`, position 1: row id 2 is out of range 0..2");
     assert!(matches!(MemoryRows::new(&[1.0], 2, RowType::F32), Err(GraphError::Length { .. })));
     assert!(matches!(MemoryRows::new(&[1.0], 1, RowType::I8 { scale: 0.0 }), Err(GraphError::Setting { .. })));
     assert!(matches!(TieredRows::with_ratio(all(), &[0, 1], 1.5), Err(GraphError::Setting { .. })));

@@ -162,6 +162,54 @@ fn seed_edges_and_their_reverses_pass_no_messages() {
 }
 
 #[test]
+fn tails_heads_or_both_are_corrupted() {
+    let g = typed(60, 30, 5);
+    let (r, all) = (g.relation("writes").unwrap(), edges(&g, g.schema().etype("writes").unwrap()));
+    let (s, d) = g.schema().ends(g.schema().etype("writes").unwrap());
+    let seeds: Vec<u32> = (0..40).collect();
+    for (pairs, kept) in
+        [(NegativePairs::PerSource(3), "sss"), (NegativePairs::PerDestination(2), "dd"), (NegativePairs::PerEndpoint(2), "ssdd")]
+    {
+        for disjoint in [false, true] {
+            let sampler = NeighborSampler::new(&g, [2]).unwrap().with_disjoint(disjoint);
+            let links = LinkSampler::new(sampler, "writes").unwrap().with_negatives(pairs);
+            let b = links.sample(&seeds, SampleKey::new(1)).unwrap();
+            assert_eq!(
+                (b.negative.src.len(), b.negative.dst.len(), b.is_strict.len()),
+                (40 * kept.len(), 40 * kept.len(), 40 * kept.len())
+            );
+            let ends = |rows: [u32; 2]| (b.batch.output_nodes(s)[rows[0] as usize], b.batch.output_nodes(d)[rows[1] as usize]);
+            for (i, &e) in seeds.iter().enumerate() {
+                let positive = [b.positive.src[i], b.positive.dst[i]];
+                assert_eq!(ends(positive), (r.src()[e as usize], r.dst()[e as usize]));
+                for (j, end) in kept.bytes().enumerate() {
+                    let j = i * kept.len() + j;
+                    let negative = [b.negative.src[j], b.negative.dst[j]];
+                    // The row itself, so that a tree that is kept is computed once.
+                    assert_eq!(negative[usize::from(end == b'd')], positive[usize::from(end == b'd')], "{pairs:?}, pair {j}");
+                    assert!(b.is_strict[j] && !all.contains(&ends(negative)), "{pairs:?}, pair {j}");
+                }
+            }
+        }
+    }
+    // Sources by weights, and what is given of the other end.
+    let mut weights = vec![0.0; 30];
+    weights[28] = 1.0;
+    let heads = || NegativeSampler::of_sources(&g, "writes").unwrap().with_distribution(NegativeBy::Weights(weights.clone())).unwrap();
+    let links = || LinkSampler::new(NeighborSampler::new(&g, [2]).unwrap(), "writes").unwrap();
+    let b = links().with_negative_sampler(heads()).unwrap().with_negatives(NegativePairs::PerDestination(1));
+    let b = b.sample(&seeds, SampleKey::new(1)).unwrap();
+    let drawn = b.negative.src.iter().zip(&b.is_strict).filter(|n| *n.1).map(|(&row, _)| b.batch.output_nodes(s)[row as usize]);
+    assert!(drawn.collect::<HashSet<u32>>() == HashSet::from([28]));
+    for e in [
+        heads().per_source(&[0], &[0], 1, SampleKey::new(0)),
+        NegativeSampler::new(&g, "writes").unwrap().per_destination(&[0], &[0], 1, SampleKey::new(0)),
+    ] {
+        assert!(matches!(e, Err(GraphError::Setting { arg: "negatives", .. })));
+    }
+}
+
+#[test]
 fn what_is_refused() {
     let g = typed(6, 4, 1);
     let s = || NegativeSampler::new(&g, "writes").unwrap();

@@ -10,7 +10,7 @@ use burn_gnn_graph::{
     NeighborSampler, NodeBatches, RowType, SampleKey, Traversal,
 };
 
-use crate::common::{content, skewed};
+use crate::common::{content, skewed, typed};
 
 fn graph() -> Graph {
     skewed(500, 5_000, 3)
@@ -22,16 +22,18 @@ fn loader(workers: usize) -> Loader<NodeBatches> {
     let w: Vec<f32> = (0..5_000).map(|e| e as f32).collect();
     let labels: Vec<i64> = (0..500).map(|v| v % 3).collect();
     let seeds: Vec<u32> = (0..205).map(|i| i * 2).collect();
-    let batches = NodeBatches::new(NeighborSampler::new(&g, [4, 3]).unwrap().with_parallel(false), "_N", &seeds, &Device::flex()).unwrap();
+    let batches =
+        NodeBatches::new(NeighborSampler::new(&g, [4, 3]).unwrap().with_parallel(false), [("_N", &seeds)], &Device::flex()).unwrap();
     let batches = batches.with_features("_N", MemoryRows::new(&x, 2, RowType::F32).unwrap()).unwrap();
-    let batches = batches.with_edge_features("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap()).unwrap().with_labels(&labels).unwrap();
+    let batches =
+        batches.with_edge_features("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap()).unwrap().with_labels("_N", &labels).unwrap();
     Loader::new(batches, 50).unwrap().with_seed(9).with_workers(workers).with_prefetch(2)
 }
 
 #[test]
 fn batches_do_not_depend_on_workers() {
     let all = |workers, epoch| -> Vec<(Vec<u32>, Vec<Vec<u64>>)> {
-        loader(workers).epoch(epoch).map(|b| b.unwrap()).map(|b| (b.seeds.clone(), content(&b.batch))).collect()
+        loader(workers).epoch(epoch).map(|b| b.unwrap()).map(|b| (b.seeds[0].clone(), content(&b.batch))).collect()
     };
     let one = all(0, 2);
     assert_eq!(one.iter().map(|b| b.0.len()).collect::<Vec<_>>(), [50, 50, 50, 50, 5]);
@@ -44,7 +46,7 @@ fn batches_do_not_depend_on_workers() {
     assert_eq!(met, (0..205).map(|i| i * 2).collect::<Vec<u32>>(), "each seed once an epoch");
     let in_order = loader(2).with_traversal(Traversal::ByOrder).with_drop_last(true);
     assert_eq!(in_order.num_batches(), 4);
-    let seeds: Vec<u32> = in_order.epoch(0).flat_map(|b| b.unwrap().seeds).collect();
+    let seeds: Vec<u32> = in_order.epoch(0).flat_map(|b| b.unwrap().seeds.remove(0)).collect();
     assert_eq!(seeds, (0..200).map(|i| i * 2).collect::<Vec<u32>>());
 }
 
@@ -59,23 +61,23 @@ fn features_and_labels_belong_to_their_nodes_and_edges() {
             let w = w[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
             assert_eq!(w, block.edge_ids(0).iter().map(|&e| e as f32).collect::<Vec<_>>());
         }
-        let labels: Vec<i64> = b.labels.unwrap().into_data().iter::<i64>().collect();
-        assert_eq!(labels, b.seeds.iter().map(|&v| i64::from(v % 3)).collect::<Vec<_>>());
-        assert_eq!(b.batch.output_nodes(0), b.seeds);
+        let labels: Vec<i64> = b.labels[0].clone().unwrap().into_data().iter::<i64>().collect();
+        assert_eq!(labels, b.seeds[0].iter().map(|&v| i64::from(v % 3)).collect::<Vec<_>>());
+        assert_eq!(b.batch.output_nodes(0), b.seeds[0]);
     }
 }
 
 #[test]
 fn an_epoch_goes_on_where_it_was_saved() {
     let l = loader(2);
-    let all: Vec<Vec<u32>> = l.epoch(4).map(|b| b.unwrap().seeds).collect();
+    let all: Vec<Vec<u32>> = l.epoch(4).map(|b| b.unwrap().seeds.remove(0)).collect();
     let mut first = l.epoch(4);
     first.by_ref().take(2).for_each(drop);
     let state = first.state();
     assert_eq!(state, LoaderState { epoch: 4, batch: 2 });
     let text = serde_json::to_string(&state).unwrap();
     drop(first);
-    let rest: Vec<Vec<u32>> = loader(3).resume(serde_json::from_str(&text).unwrap()).map(|b| b.unwrap().seeds).collect();
+    let rest: Vec<Vec<u32>> = loader(3).resume(serde_json::from_str(&text).unwrap()).map(|b| b.unwrap().seeds.remove(0)).collect();
     assert_eq!(rest, all[2..]);
     assert_eq!(l.resume(LoaderState { epoch: 4, batch: 99 }).count(), 0);
 }
@@ -86,15 +88,15 @@ fn burn_takes_the_loader() {
     assert_eq!(l.num_items(), 205);
     let pass = |l: &Loader<NodeBatches>| -> Vec<Vec<u32>> {
         let mut it = l.iter();
-        let seeds: Vec<Vec<u32>> = it.by_ref().map(|b| b.unwrap().seeds).collect();
+        let seeds: Vec<Vec<u32>> = it.by_ref().map(|b| b.unwrap().seeds.remove(0)).collect();
         assert_eq!((it.progress().items_processed, it.progress().items_total), (205, 205));
         seeds
     };
     let (first, second) = (pass(&l), pass(&l));
-    assert_eq!(first, l.epoch(0).map(|b| b.unwrap().seeds).collect::<Vec<_>>());
-    assert_eq!(second, l.epoch(1).map(|b| b.unwrap().seeds).collect::<Vec<_>>(), "each pass is another epoch");
+    assert_eq!(first, l.epoch(0).map(|b| b.unwrap().seeds.remove(0)).collect::<Vec<_>>());
+    assert_eq!(second, l.epoch(1).map(|b| b.unwrap().seeds.remove(0)).collect::<Vec<_>>(), "each pass is another epoch");
     let part = DataLoader::slice(&l, 10, 20);
-    let mut seeds: Vec<u32> = part.iter().flat_map(|b| b.unwrap().seeds).collect();
+    let mut seeds: Vec<u32> = part.iter().flat_map(|b| b.unwrap().seeds.remove(0)).collect();
     seeds.sort_unstable();
     assert_eq!((part.num_items(), seeds), (10, (10..20).map(|i| i * 2).collect()));
     assert_eq!(l.to_device(&Device::flex()).num_items(), 205);
@@ -174,7 +176,7 @@ fn a_dropped_epoch_stops_its_threads_and_the_queue_is_bounded() {
 #[test]
 fn a_queue_takes_no_room_for_batches_that_are_not_there() {
     for prefetch in [1 << 40, usize::MAX] {
-        let sizes: Vec<usize> = loader(2).with_prefetch(prefetch).epoch(0).map(|b| b.unwrap().seeds.len()).collect();
+        let sizes: Vec<usize> = loader(2).with_prefetch(prefetch).epoch(0).map(|b| b.unwrap().seeds[0].len()).collect();
         assert_eq!(sizes, [50, 50, 50, 50, 5]);
     }
 }
@@ -189,6 +191,61 @@ fn links_are_loaded() {
     let l = Loader::new(batches, 25).unwrap().with_workers(2);
     let sizes: Vec<usize> = l.epoch(0).map(|b| b.unwrap()).map(|b| b.batch.positive.src.len() + b.batch.negative.src.len()).collect();
     assert_eq!(sizes, [50, 50, 20]);
+}
+
+#[test]
+fn seeds_of_several_types_share_batches() {
+    let g = typed(60, 30, 5);
+    let (papers, authors) = ((0..25).map(|i| i * 2).collect::<Vec<u32>>(), (3..17).collect::<Vec<u32>>());
+    let labels = [(0..30).collect::<Vec<i64>>(), (0..60).map(|v| 100 + v).collect()];
+    let new = || {
+        let seeds = [("paper", &papers), ("author", &authors)];
+        let batches = NodeBatches::new(NeighborSampler::new(&g, [3, 2]).unwrap(), seeds, &Device::flex()).unwrap();
+        batches.with_labels("author", &labels[0]).unwrap().with_labels("paper", &labels[1]).unwrap()
+    };
+    let mut met = [vec![], vec![]];
+    let (mut mixed, loader) = (0, Loader::new(new(), 10).unwrap().with_workers(2));
+    for b in loader.epoch(1) {
+        let b = b.unwrap();
+        mixed += usize::from(b.seeds.iter().all(|ids| !ids.is_empty()));
+        for t in 0..2 {
+            assert_eq!(b.batch.output_nodes(t), b.seeds[t]);
+            let got: Vec<i64> = b.labels[t].clone().unwrap().into_data().iter::<i64>().collect();
+            assert_eq!(got, b.seeds[t].iter().map(|&v| labels[t][v as usize]).collect::<Vec<_>>());
+            met[t].extend_from_slice(&b.seeds[t]);
+        }
+    }
+    met.iter_mut().for_each(|ids| ids.sort_unstable());
+    assert!(mixed > 1 && met == [authors.clone(), papers.clone()], "each seed once an epoch");
+    // Seeds are numbered type after type: of 14 authors and 25 papers the last two authors and the first three papers.
+    let part = Loader::new(BatchMaker::slice(&new(), 12, 17), 9).unwrap().with_traversal(Traversal::ByOrder);
+    assert_eq!(part.epoch(0).next().unwrap().unwrap().seeds, [authors[12..].to_vec(), papers[..3].to_vec()]);
+    assert!(matches!(new().with_labels("person", &[]), Err(GraphError::UnknownNodeType { .. })));
+}
+
+#[test]
+fn edges_of_link_batches_have_features_and_labels() {
+    let g = graph();
+    let links = LinkSampler::new(NeighborSampler::new(&g, [3, 2]).unwrap(), "_E").unwrap().with_negatives(NegativePairs::PerEndpoint(1));
+    let w: Vec<f32> = (0..5_000).map(|e| e as f32).collect();
+    let classes: Vec<i64> = (0..5_000).map(|e| e % 7).collect();
+    let edges: Vec<u32> = (0..60).map(|i| i * 80).collect();
+    let batches = LinkBatches::new(links, &edges, &Device::flex()).unwrap();
+    let batches = batches.with_edge_features("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap()).unwrap().with_labels(&classes).unwrap();
+    for b in Loader::new(batches.clone(), 25).unwrap().epoch(0) {
+        let b = b.unwrap();
+        assert_eq!(b.seeds, [b.batch.edges.clone()]);
+        for (block, w) in b.batch.batch.blocks.iter().zip(&b.edge_x) {
+            let w = w[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
+            assert_eq!(w, block.edge_ids(0).iter().map(|&e| e as f32).collect::<Vec<_>>());
+        }
+        let labels: Vec<i64> = b.labels[0].clone().unwrap().into_data().iter::<i64>().collect();
+        assert_eq!(labels, b.batch.edges.iter().map(|&e| i64::from(e % 7)).collect::<Vec<_>>());
+        assert_eq!(b.batch.negative.src.len(), 2 * b.batch.edges.len());
+    }
+    assert!(matches!(batches.clone().with_labels(&classes[1..]), Err(GraphError::Length { .. })));
+    let short = MemoryRows::new(&w[1..], 1, RowType::F32).unwrap();
+    assert!(matches!(batches.with_edge_features("_E", short), Err(GraphError::Length { .. })));
 }
 
 /// A source whose rows cannot be read.
@@ -210,9 +267,9 @@ impl FeatureSource for Broken {
 fn what_is_refused() {
     let g = graph();
     let s = || NeighborSampler::new(&g, [1]).unwrap();
-    let new = |seeds: &[u32]| NodeBatches::new(s(), "_N", seeds, &Device::flex());
+    let new = |seeds: &[u32]| NodeBatches::new(s(), [("_N", seeds)], &Device::flex());
     assert!(matches!(new(&[500]), Err(GraphError::IdOutOfRange { .. })));
-    assert!(matches!(new(&[0]).unwrap().with_labels(&[0; 3]), Err(GraphError::Length { .. })));
+    assert!(matches!(new(&[0]).unwrap().with_labels("_N", &[0; 3]), Err(GraphError::Length { .. })));
     let short = MemoryRows::new(&[1.0], 1, RowType::F32).unwrap();
     assert!(matches!(new(&[0]).unwrap().with_features("_N", short), Err(GraphError::Length { .. })));
     assert!(matches!(Loader::new(new(&[0]).unwrap(), 0), Err(GraphError::Setting { arg: "batch_size", .. })));

@@ -28,7 +28,8 @@ fn samplers(g: &Graph) -> Vec<NeighborSampler> {
         strategy(Strategy::Weighted).with_replacement(true).unwrap(),
         strategy(Strategy::TopK),
         strategy(Strategy::Latest),
-        strategy(Strategy::InDegree),
+        // Degrees do not go with times.
+        new().with_strategy(Strategy::InDegree).unwrap(),
         strategy(Strategy::Labor { layer_dependent: false }),
     ]
 }
@@ -93,7 +94,9 @@ fn samplers_like(g: &Graph, new: &Subgraph) -> Vec<NeighborSampler> {
         }
         s.with_original_ids(new).unwrap()
     };
-    let new = || with(NeighborSampler::new(&new.graph, [10, -1, 5]).unwrap());
+    let untimed = || NeighborSampler::new(&new.graph, [10, -1, 5]).unwrap();
+    let by_degree = untimed().with_original_ids(new).unwrap().with_strategy(Strategy::InDegree).unwrap();
+    let new = || with(untimed());
     vec![
         new(),
         new().with_replacement(true).unwrap(),
@@ -102,7 +105,7 @@ fn samplers_like(g: &Graph, new: &Subgraph) -> Vec<NeighborSampler> {
         new().with_strategy(Strategy::Weighted).unwrap().with_replacement(true).unwrap(),
         new().with_strategy(Strategy::TopK).unwrap(),
         new().with_strategy(Strategy::Latest).unwrap(),
-        new().with_strategy(Strategy::InDegree).unwrap(),
+        by_degree,
         new().with_strategy(Strategy::Labor { layer_dependent: false }).unwrap(),
     ]
 }

@@ -57,8 +57,8 @@ fn walks_stop_as_often_as_asked() {
 
 #[test]
 fn node2vec_weighs_by_the_node_before() {
-    // From 0 by way of 1: back to 0 (1/p), on to 2, which 0 leads to (1), or to 3, which it does not (1/q).
-    let g = Graph::homogeneous(4, vec![0, 0, 1, 1, 1], vec![1, 2, 0, 2, 3]).unwrap();
+    // From 0 by way of 1: back to 0 (1/p), on to 2, which leads to 0 (1), or to 3, which does not (1/q), though 0 leads to it.
+    let g = Graph::homogeneous(4, vec![0, 0, 1, 1, 1, 2], vec![1, 3, 0, 2, 3, 0]).unwrap();
     let walk = Node2Vec::new(&g, "_E", 4.0, 0.5).unwrap();
     let walks = walk.walk(&[0], 60_000, 2, SampleKey::new(5)).unwrap();
     let mut counts = [0.0; 4];
@@ -69,7 +69,7 @@ fn node2vec_weighs_by_the_node_before() {
     assert_eq!(counts[1], 0.0);
     let first = (0..walks.len()).filter(|&i| walks.walk(i)[1] == 1).count() as f64;
     assert!(chi_square(&[first, 60_000.0 - first], &[30_000.0; 2]) < limit(1), "the first step has no bias");
-    let weighted = Node2Vec::new(&g, "_E", 4.0, 0.5).unwrap().with_weights(&[1.0, 0.0, 2.0, 0.0, 1.0]).unwrap();
+    let weighted = Node2Vec::new(&g, "_E", 4.0, 0.5).unwrap().with_weights(&[1.0, 0.0, 2.0, 0.0, 1.0, 1.0]).unwrap();
     let walks = weighted.walk(&[0], 30_000, 2, SampleKey::new(5)).unwrap();
     let back = (0..walks.len()).filter(|&i| walks.walk(i) == [0, 1, 0]).count() as f64;
     let expected = 30_000.0 * 0.5 / 2.5; // 2 · 1/4 against 1 · 2

@@ -6,6 +6,7 @@ mod errors;
 mod hops;
 mod merging;
 mod paths;
+mod products;
 mod queries;
 mod random;
 mod subgraphs;

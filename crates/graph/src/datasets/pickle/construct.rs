@@ -1,17 +1,17 @@
-//! What a pickle may name, and what comes of it: the constructors of NumPy arrays, SciPy matrices and plain containers.
+//! What a pickle may name, and what comes of it: the constructors of NumPy arrays, SciPy matrices, PyTorch tensors and plain containers.
 
 use super::machine::Step;
-use super::{Array, Id, Store, Value};
+use super::{Array, Id, Storage, StorageType, Store, Strided, Value};
 use crate::io::files::cut;
 
 /// NumPy's own limit.
-const MOST_AXES: usize = 32;
+pub(super) const MOST_AXES: usize = 32;
 /// Longest name of a dtype.
 const MOST_NAME: usize = 16;
 
 /// What a pickle may name.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::datasets) enum Known {
+pub(crate) enum Known {
     Reconstruct,
     NdArray,
     DType,
@@ -21,10 +21,45 @@ pub(in crate::datasets) enum Known {
     ObjectType,
     CopyReconstructor,
     Encode,
+    OrderedDict,
+    RebuildTensor,
+    RebuildParameter,
+    Storage(StorageType),
+}
+
+/// Whose constructors a pickle may name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Vocabulary {
+    /// NumPy's and SciPy's.
+    Numpy,
+    /// PyTorch's.
+    #[cfg_attr(not(feature = "torch"), allow(dead_code))]
+    Torch,
 }
 
 /// The constructor of a name.
-pub(super) fn known(module: &str, name: &str) -> Step<Known> {
+pub(super) fn known(vocabulary: Vocabulary, module: &str, name: &str) -> Step<Known> {
+    match vocabulary {
+        Vocabulary::Numpy => known_numpy(module, name),
+        Vocabulary::Torch => known_torch(module, name),
+    }
+}
+
+fn known_torch(module: &str, name: &str) -> Step<Known> {
+    let known = match (module, name) {
+        ("collections", "OrderedDict") => Some(Known::OrderedDict),
+        ("torch._utils", "_rebuild_tensor_v2") => Some(Known::RebuildTensor),
+        ("torch._utils", "_rebuild_parameter") => Some(Known::RebuildParameter),
+        ("torch", storage) => StorageType::of(storage).map(Known::Storage),
+        _ => None,
+    };
+    known.ok_or_else(|| {
+        let (module, name) = (cut(module), cut(name));
+        format!("expected tensors in dictionaries, found `{module}.{name}`, which is not run; save `model.state_dict()` alone")
+    })
+}
+
+fn known_numpy(module: &str, name: &str) -> Step<Known> {
     Ok(match (module, name) {
         ("numpy.core.multiarray" | "numpy._core.multiarray", "_reconstruct") => Known::Reconstruct,
         ("numpy", "ndarray") => Known::NdArray,
@@ -56,7 +91,16 @@ impl Store<'_> {
             (Known::CopyReconstructor, Some(Value::Known(Known::CsrMatrix)), Some(Value::Known(Known::ObjectType))) => {
                 Ok(Value::Matrix(None))
             }
-            (Known::DefaultDict, Some(Value::Known(Known::ListType)), _) => Ok(Value::Dict(None)),
+            (Known::DefaultDict, Some(Value::Known(Known::ListType)), _) | (Known::OrderedDict, None, _) => Ok(Value::Dict(None)),
+            (Known::RebuildTensor, Some(Value::Storage(storage)), Some(Value::Int(offset))) => {
+                let (Some(&shape), Some(&strides)) = (arguments.get(2), arguments.get(3)) else {
+                    return Err("expected the shape and the strides of a tensor, found neither".into());
+                };
+                let offset = u64::try_from(offset).map_err(|_| format!("expected an offset of 0 or more, found {offset}"))?;
+                self.tensors.push(Strided { storage, offset, shape, strides });
+                Ok(Value::Tensor(self.tensors.len() as u32 - 1))
+            }
+            (Known::RebuildParameter, Some(tensor @ Value::Tensor(_)), _) => Ok(tensor),
             // How Python 3 writes bytes in protocols that have none: as text, a character for each byte.
             (Known::Encode, Some(Value::Text(text)), Some(Value::Text(codec))) if self.part(codec) == b"latin1" => {
                 let text = String::from_utf8_lossy(self.part(text));
@@ -81,10 +125,27 @@ impl Store<'_> {
                 _ => return Err("expected the state of a dtype, found another".into()),
             },
             Value::Matrix(None) => Value::Matrix(Some(state)),
+            // Attributes of an ordered dictionary: versions of modules.
+            dict @ Value::Dict(_) => dict,
             _ => return Err("expected an array, a dtype or a matrix to set the state of, found another value".into()),
         };
         self.values[object as usize] = new;
         Ok(())
+    }
+
+    /// The storage that a persistent id names: `("storage", type, key, device, number of elements)`.
+    pub(super) fn persistent(&mut self, id: Id) -> Step<Value> {
+        let parts = self.items(id);
+        let value = |i: usize| parts.get(i).map(|&id| *self.get(id));
+        match (value(0), value(1), value(2), value(4)) {
+            (Some(Value::Text(what)), Some(Value::Known(Known::Storage(kind))), Some(Value::Text(key)), Some(Value::Int(_)))
+                if self.part(what) == b"storage" =>
+            {
+                self.storages.push(Storage { kind, key });
+                Ok(Value::Storage(self.storages.len() as u32 - 1))
+            }
+            _ => Err("expected the name of a storage of a tensor, found another value".into()),
+        }
     }
 
     /// The state of an array: version, shape, dtype, whether columns come first, bytes.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::construct::known;
+use super::construct::{Vocabulary, known};
 use super::{Id, Span, Store, Value};
 use crate::io::files::cut;
 
@@ -12,6 +12,7 @@ pub(super) struct Machine<'a> {
     stack: Vec<Id>,
     marks: Vec<Id>,
     memo: HashMap<u32, Id>,
+    vocabulary: Vocabulary,
 }
 
 /// Places of the values that every pickle shares.
@@ -23,10 +24,10 @@ const EMPTY_TUPLE: Id = 3;
 pub(super) type Step<T = ()> = Result<T, String>;
 
 impl<'a> Machine<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(super) fn new(bytes: &'a [u8], vocabulary: Vocabulary) -> Self {
         let mut store = Store { bytes, ..Store::default() };
         store.values = vec![Value::None, Value::Bool(false), Value::Bool(true), Value::Tuple(Span::default())];
-        Self { at: 0, store, stack: vec![], marks: vec![], memo: HashMap::new() }
+        Self { at: 0, store, stack: vec![], marks: vec![], memo: HashMap::new(), vocabulary }
     }
 
     pub(super) fn run(&mut self) -> Step<Id> {
@@ -169,11 +170,17 @@ impl<'a> Machine<'a> {
                     let (name, module) = (self.pop()?, self.pop()?);
                     match (self.store.text(module), self.store.text(name)) {
                         (Some(module), Some(name)) => {
-                            let known = known(module, name)?;
+                            let known = known(self.vocabulary, module, name)?;
                             self.push(Value::Known(known));
                         }
                         _ => return Err("expected names of a module and what is in it, found others".into()),
                     }
+                }
+                // BINPERSID
+                b'Q' => {
+                    let id = self.pop()?;
+                    let storage = self.store.persistent(id)?;
+                    self.push(storage);
                 }
                 // REDUCE and NEWOBJ: a constructor and its arguments.
                 b'R' | 0x81 => {
@@ -222,7 +229,7 @@ impl<'a> Machine<'a> {
         self.push(tuple);
     }
     fn global(&mut self, module: &str, name: &str) -> Step {
-        self.push(Value::Known(known(module, name)?));
+        self.push(Value::Known(known(self.vocabulary, module, name)?));
         Ok(())
     }
     fn peek(&self) -> Step<Id> {
@@ -248,10 +255,12 @@ impl<'a> Machine<'a> {
         Ok(())
     }
     fn long(&mut self, n: usize) -> Step {
-        if n > 8 {
-            return Err(format!("expected a whole number of at most 8 bytes, found {n}"));
-        }
         let part = self.take(n)?;
+        // As a float, no number of anything: whoever needs one refuses it.
+        if n > 8 {
+            self.push(Value::Float);
+            return Ok(());
+        }
         let mut b = [if part.last().is_some_and(|&top| top >= 0x80) { 0xff } else { 0 }; 8];
         b[..n].copy_from_slice(part);
         self.push(Value::Int(i64::from_le_bytes(b)));

@@ -1,4 +1,4 @@
-//! Python pickles of NumPy arrays, SciPy matrices and plain containers; nothing else, and no code is run.
+//! Python pickles of NumPy arrays, SciPy matrices, PyTorch tensors and plain containers; nothing else, and no code is run.
 //!
 //! A pickle is a program for a stack machine that may call any function of Python. This reader has the opcodes of protocols 0 to 4 that
 //! data need, and in place of functions a list of the constructors that such data name; whatever else is named is refused. Values that
@@ -12,15 +12,16 @@ use std::path::Path;
 use crate::GraphError;
 use crate::io::files::{cut, format_error};
 use construct::Known;
+pub(crate) use construct::Vocabulary;
 use machine::{Machine, Step};
 
 /// Place of a value among all.
-pub(in crate::datasets) type Id = u32;
+pub(crate) type Id = u32;
 
 /// A value, as small as can be, since one byte of a pickle may make one. Containers hold the places of others, which may be filled after
 /// they were put in.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::datasets) enum Value {
+pub(crate) enum Value {
     None,
     Bool(bool),
     Int(i64),
@@ -44,13 +45,17 @@ pub(in crate::datasets) enum Value {
     Array(Option<u32>),
     /// A SciPy matrix: its attributes, once they are set.
     Matrix(Option<Id>),
+    /// Place among the storages of tensors.
+    Storage(u32),
+    /// Place among the tensors.
+    Tensor(u32),
 }
 
 const _: () = assert!(size_of::<Value>() == 16, "one byte of a pickle makes a value");
 
 /// A part of a buffer. Files have less than 2^30 bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::datasets) struct Span {
+pub(crate) struct Span {
     start: u32,
     len: u32,
 }
@@ -78,6 +83,70 @@ struct Array {
     bytes: Span,
 }
 
+/// Element type of a storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum StorageType {
+    F64,
+    F32,
+    F16,
+    BF16,
+    I64,
+    I32,
+    I16,
+    I8,
+    U8,
+    Bool,
+}
+
+impl StorageType {
+    /// By the name of the class in `torch`.
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "DoubleStorage" => Self::F64,
+            "FloatStorage" => Self::F32,
+            "HalfStorage" => Self::F16,
+            "BFloat16Storage" => Self::BF16,
+            "LongStorage" => Self::I64,
+            "IntStorage" => Self::I32,
+            "ShortStorage" => Self::I16,
+            "CharStorage" => Self::I8,
+            "ByteStorage" => Self::U8,
+            "BoolStorage" => Self::Bool,
+            _ => return None,
+        })
+    }
+}
+
+/// Elements of tensors, which lie outside of the pickle.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "torch"), allow(dead_code))]
+struct Storage {
+    kind: StorageType,
+    key: Span,
+}
+
+/// A tensor: a view of a storage.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "torch"), allow(dead_code))]
+struct Strided {
+    storage: u32,
+    offset: u64,
+    /// A tuple of lengths.
+    shape: Id,
+    /// A tuple of distances, in elements.
+    strides: Id,
+}
+
+/// A tensor as it was pickled.
+#[cfg(feature = "torch")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct View {
+    pub(crate) offset: u64,
+    pub(crate) shape: Vec<usize>,
+    /// In elements.
+    pub(crate) strides: Vec<usize>,
+}
+
 /// All values, and what they hold.
 #[derive(Default)]
 struct Store<'a> {
@@ -89,6 +158,8 @@ struct Store<'a> {
     lists: Vec<Vec<Id>>,
     dicts: Vec<Vec<(Id, Id)>>,
     arrays: Vec<Array>,
+    storages: Vec<Storage>,
+    tensors: Vec<Strided>,
 }
 
 impl Store<'_> {
@@ -136,7 +207,7 @@ impl Store<'_> {
 }
 
 /// A pickle that was read.
-pub(in crate::datasets) struct Pickle<'a> {
+pub(crate) struct Pickle<'a> {
     path: &'a Path,
     store: Store<'a>,
     top: Id,
@@ -144,20 +215,20 @@ pub(in crate::datasets) struct Pickle<'a> {
 
 impl<'a> Pickle<'a> {
     /// Reads the first pickle of `bytes`, of which there are fewer than 2^30.
-    pub(in crate::datasets) fn read(path: &'a Path, bytes: &'a [u8]) -> Result<Self, GraphError> {
-        let mut m = Machine::new(bytes);
+    pub(crate) fn read(path: &'a Path, bytes: &'a [u8], vocabulary: Vocabulary) -> Result<Self, GraphError> {
+        let mut m = Machine::new(bytes, vocabulary);
         let top = m.run().map_err(|why| format_error(path, format!("pickle, byte {}: {why}", m.at)))?;
         Ok(Self { path, store: m.store, top })
     }
     /// What was pickled.
-    pub(in crate::datasets) fn top(&self) -> Id {
+    pub(crate) fn top(&self) -> Id {
         self.top
     }
-    pub(in crate::datasets) fn get(&self, id: Id) -> &Value {
+    pub(crate) fn get(&self, id: Id) -> &Value {
         self.store.get(id)
     }
     /// What a list holds.
-    pub(in crate::datasets) fn list(&self, id: Id) -> Option<&[Id]> {
+    pub(crate) fn list(&self, id: Id) -> Option<&[Id]> {
         match *self.get(id) {
             Value::List(Some(at)) => Some(&self.store.lists[at as usize]),
             Value::List(None) => Some(&[]),
@@ -165,11 +236,11 @@ impl<'a> Pickle<'a> {
         }
     }
     /// What a tuple or a list holds; nothing for another value.
-    pub(in crate::datasets) fn items(&self, id: Id) -> &[Id] {
+    pub(crate) fn items(&self, id: Id) -> &[Id] {
         self.list(id).unwrap_or_else(|| self.store.items(id))
     }
     /// The entries of a dictionary.
-    pub(in crate::datasets) fn dict(&self, id: Id) -> Option<&[(Id, Id)]> {
+    pub(crate) fn dict(&self, id: Id) -> Option<&[(Id, Id)]> {
         match *self.get(id) {
             Value::Dict(Some(at)) => Some(&self.store.dicts[at as usize]),
             Value::Dict(None) => Some(&[]),
@@ -177,7 +248,7 @@ impl<'a> Pickle<'a> {
         }
     }
     /// An error that says what was expected.
-    pub(in crate::datasets) fn wrong(&self, expected: &str, id: Id) -> GraphError {
+    pub(crate) fn wrong(&self, expected: &str, id: Id) -> GraphError {
         let found = match *self.get(id) {
             Value::List(_) => format!("a list of {}", self.items(id).len()),
             Value::Tuple(_) => format!("a tuple of {}", self.items(id).len()),
@@ -193,16 +264,16 @@ impl<'a> Pickle<'a> {
         };
         format_error(self.path, format!("expected {expected}, found {found}"))
     }
-    pub(in crate::datasets) fn int(&self, id: Id) -> Result<i64, GraphError> {
+    pub(crate) fn int(&self, id: Id) -> Result<i64, GraphError> {
         if let Value::Int(i) = *self.get(id) { Ok(i) } else { Err(self.wrong("a whole number", id)) }
     }
     /// Shape of an array.
-    pub(in crate::datasets) fn shape(&self, id: Id) -> Result<Vec<usize>, GraphError> {
+    pub(crate) fn shape(&self, id: Id) -> Result<Vec<usize>, GraphError> {
         let Value::Array(Some(at)) = *self.get(id) else { return Err(self.wrong("a NumPy array", id)) };
         Ok(self.store.lengths(self.store.arrays[at as usize].shape).unwrap_or_default())
     }
     /// The whole numbers of an array.
-    pub(in crate::datasets) fn ints(&self, id: Id) -> Result<Vec<i64>, GraphError> {
+    pub(crate) fn ints(&self, id: Id) -> Result<Vec<i64>, GraphError> {
         let (dtype, b) = self.data(id)?;
         Ok(match dtype {
             "i1" => b.iter().map(|&x| i64::from(x as i8)).collect(),
@@ -214,7 +285,7 @@ impl<'a> Pickle<'a> {
         })
     }
     /// The numbers of an array.
-    pub(in crate::datasets) fn floats(&self, id: Id) -> Result<Vec<f32>, GraphError> {
+    pub(crate) fn floats(&self, id: Id) -> Result<Vec<f32>, GraphError> {
         let (dtype, b) = self.data(id)?;
         Ok(match dtype {
             "f4" => b.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x)).collect(),
@@ -227,8 +298,39 @@ impl<'a> Pickle<'a> {
         let array = self.store.arrays[at as usize];
         Ok((array.dtype, self.store.part(array.bytes)))
     }
+    /// Text or bytes of the file.
+    #[cfg(feature = "torch")]
+    pub(crate) fn text(&self, id: Id) -> Option<&str> {
+        match *self.get(id) {
+            Value::Text(span) | Value::Bytes(span) => std::str::from_utf8(self.store.part(span)).ok(),
+            _ => None,
+        }
+    }
+    /// Key of the storage of tensor `at`.
+    #[cfg(feature = "torch")]
+    pub(crate) fn storage_key(&self, at: u32) -> &str {
+        let storage = self.store.storages[self.store.tensors[at as usize].storage as usize];
+        std::str::from_utf8(self.store.part(storage.key)).unwrap_or_default()
+    }
+    /// Element type of tensor `at`, and which part of its storage it is.
+    #[cfg(feature = "torch")]
+    pub(crate) fn tensor(&self, at: u32) -> Result<(StorageType, View), GraphError> {
+        let tensor = self.store.tensors[at as usize];
+        let storage = self.store.storages[tensor.storage as usize];
+        let (axes, strides) = (self.store.items(tensor.shape).len(), self.store.items(tensor.strides).len());
+        if axes > construct::MOST_AXES || axes != strides {
+            let most = construct::MOST_AXES;
+            return Err(format_error(
+                self.path,
+                format!("expected a tensor of up to {most} axes, found {axes} lengths and {strides} strides"),
+            ));
+        }
+        let lengths = |tuple| self.store.lengths(tuple).ok_or_else(|| self.wrong("lengths of axes", tuple));
+        let (shape, strides) = (lengths(tensor.shape)?, lengths(tensor.strides)?);
+        Ok((storage.kind, View { offset: tensor.offset, shape, strides }))
+    }
     /// An entry of a dictionary.
-    pub(in crate::datasets) fn entry(&self, dict: Id, key: &str) -> Result<Id, GraphError> {
+    pub(crate) fn entry(&self, dict: Id, key: &str) -> Result<Id, GraphError> {
         let entries = self.dict(dict).ok_or_else(|| self.wrong("a dictionary", dict))?;
         let is_key = |id: Id| match *self.get(id) {
             Value::Text(k) | Value::Bytes(k) => self.store.part(k) == key.as_bytes(),

@@ -10,7 +10,7 @@ use crate::io::edge_list::{EdgeListFormat, read_edge_list};
 use crate::io::files::{format_error, inside, node_count, read_json, referenced, same_count};
 use crate::io::matrix::{Matrix, read_matrix};
 use crate::io::npy::{NpyArray, NpyValues};
-use crate::{Column, EdgeType, Graph, GraphError, IdConverter, Ids, Relation};
+use crate::{Column, EdgeType, Graph, GraphError, IdConverter, Ids, Relation, TypeIds};
 
 const METADATA: &str = "metadata.json";
 
@@ -26,6 +26,15 @@ struct Metadata {
     node_data: BTreeMap<String, BTreeMap<String, Pieces>>,
     #[serde(default)]
     edge_data: BTreeMap<String, BTreeMap<String, Pieces>>,
+}
+
+/// What [`IdConverter::from_metadata`] reads of a description.
+#[derive(Deserialize)]
+struct Types {
+    node_type: Vec<String>,
+    num_nodes_per_chunk: Vec<Vec<u64>>,
+    edge_type: Vec<String>,
+    num_edges_per_chunk: Vec<Vec<u64>>,
 }
 
 #[derive(Deserialize)]
@@ -47,10 +56,8 @@ pub struct ChunkedGraph {
     pub name: String,
     /// The graph, with the data of nodes and edges as columns.
     pub graph: Graph,
-    /// Type-wise node ids to the joint ids of DGL's tools, whose types stand in the order of the description.
-    pub node_ids: IdConverter,
-    /// The same for edges; a type is called `src:relation:dst`.
-    pub edge_ids: IdConverter,
+    /// Type-wise ids to the homogeneous ids of DGL's tools, whose types stand in the order of the description.
+    pub ids: IdConverter,
 }
 
 /// The structure of a graph in DGL's chunked format, and where its data lie.
@@ -61,9 +68,7 @@ pub struct ChunkedStructure {
     /// The graph without data.
     pub graph: Graph,
     /// As in [`ChunkedGraph`].
-    pub node_ids: IdConverter,
-    /// As in [`ChunkedGraph`].
-    pub edge_ids: IdConverter,
+    pub ids: IdConverter,
     /// Data of nodes.
     pub node_data: Vec<ChunkedData>,
     /// Data of edges.
@@ -111,7 +116,7 @@ pub fn load_chunked(dir: impl AsRef<Path>, device: &Device) -> Result<ChunkedGra
 }
 
 fn load(json: &Path, device: &Device) -> Result<ChunkedGraph, GraphError> {
-    let ChunkedStructure { name, mut graph, node_ids, edge_ids, node_data, edge_data } = open_chunked(json)?;
+    let ChunkedStructure { name, mut graph, ids, node_data, edge_data } = open_chunked(json)?;
     let (ntypes, etypes) = (graph.schema().ntypes().to_vec(), graph.schema().etypes().to_vec());
     for d in &node_data {
         graph.nodes_mut(&ntypes[d.ty])?.insert_column(&d.name, d.read(json, device)?)?;
@@ -119,7 +124,7 @@ fn load(json: &Path, device: &Device) -> Result<ChunkedGraph, GraphError> {
     for d in &edge_data {
         graph.edges_mut(&etypes[d.ty])?.insert_column(&d.name, d.read(json, device)?)?;
     }
-    Ok(ChunkedGraph { name, graph, node_ids, edge_ids })
+    Ok(ChunkedGraph { name, graph, ids })
 }
 
 /// [`load_chunked`] of the description `metadata` without reading data, for graphs whose features are to stay in their files.
@@ -167,7 +172,7 @@ fn open(json: &Path) -> Result<ChunkedStructure, GraphError> {
             return Err(GraphError::UnknownEdgeType { name: name.clone(), known: meta.edge_type.clone() });
         }
     }
-    let (node_ids, edge_ids) = (IdConverter::new(nodes)?, IdConverter::new(edges)?);
+    let ids = IdConverter::new(TypeIds::new(nodes)?, TypeIds::new(edges)?);
     let graph = b.build()?;
     let (mut node_data, mut edge_data) = (vec![], vec![]);
     for (ntype, columns) in &meta.node_data {
@@ -178,7 +183,18 @@ fn open(json: &Path) -> Result<ChunkedStructure, GraphError> {
         let at = etypes[etype.as_str()];
         folder.data(graph.schema().etype(&folder.etype(etype)?)?, columns, &meta.num_edges_per_chunk[at], &mut edge_data)?;
     }
-    Ok(ChunkedStructure { name: meta.graph_name, graph, node_ids, edge_ids, node_data, edge_data })
+    Ok(ChunkedStructure { name: meta.graph_name, graph, ids, node_data, edge_data })
+}
+
+/// Node types and edge types of a description with their numbers of nodes and edges, in its order.
+pub(crate) fn chunked_types(json: &Path) -> Result<[Vec<(String, usize)>; 2], GraphError> {
+    let types: Types = read_json(json)?;
+    let folder = Folder { dir: Path::new(""), json };
+    types.edge_type.iter().try_for_each(|name| folder.etype(name).map(drop))?;
+    let nodes = folder.counts("num_nodes_per_chunk", &types.node_type, &types.num_nodes_per_chunk)?;
+    let edges = folder.counts("num_edges_per_chunk", &types.edge_type, &types.num_edges_per_chunk)?;
+    let named = |(name, count): (String, u64)| (name, usize::try_from(count).unwrap_or(usize::MAX));
+    Ok([(types.node_type, nodes), (types.edge_type, edges)].map(|(names, counts)| names.into_iter().zip(counts).map(named).collect()))
 }
 
 struct Folder<'a> {

@@ -80,9 +80,9 @@ fn pieces_are_joined_and_ids_follow_the_description() {
         assert_eq!(c.graph.edges("writes").unwrap().get::<2>("p").unwrap().dims(), [3, 2]);
         // `author` sorts before `paper`, but the description has papers first.
         assert_eq!(c.graph.schema().ntypes(), ["author", "paper"]);
-        assert_eq!(c.node_ids.names(), ["paper", "author"]);
-        assert_eq!((c.node_ids.to_typed(HomoId(4)).unwrap(), c.node_ids.to_typed(HomoId(5)).unwrap()), (("paper", 4), ("author", 0)));
-        assert_eq!(c.edge_ids.to_typed(HomoId(3)).unwrap(), ("paper:cites:paper", 0));
+        assert_eq!(c.ids.nodes().names(), ["paper", "author"]);
+        assert_eq!((c.ids.nodes().to_typed(HomoId(4)).unwrap(), c.ids.nodes().to_typed(HomoId(5)).unwrap()), (("paper", 4), ("author", 0)));
+        assert_eq!(c.ids.edges().to_typed(HomoId(3)).unwrap(), ("paper:cites:paper", 0));
     }
 }
 

@@ -13,8 +13,9 @@ const FREE: u64 = (1 << 20) + (1 << 16);
 /// Structures inside structures in the header of a page.
 const DEPTH: u32 = 8;
 
-/// Refuses a chunk of a column that lies outside its file, or a page of it that would take more than [`FREE`] bytes and more than
-/// `max_expansion` times those it is stored in.
+/// Refuses a chunk of a column that lies outside its file, a page of it that would take more than [`FREE`] bytes and more than
+/// `max_expansion` times those it is stored in, and pages that say to hold more values than there can be: decoders take memory for as many
+/// as the header says.
 pub(super) fn check(path: &Path, len: u64, chunk: &ColumnChunkMetaData, max_expansion: u32) -> Result<(), GraphError> {
     let name = chunk.column_path().string();
     let refuse = |why: String| format_error(path, format!("column `{name}`: {why}"));
@@ -28,20 +29,28 @@ pub(super) fn check(path: &Path, len: u64, chunk: &ColumnChunkMetaData, max_expa
     }
     let mut file = BufReader::new(open(path)?.0);
     file.seek(SeekFrom::Start(from)).map_err(|e| io_error(path, e))?;
-    let mut left = size;
+    let (mut left, mut values) = (size, u64::try_from(chunk.num_values()).unwrap_or(0));
     while left > 0 {
         let mut skim = Skim { file: (&mut file).take(left) };
-        let sizes = skim.page().map_err(|e| match e.kind() {
+        let page = skim.page().map_err(|e| match e.kind() {
             std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof => refuse(format!("expected the header of a page: {e}")),
             _ => io_error(path, e),
         })?;
-        let [uncompressed, compressed] = sizes.map(|s| u64::try_from(s).unwrap_or(u64::MAX));
+        let [uncompressed, compressed] = page.sizes.map(|s| u64::try_from(s).unwrap_or(u64::MAX));
         left = skim.file.limit();
         if compressed > left {
             return Err(refuse(format!("expected a page of at most {left} bytes, found {compressed}")));
         }
         if uncompressed > FREE.max(compressed.saturating_mul(u64::from(max_expansion))) {
             return Err(refuse(format!("{compressed} bytes expand to {uncompressed}; raise `max_expansion`")));
+        }
+        // A value of a dictionary takes a byte at least; values of other pages are those of the chunk.
+        let most = if page.is_dictionary { uncompressed } else { values };
+        let Some(rest) = u64::try_from(page.values).ok().and_then(|n| most.checked_sub(n)) else {
+            return Err(refuse(format!("expected a page of at most {most} values, found {}", page.values)));
+        };
+        if !page.is_dictionary {
+            values = rest;
         }
         // At most 2^31, as the header says.
         file.seek_relative(compressed as i64).map_err(|e| io_error(path, e))?;
@@ -50,7 +59,15 @@ pub(super) fn check(path: &Path, len: u64, chunk: &ColumnChunkMetaData, max_expa
     Ok(())
 }
 
-/// Thrift's compact protocol, as far as the two sizes in the header of a page need it.
+/// What the header of a page says.
+struct Page {
+    /// In bytes, before and after compression.
+    sizes: [i64; 2],
+    is_dictionary: bool,
+    values: i64,
+}
+
+/// Thrift's compact protocol, as far as the sizes in the header of a page need it.
 struct Skim<R> {
     file: R,
 }
@@ -60,17 +77,33 @@ fn invalid(why: &'static str) -> std::io::Error {
 }
 
 impl<R: BufRead> Skim<R> {
-    /// The sizes before and after compression.
-    fn page(&mut self) -> std::io::Result<[i64; 2]> {
-        let (mut sizes, mut id) = ([-1; 2], 0);
+    fn page(&mut self) -> std::io::Result<Page> {
+        let (mut page, mut id) = (Page { sizes: [-1; 2], is_dictionary: false, values: 0 }, 0);
         while let Some((kind, next)) = self.field(id)? {
             id = next;
             match (id, kind) {
-                (2 | 3, 5) => sizes[id as usize - 2] = self.zigzag()?,
+                (2 | 3, 5) => page.sizes[id as usize - 2] = self.zigzag()?,
+                // The headers of data pages of both versions, and of dictionaries.
+                (5 | 7 | 8, 12) => {
+                    page.is_dictionary |= id == 7;
+                    page.values = page.values.max(self.values()?);
+                }
                 _ => self.skip(kind, DEPTH)?,
             }
         }
-        Ok(sizes)
+        Ok(page)
+    }
+    /// The first field of a structure, which is a number.
+    fn values(&mut self) -> std::io::Result<i64> {
+        let (mut values, mut id) = (0, 0);
+        while let Some((kind, next)) = self.field(id)? {
+            id = next;
+            match (id, kind) {
+                (1, 5) => values = self.zigzag()?,
+                _ => self.skip(kind, DEPTH)?,
+            }
+        }
+        Ok(values)
     }
     /// Kind and number of the next field of a structure.
     fn field(&mut self, before: i64) -> std::io::Result<Option<(u8, i64)>> {

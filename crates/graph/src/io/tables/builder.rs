@@ -29,11 +29,17 @@ pub fn list_attr(i: usize) -> String {
     format!("list_attr_{i}")
 }
 
+/// Name of the texts of the `i`-th attribute of kind text without buckets, as they stand in the table ([`Frame::text`]).
+pub fn text_attr(i: usize) -> String {
+    format!("text_attr_{i}")
+}
+
 /// Reads node tables and edge tables into one [`Graph`].
 ///
 /// Nodes are numbered in the order of the rows of their table, whatever their ids are; [`Frame::ids`] of the graph's frames keeps
 /// the ids, both directions. Edge `i` is row `i`. Weights, labels, timestamps and attributes become columns of the frames, under
-/// the names beside this type ([`WEIGHT`], [`FLOAT_ATTRS`], …) and, for multi-valued attributes, lists.
+/// the names beside this type ([`WEIGHT`], [`FLOAT_ATTRS`], …) and, for multi-valued attributes, lists. Texts without buckets are there
+/// twice: as keys ([`TEXT_KEYS`]) and as they stand ([`text_attr`]).
 ///
 /// Of an edge table that is not directed every edge is there in both directions, with the same attributes: between nodes of one
 /// type the reverses follow the edges in the same relation (a self loop has none), between two types they are a relation
@@ -235,6 +241,7 @@ impl Rows<'_> {
         if texts > 0 {
             let keys: Vec<i64> = (0..n).flat_map(|r| t.iter().map(move |t| super::hash::key(t.get(r)))).collect();
             frame.insert(TEXT_KEYS, Tensor::<2, Int>::from_data(TensorData::new(keys, [n, texts]), (device, DType::I64)))?;
+            t.into_iter().enumerate().try_for_each(|(i, texts)| frame.insert_text(&text_attr(i), texts))?;
         }
         lists.into_iter().enumerate().try_for_each(|(i, list)| frame.insert_list(&list_attr(i), list))
     }

@@ -29,7 +29,7 @@ pub use attributes::Attributes;
 #[cfg(feature = "npz")]
 pub(crate) use blocks::expansion_limit;
 pub(crate) use blocks::{Blocks, text, trim_end};
-pub use builder::{Builder, FLOAT_ATTRS, INT_ATTRS, LABEL, TEXT_KEYS, TIMESTAMP, WEIGHT, list_attr};
+pub use builder::{Builder, FLOAT_ATTRS, INT_ATTRS, LABEL, TEXT_KEYS, TIMESTAMP, WEIGHT, list_attr, text_attr};
 pub use csv::Csv;
 #[cfg(feature = "yaml")]
 pub(crate) use csv::{CsvFile, names};

@@ -78,6 +78,8 @@ fn added_nodes_get_graphlearns_defaults_or_the_row_for_missing_values() {
     assert_eq!(ints(&g, "a", "int_attrs")[1], 5);
     let lists = |i: usize| g.nodes("a").unwrap().list(&crate::io::list_attr(i)).unwrap().row(1).to_vec();
     assert_eq!((lists(0), lists(1)), (vec![7], vec![]));
+    // Texts without buckets are there as they stand, beside their keys.
+    assert_eq!(g.nodes("a").unwrap().text(&crate::io::text_attr(0)).unwrap().iter().collect::<Vec<_>>(), ["t", ""]);
     assert_eq!(ints(&g, "a", "text_keys")[1], (0x9ae1_6a3b_2f90_404f_u64 % i64::MAX as u64) as i64);
     assert!(build(ReadOptions::new()).is_err(), "options of one call leave the next alone");
 }

@@ -1,0 +1,281 @@
+//! Makes graphs of points: nearest neighbours, and all within a radius.
+
+use burn::tensor::{Tensor, TensorData};
+use rayon::prelude::*;
+
+use crate::graph::ONE_RELATION;
+use crate::relation::{LIMIT, check_len};
+use crate::sampling::setting;
+use crate::{Graph, GraphError};
+
+/// How far two points are from each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Metric {
+    /// `sqrt(Σ (aᵢ - bᵢ)²)`.
+    #[default]
+    Euclidean,
+    /// `(Σ |aᵢ - bᵢ|ᵖ)^(1/p)`, `p` at least 1; infinite: the largest difference.
+    Minkowski(f64),
+    /// `1 - a·b / (|a| |b|)`; 1 where one of them is 0.
+    Cosine,
+}
+
+/// What [`knn_graph`] and [`radius_graph`] are asked for beside the points.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PointOptions {
+    metric: Metric,
+    self_loops: bool,
+    segments: Option<Vec<usize>>,
+    distances: Option<String>,
+}
+
+impl PointOptions {
+    /// Euclidean distances, no self loops, one set of points, no distances kept.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// The distance between points.
+    #[must_use]
+    pub fn with_metric(mut self, metric: Metric) -> Self {
+        self.metric = metric;
+        self
+    }
+    /// Whether a point is a neighbour of itself, as in DGL's `knn_graph` unless `exclude_self` is given.
+    #[must_use]
+    pub fn with_self_loops(mut self, self_loops: bool) -> Self {
+        self.self_loops = self_loops;
+        self
+    }
+    /// Numbers of points of several sets that stand one after the other; no edge joins two sets (DGL: `segmented_knn_graph`; PyG:
+    /// `batch`).
+    #[must_use]
+    pub fn with_segments(mut self, segments: impl Into<Vec<usize>>) -> Self {
+        self.segments = Some(segments.into());
+        self
+    }
+    /// Keeps the distance along each edge, as an edge column `[edges, 1]` of this name in the dtype and on the device of the points.
+    /// No gradient flows through it.
+    #[must_use]
+    pub fn with_distances(mut self, column: impl Into<String>) -> Self {
+        self.distances = Some(column.into());
+        self
+    }
+}
+
+/// A graph with an edge from each of the `k` points nearest to a point, to that point; of points `[points, dimensions]`. Points at the
+/// same distance are preferred by smaller id. A set of fewer points gives all it has. Edges stand by destination, for each by rising
+/// distance, so the layout by destination needs no permutation. As DGL's `knn_graph` and PyG's, whose `loop` is false like here and
+/// whose `flow` is `source_to_target`.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::{PointOptions, knn_graph};
+/// let x = Tensor::<2>::from_data([[0.0, 0.0], [0.0, 1.0], [5.0, 0.0], [0.0, 3.0]], &Device::flex());
+/// let g = knn_graph(x, 2, &PointOptions::new().with_distances("d"))?;
+/// let r = g.relation("_E")?;
+/// assert_eq!((r.src(), r.dst()), (&[1, 3, 0, 3, 0, 1, 1, 0][..], &[0, 0, 1, 1, 2, 2, 3, 3][..]));
+/// assert_eq!(g.edges("_E")?.get::<2>("d")?.into_data().try_to_vec::<f32>().unwrap()[..3], [1.0, 3.0, 1.0]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Errors
+/// `k` is 0; segments whose sum is not the number of points; a coordinate that is infinite or NaN; a bad `p`; more than `u32::MAX - 1`
+/// edges.
+///
+/// # Cost
+/// Every pair of points of a set is compared, in f64: `O(n² · (dimensions + log k))`, shared by all threads. The points are copied to the
+/// host.
+pub fn knn_graph(x: Tensor<2>, k: usize, options: &PointOptions) -> Result<Graph, GraphError> {
+    if k == 0 {
+        return Err(setting("k", "at least one neighbour", "0"));
+    }
+    neighbors(x, options, |found| {
+        if k < found.len() {
+            found.select_nth_unstable_by(k, closer);
+            found.truncate(k);
+        }
+        found.sort_unstable_by(closer);
+    })
+}
+
+/// A graph with an edge between any two points whose distance is at most `r`, in both directions; of points `[points, dimensions]`.
+/// Edges stand by destination, for each by rising source. As DGL's `radius_graph`, whose `p` is [`Metric::Minkowski`], and PyG's without
+/// `max_num_neighbors`.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::{PointOptions, radius_graph};
+/// let x = Tensor::<2>::from_data([[0.0, 0.0], [0.0, 1.0], [5.0, 0.0], [0.0, 3.0]], &Device::flex());
+/// let g = radius_graph(x, 2.0, &PointOptions::new())?;
+/// assert_eq!((g.relation("_E")?.src(), g.relation("_E")?.dst()), (&[1, 0, 3, 1][..], &[0, 1, 1, 3][..]));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Errors
+/// As [`knn_graph`]; a radius that is negative or NaN.
+///
+/// # Cost
+/// As [`knn_graph`], without the logarithm.
+pub fn radius_graph(x: Tensor<2>, r: f64, options: &PointOptions) -> Result<Graph, GraphError> {
+    if r.is_nan() || r < 0.0 {
+        return Err(setting("r", "a radius of at least 0", &r.to_string()));
+    }
+    neighbors(x, options, |found| found.retain(|n| n.0 <= r))
+}
+
+/// By distance, then by id.
+fn closer(a: &(f64, u32), b: &(f64, u32)) -> std::cmp::Ordering {
+    a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
+}
+
+/// The graph of the neighbours that `choose` leaves of all other points of a set, given with their distances by rising id.
+fn neighbors(x: Tensor<2>, options: &PointOptions, choose: impl Fn(&mut Vec<(f64, u32)>) + Sync) -> Result<Graph, GraphError> {
+    let ([count, width], dtype, device) = (x.dims(), x.dtype(), x.device());
+    if let Metric::Minkowski(p) = options.metric
+        && (p.is_nan() || p < 1.0)
+    {
+        return Err(setting("p", "at least 1", &p.to_string()));
+    }
+    if count as u64 > LIMIT {
+        let (relation, count) = ("points".to_owned(), count as u64);
+        return Err(GraphError::TooLarge { relation, what: "nodes", count, limit: LIMIT });
+    }
+    let whole = [count];
+    let segments = options.segments.as_deref().unwrap_or(&whole);
+    let sum = segments.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
+    check_len("sum of segments", "number of points", count, sum).map_err(|e| e.in_relation(""))?;
+    let values: Vec<f64> = x.into_data().iter::<f64>().collect();
+    if let Some(at) = values.iter().position(|v| !v.is_finite()) {
+        let found = format!("{} in row {}, column {}", values[at], at / width, at % width);
+        return Err(setting("x", "finite coordinates", &found));
+    }
+    let point = |i: usize| &values[i * width..][..width];
+    let norm = |i: usize| point(i).iter().map(|a| a * a).sum::<f64>().sqrt();
+    let norms: Vec<f64> = if options.metric == Metric::Cosine { (0..count).map(norm).collect() } else { vec![] };
+    let distance = |i: usize, j: usize| {
+        let pairs = point(i).iter().zip(point(j));
+        match options.metric {
+            Metric::Euclidean => pairs.map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt(),
+            Metric::Minkowski(p) if p.is_infinite() => pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max),
+            Metric::Minkowski(p) => pairs.map(|(a, b)| (a - b).abs().powf(p)).sum::<f64>().powf(p.recip()),
+            Metric::Cosine if norms[i] == 0.0 || norms[j] == 0.0 => 1.0,
+            Metric::Cosine => 1.0 - pairs.map(|(a, b)| a * b).sum::<f64>() / (norms[i] * norms[j]),
+        }
+    };
+    let (mut src, mut dst, mut distances) = (vec![], vec![], vec![]);
+    /// Points whose neighbours are in memory at once.
+    const CHUNK: usize = 1 << 12;
+    let mut start = 0;
+    for &len in segments {
+        let set = start..start + len;
+        start = set.end;
+        for from in set.clone().step_by(CHUNK) {
+            let of = |j: usize| {
+                let others = set.clone().filter(|&i| i != j || options.self_loops);
+                let mut found: Vec<(f64, u32)> = others.map(|i| (distance(i, j), i as u32)).collect();
+                choose(&mut found);
+                found
+            };
+            let points: Vec<Vec<(f64, u32)>> = (from..set.end.min(from + CHUNK)).into_par_iter().map(of).collect();
+            for (j, found) in points.into_iter().enumerate() {
+                dst.resize(dst.len() + found.len(), (from + j) as u32);
+                src.extend(found.iter().map(|n| n.1));
+                if options.distances.is_some() {
+                    distances.extend(found.iter().map(|n| n.0));
+                }
+            }
+            // Before the next points make more of them.
+            if src.len() as u64 > LIMIT {
+                let (relation, count) = ("points".to_owned(), src.len() as u64);
+                return Err(GraphError::TooLarge { relation, what: "edges", count, limit: LIMIT });
+            }
+        }
+    }
+    let edges = src.len();
+    let mut g = Graph::homogeneous(count, src, dst)?;
+    if let Some(name) = &options.distances {
+        let column = Tensor::<2>::from_data(TensorData::new(distances, [edges, 1]), (&device, dtype));
+        g.edges_mut(ONE_RELATION)?.insert(name, column)?;
+    }
+    Ok(g)
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{DType, Device};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn points(values: &[f64], width: usize) -> Tensor<2> {
+        let data = TensorData::new(values.to_vec(), [values.len() / width, width]);
+        Tensor::from_data(data, (&Device::flex(), DType::F64))
+    }
+
+    fn edges(g: &Graph) -> Vec<(u32, u32)> {
+        let r = g.relation("_E").unwrap();
+        r.src().iter().copied().zip(r.dst().iter().copied()).collect()
+    }
+
+    /// A whole number per coordinate, so that ties are common and distances exact.
+    fn between(metric: Metric, a: &[i32], b: &[i32]) -> f64 {
+        let differences = || a.iter().zip(b).map(|(a, b)| f64::from((a - b).abs()));
+        let dot = |a: &[i32], b: &[i32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+        match metric {
+            Metric::Euclidean => differences().map(|d| d * d).sum::<f64>().sqrt(),
+            Metric::Minkowski(p) if p == 1.0 => differences().sum(),
+            Metric::Minkowski(_) => differences().fold(0.0, f64::max),
+            Metric::Cosine if dot(a, a) == 0.0 || dot(b, b) == 0.0 => 1.0,
+            Metric::Cosine => 1.0 - dot(a, b) / (dot(a, a).sqrt() * dot(b, b).sqrt()),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn as_by_sorting_all_pairs(
+            raw in prop::collection::vec(prop::collection::vec(-3i32..4, 2), 1..14),
+            cut in 0usize..14,
+            k in 1usize..6,
+            r in 0u32..5,
+            self_loops in any::<bool>(),
+            metric in prop::sample::select(vec![Metric::Euclidean, Metric::Minkowski(1.0), Metric::Minkowski(f64::INFINITY), Metric::Cosine]),
+        ) {
+            let (n, cut) = (raw.len(), cut.min(raw.len()));
+            let x = points(&raw.concat().into_iter().map(f64::from).collect::<Vec<_>>(), 2);
+            let options = PointOptions::new().with_metric(metric).with_self_loops(self_loops).with_segments([cut, n - cut]);
+            let (mut nearest, mut within) = (vec![], vec![]);
+            for j in 0..n {
+                let others = (0..n).filter(|&i| (i < cut) == (j < cut) && (i != j || self_loops));
+                let mut found: Vec<(f64, u32)> = others.map(|i| (between(metric, &raw[i], &raw[j]), i as u32)).collect();
+                within.extend(found.iter().filter(|n| n.0 <= f64::from(r)).map(|n| (n.1, j as u32)));
+                found.sort_by(|a, b| a.partial_cmp(b).unwrap());
+                nearest.extend(found.iter().take(k).map(|n| (n.1, j as u32)));
+            }
+            let g = knn_graph(x.clone(), k, &options.clone().with_distances("d")).unwrap();
+            prop_assert_eq!(edges(&g), nearest);
+            prop_assert_eq!(g.relation("_E").unwrap().csc().edge_ids(), None);
+            let d: Vec<f64> = g.edges("_E").unwrap().get::<2>("d").unwrap().into_data().iter::<f64>().collect();
+            for ((i, j), d) in edges(&g).into_iter().zip(d) {
+                prop_assert!((d - between(metric, &raw[i as usize], &raw[j as usize])).abs() < 1e-12);
+            }
+            prop_assert_eq!(edges(&radius_graph(x, f64::from(r), &options).unwrap()), within);
+        }
+    }
+
+    #[test]
+    fn no_points_and_what_is_refused() {
+        let plain = PointOptions::new();
+        assert_eq!(knn_graph(points(&[], 3), 2, &plain).unwrap().total_nodes(), 0);
+        let kept = knn_graph(points(&[1.0], 1), 2, &plain.clone().with_distances("d")).unwrap();
+        assert_eq!(kept.edges("_E").unwrap().get::<2>("d").unwrap().dims(), [0, 1]);
+        let x = || points(&[0.0, 1.0, 2.0, f64::NAN], 2);
+        let text = |r: Result<Graph, GraphError>| r.unwrap_err().to_string();
+        assert_eq!(text(knn_graph(x(), 1, &plain)), "`x`: expected finite coordinates, got NaN in row 1, column 1");
+        assert_eq!(text(knn_graph(x(), 0, &plain)), "`k`: expected at least one neighbour, got 0");
+        assert_eq!(text(radius_graph(x(), -1.0, &plain)), "`r`: expected a radius of at least 0, got -1");
+        let short = plain.clone().with_segments([1]);
+        assert_eq!(text(radius_graph(x(), 1.0, &short)), "`sum of segments`: expected length 2 (number of points), got 1");
+        let p = plain.with_metric(Metric::Minkowski(0.5));
+        assert_eq!(text(radius_graph(x(), 1.0, &p)), "`p`: expected at least 1, got 0.5");
+    }
+}
