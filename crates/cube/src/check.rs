@@ -17,6 +17,14 @@ pub(crate) fn given(op: &str, arg: &str, x: Option<CubeTensor>) -> CubeTensor {
     x.unwrap_or_else(|| panic!("{op}: `{arg}` is missing, which the operator looks at"))
 }
 
+/// Bytes up to the last entry of a tensor, and bytes of its buffer.
+pub(crate) fn bytes_held(x: &CubeTensor) -> (u128, u128) {
+    let (shape, strides) = (x.meta.shape(), x.meta.strides());
+    let last = shape.iter().zip(&strides[..]).map(|(&n, &stride)| n.saturating_sub(1) as u128 * stride as u128).sum::<u128>();
+    let entries = if x.meta.num_elements() == 0 { 0 } else { last + 1 };
+    (entries * x.dtype.size() as u128, u128::from(x.handle.size_in_used()))
+}
+
 /// An operator, and the element type and device of its operands.
 pub(crate) struct Call {
     op: &'static str,
@@ -49,7 +57,9 @@ impl Call {
         assert!(fits, "{op}: `{arg}` must have {rows} rows of {width} entries, got shape {:?}", &shape[..]);
         assert!(dtypes.contains(&x.dtype), "{op}: `{arg}` must have element type {dtypes:?}, got {:?}", x.dtype);
         assert!(x.device == *device, "{op}: `{arg}` must be on the device of `{like}`, {device:?}, got {:?}", x.device);
-        self.held(arg, into_contiguous(x))
+        // Before the copy, which reads what the strides say.
+        self.held(arg, &x);
+        into_contiguous(x)
     }
 
     /// [`rows`](Self::rows) of any float type.
@@ -98,12 +108,11 @@ impl Call {
         assert!(entries.is_some(), "{}: rows of feature shapes {lhs:?} and {rhs:?} are too long", self.op);
     }
 
-    /// A tensor is not longer than its buffer: anybody can put one together.
+    /// No entry of a tensor lies behind the end of its buffer: anybody can put one together.
     #[track_caller]
-    fn held(&self, arg: &str, x: CubeTensor) -> CubeTensor {
-        let bytes = x.meta.num_elements() as u128 * x.dtype.size() as u128;
-        let found = u128::from(x.handle.size_in_used());
-        assert!(bytes <= found, "{}: `{arg}` has a buffer of {found} bytes, its shape {:?} needs {bytes}", self.op, &x.meta.shape()[..]);
-        x
+    fn held(&self, arg: &str, x: &CubeTensor) {
+        let (bytes, found) = bytes_held(x);
+        let shape = &x.meta.shape()[..];
+        assert!(bytes <= found, "{}: `{arg}` has a buffer of {found} bytes, its shape {shape:?} needs {bytes}", self.op);
     }
 }

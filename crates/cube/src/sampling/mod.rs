@@ -1,24 +1,29 @@
 //! Neighbour sampling and blocks on a device, with the draws of the host.
 
+mod batch;
 mod draw;
+mod grow;
+mod ids;
+mod induced;
+mod negative;
 mod number;
+mod trees;
 
 use std::sync::{Mutex, PoisonError};
 
 use burn::backend::DispatchDevice;
-use burn::tensor::{DType, Device, Shape};
+use burn::tensor::{DType, Device, Int, Shape, Tensor};
 use burn_cubecl::CubeDevice;
-use burn_cubecl::ops::into_data_sync;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{BlockSampler, Derived, GraphError, HopDraws, HopEdges, HopFound, MiniBatch, NeighborSampler, SampleKey};
+use burn_gnn_graph::{BlockSampler, Derived, EdgeKey, Graph, GraphError, KHop, MiniBatch, NeighborSampler, SampleKey, TimeRanks};
 
-use crate::device::{check_size, dummy, upload};
+use crate::device::check_size;
 use crate::error::CubeError;
-use crate::launch::{address, arg, empty, grid};
-use crate::layout::csc;
-use crate::scan::exclusive_sums;
-use draw::{How, count_kernel, uniform_kernel, weighted_kernel};
-use number::{copy_kernel, first_kernel, forget_kernel, offer_kernel, row_kernel, settle_kernel};
+pub use batch::DeviceBatch;
+use grow::Tables;
+use ids::{Ids, number_at};
+pub use induced::DeviceSubgraph;
+pub use negative::{DeviceNegativeSampler, DeviceNegatives};
 
 /// Why a device cannot sample.
 #[derive(Debug)]
@@ -42,9 +47,12 @@ impl std::fmt::Display for DeviceSampleError {
         match self {
             Self::Device(e) => e.fmt(f),
             Self::NoKernels { device } => {
-                write!(f, "sampling on a device needs one of a graphics backend, got {device:?}; there `NeighborSampler` samples by itself")
+                write!(
+                    f,
+                    "sampling on a device needs one of a graphics backend, got {device:?}; elsewhere the sampler on the host samples by itself"
+                )
             }
-            Self::Lacks { what } => write!(f, "devices do not sample with {what}; `NeighborSampler` does on the host"),
+            Self::Lacks { what } => write!(f, "devices do not sample with {what}; the sampler on the host does"),
         }
     }
 }
@@ -59,9 +67,14 @@ impl From<CubeError> for DeviceSampleError {
 
 /// A [`NeighborSampler`] whose draws, and the numbering of the nodes that they find, are a device's.
 ///
-/// The edges are copied to the device once; seeds go there, blocks come back. Uniform samples are those of the host for the same
-/// key, bit for bit; weighted ones are of the same distribution (keys of 24 bits, so a weight below 2⁻²⁴ of the sum of its
-/// row may be drawn too often).
+/// The edges are copied to the device once. [`sample`](Self::sample) and its like take seeds of the host and return blocks there, as
+/// layers take them; [`sample_tensors`](Self::sample_tensors) takes seeds and leaves the batch on the device.
+///
+/// Batches are those of the host for the same key, bit for bit, with masks, excluded edges, disjoint trees, seed times and every strategy
+/// but three: draws by weight
+/// ([`Strategy::Weighted`](burn_gnn_graph::Strategy::Weighted), [`Strategy::InDegree`](burn_gnn_graph::Strategy::InDegree)) are of the
+/// same distribution (keys of 24 bits, so a weight below 2⁻²⁴ of the sum of its row may be drawn too often), and
+/// [`Strategy::Labor`](burn_gnn_graph::Strategy::Labor) is refused.
 ///
 /// ```no_run
 /// use burn::tensor::{Device, DeviceKind};
@@ -75,46 +88,33 @@ impl From<CubeError> for DeviceSampleError {
 /// ```
 ///
 /// # Cost
-/// On the device the graph's in-edges, and 4 bytes for every node for each of the batches that are made at the same
-/// time; a unit for every node of a batch, whose time grows with the square of the fan-out, with weights with the degree
-/// too. Two waits for the device for every hop and relation.
+/// On the device the graph's in-edges, 4 bytes per edge for [`Strategy::TopK`](burn_gnn_graph::Strategy::TopK),
+/// [`Strategy::Latest`](burn_gnn_graph::Strategy::Latest), weights and times, a bit per edge for masks, and for each of the batches that are
+/// made at the same time 4 bytes per node and, where edges are excluded, a bit per edge. A thread for every node of a batch, whose time
+/// grows with the square of the fan-out; with weights, masks, exclusion, `TopK` or `Latest` with the degree too. Two waits for the device
+/// for every hop and relation, one for the seeds of a type, one for the batch.
 #[derive(Debug)]
 pub struct DeviceSampler {
     sampler: NeighborSampler,
     device: CubeDevice,
-    /// The row of each node in a batch, by type: one for every batch that was made at the same time.
-    rows: Mutex<Vec<Vec<CubeTensor>>>,
-    /// Weights of edges, by edge type, and ids that draws belong to, by node type, once they were needed.
+    /// What batches write, one for every batch that was made at the same time.
+    tables: Mutex<Vec<Tables>>,
+    /// By edge type, or node type for ids that draws belong to, once they were needed.
     weights: Vec<Derived<CubeTensor>>,
+    masks: Vec<Derived<CubeTensor>>,
+    orders: Vec<Derived<CubeTensor>>,
+    times: Vec<Derived<(TimeRanks, CubeTensor)>>,
     ids: Vec<Derived<CubeTensor>>,
-}
-
-/// Nodes of a type in the batch so far.
-struct Nodes {
-    list: CubeTensor,
-    len: usize,
-}
-
-/// What was found of a relation, on the device.
-struct Found {
-    etype: usize,
-    num_dst: usize,
-    edges: usize,
-    indptr: CubeTensor,
-    src: CubeTensor,
-    positions: CubeTensor,
 }
 
 impl DeviceSampler {
     /// Samples on `device`, as `sampler` does on the host.
     ///
     /// # Errors
-    /// A device without kernels, a graph that does not fit, or a setting that only the host knows: masks, disjoint trees, strategies other
-    /// than uniform and weighted draws.
+    /// A device without kernels, a graph that does not fit, or a strategy that only the host knows:
+    /// [`Strategy::Labor`](burn_gnn_graph::Strategy::Labor).
     pub fn new(sampler: NeighborSampler, device: &Device) -> Result<Self, DeviceSampleError> {
-        let DispatchDevice::Cube(device) = device.clone().without_autodiff().as_dispatch().clone() else {
-            return Err(DeviceSampleError::NoKernels { device: Box::new(device.clone()) });
-        };
+        let device = cube_device(device)?;
         if let Some(what) = sampler.device_lacks() {
             return Err(DeviceSampleError::Lacks { what });
         }
@@ -123,14 +123,22 @@ impl DeviceSampler {
         }
         let most = sampler.graph().node_counts().iter().copied().max().unwrap_or(0);
         check_size("nodes", most, &device)?;
-        let cells = |n: usize| (0..n).map(|_| Derived::new()).collect();
-        let (weights, ids) = (cells(sampler.graph().relations().len()), cells(sampler.graph().node_counts().len()));
-        Ok(Self { sampler, device, rows: Mutex::default(), weights, ids })
+        fn cells(n: usize) -> Vec<Derived<CubeTensor>> {
+            (0..n).map(|_| Derived::new()).collect()
+        }
+        let (etypes, ntypes) = (sampler.graph().relations().len(), sampler.graph().node_counts().len());
+        let (weights, masks, orders, ids) = (cells(etypes), cells(etypes), cells(etypes), cells(ntypes));
+        let times = (0..etypes).map(|_| Derived::new()).collect();
+        Ok(Self { sampler, device, tables: Mutex::default(), weights, masks, orders, times, ids })
     }
 
     /// The sampler on the host.
     pub fn sampler(&self) -> &NeighborSampler {
         &self.sampler
+    }
+
+    fn graph(&self) -> &Graph {
+        self.sampler.graph()
     }
 
     /// A batch around seeds, given per node type; seeds given twice share a row.
@@ -142,218 +150,182 @@ impl DeviceSampler {
         seeds: impl IntoIterator<Item = (N, I)>,
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
-        let seeds = self.sampler.device_seeds(seeds)?;
-        let rows = || self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken out, so that nothing is locked meanwhile and a batch that unwinds leaves no rows behind.
-        let known = rows().pop();
-        let mut tables = known.unwrap_or_else(|| self.tables());
-        let batch = self.grow(&seeds, key, &mut tables)?;
-        rows().push(tables);
-        Ok(batch)
+        let none: [(usize, &[u32]); 0] = [];
+        self.sample_excluding(seeds, none, key)
     }
 
-    /// One entry for every node, all ones.
-    fn tables(&self) -> Vec<CubeTensor> {
-        let counts = self.sampler.graph().node_counts();
-        let table = |&n: &usize| {
-            let table = self.ints(n);
-            let (count, dim) = grid(&table.client, n.max(1));
-            // SAFETY: the table has at least `n` entries; units beyond them leave first.
-            unsafe { forget_kernel::launch_unchecked(&table.client, count, dim, address(&[&table], n), arg(&table), n) };
-            table
-        };
-        counts.iter().map(table).collect()
+    /// As [`sample`](Self::sample), without ever drawing some edges, given by id per edge type, as
+    /// [`NeighborSampler::sample_excluding`] does.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample), and an edge id out of range.
+    pub fn sample_excluding<N: AsRef<str>, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I)>,
+        edges: impl IntoIterator<Item = (K, E)>,
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let (seeds, edges) = (self.sampler.device_seeds(seeds)?, self.sampler.device_edges("edges", edges)?);
+        self.make(self.upload("seeds", &seeds), None, self.upload("edges", &edges), key)?.into_batch(&self.sampler)
+    }
+
+    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop, each seed in a tree of its own, as
+    /// [`NeighborSampler::sample_before`] does.
+    ///
+    /// # Errors
+    /// As there; more nodes and edges of one hop and relation than 2³⁰, or than a buffer of the device has room for.
+    pub fn sample_before<N: AsRef<str>, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I, T)>,
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let (seeds, times) = self.sampler.device_seeds_before(seeds)?;
+        let none = self.upload("edges", &vec![vec![]; self.graph().relations().len()]);
+        self.make(self.upload("seeds", &seeds), Some(times.concat()), none, key)?.into_batch(&self.sampler)
+    }
+
+    /// A batch around seeds that are on the device, given per node type; seeds given twice share a row. Edges given by id per edge type
+    /// are never drawn; times of edges have no part in it. The batch stays on the device: [`DeviceBatch`] has its nodes and edges as tensors, and makes a [`MiniBatch`]
+    /// when it is asked for one.
+    ///
+    /// ```no_run
+    /// use burn::tensor::{Device, DeviceKind, Tensor};
+    /// use burn_gnn_cube::DeviceSampler;
+    /// use burn_gnn_graph::{Graph, NeighborSampler, SampleKey};
+    /// let device = Device::wgpu(DeviceKind::DefaultDevice);
+    /// let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 0, 1, 4])?;
+    /// let sampler = DeviceSampler::new(NeighborSampler::new(&g, [2, -1])?, &device)?;
+    /// let (seeds, excluded) = (Tensor::from_ints([0, 4], &device), Tensor::from_ints([1], &device));
+    /// let batch = sampler.sample_tensors([("_N", seeds)], [("_E", excluded)], SampleKey::new(7))?;
+    /// let features = Tensor::<2>::zeros([5, 8], &device);
+    /// let x = features.select(0, batch.nodes(0)); // rows of the input nodes, none of which was on the host
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Unknown type or one named twice; ids out of range, on another device or of another element type than i32 and u32; more nodes and
+    /// edges of one hop and relation than 32 bits number.
+    ///
+    /// # Cost
+    /// One wait for the device more for every tensor, whose ids are checked there.
+    pub fn sample_tensors<N: AsRef<str>, K: EdgeKey>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, Tensor<1, Int>)>,
+        excluded: impl IntoIterator<Item = (K, Tensor<1, Int>)>,
+        key: SampleKey,
+    ) -> Result<DeviceBatch, GraphError> {
+        let (seeds, excluded) = self.checked(seeds, excluded)?;
+        self.make(seeds, None, excluded, key)
+    }
+
+    /// The subgraph induced by all nodes of a batch, as [`NeighborSampler::induced`] makes it: `dropped` edges, by id per edge type, are
+    /// neither followed nor in it. Without hops it is that of the seeds.
+    ///
+    /// # Errors
+    /// As [`sample_excluding`](Self::sample_excluding).
+    ///
+    /// # Cost
+    /// As that of a batch, and in-degrees of its nodes; one wait for the device more for every relation.
+    pub fn induced<N: AsRef<str>, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I)>,
+        dropped: impl IntoIterator<Item = (K, E)>,
+        key: SampleKey,
+    ) -> Result<KHop, GraphError> {
+        let (seeds, dropped) = (self.sampler.device_seeds(seeds)?, self.sampler.device_edges("dropped", dropped)?);
+        self.make_induced(self.upload("seeds", &seeds), self.upload("dropped", &dropped), key)?.to_khop(&self.sampler)
+    }
+
+    /// As [`induced`](Self::induced), of seeds and dropped edges that are on the device, where the subgraph stays.
+    ///
+    /// # Errors
+    /// As [`sample_tensors`](Self::sample_tensors).
+    pub fn induced_tensors<N: AsRef<str>, K: EdgeKey>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, Tensor<1, Int>)>,
+        dropped: impl IntoIterator<Item = (K, Tensor<1, Int>)>,
+        key: SampleKey,
+    ) -> Result<DeviceSubgraph, GraphError> {
+        let (seeds, dropped) = self.checked(seeds, dropped)?;
+        self.make_induced(seeds, dropped, key)
+    }
+
+    /// Ids per node type and edge type, checked.
+    fn checked<N: AsRef<str>, K: EdgeKey>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, Tensor<1, Int>)>,
+        excluded: impl IntoIterator<Item = (K, Tensor<1, Int>)>,
+    ) -> Result<(Vec<Ids>, Vec<Ids>), GraphError> {
+        let schema = self.graph().schema();
+        let mut nodes = self.upload("seeds", &vec![vec![]; self.graph().node_counts().len()]);
+        let mut named = vec![false; nodes.len()];
+        for (name, ids) in seeds {
+            let (name, t) = (name.as_ref(), schema.ntype(name.as_ref())?);
+            if std::mem::replace(&mut named[t], true) {
+                return Err(GraphError::Duplicate { what: "node type", name: name.to_owned() });
+            }
+            nodes[t] = Ids::new("seeds", &format!("node type `{name}`"), ids, self.graph().node_counts()[t], &self.device)?;
+        }
+        let mut edges = self.upload("excluded", &vec![vec![]; self.graph().relations().len()]);
+        let mut named = vec![false; edges.len()];
+        for (key, ids) in excluded {
+            let t = schema.etype(key)?;
+            let name = &schema.etypes()[t];
+            if std::mem::replace(&mut named[t], true) {
+                return Err(GraphError::Duplicate { what: "edge type", name: name.to_string() });
+            }
+            edges[t] = Ids::new("excluded", &format!("edge type `{name}`"), ids, self.graph().relations()[t].num_edges(), &self.device)?;
+        }
+        Ok((nodes, edges))
+    }
+
+    /// A batch around checked seeds, which may have times, over other edges than checked ones.
+    fn make(&self, seeds: Vec<Ids>, times: Option<Vec<i64>>, excluded: Vec<Ids>, key: SampleKey) -> Result<DeviceBatch, GraphError> {
+        let trees = (self.sampler.is_disjoint() || times.is_some()).then(|| self.trees(&seeds, times.as_deref()));
+        self.with_tables(|tables| {
+            self.exclude(&excluded, tables, true);
+            let mut batch = self.grow(seeds, trees, &excluded, key, tables)?;
+            batch.times = times;
+            self.forget(&batch, tables);
+            self.exclude(&excluded, tables, false);
+            Ok(batch)
+        })
+    }
+
+    /// The subgraph of such a batch.
+    fn make_induced(&self, seeds: Vec<Ids>, dropped: Vec<Ids>, key: SampleKey) -> Result<DeviceSubgraph, GraphError> {
+        self.with_tables(|tables| {
+            self.exclude(&dropped, tables, true);
+            let batch = self.grow(seeds, None, &dropped, key, tables)?;
+            let subgraph = self.edges_between(batch.clone(), &dropped, tables);
+            self.forget(&batch, tables);
+            self.exclude(&dropped, tables, false);
+            Ok(subgraph)
+        })
+    }
+
+    /// Runs `f` on tables that no other batch uses meanwhile.
+    fn with_tables<T>(&self, f: impl FnOnce(&mut Tables) -> Result<T, GraphError>) -> Result<T, GraphError> {
+        let pool = || self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        // Taken out, so that nothing is locked meanwhile and a batch that fails or unwinds leaves no rows behind.
+        let known = pool().pop();
+        let mut tables = known.unwrap_or_else(|| self.tables());
+        let made = f(&mut tables)?;
+        // Launches of other threads do not wait for those of this one: what it wrote must be done before another batch takes the tables.
+        if let Some(rows) = tables.rows.first() {
+            number_at(rows, 0);
+        }
+        pool().push(tables);
+        Ok(made)
+    }
+
+    fn upload(&self, what: &'static str, lists: &[Vec<u32>]) -> Vec<Ids> {
+        lists.iter().map(|ids| Ids::upload(what, ids, &self.device)).collect()
     }
 
     /// Room for `n` numbers.
     fn ints(&self, n: usize) -> CubeTensor {
-        let client = self.device.client();
-        burn_cubecl::ops::numeric::empty_device_contiguous_dtype(client, self.device.clone(), Shape::from([n.max(4)]), DType::U32)
-    }
-
-    fn grow(&self, seeds: &[Vec<u32>], key: SampleKey, rows: &mut [CubeTensor]) -> Result<MiniBatch, GraphError> {
-        let (mut nodes, mut rows_of_seeds) = (vec![], vec![]);
-        for ((ids, table), &total) in seeds.iter().zip(&*rows).zip(self.sampler.graph().node_counts()) {
-            let (unique, of) = number_seeds(ids, total);
-            nodes.push(Nodes { len: unique.len(), list: upload("seeds", &unique, &self.device) });
-            rows_of_seeds.push(of);
-            if let Some(nodes) = nodes.last() {
-                settle(nodes, table, 0, true);
-            }
-        }
-        let mut hops = vec![];
-        for hop in 0..self.sampler.hops() {
-            let num_dst: Vec<usize> = nodes.iter().map(|n| n.len).collect();
-            let found: Vec<Found> = {
-                let draws = self.sampler.device_hop(hop, key);
-                // In the order of relations, which is that of new rows of a type.
-                draws.iter().map(|draw| self.draw(draw, &num_dst, &mut nodes, rows)).collect::<Result<_, _>>()?
-            };
-            hops.push((found, num_dst, nodes.iter().map(|n| n.len).collect::<Vec<_>>()));
-        }
-        for (nodes, table) in nodes.iter().zip(&*rows) {
-            settle(nodes, table, 0, false);
-        }
-        let etypes = self.sampler.graph().relations().len();
-        let hops = hops.into_iter().map(|(found, num_dst, num_src)| {
-            let mut edges: Vec<Option<HopEdges>> = vec![None; etypes];
-            for f in found {
-                let read = |x, n| if n == 0 { vec![] } else { read(x, n) };
-                let (indptr, src, positions) = (read(f.indptr, f.num_dst + 1), read(f.src, f.edges), read(f.positions, f.edges));
-                edges[f.etype] = Some(HopEdges { indptr, src, positions });
-            }
-            HopFound { edges, num_dst, num_src }
-        });
-        let hops: Vec<HopFound> = hops.collect();
-        let nodes = nodes.into_iter().map(|n| read(n.list, n.len)).collect();
-        self.sampler.device_batch(nodes, hops, rows_of_seeds)
-    }
-
-    /// Draws edges of one relation for the nodes there were before this hop, and numbers their sources.
-    fn draw(&self, draw: &HopDraws<'_>, num_dst: &[usize], nodes: &mut [Nodes], rows: &[CubeTensor]) -> Result<Found, GraphError> {
-        let (s, d) = self.sampler.graph().schema().ends(draw.etype);
-        let num_dst = num_dst[d];
-        // Kernels count edges, and number nodes and edges together, in 32 bits. Without replacement a node has no more than its own edges.
-        let drawn = num_dst as u64 * u64::from(draw.fanout);
-        let most = if draw.replace { drawn } else { drawn.min(draw.relation.num_edges() as u64) };
-        let (count, limit) = (nodes[s].len as u64 + most, u64::from(u32::MAX - 1));
-        if count > limit {
-            let relation = self.sampler.graph().schema().etypes()[draw.etype].to_string();
-            return Err(GraphError::TooLarge { relation, what: "nodes and edges of a batch", count, limit });
-        }
-        let layout = csc(draw.relation, &self.device);
-        let how = How { replace: draw.replace, weighted: draw.weights.is_some(), keyed: draw.ids.is_some() };
-        let dst = nodes[d].list.clone();
-        let client = dst.client.clone();
-        let none = dummy(&dst);
-        let weights = draw.weights.map_or(&none, |w| self.weights[draw.etype].get_or_compute(|| upload_floats(w, &self.device)));
-        let ids = draw.ids.map_or(&none, |ids| self.ids[d].get_or_compute(|| upload("ids", ids, &self.device)));
-        let counts = self.ints(num_dst);
-        let (count, dim) = grid(&client, num_dst.max(1));
-        // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of edges, for which
-        // there are weights; units beyond `num_dst` leave first.
-        unsafe {
-            count_kernel::launch_unchecked(
-                &client,
-                count,
-                dim,
-                address(&[&layout.indices], num_dst),
-                arg(&dst),
-                arg(&layout.indptr),
-                arg(weights),
-                arg(&counts),
-                num_dst,
-                draw.fanout,
-                how,
-            );
-        }
-        let indptr = exclusive_sums(&counts, num_dst);
-        let edges = last(&indptr, num_dst);
-        let positions = self.ints(edges);
-        if edges > 0 {
-            let (count, dim) = grid(&client, num_dst);
-            let addresses = address(&[&layout.indices, &positions], num_dst);
-            // SAFETY: as above; `positions` has room for the edges of every node from its offset on, of which there are no more than
-            // its draws, and draws lie in the row of the node.
-            unsafe {
-                if how.weighted {
-                    let keys = empty(&positions, Shape::from([edges.max(4)]), DType::F32);
-                    weighted_kernel::launch_unchecked(
-                        &client,
-                        count,
-                        dim,
-                        addresses,
-                        arg(&dst),
-                        arg(&layout.indptr),
-                        arg(&indptr),
-                        arg(ids),
-                        arg(weights),
-                        arg(&positions),
-                        arg(&keys),
-                        num_dst,
-                        draw.key[0],
-                        draw.key[1],
-                        how,
-                    );
-                } else {
-                    uniform_kernel::launch_unchecked(
-                        &client,
-                        count,
-                        dim,
-                        addresses,
-                        arg(&dst),
-                        arg(&layout.indptr),
-                        arg(&indptr),
-                        arg(ids),
-                        arg(&positions),
-                        num_dst,
-                        draw.key[0],
-                        draw.key[1],
-                        how,
-                    );
-                }
-            }
-        }
-        let src = self.number(&positions, &layout.indices, edges, &mut nodes[s], &rows[s]);
-        Ok(Found { etype: draw.etype, num_dst, edges, indptr, src, positions })
-    }
-
-    /// The row of the source of every edge found; new nodes go behind the others.
-    fn number(&self, positions: &CubeTensor, indices: &CubeTensor, edges: usize, nodes: &mut Nodes, rows: &CubeTensor) -> CubeTensor {
-        let (found, first, src) = (self.ints(edges), self.ints(edges), self.ints(edges));
-        if edges == 0 {
-            return src;
-        }
-        let client = found.client.clone();
-        let next = nodes.len as u32;
-        let launch = || grid(&client, edges);
-        let addresses = || address(&[indices, rows, &found], edges);
-        // SAFETY: positions are those of edges of the relation, their sources nodes for which `rows` has an entry; all other arrays
-        // have one for every edge, and units beyond the edges leave first.
-        unsafe {
-            let (count, dim) = launch();
-            offer_kernel::launch_unchecked(
-                &client,
-                count,
-                dim,
-                addresses(),
-                arg(positions),
-                arg(indices),
-                arg(&found),
-                arg(rows),
-                edges,
-                next,
-            );
-            let (count, dim) = launch();
-            first_kernel::launch_unchecked(&client, count, dim, addresses(), arg(&found), arg(rows), arg(&first), edges, next);
-        }
-        let order = exclusive_sums(&first, edges);
-        let new = last(&order, edges);
-        let list = self.ints(nodes.len + new);
-        let (count, dim) = grid(&client, nodes.len.max(1));
-        // SAFETY: `list` has room for the nodes so far and the new ones, of which `order` counts the edges that met one first; offers that
-        // stayed lie below `next + edges`, so that `order` has an entry for them.
-        unsafe {
-            copy_kernel::launch_unchecked(&client, count, dim, address(&[&list], nodes.len), arg(&nodes.list), arg(&list), nodes.len);
-            let (count, dim) = launch();
-            row_kernel::launch_unchecked(
-                &client,
-                count,
-                dim,
-                addresses(),
-                arg(&found),
-                arg(rows),
-                arg(&order),
-                arg(&src),
-                arg(&list),
-                edges,
-                next,
-            );
-        }
-        let from = nodes.len;
-        *nodes = Nodes { list, len: from + new };
-        settle(nodes, rows, from, true);
-        src
+        ints(&self.device, n)
     }
 }
 
@@ -361,54 +333,28 @@ impl BlockSampler for DeviceSampler {
     fn on_host(&self) -> &NeighborSampler {
         &self.sampler
     }
-    fn blocks(&self, ntype: &str, seeds: &[u32], key: SampleKey) -> Result<MiniBatch, GraphError> {
-        self.sample([(ntype, seeds)], key)
+    fn blocks_excluding(
+        &self,
+        seeds: &[Vec<u32>],
+        times: Option<&[Vec<i64>]>,
+        excluded: &[Vec<u32>],
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let (seeds, times, excluded) = self.sampler.batch_request(seeds, times, excluded)?;
+        let (seeds, excluded) = (self.upload("seeds", &seeds), self.upload("excluded", &excluded));
+        self.make(seeds, times.map(|times| times.concat()), excluded, key)?.into_batch(&self.sampler)
     }
 }
 
-/// Weights as they are.
-fn upload_floats(values: &[f32], device: &CubeDevice) -> CubeTensor {
-    let values: Vec<f64> = values.iter().map(|&w| f64::from(w)).collect();
-    crate::device::upload_floats(&values, device, DType::F32)
+/// Room for `n` numbers.
+fn ints(device: &CubeDevice, n: usize) -> CubeTensor {
+    burn_cubecl::ops::numeric::empty_device_contiguous_dtype(device.client(), device.clone(), Shape::from([n.max(4)]), DType::U32)
 }
 
-/// Writes, or forgets, the rows of nodes from `from` on.
-fn settle(nodes: &Nodes, rows: &CubeTensor, from: usize, known: bool) {
-    let n = nodes.len - from;
-    if n == 0 {
-        return;
+/// The device of kernels.
+fn cube_device(device: &Device) -> Result<CubeDevice, DeviceSampleError> {
+    match device.clone().without_autodiff().as_dispatch().clone() {
+        DispatchDevice::Cube(device) => Ok(device),
+        _ => Err(DeviceSampleError::NoKernels { device: Box::new(device.clone()) }),
     }
-    let (count, dim) = grid(&rows.client, n);
-    // SAFETY: nodes of a batch are nodes of the graph, for which `rows` has an entry; units beyond the last leave first.
-    unsafe {
-        settle_kernel::launch_unchecked(&rows.client, count, dim, address(&[rows], n), arg(&nodes.list), arg(rows), from, n, known);
-    }
-}
-
-/// The first `n` numbers of an array.
-fn read(x: CubeTensor, n: usize) -> Vec<u32> {
-    let data = into_data_sync(x);
-    let mut all: Vec<u32> = data.bytes().chunks_exact(4).map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]])).collect();
-    all.truncate(n);
-    all
-}
-
-/// Number `at` of an array.
-fn last(x: &CubeTensor, at: usize) -> usize {
-    let place = at..at + 1;
-    read(burn_cubecl::kernel::slice(x.clone(), std::slice::from_ref(&place)), 1)[0] as usize
-}
-
-/// Each seed once, and the row of every one.
-fn number_seeds(ids: &[u32], total: usize) -> (Vec<u32>, Vec<u32>) {
-    let mut row = std::collections::HashMap::with_capacity(ids.len().min(total));
-    let mut unique = vec![];
-    let of = ids.iter().map(|&v| {
-        *row.entry(v).or_insert_with(|| {
-            unique.push(v);
-            unique.len() as u32 - 1
-        })
-    });
-    let of = of.collect();
-    (unique, of)
 }

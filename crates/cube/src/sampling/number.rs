@@ -6,14 +6,25 @@
 
 use cubecl::prelude::*;
 
-/// The source of every edge found; offers it a number.
+/// The node of every id, an edge's source where ids are positions; offers it a number.
 #[cube(launch_unchecked, address_type = "dynamic")]
-pub(crate) fn offer_kernel(positions: &[u32], indices: &[u32], found: &mut [u32], rows: &[Atomic<u32>], n: usize, next: u32) {
+pub(crate) fn offer_kernel(
+    ids: &[u32],
+    indices: &[u32],
+    found: &mut [u32],
+    rows: &[Atomic<u32>],
+    n: usize,
+    next: u32,
+    #[comptime] positions: bool,
+) {
     let pos = ABSOLUTE_POS;
     if pos >= n {
         terminate!();
     }
-    let node = indices[positions[pos] as usize];
+    let mut node = ids[pos];
+    if comptime!(positions) {
+        node = indices[ids[pos] as usize];
+    }
     found[pos] = node;
     rows[node as usize].fetch_min(next + pos as u32);
 }
@@ -79,4 +90,14 @@ pub(crate) fn forget_kernel(rows: &mut [u32], n: usize) {
         terminate!();
     }
     rows[pos] = 0xffff_ffffu32;
+}
+
+/// `to[i] = table[at[i]]`
+#[cube(launch_unchecked, address_type = "dynamic")]
+pub(crate) fn pick_kernel(at: &[u32], table: &[u32], to: &mut [u32], n: usize) {
+    let pos = ABSOLUTE_POS;
+    if pos >= n {
+        terminate!();
+    }
+    to[pos] = table[at[pos] as usize];
 }

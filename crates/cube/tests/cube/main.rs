@@ -13,6 +13,7 @@ mod gsddmm;
 mod gspmm;
 mod halves;
 mod limits;
+mod negatives;
 mod refusals;
 mod relational;
 mod rows;

@@ -1,16 +1,30 @@
 //! Batches of a device against those of the host.
 
 use burn::backend::DispatchDevice;
-use burn::tensor::Device;
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_cube::DeviceSampler;
 use burn_gnn_graph::{
-    EdgeOrder, Fanouts, Graph, GraphError, Loader, MiniBatch, NeighborSampler, NodeBatches, NodeOrder, SampleKey, Strategy,
+    EdgeOrder, Fanouts, Graph, GraphError, LinkBatches, LinkExclusion, LinkSampler, Loader, MiniBatch, NegativePairs, NeighborSampler,
+    NodeBatches, NodeOrder, SampleKey, Strategy,
 };
 
 use crate::support::*;
 
-fn on_device(sampler: &NeighborSampler) -> DeviceSampler {
-    DeviceSampler::new(sampler.clone(), &Device::new(DispatchDevice::Cube(device()))).unwrap()
+pub(crate) fn cube() -> Device {
+    Device::new(DispatchDevice::Cube(device()))
+}
+
+pub(crate) fn on_device(sampler: &NeighborSampler) -> DeviceSampler {
+    DeviceSampler::new(sampler.clone(), &cube()).unwrap()
+}
+
+pub(crate) fn ids(ids: &[u32]) -> Tensor<1, Int> {
+    let values: Vec<i32> = ids.iter().map(|&v| v as i32).collect();
+    Tensor::from_data(TensorData::new(values, [ids.len()]), (&cube(), DType::I32))
+}
+
+pub(crate) fn numbers_of(x: Tensor<1, Int>) -> Vec<u32> {
+    x.into_data().iter::<i64>().map(|v| v as u32).collect()
 }
 
 /// Everything that blocks consist of.
@@ -32,7 +46,7 @@ fn same(what: &str, want: &MiniBatch, got: &MiniBatch) {
 }
 
 /// Two node types, three relations, two of which end in one type and begin in another.
-fn typed(nodes: [usize; 2], edges: usize, seed: u64) -> Graph {
+pub(crate) fn typed(nodes: [usize; 2], edges: usize, seed: u64) -> Graph {
     let mut numbers = Numbers::new(seed);
     let mut ends = |n: usize, skew: bool| -> Vec<u32> {
         let mut end = || {
@@ -187,8 +201,8 @@ fn loaders_take_device_samplers() {
     let seeds: Vec<u32> = (0..50).collect();
     let sampler = NeighborSampler::new(&g, [3, 2]).unwrap();
     let cpu = Device::flex();
-    let host = Loader::new(NodeBatches::new(sampler.clone(), "b", &seeds, &cpu).unwrap(), 16).unwrap();
-    let ours = Loader::new(NodeBatches::new(on_device(&sampler), "b", &seeds, &cpu).unwrap(), 16).unwrap();
+    let host = Loader::new(NodeBatches::new(sampler.clone(), [("b", &seeds)], &cpu).unwrap(), 16).unwrap();
+    let ours = Loader::new(NodeBatches::new(on_device(&sampler), [("b", &seeds)], &cpu).unwrap(), 16).unwrap();
     let mut batches = 0;
     for (want, got) in host.epoch(2).zip(ours.epoch(2)) {
         let (want, got) = (want.unwrap(), got.unwrap());
@@ -199,17 +213,322 @@ fn loaders_take_device_samplers() {
     assert_eq!(batches, 4);
 }
 
+/// Some edges that are never drawn, some that one batch leaves out, in an order of edges that is not that of destinations.
+#[test]
+fn masks_and_excluded_edges() {
+    let Some(()) = adapter() else { return };
+    for (nodes, edges) in [([1, 1], 3), ([40, 30], 300), ([300, 200], 4000)] {
+        let g = typed(nodes, edges, 21);
+        let mut numbers = Numbers::new(4);
+        let mut some = |share: usize| -> Vec<bool> { (0..edges).map(|_| numbers.below(4) < share).collect() };
+        let (mask, barred) = (some(3), [some(1), some(0), some(2)]);
+        let barred = barred.map(|is| (0..edges as u32).filter(|&e| is[e as usize]).rev().collect::<Vec<_>>());
+        let seeds = [("a", vec![0, (nodes[0] - 1) as u32, 0]), ("b", (0..nodes[1].min(20) as u32).collect())];
+        for (fanouts, replace) in [(vec![1], false), (vec![3, 2], false), (vec![3, 2], true), (vec![-1, 4], false), (vec![80, 2], false)] {
+            for masked in [false, true] {
+                let mut sampler = NeighborSampler::new(&g, fanouts.clone()).unwrap().with_replacement(replace).unwrap();
+                if masked {
+                    sampler = sampler.with_mask(0, &mask).unwrap().with_mask(2, &vec![false; edges]).unwrap();
+                }
+                let device = on_device(&sampler);
+                // The last batch would show what the one before left behind.
+                for (step, barred) in [vec![], barred.to_vec(), vec![]].into_iter().enumerate() {
+                    let key = SampleKey::new(3).at(1, step as u64);
+                    let excluded = || barred.iter().enumerate();
+                    let want = sampler.sample_excluding(seeds.clone(), excluded(), key).unwrap();
+                    let got = device.sample_excluding(seeds.clone(), excluded(), key).unwrap();
+                    same(&format!("{edges} edges, {fanouts:?}, replace {replace}, masked {masked}, step {step}"), &want, &got);
+                }
+            }
+        }
+    }
+}
+
+/// Weights and times of which many are equal, weights of 0, times of both signs; with masks and without.
+#[test]
+fn the_heaviest_and_the_latest() {
+    let Some(()) = adapter() else { return };
+    let edges = 900;
+    let g = typed([60, 40], edges, 31);
+    let mut numbers = Numbers::new(8);
+    let mut of_edges = |n: usize| -> Vec<usize> { (0..edges).map(|_| numbers.below(n)).collect() };
+    let weights: Vec<f32> = of_edges(5).into_iter().map(|w| [0.0, 1e-30, 0.5, 3.0, 7e20][w]).collect();
+    let times: Vec<i64> = of_edges(7).into_iter().map(|t| [i64::MIN, -4, 0, 1, 1 << 33, (1 << 33) + 1, i64::MAX][t]).collect();
+    let mask: Vec<bool> = of_edges(3).into_iter().map(|m| m > 0).collect();
+    let seeds = [("a", (0..60u32).collect::<Vec<_>>()), ("b", vec![3, 0])];
+    for fanouts in [vec![1], vec![4, 3], vec![-1], vec![50, 2]] {
+        for masked in [false, true] {
+            let mut plain = NeighborSampler::new(&g, fanouts.clone()).unwrap();
+            for t in 0..3 {
+                plain = plain.with_weights(t, &weights).unwrap().with_times(t, &times).unwrap();
+            }
+            if masked {
+                plain = plain.with_mask(1, &mask).unwrap();
+            }
+            for strategy in [Strategy::TopK, Strategy::Latest] {
+                let sampler = plain.clone().with_strategy(strategy).unwrap();
+                let key = SampleKey::new(5);
+                let (want, got) = (sampler.sample(seeds.clone(), key).unwrap(), on_device(&sampler).sample(seeds.clone(), key).unwrap());
+                same(&format!("{strategy:?}, {fanouts:?}, masked {masked}"), &want, &got);
+            }
+        }
+    }
+}
+
+/// Seeds and excluded edges that are on the device, and a batch that stays there.
+#[test]
+fn tensors_in_and_out() {
+    let Some(()) = adapter() else { return };
+    let g = typed([60, 50], 500, 13);
+    let sampler =
+        NeighborSampler::new(&g, Fanouts::per_relation([(("a", "r", "b"), [4, 0]), (("b", "s", "a"), [3, -1]), (("a", "t", "a"), [0, 2])]));
+    let sampler = sampler.unwrap();
+    let device = on_device(&sampler);
+    let (key, seeds, barred) = (SampleKey::new(2), [9u32, 4, 9, 30], [7u32, 3, 200, 3]);
+    let want = sampler.sample_excluding([("b", seeds)], [("s", barred)], key).unwrap();
+    let got = device.sample_tensors([("b", ids(&seeds))], [("s", ids(&barred))], key).unwrap();
+    same("of tensors", &want, &got.to_batch(&sampler).unwrap());
+    assert_eq!(got.num_blocks(), 2);
+    for t in 0..2 {
+        assert_eq!(numbers_of(got.nodes(t)), want.input_nodes(t));
+        assert_eq!(numbers_of(got.seeds(t)), want.seeds[t]);
+    }
+    let mut unsampled = 0;
+    for (i, block) in want.blocks.iter().enumerate() {
+        for t in 0..2 {
+            assert_eq!((got.num_src(i, t), got.num_dst(i, t)), (block.src_nodes(t).len(), block.dst_nodes(t).len()));
+        }
+        for (t, relation) in block.relations().iter().enumerate() {
+            let Some(indptr) = got.indptr(i, t) else {
+                assert!(relation.num_edges() == 0 && got.src(i, t).is_none() && got.edge_ids(i, t).is_none());
+                unsampled += 1;
+                continue;
+            };
+            assert_eq!(numbers_of(indptr), relation.csc().indptr(), "block {i}, relation {t}");
+            assert_eq!(numbers_of(got.src(i, t).unwrap()), relation.src(), "block {i}, relation {t}");
+            assert_eq!(numbers_of(got.edge_ids(i, t).unwrap()), block.edge_ids(t), "block {i}, relation {t}");
+        }
+    }
+    assert_eq!(unsampled, 2);
+    let none = device.sample_tensors([("b", ids(&[]))], [] as [(usize, _); 0], key).unwrap();
+    assert_eq!((none.nodes(1).dims(), none.seeds(1).dims(), none.to_batch(&sampler).unwrap().total_edges()), ([0], [0], 0));
+}
+
+/// Kernels use ids as they are, so those of a tensor are checked on the device.
+#[test]
+fn tensors_that_are_refused() {
+    let Some(()) = adapter() else { return };
+    let g = typed([60, 50], 500, 13);
+    let device = on_device(&NeighborSampler::new(&g, [2]).unwrap());
+    let none = || [] as [(usize, Tensor<1, Int>); 0];
+    let text = |seeds: Tensor<1, Int>| device.sample_tensors([("b", seeds)], none(), SampleKey::new(0)).unwrap_err().to_string();
+    assert_eq!(text(ids(&[0, 49, 50, 51])), "`seeds` of node type `b`, position 2: id 50 is out of range 0..50");
+    let negative = Tensor::from_data(TensorData::new(vec![-1i32], [1]), (&cube(), DType::I32));
+    assert_eq!(text(negative), "`seeds` of node type `b`, position 0: id 4294967295 is out of range 0..50");
+    let narrow = Tensor::from_data(TensorData::new(vec![1i64], [1]), (&Device::flex(), DType::I64));
+    assert!(text(narrow).contains("I32 or U32"));
+    let elsewhere = Tensor::from_data(TensorData::new(vec![1i32], [1]), (&Device::flex(), DType::I32));
+    assert!(text(elsewhere).contains("device"));
+    let e = device.sample_tensors([("b", ids(&[1]))], [("r", ids(&[500]))], SampleKey::new(0)).unwrap_err();
+    assert!(matches!(e, GraphError::IdOutOfRange { id: 500, bound: 500, .. }), "{e}");
+    let e = device.sample_tensors([("b", ids(&[1])), ("b", ids(&[2]))], none(), SampleKey::new(0)).unwrap_err();
+    assert!(matches!(e, GraphError::Duplicate { .. }), "{e}");
+}
+
+/// Seed edges, their reverses and those of a type of reverses are left out of blocks that a device makes.
+#[test]
+fn link_batches() {
+    let Some(()) = adapter() else { return };
+    let edges = 400;
+    let g = typed([60, 50], edges, 17);
+    let sampler = NeighborSampler::new(&g, [3, -1]).unwrap();
+    let reverse: Vec<u32> = (0..edges as u32).rev().collect();
+    let other = g.schema().etype(("b", "s", "a")).unwrap();
+    let exclusions = [LinkExclusion::Nothing, LinkExclusion::Seeds, LinkExclusion::Reverse(reverse), LinkExclusion::ReverseType(other)];
+    let seeds: Vec<u32> = (0..40).map(|i| i * 9).collect();
+    for etype in [("a", "r", "b"), ("a", "t", "a")] {
+        for pairs in [NegativePairs::None, NegativePairs::PerEndpoint(2), NegativePairs::Global(1)] {
+            for exclusion in &exclusions {
+                let host = LinkSampler::new(sampler.clone(), etype).unwrap();
+                let ours = LinkSampler::new(on_device(&sampler), etype).unwrap();
+                let set = |links: LinkSampler| links.with_negatives(pairs).with_exclusion(exclusion.clone()).unwrap();
+                let batches = |links| Loader::new(LinkBatches::new(links, &seeds, &Device::flex()).unwrap(), 25).unwrap();
+                let (host, ours) = (batches(set(host)), batches(set(ours)));
+                let mut made = 0;
+                for (want, got) in host.epoch(1).zip(ours.epoch(1)) {
+                    let (want, got) = (want.unwrap().batch, got.unwrap().batch);
+                    let what = format!("{etype:?}, {pairs:?}, {exclusion:?}");
+                    same(&what, &want.batch, &got.batch);
+                    assert_eq!((want.edges, want.positive, want.negative), (got.edges, got.positive, got.negative), "{what}");
+                    assert_eq!(want.is_strict, got.is_strict, "{what}");
+                    made += 1;
+                }
+                assert_eq!(made, 2);
+            }
+        }
+    }
+}
+
+/// Subgraphs of the nodes of batches, of seeds alone, without edges that are dropped; and no rows are left behind.
+#[test]
+fn induced_subgraphs() {
+    let Some(()) = adapter() else { return };
+    for edges in [0, 500] {
+        let g = typed([60, 50], edges, 23);
+        for fanouts in [vec![], vec![2], vec![3, -1]] {
+            let sampler = NeighborSampler::new(&g, fanouts.clone()).unwrap();
+            let device = on_device(&sampler);
+            let (seeds, dropped) = ([("a", vec![9u32, 4, 30]), ("b", vec![7])], (0..edges as u32).step_by(3).collect::<Vec<_>>());
+            for dropped in [&[][..], &dropped[..]] {
+                let key = SampleKey::new(12);
+                let drop = || [("s", dropped), ("t", dropped)];
+                let want = sampler.induced(seeds.clone(), drop(), key).unwrap();
+                let got = device.induced(seeds.clone(), drop(), key).unwrap();
+                let what = format!("{edges} edges, {fanouts:?}, {} dropped", dropped.len());
+                let tensors = drop().map(|(name, edges)| (name, ids(edges)));
+                let kept = device.induced_tensors(seeds.clone().map(|(name, nodes)| (name, ids(&nodes))), tensors, key).unwrap();
+                assert_eq!(want.seeds, got.seeds, "{what}");
+                for t in 0..2 {
+                    assert_eq!(want.subgraph.node_ids[t], got.subgraph.node_ids[t], "{what}: nodes of type {t}");
+                    assert_eq!(numbers_of(kept.nodes(t)), want.subgraph.node_ids[t].to_vec(), "{what}: nodes of type {t}");
+                    assert_eq!(numbers_of(kept.seeds(t)), want.seeds[t], "{what}: seeds of type {t}");
+                }
+                for (t, (w, g)) in want.subgraph.graph.relations().iter().zip(got.subgraph.graph.relations()).enumerate() {
+                    assert_eq!((w.src(), w.dst()), (g.src(), g.dst()), "{what}: relation {t}");
+                    let original = want.subgraph.edge_ids[t].to_vec();
+                    assert_eq!(original, got.subgraph.edge_ids[t].to_vec(), "{what}: ids of relation {t}");
+                    // By destination, where the host has them by id.
+                    let mut by_dst: Vec<_> = (0..original.len()).map(|e| (w.dst()[e], original[e], w.src()[e])).collect();
+                    by_dst.sort_unstable();
+                    let [dst, ids, src] = [kept.dst(t), kept.edge_ids(t), kept.src(t)].map(numbers_of);
+                    let got: Vec<_> = (0..ids.len()).map(|i| (dst[i], ids[i], src[i])).collect();
+                    assert_eq!(got, by_dst, "{what}: tensors of relation {t}");
+                }
+            }
+        }
+    }
+}
+
+/// As [`same`], and the trees of rows, and degrees, which times bound.
+#[track_caller]
+fn same_trees(what: &str, want: &MiniBatch, got: &MiniBatch) {
+    same(what, want, got);
+    assert!(want.roots.is_some(), "{what}");
+    assert_eq!(want.roots, got.roots, "{what}: trees");
+    for (want, got) in want.blocks.iter().zip(&got.blocks) {
+        for t in 0..want.relations().len() {
+            assert_eq!((want.in_degrees(t), want.out_degrees(t)), (got.in_degrees(t), got.out_degrees(t)), "{what}: degrees");
+        }
+    }
+}
+
+/// Every seed in a tree of its own, the same node as a seed twice; on renumbered graphs too.
+#[test]
+fn disjoint_trees() {
+    let Some(()) = adapter() else { return };
+    let g = typed([60, 50], 500, 37);
+    let turned = g.reorder(NodeOrder::InDegree, EdgeOrder::ByDst).unwrap();
+    let seeds = [("a", vec![0u32, 9, 0, 30]), ("b", (0..50).collect())];
+    let barred = [("t", (0..250u32).collect::<Vec<_>>())];
+    for (fanouts, replace) in [(vec![2], false), (vec![3, 2], true), (vec![-1, -1], false)] {
+        let sampler = |g: &Graph| NeighborSampler::new(g, fanouts.clone()).unwrap().with_replacement(replace).unwrap().with_disjoint(true);
+        for sampler in [sampler(&g), sampler(&turned.graph).with_original_ids(&turned).unwrap()] {
+            let device = on_device(&sampler);
+            let (key, what) = (SampleKey::new(4), format!("{fanouts:?}, replace {replace}"));
+            let (want, got) = (sampler.sample(seeds.clone(), key).unwrap(), device.sample(seeds.clone(), key).unwrap());
+            same_trees(&what, &want, &got);
+            let want = sampler.sample_excluding(seeds.clone(), barred.clone(), key).unwrap();
+            same_trees(&what, &want, &device.sample_excluding(seeds.clone(), barred.clone(), key).unwrap());
+            let of_tensors = seeds.clone().map(|(name, nodes)| (name, ids(&nodes)));
+            let excluded = barred.clone().map(|(name, edges)| (name, ids(&edges)));
+            let kept = device.sample_tensors(of_tensors, excluded, key).unwrap();
+            for (t, roots) in want.roots.iter().flatten().enumerate() {
+                assert_eq!(&numbers_of(kept.roots(t).unwrap()), roots, "{what}");
+            }
+            same_trees(&what, &want, &kept.to_batch(&sampler).unwrap());
+            // Its nodes are those of shared rows.
+            let want = sampler.induced([("b", [3u32])], [] as [(usize, [u32; 0]); 0], key).unwrap();
+            let got = device.induced([("b", [3u32])], [] as [(usize, [u32; 0]); 0], key).unwrap();
+            assert_eq!((want.subgraph.node_ids, want.seeds), (got.subgraph.node_ids, got.seeds), "{what}");
+        }
+    }
+}
+
+/// Edges strictly before the time of the seed, of relations of which one has no times; alone, in loaders and around seed edges.
+#[test]
+fn seeds_with_times() {
+    let Some(()) = adapter() else { return };
+    let edges = 700;
+    let g = typed([60, 50], edges, 43);
+    let mut numbers = Numbers::new(19);
+    let mut of_edges = |n: usize| -> Vec<i64> { (0..edges).map(|_| numbers.below(n) as i64 - 9).collect() };
+    let (first, second, weights) = (of_edges(20), of_edges(4), of_edges(12));
+    let weights: Vec<f32> = weights.into_iter().map(|w| (w + 9) as f32).collect();
+    let (nodes, times) = (vec![7u32, 7, 0, 31, 49], vec![-9i64, 11, i64::MIN, 4, i64::MAX]);
+    let others = (vec![5u32], vec![2i64]);
+    for fanouts in [vec![2], vec![3, 2], vec![-1, 4]] {
+        for (strategy, replace) in
+            [(Strategy::Uniform, false), (Strategy::Uniform, true), (Strategy::TopK, false), (Strategy::Latest, false)]
+        {
+            let mut sampler = NeighborSampler::new(&g, fanouts.clone()).unwrap().with_times("r", &first).unwrap();
+            sampler = sampler.with_times("t", &second).unwrap();
+            for t in 0..3 {
+                sampler = sampler.with_weights(t, &weights).unwrap();
+            }
+            if strategy == Strategy::Latest {
+                sampler = sampler.with_times("s", &first).unwrap();
+            }
+            let sampler = sampler.with_strategy(strategy).unwrap().with_replacement(replace).unwrap();
+            let device = on_device(&sampler);
+            let (key, what) = (SampleKey::new(8), format!("{fanouts:?}, {strategy:?}, replace {replace}"));
+            let seeds = || [("b", nodes.clone(), times.clone()), ("a", others.0.clone(), others.1.clone())];
+            let (want, got) = (sampler.sample_before(seeds(), key).unwrap(), device.sample_before(seeds(), key).unwrap());
+            same_trees(&what, &want, &got);
+            let (host, cpu) = (sampler.clone(), Device::flex());
+            let host = Loader::new(NodeBatches::before(host, seeds(), &cpu).unwrap(), 4).unwrap();
+            let ours = Loader::new(NodeBatches::before(device, seeds(), &cpu).unwrap(), 4).unwrap();
+            let mut made = 0;
+            for (want, got) in host.epoch(0).zip(ours.epoch(0)) {
+                same_trees(&what, &want.unwrap().batch, &got.unwrap().batch);
+                made += 1;
+            }
+            assert_eq!(made, 2);
+            let pairs = NegativePairs::PerEndpoint(1);
+            let host = LinkSampler::new(sampler.clone(), "r").unwrap().with_negatives(pairs);
+            let ours = LinkSampler::new(on_device(&sampler), "r").unwrap().with_negatives(pairs);
+            let (want, got) = (host.sample(&[3, 90, 4], key).unwrap(), ours.sample(&[3, 90, 4], key).unwrap());
+            same_trees(&what, &want.batch, &got.batch);
+            assert_eq!((want.positive, want.negative), (got.positive, got.negative), "{what}");
+        }
+    }
+    let untimed = on_device(&NeighborSampler::new(&g, [2]).unwrap());
+    let e = untimed.sample_before([("b", [1u32], [5i64])], SampleKey::new(0)).unwrap_err();
+    assert!(matches!(e, GraphError::Setting { arg: "times", .. }), "{e}");
+}
+
+/// Many rows in one hash table: those of a star, which all trees meet.
+#[test]
+fn large_trees() {
+    let Some(()) = adapter() else { return };
+    let n = 3_000u32;
+    let (src, dst): (Vec<u32>, Vec<u32>) = (0..n).flat_map(|v| [(0, v), (v, 0), ((v * 7 + 1) % n, v)]).unzip();
+    let g = Graph::homogeneous(n as usize, src, dst).unwrap();
+    let sampler = NeighborSampler::new(&g, [3, 40]).unwrap().with_disjoint(true);
+    let (key, seeds) = (SampleKey::new(2), [("_N", (0..600u32).collect::<Vec<_>>())]);
+    same_trees("large", &sampler.sample(seeds.clone(), key).unwrap(), &on_device(&sampler).sample(seeds, key).unwrap());
+}
+
 #[test]
 fn what_devices_do_not_do() {
     let Some(()) = adapter() else { return };
     let g = typed([4, 4], 9, 1);
-    let cube = Device::new(DispatchDevice::Cube(device()));
+    let cube = cube();
     let plain = || NeighborSampler::new(&g, [2]).unwrap();
     let text = |s: NeighborSampler, device: &Device| DeviceSampler::new(s, device).unwrap_err().to_string();
     assert!(text(plain(), &Device::flex()).starts_with("sampling on a device needs one of a graphics backend"));
-    let disjoint = text(plain().with_disjoint(true), &cube);
-    assert_eq!(disjoint, "devices do not sample with disjoint trees; `NeighborSampler` does on the host");
-    assert!(text(plain().with_mask(0, &[true; 9]).unwrap(), &cube).contains("masks of edges"));
+    let labor = plain().with_strategy(Strategy::Labor { layer_dependent: false }).unwrap();
+    let want = "devices do not sample with `Strategy::Labor`, whose keys are 64-bit floats; the sampler on the host does";
+    assert_eq!(text(labor, &cube), want);
     let e = DeviceSampler::new(plain(), &cube).unwrap().sample([("a", [9u32])], SampleKey::new(0)).unwrap_err();
     assert!(matches!(e, GraphError::IdOutOfRange { .. } | GraphError::NodeOutOfRange { .. }), "{e}");
 }

@@ -1,0 +1,397 @@
+//! One hop after the other: draws, then rows for the nodes that they found.
+
+use burn::tensor::{DType, Shape};
+use burn_cubecl::CubeDevice;
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::{GraphError, HopDraws, SampleKey, TimeRanks};
+
+use super::DeviceSampler;
+use super::batch::{DeviceBatch, Found, Hop, pick};
+use super::draw::{Filter, How, count_kernel, mark_kernel, smallest_kernel, uniform_kernel, weighted_kernel};
+use super::ids::{Ids, number_at};
+use super::number::{copy_kernel, first_kernel, forget_kernel, offer_kernel, row_kernel, settle_kernel};
+use super::trees::Trees;
+use crate::device::{dummy, upload};
+use crate::launch::{address, arg, empty, grid};
+use crate::layout::csc;
+use crate::scan::exclusive_sums;
+
+/// What one batch at a time writes.
+#[derive(Debug)]
+pub(super) struct Tables {
+    /// Row of each node in the batch, by node type.
+    pub(super) rows: Vec<CubeTensor>,
+    /// A bit per edge id, by edge type: whether it is left out. Made when first needed.
+    excluded: Vec<Option<CubeTensor>>,
+}
+
+impl Tables {
+    /// Bits of the edges of a type that are left out, if any are.
+    pub(super) fn excluded(&self, etype: usize, edges: &[Ids]) -> Option<&CubeTensor> {
+        self.excluded[etype].as_ref().filter(|_| edges[etype].len > 0)
+    }
+}
+
+impl DeviceSampler {
+    /// No node has a row and no edge is left out.
+    pub(super) fn tables(&self) -> Tables {
+        let table = |&n: &usize| {
+            let table = self.ints(n);
+            let (count, dim) = grid(&table.client, n.max(1));
+            // SAFETY: the table has at least `n` entries; units beyond them leave first.
+            unsafe { forget_kernel::launch_unchecked(&table.client, count, dim, address(&[&table], n), arg(&table), n) };
+            table
+        };
+        let rows = self.graph().node_counts().iter().map(table).collect();
+        Tables { rows, excluded: vec![None; self.graph().relations().len()] }
+    }
+
+    /// Marks edges as left out, or takes the marks back.
+    pub(super) fn exclude(&self, edges: &[Ids], tables: &mut Tables, set: bool) {
+        for ((t, ids), bits) in edges.iter().enumerate().zip(&mut tables.excluded) {
+            if ids.len == 0 {
+                continue;
+            }
+            let words = self.graph().relations()[t].num_edges().div_ceil(32);
+            let bits = bits.get_or_insert_with(|| upload("excluded edges", &vec![0; words], &self.device));
+            let (count, dim) = grid(&bits.client, ids.len);
+            // SAFETY: ids are edges of the relation, for each of which there is a bit; units beyond the ids leave first.
+            unsafe {
+                mark_kernel::launch_unchecked(
+                    &bits.client,
+                    count,
+                    dim,
+                    address(&[&ids.list, bits], ids.len),
+                    arg(&ids.list),
+                    arg(bits),
+                    ids.len,
+                    set,
+                );
+            }
+        }
+    }
+
+    /// Takes the rows of a batch back; nodes in trees had none.
+    pub(super) fn forget(&self, batch: &DeviceBatch, tables: &Tables) {
+        for (nodes, table) in batch.nodes.iter().zip(&tables.rows).filter(|_| batch.roots.is_none()) {
+            settle(nodes, table, 0, false);
+        }
+    }
+
+    /// The batch around seeds. Its nodes keep their rows in `tables`, unless they are in trees.
+    pub(super) fn grow(
+        &self,
+        seeds: Vec<Ids>,
+        mut trees: Option<Trees>,
+        excluded: &[Ids],
+        key: SampleKey,
+        tables: &Tables,
+    ) -> Result<DeviceBatch, GraphError> {
+        let (mut nodes, rows_of_seeds): (Vec<Ids>, Vec<Ids>) = if trees.is_some() {
+            // A tree begins with its seed.
+            let rows = seeds.iter().map(|ids| (0..ids.len as u32).collect::<Vec<_>>());
+            let rows = rows.map(|rows| Ids::upload("rows of seeds", &rows, &self.device)).collect();
+            (seeds, rows)
+        } else {
+            let mut nodes: Vec<Ids> = seeds.iter().map(|_| Ids { list: self.ints(0), len: 0 }).collect();
+            let of_type =
+                |((ids, nodes), rows): ((&Ids, &mut Ids), &CubeTensor)| Ids { list: self.number(ids, None, nodes, rows), len: ids.len };
+            let rows = seeds.iter().zip(&mut nodes).zip(&tables.rows).map(of_type).collect();
+            (nodes, rows)
+        };
+        let mut hops = vec![];
+        for hop in 0..self.sampler.hops() {
+            let counts = |nodes: &[Ids]| nodes.iter().map(|n| n.len).collect::<Vec<_>>();
+            let num_dst = counts(&nodes);
+            let draws = self.sampler.device_hop(hop, key);
+            // In the order of relations, which is that of new rows of a type.
+            let found: Vec<Found> = draws
+                .iter()
+                .map(|draw| self.draw(draw, &num_dst, excluded, &mut nodes, trees.as_mut(), tables))
+                .collect::<Result<_, _>>()?;
+            hops.push(Hop { found, num_dst, num_src: counts(&nodes) });
+        }
+        let ids = |(list, nodes): (CubeTensor, &Ids)| Ids { list, len: nodes.len };
+        let roots = trees.map(|trees| trees.roots.into_iter().zip(&nodes).map(ids).collect());
+        Ok(DeviceBatch { graph: self.graph().clone(), nodes, roots, times: None, seeds: rows_of_seeds, hops })
+    }
+
+    /// Original ids of the nodes of a type, where they differ.
+    pub(super) fn original(&self, ntype: usize) -> Option<&CubeTensor> {
+        let ids = self.sampler.device_node_ids(ntype)?;
+        Some(self.ids[ntype].get_or_compute(|| upload("ids", ids, &self.device)))
+    }
+
+    /// Times of the edges of a type, if they have any: of all edges by position, as places among those that differ.
+    pub(super) fn times(&self, etype: usize) -> Option<&(TimeRanks, CubeTensor)> {
+        self.sampler.times_of(etype)?;
+        let make = || {
+            let mut ranks = self.sampler.device_times(etype).unwrap_or_default();
+            let list = upload("times", &std::mem::take(&mut ranks.of_edges), &self.device);
+            (ranks, list)
+        };
+        Some(self.times[etype].get_or_compute(make))
+    }
+
+    /// Draws edges of one relation for the nodes there were before this hop, and numbers their sources.
+    fn draw(
+        &self,
+        draw: &HopDraws<'_>,
+        num_dst: &[usize],
+        excluded: &[Ids],
+        nodes: &mut [Ids],
+        trees: Option<&mut Trees>,
+        tables: &Tables,
+    ) -> Result<Found, GraphError> {
+        let (s, d) = self.graph().schema().ends(draw.etype);
+        let num_dst = num_dst[d];
+        // Kernels count edges, and number nodes and edges together, in 32 bits. Without replacement a node has no more than its own edges.
+        let drawn = num_dst as u64 * u64::from(draw.fanout);
+        let most = if draw.replace { drawn } else { drawn.min(draw.relation.num_edges() as u64) };
+        let in_buffer = (self.device.client().properties().memory.max_page_size / 4).saturating_sub(1);
+        let limit = if trees.is_some() { self.most_items() } else { in_buffer.min(u64::from(u32::MAX - 1)) };
+        let known = nodes[s].len as u64;
+        let check = |edges: u64| {
+            let (count, relation) = (known + edges, || self.graph().schema().etypes()[draw.etype].to_string());
+            if count <= limit {
+                Ok(())
+            } else {
+                Err(GraphError::TooLarge { relation: relation(), what: "nodes and edges of a batch", count, limit })
+            }
+        };
+        if trees.is_none() {
+            check(most)?;
+        }
+        let layout = csc(draw.relation, &self.device);
+        let dst = nodes[d].list.clone();
+        let client = dst.client.clone();
+        let none = dummy(&dst);
+        let weights = draw.weights.map_or(&none, |w| self.weights[draw.etype].get_or_compute(|| upload_floats(w, &self.device)));
+        let ids = self.original(d).unwrap_or(&none);
+        let words = |cells: &[burn_gnn_graph::Derived<CubeTensor>], what, make: &dyn Fn() -> Option<Vec<u32>>| {
+            cells[draw.etype].get_or_compute(|| upload(what, &make().unwrap_or_default(), &self.device)).clone()
+        };
+        let mask = if draw.masked { words(&self.masks, "masks", &|| self.sampler.device_mask(draw.etype)) } else { none.clone() };
+        let order = if draw.ordered { words(&self.orders, "keys", &|| self.sampler.device_order(draw.etype)) } else { none.clone() };
+        let left_out = tables.excluded(draw.etype, excluded);
+        // Of the trees of destinations, which the first of the roots are.
+        let dst_roots = trees.as_deref().map(|trees| trees.roots[d].clone());
+        let of_dst = |table: Option<&CubeTensor>| match (table, &dst_roots) {
+            (Some(table), Some(roots)) => pick(&Ids { list: roots.clone(), len: num_dst }, table).list,
+            _ => none.clone(),
+        };
+        let bounds = trees.as_deref().and_then(|trees| trees.bounds[draw.etype].as_ref());
+        let times = bounds.and_then(|_| self.times(draw.etype)).map(|(_, list)| list);
+        let (highs, timed) = (of_dst(trees.as_deref().map(|trees| &trees.highs)), times.is_some());
+        let (bounds, times) = (of_dst(bounds), times.unwrap_or(&none));
+        let filter = Filter { masked: draw.masked, excluded: left_out.is_some(), permuted: layout.edge_ids.is_some(), timed };
+        let (weighted, rooted) = (draw.weights.is_some(), dst_roots.is_some());
+        let how = How { replace: draw.replace, weighted, keyed: draw.ids.is_some(), rooted, filter };
+        let (left_out, edge_ids) = (left_out.unwrap_or(&none), layout.ids());
+        let counts = self.ints(num_dst);
+        let (count, dim) = grid(&client, num_dst.max(1));
+        // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of edges, for which
+        // there are ids, weights and bits; units beyond `num_dst` leave first.
+        unsafe {
+            count_kernel::launch_unchecked(
+                &client,
+                count,
+                dim,
+                address(&[&layout.indices], num_dst),
+                arg(&dst),
+                arg(&layout.indptr),
+                arg(weights),
+                arg(&mask),
+                arg(left_out),
+                arg(edge_ids),
+                arg(times),
+                arg(&bounds),
+                arg(&counts),
+                num_dst,
+                draw.fanout,
+                how,
+            );
+        }
+        // Trees share nodes, so that a hop may have more edges than the relation.
+        if rooted && check(drawn).is_err() {
+            let counts = Ids { list: counts.clone(), len: num_dst };
+            check(counts.read().into_iter().map(u64::from).sum())?;
+        }
+        let indptr = exclusive_sums(&counts, num_dst);
+        let edges = number_at(&indptr, num_dst) as usize;
+        let positions = self.ints(edges);
+        if edges > 0 {
+            let (count, dim) = grid(&client, num_dst);
+            let addresses = address(&[&layout.indices, &positions], num_dst);
+            // SAFETY: as above; `positions` has room for the edges of every node from its offset on, of which there are no more than
+            // its draws, and draws lie in the row of the node.
+            unsafe {
+                if draw.ordered {
+                    let keys = self.ints(edges);
+                    smallest_kernel::launch_unchecked(
+                        &client,
+                        count,
+                        dim,
+                        addresses,
+                        arg(&dst),
+                        arg(&layout.indptr),
+                        arg(&indptr),
+                        arg(&order),
+                        arg(&mask),
+                        arg(left_out),
+                        arg(edge_ids),
+                        arg(times),
+                        arg(&bounds),
+                        arg(&positions),
+                        arg(&keys),
+                        num_dst,
+                        filter,
+                    );
+                } else if how.weighted {
+                    let keys = empty(&positions, Shape::from([edges.max(4)]), DType::F32);
+                    weighted_kernel::launch_unchecked(
+                        &client,
+                        count,
+                        dim,
+                        addresses,
+                        arg(&dst),
+                        arg(&layout.indptr),
+                        arg(&indptr),
+                        arg(ids),
+                        arg(weights),
+                        arg(&mask),
+                        arg(left_out),
+                        arg(edge_ids),
+                        arg(times),
+                        arg(&bounds),
+                        arg(&highs),
+                        arg(&positions),
+                        arg(&keys),
+                        num_dst,
+                        draw.key[0],
+                        draw.key[1],
+                        how,
+                    );
+                } else {
+                    uniform_kernel::launch_unchecked(
+                        &client,
+                        count,
+                        dim,
+                        addresses,
+                        arg(&dst),
+                        arg(&layout.indptr),
+                        arg(&indptr),
+                        arg(ids),
+                        arg(&mask),
+                        arg(left_out),
+                        arg(edge_ids),
+                        arg(times),
+                        arg(&bounds),
+                        arg(&highs),
+                        arg(&positions),
+                        num_dst,
+                        draw.key[0],
+                        draw.key[1],
+                        how,
+                    );
+                }
+            }
+        }
+        let positions = Ids { list: positions, len: edges };
+        let src = match (trees, &dst_roots) {
+            (Some(trees), Some(roots)) => {
+                let dst = (&indptr, roots, num_dst);
+                self.number_rooted(&positions, &layout.indices, dst, &mut nodes[s], &mut trees.roots[s])
+            }
+            _ => self.number(&positions, Some(&layout.indices), &mut nodes[s], &tables.rows[s]),
+        };
+        Ok(Found { etype: draw.etype, num_dst, indptr, src, positions })
+    }
+
+    /// The row of every node; new ones go behind the others. Nodes are those that `ids` name: sources of the edges at these positions,
+    /// where `indices` are given.
+    fn number(&self, ids: &Ids, indices: Option<&CubeTensor>, nodes: &mut Ids, rows: &CubeTensor) -> CubeTensor {
+        let edges = ids.len;
+        let (found, first, src) = (self.ints(edges), self.ints(edges), self.ints(edges));
+        if edges == 0 {
+            return src;
+        }
+        let client = found.client.clone();
+        let (positions, indices) = (indices.is_some(), indices.unwrap_or(&ids.list));
+        let next = nodes.len as u32;
+        let launch = || grid(&client, edges);
+        let addresses = || address(&[indices, rows, &found], edges);
+        // SAFETY: positions are those of edges of the relation, their sources, or the ids, nodes for which `rows` has an entry; all other
+        // arrays have one for every id, and units beyond the ids leave first.
+        unsafe {
+            let (count, dim) = launch();
+            offer_kernel::launch_unchecked(
+                &client,
+                count,
+                dim,
+                addresses(),
+                arg(&ids.list),
+                arg(indices),
+                arg(&found),
+                arg(rows),
+                edges,
+                next,
+                positions,
+            );
+            let (count, dim) = launch();
+            first_kernel::launch_unchecked(&client, count, dim, addresses(), arg(&found), arg(rows), arg(&first), edges, next);
+        }
+        let order = exclusive_sums(&first, edges);
+        let new = number_at(&order, edges) as usize;
+        let list = copy(&nodes.list, nodes.len, self.ints(nodes.len + new));
+        // SAFETY: `list` has room for the nodes so far and the new ones, of which `order` counts the edges that met one first; offers that
+        // stayed lie below `next + edges`, so that `order` has an entry for them.
+        unsafe {
+            let (count, dim) = launch();
+            row_kernel::launch_unchecked(
+                &client,
+                count,
+                dim,
+                addresses(),
+                arg(&found),
+                arg(rows),
+                arg(&order),
+                arg(&src),
+                arg(&list),
+                edges,
+                next,
+            );
+        }
+        let from = nodes.len;
+        *nodes = Ids { list, len: from + new };
+        settle(nodes, rows, from, true);
+        src
+    }
+}
+
+/// `to`, whose first `n` numbers are those of `from`.
+pub(super) fn copy(from: &CubeTensor, n: usize, to: CubeTensor) -> CubeTensor {
+    let (count, dim) = grid(&to.client, n.max(1));
+    // SAFETY: both have `n` entries; units beyond them leave first.
+    unsafe { copy_kernel::launch_unchecked(&to.client, count, dim, address(&[&to], n), arg(from), arg(&to), n) };
+    to
+}
+
+/// Weights as they are.
+fn upload_floats(values: &[f32], device: &CubeDevice) -> CubeTensor {
+    let values: Vec<f64> = values.iter().map(|&w| f64::from(w)).collect();
+    crate::device::upload_floats(&values, device, DType::F32)
+}
+
+/// Writes, or forgets, the rows of nodes from `from` on.
+fn settle(nodes: &Ids, rows: &CubeTensor, from: usize, known: bool) {
+    let n = nodes.len - from;
+    if n == 0 {
+        return;
+    }
+    let (count, dim) = grid(&rows.client, n);
+    // SAFETY: nodes of a batch are nodes of the graph, for which `rows` has an entry; units beyond the last leave first.
+    unsafe {
+        settle_kernel::launch_unchecked(&rows.client, count, dim, address(&[rows], n), arg(&nodes.list), arg(rows), from, n, known);
+    }
+}

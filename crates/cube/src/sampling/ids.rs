@@ -1,0 +1,155 @@
+//! Tensors of ids as the arrays of kernels, and back.
+
+use burn::tensor::{DType, Int, Shape, Tensor};
+use burn_cubecl::CubeDevice;
+use burn_cubecl::ops::into_data_sync;
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::GraphError;
+use cubecl::prelude::*;
+
+use crate::check::bytes_held;
+use crate::device::upload;
+use crate::launch::{self, address, empty, grid};
+
+/// Ids in an array that may be longer.
+#[derive(Clone, Debug)]
+pub(crate) struct Ids {
+    pub(crate) list: CubeTensor,
+    pub(crate) len: usize,
+}
+
+/// The first place of an id that is too large.
+#[cube(launch_unchecked, address_type = "dynamic")]
+fn check_kernel(ids: &[u32], first: &[Atomic<u32>], n: usize, bound: u32) {
+    let pos = ABSOLUTE_POS;
+    if pos >= n {
+        terminate!();
+    }
+    if ids[pos] >= bound {
+        first[0].fetch_min(pos as u32);
+    }
+}
+
+impl Ids {
+    /// Ids of the host, which were checked.
+    pub(crate) fn upload(what: &'static str, ids: &[u32], device: &CubeDevice) -> Self {
+        Self { list: upload(what, ids, device), len: ids.len() }
+    }
+
+    /// Ids of a tensor, which must lie below `bound`.
+    ///
+    /// # Errors
+    /// A tensor on another device, of 64-bit or narrower integers, or with an id out of range.
+    pub(crate) fn new(arg: &'static str, of: &str, ids: Tensor<1, Int>, bound: usize, device: &CubeDevice) -> Result<Self, GraphError> {
+        let refuse = |expected: &str, found: String| GraphError::Setting { arg, expected: format!("{expected}, for {of}"), found };
+        let dtype = ids.dtype();
+        if !matches!(dtype, DType::I32 | DType::U32) {
+            return Err(refuse("ids of element type I32 or U32 (`Tensor::cast`)", format!("{dtype:?}")));
+        }
+        let [len] = ids.dims();
+        if len == 0 {
+            return Ok(Self::upload(arg, &[], device));
+        }
+        if len >= u32::MAX as usize {
+            return Err(refuse("fewer than 2^32 - 1 ids", len.to_string()));
+        }
+        let found = ids.device();
+        let list =
+            into_cube(ids, device).ok_or_else(|| refuse(&format!("a tensor on the sampler's device {device:?}"), format!("{found:?}")))?;
+        let (needed, held) = bytes_held(&list);
+        if needed > held {
+            return Err(refuse(&format!("a buffer of {needed} bytes"), held.to_string()));
+        }
+        let list = burn_cubecl::kernel::into_contiguous(list);
+        let first = upload(arg, &[u32::MAX], device);
+        let (count, dim) = grid(&list.client, len);
+        // SAFETY: `list` has `len` entries, as was checked; units beyond them leave first.
+        unsafe {
+            check_kernel::launch_unchecked(
+                &list.client,
+                count,
+                dim,
+                address(&[&list], len),
+                launch::arg(&list),
+                launch::arg(&first),
+                len,
+                bound as u32,
+            );
+        }
+        let ids = Self { list, len };
+        match number_at(&first, 0) {
+            u32::MAX => Ok(ids),
+            at => {
+                let what = format!("`{arg}` of {of}, position {at}:");
+                Err(GraphError::IdOutOfRange { what, id: u64::from(number_at(&ids.list, at as usize)), bound: bound as u64 })
+            }
+        }
+    }
+
+    /// As a tensor of i32, or of u32 where ids up to `bound` do not fit.
+    pub(crate) fn tensor(&self, bound: usize) -> Tensor<1, Int> {
+        let dtype = if bound <= 1 << 31 { DType::I32 } else { DType::U32 };
+        from_cube(CubeTensor { dtype, ..self.exact() })
+    }
+
+    /// Without what is behind the last one.
+    fn exact(&self) -> CubeTensor {
+        match self.len {
+            0 => empty(&self.list, Shape::from([0]), DType::U32),
+            n if n == self.list.meta.num_elements() => self.list.clone(),
+            n => burn_cubecl::kernel::slice(self.list.clone(), std::slice::from_ref(&(0..n))),
+        }
+    }
+
+    pub(crate) fn read(&self) -> Vec<u32> {
+        if self.len == 0 {
+            return vec![];
+        }
+        let data = into_data_sync(self.list.clone());
+        let numbers = data.bytes().chunks_exact(4).map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
+        numbers.take(self.len).collect()
+    }
+}
+
+/// Number `at` of an array.
+pub(crate) fn number_at(x: &CubeTensor, at: usize) -> u32 {
+    let place = at..at + 1;
+    let one = burn_cubecl::kernel::slice(x.clone(), std::slice::from_ref(&place));
+    Ids { list: one, len: 1 }.read()[0]
+}
+
+#[cfg(not(feature = "fusion"))]
+fn into_cube(x: Tensor<1, Int>, device: &CubeDevice) -> Option<CubeTensor> {
+    use burn::backend::DispatchTensorKind;
+    match x.into_dispatch().kind {
+        DispatchTensorKind::Cube(x) => Some(x.int()).filter(|x| x.device == *device),
+        _ => None,
+    }
+}
+
+#[cfg(not(feature = "fusion"))]
+fn from_cube(x: CubeTensor) -> Tensor<1, Int> {
+    Tensor::from_primitive::<burn_cubecl::Cube>(x)
+}
+
+/// Behind fusion, whose handles nobody else makes, ids go through the host.
+#[cfg(feature = "fusion")]
+fn into_cube(x: Tensor<1, Int>, device: &CubeDevice) -> Option<CubeTensor> {
+    if x.device().without_autodiff() != of_device(device) {
+        return None;
+    }
+    let numbers: Vec<u32> = x.into_data().iter::<i64>().map(|id| id as u32).collect();
+    Some(upload("ids", &numbers, device))
+}
+
+#[cfg(feature = "fusion")]
+fn from_cube(x: CubeTensor) -> Tensor<1, Int> {
+    let (device, dtype, len) = (of_device(&x.device), x.dtype, x.meta.num_elements());
+    let data = burn::tensor::TensorData::new(Ids { list: x, len }.read(), [len]);
+    Tensor::from_data(data.convert_dtype(dtype), (&device, dtype))
+}
+
+#[cfg(feature = "fusion")]
+fn of_device(device: &CubeDevice) -> burn::tensor::Device {
+    burn::tensor::Device::new(burn::backend::DispatchDevice::Cube(device.clone()))
+}

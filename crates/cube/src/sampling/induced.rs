@@ -1,0 +1,227 @@
+//! Subgraphs induced by the nodes of a batch, on a device.
+
+use burn::tensor::{Int, Tensor};
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::{Graph, GraphError, KHop, NeighborSampler};
+use cubecl::prelude::*;
+
+use super::DeviceSampler;
+use super::batch::{DeviceBatch, edge_ids};
+use super::draw::{Filter, admits};
+use super::grow::Tables;
+use super::ids::{Ids, number_at};
+use crate::device::dummy;
+use crate::launch::{address, arg, grid};
+use crate::layout::csc;
+use crate::scan::exclusive_sums;
+
+/// A subgraph of [`DeviceSampler`](crate::DeviceSampler), on its device: nodes and all edges between them, each array a tensor.
+///
+/// Types have their numbers in the schema. Edges stand by the row of their destination, those of one destination in ascending id. Ids
+/// are of element type i32, of u32 where one does not fit.
+#[derive(Clone, Debug)]
+pub struct DeviceSubgraph {
+    graph: Graph,
+    nodes: Vec<Ids>,
+    seeds: Vec<Ids>,
+    edges: Vec<Edges>,
+}
+
+/// Edges of a relation.
+#[derive(Clone, Debug)]
+struct Edges {
+    src: Ids,
+    dst: Ids,
+    ids: Ids,
+}
+
+/// Edges of every node whose source has a row.
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+fn count_kernel(
+    nodes: &[u32],
+    indptr: &[u32],
+    indices: &[u32],
+    rows: &[u32],
+    excluded: &[u32],
+    edge_ids: &[u32],
+    counts: &mut [u32],
+    n: usize,
+    #[comptime] filter: Filter,
+) {
+    let i = ABSOLUTE_POS;
+    if i >= n {
+        terminate!();
+    }
+    let v = nodes[i] as usize;
+    let mut count = 0u32;
+    for p in indptr[v]..indptr[v + 1] {
+        if admits(p, 0u32, indptr, excluded, edge_ids, indptr, filter) {
+            count += select(rows[indices[p as usize] as usize] == 0xffff_ffffu32, 0u32, 1u32);
+        }
+    }
+    counts[i] = count;
+}
+
+/// Rows and positions of these edges.
+#[cube(launch_unchecked, address_type = "dynamic")]
+#[allow(clippy::too_many_arguments)]
+fn fill_kernel(
+    nodes: &[u32],
+    indptr: &[u32],
+    indices: &[u32],
+    rows: &[u32],
+    excluded: &[u32],
+    edge_ids: &[u32],
+    starts: &[u32],
+    src: &mut [u32],
+    dst: &mut [u32],
+    positions: &mut [u32],
+    n: usize,
+    #[comptime] filter: Filter,
+) {
+    let i = ABSOLUTE_POS;
+    if i >= n {
+        terminate!();
+    }
+    let v = nodes[i] as usize;
+    let mut at = starts[i] as usize;
+    for p in indptr[v]..indptr[v + 1] {
+        if admits(p, 0u32, indptr, excluded, edge_ids, indptr, filter) {
+            let row = rows[indices[p as usize] as usize];
+            if row != 0xffff_ffffu32 {
+                src[at] = row;
+                dst[at] = i as u32;
+                positions[at] = p;
+                at += 1;
+            }
+        }
+    }
+}
+
+impl DeviceSampler {
+    /// The subgraph induced by the nodes of a batch, which have their rows in `tables`.
+    pub(super) fn edges_between(&self, batch: DeviceBatch, excluded: &[Ids], tables: &Tables) -> DeviceSubgraph {
+        let DeviceBatch { graph, nodes, seeds, .. } = batch;
+        let one = |t: usize| {
+            let (relation, (s, d)) = (&graph.relations()[t], graph.schema().ends(t));
+            let none = || Ids { list: self.ints(0), len: 0 };
+            let n = nodes[d].len;
+            if n == 0 || nodes[s].len == 0 || relation.num_edges() == 0 {
+                return Edges { src: none(), dst: none(), ids: none() };
+            }
+            let (layout, list, rows) = (csc(relation, &self.device), &nodes[d].list, &tables.rows[s]);
+            let left_out = tables.excluded(t, excluded);
+            let filter = Filter { masked: false, excluded: left_out.is_some(), permuted: layout.edge_ids.is_some(), timed: false };
+            let unused = dummy(list);
+            let left_out = left_out.unwrap_or(&unused);
+            let (client, counts) = (list.client.clone(), self.ints(n));
+            let addresses = |more: &[&CubeTensor]| address(&[&[&layout.indices, rows][..], more].concat(), n);
+            let (count, dim) = grid(&client, n);
+            // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of edges, for which
+            // there are ids and bits; their sources have rows; units beyond `n` leave first.
+            unsafe {
+                count_kernel::launch_unchecked(
+                    &client,
+                    count,
+                    dim,
+                    addresses(&[]),
+                    arg(list),
+                    arg(&layout.indptr),
+                    arg(&layout.indices),
+                    arg(rows),
+                    arg(left_out),
+                    arg(layout.ids()),
+                    arg(&counts),
+                    n,
+                    filter,
+                );
+            }
+            let starts = exclusive_sums(&counts, n);
+            let len = number_at(&starts, n) as usize;
+            if len == 0 {
+                return Edges { src: none(), dst: none(), ids: none() };
+            }
+            let [src, dst, positions] = [(); 3].map(|()| Ids { list: self.ints(len), len });
+            let (count, dim) = grid(&client, n);
+            // SAFETY: as above; outputs have a place for every edge counted, those of a node from its offset on.
+            unsafe {
+                fill_kernel::launch_unchecked(
+                    &client,
+                    count,
+                    dim,
+                    addresses(&[&positions.list]),
+                    arg(list),
+                    arg(&layout.indptr),
+                    arg(&layout.indices),
+                    arg(rows),
+                    arg(left_out),
+                    arg(layout.ids()),
+                    arg(&starts),
+                    arg(&src.list),
+                    arg(&dst.list),
+                    arg(&positions.list),
+                    n,
+                    filter,
+                );
+            }
+            let ids = edge_ids(&positions, layout.edge_ids.as_ref());
+            Edges { src, dst, ids }
+        };
+        let edges = (0..graph.relations().len()).map(one).collect();
+        DeviceSubgraph { edges, graph, nodes, seeds }
+    }
+}
+
+impl DeviceSubgraph {
+    /// Ids of the nodes of a type, `[nodes]`: the seeds, each once, then the others in the order in which they were found.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn nodes(&self, ntype: usize) -> Tensor<1, Int> {
+        self.nodes[ntype].tensor(self.graph.node_counts()[ntype])
+    }
+    /// Row of each seed among [`nodes`](Self::nodes), `[seeds]`, in the order given.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn seeds(&self, ntype: usize) -> Tensor<1, Int> {
+        self.seeds[ntype].tensor(self.graph.node_counts()[ntype])
+    }
+    /// Row of the source of each edge of a type, `[edges]`.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn src(&self, etype: usize) -> Tensor<1, Int> {
+        self.edges[etype].src.tensor(self.graph.node_counts()[self.graph.schema().ends(etype).0])
+    }
+    /// Row of the destination of each edge of a type, `[edges]`.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn dst(&self, etype: usize) -> Tensor<1, Int> {
+        self.edges[etype].dst.tensor(self.graph.node_counts()[self.graph.schema().ends(etype).1])
+    }
+    /// Id of each edge of a type in the graph, `[edges]`.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn edge_ids(&self, etype: usize) -> Tensor<1, Int> {
+        self.edges[etype].ids.tensor(self.graph.relations()[etype].num_edges())
+    }
+
+    /// The subgraph on the host, edges in ascending id; `sampler` is that which it was made by.
+    ///
+    /// # Errors
+    /// A sampler of another graph.
+    pub fn to_khop(&self, sampler: &NeighborSampler) -> Result<KHop, GraphError> {
+        let read = |lists: &[Ids]| lists.iter().map(Ids::read).collect();
+        let edges = self.edges.iter().map(|edges| edges.ids.read()).collect();
+        sampler.device_induced(read(&self.nodes), edges, read(&self.seeds))
+    }
+}

@@ -1,0 +1,130 @@
+//! Negative pairs of a device against those of the host.
+
+use burn::tensor::{Device, Int, Tensor};
+use burn_gnn_cube::DeviceNegativeSampler;
+use burn_gnn_graph::{Graph, GraphError, NegativeBy, NegativeSampler, NeighborSampler, SampleKey};
+
+use crate::sampling::{cube, ids, numbers_of, on_device, typed};
+use crate::support::*;
+
+fn device_of(sampler: NegativeSampler) -> DeviceNegativeSampler {
+    DeviceNegativeSampler::new(sampler, &cube()).unwrap()
+}
+
+/// Edges between many nodes; all edges but one; every node of the first source; no edges.
+fn graphs() -> Vec<Graph> {
+    let pairs = (0..4u32).flat_map(|u| (0..4u32).map(move |v| (u, v)));
+    let (src, dst): (Vec<u32>, Vec<u32>) = pairs.filter(|&pair| pair != (2, 1)).unzip();
+    let dense = Graph::homogeneous(4, src, dst).unwrap();
+    let star = Graph::homogeneous(70, vec![0; 71], (0..70).chain([3]).collect()).unwrap();
+    vec![typed([40, 30], 600, 3), dense, star, Graph::homogeneous(3, vec![], vec![]).unwrap()]
+}
+
+#[test]
+fn pairs_are_those_of_the_host() {
+    let Some(()) = adapter() else { return };
+    for (i, g) in graphs().into_iter().enumerate() {
+        for etype in 0..g.relations().len() {
+            let (s, d) = g.schema().ends(etype);
+            let (n, m) = (g.node_counts()[s] as u32, g.node_counts()[d] as u32);
+            let src: Vec<u32> = (0..60).map(|i| i * 7 % n).collect();
+            let dst: Vec<u32> = (0..60).map(|i| i * 5 % m).collect();
+            for set in 0..16 {
+                let on = |bit: u32| set >> bit & 1 == 1;
+                if on(3) && s != d {
+                    continue;
+                }
+                let make = |of_sources: bool| {
+                    let sampler = if of_sources { NegativeSampler::of_sources(&g, etype) } else { NegativeSampler::new(&g, etype) };
+                    let sampler = sampler.unwrap().with_strict(on(0)).with_unique(on(1)).with_batch_shared(on(2));
+                    if on(3) { sampler.without_self_loops().unwrap() } else { sampler }
+                };
+                for k in [0, 1, 3, 90] {
+                    let key = SampleKey::new(9).at(2, k as u64);
+                    let what = format!("graph {i}, relation {etype}, settings {set:04b}, {k} per pair");
+                    let want = make(false).per_source(&src, &dst, k, key).unwrap();
+                    let got = device_of(make(false)).per_source(ids(&src), ids(&dst), k, key).unwrap();
+                    assert_eq!(got.to_host(), want, "{what}");
+                    let want = make(true).per_destination(&src, &dst, k, key).unwrap();
+                    let got = device_of(make(true)).per_destination(ids(&src), ids(&dst), k, key).unwrap();
+                    assert_eq!(got.to_host(), want, "{what}, of sources");
+                }
+            }
+        }
+    }
+}
+
+/// Also where there are more pairs than 32 bits number, where every pair is an edge, and where none was asked for.
+#[test]
+fn global_pairs_are_those_of_the_host() {
+    let Some(()) = adapter() else { return };
+    let large = Graph::builder().nodes("a", 100_000).nodes("b", 90_000);
+    let large = large.edges(("a", "r", "b"), vec![0, 99_999, 7, 7], vec![5, 0, 1, 89_999]).build().unwrap();
+    let full = Graph::homogeneous(2, vec![0, 0, 1, 1], vec![0, 1, 0, 1]).unwrap();
+    let nothing = Graph::homogeneous(0, vec![], vec![]).unwrap();
+    for (i, g) in graphs().into_iter().chain([large, full]).enumerate() {
+        for etype in 0..g.relations().len() {
+            for strict in [false, true] {
+                for count in [0, 1, 700] {
+                    let make = || NegativeSampler::new(&g, etype).unwrap().with_strict(strict);
+                    let key = SampleKey::new(4).at(0, count as u64);
+                    let (want, got) = (make().global(count, key).unwrap(), device_of(make()).global(count, key).unwrap());
+                    assert_eq!(got.to_host(), want, "graph {i}, relation {etype}, strict {strict}, {count} pairs");
+                }
+            }
+        }
+    }
+    let none = device_of(NegativeSampler::new(&nothing, 0).unwrap());
+    assert_eq!(none.global(0, SampleKey::new(1)).unwrap().src().dims(), [0]);
+    assert!(matches!(none.global(1, SampleKey::new(1)), Err(GraphError::Setting { arg: "count", .. })));
+}
+
+/// Pairs become seeds without being on the host in between, and the positive edges are left out.
+#[test]
+fn negatives_become_seeds() {
+    let Some(()) = adapter() else { return };
+    let g = typed([60, 50], 500, 41);
+    let (edges, key) = ((0..30u32).collect::<Vec<_>>(), SampleKey::new(6));
+    let (src, dst) = g.find_edges(("a", "r", "b"), &edges).unwrap();
+    let negatives = NegativeSampler::new(&g, "r").unwrap().per_source(&src, &dst, 2, key).unwrap();
+    let drawn = device_of(NegativeSampler::new(&g, "r").unwrap()).per_source(ids(&src), ids(&dst), 2, key).unwrap();
+    let flags: Vec<u32> = negatives.is_strict.iter().map(|&flag| u32::from(flag)).collect();
+    assert_eq!(numbers_of(drawn.is_strict().int()), flags);
+    let sampler = NeighborSampler::new(&g, [3, 2]).unwrap();
+    let join = |first: &[u32], second: &[u32]| [first, second].concat();
+    let seeds = [("a", join(&src, &negatives.src)), ("b", join(&dst, &negatives.dst))];
+    let want = sampler.sample_excluding(seeds, [("r", &edges)], key).unwrap();
+    let join = |first: &[u32], second: Tensor<1, Int>| Tensor::cat(vec![ids(first), second], 0);
+    let seeds = [("a", join(&src, drawn.src())), ("b", join(&dst, drawn.dst()))];
+    let got = on_device(&sampler).sample_tensors(seeds, [("r", ids(&edges))], key).unwrap().to_batch(&sampler).unwrap();
+    assert_eq!(want.seeds, got.seeds);
+    for (want, got) in want.blocks.iter().zip(&got.blocks) {
+        for t in 0..3 {
+            assert_eq!(want.edge_ids(t), got.edge_ids(t));
+            assert_eq!(want.relations()[t].src(), got.relations()[t].src());
+        }
+    }
+}
+
+#[test]
+fn what_devices_do_not_draw() {
+    let Some(()) = adapter() else { return };
+    let g = typed([6, 5], 9, 1);
+    let plain = || NegativeSampler::new(&g, "r").unwrap();
+    let text = |s: NegativeSampler| DeviceNegativeSampler::new(s, &cube()).unwrap_err().to_string();
+    assert!(text(plain().with_distribution(NegativeBy::InDegree).unwrap()).contains("negatives by in-degree or weight"));
+    assert!(text(plain().with_condition(&[0; 5], 0.5).unwrap()).contains("conditional negatives"));
+    assert!(text(plain().with_times(&[0; 9]).unwrap()).contains("edges with times"));
+    let e = DeviceNegativeSampler::new(plain(), &Device::flex()).unwrap_err().to_string();
+    assert!(e.starts_with("sampling on a device needs one of a graphics backend"), "{e}");
+    let key = SampleKey::new(1);
+    let e = device_of(plain().with_unique(true)).global(3, key).map(|_| ()).unwrap_err();
+    assert!(e.to_string().contains("`with_unique(true)`"), "{e}");
+    let device = device_of(plain());
+    assert!(matches!(device.per_destination(ids(&[0]), ids(&[0]), 1, key), Err(GraphError::Setting { arg: "negatives", .. })));
+    assert!(matches!(device.per_source(ids(&[0]), ids(&[0, 1]), 1, key), Err(GraphError::Length { expected: 1, actual: 2, .. })));
+    let e = device.per_source(ids(&[0, 6]), ids(&[0, 1]), 1, key).map(|_| ()).unwrap_err();
+    assert_eq!(e.to_string(), "`src` of edge type `a:r:b`, position 1: id 6 is out of range 0..6");
+    let e = device.per_source(ids(&[0]), ids(&[0]), usize::MAX, key).map(|_| ()).unwrap_err();
+    assert!(matches!(e, GraphError::Setting { arg: "negatives", .. }), "{e}");
+}
