@@ -26,6 +26,7 @@ mod check;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
 mod cross_entropy;
+mod div_by;
 mod dropout;
 mod edge_softmax;
 mod epilogue;
@@ -69,9 +70,12 @@ pub use backend::{GnnBackend, Kept};
 pub use burn_cubecl::CubeBackend;
 /// Edges and sampling on graphics processors.
 #[cfg(feature = "cube")]
-pub use burn_gnn_cube::{CubeError, DeviceSampleError, DeviceSampler, edges_to_device};
+pub use burn_gnn_cube::{
+    CubeError, DeviceBatch, DeviceNegativeSampler, DeviceNegatives, DeviceSampleError, DeviceSampler, DeviceSubgraph, edges_to_device,
+};
 pub use burn_gnn_graph::{Stream, philox4x32};
 pub use cross_entropy::*;
+pub use div_by::div_by;
 pub use dropout::{DropoutPlan, EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};
 pub use edge_softmax::*;
 pub use epilogue::*;
@@ -82,13 +86,13 @@ pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
 pub use matmul::{MatmulBackend, Turned, matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_rows_onto};
 pub use message::function;
 pub use message::{
-    Cross, EdgeBatch, EdgeTensor, Ends, Fields, GraphMessageOps, Ids, Mailbox, MessageFunction, MessageOps, MessagePassing, NodeBatch,
-    OnRelation, ReduceFunction, RelationCall, RelationData, on,
+    BlockData, Cross, EdgeBatch, EdgeTensor, Ends, Fields, GraphMessageOps, Ids, Mailbox, MessageFunction, MessageOps, MessagePassing,
+    NodeBatch, OnRelation, ReduceFunction, RelationCall, RelationData, on,
 };
 pub use multi::*;
 pub use precision::{Precision, PrecisionBackend, precision, with_precision};
 pub use relational::*;
 pub use segment::*;
-pub use split::{SplitBackend, SplitPlan};
+pub use split::{SplitBackend, SplitPlan, split_rows};
 pub use typed::*;
 pub use view::GraphView;

@@ -14,6 +14,12 @@ use crate::split::first_rows;
 /// holds (all nodes of a graph, the sources of a block, the inner nodes of a partition); source rows are
 /// what relations index, destination rows what the layer computes.
 ///
+/// # Degrees
+/// [`in_degrees`](Self::in_degrees) and [`out_degrees`](Self::out_degrees) are those of the whole graph, whatever part of it the view
+/// holds and however it was made, so that a layer that normalises by them computes on a part what it computes on the graph. Where
+/// seeds have times, the whole graph is what the seed sees: see [`Block`](Block#degrees). The messages that a destination receives in
+/// the view are the in-degree of [`relation`](Self::relation), by which a mean divides; on a sampled block these are fewer.
+///
 /// A layer must run the same calls on every rank: it may skip a relation by [`total_edges`](Self::total_edges)
 /// only, never by what this view alone holds, and it calls [`src_rows`](Self::src_rows) once for all node types.
 pub trait GraphView: Send + Sync {
@@ -53,10 +59,21 @@ pub trait GraphView: Send + Sync {
         (x.clone(), self.dst_rows(ntype, x))
     }
 
-    /// In-degree of each destination row in the whole graph.
+    /// In-degree of each destination row in the whole graph; see [Degrees](Self#degrees).
     fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]>;
 
-    /// Out-degree of each source row in the whole graph (a halo source's true degree, not the local count).
+    /// In-degree in the whole graph of each input row of an edge type on one node type, for a layer that scales rows by them before
+    /// they travel; `None` for other edge types, and where the view does not know them (a block of a graph that no machine holds as a
+    /// whole). See [Degrees](Self#degrees).
+    fn input_in_degrees(&self, etype: usize) -> Option<Cow<'_, [u32]>> {
+        let (s, d) = self.schema().ends(etype);
+        let degrees = self.in_degrees(etype);
+        // On a graph and on a partition all input rows are computed.
+        let inputs = self.original_ids(s).map_or(degrees.len(), |ids| ids.len());
+        (s == d && inputs == degrees.len()).then_some(degrees)
+    }
+
+    /// Out-degree of each source row in the whole graph (a halo source's true degree, not the local count); see [Degrees](Self#degrees).
     fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]>;
 
     /// Original type-wise id of each input row; `None` where row and id are the same number. Every
@@ -145,6 +162,9 @@ impl GraphView for Block {
     }
     fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
         Cow::Owned(Block::out_degrees(self, etype))
+    }
+    fn input_in_degrees(&self, etype: usize) -> Option<Cow<'_, [u32]>> {
+        self.src_in_degrees(etype).map(Cow::Owned)
     }
     fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>> {
         Some(Block::original_ids(self, ntype).clone())

@@ -46,11 +46,11 @@ impl<T: Copy> Sink<'_, T> {
     /// If less than `n` entries are left.
     #[inline(always)]
     pub(crate) fn put_from(&mut self, n: usize, f: impl Fn(usize) -> T) {
-        let (head, tail) = std::mem::take(&mut self.rest).split_at_mut(n);
-        for (entry, j) in head.iter_mut().zip(0..n) {
+        for (entry, j) in self.rest[..n].iter_mut().zip(0..n) {
             entry.write(f(j));
         }
-        self.rest = tail;
+        // Only now do they count as written: `f` may panic.
+        self.rest = &mut std::mem::take(&mut self.rest)[n..];
     }
 
     /// Writes the next `n` entries as `value`.

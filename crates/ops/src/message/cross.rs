@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::{Bool, Tensor, TensorData};
-use burn_gnn_graph::{Column, EdgeKey, Graph, GraphError, Relation};
+use burn_gnn_graph::{Column, EdgeKey, GraphError, Relation, Schema};
 
 use super::batch::NodeBatch;
 use super::data::{applied, write};
-use super::ops::{data_of, nodes_mut};
+use super::ops::GraphMessageOps;
 use super::rows::{check_float, features, flat, shaped};
 use super::{Fields, MessageFunction, ReduceFunction};
-use crate::OpsError;
 use crate::gspmm::Reduce;
 use crate::multi::{CrossReduce, beats};
+use crate::{OpsError, div_by};
 
 /// What one edge type does in [`multi_update_all`](super::GraphMessageOps::multi_update_all); made by [`on`].
 pub struct RelationCall<'a> {
@@ -121,13 +121,14 @@ fn same(reduce: Reduce, over: &Over<'_>) -> bool {
     matches!((reduce, over), (Reduce::Max, Over::Reduce(CrossReduce::Max)) | (Reduce::Min, Over::Reduce(CrossReduce::Min)))
 }
 
-pub(super) fn multi(g: &Graph, calls: Vec<RelationCall<'_>>, cross: &Cross<'_>) -> Result<Graph, OpsError> {
+pub(super) fn multi<G: GraphMessageOps>(g: &G, calls: Vec<RelationCall<'_>>, cross: &Cross<'_>) -> Result<G, OpsError> {
     const OP: &str = "multi_update_all";
+    let schema = g.message_schema();
     let mut sorted = BTreeMap::new();
     for call in calls {
-        let etype = g.schema().etype(&*call.etype)?;
+        let etype = schema.etype(&*call.etype)?;
         if sorted.insert(etype, call).is_some() {
-            return Err(GraphError::Duplicate { what: "edge type", name: g.schema().etypes()[etype].to_string() }.into());
+            return Err(GraphError::Duplicate { what: "edge type", name: schema.etypes()[etype].to_string() }.into());
         }
     }
     // By destination type and field, in the order of edge types.
@@ -135,15 +136,16 @@ pub(super) fn multi(g: &Graph, calls: Vec<RelationCall<'_>>, cross: &Cross<'_>) 
     let mut first: BTreeMap<usize, (usize, Vec<String>)> = BTreeMap::new();
     for (etype, call) in &sorted {
         let reducing = call.reduce.reducing();
-        let fields = data_of(g, *etype).update_all(OP, &*call.message, &reducing)?;
-        let (_, ntype) = g.schema().ends(*etype);
+        let mut data = g.message_data(*etype);
+        let fields = data.update_all(OP, &*call.message, &reducing)?;
+        let (_, ntype) = schema.ends(*etype);
         let names: Vec<String> = fields.names().into_iter().map(str::to_owned).collect();
         let (of, expected) = first.entry(ntype).or_insert_with(|| (*etype, names.clone()));
         if *expected != names {
-            return Err(unlike(OP, g, *of, *etype, "fields", format!("{expected:?}"), format!("{names:?}")));
+            return Err(unlike(OP, schema, *of, *etype, "fields", format!("{expected:?}"), format!("{names:?}")));
         }
         let left_out = reducing.apply.is_empty() && reducing.builtin().is_some_and(|r| same(r.reduce, &cross.over));
-        let has = left_out.then(|| with_messages(&g.relations()[*etype])).flatten();
+        let has = left_out.then(|| with_messages(data.relation())).flatten();
         for (name, rows) in fields.iter() {
             let part = Part { etype: *etype, rows: rows.clone(), has: has.clone() };
             parts.entry(ntype).or_default().entry(name.to_owned()).or_default().push(part);
@@ -151,10 +153,10 @@ pub(super) fn multi(g: &Graph, calls: Vec<RelationCall<'_>>, cross: &Cross<'_>) 
     }
     let mut out = g.clone();
     for (ntype, fields) in parts {
-        let n = g.node_counts()[ntype];
-        let frame = nodes_mut(&mut out, ntype)?;
+        let frame = out.message_nodes(ntype)?;
+        let n = frame.len();
         for (name, parts) in fields {
-            check_alike(OP, g, &name, &parts)?;
+            check_alike(OP, schema, &name, &parts)?;
             let column = match &cross.over {
                 Over::Reduce(reduce) => combined(*reduce, &parts),
                 Over::Stack => stacked(&parts),
@@ -171,11 +173,11 @@ pub(super) fn multi(g: &Graph, calls: Vec<RelationCall<'_>>, cross: &Cross<'_>) 
     Ok(out)
 }
 
-fn unlike(op: &'static str, g: &Graph, first: usize, etype: usize, what: &'static str, expected: String, actual: String) -> OpsError {
-    let name = |etype: usize| g.schema().etypes()[etype].to_string();
+fn unlike(op: &'static str, schema: &Schema, first: usize, etype: usize, what: &'static str, expected: String, actual: String) -> OpsError {
+    let name = |etype: usize| schema.etypes()[etype].to_string();
     OpsError::Relations {
         op,
-        ntype: g.schema().etypes()[etype].dst.as_str().into(),
+        ntype: schema.etypes()[etype].dst.as_str().into(),
         first: name(first).into(),
         etype: name(etype).into(),
         what,
@@ -185,11 +187,11 @@ fn unlike(op: &'static str, g: &Graph, first: usize, etype: usize, what: &'stati
 }
 
 /// Refuses rows of different shapes, element types or kinds.
-pub(super) fn check_alike(op: &'static str, g: &Graph, name: &str, parts: &[Part]) -> Result<(), OpsError> {
+pub(super) fn check_alike(op: &'static str, schema: &Schema, name: &str, parts: &[Part]) -> Result<(), OpsError> {
     let first = &parts[0];
     for part in parts {
-        check_float(&format!("edge type `{}`", g.schema().etypes()[part.etype]), name, &part.rows)?;
-        let differ = |what, expected, actual| Err(unlike(op, g, first.etype, part.etype, what, expected, actual));
+        check_float(&format!("edge type `{}`", schema.etypes()[part.etype]), name, &part.rows)?;
+        let differ = |what, expected, actual| Err(unlike(op, schema, first.etype, part.etype, what, expected, actual));
         if features(&part.rows) != features(&first.rows) {
             return differ("row shape", format!("{:?}", features(&first.rows)), format!("{:?}", features(&part.rows)));
         }
@@ -225,7 +227,7 @@ pub(super) fn combined(reduce: CrossReduce, parts: &[Part]) -> Column {
         };
     }
     if reduce == CrossReduce::Mean {
-        out = out / parts.len() as f64;
+        out = div_by(out, parts.len() as f64);
     }
     shaped(out, features(&parts[0].rows))
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::{Tensor, TensorData};
-use burn_gnn_graph::{Column, Graph};
+use burn_gnn_graph::{Column, Relation};
 
 use super::cross::{Part, check_alike, combined, with_messages};
 use super::data::{applied, write};
-use super::ops::{data_of, nodes_mut};
+use super::ops::GraphMessageOps;
 use super::reduce::{Reducing, receive_builtin};
 use super::rows::{features, flat, shaped};
 use super::{Fields, MessageFunction};
@@ -17,11 +17,17 @@ use crate::multi::CrossReduce;
 
 /// Relation by relation with fused kernels, then over relations: every reducer is one that can be cut like this, and no
 /// relation of all edges has to be built and sorted.
-pub(super) fn joint(op: &'static str, g: &Graph, message: &dyn MessageFunction, reducing: &Reducing<'_>) -> Result<Graph, OpsError> {
+pub(super) fn joint<G: GraphMessageOps>(
+    op: &'static str,
+    g: &G,
+    message: &dyn MessageFunction,
+    reducing: &Reducing<'_>,
+) -> Result<G, OpsError> {
     let Some(reduction) = reducing.builtin() else { return Err(OpsError::Joint { op }) };
     let mut into: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for etype in 0..g.relations().len() {
-        into.entry(g.schema().ends(etype).1).or_default().push(etype);
+    let schema = g.message_schema();
+    for etype in 0..schema.etypes().len() {
+        into.entry(schema.ends(etype).1).or_default().push(etype);
     }
     let mut out = g.clone();
     for (ntype, etypes) in into {
@@ -32,19 +38,21 @@ pub(super) fn joint(op: &'static str, g: &Graph, message: &dyn MessageFunction, 
             Reduce::Max => (Reduce::Max, CrossReduce::Max),
             Reduce::Min => (Reduce::Min, CrossReduce::Min),
         };
-        let mut parts = Vec::with_capacity(etypes.len());
+        let (mut parts, mut relations) = (Vec::with_capacity(etypes.len()), Vec::with_capacity(etypes.len()));
         for &etype in &etypes {
-            let made = receive_builtin(op, &data_of(g, etype).site(), message, reduction, reduce)?;
+            let data = g.message_data(etype);
+            let made = receive_builtin(op, &data.site(), message, reduction, reduce)?;
             let rows = made.column("messages", &reduction.out)?.clone();
-            let has = reduce.selects().then(|| with_messages(&g.relations()[etype])).flatten();
+            let has = reduce.selects().then(|| with_messages(data.relation())).flatten();
             parts.push(Part { etype, rows, has });
+            relations.push(data.relation().clone());
         }
-        check_alike(op, g, &reduction.out, &parts)?;
+        check_alike(op, schema, &reduction.out, &parts)?;
         let mut column = combined(cross, &parts);
         if mean {
-            column = divided(&column, g, &etypes);
+            column = divided(&column, &relations);
         }
-        let frame = nodes_mut(&mut out, ntype)?;
+        let frame = out.message_nodes(ntype)?;
         write(frame, &Fields::default().with_column(&reduction.out, column), None)?;
         for apply in &reducing.apply {
             let made = applied(op, frame, None, apply)?;
@@ -55,10 +63,10 @@ pub(super) fn joint(op: &'static str, g: &Graph, message: &dyn MessageFunction, 
 }
 
 /// Divides by the number of messages of all edge types.
-fn divided(sums: &Column, g: &Graph, etypes: &[usize]) -> Column {
+fn divided(sums: &Column, relations: &[Relation]) -> Column {
     let mut degrees = vec![0.0; sums.len()];
-    for &etype in etypes {
-        degrees.iter_mut().zip(g.relations()[etype].in_degrees()).for_each(|(sum, d)| *sum += f64::from(d));
+    for relation in relations {
+        degrees.iter_mut().zip(relation.in_degrees()).for_each(|(sum, d)| *sum += f64::from(d));
     }
     let counts: Vec<f64> = degrees.into_iter().map(|d| d.max(1.0)).collect();
     let counts = Tensor::<2>::from_data(TensorData::new(counts, [sums.len(), 1]), (sums.device(), sums.dtype()));

@@ -1,6 +1,7 @@
 //! Message passing by the names of fields, as DGL has it, and as a trait of layers, as PyG has it.
 
 mod batch;
+mod block_data;
 mod by_degree;
 mod cross;
 mod data;
@@ -19,6 +20,7 @@ mod site;
 mod sorted;
 
 pub use batch::{EdgeBatch, NodeBatch};
+pub use block_data::BlockData;
 pub use cross::{Cross, RelationCall, on};
 pub use data::RelationData;
 pub use edge_tensor::EdgeTensor;

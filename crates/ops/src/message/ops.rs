@@ -1,6 +1,8 @@
 //! Message passing by the names of fields.
 
-use burn_gnn_graph::{EdgeKey, Frame, Graph};
+use std::sync::Arc;
+
+use burn_gnn_graph::{EdgeKey, Frame, Graph, Schema};
 
 use super::batch::NodeBatch;
 use super::cross::{Cross, RelationCall, multi};
@@ -42,8 +44,8 @@ impl<'a, const N: usize> From<&'a [u32; N]> for Ids<'a> {
 /// Work of one edge type's data.
 type Change<'a> = dyn FnMut(&mut RelationData) -> Result<(), OpsError> + 'a;
 
-/// Message passing along one edge type: on a [`Graph`] of one edge type, on one of several through
-/// [`on`](GraphMessageOps::on), on a block through [`RelationData`].
+/// Message passing along one edge type: on a [`Graph`] or block ([`BlockData`](super::BlockData)) of one edge type, on one of several
+/// through [`on`](GraphMessageOps::on), on any relation through [`RelationData`].
 ///
 /// A call reads fields of sources (`u`), destinations (`v`) and edges (`e`), and returns a copy in which fields are
 /// written; what it was called on stays as it was. Copies share structure and tensors, and gradients flow through
@@ -161,6 +163,27 @@ pub trait MessageOps {
             fronts.by_ref().try_for_each(|nodes| data.pull("prop_nodes", nodes.as_ref(), &message, &reducing))
         })
     }
+
+    /// [`send_and_recv`](Self::send_and_recv) for one set of edges after the other, each reading what the ones before wrote: along the
+    /// edges of a traversal ([`bfs_edges`](burn_gnn_graph::Relation::bfs_edges),
+    /// [`dfs_edges`](burn_gnn_graph::Relation::dfs_edges)).
+    ///
+    /// The cost is that of [`prop_nodes`](Self::prop_nodes).
+    ///
+    /// # Errors
+    /// As [`pull`](Self::pull).
+    fn prop_edges<M: MessageFunction, R: ReduceFunction>(
+        &self,
+        fronts: impl IntoIterator<Item = impl AsRef<[u32]>>,
+        message: M,
+        reduce: R,
+    ) -> Result<Self::Output, OpsError> {
+        let reducing = reduce.reducing();
+        let mut fronts = fronts.into_iter();
+        self.along("prop_edges", &mut |data| {
+            fronts.by_ref().try_for_each(|edges| data.send_and_recv("prop_edges", edges.as_ref(), &message, &reducing))
+        })
+    }
 }
 
 impl MessageOps for RelationData {
@@ -173,42 +196,30 @@ impl MessageOps for RelationData {
     }
 }
 
-/// The data of one edge type of a graph.
-pub(super) fn data_of(g: &Graph, etype: usize) -> RelationData {
-    let (src, dst) = g.schema().ends(etype);
-    let frame = |ntype: usize| g.node_frames()[ntype].clone();
-    RelationData::of(g.relations()[etype].clone(), frame(src), frame(dst), g.edge_frames()[etype].clone(), src == dst)
-}
-
-/// The frame of a node type by number.
-pub(super) fn nodes_mut(g: &mut Graph, ntype: usize) -> Result<&mut Frame, OpsError> {
-    let schema = g.schema().clone();
-    Ok(g.nodes_mut(&schema.ntypes()[ntype])?)
-}
-
-fn along_one(g: &Graph, etype: usize, change: &mut Change<'_>) -> Result<Graph, OpsError> {
-    let mut data = data_of(g, etype);
+fn along_one<G: GraphMessageOps>(g: &G, etype: usize, change: &mut Change<'_>) -> Result<G, OpsError> {
+    let mut data = g.message_data(etype);
     change(&mut data)?;
     let mut g = g.clone();
-    let (_, dst) = g.schema().ends(etype);
-    *nodes_mut(&mut g, dst)? = data.dst().clone();
-    *g.edges_mut(etype)? = data.edges().clone();
+    let (_, dst) = g.message_schema().ends(etype);
+    *g.message_nodes(dst)? = data.dst().clone();
+    *g.message_edges(etype)? = data.edges().clone();
     Ok(g)
 }
 
-impl MessageOps for Graph {
+impl<G: GraphMessageOps> MessageOps for G {
     type Output = Self;
 
     fn along(&self, op: &'static str, change: &mut Change<'_>) -> Result<Self, OpsError> {
-        match self.relations().len() {
+        let etypes = self.message_schema().etypes();
+        match etypes.len() {
             1 => along_one(self, 0, change),
-            _ => Err(OpsError::EdgeTypes { op, known: self.schema().etypes().iter().map(ToString::to_string).collect() }),
+            _ => Err(OpsError::EdgeTypes { op, known: etypes.iter().map(ToString::to_string).collect() }),
         }
     }
 
     fn update_all<M: MessageFunction, R: ReduceFunction>(&self, message: M, reduce: R) -> Result<Self, OpsError> {
         let reducing = reduce.reducing();
-        match self.relations().len() {
+        match self.message_schema().etypes().len() {
             0 | 1 => self.along("update_all", &mut |data| data.update_all("update_all", &message, &reducing).map(drop)),
             _ => joint("update_all", self, &message, &reducing),
         }
@@ -217,37 +228,62 @@ impl MessageOps for Graph {
     fn apply_edges<'a, M: MessageFunction>(&self, edges: impl Into<Ids<'a>>, message: M) -> Result<Self, OpsError> {
         const OP: &str = "apply_edges";
         match edges.into() {
-            Ids::All => (0..self.relations().len())
+            Ids::All => (0..self.message_schema().etypes().len())
                 .try_fold(self.clone(), |g, etype| along_one(&g, etype, &mut |data| data.apply_edges(OP, Ids::All, &message))),
             some => self.along(OP, &mut |data| data.apply_edges(OP, some, &message)),
         }
     }
 }
 
-/// One edge type of a graph, for [`MessageOps`]; see [`on`](GraphMessageOps::on).
-#[derive(Clone, Copy, Debug)]
-pub struct OnRelation<'g> {
-    graph: &'g Graph,
+/// One edge type of a graph or block, for [`MessageOps`]; see [`on`](GraphMessageOps::on).
+#[derive(Debug)]
+pub struct OnRelation<'g, G = Graph> {
+    graph: &'g G,
     etype: usize,
 }
 
-impl MessageOps for OnRelation<'_> {
-    type Output = Graph;
+impl<G> Clone for OnRelation<'_, G> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<G> Copy for OnRelation<'_, G> {}
 
-    fn along(&self, _: &'static str, change: &mut Change<'_>) -> Result<Graph, OpsError> {
+impl<G: GraphMessageOps> MessageOps for OnRelation<'_, G> {
+    type Output = G;
+
+    fn along(&self, _: &'static str, change: &mut Change<'_>) -> Result<G, OpsError> {
         along_one(self.graph, self.etype, change)
     }
 }
 
-/// Message passing on graphs of several types.
-pub trait GraphMessageOps: MessageOps {
+/// Message passing on graphs and blocks of several types.
+///
+/// A block ([`BlockData`](super::BlockData)) has a frame for the sources and one for the destinations of a node type: a call reads
+/// fields `u` of the first and `v` of the second, and writes to destinations.
+pub trait GraphMessageOps: Clone {
+    /// Node types and edge types.
+    #[doc(hidden)]
+    fn message_schema(&self) -> &Arc<Schema>;
+    /// What calls along an edge type read and write.
+    #[doc(hidden)]
+    fn message_data(&self, etype: usize) -> RelationData;
+    /// Where the fields of destinations of a node type are written.
+    #[doc(hidden)]
+    fn message_nodes(&mut self, ntype: usize) -> Result<&mut Frame, OpsError>;
+    /// Where the fields of edges are written.
+    #[doc(hidden)]
+    fn message_edges(&mut self, etype: usize) -> Result<&mut Frame, OpsError>;
+
     /// One edge type, to call [`MessageOps`] on: `g.on("follows")?.update_all(..)`, `g[etype]` of DGL.
     ///
     /// # Errors
     /// An edge type that the graph does not have, or a relation name that several edge types share.
-    fn on(&self, etype: impl EdgeKey) -> Result<OnRelation<'_>, OpsError>;
+    fn on(&self, etype: impl EdgeKey) -> Result<OnRelation<'_, Self>, OpsError> {
+        Ok(OnRelation { graph: self, etype: self.message_schema().etype(etype)? })
+    }
 
-    /// Writes what `f` returns to the nodes of a type: all (`..`), or those of some ids.
+    /// Writes what `f` returns to the nodes (destinations, on a block) of a type: all (`..`), or those of some ids.
     ///
     /// # Errors
     /// An unknown type, ids out of range or given twice, a wrong number of rows, what `f` returns.
@@ -256,7 +292,12 @@ pub trait GraphMessageOps: MessageOps {
         ntype: &str,
         nodes: impl Into<Ids<'a>>,
         f: impl Fn(&NodeBatch) -> Result<Fields, OpsError>,
-    ) -> Result<Graph, OpsError>;
+    ) -> Result<Self, OpsError> {
+        let mut g = self.clone();
+        let ntype = g.message_schema().ntype(ntype)?;
+        apply_nodes("apply_nodes", g.message_nodes(ntype)?, nodes.into(), &f)?;
+        Ok(g)
+    }
 
     /// Reduces inside every edge type named, then over the edge types that end in one node type.
     ///
@@ -297,30 +338,25 @@ pub trait GraphMessageOps: MessageOps {
         &self,
         calls: impl IntoIterator<Item = RelationCall<'a>>,
         cross: impl Into<Cross<'a>>,
-    ) -> Result<Graph, OpsError>;
+    ) -> Result<Self, OpsError> {
+        multi(self, calls.into_iter().collect(), &cross.into())
+    }
 }
 
 impl GraphMessageOps for Graph {
-    fn on(&self, etype: impl EdgeKey) -> Result<OnRelation<'_>, OpsError> {
-        Ok(OnRelation { graph: self, etype: self.schema().etype(etype)? })
+    fn message_schema(&self) -> &Arc<Schema> {
+        self.schema()
     }
-
-    fn apply_nodes<'a>(
-        &self,
-        ntype: &str,
-        nodes: impl Into<Ids<'a>>,
-        f: impl Fn(&NodeBatch) -> Result<Fields, OpsError>,
-    ) -> Result<Graph, OpsError> {
-        let mut g = self.clone();
-        apply_nodes("apply_nodes", g.nodes_mut(ntype)?, nodes.into(), &f)?;
-        Ok(g)
+    fn message_data(&self, etype: usize) -> RelationData {
+        let (src, dst) = self.schema().ends(etype);
+        let frame = |ntype: usize| self.node_frames()[ntype].clone();
+        RelationData::of(self.relations()[etype].clone(), frame(src), frame(dst), self.edge_frames()[etype].clone(), src == dst)
     }
-
-    fn multi_update_all<'a>(
-        &self,
-        calls: impl IntoIterator<Item = RelationCall<'a>>,
-        cross: impl Into<Cross<'a>>,
-    ) -> Result<Graph, OpsError> {
-        multi(self, calls.into_iter().collect(), &cross.into())
+    fn message_nodes(&mut self, ntype: usize) -> Result<&mut Frame, OpsError> {
+        let schema = self.schema().clone();
+        Ok(self.nodes_mut(&schema.ntypes()[ntype])?)
+    }
+    fn message_edges(&mut self, etype: usize) -> Result<&mut Frame, OpsError> {
+        Ok(self.edges_mut(etype)?)
     }
 }

@@ -10,7 +10,8 @@ use crate::gsddmm::{GsddmmBackend, GsddmmPlan, SddmmOp, Target};
 use crate::gspmm::{BinaryOp, GspmmPlan, MAX_COLUMNS, Misfit, Reduce, Side};
 use crate::precision::enter;
 
-/// `$body` with the constant `$D` set to a rank; columns come here through [`check_float`].
+/// `$body` with the constant `$D` set to a rank; columns come here through [`check_float`], and a stack of them has one
+/// axis more.
 macro_rules! ranked {
     ($rank:expr, $D:ident => $body:expr) => {
         match $rank {
@@ -18,7 +19,8 @@ macro_rules! ranked {
             2 => ranked!(@ $D, 2, $body),
             3 => ranked!(@ $D, 3, $body),
             4 => ranked!(@ $D, 4, $body),
-            _ => ranked!(@ $D, 5, $body),
+            5 => ranked!(@ $D, 5, $body),
+            _ => ranked!(@ $D, 6, $body),
         }
     };
     (@ $D:ident, $rank:literal, $body:expr) => {{

@@ -5,9 +5,9 @@ use burn_gnn_graph::RelationStack;
 use rayon::prelude::*;
 
 use super::rows::Operands;
-use crate::OpsError;
 use crate::gspmm::{BinaryOp, Reduce, try_gspmm};
 use crate::precision::{Precision, cast, with_precision};
+use crate::{OpsError, div_by};
 
 /// `out[v] = cross over r of (reduce over (u, v, e) in r of op(x[u], w[e]))`.
 pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
@@ -20,7 +20,7 @@ pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
     let same = reduce.selects() && reduce == cross;
     let both_linear = !reduce.selects() && !cross.selects();
     let over = if cross == Reduce::Mean { stack.len().max(1) as f64 } else { 1.0 };
-    let mean = |y: Tensor<O>| if over > 1.0 { y / over } else { y };
+    let mean = |y: Tensor<O>| if over > 1.0 { div_by(y, over) } else { y };
     if stack.len() <= 1 || same || (both_linear && reduce == Reduce::Sum && over == 1.0) {
         let (x, w) = operands.joint();
         return try_gspmm(stack.joint(), op, reduce, x, w);

@@ -28,7 +28,19 @@ use backend::Cut;
 /// # Cost
 /// Forward what `narrow` takes; backward one pass over `x`, for any number of parts. On the CPU the gradient of a part is copied to its
 /// place as soon as it is there, so that beside the gradient of `x` there are never those of all parts.
-pub(crate) fn split_rows<const D: usize>(x: Tensor<D>, bounds: &[usize]) -> Vec<Tensor<D>> {
+///
+/// # Panics
+/// Bounds that do not ascend from 0 to the number of rows.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_ops::split_rows;
+/// let x = Tensor::<2>::from_data([[1.0], [2.0], [3.0]], &Device::flex());
+/// let parts = split_rows(x, &[0, 1, 3]);
+/// assert_eq!((parts[0].dims(), parts[1].dims()), ([1, 1], [2, 1]));
+/// ```
+#[track_caller]
+pub fn split_rows<const D: usize>(x: Tensor<D>, bounds: &[usize]) -> Vec<Tensor<D>> {
     let rows = x.dims()[0];
     assert!(
         bounds.first() == Some(&0) && bounds.last() == Some(&rows) && bounds.is_sorted(),

@@ -56,26 +56,50 @@ impl<A: Acc> Panels<A> {
     }
 }
 
-/// `rows · panel` for `M` rows of `k` entries and one panel of `[k, LANES]`.
+/// `sums += a · row`.
+#[inline(always)]
+fn axpy<A: Acc>(sums: &mut [A; LANES], a: A, row: &[A; LANES]) {
+    for (s, &r) in sums.iter_mut().zip(row) {
+        *s += a * r;
+    }
+}
+
+/// Adds `a(m) · row` to `sums[m]` for every `m`.
+///
+/// Written out, since a compiler that meets a loop over `m` after it has unrolled the one over lanes may vectorise across rows, with gathers
+/// and scatters of single numbers: that is what it does with one codegen unit and no LTO, 50 times slower.
+#[inline(always)]
+fn axpys<A: Acc, const M: usize>(sums: &mut [[A; LANES]; M], a: impl Fn(usize) -> A, row: &[A; LANES]) {
+    const { assert!(M <= 4) };
+    if M > 0 {
+        axpy(&mut sums[0], a(0), row);
+    }
+    if M > 1 {
+        axpy(&mut sums[1], a(1), row);
+    }
+    if M > 2 {
+        axpy(&mut sums[2], a(2), row);
+    }
+    if M > 3 {
+        axpy(&mut sums[3], a(3), row);
+    }
+}
+
+/// `rows · panel` for `M` rows of `k` entries and one panel of `[k, LANES]`; at most four rows.
 #[expect(unsafe_code, reason = "the loop that products spend their time in")]
 #[inline(always)]
 pub(crate) fn product<A: Acc, const M: usize>(rows: [&[A]; M], panel: &[A]) -> [[A; LANES]; M] {
-    let k = panel.len() / LANES;
-    let rows = rows.map(|r| &r[..k]);
+    let panel = panel.as_chunks::<LANES>().0;
+    let rows = rows.map(|r| &r[..panel.len()]);
     let mut acc = [[A::ZERO; LANES]; M];
-    for (i, w) in panel.chunks_exact(LANES).enumerate() {
-        for m in 0..M {
-            // SAFETY: `i` counts the panel's `k` rows, and every row was cut to `k` entries.
-            let a = unsafe { *rows[m].get_unchecked(i) };
-            for (s, &w) in acc[m].iter_mut().zip(w) {
-                *s += a * w;
-            }
-        }
+    for (i, w) in panel.iter().enumerate() {
+        // SAFETY: `i` counts the panel's rows, and every row was cut to as many entries.
+        axpys(&mut acc, |m| unsafe { *rows[m].get_unchecked(i) }, w);
     }
     acc
 }
 
-/// Adds `Σ_m left(m)[i] · right[m][j]` to `sums[i][j]` for `I` consecutive `i` and one panel of columns `j`.
+/// Adds `Σ_m left(m)[i] · right[m][j]` to `sums[i][j]` for `I` consecutive `i`, at most four, and one panel of columns `j`.
 /// `left(m)` begins at the first `i`; `right` are `count` rows, `stride` apart, and begins at the first `j`.
 #[inline(always)]
 pub(crate) fn outer<'a, A: Acc + 'a, const I: usize>(
@@ -87,12 +111,8 @@ pub(crate) fn outer<'a, A: Acc + 'a, const I: usize>(
     let mut acc = [[A::ZERO; LANES]; I];
     for m in 0..count {
         let l = &left(m)[..I];
-        let r = &right[m * stride..][..LANES];
-        for i in 0..I {
-            for (s, &r) in acc[i].iter_mut().zip(r) {
-                *s += l[i] * r;
-            }
-        }
+        let Some(r) = right[m * stride..].first_chunk() else { unreachable!("rows end with a whole panel") };
+        axpys(&mut acc, |i| l[i], r);
     }
     for (i, acc) in acc.iter().enumerate() {
         for (s, &a) in sums[i * sum_stride..][..LANES].iter_mut().zip(acc) {

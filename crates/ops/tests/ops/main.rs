@@ -24,6 +24,7 @@ mod instruction_sets;
 mod invariance;
 mod matmul;
 mod message;
+mod message_blocks;
 mod message_closures;
 mod message_cross;
 mod message_errors;

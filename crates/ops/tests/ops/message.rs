@@ -383,6 +383,24 @@ fn prop_nodes_goes_up_a_tree() {
 }
 
 #[test]
+fn prop_edges_follows_a_traversal() {
+    // 0 -> 1 -> 2 -> 4, 1 -> 3 -> 4: a node gets the number of the one that found it and adds its own.
+    for (backend, device) in devices() {
+        let mut g = Graph::homogeneous(5, vec![0, 1, 1, 2, 3], vec![1, 2, 3, 4, 4]).unwrap();
+        let x = Tensor::<1>::from_data([1.0, 10.0, 100.0, 1000.0, 10000.0], (&device, DType::F64));
+        g.nodes_mut("_N").unwrap().insert("x", x.clone()).unwrap();
+        g.nodes_mut("_N").unwrap().insert("sum", x).unwrap();
+        let add = |nodes: &NodeBatch| Ok(Fields::of("sum", nodes.data::<1>("sum")? + nodes.data::<1>("x")?));
+        let r = g.relation("_E").unwrap();
+        for fronts in [r.bfs_edges(&[0]).unwrap(), r.dfs_edges(&[0]).unwrap()] {
+            let down = g.prop_edges(fronts, f::copy_u("sum", "m"), f::sum("m", "sum").then(add)).unwrap();
+            let y = down.nodes("_N").unwrap().get::<1>("sum").unwrap();
+            assert_eq!(f64s(y), [1.0, 11.0, 111.0, 1011.0, 10111.0], "{backend}");
+        }
+    }
+}
+
+#[test]
 fn apply_functions_see_what_was_written_and_nodes_without_messages() {
     for (backend, device) in devices() {
         let device = device.autodiff();

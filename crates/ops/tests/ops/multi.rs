@@ -100,6 +100,30 @@ fn finite_differences() {
     }
 }
 
+/// Four relations divide by a number that f32 holds, three do not. Losses are linear, so differences are exact.
+#[test]
+fn the_mean_over_three_relations_in_f64() {
+    let stack = RelationStack::new(5, &[4, 3], &stack().1[..3]).unwrap();
+    for (backend, device) in devices() {
+        let device = device.autodiff();
+        for reduce in [Reduce::Sum, Reduce::Mean] {
+            let x: Vec<_> = sources(&device).into_iter().map(|x| x.require_grad()).collect();
+            let weight = || Tensor::<2>::from_data(TensorData::new(numbers(9, 5 * WIDTH), [5, WIDTH]), (&device, DType::F64));
+            let loss = |x: Vec<Tensor<2>>| (multi_gspmm_cross(&stack, x, reduce, CrossReduce::Mean) * weight()).sum();
+            let grads = loss(x.clone()).backward();
+            let base = f64s(x[0].clone());
+            let moved = |i: usize, by: f64| {
+                let (mut values, mut all) = (base.clone(), sources(&device));
+                values[i] += by;
+                all[0] = Tensor::from_data(TensorData::new(values, x[0].shape()), (&device, DType::F64));
+                f64s(loss(all))[0]
+            };
+            let want: Vec<f64> = (0..base.len()).map(|i| moved(i, 0.5) - moved(i, -0.5)).collect();
+            assert_near(&format!("{backend}, {reduce:?}"), &f64s(x[0].grad(&grads).unwrap()), &want, 1e-13);
+        }
+    }
+}
+
 /// Tables `[3]` and `[2]`; relation 0 is empty at destination 1, relation 1 at 0, and destination 2 has no edge.
 fn corners() -> RelationStack {
     let (a, b) = (graphs::relation(3, 3, &[(2, 0), (0, 0)]), graphs::relation(2, 3, &[(0, 1), (1, 1)]));

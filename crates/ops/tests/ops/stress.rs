@@ -207,7 +207,7 @@ fn loaders() -> Vec<Work> {
         Work::new(format!("loader of nodes, {workers} workers, parallel: {parallel}"), move |f| {
             let x: Vec<f32> = (0..NODES * 2).map(|i| i as f32).collect();
             let sampler = NeighborSampler::new(&f.graph, [4, 3]).unwrap().with_parallel(parallel);
-            let batches = NodeBatches::new(sampler, "_N", &seeds(), &Device::flex()).unwrap();
+            let batches = NodeBatches::new(sampler, [("_N", seeds())], &Device::flex()).unwrap();
             let batches = batches.with_features("_N", MemoryRows::new(&x, 2, RowType::F32).unwrap()).unwrap();
             let loader = Loader::new(batches, 12).unwrap().with_seed(9).with_workers(workers);
             let batches = loader.epoch(0).map(Result::unwrap);

@@ -235,7 +235,7 @@ fn multis(crosses: &[CrossReduce], w: usize) -> Vec<Family> {
                     CrossReduce::Min => x.min_pair(y),
                 });
                 let y = combined.unwrap();
-                flat(if cross == CrossReduce::Mean { y / TYPES as f64 } else { y })
+                flat(if cross == CrossReduce::Mean { y * (TYPES as f64).recip() } else { y })
             });
             all.push(family.selecting(selects));
         }
