@@ -2,8 +2,9 @@
 
 use burn::config::Config;
 use burn::module::{Module, ModuleDisplay};
+use burn::nn::Linear;
 use burn::tensor::{Bool, Tensor, TensorData};
-use burn_gnn_graph::{Block, Relation};
+use burn_gnn_graph::Relation;
 use burn_gnn_ops::{GraphView, Reduce};
 
 use crate::Mode;
@@ -27,6 +28,69 @@ impl From<Tensor<2>> for Ends {
 impl From<(Tensor<2>, Tensor<2>)> for Ends {
     fn from((src, dst): (Tensor<2>, Tensor<2>)) -> Self {
         Self::Pair(src, dst)
+    }
+}
+
+/// What edges bring to a layer, in the order of edge ids: weights, features, both or nothing.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_models::EdgeInput;
+/// let device = Device::flex();
+/// let (weight, features) = (Tensor::<1>::ones([5], &device), Tensor::<2>::ones([5, 3], &device));
+/// assert!(EdgeInput::from(None).weight.is_none());
+/// assert!(EdgeInput::from(weight.clone()).features.is_none());
+/// assert_eq!(EdgeInput::from((weight, features)).features.unwrap().dims(), [5, 3]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct EdgeInput {
+    /// One number per edge, `[num_edges]`.
+    pub weight: Option<Tensor<1>>,
+    /// One row per edge, `[num_edges, d_edge]`.
+    pub features: Option<Tensor<2>>,
+}
+
+impl From<Option<Tensor<1>>> for EdgeInput {
+    fn from(weight: Option<Tensor<1>>) -> Self {
+        Self { weight, features: None }
+    }
+}
+
+impl From<Tensor<1>> for EdgeInput {
+    fn from(weight: Tensor<1>) -> Self {
+        Self { weight: Some(weight), features: None }
+    }
+}
+
+impl From<Tensor<2>> for EdgeInput {
+    fn from(features: Tensor<2>) -> Self {
+        Self { weight: None, features: Some(features) }
+    }
+}
+
+impl From<(Tensor<1>, Tensor<2>)> for EdgeInput {
+    fn from((weight, features): (Tensor<1>, Tensor<2>)) -> Self {
+        Self { weight: Some(weight), features: Some(features) }
+    }
+}
+
+/// Edge features and the layer that reads them first, both or neither.
+#[track_caller]
+pub(crate) fn edge_rows<'a>(
+    call: &str,
+    relation: &Relation,
+    layer: Option<&'a Linear>,
+    edge: Option<Tensor<2>>,
+) -> Option<(&'a Linear, Tensor<2>)> {
+    match (layer, edge) {
+        (Some(layer), Some(f)) => {
+            let (rows, edges) = (f.dims()[0], relation.num_edges());
+            assert!(rows == edges, "{call}: edge features: expected {edges} rows (one per edge of the relation), got {rows}");
+            Some((layer, f))
+        }
+        (None, None) => None,
+        (Some(_), None) => panic!("{call}: the layer was made for edge rows (`d_edge`), got none"),
+        (None, Some(_)) => panic!("{call}: the layer was made without edge rows, got some; set `d_edge`"),
     }
 }
 
@@ -102,22 +166,29 @@ pub(crate) fn end_rows<G: GraphView + ?Sized>(
     }
 }
 
-/// For layers that go several hops: every input row must be a row that is computed.
+/// For layers that go several hops along one edge type: it must join nodes of one type.
 #[track_caller]
-pub(crate) fn check_hops<G: GraphView + ?Sized>(g: &G, call: &str, etype: usize, x: &Tensor<2>) {
+pub(crate) fn check_one_type<G: GraphView + ?Sized>(g: &G, call: &str, etype: usize) {
     let (s, d) = g.schema().ends(etype);
     assert!(s == d, "{call}: edge type `{}` joins two node types; several hops need one", g.schema().etypes()[etype]);
-    let (rows, computed) = (x.dims()[0], g.num_dst(d));
+}
+
+/// For layers that go several hops on one view: every input row must be a row that is computed.
+#[track_caller]
+pub(crate) fn check_computed<G: GraphView + ?Sized>(g: &G, call: &str, ntype: usize, x: &Tensor<2>) {
+    let (rows, computed) = (x.dims()[0], g.num_dst(ntype));
     assert!(
         rows == computed,
-        "{call}: `x` has {rows} rows of which {computed} are computed; several hops need a whole graph or a partition"
+        "{call}: `x` has {rows} rows of which {computed} are computed; several hops need a whole graph, a partition or a block for each \
+         (`forward_blocks`)"
     );
 }
 
-/// A model on blocks has one for each of its layers.
+/// Weights of edges for each hop: one tensor for all, or one for each block.
 #[track_caller]
-pub(crate) fn check_blocks(model: &str, layers: usize, blocks: &[Block]) {
-    assert!(blocks.len() == layers, "{model}: {layers} layers need as many blocks, got {}; sample that many hops", blocks.len());
+pub(crate) fn check_weights(call: &str, views: usize, edge_weights: Option<&[Tensor<1>]>) {
+    let found = edge_weights.map_or(views, <[_]>::len);
+    assert!(found == views, "{call}: `edge_weights` must hold one tensor per block, {views}, got {found}");
 }
 
 /// `y` with 0 where no edge ends.

@@ -21,12 +21,6 @@ pub struct EdgeConvConfig {
     /// How the edges of a node become one row.
     #[config(default = "Aggregator::Max")]
     pub aggregator: Aggregator,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights; give layers of one model different names.
-    #[config(default = "String::from(\"edge_conv\")")]
-    pub name: String,
 }
 
 /// Edge convolution, `y[v] = max over (u, v) of h((x[u] - x[v]) Θ + x[v] Φ + b)`.
@@ -66,10 +60,9 @@ impl EdgeConvConfig {
         let Some(&first) = self.widths.first() else {
             return Err(ModelError::OutOfRange { arg: "number of widths".into(), range: "1..".into(), value: "0".into() });
         };
-        let linear = |part: &str| linear(self.seed, &format!("{}/{part}", self.name), [self.d_input, first], true, device);
-        let rest = MlpConfig::new(self.widths.clone()).with_seed(self.seed).with_name(format!("{}/nn", self.name));
-        let nn = if self.widths.len() > 1 { Some(rest.try_init(device)?) } else { None };
-        Ok(EdgeConv { theta: linear("theta"), phi: linear("phi"), nn, aggregator: self.aggregator })
+        let linear = || linear([self.d_input, first], true, device);
+        let nn = if self.widths.len() > 1 { Some(MlpConfig::new(self.widths.clone()).try_init(device)?) } else { None };
+        Ok(EdgeConv { theta: linear(), phi: linear(), nn, aggregator: self.aggregator })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.
@@ -140,11 +133,14 @@ impl RelationConv for EdgeConv {
 }
 
 impl Pretrained for EdgeConv {
+    /// DGL's `Θ` is multiplied with `x[v] - x[u]`, the opposite of ours: its sign is changed.
+    ///
     /// PyG's layer has one matrix for `[x[v], x[u] - x[v]]`, in a single map or a `Sequential` with ReLU between, and one bias where
     /// ours (and DGL's) have two that add up.
     fn their(&self, from: Framework, path: &str) -> Their {
         if from == Framework::Dgl {
-            return Their::same(path);
+            let their = Their::same(path);
+            return if path == "theta.weight" { their.negated() } else { their };
         }
         let ([d, _], first) = (self.theta.weight.val().dims(), if self.nn.is_some() { "nn.0" } else { "nn" });
         match path {

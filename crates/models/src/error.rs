@@ -58,7 +58,66 @@ pub enum ModelError {
         /// What to do.
         remedy: &'static str,
     },
-    /// Weights of another framework do not fit the layer.
+    /// A parameter has no tensor in a state dict.
+    #[error(
+        "state dict: parameter `{parameter}` is looked for under {tensor}, found only {found}; \
+         rename tensors, take a part with `at`, or describe the layer as it was trained"
+    )]
+    WeightMissing {
+        /// Parameter.
+        parameter: String,
+        /// Names its tensor may have.
+        tensor: String,
+        /// Names that there are.
+        found: String,
+    },
+    /// A tensor of a state dict has another shape than its parameter.
+    #[error(
+        "state dict: parameter `{parameter}`: expected tensor `{tensor}` of shape {expected:?}, found {actual:?}; \
+         give the layer the sizes that the weights were trained with"
+    )]
+    WeightShape {
+        /// Parameter.
+        parameter: String,
+        /// Name of the tensor.
+        tensor: String,
+        /// Shape that the parameter has there.
+        expected: Vec<usize>,
+        /// Shape found.
+        actual: Vec<usize>,
+    },
+    /// Tensors of a state dict belong to no parameter.
+    #[error("state dict: no parameter of the layer takes {tensors}; give the layer the options that the weights were trained with")]
+    WeightsLeft {
+        /// Their names.
+        tensors: String,
+    },
+    /// A number of a state dict that is an option here has another value.
+    #[error("state dict: tensor `{tensor}`: expected {expected} (`{option}` of the layer), found {actual}; set `{option}` to {actual}")]
+    WeightOption {
+        /// Option of the layer.
+        option: &'static str,
+        /// Name of the tensor.
+        tensor: String,
+        /// Value of the option.
+        expected: f64,
+        /// Value found.
+        actual: f64,
+    },
+    /// Two tensors of a state dict belong to one parameter and differ.
+    #[error(
+        "state dict: parameter `{parameter}`: expected equal tensors `{tensor}` and `{other}`, found different ones; \
+         describe the layer with a weight for each"
+    )]
+    WeightShared {
+        /// Parameter.
+        parameter: String,
+        /// One tensor.
+        tensor: String,
+        /// The other.
+        other: String,
+    },
+    /// A file or tensor of another framework cannot be read.
     #[error("state dict: {message}")]
     StateDict {
         /// What is wrong.

@@ -11,7 +11,7 @@ use burn_gnn_ops::{Stream, copy_u_mean, copy_u_sum, uniform_rows};
 
 use crate::encoder_input::{EncoderInput, HostColumns, PartInput, lookup, numbers_of, runs};
 use crate::sparse_rows::no_rows;
-use crate::{ModelError, init};
+use crate::{ModelError, init, next_stream};
 
 /// How the rows of several values become one row.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
@@ -45,12 +45,6 @@ pub struct FeatureEncoderConfig {
     /// Rows from which on a table is sparse, growing tables whatever their rows; `None`: no table is. Sparse tables are trained by
     /// [`FeatureEncoder::forward_rows`] and [`SparseAdam`](crate::SparseAdam), and not by an optimizer of Burn.
     pub sparse_from: Option<usize>,
-    /// Seed of the initial rows.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial rows; give encoders of one model different names.
-    #[config(default = "String::from(\"encoder\")")]
-    pub name: String,
 }
 
 /// Attributes to rows: numbers as they are or standardised, categories as rows of a table, several values as the sum or mean
@@ -101,6 +95,8 @@ struct Layout {
     spec: FeatureSpec,
     /// Row of each key, per growing table.
     keys: Vec<HashMap<i64, u32>>,
+    /// What draws the rows of each table, those of keys that come later too.
+    streams: Vec<Stream>,
     /// Which tables are trained by rows.
     sparse: Vec<bool>,
 }
@@ -156,12 +152,18 @@ impl FeatureEncoderConfig {
         Ok(self)
     }
 
-    /// Initial rows are uniform in `±sqrt(6 / (rows + dim))`, for tables without end in `±sqrt(6 / dim)`; functions of seed,
-    /// name, attribute and row, for growing tables of the key, whenever it is added.
+    /// Initial rows are uniform in `±sqrt(6 / (rows + dim))`, for tables without end in `±sqrt(6 / dim)`. Each table takes a
+    /// stream ([`seeded`](crate::seeded)), in which a row is keyed by its number, in growing tables by its key, whenever it is added.
     ///
     /// # Errors
     /// A decoder without a layout, statistics of another number of attributes, keys of another number of tables.
     pub fn init(&self, device: &Device) -> Result<FeatureEncoder, ModelError> {
+        let embedded = self.spec()?.parts.iter().filter(|p| p.kind != FeatureKind::Number).count();
+        self.init_with((0..embedded).map(|_| next_stream(device)).collect(), device)
+    }
+
+    /// [`init`](Self::init) with the streams of the tables.
+    fn init_with(&self, streams: Vec<Stream>, device: &Device) -> Result<FeatureEncoder, ModelError> {
         let spec = self.spec()?;
         if spec.width() == 0 {
             let (range, value) = ("at least one attribute".into(), "none".into());
@@ -187,8 +189,8 @@ impl FeatureEncoderConfig {
         let mut keys = self.keys.clone();
         keys.resize(growing, vec![]);
         let mut next = keys.iter();
-        let table = |part: &burn_gnn_graph::io::FeaturePart| {
-            let stream = Stream::new(self.seed, &format!("{}/{}", self.name, part.attribute), 0);
+        let embedded = || spec.parts.iter().filter(|p| p.kind != FeatureKind::Number);
+        let table = |(part, &stream): (&burn_gnn_graph::io::FeaturePart, &Stream)| {
             let dim = part.columns.len();
             match part.kind {
                 FeatureKind::Number => None,
@@ -198,9 +200,8 @@ impl FeatureEncoderConfig {
                 FeatureKind::Dynamic | FeatureKind::DynamicBag => Some(Param::from_tensor(key_rows(stream, next.next()?, dim, device))),
             }
         };
-        let tables: Vec<Param<Tensor<2>>> = spec.parts.iter().filter_map(table).collect();
-        let embedded = spec.parts.iter().filter(|p| p.kind != FeatureKind::Number);
-        let sparse: Vec<bool> = embedded
+        let tables: Vec<Param<Tensor<2>>> = embedded().zip(&streams).filter_map(table).collect();
+        let sparse: Vec<bool> = embedded()
             .zip(&tables)
             .map(|(part, t)| self.sparse_from.is_some_and(|from| grows(part.kind) || t.val().dims()[0] >= from))
             .collect();
@@ -211,7 +212,8 @@ impl FeatureEncoderConfig {
         };
         let scale = self.deviations.iter().map(|&d| if d > 0.0 && d.is_finite() { d.recip() } else { 1.0 }).collect();
         let index = |keys: &Vec<i64>| keys.iter().enumerate().map(|(i, &k)| (k, i as u32)).collect();
-        let layout = Layout { config: Self { keys: keys.clone(), ..self.clone() }, spec, keys: keys.iter().map(index).collect(), sparse };
+        let by_key = keys.iter().map(index).collect();
+        let layout = Layout { config: Self { keys, ..self.clone() }, spec, keys: by_key, streams, sparse };
         Ok(FeatureEncoder { tables, mean: vector(self.means.clone()), scale: vector(scale), layout })
     }
 }
@@ -341,17 +343,23 @@ impl FeatureEncoder {
     }
 
     /// The encoder with rows for the keys that `config` has beyond its own ([`FeatureEncoderConfig::learn_keys`] on
-    /// [`config`](Self::config)); rows and statistics that it has stay.
+    /// [`config`](Self::config)); rows and statistics that it has stay. New rows are those that [`FeatureEncoderConfig::init`] would have
+    /// drawn with these keys, also in a later process that makes the encoder in a [`seeded`](crate::seeded) scope of the same seed.
     ///
     /// # Errors
     /// `config` does not start with the keys of this encoder, or describes another layout.
     pub fn grow(self, config: &FeatureEncoderConfig, device: &Device) -> Result<Self, ModelError> {
-        let mut new = config.init(device)?;
-        let starts = |(old, new): (&Vec<i64>, &Vec<i64>)| new.starts_with(old);
-        let same = new.layout.spec == self.layout.spec;
-        if !same || !self.layout.config.keys.iter().zip(&new.layout.config.keys).all(starts) {
+        let other = || {
             let message = "expected the layout and, first, the keys of the encoder that grows, found others".into();
-            return Err(ModelError::Encoder { message });
+            ModelError::Encoder { message }
+        };
+        if config.spec()? != self.layout.spec {
+            return Err(other());
+        }
+        let mut new = config.init_with(self.layout.streams.clone(), device)?;
+        let starts = |(old, new): (&Vec<i64>, &Vec<i64>)| new.starts_with(old);
+        if !self.layout.config.keys.iter().zip(&new.layout.config.keys).all(starts) {
+            return Err(other());
         }
         for ((new, old), &sparse) in new.tables.iter_mut().zip(self.tables).zip(&new.layout.sparse) {
             let old = old.val();

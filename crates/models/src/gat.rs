@@ -3,11 +3,13 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::Graph;
+use burn_gnn_graph::{Block, Graph};
 use burn_gnn_ops::{Activation, GraphView};
 
 use crate::inference::{Layerwise, one_input, only};
-use crate::{GatConv, GatConvConfig, Mode, ModelError, NodeClassifier};
+use crate::layer_views::features_of;
+use crate::pretrained::{Buffer, Framework, Pretrained, Their, buffers_of_layers, in_layers};
+use crate::{DropoutKey, GatConv, GatConvConfig, LayerViews, Mode, ModelError, NodeClassifier, Whole};
 
 /// Describes a [`Gat`].
 #[derive(Config, Debug)]
@@ -37,18 +39,24 @@ pub struct GatConfig {
     /// Whether rows are added to the results of layers.
     #[config(default = false)]
     pub residual: bool,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
+    /// Whether features are added to the results of all layers, the first too, through a weight, as in PyTorch Geometric.
+    #[config(default = false)]
+    pub residual_weight: bool,
+    /// Whether ReLU stands between layers, as in PyTorch Geometric, in place of ELU.
+    #[config(default = false)]
+    pub relu: bool,
 }
 
-/// `layers` attention layers with ELU and dropout between them (Veličković et al., ICLR 2018).
+/// `layers` attention layers with ELU (or ReLU) and dropout between them (Veličković et al., ICLR 2018).
 #[derive(Module, Debug)]
 pub struct Gat {
     /// The layers, input first.
     pub layers: Vec<GatConv>,
     #[module(skip)]
     dropout: f64,
+    #[module(skip)]
+    key: DropoutKey,
+    relu: bool,
 }
 
 impl GatConfig {
@@ -67,11 +75,11 @@ impl GatConfig {
                 .with_concat(!last)
                 .with_attn_dropout(self.attn_dropout)
                 .with_residual(self.residual && i > 0)
-                .with_seed(self.seed)
-                .with_name(format!("gat/{i}"))
+                .with_residual_weight(self.residual_weight)
                 .try_init(device)
         };
-        Ok(Gat { layers: (0..self.layers).map(layer).collect::<Result<_, _>>()?, dropout: self.dropout })
+        let layers = (0..self.layers).map(layer).collect::<Result<_, _>>()?;
+        Ok(Gat { layers, dropout: self.dropout, key: DropoutKey::new(device), relu: self.relu })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.
@@ -87,9 +95,26 @@ impl GatConfig {
 impl Gat {
     /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        let (ntype, _) = g.schema().ends(0);
-        let x = mode.dropout(g, ntype, "gat/0", self.dropout, x);
-        (0..self.layers.len()).fold(x, |x, i| self.step(i, g, x, mode))
+        self.over(&Whole(g), x, mode)
+    }
+
+    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
+    /// features of its input nodes.
+    ///
+    /// # Panics
+    /// Not one block per layer.
+    #[track_caller]
+    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        self.over(blocks, x, mode)
+    }
+
+    /// Layer `i` on view `i`.
+    #[track_caller]
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        views.count("gat", self.layers.len());
+        let g = views.view(0);
+        let x = mode.dropout(g, g.schema().ends(0).0, self.key.at(0), self.dropout, x);
+        (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x, mode))
     }
 
     /// Layer `i`; with ELU, and the dropout before the next layer, unless it is the last.
@@ -97,8 +122,9 @@ impl Gat {
         if i + 1 == self.layers.len() {
             return self.layers[i].forward(g, x, mode);
         }
-        let dropout = mode.output_dropout(g, g.schema().ends(0).0, &format!("gat/{}", i + 1), self.dropout);
-        self.layers[i].forward_then(g, 0, x, None, mode, Activation::Elu(1.0), dropout.as_ref())
+        let dropout = mode.output_dropout(g, g.schema().ends(0).0, self.key.at(i + 1), self.dropout);
+        let activation = if self.relu { Activation::Relu } else { Activation::Elu(1.0) };
+        self.layers[i].forward_then(g, 0, x, None, mode, activation, dropout.as_ref())
     }
 }
 
@@ -116,11 +142,21 @@ impl Layerwise for Gat {
 
 impl NodeClassifier for Gat {
     type Dense = Self;
-    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        let x = x[target].clone().unwrap_or_else(|| panic!("`Gat` needs features of node type {target}"));
-        self.forward(g, x, mode)
+    #[track_caller]
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        self.over(views, features_of("Gat", x, target), mode)
     }
     fn dense(&self) -> &Self {
         self
+    }
+}
+
+impl Pretrained for Gat {
+    /// PyG's `GAT` (take `relu`, `out_heads` as `heads`, for `residual` there `residual_weight`), and of DGL a model with its layers in a list `layers`.
+    fn their(&self, from: Framework, path: &str) -> Their {
+        in_layers(&self.layers, from, path).unwrap_or_else(|| Their::same(path))
+    }
+    fn buffers(&self, from: Framework) -> Vec<Buffer> {
+        buffers_of_layers(&self.layers, from)
     }
 }

@@ -3,16 +3,17 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{
-    Activation, GatOptions, GraphView, RowDropout, bias_activation, gat_attention, gat_attention_weights, matmul_rows, u_mul_e_sum,
+    Activation, GatOptions, GraphView, RowDropout, attention, bias_activation, gat_attention, gat_attention_weights, matmul_rows, u_add_v,
+    u_mul_e_sum,
 };
 
-use crate::conv::{EndRows, Ends, RelationConv, end_rows};
-use crate::heads::{HeadScores, mean_heads, residual, split};
+use crate::conv::{EdgeInput, EndRows, Ends, RelationConv, edge_rows, end_rows};
+use crate::heads::{HeadScores, edge_shares, mean_heads, residual, split};
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, Pretrained, Their};
-use crate::{Mode, ModelError, init};
+use crate::{DropoutKey, Mode, ModelError, init};
 
 /// Describes a [`GatConv`].
 #[derive(Config, Debug)]
@@ -26,6 +27,8 @@ pub struct GatConvConfig {
     /// Columns of destination rows where they have a weight of their own (two node types); none: one weight
     /// serves both ends.
     pub d_dst: Option<usize>,
+    /// Columns of edge rows that scores are made of, if there are any (`edge_dim` of PyTorch Geometric).
+    pub d_edge: Option<usize>,
     /// What LeakyReLU multiplies scores below 0 by.
     #[config(default = 0.2)]
     pub slope: f64,
@@ -35,41 +38,38 @@ pub struct GatConvConfig {
     /// Whether destination rows are added to the result, through a weight where widths differ.
     #[config(default = false)]
     pub residual: bool,
+    /// Whether destination features are added through a weight whatever their size, as in PyTorch Geometric.
+    #[config(default = false)]
+    pub residual_weight: bool,
     /// Whether heads stand beside each other in the result (`heads · d_head` columns) or are averaged (`d_head`).
     #[config(default = true)]
     pub concat: bool,
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights and dropout; give layers of one model different names.
-    #[config(default = "String::from(\"gat_conv\")")]
-    pub name: String,
 }
 
 /// Graph attention. Per head, with `z[u] = x[u] W`:
 ///
 /// ```text
-/// s[e] = leaky_relu(a_l · z[u] + a_r · z[v])
+/// s[e] = leaky_relu(a_l · z[u] + a_r · z[v] + a_e · (f[e] W_e))        the last with `d_edge`
 /// α[e] = softmax of s over the in-edges of v
 /// y[v] = Σ_(u,v,e) m_e · w_e · α[e] · z[u] + b        m_e: dropout, w_e: edge weights or 1
 /// ```
 /// plus `x[v]` or `x[v] W_res` with `residual`.
 ///
 /// # Shapes
-/// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `w: [num_edges]`, output
+/// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `w: [num_edges]`, `f: [num_edges, d_edge]`, output
 /// `[num_dst, heads · d_head]`, or `[num_dst, d_head]` where heads are averaged. A destination without in-edges
-/// gets the bias (and the residual).
+/// gets the bias (and the residual). Edge features enter scores alone, as in PyTorch Geometric, not what is summed.
 ///
 /// # Departures from the paper
 /// None: dropout of input rows and the activation are the caller's. Self loops are the graph's affair
 /// (`Graph::add_self_loops`). The bias is added before heads are averaged, as in DGL.
 ///
 /// # Cost
-/// One [`gat_attention`]: nothing of the size edges × features. Edge weights, or asking for `α`, store one number per
-/// edge and head. The halo exchange moves `min(d_input, heads · d_head)` columns.
+/// One [`gat_attention`]: nothing of the size edges × features. Edge weights, edge features, or asking for `α`, store one
+/// number per edge and head: features are multiplied by the `[d_edge, heads]` that `W_e` and `a_e` make. The halo exchange moves `min(d_input, heads · d_head)` columns.
 ///
 /// # Paper
 /// Veličković, Cucurull, Casanova, Romero, Liò, Bengio, "Graph attention networks", ICLR 2018.
@@ -83,10 +83,16 @@ pub struct GatConv {
     pub attn_l: Param<Tensor<3>>,
     /// `[1, heads, d_head]`, of destinations.
     pub attn_r: Param<Tensor<3>>,
+    /// `W_e: [d_edge, heads · d_head]`, no bias.
+    pub lin_edge: Option<Linear>,
+    /// `a_e: [1, heads, d_head]`, of edges.
+    pub attn_edge: Option<Param<Tensor<3>>>,
     /// `[d_dst, heads · d_head]` and the layer's bias, where a residual changes width.
     pub res_fc: Option<Linear>,
     /// `[heads · d_head]`, where `res_fc` does not hold it.
     pub bias: Option<Param<Tensor<1>>>,
+    #[module(skip)]
+    key: DropoutKey,
     #[module(skip)]
     config: GatConvConfig,
 }
@@ -101,19 +107,19 @@ impl GatConvConfig {
         ModelError::check_finite("slope", self.slope)?;
         let width = self.heads * self.d_head;
         let d_dst = self.d_dst.unwrap_or(self.d_input);
-        let linear = |part: &str, d, bias| linear(self.seed, &format!("{}/{part}", self.name), [d, width], bias, device);
-        let attn = |part: &str| {
-            let name = format!("{}/{part}", self.name);
-            init::glorot(self.seed, &name, [1, self.heads, self.d_head], (self.d_head, 1), device)
-        };
-        let res_fc = (self.residual && d_dst != width).then(|| linear("res_fc", d_dst, self.bias));
+        let linear = |d, bias| linear([d, width], bias, device);
+        let attn = || init::glorot([1, self.heads, self.d_head], (self.d_head, 1), device);
+        let res_fc = (self.residual_weight || self.residual && d_dst != width).then(|| linear(d_dst, self.bias));
         Ok(GatConv {
-            fc: linear("fc", self.d_input, false),
-            fc_dst: self.d_dst.map(|d| linear("fc_dst", d, false)),
-            attn_l: attn("attn_l"),
-            attn_r: attn("attn_r"),
+            fc: linear(self.d_input, false),
+            fc_dst: self.d_dst.map(|d| linear(d, false)),
+            attn_l: attn(),
+            attn_r: attn(),
+            lin_edge: self.d_edge.map(|d| linear(d, false)),
+            attn_edge: self.d_edge.map(|_| attn()),
             bias: (self.bias && res_fc.is_none()).then(|| init::zeros(width, device)),
             res_fc,
+            key: DropoutKey::new(device),
             config: self.clone(),
         })
     }
@@ -138,20 +144,20 @@ impl GatConv {
         self.forward_on(g, 0, x, None, mode)
     }
 
-    /// On one edge type, with one weight per edge or none.
+    /// On one edge type, with one weight per edge or none, and edge rows exactly where the layer was described with them.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph.
+    /// Shapes that disagree with the graph, edge rows that are missing or not expected.
     #[track_caller]
     pub fn forward_on<G: GraphView + ?Sized>(
         &self,
         g: &G,
         etype: usize,
         x: impl Into<Ends>,
-        edge_weight: Option<Tensor<1>>,
+        edge: impl Into<EdgeInput>,
         mode: Mode,
     ) -> Tensor<2> {
-        self.forward_then(g, etype, x, edge_weight, mode, Activation::None, None)
+        self.forward_then(g, etype, x, edge, mode, Activation::None, None)
     }
 
     /// [`forward_on`](Self::forward_on), then an activation and dropout of the result, where heads are concatenated in
@@ -166,30 +172,30 @@ impl GatConv {
         g: &G,
         etype: usize,
         x: impl Into<Ends>,
-        edge_weight: Option<Tensor<1>>,
+        edge: impl Into<EdgeInput>,
         mode: Mode,
         activation: Activation,
         dropout: Option<&RowDropout>,
     ) -> Tensor<2> {
         let rows = end_rows(g, "gat_conv", etype, x.into(), |x| self.project(x));
-        self.finish(self.attend(g, etype, rows, edge_weight, false, mode).0, activation, dropout)
+        self.finish(self.attend(g, etype, rows, edge.into(), false, mode).0, activation, dropout)
     }
 
     /// As [`forward_on`](Self::forward_on), with the attention weights `m_e · α[e]`, `[num_edges, heads]`.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph.
+    /// As [`forward_on`](Self::forward_on).
     #[track_caller]
     pub fn forward_with_attention<G: GraphView + ?Sized>(
         &self,
         g: &G,
         etype: usize,
         x: impl Into<Ends>,
-        edge_weight: Option<Tensor<1>>,
+        edge: impl Into<EdgeInput>,
         mode: Mode,
     ) -> (Tensor<2>, Tensor<2>) {
         let rows = end_rows(g, "gat_conv", etype, x.into(), |x| self.project(x));
-        match self.attend(g, etype, rows, edge_weight, true, mode) {
+        match self.attend(g, etype, rows, edge.into(), true, mode) {
             (y, Some(attention)) => (self.finish(y, Activation::None, None), attention),
             (_, None) => unreachable!("asked for"),
         }
@@ -207,7 +213,7 @@ impl GatConv {
         g: &G,
         etype: usize,
         rows: EndRows,
-        edge_weight: Option<Tensor<1>>,
+        edge: EdgeInput,
         show: bool,
         mode: Mode,
     ) -> (Tensor<2>, Option<Tensor<2>>) {
@@ -221,20 +227,33 @@ impl GatConv {
         }
         .head_scores(&self.attn_r);
         let z = split(z, [heads, d_head]);
-        let options = GatOptions { slope, dropout: mode.edge_dropout(g, etype, &self.config.name, attn_dropout) };
-        let (y, attention) = if show || edge_weight.is_some() {
-            let attention = gat_attention_weights(relation, a_src, a_dst, &options);
-            let shares = match edge_weight {
-                Some(w) => attention.clone() * w.unsqueeze_dim(1),
-                None => attention.clone(),
-            };
-            let y: Tensor<3> = u_mul_e_sum(relation, z, shares.unsqueeze_dim::<3>(2));
-            (y, Some(attention))
-        } else {
-            (gat_attention(relation, z, a_src, a_dst, &options), None)
+        let options = GatOptions { slope, dropout: mode.edge_dropout(g, etype, self.key, attn_dropout) };
+        // `a_e · (f W_e)` as `f` by a matrix with one column per head.
+        let a_edge = edge_rows("gat_conv", relation, self.lin_edge.as_ref(), edge.features)
+            .zip(self.attn_edge.as_ref())
+            .map(|((lin, f), attn)| matmul_rows(f, lin.weight.val().head_scores(attn)));
+        let logits = a_edge.map(|a_edge| {
+            let both: Tensor<2> = u_add_v(relation, a_src.clone(), a_dst.clone());
+            activation::leaky_relu(both + a_edge, slope)
+        });
+        let (y, shares) = match (logits, show || edge.weight.is_some()) {
+            (None, false) => (gat_attention(relation, z, a_src, a_dst, &options), None),
+            (Some(logits), false) => (attention(relation, logits, z, options.dropout.as_ref()), None),
+            (logits, true) => {
+                let shares = match logits {
+                    Some(logits) => edge_shares(relation, logits, options.dropout),
+                    None => gat_attention_weights(relation, a_src, a_dst, &options),
+                };
+                let weighed = match edge.weight {
+                    Some(w) => shares.clone() * w.unsqueeze_dim(1),
+                    None => shares.clone(),
+                };
+                let y: Tensor<3> = u_mul_e_sum(relation, z, weighed.unsqueeze_dim::<3>(2));
+                (y, Some(shares))
+            }
         };
         let y = y.reshape([relation.num_dst(), heads * d_head]);
-        (residual(y, self.config.residual, self.res_fc.as_ref(), rows.dst), attention)
+        (residual(y, self.config.residual, self.res_fc.as_ref(), rows.dst), shares)
     }
 
     /// Bias, heads side by side or their mean, activation and dropout.
@@ -255,21 +274,26 @@ impl RelationConv for GatConv {
 
     #[track_caller]
     fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, mode: Mode) -> Tensor<2> {
-        self.finish(self.attend(g, etype, rows, None, false, mode).0, Activation::None, None)
+        self.finish(self.attend(g, etype, rows, EdgeInput::default(), false, mode).0, Activation::None, None)
     }
 }
 
 impl Pretrained for GatConv {
+    /// PyG adds bias and residual behind the mean of heads: every head has them here.
     fn their(&self, from: Framework, path: &str) -> Their {
+        let heads = if self.config.concat { 1 } else { self.config.heads };
         match (from, path) {
             (Framework::Dgl, "fc.weight") if self.fc_dst.is_some() => Their::same("fc_src.weight"),
             (Framework::Dgl, _) => Their::same(path),
-            (Framework::Pyg, "fc.weight") => Their::same(if self.fc_dst.is_some() { "lin_src.weight" } else { "lin.weight" }),
+            (Framework::Pyg, "fc.weight") if self.fc_dst.is_some() => Their::same("lin_src.weight"),
+            // The second before PyG 2.5.
+            (Framework::Pyg, "fc.weight") => Their::same("lin.weight").or("lin_src.weight").also("lin_dst.weight"),
             (Framework::Pyg, "fc_dst.weight") => Their::same("lin_dst.weight"),
             (Framework::Pyg, "attn_l") => Their::same("att_src"),
             (Framework::Pyg, "attn_r") => Their::same("att_dst"),
-            (Framework::Pyg, "res_fc.weight") => Their::same("res.weight"),
-            (Framework::Pyg, "res_fc.bias") => Their::same("bias"),
+            (Framework::Pyg, "attn_edge") => Their::same("att_edge"),
+            (Framework::Pyg, "res_fc.weight") => Their::same("res.weight").repeated(heads),
+            (Framework::Pyg, "res_fc.bias" | "bias") => Their::same("bias").repeated(heads),
             (Framework::Pyg, _) => Their::same(path),
         }
     }

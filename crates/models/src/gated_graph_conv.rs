@@ -4,12 +4,14 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, TensorData};
+use burn_gnn_graph::Block;
 use burn_gnn_ops::{Activation, GraphView, RelationalWeight, matmul_rows, relational_aggregate};
 
-use crate::ModelError;
+use crate::conv::check_computed;
 use crate::mlp::{apply, linear, sigmoid};
 use crate::pretrained::{Framework, Pretrained, Their};
-use crate::relations::Sorted;
+use crate::relations::{Incoming, Sorted};
+use crate::{LayerViews, ModelError, Whole};
 
 /// Describes a [`GatedGraphConv`].
 #[derive(Config, Debug)]
@@ -21,15 +23,15 @@ pub struct GatedGraphConvConfig {
     /// Number of edge types.
     #[config(default = 1)]
     pub num_etypes: usize,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights; give layers of one model different names.
-    #[config(default = "String::from(\"gated_graph_conv\")")]
-    pub name: String,
+    /// Whether every step has weights of its own, as in PyTorch Geometric.
+    #[config(default = false)]
+    pub weight_per_step: bool,
+    /// Whether messages have a bias, as in DGL.
+    #[config(default = true)]
+    pub bias: bool,
 }
 
-/// Gated graph convolution. With `h⁰ = [x, 0]` and the same weights in every step,
+/// Gated graph convolution. With `h⁰ = [x, 0]` and the same weights in every step (unless `weight_per_step`),
 ///
 /// ```text
 /// a[v] = Σ_r Σ_(u,v) in r (hᵗ[u] W_r + b_r)
@@ -38,7 +40,8 @@ pub struct GatedGraphConvConfig {
 ///
 /// # Shapes
 /// A graph of one node type and any number of edge types; `x: [num_input, up to hidden]`, output `[num_dst, hidden]`.
-/// All input rows must be computed rows: a whole graph or a partition, no block. A node without in-edges reads `a = 0`.
+/// With more than one step all input rows must be computed rows, on a whole graph or a partition, or every step has a block
+/// ([`forward_blocks`](Self::forward_blocks)). A node without in-edges reads `a = 0`.
 ///
 /// # Departures from the paper
 /// Edges run one way; the paper's second direction is an edge type (`Graph::with_inverse_relations`).
@@ -50,7 +53,7 @@ pub struct GatedGraphConvConfig {
 /// Li, Tarlow, Brockschmidt, Zemel, "Gated graph sequence neural networks", ICLR 2016.
 #[derive(Module, Debug)]
 pub struct GatedGraphConv {
-    /// `W_r: [hidden, hidden]` and `b_r`, per edge type.
+    /// `W_r: [hidden, hidden]` and `b_r`, per edge type; with `weight_per_step` those of the first step before those of the next.
     pub linears: Vec<Linear>,
     /// `[hidden, 3 · hidden]` and a bias: reset, update and new gate of messages.
     pub ih: Linear,
@@ -58,6 +61,8 @@ pub struct GatedGraphConv {
     pub hh: Linear,
     #[module(skip)]
     steps: usize,
+    #[module(skip)]
+    num_etypes: usize,
     #[module(skip)]
     sorted: Sorted,
 }
@@ -75,12 +80,14 @@ impl GatedGraphConvConfig {
     pub fn try_init(&self, device: &Device) -> Result<GatedGraphConv, ModelError> {
         ModelError::check_sizes(&[("hidden", self.hidden)], 0.0)?;
         let d = self.hidden;
-        let linear = |part: String, o| linear(self.seed, &format!("{}/{part}", self.name), [d, o], true, device);
+        let linear = |o, bias| linear([d, o], bias, device);
+        let weights = self.num_etypes * if self.weight_per_step { self.steps } else { 1 };
         Ok(GatedGraphConv {
-            linears: (0..self.num_etypes).map(|r| linear(format!("linears/{r}"), d)).collect(),
-            ih: linear("ih".into(), 3 * d),
-            hh: linear("hh".into(), 3 * d),
+            linears: (0..weights).map(|_| linear(d, self.bias)).collect(),
+            ih: linear(3 * d, true),
+            hh: linear(3 * d, true),
             steps: self.steps,
+            num_etypes: self.num_etypes,
             sorted: Sorted::default(),
         })
     }
@@ -99,42 +106,83 @@ impl GatedGraphConv {
     /// States after all steps.
     ///
     /// # Panics
-    /// A graph of several node types, another number of edge types, a block, an input wider than `hidden`.
+    /// A graph of several node types, another number of edge types, a block under several steps, an input wider than `hidden`.
     #[track_caller]
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-        let (schema, [d, _]) = (g.schema(), self.hh.weight.val().dims());
-        assert_eq!(schema.ntypes().len(), 1, "gated_graph_conv: node types of the graph");
-        assert_eq!(schema.etypes().len(), self.linears.len(), "`num_etypes` of the layer and edge types of the graph");
+        self.over(&Whole(g), x)
+    }
+
+    /// States of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), step `i` on block `i`; `x` are the rows of its input nodes. With
+    /// all neighbours these are the states of the graph.
+    ///
+    /// # Panics
+    /// Not one block per step; as [`forward`](Self::forward).
+    #[track_caller]
+    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>) -> Tensor<2> {
+        self.over(blocks, x)
+    }
+
+    /// Step `i` on view `i`.
+    #[track_caller]
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
+        let [d, _] = self.hh.weight.val().dims();
         let [rows, columns] = x.dims();
         assert!(columns <= d, "gated_graph_conv: `x` must have up to {d} columns (`hidden`), got {columns}");
-        let computed = g.num_dst(0);
-        assert!(
-            rows == computed,
-            "gated_graph_conv: `x` has {rows} rows of which {computed} are computed; several steps need a whole graph or a partition"
-        );
         let (device, dtype) = (x.device().without_autodiff(), x.dtype());
         let fill = Tensor::<2>::zeros([rows, d - columns], (&device, dtype));
-        let h = if columns == d || rows == 0 { x } else { Tensor::cat(vec![x, fill], 1) };
-        let sorted = self.sorted.of(g);
-        let Some(incoming) = &sorted[0] else {
-            let none = Tensor::zeros([rows, d], (&device, dtype));
-            return (0..self.steps).fold(h, |h, _| self.unit(none.clone(), h));
+        let h = if columns == d {
+            x
+        } else if rows == 0 {
+            // Concatenations of no rows leave the autodiff graph, products do not.
+            matmul_rows(x, Tensor::zeros([columns, d], (&device, dtype)))
+        } else {
+            Tensor::cat(vec![x, fill], 1)
         };
-        let weight: Tensor<3> = Tensor::stack(incoming.etypes.iter().map(|&r| self.linears[r].weight.val()).collect(), 0);
+        let count = views.count("gated_graph_conv", self.steps);
+        if self.steps == 0 {
+            return h;
+        }
+        let schema = views.view(0).schema();
+        assert_eq!(schema.ntypes().len(), 1, "gated_graph_conv: node types of the graph");
+        assert_eq!(schema.etypes().len(), self.num_etypes, "`num_etypes` of the layer and edge types of the graph");
+        if count < self.steps {
+            check_computed(views.view(0), "gated_graph_conv", 0, &h);
+        }
+        let sorted: Vec<_> = (0..count).map(|t| self.sorted.of(views.view(t))).collect();
+        let incoming: Vec<&Incoming> = sorted.iter().filter_map(|of| of[0].as_ref()).collect();
+        // Edge types with edges anywhere are those of the whole graph, the same on every view.
+        let Some(Incoming { etypes, .. }) = incoming.first() else {
+            return (0..self.steps).fold(h, |h, t| {
+                let own = views.view(t).dst_rows(0, h);
+                self.unit(Tensor::zeros([own.dims()[0], d], (&device, dtype)), own)
+            });
+        };
         // Every message brings its bias: as many as the node has in-edges of the type.
-        let counts: Vec<Vec<u32>> = incoming.etypes.iter().map(|&r| g.relation(r).in_degrees().collect()).collect();
-        let counts: Vec<f64> = (0..rows).flat_map(|v| counts.iter().map(move |c| f64::from(c[v]))).collect();
-        let counts = Tensor::<2>::from_data(TensorData::new(counts, [rows, incoming.etypes.len()]), (&device, dtype));
-        let biases = incoming.etypes.iter().filter_map(|&r| self.linears[r].bias.as_ref()).map(|b| b.val()).collect::<Vec<_>>();
-        let bias = (!biases.is_empty()).then(|| matmul_rows(counts, Tensor::stack(biases, 0)));
-        (0..self.steps).fold(h, |h, _| {
-            let src = g.src_rows("gated_graph_conv", vec![h.clone()]).swap_remove(0);
-            let a = relational_aggregate(&incoming.index, src, RelationalWeight::Full(weight.clone()), None);
-            let a = match &bias {
+        let counts = |g: &V::View| {
+            let counts: Vec<Vec<u32>> = etypes.iter().map(|&r| g.relation(r).in_degrees().collect()).collect();
+            let counts: Vec<f64> = (0..g.num_dst(0)).flat_map(|v| counts.iter().map(move |c| f64::from(c[v]))).collect();
+            Tensor::<2>::from_data(TensorData::new(counts, [g.num_dst(0), etypes.len()]), (&device, dtype))
+        };
+        let counts: Vec<_> = (0..count).map(|t| counts(views.view(t))).collect();
+        // Weight and bias of all messages into a node, for every step that has others than the one before.
+        let weights = self.linears.len() / self.num_etypes;
+        let of_step = |t: usize| {
+            let linears = || etypes.iter().map(|&r| &self.linears[t.min(weights - 1) * self.num_etypes + r]);
+            let weight: Tensor<3> = Tensor::stack(linears().map(|l| l.weight.val()).collect(), 0);
+            let biases: Vec<_> = linears().filter_map(|l| l.bias.as_ref()).map(|b| b.val()).collect();
+            (weight, (!biases.is_empty()).then(|| matmul_rows(counts[t.min(count - 1)].clone(), Tensor::stack(biases, 0))))
+        };
+        let terms: Vec<_> = (0..count.max(weights)).map(of_step).collect();
+        (0..self.steps).fold(h, |h, t| {
+            let (g, (weight, bias)) = (views.view(t), &terms[t.min(terms.len() - 1)]);
+            let (h, own) = g.with_dst_rows(0, h);
+            let src = g.src_rows("gated_graph_conv", vec![h]).swap_remove(0);
+            let a = relational_aggregate(&incoming[t.min(count - 1)].index, src, RelationalWeight::Full(weight.clone()), None);
+            let a = match bias {
                 Some(bias) => a + bias.clone(),
                 None => a,
             };
-            self.unit(a, h)
+            self.unit(a, own)
         })
     }
 
@@ -151,10 +199,17 @@ impl GatedGraphConv {
 }
 
 impl Pretrained for GatedGraphConv {
-    /// DGL's names. PyG's layer has a matrix for every step where this one has one per edge type: its weights do not fit.
-    fn their(&self, _from: Framework, path: &str) -> Their {
-        match path.split_once('.') {
-            Some((part @ ("ih" | "hh"), field)) => Their::same(format!("gru.{field}_{part}")),
+    /// PyG's layer has a matrix for every step, all in one tensor, and no bias: take `weight_per_step` and no `bias`.
+    fn their(&self, from: Framework, path: &str) -> Their {
+        let unit = if from == Framework::Dgl { "gru" } else { "rnn" };
+        let mut parts = path.split('.');
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(part @ ("ih" | "hh")), Some(field), _) => Their::same(format!("{unit}.{field}_{part}")),
+            (Some("linears"), Some(i), Some("weight")) if from == Framework::Pyg => {
+                let ([d, _], n) = (self.hh.weight.val().dims(), self.linears.len());
+                let i = i.parse().unwrap_or(n);
+                Their::same("weight").untransposed().shaped([n, d, d]).rows(i * d..(i + 1) * d, n * d)
+            }
             _ => Their::same(path),
         }
     }

@@ -4,13 +4,13 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{Activation, GraphView, NormBy, attention, dropout, edge_softmax, u_add_v, u_mul_e_sum};
+use burn_gnn_ops::{Activation, GraphView, attention, bias_activation, matmul_rows, u_add_v, u_mul_e_sum};
 
-use crate::conv::{EndRows, Ends, RelationConv, end_rows};
-use crate::heads::{mean_heads, residual, split};
+use crate::conv::{EndRows, Ends, RelationConv, edge_rows, end_rows};
+use crate::heads::{edge_shares, mean_heads, residual, split};
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, Pretrained, Their};
-use crate::{Mode, ModelError, init};
+use crate::{DropoutKey, Mode, ModelError, init};
 
 /// Describes a [`Gatv2Conv`].
 #[derive(Config, Debug)]
@@ -23,6 +23,8 @@ pub struct Gatv2ConvConfig {
     pub heads: usize,
     /// Columns of destination rows where they differ from those of sources.
     pub d_dst: Option<usize>,
+    /// Columns of edge rows that scores are made of, if there are any (`edge_dim` of PyTorch Geometric).
+    pub d_edge: Option<usize>,
     /// Whether one weight serves both ends.
     #[config(default = false)]
     pub share_weights: bool,
@@ -35,33 +37,33 @@ pub struct Gatv2ConvConfig {
     /// Whether destination rows are added to the result, through a weight where widths differ.
     #[config(default = false)]
     pub residual: bool,
+    /// Whether destination features are added through a weight whatever their size, as in PyTorch Geometric.
+    #[config(default = false)]
+    pub residual_weight: bool,
     /// Whether heads stand beside each other in the result (`heads · d_head` columns) or are averaged (`d_head`).
     #[config(default = true)]
     pub concat: bool,
     /// Whether the products have biases.
     #[config(default = true)]
     pub bias: bool,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights and dropout; give layers of one model different names.
-    #[config(default = "String::from(\"gatv2_conv\")")]
-    pub name: String,
+    /// Whether a bias is added to the result, as in PyTorch Geometric; the residual has none then.
+    #[config(default = false)]
+    pub output_bias: bool,
 }
 
 /// Dynamic graph attention. Per head, with `z[u] = x[u] W_src + b_src`, `t[v] = x[v] W_dst + b_dst`:
 ///
 /// ```text
-/// s[e] = a · leaky_relu(z[u] + t[v])
+/// s[e] = a · leaky_relu(z[u] + t[v] + f[e] W_e)        the last with `d_edge`
 /// y[v] = Σ_(u,v,e) m_e · softmax(s)[e] · z[u]         m_e: dropout
 /// ```
-/// plus `x[v]` or `x[v] W_res + b_res` with `residual`.
+/// plus `x[v]` or `x[v] W_res + b_res` with `residual`, plus `b` with `output_bias`.
 ///
 /// # Shapes
-/// As [`GatConv`](crate::GatConv). A destination without in-edges gets 0 (and the residual).
+/// As [`GatConv`](crate::GatConv), without edge weights. A destination without in-edges gets 0 (and the residual and `b`).
 ///
 /// # Departures from the paper
-/// Biases stand in the products, as in DGL, and there is none behind the sum.
+/// Biases stand in the products, as in DGL; one behind the sum only with `output_bias`.
 ///
 /// # Cost
 /// Scores are not sums of a number per end, so one row of `heads · d_head` per edge is made (and kept for the
@@ -77,8 +79,14 @@ pub struct Gatv2Conv {
     pub fc_dst: Option<Linear>,
     /// `[1, heads, d_head]`.
     pub attn: Param<Tensor<3>>,
+    /// `W_e: [d_edge, heads · d_head]`, no bias.
+    pub lin_edge: Option<Linear>,
     /// `[d_dst, heads · d_head]`, where a residual changes width.
     pub res_fc: Option<Linear>,
+    /// `[heads · d_head]`, of the result.
+    pub bias: Option<Param<Tensor<1>>>,
+    #[module(skip)]
+    key: DropoutKey,
     #[module(skip)]
     config: Gatv2ConvConfig,
 }
@@ -97,13 +105,15 @@ impl Gatv2ConvConfig {
             let why = "the weight of sources serves destinations too".into();
             return Err(ModelError::Length { arg: "d_dst".into(), why, expected: self.d_input, actual: d_dst });
         }
-        let linear = |part: &str, d, bias| linear(self.seed, &format!("{}/{part}", self.name), [d, width], bias, device);
-        let attn = format!("{}/attn", self.name);
+        let linear = |d, bias| linear([d, width], bias, device);
         Ok(Gatv2Conv {
-            fc_src: linear("fc_src", self.d_input, self.bias),
-            fc_dst: (!self.share_weights).then(|| linear("fc_dst", d_dst, self.bias)),
-            attn: init::glorot(self.seed, &attn, [1, self.heads, self.d_head], (self.d_head, 1), device),
-            res_fc: (self.residual && d_dst != width).then(|| linear("res_fc", d_dst, self.bias)),
+            fc_src: linear(self.d_input, self.bias),
+            fc_dst: (!self.share_weights).then(|| linear(d_dst, self.bias)),
+            attn: init::glorot([1, self.heads, self.d_head], (self.d_head, 1), device),
+            lin_edge: self.d_edge.map(|d| linear(d, false)),
+            res_fc: (self.residual_weight || self.residual && d_dst != width).then(|| linear(d_dst, self.bias && !self.output_bias)),
+            bias: self.output_bias.then(|| init::zeros(width, device)),
+            key: DropoutKey::new(device),
             config: self.clone(),
         })
     }
@@ -125,33 +135,41 @@ impl Gatv2Conv {
     /// Shapes that disagree with the graph.
     #[track_caller]
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.forward_on(g, 0, x, mode)
+        self.forward_on(g, 0, x, None, mode)
     }
 
-    /// On one edge type.
+    /// On one edge type; `edge` holds edge rows exactly where the layer was described with them.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph.
+    /// Shapes that disagree with the graph, edge rows that are missing or not expected.
     #[track_caller]
-    pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: impl Into<Ends>, mode: Mode) -> Tensor<2> {
+    pub fn forward_on<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: usize,
+        x: impl Into<Ends>,
+        edge: Option<Tensor<2>>,
+        mode: Mode,
+    ) -> Tensor<2> {
         let rows = end_rows(g, "gatv2_conv", etype, x.into(), |x| self.project(x));
-        self.attend(g, etype, rows, false, mode).0
+        self.attend(g, etype, rows, edge, false, mode).0
     }
 
     /// As [`forward_on`](Self::forward_on), with the attention weights `m_e · α[e]`, `[num_edges, heads]`.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph.
+    /// As [`forward_on`](Self::forward_on).
     #[track_caller]
     pub fn forward_with_attention<G: GraphView + ?Sized>(
         &self,
         g: &G,
         etype: usize,
         x: impl Into<Ends>,
+        edge: Option<Tensor<2>>,
         mode: Mode,
     ) -> (Tensor<2>, Tensor<2>) {
         let rows = end_rows(g, "gatv2_conv", etype, x.into(), |x| self.project(x));
-        match self.attend(g, etype, rows, true, mode) {
+        match self.attend(g, etype, rows, edge, true, mode) {
             (y, Some(attention)) => (y, attention),
             (_, None) => unreachable!("asked for"),
         }
@@ -164,7 +182,15 @@ impl Gatv2Conv {
     }
 
     #[track_caller]
-    fn attend<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, show: bool, mode: Mode) -> (Tensor<2>, Option<Tensor<2>>) {
+    fn attend<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: usize,
+        rows: EndRows,
+        edge: Option<Tensor<2>>,
+        show: bool,
+        mode: Mode,
+    ) -> (Tensor<2>, Option<Tensor<2>>) {
         let Gatv2ConvConfig { heads, d_head, slope, attn_dropout, .. } = self.config;
         let relation = g.relation(etype);
         let product = |x: Tensor<2>| apply(&self.fc_src, x, Activation::None);
@@ -175,14 +201,14 @@ impl Gatv2Conv {
         };
         let (z, t) = (split(z, [heads, d_head]), split(t, [heads, d_head]));
         let both: Tensor<3> = u_add_v(relation, z.clone(), t);
+        let both = match edge_rows("gatv2_conv", relation, self.lin_edge.as_ref(), edge) {
+            Some((lin, f)) => both + split(matmul_rows(f, lin.weight.val()), [heads, d_head]),
+            None => both,
+        };
         let logits = (activation::leaky_relu(both, slope) * self.attn.val()).sum_dim(2).reshape([relation.num_edges(), heads]);
-        let drop = mode.edge_dropout(g, etype, &self.config.name, attn_dropout);
+        let drop = mode.edge_dropout(g, etype, self.key, attn_dropout);
         let (y, shares) = if show {
-            let shares = edge_softmax(relation, logits, NormBy::Dst);
-            let shares = match drop {
-                Some(d) => dropout(shares, d.prob, d.stream, d.ids),
-                None => shares,
-            };
+            let shares = edge_shares(relation, logits, drop);
             let y: Tensor<3> = u_mul_e_sum(relation, z, shares.clone().unsqueeze_dim::<3>(2));
             (y, Some(shares))
         } else {
@@ -190,6 +216,10 @@ impl Gatv2Conv {
         };
         let y = y.reshape([relation.num_dst(), heads * d_head]);
         let y = residual(y, self.config.residual, self.res_fc.as_ref(), rows.dst);
+        let y = match &self.bias {
+            Some(bias) => bias_activation(y, Some(bias.val()), Activation::None, None),
+            None => y,
+        };
         (if self.config.concat { y } else { mean_heads(y, [heads, d_head]) }, shares)
     }
 }
@@ -201,20 +231,25 @@ impl RelationConv for Gatv2Conv {
 
     #[track_caller]
     fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, mode: Mode) -> Tensor<2> {
-        self.attend(g, etype, rows, false, mode).0
+        self.attend(g, etype, rows, None, false, mode).0
     }
 }
 
 impl Pretrained for Gatv2Conv {
+    /// PyG's default has a bias of the result (`output_bias`), which it adds, with the residual, behind the mean of heads: every head
+    /// has them here.
     fn their(&self, from: Framework, path: &str) -> Their {
-        if from == Framework::Dgl {
-            return Their::same(path);
-        }
-        match path.split_once('.') {
-            Some(("fc_src", field)) => Their::same(format!("lin_l.{field}")),
-            Some(("fc_dst", field)) => Their::same(format!("lin_r.{field}")),
-            Some(("res_fc", field)) => Their::same(format!("res.{field}")),
-            _ => Their::same(if path == "attn" { "att" } else { path }),
+        let (shared, heads) = (self.fc_dst.is_none(), if self.config.concat { 1 } else { self.config.heads });
+        match (from, path.split_once('.')) {
+            // A weight of both ends has two names.
+            (Framework::Dgl, Some(("fc_src", field))) if shared => Their::same(path).also(format!("fc_dst.{field}")),
+            (Framework::Dgl, _) => Their::same(path),
+            (Framework::Pyg, Some(("fc_src", field))) if shared => Their::same(format!("lin_l.{field}")).also(format!("lin_r.{field}")),
+            (Framework::Pyg, Some(("fc_src", field))) => Their::same(format!("lin_l.{field}")),
+            (Framework::Pyg, Some(("fc_dst", field))) => Their::same(format!("lin_r.{field}")),
+            (Framework::Pyg, Some(("res_fc", field))) => Their::same(format!("res.{field}")).repeated(heads),
+            (Framework::Pyg, _) if path == "bias" => Their::same(path).repeated(heads),
+            (Framework::Pyg, _) => Their::same(if path == "attn" { "att" } else { path }),
         }
     }
 }

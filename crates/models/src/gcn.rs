@@ -3,11 +3,13 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::Graph;
+use burn_gnn_graph::{Block, Graph};
 use burn_gnn_ops::{Activation, GraphView};
 
 use crate::inference::{Layerwise, one_input, only};
-use crate::{DegreeNorm, GraphConv, GraphConvConfig, Mode, ModelError, NodeClassifier};
+use crate::layer_views::features_of;
+use crate::pretrained::{Buffer, Framework, Pretrained, Their, buffers_of_layers, in_layers};
+use crate::{DegreeNorm, DropoutKey, GraphConv, GraphConvConfig, LayerViews, Mode, ModelError, NodeClassifier, Whole};
 
 /// Describes a [`Gcn`].
 #[derive(Config, Debug)]
@@ -28,9 +30,6 @@ pub struct GcnConfig {
     /// Normalisation by degree.
     #[config(default = "DegreeNorm::Both")]
     pub norm: DegreeNorm,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
 }
 
 /// `layers` graph convolutions with ReLU and dropout between them (Kipf and Welling, ICLR 2017).
@@ -40,6 +39,10 @@ pub struct Gcn {
     pub layers: Vec<GraphConv>,
     #[module(skip)]
     dropout: f64,
+    #[module(skip)]
+    d_input: usize,
+    #[module(skip)]
+    key: DropoutKey,
 }
 
 impl GcnConfig {
@@ -52,12 +55,8 @@ impl GcnConfig {
         ModelError::check_sizes(&sizes, self.dropout)?;
         let width = |i: usize| if i == 0 { self.d_input } else { self.hidden };
         let out = |i: usize| if i + 1 == self.layers { self.num_classes } else { self.hidden };
-        let layers = (0..self.layers)
-            .map(|i| {
-                GraphConvConfig::new(width(i), out(i)).with_norm(self.norm).with_seed(self.seed).with_name(format!("gcn/{i}")).init(device)
-            })
-            .collect();
-        Ok(Gcn { layers, dropout: self.dropout })
+        let layers = (0..self.layers).map(|i| GraphConvConfig::new(width(i), out(i)).with_norm(self.norm).init(device)).collect();
+        Ok(Gcn { layers, dropout: self.dropout, d_input: self.d_input, key: DropoutKey::new(device) })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.
@@ -73,9 +72,26 @@ impl GcnConfig {
 impl Gcn {
     /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        let (ntype, _) = g.schema().ends(0);
-        let x = mode.dropout(g, ntype, "gcn/0", self.dropout, x);
-        (0..self.layers.len()).fold(x, |x, i| self.step(i, g, x, mode))
+        self.over(&Whole(g), x, mode)
+    }
+
+    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
+    /// features of its input nodes.
+    ///
+    /// # Panics
+    /// Not one block per layer.
+    #[track_caller]
+    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        self.over(blocks, x, mode)
+    }
+
+    /// Layer `i` on view `i`.
+    #[track_caller]
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        views.count("gcn", self.layers.len());
+        let g = views.view(0);
+        let x = mode.dropout(g, g.schema().ends(0).0, self.key.at(0), self.dropout, x);
+        (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x, mode))
     }
 
     /// Layer `i`; with ReLU, and the dropout before the next layer, unless it is the last.
@@ -83,7 +99,7 @@ impl Gcn {
         if i + 1 == self.layers.len() {
             return self.layers[i].forward(g, x);
         }
-        let dropout = mode.row_dropout(g, g.schema().ends(0).0, &format!("gcn/{}", i + 1), self.dropout);
+        let dropout = mode.output_dropout(g, g.schema().ends(0).0, self.key.at(i + 1), self.dropout);
         self.layers[i].forward_then(g, 0, x, None, Activation::Relu, dropout.as_ref())
     }
 }
@@ -93,7 +109,7 @@ impl Layerwise for Gcn {
         self.layers.len()
     }
     fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
-        one_input(g, features, self.layers[0].weight.val().dims()[0])
+        one_input(g, features, self.d_input)
     }
     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
         vec![self.step(layer, g, only(x), Mode::Eval)]
@@ -102,11 +118,21 @@ impl Layerwise for Gcn {
 
 impl NodeClassifier for Gcn {
     type Dense = Self;
-    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        let x = x[target].clone().unwrap_or_else(|| panic!("`Gcn` needs features of node type {target}"));
-        self.forward(g, x, mode)
+    #[track_caller]
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        self.over(views, features_of("Gcn", x, target), mode)
     }
     fn dense(&self) -> &Self {
         self
+    }
+}
+
+impl Pretrained for Gcn {
+    /// PyG's `GCN`, which on directed graphs takes [`DegreeNorm::BothIn`], and of DGL a model with its layers in a list `layers`.
+    fn their(&self, from: Framework, path: &str) -> Their {
+        in_layers(&self.layers, from, path).unwrap_or_else(|| Their::same(path))
+    }
+    fn buffers(&self, from: Framework) -> Vec<Buffer> {
+        buffers_of_layers(&self.layers, from)
     }
 }

@@ -4,12 +4,14 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::Graph;
-use burn_gnn_ops::{Activation, GraphView, SegmentReduce, Segments, segment_reduce};
+use burn_gnn_graph::{Block, Graph};
+use burn_gnn_ops::{Activation, GraphView, RowDropout, SegmentReduce, Segments, dropout, segment_reduce};
 
 use crate::inference::{Layerwise, one_input, only};
-use crate::mlp::{apply, linear};
-use crate::{GinConv, GinConvConfig, Mode, ModelError, NodeClassifier};
+use crate::layer_views::features_of;
+use crate::mlp::{apply, linear, normalised, running};
+use crate::pretrained::{Buffer, Framework, Pretrained, Their, buffers_of_layers, in_layers};
+use crate::{DropoutKey, GinConv, GinConvConfig, LayerViews, Mode, ModelError, NodeClassifier, Whole};
 
 /// Describes a [`Gin`].
 #[derive(Config, Debug)]
@@ -27,24 +29,26 @@ pub struct GinConfig {
     /// Whether ε is learned.
     #[config(default = true)]
     pub learn_eps: bool,
+    /// Whether logits are read from the features of every layer, as in the paper; otherwise the last layer gives them, as in
+    /// PyTorch Geometric.
+    #[config(default = true)]
+    pub heads: bool,
     /// Whether rows of every layer are normalised over the nodes (or batch) before ReLU, as in the paper.
     #[config(default = false)]
     pub batch_norm: bool,
     /// Dropout of the logits of nodes.
     #[config(default = 0.5)]
     pub dropout: f64,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
 }
 
 /// `layers` isomorphism convolutions with perceptrons of two layers; logits are read from the rows of every layer,
-/// `Σ_k readout(hᵏ) W_k + b_k`, with dropout of each term's logits.
+/// `Σ_k readout(hᵏ) W_k + b_k`, with dropout of each term's logits. Without `heads` the last layer gives the logits (their sum
+/// over a graph), and dropout stands between layers.
 ///
 /// # Departures from the paper
 /// Batch normalisation is asked for (`batch_norm`), and then behind each layer, not inside its perceptron. Its means and
-/// variances in training are those of the rows of this view: a partition normalises by its own nodes, so that training on
-/// parts is not training on the whole graph. Without gradients ([`Mode::Eval`], a model that is [`valid`](Module::valid)) it
+/// variances in training are those of the rows that a view computes: a partition normalises by its own nodes and a block by those of
+/// its batch, so that training on them is not training on the whole graph. Without gradients ([`Mode::Eval`], a model that is [`valid`](Module::valid)) it
 /// takes the running ones, which are the same on every view.
 ///
 /// # Paper
@@ -53,12 +57,14 @@ pub struct GinConfig {
 pub struct Gin {
     /// The layers, input first.
     pub layers: Vec<GinConv>,
-    /// One per layer, or none.
+    /// One per layer behind which ReLU stands, or none.
     pub norms: Vec<BatchNorm>,
-    /// Logits from the input and from each layer.
+    /// Logits from the input and from each layer, or none.
     pub heads: Vec<Linear>,
     #[module(skip)]
     dropout: f64,
+    #[module(skip)]
+    key: DropoutKey,
 }
 
 impl GinConfig {
@@ -71,13 +77,15 @@ impl GinConfig {
         ModelError::check_sizes(&sizes, self.dropout)?;
         let width = |i: usize| if i == 0 { self.d_input } else { self.hidden };
         let layer = |i: usize| {
-            let config = GinConvConfig::new(vec![width(i), self.hidden, self.hidden]).with_learn_eps(self.learn_eps);
-            config.with_seed(self.seed).with_name(format!("gin/{i}")).try_init(device)
+            let out = if self.heads || i + 1 < self.layers { self.hidden } else { self.num_classes };
+            GinConvConfig::new(vec![width(i), out, out]).with_learn_eps(self.learn_eps).try_init(device)
         };
-        let head = |i: usize| linear(self.seed, &format!("gin/head/{i}"), [width(i), self.num_classes], true, device);
+        let head = |i: usize| linear([width(i), self.num_classes], true, device);
         let layers = (0..self.layers).map(layer).collect::<Result<_, _>>()?;
-        let norms = (0..self.layers).filter(|_| self.batch_norm).map(|_| BatchNormConfig::new(self.hidden).init(device)).collect();
-        Ok(Gin { layers, norms, heads: (0..=self.layers).map(head).collect(), dropout: self.dropout })
+        let inner = if self.heads { self.layers } else { self.layers - 1 };
+        let norms = (0..inner).filter(|_| self.batch_norm).map(|_| BatchNormConfig::new(self.hidden).init(device)).collect();
+        let heads = (0..=self.layers).filter(|_| self.heads).map(head).collect();
+        Ok(Gin { layers, norms, heads, dropout: self.dropout, key: DropoutKey::new(device) })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.
@@ -93,22 +101,58 @@ impl GinConfig {
 impl Gin {
     /// Logits of nodes, `[num_dst, num_classes]`, from `x: [num_input, d_input]`.
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        let (ntype, _) = g.schema().ends(0);
-        let term = |(k, h): (usize, Tensor<2>)| {
-            mode.dropout(g, ntype, &format!("gin/head/{k}"), self.dropout, apply(&self.heads[k], h, Activation::None))
+        self.over(&Whole(g), x, mode)
+    }
+
+    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
+    /// features of its input nodes. Batch normalisation in training takes the means of the batch, as the type says.
+    ///
+    /// # Panics
+    /// Not one block per layer.
+    #[track_caller]
+    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        self.over(blocks, x, mode)
+    }
+
+    /// Layer `i` on view `i`.
+    #[track_caller]
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        let layers = self.layers.len();
+        views.count("gin", layers);
+        let norm = |norm: &BatchNorm, h| if mode == Mode::Eval { running(norm, h) } else { normalised(norm, h) };
+        if self.heads.is_empty() {
+            return (0..layers).fold(x, |x, i| {
+                let g = views.view(i);
+                let x = if i == 0 { x } else { mode.dropout(g, g.schema().ends(0).0, self.key.at(i), self.dropout, x) };
+                self.state(i, g, x, norm)
+            });
+        }
+        let last = views.view(layers - 1);
+        let (ntype, _) = last.schema().ends(0);
+        let term = |k: usize, own: Tensor<2>| {
+            let y = apply(&self.heads[k], own, Activation::None);
+            match mode.output_dropout(last, ntype, self.key.at(k), self.dropout) {
+                Some(RowDropout { prob, stream, ids }) => dropout(y, prob, stream, ids),
+                None => y,
+            }
         };
-        sum(self
-            .states(g, x, |norm, h| if mode == Mode::Eval { running(norm, h) } else { norm.forward(h) })
-            .into_iter()
-            .enumerate()
-            .map(term))
+        let (x, own) = last.with_dst_rows(ntype, x);
+        let (_, logits) = (0..layers).fold((x, term(0, own)), |(x, logits), i| {
+            let (h, own) = last.with_dst_rows(ntype, self.state(i, views.view(i), x, norm));
+            (h, logits + term(i + 1, own))
+        });
+        logits
     }
 
     /// Logits of the graphs of a batch, `[graphs, num_classes]`; `graphs` are the rows of each. Rows of a graph are summed.
     /// No dropout: graphs have no original ids to key it by. Batch normalisation trains where gradients are tracked.
     pub fn forward_graphs<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, graphs: &Segments) -> Tensor<2> {
+        if self.heads.is_empty() {
+            let logits = (0..self.layers.len()).fold(x, |x, i| self.state(i, g, x, normalised));
+            return segment_reduce(logits, graphs, SegmentReduce::Sum);
+        }
         let term = |(k, h): (usize, Tensor<2>)| apply(&self.heads[k], segment_reduce(h, graphs, SegmentReduce::Sum), Activation::None);
-        sum(self.states(g, x, BatchNorm::forward::<2>).into_iter().enumerate().map(term))
+        sum(self.states(g, x, normalised).into_iter().enumerate().map(term))
     }
 
     /// The input and the rows of every layer, all of the computed nodes.
@@ -120,9 +164,12 @@ impl Gin {
         states
     }
 
-    /// Rows of layer `i`.
+    /// Rows of layer `i`; without ReLU where they are the logits.
     fn state<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>, norm: impl Fn(&BatchNorm, Tensor<2>) -> Tensor<2>) -> Tensor<2> {
         let h = self.layers[i].forward(g, x);
+        if self.heads.is_empty() && i + 1 == self.layers.len() {
+            return h;
+        }
         activation::relu(match self.norms.get(i) {
             Some(with) => norm(with, h),
             None => h,
@@ -130,15 +177,19 @@ impl Gin {
     }
 }
 
-/// Rows between layers are those of the layer and, beside them, the logits read so far.
+/// Rows between layers are those of the layer and, with `heads`, beside them the logits read so far.
 impl Layerwise for Gin {
     fn num_layers(&self) -> usize {
         self.layers.len()
     }
     fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
-        one_input(g, features, self.heads[0].weight.val().dims()[0])
+        let first = self.layers[0].nn.as_ref().unwrap_or_else(|| unreachable!("made with a perceptron"));
+        one_input(g, features, first.layers[0].weight.val().dims()[0])
     }
     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+        if self.heads.is_empty() {
+            return vec![self.state(layer, g, only(x), running)];
+        }
         let (x, width) = (only(x), self.heads[layer].weight.val().dims()[0]);
         let read = |k: usize, h: Tensor<2>| apply(&self.heads[k], h, Activation::None);
         let own = g.dst_rows(g.schema().ends(0).1, x.clone());
@@ -153,25 +204,36 @@ impl Layerwise for Gin {
     }
 }
 
-/// Normalisation by the running means and variances, whether or not gradients are tracked; of no rows too.
-fn running(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
-    let row = |t: Tensor<1>| t.without_autodiff().cast(x.dtype()).unsqueeze::<2>();
-    let (mean, variance) = (row(norm.running_mean.value_sync()), row(norm.running_var.value_sync()));
-    let scale = (variance + norm.epsilon).sqrt().recip() * norm.gamma.val().unsqueeze();
-    (x - mean) * scale + norm.beta.val().unsqueeze()
-}
-
 fn sum(terms: impl Iterator<Item = Tensor<2>>) -> Tensor<2> {
     terms.reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("the input has a head"))
 }
 
 impl NodeClassifier for Gin {
     type Dense = Self;
-    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        let x = x[target].clone().unwrap_or_else(|| panic!("`Gin` needs features of node type {target}"));
-        self.forward(g, x, mode)
+    #[track_caller]
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        self.over(views, features_of("Gin", x, target), mode)
     }
     fn dense(&self) -> &Self {
         self
+    }
+}
+
+impl Pretrained for Gin {
+    /// PyG's `GIN` without norms and jumping knowledge (take no `heads`, and `learn_eps` only for `train_eps`), and of DGL a model with
+    /// lists `layers`, `norms` and `heads`.
+    fn their(&self, from: Framework, path: &str) -> Their {
+        // `MLP` keeps its layers in a list.
+        if let (Framework::Pyg, ["layers", i, "nn", "layers", k, field]) = (from, &path.split('.').collect::<Vec<_>>()[..]) {
+            return Their::same(format!("convs.{i}.nn.lins.{k}.{field}"));
+        }
+        let norm = path.strip_prefix("norms.").and_then(|rest| rest.split_once('.')).filter(|_| from == Framework::Pyg);
+        if let Some((i, field)) = norm {
+            return Their::same(format!("norms.{i}.module.{field}"));
+        }
+        in_layers(&self.layers, from, path).unwrap_or_else(|| Their::same(path))
+    }
+    fn buffers(&self, from: Framework) -> Vec<Buffer> {
+        buffers_of_layers(&self.layers, from)
     }
 }

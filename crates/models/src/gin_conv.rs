@@ -3,11 +3,12 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{GraphView, Side, gspmm_copy};
+use burn_gnn_graph::Relation;
+use burn_gnn_ops::{BinaryOp, GraphView, Side, gspmm, gspmm_copy};
 
 use crate::conv::{Aggregator, EndRows, Ends, RelationConv, end_rows};
 use crate::mlp::{Mlp, MlpConfig};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Buffer, Framework, Pretrained, Their};
 use crate::{Mode, ModelError};
 
 /// Describes a [`GinConv`].
@@ -24,18 +25,13 @@ pub struct GinConvConfig {
     /// Whether ε is learned.
     #[config(default = false)]
     pub learn_eps: bool,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights; give layers of one model different names.
-    #[config(default = "String::from(\"gin_conv\")")]
-    pub name: String,
 }
 
-/// Graph isomorphism convolution, `y[v] = MLP((1 + ε) · x[v] + AGG(x[u] : (u, v)))`.
+/// Graph isomorphism convolution, `y[v] = MLP((1 + ε) · x[v] + AGG(w_e · x[u] : e = (u, v)))`, `w_e` 1 without edge weights.
 ///
 /// # Shapes
-/// Both ends `[num_input, d]` with the same `d`, output `[num_dst, last width]`. A node without in-edges gets
+/// Both ends `[num_input, d]` with the same `d`, `w: [num_edges]`, output `[num_dst, last width]`. A mean divides by the number
+/// of messages, whatever their weights. A node without in-edges gets
 /// `MLP((1 + ε) x[v])`.
 ///
 /// # Departures from the paper
@@ -59,12 +55,10 @@ pub struct GinConv {
 pub(crate) fn parts(
     widths: &[usize],
     (init_eps, learn_eps): (f64, bool),
-    (seed, name): (u64, &str),
     device: &Device,
 ) -> Result<(Option<Mlp>, Option<Param<Tensor<1>>>), ModelError> {
     ModelError::check_finite("init_eps", init_eps)?;
-    let config = MlpConfig::new(widths.to_vec()).with_seed(seed).with_name(format!("{name}/nn"));
-    let nn = if widths.is_empty() { None } else { Some(config.try_init(device)?) };
+    let nn = if widths.is_empty() { None } else { Some(MlpConfig::new(widths.to_vec()).try_init(device)?) };
     Ok((nn, learn_eps.then(|| Param::from_tensor(Tensor::full([1], init_eps, device)))))
 }
 
@@ -80,17 +74,23 @@ pub(crate) fn combine(nn: Option<&Mlp>, eps: Option<&Param<Tensor<1>>>, init_eps
     }
 }
 
-/// Where the perceptron and ε of GIN layers are kept: a single map, or a `Sequential` with ReLU between.
+/// Where the perceptron and ε of GIN layers are kept: a single map, a `Sequential` with ReLU between, or the list of an `MLP`.
 pub(crate) fn their(nn: Option<&Mlp>, from: Framework, path: &str) -> Their {
-    let their = if from == Framework::Dgl { "apply_func" } else { "nn" };
+    let (module, list) = if from == Framework::Dgl { ("apply_func", "linears") } else { ("nn", "lins") };
     let mut parts = path.splitn(4, '.');
     match (parts.next(), parts.next(), parts.next().and_then(|i| i.parse::<usize>().ok()), parts.next()) {
         (Some("nn"), Some("layers"), Some(i), Some(field)) => match nn.map(|nn| nn.layers.len()) {
-            Some(1) => Their::same(format!("{their}.{field}")),
-            _ => Their::same(format!("{their}.{}.{field}", 2 * i)),
-        },
+            Some(1) => Their::same(format!("{module}.{field}")),
+            _ => Their::same(format!("{module}.{}.{field}", 2 * i)),
+        }
+        .or(format!("{module}.{list}.{i}.{field}")),
         _ => Their::same(path),
     }
+}
+
+/// An ε that is not learned is a buffer in both frameworks.
+pub(crate) fn buffers(eps: Option<&Param<Tensor<1>>>, init_eps: f64) -> Vec<Buffer> {
+    if eps.is_some() { vec![] } else { vec![Buffer::option("eps", init_eps, "init_eps")] }
 }
 
 impl GinConvConfig {
@@ -99,7 +99,7 @@ impl GinConvConfig {
     /// # Errors
     /// One width only, or an ε that is not finite.
     pub fn try_init(&self, device: &Device) -> Result<GinConv, ModelError> {
-        let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), (self.seed, &self.name), device)?;
+        let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), device)?;
         Ok(GinConv { nn, eps, init_eps: self.init_eps, aggregator: self.aggregator })
     }
 
@@ -120,30 +120,41 @@ impl GinConv {
     /// Shapes that disagree with the graph.
     #[track_caller]
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.forward_on(g, 0, x)
+        self.forward_on(g, 0, x, None)
     }
 
-    /// On one edge type.
+    /// On one edge type, with one weight per edge or none.
     ///
     /// # Panics
     /// Shapes that disagree with the graph.
     #[track_caller]
-    pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: impl Into<Ends>) -> Tensor<2> {
+    pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: impl Into<Ends>, edge_weight: Option<Tensor<1>>) -> Tensor<2> {
         let rows = end_rows(g, "gin_conv", etype, x.into(), |x| x);
-        self.aggregate(g, etype, rows, Mode::Eval)
+        self.finish(g.relation(etype), rows, edge_weight)
+    }
+
+    #[track_caller]
+    fn finish(&self, relation: &Relation, rows: EndRows, edge_weight: Option<Tensor<1>>) -> Tensor<2> {
+        let sum = match edge_weight {
+            Some(w) => gspmm(relation, BinaryOp::Mul, self.aggregator.into(), rows.src, w),
+            None => gspmm_copy(relation, Side::Lhs, self.aggregator.into(), rows.src),
+        };
+        combine(self.nn.as_ref(), self.eps.as_ref(), self.init_eps, rows.dst, sum)
     }
 }
 
 impl RelationConv for GinConv {
     #[track_caller]
     fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, _mode: Mode) -> Tensor<2> {
-        let sum = gspmm_copy(g.relation(etype), Side::Lhs, self.aggregator.into(), rows.src);
-        combine(self.nn.as_ref(), self.eps.as_ref(), self.init_eps, rows.dst, sum)
+        self.finish(g.relation(etype), rows, None)
     }
 }
 
 impl Pretrained for GinConv {
     fn their(&self, from: Framework, path: &str) -> Their {
         their(self.nn.as_ref(), from, path)
+    }
+    fn buffers(&self, _from: Framework) -> Vec<Buffer> {
+        buffers(self.eps.as_ref(), self.init_eps)
     }
 }

@@ -8,9 +8,9 @@ use burn_gnn_ops::{Activation, GraphView, copy_e_sum, u_add_e};
 
 use crate::ModelError;
 use crate::conv::{Ends, end_rows};
-use crate::gin_conv::{combine, parts, their};
+use crate::gin_conv::{buffers, combine, parts, their};
 use crate::mlp::{Mlp, apply, linear};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Buffer, Framework, Pretrained, Their};
 
 /// Describes a [`GineConv`].
 #[derive(Config, Debug)]
@@ -27,12 +27,6 @@ pub struct GineConvConfig {
     /// Whether ε is learned.
     #[config(default = false)]
     pub learn_eps: bool,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights; give layers of one model different names.
-    #[config(default = "String::from(\"gine_conv\")")]
-    pub name: String,
 }
 
 /// Graph isomorphism convolution over edges with features,
@@ -68,8 +62,8 @@ impl GineConvConfig {
             let why = "the perceptron reads sums of node rows".into();
             return Err(ModelError::Length { arg: "widths[0]".into(), why, expected: self.d_input, actual });
         }
-        let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), (self.seed, &self.name), device)?;
-        let lin = self.d_edge.map(|d| linear(self.seed, &format!("{}/lin", self.name), [d, self.d_input], true, device));
+        let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), device)?;
+        let lin = self.d_edge.map(|d| linear([d, self.d_input], true, device));
         Ok(GineConv { nn, eps, lin, init_eps: self.init_eps })
     }
 
@@ -104,5 +98,8 @@ impl GineConv {
 impl Pretrained for GineConv {
     fn their(&self, from: Framework, path: &str) -> Their {
         their(self.nn.as_ref(), from, path)
+    }
+    fn buffers(&self, _from: Framework) -> Vec<Buffer> {
+        buffers(self.eps.as_ref(), self.init_eps)
     }
 }

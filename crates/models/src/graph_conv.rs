@@ -2,37 +2,82 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_ops::{Activation, AggregateOptions, DegreeScale, GraphView, RowDropout, bias_activation, matmul_rows, weighted_aggregate};
 
 use crate::conv::{EndRows, RelationConv, src_rows};
 use crate::pretrained::{Framework, Pretrained, Their};
 use crate::{Mode, init};
 
-/// How messages are normalised by degree; a degree of 0 counts as 1.
+/// How messages are normalised by degree; a degree of 0 counts as 1. Degrees are those of the whole graph
+/// ([`GraphView::in_degrees`]).
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum DegreeNorm {
     /// `l_u = r_v = 1`.
     None,
     /// `l_u = 1 / deg_out(u)`.
     Left,
-    /// `r_v = 1 / deg_in(v)`.
+    /// The mean of the messages that `v` receives: `r_v = 1 / deg_in(v)`, and on a sampled block 1 by the number of edges sampled
+    /// for `v`, as in [`RelNorm::Right`](crate::RelNorm::Right).
     Right,
-    /// `l_u = deg_out(u)^-1/2`, `r_v = deg_in(v)^-1/2`.
+    /// `l_u = deg_out(u)^-1/2`, `r_v = deg_in(v)^-1/2`, as in DGL's `GraphConv`. Where edges run both ways these are the degrees of the
+    /// paper; on directed graphs PyTorch Geometric takes [`BothIn`](Self::BothIn).
     Both,
+    /// `l_u = deg_in(u)^-1/2`, `r_v = deg_in(v)^-1/2`, as `gcn_norm` of PyTorch Geometric. A node without in-edges has `l_u = 0` there
+    /// and here: it sends nothing (DGL's `SGConv` counts its degree as 1). With self loops there is no such node.
+    ///
+    /// For edge types on one node type. The view must know the in-degrees of its input rows ([`GraphView::input_in_degrees`]): a graph, a
+    /// partition, a block of a graph that this machine holds. Inside [`HeteroGraphConv`](crate::HeteroGraphConv) no partition, for
+    /// there rows are scaled behind the exchange. It costs one pass over the input rows.
+    BothIn,
 }
 
 impl DegreeNorm {
-    /// Factors `l` of source rows and `r` of destination rows, by degrees in the whole graph.
+    /// Factors `l` of source rows and `r` of destination rows.
     pub(crate) fn scales<G: GraphView + ?Sized>(self, g: &G, etype: usize) -> (Option<DegreeScale>, Option<DegreeScale>) {
         let out = |power| DegreeScale::new(&g.out_degrees(etype), power);
-        let into = |power| DegreeScale::new(&g.in_degrees(etype), power);
         match self {
             Self::None => (None, None),
             Self::Left => (Some(out(-1.0)), None),
-            Self::Right => (None, Some(into(-1.0))),
-            Self::Both => (Some(out(-0.5)), Some(into(-0.5))),
+            Self::Right => {
+                let messages: Vec<u32> = g.relation(etype).in_degrees().collect();
+                (None, Some(DegreeScale::new(&messages, -1.0)))
+            }
+            Self::Both => (Some(out(-0.5)), Some(DegreeScale::new(&g.in_degrees(etype), -0.5))),
+            // Sources before they travel: their owners know their in-degrees.
+            Self::BothIn => (None, Some(DegreeScale::new(&g.in_degrees(etype), -0.5))),
         }
+    }
+
+    /// Input rows of the source type, times the factors that [`scales`](Self::scales) leaves to their owners.
+    #[track_caller]
+    pub(crate) fn scale_input<G: GraphView + ?Sized>(self, g: &G, call: &str, etype: usize, x: Tensor<2>) -> Tensor<2> {
+        if self != Self::BothIn {
+            return x;
+        }
+        let name = &g.schema().etypes()[etype];
+        let Some(degrees) = g.input_in_degrees(etype) else {
+            panic!(
+                "{call}: `DegreeNorm::BothIn` needs the in-degrees of all input rows over edge type `{name}`, which this view does not \
+                 know; use it on an edge type of one node type, on a graph, a partition or a block of a whole graph"
+            )
+        };
+        let rows = x.dims()[0];
+        assert!(
+            rows == degrees.len(),
+            "{call}: `DegreeNorm::BothIn`: expected {} rows (input rows of edge type `{name}`), got {rows}; a partition inside \
+             `HeteroGraphConv` has more, give it another norm",
+            degrees.len()
+        );
+        let factors: Vec<f64> = degrees.iter().map(|&d| if d == 0 { 0.0 } else { f64::from(d).powf(-0.5) }).collect();
+        let factors = Tensor::<2>::from_data(TensorData::new(factors, [rows, 1]), (&x.device().without_autodiff(), x.dtype()));
+        x * factors
+    }
+
+    /// What an aggregation takes.
+    pub(crate) fn options<G: GraphView + ?Sized>(self, g: &G, etype: usize) -> AggregateOptions {
+        let (source, destination) = self.scales(g, etype);
+        AggregateOptions { source, destination, ..Default::default() }
     }
 }
 
@@ -46,21 +91,21 @@ pub struct GraphConvConfig {
     /// Normalisation by degree.
     #[config(default = "DegreeNorm::Both")]
     pub norm: DegreeNorm,
+    /// Whether the layer has a weight; without one it takes that of the caller, or none.
+    #[config(default = true)]
+    pub weight: bool,
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights; give layers of one model different names.
-    #[config(default = "String::from(\"graph_conv\")")]
-    pub name: String,
 }
 
 /// Graph convolution, `y[v] = r_v · Σ_(u,v,e) l_u · w_e · x[u] W + b`.
 ///
-/// `l` and `r` are set by [`DegreeNorm`]. Edge weights do not enter the degrees. Self loops are the
-/// graph's affair: the paper adds them (`Graph::add_self_loops`).
+/// `l` and `r` are set by [`DegreeNorm`]. Edge weights do not enter the degrees; [`EdgeWeightNorm`](crate::EdgeWeightNorm) and
+/// [`DegreeNorm::None`] make them. Self loops are the graph's affair: the paper adds them (`Graph::add_self_loops`).
+///
+/// `W` is the layer's own; without (`weight` false) that of [`forward_with`](Self::forward_with), or none: then
+/// `d_output` must be `d_input`.
 ///
 /// # Shapes
 /// `x: [num_input, d_input]`, `w: [num_edges]` in edge-id order, output `[num_dst, d_output]`.
@@ -73,8 +118,8 @@ pub struct GraphConvConfig {
 /// Kipf and Welling, "Semi-supervised classification with graph convolutional networks", ICLR 2017.
 #[derive(Module, Debug)]
 pub struct GraphConv {
-    /// `[d_input, d_output]`.
-    pub weight: Param<Tensor<2>>,
+    /// `[d_input, d_output]`, if it is the layer's own.
+    pub weight: Option<Param<Tensor<2>>>,
     /// `[d_output]`.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
@@ -84,8 +129,8 @@ pub struct GraphConv {
 impl GraphConvConfig {
     /// Weights by Glorot's rule, bias 0.
     pub fn init(&self, device: &Device) -> GraphConv {
-        let weight =
-            init::glorot(self.seed, &format!("{}/weight", self.name), [self.d_input, self.d_output], (self.d_input, self.d_output), device);
+        let (i, o) = (self.d_input, self.d_output);
+        let weight = self.weight.then(|| init::glorot([i, o], (i, o), device));
         GraphConv { weight, bias: self.bias.then(|| init::zeros(self.d_output, device)), norm: self.norm }
     }
 }
@@ -125,50 +170,100 @@ impl GraphConv {
         activation: Activation,
         dropout: Option<&RowDropout>,
     ) -> Tensor<2> {
-        let src = src_rows(g, "graph_conv", g.schema().ends(etype).0, self.project(x));
-        self.finish(g, etype, src, edge_weight, activation, dropout)
+        self.run(g, etype, x, self.own_weight(), edge_weight, activation, dropout)
     }
 
-    /// Whether the weight comes before the sum.
-    fn multiplies_first(&self) -> bool {
-        let [d_input, d_output] = self.weight.val().dims();
-        d_input > d_output
+    /// [`forward_on`](Self::forward_on) with a weight `[d_input, d_output]` of the caller, for a layer without one.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph, a layer with a weight of its own.
+    #[track_caller]
+    pub fn forward_with<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: usize,
+        x: Tensor<2>,
+        weight: Tensor<2>,
+        edge_weight: Option<Tensor<1>>,
+    ) -> Tensor<2> {
+        assert!(self.weight.is_none(), "graph_conv: got a weight for a layer that has its own; describe it with `weight` false");
+        self.run(g, etype, x, Some(weight), edge_weight, Activation::None, None)
+    }
+
+    fn own_weight(&self) -> Option<Tensor<2>> {
+        self.weight.as_ref().map(|w| w.val())
     }
 
     #[track_caller]
+    #[allow(clippy::too_many_arguments)] // `forward_then` and the weight
+    fn run<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: usize,
+        x: Tensor<2>,
+        weight: Option<Tensor<2>>,
+        edge_weight: Option<Tensor<1>>,
+        activation: Activation,
+        dropout: Option<&RowDropout>,
+    ) -> Tensor<2> {
+        let x = self.norm.scale_input(g, "graph_conv", etype, project(x, weight.as_ref()));
+        let src = src_rows(g, "graph_conv", g.schema().ends(etype).0, x);
+        self.finish(g, etype, src, weight, edge_weight, activation, dropout)
+    }
+
+    #[track_caller]
+    #[allow(clippy::too_many_arguments)]
     fn finish<G: GraphView + ?Sized>(
         &self,
         g: &G,
         etype: usize,
         h: Tensor<2>,
+        weight: Option<Tensor<2>>,
         edge_weight: Option<Tensor<1>>,
         activation: Activation,
         dropout: Option<&RowDropout>,
     ) -> Tensor<2> {
         let (source, destination) = self.norm.scales(g, etype);
         let bias = self.bias.as_ref().map(|b| b.val());
-        if self.multiplies_first() {
+        let after = weight.filter(|w| !multiplies_first(w));
+        let Some(weight) = after else {
             let options = AggregateOptions { source, destination, activation };
             let h = weighted_aggregate(g.relation(etype), h, edge_weight, bias, &options);
             return match dropout {
                 Some(_) => bias_activation(h, None, Activation::None, dropout),
                 None => h,
             };
-        }
+        };
         let options = AggregateOptions { source, destination, activation: Activation::None };
-        let h = matmul_rows(weighted_aggregate(g.relation(etype), h, edge_weight, None, &options), self.weight.val());
+        let h = matmul_rows(weighted_aggregate(g.relation(etype), h, edge_weight, None, &options), weight);
         bias_activation(h, bias, activation, dropout)
+    }
+}
+
+/// Whether a weight comes before the sum.
+fn multiplies_first(weight: &Tensor<2>) -> bool {
+    let [d_input, d_output] = weight.dims();
+    d_input > d_output
+}
+
+/// Source rows as they travel.
+#[track_caller]
+fn project(x: Tensor<2>, weight: Option<&Tensor<2>>) -> Tensor<2> {
+    match weight.filter(|w| multiplies_first(w)) {
+        Some(w) => matmul_rows(x, w.clone()),
+        None => x,
     }
 }
 
 impl RelationConv for GraphConv {
     fn project(&self, x: Tensor<2>) -> Tensor<2> {
-        if self.multiplies_first() { matmul_rows(x, self.weight.val()) } else { x }
+        project(x, self.own_weight().as_ref())
     }
 
     #[track_caller]
     fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, _mode: Mode) -> Tensor<2> {
-        self.finish(g, etype, rows.src, None, Activation::None, None)
+        let src = self.norm.scale_input(g, "graph_conv", etype, rows.src);
+        self.finish(g, etype, src, self.own_weight(), None, Activation::None, None)
     }
 }
 

@@ -5,12 +5,12 @@ use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_graph::{EdgeType, Schema};
-use burn_gnn_ops::{Activation, GatOptions, GraphView, gat_attention};
+use burn_gnn_ops::{Activation, GatOptions, GraphView, div_by, gat_attention};
 
 use crate::heads::{HeadScores, split};
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, Pretrained, Their};
-use crate::{Mode, ModelError, init};
+use crate::{DropoutKey, Mode, ModelError, init};
 
 /// Describes a [`HanConv`].
 #[derive(Config, Debug)]
@@ -27,12 +27,10 @@ pub struct HanConvConfig {
     /// Probability that an attention weight is dropped.
     #[config(default = 0.0)]
     pub attn_dropout: f64,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights and dropout; give layers of one model different names.
-    #[config(default = "String::from(\"han_conv\")")]
-    pub name: String,
+    /// Whether relations are weighed by the nodes that a view computes, as PyTorch Geometric does on mini-batches, and not by all nodes
+    /// of a type.
+    #[config(default = false)]
+    pub local_scores: bool,
 }
 
 /// Heterogeneous graph attention. With `z = x W_t + b_t` by the node's type, for every relation `r` into a node type
@@ -52,9 +50,13 @@ pub struct HanConvConfig {
 /// Several node types, as in PyTorch Geometric; ReLU where the paper has ELU.
 ///
 /// # Parts of a graph
-/// `s_r` runs over all nodes of a type. A block or a partition knows only some of them, so [`forward`](Self::forward) refuses it
-/// where a node type has two relations or more; [`relation_scores`](Self::relation_scores) gives the part of the sum that a
-/// view has (on partitions, add up those of all ranks), and [`forward_with`](Self::forward_with) takes the whole sums.
+/// `s_r` runs over all nodes of a type. A block or a partition computes only some of them. Where a node type has two relations or
+/// more there are two ways:
+///
+/// * exact: [`relation_scores`](Self::relation_scores) gives the part of the sum that a view has (on partitions, add up those of all
+///   ranks), and [`forward_with`](Self::forward_with) takes the whole sums. [`forward`](Self::forward) refuses such a view;
+/// * `local_scores`: sum and mean run over the nodes that the view computes, on any view. Then weights of relations depend on the
+///   batch or the partition, and the result of a node on what is computed with it.
 ///
 /// # Cost
 /// One [`gat_attention`] per relation, one exchange of projected rows.
@@ -73,6 +75,8 @@ pub struct HanConv {
     pub k_lin: Linear,
     /// `q: [heads · d_head, 1]`.
     pub q: Linear,
+    #[module(skip)]
+    key: DropoutKey,
     #[module(skip)]
     config: HanConvConfig,
     #[module(skip)]
@@ -97,18 +101,15 @@ impl HanConvConfig {
             return Err(ModelError::Length { arg: "d_inputs".into(), why, expected, actual });
         }
         let width = self.heads * self.d_head;
-        let name = |part: &str, of: &dyn std::fmt::Display| format!("{}/{part}/{of}", self.name);
-        let attn = |part: &str| {
-            let vector = |t| init::glorot(self.seed, &name(part, t), [1, self.heads, self.d_head], (self.d_head, 1), device);
-            schema.etypes().iter().map(|t| vector(t)).collect()
-        };
-        let proj = |(t, &d): (&String, &usize)| linear(self.seed, &name("proj", t), [d, width], true, device);
+        let vector = |_| init::glorot([1, self.heads, self.d_head], (self.d_head, 1), device);
+        let attn = || schema.etypes().iter().map(vector).collect();
         Ok(HanConv {
-            proj: schema.ntypes().iter().zip(&self.d_inputs).map(proj).collect(),
-            lin_src: attn("lin_src"),
-            lin_dst: attn("lin_dst"),
-            k_lin: linear(self.seed, &format!("{}/k_lin", self.name), [width, width], true, device),
-            q: linear(self.seed, &format!("{}/q", self.name), [width, 1], false, device),
+            proj: self.d_inputs.iter().map(|&d| linear([d, width], true, device)).collect(),
+            lin_src: attn(),
+            lin_dst: attn(),
+            k_lin: linear([width, width], true, device),
+            q: linear([width, 1], false, device),
+            key: DropoutKey::new(device),
             config: self.clone(),
             ntypes: schema.ntypes().to_vec(),
             etypes: schema.etypes().to_vec(),
@@ -126,7 +127,7 @@ impl HanConvConfig {
 }
 
 impl HanConv {
-    /// Rows of the node types in which relations with edges end, on a whole graph.
+    /// Rows of the node types in which relations with edges end, on a whole graph, with `local_scores` on any view.
     ///
     /// # Panics
     /// As [`try_forward`](Self::try_forward) errs; shapes or numbers of types that disagree with the graph.
@@ -138,7 +139,7 @@ impl HanConv {
     /// [`forward`](Self::forward) that returns its refusal of parts of a graph.
     ///
     /// # Errors
-    /// A view that computes only some nodes of a type into which several relations lead.
+    /// A view that computes only some nodes of a type into which several relations lead, without `local_scores`.
     ///
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph.
@@ -146,14 +147,15 @@ impl HanConv {
     pub fn try_forward<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Result<Vec<Option<Tensor<2>>>, ModelError> {
         for (t, ntype) in g.schema().ntypes().iter().enumerate() {
             let (rows, total) = (g.num_dst(t), g.total_nodes(t));
-            if rows as u64 != total && relations_into(g, t).count() > 1 {
-                let remedy = "add up `relation_scores` over all parts and call `forward_with`";
+            if !self.config.local_scores && rows as u64 != total && relations_into(g, t).count() > 1 {
+                let remedy = "add up `relation_scores` over all parts and call `forward_with`, or set `local_scores`";
                 return Err(ModelError::PartOfGraph { layer: "han_conv", ntype: ntype.clone(), rows, total, remedy });
             }
         }
         let h = self.by_relation(g, x, mode);
         let scores = self.scores_of(&h);
-        Ok(self.over_relations(g, h, &scores))
+        let nodes = |t: usize| if self.config.local_scores { g.num_dst(t) as u64 } else { g.total_nodes(t) };
+        Ok(over_relations(h, &scores, nodes))
     }
 
     /// `s_r` over the destination rows of this view, `[relations with edges into the type]` per node type; none where fewer than
@@ -179,7 +181,7 @@ impl HanConv {
         mode: Mode,
     ) -> Vec<Option<Tensor<2>>> {
         let h = self.by_relation(g, x, mode);
-        self.over_relations(g, h, scores)
+        over_relations(h, scores, |t| g.total_nodes(t))
     }
 
     #[track_caller]
@@ -193,7 +195,7 @@ impl HanConv {
         let attend = |r: usize| {
             let (s, d) = schema.ends(r);
             let (a_src, a_dst) = (src[s].clone().head_scores(&self.lin_src[r]), dst[d].clone().head_scores(&self.lin_dst[r]));
-            let options = GatOptions { slope: config.slope, dropout: mode.edge_dropout(g, r, &config.name, config.attn_dropout) };
+            let options = GatOptions { slope: config.slope, dropout: mode.edge_dropout(g, r, self.key, config.attn_dropout) };
             let h = gat_attention(g.relation(r), split(src[s].clone(), [config.heads, config.d_head]), a_src, a_dst, &options);
             activation::relu(h.reshape([g.num_dst(d), config.heads * config.d_head]))
         };
@@ -207,22 +209,23 @@ impl HanConv {
         };
         h.iter().map(|h| (h.len() > 1).then(|| Tensor::cat(h.iter().map(score).collect(), 0))).collect()
     }
+}
 
-    #[track_caller]
-    fn over_relations<G: GraphView + ?Sized>(&self, g: &G, h: ByRelation, scores: &[Option<Tensor<1>>]) -> Vec<Option<Tensor<2>>> {
-        assert_eq!(h.len(), scores.len(), "han_conv: `scores` holds one entry per node type");
-        let join = |(t, (mut h, scores)): (usize, (Vec<Tensor<2>>, &Option<Tensor<1>>))| {
-            if h.len() < 2 {
-                return h.pop();
-            }
-            let found = scores.as_ref().map_or(0, |s| s.dims()[0]);
-            assert_eq!(h.len(), found, "han_conv: `scores[{t}]` holds one number per relation with edges into the type");
-            let shares = activation::softmax(scores.clone()? / g.total_nodes(t).max(1) as f64, 0);
-            let weighed = h.into_iter().enumerate().map(|(r, h)| h * shares.clone().slice_dim(0, r..r + 1).unsqueeze());
-            weighed.reduce(|a, b| a + b)
-        };
-        h.into_iter().zip(scores).enumerate().map(join).collect()
-    }
+/// Sums over relations, weighed by scores over so many nodes of each type.
+#[track_caller]
+fn over_relations(h: ByRelation, scores: &[Option<Tensor<1>>], nodes: impl Fn(usize) -> u64) -> Vec<Option<Tensor<2>>> {
+    assert_eq!(h.len(), scores.len(), "han_conv: `scores` holds one entry per node type");
+    let join = |(t, (mut h, scores)): (usize, (Vec<Tensor<2>>, &Option<Tensor<1>>))| {
+        if h.len() < 2 {
+            return h.pop();
+        }
+        let found = scores.as_ref().map_or(0, |s| s.dims()[0]);
+        assert_eq!(h.len(), found, "han_conv: `scores[{t}]` holds one number per relation with edges into the type");
+        let shares = activation::softmax(div_by(scores.clone()?, nodes(t).max(1) as f64), 0);
+        let weighed = h.into_iter().enumerate().map(|(r, h)| h * shares.clone().slice_dim(0, r..r + 1).unsqueeze());
+        weighed.reduce(|a, b| a + b)
+    };
+    h.into_iter().zip(scores).enumerate().map(join).collect()
 }
 
 /// Relations with edges anywhere that end in a node type.

@@ -3,7 +3,8 @@
 use burn::module::Param;
 use burn::nn::Linear;
 use burn::tensor::{Tensor, TensorData};
-use burn_gnn_ops::{Activation, matmul_rows};
+use burn_gnn_graph::Relation;
+use burn_gnn_ops::{Activation, EdgeDropout, NormBy, dropout, edge_softmax, matmul_rows};
 
 use crate::mlp::apply;
 
@@ -25,6 +26,16 @@ pub(crate) fn residual(y: Tensor<2>, wanted: bool, fc: Option<&Linear>, dst: Ten
         (_, Some(fc)) => y + apply(fc, dst, Activation::None),
         (true, None) => y + dst,
         (false, None) => y,
+    }
+}
+
+/// Softmax of `[num_edges, heads]` over in-edges, then dropout.
+#[track_caller]
+pub(crate) fn edge_shares(relation: &Relation, logits: Tensor<2>, drop: Option<EdgeDropout>) -> Tensor<2> {
+    let shares = edge_softmax(relation, logits, NormBy::Dst);
+    match drop {
+        Some(d) => dropout(shares, d.prob, d.stream, d.ids),
+        None => shares,
     }
 }
 

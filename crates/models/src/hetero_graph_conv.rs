@@ -4,11 +4,11 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeType, Schema};
-use burn_gnn_ops::GraphView;
+use burn_gnn_ops::{GraphView, div_by};
 
 use crate::Mode;
 use crate::conv::{Aggregator, EndRows, RelationConv};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Buffer, Framework, Pretrained, Their};
 
 /// Describes a [`HeteroGraphConv`].
 #[derive(Config, Debug)]
@@ -46,7 +46,7 @@ pub struct HeteroGraphConvConfig {
 ///     .edges(("user", "follows", "user"), vec![0], vec![1])
 ///     .build()?;
 /// let conv = HeteroGraphConvConfig::new()
-///     .init(g.schema(), |etype| GraphConvConfig::new(4, 2).with_name(etype.to_string()).init(&device));
+///     .init(g.schema(), |_| GraphConvConfig::new(4, 2).init(&device));
 /// let x = vec![Tensor::<2>::zeros([1, 0], &device), Tensor::ones([2, 4], &device)]; // item, user
 /// let y = conv.forward(&g, x, Mode::Eval);
 /// assert_eq!(y[1].as_ref().unwrap().dims(), [2, 2]);
@@ -66,7 +66,7 @@ pub struct HeteroGraphConv<M: Module> {
 }
 
 impl HeteroGraphConvConfig {
-    /// `make` gives the layer of each edge type; give them different names, which key their weights.
+    /// `make` gives the layer of each edge type.
     pub fn init<M: Module>(&self, schema: &Schema, make: impl FnMut(&EdgeType) -> M) -> HeteroGraphConv<M> {
         HeteroGraphConv { mods: schema.etypes().iter().map(make).collect(), etypes: schema.etypes().to_vec(), aggregate: self.aggregate }
     }
@@ -132,22 +132,54 @@ fn join(results: Vec<Tensor<2>>, by: Aggregator) -> Tensor<2> {
         Aggregator::Min => a.min_pair(b),
     });
     match all {
-        Some(sum) if by == Aggregator::Mean => sum / n,
+        Some(sum) if by == Aggregator::Mean => div_by(sum, n),
         Some(one) => one,
         None => unreachable!("types without relations are left out"),
     }
 }
 
 impl<M: Pretrained> Pretrained for HeteroGraphConv<M> {
+    /// DGL keys layers by canonical edge types or by relation names, under which edge types of one relation share a layer. Each has its
+    /// own here: they are read from the shared one, and written by canonical edge types.
     fn their(&self, from: Framework, path: &str) -> Their {
         let mut parts = path.splitn(3, '.').skip(1);
         let found = parts.next().and_then(|i| i.parse::<usize>().ok()).zip(parts.next());
         let Some((i, rest)) = found.filter(|(i, _)| *i < self.mods.len()) else { return Their::same(path) };
-        let EdgeType { src, relation, dst } = &self.etypes[i];
-        let prefix = match from {
-            Framework::Dgl => format!("mods.{relation}."),
-            Framework::Pyg => format!("convs.<{src}___{relation}___{dst}>."),
-        };
-        self.mods[i].their(from, rest).under(&prefix)
+        self.mods[i].their(from, rest).under_any(&self.prefixes(from, i))
     }
+    fn buffers(&self, from: Framework) -> Vec<Buffer> {
+        let of = |(i, m): (usize, &M)| {
+            let prefixes = self.prefixes(from, i);
+            m.buffers(from).into_iter().map(move |b| b.under_any(&prefixes))
+        };
+        self.mods.iter().enumerate().flat_map(of).collect()
+    }
+}
+
+impl<M: Module> HeteroGraphConv<M> {
+    /// What names of layer `i` may begin with; the first is written.
+    fn prefixes(&self, from: Framework, i: usize) -> [String; 2] {
+        let EdgeType { src, relation, dst } = &self.etypes[i];
+        match from {
+            Framework::Dgl => {
+                let canonical = format!("mods.({}, {}, {}).", python(src), python(relation), python(dst));
+                let short = format!("mods.{relation}.");
+                let unique = self.etypes.iter().filter(|e| e.relation == *relation).count() == 1;
+                if unique { [short, canonical] } else { [canonical, short] }
+            }
+            // The second before PyG 2.3; no dots in keys of modules.
+            Framework::Pyg => {
+                let types = [src, relation, dst].map(|t| t.replace('.', "#"));
+                [format!("convs.<{}>.", types.join("___")), format!("convs.{}.", types.join("__"))]
+            }
+        }
+    }
+}
+
+/// A text as Python shows it in a tuple.
+fn python(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let escaped = text.replace('\\', "\\\\");
+    let escaped = if quote == '\'' { escaped.replace('\'', "\\'") } else { escaped };
+    format!("{quote}{escaped}{quote}")
 }

@@ -4,13 +4,14 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::Graph;
+use burn_gnn_graph::{Block, Graph};
 use burn_gnn_ops::{Activation, GraphView};
 
 use crate::inference::{Layerwise, check_types};
-use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs};
+use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, their_of_types};
 use crate::mlp::{apply, linear};
-use crate::{HgtConv, HgtConvConfig, Mode, ModelError, NodeClassifier, NodeEmbedding};
+use crate::pretrained::{Framework, Pretrained, Their};
+use crate::{HgtConv, HgtConvConfig, LayerViews, Mode, ModelError, NodeClassifier, NodeEmbedding, Whole};
 
 /// Describes an [`Hgt`].
 #[derive(Config, Debug)]
@@ -32,9 +33,6 @@ pub struct HgtConfig {
     /// Whether layers normalise their rows.
     #[config(default = true)]
     pub layer_norm: bool,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
 }
 
 /// The parameters of an HGT that every rank holds alike.
@@ -60,6 +58,8 @@ pub struct Hgt {
     pub net: HgtLayers,
     #[module(skip)]
     projected: Vec<usize>,
+    #[module(skip)]
+    ntypes: Vec<String>,
 }
 
 impl HgtConfig {
@@ -74,22 +74,21 @@ impl HgtConfig {
         if !self.hidden.is_multiple_of(self.heads) {
             return Err(ModelError::NotDivisible { arg: "heads", value: self.heads, what: "hidden", of: self.hidden });
         }
-        let Inputs { projections, projected, embedded } = Inputs::new(g, inputs, self.hidden, self.seed, "hgt", device)?;
-        let conv = |i: usize| {
+        let Inputs { projections, projected, embedded } = Inputs::new(g, inputs, self.hidden, device)?;
+        let conv = |_| {
             HgtConvConfig::from_graph(g, self.hidden, self.hidden / self.heads, self.heads)
                 .with_dropout(self.dropout)
                 .with_layer_norm(self.layer_norm)
-                .with_seed(self.seed)
-                .with_name(format!("hgt/{i}"))
                 .try_init(device)
         };
         let mut convs = (0..self.layers).map(conv).collect::<Result<Vec<_>, _>>()?;
         if let Some((first, rest)) = convs.split_first_mut() {
             rest.iter_mut().for_each(|conv| conv.share(first));
         }
-        let embedding = NodeEmbedding::new(g, embedded, self.hidden, self.seed, device);
-        let head = linear(self.seed, "hgt/head", [self.hidden, self.num_classes], true, device);
-        Ok(Hgt { embedding, net: HgtLayers { projections, convs, head }, projected })
+        let embedding = NodeEmbedding::new(g, embedded, self.hidden, device);
+        let head = linear([self.hidden, self.num_classes], true, device);
+        let ntypes = g.schema().ntypes().to_vec();
+        Ok(Hgt { embedding, net: HgtLayers { projections, convs, head }, projected, ntypes })
     }
 }
 
@@ -100,9 +99,26 @@ impl Hgt {
     /// A type with features has none in `x`, or shapes disagree with the graph.
     #[track_caller]
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        let h = encode(g, x, (&self.projected, &self.net.projections), |t| self.embedding.rows(t), |_, x| x);
+        self.over(&Whole(g), x, mode)
+    }
+
+    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), per node type: layer `i` on block `i`. `x[t]` are the features of
+    /// the input nodes of type `t` where it has any; learned rows are those of the graph that was sampled.
+    ///
+    /// # Panics
+    /// Not one block per layer; as [`forward`](Self::forward).
+    #[track_caller]
+    pub fn forward_blocks(&self, blocks: &[Block], x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
+        self.over(blocks, x, mode)
+    }
+
+    /// Layer `i` on view `i`.
+    #[track_caller]
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
+        views.count("hgt", self.net.convs.len());
+        let h = encode(views, x, (&self.projected, &self.net.projections), &self.embedding, |_, x| x);
         let h = h.into_iter().map(activation::gelu).collect();
-        self.net.convs.iter().fold(h, |h, conv| conv.forward(g, h, mode))
+        self.net.convs.iter().enumerate().fold(h, |h, (i, conv)| conv.forward(views.view(i), h, mode))
     }
 }
 
@@ -132,10 +148,19 @@ impl Layerwise for Hgt {
 
 impl NodeClassifier for Hgt {
     type Dense = HgtLayers;
-    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        apply(&self.net.head, self.forward(g, x, mode).swap_remove(target), Activation::None)
+    #[track_caller]
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        apply(&self.net.head, self.over(views, x, mode).swap_remove(target), Activation::None)
     }
     fn dense(&self) -> &HgtLayers {
         &self.net
+    }
+}
+
+impl Pretrained for Hgt {
+    /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features and
+    /// `embed.embeds.<node type>.weight` (`embed.…`) for learned rows, and `head`; other names are [renamed](crate::StateDict::renamed) first.
+    fn their(&self, from: Framework, path: &str) -> Their {
+        their_of_types(from, path, &self.ntypes, [&self.projected, self.embedding.ntypes()], &self.net.convs)
     }
 }

@@ -3,14 +3,15 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{LayerNorm, LayerNormConfig};
-use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{Activation, GraphView, attention, bias_activation, matmul_rows, u_dot_v};
+use burn::tensor::{Device, Tensor, activation::gelu};
+use burn_gnn_graph::EdgeType;
+use burn_gnn_ops::{Activation, GraphView, attention, bias_activation, div_by, matmul_rows, u_dot_v};
 
 use crate::heads::split;
 use crate::mlp::{normalise, sigmoid};
 use crate::pretrained::{Framework, Pretrained, Their};
 use crate::relations::{Incoming, Sorted, cat_rows};
-use crate::{Mode, ModelError, init};
+use crate::{DropoutKey, Mode, ModelError, init};
 
 /// Describes an [`HgtConv`].
 #[derive(Config, Debug)]
@@ -33,12 +34,22 @@ pub struct HgtConvConfig {
     /// Whether rows are normalised at the end.
     #[config(default = false)]
     pub layer_norm: bool,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights and dropout; give layers of one model different names.
-    #[config(default = "String::from(\"hgt_conv\")")]
-    pub name: String,
+    /// Whether keys, queries, values and results have biases, as in PyTorch Geometric.
+    #[config(default = false)]
+    pub bias: bool,
+    /// Whether GELU stands before `L`, as in the paper and in PyTorch Geometric.
+    #[config(default = false)]
+    pub gelu: bool,
+    /// Whether the input is mixed in through a weight where widths differ; otherwise it is not where they differ, as in PyTorch
+    /// Geometric.
+    #[config(default = true)]
+    pub residual_weight: bool,
+    /// Names of the node types, which PyTorch Geometric's weights are found by; [`from_graph`](Self::from_graph) knows them.
+    #[config(default = "vec![]")]
+    pub ntypes: Vec<String>,
+    /// Names of the edge types, `src__relation__dst`.
+    #[config(default = "vec![]")]
+    pub etypes: Vec<String>,
 }
 
 /// Heterogeneous graph transformer. Per head, with `k, q, v = x K_t, x Q_t, x V_t` by the node's type `t` and for an
@@ -49,7 +60,8 @@ pub struct HgtConvConfig {
 /// h[v] = Σ_(u,v,e) softmax(s)[e] · v[u] M_r            softmax over the in-edges of all relations
 /// y[v] = σ(skip_t) · h[v] L_t + (1 - σ(skip_t)) · x[v]
 /// ```
-/// with `x[v] W` in place of `x[v]` where widths differ, and a layer norm at the end if asked for.
+/// with `x[v] W` in place of `x[v]` where widths differ, and a layer norm at the end if asked for. `bias` adds a bias of the node's type to
+/// `k`, `q`, `v` and behind `L`, `gelu` applies GELU to `h`.
 ///
 /// # Shapes
 /// `x[t]: [num_input of type t, d_input]`, result `[num_dst of type t, heads · d_head]` per node type. A node without
@@ -57,7 +69,7 @@ pub struct HgtConvConfig {
 ///
 /// # Departures from the paper
 /// As in DGL, `μ` belongs to relations (the paper: to triples of node type, relation, node type; say so with edge
-/// types), there is no activation before `L`, and no relative temporal encoding.
+/// types), there is no activation before `L` unless `gelu`, and no relative temporal encoding.
 ///
 /// # Cost
 /// `K_t A_r μ_r / √d` and `V_t M_r` are composed to one matrix per edge type, so that a source row is multiplied once
@@ -77,6 +89,14 @@ pub struct HgtConv {
     pub linear_v: Param<Tensor<3>>,
     /// `[node types, heads · d_head, heads · d_head]`.
     pub linear_a: Param<Tensor<3>>,
+    /// `[node types, heads · d_head]`, with `bias`.
+    pub bias_k: Option<Param<Tensor<2>>>,
+    /// As `bias_k`.
+    pub bias_q: Option<Param<Tensor<2>>>,
+    /// As `bias_k`.
+    pub bias_v: Option<Param<Tensor<2>>>,
+    /// As `bias_k`.
+    pub bias_a: Option<Param<Tensor<2>>>,
     /// `μ`: per head `[relations]`.
     pub relation_pri: Vec<Param<Tensor<1>>>,
     /// `A`: per head `[relations, d_head, d_head]`.
@@ -90,6 +110,8 @@ pub struct HgtConv {
     /// `[heads · d_head]` each.
     pub norm: Option<LayerNorm>,
     #[module(skip)]
+    key: DropoutKey,
+    #[module(skip)]
     config: HgtConvConfig,
     #[module(skip)]
     sorted: Sorted,
@@ -98,7 +120,11 @@ pub struct HgtConv {
 impl HgtConvConfig {
     /// A layer for all types of `g`.
     pub fn from_graph<G: GraphView + ?Sized>(g: &G, d_input: usize, d_head: usize, heads: usize) -> Self {
-        Self::new(d_input, d_head, heads, g.schema().ntypes().len(), g.schema().etypes().len())
+        let (ntypes, etypes) = (g.schema().ntypes(), g.schema().etypes());
+        let name = |e: &EdgeType| format!("{}__{}__{}", e.src, e.relation, e.dst);
+        Self::new(d_input, d_head, heads, ntypes.len(), etypes.len())
+            .with_ntypes(ntypes.iter().map(ToString::to_string).collect())
+            .with_etypes(etypes.iter().map(name).collect())
     }
 
     /// Relation of every edge type.
@@ -118,25 +144,28 @@ impl HgtConvConfig {
             return Err(ModelError::Length { arg: "relations".into(), why, expected: self.num_etypes, actual });
         }
         let (width, r) = (self.heads * self.d_head, relations.iter().max().map_or(0, |m| m + 1));
-        let glorot = |part: &str, n: usize, [i, o]: [usize; 2]| {
-            init::glorot::<3>(self.seed, &format!("{}/{part}", self.name), [n, i, o], (i, o), device)
-        };
-        let per_type = |part, d| glorot(part, self.num_ntypes, [d, width]);
-        let per_head = |part: &str| (0..self.heads).map(|h| glorot(&format!("{part}/{h}"), r, [self.d_head, self.d_head])).collect();
+        let glorot = |n: usize, [i, o]: [usize; 2]| init::glorot::<3>([n, i, o], (i, o), device);
+        let per_type = |d| glorot(self.num_ntypes, [d, width]);
+        let per_head = || (0..self.heads).map(|_| glorot(r, [self.d_head, self.d_head])).collect();
         let ones = |n| Param::from_tensor(Tensor::<1>::ones([n], device));
-        let residual = format!("{}/residual_w", self.name);
+        let bias = || self.bias.then(|| Param::from_tensor(Tensor::zeros([self.num_ntypes, width], device)));
         Ok(HgtConv {
-            linear_k: per_type("linear_k", self.d_input),
-            linear_q: per_type("linear_q", self.d_input),
-            linear_v: per_type("linear_v", self.d_input),
-            linear_a: per_type("linear_a", width),
+            linear_k: per_type(self.d_input),
+            linear_q: per_type(self.d_input),
+            linear_v: per_type(self.d_input),
+            linear_a: per_type(width),
+            bias_k: bias(),
+            bias_q: bias(),
+            bias_v: bias(),
+            bias_a: bias(),
             relation_pri: (0..self.heads).map(|_| ones(r)).collect(),
-            relation_att: per_head("relation_att"),
-            relation_msg: per_head("relation_msg"),
+            relation_att: per_head(),
+            relation_msg: per_head(),
             skip: ones(self.num_ntypes),
-            residual_w: (self.d_input != width)
-                .then(|| init::glorot(self.seed, &residual, [self.d_input, width], (self.d_input, width), device)),
+            residual_w: (self.residual_weight && self.d_input != width)
+                .then(|| init::glorot([self.d_input, width], (self.d_input, width), device)),
             norm: self.layer_norm.then(|| LayerNormConfig::new(width).init(device)),
+            key: DropoutKey::new(device),
             config: self.clone(),
             sorted: Sorted::apart(),
         })
@@ -150,6 +179,14 @@ impl HgtConvConfig {
     pub fn init(&self, device: &Device) -> HgtConv {
         self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
     }
+}
+
+/// A matrix, and the bias behind it.
+type Affine = (Tensor<2>, Option<Tensor<1>>);
+
+/// `x W + b`.
+fn affine(x: Tensor<2>, (weight, bias): Affine) -> Tensor<2> {
+    bias_activation(matmul_rows(x, weight), bias, Activation::None, None)
 }
 
 /// Matrix `i` of a stack.
@@ -175,19 +212,41 @@ impl HgtConv {
         let finish = |(t, x): (usize, Tensor<2>)| {
             let x = g.dst_rows(t, x);
             let mix = mix.clone().slice_dim(0, t..t + 1).unsqueeze::<2>();
+            let (none, width) = ((x.dims()[0], x.device(), x.dtype()), config.heads * config.d_head);
             let own = match &self.residual_w {
-                Some(w) => matmul_rows(x.clone(), w.val()),
-                None => x.clone(),
+                Some(w) => Some(matmul_rows(x.clone(), w.val())),
+                None => (config.d_input == width).then(|| x.clone()),
+            };
+            let layer = |stack: &Param<Tensor<3>>, bias: &Option<Param<Tensor<2>>>| -> Affine {
+                (at(stack.val(), t), bias.as_ref().map(|b| at(b.val(), t)))
             };
             let y = match &sorted[t] {
                 Some(incoming) => {
-                    let q = matmul_rows(x, at(self.linear_q.val(), t));
+                    let q = affine(x, layer(&self.linear_q, &self.bias_q));
                     let h = self.attend(g, incoming, &src, q, [&keys, &values]);
-                    let h = matmul_rows(h, at(self.linear_a.val(), t));
-                    let dropout = mode.output_dropout(g, t, &config.name, config.dropout);
-                    bias_activation(h, None, Activation::None, dropout.as_ref()) * mix.clone() + own * (mix.neg() + 1.0)
+                    let h = affine(if config.gelu { gelu(h) } else { h }, layer(&self.linear_a, &self.bias_a));
+                    let dropout = mode.output_dropout(g, t, self.key, config.dropout);
+                    let h = bias_activation(h, None, Activation::None, dropout.as_ref());
+                    match own {
+                        Some(own) => h * mix.clone() + own * (mix.neg() + 1.0),
+                        None => h,
+                    }
                 }
-                None => own * (mix.neg() + 1.0),
+                // No message, of which the map leaves its bias.
+                None => {
+                    let zeros = || Tensor::zeros([none.0, width], (&none.1, none.2));
+                    let h = self.bias_a.as_ref().map(|b| {
+                        let h = bias_activation(zeros(), Some(at(b.val(), t)), Activation::None, None);
+                        let dropout = mode.output_dropout(g, t, self.key, config.dropout);
+                        bias_activation(h, None, Activation::None, dropout.as_ref())
+                    });
+                    match (h, own) {
+                        (Some(h), Some(own)) => h * mix.clone() + own * (mix.neg() + 1.0),
+                        (Some(h), None) => h,
+                        (None, Some(own)) => own * (mix.neg() + 1.0),
+                        (None, None) => zeros(),
+                    }
+                }
             };
             match &self.norm {
                 Some(norm) => normalise(norm, y),
@@ -206,24 +265,30 @@ impl HgtConv {
         self.sorted = other.sorted.clone();
     }
 
-    /// `K_t A_r μ_r / √d_head` and `V_t M_r`, `[d_input, heads · d_head]` for every edge type.
-    fn composed<G: GraphView + ?Sized>(&self, g: &G) -> [Vec<Tensor<2>>; 2] {
-        let HgtConvConfig { heads, d_head, d_input, .. } = self.config;
+    /// `K_t A_r μ_r / √d_head` and `V_t M_r`, `[d_input, heads · d_head]` for every edge type, and the same of their biases.
+    fn composed<G: GraphView + ?Sized>(&self, g: &G) -> [Vec<Affine>; 2] {
+        let HgtConvConfig { heads, d_head, .. } = self.config;
         let stack = |per_head: &[Param<Tensor<3>>]| Tensor::stack::<4>(per_head.iter().map(Param::val).collect(), 1);
-        let pri = Tensor::stack::<2>(self.relation_pri.iter().map(Param::val).collect(), 1) / (d_head as f64).sqrt();
+        let pri = Tensor::stack::<2>(self.relation_pri.iter().map(Param::val).collect(), 1);
+        let pri = div_by(pri, (d_head as f64).sqrt());
         let relations = pri.dims()[0];
         let att = stack(&self.relation_att) * pri.reshape([relations, heads, 1, 1]);
         let msg = stack(&self.relation_msg);
-        let compose = |linear: &Param<Tensor<3>>, by: &Tensor<4>| {
+        let compose = |linear: &Param<Tensor<3>>, bias: &Option<Param<Tensor<2>>>, by: &Tensor<4>| {
             let ids = self.config.relation_ids();
             let of = |etype: usize| {
-                let linear: Tensor<2> = at(linear.val(), g.schema().ends(etype).0);
-                let linear = split(linear, [heads, d_head]).swap_dims(0, 1);
-                linear.matmul(at::<4, 3>(by.clone(), ids[etype])).swap_dims(0, 1).reshape([d_input, heads * d_head])
+                let t = g.schema().ends(etype).0;
+                let through = |x: Tensor<2>| {
+                    let [rows, width] = x.dims();
+                    let x = split(x, [heads, d_head]).swap_dims(0, 1);
+                    x.matmul(at::<4, 3>(by.clone(), ids[etype])).swap_dims(0, 1).reshape([rows, width])
+                };
+                let bias = bias.as_ref().map(|b| through(b.val().slice_dim(0, t..t + 1)).squeeze_dim(0));
+                (through(at(linear.val(), t)), bias)
             };
             (0..ids.len()).map(of).collect()
         };
-        [compose(&self.linear_k, &att), compose(&self.linear_v, &msg)]
+        [compose(&self.linear_k, &self.bias_k, &att), compose(&self.linear_v, &self.bias_v, &msg)]
     }
 
     /// Attention over all relations that end in one node type, `[num_dst, heads · d_head]`.
@@ -233,12 +298,12 @@ impl HgtConv {
         incoming: &Incoming,
         src: &[Tensor<2>],
         q: Tensor<2>,
-        [keys, values]: [&[Tensor<2>]; 2],
+        [keys, values]: [&[Affine]; 2],
     ) -> Tensor<2> {
         let HgtConvConfig { heads, d_head, .. } = self.config;
         let relation = incoming.index.relation();
-        let rows = |by: &[Tensor<2>]| {
-            let table = |&r: &usize| matmul_rows(src[g.schema().ends(r).0].clone(), by[r].clone());
+        let rows = |by: &[Affine]| {
+            let table = |&r: &usize| affine(src[g.schema().ends(r).0].clone(), by[r].clone());
             split(cat_rows(incoming.etypes.iter().map(table)), [heads, d_head])
         };
         let logits: Tensor<3> = u_dot_v(relation, rows(keys), split(q, [heads, d_head]));
@@ -248,13 +313,58 @@ impl HgtConv {
 }
 
 impl Pretrained for HgtConv {
-    /// DGL's names (PyG's layer has biases and a GELU before `L`: its weights do not fit); node types and relations of the state
-    /// dict must stand in the order of the schema.
-    fn their(&self, _from: Framework, path: &str) -> Their {
+    /// PyG's layer (`HGTConv` of 2.4 and later) has a `bias` and `gelu`, no `residual_weight`, and tensors by type: make the layer
+    /// [`from_graph`](HgtConvConfig::from_graph). Node types and relations of DGL, and edge types of PyG (its `metadata`), must stand in the
+    /// order of the schema.
+    fn their(&self, from: Framework, path: &str) -> Their {
+        if from == Framework::Pyg {
+            return self.of_pyg(path);
+        }
         match path.split_once('.') {
             Some(("relation_att" | "relation_msg", _)) => Their::same(format!("{path}.W")),
             None if path.starts_with("linear_") => Their::same(format!("{path}.W")),
             _ => Their::same(path),
+        }
+    }
+}
+
+impl HgtConv {
+    /// Where PyG keeps a parameter.
+    fn of_pyg(&self, path: &str) -> Their {
+        let HgtConvConfig { heads, d_head, num_ntypes, num_etypes, ntypes, etypes, .. } = &self.config;
+        let width = heads * d_head;
+        let name = |names: &[String], i: usize| names.get(i).cloned().unwrap_or_else(|| i.to_string());
+        let by_type = |start: &str, end: &str| (0..*num_ntypes).map(|t| format!("{start}{}{end}", name(ntypes, t))).collect::<Vec<_>>();
+        let head = path.split_once('.').and_then(|(field, h)| Some((field, h.parse::<usize>().ok()?)));
+        // There every edge type has matrices of its own.
+        if path.starts_with("relation_") && self.config.relation_ids().into_iter().ne(0..*num_etypes) {
+            return Their::same(path);
+        }
+        match (path, head) {
+            (_, Some(("relation_att", h))) => Their::same("k_rel.weight").rows(h * num_etypes..(h + 1) * num_etypes, heads * num_etypes),
+            (_, Some(("relation_msg", h))) => Their::same("v_rel.weight").rows(h * num_etypes..(h + 1) * num_etypes, heads * num_etypes),
+            (_, Some(("relation_pri", h))) => {
+                let names = (0..*num_etypes).map(|r| format!("p_rel.{}", name(etypes, r)));
+                Their::stacked(names, h..h + 1, *heads).shaped([1, *heads])
+            }
+            ("linear_a", _) => Their::stacked(by_type("out_lin.lins.", ".weight"), 0..width, width).transpose(),
+            ("bias_a", _) => Their::stacked(by_type("out_lin.lins.", ".bias"), 0..width, width),
+            ("skip", _) => Their::stacked(by_type("skip.", ""), 0..1, 1),
+            _ => {
+                // Keys, queries and values are columns of one matrix.
+                let part = ["k", "q", "v"].iter().position(|part| path.ends_with(&format!("_{part}")));
+                match part {
+                    Some(i) => {
+                        let (columns, of) = (i * width..(i + 1) * width, 3 * width);
+                        if path.starts_with("linear_") {
+                            Their::stacked(by_type("kqv_lin.lins.", ".weight"), columns, of).transpose()
+                        } else {
+                            Their::stacked(by_type("kqv_lin.lins.", ".bias"), columns, of)
+                        }
+                    }
+                    None => Their::same(path),
+                }
+            }
         }
     }
 }

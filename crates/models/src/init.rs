@@ -1,12 +1,14 @@
-//! Initial values of parameters: functions of (seed, name, row, column).
+//! Draws initial values of parameters.
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn_ops::{Stream, glorot_uniform, uniform_rows};
 
-/// Glorot's rule; `fan` is (in, out).
-pub(crate) fn glorot<const D: usize>(seed: u64, name: &str, shape: [usize; D], fan: (usize, usize), device: &Device) -> Param<Tensor<D>> {
-    let data = glorot_uniform(Stream::new(seed, name, 0), fan.0, fan.1, shape);
+use crate::next_stream;
+
+/// Glorot's rule by the next stream; `fan` is (in, out).
+pub(crate) fn glorot<const D: usize>(shape: [usize; D], fan: (usize, usize), device: &Device) -> Param<Tensor<D>> {
+    let data = glorot_uniform(next_stream(device), fan.0, fan.1, shape);
     Param::from_tensor(Tensor::from_data(data, device))
 }
 

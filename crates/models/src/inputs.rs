@@ -6,7 +6,8 @@ use burn_gnn_graph::Graph;
 use burn_gnn_ops::{GraphView, matmul_rows};
 
 use crate::inference::feature;
-use crate::{ModelError, NodeEmbedding, init};
+use crate::pretrained::{Framework, Pretrained, Their, in_layers};
+use crate::{LayerViews, ModelError, NodeEmbedding, init};
 
 /// What a node type brings to the first layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,26 +29,18 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// One [`TypeInput`] per node type of `g`; `model` keys the weights.
-    pub(crate) fn new<G: GraphView + ?Sized>(
-        g: &G,
-        inputs: &[TypeInput],
-        hidden: usize,
-        seed: u64,
-        model: &str,
-        device: &Device,
-    ) -> Result<Self, ModelError> {
-        let ntypes = g.schema().ntypes();
-        if inputs.len() != ntypes.len() {
-            let (why, expected, actual) = ("one per node type".into(), ntypes.len(), inputs.len());
+    /// One [`TypeInput`] per node type of `g`.
+    pub(crate) fn new<G: GraphView + ?Sized>(g: &G, inputs: &[TypeInput], hidden: usize, device: &Device) -> Result<Self, ModelError> {
+        let types = g.schema().ntypes().len();
+        if inputs.len() != types {
+            let (why, expected, actual) = ("one per node type".into(), types, inputs.len());
             return Err(ModelError::Length { arg: "inputs".into(), why, expected, actual });
         }
         let mut all = Self { projections: vec![], projected: vec![], embedded: vec![] };
         for (t, input) in inputs.iter().enumerate() {
             match *input {
                 TypeInput::Features(d) => {
-                    let name = format!("{model}/projection/{}", ntypes[t]);
-                    all.projections.push(init::glorot(seed, &name, [d, hidden], (d, hidden), device));
+                    all.projections.push(init::glorot([d, hidden], (d, hidden), device));
                     all.projected.push(t);
                 }
                 TypeInput::Embedding => all.embedded.push(t),
@@ -57,17 +50,20 @@ impl Inputs {
     }
 }
 
-/// Rows of every node type in the hidden width; `embedded` gives those of types without features, `dropout` is what happens to
-/// features of a type before.
+/// Rows of every node type in the hidden width that the first layer reads; `dropout` is what happens to features of a type before.
 #[track_caller]
-pub(crate) fn encode<G: GraphView + ?Sized>(
-    g: &G,
+pub(crate) fn encode<V: LayerViews + ?Sized>(
+    views: &V,
     x: &[Option<Tensor<2>>],
     (projected, projections): (&[usize], &[Param<Tensor<2>>]),
-    embedded: impl Fn(usize) -> Option<Tensor<2>>,
+    embedding: &NodeEmbedding,
     dropout: impl Fn(usize, Tensor<2>) -> Tensor<2>,
 ) -> Vec<Tensor<2>> {
-    (0..g.schema().ntypes().len())
+    let embedded = |t: usize| match views.input_nodes(t) {
+        Some(nodes) => embedding.rows_of(t, nodes),
+        None => embedding.rows(t),
+    };
+    (0..views.view(0).schema().ntypes().len())
         .map(|t| match projected.iter().position(|&p| p == t) {
             Some(i) => {
                 let x = x[t].clone().unwrap_or_else(|| panic!("node type {t} was built with features, got none"));
@@ -103,4 +99,32 @@ pub(crate) fn encode_rows<G: GraphView + ?Sized>(
         None => g.dst_rows(t, x),
     };
     x.into_iter().enumerate().map(row).collect()
+}
+
+/// Where a state dict keeps a parameter of a model of several node types: projections and learned rows by the names of types, as DGL's
+/// `HeteroLinear` and `HeteroEmbedding` and PyG's `HeteroDictLinear` have them, layers in a list.
+pub(crate) fn their_of_types<M: Pretrained>(
+    from: Framework,
+    path: &str,
+    ntypes: &[String],
+    [projected, embedded]: [&[usize]; 2],
+    convs: &[M],
+) -> Their {
+    let [project, embed] = match from {
+        Framework::Dgl => ["project.linears", "embed.embeds"],
+        Framework::Pyg => ["project.lins", "embed"],
+    };
+    let of_type = |start: &str, types: &[usize]| {
+        let t = types.get(path.strip_prefix(start)?.parse::<usize>().ok()?)?;
+        ntypes.get(*t)
+    };
+    if let Some(ntype) = of_type("net.projections.", projected) {
+        return Their::transposed(format!("{project}.{ntype}.weight"));
+    }
+    if let Some(ntype) = of_type("embedding.weights.", embedded) {
+        return Their::same(format!("{embed}.{ntype}.weight"));
+    }
+    let path = path.strip_prefix("net.").unwrap_or(path);
+    let layer = path.strip_prefix("convs.").and_then(|rest| in_layers(convs, from, &format!("layers.{rest}")));
+    layer.unwrap_or_else(|| Their::same(path))
 }

@@ -33,12 +33,6 @@ pub struct JumpingKnowledgeConfig {
     /// Columns of each layer (for the LSTM).
     #[config(default = 1)]
     pub d: usize,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights.
-    #[config(default = "String::from(\"jumping_knowledge\")")]
-    pub name: String,
 }
 
 /// Joins the rows `h¹ .. hᵏ` of all layers of a model: `[h¹, .., hᵏ]`, `max_l hˡ`, or `Σ_l α_l[v] hˡ[v]` with
@@ -68,15 +62,14 @@ impl JumpingKnowledgeConfig {
     /// # Errors
     /// An LSTM without states (`layers · d / 2 = 0`).
     pub fn try_init(&self, device: &Device) -> Result<JumpingKnowledge, ModelError> {
-        let name = |part: &str| format!("{}/{part}", self.name);
         if self.mode != Jumping::Lstm {
             return Ok(JumpingKnowledge { lstm: None, lstm_reverse: None, att: None, mode: self.mode });
         }
         let hidden = self.layers * self.d / 2;
         ModelError::check_sizes(&[("layers · d / 2", hidden)], 0.0)?;
-        let cell = |part| Some(LstmCell::new(self.seed, &name(part), [self.d, hidden], device));
-        let att = Some(linear(self.seed, &name("att"), [2 * hidden, 1], true, device));
-        Ok(JumpingKnowledge { lstm: cell("lstm"), lstm_reverse: cell("lstm_reverse"), att, mode: self.mode })
+        let cell = || Some(LstmCell::new([self.d, hidden], device));
+        let att = Some(linear([2 * hidden, 1], true, device));
+        Ok(JumpingKnowledge { lstm: cell(), lstm_reverse: cell(), att, mode: self.mode })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.

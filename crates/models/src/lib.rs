@@ -1,8 +1,8 @@
 //! Graph neural network layers, models and training on Burn.
 //!
 //! Layers take a [`GraphView`](burn_gnn_ops::GraphView), so one layer runs on a whole graph, a block and a
-//! partition. Each comes as `Config` + `Module`, as in Burn; initial values are functions of
-//! (seed, parameter name, original id, column), so they do not depend on threads, ranks or placement.
+//! partition. Each comes as `Config` + `Module`, as in Burn. A model made in a [`seeded`] scope is a function of the seed, on
+//! every rank and thread.
 //!
 //! | for | there is |
 //! | --- | --- |
@@ -12,7 +12,7 @@
 //! | edges and triples | [`EdgeWeightNorm`], [`LinkScorer`], ranked by [`rank_links`] |
 //! | attributes of tables | [`FeatureEncoder`] |
 //! | whole graphs and models | [`AttentionReadout`], [`JumpingKnowledge`] |
-//! | node classification | [`Gcn`], [`Sage`], [`Gat`], [`Gin`], [`Rgcn`], [`Hgt`], trained by [`train`](fn@train), run over large graphs by [`infer`] |
+//! | node classification | [`Gcn`], [`Sage`], [`Gat`], [`Gin`], [`Rgcn`], [`Hgt`], trained by [`train`](fn@train) or on blocks ([`NodeClassifier::logits_blocks`]), run over large graphs by [`infer`] |
 //!
 //! Weights of DGL and PyTorch Geometric come in through a [`StateDict`].
 
@@ -21,6 +21,7 @@
 mod error;
 mod init;
 mod mode;
+mod scope;
 
 mod fused_adam;
 
@@ -30,6 +31,7 @@ mod feature_encoder;
 mod heads;
 mod inference;
 mod inputs;
+mod layer_views;
 mod lstm;
 mod mlp;
 mod node_embedding;
@@ -75,7 +77,7 @@ mod task;
 mod train;
 
 pub use appnp_conv::{AppnpConv, AppnpConvConfig};
-pub use conv::{Aggregator, EndRows, Ends, RelationConv};
+pub use conv::{Aggregator, EdgeInput, EndRows, Ends, RelationConv};
 pub use edge_conv::{EdgeConv, EdgeConvConfig};
 pub use edge_weight_norm::EdgeWeightNorm;
 pub use encoder_input::EncoderInput;
@@ -99,6 +101,7 @@ pub use inference::{InferenceConfig, Layerwise, infer};
 pub use init::to_dtype;
 pub use inputs::TypeInput;
 pub use jumping_knowledge::{Jumping, JumpingKnowledge, JumpingKnowledgeConfig};
+pub use layer_views::{LayerViews, Whole};
 pub use link_scorer::{LinkScore, LinkScorer, LinkScorerConfig};
 pub use lstm::LstmCell;
 pub use metrics::{Counts, cross_entropy, majority_class};
@@ -106,8 +109,8 @@ pub use mlp::{Mlp, MlpConfig};
 pub use mode::Mode;
 pub use node_embedding::NodeEmbedding;
 pub use one_hot_conv::OneHotConv;
-pub use pna_conv::{PnaAggregator, PnaConv, PnaConvConfig, PnaScaler};
-pub use pretrained::{Framework, Pretrained, StateDict, Their};
+pub use pna_conv::{PnaAggregator, PnaConv, PnaConvConfig, PnaScaler, PnaTower};
+pub use pretrained::{Buffer, Framework, Pretrained, StateDict, Their};
 pub use ranking::{LinkMetrics, TrueTails, filtered_ranks, rank_links};
 pub use readout::{AttentionReadout, AttentionReadoutConfig};
 pub use rel_graph_conv::{RelGraphConv, RelGraphConvConfig, RelNorm};
@@ -115,6 +118,7 @@ pub use rel_weights::RelWeights;
 pub use rgcn::{Rgcn, RgcnConfig, RgcnLayers};
 pub use sage::{Sage, SageConfig};
 pub use sage_conv::{SageAggregator, SageConv, SageConvConfig};
+pub use scope::{DropoutKey, next_stream, seeded};
 pub use sg_conv::{SgConv, SgConvConfig};
 pub use sparse_rows::{EncoderRows, SparseAdam, SparseAdamConfig};
 pub use task::{NodeTask, Rows};

@@ -30,12 +30,6 @@ pub struct LinkScorerConfig {
     pub num_relations: usize,
     /// Columns of nodes and relations.
     pub d: usize,
-    /// Seed of the initial rows.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial rows.
-    #[config(default = "String::from(\"link_scorer\")")]
-    pub name: String,
 }
 
 /// Scores of triples for link prediction, by [`LinkScore`], with one learned row per relation.
@@ -60,8 +54,7 @@ impl LinkScorerConfig {
         if self.score == LinkScore::ComplEx && !self.d.is_multiple_of(2) {
             return Err(ModelError::NotDivisible { arg: "parts of a complex number", value: 2, what: "d", of: self.d });
         }
-        let shape = [self.num_relations, self.d];
-        let relations = init::glorot(self.seed, &format!("{}/relations", self.name), shape, (self.num_relations, self.d), device);
+        let relations = init::glorot([self.num_relations, self.d], (self.num_relations, self.d), device);
         Ok(LinkScorer { relations, score: self.score })
     }
 

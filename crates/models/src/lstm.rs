@@ -20,9 +20,9 @@ pub struct LstmCell {
 }
 
 impl LstmCell {
-    pub(crate) fn new(seed: u64, name: &str, [d_input, hidden]: [usize; 2], device: &Device) -> Self {
-        let linear = |part, width| linear(seed, &format!("{name}/{part}"), [width, 4 * hidden], true, device);
-        Self { ih: linear("ih", d_input), hh: linear("hh", hidden) }
+    pub(crate) fn new([d_input, hidden]: [usize; 2], device: &Device) -> Self {
+        let linear = |width| linear([width, 4 * hidden], true, device);
+        Self { ih: linear(d_input), hh: linear(hidden) }
     }
 
     /// Where PyTorch keeps `path` of the first layer of an LSTM.

@@ -1,19 +1,17 @@
-//! Linear maps and perceptrons with keyed initial weights.
+//! Linear maps and perceptrons.
 
 use burn::config::Config;
 use burn::module::Module;
-use burn::nn::{LayerNorm, Linear};
+use burn::nn::{BatchNorm, LayerNorm, Linear};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, bias_activation, matmul_rows};
 
 use crate::{ModelError, init};
 
-/// Weights by Glorot's rule, keyed by `name`; bias 0.
-pub(crate) fn linear(seed: u64, name: &str, [d_input, d_output]: [usize; 2], bias: bool, device: &Device) -> Linear {
-    Linear {
-        weight: init::glorot(seed, &format!("{name}/weight"), [d_input, d_output], (d_input, d_output), device),
-        bias: bias.then(|| init::zeros(d_output, device)),
-    }
+/// Weights by Glorot's rule, bias 0.
+pub(crate) fn linear([d_input, d_output]: [usize; 2], bias: bool, device: &Device) -> Linear {
+    let weight = init::glorot([d_input, d_output], (d_input, d_output), device);
+    Linear { weight, bias: bias.then(|| init::zeros(d_output, device)) }
 }
 
 /// `activation(x W + b)`, also of no rows, which Burn's own forward does not take on every backend.
@@ -31,6 +29,19 @@ pub(crate) fn normalise(norm: &LayerNorm, x: Tensor<2>) -> Tensor<2> {
     if x.dims()[0] == 0 { x } else { norm.forward(x) }
 }
 
+/// Normalisation by the running means and variances, whether or not gradients are tracked; of no rows too.
+pub(crate) fn running(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
+    let row = |t: Tensor<1>| t.without_autodiff().cast(x.dtype()).unsqueeze::<2>();
+    let (mean, variance) = (row(norm.running_mean.value_sync()), row(norm.running_var.value_sync()));
+    let scale = (variance + norm.epsilon).sqrt().recip() * norm.gamma.val().unsqueeze();
+    (x - mean) * scale + norm.beta.val().unsqueeze()
+}
+
+/// Normalisation by the batch where gradients are tracked; by running means of no rows, whose mean would be 0 / 0.
+pub(crate) fn normalised(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
+    if x.dims()[0] > 0 { norm.forward(x) } else { running(norm, x) }
+}
+
 /// Describes an [`Mlp`].
 #[derive(Config, Debug)]
 pub struct MlpConfig {
@@ -39,12 +50,6 @@ pub struct MlpConfig {
     /// Whether biases are added.
     #[config(default = true)]
     pub bias: bool,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights; give perceptrons of one model different names.
-    #[config(default = "String::from(\"mlp\")")]
-    pub name: String,
 }
 
 /// Linear maps with ReLU between them (none behind the last).
@@ -64,8 +69,7 @@ impl MlpConfig {
             let value = self.widths.len().to_string();
             return Err(ModelError::OutOfRange { arg: "number of widths".into(), range: "2.. (input and output)".into(), value });
         }
-        let layer = |(i, w): (usize, &[usize])| linear(self.seed, &format!("{}/{i}", self.name), [w[0], w[1]], self.bias, device);
-        Ok(Mlp { layers: self.widths.windows(2).enumerate().map(layer).collect() })
+        Ok(Mlp { layers: self.widths.windows(2).map(|w| linear([w[0], w[1]], self.bias, device)).collect() })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.

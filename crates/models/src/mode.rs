@@ -4,10 +4,12 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::{of_etype, of_ntype};
 use burn_gnn_ops::{EdgeDropout, GraphView, RowDropout, Stream, dropout};
 
+use crate::DropoutKey;
+
 /// Whether random parts of a model are in force, and what they are keyed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Dropout draws are functions of (seed, step, layer, original id, column).
+    /// Dropout draws are functions of (seed, step, key of the layer, original id, column).
     Train {
         /// Seed of the run.
         seed: u64,
@@ -20,13 +22,13 @@ pub enum Mode {
 
 impl Mode {
     /// Dropout on input rows of a node type, keyed by original ids; the identity in [`Mode::Eval`] and for
-    /// probability 0. `layer` names the place.
+    /// probability 0.
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn dropout<G: GraphView + ?Sized>(self, g: &G, ntype: usize, layer: &str, prob: f64, x: Tensor<2>) -> Tensor<2> {
-        match self.row_dropout(g, ntype, layer, prob) {
+    pub fn dropout<G: GraphView + ?Sized>(self, g: &G, ntype: usize, key: DropoutKey, prob: f64, x: Tensor<2>) -> Tensor<2> {
+        match self.row_dropout(g, ntype, key, prob) {
             Some(RowDropout { prob, stream, ids }) => dropout(x, prob, stream, ids),
             None => x,
         }
@@ -38,8 +40,8 @@ impl Mode {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn row_dropout<G: GraphView + ?Sized>(self, g: &G, ntype: usize, layer: &str, prob: f64) -> Option<RowDropout> {
-        let stream = self.stream(layer, of_ntype(g.schema().ntypes(), ntype).as_str(), prob)?;
+    pub fn row_dropout<G: GraphView + ?Sized>(self, g: &G, ntype: usize, key: DropoutKey, prob: f64) -> Option<RowDropout> {
+        let stream = self.stream(key, of_ntype(g.schema().ntypes(), ntype).as_str(), prob)?;
         Some(RowDropout { prob, stream, ids: g.original_ids(ntype) })
     }
 
@@ -49,8 +51,8 @@ impl Mode {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn output_dropout<G: GraphView + ?Sized>(self, g: &G, ntype: usize, layer: &str, prob: f64) -> Option<RowDropout> {
-        let mut dropout = self.row_dropout(g, ntype, layer, prob)?;
+    pub fn output_dropout<G: GraphView + ?Sized>(self, g: &G, ntype: usize, key: DropoutKey, prob: f64) -> Option<RowDropout> {
+        let mut dropout = self.row_dropout(g, ntype, key, prob)?;
         let rows = g.num_dst(ntype);
         dropout.ids = dropout.ids.map(|ids| if ids.len() > rows { Arc::from(&ids[..rows]) } else { ids });
         Some(dropout)
@@ -61,14 +63,14 @@ impl Mode {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn edge_dropout<G: GraphView + ?Sized>(self, g: &G, etype: usize, layer: &str, prob: f64) -> Option<EdgeDropout> {
-        let stream = self.stream(layer, &of_etype(g.schema().etypes(), etype).to_string(), prob)?;
+    pub fn edge_dropout<G: GraphView + ?Sized>(self, g: &G, etype: usize, key: DropoutKey, prob: f64) -> Option<EdgeDropout> {
+        let stream = self.stream(key, &of_etype(g.schema().etypes(), etype).to_string(), prob)?;
         Some(EdgeDropout { prob, stream, ids: g.original_edge_ids(etype) })
     }
 
-    fn stream(self, layer: &str, of: &str, prob: f64) -> Option<Stream> {
+    fn stream(self, key: DropoutKey, of: &str, prob: f64) -> Option<Stream> {
         match self {
-            Self::Train { seed, step } if prob > 0.0 => Some(Stream::new(seed, &format!("dropout/{layer}/{of}"), step)),
+            Self::Train { seed, step } if prob > 0.0 => Some(Stream::new(seed, &format!("dropout/{key}/{of}"), step)),
             _ => None,
         }
     }

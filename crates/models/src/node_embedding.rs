@@ -3,16 +3,16 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::row_index;
-use burn_gnn_ops::{GraphView, Stream};
+use burn_gnn_ops::GraphView;
 
-use crate::init;
+use crate::{init, next_stream};
 
 /// One learned row per node, for some node types.
 ///
 /// Rows belong to the rank that owns the node: their gradients are complete there (halo gradients come
 /// home through the exchange), so they are stepped by their owner and kept out of the all-reduce.
-/// Initial rows are keyed by original ids and scaled by the whole graph's count, so a partition starts
-/// with the rows of the whole graph. Large initial rows let a model tell its training nodes apart without
+/// Initial rows are keyed by original ids and scaled by the whole graph's count: made in a
+/// [`seeded`](crate::seeded) scope, the embeddings of partitions start with the rows of the whole graph. Large initial rows let a model tell its training nodes apart without
 /// looking at their neighbours (seen on AIFB), hence Glorot's rule over the whole table.
 #[derive(Module, Debug)]
 pub struct NodeEmbedding {
@@ -23,14 +23,11 @@ pub struct NodeEmbedding {
 }
 
 impl NodeEmbedding {
-    /// Rows of `dim` columns for the input rows of `ntypes`.
-    pub fn new<G: GraphView + ?Sized>(g: &G, ntypes: Vec<usize>, dim: usize, seed: u64, device: &Device) -> Self {
+    /// Rows of `dim` columns for the input rows of `ntypes`, each type by a stream of its own.
+    pub fn new<G: GraphView + ?Sized>(g: &G, ntypes: Vec<usize>, dim: usize, device: &Device) -> Self {
         let weights = ntypes
             .iter()
-            .map(|&t| {
-                let stream = Stream::new(seed, &format!("embedding/{}", g.schema().ntypes()[t]), 0);
-                init::rows(stream, g.original_ids(t).as_deref(), [g.num_dst(t), dim], g.total_nodes(t), device)
-            })
+            .map(|&t| init::rows(next_stream(device), g.original_ids(t).as_deref(), [g.num_dst(t), dim], g.total_nodes(t), device))
             .collect();
         Self { weights, ntypes }
     }

@@ -37,8 +37,8 @@ pub struct OneHotConv {
 
 impl OneHotConv {
     /// Coefficients by Glorot's rule, bias 0.
-    pub(crate) fn new(relations: usize, bases: usize, hidden: usize, own: bool, seed: u64, name: &str, device: &Device) -> Self {
-        let coeff = init::glorot(seed, &format!("{name}/coeff"), [relations, bases], (relations, bases), device);
+    pub(crate) fn new(relations: usize, bases: usize, hidden: usize, own: bool, device: &Device) -> Self {
+        let coeff = init::glorot([relations, bases], (relations, bases), device);
         Self { coeff, bias: init::zeros(hidden, device), own, sorted: Sorted::default() }
     }
 

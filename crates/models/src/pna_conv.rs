@@ -1,14 +1,18 @@
 //! Principal neighbourhood aggregation.
 
+use std::ops::Range;
+
 use burn::config::Config;
 use burn::module::Module;
-use burn::nn::Linear;
-use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_ops::{Activation, GraphView, Reduce, Side, bias_activation, gspmm_copy, matmul_rows, u_add_e};
+use burn::nn::{BatchNorm, BatchNormConfig, Linear};
+use burn::tensor::{Device, Tensor, TensorData, activation};
+use burn_gnn_graph::Relation;
+use burn_gnn_ops::{Activation, GraphView, Reduce, Side, bias_activation, div_by, gspmm_copy, matmul_rows, u_add_e, u_add_v};
 
 use crate::ModelError;
-use crate::conv::{Ends, end_rows, where_reached};
-use crate::mlp::{apply, linear};
+use crate::conv::{Ends, edge_rows, end_rows, where_reached};
+use crate::mlp::{apply, linear, running};
+use crate::pretrained::{Buffer, Framework, Pretrained, Their};
 
 /// One way in which [`PnaConv`] sums up messages.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
@@ -23,7 +27,7 @@ pub enum PnaAggregator {
     Min,
     /// `relu(mean m² - (mean m)²)`.
     Var,
-    /// `sqrt(Var + 1e-5)`.
+    /// `sqrt(Var + ε)`, see [`PnaConvConfig::std_eps`].
     Std,
 }
 
@@ -49,52 +53,95 @@ pub struct PnaConvConfig {
     pub delta: f64,
     /// Columns of edge rows, if there are any.
     pub d_edge: Option<usize>,
+    /// Whether another linear map follows, and one for edge features stands before, as in PyTorch Geometric.
+    #[config(default = false)]
+    pub mixing: bool,
+    /// Number of towers: layers beside one another, of which each makes `d_output / towers` columns of the result.
+    #[config(default = 1)]
+    pub towers: usize,
+    /// Whether each tower reads `d_input / towers` columns of the input of its own, as in DGL, or all of them.
+    #[config(default = false)]
+    pub divide_input: bool,
+    /// Linear maps before the sums, with ReLU between them.
+    #[config(default = 1)]
+    pub pre_layers: usize,
+    /// Linear maps behind the sums, with ReLU between them.
+    #[config(default = 1)]
+    pub post_layers: usize,
+    /// Whether, as in DGL, the result of a tower is divided by the square root of the number of nodes of the graph and normalised over
+    /// the batch; a linear map with LeakyReLU follows, and the rows themselves are added where they are as wide. Not with `mixing`.
+    #[config(default = false)]
+    pub batch_norm: bool,
+    /// With `batch_norm`: whether the rows themselves are added where they are as wide.
+    #[config(default = true)]
+    pub residual: bool,
+    /// `ε` of the standard deviation, above 0; DGL has `1e-30`.
+    #[config(default = 1e-5)]
+    pub std_eps: f64,
     /// How messages are summed up.
     #[config(default = "vec![PnaAggregator::Mean, PnaAggregator::Max, PnaAggregator::Min, PnaAggregator::Std]")]
     pub aggregators: Vec<PnaAggregator>,
     /// How sums are scaled.
     #[config(default = "vec![PnaScaler::Identity, PnaScaler::Amplification, PnaScaler::Attenuation]")]
     pub scalers: Vec<PnaScaler>,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights; give layers of one model different names.
-    #[config(default = "String::from(\"pna_conv\")")]
-    pub name: String,
 }
 
-/// Principal neighbourhood aggregation,
+/// Principal neighbourhood aggregation. For every tower,
 ///
 /// ```text
-/// m[e] = x[v] W_1 + x[u] W_2 + f[e] W_3 + b
-/// y[v] = [x[v], every scaler(deg(v)) · every aggregator(m over in-edges)] W + c
+/// m[e] = pre(x[v] W_1 + x[u] W_2 + f[e] W_3 + b)
+/// y[v] = post([x[v], every scaler(deg(v)) · every aggregator(m over in-edges)] W + c)
 /// ```
+/// the aggregators of the first scaler before those of the next; `pre` and `post` are ReLU and a linear map for every layer after
+/// the first. Results of towers are concatenated. With `mixing`, `f[e] W_e + b_e` in place of `f[e]` for all towers, and `W_m` and
+/// `b_m` behind the concatenation. With `batch_norm`, `leaky_relu(Y W_m + b_m) + x[v]` of the concatenation `Y` of `norm(y[v] / sqrt(n))`
+/// for `n` nodes of the graph, slope 0.01, the last term where it is as wide.
 ///
 /// # Shapes
 /// Both ends `[num_input, d_input]`, `f: [num_edges, d_edge]`, output `[num_dst, d_output]`. A node without in-edges has
 /// zeros for all aggregators.
 ///
 /// # Departures from the paper
-/// One tower, and one linear map before and behind the sums; DGL and PyG have another behind that, so their weights do not fit.
+/// The paper's layer mixes towers: take `mixing`, as PyTorch Geometric does, or `batch_norm`, as DGL does. Batch normalisation takes
+/// the rows that a view computes in training, where gradients are tracked, and the running means otherwise, as in [`Gin`](crate::Gin).
+/// On a batch of graphs DGL divides by the nodes of each graph.
 ///
 /// # Cost
-/// `m` is linear, so what belongs to `v` is added behind the sums (variances do not see it) and without edge rows
-/// nothing is made per edge: one pass over the edges per aggregator, two for the variance.
+/// With one layer before the sums `m` is linear, so what belongs to `v` is added behind them (variances do not see it) and without
+/// edge rows nothing is made per edge; with several, one row per edge and layer. One pass over the edges per tower and aggregator,
+/// two for the variance.
 ///
 /// # Paper
 /// Corso, Cavalleri, Beaini, Liò, Veličković, "Principal neighbourhood aggregation for graph nets", NeurIPS 2020.
 #[derive(Module, Debug)]
 pub struct PnaConv {
-    /// `W_1: [d_input, d_input]` and `b`.
-    pub pre_dst: Linear,
-    /// `W_2: [d_input, d_input]`.
-    pub pre_src: Linear,
-    /// `W_3: [d_edge, d_input]`.
-    pub pre_edge: Option<Linear>,
-    /// `[(1 + aggregators · scalers) · d_input, d_output]` and `c`.
-    pub post: Linear,
+    /// At least one.
+    pub towers: Vec<PnaTower>,
+    /// With `mixing`: `W_e: [d_edge, d]` and `b_e`, `d` the columns that a tower reads.
+    pub edge_encoder: Option<Linear>,
+    /// With `mixing` or `batch_norm`: `W_m: [d_output, d_output]` and `b_m`.
+    pub lin: Option<Linear>,
     #[module(skip)]
     config: PnaConvConfig,
+}
+
+/// One tower of a [`PnaConv`]; `d` are the columns of the input that it reads.
+#[derive(Module, Debug)]
+pub struct PnaTower {
+    /// `W_1: [d, d]` and `b`.
+    pub pre_dst: Linear,
+    /// `W_2: [d, d]`.
+    pub pre_src: Linear,
+    /// `W_3: [d_edge, d]`, with `mixing` `[d, d]`.
+    pub pre_edge: Option<Linear>,
+    /// `[d, d]` and a bias, for every layer before the sums but the first.
+    pub pre_more: Vec<Linear>,
+    /// `W: [(1 + aggregators · scalers) · d, d_output / towers]` and `c`.
+    pub post: Linear,
+    /// Square and with a bias, for every layer behind the sums but the first.
+    pub post_more: Vec<Linear>,
+    /// With `batch_norm`.
+    pub norm: Option<BatchNorm>,
 }
 
 impl PnaConvConfig {
@@ -108,20 +155,49 @@ impl PnaConvConfig {
     /// Weights by Glorot's rule, biases 0.
     ///
     /// # Errors
-    /// No aggregator or scaler, or a `δ` that is not a positive number (a graph without edges has none).
+    /// No aggregator, scaler, tower or layer, a `δ` that is not a positive number (a graph without edges has none), columns that
+    /// towers cannot share equally, a `std_eps` that is not above 0, `mixing` with `batch_norm`.
     pub fn try_init(&self, device: &Device) -> Result<PnaConv, ModelError> {
-        ModelError::check_sizes(&[("aggregators", self.aggregators.len()), ("scalers", self.scalers.len())], 0.0)?;
+        let sizes = [
+            ("aggregators", self.aggregators.len()),
+            ("scalers", self.scalers.len()),
+            ("towers", self.towers),
+            ("pre_layers", self.pre_layers),
+            ("post_layers", self.post_layers),
+        ];
+        ModelError::check_sizes(&sizes, 0.0)?;
         if !(self.delta.is_finite() && self.delta > 0.0) {
             return Err(ModelError::OutOfRange { arg: "delta".into(), range: "numbers above 0".into(), value: self.delta.to_string() });
         }
-        let d = self.d_input;
-        let linear = |part: &str, widths, bias| linear(self.seed, &format!("{}/{part}", self.name), widths, bias, device);
+        if !(self.std_eps.is_finite() && self.std_eps > 0.0) {
+            return Err(ModelError::OutOfRange { arg: "std_eps".into(), range: "numbers above 0".into(), value: self.std_eps.to_string() });
+        }
+        if self.mixing && self.batch_norm {
+            let range = "`false` with `batch_norm`, which has a map of its own".into();
+            return Err(ModelError::OutOfRange { arg: "mixing".into(), range, value: "true".into() });
+        }
+        let shares = [("d_output", self.d_output, true), ("d_input", self.d_input, self.divide_input)];
+        if let Some(&(what, of, _)) = shares.iter().find(|(_, of, shared)| *shared && !of.is_multiple_of(self.towers)) {
+            return Err(ModelError::NotDivisible { arg: "towers", value: self.towers, what, of });
+        }
+        let d = if self.divide_input { self.d_input / self.towers } else { self.d_input };
+        let out = self.d_output / self.towers;
+        let linear = |widths, bias| linear(widths, bias, device);
         let parts = 1 + self.aggregators.len() * self.scalers.len();
+        let more = |layers: usize, d: usize| (1..layers).map(|_| linear([d, d], true)).collect();
+        let tower = |_| PnaTower {
+            pre_dst: linear([d, d], true),
+            pre_src: linear([d, d], false),
+            pre_edge: self.d_edge.map(|e| linear([if self.mixing { d } else { e }, d], false)),
+            pre_more: more(self.pre_layers, d),
+            post: linear([parts * d, out], true),
+            post_more: more(self.post_layers, out),
+            norm: self.batch_norm.then(|| BatchNormConfig::new(out).init(device)),
+        };
         Ok(PnaConv {
-            pre_dst: linear("pre_dst", [d, d], true),
-            pre_src: linear("pre_src", [d, d], false),
-            pre_edge: self.d_edge.map(|e| linear("pre_edge", [e, d], false)),
-            post: linear("post", [parts * d, self.d_output], true),
+            towers: (0..self.towers).map(tower).collect(),
+            edge_encoder: self.d_edge.filter(|_| self.mixing).map(|e| linear([e, d], true)),
+            lin: (self.mixing || self.batch_norm).then(|| linear([self.d_output, self.d_output], true)),
             config: self.clone(),
         })
     }
@@ -144,15 +220,86 @@ impl PnaConv {
     #[track_caller]
     pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: impl Into<Ends>, edge: Option<Tensor<2>>) -> Tensor<2> {
         let rows = end_rows(g, "pna_conv", etype, x.into(), |x| x);
+        let d_input = self.config.d_input;
+        for [_, d] in [rows.src.dims(), rows.dst.dims()] {
+            assert!(d == d_input, "pna_conv: expected {d_input} columns of `x` (`d_input`), got {d}");
+        }
         let relation = g.relation(etype);
-        let src = matmul_rows(rows.src, self.pre_src.weight.val());
-        let (side, m) = match (&self.pre_edge, edge) {
-            (Some(pre), Some(f)) => (Side::Rhs, u_add_e(relation, src, matmul_rows(f, pre.weight.val()))),
-            (None, None) => (Side::Lhs, src),
-            (Some(_), None) => panic!("pna_conv: the layer was made for edge rows (`d_edge`), got none"),
-            (None, Some(_)) => panic!("pna_conv: the layer was made without edge rows, got some; set `d_edge`"),
+        let reads_edges = self.edge_encoder.as_ref().or_else(|| self.towers.first().and_then(|t| t.pre_edge.as_ref()));
+        let edge = edge_rows("pna_conv", relation, reads_edges, edge).map(|(_, f)| match &self.edge_encoder {
+            Some(encoder) => apply(encoder, f, Activation::None),
+            None => f,
+        });
+        let nodes = g.total_nodes(g.schema().ends(etype).1).max(1);
+        let tower = |(i, tower): (usize, &PnaTower)| {
+            let [d, _] = tower.pre_src.weight.val().dims();
+            let part = |x: &Tensor<2>| if self.config.divide_input { columns(x, i * d..(i + 1) * d) } else { x.clone() };
+            let y = tower.forward(relation, part(&rows.src), part(&rows.dst), edge.clone(), &self.config);
+            let Some(norm) = &tower.norm else { return y };
+            let y = div_by(y, (nodes as f64).sqrt());
+            let trains = y.dims()[0] > 0 && y.is_autodiff();
+            if trains { norm.forward(y) } else { running(norm, y) }
         };
-        let own = apply(&self.pre_dst, rows.dst.clone(), Activation::None);
+        let y = beside(self.towers.iter().enumerate().map(tower).collect());
+        match &self.lin {
+            Some(lin) if self.config.batch_norm => {
+                let y = activation::leaky_relu(apply(lin, y, Activation::None), 0.01);
+                if self.config.residual && d_input == self.config.d_output { y + rows.dst.clone() } else { y }
+            }
+            Some(lin) => apply(lin, y, Activation::None),
+            None => y,
+        }
+    }
+}
+
+/// Some columns of `x`. Slices of no rows leave the autodiff graph, and with it the halo exchange, in which a rank without nodes takes
+/// part too; products do not.
+fn columns(x: &Tensor<2>, range: Range<usize>) -> Tensor<2> {
+    let [rows, all] = x.dims();
+    if rows > 0 {
+        return x.clone().slice_dim(1, range);
+    }
+    matmul_rows(x.clone(), Tensor::zeros([all, range.len()], (&x.device(), x.dtype())))
+}
+
+/// The columns of all tensors, of which there is one at least, also of no rows.
+fn beside(mut all: Vec<Tensor<2>>) -> Tensor<2> {
+    let [rows, d] = all[0].dims();
+    let n = all.len();
+    if n == 1 {
+        return all.swap_remove(0);
+    }
+    if rows > 0 {
+        return Tensor::cat(all, 1);
+    }
+    let sum = all.into_iter().reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("one at least"));
+    let none = Tensor::zeros([d, n * d], (&sum.device(), sum.dtype()));
+    matmul_rows(sum, none)
+}
+
+/// The layers after the first.
+fn more(layers: &[Linear], x: Tensor<2>) -> Tensor<2> {
+    layers.iter().fold(x, |x, layer| apply(layer, activation::relu(x), Activation::None))
+}
+
+impl PnaTower {
+    #[track_caller]
+    fn forward(&self, relation: &Relation, src: Tensor<2>, dst: Tensor<2>, edge: Option<Tensor<2>>, config: &PnaConvConfig) -> Tensor<2> {
+        let src = matmul_rows(src, self.pre_src.weight.val());
+        let own = apply(&self.pre_dst, dst.clone(), Activation::None);
+        let edge = edge.zip(self.pre_edge.as_ref()).map(|(f, pre)| matmul_rows(f, pre.weight.val()));
+        let (side, m, own) = match edge {
+            _ if !self.pre_more.is_empty() => {
+                let both: Tensor<2> = u_add_v(relation, src, own);
+                let all = match edge {
+                    Some(f) => both + f,
+                    None => both,
+                };
+                (Side::Rhs, more(&self.pre_more, all), None)
+            }
+            Some(f) => (Side::Rhs, u_add_e(relation, src, f), Some(own)),
+            None => (Side::Lhs, src, Some(own)),
+        };
         let reduce = |by, m: Tensor<2>| gspmm_copy(relation, side, by, m);
         let (device, dtype) = (m.device().without_autodiff(), m.dtype());
         let degrees: Vec<f64> = relation.in_degrees().map(f64::from).collect();
@@ -164,28 +311,90 @@ impl PnaConv {
             let mean = reduce(Reduce::Mean, m.clone());
             (reduce(Reduce::Mean, m.clone() * m.clone()) - mean.clone() * mean).clamp_min(0.0)
         };
-        let mut parts = vec![rows.dst];
-        for by in &self.config.aggregators {
+        // What belongs to the destination of a linear message.
+        let plus_own = |y: Tensor<2>| match &own {
+            Some(own) => y + own.clone(),
+            None => y,
+        };
+        let reduced = |by: &PnaAggregator| {
             let y = match by {
-                PnaAggregator::Sum => reduce(Reduce::Sum, m.clone()) + own.clone() * column(&|d| d),
-                PnaAggregator::Mean => reduce(Reduce::Mean, m.clone()) + own.clone(),
-                PnaAggregator::Max => reduce(Reduce::Max, m.clone()) + own.clone(),
-                PnaAggregator::Min => reduce(Reduce::Min, m.clone()) + own.clone(),
+                PnaAggregator::Sum => match &own {
+                    Some(own) => reduce(Reduce::Sum, m.clone()) + own.clone() * column(&|d| d),
+                    None => reduce(Reduce::Sum, m.clone()),
+                },
+                PnaAggregator::Mean => plus_own(reduce(Reduce::Mean, m.clone())),
+                PnaAggregator::Max => plus_own(reduce(Reduce::Max, m.clone())),
+                PnaAggregator::Min => plus_own(reduce(Reduce::Min, m.clone())),
                 PnaAggregator::Var => var(),
-                PnaAggregator::Std => (var() + 1e-5).sqrt(),
+                PnaAggregator::Std => (var() + config.std_eps).sqrt(),
             };
-            let y = where_reached(relation, y);
-            let delta = self.config.delta;
-            parts.extend(self.config.scalers.iter().map(|s| match s {
-                PnaScaler::Identity => y.clone(),
-                PnaScaler::Amplification => y.clone() * column(&|d| (d.max(1.0) + 1.0).ln() / delta),
-                PnaScaler::Attenuation => y.clone() * column(&|d| delta / (d.max(1.0) + 1.0).ln()),
+            where_reached(relation, y)
+        };
+        let reduced: Vec<_> = config.aggregators.iter().map(reduced).collect();
+        let ([_, d], delta) = (dst.dims(), config.delta);
+        let mut parts = vec![dst];
+        for scaler in &config.scalers {
+            let scale = match scaler {
+                PnaScaler::Identity => None,
+                PnaScaler::Amplification => Some(column(&|d| (d.max(1.0) + 1.0).ln() / delta)),
+                PnaScaler::Attenuation => Some(column(&|d| delta / (d.max(1.0) + 1.0).ln())),
+            };
+            parts.extend(reduced.iter().map(|y| match &scale {
+                Some(scale) => y.clone() * scale.clone(),
+                None => y.clone(),
             }));
         }
         // The product of [part, part, ..], part by part: no row of all of them.
-        let (d, weight) = (own.dims()[1], self.post.weight.val());
+        let weight = self.post.weight.val();
         let terms = parts.into_iter().enumerate().map(|(i, x)| matmul_rows(x, weight.clone().slice_dim(0, i * d..(i + 1) * d)));
         let y = terms.reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("destination rows are a part"));
-        bias_activation(y, self.post.bias.as_ref().map(|b| b.val()), Activation::None, None)
+        more(&self.post_more, bias_activation(y, self.post.bias.as_ref().map(|b| b.val()), Activation::None, None))
+    }
+}
+
+impl Pretrained for PnaConv {
+    /// PyG's layer takes `mixing`; where a variance is below 1e-5, its standard deviation is 0 there. DGL's, which has one layer before
+    /// and one after the sums, takes `batch_norm`, `divide_input` and a `std_eps` of `1e-30`; δ is not in its file.
+    fn their(&self, from: Framework, path: &str) -> Their {
+        if let (Framework::Dgl, Some(field)) = (from, path.strip_prefix("lin.")) {
+            return Their::same(format!("mixing_layer.0.{field}"));
+        }
+        let mut parts = path.splitn(4, '.');
+        let tower = (parts.next(), parts.next().and_then(|t| t.parse::<usize>().ok()), parts.next(), parts.next());
+        let (Some("towers"), Some(t), Some(part), Some(field)) = tower else { return Their::same(path) };
+        let [d, _] = self.towers[t].pre_src.weight.val().dims();
+        let all = 2 * d + self.towers[t].pre_edge.as_ref().map_or(0, |pre| pre.weight.val().dims()[0]);
+        // Rows of destinations are the first in PyG, those of sources in DGL.
+        let (before, after, [dst, src]) = match from {
+            Framework::Pyg => (format!("pre_nns.{t}.0"), format!("post_nns.{t}.0"), [0..d, d..2 * d]),
+            Framework::Dgl => (format!("towers.{t}.M"), format!("towers.{t}.U"), [d..2 * d, 0..d]),
+        };
+        // Layers are entries of a `Sequential` with ReLU between them.
+        let later = |field: &str| {
+            let (layer, field) = field.split_once('.')?;
+            Some(format!("{}.{field}", 2 * (layer.parse::<usize>().ok()? + 1)))
+        };
+        let first = || Their::same(format!("{before}.{field}"));
+        match (part, later(field)) {
+            ("pre_more", Some(name)) => Their::same(format!("pre_nns.{t}.{name}")),
+            ("post_more", Some(name)) => Their::same(format!("post_nns.{t}.{name}")),
+            ("pre_dst", _) if field == "bias" => first(),
+            ("pre_dst", _) => first().rows(dst, all),
+            ("pre_src", _) => first().rows(src, all),
+            ("pre_edge", _) => first().rows(2 * d..all, all),
+            ("post", _) => Their::same(format!("{after}.{field}")),
+            ("norm", _) => Their::same(format!("towers.{t}.batchnorm.{field}")),
+            _ => Their::same(path),
+        }
+    }
+    fn buffers(&self, from: Framework) -> Vec<Buffer> {
+        match from {
+            Framework::Dgl => vec![],
+            Framework::Pyg => vec![
+                Buffer::option("aggr_module.avg_deg_log", self.config.delta, "delta"),
+                // Of scalers that are not here.
+                Buffer::unread("aggr_module.avg_deg_lin"),
+            ],
+        }
     }
 }

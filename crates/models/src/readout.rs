@@ -16,12 +16,6 @@ pub struct AttentionReadoutConfig {
     pub d_input: usize,
     /// Columns that rows are mapped to before they are summed; none: rows as they are.
     pub d_output: Option<usize>,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights.
-    #[config(default = "String::from(\"attention_readout\")")]
-    pub name: String,
 }
 
 /// One row per graph of a batch, `y[k] = Σ_(i in graph k) softmax(x w + b)[i] · (x[i] W + c)`, the softmax over the nodes of
@@ -54,8 +48,8 @@ pub struct AttentionReadout {
 impl AttentionReadoutConfig {
     /// Weights by Glorot's rule, biases 0.
     pub fn init(&self, device: &Device) -> AttentionReadout {
-        let linear = |part: &str, o| linear(self.seed, &format!("{}/{part}", self.name), [self.d_input, o], true, device);
-        AttentionReadout { gate_nn: linear("gate_nn", 1), feat_nn: self.d_output.map(|o| linear("feat_nn", o)) }
+        let linear = |o| linear([self.d_input, o], true, device);
+        AttentionReadout { gate_nn: linear(1), feat_nn: self.d_output.map(linear) }
     }
 }
 

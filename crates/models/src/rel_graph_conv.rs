@@ -3,8 +3,11 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{LayerNorm, LayerNormConfig};
-use burn::tensor::{Device, Int, Tensor, TensorData};
-use burn_gnn_ops::{Activation, GraphView, RelationalWeight, bias_activation, matmul_rows, matmul_rows_onto, relational_aggregate};
+use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::row_index;
+use burn_gnn_ops::{
+    Activation, GraphView, RelationalWeight, bias_activation, matmul_rows, matmul_rows_onto, relational_aggregate, split_rows,
+};
 
 use crate::mlp::normalise;
 use crate::pretrained::{Framework, Pretrained, Their};
@@ -14,7 +17,8 @@ use crate::{ModelError, RelWeights, init};
 /// How messages of one relation are normalised.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum RelNorm {
-    /// `1 / in-degree of v in the relation`, as in the paper.
+    /// The mean of the messages that `v` receives in the relation, as in the paper: `1 / in-degree of v in the relation`, and on a
+    /// sampled block 1 by the number of edges sampled for `v`, as in [`DegreeNorm::Right`](crate::DegreeNorm::Right).
     Right,
     /// None: plain sums.
     None,
@@ -44,12 +48,6 @@ pub struct RelGraphConvConfig {
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights; give layers of one model different names.
-    #[config(default = "String::from(\"rel_graph_conv\")")]
-    pub name: String,
 }
 
 /// Relational graph convolution, `y[v] = Σ_r Σ_(u,v,e) in r c_e · x[u] W_r + x[v] W_0 + b`.
@@ -108,12 +106,11 @@ impl RelGraphConvConfig {
     /// No bases or blocks, or blocks that do not divide both widths.
     pub fn try_init(&self, device: &Device) -> Result<RelGraphConv, ModelError> {
         let (r, i, o) = (self.num_relations, self.d_input, self.d_output);
-        let name = |p: &str| format!("{}/{p}", self.name);
-        let (weight, coeff) = self.weights.init(self.seed, &self.name, [r, i, o], device)?;
+        let (weight, coeff) = self.weights.init([r, i, o], device)?;
         Ok(RelGraphConv {
             weight,
             coeff,
-            loop_weight: self.self_loop.then(|| init::glorot(self.seed, &name("loop_weight"), [i, o], (i, o), device)),
+            loop_weight: self.self_loop.then(|| init::glorot([i, o], (i, o), device)),
             layer_norm: self.layer_norm.then(|| LayerNormConfig::new(o).init(device)),
             bias: self.bias.then(|| init::zeros(o, device)),
             weights: self.weights,
@@ -157,9 +154,10 @@ impl RelGraphConv {
         let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
         let src = g.src_rows("rel_graph_conv", x);
         let sorted = self.sorted.of(g);
-        let aggregate = |incoming: &Incoming| self.aggregate(g, incoming, &src, edge_weights);
         // Without columns there is nothing to sum.
-        let out = sorted.iter().map(|i| i.as_ref().filter(|_| d_input > 0 && d_output > 0).map(aggregate));
+        let mut weights = if d_input > 0 && d_output > 0 { self.weights_by_dst(&sorted) } else { vec![] }.into_iter();
+        let out = sorted.iter().map(|i| i.as_ref().zip(i.as_ref().and_then(|_| weights.next())));
+        let out = out.map(|i| i.map(|(incoming, weight)| self.aggregate(g, incoming, weight, &src, edge_weights)));
         let finish = |(t, (sum, own)): (usize, (Option<Tensor<2>>, Tensor<2>))| {
             let (device, dtype) = (own.device(), own.dtype());
             let sum = match (sum, &self.layer_norm) {
@@ -195,6 +193,7 @@ impl RelGraphConv {
         &self,
         g: &G,
         incoming: &Incoming,
+        weight: RelationalWeight,
         src: &[Tensor<2>],
         edge_weights: &[Option<Tensor<1>>],
     ) -> Tensor<2> {
@@ -206,29 +205,23 @@ impl RelGraphConv {
             Tensor::cat(etypes.iter().map(|&r| weight_of(r).unwrap_or_else(|| ones(r))).collect(), 0)
         });
         let index = if self.norm == RelNorm::Right { index.mean() } else { index.clone() };
-        relational_aggregate(&index, x, self.weights_of(etypes), norm)
+        relational_aggregate(&index, x, weight, norm)
     }
 
-    /// The weights of some relations.
-    fn weights_of(&self, etypes: &[usize]) -> RelationalWeight {
-        let all = etypes.len() == self.num_relations;
-        let ids = |device: &Device| {
-            let ids: Vec<i64> = etypes.iter().map(|&r| r as i64).collect();
-            Tensor::<1, Int>::from_data(TensorData::new(ids, [etypes.len()]), device)
-        };
+    /// The weights of the relations into each node type that has some, in the order of types.
+    fn weights_by_dst(&self, sorted: &[Option<Incoming>]) -> Vec<RelationalWeight> {
         let weight = self.weight.val();
         match (self.weights, &self.coeff) {
             (RelWeights::BlockDiagonal(b), _) => {
                 let [_, i, o] = weight.dims();
-                let weight = weight.reshape([self.num_relations, b, i, o]);
-                RelationalWeight::BlockDiagonal(if all { weight } else { weight.clone().select(0, ids(&weight.device())) })
+                let parts = by_dst(weight.reshape([self.num_relations, b, i, o]), sorted);
+                parts.into_iter().map(RelationalWeight::BlockDiagonal).collect()
             }
             (_, Some(coeff)) => {
-                let coeff = coeff.val();
-                let coeff = if all { coeff } else { coeff.clone().select(0, ids(&coeff.device())) };
-                RelationalWeight::Basis { bases: weight, coeff }
+                let parts = by_dst(coeff.val(), sorted);
+                parts.into_iter().map(|coeff| RelationalWeight::Basis { bases: weight.clone(), coeff }).collect()
             }
-            _ => RelationalWeight::Full(if all { weight } else { weight.clone().select(0, ids(&weight.device())) }),
+            _ => by_dst(weight, sorted).into_iter().map(RelationalWeight::Full).collect(),
         }
     }
 
@@ -238,9 +231,31 @@ impl RelGraphConv {
     }
 }
 
+/// Rows of relations, put together by the node type that they end in: one gradient for all types, however many there are.
+fn by_dst<const D: usize>(rows: Tensor<D>, sorted: &[Option<Incoming>]) -> Vec<Tensor<D>> {
+    let (mut order, mut bounds) = (vec![], vec![0]);
+    for Incoming { etypes, .. } in sorted.iter().flatten() {
+        order.extend(etypes.iter().copied());
+        bounds.push(order.len());
+    }
+    if order.is_empty() {
+        return vec![];
+    }
+    let as_they_are = order.len() == rows.dims()[0] && order.is_sorted();
+    let rows = if as_they_are { rows } else { rows.clone().select(0, row_index(order.into_iter(), &rows.device().without_autodiff())) };
+    split_rows(rows, &bounds)
+}
+
 impl Pretrained for RelGraphConv {
-    /// Relations of the state dict must stand in the order of the schema's edge types.
+    /// Relations of the state dict must stand in the order of the schema's edge types. Blocks lie flat in DGL, and apart in PyG.
     fn their(&self, from: Framework, path: &str) -> Their {
+        if let ("weight", RelWeights::BlockDiagonal(b)) = (path, self.weights) {
+            let [_, i, o] = self.weight.val().dims();
+            return match from {
+                Framework::Dgl => Their::same("linear_r.W").shaped([self.num_relations, b * i * o]),
+                Framework::Pyg => Their::same("weight").shaped([self.num_relations, b, i, o]),
+            };
+        }
         Their::same(match (from, path) {
             (Framework::Dgl, "weight") => "linear_r.W",
             (Framework::Dgl, "coeff") => "linear_r.coeff",

@@ -23,8 +23,8 @@ pub(crate) type Weights = (Param<Tensor<3>>, Option<Param<Tensor<2>>>);
 impl RelWeights {
     /// Weights by Glorot's rule for `r` types: `[r, i, o]`; bases `[B, i, o]` and coefficients `[r, B]`; blocks
     /// `[r · B, i / B, o / B]`.
-    pub(crate) fn init(self, seed: u64, name: &str, [r, i, o]: [usize; 3], device: &Device) -> Result<Weights, ModelError> {
-        let glorot3 = |shape: [usize; 3]| init::glorot(seed, &format!("{name}/weight"), shape, (shape[1], shape[2]), device);
+    pub(crate) fn init(self, [r, i, o]: [usize; 3], device: &Device) -> Result<Weights, ModelError> {
+        let glorot3 = |shape: [usize; 3]| init::glorot(shape, (shape[1], shape[2]), device);
         let positive = |arg: &str, n: usize| {
             if n > 0 { Ok(()) } else { Err(ModelError::OutOfRange { arg: arg.into(), range: "1..".into(), value: "0".into() }) }
         };
@@ -32,7 +32,7 @@ impl RelWeights {
             Self::Full => (glorot3([r, i, o]), None),
             Self::Basis(b) => {
                 positive("bases", b)?;
-                (glorot3([b, i, o]), Some(init::glorot(seed, &format!("{name}/coeff"), [r, b], (r, b), device)))
+                (glorot3([b, i, o]), Some(init::glorot([r, b], (r, b), device)))
             }
             Self::BlockDiagonal(b) => {
                 positive("blocks", b)?;

@@ -6,10 +6,13 @@ use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_graph::{Block, Graph};
 use burn_gnn_ops::GraphView;
 
-use crate::conv::check_blocks;
 use crate::inference::{Layerwise, check_types};
-use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs};
-use crate::{Mode, ModelError, NodeClassifier, NodeEmbedding, OneHotConv, RelGraphConv, RelGraphConvConfig, RelWeights};
+use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, their_of_types};
+use crate::pretrained::{Framework, Pretrained, Their};
+use crate::{
+    DropoutKey, LayerViews, Mode, ModelError, NodeClassifier, NodeEmbedding, OneHotConv, RelGraphConv, RelGraphConvConfig, RelWeights,
+    Whole,
+};
 
 /// Describes an [`Rgcn`].
 #[derive(Config, Debug)]
@@ -35,9 +38,6 @@ pub struct RgcnConfig {
     /// Dropout before every layer.
     #[config(default = 0.0)]
     pub dropout: f64,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
 }
 
 /// The parameters of an R-GCN that every rank holds alike.
@@ -65,7 +65,11 @@ pub struct Rgcn {
     #[module(skip)]
     projected: Vec<usize>,
     #[module(skip)]
+    ntypes: Vec<String>,
+    #[module(skip)]
     dropout: f64,
+    #[module(skip)]
+    key: DropoutKey,
 }
 
 impl RgcnConfig {
@@ -78,7 +82,7 @@ impl RgcnConfig {
     pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: &[TypeInput], device: &Device) -> Result<Rgcn, ModelError> {
         let schema = g.schema();
         ModelError::check_sizes(&[("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)], self.dropout)?;
-        let Inputs { projections, projected, embedded } = Inputs::new(g, inputs, self.hidden, self.seed, "rgcn", device)?;
+        let Inputs { projections, projected, embedded } = Inputs::new(g, inputs, self.hidden, device)?;
         let one_hot = self.one_hot.then(|| self.one_hot_conv(schema.etypes().len(), &projected, device)).transpose()?;
         let mut convs: Vec<RelGraphConv> = (usize::from(self.one_hot)..self.layers)
             .map(|i| {
@@ -91,8 +95,6 @@ impl RgcnConfig {
                 RelGraphConvConfig::new(self.hidden, out, schema.etypes().len())
                     .with_weights(weights)
                     .with_self_loop(self.self_loop)
-                    .with_seed(self.seed)
-                    .with_name(format!("rgcn/{i}"))
                     .try_init(device)
             })
             .collect::<Result<_, _>>()?;
@@ -100,8 +102,9 @@ impl RgcnConfig {
             rest.iter_mut().for_each(|conv| conv.share(first));
         }
         let columns = one_hot.as_ref().map_or(self.hidden, OneHotConv::row_columns);
-        let embedding = NodeEmbedding::new(g, embedded, columns, self.seed, device);
-        Ok(Rgcn { embedding, net: RgcnLayers { projections, one_hot, convs }, projected, dropout: self.dropout })
+        let embedding = NodeEmbedding::new(g, embedded, columns, device);
+        let net = RgcnLayers { projections, one_hot, convs };
+        Ok(Rgcn { embedding, net, projected, ntypes: schema.ntypes().to_vec(), dropout: self.dropout, key: DropoutKey::new(device) })
     }
 
     fn one_hot_conv(&self, relations: usize, projected: &[usize], device: &Device) -> Result<OneHotConv, ModelError> {
@@ -116,9 +119,7 @@ impl RgcnConfig {
             return Err(out_of_range("layers", "2.. with one-hot inputs", self.layers.to_string()));
         }
         match self.weights {
-            RelWeights::Basis(bases) if bases > 0 => {
-                Ok(OneHotConv::new(relations, bases, self.hidden, self.self_loop, self.seed, "rgcn/0", device))
-            }
+            RelWeights::Basis(bases) if bases > 0 => Ok(OneHotConv::new(relations, bases, self.hidden, self.self_loop, device)),
             other => Err(out_of_range("weights", "`RelWeights::Basis` of one base or more with one-hot inputs", format!("{other:?}"))),
         }
     }
@@ -131,7 +132,7 @@ impl Rgcn {
     /// A type with features has none in `x`, or shapes disagree with the graph.
     #[track_caller]
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        self.over(|_| g, x, |t| self.embedding.rows(t), mode)
+        self.over(&Whole(g), x, mode)
     }
 
     /// Rows of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), per node type: layer `i` on block `i`. `x[t]` are the features of
@@ -141,8 +142,7 @@ impl Rgcn {
     /// Not one block per layer; as [`forward`](Self::forward).
     #[track_caller]
     pub fn forward_blocks(&self, blocks: &[Block], x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        check_blocks("rgcn", self.depth(), blocks);
-        self.over(|i| &blocks[i], x, |t| self.embedding.rows_of(t, blocks[0].src_nodes(t)), mode)
+        self.over(blocks, x, mode)
     }
 
     /// Layers that look at neighbours.
@@ -152,28 +152,23 @@ impl Rgcn {
 
     /// Layer `i` on view `i`.
     #[track_caller]
-    fn over<'a, G: GraphView + ?Sized + 'a>(
-        &self,
-        view: impl Fn(usize) -> &'a G,
-        x: &[Option<Tensor<2>>],
-        embedded: impl Fn(usize) -> Option<Tensor<2>>,
-        mode: Mode,
-    ) -> Vec<Tensor<2>> {
-        let g = view(0);
-        let mut h =
-            encode(g, x, (&self.projected, &self.net.projections), embedded, |t, x| mode.dropout(g, t, "rgcn/input", self.dropout, x));
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
+        views.count("rgcn", self.depth());
+        let g = views.view(0);
+        let dropout = |t, x| mode.dropout(g, t, self.key.at(0), self.dropout, x);
+        let mut h = encode(views, x, (&self.projected, &self.net.projections), &self.embedding, dropout);
         if let Some(conv) = &self.net.one_hot {
             h = conv.forward(g, h);
         }
         let before = self.depth() - self.net.convs.len();
         for (i, conv) in self.net.convs.iter().enumerate().map(|(i, conv)| (i + before, conv)) {
-            let (g, place) = (view(i), format!("rgcn/{i}"));
+            let (g, key) = (views.view(i), self.key.at(i + 1));
             h = h
                 .into_iter()
                 .enumerate()
                 .map(|(t, h)| {
                     let h = if i == 0 { h } else { activation::relu(h) };
-                    mode.dropout(g, t, &place, self.dropout, h)
+                    mode.dropout(g, t, key, self.dropout, h)
                 })
                 .collect();
             h = conv.forward(g, h);
@@ -206,10 +201,19 @@ impl Layerwise for Rgcn {
 
 impl NodeClassifier for Rgcn {
     type Dense = RgcnLayers;
-    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        self.forward(g, x, mode).swap_remove(target)
+    #[track_caller]
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        self.over(views, x, mode).swap_remove(target)
     }
     fn dense(&self) -> &RgcnLayers {
         &self.net
+    }
+}
+
+impl Pretrained for Rgcn {
+    /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features and
+    /// `embed.embeds.<node type>.weight` (`embed.…`) for learned rows; other names are [renamed](crate::StateDict::renamed) first.
+    fn their(&self, from: Framework, path: &str) -> Their {
+        their_of_types(from, path, &self.ntypes, [&self.projected, self.embedding.ntypes()], &self.net.convs)
     }
 }

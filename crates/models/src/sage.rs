@@ -6,9 +6,10 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::{Block, Graph};
 use burn_gnn_ops::{Activation, GraphView};
 
-use crate::conv::check_blocks;
 use crate::inference::{Layerwise, one_input, only};
-use crate::{Mode, ModelError, NodeClassifier, SageAggregator, SageConv, SageConvConfig};
+use crate::layer_views::features_of;
+use crate::pretrained::{Buffer, Framework, Pretrained, Their, buffers_of_layers, in_layers};
+use crate::{DropoutKey, LayerViews, Mode, ModelError, NodeClassifier, SageAggregator, SageConv, SageConvConfig, Whole};
 
 /// Describes a [`Sage`].
 #[derive(Config, Debug)]
@@ -29,9 +30,6 @@ pub struct SageConfig {
     /// Dropout before every layer but the first.
     #[config(default = 0.5)]
     pub dropout: f64,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
 }
 
 /// `layers` GraphSAGE layers with ReLU and dropout between them (Hamilton, Ying, Leskovec, NeurIPS 2017).
@@ -41,6 +39,8 @@ pub struct Sage {
     pub layers: Vec<SageConv>,
     #[module(skip)]
     dropout: f64,
+    #[module(skip)]
+    key: DropoutKey,
 }
 
 impl SageConfig {
@@ -54,10 +54,10 @@ impl SageConfig {
         let layer = |i: usize| {
             let d_input = if i == 0 { self.d_input } else { self.hidden };
             let d_output = if i + 1 == self.layers { self.num_classes } else { self.hidden };
-            let config = SageConvConfig::new(d_input, d_output).with_aggregator(self.aggregator);
-            config.with_seed(self.seed).with_name(format!("sage/{i}")).init(device)
+            SageConvConfig::new(d_input, d_output).with_aggregator(self.aggregator).init(device)
         };
-        Ok(Sage { layers: (0..self.layers).map(layer).collect(), dropout: self.dropout })
+        let layers = (0..self.layers).map(layer).collect();
+        Ok(Sage { layers, dropout: self.dropout, key: DropoutKey::new(device) })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.
@@ -73,7 +73,7 @@ impl SageConfig {
 impl Sage {
     /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.over(|_| g, x, mode)
+        self.over(&Whole(g), x, mode)
     }
 
     /// Logits of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
@@ -83,13 +83,14 @@ impl Sage {
     /// Not one block per layer.
     #[track_caller]
     pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        check_blocks("sage", self.layers.len(), blocks);
-        self.over(|i| &blocks[i], x, mode)
+        self.over(blocks, x, mode)
     }
 
     /// Layer `i` on view `i`.
-    fn over<'a, G: GraphView + ?Sized + 'a>(&self, view: impl Fn(usize) -> &'a G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        (0..self.layers.len()).fold(x, |x, i| self.step(i, view(i), x, mode))
+    #[track_caller]
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+        views.count("sage", self.layers.len());
+        (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x, mode))
     }
 
     /// Layer `i`; with ReLU, and the dropout before the next layer, unless it is the last.
@@ -97,7 +98,7 @@ impl Sage {
         if i + 1 == self.layers.len() {
             return self.layers[i].forward(g, x);
         }
-        let dropout = mode.output_dropout(g, g.schema().ends(0).0, &format!("sage/{}", i + 1), self.dropout);
+        let dropout = mode.output_dropout(g, g.schema().ends(0).0, self.key.at(i + 1), self.dropout);
         self.layers[i].forward_then(g, 0, x, None, Activation::Relu, dropout.as_ref())
     }
 }
@@ -116,11 +117,21 @@ impl Layerwise for Sage {
 
 impl NodeClassifier for Sage {
     type Dense = Self;
-    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        let x = x[target].clone().unwrap_or_else(|| panic!("`Sage` needs features of node type {target}"));
-        self.forward(g, x, mode)
+    #[track_caller]
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        self.over(views, features_of("Sage", x, target), mode)
     }
     fn dense(&self) -> &Self {
         self
+    }
+}
+
+impl Pretrained for Sage {
+    /// PyG's `GraphSAGE`, and of DGL a model with its layers in a list `layers`.
+    fn their(&self, from: Framework, path: &str) -> Their {
+        in_layers(&self.layers, from, path).unwrap_or_else(|| Their::same(path))
+    }
+    fn buffers(&self, from: Framework) -> Vec<Buffer> {
+        buffers_of_layers(&self.layers, from)
     }
 }

@@ -3,7 +3,7 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::{
     Activation, BinaryOp, GraphView, Reduce, RowDropout, Side, bias_activation, gspmm, gspmm_copy, matmul_rows, matmul_rows_onto,
@@ -20,6 +20,10 @@ use crate::{Mode, init};
 pub enum SageAggregator {
     /// Mean.
     Mean,
+    /// Sum.
+    Sum,
+    /// Largest entry.
+    Max,
     /// Mean of the neighbours and the node itself; no second weight.
     Gcn,
     /// Largest entry of `relu(x W_pool + b_pool)`.
@@ -40,70 +44,92 @@ pub struct SageConvConfig {
     /// How neighbours become one row.
     #[config(default = "SageAggregator::Mean")]
     pub aggregator: SageAggregator,
+    /// Whether destination features are added, by a weight; never under gcn.
+    #[config(default = true)]
+    pub root_weight: bool,
+    /// Whether source features become `relu(x W_pool + b_pool)` before they are aggregated; always under pool.
+    #[config(default = false)]
+    pub project: bool,
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights; give layers of one model different names.
-    #[config(default = "String::from(\"sage_conv\")")]
-    pub name: String,
+    /// Whether each row of the result is divided by its length, as in the paper; an activation follows.
+    #[config(default = false)]
+    pub normalize: bool,
 }
 
 /// GraphSAGE, `y[v] = x[v] W_self + AGG(x[u] : (u, v)) W_neigh + b`.
 ///
 /// ```text
 /// mean   AGG = 1 / deg(v) · Σ_(u,v,e) w_e · x[u]
+/// sum    AGG = Σ_(u,v,e) w_e · x[u]
+/// max    AGG = max over (u, v, e) of w_e · x[u]
 /// pool   AGG = max over (u, v, e) of w_e · relu(x[u] W_pool + b_pool)
 /// lstm   AGG = last state of an LSTM over x[u], edges in the order of their ids
 /// gcn    y[v] = (Σ_(u,v,e) w_e · x[u] + x[v]) / (deg(v) + 1) · W_neigh + b
 /// ```
-/// `deg` counts the edges of the relation (on a block those that were sampled), `w_e` is 1 without edge weights.
+/// `deg` counts the edges of the relation (on a block those that were sampled), `w_e` is 1 without edge weights. With `normalize`
+/// `y[v] / max(|y[v]|, 1e-12)` with the Euclidean norm, so a row of zeros stays one.
 ///
 /// # Shapes
 /// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `w: [num_edges]`, output `[num_dst, d_output]`.
 /// A node without in-edges gets its own term and the bias.
 ///
 /// # Departures from the paper
-/// Neighbours are those of the relation (sample them with a sampler), rows are not divided by their length,
-/// and the LSTM reads a fixed order where the paper shuffles: shuffle edges where that matters.
+/// Neighbours are those of the relation (sample them with a sampler), rows are divided by their length with `normalize` only,
+/// before the activation as in PyTorch Geometric, and the LSTM reads a fixed order where the paper shuffles: shuffle edges where
+/// that matters.
 ///
 /// # Cost
-/// Under mean and gcn `W_neigh` is multiplied first where that makes rows narrower; then the halo exchange and the
+/// Under mean, sum and gcn `W_neigh` is multiplied first where that makes rows narrower; then the halo exchange and the
 /// sum move `d_output` columns. The LSTM keeps four gates for every edge.
 ///
 /// # Paper
 /// Hamilton, Ying, Leskovec, "Inductive representation learning on large graphs", NeurIPS 2017.
 #[derive(Module, Debug)]
 pub struct SageConv {
-    /// `[d_dst, d_output]` and the bias; none under gcn.
+    /// `[d_dst, d_output]` and the bias; none under gcn or without `root_weight`.
     pub fc_self: Option<Linear>,
     /// `[d_input, d_output]`.
     pub fc_neigh: Linear,
-    /// Under pool: `[d_input, d_input]` and its bias.
+    /// Under pool or with `project`: `[d_input, d_input]` and its bias.
     pub fc_pool: Option<Linear>,
     /// Under lstm.
     pub lstm: Option<LstmCell>,
-    /// Under gcn: `[d_output]`.
+    /// `[d_output]`, where `fc_self` does not hold it.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     aggregator: SageAggregator,
+    #[module(skip)]
+    normalize: bool,
+}
+
+/// Rows divided by their length.
+fn unit_rows(x: Tensor<2>) -> Tensor<2> {
+    // The bound and squares are out of reach of 16 bits.
+    let dtype = x.dtype();
+    let x = if matches!(dtype, DType::F16 | DType::BF16) { x.cast(FloatDType::F32) } else { x };
+    // Bounded before the root, which has no gradient at 0.
+    let length = (x.clone() * x.clone()).sum_dim(1).clamp_min(1e-24).sqrt();
+    let unit = x / length;
+    if unit.dtype() == dtype { unit } else { unit.cast(FloatDType::from(dtype)) }
 }
 
 impl SageConvConfig {
     /// Weights by Glorot's rule, biases 0.
     pub fn init(&self, device: &Device) -> SageConv {
         let (i, o) = (self.d_input, self.d_output);
-        let linear = |part: &str, widths, bias| linear(self.seed, &format!("{}/{part}", self.name), widths, bias, device);
+        let linear = |widths, bias| linear(widths, bias, device);
         let is = |a| self.aggregator == a;
+        let root = self.root_weight && !is(SageAggregator::Gcn);
         SageConv {
-            fc_self: (!is(SageAggregator::Gcn)).then(|| linear("fc_self", [self.d_dst.unwrap_or(i), o], self.bias)),
-            fc_neigh: linear("fc_neigh", [i, o], false),
-            fc_pool: is(SageAggregator::Pool).then(|| linear("fc_pool", [i, i], true)),
-            lstm: is(SageAggregator::Lstm).then(|| LstmCell::new(self.seed, &format!("{}/lstm", self.name), [i, i], device)),
-            bias: (self.bias && is(SageAggregator::Gcn)).then(|| init::zeros(o, device)),
+            fc_self: root.then(|| linear([self.d_dst.unwrap_or(i), o], self.bias)),
+            fc_neigh: linear([i, o], false),
+            fc_pool: (self.project || is(SageAggregator::Pool)).then(|| linear([i, i], true)),
+            lstm: is(SageAggregator::Lstm).then(|| LstmCell::new([i, i], device)),
+            bias: (self.bias && !root).then(|| init::zeros(o, device)),
             aggregator: self.aggregator,
+            normalize: self.normalize,
         }
     }
 }
@@ -127,7 +153,8 @@ impl SageConv {
         self.forward_then(g, etype, x, edge_weight, Activation::None, None)
     }
 
-    /// [`forward_on`](Self::forward_on), then an activation and dropout of the result in the pass that adds the bias.
+    /// [`forward_on`](Self::forward_on), then an activation and dropout of the result, without `normalize` in the pass that adds the
+    /// bias.
     ///
     /// # Panics
     /// As [`forward_on`](Self::forward_on).
@@ -148,7 +175,7 @@ impl SageConv {
     /// Whether `fc_neigh` comes before the sum.
     fn multiplies_first(&self) -> bool {
         let [i, o] = self.fc_neigh.weight.val().dims();
-        i > o && matches!(self.aggregator, SageAggregator::Mean | SageAggregator::Gcn)
+        i > o && self.fc_pool.is_none() && matches!(self.aggregator, SageAggregator::Mean | SageAggregator::Sum | SageAggregator::Gcn)
     }
 
     #[track_caller]
@@ -167,7 +194,8 @@ impl SageConv {
         let src = rows.src.clone();
         let h = match (self.aggregator, &self.lstm) {
             (SageAggregator::Mean, _) => reduce(Reduce::Mean, src),
-            (SageAggregator::Pool, _) => reduce(Reduce::Max, src),
+            (SageAggregator::Sum, _) => reduce(Reduce::Sum, src),
+            (SageAggregator::Max | SageAggregator::Pool, _) => reduce(Reduce::Max, src),
             (SageAggregator::Gcn, _) => {
                 let own = rows.projected_dst(&src, |x| self.project(x));
                 let (device, dtype) = (src.device(), src.dtype());
@@ -182,13 +210,16 @@ impl SageConv {
             (SageAggregator::Lstm, None) => unreachable!("the lstm aggregator is made with its cell"),
         };
         let h = if self.multiplies_first() { h } else { matmul_rows(h, self.fc_neigh.weight.val()) };
-        match &self.fc_self {
-            Some(own) => {
-                let h = matmul_rows_onto(rows.dst, own.weight.val(), h);
-                bias_activation(h, own.bias.as_ref().map(|b| b.val()), activation, dropout)
-            }
-            None => bias_activation(h, self.bias.as_ref().map(|b| b.val()), activation, dropout),
+        let (h, bias) = match &self.fc_self {
+            Some(own) => (matmul_rows_onto(rows.dst, own.weight.val(), h), &own.bias),
+            None => (h, &self.bias),
+        };
+        let bias = bias.as_ref().map(|b| b.val());
+        if self.normalize {
+            let y = unit_rows(bias_activation(h, bias, Activation::None, None));
+            return bias_activation(y, None, activation, dropout);
         }
+        bias_activation(h, bias, activation, dropout)
     }
 }
 
@@ -208,6 +239,7 @@ impl RelationConv for SageConv {
 }
 
 impl Pretrained for SageConv {
+    /// Under lstm PyG's layer reads zeros after the neighbours of a node, up to the largest degree of the graph; this one does not.
     fn their(&self, from: Framework, path: &str) -> Their {
         match from {
             Framework::Dgl => match path.strip_prefix("lstm.") {
@@ -217,7 +249,7 @@ impl Pretrained for SageConv {
             Framework::Pyg => match path {
                 "fc_neigh.weight" => Their::same("lin_l.weight"),
                 "fc_self.weight" => Their::same("lin_r.weight"),
-                "fc_self.bias" => Their::same("lin_l.bias"),
+                "fc_self.bias" | "bias" => Their::same("lin_l.bias"),
                 "fc_pool.weight" => Their::same("lin.weight"),
                 "fc_pool.bias" => Their::same("lin.bias"),
                 _ => match path.strip_prefix("lstm.") {

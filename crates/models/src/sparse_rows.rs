@@ -149,7 +149,12 @@ fn fixed(t: Tensor<2>) -> Param<Tensor<2>> {
 /// Adam (Kingma and Ba, ICLR 2015) on the rows that have a gradient: rows that no batch names keep their values and moments.
 ///
 /// `m = β₁ m + (1 - β₁) g; v = β₂ v + (1 - β₂) g²; w -= lr · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + epsilon)`, where `t` counts the steps of the
-/// optimizer, as in torch's `SparseAdam`. Where every batch names every row it is [`FusedAdam`](crate::FusedAdam), to the bit.
+/// optimizer and `g` is the sum of the gradients of a row that a batch names several times, as in torch's `SparseAdam`. Where every
+/// batch names every row it is [`FusedAdam`](crate::FusedAdam), to the bit.
+///
+/// # Departures from torch
+/// `epsilon` is added after the second moment is corrected, as in the paper and in torch's `Adam`; torch's `SparseAdam` adds it before:
+/// its `eps` is `epsilon · √(1 - β₂ᵗ)`. All tables share `t`; torch counts for each table the steps in which it took part.
 ///
 /// A module of Burn, so that moments and count are saved and loaded beside the encoder.
 #[derive(Module, Debug)]

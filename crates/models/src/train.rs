@@ -6,10 +6,11 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::optim::{GradientsParams, decay::WeightDecayConfig};
 use burn::tensor::Tensor;
+use burn_gnn_graph::Block;
 use burn_gnn_ops::GraphView;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{Counts, FusedAdamConfig, Mode, ModelError, NodeTask, Rows, cross_entropy};
+use crate::{Counts, FusedAdamConfig, LayerViews, Mode, ModelError, NodeTask, Rows, Whole, cross_entropy};
 
 /// A model that classifies the nodes of one type.
 pub trait NodeClassifier: Module {
@@ -17,8 +18,35 @@ pub trait NodeClassifier: Module {
     /// outside it are owned by this rank.
     type Dense: Module;
 
+    /// Logits `[num_dst, num_classes]` of node type `target`, layer `i` on view `i`; `x[t]` are the features of type `t`.
+    ///
+    /// This is what a model states; [`logits`](Self::logits) and [`logits_blocks`](Self::logits_blocks) are it on a graph and on the
+    /// blocks of a batch.
+    ///
+    /// # Panics
+    /// Not one view for each layer, features that are missing or disagree with the first view.
+    #[track_caller]
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2>;
+
     /// Logits `[num_dst, num_classes]` of node type `target`; `x[t]` are the features of type `t`.
-    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2>;
+    ///
+    /// # Panics
+    /// As [`logits_over`](Self::logits_over).
+    #[track_caller]
+    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        self.logits_over(&Whole(g), x, target, mode)
+    }
+
+    /// Logits `[output nodes, num_classes]` of the nodes of type `target` that the last block of a
+    /// [`MiniBatch`](burn_gnn_graph::MiniBatch) computes; `x[t]` are the features of the input nodes of type `t`. Rows of seeds are
+    /// named by `MiniBatch::seeds`. With all neighbours they are those of the graph ([`LayerViews`]).
+    ///
+    /// # Panics
+    /// As [`logits_over`](Self::logits_over).
+    #[track_caller]
+    fn logits_blocks(&self, blocks: &[Block], x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+        self.logits_over(blocks, x, target, mode)
+    }
 
     /// See [`Dense`](Self::Dense).
     fn dense(&self) -> &Self::Dense;
@@ -63,7 +91,7 @@ pub struct TrainConfig {
     /// Ends training after this many epochs in a row without a better one on the validation rows; none: never. Without
     /// validation rows it has no effect.
     pub patience: Option<usize>,
-    /// Seed of dropout.
+    /// Seed of dropout; that of initial weights is the scope in which the model is made ([`seeded`](crate::seeded)).
     #[config(default = 0)]
     pub seed: u64,
     /// Whether a progress bar is drawn (on a terminal).

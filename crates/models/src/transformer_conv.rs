@@ -4,16 +4,13 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{
-    Activation, GraphView, NormBy, attention, copy_e_sum, dropout, e_dot_v, edge_softmax, matmul_rows, matmul_rows_onto, u_dot_v,
-    u_mul_e_sum,
-};
+use burn_gnn_ops::{Activation, GraphView, attention, copy_e_sum, div_by, e_dot_v, matmul_rows, matmul_rows_onto, u_dot_v, u_mul_e_sum};
 
-use crate::conv::{EndRows, Ends, RelationConv, end_rows};
-use crate::heads::{mean_heads, split};
+use crate::conv::{EndRows, Ends, RelationConv, edge_rows, end_rows};
+use crate::heads::{edge_shares, mean_heads, split};
 use crate::mlp::{apply, linear, sigmoid};
-use crate::pretrained::{Framework, Pretrained, Their};
-use crate::{Mode, ModelError};
+use crate::pretrained::{Buffer, Framework, Pretrained, Their};
+use crate::{DropoutKey, Mode, ModelError};
 
 /// Describes a [`TransformerConv`].
 #[derive(Config, Debug)]
@@ -34,18 +31,15 @@ pub struct TransformerConvConfig {
     /// Whether destination rows are added, by a weight.
     #[config(default = true)]
     pub root_weight: bool,
+    /// Whether keys, queries, values and added destination features have biases.
+    #[config(default = true)]
+    pub bias: bool,
     /// Whether the sum with destination rows is gated by `β`.
     #[config(default = false)]
     pub beta: bool,
     /// Probability that an attention weight is dropped.
     #[config(default = 0.0)]
     pub attn_dropout: f64,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights and dropout; give layers of one model different names.
-    #[config(default = "String::from(\"transformer_conv\")")]
-    pub name: String,
 }
 
 /// Graph transformer. Per head, with `q, k, v = x W_q, x W_k, x W_v` and `g = f W_e`:
@@ -85,6 +79,8 @@ pub struct TransformerConv {
     /// `w: [3 · width, 1]`.
     pub lin_beta: Option<Linear>,
     #[module(skip)]
+    key: DropoutKey,
+    #[module(skip)]
     config: TransformerConvConfig,
 }
 
@@ -101,14 +97,15 @@ impl TransformerConvConfig {
         }
         let (width, d_dst) = (self.heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
         let out = if self.concat { width } else { self.d_head };
-        let linear = |part: &str, widths, bias| linear(self.seed, &format!("{}/{part}", self.name), widths, bias, device);
+        let linear = |widths, bias| linear(widths, bias, device);
         Ok(TransformerConv {
-            lin_key: linear("lin_key", [self.d_input, width], true),
-            lin_query: linear("lin_query", [d_dst, width], true),
-            lin_value: linear("lin_value", [self.d_input, width], true),
-            lin_edge: self.d_edge.map(|d| linear("lin_edge", [d, width], false)),
-            lin_skip: self.root_weight.then(|| linear("lin_skip", [d_dst, out], true)),
-            lin_beta: self.beta.then(|| linear("lin_beta", [3 * out, 1], false)),
+            lin_key: linear([self.d_input, width], self.bias),
+            lin_query: linear([d_dst, width], self.bias),
+            lin_value: linear([self.d_input, width], self.bias),
+            lin_edge: self.d_edge.map(|d| linear([d, width], false)),
+            lin_skip: self.root_weight.then(|| linear([d_dst, out], self.bias)),
+            lin_beta: self.beta.then(|| linear([3 * out, 1], false)),
+            key: DropoutKey::new(device),
             config: self.clone(),
         })
     }
@@ -156,25 +153,18 @@ impl TransformerConv {
         let relation = g.relation(etype);
         let product = |layer: &Linear, x: &Tensor<2>| split(apply(layer, x.clone(), Activation::None), [heads, d_head]);
         let (k, v, q) = (product(&self.lin_key, &rows.src), product(&self.lin_value, &rows.src), product(&self.lin_query, &rows.dst));
-        let q = q / (d_head as f64).sqrt();
-        let drop = mode.edge_dropout(g, etype, &self.config.name, attn_dropout);
+        let q = div_by(q, (d_head as f64).sqrt());
+        let drop = mode.edge_dropout(g, etype, self.key, attn_dropout);
         let logits: Tensor<3> = u_dot_v(relation, k, q.clone());
-        let h = match (&self.lin_edge, edge) {
-            (None, None) => attention(relation, logits.reshape([relation.num_edges(), heads]), v, drop.as_ref()),
-            (Some(lin), Some(f)) => {
+        let h = match edge_rows("transformer_conv", relation, self.lin_edge.as_ref(), edge) {
+            None => attention(relation, logits.reshape([relation.num_edges(), heads]), v, drop.as_ref()),
+            Some((lin, f)) => {
                 let f = split(matmul_rows(f, lin.weight.val()), [heads, d_head]);
                 let logits: Tensor<3> = logits + e_dot_v(relation, f.clone(), q);
-                let shares = edge_softmax(relation, logits.reshape([relation.num_edges(), heads]), NormBy::Dst);
-                let shares = match drop {
-                    Some(d) => dropout(shares, d.prob, d.stream, d.ids),
-                    None => shares,
-                };
-                let shares = shares.unsqueeze_dim::<3>(2);
+                let shares = edge_shares(relation, logits.reshape([relation.num_edges(), heads]), drop).unsqueeze_dim::<3>(2);
                 let nodes: Tensor<3> = u_mul_e_sum(relation, v, shares.clone());
                 nodes + copy_e_sum(relation, f * shares)
             }
-            (Some(_), None) => panic!("transformer_conv: the layer was made for edge rows (`d_edge`), got none"),
-            (None, Some(_)) => panic!("transformer_conv: the layer was made without edge rows, got some; set `d_edge`"),
         };
         let h = h.reshape([relation.num_dst(), heads * d_head]);
         let h = if concat { h } else { mean_heads(h, [heads, d_head]) };
@@ -205,5 +195,9 @@ impl Pretrained for TransformerConv {
     /// PyTorch Geometric's names.
     fn their(&self, _from: Framework, path: &str) -> Their {
         Their::same(path)
+    }
+    /// PyG has `lin_skip` without `root_weight` too, and does not use it.
+    fn buffers(&self, _from: Framework) -> Vec<Buffer> {
+        if self.lin_skip.is_some() { vec![] } else { ["lin_skip.weight", "lin_skip.bias"].map(Buffer::unread).to_vec() }
     }
 }

@@ -20,12 +20,6 @@ pub struct TypedLinearConfig {
     /// How types share weights.
     #[config(default = "RelWeights::Full")]
     pub weights: RelWeights,
-    /// Seed of the initial weights.
-    #[config(default = 0)]
-    pub seed: u64,
-    /// Name that keys initial weights; give layers of one model different names.
-    #[config(default = "String::from(\"typed_linear\")")]
-    pub name: String,
 }
 
 /// A linear map that depends on the type of the row, `y[i] = x[i] W_type(i)`.
@@ -58,7 +52,7 @@ impl TypedLinearConfig {
     /// No bases or blocks, or blocks that do not divide both widths.
     pub fn try_init(&self, device: &Device) -> Result<TypedLinear, ModelError> {
         let shape = [self.num_types, self.d_input, self.d_output];
-        let (weight, coeff) = self.weights.init(self.seed, &self.name, shape, device)?;
+        let (weight, coeff) = self.weights.init(shape, device)?;
         Ok(TypedLinear { weight, coeff, weights: self.weights, num_types: self.num_types })
     }
 
@@ -103,6 +97,12 @@ impl TypedLinear {
 
 impl Pretrained for TypedLinear {
     fn their(&self, _from: Framework, path: &str) -> Their {
-        Their::same(if path == "weight" { "W" } else { path })
+        let [_, i, o] = self.weight.val().dims();
+        match (path, self.weights) {
+            // Blocks lie flat.
+            ("weight", RelWeights::BlockDiagonal(b)) => Their::same("W").shaped([self.num_types, b * i * o]),
+            ("weight", _) => Their::same("W"),
+            _ => Their::same(path),
+        }
     }
 }

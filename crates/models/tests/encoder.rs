@@ -62,8 +62,8 @@ fn rows_and_gradients_are_plain_sums() {
         let named = named(f);
         assert_eq!((named[0][2].len(), &named[0][3], &named[1][0]), (3, &vec![6], &vec![7]));
         for combiner in [Combiner::Sum, Combiner::Mean] {
-            let config = FeatureEncoderConfig::new(mixed()).with_combiner(combiner).with_seed(4);
-            let encoder = to_dtype(config.init(&device.clone().autodiff()).unwrap(), FloatDType::F64);
+            let config = FeatureEncoderConfig::new(mixed()).with_combiner(combiner);
+            let encoder = to_dtype(seeded(4, || config.init(&device.clone().autodiff())).unwrap(), FloatDType::F64);
             assert_eq!(encoder.tables.iter().map(|t| t.val().dims()).collect::<Vec<_>>(), [[7, 3], [10, 2], [5, 4]]);
             let y = encoder.forward(&encoder.input(f).unwrap());
             let tables: Vec<Vec<f64>> = encoder.tables.iter().map(|t| values(&t.val())).collect();
@@ -144,7 +144,7 @@ fn numbers_are_standardised_by_the_training_rows_and_saved() {
         let text = serde_json::to_string(encoder.config()).unwrap();
         encoder.valid().into_record().save(&file).unwrap();
         let other: FeatureEncoderConfig = serde_json::from_str(&text).unwrap();
-        let back = other.with_seed(99).init(&device).unwrap();
+        let back = other.init(&device).unwrap();
         assert_ne!(values(&back.tables[0].val()), values(&encoder.tables[0].val()));
         let back = back.load_record(ModuleRecord::load(&file).unwrap());
         assert_eq!(values(&back.forward(&back.input(f).unwrap())), values(&y));
@@ -161,7 +161,7 @@ fn growing_tables() {
         let config = FeatureEncoderConfig::new(d.clone()).learn_keys(first).unwrap();
         assert_eq!(config.keys.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2]);
         assert_eq!(config.keys[2], [5, 6]);
-        let encoder = config.init(&device).unwrap();
+        let encoder = seeded(3, || config.init(&device)).unwrap();
         let out = |e: &FeatureEncoder, f| values(&e.forward(&e.input(f).unwrap()));
         // What is not known adds nothing.
         let before = out(&encoder, second);
@@ -174,8 +174,10 @@ fn growing_tables() {
         assert_eq!(grown.tables.iter().map(|t| t.val().dims()[0]).collect::<Vec<_>>(), [3, 4, 3]);
         assert!(out(&grown, second)[..2].iter().all(|&x| x != 0.0));
         // First rows belong to keys, not to the order in which they came.
-        let reversed = FeatureEncoderConfig::new(d.clone()).learn_keys(second).unwrap().learn_keys(first).unwrap().init(&device).unwrap();
+        let reversed = FeatureEncoderConfig::new(d.clone()).learn_keys(second).unwrap().learn_keys(first).unwrap();
+        let reversed = seeded(3, || reversed.init(&device)).unwrap();
         assert_eq!(out(&reversed, first), old);
+        assert_eq!(out(&reversed, second), out(&grown, second), "rows of keys that came later");
         let e = grown.grow(&config, &device).unwrap_err();
         assert!(matches!(e, ModelError::Encoder { .. }), "{e}");
     }
@@ -194,7 +196,7 @@ fn sparse_tables_give_the_same_rows_and_gradients_of_named_rows_alone() {
         let g = graph(&d, &rows, &device);
         let f = g.nodes("a").unwrap();
         let config = FeatureEncoderConfig::new(d).learn_keys(f).unwrap().with_combiner(Combiner::Mean);
-        let init = |c: FeatureEncoderConfig| to_dtype(c.init(&device.clone().autodiff()).unwrap(), FloatDType::F64);
+        let init = |c: FeatureEncoderConfig| to_dtype(seeded(0, || c.init(&device.clone().autodiff())).unwrap(), FloatDType::F64);
         let (dense, sparse) = (init(config.clone()), init(config.with_sparse_from(Some(40))));
         for ids in [vec![1, 2, 1], vec![0, 1, 2, 3], vec![3], vec![]] {
             let input = sparse.input_rows(f, &ids).unwrap();
@@ -232,7 +234,7 @@ fn sparse_adam_is_adam_on_rows_that_were_read() {
         let g = graph(&d, &rows, &device);
         let f = g.nodes("a").unwrap();
         let config = FeatureEncoderConfig::new(d).learn_keys(f).unwrap();
-        let init = |c: &FeatureEncoderConfig| to_dtype(c.init(&device.clone().autodiff()).unwrap(), FloatDType::F64);
+        let init = |c: &FeatureEncoderConfig| to_dtype(seeded(0, || c.init(&device.clone().autodiff())).unwrap(), FloatDType::F64);
         let mut encoder = init(&config.clone().with_sparse_from(Some(40)));
         let first: Vec<Vec<f64>> = encoder.tables.iter().map(|t| values(&t.val())).collect();
         let mut optimizer = SparseAdamConfig::new().init(&encoder, &device);
@@ -291,6 +293,51 @@ fn sparse_adam_is_adam_on_rows_that_were_read() {
     }
 }
 
+/// The update as torch writes it: moments by lerp, `ε` beside the root of the second moment before its correction. Nodes 0 and 2 name one
+/// row, a batch may name a node twice, and rows rest between steps.
+#[test]
+fn sparse_adam_against_torchs_update() {
+    const LR: f64 = 0.05;
+    const EPSILON: f64 = 0.01; // large enough to show where it is added
+    let steps: [(&[u32], &[f64]); 4] = [(&[0, 2, 1], &[1.0, 0.5, -2.0]), (&[3], &[0.25]), (&[1], &[1.0]), (&[0, 0], &[1.0, -3.0])];
+    // Of each step: rows with the sum of what its batch weighs them by.
+    let sums: [&[(usize, f64)]; 4] = [&[(3, 1.5), (7, -2.0)], &[(5, 0.25)], &[(7, 1.0)], &[(3, -2.0)]];
+    let identity = AttrType::IntBuckets { buckets: 10, by: IntBuckets::Identity, missing_row: false };
+    let d = decoder([identity], &[2]);
+    for device in devices() {
+        let g = graph(&d, &["3", "7", "3", "5"], &device);
+        let f = g.nodes("a").unwrap();
+        let config = FeatureEncoderConfig::new(d.clone()).with_sparse_from(Some(10));
+        let mut encoder = to_dtype(seeded(0, || config.init(&device.clone().autodiff())).unwrap(), FloatDType::F64);
+        let mut optimizer = SparseAdamConfig::new().with_epsilon(EPSILON as f32).init(&encoder, &device);
+        let first = values(&encoder.tables[0].val());
+        let (mut w, mut m, mut v) = (first.clone(), vec![0.0; 20], vec![0.0; 20]);
+        for (t, ((ids, weights), sums)) in (1..).zip(steps.into_iter().zip(sums)) {
+            let (y, read) = encoder.forward_rows(&encoder.input_rows(f, ids).unwrap());
+            // The second column counts twice.
+            let weights: Vec<f64> = weights.iter().flat_map(|c| [*c, 2.0 * c]).collect();
+            let weights = Tensor::<2>::from_data(TensorData::new(weights, [ids.len(), 2]), (&y.device(), DType::F64));
+            let grads = (y * weights).sum().backward();
+            encoder = optimizer.step(LR, encoder, &read, &grads);
+            let (correct_1, correct_2) = (1.0 - 0.9f64.powi(t), 1.0 - 0.999f64.powi(t));
+            let epsilon = EPSILON * correct_2.sqrt(); // torch's for the one given here
+            for &(row, sum) in sums {
+                for (i, g) in [(2 * row, sum), (2 * row + 1, 2.0 * sum)] {
+                    m[i] += (g - m[i]) * 0.1;
+                    v[i] += (g * g - v[i]) * 0.001;
+                    w[i] -= LR * correct_2.sqrt() / correct_1 * m[i] / (v[i].sqrt() + epsilon);
+                }
+            }
+            close(&values(&encoder.tables[0].val()), &w);
+        }
+        let (now, named) = (values(&encoder.tables[0].val()), [3, 5, 7]);
+        for row in 0..10 {
+            let at = 2 * row..2 * row + 2;
+            assert_eq!(now[at.clone()] == first[at], !named.contains(&row), "row {row}");
+        }
+    }
+}
+
 #[test]
 fn refusals() {
     let device = Device::flex();
@@ -328,7 +375,7 @@ fn cora_losses(graph: &Graph, features: &Features, labels: &[i64], split: &Split
     let graph = graph.add_self_loops(0).unwrap();
     let rows = |ids: &[u32]| Rows::new(ids, labels, 7).unwrap();
     let task = NodeTask { graph: &graph, features: vec![Some(x)], target: 0, train: rows(&split.train), val: rows(&split.val) };
-    let model = GcnConfig::new(1_433, 7).init(&device.clone().autodiff());
+    let model = seeded(0, || GcnConfig::new(1_433, 7).init(&device.clone().autodiff()));
     let config = TrainConfig::new().with_epochs(10).with_progress(false);
     train(model, &task, &config, &Alone, |_| {}).unwrap().history.iter().map(|e| e.loss).collect()
 }

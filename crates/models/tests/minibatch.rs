@@ -1,7 +1,7 @@
 //! Sampled blocks under every layer: full fan-out gives what the graph gives, and training on features that do not fit gives
 //! the losses of training on those that do.
 
-use burn::module::Module;
+use burn::module::{Module, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{
@@ -9,8 +9,8 @@ use burn_gnn_graph::{
     Stream, TieredRows, hot_order, presampled_hotness, write_rows,
 };
 use burn_gnn_models::{
-    FusedAdamConfig, GatConvConfig, GraphConvConfig, HgtConvConfig, Mode, RelGraphConvConfig, RgcnConfig, Rows, Sage, SageConfig,
-    SageConvConfig, TypeInput, cross_entropy, to_dtype,
+    DegreeNorm, FusedAdamConfig, GatConvConfig, GraphConv, GraphConvConfig, HgtConvConfig, Mode, RelGraphConv, RelGraphConvConfig,
+    RgcnConfig, Rows, Sage, SageConfig, SageConvConfig, TypeInput, cross_entropy, seeded, to_dtype,
 };
 
 const MODES: [Mode; 2] = [Mode::Eval, Mode::Train { seed: 5, step: 3 }];
@@ -83,11 +83,11 @@ fn full_fanout_gives_what_the_graph_gives() {
     let block = &batch.blocks[0];
     let inputs = at(&x, block.src_nodes(0));
     for mode in MODES {
-        let conv = f64_layer(GraphConvConfig::new(4, 3).init(&d));
+        let conv = f64_layer(seeded(0, || GraphConvConfig::new(4, 3).init(&d)));
         close("graph_conv", conv.forward(block, inputs.clone()), &conv.forward(&g, x.clone()), &seeds);
-        let conv = f64_layer(SageConvConfig::new(4, 3).init(&d));
+        let conv = f64_layer(seeded(0, || SageConvConfig::new(4, 3).init(&d)));
         close("sage_conv", conv.forward(block, inputs.clone()), &conv.forward(&g, x.clone()), &seeds);
-        let conv = f64_layer(GatConvConfig::new(4, 3, 2).with_attn_dropout(0.4).with_residual(true).init(&d));
+        let conv = f64_layer(seeded(0, || GatConvConfig::new(4, 3, 2).with_attn_dropout(0.4).with_residual(true).init(&d)));
         close("gat_conv", conv.forward(block, inputs.clone(), mode), &conv.forward(&g, x.clone(), mode), &seeds);
     }
     let g = typed();
@@ -98,9 +98,9 @@ fn full_fanout_gives_what_the_graph_gives() {
     let block = &batch.blocks[0];
     let inputs: Vec<Tensor<2>> = (0..2).map(|t| at(&x[t], block.src_nodes(t))).collect();
     for mode in MODES {
-        let conv = f64_layer(RelGraphConvConfig::new(4, 3, 3).init(&d));
+        let conv = f64_layer(seeded(0, || RelGraphConvConfig::new(4, 3, 3).init(&d)));
         let (got, want) = (conv.forward(block, inputs.clone()), conv.forward(&g, x.to_vec()));
-        let hgt = f64_layer(HgtConvConfig::from_graph(&g, 4, 3, 2).with_dropout(0.3).init(&d));
+        let hgt = f64_layer(seeded(0, || HgtConvConfig::from_graph(&g, 4, 3, 2).with_dropout(0.3).init(&d)));
         let (got_hgt, want_hgt) = (hgt.forward(block, inputs.clone(), mode), hgt.forward(&g, x.to_vec(), mode));
         for t in 0..2 {
             close("rel_graph_conv", got[t].clone(), &want[t], &seeds[t]);
@@ -109,12 +109,47 @@ fn full_fanout_gives_what_the_graph_gives() {
     }
 }
 
+/// However a block is made, and whichever layer averages.
+#[test]
+fn right_norm_is_the_mean_of_the_messages_of_a_block() {
+    let (g, d) = (homogeneous(), Device::flex());
+    let (seeds, key) = ((0..120).collect::<Vec<u32>>(), SampleKey::new(3));
+    let dst = [("_N", &seeds)];
+    let blocks = [
+        NeighborSampler::new(&g, [3]).unwrap().sample(dst, key).unwrap().blocks.remove(0),
+        g.sample_neighbors(dst, [3], key).unwrap().to_block(&g, dst).unwrap(),
+    ];
+    let conv: GraphConv = f64_layer(GraphConvConfig::new(4, 3).with_norm(DegreeNorm::Right).with_bias(false).init(&d));
+    let mut rel: RelGraphConv = f64_layer(RelGraphConvConfig::new(4, 3, 1).with_self_loop(false).with_bias(false).init(&d));
+    let weight = conv.weight.as_ref().unwrap().val();
+    rel.weight = Param::from_tensor(weight.clone().unsqueeze::<3>());
+    let both = GraphConvConfig::new(4, 3).init(&d);
+    let rows = |x: &Tensor<2>| (0..x.dims()[0] as u32).collect::<Vec<_>>();
+    for (i, block) in blocks.iter().enumerate() {
+        let sampled: Vec<u32> = block.relation("_E").unwrap().in_degrees().collect();
+        assert!(
+            sampled.iter().zip(block.in_degrees(0)).any(|(&n, degree)| n == 3 && degree > 3),
+            "block {i}: degrees are those of the graph"
+        );
+        let x = at(&exact("x", 120, 4), block.src_nodes(0));
+        let got = conv.forward(block, x.clone());
+        close(&format!("block {i}"), got.clone(), &rel.forward(block, vec![x.clone()]).swap_remove(0), &rows(&got));
+        // The mean of ones is one, where there are messages.
+        let has = TensorData::new(sampled.iter().map(|&n| f64::from(u8::from(n > 0))).collect::<Vec<_>>(), [120, 1]);
+        let want = Tensor::<2>::from_data(has, (&d, DType::F64)) * weight.clone().sum_dim(0);
+        close(&format!("ones on block {i}"), conv.forward(block, x.clone() * 0.0 + 1.0), &want, &rows(&want));
+        // Both layers normalise alike on the two blocks.
+        let of_first = both.forward(&blocks[0], at(&exact("x", 120, 4), blocks[0].src_nodes(0)).cast(DType::F32));
+        close(&format!("norm `Both` on block {i}"), both.forward(block, x.cast(DType::F32)), &of_first, &rows(&of_first));
+    }
+}
+
 #[test]
 fn models_on_blocks_equal_models_on_the_graph() {
     let (g, d) = (homogeneous(), Device::flex());
     let x = exact("x", 120, 4);
     let seeds: Vec<u32> = vec![99, 4, 49];
-    let sage: Sage = f64_layer(SageConfig::new(4, 3).with_hidden(6).with_layers(3).init(&d));
+    let sage: Sage = f64_layer(seeded(0, || SageConfig::new(4, 3).with_hidden(6).with_layers(3).init(&d)));
     // On the graph, and on the graph under other numbers: dropout follows original ids.
     let new = g.reorder(NodeOrder::ReverseCuthillMcKee, EdgeOrder::ByDst).unwrap();
     let ids = new.original_nodes("_N").unwrap().to_vec();
@@ -134,7 +169,7 @@ fn models_on_blocks_equal_models_on_the_graph() {
     let g = typed();
     let x = [None, Some(exact("b", 50, 4))];
     let inputs = [TypeInput::Embedding, TypeInput::Features(4)];
-    let rgcn = f64_layer(RgcnConfig::new(3).with_hidden(5).with_dropout(0.2).init(&g, &inputs, &d).unwrap());
+    let rgcn = f64_layer(seeded(0, || RgcnConfig::new(3).with_hidden(5).with_dropout(0.2).init(&g, &inputs, &d)).unwrap());
     let batch = NeighborSampler::new(&g, Fanouts::all(2)).unwrap().sample([("b", &seeds[1..])], SampleKey::new(0)).unwrap();
     let of_batch = [None, Some(at(x[1].as_ref().unwrap(), batch.input_nodes(1)))];
     for mode in MODES {
@@ -158,16 +193,16 @@ fn losses(features: impl FeatureSource + 'static, workers: usize) -> Vec<f32> {
     let labels: Vec<i64> = (0..120).map(|v| v % 3).collect();
     let seeds: Vec<u32> = (0..80).collect();
     let sampler = NeighborSampler::new(&g, [5, 3]).unwrap();
-    let batches = NodeBatches::new(sampler, "_N", &seeds, &d).unwrap().with_features("_N", features).unwrap();
+    let batches = NodeBatches::new(sampler, [("_N", &seeds)], &d).unwrap().with_features("_N", features).unwrap();
     let loader = Loader::new(batches, 32).unwrap().with_seed(4).with_workers(workers);
-    let mut net = SageConfig::new(width, 3).with_hidden(8).init(&d.autodiff());
+    let mut net = seeded(0, || SageConfig::new(width, 3).with_hidden(8).init(&d.autodiff()));
     let mut optimizer = FusedAdamConfig::new().init();
     let (mut losses, mut step) = (vec![], 0);
     for epoch in 0..2 {
         for batch in loader.epoch(epoch) {
             let b = batch.unwrap();
-            let of_seeds: Vec<i64> = b.seeds.iter().map(|&v| labels[v as usize]).collect();
-            let rows = Rows::new(&(0..b.seeds.len() as u32).collect::<Vec<_>>(), &of_seeds, 3).unwrap();
+            let of_seeds: Vec<i64> = b.seeds[0].iter().map(|&v| labels[v as usize]).collect();
+            let rows = Rows::new(&(0..b.seeds[0].len() as u32).collect::<Vec<_>>(), &of_seeds, 3).unwrap();
             let x = Tensor::from_inner(b.x[0].clone().unwrap());
             let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, x, Mode::Train { seed: 1, step }), &rows);
             losses.push(loss.clone().inner().into_scalar::<f32>());

@@ -5,7 +5,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_graph::{Dataset, FeatureSource, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, crates_graph, load_dataset};
 use burn_gnn_models::{
-    Alone, Counts, FusedAdamConfig, Mode, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, train,
+    Alone, Counts, FusedAdamConfig, Mode, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, seeded, train,
 };
 use burn_gnn_testutil::data;
 
@@ -31,8 +31,8 @@ impl Task {
     fn model(&self, seed: u64, dropout: f64) -> Rgcn {
         let inputs: Vec<TypeInput> =
             self.values.iter().map(|v| v.as_ref().map_or(TypeInput::Embedding, |v| TypeInput::Features(v.1))).collect();
-        let config = RgcnConfig::new(self.set.num_classes).with_hidden(32).with_dropout(dropout).with_seed(seed);
-        config.init(&self.set.graph, &inputs, &Device::flex().autodiff()).unwrap()
+        let config = RgcnConfig::new(self.set.num_classes).with_hidden(32).with_dropout(dropout);
+        seeded(seed, || config.init(&self.set.graph, &inputs, &Device::flex().autodiff())).unwrap()
     }
     fn features(&self) -> Vec<Option<Tensor<2>>> {
         let tensor = |v: &(Vec<f32>, usize)| Tensor::from_data(TensorData::new(v.0.clone(), [v.0.len() / v.1, v.1]), &Device::flex());
@@ -55,9 +55,8 @@ impl Task {
     fn sampled(&self, seed: u64, fanouts: [i64; 2], batch: usize) -> f64 {
         let split = self.set.splits.values().next().unwrap();
         let (val, test) = (self.rows(&split.val), self.rows(&split.test));
-        let mut batches =
-            NodeBatches::new(NeighborSampler::new(&self.set.graph, fanouts).unwrap(), &self.set.target, &split.train, &Device::flex())
-                .unwrap();
+        let sampler = NeighborSampler::new(&self.set.graph, fanouts).unwrap();
+        let mut batches = NodeBatches::new(sampler, [(&self.set.target, &split.train)], &Device::flex()).unwrap();
         for (ntype, v) in self.set.graph.schema().ntypes().iter().zip(&self.values) {
             if let Some((values, width)) = v {
                 let rows = MemoryRows::new(values, *width, RowType::F32).unwrap();
@@ -73,7 +72,7 @@ impl Task {
         for epoch in 0..EPOCHS as u64 {
             for b in loader.epoch(epoch) {
                 let b = b.unwrap();
-                let labels: Vec<i64> = b.seeds.iter().map(|&v| self.set.labels[v as usize]).collect();
+                let labels: Vec<i64> = b.seeds[self.target].iter().map(|&v| self.set.labels[v as usize]).collect();
                 let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, self.set.num_classes).unwrap();
                 let x: Vec<Option<Tensor<2>>> = b.x.into_iter().map(|x| x.map(Tensor::from_inner)).collect();
                 let logits = net.forward_blocks(&b.batch.blocks, &x, Mode::Train { seed, step }).swap_remove(self.target);

@@ -152,6 +152,12 @@ impl GraphView for Block<'_> {
         Cow::Owned(of_etype(&self.relations, etype).in_degrees().collect())
     }
     #[track_caller]
+    fn input_in_degrees(&self, etype: usize) -> Option<Cow<'_, [u32]>> {
+        let (s, d) = self.graph.schema().ends(etype);
+        let indptr = of_etype(self.graph.relations(), etype).csc().indptr();
+        (s == d).then(|| self.nodes[s].iter().map(|&v| indptr[v as usize + 1] - indptr[v as usize]).collect())
+    }
+    #[track_caller]
     fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
         let whole = of_etype(self.graph.relations(), etype);
         let degrees = self.out_degrees[etype].get_or_compute(|| {

@@ -1,18 +1,23 @@
 //! Weights of layers that were trained with DGL or PyTorch Geometric.
 
+mod buffers;
 mod their;
 mod walk;
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::module::{Module, ModuleDisplay};
 use burn::tensor::{DType, TensorData};
-use burn_gnn_graph::io::{cut_quoted, read_file};
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::io::{cut_quoted, cut_text, open_file, read_file};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 use crate::ModelError;
+pub use buffers::Buffer;
 pub use their::Their;
 use walk::{Loader, Saver};
 
@@ -25,35 +30,69 @@ pub enum Framework {
     Pyg,
 }
 
-/// A layer that DGL or PyTorch Geometric have too.
+/// A layer or model that DGL or PyTorch Geometric have too. A model of several layers asks them, under their names:
+///
+/// ```
+/// use burn::module::Module;
+/// use burn::nn::Linear;
+/// use burn_gnn_models::{Buffer, Framework, GinConv, Pretrained, Their};
+///
+/// #[derive(Module, Debug)]
+/// struct Net {
+///     conv1: GinConv,
+///     lin: Linear,
+/// }
+///
+/// impl Pretrained for Net {
+///     fn their(&self, from: Framework, path: &str) -> Their {
+///         match path.split_once('.') {
+///             Some(("conv1", rest)) => self.conv1.their(from, rest).under("conv1."),
+///             _ => Their::same(path), // `lin.weight`, transposed because it is in a `Linear`
+///         }
+///     }
+///     fn buffers(&self, from: Framework) -> Vec<Buffer> {
+///         self.conv1.buffers(from).into_iter().map(|b| b.under("conv1.")).collect()
+///     }
+/// }
+/// ```
 pub trait Pretrained: Module + ModuleDisplay {
     /// Where `from` keeps the parameter at `path` (field names joined by dots).
     fn their(&self, from: Framework, path: &str) -> Their;
+
+    /// What `from` saves with the layer that is no parameter here: numbers that are options here, tensors that nothing reads.
+    fn buffers(&self, _from: Framework) -> Vec<Buffer> {
+        vec![]
+    }
 }
 
-/// The tensors of a PyTorch module by name, as `safetensors.torch.save_file(module.state_dict(), path)` writes them.
+/// The tensors of a PyTorch module by name, from a file of `torch.save(module.state_dict(), path)` or
+/// `safetensors.torch.save_file(module.state_dict(), path)`.
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_gnn_models::{Framework, GraphConvConfig, ModelError, StateDict};
+/// use burn_gnn_models::{Framework, GraphConv, GraphConvConfig, ModelError, StateDict};
 /// let device = Device::flex();
-/// let theirs = GraphConvConfig::new(3, 2).with_seed(1).init(&device);
+/// let theirs = GraphConvConfig::new(3, 2).init(&device);
 /// let file = StateDict::of(&theirs, Framework::Pyg).to_safetensors()?; // `lin.weight` and `bias`
-/// let ours = GraphConvConfig::new(3, 2).with_seed(2).init(&device);
+/// let ours = GraphConvConfig::new(3, 2).init(&device);
 /// let ours = StateDict::from_safetensors(&file)?.load(ours, Framework::Pyg)?;
-/// assert_eq!(ours.weight.val().into_data(), theirs.weight.val().into_data());
+/// let weight = |conv: GraphConv| conv.weight.map(|w| w.val().into_data());
+/// assert_eq!(weight(ours), weight(theirs));
 /// # Ok::<(), ModelError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct StateDict {
-    tensors: BTreeMap<String, TensorData>,
+    tensors: BTreeMap<String, Arc<TensorData>>,
 }
 
+/// Where a `.pt` file begins: it is a zip archive, or before PyTorch 1.6 a pickle.
+const TORCH: [&[u8; 4]; 2] = [b"PK\x03\x04", b"\x80\x02\x8a\x0a"];
+
 impl StateDict {
-    /// From the bytes of a safetensors file; int tensors (such as counters of batches) are left out.
+    /// From the bytes of a safetensors file; int and bool tensors (counters of batches, masks) are left out.
     ///
     /// # Errors
-    /// Bytes that are no such file, or an element type other than f16, bf16, f32 and f64.
+    /// Bytes that are no such file, or an element type other than those, f16, bf16, f32 and f64.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self, ModelError> {
         let wrong = |message: String| ModelError::StateDict { message: cut_quoted(message) };
         let file = SafeTensors::deserialize(bytes).map_err(|e| wrong(format!("expected a safetensors file, found: {e}")))?;
@@ -64,32 +103,57 @@ impl StateDict {
                 Dtype::BF16 => DType::BF16,
                 Dtype::F32 => DType::F32,
                 Dtype::F64 => DType::F64,
-                Dtype::I64 | Dtype::I32 => continue,
+                Dtype::BOOL | Dtype::I64 | Dtype::I32 | Dtype::I16 | Dtype::I8 => continue,
+                Dtype::U64 | Dtype::U32 | Dtype::U16 | Dtype::U8 => continue,
                 other => return Err(wrong(format!("tensor `{name}` must have elements of f16, bf16, f32 or f64, got {other:?}"))),
             };
-            tensors.insert(name.to_owned(), TensorData::from_bytes_vec(view.data().to_vec(), view.shape().to_vec(), dtype));
+            let data = TensorData::from_bytes_vec(view.data().to_vec(), view.shape().to_vec(), dtype);
+            tensors.insert(name.to_owned(), Arc::new(data));
         }
         Ok(Self { tensors })
     }
 
-    /// From a safetensors file.
+    /// From a safetensors file, or with the feature `torch` from a `.pt` file that `torch.save` wrote (PyTorch 1.6 and later): what
+    /// the file is, its first bytes say. Tensors of a checkpoint of several dictionaries have the keys of all before their names, joined
+    /// by dots: `{"model": module.state_dict(), "epoch": 7}` is loaded from `StateDict::from_file(path)?.at("model.")`.
+    ///
+    /// A `.pt` file is a program; nothing of it is run, and all but tensors and containers is refused
+    /// ([`read_torch`](https://docs.rs/burn-gnn-graph/latest/burn_gnn_graph/io/fn.read_torch.html)).
     ///
     /// # Errors
-    /// As [`from_safetensors`](Self::from_safetensors), or the file cannot be read.
+    /// As [`from_safetensors`](Self::from_safetensors), a file that cannot be read, a `.pt` file without the feature `torch` or with
+    /// more than tensors in it.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
         // Errors of a graph's files name the file; those about bytes do not.
-        let bytes = read_file(path).map_err(|e| ModelError::StateDict { message: e.to_string() })?;
+        let wrong = |message: String| ModelError::StateDict { message };
+        if starts_as_torch(path).map_err(|e| wrong(e.to_string()))? {
+            return Self::from_torch(path);
+        }
+        let bytes = read_file(path).map_err(|e| wrong(e.to_string()))?;
         Self::from_safetensors(&bytes).map_err(|e| match e {
-            ModelError::StateDict { message } => ModelError::StateDict { message: format!("{}: {message}", path.display()) },
+            ModelError::StateDict { message } => wrong(format!("{}: {message}", path.display())),
             other => other,
         })
+    }
+
+    #[cfg(feature = "torch")]
+    fn from_torch(path: &Path) -> Result<Self, ModelError> {
+        let all = burn_gnn_graph::io::read_torch(path).map_err(|e| ModelError::StateDict { message: e.to_string() })?;
+        Ok(Self { tensors: all.into_iter().filter(|(_, data)| data.dtype().is_float()).collect() })
+    }
+
+    #[cfg(not(feature = "torch"))]
+    fn from_torch(path: &Path) -> Result<Self, ModelError> {
+        let message = "expected a safetensors file, found one that `torch.save` wrote; build with the feature `torch`, or write it with \
+                       `safetensors.torch.save_file`";
+        Err(ModelError::StateDict { message: format!("{}: {message}", path.display()) })
     }
 
     /// The tensors whose names begin with `prefix`, without it: those of one layer of a model.
     #[must_use]
     pub fn at(&self, prefix: &str) -> Self {
-        let rest = |(name, data): (&String, &TensorData)| Some((name.strip_prefix(prefix)?.to_owned(), data.clone()));
+        let rest = |(name, data): (&String, &Arc<TensorData>)| Some((name.strip_prefix(prefix)?.to_owned(), data.clone()));
         Self { tensors: self.tensors.iter().filter_map(rest).collect() }
     }
 
@@ -100,13 +164,45 @@ impl StateDict {
         Self { tensors: rest.map(|(name, data)| (name.clone(), data.clone())).collect() }
     }
 
-    /// The parameters of a layer under the names, and with the axes, of another framework. Blocks of a diagonal
-    /// stay apart, where DGL lays them flat.
+    /// The tensors under other names: `rename` gives the name of each, none to leave it out.
+    ///
+    /// ```
+    /// use burn::tensor::Device;
+    /// use burn_gnn_models::{Framework, GraphConvConfig, ModelError, StateDict};
+    /// let conv = GraphConvConfig::new(3, 2).init(&Device::flex());
+    /// let state = StateDict::of(&conv, Framework::Pyg); // `lin.weight` and `bias`
+    /// let state = state.renamed(|name| Some(format!("encoder.{}", name.replace("lin.", "projection."))))?;
+    /// assert_eq!(state.tensors().map(|(name, _)| name).collect::<Vec<_>>(), ["encoder.bias", "encoder.projection.weight"]);
+    /// # Ok::<(), ModelError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Two tensors of one new name.
+    pub fn renamed(&self, rename: impl Fn(&str) -> Option<String>) -> Result<Self, ModelError> {
+        let mut tensors = BTreeMap::new();
+        for (old, data) in &self.tensors {
+            let Some(new) = rename(old) else { continue };
+            if tensors.insert(new.clone(), data.clone()).is_some() {
+                let (new, old) = (cut_text(&new), cut_text(old));
+                let message = format!("expected a name for each tensor, found `{new}` for `{old}` and another; give them different names");
+                return Err(ModelError::StateDict { message });
+            }
+        }
+        Ok(Self { tensors })
+    }
+
+    /// The parameters and buffers of a layer under the names, and with the axes, of another framework.
     pub fn of<M: Pretrained>(layer: &M, framework: Framework) -> Self {
         let names = |path: &str| layer.their(framework, path);
         let mut saver = Saver::new(&names);
         layer.visit(&mut saver);
-        saver.state
+        let mut state = saver.state;
+        for Buffer { names, option } in layer.buffers(framework) {
+            if let (Some(name), Some((value, _))) = (names.into_iter().next(), option) {
+                state.tensors.insert(name, Arc::new(TensorData::new(vec![value as f32], [1])));
+            }
+        }
+        state
     }
 
     /// The bytes of a safetensors file, which `safetensors.torch.load` reads.
@@ -133,25 +229,98 @@ impl StateDict {
 
     /// The tensors by name.
     pub fn tensors(&self) -> impl Iterator<Item = (&str, &TensorData)> {
-        self.tensors.iter().map(|(name, data)| (name.as_str(), data))
+        self.tensors.iter().map(|(name, data)| (name.as_str(), data.as_ref()))
     }
 
-    /// The layer with all its parameters taken from here, in the precision it has.
+    /// The layer or model with all its parameters taken from here, in the precision it has. Shapes are compared axis by axis, where a
+    /// matrix lies transposed there after it was transposed.
     ///
     /// # Errors
-    /// A parameter that has no tensor or one of another shape, or a tensor that no parameter takes: the layer was
-    /// described differently.
+    /// * [`ModelError::WeightMissing`]: a parameter that has no tensor.
+    /// * [`ModelError::WeightShape`]: a tensor of another shape.
+    /// * [`ModelError::WeightsLeft`]: a tensor that no parameter takes: the layer was described differently.
+    /// * [`ModelError::WeightOption`]: a number that is an option here, with another value.
+    /// * [`ModelError::WeightShared`]: two tensors for one parameter that differ.
     pub fn load<M: Pretrained>(&self, layer: M, from: Framework) -> Result<M, ModelError> {
         let described = layer.clone();
         let names = |path: &str| described.their(from, path);
         let mut loader = Loader::new(self, &names);
         let layer = layer.map(&mut loader);
-        let used = loader.finish()?;
-        let left: Vec<&str> = self.tensors.keys().map(String::as_str).filter(|k| !used.iter().any(|u| u == k)).collect();
-        if left.is_empty() {
+        let mut used = loader.finish()?;
+        for Buffer { names, option } in described.buffers(from) {
+            for tensor in names {
+                let Some(data) = self.tensors.get(&tensor) else { continue };
+                if let Some((expected, option)) = option {
+                    let values: Vec<f64> = data.iter::<f64>().take(2).collect();
+                    let &[actual] = values.as_slice() else {
+                        let (expected, actual) = (vec![1], data.shape().to_vec());
+                        return Err(ModelError::WeightShape { parameter: option.into(), tensor, expected, actual });
+                    };
+                    // What was a sum or a logarithm in f32 there.
+                    let near = (actual - expected).abs() <= 1e-4 * expected.abs().max(1e-4);
+                    if !near {
+                        // As it was written there, not as f64 sees it.
+                        let actual = (actual as f32).to_string().parse().unwrap_or(actual);
+                        return Err(ModelError::WeightOption { option, tensor, expected, actual });
+                    }
+                }
+                used.insert(tensor);
+            }
+        }
+        let mut left = self.tensors.keys().filter(|name| !used.contains(*name)).peekable();
+        if left.peek().is_none() {
             return Ok(layer);
         }
-        let message = format!("no parameter of the layer takes {left:?}; its options differ from those of the state dict");
-        Err(ModelError::StateDict { message: cut_quoted(message) })
+        Err(ModelError::WeightsLeft { tensors: listed(left) })
     }
+
+    /// The names, for an error.
+    fn names(&self) -> String {
+        listed(self.tensors.keys())
+    }
+}
+
+/// Where a model keeps the parameter at `path` of its list of layers `layers`, which PyG calls `convs`; none for another parameter.
+pub(crate) fn in_layers<M: Pretrained>(layers: &[M], from: Framework, path: &str) -> Option<Their> {
+    let (i, rest) = path.strip_prefix("layers.")?.split_once('.')?;
+    let i: usize = i.parse().ok()?;
+    Some(layers.get(i)?.their(from, rest).under(&layer_prefix(from, i)))
+}
+
+/// Buffers of a model's layers.
+pub(crate) fn buffers_of_layers<M: Pretrained>(layers: &[M], from: Framework) -> Vec<Buffer> {
+    let of = |(i, layer): (usize, &M)| layer.buffers(from).into_iter().map(move |b| b.under(&layer_prefix(from, i)));
+    layers.iter().enumerate().flat_map(of).collect()
+}
+
+fn layer_prefix(from: Framework, i: usize) -> String {
+    match from {
+        Framework::Dgl => format!("layers.{i}."),
+        Framework::Pyg => format!("convs.{i}."),
+    }
+}
+
+/// Some of many names, which come from a file.
+fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    const SHOWN: usize = 12;
+    let mut shown: Vec<String> = vec![];
+    let mut more = 0;
+    for name in names {
+        if shown.len() < SHOWN {
+            shown.push(cut_text(name));
+        } else {
+            more += 1;
+        }
+    }
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("{shown:?}{more}")
+}
+
+/// Whether a file begins as `.pt` files do.
+fn starts_as_torch(path: &Path) -> Result<bool, GraphError> {
+    let (file, _) = open_file(path)?;
+    let mut first = vec![];
+    // A file that cannot be read is reported by the reader.
+    let _ = file.take(4).read_to_end(&mut first);
+    Ok(TORCH.iter().any(|begin| first == **begin))
 }

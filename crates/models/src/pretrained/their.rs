@@ -1,13 +1,39 @@
-//! Names and places of parameters in another framework.
+//! Names and layout of parameters in another framework.
 
 use std::ops::Range;
 
-/// Where another framework keeps a parameter, and how it lies there.
+/// Where another framework keeps a parameter, and how it is laid out there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Their {
-    pub(super) name: String,
-    pub(super) transposed: bool,
+    /// Names it may have there: the first that a state dict has is read, the first is written.
+    pub(super) places: Vec<Place>,
+    /// None: as the module that holds the parameter says.
+    transposed: Option<bool>,
+    pub(super) negated: bool,
+    /// Shape there, where the same entries stand in another one.
+    pub(super) shape: Option<Vec<usize>>,
     pub(super) part: Part,
+}
+
+/// Names of the tensors of one parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) name: String,
+    /// Of the tensors of the second row and so on, where each row has one.
+    pub(super) rows: Vec<String>,
+    /// Of the second half of the columns.
+    pub(super) beside: Option<String>,
+    /// Of tensors that must be equal to the first.
+    pub(super) copies: Vec<String>,
+}
+
+impl Place {
+    fn each(&mut self, change: impl Fn(&mut String)) {
+        change(&mut self.name);
+        self.rows.iter_mut().for_each(&change);
+        self.beside.iter_mut().for_each(&change);
+        self.copies.iter_mut().for_each(&change);
+    }
 }
 
 /// How a parameter and the tensor of that name belong together; axes in our order.
@@ -17,25 +43,81 @@ pub(super) enum Part {
     Whole,
     /// The parameter is some of so many rows.
     Rows { range: Range<usize>, of: usize },
-    /// The first half of the columns; the other half has this name.
-    Beside(String),
+    /// The tensor is the first half of the columns.
+    Beside,
     /// The tensor is the sum of this parameter and another: read as 0 here.
     Term,
+    /// One tensor for every row (matrix of a stack), of which the parameter is some of so many columns.
+    Stacked { columns: Range<usize>, of: usize },
+    /// The columns of the parameter are so many copies of the tensor, of which the mean is taken.
+    Repeated(usize),
 }
 
 impl Their {
-    fn new(name: impl Into<String>, transposed: bool) -> Self {
-        Self { name: name.into(), transposed, part: Part::Whole }
+    fn new(name: impl Into<String>, transposed: Option<bool>) -> Self {
+        let places = vec![Place { name: name.into(), rows: vec![], beside: None, copies: vec![] }];
+        Self { places, transposed, negated: false, shape: None, part: Part::Whole }
     }
 
-    /// Under `name`, with its axes in our order. Fields of Burn's `Linear` and norms are translated without being told:
+    /// Under `name`, with its axes in our order. Fields of Burn's `Linear` and norms are translated by themselves:
     /// `Linear` is transposed, `gamma` and `beta` are `weight` and `bias`.
     pub fn same(name: impl Into<String>) -> Self {
-        Self::new(name, false)
+        Self::new(name, None)
     }
-    /// Under `name`, a matrix with its axes the other way round.
+    /// Under `name`, a transposed matrix.
     pub fn transposed(name: impl Into<String>) -> Self {
-        Self::new(name, true)
+        Self::new(name, Some(true))
+    }
+    /// Not transposed, though the parameter is in a `Linear`.
+    #[must_use]
+    pub fn untransposed(mut self) -> Self {
+        self.transposed = Some(false);
+        self
+    }
+    /// Row by row (a stack of matrices: matrix by matrix) under `names`, each as the columns `columns` of a tensor with `of` columns.
+    /// Matrices may lie [transposed](Self::transpose) there.
+    ///
+    /// # Panics
+    /// No names.
+    #[track_caller]
+    pub fn stacked(names: impl IntoIterator<Item = String>, columns: Range<usize>, of: usize) -> Self {
+        let mut names = names.into_iter();
+        let mut their = Self::same(names.next().expect("a parameter has at least one row"));
+        their.places[0].rows = names.collect();
+        their.part = Part::Stacked { columns, of };
+        their
+    }
+    /// With matrices transposed.
+    #[must_use]
+    pub fn transpose(mut self) -> Self {
+        self.transposed = Some(true);
+        self
+    }
+    /// Or under `name`, where a state dict has no tensor of the names so far.
+    #[must_use]
+    pub fn or(mut self, name: impl Into<String>) -> Self {
+        self.places.push(Place { name: name.into(), rows: vec![], beside: None, copies: vec![] });
+        self
+    }
+    /// Under `name` too: PyTorch writes a shared parameter once for each of its names. If both tensors are there, they must be equal.
+    #[must_use]
+    pub fn also(mut self, name: impl Into<String>) -> Self {
+        if let Some(place) = self.places.last_mut() {
+            place.copies.push(name.into());
+        }
+        self
+    }
+    /// With the opposite sign.
+    #[must_use]
+    pub fn negated(mut self) -> Self {
+        self.negated = true;
+        self
+    }
+    /// With the same entries in another shape.
+    #[must_use]
+    pub fn shaped(mut self, shape: impl Into<Vec<usize>>) -> Self {
+        self.shape = Some(shape.into());
+        self
     }
     /// As the rows `range` (in our order of axes) of a tensor with `of` rows.
     #[must_use]
@@ -46,7 +128,10 @@ impl Their {
     /// In two halves: the first columns under the name so far, the others under `second`.
     #[must_use]
     pub fn beside(mut self, second: impl Into<String>) -> Self {
-        self.part = Part::Beside(second.into());
+        self.part = Part::Beside;
+        if let Some(place) = self.places.last_mut() {
+            place.beside = Some(second.into());
+        }
         self
     }
     /// Added to another parameter of the same name, which the tensor is loaded into; this one becomes 0.
@@ -55,39 +140,61 @@ impl Their {
         self.part = Part::Term;
         self
     }
-    /// With a prefix before the name.
+    /// `times` times along the columns, of which the layer takes the mean: what belongs to heads here and to their mean there.
     #[must_use]
-    pub fn under(mut self, prefix: &str) -> Self {
-        self.name.insert_str(0, prefix);
-        if let Part::Beside(second) = &mut self.part {
-            second.insert_str(0, prefix);
-        }
+    pub fn repeated(mut self, times: usize) -> Self {
+        self.part = Part::Repeated(times);
         self
     }
-
-    /// With a suffix behind the name.
+    /// With a prefix before every name.
+    #[must_use]
+    pub fn under(self, prefix: &str) -> Self {
+        self.under_any(&[prefix])
+    }
+    /// With any of some prefixes before every name; the first is written.
+    #[must_use]
+    pub fn under_any(mut self, prefixes: &[impl AsRef<str>]) -> Self {
+        let under = |prefix: &str| {
+            let mut places = self.places.clone();
+            places.iter_mut().for_each(|p| p.each(|name| name.insert_str(0, prefix)));
+            places
+        };
+        self.places = prefixes.iter().flat_map(|prefix| under(prefix.as_ref())).collect();
+        self
+    }
+    /// With a suffix behind every name.
     #[must_use]
     pub fn followed_by(mut self, suffix: &str) -> Self {
-        self.name.push_str(suffix);
-        if let Part::Beside(second) = &mut self.part {
-            second.push_str(suffix);
-        }
+        self.places.iter_mut().for_each(|p| p.each(|name| name.push_str(suffix)));
         self
     }
 
     /// What fields of Burn's own modules add to it.
     pub(super) fn inside(mut self, container: &str, rank: usize) -> Self {
         match container {
-            "Struct:Linear" if rank == 2 => self.transposed = true,
+            "Struct:Linear" if rank == 2 => self.transposed = self.transposed.or(Some(true)),
             "Struct:LayerNorm" | "Struct:BatchNorm" => {
                 for (ours, theirs) in [("gamma", "weight"), ("beta", "bias")] {
-                    if let Some(start) = self.name.strip_suffix(ours) {
-                        self.name = format!("{start}{theirs}");
-                    }
+                    self.places.iter_mut().for_each(|p| {
+                        p.each(|name| {
+                            if let Some(start) = name.strip_suffix(ours) {
+                                *name = format!("{start}{theirs}");
+                            }
+                        });
+                    });
                 }
             }
             _ => {}
         }
         self
+    }
+
+    pub(super) fn is_transposed(&self) -> bool {
+        self.transposed == Some(true)
+    }
+
+    /// The names that are looked for, for an error.
+    pub(super) fn names(&self) -> String {
+        self.places.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(" or ")
     }
 }

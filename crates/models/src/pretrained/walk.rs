@@ -1,17 +1,20 @@
 //! Walks through a module that read its parameters from a state dict, or write them into one.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use burn::module::{ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::StateDict;
-use super::their::{Part, Their};
+use super::their::{Part, Place, Their};
 use crate::ModelError;
 
 /// Where a walk through a module stands: field names, and the types that hold them.
 #[derive(Default)]
-struct Place(Vec<(String, String)>);
+struct Position(Vec<(String, String)>);
 
-impl Place {
+impl Position {
     fn path(&self) -> String {
         self.0.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(".")
     }
@@ -23,8 +26,8 @@ impl Place {
 pub(super) struct Loader<'a> {
     state: &'a StateDict,
     names: &'a dyn Fn(&str) -> Their,
-    place: Place,
-    used: Vec<String>,
+    position: Position,
+    used: BTreeSet<String>,
     error: Option<ModelError>,
 }
 
@@ -37,54 +40,110 @@ struct Wanted<'a, const D: usize> {
 
 impl<'a> Loader<'a> {
     pub(super) fn new(state: &'a StateDict, names: &'a dyn Fn(&str) -> Their) -> Self {
-        Self { state, names, place: Place::default(), used: vec![], error: None }
+        Self { state, names, position: Position::default(), used: BTreeSet::new(), error: None }
     }
 
     /// Names that parameters took, or the first error.
-    pub(super) fn finish(self) -> Result<Vec<String>, ModelError> {
+    pub(super) fn finish(self) -> Result<BTreeSet<String>, ModelError> {
         match self.error {
             Some(error) => Err(error),
             None => Ok(self.used),
         }
     }
 
-    /// The parameter at the current place.
+    /// The parameter at the current position.
     fn read<const D: usize>(&mut self, mut wanted: Wanted<'_, D>) -> Result<Tensor<D>, ModelError> {
-        let Their { name, transposed, part } = self.place.their(self.names, D);
-        match part {
-            Part::Whole => self.tensor(&name, transposed, &wanted),
-            Part::Rows { range, of } => {
-                wanted.shape[0] = of;
-                Ok(self.tensor(&name, transposed, &wanted)?.slice_dim(0, range))
-            }
-            Part::Beside(second) => {
-                wanted.shape[D - 1] /= 2;
-                Ok(Tensor::cat(vec![self.tensor(&name, transposed, &wanted)?, self.tensor(&second, transposed, &wanted)?], D - 1))
-            }
-            Part::Term => Ok(Tensor::zeros(wanted.shape, (wanted.device, wanted.dtype))),
+        let their = self.position.their(self.names, D);
+        if their.part == Part::Term {
+            return Ok(Tensor::zeros(wanted.shape, (wanted.device, wanted.dtype)));
         }
+        let found = their.places.iter().find(|p| self.state.tensors.contains_key(&p.name));
+        let Some(place) = found else {
+            let (parameter, tensor) = (self.position.path(), their.names());
+            return Err(ModelError::WeightMissing { parameter, tensor, found: self.state.names() });
+        };
+        match &their.part {
+            Part::Stacked { columns, of } => {
+                let names = std::iter::once(&place.name).chain(&place.rows);
+                let row = |name: &String| Ok(self.row(name, &their, &wanted, *of)?.slice_dim(D - 1, columns.clone()));
+                let rows = names.map(row).collect::<Result<Vec<_>, ModelError>>()?;
+                return Ok(Tensor::cat(rows, 0));
+            }
+            Part::Rows { of, .. } => wanted.shape[0] = *of,
+            Part::Beside => wanted.shape[D - 1] /= 2,
+            Part::Repeated(times) => wanted.shape[D - 1] /= times,
+            Part::Whole | Part::Term => {}
+        }
+        let first = self.tensor(&place.name, &their, &wanted)?;
+        self.compare(place)?;
+        let value = match &their.part {
+            Part::Rows { range, .. } => first.slice_dim(0, range.clone()),
+            Part::Repeated(times) => first.repeat_dim(D - 1, *times),
+            Part::Beside => match &place.beside {
+                Some(second) => Tensor::cat(vec![first, self.tensor(second, &their, &wanted)?], D - 1),
+                None => first,
+            },
+            Part::Whole | Part::Term | Part::Stacked { .. } => first,
+        };
+        Ok(if their.negated { value.neg() } else { value })
+    }
+
+    /// The tensor `name` of one row of a parameter, with `of` columns and an axis of 1 before.
+    fn row<const D: usize>(&mut self, name: &str, their: &Their, wanted: &Wanted<'_, D>, of: usize) -> Result<Tensor<D>, ModelError> {
+        let (stored, expected) = row_shapes(wanted.shape, their, of);
+        let row = plain(self.data(name, expected)?, stored, false, (wanted.device, wanted.dtype));
+        Ok(if their.is_transposed() { row.swap_dims(D - 2, D - 1) } else { row })
     }
 
     /// The tensor `name` of this shape, with its axes in our order.
-    fn tensor<const D: usize>(&mut self, name: &str, transposed: bool, wanted: &Wanted<'_, D>) -> Result<Tensor<D>, ModelError> {
-        let wrong = |message| Err(ModelError::StateDict { message });
-        let Some(data) = self.state.tensors.get(name) else {
-            let names: Vec<&String> = self.state.tensors.keys().collect();
-            return wrong(format!("parameter `{}` is looked for under `{name}`, found only {names:?}", self.place.path()));
-        };
-        let mut expected = wanted.shape;
-        if transposed {
-            expected.reverse();
+    fn tensor<const D: usize>(&mut self, name: &str, their: &Their, wanted: &Wanted<'_, D>) -> Result<Tensor<D>, ModelError> {
+        let mut stored = wanted.shape;
+        if their.is_transposed() {
+            stored.reverse();
         }
-        let actual = data.shape().to_vec();
-        // Blocks of a diagonal may lie flat.
-        let flat = !transposed && expected.iter().product::<usize>() == actual.iter().product::<usize>();
-        if expected[..] != actual[..] && !flat {
-            return wrong(format!("tensor `{name}` must have shape {expected:?}, got {actual:?}"));
-        }
-        self.used.push(name.to_owned());
-        Ok(plain(data, expected, transposed, (wanted.device, wanted.dtype)))
+        let data = self.data(name, their.shape.clone().unwrap_or_else(|| stored.to_vec()))?;
+        Ok(plain(data, stored, their.is_transposed(), (wanted.device, wanted.dtype)))
     }
+
+    /// The tensor `name`, which must have this shape.
+    fn data(&mut self, name: &str, expected: Vec<usize>) -> Result<&'a TensorData, ModelError> {
+        let Some(data) = self.state.tensors.get(name) else {
+            let (parameter, tensor) = (self.position.path(), format!("`{name}`"));
+            return Err(ModelError::WeightMissing { parameter, tensor, found: self.state.names() });
+        };
+        let actual = data.shape().to_vec();
+        if expected != actual {
+            let (parameter, tensor) = (self.position.path(), name.to_owned());
+            return Err(ModelError::WeightShape { parameter, tensor, expected, actual });
+        }
+        self.used.insert(name.to_owned());
+        Ok(data)
+    }
+
+    /// Copies of a tensor that PyTorch saves under several names must be copies.
+    fn compare(&mut self, place: &Place) -> Result<(), ModelError> {
+        for copy in &place.copies {
+            let (Some(first), Some(other)) = (self.state.tensors.get(&place.name), self.state.tensors.get(copy)) else { continue };
+            if first != other {
+                let parameter = self.position.path();
+                return Err(ModelError::WeightShared { parameter, tensor: place.name.clone(), other: copy.clone() });
+            }
+            self.used.insert(copy.clone());
+        }
+        Ok(())
+    }
+}
+
+/// Shape of one row of a parameter in a tensor with `of` columns: with an axis of 1 before, and as it is saved.
+fn row_shapes<const D: usize>(ours: [usize; D], their: &Their, of: usize) -> ([usize; D], Vec<usize>) {
+    let mut stored = ours;
+    stored[0] = 1;
+    stored[D - 1] = of;
+    if their.is_transposed() {
+        stored.swap(D - 2, D - 1);
+    }
+    let saved = stored[usize::from(D > 1)..].to_vec();
+    (stored, their.shape.clone().unwrap_or(saved))
 }
 
 /// A tensor of `stored` shape from data, then with its axes in our order.
@@ -96,10 +155,10 @@ fn plain<const D: usize>(data: &TensorData, stored: [usize; D], transposed: bool
 
 impl ModuleMapper for Loader<'_> {
     fn enter_module(&mut self, name: &str, container: &str) {
-        self.place.0.push((name.to_owned(), container.to_owned()));
+        self.position.0.push((name.to_owned(), container.to_owned()));
     }
     fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.place.0.pop();
+        self.position.0.pop();
     }
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let value = param.val();
@@ -119,13 +178,15 @@ impl ModuleMapper for Loader<'_> {
 
 pub(super) struct Saver<'a> {
     names: &'a dyn Fn(&str) -> Their,
-    place: Place,
+    position: Position,
     pub(super) state: StateDict,
+    /// Tensors that hold a term, to which the rest is added.
+    terms: BTreeSet<String>,
 }
 
 impl<'a> Saver<'a> {
     pub(super) fn new(names: &'a dyn Fn(&str) -> Their) -> Self {
-        Self { names, place: Place::default(), state: StateDict::default() }
+        Self { names, position: Position::default(), state: StateDict::default(), terms: BTreeSet::new() }
     }
 
     /// What was saved under `name` so far, of shape `ours` in our order of axes, or zeros.
@@ -138,42 +199,84 @@ impl<'a> Saver<'a> {
         self.state.tensors.get(name).map_or_else(|| Tensor::zeros(ours, on), |data| plain(data, stored, transposed, on))
     }
 
-    fn put<const D: usize>(&mut self, name: String, transposed: bool, value: Tensor<D>) {
-        let value = if transposed { value.transpose() } else { value };
-        self.state.tensors.insert(name, value.into_data());
+    fn put<const D: usize>(&mut self, name: &str, their: &Their, value: Tensor<D>) {
+        let value = if their.is_transposed() { value.transpose() } else { value };
+        let mut data = value.into_data();
+        if let Some(shape) = &their.shape {
+            let (bytes, _, dtype) = data.into_parts();
+            data = TensorData::from_bytes(bytes, shape.clone(), dtype);
+        }
+        self.state.tensors.insert(name.to_owned(), Arc::new(data));
     }
 }
 
 impl ModuleVisitor for Saver<'_> {
     fn enter_module(&mut self, name: &str, container: &str) {
-        self.place.0.push((name.to_owned(), container.to_owned()));
+        self.position.0.push((name.to_owned(), container.to_owned()));
     }
     fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.place.0.pop();
+        self.position.0.pop();
     }
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let Their { name, transposed, part } = self.place.their(self.names, D);
+        let their = self.position.their(self.names, D);
+        let Some(place @ Place { name, beside, copies, .. }) = their.places.first() else { return };
         let value = param.val().without_autodiff();
-        match part {
-            // A term of it may be there.
-            Part::Whole | Part::Term if self.state.tensors.contains_key(&name) => {
-                let sum = self.so_far(&name, transposed, value.dims(), &value) + value;
-                self.put(name, transposed, sum);
+        let value = if their.negated { value.neg() } else { value };
+        // One of `parts` equal parts of the columns.
+        let columns = |part: usize, parts: usize| {
+            let width = value.dims()[D - 1] / parts;
+            value.clone().slice_dim(D - 1, part * width..(part + 1) * width)
+        };
+        match &their.part {
+            Part::Whole | Part::Term => {
+                let term = their.part == Part::Term;
+                let add = self.terms.contains(name) || term && self.state.tensors.contains_key(name);
+                let sum = if add { self.so_far(name, their.is_transposed(), value.dims(), &value) + value.clone() } else { value.clone() };
+                if term {
+                    self.terms.insert(name.clone());
+                }
+                self.put(name, &their, sum);
             }
-            Part::Whole | Part::Term => self.put(name, transposed, value),
             Part::Rows { range, of } => {
                 let mut all = value.dims();
-                all[0] = of;
-                let rows = self.so_far(&name, transposed, all, &value).slice_assign([range], value);
-                self.put(name, transposed, rows);
+                all[0] = *of;
+                let rows = self.so_far(name, their.is_transposed(), all, &value).slice_assign([range.clone()], value.clone());
+                self.put(name, &their, rows);
             }
-            Part::Beside(second) => {
-                let [left, right] = [0, 1].map(|half| {
-                    let columns = value.dims()[D - 1] / 2;
-                    value.clone().slice_dim(D - 1, half * columns..(half + 1) * columns)
-                });
-                self.put(name, transposed, left);
-                self.put(second, transposed, right);
+            Part::Beside => {
+                self.put(name, &their, columns(0, 2));
+                if let Some(second) = beside {
+                    self.put(second, &their, columns(1, 2));
+                }
+            }
+            Part::Stacked { columns, of } => {
+                let ours = value.dims();
+                for (i, name) in std::iter::once(name).chain(&place.rows).enumerate() {
+                    let (stored, saved) = row_shapes(ours, &their, *of);
+                    let on = (&value.device(), value.dtype());
+                    let so_far = match self.state.tensors.get(name) {
+                        Some(data) => plain(data, stored, false, on),
+                        None => Tensor::zeros(stored, on),
+                    };
+                    let swap = |t: Tensor<D>| if their.is_transposed() { t.swap_dims(D - 2, D - 1) } else { t };
+                    // Of one axis, each entry is a row.
+                    let row = value.clone().slice_dim(0, i..i + 1);
+                    let so_far = swap(so_far);
+                    let mut region = so_far.dims().map(|len| 0..len);
+                    region[D - 1] = columns.clone();
+                    let row = swap(so_far.slice_assign(region, row));
+                    let (bytes, _, dtype) = row.into_data().into_parts();
+                    self.state.tensors.insert(name.clone(), Arc::new(TensorData::from_bytes(bytes, saved, dtype)));
+                }
+            }
+            Part::Repeated(times) => {
+                let sum = (1..*times).fold(columns(0, *times), |sum, part| sum + columns(part, *times));
+                self.put(name, &their, sum / *times as f64);
+            }
+        }
+        for copy in copies {
+            if let Some(data) = self.state.tensors.get(name).cloned() {
+                self.state.tensors.insert(copy.clone(), data);
             }
         }
     }

@@ -3,6 +3,7 @@
 
 #![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
 
+mod blocks;
 mod formulas;
 mod inference;
 mod learning;
@@ -10,12 +11,14 @@ mod numbering;
 mod random;
 mod refusals;
 mod registry;
+mod seeds;
 mod storage;
 mod threads;
 mod types;
 mod views;
 #[path = "../../../graph/tests/sampling/watchdog.rs"]
 mod watchdog;
+mod weights;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::Stream;

@@ -21,7 +21,14 @@ fn refusals_of_layers() {
     assert!(text(GineConvConfig::new(3, vec![4, 2]).try_init(d).unwrap_err()).starts_with("`widths[0]`: expected 3"));
     assert!(text(EdgeConvConfig::new(3, vec![]).try_init(d).unwrap_err()).contains("got 0"));
     assert!(text(PnaConvConfig::new(3, 2, 0.0).try_init(d).unwrap_err()).contains("`delta`"));
-    assert!(text(AppnpConvConfig::new().with_alpha(1.5).try_init().unwrap_err()).contains("0.0..=1.0, got 1.5"));
+    let towers = PnaConvConfig::new(3, 4, 0.9).with_towers(2);
+    assert_eq!(text(towers.clone().with_divide_input(true).try_init(d).unwrap_err()), "`towers` = 2 must divide d_input = 3");
+    assert_eq!(text(towers.clone().with_towers(3).try_init(d).unwrap_err()), "`towers` = 3 must divide d_output = 4");
+    assert_eq!(text(towers.clone().with_towers(0).try_init(d).unwrap_err()), "`towers` must lie in 1.., got 0");
+    assert_eq!(text(towers.with_pre_layers(0).try_init(d).unwrap_err()), "`pre_layers` must lie in 1.., got 0");
+    assert!(text(PnaConvConfig::new(3, 2, 1.0).with_std_eps(0.0).try_init(d).unwrap_err()).contains("`std_eps`"));
+    assert!(text(PnaConvConfig::new(3, 2, 1.0).with_mixing(true).with_batch_norm(true).try_init(d).unwrap_err()).contains("`mixing`"));
+    assert!(text(AppnpConvConfig::new().with_alpha(1.5).try_init(d).unwrap_err()).contains("0.0..=1.0, got 1.5"));
     assert!(text(TransformerConvConfig::new(3, 2, 1).with_root_weight(false).with_beta(true).try_init(d).unwrap_err()).contains("`beta`"));
     assert!(text(HgtConvConfig::new(3, 2, 1, 1, 2).with_relations(Some(vec![0])).try_init(d).unwrap_err()).contains("one per edge type"));
     assert!(text(HanConvConfig::new(vec![3], 2, 1).try_init(two_types().schema(), d).unwrap_err()).contains("one per node type"));
@@ -34,9 +41,41 @@ fn refusals_of_layers() {
     );
 }
 
-fn panic_of<T>(f: impl FnOnce() -> T) -> String {
+pub(crate) fn panic_of<T>(f: impl FnOnce() -> T) -> String {
     let Err(panic) = catch_unwind(AssertUnwindSafe(f)) else { panic!("expected a panic") };
     panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned())).unwrap_or_default()
+}
+
+#[test]
+fn edge_features_that_are_missing_or_not_expected() {
+    let (d, g) = (&Device::flex(), crate::views::graph());
+    let x = || matrix(d, "x", 6, 4).cast(FloatDType::F32);
+    let f = |rows| matrix(d, "e", rows, 3).cast(FloatDType::F32);
+    let gat = |d_edge| GatConvConfig::new(4, 2, 1).with_d_edge(d_edge).init(d);
+    let gatv2 = |d_edge| Gatv2ConvConfig::new(4, 2, 1).with_d_edge(d_edge).init(d);
+    let none = panic_of(|| gat(Some(3)).forward_on(&g, 0, x(), None, Mode::Eval));
+    assert_eq!(none, "gat_conv: the layer was made for edge rows (`d_edge`), got none");
+    let some = panic_of(|| gat(None).forward_on(&g, 0, x(), f(8), Mode::Eval));
+    assert_eq!(some, "gat_conv: the layer was made without edge rows, got some; set `d_edge`");
+    let one = panic_of(|| gat(Some(3)).forward_on(&g, 0, x(), f(1), Mode::Eval));
+    assert_eq!(one, "gat_conv: edge features: expected 8 rows (one per edge of the relation), got 1");
+    let one = panic_of(|| gatv2(Some(3)).forward_on(&g, 0, x(), Some(f(1)), Mode::Eval));
+    assert_eq!(one, "gatv2_conv: edge features: expected 8 rows (one per edge of the relation), got 1");
+    let none = panic_of(|| gatv2(Some(3)).forward(&g, x(), Mode::Eval));
+    assert_eq!(none, "gatv2_conv: the layer was made for edge rows (`d_edge`), got none");
+}
+
+#[test]
+fn norms_and_weights_that_a_graph_or_layer_does_not_have() {
+    let (d, g) = (&Device::flex(), two_types());
+    let b = matrix(d, "x", 3, 4).cast(FloatDType::F32);
+    let conv = GraphConvConfig::new(4, 2).with_norm(DegreeNorm::BothIn).init(d);
+    let two = panic_of(|| conv.forward_on(&g, 2, b.clone(), None));
+    assert!(two.starts_with("graph_conv: `DegreeNorm::BothIn` needs the in-degrees of all input rows over edge type `b:t:a`"), "{two}");
+    let few = panic_of(|| conv.forward_on(&g, 0, b.clone(), None));
+    assert!(few.starts_with("graph_conv: `DegreeNorm::BothIn`: expected 4 rows (input rows of edge type `a:r:a`), got 3"), "{few}");
+    let own = panic_of(|| conv.forward_with(&g, 0, b.clone(), Tensor::ones([4, 2], d), None));
+    assert_eq!(own, "graph_conv: got a weight for a layer that has its own; describe it with `weight` false");
 }
 
 #[test]
@@ -67,20 +106,20 @@ fn edge_types_out_of_range() {
         panic_of(|| GraphConvConfig::new(4, 2).init(d).forward_on(&g, 3, x(), None)),
         panic_of(|| SageConvConfig::new(4, 2).init(d).forward_on(&g, 3, x(), None)),
         panic_of(|| GatConvConfig::new(4, 2, 1).init(d).forward_on(&g, 3, x(), None, Mode::Eval)),
-        panic_of(|| Gatv2ConvConfig::new(4, 2, 1).init(d).forward_on(&g, 3, x(), Mode::Eval)),
-        panic_of(|| GinConvConfig::new(vec![4, 2]).init(d).forward_on(&g, 3, x())),
+        panic_of(|| Gatv2ConvConfig::new(4, 2, 1).init(d).forward_on(&g, 3, x(), None, Mode::Eval)),
+        panic_of(|| GinConvConfig::new(vec![4, 2]).init(d).forward_on(&g, 3, x(), None)),
         panic_of(|| GineConvConfig::new(4, vec![4, 2]).init(d).forward_on(&g, 3, x(), matrix(d, "e", 1, 4))),
         panic_of(|| EdgeConvConfig::new(4, vec![2]).init(d).forward_on(&g, 3, x())),
         panic_of(|| PnaConvConfig::new(4, 2, 0.9).init(d).forward_on(&g, 3, x(), None)),
         panic_of(|| PnaConvConfig::from_graph(&g, 3, 4, 2)),
         panic_of(|| SgConvConfig::new(4, 2).init(d).forward_on(&g, 3, x(), None)),
-        panic_of(|| Mode::Train { seed: 0, step: 0 }.edge_dropout(&g, 3, "layer", 0.5)),
+        panic_of(|| Mode::Train { seed: 0, step: 0 }.edge_dropout(&g, 3, DropoutKey::new(d), 0.5)),
     ];
     for (i, text) in far.iter().enumerate() {
         assert_eq!(text, want, "call {i}");
     }
     let norm = EdgeWeightNorm::new().forward(&g, 3, Tensor::ones([4], d)).unwrap_err();
     assert_eq!(norm.to_string(), "`etype` must lie in 0..3, got 3");
-    let rows = panic_of(|| Mode::Train { seed: 0, step: 0 }.dropout(&g, 2, "layer", 0.5, x()));
+    let rows = panic_of(|| Mode::Train { seed: 0, step: 0 }.dropout(&g, 2, DropoutKey::new(d), 0.5, x()));
     assert_eq!(rows, "`ntype` must lie in 0..2 (node types in the order of the schema; `Schema::ntype` gives the number of a name), got 2");
 }

@@ -12,13 +12,13 @@ use crate::{devices, matrix, values};
 
 fn round_trip<M: Module + ModuleSnapshot>(
     name: &str,
-    make: impl Fn(u64) -> M,
+    make: impl Fn() -> M,
     run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>, Mode) -> Tensor<2>,
     device: &Device,
 ) {
     let g = graph();
     let result = |layer: &M| values(&run(layer, &g, matrix(device, "x", 6, 4), matrix(device, "e", 8, 3), Mode::Eval));
-    let layer = |seed| to_dtype(make(seed), FloatDType::F64);
+    let layer = |seed| to_dtype(seeded(seed, &make), FloatDType::F64);
     let (saved, other) = (layer(1), layer(2));
     let want = result(&saved);
     if saved.num_params() > 0 {
@@ -65,12 +65,13 @@ fn names_are_those_of_dgl_and_pyg() {
     let d = &Device::flex();
     macro_rules! check {
         ($config:expr, $from:ident, $($name:literal),+ $(,)?) => {
-            let make = |seed| $config.with_seed(seed).init(d);
+            let make = |seed| seeded(seed, || $config.init(d));
             assert_eq!(names(make(1), make(2), Framework::$from), [$($name),+]);
         };
     }
     check!(GraphConvConfig::new(3, 2), Dgl, "bias", "weight");
     check!(GraphConvConfig::new(3, 2), Pyg, "bias", "lin.weight");
+    check!(GraphConvConfig::new(3, 3).with_weight(false), Dgl, "bias");
     check!(SageConvConfig::new(3, 2), Pyg, "lin_l.bias", "lin_l.weight", "lin_r.weight");
     check!(
         SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Lstm),
@@ -85,8 +86,12 @@ fn names_are_those_of_dgl_and_pyg() {
     );
     check!(GatConvConfig::new(3, 2, 2), Pyg, "att_dst", "att_src", "bias", "lin.weight");
     check!(GatConvConfig::new(3, 2, 2).with_d_dst(Some(4)), Dgl, "attn_l", "attn_r", "bias", "fc_dst.weight", "fc_src.weight");
+    let edges = GatConvConfig::new(3, 2, 2).with_d_edge(Some(5));
+    check!(edges, Pyg, "att_dst", "att_edge", "att_src", "bias", "lin.weight", "lin_edge.weight");
+    let edges = Gatv2ConvConfig::new(3, 2, 2).with_bias(false).with_d_edge(Some(5));
+    check!(edges, Pyg, "att", "lin_edge.weight", "lin_l.weight", "lin_r.weight");
     check!(Gatv2ConvConfig::new(3, 2, 2), Pyg, "att", "lin_l.bias", "lin_l.weight", "lin_r.bias", "lin_r.weight");
-    check!(GinConvConfig::new(vec![3, 4, 2]), Pyg, "nn.0.bias", "nn.0.weight", "nn.2.bias", "nn.2.weight");
+    check!(GinConvConfig::new(vec![3, 4, 2]), Pyg, "eps", "nn.0.bias", "nn.0.weight", "nn.2.bias", "nn.2.weight");
     check!(
         RelGraphConvConfig::new(4, 2, 3).with_weights(RelWeights::Basis(2)).with_layer_norm(true),
         Dgl,
@@ -128,6 +133,29 @@ fn names_are_those_of_dgl_and_pyg() {
     check!(EdgeConvConfig::new(3, vec![4]), Dgl, "phi.bias", "phi.weight", "theta.bias", "theta.weight");
     check!(EdgeConvConfig::new(3, vec![4]), Pyg, "nn.bias", "nn.weight");
     check!(EdgeConvConfig::new(3, vec![4, 2]), Pyg, "nn.0.bias", "nn.0.weight", "nn.2.bias", "nn.2.weight");
+    check!(
+        PnaConvConfig::new(4, 2, 0.9).with_towers(2).with_divide_input(true).with_pre_layers(2).with_post_layers(2).with_mixing(true),
+        Pyg,
+        "aggr_module.avg_deg_log",
+        "lin.bias",
+        "lin.weight",
+        "post_nns.0.0.bias",
+        "post_nns.0.0.weight",
+        "post_nns.0.2.bias",
+        "post_nns.0.2.weight",
+        "post_nns.1.0.bias",
+        "post_nns.1.0.weight",
+        "post_nns.1.2.bias",
+        "post_nns.1.2.weight",
+        "pre_nns.0.0.bias",
+        "pre_nns.0.0.weight",
+        "pre_nns.0.2.bias",
+        "pre_nns.0.2.weight",
+        "pre_nns.1.0.bias",
+        "pre_nns.1.0.weight",
+        "pre_nns.1.2.bias",
+        "pre_nns.1.2.weight",
+    );
     check!(TypedLinearConfig::new(3, 2, 2), Dgl, "W");
     check!(AttentionReadoutConfig::new(3), Dgl, "gate_nn.bias", "gate_nn.weight");
 }
@@ -135,7 +163,7 @@ fn names_are_those_of_dgl_and_pyg() {
 #[test]
 fn names_of_types_are_those_of_pyg() {
     let (d, g) = (&Device::flex(), crate::formulas::two_types());
-    let make = |seed| HanConvConfig::new(vec![3, 5], 2, 2).with_seed(seed).init(g.schema(), d);
+    let make = |seed| seeded(seed, || HanConvConfig::new(vec![3, 5], 2, 2).init(g.schema(), d));
     let want = [
         "k_lin.bias",
         "k_lin.weight",
@@ -164,8 +192,8 @@ fn names_of_types_are_those_of_pyg() {
 #[test]
 fn parameters_that_share_tensors_or_span_them() {
     for d in &devices() {
-        let make = |seed| crate::formulas::drawn(EdgeConvConfig::new(4, vec![3, 2]).with_seed(seed).init(d));
-        let (saved, g, x) = (make(1), graph(), matrix(d, "x", 6, 4));
+        let saved = crate::formulas::drawn(EdgeConvConfig::new(4, vec![3, 2]).init(d));
+        let (g, x) = (graph(), matrix(d, "x", 6, 4));
         let state = StateDict::of(&saved, Framework::Pyg);
         let tensor = |name: &str| {
             let (_, data) = state.tensors().find(|(n, _)| *n == name).unwrap();
@@ -214,7 +242,7 @@ fn a_part_of_a_state_dict_is_loaded_without_the_rest() {
     let state = StateDict::from_safetensors(&safetensors::serialize(views, None).unwrap()).unwrap();
     let refused = state.load(scorer.init(d), Framework::Pyg).unwrap_err().to_string();
     assert!(refused.contains("no parameter of the layer takes [\"node_emb.weight\"]"), "{refused}");
-    let loaded = state.without("node_emb").load(scorer.clone().with_seed(9).init(d), Framework::Pyg).unwrap();
+    let loaded = state.without("node_emb").load(scorer.init(d), Framework::Pyg).unwrap();
     assert_eq!(loaded.relations.val().into_data(), both[1].1.clone());
     assert_eq!(state.at("node_emb.").tensors().map(|(n, _)| n).collect::<Vec<_>>(), ["weight"]);
 }
@@ -224,7 +252,8 @@ fn state_dicts_that_do_not_fit_are_refused() {
     let d = &Device::flex();
     let state = StateDict::of(&GraphConvConfig::new(3, 2).init(d), Framework::Dgl);
     let refuse = |config: GraphConvConfig, from| state.load(config.init(d), from).unwrap_err().to_string();
-    assert_eq!(refuse(GraphConvConfig::new(3, 4), Framework::Dgl), "state dict: tensor `weight` must have shape [3, 4], got [3, 2]");
+    let shape = "state dict: parameter `weight`: expected tensor `weight` of shape [3, 4], found [3, 2]; give the layer the sizes";
+    assert!(refuse(GraphConvConfig::new(3, 4), Framework::Dgl).starts_with(shape));
     assert!(refuse(GraphConvConfig::new(3, 2), Framework::Pyg).contains("parameter `weight` is looked for under `lin.weight`"));
     assert!(refuse(GraphConvConfig::new(3, 2).with_bias(false), Framework::Dgl).contains("no parameter of the layer takes [\"bias\"]"));
     assert!(StateDict::from_safetensors(b"no such file").unwrap_err().to_string().contains("expected a safetensors file"));

@@ -31,8 +31,7 @@ fn numbers(y: &[Tensor<2>]) -> Vec<f64> {
 fn layers_with_several_relations() {
     let (dog, d) = (Watchdog::new(), &Device::flex());
     let x = || NODES.iter().map(|&n| matrix(d, "x", n, 4).cast(burn::tensor::FloatDType::F32)).collect::<Vec<_>>();
-    let relational = RelGraphConvConfig::new(4, 6, 3).init(d);
-    let hgt = HgtConvConfig::new(4, 3, 2, 2, 3).init(d);
+    let (relational, hgt) = seeded(0, || (RelGraphConvConfig::new(4, 6, 3).init(d), HgtConvConfig::new(4, 3, 2, 2, 3).init(d)));
     let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).stack_size(16 << 20).build().unwrap();
     let both = |r: &RelGraphConv, h: &HgtConv, g: &Graph| [numbers(&r.forward(g, x())), numbers(&h.forward(g, x(), Mode::Eval))];
     let want = pool(1).install(|| both(&relational, &hgt, &fresh()));

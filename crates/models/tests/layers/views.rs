@@ -18,6 +18,7 @@ pub(crate) struct View {
     relation: Relation,
     total: (u64, u64),
     degrees: (Vec<u32>, Vec<u32>),
+    input_in: Vec<u32>,
     pub(crate) nodes: Arc<[u64]>,
     pub(crate) edges: Arc<[u64]>,
 }
@@ -53,6 +54,7 @@ impl View {
             relation: Relation::from_coo(nodes.len(), num_dst, end(r.src()), end(r.dst())).unwrap(),
             total: (g.total_nodes() as u64, g.total_edges() as u64),
             degrees: (of(&into, num_dst), of(&out, nodes.len())),
+            input_in: of(&into, nodes.len()),
             nodes: nodes.into(),
             edges: edges.into(),
         }
@@ -87,6 +89,9 @@ impl GraphView for View {
     }
     fn in_degrees(&self, _: usize) -> Cow<'_, [u32]> {
         Cow::Borrowed(&self.degrees.0)
+    }
+    fn input_in_degrees(&self, _: usize) -> Option<Cow<'_, [u32]>> {
+        Some(Cow::Borrowed(&self.input_in))
     }
     fn out_degrees(&self, _: usize) -> Cow<'_, [u32]> {
         Cow::Borrowed(&self.degrees.1)

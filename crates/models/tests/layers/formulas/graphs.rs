@@ -44,7 +44,7 @@ fn batch_norm_of_gin() {
     for device in &devices() {
         let (g, x) = (graph(), matrix(device, "x", 6, 4).cast(FloatDType::F32));
         let config = GinConfig::new(4, 2).with_hidden(5).with_layers(1).with_dropout(0.0);
-        let gin = config.with_batch_norm(true).init(&device.clone().autodiff());
+        let gin = seeded(0, || config.with_batch_norm(true).init(&device.clone().autodiff()));
         let logits = |norm: &dyn Fn(Tensor<2>) -> Tensor<2>| {
             let h = relu(norm(gin.layers[0].forward(&g, x.clone())));
             linear(&gin.heads[0], x.clone()) + linear(&gin.heads[1], h)
@@ -56,14 +56,16 @@ fn batch_norm_of_gin() {
         };
         let train = || values(&gin.forward(&g, x.clone(), Mode::Train { seed: 0, step: 0 }));
         close("training", &train(), &values(&logits(&by_batch)), 1e-4);
-        let last = (1..40).fold(train(), |_, _| train());
-        // By now nearly the moments of the batch (variances with one node less below).
+        let last = (2..4).fold(train(), |_, _| train());
+        // Moments start at 0 and 1 and have come nearer to those of the batch four times.
         let h = gin.layers[0].forward(&g, x.clone());
         let mean = h.clone().mean_dim(0);
-        let variance = (h - mean.clone()).powi_scalar(2).sum_dim(0) / 5.0;
+        let variance = (h - mean.clone()).powi_scalar(2).mean_dim(0);
+        let left = 0.9f64.powi(4);
+        let (mean, variance) = (mean * (1.0 - left), variance * (1.0 - left) + left);
         let by_running = |h: Tensor<2>| (h - mean.clone()) / (variance.clone() + 1e-5).sqrt();
         let eval = values(&gin.forward(&g, x.clone(), Mode::Eval));
-        close("evaluation", &eval, &values(&logits(&by_running)), 0.05);
+        close("evaluation", &eval, &values(&logits(&by_running)), 1e-4);
         assert_ne!(eval, last);
         let plain = gin.valid();
         close("plain", &values(&plain.forward(&g, x.clone(), Mode::Eval)), &eval, 1e-5);

@@ -1,13 +1,15 @@
 //! Layers that make a message of both ends of an edge.
 
+use burn::module::Param;
 use burn::nn::Linear;
-use burn::tensor::activation::relu;
-use burn::tensor::{DType, Tensor, TensorData};
+use burn::tensor::activation::{leaky_relu, relu};
+use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_models::*;
+use burn_gnn_ops::Activation;
 
 use super::{drawn, ends, linear, mlp, same, sigmoid, softmax_into};
-use crate::views::graph;
+use crate::views::{View, graph};
 use crate::{close, devices, matrix, values};
 
 #[test]
@@ -21,6 +23,95 @@ fn gine_conv() {
         let eps = values(&layer.eps.as_ref().unwrap().val())[0];
         let want = mlp(layer.nn.as_ref().unwrap(), x.clone() * (1.0 + eps) + d.transpose().matmul(messages));
         same("gine_conv", &layer.forward_on(&g, 0, x, e), &want);
+    }
+}
+
+#[test]
+fn gin_conv_with_edge_weights() {
+    for device in &devices() {
+        let (g, x, w) = (graph(), matrix(device, "x", 6, 4), matrix(device, "w", 8, 1));
+        let r = &g.relations()[0];
+        let messages = ends(device, r).0.matmul(x.clone()) * w.clone();
+        for by in [Aggregator::Sum, Aggregator::Mean, Aggregator::Max, Aggregator::Min] {
+            let layer = drawn(GinConvConfig::new(vec![4, 3]).with_aggregator(by).with_init_eps(0.5).init(device));
+            let want = mlp(layer.nn.as_ref().unwrap(), x.clone() * 1.5 + reduced(r, &messages, by));
+            same(&format!("gin_conv {by:?}"), &layer.forward_on(&g, 0, x.clone(), Some(w.clone().squeeze_dim(1))), &want);
+        }
+    }
+}
+
+#[test]
+fn attention_with_edge_features() {
+    for device in &devices() {
+        let g = graph();
+        let (s, d) = ends(device, &g.relations()[0]);
+        let (x, f, w) = (matrix(device, "x", 6, 4), matrix(device, "e", 8, 3), matrix(device, "w", 8, 1));
+        let of = |t: &Tensor<2>, h: usize| t.clone().slice_dim(1, 3 * h..3 * h + 3);
+        let vector = |p: &Param<Tensor<3>>, h: usize| p.val().slice_dim(1, h..h + 1).reshape([3, 1]);
+        let into = |m: Tensor<2>| d.clone().transpose().matmul(m);
+
+        let gat = drawn(GatConvConfig::new(4, 3, 2).with_d_edge(Some(3)).init(device));
+        let z = linear(&gat.fc, x.clone());
+        let (u, v, e) = (s.clone().matmul(z.clone()), d.clone().matmul(z), linear(gat.lin_edge.as_ref().unwrap(), f.clone()));
+        let shares = |h: usize| {
+            let ends = of(&u, h).matmul(vector(&gat.attn_l, h)) + of(&v, h).matmul(vector(&gat.attn_r, h));
+            let edge = of(&e, h).matmul(vector(gat.attn_edge.as_ref().unwrap(), h));
+            softmax_into(&d, leaky_relu(ends + edge, 0.2))
+        };
+        let bias = gat.bias.as_ref().unwrap().val().unsqueeze::<2>();
+        let want = |w: &Tensor<2>| {
+            let head = |h: usize| into(of(&u, h) * shares(h) * w.clone());
+            Tensor::cat(vec![head(0), head(1)], 1) + bias.clone()
+        };
+        let ones = w.clone() * 0.0 + 1.0;
+        same("gat_conv", &gat.forward_on(&g, 0, x.clone(), f.clone(), Mode::Eval), &want(&ones));
+        let weight: Tensor<1> = w.clone().squeeze_dim(1);
+        same("gat_conv weighted", &gat.forward_on(&g, 0, x.clone(), (weight, f.clone()), Mode::Eval), &want(&w));
+        let (y, attention) = gat.forward_with_attention(&g, 0, x.clone(), f.clone(), Mode::Eval);
+        same("gat_conv with attention", &y, &want(&ones));
+        same("attention of gat_conv", &attention, &Tensor::cat(vec![shares(0), shares(1)], 1));
+
+        let gatv2 = drawn(Gatv2ConvConfig::new(4, 3, 2).with_d_edge(Some(3)).init(device));
+        let u = s.clone().matmul(linear(&gatv2.fc_src, x.clone()));
+        let v = d.clone().matmul(linear(gatv2.fc_dst.as_ref().unwrap(), x.clone()));
+        let both = leaky_relu(u.clone() + v + linear(gatv2.lin_edge.as_ref().unwrap(), f.clone()), 0.2);
+        let shares = |h: usize| softmax_into(&d, of(&both, h).matmul(vector(&gatv2.attn, h)));
+        let want = Tensor::cat(vec![into(of(&u, 0) * shares(0)), into(of(&u, 1) * shares(1))], 1);
+        same("gatv2_conv", &gatv2.forward_on(&g, 0, x.clone(), Some(f.clone()), Mode::Eval), &want);
+        let (y, attention) = gatv2.forward_with_attention(&g, 0, x, Some(f), Mode::Eval);
+        same("gatv2_conv with attention", &y, &want);
+        same("attention of gatv2_conv", &attention, &Tensor::cat(vec![shares(0), shares(1)], 1));
+    }
+}
+
+#[test]
+fn sage_conv_with_rows_of_length_1() {
+    for device in &devices() {
+        let (g, x) = (graph(), matrix(device, "x", 6, 4));
+        let mean = reduced(&g.relations()[0], &ends(device, &g.relations()[0]).0.matmul(x.clone()), Aggregator::Mean);
+        for width in [3, 5] {
+            let layer = drawn(SageConvConfig::new(4, width).with_normalize(true).init(device));
+            let y = linear(layer.fc_self.as_ref().unwrap(), x.clone()) + linear(&layer.fc_neigh, mean.clone());
+            let unit = |row: &[f64]| {
+                let length = row.iter().map(|v| v * v).sum::<f64>().sqrt();
+                row.iter().map(|v| v / length).collect::<Vec<_>>()
+            };
+            let want: Vec<f64> = values(&y).chunks_exact(width).flat_map(unit).collect();
+            close("sage_conv", &values(&layer.forward(&g, x.clone())), &want, 1e-12);
+            let relu = layer.forward_then(&g, 0, x.clone(), None, Activation::Relu, None);
+            close("sage_conv, relu", &values(&relu), &want.iter().map(|v| v.max(0.0)).collect::<Vec<_>>(), 1e-12);
+        }
+        // Node 5 has no edges: without features its row is 0, and stays so.
+        let tracked = &device.clone().autodiff();
+        let layer = to_dtype(SageConvConfig::new(4, 3).with_normalize(true).with_bias(false).init(tracked), FloatDType::F64);
+        let mut rows = values(&x);
+        rows[20..].fill(0.0);
+        let x = Tensor::<2>::from_data(TensorData::new(rows, [6, 4]), (tracked, DType::F64)).require_grad();
+        let y = layer.forward(&g, x.clone());
+        assert_eq!(values(&y)[15..], [0.0; 3]);
+        let grads = y.sum().backward();
+        assert!(values(&x.grad(&grads).unwrap()).iter().all(|v| v.is_finite()));
+        assert!(values(&layer.fc_neigh.weight.val().grad(&grads).unwrap()).iter().all(|v| v.is_finite()));
     }
 }
 
@@ -72,37 +163,74 @@ fn pna_conv() {
         let (x, f) = (matrix(device, "x", 6, 4), matrix(device, "e", 8, 3));
         let all = [PnaAggregator::Sum, PnaAggregator::Mean, PnaAggregator::Max, PnaAggregator::Min, PnaAggregator::Var, PnaAggregator::Std];
         let degrees: Vec<f64> = r.in_degrees().map(f64::from).collect();
-        for d_edge in [None, Some(3)] {
-            let config = PnaConvConfig::from_graph(&g, 0, 4, 5);
-            let delta = config.delta;
-            assert!((delta - degrees.iter().map(|d| (d + 1.0).ln()).sum::<f64>() / 6.0).abs() < 1e-12);
-            let layer = drawn(config.with_d_edge(d_edge).with_aggregators(all.to_vec()).init(device));
-            let mut m = linear(&layer.pre_src, s.clone().matmul(x.clone())) + linear(&layer.pre_dst, d.clone().matmul(x.clone()));
-            if let Some(pre) = &layer.pre_edge {
-                m = m + linear(pre, f.clone());
-            }
-            let mut parts = vec![x.clone()];
-            for a in all {
-                let var = || reduced(r, &(m.clone() * m.clone()), Aggregator::Mean) - reduced(r, &m, Aggregator::Mean).powi_scalar(2);
-                let y = match a {
-                    PnaAggregator::Sum => reduced(r, &m, Aggregator::Sum),
-                    PnaAggregator::Mean => reduced(r, &m, Aggregator::Mean),
-                    PnaAggregator::Max => reduced(r, &m, Aggregator::Max),
-                    PnaAggregator::Min => reduced(r, &m, Aggregator::Min),
-                    PnaAggregator::Var => relu(var()),
-                    PnaAggregator::Std => (relu(var()) + 1e-5).sqrt(),
+        let config = PnaConvConfig::from_graph(&g, 0, 4, 6);
+        let delta = config.delta;
+        assert!((delta - degrees.iter().map(|d| (d + 1.0).ln()).sum::<f64>() / 6.0).abs() < 1e-12);
+        let configs = [
+            config.clone(),
+            config.clone().with_towers(3).with_mixing(true),
+            config.clone().with_towers(2).with_divide_input(true).with_post_layers(2),
+            config.with_towers(2).with_divide_input(true).with_pre_layers(3).with_mixing(true),
+        ];
+        for (config, d_edge) in configs.iter().flat_map(|config| [(config, None), (config, Some(3))]) {
+            let layer = drawn(config.clone().with_d_edge(d_edge).with_aggregators(all.to_vec()).init(device));
+            let tower = |(i, tower): (usize, &PnaTower)| {
+                let d_in = if config.divide_input { 4 / config.towers } else { 4 };
+                let x = if config.divide_input { x.clone().slice_dim(1, i * d_in..(i + 1) * d_in) } else { x.clone() };
+                let mut m = linear(&tower.pre_src, s.clone().matmul(x.clone())) + linear(&tower.pre_dst, d.clone().matmul(x.clone()));
+                if let Some(pre) = &tower.pre_edge {
+                    let f = layer.edge_encoder.as_ref().map_or(f.clone(), |encoder| linear(encoder, f.clone()));
+                    m = m + linear(pre, f);
+                }
+                assert_eq!((tower.pre_more.len(), tower.post_more.len()), (config.pre_layers - 1, config.post_layers - 1));
+                for layer in &tower.pre_more {
+                    m = linear(layer, relu(m));
+                }
+                let reduce = |a: PnaAggregator| {
+                    let var = || reduced(r, &(m.clone() * m.clone()), Aggregator::Mean) - reduced(r, &m, Aggregator::Mean).powi_scalar(2);
+                    match a {
+                        PnaAggregator::Sum => reduced(r, &m, Aggregator::Sum),
+                        PnaAggregator::Mean => reduced(r, &m, Aggregator::Mean),
+                        PnaAggregator::Max => reduced(r, &m, Aggregator::Max),
+                        PnaAggregator::Min => reduced(r, &m, Aggregator::Min),
+                        PnaAggregator::Var => relu(var()),
+                        PnaAggregator::Std => (relu(var()) + 1e-5).sqrt(),
+                    }
                 };
-                let scaled = |of: &dyn Fn(f64) -> f64| {
+                // All aggregators under the first scaler, then under the next.
+                let mut parts = vec![x.clone()];
+                let scalers: [&dyn Fn(f64) -> f64; 3] = [&|_| 1.0, &|l| l / delta, &|l| delta / l];
+                for of in scalers {
                     let v: Vec<f64> = degrees.iter().map(|&d| if d == 0.0 { 0.0 } else { of((d + 1.0).ln()) }).collect();
-                    y.clone() * Tensor::<2>::from_data(TensorData::new(v, [6, 1]), (device, DType::F64))
-                };
-                parts.extend([scaled(&|_| 1.0), scaled(&|l| l / delta), scaled(&|l| delta / l)]);
-            }
-            let want = linear(&layer.post, Tensor::cat(parts, 1));
+                    let scale = Tensor::<2>::from_data(TensorData::new(v, [6, 1]), (device, DType::F64));
+                    parts.extend(all.map(|a| reduce(a) * scale.clone()));
+                }
+                tower.post_more.iter().fold(linear(&tower.post, Tensor::cat(parts, 1)), |y, layer| linear(layer, relu(y)))
+            };
+            let towers: Vec<_> = layer.towers.iter().enumerate().map(tower).collect();
+            assert_eq!(towers.len(), config.towers);
+            let y = Tensor::cat(towers, 1);
+            let want = layer.lin.as_ref().map_or(y.clone(), |lin| linear(lin, y));
             // The root of a variance that is 0 up to rounding is known to the root of that rounding only.
             let got = layer.forward_on(&g, 0, x.clone(), d_edge.map(|_| f.clone()));
-            close("pna_conv", &values(&got), &values(&want), 1e-9);
+            close(&format!("pna_conv {config}"), &values(&got), &values(&want), 1e-9);
         }
+    }
+}
+
+/// As a rank without nodes, whose backward pass other ranks wait for.
+#[test]
+fn towers_of_no_rows_keep_their_gradients() {
+    let device = &Device::flex().autodiff();
+    let view = View::block(&graph(), &[]);
+    let config = PnaConvConfig::new(4, 6, 0.9).with_towers(2);
+    for config in [config.clone(), config.with_divide_input(true).with_mixing(true)] {
+        let layer = to_dtype(config.init(device), FloatDType::F64);
+        let x = Tensor::<2>::zeros([0, 4], (device, DType::F64)).require_grad();
+        let y = layer.forward_on(&view, 0, x.clone(), None);
+        assert_eq!(y.dims(), [0, 6]);
+        let grads = y.sum().backward();
+        assert!(x.grad(&grads).is_some());
     }
 }
 

@@ -23,7 +23,7 @@ fn propagation() {
     for device in &devices() {
         let (g, x, w) = (graph(), matrix(device, "x", 6, 4), matrix(device, "w", 8, 1));
         let a = normalised(device, &g, &w);
-        let appnp = AppnpConvConfig::new().with_hops(2).with_alpha(0.3).init();
+        let appnp = AppnpConvConfig::new().with_hops(2).with_alpha(0.3).init(device);
         let hop = |z: Tensor<2>| a.clone().matmul(z) * 0.7 + x.clone() * 0.3;
         same("appnp_conv", &appnp.forward_on(&g, 0, x.clone(), Some(w.clone().squeeze_dim(1)), Mode::Eval), &hop(hop(x.clone())));
         for width in [3, 6] {
@@ -34,10 +34,78 @@ fn propagation() {
     }
 }
 
+/// `w_e · l_u · r_v` by edge, from sums of `c` over the edges of each end; 0 instead of the root of no sum.
+fn by_sums(device: &Device, g: &Graph, w: &Tensor<2>, (c, at_src): (&[f64], fn(&Graph, usize) -> u32)) -> Tensor<2> {
+    let r = &g.relations()[0];
+    let root = |sum: f64| if sum > 0.0 { sum.powf(-0.5) } else { 0.0 };
+    let edges = 0..r.num_edges();
+    let into = |v: u32| edges.clone().filter(|&e| r.dst()[e] == v).map(|e| c[e]).sum::<f64>();
+    let src = |e: usize| edges.clone().filter(|&k| at_src(g, k) == r.src()[e]).map(|k| c[k]).sum::<f64>();
+    let factors: Vec<f64> = edges.clone().map(|e| root(src(e)) * root(into(r.dst()[e]))).collect();
+    w.clone() * Tensor::<2>::from_data(TensorData::new(factors, [r.num_edges(), 1]), (device, DType::F64))
+}
+
+/// Edges with as many in-edges of sources, and edges out of sources.
+const AT_SRC: [(DegreeNorm, fn(&Graph, usize) -> u32); 2] =
+    [(DegreeNorm::BothIn, |g, e| g.relations()[0].dst()[e]), (DegreeNorm::Both, |g, e| g.relations()[0].src()[e])];
+
+#[test]
+fn norms_by_in_degrees_and_by_weights() {
+    for device in &devices() {
+        let (g, x) = (graph(), matrix(device, "x", 6, 4));
+        let w = matrix(device, "w", 8, 1) + 1.5;
+        let weight: Tensor<1> = w.clone().squeeze_dim(1);
+        let (s, d) = ends(device, &g.relations()[0]);
+        let adjacency = |by_edge: Tensor<2>| d.clone().transpose().matmul(s.clone() * by_edge);
+        for (norm, at_src) in AT_SRC {
+            let by_degree = by_sums(device, &g, &w, (&[1.0; 8], at_src));
+            for width in [3, 6] {
+                let conv = drawn(GraphConvConfig::new(4, width).with_norm(norm).init(device));
+                let (own, bias) = (conv.weight.as_ref().unwrap().val(), conv.bias.as_ref().unwrap().val().unsqueeze::<2>());
+                let want = adjacency(by_degree.clone()).matmul(x.clone()).matmul(own) + bias;
+                same(&format!("graph_conv {norm:?}"), &conv.forward_on(&g, 0, x.clone(), Some(weight.clone())), &want);
+            }
+            let by_weight = by_sums(device, &g, &w, (&values(&w), at_src));
+            let normed = EdgeWeightNorm::new().with_norm(norm).forward(&g, 0, weight.clone()).unwrap();
+            same(&format!("edge_weight_norm {norm:?}"), &normed.unsqueeze_dim::<2>(1), &by_weight);
+            for (weighted, by_edge) in [(false, by_degree), (true, by_weight)] {
+                let a = adjacency(by_edge);
+                let sg = drawn(SgConvConfig::new(4, 3).with_hops(2).with_norm(norm).with_weighted_norm(weighted).init(device));
+                let want = a.clone().matmul(a.clone()).matmul(x.clone()).matmul(sg.weight.val());
+                let want = want + sg.bias.as_ref().unwrap().val().unsqueeze();
+                same(&format!("sg_conv {norm:?} {weighted}"), &sg.forward_on(&g, 0, x.clone(), Some(weight.clone())), &want);
+                let appnp = AppnpConvConfig::new().with_hops(2).with_alpha(0.3).with_norm(norm).with_weighted_norm(weighted).init(device);
+                let hop = |z: Tensor<2>| a.clone().matmul(z) * 0.7 + x.clone() * 0.3;
+                let got = appnp.forward_on(&g, 0, x.clone(), Some(weight.clone()), Mode::Eval);
+                same(&format!("appnp_conv {norm:?} {weighted}"), &got, &hop(hop(x.clone())));
+            }
+        }
+    }
+}
+
+#[test]
+fn graph_conv_without_a_weight_takes_another_or_none() {
+    for device in &devices() {
+        let (g, x) = (graph(), matrix(device, "x", 6, 4));
+        let none = drawn(GraphConvConfig::new(4, 4).with_weight(false).init(device));
+        let ones = x.clone().slice_dim(0, 0..1).transpose() * 0.0 + 1.0;
+        let a = normalised(device, &g, &Tensor::cat(vec![ones.clone(), ones], 0));
+        let bias = none.bias.as_ref().unwrap().val().unsqueeze::<2>();
+        same("no weight", &none.forward(&g, x.clone()), &(a.clone().matmul(x.clone()) + bias));
+        for width in [3, 6] {
+            let outer = drawn(GraphConvConfig::new(4, width).with_weight(false).init(device));
+            let weight = matrix(device, "weight", 4, width);
+            let bias = outer.bias.as_ref().unwrap().val().unsqueeze::<2>();
+            let want = a.clone().matmul(x.clone()).matmul(weight.clone()) + bias;
+            same("weight of the caller", &outer.forward_with(&g, 0, x.clone(), weight, None), &want);
+        }
+    }
+}
+
 #[test]
 fn an_edge_dropped_from_a_hop_leaves_no_message() {
     let (device, g) = (Device::flex(), graph());
-    let appnp = AppnpConvConfig::new().with_hops(1).with_alpha(0.0).with_edge_dropout(0.5).init();
+    let appnp = seeded(1, || AppnpConvConfig::new().with_hops(1).with_alpha(0.0).with_edge_dropout(0.5).init(&device));
     let ones = matrix(&device, "x", 6, 1) * 0.0 + 1.0;
     let mode = Mode::Train { seed: 1, step: 1 };
     let kept = values(&appnp.forward(&g, ones.clone(), mode));
@@ -63,5 +131,10 @@ fn edge_weight_norm_refuses_what_it_cannot_divide() {
     let block = crate::views::View::block(&g, &[2]);
     let refused = norm.forward(&block, 0, Tensor::ones([1], &device)).unwrap_err().to_string();
     assert!(refused.starts_with("`norm` must lie in Right or None on a part of a graph"), "{refused}");
+    let both_in = norm.clone().with_norm(DegreeNorm::BothIn);
+    let refused = both_in.forward(&block, 0, Tensor::ones([1], &device)).unwrap_err().to_string();
+    assert!(refused.starts_with("`norm` must lie in Right or None on a part of a graph") && refused.ends_with("BothIn"), "{refused}");
+    let refused = both_in.forward(&super::two_types(), 2, Tensor::ones([3], &device)).unwrap_err().to_string();
+    assert_eq!(refused, "`norm` must lie in None, Left, Right or Both on an edge type of two node types, got BothIn");
     assert!(norm.with_norm(DegreeNorm::Right).forward(&block, 0, Tensor::ones([1], &device)).is_ok());
 }

@@ -2,40 +2,73 @@
 
 use burn::module::Param;
 use burn::tensor::activation::{leaky_relu, relu, softmax};
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn_gnn_graph::Relabel;
 use burn_gnn_models::*;
 use burn_gnn_ops::TypeIndex;
 
-use super::{drawn, ends, linear, same, softmax_into, two_types};
+use super::{drawn, ends, linear, one_hot, same, softmax_into, two_types};
 use crate::{close, devices, matrix, values};
+
+/// What each relation of [`two_types`] gives the nodes of `a`, and their weighted sum by means over some nodes.
+fn han(device: &Device, layer: &HanConv, x: &[Tensor<2>; 2], nodes: &[u32]) -> Tensor<2> {
+    let g = two_types();
+    let z: Vec<_> = x.iter().zip(&layer.proj).map(|(x, l)| linear(l, x.clone())).collect();
+    let by_relation: Vec<Tensor<2>> = (0..3)
+        .map(|r| {
+            let ((s, d), (t, _)) = (ends(device, &g.relations()[r]), g.schema().ends(r));
+            let (u, v) = (s.matmul(z[t].clone()), d.clone().matmul(z[0].clone()));
+            let head = |h: usize| {
+                let of = |y: &Tensor<2>| y.clone().slice_dim(1, 2 * h..2 * h + 2);
+                let a = |p: &Param<Tensor<3>>| p.val().slice_dim(1, h..h + 1).reshape([2, 1]);
+                let score = of(&u).matmul(a(&layer.lin_src[r])) + of(&v).matmul(a(&layer.lin_dst[r]));
+                let shares = softmax_into(&d, leaky_relu(score, 0.2));
+                d.clone().transpose().matmul(of(&u) * shares)
+            };
+            let all = relu(Tensor::cat(vec![head(0), head(1)], 1));
+            one_hot(device, nodes, 4).matmul(all)
+        })
+        .collect();
+    let score = |h: &Tensor<2>| linear(&layer.q, linear(&layer.k_lin, h.clone()).tanh()).mean();
+    let shares = values(&softmax(Tensor::cat(by_relation.iter().map(score).collect(), 0), 0));
+    by_relation.iter().zip(shares).map(|(h, s)| h.clone() * s).reduce(|a, b| a + b).unwrap()
+}
 
 #[test]
 fn han_conv() {
     for device in &devices() {
         let g = two_types();
-        let layer = drawn(HanConvConfig::new(vec![3, 5], 2, 2).init(g.schema(), device));
+        let config = HanConvConfig::new(vec![3, 5], 2, 2);
         let x = [matrix(device, "a", 4, 3), matrix(device, "b", 3, 5)];
-        let z: Vec<_> = x.iter().zip(&layer.proj).map(|(x, l)| linear(l, x.clone())).collect();
-        let by_relation: Vec<Tensor<2>> = (0..3)
-            .map(|r| {
-                let ((s, d), (t, _)) = (ends(device, &g.relations()[r]), g.schema().ends(r));
-                let (u, v) = (s.matmul(z[t].clone()), d.clone().matmul(z[0].clone()));
-                let head = |h: usize| {
-                    let of = |y: &Tensor<2>| y.clone().slice_dim(1, 2 * h..2 * h + 2);
-                    let a = |p: &Param<Tensor<3>>| p.val().slice_dim(1, h..h + 1).reshape([2, 1]);
-                    let score = of(&u).matmul(a(&layer.lin_src[r])) + of(&v).matmul(a(&layer.lin_dst[r]));
-                    let shares = softmax_into(&d, leaky_relu(score, 0.2));
-                    d.clone().transpose().matmul(of(&u) * shares)
-                };
-                relu(Tensor::cat(vec![head(0), head(1)], 1))
-            })
-            .collect();
-        let score = |h: &Tensor<2>| linear(&layer.q, linear(&layer.k_lin, h.clone()).tanh()).mean();
-        let shares = values(&softmax(Tensor::cat(by_relation.iter().map(score).collect(), 0), 0));
-        let want = by_relation.iter().zip(shares).map(|(h, s)| h.clone() * s).reduce(|a, b| a + b).unwrap();
-        let got = layer.forward(&g, x.to_vec(), Mode::Eval);
-        same("han_conv", got[0].as_ref().unwrap(), &want);
-        assert!(got[1].is_none());
+        for local in [false, true] {
+            let layer = drawn(config.clone().with_local_scores(local).init(g.schema(), device));
+            let got = layer.forward(&g, x.to_vec(), Mode::Eval);
+            same("han_conv", got[0].as_ref().unwrap(), &han(device, &layer, &x, &[0, 1, 2, 3]));
+            assert!(got[1].is_none());
+        }
+    }
+}
+
+#[test]
+fn han_conv_on_a_block_by_its_nodes() {
+    for device in &devices() {
+        let g = two_types();
+        let config = HanConvConfig::new(vec![3, 5], 2, 2);
+        let x = [matrix(device, "a", 4, 3), matrix(device, "b", 3, 5)];
+        let seeds = [("a", vec![1u32, 0])];
+        let block = g.in_subgraph(seeds.clone(), Relabel::No).unwrap().to_block(&g, seeds).unwrap();
+        let rows: Vec<_> = x.iter().enumerate().map(|(t, x)| one_hot(device, block.src_nodes(t), x.dims()[0]).matmul(x.clone())).collect();
+        let layer = drawn(config.clone().init(g.schema(), device));
+        let refused = layer.try_forward(&block, rows.clone(), Mode::Eval).unwrap_err();
+        assert!(matches!(refused, ModelError::PartOfGraph { rows: 2, total: 4, .. }), "{refused}");
+        let local = drawn(config.with_local_scores(true).init(g.schema(), device));
+        let got = local.try_forward(&block, rows.clone(), Mode::Eval).unwrap().swap_remove(0).unwrap();
+        same("han_conv", &got, &han(device, &local, &x, &[1, 0]));
+        // Scores of all nodes weigh other relations more.
+        let whole = layer.relation_scores(&g, x.to_vec(), Mode::Eval);
+        let exact = layer.forward_with(&block, rows, &whole, Mode::Eval).swap_remove(0).unwrap();
+        let want = one_hot(device, &[1, 0], 4).matmul(han(device, &layer, &x, &[0, 1, 2, 3]));
+        same("han_conv with the scores of the graph", &exact, &want);
     }
 }
 

@@ -1,0 +1,183 @@
+//! Draws initial values and keys of dropout masks from the seed of a scope, or from the generator of the device.
+
+use std::cell::Cell;
+use std::fmt;
+
+use burn::tensor::{DType, Device, Distribution, Tensor};
+use burn_gnn_ops::Stream;
+
+/// The seed of a scope and how many streams were taken from it.
+#[derive(Clone, Copy)]
+struct Scope {
+    seed: u64,
+    taken: u64,
+}
+
+thread_local! {
+    static SCOPE: Cell<Option<Scope>> = const { Cell::new(None) };
+}
+
+/// Runs `init` with a seed for all that layers draw when they are made: initial weights, rows of embeddings, keys of dropout
+/// masks. Draw `i` of the scope is a function of (`seed`, `i`), so two layers made in it differ, and a model made in it is the
+/// same for the same seed, on every rank, thread and device.
+///
+/// Without a scope every draw is seeded by the generator of the device, as Burn's own layers are: `device.seed(seed)` makes it
+/// repeatable in a single-threaded program. Ranks that do not share that generator, or that are threads of one process, then have
+/// different weights: make a model for ranks in a scope.
+///
+/// The scope holds for layers of this crate (and for custom layers that draw by [`next_stream`]) on the thread that calls
+/// `seeded`; threads that `init` starts are outside of it. Layers of Burn do not know it. A scope inside a scope counts for
+/// itself; the outer one goes on after it. It also ends when `init` panics.
+///
+/// # Cost
+/// Nothing per draw; without a scope every draw reads three numbers from the device.
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_gnn_models::{GcnConfig, GraphConv, GraphConvConfig, seeded};
+/// let device = Device::flex();
+/// let gcn = |seed| seeded(seed, || GcnConfig::new(8, 3).init(&device));
+/// let weight = |conv: &GraphConv| conv.weight.as_ref().map(|w| w.val().into_data());
+/// assert_eq!(weight(&gcn(7).layers[0]), weight(&gcn(7).layers[0]));
+/// assert_ne!(weight(&gcn(7).layers[0]), weight(&gcn(8).layers[0]));
+///
+/// // Without a scope, the generator of the device.
+/// let two = || [(); 2].map(|()| weight(&GraphConvConfig::new(8, 3).init(&device)));
+/// device.seed(7);
+/// let first = two();
+/// assert_ne!(first[0], first[1]);
+/// device.seed(7);
+/// assert_eq!(two(), first);
+/// ```
+pub fn seeded<T>(seed: u64, init: impl FnOnce() -> T) -> T {
+    struct Outer(Option<Scope>);
+    impl Drop for Outer {
+        fn drop(&mut self) {
+            SCOPE.set(self.0);
+        }
+    }
+    let _outer = Outer(SCOPE.replace(Some(Scope { seed, taken: 0 })));
+    init()
+}
+
+/// The stream of the next initial values: of the innermost [`seeded`] scope, or with a seed from the generator of `device`.
+/// Custom layers take one for each parameter.
+///
+/// ```
+/// use burn::module::Param;
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_models::{next_stream, seeded};
+/// use burn_gnn_ops::glorot_uniform;
+/// let device = Device::flex();
+/// let weight = || Param::from_tensor(Tensor::<2>::from_data(glorot_uniform(next_stream(&device), 4, 2, [4, 2]), &device));
+/// let [a, b] = seeded(1, || [weight(), weight()]);
+/// assert_ne!(a.val().into_data(), b.val().into_data());
+/// ```
+pub fn next_stream(device: &Device) -> Stream {
+    let scope = SCOPE.get().unwrap_or_else(|| Scope { seed: drawn(device), taken: 0 });
+    if SCOPE.get().is_some() {
+        SCOPE.set(Some(Scope { taken: scope.taken + 1, ..scope }));
+    }
+    Stream::new(scope.seed, "layer", scope.taken)
+}
+
+/// A seed from the generator of the device.
+fn drawn(device: &Device) -> u64 {
+    // Uniform f32 have 24 random bits, and every backend draws them.
+    let bits = Tensor::<1>::random([3], Distribution::Default, (&device.clone().without_autodiff(), DType::F32));
+    bits.into_data().iter::<f64>().fold(0u64, |seed, u| (seed << 24) ^ (u * 16_777_216.0) as u64)
+}
+
+/// What keys the dropout masks of a layer, beside seed, step, original id and column: taken when the layer is made, as its
+/// initial weights are (see [`seeded`]), so that the masks of two layers differ and ranks agree on them.
+///
+/// A layer keeps it as a field with `#[module(skip)]`: clones, `valid()` and a loaded record leave it as it is.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{DropoutKey, Mode, seeded};
+/// let (g, device) = (Graph::homogeneous(3, vec![0], vec![1])?, Device::flex());
+/// let [a, b] = seeded(0, || [(); 2].map(|()| DropoutKey::new(&device)));
+/// assert_ne!(a, b);
+/// let mode = Mode::Train { seed: 1, step: 0 };
+/// let rows = |key| mode.dropout(&g, 0, key, 0.5, Tensor::ones([3, 16], &device)).into_data();
+/// assert_eq!(rows(a), rows(a));
+/// assert_ne!(rows(a), rows(b));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DropoutKey(u64);
+
+impl DropoutKey {
+    /// The next key; `device` is asked where there is no scope.
+    pub fn new(device: &Device) -> Self {
+        Self::of(next_stream(device))
+    }
+
+    /// The key of one of several places in a layer or model where entries are dropped.
+    pub fn at(self, place: usize) -> Self {
+        Self::of(Stream::new(self.0, "place", place as u64))
+    }
+
+    fn of(stream: Stream) -> Self {
+        let [low, high] = stream.key();
+        Self((u64::from(high) << 32) | u64::from(low))
+    }
+}
+
+impl fmt::Display for DropoutKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    fn next() -> Stream {
+        next_stream(&Device::flex())
+    }
+
+    #[test]
+    fn scopes_nest_and_end() {
+        let straight = seeded(5, || [(); 3].map(|()| next()));
+        assert!(straight[0] != straight[1] && straight[1] != straight[2] && straight[0] != straight[2]);
+        // The outer scope goes on where it was, after a result and after a panic.
+        let nested = seeded(5, || {
+            let first = next();
+            assert_eq!(seeded(5, next), first);
+            let second = next();
+            let panics = catch_unwind(|| seeded(6, || assert_eq!(next(), first, "another seed")));
+            assert!(panics.is_err());
+            [first, second, next()]
+        });
+        assert_eq!(nested, straight);
+        assert!(SCOPE.get().is_none());
+    }
+
+    #[test]
+    fn threads_have_scopes_of_their_own() {
+        let draws =
+            |seed| std::thread::scope(|s| [(); 4].map(|()| s.spawn(move || seeded(seed, || [next(), next()]))).map(|t| t.join().unwrap()));
+        let (one, two) = (draws(1), draws(2));
+        assert!(one.iter().all(|d| *d == one[0]) && one[0] != two[0]);
+        seeded(1, || std::thread::scope(|s| assert!(s.spawn(|| SCOPE.get().is_none()).join().unwrap())));
+    }
+
+    #[test]
+    fn without_a_scope_the_device_draws() {
+        let streams: std::collections::HashSet<Stream> = (0..100).map(|_| next()).collect();
+        assert_eq!(streams.len(), 100);
+    }
+
+    #[test]
+    fn keys_differ_by_place() {
+        let key = seeded(1, || DropoutKey::new(&Device::flex()));
+        assert!(key.at(0) != key.at(1) && key.at(0) != key);
+        assert_eq!(key, seeded(1, || DropoutKey::new(&Device::flex())));
+    }
+}

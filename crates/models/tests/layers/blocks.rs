@@ -1,0 +1,204 @@
+//! On blocks with all neighbours a model computes what it computes on the graph: every model, every node type, with dropout and without,
+//! gradients too; and so does a layer of several hops that has a block for each.
+
+use burn::module::Module;
+use burn::tensor::{Device, FloatDType, Tensor};
+use burn_gnn_graph::{Fanouts, Graph, MiniBatch, NeighborSampler, SampleKey};
+use burn_gnn_models::*;
+use proptest::prelude::*;
+
+use crate::inference::typed_features;
+use crate::numbering::Collect;
+use crate::random::{hetero, homogeneous};
+use crate::refusals::panic_of;
+use crate::registry::{each_model, each_typed_model};
+use crate::{close, devices, matrix, values};
+
+const MODES: [Mode; 2] = [Mode::Eval, Mode::Train { seed: 5, step: 3 }];
+
+fn f64s<M: Module>(model: M) -> M {
+    to_dtype(model, FloatDType::F64)
+}
+
+fn pick(x: &Tensor<2>, ids: &[u32]) -> Tensor<2> {
+    if ids.is_empty() {
+        return x.clone().slice_dim(0, 0..0);
+    }
+    Tensor::cat(ids.iter().map(|&i| x.clone().slice_dim(0, i as usize..i as usize + 1)).collect(), 0)
+}
+
+/// Blocks with all neighbours around two of three nodes of every type, or of one type alone.
+fn batch(g: &Graph, hops: usize, alone: Option<usize>) -> MiniBatch {
+    let of = |(t, &n): (usize, &usize)| match alone {
+        Some(only) if only != t => vec![],
+        _ => (0..n as u32).rev().filter(|v| v % 3 != 1).collect::<Vec<_>>(),
+    };
+    let seeds: Vec<_> = g.node_counts().iter().enumerate().map(of).collect();
+    let sampler = NeighborSampler::new(g, Fanouts::all(hops)).unwrap();
+    sampler.sample(g.schema().ntypes().iter().zip(&seeds), SampleKey::new(0)).unwrap()
+}
+
+fn inputs(batch: &MiniBatch, x: &[Option<Tensor<2>>]) -> Vec<Option<Tensor<2>>> {
+    x.iter().enumerate().map(|(t, x)| x.as_ref().map(|x| pick(x, batch.input_nodes(t)))).collect()
+}
+
+fn same<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph, &[Option<Tensor<2>>]), modes: &[Mode]) {
+    let types = g.node_counts().len();
+    for (target, alone) in (0..types).flat_map(|t| [(t, Some(t)), (t, None)]) {
+        let batch = batch(g, layers, alone);
+        for &mode in modes {
+            let got = model.logits_blocks(&batch.blocks, &inputs(&batch, x), target, mode);
+            let want = pick(&model.logits(g, x, target, mode), batch.output_nodes(target));
+            close(&format!("{name}, type {target} of {alone:?}, {mode:?}"), &values(&got), &values(&want), 1e-10);
+        }
+    }
+}
+
+fn models_of_one_type(g: &Graph, device: &Device) {
+    let x = [Some(matrix(device, "x", g.node_counts()[0], 4))];
+    macro_rules! check {
+        ($name:expr, $layers:expr, $model:expr) => {
+            same($name, $layers, &f64s($model), (g, &x), &MODES)
+        };
+    }
+    each_model!(check, device);
+    // Its means in training are those of the rows that are computed.
+    let gin = GinConfig::new(4, 2).with_hidden(5).with_layers(2).with_batch_norm(true).init(device);
+    same("gin with batch normalisation", 2, &f64s(gin), (g, &x), &[Mode::Eval]);
+}
+
+fn models_of_several_types(g: &Graph, device: &Device) {
+    let x = typed_features(g, device);
+    macro_rules! check {
+        ($name:expr, $layers:expr, $model:expr) => {
+            same($name, $layers, &f64s($model), (g, &x), &MODES)
+        };
+    }
+    each_typed_model!(check, g, device);
+    let one_hot = RgcnConfig::new(2).with_hidden(3).with_layers(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
+    let one_hot = one_hot.init(g, &[TypeInput::Embedding; 3], device).unwrap();
+    same("rgcn of one-hot inputs", 3, &f64s(one_hot), (g, &[None, None, None]), &MODES);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn models_on_blocks_give_what_the_graph_gives(g in homogeneous(), h in hetero()) {
+        for device in &devices() {
+            seeded(0, || models_of_one_type(&g, device));
+            seeded(0, || models_of_several_types(&h, device));
+        }
+    }
+}
+
+/// Every type is reached by two relations or more, and every node by an edge.
+fn three_types() -> Graph {
+    let builder = Graph::builder().nodes("a", 4).nodes("b", 3).nodes("c", 3);
+    let builder = builder.edges(("a", "r", "b"), vec![0, 1, 2, 3, 3], vec![0, 1, 2, 2, 2]);
+    let builder = builder.edges(("b", "s", "a"), vec![0, 1, 2, 0], vec![0, 1, 2, 3]);
+    let builder = builder.edges(("c", "t", "a"), vec![0, 1, 2, 2], vec![0, 0, 1, 3]);
+    builder.edges(("a", "u", "c"), vec![0, 1, 3], vec![0, 1, 2]).edges(("c", "v", "c"), vec![1, 2], vec![0, 0]).build().unwrap()
+}
+
+fn gradients<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph, &[Option<Tensor<2>>])) {
+    let batch = batch(g, layers, None);
+    for target in 0..g.node_counts().len() {
+        let of = |logits: Tensor<2>| {
+            let [rows, columns] = logits.dims();
+            let weights = matrix(&logits.device().without_autodiff(), "loss", rows, columns);
+            let grads = (logits * Tensor::from_inner(weights)).sum().backward();
+            let mut all = Collect(&grads, vec![]);
+            model.visit(&mut all);
+            all.1
+        };
+        let mode = MODES[1];
+        let got = of(model.logits_blocks(&batch.blocks, &inputs(&batch, x), target, mode));
+        let want = of(pick(&model.logits(g, x, target, mode), batch.output_nodes(target)));
+        assert!(want.iter().any(|d| *d != 0.0), "{name}: no gradient at all");
+        close(&format!("{name}, gradients for type {target}"), &got, &want, 1e-9);
+    }
+}
+
+#[test]
+fn gradients_on_blocks_are_those_of_the_graph() {
+    for device in devices().map(Device::autodiff) {
+        let tracked = |x: Option<Tensor<2>>| x.map(Tensor::from_inner);
+        let plain = device.clone().without_autodiff();
+        let g = crate::views::graph();
+        let x = [tracked(Some(matrix(&plain, "x", 6, 4)))];
+        macro_rules! check {
+            ($name:expr, $layers:expr, $model:expr) => {
+                gradients($name, $layers, &f64s($model), (&g, &x))
+            };
+        }
+        seeded(0, || each_model!(check, &device));
+        let g = three_types();
+        let x: Vec<_> = typed_features(&g, &plain).into_iter().map(tracked).collect();
+        macro_rules! check {
+            ($name:expr, $layers:expr, $model:expr) => {
+                gradients($name, $layers, &f64s($model), (&g, &x))
+            };
+        }
+        seeded(0, || each_typed_model!(check, &g, &device));
+    }
+}
+
+/// Edges by turns of two types between nodes of one type.
+fn two_relations() -> Graph {
+    let builder = Graph::builder().nodes("n", 6).edges(("n", "r", "n"), vec![0, 1, 3, 4], vec![1, 2, 4, 0]);
+    builder.edges(("n", "s", "n"), vec![1, 2, 3, 2], vec![1, 4, 4, 0]).build().unwrap()
+}
+
+#[test]
+fn layers_of_several_hops_take_a_block_for_each() {
+    const HOPS: usize = 3;
+    for device in &devices() {
+        let g = crate::views::graph();
+        let (x, w) = (matrix(device, "x", 6, 4), matrix(device, "w", 8, 1) + 1.5);
+        let batch_of = |g: &Graph| batch(g, HOPS, None);
+        let all = batch_of(&g);
+        let rows = |y: &Tensor<2>| values(&pick(y, all.output_nodes(0)));
+        let input = pick(&x, all.input_nodes(0));
+        let column = |w: Tensor<2>| w.squeeze_dim::<1>(1);
+        let of_blocks: Vec<_> = all.blocks.iter().map(|b| column(pick(&w, b.edge_ids(0)))).collect();
+        for weighted in [false, true] {
+            let (whole, parts) = (weighted.then(|| column(w.clone())), weighted.then_some(&of_blocks[..]));
+            for width in [3, 6] {
+                let sg = f64s(seeded(1, || SgConvConfig::new(4, width).with_hops(HOPS).init(device)));
+                let want = rows(&sg.forward_on(&g, 0, x.clone(), whole.clone()));
+                close("sg_conv", &values(&sg.forward_blocks(&all.blocks, 0, input.clone(), parts)), &want, 1e-12);
+            }
+            let appnp = seeded(1, || AppnpConvConfig::new().with_hops(HOPS).with_alpha(0.3).with_edge_dropout(0.4).init(device));
+            for mode in MODES {
+                let want = rows(&appnp.forward_on(&g, 0, x.clone(), whole.clone(), mode));
+                close("appnp_conv", &values(&appnp.forward_blocks(&all.blocks, 0, input.clone(), parts, mode)), &want, 1e-12);
+            }
+        }
+        for (g, per_step) in [(g, false), (two_relations(), false), (two_relations(), true)] {
+            let all = batch_of(&g);
+            let gated = GatedGraphConvConfig::from_graph(&g, 5, HOPS).with_weight_per_step(per_step);
+            let gated = crate::formulas::drawn(gated.init(device));
+            let want = pick(&gated.forward(&g, x.clone()), all.output_nodes(0));
+            let got = gated.forward_blocks(&all.blocks, pick(&x, all.input_nodes(0)));
+            close("gated_graph_conv", &values(&got), &values(&want), 1e-12);
+        }
+    }
+}
+
+#[test]
+fn a_block_for_every_hop_is_asked_for() {
+    let (d, g) = (&Device::flex(), crate::views::graph());
+    let batch = batch(&g, 2, None);
+    let x = || pick(&matrix(d, "x", 6, 4), batch.input_nodes(0));
+    let appnp = |hops| AppnpConvConfig::new().with_hops(hops).init(d);
+    let short = panic_of(|| appnp(3).forward_blocks(&batch.blocks, 0, x(), None, Mode::Eval));
+    assert_eq!(short, "appnp_conv: 3 layers need as many blocks, got 2; sample that many hops");
+    let one_tensor = [Tensor::<1>::ones([1], d)];
+    let weights = panic_of(|| appnp(2).forward_blocks(&batch.blocks, 0, x(), Some(&one_tensor[..]), Mode::Eval));
+    assert_eq!(weights, "appnp_conv: `edge_weights` must hold one tensor per block, 2, got 1");
+    // One block under all hops.
+    let last = &batch.blocks[1];
+    let one = panic_of(|| appnp(2).forward(last, pick(&matrix(d, "x", 6, 4), last.src_nodes(0)), Mode::Eval));
+    assert!(one.contains("a block for each (`forward_blocks`)"), "{one}");
+}

@@ -1,0 +1,108 @@
+//! Layers made one after the other differ, in weights and masks; models of one seed are the same on every thread.
+
+use std::sync::Barrier;
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::tensor::{Device, FloatDType, Tensor};
+use burn_gnn_graph::Graph;
+use burn_gnn_models::*;
+use burn_gnn_ops::GraphView;
+
+use crate::registry::{each_far_layer, each_layer};
+use crate::views::graph;
+use crate::{devices, matrix, values};
+
+const TRAIN: Mode = Mode::Train { seed: 5, step: 3 };
+
+fn two_in_a_row<M: Module>(
+    name: &str,
+    make: impl Fn() -> M,
+    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>, Mode) -> Tensor<2>,
+    device: &Device,
+) {
+    let g = graph();
+    let result = |layer: &M, mode| values(&run(layer, &g, matrix(device, "x", 6, 4), matrix(device, "e", 8, 3), mode));
+    let wide = |(a, b): (M, M)| (to_dtype(a, FloatDType::F64), to_dtype(b, FloatDType::F64));
+    let two = || (make(), make());
+    let has_weights = make().num_params() > 0;
+    let (a, b) = wide(two());
+    assert_eq!(result(&a, Mode::Eval) != result(&b, Mode::Eval), has_weights, "{name}: weights outside of a scope");
+    let (a, b) = wide(seeded(1, two));
+    assert_eq!(result(&a, Mode::Eval) != result(&b, Mode::Eval), has_weights, "{name}: weights in a scope");
+    // With the weights of the first, the second keeps masks of its own; clones keep those of the first.
+    let b = b.load_record(a.clone().into_record());
+    assert_eq!(result(&a, Mode::Eval), result(&b, Mode::Eval), "{name}");
+    let drops = result(&a, TRAIN) != result(&a, Mode::Eval);
+    assert_eq!(result(&a, TRAIN) != result(&b, TRAIN), drops, "{name}: masks");
+    assert_eq!(result(&a, TRAIN), result(&a.clone(), TRAIN), "{name}: a clone");
+    let (again, _) = wide(seeded(1, two));
+    assert_eq!(result(&a, TRAIN), result(&again, TRAIN), "{name}: the same seed");
+    let (other, _) = wide(seeded(2, two));
+    assert_eq!(result(&a, TRAIN) != result(&other, TRAIN), has_weights || drops, "{name}: another seed");
+}
+
+#[test]
+fn layers_made_one_after_the_other_differ() {
+    for device in &devices() {
+        macro_rules! two {
+            ($name:expr, $make:expr, $run:expr $(,)?) => {
+                two_in_a_row($name, $make, $run, device)
+            };
+        }
+        each_layer!(two, device);
+        each_far_layer!(two, device);
+    }
+}
+
+struct Weights(Vec<Vec<f64>>);
+
+impl ModuleVisitor for Weights {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        self.0.push(values(&param.val()));
+    }
+}
+
+/// All parameters of all models, and logits with dropout.
+fn models(g: &Graph, device: &Device) -> Vec<Vec<f64>> {
+    fn all<M: NodeClassifier>(model: M, g: &Graph, x: &[Option<Tensor<2>>], out: &mut Vec<Vec<f64>>) {
+        let mut weights = Weights(vec![]);
+        model.visit(&mut weights);
+        // Parameters that do not begin as constants differ from one another.
+        let drawn: Vec<_> = weights.0.iter().filter(|w| w.iter().any(|v| *v != w[0])).collect();
+        assert!((0..drawn.len()).all(|i| (0..i).all(|j| drawn[i][..2] != drawn[j][..2])));
+        out.append(&mut weights.0);
+        out.push(values(&model.logits(g, x, 0, TRAIN)));
+        // Keys of masks are not parameters: they stay with the model on the plain device too.
+        out.push(values(&model.valid().logits(g, x, 0, TRAIN)));
+    }
+    let (d, mut out) = (&device.clone().autodiff(), vec![]);
+    let x = [Some(matrix(device, "x", 6, 4).cast(FloatDType::F32))];
+    all(GcnConfig::new(4, 3).with_hidden(4).with_layers(3).init(d), g, &x, &mut out);
+    all(SageConfig::new(4, 3).with_hidden(4).with_layers(3).init(d), g, &x, &mut out);
+    all(GatConfig::new(4, 3).with_layers(3).init(d), g, &x, &mut out);
+    all(GinConfig::new(4, 3).with_hidden(4).init(d), g, &x, &mut out);
+    all(RgcnConfig::new(3).with_dropout(0.5).init(g, &[TypeInput::Features(4)], d).unwrap(), g, &x, &mut out);
+    all(RgcnConfig::new(3).with_dropout(0.5).init(g, &[TypeInput::Embedding], d).unwrap(), g, &[None], &mut out);
+    all(HgtConfig::new(3).init(g, &[TypeInput::Features(4)], d).unwrap(), g, &x, &mut out);
+    out
+}
+
+#[test]
+fn models_of_one_seed_are_the_same_on_threads_at_the_same_time() {
+    const RANKS: usize = 4;
+    for device in &devices() {
+        let (g, start) = (&graph(), &Barrier::new(RANKS));
+        let ranks = std::thread::scope(|s| {
+            let rank = |seed| {
+                s.spawn(move || {
+                    start.wait();
+                    seeded(seed, || models(g, device))
+                })
+            };
+            let threads: Vec<_> = [7, 7, 7, 8].into_iter().map(rank).collect();
+            threads.into_iter().map(|t| t.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert!(ranks[0] == ranks[1] && ranks[0] == ranks[2], "{device:?}");
+        assert!(ranks[0] != ranks[3], "{device:?}");
+    }
+}
