@@ -98,7 +98,10 @@ pub enum DistError {
         part: usize,
     },
     /// A part was opened by a rank that it does not belong to.
-    #[error("rank {rank} of {size} cannot take part {part} of {num_parts}: rank `i` of `num_parts` ranks takes part `i`")]
+    #[error(
+        "rank {rank} of {size} cannot take part {part} of {num_parts}: rank `i` of `num_parts` ranks takes part `i`{}",
+        if *trainers > 1 { format!(", or part `i / {trainers}` of `num_parts · {trainers}` ranks, where trainers share parts of a `DistGraph`") } else { String::new() }
+    )]
     WrongRank {
         /// This rank.
         rank: usize,
@@ -108,6 +111,8 @@ pub enum DistError {
         part: usize,
         /// Number of parts.
         num_parts: usize,
+        /// Trainers per part that the graph was cut for.
+        trainers: usize,
     },
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]

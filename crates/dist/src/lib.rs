@@ -60,7 +60,7 @@ mod sampling;
 mod split;
 mod tensor;
 
-pub use book::{Lookup, PartMetadata, PartitionBook};
+pub use book::{Lookup, NodeKey, PartMetadata, PartitionBook};
 pub use checkpoint::{Checkpoint, RunState, Shard, ShardReader, ShardWriter};
 pub use comm::{Communicator, Failure, Metered, Ranks, Traffic, run_ranks};
 #[cfg(feature = "mpi")]

@@ -7,6 +7,7 @@ use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use burn_gnn_graph::{Column, Frame, HomoId, Relation, Schema, of_etype, of_ntype};
 use burn_gnn_ops::GraphView;
 
+use crate::graph::Seat;
 use crate::partition::Features;
 use crate::{Communicator, DistError, Failure, HaloPlan, Partition, PartitionBook, TypeHalo, halo_exchange};
 
@@ -50,11 +51,12 @@ impl LocalPartition {
         let book = partition.book.clone();
         let (part, num_parts) = (partition.part, book.num_parts());
         if comm.rank() != part || comm.size() != num_parts {
-            return Err(DistError::WrongRank { rank: comm.rank(), size: comm.size(), part, num_parts });
+            let trainers = 1;
+            return Err(DistError::WrongRank { rank: comm.rank(), size: comm.size(), part, num_parts, trainers });
         }
         same_partitioning(partition, &*comm)?;
         let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } = cut(partition)?;
-        let plan = HaloPlan::new(comm.clone(), requests(&book, part, &halo, &*comm)?)?;
+        let plan = HaloPlan::new(comm.clone(), requests(&book, Seat { part, trainers: 1, trainer: 0 }, &halo, &*comm)?)?;
         let out_degrees = global_out_degrees(&book, &relations, &plan)?;
         let device = device.clone().inner();
         let schema = book.schema();
@@ -223,7 +225,7 @@ pub(crate) fn same_partitioning(partition: &Partition, comm: &dyn Communicator) 
 /// What computes, out of what is stored.
 pub(crate) struct Pieces {
     pub(crate) relations: Vec<Relation>,
-    /// Type-wise ids of the halo nodes in use, per type, by (owner, id).
+    /// Type-wise ids of the halo nodes in use, per type, by (owner, id), which is the order of their places.
     pub(crate) halo: Vec<Vec<u64>>,
     pub(crate) orig_nodes: Vec<Vec<u64>>,
     pub(crate) orig_halo: Vec<Vec<u64>>,
@@ -272,21 +274,21 @@ pub(crate) fn cut(p: &Partition) -> Result<Pieces, DistError> {
 }
 
 /// Tells every owner which of its rows this rank wants; returns what each rank sends and gets.
-pub(crate) fn requests(book: &PartitionBook, part: usize, halo: &[Vec<u64>], comm: &dyn Communicator) -> Result<Vec<TypeHalo>, DistError> {
+pub(crate) fn requests(book: &PartitionBook, seat: Seat, halo: &[Vec<u64>], comm: &dyn Communicator) -> Result<Vec<TypeHalo>, DistError> {
     let mut messages = vec![Vec::<u8>::new(); comm.size()];
     let mut types = Vec::with_capacity(halo.len());
     for (t, ids) in halo.iter().enumerate() {
         let mut wanted = vec![Vec::<u32>::new(); comm.size()];
         for &id in ids {
             let owner = book.nid2partid(t, id)?;
-            wanted[owner].push(book.nid2localnid(t, id, owner)? as u32);
+            wanted[seat.rank_of(owner)].push(book.nid2localnid(t, id, owner)? as u32);
         }
         for (message, w) in messages.iter_mut().zip(&wanted) {
             message.extend((w.len() as u64).to_le_bytes());
             message.extend_from_slice(bytemuck::cast_slice(w));
         }
         let recv = wanted.iter().map(Vec::len).collect();
-        types.push(TypeHalo { num_inner: book.nodes.inner(part, t)? as usize, send: Vec::with_capacity(comm.size()), recv });
+        types.push(TypeHalo { num_inner: book.nodes.inner(seat.part, t)? as usize, send: Vec::with_capacity(comm.size()), recv });
     }
     let received = comm.all_to_all_v("halo requests", messages)?;
     for (p, message) in received.iter().enumerate() {

@@ -12,9 +12,10 @@ pub enum SplitBy<'a> {
     /// Every rank its own: no seed's features travel, and ranks differ in number.
     Owner,
     /// As many on every rank, give or take one (DGL's `force_even`): runs of ascending type-wise ids, so that most seeds stay where they
-    /// are. Batches are then cut per rank and not out of one order of all seeds: losses depend on the number of ranks.
+    /// are (where ids were kept: ascending inside each rank's). Batches are then cut per rank and not out of one order of all seeds: losses depend on the number of ranks.
     Even,
-    /// The rank whose number an integer column holds (DGL's `trainer_id`).
+    /// The rank whose number an integer column holds. Graphs that were cut for several trainers per part have such a column, `trainer_id`;
+    /// with as many ranks it deals seeds out as [`Owner`](Self::Owner) does.
     Trainer(&'a str),
 }
 
@@ -87,7 +88,7 @@ impl DistGraph {
                 let counts = counts(own.len())?;
                 let total: u64 = counts.iter().sum();
                 let before: u64 = counts[..comm.rank()].iter().sum();
-                // Own ids are ascending, and those of earlier ranks are smaller: seed number `i` of all goes to rank `i · size / total`.
+                // Own ids are ascending, and those of earlier ranks come first: seed number `i` of all goes to rank `i · size / total`.
                 let rank = |i: u64| (u128::from(before + i) * comm.size() as u128 / u128::from(total)) as usize;
                 (0..own.len() as u64).map(rank).collect()
             }
@@ -104,6 +105,8 @@ impl DistGraph {
         for (p, message) in received.iter().enumerate() {
             ids.extend(Unpack::new(message, p, comm.rank()).list::<u64>()?);
         }
+        // Ids that were kept are no ranges: those of two ranks lie among each other.
+        ids.sort_unstable();
         agree(comm, "split: result", owners.check(t, &ids))?;
         Ok(Split { counts: counts(ids.len())?, ids })
     }
@@ -112,17 +115,28 @@ impl DistGraph {
     fn chosen(&self, is_node: bool, t: usize, of: SplitOf<'_>) -> Result<Vec<u64>, DistError> {
         let owners = self.owners(is_node);
         match of {
-            SplitOf::All => Ok(owners.own(t).collect()),
+            SplitOf::All => Ok(self.own_ids(is_node, t)),
             SplitOf::Mask(column) => {
                 let values = self.one_each(is_node, t, column)?;
-                Ok(owners.own(t).zip(values).filter(|(_, v)| *v != 0.0).map(|(id, _)| id).collect())
+                let is_chosen = |&((_, v), row): &((u64, f64), u32)| v != 0.0 && self.inner.is_own(is_node, t, row);
+                Ok(owners.own(t).zip(values).zip(0..).filter(is_chosen).map(|((id, _), _)| id).collect())
             }
             SplitOf::Own(ids) => {
                 owners.check(t, ids)?;
-                let part = self.comm.rank();
-                if let Some(&id) = ids.iter().find(|&&id| owners.own_row(t, id).is_none()) {
-                    let (what, owner) = (format!("{} of `{}`", owners.what(), owners.names()[t]), owners.locate(t, id).0);
-                    return Err(DistError::NotOwned { what, id, part, owner });
+                let what = format!("{} of `{}`", owners.what(), owners.names()[t]);
+                for &id in ids {
+                    match owners.own_row(t, id) {
+                        None => return Err(self.not_owned(what, id, owners.locate(t, id).0)),
+                        Some(row) if self.inner.is_own(is_node, t, row) => {}
+                        Some(_) => {
+                            let expected = format!("seeds whose `trainer_id` is this rank, {}", self.comm.rank());
+                            return Err(DistError::Config {
+                                arg: "ids",
+                                expected,
+                                found: format!("{what} {id}, of another trainer of the part"),
+                            });
+                        }
+                    }
                 }
                 let mut ids = ids.to_vec();
                 ids.sort_unstable();
@@ -133,6 +147,11 @@ impl DistGraph {
                 Ok(ids)
             }
         }
+    }
+    /// The error of an id that `rank` has.
+    pub(crate) fn not_owned(&self, what: String, id: u64, rank: usize) -> DistError {
+        let seat = self.inner.seat;
+        DistError::NotOwned { what, id, part: seat.part, owner: rank / seat.trainers }
     }
     fn trainers(&self, is_node: bool, t: usize, column: &str, own: &[u64]) -> Result<Vec<usize>, DistError> {
         let (values, owners) = (self.one_each(is_node, t, column)?, self.owners(is_node));

@@ -8,10 +8,10 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-use burn_gnn_graph::{EdgeType, HomoId, Schema, TypedId};
+use burn_gnn_graph::{EdgeKey, EdgeType, HomoId, Schema, TypedId};
 
 use crate::DistError;
-pub use lookup::Lookup;
+pub use lookup::{Lookup, NodeKey};
 pub(crate) use numbering::{ByPart, Numbering};
 
 /// What one part owns, of all types: an entry of [`PartitionBook::metadata`].
@@ -38,7 +38,8 @@ pub struct PartMetadata {
 /// ([`PartitionConfig::with_reshuffle`](crate::PartitionConfig::with_reshuffle)) type-wise ids are those of the input graph, joint ids
 /// run type by type, and the book holds the owner of every node and edge (8 bytes each).
 ///
-/// Calls take one id or many ([`Lookup`]). Ids outside their numbering are errors. A lookup costs `O(log parts)`, of a joint id
+/// Types are given by name or by number: node types as `"a"` or `0` ([`NodeKey`]), edge types as `"to"`, `("a", "to", "b")` or `0`
+/// ([`EdgeKey`]). Calls take one id or many ([`Lookup`]). Ids outside their numbering are errors. A lookup costs `O(log parts)`, of a joint id
 /// `O(log (parts · types))`.
 ///
 /// ```
@@ -49,11 +50,12 @@ pub struct PartMetadata {
 /// let parts = partition_graph(&g, &PartitionConfig::new("g", 2).with_method(owner))?;
 /// let book = parts.book();
 /// // Nodes `a` 0 and 2 and node `b` 1 went to part 0: they come first.
-/// assert_eq!(book.nid2partid(0, &[0, 1, 2])?, [0, 0, 1]);
-/// assert_eq!(book.map_to_homo_nid(1, 0)?, HomoId(2));
+/// assert_eq!(book.nid2partid("a", &[0, 1, 2])?, [0, 0, 1]);
+/// assert_eq!(book.map_to_homo_nid("b", 0)?, HomoId(2));
 /// assert_eq!(book.map_to_per_ntype(&[HomoId(2), HomoId(3)])?, [TypedId { ty: 1, id: 0 }, TypedId { ty: 0, id: 2 }]);
-/// assert_eq!(book.partid2nids(1, 0)?, 2..3);
-/// assert!(book.nid2partid(0, 3).is_err());
+/// assert_eq!(book.partid2nids(1, "a")?, 2..3);
+/// assert_eq!(book.eid2partid("to", &[0, 1, 2])?, [0, 1, 1]);
+/// assert!(book.nid2partid("a", 3).is_err());
 /// # Ok::<(), burn_gnn_dist::DistError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,57 +99,59 @@ impl PartitionBook {
     ///
     /// # Errors
     /// No such type.
-    pub fn num_nodes(&self, ntype: usize) -> Result<u64, DistError> {
-        self.nodes.count(ntype)
+    pub fn num_nodes(&self, ntype: impl NodeKey) -> Result<u64, DistError> {
+        self.nodes.count(self.ntype(ntype)?)
     }
     /// Edges of a type in the whole graph.
     ///
     /// # Errors
     /// No such type.
-    pub fn num_edges(&self, etype: usize) -> Result<u64, DistError> {
-        self.edges.count(etype)
+    pub fn num_edges(&self, etype: impl EdgeKey) -> Result<u64, DistError> {
+        self.edges.count(self.etype(etype)?)
     }
     /// The parts that own nodes, by type-wise id.
     ///
     /// # Errors
     /// No such type or id.
-    pub fn nid2partid<A: Lookup<u64>>(&self, ntype: usize, ids: A) -> Result<A::Answer<usize>, DistError> {
-        ids.answer(|id| self.nodes.owner(TypedId { ty: ntype, id }))
+    pub fn nid2partid<A: Lookup<u64>>(&self, ntype: impl NodeKey, ids: A) -> Result<A::Answer<usize>, DistError> {
+        let ty = self.ntype(ntype)?;
+        ids.answer(|id| self.nodes.owner(TypedId { ty, id }))
     }
     /// The parts that own edges, by type-wise id: an edge belongs to the owner of its destination.
     ///
     /// # Errors
     /// No such type or id.
-    pub fn eid2partid<A: Lookup<u64>>(&self, etype: usize, ids: A) -> Result<A::Answer<usize>, DistError> {
-        ids.answer(|id| self.edges.owner(TypedId { ty: etype, id }))
+    pub fn eid2partid<A: Lookup<u64>>(&self, etype: impl EdgeKey, ids: A) -> Result<A::Answer<usize>, DistError> {
+        let ty = self.etype(etype)?;
+        ids.answer(|id| self.edges.owner(TypedId { ty, id }))
     }
     /// Type-wise ids of the nodes of a type that a part owns: a range, because ids were reshuffled.
     ///
     /// # Errors
     /// No such part or type; [`DistError::KeptIds`] where ids were kept: there use [`nids_of_part`](Self::nids_of_part).
-    pub fn partid2nids(&self, part: usize, ntype: usize) -> Result<Range<u64>, DistError> {
-        self.nodes.range(part, ntype)
+    pub fn partid2nids(&self, part: usize, ntype: impl NodeKey) -> Result<Range<u64>, DistError> {
+        self.nodes.range(part, self.ntype(ntype)?)
     }
     /// Type-wise ids of the edges of a type that a part owns: a range, because ids were reshuffled.
     ///
     /// # Errors
     /// As [`partid2nids`](Self::partid2nids).
-    pub fn partid2eids(&self, part: usize, etype: usize) -> Result<Range<u64>, DistError> {
-        self.edges.range(part, etype)
+    pub fn partid2eids(&self, part: usize, etype: impl EdgeKey) -> Result<Range<u64>, DistError> {
+        self.edges.range(part, self.etype(etype)?)
     }
     /// Type-wise ids of the nodes of a type that a part owns, ascending, reshuffled or not: entry `i` has local id `i`.
     ///
     /// # Errors
     /// No such part or type.
-    pub fn nids_of_part(&self, part: usize, ntype: usize) -> Result<Vec<u64>, DistError> {
-        self.nodes.ids(part, ntype)
+    pub fn nids_of_part(&self, part: usize, ntype: impl NodeKey) -> Result<Vec<u64>, DistError> {
+        self.nodes.ids(part, self.ntype(ntype)?)
     }
     /// Type-wise ids of the edges of a type that a part owns, ascending, reshuffled or not: entry `i` has local id `i`.
     ///
     /// # Errors
     /// No such part or type.
-    pub fn eids_of_part(&self, part: usize, etype: usize) -> Result<Vec<u64>, DistError> {
-        self.edges.ids(part, etype)
+    pub fn eids_of_part(&self, part: usize, etype: impl EdgeKey) -> Result<Vec<u64>, DistError> {
+        self.edges.ids(part, self.etype(etype)?)
     }
     /// Types and type-wise ids of joint node ids.
     ///
@@ -167,15 +171,17 @@ impl PartitionBook {
     ///
     /// # Errors
     /// No such type or id.
-    pub fn map_to_homo_nid<A: Lookup<u64>>(&self, ntype: usize, ids: A) -> Result<A::Answer<HomoId>, DistError> {
-        ids.answer(|id| self.nodes.to_joint(TypedId { ty: ntype, id }))
+    pub fn map_to_homo_nid<A: Lookup<u64>>(&self, ntype: impl NodeKey, ids: A) -> Result<A::Answer<HomoId>, DistError> {
+        let ty = self.ntype(ntype)?;
+        ids.answer(|id| self.nodes.to_joint(TypedId { ty, id }))
     }
     /// Joint ids of edges of a type, by type-wise id.
     ///
     /// # Errors
     /// No such type or id.
-    pub fn map_to_homo_eid<A: Lookup<u64>>(&self, etype: usize, ids: A) -> Result<A::Answer<HomoId>, DistError> {
-        ids.answer(|id| self.edges.to_joint(TypedId { ty: etype, id }))
+    pub fn map_to_homo_eid<A: Lookup<u64>>(&self, etype: impl EdgeKey, ids: A) -> Result<A::Answer<HomoId>, DistError> {
+        let ty = self.etype(etype)?;
+        ids.answer(|id| self.edges.to_joint(TypedId { ty, id }))
     }
     /// Joint id of a node.
     ///
@@ -209,28 +215,39 @@ impl PartitionBook {
     ///
     /// # Errors
     /// No such type, id or part, or another part owns one.
-    pub fn nid2localnid<A: Lookup<u64>>(&self, ntype: usize, ids: A, part: usize) -> Result<A::Answer<u64>, DistError> {
-        ids.answer(|id| self.nodes.to_local(TypedId { ty: ntype, id }, part))
+    pub fn nid2localnid<A: Lookup<u64>>(&self, ntype: impl NodeKey, ids: A, part: usize) -> Result<A::Answer<u64>, DistError> {
+        let ty = self.ntype(ntype)?;
+        ids.answer(|id| self.nodes.to_local(TypedId { ty, id }, part))
     }
     /// Local ids of edges in the part that owns them.
     ///
     /// # Errors
     /// As [`nid2localnid`](Self::nid2localnid).
-    pub fn eid2localeid<A: Lookup<u64>>(&self, etype: usize, ids: A, part: usize) -> Result<A::Answer<u64>, DistError> {
-        ids.answer(|id| self.edges.to_local(TypedId { ty: etype, id }, part))
+    pub fn eid2localeid<A: Lookup<u64>>(&self, etype: impl EdgeKey, ids: A, part: usize) -> Result<A::Answer<u64>, DistError> {
+        let ty = self.etype(etype)?;
+        ids.answer(|id| self.edges.to_local(TypedId { ty, id }, part))
     }
     /// Type-wise ids of local node ids.
     ///
     /// # Errors
     /// No such type, part or local id.
-    pub fn localnid2nid<A: Lookup<u64>>(&self, ntype: usize, local: A, part: usize) -> Result<A::Answer<u64>, DistError> {
-        local.answer(|id| self.nodes.local_to_global(ntype, id, part))
+    pub fn localnid2nid<A: Lookup<u64>>(&self, ntype: impl NodeKey, local: A, part: usize) -> Result<A::Answer<u64>, DistError> {
+        let ty = self.ntype(ntype)?;
+        local.answer(|id| self.nodes.local_to_global(ty, id, part))
     }
     /// Type-wise ids of local edge ids.
     ///
     /// # Errors
     /// No such type, part or local id.
-    pub fn localeid2eid<A: Lookup<u64>>(&self, etype: usize, local: A, part: usize) -> Result<A::Answer<u64>, DistError> {
-        local.answer(|id| self.edges.local_to_global(etype, id, part))
+    pub fn localeid2eid<A: Lookup<u64>>(&self, etype: impl EdgeKey, local: A, part: usize) -> Result<A::Answer<u64>, DistError> {
+        let ty = self.etype(etype)?;
+        local.answer(|id| self.edges.local_to_global(ty, id, part))
+    }
+
+    fn ntype(&self, key: impl NodeKey) -> Result<usize, DistError> {
+        key.resolve(&self.schema)
+    }
+    fn etype(&self, key: impl EdgeKey) -> Result<usize, DistError> {
+        Ok(self.schema.etype(key)?)
     }
 }

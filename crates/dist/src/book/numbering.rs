@@ -65,6 +65,15 @@ struct Kept {
     places: Vec<Vec<u32>>,
 }
 
+/// Ids of one type that kept their values, and their places.
+#[derive(Clone, Copy)]
+pub(crate) struct KeptIds<'a> {
+    /// Id at each place.
+    pub(crate) ids: &'a [u32],
+    /// Place of each id.
+    pub(crate) places: &'a [u32],
+}
+
 /// Things have *places*: type by type, inside a type part by part. Where ids were reshuffled a type-wise id is its place, and joint
 /// ids run part by part, inside a part type by type. Where ids were kept, type-wise ids are those of the input and joint ids run
 /// type by type.
@@ -112,6 +121,11 @@ impl Numbering {
     }
     pub(crate) fn is_kept(&self) -> bool {
         self.kept.is_some()
+    }
+    /// Ids and places of a type, if ids were kept; otherwise an id is its place.
+    #[inline]
+    pub(crate) fn kept_ids(&self, ty: usize) -> Option<KeptIds<'_>> {
+        self.kept.as_ref().map(|k| KeptIds { ids: &k.ids[ty], places: &k.places[ty] })
     }
     pub(crate) fn num_types(&self) -> usize {
         self.num_types

@@ -48,6 +48,27 @@ fn kept_ids_are_type_major() {
     assert_eq!(b.metadata()[2], PartMetadata { part: 2, num_nodes: 0, num_edges: 0 });
 }
 
+/// Every call takes a type by name as by number.
+#[test]
+fn types_by_name() {
+    let b = book(&[vec![16, 17, 17], vec![10, 10, 10]], 3);
+    assert_eq!((b.num_nodes("t1").unwrap(), b.num_edges("r").unwrap()), (30, 3));
+    assert_eq!(b.nid2partid("t0", &[15, 16]).unwrap(), b.nid2partid(0, &[15, 16]).unwrap());
+    assert_eq!(b.nid2partid(&b.ntypes()[1], 10).unwrap(), 1);
+    assert_eq!(b.eid2partid(("t0", "r", "t0"), 2).unwrap(), 2);
+    assert_eq!((b.partid2nids(1, "t1").unwrap(), b.partid2eids(1, "r").unwrap()), (10..20, 1..2));
+    assert_eq!(b.nids_of_part(2, "t1").unwrap(), b.nids_of_part(2, 1).unwrap());
+    assert_eq!(b.eids_of_part(2, "r").unwrap(), [2]);
+    assert_eq!(b.map_to_homo_nid("t1", 0).unwrap(), HomoId(16));
+    assert_eq!(b.map_to_homo_eid("r", 2).unwrap(), HomoId(2));
+    assert_eq!((b.nid2localnid("t1", 10, 1).unwrap(), b.localnid2nid("t1", 0, 1).unwrap()), (0, 10));
+    assert_eq!((b.eid2localeid("r", 1, 1).unwrap(), b.localeid2eid("r", 0, 1).unwrap()), (0, 1));
+    let e = b.nid2partid("t2", 0).unwrap_err().to_string();
+    assert!(e.contains("unknown node type `t2`"), "{e}");
+    let e = b.eid2partid("q", 0).unwrap_err().to_string();
+    assert!(e.contains("unknown edge type `q`"), "{e}");
+}
+
 #[test]
 fn outside_is_an_error() {
     let b = book(&[vec![2, 3]], 2);

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use burn_gnn_graph::io::{DirLock, cut_text, lock_dir, read_file, sync_dir, write_atomic};
+use burn_gnn_graph::io::{DirLock, create_dirs, cut_text, lock_dir, read_file, sync_dir, write_atomic};
 use burn_gnn_graph::{GraphError, LoaderState};
 use serde::{Deserialize, Serialize};
 
@@ -151,7 +151,7 @@ impl Checkpoint {
         let comm = &**graph.comm();
         let dir = self.dir.join(folder);
         let write = || -> Result<BTreeMap<String, FileInfo>, DistError> {
-            fs::create_dir_all(&dir).map_err(DistError::io(&dir))?;
+            create_dirs(&dir).map_err(DistError::io(&dir))?;
             let mut files = BTreeMap::new();
             let mut file = |name: String, bytes: Vec<u8>| -> Result<(), DistError> {
                 write_atomic(dir.join(&name), |w| w.write_all(&bytes))?;
@@ -213,7 +213,7 @@ impl Checkpoint {
             let rows = file(&rank_file(comm.rank()))?;
             let shared = file(SHARED)?;
             let replicated = ShardReader::all_bytes(&self.dir.join(&manifest.folder).join(SHARED), &shared)?;
-            Ok(Some((RunState { step: manifest.step, loader: manifest.loader, replicated }, rows, manifest.folder)))
+            Ok(Some((RunState { step: manifest.step, loader: manifest.loader, replicated }, rows, manifest)))
         };
         let found = agree(comm, "checkpoint: read", read())?;
         if comm.rank() == 0
@@ -225,13 +225,14 @@ impl Checkpoint {
                 self.clean();
             }
         }
-        let any = comm.all_gather("checkpoint: found", found.as_ref().map_or_else(Vec::new, |f| f.0.step.to_le_bytes().to_vec()))?;
+        let any = comm.all_gather("checkpoint: found", found.as_ref().map_or_else(Vec::new, |f| f.2.checksum.clone().into_bytes()))?;
         if let Some(p) = any.iter().position(|b| *b != any[0]) {
             let found = format!("another checkpoint on rank {p}");
-            return Err(DistError::Config { arg: "dir", expected: "a folder that all ranks see".into(), found });
+            let expected = "one checkpoint in a folder that all ranks see, and no other run that saves to it".into();
+            return Err(DistError::Config { arg: "dir", expected, found });
         }
-        let Some((state, rows, folder)) = found else { return Ok(None) };
-        let path = self.dir.join(folder).join(rank_file(comm.rank()));
+        let Some((state, rows, manifest)) = found else { return Ok(None) };
+        let path = self.dir.join(manifest.folder).join(rank_file(comm.rank()));
         let load = || shards.iter().try_for_each(|s| s.load(&ShardReader::new(&path, &rows, s.name())?));
         agree(comm, "checkpoint: rows", load())?;
         Ok(Some(state))
@@ -239,7 +240,7 @@ impl Checkpoint {
 
     /// A new folder for the files of a checkpoint, and the lock of whoever writes one.
     fn begin(&self, step: u64) -> Result<(String, DirLock), DistError> {
-        fs::create_dir_all(&self.dir).map_err(DistError::io(&self.dir))?;
+        create_dirs(&self.dir).map_err(DistError::io(&self.dir))?;
         let begin = Instant::now();
         let lock = loop {
             match lock_dir(&self.dir).map_err(DistError::io(&self.dir))? {
@@ -258,11 +259,18 @@ impl Checkpoint {
             self.clean();
         }
         // The folder that the manifest names stays as it is until the manifest is replaced; so does every other one if it is damaged.
-        let (name, again) = (format!("step-{step}"), format!("step-{step}-again"));
-        let folder = if self.dir.join(&name).exists() { again } else { name };
-        let dir = self.dir.join(&folder);
-        // One that `clean` left is what the manifest names, or somebody else's: an error, never removed.
-        fs::create_dir(&dir).map_err(DistError::io(&dir))?;
+        // One that `clean` left is what the manifest names, or somebody else's: never removed.
+        let mut folder = format!("step-{step}");
+        for again in 1.. {
+            let dir = self.dir.join(&folder);
+            match fs::create_dir(&dir) {
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => folder = format!("step-{step}-{again}"),
+                made => {
+                    made.map_err(DistError::io(&dir))?;
+                    break;
+                }
+            }
+        }
         Ok((folder, lock))
     }
 
@@ -297,7 +305,7 @@ impl Checkpoint {
             return Err(bad(format!("damaged: checksum {found}, as it says itself it should be {}", manifest.checksum)));
         }
         if !is_ours(&manifest.folder) {
-            return Err(bad(format!("`folder`: expected `step-<n>`, got {:?}", manifest.folder)));
+            return Err(bad(format!("`folder`: expected `step-<n>` or `step-<n>-<k>`, got {:?}", manifest.folder)));
         }
         Ok(Some(manifest))
     }
@@ -351,8 +359,10 @@ fn rank_file(rank: usize) -> String {
 
 /// Whether a folder is named as checkpoints name theirs: nothing else is ever read or removed.
 fn is_ours(folder: &str) -> bool {
-    let number = folder.strip_prefix("step-").map(|n| n.strip_suffix("-again").unwrap_or(n));
-    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    let is_number = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
+    folder
+        .strip_prefix("step-")
+        .is_some_and(|n| n.split_once('-').map_or(is_number(n), |(step, again)| is_number(step) && is_number(again)))
 }
 
 /// Whether a folder holds nothing but files of checkpoints.

@@ -52,9 +52,23 @@ struct Shared {
     timeout: Duration,
     state: Mutex<State>,
     bell: Condvar,
+    /// Numbers added by all ranks together.
+    #[cfg(test)]
+    additions: std::sync::atomic::AtomicUsize,
 }
 
 impl Shared {
+    fn new(size: usize, timeout: Duration) -> Self {
+        let state = State { channels: vec![Channel::new(size)], done: vec![false; size], failed: None };
+        Self {
+            size,
+            timeout,
+            state: Mutex::new(state),
+            bell: Condvar::new(),
+            #[cfg(test)]
+            additions: Default::default(),
+        }
+    }
     fn lock(&self) -> MutexGuard<'_, State> {
         // No code that can panic runs under the lock; a poisoned state is still consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -163,6 +177,11 @@ impl LocalComm {
     }
 }
 
+/// The numbers that ranks laid down, by rank.
+fn sums_of(round: &[Deposit]) -> Vec<&[f64]> {
+    round.iter().map(|d| if let Deposit::Sum(v) = d { v.as_slice() } else { &[] }).collect()
+}
+
 impl Communicator for LocalComm {
     fn rank(&self) -> usize {
         self.rank
@@ -187,17 +206,28 @@ impl Communicator for LocalComm {
         Ok(round.iter().map(take).collect())
     }
     fn all_reduce(&self, name: &str, values: &mut [f64]) -> Result<(), Failure> {
+        let (size, own) = (self.size(), values.len());
         let round = self.meet(format!("all_reduce `{name}`"), Deposit::Sum(values.to_vec()))?;
-        let parts: Vec<&[f64]> = round.iter().map(|d| if let Deposit::Sum(v) = d { v.as_slice() } else { &[] }).collect();
-        if let Some(p) = parts.iter().position(|v| v.len() != values.len()) {
-            return self.fail(format!("`{name}` reduces {} values here and {} on rank {p}", values.len(), parts[p].len()));
+        let parts = sums_of(&round);
+        if let Some(p) = parts.iter().position(|v| v.len() != own) {
+            return self.fail(format!("`{name}` reduces {own} values here and {} on rank {p}", parts[p].len()));
         }
-        values.fill(0.0);
+        if size == 1 || own == 0 {
+            return Ok(());
+        }
+        // Every rank adds up its own slice, so that all together add each number once.
+        let slice = |p: usize| own * p / size..own * (p + 1) / size;
+        let mine = slice(self.rank);
+        let mut sums = vec![0.0; mine.len()];
         for part in parts {
-            for (v, p) in values.iter_mut().zip(part) {
-                *v += p;
+            for (sum, v) in sums.iter_mut().zip(&part[mine.clone()]) {
+                *sum += v;
+                #[cfg(test)]
+                self.shared.additions.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             }
         }
+        let round = self.meet(format!("all_reduce `{name}`: sums"), Deposit::Sum(sums))?;
+        sums_of(&round).into_iter().enumerate().for_each(|(p, sums)| values[slice(p)].copy_from_slice(sums));
         Ok(())
     }
     fn duplicate(&self, name: &str) -> Result<Arc<dyn Communicator>, Failure> {
@@ -248,8 +278,7 @@ impl Ranks {
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or((cores / self.size).max(1));
-        let state = State { channels: vec![Channel::new(self.size)], done: vec![false; self.size], failed: None };
-        let shared = Arc::new(Shared { size: self.size, timeout: self.timeout, state: Mutex::new(state), bell: Condvar::new() });
+        let shared = Arc::new(Shared::new(self.size, self.timeout));
         let one = |rank: usize| {
             let comm = Arc::new(LocalComm { rank, channel: 0, shared: shared.clone() });
             let body = || -> Result<R, String> {
@@ -340,4 +369,33 @@ where
     F: Fn(Arc<dyn Communicator>) -> Result<R, E> + Sync,
 {
     Ranks::new(size).run(f)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+
+    /// Each rank's numbers are added once, not once per rank, in rank order whatever the order in which ranks come.
+    #[test]
+    fn an_all_reduce_adds_each_number_once() {
+        for (size, len) in [(1, 5), (2, 1), (7, 3), (8, 1000), (60, 257)] {
+            let value = |rank: usize, i: usize| ((rank * 31 + i * 7) % 977) as f64 * 0.1;
+            let expected: Vec<u64> = (0..len).map(|i| (0..size).fold(0.0, |sum, p| sum + value(p, i)).to_bits()).collect();
+            let shared = Arc::new(Shared::new(size, Duration::from_secs(600)));
+            std::thread::scope(|s| {
+                for rank in (0..size).rev() {
+                    let (comm, expected) = (LocalComm { rank, channel: 0, shared: shared.clone() }, &expected);
+                    s.spawn(move || {
+                        let mut values: Vec<f64> = (0..len).map(|i| value(rank, i)).collect();
+                        comm.all_reduce("sum", &mut values).unwrap();
+                        assert!(values.iter().map(|v| v.to_bits()).eq(expected.iter().copied()));
+                    });
+                }
+            });
+            let most = if size == 1 { 0 } else { size * len };
+            assert_eq!(shared.additions.load(Ordering::Relaxed), most, "{size} ranks, {len} numbers");
+        }
+    }
 }

@@ -170,6 +170,12 @@ impl<E: EmbeddingElement> DistEmbedding<E> {
     }
 }
 
+impl<E: EmbeddingElement> AsRef<DistTensor<E>> for DistEmbedding<E> {
+    fn as_ref(&self) -> &DistTensor<E> {
+        &self.rows
+    }
+}
+
 impl<E: EmbeddingElement> Shard for DistEmbedding<E> {
     fn name(&self) -> &str {
         self.rows.name()

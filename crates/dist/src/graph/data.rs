@@ -1,15 +1,18 @@
 //! Features by type-wise id.
 
+use std::fmt::Debug;
+use std::sync::{Arc, PoisonError};
+
 use burn::tensor::kind::Basic;
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{DType, Int, Tensor, TensorData};
 use burn_gnn_graph::{Column, EdgeKey, GraphError, hot_order};
 
 use super::cache::HotRows;
 use super::fetch::{OwnRows, RowBytes, fetch, fetch_one};
 use super::{Counters, DistGraph, Owners, Wanted};
-use crate::DistError;
-use crate::exchange::agree;
+use crate::exchange::{agree, digest, same};
 use crate::local::column;
+use crate::{DistElement, DistError, DistTensor};
 
 /// The nodes or edges of one type; see [`DistGraph::nodes`].
 ///
@@ -30,6 +33,46 @@ pub struct FeatureData<'a> {
     name: String,
 }
 
+/// Whether rows are those of nodes, the type, the column, and type-wise ids.
+pub(crate) type WantedRows<'a> = (bool, usize, &'a str, &'a [u64]);
+
+/// Own rows of a column that change while it is read: those of a [`DistTensor`].
+pub(crate) trait ChangingRows: Debug + Send + Sync {
+    fn dtype(&self) -> DType;
+    /// Shape of a row.
+    fn row_shape(&self) -> &[usize];
+    /// Calls `to` once with the bytes of all own rows.
+    fn lend(&self, to: &mut dyn FnMut(&[u8]));
+}
+
+/// Where the rows of a column are.
+#[derive(Clone)]
+pub(crate) enum ColumnRows<'a> {
+    /// In the part.
+    Stored(&'a TensorData),
+    /// In a tensor that was inserted as a column.
+    Changing(Arc<dyn ChangingRows>),
+}
+
+impl ColumnRows<'_> {
+    pub(crate) fn dtype(&self) -> DType {
+        match self {
+            Self::Stored(data) => data.dtype(),
+            Self::Changing(rows) => rows.dtype(),
+        }
+    }
+    /// Shape of a row.
+    pub(crate) fn row_shape(&self) -> Vec<usize> {
+        match self {
+            Self::Stored(data) => data.shape().as_slice()[1..].to_vec(),
+            Self::Changing(rows) => rows.row_shape().to_vec(),
+        }
+    }
+    fn row_bytes(&self) -> usize {
+        self.row_shape().iter().product::<usize>() * self.dtype().size()
+    }
+}
+
 impl DistGraph {
     /// The nodes of a type: `graph.nodes("paper").data("feat").gather::<2>(&ids)`.
     pub fn nodes<'a>(&'a self, ntype: &'a str) -> DataSpace<'a> {
@@ -40,16 +83,17 @@ impl DistGraph {
         DataSpace { graph: self, key: Key::Edge(Box::new(etype)) }
     }
 
-    /// Rows of several columns of node types in one exchange, `(type, column, ids)`, with caches. Collective.
-    pub(crate) fn gather_many(&self, wanted: &[(usize, &str, &[u64])], caches: &[HotRows]) -> Result<Vec<Column>, DistError> {
-        let table = |&(ty, name, ids): &(usize, &str, _)| {
-            let cache = caches.iter().find(|c| c.ntype == ty && c.column == name);
-            self.table(true, ty, self.stored(true, ty, name)?, ids, cache)
+    /// Rows of several columns in one exchange, with caches of those of nodes. Collective.
+    pub(crate) fn gather_many<'a>(&'a self, wanted: &[WantedRows<'a>], caches: &'a [HotRows]) -> Result<Vec<Column>, DistError> {
+        let table = |&(is_node, ty, name, ids): &WantedRows<'a>| {
+            let cache = caches.iter().find(|c| is_node && c.ntype == ty && c.column == name);
+            self.table(is_node, ty, &self.column_rows(is_node, ty, name)?, ids, cache)
         };
         let tables = wanted.iter().map(table).collect();
         let rows = fetch(&*self.comm, "input features", "of a batch", tables, &self.inner.rows)?;
-        let column =
-            |(&(ty, name, ids), bytes): (&(usize, &str, &[u64]), _)| self.to_column(name, self.stored(true, ty, name)?, ids.len(), bytes);
+        let column = |(&(is_node, ty, name, ids), bytes): (&WantedRows<'_>, _)| {
+            self.to_column(name, &self.column_rows(is_node, ty, name)?, ids.len(), bytes)
+        };
         wanted.iter().zip(rows).map(column).collect()
     }
 
@@ -57,7 +101,7 @@ impl DistGraph {
     /// this part with the largest out-degree, equal ones by id. Collective.
     ///
     /// # Errors
-    /// Unknown type or column; on all ranks.
+    /// Unknown type or column, a column that is a tensor, whose rows change; on all ranks.
     pub fn hot_rows(&self, ntype: &str, column: &str, rows: usize) -> Result<HotRows, DistError> {
         let ids = self.schema().ntype(ntype).map(|t| self.hottest(t, rows)).map_err(DistError::from);
         self.keep_rows(ntype, column, ids)
@@ -69,11 +113,17 @@ impl DistGraph {
     /// Unknown type or column, an id out of range, a rank that has no ids but an error; on all ranks.
     pub(crate) fn keep_rows(&self, ntype: &str, column: &str, ids: Result<Vec<u64>, DistError>) -> Result<HotRows, DistError> {
         let found = self.schema().ntype(ntype).map_err(DistError::from);
-        let found = found.and_then(|t| Ok((t, self.stored(true, t, column)?, ids?)));
-        let (t, data, ids) = agree(&*self.comm, "hot rows", found)?;
-        let table = self.table(true, t, data, &ids, None);
+        let found = found.and_then(|t| match self.column_rows(true, t, column)? {
+            stored @ ColumnRows::Stored(_) => Ok((t, stored, ids?)),
+            ColumnRows::Changing(_) => {
+                let expected = format!("a stored column (`{column}` is a tensor, whose rows change: leave it out of the cache)");
+                Err(DistError::Config { arg: "column", expected, found: format!("`{column}`") })
+            }
+        });
+        let (t, rows, ids) = agree(&*self.comm, "hot rows", found)?;
+        let table = self.table(true, t, &rows, &ids, None);
         let bytes = fetch_one(&*self.comm, "hot rows", &format!("{ntype}/{column}"), table, &Counters::default())?;
-        Ok(HotRows::new(t, column, &ids, bytes, row_bytes(data)))
+        Ok(HotRows::new(t, column, &ids, bytes, rows.row_bytes()))
     }
 
     fn hottest(&self, ntype: usize, rows: usize) -> Vec<u64> {
@@ -87,51 +137,138 @@ impl DistGraph {
         order.iter().take(rows).map(|&i| inner.halo[ntype][i as usize]).collect()
     }
 
+    /// A column that is no tensor: its rows are in the part and do not change.
     pub(crate) fn stored(&self, is_node: bool, ty: usize, name: &str) -> Result<&TensorData, DistError> {
+        self.stored_column(is_node, ty, name).ok_or_else(|| self.unknown_column(is_node, ty, name))
+    }
+    /// Any column.
+    pub(crate) fn column_rows(&self, is_node: bool, ty: usize, name: &str) -> Result<ColumnRows<'_>, DistError> {
+        if let Some(data) = self.stored_column(is_node, ty, name) {
+            return Ok(ColumnRows::Stored(data));
+        }
+        let inserted = self.inner.inserted.read().unwrap_or_else(PoisonError::into_inner);
+        let rows = inserted.get(&(is_node, ty, name.to_owned())).cloned();
+        drop(inserted);
+        rows.map(ColumnRows::Changing).ok_or_else(|| self.unknown_column(is_node, ty, name))
+    }
+    fn stored_column(&self, is_node: bool, ty: usize, name: &str) -> Option<&TensorData> {
         let p = &self.inner.partition;
         let data = if is_node { p.node_feature(ty, name) } else { p.edge_feature(ty, name) };
-        data.ok_or_else(|| {
-            let owners = self.owners(is_node);
-            let frame = format!("{}s of `{}`", owners.what(), owners.names()[ty]);
-            GraphError::UnknownColumn { frame, name: name.to_owned(), known: self.columns(is_node, ty) }.into()
-        })
+        data.or_else(|| self.inner.trainer_ids[usize::from(!is_node)].get(&(ty, name.to_owned())))
+    }
+    fn unknown_column(&self, is_node: bool, ty: usize, name: &str) -> DistError {
+        let owners = self.owners(is_node);
+        let frame = format!("{}s of `{}`", owners.what(), owners.names()[ty]);
+        GraphError::UnknownColumn { frame, name: name.to_owned(), known: self.columns(is_node, ty) }.into()
     }
     fn columns(&self, is_node: bool, ty: usize) -> Vec<String> {
         let p = &self.inner.partition;
-        if is_node { p.node_columns(ty).map(Into::into).collect() } else { p.edge_columns(ty).map(Into::into).collect() }
+        let mut names: Vec<String> =
+            if is_node { p.node_columns(ty).map(Into::into).collect() } else { p.edge_columns(ty).map(Into::into).collect() };
+        names.extend(self.inner.trainer_ids[usize::from(!is_node)].keys().filter(|k| k.0 == ty).map(|k| k.1.clone()));
+        let inserted = self.inner.inserted.read().unwrap_or_else(PoisonError::into_inner);
+        names.extend(inserted.keys().filter(|k| (k.0, k.1) == (is_node, ty)).map(|k| k.2.clone()));
+        names.sort_unstable();
+        names.dedup();
+        names
     }
     pub(crate) fn owners(&self, is_node: bool) -> &Owners {
         if is_node { &self.inner.nodes } else { &self.inner.edges }
     }
-    pub(crate) fn table<'a>(
+    /// Holders of rows that change.
+    pub(crate) fn row_owners(&self, is_node: bool) -> &Owners {
+        if is_node { &self.inner.node_rows } else { &self.inner.edge_rows }
+    }
+    fn table<'a>(
         &'a self,
         is_node: bool,
         ty: usize,
-        data: &'a TensorData,
+        rows: &ColumnRows<'a>,
         ids: &'a [u64],
         cache: Option<&'a HotRows>,
     ) -> Result<Wanted<'a>, DistError> {
-        let owners = self.owners(is_node);
+        let row_bytes = rows.row_bytes();
+        let (owners, own) = match rows {
+            ColumnRows::Stored(data) => (self.owners(is_node), OwnRows::Stored(data.as_bytes())),
+            ColumnRows::Changing(rows) => {
+                let rows = rows.clone();
+                (self.row_owners(is_node), OwnRows::Lent(Box::new(move |to: &mut dyn FnMut(&[u8])| rows.lend(to))))
+            }
+        };
         owners.check(ty, ids)?;
-        let (row_bytes, bytes) = (row_bytes(data), data.as_bytes());
-        Ok(Wanted { owners, ty, ids, row_bytes, own: OwnRows::Stored(bytes), cache })
+        Ok(Wanted { owners, ty, ids, row_bytes, own, cache })
     }
-    fn to_column(&self, name: &str, like: &TensorData, rows: usize, bytes: RowBytes) -> Result<Column, DistError> {
-        let mut shape = like.shape().as_slice().to_vec();
-        shape[0] = rows;
+    fn to_column(&self, name: &str, like: &ColumnRows<'_>, rows: usize, bytes: RowBytes) -> Result<Column, DistError> {
+        let shape: Vec<usize> = std::iter::once(rows).chain(like.row_shape()).collect();
         column(name, TensorData::from_bytes(bytes.into_bytes(), shape, like.dtype()), &self.device)
     }
-}
-
-/// Bytes of one row of stored features.
-fn row_bytes(data: &TensorData) -> usize {
-    data.shape().as_slice()[1..].iter().product::<usize>() * data.dtype().size()
 }
 
 impl<'a> DataSpace<'a> {
     /// A feature column.
     pub fn data(self, column: &str) -> FeatureData<'a> {
         FeatureData { space: self, name: column.to_owned() }
+    }
+    /// Makes the rows of a [`DistTensor`] or [`DistEmbedding`](crate::DistEmbedding) a feature column, which
+    /// [`data`](Self::data) and loaders read as any other; a tensor that was inserted under the name before is replaced. The column shows
+    /// what the tensor holds when it is read, and the graph keeps the tensor. Collective.
+    ///
+    /// A loader that makes batches ahead reads rows ahead of the steps that change them: take
+    /// [`with_prefetch(0)`](crate::DistLoader::with_prefetch) where batches must see the step before. Such rows are constants of a batch;
+    /// to learn them, take [`DistEmbedding::rows`](crate::DistEmbedding::rows). Caches of loaders leave these columns out.
+    ///
+    /// ```
+    /// use burn_gnn_dist::{DistError, DistGraph, DistTensor, PartitionConfig, partition_graph, run_ranks};
+    /// use burn_gnn_graph::Graph;
+    /// let parts = partition_graph(&Graph::homogeneous(4, vec![0], vec![1])?, &PartitionConfig::new("g", 2))?;
+    /// run_ranks(2, |comm| {
+    ///     let g = DistGraph::from_partition(parts.part(comm.rank())?, comm)?;
+    ///     let tensor = DistTensor::<f32>::new(&g, "numbers", &[4, 1], None, |id, _| id as f32)?;
+    ///     g.nodes("_N").insert("feat1", &tensor)?;
+    ///     let x = g.nodes("_N").data("feat1").gather::<2>(&[0, 1, 2, 3])?;
+    ///     assert_eq!(x.sum().into_scalar::<f32>(), 6.0);
+    ///     Ok::<_, DistError>(())
+    /// })?;
+    /// # Ok::<(), DistError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Unknown type; a tensor of another graph or another type; a name that a stored column has; other names or tensors on other ranks; on
+    /// all ranks.
+    pub fn insert<E: DistElement>(&self, column: &str, tensor: impl AsRef<DistTensor<E>>) -> Result<(), DistError> {
+        let (g, tensor, is_node) = (self.graph, tensor.as_ref(), self.is_node());
+        let bad = |arg, expected: String, found: String| Err(DistError::Config { arg, expected, found });
+        let check = || {
+            let ty = self.ty()?;
+            let owners = g.owners(is_node);
+            let here = format!("{}~{}", owners.what(), owners.names()[ty]);
+            if !Arc::ptr_eq(&g.inner, &tensor.graph().inner) {
+                return bad("tensor", "a tensor of this graph or a clone of it".into(), format!("tensor `{}` of another", tensor.name()));
+            }
+            let theirs = g.policy_name(tensor.policy());
+            if here != theirs {
+                return bad("tensor", format!("a tensor with the policy `{here}`"), format!("tensor `{}` of `{theirs}`", tensor.name()));
+            }
+            if g.stored_column(is_node, ty, column).is_some() {
+                return bad("column", format!("a name that no stored column of `{here}` has"), format!("`{column}`"));
+            }
+            Ok(ty)
+        };
+        let ty = agree(&*g.comm, "insert column", check())?;
+        let what = format!("{is_node}/{ty}/{column}/{}", tensor.name());
+        let tag = digest(what.bytes().map(u64::from));
+        same(&*g.comm, "insert column", "type, name and tensor of a column", tag.to_le_bytes().to_vec())?;
+        let mut inserted = g.inner.inserted.write().unwrap_or_else(PoisonError::into_inner);
+        inserted.insert((is_node, ty, column.to_owned()), tensor.rows());
+        Ok(())
+    }
+    /// Takes a tensor out of the feature columns; whether there was one. All ranks do it alike.
+    ///
+    /// # Errors
+    /// Unknown type.
+    pub fn remove(&self, column: &str) -> Result<bool, DistError> {
+        let key = (self.is_node(), self.ty()?, column.to_owned());
+        Ok(self.graph.inner.inserted.write().unwrap_or_else(PoisonError::into_inner).remove(&key).is_some())
     }
     /// Names of the feature columns.
     ///
@@ -186,15 +323,18 @@ impl FeatureData<'_> {
     /// Unknown type or column, an id out of range; on all ranks.
     pub fn gather_column(&self, ids: &[u64]) -> Result<Column, DistError> {
         let (g, is_node) = (self.space.graph, self.space.is_node());
-        let found = self.space.ty().and_then(|t| Ok((t, g.stored(is_node, t, &self.name)?)));
+        let found = self.space.ty().and_then(|t| Ok((t, g.column_rows(is_node, t, &self.name)?)));
         let what = found.as_ref().map_or_else(|_| String::new(), |(t, _)| format!("{is_node}/{t}/{}", self.name));
         let (like, table) = match found {
-            Ok((t, data)) => (Some(data), g.table(is_node, t, data, ids, None)),
+            Ok((t, rows)) => {
+                let table = g.table(is_node, t, &rows, ids, None);
+                (Some(rows), table)
+            }
             Err(e) => (None, Err(e)),
         };
         let bytes = fetch_one(&*g.comm, "gather features", &what, table, &g.inner.rows)?;
         // Without a table there was an error.
         let like = like.ok_or_else(|| DistError::Config { arg: "column", expected: "a column".into(), found: "none".into() })?;
-        g.to_column(&self.name, like, ids.len(), bytes)
+        g.to_column(&self.name, &like, ids.len(), bytes)
     }
 }

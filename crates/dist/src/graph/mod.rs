@@ -8,20 +8,23 @@ mod owners;
 mod query;
 mod registry;
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
-use burn::tensor::Device;
+use burn::tensor::{Device, TensorData};
 use burn_gnn_graph::{EdgeKey, EdgeType, Graph, GraphError, OriginalIds, Relation, Schema, Subgraph};
 
 use crate::exchange::agree;
 use crate::local::{Pieces, cut, global_out_degrees, requests, same_partitioning};
-use crate::{Communicator, DistError, HaloPlan, Partition, PartitionBook, load_partition};
+use crate::partition::{Features, Opened};
+use crate::{Communicator, DistError, HaloPlan, Partition, PartitionBook};
 pub use cache::{CacheStats, HotRows};
+pub(crate) use data::{ChangingRows, WantedRows};
 pub use data::{DataSpace, FeatureData};
 pub use fetch::RowCounts;
 pub(crate) use fetch::{Counters, OwnRows, Wanted, fetch_one};
-pub(crate) use owners::Owners;
+pub(crate) use owners::{Owners, Seat};
 pub use query::InEdges;
 pub(crate) use registry::Registry;
 
@@ -61,12 +64,22 @@ pub struct DistGraph {
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) partition: Partition,
+    pub(crate) partition: Arc<Partition>,
+    pub(crate) seat: Seat,
     pub(crate) nodes: Owners,
     pub(crate) edges: Owners,
+    /// Holders of rows that change, of nodes and of edges.
+    pub(crate) node_rows: Owners,
+    pub(crate) edge_rows: Owners,
+    /// Rank that trains on each inner node and inner edge, per type, where the trainers of a part share it.
+    pub(crate) trainers: Option<[Vec<Vec<u32>>; 2]>,
+    /// `trainer_id` of nodes and of edges, where the graph was cut for several trainers.
+    pub(crate) trainer_ids: [Features; 2],
+    /// Tensors that were inserted as columns, by (is it of nodes, type, name).
+    pub(crate) inserted: RwLock<BTreeMap<(bool, usize, String), Arc<dyn ChangingRows>>>,
     /// Inner nodes, then halo nodes, per type; inner edges by local id. Inner nodes have all their in-edges.
     pub(crate) local: Graph,
-    /// Type-wise ids of halo nodes, ascending.
+    /// Type-wise ids of halo nodes, by place.
     pub(crate) halo: Vec<Vec<u64>>,
     /// Original ids of inner nodes, ascending, then of halo nodes.
     pub(crate) node_ids: Vec<Vec<u64>>,
@@ -83,47 +96,61 @@ pub(crate) struct Inner {
 impl DistGraph {
     /// Reads this rank's part of the partitioned graph `name` from the folder of its metadata file `part_config`. Collective.
     ///
+    /// There are as many ranks as parts, or, where the graph was cut for several trainers per part
+    /// ([`num_trainers_per_machine`](crate::PartitionConfig::num_trainers_per_machine)), as many as trainers of all parts: rank `r` of
+    /// `parts · trainers` is a trainer of part `r / trainers`, and [owns](Self::own_nodes) the nodes whose `trainer_id` is `r`.
+    ///
     /// # Errors
-    /// A file that cannot be read or is damaged, another graph than `name`, another number of ranks than parts, parts of
+    /// A file that cannot be read or is damaged, another graph than `name`, another number of ranks than parts or trainers, parts of
     /// different partitionings.
     pub fn open(name: &str, part_config: impl AsRef<Path>, comm: Arc<dyn Communicator>) -> Result<Self, DistError> {
         let path = part_config.as_ref();
-        let part = load_partition(path, comm.rank()).and_then(|part| {
+        let read = || {
+            let opened = Opened::new(path)?;
+            let (num_parts, trainers) = (opened.book.num_parts(), opened.meta.num_trainers_per_machine);
+            let wrong = || wrong_rank(&*comm, comm.rank(), num_parts, trainers);
+            let part = opened.part(Seat::of(comm.rank(), comm.size(), num_parts, trainers).ok_or_else(wrong)?.part)?;
             if part.graph_name() == name {
                 return Ok(part);
             }
             let (expected, found) = (format!("the name of the graph in {}, `{}`", path.display(), part.graph_name()), format!("`{name}`"));
             Err(DistError::Config { arg: "name", expected, found })
-        });
-        Self::from_partition(agree(&*comm, "open graph", part)?, comm)
+        };
+        Self::from_partition(agree(&*comm, "open graph", read())?, comm)
     }
 
-    /// [`open`](Self::open) of a part in memory. Collective.
+    /// [`open`](Self::open) of a part in memory; trainers that are threads of one process can share it as an `Arc`. Collective.
     ///
     /// # Errors
     /// The part is not this rank's, ranks hold parts of different partitionings, original ids beyond `u32`.
     ///
     /// # Cost
     /// `O(V + E)` of the part, which is held twice: as it is stored, and as a graph to sample from.
-    pub fn from_partition(partition: Partition, comm: Arc<dyn Communicator>) -> Result<Self, DistError> {
-        let (book, part) = (partition.book().clone(), partition.part());
-        let checked = if comm.rank() == part && comm.size() == book.num_parts() {
-            Ok(())
-        } else {
-            Err(DistError::WrongRank { rank: comm.rank(), size: comm.size(), part, num_parts: book.num_parts() })
-        };
-        agree(&*comm, "open graph: part of this rank", checked)?;
+    pub fn from_partition(partition: impl Into<Arc<Partition>>, comm: Arc<dyn Communicator>) -> Result<Self, DistError> {
+        let partition = partition.into();
+        let (book, part, trainers) = (partition.book().clone(), partition.part(), partition.num_trainers());
+        let seat = Seat::of(comm.rank(), comm.size(), book.num_parts(), trainers).filter(|s| s.part == part);
+        let checked = seat.ok_or_else(|| wrong_rank(&*comm, part, book.num_parts(), trainers));
+        let seat = agree(&*comm, "open graph: part of this rank", checked)?;
         same_partitioning(&partition, &*comm)?;
         let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } = agree(&*comm, "open graph: part", cut(&partition))?;
-        let plan = HaloPlan::new(comm.clone(), requests(&book, part, &halo, &*comm)?)?;
+        let plan = HaloPlan::new(comm.clone(), requests(&book, seat, &halo, &*comm)?)?;
         let out_degrees = global_out_degrees(&book, &relations, &plan)?;
         let node_ids: Vec<Vec<u64>> = orig_nodes.into_iter().zip(orig_halo).map(|(inner, halo)| [inner, halo].concat()).collect();
         let local = agree(&*comm, "open graph: structure", local_graph(book.schema(), &node_ids, &relations))?;
-        let nodes = Owners::nodes(&book, part)?;
+        let (nodes, edges) = (Owners::of_parts(&book, true, seat)?, Owners::of_parts(&book, false, seat)?);
+        let trainers = trainers_of(&partition, &nodes, &relations);
+        let ids = |of: &[Vec<u32>]| of.iter().enumerate().map(|(t, ids)| ((t, TRAINER_ID.to_owned()), numbers(ids))).collect();
         let inner = Inner {
             directories: originals::directories(&*comm, &nodes, &node_ids)?,
+            seat,
+            node_rows: Owners::of_ranks(&nodes),
+            edge_rows: Owners::of_ranks(&edges),
             nodes,
-            edges: Owners::edges(&book, part)?,
+            edges,
+            trainer_ids: trainers.as_ref().map_or_else(Default::default, |[nodes, edges]| [ids(nodes), ids(edges)]),
+            trainers: trainers.filter(|_| seat.trainers > 1),
+            inserted: RwLock::default(),
             registry: Registry::default(),
             rows: Counters::default(),
             edge_ids: orig_edges,
@@ -196,19 +223,23 @@ impl DistGraph {
     pub fn num_edges(&self, etype: impl EdgeKey) -> Result<u64, DistError> {
         Ok(self.inner.edges.total(self.schema().etype(etype)?))
     }
-    /// Type-wise ids of the nodes of a type that this rank owns.
+    /// Type-wise ids of the nodes of a type that this rank owns, ascending. Of the nodes of a part with several trainers each owns those that
+    /// it trains on.
     ///
     /// # Errors
     /// Unknown type.
-    pub fn own_nodes(&self, ntype: &str) -> Result<std::ops::Range<u64>, DistError> {
-        Ok(self.inner.nodes.own(self.schema().ntype(ntype)?))
+    pub fn own_nodes(&self, ntype: &str) -> Result<Vec<u64>, DistError> {
+        Ok(self.own_ids(true, self.schema().ntype(ntype)?))
     }
-    /// Type-wise ids of the edges of a type that this rank owns.
+    /// Type-wise ids of the edges of a type that this rank owns, ascending, as [`own_nodes`](Self::own_nodes).
     ///
     /// # Errors
     /// Unknown or ambiguous type.
-    pub fn own_edges(&self, etype: impl EdgeKey) -> Result<std::ops::Range<u64>, DistError> {
-        Ok(self.inner.edges.own(self.schema().etype(etype)?))
+    pub fn own_edges(&self, etype: impl EdgeKey) -> Result<Vec<u64>, DistError> {
+        Ok(self.own_ids(false, self.schema().etype(etype)?))
+    }
+    pub(crate) fn own_ids(&self, is_node: bool, ty: usize) -> Vec<u64> {
+        self.owners(is_node).own(ty).zip(0..).filter(|&(_, row)| self.inner.is_own(is_node, ty, row)).map(|(id, _)| id).collect()
     }
     /// Tells one partitioning from another, in hexadecimal.
     pub(crate) fn fingerprint(&self) -> String {
@@ -225,14 +256,24 @@ impl Inner {
     #[inline]
     pub(crate) fn typewise(&self, ntype: usize, local: u32) -> u64 {
         let count = self.nodes.count(ntype);
-        if (local as usize) < count { self.nodes.first(ntype) + u64::from(local) } else { self.halo[ntype][local as usize - count] }
+        if (local as usize) < count { self.nodes.id(ntype, u64::from(local)) } else { self.halo[ntype][local as usize - count] }
     }
     /// Local number of a node that this part owns or borrows.
     pub(crate) fn local_node(&self, ntype: usize, id: u64) -> Option<u32> {
-        match self.nodes.own_row(ntype, id) {
-            Some(row) => Some(row),
-            None => self.halo[ntype].binary_search(&id).ok().map(|at| (self.nodes.count(ntype) + at) as u32),
+        if id >= self.nodes.total(ntype) {
+            return None;
         }
+        self.nodes.own_row(ntype, id).or_else(|| {
+            let place = self.nodes.place(ntype, id);
+            let at = self.halo[ntype].binary_search_by_key(&place, |&id| self.nodes.place(ntype, id));
+            at.ok().map(|at| (self.nodes.count(ntype) + at) as u32)
+        })
+    }
+    /// Whether this rank trains on an inner node or inner edge of its part.
+    #[inline]
+    pub(crate) fn is_own(&self, is_node: bool, ty: usize, row: u32) -> bool {
+        let rank = self.seat.rank_of(self.seat.part) as u32;
+        self.trainers.as_ref().is_none_or(|of| of[usize::from(!is_node)][ty][row as usize] == rank)
     }
     /// Original ids of the nodes that this part owns, ascending.
     pub(crate) fn own_originals(&self, ntype: usize) -> &[u64] {
@@ -252,6 +293,34 @@ impl Inner {
         let edge_ids = self.local.relations().iter().map(|r| OriginalIds::from_vec((0..r.num_edges() as u32).collect())).collect();
         Ok(Subgraph { graph: self.local.clone(), node_ids, edge_ids })
     }
+}
+
+/// Name of the column with the rank that trains on a node or edge.
+const TRAINER_ID: &str = "trainer_id";
+
+fn wrong_rank(comm: &dyn Communicator, part: usize, num_parts: usize, trainers: usize) -> DistError {
+    DistError::WrongRank { rank: comm.rank(), size: comm.size(), part, num_parts, trainers }
+}
+
+/// Trainer of each inner node and inner edge, per type, if the graph was cut for several: an edge has that of its destination.
+fn trainers_of(partition: &Partition, nodes: &Owners, relations: &[Relation]) -> Option<[Vec<Vec<u32>>; 2]> {
+    // Inner nodes stand type by type.
+    let mut rest = partition.trainer_ids()?;
+    let own = (0..nodes.names().len()).map(|t| {
+        let (own, tail) = rest.split_at(nodes.count(t));
+        rest = tail;
+        own.to_vec()
+    });
+    let own: Vec<Vec<u32>> = own.collect();
+    let schema = partition.book().schema();
+    let of = |(t, r): (usize, &Relation)| r.dst().iter().map(|&v| own[schema.ends(t).1][v as usize]).collect();
+    let edges = relations.iter().enumerate().map(of).collect();
+    Some([own, edges])
+}
+
+/// A column of integers.
+fn numbers(values: &[u32]) -> TensorData {
+    TensorData::new(values.iter().map(|&v| i64::from(v)).collect::<Vec<_>>(), [values.len()])
 }
 
 /// Relations between all local nodes, where those of a part end in inner nodes alone.

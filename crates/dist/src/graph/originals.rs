@@ -51,6 +51,8 @@ fn place(total: u64, ranks: usize) -> impl Fn(u64) -> (usize, u64) {
 }
 
 /// Per node type the type-wise ids of this rank's share of the ids of the input graph. Collective.
+///
+/// Trainers of one part all tell the same, which costs less than to say who does.
 pub(super) fn directories(comm: &dyn Communicator, nodes: &Owners, node_ids: &[Vec<u64>]) -> Result<Vec<Vec<u64>>, DistError> {
     let mut told: Vec<Pack> = (0..comm.size()).map(|_| Pack::default()).collect();
     for (t, ids) in node_ids.iter().enumerate() {

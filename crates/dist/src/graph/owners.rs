@@ -1,37 +1,84 @@
-//! Which rank owns an id: ranges, looked up many at a time.
+//! Which rank has an id: places and who holds them, looked up many at a time.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use crate::book::Numbering;
 use crate::{DistError, PartitionBook};
 
-/// First type-wise id of each part, per type, and the total.
+/// Which part and which of its trainers a rank is: rank `r` of `parts · trainers` ranks is trainer `r % trainers` of part `r / trainers`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seat {
+    pub(crate) part: usize,
+    /// Trainers per part in this run.
+    pub(crate) trainers: usize,
+    /// This rank among the trainers of its part.
+    pub(crate) trainer: usize,
+}
+
+impl Seat {
+    /// The seat of a rank of a graph in `parts` parts that was cut for `trainers` trainers each: one per part, or all of them.
+    pub(crate) fn of(rank: usize, size: usize, parts: usize, trainers: usize) -> Option<Self> {
+        let trainers = match size {
+            _ if size == parts => 1,
+            _ if Some(size) == parts.checked_mul(trainers) => trainers,
+            _ => return None,
+        };
+        Some(Self { part: rank / trainers, trainers, trainer: rank % trainers })
+    }
+    /// The rank that this one asks for what a part holds: the trainer there of the same number, so that all of them answer.
+    pub(crate) fn rank_of(self, part: usize) -> usize {
+        part * self.trainers + self.trainer
+    }
+}
+
+/// Who has the rows of each type. Ids have places (see [`Numbering`]), and who has rows has a range of places per type.
 #[derive(Debug)]
 pub(crate) struct Owners {
     what: &'static str,
     names: Vec<String>,
+    book: Arc<PartitionBook>,
+    is_node: bool,
+    /// First place of each holder, per type, and the total.
     starts: Vec<Vec<u64>>,
-    part: usize,
+    /// This rank among the holders.
+    own: usize,
+    /// Holder `h` is rank `h * step + shift`.
+    step: usize,
+    shift: usize,
 }
 
 impl Owners {
-    pub(crate) fn nodes(book: &PartitionBook, part: usize) -> Result<Self, DistError> {
-        let names = book.schema().ntypes().to_vec();
-        Self::new("node", names, book.num_parts(), part, |p, t| Ok(book.partid2nids(p, t)?.end))
+    /// Of what parts hold, structure and features: every trainer of a part has all of its rows.
+    pub(crate) fn of_parts(book: &Arc<PartitionBook>, is_node: bool, seat: Seat) -> Result<Self, DistError> {
+        let (what, names) = if is_node {
+            ("node", book.ntypes().to_vec())
+        } else {
+            ("edge", book.etypes().iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let of = numbering(book, is_node);
+        let end = |p: usize, t: usize| of.places(p, t).map(|r| r.end);
+        let starts = |t: usize| std::iter::once(Ok(0)).chain((0..book.num_parts()).map(|p| end(p, t))).collect::<Result<Vec<_>, _>>();
+        let starts = (0..names.len()).map(starts).collect::<Result<_, _>>()?;
+        Ok(Self { what, names, book: book.clone(), is_node, starts, own: seat.part, step: seat.trainers, shift: seat.trainer })
     }
-    pub(crate) fn edges(book: &PartitionBook, part: usize) -> Result<Self, DistError> {
-        let names = book.schema().etypes().iter().map(ToString::to_string).collect();
-        Self::new("edge", names, book.num_parts(), part, |p, t| Ok(book.partid2eids(p, t)?.end))
-    }
-    fn new(
-        what: &'static str,
-        names: Vec<String>,
-        parts: usize,
-        part: usize,
-        end: impl Fn(usize, usize) -> Result<u64, DistError>,
-    ) -> Result<Self, DistError> {
-        let of = |t: usize| std::iter::once(Ok(0)).chain((0..parts).map(|p| end(p, t))).collect::<Result<Vec<_>, _>>();
-        let starts = (0..names.len()).map(of).collect::<Result<_, _>>()?;
-        Ok(Self { what, names, starts, part })
+    /// Of rows that change: each has one holder, so the trainers of a part share its rows out, in runs of ascending id.
+    pub(crate) fn of_ranks(parts: &Self) -> Self {
+        let k = parts.step as u64;
+        let split = |starts: &Vec<u64>| {
+            let shares = starts.windows(2).flat_map(|w| (0..k).map(move |t| w[0] + (w[1] - w[0]) * t / k));
+            shares.chain(starts.last().copied()).collect()
+        };
+        Self {
+            what: parts.what,
+            names: parts.names.clone(),
+            book: parts.book.clone(),
+            is_node: parts.is_node,
+            starts: parts.starts.iter().map(split).collect(),
+            own: parts.own * parts.step + parts.shift,
+            step: 1,
+            shift: 0,
+        }
     }
 
     pub(crate) fn names(&self) -> &[String] {
@@ -44,39 +91,57 @@ impl Owners {
     pub(crate) fn total(&self, ty: usize) -> u64 {
         self.starts[ty].last().copied().unwrap_or(0)
     }
-    /// First own id of a type.
-    pub(crate) fn first(&self, ty: usize) -> u64 {
-        self.starts[ty][self.part]
+    /// Places of a type that this rank holds.
+    pub(crate) fn places(&self, ty: usize) -> Range<u64> {
+        self.starts[ty][self.own]..self.starts[ty][self.own + 1]
     }
-    /// First id of a type in a part.
-    pub(crate) fn first_of(&self, ty: usize, part: usize) -> u64 {
-        self.starts[ty][part]
-    }
-    /// Own ids of a type.
-    pub(crate) fn own(&self, ty: usize) -> Range<u64> {
-        self.starts[ty][self.part]..self.starts[ty][self.part + 1]
+    /// Ids of a type that this rank holds, ascending: one per row.
+    pub(crate) fn own(&self, ty: usize) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        let kept = numbering(&self.book, self.is_node).kept_ids(ty);
+        self.places(ty).map(move |place| kept.map_or(place, |k| u64::from(k.ids[place as usize])))
     }
     /// Number of own ids of a type.
     pub(crate) fn count(&self, ty: usize) -> usize {
-        (self.starts[ty][self.part + 1] - self.starts[ty][self.part]) as usize
+        let own = self.places(ty);
+        (own.end - own.start) as usize
     }
-    /// Owner and row there of an id in range.
+    /// Place of an id in range.
+    #[inline]
+    pub(crate) fn place(&self, ty: usize, id: u64) -> u64 {
+        numbering(&self.book, self.is_node).kept_ids(ty).map_or(id, |k| u64::from(k.places[id as usize]))
+    }
+    /// The id of an own row.
+    #[inline]
+    pub(crate) fn id(&self, ty: usize, row: u64) -> u64 {
+        self.id_at(ty, self.starts[ty][self.own] + row)
+    }
+    /// The id of a row that `rank` holds, which is one of those that [`locate`](Self::locate) names.
+    #[inline]
+    pub(crate) fn id_on(&self, ty: usize, rank: usize, row: u64) -> u64 {
+        self.id_at(ty, self.starts[ty][rank / self.step] + row)
+    }
+    #[inline]
+    fn id_at(&self, ty: usize, place: u64) -> u64 {
+        numbering(&self.book, self.is_node).kept_ids(ty).map_or(place, |k| u64::from(k.ids[place as usize]))
+    }
+    /// Rank that is asked for an id in range, and row there.
     #[inline]
     pub(crate) fn locate(&self, ty: usize, id: u64) -> (usize, u32) {
-        let starts = &self.starts[ty];
-        let own = starts[self.part];
+        let (starts, place) = (&self.starts[ty], self.place(ty, id));
+        let own = starts[self.own];
         // Most ids that a rank meets are its own.
-        if id >= own && id < starts[self.part + 1] {
-            return (self.part, (id - own) as u32);
+        if place >= own && place < starts[self.own + 1] {
+            return (self.own * self.step + self.shift, (place - own) as u32);
         }
-        let part = starts.partition_point(|&s| s <= id) - 1;
-        (part, (id - starts[part]) as u32)
+        let holder = starts.partition_point(|&s| s <= place) - 1;
+        (holder * self.step + self.shift, (place - starts[holder]) as u32)
     }
-    /// Own row of an id, if it is one.
+    /// Own row of an id in range, if it is one.
     #[inline]
     pub(crate) fn own_row(&self, ty: usize, id: u64) -> Option<u32> {
-        let row = id.checked_sub(self.first(ty))?;
-        (row < self.count(ty) as u64).then_some(row as u32)
+        let own = self.places(ty);
+        let place = self.place(ty, id);
+        own.contains(&place).then(|| (place - own.start) as u32)
     }
     /// Whether all ids are in range.
     pub(crate) fn check(&self, ty: usize, ids: &[u64]) -> Result<(), DistError> {
@@ -86,4 +151,8 @@ impl Owners {
             Some(&id) => Err(DistError::OutOfRange { what: format!("{} id of `{}`", self.what, self.names[ty]), id, bound }),
         }
     }
+}
+
+fn numbering(book: &PartitionBook, is_node: bool) -> &Numbering {
+    if is_node { &book.nodes } else { &book.edges }
 }

@@ -107,7 +107,7 @@ impl DistGraph {
                     return Err(request.broken());
                 }
                 let found = inner.local_node(s, u).and_then(|u| csc.row(row as usize).find(|&p| csc.indices()[p] == u));
-                Ok(found.map_or(u64::MAX, |p| inner.edges.first(t) + u64::from(csc.edge_id(p))))
+                Ok(found.map_or(u64::MAX, |p| inner.edges.id(t, u64::from(csc.edge_id(p)))))
             };
             let ids = u.iter().zip(&rows).map(find).collect::<Result<Vec<_>, _>>()?;
             Ok(bytemuck::cast_slice(&ids).to_vec())
@@ -168,7 +168,7 @@ impl DistGraph {
                 let counts: Vec<u32> = rows[d].iter().map(|&v| csc.row(v as usize).len() as u32).collect();
                 let positions = || rows[d].iter().flat_map(|&v| csc.row(v as usize));
                 let src: Vec<u64> = positions().map(|p| inner.typewise(s, csc.indices()[p])).collect();
-                let ids: Vec<u64> = positions().map(|p| inner.edges.first(t) + u64::from(csc.edge_id(p))).collect();
+                let ids: Vec<u64> = positions().map(|p| inner.edges.id(t, u64::from(csc.edge_id(p)))).collect();
                 out.list(&counts);
                 out.list(&src);
                 out.list(&ids);

@@ -19,7 +19,7 @@ use crate::{Communicator, DistError, Failure};
 pub struct LoaderTimes {
     /// Sampling, exchanges included.
     pub sampling: Duration,
-    /// Features of input nodes, exchanges included.
+    /// Features and labels, exchanges included.
     pub fetching: Duration,
     /// How long the caller waited for batches.
     pub waiting: Duration,

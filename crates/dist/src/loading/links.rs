@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use burn_gnn_graph::SampleKey;
+use burn_gnn_graph::{EdgeKey, SampleKey};
 
-use super::batches::Inputs;
+use super::batches::{Inputs, Rows};
 use super::{DistBatchMaker, DistLoaded, LoaderTimes};
 use crate::exchange::{agree, digest, same};
 use crate::{Communicator, DistError, DistLinkBatch, DistLinkSampler, HotRows};
 
-/// Batches of edges of one type, with negative pairs.
+/// Batches of edges of one type, with negative pairs; where edges of the sampler have times, seed edges have theirs.
 #[derive(Clone, Debug)]
 pub struct DistLinkBatches {
     links: DistLinkSampler,
@@ -35,7 +35,25 @@ impl DistLinkBatches {
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
     pub fn with_features(mut self, ntype: &str, column: &str) -> Result<Self, DistError> {
-        self.inputs.add(self.links.sampler().graph(), ntype, column)?;
+        self.inputs.add_nodes(self.links.sampler().graph(), ntype, column)?;
+        Ok(self)
+    }
+    /// Features of the edges of a type, in a float column of rank 2, for the edges of the blocks. All ranks name the same.
+    ///
+    /// # Errors
+    /// Unknown type or column, another shape, a type named before.
+    pub fn with_edge_features(mut self, etype: impl EdgeKey, column: &str) -> Result<Self, DistError> {
+        self.inputs.add_edges(self.links.sampler().graph(), etype, column)?;
+        Ok(self)
+    }
+    /// Label of each edge of the seeds' type, such as a class or a rating, in an integer column of rank 1: seed edges come with theirs. All
+    /// ranks name the same.
+    ///
+    /// # Errors
+    /// Unknown column, another shape, labels named before.
+    pub fn with_labels(mut self, column: &str) -> Result<Self, DistError> {
+        let ty = self.links.etype();
+        self.inputs.add_labels(self.links.sampler().graph(), false, ty, column)?;
         Ok(self)
     }
     /// Keeps at most `rows` of the hottest rows of other ranks for each column. Collective.
@@ -71,10 +89,16 @@ impl DistBatchMaker for DistLinkBatches {
         let batch = self.links.sample(&edges, key)?;
         times.sampling += begin.elapsed();
         let begin = Instant::now();
-        let x = self.inputs.gather(self.links.sampler().graph(), &batch.batch)?;
+        let (g, t) = (self.links.sampler().graph(), self.links.etype());
+        let mut typewise = vec![vec![]; g.etypes().len()];
+        let rows = batch.edges.iter().filter_map(|id| g.inner.edge_ids[t].binary_search(id).ok());
+        typewise[t].extend(rows.map(|row| g.inner.edges.id(t, row as u64)));
+        let Rows { x, edge_x, labels } = self.inputs.gather(g, &batch.batch, (false, &typewise))?;
         times.fetching += begin.elapsed();
         times.seeds += batch.edges.len();
         times.edges += batch.batch.total_edges();
-        Ok(DistLoaded { seeds: batch.edges.clone(), batch, global_seeds: edges.len(), x })
+        let mut seeds = vec![vec![]; g.etypes().len()];
+        seeds[t].clone_from(&batch.edges);
+        Ok(DistLoaded { seeds, batch, global_seeds: edges.len(), x, edge_x, labels })
     }
 }

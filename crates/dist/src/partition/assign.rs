@@ -19,6 +19,11 @@ use streaming::{Score, stream};
 pub(crate) fn assign(graph: &Graph, config: &PartitionConfig) -> Result<Vec<Vec<u32>>, DistError> {
     let pieces = config.pieces();
     match &config.method {
+        PartitionMethod::Random if config.balances_ntypes() || !config.balance_classes.is_empty() => {
+            let keys: Vec<f64> =
+                (0..graph.schema().ntypes().len()).flat_map(|t| draws(graph, config.seed, t).collect::<Vec<_>>()).collect();
+            Ok(by_type(graph, &deal(graph, config, |v| keys[v])))
+        }
         PartitionMethod::Random => Ok(random(graph, pieces, config.seed)),
         PartitionMethod::Custom(given) => custom(graph, pieces, given),
         // METIS refuses graphs without edges, and one node per part leaves nothing to choose.
@@ -26,7 +31,9 @@ pub(crate) fn assign(graph: &Graph, config: &PartitionConfig) -> Result<Vec<Vec<
         method => {
             let adjacency = Adjacency::of(graph)?;
             if adjacency.is_empty() {
-                return Ok(in_order(graph, pieces));
+                // Without edges there is nothing to choose but who gets whom of each class.
+                let has_classes = !config.balance_classes.is_empty();
+                return Ok(if has_classes { by_type(graph, &deal(graph, config, |_| 0.0)) } else { in_order(graph, pieces) });
             }
             let classes = Classes::of(graph, config);
             let joint = match *method {
@@ -42,25 +49,46 @@ pub(crate) fn assign(graph: &Graph, config: &PartitionConfig) -> Result<Vec<Vec<
                     joint
                 }
             };
-            let mut rest = &joint[..];
-            let of_type = |&n: &usize| {
-                let (own, tail) = rest.split_at(n);
-                rest = tail;
-                own.to_vec()
-            };
-            Ok(graph.node_counts().iter().map(of_type).collect())
+            Ok(by_type(graph, &joint))
         }
     }
 }
 
-/// Each node on its own, keyed by seed, node type and original id.
-fn random(graph: &Graph, pieces: usize, seed: u64) -> Vec<Vec<u32>> {
-    let of_type = |(name, &count): (&String, &usize)| {
-        let stream = Stream::new(seed, &format!("partition/{name}"), 0);
-        let piece = |id: u64| ((stream.uniform(id, 0) * pieces as f64) as u32).min(pieces as u32 - 1);
-        (0..count as u64).into_par_iter().map(piece).collect()
+/// Lists per type, of one list by joint id.
+fn by_type(graph: &Graph, joint: &[u32]) -> Vec<Vec<u32>> {
+    let mut rest = joint;
+    let of_type = |&n: &usize| {
+        let (own, tail) = rest.split_at(n);
+        rest = tail;
+        own.to_vec()
     };
-    graph.schema().ntypes().iter().zip(graph.node_counts()).map(of_type).collect()
+    graph.node_counts().iter().map(of_type).collect()
+}
+
+/// A number in `0.0..1.0` for each node of a type, keyed by seed, node type and original id.
+fn draws(graph: &Graph, seed: u64, ntype: usize) -> impl IndexedParallelIterator<Item = f64> {
+    let stream = Stream::new(seed, &format!("partition/{}", graph.schema().ntypes()[ntype]), 0);
+    (0..graph.node_counts()[ntype]).into_par_iter().map(move |id| stream.uniform(id as u64, 0))
+}
+
+/// Each node on its own.
+fn random(graph: &Graph, pieces: usize, seed: u64) -> Vec<Vec<u32>> {
+    let piece = |x: f64| ((x * pieces as f64) as u32).min(pieces as u32 - 1);
+    (0..graph.schema().ntypes().len()).map(|t| draws(graph, seed, t).map(piece).collect()).collect()
+}
+
+/// Equal shares of every class, in ascending order of `key`, equal ones by id; by joint id.
+fn deal(graph: &Graph, config: &PartitionConfig, key: impl Fn(usize) -> f64) -> Vec<u32> {
+    let (classes, pieces, total) = (Classes::of(graph, config), config.pieces() as u64, graph.total_nodes());
+    let mut members: Vec<Vec<usize>> = classes.sizes.iter().map(|&n| Vec::with_capacity(n)).collect();
+    (0..total).for_each(|v| members[classes.class(v)].push(v));
+    let mut out = vec![0; total];
+    for class in &mut members {
+        class.sort_by(|&a, &b| key(a).total_cmp(&key(b)));
+        let n = class.len() as u64;
+        (0..n).zip(class.iter()).for_each(|(i, &v)| out[v] = (i * pieces / n) as u32);
+    }
+    out
 }
 
 /// A given assignment, checked.

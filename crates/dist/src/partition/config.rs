@@ -13,7 +13,8 @@ pub enum PartitionMethod {
     /// the number of nodes is balanced, else k-way. Its numbers have 32 bits: at most
     /// 2^31 - 2 nodes and as many edges, both directions counted and parallel ones merged.
     Metis,
-    /// Every node on its own, keyed by seed and original id.
+    /// Every node on its own, keyed by seed and original id. Where node types or classes are to be balanced, the nodes of each are put into an
+    /// order drawn from the seed and dealt out in equal shares.
     Random,
     /// Linear deterministic greedy (Stanton and Kliot, KDD 2012): nodes come one by one in an order drawn from the seed, each goes to
     /// the part `p` with the largest `|N(v) ∩ p| · (1 - |p| / capacity)`. Further passes stream the nodes again, with the neighbours' parts of
@@ -86,15 +87,17 @@ pub struct PartitionConfig {
     pub num_hops: usize,
     /// Same seed, same parts, for any number of threads.
     pub seed: u64,
-    /// METIS, LDG, Fennel: every node type is spread evenly (up to 15 classes of nodes; smaller ones are balanced together).
-    pub balance_ntypes: bool,
-    /// METIS, LDG, Fennel: the classes of nodes of a type, by original id, are each spread evenly: training nodes and others, for example.
+    /// Whether every node type is spread evenly (up to 15 classes of nodes; smaller ones are balanced together). `None`: METIS, LDG and Fennel
+    /// do it, `Random` gives every part the same expected number of nodes. Not with a custom assignment.
+    pub balance_ntypes: Option<bool>,
+    /// The classes of nodes of a type, by original id, are each spread evenly: training nodes and others, for example. Not with a custom
+    /// assignment.
     pub balance_classes: BTreeMap<String, Vec<u32>>,
-    /// METIS, LDG, Fennel: no part has over 5 % more in-edges than the mean where single nodes allow it, at some price in cut edges.
+    /// METIS, LDG, Fennel only: no part has over 5 % more in-edges than the mean where single nodes allow it, at some price in cut edges.
     pub balance_edges: bool,
-    /// What METIS makes small.
+    /// METIS only: what is minimized.
     pub objective: Objective,
-    /// How long METIS tries.
+    /// METIS only: how long it tries.
     pub effort: MetisEffort,
     /// Whether nodes and edges are renumbered part by part. If not, ids stay those of the input graph, and the files `node_map.npy` and
     /// `edge_map.npy` say who owns what.
@@ -107,7 +110,8 @@ pub struct PartitionConfig {
 }
 
 impl PartitionConfig {
-    /// METIS with a halo of one hop, node types balanced, ids reshuffled, seed 0.
+    /// METIS with a halo of one hop, node types balanced, ids reshuffled, seed 0. An option that the method cannot follow is an error of
+    /// [`partition_graph`](crate::partition_graph).
     pub fn new(graph_name: impl Into<String>, num_parts: usize) -> Self {
         Self {
             graph_name: graph_name.into(),
@@ -115,7 +119,7 @@ impl PartitionConfig {
             method: PartitionMethod::Metis,
             num_hops: 1,
             seed: 0,
-            balance_ntypes: true,
+            balance_ntypes: None,
             balance_classes: BTreeMap::new(),
             balance_edges: false,
             objective: Objective::Cut,
@@ -146,7 +150,7 @@ impl PartitionConfig {
     /// Whether every node type is spread evenly.
     #[must_use]
     pub fn with_balance_ntypes(mut self, balance_ntypes: bool) -> Self {
-        self.balance_ntypes = balance_ntypes;
+        self.balance_ntypes = Some(balance_ntypes);
         self
     }
     /// The class of each node of a type, by original id; each is spread evenly.
@@ -197,6 +201,11 @@ impl PartitionConfig {
         self
     }
 
+    /// Whether node types are balanced where the method balances at all.
+    pub(crate) fn balances_ntypes(&self) -> bool {
+        self.balance_ntypes.unwrap_or(!matches!(self.method, PartitionMethod::Random))
+    }
+
     /// Pieces the graph is cut into: trainers of all parts.
     pub(crate) fn pieces(&self) -> usize {
         self.num_parts * self.num_trainers_per_machine
@@ -233,6 +242,7 @@ impl PartitionConfig {
         if let PartitionMethod::Ldg { passes: 0 } | PartitionMethod::Fennel { passes: 0 } = self.method {
             return bad("passes", "at least 1", "0".into());
         }
+        self.check_options()?;
         if graph.schema().ntypes().is_empty() {
             return bad("graph", "at least one node type", "none".into());
         }
@@ -249,5 +259,32 @@ impl PartitionConfig {
             return Err(DistError::TooManyParts { parts: self.pieces(), nodes });
         }
         Ok(())
+    }
+
+    /// Refuses options that the method would ignore.
+    fn check_options(&self) -> Result<(), DistError> {
+        let (is_metis, is_custom) = (matches!(self.method, PartitionMethod::Metis), matches!(self.method, PartitionMethod::Custom(_)));
+        let is_streaming = matches!(self.method, PartitionMethod::Ldg { .. } | PartitionMethod::Fennel { .. });
+        let balance = "balance in the assignment itself, or use the method `metis`, `ldg`, `fennel` or `random`";
+        let classes = format!("classes of {:?}", self.balance_classes.keys().collect::<Vec<_>>());
+        let options = [
+            ("balance_ntypes", self.balance_ntypes == Some(true) && is_custom, "Some(true)".to_owned(), balance),
+            ("balance_classes", !self.balance_classes.is_empty() && is_custom, classes, balance),
+            (
+                "balance_edges",
+                self.balance_edges && !is_metis && !is_streaming,
+                "true".to_owned(),
+                "use the method `metis`, `ldg` or `fennel`",
+            ),
+            ("objective", self.objective != Objective::Cut && !is_metis, format!("{:?}", self.objective), "use the method `metis`"),
+            ("effort", self.effort != MetisEffort::Full && !is_metis, format!("{:?}", self.effort), "use the method `metis`"),
+        ];
+        match options.into_iter().find(|o| o.1) {
+            None => Ok(()),
+            Some((arg, _, found, remedy)) => {
+                let expected = format!("the default, since the method `{}` has no such option ({remedy})", self.method.name());
+                Err(DistError::Config { arg, expected, found })
+            }
+        }
     }
 }

@@ -198,6 +198,7 @@ impl PartitionedGraph {
             graph_name: self.config.graph_name.clone(),
             part,
             num_hops: self.config.num_hops,
+            num_trainers: self.config.num_trainers_per_machine,
             num_inner_nodes,
             num_inner_edges,
             src,

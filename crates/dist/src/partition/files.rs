@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_graph::HomoId;
-use burn_gnn_graph::io::{lock_dir, sync_dir, write_atomic};
+use burn_gnn_graph::io::{create_dirs, lock_dir, read_file, sync_dir, write_atomic};
 use rayon::prelude::*;
 use safetensors::Dtype;
 
@@ -102,16 +102,22 @@ impl PartitionedGraph {
     /// they got their names, they are read from there. What the old metadata named and the new one does not is removed last.
     ///
     /// # Errors
-    /// A file cannot be written, or another call writes to the folder; what [`part`](Self::part) refuses. After an error the folder holds
+    /// A file cannot be written; another call writes to the folder, or it has a partitioning of another name; what [`part`](Self::part) refuses. After an error the folder holds
     /// what it held before, unless only the last renaming failed: then it holds the new partitioning.
     pub fn write(&self, dir: impl AsRef<Path>) -> Result<PathBuf, DistError> {
         let dir = dir.as_ref();
-        fs::create_dir_all(dir).map_err(DistError::io(dir))?;
+        create_dirs(dir).map_err(DistError::io(dir))?;
         let json = dir.join(format!("{}.json", self.config.graph_name));
         let Some(_lock) = lock_dir(dir).map_err(DistError::io(dir))? else {
             let found = "another one at work".to_owned();
             return Err(DistError::Config { arg: "dir", expected: format!("no other write to {}", dir.display()), found });
         };
+        if let Some(other) = other_metadata(dir, &json) {
+            let (expected, found) =
+                (format!("a folder without another partitioning, or `graph_name` {other:?} to replace it"), &self.config.graph_name);
+            let found = format!("{} with `graph_name` {found:?}; files of parts have the same names in both", dir.display());
+            return Err(DistError::Config { arg: "dir", expected, found });
+        }
         // Files that an ended write left beside get their names, or are removed.
         let old = metadata(&json);
         settle(dir, &json, old.as_ref(), self.config.num_parts)?;
@@ -198,7 +204,7 @@ impl PartitionedGraph {
 
     fn write_part(&self, dir: &Path, p: usize, stamp: &str) -> Result<PartFiles, DistError> {
         let folder = dir.join(format!("part{p}"));
-        fs::create_dir_all(&folder).map_err(DistError::io(&folder))?;
+        create_dirs(&folder).map_err(DistError::io(&folder))?;
         let schema = self.book.schema();
         let enames: Vec<String> = schema.etypes().iter().map(ToString::to_string).collect();
         let mut checksums = BTreeMap::new();
@@ -240,9 +246,15 @@ impl PartitionedGraph {
     }
 }
 
+/// The name of a partitioning in a folder whose metadata is another file.
+fn other_metadata(dir: &Path, json: &Path) -> Option<String> {
+    let paths = fs::read_dir(dir).ok()?.flatten().map(|e| e.path());
+    paths.filter(|p| p != json && p.extension().is_some_and(|e| e == "json")).find_map(|p| metadata(&p)).map(|m| m.graph_name)
+}
+
 /// The metadata in a folder, if it can be read.
 fn metadata(json: &Path) -> Option<Metadata> {
-    serde_json::from_slice(&fs::read(json).ok()?).ok()
+    serde_json::from_slice(&read_file(json).ok()?).ok()
 }
 
 /// Files beside others get the names of those if the metadata counts on them, and are removed if it does not; so are temporary files of

@@ -93,6 +93,7 @@ impl Opened {
         let trainers = meta.num_trainers_per_machine;
         let partition = Partition {
             num_hops: meta.halo_hops,
+            num_trainers: trainers,
             num_inner_nodes,
             num_inner_edges: read.flags("inner_edge", eid.len())?,
             src: read.local("src", eid.len(), nid.len())?,

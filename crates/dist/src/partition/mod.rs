@@ -14,6 +14,7 @@ mod read_book;
 mod rows;
 mod table;
 mod tensors;
+mod to_graph;
 mod verifier;
 mod verify;
 
@@ -26,6 +27,7 @@ use crate::book::{ByPart, Numbering};
 use crate::{DistError, PartitionBook};
 pub use chunked::ChunkedGraph;
 pub use config::{MetisEffort, Objective, PartitionConfig, PartitionMethod};
+pub(crate) use load::Opened;
 pub use load::{load_partition, load_partition_book};
 pub(crate) use part::Features;
 pub use part::Partition;

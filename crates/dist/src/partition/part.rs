@@ -20,6 +20,7 @@ pub struct Partition {
     pub(crate) graph_name: String,
     pub(crate) part: usize,
     pub(crate) num_hops: usize,
+    pub(crate) num_trainers: usize,
     pub(crate) num_inner_nodes: usize,
     pub(crate) num_inner_edges: usize,
     pub(crate) src: Vec<u32>,
@@ -55,6 +56,10 @@ impl Partition {
     /// Depth of the halo.
     pub fn num_hops(&self) -> usize {
         self.num_hops
+    }
+    /// Trainers per part that the graph was cut for.
+    pub fn num_trainers(&self) -> usize {
+        self.num_trainers
     }
     /// Nodes this part owns; they are the first local nodes.
     pub fn num_inner_nodes(&self) -> usize {

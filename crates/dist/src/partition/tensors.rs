@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use burn_gnn_graph::GraphError;
 use burn_gnn_graph::io::{AtomicFile, cut_text, read_file};
 use bytemuck::Pod;
 use safetensors::Dtype;
@@ -137,10 +138,13 @@ pub(crate) fn text(hash: u64) -> String {
 pub(crate) fn read_summed(json: &Path, name: &str, sum: &str) -> Result<(PathBuf, Vec<u8>), DistError> {
     let path = inside(json, name)?;
     // Where a write ended before its files got their names.
-    if is_sum(sum)
-        && let Ok(bytes) = read_file(&beside(&path, sum))
-    {
-        return Ok((beside(&path, sum), bytes));
+    let new = beside(&path, sum);
+    if is_sum(sum) && new.try_exists().map_err(DistError::io(&new))? {
+        match read_file(&new) {
+            // Another process may have given it its name meanwhile.
+            Err(GraphError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            read => return Ok((new, read.map_err(DistError::of_file)?)),
+        }
     }
     let bytes = read_file(&path).map_err(DistError::of_file)?;
     Ok((path, bytes))

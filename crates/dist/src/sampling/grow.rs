@@ -8,8 +8,9 @@ use std::sync::Arc;
 use burn_gnn_graph::{BatchFacts, Block, MiniBatch, Relation, SampleKey};
 use hashbrown::HashMap;
 
+use super::serve::{Facts, Kind};
 use super::{DistBatch, DistSampler};
-use crate::exchange::{Pack, Unpack, exchange};
+use crate::exchange::{Pack, Unpack, agree, exchange};
 use crate::{DistError, Failure};
 
 /// No row has this number.
@@ -19,12 +20,34 @@ const NONE: u32 = u32::MAX;
 struct Nodes {
     /// Type-wise ids by row, per node type.
     ids: Vec<Vec<u64>>,
+    /// Row of each node, in each tree: see [`Nodes::insert`].
     row: Vec<HashMap<u64, u32>>,
+    /// Nodes of each type in the whole graph.
+    totals: Vec<u64>,
+    trees: Option<Trees>,
     originals: Vec<Vec<u64>>,
     /// Per edge type, by row of the source type.
     out_degrees: Vec<Vec<u32>>,
     /// Per edge type, by row of the destination type.
     in_degrees: Vec<Vec<u32>>,
+}
+
+/// Disjoint trees, one per seed.
+struct Trees {
+    /// Tree by row, per node type.
+    of_rows: Vec<Vec<u32>>,
+    /// Type and row of the root of each.
+    roots: Vec<(usize, u32)>,
+    times: Option<Vec<i64>>,
+}
+
+/// Rows of a batch by the owners of their nodes.
+struct ByOwner {
+    /// Per node type, the owner of each row.
+    owner: Vec<Vec<u32>>,
+    /// Per owner and type, its rows here and there.
+    here: Vec<Vec<Vec<u32>>>,
+    there: Vec<Vec<Vec<u32>>>,
 }
 
 /// What one owner says of one node type.
@@ -70,22 +93,45 @@ struct Hop {
 }
 
 impl DistSampler {
-    /// The batch around seeds in range, per node type. `excluded` are own edges, by local id.
-    pub(crate) fn grow(&self, seeds: &[Vec<u64>], excluded: &[Vec<u32>], key: SampleKey) -> Result<DistBatch, DistError> {
-        let schema = self.graph.schema();
+    /// The batch around seeds in range, per node type, over edges before `times`, if any. `excluded` are own edges, by local id.
+    pub(crate) fn grow(
+        &self,
+        seeds: &[Vec<u64>],
+        times: Option<&[Vec<i64>]>,
+        excluded: &[Vec<u32>],
+        key: SampleKey,
+    ) -> Result<DistBatch, DistError> {
+        let (schema, inner) = (self.graph.schema(), &self.graph.inner);
         let (types, etypes) = (schema.ntypes().len(), schema.etypes().len());
+        let kind = Kind { disjoint: self.disjoint || times.is_some(), timed: times.is_some() };
+        let totals: Vec<u64> = (0..types).map(|t| inner.nodes.total(t)).collect();
+        let trees = if kind.disjoint {
+            let count = seeds.iter().map(|ids| ids.len() as u64).sum::<u64>();
+            // Rows are found by tree and id in one number.
+            let limit = (u64::MAX / totals.iter().copied().max().unwrap_or(1).max(1)).min(u64::from(u32::MAX));
+            let checked =
+                if count <= limit { Ok(()) } else { Err(DistError::TooLarge { what: "seeds with trees of their own", count, limit }) };
+            agree(&*self.graph.comm, "trees", checked)?;
+            Some(Trees { of_rows: vec![vec![]; types], roots: vec![], times: times.map(<[_]>::concat) })
+        } else {
+            None
+        };
         let mut nodes = Nodes {
             ids: vec![vec![]; types],
             row: vec![HashMap::new(); types],
+            totals: totals.clone(),
+            trees,
             originals: vec![vec![]; types],
             out_degrees: vec![vec![]; etypes],
             in_degrees: vec![vec![]; etypes],
         };
-        let rows = seeds.iter().enumerate().map(|(t, ids)| ids.iter().map(|&id| nodes.insert(t, id).0).collect()).collect();
-        let mut hops = (0..self.hops()).map(|hop| self.hop(hop, &mut nodes, excluded, key)).collect::<Result<Vec<_>, _>>()?;
+        let rows = seeds.iter().enumerate().map(|(t, ids)| ids.iter().map(|&id| nodes.plant(t, id)).collect()).collect();
+        let mut hops = (0..self.hops()).map(|hop| self.hop(hop, &mut nodes, kind, excluded, key)).collect::<Result<Vec<_>, _>>()?;
         hops.reverse();
-        let inner = &self.graph.inner;
-        let totals = ((0..types).map(|t| inner.nodes.total(t)).collect(), (0..etypes).map(|e| inner.edges.total(e)).collect());
+        if kind.timed && !hops.is_empty() {
+            self.out_degrees(&mut nodes)?;
+        }
+        let totals = (totals, (0..etypes).map(|e| inner.edges.total(e)).collect());
         let (mut blocks, mut edges) = (vec![], vec![]);
         if !hops.is_empty() {
             let facts = BatchFacts::new(schema, totals, nodes.originals, (nodes.in_degrees, nodes.out_degrees))?;
@@ -94,39 +140,82 @@ impl DistSampler {
                 edges.push(hop.ids);
             }
         }
-        Ok(DistBatch { mini: MiniBatch { blocks, seeds: rows, roots: None }, nodes: nodes.ids, edges })
+        let roots = nodes.trees.map(|trees| trees.of_rows);
+        Ok(DistBatch { mini: MiniBatch { blocks, seeds: rows, roots }, nodes: nodes.ids, edges })
     }
 
-    fn hop(&self, hop: usize, nodes: &mut Nodes, excluded: &[Vec<u32>], key: SampleKey) -> Result<Hop, DistError> {
-        let (comm, schema, owners) = (&*self.graph.comm, self.graph.schema(), &self.graph.inner.nodes);
-        let num_dst: Vec<usize> = nodes.ids.iter().map(Vec::len).collect();
-        // Per type, the owner of each row; per owner and type, its rows here and there.
-        let mut owner = vec![vec![]; num_dst.len()];
-        let mut here = vec![vec![vec![]; num_dst.len()]; comm.size()];
-        let mut there = here.clone();
+    fn by_owner(&self, nodes: &Nodes) -> ByOwner {
+        let (types, ranks) = (nodes.ids.len(), self.graph.comm.size());
+        let empty = || vec![vec![vec![]; types]; ranks];
+        let mut out = ByOwner { owner: vec![vec![]; types], here: empty(), there: empty() };
         for (t, ids) in nodes.ids.iter().enumerate() {
             for (row, &id) in (0u32..).zip(ids) {
-                let (p, place) = owners.locate(t, id);
-                owner[t].push(p as u32);
-                here[p][t].push(row);
-                there[p][t].push(place);
+                let (p, place) = self.graph.inner.nodes.locate(t, id);
+                out.owner[t].push(p as u32);
+                out.here[p][t].push(row);
+                out.there[p][t].push(place);
             }
         }
-        let pack = |rows: &Vec<Vec<u32>>| {
+        out
+    }
+
+    /// Out-degrees of all rows before the times of their trees, from the owners of the nodes.
+    fn out_degrees(&self, nodes: &mut Nodes) -> Result<(), DistError> {
+        let (comm, schema) = (&*self.graph.comm, self.graph.schema());
+        let ByOwner { here, there, .. } = self.by_owner(nodes);
+        let pack = |(here, there): (&Vec<Vec<u32>>, &Vec<Vec<u32>>)| {
             let mut p = Pack::default();
-            rows.iter().for_each(|rows| p.list(rows));
+            for (t, (rows, places)) in here.iter().zip(there).enumerate() {
+                p.list(places);
+                p.list(&rows.iter().map(|&row| nodes.time(t, row)).collect::<Vec<i64>>());
+            }
             p.into_bytes()
         };
-        let requests = exchange(comm, "neighbours: nodes", Ok(there.iter().map(pack).collect()))?;
-        let unpack = |(p, bytes): (usize, &Vec<u8>)| self.serve(hop, Unpack::new(bytes, p, comm.rank()), excluded, key);
+        let requests = exchange(comm, "out-degrees: nodes", Ok(here.iter().zip(&there).map(pack).collect()))?;
+        let answer = |(p, bytes): (usize, &Vec<u8>)| self.serve_out_degrees(Unpack::new(bytes, p, comm.rank()));
+        let answers = exchange(comm, "out-degrees", requests.iter().enumerate().map(answer).collect())?;
+        for (p, (answer, here)) in answers.iter().zip(&here).enumerate() {
+            let mut answer = Unpack::new(answer, p, comm.rank());
+            for (t, rows) in here.iter().enumerate() {
+                for e in schema.etypes_from(t) {
+                    let degrees = answer.list_of::<u32>(rows.len())?;
+                    rows.iter().zip(degrees).for_each(|(&row, degree)| put(&mut nodes.out_degrees[e], row as usize, degree));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hop(&self, hop: usize, nodes: &mut Nodes, kind: Kind, excluded: &[Vec<u32>], key: SampleKey) -> Result<Hop, DistError> {
+        let (comm, schema) = (&*self.graph.comm, self.graph.schema());
+        let num_dst: Vec<usize> = nodes.ids.iter().map(Vec::len).collect();
+        let ByOwner { owner, here, there } = self.by_owner(nodes);
+        let pack = |(here, there): (&Vec<Vec<u32>>, &Vec<Vec<u32>>)| {
+            let mut p = Pack::default();
+            for (t, (rows, places)) in here.iter().zip(there).enumerate() {
+                p.list(places);
+                if let Some(trees) = &nodes.trees {
+                    p.list(&rows.iter().map(|&row| trees.of_rows[t][row as usize]).collect::<Vec<_>>());
+                }
+            }
+            if let Some(trees) = &nodes.trees {
+                // Seeds come without facts; they narrow where their owners are asked.
+                let root = |&(t, row): &(usize, u32)| if hop == 0 { 0 } else { nodes.originals[t][row as usize] as u32 };
+                p.list(&trees.roots.iter().map(root).collect::<Vec<_>>());
+                trees.times.iter().for_each(|times| p.list(times));
+            }
+            p.into_bytes()
+        };
+        let requests = exchange(comm, "neighbours: nodes", Ok(here.iter().zip(&there).map(pack).collect()))?;
+        let unpack = |(p, bytes): (usize, &Vec<u8>)| self.serve(hop, Unpack::new(bytes, p, comm.rank()), kind, excluded, key);
         let answers = exchange(comm, "neighbours", requests.iter().enumerate().map(unpack).collect())?;
 
         let (mut sources, mut found) = (vec![], vec![]);
         for (p, (answer, here)) in answers.iter().zip(here).enumerate() {
             let mut answer = Unpack::new(answer, p, comm.rank());
             let asked: Vec<usize> = here.iter().map(Vec::len).collect();
-            let told = self.sources(hop, here, nodes, &mut answer)?;
-            found.push(self.found(hop, &told, &asked, &mut answer)?);
+            let told = self.sources(&self.facts(hop, kind), here, nodes, &mut answer)?;
+            found.push(self.found(&self.facts(hop, kind), &told, &asked, &mut answer)?);
             sources.push(told);
         }
         for t in 0..num_dst.len() {
@@ -137,15 +226,15 @@ impl DistSampler {
         for e in 0..schema.etypes().len() {
             let (s, d) = schema.ends(e);
             let mut edges = Edges::with_room(owner[d].len(), found.iter().map(|f| f[e].src.len()).sum());
-            for &p in &owner[d] {
+            for (row, &p) in owner[d].iter().enumerate() {
+                let tree = nodes.trees.as_ref().map_or(0, |trees| trees.of_rows[d][row]);
                 let (p, of) = (p as usize, &mut found[p as usize][e]);
-                let first = self.graph.inner.edges.first_of(e, p);
                 nodes.in_degrees[e].extend(of.in_degrees.next());
                 let next = of.read..of.read + of.counts.next().unwrap_or(0) as usize;
                 of.read = next.end;
-                let meet = |&src: &u32| nodes.meet(s, schema.etypes_from(s), &mut sources[p][s], src);
+                let meet = |&src: &u32| nodes.meet(s, tree, schema.etypes_from(s), &mut sources[p][s], src);
                 edges.src.extend(of.src[next.clone()].iter().map(meet));
-                edges.ids.extend(of.ids[next.clone()].iter().map(|&id| first + u64::from(id)));
+                edges.ids.extend(of.ids[next.clone()].iter().map(|&id| self.graph.inner.edges.id_on(e, p, u64::from(id))));
                 edges.originals.extend_from_slice(&of.originals[next]);
                 edges.indptr.push(edges.src.len() as u32);
             }
@@ -163,8 +252,8 @@ impl DistSampler {
     }
 
     /// What an owner says of nodes, which were asked for by the rows `here`.
-    fn sources(&self, hop: usize, here: Vec<Vec<u32>>, nodes: &mut Nodes, answer: &mut Unpack<'_>) -> Result<Vec<Sources>, Failure> {
-        let (schema, all) = (self.graph.schema(), self.facts(hop).all);
+    fn sources(&self, facts: &Facts, here: Vec<Vec<u32>>, nodes: &mut Nodes, answer: &mut Unpack<'_>) -> Result<Vec<Sources>, Failure> {
+        let (schema, all) = (self.graph.schema(), facts.all);
         let mut out = Vec::with_capacity(here.len());
         for (t, mut rows) in here.into_iter().enumerate() {
             let ids = answer.list::<u64>()?;
@@ -173,7 +262,8 @@ impl DistSampler {
             }
             let (dst, told) = (rows.len(), ids.len() + if all { rows.len() } else { 0 });
             let originals = answer.list_of::<u64>(told)?;
-            let out_degrees = schema.etypes_from(t).map(|_| answer.list_of::<u32>(told)).collect::<Result<Vec<_>, _>>()?;
+            let lists = schema.etypes_from(t).filter(|_| facts.out_degrees);
+            let out_degrees = lists.map(|_| answer.list_of::<u32>(told)).collect::<Result<Vec<_>, _>>()?;
             rows.resize(dst + ids.len(), NONE);
             let of = Sources { ids, originals, out_degrees, rows, untold: if all { 0 } else { dst } };
             if all {
@@ -187,12 +277,12 @@ impl DistSampler {
     }
 
     /// What an owner says of the edges into the nodes asked for, of which there are `asked` per node type.
-    fn found(&self, hop: usize, told: &[Sources], asked: &[usize], answer: &mut Unpack<'_>) -> Result<Vec<Found>, Failure> {
+    fn found(&self, facts: &Facts, told: &[Sources], asked: &[usize], answer: &mut Unpack<'_>) -> Result<Vec<Found>, Failure> {
         let schema = self.graph.schema();
         let relation = |e: usize| {
             let (s, d) = schema.ends(e);
             let counts = answer.list_of::<u32>(asked[d])?;
-            let in_degrees = if self.facts(hop).in_degrees { answer.list_of::<u32>(asked[d])? } else { vec![] };
+            let in_degrees = if facts.in_degrees { answer.list_of::<u32>(asked[d])? } else { vec![] };
             let total = counts.iter().map(|&n| n as usize).sum();
             let (src, ids, originals) = (answer.list_of::<u32>(total)?, answer.list_of::<u32>(total)?, answer.list_of::<u64>(total)?);
             if src.iter().any(|&u| u as usize >= told[s].rows.len()) {
@@ -226,22 +316,35 @@ impl Nodes {
             self.out_degrees[e].reserve(room(len));
         }
     }
-    /// Row of a node, and whether it is new.
-    fn insert(&mut self, t: usize, id: u64) -> (u32, bool) {
+    /// Row of a seed, which begins the next tree, where there are trees.
+    fn plant(&mut self, t: usize, id: u64) -> u32 {
+        let Some(trees) = &mut self.trees else { return self.insert(t, 0, id).0 };
+        let tree = trees.roots.len() as u32;
+        trees.roots.push((t, self.ids[t].len() as u32));
+        self.insert(t, tree, id).0
+    }
+    /// Row of a node in a tree, and whether it is new.
+    fn insert(&mut self, t: usize, tree: u32, id: u64) -> (u32, bool) {
         let next = self.ids[t].len() as u32;
-        let row = *self.row[t].entry(id).or_insert(next);
+        let row = *self.row[t].entry(u64::from(tree) * self.totals[t] + id).or_insert(next);
         if row == next {
             self.ids[t].push(id);
+            self.trees.iter_mut().for_each(|trees| trees.of_rows[t].push(tree));
         }
         (row, row == next)
     }
+    /// Time of the tree of a row.
+    fn time(&self, t: usize, row: u32) -> i64 {
+        let time = |trees: &Trees| Some(trees.times.as_ref()?[trees.of_rows[t][row as usize] as usize]);
+        self.trees.as_ref().and_then(time).unwrap_or(i64::MAX)
+    }
     /// Row of source `src` of an owner.
     #[inline]
-    fn meet(&mut self, t: usize, from: impl Iterator<Item = usize>, of: &mut Sources, src: u32) -> u32 {
+    fn meet(&mut self, t: usize, tree: u32, from: impl Iterator<Item = usize>, of: &mut Sources, src: u32) -> u32 {
         let src = src as usize;
         if of.rows[src] == NONE {
             let behind = src - (of.rows.len() - of.ids.len());
-            let (row, is_new) = self.insert(t, of.ids[behind]);
+            let (row, is_new) = self.insert(t, tree, of.ids[behind]);
             of.rows[src] = row;
             if is_new {
                 self.learn(t, from, row, of, src);

@@ -1,8 +1,10 @@
 //! Neighbour sampling over all parts.
 
 mod batch;
+mod global;
 mod grow;
 mod link;
+mod out_edges;
 mod serve;
 
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use crate::exchange::agree;
 use crate::{DistError, DistGraph};
 pub use batch::DistBatch;
 pub use link::{DistLinkBatch, DistLinkSampler};
+use out_edges::OutEdges;
 
 /// [`NeighborSampler`] over a partitioned graph: hop after hop the nodes found so far go to their owners, which sample them, because an
 /// owner has all in-edges of its nodes, and send back what they found.
@@ -36,16 +39,20 @@ pub use link::{DistLinkBatch, DistLinkSampler};
 /// # Ok::<(), DistError>(())
 /// ```
 ///
-/// # Not offered
-/// Disjoint trees and times of seeds, which would travel with every node.
-///
 /// # Cost
 /// Two exchanges per hop. Per sampled edge 16 bytes travel, per source found 16 and 4 more for each relation that starts in its type.
+/// With disjoint trees, 4 more per node asked for, and 8 per tree to each rank; where seeds have times, 8 more per tree, and one
+/// exchange more for out-degrees before these times. A relation with times keeps 16 bytes for each out-edge of own nodes.
 #[derive(Clone, Debug)]
 pub struct DistSampler {
     graph: DistGraph,
+    /// Whether draws follow degrees, which count later edges.
+    by_degree: bool,
+    disjoint: bool,
+    /// Per edge type with times.
+    out_edges: Vec<Option<Arc<OutEdges>>>,
     /// All hops, of which the owner's are cut.
-    whole: NeighborSampler,
+    pub(crate) whole: NeighborSampler,
     hops: Arc<Vec<NeighborSampler>>,
 }
 
@@ -57,7 +64,8 @@ impl DistSampler {
     pub fn new(graph: &DistGraph, fanouts: impl Into<Fanouts>) -> Result<Self, DistError> {
         let sampled = graph.inner.to_sample()?;
         let whole = NeighborSampler::new(&sampled.graph, fanouts)?.with_original_ids(&sampled)?;
-        Self { graph: graph.clone(), whole, hops: Arc::default() }.cut()
+        let out_edges = vec![None; graph.etypes().len()];
+        Self { graph: graph.clone(), by_degree: false, disjoint: false, out_edges, whole, hops: Arc::default() }.cut()
     }
 
     /// Whether an edge may be drawn several times.
@@ -71,10 +79,12 @@ impl DistSampler {
     ///
     /// # Errors
     /// As [`NeighborSampler::with_strategy`].
-    pub fn with_strategy(self, strategy: Strategy) -> Result<Self, DistError> {
-        if strategy != Strategy::InDegree {
+    pub fn with_strategy(mut self, strategy: Strategy) -> Result<Self, DistError> {
+        self.by_degree = strategy == Strategy::InDegree;
+        if !self.by_degree {
             return self.change(|s| s.with_strategy(strategy));
         }
+        self.check_degrees()?;
         // A part does not see all edges of the nodes that it borrows; their degrees in the whole graph are known.
         let inner = self.graph.inner.clone();
         self.change(|mut s| {
@@ -93,13 +103,23 @@ impl DistSampler {
         let (t, values) = self.values::<f32>(etype, column)?;
         self.change(|s| s.with_weights(t, &values))
     }
-    /// Times of the edges of a type, in an integer column with one value per edge, for [`Strategy::Latest`].
+    /// Times of the edges of a type, in an integer column with one value per edge, for [`sample_before`](Self::sample_before) and
+    /// [`Strategy::Latest`]. Loaders take a sampler with times only together with a time for every seed. Collective.
     ///
     /// # Errors
-    /// Unknown type or column, another shape.
+    /// Unknown type or column, another shape; as [`NeighborSampler::with_times`]; on all ranks.
     pub fn with_times(self, etype: impl EdgeKey, column: &str) -> Result<Self, DistError> {
-        let (t, values) = self.values::<i64>(etype, column)?;
-        self.change(|s| s.with_times(t, &values))
+        let (t, values) = agree(&*self.graph.comm, "times of edges", self.values::<i64>(etype, column))?;
+        let mut new = self.change(|s| s.with_times(t, &values))?;
+        new.check_degrees()?;
+        new.out_edges[t] = Some(Arc::new(OutEdges::new(&new.graph, t, &values)?));
+        Ok(new)
+    }
+    /// Whether every seed gets a tree of its own, with rows that it shares with no other seed. All ranks give the same.
+    #[must_use]
+    pub fn with_disjoint(mut self, disjoint: bool) -> Self {
+        self.disjoint = disjoint;
+        self
     }
     /// Which edges of a type may be drawn, in a column with one value per edge, 0 or false for those that may not.
     ///
@@ -145,7 +165,8 @@ impl DistSampler {
     }
 
     /// As [`sample`](Self::sample), without ever drawing some edges, given by type-wise id per edge type in schema order (a shorter
-    /// list names none of the others). An edge is left out for the seeds of all ranks; only its owner need name it. Collective.
+    /// list names none of the others). An edge is left out for the seeds of all ranks; only its owner need name it, or, where several
+    /// trainers share a part, each of them. Collective.
     ///
     /// # Errors
     /// As [`sample`](Self::sample); an edge that this rank does not own; on all ranks.
@@ -157,7 +178,52 @@ impl DistSampler {
     ) -> Result<DistBatch, DistError> {
         let checked = self.graph.node_selection(seeds).and_then(|seeds| Ok((seeds, self.own_edges(edges)?)));
         let (seeds, excluded) = agree(&*self.graph.comm, "seeds", checked)?;
-        self.grow(&seeds, &excluded, key)
+        self.grow(&seeds, None, &excluded, key)
+    }
+
+    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop, each seed in a tree of its own; see
+    /// [`NeighborSampler::sample_before`]. Collective.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample); not one time per seed; no relation has times; on all ranks.
+    pub fn sample_before<N: AsRef<str>, I: AsRef<[u64]>, T: AsRef<[i64]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I, T)>,
+        key: SampleKey,
+    ) -> Result<DistBatch, DistError> {
+        let (seeds, times) = agree(&*self.graph.comm, "seeds", self.seeds_before(seeds))?;
+        self.grow(&seeds, Some(&times), &vec![vec![]; self.graph.etypes().len()], key)
+    }
+
+    /// Seeds and times in schema order, checked.
+    pub(crate) fn seeds_before<N: AsRef<str>, I: AsRef<[u64]>, T: AsRef<[i64]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I, T)>,
+    ) -> Result<(Vec<Vec<u64>>, Vec<Vec<i64>>), DistError> {
+        if !self.whole.is_timed() {
+            let expected = "times of at least one relation (`with_times`)".into();
+            return Err(DistError::Config { arg: "times", expected, found: "none".into() });
+        }
+        let (mut times, mut named) = (vec![vec![]; self.graph.ntypes().len()], vec![]);
+        for (name, ids, of) in seeds {
+            let t = self.graph.schema().ntype(name.as_ref())?;
+            let (relation, arg, expected, actual) = (name.as_ref().to_owned(), "times".to_owned(), ids.as_ref().len(), of.as_ref().len());
+            if expected != actual {
+                return Err(GraphError::Length { relation, arg, why: "one per seed", expected, actual }.into());
+            }
+            times[t] = of.as_ref().to_vec();
+            named.push((name, ids));
+        }
+        Ok((self.graph.node_selection(named)?, times))
+    }
+
+    /// Refuses degrees where edges have times.
+    fn check_degrees(&self) -> Result<(), DistError> {
+        if !(self.by_degree && self.whole.is_timed()) {
+            return Ok(());
+        }
+        let expected = "a strategy that does not count edges later than a seed, as edges have times".into();
+        Err(DistError::Config { arg: "strategy", expected, found: "InDegree".into() })
     }
 
     /// Local ids of own edges.
@@ -172,9 +238,8 @@ impl DistSampler {
             owners.check(t, ids)?;
             for &id in ids {
                 let (owner, row) = owners.locate(t, id);
-                let part = self.graph.comm.rank();
-                if owner != part {
-                    return Err(DistError::NotOwned { what: format!("edge of `{}`", owners.names()[t]), id, part, owner });
+                if owner != self.graph.comm.rank() {
+                    return Err(self.graph.not_owned(format!("edge of `{}`", owners.names()[t]), id, owner));
                 }
                 out[t].push(row);
             }

@@ -1,6 +1,6 @@
 //! The owner's side: one hop around nodes that others ask for.
 
-use burn_gnn_graph::SampleKey;
+use burn_gnn_graph::{SampleKey, SeedTrees};
 
 use super::DistSampler;
 use crate::DistError;
@@ -12,34 +12,70 @@ pub(super) struct Facts {
     pub(super) all: bool,
     /// In-degrees of the destinations, which all nodes that ever are one have at the last hop.
     pub(super) in_degrees: bool,
+    /// Out-degrees of sources in the whole graph; those before a time are asked for in the end, of their owners.
+    pub(super) out_degrees: bool,
+}
+
+/// What seeds have beside ids, the same on all ranks.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    /// Whether each seed has a tree of its own.
+    pub(super) disjoint: bool,
+    /// Whether trees have times.
+    pub(super) timed: bool,
 }
 
 impl DistSampler {
     /// What of a hop goes with the edges.
-    pub(super) fn facts(&self, hop: usize) -> Facts {
-        Facts { all: hop == 0, in_degrees: hop + 1 == self.hops() }
+    pub(super) fn facts(&self, hop: usize, kind: Kind) -> Facts {
+        Facts { all: hop == 0, in_degrees: hop + 1 == self.hops(), out_degrees: !kind.timed }
     }
 
-    /// Samples hop `hop` around the own rows that rank `p` asks for, per node type, and packs, in this order:
+    /// Samples hop `hop` around the own rows that rank `p` asks for, per node type (with the tree of each, and behind them original ids of
+    /// roots and times of trees, where there are any), and packs, in this order:
     /// * per node type: type-wise ids of sources behind the destinations; original ids of sources (see [`Facts`]), and their out-degrees
     ///   for each relation that starts in the type;
     /// * per relation: number of edges of each destination, on request its in-degree; for each edge source row, local id, original id.
-    pub(super) fn serve(&self, hop: usize, mut request: Unpack<'_>, excluded: &[Vec<u32>], key: SampleKey) -> Result<Vec<u8>, DistError> {
+    pub(super) fn serve(
+        &self,
+        hop: usize,
+        mut request: Unpack<'_>,
+        kind: Kind,
+        excluded: &[Vec<u32>],
+        key: SampleKey,
+    ) -> Result<Vec<u8>, DistError> {
         let inner = &self.graph.inner;
         let types = inner.nodes.names();
-        let mut asked = Vec::with_capacity(types.len());
-        for (t, name) in types.iter().enumerate() {
+        let (mut asked, mut trees) = (Vec::with_capacity(types.len()), SeedTrees::default());
+        for t in 0..types.len() {
             let rows = request.list::<u32>()?;
             if rows.iter().any(|&r| r as usize >= inner.nodes.count(t)) {
                 return Err(request.broken().into());
             }
-            asked.push((name, rows));
+            if kind.disjoint {
+                trees.of_seeds.push(request.list_of::<u32>(rows.len())?);
+            }
+            asked.push(rows);
         }
-        let counts: Vec<usize> = asked.iter().map(|a| a.1.len()).collect();
-        let named = excluded.iter().enumerate();
-        let batch = self.hops[hop].sample_excluding(asked, named, key)?;
+        let counts: Vec<usize> = asked.iter().map(Vec::len).collect();
+        let batch = if kind.disjoint {
+            trees.root_ids = request.list::<u32>()?;
+            trees.times = if kind.timed { Some(request.list_of::<i64>(trees.root_ids.len())?) } else { None };
+            if trees.of_seeds.iter().flatten().any(|&tree| tree as usize >= trees.root_ids.len()) {
+                return Err(request.broken().into());
+            }
+            if hop == 0 {
+                // Roots are asked for themselves.
+                for ((rows, of), ids) in asked.iter().zip(&trees.of_seeds).zip(&inner.node_ids) {
+                    rows.iter().zip(of).for_each(|(&row, &tree)| trees.root_ids[tree as usize] = ids[row as usize] as u32);
+                }
+            }
+            self.hops[hop].sample_in_trees(&asked, trees, excluded, key)?
+        } else {
+            self.hops[hop].sample_excluding(types.iter().zip(asked), excluded.iter().enumerate(), key)?
+        };
         let block = &batch.blocks[0];
-        let facts = self.facts(hop);
+        let facts = self.facts(hop, kind);
         let mut out = Pack::default();
         for (t, &dst) in counts.iter().enumerate() {
             let src = block.src_nodes(t);
@@ -50,21 +86,40 @@ impl DistSampler {
             out.list(&src[dst..].iter().map(|&v| inner.typewise(t, v)).collect::<Vec<_>>());
             let told = if facts.all { src } else { &src[dst..] };
             out.list(&told.iter().map(|&v| inner.node_ids[t][v as usize]).collect::<Vec<_>>());
-            for e in self.graph.schema().etypes_from(t) {
+            for e in self.graph.schema().etypes_from(t).filter(|_| facts.out_degrees) {
                 out.list(&told.iter().map(|&v| inner.out_degrees[e][v as usize]).collect::<Vec<_>>());
             }
         }
         for (e, r) in block.relations().iter().enumerate() {
-            let (_, d) = self.graph.schema().ends(e);
             out.list(&r.in_degrees().collect::<Vec<_>>());
             if facts.in_degrees {
-                let csc = inner.local.relations()[e].csc();
-                out.list(&block.dst_nodes(d).iter().map(|&v| csc.row(v as usize).len() as u32).collect::<Vec<_>>());
+                // A part has all in-edges of its nodes.
+                out.list(&block.in_degrees(e));
             }
             out.list(r.src());
             let ids = block.edge_ids(e);
             out.list(ids);
             out.list(&ids.iter().map(|&id| inner.edge_ids[e][id as usize]).collect::<Vec<_>>());
+        }
+        Ok(out.into_bytes())
+    }
+
+    /// Out-degrees, for each relation that starts in the type, of the own rows that rank `p` asks for with a time each, per node type.
+    pub(super) fn serve_out_degrees(&self, mut request: Unpack<'_>) -> Result<Vec<u8>, DistError> {
+        let (inner, mut out) = (&self.graph.inner, Pack::default());
+        for t in 0..inner.nodes.names().len() {
+            let rows = request.list::<u32>()?;
+            let times = request.list_of::<i64>(rows.len())?;
+            if rows.iter().any(|&r| r as usize >= inner.nodes.count(t)) {
+                return Err(request.broken().into());
+            }
+            for e in self.graph.schema().etypes_from(t) {
+                let degree = |(&row, &time): (&u32, &i64)| match &self.out_edges[e] {
+                    Some(edges) => edges.count_before(row, time),
+                    None => inner.out_degrees[e][row as usize],
+                };
+                out.list(&rows.iter().zip(&times).map(degree).collect::<Vec<u32>>());
+            }
         }
         Ok(out.into_bytes())
     }

@@ -8,11 +8,11 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{DType, Tensor, TensorData};
 
 use crate::checkpoint::{Shard, ShardReader, ShardWriter};
 use crate::exchange::{agree, digest, same};
-use crate::graph::{Counters, OwnRows, Wanted, fetch_one};
+use crate::graph::{ChangingRows, Counters, OwnRows, Wanted, fetch_one};
 use crate::{DistError, DistGraph};
 pub use element::DistElement;
 pub use policy::PartitionPolicy;
@@ -43,6 +43,7 @@ pub struct DistTensor<E: DistElement> {
     store: Arc<Store<E>>,
 }
 
+#[derive(Debug)]
 struct Store<E> {
     name: String,
     policy: PartitionPolicy,
@@ -151,6 +152,10 @@ impl<E: DistElement> DistTensor<E> {
     pub fn own_rows(&self) -> Vec<E> {
         self.store.rows.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
+    /// The rows as a feature column reads them.
+    pub(crate) fn rows(&self) -> Arc<dyn ChangingRows> {
+        self.store.clone()
+    }
     /// Runs `f` on the rows of this rank.
     pub(crate) fn with_own<R>(&self, f: impl FnOnce(&mut [E]) -> R) -> R {
         f(&mut self.store.rows.write().unwrap_or_else(PoisonError::into_inner))
@@ -163,8 +168,7 @@ impl<E: DistElement> DistTensor<E> {
     pub fn get(&self, ids: &[u64]) -> Result<Vec<E>, DistError> {
         let (owners, ty) = self.owners();
         let checked = owners.check(ty, ids);
-        let rows = &self.store.rows;
-        let lend = |to: &mut dyn FnMut(&[u8])| to(bytemuck::cast_slice(&rows.read().unwrap_or_else(PoisonError::into_inner)));
+        let lend = |to: &mut dyn FnMut(&[u8])| self.store.lend(to);
         let row_bytes = self.store.width * size_of::<E>();
         let table = checked.map(|()| Wanted { owners, ty, ids, row_bytes, own: OwnRows::Lent(Box::new(lend)), cache: None });
         let found = fetch_one(&*self.graph.comm, "tensor: get", &self.store.name, table, &Counters::default())?;
@@ -201,6 +205,24 @@ impl<E: DistElement> DistTensor<E> {
     /// As [`set`](Self::set).
     pub fn add(&self, ids: &[u64], values: &[E]) -> Result<(), DistError> {
         self.update("tensor: add", ids, values, |row, values| row.iter_mut().zip(values).for_each(|(r, v)| *r = E::sum(*r, *v)))
+    }
+}
+
+impl<E: DistElement> AsRef<Self> for DistTensor<E> {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl<E: DistElement> ChangingRows for Store<E> {
+    fn dtype(&self) -> DType {
+        E::dtype()
+    }
+    fn row_shape(&self) -> &[usize] {
+        &self.shape
+    }
+    fn lend(&self, to: &mut dyn FnMut(&[u8])) {
+        to(bytemuck::cast_slice(&self.rows.read().unwrap_or_else(PoisonError::into_inner)));
     }
 }
 

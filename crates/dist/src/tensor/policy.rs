@@ -47,7 +47,10 @@ impl DistGraph {
     }
     /// Ids in the input graph of the rows that this rank keeps.
     pub(crate) fn originals_of(&self, policy: PartitionPolicy) -> &[u64] {
-        if policy.is_node { self.inner.own_originals(policy.ty) } else { &self.inner.edge_ids[policy.ty] }
+        let of_part = if policy.is_node { self.inner.own_originals(policy.ty) } else { &self.inner.edge_ids[policy.ty][..] };
+        let begin = self.owners(policy.is_node).places(policy.ty).start;
+        let rows = self.row_owners(policy.is_node).places(policy.ty);
+        &of_part[(rows.start - begin) as usize..(rows.end - begin) as usize]
     }
 
     /// The policy of a tensor, and the shape of its rows.
@@ -89,6 +92,6 @@ impl<E: DistElement> DistTensor<E> {
     /// Who keeps the rows.
     pub(crate) fn owners(&self) -> (&Owners, usize) {
         let policy = self.policy();
-        (self.graph().owners(policy.is_node), policy.ty)
+        (self.graph().row_owners(policy.is_node), policy.ty)
     }
 }

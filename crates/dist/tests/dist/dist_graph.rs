@@ -5,13 +5,14 @@ use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_ops::Stream;
 use proptest::prelude::*;
 
-use crate::graphs::{Sizes, devices, random, scattered, sizes};
+use crate::graphs::{Sizes, devices, kept, random, scattered, sizes};
+use crate::ranks::{self, Wire};
 
 const SOME: Sizes = Sizes { nodes: [20, 12, 5], edges: [60, 40, 30, 10, 8] };
 
 /// Runs `f` on a rank per part.
-pub(crate) fn on_ranks<R: Send>(parts: &PartitionedGraph, f: impl Fn(&DistGraph) -> Result<R, DistError> + Sync) -> Vec<R> {
-    run_ranks(parts.book().num_parts(), |comm| f(&DistGraph::from_partition(parts.part(comm.rank())?, comm)?)).unwrap()
+pub(crate) fn on_ranks<R: Wire + Send>(parts: &PartitionedGraph, f: impl Fn(&DistGraph) -> Result<R, DistError> + Sync) -> Vec<R> {
+    ranks::run(parts.book().num_parts(), |comm| f(&DistGraph::from_partition(parts.part(comm.rank())?, comm)?))
 }
 
 /// Ids out of `0..n`, some twice, other ones on other ranks, none on every third rank.
@@ -21,10 +22,12 @@ fn picks(rank: usize, n: u64, seed: u64) -> Vec<u64> {
 }
 
 /// What the input graph says of each node and edge, against what ranks read by type-wise id.
-fn agrees(g: &Graph, parts: &PartitionedGraph, seed: u64) {
+pub(crate) fn agrees(g: &Graph, parts: &PartitionedGraph, ranks: usize, seed: u64) {
     for (name, device) in devices() {
-        on_ranks(parts, |d| {
-            let d = d.clone().with_device(&device);
+        ranks::run(ranks, |comm| {
+            // Several ranks to a part where it has several trainers.
+            let part = parts.part(comm.rank() * parts.book().num_parts() / ranks)?;
+            let d = DistGraph::from_partition(part, comm)?.with_device(&device);
             let rank = d.comm().rank();
             assert_eq!((d.name(), d.ntypes().len(), d.etypes()), ("g", 3, g.schema().etypes()));
             for (t, ntype) in g.schema().ntypes().iter().enumerate() {
@@ -73,7 +76,7 @@ fn agrees(g: &Graph, parts: &PartitionedGraph, seed: u64) {
                 assert_eq!(old(&found.dst, t), expected.dst);
                 assert_eq!(found.ids.iter().map(|&i| parts.original_eids(e)[i as usize]).collect::<Vec<_>>(), expected.ids);
             }
-            Ok(())
+            Ok::<_, DistError>(())
         });
     }
 }
@@ -81,39 +84,57 @@ fn agrees(g: &Graph, parts: &PartitionedGraph, seed: u64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn every_rank_reads_the_graph(sizes in sizes(), parts in 1usize..5, seed in 0u64..1000) {
+    fn every_rank_reads_the_graph(sizes in sizes(), parts in 1usize..5, seed in 0u64..1000, reshuffle: bool) {
         let g = random(seed, sizes);
-        agrees(&g, &scattered(&g, parts, seed), seed);
+        agrees(&g, &if reshuffle { scattered(&g, parts, seed) } else { kept(&g, parts, seed) }, parts, seed);
+    }
+}
+
+/// The property above for two graphs, whose ids were given anew or kept.
+pub(crate) fn every_rank_reads_two_graphs(n: usize) {
+    for seed in [3, 4] {
+        let g = random(seed, SOME);
+        agrees(&g, &scattered(&g, n, seed), n, seed);
+        agrees(&g, &kept(&g, n, seed), n, seed);
+    }
+}
+
+/// Reshuffled or not, under its name and no other.
+pub(crate) fn from_files_under_its_name(n: usize) {
+    let g = random(3, SOME);
+    for parts in [scattered(&g, n, 3), kept(&g, n, 3)] {
+        let dir = ranks::shared_dir();
+        let json = ranks::written(&parts, &dir);
+        let feats = ranks::run(n, |comm| {
+            let wrong = DistGraph::open("h", &json, comm.clone()).map(drop).unwrap_err().to_string();
+            assert!(wrong.contains("`name`: expected the name of the graph in") && wrong.ends_with("got `h`"), "{wrong}");
+            let d = DistGraph::open("g", &json, comm)?;
+            let all: Vec<u64> = (0..d.num_nodes("a")?).collect();
+            Ok::<_, DistError>(d.nodes("a").data("feat").gather::<2>(&all)?.into_data().try_to_vec::<f32>().unwrap())
+        });
+        assert!(feats.iter().all(|f| *f == feats[0]));
     }
 }
 
 #[test]
-fn from_files_under_its_name() {
+fn another_number_of_ranks_than_parts() {
     let g = random(3, SOME);
     let dir = tempfile::tempdir().unwrap();
     let json = scattered(&g, 2, 3).write(dir.path()).unwrap();
-    let feats = run_ranks(2, |comm| {
-        let d = DistGraph::open("g", &json, comm)?;
-        let all: Vec<u64> = (0..d.num_nodes("a")?).collect();
-        Ok::<_, DistError>(d.nodes("a").data("feat").gather::<2>(&all)?.into_data().try_to_vec::<f32>().unwrap())
-    });
-    let feats = feats.unwrap();
-    assert_eq!(feats[0], feats[1]);
-    let wrong = run_ranks(2, |comm| DistGraph::open("h", &json, comm).map(drop)).unwrap_err().to_string();
-    assert!(wrong.contains("`name`: expected the name of the graph in") && wrong.ends_with("got `h`"), "{wrong}");
     let fewer = run_ranks(1, |comm| DistGraph::open("g", &json, comm).map(drop)).unwrap_err().to_string();
     assert!(fewer.contains("rank 0 of 1 cannot take part 0 of 2"), "{fewer}");
+    let more = run_ranks(3, |comm| DistGraph::open("g", &json, comm).map(drop)).unwrap_err().to_string();
+    assert!(more.contains("of 3 cannot take part"), "{more}");
 }
 
 /// Own rows make no message longer, and a remote row travels once.
-#[test]
-fn what_travels() {
+pub(crate) fn what_travels(n: usize) {
     let g = random(3, SOME);
-    let parts = scattered(&g, 2, 3);
-    run_ranks(2, |comm| {
+    let parts = scattered(&g, n, 3);
+    ranks::run(n, |comm| {
         let comm = std::sync::Arc::new(Metered::new(comm));
         let d = DistGraph::from_partition(parts.part(comm.rank())?, comm.clone())?;
-        let own: Vec<u64> = d.own_nodes("a")?.collect();
+        let own: Vec<u64> = d.own_nodes("a")?;
         let of_other = if comm.rank() == 0 { own.last().map_or(0, |i| i + 1) } else { 0 };
         let bytes = |ids: &[u64]| {
             let before = comm.traffic();
@@ -130,15 +151,13 @@ fn what_travels() {
         let counts = d.row_counts();
         assert_eq!((counts.local, counts.remote, counts.remote_bytes), (own.len() as u64 + 1, 2, 24));
         Ok::<_, DistError>(())
-    })
-    .unwrap();
+    });
 }
 
 /// The error of one rank is an error on all, in the same call, and the next call works.
-#[test]
-fn errors_reach_every_rank() {
+pub(crate) fn errors_reach_every_rank(n: usize) {
     let g = random(3, SOME);
-    let parts = scattered(&g, 3, 3);
+    let parts = scattered(&g, n, 3);
     on_ranks(&parts, |d| {
         let bad = d.comm().rank() == 1;
         let check = |got: Result<(), DistError>, text: &str, is: &dyn Fn(&DistError) -> bool| {
@@ -185,10 +204,9 @@ fn errors_reach_every_rank() {
 }
 
 /// Ranks that read different columns at the same time are told so.
-#[test]
-fn different_calls_are_no_mixed_up_rows() {
+pub(crate) fn different_calls_are_no_mixed_up_rows(n: usize) {
     let g = random(3, SOME);
-    let parts = scattered(&g, 2, 3);
+    let parts = scattered(&g, n, 3);
     on_ranks(&parts, |d| {
         let column = if d.comm().rank() == 0 { "label" } else { "trainer" };
         let e = d.nodes("a").data(column).gather_column(&[0, 19]).unwrap_err().to_string();

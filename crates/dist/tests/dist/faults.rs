@@ -128,6 +128,11 @@ fn a_partition_that_ended_between_two_steps() {
     }
     drop(lock);
     assert_eq!(partitioned(one.path()), Some(3));
+    // A partitioning of another name would overwrite the parts of this one.
+    let settings = PartitionConfig::new("other", 2).with_method(PartitionMethod::Random);
+    let e = partition_graph(&ring(2), &settings).unwrap().write(one.path()).unwrap_err().to_string();
+    assert!(e.contains("`graph_name` \"g\"") && e.contains("`graph_name` \"other\""), "{e}");
+    assert_eq!((partitioned(one.path()), names(one.path())), (Some(3), all));
 }
 
 /// A byte of the metadata that makes it say something else: an error.
@@ -205,7 +210,7 @@ fn checkpoints_killed_at_any_moment() {
     let mut all = vec!["checkpoint.json".to_owned(), "step-7/shared.safetensors".to_owned()];
     all.extend((0..RANKS).map(shard));
     all.sort();
-    let found: Vec<String> = names(dir.path()).into_iter().map(|n| n.replace("-again", "")).collect();
+    let found: Vec<String> = names(dir.path()).into_iter().map(|n| n.replace("step-7-1", "step-7")).collect();
     assert_eq!(found, all);
 }
 
@@ -243,6 +248,33 @@ fn failed_saves_leave_nothing() {
     kept.push("step-8/notes".into());
     assert_eq!(names(dir.path()), kept);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+    // Nor is such a folder in the way, however often its step is saved.
+    for folder in ["step-8-1", "step-8-2", "step-8-1"] {
+        save(&parts, dir.path(), 8).unwrap();
+        assert_eq!(step_of(&parts, dir.path()), Some(8));
+        let folders: Vec<String> = fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        assert!(folders.len() == 3 && folders.iter().any(|f| f == folder), "{folders:?}");
+    }
+    assert_eq!(fs::read(dir.path().join("step-8/notes")).unwrap(), b"mine");
+}
+
+/// Ranks that do not see one folder, with checkpoints of the same step.
+#[test]
+fn ranks_must_see_one_checkpoint() {
+    let (parts, dirs) = (parts(), [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()]);
+    for (epoch, dir) in (1..).zip(&dirs) {
+        let state = RunState { step: 3, loader: LoaderState { epoch, batch: 0 }, ..RunState::default() };
+        on_ranks(&parts, |d| Checkpoint::new(dir.path()).save(d, &state, &[]));
+    }
+    let load = |dir: fn(usize) -> usize| {
+        on_ranks(&parts, |d| {
+            let state = Checkpoint::new(dirs[dir(d.comm().rank())].path()).load(d, &[]);
+            Ok(state.map(|s| s.map(|s| s.loader.epoch)).map_err(|e| e.to_string()))
+        })
+    };
+    assert!(load(|_| 0).iter().all(|epoch| *epoch == Ok(Some(1))));
+    let errors = load(|rank| rank.min(1));
+    assert!(errors.iter().all(|r| r.as_ref().is_err_and(|e| e.contains("another checkpoint on rank 1"))), "{errors:?}");
 }
 
 /// Every byte of the manifest: what it says is what was written, or it is refused.
@@ -257,9 +289,9 @@ fn no_changed_manifest_is_accepted() {
         let mut bad = good.clone();
         bad[at] = b'0' + (good[at].wrapping_add(1)) % 10;
         fs::write(&path, &bad).unwrap();
-        let states = on_ranks(&parts, |d| Ok(Checkpoint::new(dir.path()).load(d, &[]).ok().flatten()));
         let right = |s: &RunState| (s.step, s.loader) == (3, LoaderState { epoch: 3, batch: 0 });
-        altered += states.iter().flatten().filter(|s| !right(s)).count();
+        let states = on_ranks(&parts, |d| Ok(Checkpoint::new(dir.path()).load(d, &[]).ok().flatten().map(|s| right(&s))));
+        altered += states.iter().flatten().filter(|right| !**right).count();
     }
     assert_eq!(altered, 0);
     fs::write(&path, &good).unwrap();

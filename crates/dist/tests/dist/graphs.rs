@@ -109,10 +109,20 @@ pub(crate) fn random(seed: u64, sizes: Sizes) -> Graph {
 
 /// Every node on its own, also where there are more parts than nodes.
 pub(crate) fn scattered(g: &Graph, parts: usize, seed: u64) -> PartitionedGraph {
+    partition_graph(g, &anywhere(g, parts, 1, seed)).unwrap()
+}
+
+/// As [`scattered`], with the ids of the input.
+pub(crate) fn kept(g: &Graph, parts: usize, seed: u64) -> PartitionedGraph {
+    partition_graph(g, &anywhere(g, parts, 1, seed).with_reshuffle(false)).unwrap()
+}
+
+/// As [`scattered`], for several trainers per part.
+pub(crate) fn anywhere(g: &Graph, parts: usize, trainers: usize, seed: u64) -> PartitionConfig {
     let s = Stream::new(seed, "owners", 0);
-    let owner = |(t, &n): (usize, &usize)| (0..n as u64).map(|i| (s.uniform(i, t as u64) * parts as f64) as u32).collect();
-    let owners = g.node_counts().iter().enumerate().map(owner).collect();
-    partition_graph(g, &PartitionConfig::new("g", parts).with_method(PartitionMethod::Custom(owners))).unwrap()
+    let piece = |(t, &n): (usize, &usize)| (0..n as u64).map(|i| (s.uniform(i, t as u64) * (parts * trainers) as f64) as u32).collect();
+    let pieces = g.node_counts().iter().enumerate().map(piece).collect();
+    PartitionConfig::new("g", parts).with_method(PartitionMethod::Custom(pieces)).with_num_trainers_per_machine(trainers)
 }
 
 /// CPU devices in this build, with autodiff.

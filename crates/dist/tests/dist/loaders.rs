@@ -1,14 +1,17 @@
 //! Loaders: shares of one machine's batches, made ahead or not, from any batch on, stopping at any moment.
 
-use burn::tensor::Device;
+use burn::tensor::{DType, Device, Int, Tensor};
 use burn_gnn_dist::{
     DistBatch, DistError, DistGraph, DistLinkBatches, DistLinkSampler, DistLoaded, DistLoader, DistNodeBatches, DistSampler, Presampling,
     SplitBy, SplitOf,
 };
-use burn_gnn_graph::{Graph, Loader, LoaderState, MemoryRows, NegativePairs, NeighborSampler, NodeBatches};
+use burn_gnn_graph::{
+    BatchMaker, Graph, LinkBatches, LinkExclusion, LinkSampler, Loader, LoaderState, MemoryRows, NegativePairs, NeighborSampler,
+    NodeBatches, SampleKey,
+};
 
 use crate::dist_graph::on_ranks;
-use crate::graphs::{Sizes, random, scattered};
+use crate::graphs::{Sizes, kept, random, rows, scattered};
 use crate::sampling::content;
 
 const SOME: Sizes = Sizes { nodes: [40, 12, 5], edges: [60, 80, 150, 30, 8] };
@@ -19,77 +22,76 @@ fn seeds() -> Vec<u32> {
 
 fn maker(d: &DistGraph) -> Result<DistNodeBatches, DistError> {
     let seeds: Vec<u64> = seeds().iter().map(|&v| u64::from(v)).collect();
-    DistNodeBatches::new(DistSampler::new(d, [3, 2])?, "a", &seeds)?.with_features("a", "feat")?.with_features("c", "feat")
+    DistNodeBatches::new(DistSampler::new(d, [3, 2])?, [("a", &seeds)])?.with_features("a", "feat")?.with_features("c", "feat")
 }
 
 fn loader(d: &DistGraph, prefetch: usize) -> Result<DistLoader<DistNodeBatches>, DistError> {
     Ok(DistLoader::new(maker(d)?.with_cache(4)?, 10)?.with_seed(9).with_prefetch(prefetch))
 }
 
-fn floats(x: &Option<burn::tensor::Tensor<2>>) -> Vec<f32> {
+fn floats(x: &Option<Tensor<2>>) -> Vec<f32> {
     x.clone().map_or_else(Vec::new, |x| x.into_data().iter::<f32>().collect())
 }
 
 type Share = (Vec<u64>, usize, Vec<Vec<u64>>, Vec<f32>, Vec<f32>);
 
 fn share(b: &DistLoaded<DistBatch>) -> Share {
-    (b.seeds.clone(), b.global_seeds, content(&b.batch.mini), floats(&b.x[0]), floats(&b.x[2]))
+    (b.seeds[0].clone(), b.global_seeds, content(&b.batch.mini), floats(&b.x[0]), floats(&b.x[2]))
+}
+
+fn node_batches(g: &Graph) -> NodeBatches {
+    let rows = |t: usize| MemoryRows::from_tensor(g.node_frames()[t].get::<2>("feat").unwrap());
+    let batches = NodeBatches::new(NeighborSampler::new(g, [3, 2]).unwrap(), [("a", seeds())], &Device::flex()).unwrap();
+    batches.with_features("a", rows(0)).unwrap().with_features("c", rows(2)).unwrap()
 }
 
 fn alone(g: &Graph) -> Loader<NodeBatches> {
-    let rows = |t: usize| MemoryRows::from_tensor(g.node_frames()[t].get::<2>("feat").unwrap());
-    let batches = NodeBatches::new(NeighborSampler::new(g, [3, 2]).unwrap(), "a", &seeds(), &Device::flex()).unwrap();
-    let batches = batches.with_features("a", rows(0)).unwrap().with_features("c", rows(2)).unwrap();
-    Loader::new(batches, 10).unwrap().with_seed(9)
+    Loader::new(node_batches(g), 10).unwrap().with_seed(9)
 }
 
-#[test]
-fn every_rank_has_its_share_of_the_batches_of_one_machine() {
+pub(crate) fn every_rank_has_its_share_of_the_batches_of_one_machine(n: usize) {
     let g = random(5, SOME);
-    for n in [1, 2, 3, 4] {
-        let parts = scattered(&g, n, 7);
-        let ranks = on_ranks(&parts, |d| {
-            let mut runs = vec![];
-            for prefetch in [0, 1, 3] {
-                let mut loader = loader(d, prefetch)?;
-                assert_eq!(loader.num_batches(), 4);
-                let epochs = (0..2).map(|e| loader.epoch(e)?.map(|b| Ok(share(&b?))).collect::<Result<Vec<_>, DistError>>());
-                runs.push(epochs.collect::<Result<Vec<_>, _>>()?.concat());
-            }
-            assert!(runs[1] == runs[0] && runs[2] == runs[0], "batches depend on prefetching");
-            Ok(runs.remove(0))
-        });
-        let sampler = NeighborSampler::new(&g, [3, 2]).unwrap();
-        let batches: Vec<_> = (0..2).flat_map(|e| alone(&g).epoch(e).map(Result::unwrap).collect::<Vec<_>>()).collect();
-        for (i, batch) in batches.iter().enumerate() {
-            let mut all = vec![];
-            for (rank, (ids, global, content_here, a, c)) in ranks.iter().map(|r| r[i].clone()).enumerate() {
-                assert_eq!(global, batch.seeds.len());
-                let old: Vec<u32> = ids.iter().map(|&id| parts.original_nids(0)[id as usize]).collect();
-                assert!(old.iter().all(|&v| parts.assignment(0)[v as usize] as usize == rank), "a rank takes the seeds it owns");
-                // In the order of the batch.
-                assert_eq!(old, batch.seeds.iter().copied().filter(|v| old.contains(v)).collect::<Vec<_>>());
-                let key = burn_gnn_graph::SampleKey::new(9).at(i as u64 / 4, i as u64);
-                let expected = sampler.sample([("a", &old)], key).unwrap();
-                assert_eq!(content_here, content(&expected));
-                let feat = |t: usize| {
-                    g.node_frames()[t].column("feat").unwrap().select(expected.input_nodes(t)).to_data().iter::<f32>().collect::<Vec<_>>()
-                };
-                assert_eq!((a, c), (feat(0), feat(2)));
-                all.extend(old);
-            }
-            all.sort_unstable();
-            let mut expected = batch.seeds.clone();
-            expected.sort_unstable();
-            assert_eq!(all, expected, "batch {i} on {n} ranks");
+    let parts = scattered(&g, n, 7);
+    let ranks = on_ranks(&parts, |d| {
+        let mut runs = vec![];
+        for prefetch in [0, 1, 3] {
+            let mut loader = loader(d, prefetch)?;
+            assert_eq!(loader.num_batches(), 4);
+            let epochs = (0..2).map(|e| loader.epoch(e)?.map(|b| Ok(share(&b?))).collect::<Result<Vec<_>, DistError>>());
+            runs.push(epochs.collect::<Result<Vec<_>, _>>()?.concat());
         }
+        assert!(runs[1] == runs[0] && runs[2] == runs[0], "batches depend on prefetching");
+        Ok(runs.remove(0))
+    });
+    let sampler = NeighborSampler::new(&g, [3, 2]).unwrap();
+    let batches: Vec<_> = (0..2).flat_map(|e| alone(&g).epoch(e).map(Result::unwrap).collect::<Vec<_>>()).collect();
+    for (i, batch) in batches.iter().enumerate() {
+        let mut all = vec![];
+        for (rank, (ids, global, content_here, a, c)) in ranks.iter().map(|r| r[i].clone()).enumerate() {
+            assert_eq!(global, batch.seeds[0].len());
+            let old: Vec<u32> = ids.iter().map(|&id| parts.original_nids(0)[id as usize]).collect();
+            assert!(old.iter().all(|&v| parts.assignment(0)[v as usize] as usize == rank), "a rank takes the seeds it owns");
+            // In the order of the batch.
+            assert_eq!(old, batch.seeds[0].iter().copied().filter(|v| old.contains(v)).collect::<Vec<_>>());
+            let key = SampleKey::new(9).at(i as u64 / 4, i as u64);
+            let expected = sampler.sample([("a", &old)], key).unwrap();
+            assert_eq!(content_here, content(&expected));
+            let feat = |t: usize| {
+                g.node_frames()[t].column("feat").unwrap().select(expected.input_nodes(t)).to_data().iter::<f32>().collect::<Vec<_>>()
+            };
+            assert_eq!((a, c), (feat(0), feat(2)));
+            all.extend(old);
+        }
+        all.sort_unstable();
+        let mut expected = batch.seeds[0].clone();
+        expected.sort_unstable();
+        assert_eq!(all, expected, "batch {i} on {n} ranks");
     }
 }
 
-#[test]
-fn goes_on_from_any_batch_and_ends_early() {
+pub(crate) fn goes_on_from_any_batch_and_ends_early(n: usize) {
     let g = random(5, SOME);
-    let parts = scattered(&g, 3, 7);
+    let parts = scattered(&g, n, 7);
     on_ranks(&parts, |d| {
         for prefetch in [0, 2] {
             let mut loader = loader(d, prefetch)?;
@@ -111,10 +113,9 @@ fn goes_on_from_any_batch_and_ends_early() {
 }
 
 /// One rank has enough: the others hear of it, and nobody waits.
-#[test]
-fn an_epoch_that_one_rank_drops_is_an_error_on_the_others() {
+pub(crate) fn an_epoch_that_one_rank_drops_is_an_error_on_the_others(n: usize) {
     let g = random(5, SOME);
-    let parts = scattered(&g, 2, 7);
+    let parts = scattered(&g, n, 7);
     on_ranks(&parts, |d| {
         let mut loader = DistLoader::new(maker(d)?, 1)?.with_prefetch(1);
         let mut epoch = loader.epoch(0)?;
@@ -130,10 +131,9 @@ fn an_epoch_that_one_rank_drops_is_an_error_on_the_others() {
     });
 }
 
-#[test]
-fn caches_change_no_row_and_count() {
+pub(crate) fn caches_change_no_row_and_count(n: usize) {
     let g = random(5, SOME);
-    let parts = scattered(&g, 3, 7);
+    let parts = scattered(&g, n, 7);
     on_ranks(&parts, |d| {
         let run = |rows: usize| {
             let mut loader = DistLoader::new(maker(d)?.with_cache(rows)?, 10)?.with_seed(9);
@@ -154,10 +154,9 @@ fn caches_change_no_row_and_count() {
     });
 }
 
-#[test]
-fn rows_that_trial_batches_ask_for_most_are_kept() {
+pub(crate) fn rows_that_trial_batches_ask_for_most_are_kept(n: usize) {
     let g = random(5, SOME);
-    let parts = scattered(&g, 3, 7);
+    let parts = scattered(&g, n, 7);
     on_ranks(&parts, |d| {
         let run = |batches: DistNodeBatches| {
             let mut loader = DistLoader::new(batches, 10)?.with_seed(9);
@@ -184,27 +183,34 @@ fn rows_that_trial_batches_ask_for_most_are_kept() {
     });
 }
 
-#[test]
-fn what_is_wrong_is_wrong_on_all_ranks() {
+pub(crate) fn what_is_wrong_is_wrong_on_all_ranks(n: usize) {
     let g = random(5, SOME);
-    let parts = scattered(&g, 2, 7);
+    let parts = scattered(&g, n, 7);
     on_ranks(&parts, |d| {
         let bad = d.comm().rank() == 1;
-        let new = |ntype: &str, seeds: &[u64]| DistNodeBatches::new(DistSampler::new(d, [1])?, ntype, seeds).map(drop);
+        let new = |ntype: &str, seeds: &[u64]| DistNodeBatches::new(DistSampler::new(d, [1])?, [(ntype, seeds)]).map(drop);
         assert!(new(if bad { "x" } else { "a" }, &[0]).is_err());
         assert!(new("a", &[if bad { 40 } else { 0 }]).is_err());
         let other = new("a", &[u64::from(bad)]).unwrap_err().to_string();
         assert!(other.contains("the list of seeds must be the same on all ranks"), "{other}");
         assert!(matches!(DistLoader::new(maker(d)?, 0), Err(DistError::Config { arg: "batch_size", .. })));
         assert!(maker(d)?.with_features("a", "feat").is_err() && maker(d)?.with_features("b", "label").is_err());
+        let text = |e: Result<DistNodeBatches, DistError>| e.map(drop).unwrap_err().to_string();
+        let e = text(maker(d)?.with_labels("a", "feat"));
+        assert!(e.starts_with("nodes of `a`: column `feat` is a F32 tensor") && e.contains("Int tensor of rank 1"), "{e}");
+        let e = text(maker(d)?.with_edge_features("self", "w"));
+        assert!(e.starts_with("edges of `a:self:a`: column `w` is a F32 tensor") && e.contains("Float tensor of rank 2"), "{e}");
+        assert!(text(maker(d)?.with_edge_features("self", "none")).contains("no column `none`"));
+        assert!(maker(d)?.with_labels("a", "label")?.with_labels("a", "trainer").is_err());
+        let links = DistLinkBatches::new(DistLinkSampler::new(DistSampler::new(d, [2])?, "self")?, &[0])?;
+        assert!(links.clone().with_labels("w").is_err() && links.with_labels("m")?.with_labels("t").is_err());
         Ok(())
     });
 }
 
-#[test]
-fn even_splits_and_links_load_as_well() {
+pub(crate) fn even_splits_and_links_load_as_well(n: usize) {
     let g = random(5, SOME);
-    let parts = scattered(&g, 3, 7);
+    let parts = scattered(&g, n, 7);
     let seen = on_ranks(&parts, |d| {
         let split = d.node_split("a", SplitOf::All, SplitBy::Even)?;
         let batches = DistNodeBatches::from_split(DistSampler::new(d, [2])?, "a", split.clone())?;
@@ -215,7 +221,7 @@ fn even_splits_and_links_load_as_well() {
             let b = b?;
             weights.push(b.weight());
             globals.push(b.global_seeds);
-            ids.extend(b.seeds);
+            ids.extend(b.seeds[0].clone());
         }
         ids.sort_unstable();
         assert_eq!(ids, split.ids);
@@ -226,9 +232,9 @@ fn even_splits_and_links_load_as_well() {
         let mut own = vec![];
         for b in loader.epoch(0)? {
             let b = b?;
-            assert_eq!(b.batch.negative.src.len(), 2 * b.seeds.len());
+            assert_eq!(b.batch.negative.src.len(), 2 * b.num_seeds());
             assert_eq!(b.x[0].as_ref().map(|x| x.dims()[0]), Some(b.batch.batch.input_nodes(0).len()));
-            own.extend(b.seeds);
+            own.extend(b.seeds.concat());
         }
         Ok((weights, globals, own))
     });
@@ -239,4 +245,69 @@ fn even_splits_and_links_load_as_well() {
     let mut edges: Vec<u64> = seen.iter().flat_map(|s| s.2.clone()).collect();
     edges.sort_unstable();
     assert_eq!(edges, (0..150).step_by(4).collect::<Vec<u64>>());
+}
+
+type Numbers = Option<(Vec<usize>, Vec<f32>)>;
+
+/// What a network reads of a batch, beside its blocks.
+fn read(
+    x: &[Option<Tensor<2>>],
+    edge_x: &[Vec<Option<Tensor<2>>>],
+    labels: &[Option<Tensor<1, Int>>],
+) -> (Vec<Numbers>, Vec<Vec<Numbers>>, Vec<Option<Vec<i64>>>) {
+    let numbers = |x: &[Option<Tensor<2>>]| -> Vec<Numbers> {
+        x.iter().map(|x| x.as_ref().map(|t| (t.dims().to_vec(), t.to_data().iter::<f32>().collect()))).collect()
+    };
+    let labels = labels.iter().map(|l| l.as_ref().map(|l| l.to_data().iter::<i64>().collect())).collect();
+    (numbers(x), edge_x.iter().map(|x| numbers(x)).collect(), labels)
+}
+
+pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
+    let mut g = random(5, SOME);
+    for e in 0..g.relations().len() {
+        let ids: Vec<u64> = (0..g.relations()[e].num_edges() as u64).collect();
+        let feat = rows(&format!("edges {e}"), &ids, 2, DType::F32, &Device::flex());
+        g.edges_mut(e).unwrap().insert("feat", feat).unwrap();
+    }
+    let (own_type, other) = (g.schema().etype("self").unwrap(), g.schema().etype(("b", "to", "a")).unwrap());
+    let edge_rows = |e: usize| MemoryRows::from_tensor(g.edge_frames()[e].get::<2>("feat").unwrap());
+    let labels: Vec<i64> = (0..40).map(|i| i * 7 % 5).collect();
+    let nodes = node_batches(&g).with_edge_features(own_type, edge_rows(own_type)).unwrap();
+    let nodes = nodes.with_edge_features(other, edge_rows(other)).unwrap().with_labels("a", &labels).unwrap();
+
+    let times: Vec<i64> = g.edge_frames()[own_type].column("t").unwrap().to_data().iter::<i64>().collect();
+    let edges: Vec<u32> = (0..150).step_by(4).collect();
+    let wide: Vec<u64> = edges.iter().map(|&e| u64::from(e)).collect();
+    let pairs = NegativePairs::PerSource(2);
+    // Then a share of a batch is the batch of these edges.
+    let exclusion = LinkExclusion::Nothing;
+    let links = LinkSampler::new(NeighborSampler::new(&g, [3, 2]).unwrap(), own_type).unwrap().with_negatives(pairs);
+    let links = LinkBatches::new(links.with_exclusion(exclusion.clone()).unwrap(), &edges, &Device::flex()).unwrap();
+    let links = links.with_edge_features(own_type, edge_rows(own_type)).unwrap().with_labels(&times).unwrap();
+
+    for parts in [scattered(&g, n, 7), kept(&g, n, 7)] {
+        on_ranks(&parts, |d| {
+            let batches = maker(d)?.with_edge_features("self", "feat")?.with_edge_features(("b", "to", "a"), "feat")?;
+            let mut loader = DistLoader::new(batches.with_labels("a", "label")?, 10)?.with_seed(9);
+            for (i, batch) in loader.epoch(1)?.enumerate() {
+                let batch = batch?;
+                let position = |id: &u64| seeds().iter().position(|v| *v == parts.original_nids(0)[*id as usize]).unwrap() as u32;
+                let positions: Vec<u32> = batch.seeds[0].iter().map(position).collect();
+                let want = nodes.make(&positions, SampleKey::new(9).at(1, 4 + i as u64)).unwrap();
+                assert_eq!(read(&batch.x, &batch.edge_x, &batch.labels), read(&want.x, &want.edge_x, &want.labels), "batch {i} of nodes");
+            }
+
+            let sampler = DistLinkSampler::new(DistSampler::new(d, [3, 2])?, "self")?.with_negatives(pairs)?;
+            let batches = DistLinkBatches::new(sampler.with_exclusion(exclusion.clone())?, &wide)?;
+            let batches = batches.with_edge_features("self", "feat")?.with_labels("t")?;
+            let mut loader = DistLoader::new(batches, 16)?.with_seed(9);
+            for (i, batch) in loader.epoch(0)?.enumerate() {
+                let batch = batch?;
+                let positions: Vec<u32> = batch.seeds[own_type].iter().map(|&id| id as u32 / 4).collect();
+                let want = links.make(&positions, SampleKey::new(9).at(0, i as u64)).unwrap();
+                assert_eq!(read(&batch.x, &batch.edge_x, &batch.labels), read(&want.x, &want.edge_x, &want.labels), "batch {i} of edges");
+            }
+            Ok(())
+        });
+    }
 }

@@ -3,6 +3,9 @@
 // Burn deprecates its NdArray backend; users still ask for it.
 #![allow(deprecated)]
 
+#[macro_use]
+mod list;
+
 mod chunked;
 mod collectives;
 mod comm;
@@ -18,14 +21,31 @@ mod loaders;
 mod minibatch;
 mod options;
 mod partition;
+mod ranks;
 mod refusals;
 mod sampling;
 mod stress;
 mod tensors;
+mod times;
+mod trainers;
 mod training;
 mod verify;
 #[path = "../../../graph/tests/sampling/watchdog.rs"]
 mod watchdog;
+
+macro_rules! on_threads {
+    ($($module:ident { $($test:ident: $ranks:expr,)* })*) => {
+        mod on_threads {
+            $(mod $module {
+                $(#[test]
+                fn $test() {
+                    $ranks.into_iter().for_each(crate::$module::$test);
+                })*
+            })*
+        }
+    };
+}
+shared_tests!(on_threads);
 
 /// Their tests, `tests/mpi` run by `tests/mpi.sh`, are there with the feature only.
 #[cfg(not(feature = "mpi"))]

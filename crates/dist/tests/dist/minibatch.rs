@@ -10,14 +10,15 @@ use burn::store::ModuleRecord;
 use burn::tensor::{Bytes, DType, Device, Tensor, TensorData};
 use burn_gnn_dist::{
     Checkpoint, DistEmbedding, DistError, DistGraph, DistLoader, DistNodeBatches, DistSampler, EmbeddingElement, PartitionedGraph,
-    ReduceOptions, RunState, SparseOptimizer, all_reduce_gradients_with, all_reduce_scalar,
+    ReduceOptions, RunState, SparseOptimizer, all_reduce_gradients_with, all_reduce_scalar, partition_graph,
 };
 use burn_gnn_graph::{Block, Graph, Loader, LoaderState, NeighborSampler, NodeBatches, Schema};
 use burn_gnn_ops::{LossReduction, Stream, copy_u_mean, cross_entropy_rows, matmul_rows};
 
 use crate::dist_graph::on_ranks;
-use crate::graphs::{Sizes, devices, random, scattered};
+use crate::graphs::{Sizes, anywhere, devices, kept, random, scattered};
 use crate::harness::{draw, kills, process};
+use crate::ranks;
 
 const SOME: Sizes = Sizes { nodes: [40, 15, 6], edges: [60, 80, 120, 30, 8] };
 const HIDDEN: usize = 4;
@@ -84,7 +85,7 @@ fn alone(g: &Graph, dtype: DType, device: &Device, lr: f64) -> Vec<f64> {
     let mut net = Net::new(g.schema(), dtype, device);
     let mut adam = AdamConfig::new().init();
     let mut table: Vec<f64> = (0..15).flat_map(|id| (0..HIDDEN).map(move |c| start(id, c))).collect();
-    let batches = NodeBatches::new(NeighborSampler::new(g, [3, 2]).unwrap(), "a", &train_ids(), device).unwrap();
+    let batches = NodeBatches::new(NeighborSampler::new(g, [3, 2]).unwrap(), [("a", train_ids())], device).unwrap();
     let loader = Loader::new(batches, 8).unwrap().with_seed(2);
     let mut losses = vec![];
     for epoch in 0..EPOCHS {
@@ -98,8 +99,8 @@ fn alone(g: &Graph, dtype: DType, device: &Device, lr: f64) -> Vec<f64> {
             let ids = b.batch.input_nodes(1);
             let rows: Vec<f64> = ids.iter().flat_map(|&v| table[v as usize * HIDDEN..][..HIDDEN].to_vec()).collect();
             let rows = Tensor::<2>::from_data(TensorData::new(rows, [ids.len(), HIDDEN]), (device, dtype)).require_grad();
-            let labels: Vec<u32> = b.seeds.iter().map(|&v| label(u64::from(v))).collect();
-            let loss = net.loss(&b.batch.blocks, vec![feat(0), rows.clone(), feat(2)], &b.batch.seeds[0], &labels, b.seeds.len());
+            let labels: Vec<u32> = b.seeds[0].iter().map(|&v| label(u64::from(v))).collect();
+            let loss = net.loss(&b.batch.blocks, vec![feat(0), rows.clone(), feat(2)], &b.batch.seeds[0], &labels, labels.len());
             losses.push(value(&loss));
             let mut grads = loss.backward();
             if let Some(g) = rows.grad(&grads) {
@@ -138,7 +139,7 @@ fn on_rank<E: EmbeddingElement>(d: &DistGraph, run: &Run<'_>, narrow: impl Fn(f6
     let mut adam = AdamConfig::new().init();
     let mut emb = DistEmbedding::<E>::new(&d, "rows of b", HIDDEN, d.policy("node~b")?, run.optimizer, |id, c| narrow(start(id, c)))?;
     let seeds: Vec<u64> = train_ids().iter().map(|&v| u64::from(v)).collect();
-    let batches = DistNodeBatches::new(DistSampler::new(&d, [3, 2])?, "a", &seeds)?;
+    let batches = DistNodeBatches::new(DistSampler::new(&d, [3, 2])?, [("a", &seeds)])?;
     let mut loader = DistLoader::new(batches.with_features("a", "feat")?.with_features("c", "feat")?, 8)?.with_seed(2);
     let checkpoint = run.checkpoint.map(Checkpoint::new);
     let (mut step, mut at) = (0, LoaderState::default());
@@ -159,8 +160,8 @@ fn on_rank<E: EmbeddingElement>(d: &DistGraph, run: &Run<'_>, narrow: impl Fn(f6
             let mut own = 0.0;
             let mut grads = GradientsParams::new();
             let mut learned = (vec![], vec![]);
-            if !b.seeds.is_empty() {
-                let labels: Vec<u32> = b.batch.mini.blocks[1].original_ids(0)[..b.seeds.len()].iter().map(|&id| label(id)).collect();
+            if b.num_seeds() > 0 {
+                let labels: Vec<u32> = b.batch.mini.blocks[1].original_ids(0)[..b.seeds[0].len()].iter().map(|&id| label(id)).collect();
                 let feat = |t: usize| Tensor::from_inner(b.x[t].clone().unwrap()).cast(run.dtype);
                 let x = vec![feat(0), rows.tensor(), feat(2)];
                 let loss = net.loss(&b.batch.mini.blocks, x, &b.batch.mini.seeds[0], &labels, b.global_seeds);
@@ -194,9 +195,17 @@ fn on_rank<E: EmbeddingElement>(d: &DistGraph, run: &Run<'_>, narrow: impl Fn(f6
 }
 
 fn train(parts: &PartitionedGraph, run: &Run<'_>) -> Vec<(u64, f64)> {
-    let ranks = on_ranks(parts, |d| match run.dtype {
-        DType::F64 => on_rank::<f64>(d, run, |x| x),
-        _ => on_rank::<f32>(d, run, |x| x as f32),
+    train_on(parts, parts.book().num_parts(), run)
+}
+
+/// On as many ranks as parts, or as trainers of all parts.
+fn train_on(parts: &PartitionedGraph, ranks: usize, run: &Run<'_>) -> Vec<(u64, f64)> {
+    let ranks = ranks::run(ranks, |comm| {
+        let d = DistGraph::from_partition(parts.part(comm.rank() * parts.book().num_parts() / ranks)?, comm)?;
+        match run.dtype {
+            DType::F64 => on_rank::<f64>(&d, run, |x| x),
+            _ => on_rank::<f32>(&d, run, |x| x as f32),
+        }
     });
     assert!(ranks.iter().all(|r| *r == ranks[0]), "ranks drifted apart");
     ranks.into_iter().next().unwrap().0
@@ -209,16 +218,14 @@ fn worst(a: &[f64], b: &[(u64, f64)]) -> f64 {
 }
 
 /// Sums are made of parts in another order: 1e-9 in f64, 1e-4 in f32, relative, over all steps.
-#[test]
-fn losses_are_those_of_one_machine() {
+pub(crate) fn losses_are_those_of_one_machine(n: usize) {
     let g = random(11, SOME);
     for (name, device) in devices() {
         for (dtype, tolerance) in [(DType::F64, 1e-9), (DType::F32, 1e-4)] {
             let expected = alone(&g, dtype, &device, 0.5);
             assert_eq!(expected.len(), 4 * EPOCHS as usize);
             assert!(expected[12..].iter().sum::<f64>() < 0.9 * expected[..4].iter().sum::<f64>(), "nothing was learned: {expected:?}");
-            for n in [1, 2, 3, 4] {
-                let parts = scattered(&g, n, 3);
+            for parts in [scattered(&g, n, 3), kept(&g, n, 3)] {
                 let run = Run { dtype, optimizer: SparseOptimizer::sgd(0.5), device: &device, checkpoint: None, stop: usize::MAX };
                 let off = worst(&expected, &train(&parts, &run));
                 println!("{name} {dtype:?} {n} ranks: {off:.1e}");
@@ -229,31 +236,54 @@ fn losses_are_those_of_one_machine() {
 }
 
 /// Moments of learned rows do not depend on who keeps them, either.
-#[test]
-fn sparse_adam_and_adagrad_do_not_depend_on_the_number_of_ranks() {
+pub(crate) fn sparse_adam_and_adagrad_do_not_depend_on_the_number_of_ranks(n: usize) {
     let g = random(11, SOME);
     let device = Device::flex().autodiff();
     for optimizer in [SparseOptimizer::adam(0.05), SparseOptimizer::adagrad(0.05)] {
         let run = Run { dtype: DType::F64, optimizer, device: &device, checkpoint: None, stop: usize::MAX };
         let one: Vec<f64> = train(&scattered(&g, 1, 3), &run).into_iter().map(|l| l.1).collect();
-        for n in [2, 3, 4] {
-            let off = worst(&one, &train(&scattered(&g, n, 3), &run));
-            assert!(off <= 1e-9, "{optimizer:?}, {n} ranks: {off:e}");
+        let off = worst(&one, &train(&scattered(&g, n, 3), &run));
+        assert!(off <= 1e-9, "{optimizer:?}, {n} ranks: {off:e}");
+    }
+}
+
+/// Trainers that share parts have the losses of one trainer per part, which are those of one machine; also one that goes on from a
+/// checkpoint.
+pub(crate) fn trainers_of_a_part_have_the_losses_of_one(n: usize) {
+    let (g, device) = (random(11, SOME), Device::flex().autodiff());
+    let expected = alone(&g, DType::F64, &device, 0.5);
+    fn run<'a>(dtype: DType, device: &'a Device, checkpoint: Option<&'a Path>, stop: usize) -> Run<'a> {
+        Run { dtype, optimizer: SparseOptimizer::sgd(0.5), device, checkpoint, stop }
+    }
+    let whole = run(DType::F64, &device, None, usize::MAX);
+    for num_parts in (1..n).filter(|parts| n.is_multiple_of(*parts)) {
+        for reshuffle in [true, false] {
+            let config = anywhere(&g, num_parts, n / num_parts, 3).with_reshuffle(reshuffle);
+            let parts = partition_graph(&g, &config).unwrap();
+            let (one, several) = (train(&parts, &whole), train_on(&parts, n, &whole));
+            let (alone, of_one) = (worst(&expected, &several), worst(&one.iter().map(|l| l.1).collect::<Vec<_>>(), &several));
+            println!("{num_parts} parts, {n} trainers: {of_one:.1e} off one trainer per part, {alone:.1e} off one machine");
+            assert!(alone <= 1e-9 && of_one <= 1e-9, "{num_parts} parts, {n} trainers: {alone:e}, {of_one:e}");
+            // In f32, as records hold the state of an optimizer.
+            let dir = ranks::shared_dir();
+            let several = train_on(&parts, n, &run(DType::F32, &device, None, usize::MAX));
+            let begin = train_on(&parts, n, &run(DType::F32, &device, Some(dir.path()), 7));
+            let rest = train_on(&parts, n, &run(DType::F32, &device, Some(dir.path()), usize::MAX));
+            assert_eq!((&begin[..], &rest[..]), (&several[..7], &several[6..]));
         }
     }
 }
 
 /// A run that ends at any step and is started again has the losses of one that did not, bit for bit.
-#[test]
-fn a_run_that_was_stopped_goes_on() {
+pub(crate) fn a_run_that_was_stopped_goes_on(n: usize) {
     let g = random(11, SOME);
     let device = Device::flex().autodiff();
-    let parts = scattered(&g, 3, 3);
+    let parts = scattered(&g, n, 3);
     let optimizer = SparseOptimizer::adam(0.05);
     let run = |dir: Option<&Path>, stop| train(&parts, &Run { dtype: DType::F32, optimizer, device: &device, checkpoint: dir, stop });
     let whole = run(None, usize::MAX);
     for stop in [0, 1, 4, 9, 15] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = ranks::shared_dir();
         let begin = run(Some(dir.path()), stop);
         assert_eq!(begin, whole[..stop]);
         let rest = run(Some(dir.path()), usize::MAX);

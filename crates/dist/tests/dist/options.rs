@@ -264,7 +264,7 @@ fn every_method_repeats_for_any_number_of_threads() {
     let g = communities(2, 10);
     let more = |method: &PartitionMethod, seed: u64, threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let config = config(5, method.clone()).with_seed(seed).with_balance_edges(true);
+        let config = config(5, method.clone()).with_seed(seed).with_balance_edges(*method != PartitionMethod::Random);
         pool.install(|| partition_graph(&g, &config).unwrap().assignment(0).to_vec())
     };
     for method in methods() {
@@ -308,4 +308,67 @@ fn types_in_tables() {
     }
     let text = table.to_string();
     assert!(text.contains("\nempty") && text.contains("\na:self:a") && text.contains("\nbalance"), "{text}");
+}
+
+/// What a method would ignore names the option, the method and what to do.
+#[test]
+fn options_that_a_method_cannot_follow_are_refused() {
+    let g = typed(1, true);
+    let custom = PartitionMethod::Custom(g.node_counts().iter().map(|&n| vec![0; n]).collect());
+    let (ldg, fennel, random) = (LDG, FENNEL, PartitionMethod::Random);
+    let classes = vec![0; g.node_counts()[0]];
+    type Change<'a> = Box<dyn Fn(PartitionConfig) -> PartitionConfig + 'a>;
+    let cases: [(&str, &[&PartitionMethod], &str, Change<'_>); 5] = [
+        ("balance_ntypes", &[&custom], "`random`", Box::new(|c| c.with_balance_ntypes(true))),
+        ("balance_classes", &[&custom], "`random`", Box::new(|c| c.with_balance_classes("a", classes.clone()))),
+        ("balance_edges", &[&custom, &random], "`fennel`", Box::new(|c| c.with_balance_edges(true))),
+        ("objective", &[&custom, &random, &ldg, &fennel], "`metis`", Box::new(|c| c.with_objective(Objective::Volume))),
+        ("effort", &[&custom, &random, &ldg, &fennel], "`metis`", Box::new(|c| c.with_effort(MetisEffort::Fast))),
+    ];
+    for (option, refused, remedy, change) in &cases {
+        for method in [&PartitionMethod::Metis, &ldg, &fennel, &random, &custom] {
+            let cut = partition_graph(&g, &change(config(2, method.clone())));
+            if !refused.contains(&method) {
+                cut.unwrap();
+                continue;
+            }
+            let name = format!("{method:?}").to_lowercase();
+            let e = cut.unwrap_err();
+            assert!(matches!(&e, DistError::Config { arg, .. } if arg == option), "{e}");
+            let method = name.split([' ', '(']).next().unwrap();
+            assert!(e.to_string().contains(&format!("the method `{method}`")) && e.to_string().contains(remedy), "{e}");
+        }
+    }
+    // Not to balance is what they do.
+    partition_graph(&g, &config(2, custom).with_balance_ntypes(false)).unwrap();
+}
+
+/// Random parts hold equal shares of every class where that is asked for, and so do parts of a graph without edges.
+#[test]
+fn random_deals_classes_out() {
+    let g = with_features();
+    let mask: Vec<bool> = (0..60).map(|i| i % 5 == 0).collect();
+    let shares = |parts: &PartitionedGraph, chosen: &dyn Fn(usize) -> bool| {
+        let mut count = vec![0; parts.book().num_parts()];
+        parts.assignment(0).iter().enumerate().filter(|(i, _)| chosen(*i)).for_each(|(_, &p)| count[p as usize] += 1);
+        count
+    };
+    let random = config(4, PartitionMethod::Random);
+    let parts = partition_graph(&g, &random.clone().with_balance_mask("a", &mask)).unwrap();
+    assert_eq!((shares(&parts, &|i| mask[i]), shares(&parts, &|i| !mask[i])), (vec![3; 4], vec![12; 4]));
+    check(&g, &parts);
+    let parts = partition_graph(&g, &random.clone().with_balance_ntypes(true)).unwrap();
+    assert_eq!(shares(&parts, &|_| true), [15; 4]);
+    // In an order drawn from the seed.
+    let other = partition_graph(&g, &random.clone().with_balance_ntypes(true).with_seed(99)).unwrap();
+    assert_ne!(parts.assignment(0), other.assignment(0));
+    let plain = partition_graph(&g, &random).unwrap();
+    assert_ne!(shares(&plain, &|_| true), [15; 4]);
+
+    let unlinked = Graph::builder().nodes("x", 12).build().unwrap();
+    for method in [PartitionMethod::Metis, LDG] {
+        let first: Vec<bool> = (0..12).map(|i| i < 4).collect();
+        let parts = partition_graph(&unlinked, &config(2, method).with_balance_mask("x", &first)).unwrap();
+        assert_eq!((shares(&parts, &|i| first[i]), shares(&parts, &|i| !first[i])), (vec![2; 2], vec![4; 2]));
+    }
 }

@@ -275,3 +275,61 @@ fn a_local_partition_sees_global_facts() {
         .unwrap();
     }
 }
+
+/// A part as a graph: ids, flags and features of every local node and edge are those of the input graph.
+#[test]
+fn a_part_is_a_graph() {
+    let g = with_features();
+    let device = Device::flex();
+    for (hops, reshuffle) in [(0, true), (1, true), (2, true), (1, false)] {
+        let parts = partition_graph(&g, &config(3, PartitionMethod::Random).with_num_hops(hops).with_reshuffle(reshuffle)).unwrap();
+        let (book, schema) = (parts.book(), g.schema());
+        for p in 0..3 {
+            let part = parts.part(p).unwrap();
+            let local = part.to_graph(&device).unwrap();
+            assert_eq!(local.schema(), schema);
+            assert_eq!((local.total_nodes(), local.total_edges()), (part.joint_nids().len(), part.src().len()));
+            let ints = |f: &burn_gnn_graph::Frame, name: &str| f.get_int::<1>(name).unwrap().into_data().iter::<i64>().collect::<Vec<_>>();
+            let flags =
+                |f: &burn_gnn_graph::Frame, name: &str| f.get_as::<1, Bool>(name).unwrap().into_data().iter::<bool>().collect::<Vec<_>>();
+            let mut originals = vec![];
+            for (t, name) in schema.ntypes().iter().enumerate() {
+                let frame = local.nodes(name).unwrap();
+                let (ids, old) = (ints(frame, "_ID"), ints(frame, "orig_id"));
+                let inner = flags(frame, "inner_node");
+                let count = inner.iter().filter(|i| **i).count();
+                assert_eq!(ids[..count].iter().map(|&i| i as u64).collect::<Vec<_>>(), book.nids_of_part(p, name).unwrap());
+                for (i, &id) in ids.iter().enumerate() {
+                    let owner = book.nid2partid(name, id as u64).unwrap();
+                    assert_eq!((inner[i], ints(frame, "part_id")[i]), (owner == p, owner as i64));
+                    assert_eq!(i64::from(parts.original_nids(t)[id as usize]), old[i]);
+                }
+                if name == "a" {
+                    let label = ints(frame, "label");
+                    assert!(label.iter().zip(&old).zip(&inner).all(|((&l, &o), &inner)| l == if inner { o } else { 0 }));
+                    let h: Vec<f64> = frame.get::<2>("h").unwrap().into_data().iter::<f64>().collect();
+                    let own: Vec<u64> = old[..count].iter().map(|&i| i as u64).collect();
+                    assert_eq!(h[..3 * count], rows("h", &own, 3, DType::F64, &device).into_data().iter::<f64>().collect::<Vec<_>>());
+                    assert!(h[3 * count..].iter().all(|x| *x == 0.0));
+                    assert!(!flags(frame, "mask")[count..].contains(&true));
+                }
+                originals.push(old);
+            }
+            for (e, r) in local.relations().iter().enumerate() {
+                let ((s, d), whole, frame) = (schema.ends(e), &g.relations()[e], local.edges(e).unwrap());
+                let (ids, old, inner) = (ints(frame, "_ID"), ints(frame, "orig_id"), flags(frame, "inner_edge"));
+                for i in 0..r.num_edges() {
+                    assert_eq!(originals[s][r.src()[i] as usize], i64::from(whole.src()[old[i] as usize]));
+                    assert_eq!(originals[d][r.dst()[i] as usize], i64::from(whole.dst()[old[i] as usize]));
+                    assert_eq!(i64::from(parts.original_eids(e)[ids[i] as usize]), old[i]);
+                    assert_eq!(inner[i], book.eid2partid(e, ids[i] as u64).unwrap() == p);
+                }
+            }
+        }
+    }
+    let mut taken = Graph::homogeneous(2, vec![0], vec![1]).unwrap();
+    taken.nodes_mut("_N").unwrap().insert("_ID", Tensor::<1>::zeros([2], &device)).unwrap();
+    let part = partition_graph(&taken, &config(1, PartitionMethod::Random)).unwrap().part(0).unwrap();
+    let e = part.to_graph(&device).unwrap_err();
+    assert!(matches!(e, DistError::Config { arg: "features", .. }) && e.to_string().contains("column `_ID`"), "{e}");
+}

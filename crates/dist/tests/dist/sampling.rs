@@ -1,7 +1,7 @@
 //! Batches sampled over parts are those of one machine.
 
 use burn_gnn_dist::{
-    DistBatch, DistError, DistGraph, DistSampler, Failure, PartitionConfig, PartitionMethod, PartitionedGraph, partition_graph, run_ranks,
+    DistBatch, DistError, DistGraph, DistSampler, Failure, PartitionConfig, PartitionMethod, PartitionedGraph, partition_graph,
 };
 use burn_gnn_graph::{Fanouts, Graph, MiniBatch, NeighborSampler, SampleKey, Strategy};
 use burn_gnn_ops::GraphView;
@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 
 use crate::dist_graph::on_ranks;
-use crate::graphs::{Sizes, random, scattered, sizes};
+use crate::graphs::{Sizes, kept, random, scattered, sizes};
+use crate::ranks;
 
 /// All that a batch consists of and what layers see of it, in ids of the input graph.
 pub(crate) fn content(batch: &MiniBatch) -> Vec<Vec<u64>> {
@@ -69,7 +70,10 @@ impl Plan {
             if matches!(self.strategy, Strategy::Weighted | Strategy::TopK) {
                 s = s.with_weights(e, &column("w").iter::<f32>().collect::<Vec<_>>()).unwrap();
             }
-            s = s.with_times(e, &column("t").iter::<i64>().collect::<Vec<_>>()).unwrap();
+            // Degrees do not go with times.
+            if self.strategy != Strategy::InDegree {
+                s = s.with_times(e, &column("t").iter::<i64>().collect::<Vec<_>>()).unwrap();
+            }
             if self.masked {
                 s = s.with_mask(e, &column("m").iter::<i64>().map(|m| m != 0).collect::<Vec<_>>()).unwrap();
             }
@@ -82,7 +86,9 @@ impl Plan {
             if matches!(self.strategy, Strategy::Weighted | Strategy::TopK) {
                 s = s.with_weights(e, "w")?;
             }
-            s = s.with_times(e, "t")?;
+            if self.strategy != Strategy::InDegree {
+                s = s.with_times(e, "t")?;
+            }
             if self.masked {
                 s = s.with_mask(e, "m")?;
             }
@@ -112,37 +118,76 @@ fn ids_agree(parts: &PartitionedGraph, d: &DistGraph, batch: &DistBatch) {
     }
 }
 
+/// Any seeds on any rank, whoever owns them, at the same time.
+fn same_batches(g: &Graph, parts: &PartitionedGraph, plan: &Plan, seed: u64) {
+    let alone = plan.alone(g);
+    let key = SampleKey::new(seed).at(seed % 3, seed % 11);
+    on_ranks(parts, |d| {
+        let sampler = plan.on_parts(g, d)?;
+        assert_eq!(sampler.hops(), plan.fanouts.len());
+        let s = burn_gnn_ops::Stream::new(seed, "seeds", d.comm().rank() as u64);
+        let pick = |t: usize, count: u64| -> Vec<u32> {
+            let n = g.node_counts()[t];
+            if n == 0 { vec![] } else { (0..count).map(|i| (s.uniform(i, t as u64) * n as f64) as u32).collect() }
+        };
+        // Some twice; none on one rank.
+        let count = if d.comm().rank() == 3 { 0 } else { 6 };
+        let old: [Vec<u32>; 3] = [pick(0, count), pick(1, 2), pick(2, count / 2)];
+        let names = g.schema().ntypes();
+        let new: Vec<Vec<u64>> = (0..3).map(|t| renumbered(parts, t, &old[t])).collect();
+        let batch = sampler.sample(names.iter().zip(&new), key)?;
+        let expected = alone.sample(names.iter().zip(&old), key).unwrap();
+        assert_eq!(content(&batch.mini), content(&expected));
+        ids_agree(parts, d, &batch);
+        #[allow(clippy::needless_range_loop)] // Over several lists at once.
+        for t in 0..3 {
+            let rows: Vec<u64> = batch.mini.seeds[t].iter().map(|&r| batch.output_nodes(t)[r as usize]).collect();
+            assert_eq!(rows, new[t]);
+        }
+        Ok(())
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    /// Any seeds on any rank, whoever owns them, at the same time.
     #[test]
-    fn batches_are_those_of_one_machine(sizes in sizes(), plan in plans(), parts in 1usize..5, seed in 0u64..1_000_000) {
+    fn batches_are_those_of_one_machine(sizes in sizes(), plan in plans(), parts in 1usize..5, seed in 0u64..1_000_000, reshuffle: bool) {
+        let g = random(seed, sizes);
+        same_batches(&g, &if reshuffle { scattered(&g, parts, seed) } else { kept(&g, parts, seed) }, &plan, seed);
+    }
+
+    /// Seeds in trees of their own, some with times: these travel with what is found.
+    #[test]
+    fn trees_and_times_are_those_of_one_machine(sizes in sizes(), plan in plans(), parts in 1usize..5, seed in 0u64..1_000_000, timed: bool) {
         let g = random(seed, sizes);
         let parts = scattered(&g, parts, seed);
-        let alone = plan.alone(&g);
+        let timed = timed && plan.strategy != Strategy::InDegree && !g.relations().is_empty();
+        let alone = plan.alone(&g).with_disjoint(true);
         let key = SampleKey::new(seed).at(seed % 3, seed % 11);
         on_ranks(&parts, |d| {
-            let sampler = plan.on_parts(&g, d)?;
-            assert_eq!(sampler.hops(), plan.fanouts.len());
+            let sampler = plan.on_parts(&g, d)?.with_disjoint(true);
             let s = burn_gnn_ops::Stream::new(seed, "seeds", d.comm().rank() as u64);
-            let pick = |t: usize, count: u64| -> Vec<u32> {
-                let n = g.node_counts()[t];
-                if n == 0 { vec![] } else { (0..count).map(|i| (s.uniform(i, t as u64) * n as f64) as u32).collect() }
+            let count = if d.comm().rank() == 3 { 0 } else { 4 };
+            let pick = |t: usize| -> (Vec<u32>, Vec<i64>) {
+                let count = if g.node_counts()[t] == 0 { 0 } else { count };
+                let one = |i: u64, column: u64, n: f64| s.uniform(i, column + t as u64) * n;
+                // A node may be a seed at two times.
+                (0..count).map(|i| (one(i / 2, 0, g.node_counts()[t] as f64) as u32, one(i, 3, 60.0) as i64)).unzip()
             };
-            // Some twice; none on one rank.
-            let count = if d.comm().rank() == 3 { 0 } else { 6 };
-            let old: [Vec<u32>; 3] = [pick(0, count), pick(1, 2), pick(2, count / 2)];
+            let (old, times): (Vec<Vec<u32>>, Vec<Vec<i64>>) = (0..3).map(pick).unzip();
             let names = g.schema().ntypes();
             let new: Vec<Vec<u64>> = (0..3).map(|t| renumbered(&parts, t, &old[t])).collect();
-            let batch = sampler.sample(names.iter().zip(&new), key)?;
-            let expected = alone.sample(names.iter().zip(&old), key).unwrap();
+            let with_times = |((name, ids), times)| (name, ids, times);
+            let (batch, expected) = if timed {
+                let batch = sampler.sample_before(names.iter().zip(&new).zip(&times).map(with_times), key)?;
+                let with_times = |((name, ids), times)| (name, ids, times);
+                (batch, alone.sample_before(names.iter().zip(&old).zip(&times).map(with_times), key).unwrap())
+            } else {
+                (sampler.sample(names.iter().zip(&new), key)?, alone.sample(names.iter().zip(&old), key).unwrap())
+            };
             assert_eq!(content(&batch.mini), content(&expected));
+            assert_eq!(batch.mini.roots, expected.roots);
             ids_agree(&parts, d, &batch);
-            #[allow(clippy::needless_range_loop)] // Over several lists at once.
-            for t in 0..3 {
-                let rows: Vec<u64> = batch.mini.seeds[t].iter().map(|&r| batch.output_nodes(t)[r as usize]).collect();
-                assert_eq!(rows, new[t]);
-            }
             Ok(())
         });
     }
@@ -158,8 +203,8 @@ proptest! {
         let expected = plan.alone(&g).sample_excluding([("a", &seeds)], all.iter().enumerate(), key).unwrap();
         on_ranks(&parts, |d| {
             let own = |e: usize| -> Vec<u64> {
-                let range = d.own_edges(e).unwrap();
-                range.filter(|&id| parts.original_eids(e)[id as usize].is_multiple_of(3)).collect()
+                let own = d.own_edges(e).unwrap().into_iter();
+                own.filter(|&id| parts.original_eids(e)[id as usize].is_multiple_of(3)).collect()
             };
             let own: Vec<Vec<u64>> = (0..all.len()).map(own).collect();
             let batch = plan.on_parts(&g, d)?.sample_excluding([("a", renumbered(&parts, 0, &seeds))], &own, key)?;
@@ -171,33 +216,44 @@ proptest! {
 
 const SOME: Sizes = Sizes { nodes: [30, 12, 5], edges: [60, 40, 90, 10, 8] };
 
-/// However the graph was cut and how deep the halo is, through files.
-#[test]
-fn any_partitioning_will_do() {
+/// The property above for some plans.
+pub(crate) fn some_batches_are_those_of_one_machine(n: usize) {
+    let g = random(4, SOME);
+    let plan =
+        |fanouts: &[i64], replace, strategy| Plan { fanouts: fanouts.to_vec(), per_relation: replace, replace, strategy, masked: !replace };
+    let plans =
+        [plan(&[3, 2], false, Strategy::Uniform), plan(&[4, -1], true, Strategy::Weighted), plan(&[2, 2, 2], false, Strategy::InDegree)];
+    for (plan, seed) in plans.iter().zip(8..) {
+        same_batches(&g, &scattered(&g, n, seed), plan, seed);
+        same_batches(&g, &kept(&g, n, seed), plan, seed);
+    }
+}
+
+/// However the graph was cut and how deep the halo is, through files, with ids given anew or kept.
+pub(crate) fn any_partitioning_will_do(n: usize) {
     let g = random(4, SOME);
     let key = SampleKey::new(8);
     let seeds: Vec<u32> = (0..30).collect();
     let expected = content(&NeighborSampler::new(&g, [4, 3, 2]).unwrap().sample([("a", &seeds)], key).unwrap());
     for method in [PartitionMethod::Metis, PartitionMethod::Random] {
-        for hops in [1, 2] {
-            let dir = tempfile::tempdir().unwrap();
-            let config = PartitionConfig::new("g", 3).with_method(method.clone()).with_num_hops(hops);
-            let json = partition_graph(&g, &config).unwrap().write(dir.path()).unwrap();
-            let batches = run_ranks(3, |comm| {
+        for (hops, reshuffle) in [(1, true), (2, true), (1, false), (2, false)] {
+            let dir = ranks::shared_dir();
+            let config = PartitionConfig::new("g", n).with_method(method.clone()).with_num_hops(hops).with_reshuffle(reshuffle);
+            let json = ranks::written(&partition_graph(&g, &config).unwrap(), &dir);
+            let batches = ranks::run(n, |comm| {
                 let d = DistGraph::open("g", &json, comm)?;
                 let seeds = d.find_nodes("a", &seeds.iter().map(|&v| u64::from(v)).collect::<Vec<_>>())?;
                 Ok::<_, DistError>(content(&DistSampler::new(&d, [4, 3, 2])?.sample([("a", &seeds)], key)?.mini))
             });
-            assert!(batches.unwrap().iter().all(|b| *b == expected), "{method:?}, {hops} hops");
+            assert!(batches.iter().all(|b| *b == expected), "{method:?}, {hops} hops");
         }
     }
 }
 
 /// Nodes whose owners differ make different requests: a test of the property above that cannot pass by itself.
-#[test]
-fn another_key_is_another_batch() {
+pub(crate) fn another_key_is_another_batch(n: usize) {
     let g = random(1, SOME);
-    let parts = scattered(&g, 2, 1);
+    let parts = scattered(&g, n, 1);
     on_ranks(&parts, |d| {
         let sampler = DistSampler::new(d, [1, 1])?;
         let all: Vec<u64> = (0..30).collect();
@@ -211,10 +267,9 @@ fn another_key_is_another_batch() {
     });
 }
 
-#[test]
-fn what_is_refused_is_refused_on_all_ranks() {
+pub(crate) fn what_is_refused_is_refused_on_all_ranks(n: usize) {
     let g = random(1, SOME);
-    let parts = scattered(&g, 3, 1);
+    let parts = scattered(&g, n, 1);
     on_ranks(&parts, |d| {
         let (sampler, bad) = (DistSampler::new(d, [2])?, d.comm().rank() == 2);
         let outside = if bad { 30 } else { 0 };
@@ -223,7 +278,7 @@ fn what_is_refused_is_refused_on_all_ranks() {
         assert!(bad || matches!(&e, DistError::Rank(Failure { rank: 2, .. })), "{e:?}");
         let not_own = if bad { vec![vec![]; 9] } else { vec![] };
         assert!(sampler.sample_excluding([("a", [0])], &not_own, SampleKey::new(0)).is_err());
-        let other = d.own_edges("self")?.end % 90;
+        let other = (d.own_edges("self")?.last().map_or(0, |id| id + 1)) % 90;
         let edges: Vec<Vec<u64>> = (0..5).map(|e| if bad && d.etypes()[e].relation == "self" { vec![other] } else { vec![] }).collect();
         let e = sampler.sample_excluding([("a", [0])], &edges, SampleKey::new(0)).unwrap_err();
         assert_eq!(matches!(e, DistError::NotOwned { .. }), bad, "{e:?}");

@@ -21,7 +21,7 @@ type Found = (Vec<Vec<u64>>, Vec<Vec<u64>>, Vec<u32>);
 
 fn batches(d: &DistGraph, prefetch: usize) -> Result<Found, DistError> {
     let seeds: Vec<u64> = (0..60).map(|i| i * 6).collect();
-    let nodes = DistNodeBatches::new(DistSampler::new(d, [4, 3])?, "a", &seeds)?.with_features("a", "feat")?;
+    let nodes = DistNodeBatches::new(DistSampler::new(d, [4, 3])?, [("a", &seeds)])?.with_features("a", "feat")?;
     let mut loader = DistLoader::new(nodes, 20)?.with_seed(3).with_prefetch(prefetch);
     let of_nodes = loader.epoch(0)?.map(|b| Ok(content(&b?.batch.mini).concat())).collect::<Result<_, DistError>>()?;
     let sampler = DistLinkSampler::new(DistSampler::new(d, [3])?, ("a", "to", "b"))?.with_negatives(NegativePairs::PerSource(1))?;

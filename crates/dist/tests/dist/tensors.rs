@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use burn::tensor::Tensor;
-use burn_gnn_dist::{DistEmbedding, DistError, DistGraph, DistTensor, Failure, Ranks, SparseOptimizer};
+use burn_gnn_dist::{
+    DistEmbedding, DistError, DistGraph, DistLoader, DistNodeBatches, DistSampler, DistTensor, Failure, Ranks, SparseOptimizer,
+};
 use burn_gnn_ops::Stream;
 use proptest::prelude::*;
 
 use crate::dist_graph::on_ranks;
-use crate::graphs::{Sizes, devices, random, scattered};
+use crate::graphs::{Sizes, devices, kept, random, scattered};
 
 const SOME: Sizes = Sizes { nodes: [21, 12, 5], edges: [60, 40, 90, 12, 8] };
 
@@ -16,9 +18,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     /// Calls of all ranks against one list, in the order of ranks.
     #[test]
-    fn a_tensor_is_one_list(parts in 1usize..5, seed in 0u64..1000, width in 0usize..4) {
+    fn a_tensor_is_one_list(parts in 1usize..5, seed in 0u64..1000, width in 0usize..4, reshuffle: bool) {
         let g = random(1, SOME);
-        let parts = scattered(&g, parts, seed);
+        let parts = if reshuffle { scattered(&g, parts, seed) } else { kept(&g, parts, seed) };
         let calls = |rank: usize, round: u64| -> (Vec<u64>, Vec<f32>) {
             let s = Stream::new(seed, "calls", 100 * rank as u64 + round);
             let n = (s.uniform(0, 0) * 9.0) as u64;
@@ -56,10 +58,9 @@ proptest! {
     }
 }
 
-#[test]
-fn policies_are_those_of_the_open_graph() {
+pub(crate) fn policies_are_those_of_the_open_graph(n: usize) {
     let g = random(1, SOME);
-    let parts = scattered(&g, 2, 3);
+    let parts = scattered(&g, n, 3);
     on_ranks(&parts, |d| {
         let zeros = |name: &str, rows: usize, policy: Option<&str>| {
             DistTensor::<i64>::zeros(d, name, &[rows, 2], policy.map(|p| d.policy(p)).transpose()?)
@@ -93,10 +94,9 @@ fn policies_are_those_of_the_open_graph() {
     });
 }
 
-#[test]
-fn names_are_handles_and_persistent_tensors_stay() {
+pub(crate) fn names_are_handles_and_persistent_tensors_stay(n: usize) {
     let g = random(1, SOME);
-    let parts = scattered(&g, 2, 3);
+    let parts = scattered(&g, n, 3);
     on_ranks(&parts, |d| {
         let make = |start: f64| DistTensor::<f64>::new(d, "t", &[21], None, |_, _| start);
         let one = make(1.0)?;
@@ -153,48 +153,44 @@ impl Reference {
 }
 
 /// Gradients of equal rows, given twice and by several ranks, are summed; rows without one do not move.
-#[test]
-fn sparse_steps_are_the_formulas() {
+pub(crate) fn sparse_steps_are_the_formulas(n: usize) {
     let g = random(1, SOME);
     for optimizer in [SparseOptimizer::sgd(0.3), SparseOptimizer::adagrad(0.3), SparseOptimizer::adam(0.3)] {
-        for n in [1, 2, 4] {
-            let parts = scattered(&g, n, 3);
-            // Few ids, so that ranks meet; none on the last of several ranks.
-            let grads = |rank: usize, round: u64| -> Vec<(u64, [f64; 2])> {
-                let s = Stream::new(7, "grads", 10 * rank as u64 + round);
-                let count = if rank == 3 { 0 } else { 8 };
-                (0..count).map(|i| ((s.uniform(i, 0) * 15.0) as u64, [s.normal(i, 1), s.normal(i, 2)])).collect()
-            };
-            let start = |id: u64, c: usize| id as f64 - c as f64;
-            let rows = (0..21).flat_map(|i| [0, 1].map(|c| start(u64::from(parts.original_nids(0)[i]), c))).collect();
-            let mut reference = Reference { rows, m: vec![0.0; 42], v: vec![0.0; 42], t: vec![0; 21] };
-            let before = reference.rows.clone();
+        let parts = scattered(&g, n, 3);
+        // Few ids, so that ranks meet; none on the last of several ranks.
+        let grads = |rank: usize, round: u64| -> Vec<(u64, [f64; 2])> {
+            let s = Stream::new(7, "grads", 10 * rank as u64 + round);
+            let count = if rank == 3 { 0 } else { 8 };
+            (0..count).map(|i| ((s.uniform(i, 0) * 15.0) as u64, [s.normal(i, 1), s.normal(i, 2)])).collect()
+        };
+        let start = |id: u64, c: usize| id as f64 - c as f64;
+        let rows = (0..21).flat_map(|i| [0, 1].map(|c| start(u64::from(parts.original_nids(0)[i]), c))).collect();
+        let mut reference = Reference { rows, m: vec![0.0; 42], v: vec![0.0; 42], t: vec![0; 21] };
+        let before = reference.rows.clone();
+        for round in 0..5 {
+            let all: Vec<_> = (0..n).flat_map(|rank| grads(rank, round)).collect();
+            reference.step(optimizer, &all);
+        }
+        let tables = on_ranks(&parts, |d| {
+            let mut emb = DistEmbedding::<f64>::new(d, "emb", 2, d.policy("node~a")?, optimizer, start)?;
             for round in 0..5 {
-                let all: Vec<_> = (0..n).flat_map(|rank| grads(rank, round)).collect();
-                reference.step(optimizer, &all);
+                let (ids, values): (Vec<u64>, Vec<[f64; 2]>) = grads(d.comm().rank(), round).into_iter().unzip();
+                emb.step_with(&ids, values.as_flattened())?;
             }
-            let tables = on_ranks(&parts, |d| {
-                let mut emb = DistEmbedding::<f64>::new(d, "emb", 2, d.policy("node~a")?, optimizer, start)?;
-                for round in 0..5 {
-                    let (ids, values): (Vec<u64>, Vec<[f64; 2]>) = grads(d.comm().rank(), round).into_iter().unzip();
-                    emb.step_with(&ids, values.as_flattened())?;
-                }
-                emb.tensor().get(&(0..21).collect::<Vec<_>>())
-            });
-            for table in &tables {
-                let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * (1.0 + b.abs());
-                assert!(table.iter().zip(&reference.rows).all(near), "{optimizer:?} on {n} ranks");
-                assert_eq!(table[30..], before[30..], "rows 15 and on got no gradient");
-                assert_ne!(table[..30], before[..30]);
-            }
+            emb.tensor().get(&(0..21).collect::<Vec<_>>())
+        });
+        for table in &tables {
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * (1.0 + b.abs());
+            assert!(table.iter().zip(&reference.rows).all(near), "{optimizer:?} on {n} ranks");
+            assert_eq!(table[30..], before[30..], "rows 15 and on got no gradient");
+            assert_ne!(table[..30], before[..30]);
         }
     }
 }
 
-#[test]
-fn rows_are_a_leaf_and_their_gradients_go_home() {
+pub(crate) fn rows_are_a_leaf_and_their_gradients_go_home(n: usize) {
     let g = random(1, SOME);
-    let parts = scattered(&g, 3, 3);
+    let parts = scattered(&g, n, 3);
     for (name, device) in devices() {
         on_ranks(&parts, |d| {
             let mut emb =
@@ -255,4 +251,74 @@ fn a_read_that_waits_for_another_rank_lets_writes_through() {
         })
     });
     run.unwrap();
+}
+
+/// A tensor and a learned table are columns of nodes and edges: read by id, fed to loaders as they are at that moment, kept by the graph.
+pub(crate) fn tensors_are_feature_columns(n: usize) {
+    let g = random(1, SOME);
+    for parts in [scattered(&g, n, 3), kept(&g, n, 3)] {
+        on_ranks(&parts, |d| {
+            let original = |id: u64| u64::from(parts.original_nids(0)[id as usize]);
+            let all: Vec<u64> = (0..21).rev().collect();
+            let t = DistTensor::<f32>::new(d, "t", &[21, 2], None, |id, c| (10 * id + c as u64) as f32)?;
+            d.nodes("a").insert("feat1", &t)?;
+            assert!(d.nodes("a").columns()?.contains(&"feat1".to_owned()));
+            let read = || Ok::<_, DistError>(d.nodes("a").data("feat1").gather::<2>(&all)?.into_data().iter::<f32>().collect::<Vec<_>>());
+            let expected = |plus: f32| all.iter().flat_map(|&id| [0, 1].map(|c| (10 * original(id) + c) as f32 + plus)).collect::<Vec<_>>();
+            assert_eq!(read()?, expected(0.0));
+            // What is written is what the column shows, also when all handles are gone.
+            let ones = if d.comm().rank() == 0 { vec![1.0; 42] } else { vec![] };
+            t.add(if d.comm().rank() == 0 { &all } else { &[] }, &ones)?;
+            drop(t);
+            assert_eq!(read()?, expected(1.0));
+
+            // Learned rows feed a loader, made anew for each batch; caches leave them out.
+            let mut emb = DistEmbedding::<f32>::new(d, "emb", 3, d.policy("node~c")?, SparseOptimizer::sgd(1.0), |id, _| id as f32)?;
+            d.nodes("c").insert("learned", &emb)?;
+            let seeds: Vec<u64> = (0..21).collect();
+            let batches = DistNodeBatches::new(DistSampler::new(d, [-1])?, [("a", &seeds)])?
+                .with_features("a", "feat1")?
+                .with_features("c", "learned")?;
+            let batches = batches.with_features("b", "feat")?.with_cache(5)?;
+            assert_eq!(batches.caches().len(), 1, "one for the stored column");
+            let mut loader = DistLoader::new(batches, 21)?.with_prefetch(0);
+            for step in 0..2u64 {
+                for b in loader.epoch(step)? {
+                    let b = b?;
+                    let of = |t: usize| b.x[t].clone().unwrap().into_data().iter::<f32>().collect::<Vec<_>>();
+                    let a: Vec<f32> =
+                        b.batch.input_nodes(0).iter().flat_map(|&id| [1, 2].map(|c| (10 * original(id) + c) as f32)).collect();
+                    let c = |id: u64| f32::from(parts.original_nids(2)[id as usize] as u16) - step as f32;
+                    assert_eq!(of(0), a);
+                    assert_eq!(of(2), b.batch.input_nodes(2).iter().flat_map(|&id| [c(id); 3]).collect::<Vec<_>>());
+                }
+                // One less everywhere.
+                let ids: Vec<u64> = if d.comm().rank() == 0 { (0..5).collect() } else { vec![] };
+                emb.step_with(&ids, &vec![1.0; 3 * ids.len()])?;
+            }
+
+            let w = DistTensor::<i64>::new(d, "w", &[90], None, |id, _| id as i64)?;
+            d.edges("self").insert("number", &w)?;
+            let ids = d.edges("self").data("number").gather_int::<1>(&[89, 0])?.into_data().iter::<i64>().collect::<Vec<_>>();
+            assert_eq!(ids, [89, 0].map(|id| i64::from(parts.original_eids(d.schema().etype("self").unwrap())[id])));
+
+            // Refused on all ranks; the next call works.
+            let text = |r: Result<(), DistError>| r.unwrap_err().to_string();
+            assert!(
+                text(d.nodes("b").insert("w", &w))
+                    .contains("`tensor`: expected a tensor with the policy `node~b`, got tensor `w` of `edge~a:self:a`")
+            );
+            let nodes = DistTensor::<f32>::zeros(d, "t", &[21, 2], None)?;
+            assert!(
+                text(d.nodes("a").insert("feat", &nodes))
+                    .contains("`column`: expected a name that no stored column of `node~a` has, got `feat`")
+            );
+            assert!(text(d.hot_rows("a", "feat1", 3).map(drop)).contains("leave it out of the cache"));
+            let other = if d.comm().rank() == 0 { "x" } else { "y" };
+            assert_eq!(d.nodes("a").insert(other, &nodes).is_err(), n > 1);
+            assert!(d.nodes("a").remove("feat1")? && !d.nodes("a").remove("feat1")?);
+            assert!(read().is_err());
+            Ok(())
+        });
+    }
 }

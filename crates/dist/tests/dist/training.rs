@@ -9,12 +9,13 @@ use burn::tensor::activation::{log_softmax, relu};
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_gnn_dist::{
     Communicator, DistError, LocalPartition, PartitionConfig, PartitionMethod, PartitionedGraph, all_reduce_gradients_except,
-    all_reduce_scalar, halo_exchange, partition_graph, run_ranks,
+    all_reduce_scalar, halo_exchange, partition_graph,
 };
 use burn_gnn_graph::{Graph, Relation, Schema};
 use burn_gnn_ops::{GraphView, Stream};
 
 use crate::graphs::{rows, typed};
+use crate::ranks;
 
 const CLASSES: usize = 3;
 const HIDDEN: usize = 5;
@@ -236,7 +237,7 @@ impl GraphView for Deaf {
 }
 
 fn on_parts(parts: &PartitionedGraph, train_on: &[u64], deaf: bool, dtype: DType, device: &Device) -> Vec<f64> {
-    let runs = run_ranks(parts.book().num_parts(), |comm| -> Result<_, DistError> {
+    let runs = ranks::run(parts.book().num_parts(), |comm| -> Result<_, DistError> {
         let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), device)?;
         let a = parts.book().schema().ntype("a")?;
         let train_rows = part.inner_rows(a, train_on);
@@ -248,7 +249,6 @@ fn on_parts(parts: &PartitionedGraph, train_on: &[u64], deaf: bool, dtype: DType
         };
         if deaf { train(&Deaf(part), &task, Some(&*comm), 20, dtype, device) } else { train(&part, &task, Some(&*comm), 20, dtype, device) }
     });
-    let runs = runs.unwrap();
     assert!(runs.iter().all(|r| *r == runs[0]), "ranks drifted apart");
     runs.into_iter().next().unwrap().0
 }
@@ -262,49 +262,43 @@ fn config(parts: usize, method: PartitionMethod) -> PartitionConfig {
     PartitionConfig::new("g", parts).with_method(method).with_seed(11)
 }
 
-fn equal_everywhere(name: &str, device: &Device, with_empty_type: bool) {
+fn equal_everywhere(n: usize, name: &str, device: &Device, with_empty_type: bool) {
     let graph = typed(1, with_empty_type);
     let train_on = train_ids(&graph, |_| true);
     for (dtype, tolerance) in [(DType::F64, 1e-9), (DType::F32, 1e-4)] {
         let alone = single(&graph, &train_on, dtype, device);
         assert!(alone[19] < 0.9 * alone[0], "nothing was learned: {alone:?}");
         for method in [PartitionMethod::Metis, PartitionMethod::Random] {
-            for n in [1, 2, 4] {
-                let parts = partition_graph(&graph, &config(n, method.clone())).unwrap();
-                let off = worst(&alone, &on_parts(&parts, &train_on, false, dtype, device));
-                println!("{name} {dtype:?} {method:?} {n} parts, cut {}: {off:.1e}", parts.edge_cut());
-                assert!(off <= tolerance, "{name} {dtype:?} {method:?} {n} parts: {off:e}");
-            }
+            let parts = partition_graph(&graph, &config(n, method.clone())).unwrap();
+            let off = worst(&alone, &on_parts(&parts, &train_on, false, dtype, device));
+            println!("{name} {dtype:?} {method:?} {n} parts, cut {}: {off:.1e}", parts.edge_cut());
+            assert!(off <= tolerance, "{name} {dtype:?} {method:?} {n} parts: {off:e}");
         }
     }
 }
 
-#[test]
-fn equals_one_machine_on_flex() {
-    equal_everywhere("flex", &Device::flex().autodiff(), true);
+pub(crate) fn equals_one_machine_on_flex(n: usize) {
+    equal_everywhere(n, "flex", &Device::flex().autodiff(), true);
 }
 
 /// Without the empty type: Burn's matmul on NdArray refuses matrices of no rows.
-#[test]
-fn equals_one_machine_on_ndarray() {
-    equal_everywhere("ndarray", &Device::ndarray().autodiff(), false);
+pub(crate) fn equals_one_machine_on_ndarray(n: usize) {
+    equal_everywhere(n, "ndarray", &Device::ndarray().autodiff(), false);
 }
 
 /// The test above sees the exchange's backward.
-#[test]
-fn without_halo_gradients_losses_differ() {
+pub(crate) fn without_halo_gradients_losses_differ(n: usize) {
     let (graph, device) = (typed(1, true), Device::flex().autodiff());
     let train_on = train_ids(&graph, |_| true);
     let alone = single(&graph, &train_on, DType::F64, &device);
-    let parts = partition_graph(&graph, &config(2, PartitionMethod::Random)).unwrap();
+    let parts = partition_graph(&graph, &config(n, PartitionMethod::Random)).unwrap();
     let off = worst(&alone, &on_parts(&parts, &train_on, true, DType::F64, &device));
     println!("halo gradients dropped: {off:.1e}");
     assert!(off > 1e-4, "{off:e}");
 }
 
 /// A part without nodes, a part without training nodes, a part that needs nobody.
-#[test]
-fn ranks_with_nothing_to_do() {
+pub(crate) fn ranks_with_nothing_to_do(n: usize) {
     let (graph, device) = (typed(2, true), Device::flex().autodiff());
     let counts = graph.node_counts().to_vec();
     let by = |f: &dyn Fn(usize, usize) -> u32| {
@@ -322,7 +316,7 @@ fn ranks_with_nothing_to_do() {
         // Part 0 trains nothing.
         let train_on = train_ids(&graph, |i| i % 3 != 0);
         let alone = single(&graph, &train_on, DType::F64, &device);
-        let parts = partition_graph(&graph, &config(4, method)).unwrap();
+        let parts = partition_graph(&graph, &config(n, method)).unwrap();
         let off = worst(&alone, &on_parts(&parts, &train_on, false, DType::F64, &device));
         println!("{name}: {off:.1e}");
         assert!(off <= 1e-9, "{name}: {off:e}");

@@ -1,10 +1,39 @@
 //! Ranks as processes. Run by `tests/mpi.sh`; alone, it is one rank.
 //!
-//! `mpi` runs all checks; `mpi CASE` lets the last rank break the run, which must end with an error everywhere; `mpi traffic` exchanges
-//! for a minute, for somebody else to break.
+//! `mpi` runs those tests of threads, listed in `list.rs`, that take as many ranks as there are; `mpi CASE` lets the last rank break the
+//! run, which must end with an error everywhere; `mpi traffic` exchanges for a minute, for somebody else to break.
+
+// Tests that run on threads alone are not compiled here, what they use is.
+#![allow(dead_code, deprecated, unused_imports)]
+
+#[macro_use]
+#[path = "../dist/list.rs"]
+mod list;
 
 #[path = "../dist/collectives.rs"]
 mod collectives;
+#[path = "../dist/dist_graph.rs"]
+mod dist_graph;
+#[path = "../dist/graphs.rs"]
+mod graphs;
+#[path = "../../../graph/tests/faults/harness.rs"]
+mod harness;
+#[path = "../dist/links.rs"]
+mod links;
+#[path = "../dist/loaders.rs"]
+mod loaders;
+#[path = "../dist/minibatch.rs"]
+mod minibatch;
+#[path = "../dist/ranks.rs"]
+mod ranks;
+#[path = "../dist/sampling.rs"]
+mod sampling;
+#[path = "../dist/tensors.rs"]
+mod tensors;
+#[path = "../dist/trainers.rs"]
+mod trainers;
+#[path = "../dist/training.rs"]
+mod training;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -30,6 +59,16 @@ fn main() -> ExitCode {
     }
 }
 
+/// A test, its name, and the numbers of ranks it takes.
+type Test = (&'static str, &'static [usize], fn(usize));
+
+macro_rules! listed {
+    ($($module:ident { $($test:ident: $ranks:expr,)* })*) => {
+        const TESTS: &[Test] = &[$($((concat!(stringify!($module), "::", stringify!($test)), &$ranks, $module::$test),)*)*];
+    };
+}
+shared_tests!(listed);
+
 fn all(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
     collectives::collectives(&**comm)?;
     collectives::ring(comm)?;
@@ -41,8 +80,20 @@ fn all(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
     if caught.is_ok() {
         return Err(Failure { rank: comm.rank(), message: "did not panic".into() });
     }
+    ranks::set_world(Some(comm.clone()));
+    let mut run = 0;
+    for (name, _, test) in TESTS.iter().filter(|t| t.1.contains(&comm.size())) {
+        let start = Instant::now();
+        test(comm.size());
+        comm.barrier(name)?;
+        if comm.rank() == 0 {
+            println!("mpi: {name} on {} ranks, {:.1} s", comm.size(), start.elapsed().as_secs_f64());
+        }
+        run += 1;
+    }
+    ranks::set_world(None);
     if comm.rank() == 0 {
-        println!("mpi: {} ranks, all checks passed", comm.size());
+        println!("mpi: {} ranks, {run} tests and all checks of the communicator passed", comm.size());
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ impl Classes {
         let types = || {
             graph.schema().ntypes().iter().zip(graph.node_counts()).enumerate().map(|(t, (name, &n))| {
                 let given = config.balance_classes.get(name);
-                (if config.balance_ntypes || given.is_some() { t + 1 } else { 0 }, given, n)
+                (if config.balances_ntypes() || given.is_some() { t + 1 } else { 0 }, given, n)
             })
         };
         let mut sizes: BTreeMap<(usize, u32), usize> = BTreeMap::new();

@@ -5,7 +5,7 @@ mod column;
 use std::path::Path;
 
 use burn_gnn_graph::io::{ChunkedData, open_chunked};
-use burn_gnn_graph::{Graph, IdConverter};
+use burn_gnn_graph::{Graph, IdConverter, TypeIds};
 
 use super::rows::{Rows, Source};
 use super::{PartitionConfig, PartitionedGraph, partition_rows};
@@ -23,8 +23,7 @@ pub(crate) use column::ChunkedColumn;
 #[derive(Debug)]
 pub struct ChunkedGraph {
     graph: Graph,
-    node_ids: IdConverter,
-    edge_ids: IdConverter,
+    ids: IdConverter,
     node_rows: Vec<Rows>,
     edge_rows: Vec<Rows>,
 }
@@ -47,7 +46,7 @@ impl ChunkedGraph {
             let etype = all.graph.schema().etypes()[d.ty].to_string();
             edge_rows[d.ty].insert(d.name.clone(), column(json, d, &etype, edges[d.ty].num_edges())?);
         }
-        Ok(Self { graph: all.graph, node_ids: all.node_ids, edge_ids: all.edge_ids, node_rows, edge_rows })
+        Ok(Self { graph: all.graph, ids: all.ids, node_rows, edge_rows })
     }
 
     /// The structure, without features.
@@ -56,12 +55,12 @@ impl ChunkedGraph {
     }
     /// Joint node ids by the metadata's order of types. Type-wise ids are those of the input, as
     /// [`Partition::original_nids`](crate::Partition::original_nids).
-    pub fn node_ids(&self) -> &IdConverter {
-        &self.node_ids
+    pub fn node_ids(&self) -> &TypeIds {
+        self.ids.nodes()
     }
     /// The same for edges, whose types are called `src:relation:dst`.
-    pub fn edge_ids(&self) -> &IdConverter {
-        &self.edge_ids
+    pub fn edge_ids(&self) -> &TypeIds {
+        self.ids.edges()
     }
     /// [`partition_graph`](crate::partition_graph), with rows of features taken from the files when they are written.
     ///

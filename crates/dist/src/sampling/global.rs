@@ -1,0 +1,240 @@
+//! Draws global negatives: pairs of nodes without an edge, out of all pairs of the graph.
+
+use burn_gnn_graph::{Draws, FreePairs, NegativeSampler, Negatives, SampleKey};
+
+use crate::exchange::{Pack, Unpack, agree, exchange};
+use crate::{Communicator, DistError, DistGraph};
+
+/// Draws what [`NegativeSampler::global`] draws on one machine, each pair by its position in the batch of all ranks. Ids are those of the
+/// input graph.
+///
+/// Draws need no rank but their own; which pairs have an edge is known where the source lives.
+#[derive(Debug)]
+pub(super) struct GlobalNegatives {
+    etype: usize,
+    /// Pairs of each seed edge.
+    k: usize,
+    /// The edges of own sources.
+    own: NegativeSampler,
+    /// All pairs without an edge; none where edges have times, as these pairs then depend on the time.
+    free: Option<FreePairs>,
+}
+
+/// A pair that is not decided yet.
+struct Open<'a> {
+    /// Its place in the result.
+    at: usize,
+    time: i64,
+    draws: Draws<'a>,
+}
+
+/// Sources, a number and a time for each: what their owners are asked about.
+#[derive(Default)]
+struct Questions {
+    src: Vec<u32>,
+    numbers: Vec<u32>,
+    times: Vec<i64>,
+}
+
+impl Questions {
+    fn push(&mut self, src: u32, number: u32, time: i64) {
+        self.src.push(src);
+        self.numbers.push(number);
+        self.times.push(time);
+    }
+}
+
+/// The time of pairs where edges have none.
+const ANY_TIME: i64 = i64::MAX;
+
+impl GlobalNegatives {
+    /// `k` pairs for each seed edge, by the edges of own sources. Collective.
+    pub(super) fn new(g: &DistGraph, etype: usize, k: usize, own: NegativeSampler, timed: bool) -> Result<Self, DistError> {
+        let mut new = Self { etype, k, own, free: None };
+        if !timed {
+            new.free = new.free_pairs(g, &[ANY_TIME])?.pop();
+        }
+        Ok(new)
+    }
+    /// Pairs of each seed edge.
+    pub(super) fn k(&self) -> usize {
+        self.k
+    }
+
+    /// Pairs for own seed edges, given by their positions in the batch, with times where edges have some. Collective.
+    pub(super) fn draw(&self, g: &DistGraph, positions: &[u64], times: Option<&[i64]>, key: SampleKey) -> Result<Negatives, DistError> {
+        let (n, m) = self.totals(g);
+        let room = Negatives::with_room(positions.len() as u128 * self.k as u128).map_err(DistError::from);
+        let mut out = agree(&*g.comm, "global negatives: number", room)?;
+        let stream = self.own.global_stream(key);
+        let mut open = vec![];
+        for (i, &position) in positions.iter().enumerate() {
+            let time = times.map_or(ANY_TIME, |times| times[i]);
+            for j in 0..self.k {
+                let draws = Draws::new(&stream, position * self.k as u64 + j as u64);
+                open.push(Open { at: i * self.k + j, time, draws });
+            }
+        }
+        out.src.resize(open.len(), 0);
+        out.dst.resize(open.len(), 0);
+        out.is_strict.resize(open.len(), false);
+        // Without times the pairs that fit are numbered, and none is drawn in vain.
+        let mut tries = if self.free.is_some() { 0 } else { NegativeSampler::TRIES };
+        while any(&*g.comm, !open.is_empty())? {
+            if tries == 0 {
+                self.exactly(g, open, &mut out)?;
+                break;
+            }
+            tries -= 1;
+            let mut asked = Questions::default();
+            for o in &mut open {
+                let (u, v) = o.draws.pair(n, m);
+                asked.push(u, v, o.time);
+            }
+            let has_edge = |u: u32, v: u32, time: i64| Some(u32::from(self.own.has_edge(u, v, Some(time))));
+            let has_edge = self.ask(g, "negatives: edges", &asked, has_edge)?;
+            let mut left = vec![];
+            for (i, o) in open.into_iter().enumerate() {
+                if has_edge[i] == 0 {
+                    put(&mut out, o.at, (asked.src[i], asked.numbers[i]), true);
+                } else {
+                    left.push(o);
+                }
+            }
+            open = left;
+        }
+        Ok(out)
+    }
+
+    /// Each of these pairs out of all that have no edge, or out of all pairs where every one has an edge. Collective.
+    fn exactly(&self, g: &DistGraph, open: Vec<Open<'_>>, out: &mut Negatives) -> Result<(), DistError> {
+        let (n, m) = self.totals(g);
+        let (mut asked, mut places) = (Questions::default(), vec![]);
+        let mut open = open;
+        open.sort_by_key(|o| o.time);
+        let mut rest = open.into_iter().peekable();
+        // One time after the other: the pairs of one take a number for every source.
+        loop {
+            let time = rest.peek().map(|o| o.time);
+            if !any(&*g.comm, time.is_some())? {
+                break;
+            }
+            let of_time = if self.free.is_some() { None } else { self.free_pairs(g, time.as_slice())?.pop() };
+            while let Some(mut o) = rest.next_if(|o| Some(o.time) == time) {
+                match self.free.as_ref().or(of_time.as_ref()).filter(|free| free.total() > 0) {
+                    None => put(out, o.at, o.draws.pair(n, m), false),
+                    Some(free) => {
+                        let (u, place) = free.find(o.draws.below_wide(free.total()));
+                        asked.push(u, place, o.time);
+                        places.push(o.at);
+                    }
+                }
+            }
+        }
+        let free = |u: u32, place: u32, time: i64| {
+            let is_one = u64::from(place) < self.own.num_free(u, Some(time));
+            is_one.then(|| self.own.free(u, place, Some(time)))
+        };
+        let dst = self.ask(g, "negatives: pairs without an edge", &asked, free)?;
+        for ((at, u), v) in places.into_iter().zip(asked.src).zip(dst) {
+            put(out, at, (u, v), true);
+        }
+        Ok(())
+    }
+
+    /// All pairs without an edge up to each of these times, which each rank chooses for itself. Collective.
+    fn free_pairs(&self, g: &DistGraph, times: &[i64]) -> Result<Vec<FreePairs>, DistError> {
+        let (comm, s) = (&*g.comm, g.schema().ends(self.etype).0);
+        let mut request = Pack::default();
+        request.list(times);
+        let requests = exchange(comm, "pairs without an edge: times", Ok(vec![request.into_bytes(); comm.size()]))?;
+        let answer = |(p, request): (usize, &Vec<u8>)| {
+            let times = Unpack::new(request, p, comm.rank()).list::<i64>()?;
+            let mut out = Pack::default();
+            if !times.is_empty() {
+                // Ids were narrowed when the sampler was made.
+                let own: Vec<u32> = g.inner.own_originals(s).iter().map(|&u| u as u32).collect();
+                out.list(&own);
+                for time in times {
+                    out.list(&own.iter().map(|&u| self.own.num_free(u, Some(time)) as u32).collect::<Vec<_>>());
+                }
+            }
+            Ok(out.into_bytes())
+        };
+        let answers = exchange(comm, "pairs without an edge", requests.iter().enumerate().map(answer).collect())?;
+        if times.is_empty() {
+            return Ok(vec![]);
+        }
+        let mut counts = vec![vec![0u64; self.totals(g).0 as usize]; times.len()];
+        for (p, answer) in answers.iter().enumerate() {
+            let mut answer = Unpack::new(answer, p, comm.rank());
+            let src = answer.list::<u32>()?;
+            for counts in &mut counts {
+                for (&u, count) in src.iter().zip(answer.list_of::<u32>(src.len())?) {
+                    *counts.get_mut(u as usize).ok_or_else(|| answer.broken())? = u64::from(count);
+                }
+            }
+        }
+        Ok(counts.into_iter().map(|counts| FreePairs::new(counts.into_iter())).collect())
+    }
+
+    /// What the owner of each source answers for it, the number and the time; none is a question that makes no sense. Collective.
+    fn ask(
+        &self,
+        g: &DistGraph,
+        name: &str,
+        questions: &Questions,
+        answer: impl Fn(u32, u32, i64) -> Option<u32>,
+    ) -> Result<Vec<u32>, DistError> {
+        let (comm, s, num_src) = (&*g.comm, g.schema().ends(self.etype).0, self.totals(g).0);
+        let originals: Vec<u64> = questions.src.iter().map(|&u| u64::from(u)).collect();
+        let ids = g.find_nodes(&g.ntypes()[s], &originals)?;
+        let owners: Vec<usize> = ids.iter().map(|&id| g.inner.nodes.locate(s, id).0).collect();
+        let mut asked: Vec<Questions> = (0..comm.size()).map(|_| Questions::default()).collect();
+        for (i, &p) in owners.iter().enumerate() {
+            asked[p].push(questions.src[i], questions.numbers[i], questions.times[i]);
+        }
+        let requests = asked.iter().map(|q| {
+            let mut p = Pack::default();
+            p.list(&q.src);
+            p.list(&q.numbers);
+            p.list(&q.times);
+            p.into_bytes()
+        });
+        let requests = exchange(comm, &format!("{name}: questions"), Ok(requests.collect()))?;
+        let reply = |(p, request): (usize, &Vec<u8>)| {
+            let mut request = Unpack::new(request, p, comm.rank());
+            let src = request.list::<u32>()?;
+            let (numbers, times) = (request.list_of::<u32>(src.len())?, request.list_of::<i64>(src.len())?);
+            let of = |((&u, &number), &time): ((&u32, &u32), &i64)| if u64::from(u) < num_src { answer(u, number, time) } else { None };
+            let answers: Option<Vec<u32>> = src.iter().zip(&numbers).zip(&times).map(of).collect();
+            let mut out = Pack::default();
+            out.list(&answers.ok_or_else(|| request.broken())?);
+            Ok(out.into_bytes())
+        };
+        let replies = exchange(comm, name, requests.iter().enumerate().map(reply).collect())?;
+        let mut lists = Vec::with_capacity(comm.size());
+        for (p, (reply, asked)) in replies.iter().zip(&asked).enumerate() {
+            lists.push(Unpack::new(reply, p, comm.rank()).list_of::<u32>(asked.src.len())?.into_iter());
+        }
+        Ok(owners.into_iter().filter_map(|p| lists[p].next()).collect())
+    }
+
+    /// Sources and destinations there are.
+    fn totals(&self, g: &DistGraph) -> (u64, u64) {
+        let (s, d) = g.schema().ends(self.etype);
+        (g.inner.nodes.total(s), g.inner.nodes.total(d))
+    }
+}
+
+fn put(out: &mut Negatives, at: usize, (u, v): (u32, u32), is_strict: bool) {
+    out.src[at] = u;
+    out.dst[at] = v;
+    out.is_strict[at] = is_strict;
+}
+
+/// Whether it is so on any rank. Collective.
+fn any(comm: &dyn Communicator, here: bool) -> Result<bool, DistError> {
+    let all = comm.all_gather("negatives: open pairs", vec![u8::from(here)])?;
+    Ok(all.iter().any(|b| *b == [1]))
+}

@@ -1,0 +1,64 @@
+//! Out-edges of own nodes with their times, which the owners of their destinations hold.
+
+use crate::exchange::{Pack, Unpack, exchange};
+use crate::{DistError, DistGraph};
+
+/// Out-edges of own nodes of one relation, node by node, those of a node by time.
+#[derive(Debug)]
+pub(super) struct OutEdges {
+    /// Where the edges of each own node begin, and the end.
+    offsets: Vec<usize>,
+    times: Vec<i64>,
+    /// Original ids of destinations, which were checked to fit when the sampler was made.
+    dst: Vec<u32>,
+}
+
+impl OutEdges {
+    /// Of edge type `t`, whose own edges have these times, by local id. Collective.
+    pub(super) fn new(g: &DistGraph, t: usize, times: &[i64]) -> Result<Self, DistError> {
+        let (comm, inner, (s, d)) = (&*g.comm, &g.inner, g.schema().ends(t));
+        let relation = &inner.local.relations()[t];
+        let mut to = vec![(vec![], vec![], vec![]); comm.size()];
+        for ((&u, &v), &time) in relation.src().iter().zip(relation.dst()).zip(times) {
+            let (owner, row) = inner.nodes.locate(s, inner.typewise(s, u));
+            let (rows, dst, times) = &mut to[owner];
+            rows.push(row);
+            dst.push(inner.node_ids[d][v as usize] as u32);
+            times.push(time);
+        }
+        let messages = to.into_iter().map(|(rows, dst, times)| {
+            let mut p = Pack::default();
+            p.list::<u32>(&rows);
+            p.list::<u32>(&dst);
+            p.list::<i64>(&times);
+            p.into_bytes()
+        });
+        let received = exchange(comm, "times of out-edges", Ok(messages.collect()))?;
+        let mut edges = vec![];
+        for (p, message) in received.iter().enumerate() {
+            let mut message = Unpack::new(message, p, comm.rank());
+            let rows = message.list::<u32>()?;
+            let (dst, times) = (message.list_of::<u32>(rows.len())?, message.list_of::<i64>(rows.len())?);
+            if rows.iter().any(|&row| row as usize >= inner.nodes.count(s)) {
+                return Err(message.broken().into());
+            }
+            edges.extend(rows.into_iter().zip(times).zip(dst).map(|((row, time), dst)| (row, time, dst)));
+        }
+        edges.sort_unstable();
+        let mut offsets = vec![0; inner.nodes.count(s) + 1];
+        edges.iter().for_each(|edge| offsets[edge.0 as usize + 1] += 1);
+        (1..offsets.len()).for_each(|i| offsets[i] += offsets[i - 1]);
+        Ok(Self { offsets, times: edges.iter().map(|edge| edge.1).collect(), dst: edges.iter().map(|edge| edge.2).collect() })
+    }
+
+    /// Out-edges of own node `row` before a time.
+    pub(super) fn count_before(&self, row: u32, time: i64) -> u32 {
+        let row = row as usize;
+        self.times[self.offsets[row]..self.offsets[row + 1]].partition_point(|&t| t < time) as u32
+    }
+    /// Own row, original id of the destination and time of every edge.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, u32, i64)> + '_ {
+        let row = move |row: usize| (self.offsets[row]..self.offsets[row + 1]).map(move |e| (row, self.dst[e], self.times[e]));
+        (0..self.offsets.len() - 1).flat_map(row)
+    }
+}

@@ -1,0 +1,60 @@
+//! The tests that run on threads and, started by `mpirun`, on processes, with the numbers of ranks they take.
+
+/// Calls the macro `$with` with them, module by module.
+macro_rules! shared_tests {
+    ($with:ident) => {
+        $with! {
+            dist_graph {
+                every_rank_reads_two_graphs: [1, 2, 3, 4],
+                from_files_under_its_name: [1, 2, 3],
+                what_travels: [2],
+                errors_reach_every_rank: [3],
+                different_calls_are_no_mixed_up_rows: [2],
+            }
+            sampling {
+                some_batches_are_those_of_one_machine: [1, 2, 3, 4],
+                any_partitioning_will_do: [3],
+                another_key_is_another_batch: [2],
+                what_is_refused_is_refused_on_all_ranks: [3],
+            }
+            loaders {
+                every_rank_has_its_share_of_the_batches_of_one_machine: [1, 2, 3, 4],
+                goes_on_from_any_batch_and_ends_early: [3],
+                an_epoch_that_one_rank_drops_is_an_error_on_the_others: [2],
+                caches_change_no_row_and_count: [3],
+                rows_that_trial_batches_ask_for_most_are_kept: [3],
+                what_is_wrong_is_wrong_on_all_ranks: [2],
+                even_splits_and_links_load_as_well: [3],
+                labels_and_edge_features_are_those_of_one_machine: [1, 2, 3, 4],
+            }
+            links {
+                refusals: [2],
+                splits_cover_each_seed_once_with_as_many_steps_everywhere: [1, 2, 3, 4],
+            }
+            tensors {
+                policies_are_those_of_the_open_graph: [2],
+                names_are_handles_and_persistent_tensors_stay: [2],
+                sparse_steps_are_the_formulas: [1, 2, 4],
+                rows_are_a_leaf_and_their_gradients_go_home: [3],
+                tensors_are_feature_columns: [1, 2, 3],
+            }
+            trainers {
+                every_trainer_reads_the_graph: [2, 4],
+                trainer_ids_are_data_and_split_seeds: [2, 3, 4],
+                trainers_write_one_tensor: [2, 4],
+            }
+            minibatch {
+                losses_are_those_of_one_machine: [1, 2, 3, 4],
+                trainers_of_a_part_have_the_losses_of_one: [2, 4],
+                sparse_adam_and_adagrad_do_not_depend_on_the_number_of_ranks: [2, 3, 4],
+                a_run_that_was_stopped_goes_on: [3],
+            }
+            training {
+                equals_one_machine_on_flex: [1, 2, 4],
+                equals_one_machine_on_ndarray: [1, 2, 4],
+                without_halo_gradients_losses_differ: [2],
+                ranks_with_nothing_to_do: [4],
+            }
+        }
+    };
+}
