@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # The tests of ranks that are processes:  tests/mpi.sh BINARY
-# BINARY: the test `mpi` of crates/dist. Every run that a rank breaks must fail everywhere, and soon.
+# BINARY: the test `mpi` of crates/dist, which runs on processes the tests that crates/dist/tests/dist/list.rs names. Every run that a rank
+# breaks must fail everywhere, and soon.
 set -euo pipefail
 binary=$1
 run() { # ranks, seconds, arguments
   timeout "$2" mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n "$1" "$binary" "${@:3}"
 }
-for ranks in 1 2 3; do
-  run "$ranks" 120
+for ranks in 1 2 3 4; do
+  run "$ranks" 600
 done
 for case in error panic panic-in-task other-call killed missing; do
   for ranks in 2 3; do

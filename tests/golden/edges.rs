@@ -4,7 +4,7 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn::graph::Relation;
 use burn_gnn::ops::{NormBy, SddmmOp, Target, edge_softmax, edge_softmax_on, gsddmm};
 
-use super::{Case, f64_le, text};
+use super::{Case, text};
 
 fn target(case: &Case<'_>, key: &str) -> Result<Target, String> {
     match text(case.json, key)? {
@@ -26,13 +26,13 @@ pub(crate) fn run_gsddmm(case: &Case<'_>, device: &Device) -> Result<(), String>
         "copy_rhs" => SddmmOp::CopyRhs,
         other => return Err(format!("unknown op `{other}`")),
     };
-    let ranks = (case.rank("inputs", "lhs")?, case.rank("inputs", "rhs")?, case.rank("outputs", "out")?);
-    match ranks {
-        (2, 2, 2) | (2, 0, 2) | (0, 2, 2) => gsddmm_case::<2, 2, 2>(case, device, op),
-        (3, 3, 3) | (3, 0, 3) | (0, 3, 3) => gsddmm_case::<3, 3, 3>(case, device, op),
-        (3, 2, 3) => gsddmm_case::<3, 2, 3>(case, device, op),
-        (2, 3, 3) => gsddmm_case::<2, 3, 3>(case, device, op),
-        other => Err(format!("ranks {other:?} are not covered; add them to this match")),
+    match (case.rank("inputs", "lhs")?, case.rank("inputs", "rhs")?) {
+        (l, 0) => ranked!(l, D => gsddmm_case::<D, D, D>(case, device, op)),
+        (0, r) => ranked!(r, D => gsddmm_case::<D, D, D>(case, device, op)),
+        (l, r) => ranked!(l, L => ranked!(r, R => {
+            const O: usize = if L > R { L } else { R };
+            gsddmm_case::<L, R, O>(case, device, op)
+        })),
     }
 }
 
@@ -42,27 +42,22 @@ fn gsddmm_case<const L: usize, const R: usize, const O: usize>(case: &Case<'_>, 
     let rhs: Tensor<R> = if op.uses_rhs() { case.tensor("inputs", "rhs", device)? } else { Tensor::zeros([0; R], device) };
     let (l, r) = (target(case, "lhs_target")?, target(case, "rhs_target")?);
     let out: Tensor<O> = gsddmm(&case.relation()?, op, l, r, lhs.clone(), rhs.clone());
-    case.compare("outputs", "out", Some(out.clone()))?;
+    case.compare("outputs", "out", out.clone())?;
     if !case.has_gradients() {
         return Ok(());
     }
     let grads = case.backward(out, device)?;
     if op.uses_lhs() {
-        case.compare("grads", "lhs", lhs.grad(&grads))?;
+        case.compare_grad("lhs", &lhs, &grads)?;
     }
     if op.uses_rhs() {
-        case.compare("grads", "rhs", rhs.grad(&grads))?;
+        case.compare_grad("rhs", &rhs, &grads)?;
     }
     Ok(())
 }
 
 pub(crate) fn run_edge_softmax(case: &Case<'_>, device: &Device) -> Result<(), String> {
-    match case.rank("inputs", "logits")? {
-        1 => edge_softmax_case::<1>(case, device),
-        2 => edge_softmax_case::<2>(case, device),
-        3 => edge_softmax_case::<3>(case, device),
-        other => Err(format!("logits of rank {other} are not covered; add them to this match")),
-    }
+    ranked!(case.rank("inputs", "logits")?, D => edge_softmax_case::<D>(case, device))
 }
 
 fn edge_softmax_case<const D: usize>(case: &Case<'_>, device: &Device) -> Result<(), String> {
@@ -73,18 +68,17 @@ fn edge_softmax_case<const D: usize>(case: &Case<'_>, device: &Device) -> Result
     };
     let relation: Relation = case.relation()?;
     let logits: Tensor<D> = case.tensor("inputs", "logits", device)?;
-    let out = match case.json["ints"]["eids"].as_str() {
-        None => edge_softmax(&relation, logits.clone(), norm_by),
-        Some(name) => {
-            let view = case.tensors.tensor(name).map_err(|e| format!("tensor `{name}`: {e}"))?;
-            let eids: Vec<u32> = view.data().chunks_exact(8).map(|b| f64_le(b).to_bits() as u32).collect();
-            edge_softmax_on(&relation, &eids, logits.clone(), norm_by)
-        }
+    let out = if case.json["ints"].get("eids").is_some() {
+        let eids = case.ids(&case.json["ints"], "eids")?;
+        let eids: Vec<u32> = eids.into_iter().map(u32::try_from).collect::<Result<_, _>>().map_err(|e| format!("`eids`: {e}"))?;
+        edge_softmax_on(&relation, &eids, logits.clone(), norm_by)
+    } else {
+        edge_softmax(&relation, logits.clone(), norm_by)
     };
-    case.compare("outputs", "out", Some(out.clone()))?;
+    case.compare("outputs", "out", out.clone())?;
     if !case.has_gradients() {
         return Ok(());
     }
     let grads = case.backward(out, device)?;
-    case.compare("grads", "logits", logits.grad(&grads))
+    case.compare_grad("logits", &logits, &grads)
 }

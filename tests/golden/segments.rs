@@ -3,23 +3,16 @@
 use burn::tensor::{Device, Tensor};
 use burn_gnn::ops::{SegmentReduce, Segments, TypeIndex, gather_mm, segment_mm, segment_reduce, segment_softmax};
 
-use crate::{Case, f64_le, text};
+use crate::{Case, text};
 
 /// A list of whole numbers of the case.
 fn whole(case: &Case<'_>, role: &str) -> Result<Vec<usize>, String> {
-    let name = text(&case.json["ints"], role)?;
-    let view = case.tensors.tensor(name).map_err(|e| format!("tensor `{name}`: {e}"))?;
-    let number = |b: &[u8]| usize::try_from(f64_le(b).to_bits() as i64).map_err(|e| format!("tensor `{name}`: {e}"));
-    view.data().chunks_exact(8).map(number).collect()
+    let number = |n: i64| usize::try_from(n).map_err(|e| format!("`ints.{role}`: {e}"));
+    case.ids(&case.json["ints"], role)?.into_iter().map(number).collect()
 }
 
 pub(crate) fn run_reduce(case: &Case<'_>, device: &Device) -> Result<(), String> {
-    match case.rank("inputs", "value")? {
-        1 => reduce::<1>(case, device),
-        2 => reduce::<2>(case, device),
-        3 => reduce::<3>(case, device),
-        other => Err(format!("rank {other} is not covered; add it to this match")),
-    }
+    ranked!(case.rank("inputs", "value")?, D => reduce::<D>(case, device))
 }
 
 fn reduce<const D: usize>(case: &Case<'_>, device: &Device) -> Result<(), String> {
@@ -34,9 +27,9 @@ fn reduce<const D: usize>(case: &Case<'_>, device: &Device) -> Result<(), String
         "softmax" => segment_softmax(x.clone(), &segments),
         other => return Err(format!("unknown reduce `{other}`")),
     };
-    case.compare("outputs", "out", Some(out.clone()))?;
+    case.compare("outputs", "out", out.clone())?;
     let grads = case.backward(out, device)?;
-    case.compare("grads", "value", x.grad(&grads))
+    case.compare_grad("value", &x, &grads)
 }
 
 pub(crate) fn run_typed_mm(case: &Case<'_>, device: &Device) -> Result<(), String> {
@@ -54,8 +47,8 @@ pub(crate) fn run_typed_mm(case: &Case<'_>, device: &Device) -> Result<(), Strin
         }
         other => return Err(format!("unknown op `{other}`")),
     };
-    case.compare("outputs", "out", Some(out.clone()))?;
+    case.compare("outputs", "out", out.clone())?;
     let grads = case.backward(out, device)?;
-    case.compare("grads", "a", a.grad(&grads))?;
-    case.compare("grads", "b", b.grad(&grads))
+    case.compare_grad("a", &a, &grads)?;
+    case.compare_grad("b", &b, &grads)
 }

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::graph::Dataset;
-use burn_gnn::models::{Alone, GatConfig, GcnConfig, NodeClassifier, RgcnConfig, TrainConfig, TypeInput, train};
+use burn_gnn::models::{Alone, GatConfig, GcnConfig, NodeClassifier, RgcnConfig, TrainConfig, TypeInput, seeded, train};
 
 use crate::common::data::{Loaded, load};
 use crate::{dataset, wgpu};
@@ -17,7 +17,7 @@ fn compare<M: NodeClassifier>(set: &Dataset, config: &TrainConfig, model: impl F
     let Some(gpu) = wgpu() else { return };
     let losses = |device: &Device| -> Vec<f64> {
         let data = load(set.clone(), None, device, FloatDType::F32).unwrap();
-        let model = model(&data, &device.clone().autodiff());
+        let model = seeded(0, || model(&data, &device.clone().autodiff()));
         let config = config.clone().with_epochs(EPOCHS).with_progress(false);
         train(model, &data.task(&data.graph), &config, &Alone, |_| {}).unwrap().history.iter().map(|e| e.loss).collect()
     };
@@ -90,14 +90,15 @@ fn sage_by_mini_batches() {
     let seeds: Vec<u32> = (0..NODES / 2).collect();
 
     fn losses<S: BlockSampler + 'static>(sampler: S, rows: impl FeatureSource + 'static, seeds: &[u32], device: &Device) -> Vec<f64> {
-        let batches = NodeBatches::new(sampler, "_N", seeds, device).unwrap().with_features("_N", rows).unwrap();
+        let batches = NodeBatches::new(sampler, [("_N", seeds)], device).unwrap().with_features("_N", rows).unwrap();
         let loader = Loader::new(batches, 64).unwrap();
-        let mut net = SageConfig::new(WIDTH, 4).with_hidden(16).with_layers(2).with_dropout(0.2).init(&device.clone().autodiff());
+        let config = SageConfig::new(WIDTH, 4).with_hidden(16).with_layers(2).with_dropout(0.2);
+        let mut net = seeded(0, || config.init(&device.clone().autodiff()));
         let (mut optimizer, mut step, mut all) = (FusedAdamConfig::new().init(), 0, vec![]);
         for epoch in 0..3 {
             for b in loader.epoch(epoch) {
                 let b = b.unwrap();
-                let labels: Vec<i64> = b.seeds.iter().map(|&v| i64::from(v % 4)).collect();
+                let labels: Vec<i64> = b.seeds[0].iter().map(|&v| i64::from(v % 4)).collect();
                 let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, 4).unwrap();
                 let x = b.x.into_iter().flatten().next().unwrap();
                 assert_eq!(&x.device(), device);

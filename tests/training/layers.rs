@@ -49,7 +49,7 @@ fn list(t: Tensor<2>) -> Vec<f64> {
 /// Output rows and gradients of input rows, by original id.
 fn run<G: GraphView>(g: &G, norm: DegreeNorm, src: &[u64], dst: &[u64], edges: &[u64], device: &Device) -> (Vec<f64>, Vec<f64>) {
     let device = device.clone().autodiff();
-    let layer = to_dtype(GraphConvConfig::new(WIDTHS.0, WIDTHS.1).with_norm(norm).init(&device), FloatDType::F64);
+    let layer = to_dtype(seeded(1, || GraphConvConfig::new(WIDTHS.0, WIDTHS.1).with_norm(norm).init(&device)), FloatDType::F64);
     let x = rows("x", src, WIDTHS.0, &device).require_grad();
     let w = rows("w", edges, 1, &device).reshape([edges.len()]);
     let y = layer.forward_on(g, 0, x.clone(), Some(w));
@@ -114,14 +114,19 @@ fn three() -> Graph {
         .unwrap()
 }
 
+/// Original ids of the edges of a type.
+fn edges(g: &dyn GraphView, etype: usize) -> Vec<u64> {
+    g.original_edge_ids(etype).map_or_else(|| (0..g.total_edges(etype)).collect(), |ids| ids.to_vec())
+}
+
 const TRAIN: Mode = Mode::Train { seed: 3, step: 2 };
 
 fn cast<M: Module>(layer: M, device: &Device) -> M {
     to_dtype(layer, real(device))
 }
 
-/// Weights are functions of names, so every rank makes the same layer; draws follow original ids.
-const LAYERS: [(&str, Run); 12] = [
+/// Each runs in a seeded scope, so every rank makes the same layer; masks follow original ids.
+const LAYERS: [(&str, Run); 15] = [
     ("sage mean", |g, [a, b], d| vec![(1, cast(SageConvConfig::new(3, 2).init(d), d).forward_on(g, R, (a, b), None))]),
     ("sage lstm", |g, [a, _], d| {
         let layer = cast(SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Lstm).init(d), d);
@@ -135,11 +140,25 @@ const LAYERS: [(&str, Run); 12] = [
         let layer = cast(GatConvConfig::new(3, 2, 2).with_attn_dropout(0.4).with_residual(true).init(d), d);
         vec![(0, layer.forward_on(g, T, a, None, TRAIN))]
     }),
+    ("gat with edges", |g, [a, _], d| {
+        let layer = cast(GatConvConfig::new(3, 2, 2).with_d_edge(Some(2)).with_attn_dropout(0.4).init(d), d);
+        vec![(0, layer.forward_on(g, T, a, rows("f", &edges(g, T), 2, d), TRAIN))]
+    }),
+    ("graph by in-degrees", |g, [a, _], d| {
+        let layer = cast(GraphConvConfig::new(3, 2).with_norm(DegreeNorm::BothIn).init(d), d);
+        vec![(0, layer.forward_on(g, T, a, None))]
+    }),
+    ("appnp by weighted in-degrees", |g, [a, _], d| {
+        let ids = edges(g, T);
+        let w = (rows("w", &ids, 1, d) + 1.0).reshape([ids.len()]);
+        let layer = AppnpConvConfig::new().with_hops(2).with_norm(DegreeNorm::BothIn).with_weighted_norm(true).init(d);
+        vec![(0, layer.forward_on(g, T, a, Some(w), TRAIN))]
+    }),
     ("gatv2", |g, [a, b], d| {
         let layer = cast(Gatv2ConvConfig::new(3, 1, 2).with_attn_dropout(0.4).init(d), d);
-        vec![(1, layer.forward_on(g, R, (a, b), TRAIN))]
+        vec![(1, layer.forward_on(g, R, (a, b), None, TRAIN))]
     }),
-    ("gin", |g, [a, b], d| vec![(1, cast(GinConvConfig::new(vec![3, 4, 2]).init(d), d).forward_on(g, R, (a, b)))]),
+    ("gin", |g, [a, b], d| vec![(1, cast(GinConvConfig::new(vec![3, 4, 2]).init(d), d).forward_on(g, R, (a, b), None))]),
     ("edge and pna", |g, [a, b], d| {
         let pna = cast(PnaConvConfig::new(3, 2, 1.1).init(d), d).forward_on(g, T, a.clone(), None);
         vec![(0, pna), (1, cast(EdgeConvConfig::new(3, vec![2]).init(d), d).forward_on(g, R, (a, b)))]
@@ -148,14 +167,16 @@ const LAYERS: [(&str, Run); 12] = [
         let layer = cast(TransformerConvConfig::new(3, 2, 2).with_attn_dropout(0.4).init(d), d);
         vec![(1, layer.forward_on(g, R, (a, b), None, TRAIN))]
     }),
-    ("appnp", |g, [a, _], _| vec![(0, AppnpConvConfig::new().with_hops(3).with_edge_dropout(0.4).init().forward_on(g, T, a, None, TRAIN))]),
+    ("appnp", |g, [a, _], d| {
+        vec![(0, AppnpConvConfig::new().with_hops(3).with_edge_dropout(0.4).init(d).forward_on(g, T, a, None, TRAIN))]
+    }),
     ("sg", |g, [a, _], d| vec![(0, cast(SgConvConfig::new(3, 2).with_hops(2).init(d), d).forward_on(g, T, a, None))]),
     ("hgt", |g, [a, b], d| {
         let layer = cast(HgtConvConfig::from_graph(g, 3, 2, 2).with_layer_norm(true).with_dropout(0.4).init(d), d);
         layer.forward(g, vec![a, b], TRAIN).into_iter().enumerate().collect()
     }),
     ("hetero", |g, [a, b], d| {
-        let make = |t: &EdgeType| GatConvConfig::new(3, 2, 2).with_name(t.to_string()).init(d);
+        let make = |_: &EdgeType| GatConvConfig::new(3, 2, 2).init(d);
         let layer = cast(HeteroGraphConvConfig::new().with_aggregate(Aggregator::Max).init(g.schema(), make), d);
         layer.forward(g, vec![a, b], TRAIN).into_iter().enumerate().map(|(t, y)| (t, y.unwrap())).collect()
     }),
@@ -167,7 +188,7 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
     let g = three();
     let all: Vec<u64> = (0..30).collect();
     let device = Device::flex();
-    let layer = |schema: &Schema| cast(HanConvConfig::new(vec![3, 3], 2, 2).init(schema, &device), &device);
+    let layer = |schema: &Schema| cast(seeded(1, || HanConvConfig::new(vec![3, 3], 2, 2).init(schema, &device)), &device);
     let input = |a: &[u64], b: &[u64]| vec![rows("x0", a, 3, &device), rows("x1", b, 3, &device)];
     let want: Vec<Vec<f64>> =
         layer(g.schema()).forward(&g, input(&all, &all[..20]), Mode::Eval).into_iter().map(|y| list(y.unwrap())).collect();
@@ -193,7 +214,7 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
             let message = (parts > 1).then(|| {
                 let n = ids[0].len();
                 format!(
-                    "han_conv: needs all 30 nodes of type `a`, this view computes {n}; add up `relation_scores` over all parts and call `forward_with`"
+                    "han_conv: needs all 30 nodes of type `a`, this view computes {n}; add up `relation_scores` over all parts and call `forward_with`, or set `local_scores`"
                 )
             });
             assert_eq!(refused, message);
@@ -212,7 +233,7 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
 fn run_layer<G: GraphView>(g: &G, layer: Run, ids: [&[u64]; 2], device: &Device) -> Vec<(usize, usize, Vec<f64>)> {
     let device = device.clone().autodiff();
     let x = [0, 1].map(|t: usize| rows(&format!("x{t}"), ids[t], 3, &device).require_grad());
-    let results = layer(g, x.clone(), &device);
+    let results = seeded(1, || layer(g, x.clone(), &device));
     let loss = results.iter().map(|(t, y)| (y.clone() * rows("c", ids[*t], y.dims()[1], &device)).sum()).reduce(|a, b| a + b);
     let grads = loss.unwrap().backward();
     let mut out: Vec<_> = results.into_iter().map(|(t, y)| (t, y.dims()[1], list(y.inner()))).collect();

@@ -6,6 +6,7 @@
 mod common;
 
 mod accuracy;
+mod distributed;
 mod gpu;
 mod layers;
 mod parts;

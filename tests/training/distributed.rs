@@ -1,0 +1,49 @@
+//! What ranks of the example `rgcn_distributed` know: their parts and a few facts, not the data set.
+
+#[path = "../../examples/rgcn_distributed/task.rs"]
+mod task;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use burn::tensor::{Device, FloatDType};
+use burn_gnn::dist::{Communicator, DistGraph, DistLoader, DistNodeBatches, DistSampler, run_ranks};
+use burn_gnn::graph::crates_graph;
+
+use crate::common::data::{Loaded, load};
+use task::{Task, inputs};
+
+#[test]
+fn ranks_hold_their_parts_alone() {
+    let device = Device::flex();
+    let read = || -> Result<Loaded> { load(crates_graph(), None, &device, FloatDType::F32) };
+    let whole = read().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let rank = |comm: std::sync::Arc<dyn Communicator>| -> Result<usize> {
+        let (mut path, mut own) = (PathBuf::new(), None);
+        if comm.rank() == 0 {
+            let (json, task) = Task::write(read()?, comm.size(), 0, dir.path())?;
+            (path, own) = (json, Some(task));
+        }
+        let path = comm.broadcast("where the parts are", 0, path.to_str().unwrap().as_bytes().to_vec())?;
+        let task = Task::share(&*comm, own)?;
+        assert_eq!((task.target, task.num_classes), (whole.target, whole.num_classes));
+        assert_eq!((task.train.len(), task.test.len()), (whole.train.total, whole.test.total));
+        let g = DistGraph::open("graph", String::from_utf8(path)?, comm)?;
+        assert_eq!(inputs(&g), whole.inputs());
+        // Labels come from the parts.
+        let of: BTreeMap<u64, u32> = whole.train.index.iter().map(|&v| u64::from(v)).zip(whole.train.labels.iter().copied()).collect();
+        let batches = DistNodeBatches::new(DistSampler::new(&g, [2])?, [(&g.ntypes()[task.target], &task.train)])?;
+        for b in DistLoader::new(batches, 16)?.epoch(0)? {
+            let b = b?;
+            let (rows, ids) = (task.labels(&g, &b)?, b.batch.mini.blocks[0].original_ids(task.target));
+            assert!(rows.index.iter().zip(&rows.labels).all(|(&row, label)| of[&ids[row as usize]] == *label));
+            assert_eq!((rows.index.len(), rows.total), (b.num_seeds(), b.global_seeds));
+        }
+        Ok(g.local_partition().num_inner_nodes())
+    };
+    let inner = run_ranks(3, |comm| rank(comm).map_err(|e| format!("{e:#}"))).unwrap();
+    assert_eq!(inner.iter().sum::<usize>(), whole.graph.total_nodes());
+    assert!(inner.iter().all(|&n| n < whole.graph.total_nodes()), "{inner:?}");
+}
