@@ -40,23 +40,22 @@ pub mod prelude {
     pub use burn_gnn_graph::RelationStack;
     pub use burn_gnn_graph::{Batch, Combine, EdgeType, Frame, Graph, IdMap, Relabel, Relation, Schema, Subgraph, batch};
     pub use burn_gnn_graph::{
-        Block, DeviceRows, EdgeOrder, Fanouts, FeatureSource, LinkBatches, LinkExclusion, LinkSampler, Loader, MappedRows, MemoryRows,
-        MiniBatch, NegativePairs, NegativeSampler, NeighborSampler, NodeBatches, NodeOrder, RowType, SampleKey, Strategy, TieredRows,
-        Traversal,
+        Block, DeviceRows, EdgeOrder, Fanouts, FeatureSource, HeteroLinkBatches, HeteroLinkSampler, LinkBatches, LinkExclusion,
+        LinkSampler, Loader, MappedRows, MemoryRows, MiniBatch, NegativePairs, NegativeSampler, NeighborSampler, NodeBatches, NodeOrder,
+        RowType, SampleKey, Strategy, TieredRows, Traversal,
     };
     pub use burn_gnn_models::{
-        Aggregator, AppnpConvConfig, AttentionReadoutConfig, DegreeNorm, EdgeConvConfig, EdgeWeightNorm, Ends, Framework, Gat, GatConfig,
-        GatConv, GatConvConfig, GatedGraphConvConfig, Gatv2Conv, Gatv2ConvConfig, Gcn, GcnConfig, Gin, GinConfig, GinConv, GinConvConfig,
-        GineConvConfig, GraphConv, GraphConvConfig, HanConvConfig, HeteroGraphConv, HeteroGraphConvConfig, Hgt, HgtConfig, HgtConv,
-        HgtConvConfig, Jumping, JumpingKnowledgeConfig, LinkScore, LinkScorerConfig, MlpConfig, Mode, NodeClassifier, NodeEmbedding,
-        PnaConvConfig, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights, RelationConv, Rgcn, RgcnConfig, Sage, SageAggregator,
-        SageConfig, SageConv, SageConvConfig, SgConvConfig, StateDict, TransformerConvConfig, TypeInput, TypedLinearConfig,
+        Aggregator, AppnpConvConfig, AttentionReadoutConfig, DegreeNorm, EdgeConvConfig, EdgeInput, EdgeWeightNorm, Ends, Framework, Gat,
+        GatConfig, GatConv, GatConvConfig, GatedGraphConvConfig, Gatv2Conv, Gatv2ConvConfig, Gcn, GcnConfig, Gin, GinConfig, GinConv,
+        GinConvConfig, GineConvConfig, GraphConv, GraphConvConfig, HanConvConfig, HeteroGraphConv, HeteroGraphConvConfig, Hgt, HgtConfig,
+        HgtConv, HgtConvConfig, Jumping, JumpingKnowledgeConfig, LinkScore, LinkScorerConfig, MlpConfig, Mode, NodeClassifier,
+        NodeEmbedding, PnaConvConfig, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights, RelationConv, Rgcn, RgcnConfig, Sage,
+        SageAggregator, SageConfig, SageConv, SageConvConfig, SgConvConfig, StateDict, TransformerConvConfig, TypeInput, TypedLinearConfig,
     };
     pub use burn_gnn_models::{Combiner, EncoderInput, FeatureEncoder, FeatureEncoderConfig};
+    pub use burn_gnn_models::{DropoutKey, next_stream, seeded};
     pub use burn_gnn_models::{FusedAdam, FusedAdamConfig};
     pub use burn_gnn_models::{InferenceConfig, Layerwise, infer};
-    #[cfg(feature = "cube")]
-    pub use burn_gnn_ops::DeviceSampler;
     pub use burn_gnn_ops::{
         Activation, AggregateOptions, BinaryOp, DegreeScale, EdgeDropout, GatOptions, GraphView, NormBy, Precision, Reduce,
         RelationalIndex, RelationalWeight, Segments, Stream, TypeIndex, bias_activation, copy_e_max, copy_e_mean, copy_e_min, copy_e_sum,
@@ -65,7 +64,9 @@ pub mod prelude {
         weighted_aggregate, with_precision,
     };
     pub use burn_gnn_ops::{
-        Cross, CrossReduce, EdgeBatch, EdgeTensor, Fields, GraphMessageOps, MessageOps, MessagePassing, NodeBatch, OpsError,
+        BlockData, Cross, CrossReduce, EdgeBatch, EdgeTensor, Fields, GraphMessageOps, MessageOps, MessagePassing, NodeBatch, OpsError,
         ReduceFunction, RelationData, function, on,
     };
+    #[cfg(feature = "cube")]
+    pub use burn_gnn_ops::{DeviceNegativeSampler, DeviceSampler};
 }

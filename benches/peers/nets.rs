@@ -34,8 +34,8 @@ pub(crate) struct Gcn {
 
 impl Gcn {
     pub(crate) fn new(s: Sizes, device: &Device) -> Self {
-        let layer = |i, o, name: &str| GraphConvConfig::new(i, o).with_name(name.into()).init(device);
-        Self { first: layer(s.input, s.hidden, "first"), second: layer(s.hidden, s.classes, "second") }
+        let layer = |i, o| GraphConvConfig::new(i, o).init(device);
+        Self { first: layer(s.input, s.hidden), second: layer(s.hidden, s.classes) }
     }
 }
 
@@ -54,8 +54,8 @@ pub(crate) struct Sage {
 
 impl Sage {
     pub(crate) fn new(s: Sizes, device: &Device) -> Self {
-        let layer = |i, o, name: &str| SageConvConfig::new(i, o).with_name(name.into()).init(device);
-        Self { first: layer(s.input, s.hidden, "first"), second: layer(s.hidden, s.classes, "second") }
+        let layer = |i, o| SageConvConfig::new(i, o).init(device);
+        Self { first: layer(s.input, s.hidden), second: layer(s.hidden, s.classes) }
     }
 }
 
@@ -76,8 +76,8 @@ pub(crate) struct Gat {
 impl Gat {
     /// 8 heads of 8 columns, then one head per class column.
     pub(crate) fn new(s: Sizes, device: &Device) -> Self {
-        let layer = |i, o, heads, name: &str| GatConvConfig::new(i, o, heads).with_name(name.into()).init(device);
-        Self { first: layer(s.input, 8, 8, "first"), second: layer(64, s.classes, 1, "second") }
+        let layer = |i, o, heads| GatConvConfig::new(i, o, heads).init(device);
+        Self { first: layer(s.input, 8, 8), second: layer(64, s.classes, 1) }
     }
 }
 

@@ -91,9 +91,9 @@ pub(crate) fn run(name: &str) -> Result<()> {
     for (hop, block) in batch.blocks.iter().rev().enumerate() {
         let dst: Vec<(&String, Vec<u32>)> = g.schema().ntypes().iter().enumerate().map(|(t, n)| (n, block.dst_nodes(t).to_vec())).collect();
         let frontier = block.to_frontier()?;
-        frontier.to_block(dst.clone())?;
+        frontier.to_block(&g, dst.clone())?;
         let op = format!("to_block.hop{}", hop + 1);
-        bench(Entry { group: "sample", graph: name, op: &op }, &[], || drop(frontier.to_block(dst.clone()).expect("done once before")));
+        bench(Entry { group: "sample", graph: name, op: &op }, &[], || drop(frontier.to_block(&g, dst.clone()).expect("done once before")));
         let op = format!("sample_neighbors.hop{}", hop + 1);
         let fanout = [15, 10][hop];
         bench(Entry { group: "sample", graph: name, op: &op }, &[], || {
@@ -106,7 +106,7 @@ pub(crate) fn run(name: &str) -> Result<()> {
 /// Two layers, hidden 256, one pass over the training nodes, features gathered by the loader.
 pub(crate) fn minibatch(name: &str) -> Result<()> {
     let (g, ntype, task) = graph(name)?;
-    let batches = NodeBatches::new(NeighborSampler::new(&g, [15, 10])?, ntype, &task.train, &device())?;
+    let batches = NodeBatches::new(NeighborSampler::new(&g, [15, 10])?, [(ntype, &task.train)], &device())?;
     let batches = batches.with_features(ntype, MemoryRows::new(&task.features, task.width, RowType::F32)?)?;
     let loader = Loader::new(batches, BATCH)?;
     let mut net = SageConfig::new(task.width, task.classes).with_hidden(256).init(&device().autodiff());
@@ -118,7 +118,7 @@ pub(crate) fn minibatch(name: &str) -> Result<()> {
             let mut batches = loader.epoch(epoch);
             for batch in &mut batches {
                 let outcome = batch.map_err(anyhow::Error::from).and_then(|b| {
-                    let labels: Vec<i64> = b.seeds.iter().map(|&v| task.labels[v as usize]).collect();
+                    let labels: Vec<i64> = b.seeds.iter().flatten().map(|&v| task.labels[v as usize]).collect();
                     let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, task.classes)?;
                     let x = b.x.into_iter().flatten().next().context("features were given")?;
                     let mode = Mode::Train { seed: 0, step };

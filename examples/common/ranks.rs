@@ -8,7 +8,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use burn_gnn::dist::{Communicator, LocalPartition, all_reduce_gradients, load_partition, run_ranks};
-use burn_gnn::models::{GradientSync, NodeClassifier, NodeTask, Rows, TrainConfig, Trained, train};
+use burn_gnn::models::{GradientSync, NodeClassifier, NodeTask, Rows, TrainConfig, Trained, seeded, train};
 
 use super::data::{FEATURE, Loaded};
 use super::report;
@@ -37,7 +37,7 @@ pub(crate) struct RankResult<M> {
 }
 
 /// One rank per part of the partition at `json`: loads it, builds its own model (never a clone: ranks that share
-/// parameter nodes would wait for each other inside Burn's backward), trains, returns the result by rank.
+/// parameter nodes would wait for each other inside Burn's backward) in a scope of the run's seed, so that ranks agree, trains, returns the result by rank.
 pub(crate) fn train_parts<M>(
     json: &Path,
     parts: usize,
@@ -57,7 +57,7 @@ where
         let here = |rows: &Rows| rows.on_rank(|id| owned[data.target].binary_search(&u64::from(id)).ok().map(|r| r as u32));
         let features = (0..types).map(|t| part.nodes(t).get::<2>(FEATURE).ok()).collect();
         let task = NodeTask { graph: &part, features, target: data.target, train: here(&data.train), val: here(&data.val) };
-        let model = build(&part, &device.clone().autodiff())?;
+        let model = seeded(config.seed, || build(&part, &device.clone().autodiff()))?;
         let sync = Sync(comm.clone());
         let trained = train(model, &task, config, &sync, |e| {
             if verbose && comm.rank() == 0 {

@@ -1,7 +1,7 @@
 //! The same training with several seeds, on the whole graph: mean and deviation.
 
 use anyhow::{Result, ensure};
-use burn_gnn::models::{Alone, NodeClassifier, Rows, TrainConfig, evaluate, train};
+use burn_gnn::models::{Alone, NodeClassifier, Rows, TrainConfig, evaluate, seeded, train};
 use clap::Args;
 use serde_json::json;
 
@@ -22,14 +22,14 @@ pub(crate) struct SeedArgs {
 const FOLDS: u64 = 5;
 
 impl SeedArgs {
-    /// One line per seed, then `mean ± deviation` (of the sample), then with `json` one object. `build` makes the model of
-    /// a seed on the autodiff device.
+    /// One line per seed, then `mean ± deviation` (of the sample), then with `json` one object. `build` makes the
+    /// model on the autodiff device, in a scope of the seed.
     pub(crate) fn run<M: NodeClassifier>(
         self,
         data: &Loaded,
         training: &TrainConfig,
         json: bool,
-        build: impl Fn(u64) -> Result<M>,
+        build: impl Fn() -> Result<M>,
     ) -> Result<()> {
         let seeds = self.seeds.unwrap_or(1);
         ensure!(seeds > 0, "`--seeds` must be at least 1");
@@ -42,7 +42,7 @@ impl SeedArgs {
                 (true, 0) => hold_out(&mut task.train, seed % FOLDS),
                 (true, _) => data.val.clone(),
             };
-            let trained = train(build(seed)?, &task, &training.clone().with_seed(seed), &Alone, |_| {})?;
+            let trained = train(seeded(seed, &build)?, &task, &training.clone().with_seed(seed), &Alone, |_| {})?;
             let accuracy = evaluate(&trained.model, &task, &rows, &Alone).accuracy();
             let (kept, epochs) = (trained.kept_epoch + 1, trained.history.len());
             println!("seed {seed:>2}  {judged_by} {:5.1} %  epoch {kept} of {epochs}", 100.0 * accuracy);

@@ -32,12 +32,12 @@ struct Gated {
 }
 
 impl Gated {
-    fn new(name: &str, [rows, columns]: [usize; 2], device: &Device) -> Self {
-        let weight = |side: &str| {
-            let data = glorot_uniform(Stream::new(0, &format!("{name}/{side}"), 0), rows, columns, [rows, columns]);
+    fn new([rows, columns]: [usize; 2], device: &Device) -> Self {
+        let weight = || {
+            let data = glorot_uniform(next_stream(device), rows, columns, [rows, columns]);
             Param::from_tensor(Tensor::from_data(data, device))
         };
-        Self { own: weight("own"), other: weight("other") }
+        Self { own: weight(), other: weight() }
     }
 
     /// By names: a graph with fields goes in, one with another field comes out.
@@ -81,7 +81,8 @@ type Forward = fn(&Gated, &Graph, Tensor<2>) -> Result<Tensor<2>>;
 /// Losses by epoch, and the share of the nodes `rest` that end on their side.
 fn train(forward: Forward, g: &Graph, x: &Tensor<2>, labels: &[u32], known: &[u32], rest: &[u32]) -> Result<(Vec<f32>, f64)> {
     let (device, columns) = (x.device(), x.dims()[1]);
-    let mut net = Net { first: Gated::new("first", [columns, 8], &device), second: Gated::new("second", [8, 2], &device) };
+    // A scope of its own: both ways start from the same weights.
+    let mut net = seeded(0, || Net { first: Gated::new([columns, 8], &device), second: Gated::new([8, 2], &device) });
     let mut optimizer = FusedAdamConfig::new().init();
     let logits = |net: &Net| forward(&net.second, g, relu(forward(&net.first, g, x.clone())?));
     let (rows, targets): (Arc<[u32]>, Arc<[u32]>) = (known.into(), known.iter().map(|&i| labels[i as usize]).collect());

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use burn_gnn::graph::datasets::Known;
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{Alone, GatConfig, TrainConfig, TypeInput, train};
+use burn_gnn::models::{Alone, GatConfig, TrainConfig, TypeInput, seeded, train};
 use clap::Parser;
 use common::data::{data_set, load};
 use common::plot::PlotArgs;
@@ -114,7 +114,7 @@ fn run(args: &Args) -> Result<()> {
         .with_dropout(args.dropout)
         .with_attn_dropout(args.attn_dropout);
     let autodiff = device.clone().autodiff();
-    let build = |seed: u64| -> Result<_> { Ok(config.clone().with_seed(seed).try_init(&autodiff)?) };
+    let build = || -> Result<_> { Ok(config.try_init(&autodiff)?) };
     let training = TrainConfig::new()
         .with_epochs(args.epochs)
         .with_patience(Some(args.patience))
@@ -125,12 +125,12 @@ fn run(args: &Args) -> Result<()> {
         return args.seeds.run(&data, &training, args.json, build);
     }
 
-    let trained = train(build(args.seed)?, &data.task(&data.graph), &training, &Alone, report::epoch)?;
+    let trained = train(seeded(args.seed, build)?, &data.task(&data.graph), &training, &Alone, report::epoch)?;
     let (out, _guard) = out_dir(args.out.as_deref())?;
     let weights = out.join("gat.bpk");
     report::save(&trained.model, &weights)?;
-    let model = report::load(config.clone().with_seed(args.seed.wrapping_add(1)).try_init(&device)?, &weights)?;
-    let no_graph = accuracy_on(&data.without_neighbours()?, &data, build(args.seed)?, &training)?;
+    let model = report::load(config.try_init(&device)?, &weights)?;
+    let no_graph = accuracy_on(&data.without_neighbours()?, &data, seeded(args.seed, build)?, &training)?;
     let outcome = Outcome { seed: args.seed, ..Outcome::new(&model, &trained, &data, no_graph) };
     args.plot.draw(&format!("GAT on {}", data.name), || learning_curves(&trained.history))?;
     outcome.print(args.out.is_some().then_some(&*weights), args.json);

@@ -22,7 +22,7 @@ use anyhow::{Result, bail};
 use burn_gnn::dist::{PartitionConfig, partition_graph};
 use burn_gnn::graph::datasets::Known;
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{GcnConfig, TrainConfig, TypeInput};
+use burn_gnn::models::{GcnConfig, TrainConfig, TypeInput, seeded};
 use clap::Parser;
 use common::data::{data_set, load};
 use common::plot::PlotArgs;
@@ -101,11 +101,7 @@ fn run(args: &Args) -> Result<()> {
     let data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
     let TypeInput::Features(d_input) = data.inputs()[0] else { bail!("`gcn` needs node features; this data set has none") };
     println!("{data}");
-    let config = GcnConfig::new(d_input, data.num_classes)
-        .with_hidden(args.hidden)
-        .with_layers(args.layers)
-        .with_dropout(args.dropout)
-        .with_seed(args.seed);
+    let config = GcnConfig::new(d_input, data.num_classes).with_hidden(args.hidden).with_layers(args.layers).with_dropout(args.dropout);
     let training = TrainConfig::new()
         .with_epochs(args.epochs)
         .with_patience(args.patience)
@@ -113,7 +109,7 @@ fn run(args: &Args) -> Result<()> {
         .with_weight_decay(args.weight_decay)
         .with_seed(args.seed);
     let autodiff = device.clone().autodiff();
-    let build = |seed: u64| -> Result<_> { Ok(config.clone().with_seed(seed).try_init(&autodiff)?) };
+    let build = || -> Result<_> { Ok(config.try_init(&autodiff)?) };
     if args.seeds.seeds.is_some() {
         return args.seeds.run(&data, &training, args.json, build);
     }
@@ -126,8 +122,8 @@ fn run(args: &Args) -> Result<()> {
 
     let weights = out.join("gcn.bpk");
     report::save(&results[0].trained.model, &weights)?;
-    let model = report::load(config.clone().with_seed(args.seed.wrapping_add(1)).try_init(&device)?, &weights)?;
-    let no_graph = accuracy_on(&data.without_neighbours()?, &data, build(args.seed)?, &training)?;
+    let model = report::load(config.try_init(&device)?, &weights)?;
+    let no_graph = accuracy_on(&data.without_neighbours()?, &data, seeded(args.seed, build)?, &training)?;
     let outcome = Outcome {
         parts: args.parts,
         seed: args.seed,

@@ -19,7 +19,9 @@ use anyhow::{Context, Result};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use burn_gnn::graph::io::{AttrType, Decoder, LABEL};
-use burn_gnn::models::{Alone, EncoderInput, FeatureEncoder, FeatureEncoderConfig, NodeTask, Rows, TrainConfig, evaluate, train};
+use burn_gnn::models::{
+    Alone, EncoderInput, FeatureEncoder, FeatureEncoderConfig, LayerViews, NodeTask, Rows, TrainConfig, evaluate, seeded, train,
+};
 use burn_gnn::prelude::*;
 use clap::Parser;
 
@@ -45,9 +47,9 @@ struct Shop {
 
 impl NodeClassifier for Shop {
     type Dense = Self;
-    fn logits<G: GraphView + ?Sized>(&self, g: &G, _: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, _: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
         let x: Vec<_> = self.encoders.iter().zip(&self.inputs).map(|(encoder, input)| Some(encoder.forward(input))).collect();
-        self.net.logits(g, &x, target, mode)
+        self.net.logits_over(views, &x, target, mode)
     }
     fn dense(&self) -> &Self {
         self
@@ -83,7 +85,7 @@ fn main() -> Result<()> {
     let shop = |g: &Graph| -> Result<Shop> {
         let (mut encoders, mut inputs, device) = (vec![], vec![], device.clone().autodiff());
         for (ntype, decoder) in [("item", &item), ("user", &user)] {
-            let config = FeatureEncoderConfig::new(decoder.clone()).with_name(ntype.into());
+            let config = FeatureEncoderConfig::new(decoder.clone());
             // Numbers are standardised by the training nodes alone.
             let seen = if ntype == "user" { train_ids.clone() } else { (0..g.num_nodes(ntype)? as u32).collect() };
             let encoder = config.fit_numbers(g.nodes(ntype)?, &seen)?.init(&device)?;
@@ -97,7 +99,7 @@ fn main() -> Result<()> {
         let rows = |ids: &[u32]| Rows::new(ids, &labels, classes);
         let target = g.schema().ntype("user")?;
         let task = NodeTask { graph: g, features: vec![None, None], target, train: rows(&train_ids)?, val: rows(&val_ids)? };
-        let trained = train(shop(g)?, &task, &TrainConfig::new().with_epochs(args.epochs), &Alone, |_| {})?;
+        let trained = train(seeded(0, || shop(g))?, &task, &TrainConfig::new().with_epochs(args.epochs), &Alone, |_| {})?;
         Ok(evaluate(&trained.model, &task, &rows(&test_ids)?, &Alone).accuracy())
     };
     for (ntype, encoder) in ["item", "user"].iter().zip(&shop(&g)?.encoders) {

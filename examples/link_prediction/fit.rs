@@ -7,7 +7,7 @@ use anyhow::{Result, bail, ensure};
 use burn::module::Module;
 use burn::tensor::Device;
 use burn_gnn::graph::{KnowledgeGraph, Loader, Triple};
-use burn_gnn::models::{FusedAdamConfig, LinkMetrics, Mode, TrueTails, rank_links};
+use burn_gnn::models::{FusedAdamConfig, LinkMetrics, Mode, TrueTails, rank_links, seeded};
 use clap::Args;
 
 use crate::messages::Messages;
@@ -95,7 +95,7 @@ pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<
     let known = TrueTails::new([&kg.train, &kg.valid, &kg.test].into_iter().flat_map(|part| both_ways(part, kg)));
     let step_by = kg.valid.len().div_ceil(s.eval_triples.max(1));
     let valid: Vec<Triple> = both_ways(&kg.valid.iter().step_by(step_by).copied().collect::<Vec<_>>(), kg);
-    let mut net = Net::new(&messages.graph, s, &device.clone().autodiff())?;
+    let mut net = seeded(s.seed, || Net::new(&messages.graph, s, &device.clone().autodiff()))?;
     let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
     let steps = match s.fanout {
         None => Steps::Whole(Queries::new(kg)),

@@ -6,7 +6,7 @@ use burn::tensor::activation::relu;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn::graph::{Block, Graph, Relation, Triple};
 use burn_gnn::models::{
-    LinkScore, LinkScorer, LinkScorerConfig, Mode, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
+    DropoutKey, LinkScore, LinkScorer, LinkScorerConfig, Mode, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
 };
 use burn_gnn::ops::{GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout};
 
@@ -24,25 +24,26 @@ pub(crate) struct Net {
     scorer: LinkScorer,
     #[module(skip)]
     dropout: f64,
+    #[module(skip)]
+    key: DropoutKey,
 }
 
 impl Net {
     pub(crate) fn new(graph: &Graph, s: &Settings, device: &Device) -> Result<Self> {
         let relations = graph.relations().len();
-        let conv = |i| {
+        let conv = |_| {
             // Messages carry their weights themselves: one over the in-degree in all relations, as the paper has it here.
             RelGraphConvConfig::new(s.dim, s.dim, relations)
                 .with_weights(RelWeights::BlockDiagonal(s.blocks))
                 .with_norm(RelNorm::None)
-                .with_seed(s.seed)
-                .with_name(format!("link/{i}"))
                 .try_init(device)
         };
         Ok(Self {
-            rows: NodeEmbedding::new(graph, vec![0], s.dim, s.seed, device),
+            rows: NodeEmbedding::new(graph, vec![0], s.dim, device),
             convs: (0..s.layers).map(conv).collect::<Result<_, _>>()?,
-            scorer: LinkScorerConfig::new(LinkScore::DistMult, relations, s.dim).with_seed(s.seed).try_init(device)?,
+            scorer: LinkScorerConfig::new(LinkScore::DistMult, relations, s.dim).try_init(device)?,
             dropout: s.dropout,
+            key: DropoutKey::new(device),
         })
     }
 
@@ -69,11 +70,11 @@ impl Net {
         weights: impl Fn(usize) -> Vec<Option<Tensor<1>>>,
         mode: Mode,
     ) -> Tensor<2> {
-        let x = mode.dropout(view(0), 0, "link/rows", self.dropout, rows);
+        let x = mode.dropout(view(0), 0, self.key.at(0), self.dropout, rows);
         self.convs.iter().enumerate().fold(x, |x, (i, conv)| {
             let x = if i == 0 { x } else { relu(x) };
             let y = conv.forward_weighted(view(i), vec![x], &weights(i)).swap_remove(0);
-            match mode.output_dropout(view(i), 0, &format!("link/{i}"), self.dropout) {
+            match mode.output_dropout(view(i), 0, self.key.at(i + 1), self.dropout) {
                 Some(RowDropout { prob, stream, ids }) => dropout(y, prob, stream, ids),
                 None => y,
             }

@@ -63,7 +63,7 @@ struct Args {
     /// Trainers that share a part.
     #[arg(long, default_value_t = 1)]
     trainers: usize,
-    /// Spread in-edges evenly, not nodes alone.
+    /// METIS, LDG, Fennel: spread in-edges evenly, not nodes alone.
     #[arg(long)]
     balance_edges: bool,
     /// METIS: fewest copies of nodes in place of fewest cut edges.

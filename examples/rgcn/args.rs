@@ -94,7 +94,6 @@ impl Args {
             .with_self_loop(self_loop)
             .with_one_hot(self.one_hot)
             .with_dropout(self.dropout.unwrap_or_else(|| self.or(0.5, 0.3)))
-            .with_seed(self.seed)
     }
 
     pub(crate) fn training(&self) -> TrainConfig {

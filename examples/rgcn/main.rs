@@ -28,6 +28,7 @@ use burn_gnn::dist::{PartitionConfig, PartitionMethod, partition_graph};
 use burn_gnn::graph::Graph;
 use burn_gnn::graph::datasets::Known;
 use burn_gnn::models::plot::learning_curves;
+use burn_gnn::models::seeded;
 use clap::Parser;
 use common::data::{data_set, load};
 use common::ranks::train_parts;
@@ -54,12 +55,12 @@ fn run(args: &Args) -> Result<()> {
     }
     println!("{data}");
     let inputs = data.inputs();
-    let init = |graph: &Graph, self_loop: bool, seed: u64, device: &Device| {
-        Ok::<_, anyhow::Error>(args.model(data.num_classes, self_loop).with_seed(seed).init(graph, &inputs, device)?)
+    let init = |graph: &Graph, self_loop: bool, device: &Device| {
+        Ok::<_, anyhow::Error>(args.model(data.num_classes, self_loop).init(graph, &inputs, device)?)
     };
     let autodiff = device.clone().autodiff();
     if args.seeds.seeds.is_some() {
-        return args.seeds.run(&data, &args.training(), args.json, |seed| init(&data.graph, args.self_loop, seed, &autodiff));
+        return args.seeds.run(&data, &args.training(), args.json, || init(&data.graph, args.self_loop, &autodiff));
     }
 
     let (out, _guard) = out_dir(args.out.as_deref())?;
@@ -77,11 +78,11 @@ fn run(args: &Args) -> Result<()> {
 
     // One model of the whole graph out of the ranks' parts, through a file, judged without partitions.
     let weights = out.join("rgcn.bpk");
-    report::save(&assemble(init(&data.graph, args.self_loop, args.seed, &device)?, &results, &device), &weights)?;
-    let model = report::load(init(&data.graph, args.self_loop, args.seed.wrapping_add(1), &device)?, &weights)?;
+    report::save(&assemble(init(&data.graph, args.self_loop, &device)?, &results, &device), &weights)?;
+    let model = report::load(init(&data.graph, args.self_loop, &device)?, &weights)?;
     // Without edges a node's own row is all there is.
     let bare = data.without_edges()?;
-    let no_graph = accuracy_on(&bare, &data, init(&bare, true, args.seed, &autodiff)?, &args.training())?;
+    let no_graph = accuracy_on(&bare, &data, seeded(args.seed, || init(&bare, true, &autodiff))?, &args.training())?;
     let outcome = Outcome {
         parts: args.parts,
         seed: args.seed,

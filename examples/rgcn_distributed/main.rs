@@ -7,7 +7,7 @@
 //! cargo build --release --features mpi --example rgcn_distributed && mpirun -n 4 target/release/examples/rgcn_distributed --mpi
 //! ```
 //!
-//! Node types without features have learned rows, kept by the ranks that own the nodes and stepped there. Batches, samples and initial
+//! The first rank reads the data set and cuts it; every rank, the first too, then holds its part alone. Node types without features have learned rows, kept by the ranks that own the nodes and stepped there. Batches, samples and initial
 //! values are functions of original ids: losses are the same for any `--parts`, up to the order of sums (1e-4 relative in f32).
 
 #![forbid(unsafe_code)]
@@ -15,11 +15,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod net;
+mod task;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -28,17 +29,17 @@ use burn::optim::GradientsParams;
 use burn::store::ModuleRecord;
 use burn::tensor::{Bytes, Device, FloatDType};
 use burn_gnn::dist::{
-    Checkpoint, Communicator, DistBatch, DistGraph, DistLoaded, DistLoader, DistNodeBatches, DistSampler, LoaderTimes, Metered,
-    PartitionConfig, RunState, all_reduce_gradients, partition_graph,
+    Checkpoint, Communicator, DistGraph, DistLoader, DistNodeBatches, DistSampler, LoaderTimes, Metered, RunState, all_reduce_gradients,
 };
 use burn_gnn::graph::LoaderState;
 use burn_gnn::graph::datasets::Known;
-use burn_gnn::models::{Counts, FusedAdamConfig, Rows, TypeInput, cross_entropy};
+use burn_gnn::models::{Counts, FusedAdamConfig, TypeInput, cross_entropy, seeded};
 use clap::Parser;
-use common::data::{FEATURE, Loaded, data_set, load};
+use common::data::{FEATURE, data_set, load};
 use common::launch::LaunchArgs;
 use common::{BackendName, Precision, device, report};
 use net::{Learned, Net};
+use task::{Task, inputs};
 
 // Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
 #[global_allocator]
@@ -91,25 +92,28 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, Precision::F32)?;
-    let mut set = data_set(args.data.as_deref(), Known::Crates)?;
-    if !set.inverse_edges_stored {
-        set.graph = set.graph.with_inverse_relations("-inv")?;
-    }
-    let data = load(set, None, &device, FloatDType::F32)?;
+    let first = Mutex::new(None);
     let write = |parts: usize, out: &Path| {
-        let cut = partition_graph(&data.graph, &PartitionConfig::new("graph", parts).with_seed(args.seed))?;
-        println!("{data}\n{}", cut.table()?);
-        Ok(cut.write(out)?)
+        let mut set = data_set(args.data.as_deref(), Known::Crates)?;
+        if !set.inverse_edges_stored {
+            set.graph = set.graph.with_inverse_relations("-inv")?;
+        }
+        let (json, task) = Task::write(load(set, None, &device, FloatDType::F32)?, parts, args.seed, out)?;
+        *first.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+        Ok(json)
     };
-    args.launch.run(write, |comm, json| rank(args, &data, json, comm, &device))
+    args.launch.run(write, |comm, json| {
+        let own = if comm.rank() == 0 { first.lock().unwrap_or_else(PoisonError::into_inner).take() } else { None };
+        let task = Task::share(&*comm, own)?;
+        rank(args, &task, json, comm, &device)
+    })
 }
 
 /// Batches of some labelled nodes with the features of all types that have them.
-fn batches(args: &Args, data: &Loaded, g: &DistGraph, rows: &Rows) -> Result<DistLoader<DistNodeBatches>> {
-    let seeds: Vec<u64> = rows.index.iter().map(|&v| u64::from(v)).collect();
+fn batches(args: &Args, task: &Task, g: &DistGraph, seeds: &[u64]) -> Result<DistLoader<DistNodeBatches>> {
     let sampler = DistSampler::new(g, &args.fanouts[..])?.with_parallel(args.prefetch == 0)?;
-    let mut batches = DistNodeBatches::new(sampler, &g.ntypes()[data.target], &seeds)?;
-    for (ntype, input) in g.ntypes().iter().zip(data.inputs()) {
+    let mut batches = DistNodeBatches::new(sampler, [(&g.ntypes()[task.target], seeds)])?;
+    for (ntype, input) in g.ntypes().iter().zip(inputs(g)) {
         if input != TypeInput::Embedding {
             batches = batches.with_features(ntype, FEATURE)?;
         }
@@ -117,24 +121,15 @@ fn batches(args: &Args, data: &Loaded, g: &DistGraph, rows: &Rows) -> Result<Dis
     Ok(DistLoader::new(batches.with_cache(args.cache)?, args.batch)?.with_seed(args.seed).with_prefetch(args.prefetch))
 }
 
-/// Own seeds with their labels; the loss is over the seeds of all ranks.
-fn labels(b: &DistLoaded<DistBatch>, of: &BTreeMap<u64, u32>, target: usize) -> Rows {
-    let (index, last) = (b.batch.mini.seeds[target].clone(), b.batch.mini.blocks.len() - 1);
-    let ids = b.batch.mini.blocks[last].original_ids(target);
-    Rows { labels: index.iter().map(|&r| of[&ids[r as usize]]).collect(), index, total: b.global_seeds }
-}
-
 /// What one rank does; returns its report.
-fn rank(args: &Args, data: &Loaded, json: &Path, comm: Arc<dyn Communicator>, device: &Device) -> Result<String> {
+fn rank(args: &Args, task: &Task, json: &Path, comm: Arc<dyn Communicator>, device: &Device) -> Result<String> {
     let comm = Arc::new(Metered::new(comm));
     let g = DistGraph::open("graph", json, comm.clone())?.with_device(device);
-    let (autodiff, inputs) = (device.clone().autodiff(), data.inputs());
-    let mut net = Net::new(&g, &inputs, data.num_classes, args.hidden, args.fanouts.len(), args.seed, &autodiff)?;
+    let (autodiff, inputs) = (device.clone().autodiff(), inputs(&g));
+    let mut net = seeded(args.seed, || Net::new(&g, &inputs, task.num_classes, args.hidden, args.fanouts.len(), &autodiff))?;
     let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
     let mut learned = Learned::new(&g, &inputs, args.hidden, args.lr, args.seed)?;
-    let (mut train, mut test) = (batches(args, data, &g, &data.train)?, batches(args, data, &g, &data.test)?);
-    let labelled = [&data.train, &data.test].map(|r| r.index.iter().map(|&v| u64::from(v)).zip(r.labels.iter().copied()));
-    let of: BTreeMap<u64, u32> = labelled.into_iter().flatten().collect();
+    let (mut train, mut test) = (batches(args, task, &g, &task.train)?, batches(args, task, &g, &task.test)?);
 
     // A run that goes on may have another learning rate, number of epochs or cache; with other batches it would be another run.
     let kept = |dir| {
@@ -157,11 +152,11 @@ fn rank(args: &Args, data: &Loaded, json: &Path, comm: Arc<dyn Communicator>, de
         let mut pass = train.epoch(epoch)?;
         for b in &mut pass {
             let b = b?;
-            let rows = learned.rows(&b.batch, &autodiff)?;
+            let (rows, labels) = (learned.rows(&b.batch, &autodiff)?, task.labels(&g, &b)?);
             let (start, mut dense, mut grads) = (Instant::now(), GradientsParams::new(), None);
             // A rank without seeds has nothing to add, and takes part in all that ranks do together.
-            if !b.seeds.is_empty() {
-                let loss = cross_entropy(net.forward(&b, &rows, data.target), &labels(&b, &of, data.target));
+            if b.num_seeds() > 0 {
+                let loss = cross_entropy(net.forward(&b, &rows, task.target), &labels);
                 sums[0] += f64::from(loss.clone().into_scalar::<f32>()) * b.global_seeds as f64;
                 let mut all = loss.backward();
                 dense = GradientsParams::from_module(&mut all, &net);
@@ -179,14 +174,14 @@ fn rank(args: &Args, data: &Loaded, json: &Path, comm: Arc<dyn Communicator>, de
         drop(pass);
         for b in test.epoch(0)? {
             let b = b?;
-            let rows = learned.rows(&b.batch, device)?;
-            if !b.seeds.is_empty() {
-                sums[1] += Counts::new(&net.valid().forward(&b, &rows, data.target), &labels(&b, &of, data.target)).correct;
+            let (rows, labels) = (learned.rows(&b.batch, device)?, task.labels(&g, &b)?);
+            if b.num_seeds() > 0 {
+                sums[1] += Counts::new(&net.valid().forward(&b, &rows, task.target), &labels).correct;
             }
         }
         comm.all_reduce("epoch", &mut sums)?;
         if comm.rank() == 0 {
-            let (loss, right) = (sums[0] / data.train.total as f64, 100.0 * sums[1] / data.test.total.max(1) as f64);
+            let (loss, right) = (sums[0] / task.train.len() as f64, 100.0 * sums[1] / task.test.len().max(1) as f64);
             println!("epoch {:>3}  loss {loss:.5}  test accuracy {right:.1} %", epoch + 1);
         }
         if let Some(c) = &checkpoint {

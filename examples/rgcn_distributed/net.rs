@@ -5,7 +5,7 @@ use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Gradients, Tensor};
 use burn_gnn::dist::{DistBatch, DistEmbedding, DistGraph, DistLoaded, EmbeddingRows, Shard, SparseOptimizer};
-use burn_gnn::models::{RelGraphConv, RelGraphConvConfig, TypeInput};
+use burn_gnn::models::{RelGraphConv, RelGraphConvConfig, TypeInput, next_stream};
 use burn_gnn::ops::{Stream, glorot_uniform, matmul_rows};
 
 /// What all ranks hold alike.
@@ -17,25 +17,17 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    pub(crate) fn new(
-        g: &DistGraph,
-        inputs: &[TypeInput],
-        classes: usize,
-        hidden: usize,
-        layers: usize,
-        seed: u64,
-        device: &Device,
-    ) -> Result<Self> {
+    pub(crate) fn new(g: &DistGraph, inputs: &[TypeInput], classes: usize, hidden: usize, layers: usize, device: &Device) -> Result<Self> {
         let mut projections = vec![];
-        for (t, input) in inputs.iter().enumerate() {
+        for input in inputs {
             if let TypeInput::Features(d) = *input {
-                let stream = Stream::new(seed, &format!("projection/{}", g.ntypes()[t]), 0);
-                projections.push(Param::from_tensor(Tensor::from_data(glorot_uniform(stream, d, hidden, [d, hidden]), device)));
+                let data = glorot_uniform(next_stream(device), d, hidden, [d, hidden]);
+                projections.push(Param::from_tensor(Tensor::from_data(data, device)));
             }
         }
         let conv = |i: usize| {
             let out = if i + 1 == layers { classes } else { hidden };
-            RelGraphConvConfig::new(hidden, out, g.etypes().len()).with_seed(seed).with_name(format!("conv/{i}")).try_init(device)
+            RelGraphConvConfig::new(hidden, out, g.etypes().len()).try_init(device)
         };
         Ok(Self { projections, convs: (0..layers).map(conv).collect::<Result<_, _>>()? })
     }

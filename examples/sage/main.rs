@@ -29,7 +29,7 @@ use burn::tensor::FloatDType;
 use burn_gnn::graph::datasets::Known;
 use burn_gnn::graph::{Dataset, Graph};
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{Counts, Epoch, FusedAdamConfig, InferenceConfig, Mode, SageConfig, TypeInput, infer, majority_class};
+use burn_gnn::models::{Counts, Epoch, FusedAdamConfig, InferenceConfig, Mode, SageConfig, TypeInput, infer, majority_class, seeded};
 use burn_gnn::ops::{LossReduction, Stream, cross_entropy_rows};
 use clap::Parser;
 use common::data::{FEATURE, data_set, load};
@@ -105,7 +105,7 @@ fn run(args: &Args) -> Result<()> {
     println!("{g}");
 
     let config = SageConfig::new(d_input, data.num_classes).with_hidden(args.hidden).with_layers(args.layers);
-    let mut model = config.with_dropout(args.dropout).with_seed(args.seed).try_init(&device.clone().autodiff())?;
+    let mut model = seeded(args.seed, || config.with_dropout(args.dropout).try_init(&device.clone().autodiff()))?;
     let mut optimizer = FusedAdamConfig::new().with_weight_decay(Some(WeightDecayConfig::new(5e-4))).init();
     let (mut step, mut history, mut best): (_, _, Option<(f64, usize, Counts)>) = (0, vec![], None);
     for epoch in 0..args.epochs {

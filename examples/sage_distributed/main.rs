@@ -21,7 +21,7 @@ mod graphs;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -32,7 +32,7 @@ use burn_gnn::dist::{
     partition_graph,
 };
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
+use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy, seeded};
 use clap::Parser;
 use common::launch::LaunchArgs;
 use common::{BackendName, Precision, device, report};
@@ -84,10 +84,12 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
-    let made = || graphs::homogeneous(&args.graph).with_context(|| format!("no graph is called `{}`", args.graph));
-    let train: Vec<u64> = made()?.task.train.iter().map(|&v| u64::from(v)).collect();
+    // Of the first rank, which makes the graph and cuts it; the others hold their parts alone.
+    let first = Mutex::new(None);
     let write = |parts: usize, out: &Path| {
-        let (g, device) = (made()?, Device::flex());
+        let g = graphs::homogeneous(&args.graph).with_context(|| format!("no graph is called `{}`", args.graph))?;
+        let (facts, device) = (Facts { train: g.task.train.clone(), width: g.task.width, classes: g.task.classes }, Device::flex());
+        *first.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts);
         let mut graph = Graph::homogeneous(g.nodes, g.src, g.dst)?;
         let frame = graph.nodes_mut("_N")?;
         frame.insert("feat", Tensor::<2>::from_data(TensorData::new(g.task.features, [g.nodes, g.task.width]), &device))?;
@@ -96,33 +98,46 @@ fn run(args: &Args) -> Result<()> {
         println!("{}", cut.table()?);
         Ok(cut.write(out)?)
     };
-    let (width, classes) = made().map(|g| (g.task.width, g.task.classes))?;
     let device = device(args.backend, Precision::F32)?;
-    args.launch.run(write, |comm, json| rank(args, &train, (width, classes), json, comm, &device))
+    args.launch.run(write, |comm, json| {
+        let own = if comm.rank() == 0 { first.lock().unwrap_or_else(PoisonError::into_inner).take() } else { None };
+        rank(args, &Facts::share(&*comm, own)?, json, comm, &device)
+    })
+}
+
+/// What the parts do not tell.
+struct Facts {
+    /// Training nodes, by id in the whole graph.
+    train: Vec<u32>,
+    width: usize,
+    classes: usize,
+}
+
+impl Facts {
+    /// Those of the first rank, on all ranks.
+    fn share(comm: &dyn Communicator, first: Option<Self>) -> Result<Self> {
+        let bytes = first.map_or_else(|| Ok(vec![]), |f| serde_json::to_vec(&(f.train, f.width, f.classes)))?;
+        let (train, width, classes) = serde_json::from_slice(&comm.broadcast("facts", 0, bytes)?)?;
+        Ok(Self { train, width, classes })
+    }
 }
 
 /// What one rank does; returns one JSON line per epoch.
-fn rank(
-    args: &Args,
-    train: &[u64],
-    (width, classes): (usize, usize),
-    json: &Path,
-    comm: Arc<dyn Communicator>,
-    device: &Device,
-) -> Result<String> {
+fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, device: &Device) -> Result<String> {
+    let train: Vec<u64> = facts.train.iter().map(|&v| u64::from(v)).collect();
     let comm = Arc::new(Metered::new(comm));
     let (g, world) = (DistGraph::open(&args.graph, json, comm.clone())?.with_device(device), comm.size());
     let prefetch = args.prefetch.unwrap_or(if rayon::current_num_threads() > 1 { 2 } else { 0 });
     let sampler = DistSampler::new(&g, &args.fanouts[..])?.with_parallel(prefetch == 0)?;
-    let batches = DistNodeBatches::new(sampler, "_N", train)?.with_features("_N", "feat")?;
+    let batches = DistNodeBatches::new(sampler, [("_N", &train)])?.with_features("_N", "feat")?;
     let batch_size = args.batch * world;
     let batches = match args.presample {
         Some(batches_tried) => batches.with_presampled_cache(args.cache, Presampling { batches: batches_tried, batch_size, seed: 0 })?,
         None => batches.with_cache(args.cache)?,
     };
     let mut loader = DistLoader::new(batches, batch_size)?.with_prefetch(prefetch);
-    let config = SageConfig::new(width, classes).with_hidden(args.hidden).with_layers(args.fanouts.len());
-    let mut net = config.init(&device.clone().autodiff());
+    let config = SageConfig::new(facts.width, facts.classes).with_hidden(args.hidden).with_layers(args.fanouts.len());
+    let mut net = seeded(0, || config.init(&device.clone().autodiff()));
     let (mut optimizer, mut step, mut out) = (FusedAdamConfig::new().init(), 0, String::new());
     for epoch in 0..args.epochs {
         let (begin, cpu, before) = (Instant::now(), cpu_seconds(), comm.traffic());
@@ -130,11 +145,11 @@ fn rank(
         let mut pass = loader.epoch(epoch)?;
         for b in &mut pass {
             let b = b?;
-            let labels = g.nodes("_N").data("label").gather_int::<1>(&b.seeds)?;
+            let labels = g.nodes("_N").data("label").gather_int::<1>(&b.seeds[0])?;
             let labels: Vec<u32> = labels.into_data().iter::<i64>().map(|y| y as u32).collect();
             let (start, mut grads) = (Instant::now(), GradientsParams::new());
             // A rank without seeds has nothing to add, and takes part in all that ranks do together.
-            if !b.seeds.is_empty() {
+            if b.num_seeds() > 0 {
                 let rows = Rows { index: b.batch.mini.seeds[0].clone(), labels, total: b.global_seeds };
                 let x = b.x[0].clone().context("features were asked for")?;
                 let logits = net.forward_blocks(&b.batch.mini.blocks, Tensor::from_inner(x), Mode::Train { seed: 0, step });

@@ -24,7 +24,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use burn_gnn::graph::{FeatureSource, Graph, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, Stream, load_dataset};
-use burn_gnn::models::{Counts, FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
+use burn_gnn::models::{Counts, FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy, seeded};
 use clap::Parser;
 use common::{BackendName, Precision, device};
 
@@ -102,11 +102,12 @@ fn run(args: &Args) -> Result<()> {
     let all: Vec<u32> = (0..data.graph.total_nodes() as u32).collect();
     let x = rows.gather_tensor(&all, &device)?;
     let sampler = NeighborSampler::new(&data.graph, &args.fanouts[..])?.with_parallel(args.workers < 2);
-    let batches = NodeBatches::new(sampler, ntype, &data.train, &device)?.with_features(ntype, rows)?;
+    let batches = NodeBatches::new(sampler, [(ntype, &data.train)], &device)?.with_features(ntype, rows)?;
     let loader = Loader::new(batches, args.batch)?.with_seed(args.seed).with_workers(args.workers);
 
     let config = SageConfig::new(data.width, data.classes).with_layers(args.fanouts.len());
-    let mut net = config.with_hidden(args.hidden).with_dropout(args.dropout).with_seed(args.seed).try_init(&device.clone().autodiff())?;
+    let config = config.with_hidden(args.hidden).with_dropout(args.dropout);
+    let mut net = seeded(args.seed, || config.try_init(&device.clone().autodiff()))?;
     let mut optimizer = FusedAdamConfig::new().init();
     let split = |ids: &[u32]| Rows::new(ids, &data.labels, data.classes);
     let (val, test) = (split(&data.val)?, split(&data.test)?);
@@ -115,7 +116,7 @@ fn run(args: &Args) -> Result<()> {
         let (mut sum, mut batches) = (0.0, loader.epoch(epoch));
         for batch in &mut batches {
             let b = batch?;
-            let labels: Vec<i64> = b.seeds.iter().map(|&v| data.labels[v as usize]).collect();
+            let labels: Vec<i64> = b.seeds[0].iter().map(|&v| data.labels[v as usize]).collect();
             let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, data.classes)?;
             let x = b.x.into_iter().flatten().next().context("features were given to the loader")?;
             let mode = Mode::Train { seed: args.seed, step };

@@ -35,7 +35,7 @@ use burn::train::metric::store::{Aggregate, Direction, Split};
 use burn::train::metric::{AccuracyMetric, LossMetric};
 use burn::train::{Learner, LearnerSummary, MetricEarlyStoppingStrategy, StoppingCondition, SupervisedTraining};
 use burn_gnn::models::plot::{Panel, Series};
-use burn_gnn::models::{FusedAdamConfig, GinConfig};
+use burn_gnn::models::{FusedAdamConfig, GinConfig, seeded};
 use clap::Parser;
 use common::plot::PlotArgs;
 use common::report::percent;
@@ -100,8 +100,8 @@ fn run(args: &Args) -> Result<()> {
         bail!("{} holds the logs of an earlier run, which would be read with those of this one; give another folder", out.display());
     }
 
-    let config = GinConfig::new(DEGREES, 2).with_hidden(args.hidden).with_layers(args.layers).with_seed(args.seed);
-    let model = Classifier { gin: config.try_init(&device.clone().autodiff())? };
+    let config = GinConfig::new(DEGREES, 2).with_hidden(args.hidden).with_layers(args.layers);
+    let model = Classifier { gin: seeded(args.seed, || config.try_init(&device.clone().autodiff()))? };
     let stop = StoppingCondition::NoImprovementSince { n_epochs: args.patience };
     let stop = MetricEarlyStoppingStrategy::new(&AccuracyMetric::new(), Aggregate::Mean, Direction::Highest, Split::Valid, stop);
     let training = SupervisedTraining::new(&out, loader(args, &device, train, true), loader(args, &device, val, false))
