@@ -676,6 +676,7 @@ mod tests {
 
     /// An error where memory is short, and not an abort when the first layout is made.
     #[cfg(target_os = "linux")]
+    #[cfg_attr(miri, ignore = "starts a process")]
     #[test]
     fn node_counts_that_memory_does_not_hold() {
         let run = "ulimit -v 8000000 && exec \"$0\" --exact --ignored relation::tests::a_relation_of_most_nodes";
