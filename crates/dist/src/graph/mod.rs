@@ -62,6 +62,9 @@ pub struct DistGraph {
     device: Device,
 }
 
+/// Whether it is of nodes, type, name.
+pub(crate) type ColumnKey = (bool, usize, String);
+
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) partition: Arc<Partition>,
@@ -75,8 +78,8 @@ pub(crate) struct Inner {
     pub(crate) trainers: Option<[Vec<Vec<u32>>; 2]>,
     /// `trainer_id` of nodes and of edges, where the graph was cut for several trainers.
     pub(crate) trainer_ids: [Features; 2],
-    /// Tensors that were inserted as columns, by (is it of nodes, type, name).
-    pub(crate) inserted: RwLock<BTreeMap<(bool, usize, String), Arc<dyn ChangingRows>>>,
+    /// Tensors that were inserted as columns.
+    pub(crate) inserted: RwLock<BTreeMap<ColumnKey, Arc<dyn ChangingRows>>>,
     /// Inner nodes, then halo nodes, per type; inner edges by local id. Inner nodes have all their in-edges.
     pub(crate) local: Graph,
     /// Type-wise ids of halo nodes, by place.

@@ -178,6 +178,9 @@ enum Seeds {
 
 const ELSEWHERE: u64 = u64::MAX;
 
+/// Seeds per node type, and the times of all of them.
+type SeedList = (Vec<Vec<u64>>, Option<Vec<i64>>);
+
 /// Own seeds of a batch, per node type.
 struct Own {
     seeds: Vec<Vec<u64>>,
@@ -210,9 +213,9 @@ impl DistNodeBatches {
         Self::shared(sampler, seeds.map(|(seeds, times)| (seeds, Some(times.concat()))))
     }
     /// Seeds per node type, and times of all.
-    fn shared(sampler: DistSampler, seeds: Result<(Vec<Vec<u64>>, Option<Vec<i64>>), DistError>) -> Result<Self, DistError> {
+    fn shared(sampler: DistSampler, seeds: Result<SeedList, DistError>) -> Result<Self, DistError> {
         let g = sampler.graph();
-        let narrow = |seeds: (Vec<Vec<u64>>, Option<Vec<i64>>)| {
+        let narrow = |seeds: SeedList| {
             let count = seeds.0.iter().map(|ids| ids.len() as u64).sum::<u64>();
             let limit = u64::from(u32::MAX);
             if count <= limit { Ok(seeds) } else { Err(DistError::TooLarge { what: "seeds", count, limit }) }

@@ -13,6 +13,9 @@ use burn_gnn_graph::{EdgeKey, Fanouts, GraphError, NeighborSampler, SampleKey, S
 
 use crate::exchange::agree;
 use crate::{DistError, DistGraph};
+
+/// Seeds per node type, and the time of each.
+pub(crate) type TimedSeeds = (Vec<Vec<u64>>, Vec<Vec<i64>>);
 pub use batch::DistBatch;
 pub use link::{DistLinkBatch, DistLinkSampler};
 use out_edges::OutEdges;
@@ -199,7 +202,7 @@ impl DistSampler {
     pub(crate) fn seeds_before<N: AsRef<str>, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
-    ) -> Result<(Vec<Vec<u64>>, Vec<Vec<i64>>), DistError> {
+    ) -> Result<TimedSeeds, DistError> {
         if !self.whole.is_timed() {
             let expected = "times of at least one relation (`with_times`)".into();
             return Err(DistError::Config { arg: "times", expected, found: "none".into() });
