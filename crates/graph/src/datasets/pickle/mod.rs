@@ -48,6 +48,7 @@ pub(crate) enum Value {
     /// Place among the storages of tensors.
     Storage(u32),
     /// Place among the tensors.
+    #[cfg_attr(not(feature = "torch"), allow(dead_code))]
     Tensor(u32),
 }
 
