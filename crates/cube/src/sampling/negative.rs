@@ -249,7 +249,7 @@ fn global_kernel(
     let mut attempt = 0u32;
     let mut drawn = false;
     while !drawn {
-        if attempt % 2u32 == 0u32 {
+        if (attempt & 1u32) == 0u32 {
             words = philox(i as u32, 0u32, attempt / 2u32, 0u32, key_0, key_1);
         }
         let high = pick(words, 2u32 * (attempt % 2u32));

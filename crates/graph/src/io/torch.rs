@@ -320,9 +320,12 @@ mod tests {
         assert!(!Arc::ptr_eq(&of("views.all"), &of("views.turned")));
     }
 
+    /// What becomes of a file of the archive; `None`: it is left out.
+    type Change<'a> = &'a dyn Fn(&str, Vec<u8>) -> Option<Vec<u8>>;
+
     #[test]
     fn refusals() {
-        let refused = |change: &dyn Fn(&str, Vec<u8>) -> Option<Vec<u8>>, method, part: &str| {
+        let refused = |change: Change, method, part: &str| {
             let e = changed(change, method).unwrap_err();
             assert!(matches!(e, GraphError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
         };

@@ -155,10 +155,10 @@ fn degrees_of_a_block_are_those_of_the_whole_graph_however_it_was_made() {
     let of_part =
         Subgraph { edge_ids: vec![of(&inner.edge_ids[0], &part.edge_ids[0])], node_ids: part.node_ids.clone(), graph: inner.graph };
     let blocks = [
-        NeighborSampler::new(&g, [3]).unwrap().sample(dst.clone(), key).unwrap().blocks.remove(0),
-        g.sample_neighbors(dst.clone(), [3], key).unwrap().to_block(&g, dst.clone()).unwrap(),
-        g.in_subgraph(dst.clone(), Relabel::No).unwrap().to_block(&g, dst.clone()).unwrap(),
-        of_part.to_block(&g, dst.clone()).unwrap(),
+        NeighborSampler::new(&g, [3]).unwrap().sample(dst, key).unwrap().blocks.remove(0),
+        g.sample_neighbors(dst, [3], key).unwrap().to_block(&g, dst).unwrap(),
+        g.in_subgraph(dst, Relabel::No).unwrap().to_block(&g, dst).unwrap(),
+        of_part.to_block(&g, dst).unwrap(),
     ];
     for (i, b) in blocks.iter().enumerate() {
         let degrees = |of: &[u32], rows: usize| b.original_ids(0)[..rows].iter().map(|&v| of[v as usize]).collect::<Vec<_>>();
@@ -169,9 +169,9 @@ fn degrees_of_a_block_are_those_of_the_whole_graph_however_it_was_made() {
     }
     assert!(blocks[1].relation("_E").unwrap().in_degrees().ne(blocks[1].in_degrees(0)), "more edges than were sampled");
     // Another graph than the one that the subgraph is of.
-    let frontier = g.sample_neighbors(dst.clone(), [3], key).unwrap();
+    let frontier = g.sample_neighbors(dst, [3], key).unwrap();
     for other in [skewed(60, 900, 5), skewed(60, 9, 4), skewed(40, 900, 4), typed(10, 5, 1)] {
-        let e = frontier.to_block(&other, dst.clone()).unwrap_err();
+        let e = frontier.to_block(&other, dst).unwrap_err();
         assert!(matches!(e, GraphError::Setting { arg: "whole", .. }), "{e}");
     }
 }

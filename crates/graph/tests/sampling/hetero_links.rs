@@ -215,9 +215,9 @@ fn links_of_several_types_are_loaded() {
     for b in Loader::new(new(), 32).unwrap().with_workers(2).epoch(1) {
         let b = b.unwrap();
         mixed += usize::from(!b.seeds[writes].is_empty() && !b.seeds[cites].is_empty());
-        for t in 0..3 {
-            assert_eq!(b.batch.links[t].edges, b.seeds[t]);
-            met[t].extend_from_slice(&b.seeds[t]);
+        for ((links, seeds), met) in b.batch.links.iter().zip(&b.seeds).zip(&mut met) {
+            assert_eq!(&links.edges, seeds);
+            met.extend_from_slice(seeds);
         }
         let labels: Vec<i64> = b.labels[cites].clone().unwrap().into_data().iter::<i64>().collect();
         assert_eq!(labels, b.seeds[cites].iter().map(|&e| classes[e as usize]).collect::<Vec<_>>());

@@ -234,7 +234,7 @@ fn edges_of_link_batches_have_features_and_labels() {
     let batches = batches.with_edge_features("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap()).unwrap().with_labels(&classes).unwrap();
     for b in Loader::new(batches.clone(), 25).unwrap().epoch(0) {
         let b = b.unwrap();
-        assert_eq!(b.seeds, [b.batch.edges.clone()]);
+        assert_eq!(b.seeds, std::slice::from_ref(&b.batch.edges));
         for (block, w) in b.batch.batch.blocks.iter().zip(&b.edge_x) {
             let w = w[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
             assert_eq!(w, block.edge_ids(0).iter().map(|&e| e as f32).collect::<Vec<_>>());
