@@ -56,13 +56,13 @@ pub(crate) fn trainer_ids_are_data_and_split_seeds(n: usize) {
             assert!(d.node_split("a", SplitOf::Own(&not_own), SplitBy::Owner).is_err());
             Ok::<_, DistError>((own, edges))
         });
-        let sorted = |of: &dyn Fn(&(Vec<u64>, Vec<u64>)) -> Vec<u64>| {
-            let mut all: Vec<u64> = seeds.iter().flat_map(of).collect();
+        let sorted = |mut all: Vec<u64>| {
             all.sort_unstable();
             all
         };
-        assert_eq!(sorted(&|s| s.0.clone()), (0..40).collect::<Vec<_>>());
-        assert_eq!(sorted(&|s| s.1.clone()), (0..150).collect::<Vec<_>>());
+        let (nodes, edges): (Vec<_>, Vec<_>) = seeds.into_iter().unzip();
+        assert_eq!(sorted(nodes.concat()), (0..40).collect::<Vec<_>>());
+        assert_eq!(sorted(edges.concat()), (0..150).collect::<Vec<_>>());
     }
 }
 
