@@ -29,6 +29,8 @@
 
 #![forbid(unsafe_code)]
 
+/// The version of Burn that these operators extend.
+pub use burn;
 #[cfg(feature = "dist")]
 pub use burn_gnn_dist as dist;
 pub use burn_gnn_graph as graph;
@@ -38,7 +40,7 @@ pub use burn_gnn_ops as ops;
 /// What most programs need.
 pub mod prelude {
     pub use burn_gnn_graph::RelationStack;
-    pub use burn_gnn_graph::{Batch, Combine, EdgeType, Frame, Graph, IdMap, Relabel, Relation, Schema, Subgraph, batch};
+    pub use burn_gnn_graph::{Batch, Combine, EdgeKey, EdgeType, Frame, Graph, IdMap, NodeKey, Relabel, Relation, Schema, Subgraph, batch};
     pub use burn_gnn_graph::{
         Block, DeviceRows, EdgeOrder, Fanouts, FeatureSource, HeteroLinkBatches, HeteroLinkSampler, LinkBatches, LinkExclusion,
         LinkSampler, Loader, MappedRows, MemoryRows, MiniBatch, NegativePairs, NegativeSampler, NeighborSampler, NodeBatches, NodeOrder,
