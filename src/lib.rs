@@ -58,6 +58,7 @@ pub mod prelude {
     pub use burn_gnn_models::{DropoutKey, next_stream, seeded};
     pub use burn_gnn_models::{FusedAdam, FusedAdamConfig};
     pub use burn_gnn_models::{InferenceConfig, Layerwise, infer};
+    pub use burn_gnn_models::{load_weights, save_weights};
     pub use burn_gnn_ops::{
         Activation, AggregateOptions, BinaryOp, DegreeScale, EdgeDropout, GatOptions, GraphView, NormBy, Precision, Reduce,
         RelationalIndex, RelationalWeight, Segments, Stream, TypeIndex, bias_activation, copy_e_max, copy_e_mean, copy_e_min, copy_e_sum,

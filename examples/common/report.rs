@@ -3,11 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use burn::module::Module;
-use burn::store::ModuleRecord;
+use anyhow::Result;
 use burn_gnn::graph::Graph;
-use burn_gnn::graph::io::write_atomic;
 use burn_gnn::models::{Alone, Epoch, NodeClassifier, Rows, TrainConfig, Trained, evaluate, majority_class, train};
 use serde_json::{Value, json};
 
@@ -34,18 +31,6 @@ pub(crate) fn finish(result: Result<()>) -> ExitCode {
 
 pub(crate) fn percent(x: f64) -> String {
     format!("{:.1} %", 100.0 * x)
-}
-
-/// Writes parameters in Burn's format, under a temporary name first.
-pub(crate) fn save<M: Module>(model: &M, file: &Path) -> Result<()> {
-    let bytes = model.clone().into_record().into_bytes()?;
-    Ok(write_atomic(file, |w| w.write_all(&bytes))?)
-}
-
-/// Reads parameters into a model of the same shape; every parameter must be in the file.
-pub(crate) fn load<M: Module>(model: M, file: &Path) -> Result<M> {
-    let record = ModuleRecord::load(file).with_context(|| format!("reading {}", file.display()))?;
-    model.try_load_record(record).with_context(|| format!("weights of {}", file.display()))
 }
 
 /// Test accuracy of `model`, trained on `graph` in place of the data's own.

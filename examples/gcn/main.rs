@@ -22,7 +22,7 @@ use anyhow::{Result, bail};
 use burn_gnn::dist::{PartitionConfig, partition_graph};
 use burn_gnn::graph::datasets::Known;
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{GcnConfig, TrainConfig, TypeInput, seeded};
+use burn_gnn::models::{GcnConfig, TrainConfig, TypeInput, load_weights, save_weights, seeded};
 use clap::Parser;
 use common::data::{data_set, load};
 use common::plot::PlotArgs;
@@ -121,8 +121,8 @@ fn run(args: &Args) -> Result<()> {
     let results = train_parts(&index, args.parts, &data, &device, &training, true, |_, device| Ok(config.try_init(device)?))?;
 
     let weights = out.join("gcn.bpk");
-    report::save(&results[0].trained.model, &weights)?;
-    let model = report::load(config.try_init(&device)?, &weights)?;
+    save_weights(&results[0].trained.model, &weights)?;
+    let model = load_weights(config.try_init(&device)?, &weights)?;
     let no_graph = accuracy_on(&data.without_neighbours()?, &data, seeded(args.seed, build)?, &training)?;
     let outcome = Outcome {
         parts: args.parts,

@@ -28,7 +28,7 @@ use burn_gnn::dist::{PartitionConfig, PartitionMethod, partition_graph};
 use burn_gnn::graph::Graph;
 use burn_gnn::graph::datasets::Known;
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::seeded;
+use burn_gnn::models::{load_weights, save_weights, seeded};
 use clap::Parser;
 use common::data::{data_set, load};
 use common::ranks::train_parts;
@@ -78,8 +78,8 @@ fn run(args: &Args) -> Result<()> {
 
     // One model of the whole graph out of the ranks' parts, through a file, judged without partitions.
     let weights = out.join("rgcn.bpk");
-    report::save(&assemble(init(&data.graph, args.self_loop, &device)?, &results, &device), &weights)?;
-    let model = report::load(init(&data.graph, args.self_loop, &device)?, &weights)?;
+    save_weights(&assemble(init(&data.graph, args.self_loop, &device)?, &results, &device), &weights)?;
+    let model = load_weights(init(&data.graph, args.self_loop, &device)?, &weights)?;
     // Without edges a node's own row is all there is.
     let bare = data.without_edges()?;
     let no_graph = accuracy_on(&bare, &data, seeded(args.seed, || init(&bare, true, &autodiff))?, &args.training())?;

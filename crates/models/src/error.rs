@@ -117,6 +117,14 @@ pub enum ModelError {
         /// The other.
         other: String,
     },
+    /// A file of weights cannot be written or read, or its parameters are not those of the model.
+    #[error("weights `{}`: {message}; describe the model as it was when the weights were saved", file.display())]
+    Weights {
+        /// The file.
+        file: std::path::PathBuf,
+        /// What is wrong.
+        message: String,
+    },
     /// A file or tensor of another framework cannot be read.
     #[error("state dict: {message}")]
     StateDict {
@@ -138,6 +146,9 @@ pub enum ModelError {
     /// A graph or its features do not fit.
     #[error(transparent)]
     Graph(#[from] burn_gnn_graph::GraphError),
+    /// Ranks that train together do not fit together.
+    #[error("ranks: {0}")]
+    Ranks(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A split has no training node on any rank.
     #[error("the split has no training node; give at least one labelled node")]
     NothingToTrain,

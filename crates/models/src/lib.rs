@@ -62,6 +62,7 @@ mod sg_conv;
 mod sparse_rows;
 mod transformer_conv;
 mod typed_linear;
+mod weights;
 
 mod gat;
 mod gcn;
@@ -125,3 +126,4 @@ pub use task::{NodeTask, Rows};
 pub use train::{Alone, Epoch, GradientSync, NodeClassifier, TrainConfig, Trained, evaluate, train};
 pub use transformer_conv::{TransformerConv, TransformerConvConfig};
 pub use typed_linear::{TypedLinear, TypedLinearConfig};
+pub use weights::{load_weights, save_weights};

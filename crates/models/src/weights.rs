@@ -1,0 +1,93 @@
+//! Saves parameters to files of Burn's own format and loads them.
+
+use std::path::Path;
+
+use burn::module::Module;
+use burn::store::ModuleRecord;
+use burn_gnn_graph::io::write_atomic;
+
+use crate::ModelError;
+
+/// Writes all parameters of `model` to a file, under a temporary name first: killed at any moment, the old file or the
+/// new one is there.
+///
+/// The file holds parameters by path, and nothing of the model's configuration: keep that beside it (a config of a
+/// layer is a Burn `Config`, which has `save`).
+///
+/// # Errors
+/// [`ModelError::Weights`] where the record cannot be made, [`ModelError::Graph`] where the file cannot be written; both
+/// name the file.
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_gnn_models::{GcnConfig, load_weights, save_weights};
+/// let (device, dir) = (Device::flex(), tempfile::tempdir()?);
+/// let model = GcnConfig::new(8, 3).init(&device);
+/// save_weights(&model, dir.path().join("gcn.bpk"))?;
+/// let same = load_weights(GcnConfig::new(8, 3).init(&device), dir.path().join("gcn.bpk"))?;
+/// assert_eq!(same.layers[0].weight.as_ref().unwrap().to_data(), model.layers[0].weight.as_ref().unwrap().to_data());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn save_weights<M: Module>(model: &M, path: impl AsRef<Path>) -> Result<(), ModelError> {
+    let path = path.as_ref();
+    let bytes = model.clone().into_record().into_bytes().map_err(|e| weights(path, &e))?;
+    Ok(write_atomic(path, |file| file.write_all(&bytes))?)
+}
+
+/// Reads the parameters of `model` from a file that [`save_weights`] wrote; the model's own values are replaced.
+///
+/// # Errors
+/// [`ModelError::Weights`], which names the file: no such file, another format, a parameter that is missing or has
+/// another shape.
+pub fn load_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, ModelError> {
+    let path = path.as_ref();
+    let record = ModuleRecord::load(path).map_err(|e| weights(path, &e))?;
+    model.try_load_record(record).map_err(|e| weights(path, &e))
+}
+
+fn weights(path: &Path, cause: &dyn std::fmt::Display) -> ModelError {
+    ModelError::Weights { file: path.to_owned(), message: cause.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::{SageConfig, seeded};
+
+    #[test]
+    fn what_was_saved_is_loaded() {
+        let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
+        let new = |seed, hidden| seeded(seed, || SageConfig::new(4, 2).with_hidden(hidden).init(&device));
+        let file = dir.path().join("sage.bpk");
+        save_weights(&new(0, 8), &file).unwrap();
+        let bytes = |file: &Path| std::fs::read(file).unwrap();
+        let saved = bytes(&file);
+        // Another model takes the weights: saved again they are the same file.
+        save_weights(&load_weights(new(1, 8), &file).unwrap(), &file).unwrap();
+        assert_eq!(bytes(&file), saved);
+        save_weights(&new(1, 8), &file).unwrap();
+        assert_ne!(bytes(&file), saved, "the file tells other weights from these");
+    }
+
+    #[test]
+    fn errors_name_the_file() {
+        let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
+        let new = |hidden| SageConfig::new(4, 2).with_hidden(hidden).init(&device);
+        let file = dir.path().join("sage.bpk");
+        let refused = |part: &str| {
+            let e = load_weights(new(16), &file).unwrap_err();
+            assert!(matches!(e, ModelError::Weights { .. }));
+            let text = e.to_string();
+            assert!(text.contains(&file.display().to_string()) && text.contains(part), "{text}");
+        };
+        refused("");
+        save_weights(&new(8), &file).unwrap();
+        refused("16");
+        std::fs::write(&file, b"no weights").unwrap();
+        refused("");
+        let nowhere = dir.path().join("none/sage.bpk");
+        assert!(save_weights(&new(8), &nowhere).unwrap_err().to_string().contains(&nowhere.display().to_string()));
+    }
+}
