@@ -99,7 +99,9 @@ fn softmaxes(w: usize) -> Vec<Family> {
             edge_softmax_reference(stack.joint(), sorted, NormBy::Dst)
         } else {
             let parts = (0..stack.len()).map(|r| sorted.clone().slice_dim(0, stack.edge_range(r)));
-            Tensor::cat(edge_softmax_across(&stack, parts.collect()), 0)
+            let y = edge_softmax_across(&stack, parts.collect());
+            // Without edges there is no relation in the stack.
+            if y.is_empty() { sorted } else { Tensor::cat(y, 0) }
         };
         flat(y.select(0, ints(&place, &device)))
     }));
