@@ -252,11 +252,7 @@ type Numbers = Option<(Vec<usize>, Vec<f32>)>;
 type Read = (Vec<Numbers>, Vec<Vec<Numbers>>, Vec<Option<Vec<i64>>>);
 
 /// What a network reads of a batch, beside its blocks.
-fn read(
-    x: &[Option<Tensor<2>>],
-    edge_x: &[Vec<Option<Tensor<2>>>],
-    labels: &[Option<Tensor<1, Int>>],
-) -> Read {
+fn read(x: &[Option<Tensor<2>>], edge_x: &[Vec<Option<Tensor<2>>>], labels: &[Option<Tensor<1, Int>>]) -> Read {
     let numbers = |x: &[Option<Tensor<2>>]| -> Vec<Numbers> {
         x.iter().map(|x| x.as_ref().map(|t| (t.dims().to_vec(), t.to_data().iter::<f32>().collect()))).collect()
     };

@@ -34,8 +34,11 @@ fn propagation() {
     }
 }
 
+/// The node of an edge whose sum is taken for the source of another.
+type AtSrc = fn(&Graph, usize) -> u32;
+
 /// `w_e · l_u · r_v` by edge, from sums of `c` over the edges of each end; 0 instead of the root of no sum.
-fn by_sums(device: &Device, g: &Graph, w: &Tensor<2>, (c, at_src): (&[f64], fn(&Graph, usize) -> u32)) -> Tensor<2> {
+fn by_sums(device: &Device, g: &Graph, w: &Tensor<2>, (c, at_src): (&[f64], AtSrc)) -> Tensor<2> {
     let r = &g.relations()[0];
     let root = |sum: f64| if sum > 0.0 { sum.powf(-0.5) } else { 0.0 };
     let edges = 0..r.num_edges();
@@ -46,7 +49,7 @@ fn by_sums(device: &Device, g: &Graph, w: &Tensor<2>, (c, at_src): (&[f64], fn(&
 }
 
 /// Edges with as many in-edges of sources, and edges out of sources.
-const AT_SRC: [(DegreeNorm, fn(&Graph, usize) -> u32); 2] =
+const AT_SRC: [(DegreeNorm, AtSrc); 2] =
     [(DegreeNorm::BothIn, |g, e| g.relations()[0].dst()[e]), (DegreeNorm::Both, |g, e| g.relations()[0].src()[e])];
 
 #[test]
