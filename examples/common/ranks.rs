@@ -7,8 +7,8 @@ use anyhow::Result;
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
-use burn_gnn::dist::{Communicator, LocalPartition, all_reduce_gradients, load_partition, run_ranks};
-use burn_gnn::models::{GradientSync, NodeClassifier, NodeTask, Rows, TrainConfig, Trained, seeded, train};
+use burn_gnn::dist::{Communicator, LocalPartition, all_reduce_gradients, check_replicas, load_partition, run_ranks};
+use burn_gnn::models::{GradientSync, ModelError, NodeClassifier, NodeTask, Rows, TrainConfig, Trained, seeded, train};
 
 use super::data::{FEATURE, Loaded};
 use super::report;
@@ -18,6 +18,9 @@ use super::report;
 pub(crate) struct Sync(pub(crate) Arc<dyn Communicator>);
 
 impl GradientSync for Sync {
+    fn check_replicas<M: Module>(&self, module: &M) -> Result<(), ModelError> {
+        check_replicas(&*self.0, module).map_err(|e| ModelError::Ranks(e.into()))
+    }
     fn sum_gradients<M: Module>(&self, module: &M, grads: GradientsParams) -> GradientsParams {
         all_reduce_gradients(&*self.0, module, grads).unwrap_or_else(|e| std::panic::resume_unwind(Box::new(e)))
     }

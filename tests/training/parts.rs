@@ -1,16 +1,19 @@
 //! Losses on 1, 2 and 4 parts are those of one machine: 1e-9 relative in f64, 1e-4 in f32, over 20 epochs,
 //! dropout in force, through partition files, one rank per part.
 
+use std::sync::Arc;
+
+use anyhow::Result;
 use burn::tensor::{Device, FloatDType};
-use burn_gnn::dist::{PartitionConfig, PartitionMethod, partition_graph};
+use burn_gnn::dist::{Communicator, LocalPartition, PartitionConfig, PartitionMethod, broadcast_seed, partition_graph, run_ranks};
 use burn_gnn::graph::{Dataset, crates_graph, karate_club};
 use burn_gnn::models::{
-    Alone, GcnConfig, NodeClassifier, NodeTask, RelWeights, RgcnConfig, TrainConfig, TypeInput, seeded, to_dtype, train,
+    GcnConfig, NoSync, NodeClassifier, NodeTask, RelWeights, RgcnConfig, Rows, TrainConfig, TypeInput, seeded, to_dtype, train,
 };
 use burn_gnn::ops::GraphView;
 
-use crate::common::data::{Loaded, load};
-use crate::common::ranks::train_parts;
+use crate::common::data::{FEATURE, Loaded, load};
+use crate::common::ranks::{self, train_parts};
 use crate::dataset;
 
 const EPOCHS: usize = 20;
@@ -27,7 +30,7 @@ where
         NodeTask { graph: &data.graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
     let losses = |history: &[burn_gnn::models::Epoch]| history.iter().map(|e| e.loss).collect::<Vec<_>>();
     let model = to_dtype(seeded(config.seed, || build(&data.graph, &data, &device.clone().autodiff())), dtype);
-    let one = losses(&train(model, &task, &config, &Alone, |_| {}).unwrap().history);
+    let one = losses(&train(model, &task, &config, &NoSync, |_| {}).unwrap().history);
     assert!(one[EPOCHS - 1] < one[0], "{one:?}");
     let bound = if dtype == FloatDType::F64 { 1e-9 } else { 1e-4 };
     for &n in parts {
@@ -104,4 +107,32 @@ fn aifb_rgcn() {
             compare(set, parts, &PartitionMethod::Metis, &device, dtype, rgcn(RelWeights::Full, 32, 0.3));
         }
     }
+}
+
+/// Models of ranks that were made outside of a scope are an error before the first step; one seed for all makes them equal.
+#[test]
+fn ranks_must_begin_with_one_model() {
+    let (data, device) = (load(karate_club(), None, &Device::flex(), FloatDType::F32).unwrap(), Device::flex());
+    let parts = partition_graph(&data.graph, &PartitionConfig::new("g", 3)).unwrap();
+    let TypeInput::Features(d) = data.inputs()[0] else { panic!("the club has features") };
+    let config = TrainConfig::new().with_epochs(2).with_progress(false);
+    let run = |comm: Arc<dyn Communicator>, scope: bool| -> Result<(usize, Result<f64, String>)> {
+        let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), &device)?;
+        let own = part.inner_nodes(0).to_vec();
+        let here = |rows: &Rows| rows.on_rank(|id| own.binary_search(&u64::from(id)).ok().map(|r| r as u32));
+        let features = vec![part.nodes(0).get::<2>(FEATURE).ok()];
+        let task = NodeTask { graph: &part, features, target: 0, train: here(&data.train), val: here(&data.val) };
+        let init = || GcnConfig::new(d, 2).with_dropout(0.2).init(&device.clone().autodiff());
+        let model = if scope { seeded(broadcast_seed(&*comm)?, init) } else { init() };
+        let mut epochs = 0;
+        let trained = train(model, &task, &config, &ranks::Sync(comm.clone()), |_| epochs += 1);
+        Ok((epochs, trained.map(|t| t.history[1].loss).map_err(|e| e.to_string())))
+    };
+    let all = |scope| run_ranks(3, |comm| run(comm, scope).map_err(|e| format!("{e:#}"))).unwrap();
+    for (epochs, trained) in all(false) {
+        let error = trained.unwrap_err();
+        assert!(epochs == 0 && error.contains("on rank 1: expected values with hash") && error.contains("broadcast_module"), "{error}");
+    }
+    let trained = all(true);
+    assert!(trained.iter().all(|t| t.0 == 2 && t.1 == trained[0].1 && t.1.is_ok()), "{trained:?}");
 }

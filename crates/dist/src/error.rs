@@ -209,6 +209,22 @@ pub enum DistError {
         /// What to do.
         remedy: &'static str,
     },
+    /// Models of ranks differ where they must be replicas.
+    #[error(
+        "{what} on rank {rank}: expected {expected} as on rank 0, found {found}; ranks would train different models: call \
+         `broadcast_module` before the first step, or make the model on every rank in \
+         `seeded(broadcast_seed(&comm)?, || …)`, which makes dropout keys equal too"
+    )]
+    Replicas {
+        /// What differs: a parameter, by its path of field names, or the number of parameters.
+        what: String,
+        /// The first rank that differs from rank 0.
+        rank: usize,
+        /// What rank 0 has.
+        expected: String,
+        /// What the rank has.
+        found: String,
+    },
     /// The structure or a frame is wrong.
     #[error(transparent)]
     Graph(#[from] GraphError),

@@ -8,7 +8,8 @@
 //! 2. [`run_ranks`] starts ranks, each with a [`Communicator`].
 //! 3. [`LocalPartition`] is one part as layers see it: a [`GraphView`](burn_gnn_ops::GraphView) whose
 //!    source rows come by [`halo_exchange`], with gradients that go home.
-//! 4. [`all_reduce_gradients`] sums the gradients of replicated parameters.
+//! 4. [`broadcast_module`] gives every rank the parameters of rank 0, [`check_replicas`] compares them, [`all_reduce_gradients`] sums
+//!    the gradients of replicated parameters.
 //!
 //! The way of a run in batches:
 //!
@@ -37,7 +38,7 @@
 //!
 //! Rules for code that runs on ranks: every rank makes the same collective calls in the same order and
 //! calls `backward` as often as the others, also where it has no training node; it builds its own
-//! parameters; it skips relations by counts of the whole graph only; it keeps a path from the loss to
+//! parameters, equal to those of the others ([`broadcast_module`], [`broadcast_seed`]); it skips relations by counts of the whole graph only; it keeps a path from the loss to
 //! every exchange (Burn's `slice` of an empty range and `cat` of empty tensors lose it, `select` and
 //! `matmul` keep it). On NdArray, Burn's matmul refuses matrices without rows: multiply by
 //! `burn_gnn_ops::matmul_rows`, as the layers of `burn-gnn-models` do, where a rank may own no node of a type.
@@ -56,11 +57,12 @@ mod loading;
 mod local;
 mod partition;
 mod reduce;
+mod replicas;
 mod sampling;
 mod split;
 mod tensor;
 
-pub use book::{Lookup, NodeKey, PartMetadata, PartitionBook};
+pub use book::{Lookup, PartMetadata, PartitionBook};
 pub use checkpoint::{Checkpoint, RunState, Shard, ShardReader, ShardWriter};
 pub use comm::{Communicator, Failure, Metered, Ranks, Traffic, run_ranks};
 #[cfg(feature = "mpi")]
@@ -69,13 +71,16 @@ pub use embedding::{DistEmbedding, EmbeddingElement, EmbeddingRows, SparseOptimi
 pub use error::DistError;
 pub use graph::{CacheStats, DataSpace, DistGraph, FeatureData, HotRows, InEdges, RowCounts};
 pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange};
-pub use loading::{DistBatchMaker, DistEpoch, DistLinkBatches, DistLoaded, DistLoader, DistNodeBatches, LoaderTimes, Presampling};
+pub use loading::{
+    DistBatchMaker, DistEpoch, DistHeteroLinkBatches, DistLinkBatches, DistLoaded, DistLoader, DistNodeBatches, LoaderTimes, Presampling,
+};
 pub use local::LocalPartition;
 pub use partition::{
     ChunkedGraph, MetisEffort, Objective, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport, PartitionTable,
     PartitionedGraph, TypeStats, load_partition, load_partition_book, partition_graph, verify_partition,
 };
 pub use reduce::{ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with, all_reduce_scalar};
-pub use sampling::{DistBatch, DistLinkBatch, DistLinkSampler, DistSampler};
+pub use replicas::{broadcast_module, broadcast_seed, check_replicas};
+pub use sampling::{DistBatch, DistHeteroLinkBatch, DistHeteroLinkSampler, DistLinkBatch, DistLinkSampler, DistSampler, DistSeedLinks};
 pub use split::{Split, SplitBy, SplitOf};
 pub use tensor::{DistElement, DistTensor, PartitionPolicy};

@@ -30,6 +30,9 @@ impl Default for ReduceOptions {
 /// the sum of the others, so that optimizers step alike everywhere. Parameters that do not require
 /// gradients stay out. Collective.
 ///
+/// Parameters themselves are not compared: where ranks started from different ones they stay different. Call
+/// [`broadcast_module`](crate::broadcast_module) or [`check_replicas`](crate::check_replicas) once before the first step.
+///
 /// # Errors
 /// Some rank failed, or modules differ in size between ranks.
 ///

@@ -147,8 +147,8 @@ pub enum ModelError {
     #[error(transparent)]
     Graph(#[from] burn_gnn_graph::GraphError),
     /// Ranks that train together do not fit together.
-    #[error("ranks: {0}")]
-    Ranks(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error(transparent)]
+    Ranks(Box<dyn std::error::Error + Send + Sync>),
     /// A split has no training node on any rank.
     #[error("the split has no training node; give at least one labelled node")]
     NothingToTrain,

@@ -23,7 +23,9 @@ thread_local! {
 ///
 /// Without a scope every draw is seeded by the generator of the device, as Burn's own layers are: `device.seed(seed)` makes it
 /// repeatable in a single-threaded program. Ranks that do not share that generator, or that are threads of one process, then have
-/// different weights: make a model for ranks in a scope.
+/// different weights and dropout keys: make a model for ranks in a scope. To pick no seed, let rank 0 draw one for all:
+/// `seeded(broadcast_seed(&*comm)?, || config.init(&device))` with `broadcast_seed` of `burn-gnn-dist`, whose `check_replicas` compares
+/// the parameters of ranks.
 ///
 /// The scope holds for layers of this crate (and for custom layers that draw by [`next_stream`]) on the thread that calls
 /// `seeded`; threads that `init` starts are outside of it. Layers of Burn do not know it. A scope inside a scope counts for

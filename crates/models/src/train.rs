@@ -54,6 +54,14 @@ pub trait NodeClassifier: Module {
 
 /// What ranks do together during training. Every rank calls the same methods in the same order.
 pub trait GradientSync {
+    /// Compares the dense parameters of ranks. [`train`] calls it once, before the first step: ranks that begin with different
+    /// parameters would train different models. By default nothing is compared.
+    ///
+    /// # Errors
+    /// On every rank where those of any differ, usually [`ModelError::Ranks`].
+    fn check_replicas<M: Module>(&self, _module: &M) -> Result<(), ModelError> {
+        Ok(())
+    }
     /// Gradients summed over ranks, in rank order.
     fn sum_gradients<M: Module>(&self, module: &M, grads: GradientsParams) -> GradientsParams;
     /// Numbers summed over ranks, in rank order.
@@ -64,9 +72,9 @@ pub trait GradientSync {
 
 /// One machine: nothing to sum.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Alone;
+pub struct NoSync;
 
-impl GradientSync for Alone {
+impl GradientSync for NoSync {
     fn sum_gradients<M: Module>(&self, _module: &M, grads: GradientsParams) -> GradientsParams {
         grads
     }
@@ -104,7 +112,7 @@ pub struct TrainConfig {
 pub struct Epoch {
     /// From 0.
     pub epoch: usize,
-    /// Mean cross entropy of the training rows before the step, dropout in force.
+    /// Mean cross entropy of the training rows before the step, dropout in effect.
     pub loss: f64,
     /// Accuracy on the training rows of the same pass.
     pub train_accuracy: f64,
@@ -132,10 +140,10 @@ pub struct Trained<M> {
 ///
 /// On several ranks each holds its part in `task`; losses, accuracies and gradients are summed by
 /// `sync`, so all ranks see the same numbers and end at the same epoch. `on_epoch` sees each epoch on
-/// every rank.
+/// every rank. Every rank makes `model` itself, with the same dense parameters ([`seeded`](crate::seeded)).
 ///
 /// # Errors
-/// No training row on any rank, no epochs, patience of 0, a learning rate that is not positive, or a loss that
+/// Dense parameters that differ between ranks ([`GradientSync::check_replicas`]), no training row on any rank, no epochs, patience of 0, a learning rate that is not positive, or a loss that
 /// is no longer finite.
 pub fn train<M, G, S>(
     mut model: M,
@@ -164,6 +172,7 @@ where
     if !decay.is_finite() || decay < 0.0 {
         return Err(ModelError::OutOfRange { arg: "weight_decay".into(), range: "finite numbers from 0".into(), value: decay.to_string() });
     }
+    sync.check_replicas(model.dense())?;
     let mut adam = FusedAdamConfig::new().with_epsilon(1e-8);
     if config.weight_decay > 0.0 {
         adam = adam.with_weight_decay(Some(WeightDecayConfig::new(config.weight_decay as f32)));

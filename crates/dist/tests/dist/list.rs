@@ -8,11 +8,13 @@ macro_rules! shared_tests {
                 every_rank_reads_two_graphs: [1, 2, 3, 4],
                 from_files_under_its_name: [1, 2, 3],
                 what_travels: [2],
+                the_only_type: [1, 2, 3],
                 errors_reach_every_rank: [3],
                 different_calls_are_no_mixed_up_rows: [2],
             }
             sampling {
                 some_batches_are_those_of_one_machine: [1, 2, 3, 4],
+                some_trees: [1, 2, 3, 4],
                 any_partitioning_will_do: [3],
                 another_key_is_another_batch: [2],
                 what_is_refused_is_refused_on_all_ranks: [3],
@@ -28,15 +30,27 @@ macro_rules! shared_tests {
                 labels_and_edge_features_are_those_of_one_machine: [1, 2, 3, 4],
             }
             links {
+                some_shares_are_the_batch: [1, 2, 3, 4],
+                described_negatives_are_those_of_one_machine: [1, 2, 3],
                 refusals: [2],
                 splits_cover_each_seed_once_with_as_many_steps_everywhere: [1, 2, 3, 4],
             }
             tensors {
+                one_list: [1, 2, 3, 4],
                 policies_are_those_of_the_open_graph: [2],
                 names_are_handles_and_persistent_tensors_stay: [2],
                 sparse_steps_are_the_formulas: [1, 2, 4],
                 rows_are_a_leaf_and_their_gradients_go_home: [3],
                 tensors_are_feature_columns: [1, 2, 3],
+            }
+            replicas {
+                models_are_made_equal: [3],
+                models_must_have_one_structure: [2, 3],
+                ranks_share_a_seed: [1, 3],
+            }
+            times {
+                loaders_with_times_are_those_of_one_machine: [1, 2, 3, 4],
+                refused: [2],
             }
             trainers {
                 every_trainer_reads_the_graph: [2, 4],

@@ -12,6 +12,7 @@ mod comm;
 mod dist_graph;
 mod exchange;
 mod faults;
+mod fuzz;
 mod golden;
 mod graphs;
 #[path = "../../../graph/tests/faults/harness.rs"]
@@ -23,6 +24,7 @@ mod options;
 mod partition;
 mod ranks;
 mod refusals;
+mod replicas;
 mod sampling;
 mod stress;
 mod tensors;

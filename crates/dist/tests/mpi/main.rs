@@ -26,10 +26,14 @@ mod loaders;
 mod minibatch;
 #[path = "../dist/ranks.rs"]
 mod ranks;
+#[path = "../dist/replicas.rs"]
+mod replicas;
 #[path = "../dist/sampling.rs"]
 mod sampling;
 #[path = "../dist/tensors.rs"]
 mod tensors;
+#[path = "../dist/times.rs"]
+mod times;
 #[path = "../dist/trainers.rs"]
 mod trainers;
 #[path = "../dist/training.rs"]
