@@ -122,6 +122,7 @@ impl PartitionedGraph {
             Ok::<_, DistError>(out)
         };
         let mut partition = self.structure(part)?;
+        partition.extras = self.extras(&partition)?;
         partition.node_feats = feats(&self.node_rows, &self.nodes, &self.book.nodes)?;
         partition.edge_feats = feats(&self.edge_rows, &self.edges, &self.book.edges)?;
         Ok(partition)
@@ -133,7 +134,7 @@ impl PartitionedGraph {
         Ok(&by_part[t].ids[places.start as usize..places.end as usize])
     }
 
-    /// A part without its features.
+    /// A part without its features, lists, texts and ids.
     pub(crate) fn structure(&self, part: usize) -> Result<Partition, DistError> {
         let Outline { outer, halo } = self.outline(part)?;
         let (book, schema) = (&self.book, self.graph.schema());
@@ -192,7 +193,7 @@ impl PartitionedGraph {
         }
         nid.extend(halo.iter().map(|&(owner, t, place)| book.nodes.joint(owner as usize, t as usize, u64::from(place)).0));
         orig_nid.extend(halo.iter().map(|&(_, t, place)| u64::from(self.nodes[t as usize].ids[place as usize])));
-        Ok(Partition {
+        let mut partition = Partition {
             book: book.clone(),
             fingerprint: self.fingerprint,
             graph_name: self.config.graph_name.clone(),
@@ -210,7 +211,10 @@ impl PartitionedGraph {
             trainer_id,
             node_feats: Features::new(),
             edge_feats: Features::new(),
-        })
+            extras: [vec![], vec![]],
+        };
+        partition.extras = partition.no_extras();
+        Ok(partition)
     }
 
     fn owner_of_edge(&self, t: usize, e: u32) -> usize {

@@ -6,15 +6,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_graph::HomoId;
-use burn_gnn_graph::io::{create_dirs, lock_dir, read_file, sync_dir, write_atomic};
+use burn_gnn_graph::io::{create_dirs, cut_text, lock_dir, read_file, sync_dir, write_atomic};
 use rayon::prelude::*;
 use safetensors::Dtype;
 
 use super::metadata::{FORMAT_VERSION, Metadata, OwnerMap, PartFiles};
-use super::owner_map;
 use super::rows::Rows;
 use super::tensors::{Entry, beside, is_sum, write_tensors};
 use super::{Partition, PartitionedGraph};
+use super::{extras, owner_map};
 use crate::DistError;
 use crate::book::{ByPart, Numbering};
 
@@ -90,6 +90,9 @@ impl PartitionedGraph {
     ///                                 nodes and of edges); trainer_id (i64, of inner nodes) if parts have several
     /// part<i>/node_feats.safetensors  `ntype/column`, rows of inner nodes in id order
     /// part<i>/edge_feats.safetensors  `src:rel:dst/column`, rows of inner edges in id order
+    /// part<i>/extras.safetensors      lists, texts and ids of all local nodes and edges, if the graph has any:
+    ///                                 `list/…/name/indptr` and `/values`, `text/…/name/bytes` and `/ends`, `ids/…`,
+    ///                                 `global_ids/…`, where … is `node/ntype` or `edge/src:rel:dst`
     /// node_map.npy edge_map.npy       without reshuffle: owner of each joint id (int32)
     /// ```
     ///
@@ -102,7 +105,7 @@ impl PartitionedGraph {
     /// they got their names, they are read from there. What the old metadata named and the new one does not is removed last.
     ///
     /// # Errors
-    /// A file cannot be written; another call writes to the folder, or it has a partitioning of another name; what [`part`](Self::part) refuses. After an error the folder holds
+    /// A file cannot be written; another call writes to the folder, or it has a partitioning of another name, readable or not; what [`part`](Self::part) refuses. After an error the folder holds
     /// what it held before, unless only the last renaming failed: then it holds the new partitioning.
     pub fn write(&self, dir: impl AsRef<Path>) -> Result<PathBuf, DistError> {
         let dir = dir.as_ref();
@@ -112,10 +115,14 @@ impl PartitionedGraph {
             let found = "another one at work".to_owned();
             return Err(DistError::Config { arg: "dir", expected: format!("no other write to {}", dir.display()), found });
         };
-        if let Some(other) = other_metadata(dir, &json) {
-            let (expected, found) =
-                (format!("a folder without another partitioning, or `graph_name` {other:?} to replace it"), &self.config.graph_name);
-            let found = format!("{} with `graph_name` {found:?}; files of parts have the same names in both", dir.display());
+        if let Some((path, other)) = other_metadata(dir, &json) {
+            let expected = "a folder without another partitioning, as files of parts have the same names in both".to_owned();
+            let found = format!(
+                "{} ({other}) beside `graph_name` {:?}; write to another folder, with that name to replace it, or remove that file and the \
+                 folders of its parts",
+                path.display(),
+                self.config.graph_name
+            );
             return Err(DistError::Config { arg: "dir", expected, found });
         }
         // Files that an ended write left beside get their names, or are removed.
@@ -191,10 +198,10 @@ impl PartitionedGraph {
             type_counts,
             checksums,
             fingerprint,
-            checksum: None,
+            checksum: String::new(),
             parts,
         };
-        metadata.checksum = Some(metadata.sum());
+        metadata.checksum = metadata.sum();
         let text = serde_json::to_string_pretty(&metadata).map_err(|e| DistError::format(json, e.to_string()))?;
         // The folders of parts are names in this one.
         sync_dir(dir).map_err(DistError::io(dir))?;
@@ -213,12 +220,17 @@ impl PartitionedGraph {
             checksums.insert(key.to_owned(), write_tensors(&dir.join(&file), stamp, entries)?);
             Ok::<_, DistError>(file)
         };
-        let part_graph = write("part_graph", "graph", self.structure(p)?.entries()?)?;
+        let structure = self.structure(p)?;
+        let part_graph = write("part_graph", "graph", structure.entries()?)?;
+        let extras = self.extras(&structure)?;
+        drop(structure);
+        let entries = extras::entries(&extras, [schema.ntypes(), &enames]);
+        let extras = if entries.is_empty() { None } else { Some(write("extras", "extras", entries)?) };
         let node_feats = self.features(p, &self.node_rows, schema.ntypes(), &self.nodes, &self.book.nodes)?;
         let node_feats = write("node_feats", "node_feats", node_feats)?;
         let edge_feats = self.features(p, &self.edge_rows, &enames, &self.edges, &self.book.edges)?;
         let edge_feats = write("edge_feats", "edge_feats", edge_feats)?;
-        Ok(PartFiles { node_feats, edge_feats, part_graph, checksums })
+        Ok(PartFiles { node_feats, edge_feats, part_graph, extras, checksums })
     }
 
     fn features<'a>(
@@ -246,10 +258,32 @@ impl PartitionedGraph {
     }
 }
 
-/// The name of a partitioning in a folder whose metadata is another file.
-fn other_metadata(dir: &Path, json: &Path) -> Option<String> {
+/// Another file that is the metadata of a partitioning in the folder, and what it is: also one that this program cannot read, of
+/// another version or damaged.
+fn other_metadata(dir: &Path, json: &Path) -> Option<(PathBuf, String)> {
     let paths = fs::read_dir(dir).ok()?.flatten().map(|e| e.path());
-    paths.filter(|p| p != json && p.extension().is_some_and(|e| e == "json")).find_map(|p| metadata(&p)).map(|m| m.graph_name)
+    paths.filter(|p| p != json && p.extension().is_some_and(|e| e == "json")).find_map(|path| {
+        let bytes = read_file(&path).ok()?;
+        if let Ok(Metadata { graph_name, .. }) = serde_json::from_slice(&bytes) {
+            return Some((path, format!("`graph_name` {graph_name:?}")));
+        }
+        let what = match serde_json::from_slice::<serde_json::Value>(&bytes) {
+            Ok(value) if ["part-0", "num_parts"].iter().all(|key| value.get(key).is_some()) => match value.get("format_version") {
+                Some(version) => format!("a partitioning of format version {}", cut_text(&version.to_string())),
+                None => "a partitioning without format version".to_owned(),
+            },
+            Ok(_) => return None,
+            Err(_) if ["\"part-0\"", "\"num_parts\""].iter().all(|key| contains(&bytes, key.as_bytes())) => {
+                "a damaged partitioning".to_owned()
+            }
+            Err(_) => return None,
+        };
+        Some((path, what))
+    })
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|w| w == part)
 }
 
 /// The metadata in a folder, if it can be read.
@@ -290,7 +324,7 @@ fn settle(dir: &Path, json: &Path, metadata: Option<&Metadata>, parts: usize) ->
 
 /// Names of the files beside the metadata, and of those in the folders of parts.
 const BESIDE_METADATA: [&str; 2] = ["node_map.npy", "edge_map.npy"];
-const OF_PARTS: [&str; 3] = ["graph.safetensors", "node_feats.safetensors", "edge_feats.safetensors"];
+const OF_PARTS: [&str; 4] = ["graph.safetensors", "node_feats.safetensors", "edge_feats.safetensors", "extras.safetensors"];
 
 fn is_ours(name: &str) -> bool {
     BESIDE_METADATA.contains(&name) || OF_PARTS.contains(&name)

@@ -59,14 +59,16 @@ impl Opened {
                 return Err(DistError::Version { path: json.into(), found, expected: FORMAT_VERSION });
             }
         }
-        let mut meta: Metadata = serde_json::from_value(value).map_err(|e| bad(format!("not a partition's metadata: {e}")))?;
+        let mut meta: Metadata =
+            serde_json::from_value(value).map_err(|e| bad(format!("not a partition's metadata: {e}; partition the graph again")))?;
         let fingerprint = u64::from_str_radix(&meta.fingerprint, 16)
             .map_err(|_| bad(format!("`fingerprint`: expected a hexadecimal number, got {:?}", meta.fingerprint)))?;
         let book = Arc::new(read_book(json, &meta)?);
         let found = meta.sum();
-        if let Some(expected) = meta.checksum.clone().filter(|sum| *sum != found) {
-            return Err(DistError::Checksum { path: json.into(), expected, found });
+        if meta.checksum != found {
+            return Err(DistError::Checksum { path: json.into(), expected: cut_text(&meta.checksum), found });
         }
+        meta.check_paths(json)?;
         Ok(Self { json: json.into(), meta, fingerprint, book })
     }
 
@@ -109,6 +111,7 @@ impl Opened {
             eid,
             node_feats: Features::new(),
             edge_feats: Features::new(),
+            extras: [vec![], vec![]],
         };
         partition.check(&file.path)?;
         read.check_types(&partition)?;
@@ -117,7 +120,14 @@ impl Opened {
         let count = |of: &Numbering, t: usize| of.inner(part, t).map(|n| n as usize);
         let node_feats = read_features(&open("node_feats", &files.node_feats)?, schema.ntypes(), |t| count(&book.nodes, t))?;
         let edge_feats = read_features(&open("edge_feats", &files.edge_feats)?, &enames, |t| count(&book.edges, t))?;
-        Ok(Partition { node_feats, edge_feats, ..partition })
+        let extras = match &files.extras {
+            None => partition.no_extras(),
+            Some(name) => {
+                let file = open("extras", name)?;
+                Reader { path: &file.path, tensors: &file.tensors()? }.extras(&partition, [schema.ntypes(), &enames])?
+            }
+        };
+        Ok(Partition { node_feats, edge_feats, extras, ..partition })
     }
 }
 
@@ -151,13 +161,14 @@ impl File {
     }
 }
 
-struct Reader<'a> {
-    path: &'a Path,
-    tensors: &'a SafeTensors<'a>,
+/// Tensors of a file as lists.
+pub(super) struct Reader<'a> {
+    pub(super) path: &'a Path,
+    pub(super) tensors: &'a SafeTensors<'a>,
 }
 
 impl Reader<'_> {
-    fn list<T: Pod>(&self, name: &str, dtype: Dtype, len: Option<usize>) -> Result<Vec<T>, DistError> {
+    pub(super) fn list<T: Pod>(&self, name: &str, dtype: Dtype, len: Option<usize>) -> Result<Vec<T>, DistError> {
         let bad = |message: String| Err(DistError::format(self.path, message));
         let Ok(t) = self.tensors.tensor(name) else {
             return bad(format!("no tensor `{name}`"));

@@ -8,18 +8,30 @@ use twox_hash::XxHash3_64;
 
 use super::read_book::inside;
 use super::tensors::text;
+use crate::DistError;
 
 /// Version of the metadata and part files that this program writes and reads.
-pub(crate) const FORMAT_VERSION: u32 = 2;
+pub(crate) const FORMAT_VERSION: u32 = 3;
 
-/// Names of the three files of a part, relative to the metadata file, and their checksums.
+/// Names of the files of a part, relative to the metadata file, and their checksums.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PartFiles {
     pub(crate) node_feats: String,
     pub(crate) edge_feats: String,
     pub(crate) part_graph: String,
+    /// Lists, texts and ids, where the graph has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) extras: Option<String>,
     /// By the keys above.
     pub(crate) checksums: BTreeMap<String, String>,
+}
+
+impl PartFiles {
+    /// Keys and names of the files.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let files = [("part_graph", &self.part_graph), ("node_feats", &self.node_feats), ("edge_feats", &self.edge_feats)];
+        files.into_iter().chain(self.extras.iter().map(|name| ("extras", name))).map(|(key, name)| (key, name.as_str()))
+    }
 }
 
 /// Who owns what: ranges of joint ids per type, or a file with the owner of each joint id.
@@ -55,9 +67,8 @@ pub(crate) struct Metadata {
     pub(crate) checksums: BTreeMap<String, String>,
     /// Hexadecimal; part files carry the same.
     pub(crate) fingerprint: String,
-    /// Of the metadata without this entry; files of older versions have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) checksum: Option<String>,
+    /// Of the metadata with an empty text here.
+    pub(crate) checksum: String,
     /// `part-<i>`, and whatever else a file may hold.
     #[serde(flatten)]
     pub(crate) parts: BTreeMap<String, serde_json::Value>,
@@ -66,11 +77,35 @@ pub(crate) struct Metadata {
 impl Metadata {
     /// The checksum of all other entries, whatever spaces and line ends the file has.
     pub(crate) fn sum(&mut self) -> String {
-        let old = self.checksum.take();
+        let old = std::mem::take(&mut self.checksum);
         // Keys are texts and nothing here fails to be written.
         let sum = text(XxHash3_64::oneshot(&serde_json::to_vec(self).unwrap_or_default()));
         self.checksum = old;
         sum
+    }
+
+    /// Refuses a path that is named twice: each costs as much as its file is long.
+    pub(crate) fn check_paths(&self, json: &Path) -> Result<(), DistError> {
+        let mut named: BTreeMap<PathBuf, String> = BTreeMap::new();
+        let mut add = |entry: String, name: &str| match named.insert(inside(json, name)?, entry.clone()) {
+            None => Ok(()),
+            Some(first) => {
+                let message = format!("`{entry}`: expected a file of its own, got {name:?}, which `{first}` names too");
+                Err(DistError::format(json, format!("{message}; partition the graph again")))
+            }
+        };
+        for (key, map) in [("node_map", &self.node_map), ("edge_map", &self.edge_map)] {
+            if let OwnerMap::File(name) = map {
+                add(key.to_owned(), name)?;
+            }
+        }
+        for p in 0..self.num_parts {
+            let part = format!("part-{p}");
+            // Without such an entry, or with another one, the part is refused when it is read.
+            let files = self.parts.get(&part).and_then(|files| PartFiles::deserialize(files).ok());
+            files.iter().flat_map(PartFiles::names).try_for_each(|(key, name)| add(format!("{part}/{key}"), name))?;
+        }
+        Ok(())
     }
 
     /// Every file that it names, with its checksum; those whose names lead out of the folder are left out.
@@ -88,9 +123,7 @@ impl Metadata {
         }
         for (key, part) in &self.parts {
             if let (true, Ok(part)) = (key.starts_with("part-"), serde_json::from_value::<PartFiles>(part.clone())) {
-                for (key, name) in [("part_graph", &part.part_graph), ("node_feats", &part.node_feats), ("edge_feats", &part.edge_feats)] {
-                    add(name, part.checksums.get(key));
-                }
+                part.names().for_each(|(key, name)| add(name, part.checksums.get(key)));
             }
         }
         files

@@ -5,6 +5,7 @@ mod checks;
 mod chunked;
 mod config;
 mod extract;
+mod extras;
 mod files;
 mod load;
 mod metadata;
@@ -27,6 +28,7 @@ use crate::book::{ByPart, Numbering};
 use crate::{DistError, PartitionBook};
 pub use chunked::ChunkedGraph;
 pub use config::{MetisEffort, Objective, PartitionConfig, PartitionMethod};
+pub(crate) use extras::ExtrasByType;
 pub(crate) use load::Opened;
 pub use load::{load_partition, load_partition_book};
 pub(crate) use part::Features;
@@ -68,8 +70,9 @@ pub struct PartitionedGraph {
 /// original order inside (part, type); joint ids run part by part, inside a part type by type. METIS
 /// sees all types as one graph with both directions of every edge, parallel edges as weights, self
 /// loops left out; without edges, nodes are dealt out in order. Equal settings give equal parts, bit
-/// for bit, for any number of threads. Types, relations and parts may be empty, graphs disconnected. Lists and ids from files that
-/// frames hold are not cut: look them up in the input by original id.
+/// for bit, for any number of threads. Types, relations and parts may be empty, graphs disconnected. A part has the feature rows of what it
+/// owns, and the lists, texts and ids (of files, global) of all its local nodes and edges, halo included: [`Partition::to_graph`] gives
+/// them to its frames.
 ///
 /// # Errors
 /// Settings out of range, more parts than nodes, an assignment that does not fit the graph, more nodes or edges
@@ -144,9 +147,6 @@ fn partition_rows(
         edge_rows,
     };
     tracing::info!(parts, edge_cut = cut.edge_cut(), method = config.method.name(), "partitioned graph `{}`", config.graph_name);
-    if graph.node_frames().iter().chain(graph.edge_frames()).any(|f| f.lists().next().is_some() || f.ids().is_some()) {
-        tracing::warn!("lists and ids from files stay with the input of graph `{}`; find them there by original id", config.graph_name);
-    }
     Ok(cut)
 }
 

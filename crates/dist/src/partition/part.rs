@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use burn::tensor::TensorData;
 
+use super::ExtrasByType;
 use crate::PartitionBook;
 
-/// One part: its nodes and edges with their neighbours, and the features of what it owns.
+/// One part: its nodes and edges with their neighbours, the features of what it owns, and the lists, texts and ids of all of them.
 ///
 /// Local node ids: owned (inner) nodes first, by joint id, then halo nodes, by owner and joint id.
 /// Edges: those whose destination is owned (inner) first, by joint id, then the rest, by joint id. A part holds every in-edge of its
@@ -36,6 +37,8 @@ pub struct Partition {
     /// Rows of inner nodes and edges, by (type, column).
     pub(crate) node_feats: Features,
     pub(crate) edge_feats: Features,
+    /// Lists, texts and ids of local nodes and edges.
+    pub(crate) extras: ExtrasByType,
 }
 
 pub(crate) type Features = BTreeMap<(usize, String), TensorData>;

@@ -51,7 +51,7 @@ impl Partition {
     /// | `trainer_id` | nodes | where the graph was cut for several trainers per part: the trainer; -1 for halo nodes |
     ///
     /// Feature columns follow. A part has the features of what it owns alone: rows of halo nodes and of their edges are zeros, which
-    /// the flags tell from features.
+    /// the flags tell from features. Lists, texts and ids of the input's frames are there for halo nodes and their edges too.
     ///
     /// ```
     /// use burn::tensor::Device;
@@ -109,11 +109,13 @@ impl Partition {
                 frame.insert_column("trainer_id", column("trainer_id", TensorData::new(values, [n]), &device)?)?;
             }
             insert_features(frame, &self.node_feats, t, n, &device)?;
+            self.extras[0][t].insert(frame)?;
         }
         for (t, of) in edges.into_iter().enumerate() {
             let (n, frame) = (of.ids.len(), graph.edges_mut(t)?);
             of.insert(frame, "inner_edge", &device)?;
             insert_features(frame, &self.edge_feats, t, n, &device)?;
+            self.extras[1][t].insert(frame)?;
         }
         Ok(graph)
     }

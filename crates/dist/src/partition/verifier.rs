@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use burn::tensor::{DType, TensorData};
 use burn_gnn_graph::{Frame, Graph, HomoId, Relation, TypedId};
 
+use super::extras::Extras;
 use super::load::Opened;
 use super::rows::rows_of;
 use super::{Features, Partition};
@@ -282,6 +283,14 @@ impl<'a> Verifier<'a> {
         let edges = |t: usize| Ok(&whole.edges[t].orig[range(&book.edges, part.part, t)?]);
         let mut wrong = differing(graph.node_frames(), &part.node_feats, nodes)?;
         wrong.extend(differing(graph.edge_frames(), &part.edge_feats, edges)?);
+        let rows = part.original_rows()?;
+        for ((frames, of), rows) in [graph.node_frames(), graph.edge_frames()].iter().zip(&part.extras).zip(&rows) {
+            for ((frame, stored), rows) in frames.iter().zip(of).zip(rows) {
+                if Extras::of(frame, rows)? != *stored {
+                    wrong.push(format!("lists, texts or ids are not those of the {} of the input", frame.label()));
+                }
+            }
+        }
         self.note(&name, wrong.into_iter());
         Ok(())
     }

@@ -51,7 +51,8 @@ impl fmt::Display for PartitionReport {
 /// * all in-edges of inner nodes are in the part; inner edges end in inner nodes;
 /// * halo nodes and copies of edges agree with their owner's; the halo has exactly the edges and nodes that its depth asks for;
 /// * parts have the same feature columns, with a row per inner node or edge; the cut is what the metadata says;
-/// * with `graph`, the input: types and counts agree, each edge leads back to its input edge, features are the input rows.
+/// * with `graph`, the input: types and counts agree, each edge leads back to its input edge, features, lists, texts and ids are the
+///   input rows.
 ///
 /// # Errors
 /// The metadata cannot be read, so that there is nothing to check. All else is in the report.

@@ -135,6 +135,91 @@ fn a_partition_that_ended_between_two_steps() {
     assert_eq!((partitioned(one.path()), names(one.path())), (Some(3), all));
 }
 
+/// Metadata of another name that this program cannot read say where parts are, too.
+#[test]
+fn unreadable_partitionings_are_not_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = cut(2).write(dir.path()).unwrap();
+    let good = fs::read_to_string(&json).unwrap();
+    let settings = PartitionConfig::new("other", 2).with_method(PartitionMethod::Random);
+    let other = partition_graph(&ring(2), &settings).unwrap();
+    let refused = |text: &str, why: &str| {
+        fs::write(&json, text).unwrap();
+        let before = files(dir.path());
+        let e = other.write(dir.path()).unwrap_err();
+        assert!(matches!(e, DistError::Config { arg: "dir", .. }), "{e}");
+        let e = e.to_string();
+        assert!(e.contains("g.json") && e.contains(why) && e.contains("`graph_name` \"other\""), "{e}");
+        assert_eq!(files(dir.path()), before);
+    };
+    let later = good.replace("\"format_version\": 3", "\"format_version\": 4").replace("\"num_nodes\"", "\"nodes\"");
+    refused(&later, "a partitioning of format version 4");
+    refused(&later.replace("\"format_version\": 4", "\"version\": 4"), "a partitioning without format version");
+    refused(&good[..good.len() - 2], "a damaged partitioning");
+    // Others' files are in nobody's way.
+    for text in ["{\"num_parts\": 3}", "[]", "{"] {
+        fs::write(&json, text).unwrap();
+        other.write(dir.path()).unwrap();
+    }
+}
+
+/// What older versions wrote has no checksum of itself: it is told apart by its version, and of this version the key must be there.
+#[test]
+fn metadata_and_manifests_have_checksums() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = cut(2).write(dir.path()).unwrap();
+    let good: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    let read = |f: &dyn Fn(&mut serde_json::Value)| {
+        let mut v = good.clone();
+        f(&mut v);
+        fs::write(&json, v.to_string()).unwrap();
+        load_partition(&json, 0)
+    };
+    assert!(read(&|_| ()).is_ok(), "whatever spaces and order");
+    let without = |v: &mut serde_json::Value| drop(v.as_object_mut().unwrap().remove("checksum"));
+    let e = read(&|v| {
+        without(v);
+        v["edge_cut"] = (v["edge_cut"].as_u64().unwrap() + 1).into();
+    });
+    let e = e.unwrap_err();
+    assert!(matches!(e, DistError::Format { .. }) && e.to_string().contains("missing field `checksum`"), "{e}");
+    assert!(matches!(read(&|v| v["edge_cut"] = 0.into()).unwrap_err(), DistError::Checksum { .. }));
+    let e = read(&|v| {
+        without(v);
+        v["format_version"] = 2.into();
+    });
+    let e = e.unwrap_err();
+    assert!(matches!(e, DistError::Version { expected: 3, .. }) && e.to_string().contains("partition the graph again"), "{e}");
+
+    let (parts, dir) = (parts(), tempfile::tempdir().unwrap());
+    save(&parts, dir.path(), 3).unwrap();
+    let manifest = dir.path().join("checkpoint.json");
+    let good: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    let load = |f: &dyn Fn(&mut serde_json::Value)| {
+        let mut v = good.clone();
+        f(&mut v);
+        fs::write(&manifest, v.to_string()).unwrap();
+        on_ranks(&parts, |d| Ok(Checkpoint::new(dir.path()).load(d, &[]).map(|s| s.map(|s| s.step)).map_err(|e| e.to_string())))
+    };
+    assert!(load(&|_| ()).iter().all(|step| *step == Ok(Some(3))));
+    let refused = |f: &dyn Fn(&mut serde_json::Value), text: &str| {
+        for e in load(f) {
+            assert!(e.as_ref().is_err_and(|e| e.contains("checkpoint.json: ") && e.contains(text)), "{e:?}");
+        }
+    };
+    let step = |v: &mut serde_json::Value| v["step"] = 4.into();
+    refused(
+        &|v| {
+            without(v);
+            step(v);
+        },
+        "missing field `checksum`",
+    );
+    refused(&step, "damaged: checksum");
+    refused(&|v| drop(v["files"]["rank0.safetensors"].as_object_mut().unwrap().remove("checksum")), "missing field `checksum`");
+    refused(&|v| v["format_version"] = 1.into(), "made with format version 1, this run has 2; go on with the version of this library");
+}
+
 /// A byte of the metadata that makes it say something else: an error.
 #[test]
 fn no_changed_metadata_is_accepted() {

@@ -7,11 +7,12 @@ use burn_gnn_dist::{
     DistError, LocalPartition, PartitionConfig, PartitionMethod, PartitionedGraph, load_partition, partition_graph, run_ranks,
     verify_partition,
 };
-use burn_gnn_graph::{Graph, HomoId};
+use burn_gnn_graph::{Frame, GlobalIds, Graph, HomoId, Ids, NodeIds, Ragged, Texts};
 use burn_gnn_ops::GraphView;
 use proptest::prelude::*;
 
 use crate::graphs::{rows, typed};
+use crate::refusals::{rewrite, sign};
 
 pub(crate) fn config(parts: usize, method: PartitionMethod) -> PartitionConfig {
     PartitionConfig::new("g", parts).with_method(method).with_seed(3)
@@ -31,6 +32,37 @@ pub(crate) fn with_features() -> Graph {
     let ids: Vec<u64> = (0..m as u64).collect();
     g.edges_mut("self").unwrap().insert("w", rows("w", &ids, 1, DType::F32, &device)).unwrap();
     g
+}
+
+/// [`with_features`] and lists, texts and ids of nodes and edges.
+pub(crate) fn with_extras() -> Graph {
+    let mut g = with_features();
+    let a = g.nodes_mut("a").unwrap();
+    a.insert_text("name", (0..60).map(|i| "ä".repeat(i % 4)).collect()).unwrap();
+    a.insert_list("l/i", Ragged::new((0..=60).map(|i| i * (i - i % 2) / 2).collect(), (0..1800).collect()).unwrap()).unwrap();
+    a.set_ids(NodeIds::new(Ids::Text((0..60).map(|i| format!("a{i}")).collect()))).unwrap();
+    a.set_global_ids(GlobalIds::new((0..60).map(|i| u64::MAX - i * i).collect()).unwrap()).unwrap();
+    let empty = g.nodes_mut("empty").unwrap();
+    empty.insert_text("name", Texts::new()).unwrap();
+    empty.set_ids(NodeIds::new(Ids::Int(vec![]))).unwrap();
+    let m = g.num_edges("self").unwrap() as u64;
+    let edges = g.edges_mut("self").unwrap();
+    edges.set_ids(NodeIds::new(Ids::Int((0..m as i64).map(|i| -i).collect()))).unwrap();
+    edges.set_global_ids(GlobalIds::new((0..m).map(|i| i << 33).collect()).unwrap()).unwrap();
+    edges.insert_text("why", (0..m).map(|i| format!("edge {i}")).collect()).unwrap();
+    g
+}
+
+/// Lists, texts and ids of local rows are those of the rows of the input that they are.
+fn check_extras(local: &Frame, whole: &Frame, old: &[i64]) {
+    let rows: Vec<u32> = old.iter().map(|&i| i as u32).collect();
+    let names = |f: &Frame| f.lists().map(|l| l.0.to_owned()).chain(f.texts().map(|t| t.0.to_owned())).collect::<Vec<_>>();
+    assert_eq!(names(local), names(whole));
+    whole.lists().for_each(|(name, list)| assert_eq!(*local.list(name).unwrap(), list.select(&rows)));
+    whole.texts().for_each(|(name, t)| assert_eq!(*local.text(name).unwrap(), t.select(rows.iter().map(|&r| r as usize))));
+    assert_eq!(local.ids().map(|ids| ids.ids().clone()), whole.ids().map(|ids| ids.ids().select(&rows)));
+    let global = whole.global_ids().map(|ids| rows.iter().map(|&r| ids.as_slice()[r as usize]).collect::<Vec<_>>());
+    assert_eq!(local.global_ids().map(|ids| ids.as_slice().to_vec()), global);
 }
 
 /// What any partitioning must keep.
@@ -276,26 +308,31 @@ fn a_local_partition_sees_global_facts() {
     }
 }
 
-/// A part as a graph: ids, flags and features of every local node and edge are those of the input graph.
+/// A part as a graph: ids, flags, features, lists and texts of every local node and edge are those of the input graph.
 #[test]
 fn a_part_is_a_graph() {
-    let g = with_features();
+    let g = with_extras();
     let device = Device::flex();
     for (hops, reshuffle) in [(0, true), (1, true), (2, true), (1, false)] {
         let parts = partition_graph(&g, &config(3, PartitionMethod::Random).with_num_hops(hops).with_reshuffle(reshuffle)).unwrap();
         let (book, schema) = (parts.book(), g.schema());
+        let dir = tempfile::tempdir().unwrap();
+        let json = parts.write(dir.path()).unwrap();
+        let report = verify_partition(&json, Some(&g)).unwrap();
+        assert!(report.is_ok(), "{report}");
         for p in 0..3 {
-            let part = parts.part(p).unwrap();
+            let part = load_partition(&json, p).unwrap();
+            assert_eq!(part, parts.part(p).unwrap());
             let local = part.to_graph(&device).unwrap();
             assert_eq!(local.schema(), schema);
             assert_eq!((local.total_nodes(), local.total_edges()), (part.joint_nids().len(), part.src().len()));
-            let ints = |f: &burn_gnn_graph::Frame, name: &str| f.get_int::<1>(name).unwrap().into_data().iter::<i64>().collect::<Vec<_>>();
-            let flags =
-                |f: &burn_gnn_graph::Frame, name: &str| f.get_as::<1, Bool>(name).unwrap().into_data().iter::<bool>().collect::<Vec<_>>();
+            let ints = |f: &Frame, name: &str| f.get_int::<1>(name).unwrap().into_data().iter::<i64>().collect::<Vec<_>>();
+            let flags = |f: &Frame, name: &str| f.get_as::<1, Bool>(name).unwrap().into_data().iter::<bool>().collect::<Vec<_>>();
             let mut originals = vec![];
             for (t, name) in schema.ntypes().iter().enumerate() {
                 let frame = local.nodes(name).unwrap();
                 let (ids, old) = (ints(frame, "_ID"), ints(frame, "orig_id"));
+                check_extras(frame, &g.node_frames()[t], &old);
                 let inner = flags(frame, "inner_node");
                 let count = inner.iter().filter(|i| **i).count();
                 assert_eq!(ids[..count].iter().map(|&i| i as u64).collect::<Vec<_>>(), book.nids_of_part(p, name).unwrap());
@@ -318,6 +355,7 @@ fn a_part_is_a_graph() {
             for (e, r) in local.relations().iter().enumerate() {
                 let ((s, d), whole, frame) = (schema.ends(e), &g.relations()[e], local.edges(e).unwrap());
                 let (ids, old, inner) = (ints(frame, "_ID"), ints(frame, "orig_id"), flags(frame, "inner_edge"));
+                check_extras(frame, &g.edge_frames()[e], &old);
                 for i in 0..r.num_edges() {
                     assert_eq!(originals[s][r.src()[i] as usize], i64::from(whole.src()[old[i] as usize]));
                     assert_eq!(originals[d][r.dst()[i] as usize], i64::from(whole.dst()[old[i] as usize]));
@@ -332,4 +370,63 @@ fn a_part_is_a_graph() {
     let part = partition_graph(&taken, &config(1, PartitionMethod::Random)).unwrap().part(0).unwrap();
     let e = part.to_graph(&device).unwrap_err();
     assert!(matches!(e, DistError::Config { arg: "features", .. }) && e.to_string().contains("column `_ID`"), "{e}");
+}
+
+/// Files of lists, texts and ids that say what cannot be are refused by name; a partitioning without any removes them.
+#[test]
+fn lists_texts_and_ids_that_lie() {
+    let g = with_extras();
+    let dir = tempfile::tempdir().unwrap();
+    let parts = partition_graph(&g, &config(2, PartitionMethod::Random)).unwrap();
+    let json = parts.write(dir.path()).unwrap();
+    let file = dir.path().join("part1/extras.safetensors");
+    let good = [fs::read(&json).unwrap(), fs::read(&file).unwrap()];
+    let refused = |f: &dyn Fn(&mut serde_json::Value, &mut Vec<u8>)| {
+        rewrite(&file, f);
+        sign(dir.path());
+        let e = load_partition(&json, 1).unwrap_err();
+        fs::write(&json, &good[0]).unwrap();
+        fs::write(&file, &good[1]).unwrap();
+        assert!(matches!(&e, DistError::Format { path, .. } if *path == file), "{e}");
+        e.to_string()
+    };
+    // The first number of a list becomes `value`.
+    let set = |name: &'static str, value: u64| {
+        refused(&move |h, body| {
+            let at = h[name]["data_offsets"][0].as_u64().unwrap() as usize;
+            body[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        })
+    };
+    for (name, value, text) in [
+        ("list/node/a/l/i/indptr", 1, "`list/node/a/l/i/indptr`: "),
+        ("text/node/a/name/ends", 1 << 40, "position 0: expected the end of a text that begins at byte 0, got 1099511627776"),
+        ("ids/node/a/ends", 99_999, "`ids/node/a/ends`: position 0"),
+    ] {
+        let e = set(name, value);
+        assert!(e.contains(text), "{name}: {e}");
+    }
+    let twice = refused(&|h, body| {
+        let at = h["global_ids/node/a"]["data_offsets"][0].as_u64().unwrap() as usize;
+        body.copy_within(at..at + 8, at + 8);
+    });
+    assert!(twice.contains("`global_ids/node/a`: ") && twice.contains("given twice"), "{twice}");
+    for (from, to, text) in [
+        ("ids/edge/a:self:a", "ids/edge/a:x:a", "expected a name of"),
+        ("text/node/a/name/bytes", "text/node/a/other/bytes", "no tensor `text/node/a/name/bytes`"),
+        ("global_ids/node/a", "global_ids/node/b", "expected a list of"),
+        ("list/node/a/l/i/indptr", "list/node/a/l/i/odd", "expected 12 tensors of lists, texts and ids, found 14"),
+    ] {
+        let e = refused(&|h, _| {
+            let entry = h.as_object_mut().unwrap().remove(from).unwrap();
+            h.as_object_mut().unwrap().insert(to.into(), entry);
+        });
+        assert!(e.contains(text), "{from}: {e}");
+    }
+    assert_eq!(load_partition(&json, 1).unwrap(), parts.part(1).unwrap());
+    let mut other = with_extras();
+    other.edges_mut("self").unwrap().insert_text("why", (0..g.num_edges("self").unwrap()).map(|i| format!("Edge {i}")).collect()).unwrap();
+    let report = verify_partition(&json, Some(&other)).unwrap();
+    assert!(report.to_string().contains("part 0: lists, texts or ids are not those of the edges of `a:self:a` of the input"), "{report}");
+    partition_graph(&with_features(), &config(2, PartitionMethod::Random)).unwrap().write(dir.path()).unwrap();
+    assert!(files(dir.path()).keys().all(|f| !f.ends_with("extras.safetensors")));
 }

@@ -92,6 +92,25 @@ fn depth_of_the_halo() {
     assert!(r.contains("metadata: `edge_cut` is 7, "), "{r}");
 }
 
+/// Each entry costs as much as its file is long: none is named twice.
+#[test]
+fn every_entry_has_a_file_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let parts = partition_graph(&with_features(), &config(2, PartitionMethod::Random)).unwrap();
+    let json = parts.write(dir.path()).unwrap();
+    let good = fs::read(&json).unwrap();
+    for (entry, other) in [("part_graph", "part0/graph.safetensors"), ("edge_feats", "part1/./node_feats.safetensors")] {
+        edit(json.clone(), |v| v["part-1"][entry] = other.into());
+        let e = verify_partition(&json, None).unwrap_err();
+        let first = if entry == "part_graph" { "`part-0/part_graph`" } else { "`part-1/edge_feats`" };
+        assert!(matches!(&e, DistError::Format { path, .. } if *path == json), "{e}");
+        let text = e.to_string();
+        assert!(text.contains("expected a file of its own") && text.contains(first), "{text}");
+        fs::write(&json, &good).unwrap();
+    }
+    assert!(verify_partition(&json, None).unwrap().is_ok());
+}
+
 /// Runs `f` on a thread; one that does not end fails the test.
 pub(crate) fn ends<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = std::sync::mpsc::channel();
