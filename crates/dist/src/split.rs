@@ -1,6 +1,6 @@
 //! Seeds of each rank, with as many steps on all of them.
 
-use burn_gnn_graph::EdgeKey;
+use burn_gnn_graph::{EdgeKey, NodeKey};
 
 use crate::exchange::{Pack, Unpack, agree, exchange};
 use crate::graph::Owners;
@@ -60,7 +60,7 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown type or column, an id out of range or of another rank or named twice, a trainer that is no rank; on all ranks.
-    pub fn node_split(&self, ntype: &str, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<Split, DistError> {
+    pub fn node_split(&self, ntype: impl NodeKey, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<Split, DistError> {
         self.split(true, self.schema().ntype(ntype).map_err(DistError::from), of, by)
     }
     /// Deals edges of a type out to ranks, as [`node_split`](Self::node_split). Collective.

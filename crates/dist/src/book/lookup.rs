@@ -1,40 +1,12 @@
-//! One id or many, of a type by name or by number.
+//! One id or many.
 
-use burn_gnn_graph::{HomoId, Schema, TypedId};
+use burn_gnn_graph::{HomoId, TypedId};
 use rayon::prelude::*;
 
 use crate::DistError;
 
 /// Ids from which lookups are shared out among threads.
 const PARALLEL_FROM: usize = 1 << 14;
-
-/// A node type, by name or by number: what [`EdgeKey`](burn_gnn_graph::EdgeKey) is for edge types.
-pub trait NodeKey {
-    #[doc(hidden)]
-    fn resolve(&self, schema: &Schema) -> Result<usize, DistError>;
-}
-
-impl NodeKey for usize {
-    // Numberings check numbers.
-    fn resolve(&self, _: &Schema) -> Result<usize, DistError> {
-        Ok(*self)
-    }
-}
-impl NodeKey for str {
-    fn resolve(&self, schema: &Schema) -> Result<usize, DistError> {
-        Ok(schema.ntype(self)?)
-    }
-}
-impl NodeKey for String {
-    fn resolve(&self, schema: &Schema) -> Result<usize, DistError> {
-        self.as_str().resolve(schema)
-    }
-}
-impl<T: NodeKey + ?Sized> NodeKey for &T {
-    fn resolve(&self, schema: &Schema) -> Result<usize, DistError> {
-        (**self).resolve(schema)
-    }
-}
 
 /// What the calls of a [`PartitionBook`](crate::PartitionBook) take: one id gives one answer; a slice, an array or a vector (by
 /// reference) gives a vector of answers in the same order, or the error of the first id that is wrong.

@@ -8,10 +8,10 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-use burn_gnn_graph::{EdgeKey, EdgeType, HomoId, Schema, TypedId};
+use burn_gnn_graph::{EdgeKey, EdgeType, HomoId, NodeKey, Schema, TypedId};
 
 use crate::DistError;
-pub use lookup::{Lookup, NodeKey};
+pub use lookup::Lookup;
 pub(crate) use numbering::{ByPart, Numbering};
 
 /// What one part owns, of all types: an entry of [`PartitionBook::metadata`].
@@ -39,7 +39,7 @@ pub struct PartMetadata {
 /// run type by type, and the book holds the owner of every node and edge (8 bytes each).
 ///
 /// Types are given by name or by number: node types as `"a"` or `0` ([`NodeKey`]), edge types as `"to"`, `("a", "to", "b")` or `0`
-/// ([`EdgeKey`]). Calls take one id or many ([`Lookup`]). Ids outside their numbering are errors. A lookup costs `O(log parts)`, of a joint id
+/// ([`EdgeKey`]), the only type there is as `..`. Calls take one id or many ([`Lookup`]). Ids outside their numbering are errors. A lookup costs `O(log parts)`, of a joint id
 /// `O(log (parts · types))`.
 ///
 /// ```
@@ -245,7 +245,7 @@ impl PartitionBook {
     }
 
     fn ntype(&self, key: impl NodeKey) -> Result<usize, DistError> {
-        key.resolve(&self.schema)
+        Ok(self.schema.ntype(key)?)
     }
     fn etype(&self, key: impl EdgeKey) -> Result<usize, DistError> {
         Ok(self.schema.etype(key)?)

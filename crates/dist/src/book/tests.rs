@@ -75,7 +75,7 @@ fn outside_is_an_error() {
     let text = |e: DistError| e.to_string();
     assert_eq!(text(b.nid2partid(0, 5).unwrap_err()), "node id 5 is out of range 0..5");
     assert_eq!(text(b.nid2partid(0, &[1, 7, 6]).unwrap_err()), "node id 7 is out of range 0..5");
-    assert_eq!(text(b.nid2partid(1, 0).unwrap_err()), "node type 1 is out of range 0..1");
+    assert_eq!(text(b.nid2partid(1, 0).unwrap_err()), "unknown node type `1`; the graph has [\"t0\"]");
     assert_eq!(text(b.eid2partid(0, 2).unwrap_err()), "edge id 2 is out of range 0..2");
     assert_eq!(text(b.joint_to_node(HomoId(5)).unwrap_err()), "node joint id 5 is out of range 0..5");
     assert_eq!(text(b.partid2nids(2, 0).unwrap_err()), "node partition 2 is out of range 0..2");

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use burn::tensor::kind::Basic;
 use burn::tensor::{DType, Int, Tensor, TensorData};
-use burn_gnn_graph::{Column, EdgeKey, GraphError, hot_order};
+use burn_gnn_graph::{Column, EdgeKey, GraphError, NodeKey, hot_order};
 
 use super::cache::HotRows;
 use super::fetch::{OwnRows, RowBytes, fetch, fetch_one};
@@ -23,7 +23,7 @@ pub struct DataSpace<'a> {
 }
 
 enum Key<'a> {
-    Node(&'a str),
+    Node(Box<dyn NodeKey + 'a>),
     Edge(Box<dyn EdgeKey + 'a>),
 }
 
@@ -75,8 +75,8 @@ impl ColumnRows<'_> {
 
 impl DistGraph {
     /// The nodes of a type: `graph.nodes("paper").data("feat").gather::<2>(&ids)`.
-    pub fn nodes<'a>(&'a self, ntype: &'a str) -> DataSpace<'a> {
-        DataSpace { graph: self, key: Key::Node(ntype) }
+    pub fn nodes<'a>(&'a self, ntype: impl NodeKey + 'a) -> DataSpace<'a> {
+        DataSpace { graph: self, key: Key::Node(Box::new(ntype)) }
     }
     /// The edges of a type, as [`nodes`](Self::nodes).
     pub fn edges<'a>(&'a self, etype: impl EdgeKey + 'a) -> DataSpace<'a> {
@@ -102,8 +102,8 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown type or column, a column that is a tensor, whose rows change; on all ranks.
-    pub fn hot_rows(&self, ntype: &str, column: &str, rows: usize) -> Result<HotRows, DistError> {
-        let ids = self.schema().ntype(ntype).map(|t| self.hottest(t, rows)).map_err(DistError::from);
+    pub fn hot_rows(&self, ntype: impl NodeKey, column: &str, rows: usize) -> Result<HotRows, DistError> {
+        let ids = self.schema().ntype(&ntype).map(|t| self.hottest(t, rows)).map_err(DistError::from);
         self.keep_rows(ntype, column, ids)
     }
 
@@ -111,7 +111,7 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown type or column, an id out of range, a rank that has no ids but an error; on all ranks.
-    pub(crate) fn keep_rows(&self, ntype: &str, column: &str, ids: Result<Vec<u64>, DistError>) -> Result<HotRows, DistError> {
+    pub(crate) fn keep_rows(&self, ntype: impl NodeKey, column: &str, ids: Result<Vec<u64>, DistError>) -> Result<HotRows, DistError> {
         let found = self.schema().ntype(ntype).map_err(DistError::from);
         let found = found.and_then(|t| match self.column_rows(true, t, column)? {
             stored @ ColumnRows::Stored(_) => Ok((t, stored, ids?)),
@@ -122,7 +122,7 @@ impl DistGraph {
         });
         let (t, rows, ids) = agree(&*self.comm, "hot rows", found)?;
         let table = self.table(true, t, &rows, &ids, None);
-        let bytes = fetch_one(&*self.comm, "hot rows", &format!("{ntype}/{column}"), table, &Counters::default())?;
+        let bytes = fetch_one(&*self.comm, "hot rows", &format!("{}/{column}", self.ntypes()[t]), table, &Counters::default())?;
         Ok(HotRows::new(t, column, &ids, bytes, rows.row_bytes()))
     }
 
@@ -282,7 +282,7 @@ impl<'a> DataSpace<'a> {
     }
     fn ty(&self) -> Result<usize, DistError> {
         Ok(match &self.key {
-            Key::Node(name) => self.graph.schema().ntype(name)?,
+            Key::Node(key) => self.graph.schema().ntype(&**key)?,
             Key::Edge(key) => self.graph.schema().etype(&**key)?,
         })
     }

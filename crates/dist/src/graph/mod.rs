@@ -13,10 +13,10 @@ use std::path::Path;
 use std::sync::{Arc, RwLock};
 
 use burn::tensor::{Device, TensorData};
-use burn_gnn_graph::{EdgeKey, EdgeType, Graph, GraphError, OriginalIds, Relation, Schema, Subgraph};
+use burn_gnn_graph::{EdgeKey, EdgeType, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema, Subgraph};
 
 use crate::exchange::agree;
-use crate::local::{Pieces, cut, global_out_degrees, requests, same_partitioning};
+use crate::local::{Pieces, cut, global_in_degrees, global_out_degrees, requests, same_partitioning};
 use crate::partition::{Features, Opened};
 use crate::{Communicator, DistError, HaloPlan, Partition, PartitionBook};
 pub use cache::{CacheStats, HotRows};
@@ -30,6 +30,7 @@ pub(crate) use registry::Registry;
 
 /// A partitioned heterogeneous graph, of which every rank holds one part (DGL's `DistGraph`, without servers).
 ///
+/// Types are given by name or by number, the only one there is as `..` ([`NodeKey`], [`EdgeKey`]).
 /// Nodes and edges are named by *type-wise* ids of the [`PartitionBook`], `0..num_nodes(type)`, whichever rank owns them.
 /// [`original_nodes`](Self::original_nodes) and [`find_nodes`](Self::find_nodes) lead to the ids of the input graph and back.
 ///
@@ -90,6 +91,8 @@ pub(crate) struct Inner {
     pub(crate) edge_ids: Vec<Vec<u64>>,
     /// Out-degree in the whole graph of every local node of the source type, per edge type.
     pub(crate) out_degrees: Vec<Vec<u32>>,
+    /// In-degree in the whole graph of every local node, per edge type on one node type; none for other edge types.
+    pub(crate) in_degrees: Vec<Vec<u32>>,
     pub(crate) rows: Counters,
     pub(crate) registry: Registry,
     /// This rank's share of the way back from ids of the input graph, per node type.
@@ -139,6 +142,7 @@ impl DistGraph {
         let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } = agree(&*comm, "open graph: part", cut(&partition))?;
         let plan = HaloPlan::new(comm.clone(), requests(&book, seat, &halo, &*comm)?)?;
         let out_degrees = global_out_degrees(&book, &relations, &plan)?;
+        let in_degrees = global_in_degrees(&book, &relations, &plan)?;
         let node_ids: Vec<Vec<u64>> = orig_nodes.into_iter().zip(orig_halo).map(|(inner, halo)| [inner, halo].concat()).collect();
         let local = agree(&*comm, "open graph: structure", local_graph(book.schema(), &node_ids, &relations))?;
         let (nodes, edges) = (Owners::of_parts(&book, true, seat)?, Owners::of_parts(&book, false, seat)?);
@@ -162,6 +166,7 @@ impl DistGraph {
             halo,
             node_ids,
             out_degrees,
+            in_degrees,
         };
         Ok(Self { inner: Arc::new(inner), comm, device: cpu() })
     }
@@ -216,7 +221,7 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown type.
-    pub fn num_nodes(&self, ntype: &str) -> Result<u64, DistError> {
+    pub fn num_nodes(&self, ntype: impl NodeKey) -> Result<u64, DistError> {
         Ok(self.inner.nodes.total(self.schema().ntype(ntype)?))
     }
     /// Edges of a type in the whole graph.
@@ -231,7 +236,7 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown type.
-    pub fn own_nodes(&self, ntype: &str) -> Result<Vec<u64>, DistError> {
+    pub fn own_nodes(&self, ntype: impl NodeKey) -> Result<Vec<u64>, DistError> {
         Ok(self.own_ids(true, self.schema().ntype(ntype)?))
     }
     /// Type-wise ids of the edges of a type that this rank owns, ascending, as [`own_nodes`](Self::own_nodes).

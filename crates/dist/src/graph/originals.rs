@@ -1,5 +1,7 @@
 //! Ids of the input graph, there and back.
 
+use burn_gnn_graph::NodeKey;
+
 use super::{DistGraph, Owners};
 use crate::exchange::{Pack, Unpack, agree, exchange};
 use crate::{Communicator, DistError};
@@ -9,7 +11,7 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown type, an id out of range; on all ranks.
-    pub fn original_nodes(&self, ntype: &str, ids: &[u64]) -> Result<Vec<u64>, DistError> {
+    pub fn original_nodes(&self, ntype: impl NodeKey, ids: &[u64]) -> Result<Vec<u64>, DistError> {
         let table = self.schema().ntype(ntype).map_err(DistError::from).and_then(|t| {
             let originals = self.inner.own_originals(t);
             self.rows_of_nodes(t, ids, 8, move |row: usize, out: &mut [u8]| out.copy_from_slice(&originals[row].to_ne_bytes()))
@@ -21,7 +23,7 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown type, an id out of range; on all ranks.
-    pub fn find_nodes(&self, ntype: &str, originals: &[u64]) -> Result<Vec<u64>, DistError> {
+    pub fn find_nodes(&self, ntype: impl NodeKey, originals: &[u64]) -> Result<Vec<u64>, DistError> {
         let (comm, nodes) = (&*self.comm, &self.inner.nodes);
         let t = self.schema().ntype(ntype).map_err(DistError::from).and_then(|t| nodes.check(t, originals).map(|()| t));
         let t = agree(comm, "find nodes: arguments", t)?;

@@ -1,6 +1,6 @@
 //! Degrees, ends and ids of edges, whoever owns them.
 
-use burn_gnn_graph::EdgeKey;
+use burn_gnn_graph::{EdgeKey, NodeKey};
 
 use super::fetch::{OwnRows, RowBytes, fetch_one};
 use super::{Counters, DistGraph, Owners, Wanted};
@@ -128,13 +128,13 @@ impl DistGraph {
         agree(comm, "edge ids: result", found)
     }
 
-    /// All edges into `nodes`, given per node type by name: per edge type, node by node in the order given, in ascending edge id. Collective.
+    /// All edges into `nodes`, given per node type: per edge type, node by node in the order given, in ascending edge id. Collective.
     ///
     /// # Errors
     /// Unknown type or one named twice, an id out of range; on all ranks.
-    pub fn in_subgraph<N: AsRef<str>, I: AsRef<[u64]>>(&self, nodes: impl IntoIterator<Item = (N, I)>) -> Result<Vec<InEdges>, DistError> {
+    pub fn in_subgraph<N: NodeKey, I: AsRef<[u64]>>(&self, nodes: impl IntoIterator<Item = (N, I)>) -> Result<Vec<InEdges>, DistError> {
         let (comm, inner, schema) = (&*self.comm, &self.inner, self.schema());
-        let nodes = self.node_selection(nodes);
+        let nodes = self.select_nodes(nodes);
         let mut asked: Vec<Vec<Vec<u32>>> = vec![vec![vec![]; inner.nodes.names().len()]; comm.size()];
         let requests = nodes.map(|nodes| {
             for (t, ids) in nodes.iter().enumerate() {
@@ -203,16 +203,16 @@ impl DistGraph {
     }
 
     /// Ids per node type in schema order, checked.
-    pub(crate) fn node_selection<N: AsRef<str>, I: AsRef<[u64]>>(
+    pub(crate) fn select_nodes<N: NodeKey, I: AsRef<[u64]>>(
         &self,
         given: impl IntoIterator<Item = (N, I)>,
     ) -> Result<Vec<Vec<u64>>, DistError> {
         let mut out: Vec<Option<Vec<u64>>> = vec![None; self.ntypes().len()];
-        for (name, ids) in given {
-            let t = self.schema().ntype(name.as_ref())?;
+        for (key, ids) in given {
+            let t = self.schema().ntype(key)?;
             self.inner.nodes.check(t, ids.as_ref())?;
             if out[t].replace(ids.as_ref().to_vec()).is_some() {
-                return Err(burn_gnn_graph::GraphError::Duplicate { what: "node type", name: name.as_ref().to_owned() }.into());
+                return Err(burn_gnn_graph::GraphError::Duplicate { what: "node type", name: self.ntypes()[t].clone() }.into());
             }
         }
         Ok(out.into_iter().map(Option::unwrap_or_default).collect())

@@ -1,5 +1,7 @@
 //! Which rank keeps which row.
 
+use burn_gnn_graph::{EdgeKey, NodeKey};
+
 use crate::graph::Owners;
 use crate::tensor::DistTensor;
 use crate::{DistElement, DistError, DistGraph};
@@ -32,6 +34,20 @@ impl DistGraph {
             Some(i) => Ok(PartitionPolicy { is_node: false, ty: i - nodes }),
             None => Err(DistError::UnknownPolicy { policy: name.to_owned(), known }),
         }
+    }
+    /// The policy of a node type.
+    ///
+    /// # Errors
+    /// Unknown type.
+    pub fn node_policy(&self, ntype: impl NodeKey) -> Result<PartitionPolicy, DistError> {
+        Ok(PartitionPolicy { is_node: true, ty: self.schema().ntype(ntype)? })
+    }
+    /// The policy of an edge type.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn edge_policy(&self, etype: impl EdgeKey) -> Result<PartitionPolicy, DistError> {
+        Ok(PartitionPolicy { is_node: false, ty: self.schema().etype(etype)? })
     }
     /// The name of a policy.
     ///

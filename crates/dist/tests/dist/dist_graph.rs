@@ -1,11 +1,12 @@
 //! Features, structure and ids of a partitioned graph from any rank.
 
-use burn_gnn_dist::{Communicator, DistError, DistGraph, Failure, Metered, PartitionedGraph, run_ranks};
+use burn::tensor::{DType, Tensor};
+use burn_gnn_dist::{Communicator, DistError, DistGraph, DistTensor, Failure, Metered, PartitionedGraph, SplitBy, SplitOf, run_ranks};
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_ops::Stream;
 use proptest::prelude::*;
 
-use crate::graphs::{Sizes, devices, kept, random, scattered, sizes};
+use crate::graphs::{Sizes, devices, kept, random, rows, scattered, sizes};
 use crate::ranks::{self, Wire};
 
 const SOME: Sizes = Sizes { nodes: [20, 12, 5], edges: [60, 40, 30, 10, 8] };
@@ -151,6 +152,40 @@ pub(crate) fn what_travels(n: usize) {
         let counts = d.row_counts();
         assert_eq!((counts.local, counts.remote, counts.remote_bytes), (own.len() as u64 + 1, 2, 24));
         Ok::<_, DistError>(())
+    });
+}
+
+/// Of a graph with one node type and one edge type, `..` stands for either wherever a type is named.
+pub(crate) fn the_only_type(n: usize) {
+    let device = devices()[0].1.clone().inner();
+    let mut g = Graph::homogeneous(6, vec![0, 1, 2, 3, 4, 5], vec![1, 2, 3, 4, 5, 0]).unwrap();
+    g.nodes_mut(..).unwrap().insert("feat", rows("feat", &[0, 1, 2, 3, 4, 5], 2, DType::F32, &device)).unwrap();
+    let parts = scattered(&g, n, 3);
+    on_ranks(&parts, |d| {
+        let (book, all) = (d.book(), [0, 1, 2, 3, 4, 5]);
+        assert_eq!((book.num_nodes(..)?, book.num_edges(..)?), (6, 6));
+        assert_eq!(book.nid2partid(.., &all)?, book.nid2partid("_N", &all)?);
+        assert_eq!(book.map_to_homo_nid(.., 2)?, book.map_to_homo_nid(0, 2)?);
+        assert_eq!((d.num_nodes(..)?, d.num_edges(..)?, d.own_nodes(..)?), (6, 6, d.own_nodes("_N")?));
+        let same = |a: Tensor<2>, b: Tensor<2>| assert_eq!(a.into_data(), b.into_data());
+        same(d.nodes(..).data("feat").gather(&all)?, d.nodes("_N").data("feat").gather(&all)?);
+        assert_eq!(d.find_nodes(.., &d.original_nodes(.., &all)?)?, all);
+        assert_eq!(d.in_subgraph([(.., all)])?, d.in_subgraph([("_N", all)])?);
+        assert_eq!(d.hot_rows(.., "feat", 2)?.stats().rows, d.hot_rows("_N", "feat", 2)?.stats().rows);
+        assert_eq!(d.node_split(.., SplitOf::All, SplitBy::Even)?.ids, d.node_split("_N", SplitOf::All, SplitBy::Even)?.ids);
+        assert_eq!((d.node_policy(..)?, d.edge_policy(..)?), (d.policy("node~_N")?, d.policy("edge~_N:_E:_N")?));
+        let ones = DistTensor::<f32>::new(d, "ones", &[6], Some(d.node_policy(..)?), |_, _| 1.0)?;
+        assert_eq!(ones.get(&all)?, [1.0; 6]);
+        Ok(())
+    });
+    let parts = scattered(&random(3, SOME), n, 3);
+    on_ranks(&parts, |d| {
+        let ambiguous = |e: DistError| assert!(matches!(&e, DistError::Graph(GraphError::AmbiguousNodeType { .. })), "{e}");
+        ambiguous(d.num_nodes(..).unwrap_err());
+        ambiguous(d.nodes(..).data("feat").gather::<2>(&[0]).unwrap_err());
+        ambiguous(d.book().nid2partid(.., 0).unwrap_err());
+        ambiguous(d.node_policy(..).unwrap_err());
+        Ok(())
     });
 }
 
