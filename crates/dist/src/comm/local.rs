@@ -52,9 +52,18 @@ struct Shared {
     timeout: Duration,
     state: Mutex<State>,
     bell: Condvar,
-    /// Numbers added by all ranks together.
     #[cfg(test)]
+    counts: Counts,
+}
+
+/// What calls cost, of all ranks together.
+#[cfg(test)]
+#[derive(Debug, Default)]
+struct Counts {
+    /// Numbers added.
     additions: std::sync::atomic::AtomicUsize,
+    /// Returns from waiting.
+    wakes: std::sync::atomic::AtomicUsize,
 }
 
 impl Shared {
@@ -66,7 +75,7 @@ impl Shared {
             state: Mutex::new(state),
             bell: Condvar::new(),
             #[cfg(test)]
-            additions: Default::default(),
+            counts: Counts::default(),
         }
     }
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -141,6 +150,8 @@ impl Shared {
                 return Err(self.record(&mut state, Failure { rank: at_fault, message }));
             }
             state = self.bell.wait_timeout(state, deadline - now).unwrap_or_else(PoisonError::into_inner).0;
+            #[cfg(test)]
+            self.counts.wakes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
     }
 
@@ -220,11 +231,10 @@ impl Communicator for LocalComm {
         let mine = slice(self.rank);
         let mut sums = vec![0.0; mine.len()];
         for part in parts {
-            for (sum, v) in sums.iter_mut().zip(&part[mine.clone()]) {
-                *sum += v;
-                #[cfg(test)]
-                self.shared.additions.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            }
+            let part = &part[mine.clone()];
+            sums.iter_mut().zip(part).for_each(|(sum, v)| *sum += v);
+            #[cfg(test)]
+            self.shared.counts.additions.fetch_add(part.len(), std::sync::atomic::Ordering::Relaxed);
         }
         let round = self.meet(format!("all_reduce `{name}`: sums"), Deposit::Sum(sums))?;
         sums_of(&round).into_iter().enumerate().for_each(|(p, sums)| values[slice(p)].copy_from_slice(sums));
@@ -395,7 +405,41 @@ mod tests {
                 }
             });
             let most = if size == 1 { 0 } else { size * len };
-            assert_eq!(shared.additions.load(Ordering::Relaxed), most, "{size} ranks, {len} numbers");
+            assert_eq!(shared.counts.additions.load(Ordering::Relaxed), most, "{size} ranks, {len} numbers");
         }
+    }
+
+    /// An epoch of small batches on many ranks: what all of them together add, and how often they wait, grow with their number, not with
+    /// its square.
+    #[test]
+    fn an_epoch_of_three_hundred_ranks() {
+        const RANKS: usize = 300;
+        const STEPS: usize = 20;
+        const LEN: usize = 20_000;
+        let shared = Arc::new(Shared::new(RANKS, Duration::from_secs(600)));
+        let begin = Instant::now();
+        std::thread::scope(|s| {
+            for rank in 0..RANKS {
+                let comm = LocalComm { rank, channel: 0, shared: shared.clone() };
+                s.spawn(move || {
+                    let mut values = vec![1.0; LEN];
+                    for step in 0..STEPS {
+                        values.fill((rank + step) as f64);
+                        comm.all_reduce("gradients", &mut values).unwrap();
+                        let sum = (RANKS * (RANKS - 1) / 2 + RANKS * step) as f64;
+                        assert!(values.iter().all(|v| *v == sum), "{rank}");
+                    }
+                    let got = comm.all_to_all_v("rows", (0..RANKS).map(|to| vec![(rank ^ to) as u8; 64]).collect()).unwrap();
+                    assert!(got.iter().enumerate().all(|(from, bytes)| *bytes == [(rank ^ from) as u8; 64]));
+                });
+            }
+        });
+        println!("{RANKS} ranks, {STEPS} sums of {LEN} numbers: {:.2} s", begin.elapsed().as_secs_f64());
+        let rounds = shared.lock().channels[0].generation as usize;
+        assert_eq!(rounds, 2 * STEPS + 1, "a sum takes two rounds");
+        assert_eq!(shared.counts.additions.load(Ordering::Relaxed), STEPS * RANKS * LEN);
+        // Every rank but the last waits once in a round; the system may wake some for nothing.
+        let wakes = shared.counts.wakes.load(Ordering::Relaxed);
+        assert!((rounds * (RANKS - 1)..rounds * RANKS * 11 / 10).contains(&wakes), "{wakes} wake-ups in {rounds} rounds");
     }
 }
