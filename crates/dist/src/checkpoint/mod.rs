@@ -134,10 +134,10 @@ impl Checkpoint {
         let begun = if comm.rank() == 0 { self.begin(state.step).map(Some) } else { Ok(None) };
         let begun = agree(comm, "checkpoint: folder", begun)?;
         let name = begun.as_ref().map_or_else(Vec::new, |(folder, _lock)| folder.clone().into_bytes());
-        let saved = comm
-            .broadcast("checkpoint: folder", 0, name)
-            .map_err(DistError::from)
-            .and_then(|name| self.save_to(&String::from_utf8_lossy(&name), graph, state, shards));
+        let saved = comm.broadcast("checkpoint: folder", 0, name).map_err(DistError::from).and_then(|name| {
+            let exclusive = begun.as_ref().is_some_and(|(_, lock)| lock.is_exclusive());
+            self.save_to(&String::from_utf8_lossy(&name), exclusive, graph, state, shards)
+        });
         if let (Err(_), Some((folder, _lock))) = (&saved, &begun) {
             // Unless the manifest got its name and something failed behind it: then it is the checkpoint.
             if !matches!(self.manifest(), Ok(Some(m)) if m.folder == *folder) {
@@ -147,20 +147,23 @@ impl Checkpoint {
         saved
     }
 
-    fn save_to(&self, folder: &str, graph: &DistGraph, state: &RunState, shards: &[&dyn Shard]) -> Result<(), DistError> {
+    /// `exclusive`: nobody else saves to the folder, known to the rank that has the lock.
+    fn save_to(&self, folder: &str, exclusive: bool, graph: &DistGraph, state: &RunState, shards: &[&dyn Shard]) -> Result<(), DistError> {
         let comm = &**graph.comm();
         let dir = self.dir.join(folder);
         let write = || -> Result<BTreeMap<String, FileInfo>, DistError> {
             create_dirs(&dir).map_err(DistError::io(&dir))?;
             let mut files = BTreeMap::new();
-            let mut file = |name: String, bytes: Vec<u8>| -> Result<(), DistError> {
-                write_atomic(dir.join(&name), |w| w.write_all(&bytes))?;
+            let mut file = |name: String, content: &dyn Fn(&Path) -> Result<Vec<u8>, DistError>| -> Result<(), DistError> {
+                let path = dir.join(&name);
+                let bytes = content(&path)?;
+                write_atomic(&path, |w| w.write_all(&bytes))?;
                 files.insert(name, FileInfo::of(&bytes));
                 Ok(())
             };
-            file(rank_file(comm.rank()), ShardWriter::of(shards)?)?;
+            file(rank_file(comm.rank()), &|path| ShardWriter::of(path, shards))?;
             if comm.rank() == 0 {
-                file(SHARED.into(), ShardWriter::bytes(&state.replicated)?)?;
+                file(SHARED.into(), &|path| ShardWriter::bytes(path, &state.replicated))?;
             }
             Ok(files)
         };
@@ -192,8 +195,10 @@ impl Checkpoint {
             // The new folder is a name in this one.
             sync_dir(&self.dir).map_err(DistError::io(&self.dir))?;
             write_atomic(&path, |w| w.write_all(&text))?;
-            // Nobody needs the others any more; what cannot be removed is in nobody's way.
-            self.clean();
+            // Nobody needs the others any more, unless another run may be saving; what cannot be removed is in nobody's way.
+            if exclusive {
+                self.clean();
+            }
             Ok(())
         };
         agree(comm, "checkpoint: manifest", if comm.rank() == 0 { finish() } else { Ok(()) })
@@ -297,7 +302,11 @@ impl Checkpoint {
         let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| bad(format!("not a checkpoint's manifest: {e}")))?;
         match value.get("format_version").and_then(serde_json::Value::as_u64) {
             Some(v) if v == u64::from(FORMAT_VERSION) => {}
-            other => return Err(bad(format!("format version {other:?}, this program reads version {FORMAT_VERSION}"))),
+            _ => {
+                let found = value.get("format_version").map_or_else(|| "(none)".into(), |v| cut_text(&v.to_string()));
+                let remedy = "go on with the version of this library that wrote it, or begin in another folder";
+                return Err(DistError::Checkpoint { path, what: "format version", expected: FORMAT_VERSION.to_string(), found, remedy });
+            }
         }
         let mut manifest: Manifest = serde_json::from_value(value).map_err(|e| bad(format!("not a checkpoint's manifest: {e}")))?;
         let found = manifest.sum();

@@ -35,7 +35,7 @@ impl ShardWriter {
         self.lists.insert(format!("{}/{name}", self.prefix), (E::DTYPE, values.len(), bytes));
     }
     /// A file of all shards.
-    pub(super) fn of(shards: &[&dyn Shard]) -> Result<Vec<u8>, DistError> {
+    pub(super) fn of(path: &Path, shards: &[&dyn Shard]) -> Result<Vec<u8>, DistError> {
         let (mut out, mut names) = (Self::default(), BTreeSet::new());
         for shard in shards {
             if !names.insert(shard.name().to_owned()) {
@@ -45,15 +45,15 @@ impl ShardWriter {
             shard.name().clone_into(&mut out.prefix);
             shard.save(&mut out);
         }
-        out.serialize()
+        out.serialize(path)
     }
     /// A file of named bytes.
-    pub(super) fn bytes(all: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, DistError> {
+    pub(super) fn bytes(path: &Path, all: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, DistError> {
         let lists = all.iter().map(|(name, bytes)| (name.clone(), (Dtype::U8, bytes.len(), bytes.clone()))).collect();
-        Self { prefix: String::new(), lists }.serialize()
+        Self { prefix: String::new(), lists }.serialize(path)
     }
-    fn serialize(&self) -> Result<Vec<u8>, DistError> {
-        let wrong = |e: safetensors::SafeTensorError| DistError::format("(checkpoint)", format!("cannot be written: {e}"));
+    fn serialize(&self, path: &Path) -> Result<Vec<u8>, DistError> {
+        let wrong = |e: safetensors::SafeTensorError| DistError::format(path, format!("cannot be written: {e}"));
         let mut views = Vec::with_capacity(self.lists.len());
         for (name, (dtype, len, bytes)) in &self.lists {
             views.push((name.as_str(), TensorView::new(*dtype, vec![*len], bytes).map_err(wrong)?));
@@ -97,4 +97,16 @@ impl<'a> ShardReader<'a> {
 
 fn parse<'a>(path: &Path, bytes: &'a [u8]) -> Result<SafeTensors<'a>, DistError> {
     SafeTensors::deserialize(bytes).map_err(|e| DistError::format(path, format!("not a checkpoint's file: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_names_its_file() {
+        let lists = BTreeMap::from([("rows/x".to_owned(), (Dtype::F32, 3, vec![0; 5]))]);
+        let e = ShardWriter { prefix: String::new(), lists }.serialize(Path::new("kept/step-1/rank0.safetensors")).unwrap_err();
+        assert!(e.to_string().starts_with("kept/step-1/rank0.safetensors: cannot be written: "), "{e}");
+    }
 }
