@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::memory::room;
 use crate::relation::LIMIT;
 use crate::{EdgeKey, Graph, GraphError, OriginalIds};
 
@@ -15,9 +16,9 @@ pub enum Backtracking {
 }
 
 impl Graph {
-    /// The line graph of an edge type, homogeneous: node `e` is edge `e`, and there is an edge from `u -> v` to every other edge
-    /// `v -> w`. Edges are sorted by (source, destination); a self loop is not joined to itself. Node features are the features
-    /// of the edges.
+    /// The line graph of an edge type, homogeneous: node `e` is edge `e`, and there is an edge from `u -> v` to every
+    /// other edge `v -> w`. Edges are sorted by (source, destination); a self loop is not joined to itself. Node
+    /// features are the features of the edges.
     ///
     /// ```
     /// use burn_gnn_graph::{Backtracking, Graph};
@@ -29,8 +30,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, different node types at both ends, or a line graph of more than `u32::MAX - 1` edges (a node with `i` in-edges
-    /// and `o` out-edges makes `i · o` of them).
+    /// Unknown type, different node types at both ends, or a line graph of more than `u32::MAX - 1` edges (a node with
+    /// `i` in-edges and `o` out-edges makes `i · o` of them); [`GraphError::OutOfMemory`].
     ///
     /// # Cost
     /// `O(V + E + edges of the line graph)`; without backtracking pairs that fall away are met too.
@@ -58,7 +59,8 @@ impl Graph {
             let relation = format!("line graph of {}", self.schema().etypes()[t]);
             return Err(GraphError::TooLarge { relation, what: "edges", count, limit: LIMIT });
         }
-        let (mut src, mut dst) = (Vec::with_capacity(count as usize), Vec::with_capacity(count as usize));
+        let (what, remedy) = (|| format!("a line graph of {count} edges"), "make it of a subgraph");
+        let (mut src, mut dst) = (room(count.into(), what, remedy)?, room(count.into(), what, remedy)?);
         for e in 0..r.num_edges() {
             dst.extend(followers(e));
             src.resize(dst.len(), e as u32);

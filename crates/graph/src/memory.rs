@@ -5,13 +5,24 @@ use crate::GraphError;
 /// An empty list with room for `len` entries.
 ///
 /// # Errors
-/// [`GraphError::OutOfMemory`] if the allocator does not give it (a system that overcommits may give it and run out of memory later).
-pub(crate) fn room<T>(len: u128, what: impl FnOnce() -> String, remedy: &'static str) -> Result<Vec<T>, GraphError> {
+/// [`GraphError::OutOfMemory`] if the allocator does not give it (a system that overcommits may give it and run out of
+/// memory later).
+#[doc(hidden)]
+pub fn room<T>(len: u128, what: impl FnOnce() -> String, remedy: &'static str) -> Result<Vec<T>, GraphError> {
     let mut out = vec![];
     if usize::try_from(len).is_ok_and(|len| out.try_reserve_exact(len).is_ok()) {
         return Ok(out);
     }
     Err(GraphError::OutOfMemory { what: what(), bytes: len.saturating_mul(size_of::<T>() as u128), remedy })
+}
+
+/// Makes room for `more` entries at the end of a list, which grows as `extend` makes it grow.
+///
+/// # Errors
+/// As [`room`].
+pub(crate) fn reserve<T>(list: &mut Vec<T>, more: usize, what: impl FnOnce() -> String, remedy: &'static str) -> Result<(), GraphError> {
+    let len = list.len() as u128 + more as u128;
+    list.try_reserve(more).map_err(|_| GraphError::OutOfMemory { what: what(), bytes: len.saturating_mul(size_of::<T>() as u128), remedy })
 }
 
 /// A list of `len` times `value`.

@@ -3,13 +3,14 @@
 use rayon::prelude::*;
 
 use crate::graph::ONE_RELATION;
+use crate::memory::room;
 use crate::relation::LIMIT;
 use crate::{EdgeKey, EdgeType, Graph, GraphError, Relation};
 
 impl Graph {
-    /// One edge `u -> v` of relation `_E` wherever a path along the edge types of `metapath` leads from `u` to `v`, however many
-    /// paths there are; sorted by (source, destination). The result has the node types at both ends of the metapath, with all
-    /// their nodes and features.
+    /// One edge `u -> v` of relation `_E` wherever a path along the edge types of `metapath` leads from `u` to `v`,
+    /// however many paths there are; sorted by (source, destination). The result has the node types at both ends of the
+    /// metapath, with all their nodes and features.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -24,7 +25,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// An empty metapath, unknown edge types or edge types that do not follow each other, or more than `u32::MAX - 1` edges.
+    /// An empty metapath, unknown edge types or edge types that do not follow each other, [`GraphError::TooLarge`] for
+    /// more than `u32::MAX - 1` edges, [`GraphError::OutOfMemory`].
     ///
     /// # Cost
     /// For each source the edges on its paths, each met once per step, in parallel over sources.
@@ -54,7 +56,8 @@ impl Graph {
         if count as u64 > LIMIT {
             return Err(GraphError::TooLarge { relation: etype.to_string(), what: "edges", count: count as u64, limit: LIMIT });
         }
-        let (mut src, mut dst) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (what, remedy) = (|| format!("a graph of {count} edges along a metapath"), "choose a shorter metapath or a subgraph");
+        let (mut src, mut dst) = (room(count as u128, what, remedy)?, room(count as u128, what, remedy)?);
         for (u, v) in parts {
             src.extend(u);
             dst.extend(v);

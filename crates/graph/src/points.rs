@@ -4,11 +4,15 @@ use burn::tensor::{Tensor, TensorData};
 use rayon::prelude::*;
 
 use crate::graph::ONE_RELATION;
+use crate::memory::reserve;
 use crate::relation::{LIMIT, check_len};
 use crate::sampling::setting;
 use crate::{Graph, GraphError};
 
-/// How far two points are from each other.
+/// Norms of points under [`Metric::Cosine`]: products of two of them, and every sum on the way to `a·b`, are finite.
+const LARGEST_NORM: f64 = 1e150;
+
+/// The distance between two points, in f64; infinite where it exceeds the range of f64.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Metric {
     /// `sqrt(Σ (aᵢ - bᵢ)²)`.
@@ -16,11 +20,11 @@ pub enum Metric {
     Euclidean,
     /// `(Σ |aᵢ - bᵢ|ᵖ)^(1/p)`, `p` at least 1; infinite: the largest difference.
     Minkowski(f64),
-    /// `1 - a·b / (|a| |b|)`; 1 where one of them is 0.
+    /// `1 - a·b / (|a| |b|)`; 1 where one of the norms is 0. Norms are at most `1e150`.
     Cosine,
 }
 
-/// What [`knn_graph`] and [`radius_graph`] are asked for beside the points.
+/// Settings of [`knn_graph`] and [`radius_graph`]: metric, self loops, separate sets of points, edge lengths.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PointOptions {
     metric: Metric,
@@ -46,15 +50,15 @@ impl PointOptions {
         self.self_loops = self_loops;
         self
     }
-    /// Numbers of points of several sets that stand one after the other; no edge joins two sets (DGL: `segmented_knn_graph`; PyG:
-    /// `batch`).
+    /// Sizes of several sets of points whose rows are concatenated; no edge joins two sets (DGL: `segmented_knn_graph`;
+    /// PyG: `batch`).
     #[must_use]
     pub fn with_segments(mut self, segments: impl Into<Vec<usize>>) -> Self {
         self.segments = Some(segments.into());
         self
     }
-    /// Keeps the distance along each edge, as an edge column `[edges, 1]` of this name in the dtype and on the device of the points.
-    /// No gradient flows through it.
+    /// Keeps the distance along each edge, as an edge column `[edges, 1]` of this name in the dtype and on the device
+    /// of the points. No gradient flows through it.
     #[must_use]
     pub fn with_distances(mut self, column: impl Into<String>) -> Self {
         self.distances = Some(column.into());
@@ -62,10 +66,10 @@ impl PointOptions {
     }
 }
 
-/// A graph with an edge from each of the `k` points nearest to a point, to that point; of points `[points, dimensions]`. Points at the
-/// same distance are preferred by smaller id. A set of fewer points gives all it has. Edges stand by destination, for each by rising
-/// distance, so the layout by destination needs no permutation. As DGL's `knn_graph` and PyG's, whose `loop` is false like here and
-/// whose `flow` is `source_to_target`.
+/// A graph with an edge from each of the `k` points nearest to a point, to that point; of points
+/// `[points, dimensions]`. Points at the same distance are preferred by smaller id. A set of fewer points gives all it
+/// has. Edges stand by destination, for each by rising distance, so the layout by destination needs no permutation. As
+/// DGL's `knn_graph` and PyG's, whose `loop` is false like here and whose `flow` is `source_to_target`.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -79,28 +83,31 @@ impl PointOptions {
 /// ```
 ///
 /// # Errors
-/// `k` is 0; segments whose sum is not the number of points; a coordinate that is infinite or NaN; a bad `p`; more than `u32::MAX - 1`
-/// edges.
+/// `k` is 0; segments whose sum is not the number of points; a coordinate that is infinite or NaN; a norm above `1e150`
+/// under [`Metric::Cosine`]; a `p` below 1; [`GraphError::TooLarge`] for more than `u32::MAX - 1` edges,
+/// [`GraphError::OutOfMemory`].
 ///
 /// # Cost
-/// Every pair of points of a set is compared, in f64: `O(n² · (dimensions + log k))`, shared by all threads. The points are copied to the
-/// host.
+/// Every pair of points of a set is compared, in f64: `O(n² · dimensions + n · k · log k)`, shared by all threads. The
+/// points are copied to the host; beside them and the edges 16 bytes per point of a set for each thread, and at most 64
+/// MiB.
 pub fn knn_graph(x: Tensor<2>, k: usize, options: &PointOptions) -> Result<Graph, GraphError> {
     if k == 0 {
         return Err(setting("k", "at least one neighbour", "0"));
     }
-    neighbors(x, options, |found| {
+    let nearest = |found: &mut Vec<(f64, u32)>| {
         if k < found.len() {
             found.select_nth_unstable_by(k, closer);
             found.truncate(k);
         }
         found.sort_unstable_by(closer);
-    })
+    };
+    neighbors(x, options, f64::INFINITY, k, nearest)
 }
 
-/// A graph with an edge between any two points whose distance is at most `r`, in both directions; of points `[points, dimensions]`.
-/// Edges stand by destination, for each by rising source. As DGL's `radius_graph`, whose `p` is [`Metric::Minkowski`], and PyG's without
-/// `max_num_neighbors`.
+/// A graph with an edge between any two points whose distance is at most `r`, in both directions; of points
+/// `[points, dimensions]`. Edges stand by destination, for each by rising source. As DGL's `radius_graph`, whose `p` is
+/// [`Metric::Minkowski`], and PyG's without `max_num_neighbors`.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -115,12 +122,12 @@ pub fn knn_graph(x: Tensor<2>, k: usize, options: &PointOptions) -> Result<Graph
 /// As [`knn_graph`]; a radius that is negative or NaN.
 ///
 /// # Cost
-/// As [`knn_graph`], without the logarithm.
+/// `O(n² · dimensions)`, and memory, as [`knn_graph`].
 pub fn radius_graph(x: Tensor<2>, r: f64, options: &PointOptions) -> Result<Graph, GraphError> {
     if r.is_nan() || r < 0.0 {
         return Err(setting("r", "a radius of at least 0", &r.to_string()));
     }
-    neighbors(x, options, |found| found.retain(|n| n.0 <= r))
+    neighbors(x, options, r, usize::MAX, |_| ())
 }
 
 /// By distance, then by id.
@@ -128,8 +135,18 @@ fn closer(a: &(f64, u32), b: &(f64, u32)) -> std::cmp::Ordering {
     a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }
 
-/// The graph of the neighbours that `choose` leaves of all other points of a set, given with their distances by rising id.
-fn neighbors(x: Tensor<2>, options: &PointOptions, choose: impl Fn(&mut Vec<(f64, u32)>) + Sync) -> Result<Graph, GraphError> {
+/// Pairs of points that are in memory at once beside the edges.
+const PAIRS: usize = 1 << 22;
+
+/// The graph of the points that `choose` leaves, at most `most`, of those within `radius` in the same set, given with
+/// their distances by rising id.
+fn neighbors(
+    x: Tensor<2>,
+    options: &PointOptions,
+    radius: f64,
+    most: usize,
+    choose: impl Fn(&mut Vec<(f64, u32)>) + Sync,
+) -> Result<Graph, GraphError> {
     let ([count, width], dtype, device) = (x.dims(), x.dtype(), x.device());
     if let Metric::Minkowski(p) = options.metric
         && (p.is_nan() || p < 1.0)
@@ -152,6 +169,10 @@ fn neighbors(x: Tensor<2>, options: &PointOptions, choose: impl Fn(&mut Vec<(f64
     let point = |i: usize| &values[i * width..][..width];
     let norm = |i: usize| point(i).iter().map(|a| a * a).sum::<f64>().sqrt();
     let norms: Vec<f64> = if options.metric == Metric::Cosine { (0..count).map(norm).collect() } else { vec![] };
+    if let Some(row) = norms.iter().position(|&norm| norm > LARGEST_NORM) {
+        let expected = format!("points of norm at most {LARGEST_NORM:e} for `Metric::Cosine` (scale them)");
+        return Err(setting("x", &expected, &format!("a norm of {:e} in row {row}", norms[row])));
+    }
     let distance = |i: usize, j: usize| {
         let pairs = point(i).iter().zip(point(j));
         match options.metric {
@@ -163,31 +184,38 @@ fn neighbors(x: Tensor<2>, options: &PointOptions, choose: impl Fn(&mut Vec<(f64
         }
     };
     let (mut src, mut dst, mut distances) = (vec![], vec![], vec![]);
-    /// Points whose neighbours are in memory at once.
-    const CHUNK: usize = 1 << 12;
     let mut start = 0;
     for &len in segments {
         let set = start..start + len;
         start = set.end;
-        for from in set.clone().step_by(CHUNK) {
-            let of = |j: usize| {
+        // Points whose neighbours are in memory at once: fewer where each may have many.
+        let chunk = (PAIRS / most.min(len).max(1)).min(1 << 12).max(rayon::current_num_threads());
+        for from in set.clone().step_by(chunk) {
+            let of = |found: &mut Vec<(f64, u32)>, j: usize| {
                 let others = set.clone().filter(|&i| i != j || options.self_loops);
-                let mut found: Vec<(f64, u32)> = others.map(|i| (distance(i, j), i as u32)).collect();
-                choose(&mut found);
-                found
+                found.clear();
+                found.extend(others.map(|i| (distance(i, j), i as u32)).filter(|n| n.0 <= radius));
+                choose(found);
+                found.as_slice().to_vec()
             };
-            let points: Vec<Vec<(f64, u32)>> = (from..set.end.min(from + CHUNK)).into_par_iter().map(of).collect();
+            let points: Vec<Vec<(f64, u32)>> = (from..set.end.min(from + chunk)).into_par_iter().map_init(Vec::new, of).collect();
+            let more = points.iter().map(Vec::len).sum::<usize>();
+            let edges = src.len() + more;
+            let what = || format!("a graph of at least {edges} edges between points");
+            if edges as u64 > LIMIT {
+                let (relation, count) = ("points".to_owned(), edges as u64);
+                return Err(GraphError::TooLarge { relation, what: "edges", count, limit: LIMIT });
+            }
+            let remedy = "choose a smaller `k` or radius, or fewer points";
+            reserve(&mut src, more, what, remedy)?;
+            reserve(&mut dst, more, what, remedy)?;
+            reserve(&mut distances, if options.distances.is_some() { more } else { 0 }, what, remedy)?;
             for (j, found) in points.into_iter().enumerate() {
                 dst.resize(dst.len() + found.len(), (from + j) as u32);
                 src.extend(found.iter().map(|n| n.1));
                 if options.distances.is_some() {
                     distances.extend(found.iter().map(|n| n.0));
                 }
-            }
-            // Before the next points make more of them.
-            if src.len() as u64 > LIMIT {
-                let (relation, count) = ("points".to_owned(), src.len() as u64);
-                return Err(GraphError::TooLarge { relation, what: "edges", count, limit: LIMIT });
             }
         }
     }
@@ -275,6 +303,14 @@ mod tests {
         assert_eq!(text(radius_graph(x(), -1.0, &plain)), "`r`: expected a radius of at least 0, got -1");
         let short = plain.clone().with_segments([1]);
         assert_eq!(text(radius_graph(x(), 1.0, &short)), "`sum of segments`: expected length 2 (number of points), got 1");
+        let far = || points(&[1.0, 1.0, 1e160, 0.0, -1e160, 1e160], 2);
+        assert_eq!(
+            text(knn_graph(far(), 1, &plain.clone().with_metric(Metric::Cosine))),
+            "`x`: expected points of norm at most 1e150 for `Metric::Cosine` (scale them), got a norm of inf in row 1"
+        );
+        // Their distances are infinite: of equals the smaller id.
+        assert_eq!(edges(&knn_graph(far(), 1, &plain).unwrap()), [(1, 0), (0, 1), (0, 2)]);
+        assert_eq!(edges(&radius_graph(far(), 1e200, &plain).unwrap()), []);
         let p = plain.with_metric(Metric::Minkowski(0.5));
         assert_eq!(text(radius_graph(x(), 1.0, &p)), "`p`: expected at least 1, got 0.5");
     }

@@ -4,15 +4,16 @@ use rayon::prelude::*;
 
 use crate::frame::Groups;
 use crate::graph::ONE_RELATION;
-use crate::memory::room;
+use crate::memory::{reserve, room};
 use crate::relation::{Compressed, LIMIT, check_counts, check_len};
 use crate::{Column, Combine, EdgeKey, EdgeType, Graph, GraphError, Relation, row_index};
 
 impl Graph {
-    /// The same nodes with one edge `u -> v` of the type for every walk of `k` of its edges from `u` to `v`: `(Aᵏ)[u, v]` parallel
-    /// edges, where `A[u, v]` is the number of edges `u -> v`. Edges are sorted by (source, destination) and have no features; node
-    /// features and other edge types stay. As DGL's `khop_graph`. [`to_simple`](Self::to_simple) leaves one edge per pair of nodes,
-    /// and [`khop_in_subgraph`](Self::khop_in_subgraph) is about neighbourhoods, not walks.
+    /// The same nodes with one edge `u -> v` of the type for every walk of `k` of its edges from `u` to `v`:
+    /// `(Aᵏ)[u, v]` parallel edges, where `A[u, v]` is the number of edges `u -> v`. Edges are sorted by (source,
+    /// destination) and have no features; node features and other edge types stay. As DGL's `khop_graph`.
+    /// [`to_simple`](Self::to_simple) leaves one edge per pair of nodes, and
+    /// [`khop_in_subgraph`](Self::khop_in_subgraph) is about neighbourhoods, not walks.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -23,23 +24,31 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, different node types at both ends; [`GraphError::TooLarge`] for more than `u32::MAX - 1` walks.
+    /// Unknown type, different node types at both ends; [`GraphError::TooLarge`] for more than `u32::MAX - 1` walks,
+    /// which are counted before any is made; [`GraphError::OutOfMemory`].
     ///
     /// # Cost
-    /// For each source `k` passes over the edges of what it reaches, in parallel over sources; 16 bytes per pair of nodes that a walk
-    /// joins beside the result.
+    /// `O(k · (V + E))` to count the walks; then for each source `k` passes over the edges of what it reaches, in
+    /// parallel over sources, and 16 bytes per pair of nodes that a walk joins beside the result. Walks in a graph
+    /// without cycles end after at most `V - 1` edges, so `k` may be any number there; with cycles they go on, and the
+    /// time grows with `k`.
     pub fn khop_graph(&self, etype: impl EdgeKey, k: usize) -> Result<Self, GraphError> {
         let t = self.one_node_type(etype, "khop_graph")?;
         let nodes = self.relations()[t].num_src();
         let csr = self.relations()[t].csr();
-        let size = nodes.div_ceil(4 * rayon::current_num_threads()).max(1);
-        let parts: Vec<Vec<(u32, u32, u64)>> =
-            (0..nodes.div_ceil(size)).into_par_iter().map(|c| walks(csr, k, c * size..nodes.min((c + 1) * size))).collect();
-        let count = parts.iter().flatten().fold(0u64, |sum, walk| sum.saturating_add(walk.2));
+        let count = count_walks(csr, k);
         if count > LIMIT {
             return Err(self.in_etype(t, GraphError::TooLarge { relation: String::new(), what: "edges", count, limit: LIMIT }));
         }
-        let (mut src, mut dst) = (Vec::with_capacity(count as usize), Vec::with_capacity(count as usize));
+        let what = || format!("a graph of {count} walks of {k} edges");
+        let (mut src, mut dst) = (room(count.into(), what, SMALLER)?, room(count.into(), what, SMALLER)?);
+        let size = nodes.div_ceil(4 * rayon::current_num_threads()).max(1);
+        // No walks, no passes over the edges.
+        let sources = if count == 0 { 0 } else { nodes };
+        let parts: Vec<Vec<(u32, u32, u64)>> = (0..sources.div_ceil(size))
+            .into_par_iter()
+            .map(|c| walks(csr, k, c * size..nodes.min((c + 1) * size)))
+            .collect::<Result<_, _>>()?;
         for (u, v, count) in parts.into_iter().flatten() {
             src.resize(src.len() + count as usize, u);
             dst.resize(dst.len() + count as usize, v);
@@ -47,12 +56,14 @@ impl Graph {
         Ok(self.with_relation(t, Relation::from_coo(nodes, nodes, src, dst).map_err(|e| self.in_etype(t, e))?))
     }
 
-    /// The product of two weighted adjacency matrices: an edge `u -> v` for every pair of nodes that an edge `u -> m` of this graph and
-    /// an edge `m -> v` of `other` join, with the weight `Σ_m weight(u -> m) · weight(m -> v)` over all such pairs of edges. Gradients
-    /// flow through the weights. As DGL's `adj_product_graph`; parallel edges are summed.
+    /// The product of two weighted adjacency matrices: an edge `u -> v` for every pair of nodes that an edge `u -> m`
+    /// of this graph and an edge `m -> v` of `other` join, with the weight `Σ_m weight(u -> m) · weight(m -> v)` over
+    /// all such pairs of edges. Gradients flow through the weights. As DGL's `adj_product_graph`; parallel edges are
+    /// summed.
     ///
-    /// `weight` is an edge column `[edges]` of floats in both. The result has the node types of the sources here and of the
-    /// destinations there, relation `_E` between them, edges sorted by (source, destination), and no features but the weight.
+    /// `weight` is an edge column `[edges]` of floats in both. The result has the node types of the sources here and of
+    /// the destinations there, relation `_E` between them, edges sorted by (source, destination), and no features but
+    /// the weight.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -67,9 +78,9 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown types; an edge type of `other` that does not start in the node type where the one here ends, or another number of such
-    /// nodes; a column that is not there, of another rank, or of another dtype or device than its counterpart;
-    /// [`GraphError::TooLarge`] for more than `u32::MAX - 1` pairs of edges.
+    /// Unknown types; an edge type of `other` that does not start in the node type where the one here ends, or another
+    /// number of such nodes; a column that is not there, of another rank, or of another dtype or device than its
+    /// counterpart; [`GraphError::TooLarge`] for more than `u32::MAX - 1` pairs of edges.
     ///
     /// # Cost
     /// `O(P log P)` for `P` pairs of edges, and a few numbers for each of them.
@@ -89,7 +100,6 @@ impl Graph {
         check_len("nodes", "as the destinations of the first relation", a.num_dst(), b.num_src())
             .map_err(|e| e.in_relation(&second.to_string()))?;
         let new = EdgeType::new(&*first.src, ONE_RELATION, &*second.dst);
-        let product = Product::new(a, b).map_err(|e| e.in_relation(&new.to_string()))?;
         let (w, other_w) = (self.edge_frames()[t].get::<1>(weight)?, other.edge_frames()[o].get::<1>(weight)?);
         let label = format!("edges of `{second}`");
         for (what, expected, actual) in [
@@ -100,6 +110,7 @@ impl Graph {
                 return Err(GraphError::ColumnMismatch { frame: label, name: weight.to_owned(), what, expected, actual });
             }
         }
+        let product = Product::new(a, b).map_err(|e| e.in_relation(&new.to_string()))?;
         let device = w.device();
         let weights = if product.pairs.is_empty() {
             Column::new(w).filled(&label, weight, 0, 0.0)?
@@ -120,8 +131,26 @@ impl Graph {
     }
 }
 
+/// What to do where walks do not fit into memory.
+const SMALLER: &str = "choose a smaller `k` or a subgraph";
+
+/// How many walks of `k` edges there are; `u64::MAX` stands for that many or more.
+fn count_walks(csr: &Compressed, k: usize) -> u64 {
+    // Of walks that begin at each node.
+    let mut counts = vec![1u64; csr.num_rows()];
+    for _ in 0..k {
+        let row = |v: usize| csr.indices()[csr.row(v)].iter().fold(0u64, |sum, &u| sum.saturating_add(counts[u as usize]));
+        let next: Vec<u64> = (0..counts.len()).into_par_iter().with_min_len(1 << 12).map(row).collect();
+        counts = next;
+        if counts.iter().all(|&n| n == 0) {
+            break;
+        }
+    }
+    counts.iter().fold(0, |sum: u64, &n| sum.saturating_add(n))
+}
+
 /// How many walks of `k` edges lead from each of `sources` to each node, where there are any, sorted.
-fn walks(csr: &Compressed, k: usize, sources: std::ops::Range<usize>) -> Vec<(u32, u32, u64)> {
+fn walks(csr: &Compressed, k: usize, sources: std::ops::Range<usize>) -> Result<Vec<(u32, u32, u64)>, GraphError> {
     let (mut counts, mut found) = (vec![0u64; csr.num_rows()], vec![]);
     let (mut here, mut met) = (vec![], vec![]);
     for source in sources {
@@ -139,11 +168,15 @@ fn walks(csr: &Compressed, k: usize, sources: std::ops::Range<usize>) -> Vec<(u3
             }
             here.clear();
             here.extend(met.drain(..).map(|u| (u, std::mem::take(&mut counts[u as usize]))));
+            if here.is_empty() {
+                break;
+            }
         }
         here.sort_unstable();
+        reserve(&mut found, here.len(), || format!("pairs of nodes that walks of {k} edges join"), SMALLER)?;
         found.extend(here.iter().map(|&(node, count)| (source as u32, node, count)));
     }
-    found
+    Ok(found)
 }
 
 /// The edges of a product, and for each the pairs of edges that it is made of.
