@@ -1,12 +1,13 @@
 //! Chooses and repeats rows per graph of a batch.
 
-use burn::tensor::{DType, Int, Tensor, TensorData};
+use burn::tensor::{Int, Tensor, TensorData};
 
+use crate::memory::filled;
 use crate::relation::check_len;
 use crate::sampling::setting;
 use crate::{Batch, EdgeKey, Frame, GraphError, NodeKey, row_index};
 
-/// How [`Batch::topk_nodes`] and [`Batch::topk_edges`] choose rows.
+/// Settings of [`Batch::topk_nodes`] and [`Batch::topk_edges`]: `k`, the order, and the column to sort by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TopK {
     k: usize,
@@ -33,20 +34,21 @@ impl TopK {
     }
 }
 
-/// Rows that [`Batch::topk_nodes`] and [`Batch::topk_edges`] chose.
+/// The rows chosen by [`Batch::topk_nodes`] and [`Batch::topk_edges`].
 #[derive(Clone, Debug)]
 pub struct TopKRows {
     /// `[graphs, k, columns]`, 0 where a graph has fewer than `k` rows. Gradients flow to the rows that were chosen.
     pub values: Tensor<3>,
-    /// The node or edge, counted from 0 in its graph, that each entry comes from, -1 where there is none: `[graphs, k, columns]`, or
-    /// `[graphs, k, 1]` where whole rows were chosen.
+    /// The id in its graph of the node or edge that each entry comes from, -1 where there is none:
+    /// `[graphs, k, columns]`, or `[graphs, k, 1]` where whole rows were chosen. 32-bit integers; 64-bit ones where a
+    /// graph has more than `i32::MAX` rows.
     pub indices: Tensor<3, Int>,
 }
 
 impl Batch {
-    /// The first `k` rows of a node column `[nodes, columns]` in each graph, by falling or rising entries. Equal entries are taken by
-    /// rising id, and NaN last. As DGL's `topk_nodes`, but an infinity stays one, a graph without nodes is no error, and the index of
-    /// a row that is not there is -1.
+    /// The first `k` rows of a node column `[nodes, columns]` in each graph, by descending or ascending entries. Equal
+    /// entries are taken by ascending id, and NaN last. As DGL's `topk_nodes`, but infinities are kept, a graph without
+    /// nodes is no error, and the index of a missing row is -1.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -64,10 +66,11 @@ impl Batch {
     /// ```
     ///
     /// # Errors
-    /// Unknown type or column, another rank or kind; `k` is 0; no such column to sort by.
+    /// Unknown type or column, another rank or kind; `k` is 0; no such column to sort by; [`GraphError::OutOfMemory`]
+    /// where `graphs · k · columns` entries do not fit into memory.
     ///
     /// # Cost
-    /// `O(rows · columns · log)`, on the host, where the column is copied for it.
+    /// `O(rows · columns · log rows + graphs · k · columns)` on the host, to which the column is copied.
     pub fn topk_nodes(&self, ntype: impl NodeKey, column: &str, top: TopK) -> Result<TopKRows, GraphError> {
         let t = self.graph().schema().ntype(ntype)?;
         topk(&self.graph().node_frames()[t], self.num_nodes(t)?, column, top)
@@ -82,8 +85,9 @@ impl Batch {
         topk(self.graph().edges(t)?, self.num_edges(t)?, column, top)
     }
 
-    /// Row `i` of `x`, which has one for each graph, for every node of graph `i`: from `[graphs, ..]` to `[nodes, ..]`. The opposite
-    /// of a readout; gradients of the nodes of a graph are summed. As DGL's `broadcast_nodes`.
+    /// Row `i` of `x`, which has one for each graph, for every node of graph `i`: from `[graphs, ..]` to `[nodes, ..]`.
+    /// The opposite of a readout; gradients of the nodes of a graph are summed. Of a batch without nodes it is a constant
+    /// without rows. As DGL's `broadcast_nodes`.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -113,6 +117,12 @@ impl Batch {
 fn broadcast<const D: usize>(counts: &[usize], x: Tensor<D>) -> Result<Tensor<D>, GraphError> {
     check_len("x", "one row per graph", counts.len(), x.dims()[0]).map_err(|e| e.in_relation(""))?;
     let device = x.device();
+    if counts.iter().all(|&n| n == 0) {
+        // Backends refuse to launch a kernel over nothing.
+        let mut shape = x.dims();
+        shape[0] = 0;
+        return Ok(Tensor::from_data(TensorData::new(Vec::<f64>::new(), shape), (&device, x.dtype())));
+    }
     Ok(x.select(0, row_index(counts.iter().enumerate().flat_map(|(graph, &n)| std::iter::repeat_n(graph, n)), &device)))
 }
 
@@ -130,10 +140,13 @@ fn topk(frame: &Frame, counts: &[usize], column: &str, top: TopK) -> Result<TopK
         let forth = if ascending { a.partial_cmp(&b) } else { b.partial_cmp(&a) };
         forth.unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
     };
-    // Places of the values, row after row; that behind the last one holds 0.
-    let (mut places, mut indices) = (vec![rows * width; counts.len() * k * width], vec![]);
     let of_row = if sort_by.is_some() { 1 } else { width };
-    indices.resize(counts.len() * k * of_row, -1i64);
+    let size = |columns: usize| (counts.len() as u128).saturating_mul(k as u128).saturating_mul(columns as u128);
+    let what = || format!("the first {k} rows of {} graphs with {width} columns", counts.len());
+    let remedy = "choose a smaller `k`: graphs with fewer rows are filled up with zeros";
+    // Positions of the values, row after row; that after the last one holds 0.
+    let mut places = filled(rows * width, size(width), what, remedy)?;
+    let mut indices = filled(-1i64, size(of_row), what, remedy)?;
     let (mut start, mut ids) = (0, vec![]);
     for (graph, &n) in counts.iter().enumerate() {
         for column in 0..of_row {
@@ -160,13 +173,19 @@ fn topk(frame: &Frame, counts: &[usize], column: &str, top: TopK) -> Result<TopK
     } else {
         Tensor::cat(vec![x.reshape([rows * width]), zero], 0).select(0, row_index(places.into_iter(), &device)).reshape(shape)
     };
-    let indices = TensorData::new(indices, [counts.len(), k, of_row]);
-    Ok(TopKRows { values, indices: Tensor::from_data(indices, (&device, DType::I64)) })
+    let shape = [counts.len(), k, of_row];
+    let indices = if counts.iter().all(|&n| i32::try_from(n).is_ok()) {
+        TensorData::new(indices.into_iter().map(|i| i as i32).collect(), shape)
+    } else {
+        TensorData::new(indices, shape)
+    };
+    let dtype = indices.dtype();
+    Ok(TopKRows { values, indices: Tensor::from_data(indices, (&device, dtype)) })
 }
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::Device;
+    use burn::tensor::{DType, Device};
     use proptest::prelude::*;
 
     use super::*;
@@ -226,16 +245,15 @@ mod tests {
                 let all = graphs(&sizes, &device);
                 for found in [all.topk_nodes("x", "h", top).unwrap(), all.topk_edges("to", "h", top).unwrap()] {
                     prop_assert_eq!(found.values.dims(), [sizes.len(), k, 2]);
+                    prop_assert_eq!(found.indices.dtype(), DType::I32);
                     prop_assert_eq!(found.indices.dims(), [sizes.len(), k, if by.is_some() { 1 } else { 2 }]);
                     prop_assert_eq!(numbers(found.values), values.clone());
                     prop_assert_eq!(found.indices.into_data().iter::<i64>().collect::<Vec<_>>(), indices.clone());
                 }
                 let x = Tensor::<1>::from_data(TensorData::new((0..sizes.len()).map(|i| i as f64).collect(), [sizes.len()]), (&device, DType::F64));
                 let want: Vec<f64> = sizes.iter().enumerate().flat_map(|(i, rows)| vec![i as f64; rows.len()]).collect();
-                if !want.is_empty() {
-                    prop_assert_eq!(numbers(all.broadcast_nodes("x", x.clone()).unwrap()), want.clone());
-                    prop_assert_eq!(numbers(all.broadcast_edges("to", x).unwrap()), want);
-                }
+                prop_assert_eq!(numbers(all.broadcast_nodes("x", x.clone()).unwrap()), want.clone());
+                prop_assert_eq!(numbers(all.broadcast_edges("to", x).unwrap()), want);
             }
         }
     }
@@ -261,6 +279,23 @@ mod tests {
         }
     }
 
+    /// Graphs without nodes: results without rows, also under autodiff.
+    #[test]
+    fn nothing_to_choose_or_repeat() {
+        for device in devices() {
+            let device = device.autodiff();
+            let none = batch(&[Graph::homogeneous(0, vec![], vec![]).unwrap(), Graph::homogeneous(0, vec![], vec![]).unwrap()]).unwrap();
+            let x = Tensor::<2>::ones([2, 3], &device).require_grad();
+            let wide = none.broadcast_nodes("_N", x.clone()).unwrap();
+            assert_eq!(wide.dims(), [0, 3]);
+            // What is added to a loss is 0, with gradient 0.
+            let grads = (wide.sum() + x.clone().sum()).backward();
+            assert_eq!(numbers(x.grad(&grads).unwrap()), [1.0; 6]);
+            let no_graphs = Tensor::<2>::ones([0, 3], &device);
+            assert!(none.broadcast_edges("_E", no_graphs).is_err());
+        }
+    }
+
     #[test]
     fn what_is_refused() {
         let all = graphs(&[vec![[1, 2]], vec![]], &Device::flex());
@@ -268,6 +303,10 @@ mod tests {
         assert_eq!(text(all.topk_nodes("x", "h", TopK::new(0))), "`k`: expected at least one row, got 0");
         assert_eq!(text(all.topk_edges("to", "h", TopK::new(1).with_sort_by(2))), "`sort_by`: expected a column in 0..2, got 2");
         assert!(text(all.topk_nodes("x", "y", TopK::new(1))).contains("no column `y`"));
+        for k in [usize::MAX, 1 << 50] {
+            let e = all.topk_nodes("x", "h", TopK::new(k)).unwrap_err();
+            assert!(matches!(&e, GraphError::OutOfMemory { bytes, .. } if *bytes == 2 * 2 * 8 * k as u128), "{e}");
+        }
         let x = Tensor::<2>::ones([3, 1], &Device::flex());
         let e = all.broadcast_nodes("x", x).unwrap_err();
         assert_eq!(e.to_string(), "`x`: expected length 2 (one row per graph), got 3");
