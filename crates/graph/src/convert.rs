@@ -6,19 +6,19 @@ use crate::frame::join_all;
 use crate::graph::{ONE_NODE_TYPE, ONE_RELATION};
 use crate::{EdgeType, Graph, GraphError, IdMap};
 
-/// A graph of one type made from a typed one, with what leads back.
+/// A homogeneous graph made of a typed one, and the maps between their ids.
 #[derive(Clone, Debug)]
 pub struct Homogeneous {
     /// Node type `_N`, edge type `_E`; nodes and edges are numbered type by type in schema order.
     pub graph: Graph,
-    /// Joint node id ↔ (node type, type-wise id).
+    /// Global node id ↔ (node type, type-wise id).
     pub node_ids: IdMap,
-    /// Joint edge id ↔ (edge type, type-wise id).
+    /// Global edge id ↔ (edge type, type-wise id).
     pub edge_ids: IdMap,
 }
 
 impl Graph {
-    /// All nodes and edges in one numbering, type by type in schema order; `ndata` and `edata` name the
+    /// All nodes and edges with global (homogeneous) ids, type by type in schema order; `ndata` and `edata` name the
     /// columns to carry along.
     ///
     /// # Errors
@@ -57,12 +57,12 @@ impl Graph {
     }
 }
 
-/// A typed graph out of one numbering: node `i` has type `ntypes[ntype[i]]`, edge `j` relation
+/// A typed graph made of a homogeneous one: node `i` has type `ntypes[ntype[i]]`, edge `j` relation
 /// `relations[etype[j]]`. Inside a type the order of ids is kept. A relation that occurs between several
 /// pairs of node types becomes one canonical edge type per pair. Columns of the first node type and
 /// edge type of `graph` are split along.
 ///
-/// Returns the graph, the joint node ids per node type and the joint edge ids per edge type (schema order).
+/// Returns the graph, the global node ids per node type and the global edge ids per edge type (schema order).
 ///
 /// # Errors
 /// `graph` has several types, lengths differ, or a type number is out of range.
@@ -135,7 +135,7 @@ pub fn to_heterogeneous(
         out.nodes_mut(t)?.take_lists_and_ids(&graph.node_frames()[0], Some(ids))?;
     }
     for (t, ids) in joint_edges.iter().enumerate() {
-        out.edges_mut(t)?.take_lists(&graph.edge_frames()[0], ids)?;
+        out.edges_mut(t)?.take_lists_and_ids(&graph.edge_frames()[0], Some(ids))?;
     }
     for (name, c) in graph.edge_frames()[0].columns() {
         for (t, ids) in joint_edges.iter().enumerate() {
@@ -196,6 +196,16 @@ mod tests {
         assert_eq!(values(back.edges(("z", "r", "z")).unwrap(), "w"), [12.0]);
     }
 
+    /// Global edge ids go with their edges, as those of nodes go with nodes.
+    #[test]
+    fn global_ids_of_edges_stay() {
+        let b = Graph::builder().nodes("_N", 3).edges(("_N", "_E", "_N"), vec![0, 1, 2], vec![1, 2, 0]);
+        let g = b.edge_ids(("_N", "_E", "_N"), vec![70u64, 80, 90]).build().unwrap();
+        let (typed, _, edges) = to_heterogeneous(&g, &["a"], &[0, 0, 0], &["r", "s"], &[1, 0, 1]).unwrap();
+        let ids = |t: &str| typed.edges(t).unwrap().global_ids().map(|ids| ids.as_slice().to_vec());
+        assert_eq!((edges, ids("r"), ids("s")), (vec![vec![1], vec![0, 2]], Some(vec![80]), Some(vec![70, 90])));
+    }
+
     #[test]
     fn columns_that_cannot_be_joined() {
         let device = Device::flex();
@@ -222,9 +232,9 @@ mod tests {
     }
 
     proptest! {
-        /// Every edge of the typed graph is the edge of the joint graph that its joint id names.
+        /// Every edge of the typed graph is the edge of the homogeneous graph with its global id.
         #[test]
-        fn typed_edges_are_the_joint_edges(
+        fn typed_edges_are_those_of_their_global_ids(
             n in 1u32..8,
             edges in proptest::collection::vec((0u32..8, 0u32..8, 0u32..2), 0..30),
             types in proptest::collection::vec(0u32..3, 8),

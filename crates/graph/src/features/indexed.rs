@@ -8,9 +8,10 @@ use crate::{FeatureSource, GraphError};
 /// Stands for an id without a row in the table of [`IndexedRows`]. Such an id may not be gathered.
 pub const NO_ROW: u32 = u32::MAX;
 
-/// A source whose row for id `i` is row `id2index[i]` of another one (GraphLearn-for-PyTorch: `Feature` with `id2index`): for rows that are
-/// stored in another order than that of the nodes, or for some of the nodes only. [`FeatureSource::with_id2index`] makes it of any source;
-/// ids that are not `0..n` become such by [`GlobalIds::positions`](crate::GlobalIds::positions).
+/// A source whose row for id `i` is row `id2index[i]` of another one (GraphLearn-for-PyTorch: `Feature` with
+/// `id2index`): for rows that are stored in another order than that of the nodes, or for some of the nodes only.
+/// [`FeatureSource::with_id2index`] makes it of any source; ids that are not `0..n` become such by
+/// [`GlobalIds::positions`](crate::GlobalIds::positions).
 ///
 /// ```
 /// use burn_gnn_graph::{FeatureSource, MemoryRows, NO_ROW, RowType};
@@ -48,8 +49,9 @@ impl<S: FeatureSource> IndexedRows<S> {
     pub fn source(&self) -> &S {
         &self.source
     }
-    /// Rows of ids in range.
+    /// Rows of ids.
     fn rows(&self, ids: &[u32]) -> Result<Vec<u32>, GraphError> {
+        check_ids("ids", "the features", ids, self.num_rows())?;
         let row = |(position, &id): (usize, &u32)| match self.id2index[id as usize] {
             NO_ROW => Err(GraphError::UnknownId { position, id: u64::from(id) }),
             row => Ok(row),
@@ -69,11 +71,29 @@ impl<S: FeatureSource> FeatureSource for IndexedRows<S> {
         self.source.read_rows(&self.rows(ids)?, out)
     }
     fn gather(&self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
-        check_ids("ids", "the features", ids, self.num_rows())?;
         self.source.gather(&self.rows(ids)?)
     }
     fn gather_tensor(&self, ids: &[u32], device: &Device) -> Result<Tensor<2>, GraphError> {
-        check_ids("ids", "the features", ids, self.num_rows())?;
         self.source.gather_tensor(&self.rows(ids)?, device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MemoryRows, RowType};
+
+    #[test]
+    fn ids_out_of_range_are_errors_of_every_way_to_read() {
+        let rows = MemoryRows::new(&[1.0, 2.0], 2, RowType::F32).unwrap().with_id2index(vec![0, NO_ROW]).unwrap();
+        let mut out = [0.0; 2];
+        for (id, what) in [(2, "id 2 is out of range 0..2"), (1, "no row has the id 1")] {
+            let found =
+                [rows.read_rows(&[id], &mut out), rows.gather(&[id]).map(drop), rows.gather_tensor(&[id], &Device::flex()).map(drop)];
+            for e in found.map(Result::unwrap_err) {
+                assert!(e.to_string().contains(what), "{e}");
+            }
+        }
+        assert!(rows.read_rows(&[0], &mut out).is_ok() && out == [1.0, 2.0]);
     }
 }
