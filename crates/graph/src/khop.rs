@@ -1,5 +1,6 @@
 //! Neighbourhoods of several hops.
 
+use crate::memory::filled;
 use crate::subgraph::Side;
 use crate::{Graph, GraphError, Relabel, Subgraph};
 
@@ -13,8 +14,8 @@ pub struct KHop {
 }
 
 impl Graph {
-    /// The subgraph induced by all nodes from which a seed is reached in at most `k` steps along edges of any type: every edge
-    /// between them is in it, those out of the outermost nodes included.
+    /// The subgraph induced by all nodes from which a seed is reached in at most `k` steps along edges of any type:
+    /// every edge between them is in it, those out of the outermost nodes included.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -26,10 +27,10 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range.
+    /// Unknown type or one named twice, an id out of range, [`GraphError::OutOfMemory`].
     ///
     /// # Cost
-    /// `O(V + edges met · log)`, `O(V + E)` once for CSC.
+    /// `O(V + edges met · log)` and 4 bytes per node, `O(V + E)` once for CSC.
     pub fn khop_in_subgraph<N: AsRef<str>, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -52,7 +53,11 @@ impl Graph {
     }
 
     fn khop(&self, seeds: Vec<Vec<u32>>, k: usize, side: Side) -> Result<KHop, GraphError> {
-        let mut new_id: Vec<Vec<u32>> = self.node_counts().iter().map(|&n| vec![u32::MAX; n]).collect();
+        let ids = |&n: &usize| {
+            let remedy = "free memory: neighbourhoods take 4 bytes per node of the graph";
+            filled(u32::MAX, n as u128, || format!("a neighbourhood in a graph of {n} nodes of a type"), remedy)
+        };
+        let mut new_id: Vec<Vec<u32>> = self.node_counts().iter().map(ids).collect::<Result<_, _>>()?;
         let mut visit = |t: usize, v: u32| std::mem::replace(&mut new_id[t][v as usize], 0) == u32::MAX;
         let mut frontier: Vec<Vec<u32>> =
             seeds.iter().enumerate().map(|(t, ids)| ids.iter().copied().filter(|&v| visit(t, v)).collect()).collect();
