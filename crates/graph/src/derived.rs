@@ -270,6 +270,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Instant;
 
     use rayon::prelude::*;
 
@@ -288,24 +289,93 @@ mod tests {
     /// Longer than any test.
     const FOR_EVER: Duration = Duration::from_secs(3600);
 
-    /// Threads outside of the pools wait for the one that computes.
+    /// Threads outside of the pools wait for the one that computes: seven that ask meanwhile do not compute.
     #[test]
     fn one_computation_for_threads_that_may_wait() {
-        let (cell, count, start) = (Derived::new(), AtomicUsize::new(0), Barrier::new(8));
-        let compute = || {
-            count.fetch_add(1, Ordering::Relaxed);
+        let (cell, count) = (Derived::new(), AtomicUsize::new(0));
+        let (begun, started, released) = (Barrier::new(2), Barrier::new(8), Barrier::new(2));
+        let compute = |wait: &dyn Fn()| {
+            count.fetch_add(1, Ordering::SeqCst);
+            wait();
             Ok::<_, Infallible>((0..1 << 16).into_par_iter().map(|i: u64| i * i).sum::<u64>())
         };
-        let ask = || {
-            start.wait();
-            *cell.fill(FOR_EVER, compute).unwrap()
+        let first = || {
+            *cell
+                .fill(FOR_EVER, || {
+                    compute(&|| {
+                        begun.wait();
+                        released.wait();
+                    })
+                })
+                .unwrap()
+        };
+        let other = || {
+            started.wait();
+            *cell.fill(FOR_EVER, || compute(&|| ())).unwrap()
         };
         let values: Vec<u64> = std::thread::scope(|s| {
-            let threads: Vec<_> = (0..8).map(|_| s.spawn(ask)).collect();
+            let mut threads = vec![s.spawn(first)];
+            begun.wait();
+            threads.extend((0..7).map(|_| s.spawn(other)));
+            started.wait();
+            // Time for those that would not wait.
+            std::thread::sleep(Duration::from_millis(100));
+            let computing = count.load(Ordering::SeqCst);
+            released.wait();
+            assert_eq!(computing, 1);
             threads.into_iter().map(|t| t.join().unwrap()).collect()
         });
         assert!(values.iter().all(|v| *v == values[0]));
         assert_eq!(count.into_inner(), 1);
+    }
+
+    /// A computation that ends late, after another one took its turn, does not end the turn of that one: who waits for
+    /// it goes on waiting.
+    #[test]
+    fn a_late_failure_ends_no_other_turn() {
+        let cell = Derived::new();
+        let [a_begun, a_released, b_begun, b_released] = [(); 4].map(|()| Barrier::new(2));
+        let (c_computes, c_asks) = (AtomicUsize::new(0), Barrier::new(2));
+        std::thread::scope(|s| {
+            // The first turn.
+            let a = s.spawn(|| {
+                cell.fill(FOR_EVER, || {
+                    a_begun.wait();
+                    a_released.wait();
+                    Err("late")
+                })
+                .copied()
+            });
+            a_begun.wait();
+            // The second one, after a wait that was in vain.
+            let b = s.spawn(|| {
+                cell.fill(Duration::from_millis(10), || {
+                    b_begun.wait();
+                    b_released.wait();
+                    Ok::<_, &str>(2)
+                })
+                .copied()
+            });
+            b_begun.wait();
+            let c = s.spawn(|| {
+                c_asks.wait();
+                cell.fill(FOR_EVER, || {
+                    c_computes.fetch_add(1, Ordering::SeqCst);
+                    Ok::<_, &str>(3)
+                })
+                .copied()
+            });
+            c_asks.wait();
+            // Time to begin to wait, and after the failure of the first one to compute where nothing holds it back.
+            std::thread::sleep(Duration::from_millis(50));
+            a_released.wait();
+            let a = a.join().unwrap();
+            std::thread::sleep(Duration::from_millis(100));
+            let computed = c_computes.load(Ordering::SeqCst);
+            b_released.wait();
+            assert_eq!((a, computed), (Err("late"), 0));
+            assert_eq!((b.join().unwrap(), c.join().unwrap()), (Ok(2), Ok(2)));
+        });
     }
 
     /// What hung with `OnceLock`: a worker waits in `join` and takes a task that asks for the cell
@@ -334,8 +404,11 @@ mod tests {
                 })
             });
             begun.wait();
+            let asked = Instant::now();
             assert_eq!(cell.fill(Duration::from_millis(20), || Ok::<_, Infallible>(1)), Ok(&1));
+            let waited = asked.elapsed();
             released.wait();
+            assert!(waited >= Duration::from_millis(20), "computed after {waited:?}, without waiting");
         });
     }
 
