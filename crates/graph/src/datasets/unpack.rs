@@ -14,28 +14,32 @@ use crate::io::{DirLock, lock_dir, open_zip, sync_dir, zip_error};
 /// Bytes that an entry counts for beside its own, so that an archive of many empty files has an end.
 const ENTRY: u64 = 512;
 
-/// Unpacks a zip archive or a gzipped tar archive, told by its name, into a folder beside `into` that then becomes `into`; where
-/// that is there already, into it, without what it has. Where an archive holds one folder and nothing else, that folder is taken. What
-/// appears in `into` is whole at once, also where several processes unpack. `unpacked` is called before: once the set is there nobody
-/// asks for its archive again, so that is where to remove it.
+/// Unpacks a zip archive or a gzipped tar archive, as its name says, into a folder beside `into` that then becomes
+/// `into`; where that is there already, into it, without what it has. Where an archive holds one folder and nothing
+/// else, that folder is taken. What appears in `into` is whole at once, also where several processes unpack. `unpacked`
+/// is called before: once the set is there nobody asks for its archive again, so that is where to remove it.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for a damaged archive, one of more than `most` bytes, or one with names that lead out of the
-/// folder, or with links.
+/// [`GraphError::Io`]; [`GraphError::Format`] for a damaged archive, one of more than `most` bytes, or one with names
+/// that lead out of the folder, or with links.
 pub(super) fn unpack(file: &File, archive: &Path, into: &Path, most: u64, unpacked: impl FnOnce()) -> Result<(), GraphError> {
     let parent = folder(into);
     let (temp, _lock) = temporary(into).map_err(|e| io_error(parent, e))?;
+    // Beside its lock, which does not become a file of the set.
+    let content = temp.path().join("content");
+    std::fs::create_dir(&content).map_err(|e| io_error(&content, e))?;
     let mut file = file;
     file.rewind().map_err(|e| io_error(archive, e))?;
     if archive.extension().is_some_and(|e| e == "zip") {
-        zip(file, archive, temp.path(), most)?
+        zip(file, archive, &content, most)?
     } else {
-        tar(file, archive, temp.path(), most)?
+        tar(file, archive, &content, most)?
     }
-    let entries = std::fs::read_dir(temp.path()).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(|e| io_error(temp.path(), e))?;
+    sync_folders(&content).map_err(|e| io_error(&content, e))?;
+    let entries = std::fs::read_dir(&content).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(|e| io_error(&content, e))?;
     let inner = match entries.as_slice() {
         [only] if only.path().is_dir() => only.path(),
-        _ => temp.path().to_owned(),
+        _ => content,
     };
     unpacked();
     // What is there already was put there by somebody, and stays.
@@ -46,6 +50,21 @@ pub(super) fn unpack(file: &File, archive: &Path, into: &Path, most: u64, unpack
         }
     }
     sync_dir(into).and_then(|()| sync_dir(parent)).map_err(|e| io_error(into, e))
+}
+
+/// Forces the names in a folder and in those below it to disk, the innermost first; links are not followed.
+fn sync_folders(dir: &Path) -> std::io::Result<()> {
+    let (mut folders, mut next) = (vec![dir.to_owned()], 0);
+    while next < folders.len() {
+        for entry in std::fs::read_dir(&folders[next])? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+        next += 1;
+    }
+    folders.iter().rev().try_for_each(sync_dir)
 }
 
 /// Renames a file or folder; `false` where there is one of that name, also one that appeared just now.
@@ -73,11 +92,7 @@ fn temporary(into: &Path) -> std::io::Result<(TempDir, Option<DirLock>)> {
         }
     }
     loop {
-        let mut options = tempfile::Builder::new();
-        // It becomes the folder of the set, which is for everyone whom the umask lets in.
-        #[cfg(unix)]
-        options.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-        let dir = options.prefix(&prefix).tempdir_in(folder(into))?;
+        let dir = tempfile::Builder::new().prefix(&prefix).tempdir_in(folder(into))?;
         // Between its creation and the lock somebody may take it for left over.
         match lock_dir(dir.path()) {
             Ok(Some(lock)) if dir.path().exists() => return Ok((dir, Some(lock))),

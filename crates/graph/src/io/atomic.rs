@@ -1,7 +1,7 @@
 //! Files that are complete or not there.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::files::io_error;
@@ -14,7 +14,8 @@ const RANDOM: usize = 6;
 
 /// Writes a file under a temporary name in the same folder, syncs it, and renames it to `path`.
 ///
-/// A reader sees the old content or the new, never a part. [`AtomicFile`] says what holds when a process is killed or the power fails.
+/// A reader sees the old content or the new, never a part. [`AtomicFile`] says what holds when a process is killed or
+/// the power fails.
 ///
 /// ```
 /// # use std::io::Write;
@@ -40,12 +41,14 @@ pub fn write_atomic(path: impl AsRef<Path>, content: impl FnOnce(&mut dyn Write)
 
 /// A file that is written under a temporary name and gets its own with [`commit`](Self::commit).
 ///
-/// * The temporary name, `.<name>.tmp` and six random characters in the folder of the file, is created by this process alone and never
-///   follows a link. Dropped without a commit, the file is removed.
-/// * [`commit`](Self::commit) forces the content to disk, then renames, then forces the folder to disk: after a crash or a power failure
-///   the name stands for the old content or for the new. Of several writers of one name the last one to commit wins.
-/// * A killed process leaves its temporary file. The next writer of the same name removes it: a writer holds a lock on its temporary file,
-///   so that those of living processes are told from it (on file systems with locks; elsewhere temporary files of killed processes stay).
+/// * The temporary name, `.<name>.tmp` and six random characters in the folder of the file, is created by this process
+///   alone and never follows a link. Dropped without a commit, the file is removed.
+/// * [`commit`](Self::commit) forces the content to disk, then renames, then forces the folder to disk: after a crash
+///   or a power failure the name stands for the old content or for the new. Of several writers of one name the last one
+///   to commit wins.
+/// * A killed process leaves its temporary file. The next writer of the same name removes it: a writer holds a lock on
+///   its temporary file, so that those of living processes are told from it (on file systems with locks; elsewhere
+///   temporary files of killed processes stay).
 ///
 /// The folder must exist. Permissions are those of any new file.
 #[derive(Debug)]
@@ -69,11 +72,18 @@ impl AtomicFile {
         Ok(Self { file: BufWriter::with_capacity(1 << 20, file), temp, path })
     }
 
+    /// Replaces bytes that were written, from `at` on, by as many others. What is written next goes to the end.
+    pub(crate) fn overwrite(&mut self, at: u64, bytes: &[u8]) -> std::io::Result<()> {
+        self.file.seek(SeekFrom::Start(at))?;
+        self.file.write_all(bytes)?;
+        self.file.seek(SeekFrom::End(0)).map(drop)
+    }
+
     /// Gives the file its name.
     ///
     /// # Errors
-    /// What was buffered cannot be written, the file cannot be synced or renamed. The temporary file is removed. Only if the folder cannot
-    /// be synced, the new content has its name.
+    /// What was buffered cannot be written, the file cannot be synced or renamed. The temporary file is removed. Only
+    /// if the folder cannot be synced, the new content has its name.
     pub fn commit(self) -> std::io::Result<()> {
         let path = self.path.clone();
         self.commit_as(&path)
@@ -102,8 +112,8 @@ impl Write for AtomicFile {
     }
 }
 
-/// Forces the names in a folder to disk, so that files created, renamed or removed in it are so after a power failure. Does nothing on
-/// systems and file systems that do not sync folders.
+/// Forces the names in a folder to disk, so that files created, renamed or removed in it are so after a power failure.
+/// Does nothing on systems and file systems that do not sync folders.
 ///
 /// # Errors
 /// The system reports that names could not be written.
@@ -117,13 +127,13 @@ pub fn sync_dir(dir: impl AsRef<Path>) -> std::io::Result<()> {
     }
 }
 
-/// Creates a folder and those above it that are missing, and forces their names to disk: what [`AtomicFile`] puts into it is found after a
-/// power failure.
+/// Creates a folder and those above it that are missing, and forces their names to disk: what [`AtomicFile`] puts into
+/// it is found after a power failure.
 ///
 /// # Errors
 /// A folder cannot be created, or something else has its name.
 pub fn create_dirs(dir: impl AsRef<Path>) -> std::io::Result<()> {
-    use std::io::ErrorKind::{AlreadyExists, NotFound};
+    use std::io::ErrorKind::NotFound;
     let dir = dir.as_ref();
     let made = match std::fs::create_dir(dir) {
         Err(e) if e.kind() == NotFound && dir.parent().is_some() => {
@@ -133,42 +143,89 @@ pub fn create_dirs(dir: impl AsRef<Path>) -> std::io::Result<()> {
         made => made,
     };
     match made {
-        // Also one that another process has made meanwhile.
-        Err(e) if e.kind() == AlreadyExists && dir.is_dir() => Ok(()),
+        // Also one that another process has made meanwhile, whatever the system says of it (a read-only file system, a
+        // mounted folder).
+        Err(_) if dir.is_dir() => Ok(()),
         made => made.and_then(|()| sync_dir(folder(dir))),
     }
 }
 
-/// Keeps other processes, and other calls in this one, from writing to a folder that several files of make one whole. The lock ends with
-/// the value or with the process.
+/// Name of the file that [`lock_dir`] locks. Readers of all files of a folder skip it.
+pub(crate) const LOCK: &str = ".lock";
+
+/// Keeps other processes, and other calls in this one, from writing to a folder several files of which belong together.
+/// What is locked is a file `.lock` in it, since network file systems pass locks of files to other machines, but not
+/// those of folders. The lock ends with the value, which removes the file, or with the process, after which the next
+/// one takes the file over.
 ///
-/// `None` where another one holds it. On file systems without locks everybody gets one.
+/// `None` where another one holds it. Everybody gets a lock that is not [exclusive](DirLock::is_exclusive) where the
+/// file system has no locks, and in a folder that may only be read.
+///
+/// ```
+/// use burn_gnn_graph::io::lock_dir;
+/// # let dir = tempfile::tempdir().unwrap();
+/// let lock = lock_dir(&dir)?.expect("nobody else writes");
+/// assert!(!lock.is_exclusive() || lock_dir(&dir)?.is_none());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Errors
-/// The folder cannot be opened.
+/// The folder is not there, or `.lock` in it is a link or no file.
 pub fn lock_dir(dir: impl AsRef<Path>) -> std::io::Result<Option<DirLock>> {
-    if !cfg!(unix) {
-        return Ok(Some(DirLock { dir: None }));
+    use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+    let dir = dir.as_ref();
+    if !std::fs::metadata(dir)?.is_dir() {
+        return Err(NotADirectory.into());
     }
-    let dir = File::open(dir)?;
-    match dir.try_lock() {
-        Ok(()) => Ok(Some(DirLock { dir: Some(dir) })),
-        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
-        Err(std::fs::TryLockError::Error(_)) => Ok(Some(DirLock { dir: None })),
+    let path = dir.join(LOCK);
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    loop {
+        let opened = match options.clone().write(true).create(true).truncate(false).open(&path) {
+            // Another user's file, which may be locked as well, or a folder without one.
+            Err(e) if matches!(e.kind(), PermissionDenied | ReadOnlyFilesystem) => options.open(&path),
+            opened => opened,
+        };
+        let file = match opened {
+            Ok(file) => file,
+            Err(e) if matches!(e.kind(), PermissionDenied | NotFound) && dir.is_dir() => return Ok(Some(DirLock { held: None })),
+            Err(e) => return Err(e),
+        };
+        if !file.metadata()?.is_file() {
+            return Err(std::io::Error::other(format!("expected `{LOCK}` to be a regular file; remove it")));
+        }
+        match file.try_lock() {
+            Ok(()) if is_named(&file, &path) => return Ok(Some(DirLock { held: Some((file, path)) })),
+            // Whoever held it removed it after it was opened here.
+            Ok(()) => {}
+            Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(std::fs::TryLockError::Error(_)) => return Ok(Some(DirLock { held: None })),
+        }
     }
 }
 
 /// A folder that [`lock_dir`] locked.
 #[derive(Debug)]
 pub struct DirLock {
-    /// Open, and so locked, as long as this value lives.
-    dir: Option<File>,
+    /// The file, open and so locked as long as this value lives.
+    held: Option<(File, PathBuf)>,
 }
 
 impl DirLock {
-    /// Whether the file system has locks, so that nobody else got one.
+    /// Whether nobody else has a lock: the file system has locks, and the folder may be written.
     pub fn is_exclusive(&self) -> bool {
-        self.dir.is_some()
+        self.held.is_some()
+    }
+}
+
+impl Drop for DirLock {
+    fn drop(&mut self) {
+        // Before the lock ends: afterwards it may be somebody else's.
+        if let Some((_, path)) = &self.held {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 
@@ -225,19 +282,27 @@ pub(crate) fn abandoned(dir: &Path, prefix: &str) -> Vec<(PathBuf, File)> {
     found
 }
 
-/// Whether an open file is the one that a path names, without following a link.
+/// Whether an open file is the one that a path names, without following a link, and has no other name: that would be
+/// somebody else's.
 fn is_at(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    if !file.metadata().is_ok_and(|open| std::os::unix::fs::MetadataExt::nlink(&open) == 1) {
+        return false;
+    }
+    is_named(file, path)
+}
+
+/// Whether an open file is the one that a path names, without following a link.
+fn is_named(file: &File, path: &Path) -> bool {
     let (Ok(open), Ok(named)) = (file.metadata(), std::fs::symlink_metadata(path)) else { return false };
     #[cfg(unix)]
-    {
+    let same = {
         use std::os::unix::fs::MetadataExt;
-        // One name only: a second one would be somebody else's file.
-        named.is_file() && (open.dev(), open.ino()) == (named.dev(), named.ino()) && open.nlink() == 1
-    }
+        (open.dev(), open.ino()) == (named.dev(), named.ino())
+    };
     #[cfg(not(unix))]
-    {
-        named.is_file() && open.len() == named.len()
-    }
+    let same = open.len() == named.len();
+    named.is_file() && same
 }
 
 /// Removes the temporary files of killed processes.
@@ -332,15 +397,64 @@ mod tests {
         assert!(path.symlink_metadata().unwrap().is_file());
     }
 
-    #[cfg(unix)]
     #[test]
     fn one_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
+        let held = dir.path().join(LOCK);
         let first = lock_dir(&dir).unwrap();
-        assert!(first.is_some() && lock_dir(&dir).unwrap().is_none());
+        assert!(first.as_ref().is_some_and(DirLock::is_exclusive) && held.is_file() && lock_dir(&dir).unwrap().is_none());
         drop(first);
+        assert!(!held.exists(), "a lock leaves no file");
+        // What a killed process left.
+        std::fs::write(&held, "").unwrap();
         assert!(lock_dir(&dir).unwrap().is_some());
-        assert!(lock_dir(dir.path().join("none")).is_err());
+        assert!(!held.exists() && lock_dir(dir.path().join("none")).is_err());
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        assert!(lock_dir(dir.path().join("file")).is_err());
+        std::fs::create_dir(&held).unwrap();
+        assert!(lock_dir(&dir).is_err());
+    }
+
+    /// Threads that lock, count alone and unlock: a file that its holder removes is no lock for the next one.
+    #[test]
+    fn locks_of_many_threads() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let (dir, inside) = (tempfile::tempdir().unwrap(), AtomicUsize::new(0));
+        let lock = || {
+            for _ in 0..200 {
+                let lock = loop {
+                    match lock_dir(&dir).unwrap() {
+                        Some(lock) => break lock,
+                        None => std::thread::yield_now(),
+                    }
+                };
+                assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two hold it");
+                inside.fetch_sub(1, Ordering::SeqCst);
+                drop(lock);
+            }
+        };
+        std::thread::scope(|s| (0..4).for_each(|_| drop(s.spawn(lock))));
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+    }
+
+    /// A link would lead the lock, and whoever removes it, elsewhere.
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_no_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("elsewhere", dir.path().join(LOCK)).unwrap();
+        assert!(lock_dir(&dir).is_err() && !dir.path().join("elsewhere").exists());
+    }
+
+    /// In `/sys` nobody makes files, whoever asks.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn folders_that_may_only_be_read() {
+        let dir = Path::new("/sys/kernel");
+        if dir.is_dir() {
+            assert!(lock_dir(dir).unwrap().is_some_and(|lock| !lock.is_exclusive()));
+            create_dirs(dir).unwrap();
+        }
     }
 
     #[cfg(unix)]

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use super::blocks::compressed;
 use crate::GraphError;
+use crate::io::atomic::LOCK;
 use crate::io::files::{format_error, io_error, open};
 
 /// Files of one table. Every file has its own header; rows are those of the first file, then those of the second.
 ///
-/// A path that is a folder stands for the files in it, sorted by name (folders in folders are an error). Files may be plain,
-/// gzip or zstd, told by their first bytes.
+/// A path that is a folder stands for the files in it, sorted by name (folders in folders are an error). Files may be
+/// plain, gzip or zstd, detected from their first bytes.
 ///
 /// ```
 /// use burn_gnn_graph::io::Source;
@@ -51,15 +52,16 @@ impl Source {
     pub(crate) fn built_in(path: &Path, text: &'static [u8]) -> Self {
         Self { built_in: Some(text), ..Self::from(path) }
     }
-    /// GraphLearn's way to write a list: paths joined by commas, white space around them ignored. (Elsewhere a comma is a
-    /// character like any other.)
+    /// GraphLearn's way to write a list: paths joined by commas, white space around them ignored. (Elsewhere a comma is
+    /// a character like any other.)
     pub fn graphlearn(paths: &str) -> Self {
         Self::list(paths.split(',').map(|p| p.trim().to_owned()))
     }
     /// Only share `index` of `count`: over all indices every row comes exactly once.
     ///
-    /// With at least `count` files, file `i` is in share `i mod count`, as GraphLearn gives the files of a folder to its
-    /// servers. With fewer, every file is cut into `count` ranges of bytes at line ends, which compressed files do not allow.
+    /// With at least `count` files, file `i` is in share `i mod count`, as GraphLearn gives the files of a folder to
+    /// its servers. With fewer, every file is cut into `count` ranges of bytes at line ends, which compressed files do
+    /// not allow.
     #[must_use]
     pub fn shard(mut self, index: usize, count: usize) -> Self {
         self.shard = (index, count);
@@ -68,8 +70,8 @@ impl Source {
     /// The files whose rows are read, in order.
     ///
     /// # Errors
-    /// As for [`read_nodes`](super::read_nodes): a path that is not there, an empty folder or one with folders in it, no path
-    /// at all, a shard index that is not below the count.
+    /// As for [`read_nodes`](super::read_nodes): a path that is not there, an empty folder or one with folders in it,
+    /// no path at all, a shard index that is not below the count.
     pub fn files(&self) -> Result<Vec<PathBuf>, GraphError> {
         Ok(self.pieces()?.into_iter().map(|p| p.path).collect())
     }
@@ -113,6 +115,9 @@ fn folder(dir: &Path) -> Result<Vec<PathBuf>, GraphError> {
     let mut files = vec![];
     for entry in std::fs::read_dir(dir).map_err(|e| io_error(dir, e))? {
         let path = entry.map_err(|e| io_error(dir, e))?.path();
+        if path.file_name().is_some_and(|name| name == LOCK) {
+            continue;
+        }
         if path.is_dir() {
             return Err(format_error(&path, "expected a folder of files only, found a folder in it; name each folder"));
         }
