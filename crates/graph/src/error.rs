@@ -64,12 +64,16 @@ pub enum GraphError {
         /// Length found.
         actual: usize,
     },
-    /// More nodes or edges than one relation can number with `u32`.
-    #[error("relation `{relation}`: {count} {what} exceed the limit of {limit} per relation; split the relation or partition the graph")]
+    /// More nodes, edges or seeds than are numbered with `u32`.
+    #[error(
+        "{}{count} {what} exceed the limit of {limit}{}",
+        if .relation.is_empty() { String::new() } else { format!("relation `{}`: ", .relation) },
+        if .relation.is_empty() { "; give fewer at a time" } else { " per relation; split the relation or partition the graph" }
+    )]
     TooLarge {
-        /// Relation.
+        /// Relation, or empty where it is of no relation.
         relation: String,
-        /// `nodes`, `edges` or, where both are numbered alike, `ids`.
+        /// `nodes`, `edges`, `seeds` or, where nodes and edges are numbered alike, `ids`.
         what: &'static str,
         /// The count found.
         count: u64,
@@ -180,12 +184,12 @@ pub enum GraphError {
     },
     /// A cycle where an order of the nodes was asked for.
     #[error(
-        "relation `{relation}`: expected no cycle for topological traversal, found {nodes} nodes on cycles or behind them, such as node {node}"
+        "relation `{relation}`: expected no cycle for topological traversal, found {nodes} nodes on or downstream of a cycle, such as node {node}"
     )]
     Cycle {
         /// Relation.
         relation: String,
-        /// The first node on a cycle or behind one.
+        /// The first node on or downstream of a cycle.
         node: u32,
         /// How many such nodes there are.
         nodes: usize,
@@ -392,7 +396,10 @@ pub enum GraphError {
         remedy: &'static str,
     },
     /// A file was written by another version of the format.
-    #[error("{}: format version {found}, this program reads version {expected}", path.display())]
+    #[error(
+        "{}: format version {found}, this program reads version {expected}; write it again with this version of the library",
+        path.display()
+    )]
     Version {
         /// File.
         path: PathBuf,

@@ -12,10 +12,11 @@ use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde::{Deserialize, Serialize};
 
-use crate::io::files::{format_error, io_error, node_count, open};
+use crate::io::checksum::checksum;
+use crate::io::files::{format_error, io_error, node_count, open, version_error};
 use crate::io::tensor_views::MAX_HEADER;
 use crate::io::tensor_writer::header;
-use crate::io::{checksum, write_atomic};
+use crate::io::write_atomic;
 use crate::mapped_file::MappedFile;
 use crate::relation::{By, check_counts, check_nodes};
 use crate::sampling::setting;
@@ -24,8 +25,8 @@ use crate::{Compressed, Derived, EdgeType, Graph, GraphError, Relation};
 
 /// Key of the description in the header of the file.
 const DESCRIPTION: &str = "topology";
-/// The version that this program writes and reads.
-const VERSION: u32 = 1;
+/// The version that this program writes and reads. Descriptions of version 1 need no checksum.
+const VERSION: u32 = 2;
 /// Names of the layouts in the file, in their order.
 const LAYOUTS: [(&str, By); 2] = [("csc", By::Dst), ("csr", By::Src)];
 
@@ -36,18 +37,21 @@ pub enum Placement {
     /// In memory: the file is read and closed, and may be changed, cut short or removed afterwards.
     #[default]
     Memory,
-    /// In a file mapped into memory: the system reads what is asked for, keeps what is met often, and drops it when memory is short.
+    /// In a file mapped into memory: the system reads what is asked for, keeps what is met often, and drops it when
+    /// memory is short.
     ///
-    /// Nodes at both ends of the edges stay in the file. Row offsets and edge ids, which kernels rely on, are in memory: 8 bytes per edge at
-    /// most (4 for each layout whose order is not that of the edges) and 4 per node for each layout.
+    /// Nodes at both ends of the edges stay in the file. Row offsets and edge ids, which kernels rely on, are in
+    /// memory: 8 bytes per edge at most (4 for each layout whose order is not that of the edges) and 4 per node for
+    /// each layout.
     ///
-    /// The file must not be changed while it is mapped, by any program. A program that changes it all the same makes another graph of it,
-    /// or a panic in whoever reads a node that does not exist; one that cuts it short ends the process (SIGBUS on Unix) when an edge behind
-    /// the new end is read. The file has a shared advisory lock ([`File::lock_shared`](std::fs::File::lock_shared)) meanwhile, and a file
-    /// that another program has locked to write it is refused.
+    /// The file must not be changed while it is mapped, by any program. A program that changes it all the same makes
+    /// another graph of it, or a panic in whoever reads a node that does not exist; one that cuts it short ends the
+    /// process (SIGBUS on Unix) when an edge behind the new end is read. The file has a shared advisory lock
+    /// ([`File::lock_shared`](std::fs::File::lock_shared)) meanwhile, and a file that another program has locked to
+    /// write it is refused.
     Mapped,
-    /// In the memory of a device: for rows of features ([`UnifiedRows`](crate::UnifiedRows)), not for the structure, which operators copy
-    /// to a device when they first need it there.
+    /// In the memory of a device: for rows of features ([`UnifiedRows`](crate::UnifiedRows)), not for the structure,
+    /// which operators copy to a device when they first need it there.
     Device(Device),
 }
 
@@ -55,25 +59,31 @@ pub enum Placement {
 #[serde(deny_unknown_fields)]
 struct Description {
     format_version: u32,
-    /// Of the description without this entry; files of older versions have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    checksum: Option<String>,
+    /// Of the description without this entry, which is empty meanwhile.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    checksum: String,
     node_types: Vec<(String, u64)>,
     edge_types: Vec<(String, String, String)>,
 }
 
-/// The structure of a graph out of a file: node types and counts, and every relation with its layouts by destination and by source, so
-/// that nothing is sorted when it is opened. For graphs whose edges memory does not hold, or that several processes of a machine share.
+#[derive(Deserialize)]
+struct Probe {
+    format_version: Option<serde_json::Value>,
+}
+
+/// The structure of a graph out of a file: node types and counts, and every relation with its layouts by destination
+/// and by source, so that nothing is sorted when it is opened. For graphs whose edges memory does not hold, or that
+/// several processes of a machine share.
 ///
-/// A mapped graph is a [`Graph`] like any other: samplers, layers and operators take it as it is, and sample the same blocks. Features
-/// come from a [`FeatureSource`](crate::FeatureSource) of their own. What is derived from a relation (a renumbered copy, a subgraph) is in
-/// memory.
+/// A mapped graph is a [`Graph`] like any other: samplers, layers and operators take it as it is, and sample the same
+/// blocks. Features come from a [`FeatureSource`](crate::FeatureSource) of their own. What is derived from a relation
+/// (a renumbered copy, a subgraph) is in memory.
 ///
-/// The file is safetensors with u32 tensors `<src:relation:dst>/src` and `/dst` in edge order, `/csc/indptr`, `/csc/indices`,
-/// `/csc/edge_ids` and the same of `/csr` (`edge_ids` where edges are not in the order of the layout), and a description with a checksum in
-/// its header: up to 24 bytes per edge and 8 per node of each end. It must not be changed while it is mapped, by any program;
-/// [`Placement::Mapped`] tells what happens otherwise. [`write`](Self::write) renames a new one over it, which does no harm: what is mapped
-/// stays the old one.
+/// The file is safetensors with u32 tensors `<src:relation:dst>/src` and `/dst` in edge order, `/csc/indptr`,
+/// `/csc/indices`, `/csc/edge_ids` and the same of `/csr` (`edge_ids` where edges are not in the order of the layout),
+/// and a description with a checksum in its header: up to 24 bytes per edge and 8 per node of each end. It must not be
+/// changed while it is mapped, by any program; [`Placement::Mapped`] says what happens otherwise.
+/// [`write`](Self::write) renames a new one over it, which does no harm: what is mapped stays the old one.
 ///
 /// ```
 /// use burn_gnn_graph::{Fanouts, Graph, NeighborSampler, Placement, SampleKey, Topology};
@@ -102,8 +112,8 @@ impl Topology {
     /// [`GraphError::Io`].
     ///
     /// # Cost
-    /// A layout that is not there yet is made, written and given up before the next one: `O(E + V)` and 8 bytes per edge for each. Otherwise
-    /// no memory grows with the graph.
+    /// A layout that is not there yet is made, written and freed before the next one: `O(E + V)` and 8 bytes per edge
+    /// for each. Otherwise no memory grows with the graph.
     pub fn write(graph: &Graph, path: impl AsRef<Path>) -> Result<(), GraphError> {
         let path = path.as_ref();
         let mut tensors: Vec<(String, [usize; 1])> = vec![];
@@ -118,10 +128,10 @@ impl Topology {
         }
         let node_types = graph.schema().ntypes().iter().zip(graph.node_counts()).map(|(t, &n)| (t.clone(), n as u64)).collect();
         let edge_types = graph.schema().etypes().iter().map(|t| (t.src.clone(), t.relation.clone(), t.dst.clone())).collect();
-        let mut description = Description { format_version: VERSION, checksum: None, node_types, edge_types };
-        description.checksum = Some(checksum(&description));
+        let mut description = Description { format_version: VERSION, checksum: String::new(), node_types, edge_types };
+        description.checksum = checksum(&description);
         let description = serde_json::to_string(&description).map_err(|e| format_error(path, e.to_string()))?;
-        let head = header(tensors.iter().map(|(key, shape)| (&**key, Dtype::U32, &shape[..])), Some((DESCRIPTION, &description)));
+        let head = header(tensors.iter().map(|(key, shape)| (&**key, Dtype::U32, &shape[..])), [(DESCRIPTION, &*description)]);
         write_atomic(path, |w| {
             w.write_all(&head)?;
             let mut put = |words: &[u32]| w.write_all(bytemuck::cast_slice(words));
@@ -143,11 +153,12 @@ impl Topology {
     /// Opens a file that [`write`](Self::write) wrote.
     ///
     /// # Errors
-    /// [`GraphError::Io`]; [`GraphError::Format`] for a file that is damaged, of another kind or version, or whose layouts are not those
-    /// of its edges; [`GraphError::NodeOutOfRange`]; [`Placement::Device`].
+    /// [`GraphError::Io`]; [`GraphError::Format`] for a file that is damaged, of another kind or version, or whose
+    /// layouts are not those of its edges; [`GraphError::NodeOutOfRange`]; [`Placement::Device`].
     ///
     /// # Cost
-    /// Reads the file once and checks it, by all threads; the nodes of a mapped one take no memory for that but what the system can drop.
+    /// Reads the file once and checks it, by all threads; the nodes of a mapped one take no memory for that but what
+    /// the system can drop.
     pub fn open(path: impl AsRef<Path>, placement: Placement) -> Result<Self, GraphError> {
         if let Placement::Device(device) = &placement {
             let expected = "`Placement::Memory` or `Placement::Mapped`: operators copy edges to a device when they first need them";
@@ -165,12 +176,14 @@ impl Topology {
         };
         let (header, data) = read_header(path, &file, bytes)?;
         let text = header.metadata().as_ref().and_then(|m| m.get(DESCRIPTION)).ok_or_else(|| wrong("no description".into()))?;
-        let mut d: Description = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
-        if d.format_version != VERSION {
-            return Err(GraphError::Version { path: path.into(), found: d.format_version.to_string(), expected: VERSION });
+        let version = serde_json::from_str::<Probe>(text).map_err(|e| wrong(e.to_string()))?.format_version;
+        if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(VERSION)) {
+            return Err(version_error(path, version.as_ref(), VERSION));
         }
-        // Layouts are compared with edges below; that names and counts of types without edges are right, only the sum tells.
-        if d.checksum.take().is_some_and(|sum| sum != checksum(&d)) {
+        let mut d: Description = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
+        // Layouts are compared with edges below; that names and counts of types without edges are right, only the sum
+        // tells.
+        if std::mem::take(&mut d.checksum) != checksum(&d) {
             return Err(wrong("a description of another checksum: it was changed or damaged after it was written".into()));
         }
         let file = Source { path, file, data, map, header };
@@ -255,7 +268,8 @@ struct Source<'a> {
 
 impl Source<'_> {
     fn relation(&self, t: &EdgeType, num_src: usize, num_dst: usize, used: &mut usize) -> Result<Relation, GraphError> {
-        // Nodes may stay in the file; what unsafe code relies on is memory, which nobody else can change once it was checked.
+        // Nodes may stay in the file; what unsafe code relies on is memory, which nobody else can change once it was
+        // checked.
         let mut nodes = |name: &str| {
             *used += 1;
             self.words(&format!("{t}/{name}"), self.map.as_ref())
@@ -280,7 +294,7 @@ impl Source<'_> {
             let edge_ids = if self.header.info(&format!("{t}/{ids}")).is_some() { Some(owned(&ids)?) } else { None };
             let layout = Compressed::new(owned(&format!("{name}/indptr"))?, indices, edge_ids);
             let what = disagreement(&layout, rows, key, other).or_else(|| match layout.edge_ids() {
-                // Above, `key` told edges apart, which may change in a file.
+                // Above, edges were distinguished by `key`, which may change in a file.
                 Some(ids) if self.map.is_some() && !is_permutation(ids) => Some("an edge twice".into()),
                 _ => None,
             });
@@ -446,7 +460,8 @@ mod tests {
         }
     }
 
-    /// Whatever is written over a mapped file: what unsafe code relies on is as it was checked, and safe code finds other nodes or panics.
+    /// Whatever is written over a mapped file: what unsafe code relies on is as it was checked, and safe code finds
+    /// other nodes or panics.
     #[cfg(not(windows))]
     #[test]
     fn a_mapped_file_that_is_overwritten() {
@@ -481,6 +496,36 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Without its checksum, and with another count, which only the checksum shows; the header stays as long as it is.
+    #[test]
+    fn a_description_without_checksum() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("g");
+        let g = Graph::builder().nodes("idle", 7).edges(("a", "r", "a"), vec![2, 0], vec![0, 1]).build().unwrap();
+        Topology::write(&g, &file).unwrap();
+        let bytes = std::fs::read(&file).unwrap();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let start = text.find(r#"\"checksum\""#).unwrap();
+        let entry = &text[start..start + text[start..].find(',').unwrap() + 1];
+        let refused = |changes: &[(&str, &str)], expected: &str| {
+            let mut wrong = bytes.clone();
+            for (from, to) in changes {
+                let at = wrong.windows(from.len()).position(|w| w == from.as_bytes()).unwrap();
+                wrong[at..at + from.len()].copy_from_slice(format!("{to:<0$}", from.len()).as_bytes());
+            }
+            std::fs::write(&file, wrong).unwrap();
+            let e = Topology::open(&file, Placement::Memory).unwrap_err();
+            assert!(e.to_string().contains(expected), "{e}");
+        };
+        let count = (r#"[\"idle\",7]"#, r#"[\"idle\",8]"#);
+        refused(&[count], "another checksum");
+        refused(&[(entry, "")], "missing field `checksum`");
+        refused(&[(entry, ""), count], "missing field `checksum`");
+        let version = (r#"\"format_version\":2"#, r#"\"format_version\":1"#);
+        refused(&[version], "format version 1, this program reads version 2; write it again");
+        refused(&[version, (entry, "")], "format version 1, this program reads version 2; write it again");
     }
 
     /// Names and counts of types that have no edges stand in the description alone.
@@ -565,9 +610,11 @@ mod tests {
             assert_eq!(MappedRows::open(dir.join("narrow")).unwrap().gather(&[16 << 8]).unwrap()[0], f32::from(16u16 << 8));
         }
 
-        /// Data of several times the memory that a process has: structure and features mapped, sampled, gathered and written.
+        /// Data of several times the memory that a process has: structure and features mapped, sampled, gathered and
+        /// written.
         ///
-        /// The limit is that on data (`RLIMIT_DATA`: all memory but what is mapped from files), since that on addresses counts mapped files as well.
+        /// The limit is that on data (`RLIMIT_DATA`: all memory but what is mapped from files), since that on addresses
+        /// counts mapped files as well.
         #[test]
         fn larger_than_memory() {
             let dir = tempfile::tempdir().unwrap();

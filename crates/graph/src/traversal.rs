@@ -3,24 +3,25 @@
 use crate::relation::{UNNAMED, check_nodes};
 use crate::{GraphError, Relation};
 
-/// What an edge is to a depth-first traversal, in the moment when it is met.
+/// The label of an edge in a depth-first traversal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DfsLabel {
     /// It leads to a node that was not visited before.
     Forward,
-    /// All that is behind it was visited, and the traversal goes back over it. Each `Forward` edge comes again as this.
+    /// The subtree below it is complete, and the traversal returns over it: each `Forward` edge appears once more with
+    /// this label.
     Reverse,
     /// It leads to a node that was visited before.
     NonTree,
 }
 
 impl Relation {
-    /// Nodes by their distance from `sources`, along edges: front 0 is the sources, front `i + 1` every node behind an edge out of
-    /// front `i` that is in no front before. For the other direction traverse [`reverse`](Self::reverse). As DGL's
-    /// `bfs_nodes_generator`.
+    /// Nodes by their distance from `sources`, along edges: front 0 is the sources, front `i + 1` every destination of
+    /// an edge out of front `i` that is in no earlier front. For the other direction traverse
+    /// [`reverse`](Self::reverse). As DGL's `bfs_nodes_generator`.
     ///
-    /// Nodes of a front stand in the order in which they are found: by the nodes of the front before, and by edge id of each of them.
-    /// A source given twice counts once.
+    /// Nodes of a front stand in the order in which they are found: by the nodes of the front before, and by edge id of
+    /// each of them. A source given twice counts once.
     ///
     /// ```
     /// use burn_gnn_graph::Relation;
@@ -32,7 +33,8 @@ impl Relation {
     /// ```
     ///
     /// # Errors
-    /// [`GraphError::Bipartite`] where sources and destinations are not the same nodes (their numbers differ); a source out of range.
+    /// [`GraphError::Bipartite`] where sources and destinations are not the same nodes (their numbers differ); a source
+    /// out of range.
     ///
     /// # Cost
     /// `O(V + edges of the nodes reached)`, and the layout by source where it is not there yet.
@@ -41,8 +43,8 @@ impl Relation {
         Ok(fronts.into_iter().map(|front| front.into_iter().map(|(node, _)| node).collect()).collect())
     }
 
-    /// The edges by which [`bfs_nodes`](Self::bfs_nodes) first found the nodes of every front but the first: the edges of a tree for
-    /// each source, to be handed to `prop_edges`. As DGL's `bfs_edges_generator`.
+    /// The edges by which [`bfs_nodes`](Self::bfs_nodes) first found the nodes of every front but the first: the edges
+    /// of a tree for each source, to be handed to `prop_edges`. As DGL's `bfs_edges_generator`.
     ///
     /// # Errors
     /// As [`bfs_nodes`](Self::bfs_nodes).
@@ -70,9 +72,9 @@ impl Relation {
         Ok(fronts)
     }
 
-    /// All nodes in fronts such that every edge leads to a later front, each node in the first front that allows: front 0 is the
-    /// nodes without in-edges. What a recursive network over directed acyclic graphs computes one after the other. As DGL's
-    /// `topological_nodes_generator`.
+    /// All nodes in fronts such that every edge leads to a later front, each node in the first front that allows: front
+    /// 0 is the nodes without in-edges. What a recursive network over directed acyclic graphs computes one after the
+    /// other. As DGL's `topological_nodes_generator`.
     ///
     /// ```
     /// use burn_gnn_graph::Relation;
@@ -82,7 +84,8 @@ impl Relation {
     /// ```
     ///
     /// # Errors
-    /// [`GraphError::Cycle`] for a cycle, a self loop included; [`GraphError::Bipartite`] as [`bfs_nodes`](Self::bfs_nodes).
+    /// [`GraphError::Cycle`] for a cycle, a self loop included; [`GraphError::Bipartite`] as
+    /// [`bfs_nodes`](Self::bfs_nodes).
     ///
     /// # Cost
     /// `O(V + E)`, and both layouts where they are not there yet.
@@ -121,9 +124,10 @@ impl Relation {
         Ok(fronts.into_iter().map(|front| front.into_iter().map(|(edge, _)| edge).collect()).collect())
     }
 
-    /// The steps of a depth-first traversal that have one of `labels`. Front `i` has step `i` from each source: with one source every
-    /// front is one edge. Traversals of several sources share what is visited, and go one after the other; sources of different
-    /// components do not meet. As DGL's `dfs_labeled_edges_generator`, whose labels are NetworkX's.
+    /// The steps of a depth-first traversal that have one of `labels`. Front `i` has step `i` from each source: with
+    /// one source every front is one edge. Traversals of several sources share what is visited, and go one after the
+    /// other; sources of different components do not meet. As DGL's `dfs_labeled_edges_generator`, whose labels are
+    /// NetworkX's.
     ///
     /// ```
     /// use burn_gnn_graph::{DfsLabel::*, Relation};
@@ -288,7 +292,7 @@ mod tests {
         let text = |e: GraphError| e.in_relation("a:r:a").to_string();
         let r = relation(&[(0, 1), (1, 2), (2, 1), (2, 3)]);
         let expected =
-            "relation `a:r:a`: expected no cycle for topological traversal, found 3 nodes on cycles or behind them, such as node 1";
+            "relation `a:r:a`: expected no cycle for topological traversal, found 3 nodes on or downstream of a cycle, such as node 1";
         assert_eq!(text(r.topological_nodes().unwrap_err()), expected);
         assert!(text(r.bfs_nodes(&[9]).unwrap_err()).contains("`sources` must lie in 0..9, got 9"));
         let block = Relation::from_coo(2, 3, vec![0], vec![2]).unwrap();

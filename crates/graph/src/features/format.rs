@@ -1,13 +1,16 @@
 //! How a row is kept, and the file of rows.
 
+use std::io::Write;
 use std::mem::MaybeUninit;
 use std::path::Path;
 
 use half::{bf16, f16};
 use safetensors::Dtype;
 
+use crate::io::AtomicFile;
+use crate::io::checksum::Hash;
+use crate::io::files::io_error;
 use crate::io::tensor_writer::header;
-use crate::io::write_atomic;
 use crate::sampling::setting;
 use crate::{FeatureSource, GraphError};
 
@@ -47,8 +50,8 @@ impl RowType {
         }
     }
 
-    /// This type for numbers that may be too large for it: they become the nearest one of its range and are counted, instead of an error.
-    /// Infinities of a type that has none (`I8`) are such numbers; NaN stays an error there.
+    /// This type for numbers that may be too large for it: they become the nearest one of its range and are counted,
+    /// instead of an error. Infinities of a type that has none (`I8`) are such numbers; NaN stays an error there.
     pub fn saturating(self) -> RowConversion {
         RowConversion { kept: self, saturate: true }
     }
@@ -69,7 +72,8 @@ impl RowType {
         }
     }
 
-    /// Whether a number has no neighbour in the type: it is finite and would become infinite, or the type has no such value.
+    /// Whether a number has no neighbour in the type: it is finite and would become infinite, or the type has no such
+    /// value.
     fn is_outside(self, x: f32) -> bool {
         match self {
             Self::F32 => false,
@@ -102,8 +106,8 @@ impl RowType {
     }
 }
 
-/// What rows are stored as, and what becomes of finite numbers outside the range of that type: a [`RowType`] alone makes them an error,
-/// [`RowType::saturating`] clips and counts them.
+/// What rows are stored as, and what becomes of finite numbers outside the range of that type: a [`RowType`] alone
+/// makes them an error, [`RowType::saturating`] clips and counts them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowConversion {
     kept: RowType,
@@ -159,10 +163,27 @@ fn put(out: &mut [MaybeUninit<f32>], numbers: impl Iterator<Item = f32>) {
 pub(crate) const TENSOR: &str = "rows";
 /// Entry of the header that holds the scale of integers.
 pub(crate) const SCALE: &str = "scale";
-/// Rows that are in memory while a file is written.
+/// Entry of the header that holds the hash of shape, type, scale and rows.
+pub(crate) const CHECKSUM: &str = "checksum";
+/// Stands for the hash until the rows are written.
+const UNKNOWN: &str = "0000000000000000";
+/// Rows that are in memory while a file is written: a multiple of eight, as parts of what is hashed must be.
 const CHUNK: usize = 4096;
 
-/// Writes all rows of a source to a file that [`MappedRows`](crate::MappedRows) opens: safetensors with one tensor `rows`. Only some
+/// The hash of a file of rows before its rows are hashed.
+pub(crate) fn row_hash(rows: usize, width: usize, kept: RowType) -> Hash {
+    let mut hash = Hash::new();
+    hash.word(rows as u64);
+    hash.word(width as u64);
+    hash.bytes(format!("{:?}", kept.dtype()).as_bytes());
+    if let RowType::I8 { scale } = kept {
+        hash.word(u64::from(scale.to_bits()));
+    }
+    hash
+}
+
+/// Writes all rows of a source to a file that [`MappedRows`](crate::MappedRows) opens: safetensors with one tensor
+/// `rows` and a checksum in its header, which [`MappedRows::verify`](crate::MappedRows::verify) compares. Only some
 /// thousand rows are in memory at a time. Returns how many numbers were clipped, which is 0 unless
 /// [saturation](RowType::saturating) was asked for.
 ///
@@ -178,35 +199,31 @@ const CHUNK: usize = 4096;
 /// ```
 ///
 /// # Errors
-/// A scale that is not positive; [`GraphError::RowRange`] for a number that `kept` does not hold; what keeps the source from reading;
-/// [`GraphError::Io`]. The file is complete or not there.
+/// A scale that is not positive; [`GraphError::RowRange`] for a number that `kept` does not hold; what keeps the source
+/// from reading; [`GraphError::Io`]. The file is complete or not there.
 pub fn write_rows(path: impl AsRef<Path>, source: &dyn FeatureSource, kept: impl Into<RowConversion>) -> Result<u64, GraphError> {
     let conversion = kept.into();
     let kept = conversion.row_type();
     kept.check()?;
     let (rows, width) = (source.num_rows(), source.width());
     let scale = if let RowType::I8 { scale } = kept { Some(scale.to_string()) } else { None };
-    let header = header([(TENSOR, kept.dtype(), &[rows, width][..])], scale.as_deref().map(|scale| (SCALE, scale)));
-    let (mut failed, mut clipped) = (None, 0);
-    let written = write_atomic(path, |w| {
-        w.write_all(&header)?;
-        for from in (0..rows).step_by(CHUNK) {
-            let ids: Vec<u32> = (from..(from + CHUNK).min(rows)).map(|i| i as u32).collect();
-            match source.gather(&ids).and_then(|values| conversion.narrow(&values, from, width)) {
-                Ok((bytes, count)) => {
-                    w.write_all(&bytes)?;
-                    clipped += count;
-                }
-                Err(e) => {
-                    failed = Some(e);
-                    return Err(std::io::Error::other("the source of rows failed"));
-                }
-            }
-        }
-        Ok(())
-    });
-    match failed {
-        Some(e) => Err(e),
-        None => written.map(|()| clipped),
+    let texts = [(CHECKSUM, UNKNOWN)].into_iter().chain(scale.as_deref().map(|scale| (SCALE, scale)));
+    let header = header([(TENSOR, kept.dtype(), &[rows, width][..])], texts);
+    let path = path.as_ref();
+    let io = |e| io_error(path, e);
+    let mut file = AtomicFile::create(path).map_err(io)?;
+    file.write_all(&header).map_err(io)?;
+    let (mut hash, mut clipped) = (row_hash(rows, width, kept), 0);
+    for from in (0..rows).step_by(CHUNK) {
+        let ids: Vec<u32> = (from..(from + CHUNK).min(rows)).map(|i| i as u32).collect();
+        let (bytes, count) = conversion.narrow(&source.gather(&ids)?, from, width)?;
+        hash.part(&bytes);
+        file.write_all(&bytes).map_err(io)?;
+        clipped += count;
     }
+    let place = format!("\"{UNKNOWN}\"").into_bytes();
+    let at = header.windows(place.len()).position(|part| part == place);
+    let at = at.unwrap_or_else(|| unreachable!("the header has the place of the checksum"));
+    file.overwrite(at as u64 + 1, hash.text().as_bytes()).and_then(|()| file.commit()).map_err(io)?;
+    Ok(clipped)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
-use super::format::{RowType, SCALE, TENSOR};
+use super::format::{CHECKSUM, RowType, SCALE, TENSOR, row_hash};
 use super::packed::Packed;
 use crate::derive::check_ids;
 use crate::io::files::format_error;
@@ -25,9 +25,10 @@ fn offset(map: &MappedFile, view: &TensorView<'_>) -> usize {
 
 /// Rows of a file, read as they are asked for; the system keeps what is met often. Opening reads the header alone.
 ///
-/// The file must not be changed while it is open: write another and rename it, as [`write_rows`](crate::write_rows) does. It has a shared
-/// advisory lock until then. Whoever overwrites it changes the rows that are read, and whoever cuts it short ends the program that reads a
-/// row behind the new end (SIGBUS on Unix).
+/// The file must not be changed while it is open: write another and rename it, as [`write_rows`](crate::write_rows)
+/// does. It has a shared advisory lock until then. Whoever overwrites it changes the rows that are read, and whoever
+/// cuts it short ends the program that reads a row behind the new end (SIGBUS on Unix). Opening compares lengths, not
+/// contents; [`verify`](Self::verify) does.
 #[derive(Debug)]
 pub struct MappedRows {
     path: PathBuf,
@@ -38,12 +39,14 @@ pub struct MappedRows {
     rows: usize,
     width: usize,
     kept: RowType,
+    /// The hash that the file says its rows have.
+    checksum: Option<String>,
 }
 
 impl MappedRows {
-    /// Opens a file that [`write_rows`](crate::write_rows) wrote, any safetensors file with a tensor `rows` of rank 2 in f32, f16,
-    /// bf16 or int8 (with an entry `scale` in its metadata), or a `.npy` file of rank 2 in float32 or float16, little endian and in C
-    /// order. Which of them it is, its first bytes tell.
+    /// Opens a file that [`write_rows`](crate::write_rows) wrote, any safetensors file with a tensor `rows` of rank 2
+    /// in f32, f16, bf16 or int8 (with an entry `scale` in its metadata), or a `.npy` file of rank 2 in float32 or
+    /// float16, little endian and in C order. The format is detected from the first bytes.
     ///
     /// ```
     /// use burn_gnn_graph::{FeatureSource, MappedRows, io::NpyHead};
@@ -66,14 +69,48 @@ impl MappedRows {
         let wrong = |message: String| format_error(path, message);
         let tensors = TensorViews::parse(&map).map_err(|found| wrong(format!("expected a safetensors file, found {found}")))?;
         let view = tensors.tensor(TENSOR).ok_or_else(|| wrong(format!("expected a tensor `{TENSOR}`, found {:?}", tensors.names())))?;
+        let checksum = tensors.text(CHECKSUM).map(str::to_owned);
         if view.dtype() != Dtype::I8 {
-            return Self::of_tensor(path, &map, &view);
+            return Ok(Self { checksum, ..Self::of_tensor(path, &map, &view)? });
         }
         let text = tensors.text(SCALE);
         let scale = text.and_then(|t| t.parse().ok()).ok_or_else(|| wrong(format!("expected a number `{SCALE}`, found {text:?}")))?;
         let kept = RowType::I8 { scale };
         kept.check().map_err(|e| wrong(e.to_string()))?;
-        Self::new(path, &map, offset(&map, &view), view.shape(), kept)
+        Ok(Self { checksum, ..Self::new(path, &map, offset(&map, &view), view.shape(), kept)? })
+    }
+
+    /// Reads all rows and compares them, their shape and type with the checksum in the file. `false` where there is
+    /// none to compare with: `.npy` files, safetensors files of other writers, and columns of a graph, whose
+    /// fingerprint [`map_graph`](crate::io::map_graph) compares.
+    ///
+    /// ```
+    /// use burn_gnn_graph::{MappedRows, MemoryRows, RowType, write_rows};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// let file = dir.path().join("rows.safetensors");
+    /// write_rows(&file, &MemoryRows::new(&[1.0, 2.0], 1, RowType::F32)?, RowType::F32)?;
+    /// assert!(MappedRows::open(&file)?.verify()?);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`GraphError::Format`] for other rows than were written.
+    ///
+    /// # Cost
+    /// Reads the file once, on one thread; no memory but what the system can drop.
+    pub fn verify(&self) -> Result<bool, GraphError> {
+        let Some(expected) = &self.checksum else { return Ok(false) };
+        let mut hash = row_hash(self.rows, self.width, self.kept);
+        hash.part(&self.map[self.offset..][..self.rows * self.width * self.kept.bytes()]);
+        let found = hash.text();
+        if found == *expected {
+            return Ok(true);
+        }
+        let why = format!(
+            "expected rows of checksum {:?} as the file says, found {found}; it was changed or damaged after it was written: write it again",
+            cut_text(expected)
+        );
+        Err(format_error(&self.path, why))
     }
 
     fn npy(path: &Path, map: &Arc<MappedFile>) -> Result<Self, GraphError> {
@@ -113,7 +150,7 @@ impl MappedRows {
         let &[rows, width] = shape else {
             return Err(format_error(path, format!("expected rank 2, found shape {shape:?}")));
         };
-        Ok(Self { path: path.into(), offset, rows, width, kept, map: map.clone() })
+        Ok(Self { path: path.into(), offset, rows, width, kept, map: map.clone(), checksum: None })
     }
 
     /// The file.
@@ -146,5 +183,54 @@ impl FeatureSource for MappedRows {
 impl MappedRows {
     fn packed(&self) -> Packed<'_> {
         Packed { bytes: &self.map[self.offset..], width: self.width, kept: self.kept }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::NpyHead;
+    use crate::{MemoryRows, write_rows};
+
+    /// A changed byte, wherever it is: an error, or a file that says that it has no checksum.
+    #[test]
+    fn no_changed_byte_is_verified() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("rows");
+        let numbers: Vec<f32> = (0..15).map(|i| i as f32).collect();
+        for kept in [RowType::F32, RowType::F16, RowType::I8 { scale: 0.25 }] {
+            write_rows(&file, &MemoryRows::new(&numbers, 3, RowType::F32).unwrap(), kept).unwrap();
+            assert!(MappedRows::open(&file).unwrap().verify().unwrap());
+            let bytes = std::fs::read(&file).unwrap();
+            for at in 0..bytes.len() {
+                for byte in [bytes[at] ^ 1, b'0' + bytes[at].wrapping_add(1) % 10] {
+                    let mut wrong = bytes.clone();
+                    wrong[at] = byte;
+                    std::fs::write(&file, &wrong).unwrap();
+                    let verified = MappedRows::open(&file).and_then(|rows| rows.verify());
+                    assert!(wrong == bytes || !matches!(verified, Ok(true)), "{kept:?}, byte {at}: {byte}");
+                }
+            }
+            // Of the rows themselves, where the checksum is in place.
+            let mut wrong = bytes.clone();
+            *wrong.last_mut().unwrap() ^= 1;
+            std::fs::write(&file, wrong).unwrap();
+            let e = MappedRows::open(&file).unwrap().verify().unwrap_err();
+            assert!(matches!(e, GraphError::Format { .. }) && e.to_string().contains("changed or damaged"), "{e}");
+        }
+    }
+
+    /// More rows than are hashed at a time, and files without a checksum.
+    #[test]
+    fn what_is_verified() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("rows");
+        let numbers = vec![0.5; 3 * 9000];
+        for rows in [0, 1, 4096, 9000] {
+            write_rows(&file, &MemoryRows::new(&numbers[..3 * rows], 3, RowType::F32).unwrap(), RowType::I8 { scale: 0.5 }).unwrap();
+            assert!(MappedRows::open(&file).unwrap().verify().unwrap(), "{rows}");
+        }
+        std::fs::write(&file, [NpyHead::bytes("<f4", &[1, 1]), vec![0; 4]].concat()).unwrap();
+        assert!(!MappedRows::open(&file).unwrap().verify().unwrap());
     }
 }

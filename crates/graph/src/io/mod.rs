@@ -2,13 +2,15 @@
 //!
 //! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts,
 //! [`load_ogb`] the raw files of the Open Graph Benchmark, [`load_knowledge_graph`] triples for link prediction;
-//! [`karate_club`] and [`crates_graph`] need no file. [`save_graph`] and [`load_graph`] keep a graph of one's own; [`Builder`] makes a graph of
-//! tables in GraphLearn's format or of CSV files, [`read_nodes`] and [`read_edges`] read single ones.
+//! [`karate_club`] and [`crates_graph`] need no file. [`save_graph`] and [`load_graph`] keep a user's graph;
+//! [`Builder`] makes a graph of tables in GraphLearn's format or of CSV files, [`read_nodes`] and [`read_edges`] read
+//! single ones.
 //!
-//! Files are data from outside: whatever they hold, the answer is a value or a [`GraphError`](crate::GraphError) that names the
-//! file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
+//! Files are data from outside: whatever they hold, the answer is a value or a [`GraphError`](crate::GraphError) that
+//! names the file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
 
 pub(crate) mod atomic;
+pub(crate) mod checksum;
 mod column;
 mod crates_graph;
 mod dataset;
@@ -86,7 +88,6 @@ pub(crate) use sparse::csr;
 pub use split::{RandomNodeSplit, Share};
 #[cfg(test)]
 pub(crate) use spoil::{damage, spoil};
-pub(crate) use store::checksum;
 pub use store::{MapOptions, MappedGraph, load_graph, map_graph, map_graph_with, save_graph};
 pub use tables::{
     AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec,

@@ -11,6 +11,7 @@ use safetensors::tensor::TensorView;
 use serde::{Deserialize, Serialize};
 
 use super::atomic::{create_dirs, lock_dir, remove_abandoned, sync_dir, write_atomic};
+use super::checksum::{Hash, checksum};
 use super::files::{format_error, io_error, read_json, version_error};
 use super::store_extras::Extras;
 use super::tensor_file::{TensorFile, read_tensors};
@@ -23,16 +24,16 @@ const _: () = assert!(cfg!(target_endian = "little"), "graph files are written o
 
 pub(super) const JSON: &str = "graph.json";
 const TENSORS: &str = "graph.safetensors";
-/// The version that this program writes and reads.
-const VERSION: u32 = 1;
+/// The version that this program writes and reads. Descriptions of version 1 need no checksum.
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Description {
     pub(super) format_version: u32,
-    /// Of the description without this entry; files of older versions have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    checksum: Option<String>,
+    /// Of the description without this entry, which is empty meanwhile.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    checksum: String,
     /// Of counts and tensors. Also in the header of the tensor file: the two files belong together.
     pub(super) fingerprint: String,
     pub(super) node_types: Vec<NodeEntry>,
@@ -105,14 +106,16 @@ pub(super) fn edges_key(t: &EdgeType, end: &str) -> String {
 /// Writes structure and features of a graph into folder `dir`, which is made if it does not exist.
 ///
 /// `graph.safetensors` holds `edges/<src:relation:dst>/src` and `…/dst` (u32, in edge order), node columns as
-/// `node/<type>/<name>` and edge columns as `edge/<src:relation:dst>/<name>`, each in its own dtype (f64, f32, f16, bf16,
-/// i8 to i64, u8 to u64, bool); lists as `list/…/indptr` (u64) and `list/…/values` (i64), texts as `text/…/bytes` and `text/…/ends` (u64),
-/// ids from files as `ids/…` (i64, or bytes and ends of texts), global ids as `global_ids/…` (u64); `graph.json` lists types, counts and columns. It carries a fingerprint of counts and tensors and a checksum of
-/// itself, which [`load_graph`] compares.
+/// `node/<type>/<name>` and edge columns as `edge/<src:relation:dst>/<name>`, each in its own dtype (f64, f32, f16,
+/// bf16, i8 to i64, u8 to u64, bool); lists as `list/…/indptr` (u64) and `list/…/values` (i64), texts as `text/…/bytes`
+/// and `text/…/ends` (u64), ids from files as `ids/…` (i64, or bytes and ends of texts), global ids as `global_ids/…`
+/// (u64); `graph.json` lists types, counts and columns. It carries a fingerprint of counts and tensors and a checksum
+/// of itself, which [`load_graph`] compares.
 ///
-/// A graph that is in the folder already is replaced in one step, by renaming the description: killed at any moment, on a full disk, or
-/// after a power failure, the folder holds the old graph or the new one, whole. Up to then the new tensors are beside the old ones, in
-/// `graph-<fingerprint>.safetensors`; where the process ended before they got their name, they are read from there.
+/// A graph that is in the folder already is replaced in one step, by renaming the description: killed at any moment, on
+/// a full disk, or after a power failure, the folder holds the old graph or the new one, whole. Up to then the new
+/// tensors are beside the old ones, in `graph-<fingerprint>.safetensors`; where the process ended before they got their
+/// name, they are read from there.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -129,13 +132,14 @@ pub(super) fn edges_key(t: &EdgeType, end: &str) -> String {
 /// ```
 ///
 /// # Errors
-/// [`GraphError::Io`], also where another call writes to the folder; [`GraphError::ColumnMismatch`] for a column of a dtype (quantized) or
-/// rank (above [`Column::MAX_RANK`]) that the format does not hold. After an error the folder holds what it held before, unless only
-/// the last renaming failed: then it holds the new graph.
+/// [`GraphError::Io`], also where another call writes to the folder; [`GraphError::ColumnMismatch`] for a column of a
+/// dtype (quantized) or rank (above [`Column::MAX_RANK`]) that the format does not hold. After an error the folder
+/// holds what it held before, unless only the last renaming failed: then it holds the new graph.
 ///
 /// # Cost
-/// Structure, lists and texts go to the file as they lie in memory, columns in parts of some megabytes, which are copied to the host twice:
-/// for the fingerprint, which stands before them, and for the file. No memory grows with the graph.
+/// Structure, lists and texts go to the file as they lie in memory, columns in parts of some megabytes, which are
+/// copied to the host twice: for the fingerprint, which stands before them, and for the file. No memory grows with the
+/// graph.
 pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), GraphError> {
     let dir = dir.as_ref();
     create_dirs(dir).map_err(|e| io_error(dir, e))?;
@@ -160,16 +164,17 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), GraphError
     let fingerprint = fingerprint_of(graph.node_counts(), &tensors).map_err(|e| io_error(&file, e))?;
     // Large types first, so that each tensor lies at a multiple of its entries' size.
     tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.key.cmp(&b.key)));
-    let head = header(tensors.iter().map(|t| (&*t.key, t.dtype, &*t.shape)), Some(("fingerprint", &fingerprint)));
+    let head = header(tensors.iter().map(|t| (&*t.key, t.dtype, &*t.shape)), [("fingerprint", &*fingerprint)]);
     let json = dir.join(JSON);
-    let mut description = Description { format_version: VERSION, checksum: None, fingerprint, node_types, edge_types };
-    description.checksum = Some(checksum(&description));
+    let mut description = Description { format_version: VERSION, checksum: String::new(), fingerprint, node_types, edge_types };
+    description.checksum = checksum(&description);
     let text = serde_json::to_string_pretty(&description).map_err(|e| format_error(&json, e.to_string()))?;
 
     let io = |e| io_error(dir, e);
     let Some(_lock) = lock_dir(dir).map_err(io)? else { return Err(io(busy())) };
     let new = dir.join(beside(&description.fingerprint));
-    // Up to its renaming, what the description in the folder needs may be beside; what else is there was never announced.
+    // Up to its renaming, what the description in the folder needs may be beside; what else is there was never
+    // announced.
     let clean = || match read_json::<Description>(&json) {
         Ok(now) => remove_beside(dir, |name| name != beside(&now.fingerprint)),
         Err(_) if !json.exists() => remove_beside(dir, |_| true),
@@ -249,36 +254,6 @@ fn stored_columns<'a>(prefix: &str, frame: &'a Frame, out: &mut Vec<Stored<'a>>)
     Ok(entries)
 }
 
-/// A hash of bytes, eight a step (FNV-1a on words). A change of one word always changes it, any other change almost surely; it does not
-/// protect against a forger.
-struct Hash(u64);
-
-impl Hash {
-    fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-    fn word(&mut self, word: u64) {
-        self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
-    }
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.word(bytes.len() as u64);
-        self.part(bytes);
-    }
-    /// A part of bytes whose length was hashed, each but the last a multiple of eight long.
-    fn part(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|w| self.word(u64::from_le_bytes(*w)));
-        if !rest.is_empty() {
-            let mut last = [0; 8];
-            last[..rest.len()].copy_from_slice(rest);
-            self.word(u64::from_le_bytes(last));
-        }
-    }
-    fn text(self) -> String {
-        format!("{:016x}", self.0)
-    }
-}
-
 /// A hash of counts, names and content.
 pub(super) fn fingerprint(counts: &[usize], views: &[(String, TensorView<'_>)]) -> String {
     let mut h = Hash::new();
@@ -305,22 +280,15 @@ fn fingerprint_of(counts: &[usize], tensors: &[Stored<'_>]) -> std::io::Result<S
     Ok(h.text())
 }
 
-/// A hash of a part of a description that can be written as JSON, whatever its spaces and line ends in the file.
-pub(crate) fn checksum(of: &impl Serialize) -> String {
-    let mut h = Hash::new();
-    // Maps have texts for keys and nothing here fails to be written.
-    h.bytes(&serde_json::to_vec(of).unwrap_or_default());
-    h.text()
-}
-
 /// Reads a graph that [`save_graph`] wrote; columns go to `device`.
 ///
 /// # Errors
 /// [`GraphError::Io`] for a missing file; [`GraphError::Version`]; [`GraphError::Format`] for files that are truncated,
-/// hostile, do not belong together, disagree with each other, or have another content than was written, whatever the change;
-/// [`GraphError::NodeOutOfRange`] for an edge to a node that is not there; [`GraphError::ColumnMismatch`] for a dtype that `device`
-/// cannot hold. A node type of more than `2^26` nodes is refused ([`GraphError::Format`]) if it has more than 16 nodes for each byte of
-/// the tensor file, since such a count is more likely damage than a set of isolated nodes.
+/// hostile, do not belong together, disagree with each other, or have another content than was written, whatever the
+/// change; [`GraphError::NodeOutOfRange`] for an edge to a node that is not there; [`GraphError::ColumnMismatch`] for a
+/// dtype that `device` cannot hold. A node type of more than `2^26` nodes is refused ([`GraphError::Format`]) if it has
+/// more than 16 nodes for each byte of the tensor file, since such a count is more likely damage than a set of isolated
+/// nodes.
 ///
 /// # Cost
 /// Memory: the tensor file, and the graph made of it.
@@ -334,7 +302,8 @@ pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, Graph
     })
 }
 
-/// Reads a graph by its description and the tensor file that belongs to it, again where another process replaced them meanwhile.
+/// Reads a graph by its description and the tensor file that belongs to it, again where another process replaced them
+/// meanwhile.
 fn open<T>(dir: &Path, read: impl Fn(&Path, &Path, &Description) -> Result<T, GraphError>) -> Result<T, GraphError> {
     /// Writes that may come in between.
     const TRIES: usize = 3;
@@ -345,7 +314,7 @@ fn open<T>(dir: &Path, read: impl Fn(&Path, &Path, &Description) -> Result<T, Gr
         let new = dir.join(beside(&d.fingerprint));
         let tensors = if is_fingerprint(&d.fingerprint) && new.exists() { new } else { dir.join(TENSORS) };
         let error = match (read(&json, &tensors, &d), sum) {
-            (Ok(_), Some(sum)) if sum != checksum(&d) => {
+            (Ok(_), sum) if sum != checksum(&d) => {
                 let found = checksum(&d);
                 let why =
                     format!("expected checksum {sum} as it says itself, found {found}; it was changed or damaged after it was written");
@@ -373,11 +342,11 @@ pub struct MappedGraph {
     pub edge_rows: BTreeMap<EdgeType, BTreeMap<String, MappedRows>>,
 }
 
-/// [`load_graph`] for features that memory does not hold, or need not: columns of rank 2 in f32, f16 or bf16 become [`MappedRows`] of the
-/// file, without a copy; the others and the structure are read.
+/// [`load_graph`] for features that memory does not hold, or need not: columns of rank 2 in f32, f16 or bf16 become
+/// [`MappedRows`] of the file, without a copy; the others and the structure are read.
 ///
-/// The files must not be changed while they are mapped; [`save_graph`] into the same folder leaves them as they were. What happens
-/// otherwise is said of [`MappedRows`].
+/// The files must not be changed while they are mapped; [`save_graph`] into the same folder leaves them as they were.
+/// What happens otherwise is said of [`MappedRows`].
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -409,8 +378,8 @@ pub struct MapOptions {
 }
 
 impl MapOptions {
-    /// Whether mapped rows are opened without reading them, so that a change in them is not noticed. Not by default. Lengths, structure
-    /// and the description are checked all the same.
+    /// Whether mapped rows are opened without reading them, so that a change in them is not noticed. Not by default.
+    /// Lengths, structure and the description are checked all the same.
     #[must_use]
     pub fn with_skip_fingerprint(mut self, skip: bool) -> Self {
         self.skip_fingerprint = skip;
@@ -447,13 +416,13 @@ pub fn map_graph_with(dir: impl AsRef<Path>, device: &Device, options: MapOption
 }
 
 /// The description without its checksum, and that.
-fn describe(json: &Path) -> Result<(Description, Option<String>), GraphError> {
+fn describe(json: &Path) -> Result<(Description, String), GraphError> {
     let version = read_json::<Probe>(json)?.format_version;
     if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(VERSION)) {
         return Err(version_error(json, version.as_ref(), VERSION));
     }
     let mut d: Description = read_json(json)?;
-    let sum = d.checksum.take();
+    let sum = std::mem::take(&mut d.checksum);
     Ok((d, sum))
 }
 

@@ -8,12 +8,16 @@ use serde_json::{Map, Value, json};
 
 use crate::Column;
 
-/// The bytes of a safetensors file before its data. Tensors (name, type, shape) are to be written in this order, one directly behind the
-/// other.
-pub(crate) fn header<'a>(tensors: impl IntoIterator<Item = (&'a str, Dtype, &'a [usize])>, text: Option<(&str, &str)>) -> Vec<u8> {
+/// The bytes of a safetensors file before its data. Tensors (name, type, shape) are to be written in this order,
+/// without gaps; `texts` are the entries of its free metadata.
+pub(crate) fn header<'a>(
+    tensors: impl IntoIterator<Item = (&'a str, Dtype, &'a [usize])>,
+    texts: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Vec<u8> {
     let mut entries = Map::new();
-    if let Some((key, text)) = text {
-        entries.insert("__metadata__".into(), json!({ key: text }));
+    let texts: Map<String, Value> = texts.into_iter().map(|(key, text)| (key.to_owned(), text.into())).collect();
+    if !texts.is_empty() {
+        entries.insert("__metadata__".into(), Value::Object(texts));
     }
     let mut end = 0u64;
     for (name, dtype, shape) in tensors {
@@ -114,7 +118,7 @@ mod tests {
             Stored::offsets("ends".into(), &ends),
             Stored::numbers("empty".into(), Dtype::U32, &[0u32; 0]),
         ];
-        let mut file = header(stored.iter().map(|s| (&*s.key, s.dtype, &*s.shape)), Some(("about", "äöü")));
+        let mut file = header(stored.iter().map(|s| (&*s.key, s.dtype, &*s.shape)), [("about", "äöü")]);
         for s in &stored {
             let (mut parts, before) = (vec![], file.len());
             s.each_part(|part| {
