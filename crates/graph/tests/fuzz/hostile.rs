@@ -23,9 +23,11 @@ fn bounded<T>(
 ) -> Result<T, GraphError> {
     let _watch = watch::watch(what.to_owned(), bytes);
     peak::reset();
+    let begin = watch::thread_seconds();
     let result = read();
-    let used = peak::above_reset();
-    println!("{what}: {bytes} bytes, {used} bytes of memory");
+    let (seconds, used) = (watch::thread_seconds() - begin, peak::above_reset());
+    println!("{what}: {bytes} bytes, {used} bytes of memory, {seconds:.3} s");
+    assert!(seconds <= watch::seconds(bytes), "{what}: {seconds} s for {bytes} bytes");
     assert!(used <= fixed + per_byte * bytes, "{what}: {used} bytes of memory for {bytes} bytes");
     if let Err(e) = &result {
         let text = e.to_string();

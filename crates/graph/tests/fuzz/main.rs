@@ -1,25 +1,29 @@
-//! Damaged files, many of them: every reader answers with a value or an error, never a panic, in time and with memory that grow with the
-//! size of the files.
+//! Damaged files, many of them: every reader answers with a value or an error, never a panic, in time and with memory
+//! that grow with the size of the files.
 //!
-//! Two kinds of damage, both functions of the number of the case. Bytes: `BURN_GNN_FUZZ=1000000 cargo test -p burn-gnn-graph --test fuzz`
-//! damages a million files for each reader; a thousand by default. Structure (`structure.rs`): header fields, lengths, types, nesting,
-//! entries of archives, in files of up to some hundred kilobytes: `BURN_GNN_FUZZ_BYTES=100000000` writes so many bytes over all readers; four
-//! million by default. `BURN_GNN_FUZZ_READER=npz` runs the readers whose names begin so alone.
+//! Two kinds of damage, both functions of the number of the case. Bytes:
+//! `BURN_GNN_FUZZ=1000000 cargo test -p burn-gnn-graph --test fuzz` damages a million files for each reader; a thousand
+//! by default. Structure (`structure.rs`): header fields, lengths, types, nesting, entries of archives, in files of up
+//! to some hundred kilobytes: `BURN_GNN_FUZZ_BYTES=100000000` writes so many bytes over all readers; four million by
+//! default. `BURN_GNN_FUZZ_READER=npz` runs the readers whose names begin so alone.
 //!
-//! `hostile.rs` has the files that were found to be too much for a reader once.
+//! `hostile.rs` has the files that were found to be too much for a reader once, `memory.rs` the arguments that were too
+//! much for a graph transform.
 
 mod damage;
 mod hostile;
+mod memory;
 mod peak;
 mod sets;
 mod structure;
+mod values;
 mod watch;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::datasets::{DataHome, Known};
@@ -37,7 +41,8 @@ use structure::{CSV as COMMAS, Form, LIST, RDF, TABLE, YAML, damaged};
 #[global_allocator]
 static ALLOCATOR: peak::Peak = peak::Peak;
 
-/// Bytes of memory that a reader may take: for any file, and for each byte of it. `docs/reliability.md` has the same numbers.
+/// Bytes of memory that a reader may take: for any file, and for each byte of it. `docs/reliability.md` has the same
+/// numbers.
 fn limit(reader: &str) -> (usize, usize) {
     match reader {
         // A tensor for every column and graph, a relation for every predicate.
@@ -48,7 +53,9 @@ fn limit(reader: &str) -> (usize, usize) {
 }
 
 /// Readers that [`readers`] runs, among which the bytes of structured damage are divided.
-const READERS: usize = 31;
+const READERS: usize = if cfg!(feature = "parquet") { 32 } else { 30 };
+/// Readers that ran or were left out.
+static CALLED: AtomicUsize = AtomicUsize::new(0);
 
 const NODES: &str = "id:int64\tweight:float\tlabel:int32\ttime:int64\tfeature:string\n10001\t0.5\t2\t99\tred:1:0.1:a,b:7\n-7\t1e3\t-1\t0\tblue:2:0.2::9\n\
                      9223372036854775807\tinf\t0\t5\t:-3:nan:c,,c:0\n3\t0\t1\t1\tx y:4:4:d:8\n";
@@ -99,7 +106,7 @@ struct Worst {
     /// Bytes of memory beyond what any file may take, for each byte.
     memory: f64,
     most: usize,
-    /// Seconds for a megabyte, of files long enough to tell.
+    /// Seconds of processor time for a megabyte, of files long enough to tell.
     time: f64,
 }
 
@@ -110,10 +117,12 @@ impl Worst {
         const LONG: usize = 1 << 16;
         let _watch = watch::watch(format!("{name}, case {case}"), looked_at);
         peak::reset();
-        let begin = Instant::now();
+        let begin = watch::thread_seconds();
         let accepted = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| panic!("{name}, case {case}: panicked"));
-        let (seconds, used) = (begin.elapsed().as_secs_f64(), peak::above_reset());
+        let (seconds, used) = (watch::thread_seconds() - begin, peak::above_reset());
         let (fixed, per_byte) = limit(name);
+        let longest = watch::seconds(looked_at);
+        assert!(seconds <= longest, "{name}, case {case}: {seconds} s for {looked_at} bytes of files, at most {longest}");
         assert!(used <= fixed + per_byte * looked_at, "{name}, case {case}: {used} bytes of memory for {looked_at} bytes of files");
         self.cases += 1;
         self.accepted += u64::from(accepted);
@@ -127,6 +136,7 @@ impl Worst {
 
 /// Damages one file after the other, reads, and repairs it.
 fn fuzz(name: &str, files: &[PathBuf], read: impl Fn() -> bool) {
+    CALLED.fetch_add(1, Ordering::Relaxed);
     if std::env::var("BURN_GNN_FUZZ_READER").is_ok_and(|only| !name.starts_with(&only)) {
         return;
     }
@@ -142,7 +152,8 @@ fn fuzz(name: &str, files: &[PathBuf], read: impl Fn() -> bool) {
         bytes.read(name, case, total + spoilt.len(), &read);
         std::fs::write(&files[at], &whole[at]).unwrap();
     }
-    // Every number of a topology is checked: of a thousand damaged files none is accepted, of a million some with other white space.
+    // Every number of a topology is checked: of a thousand damaged files none is accepted, of a million some with other
+    // white space.
     let spared = name.starts_with("topology") || bytes.accepted > 0;
     assert!(spared && bytes.accepted < bytes.cases || bytes.cases < 1_000, "{name}: damage is too weak or too strong to show anything");
     let (mut inside, budget) = (Worst::default(), setting("BURN_GNN_FUZZ_BYTES").unwrap_or(4_000_000) / READERS as u64);
@@ -242,11 +253,13 @@ fn tables(dir: &Path) -> Vec<PathBuf> {
     ]
 }
 
-// One test on one thread, so that no other thread's memory is counted and no time goes into waking threads for tiny files.
+// One test on one thread, so that no other thread's memory is counted and no time goes into waking threads for tiny
+// files.
 #[test]
 fn every_reader() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(readers);
+    assert_eq!(CALLED.load(Ordering::Relaxed), READERS, "`READERS` counts them");
 }
 
 fn readers() {
