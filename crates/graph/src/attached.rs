@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_and_types_are_told_apart() {
+    fn keys_and_types_are_distinguished() {
         let kept = Attached::default();
         assert_eq!(*kept.get_or_insert(1u32, || 10i64), 10);
         assert_eq!(*kept.get_or_insert(2u32, || 20i64), 20);

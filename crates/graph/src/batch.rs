@@ -8,7 +8,7 @@ use crate::{EdgeKey, Frame, Graph, GraphError, NodeKey, OriginalIds, Ragged, Rel
 
 /// Several graphs side by side in one, and how many nodes and edges each of them has.
 ///
-/// Nodes and edges of graph `i` stand behind those of the graphs before it, per type, so the counts are the lengths of
+/// Nodes and edges of graph `i` follow those of the graphs before it, per type, so the counts are the lengths of
 /// consecutive segments: a readout is a reduction over the segments of [`num_nodes`](Self::num_nodes).
 #[derive(Clone, Debug)]
 pub struct Batch {
@@ -32,8 +32,8 @@ pub struct Batch {
 /// ```
 ///
 /// # Errors
-/// No graphs; different node types or edge types; more than `u32::MAX - 1` nodes or edges of a type; columns that a graph with
-/// rows lacks or has with another row shape, dtype or device.
+/// No graphs; different node types or edge types; more than `u32::MAX - 1` nodes or edges of a type; columns that a
+/// graph with rows lacks or has with another row shape, dtype or device.
 ///
 /// # Cost
 /// `O(V + E)` and one copy of the features.
@@ -129,8 +129,8 @@ impl Batch {
     /// `num_edges` alike. For a batch whose edges were changed, or one that was read from a file.
     ///
     /// # Errors
-    /// Counts for other types, for different numbers of graphs or with another sum than the graph has; an edge between two
-    /// graphs, or one that does not stand at the place of its graph.
+    /// Counts for other types, for different numbers of graphs or with another sum than the graph has; an edge between
+    /// two graphs, or one that does not stand at the place of its graph.
     ///
     /// # Cost
     /// `O(E)`.

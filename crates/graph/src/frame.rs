@@ -79,8 +79,8 @@ impl Column {
     /// The highest rank that columns are made for, and that files hold.
     ///
     /// A column of a higher rank can be stored and read back. [`select`](Self::select), [`cat`](Self::cat) and
-    /// [`to_data`](Self::to_data) hand it to Burn as if it had this rank; Burn 0.22.1 goes by the tensor's own shape, so
-    /// they work along the first axis, but later versions of Burn need not allow it.
+    /// [`to_data`](Self::to_data) hand it to Burn as if it had this rank; Burn 0.22.1 goes by the tensor's own shape,
+    /// so they work along the first axis, but later versions of Burn need not allow it.
     pub const MAX_RANK: usize = 5;
 
     /// From a tensor; shares it.
@@ -163,7 +163,7 @@ impl Column {
 }
 
 /// `select(0, ids)`, for booleans by way of integers: Flex in Burn 0.22.1 tags selected booleans as `U8`, and such a
-/// tensor can be neither joined with booleans nor told from integers.
+/// tensor can be neither joined with booleans nor distinguished from integers.
 trait Rows {
     fn rows(self, ids: Tensor<1, Int>) -> Self;
 }

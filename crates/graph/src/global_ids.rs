@@ -2,8 +2,8 @@
 
 use crate::{FileId, GraphError, Ids, NodeIds};
 
-/// Distinct 64-bit ids of the nodes or edges of one type, for example those that they have in the graph of which this one is a part:
-/// row `i` has the `i`-th id. Both directions.
+/// Distinct 64-bit ids of the nodes or edges of one type, for example those that they have in the graph of which this
+/// one is a part: row `i` has the `i`-th id. Both directions.
 ///
 /// ```
 /// use burn_gnn_graph::GlobalIds;

@@ -82,9 +82,9 @@ impl GraphBuilder {
         self.edges.push((etype.into(), Edges::Ready(relation)));
         self
     }
-    /// Ids of the edges of a type, any distinct numbers: entry `i` is the id of the `i`-th edge given. They are kept beside the positions
-    /// `0..num_edges`, which are the edge ids of everything here, in [`Frame::global_ids`] of the edges: for graphs that are parts of
-    /// another one, or whose features are stored by ids of their own.
+    /// Ids of the edges of a type, any distinct numbers: entry `i` is the id of the `i`-th edge given. They are kept
+    /// beside the positions `0..num_edges`, which are the edge ids of everything here, in [`Frame::global_ids`] of the
+    /// edges: for graphs that are parts of another one, or whose features are stored by ids of their own.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -105,9 +105,9 @@ impl GraphBuilder {
     /// the largest id asks for.
     ///
     /// # Errors
-    /// A type given twice, bad names, ids out of range, lengths that differ, [edge ids](Self::edge_ids) of a type without edges or two of
-    /// them that are equal; [`GraphError::TooLarge`] for more than
-    /// `u32::MAX - 1` nodes of a type (whether or not a relation names it) or edges of a relation.
+    /// A type given twice, bad names, ids out of range, lengths that differ, [edge ids](Self::edge_ids) of a type
+    /// without edges or two of them that are equal; [`GraphError::TooLarge`] for more than `u32::MAX - 1` nodes of a
+    /// type (whether or not a relation names it) or edges of a relation.
     pub fn build(self) -> Result<Graph, GraphError> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for (name, n) in self.nodes {
@@ -262,8 +262,8 @@ impl Graph {
         let i = self.schema.etype(etype)?;
         Ok(&mut self.edge_frames[i])
     }
-    /// The same graph with the columns of all nodes and edges on another device. Structure stays in memory, where it is shared with this
-    /// graph; a device keeps what operators on it have needed of the edges.
+    /// The same graph with the columns of all nodes and edges on another device. Structure stays in memory, where it is
+    /// shared with this graph; a device keeps what operators on it have needed of the edges.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -303,14 +303,14 @@ impl Graph {
     pub fn total_edges(&self) -> usize {
         self.relations.iter().map(Relation::num_edges).sum()
     }
-    /// Type-wise node ids to joint ids.
+    /// Type-wise node ids to global ids.
     ///
     /// # Errors
     /// More than `u64::MAX` nodes.
     pub fn node_id_map(&self) -> Result<IdMap, GraphError> {
         IdMap::from_counts(self.num_nodes.iter().copied())
     }
-    /// Type-wise edge ids to joint ids.
+    /// Type-wise edge ids to global ids.
     ///
     /// # Errors
     /// More than `u64::MAX` edges.

@@ -5,11 +5,13 @@ use std::path::Path;
 use crate::io::chunked_types;
 use crate::{GraphError, HomoId, IdMap, TypedId};
 
-/// Types and ids of a graph in DGL's chunked format, by its `metadata.json` alone: the `IDConverter` of DGL's user guide.
+/// Types and ids of a graph in DGL's chunked format, by its `metadata.json` alone: the `IDConverter` of DGL's user
+/// guide.
 ///
 /// Types have the numbers and homogeneous ids the order of the description, which need not be the sorted one of a
-/// [`Graph`](crate::Graph): ids in files follow it, those of [`Graph::to_homogeneous`](crate::Graph::to_homogeneous) do not. Type-wise
-/// ids are the same in both. An id on a boundary of two types belongs to the later one (the guide's own code counts it to the earlier).
+/// [`Graph`](crate::Graph): ids in files follow it, those of [`Graph::to_homogeneous`](crate::Graph::to_homogeneous) do
+/// not. Type-wise ids are the same in both. An id on a boundary of two types belongs to the later one (the guide's own
+/// code counts it to the earlier).
 ///
 /// ```
 /// use burn_gnn_graph::{HomoId, IdConverter};
@@ -35,11 +37,12 @@ impl IdConverter {
     pub fn new(nodes: TypeIds, edges: TypeIds) -> Self {
         Self { nodes, edges }
     }
-    /// From a `metadata.json` of DGL's chunked format, whose other files need not be there. Reads types and counts and nothing else.
+    /// From a `metadata.json` of DGL's chunked format, whose other files need not be there. Reads types and counts and
+    /// nothing else.
     ///
     /// # Errors
-    /// [`GraphError::Io`]; [`GraphError::Format`] for a file that is no such description; [`GraphError::Duplicate`] for a type named
-    /// twice.
+    /// [`GraphError::Io`]; [`GraphError::Format`] for a file that is no such description; [`GraphError::Duplicate`] for
+    /// a type named twice.
     pub fn from_metadata(path: impl AsRef<Path>) -> Result<Self, GraphError> {
         let [nodes, edges] = chunked_types(path.as_ref())?;
         let numbering = |types| TypeIds::new(types).map_err(|e| e.in_file(&path));
@@ -84,8 +87,8 @@ impl IdConverter {
     }
 }
 
-/// Type-wise ids of nodes or of edges to homogeneous ids and back, by the names of types, in an order of types that was given. An id on a
-/// boundary of two types belongs to the later one.
+/// Type-wise ids of nodes or of edges to homogeneous ids and back, by the names of types, in an order of types that was
+/// given. An id on a boundary of two types belongs to the later one.
 ///
 /// ```
 /// use burn_gnn_graph::{HomoId, TypeIds};

@@ -1,4 +1,4 @@
-//! Typed ids: type-wise, joint (homogeneous), and the map between them.
+//! Typed ids: type-wise, global (homogeneous), and the map between them.
 
 use crate::GraphError;
 
@@ -11,11 +11,11 @@ pub struct TypedId {
     pub id: u64,
 }
 
-/// An id in the joint numbering of all types.
+/// A global (homogeneous) id: nodes or edges of all types are numbered type by type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HomoId(pub u64);
 
-/// Type-wise ids to one joint numbering and back.
+/// Maps type-wise ids to global (homogeneous) ids and back.
 ///
 /// Type `t` owns the half-open range `offsets[t]..offsets[t + 1]`. An id on a boundary belongs to the
 /// later type; empty types own nothing.
@@ -62,7 +62,7 @@ impl IdMap {
     pub fn total(&self) -> u64 {
         self.offsets[self.num_types()]
     }
-    /// The joint ids of type `ty`.
+    /// The global ids of type `ty`.
     ///
     /// # Errors
     /// `ty` is not a type.
@@ -72,7 +72,7 @@ impl IdMap {
         }
         Ok(self.offsets[ty]..self.offsets[ty + 1])
     }
-    /// Joint id to type and type-wise id; `O(log types)`.
+    /// Global id to type and type-wise id; `O(log types)`.
     ///
     /// # Errors
     /// `id` is not below [`total`](Self::total).
@@ -83,7 +83,7 @@ impl IdMap {
         let ty = self.offsets.partition_point(|&o| o <= id.0) - 1;
         Ok(TypedId { ty, id: id.0 - self.offsets[ty] })
     }
-    /// Type-wise id to joint id.
+    /// Type-wise id to global id.
     ///
     /// # Errors
     /// The type does not exist or has no such id.

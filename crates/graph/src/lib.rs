@@ -2,14 +2,15 @@
 //!
 //! Read in this order: [`Relation`] (edges between two sets of nodes, COO with CSC and CSR built on
 //! first use), [`Schema`] (node types and canonical edge types), [`Graph`] (relations + frames),
-//! [`IdMap`] (type-wise ids to one joint numbering and back), then [`io`] and [`datasets`].
+//! [`IdMap`] (type-wise ids to global (homogeneous) ids and back), then [`io`] and [`datasets`].
 //!
-//! Graphs made of graphs: [`batch`], subgraphs ([`Graph::node_subgraph`], [`Graph::khop_in_subgraph`] and others around
+//! Graph transforms: [`batch`], subgraphs ([`Graph::node_subgraph`], [`Graph::khop_in_subgraph`] and others around
 //! them), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`], [`Graph::line_graph`],
-//! [`Graph::metapath_reachable_graph`], [`merge()`], [`knn_graph`]. Each is a new graph: features follow, and a [`Subgraph`] tells original ids.
+//! [`Graph::metapath_reachable_graph`], [`merge()`], [`knn_graph`]. Each is a new graph: features follow, and a
+//! [`Subgraph`] holds the original ids.
 //!
-//! Samples: [`NeighborSampler`] makes a [`MiniBatch`] of [`Block`]s around seeds; every draw is a function of a [`SampleKey`]. A [`Loader`] makes
-//! batches ahead, with rows of a [`FeatureSource`].
+//! Samples: [`NeighborSampler`] makes a [`MiniBatch`] of [`Block`]s around seeds; every draw is a function of a
+//! [`SampleKey`]. A [`Loader`] makes batches ahead, with rows of a [`FeatureSource`].
 //!
 //! Structure modules are plain Rust; Burn tensors appear in [`Frame`]s only.
 
@@ -85,6 +86,8 @@ pub use khop::KHop;
 pub use line_graph::Backtracking;
 pub use loading::*;
 pub use mapped_file::MappedFile;
+#[doc(hidden)]
+pub use memory::room;
 pub use merge::merge;
 pub use node_ids::{FileId, Ids, NodeIds};
 pub use points::{Metric, PointOptions, knn_graph, radius_graph};

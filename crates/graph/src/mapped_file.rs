@@ -15,10 +15,11 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The bytes of a file, which the system reads when they are asked for.
 ///
-/// Nobody may change the file meanwhile: bytes that were checked may then be others, so no unsafe code relies on them, and a byte
-/// behind the end of a file that was cut short ends the process (SIGBUS on Unix; Windows refuses to cut such a file). A shared
-/// advisory lock ([`File::lock_shared`]) tells programs that lock files, where the file system has locks. Writers of this library
-/// need none: they write another file and rename it, and what is mapped stays the old one.
+/// Nobody may change the file meanwhile: bytes that were checked may then be others, so no unsafe code relies on them,
+/// and a byte behind the end of a file that was cut short ends the process (SIGBUS on Unix; Windows refuses to cut such
+/// a file). A shared advisory lock ([`File::lock_shared`]) tells programs that lock files, where the file system has
+/// locks. Writers of this library need none: they write another file and rename it, and what is mapped stays the old
+/// one.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct MappedFile {
@@ -31,12 +32,14 @@ impl MappedFile {
     /// Maps a file as long as it is, and locks it.
     ///
     /// # Errors
-    /// [`GraphError::Io`], also for a file that a program has locked to write it; [`GraphError::Format`] for what is no regular file.
+    /// [`GraphError::Io`], also for a file that a program has locked to write it; [`GraphError::Format`] for what is no
+    /// regular file.
     pub fn open(path: &Path) -> Result<Self, GraphError> {
         Self::locked(path, open(path)?.0)
     }
 
-    /// As [`open`](Self::open) without a lock, so that no file stays open: for tables of more files than a process may have open.
+    /// As [`open`](Self::open) without a lock, so that no file stays open: for tables of more files than a process may
+    /// have open.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -68,8 +71,8 @@ impl MappedFile {
 
 #[expect(unsafe_code, reason = "maps a file")]
 fn map(path: &Path, file: &File) -> Result<Mmap, GraphError> {
-    // SAFETY: the map is read-only, and its length is that of the file. The documentation of everything that is mapped asks that
-    // nobody changes the file, a lock tells others, and unsafe code relies on no byte of it.
+    // SAFETY: the map is read-only, and its length is that of the file. The documentation of everything that is mapped
+    // asks that nobody changes the file, a lock tells others, and unsafe code relies on no byte of it.
     unsafe { Mmap::map(file) }.map_err(|source| io_error(path, source))
 }
 

@@ -7,12 +7,14 @@ use crate::frame::join_all;
 use crate::relation::check_counts;
 use crate::{Frame, Graph, GraphError, Ragged, Relation, Texts};
 
-/// One graph with the edges of all `graphs`, over the same nodes: node `i` of a type is node `i` of that type in each of them, where
-/// [`batch`](crate::batch()) has different nodes. As DGL's `merge`, which takes graphs of the same types only.
+/// One graph with the edges of all `graphs`, over the same nodes: node `i` of a type is node `i` of that type in each
+/// of them, where [`batch`](crate::batch()) has different nodes. As DGL's `merge`, which takes graphs of the same types
+/// only.
 ///
-/// The result has every node type and edge type of any of the graphs, and of each node type as many nodes as the graph with the most.
-/// Edges of a type and their features stand in the order of the graphs. Where several graphs have the same node column, list or text, rows
-/// come from the first of them that has the node. Ids of nodes come from the first graph that has all nodes of the type.
+/// The result has every node type and edge type of any of the graphs, and of each node type as many nodes as the graph
+/// with the most. Edges of a type and their features stand in the order of the graphs. Where several graphs have the
+/// same node column, list or text, rows come from the first of them that has the node. Ids of nodes come from the first
+/// graph that has all nodes of the type.
 ///
 /// ```
 /// use burn_gnn_graph::{Graph, merge};
@@ -23,8 +25,8 @@ use crate::{Frame, Graph, GraphError, Ragged, Relation, Texts};
 /// ```
 ///
 /// # Errors
-/// No graphs; more than `u32::MAX - 1` edges of a type; an edge column that one of the graphs with edges of the type lacks, a node
-/// column that no graph has for the last nodes; columns with another row shape, dtype or device.
+/// No graphs; more than `u32::MAX - 1` edges of a type; an edge column that one of the graphs with edges of the type
+/// lacks, a node column that no graph has for the last nodes; columns with another row shape, dtype or device.
 ///
 /// # Cost
 /// `O(V + E)` and a copy of the features.

@@ -121,7 +121,8 @@ enum Index {
 const SPARSEST: u64 = 4;
 
 impl NodeIds {
-    /// Of ids that differ; of equal ones [`number`](Self::number) finds the first. The index is built when it is asked for.
+    /// Of ids that differ; of equal ones [`number`](Self::number) finds the first. The index is built when it is asked
+    /// for.
     pub fn new(ids: Ids) -> Self {
         Self { ids, index: Derived::new() }
     }

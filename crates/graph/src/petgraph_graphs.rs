@@ -7,9 +7,10 @@ use crate::graph::{ONE_NODE_TYPE, ONE_RELATION};
 use crate::{EdgeKey, Graph, GraphError};
 
 impl Graph {
-    /// The structure of a graph of `petgraph` as a homogeneous graph: node `i` is the node of index `i`, edge `j` the `j`-th edge that
-    /// `edge_references` gives. Of an undirected graph the reverses follow the edges (a self loop has none). Any graph with compact
-    /// indices will do: `Graph`, `GraphMap`, `Csr` or one of one's own; weights stay behind, as they may be of any type.
+    /// The structure of a graph of `petgraph` as a homogeneous graph: node `i` is the node of index `i`, edge `j` the
+    /// `j`-th edge that `edge_references` gives. Of an undirected graph the reverses follow the edges (a self loop has
+    /// none). Any graph with compact indices will do: `Graph`, `GraphMap`, `Csr` or a user-defined one; weights stay
+    /// behind, as they may be of any type.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -32,9 +33,11 @@ impl Graph {
         if graph.is_directed() { Ok(out) } else { out.add_reverse_edges(ONE_RELATION) }
     }
 
-    /// The edges of one type as a directed graph of `petgraph`: node and edge weights are the ids here, which are the indices there.
+    /// The edges of one type as a directed graph of `petgraph`: node and edge weights are the ids here, which are the
+    /// indices there.
     ///
-    /// Of an edge type between two node types make a homogeneous graph first ([`to_homogeneous`](Self::to_homogeneous)).
+    /// Of an edge type between two node types make a homogeneous graph first
+    /// ([`to_homogeneous`](Self::to_homogeneous)).
     ///
     /// ```
     /// use burn_gnn_graph::Graph;

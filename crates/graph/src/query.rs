@@ -45,8 +45,8 @@ impl Graph {
     /// Unknown type, lists of different lengths, an id that is not a node.
     ///
     /// # Cost
-    /// `O(n log n)` for `n` pairs plus, for each distinct source, its out-edges or the in-edges of the destinations asked
-    /// for, whichever are fewer; `O(V + E)` once for CSR and CSC.
+    /// `O(n log n)` for `n` pairs plus, for each distinct source, its out-edges or the in-edges of the destinations
+    /// asked for, whichever are fewer; `O(V + E)` once for CSR and CSC.
     pub fn has_edges(&self, etype: impl EdgeKey, u: &[u32], v: &[u32]) -> Result<Vec<bool>, GraphError> {
         let mut has = vec![false; u.len()];
         self.all_edge_ids(etype, u, v)?.into_iter().for_each(|(i, _)| has[i] = true);

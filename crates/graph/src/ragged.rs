@@ -31,7 +31,8 @@ impl Ragged {
     /// Row `i` is `values[indptr[i]..indptr[i + 1]]`.
     ///
     /// # Errors
-    /// [`GraphError::Indptr`]: `indptr` is empty, does not start at 0, decreases or does not end at the number of values.
+    /// [`GraphError::Indptr`]: `indptr` is empty, does not start at 0, decreases or does not end at the number of
+    /// values.
     pub fn new(indptr: Vec<u64>, values: Vec<i64>) -> Result<Self, GraphError> {
         let wrong = |position: usize, expected: String| {
             let value = i128::from(indptr.get(position).copied().unwrap_or(u64::MAX));

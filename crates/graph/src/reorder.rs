@@ -12,8 +12,8 @@ pub enum NodeOrder<'a> {
     Kept,
     /// By falling number of in-edges of all types, equal ones by id: rows that are read most come first.
     InDegree,
-    /// Reverse Cuthill–McKee (Cuthill and McKee 1969; George 1971) over all types and both directions: neighbours get near
-    /// numbers. Each component is met from a node of its smallest degree.
+    /// Reverse Cuthill–McKee (Cuthill and McKee 1969; George 1971) over all types and both directions: neighbours get
+    /// near numbers. Each component is met from a node of its smallest degree.
     ReverseCuthillMcKee,
     /// Part by part, inside a part by id: the part of each node, per node type in schema order (by METIS, say).
     Parts(&'a [Vec<u32>]),

@@ -24,8 +24,8 @@ pub enum LoopFill {
 }
 
 impl Graph {
-    /// Appends one self loop per node to an edge type, also where a node has one already. Ids of the edges before stay, loop
-    /// `v` gets id `num_edges + v`; in every column of its features stands 1 (`true`).
+    /// Appends one self loop per node to an edge type, also where a node has one already. Ids of the edges before stay,
+    /// loop `v` gets id `num_edges + v`; in every column of its features stands 1 (`true`).
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -41,7 +41,8 @@ impl Graph {
         self.add_self_loops_with(etype, LoopsAt::EveryNode, LoopFill::Value(1.0))
     }
 
-    /// [`add_self_loops`](Self::add_self_loops) at chosen nodes, with chosen features. New loops come in ascending node id.
+    /// [`add_self_loops`](Self::add_self_loops) at chosen nodes, with chosen features. New loops come in ascending node
+    /// id.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -55,7 +56,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// As [`add_self_loops`](Self::add_self_loops); a fill that a column cannot hold, or one for a column that does not exist.
+    /// As [`add_self_loops`](Self::add_self_loops); a fill that a column cannot hold, or one for a column that does not
+    /// exist.
     pub fn add_self_loops_with(&self, etype: impl EdgeKey, at: LoopsAt, fill: impl Into<ByColumn<LoopFill>>) -> Result<Self, GraphError> {
         let t = self.one_node_type(etype, "adding self loops")?;
         let (r, old, fill) = (&self.relations()[t], &self.edge_frames()[t], fill.into());

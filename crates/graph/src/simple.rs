@@ -12,8 +12,8 @@ use crate::{ByColumn, Combine, Frame, Graph, GraphError, Relation};
 pub struct Simple {
     /// Nodes and node features as before, edges sorted by (source, destination).
     pub graph: Graph,
-    /// For each edge the first one merged into it: the one of smallest id; in [`Graph::to_bidirected`] one that ran this way
-    /// before one that was turned.
+    /// For each edge the first one merged into it: the one of smallest id; in [`Graph::to_bidirected`] one that ran
+    /// this way before one that was reversed.
     pub edge_ids: Vec<Vec<u32>>,
     /// Number of edges merged into each edge.
     pub counts: Vec<Vec<u32>>,
@@ -47,8 +47,8 @@ impl Graph {
 
     /// Both directions of every edge, each at most once: [`add_reverse_edges`](Self::add_reverse_edges) and
     /// [`to_simple`](Self::to_simple) for every edge type. Features of a reverse are those of its edge, so under
-    /// [`Combine::First`] an edge that was there keeps its own. In the result `edge_ids` and `counts` count reverses too,
-    /// `mapping` tells where each original edge went in its own direction.
+    /// [`Combine::First`] an edge that was there keeps its own. In the result `edge_ids` and `counts` count reverses
+    /// too, `mapping` tells where each original edge went in its own direction.
     ///
     /// # Errors
     /// An edge type with different node types at both ends, more than `u32::MAX - 1` edges and reverses, or as
@@ -61,7 +61,8 @@ impl Graph {
         })
     }
 
-    /// Merges the relations that `edges` makes of this graph's; with them come the edges here that their edges stand for.
+    /// Merges the relations that `edges` makes of this graph's; with them come the edges here that their edges stand
+    /// for.
     fn merged(
         &self,
         combine: &ByColumn<Combine>,

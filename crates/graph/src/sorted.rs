@@ -62,10 +62,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_same_edges_by_destination(edges in proptest::collection::vec((0u32..6, 0u32..5), 0..40), turned in any::<bool>()) {
+        fn the_same_edges_by_destination(edges in proptest::collection::vec((0u32..6, 0u32..5), 0..40), reversed in any::<bool>()) {
             let (src, dst) = edges.into_iter().unzip();
             let r = Relation::from_coo(6, 5, src, dst).unwrap();
-            let r = if turned { r.reverse() } else { r };
+            let r = if reversed { r.reverse() } else { r };
             let sorted = r.sorted_by_dst();
             prop_assert!(sorted.dst().is_sorted() && sorted.csc().edge_ids().is_none());
             prop_assert_eq!((sorted.num_src(), sorted.num_dst()), (r.num_src(), r.num_dst()));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::relation::LIMIT;
 use crate::{Derived, GraphError, Relation};
 
-/// Relations with one destination type laid behind each other: one reduction can run over the edges of
+/// Concatenated relations with one destination type: one reduction can run over the edges of
 /// all of them.
 ///
-/// Source rows are those of several tables (one for each source type), one behind the other; relations of
+/// Source rows are those of several tables (one for each source type), concatenated; relations of
 /// one source type share a table. Edges come relation by relation, so edge `i` of relation `r` is edge
 /// `edge_range(r).start + i` of [`joint`](Self::joint), and edges of one relation are neighbours.
 ///

@@ -1,17 +1,17 @@
-//! Edges turned round.
+//! Reverses edges.
 
 use crate::relation::check_counts;
 use crate::{EdgeKey, EdgeType, Graph, GraphError, Relation};
 
 impl Graph {
-    /// The same nodes and node features with every edge type turned round, under the same name; edge
+    /// The same nodes and node features with every edge type reversed, under the same name; edge
     /// ids and edge features stay.
     ///
     /// # Errors
-    /// None for a graph that was built: turned types differ as the given ones do.
+    /// None for a graph that was built: reversed types differ as the given ones do.
     pub fn reverse(&self) -> Result<Self, GraphError> {
-        let turned = |(i, t): (usize, &EdgeType)| (EdgeType::new(&*t.dst, &*t.relation, &*t.src), self.relations()[i].reverse(), Some(i));
-        self.rebuild(&self.all_ntypes(), self.schema().etypes().iter().enumerate().map(turned).collect())
+        let reversed = |(i, t): (usize, &EdgeType)| (EdgeType::new(&*t.dst, &*t.relation, &*t.src), self.relations()[i].reverse(), Some(i));
+        self.rebuild(&self.all_ntypes(), self.schema().etypes().iter().enumerate().map(reversed).collect())
     }
 
     /// Adds, for every edge type `a:r:b`, its inverse `b:r{suffix}:a` (edge ids kept, edge features not
@@ -36,11 +36,11 @@ impl Graph {
         self.rebuild(&self.all_ntypes(), relations)
     }
 
-    /// Appends the reverse `v -> u` of every edge `u -> v` of a type that is not a self loop, in edge-id order: ids of the
-    /// edges before stay, and a reverse gets the features of its edge.
+    /// Appends the reverse `v -> u` of every edge `u -> v` of a type that is not a self loop, in edge-id order: ids of
+    /// the edges before stay, and a reverse gets the features of its edge.
     ///
-    /// For edge types between two node types see [`with_inverse_relations`](Self::with_inverse_relations); for at most one edge
-    /// per pair of nodes [`to_bidirected`](Self::to_bidirected).
+    /// For edge types between two node types see [`with_inverse_relations`](Self::with_inverse_relations); for at most
+    /// one edge per pair of nodes [`to_bidirected`](Self::to_bidirected).
     ///
     /// # Errors
     /// Unknown type, different node types at both ends, or more than `u32::MAX - 1` edges.

@@ -11,7 +11,8 @@ pub(crate) enum Words {
     Mapped(MappedWords),
 }
 
-/// Part of a mapped file. Whoever changes the file changes these numbers after they were checked: unsafe code must not rely on them.
+/// Part of a mapped file. Whoever changes the file changes these numbers after they were checked: unsafe code must not
+/// rely on them.
 #[derive(Clone)]
 pub(crate) struct MappedWords {
     map: Arc<MappedFile>,
@@ -21,7 +22,8 @@ pub(crate) struct MappedWords {
 }
 
 impl MappedWords {
-    /// The numbers that `part`, a slice of `map`, holds; `None` where it is no slice of it, or not at a multiple of four bytes.
+    /// The numbers that `part`, a slice of `map`, holds; `None` where it is no slice of it, or not at a multiple of
+    /// four bytes.
     pub(crate) fn new(map: &Arc<MappedFile>, part: &[u8]) -> Option<Self> {
         let start = (part.as_ptr() as usize).checked_sub(map.as_ptr() as usize)?;
         let end = start + part.len();

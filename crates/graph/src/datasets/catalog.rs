@@ -12,7 +12,8 @@ use crate::{GraphError, sampling};
 pub enum Known {
     /// Zachary's karate club; inside the library.
     Karate,
-    /// 712 crates that this library was built from, with authors, keywords and licences, 39 categories; inside the library.
+    /// 712 crates that this library was built from, with authors, keywords and licences, 39 categories; inside the
+    /// library.
     Crates,
     /// 2,708 papers, 7 topics.
     Cora,
@@ -69,7 +70,8 @@ const fn file(name: &'static str, url: &'static str, sha256: &'static str, most:
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// With the SHA-256 of `x`, `tx`, `allx`, `y`, `ty`, `ally`, `graph` and `test.index` in the repository of the authors; empty: not known.
+/// With the SHA-256 of `x`, `tx`, `allx`, `y`, `ty`, `ally`, `graph` and `test.index` in the repository of the authors;
+/// empty: not known.
 macro_rules! planetoid {
     ($name:literal, [$x:literal, $tx:literal, $allx:literal, $y:literal, $ty:literal, $ally:literal, $graph:literal, $test:literal]) => {{
         const FILES: &[RemoteFile] = &[
@@ -237,9 +239,9 @@ impl Known {
     /// Reads the set from its folder in `home`, fetching what is missing if `home` may.
     ///
     /// # Errors
-    /// [`GraphError::DataMissing`], which says where to put which file, if something is not there and may not or cannot be fetched;
-    /// `GraphError::Download` for a transfer that failed; the errors of the set's reader; [`GraphError::Feature`] for
-    /// a set whose format is a cargo feature that is off.
+    /// [`GraphError::DataMissing`], which says where to put which file, if something is not there and may not or cannot
+    /// be fetched; `GraphError::Download` for a transfer that failed; the errors of the set's reader;
+    /// [`GraphError::Feature`] for a set whose format is a cargo feature that is off.
     pub fn load_from(self, home: &DataHome) -> Result<Dataset, GraphError> {
         match self {
             Self::Karate => return Ok(karate_club()),

@@ -36,15 +36,16 @@ pub struct Download<'a> {
 
 /// Fetches a file to `path`, which is complete or not there.
 ///
-/// Bytes go to a file of this call alone beside it, `.<name>.part` and six random characters, which is renamed when it is whole: of several
-/// calls and processes that fetch one file each gets it whole, and the last one wins. A transfer that breaks off is taken up where it did,
-/// in this call or in a later one (never in one beside it), if the server marks its files (`ETag` or `Last-Modified`) and the mark has not
-/// changed; otherwise it starts anew.
+/// Bytes go to a file of this call alone beside it, `.<name>.part` and six random characters, which is renamed when it
+/// is whole: of several calls and processes that fetch one file each gets it whole, and the last one wins. A transfer
+/// that breaks off is taken up where it did, in this call or in a later one (never in one beside it), if the server
+/// marks its files (`ETag` or `Last-Modified`) and the mark has not changed; otherwise it starts anew.
 ///
 /// # Errors
-/// [`GraphError::Download`] for an answer other than success, another length than the server says or another SHA-256, an HTML page where
-/// no SHA-256 asks for one, a body whose end nothing tells (neither its length nor a SHA-256 is known), or a connection that breaks
-/// off again and again, which alone leaves what came for the next call; [`GraphError::Io`] for the file.
+/// [`GraphError::Download`] for an answer other than success, another length than the server says or another SHA-256,
+/// an HTML page where no SHA-256 asks for one, a body whose end nothing tells (neither its length nor a SHA-256 is
+/// known), or a connection that breaks off again and again, which alone leaves what came for the next call;
+/// [`GraphError::Io`] for the file.
 pub fn fetch(download: Download<'_>, path: impl AsRef<Path>) -> Result<(), GraphError> {
     let path = path.as_ref();
     receive(download, path, &Limits { most: u64::MAX, record: None })?.persist(path)
@@ -95,7 +96,8 @@ fn receive(download: Download<'_>, path: &Path, limits: &Limits) -> Result<Part,
     Err(error)
 }
 
-/// The beginning of a file, under a temporary name that no other call uses: it holds a lock on it. Removed unless it is kept or renamed.
+/// The beginning of a file, under a temporary name that no other call uses: it holds a lock on it. Removed unless it is
+/// kept or renamed.
 struct Part {
     file: File,
     path: PathBuf,
@@ -234,7 +236,8 @@ impl Transfer<'_> {
             if kind.to_ascii_lowercase().starts_with("text/html") {
                 return Err(Stop::Final(self.html(&format!("`Content-Type: {}`", cut(&kind)))));
             }
-            // The client notices the end of a chunked body that is cut short; the end of one without length may be anywhere.
+            // The client notices the end of a chunked body that is cut short; the end of one without length may be
+            // anywhere.
             let chunked = header("Transfer-Encoding").is_some_and(|e| e.to_ascii_lowercase().contains("chunked"));
             if total.is_none() && !chunked {
                 let why = "expected `Content-Length`, chunks or a known SHA-256, found none: a body cut short could not be told";

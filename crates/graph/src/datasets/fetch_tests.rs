@@ -18,8 +18,8 @@ use crate::io::npz_bytes;
 /// The headers of a request, in small letters.
 type Request = Vec<String>;
 
-/// Answers each connection as `answer` says, with the number of the connection from 0, several at a time; returns the address and the
-/// requests so far.
+/// Answers each connection as `answer` says, with the number of the connection from 0, several at a time; returns the
+/// address and the requests so far.
 fn serve(answer: impl Fn(usize, &Request, &mut TcpStream) + Send + Sync + 'static) -> (String, Arc<Mutex<Vec<Request>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -369,7 +369,8 @@ fn slow_and_unsteady() -> String {
     .0
 }
 
-/// Threads and processes that fetch the same set at the same time from a slow server that now and then hangs up: each gets it whole.
+/// Threads and processes that fetch the same set at the same time from a slow server that now and then hangs up: each
+/// gets it whole.
 #[test]
 fn many_at_once() {
     let url = slow_and_unsteady();

@@ -23,7 +23,8 @@ impl Default for DataHome {
 }
 
 impl DataHome {
-    /// The folder that `BURN_GNN_DATA` names, otherwise `burn-gnn` in the cache folder of the system (`~/.cache` on Linux).
+    /// The folder that `BURN_GNN_DATA` names, otherwise `burn-gnn` in the cache folder of the system (`~/.cache` on
+    /// Linux).
     pub fn new() -> Self {
         let dir = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from);
         let cache = || dirs::cache_dir().unwrap_or_else(std::env::temp_dir).join("burn-gnn");

@@ -1,8 +1,9 @@
 //! Well-known data sets, each by one call.
 //!
-//! [`Known::load`] looks into the folder of a [`DataHome`] and reads the published files there; what is not there is fetched first, with the
-//! feature `download`, from the official home of the set; its SHA-256 must be the known one or, where none is known, that of the first
-//! download, which is recorded beside it. [`karate_club`](crate::karate_club) and [`crates_graph`](crate::crates_graph) are inside the library.
+//! [`Known::load`] looks into the folder of a [`DataHome`] and reads the published files there; what is not there is
+//! fetched first, with the feature `download`, from the official home of the set; its SHA-256 must be the known one or,
+//! where none is known, that of the first download, which is recorded beside it. [`karate_club`](crate::karate_club)
+//! and [`crates_graph`](crate::crates_graph) are inside the library.
 //!
 //! | set | task | files | feature |
 //! | --- | --- | --- | --- |

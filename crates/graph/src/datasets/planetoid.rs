@@ -1,4 +1,5 @@
-//! Cora, Citeseer and PubMed as the authors of Planetoid published them: pickles of NumPy and SciPy, `ind.<name>.<part>`.
+//! Cora, Citeseer and PubMed as the authors of Planetoid published them: pickles of NumPy and SciPy,
+//! `ind.<name>.<part>`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -15,8 +16,9 @@ const MOST: u64 = (1 << 30) - 1;
 
 /// Reads `ind.<name>.{x,tx,allx,y,ty,ally,graph,test.index}`.
 ///
-/// Nodes of `allx` come first, then the test nodes by `test.index`; those that lie in the range of test numbers and are none (15 of
-/// Citeseer) have neither words nor a label. The split is the public one: the nodes of `x` train, the next 500 validate.
+/// Nodes of `allx` come first, then the test nodes by `test.index`; those that lie in the range of test numbers and are
+/// none (15 of Citeseer) have neither words nor a label. The split is the public one: the nodes of `x` train, the next
+/// 500 validate.
 pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, GraphError> {
     let path = |part: &str| dir.join(format!("ind.{name}.{part}"));
     let index = test_index(&path("test.index"))?;
@@ -117,7 +119,8 @@ fn one_hot(p: &Pickle<'_>, id: Id) -> Result<(Vec<i64>, usize), GraphError> {
     Ok((values.chunks_exact(cols).map(class).collect::<Result<_, _>>()?, cols))
 }
 
-/// The graph of a dictionary of neighbours: every edge in both directions, once, without self loops, by source and destination.
+/// The graph of a dictionary of neighbours: every edge in both directions, once, without self loops, by source and
+/// destination.
 fn adjacency(p: &Pickle<'_>, nodes: usize) -> Result<Graph, GraphError> {
     let entries = p.dict(p.top()).ok_or_else(|| p.wrong("a dictionary of neighbours", p.top()))?;
     let node = |id: Id| -> Result<u32, GraphError> {

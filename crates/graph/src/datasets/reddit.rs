@@ -7,8 +7,8 @@ use crate::io::files::{format_error, same_count};
 use crate::io::{Dataset, Features, Npz, Split, class_names, read_scipy_npz};
 use crate::{Graph, GraphError};
 
-/// Reads `reddit_data.npz` (`feature`, `label`, `node_types`: 1 trains, 2 validates, 3 tests) and `reddit_graph.npz`, an adjacency
-/// matrix in both directions.
+/// Reads `reddit_data.npz` (`feature`, `label`, `node_types`: 1 trains, 2 validates, 3 tests) and `reddit_graph.npz`,
+/// an adjacency matrix in both directions.
 pub(super) fn load(dir: &Path) -> Result<Dataset, GraphError> {
     let path = dir.join("reddit_data.npz");
     let mut file = Npz::open(&path)?;

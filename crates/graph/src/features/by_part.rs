@@ -26,7 +26,8 @@ impl ByPart {
         Self { rows, of }
     }
 
-    /// The rows in the order asked for, of what each part that has some gives on `device`; none where no rows were asked for.
+    /// The rows in the order asked for, of what each part that has some gives on `device`; none where no rows were
+    /// asked for.
     pub(super) fn gather(
         &self,
         device: &Device,

@@ -11,12 +11,13 @@ use crate::derive::check_ids;
 use crate::sampling::setting;
 use crate::{FeatureSource, GraphError};
 
-/// A source whose hottest rows are kept in the memory of devices (GraphLearn-for-PyTorch: `Feature` with `split_ratio` and
-/// `device_group_list`): the tier on top, behind which [`TieredRows`](crate::TieredRows) or any other source may stand.
+/// A source whose hot nodes have their features cached in the memory of devices (GraphLearn-for-PyTorch: `Feature` with
+/// `split_ratio` and `device_group_list`): the tier on top, behind which [`TieredRows`](crate::TieredRows) or any other
+/// source may stand.
 ///
-/// Devices come in groups. Each group has all hot rows, divided among its devices: row number `i` of them is on device `i mod n`. A
-/// batch for a device takes hot rows from its own group and the others from the source, each row in its place; what comes out
-/// does not depend on the split. A batch for a device of no group is read from the source alone.
+/// Devices come in groups. Each group has all hot rows, divided among its devices: row number `i` of them is on device
+/// `i mod n`. A batch for a device takes hot rows from its own group and the others from the source, each row in its
+/// place; what comes out does not depend on the split. A batch for a device of no group is read from the source alone.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -31,8 +32,8 @@ use crate::{FeatureSource, GraphError};
 /// ```
 ///
 /// # Cost
-/// `4 · width` bytes per hot row and group on devices, 4 bytes per row on the host. A gather copies cold rows to the device once, and
-/// puts all rows in their order there.
+/// `4 · width` bytes per hot row and group on devices, 4 bytes per row on the host. A gather copies cold rows to the
+/// device once, and puts all rows in their order there.
 #[derive(Debug)]
 pub struct DeviceRows<S> {
     groups: Vec<Group>,
@@ -51,11 +52,12 @@ struct Group(Vec<(Device, Tensor<2>)>);
 const PIECE: usize = 1 << 16;
 
 impl<S: FeatureSource> DeviceRows<S> {
-    /// Keeps the first `round(split_ratio · rows)` of `hot_order`, the ids by falling hotness, on the devices of each group.
+    /// Keeps the first `round(split_ratio · rows)` of `hot_order`, the ids by falling hotness, on the devices of each
+    /// group.
     ///
     /// # Errors
-    /// A ratio outside `0.0..=1.0`; ids out of range or repeated; too few; a group without devices, a device in two places; what keeps
-    /// the source from reading.
+    /// A ratio outside `0.0..=1.0`; ids out of range or repeated; too few; a group without devices, a device in two
+    /// places; what keeps the source from reading.
     pub fn with_ratio(behind: S, hot_order: &[u32], split_ratio: f64, groups: &[Vec<Device>]) -> Result<Self, GraphError> {
         let hot = share(hot_order, split_ratio, behind.num_rows())?;
         Self::with_rows(behind, hot, groups)

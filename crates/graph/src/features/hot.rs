@@ -22,7 +22,8 @@ pub(super) fn share(hot_order: &[u32], split_ratio: f64, rows: usize) -> Result<
     Ok(&hot_order[..count])
 }
 
-/// As many of the first ids of `hot_order` as there are rows of `width` numbers in `budget` bytes, times `devices` that divide them.
+/// As many of the first ids of `hot_order` as there are rows of `width` numbers in `budget` bytes, times `devices` that
+/// divide them.
 pub(super) fn within(hot_order: &[u32], budget: usize, width: usize, devices: usize) -> &[u32] {
     let count = budget.checked_div(width * 4).unwrap_or(usize::MAX).saturating_mul(devices);
     &hot_order[..count.min(hot_order.len())]

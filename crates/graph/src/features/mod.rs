@@ -30,8 +30,8 @@ pub use unified::UnifiedRows;
 
 /// Rows of numbers by id: features of nodes or edges, wherever they are kept.
 ///
-/// Rows come out as f32, whatever they are kept as. Sources of later tiers (device memory, other ranks) implement the same two
-/// methods.
+/// Rows come out as f32, whatever they are kept as. Sources of later tiers (device memory, other ranks) implement the
+/// same two methods.
 pub trait FeatureSource: Send + Sync {
     /// Rows there are.
     fn num_rows(&self) -> usize;

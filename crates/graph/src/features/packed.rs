@@ -1,4 +1,4 @@
-//! Reading rows that lie one behind the other, in memory or in a mapped file.
+//! Reads contiguous rows in memory or in a mapped file.
 
 use std::mem::MaybeUninit;
 
@@ -7,14 +7,15 @@ use rayon::prelude::*;
 use super::format::RowType;
 use crate::prefetch::prefetch;
 
-/// Rows one behind the other.
+/// Contiguous rows.
 pub(crate) struct Packed<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) width: usize,
     pub(crate) kept: RowType,
 }
 
-/// Rows between asking for one and reading it: some thousand bytes on their way (of 2 to 32 rows ahead, 8 and 16 were best).
+/// Rows between asking for one and reading it: some thousand bytes on their way (of 2 to 32 rows ahead, 8 and 16 were
+/// best).
 const AHEAD: usize = 8;
 /// Rows that one thread reads at a time.
 const RUN: usize = 256;
@@ -40,8 +41,8 @@ impl Packed<'_> {
         self.write(ids, unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) });
     }
 
-    /// Writes every entry of `out`, `ids.len() · width` of them; by all threads where there are many. Memory that nothing has touched
-    /// yet is written once: filling it with zeros first takes as long as reading the rows.
+    /// Writes every entry of `out`, `ids.len() · width` of them; by all threads where there are many. Memory that
+    /// nothing has touched yet is written once: filling it with zeros first takes as long as reading the rows.
     fn write(&self, ids: &[u32], out: &mut [MaybeUninit<f32>]) {
         let &Self { bytes, width, kept } = self;
         assert_eq!(out.len(), ids.len() * width, "room for every row");

@@ -29,8 +29,9 @@ impl fmt::Display for Hits {
     }
 }
 
-/// A source whose hottest rows are kept in memory (GraphLearn-for-PyTorch: `Feature` with `split_ratio`). One gather reads both
-/// and gives rows in the order asked for; results do not depend on the split, as hot rows are kept as f32.
+/// A source whose hot nodes have their features cached in memory (GraphLearn-for-PyTorch: `Feature` with
+/// `split_ratio`). One gather reads both and gives rows in the order asked for; results do not depend on the split, as
+/// hot rows are kept as f32.
 ///
 /// ```
 /// use burn_gnn_graph::{FeatureSource, MemoryRows, RowType, TieredRows};
@@ -60,7 +61,8 @@ impl<S: FeatureSource> TieredRows<S> {
         Self::with_rows(behind, hot)
     }
 
-    /// Keeps as many of the first rows of `hot_order` as `budget` bytes hold, the 4 bytes per row of the index not counted.
+    /// Keeps as many of the first rows of `hot_order` as `budget` bytes hold, the 4 bytes per row of the index not
+    /// counted.
     ///
     /// # Errors
     /// As [`with_ratio`](Self::with_ratio).

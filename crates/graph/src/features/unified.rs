@@ -12,13 +12,13 @@ use crate::derive::check_ids;
 use crate::sampling::setting;
 use crate::{FeatureSource, GraphError, Placement};
 
-/// Rows of one table in several parts, one behind the other, each in a place of its own (GraphLearn-for-PyTorch:
+/// Rows of one table in several concatenated parts, each in a place of its own (GraphLearn-for-PyTorch:
 /// `UnifiedTensor.init_from`): tensors on devices, tensors in memory, mapped files.
 ///
-/// The first part has the first rows, the next one those that follow. A gather reads each part where it is, in one call, and gives rows
-/// in the order asked for. Rows are constants: no gradient reaches the tensors.
+/// The first part has the first rows, the next one those that follow. A gather reads each part where it is, in one
+/// call, and gives rows in the order asked for. Rows are constants: no gradient reaches the tensors.
 ///
-/// Where the hottest rows are to be on devices wherever they stand in the table, [`DeviceRows`](crate::DeviceRows) chooses them.
+/// For cached features of hot nodes, whatever their ids, see [`DeviceRows`](crate::DeviceRows).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -76,12 +76,12 @@ impl Part {
 }
 
 impl UnifiedRows {
-    /// Of tensors `[rows, width]` of f32, f16 or bf16 in the order of their rows, each with the place that it is moved to: the memory of a
-    /// device, or that of the process.
+    /// Of tensors `[rows, width]` of f32, f16 or bf16 in the order of their rows, each with the place that it is moved
+    /// to: the memory of a device, or that of the process.
     ///
     /// # Errors
-    /// No tensors; [`GraphError::RowsMismatch`] for another width or dtype than that of the first; another dtype than those above, or one
-    /// that the device does not have; [`Placement::Mapped`].
+    /// No tensors; [`GraphError::RowsMismatch`] for another width or dtype than that of the first; another dtype than
+    /// those above, or one that the device does not have; [`Placement::Mapped`].
     pub fn from_tensors(tensors: impl IntoIterator<Item = (Tensor<2>, Placement)>) -> Result<Self, GraphError> {
         let mut new: Option<Self> = None;
         for (x, placement) in tensors {

@@ -78,7 +78,7 @@ impl Column {
     }
 }
 
-/// Sum, mean, maximum or minimum of groups of rows that stand one behind the other.
+/// Sum, mean, maximum or minimum of groups of contiguous rows.
 trait Combined: Sized {
     fn combined(self, zeros: Self, groups: Groups<'_>, how: Combine, device: &Device) -> Self;
 }

@@ -1,4 +1,4 @@
-//! What a frame holds beside tensors: lists of numbers, texts, and the ids that rows have elsewhere.
+//! Holds the columns of a frame that are no tensors: lists of numbers, texts, and ids that rows have elsewhere.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use super::Frame;
 use crate::{GlobalIds, GraphError, NodeIds, Ragged, Texts};
 
 impl Frame {
-    /// Adds a column of lists, or replaces one. Lists have names of their own beside the columns, and rows of derived graphs
-    /// take their lists along; new rows have empty ones.
+    /// Adds a column of lists, or replaces one. Lists have names of their own beside the columns, and rows of derived
+    /// graphs take their lists along; new rows have empty ones.
     ///
     /// # Errors
     /// The number of rows is not [`len`](Self::len).
@@ -36,8 +36,8 @@ impl Frame {
         self.lists.remove(name)
     }
 
-    /// Adds a column of texts, or replaces one. Texts have names of their own beside columns and lists, and rows of derived graphs take
-    /// theirs along; new rows have empty ones.
+    /// Adds a column of texts, or replaces one. Texts have names of their own beside columns and lists, and rows of
+    /// derived graphs take theirs along; new rows have empty ones.
     ///
     /// # Errors
     /// The number of texts is not [`len`](Self::len).
@@ -66,8 +66,8 @@ impl Frame {
         self.texts.remove(name).map(Arc::unwrap_or_clone)
     }
 
-    /// Says which ids the rows have in the graph that this one is a part of, or wherever else rows are told by 64-bit numbers. They
-    /// follow rows as [`set_ids`](Self::set_ids) says.
+    /// Sets the global ids of the rows: their ids in the graph that this one is a part of, or wherever else 64-bit
+    /// numbers identify rows. Derived graphs keep or drop them as [`set_ids`](Self::set_ids) says.
     ///
     /// # Errors
     /// The number of ids is not [`len`](Self::len).
@@ -81,8 +81,8 @@ impl Frame {
         self.global_ids.as_deref()
     }
 
-    /// Says which ids the rows have in the files that they come from. They follow nodes into subgraphs; where nodes without such
-    /// an id are added or several graphs are joined they are given up.
+    /// Sets the ids that the rows have in the files that they come from. Subgraphs keep those of their nodes; they are
+    /// dropped where nodes without such an id are added or several graphs are joined.
     ///
     /// # Errors
     /// The number of ids is not [`len`](Self::len).

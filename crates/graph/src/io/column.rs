@@ -5,8 +5,8 @@ use burn::tensor::{Bool, DType, Device, Float, Int, Tensor, TensorData};
 
 use crate::Column;
 
-/// The data on the device, in its own type or, for booleans, the one the device likes; of 1 to [`Column::MAX_RANK`] axes. `Err`: the
-/// type, which the device cannot hold.
+/// The data on the device, in its own type or, for booleans, the one the device likes; of 1 to [`Column::MAX_RANK`]
+/// axes. `Err`: the type, which the device cannot hold.
 pub(crate) fn column_of(data: TensorData, device: &Device) -> Result<Column, DType> {
     let dtype = data.dtype();
     if dtype.is_bool() {

@@ -30,10 +30,11 @@ const DESCRIPTION: &str = include_str!("../../data/crates/tables.json");
 
 /// The crates that this library was built from: 712 crates, 738 keywords, 275 authors (hashes of names), 16 licences.
 ///
-/// Six relations, each in one direction: `depends`, `build_depends` and `dev_depends` between crates, `has_keyword`, `written_by` and
-/// `licensed_under` from a crate. The task is the category of a crate, the first one up to `::`; -1 without one. Crates have 1,024 columns
-/// of features: how often a word of name or description falls into each. Split `name_hash`: 310 crates for training, 109 for validation,
-/// 97 for the test. Made by the example `crates_graph`; the same tables lie in `crates/graph/data/crates`.
+/// Six relations, each in one direction: `depends`, `build_depends` and `dev_depends` between crates, `has_keyword`,
+/// `written_by` and `licensed_under` from a crate. The task is the category of a crate, the first one up to `::`; -1
+/// without one. Crates have 1,024 columns of features: how often a word of name or description falls into each. Split
+/// `name_hash`: 310 crates for training, 109 for validation, 97 for the test. Made by the example `crates_graph`; the
+/// same tables lie in `crates/graph/data/crates`.
 ///
 /// ```
 /// let set = burn_gnn_graph::crates_graph();

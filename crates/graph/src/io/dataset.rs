@@ -170,21 +170,22 @@ pub struct Dataset {
     pub inverse_edges_stored: bool,
 }
 
-/// Reads the data set in `dir`; the layout is told by the description found there.
+/// Reads the data set in `dir`; the layout follows from the description found there.
 ///
 /// * `metadata.json`: arrays as `.npy` files: `edges/*.npy` `[2, E]` int32 or int64; features dense (float32, or int8
 ///   with a scale) or COO; labels int64, -1 for none; splits as lists of node ids;
 /// * `tables.json`: tab-separated tables in GraphLearn's format, as the crates graph uses.
 ///
 /// Nothing in the files is trusted: sizes are compared with file lengths before memory is taken, ids with their ranges,
-/// counts with the description, and file names must stay inside `dir`.
-/// Sizes that no data backs are bounded: sparse features have at most `2^24` columns, and a node type at most `2^26` nodes or,
-/// if that is more, 16 for each byte of the arrays.
+/// counts with the description, and file names must stay inside `dir`. Sizes that no data backs are bounded: sparse
+/// features have at most `2^24` columns, and a node type at most `2^26` nodes or, if that is more, 16 for each byte of
+/// the arrays.
 ///
 /// # Errors
-/// [`GraphError::Io`] for a missing file, [`GraphError::Version`] for another layout version, [`GraphError::Table`] for a
-/// bad row, [`GraphError::Format`] for anything else that is not what the layout asks for (a set of knowledge graph
-/// triples included: [`load_knowledge_graph`](super::load_knowledge_graph) reads those), and the errors of [`Graph`] construction.
+/// [`GraphError::Io`] for a missing file, [`GraphError::Version`] for another layout version, [`GraphError::Table`] for
+/// a bad row, [`GraphError::Format`] for anything else that is not what the layout asks for (a set of knowledge graph
+/// triples included: [`load_knowledge_graph`](super::load_knowledge_graph) reads those), and the errors of [`Graph`]
+/// construction.
 pub fn load_dataset(dir: impl AsRef<Path>) -> Result<Dataset, GraphError> {
     let dir = dir.as_ref();
     if dir.join(METADATA).exists() {
@@ -227,7 +228,8 @@ pub(crate) fn class_names(
     names: Option<Vec<String>>,
     nodes: usize,
 ) -> Result<Vec<String>, GraphError> {
-    /// Classes that any description may declare; beyond it there must be as many nodes, as made-up names would only fill memory.
+    /// Classes that any description may declare; beyond it there must be as many nodes, as made-up names would only
+    /// fill memory.
     const FREE: u64 = 1 << 16;
     let limit = FREE.max(nodes as u64);
     match names {

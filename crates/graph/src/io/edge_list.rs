@@ -12,8 +12,8 @@ use crate::graph::ONE_NODE_TYPE;
 use crate::relation::LIMIT;
 use crate::{Graph, GraphError, Ids, NodeIds, Texts};
 
-/// What an edge list looks like: `source destination [weight]` on each line, nothing else. Lines that are empty or begin with a mark
-/// of a comment are passed over.
+/// What an edge list looks like: `source destination [weight]` on each line, nothing else. Lines that are empty or
+/// begin with a mark of a comment are passed over.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -42,8 +42,8 @@ pub struct EdgeListFormat {
     pub undirected: bool,
     /// Lines before the first edge that are passed over, whatever they hold.
     pub header_lines: u64,
-    /// Ids are the node numbers `0..num_nodes`, isolated nodes among them. `None`: the nodes are those that edges name, numbered
-    /// by ascending id.
+    /// Ids are the node numbers `0..num_nodes`, isolated nodes among them. `None`: the nodes are those that edges name,
+    /// numbered by ascending id.
     pub num_nodes: Option<usize>,
 }
 
@@ -132,8 +132,9 @@ impl EdgeListFormat {
 /// Reads an edge list; edge `i` is the `i`-th line that is no comment. Files may be plain, gzip or zstd.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Table`] with file, line and field for another number of fields, an id that is no whole number (or
-/// no number of a node), a weight that is none, text that is not UTF-8; [`GraphError::Setting`] for a format that cannot be.
+/// [`GraphError::Io`]; [`GraphError::Table`] with file, line and field for another number of fields, an id that is no
+/// whole number (or no number of a node), a weight that is none, text that is not UTF-8; [`GraphError::Setting`] for a
+/// format that cannot be.
 ///
 /// # Cost
 /// Parsed in parallel; memory the columns, twice while blocks are joined.
@@ -144,7 +145,8 @@ pub fn read_edge_list(path: impl AsRef<Path>, format: &EdgeListFormat) -> Result
 
 fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, GraphError> {
     let blocks = Blocks::whole(path, ReadOptions::default().max_expansion)?;
-    // Lines before a block are known when the blocks before it are; the first block alone holds the header, or the blocks are few.
+    // Lines before a block are known when the blocks before it are; the first block alone holds the header, or the
+    // blocks are few.
     let mut skip = format.header_lines;
     let blocks = blocks.map(|block| {
         let block = block?;
@@ -177,8 +179,8 @@ fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, GraphError> {
     })
 }
 
-/// [`read_edge_list`] as a homogeneous graph: weights are the edge column [`WEIGHT`], and unless the format gives a number of nodes,
-/// `ids` of the node frame tells the number of an id and the id of a number.
+/// [`read_edge_list`] as a homogeneous graph: weights are the edge column [`WEIGHT`], and unless the format gives a
+/// number of nodes, `ids` of the node frame tells the number of an id and the id of a number.
 ///
 /// # Errors
 /// As [`read_edge_list`] and [`Graph::homogeneous`].

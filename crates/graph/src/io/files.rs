@@ -39,8 +39,9 @@ pub(crate) fn zip_error(path: &Path, e: zip::result::ZipError) -> GraphError {
     }
 }
 
-/// Opens a zip archive that starts with its file. Where the start is searched for, zip 9.4 takes the second entry of some files of PyTorch
-/// for the first: those with ZIP64 records, which are as long as the header of an entry with a name of 30 bytes.
+/// Opens a zip archive that starts with its file. Where the start is searched for, zip 9.4 takes the second entry of
+/// some files of PyTorch for the first: those with ZIP64 records, which are as long as the header of an entry with a
+/// name of 30 bytes.
 #[cfg(any(feature = "download", feature = "npz", feature = "torch"))]
 pub(crate) fn open_zip<R: std::io::Read + std::io::Seek>(path: &Path, reader: R) -> Result<zip::ZipArchive<R>, GraphError> {
     let config = zip::read::Config { archive_offset: zip::read::ArchiveOffset::Known(0) };
@@ -52,8 +53,8 @@ pub(crate) fn io_error(path: &Path, source: std::io::Error) -> GraphError {
     GraphError::Io { path: path.into(), source }
 }
 
-/// Opens a regular file and gives its length. Anything else (a directory, a pipe that blocks, a device that never ends) is refused, by
-/// what the opened file is, so that nothing else can take its place meanwhile.
+/// Opens a regular file and gives its length. Anything else (a directory, a pipe that blocks, a device that never ends)
+/// is refused, by what the opened file is, so that nothing else can take its place meanwhile.
 ///
 /// # Errors
 /// [`GraphError::Io`]; [`GraphError::Format`] for what is no regular file.
@@ -148,8 +149,9 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, GraphErro
     serde_json::from_slice(&bytes).map_err(|e| format_error(path, format!("expected a JSON description, found: {e}")))
 }
 
-/// Bytes of the files that a description names, each once. A file may be named several times (by both directions of a relation), but not so
-/// often that a short description makes much of it. One that is not there counts nothing and is missed when it is read.
+/// Bytes of the files that a description names, each once. A file may be named several times (by both directions of a
+/// relation), but not so often that a short description makes much of it. One that is not there counts nothing and is
+/// missed when it is read.
 pub(crate) fn referenced(described_in: &Path, files: impl IntoIterator<Item = Result<PathBuf, GraphError>>) -> Result<u64, GraphError> {
     /// How often a byte may be named on average.
     const MOST: u64 = 4;
@@ -228,8 +230,8 @@ pub fn cut(text: &str) -> String {
     Cut::from(text).0
 }
 
-/// A message whose texts in quotes are cut, and that is cut itself where it is very long: what a parser says may hold a text of the file,
-/// and a list of names may be as long as the file.
+/// A message whose texts in quotes are cut, and that is cut itself where it is very long: what a parser says may hold a
+/// text of the file, and a list of names may be as long as the file.
 #[doc(hidden)]
 pub fn cut_quoted(message: String) -> String {
     if message.len() <= SHOWN {

@@ -5,8 +5,8 @@ use crate::{EdgeType, Graph, GraphError, NegativeSampler, OriginalIds, Relation,
 
 /// How edges are shared out for link prediction, with the rules of PyG's transform of this name.
 ///
-/// Edges of each type named are put in a random order (a function of seed, type and edge id) and cut into training, validation and test
-/// edges. What is to be predicted does not carry messages:
+/// Edges of each type named are put in a random order (a function of seed, type and edge id) and cut into training,
+/// validation and test edges. What is to be predicted does not carry messages:
 ///
 /// | part | edges that carry messages | edges to predict |
 /// | --- | --- | --- |
@@ -14,9 +14,10 @@ use crate::{EdgeType, Graph, GraphError, NegativeSampler, OriginalIds, Relation,
 /// | validation | all training edges | validation edges |
 /// | test | training and validation edges | test edges |
 ///
-/// Edges of a reverse type follow those of their type, so that no part sees an edge from its other end; edges of types that are not named
-/// stay in every part. In an undirected relation an edge and its reverse are one, which falls into one part and is predicted once, from
-/// its smaller end. Negatives are pairs without an edge in the **whole** relation, never self loops, all different over all three parts.
+/// Edges of a reverse type follow those of their type, so that no part sees an edge from its other end; edges of types
+/// that are not named stay in every part. In an undirected relation an edge and its reverse are one, which falls into
+/// one part and is predicted once, from its smaller end. Negatives are pairs without an edge in the **whole** relation,
+/// never self loops, all different over all three parts.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -45,8 +46,8 @@ pub struct RandomLinkSplit {
     pub add_negative_train_samples: bool,
     /// Negatives for each edge to predict; 1 by default, rounded down over a part.
     pub neg_sampling_ratio: f64,
-    /// Share of the training edges that is predicted in training and carries no messages there; 0 by default: all are predicted, and
-    /// carry messages.
+    /// Share of the training edges that is predicted in training and carries no messages there; 0 by default: all are
+    /// predicted, and carry messages.
     pub disjoint_train: Share,
     /// The types to split, each with its reverse type; empty for the only type of a graph.
     pub edge_types: Vec<(EdgeType, Option<EdgeType>)>,
@@ -104,7 +105,8 @@ pub struct Links {
 }
 
 impl Links {
-    /// Sources, destinations and labels of all pairs: edges with 1, then negatives with 0 (PyG: `edge_label_index`, `edge_label`).
+    /// Sources, destinations and labels of all pairs: edges with 1, then negatives with 0 (PyG: `edge_label_index`,
+    /// `edge_label`).
     pub fn labelled(&self) -> (Vec<u32>, Vec<u32>, Vec<f32>) {
         let joined = |a: &[u32], b: &[u32]| [a, b].concat();
         let mut labels = vec![1.0; self.src.len()];
@@ -187,9 +189,9 @@ impl RandomLinkSplit {
     /// Shares out the edges of a graph. The same seed gives the same parts.
     ///
     /// # Errors
-    /// Unknown types, a type named twice; [`GraphError::Split`] for shares that leave no training edge, a ratio outside its range, a
-    /// relation that is said to be undirected and has an edge without its reverse, a reverse type whose edges are not the reverses,
-    /// several types and none named, more negatives than there are pairs without an edge.
+    /// Unknown types, a type named twice; [`GraphError::Split`] for shares that leave no training edge, a ratio outside
+    /// its range, a relation that is said to be undirected and has an edge without its reverse, a reverse type whose
+    /// edges are not the reverses, several types and none named, more negatives than there are pairs without an edge.
     pub fn split(&self, graph: &Graph, seed: u64) -> Result<LinkSplit, GraphError> {
         let cuts = self.types(graph)?.into_iter().map(|(t, reverse)| self.cut(graph, t, reverse, seed)).collect::<Result<Vec<_>, _>>()?;
         let part = |which: usize| -> Result<LinkPart, GraphError> {
@@ -353,7 +355,7 @@ fn messages(graph: &Graph, cuts: &[Cut], kept: impl Fn(&Cut) -> Vec<u32>) -> Res
     Ok(out)
 }
 
-/// The graph with the edges of type `t`, turned round and with their features, as type `back`.
+/// The graph with the reversed edges of type `t` with their features, as type `back`.
 fn with_reverse_type(graph: &Graph, t: usize, back: usize) -> Result<Graph, GraphError> {
     let types: Vec<usize> = (0..graph.node_counts().len()).collect();
     let relations = graph.schema().etypes().iter().zip(graph.relations()).enumerate().map(|(i, (etype, r))| {

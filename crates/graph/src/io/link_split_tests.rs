@@ -115,8 +115,8 @@ proptest! {
         prop_assert_eq!(&said, &pairs(&g.relations()[0]));
         for p in parts(&s) {
             let found = pairs(&p.graph.relations()[0]);
-            let turned = { let mut t: Pairs = found.iter().map(|&(u, v)| (v, u)).collect(); t.sort_unstable(); t };
-            prop_assert_eq!(&found, &turned, "messages go both ways");
+            let reversed = { let mut t: Pairs = found.iter().map(|&(u, v)| (v, u)).collect(); t.sort_unstable(); t };
+            prop_assert_eq!(&found, &reversed, "messages go both ways");
         }
         // Parallel edges may fall into several parts; beyond them no pair leaks.
         let total = counts(&pairs(&g.relations()[0]));

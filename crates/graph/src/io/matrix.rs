@@ -38,7 +38,8 @@ impl Number for f32 {
     }
 }
 
-/// Every row of a file, parsed in parallel; rows have `cols` numbers, or as many as the first, with `delimiter` between them.
+/// Every row of a file, parsed in parallel; rows have `cols` numbers, or as many as the first, with `delimiter` between
+/// them.
 pub(crate) fn read_matrix<T: Number>(path: &Path, cols: Option<usize>, delimiter: u8) -> Result<Matrix<T>, GraphError> {
     let blocks = Blocks::whole(path, ReadOptions::default().max_expansion)?;
     let parse = |(i, block): (usize, Result<Vec<u8>, GraphError>)| -> Result<(usize, Block<T>), GraphError> {

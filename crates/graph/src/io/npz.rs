@@ -14,7 +14,8 @@ use super::sparse::{coo, csr};
 use super::tables::{ReadOptions, WEIGHT, expansion_limit};
 use crate::{Graph, GraphError};
 
-/// The arrays of an `.npz` file, as `numpy.savez` and `numpy.savez_compressed` write them. Opening reads the list of names.
+/// The arrays of an `.npz` file, as `numpy.savez` and `numpy.savez_compressed` write them. Opening reads the list of
+/// names.
 ///
 /// ```no_run
 /// use burn_gnn_graph::io::Npz;
@@ -35,8 +36,8 @@ impl Npz {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`GraphError::Io`]; [`GraphError::Format`] for a file that is no zip archive, an entry that is no `.npy` array, two of one name, or
-    /// arrays that expand to more than 16 MiB and 256 times the length of the file.
+    /// [`GraphError::Io`]; [`GraphError::Format`] for a file that is no zip archive, an entry that is no `.npy` array,
+    /// two of one name, or arrays that expand to more than 16 MiB and 256 times the length of the file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GraphError> {
         let path = path.as_ref();
         let (file, len) = open(path)?;
@@ -67,7 +68,8 @@ impl Npz {
     /// Reads an array.
     ///
     /// # Errors
-    /// [`GraphError::Format`] for a name that is not there, as [`read_npy`](super::read_npy), and for damage that the checksum shows.
+    /// [`GraphError::Format`] for a name that is not there, as [`read_npy`](super::read_npy), and for damage that the
+    /// checksum shows.
     pub fn read(&mut self, name: &str) -> Result<NpyArray, GraphError> {
         let Ok(_) = self.names.binary_search_by(|n| n.as_str().cmp(name)) else {
             return Err(format_error(&self.path, format!("expected an array `{name}`, found {}", cut(&format!("{:?}", self.names)))));
@@ -88,12 +90,12 @@ impl Npz {
     }
 }
 
-/// Reads a sparse matrix that `scipy.sparse.save_npz` wrote (COO, CSR or CSC; values of any type become f32). Entries stand in the
-/// order of the file.
+/// Reads a sparse matrix that `scipy.sparse.save_npz` wrote (COO, CSR or CSC; values of any type become f32). Entries
+/// stand in the order of the file.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for another form, arrays of wrong lengths, offsets that decrease, ids out of range, or
-/// more rows or columns than a matrix in memory has.
+/// [`GraphError::Io`]; [`GraphError::Format`] for another form, arrays of wrong lengths, offsets that decrease, ids out
+/// of range, or more rows or columns than a matrix in memory has.
 pub fn read_scipy_npz(path: impl AsRef<Path>) -> Result<Features, GraphError> {
     let path = path.as_ref();
     let mut file = Npz::open(path)?;
@@ -129,8 +131,8 @@ fn transposed(m: Features) -> Features {
     }
 }
 
-/// Reads a square matrix that `scipy.sparse.save_npz` wrote as the adjacency of a homogeneous graph: an edge `row -> column` for
-/// each entry, in the order of the file, with its value as the column [`WEIGHT`].
+/// Reads a square matrix that `scipy.sparse.save_npz` wrote as the adjacency of a homogeneous graph: an edge
+/// `row -> column` for each entry, in the order of the file, with its value as the column [`WEIGHT`].
 ///
 /// ```no_run
 /// let g = burn_gnn_graph::io::load_scipy_npz("adjacency.npz", &burn::tensor::Device::flex())?;

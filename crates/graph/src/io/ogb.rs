@@ -1,4 +1,5 @@
-//! The raw layout of the Open Graph Benchmark's node data sets: comma-separated numbers without headers, plain or compressed.
+//! The raw layout of the Open Graph Benchmark's node data sets: comma-separated numbers without headers, plain or
+//! compressed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ use super::matrix::{Matrix, read_lines, read_matrix};
 use super::{Dataset, Features, Split};
 use crate::{EdgeType, Graph, GraphError, Relation};
 
-/// Reads an unpacked data set of the Open Graph Benchmark for node classification (`ogbn-…`), homogeneous or heterogeneous.
+/// Reads an unpacked data set of the Open Graph Benchmark for node classification (`ogbn-…`), homogeneous or
+/// heterogeneous.
 ///
 /// ```text
 /// raw/num-node-list.csv.gz  edge.csv.gz [node-feat.csv.gz] node-label.csv.gz           split/<name>/{train,valid,test}.csv.gz
@@ -18,17 +20,18 @@ use crate::{EdgeType, Graph, GraphError, Relation};
 /// raw/node-feat/<type>/node-feat.csv.gz  raw/node-label/<type>/node-label.csv.gz       split/<name>/<type>/{train,valid,test}.csv.gz
 /// ```
 ///
-/// Files may be plain, too (`edge.csv`). A homogeneous set has node type `_N` and edge type `_E`. Edges keep their order; OGB
-/// stores each once, so a symmetric graph wants [`Graph::add_reverse_edges`]. Labels are the first column of the label file; a
-/// label that is no number (OGB writes `nan`) or negative is -1. The number of classes is the largest label plus 1.
+/// Files may be plain, too (`edge.csv`). A homogeneous set has node type `_N` and edge type `_E`. Edges keep their
+/// order; OGB stores each once, so a symmetric graph wants [`Graph::add_reverse_edges`]. Labels are the first column of
+/// the label file; a label that is no number (OGB writes `nan`) or negative is -1. The number of classes is the largest
+/// label plus 1.
 ///
 /// # Paper
 /// Hu et al., "Open Graph Benchmark: Datasets for Machine Learning on Graphs", NeurIPS 2020.
 ///
 /// # Errors
-/// [`GraphError::Io`] for a missing file, [`GraphError::Table`] with file, line and column for a cell that is no number or a row
-/// of another width, [`GraphError::Format`] for counts that disagree, a set of many graphs or one with several labelled types,
-/// and the errors of [`Graph`] construction.
+/// [`GraphError::Io`] for a missing file, [`GraphError::Table`] with file, line and column for a cell that is no number
+/// or a row of another width, [`GraphError::Format`] for counts that disagree, a set of many graphs or one with several
+/// labelled types, and the errors of [`Graph`] construction.
 pub fn load_ogb(dir: impl AsRef<Path>) -> Result<Dataset, GraphError> {
     read(dir.as_ref()).map_err(|e| e.in_file(dir))
 }

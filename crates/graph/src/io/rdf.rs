@@ -41,7 +41,7 @@ pub struct RdfOptions {
 }
 
 impl RdfOptions {
-    /// Every triple is an edge; the syntax is told by the name of the file.
+    /// Every triple is an edge; the syntax follows from the name of the file.
     pub fn new() -> Self {
         Self::default()
     }
@@ -79,15 +79,15 @@ pub struct RdfGraph {
 /// Node type of a graph out of RDF.
 pub const RDF_NODE: &str = "entity";
 
-/// Reads RDF files as one graph, as R-GCN reads its data sets: every subject and object, literals included, is a node; every predicate
-/// is a relation; the graph is a set of triples, so that one said twice is one edge.
+/// Reads RDF files as one graph, as R-GCN reads its data sets: every subject and object, literals included, is a node;
+/// every predicate is a relation; the graph is a set of triples, so that one said twice is one edge.
 ///
-/// Nodes are numbered in the order in which files name them, subject before object. `ids` of the node frame holds their terms: an IRI as
-/// it is, a literal in N-Triples (`"1"^^<http://…#integer>`), a blank node as `_:b<n>`, numbered in the order of the files, since its label
-/// means nothing outside its file. A relation is named by what follows the last `#`, `/` or `:` of its predicate, with `-2`, `-3`, … behind
-/// it where several end alike (in the order of their IRIs), and with `-` for characters that names may not hold; [`RdfGraph::predicates`]
-/// has the IRIs. Edges of a relation are sorted by source and destination. R-GCN wants
-/// [`Graph::with_inverse_relations`] beside.
+/// Nodes are numbered in the order in which files name them, subject before object. `ids` of the node frame holds their
+/// terms: an IRI as it is, a literal in N-Triples (`"1"^^<http://…#integer>`), a blank node as `_:b<n>`, numbered in
+/// the order of the files, since its label means nothing outside its file. A relation is named by what follows the last
+/// `#`, `/` or `:` of its predicate, with `-2`, `-3`, … behind it where several end alike (in the order of their IRIs),
+/// and with `-` for characters that names may not hold; [`RdfGraph::predicates`] has the IRIs. Edges of a relation are
+/// sorted by source and destination. R-GCN wants [`Graph::with_inverse_relations`] beside.
 ///
 /// ```
 /// use burn_gnn_graph::io::{RdfOptions, read_rdf};
@@ -104,9 +104,10 @@ pub const RDF_NODE: &str = "entity";
 /// ```
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Table`] with file, line and column for a syntax error; [`GraphError::Format`] for a file whose name
-/// tells no syntax, Turtle with more than 256 brackets inside each other, or more than 16384 predicates and one for each 64 bytes of the
-/// files, since each becomes a relation of its own; [`GraphError::TooLarge`].
+/// [`GraphError::Io`]; [`GraphError::Table`] with file, line and column for a syntax error; [`GraphError::Format`] for
+/// a file whose name tells no syntax, Turtle with more than 256 brackets inside each other, or more than 16384
+/// predicates and one for each 64 bytes of the files, since each becomes a relation of its own;
+/// [`GraphError::TooLarge`].
 ///
 /// # Cost
 /// One thread per call; `O(triples)` time but for sorting, memory the terms once and 12 bytes per triple.
@@ -129,11 +130,12 @@ pub fn read_rdf(source: impl Into<Source>, options: &RdfOptions) -> Result<RdfGr
     reader.finish().map_err(|e| e.in_file(source.label()))
 }
 
-/// Predicates that any file may have; beyond it there must be so many bytes for each, since a relation takes a kilobyte.
+/// Predicates that any file may have; beyond it there must be so many bytes for each, since a relation takes a
+/// kilobyte.
 const PREDICATES_FREE: u64 = 1 << 14;
 const BYTES_PER_PREDICATE: u64 = 64;
-/// Bytes that one byte may stand for in the terms of all triples, and in the different ones, which are kept: a long prefix is written once and
-/// meant in every term.
+/// Bytes that one byte may stand for in the terms of all triples, and in the different ones, which are kept: a long
+/// prefix is written once and meant in every term.
 const SPELLED_PER_BYTE: u32 = 256;
 const KEPT_PER_BYTE: u32 = 32;
 
@@ -372,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_nodes_are_told_apart_by_files() {
+    fn blank_nodes_of_different_files_differ() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["1.nt", "2.nt"] {
             std::fs::write(dir.path().join(name), "_:x <u:r> _:y .\n_:y <u:r> <u:a> .\n").unwrap();

@@ -43,8 +43,8 @@ pub enum RandomNodeSplit {
         /// Validation nodes.
         val: Share,
     },
-    /// `train_per_class` nodes of each class, `val` and `test` others are drawn (PyG: `random`; 20, 500 and 1,000 are the
-    /// Planetoid numbers).
+    /// `train_per_class` nodes of each class, `val` and `test` others are drawn (PyG: `random`; 20, 500 and 1,000 are
+    /// the Planetoid numbers).
     Random {
         /// Training nodes of each class; all of a class with fewer.
         train_per_class: usize,
@@ -157,8 +157,8 @@ impl Split {
         Ok(Self { train: nodes, val, test })
     }
 
-    /// Tables of nodes as GraphLearn has them for training, validation and test: `id` and whatever `decoder` says; ids are those
-    /// of `nodes` ([`Frame::ids`](crate::Frame::ids)).
+    /// Tables of nodes as GraphLearn has them for training, validation and test: `id` and whatever `decoder` says; ids
+    /// are those of `nodes` ([`Frame::ids`](crate::Frame::ids)).
     ///
     /// # Errors
     /// As [`read_nodes`]; an id that no node has.
@@ -240,7 +240,8 @@ mod tests {
         assert_eq!(all(&Split::by_ratio(&labels[..3], [1. / 3.; 3], 5).unwrap()), [0, 1, 2]);
         let how = RandomNodeSplit::TrainRest { val: Share::Ratio(0.1), test: Share::Ratio(0.25) };
         assert_eq!(Split::random(&labels, how, 0).unwrap().train.len(), 650);
-        // Every node is as likely as any other: 1,000 seeds draw each of 10 nodes some 500 times, five deviations are 79.
+        // Every node is as likely as any other: 1,000 seeds draw each of 10 nodes some 500 times, five deviations are
+        // 79.
         let mut drawn = [0i32; 10];
         for seed in 0..1000 {
             Split::by_ratio(&labels[..10], [0.5, 0.5, 0.0], seed).unwrap().train.iter().for_each(|&v| drawn[v as usize] += 1);

@@ -155,7 +155,8 @@ pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) ->
             }
             Some(TableFeatures::Dense { size }) => {
                 let (_, cols) = feature_size(&json, entry.count, *size)?;
-                // One vector per attribute: a line of the file has at least two bytes for each, a digit and a separator.
+                // One vector per attribute: a line of the file has at least two bytes for each, a digit and a
+                // separator.
                 let longest = std::fs::metadata(&path).map_or(0, |m| m.len()) / 2;
                 if *size == 0 || *size > longest {
                     return Err(format_error(&json, format!("features of `{name}`: expected a size of 1 to {longest}, found {size}")));

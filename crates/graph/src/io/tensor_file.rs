@@ -115,7 +115,8 @@ impl<'a> TensorFile<'a> {
         Ok(graph)
     }
 
-    /// Refuses a content that is not what was written. The tensors are those of [`graph`](Self::graph), which was read before.
+    /// Refuses a content that is not what was written. The tensors are those of [`graph`](Self::graph), which was read
+    /// before.
     pub(super) fn verify(&self, d: &Description) -> Result<(), GraphError> {
         let mut keys: Vec<String> =
             d.edge_types.iter().map(EdgeEntry::etype).flat_map(|t| ["src", "dst"].map(|end| edges_key(&t, end))).collect();

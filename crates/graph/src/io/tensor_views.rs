@@ -7,7 +7,8 @@ pub(crate) const MAX_HEADER: u64 = 100_000_000;
 
 /// The tensors of a safetensors file.
 ///
-/// The header is copied before it is parsed: text must stay what it was when it was checked, and the bytes of a mapped file may change.
+/// The header is copied before it is parsed: text must stay what it was when it was checked, and the bytes of a mapped
+/// file may change.
 pub(crate) struct TensorViews<'a> {
     header: Metadata,
     data: &'a [u8],
@@ -17,7 +18,8 @@ impl<'a> TensorViews<'a> {
     /// Reads the header.
     ///
     /// # Errors
-    /// What was found where a safetensors file was expected: a header that is none, or a file of another length than it says.
+    /// What was found where a safetensors file was expected: a header that is none, or a file of another length than it
+    /// says.
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         let size = bytes.first_chunk().map(|n| u64::from_le_bytes(*n)).ok_or_else(|| format!("{} bytes", bytes.len()))?;
         let text = usize::try_from(size.min(MAX_HEADER + 1)).ok().and_then(|n| bytes[8..].get(..n)).filter(|_| size <= MAX_HEADER);

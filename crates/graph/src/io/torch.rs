@@ -25,17 +25,18 @@ const FREE: u64 = 1 << 16;
 /// A tensor and its name. Tensors that are the same part of the same storage share their data.
 pub type NamedTensor = (String, Arc<TensorData>);
 
-/// Reads a file that `torch.save` wrote (PyTorch 1.6 and later): a tensor, or dictionaries, lists and tuples of tensors, nested.
-/// Their keys and positions, joined by dots, are the names: `conv1.weight` for a state dict, `model.conv1.weight` for a checkpoint
-/// `{"model": model.state_dict(), "epoch": 7}`. Numbers, texts and other values are left out.
+/// Reads a file that `torch.save` wrote (PyTorch 1.6 and later): a tensor, or dictionaries, lists and tuples of
+/// tensors, nested. Their keys and positions, joined by dots, are the names: `conv1.weight` for a state dict,
+/// `model.conv1.weight` for a checkpoint `{"model": model.state_dict(), "epoch": 7}`. Numbers, texts and other values
+/// are left out.
 ///
-/// A `.pt` file is a pickle, a program that may call any function of Python. Here it is read by a machine that knows tensors
-/// and containers and refuses every other name; nothing is run.
+/// A `.pt` file is a pickle, a program that may call any function of Python. Here it is read by a machine that knows
+/// tensors and containers and refuses every other name; nothing is run.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for another file (one of PyTorch before 1.6 too), big endian numbers, a name that
-/// is no tensor or container (a whole module: save its `state_dict()`), damage, element types other than floats of 16 to 64 bits,
-/// integers and bool, and tensors that repeat elements (`expand`).
+/// [`GraphError::Io`]; [`GraphError::Format`] for another file (one of PyTorch before 1.6 too), big endian numbers, a
+/// name that is no tensor or container (a whole module: save its `state_dict()`), damage, element types other than
+/// floats of 16 to 64 bits, integers and bool, and tensors that repeat elements (`expand`).
 ///
 /// # Cost
 /// The storages of the file, one at a time, beside the tensors.
@@ -258,7 +259,7 @@ fn elements(storage: &[u8], kind: StorageType, view: &View, room: &mut u64) -> R
     Ok(TensorData::from_bytes_vec(bytes, shape.clone(), dtype))
 }
 
-/// Whether rows stand one behind the other.
+/// Whether rows are contiguous.
 fn contiguous(shape: &[usize], strides: &[usize]) -> bool {
     let mut expected = 1;
     shape.iter().zip(strides).rev().all(|(&len, &stride)| {

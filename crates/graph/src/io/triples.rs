@@ -57,8 +57,8 @@ pub struct KnowledgeGraph {
 
 impl KnowledgeGraph {
     /// The graph that a relational model passes messages over: node type `entity`, for relation `r` the edge type `2 r`
-    /// with the train triples of `r` from head to tail in their order, and as edge type `2 r + 1` the same edges turned
-    /// round. A relation without train triples has edge types without edges.
+    /// with the train triples of `r` from head to tail in their order, and as edge type `2 r + 1` the same edges
+    /// reversed round. A relation without train triples has edge types without edges.
     ///
     /// ```
     /// use burn_gnn_graph::{KnowledgeGraph, Triple};
@@ -133,16 +133,16 @@ struct Part {
     count: u64,
 }
 
-/// Reads a knowledge graph from a folder whose `metadata.json` has `"layout": "triples"`: `.npy` arrays `[3, T]` int32 or
-/// int64 for train, valid and test (row 0 heads, row 1 relations, row 2 tails), and text files with one name of an entity or
-/// relation per line.
+/// Reads a knowledge graph from a folder whose `metadata.json` has `"layout": "triples"`: `.npy` arrays `[3, T]` int32
+/// or int64 for train, valid and test (row 0 heads, row 1 relations, row 2 tails), and text files with one name of an
+/// entity or relation per line.
 ///
-/// As in [`load_dataset`](super::load_dataset) nothing in the files is trusted: counts are compared with the description,
-/// ids with the number of names, and file names must stay inside `dir`.
+/// As in [`load_dataset`](super::load_dataset) nothing in the files is trusted: counts are compared with the
+/// description, ids with the number of names, and file names must stay inside `dir`.
 ///
 /// # Errors
-/// [`GraphError::Io`] for a missing file, [`GraphError::Version`] for another layout version, [`GraphError::Format`] for
-/// anything else that is not what the layout asks for, data for node classification included.
+/// [`GraphError::Io`] for a missing file, [`GraphError::Version`] for another layout version, [`GraphError::Format`]
+/// for anything else that is not what the layout asks for, data for node classification included.
 pub fn load_knowledge_graph(dir: impl AsRef<Path>) -> Result<KnowledgeGraph, GraphError> {
     let json = dir.as_ref().join(METADATA);
     read(dir.as_ref(), json.clone()).map_err(|e| e.in_file(json))

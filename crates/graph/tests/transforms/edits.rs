@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn turned_twice_is_the_graph(c in case()) {
+    fn reversed_twice_is_the_graph(c in case()) {
         let g = c.graph(&devices()[0]);
         let back = g.reverse().unwrap().reverse().unwrap();
         prop_assert_eq!((back.schema(), back.relations()), (g.schema(), g.relations()));

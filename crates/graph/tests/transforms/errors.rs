@@ -1,4 +1,4 @@
-//! What a wrong argument is told.
+//! Error texts of wrong arguments.
 
 use burn::tensor::{Bool, DType, Int, Tensor};
 use burn_gnn_graph::{Backtracking, ByColumn, Column, Combine, Graph, GraphError, LoopFill, LoopsAt, Relabel, compact_graphs};

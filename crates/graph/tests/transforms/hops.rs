@@ -4,14 +4,14 @@ use proptest::prelude::*;
 
 use crate::random::{Case, ENDS, case, devices, named, pick};
 
-/// All nodes within `k` steps, by looking at every edge `k` times; `turned`: along edges.
-fn within(c: &Case, seeds: &[Vec<u32>], k: usize, turned: bool) -> Vec<Vec<u32>> {
+/// All nodes within `k` steps, by looking at every edge `k` times; `out`: along edges.
+fn within(c: &Case, seeds: &[Vec<u32>], k: usize, out: bool) -> Vec<Vec<u32>> {
     let mut found: Vec<BTreeSet<u32>> = seeds.iter().map(|s| s.iter().copied().collect()).collect();
     for _ in 0..k {
         let before = found.clone();
         for (t, &(s, d)) in ENDS.iter().enumerate() {
             for &(u, v) in &c.edges[t] {
-                let (near, far) = if turned { ((s, u), (d, v)) } else { ((d, v), (s, u)) };
+                let (near, far) = if out { ((s, u), (d, v)) } else { ((d, v), (s, u)) };
                 if before[near.0].contains(&near.1) {
                     found[far.0].insert(far.1);
                 }
@@ -32,9 +32,9 @@ proptest! {
     ) {
         let seeds: Vec<Vec<u32>> = c.nodes.iter().zip(&raw).map(|(&n, raw)| pick(raw, n)).collect();
         let g = c.graph(&devices()[0]);
-        for turned in [false, true] {
-            let hood = if turned { g.khop_out_subgraph(named(&seeds), k) } else { g.khop_in_subgraph(named(&seeds), k) }.unwrap();
-            let nodes = within(&c, &seeds, k, turned);
+        for out in [false, true] {
+            let hood = if out { g.khop_out_subgraph(named(&seeds), k) } else { g.khop_in_subgraph(named(&seeds), k) }.unwrap();
+            let nodes = within(&c, &seeds, k, out);
             let edges = c.edges_where(|t, u, v| nodes[ENDS[t].0].contains(&u) && nodes[ENDS[t].1].contains(&v));
             c.check(&hood.subgraph, &nodes, &edges);
             for (t, seeds) in seeds.iter().enumerate() {

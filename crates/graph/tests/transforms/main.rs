@@ -1,4 +1,4 @@
-//! Graphs made of graphs, against naive models on random typed graphs.
+//! Graph transforms against naive models on random typed graphs.
 
 mod batches;
 mod edits;

@@ -1,4 +1,5 @@
-//! What a pickle may name, and what comes of it: the constructors of NumPy arrays, SciPy matrices, PyTorch tensors and plain containers.
+//! What a pickle may name, and what comes of it: the constructors of NumPy arrays, SciPy matrices, PyTorch tensors and
+//! plain containers.
 
 use super::machine::Step;
 use super::{Array, Id, Storage, StorageType, Store, Strided, Value};

@@ -1,8 +1,10 @@
-//! Python pickles of NumPy arrays, SciPy matrices, PyTorch tensors and plain containers; nothing else, and no code is run.
+//! Python pickles of NumPy arrays, SciPy matrices, PyTorch tensors and plain containers; nothing else, and no code is
+//! run.
 //!
-//! A pickle is a program for a stack machine that may call any function of Python. This reader has the opcodes of protocols 0 to 4 that
-//! data need, and in place of functions a list of the constructors that such data name; whatever else is named is refused. Values that
-//! several places of a pickle share are kept once, so that memory stays a small multiple of the file.
+//! A pickle is a program for a stack machine that may call any function of Python. This reader has the opcodes of
+//! protocols 0 to 4 that data need, and in place of functions a list of the constructors that such data name; whatever
+//! else is named is refused. Values that several places of a pickle share are kept once, so that memory stays a small
+//! multiple of the file.
 
 mod construct;
 mod machine;
@@ -18,8 +20,8 @@ use machine::{Machine, Step};
 /// Place of a value among all.
 pub(crate) type Id = u32;
 
-/// A value, as small as can be, since one byte of a pickle may make one. Containers hold the places of others, which may be filled after
-/// they were put in.
+/// A value, as small as can be, since one byte of a pickle may make one. Containers hold the places of others, which
+/// may be filled after they were put in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Value {
     None,
@@ -180,7 +182,8 @@ impl Store<'_> {
     fn items(&self, id: Id) -> &[Id] {
         if let Value::Tuple(span) = *self.get(id) { &self.items[span.range()] } else { &[] }
     }
-    /// Takes bytes up that were made of others. A text may be named again and again, so all together are no more than the file has.
+    /// Takes bytes up that were made of others. A text may be named again and again, so all together are no more than
+    /// the file has.
     fn make(&mut self, bytes: &[u8]) -> Step<Span> {
         if bytes.is_empty() {
             return Ok(Span::default());

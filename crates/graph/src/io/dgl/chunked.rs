@@ -103,13 +103,14 @@ pub struct ChunkedData {
 ///  "edge_data": {}}
 /// ```
 ///
-/// Edges are pairs of type-wise ids, as CSV (a space is the default delimiter) or as a `.npy` array `[E, 2]`; data are `.npy` arrays
-/// with a row per node or edge, in their own type, or CSV without a header, as float32. Pieces follow each other; where there are as
-/// many as counts, each must have its count. File names are relative and stay inside `dir` (DGL takes absolute ones).
+/// Edges are pairs of type-wise ids, as CSV (a space is the default delimiter) or as a `.npy` array `[E, 2]`; data are
+/// `.npy` arrays with a row per node or edge, in their own type, or CSV without a header, as float32. Pieces follow
+/// each other; where there are as many as counts, each must have its count. File names are relative and stay inside
+/// `dir` (DGL takes absolute ones).
 ///
 /// # Errors
-/// Those of [`open_chunked`]; data in another format (Parquet among them), with another number of rows, or whose pieces differ in type or row
-/// shape; [`GraphError::Table`] with file, line and column for a row of CSV.
+/// Those of [`open_chunked`]; data in another format (Parquet among them), with another number of rows, or whose pieces
+/// differ in type or row shape; [`GraphError::Table`] with file, line and column for a row of CSV.
 pub fn load_chunked(dir: impl AsRef<Path>, device: &Device) -> Result<ChunkedGraph, GraphError> {
     let json = dir.as_ref().join(METADATA);
     load(&json, device).map_err(|e| e.in_file(json))
@@ -127,12 +128,14 @@ fn load(json: &Path, device: &Device) -> Result<ChunkedGraph, GraphError> {
     Ok(ChunkedGraph { name, graph, ids })
 }
 
-/// [`load_chunked`] of the description `metadata` without reading data, for graphs whose features are to stay in their files.
+/// [`load_chunked`] of the description `metadata` without reading data, for graphs whose features are to stay in their
+/// files.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for a description that contradicts itself or its edges, an edge type that is not
-/// `src:relation:dst`, data of a type that is none, file names that lead outside the folder, edges in another format;
-/// [`GraphError::Table`] with file, line and column for a line of edges; the errors of [`Graph`] construction for ids out of range.
+/// [`GraphError::Io`]; [`GraphError::Format`] for a description that contradicts itself or its edges, an edge type that
+/// is not `src:relation:dst`, data of a type that is none, file names that lead outside the folder, edges in another
+/// format; [`GraphError::Table`] with file, line and column for a line of edges; the errors of [`Graph`] construction
+/// for ids out of range.
 pub fn open_chunked(metadata: impl AsRef<Path>) -> Result<ChunkedStructure, GraphError> {
     open(metadata.as_ref()).map_err(|e| e.in_file(metadata))
 }

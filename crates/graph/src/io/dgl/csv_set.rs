@@ -16,8 +16,9 @@ const META: &str = "meta.yaml";
 const VERSION: &str = "1.0.0";
 /// Most bytes of a description.
 const MOST: u64 = 1 << 20;
-/// Graphs, relations and columns of graphs that any files may ask for; beyond it there must be so many bytes for each, since one takes
-/// some hundred bytes whatever it holds, and the rows of `graphs.csv` times the columns of the others grow with the square of the files.
+/// Graphs, relations and columns of graphs that any files may ask for; beyond it there must be so many bytes for each,
+/// since one takes some hundred bytes whatever it holds, and the rows of `graphs.csv` times the columns of the others
+/// grow with the square of the files.
 const PARTS_FREE: u64 = 1 << 16;
 const BYTES_PER_PART: u64 = 16;
 
@@ -106,7 +107,8 @@ pub struct GraphSet {
     pub data: Frame,
 }
 
-/// Reads a folder in the layout of DGL's `CSVDataset`: `meta.yaml` beside CSV files of nodes, edges and, for many graphs, graphs.
+/// Reads a folder in the layout of DGL's `CSVDataset`: `meta.yaml` beside CSV files of nodes, edges and, for many
+/// graphs, graphs.
 ///
 /// ```text
 /// dataset_name: club
@@ -121,16 +123,17 @@ pub struct GraphSet {
 ///   file_name: graphs.csv       # graph_id, and columns of data
 /// ```
 ///
-/// As in DGL nodes are numbered by **ascending id** (numbers by value, texts by their bytes), not in the order of the file; `ids` of
-/// the node frames keeps the ids. Edges keep their order. A column of data holds numbers, `True` and `False`, or vectors of numbers
-/// (`"0.1, 0.2"`, `[1, 2]`), and becomes a tensor of int64, float32 or bool, `[rows]` or `[rows, width]`; columns without a name are
-/// left out. Graphs come in the order of `graphs.csv`, otherwise by ascending number; one that `graphs.csv` alone names is empty.
+/// As in DGL nodes are numbered by **ascending id** (numbers by value, texts by their bytes), not in the order of the
+/// file; `ids` of the node frames keeps the ids. Edges keep their order. A column of data holds numbers, `True` and
+/// `False`, or vectors of numbers (`"0.1, 0.2"`, `[1, 2]`), and becomes a tensor of int64, float32 or bool, `[rows]` or
+/// `[rows, width]`; columns without a name are left out. Graphs come in the order of `graphs.csv`, otherwise by
+/// ascending number; one that `graphs.csv` alone names is empty.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Version`] for another version than 1.0.0; [`GraphError::Format`] for a description that is none;
-/// [`GraphError::Table`] with file, line and column for a row of another width, a cell that is no number (where DGL's own parser gives
-/// up, too), a vector of another width, a node or graph given twice, an edge that names an unknown node or graph (DGL: a bare
-/// `KeyError`); [`GraphError::Duplicate`] for a type given twice.
+/// [`GraphError::Io`]; [`GraphError::Version`] for another version than 1.0.0; [`GraphError::Format`] for a description
+/// that is none; [`GraphError::Table`] with file, line and column for a row of another width, a cell that is no number
+/// (where DGL's own parser gives up, too), a vector of another width, a node or graph given twice, an edge that names
+/// an unknown node or graph (DGL: a bare `KeyError`); [`GraphError::Duplicate`] for a type given twice.
 pub fn load_dgl_csv(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, GraphError> {
     let yaml = dir.as_ref().join(META);
     read(dir.as_ref(), &yaml, device).map_err(|e| e.in_file(yaml))

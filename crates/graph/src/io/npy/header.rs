@@ -1,7 +1,7 @@
 //! Parses `.npy` headers.
 //!
-//! A header is a Python dictionary of three entries. What is read here is what NumPy writes, and no other Python: a general
-//! parser of literals (the crate `npyz` has one) takes twelve more crates to build, and recurses over brackets.
+//! A header is a Python dictionary of three entries. What is read here is what NumPy writes, and no other Python: a
+//! general parser of literals (the crate `npyz` has one) takes twelve more crates to build, and recurses over brackets.
 
 use std::io::Read;
 use std::path::Path;
@@ -32,11 +32,12 @@ pub struct NpyHead {
 }
 
 impl NpyHead {
-    /// Reads the head of an array of plain entries in C order and little endian, and leaves `reader` at its data. `path` names the file in
-    /// errors. At most ten thousand bytes are read.
+    /// Reads the head of an array of plain entries in C order and little endian, and leaves `reader` at its data.
+    /// `path` names the file in errors. At most ten thousand bytes are read.
     ///
     /// # Errors
-    /// [`GraphError::Io`]; [`GraphError::Format`] for a header that is no header, an array of records or objects, another order.
+    /// [`GraphError::Io`]; [`GraphError::Format`] for a header that is no header, an array of records or objects,
+    /// another order.
     ///
     /// ```
     /// use burn_gnn_graph::io::NpyHead;

@@ -58,8 +58,8 @@ pub struct NpyArray {
 /// Reads a `.npy` file: little endian, C order, of one of the types of [`NpyValues`].
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for a header that is no header, another order or type (objects, which are pickles,
-/// included), or another length than the shape asks for.
+/// [`GraphError::Io`]; [`GraphError::Format`] for a header that is no header, another order or type (objects, which are
+/// pickles, included), or another length than the shape asks for.
 pub fn read_npy(path: impl AsRef<Path>) -> Result<NpyArray, GraphError> {
     NpyArray::read(path.as_ref())
 }
@@ -71,7 +71,8 @@ impl NpyArray {
         Self::from_reader(path, BufReader::with_capacity(1 << 18, file), len, true)
     }
 
-    /// The array that `reader` gives in `len` bytes. `stored`: a file of that length stands behind, so memory may be taken at once.
+    /// The array that `reader` gives in `len` bytes. `stored`: a file of that length stands behind, so memory may be
+    /// taken at once.
     pub(crate) fn from_reader(path: &Path, mut reader: impl Read, len: u64, stored: bool) -> Result<Self, GraphError> {
         let (ty, head) = NpyHead::typed(path, &mut reader)?;
         let width = match (ty.kind, ty.size) {

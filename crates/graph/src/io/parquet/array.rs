@@ -8,8 +8,8 @@ use crate::io::files::{cut, format_error};
 use crate::io::npy::{NpyArray, NpyValues};
 use crate::io::tables::ReadOptions;
 
-/// The columns of a file, which have one type, as the columns of a matrix; a single column of lists of one length as its rows. The
-/// writer's note `shape`, such as `(10, 2, 3)`, says otherwise. Whole numbers become i64.
+/// The columns of a file, which have one type, as the columns of a matrix; a single column of lists of one length as
+/// its rows. The writer's note `shape`, such as `(10, 2, 3)`, says otherwise. Whole numbers become i64.
 pub(crate) fn read_parquet_array(path: &Path) -> Result<NpyArray, GraphError> {
     let file = ParquetFile::open(path, ReadOptions::default().max_expansion)?;
     let names = file.names();

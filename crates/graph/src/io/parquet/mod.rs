@@ -1,8 +1,8 @@
 //! Parquet files, column by column, read without trusting them.
 //!
-//! The crate `parquet` decodes; before it does, the sizes that a file claims are compared with the length it has, since a few bytes
-//! can ask for gigabytes. It also panics at some damaged pages (dictionary codes without a dictionary, for one): such a panic is caught
-//! here and becomes an error like any other.
+//! The crate `parquet` decodes; before it does, the sizes that a file claims are compared with the length it has, since
+//! a few bytes can ask for gigabytes. It also panics at some damaged pages (dictionary codes without a dictionary, for
+//! one): such a panic is caught here and becomes an error like any other.
 
 mod array;
 mod cells;

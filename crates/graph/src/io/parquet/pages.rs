@@ -13,9 +13,9 @@ const FREE: u64 = (1 << 20) + (1 << 16);
 /// Structures inside structures in the header of a page.
 const DEPTH: u32 = 8;
 
-/// Refuses a chunk of a column that lies outside its file, a page of it that would take more than [`FREE`] bytes and more than
-/// `max_expansion` times those it is stored in, and pages that say to hold more values than there can be: decoders take memory for as many
-/// as the header says.
+/// Refuses a chunk of a column that lies outside its file, a page of it that would take more than [`FREE`] bytes and
+/// more than `max_expansion` times those it is stored in, and pages that say to hold more values than there can be:
+/// decoders take memory for as many as the header says.
 pub(super) fn check(path: &Path, len: u64, chunk: &ColumnChunkMetaData, max_expansion: u32) -> Result<(), GraphError> {
     let name = chunk.column_path().string();
     let refuse = |why: String| format_error(path, format!("column `{name}`: {why}"));
@@ -141,7 +141,7 @@ impl<R: BufRead> Skim<R> {
     fn skip(&mut self, kind: u8, depth: u32) -> std::io::Result<()> {
         let Some(deeper) = depth.checked_sub(1) else { return Err(invalid("structures too deep")) };
         match kind {
-            // Booleans are told by the kind of their field.
+            // Booleans are known by the kind of their field.
             1 | 2 => Ok(()),
             3 => self.pass(1),
             4..=6 => self.varint().map(drop),

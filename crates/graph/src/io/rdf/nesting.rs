@@ -1,7 +1,7 @@
 //! Turtle with brackets inside brackets, refused beyond a depth.
 //!
-//! The parser keeps some hundred bytes for each open bracket, which takes one byte of the file. So brackets are counted before it sees
-//! them, outside of IRIs, texts and comments.
+//! The parser keeps some hundred bytes for each open bracket, which takes one byte of the file. So brackets are counted
+//! before it sees them, outside of IRIs, texts and comments.
 
 use std::io::Read;
 

@@ -7,8 +7,9 @@ use crate::GraphError;
 
 /// The type of one attribute, with the way its values become what a network takes.
 ///
-/// In a description (serde) it has GraphLearn's forms: `"int"`, `"float"`, `"string"`, `["int", 1000]`, `["string", 500]`,
-/// `["string", 800, true]`, `["string", null, true]`; written out it is an object that names the hash too.
+/// In a description (serde) it has GraphLearn's forms: `"int"`, `"float"`, `"string"`, `["int", 1000]`,
+/// `["string", 500]`, `["string", 800, true]`, `["string", null, true]`; written out it is an object that names the
+/// hash too.
 ///
 /// ```
 /// use burn_gnn_graph::io::{AttrType, TextHash};
@@ -70,8 +71,8 @@ impl AttrType {
     pub fn multi_string(buckets: impl Into<Option<u32>>) -> Self {
         Self::MultiText { buckets: buckets.into(), hash: TextHash::FarmFingerprint64, missing_row: false }
     }
-    /// Empty values get a row of their own, behind the buckets, where GraphLearn mixes them with bucket 0 or the bucket of
-    /// the empty text. Only for attributes with buckets.
+    /// Empty values get a row of their own, behind the buckets, where GraphLearn mixes them with bucket 0 or the bucket
+    /// of the empty text. Only for attributes with buckets.
     ///
     /// # Panics
     /// The type has no buckets.
@@ -88,8 +89,8 @@ impl AttrType {
     /// GraphLearn's tuple `(type[, bucket[, multival]])`.
     ///
     /// # Errors
-    /// [`GraphError::Decoder`] as GraphLearn: a type that is not `int`, `float` or `string`, several values of another type
-    /// than string, buckets of floats, no buckets at all.
+    /// [`GraphError::Decoder`] as GraphLearn: a type that is not `int`, `float` or `string`, several values of another
+    /// type than string, buckets of floats, no buckets at all.
     pub fn from_parts(ty: &str, buckets: Option<u64>, multi: bool) -> Result<Self, GraphError> {
         let refuse = |message: String| Err(GraphError::Decoder { argument: "attr_types".into(), message });
         let buckets = match buckets {

@@ -45,8 +45,8 @@ impl Attributes {
             lists: self.lists.iter().map(|l| l.select(rows)).collect(),
         }
     }
-    /// One more row, of a node that no row describes: numbers 0, texts empty, buckets 0 or, where there is one, the row for
-    /// missing values.
+    /// One more row, of a node that no row describes: numbers 0, texts empty, buckets 0 or, where there is one, the row
+    /// for missing values.
     pub(crate) fn push_missing(&mut self, decoder: &Decoder) {
         for (t, slot) in decoder.attr_types.iter().zip(decoder.slots()) {
             let missing = match *t {
@@ -113,7 +113,8 @@ impl<'a> AttributeReader<'a> {
         problem.map_or(Ok(()), Err)
     }
 
-    /// Parses attribute `i` of a row, which must be the next one, onto the ends of `out`; the error is what was expected.
+    /// Parses attribute `i` of a row, which must be the next one, onto the ends of `out`; the error is what was
+    /// expected.
     pub(crate) fn push(&self, i: usize, part: &str, out: &mut Attributes) -> Result<(), String> {
         let t = &self.decoder.attr_types[i];
         let zero = self.decoder.empty_as_zero && part.is_empty();

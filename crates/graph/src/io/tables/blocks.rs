@@ -17,7 +17,8 @@ const BLOCK: usize = 1 << 20;
 /// Bytes that a compressed file may expand to whatever its length.
 const FREE: u64 = 16 << 20;
 
-/// Logarithms of the bytes that a zstd frame may ask the decoder to keep at once: what any file may, and what the longest may.
+/// Logarithms of the bytes that a zstd frame may ask the decoder to keep at once: what any file may, and what the
+/// longest may.
 #[cfg(feature = "zstd")]
 const WINDOW: [u32; 2] = [24, 27];
 
@@ -64,7 +65,8 @@ impl<R: BufRead> BufRead for Counted<R> {
     }
 }
 
-/// A decompressor that is stopped as soon as it has given too much for what it has taken, not only when the whole file would.
+/// A decompressor that is stopped as soon as it has given too much for what it has taken, not only when the whole file
+/// would.
 struct Bounded<R> {
     inner: R,
     taken: Arc<AtomicU64>,

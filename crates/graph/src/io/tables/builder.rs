@@ -29,21 +29,22 @@ pub fn list_attr(i: usize) -> String {
     format!("list_attr_{i}")
 }
 
-/// Name of the texts of the `i`-th attribute of kind text without buckets, as they stand in the table ([`Frame::text`]).
+/// Name of the texts of the `i`-th attribute of kind text without buckets, as they stand in the table
+/// ([`Frame::text`]).
 pub fn text_attr(i: usize) -> String {
     format!("text_attr_{i}")
 }
 
 /// Reads node tables and edge tables into one [`Graph`].
 ///
-/// Nodes are numbered in the order of the rows of their table, whatever their ids are; [`Frame::ids`] of the graph's frames keeps
-/// the ids, both directions. Edge `i` is row `i`. Weights, labels, timestamps and attributes become columns of the frames, under
-/// the names beside this type ([`WEIGHT`], [`FLOAT_ATTRS`], …) and, for multi-valued attributes, lists. Texts without buckets are there
-/// twice: as keys ([`TEXT_KEYS`]) and as they stand ([`text_attr`]).
+/// Nodes are numbered in the order of the rows of their table, whatever their ids are; [`Frame::ids`] of the graph's
+/// frames keeps the ids, both directions. Edge `i` is row `i`. Weights, labels, timestamps and attributes become
+/// columns of the frames, under the names beside this type ([`WEIGHT`], [`FLOAT_ATTRS`], …) and, for multi-valued
+/// attributes, lists. Texts without buckets are there twice: as keys ([`TEXT_KEYS`]) and as they stand ([`text_attr`]).
 ///
-/// Of an edge table that is not directed every edge is there in both directions, with the same attributes: between nodes of one
-/// type the reverses follow the edges in the same relation (a self loop has none), between two types they are a relation
-/// `<relation>_reverse`, as in GraphLearn.
+/// Of an edge table that is not directed every edge is there in both directions, with the same attributes: between
+/// nodes of one type the reverses follow the edges in the same relation (a self loop has none), between two types they
+/// are a relation `<relation>_reverse`, as in GraphLearn.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -100,9 +101,9 @@ impl Builder {
     ///
     /// # Errors
     /// As [`read_nodes`](super::read_nodes) and [`read_edges`](super::read_edges); [`GraphError::Table`] (several as
-    /// [`GraphError::Problems`]) for an edge that names a node which its table does not have, [`GraphError::UnknownNodeType`]
-    /// for an edge type between types without a table, both unless nodes are to be added
-    /// ([`UnknownNodes::Add`]); a type given twice, bad names.
+    /// [`GraphError::Problems`]) for an edge that names a node which its table does not have,
+    /// [`GraphError::UnknownNodeType`] for an edge type between types without a table, both unless nodes are to be
+    /// added ([`UnknownNodes::Add`]); a type given twice, bad names.
     pub fn build(self, device: &Device) -> Result<Graph, GraphError> {
         let mut types = BTreeMap::new();
         for (source, ntype, decoder) in self.nodes {
@@ -184,7 +185,8 @@ impl NodeTable {
             places: Default::default(),
         }
     }
-    /// Appends the nodes that `ids` names and the table does not have. Ids of another kind are left for [`resolve`] to refuse.
+    /// Appends the nodes that `ids` names and the table does not have. Ids of another kind are left for [`resolve`] to
+    /// refuse.
     fn add_unknown(&mut self, ids: &Ids, decoder: &Decoder) {
         if self.ids.is_empty() && self.ids.ids().kind() != ids.kind() {
             self.ids = NodeIds::new(ids.select(&[]));

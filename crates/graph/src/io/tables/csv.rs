@@ -17,12 +17,12 @@ use super::source::Piece;
 use crate::GraphError;
 use crate::io::files::{format_error, io_error, table_error};
 
-/// Which columns of a CSV file with a header a [`Decoder`] reads, by name. Quotes and line ends inside quotes are as in RFC 4180;
-/// a byte order mark at the start is skipped. Columns that are not named are not read.
+/// Which columns of a CSV file with a header a [`Decoder`] reads, by name. Quotes and line ends inside quotes are as in
+/// RFC 4180; a byte order mark at the start is skipped. Columns that are not named are not read.
 ///
-/// A Parquet file (feature `parquet`), told by its first bytes, is read by the same names: its ids are texts if their column holds
-/// texts, whatever [`text_ids`](Self::text_ids) says, a null is an empty field, a time is a number in the unit of its column, and
-/// lines in errors are rows, counted from 1. Its columns must not be lists.
+/// A Parquet file (feature `parquet`), detected from its first bytes, is read by the same names: its ids are texts if
+/// their column holds texts, whatever [`text_ids`](Self::text_ids) says, a null is an empty field, a time is a number
+/// in the unit of its column, and lines in errors are rows, counted from 1. Its columns must not be lists.
 ///
 /// ```
 /// use burn_gnn_graph::io::{AttrType, Csv, Decoder, read_nodes};
@@ -225,7 +225,8 @@ pub(crate) fn csv_line(path: &Path, csv: &Csv, row: usize) -> u64 {
 }
 
 impl Csv {
-    /// Where the columns stand, in the order in which rows are parsed; then those of the attributes. `line` is that of the names.
+    /// Where the columns stand, in the order in which rows are parsed; then those of the attributes. `line` is that of
+    /// the names.
     pub(super) fn header<'h>(
         &self,
         path: &Path,

@@ -12,8 +12,9 @@ use crate::GraphError;
 pub enum Delimiter {
     /// Exactly this text; the empty one separates nothing.
     Exact(String),
-    /// Any one of these characters, as GraphLearn understands `attr_delimiter`: with `"::"` the text `a::b` has the parts `a`,
-    /// nothing and `b`. An empty text has no parts at all then. The same as [`Exact`](Self::Exact) for one character.
+    /// Any one of these characters, as GraphLearn understands `attr_delimiter`: with `"::"` the text `a::b` has the
+    /// parts `a`, nothing and `b`. An empty text has no parts at all then. The same as [`Exact`](Self::Exact) for one
+    /// character.
     AnyOf {
         /// The characters.
         any_of: String,
@@ -28,8 +29,9 @@ impl Default for Delimiter {
 
 /// Which optional columns a node or edge table has, and what is inside its attribute column.
 ///
-/// Nodes: `id [weight] [label] [timestamp] [attributes]`; edges: `src_id dst_id [weight] [label] [timestamp] [attributes]`. A
-/// column is there if and only if the decoder says so. (GraphLearn reads timestamps of edges only.)
+/// Nodes: `id [weight] [label] [timestamp] [attributes]`; edges:
+/// `src_id dst_id [weight] [label] [timestamp] [attributes]`. A column is there if and only if the decoder says so.
+/// (GraphLearn reads timestamps of edges only.)
 ///
 /// ```
 /// use burn_gnn_graph::Ids;
@@ -60,8 +62,8 @@ pub struct Decoder {
     pub attr_types: Vec<AttrType>,
     /// What separates attributes.
     pub attr_delimiter: Delimiter,
-    /// Columns of each attribute's embedding, one entry per attribute (`None` or 0: a number), or empty where nothing is
-    /// embedded. Read by [`feature_spec`](Self::feature_spec) only.
+    /// Columns of each attribute's embedding, one entry per attribute (`None` or 0: a number), or empty where nothing
+    /// is embedded. Read by [`feature_spec`](Self::feature_spec) only.
     pub attr_dims: Vec<Option<usize>>,
     /// Whether an empty field or attribute that should be a number is 0, as in GraphLearn, and not an error.
     pub empty_as_zero: bool,
@@ -131,7 +133,8 @@ impl Decoder {
         self
     }
 
-    /// Where each attribute lies in [`Attributes`](super::Attributes): GraphLearn keeps attributes by kind, in their order.
+    /// Where each attribute lies in [`Attributes`](super::Attributes): GraphLearn keeps attributes by kind, in their
+    /// order.
     pub fn slots(&self) -> Vec<Slot> {
         let mut next = [0; 4];
         let mut take = |kind: usize| {

@@ -43,8 +43,8 @@ pub struct FeaturePart {
     pub columns: Range<usize>,
 }
 
-/// The layout of encoded attributes, in the order of the attributes. (GraphLearn puts floats first, then whole numbers, then
-/// texts.) `Display` prints it, one line per attribute.
+/// The layout of encoded attributes, in the order of the attributes. (GraphLearn puts floats first, then whole numbers,
+/// then texts.) `Display` prints it, one line per attribute.
 ///
 /// ```
 /// use burn_gnn_graph::io::{AttrType, Decoder};
@@ -96,8 +96,8 @@ impl Decoder {
     /// What an encoder makes of the attributes: numbers, embeddings with `attr_dims` columns, bags of embeddings.
     ///
     /// # Errors
-    /// [`GraphError::Decoder`] where GraphLearn asserts: another number of `attr_dims` than of attributes, a dimension for a
-    /// float, none for buckets or for a text.
+    /// [`GraphError::Decoder`] where GraphLearn asserts: another number of `attr_dims` than of attributes, a dimension
+    /// for a float, none for buckets or for a text.
     pub fn feature_spec(&self) -> Result<FeatureSpec, GraphError> {
         let refuse = |argument: String, message: String| Err(GraphError::Decoder { argument, message });
         if !self.attr_dims.is_empty() && self.attr_dims.len() != self.attr_types.len() {

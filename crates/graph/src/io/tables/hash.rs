@@ -14,7 +14,8 @@ pub enum TextHash {
     /// MurmurHash64A with the seed `0xDECAFCAFFE`: what GraphLearn does to single-valued strings when it loads them.
     #[serde(rename = "murmur_hash64a")]
     MurmurHash64A,
-    /// FarmHash Fingerprint64: TensorFlow's `to_hash_bucket_fast`, which GraphLearn's models use for multi-valued strings.
+    /// FarmHash Fingerprint64: TensorFlow's `to_hash_bucket_fast`, which GraphLearn's models use for multi-valued
+    /// strings.
     FarmFingerprint64,
 }
 
@@ -48,8 +49,8 @@ pub(crate) fn key(text: &str) -> i64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntBuckets {
-    /// Fingerprint64 of the decimal text, as GraphLearn's models do (7 of 1000 is 88). Numbers below the bucket count may
-    /// share a bucket.
+    /// Fingerprint64 of the decimal text, as GraphLearn's models do (7 of 1000 is 88). Numbers below the bucket count
+    /// may share a bucket.
     #[default]
     FarmFingerprint64,
     /// The number itself, which must lie in `0..buckets`.

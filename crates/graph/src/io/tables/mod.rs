@@ -1,9 +1,9 @@
 //! Tab-separated tables with a typed header, as GraphLearn writes them; CSV and Parquet files through the same door.
 //!
-//! The first line names the columns, `name:type` each, the others hold one row each. Names are free: only order, number and
-//! type of columns are compared with what the [`Decoder`] expects. There is no quoting, no escape, no comment and no null. Lines
-//! end with LF or CRLF. Every row is either read, once, or an error: where GraphLearn drops or repeats a bad row, these readers
-//! name file, line and column.
+//! The first line names the columns, `name:type` each, the others hold one row each. Names are free: only order, number
+//! and type of columns are compared with what the [`Decoder`] expects. There is no quoting, no escape, no comment and
+//! no null. Lines end with LF or CRLF. Every row is either read, once, or an error: where GraphLearn drops or repeats a
+//! bad row, these readers name file, line and column.
 
 mod attr_type;
 mod attributes;

@@ -18,9 +18,9 @@ pub enum UnknownNodes {
     /// An error.
     #[default]
     Refuse,
-    /// The node is added behind those of the table, in the order in which edges name them (edge tables in the order they were
-    /// given, in each all sources, then all destinations). Its numbers are 0, its weight 0, its label and timestamp -1, as
-    /// GraphLearn's defaults; its buckets are 0 or, where there is one, the row for missing values.
+    /// The node is added behind those of the table, in the order in which edges name them (edge tables in the order
+    /// they were given, in each all sources, then all destinations). Its numbers are 0, its weight 0, its label and
+    /// timestamp -1, as GraphLearn's defaults; its buckets are 0 or, where there is one, the row for missing values.
     Add,
 }
 
@@ -36,8 +36,8 @@ pub struct ReadOptions {
     pub unknown_nodes: UnknownNodes,
     /// Whether a long load draws a progress bar (on a terminal).
     pub progress: bool,
-    /// Bytes that a byte of a compressed file may expand to (16 MiB are free), so that a small file cannot fill the memory. Counted as the
-    /// file is read: one that expands too far at its beginning is refused there.
+    /// Bytes that a byte of a compressed file may expand to (16 MiB are free), so that a small file cannot fill the
+    /// memory. Counted as the file is read: one that expands too far at its beginning is refused there.
     pub max_expansion: u32,
 }
 

@@ -141,8 +141,8 @@ fn bar(pieces: &[Piece], options: &ReadOptions) -> ProgressBar {
     bar
 }
 
-/// Blocks are handed out one after the other under a lock and parsed at the same time; after a block with all the problems
-/// that are asked for no more are read.
+/// Blocks are handed out one after the other under a lock and parsed at the same time; after a block with all the
+/// problems that are asked for no more are read.
 fn read_file(
     piece: &Piece,
     ids: &[&'static str],

@@ -41,16 +41,17 @@ pub struct EdgeTable {
     pub(crate) places: Places,
 }
 
-/// Reads a node table: every row of every file of `source`, once. Rows are parsed in parallel; the result does not depend on
-/// the number of threads.
+/// Reads a node table: every row of every file of `source`, once. Rows are parsed in parallel; the result does not
+/// depend on the number of threads.
 ///
 /// Numbers may have spaces around them; a float may be `nan` or `inf`. Ids are `int64` or `string`, as the header says.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Table`] at the first line that is wrong: a header with other columns than the decoder's, a
-/// line with another number of fields (a blank line included), a number that cannot be parsed or does not fit its type, another
-/// number of attributes, text that is not UTF-8, an id that an earlier row has. [`GraphError::Format`] for a compressed file that
-/// is damaged or expands too far, [`GraphError::TooLarge`] for more than `u32::MAX - 1` rows.
+/// [`GraphError::Io`]; [`GraphError::Table`] at the first line that is wrong: a header with other columns than the
+/// decoder's, a line with another number of fields (a blank line included), a number that cannot be parsed or does not
+/// fit its type, another number of attributes, text that is not UTF-8, an id that an earlier row has.
+/// [`GraphError::Format`] for a compressed file that is damaged or expands too far, [`GraphError::TooLarge`] for more
+/// than `u32::MAX - 1` rows.
 ///
 /// # Cost
 /// Time `O(bytes)`; memory the columns, twice while blocks are joined.
