@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Graph, GraphError, OriginalIds, Subgraph};
+use crate::{Graph, GraphError, NodeKey, OriginalIds, Subgraph};
 
 impl Graph {
     /// The graph without its isolated nodes, except those of `always_preserve`; nodes stay in ascending original id.
@@ -12,18 +12,15 @@ impl Graph {
     ///
     /// # Cost
     /// `O(V + E)`.
-    pub fn compact<N: AsRef<str>, I: AsRef<[u32]>>(
-        &self,
-        always_preserve: impl IntoIterator<Item = (N, I)>,
-    ) -> Result<Subgraph, GraphError> {
+    pub fn compact<N: NodeKey, I: AsRef<[u32]>>(&self, always_preserve: impl IntoIterator<Item = (N, I)>) -> Result<Subgraph, GraphError> {
         let preserved = self.node_selection("always_preserve", always_preserve)?;
         let edges = self.every_edge();
         self.restrict(self.touched(&edges, &preserved), edges)
     }
 }
 
-/// Removes the nodes that are isolated in all of `graphs`, so that one numbering serves all of them (the graphs of positive
-/// and of negative edges, for example). A node of `always_preserve` stays.
+/// Removes the nodes that are isolated in all of `graphs`, so that one numbering serves all of them (the graphs of
+/// positive and of negative edges, for example). A node of `always_preserve` stays.
 ///
 /// ```
 /// use burn_gnn_graph::{Graph, compact_graphs};
@@ -36,12 +33,12 @@ impl Graph {
 /// ```
 ///
 /// # Errors
-/// Two graphs have different numbers of nodes of one type; `always_preserve` names an unknown type, one twice, or an id out
-/// of range.
+/// Two graphs have different numbers of nodes of one type; `always_preserve` names an unknown type, one twice, or an id
+/// out of range.
 ///
 /// # Cost
 /// `O(V + E)` over all graphs.
-pub fn compact_graphs<'a, N: AsRef<str>, I: AsRef<[u32]>>(
+pub fn compact_graphs<'a, N: NodeKey, I: AsRef<[u32]>>(
     graphs: impl IntoIterator<Item = &'a Graph>,
     always_preserve: impl IntoIterator<Item = (N, I)>,
 ) -> Result<Vec<Subgraph>, GraphError> {

@@ -117,18 +117,18 @@ pub(crate) fn check_ids(arg: &str, of: &str, ids: &[u32], bound: usize) -> Resul
 
 impl Graph {
     /// Ids per node type in schema order, checked; a type that is not named has none.
-    pub(crate) fn node_selection<N: AsRef<str>, I: AsRef<[u32]>>(
+    pub(crate) fn node_selection<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         arg: &str,
         given: impl IntoIterator<Item = (N, I)>,
     ) -> Result<Vec<Vec<u32>>, GraphError> {
         let mut out: Vec<Option<Vec<u32>>> = vec![None; self.node_counts().len()];
-        for (name, ids) in given {
-            let (name, ids) = (name.as_ref(), ids.as_ref());
-            let t = self.schema().ntype(name)?;
+        for (key, ids) in given {
+            let (t, ids) = (self.schema().ntype(key)?, ids.as_ref());
+            let name = &self.schema().ntypes()[t];
             check_ids(arg, &format!("node type `{name}`"), ids, self.node_counts()[t])?;
             if out[t].replace(ids.to_vec()).is_some() {
-                return Err(GraphError::Duplicate { what: "node type", name: name.to_owned() });
+                return Err(GraphError::Duplicate { what: "node type", name: name.clone() });
             }
         }
         Ok(out.into_iter().map(Option::unwrap_or_default).collect())

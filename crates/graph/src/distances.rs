@@ -1,14 +1,14 @@
 //! Distances from a node, and the labels that link prediction on subgraphs makes of them.
 
 use crate::subgraph::Side;
-use crate::{Graph, GraphError};
+use crate::{Graph, GraphError, NodeKey};
 
 /// A distance where there is no path.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// The label of a node at distances `a` and `b` from the two ends of a pair: `1 + min(a, b) + (d/2) · (d/2 + d%2 - 1)` with `d = a + b`;
-/// 1 at an end, 0 where an end is not reached (double-radius node labeling: Zhang and Chen, "Link prediction based on graph neural
-/// networks", NeurIPS 2018).
+/// The label of a node at distances `a` and `b` from the two ends of a pair: `1 + min(a, b) + (d/2) · (d/2 + d%2 - 1)`
+/// with `d = a + b`; 1 at an end, 0 where an end is not reached (double-radius node labeling: Zhang and Chen, "Link
+/// prediction based on graph neural networks", NeurIPS 2018).
 ///
 /// ```
 /// use burn_gnn_graph::{UNREACHED, double_radius_label};
@@ -29,8 +29,9 @@ pub fn double_radius_label(a: u32, b: u32) -> u32 {
 }
 
 impl Graph {
-    /// Edges on a shortest path from a node to every node, edges of all types walked in either direction; [`UNREACHED`] where there is no
-    /// path. No path goes through `avoided`; if that is `from` itself, no node is reached. Per node type in schema order.
+    /// Edges on a shortest path from a node to every node, edges of all types walked in either direction; [`UNREACHED`]
+    /// where there is no path. No path goes through `avoided`; if that is `from` itself, no node is reached. Per node
+    /// type in schema order.
     ///
     /// ```
     /// use burn_gnn_graph::{Graph, UNREACHED};
@@ -45,14 +46,14 @@ impl Graph {
     ///
     /// # Cost
     /// `O(V · edge types + E)`, and both layouts of every relation where they are not there yet.
-    pub fn distances(&self, from: (&str, u32), avoided: Option<(&str, u32)>) -> Result<Vec<Vec<u32>>, GraphError> {
+    pub fn distances<N: NodeKey>(&self, from: (N, u32), avoided: Option<(N, u32)>) -> Result<Vec<Vec<u32>>, GraphError> {
         let avoided = avoided.map(|v| self.node_selection("avoided", [(v.0, [v.1])])).transpose()?;
         self.distances_along(&[Side::In, Side::Out], from, avoided.as_deref())
     }
 
-    /// Edges on a shortest path from a node to every node, edges of all types walked from source to destination; [`UNREACHED`] where
-    /// there is no path (DGL's `shortest_dist` has -1). For distances to a node ask the [`reverse`](Self::reverse) graph. Per node type
-    /// in schema order.
+    /// Edges on a shortest path from a node to every node, edges of all types walked from source to destination;
+    /// [`UNREACHED`] where there is no path (DGL's `shortest_dist` has -1). For distances to a node ask the
+    /// [`reverse`](Self::reverse) graph. Per node type in schema order.
     ///
     /// ```
     /// use burn_gnn_graph::{Graph, UNREACHED};
@@ -66,12 +67,17 @@ impl Graph {
     ///
     /// # Cost
     /// `O(V · edge types + E)`, and the layout by source of every relation where it is not there yet.
-    pub fn shortest_dist(&self, from: (&str, u32)) -> Result<Vec<Vec<u32>>, GraphError> {
+    pub fn shortest_dist(&self, from: (impl NodeKey, u32)) -> Result<Vec<Vec<u32>>, GraphError> {
         self.distances_along(&[Side::Out], from, None)
     }
 
     /// Breadth first over edges of the given sides of a node, past `avoided`, which are lists of nodes per type.
-    fn distances_along(&self, sides: &[Side], from: (&str, u32), avoided: Option<&[Vec<u32>]>) -> Result<Vec<Vec<u32>>, GraphError> {
+    fn distances_along(
+        &self,
+        sides: &[Side],
+        from: (impl NodeKey, u32),
+        avoided: Option<&[Vec<u32>]>,
+    ) -> Result<Vec<Vec<u32>>, GraphError> {
         let mut distance: Vec<Vec<u32>> = self.node_counts().iter().map(|&n| vec![UNREACHED; n]).collect();
         let starts = self.node_selection("from", [(from.0, [from.1])])?;
         let is_avoided = |t: usize, v: u32| avoided.is_some_and(|a| a[t].contains(&v));
@@ -104,8 +110,9 @@ impl Graph {
     }
 
     /// [`double_radius_label`] of every node for a pair of nodes, on a subgraph around them
-    /// ([`NeighborSampler::induced`](crate::NeighborSampler::induced), which leaves out the edge between them). The distance from one end
-    /// is that without the other; of a node with itself every other label is 0. Per node type in schema order.
+    /// ([`NeighborSampler::induced`](crate::NeighborSampler::induced), which leaves out the edge between them). The
+    /// distance from one end is that without the other; of a node with itself every other label is 0. Per node type in
+    /// schema order.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -116,13 +123,14 @@ impl Graph {
     ///
     /// # Errors
     /// As [`distances`](Self::distances).
-    pub fn double_radius_labels(&self, a: (&str, u32), b: (&str, u32)) -> Result<Vec<Vec<u32>>, GraphError> {
+    pub fn double_radius_labels(&self, a: (impl NodeKey, u32), b: (impl NodeKey, u32)) -> Result<Vec<Vec<u32>>, GraphError> {
+        let [a, b] = [(self.schema().ntype(a.0)?, a.1), (self.schema().ntype(b.0)?, b.1)];
         let (of_a, of_b) = (self.distances(a, Some(b))?, self.distances(b, Some(a))?);
-        let ends = [self.schema().ntype(a.0)?, self.schema().ntype(b.0)?];
         let mut labels: Vec<Vec<u32>> =
             of_a.iter().zip(&of_b).map(|(a, b)| a.iter().zip(b).map(|(&a, &b)| double_radius_label(a, b)).collect()).collect();
-        labels[ends[0]][a.1 as usize] = 1;
-        labels[ends[1]][b.1 as usize] = 1;
+        for (t, v) in [a, b] {
+            labels[t][v as usize] = 1;
+        }
         Ok(labels)
     }
 }

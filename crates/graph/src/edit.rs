@@ -2,11 +2,11 @@
 
 use crate::derive::check_ids;
 use crate::relation::{LIMIT, check_counts, check_len, check_nodes};
-use crate::{Column, EdgeKey, Graph, GraphError, OriginalIds, Relation, Subgraph};
+use crate::{Column, EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Relation, Subgraph};
 
 impl Graph {
-    /// Appends `count` nodes of a type, with features `data`: columns by name, one row per new node. Old ids stay. Where a new
-    /// node has no value for an old column, or an old node none for a new column, the entry is 0 (`false`).
+    /// Appends `count` nodes of a type, with features `data`: columns by name, one row per new node. Old ids stay.
+    /// Where a new node has no value for an old column, or an old node none for a new column, the entry is 0 (`false`).
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -20,17 +20,17 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, more than `u32::MAX - 1` nodes, a column with another number of rows than `count`, one given twice, or one that
-    /// does not fit the column of that name.
+    /// Unknown type, more than `u32::MAX - 1` nodes, a column with another number of rows than `count`, one given
+    /// twice, or one that does not fit the column of that name.
     ///
     /// # Cost
     /// `O(V + E)` of this type and the edge types at it, which are copied; add many nodes at once.
-    pub fn add_nodes(&self, ntype: &str, count: usize, data: &[(&str, Column)]) -> Result<Self, GraphError> {
+    pub fn add_nodes(&self, ntype: impl NodeKey, count: usize, data: &[(&str, Column)]) -> Result<Self, GraphError> {
         let t = self.schema().ntype(ntype)?;
         let mut counts = self.node_counts().to_vec();
         counts[t] = counts[t].saturating_add(count);
         if counts[t] as u64 > LIMIT {
-            let relation = format!("node type {ntype}");
+            let relation = format!("node type {}", self.schema().ntypes()[t]);
             return Err(GraphError::TooLarge { relation, what: "nodes", count: counts[t] as u64, limit: LIMIT });
         }
         let grown = self.relations().iter().enumerate().map(|(i, r)| {
@@ -55,8 +55,8 @@ impl Graph {
         Ok(g)
     }
 
-    /// Appends edges of a type, with features `data` as in [`add_nodes`](Self::add_nodes). Old ids stay; the `i`-th new edge gets
-    /// id `num_edges + i`.
+    /// Appends edges of a type, with features `data` as in [`add_nodes`](Self::add_nodes). Old ids stay; the `i`-th new
+    /// edge gets id `num_edges + i`.
     ///
     /// # Errors
     /// Unknown type, `src` and `dst` of different lengths, an id that is not a node (add nodes first), more than
@@ -80,18 +80,18 @@ impl Graph {
         Ok(g)
     }
 
-    /// The graph without some nodes of a type and the edges at them; repeated ids count once. What stays keeps its order and
-    /// is numbered from 0.
+    /// The graph without some nodes of a type and the edges at them; repeated ids count once. What stays keeps its
+    /// order and is numbered from 0.
     ///
     /// # Errors
     /// Unknown type, an id out of range.
     ///
     /// # Cost
     /// `O(V + E)` of this type and the edge types at it.
-    pub fn remove_nodes(&self, ntype: &str, ids: &[u32]) -> Result<Subgraph, GraphError> {
+    pub fn remove_nodes(&self, ntype: impl NodeKey, ids: &[u32]) -> Result<Subgraph, GraphError> {
         let t = self.schema().ntype(ntype)?;
         let n = self.node_counts()[t];
-        check_ids("ids", &format!("node type `{ntype}`"), ids, n)?;
+        check_ids("ids", &format!("node type `{}`", self.schema().ntypes()[t]), ids, n)?;
         let keep = complement(ids, n);
         let edges = self.relations().iter().enumerate().map(|(i, r)| {
             let (s, d) = self.schema().ends(i);
@@ -107,8 +107,8 @@ impl Graph {
         self.restrict(nodes, edges)
     }
 
-    /// The graph without some edges of a type; repeated ids count once. All nodes stay, edges that stay keep their order and
-    /// are numbered from 0.
+    /// The graph without some edges of a type; repeated ids count once. All nodes stay, edges that stay keep their
+    /// order and are numbered from 0.
     ///
     /// # Errors
     /// Unknown type, an id out of range.

@@ -2,7 +2,7 @@
 
 use crate::memory::filled;
 use crate::subgraph::Side;
-use crate::{Graph, GraphError, Relabel, Subgraph};
+use crate::{Graph, GraphError, NodeKey, Relabel, Subgraph};
 
 /// The neighbourhood of seeds.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl Graph {
     ///
     /// # Cost
     /// `O(V + edges met · log)` and 4 bytes per node, `O(V + E)` once for CSC.
-    pub fn khop_in_subgraph<N: AsRef<str>, I: AsRef<[u32]>>(
+    pub fn khop_in_subgraph<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
         k: usize,
@@ -44,7 +44,7 @@ impl Graph {
     ///
     /// # Errors
     /// As [`khop_in_subgraph`](Self::khop_in_subgraph).
-    pub fn khop_out_subgraph<N: AsRef<str>, I: AsRef<[u32]>>(
+    pub fn khop_out_subgraph<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
         k: usize,

@@ -1,7 +1,7 @@
 //! Subgraphs by nodes, by edges, by types, and the edges into or out of nodes.
 
 use crate::relation::Compressed;
-use crate::{EdgeKey, Graph, GraphError, OriginalIds, Subgraph};
+use crate::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Subgraph};
 
 /// Whether a subgraph numbers its nodes anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +42,8 @@ impl Side {
 impl Graph {
     /// The subgraph induced by nodes: these nodes and every edge with both ends among them.
     ///
-    /// With [`Relabel::Yes`] nodes are numbered in the order given, per type; a type that is not named has none. Edges stand in
-    /// ascending original id, whatever the order of the nodes.
+    /// With [`Relabel::Yes`] nodes are numbered in the order given, per type; a type that is not named has none. Edges
+    /// stand in ascending original id, whatever the order of the nodes.
     ///
     /// ```
     /// use burn_gnn_graph::{Graph, Relabel};
@@ -56,11 +56,12 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range, an id given twice (its edges would have two ends to choose from).
+    /// Unknown type or one named twice, an id out of range, an id given twice (its edges would have two ends to choose
+    /// from).
     ///
     /// # Cost
     /// `O(V + in-edges of the nodes · log)`, `O(V + E)` once for CSC.
-    pub fn node_subgraph<N: AsRef<str>, I: AsRef<[u32]>>(
+    pub fn node_subgraph<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         nodes: impl IntoIterator<Item = (N, I)>,
         relabel: Relabel,
@@ -100,8 +101,8 @@ impl Graph {
         self.restrict(kept, edges)
     }
 
-    /// The subgraph of edges: edge `i` of a type is the `i`-th one given (repeats make parallel edges); a type that is not named
-    /// has none.
+    /// The subgraph of edges: edge `i` of a type is the `i`-th one given (repeats make parallel edges); a type that is
+    /// not named has none.
     ///
     /// [`Relabel::Yes`] keeps the nodes at the ends of these edges, in ascending original id.
     ///
@@ -129,7 +130,7 @@ impl Graph {
     ///
     /// # Cost
     /// `O(V + edges found · log)`, `O(V + E)` once for CSC.
-    pub fn in_subgraph<N: AsRef<str>, I: AsRef<[u32]>>(
+    pub fn in_subgraph<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         nodes: impl IntoIterator<Item = (N, I)>,
         relabel: Relabel,
@@ -141,7 +142,7 @@ impl Graph {
     ///
     /// # Errors
     /// As [`in_subgraph`](Self::in_subgraph).
-    pub fn out_subgraph<N: AsRef<str>, I: AsRef<[u32]>>(
+    pub fn out_subgraph<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         nodes: impl IntoIterator<Item = (N, I)>,
         relabel: Relabel,
@@ -181,7 +182,7 @@ impl Graph {
     ///
     /// # Errors
     /// Unknown type, or one named twice.
-    pub fn node_type_subgraph(&self, ntypes: &[&str]) -> Result<Self, GraphError> {
+    pub fn node_type_subgraph(&self, ntypes: &[impl NodeKey]) -> Result<Self, GraphError> {
         let ids = ntypes.iter().map(|t| self.schema().ntype(t)).collect::<Result<Vec<_>, _>>()?;
         let etypes: Vec<usize> = (0..self.relations().len())
             .filter(|&t| {

@@ -15,7 +15,7 @@ use burn::backend::DispatchDevice;
 use burn::tensor::{DType, Device, Int, Shape, Tensor};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{BlockSampler, Derived, EdgeKey, Graph, GraphError, KHop, MiniBatch, NeighborSampler, SampleKey, TimeRanks};
+use burn_gnn_graph::{BlockSampler, Derived, EdgeKey, Graph, GraphError, KHop, MiniBatch, NeighborSampler, NodeKey, SampleKey, TimeRanks};
 
 use crate::device::check_size;
 use crate::error::CubeError;
@@ -145,7 +145,7 @@ impl DeviceSampler {
     ///
     /// # Errors
     /// Unknown type or one named twice, a seed out of range, more nodes and edges of one hop and relation than 32 bits number.
-    pub fn sample<N: AsRef<str>, I: AsRef<[u32]>>(
+    pub fn sample<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
         key: SampleKey,
@@ -159,7 +159,7 @@ impl DeviceSampler {
     ///
     /// # Errors
     /// As [`sample`](Self::sample), and an edge id out of range.
-    pub fn sample_excluding<N: AsRef<str>, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
+    pub fn sample_excluding<N: NodeKey, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
         edges: impl IntoIterator<Item = (K, E)>,
@@ -174,7 +174,7 @@ impl DeviceSampler {
     ///
     /// # Errors
     /// As there; more nodes and edges of one hop and relation than 2³⁰, or than a buffer of the device has room for.
-    pub fn sample_before<N: AsRef<str>, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+    pub fn sample_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
         key: SampleKey,
@@ -208,7 +208,7 @@ impl DeviceSampler {
     ///
     /// # Cost
     /// One wait for the device more for every tensor, whose ids are checked there.
-    pub fn sample_tensors<N: AsRef<str>, K: EdgeKey>(
+    pub fn sample_tensors<N: NodeKey, K: EdgeKey>(
         &self,
         seeds: impl IntoIterator<Item = (N, Tensor<1, Int>)>,
         excluded: impl IntoIterator<Item = (K, Tensor<1, Int>)>,
@@ -226,7 +226,7 @@ impl DeviceSampler {
     ///
     /// # Cost
     /// As that of a batch, and in-degrees of its nodes; one wait for the device more for every relation.
-    pub fn induced<N: AsRef<str>, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
+    pub fn induced<N: NodeKey, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
         dropped: impl IntoIterator<Item = (K, E)>,
@@ -240,7 +240,7 @@ impl DeviceSampler {
     ///
     /// # Errors
     /// As [`sample_tensors`](Self::sample_tensors).
-    pub fn induced_tensors<N: AsRef<str>, K: EdgeKey>(
+    pub fn induced_tensors<N: NodeKey, K: EdgeKey>(
         &self,
         seeds: impl IntoIterator<Item = (N, Tensor<1, Int>)>,
         dropped: impl IntoIterator<Item = (K, Tensor<1, Int>)>,
@@ -251,7 +251,7 @@ impl DeviceSampler {
     }
 
     /// Ids per node type and edge type, checked.
-    fn checked<N: AsRef<str>, K: EdgeKey>(
+    fn checked<N: NodeKey, K: EdgeKey>(
         &self,
         seeds: impl IntoIterator<Item = (N, Tensor<1, Int>)>,
         excluded: impl IntoIterator<Item = (K, Tensor<1, Int>)>,
@@ -259,10 +259,11 @@ impl DeviceSampler {
         let schema = self.graph().schema();
         let mut nodes = self.upload("seeds", &vec![vec![]; self.graph().node_counts().len()]);
         let mut named = vec![false; nodes.len()];
-        for (name, ids) in seeds {
-            let (name, t) = (name.as_ref(), schema.ntype(name.as_ref())?);
+        for (key, ids) in seeds {
+            let t = schema.ntype(key)?;
+            let name = &schema.ntypes()[t];
             if std::mem::replace(&mut named[t], true) {
-                return Err(GraphError::Duplicate { what: "node type", name: name.to_owned() });
+                return Err(GraphError::Duplicate { what: "node type", name: name.clone() });
             }
             nodes[t] = Ids::new("seeds", &format!("node type `{name}`"), ids, self.graph().node_counts()[t], &self.device)?;
         }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::sampling::ALL;
-use crate::{Fanouts, Graph, GraphError};
+use crate::{Fanouts, Graph, GraphError, NodeKey};
 
 /// Nodes of a type by falling hotness, equal ones by id: what [`TieredRows`](crate::TieredRows) keeps first.
 pub fn hot_order(hotness: &[f64]) -> Vec<u32> {
@@ -13,11 +13,11 @@ pub fn hot_order(hotness: &[f64]) -> Vec<u32> {
 }
 
 /// How often each node of a type is a source, over all relations: a node is drawn as a neighbour about so often
-/// (GraphLearn-for-PyTorch's `sort_by_in_degree`, whose topology is turned round).
+/// (GraphLearn-for-PyTorch's `sort_by_in_degree`, whose topology is reversed).
 ///
 /// # Errors
 /// Unknown type.
-pub fn in_degree_hotness(graph: &Graph, ntype: &str) -> Result<Vec<f64>, GraphError> {
+pub fn in_degree_hotness(graph: &Graph, ntype: impl NodeKey) -> Result<Vec<f64>, GraphError> {
     let t = graph.schema().ntype(ntype)?;
     let mut hotness = vec![0.0; graph.node_counts()[t]];
     for e in graph.schema().etypes_from(t) {
@@ -26,20 +26,21 @@ pub fn in_degree_hotness(graph: &Graph, ntype: &str) -> Result<Vec<f64>, GraphEr
     Ok(hotness)
 }
 
-/// Probability that each node is in a batch around `seeds`, without sampling any, per node type (GraphLearn-for-PyTorch's
-/// `sample_prob`; pre-sampled hotness).
+/// Probability that each node is in a batch around `seeds`, without sampling any, per node type
+/// (GraphLearn-for-PyTorch's `sample_prob`; pre-sampled hotness).
 ///
-/// Seeds start at 1, other nodes at 0.01, or 0.005 where there are several relations. Along each hop, with `p` of the hop
-/// before, fan-out `k` and in-degree `d(u)`, edges `v → u` of one relation give
-/// `p'(v) = 1 - (1 - p(v)) · Π_u skip(u)`, where `skip(u) = 1 - p(u)` if `d(u) ≤ k`, else `1 - p(u) + p(u) · (d(u) - k) / d(u)`.
-/// `n` relations out of a type are combined by `p'(v) = 1 - Π_i (1.002 - p'_i(v))^(1/n)`, kept in `0..=1`.
+/// Seeds start at 1, other nodes at 0.01, or 0.005 where there are several relations. Along each hop, with `p` of the
+/// hop before, fan-out `k` and in-degree `d(u)`, edges `v → u` of one relation give
+/// `p'(v) = 1 - (1 - p(v)) · Π_u skip(u)`, where `skip(u) = 1 - p(u)` if `d(u) ≤ k`, else
+/// `1 - p(u) + p(u) · (d(u) - k) / d(u)`. `n` relations out of a type are combined by
+/// `p'(v) = 1 - Π_i (1.002 - p'_i(v))^(1/n)`, kept in `0..=1`.
 ///
 /// # Errors
 /// As [`NeighborSampler::new`](crate::NeighborSampler::new) and [`sample`](crate::NeighborSampler::sample).
 ///
 /// # Cost
 /// `O(hops · (V + E))`, whatever the number of seeds.
-pub fn presampled_hotness<N: AsRef<str>, I: AsRef<[u32]>>(
+pub fn presampled_hotness<N: NodeKey, I: AsRef<[u32]>>(
     graph: &Graph,
     fanouts: impl Into<Fanouts>,
     seeds: impl IntoIterator<Item = (N, I)>,

@@ -6,10 +6,14 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use crate::relation::check_len;
 use crate::{
-    EdgeKey, FeatureSource, GraphError, HeteroLinkBatch, HeteroLinkSampler, LinkBatch, LinkSampler, MiniBatch, NeighborSampler, SampleKey,
+    EdgeKey, FeatureSource, GraphError, HeteroLinkBatch, HeteroLinkSampler, LinkBatch, LinkSampler, MiniBatch, NeighborSampler, NodeKey,
+    SampleKey,
 };
 
 /// Makes a batch of some seeds. Called by several threads at once.
+///
+/// A maker of batches over edges with times must ask for a time of every seed, so that no batch holds an edge later than its seed:
+/// where it has none, [`NeighborSampler::check_untimed`] refuses the sampler.
 pub trait BatchMaker: Send + Sync + Sized + 'static {
     /// What is made.
     type Batch: Send + 'static;
@@ -60,33 +64,46 @@ impl Sources {
         Self { nodes: vec![None; g.node_counts().len()], edges: vec![None; g.relations().len()], device: device.clone() }
     }
 
-    fn set(&mut self, sampler: &NeighborSampler, ntype: &str, source: Arc<dyn FeatureSource>) -> Result<(), GraphError> {
+    fn set(&mut self, sampler: &NeighborSampler, ntype: impl NodeKey, source: Arc<dyn FeatureSource>) -> Result<(), GraphError> {
         let g = sampler.graph();
         let t = g.schema().ntype(ntype)?;
-        check_len("features", "one row per node", g.node_counts()[t], source.num_rows()).map_err(|e| e.in_relation(ntype))?;
+        let named = |e: GraphError| e.in_relation(&g.schema().ntypes()[t]);
+        check_len("features", "one row per node", g.node_counts()[t], source.num_rows()).map_err(named)?;
         self.nodes[t] = Some(source);
         Ok(())
     }
 
-    fn set_edges(&mut self, sampler: &NeighborSampler, etype: usize, source: Arc<dyn FeatureSource>) -> Result<(), GraphError> {
+    fn set_edges(&mut self, sampler: &NeighborSampler, etype: impl EdgeKey, source: Arc<dyn FeatureSource>) -> Result<(), GraphError> {
         let g = sampler.graph();
-        check_len("features", "one row per edge", g.relations()[etype].num_edges(), source.num_rows()).map_err(|e| g.in_etype(etype, e))?;
-        self.edges[etype] = Some(source);
+        let t = g.schema().etype(etype)?;
+        check_len("features", "one row per edge", g.relations()[t].num_edges(), source.num_rows()).map_err(|e| g.in_etype(t, e))?;
+        self.edges[t] = Some(source);
         Ok(())
+    }
+
+    /// Rows of some ids per type, of the types that have a source.
+    fn rows<'a>(&self, sources: &[Option<Arc<dyn FeatureSource>>], ids: impl Fn(usize) -> &'a [u32]) -> Result<ByType, GraphError> {
+        let of_type = |(t, source): (usize, &Option<Arc<dyn FeatureSource>>)| {
+            source.as_ref().map(|source| source.gather_tensor(ids(t), &self.device)).transpose()
+        };
+        sources.iter().enumerate().map(of_type).collect()
     }
 
     /// Rows of the input nodes, and per block of its edges.
     fn gather(&self, batch: &MiniBatch) -> Result<(ByType, Vec<ByType>), GraphError> {
-        let rows =
-            |source: &Option<Arc<dyn FeatureSource>>, ids: &[u32]| source.as_ref().map(|s| s.gather_tensor(ids, &self.device)).transpose();
-        let x = self.nodes.iter().enumerate().map(|(t, s)| rows(s, batch.input_nodes(t))).collect::<Result<_, _>>()?;
-        let of_block = |b: &crate::Block| self.edges.iter().enumerate().map(|(t, s)| rows(s, b.edge_ids(t))).collect();
-        let edges = batch.blocks.iter().map(of_block).collect::<Result<_, _>>()?;
+        let x = self.rows(&self.nodes, |t| batch.input_nodes(t))?;
+        let edges = batch.blocks.iter().map(|b| self.rows(&self.edges, |t| b.edge_ids(t))).collect::<Result<_, _>>()?;
         Ok((x, edges))
     }
 
-    fn bytes(x: &[Option<Tensor<2>>], edges: &[ByType]) -> usize {
-        x.iter().chain(edges.iter().flatten()).flatten().map(|x| x.dims().iter().product::<usize>() * 4).sum()
+    /// Rows of seed edges, given per edge type.
+    fn of_seeds(&self, seeds: &[Vec<u32>]) -> Result<ByType, GraphError> {
+        self.rows(&self.edges, |t| &seeds[t])
+    }
+
+    fn bytes<B>(batch: &LoadedBatch<B>) -> usize {
+        let tensors = batch.x.iter().chain(&batch.seed_x).chain(batch.edge_x.iter().flatten()).flatten();
+        tensors.map(|x| x.dims().iter().product::<usize>() * 4).sum()
     }
 }
 
@@ -101,6 +118,9 @@ pub struct LoadedBatch<B> {
     pub x: Vec<Option<Tensor<2>>>,
     /// Features of the edges of each block, per edge type, where there are any.
     pub edge_x: Vec<Vec<Option<Tensor<2>>>>,
+    /// Features of the seed edges (DGL's `pair_graph.edata`), per edge type as [`seeds`](Self::seeds), where there are any; empty where
+    /// seeds are nodes.
+    pub seed_x: Vec<Option<Tensor<2>>>,
     /// Labels of the seeds, per type as [`seeds`](Self::seeds), where there are any.
     pub labels: Vec<Option<Tensor<1, Int>>>,
 }
@@ -123,33 +143,49 @@ struct JointSeeds {
     ids: Vec<u32>,
     /// Where the seeds of each type begin, and the end.
     offsets: Vec<usize>,
+    /// One per seed, if any.
+    times: Option<Vec<i64>>,
 }
 
+/// Some of the seeds, per type, and their times, if any.
+type SomeSeeds = (Vec<Vec<u32>>, Option<Vec<Vec<i64>>>);
+
 impl JointSeeds {
-    fn new(lists: &[Vec<u32>]) -> Self {
+    /// # Errors
+    /// More seeds than positions of 32 bits.
+    fn new(lists: &[Vec<u32>], times: Option<&[Vec<i64>]>) -> Result<Self, GraphError> {
+        check_positions(lists.iter().map(Vec::len))?;
         let mut offsets = vec![0];
         offsets.extend(lists.iter().scan(0, |sum, ids| {
             *sum += ids.len();
             Some(*sum)
         }));
-        Self { ids: lists.concat(), offsets }
+        Ok(Self { ids: lists.concat(), offsets, times: times.map(<[_]>::concat) })
     }
     /// The type of the seed at position `i`.
     fn type_of(&self, i: usize) -> usize {
         self.offsets.partition_point(|&first| first <= i) - 1
     }
-    /// The seeds at some positions, per type.
-    fn at(&self, positions: &[u32]) -> Vec<Vec<u32>> {
-        let mut lists = vec![vec![]; self.offsets.len() - 1];
-        for &i in positions {
-            lists[self.type_of(i as usize)].push(self.ids[i as usize]);
+    /// The seeds at some positions.
+    fn at(&self, positions: &[u32]) -> SomeSeeds {
+        fn split<T: Copy>(seeds: &JointSeeds, all: &[T], positions: &[u32]) -> Vec<Vec<T>> {
+            let mut lists = vec![vec![]; seeds.offsets.len() - 1];
+            positions.iter().for_each(|&i| lists[seeds.type_of(i as usize)].push(all[i as usize]));
+            lists
         }
-        lists
+        (split(self, &self.ids, positions), self.times.as_ref().map(|times| split(self, times, positions)))
     }
     fn slice(&self, start: usize, end: usize) -> Self {
         let offsets = self.offsets.iter().map(|&first| first.clamp(start, end) - start).collect();
-        Self { ids: self.ids[start..end].to_vec(), offsets }
+        let times = self.times.as_ref().map(|times| times[start..end].to_vec());
+        Self { ids: self.ids[start..end].to_vec(), offsets, times }
     }
+}
+
+/// Refuses more seeds, over all lists, than positions of 32 bits.
+pub(super) fn check_positions(counts: impl Iterator<Item = usize>) -> Result<(), GraphError> {
+    let (count, limit) = (counts.map(|n| n as u64).sum::<u64>(), u64::from(u32::MAX));
+    if count <= limit { Ok(()) } else { Err(GraphError::TooLarge { relation: String::new(), what: "seeds", count, limit }) }
 }
 
 /// What makes blocks around seeds: a sampler on the host, or one whose draws are a device's.
@@ -158,7 +194,8 @@ pub trait BlockSampler: std::fmt::Debug + Send + Sync {
     fn on_host(&self) -> &NeighborSampler;
 
     /// Blocks around seeds, given per node type in schema order, as a function of the arguments alone; over edges before a time of
-    /// each seed where `times`, in the same shape, are given.
+    /// each seed where `times`, in the same shape, are given. Without, edges of any time are candidates, also where they have times; a
+    /// caller to whom this matters asks [`NeighborSampler::check_untimed`] once.
     ///
     /// # Errors
     /// A seed out of range, lists of other lengths; times that the sampler does not know how to respect.
@@ -219,8 +256,6 @@ impl BlockSampler for NeighborSampler {
 pub struct NodeBatches {
     sampler: Arc<dyn BlockSampler>,
     seeds: JointSeeds,
-    /// One per seed, if any.
-    times: Option<Vec<i64>>,
     sources: Sources,
     labels: Labels,
 }
@@ -229,8 +264,8 @@ impl NodeBatches {
     /// Blocks around seeds, given per node type by name; tensors come on `device`.
     ///
     /// # Errors
-    /// Unknown type or one named twice, a seed out of range; edges of the sampler have times.
-    pub fn new<N: AsRef<str>, I: AsRef<[u32]>>(
+    /// Unknown type or one named twice, a seed out of range, 2³² seeds or more; edges of the sampler have times.
+    pub fn new<N: NodeKey, I: AsRef<[u32]>>(
         sampler: impl BlockSampler + 'static,
         seeds: impl IntoIterator<Item = (N, I)>,
         device: &Device,
@@ -238,32 +273,37 @@ impl NodeBatches {
         let host = sampler.on_host();
         host.check_untimed()?;
         let seeds = host.graph().node_selection("seeds", seeds)?;
-        Ok(Self::of(sampler, &seeds, None, device))
+        Self::of(sampler, &seeds, None, device)
     }
 
     /// Blocks around seeds over edges before a time of each seed, given per node type by name; tensors come on `device`.
     ///
     /// # Errors
-    /// Unknown type or one named twice, a seed out of range, not one time per seed; no edges of the sampler have times.
-    pub fn before<N: AsRef<str>, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+    /// Unknown type or one named twice, a seed out of range, not one time per seed, 2³² seeds or more; no edges of the sampler have times.
+    pub fn before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         sampler: impl BlockSampler + 'static,
         seeds: impl IntoIterator<Item = (N, I, T)>,
         device: &Device,
     ) -> Result<Self, GraphError> {
         let (seeds, times) = sampler.on_host().seeds_before(seeds)?;
-        Ok(Self::of(sampler, &seeds, Some(times.concat()), device))
+        Self::of(sampler, &seeds, Some(&times), device)
     }
 
-    fn of(sampler: impl BlockSampler + 'static, seeds: &[Vec<u32>], times: Option<Vec<i64>>, device: &Device) -> Self {
-        let sources = Sources::new(sampler.on_host(), device);
-        Self { sampler: Arc::new(sampler), times, sources, labels: vec![None; seeds.len()], seeds: JointSeeds::new(seeds) }
+    fn of(
+        sampler: impl BlockSampler + 'static,
+        seeds: &[Vec<u32>],
+        times: Option<&[Vec<i64>]>,
+        device: &Device,
+    ) -> Result<Self, GraphError> {
+        let (sources, labels) = (Sources::new(sampler.on_host(), device), vec![None; seeds.len()]);
+        Ok(Self { sampler: Arc::new(sampler), seeds: JointSeeds::new(seeds, times)?, sources, labels })
     }
 
     /// Features of the nodes of a type.
     ///
     /// # Errors
     /// Unknown type, not one row per node.
-    pub fn with_features(mut self, ntype: &str, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
+    pub fn with_features(mut self, ntype: impl NodeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
         self.sources.set(self.sampler.on_host(), ntype, Arc::new(source))?;
         Ok(self)
     }
@@ -273,8 +313,7 @@ impl NodeBatches {
     /// # Errors
     /// Unknown type, not one row per edge.
     pub fn with_edge_features(mut self, etype: impl EdgeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
-        let t = self.sampler.on_host().graph().schema().etype(etype)?;
-        self.sources.set_edges(self.sampler.on_host(), t, Arc::new(source))?;
+        self.sources.set_edges(self.sampler.on_host(), etype, Arc::new(source))?;
         Ok(self)
     }
 
@@ -282,10 +321,10 @@ impl NodeBatches {
     ///
     /// # Errors
     /// Unknown type, not one per node.
-    pub fn with_labels(mut self, ntype: &str, labels: &[i64]) -> Result<Self, GraphError> {
+    pub fn with_labels(mut self, ntype: impl NodeKey, labels: &[i64]) -> Result<Self, GraphError> {
         let g = self.sampler.on_host().graph();
         let t = g.schema().ntype(ntype)?;
-        check_len("labels", "one per node", g.node_counts()[t], labels.len()).map_err(|e| e.in_relation(ntype))?;
+        check_len("labels", "one per node", g.node_counts()[t], labels.len()).map_err(|e| e.in_relation(&g.schema().ntypes()[t]))?;
         self.labels[t] = Some(labels.into());
         Ok(self)
     }
@@ -298,22 +337,14 @@ impl BatchMaker for NodeBatches {
         self.seeds.ids.len()
     }
     fn make(&self, positions: &[u32], key: SampleKey) -> Result<Self::Batch, GraphError> {
-        let seeds = self.seeds.at(positions);
-        let times = self.times.as_ref().map(|all| {
-            let mut times = vec![vec![]; seeds.len()];
-            positions.iter().for_each(|&i| times[self.seeds.type_of(i as usize)].push(all[i as usize]));
-            times
-        });
+        let (seeds, times) = self.seeds.at(positions);
         let batch = self.sampler.blocks(&seeds, times.as_deref(), key)?;
         let (x, edge_x) = self.sources.gather(&batch)?;
         let labels = labels_of(&self.labels, &seeds, &self.sources.device);
-        Ok(LoadedBatch { batch, seeds, x, edge_x, labels })
+        Ok(LoadedBatch { batch, seeds, x, edge_x, seed_x: vec![], labels })
     }
     fn slice(&self, start: usize, end: usize) -> Self {
-        let mut new = self.clone();
-        new.seeds = self.seeds.slice(start, end);
-        new.times = self.times.as_ref().map(|times| times[start..end].to_vec());
-        new
+        Self { seeds: self.seeds.slice(start, end), ..self.clone() }
     }
     fn to_device(&self, device: &Device) -> Self {
         let mut new = self.clone();
@@ -324,50 +355,85 @@ impl BatchMaker for NodeBatches {
         batch.batch.total_edges()
     }
     fn bytes(batch: &Self::Batch) -> usize {
-        Sources::bytes(&batch.x, &batch.edge_x)
+        Sources::bytes(batch)
     }
 }
 
 /// Batches of edges of one type, with negative pairs.
 ///
-/// Where edges of the sampler have times, a seed edge and its negatives have the time of the edge; see
-/// [Times](LinkSampler#times).
+/// Where edges of the sampler have times, a seed edge and its negatives have the time of the edge, or one that is given
+/// ([`before`](Self::before)); see [Times](LinkSampler#times).
 #[derive(Clone)]
 pub struct LinkBatches {
     links: Arc<LinkSampler>,
-    edges: Vec<u32>,
+    /// Of one edge type.
+    edges: JointSeeds,
     sources: Sources,
     labels: Labels,
 }
 
 impl LinkBatches {
-    /// Blocks around the ends of edges, by id; tensors come on `device`.
+    /// Blocks around the endpoints of edges, by id; tensors come on `device`. Where edges have times, each seed has that of its edge.
     ///
     /// # Errors
-    /// An edge out of range.
+    /// An edge out of range, 2³² seeds or more; other edges of the sampler have times, but not those of this type.
     pub fn new(links: LinkSampler, edges: &[u32], device: &Device) -> Result<Self, GraphError> {
+        links.check_own_times()?;
+        Self::of(links, edges, None, device)
+    }
+
+    /// Blocks around the endpoints of edges, by id, with a time of each seed in the place of its edge's own; tensors come on `device`.
+    ///
+    /// ```
+    /// use burn::tensor::Device;
+    /// use burn_gnn_graph::{Graph, LinkBatches, LinkSampler, Loader, NeighborSampler, Traversal};
+    /// let g = Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3])?;
+    /// let sampler = NeighborSampler::new(&g, [-1])?.with_times("_E", &[10, 20, 30])?;
+    /// // What was known of the edge 2 -> 3 at two moments.
+    /// let batches = LinkBatches::before(LinkSampler::new(sampler, "_E")?, &[2, 2], &[15, 25], &Device::flex())?;
+    /// let loader = Loader::new(batches, 1)?.with_traversal(Traversal::ByOrder);
+    /// let edges = loader.epoch(0).map(|b| Ok(b?.batch.batch.total_edges())).collect::<Result<Vec<_>, burn_gnn_graph::GraphError>>()?;
+    /// assert_eq!(edges, [0, 1]); // 1 -> 2 from 20 on
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An edge out of range, not one time per seed, 2³² seeds or more; no edges of the sampler have times.
+    pub fn before(links: LinkSampler, edges: &[u32], times: &[i64], device: &Device) -> Result<Self, GraphError> {
+        links.sampler().check_timed()?;
+        links.check_seed_times(edges, times)?;
+        Self::of(links, edges, Some(times), device)
+    }
+
+    fn of(links: LinkSampler, edges: &[u32], times: Option<&[i64]>, device: &Device) -> Result<Self, GraphError> {
         let g = links.sampler().graph();
-        g.edge_selection("edges", [(links.etype(), edges)])?;
-        let (sources, labels) = (Sources::new(links.sampler(), device), vec![None; g.relations().len()]);
-        Ok(Self { links: Arc::new(links), edges: edges.to_vec(), sources, labels })
+        let lists = g.edge_selection("edges", [(links.etype(), edges)])?;
+        let times = times.map(|times| {
+            let mut lists = vec![vec![]; lists.len()];
+            lists[links.etype()] = times.to_vec();
+            lists
+        });
+        let (sources, labels) = (Sources::new(links.sampler(), device), vec![None; lists.len()]);
+        let edges = JointSeeds::new(&lists, times.as_deref())?;
+        Ok(Self { links: Arc::new(links), edges, sources, labels })
     }
 
     /// Features of the nodes of a type.
     ///
     /// # Errors
     /// Unknown type, not one row per node.
-    pub fn with_features(mut self, ntype: &str, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
+    pub fn with_features(mut self, ntype: impl NodeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
         self.sources.set(self.links.sampler(), ntype, Arc::new(source))?;
         Ok(self)
     }
 
-    /// Features of the edges of a type, for the edges of the blocks.
+    /// Features of the edges of a type, for the edges of the blocks and, if seeds are of the type, for the seed edges
+    /// ([`LoadedBatch::seed_x`]).
     ///
     /// # Errors
     /// Unknown type, not one row per edge.
     pub fn with_edge_features(mut self, etype: impl EdgeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
-        let t = self.links.sampler().graph().schema().etype(etype)?;
-        self.sources.set_edges(self.links.sampler(), t, Arc::new(source))?;
+        self.sources.set_edges(self.links.sampler(), etype, Arc::new(source))?;
         Ok(self)
     }
 
@@ -388,18 +454,17 @@ impl BatchMaker for LinkBatches {
     type Batch = LoadedBatch<LinkBatch>;
 
     fn num_seeds(&self) -> usize {
-        self.edges.len()
+        self.edges.ids.len()
     }
     fn make(&self, positions: &[u32], key: SampleKey) -> Result<Self::Batch, GraphError> {
-        let mut seeds = vec![vec![]; self.labels.len()];
-        seeds[self.links.etype()] = positions.iter().map(|&i| self.edges[i as usize]).collect();
-        let batch = self.links.sample(&seeds[self.links.etype()], key)?;
-        let (x, edge_x) = self.sources.gather(&batch.batch)?;
+        let ((seeds, times), t) = (self.edges.at(positions), self.links.etype());
+        let batch = self.links.batch(&seeds[t], times.as_ref().map(|times| &times[t][..]), key)?;
+        let ((x, edge_x), seed_x) = (self.sources.gather(&batch.batch)?, self.sources.of_seeds(&seeds)?);
         let labels = labels_of(&self.labels, &seeds, &self.sources.device);
-        Ok(LoadedBatch { batch, seeds, x, edge_x, labels })
+        Ok(LoadedBatch { batch, seeds, x, edge_x, seed_x, labels })
     }
     fn slice(&self, start: usize, end: usize) -> Self {
-        Self { edges: self.edges[start..end].to_vec(), ..self.clone() }
+        Self { edges: self.edges.slice(start, end), ..self.clone() }
     }
     fn to_device(&self, device: &Device) -> Self {
         let mut new = self.clone();
@@ -410,14 +475,15 @@ impl BatchMaker for LinkBatches {
         batch.batch.batch.total_edges()
     }
     fn bytes(batch: &Self::Batch) -> usize {
-        Sources::bytes(&batch.x, &batch.edge_x)
+        Sources::bytes(batch)
     }
 }
 
 /// Batches of edges of several types, with negative pairs of each.
 ///
 /// A batch is cut out of the joint list of all seed edges, type after type in schema order, or of an order drawn over it, as
-/// [`NodeBatches`] are. Where edges of the sampler have times, see [Times](LinkSampler#times).
+/// [`NodeBatches`] are. Where edges of the sampler have times, seeds have those of their edges, or others
+/// ([`before`](Self::before)); see [Times](LinkSampler#times).
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -443,36 +509,57 @@ pub struct HeteroLinkBatches {
 }
 
 impl HeteroLinkBatches {
-    /// Blocks around the endpoints of edges, given by id per edge type; tensors come on `device`.
+    /// Blocks around the endpoints of edges, given by id per edge type; tensors come on `device`. Where edges have times, each seed has
+    /// that of its edge.
     ///
     /// # Errors
-    /// Unknown type, one named twice or not one of the sampler's, an edge out of range.
+    /// Unknown type, one named twice or not one of the sampler's, an edge out of range, 2³² seeds or more; a type of seeds without times
+    /// where other edges of the sampler have some.
     pub fn new<K: EdgeKey, I: AsRef<[u32]>>(
         links: HeteroLinkSampler,
         edges: impl IntoIterator<Item = (K, I)>,
         device: &Device,
     ) -> Result<Self, GraphError> {
         let edges = links.check(edges)?;
+        Self::of(links, &edges, None, device)
+    }
+
+    /// Blocks around the endpoints of edges, given by id per edge type, with a time of each seed in the place of its edge's own; tensors
+    /// come on `device`.
+    ///
+    /// # Errors
+    /// Unknown type, one named twice or not one of the sampler's, an edge out of range, not one time per seed, 2³² seeds or more; no edges
+    /// of the sampler have times.
+    pub fn before<K: EdgeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+        links: HeteroLinkSampler,
+        edges: impl IntoIterator<Item = (K, I, T)>,
+        device: &Device,
+    ) -> Result<Self, GraphError> {
+        let (edges, times) = links.check_before(edges)?;
+        Self::of(links, &edges, Some(&times), device)
+    }
+
+    fn of(links: HeteroLinkSampler, edges: &[Vec<u32>], times: Option<&[Vec<i64>]>, device: &Device) -> Result<Self, GraphError> {
         let (sources, labels) = (Sources::new(links.sampler(), device), vec![None; edges.len()]);
-        Ok(Self { links: Arc::new(links), edges: JointSeeds::new(&edges), sources, labels })
+        Ok(Self { links: Arc::new(links), edges: JointSeeds::new(edges, times)?, sources, labels })
     }
 
     /// Features of the nodes of a type.
     ///
     /// # Errors
     /// Unknown type, not one row per node.
-    pub fn with_features(mut self, ntype: &str, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
+    pub fn with_features(mut self, ntype: impl NodeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
         self.sources.set(self.links.sampler(), ntype, Arc::new(source))?;
         Ok(self)
     }
 
-    /// Features of the edges of a type, for the edges of the blocks.
+    /// Features of the edges of a type, for the edges of the blocks and, if seeds are of the type, for the seed edges
+    /// ([`LoadedBatch::seed_x`]).
     ///
     /// # Errors
     /// Unknown type, not one row per edge.
     pub fn with_edge_features(mut self, etype: impl EdgeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
-        let t = self.links.sampler().graph().schema().etype(etype)?;
-        self.sources.set_edges(self.links.sampler(), t, Arc::new(source))?;
+        self.sources.set_edges(self.links.sampler(), etype, Arc::new(source))?;
         Ok(self)
     }
 
@@ -497,11 +584,11 @@ impl BatchMaker for HeteroLinkBatches {
         self.edges.ids.len()
     }
     fn make(&self, positions: &[u32], key: SampleKey) -> Result<Self::Batch, GraphError> {
-        let seeds = self.edges.at(positions);
-        let batch = self.links.sample_lists(&seeds, key)?;
-        let (x, edge_x) = self.sources.gather(&batch.batch)?;
+        let (seeds, times) = self.edges.at(positions);
+        let batch = self.links.batch(&seeds, times.as_deref(), key)?;
+        let ((x, edge_x), seed_x) = (self.sources.gather(&batch.batch)?, self.sources.of_seeds(&seeds)?);
         let labels = labels_of(&self.labels, &seeds, &self.sources.device);
-        Ok(LoadedBatch { batch, seeds, x, edge_x, labels })
+        Ok(LoadedBatch { batch, seeds, x, edge_x, seed_x, labels })
     }
     fn slice(&self, start: usize, end: usize) -> Self {
         Self { edges: self.edges.slice(start, end), ..self.clone() }
@@ -515,6 +602,21 @@ impl BatchMaker for HeteroLinkBatches {
         batch.batch.batch.total_edges()
     }
     fn bytes(batch: &Self::Batch) -> usize {
-        Sources::bytes(&batch.x, &batch.edge_x)
+        Sources::bytes(batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lists of so many seeds would take 16 GiB.
+    #[test]
+    fn seeds_beyond_32_bits() {
+        let most = u32::MAX as usize;
+        assert!(check_positions([most - 7, 0, 7].into_iter()).is_ok());
+        let e = check_positions([most - 7, 8].into_iter()).unwrap_err();
+        assert!(matches!(e, GraphError::TooLarge { what: "seeds", count: 4_294_967_296, limit: 4_294_967_295, .. }), "{e}");
+        assert_eq!(e.to_string(), "4294967296 seeds exceed the limit of 4294967295; give fewer at a time");
     }
 }

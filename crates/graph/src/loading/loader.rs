@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use serde::{Deserialize, Serialize};
 
+use super::batches::check_positions;
 use super::{BatchMaker, LoaderEpoch};
 use crate::sampling::setting;
 use crate::{GraphError, SampleKey, Traversal};
@@ -54,8 +55,9 @@ impl<M: BatchMaker> Loader<M> {
     /// Shuffled batches of `batch_size` seeds by one worker, two batches ahead.
     ///
     /// # Errors
-    /// `batch_size` is 0.
+    /// `batch_size` is 0; 2³² seeds or more.
     pub fn new(maker: M, batch_size: usize) -> Result<Self, GraphError> {
+        check_positions(std::iter::once(maker.num_seeds()))?;
         if batch_size == 0 {
             return Err(setting("batch_size", "at least one seed", "0"));
         }

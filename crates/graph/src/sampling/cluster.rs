@@ -3,7 +3,7 @@
 use super::SampleKey;
 use super::traversal::shuffled;
 use crate::relation::{check_len, scan};
-use crate::{Graph, GraphError, Relabel, Subgraph};
+use crate::{Graph, GraphError, NodeKey, Relabel, Subgraph};
 
 /// Cuts the nodes of a graph into parts, once, and makes of a few parts the subgraph they induce (Chiang et al., "Cluster-GCN",
 /// KDD 2019): a batch whose edges are nearly all of its nodes' edges, if parts were cut well (by METIS, say).
@@ -31,14 +31,14 @@ impl ClusterSampler {
     ///
     /// # Errors
     /// Unknown type or one named twice, a type without parts, not one part per node.
-    pub fn new<N: AsRef<str>, I: AsRef<[u32]>>(graph: &Graph, parts: impl IntoIterator<Item = (N, I)>) -> Result<Self, GraphError> {
+    pub fn new<N: NodeKey, I: AsRef<[u32]>>(graph: &Graph, parts: impl IntoIterator<Item = (N, I)>) -> Result<Self, GraphError> {
         let ntypes = graph.schema().ntypes();
         let mut given: Vec<Option<Vec<u32>>> = vec![None; ntypes.len()];
-        for (name, of) in parts {
-            let t = graph.schema().ntype(name.as_ref())?;
-            check_len("parts", "one per node", graph.node_counts()[t], of.as_ref().len()).map_err(|e| e.in_relation(name.as_ref()))?;
+        for (key, of) in parts {
+            let t = graph.schema().ntype(key)?;
+            check_len("parts", "one per node", graph.node_counts()[t], of.as_ref().len()).map_err(|e| e.in_relation(&ntypes[t]))?;
             if given[t].replace(of.as_ref().to_vec()).is_some() {
-                return Err(GraphError::Duplicate { what: "node type", name: name.as_ref().to_owned() });
+                return Err(GraphError::Duplicate { what: "node type", name: ntypes[t].clone() });
             }
         }
         // A part may be empty; of numbers beyond those of nodes most are.

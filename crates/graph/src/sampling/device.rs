@@ -10,7 +10,7 @@ use super::rules::Strategy;
 use super::setting;
 use crate::derive::check_ids;
 use crate::relation::check_len;
-use crate::{EdgeKey, GraphError, KHop, OriginalIds, Relation};
+use crate::{EdgeKey, GraphError, KHop, NodeKey, OriginalIds, Relation};
 
 /// One relation at one hop: which edges a device draws.
 #[doc(hidden)]
@@ -93,10 +93,7 @@ impl NeighborSampler {
     ///
     /// # Errors
     /// Unknown type or one named twice, a seed out of range.
-    pub fn device_seeds<N: AsRef<str>, I: AsRef<[u32]>>(
-        &self,
-        seeds: impl IntoIterator<Item = (N, I)>,
-    ) -> Result<Vec<Vec<u32>>, GraphError> {
+    pub fn device_seeds<N: NodeKey, I: AsRef<[u32]>>(&self, seeds: impl IntoIterator<Item = (N, I)>) -> Result<Vec<Vec<u32>>, GraphError> {
         self.graph().node_selection("seeds", seeds)
     }
 
@@ -142,7 +139,7 @@ impl NeighborSampler {
     ///
     /// # Errors
     /// As [`sample_before`](Self::sample_before).
-    pub fn device_seeds_before<N: AsRef<str>, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+    pub fn device_seeds_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<SeedsWithTimes, GraphError> {

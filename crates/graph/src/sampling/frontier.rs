@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::block::{Block, Source};
 use super::neighbor::NeighborSampler;
 use super::{Fanouts, SampleKey};
-use crate::{Graph, GraphError, OriginalIds, Relation, Subgraph};
+use crate::{Graph, GraphError, NodeKey, OriginalIds, Relation, Subgraph};
 
 impl Graph {
     /// The graph of all nodes and of some in-edges of `nodes`, chosen without replacement: `fanouts` for one hop. Features
@@ -24,7 +24,7 @@ impl Graph {
     ///
     /// # Errors
     /// As [`NeighborSampler::new`] and [`NeighborSampler::sample`]; not one hop.
-    pub fn sample_neighbors<N: AsRef<str>, I: AsRef<[u32]>>(
+    pub fn sample_neighbors<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         nodes: impl IntoIterator<Item = (N, I)>,
         fanouts: impl Into<Fanouts>,
@@ -68,11 +68,7 @@ impl Subgraph {
     /// # Errors
     /// Unknown type or one named twice, an id out of range or given twice, an edge that ends elsewhere; `whole` does not have the types
     /// of the subgraph, or its edges between the same nodes.
-    pub fn to_block<N: AsRef<str>, I: AsRef<[u32]>>(
-        &self,
-        whole: &Graph,
-        dst: impl IntoIterator<Item = (N, I)>,
-    ) -> Result<Block, GraphError> {
+    pub fn to_block<N: NodeKey, I: AsRef<[u32]>>(&self, whole: &Graph, dst: impl IntoIterator<Item = (N, I)>) -> Result<Block, GraphError> {
         let g = &self.graph;
         self.check_whole(whole)?;
         let seeds = g.node_selection("dst", dst)?;

@@ -2,9 +2,10 @@
 
 use super::SampleKey;
 use super::block::MiniBatch;
-use super::link::{LinkSampler, SeedLinks, sample_links};
+use super::link::{LinkSampler, LinkSeeds, SeedLinks, sample_links};
 use super::negative::setting;
 use super::neighbor::NeighborSampler;
+use crate::relation::check_len;
 use crate::{EdgeKey, GraphError};
 
 /// A batch of seed edges of several types.
@@ -19,8 +20,8 @@ pub struct HeteroLinkBatch {
 /// Samples around edges of several types: one batch of blocks that compute the endpoints of all pairs. Each type has negative pairs and
 /// an exclusion of its own; the edges that any of them excludes pass no messages for any.
 ///
-/// With the same key the pairs of a type are those that its [`LinkSampler`] draws. Where edges have times, every seed edge has its own, as
-/// under [`LinkSampler`](LinkSampler#times).
+/// With the same key the pairs of a type are those that its [`LinkSampler`] draws. Where edges have times, every seed edge has its own, or
+/// the one that is given for it, as under [`LinkSampler`](LinkSampler#times).
 ///
 /// ```
 /// use burn_gnn_graph::{Graph, HeteroLinkSampler, LinkExclusion, NegativePairs, NeighborSampler, SampleKey};
@@ -54,7 +55,7 @@ impl HeteroLinkSampler {
     /// Edges of a type may be seeds. `describe` says how, from a [`LinkSampler`] without negatives that leaves the seeds out.
     ///
     /// # Errors
-    /// Unknown or ambiguous type, one added before, what `describe` returns; as [`LinkSampler::new`].
+    /// Unknown or ambiguous type, one added before, what `describe` returns.
     pub fn with_type(
         mut self,
         etype: impl EdgeKey,
@@ -81,7 +82,7 @@ impl HeteroLinkSampler {
         self.types.get(etype)?.as_ref()
     }
 
-    /// A batch of seed edges, given by id per edge type.
+    /// A batch of seed edges, given by id per edge type; where edges have times, each seed has that of its edge.
     ///
     /// # Errors
     /// Unknown type, one named twice or not [added](Self::with_type), an id out of range; as [`LinkSampler::sample`].
@@ -90,11 +91,49 @@ impl HeteroLinkSampler {
         edges: impl IntoIterator<Item = (K, I)>,
         key: SampleKey,
     ) -> Result<HeteroLinkBatch, GraphError> {
-        self.sample_lists(&self.check(edges)?, key)
+        self.batch(&self.check(edges)?, None, key)
     }
 
-    /// Seed edges per edge type of the graph, checked.
+    /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own; see [Times](LinkSampler#times).
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times.
+    pub fn sample_before<K: EdgeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+        &self,
+        edges: impl IntoIterator<Item = (K, I, T)>,
+        key: SampleKey,
+    ) -> Result<HeteroLinkBatch, GraphError> {
+        let (edges, times) = self.check_before(edges)?;
+        self.batch(&edges, Some(&times), key)
+    }
+
+    /// Seed edges per edge type of the graph, checked; where edges have times, those of seeds too.
     pub(crate) fn check<K: EdgeKey, I: AsRef<[u32]>>(&self, edges: impl IntoIterator<Item = (K, I)>) -> Result<Vec<Vec<u32>>, GraphError> {
+        let edges = self.check_types(edges)?;
+        let seeded = self.types.iter().zip(&edges).filter(|(_, edges)| !edges.is_empty());
+        seeded.filter_map(|(links, _)| links.as_ref()).try_for_each(LinkSampler::check_own_times)?;
+        Ok(edges)
+    }
+
+    /// Seed edges and their times per edge type of the graph, checked.
+    #[allow(clippy::type_complexity)] // The arguments, checked.
+    pub(crate) fn check_before<K: EdgeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (K, I, T)>,
+    ) -> Result<(Vec<Vec<u32>>, Vec<Vec<i64>>), GraphError> {
+        self.sampler.check_timed()?;
+        let g = self.sampler.graph();
+        let (mut edges, mut times) = (vec![], vec![vec![]; self.types.len()]);
+        for (key, ids, of) in seeds {
+            let t = g.schema().etype(key)?;
+            check_len("times", "one per seed", ids.as_ref().len(), of.as_ref().len()).map_err(|e| g.in_etype(t, e))?;
+            times[t] = of.as_ref().to_vec();
+            edges.push((t, ids));
+        }
+        Ok((self.check_types(edges)?, times))
+    }
+
+    fn check_types<K: EdgeKey, I: AsRef<[u32]>>(&self, edges: impl IntoIterator<Item = (K, I)>) -> Result<Vec<Vec<u32>>, GraphError> {
         let g = self.sampler.graph();
         let edges = g.edge_selection("edges", edges)?;
         let other = (0..edges.len()).find(|&t| !edges[t].is_empty() && self.types[t].is_none());
@@ -107,14 +146,17 @@ impl HeteroLinkSampler {
         }
     }
 
-    /// As [`sample`](Self::sample), of checked ids per edge type.
-    pub(crate) fn sample_lists(&self, edges: &[Vec<u32>], key: SampleKey) -> Result<HeteroLinkBatch, GraphError> {
-        let parts: Vec<(&LinkSampler, &[u32])> =
-            self.types.iter().zip(edges).filter_map(|(links, edges)| Some((links.as_ref()?, edges.as_slice()))).collect();
+    /// A batch of checked seed edges per edge type, which have these times.
+    pub(crate) fn batch(&self, edges: &[Vec<u32>], times: Option<&[Vec<i64>]>, key: SampleKey) -> Result<HeteroLinkBatch, GraphError> {
+        let part = |t: usize| {
+            let links = self.types[t].as_ref()?;
+            Some(LinkSeeds { links, edges: &edges[t], times: times.map(|times| &times[t][..]) })
+        };
+        let parts: Vec<LinkSeeds<'_>> = (0..edges.len()).filter_map(part).collect();
         let (batch, made) = sample_links(&self.sampler, &parts, key)?;
         let mut links = vec![SeedLinks::default(); edges.len()];
-        for ((of, _), made) in parts.iter().zip(made) {
-            links[of.etype()] = made;
+        for (part, made) in parts.iter().zip(made) {
+            links[part.links.etype()] = made;
         }
         Ok(HeteroLinkBatch { batch, links })
     }

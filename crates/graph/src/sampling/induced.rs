@@ -3,19 +3,20 @@
 use super::SampleKey;
 use super::hop::Trees;
 use super::neighbor::NeighborSampler;
-use crate::{EdgeKey, Frame, Graph, GraphError, KHop, OriginalIds, Relabel, Relation, Subgraph};
+use crate::{EdgeKey, Frame, Graph, GraphError, KHop, NodeKey, OriginalIds, Relabel, Relation, Subgraph};
 
 impl NeighborSampler {
     /// The subgraph induced by all nodes of a batch, seeds first, with the place of each seed (GLT's `SubGraphLoader`, SEAL).
     /// `dropped` edges, by id per edge type, are neither followed nor in the result: pairs under test and their reverses,
-    /// which would give the answer away.
+    /// which would give the answer away. Seeds have no time: as under [`sample`](Self::sample), edges of any time are followed, and in the
+    /// result.
     ///
     /// # Errors
     /// As [`sample_excluding`](Self::sample_excluding).
     ///
     /// # Cost
     /// As [`Graph::node_subgraph`].
-    pub fn induced<N: AsRef<str>, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
+    pub fn induced<N: NodeKey, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
         dropped: impl IntoIterator<Item = (K, E)>,
@@ -45,18 +46,14 @@ impl NeighborSampler {
     /// graph, and reads its results at the seeds.
     ///
     /// Trees stand one after the other in the order of seeds, each seed first in its tree; a node that several trees share is
-    /// there several times.
+    /// there several times. Seeds have no time: as under [`sample`](Self::sample), edges of any time are followed, and in the result.
     ///
     /// # Errors
     /// As [`sample`](Self::sample).
     ///
     /// # Cost
     /// In-degrees of all nodes sampled.
-    pub fn shadow<N: AsRef<str>, I: AsRef<[u32]>>(
-        &self,
-        seeds: impl IntoIterator<Item = (N, I)>,
-        key: SampleKey,
-    ) -> Result<KHop, GraphError> {
+    pub fn shadow<N: NodeKey, I: AsRef<[u32]>>(&self, seeds: impl IntoIterator<Item = (N, I)>, key: SampleKey) -> Result<KHop, GraphError> {
         let g = self.graph();
         let seeds = g.node_selection("seeds", seeds)?;
         let batch = self.run(&seeds, Some(Trees::new(&self.source, &seeds, None)), &[], key);

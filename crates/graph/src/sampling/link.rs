@@ -6,7 +6,7 @@ use super::negative::{NegativeSampler, Negatives, setting};
 use super::neighbor::NeighborSampler;
 use crate::derive::check_ids;
 use crate::relation::check_len;
-use crate::{BlockSampler, EdgeKey, GraphError};
+use crate::{BlockSampler, EdgeKey, Graph, GraphError};
 
 /// Negative pairs of a batch of edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum NegativePairs {
     PerDestination(usize),
     /// So many for every positive pair with its source, then as many with its destination: corrupted tails and heads.
     PerEndpoint(usize),
-    /// So many for every positive pair, both ends drawn (binary classification).
+    /// So many for every positive pair, both endpoints drawn (binary classification).
     Global(usize),
 }
 
@@ -52,6 +52,29 @@ pub enum LinkExclusion {
     ReverseType(usize),
 }
 
+impl LinkExclusion {
+    /// Whether it is one of seed edges of type number `etype`.
+    ///
+    /// # Errors
+    /// As [`LinkSampler::with_exclusion`].
+    #[doc(hidden)]
+    pub fn check(&self, g: &Graph, etype: usize) -> Result<(), GraphError> {
+        let edges = g.relations()[etype].num_edges();
+        match self {
+            Self::Nothing | Self::Seeds => Ok(()),
+            Self::Reverse(ids) => {
+                check_len("reverse", "one per edge", edges, ids.len()).map_err(|e| g.in_etype(etype, e))?;
+                check_ids("reverse", &format!("edge type `{}`", g.schema().etypes()[etype]), ids, edges)
+            }
+            Self::ReverseType(t) => {
+                let t = g.schema().etype(*t)?;
+                let found = g.relations()[t].num_edges();
+                check_len("reverse type", "that of the seed edges", edges, found).map_err(|e| g.in_etype(t, e))
+            }
+        }
+    }
+}
+
 /// Pairs of rows among the output nodes of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkRows {
@@ -64,7 +87,7 @@ pub struct LinkRows {
 /// A batch of seed edges.
 #[derive(Clone, Debug)]
 pub struct LinkBatch {
-    /// Blocks that compute the nodes at the ends of all pairs.
+    /// Blocks that compute the endpoints of all pairs.
     pub batch: MiniBatch,
     /// Ids of the seed edges.
     pub edges: Vec<u32>,
@@ -109,7 +132,7 @@ fn labels_of(positive: &LinkRows, negative: &LinkRows) -> Vec<f32> {
     labels
 }
 
-/// Samples around edges of one type: the edges, negative pairs, and the blocks that compute their ends, out of which the edges
+/// Samples around edges of one type: the edges, negative pairs, and the blocks that compute their endpoints, out of which the edges
 /// themselves are left.
 ///
 /// ```
@@ -125,10 +148,11 @@ fn labels_of(positive: &LinkRows, negative: &LinkRows) -> Vec<f32> {
 /// ```
 ///
 /// # Times
-/// Where edges of the sampler have times ([`NeighborSampler::with_times`]), every seed edge has the time that is given for it there,
-/// and so have its negatives. The endpoints of a pair see edges strictly before that time, each in a tree of its own, as under
-/// [`NeighborSampler::sample_before`]; pairs that keep an endpoint share its row. A strict negative is no edge up to that time: a
-/// later edge keeps no pair from being drawn.
+/// Where edges of the sampler have times ([`NeighborSampler::with_times`]), every seed edge has its own time, or the one that is given
+/// for it ([`sample_before`](Self::sample_before)), and so have its negatives. The endpoints of a pair see edges strictly before that
+/// time, each in a tree of its own, as under [`NeighborSampler::sample_before`]; pairs that keep an endpoint share its row. A strict
+/// negative is no edge up to that time: a later edge keeps no pair from being drawn, the seed edge itself neither where its seed has an
+/// earlier time.
 ///
 /// Blocks are those of any [`BlockSampler`], so a sampler of a device makes them there; negatives are drawn on the host.
 #[derive(Debug)]
@@ -147,17 +171,11 @@ impl LinkSampler {
     /// Without negatives; seed edges are left out of message passing.
     ///
     /// # Errors
-    /// Unknown or ambiguous type; edges have times, but not those of this type.
+    /// Unknown or ambiguous type.
     pub fn new(blocks: impl BlockSampler + 'static, etype: impl EdgeKey) -> Result<Self, GraphError> {
         let sampler = blocks.on_host();
         let etype = sampler.graph().schema().etype(etype)?;
-        let times = sampler.times_of(etype);
-        if sampler.is_timed() && times.is_none() {
-            let relation = sampler.graph().schema().etypes()[etype].to_string();
-            let remedy = "seed edges need times where other edges have them: give theirs to the sampler (`with_times`)";
-            return Err(GraphError::MissingRelation { arg: "times", relation, remedy });
-        }
-        let tails = NegativeSampler::on(sampler.graph(), etype, false, times);
+        let tails = NegativeSampler::on(sampler.graph(), etype, false, sampler.edge_times(etype));
         let blocks = Box::new(blocks);
         Ok(Self { tails, heads: None, blocks, etype, pairs: NegativePairs::None, exclusion: LinkExclusion::Seeds })
     }
@@ -167,7 +185,7 @@ impl LinkSampler {
     pub fn with_negatives(mut self, pairs: NegativePairs) -> Self {
         self.pairs = pairs;
         if pairs.kept()[1] > 0 && self.heads.is_none() {
-            let heads = NegativeSampler::on(self.sampler().graph(), self.etype, true, self.sampler().times_of(self.etype));
+            let heads = NegativeSampler::on(self.sampler().graph(), self.etype, true, self.sampler().edge_times(self.etype));
             self.heads = Some(heads);
         }
         self
@@ -200,20 +218,7 @@ impl LinkSampler {
     /// A list of reverses that does not have one edge per edge, or ids out of range; a type of reverses with another number of
     /// edges, or none of that number.
     pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, GraphError> {
-        let g = self.sampler().graph();
-        let edges = g.relations()[self.etype].num_edges();
-        match &exclusion {
-            LinkExclusion::Nothing | LinkExclusion::Seeds => {}
-            LinkExclusion::Reverse(ids) => {
-                check_len("reverse", "one per edge", edges, ids.len()).map_err(|e| g.in_etype(self.etype, e))?;
-                check_ids("reverse", &format!("edge type `{}`", g.schema().etypes()[self.etype]), ids, edges)?;
-            }
-            LinkExclusion::ReverseType(t) => {
-                let t = g.schema().etype(*t)?;
-                let found = g.relations()[t].num_edges();
-                check_len("reverse type", "that of the seed edges", edges, found).map_err(|e| g.in_etype(t, e))?;
-            }
-        }
+        exclusion.check(self.sampler().graph(), self.etype)?;
         self.exclusion = exclusion;
         Ok(self)
     }
@@ -227,14 +232,57 @@ impl LinkSampler {
         self.blocks.on_host()
     }
 
-    /// A batch of seed edges, by id.
+    /// A batch of seed edges, by id; where edges have times, each seed has that of its edge.
     ///
     /// # Errors
-    /// An id out of range; as [`NegativeSampler::per_source`] and [`NegativeSampler::global`].
+    /// An id out of range; other edges have times, but not those of this type; as [`NegativeSampler::per_source`] and
+    /// [`NegativeSampler::global`].
     pub fn sample(&self, edges: &[u32], key: SampleKey) -> Result<LinkBatch, GraphError> {
-        let (batch, mut links) = sample_links(&*self.blocks, &[(self, edges)], key)?;
+        self.check_own_times()?;
+        self.batch(edges, None, key)
+    }
+
+    /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own; see [Times](Self#times).
+    ///
+    /// ```
+    /// use burn_gnn_graph::{Graph, LinkExclusion, LinkSampler, NeighborSampler, SampleKey};
+    /// let g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
+    /// let sampler = NeighborSampler::new(&g, [-1])?.with_times("_E", &[10, 20])?;
+    /// let links = LinkSampler::new(sampler, "_E")?.with_exclusion(LinkExclusion::Nothing)?;
+    /// assert_eq!(links.sample(&[1], SampleKey::new(0))?.batch.total_edges(), 1); // before 20: the edge 0 -> 1
+    /// assert_eq!(links.sample_before(&[1], &[10], SampleKey::new(0))?.batch.total_edges(), 0);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times.
+    pub fn sample_before(&self, edges: &[u32], times: &[i64], key: SampleKey) -> Result<LinkBatch, GraphError> {
+        self.sampler().check_timed()?;
+        self.check_seed_times(edges, times)?;
+        self.batch(edges, Some(times), key)
+    }
+
+    /// A batch of seed edges, which have these times.
+    pub(crate) fn batch(&self, edges: &[u32], times: Option<&[i64]>, key: SampleKey) -> Result<LinkBatch, GraphError> {
+        let (batch, mut links) = sample_links(&*self.blocks, &[LinkSeeds { links: self, edges, times }], key)?;
         let SeedLinks { edges, positive, negative, is_strict } = links.swap_remove(0);
         Ok(LinkBatch { batch, edges, positive, negative, is_strict })
+    }
+
+    /// Refuses seeds that have the times of their edges where only other edges have times.
+    pub(crate) fn check_own_times(&self) -> Result<(), GraphError> {
+        if !self.sampler().is_timed() || self.sampler().times_of(self.etype).is_some() {
+            return Ok(());
+        }
+        let relation = self.sampler().graph().schema().etypes()[self.etype].to_string();
+        let remedy =
+            "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`before`)";
+        Err(GraphError::MissingRelation { arg: "times", relation, remedy })
+    }
+    /// Refuses other than one time per seed.
+    pub(crate) fn check_seed_times(&self, edges: &[u32], times: &[i64]) -> Result<(), GraphError> {
+        let named = |e| self.sampler().graph().in_etype(self.etype, e);
+        check_len("times", "one per seed", edges.len(), times.len()).map_err(named)
     }
 
     /// Adds the edges that a batch of these seed edges leaves out, per edge type.
@@ -275,11 +323,36 @@ impl LinkSampler {
     }
 }
 
+/// Seed edges of one type.
+pub(super) struct LinkSeeds<'a> {
+    pub(super) links: &'a LinkSampler,
+    pub(super) edges: &'a [u32],
+    /// Of each seed, where it is not that of its edge.
+    pub(super) times: Option<&'a [i64]>,
+}
+
+impl LinkSeeds<'_> {
+    /// The time of each seed, where edges of the sampler have times.
+    fn times(&self) -> Result<Option<Vec<i64>>, GraphError> {
+        let sampler = self.links.sampler();
+        Ok(match (self.times, sampler.times_of(self.links.etype)) {
+            (Some(times), _) => Some(times.to_vec()),
+            (None, Some(own)) => Some(self.edges.iter().map(|&e| own[e as usize]).collect()),
+            (None, None) => {
+                if !self.edges.is_empty() {
+                    self.links.check_own_times()?;
+                }
+                sampler.is_timed().then(Vec::new)
+            }
+        })
+    }
+}
+
 /// The blocks around seed edges of several types, and the seed edges of each: what `blocks` makes of the endpoints of all pairs. Every
 /// [`LinkSampler`] is one on them.
 pub(super) fn sample_links(
     blocks: &dyn BlockSampler,
-    parts: &[(&LinkSampler, &[u32])],
+    parts: &[LinkSeeds<'_>],
     key: SampleKey,
 ) -> Result<(MiniBatch, Vec<SeedLinks>), GraphError> {
     let sampler = blocks.on_host();
@@ -288,9 +361,9 @@ pub(super) fn sample_links(
     let mut times = sampler.is_timed().then(|| vec![vec![]; seeds.len()]);
     let mut excluded = vec![vec![]; g.relations().len()];
     let mut placed = Vec::with_capacity(parts.len());
-    for &(links, edges) in parts {
+    for part @ &LinkSeeds { links, edges, .. } in parts {
         let (src, dst) = g.find_edges(links.etype, edges)?;
-        let of: Option<Vec<i64>> = sampler.times_of(links.etype).map(|times| edges.iter().map(|&e| times[e as usize]).collect());
+        let of = part.times()?;
         let pairs = links.negatives(&src, &dst, of.as_deref(), key)?;
         let (s, d) = g.schema().ends(links.etype);
         // Of one node type both endpoints stand in one list, sources first.
@@ -308,7 +381,7 @@ pub(super) fn sample_links(
     let batch = blocks.blocks_excluding(&seeds, times.as_deref(), &excluded, key)?;
     let row = |(t, start): (usize, usize), place: usize| batch.seeds[t][start + place];
     let mut links = Vec::with_capacity(parts.len());
-    for (&(_, edges), ([s, d], pairs, is_strict)) in parts.iter().zip(placed) {
+    for (&LinkSeeds { edges, .. }, ([s, d], pairs, is_strict)) in parts.iter().zip(placed) {
         let rows = |pairs: &[[usize; 2]]| LinkRows {
             src: pairs.iter().map(|p| row(s, p[0])).collect(),
             dst: pairs.iter().map(|p| row(d, p[1])).collect(),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::SampleKey;
 use super::adjacency::{Adjacency, outside};
@@ -68,7 +69,7 @@ impl Negatives {
 ///
 /// # Cost
 /// `O(log degree)` per uniform pair. Other pairs are drawn until one fits, 32 times at most, then chosen exactly in `O(V)`.
-/// The sampler keeps the edges once more, 4 bytes each.
+/// The sampler keeps the edges once more, 4 bytes each, and 8 where they have times.
 #[derive(Debug)]
 pub struct NegativeSampler {
     name: String,
@@ -76,6 +77,8 @@ pub struct NegativeSampler {
     relation: Relation,
     of_sources: bool,
     adjacency: Adjacency,
+    /// Of the edges, by id, where strict negatives depend on them.
+    times: Option<Arc<[i64]>>,
     /// Whether self loops count as edges.
     diagonal: bool,
     by: NegativeBy,
@@ -164,12 +167,13 @@ impl NegativeSampler {
     }
 
     /// On edges of type `t`, which have these times, by id.
-    pub(crate) fn on(graph: &Graph, t: usize, of_sources: bool, times: Option<&[i64]>) -> Self {
+    pub(crate) fn on(graph: &Graph, t: usize, of_sources: bool, times: Option<&Arc<[i64]>>) -> Self {
         let relation = &graph.relations()[t];
         let relation = if of_sources { relation.reverse() } else { relation.clone() };
         Self {
             name: graph.schema().etypes()[t].to_string(),
-            adjacency: Adjacency::new(&relation, false, times),
+            adjacency: Adjacency::new(&relation, false, times.map(|times| &**times)),
+            times: times.cloned(),
             relation,
             of_sources,
             diagonal: false,
@@ -188,20 +192,20 @@ impl NegativeSampler {
     /// Draws by in-degree, which counts later edges.
     #[doc(hidden)]
     pub fn with_times(mut self, times: &[i64]) -> Result<Self, GraphError> {
-        if self.by == NegativeBy::InDegree {
-            let expected = "a distribution that does not count edges later than the seed: uniform or by weights";
-            return Err(setting("negatives", expected, "NegativeBy::InDegree"));
-        }
+        check_degrees(&self.by)?;
         check_len("times", "one per edge", self.relation.num_edges(), times.len()).map_err(|e| e.in_relation(&self.name))?;
-        self.adjacency = Adjacency::new(&self.relation, self.diagonal, Some(times));
-        Ok(self)
+        self.times = Some(times.into());
+        Ok(self.with_adjacency())
     }
 
     /// How destinations are drawn.
     ///
     /// # Errors
-    /// Not one weight per destination, weights that are negative, infinite or NaN, or all 0.
+    /// Not one weight per destination, weights that are negative, infinite or NaN, or all 0; in-degrees where edges have times.
     pub fn with_distribution(mut self, by: NegativeBy) -> Result<Self, GraphError> {
+        if self.times.is_some() {
+            check_degrees(&by)?;
+        }
         let weights = match &by {
             NegativeBy::Uniform => None,
             NegativeBy::InDegree => Some(self.relation.in_degrees().map(|d| d as f32).collect()),
@@ -239,8 +243,13 @@ impl NegativeSampler {
             return Err(GraphError::Bipartite { relation: self.name, op: "leaving out self loops" });
         }
         self.diagonal = true;
-        self.adjacency = Adjacency::new(&self.relation, true, None);
-        Ok(self)
+        Ok(self.with_adjacency())
+    }
+
+    /// The pairs that strict negatives are none of, as the settings say.
+    fn with_adjacency(mut self) -> Self {
+        self.adjacency = Adjacency::new(&self.relation, self.diagonal, self.times.as_deref());
+        self
     }
 
     /// Whether the negatives of one positive pair (or of one call of [`global`](Self::global)) all differ.
@@ -451,7 +460,11 @@ impl NegativeSampler {
     }
 
     fn check_global(&self, count: usize) -> Result<(), GraphError> {
-        if self.by != NegativeBy::Uniform || !self.conditions.is_empty() || self.of_sources {
+        if self.of_sources {
+            let expected = "a sampler of destinations (`NegativeSampler::new`), which draws both nodes of global pairs";
+            return Err(setting("negatives", expected, "one of sources (`NegativeSampler::of_sources`)"));
+        }
+        if self.by != NegativeBy::Uniform || !self.conditions.is_empty() {
             return Err(setting("distribution", "uniform pairs without conditions", "another; draw per source"));
         }
         if (self.relation.num_src() == 0 || self.relation.num_dst() == 0) && count > 0 {
@@ -461,11 +474,12 @@ impl NegativeSampler {
     }
 
     /// Whether negatives are drawn for these edges.
-    pub(crate) fn is_for(&self, relation: &Relation) -> bool {
+    #[doc(hidden)]
+    pub fn is_for(&self, relation: &Relation) -> bool {
         if self.of_sources { self.relation.reverse().is_same(relation) } else { self.relation.is_same(relation) }
     }
-    /// Whether sources are drawn.
-    pub(crate) fn is_of_sources(&self) -> bool {
+    /// Whether sources are drawn: whether it was made by [`of_sources`](Self::of_sources).
+    pub fn is_of_sources(&self) -> bool {
         self.of_sources
     }
     /// The edges that negatives are none of, reversed where sources are drawn.
@@ -594,6 +608,17 @@ impl NegativeSampler {
         }
     }
 
+    /// What of this sampler the owners of nodes, who hold the edges of their own alone, do not know how to do together.
+    pub fn parts_lack(&self) -> Option<&'static str> {
+        if self.by == NegativeBy::InDegree {
+            Some("negatives by in-degree (give in-degrees of the whole graph as `NegativeBy::Weights`)")
+        } else if self.shared && !self.conditions.is_empty() {
+            Some("conditional negatives that all positive pairs share")
+        } else {
+            None
+        }
+    }
+
     /// What does not change from call to call.
     pub fn device_facts(&self) -> NegativeFacts<'_> {
         let (indptr, indices) = self.adjacency.rows();
@@ -644,6 +669,15 @@ impl Negatives {
         self.dst.push(v);
         self.is_strict.push(strict);
     }
+}
+
+/// Refuses in-degrees, which count later edges.
+fn check_degrees(by: &NegativeBy) -> Result<(), GraphError> {
+    if *by != NegativeBy::InDegree {
+        return Ok(());
+    }
+    let expected = "a distribution that does not count edges later than the seed: uniform or by weights";
+    Err(setting("negatives", expected, "NegativeBy::InDegree"))
 }
 
 /// A setting that cannot be.

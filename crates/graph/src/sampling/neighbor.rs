@@ -9,7 +9,7 @@ use super::rules::{EdgeRule, EdgeTimes, Strategy};
 use super::{Fanouts, SampleKey, setting};
 use crate::derive::check_ids;
 use crate::relation::check_len;
-use crate::{EdgeKey, Graph, GraphError, OriginalIds, Subgraph};
+use crate::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Subgraph, of_etype};
 
 /// Seeds per node type, and the time of each.
 pub(crate) type SeedsWithTimes = (Vec<Vec<u32>>, Vec<Vec<i64>>);
@@ -216,7 +216,8 @@ impl NeighborSampler {
 
     /// Time of each edge of a type, by edge id, for [`sample_before`](Self::sample_before) and [`Strategy::Latest`]. Relations without
     /// times are not bound by any. Loaders take a sampler with times only together with a time for every seed, so that no batch
-    /// holds an edge that was not there yet; [`sample`](Self::sample) itself takes all edges.
+    /// holds an edge that was not there yet; what samples without a time per seed ([`sample`](Self::sample),
+    /// [`induced`](Self::induced), [`shadow`](Self::shadow)) takes all edges.
     ///
     /// # Errors
     /// Unknown type, not one time per edge; [`Strategy::InDegree`], which counts later edges.
@@ -247,9 +248,12 @@ impl NeighborSampler {
 
     /// A batch around seeds, given per node type; seeds given twice share a row.
     ///
+    /// Seeds have no time: where edges have times, all of them are candidates, as for predictions after the last of them. For seeds that
+    /// must not see later edges there is [`sample_before`](Self::sample_before).
+    ///
     /// # Errors
     /// Unknown type or one named twice, a seed out of range.
-    pub fn sample<N: AsRef<str>, I: AsRef<[u32]>>(
+    pub fn sample<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
         key: SampleKey,
@@ -264,7 +268,7 @@ impl NeighborSampler {
     ///
     /// # Errors
     /// As [`sample`](Self::sample), and an edge id out of range.
-    pub fn sample_excluding<N: AsRef<str>, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
+    pub fn sample_excluding<N: NodeKey, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
         edges: impl IntoIterator<Item = (K, E)>,
@@ -298,7 +302,7 @@ impl NeighborSampler {
     ///
     /// # Errors
     /// As [`sample`](Self::sample); not one time per seed; no relation has times.
-    pub fn sample_before<N: AsRef<str>, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+    pub fn sample_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
         key: SampleKey,
@@ -308,21 +312,20 @@ impl NeighborSampler {
     }
 
     /// Seeds and times in schema order, checked.
-    pub(crate) fn seeds_before<N: AsRef<str>, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+    pub(crate) fn seeds_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<SeedsWithTimes, GraphError> {
+        self.check_timed()?;
         let g = &self.source.graph;
-        if !self.is_timed() {
-            return Err(setting("times", "times of at least one relation (`with_times`)", "none"));
-        }
         let mut times = vec![vec![]; g.node_counts().len()];
         let mut named = vec![];
-        for (name, ids, of) in seeds {
-            let t = g.schema().ntype(name.as_ref())?;
-            check_len("times", "one per seed", ids.as_ref().len(), of.as_ref().len()).map_err(|e| e.in_relation(name.as_ref()))?;
+        for (key, ids, of) in seeds {
+            let t = g.schema().ntype(key)?;
+            let name = &g.schema().ntypes()[t];
+            check_len("times", "one per seed", ids.as_ref().len(), of.as_ref().len()).map_err(|e| e.in_relation(name))?;
             times[t] = of.as_ref().to_vec();
-            named.push((name, ids));
+            named.push((t, ids));
         }
         Ok((g.node_selection("seeds", named)?, times))
     }
@@ -365,15 +368,37 @@ impl NeighborSampler {
         Arc::ptr_eq(&self.source, &other.source) && Arc::ptr_eq(&self.rules, &other.rules)
     }
     /// Time of each edge of a type, by id.
+    ///
+    /// # Panics
+    /// There is no such type.
     #[doc(hidden)]
+    #[track_caller]
     pub fn times_of(&self, etype: usize) -> Option<&[i64]> {
-        self.rules[etype].times.as_ref().map(|of| &*of.by_edge)
+        self.edge_times(etype).map(|times| &**times)
     }
-    /// Refuses times where seeds have none.
+    /// As [`times_of`](Self::times_of), to keep.
+    #[track_caller]
+    pub(crate) fn edge_times(&self, etype: usize) -> Option<&Arc<[i64]>> {
+        of_etype(&self.rules, etype).times.as_ref().map(|of| &of.by_edge)
+    }
+    /// Refuses times of seeds where edges have none.
+    pub(crate) fn check_timed(&self) -> Result<(), GraphError> {
+        if self.is_timed() { Ok(()) } else { Err(setting("times", "times of at least one relation (`with_times`)", "none")) }
+    }
+    /// Refuses a sampler whose edges have times, for a caller that has no time for its seeds: its batches would hold edges later than a
+    /// seed. Loaders without times call it, and so must the constructor of a [`BatchMaker`](crate::BatchMaker) that has none.
+    ///
+    /// ```
+    /// use burn_gnn_graph::{Graph, NeighborSampler};
+    /// let g = Graph::homogeneous(3, vec![1, 2], vec![0, 0])?;
+    /// let sampler = NeighborSampler::new(&g, [-1])?;
+    /// assert!(sampler.check_untimed().is_ok());
+    /// assert!(sampler.with_times("_E", &[10, 20])?.check_untimed().is_err());
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
     ///
     /// # Errors
     /// Edges of some type have times.
-    #[doc(hidden)]
     pub fn check_untimed(&self) -> Result<(), GraphError> {
         if !self.is_timed() {
             return Ok(());

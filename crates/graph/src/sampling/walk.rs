@@ -31,7 +31,8 @@ pub struct Walks {
 impl Walks {
     /// Number of walks.
     pub fn len(&self) -> usize {
-        self.nodes.len() / (self.length + 1)
+        // A length that no memory has room for is one of no walks.
+        self.nodes.len() / self.length.saturating_add(1)
     }
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
@@ -158,6 +159,9 @@ fn run(
     // The number of a walk from its start is a part of the key of its draws.
     if per_start as u64 > u64::from(u32::MAX) {
         return Err(setting("per_start", "at most 4294967295 walks", &per_start.to_string()));
+    }
+    if starts.is_empty() || per_start == 0 {
+        return Ok(Walks { nodes: vec![], edges: vec![], length });
     }
     let places = |steps: u128| (starts.len() as u128).saturating_mul(per_start as u128).saturating_mul(steps);
     let what = || format!("{per_start} walks of {length} steps from each of {} starts", starts.len());

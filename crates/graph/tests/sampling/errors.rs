@@ -72,13 +72,15 @@ fn types_of_a_block_out_of_range() {
         let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("a panic");
         panic.downcast_ref::<String>().cloned().unwrap_or_default()
     };
-    let edge: [&dyn Fn(); 6] = [
+    let sampler = NeighborSampler::new(&g, [2]).unwrap();
+    let edge: [&dyn Fn(); 7] = [
         &|| _ = block.edge_ids(3),
         &|| drop(block.original_edge_ids(3).clone()),
         &|| drop(block.in_degrees(3)),
         &|| drop(block.out_degrees(3)),
         &|| _ = block.total_edges_of(3),
         &|| _ = g.schema().ends(3),
+        &|| _ = sampler.times_of(3),
     ];
     for f in edge {
         let text = panic_of(f);

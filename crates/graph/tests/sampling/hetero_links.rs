@@ -191,8 +191,9 @@ fn pairs_of_every_type_have_the_time_of_their_edge() {
     }
     assert!(met > 100, "{met} edges");
     let some = timed(NeighborSampler::new(&g, [-1]).unwrap(), 0);
-    let refused = HeteroLinkSampler::new(some).with_type(0, Ok).unwrap().with_type(1, Ok);
-    assert!(matches!(refused, Err(GraphError::MissingRelation { arg: "times", .. })));
+    let two = HeteroLinkSampler::new(some).with_type(0, Ok).unwrap().with_type(1, Ok).unwrap();
+    assert!(two.sample([(0, [0])], SampleKey::new(0)).is_ok());
+    assert!(matches!(two.sample([(1, [0])], SampleKey::new(0)), Err(GraphError::MissingRelation { arg: "times", .. })));
 }
 
 #[test]
@@ -223,6 +224,8 @@ fn links_of_several_types_are_loaded() {
         assert_eq!(labels, b.seeds[cites].iter().map(|&e| classes[e as usize]).collect::<Vec<_>>());
         assert!(b.labels[writes].is_none());
         assert_eq!(floats(&b.x[paper]), b.batch.batch.input_nodes(paper).iter().map(|&v| v as f32).collect::<Vec<_>>());
+        assert_eq!(floats(&b.seed_x[cites]), b.seeds[cites].iter().map(|&e| e as f32).collect::<Vec<_>>());
+        assert!(b.seed_x[writes].is_none());
         for (block, x) in b.batch.batch.blocks.iter().zip(&b.edge_x) {
             assert_eq!(floats(&x[cites]), block.edge_ids(cites).iter().map(|&e| e as f32).collect::<Vec<_>>());
         }

@@ -102,6 +102,19 @@ fn negatives_follow_their_distribution() {
     assert_eq!((strict.len(), n.is_strict.iter().filter(|s| **s).count(), n.src.len()), (17, 17, 19));
 }
 
+/// In whichever order they are asked for.
+#[test]
+fn self_loops_and_times_go_together() {
+    let g = Graph::homogeneous(3, vec![0, 0], vec![1, 2]).unwrap();
+    let new = || NegativeSampler::new(&g, "_E").unwrap();
+    for s in
+        [new().with_times(&[1, 9]).unwrap().without_self_loops().unwrap(), new().without_self_loops().unwrap().with_times(&[1, 9]).unwrap()]
+    {
+        // Of node 0: itself at any time, 1 from 1 on, 2 from 9 on.
+        assert_eq!([0, 5, 9].map(|time| s.num_free(0, Some(time))), [2, 1, 0]);
+    }
+}
+
 #[test]
 fn shared_negatives_are_the_same_for_the_batch() {
     let g = skewed(50, 400, 1);
@@ -226,7 +239,15 @@ fn what_is_refused() {
     assert!(matches!(half.with_condition(&[0; 6], 0.4), Err(GraphError::Setting { arg: "share", .. })));
     assert!(matches!(s().per_source(&[4], &[0], 1, SampleKey::new(0)), Err(GraphError::NodeOutOfRange { .. })));
     let weighted = s().with_distribution(NegativeBy::InDegree).unwrap();
-    assert!(matches!(weighted.global(1, SampleKey::new(0)), Err(GraphError::Setting { .. })));
+    assert!(matches!(weighted.global(1, SampleKey::new(0)), Err(GraphError::Setting { arg: "distribution", .. })));
+    let of_sources = NegativeSampler::of_sources(&g, "writes").unwrap();
+    assert_eq!(
+        text(of_sources.global(1, SampleKey::new(0)).unwrap_err()),
+        "`negatives`: expected a sampler of destinations (`NegativeSampler::new`), which draws both nodes of global pairs, got one of \
+         sources (`NegativeSampler::of_sources`)"
+    );
+    let timed = s().with_times(&[0; 18]).unwrap();
+    assert!(matches!(timed.with_distribution(NegativeBy::InDegree), Err(GraphError::Setting { arg: "negatives", .. })));
     let links = |e| LinkSampler::new(NeighborSampler::new(&g, [1]).unwrap(), "writes").unwrap().with_exclusion(e);
     assert!(matches!(links(LinkExclusion::Reverse(vec![0])), Err(GraphError::Length { .. })));
     assert!(matches!(links(LinkExclusion::ReverseType(9)), Err(GraphError::UnknownEdgeType { .. })));

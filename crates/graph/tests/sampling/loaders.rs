@@ -223,6 +223,39 @@ fn seeds_of_several_types_share_batches() {
     assert!(matches!(new().with_labels("person", &[]), Err(GraphError::UnknownNodeType { .. })));
 }
 
+/// `..` stands for the only type wherever one is asked for.
+#[test]
+fn a_graph_of_one_type_needs_no_names() {
+    let (g, d) = (graph(), Device::flex());
+    let (x, w) = (vec![1.0; 500], (0..5_000).map(|e| e as f32).collect::<Vec<_>>());
+    let rows = |of: &[f32]| MemoryRows::new(of, 1, RowType::F32).unwrap();
+    let sampler = NeighborSampler::new(&g, [4, 3]).unwrap().with_weights(.., &w).unwrap().with_mask(.., &[true; 5_000]).unwrap();
+    let nodes = NodeBatches::new(sampler.clone(), [(.., [3, 9])], &d).unwrap();
+    let nodes = nodes.with_features(.., rows(&x)).unwrap().with_edge_features(.., rows(&w)).unwrap().with_labels(.., &[7; 500]).unwrap();
+    let b = Loader::new(nodes, 2).unwrap().epoch(0).next().unwrap().unwrap();
+    assert_eq!(b.labels[0].clone().unwrap().into_data().iter::<i64>().collect::<Vec<_>>(), [7, 7]);
+    assert_eq!(b.batch.blocks[0].relation(..).unwrap().num_edges(), b.edge_x[0][0].as_ref().unwrap().dims()[0]);
+    let links = LinkBatches::new(LinkSampler::new(sampler.clone(), ..).unwrap(), &[5], &d).unwrap().with_features(.., rows(&x)).unwrap();
+    assert!(Loader::new(links, 1).unwrap().epoch(0).next().unwrap().is_ok());
+    let key = SampleKey::new(2);
+    let named = sampler.sample([("_N", [3u32, 9])], key).unwrap();
+    assert_eq!(content(&sampler.sample([(.., [3u32, 9])], key).unwrap()), content(&named));
+    let timed = sampler.clone().with_times(.., &[1; 5_000]).unwrap();
+    assert_eq!(timed.sample_before([(.., [3u32], [1i64])], key).unwrap().total_edges(), 0);
+    assert!(NodeBatches::before(timed, [(.., [3], [2])], &d).is_ok());
+    assert_eq!(sampler.shadow([(.., [3])], key).unwrap().seeds, [[0]]);
+    let frontier = g.sample_neighbors([(.., [3])], [2], key).unwrap();
+    assert_eq!(frontier.to_block(&g, [(.., [3])]).unwrap().dst_nodes(0), [3]);
+    let sub = g.node_subgraph([(.., [3, 9])], burn_gnn_graph::Relabel::Yes).unwrap();
+    assert_eq!(sub.original_nodes(..).unwrap().to_vec(), [3, 9]);
+    assert_eq!(g.add_nodes(.., 1, &[]).unwrap().remove_nodes(.., &[500]).unwrap().graph.num_nodes(..).unwrap(), 500);
+    assert_eq!(g.distances((.., 3), None).unwrap()[0][3], g.shortest_dist((.., 3)).unwrap()[0][3]);
+    assert_eq!(burn_gnn_graph::in_degree_hotness(&g, ..).unwrap().len(), 500);
+    let two = typed(6, 4, 1);
+    let several = NodeBatches::new(NeighborSampler::new(&two, [1]).unwrap(), [(.., [0])], &d);
+    assert!(matches!(several, Err(GraphError::AmbiguousNodeType { .. })));
+}
+
 #[test]
 fn edges_of_link_batches_have_features_and_labels() {
     let g = graph();
@@ -235,6 +268,8 @@ fn edges_of_link_batches_have_features_and_labels() {
     for b in Loader::new(batches.clone(), 25).unwrap().epoch(0) {
         let b = b.unwrap();
         assert_eq!(b.seeds, std::slice::from_ref(&b.batch.edges));
+        let own = b.seed_x[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
+        assert_eq!(own, b.batch.edges.iter().map(|&e| e as f32).collect::<Vec<_>>());
         for (block, w) in b.batch.batch.blocks.iter().zip(&b.edge_x) {
             let w = w[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
             assert_eq!(w, block.edge_ids(0).iter().map(|&e| e as f32).collect::<Vec<_>>());

@@ -2,8 +2,8 @@
 
 use burn::tensor::Device;
 use burn_gnn_graph::{
-    BatchMaker, Graph, GraphError, LinkBatches, LinkExclusion, LinkSampler, Loader, LoaderState, MiniBatch, NegativeBy, NegativePairs,
-    NegativeSampler, NeighborSampler, NodeBatches, Strategy, Stream, Traversal,
+    BatchMaker, Graph, GraphError, HeteroLinkBatches, HeteroLinkSampler, LinkBatches, LinkExclusion, LinkSampler, Loader, LoaderState,
+    MiniBatch, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, NodeBatches, SampleKey, Strategy, Stream, Traversal,
 };
 use proptest::prelude::*;
 
@@ -29,15 +29,25 @@ fn drawn(seed: u64, edges: u64) -> [Edges; 3] {
     })
 }
 
-/// Without the edges later than `time`.
-fn deleted(all: &[Edges; 3], time: i64) -> [Edges; 3] {
-    all.clone().map(|edges| edges.into_iter().filter(|e| e.2 <= time).collect())
+/// Seed edges: their edge type and ids.
+type SeedEdges<'a> = (usize, &'a [u64]);
+const NO_EDGES: SeedEdges<'static> = (0, &[]);
+
+/// Whether an edge is later than `time`, and none of the seeds.
+fn is_later(etype: usize, edge: &(u32, u32, i64, f32, u64), time: i64, seeds: SeedEdges<'_>) -> bool {
+    edge.2 > time && !(etype == seeds.0 && seeds.1.contains(&edge.4))
 }
 
-/// Edges later than `time` keep their ids and get the ends, times and weights of one another.
-fn permuted(all: &[Edges; 3], time: i64) -> [Edges; 3] {
-    all.clone().map(|mut edges| {
-        let later: Vec<usize> = (0..edges.len()).filter(|&e| edges[e].2 > time).collect();
+/// Without the edges later than `time`, but with the seeds.
+fn deleted(all: &[Edges; 3], time: i64, seeds: SeedEdges<'_>) -> [Edges; 3] {
+    std::array::from_fn(|t| all[t].iter().copied().filter(|e| !is_later(t, e, time, seeds)).collect())
+}
+
+/// Edges later than `time`, but for the seeds, keep their ids and get the endpoints, times and weights of one another.
+fn permuted(all: &[Edges; 3], time: i64, seeds: SeedEdges<'_>) -> [Edges; 3] {
+    std::array::from_fn(|t| {
+        let mut edges = all[t].clone();
+        let later: Vec<usize> = (0..edges.len()).filter(|&e| is_later(t, &edges[e], time, seeds)).collect();
         let old: Vec<_> = later.iter().map(|&e| edges[e]).collect();
         for (i, &e) in later.iter().enumerate() {
             let other = |step: usize| old[(i * 3 + step) % old.len()];
@@ -151,7 +161,7 @@ proptest! {
         check_times(&whole, &all, &times);
         for (i, &time) in times.iter().enumerate() {
             let alone = batch(new(&all), 1, i).batch;
-            for changed in [deleted(&all, time), permuted(&all, time)] {
+            for changed in [deleted(&all, time, NO_EDGES), permuted(&all, time, NO_EDGES)] {
                 let again = batch(new(&changed), 1, i).batch;
                 prop_assert_eq!(content(&alone, &all, None), content(&again, &changed, None), "seed {} of time {}", i, time);
                 // Among seeds of other times.
@@ -161,37 +171,43 @@ proptest! {
         }
     }
 
-    /// As for nodes; the time of a pair is that of the seed edge, and negatives do not avoid later edges.
+    /// As for nodes; the time of a pair is that of the seed edge, or the one given, and negatives do not avoid later edges.
     #[test]
     fn batches_of_links_do_not_depend_on_later_edges(
         seed: u64, edges in 1u64..120, strategy in strategies(), kind in 0usize..4, relation in 0usize..3,
+        given in proptest::option::of(proptest::collection::vec(-1..END as i64 + 2, 6)), exclude: bool,
     ) {
         let all = drawn(seed, edges);
         let pairs = [NegativePairs::PerSource(2), NegativePairs::PerDestination(2), NegativePairs::PerEndpoint(3), NegativePairs::Global(2)][kind];
         let seeds: Vec<u64> = (0..6).map(|i| (seed % 1_000 + i * 17) % edges).collect();
+        let times: Vec<i64> = given.clone().unwrap_or_else(|| seeds.iter().map(|&e| all[relation][e as usize].2).collect());
+        let kept = (relation, &seeds[..]);
         let new = |all: &[Edges; 3], seeds: &[u64]| {
-            // Of an edge that was left out no batch is asked for.
-            let place = |e: &u64| all[relation].iter().position(|edge| edge.4 == *e).map_or(0, |place| place as u32);
+            let place = |e: &u64| all[relation].iter().position(|edge| edge.4 == *e).unwrap() as u32;
             let links = LinkSampler::new(sampler(all, strategy, 3), ETYPES[relation]).unwrap().with_negatives(pairs);
-            let links = links.with_exclusion(LinkExclusion::Nothing).unwrap();
-            LinkBatches::new(links, &seeds.iter().map(place).collect::<Vec<_>>(), &Device::flex()).unwrap()
+            let links = links.with_exclusion(if exclude { LinkExclusion::Seeds } else { LinkExclusion::Nothing }).unwrap();
+            let edges: Vec<u32> = seeds.iter().map(place).collect();
+            match &given {
+                None => LinkBatches::new(links, &edges, &Device::flex()).unwrap(),
+                Some(times) => LinkBatches::before(links, &edges, times, &Device::flex()).unwrap(),
+            }
         };
         for (i, &e) in seeds.iter().enumerate() {
-            let time = all[relation][e as usize].2;
+            let time = times[i];
             let alone = batch(new(&all, &seeds), 1, i).batch;
             let trees: usize = alone.batch.seeds.iter().map(Vec::len).sum();
             check_times(&alone.batch, &all, &vec![time; trees]);
             let rows = |b: &burn_gnn_graph::LinkBatch| (b.positive.clone(), b.negative.clone(), b.is_strict.clone());
-            for changed in [deleted(&all, time), permuted(&all, time)] {
+            for changed in [deleted(&all, time, kept), permuted(&all, time, kept)] {
                 let again = batch(new(&changed, &seeds), 1, i).batch;
                 prop_assert_eq!(content(&alone.batch, &all, None), content(&again.batch, &changed, None), "edge {} of time {}", e, time);
                 prop_assert_eq!(rows(&alone), rows(&again));
             }
         }
         // Edges of different times share a batch.
-        let last = seeds.iter().map(|&e| all[relation][e as usize].2).max().unwrap();
+        let last = times.iter().copied().max().unwrap();
         let whole = batch(new(&all, &seeds), 6, 0).batch;
-        for changed in [deleted(&all, last), permuted(&all, last)] {
+        for changed in [deleted(&all, last, kept), permuted(&all, last, kept)] {
             let again = batch(new(&changed, &seeds), 6, 0).batch;
             prop_assert_eq!(content(&whole.batch, &all, None), content(&again.batch, &changed, None));
         }
@@ -206,7 +222,7 @@ fn batches_before_a_time_are_not_empty() {
     let new = |all: &[Edges; 3]| batch(node_batches(all, (Strategy::Uniform, false), 3, 5), times.len(), 0).batch;
     let whole = new(&all);
     assert!(check_times(&whole, &all, &times) > 50, "{} edges", whole.total_edges());
-    let changed = deleted(&all, 2);
+    let changed = deleted(&all, 2, NO_EDGES);
     assert_ne!(content(&whole, &all, None), content(&new(&changed), &changed, None));
 }
 
@@ -227,6 +243,40 @@ fn degrees_count_edges_before_the_seed() {
     }
 }
 
+/// Times that are given take the place of those of seed edges, which may have none.
+#[test]
+fn times_of_seed_edges_are_given() {
+    // 0 -> 1 of `r`, which has no times; 2 -> 0 and 3 -> 0 of `s`.
+    let g = Graph::builder().nodes("n", 4).edges(("n", "r", "n"), vec![0], vec![1]).edges(("n", "s", "n"), vec![2, 3], vec![0, 0]);
+    let (g, d, key) = (g.build().unwrap(), Device::flex(), SampleKey::new(1));
+    let sampler = || NeighborSampler::new(&g, [-1]).unwrap().with_times("s", &[10, 20]).unwrap();
+    let links = |etype| LinkSampler::new(sampler(), etype).unwrap().with_exclusion(LinkExclusion::Nothing).unwrap();
+    let met = |batch: &MiniBatch| batch.blocks[0].edge_ids(1).to_vec();
+    let before = |time| met(&links("r").sample_before(&[0], &[time], key).unwrap().batch);
+    assert_eq!([10, 11, 25].map(before), [vec![], vec![0], vec![0, 1]]);
+    let batches = LinkBatches::before(links("r"), &[0, 0], &[25, 15], &d).unwrap();
+    assert_eq!([0, 1].map(|i| met(&batch(batches.clone(), 1, i).batch.batch)), [vec![0, 1], vec![0]]);
+    assert_eq!(met(&batch(BatchMaker::slice(&batches, 1, 2), 1, 0).batch.batch), [0]);
+    // Of an edge with a time of its own, and in batches of several types.
+    assert_eq!(met(&links("s").sample(&[1], key).unwrap().batch), [0]);
+    assert_eq!(met(&links("s").sample_before(&[1], &[21], key).unwrap().batch), [0, 1]);
+    let hetero = || {
+        let nothing = |links: LinkSampler| links.with_exclusion(LinkExclusion::Nothing);
+        HeteroLinkSampler::new(sampler()).with_type("r", nothing).unwrap().with_type("s", nothing).unwrap()
+    };
+    let several = HeteroLinkBatches::before(hetero(), [("s", vec![1, 1], vec![5, 21]), ("r", vec![0], vec![11])], &d).unwrap();
+    assert_eq!([0, 1, 2].map(|i| met(&batch(several.clone(), 1, i).batch.batch)), [vec![0], vec![], vec![0, 1]]);
+    assert!(HeteroLinkBatches::new(hetero(), [("s", [1])], &d).is_ok());
+    let missing = |e: Option<GraphError>| matches!(e, Some(GraphError::MissingRelation { arg: "times", .. }));
+    assert!(missing(LinkBatches::new(links("r"), &[0], &d).err()) && missing(links("r").sample(&[0], key).err()));
+    assert!(missing(HeteroLinkBatches::new(hetero(), [("r", [0])], &d).err()) && missing(hetero().sample([("r", [0])], key).err()));
+    let untimed = || LinkSampler::new(NeighborSampler::new(&g, [-1]).unwrap(), "r").unwrap();
+    assert!(matches!(LinkBatches::before(untimed(), &[0], &[1], &d), Err(GraphError::Setting { arg: "times", .. })));
+    let e = LinkBatches::before(links("r"), &[0], &[1, 2], &d).err().unwrap().to_string();
+    assert_eq!(e, "`times` of relation `n:r:n`: expected length 1 (one per seed), got 2");
+    assert!(matches!(hetero().sample_before([("r", [0], [1, 2])], key), Err(GraphError::Length { .. })));
+}
+
 #[test]
 fn times_without_seed_times_are_refused() {
     let g = graph(&drawn(1, 20));
@@ -239,14 +289,15 @@ fn times_without_seed_times_are_refused() {
     assert!(matches!(NodeBatches::before(untimed, [("a", [0], [1])], &d), Err(GraphError::Setting { arg: "times", .. })));
     assert!(matches!(NodeBatches::before(timed(), [("a", vec![0, 1], vec![1])], &d), Err(GraphError::Length { .. })));
     assert!(matches!(NodeBatches::before(timed(), [("a", [12], [1])], &d), Err(GraphError::IdOutOfRange { .. })));
-    // Seed edges have the times of their type.
-    assert!(LinkSampler::new(timed(), "r").is_ok());
-    assert!(matches!(LinkSampler::new(timed(), "s"), Err(GraphError::MissingRelation { arg: "times", .. })));
+    // Seed edges have the times of their type, if none are given.
+    assert!(LinkBatches::new(LinkSampler::new(timed(), "r").unwrap(), &[0], &d).is_ok());
+    let missing = LinkBatches::new(LinkSampler::new(timed(), "s").unwrap(), &[0], &d);
+    assert!(matches!(missing, Err(GraphError::MissingRelation { arg: "times", .. })));
     // Negatives that would depend on later edges.
     let links = || LinkSampler::new(timed(), "r").unwrap();
     let by_degree = NegativeSampler::new(&g, "r").unwrap().with_distribution(NegativeBy::InDegree).unwrap();
     assert!(matches!(links().with_negative_sampler(by_degree), Err(GraphError::Setting { arg: "negatives", .. })));
     let unique = links().with_negative_sampler(NegativeSampler::new(&g, "r").unwrap().with_unique(true)).unwrap();
     let unique = unique.with_negatives(NegativePairs::Global(1));
-    assert!(matches!(unique.sample(&[0], burn_gnn_graph::SampleKey::new(0)), Err(GraphError::Setting { arg: "negatives", .. })));
+    assert!(matches!(unique.sample(&[0], SampleKey::new(0)), Err(GraphError::Setting { arg: "negatives", .. })));
 }

@@ -130,6 +130,11 @@ fn more_walks_than_memory_holds() {
     assert!(many(walk.walk(&[0; 4000], u32::MAX as usize, key).unwrap_err()));
     assert!(many(cites.walk(&[0], 1, usize::MAX, key).unwrap_err()));
     assert!(many(cites.walk(&[0], 1, usize::MAX - 1, key).unwrap_err()));
+    // No walks need no room, of whatever length.
+    for none in [cites.walk(&[], 1, usize::MAX, key), cites.walk(&[0], 0, usize::MAX, key), walk.walk(&[], 3, key)] {
+        let none = none.unwrap();
+        assert_eq!((none.is_empty(), none.len()), (true, 0));
+    }
     // Two walks of 2^63 each are none where their number wraps around.
     assert!(matches!(walk.walk(&[0, 1], 1 << 63, key), Err(GraphError::Setting { arg: "per_start", .. })));
     assert!(many(PinSage::new(&g, &["written", "writes"], usize::MAX, 0.5).unwrap_err()));

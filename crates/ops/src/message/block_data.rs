@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{Block, EdgeKey, Frame, Relation, Schema};
+use burn_gnn_graph::{Block, EdgeKey, Frame, NodeKey, Relation, Schema};
 
 use super::data::RelationData;
 use super::ops::GraphMessageOps;
@@ -80,7 +80,7 @@ impl BlockData {
     ///
     /// # Errors
     /// Unknown type, not one row per source, an empty or bad name.
-    pub fn insert<const D: usize>(&mut self, ntype: &str, name: &str, x: Tensor<D>) -> Result<(), OpsError> {
+    pub fn insert<const D: usize>(&mut self, ntype: impl NodeKey, name: &str, x: Tensor<D>) -> Result<(), OpsError> {
         let t = self.schema.ntype(ntype)?;
         // A wrong number of rows is told by the frame.
         let rows = self.dst[t].len().min(x.dims()[0]);
@@ -93,14 +93,14 @@ impl BlockData {
     ///
     /// # Errors
     /// Unknown type.
-    pub fn src(&self, ntype: &str) -> Result<&Frame, OpsError> {
+    pub fn src(&self, ntype: impl NodeKey) -> Result<&Frame, OpsError> {
         Ok(&self.src[self.schema.ntype(ntype)?])
     }
     /// Features of the sources of a node type, to write.
     ///
     /// # Errors
     /// Unknown type.
-    pub fn src_mut(&mut self, ntype: &str) -> Result<&mut Frame, OpsError> {
+    pub fn src_mut(&mut self, ntype: impl NodeKey) -> Result<&mut Frame, OpsError> {
         let t = self.schema.ntype(ntype)?;
         Ok(&mut self.src[t])
     }
@@ -108,14 +108,14 @@ impl BlockData {
     ///
     /// # Errors
     /// Unknown type.
-    pub fn dst(&self, ntype: &str) -> Result<&Frame, OpsError> {
+    pub fn dst(&self, ntype: impl NodeKey) -> Result<&Frame, OpsError> {
         Ok(&self.dst[self.schema.ntype(ntype)?])
     }
     /// Features of the destinations of a node type, to write.
     ///
     /// # Errors
     /// Unknown type.
-    pub fn dst_mut(&mut self, ntype: &str) -> Result<&mut Frame, OpsError> {
+    pub fn dst_mut(&mut self, ntype: impl NodeKey) -> Result<&mut Frame, OpsError> {
         let t = self.schema.ntype(ntype)?;
         Ok(&mut self.dst[t])
     }

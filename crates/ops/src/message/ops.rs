@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{EdgeKey, Frame, Graph, Schema};
+use burn_gnn_graph::{EdgeKey, Frame, Graph, NodeKey, Schema};
 
 use super::batch::NodeBatch;
 use super::cross::{Cross, RelationCall, multi};
@@ -289,7 +289,7 @@ pub trait GraphMessageOps: Clone {
     /// An unknown type, ids out of range or given twice, a wrong number of rows, what `f` returns.
     fn apply_nodes<'a>(
         &self,
-        ntype: &str,
+        ntype: impl NodeKey,
         nodes: impl Into<Ids<'a>>,
         f: impl Fn(&NodeBatch) -> Result<Fields, OpsError>,
     ) -> Result<Self, OpsError> {
