@@ -103,7 +103,7 @@ pub(crate) fn chain(grad: &CubeTensor, out: Option<CubeTensor>, activation: Acti
     let out = into_contiguous(out);
     let h = empty(grad, grad.meta.shape().clone(), sums);
     let (count, dim) = grid(&h.client, n);
-    // SAFETY: all three tensors have `n` entries, which the callers have checked; units beyond them leave first.
+    // SAFETY: all three tensors have `n` entries, which the callers have checked; threads beyond them leave first.
     unsafe {
         chain_kernel::launch_unchecked(
             &h.client,

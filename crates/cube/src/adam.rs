@@ -188,7 +188,7 @@ fn step(
     };
     let none = dummy(&grad);
     // SAFETY: the callers have checked: parameter and moments have a row for every id, `grad` one for each of them, or all four have
-    // `entries` entries. Units beyond those leave first.
+    // `entries` entries. Threads beyond those leave first.
     unsafe {
         adam_kernel::launch_unchecked(
             &client,

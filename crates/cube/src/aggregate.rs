@@ -274,7 +274,7 @@ impl Pass<'_> {
                 let units = tasks * width / n;
                 let (count, dim) = grid_of(&client, units, variant.units);
                 // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which factors and `x` have an
-                // entry or a row (checked by `aggregate` and its gradients); `table` names rows or chunks of the layout; `out` has `tasks` rows, and units beyond
+                // entry or a row (checked by `aggregate` and its gradients); `table` names rows or chunks of the layout; `out` has `tasks` rows, and threads beyond
                 // them leave first.
                 unsafe {
                     aggregate_kernel::launch_unchecked(

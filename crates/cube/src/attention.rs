@@ -266,7 +266,7 @@ impl Attention<'_> {
                 let units = tasks * width / n;
                 let (count, cube) = grid_of(&client, units, variant.units);
                 // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which scores, statistics, ids
-                // and `x` have a row each (checked by `attention` and its gradient); `table` names rows or chunks of the layout; `out` has `tasks` rows, and units
+                // and `x` have a row each (checked by `attention` and its gradient); `table` names rows or chunks of the layout; `out` has `tasks` rows, and threads
                 // beyond them leave first.
                 unsafe {
                     attend_kernel::launch_unchecked(
@@ -437,7 +437,7 @@ pub fn attention_grad(
 }
 
 impl Attention<'_> {
-    /// Gradient of the sum of both ends, or of the logit, for every edge and head.
+    /// Gradient of the sum of both endpoints, or of the logit, for every edge and head.
     fn scores_grad(
         &self,
         grad: &CubeTensor,

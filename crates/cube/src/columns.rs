@@ -7,7 +7,7 @@ use cubecl::prelude::*;
 
 use crate::launch::{address, arg, empty, grid, reshaped, wide, zeros};
 
-/// Rows that one unit adds up.
+/// Rows that one thread adds up.
 const ROWS: usize = 256;
 
 #[cube(launch_unchecked, address_type = "dynamic")]
@@ -47,7 +47,7 @@ pub(crate) fn column_sums(x: CubeTensor, rows: usize, width: usize, dtype: DType
         let tasks = rows.div_ceil(ROWS);
         let out = empty(&x, Shape::from(vec![tasks, width]), if tasks == 1 { dtype } else { wide(x.dtype) });
         let (count, dim) = grid(&out.client, tasks * width);
-        // SAFETY: `x` has `rows` rows of `width` columns, `out` one for every run of them; other units leave first.
+        // SAFETY: `x` has `rows` rows of `width` columns, `out` one for every run of them; other threads leave first.
         unsafe {
             columns_kernel::launch_unchecked(
                 &out.client,

@@ -41,7 +41,7 @@ pub(crate) fn combine(parts: &CubeTensor, heavy: &Heavy, indptr: &CubeTensor, ou
     let n = heavy.rows * width;
     let (count, dim) = grid(&client, n);
     // SAFETY: `index` names rows of `indptr` and chunks of `parts`, which has one row of `width` for each; `out` has
-    // `width` entries for each row; units beyond the last entry leave first.
+    // `width` entries for each row; threads beyond the last entry leave first.
     unsafe {
         combine_kernel::launch_unchecked(
             &client,

@@ -2,11 +2,11 @@
 //! gradients of what was broadcast.
 //!
 //! ```text
-//! for every row (or chunk, or edge) and every entry of its result, a group of units in parallel:
-//!   every unit: sum = 0; for edges ascending: for its columns: sum += message
-//!   entry = the sums of the units, added as a tree
+//! for every row (or chunk, or edge) and every entry of its result, a group of threads in parallel:
+//!   every thread: sum = 0; for edges ascending: for its columns: sum += message
+//!   entry = the sums of the threads, added as a tree
 //! ```
-//! Units of a group read neighbouring columns. Which unit adds what is fixed, so the order of the sum is.
+//! Threads of a group read neighbouring columns. Which thread adds what is fixed, so the order of the sum is.
 
 use cubecl::prelude::*;
 
@@ -46,7 +46,7 @@ pub(crate) fn contract_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, M
     let unit = UNIT_POS as usize;
     let lane = unit % group;
     let pos = ABSOLUTE_POS / group;
-    // No unit leaves before the barriers below.
+    // No thread leaves before the barriers below.
     let mut here = pos < tasks * entries;
     let task = select(here, pos / entries, 0usize);
     let entry = pos % entries;

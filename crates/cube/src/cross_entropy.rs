@@ -1,7 +1,7 @@
 //! Cross entropy of chosen rows, and its gradient.
 //!
 //! ```text
-//! stats[i] = (largest logit of row i, 1 / Σ exp(logit - largest))       a group of units for every chosen row
+//! stats[i] = (largest logit of row i, 1 / Σ exp(logit - largest))       a group of threads for every chosen row
 //! loss     = factor · Σ (-ln stats[i].1 - (logit of the target - largest))
 //! d[r]     = grad · factor · Σ (exp(logits[r] - largest) · stats.1 - 1 at the target) over the chosen rows that are r
 //! ```
@@ -55,7 +55,7 @@ impl LossRows {
     }
 }
 
-/// Adds or compares the numbers of the units of a group as a tree; all of them get the result.
+/// Adds or compares the numbers of the threads of a group as a tree; all of them get the result.
 #[cube]
 fn fold<A: Float>(shared: &mut Shared<[A]>, x: A, unit: usize, lane: usize, #[comptime] group: usize, #[comptime] largest: bool) -> A {
     sync_cube();
@@ -188,7 +188,7 @@ pub fn cross_entropy(logits: CubeTensor, rows: &LossRows, factor: f64) -> (CubeT
     let group = classes.next_power_of_two().min(32).min(units);
     let (cubes, dim) = grid(&client, count * group);
     let chosen = ends(rows.0.index.relation(), &logits.device).src;
-    // SAFETY: chosen rows are rows of `logits` and targets are columns of them, both checked; units beyond
+    // SAFETY: chosen rows are rows of `logits` and targets are columns of them, both checked; threads beyond
     // the last chosen row read the first one and write nothing.
     unsafe {
         loss_kernel::launch_unchecked(
@@ -210,7 +210,7 @@ pub fn cross_entropy(logits: CubeTensor, rows: &LossRows, factor: f64) -> (CubeT
     }
     let (sum, loss) = (column_sums(losses, count, 1, sums), empty(&logits, Shape::from([1]), logits.dtype));
     let (cubes, dim) = grid(&client, 1);
-    // SAFETY: one unit reads and writes the only entries.
+    // SAFETY: one thread reads and writes the only entries.
     unsafe {
         scale_kernel::launch_unchecked(
             &client,

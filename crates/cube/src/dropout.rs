@@ -122,7 +122,7 @@ pub fn dropout_rows(x: CubeTensor, dropout: &Dropout) -> CubeTensor {
     let out = empty(&x, x.meta.shape().clone(), x.dtype);
     let (blocks, dummy) = (width.div_ceil(4), dummy(&x));
     let (count, dim) = grid(&x.client, rows * blocks);
-    // SAFETY: `x` has `rows` rows of `width` columns, and ids are at least as many (checked above). Units beyond the last block of the last row leave first, and columns beyond a row are left out.
+    // SAFETY: `x` has `rows` rows of `width` columns, and ids are at least as many (checked above). Threads beyond the last block of the last row leave first, and columns beyond a row are left out.
     unsafe {
         dropout_kernel::launch_unchecked(
             &out.client,

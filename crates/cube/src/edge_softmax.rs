@@ -86,7 +86,7 @@ pub fn edge_softmax(relation: &Relation, x: CubeTensor) -> CubeTensor {
     let edges = ends(relation, &x.device);
     let units = x.meta.num_elements() / n;
     let (count, dim) = grid(&client, units);
-    // SAFETY: `x` (checked above) and `out` have a row for every edge, `stats` two for every destination; units beyond the last leave.
+    // SAFETY: `x` (checked above) and `out` have a row for every edge, `stats` two for every destination; threads beyond the last leave.
     unsafe {
         probability_kernel::launch_unchecked(
             &client,

@@ -1,7 +1,7 @@
 //! Bias, activation and dropout in one pass, and their gradients.
 //!
 //! ```text
-//! out = drop(act(x + bias))                              a unit for four columns of a row, which share their draws
+//! out = drop(act(x + bias))                              a thread for four columns of a row, which share their draws
 //! h   = drop(grad) · act'(act(x + bias));  d x = h, d bias = Σ h
 //! ```
 //! Of a relu backward reads which entries it and dropout let through, four of them in a number; of other activations the
@@ -204,7 +204,7 @@ pub fn epilogue(call: &Epilogue, x: CubeTensor, bias: Option<CubeTensor>, open: 
     let (out, sums, draws) = (empty(&x, shape, x.dtype), wide(x.dtype), Dropout::or_none(call.dropout.as_ref()));
     let (count, dim) = grid(&x.client, rows * blocks);
     // SAFETY: `x` and `out` have `rows` rows of `width` columns, the bias `width`, `marks` a number for every block of a
-    // row where it is written; ids are one for each row, all checked above; units beyond the last block leave first.
+    // row where it is written; ids are one for each row, all checked above; threads beyond the last block leave first.
     unsafe {
         epilogue_kernel::launch_unchecked(
             &out.client,

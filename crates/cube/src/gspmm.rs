@@ -5,7 +5,7 @@
 //! d lhs[u] = Σ over out-edges (u, v, e) of w[v] · d op/d lhs · grad[v]                 rows of CSR
 //! d rhs[e] =                               w[v] · d op/d rhs · grad[v]                 edges
 //! ```
-//! `w` is 1 for sum and 1 / degree for mean; under max and min an entry passes only where `e` won. Axes that were
+//! `w` is 1 for sum and 1 / degree for mean; under max and min an entry passes only where `e` is the argmax or argmin. Axes that were
 //! broadcast are summed.
 
 use burn::tensor::DType;
@@ -157,7 +157,7 @@ fn run(call: Gspmm<'_>, formula: Formula, operands: Vec<Source>, dtype: DType) -
     .run()
 }
 
-/// GSpMM by max or min: values, and the id of the winning edge of every entry (the bits of a `u32` in an i32 tensor,
+/// GSpMM by max or min: values, and the id of the argmax or argmin edge of every entry (the bits of a `u32` in an i32 tensor,
 /// all ones where there is no edge).
 ///
 /// # Shapes
@@ -183,7 +183,7 @@ pub fn gspmm_select(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTe
 /// Gradient of GSpMM for one operand.
 ///
 /// # Shapes
-/// - `grad`: that of the result; `arg`: the winning edges that [`gspmm_select`] returned, for max and min
+/// - `grad`: that of the result; `arg`: the argmax or argmin edges that [`gspmm_select`] returned, for max and min
 /// - `lhs`, `rhs`: as given to the forward pass, read as follows, others may be `None`: `rhs` by the gradient of `lhs`
 ///   of mul and div, `lhs` by that of `rhs` of mul, both by that of `rhs` of div
 /// - returns the shape of the operand

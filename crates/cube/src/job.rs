@@ -79,7 +79,7 @@ pub(crate) struct Job<'a> {
     pub(crate) dtype: DType,
 }
 
-/// Tables of columns, one behind the other.
+/// Tables of columns, concatenated.
 pub(crate) struct Tables {
     values: Vec<u32>,
     starts: Vec<usize>,
@@ -227,7 +227,7 @@ impl Job<'_> {
             let [ha, hb, hc] = [0, 1, 2].map(|i| tables.launch(&operands, i, n));
             // SAFETY: ids of a relation lie below its numbers of nodes and edges, which operands have rows for, of the widths
             // that their maps say, all of one type: whoever makes a job has checked it (`check::Call`). Columns of maps lie inside those rows; `table` names rows or chunks of the layout; `out` has `tasks` rows of
-            // `width / n` vectors, and units beyond them leave first.
+            // `width / n` vectors, and threads beyond them leave first.
             unsafe {
                 walk_kernel::launch_unchecked(
                     &out.client,
@@ -331,7 +331,7 @@ impl Job<'_> {
         let degrees = self.share.as_ref().unwrap_or(&indptr);
         let addresses = address(&[a, b, c, out], tasks * entries * group);
         let [ha, hb, hc] = [0, 1, 2].map(|i| tables.launch(&self.operands, i, n));
-        // SAFETY: as in `walk`; units beyond the last entry visit no edge and write nothing.
+        // SAFETY: as in `walk`; threads beyond the last entry visit no edge and write nothing.
         unsafe {
             contract_kernel::launch_unchecked(
                 &client,

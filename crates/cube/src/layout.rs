@@ -15,7 +15,7 @@ use crate::error::CubeError;
 use crate::message::Visit;
 use crate::tune::{Choice, Launch};
 
-/// Edges that one unit of a kernel adds up; a row of more goes in chunks of this many.
+/// Edges that one thread of a kernel adds up; a row of more goes in chunks of this many.
 pub const CHUNK: usize = 256;
 
 /// CSC or CSR.
@@ -24,7 +24,7 @@ pub(crate) struct Layout {
     pub(crate) edges: usize,
     /// `rows + 1` offsets.
     pub(crate) indptr: CubeTensor,
-    /// The node at the other end, by position.
+    /// The node at the other endpoint, by position.
     pub(crate) indices: CubeTensor,
     /// The edge id at each position; `None` where they are the same number.
     pub(crate) edge_ids: Option<CubeTensor>,
@@ -144,7 +144,7 @@ impl Layout {
     pub(crate) fn table(&self) -> &CubeTensor {
         self.heavy.as_ref().map_or(&self.indptr, |heavy| &heavy.table)
     }
-    /// A launch over the rows, or over the chunks of long ones, with messages of `width` entries of which a unit holds `vector`.
+    /// A launch over the rows, or over the chunks of long ones, with messages of `width` entries of which a thread holds `vector`.
     pub(crate) fn launch(&self, visit: Visit, width: usize, vector: usize) -> Launch {
         let heavy = self.heavy.as_ref();
         let (in_heavy, chunked) = (heavy.map_or(0, |heavy| heavy.edges), visit == Visit::Chunks);
@@ -213,7 +213,7 @@ pub(crate) fn ends(relation: &Relation, device: &CubeDevice) -> Ends {
 }
 
 /// Copies the edges of a graph to a device ahead of their first use, which would do it too, and returns the bytes that they take
-/// there: of every relation both orders, and both ends by edge. 0 for a device of the CPU, which has them. What is there already is
+/// there: of every relation both orders, and both endpoints by edge. 0 for a device of the CPU, which has them. What is there already is
 /// not copied again.
 ///
 /// ```no_run

@@ -10,7 +10,7 @@ use crate::tune::Variant;
 pub(crate) enum Place {
     /// The row that is being made; the source, where rows are edges.
     Row,
-    /// The node at the other end; the destination, where rows are edges.
+    /// The node at the other endpoint; the destination, where rows are edges.
     Far,
     /// The edge id.
     Edge,
@@ -66,7 +66,7 @@ pub(crate) struct Message {
     /// Whether positions have an array of edge ids.
     pub(crate) edge_ids: bool,
     pub(crate) formula: Formula,
-    /// Whether only winning edges bring anything.
+    /// Whether only argmax or argmin edges bring anything.
     pub(crate) winners: bool,
     /// Whether `a` is divided by the degree of its row.
     pub(crate) share: bool,

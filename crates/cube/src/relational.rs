@@ -40,7 +40,7 @@ struct Inner {
 /// Pairs of a node and a relation, relation by relation, nodes ascending.
 #[derive(Debug)]
 struct Pairs {
-    /// From the nodes at the other end to pairs, edges in their order.
+    /// From the nodes at the other endpoint to pairs, edges in their order.
     edges: Relation,
     /// From pairs to nodes.
     nodes: Relation,
@@ -52,7 +52,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    /// `near` is the node of each edge that its pair is of, `far` that at the other end.
+    /// `near` is the node of each edge that its pair is of, `far` that at the other endpoint.
     fn new(near: &[u32], far: &[u32], types: &[u32], num_relations: usize, nodes: [usize; 2]) -> Self {
         let mut order: Vec<u32> = (0..near.len() as u32).collect();
         order.sort_by_key(|&e| (types[e as usize], near[e as usize]));
@@ -206,9 +206,9 @@ pub fn relational_grad_x(grad: CubeTensor, weight: CubeTensor, norm: Option<Cube
 
 /// Rows of pairs times their matrices, by node.
 #[track_caller]
-fn through(pairs: &Pairs, rows: CubeTensor, weight: CubeTensor, turned: bool, dtype: DType) -> CubeTensor {
+fn through(pairs: &Pairs, rows: CubeTensor, weight: CubeTensor, transposed: bool, dtype: DType) -> CubeTensor {
     let index = pairs.rows(&rows.device);
-    let products = typed_mm(rows, widened(weight), &index, turned);
+    let products = typed_mm(rows, widened(weight), &index, transposed);
     by_row(&pairs.nodes, Reduce::Sum, products, None, dtype)
 }
 
@@ -238,10 +238,10 @@ pub fn relational_grad_weight(
 pub fn relational_grad_norm(grad: CubeTensor, x: CubeTensor, weight: CubeTensor, index: &RelationalRows) -> CubeTensor {
     let (pairs, dtype, device) = (index.by_dst(), grad.dtype, grad.device.clone());
     let shares = index.shares(&grad);
-    let turned = typed_mm(gather_rows(widened(grad), &pairs.node), widened(weight), &pairs.rows(&device), true);
+    let back = typed_mm(gather_rows(widened(grad), &pairs.node), widened(weight), &pairs.rows(&device), true);
     let width = [Call::new("relational_grad_norm", "x", &x).table("x", &x)[1]];
     let call = Gsddmm { relation: &pairs.edges, op: EdgeOp::Dot, targets: [Target::Src, Target::Dst], lhs: &width, rhs: &width };
-    let d = gsddmm(call, Some(widened(x)), Some(turned));
+    let d = gsddmm(call, Some(widened(x)), Some(back));
     let d = reshaped(d, Shape::from(vec![index.0.relation.num_edges()]));
     let d = match shares {
         Some(shares) => index.times(d, shares),

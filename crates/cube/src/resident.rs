@@ -13,7 +13,7 @@ struct Key<T, const N: usize, K> {
     key: K,
 }
 
-/// Values by the arrays that they were made of, told apart by address, and by a key beside them (a
+/// Values by the arrays that they were made of, distinguished by address, and by a key beside them (a
 /// device, say).
 ///
 /// A clone of a caller's `Arc` is the same array. Holds at most 64 values, that asked for least

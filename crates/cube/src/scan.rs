@@ -7,10 +7,10 @@ use cubecl::{CubeCount, CubeDim, calculate_cube_count_elemwise};
 
 use crate::launch::{address, arg, empty, grid};
 
-/// Units of a cube, and entries of each.
+/// Threads of a block, and entries of each.
 const UNITS: usize = 256;
 const EACH: usize = 4;
-/// Entries that one cube sums.
+/// Entries that one thread block sums.
 const RUN: usize = UNITS * EACH;
 
 #[cube(launch_unchecked, address_type = "dynamic")]
@@ -75,7 +75,7 @@ pub(crate) fn exclusive_sums(x: &CubeTensor, n: usize) -> CubeTensor {
     let client = x.client.clone();
     let dim = CubeDim::new_1d(UNITS as u32);
     let count: CubeCount = calculate_cube_count_elemwise(&client, runs * UNITS, dim);
-    // SAFETY: `x` has `n` entries, `out` one more, `sums` one for every run; units beyond them read and write nothing.
+    // SAFETY: `x` has `n` entries, `out` one more, `sums` one for every run; threads beyond them read and write nothing.
     unsafe {
         scan_kernel::launch_unchecked(&client, count, dim, address(&[x, &out], runs * RUN), arg(x), arg(&out), arg(&sums), n, runs);
     }
@@ -84,7 +84,7 @@ pub(crate) fn exclusive_sums(x: &CubeTensor, n: usize) -> CubeTensor {
     }
     let before = exclusive_sums(&sums, runs);
     let (count, dim) = grid(&client, n + 1);
-    // SAFETY: `before` has an entry for every run of `out`; units beyond the last entry leave first.
+    // SAFETY: `before` has an entry for every run of `out`; threads beyond the last entry leave first.
     unsafe {
         add_kernel::launch_unchecked(&client, count, dim, address(&[&out], n + 1), arg(&before), arg(&out), n + 1);
     }

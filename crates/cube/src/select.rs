@@ -94,7 +94,7 @@ fn select_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size>(
     winners[at] = winner;
 }
 
-/// The winners of long rows out of those of their chunks, the first chunk first.
+/// The argmax or argmin of long rows out of those of their chunks, the first chunk first.
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn combine_winners_kernel<A: Float, O: Float>(
     parts: &[A],
@@ -128,7 +128,7 @@ fn combine_winners_kernel<A: Float, O: Float>(
     winners[at] = winner.extract(0usize);
 }
 
-/// Values and winning edge ids, both of `shape` (`[rows, width]` as one).
+/// Values and ids of argmax or argmin edges, both of `shape` (`[rows, width]` as one).
 pub(crate) fn select(
     layout: &Layout,
     formula: Formula,

@@ -44,7 +44,7 @@ pub(crate) fn leaky<A: Float, N: Size>(x: Vector<A, N>, slope: A) -> Vector<A, N
     select_many(above, x, x * Vector::<A, N>::new(slope))
 }
 
-/// The sum of both ends, before `leaky_relu`, or the score of the edge.
+/// The sum of both endpoints, before `leaky_relu`, or the score of the edge.
 #[cube]
 pub(crate) fn before<F: Float, A: Float, N: Size>(
     a: &[Vector<F, N>],
@@ -209,7 +209,7 @@ pub(crate) fn stats(layout: &Layout, a: &CubeTensor, b: &CubeTensor, slope: f64,
         let (count, dim) = grid(&client, tasks * width / n);
         let (ids, chunks) = (layout.ids(), layout.table());
         // SAFETY: `a` and `b` have a row of `width` columns for every id that `scores` looks up, `out` has two for every
-        // task; units beyond the last leave first.
+        // task; threads beyond the last leave first.
         unsafe {
             stats_kernel::launch_unchecked(
                 &client,

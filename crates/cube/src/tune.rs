@@ -1,7 +1,7 @@
 //! Which of several ways to launch a kernel is the fastest, measured by CubeCL's tuner.
 //!
-//! Variants of a kernel that sums edges differ in how many messages are on their way at a time, in the units of a cube, in
-//! the entries that a unit holds, and in the order in which rows are begun. All of them add the edges of a row in one
+//! Variants of a kernel that sums edges differ in how many messages are on their way at a time, in the threads of a block, in
+//! the entries that a thread holds, and in the order in which rows are begun. All of them add the edges of a row in one
 //! order, so it is only time that the choice changes. It is made once for a kernel, width, element size and
 //! [`Degrees`], where there is enough work to tell variants apart and a layout is launched over again and again; other
 //! launches take the first variant.
@@ -22,11 +22,11 @@ use crate::degrees::Degrees;
 pub(crate) struct Variant {
     /// Messages on their way at a time.
     pub(crate) flight: usize,
-    /// Units of a cube at most.
+    /// Threads of a block at most.
     pub(crate) units: u32,
     /// Rows of many edges are begun first, and neighbours have as many.
     pub(crate) ordered: bool,
-    /// Units hold half as many entries as they could.
+    /// Threads hold half as many entries as they could.
     pub(crate) halved: bool,
 }
 
@@ -59,7 +59,7 @@ struct Key {
     kernel: String,
     /// Entries of a message.
     width: usize,
-    /// Entries that a unit holds.
+    /// Entries that a thread holds.
     vector: usize,
     /// Of an entry.
     bytes: usize,
@@ -146,7 +146,7 @@ pub(crate) struct Launch {
     pub(crate) choice: Choice,
     /// Entries of a message.
     pub(crate) width: usize,
-    /// Entries that a unit holds.
+    /// Entries that a thread holds.
     pub(crate) vector: usize,
     pub(crate) degrees: Degrees,
     /// Whether `table` is an order of rows.

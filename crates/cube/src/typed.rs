@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! out[r] = a[r] · b[type of r]             tiles of 64 rows of one type and 64 columns
-//! d a[r] = grad[r] · bᵀ[type of r]         the same with matrices turned round
+//! d a[r] = grad[r] · bᵀ[type of r]         the same with transposed matrices
 //! d b[t] = Σ a[r]ᵀ · grad[r] over rows of type t     tiles of 64 by 64, rows in runs of 1024
 //! ```
-//! A cube of 256 units makes a tile, 4 by 4 entries each, from pieces of both operands in shared memory. Every sum
+//! A block of 256 threads makes a tile, 4 by 4 entries each, from pieces of both operands in shared memory. Every sum
 //! runs over its terms in ascending order, so results repeat.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
@@ -23,9 +23,9 @@ use crate::launch::{address, arg, empty, reshaped, wide, zeros};
 const TILE: usize = 64;
 /// Terms of sums that are in shared memory at a time.
 const DEPTH: usize = 16;
-/// Units of a cube: 16 by 16, each 4 by 4 entries of the tile.
+/// Threads of a block: 16 by 16, each 4 by 4 entries of the tile.
 const UNITS: usize = 256;
-/// Rows whose outer products one cube adds up.
+/// Rows whose outer products one thread block adds up.
 const RUN: usize = 1024;
 
 /// Rows grouped by the matrix that they are multiplied with, on a device; to be kept over any number of calls.
@@ -117,8 +117,8 @@ impl TypedRows {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Product {
     ordered: bool,
-    /// Whether matrices are stored turned round, `[columns, depth]`.
-    turned: bool,
+    /// Whether matrices are stored transposed, `[columns, depth]`.
+    transposed: bool,
 }
 
 /// Where position `p` of the rows by type is.
@@ -127,7 +127,7 @@ fn row_at(order: &[u32], p: usize, #[comptime] ordered: bool) -> usize {
     if comptime!(ordered) { order[p] as usize } else { p }
 }
 
-/// `sums[i] += left[i] · right` for the four rows of a unit.
+/// `sums[i] += left[i] · right` for the four rows of a thread.
 #[cube]
 fn add_outer<A: Float>(
     sums: &mut Array<Vector<A, Const<4>>>,
@@ -189,7 +189,7 @@ fn multiply_kernel<F: Float, A: Float>(
     while from < depth {
         #[unroll]
         for part in 0..comptime!(TILE * DEPTH / UNITS) {
-            // Neighbouring units read neighbouring terms of a row.
+            // Neighbouring threads read neighbouring terms of a row.
             let at = part * UNITS + unit;
             let (i, k) = (at / DEPTH, at % DEPTH);
             let mut x = zero;
@@ -198,7 +198,7 @@ fn multiply_kernel<F: Float, A: Float>(
             }
             left[k * TILE + i] = x;
             let mut y = zero;
-            if comptime!(how.turned) {
+            if comptime!(how.transposed) {
                 if first_column + i < columns && from + k < depth {
                     y = A::cast_from(b[matrix + (first_column + i) * depth + from + k]);
                 }
@@ -347,19 +347,19 @@ fn cubes(client: &cubecl::client::Client, n: usize) -> (CubeCount, CubeDim) {
 /// - `a`: `[rows, blocks · d_input]`; `b`: `[types, d_input, d_output]` or `[types, blocks, d_input, d_output]`
 /// - returns `[rows, blocks · d_output]`
 ///
-/// With `turned` rows are multiplied with the transposed matrices: the gradient of `a`, where `a` is that of the result,
+/// With `transposed` rows are multiplied with the transposed matrices: the gradient of `a`, where `a` is that of the result,
 /// `[rows, blocks · d_output]`; it returns `[rows, blocks · d_input]`.
 ///
 /// # Semantics
 /// f16 and bf16 are summed in f32 and rounded once. Rows that `index` does not name keep no defined value: it names all.
 ///
 /// # Panics
-/// If an operand has another shape, element type or device, or the device has cubes of fewer than 256 units.
+/// If an operand has another shape, element type or device, or the device has thread blocks of fewer than 256 threads.
 #[track_caller]
-pub fn typed_mm(a: CubeTensor, b: CubeTensor, index: &TypedRows, turned: bool) -> CubeTensor {
+pub fn typed_mm(a: CubeTensor, b: CubeTensor, index: &TypedRows, transposed: bool) -> CubeTensor {
     let call = Call::new("typed_mm", "a", &a);
     let [blocks, input, output] = index.check(&call, b.meta.shape());
-    let (depth, columns) = if turned { (output, input) } else { (input, output) };
+    let (depth, columns) = if transposed { (output, input) } else { (input, output) };
     let size = product([blocks, input, output]);
     let (a, b) = (call.rows("a", a, index.rows, product([blocks, depth])), call.rows("b", b, index.types, size));
     let shape = Shape::from(vec![index.rows, blocks * columns]);
@@ -389,7 +389,7 @@ pub fn typed_mm(a: CubeTensor, b: CubeTensor, index: &TypedRows, turned: bool) -
             blocks,
             depth,
             columns,
-            Product { ordered: index.order.is_some(), turned },
+            Product { ordered: index.order.is_some(), transposed },
             [elem(a.dtype), elem(wide(a.dtype))],
         );
     }
@@ -413,7 +413,7 @@ fn product<const N: usize>(sizes: [usize; N]) -> usize {
 /// Beside the result one matrix for every 1024 rows of a type, in the type of sums.
 ///
 /// # Panics
-/// If an operand has another shape, element type or device, or the device has cubes of fewer than 256 units.
+/// If an operand has another shape, element type or device, or the device has thread blocks of fewer than 256 threads.
 #[track_caller]
 pub fn typed_mm_grad_b(grad: CubeTensor, a: CubeTensor, index: &TypedRows, shape: Shape) -> CubeTensor {
     let call = Call::new("typed_mm_grad_b", "grad", &grad);

@@ -1,4 +1,4 @@
-//! Sums over the edges of a row, a vector of columns for every unit.
+//! Sums over the edges of a row, a vector of columns for every thread.
 //!
 //! ```text
 //! for every row (or chunk of a long row, or edge) and every vector of columns, in parallel:
@@ -6,8 +6,8 @@
 //!   for edges of the row, ascending:  sum += message
 //!   out = sum  (/ degree for mean)
 //! ```
-//! Units of neighbouring columns lie side by side, so a row of an operand is read in one piece; narrow rows share a
-//! cube. Some messages are on their way at a time; see [`crate::tune`].
+//! Threads of neighbouring columns lie side by side, so a row of an operand is read in one piece; narrow rows share a
+//! thread block. Some messages are on their way at a time; see [`crate::tune`].
 
 use cubecl::prelude::*;
 

@@ -106,7 +106,7 @@ fn check(what: &str, call: &Gspmm<'_>, seed: u64, tolerance: f64) {
     let mut arg = None;
     let got = if matches!(call.reduce, Reduce::Max | Reduce::Min) {
         let (got, winners) = gspmm_select(*call, l.clone(), r.clone());
-        assert_eq!(read_ids(&winners), want.arg, "{what}: winners");
+        assert_eq!(read_ids(&winners), want.arg, "{what}: argmax");
         arg = Some(winners);
         got
     } else {
