@@ -22,6 +22,17 @@ fn within(what: &'static str, entries: usize, limit: u64, device: &CubeDevice) -
     Err(CubeError::TooLarge { what, entries, bytes, limit, device: format!("{device:?}") })
 }
 
+/// Refuses a kernel of more arrays than the device binds.
+pub(crate) fn check_arrays(arrays: usize, device: &CubeDevice) -> Result<(), CubeError> {
+    within_bindings(arrays, device.client().properties().hardware.max_bindings, device)
+}
+
+fn within_bindings(arrays: usize, bindings: u32, device: &CubeDevice) -> Result<(), CubeError> {
+    // One of the bindings has the kernel's numbers.
+    let limit = (bindings as usize).saturating_sub(1);
+    if arrays <= limit { Ok(()) } else { Err(CubeError::TooManyArrays { arrays, limit, device: format!("{device:?}") }) }
+}
+
 /// Entries of the smallest array: kernels that do not read an array take any other in its place, and a buffer must hold at
 /// least one vector of what a kernel takes it for.
 const LEAST: usize = 4;
@@ -95,5 +106,14 @@ pub(crate) mod tests {
         let limit = device.client().properties().memory.max_page_size;
         assert!(check_size("edge ids", (limit / 4) as usize, &device).is_ok());
         assert!(check_size("edge ids", (limit / 4) as usize + 1, &device).is_err());
+    }
+
+    #[test]
+    fn arrays_beyond_the_bindings_are_refused() {
+        let Some(device) = adapter() else { return };
+        assert_eq!(within_bindings(7, 8, &device), Ok(()));
+        let e = within_bindings(8, 8, &device).unwrap_err();
+        assert!(matches!(e, CubeError::TooManyArrays { arrays: 8, limit: 7, .. }), "{e}");
+        assert!(e.to_string().contains("needs 8 arrays") && e.to_string().contains("binds 7;"), "{e}");
     }
 }

@@ -16,6 +16,15 @@ pub enum CubeError {
         /// The device.
         device: String,
     },
+    /// A kernel reads and writes more arrays than the device binds at once.
+    TooManyArrays {
+        /// Arrays of the kernel.
+        arrays: usize,
+        /// Arrays that the device binds.
+        limit: usize,
+        /// The device.
+        device: String,
+    },
 }
 
 impl std::fmt::Display for CubeError {
@@ -25,6 +34,11 @@ impl std::fmt::Display for CubeError {
                 f,
                 "{what} of the graph need {bytes} bytes ({entries} entries) in one buffer, device {device} holds {limit} bytes in a \
                  buffer; cut the graph into parts, or sample it"
+            ),
+            Self::TooManyArrays { arrays, limit, device } => write!(
+                f,
+                "a kernel needs {arrays} arrays, device {device} binds {limit}; sample with fewer of weights, masks, times, excluded edges \
+                 and original ids, or on the host"
             ),
         }
     }

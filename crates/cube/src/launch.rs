@@ -5,9 +5,10 @@ use burn_cubecl::ops::numeric::{empty_device_contiguous_dtype, zeros_client};
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::client::Client;
 use cubecl::ir::AddressType;
+use cubecl::prelude::BufferArg;
 use cubecl::{CubeCount, CubeDim, calculate_cube_count_elemwise};
 
-/// Units of a cube.
+/// Threads of a block.
 const UNITS: u32 = 256;
 
 /// The type of sums.
@@ -15,26 +16,36 @@ pub(crate) fn wide(dtype: DType) -> DType {
     if dtype == DType::F64 { DType::F64 } else { DType::F32 }
 }
 
-/// Units of a cube on this device, a power of two.
+/// Threads of a block on this device, a power of two.
 pub(crate) fn units(client: &Client) -> u32 {
     let most = client.properties().hardware.max_units_per_cube.clamp(1, UNITS);
     1 << most.ilog2()
 }
 
-/// A grid of at least `n` units.
+/// A grid of at least `n` threads.
 pub(crate) fn grid(client: &Client, n: usize) -> (CubeCount, CubeDim) {
     grid_of(client, n, UNITS)
 }
 
-/// A grid of at least `n` units, in cubes of at most `most`, a power of two.
+/// A grid of at least `n` threads, in thread blocks of at most `most`, a power of two.
 pub(crate) fn grid_of(client: &Client, n: usize, most: u32) -> (CubeCount, CubeDim) {
     let dim = CubeDim::new_1d(units(client).min(most));
     (calculate_cube_count_elemwise(client, n, dim), dim)
 }
 
 /// As a kernel's argument.
-pub(crate) fn arg(x: &CubeTensor) -> cubecl::prelude::BufferArg {
+pub(crate) fn arg(x: &CubeTensor) -> BufferArg {
     x.clone().into_buffer_arg()
+}
+
+/// In the place of an array that a kernel, as it is compiled, does not read: its first argument once more, which takes no binding.
+pub(crate) fn unread() -> BufferArg {
+    BufferArg::alias(0, 0)
+}
+
+/// As a kernel's argument, [`unread`] where there is none.
+pub(crate) fn arg_if(x: Option<&CubeTensor>) -> BufferArg {
+    x.map_or_else(unread, arg)
 }
 
 /// Indices that reach all entries of these tensors, and all of `units`.

@@ -1,12 +1,12 @@
-//! Message-passing kernels for graphics processors, written once in CubeCL.
+//! Message-passing kernels for GPUs, written once in CubeCL.
 //!
 //! A function takes tensors of `burn_cubecl::CubeBackend` and plain values, and returns such tensors. Kernels are launched without
 //! checks of bounds, so everything that they rely on is checked before: shapes, element types, devices and lengths of buffers at every
 //! call, which panics with the name of the operand; ids when what holds them is made (a relation, [`RowIndex`], [`TypedRows`]).
 //!
-//! Every entry of a result has one writer and there are no atomics, so two runs give the same bits. A row of edges is
-//! summed in ascending edge id; a row of more than `CHUNK` edges in chunks of that many, whose sums are then added
-//! in order. f16 and bf16 are summed in f32 and rounded once.
+//! There are no atomic additions, and what samplers do with other atomics does not depend on their order, so results repeat bit for
+//! bit. Every entry of a result of message passing has one writer. A row of edges is summed in ascending edge id; a row of more than
+//! `CHUNK` edges in chunks of that many, whose sums are then added in order. f16 and bf16 are summed in f32 and rounded once.
 //!
 //! Kernels that sum edges have variants that differ in time alone; where there is much to do, again and again, CubeCL's
 //! tuner measures them. `BURN_GNN_TUNE=off` takes the first, always.

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Int, Shape, Tensor};
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{FoundTrees, Graph, GraphError, HopEdges, HopFound, MiniBatch, NeighborSampler};
+use burn_gnn_graph::{FoundTrees, Graph, GraphError, HopEdges, HopFound, MiniBatch, NeighborSampler, of_etype, of_ntype};
 
 use super::ids::Ids;
 use super::number::pick_kernel;
@@ -58,7 +58,7 @@ impl DeviceBatch {
     /// There is no such type.
     #[track_caller]
     pub fn nodes(&self, ntype: usize) -> Tensor<1, Int> {
-        self.nodes[ntype].tensor(self.graph.node_counts()[ntype])
+        of_ntype(&self.nodes, ntype).tensor(self.graph.node_counts()[ntype])
     }
     /// Row of each seed among the destinations of the last block, `[seeds]`, in the order given.
     ///
@@ -66,7 +66,7 @@ impl DeviceBatch {
     /// There is no such type.
     #[track_caller]
     pub fn seeds(&self, ntype: usize) -> Tensor<1, Int> {
-        self.seeds[ntype].tensor(self.graph.node_counts()[ntype])
+        of_ntype(&self.seeds, ntype).tensor(self.graph.node_counts()[ntype])
     }
     /// Where trees are disjoint: for each of the [`nodes`](Self::nodes) the position of its seed in the joint list of seeds, type after
     /// type, `[nodes]`.
@@ -76,7 +76,7 @@ impl DeviceBatch {
     #[track_caller]
     pub fn roots(&self, ntype: usize) -> Option<Tensor<1, Int>> {
         let seeds = self.seeds.iter().map(|seeds| seeds.len).sum();
-        self.roots.as_ref().map(|roots| roots[ntype].tensor(seeds))
+        self.roots.as_ref().map(|roots| of_ntype(roots, ntype).tensor(seeds))
     }
     /// Sources of a block: so many of the first [`nodes`](Self::nodes).
     ///
@@ -84,7 +84,7 @@ impl DeviceBatch {
     /// There is no such block or type.
     #[track_caller]
     pub fn num_src(&self, block: usize, ntype: usize) -> usize {
-        self.hop(block).num_src[ntype]
+        *of_ntype(&self.hop(block).num_src, ntype)
     }
     /// Destinations of a block: so many of its first sources.
     ///
@@ -92,12 +92,12 @@ impl DeviceBatch {
     /// There is no such block or type.
     #[track_caller]
     pub fn num_dst(&self, block: usize, ntype: usize) -> usize {
-        self.hop(block).num_dst[ntype]
+        *of_ntype(&self.hop(block).num_dst, ntype)
     }
     /// Where the edges of each destination begin, `[destinations + 1]`, the end last; `None` where nothing is drawn of the type.
     ///
     /// # Panics
-    /// There is no such block.
+    /// There is no such block or type.
     #[track_caller]
     pub fn indptr(&self, block: usize, etype: usize) -> Option<Tensor<1, Int>> {
         let found = self.found(block, etype)?;
@@ -106,7 +106,7 @@ impl DeviceBatch {
     /// Row of the source of each edge, `[edges]`, in the order of destinations; `None` where nothing is drawn of the type.
     ///
     /// # Panics
-    /// There is no such block.
+    /// There is no such block or type.
     #[track_caller]
     pub fn src(&self, block: usize, etype: usize) -> Option<Tensor<1, Int>> {
         let (found, (s, _)) = (self.found(block, etype)?, self.graph.schema().ends(etype));
@@ -115,7 +115,7 @@ impl DeviceBatch {
     /// Id of each edge in the graph, `[edges]`, in the order of [`src`](Self::src); `None` where nothing is drawn of the type.
     ///
     /// # Panics
-    /// There is no such block.
+    /// There is no such block or type.
     #[track_caller]
     pub fn edge_ids(&self, block: usize, etype: usize) -> Option<Tensor<1, Int>> {
         let Found { positions, .. } = self.found(block, etype)?;
@@ -126,11 +126,12 @@ impl DeviceBatch {
     #[track_caller]
     fn hop(&self, block: usize) -> &Hop {
         let blocks = self.hops.len();
-        assert!(block < blocks, "block {block} is out of range 0..{blocks}");
+        assert!(block < blocks, "`block` must lie in 0..{blocks}, in the order of layers, got {block}");
         &self.hops[blocks - 1 - block]
     }
     #[track_caller]
     fn found(&self, block: usize, etype: usize) -> Option<&Found> {
+        of_etype(self.graph.relations(), etype);
         self.hop(block).found.iter().find(|found| found.etype == etype)
     }
 
@@ -183,7 +184,7 @@ pub(super) fn pick(at: &Ids, table: &CubeTensor) -> Ids {
     }
     let out = empty(list, Shape::from([n.max(4)]), list.dtype);
     let (count, dim) = grid(&list.client, n);
-    // SAFETY: the table has these places, `out` an entry for each; units beyond them leave first.
+    // SAFETY: the table has these places, `out` an entry for each; threads beyond them leave first.
     unsafe {
         pick_kernel::launch_unchecked(&list.client, count, dim, address(&[list, table], n), arg(list), arg(table), arg(&out), n);
     }

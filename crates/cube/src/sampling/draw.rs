@@ -1,4 +1,4 @@
-//! Which edges of a node are drawn: one unit for every node.
+//! Which edges of a node are drawn: one thread for every node.
 //!
 //! Uniform draws are those of the host, word for word: Floyd's algorithm (Bentley and Floyd, CACM 1987) on integers of Lemire (TOMACS
 //! 2019) from Philox. Weighted ones are of the same distribution: exponential keys (Efraimidis and Spirakis, IPL 2006).

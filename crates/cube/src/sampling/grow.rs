@@ -3,7 +3,7 @@
 use burn::tensor::{DType, Shape};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{GraphError, HopDraws, SampleKey, TimeRanks};
+use burn_gnn_graph::{Derived, GraphError, HopDraws, SampleKey, TimeRanks};
 
 use super::DeviceSampler;
 use super::batch::{DeviceBatch, Found, Hop, pick};
@@ -11,8 +11,8 @@ use super::draw::{Filter, How, count_kernel, mark_kernel, smallest_kernel, unifo
 use super::ids::{Ids, number_at};
 use super::number::{copy_kernel, first_kernel, forget_kernel, offer_kernel, row_kernel, settle_kernel};
 use super::trees::Trees;
-use crate::device::{dummy, upload};
-use crate::launch::{address, arg, empty, grid};
+use crate::device::{check_arrays, upload};
+use crate::launch::{address, arg, arg_if, empty, grid};
 use crate::layout::csc;
 use crate::scan::exclusive_sums;
 
@@ -38,7 +38,7 @@ impl DeviceSampler {
         let table = |&n: &usize| {
             let table = self.ints(n);
             let (count, dim) = grid(&table.client, n.max(1));
-            // SAFETY: the table has at least `n` entries; units beyond them leave first.
+            // SAFETY: the table has at least `n` entries; threads beyond them leave first.
             unsafe { forget_kernel::launch_unchecked(&table.client, count, dim, address(&[&table], n), arg(&table), n) };
             table
         };
@@ -55,7 +55,7 @@ impl DeviceSampler {
             let words = self.graph().relations()[t].num_edges().div_ceil(32);
             let bits = bits.get_or_insert_with(|| upload("excluded edges", &vec![0; words], &self.device));
             let (count, dim) = grid(&bits.client, ids.len);
-            // SAFETY: ids are edges of the relation, for each of which there is a bit; units beyond the ids leave first.
+            // SAFETY: ids are edges of the relation, for each of which there is a bit; threads beyond the ids leave first.
             unsafe {
                 mark_kernel::launch_unchecked(
                     &bits.client,
@@ -90,7 +90,7 @@ impl DeviceSampler {
         let (mut nodes, rows_of_seeds): (Vec<Ids>, Vec<Ids>) = if trees.is_some() {
             // A tree begins with its seed.
             let rows = seeds.iter().map(|ids| (0..ids.len as u32).collect::<Vec<_>>());
-            let rows = rows.map(|rows| Ids::upload("rows of seeds", &rows, &self.device)).collect();
+            let rows = rows.map(|rows| Ids::upload("rows of seeds", &rows, &self.device)).collect::<Result<_, _>>()?;
             (seeds, rows)
         } else {
             let mut nodes: Vec<Ids> = seeds.iter().map(|_| Ids { list: self.ints(0), len: 0 }).collect();
@@ -134,8 +134,8 @@ impl DeviceSampler {
     }
 
     /// Draws edges of one relation for the nodes there were before this hop, and numbers their sources.
-    fn draw(
-        &self,
+    fn draw<'a>(
+        &'a self,
         draw: &HopDraws<'_>,
         num_dst: &[usize],
         excluded: &[Ids],
@@ -165,33 +165,30 @@ impl DeviceSampler {
         let layout = csc(draw.relation, &self.device);
         let dst = nodes[d].list.clone();
         let client = dst.client.clone();
-        let none = dummy(&dst);
-        let weights = draw.weights.map_or(&none, |w| self.weights[draw.etype].get_or_compute(|| upload_floats(w, &self.device)));
-        let ids = self.original(d).unwrap_or(&none);
-        let words = |cells: &[burn_gnn_graph::Derived<CubeTensor>], what, make: &dyn Fn() -> Option<Vec<u32>>| {
-            cells[draw.etype].get_or_compute(|| upload(what, &make().unwrap_or_default(), &self.device)).clone()
+        let weights = draw.weights.map(|w| self.weights[draw.etype].get_or_compute(|| upload_floats(w, &self.device)));
+        let ids = self.original(d);
+        let words = |cells: &'a [Derived<CubeTensor>], what, make: &dyn Fn() -> Option<Vec<u32>>| {
+            cells[draw.etype].get_or_compute(|| upload(what, &make().unwrap_or_default(), &self.device))
         };
-        let mask = if draw.masked { words(&self.masks, "masks", &|| self.sampler.device_mask(draw.etype)) } else { none.clone() };
-        let order = if draw.ordered { words(&self.orders, "keys", &|| self.sampler.device_order(draw.etype)) } else { none.clone() };
+        let mask = draw.masked.then(|| words(&self.masks, "masks", &|| self.sampler.device_mask(draw.etype)));
+        let order = draw.ordered.then(|| words(&self.orders, "keys", &|| self.sampler.device_order(draw.etype)));
         let left_out = tables.excluded(draw.etype, excluded);
+        let edge_ids = left_out.and(layout.edge_ids.as_ref());
         // Of the trees of destinations, which the first of the roots are.
         let dst_roots = trees.as_deref().map(|trees| trees.roots[d].clone());
-        let of_dst = |table: Option<&CubeTensor>| match (table, &dst_roots) {
-            (Some(table), Some(roots)) => pick(&Ids { list: roots.clone(), len: num_dst }, table).list,
-            _ => none.clone(),
-        };
+        let of_dst = |table: Option<&CubeTensor>| Some(pick(&Ids { list: dst_roots.clone()?, len: num_dst }, table?).list);
         let bounds = trees.as_deref().and_then(|trees| trees.bounds[draw.etype].as_ref());
         let times = bounds.and_then(|_| self.times(draw.etype)).map(|(_, list)| list);
-        let (highs, timed) = (of_dst(trees.as_deref().map(|trees| &trees.highs)), times.is_some());
-        let (bounds, times) = (of_dst(bounds), times.unwrap_or(&none));
-        let filter = Filter { masked: draw.masked, excluded: left_out.is_some(), permuted: layout.edge_ids.is_some(), timed };
-        let (weighted, rooted) = (draw.weights.is_some(), dst_roots.is_some());
-        let how = How { replace: draw.replace, weighted, keyed: draw.ids.is_some(), rooted, filter };
-        let (left_out, edge_ids) = (left_out.unwrap_or(&none), layout.ids());
+        let (highs, bounds) = (of_dst(trees.as_deref().map(|trees| &trees.highs)), of_dst(bounds));
+        let more = [left_out, edge_ids, times, bounds.as_ref(), highs.as_ref()].into_iter().flatten().count();
+        check_arrays_of_batch(arrays_of(draw) + more, &self.device)?;
+        let filter = Filter { masked: mask.is_some(), excluded: left_out.is_some(), permuted: edge_ids.is_some(), timed: times.is_some() };
+        let rooted = highs.is_some();
+        let how = How { replace: draw.replace, weighted: weights.is_some(), keyed: ids.is_some(), rooted, filter };
         let counts = self.ints(num_dst);
         let (count, dim) = grid(&client, num_dst.max(1));
         // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of edges, for which
-        // there are ids, weights and bits; units beyond `num_dst` leave first.
+        // there are ids, weights and bits; threads beyond `num_dst` leave first.
         unsafe {
             count_kernel::launch_unchecked(
                 &client,
@@ -200,12 +197,12 @@ impl DeviceSampler {
                 address(&[&layout.indices], num_dst),
                 arg(&dst),
                 arg(&layout.indptr),
-                arg(weights),
-                arg(&mask),
-                arg(left_out),
-                arg(edge_ids),
-                arg(times),
-                arg(&bounds),
+                arg_if(weights),
+                arg_if(mask),
+                arg_if(left_out),
+                arg_if(edge_ids),
+                arg_if(times),
+                arg_if(bounds.as_ref()),
                 arg(&counts),
                 num_dst,
                 draw.fanout,
@@ -213,7 +210,7 @@ impl DeviceSampler {
             );
         }
         // Trees share nodes, so that a hop may have more edges than the relation.
-        if rooted && check(drawn).is_err() {
+        if dst_roots.is_some() && check(drawn).is_err() {
             let counts = Ids { list: counts.clone(), len: num_dst };
             check(counts.read().into_iter().map(u64::from).sum())?;
         }
@@ -226,7 +223,7 @@ impl DeviceSampler {
             // SAFETY: as above; `positions` has room for the edges of every node from its offset on, of which there are no more than
             // its draws, and draws lie in the row of the node.
             unsafe {
-                if draw.ordered {
+                if let Some(order) = order {
                     let keys = self.ints(edges);
                     smallest_kernel::launch_unchecked(
                         &client,
@@ -236,18 +233,18 @@ impl DeviceSampler {
                         arg(&dst),
                         arg(&layout.indptr),
                         arg(&indptr),
-                        arg(&order),
-                        arg(&mask),
-                        arg(left_out),
-                        arg(edge_ids),
-                        arg(times),
-                        arg(&bounds),
+                        arg(order),
+                        arg_if(mask),
+                        arg_if(left_out),
+                        arg_if(edge_ids),
+                        arg_if(times),
+                        arg_if(bounds.as_ref()),
                         arg(&positions),
                         arg(&keys),
                         num_dst,
                         filter,
                     );
-                } else if how.weighted {
+                } else if let Some(weights) = weights {
                     let keys = empty(&positions, Shape::from([edges.max(4)]), DType::F32);
                     weighted_kernel::launch_unchecked(
                         &client,
@@ -257,14 +254,14 @@ impl DeviceSampler {
                         arg(&dst),
                         arg(&layout.indptr),
                         arg(&indptr),
-                        arg(ids),
+                        arg_if(ids),
                         arg(weights),
-                        arg(&mask),
-                        arg(left_out),
-                        arg(edge_ids),
-                        arg(times),
-                        arg(&bounds),
-                        arg(&highs),
+                        arg_if(mask),
+                        arg_if(left_out),
+                        arg_if(edge_ids),
+                        arg_if(times),
+                        arg_if(bounds.as_ref()),
+                        arg_if(highs.as_ref()),
                         arg(&positions),
                         arg(&keys),
                         num_dst,
@@ -281,13 +278,13 @@ impl DeviceSampler {
                         arg(&dst),
                         arg(&layout.indptr),
                         arg(&indptr),
-                        arg(ids),
-                        arg(&mask),
-                        arg(left_out),
-                        arg(edge_ids),
-                        arg(times),
-                        arg(&bounds),
-                        arg(&highs),
+                        arg_if(ids),
+                        arg_if(mask),
+                        arg_if(left_out),
+                        arg_if(edge_ids),
+                        arg_if(times),
+                        arg_if(bounds.as_ref()),
+                        arg_if(highs.as_ref()),
                         arg(&positions),
                         num_dst,
                         draw.key[0],
@@ -322,7 +319,7 @@ impl DeviceSampler {
         let launch = || grid(&client, edges);
         let addresses = || address(&[indices, rows, &found], edges);
         // SAFETY: positions are those of edges of the relation, their sources, or the ids, nodes for which `rows` has an entry; all other
-        // arrays have one for every id, and units beyond the ids leave first.
+        // arrays have one for every id, and threads beyond the ids leave first.
         unsafe {
             let (count, dim) = launch();
             offer_kernel::launch_unchecked(
@@ -369,10 +366,25 @@ impl DeviceSampler {
     }
 }
 
+/// Arrays of the kernel that draws, but for those of excluded edges and trees: nodes, their offsets, the first edge of each and its
+/// position, and what settings of the sampler need.
+pub(super) fn arrays_of(draw: &HopDraws<'_>) -> usize {
+    let with_keys = draw.ordered || draw.weights.is_some();
+    4 + usize::from(draw.ids.is_some()) + usize::from(draw.masked) + if with_keys { 2 } else { 0 }
+}
+
+/// [`check_arrays`] of what a batch asks for.
+pub(super) fn check_arrays_of_batch(arrays: usize, device: &CubeDevice) -> Result<(), GraphError> {
+    check_arrays(arrays, device).map_err(|e| {
+        let expected = "one that binds the arrays of masks, weights, times, trees and excluded edges at once".to_owned();
+        GraphError::Setting { arg: "device", expected, found: e.to_string() }
+    })
+}
+
 /// `to`, whose first `n` numbers are those of `from`.
 pub(super) fn copy(from: &CubeTensor, n: usize, to: CubeTensor) -> CubeTensor {
     let (count, dim) = grid(&to.client, n.max(1));
-    // SAFETY: both have `n` entries; units beyond them leave first.
+    // SAFETY: both have `n` entries; threads beyond them leave first.
     unsafe { copy_kernel::launch_unchecked(&to.client, count, dim, address(&[&to], n), arg(from), arg(&to), n) };
     to
 }
@@ -390,8 +402,26 @@ fn settle(nodes: &Ids, rows: &CubeTensor, from: usize, known: bool) {
         return;
     }
     let (count, dim) = grid(&rows.client, n);
-    // SAFETY: nodes of a batch are nodes of the graph, for which `rows` has an entry; units beyond the last leave first.
+    // SAFETY: nodes of a batch are nodes of the graph, for which `rows` has an entry; threads beyond the last leave first.
     unsafe {
         settle_kernel::launch_unchecked(&rows.client, count, dim, address(&[rows], n), arg(&nodes.list), arg(rows), from, n, known);
+    }
+}
+
+#[cfg(all(test, feature = "wgpu"))]
+mod tests {
+    use burn_gnn_graph::{Graph, NeighborSampler, Strategy};
+
+    use super::*;
+
+    /// Every adapter of WebGPU binds eight buffers, of which a kernel has six for arrays.
+    #[test]
+    fn uniform_draws_bind_few_arrays() {
+        let g = Graph::homogeneous(3, vec![1, 2], vec![0, 0]).unwrap();
+        let arrays = |sampler: &NeighborSampler| sampler.device_hop(0, SampleKey::new(0)).iter().map(arrays_of).collect::<Vec<_>>();
+        let plain = NeighborSampler::new(&g, [1]).unwrap().with_mask(.., &[true, false]).unwrap();
+        assert_eq!(arrays(&plain), [5]);
+        let weighted = plain.with_weights(.., &[1.0, 2.0]).unwrap().with_strategy(Strategy::Weighted).unwrap();
+        assert_eq!(arrays(&weighted), [7]);
     }
 }

@@ -32,8 +32,12 @@ fn check_kernel(ids: &[u32], first: &[Atomic<u32>], n: usize, bound: u32) {
 
 impl Ids {
     /// Ids of the host, which were checked.
-    pub(crate) fn upload(what: &'static str, ids: &[u32], device: &CubeDevice) -> Self {
-        Self { list: upload(what, ids, device), len: ids.len() }
+    ///
+    /// # Errors
+    /// More than a buffer of the device holds.
+    pub(crate) fn upload(what: &'static str, ids: &[u32], device: &CubeDevice) -> Result<Self, GraphError> {
+        check_room(what, ids.len(), device)?;
+        Ok(Self { list: upload(what, ids, device), len: ids.len() })
     }
 
     /// Ids of a tensor, which must lie below `bound`.
@@ -48,7 +52,7 @@ impl Ids {
         }
         let [len] = ids.dims();
         if len == 0 {
-            return Ok(Self::upload(arg, &[], device));
+            return Self::upload(arg, &[], device);
         }
         if len >= u32::MAX as usize {
             return Err(refuse("fewer than 2^32 - 1 ids", len.to_string()));
@@ -63,7 +67,7 @@ impl Ids {
         let list = burn_cubecl::kernel::into_contiguous(list);
         let first = upload(arg, &[u32::MAX], device);
         let (count, dim) = grid(&list.client, len);
-        // SAFETY: `list` has `len` entries, as was checked; units beyond them leave first.
+        // SAFETY: `list` has `len` entries, as was checked; threads beyond them leave first.
         unsafe {
             check_kernel::launch_unchecked(
                 &list.client,
@@ -111,6 +115,16 @@ impl Ids {
     }
 }
 
+/// Refuses more numbers than a buffer of the device holds.
+pub(crate) fn check_room(what: &'static str, count: usize, device: &CubeDevice) -> Result<(), GraphError> {
+    within(what, count, device.client().properties().memory.max_page_size)
+}
+
+fn within(what: &'static str, count: usize, bytes: u64) -> Result<(), GraphError> {
+    let (count, limit) = (count as u64, (bytes / 4).min(u64::from(u32::MAX - 1)));
+    if count <= limit { Ok(()) } else { Err(GraphError::TooLarge { relation: String::new(), what, count, limit }) }
+}
+
 /// Number `at` of an array.
 pub(crate) fn number_at(x: &CubeTensor, at: usize) -> u32 {
     let place = at..at + 1;
@@ -152,4 +166,17 @@ fn from_cube(x: CubeTensor) -> Tensor<1, Int> {
 #[cfg(feature = "fusion")]
 fn of_device(device: &CubeDevice) -> burn::tensor::Device {
     burn::tensor::Device::new(burn::backend::DispatchDevice::Cube(device.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_ids_than_a_buffer_holds() {
+        assert!(within("seeds", 100, 400).is_ok());
+        let e = within("seeds", 101, 400).unwrap_err();
+        assert!(matches!(e, GraphError::TooLarge { what: "seeds", count: 101, limit: 100, .. }), "{e}");
+        assert_eq!(e.to_string(), "101 seeds exceed the limit of 100; give fewer at a time");
+    }
 }

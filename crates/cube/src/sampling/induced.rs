@@ -2,16 +2,15 @@
 
 use burn::tensor::{Int, Tensor};
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Graph, GraphError, KHop, NeighborSampler};
+use burn_gnn_graph::{Graph, GraphError, KHop, NeighborSampler, of_etype, of_ntype};
 use cubecl::prelude::*;
 
 use super::DeviceSampler;
 use super::batch::{DeviceBatch, edge_ids};
 use super::draw::{Filter, admits};
-use super::grow::Tables;
+use super::grow::{Tables, check_arrays_of_batch};
 use super::ids::{Ids, number_at};
-use crate::device::dummy;
-use crate::launch::{address, arg, grid};
+use crate::launch::{address, arg, arg_if, grid};
 use crate::layout::csc;
 use crate::scan::exclusive_sums;
 
@@ -101,25 +100,29 @@ fn fill_kernel(
 
 impl DeviceSampler {
     /// The subgraph induced by the nodes of a batch, which have their rows in `tables`.
-    pub(super) fn edges_between(&self, batch: DeviceBatch, excluded: &[Ids], tables: &Tables) -> DeviceSubgraph {
+    ///
+    /// # Errors
+    /// More arrays than the device binds.
+    pub(super) fn edges_between(&self, batch: DeviceBatch, excluded: &[Ids], tables: &Tables) -> Result<DeviceSubgraph, GraphError> {
         let DeviceBatch { graph, nodes, seeds, .. } = batch;
         let one = |t: usize| {
             let (relation, (s, d)) = (&graph.relations()[t], graph.schema().ends(t));
             let none = || Ids { list: self.ints(0), len: 0 };
             let n = nodes[d].len;
             if n == 0 || nodes[s].len == 0 || relation.num_edges() == 0 {
-                return Edges { src: none(), dst: none(), ids: none() };
+                return Ok(Edges { src: none(), dst: none(), ids: none() });
             }
             let (layout, list, rows) = (csc(relation, &self.device), &nodes[d].list, &tables.rows[s]);
             let left_out = tables.excluded(t, excluded);
-            let filter = Filter { masked: false, excluded: left_out.is_some(), permuted: layout.edge_ids.is_some(), timed: false };
-            let unused = dummy(list);
-            let left_out = left_out.unwrap_or(&unused);
+            let edge_ids_of = left_out.and(layout.edge_ids.as_ref());
+            // Of the kernel of most arrays, which writes the edges.
+            check_arrays_of_batch(8 + [left_out, edge_ids_of].into_iter().flatten().count(), &self.device)?;
+            let filter = Filter { masked: false, excluded: left_out.is_some(), permuted: edge_ids_of.is_some(), timed: false };
             let (client, counts) = (list.client.clone(), self.ints(n));
             let addresses = |more: &[&CubeTensor]| address(&[&[&layout.indices, rows][..], more].concat(), n);
             let (count, dim) = grid(&client, n);
             // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of edges, for which
-            // there are ids and bits; their sources have rows; units beyond `n` leave first.
+            // there are ids and bits; their sources have rows; threads beyond `n` leave first.
             unsafe {
                 count_kernel::launch_unchecked(
                     &client,
@@ -130,8 +133,8 @@ impl DeviceSampler {
                     arg(&layout.indptr),
                     arg(&layout.indices),
                     arg(rows),
-                    arg(left_out),
-                    arg(layout.ids()),
+                    arg_if(left_out),
+                    arg_if(edge_ids_of),
                     arg(&counts),
                     n,
                     filter,
@@ -140,7 +143,7 @@ impl DeviceSampler {
             let starts = exclusive_sums(&counts, n);
             let len = number_at(&starts, n) as usize;
             if len == 0 {
-                return Edges { src: none(), dst: none(), ids: none() };
+                return Ok(Edges { src: none(), dst: none(), ids: none() });
             }
             let [src, dst, positions] = [(); 3].map(|()| Ids { list: self.ints(len), len });
             let (count, dim) = grid(&client, n);
@@ -155,8 +158,8 @@ impl DeviceSampler {
                     arg(&layout.indptr),
                     arg(&layout.indices),
                     arg(rows),
-                    arg(left_out),
-                    arg(layout.ids()),
+                    arg_if(left_out),
+                    arg_if(edge_ids_of),
                     arg(&starts),
                     arg(&src.list),
                     arg(&dst.list),
@@ -166,10 +169,10 @@ impl DeviceSampler {
                 );
             }
             let ids = edge_ids(&positions, layout.edge_ids.as_ref());
-            Edges { src, dst, ids }
+            Ok(Edges { src, dst, ids })
         };
-        let edges = (0..graph.relations().len()).map(one).collect();
-        DeviceSubgraph { edges, graph, nodes, seeds }
+        let edges = (0..graph.relations().len()).map(one).collect::<Result<_, GraphError>>()?;
+        Ok(DeviceSubgraph { edges, graph, nodes, seeds })
     }
 }
 
@@ -180,7 +183,7 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn nodes(&self, ntype: usize) -> Tensor<1, Int> {
-        self.nodes[ntype].tensor(self.graph.node_counts()[ntype])
+        of_ntype(&self.nodes, ntype).tensor(self.graph.node_counts()[ntype])
     }
     /// Row of each seed among [`nodes`](Self::nodes), `[seeds]`, in the order given.
     ///
@@ -188,7 +191,7 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn seeds(&self, ntype: usize) -> Tensor<1, Int> {
-        self.seeds[ntype].tensor(self.graph.node_counts()[ntype])
+        of_ntype(&self.seeds, ntype).tensor(self.graph.node_counts()[ntype])
     }
     /// Row of the source of each edge of a type, `[edges]`.
     ///
@@ -196,7 +199,7 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn src(&self, etype: usize) -> Tensor<1, Int> {
-        self.edges[etype].src.tensor(self.graph.node_counts()[self.graph.schema().ends(etype).0])
+        of_etype(&self.edges, etype).src.tensor(self.graph.node_counts()[self.graph.schema().ends(etype).0])
     }
     /// Row of the destination of each edge of a type, `[edges]`.
     ///
@@ -204,7 +207,7 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn dst(&self, etype: usize) -> Tensor<1, Int> {
-        self.edges[etype].dst.tensor(self.graph.node_counts()[self.graph.schema().ends(etype).1])
+        of_etype(&self.edges, etype).dst.tensor(self.graph.node_counts()[self.graph.schema().ends(etype).1])
     }
     /// Id of each edge of a type in the graph, `[edges]`.
     ///
@@ -212,7 +215,7 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn edge_ids(&self, etype: usize) -> Tensor<1, Int> {
-        self.edges[etype].ids.tensor(self.graph.relations()[etype].num_edges())
+        of_etype(&self.edges, etype).ids.tensor(self.graph.relations()[etype].num_edges())
     }
 
     /// The subgraph on the host, edges in ascending id; `sampler` is that which it was made by.

@@ -17,10 +17,10 @@ use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{BlockSampler, Derived, EdgeKey, Graph, GraphError, KHop, MiniBatch, NeighborSampler, NodeKey, SampleKey, TimeRanks};
 
-use crate::device::check_size;
+use crate::device::{check_arrays, check_size};
 use crate::error::CubeError;
 pub use batch::DeviceBatch;
-use grow::Tables;
+use grow::{Tables, arrays_of};
 use ids::{Ids, number_at};
 pub use induced::DeviceSubgraph;
 pub use negative::{DeviceNegativeSampler, DeviceNegatives};
@@ -30,7 +30,7 @@ pub use negative::{DeviceNegativeSampler, DeviceNegatives};
 pub enum DeviceSampleError {
     /// The graph does not fit.
     Device(CubeError),
-    /// The device is no graphics processor.
+    /// The device is not a GPU.
     NoKernels {
         /// The device.
         device: Box<Device>,
@@ -47,10 +47,7 @@ impl std::fmt::Display for DeviceSampleError {
         match self {
             Self::Device(e) => e.fmt(f),
             Self::NoKernels { device } => {
-                write!(
-                    f,
-                    "sampling on a device needs one of a graphics backend, got {device:?}; elsewhere the sampler on the host samples by itself"
-                )
+                write!(f, "sampling on a device needs one of a GPU backend, got {device:?}; on others use the sampler on the host")
             }
             Self::Lacks { what } => write!(f, "devices do not sample with {what}; the sampler on the host does"),
         }
@@ -111,8 +108,8 @@ impl DeviceSampler {
     /// Samples on `device`, as `sampler` does on the host.
     ///
     /// # Errors
-    /// A device without kernels, a graph that does not fit, or a strategy that only the host knows:
-    /// [`Strategy::Labor`](burn_gnn_graph::Strategy::Labor).
+    /// A device without kernels, or one that does not bind all arrays that draws need; a graph that does not fit; a strategy that only the
+    /// host knows: [`Strategy::Labor`](burn_gnn_graph::Strategy::Labor).
     pub fn new(sampler: NeighborSampler, device: &Device) -> Result<Self, DeviceSampleError> {
         let device = cube_device(device)?;
         if let Some(what) = sampler.device_lacks() {
@@ -123,6 +120,9 @@ impl DeviceSampler {
         }
         let most = sampler.graph().node_counts().iter().copied().max().unwrap_or(0);
         check_size("nodes", most, &device)?;
+        for hop in 0..sampler.hops() {
+            sampler.device_hop(hop, SampleKey::new(0)).iter().try_for_each(|draw| check_arrays(arrays_of(draw), &device))?;
+        }
         fn cells(n: usize) -> Vec<Derived<CubeTensor>> {
             (0..n).map(|_| Derived::new()).collect()
         }
@@ -141,7 +141,8 @@ impl DeviceSampler {
         self.sampler.graph()
     }
 
-    /// A batch around seeds, given per node type; seeds given twice share a row.
+    /// A batch around seeds, given per node type; seeds given twice share a row. Seeds have no time: as under
+    /// [`NeighborSampler::sample`], edges of any time are candidates.
     ///
     /// # Errors
     /// Unknown type or one named twice, a seed out of range, more nodes and edges of one hop and relation than 32 bits number.
@@ -166,7 +167,7 @@ impl DeviceSampler {
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
         let (seeds, edges) = (self.sampler.device_seeds(seeds)?, self.sampler.device_edges("edges", edges)?);
-        self.make(self.upload("seeds", &seeds), None, self.upload("edges", &edges), key)?.into_batch(&self.sampler)
+        self.make(self.upload("seeds", &seeds)?, None, self.upload("edges", &edges)?, key)?.into_batch(&self.sampler)
     }
 
     /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop, each seed in a tree of its own, as
@@ -180,13 +181,13 @@ impl DeviceSampler {
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
         let (seeds, times) = self.sampler.device_seeds_before(seeds)?;
-        let none = self.upload("edges", &vec![vec![]; self.graph().relations().len()]);
-        self.make(self.upload("seeds", &seeds), Some(times.concat()), none, key)?.into_batch(&self.sampler)
+        let none = self.upload("edges", &vec![vec![]; self.graph().relations().len()])?;
+        self.make(self.upload("seeds", &seeds)?, Some(times.concat()), none, key)?.into_batch(&self.sampler)
     }
 
     /// A batch around seeds that are on the device, given per node type; seeds given twice share a row. Edges given by id per edge type
-    /// are never drawn; times of edges have no part in it. The batch stays on the device: [`DeviceBatch`] has its nodes and edges as tensors, and makes a [`MiniBatch`]
-    /// when it is asked for one.
+    /// are never drawn. Seeds have no time: as under [`NeighborSampler::sample`], edges of any time are candidates. The batch stays on the
+    /// device: [`DeviceBatch`] has its nodes and edges as tensors, and makes a [`MiniBatch`] when it is asked for one.
     ///
     /// ```no_run
     /// use burn::tensor::{Device, DeviceKind, Tensor};
@@ -219,7 +220,7 @@ impl DeviceSampler {
     }
 
     /// The subgraph induced by all nodes of a batch, as [`NeighborSampler::induced`] makes it: `dropped` edges, by id per edge type, are
-    /// neither followed nor in it. Without hops it is that of the seeds.
+    /// neither followed nor in it. Without hops it is that of the seeds. Seeds have no time: edges of any time are followed, and in it.
     ///
     /// # Errors
     /// As [`sample_excluding`](Self::sample_excluding).
@@ -233,7 +234,7 @@ impl DeviceSampler {
         key: SampleKey,
     ) -> Result<KHop, GraphError> {
         let (seeds, dropped) = (self.sampler.device_seeds(seeds)?, self.sampler.device_edges("dropped", dropped)?);
-        self.make_induced(self.upload("seeds", &seeds), self.upload("dropped", &dropped), key)?.to_khop(&self.sampler)
+        self.make_induced(self.upload("seeds", &seeds)?, self.upload("dropped", &dropped)?, key)?.to_khop(&self.sampler)
     }
 
     /// As [`induced`](Self::induced), of seeds and dropped edges that are on the device, where the subgraph stays.
@@ -257,7 +258,7 @@ impl DeviceSampler {
         excluded: impl IntoIterator<Item = (K, Tensor<1, Int>)>,
     ) -> Result<(Vec<Ids>, Vec<Ids>), GraphError> {
         let schema = self.graph().schema();
-        let mut nodes = self.upload("seeds", &vec![vec![]; self.graph().node_counts().len()]);
+        let mut nodes = self.upload("seeds", &vec![vec![]; self.graph().node_counts().len()])?;
         let mut named = vec![false; nodes.len()];
         for (key, ids) in seeds {
             let t = schema.ntype(key)?;
@@ -267,7 +268,7 @@ impl DeviceSampler {
             }
             nodes[t] = Ids::new("seeds", &format!("node type `{name}`"), ids, self.graph().node_counts()[t], &self.device)?;
         }
-        let mut edges = self.upload("excluded", &vec![vec![]; self.graph().relations().len()]);
+        let mut edges = self.upload("excluded", &vec![vec![]; self.graph().relations().len()])?;
         let mut named = vec![false; edges.len()];
         for (key, ids) in excluded {
             let t = schema.etype(key)?;
@@ -282,7 +283,7 @@ impl DeviceSampler {
 
     /// A batch around checked seeds, which may have times, over other edges than checked ones.
     fn make(&self, seeds: Vec<Ids>, times: Option<Vec<i64>>, excluded: Vec<Ids>, key: SampleKey) -> Result<DeviceBatch, GraphError> {
-        let trees = (self.sampler.is_disjoint() || times.is_some()).then(|| self.trees(&seeds, times.as_deref()));
+        let trees = (self.sampler.is_disjoint() || times.is_some()).then(|| self.trees(&seeds, times.as_deref())).transpose()?;
         self.with_tables(|tables| {
             self.exclude(&excluded, tables, true);
             let mut batch = self.grow(seeds, trees, &excluded, key, tables)?;
@@ -298,7 +299,7 @@ impl DeviceSampler {
         self.with_tables(|tables| {
             self.exclude(&dropped, tables, true);
             let batch = self.grow(seeds, None, &dropped, key, tables)?;
-            let subgraph = self.edges_between(batch.clone(), &dropped, tables);
+            let subgraph = self.edges_between(batch.clone(), &dropped, tables)?;
             self.forget(&batch, tables);
             self.exclude(&dropped, tables, false);
             Ok(subgraph)
@@ -320,7 +321,7 @@ impl DeviceSampler {
         Ok(made)
     }
 
-    fn upload(&self, what: &'static str, lists: &[Vec<u32>]) -> Vec<Ids> {
+    fn upload(&self, what: &'static str, lists: &[Vec<u32>]) -> Result<Vec<Ids>, GraphError> {
         lists.iter().map(|ids| Ids::upload(what, ids, &self.device)).collect()
     }
 
@@ -342,7 +343,7 @@ impl BlockSampler for DeviceSampler {
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
         let (seeds, times, excluded) = self.sampler.batch_request(seeds, times, excluded)?;
-        let (seeds, excluded) = (self.upload("seeds", &seeds), self.upload("excluded", &excluded));
+        let (seeds, excluded) = (self.upload("seeds", &seeds)?, self.upload("excluded", &excluded)?);
         self.make(seeds, times.map(|times| times.concat()), excluded, key)?.into_batch(&self.sampler)
     }
 }

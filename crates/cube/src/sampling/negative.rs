@@ -49,7 +49,7 @@ pub struct DeviceNegatives {
     dst: Ids,
     /// 1 where a pair is known to be none of the edges.
     strict: Ids,
-    /// Nodes of both ends.
+    /// Nodes of both endpoints.
     nodes: [usize; 2],
 }
 
@@ -365,7 +365,7 @@ impl DeviceNegativeSampler {
         let facts = self.sampler.device_facts();
         let ([pairs], [others]) = (kept.dims(), replaced.dims());
         if pairs != others {
-            let (relation, arg, why) = (facts.name.to_owned(), arg_replaced.to_owned(), "one per entry of the other end");
+            let (relation, arg, why) = (facts.name.to_owned(), arg_replaced.to_owned(), "one per entry of the other endpoint");
             return Err(GraphError::Length { relation, arg, why, expected: pairs, actual: others });
         }
         let of = format!("edge type `{}`", facts.name);
@@ -378,7 +378,7 @@ impl DeviceNegativeSampler {
             let (count, dim) = grid(&client, pairs);
             let how = How { strict: facts.strict, unique: facts.unique, shared: facts.shared };
             // SAFETY: ids were checked, nodes that pairs keep have offsets and these positions of nodes; outputs have `k` entries for
-            // each of the pairs; units beyond the pairs leave first.
+            // each of the pairs; threads beyond the pairs leave first.
             unsafe {
                 pairs_kernel::launch_unchecked(
                     &client,
@@ -425,7 +425,7 @@ impl DeviceNegativeSampler {
             let client = self.indptr.client.clone();
             let (units, dim) = grid(&client, n);
             // SAFETY: ranks lie below the last of `before`, so that the source found is one, of whose nodes or free ones the rest is the
-            // number; outputs have an entry for every pair; units beyond the pairs leave first.
+            // number; outputs have an entry for every pair; threads beyond the pairs leave first.
             unsafe {
                 global_kernel::launch_unchecked(
                     &client,

@@ -4,11 +4,12 @@
 //! the rows so far, then the edges found; an item goes to the slot of its node and root, where the smallest number stays.
 
 use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::GraphError;
 use cubecl::prelude::*;
 
 use super::DeviceSampler;
 use super::grow::copy;
-use super::ids::{Ids, number_at};
+use super::ids::{Ids, check_room, number_at};
 use super::number::forget_kernel;
 use crate::device::upload;
 use crate::launch::{address, arg, grid};
@@ -83,7 +84,7 @@ fn insert_kernel(nodes: &[u32], roots: &[u32], slots: &[Atomic<u32>], n: usize, 
     while open {
         let found = slots[at as usize].load();
         if found == 0xffff_ffffu32 {
-            // It may fail for no reason: the next turn looks at what is there.
+            // It may fail for no reason: the next round looks at what is there.
             slots[at as usize].compare_exchange_weak(0xffff_ffffu32, pos as u32);
         } else if nodes[found as usize] == node && roots[found as usize] == root {
             slots[at as usize].fetch_min(pos as u32);
@@ -147,8 +148,12 @@ fn row_kernel(
 
 impl DeviceSampler {
     /// One tree per seed, numbered over all types; edges that have times are seen before those of the trees, if there are any.
-    pub(super) fn trees(&self, seeds: &[Ids], times: Option<&[i64]>) -> Trees {
+    ///
+    /// # Errors
+    /// More seeds than a buffer of the device holds.
+    pub(super) fn trees(&self, seeds: &[Ids], times: Option<&[i64]>) -> Result<Trees, GraphError> {
         let total = seeds.iter().map(|ids| ids.len).sum();
+        check_room("seeds", total, &self.device)?;
         let (highs, mut roots, mut from) = (self.ints(total), vec![], 0);
         for (t, ids) in seeds.iter().enumerate() {
             let tree: Vec<u32> = (from as u32..(from + ids.len) as u32).collect();
@@ -157,7 +162,7 @@ impl DeviceSampler {
                 let original = self.original(t);
                 let (count, dim) = grid(&highs.client, ids.len);
                 // SAFETY: seeds are nodes, which have original ids where there are any; `highs` has an entry for every seed of all types;
-                // units beyond the seeds leave first.
+                // threads beyond the seeds leave first.
                 unsafe {
                     root_kernel::launch_unchecked(
                         &highs.client,
@@ -180,7 +185,7 @@ impl DeviceSampler {
             let bounds: Vec<u32> = times.iter().map(|&time| ranks.before(time)).collect();
             Some(upload("times", &bounds, &self.device))
         };
-        Trees { roots, highs, bounds: (0..self.graph().relations().len()).map(bound).collect() }
+        Ok(Trees { roots, highs, bounds: (0..self.graph().relations().len()).map(bound).collect() })
     }
 
     /// Nodes and edges of a type that one numbering takes.
@@ -211,7 +216,7 @@ impl DeviceSampler {
         let addresses = |n| address(&[&slots, &item_nodes, indices, &positions.list], n);
         // SAFETY: positions are those of edges of the relation, `indptr` their offsets by destination, each of which has a root. There are
         // more slots than items, a power of two of them, so that every search ends, at a slot that has an item. All other arrays have an
-        // entry for every item, or every edge; units beyond the last leave first.
+        // entry for every item, or every edge; threads beyond the last leave first.
         unsafe {
             let (count, dim) = grid(&client, capacity);
             forget_kernel::launch_unchecked(&client, count, dim, addresses(capacity), arg(&slots), capacity);

@@ -7,6 +7,7 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_cube::*;
 use burn_gnn_graph::{Graph, GraphError, NeighborSampler, SampleKey};
 
+use crate::sampling::{ids, on_device};
 use crate::support::*;
 
 /// The text of the panic names what is wrong.
@@ -174,6 +175,33 @@ fn rows_products_and_steps() {
     refused("`logits` must have 7 rows", || cross_entropy(zeros(&[6, 3]), &chosen, 1.0));
     refused("`stats` must have 2 rows of 2", || cross_entropy_grad(zeros(&[1]), zeros(&[1, 2]), zeros(&[7, 3]), &chosen, 1.0));
     refused("`logits` must have 7 rows", || cross_entropy_grad(zeros(&[1]), stats, zeros(&[8, 3]), &chosen, 1.0));
+}
+
+/// Types and blocks that batches and subgraphs of a device do not have.
+#[test]
+fn types_of_device_batches() {
+    let Some(()) = adapter() else { return };
+    let g = Graph::homogeneous(3, vec![1, 2], vec![0, 0]).unwrap();
+    let sampler = NeighborSampler::new(&g, [1]).unwrap();
+    let none = || [] as [(usize, burn::tensor::Tensor<1, burn::tensor::Int>); 0];
+    let key = SampleKey::new(0);
+    let batch = on_device(&sampler.clone().with_disjoint(true)).sample_tensors([(.., ids(&[0]))], none(), key).unwrap();
+    let (node, edge) = ("`ntype` must lie in 0..1 (node types", "`etype` must lie in 0..1 (edge types");
+    refused(node, || batch.nodes(1));
+    refused(node, || batch.seeds(1));
+    refused(node, || batch.roots(1));
+    refused(node, || batch.num_src(0, 1));
+    refused(node, || batch.num_dst(0, 1));
+    refused(edge, || batch.indptr(0, 1));
+    refused(edge, || batch.src(0, 1));
+    refused(edge, || batch.edge_ids(0, 1));
+    refused("`block` must lie in 0..1", || batch.num_src(1, 0));
+    let subgraph = on_device(&sampler).induced_tensors([(.., ids(&[0]))], none(), key).unwrap();
+    refused(node, || subgraph.nodes(1));
+    refused(node, || subgraph.seeds(1));
+    refused(edge, || subgraph.src(1));
+    refused(edge, || subgraph.dst(1));
+    refused(edge, || subgraph.edge_ids(1));
 }
 
 /// Kernels count edges in 32 bits: a batch of more would write behind the end of its arrays.

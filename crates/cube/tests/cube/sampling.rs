@@ -525,7 +525,7 @@ fn what_devices_do_not_do() {
     let cube = cube();
     let plain = || NeighborSampler::new(&g, [2]).unwrap();
     let text = |s: NeighborSampler, device: &Device| DeviceSampler::new(s, device).unwrap_err().to_string();
-    assert!(text(plain(), &Device::flex()).starts_with("sampling on a device needs one of a graphics backend"));
+    assert!(text(plain(), &Device::flex()).starts_with("sampling on a device needs one of a GPU backend"));
     let labor = plain().with_strategy(Strategy::Labor { layer_dependent: false }).unwrap();
     let want = "devices do not sample with `Strategy::Labor`, whose keys are 64-bit floats; the sampler on the host does";
     assert_eq!(text(labor, &cube), want);
