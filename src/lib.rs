@@ -71,5 +71,5 @@ pub mod prelude {
         ReduceFunction, RelationData, function, on,
     };
     #[cfg(feature = "cube")]
-    pub use burn_gnn_ops::{DeviceNegativeSampler, DeviceSampler};
+    pub use burn_gnn_ops::{DeviceLinkSampler, DeviceNegativeSampler, DeviceSampler};
 }

@@ -86,6 +86,9 @@ pub use layout::{CHUNK, edges_to_device};
 pub use relational::{RelationalRows, relational, relational_grad_norm, relational_grad_weight, relational_grad_x};
 pub use resident::Resident;
 pub use rows::{RowIndex, gather_rows, scatter_add_rows};
-pub use sampling::{DeviceBatch, DeviceNegativeSampler, DeviceNegatives, DeviceSampleError, DeviceSampler, DeviceSubgraph};
+pub use sampling::{
+    DeviceBatch, DeviceLinkBatch, DeviceLinkRows, DeviceLinkSampler, DeviceNegativeSampler, DeviceNegatives, DeviceSampleError,
+    DeviceSampler, DeviceSubgraph,
+};
 pub use tune::{NUM_VARIANTS, with_variant};
 pub use typed::{TypedRows, typed_mm, typed_mm_grad_b};

@@ -71,7 +71,8 @@ pub use burn_cubecl::CubeBackend;
 /// Edges and sampling on graphics processors.
 #[cfg(feature = "cube")]
 pub use burn_gnn_cube::{
-    CubeError, DeviceBatch, DeviceNegativeSampler, DeviceNegatives, DeviceSampleError, DeviceSampler, DeviceSubgraph, edges_to_device,
+    CubeError, DeviceBatch, DeviceLinkBatch, DeviceLinkRows, DeviceLinkSampler, DeviceNegativeSampler, DeviceNegatives, DeviceSampleError,
+    DeviceSampler, DeviceSubgraph, edges_to_device,
 };
 pub use burn_gnn_graph::{Stream, philox4x32};
 pub use cross_entropy::*;

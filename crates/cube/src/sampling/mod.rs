@@ -5,6 +5,7 @@ mod draw;
 mod grow;
 mod ids;
 mod induced;
+mod link;
 mod negative;
 mod number;
 mod trees;
@@ -23,6 +24,7 @@ pub use batch::DeviceBatch;
 use grow::{Tables, arrays_of};
 use ids::{Ids, number_at};
 pub use induced::DeviceSubgraph;
+pub use link::{DeviceLinkBatch, DeviceLinkRows, DeviceLinkSampler};
 pub use negative::{DeviceNegativeSampler, DeviceNegatives};
 
 /// Why a device cannot sample.

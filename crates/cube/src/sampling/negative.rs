@@ -328,6 +328,10 @@ impl DeviceNegativeSampler {
         &self.sampler
     }
 
+    pub(super) fn device(&self) -> &CubeDevice {
+        &self.device
+    }
+
     /// `k` negatives for each positive pair `src[i] -> dst[i]`, both `[pairs]`, with its source: entries `i * k..(i + 1) * k`, as
     /// [`NegativeSampler::per_source`] draws them.
     ///

@@ -1,8 +1,10 @@
 //! Negative pairs of a device against those of the host.
 
 use burn::tensor::{Device, Int, Tensor};
-use burn_gnn_cube::DeviceNegativeSampler;
-use burn_gnn_graph::{Graph, GraphError, NegativeBy, NegativeSampler, NeighborSampler, SampleKey};
+use burn_gnn_cube::{DeviceLinkSampler, DeviceNegativeSampler};
+use burn_gnn_graph::{
+    Graph, GraphError, LinkExclusion, LinkSampler, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, SampleKey,
+};
 
 use crate::sampling::{cube, ids, numbers_of, on_device, typed};
 use crate::support::*;
@@ -104,6 +106,50 @@ fn negatives_become_seeds() {
             assert_eq!(want.relations()[t].src(), got.relations()[t].src());
         }
     }
+}
+
+/// Seed edges as a tensor give the batches of the host: pairs, blocks without the seeds and their reverses, rows.
+#[test]
+fn link_batches_of_tensors() {
+    let Some(()) = adapter() else { return };
+    let g = typed([60, 50], 400, 17);
+    let reverse: Vec<u32> = (0..400).rev().collect();
+    let other = g.schema().etype(("b", "s", "a")).unwrap();
+    let exclusions = [LinkExclusion::Nothing, LinkExclusion::Seeds, LinkExclusion::Reverse(reverse), LinkExclusion::ReverseType(other)];
+    let key = SampleKey::new(5);
+    for etype in [("a", "r", "b"), ("a", "t", "a")] {
+        for (disjoint, exclusion) in [false, true].into_iter().flat_map(|disjoint| exclusions.iter().map(move |e| (disjoint, e))) {
+            let sampler = NeighborSampler::new(&g, [3, -1]).unwrap().with_disjoint(disjoint);
+            for (edges, k) in [(vec![], 2), (vec![7u32, 90, 7, 3], 0), ((0..40).map(|i| i * 9).collect(), 2)] {
+                let what = format!("{etype:?}, disjoint {disjoint}, {exclusion:?}, {} edges, {k} negatives", edges.len());
+                let host = LinkSampler::new(sampler.clone(), etype).unwrap().with_negatives(NegativePairs::PerSource(k));
+                let want = host.with_exclusion(exclusion.clone()).unwrap().sample(&edges, key).unwrap();
+                let negatives = device_of(NegativeSampler::new(&g, etype).unwrap());
+                let links = DeviceLinkSampler::new(on_device(&sampler), etype).unwrap().with_negatives(negatives, k).unwrap();
+                let got = links.with_exclusion(exclusion.clone()).unwrap().sample(ids(&edges), key).unwrap();
+                for (want, got) in [(want.positive, got.positive), (want.negative, got.negative)] {
+                    assert_eq!((want.src, want.dst), (numbers_of(got.src), numbers_of(got.dst)), "{what}");
+                }
+                assert_eq!(numbers_of(got.is_strict.int()), want.is_strict.iter().map(|&b| u32::from(b)).collect::<Vec<_>>(), "{what}");
+                let batch = got.batch.to_batch(&sampler).unwrap();
+                assert_eq!(batch.seeds, want.batch.seeds, "{what}");
+                for (want, got) in want.batch.blocks.iter().zip(&batch.blocks) {
+                    for t in 0..3 {
+                        assert_eq!(want.edge_ids(t), got.edge_ids(t), "{what}");
+                        assert_eq!(want.relations()[t].src(), got.relations()[t].src(), "{what}");
+                    }
+                }
+            }
+        }
+    }
+    let new = || DeviceLinkSampler::new(on_device(&NeighborSampler::new(&g, [1]).unwrap()), "r").unwrap();
+    let refused = |negatives: NegativeSampler| new().with_negatives(device_of(negatives), 1).map(|_| ()).unwrap_err();
+    let negatives = [NegativeSampler::new(&g, "t"), NegativeSampler::of_sources(&g, "r")];
+    assert!(negatives.into_iter().all(|s| matches!(refused(s.unwrap()), GraphError::Setting { arg: "negatives", .. })));
+    assert!(matches!(new().with_exclusion(LinkExclusion::Reverse(vec![0])), Err(GraphError::Length { .. })));
+    assert!(matches!(new().sample(ids(&[400]), key), Err(GraphError::IdOutOfRange { id: 400, .. })));
+    let timed = NeighborSampler::new(&g, [1]).unwrap().with_times("r", &[0; 400]).unwrap();
+    assert!(matches!(DeviceLinkSampler::new(on_device(&timed), "r"), Err(GraphError::Setting { arg: "times", .. })));
 }
 
 #[test]

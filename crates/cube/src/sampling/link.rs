@@ -1,0 +1,175 @@
+//! Batches of edges for link prediction on a device.
+
+use burn::tensor::{Bool, Int, Tensor};
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::{EdgeKey, GraphError, LinkExclusion, SampleKey};
+
+use super::batch::{DeviceBatch, pick};
+use super::ids::Ids;
+use super::{DeviceNegativeSampler, DeviceSampler};
+use crate::device::upload;
+use crate::layout::ends;
+
+/// Seed edges, negative pairs with their sources, and the blocks that compute the endpoints of all pairs, made on a device from ids that
+/// are there: the batches of a [`LinkSampler`](burn_gnn_graph::LinkSampler) with
+/// [`NegativePairs::PerSource`](burn_gnn_graph::NegativePairs::PerSource) for the same key, bit for bit.
+///
+/// ```no_run
+/// use burn::tensor::{Device, DeviceKind, Tensor};
+/// use burn_gnn_cube::{DeviceLinkSampler, DeviceNegativeSampler, DeviceSampler};
+/// use burn_gnn_graph::{Graph, NegativeSampler, NeighborSampler, SampleKey};
+/// let device = Device::wgpu(DeviceKind::DefaultDevice);
+/// let g = Graph::homogeneous(5, vec![0, 1, 2, 3], vec![1, 2, 3, 4])?;
+/// let negatives = DeviceNegativeSampler::new(NegativeSampler::new(&g, ..)?, &device)?;
+/// let links = DeviceLinkSampler::new(DeviceSampler::new(NeighborSampler::new(&g, [-1])?, &device)?, ..)?.with_negatives(negatives, 2)?;
+/// let batch = links.sample(Tensor::from_ints([1, 3], &device), SampleKey::new(0))?;
+/// assert_eq!((batch.positive.src.dims(), batch.negative.dst.dims()), ([2], [4]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Cost
+/// As [`DeviceNegativeSampler::per_source`] and [`DeviceSampler::sample_tensors`]; on the device 8 bytes per edge of the type.
+#[derive(Debug)]
+pub struct DeviceLinkSampler {
+    sampler: DeviceSampler,
+    etype: usize,
+    negatives: Option<(DeviceNegativeSampler, usize)>,
+    exclusion: LinkExclusion,
+    /// By edge, with [`LinkExclusion::Reverse`].
+    reverse: Option<CubeTensor>,
+}
+
+/// Pairs of rows among the output nodes of a [`DeviceBatch`], both `[pairs]`.
+#[derive(Clone, Debug)]
+pub struct DeviceLinkRows {
+    /// Rows of the source type.
+    pub src: Tensor<1, Int>,
+    /// Rows of the destination type.
+    pub dst: Tensor<1, Int>,
+}
+
+/// A batch of seed edges on a device; see [`LinkBatch`](burn_gnn_graph::LinkBatch).
+#[derive(Clone, Debug)]
+pub struct DeviceLinkBatch {
+    /// Blocks that compute the endpoints of all pairs.
+    pub batch: DeviceBatch,
+    /// The seed edges.
+    pub positive: DeviceLinkRows,
+    /// The negative pairs, those of one positive pair one after the other.
+    pub negative: DeviceLinkRows,
+    /// Whether each negative pair is known to be no edge, `[pairs]`; see [`Negatives::is_strict`](burn_gnn_graph::Negatives::is_strict).
+    pub is_strict: Tensor<1, Bool>,
+}
+
+impl DeviceLinkSampler {
+    /// Around edges of a type, without negatives; seed edges are left out of message passing.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type; edges of the sampler have times, which seeds have none of here: use a `LinkSampler` on the
+    /// [`DeviceSampler`].
+    pub fn new(sampler: DeviceSampler, etype: impl EdgeKey) -> Result<Self, GraphError> {
+        sampler.sampler().check_untimed()?;
+        let etype = sampler.graph().schema().etype(etype)?;
+        Ok(Self { sampler, etype, negatives: None, exclusion: LinkExclusion::Seeds, reverse: None })
+    }
+
+    /// `per_source` negatives for every positive pair, with its source.
+    ///
+    /// # Errors
+    /// A sampler of another edge type, of sources, or on another device.
+    pub fn with_negatives(mut self, negatives: DeviceNegativeSampler, per_source: usize) -> Result<Self, GraphError> {
+        let refuse = |expected: &str, found: String| GraphError::Setting { arg: "negatives", expected: expected.to_owned(), found };
+        let host = negatives.sampler();
+        if !host.is_for(&self.sampler.graph().relations()[self.etype]) {
+            return Err(refuse("a sampler of the edge type of the seeds", "one of other edges".to_owned()));
+        }
+        host.device_pairs(false, SampleKey::new(0))?;
+        if *negatives.device() != self.sampler.device {
+            return Err(refuse(&format!("a sampler on {:?}", self.sampler.device), format!("one on {:?}", negatives.device())));
+        }
+        self.negatives = Some((negatives, per_source));
+        Ok(self)
+    }
+
+    /// Which edges are left out of message passing.
+    ///
+    /// # Errors
+    /// As [`LinkSampler::with_exclusion`](burn_gnn_graph::LinkSampler::with_exclusion).
+    pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, GraphError> {
+        exclusion.check(self.sampler.graph(), self.etype)?;
+        self.reverse = match &exclusion {
+            LinkExclusion::Reverse(ids) => Some(upload("reverse edges", ids, &self.sampler.device)),
+            LinkExclusion::Nothing | LinkExclusion::Seeds | LinkExclusion::ReverseType(_) => None,
+        };
+        self.exclusion = exclusion;
+        Ok(self)
+    }
+
+    /// What blocks are made by.
+    pub fn sampler(&self) -> &DeviceSampler {
+        &self.sampler
+    }
+    /// The edge type of seeds.
+    pub fn etype(&self) -> usize {
+        self.etype
+    }
+
+    /// A batch of seed edges, given by id, `[seeds]`.
+    ///
+    /// # Errors
+    /// As [`DeviceNegativeSampler::per_source`] and [`DeviceSampler::sample_tensors`].
+    pub fn sample(&self, edges: Tensor<1, Int>, key: SampleKey) -> Result<DeviceLinkBatch, GraphError> {
+        let (g, device) = (self.sampler.graph(), edges.device());
+        let (relation, (s, d)) = (&g.relations()[self.etype], g.schema().ends(self.etype));
+        let of = format!("edge type `{}`", g.schema().etypes()[self.etype]);
+        let ids = Ids::new("edges", &of, edges, relation.num_edges(), &self.sampler.device)?;
+        let (n, of_edges) = (ids.len, ends(relation, &self.sampler.device));
+        let node = |table: &CubeTensor, t: usize| pick(&ids, table).tensor(g.node_counts()[t]);
+        let (src, dst) = (node(&of_edges.src, s), node(&of_edges.dst, d));
+        let pairs = |(sampler, k): &(DeviceNegativeSampler, usize)| Ok((sampler.per_source(src.clone(), dst.clone(), *k, key)?, *k));
+        let drawn = self.negatives.as_ref().filter(|_| n > 0).map(pairs).transpose()?;
+        let k = drawn.as_ref().map_or(0, |drawn| drawn.1);
+        let drawn = drawn.map(|drawn| drawn.0).filter(|_| k > 0);
+
+        // Of one node type both endpoints stand in one list, sources first, as on the host.
+        let mut seeds: Vec<Vec<Tensor<1, Int>>> = vec![vec![]; g.node_counts().len()];
+        if n > 0 {
+            seeds[s].push(src);
+            seeds[d].push(dst);
+            seeds[d].extend(drawn.as_ref().map(|drawn| drawn.dst()));
+        }
+        let seeds = seeds.into_iter().enumerate().filter(|(_, lists)| !lists.is_empty()).map(|(t, lists)| (t, Tensor::cat(lists, 0)));
+        let batch = self.sampler.sample_tensors(seeds, self.excluded(&ids), key)?;
+
+        let first = if s == d { n } else { 0 };
+        let [of_src, of_dst] = [batch.seeds(s), batch.seeds(d)];
+        let part = |rows: &Tensor<1, Int>, from: usize, len: usize| match len {
+            0 => Tensor::empty([0], &device),
+            len => rows.clone().slice(from..from + len),
+        };
+        let positive = DeviceLinkRows { src: part(&of_src, 0, n), dst: part(&of_dst, first, n) };
+        let negative = DeviceLinkRows {
+            src: match n * k {
+                0 => Tensor::empty([0], &device),
+                pairs => positive.src.clone().reshape([n, 1]).repeat_dim(1, k).reshape([pairs]),
+            },
+            dst: part(&of_dst, first + n, n * k),
+        };
+        let is_strict = drawn.map_or_else(|| Tensor::<1, Int>::empty([0], &device).bool(), |drawn| drawn.is_strict());
+        Ok(DeviceLinkBatch { batch, positive, negative, is_strict })
+    }
+
+    /// Edges that a batch of seeds leaves out.
+    fn excluded(&self, seeds: &Ids) -> Vec<(usize, Tensor<1, Int>)> {
+        let bound = |t: usize| self.sampler.graph().relations()[t].num_edges();
+        if seeds.len == 0 || self.exclusion == LinkExclusion::Nothing {
+            return vec![];
+        }
+        let own = seeds.tensor(bound(self.etype));
+        match (&self.exclusion, &self.reverse) {
+            (LinkExclusion::ReverseType(t), _) if *t != self.etype => vec![(*t, seeds.tensor(bound(*t))), (self.etype, own)],
+            (_, Some(reverse)) => vec![(self.etype, Tensor::cat(vec![own, pick(seeds, reverse).tensor(bound(self.etype))], 0))],
+            _ => vec![(self.etype, own)],
+        }
+    }
+}
