@@ -305,8 +305,20 @@ pub(crate) fn requests(book: &PartitionBook, seat: Seat, halo: &[Vec<u64>], comm
     Ok(types)
 }
 
-/// Out-degree of every source row in the whole graph: counts of halo rows go home and are added, the
-/// sums come back.
+/// In-degree of every source row in the whole graph, over edge types on one node type; none over others. An owner holds all in-edges of
+/// its nodes and tells the others.
+pub(crate) fn global_in_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloPlan) -> Result<Vec<Vec<u32>>, Failure> {
+    let mut degrees = vec![vec![]; relations.len()];
+    let on_one_type = |t: &usize| book.schema().ends(*t).0 == book.schema().ends(*t).1;
+    for t in (0..relations.len()).filter(on_one_type) {
+        degrees[t] = relations[t].in_degrees().collect();
+        degrees[t].resize(relations[t].num_src(), 0);
+    }
+    tell_degrees(book, &mut degrees, plan, "in-degrees")?;
+    Ok(degrees)
+}
+
+/// Out-degree of every source row in the whole graph: counts of halo rows are sent to their owners and added, the sums come back.
 pub(crate) fn global_out_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloPlan) -> Result<Vec<Vec<u32>>, Failure> {
     let (comm, size) = (&plan.comm, plan.comm.size());
     let mut degrees: Vec<Vec<u32>> = relations.iter().map(|r| r.out_degrees().collect()).collect();
@@ -324,7 +336,6 @@ pub(crate) fn global_out_degrees(book: &PartitionBook, relations: &[Relation], p
         }
     }
     let counts: Vec<Vec<u32>> = comm.all_to_all_v("out-degrees home", messages)?.iter().map(|b| read(b)).collect();
-    let mut messages = vec![Vec::<u32>::new(); size];
     let mut cursors = vec![0; size];
     for (t, degrees) in degrees.iter_mut().enumerate() {
         let s = source(t);
@@ -337,6 +348,19 @@ pub(crate) fn global_out_degrees(book: &PartitionBook, relations: &[Relation], p
             cursors[p] += n;
             at += n;
         }
+    }
+    tell_degrees(book, &mut degrees, plan, "out-degrees back")?;
+    Ok(degrees)
+}
+
+/// Gives the halo rows of the source type of each relation, where it has a list, the degrees that their owners have.
+fn tell_degrees(book: &PartitionBook, degrees: &mut [Vec<u32>], plan: &HaloPlan, name: &str) -> Result<(), Failure> {
+    let (comm, size) = (&plan.comm, plan.comm.size());
+    let source = |t: usize| &plan.types[book.schema().ends(t).0];
+    let short = |p: usize| Failure { rank: comm.rank(), message: format!("rank {p} sent too few degrees") };
+    let mut messages = vec![Vec::<u32>::new(); size];
+    for (t, degrees) in degrees.iter().enumerate().filter(|(_, degrees)| !degrees.is_empty()) {
+        let s = source(t);
         let mut at = 0;
         for (message, n) in messages.iter_mut().zip(&s.send) {
             message.extend(s.send_ids[at..at + n].iter().map(|&id| degrees[id as usize]));
@@ -344,19 +368,20 @@ pub(crate) fn global_out_degrees(book: &PartitionBook, relations: &[Relation], p
         }
     }
     let messages = messages.iter().map(|m| bytemuck::cast_slice(m).to_vec()).collect();
-    let totals: Vec<Vec<u32>> = comm.all_to_all_v("out-degrees back", messages)?.iter().map(|b| read(b)).collect();
+    let received = comm.all_to_all_v(name, messages)?;
+    let told: Vec<Vec<u32>> = received.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 4 * 4])).collect();
     let mut cursors = vec![0; size];
-    for (t, degrees) in degrees.iter_mut().enumerate() {
+    for (t, degrees) in degrees.iter_mut().enumerate().filter(|(_, degrees)| !degrees.is_empty()) {
         let s = source(t);
         let mut at = s.num_inner;
         for (p, &n) in s.recv.iter().enumerate() {
-            let incoming = totals[p].get(cursors[p]..cursors[p] + n).ok_or_else(|| short(p))?;
+            let incoming = told[p].get(cursors[p]..cursors[p] + n).ok_or_else(|| short(p))?;
             degrees[at..at + n].copy_from_slice(incoming);
             cursors[p] += n;
             at += n;
         }
     }
-    Ok(degrees)
+    Ok(())
 }
 
 /// A column of stored or received rows.

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{BatchFacts, Block, MiniBatch, Relation, SampleKey};
+use burn_gnn_graph::{BatchFacts, Block, MiniBatch, Relation, SampleKey, Schema};
 use hashbrown::HashMap;
 
-use super::serve::{Facts, Kind};
+use super::serve::{Degrees, Facts, Kind, degrees_of, joins_two};
 use super::{DistBatch, DistSampler};
 use crate::exchange::{Pack, Unpack, agree, exchange};
 use crate::{DistError, Failure};
@@ -28,7 +28,7 @@ struct Nodes {
     originals: Vec<Vec<u64>>,
     /// Per edge type, by row of the source type.
     out_degrees: Vec<Vec<u32>>,
-    /// Per edge type, by row of the destination type.
+    /// Per edge type, by row of the destination type: of all rows over edge types on one node type, else of rows that are destinations.
     in_degrees: Vec<Vec<u32>>,
 }
 
@@ -55,8 +55,8 @@ struct Sources {
     /// Type-wise ids of sources behind the destinations.
     ids: Vec<u64>,
     originals: Vec<u64>,
-    /// Per relation that starts in the type.
-    out_degrees: Vec<Vec<u32>>,
+    /// One list per [`degrees_of`] the type.
+    degrees: Vec<Vec<u32>>,
     /// Row in the batch of each source, destinations first; [`NONE`] until an edge meets it.
     rows: Vec<u32>,
     /// Sources without facts before those that have them.
@@ -129,7 +129,7 @@ impl DistSampler {
         let mut hops = (0..self.hops()).map(|hop| self.hop(hop, &mut nodes, kind, excluded, key)).collect::<Result<Vec<_>, _>>()?;
         hops.reverse();
         if kind.timed && !hops.is_empty() {
-            self.out_degrees(&mut nodes)?;
+            self.degrees(&mut nodes)?;
         }
         let totals = (totals, (0..etypes).map(|e| inner.edges.total(e)).collect());
         let (mut blocks, mut edges) = (vec![], vec![]);
@@ -159,8 +159,8 @@ impl DistSampler {
         out
     }
 
-    /// Out-degrees of all rows before the times of their trees, from the owners of the nodes.
-    fn out_degrees(&self, nodes: &mut Nodes) -> Result<(), DistError> {
+    /// Degrees of all rows before the times of their trees, from the owners of the nodes.
+    fn degrees(&self, nodes: &mut Nodes) -> Result<(), DistError> {
         let (comm, schema) = (&*self.graph.comm, self.graph.schema());
         let ByOwner { here, there, .. } = self.by_owner(nodes);
         let pack = |(here, there): (&Vec<Vec<u32>>, &Vec<Vec<u32>>)| {
@@ -171,15 +171,15 @@ impl DistSampler {
             }
             p.into_bytes()
         };
-        let requests = exchange(comm, "out-degrees: nodes", Ok(here.iter().zip(&there).map(pack).collect()))?;
-        let answer = |(p, bytes): (usize, &Vec<u8>)| self.serve_out_degrees(Unpack::new(bytes, p, comm.rank()));
-        let answers = exchange(comm, "out-degrees", requests.iter().enumerate().map(answer).collect())?;
+        let requests = exchange(comm, "degrees: nodes", Ok(here.iter().zip(&there).map(pack).collect()))?;
+        let answer = |(p, bytes): (usize, &Vec<u8>)| self.serve_degrees(Unpack::new(bytes, p, comm.rank()));
+        let answers = exchange(comm, "degrees", requests.iter().enumerate().map(answer).collect())?;
         for (p, (answer, here)) in answers.iter().zip(&here).enumerate() {
             let mut answer = Unpack::new(answer, p, comm.rank());
             for (t, rows) in here.iter().enumerate() {
-                for e in schema.etypes_from(t) {
+                for which in degrees_of(schema, t) {
                     let degrees = answer.list_of::<u32>(rows.len())?;
-                    rows.iter().zip(degrees).for_each(|(&row, degree)| put(&mut nodes.out_degrees[e], row as usize, degree));
+                    rows.iter().zip(degrees).for_each(|(&row, degree)| put(nodes.list_of(which), row as usize, degree));
                 }
             }
         }
@@ -219,7 +219,7 @@ impl DistSampler {
             sources.push(told);
         }
         for t in 0..num_dst.len() {
-            nodes.reserve(t, schema.etypes_from(t), sources.iter().map(|told| told[t].ids.len()).sum());
+            nodes.reserve(t, degrees_of(schema, t), sources.iter().map(|told| told[t].ids.len()).sum());
         }
         let mut all: Vec<Edges> = Vec::with_capacity(schema.etypes().len());
         #[allow(clippy::needless_range_loop)] // Over several lists at once.
@@ -232,7 +232,7 @@ impl DistSampler {
                 nodes.in_degrees[e].extend(of.in_degrees.next());
                 let next = of.read..of.read + of.counts.next().unwrap_or(0) as usize;
                 of.read = next.end;
-                let meet = |&src: &u32| nodes.meet(s, tree, schema.etypes_from(s), &mut sources[p][s], src);
+                let meet = |&src: &u32| nodes.meet(s, tree, schema, &mut sources[p][s], src);
                 edges.src.extend(of.src[next.clone()].iter().map(meet));
                 edges.ids.extend(of.ids[next.clone()].iter().map(|&id| self.graph.inner.edges.id_on(e, p, u64::from(id))));
                 edges.originals.extend_from_slice(&of.originals[next]);
@@ -262,13 +262,13 @@ impl DistSampler {
             }
             let (dst, told) = (rows.len(), ids.len() + if all { rows.len() } else { 0 });
             let originals = answer.list_of::<u64>(told)?;
-            let lists = schema.etypes_from(t).filter(|_| facts.out_degrees);
-            let out_degrees = lists.map(|_| answer.list_of::<u32>(told)).collect::<Result<Vec<_>, _>>()?;
+            let lists = degrees_of(schema, t).filter(|_| facts.degrees);
+            let degrees = lists.map(|_| answer.list_of::<u32>(told)).collect::<Result<Vec<_>, _>>()?;
             rows.resize(dst + ids.len(), NONE);
-            let of = Sources { ids, originals, out_degrees, rows, untold: if all { 0 } else { dst } };
+            let of = Sources { ids, originals, degrees, rows, untold: if all { 0 } else { dst } };
             if all {
                 for (i, &row) in of.rows[..dst].iter().enumerate() {
-                    nodes.learn(t, schema.etypes_from(t), row, &of, i);
+                    nodes.learn(t, schema, row, &of, i);
                 }
             }
             out.push(of);
@@ -282,7 +282,7 @@ impl DistSampler {
         let relation = |e: usize| {
             let (s, d) = schema.ends(e);
             let counts = answer.list_of::<u32>(asked[d])?;
-            let in_degrees = if facts.in_degrees { answer.list_of::<u32>(asked[d])? } else { vec![] };
+            let in_degrees = if facts.in_degrees && joins_two(schema, e) { answer.list_of::<u32>(asked[d])? } else { vec![] };
             let total = counts.iter().map(|&n| n as usize).sum();
             let (src, ids, originals) = (answer.list_of::<u32>(total)?, answer.list_of::<u32>(total)?, answer.list_of::<u64>(total)?);
             if src.iter().any(|&u| u as usize >= told[s].rows.len()) {
@@ -304,16 +304,16 @@ impl Edges {
 
 impl Nodes {
     /// Makes room for so many new nodes of a type at most.
-    fn reserve(&mut self, t: usize, from: impl Iterator<Item = usize>, new: usize) {
+    fn reserve(&mut self, t: usize, degrees: impl Iterator<Item = Degrees>, new: usize) {
         let rows = self.ids[t].len() + new;
         self.ids[t].reserve(new);
         self.row[t].reserve(new);
         let room = |len: usize| rows.saturating_sub(len);
         let len = self.originals[t].len();
         self.originals[t].reserve(room(len));
-        for e in from {
-            let len = self.out_degrees[e].len();
-            self.out_degrees[e].reserve(room(len));
+        for which in degrees {
+            let list = self.list_of(which);
+            list.reserve(room(list.len()));
         }
     }
     /// Row of a seed, which begins the next tree, where there are trees.
@@ -340,24 +340,31 @@ impl Nodes {
     }
     /// Row of source `src` of an owner.
     #[inline]
-    fn meet(&mut self, t: usize, tree: u32, from: impl Iterator<Item = usize>, of: &mut Sources, src: u32) -> u32 {
+    fn meet(&mut self, t: usize, tree: u32, schema: &Schema, of: &mut Sources, src: u32) -> u32 {
         let src = src as usize;
         if of.rows[src] == NONE {
             let behind = src - (of.rows.len() - of.ids.len());
             let (row, is_new) = self.insert(t, tree, of.ids[behind]);
             of.rows[src] = row;
             if is_new {
-                self.learn(t, from, row, of, src);
+                self.learn(t, schema, row, of, src);
             }
         }
         of.rows[src]
     }
     /// Takes down what an owner says of its source `src`, which is row `row`.
-    fn learn(&mut self, t: usize, from: impl Iterator<Item = usize>, row: u32, of: &Sources, src: usize) {
+    fn learn(&mut self, t: usize, schema: &Schema, row: u32, of: &Sources, src: usize) {
         let (at, row) = (src - of.untold, row as usize);
         put(&mut self.originals[t], row, of.originals[at]);
-        for (e, degrees) in from.zip(&of.out_degrees) {
-            put(&mut self.out_degrees[e], row, degrees[at]);
+        for (which, degrees) in degrees_of(schema, t).zip(&of.degrees) {
+            put(self.list_of(which), row, degrees[at]);
+        }
+    }
+    /// A list of degrees, by row.
+    fn list_of(&mut self, which: Degrees) -> &mut Vec<u32> {
+        match which {
+            Degrees::In(e) => &mut self.in_degrees[e],
+            Degrees::Out(e) => &mut self.out_degrees[e],
         }
     }
 }

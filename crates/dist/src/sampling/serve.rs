@@ -1,6 +1,6 @@
 //! The owner's side: one hop around nodes that others ask for.
 
-use burn_gnn_graph::{SampleKey, SeedTrees};
+use burn_gnn_graph::{SampleKey, Schema, SeedTrees};
 
 use super::DistSampler;
 use crate::DistError;
@@ -10,10 +10,29 @@ use crate::exchange::{Pack, Unpack};
 pub(super) struct Facts {
     /// The first of them among the source rows: none of the destinations but at the first hop, when seeds come without facts.
     pub(super) all: bool,
-    /// In-degrees of the destinations, which all nodes that ever are one have at the last hop.
+    /// In-degrees of the destinations, over edge types between two node types; all nodes that ever are one have them at the last hop.
     pub(super) in_degrees: bool,
-    /// Out-degrees of sources in the whole graph; those before a time are asked for in the end, of their owners.
-    pub(super) out_degrees: bool,
+    /// [Degrees](degrees_of) of sources in the whole graph; those before a time are asked for in the end, of their owners.
+    pub(super) degrees: bool,
+}
+
+/// A list of degrees.
+#[derive(Clone, Copy)]
+pub(super) enum Degrees {
+    In(usize),
+    Out(usize),
+}
+
+/// What degrees the sources of a node type have, in the order in which they are sent: out-degrees over each edge type that starts in the
+/// type, then in-degrees over those that also end there.
+pub(super) fn degrees_of(schema: &Schema, ntype: usize) -> impl Iterator<Item = Degrees> + '_ {
+    let inside = schema.etypes_from(ntype).filter(move |&e| schema.ends(e).1 == ntype);
+    schema.etypes_from(ntype).map(Degrees::Out).chain(inside.map(Degrees::In))
+}
+
+/// Whether in-degrees over an edge type are those of destinations alone: it joins two node types.
+pub(super) fn joins_two(schema: &Schema, etype: usize) -> bool {
+    schema.ends(etype).0 != schema.ends(etype).1
 }
 
 /// What seeds have beside ids, the same on all ranks.
@@ -28,13 +47,13 @@ pub(super) struct Kind {
 impl DistSampler {
     /// What of a hop goes with the edges.
     pub(super) fn facts(&self, hop: usize, kind: Kind) -> Facts {
-        Facts { all: hop == 0, in_degrees: hop + 1 == self.hops(), out_degrees: !kind.timed }
+        Facts { all: hop == 0, in_degrees: hop + 1 == self.hops(), degrees: !kind.timed }
     }
 
     /// Samples hop `hop` around the own rows that rank `p` asks for, per node type (with the tree of each, and behind them original ids of
     /// roots and times of trees, where there are any), and packs, in this order:
-    /// * per node type: type-wise ids of sources behind the destinations; original ids of sources (see [`Facts`]), and their out-degrees
-    ///   for each relation that starts in the type;
+    /// * per node type: type-wise ids of sources behind the destinations; original ids of sources (see [`Facts`]), and their
+    ///   [degrees](degrees_of);
     /// * per relation: number of edges of each destination, on request its in-degree; for each edge source row, local id, original id.
     pub(super) fn serve(
         &self,
@@ -86,13 +105,17 @@ impl DistSampler {
             out.list(&src[dst..].iter().map(|&v| inner.typewise(t, v)).collect::<Vec<_>>());
             let told = if facts.all { src } else { &src[dst..] };
             out.list(&told.iter().map(|&v| inner.node_ids[t][v as usize]).collect::<Vec<_>>());
-            for e in self.graph.schema().etypes_from(t).filter(|_| facts.out_degrees) {
-                out.list(&told.iter().map(|&v| inner.out_degrees[e][v as usize]).collect::<Vec<_>>());
+            for which in degrees_of(self.graph.schema(), t).filter(|_| facts.degrees) {
+                let all = match which {
+                    Degrees::In(e) => &inner.in_degrees[e],
+                    Degrees::Out(e) => &inner.out_degrees[e],
+                };
+                out.list(&told.iter().map(|&v| all[v as usize]).collect::<Vec<_>>());
             }
         }
         for (e, r) in block.relations().iter().enumerate() {
             out.list(&r.in_degrees().collect::<Vec<_>>());
-            if facts.in_degrees {
+            if facts.in_degrees && joins_two(self.graph.schema(), e) {
                 // A part has all in-edges of its nodes.
                 out.list(&block.in_degrees(e));
             }
@@ -104,8 +127,8 @@ impl DistSampler {
         Ok(out.into_bytes())
     }
 
-    /// Out-degrees, for each relation that starts in the type, of the own rows that rank `p` asks for with a time each, per node type.
-    pub(super) fn serve_out_degrees(&self, mut request: Unpack<'_>) -> Result<Vec<u8>, DistError> {
+    /// [Degrees](degrees_of) of the own rows that rank `p` asks for with a time each, per node type.
+    pub(super) fn serve_degrees(&self, mut request: Unpack<'_>) -> Result<Vec<u8>, DistError> {
         let (inner, mut out) = (&self.graph.inner, Pack::default());
         for t in 0..inner.nodes.names().len() {
             let rows = request.list::<u32>()?;
@@ -113,14 +136,25 @@ impl DistSampler {
             if rows.iter().any(|&r| r as usize >= inner.nodes.count(t)) {
                 return Err(request.broken().into());
             }
-            for e in self.graph.schema().etypes_from(t) {
-                let degree = |(&row, &time): (&u32, &i64)| match &self.out_edges[e] {
-                    Some(edges) => edges.count_before(row, time),
-                    None => inner.out_degrees[e][row as usize],
+            for which in degrees_of(self.graph.schema(), t) {
+                let degree = |(&row, &time): (&u32, &i64)| match which {
+                    Degrees::In(e) => self.in_degree_before(e, row, time),
+                    Degrees::Out(e) => match &self.out_edges[e] {
+                        Some(edges) => edges.count_before(row, time),
+                        None => inner.out_degrees[e][row as usize],
+                    },
                 };
                 out.list(&rows.iter().zip(&times).map(degree).collect::<Vec<u32>>());
             }
         }
         Ok(out.into_bytes())
+    }
+
+    /// In-degree before a time of an own row, over an edge type on one node type.
+    fn in_degree_before(&self, etype: usize, row: u32, time: i64) -> u32 {
+        let inner = &self.graph.inner;
+        let Some(times) = self.whole.times_of(etype) else { return inner.in_degrees[etype][row as usize] };
+        let csc = inner.local.relations()[etype].csc();
+        csc.row(row as usize).filter(|&p| times[csc.edge_id(p) as usize] < time).count() as u32
     }
 }

@@ -289,7 +289,7 @@ impl Block {
         }
     }
     /// In-degree of each source in the whole graph, over an edge type on one node type; see [Degrees](Self#degrees). `None` for other
-    /// edge types, and of a block put together [from parts](Self::from_parts), which knows in-degrees of destinations alone.
+    /// edge types, and of a block put together [from parts](Self::from_parts) of which those of destinations alone are known.
     ///
     /// # Panics
     /// There is no such type.
@@ -304,6 +304,7 @@ impl Block {
                 let whole = of_etype(source.whole().relations(), etype).csc();
                 Some(self.degrees(source, whole, etype, s, self.num_src[s]))
             }
+            Origin::Told(facts) if s == d => facts.in_degrees(etype).get(..self.num_src[s]).map(<[u32]>::to_vec),
             _ => None,
         }
     }

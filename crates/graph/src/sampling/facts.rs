@@ -25,7 +25,8 @@ impl BatchFacts {
     /// * `totals`: nodes per node type and edges per edge type of the whole graph.
     /// * `original_nodes`: per node type the original id of each row.
     /// * `degrees`: per edge type the in-degrees of the first rows of its destination type, as many as are destinations in some block, and
-    ///   the out-degrees of all rows of its source type.
+    ///   the out-degrees of all rows of its source type. Over an edge type on one node type, in-degrees of all rows are those of sources
+    ///   too: [`Block::src_in_degrees`](crate::Block::src_in_degrees).
     ///
     /// # Errors
     /// Lists that do not have one entry per type, out-degrees that are not one per row, more rows than `u32` numbers.
