@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use burn::tensor::{Int, Tensor};
-use burn_gnn_graph::{EdgeKey, GraphError, SampleKey, Traversal};
+use burn_gnn_graph::{EdgeKey, GraphError, NodeKey, SampleKey, Traversal};
 use hashbrown::HashMap;
 
 use super::{DistBatchMaker, LoaderTimes};
@@ -25,6 +25,8 @@ pub struct DistLoaded<B> {
     pub x: Vec<Option<Tensor<2>>>,
     /// Features of the edges of each block, per edge type, where there are any.
     pub edge_x: Vec<Vec<Option<Tensor<2>>>>,
+    /// Features of own seed edges, per edge type as [`seeds`](Self::seeds), where there are any; empty where seeds are nodes.
+    pub seed_x: Vec<Option<Tensor<2>>>,
     /// Labels of own seeds, per type as [`seeds`](Self::seeds), where there are any.
     pub labels: Vec<Option<Tensor<1, Int>>>,
 }
@@ -54,6 +56,7 @@ pub(super) struct Inputs {
 pub(super) struct Rows {
     pub(super) x: Vec<Option<Tensor<2>>>,
     pub(super) edge_x: Vec<Vec<Option<Tensor<2>>>>,
+    pub(super) seed_x: Vec<Option<Tensor<2>>>,
     pub(super) labels: Vec<Option<Tensor<1, Int>>>,
 }
 
@@ -93,7 +96,7 @@ fn add(
 }
 
 impl Inputs {
-    pub(super) fn add_nodes(&mut self, graph: &DistGraph, ntype: &str, column: &str) -> Result<(), DistError> {
+    pub(super) fn add_nodes(&mut self, graph: &DistGraph, ntype: impl NodeKey, column: &str) -> Result<(), DistError> {
         let ty = graph.schema().ntype(ntype)?;
         add(&mut self.nodes, graph, (true, ty), column, ReadAs::Features)
     }
@@ -126,8 +129,8 @@ impl Inputs {
     pub(super) fn caches(&self) -> &[HotRows] {
         &self.caches
     }
-    /// Features of the input nodes and of the edges of each block, and labels of own seeds, given by type-wise id per node type or edge type.
-    /// Collective.
+    /// Features of the input nodes, of the edges of each block and of own seeds that are edges, and labels of own seeds, given by type-wise
+    /// id per node type or edge type. Collective.
     pub(super) fn gather(&self, graph: &DistGraph, batch: &DistBatch, (of_nodes, seeds): (bool, &[Vec<u64>])) -> Result<Rows, DistError> {
         let blocks = batch.mini.blocks.len();
         let mut wanted: Vec<WantedRows<'_>> = vec![];
@@ -135,15 +138,19 @@ impl Inputs {
         for block in 0..blocks {
             wanted.extend(self.edges.iter().map(|(t, column)| (false, *t, column.as_str(), batch.edge_ids(block, *t))));
         }
+        if !of_nodes {
+            wanted.extend(self.edges.iter().map(|(t, column)| (false, *t, column.as_str(), &seeds[*t][..])));
+        }
         wanted.extend(self.labels.iter().map(|(t, column)| (of_nodes, *t, column.as_str(), &seeds[*t][..])));
         let columns = if wanted.is_empty() { vec![] } else { graph.gather_many(&wanted, &self.caches)? };
         let mut columns = columns.into_iter();
         let (ntypes, etypes) = (graph.ntypes().len(), graph.etypes().len());
-        let mut out = Rows { x: vec![None; ntypes], edge_x: vec![vec![None; etypes]; blocks], labels: vec![None; seeds.len()] };
+        let (edge_x, seed_x) = (vec![vec![None; etypes]; blocks], vec![None; if of_nodes { 0 } else { etypes }]);
+        let mut out = Rows { x: vec![None; ntypes], edge_x, seed_x, labels: vec![None; seeds.len()] };
         for ((t, _), column) in self.nodes.iter().zip(columns.by_ref()) {
             out.x[*t] = column.tensor();
         }
-        for edge_x in &mut out.edge_x {
+        for edge_x in out.edge_x.iter_mut().chain(Some(&mut out.seed_x).filter(|_| !of_nodes)) {
             for ((t, _), column) in self.edges.iter().zip(columns.by_ref()) {
                 edge_x[*t] = column.tensor();
             }
@@ -190,14 +197,14 @@ struct Own {
 }
 
 impl DistNodeBatches {
-    /// Blocks around seeds, given per node type by name, by their ids in the input graph: the same lists on all ranks, each of which takes
+    /// Blocks around seeds, given per node type by their ids in the input graph: the same lists on all ranks, each of which takes
     /// those that it owns. Collective.
     ///
     /// # Errors
     /// Unknown type or one named twice, an id out of range, other lists on another rank, edges of the sampler have times; on all ranks.
-    pub fn new<N: AsRef<str>, I: AsRef<[u64]>>(sampler: DistSampler, seeds: impl IntoIterator<Item = (N, I)>) -> Result<Self, DistError> {
+    pub fn new<N: NodeKey, I: AsRef<[u64]>>(sampler: DistSampler, seeds: impl IntoIterator<Item = (N, I)>) -> Result<Self, DistError> {
         let checked = sampler.whole.check_untimed().map_err(DistError::from);
-        let seeds = checked.and_then(|()| sampler.graph().node_selection(seeds));
+        let seeds = checked.and_then(|()| sampler.graph().select_nodes(seeds));
         Self::shared(sampler, seeds.map(|seeds| (seeds, None)))
     }
     /// Blocks around seeds over edges before a time of each seed; otherwise as [`new`](Self::new). Times travel with the seeds to the
@@ -205,7 +212,7 @@ impl DistNodeBatches {
     ///
     /// # Errors
     /// As [`new`](Self::new); not one time per seed; no edges of the sampler have times; on all ranks.
-    pub fn before<N: AsRef<str>, I: AsRef<[u64]>, T: AsRef<[i64]>>(
+    pub fn before<N: NodeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         sampler: DistSampler,
         seeds: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<Self, DistError> {
@@ -238,7 +245,7 @@ impl DistNodeBatches {
     ///
     /// # Errors
     /// Unknown type; edges of the sampler have times, for which seeds are given to [`before`](Self::before).
-    pub fn from_split(sampler: DistSampler, ntype: &str, split: Split) -> Result<Self, DistError> {
+    pub fn from_split(sampler: DistSampler, ntype: impl NodeKey, split: Split) -> Result<Self, DistError> {
         sampler.whole.check_untimed()?;
         let ntype = sampler.graph().schema().ntype(ntype)?;
         sampler.graph().inner.nodes.check(ntype, &split.ids)?;
@@ -248,7 +255,7 @@ impl DistNodeBatches {
     ///
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
-    pub fn with_features(mut self, ntype: &str, column: &str) -> Result<Self, DistError> {
+    pub fn with_features(mut self, ntype: impl NodeKey, column: &str) -> Result<Self, DistError> {
         self.inputs.add_nodes(self.sampler.graph(), ntype, column)?;
         Ok(self)
     }
@@ -264,7 +271,7 @@ impl DistNodeBatches {
     ///
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
-    pub fn with_labels(mut self, ntype: &str, column: &str) -> Result<Self, DistError> {
+    pub fn with_labels(mut self, ntype: impl NodeKey, column: &str) -> Result<Self, DistError> {
         let ty = self.sampler.graph().schema().ntype(ntype)?;
         self.inputs.add_labels(self.sampler.graph(), true, ty, column)?;
         Ok(self)
@@ -378,9 +385,9 @@ impl DistBatchMaker for DistNodeBatches {
         let batch = self.blocks(&own, key)?;
         times.sampling += begin.elapsed();
         let begin = Instant::now();
-        let Rows { x, edge_x, labels } = self.inputs.gather(g, &batch, (true, &own.seeds))?;
+        let Rows { x, edge_x, seed_x, labels } = self.inputs.gather(g, &batch, (true, &own.seeds))?;
         times.fetching += begin.elapsed();
-        let loaded = DistLoaded { batch, seeds: own.seeds, global_seeds: own.global, x, edge_x, labels };
+        let loaded = DistLoaded { batch, seeds: own.seeds, global_seeds: own.global, x, edge_x, seed_x, labels };
         times.seeds += loaded.num_seeds();
         times.edges += loaded.batch.total_edges();
         Ok(loaded)

@@ -11,7 +11,7 @@ use burn_gnn_graph::{LoaderState, SampleKey, Traversal};
 use crate::{Communicator, DistError};
 pub use batches::{DistLoaded, DistNodeBatches, Presampling};
 pub use epoch::{DistEpoch, LoaderTimes};
-pub use links::DistLinkBatches;
+pub use links::{DistHeteroLinkBatches, DistLinkBatches};
 
 /// Makes this rank's share of a batch. Collective: all ranks make the same batches in the same order.
 pub trait DistBatchMaker: Clone + Send + Sync + 'static {

@@ -1,6 +1,6 @@
 //! Draws global negatives: pairs of nodes without an edge, out of all pairs of the graph.
 
-use burn_gnn_graph::{Draws, FreePairs, NegativeSampler, Negatives, SampleKey};
+use burn_gnn_graph::{Draws, FreePairs, NegativeSampler, Negatives, SampleKey, room};
 
 use crate::exchange::{Pack, Unpack, agree, exchange};
 use crate::{Communicator, DistError, DistGraph};
@@ -64,10 +64,12 @@ impl GlobalNegatives {
     /// Pairs for own seed edges, given by their positions in the batch, with times where edges have some. Collective.
     pub(super) fn draw(&self, g: &DistGraph, positions: &[u64], times: Option<&[i64]>, key: SampleKey) -> Result<Negatives, DistError> {
         let (n, m) = self.totals(g);
-        let room = Negatives::with_room(positions.len() as u128 * self.k as u128).map_err(DistError::from);
-        let mut out = agree(&*g.comm, "global negatives: number", room)?;
+        let pairs = (positions.len() as u128).saturating_mul(self.k as u128);
+        // Pairs that are not decided yet are larger than those that are.
+        let open = room::<Open<'_>>(pairs, || format!("draws of {pairs} negative pairs"), "ask for fewer at a time");
+        let reserved = open.and_then(|open| Ok((open, Negatives::with_room(pairs)?))).map_err(DistError::from);
         let stream = self.own.global_stream(key);
-        let mut open = vec![];
+        let (mut open, mut out) = agree(&*g.comm, "global negatives: number", reserved)?;
         for (i, &position) in positions.iter().enumerate() {
             let time = times.map_or(ANY_TIME, |times| times[i]);
             for j in 0..self.k {
@@ -79,7 +81,7 @@ impl GlobalNegatives {
         out.dst.resize(open.len(), 0);
         out.is_strict.resize(open.len(), false);
         // Without times the pairs that fit are numbered, and none is drawn in vain.
-        let mut tries = if self.free.is_some() { 0 } else { NegativeSampler::TRIES };
+        let mut tries = if times.is_none() { 0 } else { NegativeSampler::TRIES };
         while any(&*g.comm, !open.is_empty())? {
             if tries == 0 {
                 self.exactly(g, open, &mut out)?;
@@ -93,15 +95,12 @@ impl GlobalNegatives {
             }
             let has_edge = |u: u32, v: u32, time: i64| Some(u32::from(self.own.has_edge(u, v, Some(time))));
             let has_edge = self.ask(g, "negatives: edges", &asked, has_edge)?;
-            let mut left = vec![];
-            for (i, o) in open.into_iter().enumerate() {
-                if has_edge[i] == 0 {
-                    put(&mut out, o.at, (asked.src[i], asked.numbers[i]), true);
-                } else {
-                    left.push(o);
-                }
-            }
-            open = left;
+            let mut answers = has_edge.iter().zip(asked.src.iter().zip(&asked.numbers));
+            open.retain(|o| {
+                let Some((0, (&u, &v))) = answers.next() else { return true };
+                put(&mut out, o.at, (u, v), true);
+                false
+            });
         }
         Ok(out)
     }

@@ -12,7 +12,7 @@ use crate::{DistError, DistGraph};
 /// This rank's share of a batch of seed edges: those that it owns.
 #[derive(Clone, Debug)]
 pub struct DistLinkBatch {
-    /// Blocks that compute the nodes at the ends of all pairs.
+    /// Blocks that compute the endpoints of all pairs.
     pub batch: DistBatch,
     /// Ids in the input graph of the seed edges.
     pub edges: Vec<u64>,
@@ -24,6 +24,39 @@ pub struct DistLinkBatch {
     pub is_strict: Vec<bool>,
 }
 
+impl DistLinkBatch {
+    /// 1 for each positive pair, then 0 for each negative one.
+    pub fn labels(&self) -> Vec<f32> {
+        labels_of(&self.positive, &self.negative)
+    }
+}
+
+/// This rank's share of the seed edges of one type in a batch, as a [`DistLinkBatch`] has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DistSeedLinks {
+    /// Ids in the input graph of the seed edges.
+    pub edges: Vec<u64>,
+    /// The seed edges.
+    pub positive: LinkRows,
+    /// The negative pairs, those of one positive pair one after the other.
+    pub negative: LinkRows,
+    /// Whether each negative pair is known to be no edge.
+    pub is_strict: Vec<bool>,
+}
+
+impl DistSeedLinks {
+    /// 1 for each positive pair, then 0 for each negative one.
+    pub fn labels(&self) -> Vec<f32> {
+        labels_of(&self.positive, &self.negative)
+    }
+}
+
+fn labels_of(positive: &LinkRows, negative: &LinkRows) -> Vec<f32> {
+    let mut labels = vec![1.0; positive.src.len()];
+    labels.resize(labels.len() + negative.src.len(), 0.0);
+    labels
+}
+
 /// How many negatives of each positive pair, the nodes drawn by type-wise id, and whether each pair is strict.
 type Drawn = (usize, Vec<u64>, Vec<bool>);
 
@@ -33,8 +66,8 @@ type Drawn = (usize, Vec<u64>, Vec<bool>);
 /// whole list are left out of message passing on all ranks, and negatives are drawn where the source lives, by the same keys, so that
 /// the ranks' batches together are the batch of one machine. Global negatives belong to a seed edge by its position in the list.
 ///
-/// Where edges of the sampler have times, seed edges and their negatives have those of the seed edges; see
-/// [Times](burn_gnn_graph::LinkSampler#times).
+/// Where edges of the sampler have times, every seed edge has its own time, or the one that is given for it
+/// ([`sample_before`](Self::sample_before)), and so have its negatives; see [Times](burn_gnn_graph::LinkSampler#times).
 #[derive(Clone, Debug)]
 pub struct DistLinkSampler {
     sampler: DistSampler,
@@ -52,14 +85,9 @@ impl DistLinkSampler {
     /// Without negatives; seed edges are left out of message passing.
     ///
     /// # Errors
-    /// Unknown or ambiguous type; edges have times, but not those of this type.
+    /// Unknown or ambiguous type.
     pub fn new(sampler: DistSampler, etype: impl EdgeKey) -> Result<Self, DistError> {
         let etype = sampler.graph().schema().etype(etype)?;
-        if sampler.whole.is_timed() && sampler.whole.times_of(etype).is_none() {
-            let relation = sampler.graph().etypes()[etype].to_string();
-            let remedy = "seed edges need times where other edges have them: give theirs to the sampler (`with_times`)";
-            return Err(GraphError::MissingRelation { arg: "times", relation, remedy }.into());
-        }
         Ok(Self { sampler, etype, pairs: NegativePairs::None, tails: None, heads: None, global: None, exclusion: LinkExclusion::Seeds })
     }
 
@@ -77,25 +105,80 @@ impl DistLinkSampler {
     /// then owners tell, for each different time, the degrees of all sources.
     pub fn with_negatives(mut self, pairs: NegativePairs) -> Result<Self, DistError> {
         let [tails, heads] = pairs.kept();
-        let sampler = |of_sources: bool, (edges, times): (Graph, Option<Vec<i64>>)| {
-            let sampler = if of_sources { NegativeSampler::of_sources(&edges, 0)? } else { NegativeSampler::new(&edges, 0)? };
-            Ok::<_, DistError>(match times {
-                Some(times) => sampler.with_times(&times)?,
-                None => sampler,
-            })
-        };
-        self.tails = if tails > 0 { Some(Arc::new(sampler(false, self.out_edges()?)?)) } else { None };
-        self.heads = if heads > 0 { Some(Arc::new(sampler(true, self.in_edges()?)?)) } else { None };
+        self.tails = if tails > 0 { Some(Arc::new(self.own_negatives(false)?)) } else { None };
+        self.heads = if heads > 0 { Some(Arc::new(self.own_negatives(true)?)) } else { None };
         self.global = if let NegativePairs::Global(k) = pairs {
             let g = self.sampler.graph();
-            let own = self.out_edges().and_then(|edges| sampler(false, edges));
-            let own = agree(&*g.comm, "global negatives: edges", own)?;
+            let own = agree(&*g.comm, "global negatives: edges", self.own_negatives(false))?;
             let timed = self.sampler.whole.times_of(self.etype).is_some();
             Some(Arc::new(GlobalNegatives::new(g, self.etype, k, own, timed)?))
         } else {
             None
         };
         self.pairs = pairs;
+        Ok(self)
+    }
+
+    /// The sampler of negatives of own sources, or of own destinations if it is one of sources.
+    fn own_negatives(&self, of_sources: bool) -> Result<NegativeSampler, DistError> {
+        let (edges, times) = if of_sources { self.in_edges()? } else { self.out_edges()? };
+        let sampler = if of_sources { NegativeSampler::of_sources(&edges, 0)? } else { NegativeSampler::new(&edges, 0)? };
+        Ok(match times {
+            Some(times) => sampler.with_times(&times)?,
+            None => sampler,
+        })
+    }
+
+    /// How negative pairs that keep an endpoint are drawn, if not strictly and uniformly: `describe` changes the sampler of destinations,
+    /// then that of sources ([`NegativeSampler::is_of_sources`]), of those that [`with_negatives`](Self::with_negatives), which comes
+    /// first, asked for. Nodes are those of the input graph, so there is a weight or a value of a condition for each of them. All ranks
+    /// describe the same.
+    ///
+    /// ```
+    /// use burn_gnn_dist::{DistError, DistGraph, DistLinkSampler, DistSampler, PartitionConfig, partition_graph, run_ranks};
+    /// use burn_gnn_graph::{Graph, NegativePairs, SampleKey};
+    /// let ring = Graph::homogeneous(6, vec![0, 1, 2, 3, 4, 5], vec![1, 2, 3, 4, 5, 0])?;
+    /// let parts = partition_graph(&ring, &PartitionConfig::new("ring", 2))?;
+    /// run_ranks(2, |comm| {
+    ///     let g = DistGraph::from_partition(parts.part(comm.rank())?, comm)?;
+    ///     let links = DistLinkSampler::new(DistSampler::new(&g, [1])?, "_E")?.with_negatives(NegativePairs::PerSource(4))?;
+    ///     let links = links.with_negative_sampler(|negatives| negatives.with_unique(true).without_self_loops())?;
+    ///     let share = links.sample(&[0, 3], SampleKey::new(0))?; // a node has four others that it has no edge to
+    ///     assert!(share.is_strict.iter().all(|&strict| strict));
+    ///     Ok::<_, DistError>(())
+    /// })?;
+    /// # Ok::<(), DistError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What `describe` returns; another sampler than it was given; draws by in-degree, or conditional ones that a batch shares, of which a
+    /// part knows too little; no negatives, or global ones, which are uniform.
+    pub fn with_negative_sampler(
+        mut self,
+        describe: impl Fn(NegativeSampler) -> Result<NegativeSampler, GraphError>,
+    ) -> Result<Self, DistError> {
+        let setting = |arg, expected: &str, found: String| Err(DistError::Config { arg, expected: expected.into(), found });
+        if self.pairs.kept() == [0, 0] {
+            return setting("negatives", "pairs that keep an endpoint (`with_negatives` comes first)", format!("{:?}", self.pairs));
+        }
+        for of_sources in [false, true].into_iter().filter(|&of_sources| self.pairs.kept()[usize::from(of_sources)] > 0) {
+            let own = self.own_negatives(of_sources)?;
+            let is_of = |s: &NegativeSampler| (s.device_facts().name.to_owned(), s.device_facts().nodes, s.is_of_sources());
+            let given = is_of(&own);
+            let described = describe(own)?;
+            if is_of(&described) != given {
+                return setting("describe", "the sampler that it was given, with other settings", "another sampler".into());
+            }
+            if let Some(found) = described.parts_lack() {
+                return setting("describe", "draws for which the edges of own nodes are enough", found.into());
+            }
+            let described = Some(Arc::new(described));
+            if of_sources {
+                self.heads = described;
+            } else {
+                self.tails = described;
+            }
+        }
         Ok(self)
     }
 
@@ -135,66 +218,69 @@ impl DistLinkSampler {
         self
     }
 
-    /// This rank's share of a batch of edges, given by their ids in the input graph, the same list on all ranks. Collective.
+    /// This rank's share of a batch of edges, given by their ids in the input graph, the same list on all ranks; where edges have times,
+    /// each seed has that of its edge. Collective.
     ///
     /// # Errors
-    /// An id out of range; on all ranks.
+    /// An id out of range; other edges have times, but not those of this type; on all ranks.
     pub fn sample(&self, edges: &[u64], key: SampleKey) -> Result<DistLinkBatch, DistError> {
-        let g = self.sampler.graph();
-        let (inner, (s, d)) = (&g.inner, g.schema().ends(self.etype));
-        agree(&*g.comm, "seed edges", inner.edges.check(self.etype, edges))?;
-        let own = |t: usize, id: u64| inner.edge_ids[t].binary_search(&id).ok().map(|row| row as u32);
-        let relation = &inner.local.relations()[self.etype];
-        let of_edges = self.sampler.whole.times_of(self.etype);
-        let (mut ids, mut src, mut dst, mut times) = (vec![], vec![], vec![], of_edges.map(|_| vec![]));
-        let mut positions = vec![];
-        for (position, &id) in (0..).zip(edges) {
-            if let Some(row) = own(self.etype, id).filter(|&row| inner.is_own(false, self.etype, row)) {
-                ids.push(id);
-                positions.push(position);
-                src.push(relation.src()[row as usize]);
-                dst.push(relation.dst()[row as usize]);
-                times.iter_mut().zip(of_edges).for_each(|(times, of)| times.push(of[row as usize]));
-            }
+        agree(&*self.sampler.graph().comm, "seed edges: times", self.check_own_times())?;
+        self.batch(edges, None, key)
+    }
+
+    /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own. Collective.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times; on all ranks.
+    pub fn sample_before(&self, edges: &[u64], times: &[i64], key: SampleKey) -> Result<DistLinkBatch, DistError> {
+        let checked = self.sampler.check_timed().and_then(|()| self.sampler.check_seed_times(self.etype, edges, times));
+        agree(&*self.sampler.graph().comm, "seed edges: times", checked)?;
+        self.batch(edges, Some(times), key)
+    }
+
+    /// A batch of seed edges, which have these times.
+    pub(crate) fn batch(&self, edges: &[u64], times: Option<&[i64]>, key: SampleKey) -> Result<DistLinkBatch, DistError> {
+        let (batch, mut links) = sample_links(&self.sampler, &[LinkSeeds { links: self, edges, times }], key)?;
+        let DistSeedLinks { edges, positive, negative, is_strict } = links.swap_remove(0);
+        Ok(DistLinkBatch { batch, edges, positive, negative, is_strict })
+    }
+
+    /// Refuses seeds that have the times of their edges where only other edges have times.
+    pub(crate) fn check_own_times(&self) -> Result<(), DistError> {
+        if !self.sampler.whole.is_timed() || self.sampler.whole.times_of(self.etype).is_some() {
+            return Ok(());
         }
-        let mut excluded = vec![vec![]; g.etypes().len()];
-        let mut leave_out = |t: usize, id: u64| excluded[t].extend(own(t, id));
+        let relation = self.sampler.graph().etypes()[self.etype].to_string();
+        let remedy =
+            "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`before`)";
+        Err(GraphError::MissingRelation { arg: "times", relation, remedy }.into())
+    }
+
+    /// Adds the own edges, by local id, that a batch of these seed edges leaves out, per edge type.
+    fn leave_out(&self, edges: &[u64], excluded: &mut [Vec<u32>]) {
+        let inner = &self.sampler.graph().inner;
+        let mut add = |t: usize, id: u64| excluded[t].extend(inner.edge_ids[t].binary_search(&id).ok().map(|row| row as u32));
         if self.exclusion != LinkExclusion::Nothing {
-            edges.iter().for_each(|&id| leave_out(self.etype, id));
+            edges.iter().for_each(|&id| add(self.etype, id));
         }
         match &self.exclusion {
-            LinkExclusion::Reverse(of) => edges.iter().for_each(|&id| leave_out(self.etype, u64::from(of[id as usize]))),
-            LinkExclusion::ReverseType(t) => edges.iter().for_each(|&id| leave_out(*t, id)),
+            LinkExclusion::Reverse(of) => edges.iter().for_each(|&id| add(self.etype, u64::from(of[id as usize]))),
+            LinkExclusion::ReverseType(t) => edges.iter().for_each(|&id| add(*t, id)),
             LinkExclusion::Nothing | LinkExclusion::Seeds => {}
         }
-        let pairs = if let Some(global) = &self.global {
-            let drawn = global.draw(g, &positions, times.as_deref(), key)?;
+    }
+
+    /// The negatives of own seed edges, nodes by type-wise id. Collective.
+    fn negatives(&self, own: &OwnSeeds, key: SampleKey) -> Result<CorruptedPairs<u64>, DistError> {
+        let (g, count) = (self.sampler.graph(), own.edges.len());
+        let (s, d) = g.schema().ends(self.etype);
+        if let Some(global) = &self.global {
+            let drawn = global.draw(g, &own.positions, own.times.as_deref(), key)?;
             let typewise = |t: usize, nodes: &[u32]| g.find_nodes(&g.ntypes()[t], &nodes.iter().map(|&v| u64::from(v)).collect::<Vec<_>>());
-            CorruptedPairs::global(ids.len(), global.k(), typewise(s, &drawn.src)?, typewise(d, &drawn.dst)?, drawn.is_strict)
-        } else {
-            let (tails, heads) = (self.tails(&src, &dst, times.as_deref(), key)?, self.heads(&src, &dst, times.as_deref(), key)?);
-            CorruptedPairs::new(ids.len(), tails, heads)
-        };
-        let mut seeds = vec![vec![]; g.ntypes().len()];
-        // Of one node type both ends stand in one list, sources first.
-        let of_dst = if s == d { src.len() + pairs.src.len() } else { 0 };
-        seeds[s].extend(src.iter().map(|&u| inner.typewise(s, u)).chain(pairs.src.iter().copied()));
-        seeds[d].extend(dst.iter().map(|&v| inner.typewise(d, v)).chain(pairs.dst.iter().copied()));
-        let times = times.map(|times| {
-            let mut of = vec![vec![]; seeds.len()];
-            for (t, new) in [(s, &pairs.src_of), (d, &pairs.dst_of)] {
-                of[t].extend(times.iter().copied().chain(new.iter().map(|&i| times[i])));
-            }
-            of
-        });
-        let batch = self.sampler.grow(&seeds, times.as_deref(), &excluded, key)?;
-        let rows = |pairs: &[[usize; 2]]| LinkRows {
-            src: pairs.iter().map(|p| batch.mini.seeds[s][p[0]]).collect(),
-            dst: pairs.iter().map(|p| batch.mini.seeds[d][of_dst + p[1]]).collect(),
-        };
-        let positive = rows(&(0..ids.len()).map(|i| [i, i]).collect::<Vec<_>>());
-        let negative = rows(&pairs.pairs);
-        Ok(DistLinkBatch { batch, edges: ids, positive, negative, is_strict: pairs.is_strict })
+            return Ok(CorruptedPairs::global(count, global.k(), typewise(s, &drawn.src)?, typewise(d, &drawn.dst)?, drawn.is_strict));
+        }
+        let (src, dst, times) = (&own.src, &own.dst, own.times.as_deref());
+        Ok(CorruptedPairs::new(count, self.tails(src, dst, times, key)?, self.heads(src, dst, times, key)?))
     }
 
     /// How many negatives of each own pair, given by local node, have another source; those sources type-wise. Own nodes have all
@@ -323,4 +409,93 @@ impl DistLinkSampler {
         }
         Ok(builder.edges(name, src, dst).build()?)
     }
+}
+
+/// Seed edges of one type, the same lists on all ranks.
+pub(super) struct LinkSeeds<'a> {
+    pub(super) links: &'a DistLinkSampler,
+    /// Ids in the input graph.
+    pub(super) edges: &'a [u64],
+    /// Of each seed, where it is not that of its edge.
+    pub(super) times: Option<&'a [i64]>,
+}
+
+/// The seed edges of one type that this rank owns.
+struct OwnSeeds {
+    /// Ids in the input graph.
+    edges: Vec<u64>,
+    /// Places in the list of all ranks.
+    positions: Vec<u64>,
+    /// Local nodes.
+    src: Vec<u32>,
+    dst: Vec<u32>,
+    /// Where edges of the sampler have times.
+    times: Option<Vec<i64>>,
+}
+
+impl LinkSeeds<'_> {
+    fn own(&self) -> OwnSeeds {
+        let (sampler, t) = (&self.links.sampler, self.links.etype);
+        let inner = &sampler.graph().inner;
+        let (relation, of_edges) = (&inner.local.relations()[t], sampler.whole.times_of(t));
+        let times = sampler.whole.is_timed().then(Vec::new);
+        let mut own = OwnSeeds { edges: vec![], positions: vec![], src: vec![], dst: vec![], times };
+        for (position, &id) in self.edges.iter().enumerate() {
+            let Ok(row) = inner.edge_ids[t].binary_search(&id) else { continue };
+            if !inner.is_own(false, t, row as u32) {
+                continue;
+            }
+            own.edges.push(id);
+            own.positions.push(position as u64);
+            own.src.push(relation.src()[row]);
+            own.dst.push(relation.dst()[row]);
+            let time = self.times.map(|times| times[position]).or_else(|| Some(of_edges?[row]));
+            own.times.iter_mut().for_each(|times| times.extend(time));
+        }
+        own
+    }
+}
+
+/// This rank's share of the blocks around seed edges of several types, and of the seed edges of each, which have been checked but for
+/// their range. Collective.
+pub(super) fn sample_links(
+    sampler: &DistSampler,
+    parts: &[LinkSeeds<'_>],
+    key: SampleKey,
+) -> Result<(DistBatch, Vec<DistSeedLinks>), DistError> {
+    let g = sampler.graph();
+    let inner = &g.inner;
+    agree(&*g.comm, "seed edges", parts.iter().try_for_each(|part| inner.edges.check(part.links.etype, part.edges)))?;
+    let mut seeds = vec![vec![]; g.ntypes().len()];
+    let mut times = sampler.whole.is_timed().then(|| vec![vec![]; seeds.len()]);
+    let mut excluded = vec![vec![]; g.etypes().len()];
+    let mut placed = Vec::with_capacity(parts.len());
+    for part in parts {
+        let own = part.own();
+        let pairs = part.links.negatives(&own, key)?;
+        let (s, d) = g.schema().ends(part.links.etype);
+        // Of one node type both endpoints stand in one list, sources first.
+        let starts = [(s, &own.src, &pairs.src, &pairs.src_of), (d, &own.dst, &pairs.dst, &pairs.dst_of)].map(|(t, given, drawn, of)| {
+            let start = seeds[t].len();
+            seeds[t].extend(given.iter().map(|&v| inner.typewise(t, v)).chain(drawn.iter().copied()));
+            if let (Some(times), Some(own)) = (&mut times, &own.times) {
+                times[t].extend(own.iter().copied().chain(of.iter().map(|&i| own[i])));
+            }
+            (t, start)
+        });
+        part.links.leave_out(part.edges, &mut excluded);
+        placed.push((own.edges, starts, pairs.pairs, pairs.is_strict));
+    }
+    let batch = sampler.grow(&seeds, times.as_deref(), &excluded, key)?;
+    let row = |(t, start): (usize, usize), place: usize| batch.mini.seeds[t][start + place];
+    let links = placed.into_iter().map(|(edges, [s, d], pairs, is_strict)| {
+        let rows = |pairs: &[[usize; 2]]| LinkRows {
+            src: pairs.iter().map(|p| row(s, p[0])).collect(),
+            dst: pairs.iter().map(|p| row(d, p[1])).collect(),
+        };
+        let positive = rows(&(0..edges.len()).map(|i| [i, i]).collect::<Vec<_>>());
+        DistSeedLinks { edges, positive, negative: rows(&pairs), is_strict }
+    });
+    let links = links.collect();
+    Ok((batch, links))
 }

@@ -3,13 +3,14 @@
 mod batch;
 mod global;
 mod grow;
+mod hetero_link;
 mod link;
 mod out_edges;
 mod serve;
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{EdgeKey, Fanouts, GraphError, NeighborSampler, SampleKey, Strategy};
+use burn_gnn_graph::{EdgeKey, Fanouts, GraphError, NeighborSampler, NodeKey, SampleKey, Strategy};
 
 use crate::exchange::agree;
 use crate::{DistError, DistGraph};
@@ -17,7 +18,9 @@ use crate::{DistError, DistGraph};
 /// Seeds per node type, and the time of each.
 pub(crate) type TimedSeeds = (Vec<Vec<u64>>, Vec<Vec<i64>>);
 pub use batch::DistBatch;
-pub use link::{DistLinkBatch, DistLinkSampler};
+pub(crate) use hetero_link::SeedEdges;
+pub use hetero_link::{DistHeteroLinkBatch, DistHeteroLinkSampler};
+pub use link::{DistLinkBatch, DistLinkSampler, DistSeedLinks};
 use out_edges::OutEdges;
 
 /// [`NeighborSampler`] over a partitioned graph: hop after hop the nodes found so far go to their owners, which sample them, because an
@@ -43,9 +46,10 @@ use out_edges::OutEdges;
 /// ```
 ///
 /// # Cost
-/// Two exchanges per hop. Per sampled edge 16 bytes travel, per source found 16 and 4 more for each relation that starts in its type.
-/// With disjoint trees, 4 more per node asked for, and 8 per tree to each rank; where seeds have times, 8 more per tree, and one
-/// exchange more for out-degrees before these times. A relation with times keeps 16 bytes for each out-edge of own nodes.
+/// Two exchanges per hop. Per sampled edge 16 bytes travel, per source found 16 and 4 more for each relation that starts in its type, and 4
+/// for each that also ends there. With disjoint trees, 4 more per node asked for, and 8 per tree to each rank; where seeds have times, 8
+/// more per tree, and two exchanges more for degrees before these times. A relation with times keeps 16 bytes for each out-edge of own
+/// nodes.
 #[derive(Clone, Debug)]
 pub struct DistSampler {
     graph: DistGraph,
@@ -154,12 +158,12 @@ impl DistSampler {
         self
     }
 
-    /// A batch around seeds, type-wise ids per node type by name, whoever owns them; seeds given twice share a row. Collective: a
+    /// A batch around seeds, type-wise ids per node type, whoever owns them; seeds given twice share a row. Collective: a
     /// rank without seeds gives none and gets a batch without nodes.
     ///
     /// # Errors
     /// Unknown type or one named twice, a seed out of range; on all ranks.
-    pub fn sample<N: AsRef<str>, I: AsRef<[u64]>>(
+    pub fn sample<N: NodeKey, I: AsRef<[u64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
         key: SampleKey,
@@ -173,13 +177,13 @@ impl DistSampler {
     ///
     /// # Errors
     /// As [`sample`](Self::sample); an edge that this rank does not own; on all ranks.
-    pub fn sample_excluding<N: AsRef<str>, I: AsRef<[u64]>>(
+    pub fn sample_excluding<N: NodeKey, I: AsRef<[u64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
         edges: &[Vec<u64>],
         key: SampleKey,
     ) -> Result<DistBatch, DistError> {
-        let checked = self.graph.node_selection(seeds).and_then(|seeds| Ok((seeds, self.own_edges(edges)?)));
+        let checked = self.graph.select_nodes(seeds).and_then(|seeds| Ok((seeds, self.own_edges(edges)?)));
         let (seeds, excluded) = agree(&*self.graph.comm, "seeds", checked)?;
         self.grow(&seeds, None, &excluded, key)
     }
@@ -189,7 +193,7 @@ impl DistSampler {
     ///
     /// # Errors
     /// As [`sample`](Self::sample); not one time per seed; no relation has times; on all ranks.
-    pub fn sample_before<N: AsRef<str>, I: AsRef<[u64]>, T: AsRef<[i64]>>(
+    pub fn sample_before<N: NodeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
         key: SampleKey,
@@ -199,27 +203,46 @@ impl DistSampler {
     }
 
     /// Seeds and times in schema order, checked.
-    pub(crate) fn seeds_before<N: AsRef<str>, I: AsRef<[u64]>, T: AsRef<[i64]>>(
+    pub(crate) fn seeds_before<N: NodeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<TimedSeeds, DistError> {
-        if !self.whole.is_timed() {
-            let expected = "times of at least one relation (`with_times`)".into();
-            return Err(DistError::Config { arg: "times", expected, found: "none".into() });
-        }
+        self.check_timed()?;
         let (mut times, mut named) = (vec![vec![]; self.graph.ntypes().len()], vec![]);
-        for (name, ids, of) in seeds {
-            let t = self.graph.schema().ntype(name.as_ref())?;
-            let (relation, arg, expected, actual) = (name.as_ref().to_owned(), "times".to_owned(), ids.as_ref().len(), of.as_ref().len());
+        for (key, ids, of) in seeds {
+            let t = self.graph.schema().ntype(key)?;
+            let (expected, actual) = (ids.as_ref().len(), of.as_ref().len());
+            let (relation, arg) = (self.graph.ntypes()[t].clone(), "times".to_owned());
             if expected != actual {
                 return Err(GraphError::Length { relation, arg, why: "one per seed", expected, actual }.into());
             }
             times[t] = of.as_ref().to_vec();
-            named.push((name, ids));
+            named.push((t, ids));
         }
-        Ok((self.graph.node_selection(named)?, times))
+        Ok((self.graph.select_nodes(named)?, times))
     }
 
+    /// Refuses times of seeds where edges have none.
+    pub(crate) fn check_timed(&self) -> Result<(), DistError> {
+        if self.whole.is_timed() {
+            return Ok(());
+        }
+        let expected = "times of at least one relation (`with_times`)".into();
+        Err(DistError::Config { arg: "times", expected, found: "none".into() })
+    }
+    /// Refuses other than one time per seed edge of a type.
+    pub(crate) fn check_seed_times(&self, etype: usize, edges: &[u64], times: &[i64]) -> Result<(), DistError> {
+        let (expected, actual) = (edges.len(), times.len());
+        if expected == actual {
+            return Ok(());
+        }
+        let (relation, arg) = (self.graph.etypes()[etype].to_string(), "times".into());
+        Err(GraphError::Length { relation, arg, why: "one per seed", expected, actual }.into())
+    }
+    /// Whether it is a clone of `other`, up to communicators and trees.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.hops, &other.hops)
+    }
     /// Refuses degrees where edges have times.
     fn check_degrees(&self) -> Result<(), DistError> {
         if !(self.by_degree && self.whole.is_timed()) {

@@ -1,0 +1,178 @@
+//! Batches of edges of several types for link prediction over all parts.
+
+use std::sync::Arc;
+
+use burn_gnn_graph::{EdgeKey, GraphError, SampleKey};
+
+use super::link::{DistLinkSampler, DistSeedLinks, LinkSeeds, sample_links};
+use super::{DistBatch, DistSampler};
+use crate::exchange::agree;
+use crate::{Communicator, DistError};
+
+/// This rank's share of a batch of seed edges of several types: those that it owns.
+#[derive(Clone, Debug)]
+pub struct DistHeteroLinkBatch {
+    /// Blocks that compute the endpoints of all pairs of all types.
+    pub batch: DistBatch,
+    /// Seed edges, pairs and labels per edge type of the graph; empty for types without own seeds.
+    pub links: Vec<DistSeedLinks>,
+}
+
+/// [`HeteroLinkSampler`](burn_gnn_graph::HeteroLinkSampler) over a partitioned graph: a [`DistLinkSampler`] per edge type, whose pairs one
+/// batch of blocks computes. The edges that any of them excludes pass no messages for any, on all ranks.
+///
+/// ```
+/// use burn_gnn_dist::{DistError, DistGraph, DistHeteroLinkSampler, DistSampler, PartitionConfig, partition_graph, run_ranks};
+/// use burn_gnn_graph::{Graph, NegativePairs, SampleKey};
+/// let g = Graph::builder()
+///     .edges(("user", "buys", "item"), vec![0, 1, 2], vec![0, 1, 1])
+///     .edges(("user", "follows", "user"), vec![0, 1], vec![1, 2])
+///     .build()?;
+/// let parts = partition_graph(&g, &PartitionConfig::new("shop", 2))?;
+/// let pairs = run_ranks(2, |comm| {
+///     let d = DistGraph::from_partition(parts.part(comm.rank())?, comm)?;
+///     let links = DistHeteroLinkSampler::new(DistSampler::new(&d, [-1])?)
+///         .with_type("buys", |links| links.with_negatives(NegativePairs::PerSource(2)))?
+///         .with_type("follows", Ok)?;
+///     let share = links.sample([("buys", [0, 2]), ("follows", [1, 0])], SampleKey::new(0))?;
+///     Ok::<_, DistError>(share.links.iter().map(|links| links.labels().len()).sum::<usize>())
+/// })?;
+/// assert_eq!(pairs.iter().sum::<usize>(), 8); // two of six pairs, two of two
+/// # Ok::<(), DistError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct DistHeteroLinkSampler {
+    sampler: DistSampler,
+    /// Per edge type, where it may have seeds.
+    types: Vec<Option<DistLinkSampler>>,
+}
+
+/// Seed edges per edge type, and their times, where some were given.
+pub(crate) type SeedEdges = (Vec<Vec<u64>>, Option<Vec<Vec<i64>>>);
+
+impl DistHeteroLinkSampler {
+    /// Without edge types that may have seeds; [`with_type`](Self::with_type) adds them.
+    pub fn new(sampler: DistSampler) -> Self {
+        let types = vec![None; sampler.graph().etypes().len()];
+        Self { sampler, types }
+    }
+
+    /// Edges of a type may be seeds. `describe` says how, from a [`DistLinkSampler`] without negatives that leaves the seeds out, the same
+    /// on all ranks. Collective where `describe` is.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type, one added before, what `describe` returns.
+    pub fn with_type(
+        mut self,
+        etype: impl EdgeKey,
+        describe: impl FnOnce(DistLinkSampler) -> Result<DistLinkSampler, DistError>,
+    ) -> Result<Self, DistError> {
+        let links = describe(DistLinkSampler::new(self.sampler.clone(), etype)?)?;
+        let etype = links.etype();
+        if !links.sampler().is_same(&self.sampler) {
+            let expected = "the link sampler that it was given, with other settings".into();
+            return Err(DistError::Config { arg: "describe", expected, found: "another link sampler".into() });
+        }
+        if self.types[etype].replace(links).is_some() {
+            return Err(GraphError::Duplicate { what: "edge type", name: self.sampler.graph().etypes()[etype].to_string() }.into());
+        }
+        Ok(self)
+    }
+
+    /// What blocks are made by.
+    pub fn sampler(&self) -> &DistSampler {
+        &self.sampler
+    }
+    /// The sampler of an edge type, if its edges may be seeds.
+    pub fn of_type(&self, etype: usize) -> Option<&DistLinkSampler> {
+        self.types.get(etype)?.as_ref()
+    }
+    /// The same sampler over another communicator of the same ranks.
+    #[must_use]
+    pub fn with_communicator(self, comm: Arc<dyn Communicator>) -> Self {
+        let types = self.types.into_iter().map(|links| Some(links?.with_communicator(comm.clone()))).collect();
+        Self { sampler: self.sampler.with_communicator(comm), types }
+    }
+
+    /// This rank's share of a batch of seed edges, given per edge type by their ids in the input graph, the same lists on all ranks; where
+    /// edges have times, each seed has that of its edge. Collective.
+    ///
+    /// # Errors
+    /// Unknown type, one named twice or not [added](Self::with_type); as [`DistLinkSampler::sample`]; on all ranks.
+    pub fn sample<K: EdgeKey, I: AsRef<[u64]>>(
+        &self,
+        edges: impl IntoIterator<Item = (K, I)>,
+        key: SampleKey,
+    ) -> Result<DistHeteroLinkBatch, DistError> {
+        let seeds = agree(&*self.sampler.graph().comm, "seed edges: lists", self.seeds(edges))?;
+        self.batch(&seeds, key)
+    }
+
+    /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own. Collective.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times; on all ranks.
+    pub fn sample_before<K: EdgeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
+        &self,
+        edges: impl IntoIterator<Item = (K, I, T)>,
+        key: SampleKey,
+    ) -> Result<DistHeteroLinkBatch, DistError> {
+        let seeds = agree(&*self.sampler.graph().comm, "seed edges: lists", self.seeds_before(edges))?;
+        self.batch(&seeds, key)
+    }
+
+    /// Seed edges, checked.
+    pub(crate) fn seeds<K: EdgeKey, I: AsRef<[u64]>>(&self, edges: impl IntoIterator<Item = (K, I)>) -> Result<SeedEdges, DistError> {
+        let mut lists = vec![None; self.types.len()];
+        for (key, ids) in edges {
+            let t = self.add(&mut lists, key, ids.as_ref())?;
+            self.types[t].iter().filter(|_| !ids.as_ref().is_empty()).try_for_each(DistLinkSampler::check_own_times)?;
+        }
+        Ok((lists.into_iter().map(Option::unwrap_or_default).collect(), None))
+    }
+
+    /// Seed edges and their times, checked.
+    pub(crate) fn seeds_before<K: EdgeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
+        &self,
+        edges: impl IntoIterator<Item = (K, I, T)>,
+    ) -> Result<SeedEdges, DistError> {
+        self.sampler.check_timed()?;
+        let (mut lists, mut times) = (vec![None; self.types.len()], vec![vec![]; self.types.len()]);
+        for (key, ids, of) in edges {
+            let t = self.add(&mut lists, key, ids.as_ref())?;
+            self.sampler.check_seed_times(t, ids.as_ref(), of.as_ref())?;
+            times[t] = of.as_ref().to_vec();
+        }
+        Ok((lists.into_iter().map(Option::unwrap_or_default).collect(), Some(times)))
+    }
+
+    /// Puts seed edges down as those of their type, which it returns.
+    fn add(&self, lists: &mut [Option<Vec<u64>>], key: impl EdgeKey, ids: &[u64]) -> Result<usize, DistError> {
+        let g = self.sampler.graph();
+        let t = g.schema().etype(key)?;
+        if self.types[t].is_none() && !ids.is_empty() {
+            let expected = "edges of types that were added to the sampler (`with_type`)".into();
+            return Err(DistError::Config { arg: "edges", expected, found: format!("edges of `{}`", g.etypes()[t]) });
+        }
+        g.inner.edges.check(t, ids)?;
+        if lists[t].replace(ids.to_vec()).is_some() {
+            return Err(GraphError::Duplicate { what: "edge type", name: g.etypes()[t].to_string() }.into());
+        }
+        Ok(t)
+    }
+
+    /// A batch of checked seed edges.
+    pub(crate) fn batch(&self, (edges, times): &SeedEdges, key: SampleKey) -> Result<DistHeteroLinkBatch, DistError> {
+        let mut seeds = vec![];
+        for (t, edges) in edges.iter().enumerate() {
+            let times = times.as_ref().map(|times| &times[t][..]);
+            seeds.extend(self.types[t].as_ref().map(|links| LinkSeeds { links, edges, times }));
+        }
+        let (batch, made) = sample_links(&self.sampler, &seeds, key)?;
+        let mut links = vec![DistSeedLinks::default(); edges.len()];
+        for (part, made) in seeds.iter().zip(made) {
+            links[part.links.etype()] = made;
+        }
+        Ok(DistHeteroLinkBatch { batch, links })
+    }
+}
