@@ -2,12 +2,12 @@
 
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_gnn_dist::{
-    DistBatch, DistError, DistGraph, DistLinkBatches, DistLinkSampler, DistLoaded, DistLoader, DistNodeBatches, DistSampler, Presampling,
-    SplitBy, SplitOf,
+    DistBatch, DistError, DistGraph, DistHeteroLinkBatches, DistHeteroLinkSampler, DistLinkBatches, DistLinkSampler, DistLoaded,
+    DistLoader, DistNodeBatches, DistSampler, Presampling, SplitBy, SplitOf,
 };
 use burn_gnn_graph::{
-    BatchMaker, Graph, LinkBatches, LinkExclusion, LinkSampler, Loader, LoaderState, MemoryRows, NegativePairs, NeighborSampler,
-    NodeBatches, SampleKey,
+    BatchMaker, Graph, HeteroLinkBatches, HeteroLinkSampler, LinkBatches, LinkExclusion, LinkSampler, Loader, LoaderState, MemoryRows,
+    NegativePairs, NeighborSampler, NodeBatches, SampleKey,
 };
 
 use crate::dist_graph::on_ranks;
@@ -248,16 +248,22 @@ pub(crate) fn even_splits_and_links_load_as_well(n: usize) {
 }
 
 type Numbers = Option<(Vec<usize>, Vec<f32>)>;
-/// Features of nodes, features of edges, labels.
+/// Features of nodes, of edges and of seed edges, labels.
 type Read = (Vec<Numbers>, Vec<Vec<Numbers>>, Vec<Option<Vec<i64>>>);
 
 /// What a network reads of a batch, beside its blocks.
-fn read(x: &[Option<Tensor<2>>], edge_x: &[Vec<Option<Tensor<2>>>], labels: &[Option<Tensor<1, Int>>]) -> Read {
-    let numbers = |x: &[Option<Tensor<2>>]| -> Vec<Numbers> {
-        x.iter().map(|x| x.as_ref().map(|t| (t.dims().to_vec(), t.to_data().iter::<f32>().collect()))).collect()
-    };
-    let labels = labels.iter().map(|l| l.as_ref().map(|l| l.to_data().iter::<i64>().collect())).collect();
-    (numbers(x), edge_x.iter().map(|x| numbers(x)).collect(), labels)
+macro_rules! read {
+    ($batch:expr) => {{
+        let batch = &$batch;
+        let numbers = |x: &[Option<Tensor<2>>]| -> Vec<Numbers> {
+            x.iter().map(|x| x.as_ref().map(|t| (t.dims().to_vec(), t.to_data().iter::<f32>().collect()))).collect()
+        };
+        let labels =
+            batch.labels.iter().map(|l: &Option<Tensor<1, Int>>| l.as_ref().map(|l| l.to_data().iter::<i64>().collect())).collect();
+        let edge_x = batch.edge_x.iter().chain([&batch.seed_x]).map(|x| numbers(x)).collect();
+        let read: Read = (numbers(&batch.x), edge_x, labels);
+        read
+    }};
 }
 
 pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
@@ -283,6 +289,20 @@ pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
     let links = LinkBatches::new(links.with_exclusion(exclusion.clone()).unwrap(), &edges, &Device::flex()).unwrap();
     let links = links.with_edge_features(own_type, edge_rows(own_type)).unwrap().with_labels(&times).unwrap();
 
+    let others: Vec<u32> = (0..80).step_by(3).collect();
+    let wide_others: Vec<u64> = others.iter().map(|&e| u64::from(e)).collect();
+    let given = |edges: &[u32]| edges.iter().map(|&e| i64::from(e * 7 % 60)).collect::<Vec<_>>();
+    let (given, given_others) = (given(&edges), given(&others));
+    let sampler = NeighborSampler::new(&g, [3, 2]).unwrap().with_times(own_type, &times).unwrap();
+    let one = |links: LinkSampler| links.with_negatives(pairs).with_exclusion(exclusion.clone());
+    let several = HeteroLinkSampler::new(sampler).with_type(own_type, one).unwrap().with_type(other, one).unwrap();
+    let of_types = [(own_type, &edges, &given), (other, &others, &given_others)];
+    let several = HeteroLinkBatches::before(several, of_types, &Device::flex()).unwrap();
+    let several = several.with_features("a", MemoryRows::from_tensor(g.node_frames()[0].get::<2>("feat").unwrap())).unwrap();
+    let several = several.with_edge_features(own_type, edge_rows(own_type)).unwrap();
+    let of_others: Vec<i64> = g.edge_frames()[other].column("t").unwrap().to_data().iter::<i64>().collect();
+    let several = several.with_labels(other, &of_others).unwrap();
+
     for parts in [scattered(&g, n, 7), kept(&g, n, 7)] {
         on_ranks(&parts, |d| {
             let batches = maker(d)?.with_edge_features("self", "feat")?.with_edge_features(("b", "to", "a"), "feat")?;
@@ -292,18 +312,42 @@ pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
                 let position = |id: &u64| seeds().iter().position(|v| *v == parts.original_nids(0)[*id as usize]).unwrap() as u32;
                 let positions: Vec<u32> = batch.seeds[0].iter().map(position).collect();
                 let want = nodes.make(&positions, SampleKey::new(9).at(1, 4 + i as u64)).unwrap();
-                assert_eq!(read(&batch.x, &batch.edge_x, &batch.labels), read(&want.x, &want.edge_x, &want.labels), "batch {i} of nodes");
+                assert_eq!(read!(batch), read!(want), "batch {i} of nodes");
             }
 
-            let sampler = DistLinkSampler::new(DistSampler::new(d, [3, 2])?, "self")?.with_negatives(pairs)?;
-            let batches = DistLinkBatches::new(sampler.with_exclusion(exclusion.clone())?, &wide)?;
+            let one = |links: DistLinkSampler| links.with_negatives(pairs)?.with_exclusion(exclusion.clone());
+            let sampler = DistSampler::new(d, [3, 2])?;
+            let batches = DistLinkBatches::new(one(DistLinkSampler::new(sampler.clone(), "self")?)?, &wide)?;
             let batches = batches.with_edge_features("self", "feat")?.with_labels("t")?;
             let mut loader = DistLoader::new(batches, 16)?.with_seed(9);
             for (i, batch) in loader.epoch(0)?.enumerate() {
                 let batch = batch?;
                 let positions: Vec<u32> = batch.seeds[own_type].iter().map(|&id| id as u32 / 4).collect();
                 let want = links.make(&positions, SampleKey::new(9).at(0, i as u64)).unwrap();
-                assert_eq!(read(&batch.x, &batch.edge_x, &batch.labels), read(&want.x, &want.edge_x, &want.labels), "batch {i} of edges");
+                assert!(batch.seed_x[own_type].as_ref().is_some_and(|x| x.dims() == [positions.len(), 2]));
+                assert_eq!(read!(batch), read!(want), "batch {i} of edges");
+            }
+
+            // Of two types, each with times that are given.
+            let sampler = sampler.with_times("self", "t")?;
+            let hetero = DistHeteroLinkSampler::new(sampler).with_type("self", one)?.with_type(("b", "to", "a"), one)?;
+            let seeds = [(own_type, &wide, &given), (other, &wide_others, &given_others)];
+            let batches = DistHeteroLinkBatches::before(hetero, seeds)?;
+            let batches = batches.with_features("a", "feat")?.with_edge_features("self", "feat")?.with_labels(("b", "to", "a"), "t")?;
+            let mut loader = DistLoader::new(batches.with_cache(4)?, 16)?.with_seed(9);
+            assert_eq!(loader.num_batches(), (wide.len() + wide_others.len()).div_ceil(16));
+            for (i, batch) in loader.epoch(0)?.enumerate() {
+                let batch = batch?;
+                let places = batch.seeds[own_type].iter().map(|&id| id as u32 / 4);
+                let places = places.chain(batch.seeds[other].iter().map(|&id| (wide.len() + id as usize / 3) as u32));
+                let want = several.make(&places.collect::<Vec<_>>(), SampleKey::new(9).at(0, i as u64)).unwrap();
+                assert_eq!(content(&batch.batch.batch.mini), content(&want.batch.batch), "batch {i} of two types");
+                for (links, want) in batch.batch.links.iter().zip(&want.batch.links) {
+                    let edges: Vec<u64> = want.edges.iter().map(|&e| u64::from(e)).collect();
+                    assert_eq!((&links.edges, &links.positive, &links.negative), (&edges, &want.positive, &want.negative));
+                    assert_eq!((&links.is_strict, links.labels()), (&want.is_strict, want.labels()));
+                }
+                assert_eq!(read!(batch), read!(want), "batch {i} of two types");
             }
             Ok(())
         });

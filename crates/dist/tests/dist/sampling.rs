@@ -23,6 +23,7 @@ pub(crate) fn content(batch: &MiniBatch) -> Vec<Vec<u64>> {
         all.extend((0..etypes).map(|e| b.original_edge_ids(e).to_vec()));
         all.extend(b.relations().iter().flat_map(|r| [wide(r.src()), wide(r.dst())]));
         all.extend((0..etypes).flat_map(|e| [wide(&b.in_degrees(e)), wide(&b.out_degrees(e)), vec![GraphView::total_edges(b, e)]]));
+        all.extend((0..etypes).filter_map(|e| b.src_in_degrees(e)).map(|degrees| wide(&degrees)));
     }
     all
 }
@@ -148,6 +149,36 @@ fn same_batches(g: &Graph, parts: &PartitionedGraph, plan: &Plan, seed: u64) {
     });
 }
 
+/// As [`same_batches`], each seed in a tree of its own, before a time of its own if `timed`.
+fn same_trees(g: &Graph, parts: &PartitionedGraph, plan: &Plan, timed: bool, seed: u64) {
+    let alone = plan.alone(g).with_disjoint(true);
+    let key = SampleKey::new(seed).at(seed % 3, seed % 11);
+    on_ranks(parts, |d| {
+        let sampler = plan.on_parts(g, d)?.with_disjoint(true);
+        let s = burn_gnn_ops::Stream::new(seed, "seeds", d.comm().rank() as u64);
+        let count = if d.comm().rank() == 3 { 0 } else { 4 };
+        let pick = |t: usize| -> (Vec<u32>, Vec<i64>) {
+            let count = if g.node_counts()[t] == 0 { 0 } else { count };
+            let one = |i: u64, column: u64, n: f64| s.uniform(i, column + t as u64) * n;
+            // A node may be a seed at two times.
+            (0..count).map(|i| (one(i / 2, 0, g.node_counts()[t] as f64) as u32, one(i, 3, 60.0) as i64)).unzip()
+        };
+        let (old, times): (Vec<Vec<u32>>, Vec<Vec<i64>>) = (0..3).map(pick).unzip();
+        let names = g.schema().ntypes();
+        let new: Vec<Vec<u64>> = (0..3).map(|t| renumbered(parts, t, &old[t])).collect();
+        let (batch, expected) = if timed {
+            let batch = sampler.sample_before((0..3).map(|t| (&names[t], &new[t], &times[t])), key)?;
+            (batch, alone.sample_before((0..3).map(|t| (&names[t], &old[t], &times[t])), key).unwrap())
+        } else {
+            (sampler.sample(names.iter().zip(&new), key)?, alone.sample(names.iter().zip(&old), key).unwrap())
+        };
+        assert_eq!(content(&batch.mini), content(&expected));
+        assert_eq!(batch.mini.roots, expected.roots);
+        ids_agree(parts, d, &batch);
+        Ok(())
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
@@ -160,36 +191,7 @@ proptest! {
     #[test]
     fn trees_and_times_are_those_of_one_machine(sizes in sizes(), plan in plans(), parts in 1usize..5, seed in 0u64..1_000_000, timed: bool) {
         let g = random(seed, sizes);
-        let parts = scattered(&g, parts, seed);
-        let timed = timed && plan.strategy != Strategy::InDegree && !g.relations().is_empty();
-        let alone = plan.alone(&g).with_disjoint(true);
-        let key = SampleKey::new(seed).at(seed % 3, seed % 11);
-        on_ranks(&parts, |d| {
-            let sampler = plan.on_parts(&g, d)?.with_disjoint(true);
-            let s = burn_gnn_ops::Stream::new(seed, "seeds", d.comm().rank() as u64);
-            let count = if d.comm().rank() == 3 { 0 } else { 4 };
-            let pick = |t: usize| -> (Vec<u32>, Vec<i64>) {
-                let count = if g.node_counts()[t] == 0 { 0 } else { count };
-                let one = |i: u64, column: u64, n: f64| s.uniform(i, column + t as u64) * n;
-                // A node may be a seed at two times.
-                (0..count).map(|i| (one(i / 2, 0, g.node_counts()[t] as f64) as u32, one(i, 3, 60.0) as i64)).unzip()
-            };
-            let (old, times): (Vec<Vec<u32>>, Vec<Vec<i64>>) = (0..3).map(pick).unzip();
-            let names = g.schema().ntypes();
-            let new: Vec<Vec<u64>> = (0..3).map(|t| renumbered(&parts, t, &old[t])).collect();
-            let with_times = |((name, ids), times)| (name, ids, times);
-            let (batch, expected) = if timed {
-                let batch = sampler.sample_before(names.iter().zip(&new).zip(&times).map(with_times), key)?;
-                let with_times = |((name, ids), times)| (name, ids, times);
-                (batch, alone.sample_before(names.iter().zip(&old).zip(&times).map(with_times), key).unwrap())
-            } else {
-                (sampler.sample(names.iter().zip(&new), key)?, alone.sample(names.iter().zip(&old), key).unwrap())
-            };
-            assert_eq!(content(&batch.mini), content(&expected));
-            assert_eq!(batch.mini.roots, expected.roots);
-            ids_agree(&parts, d, &batch);
-            Ok(())
-        });
+        same_trees(&g, &scattered(&g, parts, seed), &plan, timed && plan.strategy != Strategy::InDegree, seed);
     }
 
     /// Edges that their owners leave out are drawn for nobody's seeds.
@@ -216,16 +218,29 @@ proptest! {
 
 const SOME: Sizes = Sizes { nodes: [30, 12, 5], edges: [60, 40, 90, 10, 8] };
 
-/// The property above for some plans.
-pub(crate) fn some_batches_are_those_of_one_machine(n: usize) {
-    let g = random(4, SOME);
+fn some_plans() -> [Plan; 3] {
     let plan =
         |fanouts: &[i64], replace, strategy| Plan { fanouts: fanouts.to_vec(), per_relation: replace, replace, strategy, masked: !replace };
-    let plans =
-        [plan(&[3, 2], false, Strategy::Uniform), plan(&[4, -1], true, Strategy::Weighted), plan(&[2, 2, 2], false, Strategy::InDegree)];
-    for (plan, seed) in plans.iter().zip(8..) {
+    [plan(&[3, 2], false, Strategy::Uniform), plan(&[4, -1], true, Strategy::Weighted), plan(&[2, 2, 2], false, Strategy::InDegree)]
+}
+
+/// [`batches_are_those_of_one_machine`] for some plans.
+pub(crate) fn some_batches_are_those_of_one_machine(n: usize) {
+    let g = random(4, SOME);
+    for (plan, seed) in some_plans().iter().zip(8..) {
         same_batches(&g, &scattered(&g, n, seed), plan, seed);
         same_batches(&g, &kept(&g, n, seed), plan, seed);
+    }
+}
+
+/// [`trees_and_times_are_those_of_one_machine`] for some plans.
+pub(crate) fn some_trees(n: usize) {
+    let g = random(4, SOME);
+    for (plan, seed) in some_plans().iter().zip(8..) {
+        for timed in [false, true].into_iter().filter(|timed| !timed || plan.strategy != Strategy::InDegree) {
+            same_trees(&g, &scattered(&g, n, seed), plan, timed, seed);
+            same_trees(&g, &kept(&g, n, seed), plan, timed, seed);
+        }
     }
 }
 

@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use burn_gnn_dist::{
-    DistError, DistGraph, DistLinkBatches, DistLinkSampler, DistLoader, DistNodeBatches, DistSampler, LocalPartition, Ranks,
+    DistBatchMaker, DistError, DistGraph, DistLinkBatch, DistLinkBatches, DistLinkSampler, DistLoaded, DistLoader, DistNodeBatches,
+    DistSampler, LocalPartition, Ranks,
 };
 use burn_gnn_graph::{Graph, NegativePairs};
 use burn_gnn_ops::{GraphView, Stream};
@@ -16,19 +17,44 @@ use crate::watchdog::Watchdog;
 /// Relations of both sizes: sorted by one thread, and by all.
 const SIZES: Sizes = Sizes { nodes: [400, 120, 50], edges: [300, 140_000, 500, 30, 8] };
 
-/// Batches of nodes and links of every rank, and degrees of its partition.
-type Found = (Vec<Vec<u64>>, Vec<Vec<u64>>, Vec<u32>);
+/// All batches of a rank, loader by loader, and degrees of its partition.
+type Found = (Vec<Vec<u64>>, Vec<u32>);
 
-fn batches(d: &DistGraph, prefetch: usize) -> Result<Found, DistError> {
-    let seeds: Vec<u64> = (0..60).map(|i| i * 6).collect();
+/// What `see` reads from the batches of one epoch.
+fn epoch<M: DistBatchMaker>(maker: M, size: usize, prefetch: usize, see: fn(&M::Batch) -> Vec<u64>) -> Result<Vec<Vec<u64>>, DistError> {
+    let mut loader = DistLoader::new(maker, size)?.with_seed(3).with_prefetch(prefetch);
+    loader.epoch(0)?.map(|b| Ok(see(&b?))).collect()
+}
+
+fn of_links(b: &DistLoaded<DistLinkBatch>) -> Vec<u64> {
+    let negative = b.batch.negative.src.iter().chain(&b.batch.negative.dst).map(|&row| u64::from(row));
+    let strict = b.batch.is_strict.iter().map(|&strict| u64::from(strict));
+    [content(&b.batch.batch.mini).concat(), negative.chain(strict).collect()].concat()
+}
+
+/// Of nodes and of edges, with and without times, with negatives of each kind.
+fn batches(d: &DistGraph, prefetch: usize) -> Result<Vec<Vec<u64>>, DistError> {
+    let (seeds, edges): (Vec<u64>, Vec<u64>) = ((0..60).map(|i| i * 6).collect(), (0..40).collect());
+    let times: Vec<i64> = (0..60).map(|i| i * 7 % 50).collect();
     let nodes = DistNodeBatches::new(DistSampler::new(d, [4, 3])?, [("a", &seeds)])?.with_features("a", "feat")?;
-    let mut loader = DistLoader::new(nodes, 20)?.with_seed(3).with_prefetch(prefetch);
-    let of_nodes = loader.epoch(0)?.map(|b| Ok(content(&b?.batch.mini).concat())).collect::<Result<_, DistError>>()?;
-    let sampler = DistLinkSampler::new(DistSampler::new(d, [3])?, ("a", "to", "b"))?.with_negatives(NegativePairs::PerSource(1))?;
-    let edges: Vec<u64> = (0..40).collect();
-    let mut loader = DistLoader::new(DistLinkBatches::new(sampler, &edges)?, 15)?.with_seed(3).with_prefetch(prefetch);
-    let of_links = loader.epoch(0)?.map(|b| Ok(content(&b?.batch.batch.mini).concat())).collect::<Result<_, DistError>>()?;
-    Ok((of_nodes, of_links, vec![]))
+    let mut found = epoch(nodes, 20, prefetch, |b| content(&b.batch.mini).concat())?;
+    let mut timed = DistSampler::new(d, [3, 2])?;
+    for e in 0..d.etypes().len() {
+        timed = timed.with_times(e, "t")?;
+    }
+    let before = DistNodeBatches::before(timed.clone(), [("a", &seeds, &times)])?;
+    found.extend(epoch(before, 20, prefetch, |b| content(&b.batch.mini).concat())?);
+    let untimed = DistSampler::new(d, [3])?;
+    for (sampler, pairs) in [
+        (&untimed, NegativePairs::PerSource(1)),
+        (&untimed, NegativePairs::Global(2)),
+        (&timed, NegativePairs::PerEndpoint(1)),
+        (&timed, NegativePairs::Global(2)),
+    ] {
+        let links = DistLinkSampler::new(sampler.clone(), ("a", "to", "b"))?.with_negatives(pairs)?;
+        found.extend(epoch(DistLinkBatches::new(links, &edges)?, 15, prefetch, of_links)?);
+    }
+    Ok(found)
 }
 
 fn run(g: &Graph, ranks: usize, threads: usize, prefetch: usize) -> Vec<Found> {
@@ -38,9 +64,8 @@ fn run(g: &Graph, ranks: usize, threads: usize, prefetch: usize) -> Vec<Found> {
         let (_, device) = &devices()[0];
         let local = LocalPartition::new(&part, comm.duplicate("layers")?, device)?;
         let d = DistGraph::from_partition(part, comm)?;
-        let mut found = batches(&d, prefetch)?;
-        found.2 = (0..local.schema().etypes().len()).flat_map(|e| local.relation(e).csr().indices().to_vec()).collect();
-        Ok::<_, DistError>(found)
+        let degrees = (0..local.schema().etypes().len()).flat_map(|e| local.relation(e).csr().indices().to_vec()).collect();
+        Ok::<_, DistError>((batches(&d, prefetch)?, degrees))
     };
     Ranks::new(ranks).threads(threads).timeout(Duration::from_secs(110)).run(one).unwrap()
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use burn::tensor::Tensor;
 use burn_gnn_dist::{
-    DistEmbedding, DistError, DistGraph, DistLoader, DistNodeBatches, DistSampler, DistTensor, Failure, Ranks, SparseOptimizer,
+    DistEmbedding, DistError, DistGraph, DistLoader, DistNodeBatches, DistSampler, DistTensor, Failure, PartitionedGraph, Ranks,
+    SparseOptimizer,
 };
 use burn_gnn_ops::Stream;
 use proptest::prelude::*;
@@ -16,46 +17,64 @@ const SOME: Sizes = Sizes { nodes: [21, 12, 5], edges: [60, 40, 90, 12, 8] };
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
-    /// Calls of all ranks against one list, in the order of ranks.
     #[test]
     fn a_tensor_is_one_list(parts in 1usize..5, seed in 0u64..1000, width in 0usize..4, reshuffle: bool) {
         let g = random(1, SOME);
-        let parts = if reshuffle { scattered(&g, parts, seed) } else { kept(&g, parts, seed) };
-        let calls = |rank: usize, round: u64| -> (Vec<u64>, Vec<f32>) {
-            let s = Stream::new(seed, "calls", 100 * rank as u64 + round);
-            let n = (s.uniform(0, 0) * 9.0) as u64;
-            let ids = (0..n).map(|i| (s.uniform(i, 1) * 21.0) as u64).collect();
-            (ids, (0..n * width as u64).map(|i| s.normal(i, 2) as f32).collect())
-        };
-        let init = |id: u64, c: usize| (id * 10 + c as u64) as f32;
-        // In ids of the partitioning.
-        let mut list: Vec<f32> = (0..21).flat_map(|i| (0..width).map(move |c| (i, c))).map(|(i, c)| init(u64::from(parts.original_nids(0)[i]), c)).collect();
-        let mut after = vec![];
-        for round in 0..4 {
-            for rank in 0..parts.book().num_parts() {
-                let (ids, values) = calls(rank, round);
-                for (i, &id) in ids.iter().enumerate() {
-                    for c in 0..width {
-                        let (at, v) = (id as usize * width + c, values[i * width + c]);
-                        list[at] = if round % 2 == 0 { list[at] + v } else { v };
-                    }
+        same_lists(&if reshuffle { scattered(&g, parts, seed) } else { kept(&g, parts, seed) }, width, seed);
+    }
+}
+
+/// The property above for some tensors.
+pub(crate) fn one_list(n: usize) {
+    let g = random(1, SOME);
+    for (width, seed) in [(0, 3), (1, 4), (3, 5)] {
+        same_lists(&scattered(&g, n, seed), width, seed);
+        same_lists(&kept(&g, n, seed), width, seed);
+    }
+}
+
+/// Calls of all ranks against one list, in the order of ranks.
+fn same_lists(parts: &PartitionedGraph, width: usize, seed: u64) {
+    let calls = |rank: usize, round: u64| -> (Vec<u64>, Vec<f32>) {
+        let s = Stream::new(seed, "calls", 100 * rank as u64 + round);
+        let n = (s.uniform(0, 0) * 9.0) as u64;
+        let ids = (0..n).map(|i| (s.uniform(i, 1) * 21.0) as u64).collect();
+        (ids, (0..n * width as u64).map(|i| s.normal(i, 2) as f32).collect())
+    };
+    let init = |id: u64, c: usize| (id * 10 + c as u64) as f32;
+    // In ids of the partitioning.
+    let entries = (0..21).flat_map(|i| (0..width).map(move |c| (i, c)));
+    let mut list: Vec<f32> = entries.map(|(i, c)| init(u64::from(parts.original_nids(0)[i]), c)).collect();
+    let mut after = vec![];
+    for round in 0..4 {
+        for rank in 0..parts.book().num_parts() {
+            let (ids, values) = calls(rank, round);
+            for (i, &id) in ids.iter().enumerate() {
+                for c in 0..width {
+                    let (at, v) = (id as usize * width + c, values[i * width + c]);
+                    list[at] = if round % 2 == 0 { list[at] + v } else { v };
                 }
             }
-            after.push(list.clone());
         }
-        on_ranks(&parts, |d| {
-            let t = DistTensor::<f32>::new(d, "t", &[21, width], None, init)?;
-            for round in 0..4 {
-                let (ids, values) = calls(d.comm().rank(), round);
-                if round % 2 == 0 { t.add(&ids, &values)? } else { t.set(&ids, &values)? }
-                let all: Vec<u64> = (0..21).chain([3, 3]).collect();
-                let got = t.get(&all)?;
-                let expected = [&after[round as usize][..], &after[round as usize][3 * width..4 * width], &after[round as usize][3 * width..4 * width]].concat();
-                assert!(got.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()) && got.len() == expected.len());
-            }
-            Ok(())
-        });
+        after.push(list.clone());
     }
+    on_ranks(parts, |d| {
+        let t = DistTensor::<f32>::new(d, "t", &[21, width], None, init)?;
+        for (round, list) in (0..).zip(&after) {
+            let (ids, values) = calls(d.comm().rank(), round);
+            if round % 2 == 0 {
+                t.add(&ids, &values)?
+            } else {
+                t.set(&ids, &values)?
+            }
+            let all: Vec<u64> = (0..21).chain([3, 3]).collect();
+            let row = &list[3 * width..4 * width];
+            let expected = [&list[..], row, row].concat();
+            let bits = |values: &[f32]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&t.get(&all)?), bits(&expected));
+        }
+        Ok(())
+    });
 }
 
 pub(crate) fn policies_are_those_of_the_open_graph(n: usize) {

@@ -2,25 +2,22 @@
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_dist::{
-    DistBatch, DistError, DistGraph, DistLinkBatch, DistLinkBatches, DistLinkSampler, DistLoader, DistNodeBatches, DistSampler,
-    PartitionedGraph, SplitBy, SplitOf, run_ranks,
+    DistBatch, DistError, DistHeteroLinkBatches, DistHeteroLinkSampler, DistLinkBatch, DistLinkBatches, DistLinkSampler, DistLoader,
+    DistNodeBatches, DistSampler, PartitionedGraph, SplitBy, SplitOf,
 };
 use burn_gnn_graph::{
     Graph, GraphError, LinkBatches, LinkSampler, Loader, LoaderState, MiniBatch, NegativePairs, NeighborSampler, NodeBatches, Relabel,
-    Strategy, Traversal,
+    SampleKey, Strategy, Traversal,
 };
 use proptest::prelude::*;
 
+use crate::dist_graph::on_ranks;
 use crate::graphs::{Sizes, random, scattered};
+use crate::ranks::Wire;
 use crate::sampling::content;
 
 const SOME: Sizes = Sizes { nodes: [14, 9, 5], edges: [50, 40, 60, 12, 6] };
 const END: u64 = 50;
-
-/// Runs `f` on a thread per part: batches are no messages.
-fn on_ranks<R: Send>(parts: &PartitionedGraph, f: impl Fn(&DistGraph) -> Result<R, DistError> + Sync) -> Vec<R> {
-    run_ranks(parts.book().num_parts(), |comm| f(&DistGraph::from_partition(parts.part(comm.rank())?, comm)?)).unwrap()
-}
 
 fn times(g: &Graph, e: usize) -> Vec<i64> {
     g.edge_frames()[e].column("t").unwrap().to_data().iter::<i64>().collect()
@@ -70,6 +67,7 @@ fn before(batch: &MiniBatch, ids: &[Vec<u32>]) -> Vec<Vec<u64>> {
         for (e, r) in b.relations().iter().enumerate() {
             let named = b.original_edge_ids(e).iter().map(|&i| u64::from(ids[e][i as usize])).collect();
             all.extend([wide(r.src()), wide(r.dst()), named, wide(&b.in_degrees(e)), wide(&b.out_degrees(e))]);
+            all.extend(b.src_in_degrees(e).map(|degrees| wide(&degrees)));
         }
     }
     all
@@ -93,26 +91,52 @@ fn seeds(seed: u64) -> NodeSeeds {
     [("b", b, of_b), ("a", a, of_a)]
 }
 
-/// One batch of nodes on each rank.
-fn nodes(parts: &PartitionedGraph, seeds: &NodeSeeds, size: usize, i: usize) -> Vec<DistBatch> {
+/// What `see` reads from one batch of nodes on each rank.
+fn nodes<R: Wire + Send>(
+    parts: &PartitionedGraph,
+    seeds: &NodeSeeds,
+    size: usize,
+    i: usize,
+    see: impl Fn(&DistBatch) -> R + Sync,
+) -> Vec<R> {
     on_ranks(parts, |d| {
         let batches =
             DistNodeBatches::before(timed(DistSampler::new(d, [3, 2])?)?, seeds.iter().map(|(name, ids, times)| (*name, ids, times)))?;
         let mut loader = DistLoader::new(batches, size)?.with_traversal(Traversal::ByOrder).with_seed(3).with_prefetch(0);
         let batch = loader.resume(LoaderState { epoch: 0, batch: i })?.next().unwrap()?;
-        Ok(batch.batch)
+        Ok(see(&batch.batch))
     })
 }
 
-/// One batch of edges on each rank.
-fn links(parts: &PartitionedGraph, etype: usize, edges: &[u64], pairs: NegativePairs, size: usize, i: usize) -> Vec<DistLinkBatch> {
+/// Which edges of a type are seeds, their negatives, and which batch of how many is made of them.
+struct LinkPlan {
+    etype: usize,
+    edges: Vec<u64>,
+    /// Of seeds, where they are not those of their edges.
+    times: Option<Vec<i64>>,
+    pairs: NegativePairs,
+    size: usize,
+    batch: usize,
+}
+
+/// What `see` reads from one batch of edges on each rank.
+fn links<R: Wire + Send>(parts: &PartitionedGraph, plan: &LinkPlan, see: impl Fn(&DistLinkBatch) -> R + Sync) -> Vec<R> {
     on_ranks(parts, |d| {
-        let links = DistLinkSampler::new(timed(DistSampler::new(d, [3, 2])?)?, etype)?.with_negatives(pairs)?;
-        let mut loader = DistLoader::new(DistLinkBatches::new(links, edges)?, size)?.with_traversal(Traversal::ByOrder);
-        loader = loader.with_seed(3).with_prefetch(0);
-        let batch = loader.resume(LoaderState { epoch: 0, batch: i })?.next().unwrap()?;
-        Ok(batch.batch)
+        let links = DistLinkSampler::new(timed(DistSampler::new(d, [3, 2])?)?, plan.etype)?.with_negatives(plan.pairs)?;
+        let batches = match &plan.times {
+            None => DistLinkBatches::new(links, &plan.edges)?,
+            Some(times) => DistLinkBatches::before(links, &plan.edges, times)?,
+        };
+        let mut loader = DistLoader::new(batches, plan.size)?.with_traversal(Traversal::ByOrder).with_seed(3).with_prefetch(0);
+        let batch = loader.resume(LoaderState { epoch: 0, batch: plan.batch })?.next().unwrap()?;
+        Ok(see(&batch.batch))
     })
+}
+
+/// Rows of positive and negative pairs, and which of these are strict.
+fn pairs_of(b: &DistLinkBatch) -> ([Vec<u32>; 4], Vec<bool>) {
+    let (positive, negative) = (b.positive.clone(), b.negative.clone());
+    ([positive.src, positive.dst, negative.src, negative.dst], b.is_strict.clone())
 }
 
 fn alone(g: &Graph) -> NeighborSampler {
@@ -142,9 +166,9 @@ proptest! {
         let all: Vec<i64> = seeds[1].2.iter().chain(&seeds[0].2).copied().collect();
         for (i, &time) in all.iter().enumerate() {
             let unchanged: Vec<Vec<u32>> = g.relations().iter().map(|r| (0..r.num_edges() as u32).collect()).collect();
-            let want: Vec<_> = nodes(&owners(&g), &seeds, 1, i).iter().map(|b| before(&b.mini, &unchanged)).collect();
+            let want = nodes(&owners(&g), &seeds, 1, i, |b| before(&b.mini, &unchanged));
             for (changed, ids) in [deleted(&g, time), permuted(&g, time)] {
-                let got: Vec<_> = nodes(&owners(&changed), &seeds, 1, i).iter().map(|b| before(&b.mini, &ids)).collect();
+                let got = nodes(&owners(&changed), &seeds, 1, i, |b| before(&b.mini, &ids));
                 prop_assert_eq!(&got, &want, "seed {} of time {}", i, time);
             }
         }
@@ -152,21 +176,22 @@ proptest! {
 
     #[test]
     fn batches_of_links_do_not_depend_on_later_edges(
-        seed in 0u64..1_000_000, parts in 1usize..4, etype in 0usize..5, pairs in kinds(),
+        seed in 0u64..1_000_000, parts in 1usize..4, etype in 0usize..5, pairs in kinds(), given in proptest::option::of(0i64..20),
     ) {
         let g = random(seed, SOME);
         let owners = |g: &Graph| scattered(g, parts, seed);
         let m = g.relations()[etype].num_edges() as u64;
         let edges: Vec<u64> = (0..3).map(|i| (seed + i * 5) % m).collect();
-        let ends = |b: &DistLinkBatch| (b.positive.clone(), b.negative.clone(), b.is_strict.clone());
-        for (i, &e) in edges.iter().enumerate() {
-            let time = times(&g, etype)[e as usize];
+        // A seed has the time of its edge, or a later one.
+        let of_seeds: Vec<i64> = edges.iter().map(|&e| times(&g, etype)[e as usize] + given.unwrap_or(0)).collect();
+        for (i, (&e, &time)) in edges.iter().zip(&of_seeds).enumerate() {
             let unchanged: Vec<Vec<u32>> = g.relations().iter().map(|r| (0..r.num_edges() as u32).collect()).collect();
             let batches = |g: &Graph, ids: &[Vec<u32>]| -> Vec<_> {
                 // Of an edge that was left out no batch is asked for.
                 let place = |&e: &u64| ids[etype].iter().position(|&id| u64::from(id) == e).map_or(0, |place| place as u64);
                 let edges: Vec<u64> = edges.iter().map(place).collect();
-                links(&owners(g), etype, &edges, pairs, 1, i).iter().map(|b| (before(&b.batch.mini, ids), ends(b))).collect()
+                let plan = LinkPlan { etype, edges, times: given.map(|_| of_seeds.clone()), pairs, size: 1, batch: i };
+                links(&owners(g), &plan, |b| (before(&b.batch.mini, ids), pairs_of(b)))
             };
             let want = batches(&g, &unchanged);
             for (changed, ids) in [deleted(&g, time), permuted(&g, time)] {
@@ -176,50 +201,54 @@ proptest! {
     }
 }
 
-/// On one rank the batches are one machine's, bit for bit; on several, the shares of one batch.
-#[test]
-fn loaders_with_times_are_those_of_one_machine() {
+/// Each rank's batch is the one that a machine makes around the seeds that the rank owns.
+pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
     let g = random(11, SOME);
+    let parts = scattered(&g, n, 11);
     let seeds = seeds(11);
     let narrow = seeds.clone().map(|(name, ids, times)| (name, ids.iter().map(|&v| v as u32).collect::<Vec<_>>(), times));
-    let batches = NodeBatches::before(alone(&g), narrow, &Device::flex()).unwrap();
+    let batches = NodeBatches::before(alone(&g), narrow.clone(), &Device::flex()).unwrap();
     let whole = Loader::new(batches, 4).unwrap().with_traversal(Traversal::ByOrder).with_seed(3);
-    let whole: Vec<_> = whole.epoch(0).map(|b| b.unwrap().batch).collect();
-    let edges: Vec<u32> = (0..60).step_by(7).collect();
-    let wide: Vec<u64> = edges.iter().map(|&e| u64::from(e)).collect();
-    for n in [1, 3] {
-        let parts = scattered(&g, n, 11);
-        for (i, want) in whole.iter().enumerate() {
-            let got = nodes(&parts, &seeds, 4, i);
-            assert!(
-                got.iter().map(DistBatch::total_edges).sum::<usize>() == want.total_edges() && want.total_edges() > 0,
-                "trees are whole"
-            );
-            if n == 1 {
-                // Parts number nodes anew, in the order that they had.
-                assert_eq!(content(&got[0].mini), content(want));
-            }
+    // In the order of types.
+    let of_type = |(name, ids, times): &(&'static str, Vec<u32>, Vec<i64>)| -> Vec<(&'static str, u32, i64)> {
+        ids.iter().zip(times).map(|(&v, &time)| (*name, v, time)).collect()
+    };
+    let joint: Vec<(&str, u32, i64)> = narrow.iter().rev().flat_map(of_type).collect();
+    for (i, want) in whole.epoch(0).enumerate() {
+        let want = want.unwrap().batch;
+        let shares = nodes(&parts, &seeds, 4, i, |b| (content(&b.mini), b.mini.roots.clone(), b.total_edges()));
+        let edges: usize = shares.iter().map(|s| s.2).sum();
+        assert!(edges == want.total_edges() && edges > 0, "trees are whole");
+        for (rank, (share, roots, _)) in shares.into_iter().enumerate() {
+            let of = |name: &'static str, t: usize| {
+                let batch = joint[4 * i..].iter().take(4);
+                let own = batch.filter(|(of, v, _)| *of == name && parts.assignment(t)[*v as usize] as usize == rank);
+                let (ids, times): (Vec<u32>, Vec<i64>) = own.map(|&(_, v, time)| (v, time)).unzip();
+                (name, ids, times)
+            };
+            let want = alone(&g).sample_before([of("a", 0), of("b", 1)], SampleKey::new(3).at(0, i as u64)).unwrap();
+            assert_eq!((share, roots), (content(&want), want.roots), "batch {i}, rank {rank} of {n}");
         }
-        for pairs in
-            [NegativePairs::PerSource(2), NegativePairs::PerDestination(1), NegativePairs::PerEndpoint(2), NegativePairs::Global(2)]
-        {
-            let sampler = LinkSampler::new(alone(&g), "self").unwrap().with_negatives(pairs);
-            let want = Loader::new(LinkBatches::new(sampler, &edges, &Device::flex()).unwrap(), 20).unwrap();
-            let want = want.with_traversal(Traversal::ByOrder).with_seed(3).epoch(0).next().unwrap().unwrap().batch;
-            let got = links(&parts, g.schema().etype("self").unwrap(), &wide, pairs, 20, 0);
-            assert_eq!(got.iter().map(|b| b.batch.total_edges()).sum::<usize>(), want.batch.total_edges(), "{pairs:?} on {n} ranks");
-            if n == 1 {
-                assert_eq!(content(&got[0].batch.mini), content(&want.batch));
-                assert_eq!((&got[0].positive, &got[0].negative, &got[0].is_strict), (&want.positive, &want.negative, &want.is_strict));
-            }
+    }
+    let etype = g.schema().etype("self").unwrap();
+    let edges: Vec<u32> = (0..60).step_by(7).collect();
+    for pairs in [NegativePairs::PerSource(2), NegativePairs::PerDestination(1), NegativePairs::PerEndpoint(2), NegativePairs::Global(2)] {
+        let sampler = LinkSampler::new(alone(&g), etype).unwrap().with_negatives(pairs);
+        let want = Loader::new(LinkBatches::new(sampler, &edges, &Device::flex()).unwrap(), 20).unwrap();
+        let want = want.with_traversal(Traversal::ByOrder).with_seed(3).epoch(0).next().unwrap().unwrap().batch;
+        let plan = LinkPlan { etype, edges: edges.iter().map(|&e| u64::from(e)).collect(), times: None, pairs, size: 20, batch: 0 };
+        let shares = links(&parts, &plan, |b| (content(&b.batch.mini), pairs_of(b), b.batch.total_edges()));
+        assert_eq!(shares.iter().map(|s| s.2).sum::<usize>(), want.batch.total_edges(), "{pairs:?} on {n} ranks");
+        if let [(share, pairs, _)] = &shares[..] {
+            assert_eq!(*share, content(&want.batch));
+            assert_eq!(*pairs, ([want.positive.src, want.positive.dst, want.negative.src, want.negative.dst], want.is_strict));
         }
     }
 }
 
-#[test]
-fn times_without_seed_times_are_refused_on_all_ranks() {
+pub(crate) fn refused(n: usize) {
     let g = random(5, SOME);
-    on_ranks(&scattered(&g, 2, 7), |d| {
+    on_ranks(&scattered(&g, n, 7), |d| {
         let new = || DistSampler::new(d, [2]);
         let one = || new()?.with_times("self", "t");
         assert!(matches!(DistNodeBatches::new(one()?, [("a", [0])]), Err(DistError::Graph(GraphError::Setting { arg: "times", .. }))));
@@ -227,9 +256,21 @@ fn times_without_seed_times_are_refused_on_all_ranks() {
         assert!(DistNodeBatches::from_split(one()?, "a", split).is_err());
         assert!(matches!(DistNodeBatches::before(new()?, [("a", [0], [1])]), Err(DistError::Config { arg: "times", .. })));
         assert!(matches!(DistNodeBatches::before(one()?, [("a", vec![0, 1], vec![1])]), Err(DistError::Graph(GraphError::Length { .. }))));
-        assert!(DistLinkSampler::new(one()?, "self").is_ok());
-        let none = DistLinkSampler::new(one()?, ("a", "to", "b"));
-        assert!(matches!(none, Err(DistError::Graph(GraphError::MissingRelation { arg: "times", .. }))));
+        assert!(DistLinkBatches::new(DistLinkSampler::new(one()?, "self")?, &[0]).is_ok());
+        let other = || DistLinkSampler::new(one()?, ("a", "to", "b"));
+        let missing = |e: DistError| matches!(e, DistError::Graph(GraphError::MissingRelation { arg: "times", .. }));
+        assert!(DistLinkBatches::new(other()?, &[0]).is_err_and(missing) && other()?.sample(&[0], SampleKey::new(0)).is_err_and(missing));
+        assert!(DistLinkBatches::before(other()?, &[0], &[7]).is_ok());
+        let length = |e: DistError| matches!(e, DistError::Graph(GraphError::Length { why: "one per seed", .. }));
+        assert!(DistLinkBatches::before(other()?, &[0], &[]).is_err_and(length));
+        assert!(other()?.sample_before(&[0], &[], SampleKey::new(0)).is_err_and(length));
+        let untimed = |e: DistError| matches!(e, DistError::Config { arg: "times", .. });
+        assert!(DistLinkBatches::before(DistLinkSampler::new(new()?, "self")?, &[0], &[7]).is_err_and(untimed));
+        let hetero = || DistHeteroLinkSampler::new(one()?).with_type("self", Ok)?.with_type(("a", "to", "b"), Ok);
+        assert!(DistHeteroLinkBatches::new(hetero()?, [("self", [0])]).is_ok());
+        assert!(DistHeteroLinkBatches::new(hetero()?, [(("a", "to", "b"), [0])]).is_err_and(missing));
+        assert!(DistHeteroLinkBatches::before(hetero()?, [(("a", "to", "b"), [0], [7])]).is_ok());
+        assert!(DistHeteroLinkBatches::before(hetero()?, [("self", vec![0], vec![])]).is_err_and(length));
         assert!(matches!(one()?.with_strategy(Strategy::InDegree), Err(DistError::Config { arg: "strategy", .. })));
         assert!(matches!(
             new()?.with_strategy(Strategy::InDegree)?.with_times("self", "t"),
@@ -239,6 +280,8 @@ fn times_without_seed_times_are_refused_on_all_ranks() {
         let times = [i64::from(d.comm().rank() == 1)];
         let other = DistNodeBatches::before(one()?, [("a", [0], times)]).unwrap_err().to_string();
         assert!(other.contains("the list of seeds must be the same on all ranks"), "{other}");
+        let other = DistLinkBatches::before(DistLinkSampler::new(one()?, "self")?, &[0], &times).unwrap_err().to_string();
+        assert!(other.contains("the list of edges must be the same on all ranks"), "{other}");
         d.comm().barrier("still in step").map_err(DistError::from)
     });
 }
