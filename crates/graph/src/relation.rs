@@ -162,8 +162,9 @@ pub(crate) fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> 
             return Err(GraphError::TooLarge { relation: UNNAMED.into(), what, count: count as u64, limit: LIMIT });
         }
     }
-    // Layouts have an offset per node, and are made where no error can be returned. Asking takes no memory.
-    const LARGE: usize = 1 << 24;
+    // Layouts have an offset per node, and are made where no error can be returned. Asking takes no memory, but counts
+    // as a peak where allocations are counted: not for what readers believe of any file.
+    const LARGE: usize = 1 << 26;
     let nodes = num_src.max(num_dst);
     if nodes > LARGE { offsets(nodes).map(drop) } else { Ok(()) }
 }
