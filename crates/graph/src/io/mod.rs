@@ -14,6 +14,7 @@ pub(crate) mod checksum;
 mod column;
 mod crates_graph;
 mod dataset;
+mod dataset_graph;
 mod dgl;
 mod edge_list;
 #[cfg(test)]
