@@ -101,9 +101,9 @@ fn some<F, I>((out, arg): (F, I)) -> (F, Option<I>) {
     (out, Some(arg))
 }
 
-/// Winners are made for a gradient, or for a caller who asks for them.
-fn copy<B: GnnBackend, C: CheckpointStrategy>(x: FloatTensor<Autodiff<B, C>>, plan: GspmmPlan, winners: bool) -> Out<Autodiff<B, C>> {
-    let run = |x, plan, winners| if winners { some(B::gspmm_copy_arg(x, plan)) } else { (B::gspmm_copy(x, plan), None) };
+/// Argmax indices are made for a gradient, or for a caller who asks for them.
+fn copy<B: GnnBackend, C: CheckpointStrategy>(x: FloatTensor<Autodiff<B, C>>, plan: GspmmPlan, argmax: bool) -> Out<Autodiff<B, C>> {
+    let run = |x, plan, argmax| if argmax { some(B::gspmm_copy_arg(x, plan)) } else { (B::gspmm_copy(x, plan), None) };
     let (x, node) = x.into_parts();
     match CopyBackward.prepare::<C>([node]).compute_bound().stateful() {
         OpsKind::Tracked(prep) => {
@@ -111,7 +111,7 @@ fn copy<B: GnnBackend, C: CheckpointStrategy>(x: FloatTensor<Autodiff<B, C>>, pl
             (prep.finish((plan, arg.clone()), out), arg)
         }
         OpsKind::UnTracked(prep) => {
-            let (out, arg) = run(x, plan, winners);
+            let (out, arg) = run(x, plan, argmax);
             (prep.finish(out), arg)
         }
     }
@@ -121,9 +121,9 @@ fn binary<B: GnnBackend, C: CheckpointStrategy>(
     lhs: FloatTensor<Autodiff<B, C>>,
     rhs: FloatTensor<Autodiff<B, C>>,
     plan: GspmmPlan,
-    winners: bool,
+    argmax: bool,
 ) -> Out<Autodiff<B, C>> {
-    let run = |l, r, plan, winners| if winners { some(B::gspmm_binary_arg(l, r, plan)) } else { (B::gspmm_binary(l, r, plan), None) };
+    let run = |l, r, plan, argmax| if argmax { some(B::gspmm_binary_arg(l, r, plan)) } else { (B::gspmm_binary(l, r, plan), None) };
     let (keep_lhs, keep_rhs) = keeps(plan.op(), lhs.is_tracked(), rhs.is_tracked());
     match BinaryBackward.prepare::<C>([lhs.node(), rhs.node()]).compute_bound().stateful() {
         OpsKind::Tracked(mut prep) => {
@@ -134,7 +134,7 @@ fn binary<B: GnnBackend, C: CheckpointStrategy>(
             (prep.finish(state, out), arg)
         }
         OpsKind::UnTracked(prep) => {
-            let (out, arg) = run(lhs.into_primitive(), rhs.into_primitive(), plan, winners);
+            let (out, arg) = run(lhs.into_primitive(), rhs.into_primitive(), plan, argmax);
             (prep.finish(out), arg)
         }
     }
@@ -161,11 +161,11 @@ fn inner<B: GnnBackend, C: CheckpointStrategy>(kept: Kept<Autodiff<B, C>>) -> Ke
     }
 }
 
-/// `copy` and `binary` return winners where they are asked for.
+/// `copy` and `binary` return the argmax where it is asked for.
 fn both<B: GnnBackend>((out, arg): Out<B>) -> (FloatTensor<B>, IntTensor<B>) {
     match arg {
         Some(arg) => (out, arg),
-        None => unreachable!("winners were asked for"),
+        None => unreachable!("the argmax was asked for"),
     }
 }
 

@@ -64,7 +64,7 @@ pub trait GnnBackend: Backend {
     }
 
     /// GSpMM by max or min of a copied operand, and what [`gspmm_grad_arg`](Self::gspmm_grad_arg) of this backend reads
-    /// to know the winners: the winning edge id of every entry (the bits of a `u32`, all ones where there is no edge),
+    /// to know the argmax: the edge id that gave every entry (the bits of a `u32`, all ones where there is no edge),
     /// or what the backend makes of them. CPU kernels keep a bit for every edge and column where that is smaller.
     #[fusion(meta = |x, plan| plan.selected_specs(x.dtype))]
     fn gspmm_copy_arg(x: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
@@ -79,7 +79,7 @@ pub trait GnnBackend: Backend {
         reference::binary::<Self>(lhs, rhs, &plan).0
     }
 
-    /// GSpMM by max or min of an operator on two operands, and its winners as of
+    /// GSpMM by max or min of an operator on two operands, and its argmax, as of
     /// [`gspmm_copy_arg`](Self::gspmm_copy_arg).
     #[fusion(meta = |lhs, _rhs, plan| plan.selected_specs(lhs.dtype))]
     fn gspmm_binary_arg(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {

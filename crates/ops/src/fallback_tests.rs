@@ -52,7 +52,7 @@ pub(crate) fn assert_near<B: Backend>(what: &str, kernel: FloatTensor<B>, fallba
 
 #[track_caller]
 fn assert_same<B: Backend>(what: &str, a: FloatTensor<B>, b: FloatTensor<B>) {
-    assert_eq!(floats::<B>(a), floats::<B>(b), "{what}: with and without winners");
+    assert_eq!(floats::<B>(a), floats::<B>(b), "{what}: with and without argmax");
 }
 
 pub(crate) fn graphs() -> Vec<Relation> {
@@ -82,7 +82,7 @@ const KINDS: [(&[usize], &[usize]); 13] = [
     (&[0], &[1]),
     (&[1], &[0]),
     (&[0], &[0]),
-    // As wide as winners are kept as bits.
+    // As wide as the argmax is kept as bits.
     (&[64], &[64]),
     (&[12, 12], &[12, 12]),
 ];
@@ -127,7 +127,7 @@ fn compare<B: GnnBackend>(backend: &str) {
         };
         assert_near::<B>(&what, kernel, fallback);
         if crate::kernel::bit_words(&plan).is_none() {
-            assert_eq!(arg.clone().map(ints::<B>), fallback_arg.clone().map(ints::<B>), "{what}: winners");
+            assert_eq!(arg.clone().map(ints::<B>), fallback_arg.clone().map(ints::<B>), "{what}: argmax");
         }
         for side in [Side::Lhs, Side::Rhs] {
             if !(if side == Side::Lhs { op.uses_lhs() } else { op.uses_rhs() }) {

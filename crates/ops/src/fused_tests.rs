@@ -15,7 +15,7 @@ use crate::cross_entropy::{CrossEntropyBackend, CrossEntropyPlan, LossReduction,
 use crate::dropout::DropoutPlan;
 use crate::epilogue::{EpilogueBackend, EpilogueKept, EpiloguePlan, reference as epilogue};
 use crate::fallback_tests::{assert_near, graphs, numbers};
-use crate::matmul::{MatmulBackend, Turned};
+use crate::matmul::{MatmulBackend, Transpose};
 use crate::{Activation, Stream};
 
 fn dropout(prob: Option<f64>, rows: usize) -> Option<DropoutPlan> {
@@ -251,14 +251,14 @@ fn second_order_epilogues_are_refused() {
 
 /// The backward of a product calls these: with them differentiable, so is the gradient.
 #[test]
-fn turned_products_are_differentiable() {
+fn transposed_products_are_differentiable() {
     let (l, r) = (leaf(&[3, 2], true), leaf(&[4, 3], true));
-    let grads = Ad::matmul_turned(l.clone(), r.clone(), Turned { left: true, right: true }).backward();
+    let grads = Ad::matmul_transposed(l.clone(), r.clone(), Transpose { left: true, right: true }).backward();
     let values = |t: &FloatTensor<Ad>| t.clone().into_primitive().as_slice::<f32>().unwrap().to_vec();
     let (lv, rv) = (values(&l), values(&r));
     let d_l: Vec<f32> = (0..6).map(|i| (0..4).map(|n| rv[n * 3 + i / 2]).sum()).collect();
     let d_r: Vec<f32> = (0..12).map(|i| (0..2).map(|m| lv[i % 3 * 2 + m]).sum()).collect();
-    // Gradients may be views of a turned product.
+    // Gradients may be views of a transposed product.
     let found = |t: Option<FloatTensor<Flex>>| t.unwrap().to_contiguous().as_slice::<f32>().unwrap().to_vec();
     assert_eq!((found(l.grad(&grads)), found(r.grad(&grads))), (d_l, d_r));
 }

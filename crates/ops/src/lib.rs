@@ -6,7 +6,7 @@
 //! [`relational_aggregate`] and [`weighted_aggregate`]; [`bias_activation`], [`cross_entropy_rows`] and
 //! [`adam_step`]; [`dropout`] and the initialisers, whose draws belong to original ids through a
 //! [`Stream`]; [`with_precision`]; [`GraphView`], what a layer sees of a graph; [`MessageOps`] and [`function`],
-//! message passing by the names of fields, and [`MessagePassing`], a trait for layers of one's own.
+//! message passing by the names of fields, and [`MessagePassing`], a trait for custom layers.
 //!
 //! Every family has an extension trait of its own, such as [`GnnBackend`]: CPU kernels for Flex and
 //! NdArray, plain Burn primitives for every other backend, hand-written gradients for autodiff. Shapes are
@@ -46,12 +46,12 @@ mod kernel;
 mod matmul;
 mod message;
 mod multi;
+mod pending_gradients;
 mod permutation;
 mod precision;
 mod primitives;
 mod relational;
 mod segment;
-mod shelf;
 mod split;
 mod typed;
 mod view;
@@ -59,16 +59,16 @@ mod view;
 pub use activation::Activation;
 pub use adam::*;
 pub use aggregate::{
-    AggregateBackend, AggregateOptions, AggregatePlan, DegreeScale, try_weighted_aggregate, weighted_aggregate,
+    AggregateBackend, AggregateOptions, AggregatePlan, DegreeScale, DegreesOf, try_weighted_aggregate, weighted_aggregate,
     weighted_aggregate_reference,
 };
 pub use attention::*;
 pub use backend::{GnnBackend, Kept};
-/// The backend of all graphics processors, for extensions of one's own.
+/// The backend of all GPUs, for custom extensions.
 #[doc(hidden)]
 #[cfg(feature = "cube")]
 pub use burn_cubecl::CubeBackend;
-/// Edges and sampling on graphics processors.
+/// Edges and sampling on GPUs.
 #[cfg(feature = "cube")]
 pub use burn_gnn_cube::{
     CubeError, DeviceBatch, DeviceLinkBatch, DeviceLinkRows, DeviceLinkSampler, DeviceNegativeSampler, DeviceNegatives, DeviceSampleError,
@@ -84,7 +84,7 @@ pub use error::{GraphFault, OpsError};
 pub use gsddmm::*;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
-pub use matmul::{MatmulBackend, Turned, matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_rows_onto};
+pub use matmul::{MatmulBackend, Transpose, matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_rows_onto};
 pub use message::function;
 pub use message::{
     BlockData, Cross, EdgeBatch, EdgeTensor, Ends, Fields, GraphMessageOps, Ids, Mailbox, MessageFunction, MessageOps, MessagePassing,

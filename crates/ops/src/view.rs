@@ -7,6 +7,7 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::{Block, Graph, Relation, Schema, of_etype, of_ntype};
 
 use crate::split::first_rows;
+use crate::{DegreeScale, DegreesOf};
 
 /// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.
 ///
@@ -44,7 +45,7 @@ pub trait GraphView: Send + Sync {
 
     /// Source rows of every node type from input rows `x[ntype]` (`[num_input, d]`, `d` may differ by
     /// type): the identity on a graph or block, the halo exchange on a partition, where gradients of
-    /// halo rows go home to their owners. `call` names the exchange; ranks compare it.
+    /// halo rows are sent back to the owner rank. `call` names the exchange; ranks compare it.
     fn src_rows(&self, call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>>;
 
     /// Destination rows of a node type from its input rows; the identity except on a block, where
@@ -63,8 +64,8 @@ pub trait GraphView: Send + Sync {
     fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]>;
 
     /// In-degree in the whole graph of each input row of an edge type on one node type, for a layer that scales rows by them before
-    /// they travel; `None` for other edge types, and where the view does not know them (a block of a graph that no machine holds as a
-    /// whole). See [Degrees](Self#degrees).
+    /// they travel; `None` for other edge types, and where the view does not know them (a block put together from parts of which
+    /// in-degrees of destinations alone are known). See [Degrees](Self#degrees).
     fn input_in_degrees(&self, etype: usize) -> Option<Cow<'_, [u32]>> {
         let (s, d) = self.schema().ends(etype);
         let degrees = self.in_degrees(etype);
@@ -75,6 +76,21 @@ pub trait GraphView: Send + Sync {
 
     /// Out-degree of each source row in the whole graph (a halo source's true degree, not the local count); see [Degrees](Self#degrees).
     fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]>;
+
+    /// The factors `max(degree, 1)^power` of the nodes of an edge type, for [`AggregateOptions`](crate::AggregateOptions).
+    ///
+    /// They are kept beside the edges of [`relation`](Self::relation) and shared by all calls, as are their copies on devices; a call
+    /// counts degrees and compares them with those that were kept, so a relation may be seen through several views.
+    fn degree_scale(&self, etype: usize, of: DegreesOf, power: f64) -> DegreeScale {
+        let relation = self.relation(etype);
+        let degrees = match of {
+            DegreesOf::Sources => self.out_degrees(etype),
+            DegreesOf::Destinations => self.in_degrees(etype),
+            DegreesOf::Messages => relation.in_degrees().collect(),
+        };
+        let kept = relation.csc().attached().get_or_insert((of, power.to_bits()), || DegreeScale::new(&degrees, power));
+        if *degrees == *kept.degrees() { DegreeScale::clone(&kept) } else { DegreeScale::new(&degrees, power) }
+    }
 
     /// Original type-wise id of each input row; `None` where row and id are the same number. Every
     /// random draw about a node is keyed by it.
@@ -171,5 +187,65 @@ impl GraphView for Block {
     }
     fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>> {
         Some(Block::original_edge_ids(self, etype).clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A graph whose degrees are others than those of its edges.
+    struct Doubled(Graph);
+
+    impl GraphView for Doubled {
+        fn schema(&self) -> &Schema {
+            self.0.schema()
+        }
+        fn relation(&self, etype: usize) -> &Relation {
+            GraphView::relation(&self.0, etype)
+        }
+        fn num_src(&self, ntype: usize) -> usize {
+            GraphView::num_src(&self.0, ntype)
+        }
+        fn num_dst(&self, ntype: usize) -> usize {
+            GraphView::num_dst(&self.0, ntype)
+        }
+        fn total_nodes(&self, ntype: usize) -> u64 {
+            GraphView::total_nodes(&self.0, ntype)
+        }
+        fn total_edges(&self, etype: usize) -> u64 {
+            GraphView::total_edges(&self.0, etype)
+        }
+        fn src_rows(&self, call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+            GraphView::src_rows(&self.0, call, x)
+        }
+        fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
+            GraphView::in_degrees(&self.0, etype).iter().map(|d| 2 * d).collect()
+        }
+        fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
+            GraphView::out_degrees(&self.0, etype).iter().map(|d| 2 * d).collect()
+        }
+        fn original_ids(&self, _ntype: usize) -> Option<Arc<[u64]>> {
+            None
+        }
+        fn original_edge_ids(&self, _etype: usize) -> Option<Arc<[u64]>> {
+            None
+        }
+    }
+
+    #[test]
+    fn scales_are_made_once_for_a_relation() {
+        let g = Graph::homogeneous(3, vec![0, 1, 2, 0], vec![1, 1, 0, 2]).unwrap();
+        for of in [DegreesOf::Sources, DegreesOf::Destinations, DegreesOf::Messages] {
+            let first = g.degree_scale(0, of, -0.5);
+            assert!(g.clone().degree_scale(0, of, -0.5).is_same(&first), "{of:?} are made anew");
+            assert!(!g.degree_scale(0, of, -1.0).is_same(&first), "another power");
+            let want = if of == DegreesOf::Sources { [2, 1, 1] } else { [1, 2, 1] };
+            assert_eq!(first.degrees(), want);
+        }
+        let doubled = Doubled(g.clone());
+        assert_eq!(doubled.degree_scale(0, DegreesOf::Sources, -0.5).degrees(), [4, 2, 2]);
+        assert_eq!(doubled.degree_scale(0, DegreesOf::Destinations, -0.5).degrees(), [2, 4, 2]);
+        assert_eq!(g.degree_scale(0, DegreesOf::Sources, -0.5).degrees(), [2, 1, 1]);
     }
 }

@@ -196,10 +196,10 @@ mod tests {
     #[test]
     fn views_are_not_written_through() {
         let p = FlexTensor::from_data(TensorData::new((0..6).map(|x| x as f32).collect::<Vec<_>>(), [2, 3]));
-        let turned = p.transpose(0, 1);
+        let transposed = p.transpose(0, 1);
         drop(p);
         let zeros = || FlexTensor::from_data(TensorData::new(vec![0f32; 6], [3, 2]));
-        let (p, ..) = step::<Flex>(turned, &zeros(), zeros(), zeros(), &STEP);
+        let (p, ..) = step::<Flex>(transposed, &zeros(), zeros(), zeros(), &STEP);
         assert_eq!(p.as_slice::<f32>().unwrap(), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
     }
 }

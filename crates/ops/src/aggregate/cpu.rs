@@ -12,7 +12,7 @@ use crate::Activation;
 use crate::cpu::{Host, by_dtype};
 use crate::gspmm::Side;
 use crate::kernel::{self, Acc, Elem, weighted};
-use crate::typed::real::{Real, by_real, widen};
+use crate::typed::widen::{Real, by_real, widen};
 
 fn factors<A: Acc>(scale: Option<&DegreeScale>) -> Option<&[A]> {
     scale.map(DegreeScale::factors)
@@ -36,8 +36,8 @@ fn forward<B: Host>(x: &FloatTensor<B>, weight: &FloatTensor<B>, bias: &FloatTen
     })
 }
 
-/// `d x` from `h`, the gradient of what the activation was given: the sum turned round.
-fn turned_round<T: Elem>(h: &[T], weight: &[T], plan: &AggregatePlan) -> Vec<T> {
+/// `d x` from `h`, the gradient of what the activation was given: the sum over the reverse relation.
+fn over_reverse<T: Elem>(h: &[T], weight: &[T], plan: &AggregatePlan) -> Vec<T> {
     weighted::aggregate(&weighted::Weighted {
         rows: kernel::Adjacency::new(plan.relation().csr()),
         x: h,
@@ -61,12 +61,12 @@ fn gradient<B: Host, T: Elem<Acc = A>, A: Real>(
     let (width, biased) = (plan.width(), plan.biased());
     let (d_x, d_bias) = if plan.activation() == Activation::None {
         let (_, d_bias) = weighted::before(&grad, &out, Activation::None, width, biased);
-        (wants_x.then(|| turned_round::<T>(&grad, &weight, plan)), d_bias)
+        (wants_x.then(|| over_reverse::<T>(&grad, &weight, plan)), d_bias)
     } else {
         // `h` is summed over edges and over rows before it is rounded.
         let grad = widen(&grad);
         let (h, d_bias) = weighted::before::<A>(&grad, &widen(&out), plan.activation(), width, biased);
-        (wants_x.then(|| T::round(turned_round::<A>(h.as_deref().unwrap_or(&grad), &widen(&weight), plan))), d_bias)
+        (wants_x.then(|| T::round(over_reverse::<A>(h.as_deref().unwrap_or(&grad), &widen(&weight), plan))), d_bias)
     };
     let d_bias = B::from_floats(T::round(d_bias), Shape::from(vec![if biased { width } else { 0 }]));
     let d_x = match d_x {

@@ -15,7 +15,7 @@ mod reference;
 mod tests;
 
 pub use backend::AggregateBackend;
-pub use plan::{AggregatePlan, DegreeScale};
+pub use plan::{AggregatePlan, DegreeScale, DegreesOf};
 pub use reference::weighted_aggregate_reference;
 
 use burn::backend::Dispatch;

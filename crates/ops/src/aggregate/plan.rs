@@ -11,6 +11,17 @@ use rayon::prelude::*;
 use super::AggregateOptions;
 use crate::Activation;
 
+/// Degrees that a [`DegreeScale`] is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DegreesOf {
+    /// Out-degrees of source nodes in the whole graph.
+    Sources,
+    /// In-degrees of destination nodes in the whole graph.
+    Destinations,
+    /// Numbers of messages that destination nodes receive in the view.
+    Messages,
+}
+
 /// The factor `max(degree, 1)^power` of every node.
 ///
 /// Degrees are given, not counted: a source in a partition or in a block has more edges in the whole graph
@@ -55,6 +66,11 @@ impl DegreeScale {
             #[cfg(feature = "cube")]
             attached: burn_gnn_graph::Attached::default(),
         }))
+    }
+    /// Whether it is a clone of `other`.
+    #[cfg(test)]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
     /// The degrees.
     pub fn degrees(&self) -> &[u32] {

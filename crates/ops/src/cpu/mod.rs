@@ -61,11 +61,11 @@ thread_local! {
     pub(crate) static GRADIENTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Values, and winners where `kernel` made some.
+/// Values, and their argmax where `kernel` made it.
 type Out<B> = (FloatTensor<B>, Option<IntTensor<B>>);
 
-fn forward<B: Host, T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], winners: bool) -> Out<B> {
-    if !winners {
+fn forward<B: Host, T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], argmax: bool) -> Out<B> {
+    if !argmax {
         return (B::from_floats(kernel::forward(plan, lhs, rhs), plan.out_shape()), None);
     }
     let (out, arg) = kernel::forward_winners(plan, lhs, rhs);
@@ -76,16 +76,16 @@ fn forward<B: Host, T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], winners: bo
     (B::from_floats(out, plan.out_shape()), Some(B::from_ints(arg, shape)))
 }
 
-fn copy<B: Host>(x: &FloatTensor<B>, plan: &GspmmPlan, winners: bool) -> Out<B> {
+fn copy<B: Host>(x: &FloatTensor<B>, plan: &GspmmPlan, argmax: bool) -> Out<B> {
     by_dtype!(x.dtype(), T => {
         let x = B::floats::<T>(x);
         let (lhs, rhs): (&[T], &[T]) = if plan.op() == BinaryOp::CopyLhs { (&x, &[]) } else { (&[], &x) };
-        forward::<B, T>(plan, lhs, rhs, winners)
+        forward::<B, T>(plan, lhs, rhs, argmax)
     })
 }
 
-fn binary<B: Host>(lhs: &FloatTensor<B>, rhs: &FloatTensor<B>, plan: &GspmmPlan, winners: bool) -> Out<B> {
-    by_dtype!(lhs.dtype(), T => forward::<B, T>(plan, &B::floats::<T>(lhs), &B::floats::<T>(rhs), winners))
+fn binary<B: Host>(lhs: &FloatTensor<B>, rhs: &FloatTensor<B>, plan: &GspmmPlan, argmax: bool) -> Out<B> {
+    by_dtype!(lhs.dtype(), T => forward::<B, T>(plan, &B::floats::<T>(lhs), &B::floats::<T>(rhs), argmax))
 }
 
 fn gradient<B: Host>(grad: &FloatTensor<B>, arg: Option<&IntTensor<B>>, kept: &Kept<B>, plan: &GspmmPlan, side: Side) -> FloatTensor<B> {
@@ -125,11 +125,11 @@ fn dropout<B: Host>(x: &FloatTensor<B>, plan: &DropoutPlan) -> FloatTensor<B> {
     by_dtype!(x.dtype(), T => B::from_floats(kernel::dropout_rows(&B::floats::<T>(x), shape[1], plan), shape))
 }
 
-/// Winners were asked for; the type of the shared helpers cannot say so.
+/// The argmax was asked for; the type of the shared helpers cannot say so.
 fn both<B: Host>((out, arg): Out<B>) -> (FloatTensor<B>, IntTensor<B>) {
     match arg {
         Some(arg) => (out, arg),
-        None => unreachable!("winners were asked for"),
+        None => unreachable!("the argmax was asked for"),
     }
 }
 

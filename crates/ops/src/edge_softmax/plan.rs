@@ -27,7 +27,7 @@ impl EdgeSoftmaxPlan {
         };
         Ok(Self(GspmmPlan::new(&relation, BinaryOp::CopyRhs, Reduce::Max, features, features)?))
     }
-    /// The edges, turned so that those of one softmax end in one destination.
+    /// The edges, reversed where needed, so that those of one softmax end in one destination.
     pub fn relation(&self) -> &Relation {
         self.0.relation()
     }

@@ -59,7 +59,7 @@ const NAME: &str = "gsddmm";
 /// # Gradients
 /// Of an operand on nodes: a sum over the node's edges, by CSR for `u` and by CSC for `v`; 0 for a node
 /// without edges. Where no axis is summed it runs as a GSpMM (that of `u_dot_v` is `u_mul_e_sum` on the
-/// relation, turned round for `u`), so that nothing of size edges × features is made. Of an operand on
+/// relation, reversed for `u`), so that nothing of size edges × features is made. Of an operand on
 /// edges: edge by edge. Broadcast axes are summed. Kept for backward: nothing for add, sub and copies; the
 /// other operand for mul and dot; `rhs` of div if `lhs` is tracked, both if `rhs` is. The gradient of the operand that
 /// is subtracted is 0 minus the sum, so where the sum is 0 it is 0, never -0. The gradient itself

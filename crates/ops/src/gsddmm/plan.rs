@@ -227,7 +227,7 @@ impl GsddmmPlan {
 pub(crate) enum Gather {
     /// Of the incoming gradient.
     Plain(GspmmPlan),
-    /// As `Plain`, with the sign turned.
+    /// As `Plain`, with the sign changed.
     Negated(GspmmPlan),
     /// Of the other operand's rows times the incoming gradient.
     Weighted(GspmmPlan),

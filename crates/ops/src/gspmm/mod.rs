@@ -114,7 +114,7 @@ pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
 /// - returns `[num_dst, ..]`
 ///
 /// # Semantics, gradients, cost
-/// Those of [`gspmm`]. Kept for backward: winners for max and min, nothing else.
+/// Those of [`gspmm`]. Kept for backward: the argmax for max and min, nothing else.
 ///
 /// # Panics
 /// With the text of the error that [`try_gspmm_copy`] returns.

@@ -35,7 +35,7 @@ fn with_rows(rows: usize, features: &[usize]) -> Shape {
     Shape::from(shape)
 }
 
-/// The winners of a relation without edges.
+/// The argmax of a relation without edges.
 pub(crate) fn no_winner<B: Backend>(plan: &GspmmPlan, device: &Device<B>) -> IntTensor<B> {
     let shape = plan.out_shape();
     ints::<B>(std::iter::repeat_n(u32::MAX, shape.num_elements()), shape.to_vec(), device)
@@ -61,7 +61,7 @@ fn is_empty(plan: &GspmmPlan) -> bool {
     plan.relation().num_edges() == 0 || plan.out_shape().num_elements() == 0
 }
 
-/// `copy_lhs` and `copy_rhs`; winners for max and min.
+/// `copy_lhs` and `copy_rhs`; argmax for max and min.
 pub(crate) fn copy<B: Backend>(x: FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
     let (dtype, device) = (x.dtype(), x.device());
     if is_empty(plan) {
@@ -71,7 +71,7 @@ pub(crate) fn copy<B: Backend>(x: FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
     reduce::<B>(per_edge::<B>(widen::<B>(x), plan, side), plan, dtype)
 }
 
-/// Operators on two operands; winners for max and min.
+/// Operators on two operands; argmax for max and min.
 pub(crate) fn binary<B: Backend>(lhs: FloatTensor<B>, rhs: FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
     let (dtype, device) = (lhs.dtype(), lhs.device());
     if is_empty(plan) {

@@ -4,7 +4,7 @@
 //! d lhs[u] = Σ over out-edges (u, v, e) of w[v] · d op/d lhs · grad[v]     rows of CSR
 //! d rhs[e] =                               w[v] · d op/d rhs · grad[v]     edges in id order
 //! ```
-//! `w` is 1 for sum and `1 / degree` for mean; for max and min an entry passes only where `e` won.
+//! `w` is 1 for sum and `1 / degree` for mean; for max and min an entry passes only where `e` is the argmax (or argmin).
 //! Axes that were broadcast are summed. All passes gather, so every entry has one writer.
 //!
 //! The usual cases are sums over rows of the reversed relation and go to [`gather`](super::gather),
@@ -13,11 +13,11 @@
 
 use std::borrow::Cow;
 
+use super::argmax::{Kept, bit_words, select_grad};
 use super::elem::Acc;
 use super::gather::{Any, CopyLhs, Messages, Mul, Op, sum};
 use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::product_grad::{Product, Reduced, product_grad};
-use super::select::{Kept, bit_words, select_grad};
 use super::split::{by_edges, evenly, run_all};
 use super::{Adjacency, Elem, Table, collect_rows, prefetch, weighted};
 use crate::gspmm::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
@@ -130,8 +130,8 @@ impl<T: Elem> Job<'_, T> {
                 None => self.gather(given.grad, CopyLhs, Same),
             }),
             (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, Some(arg)) => {
-                let winners = bit_words(plan).map_or(Kept::Ids(arg), |words| Kept::Bits { bits: arg, words });
-                Some(select_grad(Adjacency::new(plan.relation().csr()), given.grad, winners, self.width))
+                let argmax = bit_words(plan).map_or(Kept::Ids(arg), |words| Kept::Bits { bits: arg, words });
+                Some(select_grad(Adjacency::new(plan.relation().csr()), given.grad, argmax, self.width))
             }
             (Side::Lhs, BinaryOp::Mul | BinaryOp::Div, None) if self.rounds() => None,
             (Side::Lhs, BinaryOp::Mul, None) => {
@@ -262,13 +262,13 @@ impl<T: Elem> Job<'_, T> {
             Side::Rhs => (self.given.rhs, self.given.lhs),
         };
         let grad = &self.given.grad[edge.v * n..][..n];
-        let winners = self.given.arg.map(|arg| &arg[edge.v * n..][..n]);
+        let argmax = self.given.arg.map(|arg| &arg[edge.v * n..][..n]);
         let w = if G::OWN { &w_data[edge.own * own.len..][..own.len] } else { &[] };
         let x = if G::OTHER { &x_data[edge.other * other.len..][..other.len] } else { &[] };
         let (scale, id) = (shares.map_or(T::Acc::ONE, |s| s[edge.v]), edge.id as i32);
         for (j, g) in (0..n).zip(grad) {
             // Left out, not multiplied by 0: an infinity on a losing edge must not become NaN.
-            if winners.is_some_and(|winners| winners[j] != id) {
+            if argmax.is_some_and(|argmax| argmax[j] != id) {
                 continue;
             }
             let at = own.offsets[j] as usize;

@@ -4,11 +4,11 @@
 //! Regular layouts go to [`gather`](super::gather) and [`select`](super::select); this file chooses, and
 //! has the general loop for any other broadcasting, through tables of offsets.
 
+use super::argmax::{better, bit_words, select, select_bits, select_ids};
 use super::elem::Acc;
 use super::gather::{Any, CopyLhs, CopyRhs, Messages, Mul, Op, sum};
 use super::lanes::Lanes;
 use super::layout::{Eights, Layout, One, Same, Sixteens};
-use super::select::{better, bit_words, select, select_bits, select_ids};
 use super::simd::{Baseline, Reach};
 use super::split::{by_edges, run_all};
 use super::{Adjacency, Elem, Table};
@@ -25,14 +25,14 @@ pub(crate) fn forward_winners<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -
     run(plan, lhs, rhs, true)
 }
 
-fn run<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], winners: bool) -> Out<T> {
-    let job = Job { rows: Adjacency::new(plan.relation().csc()), lhs, rhs, width: plan.width(), winners };
+fn run<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], argmax: bool) -> Out<T> {
+    let job = Job { rows: Adjacency::new(plan.relation().csc()), lhs, rhs, width: plan.width(), argmax };
     // Such a plan has no offsets, and rows may be of any length.
     if job.width == 0 || plan.relation().num_edges() == 0 {
         let entries = job.rows.num_rows() * job.width;
-        return (vec![T::zeroed(); entries], if winners { vec![-1; entries] } else { Vec::new() });
+        return (vec![T::zeroed(); entries], if argmax { vec![-1; entries] } else { Vec::new() });
     }
-    if let Some(words) = bit_words(plan).filter(|_| winners) {
+    if let Some(words) = bit_words(plan).filter(|_| argmax) {
         return select_bits(&job.messages(CopyLhs, Same), plan.reduce() == Reduce::Max, words);
     }
     match plan.op() {
@@ -42,7 +42,7 @@ fn run<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], winners: bool) -> Out<T>
     }
 }
 
-/// Values and winners; there are none where nobody asks for them.
+/// Values and their argmax; empty where nobody asks for it.
 type Out<T> = (Vec<T>, Vec<i32>);
 
 struct Job<'a, T> {
@@ -50,7 +50,7 @@ struct Job<'a, T> {
     lhs: &'a [T],
     rhs: &'a [T],
     width: usize,
-    winners: bool,
+    argmax: bool,
 }
 
 impl<T: Elem> Job<'_, T> {
@@ -91,7 +91,7 @@ impl<T: Elem> Job<'_, T> {
             return self.sums(reduce, op, layout);
         }
         let (messages, max) = (self.messages(op, layout), reduce == Reduce::Max);
-        if self.winners { select_ids::<_, _, _, W>(&messages, max) } else { (select::<_, _, _, W>(&messages, max), Vec::new()) }
+        if self.argmax { select_ids::<_, _, _, W>(&messages, max) } else { (select::<_, _, _, W>(&messages, max), Vec::new()) }
     }
 
     /// Calls `f` with the column and the message entry of the edge at position `p`, for all columns.

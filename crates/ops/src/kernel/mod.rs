@@ -5,6 +5,7 @@
 //! threads. Every output entry has one writer; there are no atomics.
 
 mod adjacency;
+mod argmax;
 mod backward;
 mod dropout;
 mod elem;
@@ -17,13 +18,13 @@ mod narrow;
 mod philox;
 mod product_grad;
 mod scatter;
-mod select;
 mod simd;
 mod sink;
 mod split;
 pub(crate) mod weighted;
 
 pub(crate) use adjacency::Adjacency;
+pub(crate) use argmax::bit_words;
 pub(crate) use backward::{Given, gradient, gradients};
 pub(crate) use burn_gnn_graph::{prefetch, prefetch_at};
 pub(crate) use dropout::{Mask, dropout_rows};
@@ -32,7 +33,6 @@ pub(crate) use exp::{Exp, divisor, inverse, shift};
 pub(crate) use forward::{forward, forward_winners};
 pub(crate) use philox::{LANES, philox_lanes};
 pub(crate) use scatter::{EdgeRows, Places, Scattered, collect_beside, collect_rows, collect_rows_and_edges, collect_rows2, scatter};
-pub(crate) use select::bit_words;
 pub(crate) use simd::{Vectorised, ahead, vectorised};
 pub(crate) use sink::{Sink, room, zeros};
 pub(crate) use split::{by_edges, evenly, split_mut};

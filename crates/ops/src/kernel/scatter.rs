@@ -193,7 +193,7 @@ impl<T: bytemuck::Pod> EdgeRows<'_, T> {
     }
 }
 
-const UNWRITTEN: &str = "a kernel left entries of its rows unwritten";
+pub(super) const UNWRITTEN: &str = "a kernel left entries of its rows unwritten";
 
 /// What a task does with what it has and its rows.
 pub(crate) type Task<'a, X, T> = dyn Fn(X, &mut EdgeRows<'_, T>) + Sync + 'a;

@@ -125,11 +125,31 @@ pub(crate) fn zeros<T: bytemuck::Pod + Send>(n: usize) -> Vec<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::super::collect_rows;
+    use super::super::scatter::UNWRITTEN;
     use super::*;
 
     #[test]
     fn large_zeros() {
         let n = (HUGE / 4) + 12_345;
         assert_eq!(zeros::<f32>(n), vec![0.0; n]);
+    }
+
+    /// Entries of a call that panics do not count as written, so that no output with a hole is handed out.
+    #[test]
+    fn a_panic_leaves_entries_unwritten() {
+        let fails = |sink: &mut Sink<'_, u32>| {
+            let third = |j: usize| if j == 2 { panic!("the third entry") } else { j as u32 };
+            catch_unwind(AssertUnwindSafe(|| sink.put_from(4, third))).is_err()
+        };
+        let mut room = [MaybeUninit::uninit(); 4];
+        let mut sink = Sink::new(&mut room);
+        assert!(fails(&mut sink) && !sink.is_done());
+        sink.put(&[1, 2, 3, 4]);
+        assert!(sink.is_done());
+        let caught = catch_unwind(|| collect_rows::<u32>(std::slice::from_ref(&(0..2)), 2, &|_, out| assert!(fails(out)))).unwrap_err();
+        assert_eq!(caught.downcast_ref::<&str>().copied(), Some(UNWRITTEN));
     }
 }

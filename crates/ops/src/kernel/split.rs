@@ -41,7 +41,7 @@ pub(crate) fn evenly(rows: usize, width: usize) -> Vec<Range<usize>> {
     (0..rows).step_by(size).map(|at| at..(at + size).min(rows)).collect()
 }
 
-/// Fills the rows of a run: `(run, its rows of the output, its rows of the winners)`.
+/// Fills the rows of a run: `(run, its rows of the output, its rows of the argmax)`.
 pub(crate) type Work<'a, T> = dyn Fn(Range<usize>, &mut [T], &mut [i32]) + Sync + 'a;
 
 /// Gives every run its own rows of `out` and of `arg` (which may be empty) and works on all of them.

@@ -8,7 +8,7 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::FloatTensor;
 
-use super::backend::{MatmulBackend, Turned, by_backend};
+use super::backend::{MatmulBackend, Transpose, by_backend};
 
 /// `x` and `w`, each if the other one is tracked.
 type Kept<B> = (Option<FloatTensor<B>>, Option<FloatTensor<B>>);
@@ -26,10 +26,10 @@ fn operands<B: MatmulBackend>((x, w): Kept<B>, grad: FloatTensor<B>, [x_id, w_id
     // `x` is given up before the gradient of the same size is made: for hidden rows this is the moment at
     // which a training step holds most.
     if let (Some(id), Some(x)) = (w_id, x) {
-        grads.register::<B>(id, B::matmul_turned(x, grad.clone(), Turned { left: true, right: false }));
+        grads.register::<B>(id, B::matmul_transposed(x, grad.clone(), Transpose { left: true, right: false }));
     }
     if let (Some(id), Some(w)) = (x_id, w) {
-        grads.register::<B>(id, B::matmul_turned(grad, w, Turned { left: false, right: true }));
+        grads.register::<B>(id, B::matmul_transposed(grad, w, Transpose { left: false, right: true }));
     }
 }
 
@@ -57,19 +57,19 @@ impl<B: MatmulBackend> Backward<B, 3> for Onto {
 }
 
 impl<B: MatmulBackend, C: CheckpointStrategy> MatmulBackend for Autodiff<B, C> {
-    fn matmul_turned(l: FloatTensor<Self>, r: FloatTensor<Self>, turned: Turned) -> FloatTensor<Self> {
-        // Turned operands come from the backward of a gradient: Burn's own operations track them.
-        if turned.left || turned.right {
-            return by_backend::<Self>(l, r, turned);
+    fn matmul_transposed(l: FloatTensor<Self>, r: FloatTensor<Self>, transpose: Transpose) -> FloatTensor<Self> {
+        // Transposed operands come from the backward of a gradient: Burn's own operations track them.
+        if transpose.left || transpose.right {
+            return by_backend::<Self>(l, r, transpose);
         }
         let kept = (r.is_tracked(), l.is_tracked());
         let ((l, l_node), (r, r_node)) = (l.into_parts(), r.into_parts());
         match Product.prepare::<C>([l_node, r_node]).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
                 let kept = (kept.0.then(|| l.clone()), kept.1.then(|| r.clone()));
-                prep.finish(kept, B::matmul_turned(l, r, turned))
+                prep.finish(kept, B::matmul_transposed(l, r, transpose))
             }
-            OpsKind::UnTracked(prep) => prep.finish(B::matmul_turned(l, r, turned)),
+            OpsKind::UnTracked(prep) => prep.finish(B::matmul_transposed(l, r, transpose)),
         }
     }
 

@@ -11,9 +11,9 @@ use burn::backend::NdArray;
 #[allow(unused_imports)]
 use burn::backend::{Autodiff, Backend, backend_extension};
 
-/// Which operands of a product are stored turned round.
+/// Which operands of a product are stored transposed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Turned {
+pub struct Transpose {
     /// The left one is stored as `[k, m]`.
     pub left: bool,
     /// The right one is stored as `[n, k]`.
@@ -25,8 +25,8 @@ pub struct Turned {
 pub trait MatmulBackend: Backend {
     /// `l · r`.
     #[fusion(default)]
-    fn matmul_turned(l: FloatTensor<Self>, r: FloatTensor<Self>, turned: Turned) -> FloatTensor<Self> {
-        by_backend::<Self>(l, r, turned)
+    fn matmul_transposed(l: FloatTensor<Self>, r: FloatTensor<Self>, transpose: Transpose) -> FloatTensor<Self> {
+        by_backend::<Self>(l, r, transpose)
     }
     /// `sum + x · w`.
     #[fusion(default)]
@@ -35,10 +35,10 @@ pub trait MatmulBackend: Backend {
     }
 }
 
-/// [`MatmulBackend::matmul_turned`] in the backend's own operations.
-pub(super) fn by_backend<B: Backend>(l: FloatTensor<B>, r: FloatTensor<B>, turned: Turned) -> FloatTensor<B> {
-    let side = |x, turned| if turned { B::float_transpose(x) } else { x };
-    B::float_matmul(side(l, turned.left), side(r, turned.right))
+/// [`MatmulBackend::matmul_transposed`] in the backend's own operations.
+pub(super) fn by_backend<B: Backend>(l: FloatTensor<B>, r: FloatTensor<B>, transpose: Transpose) -> FloatTensor<B> {
+    let side = |x, transposed| if transposed { B::float_transpose(x) } else { x };
+    B::float_matmul(side(l, transpose.left), side(r, transpose.right))
 }
 
 /// [`MatmulBackend::matmul_onto`] in the backend's own operations.

@@ -16,11 +16,11 @@ use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
 use half::{bf16, f16};
 
-use super::backend::{MatmulBackend, Turned, added, by_backend};
+use super::backend::{MatmulBackend, Transpose, added, by_backend};
 use super::{halves, narrow, runs};
 use crate::cpu::Host;
 use crate::kernel::{Elem, room};
-use crate::typed::real::Real;
+use crate::typed::widen::Real;
 
 /// Multiplications from which a second thread pays; Flex has the same bound.
 const PARALLEL_FROM: usize = 192 * 192 * 192;
@@ -36,11 +36,11 @@ pub(super) struct Job {
 
 impl Job {
     /// For operands that are stored in row-major order.
-    pub(super) fn new(l: [usize; 2], r: [usize; 2], turned: Turned) -> Self {
-        let side = |[rows, columns]: [usize; 2], turned: bool| {
-            if turned { ([columns, rows], [1, columns]) } else { ([rows, columns], [columns, 1]) }
+    pub(super) fn new(l: [usize; 2], r: [usize; 2], transpose: Transpose) -> Self {
+        let side = |[rows, columns]: [usize; 2], transposed: bool| {
+            if transposed { ([columns, rows], [1, columns]) } else { ([rows, columns], [columns, 1]) }
         };
-        let (([m, k], left), ([inner, n], right)) = (side(l, turned.left), side(r, turned.right));
+        let (([m, k], left), ([inner, n], right)) = (side(l, transpose.left), side(r, transpose.right));
         assert_eq!(k, inner, "sizes were checked before");
         Self { m, n, k, strides: [left, right] }
     }
@@ -109,12 +109,12 @@ fn dims<B: Host>(x: &FloatTensor<B>) -> [usize; 2] {
     [shape[0], shape[1]]
 }
 
-fn fresh<B: Host, A: Real>(l: &FloatTensor<B>, r: &FloatTensor<B>, turned: Turned) -> FloatTensor<B> {
-    let job = Job::new(dims::<B>(l), dims::<B>(r), turned);
+fn fresh<B: Host, A: Real>(l: &FloatTensor<B>, r: &FloatTensor<B>, transpose: Transpose) -> FloatTensor<B> {
+    let job = Job::new(dims::<B>(l), dims::<B>(r), transpose);
     let (l, r) = (B::floats::<A>(l), B::floats::<A>(r));
-    let out = match turned {
-        Turned { left: true, right: false } if narrow::suits(job.n) => narrow::gradient(&l, &r, [job.k, job.m, job.n]),
-        Turned { left: true, right: false } if let Some(size) = runs::size([job.k, job.m, job.n]) => {
+    let out = match transpose {
+        Transpose { left: true, right: false } if narrow::suits(job.n) => narrow::gradient(&l, &r, [job.k, job.m, job.n]),
+        Transpose { left: true, right: false } if let Some(size) = runs::size([job.k, job.m, job.n]) => {
             runs::gradient(&l, &r, [job.k, job.m, job.n], size)
         }
         _ => {
@@ -130,7 +130,7 @@ fn fresh<B: Host, A: Real>(l: &FloatTensor<B>, r: &FloatTensor<B>, turned: Turne
 }
 
 fn onto<B: Host, A: Real>(x: &FloatTensor<B>, w: &FloatTensor<B>, mut sum: FloatTensor<B>) -> FloatTensor<B> {
-    let job = Job::new(dims::<B>(x), dims::<B>(w), Turned::default());
+    let job = Job::new(dims::<B>(x), dims::<B>(w), Transpose::default());
     let (x, w) = (B::floats::<A>(x), B::floats::<A>(w));
     let add = |out: &mut [A]| job.run(&x, &w, uninit(out), true);
     if let Some(own) = B::floats_mut::<A>(&mut sum) {
@@ -142,27 +142,30 @@ fn onto<B: Host, A: Real>(x: &FloatTensor<B>, w: &FloatTensor<B>, mut sum: Float
     B::from_floats(copy, [job.m, job.n].into())
 }
 
-/// `[onto +] l · r` of 16-bit floats; not both operands are turned round.
+/// `[onto +] l · r` of 16-bit floats; not both operands are transposed.
 fn narrow_floats<B: Host, T: Elem<Acc = f32>>(
     l: &FloatTensor<B>,
     r: &FloatTensor<B>,
-    turned: Turned,
+    transpose: Transpose,
     onto: Option<&FloatTensor<B>>,
 ) -> FloatTensor<B> {
-    let Job { m, n, k, .. } = Job::new(dims::<B>(l), dims::<B>(r), turned);
+    let Job { m, n, k, .. } = Job::new(dims::<B>(l), dims::<B>(r), transpose);
     let (l, r, onto) = (B::floats::<T>(l), B::floats::<T>(r), onto.map(|s| B::floats::<T>(s)));
-    let out =
-        if turned.left { halves::gradient(&l, &r, [k, m, n]) } else { halves::rows(&l, &r, turned.right, [m, k, n], onto.as_deref()) };
+    let out = if transpose.left {
+        halves::gradient(&l, &r, [k, m, n])
+    } else {
+        halves::rows(&l, &r, transpose.right, [m, k, n], onto.as_deref())
+    };
     B::from_floats(out, [m, n].into())
 }
 
 /// The type of products that run here: views that would be copied first, such as a transposed matrix, go the way of the
-/// backend, as do 16-bit floats that are turned round on both sides.
-fn here<B: Host>(operands: [&FloatTensor<B>; 2], turned: Turned) -> Option<DType> {
+/// backend, as do 16-bit floats that are transposed on both sides.
+fn here<B: Host>(operands: [&FloatTensor<B>; 2], transpose: Transpose) -> Option<DType> {
     let dtype = operands[0].dtype();
     let known = match dtype {
         DType::F32 | DType::F64 => true,
-        DType::F16 | DType::BF16 => !(turned.left && turned.right),
+        DType::F16 | DType::BF16 => !(transpose.left && transpose.right),
         _ => false,
     };
     (known && operands.into_iter().all(B::is_row_major)).then_some(dtype)
@@ -171,21 +174,21 @@ fn here<B: Host>(operands: [&FloatTensor<B>; 2], turned: Turned) -> Option<DType
 macro_rules! cpu_matmul {
     ($backend:ty) => {
         impl MatmulBackend for $backend {
-            fn matmul_turned(l: FloatTensor<Self>, r: FloatTensor<Self>, turned: Turned) -> FloatTensor<Self> {
-                match here::<Self>([&l, &r], turned) {
-                    Some(DType::F32) => fresh::<Self, f32>(&l, &r, turned),
-                    Some(DType::F64) => fresh::<Self, f64>(&l, &r, turned),
-                    Some(DType::F16) => narrow_floats::<Self, f16>(&l, &r, turned, None),
-                    Some(DType::BF16) => narrow_floats::<Self, bf16>(&l, &r, turned, None),
-                    _ => by_backend::<Self>(l, r, turned),
+            fn matmul_transposed(l: FloatTensor<Self>, r: FloatTensor<Self>, transpose: Transpose) -> FloatTensor<Self> {
+                match here::<Self>([&l, &r], transpose) {
+                    Some(DType::F32) => fresh::<Self, f32>(&l, &r, transpose),
+                    Some(DType::F64) => fresh::<Self, f64>(&l, &r, transpose),
+                    Some(DType::F16) => narrow_floats::<Self, f16>(&l, &r, transpose, None),
+                    Some(DType::BF16) => narrow_floats::<Self, bf16>(&l, &r, transpose, None),
+                    _ => by_backend::<Self>(l, r, transpose),
                 }
             }
             fn matmul_onto(x: FloatTensor<Self>, w: FloatTensor<Self>, sum: FloatTensor<Self>) -> FloatTensor<Self> {
-                match here::<Self>([&x, &w], Turned::default()) {
+                match here::<Self>([&x, &w], Transpose::default()) {
                     Some(DType::F32) => onto::<Self, f32>(&x, &w, sum),
                     Some(DType::F64) => onto::<Self, f64>(&x, &w, sum),
-                    Some(DType::F16) => narrow_floats::<Self, f16>(&x, &w, Turned::default(), Some(&sum)),
-                    Some(DType::BF16) => narrow_floats::<Self, bf16>(&x, &w, Turned::default(), Some(&sum)),
+                    Some(DType::F16) => narrow_floats::<Self, f16>(&x, &w, Transpose::default(), Some(&sum)),
+                    Some(DType::BF16) => narrow_floats::<Self, bf16>(&x, &w, Transpose::default(), Some(&sum)),
                     _ => added::<Self>(x, w, sum),
                 }
             }

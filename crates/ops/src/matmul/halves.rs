@@ -8,11 +8,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::backend::Turned;
+use super::backend::Transpose;
 use super::cpu::Job;
 use crate::kernel::{Elem, Sink, Vectorised, collect_rows, vectorised};
 use crate::precision::kernel::convert;
-use crate::typed::real::{append, widen};
+use crate::typed::widen::{append, widen};
 
 /// Widened entries of both sides of a block.
 const BLOCK: usize = 1 << 18;
@@ -26,17 +26,17 @@ fn blocks(rows: Range<usize>, width: usize) -> Vec<Range<usize>> {
     rows.clone().step_by(size).map(|at| at..(at + size).min(rows.end)).collect()
 }
 
-/// `x · w`, or `x · wᵀ` for a `w` that is stored turned round, onto `sum` where there is one; `x: [n, k]`, the result `[n, m]`.
-pub(super) fn rows<T: Elem<Acc = f32>>(x: &[T], w: &[T], turned: bool, [n, k, m]: [usize; 3], sum: Option<&[T]>) -> Vec<T> {
+/// `x · w`, or `x · wᵀ` for a `w` that is stored transposed, onto `sum` where there is one; `x: [n, k]`, the result `[n, m]`.
+pub(super) fn rows<T: Elem<Acc = f32>>(x: &[T], w: &[T], transposed: bool, [n, k, m]: [usize; 3], sum: Option<&[T]>) -> Vec<T> {
     let w = widen::<f32, T>(w);
-    let right = if turned { [m, k] } else { [k, m] };
+    let right = if transposed { [m, k] } else { [k, m] };
     collect_rows(&blocks(0..n, k + m), m, &|run, out| {
         let (mut wide, mut sums) = (Vec::with_capacity(run.len() * k), Vec::with_capacity(run.len() * m));
         append(once(&x[run.start * k..run.end * k]), &mut wide);
         if let Some(sum) = sum {
             append(once(&sum[run.start * m..run.end * m]), &mut sums);
         }
-        Job::new([run.len(), k], right, Turned { left: false, right: turned }).alone(&wide, &w, &mut sums);
+        Job::new([run.len(), k], right, Transpose { left: false, right: transposed }).alone(&wide, &w, &mut sums);
         vectorised(Round { sums: &sums, out });
     })
 }
@@ -51,7 +51,7 @@ pub(super) fn gradient<T: Elem<Acc = f32>>(x: &[T], grad: &[T], [n, k, m]: [usiz
             right.clear();
             append(once(&x[run.start * k..run.end * k]), &mut left);
             append(once(&grad[run.start * m..run.end * m]), &mut right);
-            Job::new([run.len(), k], [run.len(), m], Turned { left: true, right: false }).alone(&left, &right, &mut sums);
+            Job::new([run.len(), k], [run.len(), m], Transpose { left: true, right: false }).alone(&left, &right, &mut sums);
         }
         sums
     };

@@ -15,7 +15,7 @@ mod narrow;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod runs;
 
-pub use backend::{MatmulBackend, Turned};
+pub use backend::{MatmulBackend, Transpose};
 
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
@@ -69,7 +69,7 @@ pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError
     check_same(NAME, ("w", &w), ("x", &x))?;
     let device = x.device();
     let product = |x: Tensor<2>, w: Tensor<2>| {
-        Tensor::from_dispatch(Dispatch::matmul_turned(x.into_dispatch(), w.into_dispatch(), Turned::default()))
+        Tensor::from_dispatch(Dispatch::matmul_transposed(x.into_dispatch(), w.into_dispatch(), Transpose::default()))
     };
     if n > 0 && k > 0 && m > 0 {
         return Ok(product(x, w));

@@ -11,7 +11,7 @@ use crate::kernel::gather::each;
 use crate::kernel::lanes::Lanes;
 use crate::kernel::{Vectorised, vectorised};
 use crate::typed::dense::{LANES, outer};
-use crate::typed::real::Real;
+use crate::typed::widen::Real;
 
 /// Columns of the left operand whose sums stay in registers together.
 const COLUMNS: usize = 8;

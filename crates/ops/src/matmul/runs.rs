@@ -6,9 +6,9 @@
 
 use rayon::prelude::*;
 
-use super::Turned;
+use super::Transpose;
 use super::cpu::Job;
-use crate::typed::real::Real;
+use crate::typed::widen::Real;
 
 /// Rows of the smallest run, and runs at most.
 const MIN_RUN: usize = 1024;
@@ -28,7 +28,7 @@ pub(super) fn size([n, k, m]: [usize; 3]) -> Option<usize> {
 pub(super) fn gradient<A: Real>(x: &[A], grad: &[A], [n, k, m]: [usize; 3], size: usize) -> Vec<A> {
     let one = |(x, grad): (&[A], &[A])| {
         let (rows, mut sums) = (x.len() / k, vec![]);
-        Job::new([rows, k], [rows, m], Turned { left: true, right: false }).alone(x, grad, &mut sums);
+        Job::new([rows, k], [rows, m], Transpose { left: true, right: false }).alone(x, grad, &mut sums);
         sums
     };
     debug_assert_eq!((x.len(), grad.len()), (n * k, n * m), "operands of these sizes");

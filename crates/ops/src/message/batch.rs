@@ -6,9 +6,9 @@ use burn::tensor::Tensor;
 use burn::tensor::kind::Basic;
 use burn_gnn_graph::{Column, Frame, GraphError, Relation};
 
+use super::degree_buckets::DegreeBuckets;
+use super::edge_selection::EdgeSelection;
 use super::rows::{check_float, picked};
-use super::site::Site;
-use super::sorted::Sorted;
 use super::{Fields, Mailbox};
 use crate::OpsError;
 use crate::gsddmm::Target;
@@ -31,16 +31,16 @@ fn typed<const D: usize, K: Basic>(frame: &str, name: &str, column: Column) -> R
 /// order asked for in `apply_edges`. [`ids`](Self::ids) tells which edges they are.
 #[derive(Clone, Debug)]
 pub struct EdgeBatch {
-    site: Site,
+    selection: EdgeSelection,
 }
 
 impl EdgeBatch {
-    pub(super) fn new(site: Site) -> Self {
-        Self { site }
+    pub(super) fn new(selection: EdgeSelection) -> Self {
+        Self { selection }
     }
     /// Number of edges.
     pub fn len(&self) -> usize {
-        self.site.relation.num_edges()
+        self.selection.relation.num_edges()
     }
     /// Whether there are no edges.
     pub fn is_empty(&self) -> bool {
@@ -48,12 +48,12 @@ impl EdgeBatch {
     }
     /// Id of every edge.
     pub fn ids(&self) -> Vec<u32> {
-        self.site.eids.as_ref().map_or_else(|| (0..self.len() as u32).collect(), |pick| pick.src().to_vec())
+        self.selection.eids.as_ref().map_or_else(|| (0..self.len() as u32).collect(), |pick| pick.src().to_vec())
     }
     /// The edges of the batch, numbered by its rows: for operators such as [`edge_softmax`](crate::edge_softmax).
     /// Its destinations are those that the call is about, not all nodes of the type.
     pub fn relation(&self) -> &Relation {
-        &self.site.relation
+        &self.selection.relation
     }
     /// A float field of every edge's source, `[edges, ..]`.
     ///
@@ -83,12 +83,12 @@ impl EdgeBatch {
     /// As [`src`](Self::src).
     pub fn ends<const D: usize, K: Basic>(&self, target: Target, field: &str) -> Result<Tensor<D, K>, OpsError> {
         let frame = match target {
-            Target::Src => &self.site.src,
-            Target::Dst => &self.site.dst,
-            Target::Edge => &self.site.edges,
+            Target::Src => &self.selection.src,
+            Target::Dst => &self.selection.dst,
+            Target::Edge => &self.selection.edges,
         };
         frame.get_as::<D, K>(field)?;
-        typed(frame.label(), field, spread(&self.site.relation, target, &self.site.column(target, field)?))
+        typed(frame.label(), field, spread(&self.selection.relation, target, &self.selection.column(target, field)?))
     }
 }
 
@@ -98,7 +98,7 @@ pub(super) enum Rows {
     /// Of a frame, those picked or all; their messages, one row per edge of a relation that is sorted by destination and ends in the nodes.
     Of(Frame, Option<Relation>, Option<(Relation, Fields)>),
     /// Of a bucket of nodes of one degree.
-    Bucket(Rc<Sorted>, usize),
+    Bucket(Rc<DegreeBuckets>, usize),
 }
 
 /// Some nodes with their features, for an apply function, and with their messages for a reduce function.

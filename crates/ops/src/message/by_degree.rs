@@ -8,9 +8,9 @@ use burn_gnn_graph::{Column, ColumnKind};
 
 use super::Fields;
 use super::batch::{NodeBatch, Rows};
+use super::degree_buckets::DegreeBuckets;
 use super::reduce::NodeFn;
 use super::rows::features;
-use super::sorted::Sorted;
 use crate::OpsError;
 use crate::split::split_rows;
 
@@ -42,7 +42,7 @@ pub(super) fn cut(x: &Column, bounds: &[usize]) -> Vec<Column> {
 }
 
 /// Calls `f` for the nodes of each degree; rows of the results come in that order.
-pub(super) fn by_degree(op: &'static str, f: NodeFn<'_>, sorted: Sorted) -> Result<Fields, OpsError> {
+pub(super) fn by_degree(op: &'static str, f: NodeFn<'_>, sorted: DegreeBuckets) -> Result<Fields, OpsError> {
     let sorted = Rc::new(sorted);
     let (order, ids) = (&sorted.order, sorted.nodes.src());
     let mut made: BTreeMap<String, Vec<Column>> = BTreeMap::new();

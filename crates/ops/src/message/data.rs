@@ -3,10 +3,10 @@
 use burn_gnn_graph::{Column, Frame, GraphError, Relation};
 
 use super::batch::NodeBatch;
+use super::edge_selection::{EdgeSelection, different};
 use super::function::Messages;
 use super::reduce::{NodeFn, Reducing, call, receive};
 use super::rows::{features, merged, picking, scattered};
-use super::site::{Site, different};
 use super::{Fields, Ids, MessageFunction};
 use crate::OpsError;
 
@@ -79,9 +79,9 @@ impl RelationData {
     }
 
     /// All edges.
-    pub(super) fn site(&self) -> Site {
+    pub(super) fn all_edges(&self) -> EdgeSelection {
         let (src, dst, edges) = (self.src.clone(), self.dst.clone(), self.edges.clone());
-        Site { relation: self.relation.clone(), src, dst, edges, nodes: None, eids: None }
+        EdgeSelection { relation: self.relation.clone(), src, dst, edges, nodes: None, eids: None }
     }
 
     fn write_nodes(&mut self, fields: &Fields, pick: Option<&Relation>) -> Result<(), OpsError> {
@@ -92,20 +92,20 @@ impl RelationData {
         Ok(())
     }
 
-    /// Reduces over the edges of a site and writes what comes out to its destinations; the names of the fields.
+    /// Reduces over the edges of a selection and writes what comes out to its destinations; the names of the fields.
     fn receive(
         &mut self,
         op: &'static str,
-        site: &Site,
+        selection: &EdgeSelection,
         message: &dyn MessageFunction,
         reducing: &Reducing<'_>,
     ) -> Result<Vec<String>, OpsError> {
-        let fields = receive(op, site, message, reducing)?;
-        self.write_nodes(&fields, site.nodes.as_ref())?;
+        let fields = receive(op, selection, message, reducing)?;
+        self.write_nodes(&fields, selection.nodes.as_ref())?;
         let mut names: Vec<String> = fields.names().into_iter().map(str::to_owned).collect();
         for apply in &reducing.apply {
-            let fields = applied(op, &self.dst, site.nodes.as_ref(), apply)?;
-            self.write_nodes(&fields, site.nodes.as_ref())?;
+            let fields = applied(op, &self.dst, selection.nodes.as_ref(), apply)?;
+            self.write_nodes(&fields, selection.nodes.as_ref())?;
             names.extend(fields.names().into_iter().map(str::to_owned));
         }
         Ok(names)
@@ -118,7 +118,7 @@ impl RelationData {
         message: &dyn MessageFunction,
         reducing: &Reducing<'_>,
     ) -> Result<Fields, OpsError> {
-        let names = self.receive(op, &self.site(), message, reducing)?;
+        let names = self.receive(op, &self.all_edges(), message, reducing)?;
         names.into_iter().try_fold(Fields::default(), |f, name| Ok(f.with_column(&name, self.dst.column(&name)?.clone())))
     }
 
@@ -129,8 +129,8 @@ impl RelationData {
         message: &dyn MessageFunction,
         reducing: &Reducing<'_>,
     ) -> Result<(), OpsError> {
-        let site = self.site().ending_in(op, nodes)?;
-        if nodes.is_empty() { Ok(()) } else { self.receive(op, &site, message, reducing).map(drop) }
+        let selection = self.all_edges().ending_in(op, nodes)?;
+        if nodes.is_empty() { Ok(()) } else { self.receive(op, &selection, message, reducing).map(drop) }
     }
 
     pub(super) fn send_and_recv(
@@ -140,8 +140,8 @@ impl RelationData {
         message: &dyn MessageFunction,
         reducing: &Reducing<'_>,
     ) -> Result<(), OpsError> {
-        let site = self.site().of_edges(op, edges)?;
-        if edges.is_empty() { Ok(()) } else { self.receive(op, &site, message, reducing).map(drop) }
+        let selection = self.all_edges().of_edges(op, edges)?;
+        if edges.is_empty() { Ok(()) } else { self.receive(op, &selection, message, reducing).map(drop) }
     }
 
     pub(super) fn push(
@@ -158,18 +158,18 @@ impl RelationData {
     }
 
     pub(super) fn apply_edges(&mut self, op: &'static str, edges: Ids<'_>, message: &dyn MessageFunction) -> Result<(), OpsError> {
-        let site = match edges {
-            Ids::All => self.site(),
-            Ids::Some(edges) => self.site().only_edges(op, edges)?,
+        let selection = match edges {
+            Ids::All => self.all_edges(),
+            Ids::Some(edges) => self.all_edges().only_edges(op, edges)?,
         };
         let fields = match message.messages() {
             Messages::Builtin(message) => {
-                let rows = site.expression(message)?.rows(message.name, &site.relation)?;
+                let rows = selection.expression(message)?.rows(message.name, &selection.relation)?;
                 Fields::default().with_column(&message.out, rows)
             }
-            Messages::User(f) => call(op, f, &site)?,
+            Messages::User(f) => call(op, f, &selection)?,
         };
-        write(&mut self.edges, &fields, site.eids.as_ref())
+        write(&mut self.edges, &fields, selection.eids.as_ref())
     }
 }
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Column, Relation};
 
+use super::degree_buckets::DegreeBuckets;
 use super::rows::{flat, reduce_copy, spread};
-use super::sorted::Sorted;
 use crate::OpsError;
 use crate::edge_softmax::{NormBy, try_edge_softmax};
 use crate::gsddmm::Target;
@@ -43,7 +43,7 @@ pub struct Mailbox<const D: usize> {
     relation: Relation,
     messages: Tensor<D>,
     /// Where messages of a bucket of nodes come from, under which name, and which bucket it is.
-    bucket: Option<(Rc<Sorted>, String, usize)>,
+    bucket: Option<(Rc<DegreeBuckets>, String, usize)>,
 }
 
 impl<const D: usize> Mailbox<D> {
@@ -51,7 +51,7 @@ impl<const D: usize> Mailbox<D> {
         Self { relation, messages, bucket: None }
     }
     /// Field `name` of the messages of a bucket.
-    pub(super) fn of_bucket(sorted: &Rc<Sorted>, messages: Tensor<D>, name: &str, bucket: usize) -> Self {
+    pub(super) fn of_bucket(sorted: &Rc<DegreeBuckets>, messages: Tensor<D>, name: &str, bucket: usize) -> Self {
         Self { relation: sorted.relation(bucket), messages, bucket: Some((sorted.clone(), name.to_owned(), bucket)) }
     }
     /// All messages, `[messages, ..]`.

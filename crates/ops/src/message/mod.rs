@@ -1,23 +1,23 @@
 //! Message passing by the names of fields, as DGL has it, and as a trait of layers, as PyG has it.
 
+mod across_etypes;
 mod batch;
 mod block_data;
 mod by_degree;
 mod cross;
 mod data;
+mod degree_buckets;
+mod edge_selection;
 mod edge_tensor;
 mod expression;
 mod fields;
 pub mod function;
-mod joint;
 mod layer;
 mod mailbox;
 mod ops;
 mod reached;
 mod reduce;
 mod rows;
-mod site;
-mod sorted;
 
 pub use batch::{EdgeBatch, NodeBatch};
 pub use block_data::BlockData;

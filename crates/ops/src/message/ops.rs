@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use burn_gnn_graph::{EdgeKey, Frame, Graph, NodeKey, Schema};
 
+use super::across_etypes::update_across_etypes;
 use super::batch::NodeBatch;
 use super::cross::{Cross, RelationCall, multi};
 use super::data::{RelationData, apply_nodes};
-use super::joint::joint;
 use super::{Fields, MessageFunction, ReduceFunction};
 use crate::OpsError;
 
@@ -221,7 +221,7 @@ impl<G: GraphMessageOps> MessageOps for G {
         let reducing = reduce.reducing();
         match self.message_schema().etypes().len() {
             0 | 1 => self.along("update_all", &mut |data| data.update_all("update_all", &message, &reducing).map(drop)),
-            _ => joint("update_all", self, &message, &reducing),
+            _ => update_across_etypes("update_all", self, &message, &reducing),
         }
     }
 

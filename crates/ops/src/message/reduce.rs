@@ -6,11 +6,11 @@ use burn_gnn_graph::{Frame, Relation};
 
 use super::batch::{EdgeBatch, MESSAGES, NodeBatch, Rows};
 use super::by_degree::by_degree;
+use super::degree_buckets::DegreeBuckets;
+use super::edge_selection::{EdgeSelection, compose};
 use super::function::{Message, Messages, Reduction};
 use super::reached::{ByDegree, Reached};
 use super::rows::{check_float, placed, reduce_copy};
-use super::site::{Site, compose};
-use super::sorted::Sorted;
 use super::{Fields, MessageFunction};
 use crate::OpsError;
 use crate::gspmm::{Reduce, Side};
@@ -41,9 +41,13 @@ impl Reducing<'_> {
     }
 }
 
-/// The messages of a closure, one row per edge of the site.
-pub(super) fn call(op: &'static str, f: &dyn Fn(&EdgeBatch) -> Result<Fields, OpsError>, site: &Site) -> Result<Fields, OpsError> {
-    let batch = EdgeBatch::new(site.clone());
+/// The messages of a closure, one row per edge of the selection.
+pub(super) fn call(
+    op: &'static str,
+    f: &dyn Fn(&EdgeBatch) -> Result<Fields, OpsError>,
+    selection: &EdgeSelection,
+) -> Result<Fields, OpsError> {
+    let batch = EdgeBatch::new(selection.clone());
     f(&batch)?.checked(&format!("{op}: message function"), "one row per edge of the batch", batch.len())
 }
 
@@ -54,7 +58,7 @@ fn differ(op: &'static str, reads: &str, made: Vec<String>) -> OpsError {
 /// One builtin message, `reduce` given in its place: for reductions over several relations, which change it.
 pub(super) fn receive_builtin(
     op: &'static str,
-    site: &Site,
+    selection: &EdgeSelection,
     message: &dyn MessageFunction,
     reduction: &Reduction,
     reduce: Reduce,
@@ -63,34 +67,39 @@ pub(super) fn receive_builtin(
         Messages::Builtin(Message { out, .. }) if *out != reduction.message => {
             return Err(differ(op, &reduction.message, vec![out.clone()]));
         }
-        Messages::Builtin(message) => site.expression(message)?.reduce(message.name, &site.relation, reduce)?,
+        Messages::Builtin(message) => selection.expression(message)?.reduce(message.name, &selection.relation, reduce)?,
         Messages::User(f) => {
-            let site = site.sorted();
-            let made = call(op, f, &site)?;
+            let selection = selection.sorted();
+            let made = call(op, f, &selection)?;
             let Ok(messages) = made.column(MESSAGES, &reduction.message) else {
                 return Err(differ(op, &reduction.message, made.names().into_iter().map(str::to_owned).collect()));
             };
             check_float(MESSAGES, &reduction.message, messages)?;
-            reduce_copy(op, &site.relation, Side::Rhs, reduce, messages)?
+            reduce_copy(op, &selection.relation, Side::Rhs, reduce, messages)?
         }
     };
     Ok(Fields::default().with_column(&reduction.out, column))
 }
 
-/// Fields of the destinations of a site, one row for each; 0 without messages.
-pub(super) fn receive(op: &'static str, site: &Site, message: &dyn MessageFunction, reducing: &Reducing<'_>) -> Result<Fields, OpsError> {
-    let messages = |site: &Site| match message.messages() {
+/// Fields of the destinations of a selection, one row for each; 0 without messages.
+pub(super) fn receive(
+    op: &'static str,
+    selection: &EdgeSelection,
+    message: &dyn MessageFunction,
+    reducing: &Reducing<'_>,
+) -> Result<Fields, OpsError> {
+    let messages = |selection: &EdgeSelection| match message.messages() {
         Messages::Builtin(message) => {
-            let rows = site.expression(message)?.rows(message.name, &site.relation)?;
+            let rows = selection.expression(message)?.rows(message.name, &selection.relation)?;
             Ok(Fields::default().with_column(&message.out, rows))
         }
-        Messages::User(f) => call(op, f, site),
+        Messages::User(f) => call(op, f, selection),
     };
     match reducing.how {
-        How::Builtin(reduction) => receive_builtin(op, site, message, reduction, reduction.reduce),
+        How::Builtin(reduction) => receive_builtin(op, selection, message, reduction, reduction.reduce),
         How::Ragged(f) => {
-            let site = site.sorted();
-            let mail = Mail::new(&site, messages(&site)?)?;
+            let selection = selection.sorted();
+            let mail = Mail::new(&selection, messages(&selection)?)?;
             let made = mail.checked(op, f(&mail.batch())?)?;
             match &mail.reached {
                 None => Ok(made),
@@ -98,10 +107,10 @@ pub(super) fn receive(op: &'static str, site: &Site, message: &dyn MessageFuncti
             }
         }
         How::ByDegree(f) => {
-            let order = ByDegree::of(&site.relation)?;
-            let (site, nodes) = site.by_degree(&order)?;
-            let messages = messages(&site)?;
-            delivered(&order.reached, &by_degree(op, f, Sorted::new(order.clone(), site, nodes, messages))?)
+            let order = ByDegree::of(&selection.relation)?;
+            let (selection, nodes) = selection.by_degree(&order)?;
+            let messages = messages(&selection)?;
+            delivered(&order.reached, &by_degree(op, f, DegreeBuckets::new(order.clone(), selection, nodes, messages))?)
         }
     }
 }
@@ -119,18 +128,18 @@ struct Mail {
     frame: Frame,
     /// Rows of the frame that destinations are; `None` for all.
     nodes: Option<Relation>,
-    /// Which destinations of the site those are; `None` for all.
+    /// Which destinations of the selection those are; `None` for all.
     reached: Option<Arc<Reached>>,
 }
 
 impl Mail {
-    fn new(site: &Site, messages: Fields) -> Result<Self, OpsError> {
-        let (relation, frame) = (site.relation.clone(), site.dst.clone());
+    fn new(selection: &EdgeSelection, messages: Fields) -> Result<Self, OpsError> {
+        let (relation, frame) = (selection.relation.clone(), selection.dst.clone());
         if relation.in_degrees().all(|d| d > 0) {
-            return Ok(Self { relation, messages, frame, nodes: site.nodes.clone(), reached: None });
+            return Ok(Self { relation, messages, frame, nodes: selection.nodes.clone(), reached: None });
         }
         let reached = Reached::ascending(&relation)?;
-        let nodes = Some(compose(site.nodes.as_ref(), &reached.nodes)?);
+        let nodes = Some(compose(selection.nodes.as_ref(), &reached.nodes)?);
         Ok(Self { relation: reached.relation.clone(), messages, frame, nodes, reached: Some(reached) })
     }
 

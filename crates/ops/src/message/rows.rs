@@ -82,7 +82,7 @@ pub(super) fn shaped(x: Tensor<2>, features: &[usize]) -> Column {
     })
 }
 
-/// The column in the precision in force.
+/// The column in the precision in effect.
 fn entered(op: &'static str, arg: &'static str, x: &Column) -> Result<Column, OpsError> {
     ranked!(x.shape().num_dims(), D => Ok(Column::new(enter(op, arg, tensor::<D>(x))?)))
 }
@@ -134,7 +134,7 @@ pub(super) fn edge_binary(
     Ok(column(Dispatch::gsddmm_binary(lhs, rhs, plan), rank))
 }
 
-/// GSDDMM of a copied operand in the precision in force.
+/// GSDDMM of a copied operand in the precision in effect.
 pub(super) fn edge_copy(op: &'static str, relation: &Relation, target: Target, x: &Column) -> Result<Column, OpsError> {
     Ok(spread(relation, target, &entered(op, "lhs", x)?))
 }

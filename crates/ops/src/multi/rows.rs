@@ -69,7 +69,7 @@ fn check_sources<const D: usize>(op: &'static str, stack: &RelationStack, source
     check_list(op, "sources", sources, "one tensor per table of the stack", ("number of rows (rows of its table)", &mut rows))
 }
 
-/// The operands of messages that the operator looks at, checked and in the precision in force; the others are empty.
+/// The operands of messages that the operator looks at, checked and in the precision in effect; the others are empty.
 pub(super) struct Operands<const L: usize, const R: usize> {
     /// By table.
     pub(super) sources: Vec<Tensor<L>>,

@@ -43,12 +43,12 @@ thread_local! {
     static IN_FORCE: Cell<Precision> = const { Cell::new(Precision::Full) };
 }
 
-/// The precision in force on this thread; [`Precision::Full`] outside of every [`with_precision`].
+/// The precision in effect on this thread; [`Precision::Full`] outside of every [`with_precision`].
 pub fn precision() -> Precision {
     IN_FORCE.get()
 }
 
-/// Puts back what was in force before, however the scope is left. Stays on its thread.
+/// Puts back what was in effect before, however the scope is left. Stays on its thread.
 struct Scope(Precision, PhantomData<*const ()>);
 
 impl Drop for Scope {
@@ -108,7 +108,7 @@ pub fn with_precision<T>(precision: Precision, f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// An input of an operator in the precision in force. Every operator calls it on its float inputs before it
+/// An input of an operator in the precision in effect. Every operator calls it on its float inputs before it
 /// looks at their types.
 pub(crate) fn enter<const D: usize>(op: &'static str, arg: &'static str, x: Tensor<D>) -> Result<Tensor<D>, OpsError> {
     let Some(to) = precision().dtype() else {

@@ -8,14 +8,14 @@ use burn::tensor::Shape;
 use rayon::prelude::*;
 
 use super::backend::RelationalBackend;
+use super::grouped_edges::GroupedEdges;
 use super::kernel::{Walk, Weights};
 use super::plan::{EdgeNorm, RelationalPlan};
 use super::products::Products;
-use super::side::Side;
 use crate::cpu::Host;
 use crate::kernel::{Elem, zeros};
 use crate::typed::dense::{Matrices, Panels, row_stride};
-use crate::typed::real::{Real, by_real};
+use crate::typed::widen::{Real, by_real};
 
 /// Whether nothing is to be computed.
 fn is_empty(plan: &RelationalPlan) -> bool {
@@ -26,8 +26,8 @@ fn nothing<B: Host, T: Elem>(shape: Shape) -> FloatTensor<B> {
     B::from_floats::<T>(zeros(shape.num_elements()), shape)
 }
 
-/// Factors of edges in the order of a side; `mean` if messages are divided here.
-fn scales<A: Real, T: Elem<Acc = A>>(side: &Side, norm: Option<&[T]>, plan: &RelationalPlan, mean: bool) -> Option<Vec<A>> {
+/// Factors of edges in the order of grouped edges; `mean` if messages are divided here.
+fn scales<A: Real, T: Elem<Acc = A>>(grouped: &GroupedEdges, norm: Option<&[T]>, plan: &RelationalPlan, mean: bool) -> Option<Vec<A>> {
     let one = |e: u32| -> A {
         let e = e as usize;
         let norm = norm.map_or(A::ONE, |n| n[e].acc());
@@ -39,10 +39,10 @@ fn scales<A: Real, T: Elem<Acc = A>>(side: &Side, norm: Option<&[T]>, plan: &Rel
     if mean {
         plan.index().pair_counts();
     }
-    if side.num_edges() < 1 << 16 {
-        return Some(side.edges().iter().map(|&e| one(e)).collect());
+    if grouped.num_edges() < 1 << 16 {
+        return Some(grouped.edges().iter().map(|&e| one(e)).collect());
     }
-    Some(side.edges().par_iter().with_min_len(1 << 14).map(|&e| one(e)).collect())
+    Some(grouped.edges().par_iter().with_min_len(1 << 14).map(|&e| one(e)).collect())
 }
 
 /// Nanoseconds, roughly: of gathering rows of `width`, and of multiplying `pairs`.
@@ -92,17 +92,17 @@ pub(super) fn aggregate<A: Real, T: Elem<Acc = A>>(
 ) -> Vec<T> {
     let [blocks, k, n] = plan.block_shape();
     let index = plan.index();
-    let (side, average) = (index.by_dst(), index.is_mean());
-    let scale = scales(side, norm, plan, false);
+    let (grouped, average) = (index.by_dst(), index.is_mean());
+    let scale = scales(grouped, norm, plan, false);
     let scale = scale.as_deref();
     if !multiply_first {
-        let walk = Walk { side, from: x, at: side.others(), scale, average, blocks, k, n };
+        let walk = Walk { grouped, from: x, at: grouped.others(), scale, average, blocks, k, n };
         return walk.run(Some(&Matrices::new(weight, k, n, false)), None, true).0;
     }
     let panels = Panels::new(weight, k, n, false);
-    let rows = Products { side: index.by_src(), own: x, panels: &panels, blocks, k, n }.per_pair();
+    let rows = Products { grouped: index.by_src(), own: x, panels: &panels, blocks, k, n }.per_pair();
     let width = plan.d_output();
-    Walk { side, from: &rows[..], at: index.src_pairs(), scale, average, blocks: 1, k: width, n: width }.run(None, None, true).0
+    Walk { grouped, from: &rows[..], at: index.src_pairs(), scale, average, blocks: 1, k: width, n: width }.run(None, None, true).0
 }
 
 fn each<B: Host, T: Elem>(norm: &EdgeNorm<B>) -> Option<Cow<'_, [T]>> {
@@ -125,14 +125,14 @@ fn gradients<B: Host, T: Elem<Acc = A>, A: Real>(
     }
     let [blocks, input, output] = plan.block_shape();
     let index = plan.index();
-    let side = index.by_src();
+    let grouped = index.by_src();
     let grad = B::floats::<T>(grad);
-    let scale = scales(side, each::<B, T>(norm).as_deref(), plan, index.is_mean());
+    let scale = scales(grouped, each::<B, T>(norm).as_deref(), plan, index.is_mean());
     let weight = weight.map(B::floats::<T>);
     let matrices = weight.as_deref().map(|w| Matrices::new(w, output, input, true));
     let x = x.map(B::floats::<T>);
     let weights = x.as_deref().map(|own| Weights { own, num_relations: index.num_relations() });
-    let walk = Walk { side, from: &grad, at: side.others(), scale: scale.as_deref(), average: false, blocks, k: output, n: input };
+    let walk = Walk { grouped, from: &grad, at: grouped.others(), scale: scale.as_deref(), average: false, blocks, k: output, n: input };
     let (d_x, d_weight) = walk.run::<T>(matrices.as_ref(), weights.as_ref(), matrices.is_some());
     let d_x = matrices.map(|_| B::from_floats(d_x, plan.x_shape()));
     (d_x, weights.map(|_| B::from_floats(T::round(d_weight), plan.weight_shape())))
@@ -149,10 +149,10 @@ fn grad_norm<B: Host, T: Elem<Acc = A>, A: Real>(
         return nothing::<B, T>(shape);
     }
     let [blocks, k, n] = plan.block_shape();
-    let side = plan.index().by_src();
+    let grouped = plan.index().by_src();
     let panels = Panels::new(&B::floats::<T>(weight), k, n, false);
-    let scale = scales::<A, T>(side, None, plan, plan.index().is_mean());
-    let products = Products { side, own: &B::floats::<T>(x), panels: &panels, blocks, k, n };
+    let scale = scales::<A, T>(grouped, None, plan, plan.index().is_mean());
+    let products = Products { grouped, own: &B::floats::<T>(x), panels: &panels, blocks, k, n };
     B::from_floats(products.dots(&B::floats::<T>(grad), scale.as_deref()), shape)
 }
 

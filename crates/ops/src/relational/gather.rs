@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::side::Side;
+use super::grouped_edges::GroupedEdges;
 use crate::kernel::{Elem, collect_rows, evenly, prefetch};
-use crate::typed::real::Real;
+use crate::typed::widen::Real;
 
 /// Edges between asking for a row and adding it.
 const AHEAD: usize = 16;
@@ -15,7 +15,7 @@ const FLAT_EDGES: usize = 6;
 
 /// Rows to gather, by edge position.
 pub(super) struct Gather<'a, T: Elem> {
-    side: &'a Side,
+    grouped: &'a GroupedEdges,
     from: &'a [T],
     at: &'a [u32],
     scale: Option<&'a [T::Acc]>,
@@ -26,16 +26,16 @@ pub(super) struct Gather<'a, T: Elem> {
     pub(super) stride: usize,
 }
 
-fn is_flat(side: &Side, width: usize) -> bool {
-    width <= FLAT_WIDTH && side.num_edges() < FLAT_EDGES * side.num_pairs()
+fn is_flat(grouped: &GroupedEdges, width: usize) -> bool {
+    width <= FLAT_WIDTH && grouped.num_edges() < FLAT_EDGES * grouped.num_pairs()
 }
 
 impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
     /// Rows of `width` entries with zeros up to a power of two, where [`new`](Self::new) wants them so: then
     /// no row of up to 64 bytes lies on two cache lines.
-    pub(super) fn pad(side: &Side, from: &[T], width: usize) -> Option<Vec<T>> {
+    pub(super) fn pad(grouped: &GroupedEdges, from: &[T], width: usize) -> Option<Vec<T>> {
         let stride = width.next_power_of_two();
-        if stride == width || !is_flat(side, width) {
+        if stride == width || !is_flat(grouped, width) {
             return None;
         }
         Some(collect_rows(&evenly(from.len() / width, stride), stride, &|run, sink| {
@@ -46,10 +46,17 @@ impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
     }
 
     /// `from` are rows of `width` entries, or what [`pad`](Self::pad) made of them.
-    pub(super) fn new(side: &'a Side, from: &'a [T], at: &'a [u32], scale: Option<&'a [A]>, average: bool, width: usize) -> Self {
-        let is_flat = is_flat(side, width);
+    pub(super) fn new(
+        grouped: &'a GroupedEdges,
+        from: &'a [T],
+        at: &'a [u32],
+        scale: Option<&'a [A]>,
+        average: bool,
+        width: usize,
+    ) -> Self {
+        let is_flat = is_flat(grouped, width);
         let stride = if is_flat { width.next_power_of_two() } else { width };
-        Self { side, from, at, scale, average, width, is_flat, stride }
+        Self { grouped, from, at, scale, average, width, is_flat, stride }
     }
 
     /// Sums of some pairs into the first rows of `tile`.
@@ -65,7 +72,7 @@ impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
             }
         } else {
             for (pair, to) in pairs.clone().zip(tile.chunks_exact_mut(self.stride)) {
-                for p in self.side.edges_of(pair) {
+                for p in self.grouped.edges_of(pair) {
                     if let Some(&next) = self.at.get(p + AHEAD) {
                         prefetch(self.from, next as usize * self.stride, self.width);
                     }
@@ -75,7 +82,7 @@ impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
         }
         if self.average {
             for (pair, to) in pairs.zip(tile.chunks_exact_mut(self.stride)) {
-                let share = A::ONE / A::count(self.side.edges_of(pair).len() as u32);
+                let share = A::ONE / A::count(self.grouped.edges_of(pair).len() as u32);
                 to.iter_mut().for_each(|t| *t = *t * share);
             }
         }
@@ -85,8 +92,8 @@ impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
     #[inline(always)]
     fn flat<const C: usize>(&self, pairs: Range<usize>, tile: &mut [A]) {
         tile[..pairs.len() * C].fill(A::ZERO);
-        let edges = self.side.edges_between(&pairs);
-        let (at, of) = (&self.at[edges.clone()], &self.side.pairs()[edges.clone()]);
+        let edges = self.grouped.edges_between(&pairs);
+        let (at, of) = (&self.at[edges.clone()], &self.grouped.pairs()[edges.clone()]);
         let ahead = &self.at[(edges.start + AHEAD).min(self.at.len())..];
         for (i, (&u, &pair)) in at.iter().zip(of).enumerate() {
             if let Some(&next) = ahead.get(i) {
@@ -107,7 +114,7 @@ impl<'a, A: Real, T: Elem<Acc = A>> Gather<'a, T> {
     /// The sum of a pair, its columns in registers.
     #[inline(always)]
     fn pair(&self, pair: usize, to: &mut [A]) {
-        let (width, edges) = (self.width, self.side.edges_of(pair));
+        let (width, edges) = (self.width, self.grouped.edges_of(pair));
         let mut from = 0;
         while from + 64 <= width {
             self.columns::<64>(edges.clone(), from, to);

@@ -6,7 +6,7 @@ use burn_gnn_graph::{Derived, Relation, RelationStack};
 use rayon::prelude::*;
 
 #[cfg(any(feature = "flex", feature = "ndarray"))]
-use super::side::Side;
+use super::grouped_edges::GroupedEdges;
 use crate::OpsError;
 use crate::check::check_rows;
 use crate::gspmm::accept;
@@ -57,9 +57,9 @@ struct Inner {
     #[cfg(feature = "cube")]
     pairs: [Derived<burn_gnn_cube::RelationalRows>; 2],
     #[cfg(any(feature = "flex", feature = "ndarray"))]
-    by_dst: Derived<Side>,
+    by_dst: Derived<GroupedEdges>,
     #[cfg(any(feature = "flex", feature = "ndarray"))]
-    by_src: Derived<Side>,
+    by_src: Derived<GroupedEdges>,
     #[cfg(any(feature = "flex", feature = "ndarray"))]
     src_pairs: Derived<Vec<u32>>,
 }
@@ -193,13 +193,13 @@ impl RelationalIndex {
 
     /// Grouped by destination.
     #[cfg(any(feature = "flex", feature = "ndarray"))]
-    pub(crate) fn by_dst(&self) -> &Side {
-        self.inner.by_dst.get_or_compute(|| Side::new(self.relation().csc(), self.types(), self.num_relations()))
+    pub(crate) fn by_dst(&self) -> &GroupedEdges {
+        self.inner.by_dst.get_or_compute(|| GroupedEdges::new(self.relation().csc(), self.types(), self.num_relations()))
     }
     /// Grouped by source.
     #[cfg(any(feature = "flex", feature = "ndarray"))]
-    pub(crate) fn by_src(&self) -> &Side {
-        self.inner.by_src.get_or_compute(|| Side::new(self.relation().csr(), self.types(), self.num_relations()))
+    pub(crate) fn by_src(&self) -> &GroupedEdges {
+        self.inner.by_src.get_or_compute(|| GroupedEdges::new(self.relation().csr(), self.types(), self.num_relations()))
     }
     /// The pair of [`by_src`](Self::by_src) that holds the edge at each position of [`by_dst`](Self::by_dst).
     #[cfg(any(feature = "flex", feature = "ndarray"))]

@@ -30,17 +30,17 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::gather::Gather;
-use super::side::Side;
+use super::grouped_edges::GroupedEdges;
 use crate::kernel::{Elem, Sink, Vectorised, collect_rows, vectorised};
 use crate::typed::dense::{LANES, Matrices, Panels, is_narrow, outer, product, row_stride, wide};
-use crate::typed::real::{Real, as_sums, rounded};
+use crate::typed::widen::{Real, as_sums, rounded};
 
 /// Pairs summed before they are multiplied.
 const TILE: usize = 64;
 
-/// One walk over a side.
+/// One walk over grouped edges.
 pub(super) struct Walk<'a, T: Elem> {
-    pub(super) side: &'a Side,
+    pub(super) grouped: &'a GroupedEdges,
     /// Rows to gather, `blocks · k` entries each.
     pub(super) from: &'a [T],
     /// Row of `from` for each edge position.
@@ -59,7 +59,7 @@ pub(super) struct Walk<'a, T: Elem> {
 
 /// Sums for the gradient of weights.
 pub(super) struct Weights<'a, T> {
-    /// Rows of the side, `blocks · n` wide.
+    /// Rows of the grouped end, `blocks · n` wide.
     pub(super) own: &'a [T],
     pub(super) num_relations: usize,
 }
@@ -75,7 +75,7 @@ struct Partial<A> {
 struct Scratch<A> {
     /// Sums of pairs.
     tile: Vec<A>,
-    /// Rows of the side that belong to them, where they are copied.
+    /// Rows of the grouped end that belong to them, where they are copied.
     own: Vec<A>,
     /// Wide products of the tile.
     product: Vec<A>,
@@ -88,7 +88,7 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
         self.blocks * self.k
     }
 
-    /// Rows of the side: `Σ pair · W`, rounded to `O`; without matrices pairs are added as they are. And the
+    /// Rows of the grouped end: `Σ pair · W`, rounded to `O`; without matrices pairs are added as they are. And the
     /// gradient of the weights, `[num_relations, blocks, n, k]`, if `weights` are given; without `write` only that.
     pub(super) fn run<O: Elem<Acc = A>>(
         &self,
@@ -96,21 +96,21 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
         weights: Option<&Weights<'_, T>>,
         write: bool,
     ) -> (Vec<O>, Vec<A>) {
-        let side = self.side;
+        let grouped = self.grouped;
         let per_pair = self.blocks * self.k * row_stride(self.k, self.n) / LANES;
-        let work = side.num_edges().saturating_mul(self.width()).saturating_add(side.num_pairs().saturating_mul(per_pair));
-        let runs = side.runs(match weights {
+        let work = grouped.num_edges().saturating_mul(self.width()).saturating_add(grouped.num_pairs().saturating_mul(per_pair));
+        let runs = grouped.runs(match weights {
             None => (work >> 18).clamp(1, 8 * rayon::current_num_threads()),
             Some(w) => {
                 let entries = w.num_relations.saturating_mul(self.blocks * self.n * row_stride(self.n, self.k)).max(1);
                 (work >> 19).clamp(1, 64).min(((1 << 26) / entries).max(4))
             }
         });
-        let rows: Vec<_> = runs.iter().map(|r| side.first_row(r.start)..side.first_row(r.end)).collect();
+        let rows: Vec<_> = runs.iter().map(|r| grouped.first_row(r.start)..grouped.first_row(r.end)).collect();
         let partials: Vec<OnceLock<Partial<A>>> = runs.iter().map(|_| OnceLock::new()).collect();
         let width = if write { self.blocks * self.n } else { 0 };
-        let padded = Gather::pad(side, self.from, self.width());
-        let gather = Gather::new(side, padded.as_deref().unwrap_or(self.from), self.at, self.scale, self.average, self.width());
+        let padded = Gather::pad(grouped, self.from, self.width());
+        let gather = Gather::new(grouped, padded.as_deref().unwrap_or(self.from), self.at, self.scale, self.average, self.width());
         let out = collect_rows::<O>(&rows, width, &|run, sink| {
             let number = rows.partition_point(|r| r.end <= run.start);
             let mut scratch = Scratch { tile: Vec::new(), own: Vec::new(), product: Vec::new(), block: Vec::new() };
@@ -136,7 +136,7 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
         let mut slots = vec![u32::MAX; weights.num_relations];
         let mut found = 0;
         for block in run {
-            for (relation, _) in self.side.groups_of(block) {
+            for (relation, _) in self.grouped.groups_of(block) {
                 if slots[relation] == u32::MAX {
                     slots[relation] = found;
                     found += 1;
@@ -176,7 +176,7 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
 
     fn put<O: Elem>(&self, block: usize, rows: &[O], sink: &mut Sink<'_, O>) {
         let stride = row_stride(self.k, self.n);
-        let rows = &rows[..self.side.rows_of(block).len() * self.blocks * stride];
+        let rows = &rows[..self.grouped.rows_of(block).len() * self.blocks * stride];
         if stride == self.n {
             return sink.put(rows);
         }
@@ -193,7 +193,7 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
         write: bool,
         scratch: &mut Scratch<A>,
     ) {
-        let (width, stride, rows) = (gather.stride, self.blocks * row_stride(self.k, self.n), self.side.rows_of(block));
+        let (width, stride, rows) = (gather.stride, self.blocks * row_stride(self.k, self.n), self.grouped.rows_of(block));
         // Panels of the last columns of a tile's last row may be read past its end.
         scratch.tile.resize(TILE * width + LANES, A::ZERO);
         if write {
@@ -201,13 +201,13 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
             scratch.block.resize(rows.len() * stride, A::ZERO);
         }
         let Scratch { tile, own, product, block: result } = scratch;
-        for (relation, pairs) in self.side.groups_of(block) {
+        for (relation, pairs) in self.grouped.groups_of(block) {
             let mut at = pairs.start;
             while at < pairs.end {
                 let pairs = at..(at + TILE).min(pairs.end);
                 at = pairs.end;
                 gather.tile(pairs.clone(), tile);
-                let owners = &self.side.pair_rows()[pairs];
+                let owners = &self.grouped.pair_rows()[pairs];
                 if write {
                     let to = Rows { result, owners, first: rows.start, stride };
                     match matrices {

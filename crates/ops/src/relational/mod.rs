@@ -11,6 +11,8 @@ mod cpu;
 mod cube;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod gather;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod grouped_edges;
 mod index;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
@@ -18,8 +20,6 @@ mod plan;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod products;
 mod reference;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
-mod side;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod tests;
 

@@ -1,10 +1,10 @@
-//! Products of the rows of a side with the weights of their relations, a row per pair: what
+//! Products of the rows of the grouped end with the weights of their relations, a row per pair: what
 //! multiply-then-aggregate makes before it gathers, and the gradient of the factors of edges.
 
-use super::side::Side;
+use super::grouped_edges::GroupedEdges;
 use crate::kernel::{Elem, Places, Scattered, Vectorised, collect_rows, prefetch, scatter, vectorised};
 use crate::typed::dense::{LANES, Panels, product};
-use crate::typed::real::{Real, append, as_sums};
+use crate::typed::widen::{Real, append, as_sums};
 
 /// Pairs multiplied at a time.
 const TILE: usize = 32;
@@ -13,8 +13,8 @@ const AHEAD: usize = 16;
 
 /// Rows `blocks · k` wide times block-diagonal weights, `[k, n]` each.
 pub(super) struct Products<'a, T: Elem> {
-    pub(super) side: &'a Side,
-    /// One row per row of the side.
+    pub(super) grouped: &'a GroupedEdges,
+    /// One row per row of the grouped end.
     pub(super) own: &'a [T],
     pub(super) panels: &'a Panels<T::Acc>,
     pub(super) blocks: usize,
@@ -44,14 +44,14 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
         self.blocks * self.n
     }
     fn runs(&self) -> Vec<std::ops::Range<usize>> {
-        let work = self.side.num_pairs().saturating_mul(self.stride().saturating_mul(self.k) / LANES + self.width());
-        self.side.runs((work >> 18).clamp(1, 8 * rayon::current_num_threads()))
+        let work = self.grouped.num_pairs().saturating_mul(self.stride().saturating_mul(self.k) / LANES + self.width());
+        self.grouped.runs((work >> 18).clamp(1, 8 * rayon::current_num_threads()))
     }
 
     /// One row per pair, `[pairs, blocks · n]`, not rounded.
     pub(super) fn per_pair(&self) -> Vec<A> {
         let runs = self.runs();
-        let rows: Vec<_> = runs.iter().map(|r| self.side.first_pair(r.start)..self.side.first_pair(r.end)).collect();
+        let rows: Vec<_> = runs.iter().map(|r| self.grouped.first_pair(r.start)..self.grouped.first_pair(r.end)).collect();
         let pairs_to_run = |pair: usize| rows.partition_point(|r| r.end <= pair);
         collect_rows(&rows, self.width(), &|run, sink| {
             if run.is_empty() {
@@ -59,7 +59,7 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
             }
             let mut scratch = Scratch::new();
             for block in runs[pairs_to_run(run.start)].clone() {
-                for (relation, pairs) in self.side.groups_of(block) {
+                for (relation, pairs) in self.grouped.groups_of(block) {
                     for from in pairs.clone().step_by(TILE) {
                         let count = TILE.min(pairs.end - from);
                         self.tile(relation, from, count, &mut scratch);
@@ -74,14 +74,14 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
 
     /// `row · W · other[at[p]]` for every edge, by edge id; `other` is `blocks · n` wide.
     pub(super) fn dots(&self, other: &[T], scale: Option<&[A]>) -> Vec<T> {
-        let (others, runs) = (self.side.others(), self.runs());
-        let positions = runs.iter().map(|run| self.side.edges_before(run.start)..self.side.edges_before(run.end)).collect();
-        let out = Scattered { places: Places::of(self.side.edges()), positions, width: 1, zeroed: false };
+        let (others, runs) = (self.grouped.others(), self.runs());
+        let positions = runs.iter().map(|run| self.grouped.edges_before(run.start)..self.grouped.edges_before(run.end)).collect();
+        let out = Scattered { places: Places::of(self.grouped.edges()), positions, width: 1, zeroed: false };
         scatter(out, runs, &|run: std::ops::Range<usize>, out| {
             out.whole();
             let mut scratch = Scratch::new();
             for block in run {
-                for (relation, pairs) in self.side.groups_of(block) {
+                for (relation, pairs) in self.grouped.groups_of(block) {
                     for from in pairs.clone().step_by(TILE) {
                         let count = TILE.min(pairs.end - from);
                         self.tile(relation, from, count, &mut scratch);
@@ -90,7 +90,7 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
                             row.clear();
                             let padded = &scratch.tile[(pair - from) * self.stride()..][..self.stride()];
                             padded.chunks_exact(self.panels.stride).for_each(|b| row.extend_from_slice(&b[..self.n]));
-                            for p in self.side.edges_of(pair) {
+                            for p in self.grouped.edges_of(pair) {
                                 if let Some(&next) = others.get(p + AHEAD) {
                                     prefetch(other, next as usize * row.len(), row.len());
                                 }
@@ -109,7 +109,7 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
     fn tile(&self, relation: usize, first: usize, count: usize, scratch: &mut Scratch<A>) {
         let Scratch { own, tile } = scratch;
         tile.resize(TILE * self.stride(), A::ZERO);
-        let owners = &self.side.pair_rows()[first..first + count];
+        let owners = &self.grouped.pair_rows()[first..first + count];
         let width = self.blocks * self.k;
         let rows = match as_sums(self.own) {
             Some(all) => Rows::Of(all, owners),

@@ -91,8 +91,8 @@ pub(super) fn grad_x<B: Backend>(grad: FloatTensor<B>, weight: FloatTensor<B>, n
         let [b, i, o] = plan.block_shape();
         for (r, part) in parts::<B>(plan, grad.dtype(), &device) {
             let rows = part.scale(B::float_select(grad.clone(), 0, part.dst.clone()), &norm);
-            let turned = B::float_swap_dims(matrix::<B>(&weight, r, plan), 1, 2);
-            let rows = part.join(B::float_matmul(part.split(rows, b, o), turned), b, i);
+            let transposed = B::float_swap_dims(matrix::<B>(&weight, r, plan), 1, 2);
+            let rows = part.join(B::float_matmul(part.split(rows, b, o), transposed), b, i);
             out = B::float_select_assign(out, 0, part.src.clone(), rows, IndexingUpdateOp::Add);
         }
     }

@@ -1,4 +1,5 @@
-//! The gradient of a tensor that was cut: those of its parts, one behind the other, which wait on the [shelf](crate::shelf) of the plan.
+//! The gradient of a tensor that was cut: those of its parts, one behind the other, which are
+//! [kept](crate::pending_gradients) by the plan.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;

@@ -16,8 +16,8 @@ use burn::backend::TensorMetadata;
 use burn::backend::{Autodiff, Backend, backend_extension};
 use burn::tensor::{FloatDType, Shape, Slice};
 
-use super::first;
-use crate::shelf::Shelf;
+use super::first_rows;
+use crate::pending_gradients::PendingGradients;
 
 /// Which rows of a tensor its parts are.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub(super) enum Cut {
 #[derive(Clone, Debug)]
 pub struct SplitPlan {
     pub(super) cut: Cut,
-    pub(super) grads: Shelf,
+    pub(super) grads: PendingGradients,
 }
 
 /// Gradients of parts in their order.
@@ -40,7 +40,7 @@ type Parts<B> = Vec<Option<FloatTensor<B>>>;
 
 impl SplitPlan {
     pub(super) fn new(cut: Cut) -> Self {
-        Self { cut, grads: Shelf::default() }
+        Self { cut, grads: PendingGradients::default() }
     }
     pub(super) fn parts(&self) -> usize {
         match &self.cut {
@@ -88,13 +88,13 @@ pub trait SplitBackend: Backend {
         let rows = plan.rows(part);
         if rows == (0..whole.shape()[0]) { whole } else { Self::float_slice(whole, &[Slice::from(rows)]) }
     }
-    /// Lays the gradient of part `part` down; one entry comes back, which says only that there is something to
+    /// Keeps the gradient of part `part`; one entry comes back, which says only that there is something to
     /// [`split_join`](Self::split_join).
     #[fusion(default)]
     fn split_put(grad: FloatTensor<Self>, plan: SplitPlan, part: usize) -> FloatTensor<Self> {
         plan.keep::<Self>(grad, part)
     }
-    /// The gradients of all parts as that of the whole, `shape`; zeros for parts that laid none down.
+    /// The gradients of all parts as that of the whole, `shape`; zeros for parts that have none.
     #[fusion(default)]
     fn split_join(due: FloatTensor<Self>, plan: SplitPlan, shape: Shape) -> FloatTensor<Self> {
         let grads = plan.kept::<Self>();
@@ -107,7 +107,7 @@ pub trait SplitBackend: Backend {
                 };
                 Self::float_cat(grads.into_iter().enumerate().map(|(i, grad)| grad.unwrap_or_else(|| zeros(i))).collect(), 0)
             }
-            Cut::First { .. } => first::join::<Self>(&due, grads, shape, first::add::<Self>, first::extend::<Self>),
+            Cut::First { .. } => first_rows::join::<Self>(&due, grads, shape, first_rows::add::<Self>, first_rows::extend::<Self>),
         }
     }
 }

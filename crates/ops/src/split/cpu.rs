@@ -9,15 +9,15 @@ use bytemuck::Zeroable;
 use rayon::prelude::*;
 
 use super::backend::{Cut, SplitPlan};
-use super::first;
+use super::first_rows;
 use crate::cpu::{Host, by_dtype};
 use crate::kernel::{Elem, room};
 
 /// Entries that are worth a trip through the thread pool.
 const RUN: usize = 1 << 15;
 
-/// The gradient of the whole, in which parts lay theirs down one by one.
-struct Laid<T> {
+/// The gradient of the whole, filled part by part.
+struct FilledByPart<T> {
     /// Without length: entries are written behind it.
     entries: Vec<T>,
     /// Entries per row.
@@ -26,7 +26,7 @@ struct Laid<T> {
     written: Vec<bool>,
 }
 
-impl<T: Elem> Laid<T> {
+impl<T: Elem> FilledByPart<T> {
     fn new(plan: &SplitPlan, width: usize) -> Self {
         let rows = plan.rows(plan.parts() - 1).end;
         Self { entries: room(rows * width), width, written: vec![false; plan.parts()] }
@@ -69,7 +69,7 @@ pub(super) fn put<B: Host>(grad: FloatTensor<B>, plan: &SplitPlan, part: usize) 
     }
     by_dtype!(grad.dtype(), T => {
         let width = grad.shape()[1..].iter().product();
-        plan.grads.with(|| Laid::<T>::new(plan, width), |laid| laid.put(plan, part, &B::floats::<T>(&grad)));
+        plan.grads.with(|| FilledByPart::<T>::new(plan, width), |all| all.put(plan, part, &B::floats::<T>(&grad)));
         B::from_floats(vec![T::zeroed()], Shape::from([1]))
     })
 }
@@ -77,12 +77,12 @@ pub(super) fn put<B: Host>(grad: FloatTensor<B>, plan: &SplitPlan, part: usize) 
 /// The gradient of the whole.
 pub(super) fn join<B: Host>(due: &FloatTensor<B>, plan: &SplitPlan, shape: Shape) -> FloatTensor<B> {
     if let Cut::First { .. } = plan.cut {
-        return first::join::<B>(due, plan.kept::<B>(), shape, add::<B>, extend::<B>);
+        return first_rows::join::<B>(due, plan.kept::<B>(), shape, add::<B>, extend::<B>);
     }
     by_dtype!(due.dtype(), T => {
         let width = shape[1..].iter().product();
-        let laid = plan.grads.take::<Laid<T>>().unwrap_or_else(|| Laid::new(plan, width));
-        B::from_floats(laid.joined(plan), shape)
+        let all = plan.grads.take::<FilledByPart<T>>().unwrap_or_else(|| FilledByPart::new(plan, width));
+        B::from_floats(all.joined(plan), shape)
     })
 }
 
@@ -130,15 +130,15 @@ mod tests {
     fn every_entry_is_written() {
         let long = RUN / 2 + 3;
         let plan = SplitPlan::new(Cut::Runs([0, 2, 2, 3, 3 + long].into()));
-        let mut laid = Laid::<f32>::new(&plan, 2);
+        let mut filled = FilledByPart::<f32>::new(&plan, 2);
         let last: Vec<f32> = (0..2 * long).map(|i| i as f32).collect();
-        laid.put(&plan, 3, &last);
-        laid.put(&plan, 0, &[9.0; 4]);
-        laid.put(&plan, 0, &[1.0, 2.0, 3.0, 4.0]);
-        laid.put(&plan, 1, &[]);
-        let all = laid.joined(&plan);
+        filled.put(&plan, 3, &last);
+        filled.put(&plan, 0, &[9.0; 4]);
+        filled.put(&plan, 0, &[1.0, 2.0, 3.0, 4.0]);
+        filled.put(&plan, 1, &[]);
+        let all = filled.joined(&plan);
         assert_eq!(all[..6], [1.0, 2.0, 3.0, 4.0, 0.0, 0.0]);
         assert_eq!(all[6..], last);
-        assert!(Laid::<f64>::new(&plan, 0).joined(&plan).is_empty());
+        assert!(FilledByPart::<f64>::new(&plan, 0).joined(&plan).is_empty());
     }
 }

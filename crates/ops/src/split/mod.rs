@@ -6,10 +6,10 @@ mod autodiff;
 mod backend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
-mod first;
+mod first_rows;
 
 pub use backend::{SplitBackend, SplitPlan};
-pub(crate) use first::first_rows;
+pub(crate) use first_rows::first_rows;
 
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
@@ -18,8 +18,8 @@ use backend::Cut;
 
 /// Rows `bounds[i]..bounds[i + 1]` of `x` for every `i`; `bounds` ascends from 0 to the number of rows.
 ///
-/// Burn's `narrow` fills a gradient as large as `x` for every part in backward; this lays the gradients of all parts one behind the
-/// other once.
+/// Burn's `narrow` fills a gradient as large as `x` for every part in backward; this concatenates the gradients of all
+/// parts once.
 ///
 /// # Gradients
 /// `d x` is the gradients of the parts in order, zeros for parts that do not reach the loss. First order only: a part that takes part in

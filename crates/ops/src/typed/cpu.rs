@@ -6,7 +6,7 @@ use burn::backend::tensor::FloatTensor;
 use super::backend::TypedBackend;
 use super::kernel;
 use super::plan::TypedPlan;
-use super::real::{Real, by_real};
+use super::widen::{Real, by_real};
 use crate::cpu::Host;
 use crate::kernel::Elem;
 

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::real::{Real, widen};
+use super::widen::{Real, widen};
 use crate::kernel::{Acc, Elem};
 
 /// Columns of a panel: one register of AVX-512, two of AVX2.
@@ -129,7 +129,7 @@ pub(crate) enum Matrices<'a, A: Acc> {
     Wide {
         /// Their entries.
         b: Cow<'a, [A]>,
-        /// Whether they are turned round.
+        /// Whether they are transposed.
         transposed: bool,
     },
 }

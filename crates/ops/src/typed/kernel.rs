@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::dense::{LANES, Matrices, is_narrow, outer, padded, product, row_stride, wide};
 use super::plan::TypedPlan;
-use super::real::{Real, append, rounded, widened};
+use super::widen::{Real, append, rounded, widened};
 use crate::kernel::{Elem, Places, Scattered, Vectorised, collect_rows, scatter, vectorised, zeros};
 
 /// Rows of a piece.
@@ -65,7 +65,7 @@ struct Job<'a, T: Elem> {
     n: usize,
 }
 
-/// `out[row] = a[row] · b[k]`; with `transposed` the matrices are those of the plan turned round.
+/// `out[row] = a[row] · b[k]`; with `transposed` the matrices are those of the plan, transposed.
 pub(super) fn multiply<A: Real, T: Elem<Acc = A>>(plan: &TypedPlan, a: &[T], b: &[T], transposed: bool) -> Vec<T> {
     let (i, o) = (plan.d_input(), plan.d_output());
     let (k, n) = if transposed { (o, i) } else { (i, o) };

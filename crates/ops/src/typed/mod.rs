@@ -14,11 +14,11 @@ pub(crate) mod dense;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod plan;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
-pub(crate) mod real;
 mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod tests;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+pub(crate) mod widen;
 
 pub use backend::TypedBackend;
 pub use plan::TypedPlan;

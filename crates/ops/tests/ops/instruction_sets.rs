@@ -34,7 +34,7 @@ fn print_hashes() {
             }
         }
     }
-    // Few edges and many columns: winners are kept as bits.
+    // Few edges and many columns: the argmax is kept as bits.
     let sparse = Typed::new(&graphs::random(60, 200, 500, 2.0));
     for width in [48, 128, 144] {
         for family in families::all(width).iter().filter(|f| f.name.starts_with("gspmm CopyLhs M")) {

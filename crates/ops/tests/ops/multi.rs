@@ -261,7 +261,7 @@ fn half_floats_are_f32_rounded_once() {
                 let bound = 8.0 * unit * size(&single[0]);
                 assert!(half[0].iter().zip(&single[0]).all(|(a, b)| (a - b).abs() <= bound), "{what}, out");
             }
-            // Winners are those of the wider type where messages are compared as they are, not as sums.
+            // Argmax indices are those of the wider type where messages are compared as they are, not as sums.
             if how.1.is_none() || !matches!(how.1, Some(CrossReduce::Max | CrossReduce::Min)) {
                 for i in [1, 2] {
                     let bound = 8.0 * unit * (1.0 + size(&single[i]));

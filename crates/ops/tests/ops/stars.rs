@@ -48,7 +48,7 @@ fn assert_close(what: &str, got: &[Vec<f64>], want: &[Vec<f64>], tolerance: f64)
 
 /// The edge that gives the largest (smallest) number, the first of equals, in every group and column. `order` is that
 /// in which edges come.
-fn winners(
+fn argmax(
     groups: &[usize],
     num: usize,
     width: usize,
@@ -108,8 +108,8 @@ fn by_loops(name: &str, g: &Typed, values: &[Vec<f64>]) -> Option<Vec<Vec<f64>>>
             let (at_x, at_w) = (|e: usize, j: usize| src[e] * width + j, |e: usize, j: usize| (e * width + j) / per);
             let factor = |has: bool, x: f64| if has { x } else { 1.0 };
             let both = |e, j| (factor(has_x, x[at_x(e, j) % x.len()]), factor(has_w, w[at_w(e, j) % w.len()]));
-            let won = winners(&dst, nodes, width, &in_order, max, |e, j| both(e, j).0 * both(e, j).1);
-            for (i, e) in won.into_iter().enumerate().filter_map(|(i, e)| Some((i, e?))) {
+            let edges_of_max = argmax(&dst, nodes, width, &in_order, max, |e, j| both(e, j).0 * both(e, j).1);
+            for (i, e) in edges_of_max.into_iter().enumerate().filter_map(|(i, e)| Some((i, e?))) {
                 let (a, b) = both(e, i % width);
                 results[out][i] = a * b;
                 if has_x {
@@ -123,16 +123,16 @@ fn by_loops(name: &str, g: &Typed, values: &[Vec<f64>]) -> Option<Vec<Vec<f64>>>
         ["multi_gspmm", "Max" | "Min"] | ["multi_gspmm_cross", "Max", "Max"] => {
             let mut order = in_order;
             order.sort_by_key(|&e| types[e]);
-            let won = winners(&dst, nodes, W, &order, max, |e, j| values[types[e] % 2][src[e] * W + j]);
-            for (i, e) in won.into_iter().enumerate().filter_map(|(i, e)| Some((i, e?))) {
+            let edges_of_max = argmax(&dst, nodes, W, &order, max, |e, j| values[types[e] % 2][src[e] * W + j]);
+            for (i, e) in edges_of_max.into_iter().enumerate().filter_map(|(i, e)| Some((i, e?))) {
                 let (table, at) = (types[e] % 2, src[e] * W + i % W);
                 results[out][i] = values[table][at];
                 results[table][at] += c[i];
             }
         }
         ["segment_reduce", "Max" | "Min"] => {
-            let won = winners(&types, c.len() / W, W, &in_order, max, |e, j| values[0][e * W + j]);
-            for (i, e) in won.into_iter().enumerate().filter_map(|(i, e)| Some((i, e?))) {
+            let edges_of_max = argmax(&types, c.len() / W, W, &in_order, max, |e, j| values[0][e * W + j]);
+            for (i, e) in edges_of_max.into_iter().enumerate().filter_map(|(i, e)| Some((i, e?))) {
                 results[out][i] = values[0][e * W + i % W];
                 results[0][e * W + i % W] += c[i];
             }

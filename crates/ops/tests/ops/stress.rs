@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::{
-    Graph, Ids, LinkBatches, LinkSampler, Loader, MemoryRows, MiniBatch, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler,
-    Node2Vec, NodeBatches, NodeIds, PinSage, RandomWalk, Relation, RelationStack, RowType, SampleKey, Strategy, Stream,
+    ClusterSampler, Graph, HeteroLinkBatches, HeteroLinkSampler, Ids, LinkBatches, LinkSampler, Loader, MemoryRows, MiniBatch, NegativeBy,
+    NegativePairs, NegativeSampler, NeighborSampler, Node2Vec, NodeBatches, NodeIds, PinSage, RandomWalk, Relation, RelationStack, RowType,
+    SampleKey, Strategy, Stream, Subgraph,
 };
 use burn_gnn_ops::*;
 
@@ -89,6 +90,11 @@ fn content(batch: &MiniBatch) -> Vec<u64> {
     batch.blocks.iter().flat_map(block).collect()
 }
 
+fn subgraph(s: &Subgraph) -> Vec<u64> {
+    let r = &s.graph.relations()[0];
+    [wide(&s.node_ids[0].to_vec()), wide(&s.edge_ids[0].to_vec()), wide(r.src()), wide(r.dst()), wide(r.csc().indices())].concat()
+}
+
 fn seeds() -> Vec<u32> {
     (0..60).map(|i| i * 66).collect()
 }
@@ -141,6 +147,16 @@ fn shared() -> Vec<Work> {
         let reduce = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.reduce(Reduce::Sum)?));
         bits(f64s(block.update_all(message, reduce).unwrap().dst().get::<2>("y").unwrap()))
     };
+    let on_a_block = move |f: &Fresh| {
+        let batch = NeighborSampler::new(&f.graph, [4, 3]).unwrap().sample([("_N", seeds())], SampleKey::new(6)).unwrap();
+        let mut block = BlockData::new(&batch.blocks[0]);
+        let x = tensor(6, [batch.blocks[0].src_nodes(0).len(), WIDTH]);
+        block.insert("_N", "h", x.clone()).unwrap();
+        let y = block.update_all(function::copy_u("h", "m"), function::max("m", "y")).unwrap();
+        let y: Tensor<2> = y.dst("_N").unwrap().get("y").unwrap();
+        let grads = y.clone().sum().backward();
+        bits([f64s(x.grad(&grads).unwrap()), f64s(y)].concat())
+    };
     let layouts = |f: &Fresh| {
         let r = &f.typed.relation;
         let sorted = [r.sorted_by_dst(), r.reverse().sorted_by_dst(), r.dst_order().unwrap().clone()].map(|r| wide(r.src()));
@@ -154,6 +170,7 @@ fn shared() -> Vec<Work> {
         Work::new("shared factors of degrees", scaled),
         Work::new("closures by degree", by_degree),
         Work::new("closures over reached nodes", reached),
+        Work::new("messages on a block", on_a_block),
         Work::new("layouts", layouts),
         Work::new("edges by type", |f| wide(f.rows.rows()).into_iter().chain(wide(f.index.edge_ids(1))).collect()),
         Work::new("file ids", |f| (0..200).map(|i| f.ids.number(i * i).map_or(0, u64::from)).collect()),
@@ -169,7 +186,30 @@ fn samplers() -> Vec<Work> {
             })
         })
     };
+    let new = |g: &Graph| NeighborSampler::new(g, [4, 3]).unwrap();
     let weights = || (0..EDGES).map(|e| (e % 7) as f32).collect::<Vec<_>>();
+    let times = || (0..EDGES as i64).map(|e| e * 7 % 1000).collect::<Vec<_>>();
+    let before = move |f: &Fresh| {
+        let sampler = new(&f.graph).with_times("_E", &times()).unwrap();
+        let until: Vec<i64> = seeds().iter().map(|&v| i64::from(v) % 1000).collect();
+        content(&sampler.sample_before([("_N", seeds(), until)], SampleKey::new(4)).unwrap())
+    };
+    let masked = move |f: &Fresh| {
+        let mask: Vec<bool> = (0..EDGES).map(|e| e % 3 > 0).collect();
+        content(&new(&f.graph).with_mask("_E", &mask).unwrap().sample([("_N", seeds())], SampleKey::new(4)).unwrap())
+    };
+    let induced = move |f: &Fresh| {
+        let dropped: Vec<u32> = (0..EDGES as u32).step_by(5).collect();
+        let around = new(&f.graph).induced([("_N", seeds())], [("_E", dropped)], SampleKey::new(4)).unwrap();
+        let each = new(&f.graph).shadow([("_N", seeds())], SampleKey::new(5)).unwrap();
+        [subgraph(&around.subgraph), wide(&around.seeds[0]), subgraph(&each.subgraph)].concat()
+    };
+    let clusters = |f: &Fresh| {
+        let parts: Vec<u32> = (0..NODES as u32).map(|v| v * 7 % 20).collect();
+        let clusters = ClusterSampler::new(&f.graph, [("_N", parts)]).unwrap();
+        let batches = clusters.epoch(3, SampleKey::new(4));
+        batches[..2].iter().flat_map(|parts| subgraph(&clusters.subgraph(parts).unwrap())).collect()
+    };
     let walks = move |f: &Fresh| {
         let walk = RandomWalk::new(&f.graph, &["_E"; 3]).unwrap().walk(&seeds(), 2, SampleKey::new(1)).unwrap();
         let back = Node2Vec::new(&f.graph, "_E", 0.5, 2.0).unwrap().with_weights(&weights()).unwrap();
@@ -183,7 +223,6 @@ fn samplers() -> Vec<Work> {
         let all = NegativeSampler::new(&f.graph, "_E").unwrap().global(50, SampleKey::new(3)).unwrap();
         [wide(&pairs.src), wide(&pairs.dst), wide(&all.src), wide(&all.dst)].concat()
     };
-    let new = |g: &Graph| NeighborSampler::new(g, [4, 3]).unwrap();
     let mut all: Vec<Work> = [
         sample("uniform", |g| NeighborSampler::new(g, [4, -1]).unwrap()),
         sample("disjoint", |g| NeighborSampler::new(g, [4, 3]).unwrap().with_disjoint(true)),
@@ -193,10 +232,20 @@ fn samplers() -> Vec<Work> {
     .into_iter()
     .flatten()
     .collect();
-    all.push(Work::new("sampler: weighted", move |f| {
-        let sampler = new(&f.graph).with_weights("_E", &weights()).unwrap().with_strategy(Strategy::Weighted).unwrap();
+    for strategy in [Strategy::Weighted, Strategy::TopK] {
+        all.push(Work::new(format!("sampler: {strategy:?}"), move |f| {
+            let sampler = new(&f.graph).with_weights("_E", &weights()).unwrap().with_strategy(strategy).unwrap();
+            content(&sampler.sample([("_N", seeds())], SampleKey::new(4)).unwrap())
+        }));
+    }
+    all.push(Work::new("sampler: latest", move |f| {
+        let sampler = new(&f.graph).with_times("_E", &times()).unwrap().with_strategy(Strategy::Latest).unwrap();
         content(&sampler.sample([("_N", seeds())], SampleKey::new(4)).unwrap())
     }));
+    all.push(Work::new("sampler: edges before the time of a seed", before));
+    all.push(Work::new("sampler: masked", masked));
+    all.push(Work::new("induced subgraphs", induced));
+    all.push(Work::new("clusters", clusters));
     all.push(Work::new("walks", walks));
     all.push(Work::new("negatives", negatives));
     all
@@ -223,7 +272,17 @@ fn loaders() -> Vec<Work> {
             loader.epoch(0).map(Result::unwrap).flat_map(|b| content(&b.batch.batch)).collect()
         })
     };
-    vec![nodes(0, true), nodes(2, true), nodes(2, false), nodes(5, true), links(2), links(3)]
+    let links_of_types = |workers: usize| {
+        Work::new(format!("loader of links of several types, {workers} workers"), move |f| {
+            let links = HeteroLinkSampler::new(NeighborSampler::new(&f.graph, [4]).unwrap());
+            let links = links.with_type("_E", |links| Ok(links.with_negatives(NegativePairs::PerSource(2)))).unwrap();
+            let edges: Vec<u32> = (0..40).map(|i| i * 900).collect();
+            let batches = HeteroLinkBatches::new(links, [("_E", edges)], &Device::flex()).unwrap();
+            let loader = Loader::new(batches, 10).unwrap().with_workers(workers);
+            loader.epoch(0).map(Result::unwrap).flat_map(|b| content(&b.batch.batch)).collect()
+        })
+    };
+    vec![nodes(0, true), nodes(2, true), nodes(2, false), nodes(5, true), links(2), links(3), links_of_types(0), links_of_types(3)]
 }
 
 /// Seconds of the test: `BURN_GNN_STRESS_SECONDS`, or a few.

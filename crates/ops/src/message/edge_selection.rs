@@ -11,7 +11,7 @@ use crate::gsddmm::Target;
 
 /// All edges of a relation, or some.
 #[derive(Clone, Debug)]
-pub(super) struct Site {
+pub(super) struct EdgeSelection {
     /// The edges, numbered as this call has them; sources are all of the frame, destinations those of `nodes`.
     pub(super) relation: Relation,
     pub(super) src: Frame,
@@ -23,7 +23,7 @@ pub(super) struct Site {
     pub(super) eids: Option<Relation>,
 }
 
-impl Site {
+impl EdgeSelection {
     /// A field of one end or of the edges, row by row as this call numbers them.
     pub(super) fn column(&self, target: Target, field: &str) -> Result<Column, OpsError> {
         Ok(match target {

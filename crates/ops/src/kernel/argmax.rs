@@ -16,7 +16,7 @@ const GROUP: usize = 16 * 8;
 /// 32-bit words of the bits of a group.
 const WORDS: usize = GROUP / 32;
 
-/// 32-bit words per edge, where winners are kept as one bit for every edge and column: of copied source rows, where that
+/// 32-bit words per edge, where the argmax is kept as one bit for every edge and column: of copied source rows, where that
 /// takes no more memory than an edge id for every destination and column.
 ///
 /// The gradient reads a row of them for every edge. Ids are as wide as the gradient itself; of 128 columns bits are
@@ -30,23 +30,23 @@ pub(crate) fn bit_words(plan: &GspmmPlan) -> Option<usize> {
 
 /// Values, `width` columns for every row; rows without edges have value 0. No value is ever taken for a marker.
 ///
-/// `W` is what the loops are compiled for. The smallest is the largest with all signs turned, which is exact.
+/// `W` is what the loops are compiled for. The smallest is the largest with all signs changed, which is exact.
 pub(crate) fn select<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Messages<'_, T, O, R>, max: bool) -> Vec<T> {
     collect_rows(&by_edges(messages.rows.indptr, messages.width), messages.width, &|run, out| {
-        W::run(SelectRows { messages, sign: sign(max), run, out, winners: Forgotten });
+        W::run(SelectRows { messages, sign: sign(max), run, out, argmax: Forgotten });
     })
 }
 
-/// As [`select`], and the winning edge id of every entry; -1 where there is no edge.
+/// As [`select`], and the edge id of the argmax of every entry; -1 where there is no edge.
 pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Messages<'_, T, O, R>, max: bool) -> (Vec<T>, Vec<i32>) {
     let width = messages.width;
     // Two outputs and a comparison of three parts.
     collect_rows2(&by_edges(messages.rows.indptr, 2 * width), [width, width], &|run, out, ids| {
-        W::run(SelectRows { messages, sign: sign(max), run, out, winners: Ids(ids) });
+        W::run(SelectRows { messages, sign: sign(max), run, out, argmax: Ids(ids) });
     })
 }
 
-/// As [`select`] of copied source rows, and `words` for every edge, by edge id: which columns it won.
+/// As [`select`] of copied source rows, and `words` for every edge, by edge id: of which columns it is the argmax.
 ///
 /// Column `128 g + 16 k + i` of an edge is bit `k` of byte `i` of its group `g`: lanes next to each other are told apart
 /// without moving them.
@@ -57,8 +57,8 @@ pub(crate) fn select_bits<T: Elem>(messages: &Messages<'_, T, CopyLhs, Same>, ma
     let (out, _, bits) =
         collect_rows_and_edges::<T, (), i32>(&runs, [width, 0], Scattered::by_edge(rows, &runs, words), &|run, out, _, bits| {
             bits.whole();
-            let winners = Bits { bits, words, won: vec![-1; width], at: 0 };
-            T::Hot::run(SelectRows { messages, sign: sign(max), run, out, winners });
+            let argmax = Bits { bits, words, args: vec![-1; width], at: 0 };
+            T::Hot::run(SelectRows { messages, sign: sign(max), run, out, argmax });
         });
     (out, bits)
 }
@@ -67,15 +67,15 @@ fn sign<A: Acc>(max: bool) -> A {
     if max { A::ONE } else { -A::ONE }
 }
 
-/// What becomes of the winners of a row.
-trait Winners {
+/// What becomes of the argmax of a row, column by column.
+trait ArgmaxSink {
     /// Whether anyone asks for them.
     const ASKED: bool = true;
     /// What is remembered of the edge at position `p`.
     fn name<T, O, R>(m: &Messages<'_, T, O, R>, p: usize) -> i32;
     /// Asks for memory that will be written for the edge at position `p`.
     fn ask<T, O, R>(&self, _m: &Messages<'_, T, O, R>, _p: usize) {}
-    /// The winners of the last `keep` columns of a block.
+    /// The argmax of the last `keep` columns of a block.
     fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize);
     /// All columns of a row with these edges are there.
     fn finish(&mut self, _edges: Range<usize>) {}
@@ -84,7 +84,7 @@ trait Winners {
 /// Nobody asks: no input is tracked.
 struct Forgotten;
 
-impl Winners for Forgotten {
+impl ArgmaxSink for Forgotten {
     const ASKED: bool = false;
     #[inline(always)]
     fn name<T, O, R>(_: &Messages<'_, T, O, R>, _: usize) -> i32 {
@@ -97,7 +97,7 @@ impl Winners for Forgotten {
 /// Edge ids, as wide as the values.
 struct Ids<'a, 'b>(&'a mut Sink<'b, i32>);
 
-impl Winners for Ids<'_, '_> {
+impl ArgmaxSink for Ids<'_, '_> {
     #[inline(always)]
     fn name<T, O, R>(m: &Messages<'_, T, O, R>, p: usize) -> i32 {
         m.rows.edge_id(p) as i32
@@ -112,13 +112,13 @@ impl Winners for Ids<'_, '_> {
 struct Bits<'a, 'b> {
     bits: &'a mut EdgeRows<'b, i32>,
     words: usize,
-    /// Positions that won the columns of the row at hand.
-    won: Vec<i32>,
+    /// Positions of the argmax of the columns of the row at hand.
+    args: Vec<i32>,
     /// Columns of it that are there.
     at: usize,
 }
 
-impl Winners for Bits<'_, '_> {
+impl ArgmaxSink for Bits<'_, '_> {
     #[inline(always)]
     fn name<T, O, R>(_: &Messages<'_, T, O, R>, p: usize) -> i32 {
         p as i32
@@ -134,9 +134,9 @@ impl Winners for Bits<'_, '_> {
     fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize) {
         // As of `put_last`.
         if keep == N {
-            self.won[self.at..][..N].copy_from_slice(names)
+            self.args[self.at..][..N].copy_from_slice(names)
         } else {
-            self.won[self.at..][..keep].copy_from_slice(&names[N - keep..])
+            self.args[self.at..][..keep].copy_from_slice(&names[N - keep..])
         }
         self.at += keep;
     }
@@ -144,16 +144,16 @@ impl Winners for Bits<'_, '_> {
     #[allow(clippy::needless_range_loop)] // Over two arrays at once.
     fn finish(&mut self, edges: Range<usize>) {
         self.at = 0;
-        let Self { bits, words, won, .. } = self;
+        let Self { bits, words, args, .. } = self;
         for p in edges {
             bits.put(*words, |row| {
-                for won in won.chunks(GROUP) {
+                for args in args.chunks(GROUP) {
                     let mut lanes = Lanes::<u32, 16>([0; 16]);
                     each!(k < 8, {
-                        if let Some(won) = won.get(16 * k..16 * k + 16) {
+                        if let Some(args) = args.get(16 * k..16 * k + 16) {
                             let mut with = lanes;
                             for i in 0..16 {
-                                with.0[i] = if won[i] == p as i32 { lanes.0[i] | 1 << k } else { lanes.0[i] };
+                                with.0[i] = if args[i] == p as i32 { lanes.0[i] | 1 << k } else { lanes.0[i] };
                             }
                             lanes = with;
                         }
@@ -175,11 +175,11 @@ struct SelectRows<'a, 'b, T: Elem, O, R, W> {
     sign: T::Acc,
     run: Range<usize>,
     out: &'a mut Sink<'b, T>,
-    winners: W,
+    argmax: W,
 }
 
 #[allow(clippy::needless_range_loop)] // Over several arrays at once.
-impl<T: Elem, O: Op, R: Layout, W: Winners> Blocked for SelectRows<'_, '_, T, O, R, W> {
+impl<T: Elem, O: Op, R: Layout, W: ArgmaxSink> Blocked for SelectRows<'_, '_, T, O, R, W> {
     #[inline(always)]
     fn run<const WIDE: usize>(mut self) {
         let (m, sign) = (self.messages, self.sign);
@@ -187,11 +187,11 @@ impl<T: Elem, O: Op, R: Layout, W: Winners> Blocked for SelectRows<'_, '_, T, O,
             let edges = m.rows.row(v);
             for_blocks!(m.width, WIDE, |col, keep, N, K| {
                 let mut best = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
-                let mut winner = [Lanes::<i32, N>([-1; N]); K];
+                let mut arg = [Lanes::<i32, N>([-1; N]); K];
                 if !edges.is_empty() {
-                    // The first message wins all columns, whatever it is.
+                    // The first message is the argmax of all columns, whatever it is.
                     let edge = m.edge(edges.start, col, N * K);
-                    winner = [Lanes([W::name(m, edges.start); N]); K];
+                    arg = [Lanes([W::name(m, edges.start); N]); K];
                     each!(k < K, {
                         best[k] = m.lanes(&edge, N * k).scale(sign);
                     });
@@ -199,18 +199,18 @@ impl<T: Elem, O: Op, R: Layout, W: Winners> Blocked for SelectRows<'_, '_, T, O,
                 for p in edges.clone() {
                     if col == 0 {
                         m.fetch(p);
-                        self.winners.ask(m, p);
+                        self.argmax.ask(m, p);
                     }
                     let name = W::name(m, p);
                     let edge = m.edge(p, col, N * K);
                     each!(k < K, {
-                        let (b, mut w) = (best[k], winner[k]);
+                        let (b, mut w) = (best[k], arg[k]);
                         let x = m.lanes(&edge, N * k).scale(sign);
                         if W::ASKED {
                             for i in 0..N {
                                 w.0[i] = if better(x.0[i], b.0[i]) { name } else { w.0[i] };
                             }
-                            winner[k] = w;
+                            arg[k] = w;
                         }
                         best[k] = b.zip(x, |b, x| if better(x, b) { x } else { b });
                     });
@@ -221,11 +221,11 @@ impl<T: Elem, O: Op, R: Layout, W: Winners> Blocked for SelectRows<'_, '_, T, O,
                 put(self.out, best, keep);
                 if W::ASKED {
                     each!(k < K, {
-                        self.winners.put(&winner[k].0, if K == 1 { keep } else { N });
+                        self.argmax.put(&arg[k].0, if K == 1 { keep } else { N });
                     });
                 }
             });
-            self.winners.finish(edges);
+            self.argmax.finish(edges);
         }
     }
 }
@@ -238,18 +238,18 @@ pub(crate) fn better<A: Acc>(m: A, best: A) -> bool {
 }
 
 /// Gradient of a selection of copied rows: entry `j` of row `u` sums `grad[v, j]` over the out-edges
-/// `(u, v, e)` that won there.
+/// `(u, v, e)` that are the argmax there.
 ///
 /// It gathers, as every kernel here: one writer for every entry, at the price of reading the gradients of
-/// destinations that the row did not win.
-pub(crate) fn select_grad<T: Elem>(rows: Adjacency<'_>, grad: &[T], winners: Kept<'_>, width: usize) -> Vec<T> {
-    super::collect_rows(&by_edges(rows.indptr, 2 * width), width, &|run, out| match winners {
-        Kept::Ids(ids) => T::Hot::run(Passed { rows, grad, winners: OfNodes(ids), width, run, out }),
-        Kept::Bits { bits, words } => T::Hot::run(Passed { rows, grad, winners: OfEdges { bits, words }, width, run, out }),
+/// destinations of which the row is not the argmax.
+pub(crate) fn select_grad<T: Elem>(rows: Adjacency<'_>, grad: &[T], argmax: Kept<'_>, width: usize) -> Vec<T> {
+    super::collect_rows(&by_edges(rows.indptr, 2 * width), width, &|run, out| match argmax {
+        Kept::Ids(ids) => T::Hot::run(Passed { rows, grad, argmax: OfNodes(ids), width, run, out }),
+        Kept::Bits { bits, words } => T::Hot::run(Passed { rows, grad, argmax: OfEdges { bits, words }, width, run, out }),
     })
 }
 
-/// Winners as a gradient finds them.
+/// The argmax as a gradient finds it.
 #[derive(Clone, Copy)]
 pub(crate) enum Kept<'a> {
     /// Edge ids, a row for every destination, as of [`select_ids`].
@@ -263,15 +263,15 @@ pub(crate) enum Kept<'a> {
     },
 }
 
-/// Whether an edge won, column by column.
-trait Won: Copy + Sync {
+/// Whether an edge is the argmax, column by column.
+trait IsArgmax: Copy + Sync {
     /// What a block of columns of one edge reads.
     type Part: Copy;
     /// Asks for what the edge `id` into `v` will read.
     fn fetch(self, v: usize, id: usize, width: usize);
     /// Columns `col..col + len` of the edge `id` into `v`.
     fn part(self, v: usize, id: usize, width: usize, col: usize, len: usize) -> Self::Part;
-    /// Lanes of `g` from column `16 k` of the part on where the edge won, 0 elsewhere.
+    /// Lanes of `g` from column `16 k` of the part on where the edge is the argmax, 0 elsewhere.
     ///
     /// Chosen, not multiplied by 0: an infinity of another edge must not become NaN.
     fn pass<A: Acc, const N: usize>(part: Self::Part, k: usize, g: Lanes<A, N>) -> Lanes<A, N>;
@@ -281,7 +281,7 @@ trait Won: Copy + Sync {
 struct OfNodes<'a>(&'a [i32]);
 
 #[allow(clippy::needless_range_loop)] // Over several arrays at once.
-impl<'a> Won for OfNodes<'a> {
+impl<'a> IsArgmax for OfNodes<'a> {
     type Part = (&'a [i32], i32);
     #[inline(always)]
     fn fetch(self, v: usize, _: usize, width: usize) {
@@ -308,7 +308,7 @@ struct OfEdges<'a> {
 }
 
 #[allow(clippy::needless_range_loop)] // Over several arrays at once.
-impl Won for OfEdges<'_> {
+impl IsArgmax for OfEdges<'_> {
     type Part = Lanes<u32, 16>;
     #[inline(always)]
     fn fetch(self, _: usize, id: usize, _: usize) {
@@ -338,16 +338,16 @@ impl Won for OfEdges<'_> {
 struct Passed<'a, 'b, T, W> {
     rows: Adjacency<'a>,
     grad: &'a [T],
-    winners: W,
+    argmax: W,
     width: usize,
     run: Range<usize>,
     out: &'a mut Sink<'b, T>,
 }
 
-impl<T: Elem, W: Won> Blocked for Passed<'_, '_, T, W> {
+impl<T: Elem, W: IsArgmax> Blocked for Passed<'_, '_, T, W> {
     #[inline(always)]
     fn run<const WIDE: usize>(self) {
-        let (n, winners) = (self.width, self.winners);
+        let (n, argmax) = (self.width, self.argmax);
         let far = ahead::<T>(n);
         for u in self.run {
             let edges = self.rows.row(u);
@@ -356,10 +356,10 @@ impl<T: Elem, W: Won> Blocked for Passed<'_, '_, T, W> {
                 for p in edges.clone() {
                     if let Some(&v) = self.rows.indices.get(p + far).filter(|_| col == 0) {
                         prefetch(self.grad, v as usize * n, n);
-                        winners.fetch(v as usize, self.rows.edge_id(p + far), n);
+                        argmax.fetch(v as usize, self.rows.edge_id(p + far), n);
                     }
                     let (v, id) = (self.rows.indices[p] as usize, self.rows.edge_id(p));
-                    let (grad, part) = (&self.grad[v * n + col..][..N * K], winners.part(v, id, n, col, N * K));
+                    let (grad, part) = (&self.grad[v * n + col..][..N * K], argmax.part(v, id, n, col, N * K));
                     each!(k < K, {
                         acc[k] = acc[k].add(W::pass(part, k, Lanes::<T::Acc, N>::load(grad, N * k)));
                     });
@@ -426,8 +426,8 @@ mod tests {
             for (e, &v) in relation.dst().iter().enumerate() {
                 for j in 0..width {
                     let byte = bytes[e * 4 * words + j / GROUP * 16 + j % 16];
-                    let won = ids[v as usize * width + j] == e as i32;
-                    assert_eq!(byte & (1 << (j % GROUP / 16)) != 0, won, "edge {e}, column {j}");
+                    let is_argmax = ids[v as usize * width + j] == e as i32;
+                    assert_eq!(byte & (1 << (j % GROUP / 16)) != 0, is_argmax, "edge {e}, column {j}");
                 }
             }
             let grad = numbers(relation.num_dst() * width, 1, &of);

@@ -34,7 +34,7 @@ struct Group {
 ///
 /// Every edge of the relation stands at exactly one position.
 #[derive(Debug)]
-pub(crate) struct Side {
+pub(crate) struct GroupedEdges {
     /// First row of each block, and the number of rows.
     block_rows: Vec<u32>,
     /// First group of each block, and the number of groups.
@@ -64,7 +64,7 @@ struct Part {
     edges: Vec<u32>,
 }
 
-impl Side {
+impl GroupedEdges {
     /// `types[e] < num_relations` for every edge id `e` of `rows`.
     pub(crate) fn new(rows: &Compressed, types: &[u32], num_relations: usize) -> Self {
         let blocks = cut(rows.indptr());
@@ -72,7 +72,7 @@ impl Side {
         let total = |f: fn(&Part) -> usize| parts.iter().map(f).sum::<usize>();
         let (num_groups, num_pairs, num_edges) = (total(|p| p.groups.len()), total(|p| p.pair_rows.len()), rows.indices().len());
         let mut edges = Vec::with_capacity(num_edges);
-        let mut side = Self {
+        let mut grouped = Self {
             block_rows: blocks.iter().map(|b| b.start as u32).chain([rows.num_rows() as u32]).collect(),
             block_groups: Vec::with_capacity(blocks.len() + 1),
             groups: Vec::with_capacity(num_groups + 1),
@@ -83,23 +83,23 @@ impl Side {
             edges: Permutation::new(vec![]),
         };
         for part in parts {
-            side.block_groups.push(side.groups.len() as u32);
-            let pairs = side.pair_rows.len() as u32;
-            side.groups.extend(part.groups.iter().map(|g| Group { first_pair: g.first_pair + pairs, ..*g }));
-            side.pair_rows.extend(part.pair_rows);
-            side.pair_starts.extend(part.pair_starts);
-            side.others.extend(part.others);
+            grouped.block_groups.push(grouped.groups.len() as u32);
+            let pairs = grouped.pair_rows.len() as u32;
+            grouped.groups.extend(part.groups.iter().map(|g| Group { first_pair: g.first_pair + pairs, ..*g }));
+            grouped.pair_rows.extend(part.pair_rows);
+            grouped.pair_starts.extend(part.pair_starts);
+            grouped.others.extend(part.others);
             edges.extend(part.edges);
         }
-        side.edges = Permutation::new(edges);
-        side.block_groups.push(side.groups.len() as u32);
-        side.groups.push(Group { relation: u32::MAX, first_pair: side.pair_rows.len() as u32 });
-        side.pair_starts.push(num_edges as u32);
-        for pair in 0..side.num_pairs() {
-            let edges = side.edges_of(pair).len();
-            side.pairs.extend(std::iter::repeat_n(pair as u32, edges));
+        grouped.edges = Permutation::new(edges);
+        grouped.block_groups.push(grouped.groups.len() as u32);
+        grouped.groups.push(Group { relation: u32::MAX, first_pair: grouped.pair_rows.len() as u32 });
+        grouped.pair_starts.push(num_edges as u32);
+        for pair in 0..grouped.num_pairs() {
+            let edges = grouped.edges_of(pair).len();
+            grouped.pairs.extend(std::iter::repeat_n(pair as u32, edges));
         }
-        side
+        grouped
     }
 
     pub(crate) fn num_blocks(&self) -> usize {
@@ -284,22 +284,22 @@ mod tests {
             let (relation, types) = edges(rows.max(8), n);
             // Few relations are counted, many are sorted.
             for num_relations in [9, 200_000] {
-                let side = Side::new(relation.csc(), &types, num_relations);
+                let grouped = GroupedEdges::new(relation.csc(), &types, num_relations);
                 let mut seen = vec![false; n];
                 let mut at = 0;
-                for block in 0..side.num_blocks() {
+                for block in 0..grouped.num_blocks() {
                     let mut last = (0, 0, 0);
-                    for (r, pairs) in side.groups_of(block) {
+                    for (r, pairs) in grouped.groups_of(block) {
                         assert_eq!(pairs.start, at);
                         at = pairs.end;
                         for pair in pairs {
-                            let row = side.pair_rows[pair];
-                            assert!(side.rows_of(block).contains(&(row as usize)) && !side.edges_of(pair).is_empty());
-                            for p in side.edges_of(pair) {
-                                let e = side.edges[p];
+                            let row = grouped.pair_rows[pair];
+                            assert!(grouped.rows_of(block).contains(&(row as usize)) && !grouped.edges_of(pair).is_empty());
+                            for p in grouped.edges_of(pair) {
+                                let e = grouped.edges[p];
                                 assert!(!std::mem::replace(&mut seen[e as usize], true));
                                 assert_eq!((types[e as usize] as usize, relation.dst()[e as usize]), (r, row));
-                                assert_eq!((relation.src()[e as usize], pair as u32), (side.others[p], side.pairs[p]));
+                                assert_eq!((relation.src()[e as usize], pair as u32), (grouped.others[p], grouped.pairs[p]));
                                 let place = (r, row, e + 1);
                                 assert!(place > last);
                                 last = place;
@@ -307,11 +307,11 @@ mod tests {
                         }
                     }
                 }
-                assert!(seen.into_iter().all(|s| s) && at == side.num_pairs());
-                assert_eq!(side.block_rows.last().copied(), Some(relation.num_dst() as u32));
+                assert!(seen.into_iter().all(|s| s) && at == grouped.num_pairs());
+                assert_eq!(grouped.block_rows.last().copied(), Some(relation.num_dst() as u32));
                 for n in [1, 2, 7, 1000] {
-                    let all: Vec<usize> = side.runs(n).into_iter().flatten().collect();
-                    assert_eq!(all, (0..side.num_blocks()).collect::<Vec<_>>());
+                    let all: Vec<usize> = grouped.runs(n).into_iter().flatten().collect();
+                    assert_eq!(all, (0..grouped.num_blocks()).collect::<Vec<_>>());
                 }
             }
         }

@@ -17,7 +17,7 @@ use crate::multi::CrossReduce;
 
 /// Relation by relation with fused kernels, then over relations: every reducer is one that can be cut like this, and no
 /// relation of all edges has to be built and sorted.
-pub(super) fn joint<G: GraphMessageOps>(
+pub(super) fn update_across_etypes<G: GraphMessageOps>(
     op: &'static str,
     g: &G,
     message: &dyn MessageFunction,
@@ -41,7 +41,7 @@ pub(super) fn joint<G: GraphMessageOps>(
         let (mut parts, mut relations) = (Vec::with_capacity(etypes.len()), Vec::with_capacity(etypes.len()));
         for &etype in &etypes {
             let data = g.message_data(etype);
-            let made = receive_builtin(op, &data.site(), message, reduction, reduce)?;
+            let made = receive_builtin(op, &data.all_edges(), message, reduction, reduce)?;
             let rows = made.column("messages", &reduction.out)?.clone();
             let has = reduce.selects().then(|| with_messages(data.relation())).flatten();
             parts.push(Part { etype, rows, has });

@@ -10,9 +10,9 @@ use burn_gnn_graph::{Column, Frame, Relation};
 use super::Fields;
 use super::batch::MESSAGES;
 use super::by_degree::cut;
+use super::edge_selection::EdgeSelection;
 use super::reached::ByDegree;
 use super::rows::{check_float, picked, reduce_copy};
-use super::site::Site;
 use crate::OpsError;
 use crate::gspmm::{Reduce, Side};
 
@@ -22,7 +22,7 @@ type Cuts<K> = RefCell<HashMap<K, Vec<Column>>>;
 /// Nodes by degree with their messages, cut into buckets of one degree. What buckets ask for is made once for all of them, when the first
 /// one asks: on their own they would each pay for the start of an operator and for a gradient as large as the whole.
 #[derive(Debug)]
-pub(super) struct Sorted {
+pub(super) struct DegreeBuckets {
     pub(super) order: Arc<ByDegree>,
     pub(super) frame: Frame,
     /// Rows of the frame that the nodes are.
@@ -49,11 +49,11 @@ fn part<K: Eq + Hash>(
     Ok(part)
 }
 
-impl Sorted {
-    /// `messages` are those of the edges of `site`, which is that of `order`.
-    pub(super) fn new(order: Arc<ByDegree>, site: Site, nodes: Relation, messages: Fields) -> Self {
+impl DegreeBuckets {
+    /// `messages` are those of the edges of `selection`, which is that of `order`.
+    pub(super) fn new(order: Arc<ByDegree>, selection: EdgeSelection, nodes: Relation, messages: Fields) -> Self {
         let (of_nodes, of_messages, reduced) = Default::default();
-        Self { order, frame: site.dst, nodes, messages, of_nodes, of_messages, reduced }
+        Self { order, frame: selection.dst, nodes, messages, of_nodes, of_messages, reduced }
     }
 
     /// The edges of a bucket.
