@@ -45,7 +45,8 @@ pub struct AppnpConvConfig {
 /// without in-edges gets `α x[v]`.
 ///
 /// # Departures from the paper
-/// None; self loops are the graph's affair (the paper adds them). Edges are dropped as in DGL, per hop.
+/// None; the caller must add self loops, as the paper does (`Graph::add_self_loops`). Edges are dropped as in DGL, in
+/// every hop anew.
 ///
 /// # Cost
 /// One pass over the edges and one exchange per hop. `weighted_norm` normalises weights in every call.

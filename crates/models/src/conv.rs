@@ -89,8 +89,14 @@ pub(crate) fn edge_rows<'a>(
             Some((layer, f))
         }
         (None, None) => None,
-        (Some(_), None) => panic!("{call}: the layer was made for edge rows (`d_edge`), got none"),
-        (None, Some(_)) => panic!("{call}: the layer was made without edge rows, got some; set `d_edge`"),
+        (Some(layer), None) => {
+            let [d, _] = layer.weight.val().dims();
+            panic!("{call}: expected edge features of size {d} (`d_edge`), got none; pass a tensor `[num_edges, {d}]`")
+        }
+        (None, Some(f)) => {
+            let d = f.dims()[1];
+            panic!("{call}: expected no edge features, got some of size {d}; describe the layer with `d_edge` {d}")
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use burn_gnn_ops::{Activation, GraphView, Side, gspmm_copy, matmul_rows, u_add_v
 
 use crate::conv::{Aggregator, EndRows, Ends, RelationConv, end_rows, where_reached};
 use crate::mlp::{Mlp, MlpConfig, apply, linear};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{Mode, ModelError};
 
 /// Describes an [`EdgeConv`].
@@ -137,22 +137,22 @@ impl Pretrained for EdgeConv {
     ///
     /// PyG's layer has one matrix for `[x[v], x[u] - x[v]]`, in a single map or a `Sequential` with ReLU between, and one bias where
     /// ours (and DGL's) have two that add up.
-    fn their(&self, from: Framework, path: &str) -> Their {
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         if from == Framework::Dgl {
-            let their = Their::same(path);
-            return if path == "theta.weight" { their.negated() } else { their };
+            let mapping = ParamMapping::same(path);
+            return if path == "theta.weight" { mapping.negated() } else { mapping };
         }
         let ([d, _], first) = (self.theta.weight.val().dims(), if self.nn.is_some() { "nn.0" } else { "nn" });
         match path {
-            "phi.weight" => Their::same(format!("{first}.weight")).rows(0..d, 2 * d),
-            "theta.weight" => Their::same(format!("{first}.weight")).rows(d..2 * d, 2 * d),
-            "phi.bias" => Their::same(format!("{first}.bias")),
-            "theta.bias" => Their::same(format!("{first}.bias")).term(),
+            "phi.weight" => ParamMapping::same(format!("{first}.weight")).rows(0..d, 2 * d),
+            "theta.weight" => ParamMapping::same(format!("{first}.weight")).rows(d..2 * d, 2 * d),
+            "phi.bias" => ParamMapping::same(format!("{first}.bias")),
+            "theta.bias" => ParamMapping::same(format!("{first}.bias")).term(),
             _ => {
                 let mut parts = path.splitn(4, '.').skip(2);
                 match (parts.next().and_then(|i| i.parse::<usize>().ok()), parts.next()) {
-                    (Some(i), Some(field)) => Their::same(format!("nn.{}.{field}", 2 * (i + 1))),
-                    _ => Their::same(path),
+                    (Some(i), Some(field)) => ParamMapping::same(format!("nn.{}.{field}", 2 * (i + 1))),
+                    _ => ParamMapping::same(path),
                 }
             }
         }

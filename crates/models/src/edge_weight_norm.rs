@@ -44,25 +44,27 @@ impl EdgeWeightNorm {
     /// edge type of two node types.
     ///
     /// # Cost
-    /// Three passes over the weights, which are copied to the host to be checked. "Both in" has one exchange, which all ranks make.
+    /// Three passes over the weights, which are copied to the host to be checked. "Both in" has one exchange, which all
+    /// ranks make, also one that returns an error; the sources that other ranks read of it are NaN then.
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, etype: usize, weight: Tensor<1>) -> Result<Tensor<1>, ModelError> {
         let etypes = g.schema().etypes().len();
         if etype >= etypes {
             return Err(ModelError::OutOfRange { arg: "etype".into(), range: format!("0..{etypes}"), value: etype.to_string() });
         }
-        let relation = g.relation(etype);
-        let [actual] = weight.dims();
-        if actual != relation.num_edges() {
-            let (why, expected) = ("one per edge of the relation".into(), relation.num_edges());
-            return Err(ModelError::Length { arg: "weight".into(), why, expected, actual });
+        let in_at_src = self.norm == DegreeNorm::BothIn;
+        let (s, d) = g.schema().ends(etype);
+        if in_at_src && s != d {
+            let range = "None, Left, Right or Both on an edge type of two node types".into();
+            return Err(ModelError::OutOfRange { arg: "norm".into(), range, value: format!("{:?}", self.norm) });
         }
-        let values = weight.clone().detach().into_data();
-        if let Some((e, w)) = values.iter::<f64>().enumerate().find(|(_, w)| w.is_nan() || *w <= 0.0) {
-            return Err(ModelError::OutOfRange {
-                arg: format!("weight of edge {e}"),
-                range: "numbers above 0".into(),
-                value: w.to_string(),
-            });
+        let (relation, computed) = (g.relation(etype), g.num_dst(d));
+        if let Err(e) = self.check(g, etype, &weight) {
+            if in_at_src {
+                // What is wrong here may be right on other ranks, which are in the exchange.
+                let none = Tensor::full([computed, 1], f64::NAN, (&weight.device().without_autodiff(), weight.dtype()));
+                src_rows(g, "edge_weight_norm", s, none);
+            }
+            return Err(e);
         }
         let (by_src, by_dst, power) = match self.norm {
             DegreeNorm::None => return Ok(weight),
@@ -71,22 +73,6 @@ impl EdgeWeightNorm {
             DegreeNorm::Both => (true, true, -0.5),
             DegreeNorm::BothIn => (false, true, -0.5),
         };
-        let in_at_src = self.norm == DegreeNorm::BothIn;
-        let (s, d) = g.schema().ends(etype);
-        if in_at_src && s != d {
-            let range = "None, Left, Right or Both on an edge type of two node types".into();
-            return Err(ModelError::OutOfRange { arg: "norm".into(), range, value: format!("{:?}", self.norm) });
-        }
-        let computed = g.num_dst(d);
-        let lacks_sources = in_at_src && g.original_ids(s).is_some_and(|ids| ids.len() != computed);
-        let lacks_edges = by_dst && self.norm != DegreeNorm::Right && relation.in_degrees().ne(g.in_degrees(etype).iter().copied());
-        if lacks_edges || lacks_sources || by_src && relation.out_degrees().ne(g.out_degrees(etype).iter().copied()) {
-            return Err(ModelError::OutOfRange {
-                arg: "norm".into(),
-                range: "Right or None on a part of a graph (normalise the weights of the whole graph before it is cut)".into(),
-                value: format!("{:?}", self.norm),
-            });
-        }
         let factor = |sum: Tensor<1>| (sum + self.eps).powf_scalar(power);
         let mut out = weight.clone();
         if by_src {
@@ -104,6 +90,42 @@ impl EdgeWeightNorm {
             out = out * copy_v(relation, factor(copy_e_sum(relation, weight)));
         }
         Ok(out)
+    }
+
+    /// What may be wrong on one rank and right on another.
+    fn check<G: GraphView + ?Sized>(&self, g: &G, etype: usize, weight: &Tensor<1>) -> Result<(), ModelError> {
+        let relation = g.relation(etype);
+        let [actual] = weight.dims();
+        if actual != relation.num_edges() {
+            let (why, expected) = ("one per edge of the relation".into(), relation.num_edges());
+            return Err(ModelError::Length { arg: "weight".into(), why, expected, actual });
+        }
+        let values = weight.clone().detach().into_data();
+        if let Some((e, w)) = values.iter::<f64>().enumerate().find(|(_, w)| w.is_nan() || *w <= 0.0) {
+            return Err(ModelError::OutOfRange {
+                arg: format!("weight of edge {e}"),
+                range: "numbers above 0".into(),
+                value: w.to_string(),
+            });
+        }
+        let (s, d) = g.schema().ends(etype);
+        let of_all_sources = || g.original_ids(s).is_none_or(|ids| ids.len() == g.num_dst(d));
+        let all_in = || relation.in_degrees().eq(g.in_degrees(etype).iter().copied());
+        let all_out = || relation.out_degrees().eq(g.out_degrees(etype).iter().copied());
+        let whole = match self.norm {
+            DegreeNorm::None | DegreeNorm::Right => true,
+            DegreeNorm::Left => all_out(),
+            DegreeNorm::Both => all_out() && all_in(),
+            DegreeNorm::BothIn => of_all_sources() && all_in(),
+        };
+        if whole {
+            return Ok(());
+        }
+        Err(ModelError::OutOfRange {
+            arg: "norm".into(),
+            range: "Right or None on a part of a graph (normalise the weights of the whole graph before it is cut)".into(),
+            value: format!("{:?}", self.norm),
+        })
     }
 }
 

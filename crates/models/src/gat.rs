@@ -8,7 +8,7 @@ use burn_gnn_ops::{Activation, GraphView};
 
 use crate::inference::{Layerwise, one_input, only};
 use crate::layer_views::features_of;
-use crate::pretrained::{Buffer, Framework, Pretrained, Their, buffers_of_layers, in_layers};
+use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
 use crate::{DropoutKey, GatConv, GatConvConfig, LayerViews, Mode, ModelError, NodeClassifier, Whole};
 
 /// Describes a [`Gat`].
@@ -56,6 +56,7 @@ pub struct Gat {
     dropout: f64,
     #[module(skip)]
     key: DropoutKey,
+    #[module(skip)]
     relu: bool,
 }
 
@@ -152,9 +153,10 @@ impl NodeClassifier for Gat {
 }
 
 impl Pretrained for Gat {
-    /// PyG's `GAT` (take `relu`, `out_heads` as `heads`, for `residual` there `residual_weight`), and of DGL a model with its layers in a list `layers`.
-    fn their(&self, from: Framework, path: &str) -> Their {
-        in_layers(&self.layers, from, path).unwrap_or_else(|| Their::same(path))
+    /// PyG's `GAT` (take `relu`, `out_heads` as `heads`, for `residual` there `residual_weight`), and of DGL a model
+    /// with its layers in a list `layers`.
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
+        in_layers(&self.layers, from, path).unwrap_or_else(|| ParamMapping::same(path))
     }
     fn buffers(&self, from: Framework) -> Vec<Buffer> {
         buffers_of_layers(&self.layers, from)

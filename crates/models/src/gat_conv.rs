@@ -12,7 +12,7 @@ use burn_gnn_ops::{
 use crate::conv::{EdgeInput, EndRows, Ends, RelationConv, edge_rows, end_rows};
 use crate::heads::{HeadScores, edge_shares, mean_heads, residual, split};
 use crate::mlp::{apply, linear};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{DropoutKey, Mode, ModelError, init};
 
 /// Describes a [`GatConv`].
@@ -64,12 +64,13 @@ pub struct GatConvConfig {
 /// gets the bias (and the residual). Edge features enter scores alone, as in PyTorch Geometric, not what is summed.
 ///
 /// # Departures from the paper
-/// None: dropout of input rows and the activation are the caller's. Self loops are the graph's affair
+/// None: the caller must apply dropout to input features, apply the activation, and add self loops
 /// (`Graph::add_self_loops`). The bias is added before heads are averaged, as in DGL.
 ///
 /// # Cost
-/// One [`gat_attention`]: nothing of the size edges × features. Edge weights, edge features, or asking for `α`, store one
-/// number per edge and head: features are multiplied by the `[d_edge, heads]` that `W_e` and `a_e` make. The halo exchange moves `min(d_input, heads · d_head)` columns.
+/// One [`gat_attention`]: nothing of the size edges × features. Edge weights, edge features, or asking for `α`, store
+/// one number per edge and head: features are multiplied by the `[d_edge, heads]` that `W_e` and `a_e` make. The halo
+/// exchange moves `min(d_input, heads · d_head)` features.
 ///
 /// # Paper
 /// Veličković, Cucurull, Casanova, Romero, Liò, Bengio, "Graph attention networks", ICLR 2018.
@@ -280,21 +281,21 @@ impl RelationConv for GatConv {
 
 impl Pretrained for GatConv {
     /// PyG adds bias and residual behind the mean of heads: every head has them here.
-    fn their(&self, from: Framework, path: &str) -> Their {
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         let heads = if self.config.concat { 1 } else { self.config.heads };
         match (from, path) {
-            (Framework::Dgl, "fc.weight") if self.fc_dst.is_some() => Their::same("fc_src.weight"),
-            (Framework::Dgl, _) => Their::same(path),
-            (Framework::Pyg, "fc.weight") if self.fc_dst.is_some() => Their::same("lin_src.weight"),
+            (Framework::Dgl, "fc.weight") if self.fc_dst.is_some() => ParamMapping::same("fc_src.weight"),
+            (Framework::Dgl, _) => ParamMapping::same(path),
+            (Framework::Pyg, "fc.weight") if self.fc_dst.is_some() => ParamMapping::same("lin_src.weight"),
             // The second before PyG 2.5.
-            (Framework::Pyg, "fc.weight") => Their::same("lin.weight").or("lin_src.weight").also("lin_dst.weight"),
-            (Framework::Pyg, "fc_dst.weight") => Their::same("lin_dst.weight"),
-            (Framework::Pyg, "attn_l") => Their::same("att_src"),
-            (Framework::Pyg, "attn_r") => Their::same("att_dst"),
-            (Framework::Pyg, "attn_edge") => Their::same("att_edge"),
-            (Framework::Pyg, "res_fc.weight") => Their::same("res.weight").repeated(heads),
-            (Framework::Pyg, "res_fc.bias" | "bias") => Their::same("bias").repeated(heads),
-            (Framework::Pyg, _) => Their::same(path),
+            (Framework::Pyg, "fc.weight") => ParamMapping::same("lin.weight").or("lin_src.weight").also("lin_dst.weight"),
+            (Framework::Pyg, "fc_dst.weight") => ParamMapping::same("lin_dst.weight"),
+            (Framework::Pyg, "attn_l") => ParamMapping::same("att_src"),
+            (Framework::Pyg, "attn_r") => ParamMapping::same("att_dst"),
+            (Framework::Pyg, "attn_edge") => ParamMapping::same("att_edge"),
+            (Framework::Pyg, "res_fc.weight") => ParamMapping::same("res.weight").repeated(heads),
+            (Framework::Pyg, "res_fc.bias" | "bias") => ParamMapping::same("bias").repeated(heads),
+            (Framework::Pyg, _) => ParamMapping::same(path),
         }
     }
 }

@@ -9,7 +9,7 @@ use burn_gnn_ops::{Activation, GraphView, RelationalWeight, matmul_rows, relatio
 
 use crate::conv::check_computed;
 use crate::mlp::{apply, linear, sigmoid};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::relations::{Incoming, Sorted};
 use crate::{LayerViews, ModelError, Whole};
 
@@ -200,17 +200,17 @@ impl GatedGraphConv {
 
 impl Pretrained for GatedGraphConv {
     /// PyG's layer has a matrix for every step, all in one tensor, and no bias: take `weight_per_step` and no `bias`.
-    fn their(&self, from: Framework, path: &str) -> Their {
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         let unit = if from == Framework::Dgl { "gru" } else { "rnn" };
         let mut parts = path.split('.');
         match (parts.next(), parts.next(), parts.next()) {
-            (Some(part @ ("ih" | "hh")), Some(field), _) => Their::same(format!("{unit}.{field}_{part}")),
+            (Some(part @ ("ih" | "hh")), Some(field), _) => ParamMapping::same(format!("{unit}.{field}_{part}")),
             (Some("linears"), Some(i), Some("weight")) if from == Framework::Pyg => {
                 let ([d, _], n) = (self.hh.weight.val().dims(), self.linears.len());
                 let i = i.parse().unwrap_or(n);
-                Their::same("weight").untransposed().shaped([n, d, d]).rows(i * d..(i + 1) * d, n * d)
+                ParamMapping::same("weight").untransposed().shaped([n, d, d]).rows(i * d..(i + 1) * d, n * d)
             }
-            _ => Their::same(path),
+            _ => ParamMapping::same(path),
         }
     }
 }

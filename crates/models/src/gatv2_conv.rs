@@ -9,7 +9,7 @@ use burn_gnn_ops::{Activation, GraphView, attention, bias_activation, matmul_row
 use crate::conv::{EndRows, Ends, RelationConv, edge_rows, end_rows};
 use crate::heads::{edge_shares, mean_heads, residual, split};
 use crate::mlp::{apply, linear};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{DropoutKey, Mode, ModelError, init};
 
 /// Describes a [`Gatv2Conv`].
@@ -238,18 +238,20 @@ impl RelationConv for Gatv2Conv {
 impl Pretrained for Gatv2Conv {
     /// PyG's default has a bias of the result (`output_bias`), which it adds, with the residual, behind the mean of heads: every head
     /// has them here.
-    fn their(&self, from: Framework, path: &str) -> Their {
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         let (shared, heads) = (self.fc_dst.is_none(), if self.config.concat { 1 } else { self.config.heads });
         match (from, path.split_once('.')) {
             // A weight of both ends has two names.
-            (Framework::Dgl, Some(("fc_src", field))) if shared => Their::same(path).also(format!("fc_dst.{field}")),
-            (Framework::Dgl, _) => Their::same(path),
-            (Framework::Pyg, Some(("fc_src", field))) if shared => Their::same(format!("lin_l.{field}")).also(format!("lin_r.{field}")),
-            (Framework::Pyg, Some(("fc_src", field))) => Their::same(format!("lin_l.{field}")),
-            (Framework::Pyg, Some(("fc_dst", field))) => Their::same(format!("lin_r.{field}")),
-            (Framework::Pyg, Some(("res_fc", field))) => Their::same(format!("res.{field}")).repeated(heads),
-            (Framework::Pyg, _) if path == "bias" => Their::same(path).repeated(heads),
-            (Framework::Pyg, _) => Their::same(if path == "attn" { "att" } else { path }),
+            (Framework::Dgl, Some(("fc_src", field))) if shared => ParamMapping::same(path).also(format!("fc_dst.{field}")),
+            (Framework::Dgl, _) => ParamMapping::same(path),
+            (Framework::Pyg, Some(("fc_src", field))) if shared => {
+                ParamMapping::same(format!("lin_l.{field}")).also(format!("lin_r.{field}"))
+            }
+            (Framework::Pyg, Some(("fc_src", field))) => ParamMapping::same(format!("lin_l.{field}")),
+            (Framework::Pyg, Some(("fc_dst", field))) => ParamMapping::same(format!("lin_r.{field}")),
+            (Framework::Pyg, Some(("res_fc", field))) => ParamMapping::same(format!("res.{field}")).repeated(heads),
+            (Framework::Pyg, _) if path == "bias" => ParamMapping::same(path).repeated(heads),
+            (Framework::Pyg, _) => ParamMapping::same(if path == "attn" { "att" } else { path }),
         }
     }
 }

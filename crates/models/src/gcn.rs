@@ -8,7 +8,7 @@ use burn_gnn_ops::{Activation, GraphView};
 
 use crate::inference::{Layerwise, one_input, only};
 use crate::layer_views::features_of;
-use crate::pretrained::{Buffer, Framework, Pretrained, Their, buffers_of_layers, in_layers};
+use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
 use crate::{DegreeNorm, DropoutKey, GraphConv, GraphConvConfig, LayerViews, Mode, ModelError, NodeClassifier, Whole};
 
 /// Describes a [`Gcn`].
@@ -129,8 +129,8 @@ impl NodeClassifier for Gcn {
 
 impl Pretrained for Gcn {
     /// PyG's `GCN`, which on directed graphs takes [`DegreeNorm::BothIn`], and of DGL a model with its layers in a list `layers`.
-    fn their(&self, from: Framework, path: &str) -> Their {
-        in_layers(&self.layers, from, path).unwrap_or_else(|| Their::same(path))
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
+        in_layers(&self.layers, from, path).unwrap_or_else(|| ParamMapping::same(path))
     }
     fn buffers(&self, from: Framework) -> Vec<Buffer> {
         buffers_of_layers(&self.layers, from)

@@ -10,7 +10,7 @@ use burn_gnn_ops::{Activation, GraphView, RowDropout, SegmentReduce, Segments, d
 use crate::inference::{Layerwise, one_input, only};
 use crate::layer_views::features_of;
 use crate::mlp::{apply, linear, normalised, running};
-use crate::pretrained::{Buffer, Framework, Pretrained, Their, buffers_of_layers, in_layers};
+use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
 use crate::{DropoutKey, GinConv, GinConvConfig, LayerViews, Mode, ModelError, NodeClassifier, Whole};
 
 /// Describes a [`Gin`].
@@ -46,10 +46,11 @@ pub struct GinConfig {
 /// over a graph), and dropout stands between layers.
 ///
 /// # Departures from the paper
-/// Batch normalisation is asked for (`batch_norm`), and then behind each layer, not inside its perceptron. Its means and
-/// variances in training are those of the rows that a view computes: a partition normalises by its own nodes and a block by those of
-/// its batch, so that training on them is not training on the whole graph. Without gradients ([`Mode::Eval`], a model that is [`valid`](Module::valid)) it
-/// takes the running ones, which are the same on every view.
+/// Batch normalisation is asked for (`batch_norm`), and then behind each layer, not inside its perceptron. Its means
+/// and variances in training are those of the rows that a view computes: a partition normalises by its own nodes and a
+/// block by those of its batch, so that training on them is not training on the whole graph. Without gradients
+/// ([`Mode::Eval`], a model that is [`valid`](Module::valid)) it takes the running ones, which are the same on every
+/// view.
 ///
 /// # Paper
 /// Xu, Hu, Leskovec, Jegelka, ICLR 2019.
@@ -222,16 +223,16 @@ impl NodeClassifier for Gin {
 impl Pretrained for Gin {
     /// PyG's `GIN` without norms and jumping knowledge (take no `heads`, and `learn_eps` only for `train_eps`), and of DGL a model with
     /// lists `layers`, `norms` and `heads`.
-    fn their(&self, from: Framework, path: &str) -> Their {
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         // `MLP` keeps its layers in a list.
         if let (Framework::Pyg, ["layers", i, "nn", "layers", k, field]) = (from, &path.split('.').collect::<Vec<_>>()[..]) {
-            return Their::same(format!("convs.{i}.nn.lins.{k}.{field}"));
+            return ParamMapping::same(format!("convs.{i}.nn.lins.{k}.{field}"));
         }
         let norm = path.strip_prefix("norms.").and_then(|rest| rest.split_once('.')).filter(|_| from == Framework::Pyg);
         if let Some((i, field)) = norm {
-            return Their::same(format!("norms.{i}.module.{field}"));
+            return ParamMapping::same(format!("norms.{i}.module.{field}"));
         }
-        in_layers(&self.layers, from, path).unwrap_or_else(|| Their::same(path))
+        in_layers(&self.layers, from, path).unwrap_or_else(|| ParamMapping::same(path))
     }
     fn buffers(&self, from: Framework) -> Vec<Buffer> {
         buffers_of_layers(&self.layers, from)

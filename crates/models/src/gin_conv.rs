@@ -8,7 +8,7 @@ use burn_gnn_ops::{BinaryOp, GraphView, Side, gspmm, gspmm_copy};
 
 use crate::conv::{Aggregator, EndRows, Ends, RelationConv, end_rows};
 use crate::mlp::{Mlp, MlpConfig};
-use crate::pretrained::{Buffer, Framework, Pretrained, Their};
+use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 use crate::{Mode, ModelError};
 
 /// Describes a [`GinConv`].
@@ -75,16 +75,16 @@ pub(crate) fn combine(nn: Option<&Mlp>, eps: Option<&Param<Tensor<1>>>, init_eps
 }
 
 /// Where the perceptron and ε of GIN layers are kept: a single map, a `Sequential` with ReLU between, or the list of an `MLP`.
-pub(crate) fn their(nn: Option<&Mlp>, from: Framework, path: &str) -> Their {
+pub(crate) fn param_mapping(nn: Option<&Mlp>, from: Framework, path: &str) -> ParamMapping {
     let (module, list) = if from == Framework::Dgl { ("apply_func", "linears") } else { ("nn", "lins") };
     let mut parts = path.splitn(4, '.');
     match (parts.next(), parts.next(), parts.next().and_then(|i| i.parse::<usize>().ok()), parts.next()) {
         (Some("nn"), Some("layers"), Some(i), Some(field)) => match nn.map(|nn| nn.layers.len()) {
-            Some(1) => Their::same(format!("{module}.{field}")),
-            _ => Their::same(format!("{module}.{}.{field}", 2 * i)),
+            Some(1) => ParamMapping::same(format!("{module}.{field}")),
+            _ => ParamMapping::same(format!("{module}.{}.{field}", 2 * i)),
         }
         .or(format!("{module}.{list}.{i}.{field}")),
-        _ => Their::same(path),
+        _ => ParamMapping::same(path),
     }
 }
 
@@ -151,8 +151,8 @@ impl RelationConv for GinConv {
 }
 
 impl Pretrained for GinConv {
-    fn their(&self, from: Framework, path: &str) -> Their {
-        their(self.nn.as_ref(), from, path)
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
+        param_mapping(self.nn.as_ref(), from, path)
     }
     fn buffers(&self, _from: Framework) -> Vec<Buffer> {
         buffers(self.eps.as_ref(), self.init_eps)

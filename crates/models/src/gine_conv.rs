@@ -8,9 +8,9 @@ use burn_gnn_ops::{Activation, GraphView, copy_e_sum, u_add_e};
 
 use crate::ModelError;
 use crate::conv::{Ends, end_rows};
-use crate::gin_conv::{buffers, combine, parts, their};
+use crate::gin_conv::{buffers, combine, param_mapping, parts};
 use crate::mlp::{Mlp, apply, linear};
-use crate::pretrained::{Buffer, Framework, Pretrained, Their};
+use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 
 /// Describes a [`GineConv`].
 #[derive(Config, Debug)]
@@ -96,8 +96,8 @@ impl GineConv {
 }
 
 impl Pretrained for GineConv {
-    fn their(&self, from: Framework, path: &str) -> Their {
-        their(self.nn.as_ref(), from, path)
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
+        param_mapping(self.nn.as_ref(), from, path)
     }
     fn buffers(&self, _from: Framework) -> Vec<Buffer> {
         buffers(self.eps.as_ref(), self.init_eps)

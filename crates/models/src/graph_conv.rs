@@ -3,10 +3,12 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_ops::{Activation, AggregateOptions, DegreeScale, GraphView, RowDropout, bias_activation, matmul_rows, weighted_aggregate};
+use burn_gnn_ops::{
+    Activation, AggregateOptions, DegreeScale, DegreesOf, GraphView, RowDropout, bias_activation, matmul_rows, weighted_aggregate,
+};
 
 use crate::conv::{EndRows, RelationConv, src_rows};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{Mode, init};
 
 /// How messages are normalised by degree; a degree of 0 counts as 1. Degrees are those of the whole graph
@@ -35,17 +37,14 @@ pub enum DegreeNorm {
 impl DegreeNorm {
     /// Factors `l` of source rows and `r` of destination rows.
     pub(crate) fn scales<G: GraphView + ?Sized>(self, g: &G, etype: usize) -> (Option<DegreeScale>, Option<DegreeScale>) {
-        let out = |power| DegreeScale::new(&g.out_degrees(etype), power);
+        let of = |of, power| Some(g.degree_scale(etype, of, power));
         match self {
             Self::None => (None, None),
-            Self::Left => (Some(out(-1.0)), None),
-            Self::Right => {
-                let messages: Vec<u32> = g.relation(etype).in_degrees().collect();
-                (None, Some(DegreeScale::new(&messages, -1.0)))
-            }
-            Self::Both => (Some(out(-0.5)), Some(DegreeScale::new(&g.in_degrees(etype), -0.5))),
+            Self::Left => (of(DegreesOf::Sources, -1.0), None),
+            Self::Right => (None, of(DegreesOf::Messages, -1.0)),
+            Self::Both => (of(DegreesOf::Sources, -0.5), of(DegreesOf::Destinations, -0.5)),
             // Sources before they travel: their owners know their in-degrees.
-            Self::BothIn => (None, Some(DegreeScale::new(&g.in_degrees(etype), -0.5))),
+            Self::BothIn => (None, of(DegreesOf::Destinations, -0.5)),
         }
     }
 
@@ -102,7 +101,7 @@ pub struct GraphConvConfig {
 /// Graph convolution, `y[v] = r_v · Σ_(u,v,e) l_u · w_e · x[u] W + b`.
 ///
 /// `l` and `r` are set by [`DegreeNorm`]. Edge weights do not enter the degrees; [`EdgeWeightNorm`](crate::EdgeWeightNorm) and
-/// [`DegreeNorm::None`] make them. Self loops are the graph's affair: the paper adds them (`Graph::add_self_loops`).
+/// [`DegreeNorm::None`] make them. The caller must add self loops, as the paper does (`Graph::add_self_loops`).
 ///
 /// `W` is the layer's own; without (`weight` false) that of [`forward_with`](Self::forward_with), or none: then
 /// `d_output` must be `d_input`.
@@ -268,10 +267,10 @@ impl RelationConv for GraphConv {
 }
 
 impl Pretrained for GraphConv {
-    fn their(&self, from: Framework, path: &str) -> Their {
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         match (from, path) {
-            (Framework::Pyg, "weight") => Their::transposed("lin.weight"),
-            _ => Their::same(path),
+            (Framework::Pyg, "weight") => ParamMapping::transposed("lin.weight"),
+            _ => ParamMapping::same(path),
         }
     }
 }

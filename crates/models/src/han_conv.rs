@@ -9,7 +9,7 @@ use burn_gnn_ops::{Activation, GatOptions, GraphView, div_by, gat_attention};
 
 use crate::heads::{HeadScores, split};
 use crate::mlp::{apply, linear};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
 use crate::{DropoutKey, Mode, ModelError, init};
 
 /// Describes a [`HanConv`].
@@ -234,17 +234,19 @@ fn relations_into<G: GraphView + ?Sized>(g: &G, t: usize) -> impl Iterator<Item 
 }
 
 impl Pretrained for HanConv {
-    /// PyG's names (`HANConv`); DGL has no such layer. Types of the schema that the other model lacks have no tensors there.
-    fn their(&self, _from: Framework, path: &str) -> Their {
+    /// PyG's names (`HANConv`), with `#` for a dot in the name of a type; DGL has no such layer. Types of the schema
+    /// that the other model lacks have no tensors there.
+    fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         let mut parts = path.splitn(3, '.');
         let at = (parts.next(), parts.next().and_then(|i| i.parse::<usize>().ok()), parts.next());
-        match at {
-            (Some("proj"), Some(t), Some(field)) => Their::same(format!("proj.{}.{field}", self.ntypes[t])),
+        let name = match at {
+            (Some("proj"), Some(t), Some(field)) => self.ntypes.get(t).map(|ntype| format!("proj.{}.{field}", pyg_key(ntype))),
             (Some(part @ ("lin_src" | "lin_dst")), Some(r), None) => {
-                let EdgeType { src, relation, dst } = &self.etypes[r];
-                Their::same(format!("{part}.{src}__{relation}__{dst}"))
+                let key = |EdgeType { src, relation, dst }: &EdgeType| pyg_key(&format!("{src}__{relation}__{dst}"));
+                self.etypes.get(r).map(|etype| format!("{part}.{}", key(etype)))
             }
-            _ => Their::same(if path == "q.weight" { "q" } else { path }),
-        }
+            _ => (path == "q.weight").then(|| "q".to_owned()),
+        };
+        ParamMapping::same(name.unwrap_or_else(|| path.to_owned()))
     }
 }

@@ -8,7 +8,7 @@ use burn_gnn_ops::{GraphView, div_by};
 
 use crate::Mode;
 use crate::conv::{Aggregator, EndRows, RelationConv};
-use crate::pretrained::{Buffer, Framework, Pretrained, Their};
+use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, pyg_key};
 
 /// Describes a [`HeteroGraphConv`].
 #[derive(Config, Debug)]
@@ -141,11 +141,11 @@ fn join(results: Vec<Tensor<2>>, by: Aggregator) -> Tensor<2> {
 impl<M: Pretrained> Pretrained for HeteroGraphConv<M> {
     /// DGL keys layers by canonical edge types or by relation names, under which edge types of one relation share a layer. Each has its
     /// own here: they are read from the shared one, and written by canonical edge types.
-    fn their(&self, from: Framework, path: &str) -> Their {
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         let mut parts = path.splitn(3, '.').skip(1);
         let found = parts.next().and_then(|i| i.parse::<usize>().ok()).zip(parts.next());
-        let Some((i, rest)) = found.filter(|(i, _)| *i < self.mods.len()) else { return Their::same(path) };
-        self.mods[i].their(from, rest).under_any(&self.prefixes(from, i))
+        let Some((i, rest)) = found.filter(|(i, _)| *i < self.mods.len()) else { return ParamMapping::same(path) };
+        self.mods[i].param_mapping(from, rest).under_any(&self.prefixes(from, i))
     }
     fn buffers(&self, from: Framework) -> Vec<Buffer> {
         let of = |(i, m): (usize, &M)| {
@@ -167,9 +167,9 @@ impl<M: Module> HeteroGraphConv<M> {
                 let unique = self.etypes.iter().filter(|e| e.relation == *relation).count() == 1;
                 if unique { [short, canonical] } else { [canonical, short] }
             }
-            // The second before PyG 2.3; no dots in keys of modules.
+            // The second before PyG 2.3.
             Framework::Pyg => {
-                let types = [src, relation, dst].map(|t| t.replace('.', "#"));
+                let types = [src, relation, dst].map(|t| pyg_key(t));
                 [format!("convs.<{}>.", types.join("___")), format!("convs.{}.", types.join("__"))]
             }
         }

@@ -9,7 +9,7 @@ use burn_gnn_ops::{Activation, GraphView, attention, bias_activation, div_by, ma
 
 use crate::heads::split;
 use crate::mlp::{normalise, sigmoid};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
 use crate::relations::{Incoming, Sorted, cat_rows};
 use crate::{DropoutKey, Mode, ModelError, init};
 
@@ -313,43 +313,47 @@ impl HgtConv {
 }
 
 impl Pretrained for HgtConv {
-    /// PyG's layer (`HGTConv` of 2.4 and later) has a `bias` and `gelu`, no `residual_weight`, and tensors by type: make the layer
-    /// [`from_graph`](HgtConvConfig::from_graph). Node types and relations of DGL, and edge types of PyG (its `metadata`), must stand in the
-    /// order of the schema.
-    fn their(&self, from: Framework, path: &str) -> Their {
+    /// PyG's layer (`HGTConv` of 2.4 and later) has a `bias` and `gelu`, no `residual_weight`, and tensors by type:
+    /// make the layer [`from_graph`](HgtConvConfig::from_graph). A dot in the name of a type is `#` there. Node types
+    /// and relations of DGL, and edge types of PyG (its `metadata`), must stand in the order of the schema.
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         if from == Framework::Pyg {
             return self.of_pyg(path);
         }
         match path.split_once('.') {
-            Some(("relation_att" | "relation_msg", _)) => Their::same(format!("{path}.W")),
-            None if path.starts_with("linear_") => Their::same(format!("{path}.W")),
-            _ => Their::same(path),
+            Some(("relation_att" | "relation_msg", _)) => ParamMapping::same(format!("{path}.W")),
+            None if path.starts_with("linear_") => ParamMapping::same(format!("{path}.W")),
+            _ => ParamMapping::same(path),
         }
     }
 }
 
 impl HgtConv {
     /// Where PyG keeps a parameter.
-    fn of_pyg(&self, path: &str) -> Their {
+    fn of_pyg(&self, path: &str) -> ParamMapping {
         let HgtConvConfig { heads, d_head, num_ntypes, num_etypes, ntypes, etypes, .. } = &self.config;
         let width = heads * d_head;
-        let name = |names: &[String], i: usize| names.get(i).cloned().unwrap_or_else(|| i.to_string());
+        let name = |names: &[String], i: usize| names.get(i).map_or_else(|| i.to_string(), |name| pyg_key(name));
         let by_type = |start: &str, end: &str| (0..*num_ntypes).map(|t| format!("{start}{}{end}", name(ntypes, t))).collect::<Vec<_>>();
         let head = path.split_once('.').and_then(|(field, h)| Some((field, h.parse::<usize>().ok()?)));
         // There every edge type has matrices of its own.
         if path.starts_with("relation_") && self.config.relation_ids().into_iter().ne(0..*num_etypes) {
-            return Their::same(path);
+            return ParamMapping::same(path);
         }
         match (path, head) {
-            (_, Some(("relation_att", h))) => Their::same("k_rel.weight").rows(h * num_etypes..(h + 1) * num_etypes, heads * num_etypes),
-            (_, Some(("relation_msg", h))) => Their::same("v_rel.weight").rows(h * num_etypes..(h + 1) * num_etypes, heads * num_etypes),
+            (_, Some(("relation_att", h))) => {
+                ParamMapping::same("k_rel.weight").rows(h * num_etypes..(h + 1) * num_etypes, heads * num_etypes)
+            }
+            (_, Some(("relation_msg", h))) => {
+                ParamMapping::same("v_rel.weight").rows(h * num_etypes..(h + 1) * num_etypes, heads * num_etypes)
+            }
             (_, Some(("relation_pri", h))) => {
                 let names = (0..*num_etypes).map(|r| format!("p_rel.{}", name(etypes, r)));
-                Their::stacked(names, h..h + 1, *heads).shaped([1, *heads])
+                ParamMapping::stacked(names, h..h + 1, *heads).shaped([1, *heads])
             }
-            ("linear_a", _) => Their::stacked(by_type("out_lin.lins.", ".weight"), 0..width, width).transpose(),
-            ("bias_a", _) => Their::stacked(by_type("out_lin.lins.", ".bias"), 0..width, width),
-            ("skip", _) => Their::stacked(by_type("skip.", ""), 0..1, 1),
+            ("linear_a", _) => ParamMapping::stacked(by_type("out_lin.lins.", ".weight"), 0..width, width).transpose(),
+            ("bias_a", _) => ParamMapping::stacked(by_type("out_lin.lins.", ".bias"), 0..width, width),
+            ("skip", _) => ParamMapping::stacked(by_type("skip.", ""), 0..1, 1),
             _ => {
                 // Keys, queries and values are columns of one matrix.
                 let part = ["k", "q", "v"].iter().position(|part| path.ends_with(&format!("_{part}")));
@@ -357,12 +361,12 @@ impl HgtConv {
                     Some(i) => {
                         let (columns, of) = (i * width..(i + 1) * width, 3 * width);
                         if path.starts_with("linear_") {
-                            Their::stacked(by_type("kqv_lin.lins.", ".weight"), columns, of).transpose()
+                            ParamMapping::stacked(by_type("kqv_lin.lins.", ".weight"), columns, of).transpose()
                         } else {
-                            Their::stacked(by_type("kqv_lin.lins.", ".bias"), columns, of)
+                            ParamMapping::stacked(by_type("kqv_lin.lins.", ".bias"), columns, of)
                         }
                     }
-                    None => Their::same(path),
+                    None => ParamMapping::same(path),
                 }
             }
         }

@@ -6,7 +6,7 @@ use burn_gnn_graph::Graph;
 use burn_gnn_ops::{GraphView, matmul_rows};
 
 use crate::inference::feature;
-use crate::pretrained::{Framework, Pretrained, Their, in_layers};
+use crate::pretrained::{Framework, ParamMapping, Pretrained, in_layers, pyg_key};
 use crate::{LayerViews, ModelError, NodeEmbedding, init};
 
 /// What a node type brings to the first layer.
@@ -103,28 +103,32 @@ pub(crate) fn encode_rows<G: GraphView + ?Sized>(
 
 /// Where a state dict keeps a parameter of a model of several node types: projections and learned rows by the names of types, as DGL's
 /// `HeteroLinear` and `HeteroEmbedding` and PyG's `HeteroDictLinear` have them, layers in a list.
-pub(crate) fn their_of_types<M: Pretrained>(
+pub(crate) fn param_mapping_of_types<M: Pretrained>(
     from: Framework,
     path: &str,
     ntypes: &[String],
     [projected, embedded]: [&[usize]; 2],
     convs: &[M],
-) -> Their {
+) -> ParamMapping {
     let [project, embed] = match from {
         Framework::Dgl => ["project.linears", "embed.embeds"],
         Framework::Pyg => ["project.lins", "embed"],
+    };
+    let key = |ntype: &str| match from {
+        Framework::Dgl => ntype.to_owned(),
+        Framework::Pyg => pyg_key(ntype),
     };
     let of_type = |start: &str, types: &[usize]| {
         let t = types.get(path.strip_prefix(start)?.parse::<usize>().ok()?)?;
         ntypes.get(*t)
     };
     if let Some(ntype) = of_type("net.projections.", projected) {
-        return Their::transposed(format!("{project}.{ntype}.weight"));
+        return ParamMapping::transposed(format!("{project}.{}.weight", key(ntype)));
     }
     if let Some(ntype) = of_type("embedding.weights.", embedded) {
-        return Their::same(format!("{embed}.{ntype}.weight"));
+        return ParamMapping::same(format!("{embed}.{}.weight", key(ntype)));
     }
     let path = path.strip_prefix("net.").unwrap_or(path);
     let layer = path.strip_prefix("convs.").and_then(|rest| in_layers(convs, from, &format!("layers.{rest}")));
-    layer.unwrap_or_else(|| Their::same(path))
+    layer.unwrap_or_else(|| ParamMapping::same(path))
 }

@@ -9,7 +9,7 @@ use burn_gnn_ops::Activation;
 use crate::ModelError;
 use crate::lstm::LstmCell;
 use crate::mlp::{apply, linear};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
 /// How [`JumpingKnowledge`] joins layers.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
@@ -118,13 +118,13 @@ impl JumpingKnowledge {
 }
 
 impl Pretrained for JumpingKnowledge {
-    fn their(&self, _from: Framework, path: &str) -> Their {
+    fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         if let Some(rest) = path.strip_prefix("lstm_reverse.") {
-            return LstmCell::their("lstm.", rest).followed_by("_reverse");
+            return LstmCell::param_mapping("lstm.", rest).followed_by("_reverse");
         }
         match path.strip_prefix("lstm.") {
-            Some(rest) => LstmCell::their("lstm.", rest),
-            None => Their::same(path),
+            Some(rest) => LstmCell::param_mapping("lstm.", rest),
+            None => ParamMapping::same(path),
         }
     }
 }

@@ -53,21 +53,25 @@ impl LayerViews for [Block] {
     type View = Block;
     #[track_caller]
     fn view(&self, layer: usize) -> &Block {
-        &self[layer]
+        match self.get(layer) {
+            Some(block) => block,
+            None => panic!("`layer` must lie in 0..{} (one block per layer), got {layer}; sample more hops", self.len()),
+        }
     }
     #[track_caller]
     fn count(&self, model: &str, layers: usize) -> usize {
-        assert!(self.len() == layers, "{model}: {layers} layers need as many blocks, got {}; sample that many hops", self.len());
+        let blocks = self.len();
+        assert!(blocks == layers, "{model}: expected one block per layer or hop, {layers}, got {blocks}; sample {layers} hops");
         layers
     }
     #[track_caller]
     fn input_nodes(&self, ntype: usize) -> Option<&[u32]> {
-        let known = self[0].holds_graph();
+        let first = self.view(0);
         assert!(
-            known,
+            first.holds_graph(),
             "learned rows on a batch of several machines: read them by original ids (`DistEmbedding`) and pass them as features"
         );
-        Some(self[0].src_nodes(ntype))
+        Some(first.src_nodes(ntype))
     }
 }
 

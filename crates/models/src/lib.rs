@@ -20,8 +20,8 @@
 
 mod error;
 mod init;
-mod mode;
 mod scope;
+mod training_mode;
 
 mod fused_adam;
 
@@ -107,11 +107,10 @@ pub use link_scorer::{LinkScore, LinkScorer, LinkScorerConfig};
 pub use lstm::LstmCell;
 pub use metrics::{Counts, cross_entropy, majority_class};
 pub use mlp::{Mlp, MlpConfig};
-pub use mode::Mode;
 pub use node_embedding::NodeEmbedding;
 pub use one_hot_conv::OneHotConv;
 pub use pna_conv::{PnaAggregator, PnaConv, PnaConvConfig, PnaScaler, PnaTower};
-pub use pretrained::{Buffer, Framework, Pretrained, StateDict, Their};
+pub use pretrained::{Buffer, Framework, ParamMapping, Pretrained, StateDict};
 pub use ranking::{LinkMetrics, TrueTails, filtered_ranks, rank_links};
 pub use readout::{AttentionReadout, AttentionReadoutConfig};
 pub use rel_graph_conv::{RelGraphConv, RelGraphConvConfig, RelNorm};
@@ -123,7 +122,8 @@ pub use scope::{DropoutKey, next_stream, seeded};
 pub use sg_conv::{SgConv, SgConvConfig};
 pub use sparse_rows::{EncoderRows, SparseAdam, SparseAdamConfig};
 pub use task::{NodeTask, Rows};
-pub use train::{Alone, Epoch, GradientSync, NodeClassifier, TrainConfig, Trained, evaluate, train};
+pub use train::{Epoch, GradientSync, NoSync, NodeClassifier, TrainConfig, Trained, evaluate, train};
+pub use training_mode::Mode;
 pub use transformer_conv::{TransformerConv, TransformerConvConfig};
 pub use typed_linear::{TypedLinear, TypedLinearConfig};
 pub use weights::{load_weights, save_weights};

@@ -5,7 +5,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_ops::matmul_rows;
 
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{ModelError, init};
 
 /// The function of a [`LinkScorer`].
@@ -149,11 +149,11 @@ impl Pretrained for LinkScorer {
     /// PyG's `DistMult`, `TransE` (`rel_emb.weight`) and `ComplEx` (real parts there, imaginary ones in `rel_emb_im.weight`). They
     /// keep the rows of nodes in the same model: load the scorer from `state.without("node_emb")`; the rows themselves are
     /// `node_emb.weight`, under ComplEx beside `node_emb_im.weight`.
-    fn their(&self, _from: Framework, path: &str) -> Their {
+    fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         match (path, self.score) {
-            ("relations", LinkScore::ComplEx) => Their::same("rel_emb.weight").beside("rel_emb_im.weight"),
-            ("relations", _) => Their::same("rel_emb.weight"),
-            _ => Their::same(path),
+            ("relations", LinkScore::ComplEx) => ParamMapping::same("rel_emb.weight").beside("rel_emb_im.weight"),
+            ("relations", _) => ParamMapping::same("rel_emb.weight"),
+            _ => ParamMapping::same(path),
         }
     }
 }

@@ -7,7 +7,7 @@ use burn_gnn_graph::Relation;
 use burn_gnn_ops::{Activation, copy_u_sum};
 
 use crate::mlp::{apply, linear, sigmoid};
-use crate::pretrained::Their;
+use crate::pretrained::ParamMapping;
 
 /// One step of an LSTM (Hochreiter and Schmidhuber, 1997), with PyTorch's order of gates `i, f, g, o`:
 /// `c' = σ(f) c + σ(i) tanh(g)`, `h' = σ(o) tanh(c')`.
@@ -26,9 +26,9 @@ impl LstmCell {
     }
 
     /// Where PyTorch keeps `path` of the first layer of an LSTM.
-    pub(crate) fn their(prefix: &str, path: &str) -> Their {
+    pub(crate) fn param_mapping(prefix: &str, path: &str) -> ParamMapping {
         let (part, kind) = path.split_once('.').unwrap_or((path, ""));
-        Their::same(format!("{prefix}{kind}_{part}_l0"))
+        ParamMapping::same(format!("{prefix}{kind}_{part}_l0"))
     }
 
     /// Columns of a state.

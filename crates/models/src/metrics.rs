@@ -11,7 +11,7 @@ use crate::Rows;
 /// reaches `logits` in backward (with gradient 0), so that every rank runs the same collectives.
 pub fn cross_entropy(logits: Tensor<2>, rows: &Rows) -> Tensor<1> {
     // A sum in one order for any number of threads; without rows it is 0 and tracked.
-    cross_entropy_rows(logits, &rows.index.as_slice().into(), &rows.labels.as_slice().into(), LossReduction::Over(rows.total))
+    cross_entropy_rows(logits, &rows.index, &rows.labels, LossReduction::Over(rows.total))
 }
 
 /// Sums that ranks add up before dividing.
@@ -31,7 +31,7 @@ impl Counts {
         let [_, c] = logits.dims();
         let values: Vec<f64> = logits.clone().into_data_dtype(DType::F64).try_to_vec().unwrap_or_default();
         let mut out = Self { rows: rows.index.len() as f64, ..Self::default() };
-        for (&r, &label) in rows.index.iter().zip(&rows.labels) {
+        for (&r, &label) in rows.index.iter().zip(&*rows.labels) {
             let row = &values[r as usize * c..(r as usize + 1) * c];
             let (mut best, mut max) = (0, f64::NEG_INFINITY);
             for (j, &v) in row.iter().enumerate() {
@@ -63,4 +63,24 @@ pub fn majority_class(train: &Rows, test: &Rows, num_classes: usize) -> (u32, f6
     let best = (0..num_classes).rev().max_by_key(|&c| count[c]).unwrap_or(0) as u32;
     let hits = test.labels.iter().filter(|&&l| l == best).count();
     (best, hits as f64 / test.labels.len().max(1) as f64)
+}
+
+#[cfg(all(test, feature = "flex"))]
+mod tests {
+    use std::sync::Arc;
+
+    use burn::tensor::Device;
+
+    use super::*;
+
+    /// Devices keep copies of lists by the list, so the lists of `Rows` must reach the operator themselves.
+    #[test]
+    fn the_loss_holds_the_lists_of_its_rows() {
+        let rows = Rows::new(&[2, 0], &[0, -1, 1], 2).unwrap();
+        let x = Tensor::<2>::ones([3, 2], &Device::flex().autodiff()).require_grad();
+        let losses = [cross_entropy(x.clone(), &rows), cross_entropy(x, &rows.clone())];
+        assert_eq!([&rows.index, &rows.labels].map(Arc::strong_count), [3; 2]);
+        drop(losses);
+        assert_eq!([&rows.index, &rows.labels].map(Arc::strong_count), [1; 2]);
+    }
 }

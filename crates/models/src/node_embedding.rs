@@ -9,11 +9,12 @@ use crate::{init, next_stream};
 
 /// One learned row per node, for some node types.
 ///
-/// Rows belong to the rank that owns the node: their gradients are complete there (halo gradients come
-/// home through the exchange), so they are stepped by their owner and kept out of the all-reduce.
-/// Initial rows are keyed by original ids and scaled by the whole graph's count: made in a
-/// [`seeded`](crate::seeded) scope, the embeddings of partitions start with the rows of the whole graph. Large initial rows let a model tell its training nodes apart without
-/// looking at their neighbours (seen on AIFB), hence Glorot's rule over the whole table.
+/// Rows belong to the rank that owns the node. Their gradients are complete there, as the exchange sends gradients of
+/// halo rows back to the owner rank, so the owner steps them and they are kept out of the all-reduce. Initial rows are
+/// keyed by original ids and scaled by the number of nodes of the whole graph: made in a [`seeded`](crate::seeded)
+/// scope, the embeddings of partitions start with the rows of the whole graph. They follow Glorot's rule over the whole
+/// table, because with large initial rows a model distinguishes its training nodes without their neighbours (seen on
+/// AIFB).
 #[derive(Module, Debug)]
 pub struct NodeEmbedding {
     /// `[num_input, dim]` per embedded type.
@@ -43,8 +44,16 @@ impl NodeEmbedding {
     }
 
     /// The rows of some nodes of `ntype`, in this order, if it is embedded.
+    ///
+    /// # Panics
+    /// An id that is no row of the type.
+    #[track_caller]
     pub fn rows_of(&self, ntype: usize, ids: &[u32]) -> Option<Tensor<2>> {
         let rows = self.rows(ntype)?;
+        let [n, _] = rows.dims();
+        if let Some((i, id)) = ids.iter().enumerate().find(|(_, id)| **id as usize >= n) {
+            panic!("node_embedding: `ids[{i}]` must lie in 0..{n} (rows of node type {ntype}), got {id}");
+        }
         let index = row_index(ids.iter().map(|&v| v as usize), &rows.device().without_autodiff());
         Some(rows.select(0, index))
     }

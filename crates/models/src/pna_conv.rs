@@ -12,7 +12,7 @@ use burn_gnn_ops::{Activation, GraphView, Reduce, Side, bias_activation, div_by,
 use crate::ModelError;
 use crate::conv::{Ends, edge_rows, end_rows, where_reached};
 use crate::mlp::{apply, linear, running};
-use crate::pretrained::{Buffer, Framework, Pretrained, Their};
+use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 
 /// One way in which [`PnaConv`] sums up messages.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
@@ -27,7 +27,8 @@ pub enum PnaAggregator {
     Min,
     /// `relu(mean m² - (mean m)²)`.
     Var,
-    /// `sqrt(Var + ε)`, see [`PnaConvConfig::std_eps`].
+    /// `sqrt(Var + ε)` with the `ε` of [`PnaConvConfig::std_eps`]. With [`PnaConvConfig::mixing`], as in PyTorch
+    /// Geometric, `sqrt(Var)` where `Var > ε`, else 0 with gradient 0.
     Std,
 }
 
@@ -53,7 +54,8 @@ pub struct PnaConvConfig {
     pub delta: f64,
     /// Columns of edge rows, if there are any.
     pub d_edge: Option<usize>,
-    /// Whether another linear map follows, and one for edge features stands before, as in PyTorch Geometric.
+    /// Whether another linear map follows, and one for edge features stands before, as in PyTorch Geometric, whose
+    /// [`Std`](PnaAggregator::Std) is taken then.
     #[config(default = false)]
     pub mixing: bool,
     /// Number of towers: layers beside one another, of which each makes `d_output / towers` columns of the result.
@@ -75,7 +77,7 @@ pub struct PnaConvConfig {
     /// With `batch_norm`: whether the rows themselves are added where they are as wide.
     #[config(default = true)]
     pub residual: bool,
-    /// `ε` of the standard deviation, above 0; DGL has `1e-30`.
+    /// `ε` of the standard deviation, above 0; DGL has `1e-30`, PyTorch Geometric `1e-5`.
     #[config(default = 1e-5)]
     pub std_eps: f64,
     /// How messages are summed up.
@@ -326,6 +328,12 @@ impl PnaTower {
                 PnaAggregator::Max => plus_own(reduce(Reduce::Max, m.clone())),
                 PnaAggregator::Min => plus_own(reduce(Reduce::Min, m.clone())),
                 PnaAggregator::Var => var(),
+                // Below a threshold PyG has 0, so that the root is never taken where it has no derivative.
+                PnaAggregator::Std if config.mixing => {
+                    let var = var();
+                    let flat = var.clone().lower_equal_elem(config.std_eps);
+                    var.clamp_min(config.std_eps).sqrt().mask_fill(flat, 0.0)
+                }
                 PnaAggregator::Std => (var() + config.std_eps).sqrt(),
             };
             where_reached(relation, y)
@@ -353,17 +361,18 @@ impl PnaTower {
 }
 
 impl Pretrained for PnaConv {
-    /// PyG's layer takes `mixing`; where a variance is below 1e-5, its standard deviation is 0 there. DGL's, which has one layer before
-    /// and one after the sums, takes `batch_norm`, `divide_input` and a `std_eps` of `1e-30`; δ is not in its file.
-    fn their(&self, from: Framework, path: &str) -> Their {
+    /// PyG's layer takes `mixing`, with which [`PnaAggregator::Std`] is PyG's. DGL's, which has one layer before and
+    /// one after the sums, takes `batch_norm`, `divide_input` and a `std_eps` of `1e-30`; δ is not in its file.
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         if let (Framework::Dgl, Some(field)) = (from, path.strip_prefix("lin.")) {
-            return Their::same(format!("mixing_layer.0.{field}"));
+            return ParamMapping::same(format!("mixing_layer.0.{field}"));
         }
         let mut parts = path.splitn(4, '.');
         let tower = (parts.next(), parts.next().and_then(|t| t.parse::<usize>().ok()), parts.next(), parts.next());
-        let (Some("towers"), Some(t), Some(part), Some(field)) = tower else { return Their::same(path) };
-        let [d, _] = self.towers[t].pre_src.weight.val().dims();
-        let all = 2 * d + self.towers[t].pre_edge.as_ref().map_or(0, |pre| pre.weight.val().dims()[0]);
+        let (Some("towers"), Some(t), Some(part), Some(field)) = tower else { return ParamMapping::same(path) };
+        let Some(tower) = self.towers.get(t) else { return ParamMapping::same(path) };
+        let [d, _] = tower.pre_src.weight.val().dims();
+        let all = 2 * d + tower.pre_edge.as_ref().map_or(0, |pre| pre.weight.val().dims()[0]);
         // Rows of destinations are the first in PyG, those of sources in DGL.
         let (before, after, [dst, src]) = match from {
             Framework::Pyg => (format!("pre_nns.{t}.0"), format!("post_nns.{t}.0"), [0..d, d..2 * d]),
@@ -374,17 +383,17 @@ impl Pretrained for PnaConv {
             let (layer, field) = field.split_once('.')?;
             Some(format!("{}.{field}", 2 * (layer.parse::<usize>().ok()? + 1)))
         };
-        let first = || Their::same(format!("{before}.{field}"));
+        let first = || ParamMapping::same(format!("{before}.{field}"));
         match (part, later(field)) {
-            ("pre_more", Some(name)) => Their::same(format!("pre_nns.{t}.{name}")),
-            ("post_more", Some(name)) => Their::same(format!("post_nns.{t}.{name}")),
+            ("pre_more", Some(name)) => ParamMapping::same(format!("pre_nns.{t}.{name}")),
+            ("post_more", Some(name)) => ParamMapping::same(format!("post_nns.{t}.{name}")),
             ("pre_dst", _) if field == "bias" => first(),
             ("pre_dst", _) => first().rows(dst, all),
             ("pre_src", _) => first().rows(src, all),
             ("pre_edge", _) => first().rows(2 * d..all, all),
-            ("post", _) => Their::same(format!("{after}.{field}")),
-            ("norm", _) => Their::same(format!("towers.{t}.batchnorm.{field}")),
-            _ => Their::same(path),
+            ("post", _) => ParamMapping::same(format!("{after}.{field}")),
+            ("norm", _) => ParamMapping::same(format!("towers.{t}.batchnorm.{field}")),
+            _ => ParamMapping::same(path),
         }
     }
     fn buffers(&self, from: Framework) -> Vec<Buffer> {
@@ -393,7 +402,7 @@ impl Pretrained for PnaConv {
             Framework::Pyg => vec![
                 Buffer::option("aggr_module.avg_deg_log", self.config.delta, "delta"),
                 // Of scalers that are not here.
-                Buffer::unread("aggr_module.avg_deg_lin"),
+                Buffer::unread("aggr_module.avg_deg_lin").zeros([1]),
             ],
         }
     }

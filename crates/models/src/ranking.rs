@@ -48,8 +48,11 @@ impl TrueTails {
     ///
     /// # Panics
     /// `q` is not below [`len`](Self::len).
+    #[track_caller]
     pub fn query(&self, q: usize) -> (u32, u32, &[u32]) {
-        let [head, relation] = self.queries[q];
+        let Some(&[head, relation]) = self.queries.get(q) else {
+            panic!("true_tails: `q` must lie in 0..{} (queries with a true tail), got {q}", self.len())
+        };
         (head, relation, &self.tails[self.starts[q]..self.starts[q + 1]])
     }
     /// True tails of (head, relation), none where it is no query.

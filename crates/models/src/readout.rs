@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, SegmentReduce, Segments, segment_reduce, segment_softmax};
 
 use crate::mlp::{apply, linear};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
 /// Describes an [`AttentionReadout`].
 #[derive(Config, Debug)]
@@ -70,8 +70,8 @@ impl AttentionReadout {
 }
 
 impl Pretrained for AttentionReadout {
-    fn their(&self, from: Framework, path: &str) -> Their {
-        Their::same(match from {
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
+        ParamMapping::same(match from {
             Framework::Dgl => path.to_owned(),
             Framework::Pyg => path.replacen("feat_nn", "nn", 1),
         })

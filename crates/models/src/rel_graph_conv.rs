@@ -10,7 +10,7 @@ use burn_gnn_ops::{
 };
 
 use crate::mlp::normalise;
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::relations::{Incoming, Sorted, cat_rows};
 use crate::{ModelError, RelWeights, init};
 
@@ -54,7 +54,7 @@ pub struct RelGraphConvConfig {
 ///
 /// With `layer_norm` the double sum is normalised over its columns (Ba, Kiros, Hinton, 2016) before the rest is added.
 /// `c_e` is `1 / in-degree of v in r` ([`RelNorm::Right`]) or 1, times the edge's weight where weights
-/// are given. Inverse relations are the graph's affair (`Graph::with_inverse_relations`).
+/// are given. The caller must add inverse relations (`Graph::with_inverse_relations`).
 ///
 /// # Shapes
 /// `x[t]: [num_input of type t, d_input]`; the result has one `[num_dst of type t, d_output]` per node type.
@@ -247,16 +247,17 @@ fn by_dst<const D: usize>(rows: Tensor<D>, sorted: &[Option<Incoming>]) -> Vec<T
 }
 
 impl Pretrained for RelGraphConv {
-    /// Relations of the state dict must stand in the order of the schema's edge types. Blocks lie flat in DGL, and apart in PyG.
-    fn their(&self, from: Framework, path: &str) -> Their {
+    /// Relations of the state dict must stand in the order of the schema's edge types. Blocks are one row of
+    /// all their entries in DGL, an axis of their own in PyG.
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         if let ("weight", RelWeights::BlockDiagonal(b)) = (path, self.weights) {
             let [_, i, o] = self.weight.val().dims();
             return match from {
-                Framework::Dgl => Their::same("linear_r.W").shaped([self.num_relations, b * i * o]),
-                Framework::Pyg => Their::same("weight").shaped([self.num_relations, b, i, o]),
+                Framework::Dgl => ParamMapping::same("linear_r.W").shaped([self.num_relations, b * i * o]),
+                Framework::Pyg => ParamMapping::same("weight").shaped([self.num_relations, b, i, o]),
             };
         }
-        Their::same(match (from, path) {
+        ParamMapping::same(match (from, path) {
             (Framework::Dgl, "weight") => "linear_r.W",
             (Framework::Dgl, "coeff") => "linear_r.coeff",
             (Framework::Dgl, "bias") => "h_bias",

@@ -7,8 +7,8 @@ use burn_gnn_graph::{Block, Graph};
 use burn_gnn_ops::GraphView;
 
 use crate::inference::{Layerwise, check_types};
-use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, their_of_types};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{
     DropoutKey, LayerViews, Mode, ModelError, NodeClassifier, NodeEmbedding, OneHotConv, RelGraphConv, RelGraphConvConfig, RelWeights,
     Whole,
@@ -213,7 +213,7 @@ impl NodeClassifier for Rgcn {
 impl Pretrained for Rgcn {
     /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features and
     /// `embed.embeds.<node type>.weight` (`embed.…`) for learned rows; other names are [renamed](crate::StateDict::renamed) first.
-    fn their(&self, from: Framework, path: &str) -> Their {
-        their_of_types(from, path, &self.ntypes, [&self.projected, self.embedding.ntypes()], &self.net.convs)
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
+        param_mapping_of_types(from, path, &self.ntypes, [&self.projected, self.embedding.ntypes()], &self.net.convs)
     }
 }

@@ -12,7 +12,7 @@ use burn_gnn_ops::{
 use crate::conv::{EndRows, Ends, RelationConv, end_rows};
 use crate::lstm::{LstmCell, over_neighbours};
 use crate::mlp::{apply, linear};
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{Mode, init};
 
 /// How [`SageConv`] makes one row of a node's neighbours.
@@ -240,21 +240,21 @@ impl RelationConv for SageConv {
 
 impl Pretrained for SageConv {
     /// Under lstm PyG's layer reads zeros after the neighbours of a node, up to the largest degree of the graph; this one does not.
-    fn their(&self, from: Framework, path: &str) -> Their {
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         match from {
             Framework::Dgl => match path.strip_prefix("lstm.") {
-                Some(rest) => LstmCell::their("lstm.", rest),
-                None => Their::same(path),
+                Some(rest) => LstmCell::param_mapping("lstm.", rest),
+                None => ParamMapping::same(path),
             },
             Framework::Pyg => match path {
-                "fc_neigh.weight" => Their::same("lin_l.weight"),
-                "fc_self.weight" => Their::same("lin_r.weight"),
-                "fc_self.bias" | "bias" => Their::same("lin_l.bias"),
-                "fc_pool.weight" => Their::same("lin.weight"),
-                "fc_pool.bias" => Their::same("lin.bias"),
+                "fc_neigh.weight" => ParamMapping::same("lin_l.weight"),
+                "fc_self.weight" => ParamMapping::same("lin_r.weight"),
+                "fc_self.bias" | "bias" => ParamMapping::same("lin_l.bias"),
+                "fc_pool.weight" => ParamMapping::same("lin.weight"),
+                "fc_pool.bias" => ParamMapping::same("lin.bias"),
                 _ => match path.strip_prefix("lstm.") {
-                    Some(rest) => LstmCell::their("aggr_module.lstm.", rest),
-                    None => Their::same(path),
+                    Some(rest) => LstmCell::param_mapping("aggr_module.lstm.", rest),
+                    None => ParamMapping::same(path),
                 },
             },
         }

@@ -8,7 +8,7 @@ use burn_gnn_ops::{Activation, GraphView, bias_activation, matmul_rows, weighted
 
 use crate::conv::{check_computed, check_one_type, check_weights, src_rows};
 use crate::edge_weight_norm::edge_norms;
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{DegreeNorm, LayerViews, Whole, init};
 
 /// Describes an [`SgConv`].
@@ -21,7 +21,8 @@ pub struct SgConvConfig {
     /// Number of hops.
     #[config(default = 1)]
     pub hops: usize,
-    /// What messages are normalised by. DGL's `SGConv` has in-degrees at both ends (`BothIn`), with edge weights `Both`, PyTorch Geometric [`DegreeNorm::BothIn`].
+    /// What messages are normalised by. DGL's `SGConv` has [`DegreeNorm::BothIn`], with edge weights `Both`; PyTorch
+    /// Geometric `BothIn`.
     #[config(default = "DegreeNorm::Both")]
     pub norm: DegreeNorm,
     /// Whether the degrees of `norm` are sums of edge weights ([`EdgeWeightNorm`](crate::EdgeWeightNorm)), as in DGL and PyTorch
@@ -43,7 +44,7 @@ pub struct SgConvConfig {
 /// be computed rows, on a whole graph or a partition, or every hop has a block ([`forward_blocks`](Self::forward_blocks)).
 ///
 /// # Departures from the paper
-/// None; self loops are the graph's affair (the paper adds them).
+/// None; the caller must add self loops, as the paper does (`Graph::add_self_loops`).
 ///
 /// # Cost
 /// One pass over the edges and one exchange per hop, with `min(d_input, d_output)` columns. `Âᵏ x` does not change
@@ -129,11 +130,11 @@ impl SgConv {
 }
 
 impl Pretrained for SgConv {
-    fn their(&self, from: Framework, path: &str) -> Their {
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         let module = if from == Framework::Dgl { "fc" } else { "lin" };
         match path {
-            "weight" => Their::transposed(format!("{module}.weight")),
-            _ => Their::same(format!("{module}.{path}")),
+            "weight" => ParamMapping::transposed(format!("{module}.weight")),
+            _ => ParamMapping::same(format!("{module}.{path}")),
         }
     }
 }

@@ -1,16 +1,20 @@
 //! Node classification on one view of a graph.
 
+use std::sync::Arc;
+
 use burn::tensor::Tensor;
 
 use crate::ModelError;
 
 /// Labelled rows of one part of a split that this rank holds.
+///
+/// A clone shares the lists, and devices copy them once for as long as one of them lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// Input-row numbers of the target type.
-    pub index: Vec<u32>,
+    pub index: Arc<[u32]>,
     /// Class of each row.
-    pub labels: Vec<u32>,
+    pub labels: Arc<[u32]>,
     /// Number of rows over all ranks.
     pub total: usize,
 }
@@ -38,15 +42,16 @@ impl Rows {
             }
             Ok(l as u32)
         };
-        Ok(Self { index: ids.to_vec(), labels: ids.iter().map(label).collect::<Result<_, _>>()?, total: ids.len() })
+        Ok(Self { index: ids.into(), labels: ids.iter().map(label).collect::<Result<_, _>>()?, total: ids.len() })
     }
 
     /// The rows that a rank holds: `local[id]` is the rank's row of node `id`, if it owns it. The order of
     /// the split is kept, the total stays.
     #[must_use]
     pub fn on_rank(&self, local: impl Fn(u32) -> Option<u32>) -> Self {
-        let (index, labels) = self.index.iter().zip(&self.labels).filter_map(|(&i, &l)| Some((local(i)?, l))).unzip();
-        Self { index, labels, total: self.total }
+        let local = |(&i, &l): (&u32, &u32)| Some((local(i)?, l));
+        let (index, labels): (Vec<_>, Vec<_>) = self.index.iter().zip(&*self.labels).filter_map(local).unzip();
+        Self { index: index.into(), labels: labels.into(), total: self.total }
     }
 }
 

@@ -9,7 +9,7 @@ use burn_gnn_ops::{Activation, GraphView, attention, copy_e_sum, div_by, e_dot_v
 use crate::conv::{EndRows, Ends, RelationConv, edge_rows, end_rows};
 use crate::heads::{edge_shares, mean_heads, split};
 use crate::mlp::{apply, linear, sigmoid};
-use crate::pretrained::{Buffer, Framework, Pretrained, Their};
+use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 use crate::{DropoutKey, Mode, ModelError};
 
 /// Describes a [`TransformerConv`].
@@ -193,11 +193,18 @@ impl RelationConv for TransformerConv {
 
 impl Pretrained for TransformerConv {
     /// PyTorch Geometric's names.
-    fn their(&self, _from: Framework, path: &str) -> Their {
-        Their::same(path)
+    fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
+        ParamMapping::same(path)
     }
     /// PyG has `lin_skip` without `root_weight` too, and does not use it.
     fn buffers(&self, _from: Framework) -> Vec<Buffer> {
-        if self.lin_skip.is_some() { vec![] } else { ["lin_skip.weight", "lin_skip.bias"].map(Buffer::unread).to_vec() }
+        if self.lin_skip.is_some() {
+            return vec![];
+        }
+        let TransformerConvConfig { heads, d_head, concat, bias, .. } = self.config;
+        let [d_dst, _] = self.lin_query.weight.val().dims();
+        let out = if concat { heads * d_head } else { d_head };
+        let bias = bias.then(|| Buffer::unread("lin_skip.bias").zeros([out]));
+        [Buffer::unread("lin_skip.weight").zeros([out, d_dst])].into_iter().chain(bias).collect()
     }
 }

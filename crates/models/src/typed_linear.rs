@@ -5,7 +5,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{TypeIndex, gather_mm, matmul_rows};
 
-use crate::pretrained::{Framework, Pretrained, Their};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{ModelError, RelWeights};
 
 /// Describes a [`TypedLinear`].
@@ -96,13 +96,13 @@ impl TypedLinear {
 }
 
 impl Pretrained for TypedLinear {
-    fn their(&self, _from: Framework, path: &str) -> Their {
+    fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         let [_, i, o] = self.weight.val().dims();
         match (path, self.weights) {
-            // Blocks lie flat.
-            ("weight", RelWeights::BlockDiagonal(b)) => Their::same("W").shaped([self.num_types, b * i * o]),
-            ("weight", _) => Their::same("W"),
-            _ => Their::same(path),
+            // All blocks of a type are one row there.
+            ("weight", RelWeights::BlockDiagonal(b)) => ParamMapping::same("W").shaped([self.num_types, b * i * o]),
+            ("weight", _) => ParamMapping::same("W"),
+            _ => ParamMapping::same(path),
         }
     }
 }

@@ -24,7 +24,8 @@ use crate::ModelError;
 /// let (device, dir) = (Device::flex(), tempfile::tempdir()?);
 /// let model = GcnConfig::new(8, 3).init(&device);
 /// save_weights(&model, dir.path().join("gcn.bpk"))?;
-/// let _same = load_weights(GcnConfig::new(8, 3).init(&device), dir.path().join("gcn.bpk"))?;
+/// let same = load_weights(GcnConfig::new(8, 3).init(&device), dir.path().join("gcn.bpk"))?;
+/// assert_eq!(same.layers[0].weight.as_ref().unwrap().to_data(), model.layers[0].weight.as_ref().unwrap().to_data());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn save_weights<M: Module>(model: &M, path: impl AsRef<Path>) -> Result<(), ModelError> {
@@ -46,4 +47,47 @@ pub fn load_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, Mo
 
 fn weights(path: &Path, cause: &dyn std::fmt::Display) -> ModelError {
     ModelError::Weights { file: path.to_owned(), message: cause.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::{SageConfig, seeded};
+
+    #[test]
+    fn what_was_saved_is_loaded() {
+        let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
+        let new = |seed, hidden| seeded(seed, || SageConfig::new(4, 2).with_hidden(hidden).init(&device));
+        let file = dir.path().join("sage.bpk");
+        save_weights(&new(0, 8), &file).unwrap();
+        let bytes = |file: &Path| std::fs::read(file).unwrap();
+        let saved = bytes(&file);
+        // Another model takes the weights: saved again they are the same file.
+        save_weights(&load_weights(new(1, 8), &file).unwrap(), &file).unwrap();
+        assert_eq!(bytes(&file), saved);
+        save_weights(&new(1, 8), &file).unwrap();
+        assert_ne!(bytes(&file), saved, "the file tells other weights from these");
+    }
+
+    #[test]
+    fn errors_name_the_file() {
+        let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
+        let new = |hidden| SageConfig::new(4, 2).with_hidden(hidden).init(&device);
+        let file = dir.path().join("sage.bpk");
+        let refused = |part: &str| {
+            let e = load_weights(new(16), &file).unwrap_err();
+            assert!(matches!(e, ModelError::Weights { .. }));
+            let text = e.to_string();
+            assert!(text.contains(&file.display().to_string()) && text.contains(part), "{text}");
+        };
+        refused("");
+        save_weights(&new(8), &file).unwrap();
+        refused("16");
+        std::fs::write(&file, b"no weights").unwrap();
+        refused("");
+        let nowhere = dir.path().join("none/sage.bpk");
+        assert!(save_weights(&new(8), &nowhere).unwrap_err().to_string().contains(&nowhere.display().to_string()));
+    }
 }

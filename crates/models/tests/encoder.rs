@@ -377,7 +377,7 @@ fn cora_losses(graph: &Graph, features: &Features, labels: &[i64], split: &Split
     let task = NodeTask { graph: &graph, features: vec![Some(x)], target: 0, train: rows(&split.train), val: rows(&split.val) };
     let model = seeded(0, || GcnConfig::new(1_433, 7).init(&device.clone().autodiff()));
     let config = TrainConfig::new().with_epochs(10).with_progress(false);
-    train(model, &task, &config, &Alone, |_| {}).unwrap().history.iter().map(|e| e.loss).collect()
+    train(model, &task, &config, &NoSync, |_| {}).unwrap().history.iter().map(|e| e.loss).collect()
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn models_on_blocks_equal_models_on_the_graph() {
 }
 
 #[test]
-#[should_panic(expected = "sage: 2 layers need as many blocks, got 1; sample that many hops")]
+#[should_panic(expected = "sage: expected one block per layer or hop, 2, got 1; sample 2 hops")]
 fn a_model_wants_a_block_per_layer() {
     let sage = SageConfig::new(4, 3).init(&Device::flex());
     let batch = NeighborSampler::new(&homogeneous(), [1]).unwrap().sample([("_N", [0])], SampleKey::new(0)).unwrap();

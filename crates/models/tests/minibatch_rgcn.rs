@@ -5,7 +5,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_graph::{Dataset, FeatureSource, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, crates_graph, load_dataset};
 use burn_gnn_models::{
-    Alone, Counts, FusedAdamConfig, Mode, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, seeded, train,
+    Counts, FusedAdamConfig, Mode, NoSync, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, seeded, train,
 };
 use burn_gnn_testutil::data;
 
@@ -48,8 +48,8 @@ impl Task {
         let (train_rows, val) = (self.rows(&split.train), self.rows(&split.val));
         let task = NodeTask { graph: &self.set.graph, features: self.features(), target: self.target, train: train_rows, val };
         let config = TrainConfig::new().with_epochs(EPOCHS).with_seed(seed).with_progress(false);
-        let trained = train(self.model(seed, 0.3), &task, &config, &Alone, |_| {}).unwrap();
-        evaluate(&trained.model, &task, &self.rows(&split.test), &Alone).accuracy()
+        let trained = train(self.model(seed, 0.3), &task, &config, &NoSync, |_| {}).unwrap();
+        evaluate(&trained.model, &task, &self.rows(&split.test), &NoSync).accuracy()
     }
 
     fn sampled(&self, seed: u64, fanouts: [i64; 2], batch: usize) -> f64 {

@@ -372,7 +372,7 @@ fn training_learns_keeps_the_best_epoch_and_repeats() {
         let config = TrainConfig::new().with_epochs(60).with_lr(0.05).with_seed(1).with_progress(false);
         let run = |patience: Option<usize>| {
             let model = seeded(1, || GcnConfig::new(10, 2).init(&device.clone().autodiff()));
-            train(model, &task, &config.clone().with_patience(patience), &Alone, |_| {}).unwrap()
+            train(model, &task, &config.clone().with_patience(patience), &NoSync, |_| {}).unwrap()
         };
         let (a, b) = (run(None), run(None));
         assert_eq!(a.history, b.history);
@@ -380,7 +380,7 @@ fn training_learns_keeps_the_best_epoch_and_repeats() {
         let val_loss = |epoch: usize| a.history[epoch].val_loss.unwrap();
         assert!(val_loss(59) < 0.3 * val_loss(0), "{:?}", a.history[59]);
         let all = Rows::new(&(0..10).collect::<Vec<_>>(), &labels, 2).unwrap();
-        assert_eq!(evaluate(&a.model, &task, &all, &Alone).accuracy(), 1.0);
+        assert_eq!(evaluate(&a.model, &task, &all, &NoSync).accuracy(), 1.0);
         let best = a.history.iter().map(|e| e.val_accuracy.unwrap()).fold(0.0, f64::max);
         assert_eq!(a.history[a.kept_epoch].val_accuracy.unwrap(), best);
         for patience in [1, 2] {
@@ -433,14 +433,14 @@ fn refusals_name_argument_range_and_value() {
     };
     let run = |task: &NodeTask<'_, Graph>, lr: f64| {
         let model = seeded(0, || GcnConfig::new(2, 2).init(&device.clone().autodiff()));
-        train(model, task, &TrainConfig::new().with_epochs(5).with_lr(lr).with_progress(false), &Alone, |_| {}).map(|_| ())
+        train(model, task, &TrainConfig::new().with_epochs(5).with_lr(lr).with_progress(false), &NoSync, |_| {}).map(|_| ())
     };
     assert!(matches!(run(&task, 0.1), Err(ModelError::NothingToTrain)));
     task.train = Rows::new(&[1], &[0, 1, 0, 0, 0, 0], 2).unwrap();
     assert_eq!(text(run(&task, f64::NAN).unwrap_err()), "`lr` must lie in positive finite numbers, got NaN");
     assert!(matches!(run(&task, 1e38), Err(ModelError::Diverged { .. })));
     let hasty = TrainConfig::new().with_patience(Some(0)).with_progress(false);
-    let hasty = train(GcnConfig::new(2, 2).init(&device.clone().autodiff()), &task, &hasty, &Alone, |_| {});
+    let hasty = train(GcnConfig::new(2, 2).init(&device.clone().autodiff()), &task, &hasty, &NoSync, |_| {});
     assert_eq!(text(hasty.unwrap_err()), "`patience` must lie in positive finite numbers, got 0");
 }
 

@@ -5,7 +5,7 @@
 /// ```
 /// use burn_gnn_models::Buffer;
 /// let fixed = Buffer::option("eps", 0.5, "init_eps"); // the layer is refused weights with another ε
-/// let unread = Buffer::unread("lin_skip.weight");
+/// let unread = Buffer::unread("lin_skip.weight").zeros([4, 3]);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Buffer {
@@ -13,16 +13,24 @@ pub struct Buffer {
     pub(super) names: Vec<String>,
     /// The number it must hold, and the option of the layer that says so; none: it is not read.
     pub(super) option: Option<(f64, &'static str)>,
+    /// Shape that it is written with.
+    pub(super) shape: Option<Vec<usize>>,
 }
 
 impl Buffer {
     /// One number that is the option `option` of the layer here, which has `value`.
     pub fn option(name: impl Into<String>, value: f64, option: &'static str) -> Self {
-        Self { names: vec![name.into()], option: Some((value, option)) }
+        Self { names: vec![name.into()], option: Some((value, option)), shape: None }
     }
-    /// A tensor that does not influence what the layer computes.
+    /// A tensor that does not influence what the layer computes. It is not written, unless with [`zeros`](Self::zeros).
     pub fn unread(name: impl Into<String>) -> Self {
-        Self { names: vec![name.into()], option: None }
+        Self { names: vec![name.into()], option: None, shape: None }
+    }
+    /// Written as zeros of this shape, so that a strict `load_state_dict` of PyTorch finds it.
+    #[must_use]
+    pub fn zeros(mut self, shape: impl Into<Vec<usize>>) -> Self {
+        self.shape = Some(shape.into());
+        self
     }
     /// With a prefix before every name.
     #[must_use]

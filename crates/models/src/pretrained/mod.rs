@@ -1,8 +1,8 @@
 //! Weights of layers that were trained with DGL or PyTorch Geometric.
 
 mod buffers;
-mod their;
-mod walk;
+mod param_mapping;
+mod param_visitors;
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -18,8 +18,8 @@ use safetensors::{Dtype, SafeTensors};
 
 use crate::ModelError;
 pub use buffers::Buffer;
-pub use their::Their;
-use walk::{Loader, Saver};
+pub use param_mapping::ParamMapping;
+use param_visitors::{Loader, Saver};
 
 /// Whose names a state dict has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Framework {
 /// ```
 /// use burn::module::Module;
 /// use burn::nn::Linear;
-/// use burn_gnn_models::{Buffer, Framework, GinConv, Pretrained, Their};
+/// use burn_gnn_models::{Buffer, Framework, GinConv, Pretrained, ParamMapping};
 ///
 /// #[derive(Module, Debug)]
 /// struct Net {
@@ -44,10 +44,10 @@ pub enum Framework {
 /// }
 ///
 /// impl Pretrained for Net {
-///     fn their(&self, from: Framework, path: &str) -> Their {
+///     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
 ///         match path.split_once('.') {
-///             Some(("conv1", rest)) => self.conv1.their(from, rest).under("conv1."),
-///             _ => Their::same(path), // `lin.weight`, transposed because it is in a `Linear`
+///             Some(("conv1", rest)) => self.conv1.param_mapping(from, rest).under("conv1."),
+///             _ => ParamMapping::same(path), // `lin.weight`, transposed because it is in a `Linear`
 ///         }
 ///     }
 ///     fn buffers(&self, from: Framework) -> Vec<Buffer> {
@@ -57,7 +57,7 @@ pub enum Framework {
 /// ```
 pub trait Pretrained: Module + ModuleDisplay {
     /// Where `from` keeps the parameter at `path` (field names joined by dots).
-    fn their(&self, from: Framework, path: &str) -> Their;
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping;
 
     /// What `from` saves with the layer that is no parameter here: numbers that are options here, tensors that nothing reads.
     fn buffers(&self, _from: Framework) -> Vec<Buffer> {
@@ -118,7 +118,9 @@ impl StateDict {
     /// by dots: `{"model": module.state_dict(), "epoch": 7}` is loaded from `StateDict::from_file(path)?.at("model.")`.
     ///
     /// A `.pt` file is a program; nothing of it is run, and all but tensors and containers is refused
-    /// ([`read_torch`](https://docs.rs/burn-gnn-graph/latest/burn_gnn_graph/io/fn.read_torch.html)).
+    /// ([`read_torch`](https://docs.rs/burn-gnn-graph/latest/burn_gnn_graph/io/fn.read_torch.html)). Burn's own reader
+    /// (`burn-store`) is not used: memory is bounded by the size of the file here, and a parameter may be a part of a
+    /// tensor, a stack of several, the negative of one, or one that is shared.
     ///
     /// # Errors
     /// As [`from_safetensors`](Self::from_safetensors), a file that cannot be read, a `.pt` file without the feature `torch` or with
@@ -191,16 +193,22 @@ impl StateDict {
         Ok(Self { tensors })
     }
 
-    /// The parameters and buffers of a layer under the names, and with the axes, of another framework.
+    /// The parameters and buffers of a layer under the names, and with the axes, of another framework: what
+    /// `load_state_dict` of the same layer there takes. Tensors that the layer has there and does not read are zeros. A
+    /// custom layer whose [`buffers`](Pretrained::buffers) state no shape of such a tensor leaves it out: load it there
+    /// with `strict=False`.
     pub fn of<M: Pretrained>(layer: &M, framework: Framework) -> Self {
-        let names = |path: &str| layer.their(framework, path);
+        let names = |path: &str| layer.param_mapping(framework, path);
         let mut saver = Saver::new(&names);
         layer.visit(&mut saver);
         let mut state = saver.state;
-        for Buffer { names, option } in layer.buffers(framework) {
-            if let (Some(name), Some((value, _))) = (names.into_iter().next(), option) {
-                state.tensors.insert(name, Arc::new(TensorData::new(vec![value as f32], [1])));
-            }
+        for Buffer { names, option, shape } in layer.buffers(framework) {
+            let data = match (option, shape) {
+                (Some((value, _)), _) => TensorData::new(vec![value as f32], [1]),
+                (None, Some(shape)) => TensorData::zeros::<f32, _>(shape),
+                (None, None) => continue,
+            };
+            state.tensors.extend(names.into_iter().next().map(|name| (name, Arc::new(data))));
         }
         state
     }
@@ -243,11 +251,11 @@ impl StateDict {
     /// * [`ModelError::WeightShared`]: two tensors for one parameter that differ.
     pub fn load<M: Pretrained>(&self, layer: M, from: Framework) -> Result<M, ModelError> {
         let described = layer.clone();
-        let names = |path: &str| described.their(from, path);
+        let names = |path: &str| described.param_mapping(from, path);
         let mut loader = Loader::new(self, &names);
         let layer = layer.map(&mut loader);
         let mut used = loader.finish()?;
-        for Buffer { names, option } in described.buffers(from) {
+        for Buffer { names, option, .. } in described.buffers(from) {
             for tensor in names {
                 let Some(data) = self.tensors.get(&tensor) else { continue };
                 if let Some((expected, option)) = option {
@@ -281,16 +289,21 @@ impl StateDict {
 }
 
 /// Where a model keeps the parameter at `path` of its list of layers `layers`, which PyG calls `convs`; none for another parameter.
-pub(crate) fn in_layers<M: Pretrained>(layers: &[M], from: Framework, path: &str) -> Option<Their> {
+pub(crate) fn in_layers<M: Pretrained>(layers: &[M], from: Framework, path: &str) -> Option<ParamMapping> {
     let (i, rest) = path.strip_prefix("layers.")?.split_once('.')?;
     let i: usize = i.parse().ok()?;
-    Some(layers.get(i)?.their(from, rest).under(&layer_prefix(from, i)))
+    Some(layers.get(i)?.param_mapping(from, rest).under(&layer_prefix(from, i)))
 }
 
 /// Buffers of a model's layers.
 pub(crate) fn buffers_of_layers<M: Pretrained>(layers: &[M], from: Framework) -> Vec<Buffer> {
     let of = |(i, layer): (usize, &M)| layer.buffers(from).into_iter().map(move |b| b.under(&layer_prefix(from, i)));
     layers.iter().enumerate().flat_map(of).collect()
+}
+
+/// The name of a type in PyG's `ModuleDict` and `ParameterDict`, whose keys hold no dots.
+pub(crate) fn pyg_key(name: &str) -> String {
+    name.replace('.', "#")
 }
 
 fn layer_prefix(from: Framework, i: usize) -> String {

@@ -193,7 +193,7 @@ fn a_block_for_every_hop_is_asked_for() {
     let x = || pick(&matrix(d, "x", 6, 4), batch.input_nodes(0));
     let appnp = |hops| AppnpConvConfig::new().with_hops(hops).init(d);
     let short = panic_of(|| appnp(3).forward_blocks(&batch.blocks, 0, x(), None, Mode::Eval));
-    assert_eq!(short, "appnp_conv: 3 layers need as many blocks, got 2; sample that many hops");
+    assert_eq!(short, "appnp_conv: expected one block per layer or hop, 3, got 2; sample 3 hops");
     let one_tensor = [Tensor::<1>::ones([1], d)];
     let weights = panic_of(|| appnp(2).forward_blocks(&batch.blocks, 0, x(), Some(&one_tensor[..]), Mode::Eval));
     assert_eq!(weights, "appnp_conv: `edge_weights` must hold one tensor per block, 2, got 1");

@@ -227,7 +227,11 @@ fn gradients_over_several_types_are_differences() {
         let x = [matrix(d, "a", 6, 4), matrix(d, "b", 3, 4)];
         let made = |y: Vec<Option<Tensor<2>>>| y.into_iter().flatten().collect::<Vec<_>>();
         seeded(1, || {
-            // Without in-edges all relations give 0, a tie under max and min.
+            // Without in-edges all relations give 0, a tie under max and min; rows of the nodes themselves break it.
+            for by in [Aggregator::Max, Aggregator::Min] {
+                let conv = HeteroGraphConvConfig::new().with_aggregate(by).init(g.schema(), |_| SageConvConfig::new(4, 3).init(d));
+                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(g, x, MODES[1])));
+            }
             for by in [Aggregator::Sum, Aggregator::Mean] {
                 let config = HeteroGraphConvConfig::new().with_aggregate(by);
                 let conv = config.init(g.schema(), |_| GatConvConfig::new(4, 3, 2).with_attn_dropout(0.3).init(d));
@@ -241,7 +245,49 @@ fn gradients_over_several_types_are_differences() {
                 let conv = RelGraphConvConfig::from_graph(g, 4, 2).with_weights(weights).init(d);
                 gradients(&format!("rel_graph_conv {weights:?}"), conv, &x, |l, x| l.forward(g, x));
             }
+            let one_hot = RgcnConfig::new(2).with_hidden(3).with_one_hot(true).with_weights(RelWeights::Basis(2)).with_dropout(0.3);
+            let model = one_hot.init(g, &[TypeInput::Embedding; 2], d).unwrap();
+            gradients("rgcn of one-hot inputs", model, &[], |m, _| m.forward(g, &[None, None], MODES[1]));
         });
+    }
+}
+
+/// Biases of 0 are where ReLU of a row of zeros has its kink.
+struct AwayFromZero;
+
+impl ModuleMapper for AwayFromZero {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        param.map(|t| {
+            let (tracked, autodiff) = (t.is_require_grad(), t.is_autodiff());
+            let moved = t.without_autodiff() + 0.1;
+            if autodiff { moved.autodiff().set_require_grad(tracked) } else { moved }
+        })
+    }
+}
+
+/// Means and variances of the batch are functions of all its rows.
+#[test]
+fn gradients_of_batch_norm_and_dropout_are_differences() {
+    use burn_gnn_models::*;
+    for device in devices() {
+        let d = &device.autodiff();
+        macro_rules! check {
+            ($name:expr, $layer:expr, $run:expr $(,)?) => {
+                gradients_on_a_graph($name, seeded(1, || $layer), $run, d)
+            };
+        }
+        let pna = PnaConvConfig::new(4, 4, 0.9).with_towers(2).with_divide_input(true).with_batch_norm(true);
+        check!("pna_conv with batch norm", pna.init(d), |l, g, x, _, _| l.forward_on(g, 0, x, None));
+        for heads in [true, false] {
+            let gin = GinConfig::new(4, 3).with_hidden(5).with_layers(2).with_batch_norm(true).with_heads(heads);
+            let name = format!("gin with batch norm, heads: {heads}");
+            check!(&name, gin.init(d).map(&mut AwayFromZero), |m, g, x, _, mode| m.forward(g, x, mode));
+        }
+        let appnp = AppnpConvConfig::new().with_hops(2).with_edge_dropout(0.3);
+        check!("appnp_conv without weights", appnp.init(d), |l, g, x, _, mode| l.forward(g, x, mode));
+        let key = DropoutKey::new(d);
+        let sg = SgConvConfig::new(4, 3).with_hops(2);
+        check!("dropout of features", sg.init(d), |l, g, x, _, mode| l.forward(g, mode.dropout(g, 0, key, 0.4, x)));
     }
 }
 
@@ -258,6 +304,11 @@ fn gradients_without_a_graph_are_differences() {
             for mode in [Jumping::Cat, Jumping::Max, Jumping::Lstm] {
                 let join = JumpingKnowledgeConfig::new(mode).with_d(4).init(d);
                 gradients(&format!("jumping_knowledge {mode:?}"), join, &x, |l, x| vec![l.forward(x)]);
+            }
+            let types = burn_gnn_ops::TypeIndex::new(&[1u8, 0, 2, 1, 2], 3);
+            for weights in [RelWeights::Full, RelWeights::Basis(2), RelWeights::BlockDiagonal(2)] {
+                let linear = TypedLinearConfig::new(4, 6, 3).with_weights(weights).init(d);
+                gradients(&format!("typed_linear {weights:?}"), linear, &x[..1], |l, mut x| vec![l.forward(x.remove(0), &types)]);
             }
             for score in [LinkScore::DistMult, LinkScore::ComplEx, LinkScore::TransEL1, LinkScore::TransEL2] {
                 let scorer = LinkScorerConfig::new(score, 2, 4).init(d);

@@ -4,9 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use burn_gnn_models::*;
+use burn_gnn_ops::GraphView;
 
 use crate::formulas::two_types;
 use crate::matrix;
+use crate::views::{View, graph};
 
 #[test]
 fn refusals_of_layers() {
@@ -54,15 +56,15 @@ fn edge_features_that_are_missing_or_not_expected() {
     let gat = |d_edge| GatConvConfig::new(4, 2, 1).with_d_edge(d_edge).init(d);
     let gatv2 = |d_edge| Gatv2ConvConfig::new(4, 2, 1).with_d_edge(d_edge).init(d);
     let none = panic_of(|| gat(Some(3)).forward_on(&g, 0, x(), None, Mode::Eval));
-    assert_eq!(none, "gat_conv: the layer was made for edge rows (`d_edge`), got none");
+    assert_eq!(none, "gat_conv: expected edge features of size 3 (`d_edge`), got none; pass a tensor `[num_edges, 3]`");
     let some = panic_of(|| gat(None).forward_on(&g, 0, x(), f(8), Mode::Eval));
-    assert_eq!(some, "gat_conv: the layer was made without edge rows, got some; set `d_edge`");
+    assert_eq!(some, "gat_conv: expected no edge features, got some of size 3; describe the layer with `d_edge` 3");
     let one = panic_of(|| gat(Some(3)).forward_on(&g, 0, x(), f(1), Mode::Eval));
     assert_eq!(one, "gat_conv: edge features: expected 8 rows (one per edge of the relation), got 1");
     let one = panic_of(|| gatv2(Some(3)).forward_on(&g, 0, x(), Some(f(1)), Mode::Eval));
     assert_eq!(one, "gatv2_conv: edge features: expected 8 rows (one per edge of the relation), got 1");
     let none = panic_of(|| gatv2(Some(3)).forward(&g, x(), Mode::Eval));
-    assert_eq!(none, "gatv2_conv: the layer was made for edge rows (`d_edge`), got none");
+    assert_eq!(none, "gatv2_conv: expected edge features of size 3 (`d_edge`), got none; pass a tensor `[num_edges, 3]`");
 }
 
 #[test]
@@ -95,6 +97,41 @@ fn link_scorers_check_relations_and_shapes() {
         assert_eq!(all(&narrow, &[0, 1, 1], &h), "link_scorer: `columns of heads`: expected 4 (those of the relations), got 2");
         assert_eq!(scorer.against_all(h.clone(), ids(&[0, 1, 1]), short.clone()).dims(), [3, 2]);
     }
+}
+
+/// Ranks that were given valid weights are in the exchange, and wait for the one that was not.
+#[test]
+fn weights_that_one_rank_refuses() {
+    let d = &Device::flex();
+    let (nodes, edges) = ((0..6).collect::<Vec<u64>>(), (0..8).collect::<Vec<u64>>());
+    let refused = |norm, weight: &[f32]| {
+        let view = View::renumbered(&graph(), &nodes, &edges);
+        let e = EdgeWeightNorm::new().with_norm(norm).forward(&view, 0, Tensor::from_data(weight, d)).unwrap_err();
+        (e.to_string(), view.exchanges.into_inner())
+    };
+    let negative = [1.0, 1.0, -1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    let want = "`weight of edge 2` must lie in numbers above 0, got -1".to_owned();
+    assert_eq!(refused(DegreeNorm::BothIn, &negative), (want.clone(), 1));
+    assert_eq!(refused(DegreeNorm::BothIn, &negative[3..]), ("`weight`: expected 8 (one per edge of the relation), got 5".into(), 1));
+    assert_eq!(refused(DegreeNorm::Both, &negative), (want, 0));
+}
+
+#[test]
+fn rows_queries_and_layers_out_of_range() {
+    let (d, g) = (&Device::flex(), two_types());
+    let rows = NodeEmbedding::new(&g, vec![1], 2, d);
+    assert_eq!(rows.rows_of(1, &[2, 0, 2]).unwrap().dims(), [3, 2]);
+    let far = panic_of(|| rows.rows_of(1, &[2, 0, 3]));
+    assert_eq!(far, "node_embedding: `ids[2]` must lie in 0..3 (rows of node type 1), got 3");
+    let none = panic_of(|| TrueTails::default().query(0).0);
+    assert_eq!(none, "true_tails: `q` must lie in 0..0 (queries with a true tail), got 0");
+    let blocks = g.in_subgraph([("a", vec![1u32])], burn_gnn_graph::Relabel::No).unwrap().to_block(&g, [("a", vec![1u32])]).unwrap();
+    let blocks = [blocks];
+    let far = panic_of(|| blocks[..].view(1).num_dst(0));
+    assert_eq!(far, "`layer` must lie in 0..1 (one block per layer), got 1; sample more hops");
+    let none: &[burn_gnn_graph::Block] = &[];
+    let empty = panic_of(|| none.input_nodes(0).map(<[u32]>::len));
+    assert_eq!(empty, "`layer` must lie in 0..0 (one block per layer), got 0; sample more hops");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use burn::module::Module;
 use burn::store::{ModuleRecord, ModuleSnapshot, SafetensorsStore};
 use burn::tensor::{Device, FloatDType, Tensor};
+use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
 use burn_gnn_ops::GraphView;
 
@@ -136,6 +137,7 @@ fn names_are_those_of_dgl_and_pyg() {
     check!(
         PnaConvConfig::new(4, 2, 0.9).with_towers(2).with_divide_input(true).with_pre_layers(2).with_post_layers(2).with_mixing(true),
         Pyg,
+        "aggr_module.avg_deg_lin",
         "aggr_module.avg_deg_log",
         "lin.bias",
         "lin.weight",
@@ -185,6 +187,57 @@ fn names_of_types_are_those_of_pyg() {
     let shapes: Vec<_> = state.tensors().map(|(name, data)| (name, data.shape().to_vec())).collect();
     for (name, shape) in [("q", vec![1, 4]), ("proj.b.weight", vec![4, 5]), ("lin_src.a__r__a", vec![1, 2, 2])] {
         assert!(shapes.contains(&(name, shape.clone())), "{name} is not {shape:?} in {shapes:?}");
+    }
+}
+
+/// Keys of PyG's dictionaries hold no dots.
+#[test]
+fn names_of_types_with_dots() {
+    let d = &Device::flex();
+    let builder = Graph::builder().nodes("a.b", 3).nodes("c", 2).edges(("a.b", "r.s", "c"), vec![0, 2], vec![1, 0]);
+    let g = builder.edges(("c", "t", "a.b"), vec![0], vec![1]).build().unwrap();
+    let of_pyg = |state: StateDict| state.tensors().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+    let names = [
+        of_pyg(StateDict::of(&HanConvConfig::new(vec![3, 5], 2, 2).init(g.schema(), d), Framework::Pyg)),
+        of_pyg(StateDict::of(&HgtConvConfig::from_graph(&g, 4, 2, 2).init(d), Framework::Pyg)),
+        of_pyg(StateDict::of(&HeteroGraphConvConfig::new().init(g.schema(), |_| SageConvConfig::new(4, 2).init(d)), Framework::Pyg)),
+    ];
+    let want = [
+        ["proj.a#b.weight", "lin_src.a#b__r#s__c"],
+        ["kqv_lin.lins.a#b.weight", "p_rel.a#b__r#s__c"],
+        ["convs.<a#b___r#s___c>.lin_l.weight", "convs.<c___t___a#b>.lin_r.weight"],
+    ];
+    for (names, want) in names.iter().zip(want) {
+        for name in want {
+            assert!(names.iter().any(|n| n == name), "no `{name}` in {names:?}");
+        }
+        assert!(names.iter().all(|n| !n.contains("a.b") && !n.contains("r.s")), "{names:?}");
+    }
+    let inputs = [TypeInput::Features(4), TypeInput::Embedding];
+    let model = RgcnConfig::new(2).with_hidden(4).init(&g, &inputs, d).unwrap();
+    for (from, name) in [(Framework::Pyg, "project.lins.a#b.weight"), (Framework::Dgl, "project.linears.a.b.weight")] {
+        let state = StateDict::of(&model, from);
+        assert!(state.tensors().any(|(n, _)| n == name), "{state:?}");
+        state.load(model.clone(), from).unwrap();
+    }
+}
+
+/// A schema without edge types has no tensors for them; paths and numbers that a layer does not have are no panics.
+#[test]
+fn types_and_paths_that_a_layer_does_not_have() {
+    let d = &Device::flex();
+    let g = Graph::builder().nodes("a", 2).build().unwrap();
+    let make = |seed| seeded(seed, || HgtConvConfig::from_graph(&g, 4, 2, 2).with_bias(true).with_residual_weight(false).init(d));
+    let names = names(make(1), make(2), Framework::Pyg);
+    assert!(names.contains(&"kqv_lin.lins.a.weight".to_owned()) && !names.iter().any(|n| n.contains("p_rel")), "{names:?}");
+    let none = HgtConvConfig::new(4, 2, 2, 0, 0).init(d);
+    StateDict::of(&none, Framework::Pyg).load(none, Framework::Pyg).unwrap();
+
+    let (pna, han) = (PnaConvConfig::new(3, 2, 0.9).init(d), HanConvConfig::new(vec![3, 5], 2, 2));
+    let han = han.init(crate::formulas::two_types().schema(), d);
+    for path in ["towers.7.post.weight", "proj.7.weight", "lin_src.7", "lin_dst.7"] {
+        assert_eq!(pna.param_mapping(Framework::Pyg, path), ParamMapping::same(path));
+        assert_eq!(han.param_mapping(Framework::Pyg, path), ParamMapping::same(path));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Graph, Relation, Schema};
@@ -21,6 +22,8 @@ pub(crate) struct View {
     input_in: Vec<u32>,
     pub(crate) nodes: Arc<[u64]>,
     pub(crate) edges: Arc<[u64]>,
+    /// Calls of [`src_rows`](GraphView::src_rows), for which ranks wait.
+    pub(crate) exchanges: AtomicUsize,
 }
 
 impl View {
@@ -57,6 +60,7 @@ impl View {
             input_in: of(&into, nodes.len()),
             nodes: nodes.into(),
             edges: edges.into(),
+            exchanges: AtomicUsize::new(0),
         }
     }
 }
@@ -81,6 +85,7 @@ impl GraphView for View {
         self.total.1
     }
     fn src_rows(&self, _: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+        self.exchanges.fetch_add(1, Ordering::Relaxed);
         x
     }
     fn dst_rows(&self, _: usize, x: Tensor<2>) -> Tensor<2> {

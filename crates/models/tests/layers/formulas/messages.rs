@@ -194,6 +194,11 @@ fn pna_conv() {
                         PnaAggregator::Max => reduced(r, &m, Aggregator::Max),
                         PnaAggregator::Min => reduced(r, &m, Aggregator::Min),
                         PnaAggregator::Var => relu(var()),
+                        PnaAggregator::Std if config.mixing => {
+                            let mask = values(&var()).into_iter().map(|v| f64::from(u8::from(v > 1e-5))).collect::<Vec<_>>();
+                            let [rows, columns] = var().dims();
+                            var().abs().sqrt() * Tensor::from_data(TensorData::new(mask, [rows, columns]), (device, DType::F64))
+                        }
                         PnaAggregator::Std => (relu(var()) + 1e-5).sqrt(),
                     }
                 };

@@ -151,6 +151,25 @@ def options_of_layers():
     save("dgl_graph_conv_outer", outer, lambda m: m(GRAPH, x, weight=weight), x=x, weight=weight)
 
 
+def defaults_of_layers():
+    """With seeds of their own: layers as they are without options, and what later versions brought."""
+    torch.manual_seed(9)
+    pyg("sage_conv_mean", pnn.SAGEConv(3, 2))
+    pyg("transformer_conv_root", pnn.TransformerConv(3, 2, heads=2))
+    of_dgl("gatv2_conv_two_weights", dnn.GATv2Conv(3, 2, 2))
+    aggregators, scalers = ["mean", "max", "min", "std"], ["identity", "amplification", "attenuation"]
+    # A node with one in-edge has a variance of 0.
+    degrees = torch.bincount(torch.bincount(DST))
+    pyg("pna_conv_std", pnn.PNAConv(3, 2, aggregators, scalers, degrees))
+    of_dgl("pna_conv", dnn.PNAConv(3, 3, aggregators, scalers, 0.9))
+    of_dgl("pna_conv_towers", dnn.PNAConv(4, 2, aggregators, scalers, 0.9, num_towers=2, edge_feat_size=2), d=4, edge=2)
+    # Keys of PyG hold no dots.
+    types = [(s, r.replace("s", "s.1"), d) for s, r, d in HETERO]
+    x = {"a": rows(3, 4), "b": rows(2, 4)}
+    edges = {t: torch.stack(e) for t, e in zip(types, HETERO.values())}
+    save("pyg_hgt_conv_dot", pnn.HGTConv(4, 4, (["a", "b"], types), heads=2), lambda m: m(x, edges), x=x)
+
+
 class Command:
     def __reduce__(self):
         return os.system, ("echo run by a checkpoint",)
@@ -176,3 +195,4 @@ models_of_pyg()
 layers_of_dgl()
 files()
 options_of_layers()
+defaults_of_layers()

@@ -7,7 +7,7 @@ use burn::module::{ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::StateDict;
-use super::their::{Part, Place, Their};
+use super::param_mapping::{ParamMapping, Part, Place};
 use crate::ModelError;
 
 /// Where a walk through a module stands: field names, and the types that hold them.
@@ -18,14 +18,14 @@ impl Position {
     fn path(&self) -> String {
         self.0.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(".")
     }
-    fn their(&self, names: &dyn Fn(&str) -> Their, rank: usize) -> Their {
+    fn param_mapping(&self, names: &dyn Fn(&str) -> ParamMapping, rank: usize) -> ParamMapping {
         names(&self.path()).inside(self.0.last().map_or("", |(_, container)| container), rank)
     }
 }
 
 pub(super) struct Loader<'a> {
     state: &'a StateDict,
-    names: &'a dyn Fn(&str) -> Their,
+    names: &'a dyn Fn(&str) -> ParamMapping,
     position: Position,
     used: BTreeSet<String>,
     error: Option<ModelError>,
@@ -39,7 +39,7 @@ struct Wanted<'a, const D: usize> {
 }
 
 impl<'a> Loader<'a> {
-    pub(super) fn new(state: &'a StateDict, names: &'a dyn Fn(&str) -> Their) -> Self {
+    pub(super) fn new(state: &'a StateDict, names: &'a dyn Fn(&str) -> ParamMapping) -> Self {
         Self { state, names, position: Position::default(), used: BTreeSet::new(), error: None }
     }
 
@@ -53,19 +53,23 @@ impl<'a> Loader<'a> {
 
     /// The parameter at the current position.
     fn read<const D: usize>(&mut self, mut wanted: Wanted<'_, D>) -> Result<Tensor<D>, ModelError> {
-        let their = self.position.their(self.names, D);
-        if their.part == Part::Term {
+        let mapping = self.position.param_mapping(self.names, D);
+        if mapping.part == Part::Term {
             return Ok(Tensor::zeros(wanted.shape, (wanted.device, wanted.dtype)));
         }
-        let found = their.places.iter().find(|p| self.state.tensors.contains_key(&p.name));
+        // A stack of nothing.
+        if mapping.places.is_empty() {
+            return Ok(Tensor::zeros(wanted.shape, (wanted.device, wanted.dtype)));
+        }
+        let found = mapping.places.iter().find(|p| self.state.tensors.contains_key(&p.name));
         let Some(place) = found else {
-            let (parameter, tensor) = (self.position.path(), their.names());
+            let (parameter, tensor) = (self.position.path(), mapping.names());
             return Err(ModelError::WeightMissing { parameter, tensor, found: self.state.names() });
         };
-        match &their.part {
+        match &mapping.part {
             Part::Stacked { columns, of } => {
                 let names = std::iter::once(&place.name).chain(&place.rows);
-                let row = |name: &String| Ok(self.row(name, &their, &wanted, *of)?.slice_dim(D - 1, columns.clone()));
+                let row = |name: &String| Ok(self.row(name, &mapping, &wanted, *of)?.slice_dim(D - 1, columns.clone()));
                 let rows = names.map(row).collect::<Result<Vec<_>, ModelError>>()?;
                 return Ok(Tensor::cat(rows, 0));
             }
@@ -74,35 +78,41 @@ impl<'a> Loader<'a> {
             Part::Repeated(times) => wanted.shape[D - 1] /= times,
             Part::Whole | Part::Term => {}
         }
-        let first = self.tensor(&place.name, &their, &wanted)?;
+        let first = self.tensor(&place.name, &mapping, &wanted)?;
         self.compare(place)?;
-        let value = match &their.part {
+        let value = match &mapping.part {
             Part::Rows { range, .. } => first.slice_dim(0, range.clone()),
             Part::Repeated(times) => first.repeat_dim(D - 1, *times),
             Part::Beside => match &place.beside {
-                Some(second) => Tensor::cat(vec![first, self.tensor(second, &their, &wanted)?], D - 1),
+                Some(second) => Tensor::cat(vec![first, self.tensor(second, &mapping, &wanted)?], D - 1),
                 None => first,
             },
             Part::Whole | Part::Term | Part::Stacked { .. } => first,
         };
-        Ok(if their.negated { value.neg() } else { value })
+        Ok(if mapping.negated { value.neg() } else { value })
     }
 
     /// The tensor `name` of one row of a parameter, with `of` columns and an axis of 1 before.
-    fn row<const D: usize>(&mut self, name: &str, their: &Their, wanted: &Wanted<'_, D>, of: usize) -> Result<Tensor<D>, ModelError> {
-        let (stored, expected) = row_shapes(wanted.shape, their, of);
+    fn row<const D: usize>(
+        &mut self,
+        name: &str,
+        mapping: &ParamMapping,
+        wanted: &Wanted<'_, D>,
+        of: usize,
+    ) -> Result<Tensor<D>, ModelError> {
+        let (stored, expected) = row_shapes(wanted.shape, mapping, of);
         let row = plain(self.data(name, expected)?, stored, false, (wanted.device, wanted.dtype));
-        Ok(if their.is_transposed() { row.swap_dims(D - 2, D - 1) } else { row })
+        Ok(if mapping.is_transposed() { row.swap_dims(D - 2, D - 1) } else { row })
     }
 
     /// The tensor `name` of this shape, with its axes in our order.
-    fn tensor<const D: usize>(&mut self, name: &str, their: &Their, wanted: &Wanted<'_, D>) -> Result<Tensor<D>, ModelError> {
+    fn tensor<const D: usize>(&mut self, name: &str, mapping: &ParamMapping, wanted: &Wanted<'_, D>) -> Result<Tensor<D>, ModelError> {
         let mut stored = wanted.shape;
-        if their.is_transposed() {
+        if mapping.is_transposed() {
             stored.reverse();
         }
-        let data = self.data(name, their.shape.clone().unwrap_or_else(|| stored.to_vec()))?;
-        Ok(plain(data, stored, their.is_transposed(), (wanted.device, wanted.dtype)))
+        let data = self.data(name, mapping.shape.clone().unwrap_or_else(|| stored.to_vec()))?;
+        Ok(plain(data, stored, mapping.is_transposed(), (wanted.device, wanted.dtype)))
     }
 
     /// The tensor `name`, which must have this shape.
@@ -135,15 +145,15 @@ impl<'a> Loader<'a> {
 }
 
 /// Shape of one row of a parameter in a tensor with `of` columns: with an axis of 1 before, and as it is saved.
-fn row_shapes<const D: usize>(ours: [usize; D], their: &Their, of: usize) -> ([usize; D], Vec<usize>) {
+fn row_shapes<const D: usize>(ours: [usize; D], mapping: &ParamMapping, of: usize) -> ([usize; D], Vec<usize>) {
     let mut stored = ours;
     stored[0] = 1;
     stored[D - 1] = of;
-    if their.is_transposed() {
+    if mapping.is_transposed() {
         stored.swap(D - 2, D - 1);
     }
     let saved = stored[usize::from(D > 1)..].to_vec();
-    (stored, their.shape.clone().unwrap_or(saved))
+    (stored, mapping.shape.clone().unwrap_or(saved))
 }
 
 /// A tensor of `stored` shape from data, then with its axes in our order.
@@ -177,7 +187,7 @@ impl ModuleMapper for Loader<'_> {
 }
 
 pub(super) struct Saver<'a> {
-    names: &'a dyn Fn(&str) -> Their,
+    names: &'a dyn Fn(&str) -> ParamMapping,
     position: Position,
     pub(super) state: StateDict,
     /// Tensors that hold a term, to which the rest is added.
@@ -185,7 +195,7 @@ pub(super) struct Saver<'a> {
 }
 
 impl<'a> Saver<'a> {
-    pub(super) fn new(names: &'a dyn Fn(&str) -> Their) -> Self {
+    pub(super) fn new(names: &'a dyn Fn(&str) -> ParamMapping) -> Self {
         Self { names, position: Position::default(), state: StateDict::default(), terms: BTreeSet::new() }
     }
 
@@ -199,10 +209,10 @@ impl<'a> Saver<'a> {
         self.state.tensors.get(name).map_or_else(|| Tensor::zeros(ours, on), |data| plain(data, stored, transposed, on))
     }
 
-    fn put<const D: usize>(&mut self, name: &str, their: &Their, value: Tensor<D>) {
-        let value = if their.is_transposed() { value.transpose() } else { value };
+    fn put<const D: usize>(&mut self, name: &str, mapping: &ParamMapping, value: Tensor<D>) {
+        let value = if mapping.is_transposed() { value.transpose() } else { value };
         let mut data = value.into_data();
-        if let Some(shape) = &their.shape {
+        if let Some(shape) = &mapping.shape {
             let (bytes, _, dtype) = data.into_parts();
             data = TensorData::from_bytes(bytes, shape.clone(), dtype);
         }
@@ -218,47 +228,48 @@ impl ModuleVisitor for Saver<'_> {
         self.position.0.pop();
     }
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let their = self.position.their(self.names, D);
-        let Some(place @ Place { name, beside, copies, .. }) = their.places.first() else { return };
+        let mapping = self.position.param_mapping(self.names, D);
+        let Some(place @ Place { name, beside, copies, .. }) = mapping.places.first() else { return };
         let value = param.val().without_autodiff();
-        let value = if their.negated { value.neg() } else { value };
+        let value = if mapping.negated { value.neg() } else { value };
         // One of `parts` equal parts of the columns.
         let columns = |part: usize, parts: usize| {
             let width = value.dims()[D - 1] / parts;
             value.clone().slice_dim(D - 1, part * width..(part + 1) * width)
         };
-        match &their.part {
+        match &mapping.part {
             Part::Whole | Part::Term => {
-                let term = their.part == Part::Term;
+                let term = mapping.part == Part::Term;
                 let add = self.terms.contains(name) || term && self.state.tensors.contains_key(name);
-                let sum = if add { self.so_far(name, their.is_transposed(), value.dims(), &value) + value.clone() } else { value.clone() };
+                let sum =
+                    if add { self.so_far(name, mapping.is_transposed(), value.dims(), &value) + value.clone() } else { value.clone() };
                 if term {
                     self.terms.insert(name.clone());
                 }
-                self.put(name, &their, sum);
+                self.put(name, &mapping, sum);
             }
             Part::Rows { range, of } => {
                 let mut all = value.dims();
                 all[0] = *of;
-                let rows = self.so_far(name, their.is_transposed(), all, &value).slice_assign([range.clone()], value.clone());
-                self.put(name, &their, rows);
+                let rows = self.so_far(name, mapping.is_transposed(), all, &value).slice_assign([range.clone()], value.clone());
+                self.put(name, &mapping, rows);
             }
             Part::Beside => {
-                self.put(name, &their, columns(0, 2));
+                self.put(name, &mapping, columns(0, 2));
                 if let Some(second) = beside {
-                    self.put(second, &their, columns(1, 2));
+                    self.put(second, &mapping, columns(1, 2));
                 }
             }
             Part::Stacked { columns, of } => {
                 let ours = value.dims();
                 for (i, name) in std::iter::once(name).chain(&place.rows).enumerate() {
-                    let (stored, saved) = row_shapes(ours, &their, *of);
+                    let (stored, saved) = row_shapes(ours, &mapping, *of);
                     let on = (&value.device(), value.dtype());
                     let so_far = match self.state.tensors.get(name) {
                         Some(data) => plain(data, stored, false, on),
                         None => Tensor::zeros(stored, on),
                     };
-                    let swap = |t: Tensor<D>| if their.is_transposed() { t.swap_dims(D - 2, D - 1) } else { t };
+                    let swap = |t: Tensor<D>| if mapping.is_transposed() { t.swap_dims(D - 2, D - 1) } else { t };
                     // Of one axis, each entry is a row.
                     let row = value.clone().slice_dim(0, i..i + 1);
                     let so_far = swap(so_far);
@@ -271,7 +282,7 @@ impl ModuleVisitor for Saver<'_> {
             }
             Part::Repeated(times) => {
                 let sum = (1..*times).fold(columns(0, *times), |sum, part| sum + columns(part, *times));
-                self.put(name, &their, sum / *times as f64);
+                self.put(name, &mapping, sum / *times as f64);
             }
         }
         for copy in copies {

@@ -6,7 +6,7 @@ use burn_gnn_ops::{EdgeDropout, GraphView, RowDropout, Stream, dropout};
 
 use crate::DropoutKey;
 
-/// Whether random parts of a model are in force, and what they are keyed by.
+/// Whether dropout is in effect, and what its draws are keyed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Dropout draws are functions of (seed, step, key of the layer, original id, column).

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// Where another framework keeps a parameter, and how it is laid out there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Their {
+pub struct ParamMapping {
     /// Names it may have there: the first that a state dict has is read, the first is written.
     pub(super) places: Vec<Place>,
     /// None: as the module that holds the parameter says.
@@ -53,7 +53,7 @@ pub(super) enum Part {
     Repeated(usize),
 }
 
-impl Their {
+impl ParamMapping {
     fn new(name: impl Into<String>, transposed: Option<bool>) -> Self {
         let places = vec![Place { name: name.into(), rows: vec![], beside: None, copies: vec![] }];
         Self { places, transposed, negated: false, shape: None, part: Part::Whole }
@@ -74,18 +74,14 @@ impl Their {
         self.transposed = Some(false);
         self
     }
-    /// Row by row (a stack of matrices: matrix by matrix) under `names`, each as the columns `columns` of a tensor with `of` columns.
-    /// Matrices may lie [transposed](Self::transpose) there.
-    ///
-    /// # Panics
-    /// No names.
-    #[track_caller]
+    /// Row by row (a stack of matrices: matrix by matrix) under `names`, each as the columns `columns` of a tensor with
+    /// `of` columns. Matrices may lie [transposed](Self::transpose) there. Without names, for a parameter of no rows,
+    /// nothing is read or written.
     pub fn stacked(names: impl IntoIterator<Item = String>, columns: Range<usize>, of: usize) -> Self {
         let mut names = names.into_iter();
-        let mut their = Self::same(names.next().expect("a parameter has at least one row"));
-        their.places[0].rows = names.collect();
-        their.part = Part::Stacked { columns, of };
-        their
+        let place = names.next().map(|name| Place { name, rows: names.collect(), beside: None, copies: vec![] });
+        let places = place.into_iter().collect();
+        Self { places, transposed: None, negated: false, shape: None, part: Part::Stacked { columns, of } }
     }
     /// With matrices transposed.
     #[must_use]
