@@ -34,7 +34,7 @@ fn drawn(rank: usize, device: &Device, dtypes: [DType; 3]) -> Model {
     Model {
         inner: dtypes.into_iter().enumerate().map(|(i, dtype)| layer(dtype, i == 1)).collect(),
         steps: constant(Tensor::from_data(TensorData::from([rank as i64, 5]), (device, DType::I64))),
-        mask: constant(Tensor::from_data([[rank % 2 == 0, rank == 1]], device)),
+        mask: constant(Tensor::from_data([[rank.is_multiple_of(2), rank == 1]], device)),
         key: rank as u64,
     }
 }
