@@ -107,7 +107,7 @@ pub(crate) fn am(graph: &str, make: impl Fn() -> Typed) {
     let norm = Tensor::<1>::from_data(TensorData::new(norm, [types.len()]), &device);
     let start = joint.node_ids.range(target).expect("a node type").start as u32;
     let mut rows = Rows::new(&task.train, &task.labels, task.classes).expect("labels are below the number of classes");
-    rows.index.iter_mut().for_each(|id| *id += start);
+    rows.index = rows.index.iter().map(|id| id + start).collect();
 
     let more = [("hidden", json!(WIDTH)), ("bases", json!(BASES))];
     // The index sorts edges by relation once, so both entries of the peer are one and the same here.

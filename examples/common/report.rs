@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{Alone, Epoch, NodeClassifier, Rows, TrainConfig, Trained, evaluate, majority_class, train};
+use burn_gnn::models::{Epoch, NoSync, NodeClassifier, Rows, TrainConfig, Trained, evaluate, majority_class, train};
 use serde_json::{Value, json};
 
 use super::data::Loaded;
@@ -36,8 +36,8 @@ pub(crate) fn percent(x: f64) -> String {
 /// Test accuracy of `model`, trained on `graph` in place of the data's own.
 pub(crate) fn accuracy_on<M: NodeClassifier>(graph: &Graph, data: &Loaded, model: M, training: &TrainConfig) -> Result<f64> {
     let task = data.task(graph);
-    let trained = train(model, &task, &training.clone().with_progress(false), &Alone, |_| {})?;
-    Ok(evaluate(&trained.model, &task, &data.test, &Alone).accuracy())
+    let trained = train(model, &task, &training.clone().with_progress(false), &NoSync, |_| {})?;
+    Ok(evaluate(&trained.model, &task, &data.test, &NoSync).accuracy())
 }
 
 /// What a run showed, in text and as JSON.
@@ -59,7 +59,7 @@ impl Outcome {
     /// Judges `model` on the whole graph without partitions; `trained` is a rank's record of the training.
     pub(crate) fn new<M: NodeClassifier, T>(model: &M, trained: &Trained<T>, data: &Loaded, no_graph_accuracy: f64) -> Self {
         let task = data.task(&data.graph);
-        let accuracy = |rows: &Rows| evaluate(model, &task, rows, &Alone).accuracy();
+        let accuracy = |rows: &Rows| evaluate(model, &task, rows, &NoSync).accuracy();
         Self {
             data: data.name.clone(),
             parts: 1,

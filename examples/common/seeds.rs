@@ -1,7 +1,7 @@
 //! The same training with several seeds, on the whole graph: mean and deviation.
 
 use anyhow::{Result, ensure};
-use burn_gnn::models::{Alone, NodeClassifier, Rows, TrainConfig, evaluate, seeded, train};
+use burn_gnn::models::{NoSync, NodeClassifier, Rows, TrainConfig, evaluate, seeded, train};
 use clap::Args;
 use serde_json::json;
 
@@ -42,8 +42,8 @@ impl SeedArgs {
                 (true, 0) => hold_out(&mut task.train, seed % FOLDS),
                 (true, _) => data.val.clone(),
             };
-            let trained = train(seeded(seed, &build)?, &task, &training.clone().with_seed(seed), &Alone, |_| {})?;
-            let accuracy = evaluate(&trained.model, &task, &rows, &Alone).accuracy();
+            let trained = train(seeded(seed, &build)?, &task, &training.clone().with_seed(seed), &NoSync, |_| {})?;
+            let accuracy = evaluate(&trained.model, &task, &rows, &NoSync).accuracy();
             let (kept, epochs) = (trained.kept_epoch + 1, trained.history.len());
             println!("seed {seed:>2}  {judged_by} {:5.1} %  epoch {kept} of {epochs}", 100.0 * accuracy);
             accuracies.push(accuracy);

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use burn_gnn::graph::datasets::Known;
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{Alone, GatConfig, TrainConfig, TypeInput, load_weights, save_weights, seeded, train};
+use burn_gnn::models::{GatConfig, NoSync, TrainConfig, TypeInput, load_weights, save_weights, seeded, train};
 use clap::Parser;
 use common::data::{data_set, load};
 use common::plot::PlotArgs;
@@ -125,7 +125,7 @@ fn run(args: &Args) -> Result<()> {
         return args.seeds.run(&data, &training, args.json, build);
     }
 
-    let trained = train(seeded(args.seed, build)?, &data.task(&data.graph), &training, &Alone, report::epoch)?;
+    let trained = train(seeded(args.seed, build)?, &data.task(&data.graph), &training, &NoSync, report::epoch)?;
     let (out, _guard) = out_dir(args.out.as_deref())?;
     let weights = out.join("gat.bpk");
     save_weights(&trained.model, &weights)?;

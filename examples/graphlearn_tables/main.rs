@@ -20,7 +20,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use burn_gnn::graph::io::{AttrType, Decoder, LABEL};
 use burn_gnn::models::{
-    Alone, EncoderInput, FeatureEncoder, FeatureEncoderConfig, LayerViews, NodeTask, Rows, TrainConfig, evaluate, seeded, train,
+    EncoderInput, FeatureEncoder, FeatureEncoderConfig, LayerViews, NoSync, NodeTask, Rows, TrainConfig, evaluate, seeded, train,
 };
 use burn_gnn::prelude::*;
 use clap::Parser;
@@ -99,8 +99,8 @@ fn main() -> Result<()> {
         let rows = |ids: &[u32]| Rows::new(ids, &labels, classes);
         let target = g.schema().ntype("user")?;
         let task = NodeTask { graph: g, features: vec![None, None], target, train: rows(&train_ids)?, val: rows(&val_ids)? };
-        let trained = train(seeded(0, || shop(g))?, &task, &TrainConfig::new().with_epochs(args.epochs), &Alone, |_| {})?;
-        Ok(evaluate(&trained.model, &task, &rows(&test_ids)?, &Alone).accuracy())
+        let trained = train(seeded(0, || shop(g))?, &task, &TrainConfig::new().with_epochs(args.epochs), &NoSync, |_| {})?;
+        Ok(evaluate(&trained.model, &task, &rows(&test_ids)?, &NoSync).accuracy())
     };
     for (ntype, encoder) in ["item", "user"].iter().zip(&shop(&g)?.encoders) {
         print!("{ntype}\n{}", encoder.spec());

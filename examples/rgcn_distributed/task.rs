@@ -29,7 +29,7 @@ impl Task {
         let ntype = data.graph.schema().ntypes()[data.target].clone();
         let mut labels = vec![-1i64; data.graph.num_nodes(&ntype)?];
         for rows in [&data.train, &data.test] {
-            rows.index.iter().zip(&rows.labels).for_each(|(&v, &label)| labels[v as usize] = i64::from(label));
+            rows.index.iter().zip(&*rows.labels).for_each(|(&v, &label)| labels[v as usize] = i64::from(label));
         }
         // On the device of the other columns, if there are any.
         let device = data.graph.nodes(&ntype)?.columns().next().map_or_else(Device::flex, |c| c.1.device().clone());
@@ -55,7 +55,7 @@ impl Task {
     pub(crate) fn labels(&self, g: &DistGraph, b: &DistLoaded<DistBatch>) -> Result<Rows> {
         let labels = g.nodes(&g.ntypes()[self.target]).data(LABEL).gather_int::<1>(&b.seeds[self.target])?;
         let labels = labels.into_data().iter::<i64>().map(|y| y as u32).collect();
-        Ok(Rows { index: b.batch.mini.seeds[self.target].clone(), labels, total: b.global_seeds })
+        Ok(Rows { index: b.batch.mini.seeds[self.target].as_slice().into(), labels, total: b.global_seeds })
     }
 }
 

@@ -150,7 +150,7 @@ fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, de
             let (start, mut grads) = (Instant::now(), GradientsParams::new());
             // A rank without seeds has nothing to add, and takes part in all that ranks do together.
             if b.num_seeds() > 0 {
-                let rows = Rows { index: b.batch.mini.seeds[0].clone(), labels, total: b.global_seeds };
+                let rows = Rows { index: b.batch.mini.seeds[0].as_slice().into(), labels: labels.into(), total: b.global_seeds };
                 let x = b.x[0].clone().context("features were asked for")?;
                 let logits = net.forward_blocks(&b.batch.mini.blocks, Tensor::from_inner(x), Mode::Train { seed: 0, step });
                 let loss = cross_entropy(logits, &rows);

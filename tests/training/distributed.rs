@@ -38,7 +38,7 @@ fn ranks_hold_their_parts_alone() {
         for b in DistLoader::new(batches, 16)?.epoch(0)? {
             let b = b?;
             let (rows, ids) = (task.labels(&g, &b)?, b.batch.mini.blocks[0].original_ids(task.target));
-            assert!(rows.index.iter().zip(&rows.labels).all(|(&row, label)| of[&ids[row as usize]] == *label));
+            assert!(rows.index.iter().zip(&*rows.labels).all(|(&row, label)| of[&ids[row as usize]] == *label));
             assert_eq!((rows.index.len(), rows.total), (b.num_seeds(), b.global_seeds));
         }
         Ok(g.local_partition().num_inner_nodes())

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::graph::Dataset;
-use burn_gnn::models::{Alone, GatConfig, GcnConfig, NodeClassifier, RgcnConfig, TrainConfig, TypeInput, seeded, train};
+use burn_gnn::models::{GatConfig, GcnConfig, NoSync, NodeClassifier, RgcnConfig, TrainConfig, TypeInput, seeded, train};
 
 use crate::common::data::{Loaded, load};
 use crate::{dataset, wgpu};
@@ -19,7 +19,7 @@ fn compare<M: NodeClassifier>(set: &Dataset, config: &TrainConfig, model: impl F
         let data = load(set.clone(), None, device, FloatDType::F32).unwrap();
         let model = seeded(0, || model(&data, &device.clone().autodiff()));
         let config = config.clone().with_epochs(EPOCHS).with_progress(false);
-        train(model, &data.task(&data.graph), &config, &Alone, |_| {}).unwrap().history.iter().map(|e| e.loss).collect()
+        train(model, &data.task(&data.graph), &config, &NoSync, |_| {}).unwrap().history.iter().map(|e| e.loss).collect()
     };
     let (want, got) = (losses(&Device::flex()), losses(&gpu));
     assert!(want[EPOCHS - 1] < want[0], "{want:?}");

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::graph::karate_club;
-use burn_gnn::models::{Alone, GcnConfig, NodeTask, TrainConfig, TypeInput, train};
+use burn_gnn::models::{GcnConfig, NoSync, NodeTask, TrainConfig, TypeInput, train};
 
 use crate::common::data::load;
 use crate::common::report::Outcome;
@@ -14,7 +14,7 @@ fn json_has_what_was_promised() {
     let task =
         NodeTask { graph: &data.graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
     let config = TrainConfig::new().with_epochs(4).with_progress(false);
-    let trained = train(GcnConfig::new(d, 2).init(&Device::flex().autodiff()), &task, &config, &Alone, |_| {}).unwrap();
+    let trained = train(GcnConfig::new(d, 2).init(&Device::flex().autodiff()), &task, &config, &NoSync, |_| {}).unwrap();
     let json = Outcome::new(&trained.model, &trained, &data, 0.25).json();
     for key in ["test_accuracy", "majority_accuracy", "no_graph_accuracy", "seconds_per_epoch"] {
         assert!(json[key].is_f64(), "{key}: {json}");
