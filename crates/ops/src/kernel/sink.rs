@@ -150,6 +150,6 @@ mod tests {
         sink.put(&[1, 2, 3, 4]);
         assert!(sink.is_done());
         let caught = catch_unwind(|| collect_rows::<u32>(std::slice::from_ref(&(0..2)), 2, &|_, out| assert!(fails(out)))).unwrap_err();
-        assert_eq!(caught.downcast_ref::<&str>().copied(), Some(UNWRITTEN));
+        assert_eq!(caught.downcast_ref::<String>().map(String::as_str), Some(UNWRITTEN));
     }
 }
