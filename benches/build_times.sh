@@ -48,11 +48,11 @@ use burn_gnn::prelude::*;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Device::flex().autodiff();
     let g = Graph::homogeneous(5, vec![0, 1, 2, 3], vec![1, 2, 3, 4])?.add_self_loops(0)?;
-    let x = Tensor::<2>::random([5, 4], Distribution::Default, &device);
+    let x = Tensor::<2>::random([5, 4], Distribution::Default, &device).require_grad();
     let layer = GraphConvConfig::new(4, 2).init(&device);
-    let loss = layer.forward(&g, x).sum();
+    let loss = layer.forward(&g, x.clone()).sum();
     let gradients = loss.backward();
-    println!("{}", layer.weight.grad(&gradients).unwrap());
+    println!("{}", x.grad(&gradients).unwrap());
     Ok(())
 }'
 
