@@ -91,11 +91,11 @@ impl DistLinkSampler {
         Ok(Self { sampler, etype, pairs: NegativePairs::None, tails: None, heads: None, global: None, exclusion: LinkExclusion::Seeds })
     }
 
-    /// How many negative pairs, drawn strictly and uniformly. Collective for [`NegativePairs::Global`].
+    /// How many negative pairs, drawn strictly and uniformly. Collective.
     ///
     /// # Errors
-    /// Negatives per source, or global ones, where parts do not hold the out-edges of their nodes (a halo of no hops) and these have no
-    /// times, for global ones on all ranks; more than `u32` nodes.
+    /// On all ranks: negatives per source, or global ones, where parts do not hold the out-edges of their nodes (a halo of no hops) and
+    /// these have no times; more than `u32` nodes.
     ///
     /// # Cost
     /// 4 bytes per node of the source type in the whole graph, and per out-edge of own nodes; as much for destinations and in-edges.
@@ -105,17 +105,19 @@ impl DistLinkSampler {
     /// then owners tell, for each different time, the degrees of all sources.
     pub fn with_negatives(mut self, pairs: NegativePairs) -> Result<Self, DistError> {
         let [tails, heads] = pairs.kept();
-        self.tails = if tails > 0 { Some(Arc::new(self.own_negatives(false)?)) } else { None };
-        self.heads = if heads > 0 { Some(Arc::new(self.own_negatives(true)?)) } else { None };
-        self.global = if let NegativePairs::Global(k) = pairs {
-            let g = self.sampler.graph();
-            let own = agree(&*g.comm, "global negatives: edges", self.own_negatives(false))?;
+        let g = self.sampler.graph();
+        // A rank may lack edges that no other one does.
+        let own = |of_sources| agree(&*g.comm, "negatives: edges", self.own_negatives(of_sources));
+        let tails = if tails > 0 { Some(Arc::new(own(false)?)) } else { None };
+        let heads = if heads > 0 { Some(Arc::new(own(true)?)) } else { None };
+        let global = if let NegativePairs::Global(k) = pairs {
+            let own = own(false)?;
             let timed = self.sampler.whole.times_of(self.etype).is_some();
             Some(Arc::new(GlobalNegatives::new(g, self.etype, k, own, timed)?))
         } else {
             None
         };
-        self.pairs = pairs;
+        (self.tails, self.heads, self.global, self.pairs) = (tails, heads, global, pairs);
         Ok(self)
     }
 

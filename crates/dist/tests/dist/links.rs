@@ -2,7 +2,7 @@
 
 use burn_gnn_dist::{
     DistBatch, DistError, DistGraph, DistHeteroLinkBatch, DistHeteroLinkSampler, DistLinkBatch, DistLinkSampler, DistSampler,
-    DistSeedLinks, PartitionedGraph, SplitBy, SplitOf, partition_graph,
+    DistSeedLinks, PartitionConfig, PartitionMethod, PartitionedGraph, SplitBy, SplitOf, partition_graph,
 };
 use burn_gnn_graph::{
     BlockSampler, Graph, GraphError, HeteroLinkBatch, HeteroLinkSampler, LinkBatch, LinkExclusion, LinkSampler, MiniBatch, NegativeBy,
@@ -370,6 +370,17 @@ pub(crate) fn refusals(n: usize) {
         let e = new()?.with_negatives(NegativePairs::Global(1)).map(drop).unwrap_err().to_string();
         assert!(e.contains("parts hold all out-edges of their nodes"), "{e}");
         assert!(new()?.with_negatives(NegativePairs::PerDestination(1)).is_ok());
+        Ok(())
+    });
+    // One rank lacks an out-edge, and no rank goes on without it.
+    let lone = Graph::homogeneous(n, vec![0], vec![n as u32 - 1]).unwrap();
+    let method = PartitionMethod::Custom(vec![(0..n as u32).collect()]);
+    let config = PartitionConfig::new("g", n).with_method(method).with_num_hops(0);
+    on_ranks(&partition_graph(&lone, &config).unwrap(), |d| {
+        for pairs in [NegativePairs::PerSource(1), NegativePairs::PerEndpoint(1), NegativePairs::Global(1)] {
+            let made = DistLinkSampler::new(DistSampler::new(d, [1])?, "_E")?.with_negatives(pairs);
+            assert_eq!(made.is_err(), n > 1, "{pairs:?} on rank {}", d.comm().rank());
+        }
         Ok(())
     });
 }
