@@ -11,6 +11,7 @@
 //! cargo bench -p burn-gnn-benches -- partition arxiv-like 8 metis # a partitioning with its files (see partition.rs for methods)
 //! cargo bench -p burn-gnn-benches -- precision arxiv-like        # f32 against f16 and bf16
 //! cargo bench -p burn-gnn-benches -- memory arxiv-like gcn       # peak memory of three epochs (gcn, sage, gat; then f16 or bf16)
+//! cargo bench -p burn-gnn-benches -- calls                       # what one call costs beside its work
 //! cargo bench -p burn-gnn-benches -- machine                     # bandwidth of memory
 //! cargo bench -p burn-gnn-benches -- merge round1.jsonl round2.jsonl
 //! cargo bench -p burn-gnn-benches -- write FOLDER arxiv-like     # graphs as .npy files
@@ -25,6 +26,7 @@
 //! are built before; `fwd+bwd` is forward and the backward of a cotangent of ones that is made once.
 
 mod alloc;
+mod calls;
 mod edges;
 mod graphs;
 mod inject;
@@ -66,7 +68,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<()> {
     let Some((section, rest)) = args.split_first() else {
         bail!(
-            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, precision GRAPH..., memory GRAPH KIND, machine, merge FILES..., write FOLDER GRAPH..."
+            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, precision GRAPH..., memory GRAPH KIND, calls, machine, merge FILES..., write FOLDER GRAPH..."
         );
     };
     if section == "merge" {
@@ -126,6 +128,7 @@ fn run(args: &[String]) -> Result<()> {
             [name, parts, method] => partition::run(name, parts.parse().context("reading the number of parts")?, method)?,
             _ => bail!("partition: name a graph, a number of parts and a method ({})", partition::METHODS.join(", ")),
         },
+        "calls" => calls::run(),
         "machine" => machine::run(),
         "write" => {
             let (folder, names) = rest.split_first().context("write: name a folder and graphs")?;

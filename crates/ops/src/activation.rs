@@ -4,7 +4,6 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, BoolDType, TensorMetadata, get_device_settings};
 
 use crate::OpsError;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 use crate::kernel::{Acc, Exp};
 
 /// A function of one number that an operator applies to its result before writing it (an epilogue).
@@ -63,7 +62,6 @@ impl Activation {
     }
 }
 
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 impl Activation {
     /// The function.
     #[inline(always)]
@@ -141,7 +139,6 @@ fn bools<B: Backend>(x: &FloatTensor<B>) -> BoolDType {
 }
 
 /// Both sides are computed, so a loop over it has no branches.
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 #[inline(always)]
 fn select<A>(take: bool, a: A, b: A) -> A {
     if take { a } else { b }

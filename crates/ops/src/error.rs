@@ -397,7 +397,6 @@ impl From<GraphError> for OpsError {
 
 /// Ends a kernel's match over element types. [`check_dtype`](crate::gspmm::check_dtype) has refused what no backend of
 /// this build knows; what is left is a 16-bit type on the CPU where a GPU backend is built in as well.
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 #[cold]
 #[track_caller]
 pub(crate) fn no_kernel(dtype: DType) -> ! {

@@ -9,9 +9,9 @@ use burn::tensor::{DType, Shape, TensorData};
 use burn_gnn_graph::Relation;
 
 use crate::Stream;
-use crate::backend::{GnnBackend, Kept};
-use crate::dropout::{self, DropoutPlan};
-use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side, reference};
+use crate::dropout::DropoutPlan;
+use crate::gspmm::{BinaryOp, Gspmm, GspmmGrad, GspmmPlan, Reduce, Side};
+use crate::operator::{GnnBackend, Operator, Tensors};
 
 /// Numbers in ±[0.5, 1.5).
 pub(crate) fn numbers<B: Backend>(seed: u64, shape: &Shape, device: &Device<B>) -> FloatTensor<B> {
@@ -48,6 +48,20 @@ pub(crate) fn assert_near<B: Backend>(what: &str, kernel: FloatTensor<B>, fallba
     let ((shape, a), (other, b)) = (floats::<B>(kernel), floats::<B>(fallback));
     assert_eq!(shape, other, "{what}: shapes");
     assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs())), "{what}: {a:?} against {b:?}");
+}
+
+#[track_caller]
+pub(crate) fn assert_near_all<B: Backend>(what: &str, kernel: Tensors<B>, fallback: Tensors<B>) {
+    assert_eq!(kernel.floats.len(), fallback.floats.len(), "{what}: results");
+    kernel.floats.into_iter().zip(fallback.floats).for_each(|(a, b)| assert_near::<B>(what, a, b));
+}
+
+/// Whether the kernels of an operator give what its reference does, which is returned.
+#[track_caller]
+pub(crate) fn compare_operator<B: GnnBackend, O: Operator>(what: &str, op: &O, floats: Vec<FloatTensor<B>>) -> Tensors<B> {
+    let want = op.reference::<B>(floats.clone().into());
+    assert_near_all::<B>(what, B::run(floats.into(), op.clone()), want.clone());
+    want
 }
 
 #[track_caller]
@@ -102,50 +116,33 @@ fn compare<B: GnnBackend>(backend: &str) {
         let plan = GspmmPlan::new(relation, op, reduce, lhs, rhs).unwrap();
         let l = || numbers::<B>(1, &plan.operand_shape(Side::Lhs), &device);
         let r = || numbers::<B>(2, &plan.operand_shape(Side::Rhs), &device);
-        let copied = match op {
-            BinaryOp::CopyLhs => Some(l()),
-            BinaryOp::CopyRhs => Some(r()),
-            _ => None,
+        let inputs = || match op {
+            BinaryOp::CopyLhs => vec![l()],
+            BinaryOp::CopyRhs => vec![r()],
+            _ => vec![l(), r()],
         };
-        let (fallback, fallback_arg) = match copied.clone() {
-            Some(x) => reference::copy::<B>(x, &plan),
-            None => reference::binary::<B>(l(), r(), &plan),
-        };
-        let (kernel, arg) = match (copied, reduce.selects()) {
-            (Some(x), false) => (B::gspmm_copy(x, plan.clone()), None),
-            (None, false) => (B::gspmm_binary(l(), r(), plan.clone()), None),
-            (Some(x), true) => {
-                let (out, arg) = B::gspmm_copy_arg(x.clone(), plan.clone());
-                assert_same::<B>(&what, B::gspmm_copy(x, plan.clone()), out.clone());
-                (out, Some(arg))
-            }
-            (None, true) => {
-                let (out, arg) = B::gspmm_binary_arg(l(), r(), plan.clone());
-                assert_same::<B>(&what, B::gspmm_binary(l(), r(), plan.clone()), out.clone());
-                (out, Some(arg))
-            }
-        };
-        assert_near::<B>(&what, kernel, fallback);
-        if crate::kernel::bit_words(&plan).is_none() {
-            assert_eq!(arg.clone().map(ints::<B>), fallback_arg.clone().map(ints::<B>), "{what}: argmax");
+        let selects = reduce.selects();
+        let fallback = compare_operator::<B, _>(&what, &Gspmm { plan: plan.clone(), argmax: selects }, inputs());
+        let kernel = B::run(inputs().into(), Gspmm { plan: plan.clone(), argmax: selects });
+        if selects {
+            assert_same::<B>(&what, B::run(inputs().into(), Gspmm::new(plan.clone())).read().float(), kernel.floats[0].clone());
         }
-        for side in [Side::Lhs, Side::Rhs] {
-            if !(if side == Side::Lhs { op.uses_lhs() } else { op.uses_rhs() }) {
+        if crate::kernel::bit_words(&plan).is_none() {
+            let all = |x: &Tensors<B>| x.ints.iter().cloned().map(ints::<B>).collect::<Vec<_>>();
+            assert_eq!(all(&kernel), all(&fallback), "{what}: argmax");
+        }
+        for wants in [[true, false], [false, true], [true, true]] {
+            if (wants[0] && !op.uses_lhs()) || (wants[1] && !op.uses_rhs()) {
                 continue;
             }
-            let kept = || match op.gradient_reads(side) {
-                (false, false) => Kept::Nothing,
-                (true, false) => Kept::Lhs(l()),
-                (false, true) => Kept::Rhs(r()),
-                (true, true) => Kept::Both(l(), r()),
-            };
-            let grad = || numbers::<B>(3, &plan.out_shape(), &device);
-            let kernel = match arg.clone() {
-                Some(arg) => B::gspmm_grad_arg(grad(), arg, kept(), plan.clone(), side),
-                None => B::gspmm_grad(grad(), kept(), plan.clone(), side),
-            };
-            let fallback = reference::gradient::<B>(grad(), fallback_arg.clone(), kept(), &plan, side);
-            assert_near::<B>(&format!("{what}, gradient of {side:?}"), kernel, fallback);
+            let grad = GspmmGrad { plan: plan.clone(), wants };
+            let reads = grad.reads();
+            let floats: Vec<_> =
+                std::iter::once(numbers::<B>(3, &plan.out_shape(), &device)).chain(reads.0.then(l)).chain(reads.1.then(r)).collect();
+            let given = |ints: &[IntTensor<B>]| Tensors { floats: floats.clone(), ints: ints.to_vec() };
+            // Either reads the argmax in the form that it wrote.
+            let (a, b) = (B::run(given(&kernel.ints), grad.clone()), grad.reference::<B>(given(&fallback.ints)));
+            assert_near_all::<B>(&format!("{what}, gradients {wants:?}"), a, b);
         }
     }
 }
@@ -167,7 +164,7 @@ fn compare_dropout<B: GnnBackend>(backend: &str) {
             let plan = DropoutPlan::new(prob, Stream::new(4, "dropout", 2), ids);
             let x = || numbers::<B>(6, &Shape::from(vec![rows, width]), &device);
             let what = format!("{backend}, {rows} x {width}, {prob}");
-            assert_near::<B>(&what, B::dropout_rows(x(), plan.clone()), dropout::reference::<B>(x(), &plan));
+            compare_operator::<B, _>(&what, &plan, vec![x()]);
         }
     }
 }
@@ -185,11 +182,9 @@ fn quotient<B: GnnBackend>(backend: &str) {
     let plan = GspmmPlan::new(&relation, BinaryOp::Div, Reduce::Sum, &[], &[]).unwrap();
     for (x, w, want) in [(1e-20f32, 1e-23f32, -1e26f64), (1e25, 1e20, -1e-15), (0.0, 1e-30, 0.0)] {
         let one = |x: f32| B::float_from_data(TensorData::new(vec![x], [1]), &device);
-        let kept = || Kept::Both(one(x), one(w));
-        for (path, d) in [
-            ("kernel", B::gspmm_grad(one(1.0), kept(), plan.clone(), Side::Rhs)),
-            ("fallback", reference::gradient::<B>(one(1.0), None, kept(), &plan, Side::Rhs)),
-        ] {
+        let (op, inputs) = (GspmmGrad { plan: plan.clone(), wants: [false, true] }, || vec![one(1.0), one(x), one(w)].into());
+        for (path, d) in [("kernel", B::run(inputs(), op.clone())), ("fallback", op.reference::<B>(inputs()))] {
+            let [d] = d.take();
             let got = floats::<B>(d).1[0];
             assert!((got - want).abs() <= 1e-5 * want.abs(), "{backend}, {path}, x {x:e}, w {w:e}: {got:e}");
         }

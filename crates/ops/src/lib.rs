@@ -8,9 +8,8 @@
 //! [`Stream`]; [`with_precision`]; [`GraphView`], what a layer sees of a graph; [`MessageOps`] and [`function`],
 //! message passing by the names of fields, and [`MessagePassing`], a trait for custom layers.
 //!
-//! Every family has an extension trait of its own, such as [`GnnBackend`]: CPU kernels for Flex and
-//! NdArray, plain Burn primitives for every other backend, hand-written gradients for autodiff. Shapes are
-//! checked before; only this crate holds kernels.
+//! All of them go through one extension of Burn's backends: CPU kernels for Flex and NdArray, those of `burn-gnn-cube` for GPUs, plain
+//! Burn primitives for every other backend, hand-written gradients for autodiff. Shapes are checked before.
 
 #![deny(unsafe_code)]
 
@@ -18,12 +17,7 @@ mod activation;
 mod adam;
 mod aggregate;
 mod attention;
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
 mod check;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
 mod cross_entropy;
 mod div_by;
@@ -41,11 +35,11 @@ mod fused_tests;
 mod gsddmm;
 mod gspmm;
 mod init;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod matmul;
 mod message;
 mod multi;
+mod operator;
 mod pending_gradients;
 mod permutation;
 mod precision;
@@ -58,12 +52,8 @@ mod view;
 
 pub use activation::Activation;
 pub use adam::*;
-pub use aggregate::{
-    AggregateBackend, AggregateOptions, AggregatePlan, DegreeScale, DegreesOf, try_weighted_aggregate, weighted_aggregate,
-    weighted_aggregate_reference,
-};
+pub use aggregate::{AggregateOptions, DegreeScale, DegreesOf, try_weighted_aggregate, weighted_aggregate, weighted_aggregate_reference};
 pub use attention::*;
-pub use backend::{GnnBackend, Kept};
 /// The backend of all GPUs, for custom extensions.
 #[doc(hidden)]
 #[cfg(feature = "cube")]
@@ -77,23 +67,23 @@ pub use burn_gnn_cube::{
 pub use burn_gnn_graph::{Stream, philox4x32};
 pub use cross_entropy::*;
 pub use div_by::div_by;
-pub use dropout::{DropoutPlan, EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};
+pub use dropout::{EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};
 pub use edge_softmax::*;
 pub use epilogue::*;
 pub use error::{GraphFault, OpsError};
 pub use gsddmm::*;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
-pub use matmul::{MatmulBackend, Transpose, matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_rows_onto};
+pub use matmul::{matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_rows_onto};
 pub use message::function;
 pub use message::{
     BlockData, Cross, EdgeBatch, EdgeTensor, Ends, Fields, GraphMessageOps, Ids, Mailbox, MessageFunction, MessageOps, MessagePassing,
     NodeBatch, OnRelation, ReduceFunction, RelationCall, RelationData, on,
 };
 pub use multi::*;
-pub use precision::{Precision, PrecisionBackend, precision, with_precision};
+pub use precision::{Precision, precision, with_precision};
 pub use relational::*;
 pub use segment::*;
-pub use split::{SplitBackend, SplitPlan, split_rows};
+pub use split::split_rows;
 pub use typed::*;
 pub use view::GraphView;

@@ -2,7 +2,7 @@
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
-use burn::tensor::{DType, Int, Shape, Tensor, TensorData};
+use burn::tensor::{DType, Int, Tensor, TensorData};
 
 /// Sums of small floats are kept in f32, as in the kernels.
 pub(crate) fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
@@ -17,13 +17,8 @@ pub(crate) fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B>
     if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
 }
 
-/// A tensor without entries, in the place of one that is not there. It is made from data: Burn 0.22.1 fuses `zeros` of no entries with
-/// what stands beside it, and then launches nothing of either.
-pub(crate) fn nothing<B: Backend>(shape: impl Into<Shape>, device: &Device<B>, dtype: DType) -> FloatTensor<B> {
-    B::float_from_data(TensorData::full_dtype(shape.into(), 0.0, dtype), device)
-}
-
-/// As [`nothing`], for tensors that know their backend when the program runs; constant.
+/// A constant tensor without entries, in the place of one that is not there. It is made from data: Burn 0.22.1 fuses `zeros` of no
+/// entries with what stands beside it, and then launches nothing of either.
 pub(crate) fn no_tensor<const A: usize, const B: usize>(like: &Tensor<A>) -> Tensor<B> {
     let dtype = like.dtype();
     Tensor::from_data(TensorData::full_dtype([0; B], 0.0, dtype), (&like.device().without_autodiff(), dtype))

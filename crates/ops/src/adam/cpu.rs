@@ -1,19 +1,14 @@
 //! Adam on the tensors of CPU backends, in place where nobody else holds them.
 
-#[cfg(feature = "flex")]
-use burn::backend::Flex;
-#[cfg(feature = "ndarray")]
-#[allow(deprecated)]
-use burn::backend::NdArray;
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
 use rayon::prelude::*;
 
-use super::backend::AdamBackend;
 use super::plan::{AdamStep, Factors, Form};
 use crate::cpu::{Host, by_dtype};
 use crate::kernel::{Acc, Elem, Vectorised, vectorised};
+use crate::operator::Tensors;
 
 /// Entries of one piece of work: four streams of it stay within the second-level cache.
 const PIECE: usize = 1 << 15;
@@ -131,42 +126,18 @@ where
     pieces.for_each(|(((p, g), m), v)| vectorised(Piece { f, p, g, m, v }));
 }
 
-type Three<B> = (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>);
-
-fn step<B: Host>(param: FloatTensor<B>, grad: &FloatTensor<B>, m: FloatTensor<B>, v: FloatTensor<B>, step: &AdamStep) -> Three<B> {
+pub(super) fn step<B: Host>(step: &AdamStep, inputs: Tensors<B>) -> Tensors<B> {
+    let [param, grad, m, v] = inputs.take();
     by_dtype!(param.dtype(), T => {
         let (mut p, mut m, mut v) = (Buffer::<B, T>::new(param), Buffer::<B, T>::new(m), Buffer::<B, T>::new(v));
-        update::<T>(step.factors(), p.entries(), &B::floats::<T>(grad), m.entries(), v.entries());
-        (p.finish(), m.finish(), v.finish())
+        update::<T>(step.factors(), p.entries(), &B::floats::<T>(&grad), m.entries(), v.entries());
+        vec![p.finish(), m.finish(), v.finish()].into()
     })
 }
 
-macro_rules! adam_on {
-    ($backend:ty) => {
-        impl AdamBackend for $backend {
-            fn adam_step(
-                param: FloatTensor<Self>,
-                grad: FloatTensor<Self>,
-                moment_1: FloatTensor<Self>,
-                moment_2: FloatTensor<Self>,
-                plan: AdamStep,
-            ) -> Three<Self> {
-                step::<Self>(param, &grad, moment_1, moment_2, &plan)
-            }
-        }
-    };
-}
-
-#[cfg(feature = "flex")]
-adam_on!(Flex);
-#[cfg(feature = "ndarray")]
-#[allow(deprecated)]
-const _: () = {
-    adam_on!(NdArray);
-};
-
 #[cfg(all(test, feature = "flex"))]
 mod tests {
+    use burn::backend::Flex;
     use burn::backend::flex::FlexTensor;
     use burn::tensor::TensorData;
 
@@ -184,7 +155,7 @@ mod tests {
         let (p, m, v) = (tensor(1.0), tensor(0.0), tensor(0.0));
         let places = [&p, &m, &v].map(|x| x.as_slice::<f32>().unwrap().as_ptr());
         let held = m.clone();
-        let (p, m, v) = step::<Flex>(p, &tensor(0.5), m, v, &STEP);
+        let [p, m, v] = step::<Flex>(&STEP, vec![p, tensor(0.5), m, v].into()).take();
         let now = [&p, &m, &v].map(|x| x.as_slice::<f32>().unwrap().as_ptr());
         assert_eq!((now[0], now[2]), (places[0], places[2]));
         assert_ne!(now[1], places[1]);
@@ -199,7 +170,7 @@ mod tests {
         let transposed = p.transpose(0, 1);
         drop(p);
         let zeros = || FlexTensor::from_data(TensorData::new(vec![0f32; 6], [3, 2]));
-        let (p, ..) = step::<Flex>(transposed, &zeros(), zeros(), zeros(), &STEP);
+        let [p, ..] = step::<Flex>(&STEP, vec![transposed, zeros(), zeros(), zeros()].into()).take::<3>();
         assert_eq!(p.as_slice::<f32>().unwrap(), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
     }
 }

@@ -1,13 +1,11 @@
 //! Adam on CubeCL backends.
 
-use std::sync::Arc;
-
-use burn::backend::tensor::FloatTensor;
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube::{self as cube, AdamFactors, AdamForm};
 
-use super::backend::AdamBackend;
+use super::operator::AdamRows;
 use super::plan::{AdamStep, Form};
+use crate::operator::{OnCube, Tensors};
 
 fn factors(step: &AdamStep) -> AdamFactors {
     let factors = step.factors();
@@ -18,25 +16,18 @@ fn factors(step: &AdamStep) -> AdamFactors {
     AdamFactors { lr: factors.lr, beta: factors.beta, rest: factors.rest, penalty: factors.penalty, form }
 }
 
-/// The kernel of `burn-gnn-cube`.
-impl AdamBackend for CubeBackend {
-    fn adam_step(
-        param: FloatTensor<Self>,
-        grad: FloatTensor<Self>,
-        moment_1: FloatTensor<Self>,
-        moment_2: FloatTensor<Self>,
-        step: AdamStep,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        cube::adam_step(param, grad, [moment_1, moment_2], &factors(&step))
+impl OnCube for AdamStep {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let [param, grad, moment_1, moment_2] = inputs.take();
+        let (p, m, v) = cube::adam_step(param, grad, [moment_1, moment_2], &factors(self));
+        vec![p, m, v].into()
     }
-    fn adam_rows(
-        param: FloatTensor<Self>,
-        grad: FloatTensor<Self>,
-        moment_1: FloatTensor<Self>,
-        moment_2: FloatTensor<Self>,
-        ids: Arc<[u32]>,
-        step: AdamStep,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        cube::adam_rows(param, grad, [moment_1, moment_2], &ids, &factors(&step))
+}
+
+impl OnCube for AdamRows {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let [param, grad, moment_1, moment_2] = inputs.take();
+        let (p, m, v) = cube::adam_rows(param, grad, [moment_1, moment_2], &self.ids, &factors(&self.step));
+        vec![p, m, v].into()
     }
 }

@@ -1,17 +1,13 @@
 //! One step of Adam in one pass over parameter, gradient and both moments.
 
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
+mod operator;
 mod plan;
 pub(crate) mod reference;
 mod rows;
 
-pub use backend::AdamBackend;
 pub use plan::{AdamDecay, AdamStep};
 pub use rows::{adam_step_rows, try_adam_step_rows};
 
@@ -21,6 +17,7 @@ use burn::tensor::Tensor;
 use crate::OpsError;
 use crate::check::check_same;
 use crate::gspmm::{accept, check_dtype};
+use crate::operator::{Tensors, call};
 
 const NAME: &str = "adam_step";
 
@@ -101,9 +98,12 @@ pub fn try_adam_step<const D: usize>(
         check_same(NAME, (arg, x), ("param", &param))?;
     }
     check_time(NAME, &step)?;
-    let (p, m, v) =
-        Dispatch::adam_step(param.into_dispatch(), grad.into_dispatch(), moment_1.into_dispatch(), moment_2.into_dispatch(), step);
-    Ok((Tensor::from_dispatch(p), Tensor::from_dispatch(m), Tensor::from_dispatch(v)))
+    Ok(stepped(call(step, [param, grad, moment_1, moment_2].map(Tensor::into_dispatch))))
+}
+
+fn stepped<const D: usize>(results: Tensors<Dispatch>) -> AdamStepped<D> {
+    let [p, m, v] = results.take();
+    (Tensor::from_dispatch(p), Tensor::from_dispatch(m), Tensor::from_dispatch(v))
 }
 
 /// Refuses a step numbered 0, of which moments cannot be corrected.

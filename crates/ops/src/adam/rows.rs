@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use super::backend::AdamBackend;
+use super::operator::AdamRows;
 use super::plan::AdamStep;
-use super::{AdamStepped, check_time};
+use super::{AdamStepped, check_time, stepped};
 use crate::OpsError;
 use crate::check::{check_rows, check_same};
 use crate::gspmm::{accept, check_dtype};
+use crate::operator::call;
 
 const NAME: &str = "adam_step_rows";
 
@@ -89,7 +89,6 @@ pub fn try_adam_step_rows(
     if ids.is_empty() || width == 0 {
         return Ok((param, moment_1, moment_2));
     }
-    let [p, g, m, v] = [param, grad, moment_1, moment_2].map(Tensor::into_dispatch);
-    let (p, m, v) = Dispatch::adam_rows(p, g, m, v, ids.clone(), step);
-    Ok((Tensor::from_dispatch(p), Tensor::from_dispatch(m), Tensor::from_dispatch(v)))
+    let op = AdamRows { step, ids: ids.clone() };
+    Ok(stepped(call(op, [param, grad, moment_1, moment_2].map(Tensor::into_dispatch))))
 }

@@ -7,20 +7,29 @@ use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
 use rayon::prelude::*;
 
-use super::{AggregateBackend, AggregatePlan, DegreeScale, reference};
+use super::operator::{AggregateGrad, Given};
+use super::{AggregatePlan, DegreeScale, reference};
 use crate::Activation;
 use crate::cpu::{Host, by_dtype};
 use crate::gspmm::Side;
 use crate::kernel::{self, Acc, Elem, weighted};
+use crate::operator::Tensors;
 use crate::typed::widen::{Real, by_real, widen};
 
 fn factors<A: Acc>(scale: Option<&DegreeScale>) -> Option<&[A]> {
     scale.map(DegreeScale::factors)
 }
 
-fn forward<B: Host>(x: &FloatTensor<B>, weight: &FloatTensor<B>, bias: &FloatTensor<B>, plan: &AggregatePlan) -> FloatTensor<B> {
+/// The entries of an operand, none of one that is not there.
+fn entries<B: Host, T: Elem>(x: Option<&FloatTensor<B>>) -> Cow<'_, [T]> {
+    x.map_or(Cow::Borrowed(&[][..]), B::floats::<T>)
+}
+
+pub(super) fn forward<B: Host>(plan: &AggregatePlan, inputs: Tensors<B>) -> Tensors<B> {
+    let mut inputs = inputs.read();
+    let (x, weight, bias) = (inputs.float(), inputs.float_if(plan.weighted()), inputs.float_if(plan.biased()));
     by_dtype!(x.dtype(), T => {
-        let (x, weight, bias) = (B::floats::<T>(x), B::floats::<T>(weight), B::floats::<T>(bias));
+        let (x, weight, bias) = (B::floats::<T>(&x), entries::<B, T>(weight.as_ref()), entries::<B, T>(bias.as_ref()));
         let bias: Vec<_> = bias.iter().map(|b| b.acc()).collect();
         let out = weighted::aggregate(&weighted::Weighted {
             rows: kernel::Adjacency::new(plan.relation().csc()),
@@ -32,7 +41,7 @@ fn forward<B: Host>(x: &FloatTensor<B>, weight: &FloatTensor<B>, bias: &FloatTen
             activation: plan.activation(),
             width: plan.width(),
         });
-        B::from_floats(out, plan.out_shape())
+        Tensors::one(B::from_floats(out, plan.out_shape()))
     })
 }
 
@@ -50,41 +59,35 @@ fn over_reverse<T: Elem>(h: &[T], weight: &[T], plan: &AggregatePlan) -> Vec<T> 
     })
 }
 
-fn gradient<B: Host, T: Elem<Acc = A>, A: Real>(
-    grad: &FloatTensor<B>,
-    out: &FloatTensor<B>,
-    weight: &FloatTensor<B>,
-    plan: &AggregatePlan,
-    wants_x: bool,
-) -> (FloatTensor<B>, FloatTensor<B>) {
-    let (grad, out, weight) = (B::floats::<T>(grad), B::floats::<T>(out), B::floats::<T>(weight));
-    let (width, biased) = (plan.width(), plan.biased());
+pub(super) fn gradient<B: Host>(op: &AggregateGrad, given: Given<B>) -> Tensors<B> {
+    by_real!(given.grad.dtype(), typed_gradient::<B>(op, &given))
+}
+
+fn typed_gradient<B: Host, T: Elem<Acc = A>, A: Real>(AggregateGrad { plan, x, bias }: &AggregateGrad, given: &Given<B>) -> Tensors<B> {
+    let (grad, out, weight) = (B::floats::<T>(&given.grad), entries::<B, T>(given.out.as_ref()), entries::<B, T>(given.other.as_ref()));
+    let width = plan.width();
     let (d_x, d_bias) = if plan.activation() == Activation::None {
-        let (_, d_bias) = weighted::before(&grad, &out, Activation::None, width, biased);
-        (wants_x.then(|| over_reverse::<T>(&grad, &weight, plan)), d_bias)
+        let (_, d_bias) = weighted::before(&grad, &out, Activation::None, width, *bias);
+        (x.then(|| over_reverse::<T>(&grad, &weight, plan)), d_bias)
     } else {
         // `h` is summed over edges and over rows before it is rounded.
         let grad = widen(&grad);
-        let (h, d_bias) = weighted::before::<A>(&grad, &widen(&out), plan.activation(), width, biased);
-        (wants_x.then(|| T::round(over_reverse::<A>(h.as_deref().unwrap_or(&grad), &widen(&weight), plan))), d_bias)
+        let (h, d_bias) = weighted::before::<A>(&grad, &widen(&out), plan.activation(), width, *bias);
+        (x.then(|| T::round(over_reverse::<A>(h.as_deref().unwrap_or(&grad), &widen(&weight), plan))), d_bias)
     };
-    let d_bias = B::from_floats(T::round(d_bias), Shape::from(vec![if biased { width } else { 0 }]));
-    let d_x = match d_x {
-        Some(d_x) => B::from_floats(d_x, plan.in_shape()),
-        None => B::from_floats(Vec::<T>::new(), Shape::from(vec![0])),
-    };
-    (d_x, d_bias)
+    let d_x = d_x.map(|d_x| B::from_floats(d_x, plan.in_shape()));
+    let d_bias = bias.then(|| B::from_floats(T::round(d_bias), Shape::from(vec![width])));
+    d_x.into_iter().chain(d_bias).collect::<Vec<_>>().into()
+}
+
+pub(super) fn gradient_of_weight<B: Host>(plan: &AggregatePlan, given: Given<B>) -> Tensors<B> {
+    by_real!(given.grad.dtype(), typed_gradient_of_weight::<B>(plan, &given))
 }
 
 /// `d w_e = l_u r_v (x[u] · h[v])`, rounded once: factors are applied to the products, one number per edge, so no
 /// operand is scaled into a copy.
-fn gradient_of_weight<B: Host, T: Elem<Acc = A>, A: Real>(
-    grad: &FloatTensor<B>,
-    out: &FloatTensor<B>,
-    x: &FloatTensor<B>,
-    plan: &AggregatePlan,
-) -> FloatTensor<B> {
-    let (grad, out, x) = (B::floats::<T>(grad), B::floats::<T>(out), B::floats::<T>(x));
+fn typed_gradient_of_weight<B: Host, T: Elem<Acc = A>, A: Real>(plan: &AggregatePlan, given: &Given<B>) -> Tensors<B> {
+    let (grad, out, x) = (B::floats::<T>(&given.grad), entries::<B, T>(given.out.as_ref()), entries::<B, T>(given.other.as_ref()));
     let (grad, x): (Cow<'_, [A]>, Cow<'_, [A]>) = (widen(&grad), widen(&x));
     let h = match plan.activation() {
         Activation::None => None,
@@ -98,47 +101,5 @@ fn gradient_of_weight<B: Host, T: Elem<Acc = A>, A: Real>(
         }
     }
     let edges = d.len();
-    B::from_floats(T::round(d), Shape::from(vec![edges]))
-}
-
-/// Kernels of this module as the implementation of a CPU backend.
-macro_rules! aggregate_backend {
-    ($backend:ty) => {
-        impl AggregateBackend for $backend {
-            fn aggregate(
-                x: FloatTensor<Self>,
-                weight: FloatTensor<Self>,
-                bias: FloatTensor<Self>,
-                plan: AggregatePlan,
-            ) -> FloatTensor<Self> {
-                forward::<Self>(&x, &weight, &bias, &plan)
-            }
-            fn aggregate_grad(
-                grad: FloatTensor<Self>,
-                out: FloatTensor<Self>,
-                weight: FloatTensor<Self>,
-                plan: AggregatePlan,
-                wants_x: bool,
-            ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-                by_real!(TensorMetadata::dtype(&grad), gradient::<Self>(&grad, &out, &weight, &plan, wants_x))
-            }
-            fn aggregate_grad_weight(
-                grad: FloatTensor<Self>,
-                out: FloatTensor<Self>,
-                x: FloatTensor<Self>,
-                plan: AggregatePlan,
-            ) -> FloatTensor<Self> {
-                by_real!(TensorMetadata::dtype(&grad), gradient_of_weight::<Self>(&grad, &out, &x, &plan))
-            }
-        }
-    };
-}
-
-#[cfg(feature = "flex")]
-aggregate_backend!(burn::backend::Flex);
-#[cfg(feature = "ndarray")]
-#[allow(deprecated)]
-mod ndarray {
-    use super::*;
-    aggregate_backend!(burn::backend::NdArray);
+    Tensors::one(B::from_floats(T::round(d), Shape::from(vec![edges])))
 }

@@ -6,9 +6,9 @@ use burn::tensor::{DType, TensorData};
 use burn_cubecl::{CubeBackend, CubeDevice};
 use burn_gnn_cube as cube;
 
-use super::backend::AggregateBackend;
-use super::reference::nothing;
+use super::operator::{AggregateGrad, AggregateGradWeight, Given};
 use super::{AggregatePlan, DegreeScale};
+use crate::operator::{OnCube, Tensors};
 
 /// Factors of nodes on a device, for sums of tensors of `dtype`.
 fn factors(scale: Option<&DegreeScale>, dtype: DType, device: &CubeDevice) -> Option<FloatTensor<CubeBackend>> {
@@ -29,30 +29,28 @@ fn call<'a>(plan: &'a AggregatePlan, dtype: DType, device: &CubeDevice) -> cube:
     }
 }
 
-/// Kernels of `burn-gnn-cube`.
-impl AggregateBackend for CubeBackend {
-    fn aggregate(x: FloatTensor<Self>, weight: FloatTensor<Self>, bias: FloatTensor<Self>, plan: AggregatePlan) -> FloatTensor<Self> {
-        let call = call(&plan, x.dtype, &x.device);
-        cube::aggregate(&call, x, plan.weighted().then_some(weight), plan.biased().then_some(bias))
+impl OnCube for AggregatePlan {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let mut inputs = inputs.read();
+        let (x, weight, bias) = (inputs.float(), inputs.float_if(self.weighted()), inputs.float_if(self.biased()));
+        let call = call(self, x.dtype, &x.device);
+        Tensors::one(cube::aggregate(&call, x, weight, bias))
     }
-    fn aggregate_grad(
-        grad: FloatTensor<Self>,
-        out: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        plan: AggregatePlan,
-        wants_x: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let none = nothing::<Self>(&grad);
-        let call = call(&plan, grad.dtype, &grad.device);
-        let (d_x, d_bias) = cube::aggregate_grad(&call, grad, Some(out), plan.weighted().then_some(weight), wants_x, plan.biased());
-        (d_x.unwrap_or_else(|| none.clone()), d_bias.unwrap_or(none))
+}
+
+impl OnCube for AggregateGrad {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let Given { grad, out, other: weight } = self.given(inputs);
+        let call = call(&self.plan, grad.dtype, &grad.device);
+        let (d_x, d_bias) = cube::aggregate_grad(&call, grad, out, weight, self.x, self.bias);
+        d_x.into_iter().chain(d_bias).collect::<Vec<_>>().into()
     }
-    fn aggregate_grad_weight(
-        grad: FloatTensor<Self>,
-        out: FloatTensor<Self>,
-        x: FloatTensor<Self>,
-        plan: AggregatePlan,
-    ) -> FloatTensor<Self> {
-        cube::aggregate_grad_weight(&call(&plan, grad.dtype, &grad.device), grad, Some(out), x)
+}
+
+impl OnCube for AggregateGradWeight {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let Given { grad, out, other } = self.given(inputs);
+        let Some(x) = other else { unreachable!("the gradient of weights is given `x`") };
+        Tensors::one(cube::aggregate_grad_weight(&call(&self.plan, grad.dtype, &grad.device), grad, out, x))
     }
 }

@@ -1,31 +1,26 @@
 //! Weighted aggregation with normalisation by degree, bias and activation, in one pass: the sum of a graph
 //! convolution.
 
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
+mod operator;
 mod plan;
 mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod tests;
 
-pub use backend::AggregateBackend;
-pub use plan::{AggregatePlan, DegreeScale, DegreesOf};
+use plan::AggregatePlan;
+pub use plan::{DegreeScale, DegreesOf};
 pub use reference::weighted_aggregate_reference;
 
-use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
 
 use crate::check::{check_rows, check_same, check_width};
 use crate::gspmm::{accept, check_dtype};
+use crate::operator::tensor;
 use crate::precision::enter;
-use crate::primitives::no_tensor;
 use crate::{Activation, OpsError};
 
 const NAME: &str = "weighted_aggregate";
@@ -114,10 +109,8 @@ pub fn try_weighted_aggregate(
     let weight = weight.map(|weight| enter(NAME, "weight", weight)).transpose()?;
     let bias = bias.map(|bias| enter(NAME, "bias", bias)).transpose()?;
     let plan = check(relation, &x, weight.as_ref(), bias.as_ref(), options)?;
-    // Operands that are absent travel as tensors without entries: an extension takes no options of tensors.
-    let empty = || no_tensor::<2, 1>(&x);
-    let (weight, bias) = (weight.unwrap_or_else(empty), bias.unwrap_or_else(empty));
-    Ok(Tensor::from_dispatch(Dispatch::aggregate(x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch(), plan)))
+    let inputs = [Some(x.into_dispatch()), weight.map(Tensor::into_dispatch), bias.map(Tensor::into_dispatch)];
+    Ok(tensor(plan, inputs.into_iter().flatten().collect::<Vec<_>>()))
 }
 
 fn check(

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "fusion")]
-use burn::backend::fusion::custom::TensorSpec;
 use burn::tensor::Shape;
 use burn_gnn_graph::{Derived, Relation};
 use rayon::prelude::*;
@@ -34,7 +32,6 @@ struct Scale {
     degrees: Box<[u32]>,
     power: f64,
     double: Derived<Vec<f64>>,
-    #[cfg(any(feature = "flex", feature = "ndarray"))]
     single: Derived<Vec<f32>>,
     /// The factors on devices.
     #[cfg(feature = "cube")]
@@ -61,7 +58,6 @@ impl DegreeScale {
             degrees: degrees.into(),
             power,
             double: Derived::new(),
-            #[cfg(any(feature = "flex", feature = "ndarray"))]
             single: Derived::new(),
             #[cfg(feature = "cube")]
             attached: burn_gnn_graph::Attached::default(),
@@ -90,7 +86,6 @@ impl DegreeScale {
         self.0.double.get_or_compute(|| self.compute(|f| f))
     }
     /// The factors in a type of sums.
-    #[cfg(any(feature = "flex", feature = "ndarray"))]
     pub(crate) fn factors<A: crate::kernel::Acc>(&self) -> &[A] {
         // Sums are kept in f32 or f64, and their sizes tell which.
         if size_of::<A>() == size_of::<f64>() {
@@ -120,58 +115,46 @@ struct Inner {
 
 /// Relation, factors and epilogue of one weighted aggregation; a clone costs one reference count.
 #[derive(Clone, Debug)]
-pub struct AggregatePlan(Arc<Inner>);
+pub(crate) struct AggregatePlan(Arc<Inner>);
 
 impl AggregatePlan {
     pub(crate) fn new(relation: &Relation, width: usize, options: AggregateOptions, weighted: bool, biased: bool) -> Self {
         Self(Arc::new(Inner { relation: relation.clone(), width, options, weighted, biased }))
     }
     /// The edges.
-    pub fn relation(&self) -> &Relation {
+    pub(crate) fn relation(&self) -> &Relation {
         &self.0.relation
     }
     /// Columns.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.0.width
     }
     /// Whether there are edge weights; if not, that operand has no entries.
-    pub fn weighted(&self) -> bool {
+    pub(crate) fn weighted(&self) -> bool {
         self.0.weighted
     }
     /// Whether there is a bias; if not, that operand has no entries.
-    pub fn biased(&self) -> bool {
+    pub(crate) fn biased(&self) -> bool {
         self.0.biased
     }
     /// Applied at the end.
-    pub fn activation(&self) -> Activation {
+    pub(crate) fn activation(&self) -> Activation {
         self.0.options.activation
     }
     /// Factors of source rows.
-    pub fn source(&self) -> Option<&DegreeScale> {
+    pub(crate) fn source(&self) -> Option<&DegreeScale> {
         self.0.options.source.as_ref()
     }
     /// Factors of destination rows.
-    pub fn destination(&self) -> Option<&DegreeScale> {
+    pub(crate) fn destination(&self) -> Option<&DegreeScale> {
         self.0.options.destination.as_ref()
     }
     /// Shape of the result.
-    pub fn out_shape(&self) -> Shape {
+    pub(crate) fn out_shape(&self) -> Shape {
         Shape::from(vec![self.0.relation.num_dst(), self.0.width])
     }
-    /// Shape of edge weights, and of their gradient.
-    #[cfg(feature = "fusion")]
-    pub(crate) fn weight_shape(&self) -> Shape {
-        Shape::from(vec![self.0.relation.num_edges()])
-    }
-    /// Gradients of `x` and of the bias, before they are computed.
-    #[cfg(feature = "fusion")]
-    pub(crate) fn gradient_specs(&self, wants_x: bool, dtype: burn::tensor::DType) -> (TensorSpec, TensorSpec) {
-        let d_x = if wants_x { self.in_shape() } else { Shape::from(vec![0]) };
-        let width = if self.0.biased { self.0.width } else { 0 };
-        (TensorSpec::new(d_x, dtype), TensorSpec::new(Shape::from(vec![width]), dtype))
-    }
     /// Shape of `x`.
-    pub fn in_shape(&self) -> Shape {
+    pub(crate) fn in_shape(&self) -> Shape {
         Shape::from(vec![self.0.relation.num_src(), self.0.width])
     }
 }

@@ -5,11 +5,12 @@ use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Shape, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 
+use super::operator::{AggregateGrad, Given};
 use super::{AggregateOptions, AggregatePlan, DegreeScale};
-use crate::backend::Kept;
-use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side, accept, gspmm_reference};
+use crate::gspmm::{BinaryOp, GspmmGrad, GspmmPlan, Reduce, accept, gspmm_on, gspmm_reference};
+use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{narrow, widen};
-use crate::{GnnBackend, activation as act, bias_activation_reference};
+use crate::{activation as act, bias_activation_reference};
 
 /// [`weighted_aggregate`](super::weighted_aggregate) in plain tensor operations, differentiated by Burn.
 ///
@@ -48,11 +49,6 @@ fn scaled<B: Backend>(x: FloatTensor<B>, scale: Option<&DegreeScale>) -> FloatTe
     B::float_mul(x, factors)
 }
 
-/// Stands for an operand, or a gradient, that is not there.
-pub(super) fn nothing<B: Backend>(like: &FloatTensor<B>) -> FloatTensor<B> {
-    crate::primitives::nothing::<B>([0], &like.device(), like.dtype())
-}
-
 /// The sum inside. Its shapes were checked, so a plan can be made.
 pub(super) fn product(plan: &AggregatePlan) -> GspmmPlan {
     let op = if plan.weighted() { BinaryOp::Mul } else { BinaryOp::CopyLhs };
@@ -65,57 +61,49 @@ pub(super) fn product(plan: &AggregatePlan) -> GspmmPlan {
 
 pub(crate) fn forward<B: GnnBackend>(
     x: FloatTensor<B>,
-    weight: FloatTensor<B>,
-    bias: FloatTensor<B>,
+    weight: Option<FloatTensor<B>>,
+    bias: Option<FloatTensor<B>>,
     plan: &AggregatePlan,
 ) -> FloatTensor<B> {
     let dtype = x.dtype();
-    let (x, weight, bias) = (widen::<B>(x), widen::<B>(weight), widen::<B>(bias));
-    let x = scaled::<B>(x, plan.source());
-    let y = if plan.weighted() { B::gspmm_binary(x, weight, product(plan)) } else { B::gspmm_copy(x, product(plan)) };
+    let x = scaled::<B>(widen::<B>(x), plan.source());
+    let y = gspmm_on::<B>(product(plan), std::iter::once(x).chain(weight.map(widen::<B>)).collect());
     let mut y = scaled::<B>(y, plan.destination());
-    if plan.biased() {
-        y = B::float_add(y, B::float_reshape(bias, Shape::from(vec![1, plan.width()])));
+    if let Some(bias) = bias {
+        y = B::float_add(y, B::float_reshape(widen::<B>(bias), Shape::from(vec![1, plan.width()])));
     }
     narrow::<B>(act::value::<B>(y, plan.activation()), dtype)
 }
 
 /// `act'(out) · grad`, in the type of sums.
-fn before_activation<B: Backend>(grad: FloatTensor<B>, out: FloatTensor<B>, plan: &AggregatePlan) -> FloatTensor<B> {
-    act::chain::<B>(widen::<B>(out), widen::<B>(grad), plan.activation())
-}
-
-pub(crate) fn gradient<B: GnnBackend>(
-    grad: FloatTensor<B>,
-    out: FloatTensor<B>,
-    weight: FloatTensor<B>,
-    plan: &AggregatePlan,
-    wants_x: bool,
-) -> (FloatTensor<B>, FloatTensor<B>) {
-    let (dtype, none) = (grad.dtype(), nothing::<B>(&grad));
-    let h = before_activation::<B>(grad, out, plan);
-    let d_bias = if plan.biased() {
-        narrow::<B>(B::float_reshape(B::float_sum_dim(h.clone(), 0), Shape::from(vec![plan.width()])), dtype)
-    } else {
-        none.clone()
-    };
-    if !wants_x {
-        return (none, d_bias);
+fn before_activation<B: Backend>(grad: FloatTensor<B>, out: Option<FloatTensor<B>>, plan: &AggregatePlan) -> FloatTensor<B> {
+    let grad = widen::<B>(grad);
+    match out {
+        Some(out) => act::chain::<B>(widen::<B>(out), grad, plan.activation()),
+        None => grad,
     }
-    let h = scaled::<B>(h, plan.destination());
-    let kept = if plan.weighted() { Kept::Rhs(widen::<B>(weight)) } else { Kept::Nothing };
-    let d_x = B::gspmm_grad(h, kept, product(plan), Side::Lhs);
-    (narrow::<B>(scaled::<B>(d_x, plan.source()), dtype), d_bias)
 }
 
-pub(crate) fn gradient_of_weight<B: GnnBackend>(
-    grad: FloatTensor<B>,
-    out: FloatTensor<B>,
-    x: FloatTensor<B>,
-    plan: &AggregatePlan,
-) -> FloatTensor<B> {
-    let dtype = grad.dtype();
-    let h = scaled::<B>(before_activation::<B>(grad, out, plan), plan.destination());
-    let x = scaled::<B>(widen::<B>(x), plan.source());
-    narrow::<B>(B::gspmm_grad(h, Kept::Lhs(x), product(plan), Side::Rhs), dtype)
+/// The gradient of one operand of the sum inside.
+fn of_product<B: GnnBackend>(h: FloatTensor<B>, other: Option<FloatTensor<B>>, wants: [bool; 2], plan: &AggregatePlan) -> FloatTensor<B> {
+    let op = GspmmGrad { plan: product(plan), wants };
+    B::run(std::iter::once(h).chain(other.map(widen::<B>)).collect::<Vec<_>>().into(), op).read().float()
+}
+
+pub(super) fn gradient<B: GnnBackend>(AggregateGrad { plan, x, bias }: &AggregateGrad, given: Given<B>) -> Tensors<B> {
+    let dtype = given.grad.dtype();
+    let h = before_activation::<B>(given.grad, given.out, plan);
+    let d_bias = bias.then(|| narrow::<B>(B::float_reshape(B::float_sum_dim(h.clone(), 0), Shape::from(vec![plan.width()])), dtype));
+    let d_x = x.then(|| {
+        let d_x = of_product::<B>(scaled::<B>(h, plan.destination()), given.other, [true, false], plan);
+        narrow::<B>(scaled::<B>(d_x, plan.source()), dtype)
+    });
+    d_x.into_iter().chain(d_bias).collect::<Vec<_>>().into()
+}
+
+pub(super) fn gradient_of_weight<B: GnnBackend>(given: Given<B>, plan: &AggregatePlan) -> FloatTensor<B> {
+    let dtype = given.grad.dtype();
+    let h = scaled::<B>(before_activation::<B>(given.grad, given.out, plan), plan.destination());
+    let x = given.other.map(|x| scaled::<B>(widen::<B>(x), plan.source()));
+    narrow::<B>(of_product::<B>(h, x, [false, true], plan), dtype)
 }

@@ -12,9 +12,11 @@ use burn::backend::{Autodiff, Flex, NdArray};
 use burn::tensor::{Shape, TensorData};
 use burn_gnn_graph::Relation;
 
-use super::{AggregateBackend, AggregateOptions, AggregatePlan, DegreeScale, reference};
+use super::operator::{AggregateGrad, AggregateGradWeight};
+use super::{AggregateOptions, AggregatePlan, DegreeScale};
 use crate::Activation;
-use crate::fallback_tests::{assert_near, graphs, numbers};
+use crate::fallback_tests::{compare_operator, graphs, numbers};
+use crate::operator::GnnBackend;
 
 const ACTIVATIONS: [Activation; 4] = [Activation::None, Activation::Relu, Activation::LeakyRelu(0.2), Activation::Elu(0.8)];
 
@@ -38,29 +40,28 @@ fn every(mut f: impl FnMut(&str, AggregatePlan)) {
     }
 }
 
-fn compare<B: AggregateBackend>(backend: &str) {
+fn compare<B: GnnBackend>(backend: &str) {
     let device = Device::<B>::default();
     every(|what, plan| {
         let what = format!("{backend}, {what}");
         let line = |seed, n: usize| numbers::<B>(seed, &Shape::from([n]), &device);
         let x = || numbers::<B>(1, &plan.in_shape(), &device);
-        let weight = || line(2, if plan.weighted() { plan.relation().num_edges() } else { 0 });
-        let bias = || line(3, if plan.biased() { plan.width() } else { 0 });
-        let out = B::aggregate(x(), weight(), bias(), plan.clone());
-        assert_near::<B>(&what, out.clone(), reference::forward::<B>(x(), weight(), bias(), &plan));
+        let weight = || plan.weighted().then(|| line(2, plan.relation().num_edges()));
+        let bias = || plan.biased().then(|| line(3, plan.width()));
+        let [out] = compare_operator::<B, _>(&what, &plan, std::iter::once(x()).chain(weight()).chain(bias()).collect()).take();
         let grad = || numbers::<B>(4, &plan.out_shape(), &device);
-        // As backward keeps them: nothing in the place of what it does not read.
-        let kept = || if plan.activation() == Activation::None { line(0, 0) } else { out.clone() };
-        for wants_x in [true, false] {
-            let weight = || if wants_x { weight() } else { line(0, 0) };
-            let (a, b) = B::aggregate_grad(grad(), kept(), weight(), plan.clone(), wants_x);
-            let (c, d) = reference::gradient::<B>(grad(), kept(), weight(), &plan, wants_x);
-            assert_near::<B>(&format!("{what}, d x {wants_x}"), a, c);
-            assert_near::<B>(&format!("{what}, d bias, d x {wants_x}"), b, d);
+        // As backward keeps them.
+        let kept = || (plan.activation() != Activation::None).then(|| out.clone());
+        for (x, bias) in [(true, true), (true, false), (false, true)] {
+            if bias && !plan.biased() {
+                continue;
+            }
+            let inputs = std::iter::once(grad()).chain(kept()).chain(weight().filter(|_| x)).collect();
+            compare_operator::<B, _>(&format!("{what}, d x {x}, d bias {bias}"), &AggregateGrad { plan: plan.clone(), x, bias }, inputs);
         }
         if plan.weighted() {
-            let a = B::aggregate_grad_weight(grad(), kept(), x(), plan.clone());
-            assert_near::<B>(&format!("{what}, d weight"), a, reference::gradient_of_weight::<B>(grad(), kept(), x(), &plan));
+            let inputs = std::iter::once(grad()).chain(kept()).chain([x()]).collect();
+            compare_operator::<B, _>(&format!("{what}, d weight"), &AggregateGradWeight { plan: plan.clone() }, inputs);
         }
     });
 }
@@ -91,13 +92,13 @@ fn keeps_only_what_a_tracked_input_needs() {
             }
             let plan = plan(relation, 3, true, activation, weighted, true);
             let x = leaf(plan.in_shape(), x_tracked);
-            let weight = leaf(Shape::from([if weighted { relation.num_edges() } else { 0 }]), weight_tracked);
-            let bias = leaf(Shape::from([3]), bias_tracked);
-            let buffers = [&x, &weight, &bias].map(|t| t.primitive().data_arc());
-            let out = Ad::aggregate(x, weight, bias, plan);
-            let held = buffers.map(|b| Arc::strong_count(&b) > 1);
+            let weight = weighted.then(|| leaf(Shape::from([relation.num_edges()]), weight_tracked));
+            let inputs: Vec<_> = std::iter::once(x).chain(weight).chain([leaf(Shape::from([3]), bias_tracked)]).collect();
+            let buffers: Vec<_> = inputs.iter().map(|t| t.primitive().data_arc()).collect();
+            let [out] = Ad::run(inputs.into(), plan).take();
+            let held: Vec<_> = buffers.into_iter().map(|b| Arc::strong_count(&b) > 1).collect();
             let what = format!("{activation:?}, x {x_tracked}, weight {weight_tracked}, bias {bias_tracked}, weighted {weighted}");
-            assert_eq!(held, [weight_tracked, weighted && x_tracked, false], "{what}");
+            assert_eq!(held, if weighted { vec![weight_tracked, x_tracked, false] } else { vec![false; 2] }, "{what}");
             let tracked = x_tracked || weight_tracked || bias_tracked;
             let data = out.primitive().data_arc();
             // The tensor, this handle, and what is kept.
@@ -112,12 +113,13 @@ fn keeps_only_what_a_tracked_input_needs() {
 #[should_panic(expected = "weighted_aggregate: the gradient of a gradient is not implemented")]
 fn second_order_is_refused() {
     let plan = plan(&graphs()[0], 2, false, Activation::None, false, false);
-    let _ = Ad::aggregate_grad(leaf(plan.out_shape(), true), leaf(Shape::from([0]), false), leaf(Shape::from([0]), false), plan, true);
+    let _ = Ad::run(vec![leaf(plan.out_shape(), true)].into(), AggregateGrad { plan, x: true, bias: false });
 }
 
 #[test]
 #[should_panic(expected = "weighted_aggregate: the gradient of a gradient is not implemented")]
 fn second_order_of_weights_is_refused() {
     let plan = plan(&graphs()[0], 2, false, Activation::None, true, false);
-    let _ = Ad::aggregate_grad_weight(leaf(plan.out_shape(), false), leaf(Shape::from([0]), false), leaf(plan.in_shape(), true), plan);
+    let inputs = vec![leaf(plan.out_shape(), false), leaf(plan.in_shape(), true)];
+    let _ = Ad::run(inputs.into(), AggregateGradWeight { plan });
 }

@@ -1,12 +1,13 @@
 //! Attention on CubeCL backends.
 
-use burn::backend::tensor::FloatTensor;
+use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{CubeBackend, CubeDevice};
 use burn_gnn_cube::{self as cube, AttentionScores};
 
-use super::backend::{AttentionBackend, AttentionKept};
-use super::plan::{AttentionPlan, AttentionWants};
+use super::AttentionPlan;
+use super::operator::{AttentionGrad, Given};
 use crate::dropout::cube::draws;
+use crate::operator::{OnCube, Tensors};
 
 fn call<'a>(plan: &'a AttentionPlan, device: &CubeDevice) -> cube::Attention<'a> {
     cube::Attention {
@@ -18,31 +19,29 @@ fn call<'a>(plan: &'a AttentionPlan, device: &CubeDevice) -> cube::Attention<'a>
     }
 }
 
-/// Kernels of `burn-gnn-cube`.
-impl AttentionBackend for CubeBackend {
-    fn attention_gat(
-        z: FloatTensor<Self>,
-        a_src: FloatTensor<Self>,
-        a_dst: FloatTensor<Self>,
-        plan: AttentionPlan,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        cube::attention(&call(&plan, &z.device.clone()), z, AttentionScores::Ends(a_src, a_dst))
+fn scores(first: CubeTensor, second: Option<CubeTensor>) -> AttentionScores {
+    match second {
+        Some(a_dst) => AttentionScores::Ends(first, a_dst),
+        None => AttentionScores::Edges(first),
     }
-    fn attention_edges(z: FloatTensor<Self>, logits: FloatTensor<Self>, plan: AttentionPlan) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        cube::attention(&call(&plan, &z.device.clone()), z, AttentionScores::Edges(logits))
+}
+
+impl OnCube for AttentionPlan {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let mut inputs = inputs.read();
+        let (z, first, second) = (inputs.float(), inputs.float(), inputs.float_if(self.slope().is_some()));
+        let (out, stats) = cube::attention(&call(self, &z.device.clone()), z, scores(first, second));
+        vec![out, stats].into()
     }
-    fn attention_grad(
-        grad: FloatTensor<Self>,
-        kept: AttentionKept<Self>,
-        plan: AttentionPlan,
-        wants: AttentionWants,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let (out, stats, z, scores) = match kept {
-            AttentionKept::Gat(out, stats, z, a_src, a_dst) => (out, stats, z, AttentionScores::Ends(a_src, a_dst)),
-            AttentionKept::Edges(out, stats, z, logits) => (out, stats, z, AttentionScores::Edges(logits)),
-        };
-        let wants = cube::AttentionWants { z: wants.z, first: wants.first, second: wants.second };
-        let call = call(&plan, &grad.device.clone());
-        cube::attention_grad(&call, grad, cube::AttentionKept { out, stats, z, scores }, wants)
+}
+
+impl OnCube for AttentionGrad {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let Given { grad, out, stats, z, first, second } = self.given(inputs);
+        let wants = cube::AttentionWants { z: self.z, first: self.first, second: self.second };
+        let call = call(&self.plan, &grad.device.clone());
+        let kept = cube::AttentionKept { out, stats, z, scores: scores(first, second) };
+        let (d_z, d_first, d_second) = cube::attention_grad(&call, grad, kept, wants);
+        self.wanted([d_z, d_first, d_second]).into()
     }
 }

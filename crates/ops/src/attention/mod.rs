@@ -1,28 +1,25 @@
 //! Attention over in-edges in one pass: softmax of scores, dropout, weighted sum.
 
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
+mod operator;
 mod plan;
 pub(crate) mod reference;
 
-pub use backend::{AttentionBackend, AttentionKept};
-pub use plan::{AttentionPlan, AttentionWants, GatOptions};
+#[cfg(test)]
+pub(crate) use operator::AttentionGrad;
+pub(crate) use plan::AttentionPlan;
+pub use plan::GatOptions;
 
-use burn::backend::Dispatch;
 use burn::tensor::{Tensor, activation};
 use burn_gnn_graph::Relation;
 
 use crate::check::{check_rows, check_same};
 use crate::dropout::{DROPOUT_ARGS, DropoutPlan, EdgeDropout, try_dropout};
 use crate::gspmm::{accept, check_dtype};
+use crate::operator::{reference as plain, tensor};
 use crate::precision::enter;
 use crate::primitives::index_tensor;
 use crate::{OpsError, copy_e_max, copy_e_sum};
@@ -108,8 +105,7 @@ pub fn try_gat_attention(
 ) -> Result<Tensor<3>, OpsError> {
     let (z, a_src, a_dst) = (enter(GAT, "z", z)?, enter(GAT, "a_src", a_src)?, enter(GAT, "a_dst", a_dst)?);
     let plan = plan_gat(relation, &z, &a_src, &a_dst, options)?;
-    let (out, _) = Dispatch::attention_gat(z.into_dispatch(), a_src.into_dispatch(), a_dst.into_dispatch(), plan);
-    Ok(Tensor::from_dispatch(out))
+    Ok(tensor(plan, [z.into_dispatch(), a_src.into_dispatch(), a_dst.into_dispatch()]))
 }
 
 /// [`gat_attention`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and what
@@ -120,7 +116,7 @@ pub fn try_gat_attention(
 #[track_caller]
 pub fn gat_attention_reference(relation: &Relation, z: Tensor<3>, a_src: Tensor<2>, a_dst: Tensor<2>, options: &GatOptions) -> Tensor<3> {
     let plan = accept(plan_gat(relation, &z, &a_src, &a_dst, options));
-    Tensor::from_dispatch(Dispatch::attention_reference_gat(z.into_dispatch(), a_src.into_dispatch(), a_dst.into_dispatch(), plan))
+    plain(plan, [z.into_dispatch(), a_src.into_dispatch(), a_dst.into_dispatch()])
 }
 
 /// As [`gat_attention`], with given logits in place of `leaky_relu(a_src[u] + a_dst[v])`: the softmax of `logits`
@@ -168,7 +164,7 @@ pub fn attention(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropout: 
 pub fn try_attention(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropout: Option<&EdgeDropout>) -> Result<Tensor<3>, OpsError> {
     let (logits, z) = (enter(EDGES, "logits", logits)?, enter(EDGES, "z", z)?);
     let plan = plan_edges(relation, &logits, &z, dropout)?;
-    Ok(Tensor::from_dispatch(Dispatch::attention_edges(z.into_dispatch(), logits.into_dispatch(), plan).0))
+    Ok(tensor(plan, [z.into_dispatch(), logits.into_dispatch()]))
 }
 
 /// [`attention`] in plain tensor operations, differentiated by Burn.
@@ -178,7 +174,7 @@ pub fn try_attention(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropo
 #[track_caller]
 pub fn attention_reference(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropout: Option<&EdgeDropout>) -> Tensor<3> {
     let plan = accept(plan_edges(relation, &logits, &z, dropout));
-    Tensor::from_dispatch(Dispatch::attention_reference_edges(z.into_dispatch(), logits.into_dispatch(), plan))
+    plain(plan, [z.into_dispatch(), logits.into_dispatch()])
 }
 
 /// The weights `m · α` that [`gat_attention`] uses, to be looked at.

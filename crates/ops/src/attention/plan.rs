@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "fusion")]
-use burn::backend::fusion::custom::TensorSpec;
 use burn_gnn_graph::Relation;
 
 use crate::dropout::{DropoutPlan, EdgeDropout};
@@ -55,7 +53,7 @@ struct Inner {
 ///
 /// Backends receive it as a plain argument. It knows every output shape without reading data.
 #[derive(Clone, Debug)]
-pub struct AttentionPlan(Arc<Inner>);
+pub(crate) struct AttentionPlan(Arc<Inner>);
 
 impl AttentionPlan {
     pub(crate) fn new(relation: &Relation, heads: usize, dim: usize, kind: ScoreKind, dropout: Option<DropoutPlan>) -> Self {
@@ -63,68 +61,42 @@ impl AttentionPlan {
         Self(Arc::new(Inner { relation: relation.clone(), shape, kind, dropout }))
     }
     /// The edges.
-    pub fn relation(&self) -> &Relation {
+    pub(crate) fn relation(&self) -> &Relation {
         &self.0.relation
     }
     /// Heads.
-    pub fn heads(&self) -> usize {
+    pub(crate) fn heads(&self) -> usize {
         self.0.shape.heads
     }
     /// Features per head.
-    pub fn dim(&self) -> usize {
+    pub(crate) fn dim(&self) -> usize {
         self.0.shape.dim
     }
     /// Slope of the scores; `None` where scores are given.
-    pub fn slope(&self) -> Option<f64> {
+    pub(crate) fn slope(&self) -> Option<f64> {
         match self.0.kind {
             ScoreKind::Gat { slope } => Some(slope),
             ScoreKind::Edges => None,
         }
     }
     /// Dropout on the weights, "rows" being edges and "columns" heads.
-    pub fn dropout(&self) -> Option<&DropoutPlan> {
+    pub(crate) fn dropout(&self) -> Option<&DropoutPlan> {
         self.0.dropout.as_ref()
     }
-    #[cfg(any(feature = "flex", feature = "ndarray"))]
     pub(crate) fn shape(&self) -> Shape {
         self.0.shape
     }
     /// `[num_dst, heads, dim]`.
-    pub fn out_shape(&self) -> burn::tensor::Shape {
+    pub(crate) fn out_shape(&self) -> burn::tensor::Shape {
         [self.relation().num_dst(), self.heads(), self.dim()].into()
     }
     /// `[num_dst, 2, heads]`: the largest score of each destination and head, and 1 / Σ exp(score - largest);
     /// zeros where there is no in-edge, or none with a score above -inf.
-    pub fn stats_shape(&self) -> burn::tensor::Shape {
+    pub(crate) fn stats_shape(&self) -> burn::tensor::Shape {
         [self.relation().num_dst(), 2, self.heads()].into()
-    }
-    /// Result and statistics, before they are computed.
-    #[cfg(feature = "fusion")]
-    pub(crate) fn result_specs(&self, dtype: burn::tensor::DType) -> (TensorSpec, TensorSpec) {
-        (TensorSpec::new(self.out_shape(), dtype), TensorSpec::new(self.stats_shape(), super::reference::wide(dtype)))
-    }
-    /// Gradients, before they are computed.
-    #[cfg(feature = "fusion")]
-    pub(crate) fn gradient_specs(&self, wants: AttentionWants, dtype: burn::tensor::DType) -> (TensorSpec, TensorSpec, TensorSpec) {
-        let Shape { num_src, num_dst, heads, dim } = self.0.shape;
-        let is_gat = self.slope().is_some();
-        let spec = |wanted: bool, shape: &[usize]| TensorSpec::new(if wanted { shape.to_vec() } else { vec![0] }.into(), dtype);
-        let first = if is_gat { num_src } else { self.relation().num_edges() };
-        (spec(wants.z, &[num_src, heads, dim]), spec(wants.first, &[first, heads]), spec(wants.second && is_gat, &[num_dst, heads]))
     }
     /// Whether nothing is ever computed: no edge, or no entry in the result.
     pub(crate) fn is_empty(&self) -> bool {
         self.relation().num_edges() == 0 || self.heads() == 0
     }
-}
-
-/// Which gradients backward is asked for; the others come back without entries (shape `[0]`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AttentionWants {
-    /// Of `z`.
-    pub z: bool,
-    /// Of `a_src`, or of the logits.
-    pub first: bool,
-    /// Of `a_dst`.
-    pub second: bool,
 }

@@ -6,10 +6,11 @@ use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
 use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
 
-use super::backend::AttentionKept;
-use super::plan::{AttentionPlan, AttentionWants};
+use super::AttentionPlan;
+use super::operator::{AttentionGrad, Given};
 use crate::gspmm::reference::copy;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
+use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{index, narrow, replace, widen};
 
 fn constant<B: Backend>(values: Vec<f64>, shape: impl Into<Shape>, dtype: DType, device: &Device<B>) -> FloatTensor<B> {
@@ -143,27 +144,13 @@ fn part_of<B: Backend>(stats: FloatTensor<B>, at: usize, plan: &AttentionPlan) -
     reshape::<B, 2>(part, [dst, heads])
 }
 
-pub(crate) fn gradient<B: Backend>(
-    grad: FloatTensor<B>,
-    kept: AttentionKept<B>,
-    plan: &AttentionPlan,
-    wants: AttentionWants,
-) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
-    let (dtype, device) = (grad.dtype(), grad.device());
+pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: Given<B>) -> Tensors<B> {
+    let Given { grad, out, stats, z, first, second } = given;
+    let (plan, dtype, device) = (&op.plan, grad.dtype(), grad.device());
     let (relation, heads, dim) = (plan.relation(), plan.heads(), plan.dim());
     let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());
-    let (out, stats, z, first, second) = match kept {
-        AttentionKept::Gat(out, stats, z, a_src, a_dst) => (out, stats, z, a_src, Some(a_dst)),
-        AttentionKept::Edges(out, stats, z, logits) => (out, stats, z, logits, None),
-    };
-    let two = if second.is_some() { [[src, heads], [dst, heads]] } else { [[edges, heads], [0, 0]] };
-    let blank = |wanted: bool, shape: Shape| nothing::<B>(if wanted { shape } else { Shape::from([0]) }, &grad, dtype);
     if plan.is_empty() || dim == 0 {
-        return (
-            blank(wants.z, [src, heads, dim].into()),
-            blank(wants.first, two[0].into()),
-            blank(wants.second && second.is_some(), two[1].into()),
-        );
+        return op.wanted(op.shapes()).into_iter().map(|shape| nothing::<B>(shape.into(), &grad, dtype)).collect::<Vec<_>>().into();
     }
     let ends = Ends::<B>::new(plan, &device);
     let (is_gat, pre) = match second {
@@ -183,17 +170,14 @@ pub(crate) fn gradient<B: Backend>(
         Some(mask) => B::float_mul(alpha.clone(), mask),
         None => alpha.clone(),
     };
-    let none = || blank(false, Shape::from([0]));
-    let wide_grad = widen::<B>(grad.clone());
+    let wide_grad = widen::<B>(grad);
     let g = ends.at_dst(wide_grad.clone());
-    let dz = if wants.z {
+    let dz = op.z.then(|| {
         let d = B::float_mul(g.clone(), reshape::<B, 3>(w.clone(), [edges, heads, 1]));
         narrow::<B>(sum_rows::<B>(src, ends.src.clone(), d), dtype)
-    } else {
-        none()
-    };
-    if !wants.first && !wants.second {
-        return (dz, none(), none());
+    });
+    if !op.first && !op.second {
+        return dz.into_iter().collect::<Vec<_>>().into();
     }
     let dots = reshape::<B, 2>(B::float_sum_dim(B::float_mul(g, ends.at_src(widen::<B>(z))), 2), [edges, heads]);
     let total = reshape::<B, 2>(B::float_sum_dim(B::float_mul(wide_grad, widen::<B>(out)), 2), [dst, heads]);
@@ -201,12 +185,10 @@ pub(crate) fn gradient<B: Backend>(
     if let Some(slopes) = slopes {
         ds = B::float_mul(ds, slopes);
     }
-    if !is_gat {
-        return (dz, narrow::<B>(ds, dtype), none());
-    }
-    let side = |wanted: bool, rows: usize, index: &IntTensor<B>| {
-        if wanted { narrow::<B>(sum_rows::<B>(rows, index.clone(), ds.clone()), dtype) } else { none() }
+    let at = |wanted: bool, rows: usize, index: &IntTensor<B>| {
+        wanted.then(|| narrow::<B>(sum_rows::<B>(rows, index.clone(), ds.clone()), dtype))
     };
-    let (first, second) = (side(wants.first, src, &ends.src), side(wants.second, dst, &ends.dst));
-    (dz, first, second)
+    let d_first = if is_gat { at(op.first, src, &ends.src) } else { op.first.then(|| narrow::<B>(ds.clone(), dtype)) };
+    let d_second = at(op.second, dst, &ends.dst);
+    [dz, d_first, d_second].into_iter().flatten().collect::<Vec<_>>().into()
 }

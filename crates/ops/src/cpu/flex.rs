@@ -7,11 +7,9 @@ use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::{Element, Shape, TensorData};
 
-use super::{Host, cpu_backend};
-use crate::backend::Kept;
-use crate::dropout::DropoutPlan;
-use crate::gspmm::{GspmmPlan, Side};
+use super::Host;
 use crate::kernel::Elem;
+use crate::operator::{GnnBackend, Operator, Tensors};
 
 fn slice<T: Element + bytemuck::Pod>(tensor: &FlexTensor) -> Cow<'_, [T]> {
     match tensor.as_slice::<T>() {
@@ -45,4 +43,8 @@ impl Host for Flex {
     }
 }
 
-cpu_backend!(Flex);
+impl GnnBackend for Flex {
+    fn run<O: Operator>(inputs: Tensors<Self>, op: O) -> Tensors<Self> {
+        super::run(inputs, &op)
+    }
+}

@@ -1,4 +1,4 @@
-//! Kernels on the tensors of CPU backends.
+//! Tensors of CPU backends, as the slices that kernels read and write.
 
 #[cfg(feature = "flex")]
 mod flex;
@@ -7,17 +7,18 @@ mod ndarray;
 
 use std::borrow::Cow;
 
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+use burn::backend::TensorMetadata;
 use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::Shape;
 
-use crate::backend::Kept;
-use crate::dropout::DropoutPlan;
-use crate::gspmm::{BinaryOp, GspmmPlan, Side};
-use crate::kernel::{self, Elem, Given};
+use crate::kernel::Elem;
+use crate::operator::GnnBackend;
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+use crate::operator::{Operator, Spec, Tensors};
 
 /// A backend whose tensors are slices on the host.
-pub(crate) trait Host: Backend {
+pub(crate) trait Host: GnnBackend {
     /// The entries in row-major order; copies only if they are not stored so.
     fn floats<T: Elem>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]>;
     /// Whether [`floats`](Self::floats) copies nothing.
@@ -55,119 +56,17 @@ macro_rules! by_dtype {
 }
 pub(crate) use by_dtype;
 
-#[cfg(test)]
-thread_local! {
-    /// Gradient kernels that this thread has run.
-    pub(crate) static GRADIENTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
-}
-
-/// Values, and their argmax where `kernel` made it.
-type Out<B> = (FloatTensor<B>, Option<IntTensor<B>>);
-
-fn forward<B: Host, T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], argmax: bool) -> Out<B> {
-    if !argmax {
-        return (B::from_floats(kernel::forward(plan, lhs, rhs), plan.out_shape()), None);
+/// The results of a call, in debug builds of the shapes that it announced.
+#[cfg(any(feature = "flex", feature = "ndarray"))]
+pub(crate) fn run<B: Host, O: Operator>(inputs: Tensors<B>, op: &O) -> Tensors<B> {
+    if !cfg!(debug_assertions) {
+        return op.cpu(inputs);
     }
-    let (out, arg) = kernel::forward_winners(plan, lhs, rhs);
-    let shape = match kernel::bit_words(plan) {
-        Some(words) => Shape::from(vec![plan.relation().num_edges(), words]),
-        None => plan.out_shape(),
-    };
-    (B::from_floats(out, plan.out_shape()), Some(B::from_ints(arg, shape)))
-}
-
-fn copy<B: Host>(x: &FloatTensor<B>, plan: &GspmmPlan, argmax: bool) -> Out<B> {
-    by_dtype!(x.dtype(), T => {
-        let x = B::floats::<T>(x);
-        let (lhs, rhs): (&[T], &[T]) = if plan.op() == BinaryOp::CopyLhs { (&x, &[]) } else { (&[], &x) };
-        forward::<B, T>(plan, lhs, rhs, argmax)
-    })
-}
-
-fn binary<B: Host>(lhs: &FloatTensor<B>, rhs: &FloatTensor<B>, plan: &GspmmPlan, argmax: bool) -> Out<B> {
-    by_dtype!(lhs.dtype(), T => forward::<B, T>(plan, &B::floats::<T>(lhs), &B::floats::<T>(rhs), argmax))
-}
-
-fn gradient<B: Host>(grad: &FloatTensor<B>, arg: Option<&IntTensor<B>>, kept: &Kept<B>, plan: &GspmmPlan, side: Side) -> FloatTensor<B> {
-    let (lhs, rhs) = kept.clone().operands();
-    let (lhs, rhs) = (lhs.as_ref(), rhs.as_ref());
-    #[cfg(test)]
-    GRADIENTS.with(|n| n.set(n.get() + 1));
-    let arg = arg.map(B::ints);
-    by_dtype!(grad.dtype(), T => {
-        let grad = B::floats::<T>(grad);
-        let (lhs, rhs) = (lhs.map_or(Cow::Borrowed(&[][..]), B::floats::<T>), rhs.map_or(Cow::Borrowed(&[][..]), B::floats::<T>));
-        let given = Given { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
-        B::from_floats(kernel::gradient(plan, side, given), plan.operand_shape(side))
-    })
-}
-
-fn gradients<B: Host>(grad: FloatTensor<B>, kept: Kept<B>, plan: GspmmPlan) -> (FloatTensor<B>, FloatTensor<B>) {
-    if let Kept::Both(lhs, rhs) = &kept {
-        let both = by_dtype!(grad.dtype(), T => {
-            let (grad, lhs, rhs) = (B::floats::<T>(&grad), B::floats::<T>(lhs), B::floats::<T>(rhs));
-            kernel::gradients(&plan, Given { grad: &grad, arg: None, lhs: &lhs, rhs: &rhs }).map(|(l, r)| {
-                (B::from_floats(l, plan.operand_shape(Side::Lhs)), B::from_floats(r, plan.operand_shape(Side::Rhs)))
-            })
-        });
-        if let Some(both) = both {
-            #[cfg(test)]
-            GRADIENTS.with(|n| n.set(n.get() + 2));
-            return both;
-        }
+    let specs = |x: &Tensors<B>| x.floats.iter().map(|x| Spec::new(x.shape(), x.dtype())).collect::<Vec<_>>();
+    let announced = op.results(&specs(&inputs));
+    let results = op.cpu(inputs);
+    if let Some(announced) = announced {
+        assert_eq!(specs(&results), announced.floats, "{}: results of {op:?}", O::NAME);
     }
-    let of = |side| gradient::<B>(&grad, None, &kept.clone().for_side(plan.op(), side), &plan, side);
-    (of(Side::Lhs), of(Side::Rhs))
+    results
 }
-
-fn dropout<B: Host>(x: &FloatTensor<B>, plan: &DropoutPlan) -> FloatTensor<B> {
-    let shape = x.shape();
-    by_dtype!(x.dtype(), T => B::from_floats(kernel::dropout_rows(&B::floats::<T>(x), shape[1], plan), shape))
-}
-
-/// The argmax was asked for; the type of the shared helpers cannot say so.
-fn both<B: Host>((out, arg): Out<B>) -> (FloatTensor<B>, IntTensor<B>) {
-    match arg {
-        Some(arg) => (out, arg),
-        None => unreachable!("the argmax was asked for"),
-    }
-}
-
-/// Kernels of this module as the implementation of a CPU backend.
-macro_rules! cpu_backend {
-    ($backend:ty) => {
-        impl $crate::backend::GnnBackend for $backend {
-            fn gspmm_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
-                super::copy::<Self>(&x, &plan, false).0
-            }
-            fn gspmm_copy_arg(x: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
-                super::both::<Self>(super::copy::<Self>(&x, &plan, true))
-            }
-            fn gspmm_binary(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
-                super::binary::<Self>(&lhs, &rhs, &plan, false).0
-            }
-            fn gspmm_binary_arg(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
-                super::both::<Self>(super::binary::<Self>(&lhs, &rhs, &plan, true))
-            }
-            fn gspmm_grad(grad: FloatTensor<Self>, kept: Kept<Self>, plan: GspmmPlan, side: Side) -> FloatTensor<Self> {
-                super::gradient::<Self>(&grad, None, &kept, &plan, side)
-            }
-            fn gspmm_grads(grad: FloatTensor<Self>, kept: Kept<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, FloatTensor<Self>) {
-                super::gradients::<Self>(grad, kept, plan)
-            }
-            fn gspmm_grad_arg(
-                grad: FloatTensor<Self>,
-                arg: IntTensor<Self>,
-                kept: Kept<Self>,
-                plan: GspmmPlan,
-                side: Side,
-            ) -> FloatTensor<Self> {
-                super::gradient::<Self>(&grad, Some(&arg), &kept, &plan, side)
-            }
-            fn dropout_rows(x: FloatTensor<Self>, plan: DropoutPlan) -> FloatTensor<Self> {
-                super::dropout::<Self>(&x, &plan)
-            }
-        }
-    };
-}
-use cpu_backend;

@@ -8,11 +8,9 @@ use burn::backend::ndarray::NdArrayTensor;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::{Shape, TensorData};
 
-use super::{Host, cpu_backend};
-use crate::backend::Kept;
-use crate::dropout::DropoutPlan;
-use crate::gspmm::{GspmmPlan, Side};
+use super::Host;
 use crate::kernel::Elem;
+use crate::operator::{GnnBackend, Operator, Tensors};
 
 /// Entries of one storage variant in row-major order. Its type cannot be named outside Burn, so this
 /// cannot be a function.
@@ -63,4 +61,8 @@ impl Host for NdArray {
     }
 }
 
-cpu_backend!(NdArray);
+impl GnnBackend for NdArray {
+    fn run<O: Operator>(inputs: Tensors<Self>, op: O) -> Tensors<Self> {
+        super::run(inputs, &op)
+    }
+}

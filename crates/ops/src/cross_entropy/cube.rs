@@ -1,11 +1,10 @@
 //! Cross entropy on CubeCL backends.
 
-use burn::backend::tensor::FloatTensor;
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube::{self as cube, LossRows, Resident};
 
-use super::backend::CrossEntropyBackend;
-use super::plan::CrossEntropyPlan;
+use super::plan::{CrossEntropyGrad, CrossEntropyPlan};
+use crate::operator::{OnCube, Tensors};
 
 /// Chosen rows and targets on devices, by the rows that there are, for as long as a caller holds them.
 static ROWS: Resident<u32, 2, usize, LossRows> = Resident::new();
@@ -20,17 +19,17 @@ fn rows(plan: &CrossEntropyPlan) -> LossRows {
     ROWS.get_or_insert([rows, targets], all, make)
 }
 
-/// Kernels of `burn-gnn-cube`.
-impl CrossEntropyBackend for CubeBackend {
-    fn cross_entropy(logits: FloatTensor<Self>, plan: CrossEntropyPlan) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        cube::cross_entropy(logits, &rows(&plan), plan.factor())
+impl OnCube for CrossEntropyPlan {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let [logits] = inputs.take();
+        let (loss, stats) = cube::cross_entropy(logits, &rows(self), self.factor());
+        vec![loss, stats].into()
     }
-    fn cross_entropy_grad(
-        grad: FloatTensor<Self>,
-        stats: FloatTensor<Self>,
-        logits: FloatTensor<Self>,
-        plan: CrossEntropyPlan,
-    ) -> FloatTensor<Self> {
-        cube::cross_entropy_grad(grad, stats, logits, &rows(&plan), plan.factor())
+}
+
+impl OnCube for CrossEntropyGrad {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let [grad, stats, logits] = inputs.take();
+        Tensors::one(cube::cross_entropy_grad(grad, stats, logits, &rows(&self.0), self.0.factor()))
     }
 }

@@ -1,28 +1,24 @@
 //! Log-softmax and negative log likelihood of chosen rows in one pass.
 
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod plan;
 pub(crate) mod reference;
 
-pub use backend::CrossEntropyBackend;
-pub use plan::{CrossEntropyPlan, LossReduction};
+#[cfg(test)]
+pub(crate) use plan::CrossEntropyGrad;
+pub(crate) use plan::CrossEntropyPlan;
+pub use plan::LossReduction;
 
 use std::sync::Arc;
 
-use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use crate::OpsError;
 use crate::gspmm::{accept, check_dtype};
+use crate::operator::{reference as plain, tensor};
 
 const NAME: &str = "cross_entropy_rows";
 
@@ -81,7 +77,7 @@ pub fn try_cross_entropy_rows(
     reduction: LossReduction,
 ) -> Result<Tensor<1>, OpsError> {
     let plan = plan(&logits, rows, targets, reduction)?;
-    Ok(Tensor::from_dispatch(Dispatch::cross_entropy(logits.into_dispatch(), plan).0))
+    Ok(tensor(plan, [logits.into_dispatch()]))
 }
 
 /// [`cross_entropy_rows`] in plain tensor operations, differentiated by Burn: what the kernels are tested
@@ -92,7 +88,7 @@ pub fn try_cross_entropy_rows(
 #[track_caller]
 pub fn cross_entropy_rows_reference(logits: Tensor<2>, rows: &Arc<[u32]>, targets: &Arc<[u32]>, reduction: LossReduction) -> Tensor<1> {
     let plan = accept(plan(&logits, rows, targets, reduction));
-    Tensor::from_dispatch(Dispatch::cross_entropy_reference(logits.into_dispatch(), plan))
+    plain(plan, [logits.into_dispatch()])
 }
 
 fn plan(logits: &Tensor<2>, rows: &Arc<[u32]>, targets: &Arc<[u32]>, reduction: LossReduction) -> Result<CrossEntropyPlan, OpsError> {

@@ -6,12 +6,14 @@ pub(crate) mod cube;
 use std::sync::Arc;
 
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, Dispatch, TensorMetadata};
+use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Tensor, TensorData};
 
-use crate::backend::GnnBackend;
 use crate::check::check_rows;
+use crate::cpu::{Host, by_dtype};
 use crate::gspmm::{accept, check_dtype};
+use crate::kernel::dropout_rows;
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors, tensor};
 use crate::{OpsError, Stream};
 
 const NAME: &str = "dropout";
@@ -66,7 +68,7 @@ pub(crate) const DROPOUT_ARGS: [&str; 2] = ["dropout.prob", "dropout.ids"];
 
 /// Probability, draws and row ids of one dropout; a clone costs one reference count.
 #[derive(Clone, Debug)]
-pub struct DropoutPlan {
+pub(crate) struct DropoutPlan {
     prob: f64,
     stream: Stream,
     ids: Option<Arc<[u64]>>,
@@ -78,30 +80,29 @@ impl DropoutPlan {
         Self { prob, stream, ids }
     }
     /// Probability that an entry becomes 0.
-    pub fn prob(&self) -> f64 {
+    pub(crate) fn prob(&self) -> f64 {
         self.prob
     }
     /// Where the draws come from.
-    pub fn stream(&self) -> &Stream {
+    pub(crate) fn stream(&self) -> &Stream {
         &self.stream
     }
     /// The id that row `r` is keyed by.
     #[inline]
-    pub fn id(&self, r: usize) -> u64 {
+    pub(crate) fn id(&self, r: usize) -> u64 {
         self.ids.as_ref().map_or(r as u64, |ids| ids[r])
     }
     /// The id of each row, where ids were given.
-    #[cfg(any(feature = "flex", feature = "ndarray"))]
     pub(crate) fn ids(&self) -> Option<&[u64]> {
         self.ids.as_deref()
     }
     /// What kept entries are multiplied by.
-    pub fn scale(&self) -> f64 {
+    pub(crate) fn scale(&self) -> f64 {
         1.0 / (1.0 - self.prob)
     }
     /// A word of the stream keeps its entry iff it is at least this. The same as
     /// `Stream::uniform(..) >= prob`: both sides times 2³², which is exact.
-    pub fn threshold(&self) -> u64 {
+    pub(crate) fn threshold(&self) -> u64 {
         (self.prob * 4_294_967_296.0).ceil() as u64
     }
 }
@@ -152,7 +153,31 @@ pub fn try_dropout(x: Tensor<2>, prob: f64, stream: Stream, ids: Option<Arc<[u64
     let plan = KeyedDropout { prob, stream, ids }.plan(NAME, ["prob", "ids"], "one per row of `x`", x.dims()[0])?;
     check_dtype(NAME, "x", x.dtype())?;
     let Some(plan) = plan else { return Ok(x) };
-    Ok(Tensor::from_dispatch(Dispatch::dropout_rows(x.into_dispatch(), plan)))
+    Ok(tensor(plan, [x.into_dispatch()]))
+}
+
+/// It is linear, so it is its own gradient.
+impl Operator for DropoutPlan {
+    const NAME: &'static str = NAME;
+
+    fn results(&self, inputs: &[Spec]) -> Option<Specs> {
+        Specs::floats(inputs)
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [x] = inputs.take();
+        Tensors::one(reference::<B>(x, self))
+    }
+    fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [x] = inputs.take();
+        let shape = x.shape();
+        Tensors::one(by_dtype!(x.dtype(), T => B::from_floats(dropout_rows(&B::floats::<T>(&x), shape[1], self), shape)))
+    }
+    fn gradient(&self) -> Gradient {
+        Gradient::Backward
+    }
+    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, _saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+        vec![Some(B::run(Tensors::one(grad), self.clone()).read().float())]
+    }
 }
 
 /// The mask made on the host and multiplied on the backend.

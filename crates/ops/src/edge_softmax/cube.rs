@@ -1,18 +1,21 @@
 //! Edge softmax on CubeCL backends.
 
-use burn::backend::tensor::FloatTensor;
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;
 
-use super::EdgeSoftmaxPlan;
-use super::backend::EdgeSoftmaxBackend;
+use super::plan::{EdgeSoftmaxGrad, EdgeSoftmaxPlan};
+use crate::operator::{OnCube, Tensors};
 
-/// Kernels of `burn-gnn-cube`.
-impl EdgeSoftmaxBackend for CubeBackend {
-    fn edge_softmax(x: FloatTensor<Self>, plan: EdgeSoftmaxPlan) -> FloatTensor<Self> {
-        cube::edge_softmax(plan.relation(), x)
+impl OnCube for EdgeSoftmaxPlan {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let [x] = inputs.take();
+        Tensors::one(cube::edge_softmax(self.relation(), x))
     }
-    fn edge_softmax_grad(y: FloatTensor<Self>, grad: FloatTensor<Self>, plan: EdgeSoftmaxPlan) -> FloatTensor<Self> {
-        cube::edge_softmax_grad(plan.relation(), y, grad)
+}
+
+impl OnCube for EdgeSoftmaxGrad {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let [grad, y] = inputs.take();
+        Tensors::one(cube::edge_softmax_grad(self.0.relation(), y, grad))
     }
 }

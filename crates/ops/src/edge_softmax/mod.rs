@@ -1,33 +1,29 @@
 //! Softmax over the edges of a node.
 
-mod autodiff;
-#[cfg(all(test, any(feature = "flex", feature = "ndarray")))]
+#[cfg(test)]
 mod bit_tests;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod by_edges;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod plan;
 pub(crate) mod reference;
+#[cfg(all(test, feature = "flex"))]
+mod tests;
 
-pub use backend::EdgeSoftmaxBackend;
-pub use plan::{EdgeSoftmaxPlan, NormBy};
+#[cfg(test)]
+pub(crate) use plan::EdgeSoftmaxGrad;
+pub(crate) use plan::EdgeSoftmaxPlan;
+pub use plan::NormBy;
 
-use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Relation, RelationStack};
 
 use crate::OpsError;
 use crate::check::check_list;
 use crate::gspmm::{MAX_COLUMNS, Misfit, accept, check_dtype};
+use crate::operator;
 use crate::precision::enter;
 
 const NAME: &str = "edge_softmax";
@@ -92,7 +88,7 @@ pub fn edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, norm
 pub fn try_edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, norm_by: NormBy) -> Result<Tensor<D>, OpsError> {
     let logits = enter(NAME, "logits", logits)?;
     let plan = plan(NAME, relation, &logits, norm_by, "one per edge of the relation")?;
-    Ok(Tensor::from_dispatch(Dispatch::edge_softmax(logits.into_dispatch(), plan)))
+    Ok(operator::tensor(plan, [logits.into_dispatch()]))
 }
 
 /// [`edge_softmax`] over some edges only: row `i` of `logits` belongs to edge `eids[i]`; edges that are
@@ -164,7 +160,7 @@ pub fn try_edge_softmax_on<const D: usize>(
     let part = Relation::from_coo(relation.num_src(), relation.num_dst(), end(relation.src()), end(relation.dst()));
     let Ok(part) = part else { unreachable!("a part of the edges of a relation is one") };
     let plan = plan(ON, &part, &logits, norm_by, "one per entry of `eids`")?;
-    Ok(Tensor::from_dispatch(Dispatch::edge_softmax(logits.into_dispatch(), plan)))
+    Ok(operator::tensor(plan, [logits.into_dispatch()]))
 }
 
 /// One softmax over the edges of several relations that end in one node type: an edge's probability is
@@ -217,7 +213,7 @@ pub fn try_edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Ve
     }
     let joint = Tensor::cat(logits, 0);
     let plan = plan(ACROSS, stack.joint(), &joint, NormBy::Dst, "one per edge of the joint relation")?;
-    let y = Tensor::<D>::from_dispatch(Dispatch::edge_softmax(joint.into_dispatch(), plan));
+    let y: Tensor<D> = operator::tensor(plan, [joint.into_dispatch()]);
     Ok((0..stack.len()).map(|r| y.clone().slice_dim(0, stack.edge_range(r))).collect())
 }
 
@@ -229,7 +225,7 @@ pub fn try_edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Ve
 #[track_caller]
 pub fn edge_softmax_reference<const D: usize>(relation: &Relation, logits: Tensor<D>, norm_by: NormBy) -> Tensor<D> {
     let plan = accept(plan(NAME, relation, &logits, norm_by, "one per edge of the relation"));
-    Tensor::from_dispatch(Dispatch::edge_softmax_reference(logits.into_dispatch(), plan))
+    operator::reference(plan, [logits.into_dispatch()])
 }
 
 fn plan<const D: usize>(

@@ -1,27 +1,24 @@
 //! Bias, activation and dropout in one pass.
 
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
+mod operator;
 mod plan;
 pub(crate) mod reference;
 
-pub use backend::{EpilogueBackend, EpilogueKept};
-pub use plan::EpiloguePlan;
+pub(crate) use operator::Epilogue;
+#[cfg(test)]
+pub(crate) use operator::EpilogueGrad;
+pub(crate) use plan::EpiloguePlan;
 
-use burn::backend::Dispatch;
-use burn::tensor::Tensor;
+use burn::tensor::{DispatchTensor, Tensor};
 
 use crate::check::{check_rows, check_same};
 use crate::dropout::{DROPOUT_ARGS, RowDropout};
 use crate::gspmm::{accept, check_dtype};
+use crate::operator::{reference as plain, tensor};
 use crate::precision::enter;
 use crate::{Activation, OpsError};
 
@@ -82,11 +79,17 @@ pub fn try_bias_activation(
     let x = enter(NAME, "x", x)?;
     let bias = bias.map(|bias| enter(NAME, "bias", bias)).transpose()?;
     let plan = plan(&x, bias.as_ref(), activation, dropout)?;
-    Ok(match bias {
-        Some(bias) => Tensor::from_dispatch(Dispatch::epilogue_bias(x.into_dispatch(), bias.into_dispatch(), plan)),
-        None if plan.is_identity() => x,
-        None => Tensor::from_dispatch(Dispatch::epilogue(x.into_dispatch(), plan)),
-    })
+    if bias.is_none() && plan.is_identity() {
+        return Ok(x);
+    }
+    let (op, inputs) = call(x, bias, plan);
+    Ok(tensor(op, inputs))
+}
+
+/// The operator and its inputs.
+fn call(x: Tensor<2>, bias: Option<Tensor<1>>, plan: EpiloguePlan) -> (Epilogue, Vec<DispatchTensor>) {
+    let op = Epilogue { plan, biased: bias.is_some(), open: false };
+    (op, std::iter::once(x.into_dispatch()).chain(bias.map(Tensor::into_dispatch)).collect())
 }
 
 /// [`bias_activation`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
@@ -96,10 +99,8 @@ pub fn try_bias_activation(
 #[track_caller]
 pub fn bias_activation_reference(x: Tensor<2>, bias: Option<Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Tensor<2> {
     let plan = accept(plan(&x, bias.as_ref(), activation, dropout));
-    Tensor::from_dispatch(match bias {
-        Some(bias) => Dispatch::epilogue_bias_reference(x.into_dispatch(), bias.into_dispatch(), plan),
-        None => Dispatch::epilogue_reference(x.into_dispatch(), plan),
-    })
+    let (op, inputs) = call(x, bias, plan);
+    plain(op, inputs)
 }
 
 fn plan(x: &Tensor<2>, bias: Option<&Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Result<EpiloguePlan, OpsError> {

@@ -4,16 +4,17 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata, get_device_settings};
 use burn::tensor::{Shape, TensorData};
 
-use super::backend::EpilogueKept;
-use super::plan::EpiloguePlan;
+use super::EpiloguePlan;
+use super::operator::{EpilogueGrad, Given};
 use crate::activation;
-use crate::primitives::{narrow, nothing, widen};
+use crate::operator::{GnnBackend, Tensors};
+use crate::primitives::{narrow, widen};
 
-/// The result of a relu with, for every entry, whether it is open: dropped entries are 0 and so are not.
-pub(crate) fn with_open<B: Backend>(out: FloatTensor<B>) -> (FloatTensor<B>, IntTensor<B>) {
+/// For every entry of the result of a relu whether it is open: dropped entries are 0 and so are not.
+pub(super) fn open<B: Backend>(out: &FloatTensor<B>) -> IntTensor<B> {
     let settings = get_device_settings::<B>(&out.device());
     let closed = B::float_lower_equal_elem(out.clone(), 0.0.into(), settings.bool_dtype);
-    (out, B::bool_into_int(B::bool_not(closed), settings.int_dtype))
+    B::bool_into_int(B::bool_not(closed), settings.int_dtype)
 }
 
 /// Which entries dropout keeps, as a mask of those it does not; `None` without dropout.
@@ -31,45 +32,28 @@ fn dropped<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B>
     B::float_mask_fill(B::float_mul_scalar(x, dropout.scale().into()), gone, 0.0.into())
 }
 
-pub(crate) fn biased<B: Backend>(x: FloatTensor<B>, bias: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B> {
-    let dtype = x.dtype();
-    let [_, columns] = plan.shape();
-    let bias = B::float_reshape(widen::<B>(bias), Shape::from([1, columns]));
-    narrow::<B>(wide_forward::<B>(B::float_add(widen::<B>(x), bias), plan), dtype)
+pub(super) fn forward<B: Backend>(x: FloatTensor<B>, bias: Option<FloatTensor<B>>, plan: &EpiloguePlan) -> FloatTensor<B> {
+    let (dtype, [_, columns]) = (x.dtype(), plan.shape());
+    let mut x = widen::<B>(x);
+    if let Some(bias) = bias {
+        x = B::float_add(x, B::float_reshape(widen::<B>(bias), Shape::from([1, columns])));
+    }
+    narrow::<B>(dropped::<B>(activation::value::<B>(x, plan.activation()), plan), dtype)
 }
 
-pub(crate) fn forward<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B> {
-    let dtype = x.dtype();
-    narrow::<B>(wide_forward::<B>(widen::<B>(x), plan), dtype)
-}
-
-fn wide_forward<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B> {
-    dropped::<B>(activation::value::<B>(x, plan.activation()), plan)
-}
-
-pub(crate) fn gradient<B: Backend>(
-    grad: FloatTensor<B>,
-    kept: EpilogueKept<B>,
-    plan: &EpiloguePlan,
-    bias: bool,
-) -> (FloatTensor<B>, FloatTensor<B>) {
-    let (dtype, device) = (grad.dtype(), grad.device());
-    let mut d = dropped::<B>(widen::<B>(grad), plan);
-    if let EpilogueKept::Open(open) = &kept {
-        let closed = B::int_equal_elem(open.clone(), 0.into(), get_device_settings::<B>(&device).bool_dtype);
+pub(super) fn gradient<B: GnnBackend>(EpilogueGrad { plan, bias }: &EpilogueGrad, given: Given<B>) -> Tensors<B> {
+    let (dtype, device, [_, columns]) = (given.grad.dtype(), given.grad.device(), plan.shape());
+    let mut d = dropped::<B>(widen::<B>(given.grad), plan);
+    if let Some(open) = given.open {
+        let closed = B::int_equal_elem(open, 0.into(), get_device_settings::<B>(&device).bool_dtype);
         d = B::float_mask_fill(d, closed, 0.0.into());
     }
-    if let EpilogueKept::Out(y) = kept {
+    if let Some(y) = given.out {
         // Dropped entries have 0 here and a gradient of 0: whatever the slope, the product is 0.
         let scale = plan.dropout().map_or(1.0, |d| d.scale());
         let y = B::float_div_scalar(widen::<B>(y), scale.into());
         d = activation::chain::<B>(y, d, plan.activation());
     }
-    let [_, columns] = plan.shape();
-    let db = if bias {
-        narrow::<B>(B::float_reshape(B::float_sum_dim(d.clone(), 0), Shape::from([columns])), dtype)
-    } else {
-        nothing::<B>([0], &device, dtype)
-    };
-    (narrow::<B>(d, dtype), db)
+    let d_bias = bias.then(|| narrow::<B>(B::float_reshape(B::float_sum_dim(d.clone(), 0), Shape::from([columns])), dtype));
+    std::iter::once(narrow::<B>(d, dtype)).chain(d_bias).collect::<Vec<_>>().into()
 }

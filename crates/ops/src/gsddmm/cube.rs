@@ -1,13 +1,12 @@
 //! GSDDMM on CubeCL backends.
 
-use burn::backend::tensor::FloatTensor;
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;
 
-use super::backend::GsddmmBackend;
+use super::operator::{Given, GsddmmGrad};
 use super::{GsddmmPlan, SddmmOp, Target};
-use crate::backend::Kept;
 use crate::gspmm::Side;
+use crate::operator::{OnCube, Tensors};
 
 fn call(plan: &GsddmmPlan) -> cube::Gsddmm<'_> {
     let op = match plan.op() {
@@ -27,17 +26,22 @@ fn call(plan: &GsddmmPlan) -> cube::Gsddmm<'_> {
     cube::Gsddmm { relation: plan.relation(), op, targets, lhs: &plan.map(Side::Lhs).own, rhs: &plan.map(Side::Rhs).own }
 }
 
-/// Kernels of `burn-gnn-cube`.
-impl GsddmmBackend for CubeBackend {
-    fn gsddmm_copy(x: FloatTensor<Self>, plan: GsddmmPlan) -> FloatTensor<Self> {
-        let (lhs, rhs) = if plan.op() == SddmmOp::CopyLhs { (Some(x), None) } else { (None, Some(x)) };
-        cube::gsddmm(call(&plan), lhs, rhs)
+impl OnCube for GsddmmPlan {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let mut inputs = inputs.read();
+        let x = inputs.float();
+        let (lhs, rhs) = match self.op() {
+            SddmmOp::CopyLhs => (Some(x), None),
+            SddmmOp::CopyRhs => (None, Some(x)),
+            _ => (Some(x), Some(inputs.float())),
+        };
+        Tensors::one(cube::gsddmm(call(self), lhs, rhs))
     }
-    fn gsddmm_binary(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GsddmmPlan) -> FloatTensor<Self> {
-        cube::gsddmm(call(&plan), Some(lhs), Some(rhs))
-    }
-    fn gsddmm_grad(grad: FloatTensor<Self>, kept: Kept<Self>, plan: GsddmmPlan, side: Side) -> FloatTensor<Self> {
-        let (lhs, rhs) = kept.operands();
-        cube::gsddmm_grad(call(&plan), crate::gspmm::cube::side(side), grad, lhs, rhs)
+}
+
+impl OnCube for GsddmmGrad {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let Given { grad, lhs, rhs } = self.given(inputs);
+        Tensors::one(cube::gsddmm_grad(call(&self.plan), crate::gspmm::cube::side(self.side), grad, lhs, rhs))
     }
 }

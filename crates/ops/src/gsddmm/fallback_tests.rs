@@ -6,11 +6,11 @@ use burn::backend::{Flex, NdArray};
 use burn_gnn_graph::Relation;
 
 use super::plan::{Gather, opposite};
-use super::{GsddmmBackend, GsddmmPlan, SddmmOp, Target, reference};
-use crate::backend::Kept;
-use crate::edge_softmax::{EdgeSoftmaxBackend, EdgeSoftmaxPlan, NormBy};
-use crate::fallback_tests::{assert_near, graphs, numbers};
-use crate::gspmm::Side;
+use super::{GsddmmGrad, GsddmmPlan, SddmmOp, Target};
+use crate::edge_softmax::{EdgeSoftmaxGrad, EdgeSoftmaxPlan, NormBy};
+use crate::fallback_tests::{assert_near, compare_operator, graphs, numbers};
+use crate::gspmm::{Side, gspmm_on};
+use crate::operator::{GnnBackend, Operator};
 
 const KINDS: [(&[usize], &[usize]); 13] = [
     (&[], &[]),
@@ -28,7 +28,7 @@ const KINDS: [(&[usize], &[usize]); 13] = [
     (&[2, 0], &[2, 1]),
 ];
 
-fn compare<B: GsddmmBackend>(backend: &str) {
+fn compare<B: GnnBackend>(backend: &str) {
     let device = Device::<B>::default();
     for relation in graphs() {
         for (op, targets, kind) in calls() {
@@ -44,7 +44,7 @@ fn calls() -> impl Iterator<Item = (SddmmOp, [Target; 2], Kind)> {
     SddmmOp::ALL.into_iter().flat_map(move |op| pairs().flat_map(move |t| KINDS.map(|k| (op, t, k))))
 }
 
-fn one<B: GsddmmBackend>(backend: &str, device: &Device<B>, relation: &Relation, op: SddmmOp, targets: [Target; 2], (lhs, rhs): Kind) {
+fn one<B: GnnBackend>(backend: &str, device: &Device<B>, relation: &Relation, op: SddmmOp, targets: [Target; 2], (lhs, rhs): Kind) {
     let (targets, features) = match op {
         SddmmOp::CopyLhs => ([targets[0]; 2], [lhs, lhs]),
         SddmmOp::CopyRhs => ([targets[1]; 2], [rhs, rhs]),
@@ -54,31 +54,26 @@ fn one<B: GsddmmBackend>(backend: &str, device: &Device<B>, relation: &Relation,
     let plan = GsddmmPlan::new(relation, op, targets, features).unwrap();
     let l = || numbers::<B>(1, &plan.operand_shape(Side::Lhs), device);
     let r = || numbers::<B>(2, &plan.operand_shape(Side::Rhs), device);
-    let (kernel, fallback) = match op {
-        SddmmOp::CopyLhs => (B::gsddmm_copy(l(), plan.clone()), reference::copy::<B>(l(), &plan)),
-        SddmmOp::CopyRhs => (B::gsddmm_copy(r(), plan.clone()), reference::copy::<B>(r(), &plan)),
-        _ => (B::gsddmm_binary(l(), r(), plan.clone()), reference::binary::<B>(l(), r(), &plan)),
+    let inputs = match op {
+        SddmmOp::CopyLhs => vec![l()],
+        SddmmOp::CopyRhs => vec![r()],
+        _ => vec![l(), r()],
     };
-    assert_near::<B>(&what, kernel, fallback);
+    compare_operator::<B, _>(&what, &plan, inputs);
     for side in [Side::Lhs, Side::Rhs] {
         if !(if side == Side::Lhs { op.uses_lhs() } else { op.uses_rhs() }) {
             continue;
         }
-        let kept = || match op.gradient_reads(side) {
-            (false, false) => Kept::Nothing,
-            (true, false) => Kept::Lhs(l()),
-            (false, true) => Kept::Rhs(r()),
-            (true, true) => Kept::Both(l(), r()),
-        };
+        let reads = op.gradient_reads(side);
         let grad = || numbers::<B>(3, &plan.out_shape(), device);
         let what = format!("{what}, gradient of {side:?}");
-        let want: FloatTensor<B> = reference::gradient::<B>(grad(), kept(), &plan, side);
-        assert_near::<B>(&what, B::gsddmm_grad(grad(), kept(), plan.clone(), side), want.clone());
+        let inputs = std::iter::once(grad()).chain(reads.0.then(l)).chain(reads.1.then(r)).collect();
+        let want: FloatTensor<B> = compare_operator::<B, _>(&what, &GsddmmGrad { plan: plan.clone(), side }, inputs).read().float();
         let gathered = match plan.as_gspmm(side) {
             None => continue,
-            Some(Gather::Plain(p)) => B::gspmm_copy(grad(), p),
-            Some(Gather::Negated(p)) => B::float_neg(B::gspmm_copy(grad(), p)),
-            Some(Gather::Weighted(p)) => B::gspmm_binary(if opposite(side) == Side::Lhs { l() } else { r() }, grad(), p),
+            Some(Gather::Plain(p)) => gspmm_on::<B>(p, vec![grad()]),
+            Some(Gather::Negated(p)) => B::float_neg(gspmm_on::<B>(p, vec![grad()])),
+            Some(Gather::Weighted(p)) => gspmm_on::<B>(p, vec![if opposite(side) == Side::Lhs { l() } else { r() }, grad()]),
         };
         assert_near::<B>(&format!("{what} as GSpMM"), gathered, want);
     }
@@ -94,7 +89,7 @@ fn on_ndarray() {
     compare::<NdArray>("ndarray");
 }
 
-fn compare_softmax<B: EdgeSoftmaxBackend>(backend: &str) {
+fn compare_softmax<B: GnnBackend>(backend: &str) {
     let device = Device::<B>::default();
     for relation in graphs() {
         for (norm_by, features) in [NormBy::Dst, NormBy::Src]
@@ -104,10 +99,8 @@ fn compare_softmax<B: EdgeSoftmaxBackend>(backend: &str) {
             let plan = EdgeSoftmaxPlan::new(&relation, norm_by, features).unwrap();
             let what = format!("{backend}, {relation:?}, {norm_by:?}, {features:?}");
             let x = |seed| numbers::<B>(seed, &plan.shape(), &device);
-            let y = crate::edge_softmax::reference::forward::<B>(x(1), &plan);
-            assert_near::<B>(&what, B::edge_softmax(x(1), plan.clone()), y.clone());
-            let want = crate::edge_softmax::reference::gradient::<B>(y.clone(), x(2), &plan);
-            assert_near::<B>(&format!("{what}, gradient"), B::edge_softmax_grad(y, x(2), plan), want);
+            let [y] = compare_operator::<B, _>(&what, &plan, vec![x(1)]).take();
+            compare_operator::<B, _>(&format!("{what}, gradient"), &EdgeSoftmaxGrad(plan.clone()), vec![x(2), y]);
         }
     }
 }
@@ -130,10 +123,9 @@ fn quotients_stay_in_range() {
             let one = |x: f32| {
                 <B as burn::backend::ops::FloatTensorOps<B>>::float_from_data(burn::tensor::TensorData::new(vec![x], [1]), &device)
             };
-            let kept = || Kept::Both(one(x), one(w));
-            for d in
-                [B::gsddmm_grad(one(1.0), kept(), plan.clone(), Side::Rhs), reference::gradient::<B>(one(1.0), kept(), &plan, Side::Rhs)]
-            {
+            let (op, inputs) = (GsddmmGrad { plan, side: Side::Rhs }, || vec![one(1.0), one(x), one(w)].into());
+            for d in [B::run(inputs(), op.clone()), op.reference::<B>(inputs())] {
+                let [d] = d.take();
                 let got = f64::from(d.as_slice::<f32>().unwrap()[0]);
                 assert!((got - want).abs() <= 1e-5 * want.abs(), "x {x:e}, w {w:e}: {got:e}");
             }

@@ -1,36 +1,33 @@
 //! Generalised sampled dense-dense products: a result for every edge from its ends and its own row.
 
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod gradient;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
 mod names;
+mod operator;
 mod plan;
 mod reference;
+#[cfg(all(test, feature = "flex"))]
+mod tests;
 
-pub use backend::GsddmmBackend;
 pub use names::*;
-pub use plan::{GsddmmPlan, SddmmOp, Target};
+#[cfg(test)]
+pub(crate) use operator::GsddmmGrad;
+pub(crate) use plan::GsddmmPlan;
+pub use plan::{SddmmOp, Target};
 
-use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
 
 use crate::OpsError;
 use crate::check::check_same;
 use crate::gspmm::{MAX_COLUMNS, Misfit, accept, check_dtype};
+use crate::operator::{reference as plain, tensor};
 use crate::precision::enter;
 
 const NAME: &str = "gsddmm";
@@ -122,7 +119,7 @@ pub fn try_gsddmm<const L: usize, const R: usize, const O: usize>(
     }
     let (lhs, rhs) = (enter(NAME, "lhs", lhs)?, enter(NAME, "rhs", rhs)?);
     let plan = plan_binary::<L, R, O>(relation, op, [lhs_target, rhs_target], &lhs, &rhs)?;
-    Ok(Tensor::from_dispatch(Dispatch::gsddmm_binary(lhs.into_dispatch(), rhs.into_dispatch(), plan)))
+    Ok(tensor(plan, [lhs.into_dispatch(), rhs.into_dispatch()]))
 }
 
 /// [`gsddmm`] of one operand, `out[e] = x at its target`: the row of the edge's source, of its destination, or its own.
@@ -173,15 +170,15 @@ pub fn gsddmm_reference<const L: usize, const R: usize, const O: usize>(
     match op {
         SddmmOp::CopyLhs => {
             let plan = accept(plan_copy::<L, O>(relation, op, lhs_target, &lhs));
-            Tensor::from_dispatch(Dispatch::gsddmm_reference_copy(lhs.into_dispatch(), plan))
+            plain(plan, [lhs.into_dispatch()])
         }
         SddmmOp::CopyRhs => {
             let plan = accept(plan_copy::<R, O>(relation, op, rhs_target, &rhs));
-            Tensor::from_dispatch(Dispatch::gsddmm_reference_copy(rhs.into_dispatch(), plan))
+            plain(plan, [rhs.into_dispatch()])
         }
         _ => {
             let plan = accept(plan_binary::<L, R, O>(relation, op, [lhs_target, rhs_target], &lhs, &rhs));
-            Tensor::from_dispatch(Dispatch::gsddmm_reference_binary(lhs.into_dispatch(), rhs.into_dispatch(), plan))
+            plain(plan, [lhs.into_dispatch(), rhs.into_dispatch()])
         }
     }
 }
@@ -189,7 +186,7 @@ pub fn gsddmm_reference<const L: usize, const R: usize, const O: usize>(
 fn try_copy<const D: usize, const O: usize>(relation: &Relation, op: SddmmOp, target: Target, x: Tensor<D>) -> Result<Tensor<O>, OpsError> {
     let x = enter(NAME, if op == SddmmOp::CopyLhs { "lhs" } else { "rhs" }, x)?;
     let plan = plan_copy::<D, O>(relation, op, target, &x)?;
-    Ok(Tensor::from_dispatch(Dispatch::gsddmm_copy(x.into_dispatch(), plan)))
+    Ok(tensor(plan, [x.into_dispatch()]))
 }
 
 /// Feature shape of an operand that fits its target.

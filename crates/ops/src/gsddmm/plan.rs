@@ -133,7 +133,7 @@ struct Inner {
 ///
 /// Backends receive it as a plain argument. It knows every output shape without reading data.
 #[derive(Clone, Debug)]
-pub struct GsddmmPlan(Arc<Inner>);
+pub(crate) struct GsddmmPlan(Arc<Inner>);
 
 impl GsddmmPlan {
     /// `features` are those of `lhs` and `rhs`, the first axis left out; a copy gives its operand's target
@@ -152,23 +152,23 @@ impl GsddmmPlan {
         Ok(Self(Arc::new(Inner { relation: relation.clone(), op, targets, maps, product, width, out, blocks })))
     }
     /// The edges.
-    pub fn relation(&self) -> &Relation {
+    pub(crate) fn relation(&self) -> &Relation {
         &self.0.relation
     }
     /// Operator.
-    pub fn op(&self) -> SddmmOp {
+    pub(crate) fn op(&self) -> SddmmOp {
         self.0.op
     }
     /// Where an operand lives.
-    pub fn target(&self, side: Side) -> Target {
+    pub(crate) fn target(&self, side: Side) -> Target {
         self.0.targets[at(side)]
     }
     /// Shape of the result.
-    pub fn out_shape(&self) -> Shape {
+    pub(crate) fn out_shape(&self) -> Shape {
         rows(self.0.relation.num_edges(), &self.0.out)
     }
     /// Shape of an operand and of its gradient.
-    pub fn operand_shape(&self, side: Side) -> Shape {
+    pub(crate) fn operand_shape(&self, side: Side) -> Shape {
         rows(self.operand_rows(side), &self.map(side).own)
     }
     pub(crate) fn operand_rows(&self, side: Side) -> usize {

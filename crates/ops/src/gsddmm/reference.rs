@@ -8,7 +8,6 @@ use burn::tensor::{IndexingUpdateOp, Shape};
 
 use super::plan::opposite;
 use super::{GsddmmPlan, SddmmOp, Target};
-use crate::backend::Kept;
 use crate::gspmm::Side;
 use crate::primitives::{index, narrow, widen};
 
@@ -64,7 +63,12 @@ pub(crate) fn binary<B: Backend>(lhs: FloatTensor<B>, rhs: FloatTensor<B>, plan:
 }
 
 /// Gradient for one operand, from one row per edge.
-pub(crate) fn gradient<B: Backend>(grad: FloatTensor<B>, kept: Kept<B>, plan: &GsddmmPlan, side: Side) -> FloatTensor<B> {
+pub(crate) fn gradient<B: Backend>(
+    grad: FloatTensor<B>,
+    [lhs, rhs]: [Option<FloatTensor<B>>; 2],
+    plan: &GsddmmPlan,
+    side: Side,
+) -> FloatTensor<B> {
     let (dtype, device) = (grad.dtype(), grad.device());
     let shape = plan.operand_shape(side);
     if is_empty(plan) || shape.num_elements() == 0 {
@@ -73,12 +77,12 @@ pub(crate) fn gradient<B: Backend>(grad: FloatTensor<B>, kept: Kept<B>, plan: &G
     let g = widen::<B>(grad);
     let wide = g.dtype();
     let other = |x: FloatTensor<B>| per_edge::<B>(widen::<B>(x), plan, opposite(side));
-    let mut d = match (plan.op(), side, kept) {
-        (SddmmOp::Mul | SddmmOp::Dot, Side::Lhs, Kept::Rhs(x)) | (SddmmOp::Mul | SddmmOp::Dot, Side::Rhs, Kept::Lhs(x)) => {
+    let mut d = match (plan.op(), side, lhs, rhs) {
+        (SddmmOp::Mul | SddmmOp::Dot, Side::Lhs, _, Some(x)) | (SddmmOp::Mul | SddmmOp::Dot, Side::Rhs, Some(x), _) => {
             B::float_mul(g, other(x))
         }
-        (SddmmOp::Div, Side::Lhs, Kept::Rhs(x)) => B::float_div(g, other(x)),
-        (SddmmOp::Div, Side::Rhs, Kept::Both(x, w)) => {
+        (SddmmOp::Div, Side::Lhs, _, Some(x)) => B::float_div(g, other(x)),
+        (SddmmOp::Div, Side::Rhs, Some(x), Some(w)) => {
             let w = per_edge::<B>(widen::<B>(w), plan, Side::Rhs);
             // As in the kernels: w² may be out of range where the quotient is not.
             let quotient = B::float_div(other(x), w.clone());
@@ -86,7 +90,7 @@ pub(crate) fn gradient<B: Backend>(grad: FloatTensor<B>, kept: Kept<B>, plan: &G
         }
         (SddmmOp::Mul | SddmmOp::Dot | SddmmOp::Div, ..) => unreachable!("backward keeps what `gradient_reads` names"),
         // Not a change of sign: of a gradient of 0 it is 0, not -0, as in the kernels.
-        (SddmmOp::Sub, Side::Rhs, _) => B::float_sub(B::float_zeros(g.shape(), &device, FloatDType::from(wide)), g),
+        (SddmmOp::Sub, Side::Rhs, ..) => B::float_sub(B::float_zeros(g.shape(), &device, FloatDType::from(wide)), g),
         _ => g,
     };
     // The gradient of a dot may be as narrow as the other operand: every column of the own row gets it.

@@ -1,14 +1,11 @@
-//! GSpMM and keyed dropout on CubeCL backends.
+//! GSpMM on CubeCL backends.
 
-use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn_cubecl::CubeBackend;
-use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_cube as cube;
 
+use super::operator::{Given, Gspmm, GspmmGrad};
 use super::{BinaryOp, GspmmPlan, Reduce, Side};
-use crate::DropoutPlan;
-use crate::backend::{GnnBackend, Kept};
-use crate::dropout::cube::draws;
+use crate::operator::{OnCube, Tensors};
 
 pub(crate) fn side(side: Side) -> cube::Side {
     match side {
@@ -35,41 +32,31 @@ fn call(plan: &GspmmPlan) -> cube::Gspmm<'_> {
     cube::Gspmm { relation: plan.relation(), op, reduce, lhs: &plan.map(Side::Lhs).own, rhs: &plan.map(Side::Rhs).own }
 }
 
-/// The operand of a copy in its place.
-fn copied(x: CubeTensor, plan: &GspmmPlan) -> (Option<CubeTensor>, Option<CubeTensor>) {
-    if plan.op() == BinaryOp::CopyLhs { (Some(x), None) } else { (None, Some(x)) }
+impl OnCube for Gspmm {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let mut inputs = inputs.read();
+        let x = inputs.float();
+        let (lhs, rhs) = match self.plan.op() {
+            BinaryOp::CopyLhs => (Some(x), None),
+            BinaryOp::CopyRhs => (None, Some(x)),
+            _ => (Some(x), Some(inputs.float())),
+        };
+        if !self.plan.reduce().selects() {
+            return Tensors::one(cube::gspmm(call(&self.plan), lhs, rhs));
+        }
+        let (out, arg) = cube::gspmm_select(call(&self.plan), lhs, rhs);
+        Tensors::one(out).and_int(self.argmax.then_some(arg))
+    }
 }
 
-fn values(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
-    if plan.reduce().selects() { cube::gspmm_select(call(plan), lhs, rhs).0 } else { cube::gspmm(call(plan), lhs, rhs) }
-}
-
-/// Kernels of `burn-gnn-cube`.
-impl GnnBackend for CubeBackend {
-    fn gspmm_copy(x: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
-        let (lhs, rhs) = copied(x, &plan);
-        values(&plan, lhs, rhs)
-    }
-    fn gspmm_copy_arg(x: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
-        let (lhs, rhs) = copied(x, &plan);
-        cube::gspmm_select(call(&plan), lhs, rhs)
-    }
-    fn gspmm_binary(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> FloatTensor<Self> {
-        values(&plan, Some(lhs), Some(rhs))
-    }
-    fn gspmm_binary_arg(lhs: FloatTensor<Self>, rhs: FloatTensor<Self>, plan: GspmmPlan) -> (FloatTensor<Self>, IntTensor<Self>) {
-        cube::gspmm_select(call(&plan), Some(lhs), Some(rhs))
-    }
-    fn gspmm_grad(grad: FloatTensor<Self>, kept: Kept<Self>, plan: GspmmPlan, of: Side) -> FloatTensor<Self> {
-        let (lhs, rhs) = kept.operands();
-        cube::gspmm_grad(call(&plan), side(of), grad, None, lhs, rhs)
-    }
-    fn gspmm_grad_arg(grad: FloatTensor<Self>, arg: IntTensor<Self>, kept: Kept<Self>, plan: GspmmPlan, of: Side) -> FloatTensor<Self> {
-        let (lhs, rhs) = kept.operands();
-        cube::gspmm_grad(call(&plan), side(of), grad, Some(arg), lhs, rhs)
-    }
-    fn dropout_rows(x: FloatTensor<Self>, plan: DropoutPlan) -> FloatTensor<Self> {
-        let dropout = draws(&plan, &x.device);
-        cube::dropout_rows(x, &dropout)
+impl OnCube for GspmmGrad {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let Given { grad, lhs, rhs, arg } = self.given(inputs);
+        let of = |of: Side| {
+            let (needs_lhs, needs_rhs) = self.plan.op().gradient_reads(of);
+            let (lhs, rhs) = (lhs.clone().filter(|_| needs_lhs), rhs.clone().filter(|_| needs_rhs));
+            cube::gspmm_grad(call(&self.plan), side(of), grad.clone(), arg.clone(), lhs, rhs)
+        };
+        self.wanted().map(of).collect::<Vec<_>>().into()
     }
 }

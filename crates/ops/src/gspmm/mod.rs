@@ -1,24 +1,29 @@
 //! Generalised sparse-dense products: messages along edges, reduced at destinations.
 
 mod broadcast;
+pub(crate) mod cpu;
 #[cfg(feature = "cube")]
 pub(crate) mod cube;
 mod names;
+mod operator;
 mod plan;
 pub(crate) mod reference;
+#[cfg(all(test, feature = "flex"))]
+mod tests;
 
 pub use names::*;
-pub use plan::{BinaryOp, GspmmPlan, Reduce, Side};
+pub(crate) use operator::{Gspmm, GspmmGrad, gspmm_on};
+pub(crate) use plan::GspmmPlan;
+pub use plan::{BinaryOp, Reduce, Side};
 
 pub(crate) use broadcast::{Columns, MAX_COLUMNS, Misfit, RowMap, broadcast};
 
-use burn::backend::Dispatch;
 use burn::tensor::{DType, Tensor};
 use burn_gnn_graph::Relation;
 
 use crate::OpsError;
-use crate::backend::GnnBackend;
 use crate::check::check_same;
+use crate::operator::{reference as plain, tensor};
 use crate::precision::enter;
 
 const NAME: &str = "gspmm";
@@ -102,8 +107,7 @@ pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
     }
     let (lhs, rhs) = (enter(NAME, "lhs", lhs)?, enter(NAME, "rhs", rhs)?);
     let plan = plan_binary::<L, R, O>(relation, op, reduce, &lhs, &rhs)?;
-    let (lhs, rhs) = (lhs.into_dispatch(), rhs.into_dispatch());
-    Ok(Tensor::from_dispatch(Dispatch::gspmm_binary(lhs, rhs, plan)))
+    Ok(tensor(Gspmm::new(plan), [lhs.into_dispatch(), rhs.into_dispatch()]))
 }
 
 /// [`gspmm`] of one operand, `out[v] = reduce over e = (u, v) of x[u]` (`from = Side::Lhs`, rows of sources) or of
@@ -155,15 +159,15 @@ pub fn gspmm_reference<const L: usize, const R: usize, const O: usize>(
     match op {
         BinaryOp::CopyLhs => {
             let plan = accept(plan_copy::<L, O>(relation, op, reduce, &lhs));
-            Tensor::from_dispatch(Dispatch::gspmm_reference_copy(lhs.into_dispatch(), plan))
+            plain(Gspmm::new(plan), [lhs.into_dispatch()])
         }
         BinaryOp::CopyRhs => {
             let plan = accept(plan_copy::<R, O>(relation, op, reduce, &rhs));
-            Tensor::from_dispatch(Dispatch::gspmm_reference_copy(rhs.into_dispatch(), plan))
+            plain(Gspmm::new(plan), [rhs.into_dispatch()])
         }
         _ => {
             let plan = accept(plan_binary::<L, R, O>(relation, op, reduce, &lhs, &rhs));
-            Tensor::from_dispatch(Dispatch::gspmm_reference_binary(lhs.into_dispatch(), rhs.into_dispatch(), plan))
+            plain(Gspmm::new(plan), [lhs.into_dispatch(), rhs.into_dispatch()])
         }
     }
 }
@@ -176,8 +180,7 @@ fn try_copy<const D: usize, const O: usize>(
 ) -> Result<Tensor<O>, OpsError> {
     let x = enter(NAME, if op == BinaryOp::CopyLhs { "lhs" } else { "rhs" }, x)?;
     let plan = plan_copy::<D, O>(relation, op, reduce, &x)?;
-    let x = x.into_dispatch();
-    Ok(Tensor::from_dispatch(Dispatch::gspmm_copy(x, plan)))
+    Ok(tensor(Gspmm::new(plan), [x.into_dispatch()]))
 }
 
 /// The panic that a function without `try_` makes of an error, at its caller's line.
@@ -246,19 +249,5 @@ fn plan(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: Vec<usize>, rhs:
         Ok(plan) => check_rank(plan, rank),
         Err(Misfit::Axes) => Err(OpsError::Broadcast { op: NAME, lhs, rhs }),
         Err(Misfit::Width(shape)) => Err(OpsError::TooWide { op: NAME, shape, limit: MAX_COLUMNS }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn element_types_without_a_kernel() {
-        for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
-            assert_eq!(check_dtype(NAME, "lhs", dtype), Ok(()));
-        }
-        let text = check_dtype(NAME, "lhs", DType::Flex32).unwrap_err().to_string();
-        assert_eq!(text, "gspmm: `lhs` has element type Flex32, expected F32, F64, F16 or BF16; cast it");
     }
 }

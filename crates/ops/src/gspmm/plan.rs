@@ -2,10 +2,6 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "fusion")]
-use burn::backend::fusion::custom::TensorSpec;
-#[cfg(feature = "fusion")]
-use burn::tensor::DType;
 use burn::tensor::Shape;
 use burn_gnn_graph::Relation;
 
@@ -98,7 +94,7 @@ struct Inner {
 ///
 /// Backends receive it as a plain argument. It knows every output shape without reading data.
 #[derive(Clone, Debug)]
-pub struct GspmmPlan(Arc<Inner>);
+pub(crate) struct GspmmPlan(Arc<Inner>);
 
 impl GspmmPlan {
     /// `lhs` and `rhs` are feature shapes, the first axis left out; a copy gives its operand's shape
@@ -108,35 +104,24 @@ impl GspmmPlan {
         Ok(Self(Arc::new(Inner { relation: relation.clone(), op, reduce, lhs, rhs, out, width })))
     }
     /// The edges.
-    pub fn relation(&self) -> &Relation {
+    pub(crate) fn relation(&self) -> &Relation {
         &self.0.relation
     }
     /// Message operator.
-    pub fn op(&self) -> BinaryOp {
+    pub(crate) fn op(&self) -> BinaryOp {
         self.0.op
     }
     /// Reducer.
-    pub fn reduce(&self) -> Reduce {
+    pub(crate) fn reduce(&self) -> Reduce {
         self.0.reduce
     }
     /// Shape of the result and of the winning edge ids.
-    pub fn out_shape(&self) -> Shape {
+    pub(crate) fn out_shape(&self) -> Shape {
         rows(self.0.relation.num_dst(), &self.0.out)
     }
     /// Shape of an operand and of its gradient.
-    pub fn operand_shape(&self, side: Side) -> Shape {
+    pub(crate) fn operand_shape(&self, side: Side) -> Shape {
         rows(self.operand_rows(side), &self.map(side).own)
-    }
-    /// Result and winning edge ids, before they are computed.
-    #[cfg(feature = "fusion")]
-    pub(crate) fn selected_specs(&self, dtype: DType) -> (TensorSpec, TensorSpec) {
-        (TensorSpec::new(self.out_shape(), dtype), TensorSpec::new(self.out_shape(), DType::I32))
-    }
-    /// Gradients of both operands, before they are computed.
-    #[cfg(feature = "fusion")]
-    pub(crate) fn gradient_specs(&self, dtype: DType) -> (TensorSpec, TensorSpec) {
-        let of = |side| TensorSpec::new(self.operand_shape(side), dtype);
-        (of(Side::Lhs), of(Side::Rhs))
     }
     pub(crate) fn operand_rows(&self, side: Side) -> usize {
         match side {

@@ -8,7 +8,6 @@ use burn::backend::{Backend, BoolDType, FloatDType, TensorMetadata, get_device_s
 use burn::tensor::{DType, IndexingUpdateOp, Shape, TensorData};
 
 use super::{BinaryOp, GspmmPlan, Reduce, Side};
-use crate::backend::Kept;
 use crate::primitives::{index, narrow, widen};
 
 type Out<B> = (FloatTensor<B>, Option<IntTensor<B>>);
@@ -147,7 +146,7 @@ fn select<B: Backend>(messages: FloatTensor<B>, plan: &GspmmPlan) -> (FloatTenso
 pub(crate) fn gradient<B: Backend>(
     grad: FloatTensor<B>,
     arg: Option<IntTensor<B>>,
-    kept: Kept<B>,
+    [lhs, rhs]: [Option<&FloatTensor<B>>; 2],
     plan: &GspmmPlan,
     side: Side,
 ) -> FloatTensor<B> {
@@ -163,19 +162,19 @@ pub(crate) fn gradient<B: Backend>(
         grad = B::float_div(grad, degrees::<B>(plan, wide, &device));
     }
     let g = B::float_select(grad, 0, dst.clone());
-    let row = |x: FloatTensor<B>, side| per_edge::<B>(widen::<B>(x), plan, side);
-    let mut d = match (plan.op(), side, kept) {
-        (BinaryOp::Mul, Side::Lhs, Kept::Rhs(r)) => B::float_mul(g, row(r, Side::Rhs)),
-        (BinaryOp::Mul, Side::Rhs, Kept::Lhs(l)) => B::float_mul(g, row(l, Side::Lhs)),
-        (BinaryOp::Div, Side::Lhs, Kept::Rhs(r)) => B::float_div(g, row(r, Side::Rhs)),
-        (BinaryOp::Div, Side::Rhs, Kept::Both(l, r)) => {
+    let row = |x: &FloatTensor<B>, side| per_edge::<B>(widen::<B>(x.clone()), plan, side);
+    let mut d = match (plan.op(), side, lhs, rhs) {
+        (BinaryOp::Mul, Side::Lhs, _, Some(r)) => B::float_mul(g, row(r, Side::Rhs)),
+        (BinaryOp::Mul, Side::Rhs, Some(l), _) => B::float_mul(g, row(l, Side::Lhs)),
+        (BinaryOp::Div, Side::Lhs, _, Some(r)) => B::float_div(g, row(r, Side::Rhs)),
+        (BinaryOp::Div, Side::Rhs, Some(l), Some(r)) => {
             let r = row(r, Side::Rhs);
             // As in the kernels: w² may be out of range where the quotient is not.
             let quotient = B::float_div(row(l, Side::Lhs), r.clone());
             B::float_neg(B::float_div(B::float_mul(g, quotient), r))
         }
         (BinaryOp::Mul | BinaryOp::Div, ..) => unreachable!("backward keeps what `gradient_reads` names"),
-        (BinaryOp::Sub, Side::Rhs, _) => B::float_neg(g),
+        (BinaryOp::Sub, Side::Rhs, ..) => B::float_neg(g),
         _ => g,
     };
     if let Some(arg) = arg {

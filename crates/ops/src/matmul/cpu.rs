@@ -6,20 +6,16 @@
 
 use std::mem::MaybeUninit;
 
-#[cfg(feature = "flex")]
-use burn::backend::Flex;
-#[cfg(feature = "ndarray")]
-#[allow(deprecated)]
-use burn::backend::NdArray;
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
 use half::{bf16, f16};
 
-use super::backend::{MatmulBackend, Transpose, added, by_backend};
+use super::operator::{Product, ProductOnto};
 use super::{halves, narrow, runs};
 use crate::cpu::Host;
 use crate::kernel::{Elem, room};
+use crate::operator::{Operator, Tensors};
 use crate::typed::widen::Real;
 
 /// Multiplications from which a second thread pays; Flex has the same bound.
@@ -36,7 +32,7 @@ pub(super) struct Job {
 
 impl Job {
     /// For operands that are stored in row-major order.
-    pub(super) fn new(l: [usize; 2], r: [usize; 2], transpose: Transpose) -> Self {
+    pub(super) fn new(l: [usize; 2], r: [usize; 2], transpose: Product) -> Self {
         let side = |[rows, columns]: [usize; 2], transposed: bool| {
             if transposed { ([columns, rows], [1, columns]) } else { ([rows, columns], [columns, 1]) }
         };
@@ -109,12 +105,12 @@ fn dims<B: Host>(x: &FloatTensor<B>) -> [usize; 2] {
     [shape[0], shape[1]]
 }
 
-fn fresh<B: Host, A: Real>(l: &FloatTensor<B>, r: &FloatTensor<B>, transpose: Transpose) -> FloatTensor<B> {
+fn fresh<B: Host, A: Real>(l: &FloatTensor<B>, r: &FloatTensor<B>, transpose: Product) -> FloatTensor<B> {
     let job = Job::new(dims::<B>(l), dims::<B>(r), transpose);
     let (l, r) = (B::floats::<A>(l), B::floats::<A>(r));
     let out = match transpose {
-        Transpose { left: true, right: false } if narrow::suits(job.n) => narrow::gradient(&l, &r, [job.k, job.m, job.n]),
-        Transpose { left: true, right: false } if let Some(size) = runs::size([job.k, job.m, job.n]) => {
+        Product { left: true, right: false } if narrow::suits(job.n) => narrow::gradient(&l, &r, [job.k, job.m, job.n]),
+        Product { left: true, right: false } if let Some(size) = runs::size([job.k, job.m, job.n]) => {
             runs::gradient(&l, &r, [job.k, job.m, job.n], size)
         }
         _ => {
@@ -130,7 +126,7 @@ fn fresh<B: Host, A: Real>(l: &FloatTensor<B>, r: &FloatTensor<B>, transpose: Tr
 }
 
 fn onto<B: Host, A: Real>(x: &FloatTensor<B>, w: &FloatTensor<B>, mut sum: FloatTensor<B>) -> FloatTensor<B> {
-    let job = Job::new(dims::<B>(x), dims::<B>(w), Transpose::default());
+    let job = Job::new(dims::<B>(x), dims::<B>(w), Product::default());
     let (x, w) = (B::floats::<A>(x), B::floats::<A>(w));
     let add = |out: &mut [A]| job.run(&x, &w, uninit(out), true);
     if let Some(own) = B::floats_mut::<A>(&mut sum) {
@@ -146,7 +142,7 @@ fn onto<B: Host, A: Real>(x: &FloatTensor<B>, w: &FloatTensor<B>, mut sum: Float
 fn narrow_floats<B: Host, T: Elem<Acc = f32>>(
     l: &FloatTensor<B>,
     r: &FloatTensor<B>,
-    transpose: Transpose,
+    transpose: Product,
     onto: Option<&FloatTensor<B>>,
 ) -> FloatTensor<B> {
     let Job { m, n, k, .. } = Job::new(dims::<B>(l), dims::<B>(r), transpose);
@@ -161,7 +157,7 @@ fn narrow_floats<B: Host, T: Elem<Acc = f32>>(
 
 /// The type of products that run here: views that would be copied first, such as a transposed matrix, go the way of the
 /// backend, as do 16-bit floats that are transposed on both sides.
-fn here<B: Host>(operands: [&FloatTensor<B>; 2], transpose: Transpose) -> Option<DType> {
+fn here<B: Host>(operands: [&FloatTensor<B>; 2], transpose: Product) -> Option<DType> {
     let dtype = operands[0].dtype();
     let known = match dtype {
         DType::F32 | DType::F64 => true,
@@ -171,36 +167,25 @@ fn here<B: Host>(operands: [&FloatTensor<B>; 2], transpose: Transpose) -> Option
     (known && operands.into_iter().all(B::is_row_major)).then_some(dtype)
 }
 
-macro_rules! cpu_matmul {
-    ($backend:ty) => {
-        impl MatmulBackend for $backend {
-            fn matmul_transposed(l: FloatTensor<Self>, r: FloatTensor<Self>, transpose: Transpose) -> FloatTensor<Self> {
-                match here::<Self>([&l, &r], transpose) {
-                    Some(DType::F32) => fresh::<Self, f32>(&l, &r, transpose),
-                    Some(DType::F64) => fresh::<Self, f64>(&l, &r, transpose),
-                    Some(DType::F16) => narrow_floats::<Self, f16>(&l, &r, transpose, None),
-                    Some(DType::BF16) => narrow_floats::<Self, bf16>(&l, &r, transpose, None),
-                    _ => by_backend::<Self>(l, r, transpose),
-                }
-            }
-            fn matmul_onto(x: FloatTensor<Self>, w: FloatTensor<Self>, sum: FloatTensor<Self>) -> FloatTensor<Self> {
-                match here::<Self>([&x, &w], Transpose::default()) {
-                    Some(DType::F32) => onto::<Self, f32>(&x, &w, sum),
-                    Some(DType::F64) => onto::<Self, f64>(&x, &w, sum),
-                    Some(DType::F16) => narrow_floats::<Self, f16>(&x, &w, Transpose::default(), Some(&sum)),
-                    Some(DType::BF16) => narrow_floats::<Self, bf16>(&x, &w, Transpose::default(), Some(&sum)),
-                    _ => added::<Self>(x, w, sum),
-                }
-            }
-        }
-    };
+pub(super) fn product<B: Host>(transpose: Product, inputs: Tensors<B>) -> Tensors<B> {
+    let [l, r] = &inputs.floats[..] else { unreachable!("a product has two operands") };
+    Tensors::one(match here::<B>([l, r], transpose) {
+        Some(DType::F32) => fresh::<B, f32>(l, r, transpose),
+        Some(DType::F64) => fresh::<B, f64>(l, r, transpose),
+        Some(DType::F16) => narrow_floats::<B, f16>(l, r, transpose, None),
+        Some(DType::BF16) => narrow_floats::<B, bf16>(l, r, transpose, None),
+        _ => return transpose.reference(inputs),
+    })
 }
 
-#[cfg(feature = "flex")]
-cpu_matmul!(Flex);
-#[cfg(feature = "ndarray")]
-#[allow(deprecated)]
-mod ndarray {
-    use super::*;
-    cpu_matmul!(NdArray);
+pub(super) fn product_onto<B: Host>(inputs: Tensors<B>) -> Tensors<B> {
+    let [x, w, sum] = inputs.take();
+    let transpose = Product::default();
+    Tensors::one(match here::<B>([&x, &w], transpose) {
+        Some(DType::F32) => onto::<B, f32>(&x, &w, sum),
+        Some(DType::F64) => onto::<B, f64>(&x, &w, sum),
+        Some(DType::F16) => narrow_floats::<B, f16>(&x, &w, transpose, Some(&sum)),
+        Some(DType::BF16) => narrow_floats::<B, bf16>(&x, &w, transpose, Some(&sum)),
+        _ => return ProductOnto.reference(vec![x, w, sum].into()),
+    })
 }

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::backend::Transpose;
 use super::cpu::Job;
+use super::operator::Product;
 use crate::kernel::{Elem, Sink, Vectorised, collect_rows, vectorised};
 use crate::precision::kernel::convert;
 use crate::typed::widen::{append, widen};
@@ -36,7 +36,7 @@ pub(super) fn rows<T: Elem<Acc = f32>>(x: &[T], w: &[T], transposed: bool, [n, k
         if let Some(sum) = sum {
             append(once(&sum[run.start * m..run.end * m]), &mut sums);
         }
-        Job::new([run.len(), k], right, Transpose { left: false, right: transposed }).alone(&wide, &w, &mut sums);
+        Job::new([run.len(), k], right, Product { left: false, right: transposed }).alone(&wide, &w, &mut sums);
         vectorised(Round { sums: &sums, out });
     })
 }
@@ -51,7 +51,7 @@ pub(super) fn gradient<T: Elem<Acc = f32>>(x: &[T], grad: &[T], [n, k, m]: [usiz
             right.clear();
             append(once(&x[run.start * k..run.end * k]), &mut left);
             append(once(&grad[run.start * m..run.end * m]), &mut right);
-            Job::new([run.len(), k], [run.len(), m], Transpose { left: true, right: false }).alone(&left, &right, &mut sums);
+            Job::new([run.len(), k], [run.len(), m], Product { left: true, right: false }).alone(&left, &right, &mut sums);
         }
         sums
     };

@@ -1,29 +1,21 @@
 //! Products of rows with a matrix of weights.
 
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
-#[cfg(feature = "cube")]
-mod cube;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod halves;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod narrow;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
+mod operator;
 mod runs;
 
-pub use backend::{MatmulBackend, Transpose};
+pub(crate) use operator::Product;
+use operator::ProductOnto;
 
-use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 use burn_gnn_graph::row_index;
 
 use crate::OpsError;
 use crate::check::{check_rows, check_same};
 use crate::gspmm::accept;
+use crate::operator::tensor;
 use crate::precision::enter;
 
 const NAME: &str = "matmul_rows";
@@ -68,9 +60,7 @@ pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError
     check_rows(NAME, "w", "one per column of `x`", k, actual)?;
     check_same(NAME, ("w", &w), ("x", &x))?;
     let device = x.device();
-    let product = |x: Tensor<2>, w: Tensor<2>| {
-        Tensor::from_dispatch(Dispatch::matmul_transposed(x.into_dispatch(), w.into_dispatch(), Transpose::default()))
-    };
+    let product = |x: Tensor<2>, w: Tensor<2>| tensor(Product::default(), [x.into_dispatch(), w.into_dispatch()]);
     if n > 0 && k > 0 && m > 0 {
         return Ok(product(x, w));
     }
@@ -145,5 +135,5 @@ pub fn try_matmul_rows_onto(x: Tensor<2>, w: Tensor<2>, sum: Tensor<2>) -> Resul
     if n == 0 || k == 0 || m == 0 {
         return Ok(try_matmul_rows(x, w)? + sum);
     }
-    Ok(Tensor::from_dispatch(Dispatch::matmul_onto(x.into_dispatch(), w.into_dispatch(), sum.into_dispatch())))
+    Ok(tensor(ProductOnto, [x, w, sum].map(Tensor::into_dispatch)))
 }

@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use super::Transpose;
+use super::Product;
 use super::cpu::Job;
 use crate::typed::widen::Real;
 
@@ -28,7 +28,7 @@ pub(super) fn size([n, k, m]: [usize; 3]) -> Option<usize> {
 pub(super) fn gradient<A: Real>(x: &[A], grad: &[A], [n, k, m]: [usize; 3], size: usize) -> Vec<A> {
     let one = |(x, grad): (&[A], &[A])| {
         let (rows, mut sums) = (x.len() / k, vec![]);
-        Job::new([rows, k], [rows, m], Transpose { left: true, right: false }).alone(x, grad, &mut sums);
+        Job::new([rows, k], [rows, m], Product { left: true, right: false }).alone(x, grad, &mut sums);
         sums
     };
     debug_assert_eq!((x.len(), grad.len()), (n * k, n * m), "operands of these sizes");

@@ -1,13 +1,12 @@
 //! Operators on columns, whose rank is known at run time only.
 
-use burn::backend::Dispatch;
 use burn::tensor::{DispatchTensor, Float, Int, Tensor};
 use burn_gnn_graph::{Column, ColumnKind, GraphError, Relation};
 
 use crate::OpsError;
-use crate::backend::GnnBackend;
-use crate::gsddmm::{GsddmmBackend, GsddmmPlan, SddmmOp, Target};
-use crate::gspmm::{BinaryOp, GspmmPlan, MAX_COLUMNS, Misfit, Reduce, Side};
+use crate::gsddmm::{GsddmmPlan, SddmmOp, Target};
+use crate::gspmm::{BinaryOp, Gspmm, GspmmPlan, MAX_COLUMNS, Misfit, Reduce, Side};
+use crate::operator::call;
 use crate::precision::enter;
 
 /// `$body` with the constant `$D` set to a rank; columns come here through [`check_float`], and a stack of them has one
@@ -101,7 +100,7 @@ pub(super) fn reduce_copy(op: &'static str, relation: &Relation, side: Side, red
     let how = if side == Side::Lhs { BinaryOp::CopyLhs } else { BinaryOp::CopyRhs };
     let plan = GspmmPlan::new(relation, how, reduce, features(&x), features(&x)).map_err(misfit(op, &x, &x))?;
     let (rank, x) = (x.shape().num_dims(), raw(&x));
-    Ok(column(Dispatch::gspmm_copy(x, plan), rank))
+    Ok(column(call(Gspmm::new(plan), [x]).read().float(), rank))
 }
 
 /// GSpMM of two operands, `lhs` on sources and `rhs` on edges.
@@ -116,7 +115,7 @@ pub(super) fn reduce_binary(
     let (lhs, rhs) = (entered(op, "lhs", lhs)?, entered(op, "rhs", rhs)?);
     let plan = GspmmPlan::new(relation, how, reduce, features(&lhs), features(&rhs)).map_err(misfit(op, &lhs, &rhs))?;
     let (rank, lhs, rhs) = (plan.out().len() + 1, raw(&lhs), raw(&rhs));
-    Ok(column(Dispatch::gspmm_binary(lhs, rhs, plan), rank))
+    Ok(column(call(Gspmm::new(plan), [lhs, rhs]).read().float(), rank))
 }
 
 /// GSDDMM of two operands.
@@ -131,7 +130,7 @@ pub(super) fn edge_binary(
     let (lhs, rhs) = (entered(op, "lhs", lhs)?, entered(op, "rhs", rhs)?);
     let plan = GsddmmPlan::new(relation, how, targets, [features(&lhs), features(&rhs)]).map_err(misfit(op, &lhs, &rhs))?;
     let (rank, lhs, rhs) = (plan.out().len() + 1, raw(&lhs), raw(&rhs));
-    Ok(column(Dispatch::gsddmm_binary(lhs, rhs, plan), rank))
+    Ok(column(call(plan, [lhs, rhs]).read().float(), rank))
 }
 
 /// GSDDMM of a copied operand in the precision in effect.
@@ -148,7 +147,7 @@ pub(super) fn spread(relation: &Relation, target: Target, x: &Column) -> Column 
     };
     let plan = GsddmmPlan::new(relation, SddmmOp::CopyLhs, [target; 2], [features(x); 2]);
     match plan {
-        Ok(plan) if check_float("", "", x).is_ok() => column(Dispatch::gsddmm_copy(raw(x), plan), x.shape().num_dims()),
+        Ok(plan) if check_float("", "", x).is_ok() => column(call(plan, [raw(x)]).read().float(), x.shape().num_dims()),
         _ => x.select(ids),
     }
 }
@@ -181,7 +180,7 @@ pub(super) fn placed(relation: &Relation, x: &Column) -> Result<Column, OpsError
         return merged(&zeros(relation.num_dst(), x), relation.dst(), x);
     }
     let plan = GspmmPlan::new(relation, BinaryOp::CopyRhs, Reduce::Sum, features(x), features(x)).map_err(misfit("scatter", x, x))?;
-    Ok(column(Dispatch::gspmm_copy(raw(x), plan), x.shape().num_dims()))
+    Ok(column(call(Gspmm::new(plan), [raw(x)]).read().float(), x.shape().num_dims()))
 }
 
 /// `old` with the rows of `new` at `ids`, which differ from each other; both have one row shape and element type.

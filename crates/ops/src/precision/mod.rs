@@ -1,21 +1,17 @@
 //! Mixed precision: operators on 16-bit copies of their inputs, summed in f32.
 
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 pub(crate) mod kernel;
-
-pub use backend::PrecisionBackend;
+mod operator;
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use burn::backend::Dispatch;
 use burn::tensor::{DType, FloatDType, Tensor};
 
+use operator::Cast;
+
 use crate::OpsError;
+use crate::operator::tensor;
 
 /// What message-passing operators do with their float inputs; see [`with_precision`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -126,5 +122,6 @@ pub(crate) fn enter<const D: usize>(op: &'static str, arg: &'static str, x: Tens
 
 /// `x` in another float type, differentiable.
 pub(crate) fn cast<const D: usize>(x: Tensor<D>, to: FloatDType) -> Tensor<D> {
-    Tensor::from_dispatch(Dispatch::precision_cast(x.into_dispatch(), to))
+    let from = FloatDType::from(x.dtype());
+    tensor(Cast { from, to }, [x.into_dispatch()])
 }

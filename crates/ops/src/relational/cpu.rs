@@ -1,19 +1,18 @@
 //! Relational aggregation on the tensors of CPU backends.
 
-use std::borrow::Cow;
-
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
 use rayon::prelude::*;
 
-use super::backend::RelationalBackend;
 use super::grouped_edges::GroupedEdges;
 use super::kernel::{Walk, Weights};
-use super::plan::{EdgeNorm, RelationalPlan};
+use super::operator::{Given, Relational, RelationalGrad};
+use super::plan::RelationalPlan;
 use super::products::Products;
 use crate::cpu::Host;
 use crate::kernel::{Elem, zeros};
+use crate::operator::Tensors;
 use crate::typed::dense::{Matrices, Panels, row_stride};
 use crate::typed::widen::{Real, by_real};
 
@@ -67,17 +66,20 @@ fn multiply_first(plan: &RelationalPlan) -> bool {
     before < after
 }
 
-fn forward<B: Host, T: Elem<Acc = A>, A: Real>(
-    x: &FloatTensor<B>,
-    weight: &FloatTensor<B>,
-    norm: &EdgeNorm<B>,
+pub(super) fn forward<B: Host>(op: &Relational, inputs: Tensors<B>) -> Tensors<B> {
+    let mut inputs = inputs.read();
+    let given = (inputs.float(), inputs.float(), inputs.float_if(op.scaled));
+    Tensors::one(by_real!(given.0.dtype(), typed_forward::<B>(&given, &op.plan)))
+}
+
+fn typed_forward<B: Host, T: Elem<Acc = A>, A: Real>(
+    (x, weight, norm): &(FloatTensor<B>, FloatTensor<B>, Option<FloatTensor<B>>),
     plan: &RelationalPlan,
 ) -> FloatTensor<B> {
     if is_empty(plan) {
         return nothing::<B, T>(plan.out_shape());
     }
-    let (x, weight) = (B::floats::<T>(x), B::floats::<T>(weight));
-    let norm = each::<B, T>(norm);
+    let (x, weight, norm) = (B::floats::<T>(x), B::floats::<T>(weight), norm.as_ref().map(B::floats::<T>));
     let out = aggregate::<A, T>(plan, &x, &weight, norm.as_deref(), multiply_first(plan));
     B::from_floats(out, plan.out_shape())
 }
@@ -105,116 +107,44 @@ pub(super) fn aggregate<A: Real, T: Elem<Acc = A>>(
     Walk { grouped, from: &rows[..], at: index.src_pairs(), scale, average, blocks: 1, k: width, n: width }.run(None, None, true).0
 }
 
-fn each<B: Host, T: Elem>(norm: &EdgeNorm<B>) -> Option<Cow<'_, [T]>> {
-    match norm {
-        EdgeNorm::One => None,
-        EdgeNorm::Each(norm) => Some(B::floats::<T>(norm)),
+pub(super) fn gradient<B: Host>(op: &RelationalGrad, given: Given<B>) -> Tensors<B> {
+    match op.norm {
+        true => Tensors::one(by_real!(given.grad.dtype(), gradient_of_norm::<B>(&given, &op.plan))),
+        false => by_real!(given.grad.dtype(), typed_gradient::<B>(op, &given)),
     }
 }
 
-/// Gradients of the input (if there are weights) and of the weights (if there is an input).
-fn gradients<B: Host, T: Elem<Acc = A>, A: Real>(
-    grad: &FloatTensor<B>,
-    x: Option<&FloatTensor<B>>,
-    weight: Option<&FloatTensor<B>>,
-    norm: &EdgeNorm<B>,
-    plan: &RelationalPlan,
-) -> (Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
+/// Gradients of the input (if there are weights) and of the weights (if there is an input), in one pass.
+fn typed_gradient<B: Host, T: Elem<Acc = A>, A: Real>(op: &RelationalGrad, given: &Given<B>) -> Tensors<B> {
+    let plan = &op.plan;
     if is_empty(plan) {
-        return (weight.map(|_| nothing::<B, T>(plan.x_shape())), x.map(|_| nothing::<B, T>(plan.weight_shape())));
+        let shapes = [op.x.then(|| plan.x_shape()), op.weight.then(|| plan.weight_shape())];
+        return shapes.into_iter().flatten().map(nothing::<B, T>).collect::<Vec<_>>().into();
     }
     let [blocks, input, output] = plan.block_shape();
     let index = plan.index();
     let grouped = index.by_src();
-    let grad = B::floats::<T>(grad);
-    let scale = scales(grouped, each::<B, T>(norm).as_deref(), plan, index.is_mean());
-    let weight = weight.map(B::floats::<T>);
+    let (grad, norm) = (B::floats::<T>(&given.grad), given.norm.as_ref().map(B::floats::<T>));
+    let scale = scales(grouped, norm.as_deref(), plan, index.is_mean());
+    let (x, weight) = (given.x.as_ref().map(B::floats::<T>), given.weight.as_ref().map(B::floats::<T>));
     let matrices = weight.as_deref().map(|w| Matrices::new(w, output, input, true));
-    let x = x.map(B::floats::<T>);
     let weights = x.as_deref().map(|own| Weights { own, num_relations: index.num_relations() });
     let walk = Walk { grouped, from: &grad, at: grouped.others(), scale: scale.as_deref(), average: false, blocks, k: output, n: input };
     let (d_x, d_weight) = walk.run::<T>(matrices.as_ref(), weights.as_ref(), matrices.is_some());
     let d_x = matrices.map(|_| B::from_floats(d_x, plan.x_shape()));
-    (d_x, weights.map(|_| B::from_floats(T::round(d_weight), plan.weight_shape())))
+    let d_weight = weights.map(|_| B::from_floats(T::round(d_weight), plan.weight_shape()));
+    d_x.into_iter().chain(d_weight).collect::<Vec<_>>().into()
 }
 
-fn grad_norm<B: Host, T: Elem<Acc = A>, A: Real>(
-    grad: &FloatTensor<B>,
-    x: &FloatTensor<B>,
-    weight: &FloatTensor<B>,
-    plan: &RelationalPlan,
-) -> FloatTensor<B> {
-    let shape = Shape::from(vec![plan.index().relation().num_edges()]);
+fn gradient_of_norm<B: Host, T: Elem<Acc = A>, A: Real>(given: &Given<B>, plan: &RelationalPlan) -> FloatTensor<B> {
+    let (Some(x), Some(weight)) = (&given.x, &given.weight) else { unreachable!("the gradient of factors reads both operands") };
     if is_empty(plan) {
-        return nothing::<B, T>(shape);
+        return nothing::<B, T>(plan.norm_shape());
     }
     let [blocks, k, n] = plan.block_shape();
     let grouped = plan.index().by_src();
     let panels = Panels::new(&B::floats::<T>(weight), k, n, false);
     let scale = scales::<A, T>(grouped, None, plan, plan.index().is_mean());
     let products = Products { grouped, own: &B::floats::<T>(x), panels: &panels, blocks, k, n };
-    B::from_floats(products.dots(&B::floats::<T>(grad), scale.as_deref()), shape)
+    B::from_floats(products.dots(&B::floats::<T>(&given.grad), scale.as_deref()), plan.norm_shape())
 }
-
-/// Asked for, so it is there.
-fn asked<B: Host>(gradient: Option<FloatTensor<B>>) -> FloatTensor<B> {
-    match gradient {
-        Some(gradient) => gradient,
-        None => unreachable!("the kernel returns every gradient that it was given operands for"),
-    }
-}
-
-macro_rules! implement {
-    ($backend:ty) => {
-        impl RelationalBackend for $backend {
-            fn relational(
-                x: FloatTensor<Self>,
-                weight: FloatTensor<Self>,
-                norm: EdgeNorm<Self>,
-                plan: RelationalPlan,
-            ) -> FloatTensor<Self> {
-                by_real!(TensorMetadata::dtype(&x), forward::<Self>(&x, &weight, &norm, &plan))
-            }
-            fn relational_grad_x(
-                grad: FloatTensor<Self>,
-                weight: FloatTensor<Self>,
-                norm: EdgeNorm<Self>,
-                plan: RelationalPlan,
-            ) -> FloatTensor<Self> {
-                asked::<Self>(by_real!(TensorMetadata::dtype(&grad), gradients::<Self>(&grad, None, Some(&weight), &norm, &plan)).0)
-            }
-            fn relational_grad_weight(
-                grad: FloatTensor<Self>,
-                x: FloatTensor<Self>,
-                norm: EdgeNorm<Self>,
-                plan: RelationalPlan,
-            ) -> FloatTensor<Self> {
-                asked::<Self>(by_real!(TensorMetadata::dtype(&grad), gradients::<Self>(&grad, Some(&x), None, &norm, &plan)).1)
-            }
-            fn relational_grad_both(
-                grad: FloatTensor<Self>,
-                x: FloatTensor<Self>,
-                weight: FloatTensor<Self>,
-                norm: EdgeNorm<Self>,
-                plan: RelationalPlan,
-            ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-                let (d_x, d_weight) =
-                    by_real!(TensorMetadata::dtype(&grad), gradients::<Self>(&grad, Some(&x), Some(&weight), &norm, &plan));
-                (asked::<Self>(d_x), asked::<Self>(d_weight))
-            }
-            fn relational_grad_norm(
-                grad: FloatTensor<Self>,
-                x: FloatTensor<Self>,
-                weight: FloatTensor<Self>,
-                plan: RelationalPlan,
-            ) -> FloatTensor<Self> {
-                by_real!(TensorMetadata::dtype(&grad), grad_norm::<Self>(&grad, &x, &weight, &plan))
-            }
-        }
-    };
-}
-
-#[cfg(feature = "flex")]
-implement!(burn::backend::Flex);
-#[cfg(feature = "ndarray")]
-implement!(burn::backend::NdArray);

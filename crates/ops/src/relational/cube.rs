@@ -1,56 +1,28 @@
-//! Relational aggregation on CubeCL backends.
+//! Relational aggregation on CubeCL backends: a row of input and one of output for every pair of a relation and a node.
 
-use burn::backend::tensor::FloatTensor;
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;
 
-use super::backend::RelationalBackend;
-use super::plan::{EdgeNorm, RelationalPlan};
+use super::operator::{Given, Relational, RelationalGrad};
+use crate::operator::{OnCube, Tensors};
 
-fn factors(norm: EdgeNorm<CubeBackend>) -> Option<FloatTensor<CubeBackend>> {
-    match norm {
-        EdgeNorm::One => None,
-        EdgeNorm::Each(norm) => Some(norm),
+impl OnCube for Relational {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let mut inputs = inputs.read();
+        let (x, weight, norm) = (inputs.float(), inputs.float(), inputs.float_if(self.scaled));
+        Tensors::one(cube::relational(x, weight, norm, self.plan.index().pairs()))
     }
 }
 
-/// Kernels of `burn-gnn-cube`: a row of input and one of output for every pair of a relation and a node.
-impl RelationalBackend for CubeBackend {
-    fn relational(x: FloatTensor<Self>, weight: FloatTensor<Self>, norm: EdgeNorm<Self>, plan: RelationalPlan) -> FloatTensor<Self> {
-        cube::relational(x, weight, factors(norm), plan.index().pairs())
-    }
-    fn relational_grad_x(
-        grad: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        norm: EdgeNorm<Self>,
-        plan: RelationalPlan,
-    ) -> FloatTensor<Self> {
-        cube::relational_grad_x(grad, weight, factors(norm), plan.index().pairs())
-    }
-    fn relational_grad_weight(
-        grad: FloatTensor<Self>,
-        x: FloatTensor<Self>,
-        norm: EdgeNorm<Self>,
-        plan: RelationalPlan,
-    ) -> FloatTensor<Self> {
-        cube::relational_grad_weight(grad, x, factors(norm), plan.index().pairs(), plan.weight_shape())
-    }
-    fn relational_grad_both(
-        grad: FloatTensor<Self>,
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        norm: EdgeNorm<Self>,
-        plan: RelationalPlan,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let d_x = Self::relational_grad_x(grad.clone(), weight, norm.clone(), plan.clone());
-        (d_x, Self::relational_grad_weight(grad, x, norm, plan))
-    }
-    fn relational_grad_norm(
-        grad: FloatTensor<Self>,
-        x: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        plan: RelationalPlan,
-    ) -> FloatTensor<Self> {
-        cube::relational_grad_norm(grad, x, weight, plan.index().pairs())
+impl OnCube for RelationalGrad {
+    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
+        let (Given { grad, x, weight, norm }, pairs) = (self.given(inputs), self.plan.index().pairs());
+        if let (true, Some(x), Some(weight)) = (self.norm, &x, &weight) {
+            return Tensors::one(cube::relational_grad_norm(grad, x.clone(), weight.clone(), pairs));
+        }
+        let d_x = weight.filter(|_| self.x).map(|weight| cube::relational_grad_x(grad.clone(), weight, norm.clone(), pairs));
+        let shape = self.plan.weight_shape();
+        let d_weight = x.filter(|_| self.weight).map(|x| cube::relational_grad_weight(grad, x, norm, pairs, shape));
+        d_x.into_iter().chain(d_weight).collect::<Vec<_>>().into()
     }
 }

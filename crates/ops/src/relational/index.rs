@@ -5,7 +5,6 @@ use std::sync::Arc;
 use burn_gnn_graph::{Derived, Relation, RelationStack};
 use rayon::prelude::*;
 
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 use super::grouped_edges::GroupedEdges;
 use crate::OpsError;
 use crate::check::check_rows;
@@ -56,11 +55,8 @@ struct Inner {
     /// Without and with [`mean`](RelationalIndex::mean).
     #[cfg(feature = "cube")]
     pairs: [Derived<burn_gnn_cube::RelationalRows>; 2],
-    #[cfg(any(feature = "flex", feature = "ndarray"))]
     by_dst: Derived<GroupedEdges>,
-    #[cfg(any(feature = "flex", feature = "ndarray"))]
     by_src: Derived<GroupedEdges>,
-    #[cfg(any(feature = "flex", feature = "ndarray"))]
     src_pairs: Derived<Vec<u32>>,
 }
 
@@ -104,11 +100,8 @@ impl RelationalIndex {
             pair_counts: Derived::new(),
             #[cfg(feature = "cube")]
             pairs: Default::default(),
-            #[cfg(any(feature = "flex", feature = "ndarray"))]
             by_dst: Derived::new(),
-            #[cfg(any(feature = "flex", feature = "ndarray"))]
             by_src: Derived::new(),
-            #[cfg(any(feature = "flex", feature = "ndarray"))]
             src_pairs: Derived::new(),
         };
         Self { inner: Arc::new(inner), mean: false }
@@ -192,17 +185,14 @@ impl RelationalIndex {
     }
 
     /// Grouped by destination.
-    #[cfg(any(feature = "flex", feature = "ndarray"))]
     pub(crate) fn by_dst(&self) -> &GroupedEdges {
         self.inner.by_dst.get_or_compute(|| GroupedEdges::new(self.relation().csc(), self.types(), self.num_relations()))
     }
     /// Grouped by source.
-    #[cfg(any(feature = "flex", feature = "ndarray"))]
     pub(crate) fn by_src(&self) -> &GroupedEdges {
         self.inner.by_src.get_or_compute(|| GroupedEdges::new(self.relation().csr(), self.types(), self.num_relations()))
     }
     /// The pair of [`by_src`](Self::by_src) that holds the edge at each position of [`by_dst`](Self::by_dst).
-    #[cfg(any(feature = "flex", feature = "ndarray"))]
     pub(crate) fn src_pairs(&self) -> &[u32] {
         self.inner.src_pairs.get_or_compute(|| {
             let by_edge = self.by_src().pairs_by_edge();

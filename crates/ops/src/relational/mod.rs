@@ -1,39 +1,30 @@
 //! Relational aggregation (R-GCN): one result from the edges of many relations, each with its own weights.
 
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod gather;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod grouped_edges;
 mod index;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
+mod operator;
 mod plan;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod products;
 mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod tests;
 
-pub use backend::RelationalBackend;
 pub(crate) use index::check_types;
 pub use index::{RelationalIndex, TypeId};
-pub use plan::{EdgeNorm, RelationalPlan};
+use operator::Relational;
+use plan::RelationalPlan;
 
-use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use crate::OpsError;
 use crate::check::{check_rows, check_same, check_width};
 use crate::gspmm::{accept, check_dtype};
+use crate::operator::tensor;
 use crate::precision::enter;
 
 const NAME: &str = "relational_aggregate";
@@ -132,12 +123,12 @@ pub fn try_relational_aggregate(
     };
     let norm = norm.map(|norm| enter(NAME, "norm", norm)).transpose()?;
     let (plan, weight) = plan(index, &x, weight, norm.as_ref())?;
-    let norm = norm.map_or(EdgeNorm::One, |n| EdgeNorm::Each(n.into_dispatch()));
     let weight = match weight {
         Matrices::Full(w) => w.into_dispatch(),
         Matrices::Blocks(w) => w.into_dispatch(),
     };
-    Ok(Tensor::from_dispatch(Dispatch::relational(x.into_dispatch(), weight, norm, plan)))
+    let op = Relational { plan, scaled: norm.is_some() };
+    Ok(tensor(op, [x.into_dispatch(), weight].into_iter().chain(norm.map(Tensor::into_dispatch)).collect::<Vec<_>>()))
 }
 
 /// [`relational_aggregate`] in plain tensor operations, one relation after the other, differentiated by

@@ -2,24 +2,9 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "fusion")]
-use burn::backend::fusion::custom::TensorSpec;
-use burn::backend::tensor::FloatTensor;
-// Named by the code that the attribute writes.
-use burn::backend::{Backend, ExtensionType};
 use burn::tensor::Shape;
 
 use super::RelationalIndex;
-
-/// A factor of every message.
-#[derive(Clone, Debug, ExtensionType)]
-#[extension_type(fusion: cfg(feature = "fusion"))]
-pub enum EdgeNorm<B: Backend> {
-    /// 1.
-    One,
-    /// One number per edge, `[num_edges]`.
-    Each(FloatTensor<B>),
-}
 
 #[derive(Debug)]
 struct Inner {
@@ -35,7 +20,7 @@ struct Inner {
 ///
 /// Weights are block-diagonal matrices, a full matrix is one block.
 #[derive(Clone, Debug)]
-pub struct RelationalPlan(Arc<Inner>);
+pub(crate) struct RelationalPlan(Arc<Inner>);
 
 impl RelationalPlan {
     /// `shape` is that of the weights without the first axis.
@@ -48,42 +33,36 @@ impl RelationalPlan {
         Self(Arc::new(Inner { index: index.clone(), blocks, input, output, is_diagonal }))
     }
     /// The edges.
-    pub fn index(&self) -> &RelationalIndex {
+    pub(crate) fn index(&self) -> &RelationalIndex {
         &self.0.index
     }
     /// Number of blocks, rows and columns of each.
-    pub fn block_shape(&self) -> [usize; 3] {
+    pub(crate) fn block_shape(&self) -> [usize; 3] {
         [self.0.blocks, self.0.input, self.0.output]
     }
     /// Columns of the input.
-    pub fn d_input(&self) -> usize {
+    pub(crate) fn d_input(&self) -> usize {
         self.0.blocks * self.0.input
     }
     /// Columns of the result.
-    pub fn d_output(&self) -> usize {
+    pub(crate) fn d_output(&self) -> usize {
         self.0.blocks * self.0.output
     }
     /// Shape of the input: `[num_src, d_input]`.
-    pub fn x_shape(&self) -> Shape {
+    pub(crate) fn x_shape(&self) -> Shape {
         Shape::from(vec![self.0.index.relation().num_src(), self.d_input()])
     }
     /// Shape of the weights: `[num_relations, rows, columns]`, or `[num_relations, blocks, rows, columns]`.
-    pub fn weight_shape(&self) -> Shape {
+    pub(crate) fn weight_shape(&self) -> Shape {
         let (r, [b, i, o]) = (self.0.index.num_relations(), self.block_shape());
         Shape::from(if self.0.is_diagonal { vec![r, b, i, o] } else { vec![r, i, o] })
     }
-    /// Gradients of input and weights, before they are computed.
-    #[cfg(feature = "fusion")]
-    pub(crate) fn gradient_specs(&self, dtype: burn::tensor::DType) -> (TensorSpec, TensorSpec) {
-        (TensorSpec::new(self.x_shape(), dtype), TensorSpec::new(self.weight_shape(), dtype))
-    }
     /// Shape of a factor per edge: `[num_edges]`.
-    #[cfg(feature = "fusion")]
     pub(crate) fn norm_shape(&self) -> Shape {
         Shape::from(vec![self.0.index.relation().num_edges()])
     }
     /// Shape of the result: `[num_dst, d_output]`.
-    pub fn out_shape(&self) -> Shape {
+    pub(crate) fn out_shape(&self) -> Shape {
         Shape::from(vec![self.0.index.relation().num_dst(), self.d_output()])
     }
 }

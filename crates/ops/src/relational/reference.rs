@@ -5,7 +5,9 @@ use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
 
-use super::plan::{EdgeNorm, RelationalPlan};
+use super::operator::{Given, RelationalGrad};
+use super::plan::RelationalPlan;
+use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{index, narrow, widen};
 
 /// One relation's share of a call.
@@ -36,10 +38,10 @@ fn parts<'a, B: Backend>(plan: &'a RelationalPlan, dtype: DType, device: &'a Dev
 
 impl<B: Backend> Part<B> {
     /// Rows of edges times their factors.
-    fn scale(&self, rows: FloatTensor<B>, norm: &EdgeNorm<B>) -> FloatTensor<B> {
+    fn scale(&self, rows: FloatTensor<B>, norm: Option<&FloatTensor<B>>) -> FloatTensor<B> {
         let rows = match norm {
-            EdgeNorm::One => rows,
-            EdgeNorm::Each(norm) => {
+            None => rows,
+            Some(norm) => {
                 let norm = B::float_select(widen::<B>(norm.clone()), 0, self.ids.clone());
                 B::float_mul(rows, B::float_reshape(norm, Shape::from(vec![self.edges, 1])))
             }
@@ -68,14 +70,19 @@ fn is_empty(plan: &RelationalPlan) -> bool {
     plan.index().relation().num_edges() == 0 || plan.d_input() == 0 || plan.d_output() == 0
 }
 
-pub(super) fn forward<B: Backend>(x: FloatTensor<B>, weight: FloatTensor<B>, norm: EdgeNorm<B>, plan: &RelationalPlan) -> FloatTensor<B> {
+pub(super) fn forward<B: Backend>(
+    x: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    norm: Option<FloatTensor<B>>,
+    plan: &RelationalPlan,
+) -> FloatTensor<B> {
     let (dtype, device) = (x.dtype(), x.device());
     let (x, weight) = (widen::<B>(x), widen::<B>(weight));
     let mut out = B::float_zeros(plan.out_shape(), &device, FloatDType::from(x.dtype()));
     if !is_empty(plan) {
         let [b, i, o] = plan.block_shape();
         for (r, part) in parts::<B>(plan, x.dtype(), &device) {
-            let rows = part.scale(B::float_select(x.clone(), 0, part.src.clone()), &norm);
+            let rows = part.scale(B::float_select(x.clone(), 0, part.src.clone()), norm.as_ref());
             let rows = B::float_matmul(part.split(rows, b, i), matrix::<B>(&weight, r, plan));
             out = B::float_select_assign(out, 0, part.dst.clone(), part.join(rows, b, o), IndexingUpdateOp::Add);
         }
@@ -83,14 +90,24 @@ pub(super) fn forward<B: Backend>(x: FloatTensor<B>, weight: FloatTensor<B>, nor
     narrow::<B>(out, dtype)
 }
 
-pub(super) fn grad_x<B: Backend>(grad: FloatTensor<B>, weight: FloatTensor<B>, norm: EdgeNorm<B>, plan: &RelationalPlan) -> FloatTensor<B> {
+pub(super) fn gradient<B: GnnBackend>(op: &RelationalGrad, given: Given<B>) -> Tensors<B> {
+    let (Given { grad, x, weight, norm }, plan) = (given, &op.plan);
+    if let (true, Some(x), Some(weight)) = (op.norm, &x, &weight) {
+        return Tensors::one(grad_norm::<B>(grad, x.clone(), weight.clone(), plan));
+    }
+    let d_x = weight.filter(|_| op.x).map(|weight| grad_x::<B>(grad.clone(), weight, norm.clone(), plan));
+    let d_weight = x.filter(|_| op.weight).map(|x| grad_weight::<B>(grad, x, norm, plan));
+    d_x.into_iter().chain(d_weight).collect::<Vec<_>>().into()
+}
+
+fn grad_x<B: Backend>(grad: FloatTensor<B>, weight: FloatTensor<B>, norm: Option<FloatTensor<B>>, plan: &RelationalPlan) -> FloatTensor<B> {
     let (dtype, device) = (grad.dtype(), grad.device());
     let (grad, weight) = (widen::<B>(grad), widen::<B>(weight));
     let mut out = B::float_zeros(plan.x_shape(), &device, FloatDType::from(grad.dtype()));
     if !is_empty(plan) {
         let [b, i, o] = plan.block_shape();
         for (r, part) in parts::<B>(plan, grad.dtype(), &device) {
-            let rows = part.scale(B::float_select(grad.clone(), 0, part.dst.clone()), &norm);
+            let rows = part.scale(B::float_select(grad.clone(), 0, part.dst.clone()), norm.as_ref());
             let transposed = B::float_swap_dims(matrix::<B>(&weight, r, plan), 1, 2);
             let rows = part.join(B::float_matmul(part.split(rows, b, o), transposed), b, i);
             out = B::float_select_assign(out, 0, part.src.clone(), rows, IndexingUpdateOp::Add);
@@ -99,14 +116,14 @@ pub(super) fn grad_x<B: Backend>(grad: FloatTensor<B>, weight: FloatTensor<B>, n
     narrow::<B>(out, dtype)
 }
 
-pub(super) fn grad_weight<B: Backend>(grad: FloatTensor<B>, x: FloatTensor<B>, norm: EdgeNorm<B>, plan: &RelationalPlan) -> FloatTensor<B> {
+fn grad_weight<B: Backend>(grad: FloatTensor<B>, x: FloatTensor<B>, norm: Option<FloatTensor<B>>, plan: &RelationalPlan) -> FloatTensor<B> {
     let (dtype, device) = (grad.dtype(), grad.device());
     let (grad, x) = (widen::<B>(grad), widen::<B>(x));
     let mut out = B::float_zeros(plan.weight_shape(), &device, FloatDType::from(grad.dtype()));
     if !is_empty(plan) {
         let [b, i, o] = plan.block_shape();
         for (r, part) in parts::<B>(plan, grad.dtype(), &device) {
-            let g = part.scale(B::float_select(grad.clone(), 0, part.dst.clone()), &norm);
+            let g = part.scale(B::float_select(grad.clone(), 0, part.dst.clone()), norm.as_ref());
             let rows = part.split(B::float_select(x.clone(), 0, part.src.clone()), b, i);
             let d = B::float_matmul(B::float_swap_dims(rows, 1, 2), part.split(g, b, o));
             let mut shape = plan.weight_shape().to_vec();
@@ -118,12 +135,7 @@ pub(super) fn grad_weight<B: Backend>(grad: FloatTensor<B>, x: FloatTensor<B>, n
     narrow::<B>(out, dtype)
 }
 
-pub(super) fn grad_norm<B: Backend>(
-    grad: FloatTensor<B>,
-    x: FloatTensor<B>,
-    weight: FloatTensor<B>,
-    plan: &RelationalPlan,
-) -> FloatTensor<B> {
+fn grad_norm<B: Backend>(grad: FloatTensor<B>, x: FloatTensor<B>, weight: FloatTensor<B>, plan: &RelationalPlan) -> FloatTensor<B> {
     let (dtype, device) = (grad.dtype(), grad.device());
     let (grad, x, weight) = (widen::<B>(grad), widen::<B>(x), widen::<B>(weight));
     let edges = plan.index().relation().num_edges();
@@ -131,7 +143,7 @@ pub(super) fn grad_norm<B: Backend>(
     if !is_empty(plan) {
         let [b, i, o] = plan.block_shape();
         for (r, part) in parts::<B>(plan, grad.dtype(), &device) {
-            let g = part.scale(B::float_select(grad.clone(), 0, part.dst.clone()), &EdgeNorm::One);
+            let g = part.scale(B::float_select(grad.clone(), 0, part.dst.clone()), None);
             let rows = part.split(B::float_select(x.clone(), 0, part.src.clone()), b, i);
             let rows = part.join(B::float_matmul(rows, matrix::<B>(&weight, r, plan)), b, o);
             let d = B::float_reshape(B::float_sum_dim(B::float_mul(rows, g), 1), Shape::from(vec![part.edges]));

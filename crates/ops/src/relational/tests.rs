@@ -11,11 +11,13 @@ use burn::backend::{Autodiff, Flex, NdArray};
 use burn::tensor::{Shape, TensorData};
 use burn_gnn_graph::Relation;
 
-use super::backend::RelationalBackend;
-use super::plan::{EdgeNorm, RelationalPlan};
-use super::{RelationalIndex, cpu, reference};
+use super::operator::{Relational, RelationalGrad};
+use super::plan::RelationalPlan;
+use super::{RelationalIndex, cpu};
 use crate::Stream;
 use crate::cpu::Host;
+use crate::fallback_tests::compare_operator;
+use crate::operator::GnnBackend;
 
 type Ad = Autodiff<Flex, NoCheckpointing>;
 
@@ -44,33 +46,24 @@ fn indices() -> Vec<RelationalIndex> {
     vec![some.mean(), some, edges(3, 70, 200), edges(2, 2, 0)]
 }
 
-fn compare<B: RelationalBackend + Host>(backend: &str) {
+fn compare<B: Host>(backend: &str) {
     for index in indices() {
         for shape in [&[3usize, 4][..], &[4, 3], &[2, 3, 2], &[0, 2], &[2, 0], &[20, 17]] {
             let plan = RelationalPlan::new(&index, shape);
             let edges = Shape::from(vec![index.relation().num_edges()]);
             let (x, w) = (|| tensor::<B>(1, &plan.x_shape()), || tensor::<B>(2, &plan.weight_shape()));
             let grad = || tensor::<B>(3, &plan.out_shape());
+            let gradient = |x, weight, norm, scaled| RelationalGrad { plan: plan.clone(), x, weight, norm, scaled };
             for scaled in [false, true] {
-                let norm = || if scaled { EdgeNorm::Each(tensor::<B>(4, &edges)) } else { EdgeNorm::One };
+                let norm = || scaled.then(|| tensor::<B>(4, &edges));
                 let what = |name: &str| format!("{backend}, {:?}, {shape:?}, norm {scaled}, {name}", index.relation());
-                let check =
-                    |name: &str, a: FloatTensor<B>, b: FloatTensor<B>| near(&what(name), &B::floats::<f64>(&a), &B::floats::<f64>(&b));
-                check("out", B::relational(x(), w(), norm(), plan.clone()), reference::forward::<B>(x(), w(), norm(), &plan));
-                let d_x = || reference::grad_x::<B>(grad(), w(), norm(), &plan);
-                let d_w = || reference::grad_weight::<B>(grad(), x(), norm(), &plan);
-                let both = B::relational_grad_both(grad(), x(), w(), norm(), plan.clone());
-                check("d x of both", both.0, d_x());
-                check("d w of both", both.1, d_w());
-                check("d x", B::relational_grad_x(grad(), w(), norm(), plan.clone()), d_x());
-                check("d w", B::relational_grad_weight(grad(), x(), norm(), plan.clone()), d_w());
+                let inputs = |floats: Vec<FloatTensor<B>>| floats.into_iter().chain(norm()).collect();
+                compare_operator::<B, _>(&what("out"), &Relational { plan: plan.clone(), scaled }, inputs(vec![x(), w()]));
+                compare_operator::<B, _>(&what("d x, d w"), &gradient(true, true, false, scaled), inputs(vec![grad(), x(), w()]));
+                compare_operator::<B, _>(&what("d x"), &gradient(true, false, false, scaled), inputs(vec![grad(), w()]));
+                compare_operator::<B, _>(&what("d w"), &gradient(false, true, false, scaled), inputs(vec![grad(), x()]));
             }
-            let a = B::relational_grad_norm(grad(), x(), w(), plan.clone());
-            near(
-                &format!("{backend}, d norm"),
-                &B::floats::<f64>(&a),
-                &B::floats::<f64>(&reference::grad_norm::<B>(grad(), x(), w(), &plan)),
-            );
+            compare_operator::<B, _>(&format!("{backend}, d norm"), &gradient(false, false, true, false), vec![grad(), x(), w()]);
         }
     }
 }
@@ -113,14 +106,12 @@ fn keeps_only_what_a_tracked_input_needs() {
             if tracked { x.require_grad() } else { x }
         };
         let (x, w) = (leaf(&plan.x_shape(), x_tracked), leaf(&plan.weight_shape(), w_tracked));
-        let norm = leaf(&edges, norm_tracked);
-        let buffers = [&x, &w, &norm].map(|t| t.primitive().data_arc());
-        // The operand that is not given is dropped here too.
-        let norm = Some(norm).filter(|_| scaled).map_or(EdgeNorm::One, EdgeNorm::Each);
-        let out = Ad::relational(x, w, norm, plan.clone());
-        let held = buffers.map(|b| Arc::strong_count(&b) > 1);
-        let want = [w_tracked || norm_tracked, x_tracked || norm_tracked, scaled && (x_tracked || w_tracked)];
-        assert_eq!(held, want, "x {x_tracked}, w {w_tracked}, norm {norm_tracked}, scaled {scaled}");
+        let inputs: Vec<_> = [x, w].into_iter().chain(scaled.then(|| leaf(&edges, norm_tracked))).collect();
+        let buffers: Vec<_> = inputs.iter().map(|t| t.primitive().data_arc()).collect();
+        let [out] = Ad::run(inputs.into(), Relational { plan: plan.clone(), scaled }).take();
+        let held: Vec<_> = buffers.into_iter().map(|b| Arc::strong_count(&b) > 1).collect();
+        let want = [w_tracked || norm_tracked, x_tracked || norm_tracked, x_tracked || w_tracked];
+        assert_eq!(held, want[..held.len()], "x {x_tracked}, w {w_tracked}, norm {norm_tracked}, scaled {scaled}");
         assert_eq!(out.is_tracked(), x_tracked || w_tracked || norm_tracked);
     }
 }
@@ -130,5 +121,6 @@ fn keeps_only_what_a_tracked_input_needs() {
 fn second_order_is_refused() {
     let plan = RelationalPlan::new(&indices()[1], &[2, 2]);
     let ones = |shape: Shape| FloatTensor::<Ad>::new(FlexTensor::from_data(TensorData::new(vec![1.0f32; shape.num_elements()], shape)));
-    let _ = Ad::relational_grad_x(ones(plan.out_shape()).require_grad(), ones(plan.weight_shape()), EdgeNorm::One, plan);
+    let inputs = vec![ones(plan.out_shape()).require_grad(), ones(plan.weight_shape())];
+    let _ = Ad::run(inputs.into(), RelationalGrad { plan, x: true, weight: false, norm: false, scaled: false });
 }

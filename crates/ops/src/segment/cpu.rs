@@ -2,11 +2,11 @@
 //! read as they are; a segment is calculated in f32 and rounded when it is written.
 
 use burn::backend::TensorMetadata;
-use burn::backend::tensor::FloatTensor;
 
-use super::backend::{SegmentBackend, SegmentPlan};
+use super::SegmentPlan;
 use crate::cpu::{Host, by_dtype};
 use crate::kernel::{Acc, Elem, Exp, Sink, Vectorised, by_edges, collect_rows, divisor, shift, vectorised};
+use crate::operator::Tensors;
 
 /// One segment: `rows` in, `out` of the same length; `stats` are two numbers per column.
 struct Softmax<'a, T: Elem> {
@@ -118,40 +118,23 @@ impl<T: Elem> Vectorised for Put<'_, '_, T> {
     }
 }
 
-fn softmax<B: Host>(x: &FloatTensor<B>, plan: &SegmentPlan) -> FloatTensor<B> {
-    let width = plan.features().iter().product();
+pub(super) fn softmax<B: Host>(plan: &SegmentPlan, inputs: Tensors<B>) -> Tensors<B> {
+    let ([x], width) = (inputs.take(), plan.features().iter().product());
     by_dtype!(x.dtype(), T => {
-        let x = B::floats::<T>(x);
+        let x = B::floats::<T>(&x);
         let out = by_segment::<T>(plan, 16, &|at, out, stats| vectorised(Softmax { rows: &x[at], out, stats, width }));
-        B::from_floats(out, plan.shape())
+        Tensors::one(B::from_floats(out, plan.shape()))
     })
 }
 
-fn gradient<B: Host>(grad: &FloatTensor<B>, y: &FloatTensor<B>, plan: &SegmentPlan) -> FloatTensor<B> {
+pub(super) fn gradient<B: Host>(plan: &SegmentPlan, inputs: Tensors<B>) -> Tensors<B> {
+    let [grad, y] = inputs.take();
     let width: usize = plan.features().iter().product();
     by_dtype!(grad.dtype(), T => {
-        let (grad, y) = (B::floats::<T>(grad), B::floats::<T>(y));
+        let (grad, y) = (B::floats::<T>(&grad), B::floats::<T>(&y));
         let out = by_segment::<T>(plan, 4, &|at, out, stats| {
             vectorised(Gradient { grad: &grad[at.clone()], y: &y[at], out, sum: &mut stats[..width] });
         });
-        B::from_floats(out, plan.shape())
+        Tensors::one(B::from_floats(out, plan.shape()))
     })
 }
-
-macro_rules! implement {
-    ($backend:ty) => {
-        impl SegmentBackend for $backend {
-            fn segment_softmax(x: FloatTensor<Self>, plan: SegmentPlan) -> FloatTensor<Self> {
-                softmax::<Self>(&x, &plan)
-            }
-            fn segment_softmax_grad(grad: FloatTensor<Self>, y: FloatTensor<Self>, plan: SegmentPlan) -> FloatTensor<Self> {
-                gradient::<Self>(&grad, &y, &plan)
-            }
-        }
-    };
-}
-
-#[cfg(feature = "flex")]
-implement!(burn::backend::Flex);
-#[cfg(feature = "ndarray")]
-implement!(burn::backend::NdArray);

@@ -1,28 +1,23 @@
 //! Reductions over segments of consecutive rows.
 
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
+mod operator;
 mod reference;
 mod segments;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod tests;
 
-pub use backend::{SegmentBackend, SegmentPlan};
+use operator::SegmentPlan;
 pub use segments::{Segments, TypeIndex};
 
-use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use crate::OpsError;
 use crate::check::check_width;
 use crate::gspmm::{Reduce, Side, accept, check_dtype, gspmm_reference, try_gspmm_copy};
+use crate::operator::tensor;
 use crate::precision::enter;
 use crate::primitives::index_tensor;
 
@@ -127,7 +122,7 @@ pub fn try_segment_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) ->
     check("segment_softmax", &x, segments)?;
     segments.relation()?;
     let plan = SegmentPlan::new(segments, &x.dims());
-    Ok(Tensor::from_dispatch(Dispatch::segment_softmax(x.into_dispatch(), plan)))
+    Ok(tensor(plan, [x.into_dispatch()]))
 }
 
 /// [`segment_softmax`] in plain tensor operations, differentiated by Burn.

@@ -4,7 +4,7 @@ use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{IndexingUpdateOp, Shape};
 
-use super::backend::SegmentPlan;
+use super::SegmentPlan;
 use crate::primitives::{index, narrow, replace, widen};
 
 /// The segment of each row.

@@ -8,9 +8,11 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Flex, NdArray};
 use burn::tensor::{Shape, TensorData};
 
-use super::backend::{SegmentBackend, SegmentPlan};
-use super::{Segments, reference};
+use super::Segments;
+use super::operator::{SegmentPlan, SegmentSoftmaxGrad};
 use crate::cpu::Host;
+use crate::fallback_tests::compare_operator;
+use crate::operator::{GnnBackend, Operator};
 
 type Ad = Autodiff<Flex, NoCheckpointing>;
 
@@ -19,30 +21,26 @@ fn tensor<B: Host>(seed: u64, shape: &Shape) -> FloatTensor<B> {
     B::from_floats((0..shape.num_elements() as u64).map(|i| 9.0 * stream.uniform(i, 0)).collect::<Vec<f64>>(), shape.clone())
 }
 
-fn compare<B: SegmentBackend + Host>(backend: &str) {
+fn compare<B: Host>(backend: &str) {
     for lengths in [&[3usize, 0, 20, 1][..], &[], &[0, 0], &[0, 4, 0]] {
         let segments = Segments::from_lengths(lengths);
         for features in [&[][..], &[1], &[7], &[2, 9], &[0]] {
             let plan = SegmentPlan::new(&segments, &[&[segments.num_rows()], features].concat());
             let (x, grad) = (|| tensor::<B>(1, &plan.shape()), || tensor::<B>(2, &plan.shape()));
-            for (name, kernel, fallback) in [
-                ("out", B::segment_softmax(x(), plan.clone()), reference::softmax::<B>(x(), &plan)),
-                ("d x", B::segment_softmax_grad(grad(), x(), plan.clone()), reference::softmax_grad::<B>(grad(), x(), &plan)),
-            ] {
-                let (a, b) = (B::floats::<f64>(&kernel), B::floats::<f64>(&fallback));
-                let same = a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs()));
-                assert!(same, "{backend}, {lengths:?}, {features:?}, {name}: {a:?} against {b:?}");
-            }
+            let what = format!("{backend}, {lengths:?}, {features:?}");
+            compare_operator::<B, _>(&what, &plan, vec![x()]);
+            compare_operator::<B, _>(&format!("{what}, d x"), &SegmentSoftmaxGrad(plan.clone()), vec![grad(), x()]);
         }
     }
 }
 
-fn masks<B: SegmentBackend + Host>(backend: &str) {
+fn masks<B: Host>(backend: &str) {
     const INF: f64 = f64::INFINITY;
     let plan = SegmentPlan::new(&Segments::from_lengths(&[2, 0, 3, 2]), &[7]);
     let x = || B::from_floats(vec![-INF, -INF, 3.0, -INF, 3.0, -INF, f64::NAN], plan.shape());
-    for (name, y) in [("kernel", B::segment_softmax(x(), plan.clone())), ("fallback", reference::softmax::<B>(x(), &plan))] {
-        let y = B::floats::<f64>(&y);
+    let x = || vec![x()].into();
+    for (name, y) in [("kernel", B::run(x(), plan.clone())), ("fallback", plan.reference::<B>(x()))] {
+        let y = B::floats::<f64>(&y.floats[0]);
         assert!(y[..5] == [0.0, 0.0, 0.5, 0.0, 0.5] && y[5].is_nan() && y[6].is_nan(), "{backend}, {name}: {y:?}");
     }
 }
@@ -64,5 +62,5 @@ fn fallback_on_cpu_backends() {
 fn second_order_is_refused() {
     let plan = SegmentPlan::new(&Segments::from_lengths(&[2]), &[2]);
     let ones = || FloatTensor::<Ad>::new(FlexTensor::from_data(TensorData::new(vec![1.0f32; 2], [2])));
-    let _ = Ad::segment_softmax_grad(ones().require_grad(), ones(), plan);
+    let _ = Ad::run(vec![ones().require_grad(), ones()].into(), SegmentSoftmaxGrad(plan));
 }

@@ -8,8 +8,8 @@ use burn::tensor::Shape;
 use bytemuck::Zeroable;
 use rayon::prelude::*;
 
-use super::backend::{Cut, SplitPlan};
 use super::first_rows;
+use super::plan::{Cut, SplitPlan};
 use crate::cpu::{Host, by_dtype};
 use crate::kernel::{Elem, room};
 

@@ -4,8 +4,8 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Shape, Slice, Tensor};
 
-use super::backend::{Cut, zeros};
 use super::cut;
+use super::plan::{Cut, zeros};
 
 /// `x` and its rows `0..rows`: the input rows of a block and those of its destinations.
 ///

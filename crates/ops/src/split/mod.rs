@@ -1,20 +1,18 @@
 //! Parts of one tensor, with one gradient for all of them: runs of its rows, or the tensor and its first rows.
 
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod cpu;
 mod first_rows;
+mod operator;
+mod plan;
 
-pub use backend::{SplitBackend, SplitPlan};
 pub(crate) use first_rows::first_rows;
 
-use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
-use backend::Cut;
+use operator::{Part, Whole};
+use plan::{Cut, SplitPlan};
+
+use crate::operator::{call, tensor};
 
 /// Rows `bounds[i]..bounds[i + 1]` of `x` for every `i`; `bounds` ascends from 0 to the number of rows.
 ///
@@ -52,8 +50,8 @@ pub fn split_rows<const D: usize>(x: Tensor<D>, bounds: &[usize]) -> Vec<Tensor<
 /// All parts of a tensor, in their order.
 fn cut<const D: usize>(x: Tensor<D>, cut: Cut) -> Vec<Tensor<D>> {
     let plan = SplitPlan::new(cut);
-    let whole = Dispatch::split_whole(x.into_dispatch(), plan.clone());
-    let part = |i: usize| Tensor::from_dispatch(Dispatch::split_part(whole.clone(), plan.clone(), i));
+    let whole = call(Whole { plan: plan.clone(), shape: x.shape() }, [x.into_dispatch()]).read().float();
+    let part = |part: usize| tensor(Part { plan: plan.clone(), part }, [whole.clone()]);
     (0..plan.parts()).map(part).collect()
 }
 

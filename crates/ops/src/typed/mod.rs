@@ -1,34 +1,25 @@
 //! Products of rows with one of several matrices, chosen by segment or by type.
 
-mod autodiff;
-// The generated dispatch names `NdArray`, which Burn has deprecated.
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
-mod backend;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
-#[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 pub(crate) mod dense;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 mod kernel;
+mod operator;
 mod plan;
 mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod tests;
-#[cfg(any(feature = "flex", feature = "ndarray"))]
 pub(crate) mod widen;
 
-pub use backend::TypedBackend;
-pub use plan::TypedPlan;
+use plan::TypedPlan;
 
-use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use crate::OpsError;
 use crate::check::{check_rows, check_same, check_width};
 use crate::gspmm::{accept, check_dtype};
+use crate::operator::tensor;
 use crate::precision::enter;
 use crate::primitives::index_tensor;
 use crate::segment::{Segments, TypeIndex};
@@ -82,7 +73,7 @@ pub fn try_segment_mm(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Result
     let rows = ("rows of the segments", segments.num_rows());
     let output = check("segment_mm", &a, &b, rows, segments.len())?;
     let plan = TypedPlan::segments(segments, a.dims()[1], output);
-    Ok(Tensor::from_dispatch(Dispatch::typed_mm(a.into_dispatch(), b.into_dispatch(), plan)))
+    Ok(tensor(plan, [a.into_dispatch(), b.into_dispatch()]))
 }
 
 /// Every row times the matrix of its type, `out[i] = a[i] · b[type of i]`.
@@ -119,7 +110,7 @@ pub fn try_gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Result<Te
     let (a, b) = (enter("gather_mm", "a", a)?, enter("gather_mm", "b", b)?);
     let output = check("gather_mm", &a, &b, ("one per type given", types.num_rows()), types.num_types())?;
     let plan = TypedPlan::types(types, a.dims()[1], output);
-    Ok(Tensor::from_dispatch(Dispatch::typed_mm(a.into_dispatch(), b.into_dispatch(), plan)))
+    Ok(tensor(plan, [a.into_dispatch(), b.into_dispatch()]))
 }
 
 /// [`segment_mm`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.

@@ -14,7 +14,7 @@ enum Rows {
 
 /// Rows, their matrices and widths of one typed product; a clone costs one reference count.
 #[derive(Clone, Debug)]
-pub struct TypedPlan {
+pub(crate) struct TypedPlan {
     rows: Rows,
     input: usize,
     output: usize,
@@ -28,14 +28,14 @@ impl TypedPlan {
         Self { rows: Rows::Types(types.clone()), input, output }
     }
     /// Rows by matrix: those of segment `k`, counted in [`order`](Self::order) where there is one, go with matrix `k`.
-    pub fn offsets(&self) -> &Segments {
+    pub(crate) fn offsets(&self) -> &Segments {
         match &self.rows {
             Rows::Segments(s) => s,
             Rows::Types(t) => t.segments(),
         }
     }
     /// Rows in the order of their matrices; `None` where they stand so.
-    pub fn order(&self) -> Option<&[u32]> {
+    pub(crate) fn order(&self) -> Option<&[u32]> {
         self.permutation().map(|order| &**order)
     }
     pub(crate) fn permutation(&self) -> Option<&Permutation> {
@@ -45,23 +45,23 @@ impl TypedPlan {
         }
     }
     /// Rows of a matrix.
-    pub fn d_input(&self) -> usize {
+    pub(crate) fn d_input(&self) -> usize {
         self.input
     }
     /// Columns of a matrix.
-    pub fn d_output(&self) -> usize {
+    pub(crate) fn d_output(&self) -> usize {
         self.output
     }
     /// Shape of the rows, `[rows, d_input]`.
-    pub fn a_shape(&self) -> Shape {
+    pub(crate) fn a_shape(&self) -> Shape {
         Shape::from(vec![self.offsets().num_rows(), self.input])
     }
     /// Shape of the matrices, `[matrices, d_input, d_output]`.
-    pub fn b_shape(&self) -> Shape {
+    pub(crate) fn b_shape(&self) -> Shape {
         Shape::from(vec![self.offsets().len(), self.input, self.output])
     }
     /// Shape of the result, `[rows, d_output]`.
-    pub fn out_shape(&self) -> Shape {
+    pub(crate) fn out_shape(&self) -> Shape {
         Shape::from(vec![self.offsets().num_rows(), self.output])
     }
 }

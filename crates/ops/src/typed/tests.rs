@@ -10,10 +10,11 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Flex, NdArray};
 use burn::tensor::{Shape, TensorData};
 
-use super::backend::TypedBackend;
+use super::operator::TypedGrad;
 use super::plan::TypedPlan;
-use super::reference;
 use crate::cpu::Host;
+use crate::fallback_tests::compare_operator;
+use crate::operator::GnnBackend;
 use crate::segment::{Segments, TypeIndex};
 
 type Ad = Autodiff<Flex, NoCheckpointing>;
@@ -32,20 +33,15 @@ fn plans(input: usize, output: usize) -> [TypedPlan; 3] {
     ]
 }
 
-fn compare<B: TypedBackend + Host>(backend: &str) {
+fn compare<B: Host>(backend: &str) {
     for (input, output) in [(3, 4), (4, 3), (80, 70), (0, 2), (2, 0), (17, 33)] {
         for plan in plans(input, output) {
             let (a, b, grad) =
                 (|| tensor::<B>(1, &plan.a_shape()), || tensor::<B>(2, &plan.b_shape()), || tensor::<B>(3, &plan.out_shape()));
-            for (name, kernel, fallback) in [
-                ("out", B::typed_mm(a(), b(), plan.clone()), reference::multiply::<B>(a(), b(), &plan, false)),
-                ("d a", B::typed_mm_grad_a(grad(), b(), plan.clone()), reference::multiply::<B>(grad(), b(), &plan, true)),
-                ("d b", B::typed_mm_grad_b(grad(), a(), plan.clone()), reference::grad_b::<B>(grad(), a(), &plan)),
-            ] {
-                let (x, y) = (B::floats::<f64>(&kernel), B::floats::<f64>(&fallback));
-                let same = x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| (x - y).abs() <= 1e-12 * (1.0 + y.abs()));
-                assert!(same, "{backend}, {input} x {output}, {name}");
-            }
+            let what = |name| format!("{backend}, {input} x {output}, {name}");
+            compare_operator::<B, _>(&what("out"), &plan, vec![a(), b()]);
+            compare_operator::<B, _>(&what("d a"), &TypedGrad::Rows(plan.clone()), vec![grad(), b()]);
+            compare_operator::<B, _>(&what("d b"), &TypedGrad::Matrices(plan.clone()), vec![grad(), a()]);
         }
     }
 }
@@ -68,7 +64,7 @@ fn keeps_only_what_a_tracked_input_needs() {
         let plan = plans(2, 2)[0].clone();
         let (a, b) = (leaf(plan.a_shape(), a_tracked), leaf(plan.b_shape(), b_tracked));
         let buffers = [&a, &b].map(|t| t.primitive().data_arc());
-        let out = Ad::typed_mm(a, b, plan);
+        let [out] = Ad::run(vec![a, b].into(), plan).take();
         assert_eq!(buffers.map(|b| Arc::strong_count(&b) > 1), [b_tracked, a_tracked]);
         assert_eq!(out.is_tracked(), a_tracked || b_tracked);
     }
@@ -78,5 +74,5 @@ fn keeps_only_what_a_tracked_input_needs() {
 #[should_panic(expected = "the gradient of a gradient is not implemented")]
 fn second_order_is_refused() {
     let plan = plans(2, 2)[0].clone();
-    let _ = Ad::typed_mm_grad_b(leaf(plan.out_shape(), false), leaf(plan.a_shape(), true), plan);
+    let _ = Ad::run(vec![leaf(plan.out_shape(), false), leaf(plan.a_shape(), true)].into(), TypedGrad::Matrices(plan));
 }

@@ -1,0 +1,125 @@
+//! A tensor that is cut, its parts, and their gradients, as operators.
+//!
+//! The gradient of the whole is that of its parts, one behind the other, which are [kept](crate::pending_gradients) by the plan: backward
+//! of a part puts its gradient there, backward of the whole joins them.
+
+use burn::backend::TensorMetadata;
+use burn::backend::tensor::FloatTensor;
+use burn::tensor::{Shape, Slice};
+
+use super::plan::{Cut, SplitPlan, zeros};
+use super::{cpu, first_rows};
+use crate::cpu::Host;
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors};
+
+/// The tensor itself, whose parts are [`Part`]s with the same plan.
+#[derive(Clone, Debug)]
+pub(super) struct Whole {
+    pub(super) plan: SplitPlan,
+    pub(super) shape: Shape,
+}
+
+/// The rows of one part of a [`Whole`].
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) plan: SplitPlan,
+    pub(super) part: usize,
+}
+
+/// Keeps the gradient of a part; one entry comes back, which says only that there is something to [`Join`].
+#[derive(Clone, Debug)]
+struct Put(Part);
+
+/// The gradients of all parts as that of the whole; zeros for parts that have none.
+#[derive(Clone, Debug)]
+struct Join(Whole);
+
+/// Burn's own slices.
+#[cfg(feature = "cube")]
+const _: () = {
+    use crate::operator::OnCube;
+    impl OnCube for Whole {}
+    impl OnCube for Part {}
+    impl OnCube for Put {}
+    impl OnCube for Join {}
+};
+
+impl Operator for Whole {
+    const NAME: &'static str = "split_rows";
+
+    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
+        None
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        inputs
+    }
+    fn gradient(&self) -> Gradient {
+        Gradient::Backward
+    }
+    fn backward<B: GnnBackend>(&self, due: FloatTensor<B>, _saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+        vec![Some(B::run(Tensors::one(due), Join(self.clone())).read().float())]
+    }
+}
+
+impl Operator for Part {
+    const NAME: &'static str = "split_rows";
+
+    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
+        None
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [whole] = inputs.take();
+        let rows = self.plan.rows(self.part);
+        Tensors::one(if rows == (0..whole.shape()[0]) { whole } else { B::float_slice(whole, &[Slice::from(rows)]) })
+    }
+    fn gradient(&self) -> Gradient {
+        Gradient::Backward
+    }
+    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, _saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+        vec![Some(B::run(Tensors::one(grad), Put(self.clone())).read().float())]
+    }
+}
+
+impl Operator for Put {
+    const NAME: &'static str = "split_rows";
+
+    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
+        None
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [grad] = inputs.take();
+        Tensors::one(self.0.plan.keep::<B>(grad, self.0.part))
+    }
+    /// Gradients of runs go to their rows of the whole while they are in the cache, and are gone before the next one is made.
+    fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [grad] = inputs.take();
+        Tensors::one(cpu::put::<B>(grad, &self.0.plan, self.0.part))
+    }
+}
+
+impl Operator for Join {
+    const NAME: &'static str = "split_rows";
+
+    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
+        None
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let ([due], Whole { plan, shape }) = (inputs.take(), &self.0);
+        let grads = plan.kept::<B>();
+        Tensors::one(match plan.cut {
+            Cut::Runs(_) => {
+                let zeros = |part: usize| {
+                    let mut shape = shape.clone();
+                    shape[0] = plan.rows(part).len();
+                    zeros::<B>(shape, &due)
+                };
+                B::float_cat(grads.into_iter().enumerate().map(|(i, grad)| grad.unwrap_or_else(|| zeros(i))).collect(), 0)
+            }
+            Cut::First { .. } => first_rows::join::<B>(&due, grads, shape.clone(), first_rows::add::<B>, first_rows::extend::<B>),
+        })
+    }
+    fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [due] = inputs.take();
+        Tensors::one(cpu::join::<B>(&due, &self.0.plan, self.0.shape.clone()))
+    }
+}

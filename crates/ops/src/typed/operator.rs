@@ -1,0 +1,71 @@
+//! Typed products and their gradients as operators.
+
+use burn::backend::tensor::FloatTensor;
+
+use super::{TypedPlan, cpu, reference};
+use crate::cpu::Host;
+use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
+
+/// Every row of `a` times its matrix of `b`.
+impl Operator for TypedPlan {
+    const NAME: &'static str = "segment_mm";
+
+    fn results(&self, inputs: &[Spec]) -> Option<Specs> {
+        Specs::one(self.out_shape(), inputs[0].dtype)
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [a, b] = inputs.take();
+        Tensors::one(reference::multiply::<B>(a, b, self, false))
+    }
+    fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        cpu::multiply(self, inputs, false)
+    }
+    fn gradient(&self) -> Gradient {
+        Gradient::Backward
+    }
+    fn keeps(&self, tracked: &[bool]) -> Keeps {
+        Keeps { inputs: vec![tracked[1], tracked[0]], result: false }
+    }
+    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+        // A tracked operand's gradient reads the other one, which was kept for it.
+        let others = saved.inputs.into_iter().rev().zip([TypedGrad::Rows, TypedGrad::Matrices]);
+        let of = |((other, of), &wanted): ((Option<FloatTensor<B>>, fn(TypedPlan) -> TypedGrad), &bool)| {
+            other.filter(|_| wanted).map(|other| B::run(vec![grad.clone(), other].into(), of(self.clone())).read().float())
+        };
+        others.zip(wants).map(of).collect()
+    }
+}
+
+/// A gradient, from that of the result and the other operand.
+#[derive(Clone, Debug)]
+pub(crate) enum TypedGrad {
+    /// Of the rows, from the matrices.
+    Rows(TypedPlan),
+    /// Of the matrices, from the rows.
+    Matrices(TypedPlan),
+}
+
+impl Operator for TypedGrad {
+    const NAME: &'static str = "segment_mm";
+
+    fn results(&self, inputs: &[Spec]) -> Option<Specs> {
+        let shape = match self {
+            Self::Rows(plan) => plan.a_shape(),
+            Self::Matrices(plan) => plan.b_shape(),
+        };
+        Specs::one(shape, inputs[0].dtype)
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [grad, other] = inputs.take();
+        Tensors::one(match self {
+            Self::Rows(plan) => reference::multiply::<B>(grad, other, plan, true),
+            Self::Matrices(plan) => reference::grad_b::<B>(grad, other, plan),
+        })
+    }
+    fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        match self {
+            Self::Rows(plan) => cpu::multiply(plan, inputs, true),
+            Self::Matrices(plan) => cpu::gradient_of_matrices(plan, inputs),
+        }
+    }
+}
