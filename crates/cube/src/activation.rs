@@ -3,31 +3,18 @@
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn_cubecl::kernel::{cast, into_contiguous};
 use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_plan::Activation;
 use cubecl::prelude::*;
 
 use crate::launch::{address, arg, empty, grid, wide};
 
-/// A function applied to a result before it is written, whose derivative follows from the result.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Activation {
-    /// `x`
-    None,
-    /// `max(x, 0)`; derivative 0 at 0.
-    Relu,
-    /// `x` above 0, this times `x` elsewhere.
-    LeakyRelu(f64),
-    /// `x` above 0, this times `e^x - 1` elsewhere.
-    Elu(f64),
-}
-
-impl Activation {
-    pub(crate) fn kind(self) -> (Kind, f64) {
-        match self {
-            Self::None => (Kind::None, 0.0),
-            Self::Relu => (Kind::Relu, 0.0),
-            Self::LeakyRelu(slope) => (Kind::LeakyRelu, slope),
-            Self::Elu(alpha) => (Kind::Elu, alpha),
-        }
+/// Which function, and its parameter.
+pub(crate) fn kind(activation: Activation) -> (Kind, f64) {
+    match activation {
+        Activation::None => (Kind::None, 0.0),
+        Activation::Relu => (Kind::Relu, 0.0),
+        Activation::LeakyRelu(slope) => (Kind::LeakyRelu, slope),
+        Activation::Elu(alpha) => (Kind::Elu, alpha),
     }
 }
 
@@ -96,7 +83,7 @@ fn chain_kernel<F: Float, A: Float>(
 /// `act'(out) · grad` in the type of sums; `out` is read if there is an activation.
 pub(crate) fn chain(grad: &CubeTensor, out: Option<CubeTensor>, activation: Activation) -> CubeTensor {
     let (sums, n) = (wide(grad.dtype), grad.meta.num_elements());
-    let (kind, parameter) = activation.kind();
+    let (kind, parameter) = kind(activation);
     let (Some(out), true) = (out.filter(|_| kind != Kind::None), n > 0) else {
         return if grad.dtype == sums { grad.clone() } else { cast(grad.clone(), sums) };
     };

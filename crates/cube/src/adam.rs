@@ -2,26 +2,12 @@
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_plan::{AdamFactors, AdamForm};
 use cubecl::prelude::*;
 
 use crate::check::Call;
 use crate::device::{dummy, upload};
 use crate::launch::{address, arg, grid, vector, wide};
-
-/// What a step multiplies by.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AdamFactors {
-    /// Learning rate.
-    pub lr: f64,
-    /// Decays of the moments.
-    pub beta: [f64; 2],
-    /// 1 less those.
-    pub rest: [f64; 2],
-    /// Weight of the parameter in its gradient; `None` where there is no L2 penalty.
-    pub penalty: Option<f64>,
-    /// How moments are used.
-    pub form: AdamForm,
-}
 
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
@@ -77,29 +63,6 @@ fn adam_kernel<F: Float, A: Float, N: Size>(
     param[at] = Vector::<F, N>::cast_from(p);
     moment_1[at] = Vector::<F, N>::cast_from(m);
     moment_2[at] = Vector::<F, N>::cast_from(v);
-}
-
-/// How a step uses its moments.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum AdamForm {
-    /// `p - lr · (m · scale) / (√v + epsilon)`
-    Adam {
-        /// Both corrections of the moments.
-        scale: f64,
-        /// Added to the root.
-        epsilon: f64,
-    },
-    /// `p · keep - lr · (m / first) / (√(v / second) + epsilon)`
-    AdamW {
-        /// What is left of the parameter.
-        keep: f64,
-        /// Correction of the first moment.
-        first: f64,
-        /// Correction of the second moment.
-        second: f64,
-        /// Added to the root.
-        epsilon: f64,
-    },
 }
 
 /// Parameter and moments after a step, from `g = grad + penalty · param`, `m = beta[0] · moment_1 + rest[0] · g`,

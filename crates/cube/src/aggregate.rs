@@ -12,9 +12,10 @@ use burn::tensor::{DType, Shape};
 use burn_cubecl::kernel::{cast, into_contiguous};
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::Activation;
 use cubecl::prelude::*;
 
-use crate::activation::{Activation, Kind, activate, chain};
+use crate::activation::{Kind, activate, chain, kind};
 use crate::broadcast::Map;
 use crate::check::Call;
 use crate::columns::column_sums;
@@ -250,7 +251,7 @@ impl Pass<'_> {
             return out;
         }
         let (client, n) = (out.client.clone(), vector(&out.client, x.dtype, &[width]));
-        let (kind, parameter) = self.activation.kind();
+        let (kind, parameter) = kind(self.activation);
         let parts = Parts {
             weight: self.weight.is_some(),
             scale: self.scale.is_some(),

@@ -73,13 +73,6 @@ fn table(padded: &[usize], out: &[usize]) -> Vec<u32> {
     offsets
 }
 
-/// Feature shape of a message of two operands that broadcast.
-pub(crate) fn broadcast(lhs: &[usize], rhs: &[usize]) -> Vec<usize> {
-    let rank = lhs.len().max(rhs.len());
-    let axis = |s: &[usize], i: usize| (i + s.len()).checked_sub(rank).map_or(1, |k| s[k]);
-    (0..rank).map(|i| if axis(lhs, i) == 1 { axis(rhs, i) } else { axis(lhs, i) }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,9 +86,6 @@ mod tests {
         assert_eq!(of(&[3], &[2, 3]), Map { len: 3, columns: Columns::Table(vec![0, 1, 2, 0, 1, 2]) });
         assert_eq!(of(&[2, 1, 2], &[2, 2, 2]).columns, Columns::Table(vec![0, 1, 0, 1, 2, 3, 2, 3]));
         assert_eq!(of(&[1], &[0]), Map { len: 1, columns: Columns::Same });
-        assert_eq!(broadcast(&[4, 1], &[3]), [4, 3]);
-        assert_eq!(broadcast(&[1], &[0]), [0]);
-        assert_eq!(broadcast(&[], &[]), [0usize; 0]);
     }
 
     #[test]

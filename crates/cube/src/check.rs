@@ -9,8 +9,6 @@ use burn_cubecl::CubeDevice;
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 
-use crate::broadcast::broadcast;
-
 /// An operand that an operator looks at.
 #[track_caller]
 pub(crate) fn given(op: &str, arg: &str, x: Option<CubeTensor>) -> CubeTensor {
@@ -97,15 +95,6 @@ impl Call {
             [rows, width] => [rows, width],
             ref other => panic!("{}: `{arg}` must have two axes, got shape {other:?}", self.op),
         }
-    }
-
-    /// Whether two feature shapes broadcast.
-    #[track_caller]
-    pub(crate) fn broadcasts(&self, lhs: &[usize], rhs: &[usize]) {
-        let fits = lhs.iter().rev().zip(rhs.iter().rev()).all(|(l, r)| l == r || *l == 1 || *r == 1);
-        assert!(fits, "{}: feature shapes {lhs:?} and {rhs:?} do not broadcast", self.op);
-        let entries = broadcast(lhs, rhs).iter().try_fold(1usize, |n, &axis| n.checked_mul(axis));
-        assert!(entries.is_some(), "{}: rows of feature shapes {lhs:?} and {rhs:?} are too long", self.op);
     }
 
     /// No entry of a tensor lies behind the end of its buffer: anybody can put one together.

@@ -11,9 +11,10 @@ use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
 use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_plan::Activation;
 use cubecl::prelude::*;
 
-use crate::activation::{Activation, Kind, activate, pulled};
+use crate::activation::{Kind, activate, kind, pulled};
 use crate::check::Call;
 use crate::columns::column_sums;
 use crate::device::dummy;
@@ -165,7 +166,7 @@ fn epilogue_grad_kernel<F: Float, A: Float, O: Float>(
 
 impl Epilogue {
     fn parts(&self, bias: bool, open: bool) -> Parts {
-        Parts { bias, dropout: self.dropout.is_some(), open, kind: self.activation.kind().0 }
+        Parts { bias, dropout: self.dropout.is_some(), open, kind: kind(self.activation).0 }
     }
 }
 
@@ -216,7 +217,7 @@ pub fn epilogue(call: &Epilogue, x: CubeTensor, bias: Option<CubeTensor>, open: 
             arg(draws.ids(&none)),
             arg(&out),
             arg(if open { &marks } else { &none }),
-            InputScalar::new(call.activation.kind().1, elem(sums)),
+            InputScalar::new(kind(call.activation).1, elem(sums)),
             draws.launch(sums),
             rows,
             width,
@@ -272,7 +273,7 @@ pub fn epilogue_grad(call: &Epilogue, grad: CubeTensor, kept: EpilogueKept, bias
             arg(open.as_ref().unwrap_or(&none)),
             arg(draws.ids(&none)),
             arg(&h),
-            InputScalar::new(call.activation.kind().1, elem(sums)),
+            InputScalar::new(kind(call.activation).1, elem(sums)),
             draws.launch(sums),
             rows,
             width,

@@ -8,118 +8,41 @@
 //! Axes that were broadcast are summed.
 
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::Relation;
+use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
-use crate::broadcast::{Map, broadcast};
+use crate::broadcast::Map;
 use crate::check::{Call, given};
-use crate::gspmm::Side;
 use crate::job::{Job, Over, Source};
 use crate::launch::{with_rows, zeros};
 use crate::layout::{csc, csr, ends};
 use crate::message::{Formula, Place};
 
-/// How the result of an edge is made of two operand rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum EdgeOp {
-    /// `lhs + rhs`
-    Add,
-    /// `lhs - rhs`
-    Sub,
-    /// `lhs · rhs`
-    Mul,
-    /// `lhs / rhs`
-    Div,
-    /// `Σ lhs · rhs` over the last axis, which stays with size 1.
-    Dot,
-    /// The row of `lhs`.
-    CopyLhs,
-    /// The row of `rhs`.
-    CopyRhs,
-}
-
-/// Where the rows of an operand live.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Target {
-    /// On source nodes.
-    Src,
-    /// On destination nodes.
-    Dst,
-    /// On edges.
-    Edge,
-}
-
-impl Target {
-    fn rows(self, relation: &Relation) -> usize {
-        match self {
-            Self::Src => relation.num_src(),
-            Self::Dst => relation.num_dst(),
-            Self::Edge => relation.num_edges(),
-        }
-    }
-    /// Its place where `Place::Row` is `near`.
-    fn place(self, near: Target) -> Place {
-        match self {
-            Self::Edge => Place::Edge,
-            end if end == near => Place::Row,
-            _ => Place::Far,
-        }
+/// The place of a target where `Place::Row` is `near`.
+fn place(target: Target, near: Target) -> Place {
+    match target {
+        Target::Edge => Place::Edge,
+        end if end == near => Place::Row,
+        _ => Place::Far,
     }
 }
 
-/// One GSDDMM: edges, operator, where its operands live, and their feature shapes (all axes but the first), which
-/// broadcast as in NumPy. A copy has the target and shape of its operand twice.
-#[derive(Clone, Copy, Debug)]
-pub struct Gsddmm<'a> {
-    /// The edges.
-    pub relation: &'a Relation,
-    /// Operator.
-    pub op: EdgeOp,
-    /// Where `lhs` and `rhs` live.
-    pub targets: [Target; 2],
-    /// Feature shape of `lhs`.
-    pub lhs: &'a [usize],
-    /// Feature shape of `rhs`.
-    pub rhs: &'a [usize],
+/// Columns of a product that one entry of the result stands for.
+fn dotted(plan: &GsddmmPlan) -> usize {
+    if plan.op() == SddmmOp::Dot { plan.product().last().copied().unwrap_or(1) } else { 1 }
 }
 
-impl Gsddmm<'_> {
-    /// Feature shape of `lhs · rhs`: that of the result, but for the last axis of a dot.
-    fn product(&self) -> Vec<usize> {
-        broadcast(self.lhs, self.rhs)
-    }
-    /// Columns of a product that one entry of the result stands for.
-    fn dotted(&self, product: &[usize]) -> usize {
-        if self.op == EdgeOp::Dot { product.last().copied().unwrap_or(1) } else { 1 }
-    }
-    /// Feature shape of the result.
-    fn out(&self) -> Vec<usize> {
-        let mut features = self.product();
-        if self.op == EdgeOp::Dot
-            && let Some(last) = features.last_mut()
-        {
-            *last = 1;
-        }
-        features
-    }
-    /// The operand of one side, as a message reads it.
-    #[track_caller]
-    fn source(&self, call: &Call, side: Side, x: Option<CubeTensor>, near: Target) -> Source {
-        let (arg, (features, target)) = (if side == Side::Lhs { "lhs" } else { "rhs" }, self.own(side));
-        let x = call.rows(arg, call.given(arg, x), target.rows(self.relation), features.iter().product());
-        Source::new(x, target.place(near), Map::new(features, &self.product()))
-    }
-    fn own(&self, side: Side) -> (&[usize], Target) {
-        match side {
-            Side::Lhs => (self.lhs, self.targets[0]),
-            Side::Rhs => (self.rhs, self.targets[1]),
-        }
-    }
+/// The operand of one side, as a message reads it.
+#[track_caller]
+fn source(plan: &GsddmmPlan, call: &Call, side: Side, x: Option<CubeTensor>, near: Target) -> Source {
+    let (arg, own) = (if side == Side::Lhs { "lhs" } else { "rhs" }, plan.map(side));
+    let x = call.rows(arg, call.given(arg, x), plan.operand_rows(side), own.len);
+    Source::new(x, place(plan.target(side), near), Map::new(&own.own, plan.product()))
 }
 
 /// GSDDMM.
 ///
 /// # Shapes
-/// - `lhs`, `rhs`: `[rows of the target, ..call.lhs]` and `[.., ..call.rhs]`; what the operator does not look at may be
+/// - `lhs`, `rhs`: `[rows of the target, ..]` with the feature shapes of the plan; what the operator does not look at may be
 ///   `None`
 /// - returns `[num_edges, ..]` with the broadcast feature shape, the last axis 1 for a dot
 ///
@@ -131,27 +54,25 @@ impl Gsddmm<'_> {
 /// If an operand that the operator looks at is missing or has another shape, element type or device, or the graph is larger than a buffer
 /// of the device.
 #[track_caller]
-pub fn gsddmm(call: Gsddmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
-    let product = call.product();
-    let first = match call.op {
-        EdgeOp::CopyRhs => given("gsddmm", "rhs", rhs.clone()),
+pub fn gsddmm(plan: &GsddmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
+    let product = plan.product();
+    let first = match plan.op() {
+        SddmmOp::CopyRhs => given("gsddmm", "rhs", rhs.clone()),
         _ => given("gsddmm", "lhs", lhs.clone()),
     };
-    let checked = Call::new("gsddmm", if call.op == EdgeOp::CopyRhs { "rhs" } else { "lhs" }, &first);
-    checked.broadcasts(call.lhs, call.rhs);
-    let source = |x, side| call.source(&checked, side, x, Target::Src);
-    let both = |lhs, rhs| vec![source(lhs, Side::Lhs), source(rhs, Side::Rhs)];
-    let (formula, operands) = match call.op {
-        EdgeOp::CopyLhs => (Formula::A, vec![source(lhs, Side::Lhs)]),
-        EdgeOp::CopyRhs => (Formula::A, vec![source(rhs, Side::Rhs)]),
-        EdgeOp::Add => (Formula::Add, both(lhs, rhs)),
-        EdgeOp::Sub => (Formula::Sub, both(lhs, rhs)),
-        EdgeOp::Mul | EdgeOp::Dot => (Formula::Mul, both(lhs, rhs)),
-        EdgeOp::Div => (Formula::Div, both(lhs, rhs)),
+    let checked = Call::new("gsddmm", if plan.op() == SddmmOp::CopyRhs { "rhs" } else { "lhs" }, &first);
+    let read = |x, side| source(plan, &checked, side, x, Target::Src);
+    let both = |lhs, rhs| vec![read(lhs, Side::Lhs), read(rhs, Side::Rhs)];
+    let (formula, operands) = match plan.op() {
+        SddmmOp::CopyLhs => (Formula::A, vec![read(lhs, Side::Lhs)]),
+        SddmmOp::CopyRhs => (Formula::A, vec![read(rhs, Side::Rhs)]),
+        SddmmOp::Add => (Formula::Add, both(lhs, rhs)),
+        SddmmOp::Sub => (Formula::Sub, both(lhs, rhs)),
+        SddmmOp::Mul | SddmmOp::Dot => (Formula::Mul, both(lhs, rhs)),
+        SddmmOp::Div => (Formula::Div, both(lhs, rhs)),
     };
-    let (dotted, width) = (call.dotted(&product), product.iter().product::<usize>());
-    let features = call.out();
-    let edges = ends(call.relation, &operands[0].x.device);
+    let (dotted, width) = (dotted(plan), product.iter().product::<usize>());
+    let edges = ends(plan.relation(), &operands[0].x.device);
     Job {
         over: Over::Edges(&edges),
         formula,
@@ -161,7 +82,7 @@ pub fn gsddmm(call: Gsddmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>
         minus: false,
         width,
         own: Map::repeat(width / dotted.max(1), dotted),
-        shape: with_rows(call.relation.num_edges(), &features),
+        shape: with_rows(plan.relation().num_edges(), plan.out()),
         dtype: operands[0].x.dtype,
         operands,
     }
@@ -182,26 +103,25 @@ pub fn gsddmm(call: Gsddmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>
 /// # Panics
 /// If an operand that the gradient reads is missing or has another shape, element type or device.
 #[track_caller]
-pub fn gsddmm_grad(call: Gsddmm<'_>, side: Side, grad: CubeTensor, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
-    let (relation, device, dtype) = (call.relation, grad.device.clone(), grad.dtype);
-    let product = call.product();
+pub fn gsddmm_grad(plan: &GsddmmPlan, side: Side, grad: CubeTensor, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
+    let (relation, device, dtype) = (plan.relation(), grad.device.clone(), grad.dtype);
+    let product = plan.product();
     let checked = Call::new("gsddmm_grad", "grad", &grad);
-    checked.broadcasts(call.lhs, call.rhs);
-    let grad = checked.rows("grad", grad, relation.num_edges(), call.out().iter().product());
-    let (own, target) = call.own(side);
-    let shape = with_rows(target.rows(relation), own);
-    if matches!((call.op, side), (EdgeOp::CopyRhs, Side::Lhs) | (EdgeOp::CopyLhs, Side::Rhs)) {
+    let grad = checked.rows("grad", grad, relation.num_edges(), plan.out_width());
+    let (own, target) = (&plan.map(side).own, plan.target(side));
+    let shape = with_rows(plan.operand_rows(side), own);
+    if matches!((plan.op(), side), (SddmmOp::CopyRhs, Side::Lhs) | (SddmmOp::CopyLhs, Side::Rhs)) {
         return zeros(&grad, shape, dtype);
     }
     let near = if target == Target::Dst { Target::Dst } else { Target::Src };
-    let (dotted, width) = (call.dotted(&product), product.iter().product::<usize>());
-    let reads = |x, side| call.source(&checked, side, x, near);
+    let (dotted, width) = (dotted(plan), product.iter().product::<usize>());
+    let reads = |x, side| source(plan, &checked, side, x, near);
     let g = Source::new(grad, Place::Edge, Map::repeat(width / dotted.max(1), dotted));
-    let (formula, operands) = match (call.op, side) {
-        (EdgeOp::Mul | EdgeOp::Dot, Side::Lhs) => (Formula::Mul, vec![g, reads(rhs, Side::Rhs)]),
-        (EdgeOp::Mul | EdgeOp::Dot, Side::Rhs) => (Formula::Mul, vec![g, reads(lhs, Side::Lhs)]),
-        (EdgeOp::Div, Side::Lhs) => (Formula::Div, vec![g, reads(rhs, Side::Rhs)]),
-        (EdgeOp::Div, Side::Rhs) => (Formula::Quotient, vec![g, reads(lhs, Side::Lhs), reads(rhs, Side::Rhs)]),
+    let (formula, operands) = match (plan.op(), side) {
+        (SddmmOp::Mul | SddmmOp::Dot, Side::Lhs) => (Formula::Mul, vec![g, reads(rhs, Side::Rhs)]),
+        (SddmmOp::Mul | SddmmOp::Dot, Side::Rhs) => (Formula::Mul, vec![g, reads(lhs, Side::Lhs)]),
+        (SddmmOp::Div, Side::Lhs) => (Formula::Div, vec![g, reads(rhs, Side::Rhs)]),
+        (SddmmOp::Div, Side::Rhs) => (Formula::Quotient, vec![g, reads(lhs, Side::Lhs), reads(rhs, Side::Rhs)]),
         _ => (Formula::A, vec![g]),
     };
     let (layout, edges);
@@ -226,9 +146,9 @@ pub fn gsddmm_grad(call: Gsddmm<'_>, side: Side, grad: CubeTensor, lhs: Option<C
         winners: None,
         share: None,
         mean: false,
-        minus: call.op == EdgeOp::Sub && side == Side::Rhs,
+        minus: plan.op() == SddmmOp::Sub && side == Side::Rhs,
         width,
-        own: Map::new(own, &product),
+        own: Map::new(own, product),
         shape,
         dtype,
     }

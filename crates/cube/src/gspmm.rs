@@ -10,9 +10,9 @@
 
 use burn::tensor::DType;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::Relation;
+use burn_gnn_plan::{BinaryOp, GspmmPlan, Reduce, Side};
 
-use crate::broadcast::{Map, broadcast};
+use crate::broadcast::Map;
 use crate::check::{Call, given};
 use crate::job::{Job, Over, Source};
 use crate::launch::{with_rows, zeros};
@@ -20,99 +20,36 @@ use crate::layout::{csc, csr, ends};
 use crate::message::{Formula, Place};
 use crate::select::select;
 
-/// How a message is made of a source row and an edge row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MessageOp {
-    /// `lhs + rhs`
-    Add,
-    /// `lhs - rhs`
-    Sub,
-    /// `lhs · rhs`
-    Mul,
-    /// `lhs / rhs`
-    Div,
-    /// The source row.
-    CopyLhs,
-    /// The edge row.
-    CopyRhs,
+/// The operand of one side, as a message reads it.
+#[track_caller]
+fn source(plan: &GspmmPlan, call: &Call, side: Side, x: Option<CubeTensor>, place: Place) -> Source {
+    let (arg, own) = (if side == Side::Lhs { "lhs" } else { "rhs" }, plan.map(side));
+    let x = call.rows(arg, call.given(arg, x), plan.operand_rows(side), own.len);
+    Source::new(x, place, Map::new(&own.own, plan.out()))
 }
 
-/// How the messages of a destination become one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reduce {
-    /// Sum.
-    Sum,
-    /// Sum divided by the in-degree.
-    Mean,
-    /// Largest message; the first of equal ones, and the first NaN if there is one.
-    Max,
-    /// Smallest message; the first of equal ones, and the first NaN if there is one.
-    Min,
-}
-
-/// Which operand a gradient is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Of GSpMM that on source nodes.
-    Lhs,
-    /// Of GSpMM that on edges.
-    Rhs,
-}
-
-/// One GSpMM: edges, operator, reducer and the feature shapes of its operands (all axes but the first), which
-/// broadcast as in NumPy. A copy has the shape of its operand twice.
-#[derive(Clone, Copy, Debug)]
-pub struct Gspmm<'a> {
-    /// The edges.
-    pub relation: &'a Relation,
-    /// Message operator.
-    pub op: MessageOp,
-    /// Reducer.
-    pub reduce: Reduce,
-    /// Feature shape of `lhs`.
-    pub lhs: &'a [usize],
-    /// Feature shape of `rhs`.
-    pub rhs: &'a [usize],
-}
-
-impl Gspmm<'_> {
-    fn out(&self) -> Vec<usize> {
-        broadcast(self.lhs, self.rhs)
-    }
-    /// The operand of one side, as a message reads it.
-    #[track_caller]
-    fn source(&self, call: &Call, side: Side, x: Option<CubeTensor>, place: Place) -> Source {
-        let (arg, features, rows) = match side {
-            Side::Lhs => ("lhs", self.lhs, self.relation.num_src()),
-            Side::Rhs => ("rhs", self.rhs, self.relation.num_edges()),
-        };
-        let x = call.rows(arg, call.given(arg, x), rows, features.iter().product());
-        Source::new(x, place, Map::new(features, &self.out()))
-    }
-    /// Operands of messages; those that the operator does not look at may be missing.
-    #[track_caller]
-    fn sources(&self, op: &'static str, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> (Formula, Vec<Source>) {
-        let (formula, [reads_lhs, reads_rhs]) = match self.op {
-            MessageOp::CopyLhs => (Formula::A, [true, false]),
-            MessageOp::CopyRhs => (Formula::A, [false, true]),
-            MessageOp::Add => (Formula::Add, [true; 2]),
-            MessageOp::Sub => (Formula::Sub, [true; 2]),
-            MessageOp::Mul => (Formula::Mul, [true; 2]),
-            MessageOp::Div => (Formula::Div, [true; 2]),
-        };
-        let first = if reads_lhs { given(op, "lhs", lhs.clone()) } else { given(op, "rhs", rhs.clone()) };
-        let call = Call::new(op, if reads_lhs { "lhs" } else { "rhs" }, &first);
-        call.broadcasts(self.lhs, self.rhs);
-        let lhs = reads_lhs.then(|| self.source(&call, Side::Lhs, lhs, Place::Far));
-        let rhs = reads_rhs.then(|| self.source(&call, Side::Rhs, rhs, Place::Edge));
-        (formula, lhs.into_iter().chain(rhs).collect())
-    }
+/// Operands of messages; those that the operator does not look at may be missing.
+#[track_caller]
+fn sources(plan: &GspmmPlan, op: &'static str, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> (Formula, Vec<Source>) {
+    let (formula, [reads_lhs, reads_rhs]) = match plan.op() {
+        BinaryOp::CopyLhs => (Formula::A, [true, false]),
+        BinaryOp::CopyRhs => (Formula::A, [false, true]),
+        BinaryOp::Add => (Formula::Add, [true; 2]),
+        BinaryOp::Sub => (Formula::Sub, [true; 2]),
+        BinaryOp::Mul => (Formula::Mul, [true; 2]),
+        BinaryOp::Div => (Formula::Div, [true; 2]),
+    };
+    let first = if reads_lhs { given(op, "lhs", lhs.clone()) } else { given(op, "rhs", rhs.clone()) };
+    let call = Call::new(op, if reads_lhs { "lhs" } else { "rhs" }, &first);
+    let lhs = reads_lhs.then(|| source(plan, &call, Side::Lhs, lhs, Place::Far));
+    let rhs = reads_rhs.then(|| source(plan, &call, Side::Rhs, rhs, Place::Edge));
+    (formula, lhs.into_iter().chain(rhs).collect())
 }
 
 /// GSpMM by sum or mean, `out[v] = Σ op(lhs[u], rhs[e])` over in-edges `(u, v, e)`.
 ///
 /// # Shapes
-/// - `lhs`: `[num_src, ..call.lhs]`; `rhs`: `[num_edges, ..call.rhs]`; what the operator does not look at may be `None`
+/// - `lhs`: `[num_src, ..]`; `rhs`: `[num_edges, ..]` with the feature shapes of the plan; what the operator does not look at may be `None`
 /// - returns `[num_dst, ..]` with the broadcast feature shape
 ///
 /// # Semantics
@@ -122,35 +59,35 @@ impl Gspmm<'_> {
 /// If an operand that the operator looks at is missing or has another shape, element type or device, the reducer is max or min, or the
 /// graph is larger than a buffer of the device.
 #[track_caller]
-pub fn gspmm(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
-    assert!(matches!(call.reduce, Reduce::Sum | Reduce::Mean), "gspmm: max and min go through gspmm_select");
-    let (formula, operands) = call.sources("gspmm", lhs, rhs);
+pub fn gspmm(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
+    assert!(matches!(plan.reduce(), Reduce::Sum | Reduce::Mean), "gspmm: max and min go through gspmm_select");
+    let (formula, operands) = sources(plan, "gspmm", lhs, rhs);
     let dtype = operands[0].x.dtype;
-    run(call, formula, operands, dtype)
+    run(plan, formula, operands, dtype)
 }
 
 /// [`gspmm`] whose result has another element type.
 #[track_caller]
-pub(crate) fn sums(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>, dtype: DType) -> CubeTensor {
-    let (formula, operands) = call.sources("gspmm", lhs, rhs);
-    run(call, formula, operands, dtype)
+pub(crate) fn sums(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>, dtype: DType) -> CubeTensor {
+    let (formula, operands) = sources(plan, "gspmm", lhs, rhs);
+    run(plan, formula, operands, dtype)
 }
 
 #[track_caller]
-fn run(call: Gspmm<'_>, formula: Formula, operands: Vec<Source>, dtype: DType) -> CubeTensor {
-    let features = call.out();
-    let layout = csc(call.relation, &operands[0].x.device);
+fn run(plan: &GspmmPlan, formula: Formula, operands: Vec<Source>, dtype: DType) -> CubeTensor {
+    let features = plan.out().to_vec();
+    let layout = csc(plan.relation(), &operands[0].x.device);
     let width = features.iter().product();
     Job {
         over: Over::Rows(&layout),
         formula,
         winners: None,
         share: None,
-        mean: call.reduce == Reduce::Mean,
+        mean: plan.reduce() == Reduce::Mean,
         minus: false,
         width,
         own: Map::same(width),
-        shape: with_rows(call.relation.num_dst(), &features),
+        shape: with_rows(plan.relation().num_dst(), &features),
         dtype,
         operands,
     }
@@ -171,13 +108,13 @@ fn run(call: Gspmm<'_>, formula: Formula, operands: Vec<Source>, dtype: DType) -
 /// If an operand that the operator looks at is missing or has another shape, element type or device, the reducer is sum or mean, or the
 /// graph is larger than a buffer of the device.
 #[track_caller]
-pub fn gspmm_select(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> (CubeTensor, CubeTensor) {
-    assert!(matches!(call.reduce, Reduce::Max | Reduce::Min), "gspmm_select: sum and mean go through gspmm");
-    let (formula, operands) = call.sources("gspmm_select", lhs, rhs);
-    let features = call.out();
-    let layout = csc(call.relation, &operands[0].x.device);
-    let shape = with_rows(call.relation.num_dst(), &features);
-    select(&layout, formula, &operands, features.iter().product(), call.reduce == Reduce::Max, shape)
+pub fn gspmm_select(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> (CubeTensor, CubeTensor) {
+    assert!(matches!(plan.reduce(), Reduce::Max | Reduce::Min), "gspmm_select: sum and mean go through gspmm");
+    let (formula, operands) = sources(plan, "gspmm_select", lhs, rhs);
+    let features = plan.out().to_vec();
+    let layout = csc(plan.relation(), &operands[0].x.device);
+    let shape = with_rows(plan.relation().num_dst(), &features);
+    select(&layout, formula, &operands, features.iter().product(), plan.reduce() == Reduce::Max, shape)
 }
 
 /// Gradient of GSpMM for one operand.
@@ -196,40 +133,36 @@ pub fn gspmm_select(call: Gspmm<'_>, lhs: Option<CubeTensor>, rhs: Option<CubeTe
 /// If an operand that the gradient reads, or `arg` of max and min, is missing or has another shape, element type or device.
 #[track_caller]
 pub fn gspmm_grad(
-    call: Gspmm<'_>,
+    plan: &GspmmPlan,
     side: Side,
     grad: CubeTensor,
     arg: Option<CubeTensor>,
     lhs: Option<CubeTensor>,
     rhs: Option<CubeTensor>,
 ) -> CubeTensor {
-    let (relation, device, dtype) = (call.relation, grad.device.clone(), grad.dtype);
+    let (relation, device, dtype) = (plan.relation(), grad.device.clone(), grad.dtype);
     let checked = Call::new("gspmm_grad", "grad", &grad);
-    checked.broadcasts(call.lhs, call.rhs);
-    let selects = matches!(call.reduce, Reduce::Max | Reduce::Min);
-    let features = call.out();
+    let selects = matches!(plan.reduce(), Reduce::Max | Reduce::Min);
+    let features = plan.out().to_vec();
     let width = features.iter().product();
     let grad = checked.rows("grad", grad, relation.num_dst(), width);
     let winners = selects.then(|| checked.ids("arg", checked.given("arg", arg), relation.num_dst(), width));
-    let (rows, own) = match side {
-        Side::Lhs => (relation.num_src(), call.lhs),
-        Side::Rhs => (relation.num_edges(), call.rhs),
-    };
-    let shape = with_rows(rows, own);
-    if matches!((call.op, side), (MessageOp::CopyRhs, Side::Lhs) | (MessageOp::CopyLhs, Side::Rhs)) {
+    let own = &plan.map(side).own;
+    let shape = with_rows(plan.operand_rows(side), own);
+    if matches!((plan.op(), side), (BinaryOp::CopyRhs, Side::Lhs) | (BinaryOp::CopyLhs, Side::Rhs)) {
         return zeros(&grad, shape, dtype);
     }
     // Rows of the gradient of `lhs` are sources; edges are rows of that of `rhs`, seen from their source too.
-    let reads = |side, x, place| call.source(&checked, side, x, place);
+    let reads = |side, x, place| source(plan, &checked, side, x, place);
     let g = Source::new(grad, Place::Far, Map::same(width));
-    let (formula, operands) = match (call.op, side) {
-        (MessageOp::Mul, Side::Lhs) => (Formula::Mul, vec![g, reads(Side::Rhs, rhs, Place::Edge)]),
-        (MessageOp::Div, Side::Lhs) => (Formula::Div, vec![g, reads(Side::Rhs, rhs, Place::Edge)]),
-        (MessageOp::Mul, Side::Rhs) => (Formula::Mul, vec![g, reads(Side::Lhs, lhs, Place::Row)]),
-        (MessageOp::Div, Side::Rhs) => (Formula::Quotient, vec![g, reads(Side::Lhs, lhs, Place::Row), reads(Side::Rhs, rhs, Place::Edge)]),
+    let (formula, operands) = match (plan.op(), side) {
+        (BinaryOp::Mul, Side::Lhs) => (Formula::Mul, vec![g, reads(Side::Rhs, rhs, Place::Edge)]),
+        (BinaryOp::Div, Side::Lhs) => (Formula::Div, vec![g, reads(Side::Rhs, rhs, Place::Edge)]),
+        (BinaryOp::Mul, Side::Rhs) => (Formula::Mul, vec![g, reads(Side::Lhs, lhs, Place::Row)]),
+        (BinaryOp::Div, Side::Rhs) => (Formula::Quotient, vec![g, reads(Side::Lhs, lhs, Place::Row), reads(Side::Rhs, rhs, Place::Edge)]),
         _ => (Formula::A, vec![g]),
     };
-    let share = (call.reduce == Reduce::Mean).then(|| csc(relation, &device).indptr.clone());
+    let share = (plan.reduce() == Reduce::Mean).then(|| csc(relation, &device).indptr.clone());
     let (layout, edges);
     let over = match side {
         Side::Lhs => {
@@ -248,7 +181,7 @@ pub fn gspmm_grad(
         winners,
         share,
         mean: false,
-        minus: call.op == MessageOp::Sub && side == Side::Rhs,
+        minus: plan.op() == BinaryOp::Sub && side == Side::Rhs,
         width,
         own: Map::new(own, &features),
         shape,

@@ -14,10 +14,11 @@ use burn_cubecl::CubeDevice;
 use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Derived, Relation};
+use burn_gnn_plan::{BinaryOp, GsddmmPlan, GspmmPlan, Misfit, Reduce, SddmmOp, Target};
 
 use crate::check::Call;
-use crate::gsddmm::{EdgeOp, Gsddmm, Target, gsddmm};
-use crate::gspmm::{Gspmm, MessageOp, Reduce, sums};
+use crate::gsddmm::gsddmm;
+use crate::gspmm::sums;
 use crate::launch::{reshaped, wide};
 use crate::rows::{RowIndex, gather_rows};
 use crate::typed::{TypedRows, typed_mm, typed_mm_grad_b};
@@ -139,8 +140,16 @@ impl RelationalRows {
         if self.0.is_mean { Reduce::Mean } else { Reduce::Sum }
     }
     fn times(&self, a: CubeTensor, b: CubeTensor) -> CubeTensor {
-        let call = Gsddmm { relation: &self.0.relation, op: EdgeOp::Mul, targets: [Target::Edge; 2], lhs: &[], rhs: &[] };
-        gsddmm(call, Some(a), Some(b))
+        gsddmm(&planned(GsddmmPlan::new(&self.0.relation, SddmmOp::Mul, [Target::Edge; 2], [&[], &[]])), Some(a), Some(b))
+    }
+}
+
+/// A plan whose operands broadcast.
+#[track_caller]
+fn planned<P>(plan: Result<P, Misfit>) -> P {
+    match plan {
+        Ok(plan) => plan,
+        Err(misfit) => panic!("relational: rows are too long: {misfit:?}"),
     }
 }
 
@@ -148,9 +157,9 @@ impl RelationalRows {
 #[track_caller]
 fn by_row(relation: &Relation, reduce: Reduce, x: CubeTensor, factors: Option<CubeTensor>, dtype: DType) -> CubeTensor {
     let width = [Call::new("relational", "x", &x).table("x", &x)[1]];
-    let op = if factors.is_some() { MessageOp::Mul } else { MessageOp::CopyLhs };
+    let op = if factors.is_some() { BinaryOp::Mul } else { BinaryOp::CopyLhs };
     let rhs: &[usize] = if factors.is_some() { &[] } else { &width };
-    sums(Gspmm { relation, op, reduce, lhs: &width, rhs }, Some(x), factors, dtype)
+    sums(&planned(GspmmPlan::new(relation, op, reduce, &width, rhs)), Some(x), factors, dtype)
 }
 
 /// In the type of sums, so that what is kept between kernels is not rounded.
@@ -240,8 +249,8 @@ pub fn relational_grad_norm(grad: CubeTensor, x: CubeTensor, weight: CubeTensor,
     let shares = index.shares(&grad);
     let back = typed_mm(gather_rows(widened(grad), &pairs.node), widened(weight), &pairs.rows(&device), true);
     let width = [Call::new("relational_grad_norm", "x", &x).table("x", &x)[1]];
-    let call = Gsddmm { relation: &pairs.edges, op: EdgeOp::Dot, targets: [Target::Src, Target::Dst], lhs: &width, rhs: &width };
-    let d = gsddmm(call, Some(widened(x)), Some(back));
+    let dot = planned(GsddmmPlan::new(&pairs.edges, SddmmOp::Dot, [Target::Src, Target::Dst], [&width, &width]));
+    let d = gsddmm(&dot, Some(widened(x)), Some(back));
     let d = reshaped(d, Shape::from(vec![index.0.relation.num_edges()]));
     let d = match shares {
         Some(shares) => index.times(d, shares),

@@ -3,69 +3,30 @@
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, BoolDType, TensorMetadata, get_device_settings};
 
+use burn_gnn_plan::{Activation, ActivationRange};
+
 use crate::OpsError;
 use crate::kernel::{Acc, Exp};
 
-/// A function of one number that an operator applies to its result before writing it (an epilogue).
-///
-/// The derivative of every one of them follows from the result alone, so an operator with an epilogue
-/// keeps its output for backward and never the sum before it. NaN stays NaN.
-///
-/// ```
-/// use burn_gnn_ops::Activation;
-/// assert!(Activation::LeakyRelu(0.2).check("my_op").is_ok());
-/// let text = Activation::Elu(-1.0).check("my_op").unwrap_err().to_string();
-/// assert_eq!(text, "my_op: `alpha` of Elu must be a finite number above 0, got -1: its derivative would not follow from its result");
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Activation {
-    /// `x`
-    #[default]
-    None,
-    /// `max(x, 0)`; derivative 0 at 0.
-    Relu,
-    /// `x` above 0, `slope · x` elsewhere; derivative `slope` at 0. The slope is finite and not negative.
-    LeakyRelu(f64),
-    /// `x` above 0, `alpha · (e^x - 1)` elsewhere; derivative `alpha` at 0. `alpha` is finite and positive.
-    /// The difference is taken as it stands, so the error near 0 is one rounding of 1.
-    Elu(f64),
+/// Refuses a parameter out of its range; `op` names the operator in the text.
+pub(crate) fn check(activation: Activation, op: &'static str) -> Result<(), OpsError> {
+    activation.check().map_err(|ActivationRange { arg, range, value }| OpsError::Activation { op, arg, range, value })
 }
 
-/// As kernels for graphics processors have it.
-#[cfg(feature = "cube")]
-impl From<Activation> for burn_gnn_cube::Activation {
-    fn from(activation: Activation) -> Self {
-        match activation {
-            Activation::None => Self::None,
-            Activation::Relu => Self::Relu,
-            Activation::LeakyRelu(slope) => Self::LeakyRelu(slope),
-            Activation::Elu(alpha) => Self::Elu(alpha),
-        }
-    }
-}
-
-impl Activation {
-    /// Whether the parameter lies in its range.
-    ///
-    /// # Errors
-    /// A negative or non-finite slope, an `alpha` that is not finite and positive: the sign of the argument
-    /// could not be told from the result. `op` names the operator in the text.
-    pub fn check(self, op: &'static str) -> Result<(), OpsError> {
-        let refuse = |arg, range, value| Err(OpsError::Activation { op, arg, range, value });
-        match self {
-            Self::LeakyRelu(slope) if !(slope.is_finite() && slope >= 0.0) => {
-                refuse("`slope` of LeakyRelu", "a finite number from 0", slope)
-            }
-            Self::Elu(alpha) if !(alpha.is_finite() && alpha > 0.0) => refuse("`alpha` of Elu", "a finite number above 0", alpha),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Activation {
+/// The function and its derivative on numbers.
+pub(crate) trait OnNumbers {
     /// The function.
+    fn value<A: Acc + Exp>(self, x: A) -> A;
+    /// The derivative, from the result `y`. For a product with a gradient see [`chain`](Self::chain).
+    fn slope_from_output<A: Acc>(self, y: A) -> A;
+    /// The gradient of the argument, from the result `y` and its gradient. A closed relu chooses 0 and does
+    /// not multiply by it: an infinite gradient must not become NaN there.
+    fn chain<A: Acc>(self, y: A, grad: A) -> A;
+}
+
+impl OnNumbers for Activation {
     #[inline(always)]
-    pub(crate) fn value<A: Acc + Exp>(self, x: A) -> A {
+    fn value<A: Acc + Exp>(self, x: A) -> A {
         match self {
             Self::None => x,
             // Written so that NaN is not below 0 and stays.
@@ -75,9 +36,8 @@ impl Activation {
         }
     }
 
-    /// The derivative, from the result `y`. For a product with a gradient see [`chain`](Self::chain).
     #[inline(always)]
-    pub(crate) fn slope_from_output<A: Acc>(self, y: A) -> A {
+    fn slope_from_output<A: Acc>(self, y: A) -> A {
         match self {
             Self::None => A::ONE,
             Self::Relu => select(y <= A::ZERO, A::ZERO, A::ONE),
@@ -86,10 +46,8 @@ impl Activation {
         }
     }
 
-    /// The gradient of the argument, from the result `y` and its gradient. A closed relu chooses 0 and does
-    /// not multiply by it: an infinite gradient must not become NaN there.
     #[inline(always)]
-    pub(crate) fn chain<A: Acc>(self, y: A, grad: A) -> A {
+    fn chain<A: Acc>(self, y: A, grad: A) -> A {
         match self {
             Self::None => grad,
             Self::Relu => select(y <= A::ZERO, A::ZERO, grad),
@@ -146,7 +104,7 @@ fn select<A>(take: bool, a: A, b: A) -> A {
 
 #[cfg(all(test, feature = "flex"))]
 mod tests {
-    use super::Activation;
+    use super::{Activation, OnNumbers, check};
 
     const ALL: [Activation; 5] =
         [Activation::None, Activation::Relu, Activation::LeakyRelu(0.2), Activation::LeakyRelu(0.0), Activation::Elu(0.7)];
@@ -182,12 +140,12 @@ mod tests {
     #[test]
     fn parameters_are_checked() {
         for f in ALL {
-            assert_eq!(f.check("op"), Ok(()));
+            assert_eq!(check(f, "op"), Ok(()));
         }
         for f in [Activation::LeakyRelu(-0.1), Activation::LeakyRelu(f64::NAN), Activation::Elu(0.0), Activation::Elu(f64::INFINITY)] {
-            assert!(f.check("op").is_err(), "{f:?}");
+            assert!(check(f, "op").is_err(), "{f:?}");
         }
-        let text = Activation::LeakyRelu(-0.5).check("bias_activation").unwrap_err().to_string();
+        let text = check(Activation::LeakyRelu(-0.5), "bias_activation").unwrap_err().to_string();
         assert_eq!(
             text,
             "bias_activation: `slope` of LeakyRelu must be a finite number from 0, got -0.5: \

@@ -50,7 +50,6 @@ mod split;
 mod typed;
 mod view;
 
-pub use activation::Activation;
 pub use adam::*;
 pub use aggregate::{AggregateOptions, DegreeScale, DegreesOf, try_weighted_aggregate, weighted_aggregate, weighted_aggregate_reference};
 pub use attention::*;
@@ -65,6 +64,7 @@ pub use burn_gnn_cube::{
     DeviceSampler, DeviceSubgraph, edges_to_device,
 };
 pub use burn_gnn_graph::{Stream, philox4x32};
+pub use burn_gnn_plan::Activation;
 pub use cross_entropy::*;
 pub use div_by::div_by;
 pub use dropout::{EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};

@@ -1,6 +1,7 @@
 //! A step of Adam.
 
-use burn_gnn_cube::{AdamFactors, AdamForm, adam_rows, adam_step};
+use burn_gnn_cube::{adam_rows, adam_step};
+use burn_gnn_plan::{AdamFactors, AdamForm};
 
 use crate::support::*;
 

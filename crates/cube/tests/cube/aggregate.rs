@@ -1,7 +1,8 @@
 //! Weighted aggregation and its gradients.
 
-use burn_gnn_cube::{Activation, Aggregate, aggregate, aggregate_grad, aggregate_grad_weight};
+use burn_gnn_cube::{Aggregate, aggregate, aggregate_grad, aggregate_grad_weight};
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::Activation;
 
 use crate::support::*;
 

@@ -6,6 +6,7 @@ use burn_cubecl::CubeBackend;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_cube::*;
 use burn_gnn_graph::{Relation, Stream};
+use burn_gnn_plan::*;
 use burn_gnn_testutil::{Kind, NO_F16, skip};
 
 use crate::dropout::dropout;
@@ -55,26 +56,26 @@ fn graph() -> Relation {
 fn messages() {
     let Some(()) = adapter() else { return };
     let relation = graph();
-    for op in [MessageOp::Mul, MessageOp::Div, MessageOp::Add] {
+    for op in [BinaryOp::Mul, BinaryOp::Div, BinaryOp::Add] {
         for reduce in [Reduce::Sum, Reduce::Mean] {
-            let call = Gspmm { relation: &relation, op, reduce, lhs: &[2, 8], rhs: &[2, 1] };
+            let call = GspmmPlan::new(&relation, op, reduce, &[2, 8], &[2, 1]).unwrap();
             check("gspmm", |x| {
                 let (l, r, g) = (x(1, &[20, 2, 8]), x(2, &[1500, 2, 1]), x(3, &[15, 2, 8]));
-                let grad = |side| gspmm_grad(call, side, g.clone(), None, Some(l.clone()), Some(r.clone()));
-                vec![gspmm(call, Some(l.clone()), Some(r.clone())), grad(Side::Lhs), grad(Side::Rhs)]
+                let grad = |side| gspmm_grad(&call, side, g.clone(), None, Some(l.clone()), Some(r.clone()));
+                vec![gspmm(&call, Some(l.clone()), Some(r.clone())), grad(Side::Lhs), grad(Side::Rhs)]
             });
         }
     }
-    let call = Gspmm { relation: &relation, op: MessageOp::CopyLhs, reduce: Reduce::Max, lhs: &[5], rhs: &[5] };
+    let call = GspmmPlan::new(&relation, BinaryOp::CopyLhs, Reduce::Max, &[5], &[5]).unwrap();
     check("max", |x| {
-        let (out, arg) = gspmm_select(call, Some(x(1, &[20, 5])), None);
-        vec![out, gspmm_grad(call, Side::Lhs, x(2, &[15, 5]), Some(arg), None, None)]
+        let (out, arg) = gspmm_select(&call, Some(x(1, &[20, 5])), None);
+        vec![out, gspmm_grad(&call, Side::Lhs, x(2, &[15, 5]), Some(arg), None, None)]
     });
-    let call = Gsddmm { relation: &relation, op: EdgeOp::Dot, targets: [Target::Src, Target::Dst], lhs: &[2, 40], rhs: &[2, 40] };
+    let call = GsddmmPlan::new(&relation, SddmmOp::Dot, [Target::Src, Target::Dst], [&[2, 40], &[2, 40]]).unwrap();
     check("dot", |x| {
         let (l, r, g) = (x(1, &[20, 2, 40]), x(2, &[15, 2, 40]), x(3, &[1500, 2, 1]));
-        let grad = |side| gsddmm_grad(call, side, g.clone(), Some(l.clone()), Some(r.clone()));
-        vec![gsddmm(call, Some(l.clone()), Some(r.clone())), grad(Side::Lhs), grad(Side::Rhs)]
+        let grad = |side| gsddmm_grad(&call, side, g.clone(), Some(l.clone()), Some(r.clone()));
+        vec![gsddmm(&call, Some(l.clone()), Some(r.clone())), grad(Side::Lhs), grad(Side::Rhs)]
     });
 }
 

@@ -6,6 +6,7 @@ use burn::tensor::{DType, Shape};
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_cube::*;
 use burn_gnn_graph::{Graph, GraphError, NeighborSampler, SampleKey};
+use burn_gnn_plan::*;
 
 use crate::sampling::{ids, on_device};
 use crate::support::*;
@@ -40,44 +41,43 @@ fn turned(mut x: CubeTensor) -> CubeTensor {
 #[test]
 fn gspmm_operands() {
     let r = random(7, 3, 20, 1);
-    let call = |op, reduce| Gspmm { relation: &r, op, reduce, lhs: &[4], rhs: &[4] };
-    let (mul, sum) = (call(MessageOp::Mul, Reduce::Sum), call(MessageOp::CopyLhs, Reduce::Sum));
+    let call = |op, reduce| GspmmPlan::new(&r, op, reduce, &[4], &[4]).unwrap();
+    let (mul, sum) = (call(BinaryOp::Mul, Reduce::Sum), call(BinaryOp::CopyLhs, Reduce::Sum));
     let (x, w, g) = (|| Some(zeros(&[7, 4])), || Some(zeros(&[20, 4])), || zeros(&[3, 4]));
-    gspmm(mul, x(), w());
-    refused("`lhs` must have 7 rows of 4 entries, got shape [6, 4]", || gspmm(mul, Some(zeros(&[6, 4])), w()));
-    refused("`lhs` must have 7 rows", || gspmm(sum, Some(zeros(&[7, 3])), None));
-    refused("`rhs` must have 20 rows", || gspmm(mul, x(), Some(zeros(&[7, 4]))));
-    refused("`rhs` must have element type", || gspmm(mul, x(), Some(half(&[20, 4]))));
-    refused("`rhs` is missing", || gspmm(mul, x(), None));
-    refused("`lhs` has a buffer of", || gspmm(sum, Some(lying(&[7, 4])), None));
+    gspmm(&mul, x(), w());
+    refused("`lhs` must have 7 rows of 4 entries, got shape [6, 4]", || gspmm(&mul, Some(zeros(&[6, 4])), w()));
+    refused("`lhs` must have 7 rows", || gspmm(&sum, Some(zeros(&[7, 3])), None));
+    refused("`rhs` must have 20 rows", || gspmm(&mul, x(), Some(zeros(&[7, 4]))));
+    refused("`rhs` must have element type", || gspmm(&mul, x(), Some(half(&[20, 4]))));
+    refused("`rhs` is missing", || gspmm(&mul, x(), None));
+    refused("`lhs` has a buffer of", || gspmm(&sum, Some(lying(&[7, 4])), None));
     // Columns apart, which a copy would bring together: it must not read behind the end either.
-    refused("`lhs` has a buffer of", || gspmm(sum, Some(turned(lying(&[4, 7]))), None));
-    gspmm(sum, Some(turned(zeros(&[4, 7]))), None);
-    refused("do not broadcast", || gspmm(Gspmm { rhs: &[2], ..mul }, x(), Some(zeros(&[20, 2]))));
-    let max = call(MessageOp::CopyLhs, Reduce::Max);
-    refused("`lhs` must have 7 rows", || gspmm_select(max, Some(zeros(&[8, 4])), None));
-    let (_, arg) = gspmm_select(max, x(), None);
-    gspmm_grad(max, Side::Lhs, g(), Some(arg.clone()), None, None);
-    refused("`arg` is missing", || gspmm_grad(max, Side::Lhs, g(), None, None, None));
-    refused("`arg` must have 3 rows", || gspmm_grad(max, Side::Lhs, g(), Some(lying(&[2, 4])), None, None));
-    refused("`arg` must have element type", || gspmm_grad(max, Side::Lhs, g(), Some(g()), None, None));
-    refused("`grad` must have 3 rows", || gspmm_grad(mul, Side::Lhs, zeros(&[7, 4]), None, None, w()));
-    refused("`rhs` is missing", || gspmm_grad(mul, Side::Lhs, g(), None, x(), None));
-    refused("`lhs` must have 7 rows", || gspmm_grad(mul, Side::Rhs, g(), None, Some(zeros(&[3, 4])), None));
+    refused("`lhs` has a buffer of", || gspmm(&sum, Some(turned(lying(&[4, 7]))), None));
+    gspmm(&sum, Some(turned(zeros(&[4, 7]))), None);
+    let max = call(BinaryOp::CopyLhs, Reduce::Max);
+    refused("`lhs` must have 7 rows", || gspmm_select(&max, Some(zeros(&[8, 4])), None));
+    let (_, arg) = gspmm_select(&max, x(), None);
+    gspmm_grad(&max, Side::Lhs, g(), Some(arg.clone()), None, None);
+    refused("`arg` is missing", || gspmm_grad(&max, Side::Lhs, g(), None, None, None));
+    refused("`arg` must have 3 rows", || gspmm_grad(&max, Side::Lhs, g(), Some(lying(&[2, 4])), None, None));
+    refused("`arg` must have element type", || gspmm_grad(&max, Side::Lhs, g(), Some(g()), None, None));
+    refused("`grad` must have 3 rows", || gspmm_grad(&mul, Side::Lhs, zeros(&[7, 4]), None, None, w()));
+    refused("`rhs` is missing", || gspmm_grad(&mul, Side::Lhs, g(), None, x(), None));
+    refused("`lhs` must have 7 rows", || gspmm_grad(&mul, Side::Rhs, g(), None, Some(zeros(&[3, 4])), None));
 }
 
 #[test]
 fn gsddmm_operands() {
     let r = random(7, 3, 20, 1);
-    let call = Gsddmm { relation: &r, op: EdgeOp::Dot, targets: [Target::Src, Target::Dst], lhs: &[2, 4], rhs: &[2, 4] };
+    let call = GsddmmPlan::new(&r, SddmmOp::Dot, [Target::Src, Target::Dst], [&[2, 4], &[2, 4]]).unwrap();
     let (x, y, g) = (|| Some(zeros(&[7, 2, 4])), || Some(zeros(&[3, 2, 4])), || zeros(&[20, 2, 1]));
-    gsddmm(call, x(), y());
-    gsddmm_grad(call, Side::Lhs, g(), x(), y());
-    refused("`lhs` must have 7 rows of 8", || gsddmm(call, y(), y()));
-    refused("`rhs` must have 3 rows of 8", || gsddmm(call, x(), x()));
-    refused("`rhs` is missing", || gsddmm(call, x(), None));
-    refused("`grad` must have 20 rows of 2", || gsddmm_grad(call, Side::Lhs, zeros(&[20, 2, 4]), x(), y()));
-    refused("`rhs` must have 3 rows of 8", || gsddmm_grad(call, Side::Lhs, g(), x(), x()));
+    gsddmm(&call, x(), y());
+    gsddmm_grad(&call, Side::Lhs, g(), x(), y());
+    refused("`lhs` must have 7 rows of 8", || gsddmm(&call, y(), y()));
+    refused("`rhs` must have 3 rows of 8", || gsddmm(&call, x(), x()));
+    refused("`rhs` is missing", || gsddmm(&call, x(), None));
+    refused("`grad` must have 20 rows of 2", || gsddmm_grad(&call, Side::Lhs, zeros(&[20, 2, 4]), x(), y()));
+    refused("`rhs` must have 3 rows of 8", || gsddmm_grad(&call, Side::Lhs, g(), x(), x()));
 }
 
 #[test]
@@ -232,8 +232,8 @@ fn a_mapped_file_that_was_changed() {
     let changed = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
     std::io::Write::write_all(&mut &changed, &vec![0xff; 4 * words]).unwrap();
     let relation = &mapped.graph().relations()[0];
-    let call = |reduce| Gspmm { relation, op: MessageOp::CopyLhs, reduce, lhs: &[2], rhs: &[2] };
-    refused("its file was changed while it was mapped", || gspmm(call(Reduce::Sum), Some(zeros(&[5, 2])), None));
+    let call = |reduce| GspmmPlan::new(relation, BinaryOp::CopyLhs, reduce, &[2], &[2]).unwrap();
+    refused("its file was changed while it was mapped", || gspmm(&call(Reduce::Sum), Some(zeros(&[5, 2])), None));
     refused("its file was changed while it was mapped", || edge_softmax(relation, zeros(&[5, 2])));
     std::fs::remove_file(&file).unwrap();
 }

@@ -2,6 +2,7 @@
 
 use burn_gnn_cube::*;
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::{Activation, BinaryOp, GspmmPlan, Reduce, Side};
 
 use crate::support::*;
 
@@ -36,10 +37,10 @@ fn sums() {
     for (lhs, rhs) in [(vec![16], vec![]), (vec![3], vec![3]), (vec![2, 8], vec![2, 1])] {
         let [l, r, g] = [(src, &lhs), (edges, &rhs), (dst, &lhs)].map(|(n, f)| tensor(&numbers.divisors(n * size(f)), &dims(n, f)));
         for reduce in [Reduce::Sum, Reduce::Mean] {
-            let call = Gspmm { relation: &relation, op: MessageOp::Mul, reduce, lhs: &lhs, rhs: &rhs };
+            let call = GspmmPlan::new(&relation, BinaryOp::Mul, reduce, &lhs, &rhs).unwrap();
             the_same(&format!("{reduce:?} {lhs:?} {rhs:?}"), || {
-                let out = gspmm(call, Some(l.clone()), Some(r.clone()));
-                let dl = gspmm_grad(call, Side::Lhs, g.clone(), None, Some(l.clone()), Some(r.clone()));
+                let out = gspmm(&call, Some(l.clone()), Some(r.clone()));
+                let dl = gspmm_grad(&call, Side::Lhs, g.clone(), None, Some(l.clone()), Some(r.clone()));
                 vec![bytes(&out), bytes(&dl)]
             });
         }
@@ -54,10 +55,10 @@ fn winners() {
     let x: Vec<f64> = Numbers::new(3).numbers(3000 * 16).into_iter().map(|x| (4.0 * x).round()).collect();
     let (x, g) = (tensor(&x, &[3000, 16]), tensor(&Numbers::new(4).numbers(2500 * 16), &[2500, 16]));
     for reduce in [Reduce::Max, Reduce::Min] {
-        let call = Gspmm { relation: &relation, op: MessageOp::CopyLhs, reduce, lhs: &[16], rhs: &[16] };
+        let call = GspmmPlan::new(&relation, BinaryOp::CopyLhs, reduce, &[16], &[16]).unwrap();
         the_same(&format!("{reduce:?}"), || {
-            let (out, arg) = gspmm_select(call, Some(x.clone()), None);
-            let dx = gspmm_grad(call, Side::Lhs, g.clone(), Some(arg.clone()), None, None);
+            let (out, arg) = gspmm_select(&call, Some(x.clone()), None);
+            let dx = gspmm_grad(&call, Side::Lhs, g.clone(), Some(arg.clone()), None, None);
             vec![bytes(&out), bytes(&arg), bytes(&dx)]
         });
     }

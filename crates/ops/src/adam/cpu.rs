@@ -5,10 +5,10 @@ use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
 use rayon::prelude::*;
 
-use super::plan::{AdamStep, Factors, Form};
 use crate::cpu::{Host, by_dtype};
 use crate::kernel::{Acc, Elem, Vectorised, vectorised};
 use crate::operator::Tensors;
+use burn_gnn_plan::{AdamFactors, AdamForm, AdamStep};
 
 /// Entries of one piece of work: four streams of it stay within the second-level cache.
 const PIECE: usize = 1 << 15;
@@ -65,7 +65,7 @@ impl<B: Host, T: Elem> Buffer<B, T> {
 }
 
 struct Piece<'a, T> {
-    f: Factors,
+    f: AdamFactors,
     p: &'a mut [T],
     g: &'a [T],
     m: &'a mut [T],
@@ -103,11 +103,11 @@ where
             };
         }
         match f.form {
-            Form::Adam { scale, epsilon } => {
+            AdamForm::Adam { scale, epsilon } => {
                 let (scale, epsilon) = (a(scale), a(epsilon));
                 each!(|p, m, v| (p, (m * scale) / (v.root() + epsilon)));
             }
-            Form::AdamW { keep, first, second, epsilon } => {
+            AdamForm::AdamW { keep, first, second, epsilon } => {
                 let (keep, first, second, epsilon) = (a(keep), a(first), a(second), a(epsilon));
                 each!(|p, m, v| (p * keep, (m / first) / ((v / second).root() + epsilon)));
             }
@@ -115,7 +115,7 @@ where
     }
 }
 
-fn update<T: Elem>(f: Factors, p: &mut [T], g: &[T], m: &mut [T], v: &mut [T])
+fn update<T: Elem>(f: AdamFactors, p: &mut [T], g: &[T], m: &mut [T], v: &mut [T])
 where
     T::Acc: Root,
 {

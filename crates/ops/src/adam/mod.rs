@@ -4,11 +4,10 @@ mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
 mod operator;
-mod plan;
 pub(crate) mod reference;
 mod rows;
 
-pub use plan::{AdamDecay, AdamStep};
+pub use burn_gnn_plan::{AdamDecay, AdamStep};
 pub use rows::{adam_step_rows, try_adam_step_rows};
 
 use burn::backend::Dispatch;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::IndexingUpdateOp;
 
-use super::plan::AdamStep;
 use super::{cpu, reference};
 use crate::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 use crate::primitives::index;
+use burn_gnn_plan::AdamStep;
 
 const UPDATE: Gradient = Gradient::Refused("an update is not differentiable; pass tensors that are not tracked (`inner` or `detach`)");
 

@@ -3,15 +3,15 @@
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, FloatDType, TensorMetadata};
 
-use super::plan::{Factors, Form};
 use crate::primitives::widen;
+use burn_gnn_plan::{AdamFactors, AdamForm};
 
 pub(crate) fn step<B: Backend>(
     param: FloatTensor<B>,
     grad: FloatTensor<B>,
     m: FloatTensor<B>,
     v: FloatTensor<B>,
-    f: &Factors,
+    f: &AdamFactors,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
     let dtype = param.dtype();
     let [p, mut g, m, v] = [param, grad, m, v].map(widen::<B>);
@@ -23,11 +23,11 @@ pub(crate) fn step<B: Backend>(
     let v = B::float_add(times(v, f.beta[1]), times(B::float_mul(g.clone(), g), f.rest[1]));
     let over = |x: FloatTensor<B>, by: f64| B::float_div_scalar(x, by.into());
     let (p, delta) = match f.form {
-        Form::Adam { scale, epsilon } => {
+        AdamForm::Adam { scale, epsilon } => {
             let root = B::float_add_scalar(B::float_sqrt(v.clone()), epsilon.into());
             (p, B::float_div(times(m.clone(), scale), root))
         }
-        Form::AdamW { keep, first, second, epsilon } => {
+        AdamForm::AdamW { keep, first, second, epsilon } => {
             let root = B::float_add_scalar(B::float_sqrt(over(v.clone(), second)), epsilon.into());
             (times(p, keep), B::float_div(over(m.clone(), first), root))
         }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 
 use super::operator::AdamRows;
-use super::plan::AdamStep;
 use super::{AdamStepped, check_time, stepped};
 use crate::OpsError;
 use crate::check::{check_rows, check_same};
 use crate::gspmm::{accept, check_dtype};
 use crate::operator::call;
+use burn_gnn_plan::AdamStep;
 
 const NAME: &str = "adam_step_rows";
 

@@ -25,7 +25,7 @@ fn call<'a>(plan: &'a AggregatePlan, dtype: DType, device: &CubeDevice) -> cube:
         relation: plan.relation(),
         scale: factors(plan.source(), dtype, device),
         after: factors(plan.destination(), dtype, device),
-        activation: plan.activation().into(),
+        activation: plan.activation(),
     }
 }
 

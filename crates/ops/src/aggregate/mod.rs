@@ -21,7 +21,7 @@ use crate::check::{check_rows, check_same, check_width};
 use crate::gspmm::{accept, check_dtype};
 use crate::operator::tensor;
 use crate::precision::enter;
-use crate::{Activation, OpsError};
+use crate::{Activation, OpsError, activation};
 
 const NAME: &str = "weighted_aggregate";
 
@@ -138,6 +138,6 @@ fn check(
     if let Some(s) = &options.destination {
         check_rows(NAME, "destination degrees", "one per destination node of the relation", relation.num_dst(), s.degrees().len())?;
     }
-    options.activation.check(NAME)?;
+    activation::check(options.activation, NAME)?;
     Ok(AggregatePlan::new(relation, width, options.clone(), weight.is_some(), bias.is_some()))
 }

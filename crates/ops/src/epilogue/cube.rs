@@ -9,7 +9,7 @@ use crate::dropout::cube::draws;
 use crate::operator::{OnCube, Tensors};
 
 fn call(plan: &EpiloguePlan, device: &CubeDevice) -> cube::Epilogue {
-    cube::Epilogue { activation: plan.activation().into(), dropout: plan.dropout().map(|dropout| draws(dropout, device)) }
+    cube::Epilogue { activation: plan.activation(), dropout: plan.dropout().map(|dropout| draws(dropout, device)) }
 }
 
 /// Which entries are open is four columns in a number.

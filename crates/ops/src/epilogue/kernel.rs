@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::plan::EpiloguePlan;
 use crate::Activation;
+use crate::activation::OnNumbers;
 use crate::kernel::{
     Acc, EdgeRows, Elem, Mask, Places, Scattered, Sink, Vectorised, collect_beside, collect_rows_and_edges, collect_rows2, evenly, scatter,
     split_mut, vectorised,

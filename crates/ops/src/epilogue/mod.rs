@@ -15,6 +15,7 @@ pub(crate) use plan::EpiloguePlan;
 
 use burn::tensor::{DispatchTensor, Tensor};
 
+use crate::activation::check;
 use crate::check::{check_rows, check_same};
 use crate::dropout::{DROPOUT_ARGS, RowDropout};
 use crate::gspmm::{accept, check_dtype};
@@ -106,7 +107,7 @@ pub fn bias_activation_reference(x: Tensor<2>, bias: Option<Tensor<1>>, activati
 fn plan(x: &Tensor<2>, bias: Option<&Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Result<EpiloguePlan, OpsError> {
     let [rows, columns] = x.dims();
     check_dtype(NAME, "x", x.dtype())?;
-    activation.check(NAME)?;
+    check(activation, NAME)?;
     if let Some(bias) = bias {
         check_rows(NAME, "bias", "one per column of `x`", columns, bias.dims()[0])?;
         check_same(NAME, ("bias", bias), ("x", x))?;

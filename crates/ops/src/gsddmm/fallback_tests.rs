@@ -5,8 +5,7 @@ use burn::backend::tensor::{Device, FloatTensor};
 use burn::backend::{Flex, NdArray};
 use burn_gnn_graph::Relation;
 
-use super::plan::{Gather, opposite};
-use super::{GsddmmGrad, GsddmmPlan, SddmmOp, Target};
+use super::{Gather, GsddmmGrad, GsddmmPlan, SddmmOp, Target};
 use crate::edge_softmax::{EdgeSoftmaxGrad, EdgeSoftmaxPlan, NormBy};
 use crate::fallback_tests::{assert_near, compare_operator, graphs, numbers};
 use crate::gspmm::{Side, gspmm_on};
@@ -73,7 +72,7 @@ fn one<B: GnnBackend>(backend: &str, device: &Device<B>, relation: &Relation, op
             None => continue,
             Some(Gather::Plain(p)) => gspmm_on::<B>(p, vec![grad()]),
             Some(Gather::Negated(p)) => B::float_neg(gspmm_on::<B>(p, vec![grad()])),
-            Some(Gather::Weighted(p)) => gspmm_on::<B>(p, vec![if opposite(side) == Side::Lhs { l() } else { r() }, grad()]),
+            Some(Gather::Weighted(p)) => gspmm_on::<B>(p, vec![if side.opposite() == Side::Lhs { l() } else { r() }, grad()]),
         };
         assert_near::<B>(&format!("{what} as GSpMM"), gathered, want);
     }

@@ -11,7 +11,6 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::kernel::{AHEAD, LANES, Rows, ask, block, fold, load, widest};
-use super::plan::opposite;
 use super::{GsddmmPlan, SddmmOp, Target};
 use crate::gspmm::Side;
 use crate::kernel::{Acc, Adjacency, Elem, Sink, Vectorised, by_edges, collect_rows, evenly, zeros};
@@ -84,7 +83,7 @@ pub(crate) fn gradient<T: Elem>(plan: &GsddmmPlan, side: Side, given: Given<'_, 
     if plan.width() == 0 || relation.num_edges() == 0 {
         return zeros(plan.operand_rows(side) * plan.map(side).len);
     }
-    let (target, other) = (plan.target(side), plan.target(opposite(side)));
+    let (target, other) = (plan.target(side), plan.target(side.opposite()));
     let rows = match target {
         Target::Src => Some(Adjacency::new(relation.csr())),
         Target::Dst => Some(Adjacency::new(relation.csc())),
@@ -116,7 +115,7 @@ impl<T: Elem> Job<'_, T> {
     }
 
     fn walks<G: Chain, const DOT: bool>(&self) -> Vec<T> {
-        match (self.walk(self.side), self.walk(opposite(self.side))) {
+        match (self.walk(self.side), self.walk(self.side.opposite())) {
             (true, true) => self.run::<G, true, true, DOT>(),
             (true, false) => self.run::<G, true, false, DOT>(),
             (false, _) => self.run::<G, false, true, DOT>(),
@@ -164,7 +163,7 @@ impl<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool> Vectorise
         let job = self.job;
         let (plan, side) = (job.plan, job.side);
         let blocks = plan.blocks();
-        let (own_len, other_len, grad_len) = (plan.map(side).len, plan.map(opposite(side)).len, plan.out_width());
+        let (own_len, other_len, grad_len) = (plan.map(side).len, plan.map(side.opposite()).len, plan.out_width());
         let (mine, theirs) = match side {
             Side::Lhs => (&blocks.starts[0], &blocks.starts[1]),
             Side::Rhs => (&blocks.starts[1], &blocks.starts[0]),

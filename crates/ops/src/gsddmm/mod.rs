@@ -10,16 +10,15 @@ mod gradient;
 mod kernel;
 mod names;
 mod operator;
-mod plan;
 mod reference;
 #[cfg(all(test, feature = "flex"))]
 mod tests;
 
+pub(crate) use burn_gnn_plan::{Gather, GsddmmPlan};
+pub use burn_gnn_plan::{SddmmOp, Target};
 pub use names::*;
 #[cfg(test)]
 pub(crate) use operator::GsddmmGrad;
-pub(crate) use plan::GsddmmPlan;
-pub use plan::{SddmmOp, Target};
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;

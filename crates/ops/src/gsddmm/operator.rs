@@ -3,20 +3,17 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 
-use super::plan::{Gather, opposite};
-use super::{GsddmmPlan, SddmmOp, cpu, reference};
+use super::{Gather, GsddmmPlan, SddmmOp, cpu, reference};
 use crate::cpu::Host;
 use crate::gspmm::{Side, gspmm_on};
 use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
 
-impl GsddmmPlan {
-    /// The sides that inputs are, in their order.
-    fn sides(&self) -> &'static [Side] {
-        match self.op() {
-            SddmmOp::CopyLhs => &[Side::Lhs],
-            SddmmOp::CopyRhs => &[Side::Rhs],
-            _ => &[Side::Lhs, Side::Rhs],
-        }
+/// The sides that inputs are, in their order.
+fn sides(plan: &GsddmmPlan) -> &'static [Side] {
+    match plan.op() {
+        SddmmOp::CopyLhs => &[Side::Lhs],
+        SddmmOp::CopyRhs => &[Side::Rhs],
+        _ => &[Side::Lhs, Side::Rhs],
     }
 }
 
@@ -30,7 +27,7 @@ impl Operator for GsddmmPlan {
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let mut inputs = inputs.read();
         let lhs = inputs.float();
-        Tensors::one(match self.sides() {
+        Tensors::one(match sides(self) {
             [_] => reference::copy::<B>(lhs, self),
             _ => reference::binary::<B>(lhs, inputs.float(), self),
         })
@@ -42,14 +39,14 @@ impl Operator for GsddmmPlan {
         Gradient::Backward
     }
     fn keeps(&self, tracked: &[bool]) -> Keeps {
-        let reads = self.sides().iter().zip(tracked).filter(|(_, tracked)| **tracked).map(|(&side, _)| self.op().gradient_reads(side));
+        let reads = sides(self).iter().zip(tracked).filter(|(_, tracked)| **tracked).map(|(&side, _)| self.op().gradient_reads(side));
         let (lhs, rhs) = reads.fold((false, false), |a, b| (a.0 || b.0, a.1 || b.1));
-        Keeps { inputs: self.sides().iter().map(|&side| if side == Side::Lhs { lhs } else { rhs }).collect(), result: false }
+        Keeps { inputs: sides(self).iter().map(|&side| if side == Side::Lhs { lhs } else { rhs }).collect(), result: false }
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         let [lhs, rhs] = [0, 1].map(|i| saved.inputs.get(i).and_then(Option::as_ref));
         let of = |(&side, &wanted): (&Side, &bool)| wanted.then(|| gradient::<B>(grad.clone(), lhs, rhs, self, side));
-        self.sides().iter().zip(wants).map(of).collect()
+        sides(self).iter().zip(wants).map(of).collect()
     }
 }
 
@@ -63,7 +60,7 @@ fn gradient<B: GnnBackend>(
 ) -> FloatTensor<B> {
     let (needs_lhs, needs_rhs) = plan.op().gradient_reads(side);
     let (lhs, rhs) = (lhs.filter(|_| needs_lhs), rhs.filter(|_| needs_rhs));
-    let other = if opposite(side) == Side::Lhs { lhs } else { rhs };
+    let other = if side.opposite() == Side::Lhs { lhs } else { rhs };
     match (plan.as_gspmm(side), other) {
         (Some(Gather::Plain(plan)), _) => return gspmm_on::<B>(plan, vec![grad]),
         (Some(Gather::Negated(plan)), _) => {

@@ -6,7 +6,6 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{IndexingUpdateOp, Shape};
 
-use super::plan::opposite;
 use super::{GsddmmPlan, SddmmOp, Target};
 use crate::gspmm::Side;
 use crate::primitives::{index, narrow, widen};
@@ -76,7 +75,7 @@ pub(crate) fn gradient<B: Backend>(
     }
     let g = widen::<B>(grad);
     let wide = g.dtype();
-    let other = |x: FloatTensor<B>| per_edge::<B>(widen::<B>(x), plan, opposite(side));
+    let other = |x: FloatTensor<B>| per_edge::<B>(widen::<B>(x), plan, side.opposite());
     let mut d = match (plan.op(), side, lhs, rhs) {
         (SddmmOp::Mul | SddmmOp::Dot, Side::Lhs, _, Some(x)) | (SddmmOp::Mul | SddmmOp::Dot, Side::Rhs, Some(x), _) => {
             B::float_mul(g, other(x))

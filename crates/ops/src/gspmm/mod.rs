@@ -1,22 +1,18 @@
 //! Generalised sparse-dense products: messages along edges, reduced at destinations.
 
-mod broadcast;
 pub(crate) mod cpu;
 #[cfg(feature = "cube")]
 pub(crate) mod cube;
 mod names;
 mod operator;
-mod plan;
 pub(crate) mod reference;
 #[cfg(all(test, feature = "flex"))]
 mod tests;
 
+pub use burn_gnn_plan::{BinaryOp, Reduce, Side};
+pub(crate) use burn_gnn_plan::{Columns, GspmmPlan, MAX_COLUMNS, Misfit, broadcast};
 pub use names::*;
 pub(crate) use operator::{Gspmm, GspmmGrad, gspmm_on};
-pub(crate) use plan::GspmmPlan;
-pub use plan::{BinaryOp, Reduce, Side};
-
-pub(crate) use broadcast::{Columns, MAX_COLUMNS, Misfit, RowMap, broadcast};
 
 use burn::tensor::{DType, Tensor};
 use burn_gnn_graph::Relation;

@@ -10,6 +10,7 @@ use super::layout::Same;
 use super::simd::{Blocked, Reach, Vectorised, vectorised};
 use super::{Acc, Adjacency, Elem, Exp, Sink, by_edges, collect_rows, evenly};
 use crate::Activation;
+use crate::activation::OnNumbers;
 
 /// Operands of one weighted sum.
 pub(crate) struct Weighted<'a, T: Elem> {

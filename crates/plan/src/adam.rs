@@ -30,32 +30,50 @@ pub struct AdamStep {
 }
 
 /// What the loop over entries multiplies by, from Burn's own f32 arithmetic.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Factors {
-    pub(crate) lr: f64,
-    pub(crate) beta: [f64; 2],
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamFactors {
+    /// Learning rate.
+    pub lr: f64,
+    /// Decays of the moments.
+    pub beta: [f64; 2],
     /// `1 - β`.
-    pub(crate) rest: [f64; 2],
+    pub rest: [f64; 2],
     /// Added to the gradient, times `p`; nothing without L2.
-    pub(crate) penalty: Option<f64>,
-    pub(crate) form: Form,
+    pub penalty: Option<f64>,
+    /// How moments are used.
+    pub form: AdamForm,
 }
 
 /// The same formula as Burn writes it in `Adam` and in `AdamW`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Form {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AdamForm {
     /// `p - lr · (m · scale) / (√v + epsilon)`
-    Adam { scale: f64, epsilon: f64 },
+    Adam {
+        /// Both corrections of the moments.
+        scale: f64,
+        /// Added to the root.
+        epsilon: f64,
+    },
     /// `p · keep - lr · (m / first) / (√(v / second) + epsilon)`
-    AdamW { keep: f64, first: f64, second: f64, epsilon: f64 },
+    AdamW {
+        /// What is left of the parameter.
+        keep: f64,
+        /// Correction of the first moment.
+        first: f64,
+        /// Correction of the second moment.
+        second: f64,
+        /// Added to the root.
+        epsilon: f64,
+    },
 }
 
 impl AdamStep {
-    pub(crate) fn factors(&self) -> Factors {
+    /// What the loop over entries multiplies by.
+    pub fn factors(&self) -> AdamFactors {
         let time = self.time.min(i32::MAX as usize) as i32;
         let (first, second) = (1.0 - self.beta_1.powi(time), 1.0 - self.beta_2.powi(time));
         let form = match self.decay {
-            AdamDecay::Decoupled(rate) => Form::AdamW {
+            AdamDecay::Decoupled(rate) => AdamForm::AdamW {
                 keep: 1.0 - self.lr * f64::from(rate),
                 first: first.into(),
                 second: second.into(),
@@ -63,10 +81,10 @@ impl AdamStep {
             },
             AdamDecay::None | AdamDecay::L2(_) => {
                 let root = second.sqrt();
-                Form::Adam { scale: (root / first).into(), epsilon: (self.epsilon * root).into() }
+                AdamForm::Adam { scale: (root / first).into(), epsilon: (self.epsilon * root).into() }
             }
         };
-        Factors {
+        AdamFactors {
             lr: self.lr,
             beta: [self.beta_1.into(), self.beta_2.into()],
             rest: [(1.0 - self.beta_1).into(), (1.0 - self.beta_2).into()],

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use burn::tensor::Shape;
 use burn_gnn_graph::Relation;
 
-use super::broadcast::{Misfit, RowMap, broadcast};
+use crate::broadcast::{Misfit, RowMap, broadcast};
 
 /// How a message is made from a source row and an edge row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,13 +70,23 @@ impl Reduce {
     }
 }
 
-/// Which operand a gradient is for.
+/// One of two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The operand on source nodes.
+    /// The left one; of GSpMM that on source nodes.
     Lhs,
-    /// The operand on edges.
+    /// The right one; of GSpMM that on edges.
     Rhs,
+}
+
+impl Side {
+    /// The other one.
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Lhs => Self::Rhs,
+            Self::Rhs => Self::Lhs,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -94,53 +104,58 @@ struct Inner {
 ///
 /// Backends receive it as a plain argument. It knows every output shape without reading data.
 #[derive(Clone, Debug)]
-pub(crate) struct GspmmPlan(Arc<Inner>);
+pub struct GspmmPlan(Arc<Inner>);
 
 impl GspmmPlan {
     /// `lhs` and `rhs` are feature shapes, the first axis left out; a copy gives its operand's shape
     /// for both.
-    pub(crate) fn new(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: &[usize], rhs: &[usize]) -> Result<Self, Misfit> {
+    ///
+    /// # Errors
+    /// Shapes that do not broadcast, or whose rows have more than [`MAX_COLUMNS`](crate::MAX_COLUMNS) entries.
+    pub fn new(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: &[usize], rhs: &[usize]) -> Result<Self, Misfit> {
         let (out, width, lhs, rhs) = broadcast(lhs, rhs, relation.num_edges())?;
         Ok(Self(Arc::new(Inner { relation: relation.clone(), op, reduce, lhs, rhs, out, width })))
     }
     /// The edges.
-    pub(crate) fn relation(&self) -> &Relation {
+    pub fn relation(&self) -> &Relation {
         &self.0.relation
     }
     /// Message operator.
-    pub(crate) fn op(&self) -> BinaryOp {
+    pub fn op(&self) -> BinaryOp {
         self.0.op
     }
     /// Reducer.
-    pub(crate) fn reduce(&self) -> Reduce {
+    pub fn reduce(&self) -> Reduce {
         self.0.reduce
     }
     /// Shape of the result and of the winning edge ids.
-    pub(crate) fn out_shape(&self) -> Shape {
+    pub fn out_shape(&self) -> Shape {
         rows(self.0.relation.num_dst(), &self.0.out)
     }
     /// Shape of an operand and of its gradient.
-    pub(crate) fn operand_shape(&self, side: Side) -> Shape {
+    pub fn operand_shape(&self, side: Side) -> Shape {
         rows(self.operand_rows(side), &self.map(side).own)
     }
-    pub(crate) fn operand_rows(&self, side: Side) -> usize {
+    /// Rows of an operand.
+    pub fn operand_rows(&self, side: Side) -> usize {
         match side {
             Side::Lhs => self.0.relation.num_src(),
             Side::Rhs => self.0.relation.num_edges(),
         }
     }
-    pub(crate) fn map(&self, side: Side) -> &RowMap {
+    /// How the columns of a message find their entry in an operand's row.
+    pub fn map(&self, side: Side) -> &RowMap {
         match side {
             Side::Lhs => &self.0.lhs,
             Side::Rhs => &self.0.rhs,
         }
     }
     /// Feature shape of the result.
-    pub(crate) fn out(&self) -> &[usize] {
+    pub fn out(&self) -> &[usize] {
         &self.0.out
     }
     /// Entries of a result row.
-    pub(crate) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.0.width
     }
 }

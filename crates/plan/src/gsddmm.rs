@@ -5,7 +5,8 @@ use std::sync::Arc;
 use burn::tensor::Shape;
 use burn_gnn_graph::Relation;
 
-use crate::gspmm::{BinaryOp, GspmmPlan, Misfit, Reduce, RowMap, Side, broadcast};
+use crate::broadcast::{Misfit, RowMap, broadcast};
+use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side};
 
 /// How the result of an edge is made from two operand rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,13 +78,13 @@ impl Target {
 /// The columns of a product row as blocks of equal length, inside of which each operand either walks
 /// along or stays on one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Blocks {
+pub struct Blocks {
     /// Columns of a block.
-    pub(crate) len: usize,
+    pub len: usize,
     /// Where the blocks start in the rows of `lhs` and `rhs`; empty where no row is ever read.
-    pub(crate) starts: [Vec<u32>; 2],
+    pub starts: [Vec<u32>; 2],
     /// Whether `lhs` and `rhs` walk along.
-    pub(crate) walks: [bool; 2],
+    pub walks: [bool; 2],
 }
 
 impl Blocks {
@@ -133,12 +134,15 @@ struct Inner {
 ///
 /// Backends receive it as a plain argument. It knows every output shape without reading data.
 #[derive(Clone, Debug)]
-pub(crate) struct GsddmmPlan(Arc<Inner>);
+pub struct GsddmmPlan(Arc<Inner>);
 
 impl GsddmmPlan {
     /// `features` are those of `lhs` and `rhs`, the first axis left out; a copy gives its operand's target
     /// and shape twice.
-    pub(crate) fn new(relation: &Relation, op: SddmmOp, targets: [Target; 2], features: [&[usize]; 2]) -> Result<Self, Misfit> {
+    ///
+    /// # Errors
+    /// Shapes that do not broadcast, or whose rows have more than [`MAX_COLUMNS`](crate::MAX_COLUMNS) entries.
+    pub fn new(relation: &Relation, op: SddmmOp, targets: [Target; 2], features: [&[usize]; 2]) -> Result<Self, Misfit> {
         let (product, width, lhs, rhs) = broadcast(features[0], features[1], relation.num_edges())?;
         let mut out = product.clone();
         if op == SddmmOp::Dot
@@ -152,54 +156,57 @@ impl GsddmmPlan {
         Ok(Self(Arc::new(Inner { relation: relation.clone(), op, targets, maps, product, width, out, blocks })))
     }
     /// The edges.
-    pub(crate) fn relation(&self) -> &Relation {
+    pub fn relation(&self) -> &Relation {
         &self.0.relation
     }
     /// Operator.
-    pub(crate) fn op(&self) -> SddmmOp {
+    pub fn op(&self) -> SddmmOp {
         self.0.op
     }
     /// Where an operand lives.
-    pub(crate) fn target(&self, side: Side) -> Target {
+    pub fn target(&self, side: Side) -> Target {
         self.0.targets[at(side)]
     }
     /// Shape of the result.
-    pub(crate) fn out_shape(&self) -> Shape {
+    pub fn out_shape(&self) -> Shape {
         rows(self.0.relation.num_edges(), &self.0.out)
     }
     /// Shape of an operand and of its gradient.
-    pub(crate) fn operand_shape(&self, side: Side) -> Shape {
+    pub fn operand_shape(&self, side: Side) -> Shape {
         rows(self.operand_rows(side), &self.map(side).own)
     }
-    pub(crate) fn operand_rows(&self, side: Side) -> usize {
+    /// Rows of an operand.
+    pub fn operand_rows(&self, side: Side) -> usize {
         self.target(side).rows(&self.0.relation)
     }
-    pub(crate) fn map(&self, side: Side) -> &RowMap {
+    /// How the columns of a product find their entry in an operand's row.
+    pub fn map(&self, side: Side) -> &RowMap {
         &self.0.maps[at(side)]
     }
     /// Feature shape of the result.
-    pub(crate) fn out(&self) -> &[usize] {
+    pub fn out(&self) -> &[usize] {
         &self.0.out
     }
     /// Feature shape of `lhs * rhs`: that of the result, but for the last axis of a dot.
-    pub(crate) fn product(&self) -> &[usize] {
+    pub fn product(&self) -> &[usize] {
         &self.0.product
     }
     /// Entries of a row of the product.
-    pub(crate) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.0.width
     }
     /// Entries of a row of the result.
-    pub(crate) fn out_width(&self) -> usize {
+    pub fn out_width(&self) -> usize {
         self.0.out.iter().product()
     }
-    pub(crate) fn blocks(&self) -> &Blocks {
+    /// The columns of a product row as blocks.
+    pub fn blocks(&self) -> &Blocks {
         &self.0.blocks
     }
 
     /// The GSpMM that is the gradient of one side, if there is one: its kernels serve then.
-    pub(crate) fn as_gspmm(&self, side: Side) -> Option<Gather> {
-        let other = opposite(side);
+    pub fn as_gspmm(&self, side: Side) -> Option<Gather> {
+        let other = side.opposite();
         let relation = match self.target(side) {
             Target::Dst => self.relation().clone(),
             Target::Src => self.relation().reverse(),
@@ -224,7 +231,7 @@ impl GsddmmPlan {
 
 /// A gradient that is a sum over the edges of a node.
 #[derive(Debug)]
-pub(crate) enum Gather {
+pub enum Gather {
     /// Of the incoming gradient.
     Plain(GspmmPlan),
     /// As `Plain`, with the sign changed.
@@ -237,14 +244,6 @@ fn at(side: Side) -> usize {
     match side {
         Side::Lhs => 0,
         Side::Rhs => 1,
-    }
-}
-
-/// The other operand.
-pub(crate) fn opposite(side: Side) -> Side {
-    match side {
-        Side::Lhs => Side::Rhs,
-        Side::Rhs => Side::Lhs,
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// How the columns of an output row find their operand entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Columns {
+pub enum Columns {
     /// Column `j` reads entry `j`.
     Same,
     /// Every column reads the only entry.
@@ -15,19 +15,20 @@ pub(crate) enum Columns {
 
 /// One operand's feature row against the output's.
 #[derive(Clone, Debug)]
-pub(crate) struct RowMap {
+pub struct RowMap {
     /// Feature shape as given.
-    pub(crate) own: Vec<usize>,
+    pub own: Vec<usize>,
     /// Feature shape with leading ones up to the rank of the output's.
-    pub(crate) padded: Vec<usize>,
+    pub padded: Vec<usize>,
     /// Entries of a row.
-    pub(crate) len: usize,
-    pub(crate) columns: Columns,
+    pub len: usize,
+    /// How the columns of an output row find their entry.
+    pub columns: Columns,
 }
 
 /// Why two feature shapes cannot be operands of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Misfit {
+pub enum Misfit {
     /// They do not broadcast.
     Axes,
     /// A row of this feature shape has more than [`MAX_COLUMNS`] entries.
@@ -35,7 +36,7 @@ pub(crate) enum Misfit {
 }
 
 /// Offsets in a row are 32-bit.
-pub(crate) const MAX_COLUMNS: usize = u32::MAX as usize;
+pub const MAX_COLUMNS: usize = u32::MAX as usize;
 
 /// Entries of a row.
 fn width(features: &[usize]) -> Result<usize, Misfit> {
@@ -65,7 +66,7 @@ impl RowMap {
         Ok(Self { own: own.to_vec(), padded, len, columns })
     }
     /// The offsets as a table whatever the kind, for the general path.
-    pub(crate) fn table(&self, out: &[usize]) -> Vec<u32> {
+    pub fn table(&self, out: &[usize]) -> Vec<u32> {
         match &self.columns {
             Columns::Table(t) => t.clone(),
             _ => table(&self.padded, out),
@@ -95,7 +96,7 @@ fn table(padded: &[usize], out: &[usize]) -> Vec<u32> {
 
 /// Feature shape of the result, entries of its rows, and the two maps. Without edges no message is ever
 /// made, and tables of offsets stay empty.
-pub(crate) fn broadcast(lhs: &[usize], rhs: &[usize], num_edges: usize) -> Result<(Vec<usize>, usize, RowMap, RowMap), Misfit> {
+pub fn broadcast(lhs: &[usize], rhs: &[usize], num_edges: usize) -> Result<(Vec<usize>, usize, RowMap, RowMap), Misfit> {
     let rank = lhs.len().max(rhs.len());
     let axis = |s: &[usize], i: usize| (i + s.len()).checked_sub(rank).map_or(1, |k| s[k]);
     let out = (0..rank)
