@@ -1,7 +1,7 @@
 //! Operators under autodiff: the gradient that an operator writes by hand, with no more kept for it than tracked inputs need.
 
-use std::fmt::{self, Debug};
-use std::marker::PhantomData;
+use std::fmt::Debug;
+use std::sync::Arc;
 
 use burn::backend::Autodiff;
 use burn::backend::autodiff::NodeId;
@@ -11,16 +11,26 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::{FloatTensor, IntTensor};
 
-use super::{GnnBackend, Gradient, Operator, Saved, Tensors};
+use super::{GnnBackend, Gradient, Keeps, Operator, Saved, Tensors};
 
-/// The backward step of operator `O`.
-struct Step<O>(PhantomData<fn() -> O>);
+/// A call without its type, so that what autodiff does with it is compiled once for a backend and not for every operator.
+trait AnyCall<B: GnnBackend>: Debug + Send + Sync {
+    fn run(&self, inputs: Tensors<B>) -> Tensors<B>;
+    fn backward(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>>;
+}
 
-impl<O: Operator> Debug for Step<O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(O::NAME)
+impl<B: GnnBackend, O: Operator> AnyCall<B> for O {
+    fn run(&self, inputs: Tensors<B>) -> Tensors<B> {
+        B::run(inputs, self.clone())
+    }
+    fn backward(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+        Operator::backward::<B>(self, grad, saved, wants)
     }
 }
+
+/// The backward step of every operator.
+#[derive(Debug)]
+struct Step;
 
 /// Inputs are kept by node, so that Burn's checkpointing may compute them again; results as they are.
 #[derive(Clone, Debug)]
@@ -31,15 +41,15 @@ struct State<O, F, I> {
     ints: Vec<I>,
 }
 
-impl<B: GnnBackend, O: Operator, const N: usize> Backward<B, N> for Step<O> {
-    type State = State<O, FloatTensor<B>, IntTensor<B>>;
+impl<B: GnnBackend, const N: usize> Backward<B, N> for Step {
+    type State = State<Arc<dyn AnyCall<B>>, FloatTensor<B>, IntTensor<B>>;
 
     fn backward(self, ops: Ops<Self::State, N>, grads: &mut Gradients, checkpointer: &mut Checkpointer) {
         let State { op, inputs, floats, ints } = ops.state;
         let grad = grads.consume::<B>(&ops.node);
         let inputs = inputs.into_iter().map(|id| id.map(|id| checkpointer.retrieve_node_output(id))).collect();
         let wants = ops.parents.each_ref().map(Option::is_some);
-        let all = op.backward::<B>(grad, Saved { inputs, results: Tensors { floats, ints } }, &wants);
+        let all = op.backward(grad, Saved { inputs, results: Tensors { floats, ints } }, &wants);
         for (node, gradient) in ops.parents.into_iter().zip(all) {
             if let (Some(node), Some(gradient)) = (node, gradient) {
                 grads.register::<B>(node.id, gradient);
@@ -57,31 +67,26 @@ fn inner<B: GnnBackend, C: CheckpointStrategy>(x: Tensors<Autodiff<B, C>>) -> Te
     Tensors { floats: x.floats.into_iter().map(|x| x.into_primitive()).collect(), ints: x.ints }
 }
 
-fn step<B: GnnBackend, C: CheckpointStrategy, O: Operator, const N: usize>(
+/// Runs a call of `N` float inputs, of which `keeps` names those that backward reads.
+fn step<B: GnnBackend, C: CheckpointStrategy, const N: usize>(
     inputs: Tensors<Autodiff<B, C>>,
-    op: O,
+    op: Arc<dyn AnyCall<B>>,
+    keeps: &Keeps,
 ) -> Tensors<Autodiff<B, C>> {
     let nodes = std::array::from_fn(|i| inputs.floats[i].node());
-    match <Step<O> as Backward<B, N>>::prepare::<C>(Step(PhantomData), nodes).compute_bound().stateful() {
+    match <Step as Backward<B, N>>::prepare::<C>(Step, nodes).compute_bound().stateful() {
         OpsKind::Tracked(mut prep) => {
-            let tracked: [bool; N] = std::array::from_fn(|i| inputs.floats[i].is_tracked());
-            let keeps = op.keeps(&tracked);
             let kept = inputs.floats.iter().zip(&keeps.inputs).map(|(x, &keep)| keep.then(|| prep.checkpoint(x))).collect();
-            let op = op.tracked();
-            let Tensors { mut floats, ints } = B::run(inner(inputs), op.clone());
+            let Tensors { mut floats, ints } = op.run(inner(inputs));
             let out = floats.remove(0);
-            let state = State {
-                op,
-                inputs: kept,
-                floats: keeps.result.then(|| out.clone()).into_iter().chain(floats.clone()).collect(),
-                ints: ints.clone(),
-            };
+            let results = keeps.result.then(|| out.clone()).into_iter().chain(floats.clone()).collect();
+            let state = State { op, inputs: kept, floats: results, ints: ints.clone() };
             let mut results = constants::<B, C>(Tensors { floats, ints });
             results.floats.insert(0, prep.finish(state, out));
             results
         }
         OpsKind::UnTracked(prep) => {
-            let Tensors { mut floats, ints } = B::run(inner(inputs), op);
+            let Tensors { mut floats, ints } = op.run(inner(inputs));
             let out = floats.remove(0);
             let mut results = constants::<B, C>(Tensors { floats, ints });
             results.floats.insert(0, prep.finish(out));
@@ -92,14 +97,19 @@ fn step<B: GnnBackend, C: CheckpointStrategy, O: Operator, const N: usize>(
 
 impl<B: GnnBackend, C: CheckpointStrategy> GnnBackend for Autodiff<B, C> {
     fn run<O: Operator>(inputs: Tensors<Self>, op: O) -> Tensors<Self> {
-        let is_tracked = inputs.floats.iter().any(|x| x.is_tracked());
+        let tracked: Vec<bool> = inputs.floats.iter().map(|x| x.is_tracked()).collect();
+        let is_tracked = tracked.contains(&true);
         match op.gradient() {
-            Gradient::Backward => match inputs.floats.len() {
-                1 => step::<B, C, O, 1>(inputs, op),
-                2 => step::<B, C, O, 2>(inputs, op),
-                3 => step::<B, C, O, 3>(inputs, op),
-                n => unreachable!("{}: an operator with a gradient takes one to three float tensors, got {n}", O::NAME),
-            },
+            Gradient::Backward => {
+                let keeps = op.keeps(&tracked);
+                let op: Arc<dyn AnyCall<B>> = if is_tracked { Arc::new(op.tracked()) } else { Arc::new(op) };
+                match inputs.floats.len() {
+                    1 => step::<B, C, 1>(inputs, op, &keeps),
+                    2 => step::<B, C, 2>(inputs, op, &keeps),
+                    3 => step::<B, C, 3>(inputs, op, &keeps),
+                    n => unreachable!("{}: an operator with a gradient takes one to three float tensors, got {n}", O::NAME),
+                }
+            }
             Gradient::OfReference if is_tracked => op.reference(inputs),
             // Gradients are computed on the backend below; they get here only if someone asks for the gradient of a gradient.
             Gradient::Refused(why) if is_tracked => panic!("{}: {why}", O::NAME),
