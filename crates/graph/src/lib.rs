@@ -21,6 +21,7 @@ mod batch;
 mod batch_rows;
 mod compact;
 mod convert;
+mod cut;
 pub mod datasets;
 mod derive;
 mod derived;
@@ -28,6 +29,8 @@ mod distances;
 mod edit;
 mod error;
 mod features;
+#[doc(hidden)]
+pub mod files;
 mod frame;
 mod global_ids;
 mod graph;
@@ -37,13 +40,14 @@ pub mod io;
 mod khop;
 mod line_graph;
 mod loading;
-mod mapped_file;
 mod memory;
 mod merge;
 mod metapath;
 mod node_ids;
+mod original_ids;
 #[cfg(feature = "petgraph")]
 mod petgraph_graphs;
+mod placement;
 mod points;
 mod prefetch;
 mod product;
@@ -53,11 +57,11 @@ mod random;
 mod relation;
 mod reorder;
 mod row_index;
+mod row_type;
 mod sampling;
 mod schema;
 mod self_loops;
 mod simple;
-mod sorted;
 mod stack;
 mod subgraph;
 mod texts;
@@ -71,7 +75,11 @@ pub use batch::{Batch, batch};
 pub use batch_rows::{TopK, TopKRows};
 pub use compact::compact_graphs;
 pub use convert::{Homogeneous, to_heterogeneous};
-pub use derive::{OriginalIds, Subgraph};
+#[doc(hidden)]
+pub use cut::{Cut, cut as cut_text, cut_quoted};
+pub use derive::Subgraph;
+#[doc(hidden)]
+pub use derive::check_ids;
 pub use derived::{Derived, DerivedMap};
 pub use distances::{UNREACHED, double_radius_label};
 pub use error::GraphError;
@@ -85,16 +93,19 @@ pub use io::{Builder, Dataset, Features, KnowledgeGraph, Split, Triple, crates_g
 pub use khop::KHop;
 pub use line_graph::Backtracking;
 pub use loading::*;
-pub use mapped_file::MappedFile;
 #[doc(hidden)]
 pub use memory::room;
 pub use merge::merge;
 pub use node_ids::{FileId, Ids, NodeIds};
+pub use original_ids::OriginalIds;
+pub use placement::Placement;
 pub use points::{Metric, PointOptions, knn_graph, radius_graph};
 pub use prefetch::{prefetch, prefetch_at};
 pub use query::EdgeList;
 pub use ragged::Ragged;
 pub use random::{Stream, philox4x32};
+#[doc(hidden)]
+pub use relation::LayoutArrays;
 pub use relation::{Compressed, Relation, WholeNumber};
 pub use reorder::{EdgeOrder, NodeOrder};
 pub use row_index::{row_index, row_index_data};
@@ -105,5 +116,7 @@ pub use simple::Simple;
 pub use stack::RelationStack;
 pub use subgraph::Relabel;
 pub use texts::Texts;
-pub use topology::{Placement, Topology};
+pub use topology::Topology;
 pub use traversal::DfsLabel;
+#[doc(hidden)]
+pub use words::{SharedWords, Words};

@@ -6,55 +6,20 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use burn::tensor::Device;
-use rayon::prelude::*;
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde::{Deserialize, Serialize};
 
+use crate::error::setting;
+use crate::files::{MAX_HEADER, MappedFile, tensor_header, write_atomic};
 use crate::io::checksum::checksum;
 use crate::io::files::{format_error, io_error, node_count, open, version_error};
-use crate::io::tensor_views::MAX_HEADER;
-use crate::io::tensor_writer::header;
-use crate::io::write_atomic;
-use crate::mapped_file::MappedFile;
-use crate::relation::{By, check_counts, check_nodes};
-use crate::sampling::setting;
-use crate::words::{MappedWords, Words};
-use crate::{Compressed, Derived, EdgeType, Graph, GraphError, Relation};
+use crate::{EdgeType, Graph, GraphError, LayoutArrays, Placement, Relation, Words};
 
 /// Key of the description in the header of the file.
 const DESCRIPTION: &str = "topology";
 /// The version that this program writes and reads. Descriptions of version 1 need no checksum.
 const VERSION: u32 = 2;
-/// Names of the layouts in the file, in their order.
-const LAYOUTS: [(&str, By); 2] = [("csc", By::Dst), ("csr", By::Src)];
-
-/// Where the structure of a graph or a part of its feature rows lives.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Placement {
-    /// In memory: the file is read and closed, and may be changed, cut short or removed afterwards.
-    #[default]
-    Memory,
-    /// In a file mapped into memory: the system reads what is asked for, keeps what is met often, and drops it when
-    /// memory is short.
-    ///
-    /// Nodes at both ends of the edges stay in the file. Row offsets and edge ids, which kernels rely on, are in
-    /// memory: 8 bytes per edge at most (4 for each layout whose order is not that of the edges) and 4 per node for
-    /// each layout.
-    ///
-    /// The file must not be changed while it is mapped, by any program. A program that changes it all the same makes
-    /// another graph of it, or a panic in whoever reads a node that does not exist; one that cuts it short ends the
-    /// process (SIGBUS on Unix) when an edge behind the new end is read. The file has a shared advisory lock
-    /// ([`File::lock_shared`](std::fs::File::lock_shared)) meanwhile, and a file that another program has locked to
-    /// write it is refused.
-    Mapped,
-    /// In the memory of a device: for rows of features ([`UnifiedRows`](crate::UnifiedRows)), not for the structure,
-    /// which operators copy to a device when they first need it there.
-    Device(Device),
-}
-
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
@@ -120,10 +85,10 @@ impl Topology {
         for (t, r) in graph.schema().etypes().iter().zip(graph.relations()) {
             let edges = [r.num_edges()];
             tensors.extend(["src", "dst"].map(|end| (format!("{t}/{end}"), edges)));
-            for (name, by, rows) in LAYOUTS.map(|(name, by)| (name, by, if by == By::Dst { r.num_dst() } else { r.num_src() })) {
-                tensors.push((format!("{t}/{name}/indptr"), [rows + 1]));
+            for (name, r) in layouts(r) {
+                tensors.push((format!("{t}/{name}/indptr"), [r.num_dst() + 1]));
                 tensors.push((format!("{t}/{name}/indices"), edges));
-                tensors.extend(r.has_edge_ids(by).then(|| (format!("{t}/{name}/edge_ids"), edges)));
+                tensors.extend(r.csc_has_edge_ids().then(|| (format!("{t}/{name}/edge_ids"), edges)));
             }
         }
         let node_types = graph.schema().ntypes().iter().zip(graph.node_counts()).map(|(t, &n)| (t.clone(), n as u64)).collect();
@@ -131,15 +96,15 @@ impl Topology {
         let mut description = Description { format_version: VERSION, checksum: String::new(), node_types, edge_types };
         description.checksum = checksum(&description);
         let description = serde_json::to_string(&description).map_err(|e| format_error(path, e.to_string()))?;
-        let head = header(tensors.iter().map(|(key, shape)| (&**key, Dtype::U32, &shape[..])), [(DESCRIPTION, &*description)]);
+        let head = tensor_header(tensors.iter().map(|(key, shape)| (&**key, Dtype::U32, &shape[..])), [(DESCRIPTION, &*description)]);
         write_atomic(path, |w| {
             w.write_all(&head)?;
             let mut put = |words: &[u32]| w.write_all(bytemuck::cast_slice(words));
             for r in graph.relations() {
                 put(r.src())?;
                 put(r.dst())?;
-                for (_, by) in LAYOUTS {
-                    r.with_layout(by, |l| {
+                for (_, r) in layouts(r) {
+                    r.with_csc(|l| {
                         put(l.indptr())?;
                         put(l.indices())?;
                         l.edge_ids().map_or(Ok(()), &mut put)
@@ -230,6 +195,11 @@ impl Topology {
     }
 }
 
+/// Names of the layouts in the file, in their order, each with the relation whose layout by destination it is.
+fn layouts(r: &Relation) -> [(&'static str, Relation); 2] {
+    [("csc", r.clone()), ("csr", r.reverse())]
+}
+
 /// The header of a safetensors file, and where its data begin; the file is as long as the header says.
 fn read_header(path: &Path, mut file: &File, len: u64) -> Result<(Metadata, u64), GraphError> {
     let wrong = |found: String| format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"));
@@ -255,6 +225,30 @@ fn read_header(path: &Path, mut file: &File, len: u64) -> Result<(Metadata, u64)
     }
 }
 
+/// Numbers in a mapped file.
+struct MappedWords {
+    map: Arc<MappedFile>,
+    /// In bytes.
+    start: usize,
+    end: usize,
+}
+
+impl MappedWords {
+    /// `None` where the file ends before, which may have become shorter since its length was checked, or where the
+    /// numbers are not at a multiple of four bytes.
+    fn new(map: Arc<MappedFile>, start: usize, bytes: usize) -> Option<Self> {
+        let end = start.checked_add(bytes)?;
+        let fits = map.get(start..end).is_some_and(|part| bytemuck::try_cast_slice::<u8, u32>(part).is_ok());
+        fits.then_some(Self { map, start, end })
+    }
+}
+
+impl AsRef<[u32]> for MappedWords {
+    fn as_ref(&self) -> &[u32] {
+        bytemuck::cast_slice(&self.map[self.start..self.end])
+    }
+}
+
 /// A file that is being opened.
 struct Source<'a> {
     path: &'a Path,
@@ -268,61 +262,60 @@ struct Source<'a> {
 
 impl Source<'_> {
     fn relation(&self, t: &EdgeType, num_src: usize, num_dst: usize, used: &mut usize) -> Result<Relation, GraphError> {
+        let mut key = |name: &str| {
+            *used += 1;
+            format!("{t}/{name}")
+        };
         // Nodes may stay in the file; what unsafe code relies on is memory, which nobody else can change once it was
         // checked.
-        let mut nodes = |name: &str| {
-            *used += 1;
-            self.words(&format!("{t}/{name}"), self.map.as_ref())
-        };
-        let (src, dst) = (nodes("src")?, nodes("dst")?);
-        let (by_dst, by_src) = (nodes("csc/indices")?, nodes("csr/indices")?);
-        let mut owned = |name: &str| {
-            *used += 1;
-            self.words(&format!("{t}/{name}"), None)
-        };
+        let (src, dst) = (self.nodes(&key("src"))?, self.nodes(&key("dst"))?);
         if src.len() != dst.len() {
             return Err(format_error(
                 self.path,
                 format!("`{t}`: expected as many sources as destinations, found {} and {}", src.len(), dst.len()),
             ));
         }
-        check_counts(num_src, num_dst, src.len()).map_err(|e| e.in_relation(&t.to_string()))?;
-        check_nodes("src", &src, num_src).map_err(|e| e.in_relation(&t.to_string()))?;
-        check_nodes("dst", &dst, num_dst).map_err(|e| e.in_relation(&t.to_string()))?;
-        let mut layout = |name: &str, indices: Words, rows: usize, key: &[u32], other: &[u32]| {
+        let mut layout = |name: &str| -> Result<LayoutArrays, GraphError> {
+            let indices = self.nodes(&key(&format!("{name}/indices")))?;
+            let indptr = self.numbers(&key(&format!("{name}/indptr")))?;
             let ids = format!("{name}/edge_ids");
-            let edge_ids = if self.header.info(&format!("{t}/{ids}")).is_some() { Some(owned(&ids)?) } else { None };
-            let layout = Compressed::new(owned(&format!("{name}/indptr"))?, indices, edge_ids);
-            let what = disagreement(&layout, rows, key, other).or_else(|| match layout.edge_ids() {
-                // Above, edges were distinguished by `key`, which may change in a file.
-                Some(ids) if self.map.is_some() && !is_permutation(ids) => Some("an edge twice".into()),
-                _ => None,
-            });
-            match what {
-                None => Ok(Derived::from(layout)),
-                Some(what) => Err(format_error(self.path, format!("`{t}/{name}`: expected the layout of the edges, found {what}"))),
-            }
+            let has_ids = self.header.info(&format!("{t}/{ids}")).is_some();
+            let edge_ids = if has_ids { Some(self.numbers(&key(&ids))?) } else { None };
+            Ok(LayoutArrays { indptr, indices, edge_ids })
         };
-        let layouts = [layout("csc", by_dst, num_dst, &dst, &src)?, layout("csr", by_src, num_src, &src, &dst)?];
-        Ok(Relation::from_words(num_src, num_dst, src, dst, layouts))
+        let (csc, csr) = (layout("csc")?, layout("csr")?);
+        Relation::from_layouts(num_src, num_dst, src, dst, csc, csr).map_err(|e| match e {
+            GraphError::Layout { layout, found, .. } => {
+                format_error(self.path, format!("`{t}/{layout}`: expected the layout of the edges, found {found}"))
+            }
+            e => e.in_relation(&t.to_string()),
+        })
     }
 
-    /// The numbers of a tensor, read, or left where they are in `map`.
-    fn words(&self, key: &str, map: Option<&Arc<MappedFile>>) -> Result<Words, GraphError> {
+    /// Where a tensor of ids or offsets lies in the file, and how many bytes it has.
+    fn tensor(&self, key: &str) -> Result<(u64, usize), GraphError> {
         let info = self.header.info(key).ok_or_else(|| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
         let &TensorInfo { dtype, ref shape, data_offsets: (from, to) } = info;
         if dtype != Dtype::U32 || shape.len() != 1 {
             return Err(format_error(self.path, format!("`{key}`: expected u32 of rank 1, found {dtype:?} {shape:?}")));
         }
-        let place = self.data + from as u64;
-        let Some(map) = map else {
-            return self.read(place, to - from).map(Words::Own).map_err(|e| io_error(self.path, e));
-        };
-        // The file may have become shorter since its length was checked.
-        let part = usize::try_from(place).ok().and_then(|place| map.get(place..)?.get(..to - from));
-        part.and_then(|part| MappedWords::new(map, part))
-            .map(Words::Mapped)
+        Ok((self.data + from as u64, to - from))
+    }
+
+    /// The numbers of a tensor, read, or left where they are in a mapped file.
+    fn nodes(&self, key: &str) -> Result<Words, GraphError> {
+        let Some(map) = &self.map else { return self.numbers(key).map(Words::from) };
+        let (place, bytes) = self.tensor(key)?;
+        let words = usize::try_from(place).ok().and_then(|start| MappedWords::new(map.clone(), start, bytes));
+        words
+            .map(|words| Words::shared(Arc::new(words)))
             .ok_or_else(|| format_error(self.path, format!("`{key}`: expected a place at a multiple of four bytes, found another")))
+    }
+
+    /// The numbers of a tensor, read.
+    fn numbers(&self, key: &str) -> Result<Vec<u32>, GraphError> {
+        let (place, bytes) = self.tensor(key)?;
+        self.read(place, bytes).map_err(|e| io_error(self.path, e))
     }
 
     fn read(&self, place: u64, bytes: usize) -> std::io::Result<Vec<u32>> {
@@ -334,39 +327,6 @@ impl Source<'_> {
         file.read_exact(bytemuck::cast_slice_mut(&mut words))?;
         Ok(words)
     }
-}
-
-/// What keeps a layout from being that of the edges `key[i]`, `other[i]`: every edge once, in its row, ascending there.
-fn disagreement(l: &Compressed, rows: usize, key: &[u32], other: &[u32]) -> Option<String> {
-    let (indptr, edges) = (l.indptr(), key.len());
-    let lengths = (indptr.len(), l.indices().len(), l.edge_ids().map_or(edges, <[u32]>::len));
-    if lengths != (rows + 1, edges, edges) {
-        return Some(format!("arrays of {lengths:?} for {rows} rows and {edges} edges"));
-    }
-    if indptr[0] != 0 || indptr[rows] as usize != edges || !indptr.par_windows(2).all(|w| w[0] <= w[1]) {
-        return Some(format!("offsets that do not go from 0 to {edges}"));
-    }
-    // Ids that ascend in a row and belong to it differ everywhere, so all of them are there.
-    let is_right = |r: usize| {
-        let ids = || l.row(r).map(|p| (p, l.edge_id(p) as usize));
-        let in_row = ids().all(|(p, id)| id < edges && key[id] as usize == r && other[id] == l.indices()[p]);
-        in_row && ids().zip(ids().skip(1)).all(|(a, b)| a.1 < b.1)
-    };
-    let wrong = (0..rows).into_par_iter().with_min_len(1 << 10).find_first(|&r| !is_right(r))?;
-    Some(format!("other edges in row {wrong}"))
-}
-
-/// Whether every number below `ids.len()` is there once.
-fn is_permutation(ids: &[u32]) -> bool {
-    let mut seen = vec![0u64; ids.len().div_ceil(64)];
-    ids.iter().all(|&id| {
-        let (word, bit) = (id as usize / 64, 1 << (id % 64));
-        let new = (id as usize) < ids.len() && seen[word] & bit == 0;
-        if new {
-            seen[word] |= bit;
-        }
-        new
-    })
 }
 
 #[cfg(test)]
@@ -395,8 +355,8 @@ mod tests {
             assert_eq!((t.graph().schema(), t.graph().node_counts()), (g.schema(), g.node_counts()));
             for (a, b) in t.graph().relations().iter().zip(g.relations()) {
                 assert_eq!((a, a.csc(), a.csr()), (b, b.csc(), b.csr()));
-                let expected = (placement.clone(), placement.clone(), Placement::Memory);
-                assert_eq!((a.placement(), a.reverse().placement(), b.placement()), expected);
+                let mapped = placement == Placement::Mapped;
+                assert_eq!((a.is_mapped(), a.reverse().is_mapped(), b.is_mapped()), (mapped, mapped, false));
             }
             let sample =
                 |g: &Graph| NeighborSampler::new(g, [3, 2]).unwrap().sample([("a", [7, 1]), ("b", [0, 9])], SampleKey::new(5)).unwrap();

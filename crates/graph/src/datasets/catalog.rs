@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use super::DataHome;
+use crate::GraphError;
 use crate::io::{Dataset, crates_graph, karate_club, load_ogb};
-use crate::{GraphError, sampling};
 
 /// A published data set for node classification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -283,6 +283,6 @@ impl FromStr for Known {
     fn from_str(name: &str) -> Result<Self, GraphError> {
         let found = Self::ALL.into_iter().find(|k| k.name() == name);
         let names: Vec<&str> = Self::ALL.iter().map(|k| k.name()).collect();
-        found.ok_or_else(|| sampling::setting("data set", &format!("one of {}", names.join(", ")), name))
+        found.ok_or_else(|| crate::error::setting("data set", &format!("one of {}", names.join(", ")), name))
     }
 }

@@ -12,7 +12,7 @@ use ureq::http::{Response, StatusCode};
 use super::unpack::unpack;
 use super::{DataHome, Known, RemoteFile};
 use crate::GraphError;
-use crate::io::atomic::{abandoned, builder, folder, locked, prefix, remove_abandoned};
+use crate::files::{abandoned, builder, folder, locked, prefix, remove_abandoned};
 use crate::io::files::{cut, format_error, io_error, read_bounded};
 use crate::io::{create_dirs, sync_dir};
 

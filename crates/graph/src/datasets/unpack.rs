@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::GraphError;
-use crate::io::atomic::folder;
+use crate::files::folder;
 use crate::io::files::{cut, format_error, io_error};
 use crate::io::{DirLock, lock_dir, open_zip, sync_dir, zip_error};
 

@@ -110,7 +110,7 @@ impl EdgeListFormat {
     }
 
     fn check(&self) -> Result<(), GraphError> {
-        let wrong = |arg, expected: &str, found: &str| Err(crate::sampling::setting(arg, expected, found));
+        let wrong = |arg, expected: &str, found: &str| Err(crate::error::setting(arg, expected, found));
         if self.delimiter.as_deref().is_some_and(|d| d.is_empty() || d.contains(['\n', '\r'])) {
             return wrong("delimiter", "a text without line ends that is not empty", &format!("{:?}", self.delimiter));
         }

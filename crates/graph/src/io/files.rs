@@ -2,22 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
 use crate::GraphError;
+pub(crate) use crate::cut::{Cut, cut, cut_quoted};
+pub(crate) use crate::files::{format_error, io_error, open, read_error};
 use crate::relation::LIMIT;
 
 /// Largest JSON file that is read; a description of ten thousand edge types takes about 2 MB.
 const MAX_JSON: u64 = 64 << 20;
-
-/// A [`GraphError::Format`]; texts in quotes are cut, whatever file they came from.
-pub(crate) fn format_error(path: &Path, message: impl Into<String>) -> GraphError {
-    GraphError::Format { path: path.into(), message: cut_quoted(message.into()) }
-}
 
 /// A [`GraphError::Table`].
 pub(crate) fn table_error(path: &Path, line: u64, column: usize, expected: impl Into<String>, found: impl Into<Cut>) -> GraphError {
@@ -46,54 +42,6 @@ pub(crate) fn zip_error(path: &Path, e: zip::result::ZipError) -> GraphError {
 pub(crate) fn open_zip<R: std::io::Read + std::io::Seek>(path: &Path, reader: R) -> Result<zip::ZipArchive<R>, GraphError> {
     let config = zip::read::Config { archive_offset: zip::read::ArchiveOffset::Known(0) };
     zip::ZipArchive::with_config(config, reader).map_err(|e| zip_error(path, e))
-}
-
-/// A [`GraphError::Io`].
-pub(crate) fn io_error(path: &Path, source: std::io::Error) -> GraphError {
-    GraphError::Io { path: path.into(), source }
-}
-
-/// Opens a regular file and gives its length. Anything else (a directory, a pipe that blocks, a device that never ends)
-/// is refused, by what the opened file is, so that nothing else can take its place meanwhile.
-///
-/// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for what is no regular file.
-#[doc(hidden)]
-pub fn open(path: &Path) -> Result<(File, u64), GraphError> {
-    let regular = |meta: &Metadata| {
-        if meta.is_file() {
-            return Ok(());
-        }
-        Err(format_error(path, format!("expected a regular file, found {}; copy its content to a file", kind(meta))))
-    };
-    // Before it is opened, since that alone has effects on some devices.
-    regular(&std::fs::metadata(path).map_err(|e| io_error(path, e))?)?;
-    let mut options = File::options();
-    options.read(true);
-    // Opening a pipe waits for a writer otherwise; a regular file is opened and read as without.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
-    let file = options.open(path).map_err(|e| io_error(path, e))?;
-    let meta = file.metadata().map_err(|e| io_error(path, e))?;
-    regular(&meta)?;
-    Ok((file, meta.len()))
-}
-
-/// What there is in place of a regular file.
-fn kind(meta: &Metadata) -> &'static str {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt;
-        let ty = meta.file_type();
-        if ty.is_fifo() {
-            return "a pipe";
-        } else if ty.is_char_device() || ty.is_block_device() {
-            return "a device";
-        } else if ty.is_socket() {
-            return "a socket";
-        }
-    }
-    if meta.is_dir() { "a directory" } else { "something else" }
 }
 
 /// All of a regular file.
@@ -188,85 +136,6 @@ pub(crate) fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<Path
     Ok(dir.join(file))
 }
 
-/// Characters of a text from elsewhere that an error message carries.
-const SHOWN: usize = 80;
-/// Characters of a message that holds such texts.
-const LONGEST: usize = 1000;
-
-/// A text for an error message: its first 80 characters and, where there are more, its length.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cut(pub(crate) String);
-
-impl Cut {
-    fn new(start: &str, most: usize, bytes: usize) -> Self {
-        match start.char_indices().nth(most) {
-            None => Self(start.to_owned()),
-            Some((end, _)) => Self(format!("{}… ({bytes} bytes)", &start[..end])),
-        }
-    }
-}
-
-impl From<&str> for Cut {
-    fn from(text: &str) -> Self {
-        Self::new(text, SHOWN, text.len())
-    }
-}
-impl From<&String> for Cut {
-    fn from(text: &String) -> Self {
-        text.as_str().into()
-    }
-}
-impl From<&[u8]> for Cut {
-    /// Bytes that should be UTF-8; only those that are shown are looked at.
-    fn from(bytes: &[u8]) -> Self {
-        // A character takes at most four bytes.
-        Self::new(&String::from_utf8_lossy(&bytes[..bytes.len().min(4 * (SHOWN + 1))]), SHOWN, bytes.len())
-    }
-}
-
-/// `text` as [`Cut`].
-#[doc(hidden)]
-pub fn cut(text: &str) -> String {
-    Cut::from(text).0
-}
-
-/// A message whose texts in quotes are cut, and that is cut itself where it is very long: what a parser says may hold a
-/// text of the file, and a list of names may be as long as the file.
-#[doc(hidden)]
-pub fn cut_quoted(message: String) -> String {
-    if message.len() <= SHOWN {
-        return message;
-    }
-    let (mut out, mut rest) = (String::new(), &*message);
-    while let Some(at) = rest.find(['`', '"']).filter(|_| out.len() < 4 * LONGEST) {
-        let quote = &rest[at..=at];
-        let inside = &rest[at + 1..];
-        // Texts in double quotes were written by `Debug`, which escapes.
-        let end = match quote {
-            "`" => inside.find('`'),
-            _ => inside.match_indices('"').map(|m| m.0).find(|&i| !escaped(&inside[..i])),
-        };
-        out.push_str(&rest[..=at]);
-        let Some(end) = end else {
-            rest = inside;
-            break;
-        };
-        let text = &inside[..end];
-        // One that was cut before it got here has its length.
-        let is_cut = text.ends_with(" bytes)") && text.len() < 8 * SHOWN && text.contains('…');
-        out.push_str(&if is_cut { text.to_owned() } else { cut(text) });
-        out.push_str(quote);
-        rest = &inside[end + 1..];
-    }
-    out.push_str(rest);
-    Cut::new(&out, LONGEST, message.len()).0
-}
-
-/// Whether what follows a text is escaped by a backslash at its end.
-fn escaped(text: &str) -> bool {
-    text.bytes().rev().take_while(|&b| b == b'\\').count() % 2 == 1
-}
-
 /// Refuses a declared count that differs from what a file holds.
 pub(crate) fn same_count(path: &Path, what: &str, declared: u64, found: usize) -> Result<(), GraphError> {
     if declared == found as u64 {
@@ -323,28 +192,5 @@ mod tests {
         let e = node_count(json, "a", (1 << 26) + 1, 3).unwrap_err();
         assert_eq!(e.to_string(), "d/m.json: node type `a`: expected at most 67108864 nodes beside 3 bytes of data, found 67108865");
         assert!(matches!(node_count(json, "a", u64::MAX, u64::MAX), Err(GraphError::TooLarge { .. })));
-    }
-
-    #[test]
-    fn long_texts_are_cut() {
-        assert_eq!(cut("ab"), "ab");
-        assert_eq!(cut(&"é".repeat(200)), format!("{}… (400 bytes)", "é".repeat(80)));
-        assert_eq!(Cut::from(&b"\xff".repeat(99)[..]).0, format!("{}… (99 bytes)", "\u{fffd}".repeat(80)));
-        assert_eq!(Cut::from("🦀".repeat(81).as_bytes()).0, format!("{}… (324 bytes)", "🦀".repeat(80)));
-    }
-
-    #[test]
-    fn texts_in_messages_are_cut() {
-        let (x, shown) = ("x".repeat(300), "x".repeat(80));
-        let plain = "expected what stands here, in words that nobody took from a file, found something else in its place";
-        assert_eq!(cut_quoted(plain.to_owned()), plain);
-        assert_eq!(cut_quoted(format!("expected `a`, found `{x}` in `b`")), format!("expected `a`, found `{shown}… (300 bytes)` in `b`"));
-        let quoted = format!("{:?}", format!("\"{x}"));
-        assert_eq!(cut_quoted(format!("found {quoted}, at 7")), format!("found \"\\\"{}… (302 bytes)\", at 7", "x".repeat(78)));
-        // One that was cut before keeps its length.
-        assert_eq!(cut_quoted(format!("found `{}`", cut(&x))), format!("found `{shown}… (300 bytes)`"));
-        let names = cut_quoted(format!("{:?}", vec!["name"; 100_000]));
-        assert_eq!((names.chars().count(), names.ends_with("… (800000 bytes)")), (1000 + 16, true));
-        assert!(cut_quoted("`".to_owned() + &"y".repeat(5000)).len() < 1100);
     }
 }

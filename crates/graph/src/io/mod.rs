@@ -9,7 +9,6 @@
 //! Files are data from outside: whatever they hold, the answer is a value or a [`GraphError`](crate::GraphError) that
 //! names the file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
 
-pub(crate) mod atomic;
 pub(crate) mod checksum;
 mod column;
 mod crates_graph;
@@ -52,7 +51,6 @@ mod tables_layout;
 #[cfg(test)]
 mod tables_tests;
 mod tensor_file;
-pub(crate) mod tensor_views;
 pub(crate) mod tensor_writer;
 #[cfg(feature = "torch")]
 mod torch;
@@ -60,7 +58,9 @@ mod triples;
 #[cfg(test)]
 mod triples_tests;
 
-pub use atomic::{AtomicFile, DirLock, create_dirs, lock_dir, sync_dir, write_atomic};
+pub use crate::cut::{cut as cut_text, cut_quoted};
+pub use crate::files::open as open_file;
+pub use crate::files::{AtomicFile, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 pub use crates_graph::crates_graph;
 pub use dataset::{Dataset, Features, Split, load_dataset};
 pub(crate) use dataset::{check_split, class_names};
@@ -70,14 +70,14 @@ pub use dgl::{ChunkedData, ChunkedGraph, ChunkedStructure, load_chunked, open_ch
 pub use dgl::{GraphSet, load_dgl_csv};
 pub use edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
 #[doc(hidden)]
-pub use files::{cut as cut_text, cut_quoted, open as open_file, read_file};
+pub use files::read_file;
 #[cfg(feature = "download")]
 pub(crate) use files::{open_zip, zip_error};
 pub use karate::karate_club;
 pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
 #[cfg(test)]
 pub(crate) use npy::npy_bytes;
-pub use npy::{NpyArray, NpyHead, NpyValues, read_npy};
+pub use npy::{NpyArray, NpyValues, read_npy};
 #[cfg(all(test, feature = "npz"))]
 pub(crate) use npz::npz_bytes;
 #[cfg(feature = "npz")]

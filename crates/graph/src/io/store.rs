@@ -10,13 +10,12 @@ use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 use serde::{Deserialize, Serialize};
 
-use super::atomic::{create_dirs, lock_dir, remove_abandoned, sync_dir, write_atomic};
-use super::checksum::{Hash, checksum};
+use super::checksum::checksum;
 use super::files::{format_error, io_error, read_json, version_error};
 use super::store_extras::Extras;
 use super::tensor_file::{TensorFile, read_tensors};
-use super::tensor_writer::{Stored, header};
-use crate::mapped_file::MappedFile;
+use super::tensor_writer::Stored;
+use crate::files::{Hash, MappedFile, create_dirs, lock_dir, remove_abandoned, sync_dir, tensor_header, write_atomic};
 use crate::{Column, EdgeType, Frame, Graph, GraphError, MappedRows};
 
 // Tensors go to the file as they lie in memory, and safetensors is little endian.
@@ -164,7 +163,7 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), GraphError
     let fingerprint = fingerprint_of(graph.node_counts(), &tensors).map_err(|e| io_error(&file, e))?;
     // Large types first, so that each tensor lies at a multiple of its entries' size.
     tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.key.cmp(&b.key)));
-    let head = header(tensors.iter().map(|t| (&*t.key, t.dtype, &*t.shape)), [("fingerprint", &*fingerprint)]);
+    let head = tensor_header(tensors.iter().map(|t| (&*t.key, t.dtype, &*t.shape)), [("fingerprint", &*fingerprint)]);
     let json = dir.join(JSON);
     let mut description = Description { format_version: VERSION, checksum: String::new(), fingerprint, node_types, edge_types };
     description.checksum = checksum(&description);

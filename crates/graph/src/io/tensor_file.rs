@@ -14,7 +14,7 @@ use super::column::column_of;
 use super::files::{format_error, io_error, node_count, open, reserve};
 use super::store::{BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, JSON, edges_key, fingerprint};
 use super::store_extras::Extras;
-use super::tensor_views::{MAX_HEADER, TensorViews};
+use crate::files::{MAX_HEADER, TensorViews};
 use crate::{Column, EdgeType, Frame, Graph, GraphError, Relation};
 
 /// The tensor file, if it is as long as its header says; the header is looked at before memory is taken for the rest.
@@ -109,8 +109,8 @@ impl<'a> TensorFile<'a> {
             self.columns(&prefix, &e.columns, frame, keep)?;
             e.extras.read(&prefix, self, frame)?;
         }
-        if self.tensors.len() != expected {
-            return Err(format_error(self.path, format!("expected {expected} tensors as {JSON} says, found {}", self.tensors.len())));
+        if self.tensors.count() != expected {
+            return Err(format_error(self.path, format!("expected {expected} tensors as {JSON} says, found {}", self.tensors.count())));
         }
         Ok(graph)
     }

@@ -4,31 +4,8 @@ use std::io;
 
 use burn::tensor::{BoolStore, DType, TensorData};
 use safetensors::Dtype;
-use serde_json::{Map, Value, json};
 
 use crate::Column;
-
-/// The bytes of a safetensors file before its data. Tensors (name, type, shape) are to be written in this order,
-/// without gaps; `texts` are the entries of its free metadata.
-pub(crate) fn header<'a>(
-    tensors: impl IntoIterator<Item = (&'a str, Dtype, &'a [usize])>,
-    texts: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Vec<u8> {
-    let mut entries = Map::new();
-    let texts: Map<String, Value> = texts.into_iter().map(|(key, text)| (key.to_owned(), text.into())).collect();
-    if !texts.is_empty() {
-        entries.insert("__metadata__".into(), Value::Object(texts));
-    }
-    let mut end = 0u64;
-    for (name, dtype, shape) in tensors {
-        let start = end;
-        end += shape.iter().map(|&n| n as u64).product::<u64>() * (dtype.bitsize() / 8) as u64;
-        entries.insert(name.to_owned(), json!({ "dtype": format!("{dtype:?}"), "shape": shape, "data_offsets": [start, end] }));
-    }
-    let mut json = Value::Object(entries).to_string().into_bytes();
-    json.resize(json.len().next_multiple_of(8), b' ');
-    [&(json.len() as u64).to_le_bytes()[..], &json].concat()
-}
 
 /// A tensor on its way to a file.
 pub(crate) struct Stored<'a> {
@@ -101,6 +78,7 @@ mod tests {
     use safetensors::SafeTensors;
 
     use super::*;
+    use crate::files::tensor_header;
 
     /// In parts as in one piece, and as another reader of the format reads it.
     #[test]
@@ -118,7 +96,7 @@ mod tests {
             Stored::offsets("ends".into(), &ends),
             Stored::numbers("empty".into(), Dtype::U32, &[0u32; 0]),
         ];
-        let mut file = header(stored.iter().map(|s| (&*s.key, s.dtype, &*s.shape)), [("about", "äöü")]);
+        let mut file = tensor_header(stored.iter().map(|s| (&*s.key, s.dtype, &*s.shape)), [("about", "äöü")]);
         for s in &stored {
             let (mut parts, before) = (vec![], file.len());
             s.each_part(|part| {

@@ -2,7 +2,6 @@
 //!
 //! The declared size is compared with the length there is before anything is allocated.
 
-mod header;
 #[cfg(test)]
 mod tests;
 
@@ -14,9 +13,9 @@ use bytemuck::Pod;
 use half::f16;
 
 use super::column::column_of;
-use super::files::{cut, format_error, io_error, open};
+use super::files::{cut, format_error, io_error, open, read_error};
+use crate::files::NpyHead;
 use crate::{Column, GraphError};
-pub use header::NpyHead;
 #[cfg(test)]
 pub(crate) use tests::npy_bytes;
 
@@ -276,14 +275,5 @@ impl<R: Read> Data<'_, R> {
             Ok(text.trim_end_matches('\0').to_owned())
         };
         bytes.chunks_exact(width).enumerate().map(one).collect()
-    }
-}
-
-/// An error of a reader: what a decompressor says is about the content.
-fn read_error(path: &Path, e: std::io::Error) -> GraphError {
-    match e.kind() {
-        std::io::ErrorKind::UnexpectedEof => format_error(path, "expected more data, found the end"),
-        _ if e.get_ref().is_some() => format_error(path, format!("expected intact data, found: {}", cut(&e.to_string()))),
-        _ => io_error(path, e),
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::blocks::compressed;
 use crate::GraphError;
-use crate::io::atomic::LOCK;
+use crate::files::LOCK;
 use crate::io::files::{format_error, io_error, open};
 
 /// Files of one table. Every file has its own header; rows are those of the first file, then those of the second.

@@ -4,7 +4,7 @@ use crate::{Derived, Relation};
 
 /// What a relation keeps of its renumbered self.
 #[derive(Debug)]
-pub(crate) struct Sorted {
+pub(super) struct Sorted {
     relation: Relation,
     order: Derived<Relation>,
 }

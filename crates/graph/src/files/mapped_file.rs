@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use memmap2::Mmap;
 
+use super::{io_error, open};
 use crate::GraphError;
-use crate::io::files::{io_error, open};
 
 /// How long a file that is locked is asked for again.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -20,7 +20,6 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// a file). A shared advisory lock ([`File::lock_shared`]) tells programs that lock files, where the file system has
 /// locks. Writers of this library need none: they write another file and rename it, and what is mapped stays the old
 /// one.
-#[doc(hidden)]
 #[derive(Debug)]
 pub struct MappedFile {
     map: Mmap,
@@ -48,7 +47,10 @@ impl MappedFile {
     }
 
     /// As [`open`](Self::open), of a file that is open.
-    pub(crate) fn locked(path: &Path, file: File) -> Result<Self, GraphError> {
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn locked(path: &Path, file: File) -> Result<Self, GraphError> {
         let begun = Instant::now();
         let locked = loop {
             match file.try_lock_shared() {

@@ -6,18 +6,20 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::read_error;
+use super::{format_error, read_error};
 use crate::GraphError;
-use crate::io::files::{cut, format_error};
+use crate::cut::cut;
 
 /// Longest header that is read; numpy's own limit.
 const MAX_HEADER: usize = 10_000;
 
 /// Type of an entry: its kind and the number behind it, such as `f` and 4 in `<f4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EntryType {
-    pub(super) kind: u8,
-    pub(super) size: u64,
+pub struct EntryType {
+    /// The letter.
+    pub kind: u8,
+    /// The number; 0 where there is none.
+    pub size: u64,
 }
 
 /// Type, shape and place of the data of a `.npy` file.
@@ -40,7 +42,7 @@ impl NpyHead {
     /// another order.
     ///
     /// ```
-    /// use burn_gnn_graph::io::NpyHead;
+    /// use burn_gnn_graph::files::NpyHead;
     /// let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (7, 2), }";
     /// let bytes = [b"\x93NUMPY\x01\x00", &[text.len() as u8, 0][..], text.as_bytes()].concat();
     /// let head = NpyHead::read("x.npy", &bytes[..])?;
@@ -54,7 +56,7 @@ impl NpyHead {
     /// The bytes before the data of an array in C order, padded as NumPy pads them.
     ///
     /// ```
-    /// use burn_gnn_graph::io::NpyHead;
+    /// use burn_gnn_graph::files::NpyHead;
     /// let bytes = NpyHead::bytes("<f4", &[7, 2]);
     /// assert_eq!(bytes.len() % 64, 0);
     /// assert_eq!(NpyHead::read("x.npy", &bytes[..])?.shape, [7, 2]);
@@ -71,7 +73,12 @@ impl NpyHead {
         bytes
     }
 
-    pub(super) fn typed(path: &Path, reader: &mut impl Read) -> Result<(EntryType, Self), GraphError> {
+    /// As [`read`](Self::read), with the type of an entry.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[doc(hidden)]
+    pub fn typed(path: &Path, reader: &mut impl Read) -> Result<(EntryType, Self), GraphError> {
         let (preamble, start) = read_preamble(path, reader)?;
         let fields = Parser { text: &preamble[start..], at: 0 }
             .fields()

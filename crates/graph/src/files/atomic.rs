@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::files::io_error;
+use super::io_error;
 use crate::GraphError;
 
 /// What temporary names have between the name of the file and six random characters.
@@ -21,7 +21,7 @@ const RANDOM: usize = 6;
 /// # use std::io::Write;
 /// # let dir = tempfile::tempdir().unwrap();
 /// let path = dir.path().join("counts.json");
-/// burn_gnn_graph::io::write_atomic(&path, |w| w.write_all(b"[1, 2]"))?;
+/// burn_gnn_graph::files::write_atomic(&path, |w| w.write_all(b"[1, 2]"))?;
 /// assert_eq!(std::fs::read(&path).unwrap(), b"[1, 2]");
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
@@ -151,7 +151,7 @@ pub fn create_dirs(dir: impl AsRef<Path>) -> std::io::Result<()> {
 }
 
 /// Name of the file that [`lock_dir`] locks. Readers of all files of a folder skip it.
-pub(crate) const LOCK: &str = ".lock";
+pub const LOCK: &str = ".lock";
 
 /// Keeps other processes, and other calls in this one, from writing to a folder several files of which belong together.
 /// What is locked is a file `.lock` in it, since network file systems pass locks of files to other machines, but not
@@ -162,7 +162,7 @@ pub(crate) const LOCK: &str = ".lock";
 /// file system has no locks, and in a folder that may only be read.
 ///
 /// ```
-/// use burn_gnn_graph::io::lock_dir;
+/// use burn_gnn_graph::files::lock_dir;
 /// # let dir = tempfile::tempdir().unwrap();
 /// let lock = lock_dir(&dir)?.expect("nobody else writes");
 /// assert!(!lock.is_exclusive() || lock_dir(&dir)?.is_none());
@@ -230,18 +230,21 @@ impl Drop for DirLock {
 }
 
 /// The folder of a file.
-pub(crate) fn folder(path: &Path) -> &Path {
+pub fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// `.<name>.tmp`.
-pub(crate) fn prefix(path: &Path) -> std::io::Result<String> {
+/// How names of temporary files of `path` begin: `.<name>.tmp`.
+///
+/// # Errors
+/// `path` names no file.
+pub fn prefix(path: &Path) -> std::io::Result<String> {
     let name = path.file_name().ok_or(std::io::ErrorKind::InvalidInput)?;
     Ok(format!(".{}{MARK}", name.to_string_lossy()))
 }
 
-/// Temporary files are private by default; a data set is for everyone whom the umask lets in.
-pub(crate) fn builder(prefix: &str) -> tempfile::Builder<'_, 'static> {
+/// Makes temporary files. They are private by default; a data set is for everyone whom the umask lets in.
+pub fn builder(prefix: &str) -> tempfile::Builder<'_, 'static> {
     let mut options = tempfile::Builder::new();
     #[cfg(unix)]
     options.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -250,7 +253,10 @@ pub(crate) fn builder(prefix: &str) -> tempfile::Builder<'_, 'static> {
 }
 
 /// A new temporary file with a lock, which says that its process lives.
-pub(crate) fn locked(create: impl Fn() -> std::io::Result<tempfile::NamedTempFile>) -> std::io::Result<tempfile::NamedTempFile> {
+///
+/// # Errors
+/// Those of `create`.
+pub fn locked(create: impl Fn() -> std::io::Result<tempfile::NamedTempFile>) -> std::io::Result<tempfile::NamedTempFile> {
     loop {
         let temp = create()?;
         // Between creation and lock somebody may take it for abandoned. Where there are no locks nobody does.
@@ -262,7 +268,7 @@ pub(crate) fn locked(create: impl Fn() -> std::io::Result<tempfile::NamedTempFil
 }
 
 /// Files `<prefix>` and six more characters in a folder that nobody holds a lock on, each with its lock.
-pub(crate) fn abandoned(dir: &Path, prefix: &str) -> Vec<(PathBuf, File)> {
+pub fn abandoned(dir: &Path, prefix: &str) -> Vec<(PathBuf, File)> {
     let mut found = vec![];
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -306,7 +312,7 @@ fn is_named(file: &File, path: &Path) -> bool {
 }
 
 /// Removes the temporary files of killed processes.
-pub(crate) fn remove_abandoned(dir: &Path, prefix: &str) {
+pub fn remove_abandoned(dir: &Path, prefix: &str) {
     for (path, _lock) in abandoned(dir, prefix) {
         let _ = std::fs::remove_file(path);
     }
