@@ -480,10 +480,6 @@ pub enum GraphError {
 }
 
 impl GraphError {
-    #[cfg(not(all(feature = "npz", feature = "rdf", feature = "zstd")))]
-    pub(crate) fn feature(what: impl std::fmt::Display, feature: &'static str) -> Self {
-        Self::Feature { what: what.to_string(), feature }
-    }
     /// The same error with the file that it came from, unless it names one.
     #[must_use]
     pub fn in_file(self, path: impl AsRef<Path>) -> Self {

@@ -1,8 +1,8 @@
-//! Graph structure, typed ids, features and data sources for `burn-gnn`.
+//! Graph structure, typed ids, features and sampling for `burn-gnn`.
 //!
 //! Read in this order: [`Relation`] (edges between two sets of nodes, COO with CSC and CSR built on
 //! first use), [`Schema`] (node types and canonical edge types), [`Graph`] (relations + frames),
-//! [`IdMap`] (type-wise ids to global (homogeneous) ids and back), then [`io`] and [`datasets`].
+//! [`IdMap`] (type-wise ids to global (homogeneous) ids and back). Readers of files and data sets are in `burn-gnn-data`.
 //!
 //! Graph transforms: [`batch`], subgraphs ([`Graph::node_subgraph`], [`Graph::khop_in_subgraph`] and others around
 //! them), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`], [`Graph::line_graph`],
@@ -22,7 +22,6 @@ mod batch_rows;
 mod compact;
 mod convert;
 mod cut;
-pub mod datasets;
 mod derive;
 mod derived;
 mod distances;
@@ -34,9 +33,7 @@ pub mod files;
 mod frame;
 mod global_ids;
 mod graph;
-mod id_converter;
 mod ids;
-pub mod io;
 mod khop;
 mod line_graph;
 mod loading;
@@ -65,7 +62,6 @@ mod simple;
 mod stack;
 mod subgraph;
 mod texts;
-mod topology;
 mod transform;
 mod traversal;
 mod words;
@@ -87,9 +83,7 @@ pub use features::*;
 pub use frame::{ByColumn, Column, ColumnKind, Combine, Frame};
 pub use global_ids::GlobalIds;
 pub use graph::{Graph, GraphBuilder};
-pub use id_converter::{IdConverter, TypeIds};
 pub use ids::{HomoId, IdMap, TypedId};
-pub use io::{Builder, Dataset, Features, KnowledgeGraph, Split, Triple, crates_graph, karate_club, load_dataset, load_knowledge_graph};
 pub use khop::KHop;
 pub use line_graph::Backtracking;
 pub use loading::*;
@@ -116,7 +110,6 @@ pub use simple::Simple;
 pub use stack::RelationStack;
 pub use subgraph::Relabel;
 pub use texts::Texts;
-pub use topology::Topology;
 pub use traversal::DfsLabel;
 #[doc(hidden)]
 pub use words::{SharedWords, Words};

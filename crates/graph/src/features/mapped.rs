@@ -80,7 +80,7 @@ impl MappedRows {
 
     /// Reads all rows and compares them, their shape and type with the checksum in the file. `false` where there is
     /// none to compare with: `.npy` files, safetensors files of other writers, and columns of a graph, whose
-    /// fingerprint [`map_graph`](crate::io::map_graph) compares.
+    /// fingerprint `map_graph` of `burn-gnn-data` compares.
     ///
     /// ```
     /// use burn_gnn_graph::{MappedRows, MemoryRows, RowType, write_rows};
@@ -132,7 +132,8 @@ impl MappedRows {
     }
 
     /// The rows of a tensor of rank 2 in f32, f16 or bf16, one of those in a mapped file.
-    pub(crate) fn of_tensor(path: &Path, map: &Arc<MappedFile>, view: &TensorView<'_>) -> Result<Self, GraphError> {
+    #[doc(hidden)]
+    pub fn of_tensor(path: &Path, map: &Arc<MappedFile>, view: &TensorView<'_>) -> Result<Self, GraphError> {
         let kept = match view.dtype() {
             Dtype::F32 => RowType::F32,
             Dtype::F16 => RowType::F16,
