@@ -1,10 +1,11 @@
 //! Graph neural networks for the [Burn](https://burn.dev) framework.
 //!
-//! This package re-exports the four crates of the project and holds no logic:
+//! This package re-exports the five crates of the project and holds no logic:
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`graph`] | structure, typed ids, features, data sources |
+//! | [`graph`] | structure, typed ids, features, sampling |
+//! | [`data`] | readers of files, well-known data sets |
 //! | [`ops`] | message passing as Burn backend extensions, with hand-written gradients |
 //! | `dist` | partitioning, communicators, halo exchange (feature `dist`) |
 //! | [`models`] | layers, models, training |
@@ -31,6 +32,7 @@
 
 /// The version of Burn that these operators extend.
 pub use burn;
+pub use burn_gnn_data as data;
 #[cfg(feature = "dist")]
 pub use burn_gnn_dist as dist;
 pub use burn_gnn_graph as graph;
@@ -39,6 +41,8 @@ pub use burn_gnn_ops as ops;
 
 /// What most programs need.
 pub mod prelude {
+    pub use burn_gnn_data::datasets::Known;
+    pub use burn_gnn_data::{Builder, Dataset, Topology, load_dataset, load_graph, save_graph};
     pub use burn_gnn_graph::RelationStack;
     pub use burn_gnn_graph::{Batch, Combine, EdgeKey, EdgeType, Frame, Graph, IdMap, NodeKey, Relabel, Relation, Schema, Subgraph, batch};
     pub use burn_gnn_graph::{

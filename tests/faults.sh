@@ -14,7 +14,7 @@ out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 fail() { cat "$out"; exit 1; }
 # Graphs, topologies, rows of features, single files; downloads and archives.
-run burn-gnn-graph --lib "" faults_tests fetch_tests >"$out" || fail
+run burn-gnn-data --lib "" faults_tests fetch_tests >"$out" || fail
 # Partitionings, chunked ones too; checkpoints; training.
 run burn-gnn-dist --test dist faults:: minibatch::a_run_killed >>"$out" || fail
 sed -E 's/^test .* \.\.\. //' "$out" | grep -E "kills|full disk|skipped"

@@ -5,8 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use burn::tensor::Device;
-use burn_gnn::graph::Builder;
-use burn_gnn::graph::io::Decoder;
+use burn_gnn::data::{Builder, Decoder};
 use serde_json::json;
 
 use crate::measure::{Entry, Times, emit};

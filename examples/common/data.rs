@@ -5,8 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn::graph::datasets::Known;
-use burn_gnn::graph::{Dataset, Graph, load_dataset};
+use burn_gnn::data::datasets::Known;
+use burn_gnn::data::{Dataset, load_dataset};
+use burn_gnn::graph::Graph;
 use burn_gnn::models::{NodeTask, Rows, TypeInput};
 use burn_gnn::ops::copy_u_mean;
 

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use burn_gnn::graph::datasets::Known;
+use burn_gnn::data::datasets::Known;
 use burn_gnn::models::plot::learning_curves;
 use burn_gnn::models::{GatConfig, NoSync, TrainConfig, TypeInput, load_weights, save_weights, seeded, train};
 use clap::Parser;

@@ -19,8 +19,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use burn_gnn::data::datasets::Known;
 use burn_gnn::dist::{PartitionConfig, partition_graph};
-use burn_gnn::graph::datasets::Known;
 use burn_gnn::models::plot::learning_curves;
 use burn_gnn::models::{GcnConfig, TrainConfig, TypeInput, load_weights, save_weights, seeded};
 use clap::Parser;

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn::graph::io::{AttrType, Decoder, LABEL};
+use burn_gnn::data::{AttrType, Decoder, LABEL};
 use burn_gnn::models::{
     EncoderInput, FeatureEncoder, FeatureEncoderConfig, LayerViews, NoSync, NodeTask, Rows, TrainConfig, evaluate, seeded, train,
 };
@@ -69,7 +69,7 @@ fn main() -> Result<()> {
     let user = user.with_dims([Some(8), None, None]);
     let item = Decoder::new().with_attributes([AttrType::string_buckets(50), AttrType::multi_string(100), AttrType::Float]);
     let item = item.with_dims([Some(4), Some(8), None]);
-    let g = burn_gnn::graph::Builder::new()
+    let g = burn_gnn::data::Builder::new()
         .node(dir.join("users"), "user", user.clone())
         .node(dir.join("items"), "item", item.clone())
         .edge(dir.join("buys"), ("user", "buys", "item"), Decoder::new().weighted(), false)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use burn_gnn::graph::{KnowledgeGraph, Triple, crates_graph, load_knowledge_graph};
+use burn_gnn::data::{KnowledgeGraph, Triple, crates_graph, load_knowledge_graph};
 use burn_gnn::ops::Stream;
 
 /// The knowledge graph in `dir`, or the crates graph as one: every node is an entity, every edge type a relation, and

@@ -6,7 +6,8 @@ use std::time::Instant;
 use anyhow::{Result, bail, ensure};
 use burn::module::Module;
 use burn::tensor::Device;
-use burn_gnn::graph::{KnowledgeGraph, Loader, Triple};
+use burn_gnn::data::{KnowledgeGraph, Triple};
+use burn_gnn::graph::Loader;
 use burn_gnn::models::{FusedAdamConfig, LinkMetrics, Mode, TrueTails, rank_links, seeded};
 use clap::Args;
 

@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn::graph::{Graph, KnowledgeGraph, Relation, Triple};
+use burn_gnn::data::{KnowledgeGraph, Triple};
+use burn_gnn::graph::{Graph, Relation};
 
 /// The graph of train triples both ways, and what each message weighs.
 pub(crate) struct Messages {

@@ -4,7 +4,8 @@ use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use burn_gnn::graph::{Block, Graph, Relation, Triple};
+use burn_gnn::data::Triple;
+use burn_gnn::graph::{Block, Graph, Relation};
 use burn_gnn::models::{
     DropoutKey, LinkScore, LinkScorer, LinkScorerConfig, Mode, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
 };

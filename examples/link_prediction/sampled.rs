@@ -5,7 +5,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn::graph::{BatchMaker, GraphError, KnowledgeGraph, Loader, MiniBatch, NeighborSampler, SampleKey, Stream, Triple};
+use burn_gnn::data::{KnowledgeGraph, Triple};
+use burn_gnn::graph::{BatchMaker, GraphError, Loader, MiniBatch, NeighborSampler, SampleKey, Stream};
 use burn_gnn::models::{Mode, TrueTails};
 use burn_gnn::ops::{LossReduction, cross_entropy_rows};
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use burn::optim::{GradientsParams, ModuleOptimizer};
-use burn_gnn::graph::KnowledgeGraph;
+use burn_gnn::data::KnowledgeGraph;
 use burn_gnn::models::Mode;
 use burn_gnn::ops::Stream;
 

@@ -11,8 +11,7 @@
 
 use anyhow::{Result, ensure};
 use burn::tensor::Device;
-use burn_gnn::graph::Builder;
-use burn_gnn::graph::io::{AttrType, Csv, Decoder, LABEL, RandomNodeSplit, ReadOptions, Share, Split, load_graph, save_graph};
+use burn_gnn::data::{AttrType, Builder, Csv, Decoder, LABEL, RandomNodeSplit, ReadOptions, Share, Split, load_graph, save_graph};
 
 const MEMBERS: &str = "Id,Club,Age\n0,0,44\n1,0,37\n2,1,40\n3,0,49\n4,1,25\n";
 const INTERACTIONS: &str = "Src,Dst,Weight\n0,1,0.31\n1,2,0.18\n2,4,0.62\n3,0,0.40\n";

@@ -20,13 +20,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn_gnn::data::datasets::Known;
+use burn_gnn::data::{Dataset, load_graph};
 use burn_gnn::dist::{
     ChunkedGraph, MetisEffort, Objective, PartitionConfig, PartitionMethod, PartitionedGraph, load_partition, partition_graph,
     verify_partition,
 };
-use burn_gnn::graph::datasets::Known;
-use burn_gnn::graph::io::load_graph;
-use burn_gnn::graph::{Dataset, Graph};
+use burn_gnn::graph::Graph;
 use clap::{Parser, ValueEnum};
 use common::data::{FEATURE, data_set};
 use common::{out_dir, report};

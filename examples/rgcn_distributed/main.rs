@@ -28,11 +28,11 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::store::ModuleRecord;
 use burn::tensor::{Bytes, Device, FloatDType};
+use burn_gnn::data::datasets::Known;
 use burn_gnn::dist::{
     Checkpoint, Communicator, DistGraph, DistLoader, DistNodeBatches, DistSampler, LoaderTimes, Metered, RunState, all_reduce_gradients,
 };
 use burn_gnn::graph::LoaderState;
-use burn_gnn::graph::datasets::Known;
 use burn_gnn::models::{Counts, FusedAdamConfig, TypeInput, cross_entropy, seeded};
 use clap::Parser;
 use common::data::{FEATURE, data_set, load};

@@ -12,9 +12,8 @@ use std::time::Instant;
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, FloatDType, Tensor};
-use burn_gnn::graph::{
-    Dataset, FeatureSource, Graph, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, crates_graph, karate_club,
-};
+use burn_gnn::data::{Dataset, crates_graph, karate_club};
+use burn_gnn::graph::{FeatureSource, Graph, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType};
 use burn_gnn::models::{
     Counts, FusedAdamConfig, GatConfig, GcnConfig, Mode, NoSync, NodeClassifier, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig,
     TypeInput, cross_entropy, evaluate, majority_class, seeded, train,

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use burn::tensor::{Device, FloatDType};
+use burn_gnn::data::crates_graph;
 use burn_gnn::dist::{Communicator, DistGraph, DistLoader, DistNodeBatches, DistSampler, run_ranks};
-use burn_gnn::graph::crates_graph;
 
 use crate::common::data::{Loaded, load};
 use task::{Task, inputs};

@@ -1,7 +1,7 @@
 //! Training on a graphics backend is the CPU's training: the same initial weights and keyed dropout, so the same losses.
 
 use burn::tensor::{Device, FloatDType};
-use burn_gnn::graph::Dataset;
+use burn_gnn::data::Dataset;
 use burn_gnn::models::{GatConfig, GcnConfig, NoSync, NodeClassifier, RgcnConfig, TrainConfig, TypeInput, seeded, train};
 
 use crate::common::data::{Loaded, load};

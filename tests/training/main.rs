@@ -13,7 +13,7 @@ mod parts;
 mod report;
 
 use burn::tensor::Device;
-use burn_gnn::graph::{Dataset, load_dataset};
+use burn_gnn::data::{Dataset, load_dataset};
 use burn_gnn_testutil::{Kind, NO_ADAPTER, NO_WGPU, data, skip};
 
 /// A data set; the test is skipped where it is `None`.

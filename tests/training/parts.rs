@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use burn::tensor::{Device, FloatDType};
+use burn_gnn::data::{Dataset, crates_graph, karate_club};
 use burn_gnn::dist::{Communicator, LocalPartition, PartitionConfig, PartitionMethod, broadcast_seed, partition_graph, run_ranks};
-use burn_gnn::graph::{Dataset, crates_graph, karate_club};
 use burn_gnn::models::{
     GcnConfig, NoSync, NodeClassifier, NodeTask, RelWeights, RgcnConfig, Rows, TrainConfig, TypeInput, seeded, to_dtype, train,
 };

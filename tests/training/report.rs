@@ -1,7 +1,7 @@
 //! The JSON line of the examples.
 
 use burn::tensor::{Device, FloatDType};
-use burn_gnn::graph::karate_club;
+use burn_gnn::data::karate_club;
 use burn_gnn::models::{GcnConfig, NoSync, NodeTask, TrainConfig, TypeInput, train};
 
 use crate::common::data::load;

@@ -7,7 +7,7 @@ use burn::backend::DispatchDevice;
 use burn::tensor::Device;
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Compressed, Derived, Graph, Placement, Relation};
+use burn_gnn_graph::{Compressed, Derived, Graph, Relation};
 
 use crate::degrees::{Degrees, by_degree};
 use crate::device::{check_device, upload};
@@ -95,8 +95,8 @@ fn chunks(indptr: &[u32]) -> Option<Chunks> {
 /// # Panics
 /// If it was.
 #[track_caller]
-fn upload_nodes(what: &'static str, nodes: &[u32], bound: usize, placement: Placement, device: &CubeDevice) -> CubeTensor {
-    if placement == Placement::Memory {
+fn upload_nodes(what: &'static str, nodes: &[u32], bound: usize, is_mapped: bool, device: &CubeDevice) -> CubeTensor {
+    if !is_mapped {
         return upload(what, nodes, device);
     }
     let nodes = nodes.to_vec();
@@ -109,7 +109,7 @@ fn upload_nodes(what: &'static str, nodes: &[u32], bound: usize, placement: Plac
 }
 
 impl Layout {
-    fn new(host: &Compressed, far: usize, placement: Placement, device: &CubeDevice) -> Self {
+    fn new(host: &Compressed, far: usize, is_mapped: bool, device: &CubeDevice) -> Self {
         let heavy = chunks(host.indptr()).map(|Chunks { mut of_row, starts, mut heavy, first }| {
             let (chunks, rows) = (starts.len(), heavy.len());
             of_row.extend(starts);
@@ -131,7 +131,7 @@ impl Layout {
             rows: host.num_rows(),
             edges,
             indptr: upload("row offsets", host.indptr(), device),
-            indices: upload_nodes("neighbours", host.indices(), far, placement, device),
+            indices: upload_nodes("neighbours", host.indices(), far, is_mapped, device),
             edge_ids: host.edge_ids().map(|ids| upload("edge ids", ids, device)),
             heavy,
         }
@@ -182,13 +182,13 @@ struct Key(CubeDevice);
 /// By destination.
 pub(crate) fn csc(relation: &Relation, device: &CubeDevice) -> Arc<Layout> {
     let host = relation.csc();
-    host.attached().get_or_insert(Key(device.clone()), || Layout::new(host, relation.num_src(), relation.placement(), device))
+    host.attached().get_or_insert(Key(device.clone()), || Layout::new(host, relation.num_src(), relation.is_mapped(), device))
 }
 
 /// By source.
 pub(crate) fn csr(relation: &Relation, device: &CubeDevice) -> Arc<Layout> {
     let host = relation.csr();
-    host.attached().get_or_insert(Key(device.clone()), || Layout::new(host, relation.num_dst(), relation.placement(), device))
+    host.attached().get_or_insert(Key(device.clone()), || Layout::new(host, relation.num_dst(), relation.is_mapped(), device))
 }
 
 /// Source and destination of every edge, by edge id.
@@ -202,7 +202,7 @@ pub(crate) struct Ends {
 /// Both ends of all edges.
 pub(crate) fn ends(relation: &Relation, device: &CubeDevice) -> Ends {
     let one = |attached: &burn_gnn_graph::Attached, values: &[u32], bound, what| {
-        let make = || upload_nodes(what, values, bound, relation.placement(), device);
+        let make = || upload_nodes(what, values, bound, relation.is_mapped(), device);
         CubeTensor::clone(&attached.get_or_insert(Key(device.clone()), make))
     };
     Ends {

@@ -1,7 +1,6 @@
 use std::path::PathBuf;
 
-use burn_gnn_graph::GraphError;
-use burn_gnn_graph::io::cut_quoted;
+use burn_gnn_graph::{GraphError, cut_quoted};
 
 use crate::Failure;
 

@@ -2,9 +2,9 @@
 
 use burn::tensor::{Int, Tensor, TensorData};
 
+use crate::error::setting;
 use crate::memory::filled;
 use crate::relation::check_len;
-use crate::sampling::setting;
 use crate::{Batch, EdgeKey, Frame, GraphError, NodeKey, row_index};
 
 /// Settings of [`Batch::topk_nodes`] and [`Batch::topk_edges`]: `k`, the order, and the column to sort by.

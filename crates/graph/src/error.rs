@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use crate::RowType;
-use crate::io::files::cut_quoted;
+use crate::cut::cut_quoted;
+use crate::row_type::RowType;
 
 /// What can be wrong with a graph, its features or its files.
 ///
@@ -23,6 +23,16 @@ pub enum GraphError {
         bound: usize,
         /// The value found.
         value: i128,
+    },
+    /// A compressed layout that came with edges and is not theirs.
+    #[error("relation `{relation}`, `{layout}`: expected the layout of the edges, found {found}")]
+    Layout {
+        /// Relation.
+        relation: String,
+        /// `csc` or `csr`.
+        layout: &'static str,
+        /// What is wrong.
+        found: String,
     },
     /// An edge id in a compressed layout is out of range or occurs twice.
     #[error("relation `{relation}`, position {position}: `edge_ids` must be a permutation of 0..{bound}, got {value}{}", if *.repeated { " a second time" } else { "" })]
@@ -470,10 +480,6 @@ pub enum GraphError {
 }
 
 impl GraphError {
-    #[cfg(not(all(feature = "npz", feature = "rdf", feature = "zstd")))]
-    pub(crate) fn feature(what: impl std::fmt::Display, feature: &'static str) -> Self {
-        Self::Feature { what: what.to_string(), feature }
-    }
     /// The same error with the file that it came from, unless it names one.
     #[must_use]
     pub fn in_file(self, path: impl AsRef<Path>) -> Self {
@@ -500,6 +506,7 @@ impl GraphError {
         match &mut self {
             Self::NodeOutOfRange { relation, .. }
             | Self::EdgeIds { relation, .. }
+            | Self::Layout { relation, .. }
             | Self::Indptr { relation, .. }
             | Self::Length { relation, .. }
             | Self::TooLarge { relation, .. }
@@ -511,4 +518,9 @@ impl GraphError {
         }
         self
     }
+}
+
+/// A setting that cannot be.
+pub(crate) fn setting(arg: &'static str, expected: &str, found: &str) -> GraphError {
+    GraphError::Setting { arg, expected: expected.to_owned(), found: found.to_owned() }
 }

@@ -1,8 +1,8 @@
-//! Graph structure, typed ids, features and data sources for `burn-gnn`.
+//! Graph structure, typed ids, features and sampling for `burn-gnn`.
 //!
 //! Read in this order: [`Relation`] (edges between two sets of nodes, COO with CSC and CSR built on
 //! first use), [`Schema`] (node types and canonical edge types), [`Graph`] (relations + frames),
-//! [`IdMap`] (type-wise ids to global (homogeneous) ids and back), then [`io`] and [`datasets`].
+//! [`IdMap`] (type-wise ids to global (homogeneous) ids and back). Readers of files and data sets are in `burn-gnn-data`.
 //!
 //! Graph transforms: [`batch`], subgraphs ([`Graph::node_subgraph`], [`Graph::khop_in_subgraph`] and others around
 //! them), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`], [`Graph::line_graph`],
@@ -21,29 +21,30 @@ mod batch;
 mod batch_rows;
 mod compact;
 mod convert;
-pub mod datasets;
+mod cut;
 mod derive;
 mod derived;
 mod distances;
 mod edit;
 mod error;
 mod features;
+#[doc(hidden)]
+pub mod files;
 mod frame;
 mod global_ids;
 mod graph;
-mod id_converter;
 mod ids;
-pub mod io;
 mod khop;
 mod line_graph;
 mod loading;
-mod mapped_file;
 mod memory;
 mod merge;
 mod metapath;
 mod node_ids;
+mod original_ids;
 #[cfg(feature = "petgraph")]
 mod petgraph_graphs;
+mod placement;
 mod points;
 mod prefetch;
 mod product;
@@ -53,15 +54,14 @@ mod random;
 mod relation;
 mod reorder;
 mod row_index;
+mod row_type;
 mod sampling;
 mod schema;
 mod self_loops;
 mod simple;
-mod sorted;
 mod stack;
 mod subgraph;
 mod texts;
-mod topology;
 mod transform;
 mod traversal;
 mod words;
@@ -71,7 +71,11 @@ pub use batch::{Batch, batch};
 pub use batch_rows::{TopK, TopKRows};
 pub use compact::compact_graphs;
 pub use convert::{Homogeneous, to_heterogeneous};
-pub use derive::{OriginalIds, Subgraph};
+#[doc(hidden)]
+pub use cut::{Cut, cut as cut_text, cut_quoted};
+pub use derive::Subgraph;
+#[doc(hidden)]
+pub use derive::check_ids;
 pub use derived::{Derived, DerivedMap};
 pub use distances::{UNREACHED, double_radius_label};
 pub use error::GraphError;
@@ -79,22 +83,23 @@ pub use features::*;
 pub use frame::{ByColumn, Column, ColumnKind, Combine, Frame};
 pub use global_ids::GlobalIds;
 pub use graph::{Graph, GraphBuilder};
-pub use id_converter::{IdConverter, TypeIds};
 pub use ids::{HomoId, IdMap, TypedId};
-pub use io::{Builder, Dataset, Features, KnowledgeGraph, Split, Triple, crates_graph, karate_club, load_dataset, load_knowledge_graph};
 pub use khop::KHop;
 pub use line_graph::Backtracking;
 pub use loading::*;
-pub use mapped_file::MappedFile;
 #[doc(hidden)]
 pub use memory::room;
 pub use merge::merge;
 pub use node_ids::{FileId, Ids, NodeIds};
+pub use original_ids::OriginalIds;
+pub use placement::Placement;
 pub use points::{Metric, PointOptions, knn_graph, radius_graph};
 pub use prefetch::{prefetch, prefetch_at};
 pub use query::EdgeList;
 pub use ragged::Ragged;
 pub use random::{Stream, philox4x32};
+#[doc(hidden)]
+pub use relation::LayoutArrays;
 pub use relation::{Compressed, Relation, WholeNumber};
 pub use reorder::{EdgeOrder, NodeOrder};
 pub use row_index::{row_index, row_index_data};
@@ -105,5 +110,6 @@ pub use simple::Simple;
 pub use stack::RelationStack;
 pub use subgraph::Relabel;
 pub use texts::Texts;
-pub use topology::{Placement, Topology};
 pub use traversal::DfsLabel;
+#[doc(hidden)]
+pub use words::{SharedWords, Words};

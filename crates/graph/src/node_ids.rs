@@ -75,13 +75,16 @@ impl Ids {
         }
     }
     /// `number` or `text`, as errors say it.
-    pub(crate) fn kind(&self) -> &'static str {
+    #[doc(hidden)]
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Int(_) => "int64",
             Self::Text(_) => "string",
         }
     }
-    pub(crate) fn push(&mut self, id: FileId<'_>) {
+    /// One more id, of the same kind.
+    #[doc(hidden)]
+    pub fn push(&mut self, id: FileId<'_>) {
         match (self, id) {
             (Self::Int(ids), FileId::Int(id)) => ids.push(id),
             (Self::Text(ids), FileId::Text(id)) => ids.push(id),
@@ -159,7 +162,8 @@ impl NodeIds {
         }
     }
     /// The nodes with the ids of a column, `Err` with the places of those that no node has.
-    pub(crate) fn numbers(&self, ids: &Ids, most: usize) -> Result<Vec<u32>, Vec<usize>> {
+    #[doc(hidden)]
+    pub fn numbers(&self, ids: &Ids, most: usize) -> Result<Vec<u32>, Vec<usize>> {
         self.index();
         let found = |i: usize| self.number(ids.get(i)).unwrap_or(u32::MAX);
         let out: Vec<u32> = (0..ids.len()).into_par_iter().with_min_len(1 << 12).map(found).collect();
@@ -167,7 +171,8 @@ impl NodeIds {
         if missing.is_empty() { Ok(out) } else { Err(missing) }
     }
     /// The first row with each row's id, where that is another row.
-    pub(crate) fn repeated(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+    #[doc(hidden)]
+    pub fn repeated(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
         let same = matches!(self.index(), Index::Same);
         let rows = if same { 0 } else { self.len() };
         (0..rows).filter_map(|i| self.number(self.ids.get(i)).filter(|&first| first as usize != i).map(|first| (i, first)))

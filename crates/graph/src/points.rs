@@ -3,10 +3,10 @@
 use burn::tensor::{Tensor, TensorData};
 use rayon::prelude::*;
 
+use crate::error::setting;
 use crate::graph::ONE_RELATION;
 use crate::memory::reserve;
 use crate::relation::{LIMIT, check_len};
-use crate::sampling::setting;
 use crate::{Graph, GraphError};
 
 /// Norms of points under [`Metric::Cosine`]: products of two of them, and every sum on the way to `a·b`, are finite.

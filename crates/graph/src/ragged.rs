@@ -82,12 +82,16 @@ impl Ragged {
         rows.iter().for_each(|&r| out.push(self.row(r as usize).iter().copied()));
         out
     }
-    pub(crate) fn push(&mut self, row: impl IntoIterator<Item = i64>) {
+    /// One more row.
+    #[doc(hidden)]
+    pub fn push(&mut self, row: impl IntoIterator<Item = i64>) {
         let values = Arc::make_mut(&mut self.values);
         values.extend(row);
         Arc::make_mut(&mut self.indptr).push(values.len() as u64);
     }
-    pub(crate) fn append(&mut self, other: &Self) {
+    /// The rows of another list behind these.
+    #[doc(hidden)]
+    pub fn append(&mut self, other: &Self) {
         let before = self.values.len() as u64;
         Arc::make_mut(&mut self.values).extend_from_slice(&other.values);
         Arc::make_mut(&mut self.indptr).extend(other.indptr[1..].iter().map(|p| before + p));

@@ -1,15 +1,18 @@
 //! One relation: the edges between two sets of nodes.
 
+mod layouts;
+mod sorted;
+
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use crate::attached::Attached;
 use crate::memory::room;
-use crate::sorted::Sorted;
-use crate::topology::Placement;
 use crate::words::Words;
 use crate::{Derived, GraphError};
+pub use layouts::LayoutArrays;
+use sorted::Sorted;
 
 pub(crate) const UNNAMED: &str = "(unnamed)";
 /// `u32::MAX` is kept free as "no edge".
@@ -22,18 +25,18 @@ pub(crate) const LIMIT: u64 = u32::MAX as u64 - 1;
 ///
 /// Unsafe code relies on [`indptr`](Self::indptr), which never decreases and ends at the number of edges, and on
 /// [`edge_ids`](Self::edge_ids), a permutation of them. Both are in memory and were checked when the layout was made.
-/// [`indices`](Self::indices) may lie in a mapped file, and be others when somebody changes it: they are bounds-checked
-/// wherever they are used.
+/// [`indices`](Self::indices) may lie in memory of somebody else (a mapped file), and be others when that is changed: they
+/// are bounds-checked wherever they are used.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Compressed {
-    indptr: Words,
+    indptr: Vec<u32>,
     indices: Words,
-    edge_ids: Option<Words>,
+    edge_ids: Option<Vec<u32>>,
     attached: Attached,
 }
 
 impl Compressed {
-    pub(crate) fn new(indptr: Words, indices: Words, edge_ids: Option<Words>) -> Self {
+    fn new(indptr: Vec<u32>, indices: Words, edge_ids: Option<Vec<u32>>) -> Self {
         Self { indptr, indices, edge_ids, attached: Attached::default() }
     }
     /// Row offsets, `num_rows + 1` entries, never decreasing, from 0 to the number of edges.
@@ -92,7 +95,7 @@ struct Inner {
 
 /// Which nodes have a row in a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum By {
+enum By {
     Dst,
     Src,
 }
@@ -199,6 +202,9 @@ pub(crate) fn check_len(arg: &str, why: &'static str, expected: usize, actual: u
 }
 
 impl Relation {
+    /// The most nodes of one type, and the most edges of one relation: `u32::MAX` is kept free as "no edge".
+    pub const LIMIT: u64 = LIMIT;
+
     /// From an edge list; entry `i` is edge `i`.
     ///
     /// # Errors
@@ -277,7 +283,7 @@ impl Relation {
         for (v, w) in indptr.windows(2).enumerate() {
             dst.resize(dst.len() + (w[1] - w[0]) as usize, v as u32);
         }
-        let by_dst = Compressed::new(indptr.into(), src.clone().into(), None);
+        let by_dst = Compressed::new(indptr, src.clone().into(), None);
         Ok(Self::from_words(num_src, num_dst, src.into(), dst.into(), [by_dst.into(), Derived::new()]))
     }
 
@@ -286,7 +292,7 @@ impl Relation {
     }
 
     /// Of arrays that are known to agree: `layouts` are by destination and by source.
-    pub(crate) fn from_words(num_src: usize, num_dst: usize, src: Words, dst: Words, layouts: [Derived<Compressed>; 2]) -> Self {
+    fn from_words(num_src: usize, num_dst: usize, src: Words, dst: Words, layouts: [Derived<Compressed>; 2]) -> Self {
         let [by_dst, by_src] = layouts;
         let inner = Inner { num_src, num_dst, src, dst, by_dst, by_src, sorted: Default::default(), attached: Default::default() };
         Self { inner: Arc::new(inner), reversed: false }
@@ -295,13 +301,6 @@ impl Relation {
     /// Whether both are clones of one relation in the same direction: the test for caches, which reads no edge.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner) && self.reversed == other.reversed
-    }
-
-    /// Where the edges and the layout by destination live.
-    pub fn placement(&self) -> Placement {
-        let layout = if self.reversed { &self.inner.by_src } else { &self.inner.by_dst };
-        let mapped = self.inner.src.is_mapped() && layout.get().is_none_or(|l| l.indices.is_mapped());
-        if mapped { Placement::Mapped } else { Placement::Memory }
     }
 
     /// Number of source nodes.
@@ -348,21 +347,29 @@ impl Relation {
         let (kept, rows, key, other) = self.inner.layout(By::Src);
         kept.get_or_compute(|| compress(rows, key, other))
     }
-    /// Calls `f` with a layout, which is made for this call alone if it is not there yet.
-    pub(crate) fn with_layout<T>(&self, by: By, f: impl FnOnce(&Compressed) -> T) -> T {
+    /// Calls `f` with [`csc`](Self::csc), which is made for this call alone if it is not there yet.
+    #[doc(hidden)]
+    pub fn with_csc<T>(&self, f: impl FnOnce(&Compressed) -> T) -> T {
+        self.with_layout(By::Dst, f)
+    }
+    /// Whether [`csc`](Self::csc) has edge ids of its own, without making it.
+    #[doc(hidden)]
+    pub fn csc_has_edge_ids(&self) -> bool {
+        self.has_edge_ids(By::Dst)
+    }
+    fn with_layout<T>(&self, by: By, f: impl FnOnce(&Compressed) -> T) -> T {
         let (kept, rows, key, other) = self.inner.layout(by.reversed_if(self.reversed));
         match kept.get() {
             Some(layout) => f(layout),
             None => f(&compress(rows, key, other)),
         }
     }
-    /// Whether a layout has edge ids of its own, without making it.
-    pub(crate) fn has_edge_ids(&self, by: By) -> bool {
+    fn has_edge_ids(&self, by: By) -> bool {
         let (kept, _, key, _) = self.inner.layout(by.reversed_if(self.reversed));
         kept.get().map_or_else(|| !key.is_sorted(), |layout| layout.edge_ids.is_some())
     }
     /// Where [`sorted_by_dst`](Self::sorted_by_dst) is kept.
-    pub(crate) fn sorted_cell(&self) -> &Derived<Sorted> {
+    fn sorted_cell(&self) -> &Derived<Sorted> {
         &self.inner.sorted[usize::from(self.reversed)]
     }
     /// Every edge reversed; edge ids stay. Shares all arrays.
@@ -496,12 +503,12 @@ fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
         scan(&mut indptr);
         if is_sorted {
             // Position and edge id agree: no permutation is stored or ever read.
-            return Compressed::new(indptr.into(), other.to_vec().into(), None);
+            return Compressed::new(indptr, other.to_vec().into(), None);
         }
         let mut edge_ids: Vec<u32> = (0..e as u32).collect();
         edge_ids.par_sort_unstable_by_key(|&id| (key[id as usize], id));
         let indices: Vec<u32> = edge_ids.iter().map(|&id| other[id as usize]).collect();
-        return Compressed::new(indptr.into(), indices.into(), Some(edge_ids.into()));
+        return Compressed::new(indptr, indices.into(), Some(edge_ids));
     }
     // Counters of one chunk cost `rows` words: no more chunks than edges pay for.
     let chunks = if e < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(e / rows.max(1) + 1).max(1) };
@@ -540,7 +547,7 @@ fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
                 let p = &mut next[key[id] as usize];
                 // SAFETY: the scan over `counts` gave each (key, chunk) its own places inside 0..e, as
                 // many as the chunk has edges of that key; no two chunks write the same place. `key` is memory that
-                // nobody changes: a relation whose nodes are in a mapped file comes with both layouts.
+                // nobody changes: a relation whose nodes somebody else owns comes with both layouts.
                 unsafe {
                     *out_i.0.add(*p as usize) = other[id];
                     *out_e.0.add(*p as usize) = id as u32;
@@ -549,7 +556,7 @@ fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
             }
         });
     }
-    Compressed::new(indptr.into(), indices.into(), Some(edge_ids.into()))
+    Compressed::new(indptr, indices.into(), Some(edge_ids))
 }
 
 struct Scatter(*mut u32);

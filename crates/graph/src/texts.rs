@@ -47,15 +47,19 @@ impl Texts {
         rows.into_iter().map(|r| self.get(r)).collect()
     }
     /// All bytes, and where each text ends in them.
-    pub(crate) fn parts(&self) -> (&str, &[usize]) {
+    #[doc(hidden)]
+    pub fn parts(&self) -> (&str, &[usize]) {
         (&self.bytes, &self.ends)
     }
     /// From [`parts`](Self::parts); `None` unless the ends rise to the length and cut between characters.
-    pub(crate) fn from_parts(bytes: String, ends: Vec<usize>) -> Option<Self> {
+    #[doc(hidden)]
+    pub fn from_parts(bytes: String, ends: Vec<usize>) -> Option<Self> {
         let rises = ends.windows(2).all(|w| w[0] <= w[1]) && ends.last().copied().unwrap_or(0) == bytes.len();
         (rises && ends.iter().all(|&e| bytes.is_char_boundary(e))).then_some(Self { bytes, ends })
     }
-    pub(crate) fn append(&mut self, other: &Self) {
+    /// The texts of another column behind these.
+    #[doc(hidden)]
+    pub fn append(&mut self, other: &Self) {
         let before = self.bytes.len();
         self.bytes.push_str(&other.bytes);
         self.ends.extend(other.ends.iter().map(|e| before + e));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use burn::tensor::{DType, Tensor};
-use burn_gnn_graph::io::{FLOAT_ATTRS, FeatureKind, FeatureSpec, INT_ATTRS, Slot, TEXT_KEYS, list_attr};
+use burn_gnn_data::{FLOAT_ATTRS, FeatureKind, FeatureSpec, INT_ATTRS, Slot, TEXT_KEYS, list_attr};
 use burn_gnn_graph::{Frame, GraphError, Relation};
 
 use crate::ModelError;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
-use burn_gnn_graph::io::{Decoder, FeatureKind, FeatureSpec};
+use burn_gnn_data::{Decoder, FeatureKind, FeatureSpec};
 use burn_gnn_graph::{Frame, Relation};
 use burn_gnn_ops::{Stream, copy_u_mean, copy_u_sum, uniform_rows};
 
@@ -60,8 +60,7 @@ pub struct FeatureEncoderConfig {
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_gnn_graph::Builder;
-/// use burn_gnn_graph::io::{AttrType, Decoder};
+/// use burn_gnn_data::{AttrType, Builder, Decoder};
 /// use burn_gnn_models::FeatureEncoderConfig;
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let path = dir.path().join("users");
@@ -190,7 +189,7 @@ impl FeatureEncoderConfig {
         keys.resize(growing, vec![]);
         let mut next = keys.iter();
         let embedded = || spec.parts.iter().filter(|p| p.kind != FeatureKind::Number);
-        let table = |(part, &stream): (&burn_gnn_graph::io::FeaturePart, &Stream)| {
+        let table = |(part, &stream): (&burn_gnn_data::FeaturePart, &Stream)| {
             let dim = part.columns.len();
             match part.kind {
                 FeatureKind::Number => None,
@@ -248,7 +247,7 @@ impl FeatureEncoder {
         self.layout.sparse[table]
     }
 
-    /// The attributes of all nodes of a frame that [`Builder`](burn_gnn_graph::Builder) filled.
+    /// The attributes of all nodes of a frame that [`Builder`](burn_gnn_data::Builder) filled.
     ///
     /// # Errors
     /// A column that the frame lacks or that has another type or fewer attributes; a bucket outside its table.

@@ -1,7 +1,7 @@
 //! Filtered ranking: how link prediction is judged.
 
 use burn::tensor::{DType, Tensor};
-use burn_gnn_graph::Triple;
+use burn_gnn_data::Triple;
 use rayon::prelude::*;
 
 use crate::ModelError;
@@ -122,7 +122,7 @@ impl LinkMetrics {
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
-/// use burn_gnn_graph::Triple;
+/// use burn_gnn_data::Triple;
 /// use burn_gnn_models::{TrueTails, filtered_ranks};
 /// let (asked, other) = (Triple { head: 0, relation: 0, tail: 1 }, Triple { head: 0, relation: 0, tail: 2 });
 /// let scores = Tensor::<2>::from_data([[0.9, 0.5, 0.7, 0.5]], &Device::flex());

@@ -41,8 +41,7 @@ impl FeatureEncoder {
     ///
     /// ```
     /// use burn::tensor::Device;
-    /// use burn_gnn_graph::Builder;
-    /// use burn_gnn_graph::io::{AttrType, Decoder};
+    /// use burn_gnn_data::{AttrType, Builder, Decoder};
     /// use burn_gnn_models::{FeatureEncoderConfig, SparseAdamConfig};
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let path = dir.path().join("users");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use burn::module::Module;
 use burn::store::ModuleRecord;
-use burn_gnn_graph::io::write_atomic;
+use burn_gnn_data::write_atomic;
 
 use crate::ModelError;
 

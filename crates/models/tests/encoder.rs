@@ -7,8 +7,8 @@ use approx::assert_relative_eq;
 use burn::module::Module;
 use burn::store::ModuleRecord;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn_graph::io::{AttrType, Decoder, FLOAT_ATTRS, Features, INT_ATTRS, IntBuckets, Split, load_dataset};
-use burn_gnn_graph::{Builder, Frame, Graph, GraphError};
+use burn_gnn_data::{AttrType, Builder, Decoder, FLOAT_ATTRS, Features, INT_ATTRS, IntBuckets, Split, load_dataset};
+use burn_gnn_graph::{Frame, Graph, GraphError};
 use burn_gnn_models::*;
 use burn_gnn_testutil::data;
 

@@ -3,7 +3,8 @@
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_graph::{Dataset, FeatureSource, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, crates_graph, load_dataset};
+use burn_gnn_data::{Dataset, crates_graph, load_dataset};
+use burn_gnn_graph::{FeatureSource, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType};
 use burn_gnn_models::{
     Counts, FusedAdamConfig, Mode, NoSync, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, seeded, train,
 };

@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 mod folders;
+#[cfg(test)]
+mod modules;
 mod record;
 mod skip;
 #[cfg(test)]

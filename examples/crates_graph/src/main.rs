@@ -32,7 +32,7 @@ mod write;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use burn_gnn::graph::load_dataset;
+use burn_gnn::data::load_dataset;
 use cargo_metadata::{CargoOpt, Metadata, MetadataCommand};
 use clap::Parser;
 

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use burn_gnn::graph::{Dataset, GraphError};
+use burn_gnn::data::Dataset;
+use burn_gnn::graph::GraphError;
 
 /// The graph, the labels, and two guesses that a trained network should beat.
 ///

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 use std::path::Path;
 
 use anyhow::Context;
-use burn_gnn::graph::io::{EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription, write_atomic};
+use burn_gnn::data::{EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription, write_atomic};
 
 use crate::extract::CratesGraph;
 

@@ -223,7 +223,8 @@ fn batches_beyond_32_bits() {
 #[cfg(unix)]
 #[test]
 fn a_mapped_file_that_was_changed() {
-    use burn_gnn_graph::{Placement, Topology};
+    use burn_gnn_data::Topology;
+    use burn_gnn_graph::Placement;
     let file = std::env::temp_dir().join(format!("burn-gnn-cube-{}.topology", std::process::id()));
     let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 3, 1, 4]).unwrap();
     Topology::write(&g, &file).unwrap();

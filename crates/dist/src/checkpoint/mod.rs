@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use burn_gnn_graph::io::{DirLock, create_dirs, cut_text, lock_dir, read_file, sync_dir, write_atomic};
-use burn_gnn_graph::{GraphError, LoaderState};
+use burn_gnn_data::{DirLock, create_dirs, lock_dir, read_file, sync_dir, write_atomic};
+use burn_gnn_graph::{GraphError, LoaderState, cut_text};
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::{Unpack, agree, digest};

@@ -5,8 +5,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use burn_gnn_graph::HomoId;
-use burn_gnn_graph::io::{create_dirs, cut_text, lock_dir, read_file, sync_dir, write_atomic};
+use burn_gnn_data::{create_dirs, lock_dir, read_file, sync_dir, write_atomic};
+use burn_gnn_graph::{HomoId, cut_text};
 use rayon::prelude::*;
 use safetensors::Dtype;
 

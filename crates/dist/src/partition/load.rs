@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::tensor::{Element, TensorData};
-use burn_gnn_graph::HomoId;
-use burn_gnn_graph::io::{cut_text, read_file};
+use burn_gnn_data::read_file;
+use burn_gnn_graph::{HomoId, cut_text};
 use bytemuck::Pod;
 use half::{bf16, f16};
 use safetensors::{Dtype, SafeTensors};

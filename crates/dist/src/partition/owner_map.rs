@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use burn_gnn_graph::io::NpyHead;
+use burn_gnn_data::NpyHead;
 
 use super::tensors::write_summed;
 use crate::DistError;

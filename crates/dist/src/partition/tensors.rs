@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use burn_gnn_graph::GraphError;
-use burn_gnn_graph::io::{AtomicFile, cut_text, read_file};
+use burn_gnn_data::{AtomicFile, read_file};
+use burn_gnn_graph::{GraphError, cut_text};
 use bytemuck::Pod;
 use safetensors::Dtype;
 use serde_json::{Map, json};

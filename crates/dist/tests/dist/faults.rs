@@ -121,7 +121,7 @@ fn a_partition_that_ended_between_two_steps() {
     all.sort();
     assert_eq!(names(one.path()), all);
     // Two writers of one folder.
-    let lock = burn_gnn_graph::io::lock_dir(one.path()).unwrap();
+    let lock = burn_gnn_data::lock_dir(one.path()).unwrap();
     if cfg!(unix) {
         let e = cut(2).write(one.path()).unwrap_err();
         assert!(matches!(e, DistError::Config { arg: "dir", .. }), "{e}");

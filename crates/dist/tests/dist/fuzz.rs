@@ -5,11 +5,11 @@
 //! of their number. `BURN_GNN_FUZZ_BYTES=100000000` damages so many bytes over all readers; three million by default.
 //! `BURN_GNN_FUZZ_READER=checkpoint` runs the readers whose names begin so alone.
 
-#[path = "../../../graph/tests/fuzz/damage.rs"]
+#[path = "../../../data/tests/fuzz/damage.rs"]
 mod damage;
-#[path = "../../../graph/tests/fuzz/peak.rs"]
+#[path = "../../../data/tests/fuzz/peak.rs"]
 mod peak;
-#[path = "../../../graph/tests/fuzz/values.rs"]
+#[path = "../../../data/tests/fuzz/values.rs"]
 mod values;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -15,7 +15,7 @@ mod faults;
 mod fuzz;
 mod golden;
 mod graphs;
-#[path = "../../../graph/tests/faults/harness.rs"]
+#[path = "../../../data/tests/faults/harness.rs"]
 mod harness;
 mod links;
 mod loaders;

@@ -16,7 +16,7 @@ mod collectives;
 mod dist_graph;
 #[path = "../dist/graphs.rs"]
 mod graphs;
-#[path = "../../../graph/tests/faults/harness.rs"]
+#[path = "../../../data/tests/faults/harness.rs"]
 mod harness;
 #[path = "../dist/links.rs"]
 mod links;

@@ -8,7 +8,7 @@ use super::by_part::{ByPart, select};
 use super::hot::{COLD, places, share, within};
 use super::tiered::Hits;
 use crate::derive::check_ids;
-use crate::sampling::setting;
+use crate::error::setting;
 use crate::{FeatureSource, GraphError};
 
 /// A source whose hot nodes have their features cached in the memory of devices (GraphLearn-for-PyTorch: `Feature` with

@@ -7,28 +7,10 @@ use std::path::Path;
 use half::{bf16, f16};
 use safetensors::Dtype;
 
-use crate::io::AtomicFile;
-use crate::io::checksum::Hash;
-use crate::io::files::io_error;
-use crate::io::tensor_writer::header;
-use crate::sampling::setting;
+use crate::error::setting;
+use crate::files::{AtomicFile, Hash, io_error, tensor_header};
+pub use crate::row_type::RowType;
 use crate::{FeatureSource, GraphError};
-
-/// What the numbers of a row are kept as.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum RowType {
-    /// 4 bytes.
-    F32,
-    /// 2 bytes, 11 bits of precision, up to 65504.
-    F16,
-    /// 2 bytes, 8 bits of precision and the range of f32.
-    BF16,
-    /// 1 byte: the number is the stored integer, in -127..=127, times `scale`.
-    I8 {
-        /// Positive and finite.
-        scale: f32,
-    },
-}
 
 impl RowType {
     /// Bytes per number.
@@ -208,7 +190,7 @@ pub fn write_rows(path: impl AsRef<Path>, source: &dyn FeatureSource, kept: impl
     let (rows, width) = (source.num_rows(), source.width());
     let scale = if let RowType::I8 { scale } = kept { Some(scale.to_string()) } else { None };
     let texts = [(CHECKSUM, UNKNOWN)].into_iter().chain(scale.as_deref().map(|scale| (SCALE, scale)));
-    let header = header([(TENSOR, kept.dtype(), &[rows, width][..])], texts);
+    let header = tensor_header([(TENSOR, kept.dtype(), &[rows, width][..])], texts);
     let path = path.as_ref();
     let io = |e| io_error(path, e);
     let mut file = AtomicFile::create(path).map_err(io)?;

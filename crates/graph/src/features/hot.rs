@@ -2,7 +2,7 @@
 
 use crate::GraphError;
 use crate::derive::check_ids;
-use crate::sampling::setting;
+use crate::error::setting;
 
 /// Stands for a row that is not hot.
 pub(super) const COLD: u32 = u32::MAX;

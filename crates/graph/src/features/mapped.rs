@@ -8,11 +8,9 @@ use safetensors::tensor::TensorView;
 
 use super::format::{CHECKSUM, RowType, SCALE, TENSOR, row_hash};
 use super::packed::Packed;
+use crate::cut::cut;
 use crate::derive::check_ids;
-use crate::io::files::format_error;
-use crate::io::tensor_views::TensorViews;
-use crate::io::{NpyHead, cut_text};
-use crate::mapped_file::MappedFile;
+use crate::files::{MappedFile, NpyHead, TensorViews, format_error};
 use crate::{FeatureSource, GraphError};
 
 /// How a `.npy` file begins.
@@ -49,7 +47,7 @@ impl MappedRows {
     /// float16, little endian and in C order. The format is detected from the first bytes.
     ///
     /// ```
-    /// use burn_gnn_graph::{FeatureSource, MappedRows, io::NpyHead};
+    /// use burn_gnn_graph::{FeatureSource, MappedRows, files::NpyHead};
     /// # let dir = tempfile::tempdir().unwrap();
     /// let file = dir.path().join("feat.npy"); // numpy.save("feat.npy", x)
     /// let numbers = [1.0f32, 2.0, 3.0, 4.0].map(f32::to_le_bytes).concat();
@@ -82,7 +80,7 @@ impl MappedRows {
 
     /// Reads all rows and compares them, their shape and type with the checksum in the file. `false` where there is
     /// none to compare with: `.npy` files, safetensors files of other writers, and columns of a graph, whose
-    /// fingerprint [`map_graph`](crate::io::map_graph) compares.
+    /// fingerprint `map_graph` of `burn-gnn-data` compares.
     ///
     /// ```
     /// use burn_gnn_graph::{MappedRows, MemoryRows, RowType, write_rows};
@@ -108,7 +106,7 @@ impl MappedRows {
         }
         let why = format!(
             "expected rows of checksum {:?} as the file says, found {found}; it was changed or damaged after it was written: write it again",
-            cut_text(expected)
+            cut(expected)
         );
         Err(format_error(&self.path, why))
     }
@@ -119,7 +117,7 @@ impl MappedRows {
             "f4" => RowType::F32,
             "f2" => RowType::F16,
             _ => {
-                let why = format!("expected dtype float32 or float16, found '{}'; convert it with numpy's astype", cut_text(&head.descr));
+                let why = format!("expected dtype float32 or float16, found '{}'; convert it with numpy's astype", cut(&head.descr));
                 return Err(format_error(path, why));
             }
         };
@@ -134,7 +132,8 @@ impl MappedRows {
     }
 
     /// The rows of a tensor of rank 2 in f32, f16 or bf16, one of those in a mapped file.
-    pub(crate) fn of_tensor(path: &Path, map: &Arc<MappedFile>, view: &TensorView<'_>) -> Result<Self, GraphError> {
+    #[doc(hidden)]
+    pub fn of_tensor(path: &Path, map: &Arc<MappedFile>, view: &TensorView<'_>) -> Result<Self, GraphError> {
         let kept = match view.dtype() {
             Dtype::F32 => RowType::F32,
             Dtype::F16 => RowType::F16,
@@ -189,7 +188,7 @@ impl MappedRows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::NpyHead;
+    use crate::files::NpyHead;
     use crate::{MemoryRows, write_rows};
 
     /// A changed byte, wherever it is: an error, or a file that says that it has no checksum.

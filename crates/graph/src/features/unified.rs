@@ -9,7 +9,7 @@ use super::format::RowType;
 use super::mapped::MappedRows;
 use super::memory::MemoryRows;
 use crate::derive::check_ids;
-use crate::sampling::setting;
+use crate::error::setting;
 use crate::{FeatureSource, GraphError, Placement};
 
 /// Rows of one table in several concatenated parts, each in a place of its own (GraphLearn-for-PyTorch:

@@ -17,6 +17,12 @@ impl Frame {
         self.take_lists_and_ids(from, ids.as_slice())
     }
 
+    /// Everything that `from`, a frame of as many rows, has for its rows, as that of this frame.
+    #[doc(hidden)]
+    pub fn copy_rows(&mut self, from: &Self) -> Result<(), GraphError> {
+        self.take_rows(from, &OriginalIds::unchanged(from.len))
+    }
+
     /// The rows of `from` and then new ones, as columns of this frame. New rows come from `data`; a column that `data`
     /// lacks goes through `fill`, which gets the old column, and old rows of a column that only `data` has are 0.
     pub(crate) fn extend_rows(

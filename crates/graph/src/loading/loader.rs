@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batches::check_positions;
 use super::{BatchMaker, LoaderEpoch};
-use crate::sampling::setting;
+use crate::error::setting;
 use crate::{GraphError, SampleKey, Traversal};
 
 /// Where a loader is: saved with a checkpoint, it goes on with the batch that would have come.

@@ -3,8 +3,8 @@
 use super::SampleKey;
 use super::block::MiniBatch;
 use super::link::{LinkSampler, LinkSeeds, SeedLinks, sample_links};
-use super::negative::setting;
 use super::neighbor::NeighborSampler;
+use super::setting;
 use crate::relation::check_len;
 use crate::{EdgeKey, GraphError};
 

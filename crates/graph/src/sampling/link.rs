@@ -2,8 +2,9 @@
 
 use super::SampleKey;
 use super::block::MiniBatch;
-use super::negative::{NegativeSampler, Negatives, setting};
+use super::negative::{NegativeSampler, Negatives};
 use super::neighbor::NeighborSampler;
+use super::setting;
 use crate::derive::check_ids;
 use crate::relation::check_len;
 use crate::{BlockSampler, EdgeKey, Graph, GraphError};

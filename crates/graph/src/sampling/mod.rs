@@ -22,6 +22,7 @@ mod rules;
 mod traversal;
 mod walk;
 
+pub(crate) use crate::error::setting;
 pub use block::{Block, MiniBatch};
 pub use cluster::ClusterSampler;
 #[doc(hidden)]
@@ -38,7 +39,6 @@ pub use link::CorruptedPairs;
 pub use link::{LinkBatch, LinkExclusion, LinkRows, LinkSampler, NegativePairs, SeedLinks};
 #[doc(hidden)]
 pub use negative::FreePairs;
-pub(crate) use negative::setting;
 #[doc(hidden)]
 pub use negative::{GlobalDraws, NegativeFacts};
 pub use negative::{NegativeBy, NegativeSampler, Negatives};

@@ -9,6 +9,7 @@ use super::adjacency::{Adjacency, outside};
 use super::alias::AliasTables;
 use super::draws::Draws;
 use super::neighbor::check_weights;
+use crate::error::setting;
 use crate::memory::room;
 use crate::relation::{check_len, check_nodes};
 use crate::{EdgeKey, Graph, GraphError, Relation, Stream};
@@ -678,9 +679,4 @@ fn check_degrees(by: &NegativeBy) -> Result<(), GraphError> {
     }
     let expected = "a distribution that does not count edges later than the seed: uniform or by weights";
     Err(setting("negatives", expected, "NegativeBy::InDegree"))
-}
-
-/// A setting that cannot be.
-pub(crate) fn setting(arg: &'static str, expected: &str, found: &str) -> GraphError {
-    GraphError::Setting { arg, expected: expected.to_owned(), found: found.to_owned() }
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::SampleKey;
-use super::negative::setting;
+use super::setting;
 use super::walk::{NO_NODE, RandomWalk};
 use crate::memory::room;
 use crate::{EdgeKey, Graph, GraphError, Relation};

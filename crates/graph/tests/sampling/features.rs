@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::files::NpyHead;
 use burn_gnn_graph::{
     DeviceRows, FeatureSource, Graph, GraphError, MappedRows, MemoryRows, NO_ROW, NeighborSampler, NodeBatches, RowType, TieredRows,
-    hot_order, in_degree_hotness, io::NpyHead, presampled_hotness, write_rows,
+    hot_order, in_degree_hotness, presampled_hotness, write_rows,
 };
 
 use crate::common::{skewed, typed};

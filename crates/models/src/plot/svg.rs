@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use burn_gnn_graph::io::write_atomic;
+use burn_gnn_data::write_atomic;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 

@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use burn::module::{Module, ModuleDisplay};
 use burn::tensor::{DType, TensorData};
+use burn_gnn_data::read_file;
 use burn_gnn_graph::GraphError;
-use burn_gnn_graph::io::{cut_quoted, cut_text, open_file, read_file};
+use burn_gnn_graph::files::open as open_file;
+use burn_gnn_graph::{cut_quoted, cut_text};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
@@ -118,7 +120,7 @@ impl StateDict {
     /// by dots: `{"model": module.state_dict(), "epoch": 7}` is loaded from `StateDict::from_file(path)?.at("model.")`.
     ///
     /// A `.pt` file is a program; nothing of it is run, and all but tensors and containers is refused
-    /// ([`read_torch`](https://docs.rs/burn-gnn-graph/latest/burn_gnn_graph/io/fn.read_torch.html)). Burn's own reader
+    /// ([`read_torch`](https://docs.rs/burn-gnn-data/latest/burn_gnn_data/fn.read_torch.html)). Burn's own reader
     /// (`burn-store`) is not used: memory is bounded by the size of the file here, and a parameter may be a part of a
     /// tensor, a stack of several, the negative of one, or one that is shared.
     ///
@@ -141,7 +143,7 @@ impl StateDict {
 
     #[cfg(feature = "torch")]
     fn from_torch(path: &Path) -> Result<Self, ModelError> {
-        let all = burn_gnn_graph::io::read_torch(path).map_err(|e| ModelError::StateDict { message: e.to_string() })?;
+        let all = burn_gnn_data::read_torch(path).map_err(|e| ModelError::StateDict { message: e.to_string() })?;
         Ok(Self { tensors: all.into_iter().filter(|(_, data)| data.dtype().is_float()).collect() })
     }
 

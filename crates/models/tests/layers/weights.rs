@@ -566,7 +566,7 @@ fn a_model_of_several_layers() {
 /// Reading is part of the graph crate; names and element types arrive as they were.
 #[test]
 fn every_tensor_of_a_checkpoint() -> Result<(), GraphError> {
-    let all = burn_gnn_graph::io::read_torch(format!("{FOLDER}/checkpoint.pt"))?;
+    let all = burn_gnn_data::read_torch(format!("{FOLDER}/checkpoint.pt"))?;
     let of =
         |name: &str| all.iter().find(|(n, _)| n == name).map(|(_, data)| (data.shape().to_vec(), data.iter::<f64>().collect::<Vec<_>>()));
     let rows = (vec![2, 3], vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);

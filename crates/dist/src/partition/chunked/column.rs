@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use burn::tensor::{BoolStore, DType, TensorData};
-use burn_gnn_graph::MappedFile;
-use burn_gnn_graph::io::NpyHead;
+use burn_gnn_data::NpyHead;
+use burn_gnn_graph::files::MappedFile;
 use safetensors::Dtype;
 
 use crate::DistError;

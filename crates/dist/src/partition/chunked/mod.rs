@@ -4,8 +4,8 @@ mod column;
 
 use std::path::Path;
 
-use burn_gnn_graph::io::{ChunkedData, open_chunked};
-use burn_gnn_graph::{Graph, IdConverter, TypeIds};
+use burn_gnn_data::{ChunkedData, IdConverter, TypeIds, open_chunked};
+use burn_gnn_graph::Graph;
 
 use super::rows::{Rows, Source};
 use super::{PartitionConfig, PartitionedGraph, partition_rows};
@@ -14,7 +14,7 @@ pub(crate) use column::ChunkedColumn;
 
 /// A graph in DGL's chunked format: its structure in memory, its features in their files.
 ///
-/// The format is that of [`load_chunked`](burn_gnn_graph::io::load_chunked), which reads features too; here features must be `.npy` files
+/// The format is that of [`load_chunked`](burn_gnn_data::load_chunked), which reads features too; here features must be `.npy` files
 /// (`numpy`), which are mapped. Files must not be changed while the graph is in use: whoever
 /// overwrites one changes the features, whoever cuts one short ends the program that reads behind the new end (SIGBUS on Unix).
 ///

@@ -1,0 +1,104 @@
+//! A data set as one graph whose frames hold features, labels and masks.
+
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use burn_gnn_graph::{Frame, Graph, GraphError};
+
+use crate::{Dataset, Features, Split};
+
+impl Features {
+    /// As a dense tensor `[rows, cols]` on a device, in the float type of its settings.
+    ///
+    /// # Errors
+    /// As [`try_to_dense`](Self::try_to_dense).
+    ///
+    /// # Cost
+    /// As [`to_dense`](Self::to_dense), and a copy to the device.
+    pub fn to_tensor(&self, device: &Device) -> Result<Tensor<2>, GraphError> {
+        Ok(Tensor::from_data(TensorData::new(self.try_to_dense()?, [self.rows(), self.cols()]), device))
+    }
+}
+
+impl Dataset {
+    /// The graph with everything in its frames, as PyG's `Data` and DGL's data sets have it.
+    ///
+    /// | column | of | shape, type |
+    /// | --- | --- | --- |
+    /// | `x` | node types with features | `[nodes, features]`, float |
+    /// | `y` | the target type | `[nodes]`, int; -1 without a class |
+    /// | `train_mask`, `val_mask`, `test_mask` | the target type, of a set with one split | `[nodes]`, bool |
+    /// | `train_mask_<split>`, … | the target type, of a set with several | `[nodes]`, bool |
+    ///
+    /// ```
+    /// use burn::tensor::Device;
+    /// use burn_gnn_data::karate_club;
+    /// let g = karate_club().to_graph(&Device::flex())?;
+    /// let nodes = g.nodes(..)?;
+    /// assert_eq!(nodes.get::<2>("x")?.dims(), [34, 34]);
+    /// assert_eq!(nodes.get_int::<1>("y")?.dims(), [34]);
+    /// assert_eq!(nodes.get_as::<1, burn::tensor::Bool>("train_mask")?.int().sum().into_scalar::<i64>(), 2);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`GraphError::OutOfMemory`] for features whose dense form no memory holds; a node id of a split that is out of range.
+    ///
+    /// # Cost
+    /// Structure is shared; features are copied to their dense form. Keep [`features`](Self::features) where they are sparse and wide.
+    pub fn to_graph(&self, device: &Device) -> Result<Graph, GraphError> {
+        let mut g = self.graph.clone();
+        for (ntype, features) in &self.features {
+            g.nodes_mut(ntype.as_str())?.insert("x", features.to_tensor(device)?)?;
+        }
+        let nodes = g.nodes_mut(self.target.as_str())?;
+        let labels = TensorData::new(self.labels.clone(), [self.labels.len()]);
+        nodes.insert("y", Tensor::<1, Int>::from_data(labels, device))?;
+        for (name, split) in &self.splits {
+            let suffix = if self.splits.len() == 1 { String::new() } else { format!("_{name}") };
+            insert_masks(nodes, split, &suffix, device)?;
+        }
+        Ok(g)
+    }
+}
+
+fn insert_masks(nodes: &mut Frame, split: &Split, suffix: &str, device: &Device) -> Result<(), GraphError> {
+    for (part, ids) in [("train", &split.train), ("val", &split.val), ("test", &split.test)] {
+        let (arg, mut mask) = (format!("{part}_mask{suffix}"), vec![false; nodes.len()]);
+        burn_gnn_graph::check_ids(&arg, nodes.label(), ids, mask.len())?;
+        ids.iter().for_each(|&id| mask[id as usize] = true);
+        let n = mask.len();
+        nodes.insert(&arg, Tensor::<1, Bool>::from_data(TensorData::new(mask, [n]), device))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::karate_club;
+
+    #[test]
+    fn frames_hold_what_the_set_holds() {
+        let device = Device::flex();
+        let mut club = karate_club();
+        let g = club.to_graph(&device).unwrap();
+        let nodes = g.nodes(..).unwrap();
+        assert_eq!(nodes.get_int::<1>("y").unwrap().into_data().iter::<i64>().collect::<Vec<_>>(), club.labels);
+        let x = nodes.get::<2>("x").unwrap().into_data().try_to_vec::<f32>().unwrap();
+        assert_eq!(x, club.features["_N"].to_dense());
+        let mask = |g: &Graph, name: &str| -> Vec<u32> {
+            let mask = g.nodes(..).unwrap().get_as::<1, Bool>(name).unwrap().into_data();
+            (0..34).filter(|&i| mask.iter::<bool>().nth(i as usize).unwrap()).collect()
+        };
+        let split = club.splits["public"].clone();
+        assert_eq!([mask(&g, "train_mask"), mask(&g, "val_mask"), mask(&g, "test_mask")], [split.train, vec![], split.test]);
+        assert!(club.graph.nodes(..).unwrap().columns().next().is_none(), "the set's own graph stays as it was");
+
+        // Several splits are told apart by name, ids out of range are refused.
+        club.splits.insert("second".into(), Split { train: vec![5], val: vec![6], test: vec![7] });
+        let g = club.to_graph(&device).unwrap();
+        assert_eq!([mask(&g, "train_mask_public"), mask(&g, "val_mask_second")], [vec![0, 33], vec![6]]);
+        club.splits.insert("third".into(), Split { train: vec![34], val: vec![], test: vec![] });
+        let e = club.to_graph(&device).unwrap_err().to_string();
+        assert!(e.contains("train_mask_third") && e.contains("34"), "{e}");
+    }
+}

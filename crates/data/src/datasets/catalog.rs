@@ -1,0 +1,289 @@
+//! Which sets there are, where they come from, and under which terms.
+
+use std::str::FromStr;
+
+use burn_gnn_graph::GraphError;
+
+use super::DataHome;
+use crate::{Dataset, crates_graph, karate_club, load_ogb};
+
+/// A published data set for node classification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Known {
+    /// Zachary's karate club; inside the library.
+    Karate,
+    /// 712 crates that this library was built from, with authors, keywords and licences, 39 categories; inside the
+    /// library.
+    Crates,
+    /// 2,708 papers, 7 topics.
+    Cora,
+    /// 3,327 papers, 6 topics.
+    Citeseer,
+    /// 19,717 papers, 3 topics.
+    Pubmed,
+    /// 8,285 entities of a research institute, 4 groups.
+    Aifb,
+    /// 23,644 entities of chemistry, 2 classes.
+    Mutag,
+    /// 333,845 entities of geology, 2 classes.
+    Bgs,
+    /// 1,666,764 entities of a museum, 11 classes.
+    Am,
+    /// 232,965 posts, 114,615,892 edges, 41 communities.
+    Reddit,
+    /// 169,343 papers, 40 fields.
+    OgbnArxiv,
+    /// 2,449,029 products, 47 kinds.
+    OgbnProducts,
+    /// 1,939,743 nodes of 4 types, 349 venues.
+    OgbnMag,
+}
+
+/// A file of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RemoteFile {
+    /// What must be in the folder of the set: a path in it.
+    pub name: &'static str,
+    /// Where the file, or the archive that holds it, is.
+    pub url: &'static str,
+    /// SHA-256 of what the address gives, in hexadecimal digits, where it is known.
+    pub sha256: Option<&'static str>,
+    /// Bytes that the file may have, and what an archive unpacks to: some times the published size. More is an error.
+    pub most: u64,
+}
+
+/// Where a set comes from, and under which terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Terms as far as they are stated.
+    pub licence: &'static str,
+    /// Papers to cite.
+    pub citation: &'static str,
+    /// Files that make the set.
+    pub files: &'static [RemoteFile],
+}
+
+const fn file(name: &'static str, url: &'static str, sha256: &'static str, most: u64) -> RemoteFile {
+    RemoteFile { name, url, sha256: if sha256.is_empty() { None } else { Some(sha256) }, most }
+}
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// With the SHA-256 of `x`, `tx`, `allx`, `y`, `ty`, `ally`, `graph` and `test.index` in the repository of the authors;
+/// empty: not known.
+macro_rules! planetoid {
+    ($name:literal, [$x:literal, $tx:literal, $allx:literal, $y:literal, $ty:literal, $ally:literal, $graph:literal, $test:literal]) => {{
+        const FILES: &[RemoteFile] = &[
+            planetoid!($name, "x", $x),
+            planetoid!($name, "tx", $tx),
+            planetoid!($name, "allx", $allx),
+            planetoid!($name, "y", $y),
+            planetoid!($name, "ty", $ty),
+            planetoid!($name, "ally", $ally),
+            planetoid!($name, "graph", $graph),
+            planetoid!($name, "test.index", $test),
+        ];
+        FILES
+    }};
+    ($name:literal, $part:literal, $sha256:literal) => {
+        file(
+            concat!("ind.", $name, ".", $part),
+            concat!("https://github.com/kimiyoung/planetoid/raw/master/data/ind.", $name, ".", $part),
+            $sha256,
+            64 * MIB,
+        )
+    };
+}
+
+macro_rules! entities {
+    ($name:literal, $most:expr) => {{
+        const URL: &str = concat!("https://data.dgl.ai/dataset/", $name, ".tgz");
+        const FILES: &[RemoteFile] = &[
+            file(concat!($name, "_stripped.nt.gz"), URL, "", $most),
+            file("completeDataset.tsv", URL, "", $most),
+            file("trainingSet.tsv", URL, "", $most),
+            file("testSet.tsv", URL, "", $most),
+        ];
+        FILES
+    }};
+}
+
+macro_rules! ogb {
+    ($name:literal, $sha256:literal, $most:expr) => {{
+        const URL: &str = concat!("https://snap.stanford.edu/ogb/data/nodeproppred/", $name, ".zip");
+        const FILES: &[RemoteFile] = &[file("raw", URL, $sha256, $most), file("split", URL, $sha256, $most)];
+        FILES
+    }};
+}
+
+const CORA: &[RemoteFile] = planetoid!(
+    "cora",
+    [
+        "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
+        "b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a",
+        "9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543",
+        "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1",
+        "41f5ac76596a1699cc33f53084a2419e92961c42bb75f36fc38e616d348532ad",
+        "2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71",
+        "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d",
+        "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875"
+    ]
+);
+const CITESEER: &[RemoteFile] = planetoid!(
+    "citeseer",
+    [
+        "d20de19150741e555de0ed037195630fc194114ebc7fd72ced62810148aa22f6",
+        "539a8906a2da97628d212f2fdd668c109a8b3f0d36574b59e5d3fd5b5303da21",
+        "2ac30345d95c9ec933a817ee0bdd6a5f077f8c184a20e696910192d534414668",
+        "8ba87e515d8e3ee3cf52f6d2c5b86aa73f11ecad825a808455209ec26cd54924",
+        "55e5bd1ba1e733a04598753ad1a8d57957f4b8f89e74519f41f4f4938767e4ce",
+        "f704b2d986dde6c2669934de1f3ae5696a6cf9455c0f6b2646a2d135ea0a1c95",
+        "d79a4ef9d3e7169aee8946145f6b7306e35bc79bffad26346cfb94e10e9912a7",
+        "2af990671580b6b2df5d158d1038f8292e30c9cd821b5453f399659b25b723d4"
+    ]
+);
+const PUBMED: &[RemoteFile] = planetoid!(
+    "pubmed",
+    [
+        "fbe9cb5c47200d1b7769a26e579be3b7130b556831f9d850e77c4c74f2599b33",
+        "4eb5f5d0f30f26497eb0ac6ac9719d09c67e284f1ed0385c93f3ef27a671da3d",
+        "",
+        "e6c807633307a07ed659249006536a147c7999c797f11a2560752990181b41b3",
+        "ee2e0d4819d9fbcc403689c3bf2e49face401b605932f093bc58ab6461130fdd",
+        "0c37bbe3b5014ec365e9d393cf4791925e5ed94fb194305d74f064a8d7b50f0e",
+        "5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9",
+        "b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5"
+    ]
+);
+
+const REDDIT: &[RemoteFile] = &[
+    file("reddit_data.npz", "https://data.dgl.ai/dataset/reddit.zip", "", 8 * GIB),
+    file("reddit_graph.npz", "https://data.dgl.ai/dataset/reddit.zip", "", 8 * GIB),
+];
+
+const PLANETOID: &str = "Sen et al., Collective classification in network data, AI Magazine 29(3), 2008; \
+     Yang, Cohen, Salakhutdinov, Revisiting semi-supervised learning with graph embeddings, ICML 2016";
+const RGCN: &str = "Ristoski, de Vries, Paulheim, A collection of benchmark datasets for systematic evaluations of machine learning on the \
+     semantic web, ISWC 2016; Schlichtkrull et al., Modeling relational data with graph convolutional networks, ESWC 2018";
+const OGB: &str = "Hu et al., Open Graph Benchmark: datasets for machine learning on graphs, NeurIPS 2020";
+const NO_LICENCE: &str = "none stated; for research";
+
+impl Known {
+    /// Every set.
+    pub const ALL: [Self; 13] = [
+        Self::Karate,
+        Self::Crates,
+        Self::Cora,
+        Self::Citeseer,
+        Self::Pubmed,
+        Self::Aifb,
+        Self::Mutag,
+        Self::Bgs,
+        Self::Am,
+        Self::Reddit,
+        Self::OgbnArxiv,
+        Self::OgbnProducts,
+        Self::OgbnMag,
+    ];
+
+    /// Name, also of the folder of the set.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Karate => "karate",
+            Self::Crates => "crates",
+            Self::Cora => "cora",
+            Self::Citeseer => "citeseer",
+            Self::Pubmed => "pubmed",
+            Self::Aifb => "aifb",
+            Self::Mutag => "mutag",
+            Self::Bgs => "bgs",
+            Self::Am => "am",
+            Self::Reddit => "reddit",
+            Self::OgbnArxiv => "ogbn-arxiv",
+            Self::OgbnProducts => "ogbn-products",
+            Self::OgbnMag => "ogbn-mag",
+        }
+    }
+
+    /// Where it comes from.
+    pub fn about(self) -> About {
+        let (licence, citation, files): (_, _, &'static [RemoteFile]) = match self {
+            Self::Karate => ("facts of a paper", "Zachary, An information flow model for conflict and fission in small groups, 1977", &[]),
+            Self::Crates => ("facts of manifests", "`cargo metadata` of this project (example `crates_graph`)", &[]),
+            Self::Cora => (NO_LICENCE, PLANETOID, CORA),
+            Self::Citeseer => (NO_LICENCE, PLANETOID, CITESEER),
+            Self::Pubmed => (NO_LICENCE, PLANETOID, PUBMED),
+            Self::Aifb => (NO_LICENCE, RGCN, entities!("aifb", 256 * MIB)),
+            Self::Mutag => (NO_LICENCE, RGCN, entities!("mutag", 256 * MIB)),
+            Self::Bgs => ("Open Government Licence (British Geological Survey)", RGCN, entities!("bgs", GIB)),
+            Self::Am => ("CC BY-SA (Amsterdam Museum)", RGCN, entities!("am", 4 * GIB)),
+            Self::Reddit => {
+                (NO_LICENCE, "Hamilton, Ying, Leskovec, Inductive representation learning on large graphs, NeurIPS 2017", REDDIT)
+            }
+            Self::OgbnArxiv => ("ODC-BY", OGB, ogb!("arxiv", "", 512 * MIB)),
+            Self::OgbnProducts => ("Amazon licence", OGB, ogb!("products", "", 8 * GIB)),
+            Self::OgbnMag => ("ODC-BY", OGB, ogb!("mag", "", 2 * GIB)),
+        };
+        About { licence, citation, files }
+    }
+
+    /// [`load_from`](Self::load_from) the default home.
+    ///
+    /// # Errors
+    /// As [`load_from`](Self::load_from).
+    pub fn load(self) -> Result<Dataset, GraphError> {
+        self.load_from(&DataHome::new())
+    }
+
+    /// Reads the set from its folder in `home`, fetching what is missing if `home` may.
+    ///
+    /// # Errors
+    /// [`GraphError::DataMissing`], which says where to put which file, if something is not there and may not or cannot
+    /// be fetched; `GraphError::Download` for a transfer that failed; the errors of the set's reader;
+    /// [`GraphError::Feature`] for a set whose format is a cargo feature that is off.
+    pub fn load_from(self, home: &DataHome) -> Result<Dataset, GraphError> {
+        match self {
+            Self::Karate => return Ok(karate_club()),
+            Self::Crates => return Ok(crates_graph()),
+            _ => {}
+        }
+        #[cfg(not(feature = "rdf"))]
+        if matches!(self, Self::Aifb | Self::Mutag | Self::Bgs | Self::Am) {
+            return Err(crate::files::missing_feature(self.name(), "rdf"));
+        }
+        #[cfg(not(feature = "npz"))]
+        if self == Self::Reddit {
+            return Err(crate::files::missing_feature(self.name(), "npz"));
+        }
+        let dir = home.provide(self)?;
+        let set = match self {
+            Self::Karate | Self::Crates => unreachable!("returned above"),
+            Self::Cora | Self::Citeseer | Self::Pubmed => super::planetoid::load(&dir, self.name()),
+            #[cfg(feature = "rdf")]
+            Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => super::entities::load(&dir, self.name()),
+            #[cfg(not(feature = "rdf"))]
+            Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => unreachable!("refused above"),
+            #[cfg(feature = "npz")]
+            Self::Reddit => super::reddit::load(&dir),
+            #[cfg(not(feature = "npz"))]
+            Self::Reddit => unreachable!("refused above"),
+            Self::OgbnArxiv | Self::OgbnProducts | Self::OgbnMag => load_ogb(&dir),
+        };
+        let mut set = set.map_err(|e| e.in_file(&dir))?;
+        set.name = self.name().to_owned();
+        Ok(set)
+    }
+}
+
+impl FromStr for Known {
+    type Err = GraphError;
+
+    /// By [`name`](Self::name).
+    fn from_str(name: &str) -> Result<Self, GraphError> {
+        let found = Self::ALL.into_iter().find(|k| k.name() == name);
+        let names: Vec<&str> = Self::ALL.iter().map(|k| k.name()).collect();
+        found.ok_or_else(|| crate::files::setting("data set", &format!("one of {}", names.join(", ")), name))
+    }
+}

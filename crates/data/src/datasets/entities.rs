@@ -1,0 +1,76 @@
+//! The data sets of R-GCN: RDF without the relation that gives the class away, and tables of labels.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use burn_gnn_graph::{GraphError, NodeIds};
+
+use crate::files::{open, table_error};
+use crate::tables::{CsvFile, names};
+use crate::{Dataset, RDF_NODE, RdfOptions, Split, check_split, read_rdf};
+
+/// Reads `<name>_stripped.nt.gz`, `completeDataset.tsv`, `trainingSet.tsv` and `testSet.tsv`.
+///
+/// Classes are the labels of the complete set, sorted. Inverse relations are not stored.
+pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, GraphError> {
+    let (node, label) = match name {
+        // As the file spells it.
+        "am" => ("proxy", "label_cateogory"),
+        "aifb" => ("person", "label_affiliation"),
+        "mutag" => ("bond", "label_mutagenic"),
+        _ => ("rock", "label_lithogenesis"),
+    };
+    // Old files hold IRIs that today's rules refuse.
+    let rdf = read_rdf(dir.join(format!("{name}_stripped.nt.gz")), &RdfOptions::new().lenient())?;
+    let complete = dir.join("completeDataset.tsv");
+    let classes: BTreeSet<String> = table(&complete, [node, label])?.into_iter().map(|row| row.1[1].clone()).collect();
+    let class_names: Vec<String> = classes.into_iter().collect();
+    let nothing = NodeIds::new(burn_gnn_graph::Ids::Text(Default::default()));
+    let nodes = rdf.graph.nodes(RDF_NODE)?.ids().unwrap_or(&nothing);
+    let mut labels = vec![-1; rdf.graph.num_nodes(RDF_NODE)?];
+    let mut part = |file: &str| -> Result<Vec<u32>, GraphError> {
+        let path = dir.join(file);
+        let mut out = vec![];
+        for (line, [id, class]) in table(&path, [node, label])? {
+            let number = nodes.number(id.as_str()).ok_or_else(|| table_error(&path, line, 0, "a node of the graph", &id))?;
+            let class =
+                class_names.binary_search(&class).map_err(|_| table_error(&path, line, 0, "a class of completeDataset.tsv", &class))?;
+            labels[number as usize] = class as i64;
+            out.push(number);
+        }
+        Ok(out)
+    };
+    let split = Split { train: part("trainingSet.tsv")?, val: vec![], test: part("testSet.tsv")? };
+    check_split(&complete, "published", &split, &labels)?;
+    Ok(Dataset {
+        name: name.to_owned(),
+        graph: rdf.graph,
+        target: RDF_NODE.to_owned(),
+        num_classes: class_names.len(),
+        class_names,
+        labels,
+        features: BTreeMap::new(),
+        splits: BTreeMap::from([("published".into(), split)]),
+        inverse_edges_stored: false,
+    })
+}
+
+/// Two columns of a table with tabs, and the line of each row.
+fn table(path: &Path, columns: [&str; 2]) -> Result<Vec<(u64, [String; 2])>, GraphError> {
+    let mut file = CsvFile::new(path, b'\t', Box::new(open(path)?.0))?;
+    let place = |name: &str| {
+        let missing = || table_error(path, 1, 0, format!("a column `{name}`"), &names(file.head.iter()));
+        file.head.iter().position(|h| h == name.as_bytes()).ok_or_else(missing)
+    };
+    let (places, width) = ([place(columns[0])?, place(columns[1])?], file.head.len());
+    let mut out = vec![];
+    while let Some((record, line)) = file.next(path)? {
+        let cell = |i: usize| -> Result<String, GraphError> {
+            let raw = record.get(places[i]).ok_or_else(|| table_error(path, line, 0, format!("{width} fields"), "fewer"))?;
+            let text = std::str::from_utf8(raw).map_err(|_| table_error(path, line, places[i] + 1, "UTF-8 text", "other bytes"))?;
+            Ok(text.to_owned())
+        };
+        out.push((line, [cell(0)?, cell(1)?]));
+    }
+    Ok(out)
+}

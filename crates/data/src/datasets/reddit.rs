@@ -1,0 +1,58 @@
+//! Reddit as DGL publishes it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use burn_gnn_graph::{Graph, GraphError};
+
+use crate::files::{format_error, same_count};
+use crate::{Dataset, Features, Npz, Split, class_names, read_scipy_npz};
+
+/// Reads `reddit_data.npz` (`feature`, `label`, `node_types`: 1 trains, 2 validates, 3 tests) and `reddit_graph.npz`,
+/// an adjacency matrix in both directions.
+pub(super) fn load(dir: &Path) -> Result<Dataset, GraphError> {
+    let path = dir.join("reddit_data.npz");
+    let mut file = Npz::open(&path)?;
+    let features = file.read("feature")?;
+    features.expect_shape(&[None, None])?;
+    let &[rows, cols] = features.shape() else { unreachable!("the shape was checked") };
+    let labels = file.read("label")?;
+    labels.expect_shape(&[Some(rows)])?;
+    let labels = labels.into_i64()?;
+    let kinds = file.read("node_types")?;
+    kinds.expect_shape(&[Some(rows)])?;
+    let mut split = Split::default();
+    for (v, kind) in kinds.into_i64()?.into_iter().enumerate() {
+        match kind {
+            1 => split.train.push(v as u32),
+            2 => split.val.push(v as u32),
+            3 => split.test.push(v as u32),
+            other => return Err(format_error(&path.join("node_types"), format!("node {v}: expected 1, 2 or 3, found {other}"))),
+        }
+    }
+    if let Some(v) = labels.iter().position(|&l| l < 0) {
+        return Err(format_error(&path.join("label"), format!("node {v}: expected a class, not negative, found {}", labels[v])));
+    }
+    let classes = labels.iter().max().map_or(0, |&m| m as u64 + 1);
+    let class_names = class_names(&path.join("label"), classes, None, rows)?;
+    let matrix = dir.join("reddit_graph.npz");
+    let Features::Sparse { rows: nodes, cols: other, row, col, .. } = read_scipy_npz(&matrix)? else {
+        unreachable!("a sparse matrix is read as one");
+    };
+    same_count(&matrix, "number of nodes", rows as u64, nodes)?;
+    same_count(&matrix, "number of columns", rows as u64, other)?;
+    let graph = Graph::homogeneous(nodes, row, col)?;
+    let target = graph.schema().ntypes()[0].clone();
+    let features = Features::Dense { rows, cols, values: features.into_floats()? };
+    Ok(Dataset {
+        name: "reddit".into(),
+        graph,
+        num_classes: class_names.len(),
+        class_names,
+        labels,
+        features: BTreeMap::from([(target.clone(), features)]),
+        splits: BTreeMap::from([("public".into(), split)]),
+        target,
+        inverse_edges_stored: true,
+    })
+}

@@ -1,0 +1,183 @@
+//! Unpacks archives.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::{Component, Path, PathBuf};
+
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::files::{DirLock, folder};
+use tempfile::TempDir;
+
+use crate::files::{cut, format_error, io_error, lock_dir, open_zip, sync_dir, zip_error};
+
+/// Bytes that an entry counts for beside its own, so that an archive of many empty files has an end.
+const ENTRY: u64 = 512;
+
+/// Unpacks a zip archive or a gzipped tar archive, as its name says, into a folder beside `into` that then becomes
+/// `into`; where that is there already, into it, without what it has. Where an archive holds one folder and nothing
+/// else, that folder is taken. What appears in `into` is whole at once, also where several processes unpack. `unpacked`
+/// is called before: once the set is there nobody asks for its archive again, so that is where to remove it.
+///
+/// # Errors
+/// [`GraphError::Io`]; [`GraphError::Format`] for a damaged archive, one of more than `most` bytes, or one with names
+/// that lead out of the folder, or with links.
+pub(super) fn unpack(file: &File, archive: &Path, into: &Path, most: u64, unpacked: impl FnOnce()) -> Result<(), GraphError> {
+    let parent = folder(into);
+    let (temp, _lock) = temporary(into).map_err(|e| io_error(parent, e))?;
+    // Beside its lock, which does not become a file of the set.
+    let content = temp.path().join("content");
+    std::fs::create_dir(&content).map_err(|e| io_error(&content, e))?;
+    let mut file = file;
+    file.rewind().map_err(|e| io_error(archive, e))?;
+    if archive.extension().is_some_and(|e| e == "zip") {
+        zip(file, archive, &content, most)?
+    } else {
+        tar(file, archive, &content, most)?
+    }
+    sync_folders(&content).map_err(|e| io_error(&content, e))?;
+    let entries = std::fs::read_dir(&content).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(|e| io_error(&content, e))?;
+    let inner = match entries.as_slice() {
+        [only] if only.path().is_dir() => only.path(),
+        _ => content,
+    };
+    unpacked();
+    // What is there already was put there by somebody, and stays.
+    if !appear(&inner, into)? {
+        for entry in std::fs::read_dir(&inner).map_err(|e| io_error(&inner, e))? {
+            let entry = entry.map_err(|e| io_error(&inner, e))?;
+            appear(&entry.path(), &into.join(entry.file_name()))?;
+        }
+    }
+    sync_dir(into).and_then(|()| sync_dir(parent)).map_err(|e| io_error(into, e))
+}
+
+/// Forces the names in a folder and in those below it to disk, the innermost first; links are not followed.
+fn sync_folders(dir: &Path) -> std::io::Result<()> {
+    let (mut folders, mut next) = (vec![dir.to_owned()], 0);
+    while next < folders.len() {
+        for entry in std::fs::read_dir(&folders[next])? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+        next += 1;
+    }
+    folders.iter().rev().try_for_each(sync_dir)
+}
+
+/// Renames a file or folder; `false` where there is one of that name, also one that appeared just now.
+fn appear(from: &Path, to: &Path) -> Result<bool, GraphError> {
+    if to.exists() {
+        return Ok(false);
+    }
+    match std::fs::rename(from, to) {
+        Ok(()) => Ok(true),
+        Err(_) if to.exists() => Ok(false),
+        Err(e) => Err(io_error(to, e)),
+    }
+}
+
+/// An empty folder beside `into`, with a lock that says that this process lives. Those of killed processes are removed.
+fn temporary(into: &Path) -> std::io::Result<(TempDir, Option<DirLock>)> {
+    let prefix = format!(".{}.unpack", into.file_name().unwrap_or_default().to_string_lossy());
+    for entry in std::fs::read_dir(folder(into))?.flatten() {
+        let left = entry.file_name().to_str().is_some_and(|n| n.starts_with(&prefix)) && entry.file_type().is_ok_and(|t| t.is_dir());
+        if left
+            && let Ok(Some(lock)) = lock_dir(entry.path())
+            && lock.is_exclusive()
+        {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    loop {
+        let dir = tempfile::Builder::new().prefix(&prefix).tempdir_in(folder(into))?;
+        // Between its creation and the lock somebody may take it for left over.
+        match lock_dir(dir.path()) {
+            Ok(Some(lock)) if dir.path().exists() => return Ok((dir, Some(lock))),
+            Err(e) if dir.path().exists() => return Err(e),
+            _ => {}
+        }
+    }
+}
+
+fn zip(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), GraphError> {
+    let mut zip = open_zip(archive, BufReader::new(file))?;
+    let mut left = Left { bytes: most, most };
+    for i in 0..zip.len() {
+        let entry = zip.by_index(i).map_err(|e| zip_error(archive, e))?;
+        left.take(archive, ENTRY)?;
+        let name = entry.name().map_err(|e| zip_error(archive, e))?.into_owned();
+        let path = place(archive, into, Path::new(&name))?;
+        if entry.is_symlink() {
+            return Err(format_error(archive, format!("expected files and folders, found a link {:?}", cut(&name))));
+        }
+        if entry.is_dir() {
+            std::fs::create_dir_all(&path).map_err(|e| io_error(&path, e))?;
+        } else {
+            write(archive, &path, entry, &mut left)?;
+        }
+    }
+    Ok(())
+}
+
+fn tar(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), GraphError> {
+    let damaged = |e: std::io::Error| format_error(archive, format!("expected a gzipped tar archive, found: {}", cut(&e.to_string())));
+    let mut tar = ::tar::Archive::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(file)));
+    let mut left = Left { bytes: most, most };
+    for entry in tar.entries().map_err(damaged)? {
+        let entry = entry.map_err(damaged)?;
+        left.take(archive, ENTRY)?;
+        let name = entry.path().map_err(damaged)?.into_owned();
+        let path = place(archive, into, &name)?;
+        let kind = entry.header().entry_type();
+        if kind.is_dir() {
+            std::fs::create_dir_all(&path).map_err(|e| io_error(&path, e))?;
+        } else if kind.is_file() {
+            write(archive, &path, entry, &mut left)?;
+        } else if kind.is_symlink() || kind.is_hard_link() {
+            return Err(format_error(archive, format!("expected files and folders, found a link {:?}", cut(&name.display().to_string()))));
+        }
+    }
+    Ok(())
+}
+
+/// Where an entry goes.
+fn place(archive: &Path, into: &Path, name: &Path) -> Result<PathBuf, GraphError> {
+    let inside = name.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+    let text = name.to_string_lossy();
+    if !inside || text.contains([':', '\\', '\0']) {
+        return Err(format_error(archive, format!("expected names inside the folder, found {:?}", cut(&text))));
+    }
+    Ok(into.join(name))
+}
+
+/// What an archive may still unpack to.
+struct Left {
+    bytes: u64,
+    most: u64,
+}
+
+impl Left {
+    fn take(&mut self, archive: &Path, bytes: u64) -> Result<(), GraphError> {
+        let left = self.bytes.checked_sub(bytes);
+        let most = self.most;
+        let more = || format!("expected at most {most} bytes when unpacked, some times the size of the published set, found more");
+        self.bytes = left.ok_or_else(|| format_error(archive, more()))?;
+        Ok(())
+    }
+}
+
+fn write(archive: &Path, path: &Path, entry: impl Read, left: &mut Left) -> Result<(), GraphError> {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(|e| io_error(parent, e))?;
+    }
+    // The folder is this call's own: a name that is there already stands in the archive twice.
+    let mut file = File::create_new(path).map_err(|e| io_error(path, e))?;
+    let copied = std::io::copy(&mut entry.take(left.bytes.saturating_add(1)), &mut file).map_err(|e| match e.get_ref() {
+        Some(_) => format_error(archive, format!("expected an intact archive, found: {}", cut(&e.to_string()))),
+        None => io_error(path, e),
+    })?;
+    left.take(archive, copied)?;
+    file.sync_all().map_err(|e| io_error(path, e))
+}

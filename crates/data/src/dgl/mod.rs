@@ -1,0 +1,15 @@
+//! Data of DGL: its CSV data sets and its chunked graph format.
+
+mod chunked;
+#[cfg(test)]
+mod chunked_tests;
+#[cfg(feature = "yaml")]
+mod csv_columns;
+#[cfg(feature = "yaml")]
+mod csv_set;
+#[cfg(all(test, feature = "yaml"))]
+mod csv_tests;
+
+pub use chunked::{ChunkedData, ChunkedGraph, ChunkedStructure, load_chunked, open_chunked};
+#[cfg(feature = "yaml")]
+pub use csv_set::{GraphSet, load_dgl_csv};

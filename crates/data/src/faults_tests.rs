@@ -1,0 +1,120 @@
+//! Writers that are killed, and writers on full disks. `tests/faults.sh` kills each a hundred times.
+
+use std::path::Path;
+
+use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::{FeatureSource, Graph, MappedRows, MemoryRows, Placement, RowType, write_rows};
+
+use crate::harness::{files, full_disk, killed, small_disk, write_until_killed};
+use crate::{Topology, load_graph, map_graph, save_graph, write_atomic};
+
+const NODES: usize = 1000;
+
+/// A graph that says its version in every row of features and by its number of edges.
+fn graph(version: u64) -> Graph {
+    let n = NODES + (version % 50) as usize;
+    let src: Vec<u32> = (0..n).map(|i| (i % NODES) as u32).collect();
+    let mut g = Graph::homogeneous(NODES, src.clone(), src).unwrap();
+    let rows = Tensor::<2>::full([NODES, 8], version as f32, &Device::flex());
+    g.nodes_mut("_N").unwrap().insert("h", rows).unwrap();
+    g
+}
+
+fn version_of(g: &Graph, rows: &[f32]) -> u64 {
+    let version = rows[0] as u64;
+    assert!(rows.len() == NODES * 8 && rows.iter().all(|x| *x == version as f32));
+    assert_eq!(g.relation("_E").unwrap().src(), graph(version).relation("_E").unwrap().src());
+    version
+}
+
+fn saved(dir: &Path) -> Option<u64> {
+    dir.join("graph.json").exists().then(|| {
+        let g = load_graph(dir, &Device::flex()).unwrap();
+        let rows: Vec<f32> = g.nodes("_N").unwrap().get::<2>("h").unwrap().into_data().iter::<f32>().collect();
+        let mapped = map_graph(dir, &Device::flex()).unwrap();
+        let all: Vec<u32> = (0..NODES as u32).collect();
+        assert_eq!(mapped.node_rows["_N"]["h"].gather(&all).unwrap(), rows);
+        version_of(&g, &rows)
+    })
+}
+
+fn opened(dir: &Path) -> Option<u64> {
+    let file = dir.join("topology");
+    file.exists().then(|| {
+        let edges = |p| Topology::open(&file, p).unwrap().graph().total_edges() as u64;
+        assert_eq!(edges(Placement::Memory), edges(Placement::Mapped));
+        edges(Placement::Memory)
+    })
+}
+
+fn topology(dir: &Path, version: u64) -> Result<(), burn_gnn_graph::GraphError> {
+    let edges = vec![0; version as usize];
+    Topology::write(&Graph::homogeneous(2, edges.clone(), edges).unwrap(), dir.join("topology"))
+}
+
+fn rows(dir: &Path, version: u64) -> Result<(), burn_gnn_graph::GraphError> {
+    let source = MemoryRows::new(&vec![version as f32; NODES * 8], 8, RowType::F32).unwrap();
+    write_rows(dir.join("rows"), &source, RowType::F32).map(drop)
+}
+
+fn mapped(dir: &Path) -> Option<u64> {
+    let file = dir.join("rows");
+    file.exists().then(|| {
+        let all: Vec<u32> = (0..NODES as u32).collect();
+        let rows = MappedRows::open(&file).unwrap().gather(&all).unwrap();
+        assert!(rows.iter().all(|x| *x == rows[0]));
+        rows[0] as u64
+    })
+}
+
+#[test]
+fn graphs_to_be_killed() {
+    write_until_killed(|dir, version| save_graph(&graph(version), dir).unwrap());
+}
+
+#[test]
+fn topologies_to_be_killed() {
+    write_until_killed(|dir, version| topology(dir, version).unwrap());
+}
+
+#[test]
+fn rows_to_be_killed() {
+    write_until_killed(|dir, version| rows(dir, version).unwrap());
+}
+
+#[test]
+fn writers_killed_at_any_moment() {
+    let left =
+        |dir: &tempfile::TempDir| files(dir.path()).iter().map(|f| f.file_name().unwrap().to_str().unwrap().to_owned()).collect::<Vec<_>>();
+    let dir = killed("graph", "faults_tests::graphs_to_be_killed", saved);
+    save_graph(&graph(0), &dir).unwrap();
+    assert_eq!(left(&dir), ["graph.json", "graph.safetensors"]);
+    let dir = killed("topology", "faults_tests::topologies_to_be_killed", opened);
+    topology(dir.path(), 0).unwrap();
+    assert_eq!(left(&dir), ["topology"]);
+    let dir = killed("rows", "faults_tests::rows_to_be_killed", mapped);
+    rows(dir.path(), 0).unwrap();
+    assert_eq!(left(&dir), ["rows"]);
+}
+
+#[test]
+fn writers_on_a_full_disk() {
+    let Some(disk) = small_disk("faults_tests::writers_on_a_full_disk", 512) else { return };
+    let text = |e: burn_gnn_graph::GraphError| e.to_string();
+    let name = |version: Option<u64>, old| if version == Some(old) { "old" } else { "new" };
+    let g = [graph(1), graph(2)];
+    let save = |i: usize, dir: &Path| save_graph(&g[i], dir).map_err(text);
+    full_disk("graph", &disk, |d| save(0, d).unwrap(), |d| save(1, d), |d| name(saved(d), 1));
+    let write = |edges, dir: &Path| topology(dir, edges).map_err(text);
+    full_disk("topology", &disk, |d| write(1000, d).unwrap(), |d| write(2000, d), |d| name(opened(d), 1000));
+    let write = |version, dir: &Path| rows(dir, version).map_err(text);
+    full_disk("rows", &disk, |d| write(1, d).unwrap(), |d| write(2, d), |d| name(mapped(d), 1));
+    let write = |byte: u8, dir: &Path| write_atomic(dir.join("x"), |w| w.write_all(&[byte; 20_000])).map_err(text);
+    let read = |dir: &Path| std::fs::read(dir.join("x")).unwrap();
+    let version = |d: &Path| match read(d) {
+        bytes if bytes == [1; 20_000] => "old",
+        bytes if bytes == [2; 20_000] => "new",
+        _ => "damaged",
+    };
+    full_disk("write_atomic", &disk, |d| write(1, d).unwrap(), |d| write(2, d), version);
+}

@@ -1,0 +1,212 @@
+//! What every reader does first: open a plain file, bound its size, keep names inside the folder.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use burn_gnn_graph::{GraphError, Relation};
+use serde::de::DeserializeOwned;
+
+pub(crate) use burn_gnn_graph::files::{
+    Hash, LOCK, MAX_HEADER, MappedFile, NpyHead, TensorViews, create_dirs, format_error, io_error, lock_dir, open, read_error,
+    remove_abandoned, sync_dir, tensor_header, write_atomic,
+};
+pub(crate) use burn_gnn_graph::{Cut, cut_quoted, cut_text as cut};
+
+/// The most nodes of one type, and the most edges of one relation.
+pub(crate) const LIMIT: u64 = Relation::LIMIT;
+
+/// A setting that cannot be.
+pub(crate) fn setting(arg: &'static str, expected: &str, found: &str) -> GraphError {
+    GraphError::Setting { arg, expected: expected.to_owned(), found: found.to_owned() }
+}
+
+/// What a build without a cargo feature says of a file or a data set.
+#[cfg(not(all(feature = "npz", feature = "rdf", feature = "zstd")))]
+pub(crate) fn missing_feature(what: impl std::fmt::Display, feature: &'static str) -> GraphError {
+    GraphError::Feature { what: what.to_string(), feature }
+}
+
+/// Largest JSON file that is read; a description of ten thousand edge types takes about 2 MB.
+const MAX_JSON: u64 = 64 << 20;
+
+/// A [`GraphError::Table`].
+pub(crate) fn table_error(path: &Path, line: u64, column: usize, expected: impl Into<String>, found: impl Into<Cut>) -> GraphError {
+    GraphError::Table { path: path.into(), line, column, expected: cut_quoted(expected.into()), found: found.into().0 }
+}
+
+/// A [`GraphError::Version`] of what a description says, which may be anything.
+pub(crate) fn version_error(path: &Path, found: Option<&serde_json::Value>, expected: u32) -> GraphError {
+    let found = found.map_or("none".into(), |v| cut(&v.to_string()));
+    GraphError::Version { path: path.into(), found, expected }
+}
+
+/// What is wrong with a zip archive.
+#[cfg(any(feature = "download", feature = "npz", feature = "torch"))]
+pub(crate) fn zip_error(path: &Path, e: zip::result::ZipError) -> GraphError {
+    match e {
+        zip::result::ZipError::Io(e) if e.get_ref().is_none() && e.kind() != std::io::ErrorKind::UnexpectedEof => io_error(path, e),
+        e => format_error(path, format!("expected a zip archive, found: {}", cut(&e.to_string()))),
+    }
+}
+
+/// Opens a zip archive that starts with its file. Where the start is searched for, zip 9.4 takes the second entry of
+/// some files of PyTorch for the first: those with ZIP64 records, which are as long as the header of an entry with a
+/// name of 30 bytes.
+#[cfg(any(feature = "download", feature = "npz", feature = "torch"))]
+pub(crate) fn open_zip<R: std::io::Read + std::io::Seek>(path: &Path, reader: R) -> Result<zip::ZipArchive<R>, GraphError> {
+    let config = zip::read::Config { archive_offset: zip::read::ArchiveOffset::Known(0) };
+    zip::ZipArchive::with_config(config, reader).map_err(|e| zip_error(path, e))
+}
+
+/// All of a regular file.
+///
+/// # Errors
+/// As [`open`]; [`GraphError::Io`] for more bytes than memory holds.
+#[doc(hidden)]
+pub fn read_file(path: &Path) -> Result<Vec<u8>, GraphError> {
+    read_bounded(path, u64::MAX)
+}
+
+/// The whole file, if it is not longer than `limit`.
+pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, GraphError> {
+    let (file, len) = open(path)?;
+    if len > limit {
+        return Err(format_error(path, format!("expected at most {limit} bytes, found {len}")));
+    }
+    let mut bytes = vec![];
+    reserve(path, len, &mut bytes)?;
+    // The bound holds even if the file grows while it is read.
+    file.take(limit).read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
+    Ok(bytes)
+}
+
+/// Room for `more` bytes of a file; a file may claim a length (of holes) that no memory holds.
+pub(crate) fn reserve(path: &Path, more: u64, bytes: &mut Vec<u8>) -> Result<(), GraphError> {
+    let room = usize::try_from(more).is_ok_and(|n| bytes.try_reserve_exact(n).is_ok());
+    if room { Ok(()) } else { Err(io_error(path, std::io::ErrorKind::OutOfMemory.into())) }
+}
+
+/// Nodes of one type that any description may declare; beyond it, the files must hold data for them.
+const NODES_FREE: u64 = 1 << 26;
+/// Nodes of one type that one byte of data may stand for.
+const NODES_PER_BYTE: u64 = 16;
+
+/// A declared number of nodes, refused if `bytes` of data (edges, features, labels) cannot be about so many: whoever
+/// uses the graph takes memory for every node.
+pub(crate) fn node_count(described_in: &Path, ntype: &str, count: u64, bytes: u64) -> Result<usize, GraphError> {
+    if count > LIMIT {
+        return Err(GraphError::TooLarge { relation: format!("node type {ntype}"), what: "nodes", count, limit: LIMIT });
+    }
+    let limit = NODES_FREE.max(bytes.saturating_mul(NODES_PER_BYTE));
+    if count > limit {
+        let why = format!("node type `{ntype}`: expected at most {limit} nodes beside {bytes} bytes of data, found {count}");
+        return Err(format_error(described_in, why));
+    }
+    Ok(count as usize)
+}
+
+/// JSON of a known form; serde's message names line, column, key and what was expected.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, GraphError> {
+    let bytes = read_bounded(path, MAX_JSON)?;
+    serde_json::from_slice(&bytes).map_err(|e| format_error(path, format!("expected a JSON description, found: {e}")))
+}
+
+/// Bytes of the files that a description names, each once. A file may be named several times (by both directions of a
+/// relation), but not so often that a short description makes much of it. One that is not there counts nothing and is
+/// missed when it is read.
+pub(crate) fn referenced(described_in: &Path, files: impl IntoIterator<Item = Result<PathBuf, GraphError>>) -> Result<u64, GraphError> {
+    /// How often a byte may be named on average.
+    const MOST: u64 = 4;
+    /// Bytes that may be named whatever the files hold.
+    const FREE: u64 = 1 << 20;
+    let (mut seen, mut once, mut all) = (BTreeMap::new(), 0u64, 0u64);
+    for file in files {
+        let len = match seen.entry(file?) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let len = std::fs::metadata(new.key()).map_or(0, |m| m.len());
+                once = once.saturating_add(len);
+                *new.insert(len)
+            }
+        };
+        all = all.saturating_add(len);
+    }
+    let most = once.saturating_mul(MOST).saturating_add(FREE);
+    if all > most {
+        let why =
+            format!("file names: expected files of {once} bytes to be named at most {MOST} times on average, found names of {all} bytes");
+        return Err(format_error(described_in, why));
+    }
+    Ok(once)
+}
+
+/// `dir/file`, where `file` was written by somebody else (into `described_in`) and must stay inside `dir`.
+pub(crate) fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<PathBuf, GraphError> {
+    let plain = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
+    // A drive letter or a backslash is a plain name on one system and a way out on another.
+    if file.is_empty() || !plain || file.contains([':', '\\', '\0']) {
+        return Err(format_error(described_in, format!("file name: expected a relative path inside the folder, found {file:?}")));
+    }
+    Ok(dir.join(file))
+}
+
+/// Refuses a declared count that differs from what a file holds.
+pub(crate) fn same_count(path: &Path, what: &str, declared: u64, found: usize) -> Result<(), GraphError> {
+    if declared == found as u64 {
+        return Ok(());
+    }
+    Err(format_error(path, format!("{what}: expected {declared} as the description says, found {found}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_inside_the_folder() {
+        let (dir, json) = (Path::new("d"), Path::new("d/m.json"));
+        assert_eq!(inside(dir, json, "edges/a.npy").unwrap(), Path::new("d/edges/a.npy"));
+        for bad in ["", "../x", "a/../../x", "/etc/passwd", "C:x", "a\\..\\x", "a\0b", "./a", ".."] {
+            let e = inside(dir, json, bad).unwrap_err();
+            assert!(
+                matches!(&e, GraphError::Format { path, message } if path == json && message.contains("inside the folder")),
+                "{bad}: {e}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_plain_files_of_bounded_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        std::fs::write(&file, "12345").unwrap();
+        assert_eq!(read_bounded(&file, 5).unwrap(), b"12345");
+        assert!(read_bounded(&file, 4).unwrap_err().to_string().contains("expected at most 4 bytes, found 5"));
+        assert!(matches!(read_bounded(dir.path(), 9), Err(GraphError::Format { .. })));
+        assert!(matches!(read_bounded(&dir.path().join("none"), 9), Err(GraphError::Io { .. })));
+    }
+
+    #[test]
+    fn a_length_that_no_memory_holds() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("holes");
+        // More than an address space has; file systems without such files are covered by `reserve` alone.
+        let long = 1u64 << 60;
+        let made = std::fs::File::create(&path).unwrap().set_len(long).is_ok();
+        let e = if made { read_bounded(&path, u64::MAX).unwrap_err() } else { reserve(&path, long, &mut vec![]).unwrap_err() };
+        assert!(matches!(&e, GraphError::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory), "{e:?}");
+        assert!(reserve(&path, u64::MAX, &mut vec![]).is_err());
+    }
+
+    #[test]
+    fn nodes_without_data() {
+        let json = Path::new("d/m.json");
+        assert_eq!(node_count(json, "a", 1 << 26, 0).unwrap(), 1 << 26);
+        assert_eq!(node_count(json, "a", 16 << 23, 1 << 23).unwrap(), 16 << 23);
+        let e = node_count(json, "a", (1 << 26) + 1, 3).unwrap_err();
+        assert_eq!(e.to_string(), "d/m.json: node type `a`: expected at most 67108864 nodes beside 3 bytes of data, found 67108865");
+        assert!(matches!(node_count(json, "a", u64::MAX, u64::MAX), Err(GraphError::TooLarge { .. })));
+    }
+}

@@ -1,0 +1,213 @@
+//! Ids by the names of types.
+
+use burn_gnn_graph::{GraphError, HomoId, IdMap, TypedId};
+
+/// Types and ids of a graph in DGL's chunked format, by its `metadata.json` alone: the `IDConverter` of DGL's user
+/// guide.
+///
+/// Types have the numbers and homogeneous ids the order of the description, which need not be the sorted one of a
+/// [`Graph`](burn_gnn_graph::Graph): ids in files follow it, those of [`Graph::to_homogeneous`](burn_gnn_graph::Graph::to_homogeneous) do
+/// not. Type-wise ids are the same in both. An id on a boundary of two types belongs to the later one (the guide's own
+/// code counts it to the earlier).
+///
+/// ```
+/// use burn_gnn_data::IdConverter;
+/// use burn_gnn_graph::HomoId;
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let file = dir.path().join("metadata.json");
+/// # let json = r#"{"graph_name": "mag", "node_type": ["paper", "author"], "num_nodes_per_chunk": [[100, 100], [200]],
+/// #   "edge_type": ["author:writes:paper"], "num_edges_per_chunk": [[500]], "edges": {}}"#;
+/// # std::fs::write(&file, json).unwrap();
+/// let ids = IdConverter::from_metadata(&file)?; // of 200 papers and 200 authors
+/// assert_eq!((ids.ntype2id("author")?, ids.id2ntype(0)?), (1, "paper"));
+/// assert_eq!((ids.etype2id("author:writes:paper")?, ids.id2etype(0)?), (0, "author:writes:paper"));
+/// assert_eq!((ids.nodes().to_typed(HomoId(200))?, ids.nodes().to_homo("paper", 7)?), (("author", 0), HomoId(7)));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdConverter {
+    nodes: TypeIds,
+    edges: TypeIds,
+}
+
+impl IdConverter {
+    /// From numberings of nodes and of edges; edge types are called `src:relation:dst`.
+    pub fn new(nodes: TypeIds, edges: TypeIds) -> Self {
+        Self { nodes, edges }
+    }
+    /// Type-wise node ids to homogeneous ones and back.
+    pub fn nodes(&self) -> &TypeIds {
+        &self.nodes
+    }
+    /// Type-wise edge ids to homogeneous ones and back.
+    pub fn edges(&self) -> &TypeIds {
+        &self.edges
+    }
+    /// Number of a node type.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownNodeType`].
+    pub fn ntype2id(&self, ntype: &str) -> Result<usize, GraphError> {
+        self.nodes.type2id(ntype)
+    }
+    /// Name of a node type.
+    ///
+    /// # Errors
+    /// [`GraphError::IdOutOfRange`] for a number that no type has.
+    pub fn id2ntype(&self, id: usize) -> Result<&str, GraphError> {
+        self.nodes.id2type("node type", id)
+    }
+    /// Number of an edge type by its name `src:relation:dst`.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownEdgeType`].
+    pub fn etype2id(&self, etype: &str) -> Result<usize, GraphError> {
+        let id = self.edges.type2id(etype);
+        id.map_err(|_| GraphError::UnknownEdgeType { name: etype.to_owned(), known: self.edges.names.clone() })
+    }
+    /// Name of an edge type, `src:relation:dst`.
+    ///
+    /// # Errors
+    /// [`GraphError::IdOutOfRange`] for a number that no type has.
+    pub fn id2etype(&self, id: usize) -> Result<&str, GraphError> {
+        self.edges.id2type("edge type", id)
+    }
+}
+
+/// Type-wise ids of nodes or of edges to homogeneous ids and back, by the names of types, in an order of types that was
+/// given. An id on a boundary of two types belongs to the later one.
+///
+/// ```
+/// use burn_gnn_data::TypeIds;
+/// use burn_gnn_graph::HomoId;
+/// let ids = TypeIds::new([("paper", 200), ("author", 200)])?;
+/// assert_eq!(ids.to_typed(HomoId(0))?, ("paper", 0));
+/// assert_eq!((ids.to_typed(HomoId(199))?, ids.to_typed(HomoId(200))?), (("paper", 199), ("author", 0)));
+/// assert_eq!(ids.to_homo("author", 1)?, HomoId(201));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeIds {
+    names: Vec<String>,
+    map: IdMap,
+}
+
+impl TypeIds {
+    /// From types and their numbers of nodes or edges, in the order of the homogeneous ids.
+    ///
+    /// # Errors
+    /// [`GraphError::Duplicate`] for a type given twice; counts that add up to more than `u64::MAX`.
+    pub fn new(types: impl IntoIterator<Item = (impl Into<String>, usize)>) -> Result<Self, GraphError> {
+        let (names, counts): (Vec<String>, Vec<usize>) = types.into_iter().map(|(name, count)| (name.into(), count)).unzip();
+        let mut sorted: Vec<&String> = names.iter().collect();
+        sorted.sort();
+        if let Some(w) = sorted.windows(2).find(|w| w[0] == w[1]) {
+            return Err(GraphError::Duplicate { what: "type", name: w[0].clone() });
+        }
+        Ok(Self { map: IdMap::from_counts(counts)?, names })
+    }
+    /// Names of the types, in their order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+    /// The map by the numbers of types.
+    pub fn map(&self) -> &IdMap {
+        &self.map
+    }
+    /// Type and type-wise id of a homogeneous id.
+    ///
+    /// # Errors
+    /// The id is not below the number of all ids.
+    pub fn to_typed(&self, id: HomoId) -> Result<(&str, u64), GraphError> {
+        let TypedId { ty, id } = self.map.to_typed(id)?;
+        Ok((&self.names[ty], id))
+    }
+    /// Homogeneous id of a type-wise id.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownNodeType`] for a name that is none; the type has no such id.
+    pub fn to_homo(&self, name: &str, id: u64) -> Result<HomoId, GraphError> {
+        self.map.to_homo(TypedId { ty: self.type2id(name)?, id })
+    }
+    fn type2id(&self, name: &str) -> Result<usize, GraphError> {
+        let ty = self.names.iter().position(|n| n == name);
+        ty.ok_or_else(|| GraphError::UnknownNodeType { name: name.to_owned(), known: self.names.clone() })
+    }
+    fn id2type(&self, what: &str, id: usize) -> Result<&str, GraphError> {
+        let name = self.names.get(id).map(String::as_str);
+        name.ok_or_else(|| GraphError::IdOutOfRange { what: what.to_owned(), id: id as u64, bound: self.names.len() as u64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The row of the table of known bugs: offsets 0, 200, 400.
+    #[test]
+    fn boundary_ids() {
+        let ids = TypeIds::new([("a", 200), ("b", 200)]).unwrap();
+        let types = [0, 1, 199, 200, 201, 399].map(|i| ids.to_typed(HomoId(i)).unwrap().0);
+        assert_eq!(types, ["a", "a", "a", "b", "b", "b"]);
+        assert!(matches!(ids.to_typed(HomoId(400)), Err(GraphError::IdOutOfRange { id: 400, bound: 400, .. })));
+        assert!(matches!(ids.to_homo("c", 0), Err(GraphError::UnknownNodeType { .. })));
+        assert!(matches!(ids.to_homo("b", 200), Err(GraphError::IdOutOfRange { .. })));
+        assert!(matches!(TypeIds::new([("a", 1), ("a", 2)]), Err(GraphError::Duplicate { .. })));
+    }
+
+    /// The description alone: none of the files that it names is there.
+    #[test]
+    fn of_a_metadata_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("metadata.json");
+        let write = |nodes: &str, counts: &str| {
+            let json = format!(
+                r#"{{"graph_name": "g", "node_type": {nodes}, "num_nodes_per_chunk": {counts}, "edge_type": ["b:r:a", "a:s:a"],
+                "num_edges_per_chunk": [[3, 1], [2]], "edges": {{"b:r:a": {{"format": {{"name": "csv"}}, "data": ["no such file"]}}}}}}"#
+            );
+            std::fs::write(&file, json).unwrap();
+        };
+        write(r#"["b", "a"]"#, "[[4, 1], [2]]");
+        let ids = IdConverter::from_metadata(&file).unwrap();
+        assert_eq!(ids, IdConverter::new(TypeIds::new([("b", 5), ("a", 2)]).unwrap(), TypeIds::new([("b:r:a", 4), ("a:s:a", 2)]).unwrap()));
+        assert_eq!([ids.ntype2id("b").unwrap(), ids.ntype2id("a").unwrap(), ids.etype2id("a:s:a").unwrap()], [0, 1, 1]);
+        assert_eq!([ids.id2ntype(1).unwrap(), ids.id2etype(0).unwrap()], ["a", "b:r:a"]);
+        assert_eq!(ids.edges().to_typed(HomoId(4)).unwrap(), ("a:s:a", 0));
+        assert!(matches!(ids.ntype2id("c"), Err(GraphError::UnknownNodeType { .. })));
+        assert!(matches!(ids.etype2id("r"), Err(GraphError::UnknownEdgeType { .. })));
+        assert_eq!(ids.id2ntype(2).unwrap_err().to_string(), "node type id 2 is out of range 0..2");
+        assert_eq!(ids.id2etype(9).unwrap_err().to_string(), "edge type id 9 is out of range 0..2");
+        let refused = |part: &str| {
+            let e = IdConverter::from_metadata(&file).unwrap_err().to_string();
+            assert!(e.contains("metadata.json") && e.contains(part), "{e}");
+        };
+        write(r#"["b", "a"]"#, "[[4, 1]]");
+        refused("num_nodes_per_chunk: number of types");
+        write(r#"["b", "b"]"#, "[[4, 1], [2]]");
+        refused("`b` was given twice");
+        write(r#"["b"]"#, "[[18446744073709551615, 1]]");
+        refused("sum that fits in 64 bits");
+        std::fs::write(&file, "{}").unwrap();
+        refused("node_type");
+    }
+
+    proptest! {
+        #[test]
+        fn there_and_back_in_the_order_given(counts in prop::collection::vec(0usize..5, 0..6)) {
+            // Names fall while numbers rise, so that sorting would show.
+            let named = counts.iter().enumerate().map(|(i, &c)| (format!("t{}", 9 - i), c));
+            let ids = TypeIds::new(named).unwrap();
+            let mut joint = 0;
+            for (i, &c) in counts.iter().enumerate() {
+                for id in 0..c as u64 {
+                    let name = format!("t{}", 9 - i);
+                    prop_assert_eq!(ids.to_homo(&name, id).unwrap(), HomoId(joint));
+                    prop_assert_eq!(ids.to_typed(HomoId(joint)).unwrap(), (name.as_str(), id));
+                    joint += 1;
+                }
+            }
+            prop_assert!(ids.to_typed(HomoId(joint)).is_err());
+        }
+    }
+}

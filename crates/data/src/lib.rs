@@ -1,0 +1,105 @@
+//! Graphs from files and to files, and well-known data sets ([`datasets`]).
+//!
+//! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts,
+//! [`load_ogb`] the raw files of the Open Graph Benchmark, [`load_knowledge_graph`] triples for link prediction;
+//! [`karate_club`] and [`crates_graph`] need no file. [`save_graph`] and [`load_graph`] keep a user's graph, a [`Topology`] its
+//! structure alone, which may stay in the file;
+//! [`Builder`] makes a graph of tables in GraphLearn's format or of CSV files, [`read_nodes`] and [`read_edges`] read
+//! single ones.
+//!
+//! Files are data from outside: whatever they hold, the answer is a value or a [`GraphError`](burn_gnn_graph::GraphError) that
+//! names the file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
+
+#![forbid(unsafe_code)]
+
+mod checksum;
+mod column;
+mod crates_graph;
+mod dataset;
+mod dataset_graph;
+pub mod datasets;
+mod dgl;
+mod edge_list;
+mod expansion;
+#[cfg(test)]
+mod faults_tests;
+mod files;
+#[cfg(test)]
+#[path = "../tests/faults/harness.rs"]
+mod harness;
+mod id_converter;
+mod karate;
+mod layouts;
+mod link_split;
+#[cfg(test)]
+mod link_split_tests;
+mod matrix;
+mod metadata;
+mod npy;
+mod npy_layout;
+#[cfg(test)]
+mod npy_tests;
+#[cfg(feature = "npz")]
+mod npz;
+mod ogb;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod pickle;
+#[cfg(feature = "rdf")]
+mod rdf;
+mod sparse;
+mod split;
+#[cfg(test)]
+mod spoil;
+mod store;
+mod tables;
+mod tables_layout;
+#[cfg(test)]
+mod tables_tests;
+mod topology;
+#[cfg(feature = "torch")]
+mod torch;
+mod triples;
+#[cfg(test)]
+mod triples_tests;
+
+#[doc(inline)]
+pub use burn_gnn_graph::files::{AtomicFile, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
+pub use crates_graph::crates_graph;
+pub use dataset::{Dataset, Features, Split};
+pub(crate) use dataset::{check_split, class_names};
+pub use dgl::{ChunkedData, ChunkedGraph, ChunkedStructure, load_chunked, open_chunked};
+#[cfg(feature = "yaml")]
+pub use dgl::{GraphSet, load_dgl_csv};
+pub use edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
+#[doc(hidden)]
+pub use files::read_file;
+pub use id_converter::{IdConverter, TypeIds};
+pub use karate::karate_club;
+pub use layouts::load_dataset;
+pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
+#[cfg(test)]
+pub(crate) use npy::npy_bytes;
+pub use npy::{NpyArray, NpyValues, read_npy};
+#[cfg(all(test, feature = "npz"))]
+pub(crate) use npz::npz_bytes;
+#[cfg(feature = "npz")]
+pub use npz::{Npz, load_scipy_npz, read_scipy_npz};
+pub use ogb::load_ogb;
+#[cfg(feature = "rdf")]
+pub use rdf::{RDF_NODE, RdfGraph, RdfOptions, RdfSyntax, read_rdf};
+pub(crate) use sparse::csr;
+pub use split::{RandomNodeSplit, Share};
+#[cfg(test)]
+pub(crate) use spoil::{damage, spoil};
+pub use store::{MapOptions, MappedGraph, load_graph, map_graph, map_graph_with, save_graph};
+pub use tables::{
+    AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec,
+    INT_ATTRS, IntBuckets, LABEL, NodeTable, ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TextHash, UnknownNodes, WEIGHT, list_attr,
+    read_edges, read_edges_with, read_nodes, read_nodes_with, text_attr,
+};
+pub use tables_layout::{EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription};
+pub use topology::Topology;
+#[cfg(feature = "torch")]
+pub use torch::{NamedTensor, read_torch};
+pub use triples::{KnowledgeGraph, Triple, load_knowledge_graph};

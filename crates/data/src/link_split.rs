@@ -1,0 +1,376 @@
+//! Which edges train, choose and test a link predictor, and which carry messages meanwhile.
+
+use burn_gnn_graph::{EdgeType, Graph, GraphError, NegativeSampler, Relabel, Relation, SampleKey, Stream};
+
+use crate::split::{Share, shuffled, wrong};
+
+/// How edges are shared out for link prediction, with the rules of PyG's transform of this name.
+///
+/// Edges of each type named are put in a random order (a function of seed, type and edge id) and cut into training,
+/// validation and test edges. What is to be predicted does not carry messages:
+///
+/// | part | edges that carry messages | edges to predict |
+/// | --- | --- | --- |
+/// | train | training edges (but for the disjoint share) | the same, or the disjoint share alone |
+/// | validation | all training edges | validation edges |
+/// | test | training and validation edges | test edges |
+///
+/// Edges of a reverse type follow those of their type, so that no part sees an edge from its other end; edges of types
+/// that are not named stay in every part. In an undirected relation an edge and its reverse are one, which falls into
+/// one part and is predicted once, from its smaller end. Negatives are pairs without an edge in the **whole** relation,
+/// never self loops, all different over all three parts.
+///
+/// ```
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_data::{RandomLinkSplit, Share};
+/// let likes: Vec<u32> = (0..10).collect();
+/// let g = Graph::builder()
+///     .edges(("user", "likes", "item"), likes.clone(), likes.clone())
+///     .edges(("item", "liked by", "user"), likes.clone(), likes)
+///     .build()?;
+/// let how = RandomLinkSplit::new().with_val(Share::Count(2)).with_test(Share::Count(3));
+/// let split = how.with_edges(("user", "likes", "item")).with_reverse(("item", "liked by", "user")).split(&g, 7)?;
+/// let test = &split.test.links[0];
+/// assert_eq!((test.edge_ids.len(), test.negative_src.len()), (3, 3));
+/// assert_eq!((split.train.graph.num_edges("liked by")?, split.test.graph.num_edges("likes")?), (5, 7));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RandomLinkSplit {
+    /// Validation edges; a tenth by default.
+    pub val: Share,
+    /// Test edges; a fifth by default.
+    pub test: Share,
+    /// Whether each edge is stored in both directions in one relation.
+    pub is_undirected: bool,
+    /// Whether there are negatives to train with, too.
+    pub add_negative_train_samples: bool,
+    /// Negatives for each edge to predict; 1 by default, rounded down over a part.
+    pub neg_sampling_ratio: f64,
+    /// Share of the training edges that is predicted in training and carries no messages there; 0 by default: all are
+    /// predicted, and carry messages.
+    pub disjoint_train: Share,
+    /// The types to split, each with its reverse type; empty for the only type of a graph.
+    pub edge_types: Vec<(EdgeType, Option<EdgeType>)>,
+}
+
+impl Default for RandomLinkSplit {
+    fn default() -> Self {
+        Self {
+            val: Share::Ratio(0.1),
+            test: Share::Ratio(0.2),
+            is_undirected: false,
+            add_negative_train_samples: true,
+            neg_sampling_ratio: 1.0,
+            disjoint_train: Share::Ratio(0.0),
+            edge_types: vec![],
+        }
+    }
+}
+
+/// A graph's edges shared out.
+#[derive(Clone, Debug)]
+pub struct LinkSplit {
+    /// To learn from.
+    pub train: LinkPart,
+    /// To choose settings on.
+    pub val: LinkPart,
+    /// For the final number.
+    pub test: LinkPart,
+}
+
+/// One part of a split.
+#[derive(Clone, Debug)]
+pub struct LinkPart {
+    /// All nodes, and the edges that carry messages, in their order, with their features.
+    pub graph: Graph,
+    /// What is to be predicted, for each type that was split, in their order.
+    pub links: Vec<Links>,
+}
+
+/// Pairs of one edge type to predict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Links {
+    /// The type.
+    pub etype: EdgeType,
+    /// Sources of the edges.
+    pub src: Vec<u32>,
+    /// Destinations of the edges.
+    pub dst: Vec<u32>,
+    /// Their ids in the graph that was split, ascending.
+    pub edge_ids: Vec<u32>,
+    /// Sources of the pairs without an edge.
+    pub negative_src: Vec<u32>,
+    /// Destinations of the pairs without an edge.
+    pub negative_dst: Vec<u32>,
+}
+
+impl Links {
+    /// Sources, destinations and labels of all pairs: edges with 1, then negatives with 0 (PyG: `edge_label_index`,
+    /// `edge_label`).
+    pub fn labelled(&self) -> (Vec<u32>, Vec<u32>, Vec<f32>) {
+        let joined = |a: &[u32], b: &[u32]| [a, b].concat();
+        let mut labels = vec![1.0; self.src.len()];
+        labels.resize(self.src.len() + self.negative_src.len(), 0.0);
+        (joined(&self.src, &self.negative_src), joined(&self.dst, &self.negative_dst), labels)
+    }
+}
+
+/// Edge ids of one type, part by part, and its negatives.
+struct Cut {
+    t: usize,
+    reverse: Option<usize>,
+    /// Whether an edge stands for its reverse, too.
+    paired: bool,
+    parts: [Vec<u32>; 3],
+    /// Of the training edges those that are predicted only; empty where all are.
+    disjoint: Vec<u32>,
+    negatives: [(Vec<u32>, Vec<u32>); 3],
+}
+
+/// Sources and destinations.
+type Pairs = (Vec<u32>, Vec<u32>);
+
+impl RandomLinkSplit {
+    /// PyG's defaults: a tenth validates, a fifth tests, one negative for each edge.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// With another share of validation edges.
+    #[must_use]
+    pub fn with_val(mut self, val: Share) -> Self {
+        self.val = val;
+        self
+    }
+    /// With another share of test edges.
+    #[must_use]
+    pub fn with_test(mut self, test: Share) -> Self {
+        self.test = test;
+        self
+    }
+    /// For relations that store each edge in both directions.
+    #[must_use]
+    pub fn undirected(mut self) -> Self {
+        self.is_undirected = true;
+        self
+    }
+    /// Without negatives in training; those of validation and test stay.
+    #[must_use]
+    pub fn without_negative_train_samples(mut self) -> Self {
+        self.add_negative_train_samples = false;
+        self
+    }
+    /// With another number of negatives for each edge.
+    #[must_use]
+    pub fn with_neg_sampling_ratio(mut self, ratio: f64) -> Self {
+        self.neg_sampling_ratio = ratio;
+        self
+    }
+    /// With training edges that are predicted and carry no messages.
+    #[must_use]
+    pub fn with_disjoint_train(mut self, share: Share) -> Self {
+        self.disjoint_train = share;
+        self
+    }
+    /// Splits the edges of one more type.
+    #[must_use]
+    pub fn with_edges(mut self, etype: impl Into<EdgeType>) -> Self {
+        self.edge_types.push((etype.into(), None));
+        self
+    }
+    /// Says which type holds the reverses of the edges of the type named last.
+    #[must_use]
+    pub fn with_reverse(mut self, etype: impl Into<EdgeType>) -> Self {
+        if let Some(last) = self.edge_types.last_mut() {
+            last.1 = Some(etype.into());
+        }
+        self
+    }
+
+    /// Shares out the edges of a graph. The same seed gives the same parts.
+    ///
+    /// # Errors
+    /// Unknown types, a type named twice; [`GraphError::Split`] for shares that leave no training edge, a ratio outside
+    /// its range, a relation that is said to be undirected and has an edge without its reverse, a reverse type whose
+    /// edges are not the reverses, several types and none named, more negatives than there are pairs without an edge.
+    pub fn split(&self, graph: &Graph, seed: u64) -> Result<LinkSplit, GraphError> {
+        let cuts = self.types(graph)?.into_iter().map(|(t, reverse)| self.cut(graph, t, reverse, seed)).collect::<Result<Vec<_>, _>>()?;
+        let part = |which: usize| -> Result<LinkPart, GraphError> {
+            // Ids of an undirected relation are those of edges from the smaller end; their reverses are added.
+            let kept = |c: &Cut| match which {
+                0 => c.parts[0].iter().copied().filter(|e| c.disjoint.binary_search(e).is_err()).collect(),
+                1 => c.parts[0].clone(),
+                _ => merged(&c.parts[0], &c.parts[1]),
+            };
+            let graph_of_part = messages(graph, &cuts, kept)?;
+            let links = cuts.iter().map(|c| {
+                let edge_ids = if which == 0 && !c.disjoint.is_empty() { c.disjoint.clone() } else { c.parts[which].clone() };
+                let r = &graph.relations()[c.t];
+                let ends = |of: &[u32]| edge_ids.iter().map(|&e| of[e as usize]).collect();
+                let (negative_src, negative_dst) = c.negatives[which].clone();
+                let etype = graph.schema().etypes()[c.t].clone();
+                Links { etype, src: ends(r.src()), dst: ends(r.dst()), negative_src, negative_dst, edge_ids: edge_ids.clone() }
+            });
+            Ok(LinkPart { graph: graph_of_part, links: links.collect() })
+        };
+        Ok(LinkSplit { train: part(0)?, val: part(1)?, test: part(2)? })
+    }
+
+    /// Numbers of the types to split and of their reverses.
+    fn types(&self, graph: &Graph) -> Result<Vec<(usize, Option<usize>)>, GraphError> {
+        if self.edge_types.is_empty() {
+            return match graph.relations().len() {
+                1 => Ok(vec![(0, None)]),
+                n => Err(wrong("edge_types", format!("the types to split, as the graph has {n}, got none"))),
+            };
+        }
+        let mut seen = vec![false; graph.relations().len()];
+        let mut number = |etype: &EdgeType| -> Result<usize, GraphError> {
+            let t = graph.schema().etype(etype)?;
+            if std::mem::replace(&mut seen[t], true) {
+                return Err(GraphError::Duplicate { what: "edge type", name: etype.to_string() });
+            }
+            Ok(t)
+        };
+        self.edge_types.iter().map(|(etype, reverse)| Ok((number(etype)?, reverse.as_ref().map(&mut number).transpose()?))).collect()
+    }
+
+    fn cut(&self, graph: &Graph, t: usize, reverse: Option<usize>, seed: u64) -> Result<Cut, GraphError> {
+        let (r, name) = (&graph.relations()[t], &graph.schema().etypes()[t]);
+        let (s, d) = graph.schema().ends(t);
+        let paired = self.is_undirected && reverse.is_none();
+        if paired && s != d {
+            return Err(wrong("is_undirected", format!("the reverse type of `{name}`, which joins two node types, got none")));
+        }
+        if paired {
+            check_symmetric(r, name)?;
+        }
+        if let Some(back) = reverse {
+            let other = &graph.relations()[back];
+            if graph.schema().ends(back) != (d, s) {
+                let found = &graph.schema().etypes()[back];
+                return Err(wrong("edge_types", format!("a reverse type of `{name}` from its destinations to its sources, got `{found}`")));
+            }
+            if pairs(r.src(), r.dst(), false) != pairs(other.dst(), other.src(), false) {
+                let found = &graph.schema().etypes()[back];
+                return Err(wrong(
+                    "edge_types",
+                    format!("in `{found}` the reverse of every edge of `{name}` and no others, got other edges"),
+                ));
+            }
+        }
+        let stands = |&e: &u32| !paired || r.src()[e as usize] <= r.dst()[e as usize];
+        // Types with equal numbers of edges are split differently.
+        let seed = seed ^ u64::from(Stream::new(seed, &format!("link split/{name}"), 0).words(0, 0)[0]);
+        let mut edges = shuffled((0..r.num_edges() as u32).filter(stands), seed);
+        let n = edges.len();
+        let (val, test) = (self.val.of("val", n)?, self.test.of("test", n)?);
+        let train = n.checked_sub(val + test).filter(|&train| train > 0);
+        let train =
+            train.ok_or_else(|| wrong("val and test", format!("fewer than the {n} edges of `{name}` together, got {}", val + test)))?;
+        let disjoint = self.disjoint_train.of("disjoint_train", train)?;
+        if disjoint == train {
+            return Err(wrong("disjoint_train", format!("fewer than the {train} training edges of `{name}`, got {disjoint}")));
+        }
+        let test_edges = edges.split_off(train + val);
+        let val_edges = edges.split_off(train);
+        let mut disjoint = edges[..disjoint].to_vec();
+        let mut parts = [edges, val_edges, test_edges];
+        parts.iter_mut().for_each(|p| p.sort_unstable());
+        disjoint.sort_unstable();
+        let predicted = if disjoint.is_empty() { train } else { disjoint.len() };
+        let negatives = self.negatives(graph, t, [predicted, val, test], seed)?;
+        Ok(Cut { t, reverse, paired, parts, disjoint, negatives })
+    }
+
+    fn negatives(&self, graph: &Graph, t: usize, predicted: [usize; 3], seed: u64) -> Result<[Pairs; 3], GraphError> {
+        let ratio = self.neg_sampling_ratio;
+        if !(0.0..=1e9).contains(&ratio) {
+            return Err(wrong("neg_sampling_ratio", format!("a number that is not negative, got {ratio}")));
+        }
+        let of = |n: usize| (n as f64 * ratio) as usize;
+        let [train, val, test] = predicted;
+        let counts = [if self.add_negative_train_samples { of(train) } else { 0 }, of(val), of(test)];
+        let total: usize = counts.iter().sum();
+        if total == 0 {
+            return Ok(Default::default());
+        }
+        let (s, d) = graph.schema().ends(t);
+        let sampler = NegativeSampler::new(graph, t)?.with_unique(true);
+        let sampler = if s == d { sampler.without_self_loops()? } else { sampler };
+        let drawn = sampler.global(total, SampleKey::new(seed))?;
+        let enough = drawn.is_strict.iter().filter(|&&s| s).count();
+        if enough < total {
+            let name = &graph.schema().etypes()[t];
+            return Err(wrong("neg_sampling_ratio", format!("at most {enough} pairs without an edge of `{name}`, got {total}")));
+        }
+        let mut from = 0;
+        Ok(counts.map(|n| {
+            let range = from..from + n;
+            from += n;
+            (drawn.src[range.clone()].to_vec(), drawn.dst[range].to_vec())
+        }))
+    }
+}
+
+/// Two ascending lists as one.
+fn merged(a: &[u32], b: &[u32]) -> Vec<u32> {
+    let mut all = [a, b].concat();
+    all.sort_unstable();
+    all
+}
+
+/// The pairs of nodes that edges join, sorted.
+fn pairs(u: &[u32], v: &[u32], without_loops: bool) -> Vec<(u32, u32)> {
+    let mut all: Vec<(u32, u32)> = u.iter().copied().zip(v.iter().copied()).filter(|(u, v)| !without_loops || u != v).collect();
+    all.sort_unstable();
+    all
+}
+
+/// Refuses a relation that does not hold the reverse of every edge, as often as the edge.
+fn check_symmetric(r: &Relation, name: &EdgeType) -> Result<(), GraphError> {
+    let (there, back) = (pairs(r.src(), r.dst(), true), pairs(r.dst(), r.src(), true));
+    match there.iter().zip(&back).find(|(a, b)| a != b) {
+        None => Ok(()),
+        Some((a, b)) => {
+            let (u, v) = a.min(b);
+            Err(wrong("is_undirected", format!("the reverse of every edge of `{name}`, got one between {u} and {v} in one direction only")))
+        }
+    }
+}
+
+/// The graph with the edges `kept` of each type that is split, and of its reverse.
+fn messages(graph: &Graph, cuts: &[Cut], kept: impl Fn(&Cut) -> Vec<u32>) -> Result<Graph, GraphError> {
+    let edges = graph.relations().iter().enumerate().map(|(t, r)| match cuts.iter().find(|c| c.t == t) {
+        Some(c) => (t, kept(c)),
+        None => (t, (0..r.num_edges() as u32).collect()),
+    });
+    let mut out = graph.edge_subgraph(edges, Relabel::No)?.graph;
+    for c in cuts {
+        if c.paired {
+            out = out.add_reverse_edges(c.t)?;
+        } else if let Some(back) = c.reverse {
+            out = with_reverse_type(&out, c.t, back)?;
+        }
+    }
+    Ok(out)
+}
+
+/// The graph with the reversed edges of type `t` with their features, as type `back`.
+fn with_reverse_type(graph: &Graph, t: usize, back: usize) -> Result<Graph, GraphError> {
+    let (mut b, schema) = (Graph::builder(), graph.schema());
+    for (name, &count) in schema.ntypes().iter().zip(graph.node_counts()) {
+        b = b.nodes(name, count);
+    }
+    for (i, (etype, r)) in schema.etypes().iter().zip(graph.relations()).enumerate() {
+        b = b.relation(etype.clone(), if i == back { graph.relations()[t].reverse() } else { r.clone() });
+    }
+    let mut out = b.build()?;
+    for (name, frame) in schema.ntypes().iter().zip(graph.node_frames()) {
+        out.nodes_mut(name)?.copy_rows(frame)?;
+    }
+    for (i, etype) in schema.etypes().iter().enumerate() {
+        out.edges_mut(etype)?.copy_rows(&graph.edge_frames()[if i == back { t } else { i }])?;
+    }
+    Ok(out)
+}

@@ -1,0 +1,120 @@
+//! Numbers in rows, without a header.
+
+use std::io::Read;
+use std::path::Path;
+
+use burn_gnn_graph::GraphError;
+use indicatif::ProgressBar;
+use rayon::prelude::*;
+
+use crate::files::{Cut, format_error, io_error, table_error};
+use crate::tables::{Blocks, ReadOptions, parse_f32, parse_i64, text, trim_end};
+
+/// Rows of numbers, one after the other.
+pub(crate) struct Matrix<T> {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) values: Vec<T>,
+}
+
+/// A number in a file.
+pub(crate) trait Number: Copy + Send {
+    const KIND: &'static str;
+    fn parse(text: &[u8]) -> Option<Self>;
+}
+
+impl Number for i64 {
+    const KIND: &'static str = "an int64";
+    fn parse(text: &[u8]) -> Option<Self> {
+        // Whole numbers that a program wrote as floats.
+        parse_i64(text.strip_suffix(b".0").unwrap_or(text))
+    }
+}
+
+impl Number for f32 {
+    const KIND: &'static str = "a float";
+    fn parse(text: &[u8]) -> Option<Self> {
+        parse_f32(text)
+    }
+}
+
+/// Every row of a file, parsed in parallel; rows have `cols` numbers, or as many as the first, with `delimiter` between
+/// them.
+pub(crate) fn read_matrix<T: Number>(path: &Path, cols: Option<usize>, delimiter: u8) -> Result<Matrix<T>, GraphError> {
+    let blocks = Blocks::whole(path, ReadOptions::default().max_expansion)?;
+    let parse = |(i, block): (usize, Result<Vec<u8>, GraphError>)| -> Result<(usize, Block<T>), GraphError> {
+        Ok((i, Block::parse(&block?, cols, delimiter)))
+    };
+    let mut parsed: Vec<(usize, Block<T>)> = blocks.enumerate().par_bridge().map(parse).collect::<Result<_, _>>()?;
+    parsed.sort_unstable_by_key(|p| p.0);
+    let cols = cols.or(parsed.first().map(|p| p.1.cols)).unwrap_or(0);
+    let (mut rows, mut values) = (0, vec![]);
+    for (_, block) in parsed {
+        if let Some((row, column, expected, found)) = block.problem {
+            return Err(table_error(path, (rows + row) as u64 + 1, column, expected, found));
+        }
+        if block.cols != cols && block.rows > 0 {
+            return Err(table_error(path, rows as u64 + 1, 0, numbers(cols, delimiter), &format!("{} numbers", block.cols)));
+        }
+        rows += block.rows;
+        values.extend(block.values);
+    }
+    Ok(Matrix { rows, cols, values })
+}
+
+fn numbers(cols: usize, delimiter: u8) -> String {
+    let between = if delimiter == b',' { "commas".to_owned() } else { format!("{:?}", char::from(delimiter)) };
+    format!("{cols} numbers separated by {between}")
+}
+
+struct Block<T> {
+    rows: usize,
+    cols: usize,
+    values: Vec<T>,
+    /// Row, column (from 1; 0 for the whole row), what was expected, what was found.
+    problem: Option<(usize, usize, String, Cut)>,
+}
+
+impl<T: Number> Block<T> {
+    fn parse(block: &[u8], cols: Option<usize>, delimiter: u8) -> Self {
+        let first = memchr::memchr(b'\n', block).map_or(block, |i| &block[..i]);
+        let cols = cols.unwrap_or_else(|| first.split(|&b| b == delimiter).count());
+        let mut out = Self { rows: 0, cols, values: vec![], problem: None };
+        let mut rest = block;
+        while !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |i| i + 1);
+            let (line, after) = rest.split_at(end);
+            rest = after;
+            let (line, start) = (trim_end(line), out.values.len());
+            for (c, cell) in line.split(|&b| b == delimiter).enumerate() {
+                match T::parse(cell) {
+                    Some(v) => out.values.push(v),
+                    None if line.is_empty() => {}
+                    None => {
+                        out.problem = Some((out.rows, c + 1, T::KIND.into(), cell.into()));
+                        return out;
+                    }
+                }
+            }
+            if out.values.len() - start != cols {
+                out.problem = Some((out.rows, 0, numbers(cols, delimiter), line.into()));
+                return out;
+            }
+            out.rows += 1;
+        }
+        out
+    }
+}
+
+/// The lines of a short file of names.
+pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, GraphError> {
+    /// More than any list of types has.
+    const MOST: u64 = 16 << 20;
+    let mut bytes = String::new();
+    let reader = text(path, ReadOptions::default().max_expansion, &ProgressBar::hidden())?;
+    reader.take(MOST + 1).read_to_string(&mut bytes).map_err(|e| io_error(path, e))?;
+    if bytes.len() as u64 > MOST {
+        return Err(format_error(path, format!("expected at most {MOST} bytes of names, found more")));
+    }
+    Ok(bytes.lines().map(str::to_owned).collect())
+}

@@ -1,0 +1,25 @@
+//! What data sets and knowledge graphs of `.npy` arrays have in common.
+
+use std::path::Path;
+
+use burn_gnn_graph::GraphError;
+
+use crate::files::format_error;
+
+/// Name of the description.
+pub(crate) const METADATA: &str = "metadata.json";
+/// The layout version that this reader knows.
+pub(crate) const VERSION: u64 = 1;
+/// Value of `layout` in the description of a knowledge graph.
+pub(crate) const TRIPLES: &str = "triples";
+
+/// Ids of an array, each below `bound`.
+pub(crate) fn ids_below(path: &Path, what: &str, ids: Vec<i64>, bound: usize) -> Result<Vec<u32>, GraphError> {
+    let checked = |(i, v): (usize, i64)| {
+        u32::try_from(v)
+            .ok()
+            .filter(|&v| (v as usize) < bound)
+            .ok_or_else(|| format_error(path, format!("{what} of entry {i}: expected 0..{bound}, found {v}")))
+    };
+    ids.into_iter().enumerate().map(checked).collect()
+}

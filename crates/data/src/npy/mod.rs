@@ -1,0 +1,278 @@
+//! One `.npy` array, read without trusting it.
+//!
+//! The declared size is compared with the length there is before anything is allocated.
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use burn::tensor::{Device, TensorData};
+use burn_gnn_graph::{Column, GraphError};
+use bytemuck::Pod;
+use half::f16;
+
+use crate::column::column_of;
+use crate::files::{NpyHead, format_error, io_error, open, read_error};
+#[cfg(test)]
+pub(crate) use tests::npy_bytes;
+
+/// Bytes of the longest text that an entry of an array of texts may have.
+const MAX_TEXT: u64 = 1 << 20;
+
+/// Values of an array, in the types that data sets use.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum NpyValues {
+    /// `bool`.
+    Bool(Vec<bool>),
+    /// `int8`.
+    I8(Vec<i8>),
+    /// `uint8`.
+    U8(Vec<u8>),
+    /// `int32`.
+    I32(Vec<i32>),
+    /// `int64`.
+    I64(Vec<i64>),
+    /// `float16`.
+    F16(Vec<f16>),
+    /// `float32`.
+    F32(Vec<f32>),
+    /// `float64`.
+    F64(Vec<f64>),
+    /// `bytes_` (read as UTF-8) or `str_`.
+    Text(Vec<String>),
+}
+
+/// An array of NumPy, in C order.
+#[derive(Clone, Debug)]
+pub struct NpyArray {
+    pub(crate) path: PathBuf,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: NpyValues,
+}
+
+/// Reads a `.npy` file: little endian, C order, of one of the types of [`NpyValues`].
+///
+/// # Errors
+/// [`GraphError::Io`]; [`GraphError::Format`] for a header that is no header, another order or type (objects, which are
+/// pickles, included), or another length than the shape asks for.
+pub fn read_npy(path: impl AsRef<Path>) -> Result<NpyArray, GraphError> {
+    NpyArray::read(path.as_ref())
+}
+
+impl NpyArray {
+    /// Reads and checks a file; see the module.
+    pub(crate) fn read(path: &Path) -> Result<Self, GraphError> {
+        let (file, len) = open(path)?;
+        Self::from_reader(path, BufReader::with_capacity(1 << 18, file), len, true)
+    }
+
+    /// The array that `reader` gives in `len` bytes. `stored`: a file of that length stands behind, so memory may be
+    /// taken at once.
+    pub(crate) fn from_reader(path: &Path, mut reader: impl Read, len: u64, stored: bool) -> Result<Self, GraphError> {
+        let (ty, head) = NpyHead::typed(path, &mut reader)?;
+        let width = match (ty.kind, ty.size) {
+            (b'b' | b'i' | b'u', 1) => 1,
+            (b'f', 2) => 2,
+            (b'i' | b'f', 4) => 4,
+            (b'i' | b'f', 8) => 8,
+            (b'S', n @ 1..=MAX_TEXT) => n,
+            (b'U', n @ 1..=MAX_TEXT) => 4 * n,
+            _ => {
+                let expected = "bool, int8, uint8, int32, int64, float16, float32, float64 or text";
+                return Err(format_error(path, format!("expected dtype {expected}, found '{}'", head.descr)));
+            }
+        };
+        let NpyHead { descr, shape, offset } = head;
+        let declared = shape.iter().try_fold(width, |a, &n| a.checked_mul(n as u64));
+        let declared = declared.ok_or_else(|| format_error(path, format!("shape {shape:?} is larger than any file")))?;
+        let found = len.saturating_sub(offset as u64);
+        if declared != found {
+            return Err(format_error(path, format!("shape {shape:?} of '{descr}': expected {declared} bytes of data, found {found}")));
+        }
+        let mut data = Data { path, reader, count: (declared / width) as usize, stored };
+        let values = match (ty.kind, width) {
+            (b'b', _) => NpyValues::Bool(data.bools()?),
+            (b'i', 1) => NpyValues::I8(data.values()?),
+            (b'u', _) => NpyValues::U8(data.values()?),
+            (b'i', 4) => NpyValues::I32(data.values()?),
+            (b'i', _) => NpyValues::I64(data.values()?),
+            (b'f', 2) => NpyValues::F16(data.values()?),
+            (b'f', 4) => NpyValues::F32(data.values()?),
+            (b'f', _) => NpyValues::F64(data.values()?),
+            (b'S', _) => NpyValues::Text(data.texts(width as usize, |bytes| String::from_utf8(bytes.to_vec()).ok())?),
+            _ => NpyValues::Text(data.texts(width as usize, utf32)?),
+        };
+        Ok(Self { path: path.into(), shape, values })
+    }
+
+    /// The file, and the name in it for one of several arrays.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// Lengths of the axes; empty for a single value.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+    /// The values, the last axis fastest.
+    pub fn values(&self) -> &NpyValues {
+        &self.values
+    }
+
+    /// Refuses another shape; `None` stands for any length.
+    pub(crate) fn expect_shape(&self, expected: &[Option<usize>]) -> Result<(), GraphError> {
+        let fits = self.shape.len() == expected.len() && self.shape.iter().zip(expected).all(|(s, e)| e.is_none_or(|e| e == *s));
+        if fits {
+            return Ok(());
+        }
+        let text: Vec<String> = expected.iter().map(|e| e.map_or("any".into(), |e| e.to_string())).collect();
+        Err(format_error(&self.path, format!("expected shape [{}], found {:?}", text.join(", "), self.shape)))
+    }
+
+    /// Integers of 32 or 64 bits.
+    ///
+    /// # Errors
+    /// [`GraphError::Format`] for another type.
+    pub fn into_i64(self) -> Result<Vec<i64>, GraphError> {
+        match self.values {
+            NpyValues::I32(v) => Ok(v.into_iter().map(i64::from).collect()),
+            NpyValues::I64(v) => Ok(v),
+            _ => Err(format_error(&self.path, format!("expected dtype int32 or int64, found {}", self.dtype()))),
+        }
+    }
+
+    /// float32 only.
+    pub(crate) fn into_f32(self) -> Result<Vec<f32>, GraphError> {
+        match self.values {
+            NpyValues::F32(v) => Ok(v),
+            _ => Err(format_error(&self.path, format!("expected dtype float32, found {}", self.dtype()))),
+        }
+    }
+
+    /// Numbers of any type, as f32: the nearest one where f32 does not have them.
+    ///
+    /// # Errors
+    /// [`GraphError::Format`] for texts.
+    pub fn into_floats(self) -> Result<Vec<f32>, GraphError> {
+        Ok(match self.values {
+            NpyValues::Bool(v) => v.into_iter().map(|b| f32::from(u8::from(b))).collect(),
+            NpyValues::I8(v) => v.into_iter().map(f32::from).collect(),
+            NpyValues::U8(v) => v.into_iter().map(f32::from).collect(),
+            NpyValues::I32(v) => v.into_iter().map(|x| x as f32).collect(),
+            NpyValues::I64(v) => v.into_iter().map(|x| x as f32).collect(),
+            NpyValues::F16(v) => v.into_iter().map(f16::to_f32).collect(),
+            NpyValues::F32(v) => v,
+            NpyValues::F64(v) => v.into_iter().map(|x| x as f32).collect(),
+            NpyValues::Text(_) => return Err(format_error(&self.path, "expected numbers, found texts")),
+        })
+    }
+
+    /// The array as a column of a [`Frame`](burn_gnn_graph::Frame), whose rows are the first axis, in its own type.
+    ///
+    /// # Errors
+    /// [`GraphError::Format`] for texts, for a single value and for more axes than [`Column::MAX_RANK`];
+    /// [`GraphError::ColumnMismatch`] for a type that `device` cannot hold.
+    pub fn into_column(self, device: &Device) -> Result<Column, GraphError> {
+        if self.shape.is_empty() || self.shape.len() > Column::MAX_RANK {
+            let why = format!("expected 1 to {} axes, found shape {:?}", Column::MAX_RANK, self.shape);
+            return Err(format_error(&self.path, why));
+        }
+        let Self { path, shape, values } = self;
+        let data = match values {
+            NpyValues::Bool(v) => TensorData::new(v, shape),
+            NpyValues::I8(v) => TensorData::new(v, shape),
+            NpyValues::U8(v) => TensorData::new(v, shape),
+            NpyValues::I32(v) => TensorData::new(v, shape),
+            NpyValues::I64(v) => TensorData::new(v, shape),
+            NpyValues::F16(v) => TensorData::new(v, shape),
+            NpyValues::F32(v) => TensorData::new(v, shape),
+            NpyValues::F64(v) => TensorData::new(v, shape),
+            NpyValues::Text(_) => return Err(format_error(&path, "expected numbers, found texts")),
+        };
+        column_of(data, device).map_err(|dtype| GraphError::ColumnMismatch {
+            frame: path.display().to_string(),
+            name: "array".into(),
+            what: "dtype",
+            expected: format!("one that {device:?} supports"),
+            actual: format!("{dtype:?}"),
+        })
+    }
+
+    /// Name of the element type as numpy calls it.
+    pub(crate) fn dtype(&self) -> &'static str {
+        match self.values {
+            NpyValues::Bool(_) => "bool",
+            NpyValues::I8(_) => "int8",
+            NpyValues::U8(_) => "uint8",
+            NpyValues::I32(_) => "int32",
+            NpyValues::I64(_) => "int64",
+            NpyValues::F16(_) => "float16",
+            NpyValues::F32(_) => "float32",
+            NpyValues::F64(_) => "float64",
+            NpyValues::Text(_) => "text",
+        }
+    }
+}
+
+/// A text of UTF-32 in little endian; zeros at its end are none of it.
+fn utf32(bytes: &[u8]) -> Option<String> {
+    let (units, _) = bytes.as_chunks();
+    units.iter().map(|&c| char::from_u32(u32::from_le_bytes(c))).collect()
+}
+
+/// The data behind a header.
+struct Data<'a, R> {
+    path: &'a Path,
+    reader: R,
+    /// Entries, of the size that the header says.
+    count: usize,
+    stored: bool,
+}
+
+impl<R: Read> Data<'_, R> {
+    fn values<T: Pod>(&mut self) -> Result<Vec<T>, GraphError> {
+        let mut out = vec![];
+        self.fill(&mut out, self.count)?;
+        Ok(out)
+    }
+
+    /// Appends `count` values; memory grows with what the reader gives unless a file stands behind.
+    fn fill<T: Pod>(&mut self, out: &mut Vec<T>, count: usize) -> Result<(), GraphError> {
+        const STEP: usize = 1 << 18;
+        if self.stored {
+            out.try_reserve_exact(count).map_err(|_| io_error(self.path, std::io::ErrorKind::OutOfMemory.into()))?;
+        }
+        while out.len() < count {
+            let start = out.len();
+            out.resize(start + STEP.min(count - start), T::zeroed());
+            self.reader.read_exact(bytemuck::cast_slice_mut(&mut out[start..])).map_err(|e| read_error(self.path, e))?;
+        }
+        // What stands behind an entry of an archive (its checksum) is looked at when its end is met.
+        match self.reader.read(&mut [0]) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(format_error(self.path, "expected the end of the data, found more")),
+            Err(e) => Err(read_error(self.path, e)),
+        }
+    }
+
+    fn bools(&mut self) -> Result<Vec<bool>, GraphError> {
+        let bytes: Vec<u8> = self.values()?;
+        match bytes.iter().position(|&b| b > 1) {
+            Some(i) => Err(format_error(self.path, format!("entry {i}: expected 0 or 1 of a bool, found {}", bytes[i]))),
+            None => Ok(bytes.into_iter().map(|b| b == 1).collect()),
+        }
+    }
+
+    fn texts(&mut self, width: usize, text: impl Fn(&[u8]) -> Option<String>) -> Result<Vec<String>, GraphError> {
+        let (mut bytes, count): (Vec<u8>, _) = (vec![], self.count);
+        self.fill(&mut bytes, count * width)?;
+        let one = |(i, entry): (usize, &[u8])| {
+            let text =
+                text(entry).ok_or_else(|| format_error(self.path, format!("entry {i}: expected a text in UTF, found other bytes")))?;
+            Ok(text.trim_end_matches('\0').to_owned())
+        };
+        bytes.chunks_exact(width).enumerate().map(one).collect()
+    }
+}

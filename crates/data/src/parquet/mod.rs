@@ -1,0 +1,229 @@
+//! Parquet files, column by column, read without trusting them.
+//!
+//! The crate `parquet` decodes; before it does, the sizes that a file claims are compared with the length it has, since
+//! a few bytes can ask for gigabytes. It also panics at some damaged pages (dictionary codes without a dictionary, for
+//! one): such a panic is caught here and becomes an error like any other.
+
+mod array;
+mod cells;
+mod pages;
+#[cfg(test)]
+mod tests;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use burn_gnn_graph::GraphError;
+use parquet::basic::{LogicalType, Repetition};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescriptor;
+
+pub(crate) use array::read_parquet_array;
+pub(crate) use cells::{Cell, Cells, Values};
+
+use crate::expansion::expansion_limit;
+use crate::files::{LIMIT, format_error, open};
+
+/// Rows decoded at a time.
+const BATCH: usize = 1 << 13;
+/// Bytes that a value takes here.
+const CELL: u64 = 8;
+
+/// A file whose description has been read.
+#[derive(Debug)]
+pub(crate) struct ParquetFile {
+    path: PathBuf,
+    metadata: ParquetMetaData,
+    len: u64,
+    max_expansion: u32,
+}
+
+impl ParquetFile {
+    /// Reads the description at the end of a file; `max_expansion` is how many times its length the values may take.
+    pub(crate) fn open(path: &Path, max_expansion: u32) -> Result<Self, GraphError> {
+        let (file, len) = open(path)?;
+        let metadata = guarded(path, || ParquetMetaDataReader::new().parse_and_finish(&file).map_err(|e| wrong(path, &e)))?;
+        let file = Self { path: path.into(), metadata, len, max_expansion };
+        let rows = file.groups().map(|g| file.rows(g)).try_fold(0u64, |sum, rows| Ok::<_, GraphError>(sum.saturating_add(rows? as u64)))?;
+        if rows > LIMIT {
+            return Err(GraphError::TooLarge { relation: path.display().to_string(), what: "rows", count: rows, limit: LIMIT });
+        }
+        let limit = expansion_limit(len, max_expansion);
+        if rows.saturating_mul(CELL) > limit {
+            let why = format!("expected rows of at most {limit} bytes, found {rows} rows; raise `max_expansion`");
+            return Err(format_error(path, why));
+        }
+        Ok(file)
+    }
+
+    pub(crate) fn groups(&self) -> std::ops::Range<usize> {
+        0..self.metadata.num_row_groups()
+    }
+
+    /// Rows of a group.
+    pub(crate) fn rows(&self, group: usize) -> Result<usize, GraphError> {
+        let rows = self.metadata.row_group(group).num_rows();
+        usize::try_from(rows).map_err(|_| format_error(&self.path, format!("row group {group}: expected a number of rows, found {rows}")))
+    }
+
+    /// A column of the tree of columns, by its place among the leaves.
+    fn column(&self, i: usize) -> &ColumnDescriptor {
+        self.metadata.file_metadata().schema_descr().columns()[i].as_ref()
+    }
+
+    /// Names of the columns; those of nested ones with dots.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.metadata.file_metadata().schema_descr().columns().iter().map(|c| c.path().string()).collect()
+    }
+
+    /// Whether a column holds texts.
+    pub(crate) fn is_text(&self, column: usize) -> bool {
+        self.column(column).physical_type() == parquet::basic::Type::BYTE_ARRAY
+    }
+
+    /// Whether a column has a list in every row.
+    pub(crate) fn is_list(&self, column: usize) -> bool {
+        self.column(column).max_rep_level() > 0
+    }
+
+    /// What the writer noted under a key.
+    pub(crate) fn note(&self, key: &str) -> Option<&str> {
+        let notes = self.metadata.file_metadata().key_value_metadata()?;
+        notes.iter().find(|n| n.key == key)?.value.as_deref()
+    }
+
+    /// All values of a column in a group of rows.
+    pub(crate) fn read(&self, group: usize, column: usize) -> Result<Cells, GraphError> {
+        guarded(&self.path, || self.decode(group, column))
+    }
+
+    fn decode(&self, group: usize, column: usize) -> Result<Cells, GraphError> {
+        let (rows, wrong) = (self.rows(group)?, |e: ParquetError| wrong(&self.path, &e));
+        let groups = self.metadata.row_group(group);
+        if groups.num_columns() != self.metadata.file_metadata().schema_descr().num_columns() {
+            return Err(format_error(&self.path, format!("row group {group}: expected the columns of the schema, found others")));
+        }
+        let chunk = groups.column(column);
+        pages::check(&self.path, self.len, chunk, self.max_expansion)?;
+        // A handle of its own: reading moves the position of a shared one.
+        let file = Arc::new(open(&self.path)?.0);
+        let pages = SerializedPageReader::new(file, chunk, rows, None).map_err(wrong)?;
+        let about = self.column(column);
+        let signed = !matches!(about.logical_type_ref(), Some(LogicalType::Integer(t)) if !t.is_signed);
+        let mut levels = Levels::new(about, rows);
+        let values = match get_column_reader(chunk.column_descr_ptr(), Box::new(pages)) {
+            ColumnReader::BoolColumnReader(r) => Values::Int(levels.all(r).map_err(wrong)?.into_iter().map(i64::from).collect()),
+            ColumnReader::Int32ColumnReader(r) => {
+                let wide = |v: i32| if signed { i64::from(v) } else { i64::from(v.cast_unsigned()) };
+                Values::Int(levels.all(r).map_err(wrong)?.into_iter().map(wide).collect())
+            }
+            ColumnReader::Int64ColumnReader(r) => {
+                let values = levels.all(r).map_err(wrong)?;
+                if !signed && values.iter().any(|&v| v < 0) {
+                    return Err(self.refuse(column, "numbers below 2^63"));
+                }
+                Values::Int(values)
+            }
+            ColumnReader::FloatColumnReader(r) => Values::F32(levels.all(r).map_err(wrong)?),
+            ColumnReader::DoubleColumnReader(r) => Values::F64(levels.all(r).map_err(wrong)?),
+            ColumnReader::ByteArrayColumnReader(r) => Values::Text(levels.all(r).map_err(wrong)?),
+            ColumnReader::FixedLenByteArrayColumnReader(r) if about.logical_type_ref() == Some(&LogicalType::Float16) => {
+                let bits = |v: parquet::data_type::FixedLenByteArray| <[u8; 2]>::try_from(v.data()).map(half::f16::from_le_bytes);
+                let values: Result<Vec<_>, _> = levels.all(r).map_err(wrong)?.into_iter().map(|v| bits(v).map(half::f16::to_f32)).collect();
+                Values::F32(values.map_err(|_| self.refuse(column, "two bytes per value"))?)
+            }
+            ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
+                return Err(self.refuse(column, "booleans, whole numbers, floats or texts"));
+            }
+        };
+        levels.finish(values).map_err(|expected| self.refuse(column, &expected))
+    }
+
+    /// An error about a column.
+    pub(crate) fn refuse(&self, column: usize, expected: &str) -> GraphError {
+        let about = self.column(column);
+        let found = format!("{:?}, {:?}", about.physical_type(), about.logical_type_ref());
+        format_error(&self.path, format!("column `{}`: expected {expected}, found {found}", about.path().string()))
+    }
+}
+
+fn wrong(path: &Path, e: &ParquetError) -> GraphError {
+    format_error(path, format!("expected a Parquet file: {e}"))
+}
+
+/// Runs a part of the decoder, which panics at some damaged files; nothing that it was working on is used after that.
+fn guarded<T>(path: &Path, decode: impl FnOnce() -> Result<T, GraphError>) -> Result<T, GraphError> {
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format_error(
+            path,
+            format!("expected a Parquet file, found damage at which the decoder stopped: {}", text.unwrap_or("no reason")),
+        ))
+    })
+}
+
+/// Which rows have values, while a column is read.
+struct Levels {
+    rows: usize,
+    max: (i16, i16),
+    /// Whether a value inside a list may be null.
+    nullable: bool,
+    defined: Vec<i16>,
+    repeated: Vec<i16>,
+}
+
+impl Levels {
+    fn new(column: &ColumnDescriptor, rows: usize) -> Self {
+        let about = column.self_type().get_basic_info();
+        let nullable = about.has_repetition() && about.repetition() == Repetition::OPTIONAL;
+        Self { rows, max: (column.max_def_level(), column.max_rep_level()), nullable, defined: vec![], repeated: vec![] }
+    }
+
+    fn all<T: DataType>(&mut self, mut reader: ColumnReaderImpl<T>) -> Result<Vec<T::T>, ParquetError> {
+        let (mut values, mut done) = (vec![], 0);
+        while done < self.rows {
+            let (defined, repeated) = ((self.max.0 > 0).then_some(&mut self.defined), (self.max.1 > 0).then_some(&mut self.repeated));
+            let (records, ..) = reader.read_records(BATCH.min(self.rows - done), defined, repeated, &mut values)?;
+            if records == 0 {
+                return Err(ParquetError::General(format!("{} rows, found {done}", self.rows)));
+            }
+            done += records;
+        }
+        Ok(values)
+    }
+
+    /// The error is what was expected.
+    fn finish(self, values: Values) -> Result<Cells, String> {
+        let (defined, repeated) = self.max;
+        let here = |level: &i16| *level == defined;
+        let held = if defined > 0 { self.defined.iter().filter(|l| here(l)).count() } else { self.rows };
+        if values.len() != held {
+            return Err(format!("{held} values"));
+        }
+        match repeated {
+            0 if held == self.rows => Ok(Cells { values, present: None, lists: None }),
+            0 => Ok(Cells { values, present: Some(self.defined.iter().map(here).collect()), lists: None }),
+            1 => {
+                let mut lengths: Vec<u32> = Vec::with_capacity(self.rows);
+                for (d, r) in self.defined.iter().zip(&self.repeated) {
+                    if *r == 0 {
+                        lengths.push(0);
+                    }
+                    match lengths.last_mut() {
+                        Some(length) if here(d) => *length += 1,
+                        // An empty list, or none, is one entry without a value; so is a null inside a list.
+                        Some(0) if *r == 0 && *d + i16::from(self.nullable) < defined => {}
+                        _ => return Err("lists without nulls".into()),
+                    }
+                }
+                Ok(Cells { values, present: None, lists: Some(lengths) })
+            }
+            _ => Err("lists that are not nested".into()),
+        }
+    }
+}

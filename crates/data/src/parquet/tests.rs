@@ -1,0 +1,161 @@
+//! Files of pyarrow in `tests/data`, files written here, and what is refused.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use burn_gnn_graph::{GraphError, Ids};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use proptest::prelude::*;
+
+use super::{Cell, ParquetFile, read_parquet_array};
+use crate::spoil::{damage, spoil};
+use crate::{AttrType, Csv, Decoder, ReadOptions, Source, read_edges, read_nodes, read_nodes_with};
+
+fn stored(name: &str) -> PathBuf {
+    Path::new("tests/data").join(name)
+}
+
+/// Values of a column, `None` for a null.
+enum Written {
+    Int(Vec<Option<i64>>),
+    Float(Vec<Option<f64>>),
+    Text(Vec<Option<&'static str>>),
+}
+
+fn write(path: &Path, schema: &str, groups: &[Vec<Written>]) {
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default())).unwrap();
+    fn split<T: Clone>(values: &[Option<T>]) -> (Vec<T>, Vec<i16>) {
+        (values.iter().flatten().cloned().collect(), values.iter().map(|v| i16::from(v.is_some())).collect())
+    }
+    for group in groups {
+        let mut rows = writer.next_row_group().unwrap();
+        for column in group {
+            let mut to = rows.next_column().unwrap().unwrap();
+            match column {
+                Written::Int(v) => {
+                    let (values, levels) = split(v);
+                    to.typed::<Int64Type>().write_batch(&values, Some(&levels), None).unwrap();
+                }
+                Written::Float(v) => {
+                    let (values, levels) = split(v);
+                    to.typed::<DoubleType>().write_batch(&values, Some(&levels), None).unwrap();
+                }
+                Written::Text(v) => {
+                    let (values, levels) = split(v);
+                    let values: Vec<ByteArray> = values.into_iter().map(ByteArray::from).collect();
+                    to.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None).unwrap();
+                }
+            }
+            to.close().unwrap();
+        }
+        rows.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+fn people() -> Decoder {
+    let types = [AttrType::Float, AttrType::Text, AttrType::Text];
+    Decoder::new().labeled().timestamped().with_attributes(types).csv(Csv::new(["height", "name", "colour"]).with_timestamp("born"))
+}
+
+#[test]
+fn a_table_that_pandas_wrote() {
+    let path = stored("people.parquet");
+    let e = read_nodes(&path, &people()).unwrap_err();
+    assert!(e.to_string().ends_with("people.parquet:2:3: expected a float (`height`), got \"nothing\""), "{e}");
+    let t = read_nodes(&path, &people().empty_as_zero()).unwrap();
+    // Unsigned ids above 2^31, two groups of rows and a half, a null, a dictionary.
+    assert_eq!(t.ids.ids(), &Ids::Int(vec![7, 4_000_000_000, 9, 10, 11]));
+    assert_eq!(t.labels.unwrap(), [0, 1, 2, 1, 0]);
+    assert_eq!(t.attributes.floats, [1.5, 0.0, 0.25, -3.0, 2.0]);
+    let texts = |i: usize| t.attributes.texts[i].iter().collect::<Vec<_>>();
+    assert_eq!((texts(0), texts(1)), (vec!["Ann", "Bo", "", "Köln", "Ann"], vec!["red", "blue", "red", "red", "blue"]));
+    let unit = t.timestamps.as_ref().unwrap()[0];
+    assert!([1, 1_000, 1_000_000, 1_000_000_000].contains(&unit));
+    assert_eq!(t.timestamps.unwrap(), (1..=5).map(|s| s * unit).collect::<Vec<_>>());
+}
+
+#[test]
+fn ids_are_texts_where_the_column_holds_texts() {
+    let tmp = tempfile::tempdir().unwrap();
+    let path = tmp.path().join("e");
+    let schema = "message m { optional binary to (STRING); optional binary from (STRING); optional double weight; }";
+    let texts = |v: &[&'static str]| Written::Text(v.iter().map(|&t| Some(t)).collect());
+    let groups = [
+        vec![texts(&["b", "a"]), texts(&["a", "köln"]), Written::Float(vec![Some(0.5), Some(2.0)])],
+        vec![texts(&["c"]), texts(&["c"]), Written::Float(vec![None])],
+    ];
+    write(&path, schema, &groups);
+    let decoder = Decoder::new().weighted().csv(Csv::default().with_ends("from", "to"));
+    let e = read_edges(&path, &decoder).unwrap_err();
+    assert!(e.to_string().ends_with("e:3:3: expected a float (`weight`), got \"nothing\""), "{e}");
+    let e = read_edges(&path, &decoder.empty_as_zero()).unwrap();
+    let texts = |v: &[&str]| Ids::Text(v.iter().copied().collect());
+    assert_eq!((e.src, e.dst, e.weights), (texts(&["a", "köln", "c"]), texts(&["b", "a", "c"]), Some(vec![0.5, 2.0, 0.0])));
+}
+
+#[test]
+fn repeated_ids_and_other_columns_are_named() {
+    let tmp = tempfile::tempdir().unwrap();
+    let path = tmp.path().join("n");
+    let schema = "message m { optional int64 id; optional double x; }";
+    let ids = |v: &[i64]| Written::Int(v.iter().map(|&t| Some(t)).collect());
+    write(&path, schema, &[vec![ids(&[4, 5]), Written::Float(vec![Some(1.0); 2])], vec![ids(&[6, 5]), Written::Float(vec![Some(2.5); 2])]]);
+    let refused = |decoder: Decoder, what: &str| {
+        let e = read_nodes(&path, &decoder).unwrap_err();
+        assert!(e.to_string().contains(what), "expected {what:?} in {e}");
+    };
+    let by = |names: Csv| Decoder::new().csv(names);
+    refused(by(Csv::default()), "n:4:1: expected an id that occurs once");
+    refused(by(Csv::default().with_id("x")), "n:1:2: expected an int64 (`id`), got \"1\"");
+    refused(by(Csv::default().with_id("node")), "expected a column `node`, got \"id, x\"");
+    refused(by(Csv::new(["x"]).with_id("id")).with_attributes([AttrType::Int]), "n:3:2: expected an int64 (`x`), got \"2.5\"");
+    refused(Decoder::new(), "found a Parquet file; name its columns with `Decoder::csv`");
+    let shard = Source::from(&path).shard(0, 2);
+    assert!(read_nodes_with(shard, &by(Csv::default()), &ReadOptions::new()).is_err());
+    let lists = by(Csv::default().with_id("vector.list.element"));
+    let e = read_nodes(stored("vectors.parquet"), &lists).unwrap_err();
+    assert!(matches!(e, GraphError::Format { .. } | GraphError::Table { .. }), "{e}");
+}
+
+#[test]
+fn arrays_as_dgl_writes_them() {
+    let a = read_parquet_array(&stored("pairs.parquet")).unwrap();
+    assert_eq!(a.shape, [3, 2]);
+    assert_eq!(a.into_i64().unwrap(), [0, 4, 2, 0, 1, 1]);
+    let floats = |name: &str| {
+        let a = read_parquet_array(&stored(name)).unwrap();
+        (a.shape.clone(), format!("{:?}", a.values))
+    };
+    assert_eq!(floats("cubes.parquet"), (vec![3, 2, 2], format!("F32({:?})", (0..12).map(|i| i as f32).collect::<Vec<_>>())));
+    assert_eq!(floats("vectors.parquet"), (vec![3, 2], format!("F64({:?})", (0..6).map(f64::from).collect::<Vec<_>>())));
+    let e = read_parquet_array(&stored("people.parquet")).unwrap_err();
+    assert!(e.to_string().contains("expected"), "{e}");
+}
+
+#[test]
+fn values_come_row_by_row() {
+    let tmp = tempfile::tempdir().unwrap();
+    let path = tmp.path().join("n");
+    write(&path, "message m { optional int64 id; }", &[vec![Written::Int(vec![None, Some(3), None, Some(-4)])]]);
+    let cells = ParquetFile::open(&path, 1).unwrap().read(0, 0).unwrap();
+    assert_eq!(cells.iter().collect::<Vec<_>>(), [Cell::Null, Cell::Int(3), Cell::Null, Cell::Int(-4)]);
+}
+
+proptest! {
+    /// Whatever happens to a file, the answer is a value or an error.
+    #[test]
+    fn damaged_files(which in 0usize..4, damage in damage()) {
+        let name = ["people.parquet", "pairs.parquet", "cubes.parquet", "vectors.parquet"][which];
+        let tmp = tempfile::tempdir().unwrap();
+        let path = tmp.path().join("p");
+        std::fs::copy(stored(name), &path).unwrap();
+        spoil(tmp.path(), damage);
+        let _ = if which == 0 { read_nodes(&path, &people()).map(drop) } else { read_parquet_array(&path).map(drop) };
+    }
+}

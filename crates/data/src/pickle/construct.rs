@@ -1,0 +1,192 @@
+//! What a pickle may name, and what comes of it: the constructors of NumPy arrays, SciPy matrices, PyTorch tensors and
+//! plain containers.
+
+use super::machine::Step;
+use super::{Array, Id, Storage, StorageType, Store, Strided, Value};
+use crate::files::cut;
+
+/// NumPy's own limit.
+pub(super) const MOST_AXES: usize = 32;
+/// Longest name of a dtype.
+const MOST_NAME: usize = 16;
+
+/// What a pickle may name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Known {
+    Reconstruct,
+    NdArray,
+    DType,
+    CsrMatrix,
+    DefaultDict,
+    ListType,
+    ObjectType,
+    CopyReconstructor,
+    Encode,
+    OrderedDict,
+    RebuildTensor,
+    RebuildParameter,
+    Storage(StorageType),
+}
+
+/// Whose constructors a pickle may name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Vocabulary {
+    /// NumPy's and SciPy's.
+    Numpy,
+    /// PyTorch's.
+    #[cfg_attr(not(feature = "torch"), allow(dead_code))]
+    Torch,
+}
+
+/// The constructor of a name.
+pub(super) fn known(vocabulary: Vocabulary, module: &str, name: &str) -> Step<Known> {
+    match vocabulary {
+        Vocabulary::Numpy => known_numpy(module, name),
+        Vocabulary::Torch => known_torch(module, name),
+    }
+}
+
+fn known_torch(module: &str, name: &str) -> Step<Known> {
+    let known = match (module, name) {
+        ("collections", "OrderedDict") => Some(Known::OrderedDict),
+        ("torch._utils", "_rebuild_tensor_v2") => Some(Known::RebuildTensor),
+        ("torch._utils", "_rebuild_parameter") => Some(Known::RebuildParameter),
+        ("torch", storage) => StorageType::of(storage).map(Known::Storage),
+        _ => None,
+    };
+    known.ok_or_else(|| {
+        let (module, name) = (cut(module), cut(name));
+        format!("expected tensors in dictionaries, found `{module}.{name}`, which is not run; save `model.state_dict()` alone")
+    })
+}
+
+fn known_numpy(module: &str, name: &str) -> Step<Known> {
+    Ok(match (module, name) {
+        ("numpy.core.multiarray" | "numpy._core.multiarray", "_reconstruct") => Known::Reconstruct,
+        ("numpy", "ndarray") => Known::NdArray,
+        ("numpy", "dtype") => Known::DType,
+        ("scipy.sparse.csr" | "scipy.sparse._csr", "csr_matrix") => Known::CsrMatrix,
+        ("collections", "defaultdict") => Known::DefaultDict,
+        ("__builtin__" | "builtins", "list") => Known::ListType,
+        ("__builtin__" | "builtins", "object") => Known::ObjectType,
+        ("copy_reg" | "copyreg", "_reconstructor") => Known::CopyReconstructor,
+        ("_codecs", "encode") => Known::Encode,
+        _ => {
+            return Err(format!("expected a constructor of NumPy or SciPy data, found `{}.{}`, which is not run", cut(module), cut(name)));
+        }
+    })
+}
+
+impl Store<'_> {
+    /// What a constructor makes of its arguments.
+    pub(super) fn call(&mut self, constructor: Id, arguments: Id) -> Step<Value> {
+        let Value::Known(what) = *self.get(constructor) else {
+            return Err("expected a constructor, found another value".into());
+        };
+        let arguments = self.items(arguments);
+        let value = |i: usize| arguments.get(i).map(|&id| *self.get(id));
+        match (what, value(0), value(1)) {
+            (Known::Reconstruct, Some(Value::Known(Known::NdArray)), _) => Ok(Value::Array(None)),
+            (Known::DType, Some(Value::Bytes(name) | Value::Text(name)), _) if name.len() <= MOST_NAME => Ok(Value::DType(name, None)),
+            (Known::CsrMatrix, None, _) => Ok(Value::Matrix(None)),
+            (Known::CopyReconstructor, Some(Value::Known(Known::CsrMatrix)), Some(Value::Known(Known::ObjectType))) => {
+                Ok(Value::Matrix(None))
+            }
+            (Known::DefaultDict, Some(Value::Known(Known::ListType)), _) | (Known::OrderedDict, None, _) => Ok(Value::Dict(None)),
+            (Known::RebuildTensor, Some(Value::Storage(storage)), Some(Value::Int(offset))) => {
+                let (Some(&shape), Some(&strides)) = (arguments.get(2), arguments.get(3)) else {
+                    return Err("expected the shape and the strides of a tensor, found neither".into());
+                };
+                let offset = u64::try_from(offset).map_err(|_| format!("expected an offset of 0 or more, found {offset}"))?;
+                self.tensors.push(Strided { storage, offset, shape, strides });
+                Ok(Value::Tensor(self.tensors.len() as u32 - 1))
+            }
+            (Known::RebuildParameter, Some(tensor @ Value::Tensor(_)), _) => Ok(tensor),
+            // How Python 3 writes bytes in protocols that have none: as text, a character for each byte.
+            (Known::Encode, Some(Value::Text(text)), Some(Value::Text(codec))) if self.part(codec) == b"latin1" => {
+                let text = String::from_utf8_lossy(self.part(text));
+                let bytes: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
+                let bytes = bytes.ok_or("expected characters of Latin 1, found others")?;
+                self.make(&bytes).map(Value::Bytes)
+            }
+            _ => Err(format!("expected the arguments that {what:?} takes, found others")),
+        }
+    }
+
+    /// Sets the state of an object.
+    pub(super) fn build(&mut self, object: Id, state: Id) -> Step {
+        let new = match *self.get(object) {
+            Value::Array(None) => {
+                let array = self.array(state)?;
+                self.arrays.push(array);
+                Value::Array(Some(self.arrays.len() as u32 - 1))
+            }
+            Value::DType(name, None) => match self.items(state).get(1).map(|&id| *self.get(id)) {
+                Some(Value::Bytes(order) | Value::Text(order)) if order.len() == 1 => Value::DType(name, Some(self.part(order)[0])),
+                _ => return Err("expected the state of a dtype, found another".into()),
+            },
+            Value::Matrix(None) => Value::Matrix(Some(state)),
+            // Attributes of an ordered dictionary: versions of modules.
+            dict @ Value::Dict(_) => dict,
+            _ => return Err("expected an array, a dtype or a matrix to set the state of, found another value".into()),
+        };
+        self.values[object as usize] = new;
+        Ok(())
+    }
+
+    /// The storage that a persistent id names: `("storage", type, key, device, number of elements)`.
+    pub(super) fn persistent(&mut self, id: Id) -> Step<Value> {
+        let parts = self.items(id);
+        let value = |i: usize| parts.get(i).map(|&id| *self.get(id));
+        match (value(0), value(1), value(2), value(4)) {
+            (Some(Value::Text(what)), Some(Value::Known(Known::Storage(kind))), Some(Value::Text(key)), Some(Value::Int(_)))
+                if self.part(what) == b"storage" =>
+            {
+                self.storages.push(Storage { kind, key });
+                Ok(Value::Storage(self.storages.len() as u32 - 1))
+            }
+            _ => Err("expected the name of a storage of a tensor, found another value".into()),
+        }
+    }
+
+    /// The state of an array: version, shape, dtype, whether columns come first, bytes.
+    fn array(&self, state: Id) -> Step<Array> {
+        let parts = self.items(state);
+        let value = |i: usize| parts.get(i).map(|&id| *self.get(id));
+        let (Some(Value::Tuple(_)), Some(Value::DType(name, order)), Some(Value::Bytes(bytes))) = (value(1), value(2), value(4)) else {
+            return Err("expected the state of a plain array, found another".into());
+        };
+        let axes = self.items(parts[1]);
+        if axes.len() > MOST_AXES {
+            return Err(format!("expected at most {MOST_AXES} axes, found {}", axes.len()));
+        }
+        let fortran = matches!(value(3), Some(Value::Bool(true) | Value::Int(1)));
+        if matches!(order, Some(b'>')) {
+            return Err("expected little endian, found big".into());
+        }
+        let shape = self.lengths(parts[1]).ok_or("expected lengths of axes, found others")?;
+        if fortran && shape.iter().filter(|&&n| n > 1).count() > 1 {
+            return Err("expected C order, found Fortran order".into());
+        }
+        let dtype = dtype(self.part(name));
+        let (dtype, width) = dtype
+            .ok_or_else(|| format!("expected numbers, found an array of dtype {:?}", cut(&String::from_utf8_lossy(self.part(name)))))?;
+        let size = shape.iter().try_fold(width, |a, &n| a.checked_mul(n));
+        if size != Some(bytes.len()) {
+            return Err(format!("expected the bytes of an array {shape:?} of {dtype}, found {}", bytes.len()));
+        }
+        Ok(Array { shape: parts[1], dtype, bytes })
+    }
+
+    /// The lengths of axes that a tuple holds.
+    pub(super) fn lengths(&self, tuple: Id) -> Option<Vec<usize>> {
+        let length = |&id: &Id| if let Value::Int(n) = *self.get(id) { usize::try_from(n).ok() } else { None };
+        self.items(tuple).iter().map(length).collect()
+    }
+}
+
+/// A dtype that is read, and its bytes.
+fn dtype(name: &[u8]) -> Option<(&'static str, usize)> {
+    const KNOWN: [(&str, usize); 8] = [("b1", 1), ("i1", 1), ("u1", 1), ("i2", 2), ("i4", 4), ("f4", 4), ("i8", 8), ("f8", 8)];
+    KNOWN.into_iter().find(|known| known.0.as_bytes() == name)
+}

@@ -1,0 +1,359 @@
+//! The stack machine: opcodes of protocols 0 to 4 that data need.
+
+use std::collections::HashMap;
+
+use super::construct::{Vocabulary, known};
+use super::{Id, Span, Store, Value};
+use crate::files::cut;
+
+pub(super) struct Machine<'a> {
+    pub(super) at: usize,
+    pub(super) store: Store<'a>,
+    stack: Vec<Id>,
+    marks: Vec<Id>,
+    memo: HashMap<u32, Id>,
+    vocabulary: Vocabulary,
+}
+
+/// Places of the values that every pickle shares.
+const NONE: Id = 0;
+const FALSE: Id = 1;
+const TRUE: Id = 2;
+const EMPTY_TUPLE: Id = 3;
+
+pub(super) type Step<T = ()> = Result<T, String>;
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(bytes: &'a [u8], vocabulary: Vocabulary) -> Self {
+        let mut store = Store { bytes, ..Store::default() };
+        store.values = vec![Value::None, Value::Bool(false), Value::Bool(true), Value::Tuple(Span::default())];
+        Self { at: 0, store, stack: vec![], marks: vec![], memo: HashMap::new(), vocabulary }
+    }
+
+    pub(super) fn run(&mut self) -> Step<Id> {
+        loop {
+            let op = self.byte()?;
+            match op {
+                // PROTO, FRAME
+                0x80 => drop(self.take(1)?),
+                0x95 => drop(self.take(8)?),
+                b'.' => return self.pop(),
+                b'(' => self.marks.push(self.stack.len() as Id),
+                b'0' => drop(self.pop()?),
+                b'1' => drop(self.since_mark()?),
+                b'2' => {
+                    let top = self.peek()?;
+                    self.stack.push(top);
+                }
+                b'N' => self.stack.push(NONE),
+                0x89 => self.stack.push(FALSE),
+                0x88 => self.stack.push(TRUE),
+                b'J' => self.int_of(4)?,
+                b'K' => self.int_of(1)?,
+                b'M' => self.int_of(2)?,
+                0x8a => {
+                    let n = self.byte()?;
+                    self.long(usize::from(n))?;
+                }
+                b'I' => {
+                    let line = self.line()?;
+                    match line {
+                        "00" => self.stack.push(FALSE),
+                        "01" => self.stack.push(TRUE),
+                        _ => self.decimal(line)?,
+                    }
+                }
+                b'L' => {
+                    let line = self.line()?;
+                    self.decimal(line.trim_end_matches('L'))?;
+                }
+                b'F' => {
+                    let line = self.line()?;
+                    line.parse::<f64>().map_err(|_| format!("expected a float, found {:?}", cut(line)))?;
+                    self.push(Value::Float);
+                }
+                b'G' => {
+                    self.take(8)?;
+                    self.push(Value::Float);
+                }
+                b'S' => {
+                    let line = self.line()?;
+                    let bytes = unquote(line)?;
+                    let span = self.store.make(&bytes)?;
+                    self.push(Value::Bytes(span));
+                }
+                b'U' | b'C' => {
+                    let n = self.length(1)?;
+                    self.bytes(n)?;
+                }
+                b'T' | b'B' => {
+                    let n = self.length(4)?;
+                    self.bytes(n)?;
+                }
+                0x8e => {
+                    let n = self.length(8)?;
+                    self.bytes(n)?;
+                }
+                0x8c => {
+                    let n = self.length(1)?;
+                    self.text(n)?;
+                }
+                b'X' => {
+                    let n = self.length(4)?;
+                    self.text(n)?;
+                }
+                b'V' => {
+                    let len = self.line()?.len();
+                    // Behind it stands the end of the line.
+                    self.push(Value::Text(Span::new(self.at - 1 - len, len)));
+                }
+                b')' => self.stack.push(EMPTY_TUPLE),
+                b']' => self.push(Value::List(None)),
+                b'}' => self.push(Value::Dict(None)),
+                b't' => {
+                    let items = self.since_mark()?;
+                    self.tuple(&items);
+                }
+                b'l' => {
+                    let items = self.since_mark()?;
+                    let list = self.store.list(items);
+                    self.push(list);
+                }
+                b'd' => {
+                    let items = self.since_mark()?;
+                    let dict = self.store.dict(pairs(&items)?);
+                    self.push(dict);
+                }
+                0x85..=0x87 => {
+                    let from = self.stack.len().checked_sub(usize::from(op) - 0x84).ok_or("expected values on the stack, found too few")?;
+                    let items = self.stack.split_off(from);
+                    self.tuple(&items);
+                }
+                b'a' => {
+                    let item = self.pop()?;
+                    self.extend(&[item])?;
+                }
+                b'e' => {
+                    let items = self.since_mark()?;
+                    self.extend(&items)?;
+                }
+                b's' => {
+                    let (value, key) = (self.pop()?, self.pop()?);
+                    self.insert(&[(key, value)])?;
+                }
+                b'u' => {
+                    let items = self.since_mark()?;
+                    self.insert(&pairs(&items)?)?;
+                }
+                b'p' | b'g' => {
+                    let line = self.line()?;
+                    let key = line.parse().map_err(|_| format!("expected a place of the memo, found {:?}", cut(line)))?;
+                    self.memo(key, op == b'p')?;
+                }
+                b'q' | b'h' => {
+                    let key = self.length(1)? as u32;
+                    self.memo(key, op == b'q')?;
+                }
+                b'r' | b'j' => {
+                    let key = self.length(4)? as u32;
+                    self.memo(key, op == b'r')?;
+                }
+                0x94 => {
+                    let key = self.memo.len() as u32;
+                    self.memo(key, true)?;
+                }
+                b'c' => {
+                    let (module, name) = (self.line()?, self.line()?);
+                    self.global(module, name)?;
+                }
+                0x93 => {
+                    let (name, module) = (self.pop()?, self.pop()?);
+                    match (self.store.text(module), self.store.text(name)) {
+                        (Some(module), Some(name)) => {
+                            let known = known(self.vocabulary, module, name)?;
+                            self.push(Value::Known(known));
+                        }
+                        _ => return Err("expected names of a module and what is in it, found others".into()),
+                    }
+                }
+                // BINPERSID
+                b'Q' => {
+                    let id = self.pop()?;
+                    let storage = self.store.persistent(id)?;
+                    self.push(storage);
+                }
+                // REDUCE and NEWOBJ: a constructor and its arguments.
+                b'R' | 0x81 => {
+                    let (arguments, constructor) = (self.pop()?, self.pop()?);
+                    let made = self.store.call(constructor, arguments)?;
+                    self.push(made);
+                }
+                b'b' => {
+                    let (state, object) = (self.pop()?, self.peek()?);
+                    self.store.build(object, state)?;
+                }
+                other => return Err(format!("expected an opcode of data, found {other:#04x}")),
+            }
+        }
+    }
+
+    fn take(&mut self, n: usize) -> Step<&'a [u8]> {
+        let bytes = self.store.bytes;
+        let end = self.at.checked_add(n).filter(|&e| e <= bytes.len()).ok_or("expected more bytes, found the end of the file")?;
+        let part = &bytes[self.at..end];
+        self.at = end;
+        Ok(part)
+    }
+    fn byte(&mut self) -> Step<u8> {
+        Ok(self.take(1)?[0])
+    }
+    fn line(&mut self) -> Step<&'a str> {
+        let rest = &self.store.bytes[self.at..];
+        let n = memchr::memchr(b'\n', rest).ok_or("expected a line, found the end of the file")?;
+        let line = std::str::from_utf8(&rest[..n]).map_err(|_| "expected a line of text, found other bytes")?;
+        self.at += n + 1;
+        Ok(line)
+    }
+    /// An unsigned number of `n` bytes.
+    fn length(&mut self, n: usize) -> Step<usize> {
+        let mut b = [0; 8];
+        b[..n].copy_from_slice(self.take(n)?);
+        usize::try_from(u64::from_le_bytes(b)).map_err(|_| "expected a length that fits in memory".into())
+    }
+    pub(super) fn push(&mut self, value: Value) {
+        self.store.values.push(value);
+        self.stack.push(self.store.values.len() as Id - 1);
+    }
+    fn tuple(&mut self, items: &[Id]) {
+        let tuple = self.store.tuple(items);
+        self.push(tuple);
+    }
+    fn global(&mut self, module: &str, name: &str) -> Step {
+        self.push(Value::Known(known(self.vocabulary, module, name)?));
+        Ok(())
+    }
+    fn peek(&self) -> Step<Id> {
+        let floor = self.marks.last().map_or(0, |&mark| mark as usize);
+        self.stack.get(floor..).and_then(|s| s.last().copied()).ok_or_else(|| "expected a value on the stack, found none".into())
+    }
+    fn pop(&mut self) -> Step<Id> {
+        let top = self.peek()?;
+        self.stack.pop();
+        Ok(top)
+    }
+    fn since_mark(&mut self) -> Step<Vec<Id>> {
+        let from = self.marks.pop().ok_or("expected a mark, found none")? as usize;
+        if from > self.stack.len() {
+            return Err("expected a mark below the top of the stack, found one above".into());
+        }
+        Ok(self.stack.split_off(from))
+    }
+    fn int_of(&mut self, n: usize) -> Step {
+        let unsigned = self.length(n)? as i64;
+        let value = if n == 4 { i64::from(unsigned as u32 as i32) } else { unsigned };
+        self.push(Value::Int(value));
+        Ok(())
+    }
+    fn long(&mut self, n: usize) -> Step {
+        let part = self.take(n)?;
+        // As a float, no number of anything: whoever needs one refuses it.
+        if n > 8 {
+            self.push(Value::Float);
+            return Ok(());
+        }
+        let mut b = [if part.last().is_some_and(|&top| top >= 0x80) { 0xff } else { 0 }; 8];
+        b[..n].copy_from_slice(part);
+        self.push(Value::Int(i64::from_le_bytes(b)));
+        Ok(())
+    }
+    fn decimal(&mut self, text: &str) -> Step {
+        let value = text.parse().map_err(|_| format!("expected a whole number, found {:?}", cut(text)))?;
+        self.push(Value::Int(value));
+        Ok(())
+    }
+    fn bytes(&mut self, n: usize) -> Step {
+        self.take(n)?;
+        self.push(Value::Bytes(Span::new(self.at - n, n)));
+        Ok(())
+    }
+    fn text(&mut self, n: usize) -> Step {
+        std::str::from_utf8(self.take(n)?).map_err(|_| "expected text in UTF-8, found other bytes")?;
+        self.push(Value::Text(Span::new(self.at - n, n)));
+        Ok(())
+    }
+    fn extend(&mut self, items: &[Id]) -> Step {
+        let list = self.peek()?;
+        match &mut self.store.values[list as usize] {
+            Value::List(at) => {
+                let at = *at.get_or_insert_with(|| {
+                    self.store.lists.push(vec![]);
+                    self.store.lists.len() as u32 - 1
+                });
+                self.store.lists[at as usize].extend(items);
+                Ok(())
+            }
+            _ => Err("expected a list to append to, found another value".into()),
+        }
+    }
+    fn insert(&mut self, items: &[(Id, Id)]) -> Step {
+        let dict = self.peek()?;
+        match &mut self.store.values[dict as usize] {
+            Value::Dict(at) => {
+                let at = *at.get_or_insert_with(|| {
+                    self.store.dicts.push(vec![]);
+                    self.store.dicts.len() as u32 - 1
+                });
+                self.store.dicts[at as usize].extend(items);
+                Ok(())
+            }
+            _ => Err("expected a dictionary to fill, found another value".into()),
+        }
+    }
+    fn memo(&mut self, key: u32, put: bool) -> Step {
+        if put {
+            let top = self.peek()?;
+            self.memo.insert(key, top);
+        } else {
+            self.stack.push(*self.memo.get(&key).ok_or_else(|| format!("expected a place of the memo that is filled, found {key}"))?);
+        }
+        Ok(())
+    }
+}
+
+fn pairs(items: &[Id]) -> Step<Vec<(Id, Id)>> {
+    let (pairs, rest) = items.as_chunks::<2>();
+    if rest.is_empty() {
+        Ok(pairs.iter().map(|p| (p[0], p[1])).collect())
+    } else {
+        Err("expected keys and values, found an odd number".into())
+    }
+}
+
+/// A Python 2 string literal.
+fn unquote(line: &str) -> Step<Vec<u8>> {
+    let inner = ['\'', '"'].iter().find_map(|&q| line.strip_prefix(q)?.strip_suffix(q));
+    let inner = inner.ok_or("expected a text in quotes, found none")?.as_bytes();
+    let (mut out, mut rest) = (Vec::with_capacity(inner.len()), inner);
+    while let [first, after @ ..] = rest {
+        rest = after;
+        if *first != b'\\' {
+            out.push(*first);
+            continue;
+        }
+        let [escape, after @ ..] = rest else { return Err("expected an escape, found the end of a text".into()) };
+        rest = after;
+        out.push(match escape {
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'\\' | b'\'' | b'"' => *escape,
+            b'x' => {
+                let hex = rest.get(..2).and_then(|h| std::str::from_utf8(h).ok()).and_then(|h| u8::from_str_radix(h, 16).ok());
+                rest = rest.get(2..).unwrap_or(&[]);
+                hex.ok_or("expected two digits behind \\x, found others")?
+            }
+            other => return Err(format!("expected an escape of a text, found {:?}", char::from(*other))),
+        });
+    }
+    Ok(out)
+}

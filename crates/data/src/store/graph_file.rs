@@ -1,0 +1,157 @@
+//! A graph out of its tensor file, checked against its description.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use burn::tensor::{DType, TensorData};
+use burn_gnn_graph::{Column, EdgeType, Frame, Graph, GraphError, Relation};
+use half::{bf16, f16};
+use safetensors::Dtype;
+use safetensors::tensor::TensorView;
+
+use super::description::{BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, edges_key, fingerprint};
+use super::extras::Extras;
+use super::tensor_file::{JSON, TensorFile};
+use crate::column::column_of;
+use crate::files::{format_error, node_count};
+
+/// Asked for each column whether it stays in the file.
+pub(super) type Keep<'k> = &'k mut dyn FnMut(&str, &ColumnEntry, &TensorView<'_>) -> Result<bool, GraphError>;
+
+impl TensorFile<'_> {
+    /// The graph of a description.
+    pub(super) fn graph(&self, d: &Description, keep: Keep<'_>) -> Result<Graph, GraphError> {
+        let mut b = Graph::builder();
+        for n in &d.node_types {
+            b = b.nodes(&n.name, node_count(self.json, &n.name, n.count, self.bytes)?);
+        }
+        let types: Vec<EdgeType> = d.edge_types.iter().map(EdgeEntry::etype).collect();
+        let counts: BTreeMap<&str, u64> = d.node_types.iter().map(|n| (&*n.name, n.count)).collect();
+        for (t, e) in types.iter().zip(&d.edge_types) {
+            // The builder would make up a node type that only edges name.
+            let count = |end: &String| {
+                let known = || d.node_types.iter().map(|n| n.name.clone()).collect();
+                let count = counts.get(&**end).map(|&n| n as usize);
+                count.ok_or_else(|| GraphError::UnknownNodeType { name: end.clone(), known: known() })
+            };
+            let (num_src, num_dst) = (count(&t.src)?, count(&t.dst)?);
+            let (src, dst) = (self.ids(&edges_key(t, "src"), e.count)?, self.ids(&edges_key(t, "dst"), e.count)?);
+            let relation = Relation::from_coo(num_src, num_dst, src, dst);
+            b = b.relation(t.clone(), relation.map_err(|e| e.in_relation(&t.to_string()).in_file(self.path))?);
+        }
+        let mut graph = b.build()?;
+        let mut expected = 2 * types.len();
+        for n in &d.node_types {
+            let (prefix, frame) = (format!("node/{}", n.name), graph.nodes_mut(&n.name)?);
+            expected += n.columns.len() + n.extras.keys(&prefix).len();
+            self.columns(&prefix, &n.columns, frame, keep)?;
+            n.extras.read(&prefix, self, frame)?;
+        }
+        for (t, e) in types.iter().zip(&d.edge_types) {
+            let (prefix, frame) = (format!("edge/{t}"), graph.edges_mut(t)?);
+            expected += e.columns.len() + e.extras.keys(&prefix).len();
+            self.columns(&prefix, &e.columns, frame, keep)?;
+            e.extras.read(&prefix, self, frame)?;
+        }
+        if self.tensors.count() != expected {
+            return Err(format_error(self.path, format!("expected {expected} tensors as {JSON} says, found {}", self.tensors.count())));
+        }
+        Ok(graph)
+    }
+
+    /// Refuses a content that is not what was written. The tensors are those of [`graph`](Self::graph), which was read
+    /// before.
+    pub(super) fn verify(&self, d: &Description) -> Result<(), GraphError> {
+        let mut keys: Vec<String> =
+            d.edge_types.iter().map(EdgeEntry::etype).flat_map(|t| ["src", "dst"].map(|end| edges_key(&t, end))).collect();
+        let mut frame = |prefix: String, columns: &[ColumnEntry], extras: &Extras| {
+            keys.extend(columns.iter().map(|c| format!("{prefix}/{}", c.name)));
+            keys.extend(extras.keys(&prefix));
+        };
+        d.node_types.iter().for_each(|n| frame(format!("node/{}", n.name), &n.columns, &n.extras));
+        d.edge_types.iter().for_each(|e| frame(format!("edge/{}", e.etype()), &e.columns, &e.extras));
+        let counts: Vec<usize> = d.node_types.iter().map(|n| n.count as usize).collect();
+        // Each was there when the graph was made.
+        let views: Vec<_> = keys.into_iter().filter_map(|k| self.tensors.tensor(&k).map(|v| (k, v))).collect();
+        let found = fingerprint(&counts, &views);
+        if found == d.fingerprint {
+            return Ok(());
+        }
+        let why = format!(
+            "expected a content of fingerprint {} as {JSON} says, found {found}; it was changed or damaged after it was written",
+            d.fingerprint
+        );
+        Err(format_error(self.path, why))
+    }
+
+    fn ids(&self, key: &str, count: u64) -> Result<Vec<u32>, GraphError> {
+        Ok(bytemuck::pod_collect_to_vec(self.get(key, Dtype::U32, &[count])?.data()))
+    }
+
+    fn columns(&self, prefix: &str, entries: &[ColumnEntry], frame: &mut Frame, keep: Keep<'_>) -> Result<(), GraphError> {
+        let mut names = BTreeSet::new();
+        for c in entries {
+            if !names.insert(&c.name) {
+                return Err(GraphError::Duplicate { what: "column", name: format!("{prefix}/{}", c.name) });
+            }
+            if let Some(column) = self.column(prefix, c, frame.len(), keep)? {
+                frame.insert_column(&c.name, column)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A column of `rows` rows, or none where it stays in the file.
+    fn column(&self, prefix: &str, entry: &ColumnEntry, rows: usize, keep: Keep<'_>) -> Result<Option<Column>, GraphError> {
+        let key = &*format!("{prefix}/{}", entry.name);
+        let wrong = |why: String| format_error(self.json, format!("`{key}`: {why}"));
+        let (dtype, stored) = match DTYPES.iter().find(|d| d.0 == entry.dtype) {
+            Some(d) => (d.1, d.2),
+            None if entry.dtype == "bool" => (BOOL, Dtype::BOOL),
+            None => return Err(wrong(format!("expected a dtype like f32, i64 or bool, found {:?}", entry.dtype))),
+        };
+        let rank = entry.shape.len();
+        // Also what lies behind a 0 must not overflow, since strides are partial products.
+        let size = entry.shape.iter().try_fold(8u64, |a, &n| a.checked_mul(n.max(1))).filter(|&n| n <= isize::MAX as u64);
+        if rank == 0 || rank > Column::MAX_RANK || size.is_none() {
+            return Err(wrong(format!("expected a shape of rank 1 to {} that fits in memory, found {:?}", Column::MAX_RANK, entry.shape)));
+        }
+        let unsupported = || GraphError::ColumnMismatch {
+            frame: self.path.display().to_string(),
+            name: key.to_owned(),
+            what: "dtype",
+            expected: format!("one that {:?} supports", self.device),
+            actual: entry.dtype.clone(),
+        };
+        let view = self.get(key, stored, &entry.shape)?;
+        if entry.shape[0] == rows as u64 && keep(prefix, entry, &view)? {
+            return Ok(None);
+        }
+        let (bytes, shape) = (view.data(), view.shape());
+        let data = match dtype {
+            DType::F64 => typed::<f64>(bytes, shape),
+            DType::F32 => typed::<f32>(bytes, shape),
+            DType::F16 => typed::<f16>(bytes, shape),
+            DType::BF16 => typed::<bf16>(bytes, shape),
+            DType::I64 => typed::<i64>(bytes, shape),
+            DType::I32 => typed::<i32>(bytes, shape),
+            DType::I16 => typed::<i16>(bytes, shape),
+            DType::I8 => typed::<i8>(bytes, shape),
+            DType::U64 => typed::<u64>(bytes, shape),
+            DType::U32 => typed::<u32>(bytes, shape),
+            DType::U16 => typed::<u16>(bytes, shape),
+            DType::U8 => typed::<u8>(bytes, shape),
+            _ => {
+                if let Some(i) = bytes.iter().position(|&b| b > 1) {
+                    return Err(format_error(self.path, format!("`{key}`, entry {i}: expected 0 or 1, found {}", bytes[i])));
+                }
+                TensorData::new(bytes.iter().map(|&b| b == 1).collect(), shape.to_vec())
+            }
+        };
+        column_of(data, self.device).map(Some).map_err(|_| unsupported())
+    }
+}
+
+/// Copies, since bytes in a file are aligned to nothing.
+fn typed<E: burn::tensor::Element + bytemuck::AnyBitPattern + bytemuck::NoUninit>(bytes: &[u8], shape: &[usize]) -> TensorData {
+    TensorData::new(bytemuck::pod_collect_to_vec::<u8, E>(bytes), shape.to_vec())
+}

@@ -1,0 +1,258 @@
+//! What one attribute of a table is, and how it is written in a description.
+
+use burn_gnn_graph::GraphError;
+use serde::{Deserialize, Serialize};
+
+use super::hash::{IntBuckets, TextHash};
+
+/// The type of one attribute, with the way its values become what a network takes.
+///
+/// In a description (serde) it has GraphLearn's forms: `"int"`, `"float"`, `"string"`, `["int", 1000]`,
+/// `["string", 500]`, `["string", 800, true]`, `["string", null, true]`; written out it is an object that names the
+/// hash too.
+///
+/// ```
+/// use burn_gnn_data::{AttrType, TextHash};
+/// let city: AttrType = serde_json::from_str(r#"["string", 500]"#)?;
+/// assert_eq!(city, AttrType::string_buckets(500));
+/// let text = r#"{"type":"string","buckets":500,"hash":"murmur_hash64a"}"#;
+/// assert_eq!(serde_json::to_string(&city)?, text);
+/// assert_eq!(serde_json::from_str::<AttrType>(text)?, city);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Form", into = "Form")]
+pub enum AttrType {
+    /// A number, f32.
+    Float,
+    /// A whole number, i64: a number, or with a dimension the key of a growing embedding.
+    Int,
+    /// A text as it stands; with a dimension its 63-bit hash is the key of a growing embedding.
+    Text,
+    /// A whole number that names one of `buckets` categories.
+    IntBuckets {
+        /// Number of buckets, at least 1.
+        buckets: u32,
+        /// How a number comes to its bucket.
+        by: IntBuckets,
+        /// Whether an empty value gets a row of its own, bucket number `buckets`.
+        missing_row: bool,
+    },
+    /// A text hashed into one of `buckets` categories.
+    TextBuckets {
+        /// Number of buckets, at least 1.
+        buckets: u32,
+        /// Which hash.
+        hash: TextHash,
+        /// Whether an empty text gets a row of its own, bucket number `buckets`.
+        missing_row: bool,
+    },
+    /// Any number of texts joined by `,`, each hashed. An empty text is one empty value.
+    MultiText {
+        /// Number of buckets, at least 1; `None` for a growing embedding, whose keys are 63-bit hashes.
+        buckets: Option<u32>,
+        /// Which hash; growing tables always use [`TextHash::FarmFingerprint64`].
+        hash: TextHash,
+        /// Whether an empty value gets a row of its own, bucket number `buckets`.
+        missing_row: bool,
+    },
+}
+
+impl AttrType {
+    /// `("int", buckets)`.
+    pub fn int_buckets(buckets: u32) -> Self {
+        Self::IntBuckets { buckets, by: IntBuckets::default(), missing_row: false }
+    }
+    /// `("string", buckets)`.
+    pub fn string_buckets(buckets: u32) -> Self {
+        Self::TextBuckets { buckets, hash: TextHash::MurmurHash64A, missing_row: false }
+    }
+    /// `("string", buckets, True)`; `None` grows.
+    pub fn multi_string(buckets: impl Into<Option<u32>>) -> Self {
+        Self::MultiText { buckets: buckets.into(), hash: TextHash::FarmFingerprint64, missing_row: false }
+    }
+    /// Empty values get a row of their own, behind the buckets, where GraphLearn mixes them with bucket 0 or the bucket
+    /// of the empty text. Only for attributes with buckets.
+    ///
+    /// # Panics
+    /// The type has no buckets.
+    #[must_use]
+    pub fn with_missing_row(mut self) -> Self {
+        match &mut self {
+            Self::IntBuckets { missing_row, .. }
+            | Self::TextBuckets { missing_row, .. }
+            | Self::MultiText { missing_row, buckets: Some(_), .. } => *missing_row = true,
+            _ => panic!("{self:?} has no buckets, so no row for missing values either"),
+        }
+        self
+    }
+    /// GraphLearn's tuple `(type[, bucket[, multival]])`.
+    ///
+    /// # Errors
+    /// [`GraphError::Decoder`] as GraphLearn: a type that is not `int`, `float` or `string`, several values of another
+    /// type than string, buckets of floats, no buckets at all.
+    pub fn from_parts(ty: &str, buckets: Option<u64>, multi: bool) -> Result<Self, GraphError> {
+        let refuse = |message: String| Err(GraphError::Decoder { argument: "attr_types".into(), message });
+        let buckets = match buckets {
+            None => None,
+            Some(b) => match u32::try_from(b) {
+                Ok(b) if (1..=MOST_BUCKETS).contains(&b) => Some(b),
+                _ => return refuse(format!("expected 1 to {MOST_BUCKETS} buckets, got {b}")),
+            },
+        };
+        match (ty, buckets, multi) {
+            ("int" | "float", _, true) => refuse("multi-value attribute must be string type.".into()),
+            ("float", None, _) => Ok(Self::Float),
+            ("float", Some(b), _) => refuse(format!("expected buckets for int and string only, got {b} buckets of float")),
+            ("int", None, _) => Ok(Self::Int),
+            ("int", Some(b), _) => Ok(Self::int_buckets(b)),
+            ("string", None, false) => Ok(Self::Text),
+            ("string", Some(b), false) => Ok(Self::string_buckets(b)),
+            ("string", b, true) => Ok(Self::multi_string(b)),
+            _ => refuse(format!("expected a type of int, float, string, got {ty:?}")),
+        }
+    }
+    /// Rows of the embedding table: the buckets and the row for missing values, `None` without buckets.
+    pub fn rows(&self) -> Option<usize> {
+        match *self {
+            Self::IntBuckets { buckets, missing_row, .. }
+            | Self::TextBuckets { buckets, missing_row, .. }
+            | Self::MultiText { buckets: Some(buckets), missing_row, .. } => Some(buckets as usize + usize::from(missing_row)),
+            _ => None,
+        }
+    }
+    pub(crate) fn check(&self) -> Result<(), GraphError> {
+        match self.rows() {
+            Some(n) if n == 0 || n > MOST_BUCKETS as usize + 1 => {
+                let message = format!("expected 1 to {MOST_BUCKETS} buckets, got {n}");
+                Err(GraphError::Decoder { argument: "attr_types".into(), message })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Buckets are node numbers of a relation when rows are summed.
+const MOST_BUCKETS: u32 = u32::MAX - 2;
+
+/// How descriptions write an attribute type.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Form {
+    Name(String),
+    One((String,)),
+    Single(String, Option<u64>),
+    Multi(String, Option<u64>, bool),
+    Full(Full),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Full {
+    #[serde(rename = "type")]
+    ty: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    buckets: Option<u64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    multi: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hash: Option<TextHash>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<IntBuckets>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    missing_row: bool,
+}
+
+impl TryFrom<Form> for AttrType {
+    type Error = GraphError;
+
+    fn try_from(form: Form) -> Result<Self, GraphError> {
+        let full = match form {
+            Form::Name(ty) | Form::One((ty,)) => return Self::from_parts(&ty, None, false),
+            Form::Single(ty, buckets) => return Self::from_parts(&ty, buckets, false),
+            Form::Multi(ty, buckets, multi) => return Self::from_parts(&ty, buckets, multi),
+            Form::Full(full) => full,
+        };
+        let mut out = Self::from_parts(&full.ty, full.buckets, full.multi)?;
+        let refuse = |message: &str| Err(GraphError::Decoder { argument: "attr_types".into(), message: message.into() });
+        match (&mut out, full.hash, full.by) {
+            (_, None, None) => {}
+            (Self::TextBuckets { hash, .. } | Self::MultiText { hash, buckets: Some(_), .. }, Some(h), None) => *hash = h,
+            (Self::MultiText { buckets: None, .. }, Some(TextHash::FarmFingerprint64), None) => {}
+            (Self::IntBuckets { by, .. }, None, Some(b)) => *by = b,
+            _ => return refuse("expected `hash` beside string buckets and `by` beside int buckets only"),
+        }
+        match &mut out {
+            Self::IntBuckets { missing_row, .. }
+            | Self::TextBuckets { missing_row, .. }
+            | Self::MultiText { missing_row, buckets: Some(_), .. } => *missing_row = full.missing_row,
+            _ if full.missing_row => return refuse("expected `missing_row` beside buckets only"),
+            _ => {}
+        }
+        Ok(out)
+    }
+}
+
+impl From<AttrType> for Form {
+    fn from(t: AttrType) -> Self {
+        let full = |ty: &str, buckets: Option<u32>, multi, hash, by, missing_row| {
+            Self::Full(Full { ty: ty.into(), buckets: buckets.map(u64::from), multi, hash, by, missing_row })
+        };
+        match t {
+            AttrType::Float => Self::Name("float".into()),
+            AttrType::Int => Self::Name("int".into()),
+            AttrType::Text => Self::Name("string".into()),
+            AttrType::IntBuckets { buckets, by, missing_row } => full("int", Some(buckets), false, None, Some(by), missing_row),
+            AttrType::TextBuckets { buckets, hash, missing_row } => full("string", Some(buckets), false, Some(hash), None, missing_row),
+            AttrType::MultiText { buckets, hash, missing_row } => full("string", buckets, true, Some(hash), None, missing_row),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_the_documentation() {
+        let read = |text: &str| serde_json::from_str::<AttrType>(text);
+        for (text, ty) in [
+            (r#""int""#, AttrType::Int),
+            (r#""float""#, AttrType::Float),
+            (r#"["float"]"#, AttrType::Float),
+            (r#"["float", null]"#, AttrType::Float),
+            (r#""string""#, AttrType::Text),
+            (r#"["int", 1000]"#, AttrType::int_buckets(1000)),
+            (r#"["string", 500]"#, AttrType::string_buckets(500)),
+            (r#"["string", 500, false]"#, AttrType::string_buckets(500)),
+            (r#"["string", 800, true]"#, AttrType::multi_string(800)),
+            (r#"["string", null, true]"#, AttrType::multi_string(None)),
+            (r#"{"type": "int", "buckets": 9, "by": "modulo", "missing_row": true}"#, {
+                AttrType::IntBuckets { buckets: 9, by: IntBuckets::Modulo, missing_row: true }
+            }),
+        ] {
+            assert_eq!(read(text).unwrap(), ty, "{text}");
+            let written = serde_json::to_string(&ty).unwrap();
+            assert_eq!(read(&written).unwrap(), ty, "{written}");
+        }
+        let saved = serde_json::to_string(&AttrType::multi_string(800).with_missing_row()).unwrap();
+        assert_eq!(saved, r#"{"type":"string","buckets":800,"multi":true,"hash":"farm_fingerprint64","missing_row":true}"#);
+    }
+
+    #[test]
+    fn impossible_ones() {
+        for (text, part) in [
+            (r#""double""#, "expected a type of int, float, string, got \"double\""),
+            (r#"["int", 10, true]"#, "multi-value attribute must be string type."),
+            (r#"["float", null, true]"#, "multi-value attribute must be string type."),
+            (r#"["float", 10]"#, "got 10 buckets of float"),
+            (r#"["string", 0]"#, "buckets, got 0"),
+            (r#"["int", 4294967295]"#, "buckets, got 4294967295"),
+            (r#"{"type": "int", "buckets": 9, "hash": "murmur_hash64a"}"#, "expected `hash` beside string buckets"),
+            (r#"{"type": "string", "missing_row": true}"#, "expected `missing_row` beside buckets only"),
+        ] {
+            let e = serde_json::from_str::<AttrType>(text).unwrap_err().to_string();
+            assert!(e.contains(part), "{text}: {e}");
+        }
+    }
+}

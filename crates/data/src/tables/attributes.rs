@@ -1,0 +1,150 @@
+//! The attribute column of a table, split and parsed.
+
+use burn_gnn_graph::{Ragged, Texts};
+
+use super::attr_type::AttrType;
+use super::decoder::{Decoder, Delimiter, Slot};
+use super::hash;
+use super::number::{parse_f32, parse_i64};
+
+/// Attributes of all rows, by kind, as GraphLearn keeps them; [`Decoder::slots`] says where each attribute is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attributes {
+    /// `[rows, floats]`, row after row.
+    pub floats: Vec<f32>,
+    /// `[rows, ints]`, row after row: whole numbers, and buckets of numbers and texts.
+    pub ints: Vec<i64>,
+    /// Texts as they stand, one column per attribute.
+    pub texts: Vec<Texts>,
+    /// Buckets or keys of multi-valued texts, one column per attribute.
+    pub lists: Vec<Ragged>,
+}
+
+impl Attributes {
+    pub(crate) fn empty(decoder: &Decoder) -> Self {
+        let slots = decoder.slots();
+        let texts = slots.iter().filter(|s| matches!(s, Slot::Text(_))).map(|_| Texts::new()).collect();
+        let lists = slots.iter().filter(|s| matches!(s, Slot::List(_))).map(|_| Ragged::default()).collect();
+        Self { floats: vec![], ints: vec![], texts, lists }
+    }
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.floats.extend_from_slice(&other.floats);
+        self.ints.extend_from_slice(&other.ints);
+        self.texts.iter_mut().zip(&other.texts).for_each(|(a, b)| a.append(b));
+        self.lists.iter_mut().zip(&other.lists).for_each(|(a, b)| a.append(b));
+    }
+    /// The attributes of `rows`, which may be in any order; `count` is the number of rows there are.
+    pub(crate) fn select(&self, count: usize, rows: &[u32]) -> Self {
+        fn pick<T: Copy>(values: &[T], count: usize, rows: &[u32]) -> Vec<T> {
+            let width = values.len().checked_div(count).unwrap_or(0);
+            rows.iter().flat_map(|&r| values[r as usize * width..][..width].iter().copied()).collect()
+        }
+        Self {
+            floats: pick(&self.floats, count, rows),
+            ints: pick(&self.ints, count, rows),
+            texts: self.texts.iter().map(|t| t.select(rows.iter().map(|&r| r as usize))).collect(),
+            lists: self.lists.iter().map(|l| l.select(rows)).collect(),
+        }
+    }
+    /// One more row, of a node that no row describes: numbers 0, texts empty, buckets 0 or, where there is one, the row
+    /// for missing values.
+    pub(crate) fn push_missing(&mut self, decoder: &Decoder) {
+        for (t, slot) in decoder.attr_types.iter().zip(decoder.slots()) {
+            let missing = match *t {
+                AttrType::IntBuckets { buckets, missing_row: true, .. }
+                | AttrType::TextBuckets { buckets, missing_row: true, .. }
+                | AttrType::MultiText { buckets: Some(buckets), missing_row: true, .. } => Some(i64::from(buckets)),
+                _ => None,
+            };
+            match slot {
+                Slot::Float(_) => self.floats.push(0.0),
+                Slot::Int(_) => self.ints.push(missing.unwrap_or(0)),
+                Slot::Text(j) => self.texts[j].push(""),
+                Slot::List(j) => self.lists[j].push(missing),
+            }
+        }
+    }
+}
+
+/// How the attribute text of one row is read: made once per block of rows.
+pub(crate) struct AttributeReader<'a> {
+    decoder: &'a Decoder,
+    slots: Vec<Slot>,
+    /// A delimiter of one character, the common case.
+    one: Option<char>,
+}
+
+impl<'a> AttributeReader<'a> {
+    pub(crate) fn new(decoder: &'a Decoder) -> Self {
+        let (Delimiter::Exact(text) | Delimiter::AnyOf { any_of: text }) = &decoder.attr_delimiter;
+        let mut chars = text.chars();
+        let one = chars.next().filter(|_| chars.next().is_none());
+        Self { decoder, slots: decoder.slots(), one }
+    }
+
+    fn each<'t>(&self, text: &'t str, f: impl FnMut(&'t str)) {
+        match (&self.decoder.attr_delimiter, self.one) {
+            (_, Some(c)) => text.split(c).for_each(f),
+            (Delimiter::AnyOf { any_of }, None) => text.split(|c| any_of.contains(c)).for_each(f),
+            (Delimiter::Exact(d), None) if d.is_empty() => std::iter::once(text).for_each(f),
+            (Delimiter::Exact(d), None) => text.split(d.as_str()).for_each(f),
+        }
+    }
+
+    /// Parses the attributes of a row onto the ends of `out`. After an error `out` holds a part of the row.
+    ///
+    /// The error is what was expected, and what was found instead.
+    pub(crate) fn read<'t>(&self, text: &'t str, out: &mut Attributes) -> Result<(), (String, &'t str)> {
+        let types = &self.decoder.attr_types;
+        // One attribute may be empty, except where GraphLearn's rule is asked for.
+        let nothing = text.is_empty() && (types.len() != 1 || matches!(self.decoder.attr_delimiter, Delimiter::AnyOf { .. }));
+        let (mut count, mut problem) = (0, None);
+        if !nothing {
+            self.each(text, |part| {
+                if count < types.len() && problem.is_none() {
+                    problem = self.push(count, part, out).err().map(|kind| (format!("{kind} as attribute {count}"), part));
+                }
+                count += 1;
+            });
+        }
+        if count != types.len() {
+            let (Delimiter::Exact(d) | Delimiter::AnyOf { any_of: d }) = &self.decoder.attr_delimiter;
+            return Err((format!("{} attributes separated by {d:?}, not {count}", types.len()), text));
+        }
+        problem.map_or(Ok(()), Err)
+    }
+
+    /// Parses attribute `i` of a row, which must be the next one, onto the ends of `out`; the error is what was
+    /// expected.
+    pub(crate) fn push(&self, i: usize, part: &str, out: &mut Attributes) -> Result<(), String> {
+        let t = &self.decoder.attr_types[i];
+        let zero = self.decoder.empty_as_zero && part.is_empty();
+        match (*t, self.slots[i]) {
+            (AttrType::Float, Slot::Float(_)) => {
+                out.floats.push(if zero { 0.0 } else { parse_f32(part.as_bytes()).ok_or("a float")? });
+            }
+            (AttrType::Text, Slot::Text(j)) => out.texts[j].push(part),
+            (AttrType::TextBuckets { buckets, hash, missing_row }, _) => {
+                out.ints.push(if missing_row && part.is_empty() { i64::from(buckets) } else { hash.bucket(part, buckets) });
+            }
+            (AttrType::IntBuckets { buckets, by, missing_row }, _) => {
+                let bucket = if missing_row && part.is_empty() {
+                    i64::from(buckets)
+                } else {
+                    let v = if zero { 0 } else { parse_i64(part.as_bytes()).ok_or("an int64")? };
+                    by.bucket(v, buckets).ok_or_else(|| format!("a number in 0..{buckets}"))?
+                };
+                out.ints.push(bucket);
+            }
+            (AttrType::MultiText { buckets, hash, missing_row }, Slot::List(j)) => {
+                out.lists[j].push(part.split(',').map(|value| match buckets {
+                    Some(b) if missing_row && value.is_empty() => i64::from(b),
+                    Some(b) => hash.bucket(value, b),
+                    None => hash::key(value),
+                }));
+            }
+            _ => out.ints.push(if zero { 0 } else { parse_i64(part.as_bytes()).ok_or("an int64")? }),
+        }
+        Ok(())
+    }
+}

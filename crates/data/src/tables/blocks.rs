@@ -1,0 +1,216 @@
+//! A text file as blocks of whole lines, decompressed on the way.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use burn_gnn_graph::GraphError;
+use indicatif::ProgressBar;
+
+use super::source::Piece;
+use crate::expansion::{FREE, expansion_limit};
+use crate::files::{format_error, io_error, open};
+
+/// Bytes of a block: long enough that one block keeps a core busy for milliseconds, short enough to stay in its cache.
+const BLOCK: usize = 1 << 20;
+
+/// Logarithms of the bytes that a zstd frame may ask the decoder to keep at once: what any file may, and what the
+/// longest may.
+#[cfg(feature = "zstd")]
+const WINDOW: [u32; 2] = [24, 27];
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Gzip,
+    Zstd,
+}
+
+/// By the first bytes, which no text in UTF-8 has.
+pub(crate) fn compressed(path: &Path, file: &mut BufReader<File>) -> Result<Option<Compression>, GraphError> {
+    let start = file.fill_buf().map_err(|e| io_error(path, e))?;
+    Ok(if start.starts_with(b"\x1f\x8b") {
+        Some(Compression::Gzip)
+    } else if start.starts_with(b"\x28\xb5\x2f\xfd") {
+        Some(Compression::Zstd)
+    } else {
+        None
+    })
+}
+
+/// Compressed bytes, counted as the decompressor takes them.
+struct Counted<R> {
+    inner: R,
+    taken: Arc<AtomicU64>,
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.taken.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+    fn consume(&mut self, n: usize) {
+        self.taken.fetch_add(n as u64, Ordering::Relaxed);
+        self.inner.consume(n);
+    }
+}
+
+/// A decompressor that is stopped as soon as it has given too much for what it has taken, not only when the whole file
+/// would.
+struct Bounded<R> {
+    inner: R,
+    taken: Arc<AtomicU64>,
+    given: u64,
+    max_expansion: u32,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.given += n as u64;
+        let taken = self.taken.load(Ordering::Relaxed);
+        if self.given > expansion_limit(taken, self.max_expansion) {
+            let (given, most) = (self.given, self.max_expansion);
+            return Err(std::io::Error::other(format!(
+                "expands to more than {FREE} bytes and {most} for each compressed one ({given} bytes out of {taken}); raise `max_expansion` or \
+                 decompress it first"
+            )));
+        }
+        Ok(n)
+    }
+}
+
+/// The text of a file, decompressed; expanded at most to `max_expansion` times its length (and 16 MiB).
+pub(crate) fn text(path: &Path, max_expansion: u32, bar: &ProgressBar) -> Result<Box<dyn Read + Send>, GraphError> {
+    let opened = open(path)?;
+    let mut file = BufReader::with_capacity(1 << 17, opened.0);
+    let compression = compressed(path, &mut file)?;
+    let file = bar.wrap_read(file);
+    let taken = Arc::<AtomicU64>::default();
+    let counted = |file| Counted { inner: BufReader::new(file), taken: taken.clone() };
+    Ok(match compression {
+        None => Box::new(file),
+        Some(Compression::Gzip) => {
+            let inner = flate2::bufread::MultiGzDecoder::new(counted(file));
+            Box::new(Bounded { inner, taken, given: 0, max_expansion })
+        }
+        #[cfg(not(feature = "zstd"))]
+        Some(Compression::Zstd) => return Err(crate::files::missing_feature(path.display(), "zstd")),
+        #[cfg(feature = "zstd")]
+        Some(Compression::Zstd) => {
+            let mut inner = zstd::stream::read::Decoder::with_buffer(counted(file)).map_err(|e| io_error(path, e))?;
+            let window = expansion_limit(opened.1, max_expansion).ilog2().clamp(WINDOW[0], WINDOW[1]);
+            inner.window_log_max(window).map_err(|e| io_error(path, e))?;
+            Box::new(Bounded { inner, taken, given: 0, max_expansion })
+        }
+    })
+}
+
+/// Blocks of whole lines; the last line may lack its end.
+pub(crate) struct Blocks<'a> {
+    path: &'a Path,
+    reader: Box<dyn Read + Send>,
+    /// Bytes that were read and not given out.
+    rest: Vec<u8>,
+    size: usize,
+    ended: bool,
+}
+
+impl<'a> Blocks<'a> {
+    /// Opens the file and takes its first line off, without its end; `None` for an empty file.
+    pub(crate) fn open(piece: &'a Piece, max_expansion: u32, bar: &ProgressBar) -> Result<(Self, Option<Vec<u8>>), GraphError> {
+        let path = &piece.path;
+        let reader = match piece.built_in {
+            Some(bytes) => Box::new(bytes),
+            None => text(path, max_expansion, bar)?,
+        };
+        let mut blocks = Self { path, reader, rest: vec![], size: BLOCK, ended: false };
+        let header = blocks.first_line()?;
+        if let Some(range) = &piece.range {
+            let mut file = open(path)?.0;
+            file.seek(SeekFrom::Start(range.start)).map_err(|e| io_error(path, e))?;
+            let reader = Box::new(bar.wrap_read(file.take(range.end - range.start)));
+            blocks = Self { path, reader, rest: vec![], size: BLOCK, ended: false };
+        }
+        Ok((blocks, header))
+    }
+
+    /// All of a file, without a header.
+    pub(crate) fn whole(path: &'a Path, max_expansion: u32) -> Result<Self, GraphError> {
+        Ok(Self { path, reader: text(path, max_expansion, &ProgressBar::hidden())?, rest: vec![], size: BLOCK, ended: false })
+    }
+
+    fn first_line(&mut self) -> Result<Option<Vec<u8>>, GraphError> {
+        self.size = 1 << 16;
+        let first = self.next().transpose()?;
+        self.size = BLOCK;
+        let Some(mut line) = first else { return Ok(None) };
+        let end = memchr::memchr(b'\n', &line).map_or(line.len(), |i| i + 1);
+        let mut rest = line.split_off(end);
+        rest.append(&mut self.rest);
+        self.rest = rest;
+        Ok(Some(trim_end(&line).to_vec()))
+    }
+}
+
+/// A line without `\n` or `\r\n`.
+pub(crate) fn trim_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+impl Iterator for Blocks<'_> {
+    type Item = Result<Vec<u8>, GraphError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut block = std::mem::take(&mut self.rest);
+        let mut searched = 0;
+        while !self.ended {
+            // A line longer than the block: go on until it ends.
+            let before = block.len();
+            let want = if before < self.size { self.size - before } else { before };
+            let read = self.reader.by_ref().take(want as u64).read_to_end(&mut block);
+            match read {
+                Err(e) => {
+                    self.ended = true;
+                    let e = if e.get_ref().is_some() { format_error(self.path, e.to_string()) } else { io_error(self.path, e) };
+                    return Some(Err(e));
+                }
+                Ok(n) => self.ended = n < want,
+            }
+            if self.ended {
+                break;
+            }
+            if let Some(i) = memchr::memrchr(b'\n', &block[searched..]) {
+                self.rest = block.split_off(searched + i + 1);
+                break;
+            }
+            searched = block.len();
+        }
+        (!block.is_empty()).then_some(Ok(block))
+    }
+}
+
+/// Number of lines that end before byte `end` of a plain file: what stands before a range, for messages.
+pub(crate) fn lines_before(path: &Path, end: u64) -> u64 {
+    let Ok((file, _)) = open(path) else { return 0 };
+    let (mut reader, mut lines) = (BufReader::with_capacity(BLOCK, file).take(end), 0);
+    while let Ok(buffer) = reader.fill_buf() {
+        if buffer.is_empty() {
+            break;
+        }
+        lines += memchr::memchr_iter(b'\n', buffer).count() as u64;
+        let used = buffer.len();
+        reader.consume(used);
+    }
+    lines
+}

@@ -1,0 +1,249 @@
+//! A graph out of tables.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn_gnn_graph::{EdgeType, Frame, Graph, GraphError, Ids, NodeIds};
+
+use super::attributes::Attributes;
+use super::decoder::Decoder;
+use super::options::{ReadOptions, UnknownNodes};
+use super::read::join_problems;
+use super::source::Source;
+use super::table::{EdgeTable, NodeTable, read_edges_with, read_nodes_with, resolve};
+
+/// Column of weights, `[rows]` f32.
+pub const WEIGHT: &str = "weight";
+/// Column of labels, `[rows]` i64.
+pub const LABEL: &str = "label";
+/// Column of timestamps, `[rows]` i64.
+pub const TIMESTAMP: &str = "timestamp";
+/// Column of the float attributes, `[rows, floats]` f32, in the order of the attributes.
+pub const FLOAT_ATTRS: &str = "float_attrs";
+/// Column of the whole numbers and buckets, `[rows, ints]` i64, in the order of the attributes.
+pub const INT_ATTRS: &str = "int_attrs";
+/// Column of the keys of texts without buckets, `[rows, texts]` i64: Fingerprint64 modulo `2^63 - 1`.
+pub const TEXT_KEYS: &str = "text_keys";
+/// Name of the lists of the `i`-th multi-valued attribute: buckets, or keys where there are no buckets.
+pub fn list_attr(i: usize) -> String {
+    format!("list_attr_{i}")
+}
+
+/// Name of the texts of the `i`-th attribute of kind text without buckets, as they stand in the table
+/// ([`Frame::text`]).
+pub fn text_attr(i: usize) -> String {
+    format!("text_attr_{i}")
+}
+
+/// Reads node tables and edge tables into one [`Graph`].
+///
+/// Nodes are numbered in the order of the rows of their table, whatever their ids are; [`Frame::ids`] of the graph's
+/// frames keeps the ids, both directions. Edge `i` is row `i`. Weights, labels, timestamps and attributes become
+/// columns of the frames, under the names beside this type ([`WEIGHT`], [`FLOAT_ATTRS`], …) and, for multi-valued
+/// attributes, lists. Texts without buckets are there twice: as keys ([`TEXT_KEYS`]) and as they stand ([`text_attr`]).
+///
+/// Of an edge table that is not directed every edge is there in both directions, with the same attributes: between
+/// nodes of one type the reverses follow the edges in the same relation (a self loop has none), between two types they
+/// are a relation `<relation>_reverse`, as in GraphLearn.
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_gnn_data::{AttrType, Builder, Decoder};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = |name: &str, text: &str| { let p = dir.path().join(name); std::fs::write(&p, text).unwrap(); p };
+/// # let items = path("items", "id:int64\tfeature:string\n10001\tfeature1:1:0.1\n10002\tfeature2:2:0.2\n10003\tfeature3:3:0.3\n");
+/// # let users = path("users", "id:int64\tfeature:string\n123\t0.1:0.2:0.3\n124\t0.4:0.5:0.6\n125\t0.7:0.8:0.9\n");
+/// # let buys = path("buys", "src_id:int64\tdst_id:int64\tweight:float\n123\t10001\t0.1\n124\t10001\t0.2\n124\t10002\t0.3\n");
+/// let g = Builder::new()
+///     .node(items, "item", Decoder::new().with_attributes([AttrType::string_buckets(100), AttrType::Int, AttrType::Float]))
+///     .node(users, "user", Decoder::new().with_attributes([AttrType::Float; 3]))
+///     .edge(buys, ("user", "buys", "item"), Decoder::new().weighted(), false)
+///     .build(&Device::flex())?;
+/// assert_eq!(g.relation("buys")?.dst(), [0, 0, 1]);
+/// assert_eq!(g.relation("buys_reverse")?.src(), [0, 0, 1]);
+/// assert_eq!(g.nodes("user")?.ids().unwrap().number(124), Some(1));
+/// assert_eq!(g.nodes("user")?.get::<2>("float_attrs")?.dims(), [3, 3]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    nodes: Vec<(Source, String, Decoder)>,
+    edges: Vec<(Source, EdgeType, Decoder, bool)>,
+    options: ReadOptions,
+}
+
+impl Builder {
+    /// No tables yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// A table of the nodes of a type.
+    #[must_use]
+    pub fn node(mut self, source: impl Into<Source>, ntype: impl Into<String>, decoder: Decoder) -> Self {
+        self.nodes.push((source.into(), ntype.into(), decoder));
+        self
+    }
+    /// A table of the edges of a type. (GraphLearn writes an edge type as source, destination, relation.)
+    #[must_use]
+    pub fn edge(mut self, source: impl Into<Source>, etype: impl Into<EdgeType>, decoder: Decoder, directed: bool) -> Self {
+        self.edges.push((source.into(), etype.into(), decoder, directed));
+        self
+    }
+    /// How tables are read.
+    #[must_use]
+    pub fn options(mut self, options: ReadOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Reads everything; columns go to `device`.
+    ///
+    /// # Errors
+    /// As [`read_nodes`](super::read_nodes) and [`read_edges`](super::read_edges); [`GraphError::Table`] (several as
+    /// [`GraphError::Problems`]) for an edge that names a node which its table does not have,
+    /// [`GraphError::UnknownNodeType`] for an edge type between types without a table, both unless nodes are to be
+    /// added ([`UnknownNodes::Add`]); a type given twice, bad names.
+    pub fn build(self, device: &Device) -> Result<Graph, GraphError> {
+        let mut types = BTreeMap::new();
+        for (source, ntype, decoder) in self.nodes {
+            let table = read_nodes_with(source, &decoder, &self.options)?;
+            if types.insert(ntype.clone(), (table, decoder)).is_some() {
+                return Err(GraphError::Duplicate { what: "node type", name: ntype });
+            }
+        }
+        let mut edges = vec![];
+        for (source, etype, decoder, directed) in self.edges {
+            let table = read_edges_with(source, &decoder, &self.options)?;
+            for (ntype, ids) in [(&etype.src, &table.src), (&etype.dst, &table.dst)] {
+                if self.options.unknown_nodes == UnknownNodes::Add {
+                    let node = types.entry(ntype.clone()).or_insert_with(|| (NodeTable::none(ids), Decoder::new()));
+                    node.0.add_unknown(ids, &node.1);
+                } else if !types.contains_key(ntype) {
+                    let known = types.keys().cloned().collect();
+                    return Err(GraphError::UnknownNodeType { name: ntype.clone(), known });
+                }
+            }
+            edges.push((etype, table, decoder, directed));
+        }
+        let mut graph = Graph::builder();
+        for (ntype, (table, _)) in &types {
+            graph = graph.nodes(ntype, table.ids.len());
+        }
+        let (mut frames, mut problems) = (vec![], vec![]);
+        for (etype, table, decoder, directed) in edges {
+            let most = self.options.max_problems.saturating_sub(problems.len()).max(1);
+            let end = |column, name: &String, ids: &Ids| resolve(ids, &types[name].0.ids, &table.places, column, name, most);
+            match (end(0, &etype.src, &table.src), end(1, &etype.dst, &table.dst)) {
+                (Ok(src), Ok(dst)) => {
+                    if !directed && etype.src != etype.dst {
+                        graph = graph.edges(reverse_of(&etype), dst.clone(), src.clone());
+                    }
+                    graph = graph.edges(etype.clone(), src, dst);
+                }
+                (src, dst) => problems.extend(src.err().into_iter().chain(dst.err()).flatten()),
+            }
+            frames.push((etype, table, decoder, directed));
+        }
+        problems.truncate(self.options.max_problems);
+        join_problems(problems)?;
+        let mut graph = graph.build()?;
+        for (ntype, (table, decoder)) in types {
+            let frame = graph.nodes_mut(&ntype)?;
+            let NodeTable { ids, weights, labels, timestamps, attributes, .. } = table;
+            Rows { count: ids.len(), weights, labels, timestamps, attributes, decoder: &decoder }.insert(frame, device)?;
+            frame.set_ids(ids)?;
+        }
+        for (etype, table, decoder, directed) in frames {
+            let EdgeTable { src, weights, labels, timestamps, attributes, .. } = table;
+            let rows = Rows { count: src.len(), weights, labels, timestamps, attributes, decoder: &decoder };
+            rows.insert(graph.edges_mut(&etype)?, device)?;
+            if !directed && etype.src == etype.dst {
+                graph = graph.add_reverse_edges(&etype)?;
+            } else if !directed {
+                let frame = graph.edges(&etype)?.clone();
+                graph.edges_mut(reverse_of(&etype))?.copy_rows(&frame)?;
+            }
+        }
+        Ok(graph)
+    }
+}
+
+fn reverse_of(etype: &EdgeType) -> EdgeType {
+    EdgeType::new(&*etype.dst, format!("{}_reverse", etype.relation), &*etype.src)
+}
+
+impl NodeTable {
+    /// No nodes, with ids of the kind of `like`.
+    fn none(like: &Ids) -> Self {
+        Self {
+            ids: NodeIds::new(like.select(&[])),
+            weights: None,
+            labels: None,
+            timestamps: None,
+            attributes: Attributes::default(),
+            places: Default::default(),
+        }
+    }
+    /// Appends the nodes that `ids` names and the table does not have. Ids of another kind are left for [`resolve`] to
+    /// refuse.
+    fn add_unknown(&mut self, ids: &Ids, decoder: &Decoder) {
+        if self.ids.is_empty() && self.ids.ids().kind() != ids.kind() {
+            self.ids = NodeIds::new(ids.select(&[]));
+        }
+        if self.ids.ids().kind() != ids.kind() {
+            return;
+        }
+        let Err(missing) = self.ids.numbers(ids, usize::MAX) else { return };
+        let missing: Vec<u32> = missing.into_iter().map(|i| i as u32).collect();
+        let new = NodeIds::new(ids.select(&missing));
+        let mut fresh = vec![true; new.len()];
+        new.repeated().for_each(|(i, _)| fresh[i] = false);
+        let mut all = self.ids.ids().clone();
+        for (i, _) in fresh.iter().enumerate().filter(|f| *f.1) {
+            all.push(new.ids().get(i));
+            self.weights.as_mut().into_iter().for_each(|w| w.push(0.0));
+            self.labels.as_mut().into_iter().for_each(|l| l.push(-1));
+            self.timestamps.as_mut().into_iter().for_each(|t| t.push(-1));
+            self.attributes.push_missing(decoder);
+        }
+        self.ids = NodeIds::new(all);
+    }
+}
+
+/// Columns of a table on their way into a frame.
+struct Rows<'a> {
+    count: usize,
+    weights: Option<Vec<f32>>,
+    labels: Option<Vec<i64>>,
+    timestamps: Option<Vec<i64>>,
+    attributes: Attributes,
+    decoder: &'a Decoder,
+}
+
+impl Rows<'_> {
+    fn insert(self, frame: &mut Frame, device: &Device) -> Result<(), GraphError> {
+        let n = self.count;
+        if let Some(w) = self.weights {
+            frame.insert(WEIGHT, Tensor::<1>::from_data(TensorData::new(w, [n]), (device, DType::F32)))?;
+        }
+        for (name, column) in [(LABEL, self.labels), (TIMESTAMP, self.timestamps)] {
+            if let Some(v) = column {
+                frame.insert(name, Tensor::<1, Int>::from_data(TensorData::new(v, [n]), (device, DType::I64)))?;
+            }
+        }
+        let [floats, ints, texts] = self.decoder.widths();
+        let Attributes { floats: f, ints: i, texts: t, lists } = self.attributes;
+        if floats > 0 {
+            frame.insert(FLOAT_ATTRS, Tensor::<2>::from_data(TensorData::new(f, [n, floats]), (device, DType::F32)))?;
+        }
+        if ints > 0 {
+            frame.insert(INT_ATTRS, Tensor::<2, Int>::from_data(TensorData::new(i, [n, ints]), (device, DType::I64)))?;
+        }
+        if texts > 0 {
+            let keys: Vec<i64> = (0..n).flat_map(|r| t.iter().map(move |t| super::hash::key(t.get(r)))).collect();
+            frame.insert(TEXT_KEYS, Tensor::<2, Int>::from_data(TensorData::new(keys, [n, texts]), (device, DType::I64)))?;
+            t.into_iter().enumerate().try_for_each(|(i, texts)| frame.insert_text(&text_attr(i), texts))?;
+        }
+        lists.into_iter().enumerate().try_for_each(|(i, list)| frame.insert_list(&list_attr(i), list))
+    }
+}

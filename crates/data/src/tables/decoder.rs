@@ -1,0 +1,189 @@
+//! Which columns a table has, and what is inside its attributes.
+
+use burn_gnn_graph::GraphError;
+use serde::{Deserialize, Serialize};
+
+use super::attr_type::AttrType;
+use super::csv::Csv;
+
+/// What stands between attributes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Delimiter {
+    /// Exactly this text; the empty one separates nothing.
+    Exact(String),
+    /// Any one of these characters, as GraphLearn understands `attr_delimiter`: with `"::"` the text `a::b` has the
+    /// parts `a`, nothing and `b`. An empty text has no parts at all then. The same as [`Exact`](Self::Exact) for one
+    /// character.
+    AnyOf {
+        /// The characters.
+        any_of: String,
+    },
+}
+
+impl Default for Delimiter {
+    fn default() -> Self {
+        Self::Exact(":".into())
+    }
+}
+
+/// Which optional columns a node or edge table has, and what is inside its attribute column.
+///
+/// Nodes: `id [weight] [label] [timestamp] [attributes]`; edges:
+/// `src_id dst_id [weight] [label] [timestamp] [attributes]`. A column is there if and only if the decoder says so.
+/// (GraphLearn reads timestamps of edges only.)
+///
+/// ```
+/// use burn_gnn_graph::Ids;
+/// use burn_gnn_data::{AttrType, Decoder, read_nodes};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("items");
+/// std::fs::write(&path, "id:int64\tfeature:string\n10001\tred:1:0.1\n10002\tblue:2:0.2\n").unwrap();
+/// let d = Decoder::new().with_attributes([AttrType::string_buckets(500), AttrType::Int, AttrType::Float]);
+/// let items = read_nodes(&path, &d)?;
+/// assert_eq!(items.ids.ids(), &Ids::Int(vec![10001, 10002]));
+/// assert_eq!(items.attributes.ints, [63, 1, d.bucket(0, "blue")?, 2]); // two whole numbers a row: the bucket of `red`, and 1
+/// assert_eq!(items.attributes.floats, [0.1, 0.2]);
+/// // The same in a description, with GraphLearn's names:
+/// let same: Decoder = serde_json::from_str(r#"{"attr_types": [["string", 500], "int", "float"]}"#).unwrap();
+/// assert_eq!(same, d);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Decoder {
+    /// Whether there is a column of weights.
+    pub weighted: bool,
+    /// Whether there is a column of labels.
+    pub labeled: bool,
+    /// Whether there is a column of timestamps.
+    pub timestamped: bool,
+    /// Types of the attributes; empty if there is no attribute column.
+    pub attr_types: Vec<AttrType>,
+    /// What separates attributes.
+    pub attr_delimiter: Delimiter,
+    /// Columns of each attribute's embedding, one entry per attribute (`None` or 0: a number), or empty where nothing
+    /// is embedded. Read by [`feature_spec`](Self::feature_spec) only.
+    pub attr_dims: Vec<Option<usize>>,
+    /// Whether an empty field or attribute that should be a number is 0, as in GraphLearn, and not an error.
+    pub empty_as_zero: bool,
+    /// Names of the columns, for CSV files; `None` for GraphLearn's format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub csv: Option<Csv>,
+}
+
+impl Decoder {
+    /// Ids only.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// With a column of weights.
+    #[must_use]
+    pub fn weighted(mut self) -> Self {
+        self.weighted = true;
+        self
+    }
+    /// With a column of labels.
+    #[must_use]
+    pub fn labeled(mut self) -> Self {
+        self.labeled = true;
+        self
+    }
+    /// With a column of timestamps.
+    #[must_use]
+    pub fn timestamped(mut self) -> Self {
+        self.timestamped = true;
+        self
+    }
+    /// With a column of attributes.
+    #[must_use]
+    pub fn with_attributes(mut self, types: impl IntoIterator<Item = AttrType>) -> Self {
+        self.attr_types = types.into_iter().collect();
+        self
+    }
+    /// With exactly this text between attributes, not `:`.
+    #[must_use]
+    pub fn with_delimiter(mut self, delimiter: impl Into<String>) -> Self {
+        self.attr_delimiter = Delimiter::Exact(delimiter.into());
+        self
+    }
+    /// With any of these characters between attributes, as GraphLearn has it.
+    #[must_use]
+    pub fn with_delimiter_set(mut self, characters: impl Into<String>) -> Self {
+        self.attr_delimiter = Delimiter::AnyOf { any_of: characters.into() };
+        self
+    }
+    /// With these embedding sizes, one per attribute.
+    #[must_use]
+    pub fn with_dims(mut self, dims: impl IntoIterator<Item = Option<usize>>) -> Self {
+        self.attr_dims = dims.into_iter().collect();
+        self
+    }
+    /// Empty numbers are 0.
+    #[must_use]
+    pub fn empty_as_zero(mut self) -> Self {
+        self.empty_as_zero = true;
+        self
+    }
+
+    /// For CSV files with these columns. Attributes are columns then, and nothing is split.
+    #[must_use]
+    pub fn csv(mut self, csv: Csv) -> Self {
+        self.csv = Some(csv);
+        self
+    }
+
+    /// Where each attribute lies in [`Attributes`](super::Attributes): GraphLearn keeps attributes by kind, in their
+    /// order.
+    pub fn slots(&self) -> Vec<Slot> {
+        let mut next = [0; 4];
+        let mut take = |kind: usize| {
+            next[kind] += 1;
+            next[kind] - 1
+        };
+        let slot = |t: &AttrType| match t {
+            AttrType::Float => Slot::Float(take(0)),
+            AttrType::Int | AttrType::IntBuckets { .. } | AttrType::TextBuckets { .. } => Slot::Int(take(1)),
+            AttrType::Text => Slot::Text(take(2)),
+            AttrType::MultiText { .. } => Slot::List(take(3)),
+        };
+        self.attr_types.iter().map(slot).collect()
+    }
+    /// Number of floats, of whole numbers and buckets, and of texts in a row.
+    pub(crate) fn widths(&self) -> [usize; 3] {
+        let slots = self.slots();
+        let count = |of: fn(&Slot) -> bool| slots.iter().filter(|s| of(s)).count();
+        [count(|s| matches!(s, Slot::Float(_))), count(|s| matches!(s, Slot::Int(_))), count(|s| matches!(s, Slot::Text(_)))]
+    }
+    /// The bucket of a text of attribute `i`, a text with buckets.
+    ///
+    /// # Errors
+    /// [`GraphError::Decoder`]: there is no such attribute, or it is another kind.
+    pub fn bucket(&self, i: usize, text: &str) -> Result<i64, GraphError> {
+        match self.attr_types.get(i) {
+            Some(AttrType::TextBuckets { buckets, hash, .. } | AttrType::MultiText { buckets: Some(buckets), hash, .. }) => {
+                Ok(hash.bucket(text, *buckets))
+            }
+            other => Err(GraphError::Decoder {
+                argument: format!("attribute {i}"),
+                message: format!("expected a string with buckets, got {other:?}"),
+            }),
+        }
+    }
+    pub(crate) fn check(&self) -> Result<(), GraphError> {
+        self.attr_types.iter().try_for_each(AttrType::check)
+    }
+}
+
+/// Where an attribute lies in [`Attributes`](super::Attributes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// Column of `floats`.
+    Float(usize),
+    /// Column of `ints`.
+    Int(usize),
+    /// Entry of `texts`.
+    Text(usize),
+    /// Entry of `lists`.
+    List(usize),
+}

@@ -1,0 +1,89 @@
+//! The first line of a table: `name:type` per column.
+
+use std::path::Path;
+
+use burn_gnn_graph::GraphError;
+
+use super::decoder::Decoder;
+use crate::files::table_error;
+
+/// What the header of a table says, compared with what the decoder asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    /// Names for messages: what the columns mean, whatever the file calls them.
+    pub(crate) names: Vec<&'static str>,
+    /// Columns declared with 32 bits, whose values must fit.
+    pub(crate) narrow: Vec<bool>,
+    /// Where the columns stand in the file, from 0.
+    pub(crate) positions: Vec<usize>,
+    /// Which of the id columns hold texts.
+    pub(crate) text_ids: Vec<bool>,
+}
+
+/// Families of types; inside one they are equal, as in GraphLearn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Int,
+    Float,
+    Text,
+    /// An id: a whole number or a text.
+    Id,
+}
+
+impl Header {
+    /// Number of columns.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Compares a header line with the columns of a table with these ids.
+    pub(crate) fn parse(path: &Path, line: Option<&[u8]>, ids: &[&'static str], decoder: &Decoder) -> Result<Self, GraphError> {
+        let mut columns: Vec<(&'static str, Family)> = ids.iter().map(|&n| (n, Family::Id)).collect();
+        let optional = [
+            (decoder.weighted, ("weight", Family::Float)),
+            (decoder.labeled, ("label", Family::Int)),
+            (decoder.timestamped, ("timestamp", Family::Int)),
+            (!decoder.attr_types.is_empty(), ("attributes", Family::Text)),
+        ];
+        columns.extend(optional.into_iter().filter(|o| o.0).map(|o| o.1));
+        let shown = |(name, family): (&str, Family)| match family {
+            Family::Int | Family::Id => format!("{name}:int64"),
+            Family::Float => format!("{name}:float"),
+            Family::Text => format!("{name}:string"),
+        };
+        let Some(line) = line else {
+            let expected = format!("a header of {} `name:type` columns", columns.len());
+            return Err(table_error(path, 1, 0, expected, "an empty file"));
+        };
+        let text = std::str::from_utf8(line).map_err(|_| table_error(path, 1, 0, "a header in UTF-8", line))?;
+        // Counted before they are collected: a place takes more memory than a tab.
+        if text.split('\t').count() != columns.len() {
+            let all: Vec<String> = columns.iter().map(|&c| shown(c)).collect();
+            let expected = format!("{} columns `{}` as the decoder says", columns.len(), all.join(" "));
+            return Err(table_error(path, 1, 0, expected, text));
+        }
+        let (mut narrow, mut text_ids) = (vec![], vec![]);
+        for (i, (item, &column)) in text.split('\t').zip(&columns).enumerate() {
+            let wrong = || {
+                let or = if column.1 == Family::Id { format!(" or `{}:string`", column.0) } else { String::new() };
+                table_error(path, 1, i + 1, format!("a column like `{}`{or}", shown(column)), item)
+            };
+            let (_, ty) = item.split_once(':').filter(|(_, ty)| !ty.contains(':')).ok_or_else(wrong)?;
+            let ty = ty.trim();
+            let family = match ty {
+                "int" | "int32" | "long" | "int64" => Family::Int,
+                "float" | "double" => Family::Float,
+                "string" => Family::Text,
+                _ => return Err(wrong()),
+            };
+            match (column.1, family) {
+                (Family::Id, Family::Int | Family::Text) => text_ids.push(family == Family::Text),
+                (a, b) if a == b => {}
+                _ => return Err(wrong()),
+            }
+            narrow.push(matches!(ty, "int" | "int32"));
+        }
+        let positions = (0..columns.len()).collect();
+        Ok(Self { names: columns.into_iter().map(|c| c.0).collect(), narrow, positions, text_ids })
+    }
+}

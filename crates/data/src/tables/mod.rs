@@ -1,0 +1,41 @@
+//! Tab-separated tables with a typed header, as GraphLearn writes them; CSV and Parquet files through the same door.
+//!
+//! The first line names the columns, `name:type` each, the others hold one row each. Names are free: only order, number
+//! and type of columns are compared with what the [`Decoder`] expects. There is no quoting, no escape, no comment and
+//! no null. Lines end with LF or CRLF. Every row is either read, once, or an error: where GraphLearn drops or repeats a
+//! bad row, these readers name file, line and column.
+
+mod attr_type;
+mod attributes;
+mod blocks;
+mod builder;
+mod columns;
+mod csv;
+mod decoder;
+mod feature_spec;
+mod hash;
+mod header;
+mod number;
+mod options;
+mod parquet;
+mod read;
+mod source;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use attr_type::AttrType;
+pub use attributes::Attributes;
+pub(crate) use blocks::{Blocks, text, trim_end};
+pub use builder::{Builder, FLOAT_ATTRS, INT_ATTRS, LABEL, TEXT_KEYS, TIMESTAMP, WEIGHT, list_attr, text_attr};
+pub use csv::Csv;
+#[cfg(feature = "yaml")]
+pub(crate) use csv::{CsvFile, names};
+pub use decoder::{Decoder, Delimiter, Slot};
+pub use feature_spec::{FeatureKind, FeaturePart, FeatureSpec};
+pub use hash::{IntBuckets, TextHash};
+pub(crate) use number::{parse_f32, parse_i64};
+pub use options::{Duplicates, ReadOptions, UnknownNodes};
+pub use source::Source;
+pub(crate) use table::resolve;
+pub use table::{EdgeTable, NodeTable, read_edges, read_edges_with, read_nodes, read_nodes_with};

@@ -1,0 +1,174 @@
+//! All rows of a source, parsed in parallel.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use burn_gnn_graph::GraphError;
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+
+use super::blocks::{Blocks, lines_before};
+use super::columns::Columns;
+use super::csv::{Csv, csv_line, read_csv};
+use super::decoder::Decoder;
+use super::header::Header;
+use super::options::ReadOptions;
+use super::parquet::{is_parquet, read_parquet};
+use super::source::{Piece, Source};
+use crate::files::{LIMIT, cut, table_error};
+
+/// Bytes of files from which a progress bar is drawn.
+const LONG: u64 = 64 << 20;
+
+/// Where each row came from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    /// File, the number of its first row in the table, and where the id columns stand in it.
+    files: Vec<(Piece, usize, Vec<usize>)>,
+    /// How rows become lines, where they are not lines.
+    csv: Option<Csv>,
+}
+
+impl Places {
+    /// An error at the `id`-th id of a row.
+    pub(crate) fn error(&self, row: usize, id: usize, expected: impl Into<String>, found: &str) -> GraphError {
+        let (path, line) = self.line(row);
+        let field = self.file(row).and_then(|f| f.2.get(id)).map_or(0, |at| at + 1);
+        table_error(&path, line, field, expected, found)
+    }
+    fn file(&self, row: usize) -> Option<&(Piece, usize, Vec<usize>)> {
+        self.files.get(self.files.partition_point(|f| f.1 <= row).saturating_sub(1))
+    }
+    /// File and line of a row.
+    pub(crate) fn line(&self, row: usize) -> (PathBuf, u64) {
+        let Some((piece, first, _)) = self.file(row) else { return (PathBuf::new(), 0) };
+        if let Some(csv) = &self.csv {
+            if is_parquet(&piece.path).is_ok_and(|yes| yes) {
+                return (piece.path.clone(), (row - first) as u64 + 1);
+            }
+            return (piece.path.clone(), csv_line(&piece.path, csv, row - first));
+        }
+        let before = piece.range.as_ref().map_or(1, |r| lines_before(&piece.path, r.start));
+        (piece.path.clone(), before + (row - first) as u64 + 1)
+    }
+}
+
+/// One problem as it is, several together.
+pub(crate) fn join_problems(mut problems: Vec<GraphError>) -> Result<(), GraphError> {
+    match problems.len() {
+        0 => Ok(()),
+        1 => Err(problems.swap_remove(0)),
+        _ => Err(GraphError::Problems { problems }),
+    }
+}
+
+/// Every row of a source, in order. `ids` names the id columns.
+pub(crate) fn read(
+    source: &Source,
+    ids: &[&'static str],
+    decoder: &Decoder,
+    options: &ReadOptions,
+) -> Result<(Columns, Places), GraphError> {
+    decoder.check()?;
+    let pieces = source.pieces()?;
+    let bar = bar(&pieces, options);
+    let files: Vec<Result<(Header, Vec<Columns>), GraphError>> =
+        pieces.par_iter().map(|piece| read_file(piece, ids, decoder, options, &bar)).collect();
+    bar.finish_and_clear();
+    let (mut all, mut problems) = (None::<(Header, Columns)>, vec![]);
+    let mut places = Places { files: vec![], csv: decoder.csv.clone() };
+    for (piece, file) in pieces.into_iter().zip(files) {
+        let (header, blocks) = match file {
+            Ok(file) => file,
+            Err(e) => {
+                problems.push(e);
+                continue;
+            }
+        };
+        let (first, table) = all.get_or_insert_with(|| (header.clone(), Columns::empty(&header, decoder)));
+        if first.text_ids != header.text_ids {
+            let kind = |h: &Header| if h.text_ids.contains(&true) { "string" } else { "int64" };
+            let other = places.files.first().map_or(String::new(), |f| f.0.path.display().to_string());
+            problems.push(table_error(&piece.path, 1, 1, format!("{} ids as in {other}", kind(first)), kind(&header)));
+            continue;
+        }
+        let start = table.rows;
+        places.files.push((piece, start, header.positions[..ids.len()].to_vec()));
+        let more: usize = blocks.iter().map(|b| b.rows).sum();
+        if (start + more) as u64 > LIMIT {
+            let (relation, count) = (source.label().display().to_string(), (start + more) as u64);
+            return Err(GraphError::TooLarge { relation, what: "ids", count, limit: LIMIT });
+        }
+        for block in blocks {
+            let before = table.rows;
+            for p in &block.problems {
+                if problems.len() < options.max_problems {
+                    let (path, line) = match p.line {
+                        Some(line) => (places.files.last().map_or(PathBuf::new(), |f| f.0.path.clone()), line),
+                        None => places.line(before + p.row),
+                    };
+                    problems.push(table_error(&path, line, p.field, p.expected.clone(), p.found.clone()));
+                }
+            }
+            // After a problem columns differ in length, and nothing of them is given out.
+            if problems.is_empty() { table.append(&block) } else { table.rows += block.rows }
+        }
+    }
+    problems.truncate(options.max_problems);
+    join_problems(problems)?;
+    match all {
+        Some((_, table)) => Ok((table, places)),
+        // `pieces` is empty for a share of a source that holds no file.
+        None => Err(GraphError::Empty { arg: "source", remedy: "name at least one file or a folder with files" }),
+    }
+}
+
+fn bar(pieces: &[Piece], options: &ReadOptions) -> ProgressBar {
+    let size = |p: &Piece| match &p.range {
+        Some(range) => range.end - range.start,
+        None => std::fs::metadata(&p.path).map_or(0, |m| m.len()),
+    };
+    let bytes = pieces.iter().map(size).sum();
+    if !options.progress || bytes < LONG {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(bytes);
+    if let Ok(style) = ProgressStyle::with_template("{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta}") {
+        bar.set_style(style);
+    }
+    bar.set_message(pieces.first().map_or(String::new(), |p| cut(&p.path.display().to_string())));
+    bar
+}
+
+/// Blocks are handed out one after the other under a lock and parsed at the same time; after a block with all the
+/// problems that are asked for no more are read.
+fn read_file(
+    piece: &Piece,
+    ids: &[&'static str],
+    decoder: &Decoder,
+    options: &ReadOptions,
+    bar: &ProgressBar,
+) -> Result<(Header, Vec<Columns>), GraphError> {
+    if piece.built_in.is_none() && is_parquet(&piece.path)? {
+        return read_parquet(piece, ids, decoder, options, bar);
+    }
+    if let Some(csv) = &decoder.csv {
+        return read_csv(piece, ids, decoder, csv, options, bar);
+    }
+    let (blocks, header) = Blocks::open(piece, options.max_expansion, bar)?;
+    let header = Header::parse(&piece.path, header.as_deref(), ids, decoder)?;
+    let stop = AtomicUsize::new(usize::MAX);
+    let blocks = blocks.enumerate().take_while(|(i, _)| *i <= stop.load(Ordering::Relaxed));
+    let mut parsed: Vec<(usize, Columns)> = blocks
+        .par_bridge()
+        .map(|(i, block)| {
+            let columns = Columns::parse(&block?, &header, decoder, options.max_problems);
+            if columns.problems.len() >= options.max_problems {
+                stop.fetch_min(i, Ordering::Relaxed);
+            }
+            Ok((i, columns))
+        })
+        .collect::<Result<_, GraphError>>()?;
+    parsed.sort_unstable_by_key(|p| p.0);
+    Ok((header, parsed.into_iter().map(|p| p.1).collect()))
+}
