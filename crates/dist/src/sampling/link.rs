@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{CorruptedPairs, EdgeKey, Graph, GraphError, LinkExclusion, LinkRows, NegativePairs, NegativeSampler, SampleKey};
+use burn_gnn_graph::{
+    CorruptedPairs, EdgeKey, Graph, GraphError, LinkExclusion, LinkRows, NegativePairs, NegativeSampler, SampleKey, Sampler, SeedKind,
+    Seeds,
+};
 
 use super::global::GlobalNegatives;
 use super::{DistBatch, DistSampler};
 use crate::exchange::{Pack, Unpack, agree, exchange};
-use crate::{DistError, DistGraph};
+use crate::loading::in_order;
+use crate::{DistError, DistGraph, RankSampler};
 
 /// This rank's share of a batch of seed edges: those that it owns.
 #[derive(Clone, Debug)]
@@ -253,8 +257,7 @@ impl DistLinkSampler {
             return Ok(());
         }
         let relation = self.sampler.graph().etypes()[self.etype].to_string();
-        let remedy =
-            "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`before`)";
+        let remedy = "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`edge_seeds_before`)";
         Err(GraphError::MissingRelation { arg: "times", relation, remedy }.into())
     }
 
@@ -410,6 +413,45 @@ impl DistLinkSampler {
             builder = builder.nodes(&schema.ntypes()[t], count as usize);
         }
         Ok(builder.edges(name, src, dst).build()?)
+    }
+}
+
+/// Batches of edges of the type ([`DistGraph::edge_seeds`]), with negative pairs. Where edges of the sampler have times, every seed edge has
+/// its own, or the one that is given for it, and so have its negatives; see [Times](burn_gnn_graph::LinkSampler#times).
+impl Sampler for DistLinkSampler {
+    type Seed = u64;
+    type Batch = DistLinkBatch;
+    type Error = DistError;
+    in_order!();
+
+    fn sample_batch(&self, seeds: &Seeds<u64>, key: SampleKey) -> Result<DistLinkBatch, DistError> {
+        self.batch(&seeds.ids()[self.etype], seeds.times().map(|times| &times[self.etype][..]), key)
+    }
+    fn check(&self, seeds: &Seeds<u64>) -> Result<(), DistError> {
+        let etypes = self.sampler.graph().etypes();
+        let check = || -> Result<(), DistError> {
+            seeds.expect(SeedKind::Edges, etypes.len())?;
+            if let Some(t) = (0..etypes.len()).find(|&t| t != self.etype && !seeds.ids()[t].is_empty()) {
+                let expected = format!("edges of `{}`, the type of the sampler", etypes[self.etype]);
+                return Err(DistError::Config { arg: "seeds", expected, found: format!("some of `{}`", etypes[t]) });
+            }
+            if seeds.times().is_some() { self.sampler.check_timed() } else { self.check_own_times() }
+        };
+        agree(&*self.sampler.graph().comm, "seed edges: times", check())
+    }
+    fn own_seeds(&self, seeds: Seeds<u64>, batch: &DistLinkBatch) -> Seeds<u64> {
+        let mut own = vec![vec![]; seeds.ids().len()];
+        own[self.etype].clone_from(&batch.edges);
+        seeds.with_own(own)
+    }
+}
+
+impl RankSampler for DistLinkSampler {
+    fn graph(&self) -> &DistGraph {
+        self.sampler.graph()
+    }
+    fn with_communicator(self, comm: Arc<dyn crate::Communicator>) -> Self {
+        Self::with_communicator(self, comm)
     }
 }
 

@@ -6,7 +6,7 @@ use super::negative::{NegativeSampler, Negatives, setting};
 use super::neighbor::NeighborSampler;
 use crate::derive::check_ids;
 use crate::relation::check_len;
-use crate::{BlockSampler, EdgeKey, Graph, GraphError};
+use crate::{BlockSampler, EdgeKey, Graph, GraphError, Sampler, SeedKind, Seeds};
 
 /// Negative pairs of a batch of edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -275,8 +275,7 @@ impl LinkSampler {
             return Ok(());
         }
         let relation = self.sampler().graph().schema().etypes()[self.etype].to_string();
-        let remedy =
-            "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`before`)";
+        let remedy = "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`Seeds::edges_before`)";
         Err(GraphError::MissingRelation { arg: "times", relation, remedy })
     }
     /// Refuses other than one time per seed.
@@ -320,6 +319,28 @@ impl LinkSampler {
             _ => Negatives::default(),
         };
         Ok(CorruptedPairs::new(src.len(), (tails, of_tails.dst, of_tails.is_strict), (heads, of_heads.src, of_heads.is_strict)))
+    }
+}
+
+/// Batches of edges of the type, with negative pairs. Where edges of the sampler have times, a seed edge and its negatives have the time of
+/// the edge, or one that is given; see [Times](LinkSampler#times).
+impl Sampler for LinkSampler {
+    type Seed = u32;
+    type Batch = LinkBatch;
+    type Error = GraphError;
+
+    fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<LinkBatch, GraphError> {
+        self.check(seeds)?;
+        self.batch(&seeds.ids()[self.etype], seeds.times().map(|times| &times[self.etype][..]), key)
+    }
+    fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
+        let etypes = self.sampler().graph().schema().etypes();
+        seeds.expect(SeedKind::Edges, etypes.len())?;
+        if let Some(t) = (0..etypes.len()).find(|&t| t != self.etype && !seeds.ids()[t].is_empty()) {
+            let expected = format!("edges of `{}`, the type of the sampler", etypes[self.etype]);
+            return Err(setting("seeds", &expected, &format!("some of `{}`", etypes[t])));
+        }
+        if seeds.times().is_some() { self.sampler().check_timed() } else { self.check_own_times() }
     }
 }
 
