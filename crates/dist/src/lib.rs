@@ -80,6 +80,6 @@ pub use partition::{
 };
 pub use reduce::{ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with, all_reduce_scalar};
 pub use replicas::{broadcast_module, broadcast_seed, check_replicas};
-pub use sampling::{DistBatch, DistHeteroLinkBatch, DistHeteroLinkSampler, DistLinkBatch, DistLinkSampler, DistSampler, DistSeedLinks};
+pub use sampling::{DistBatch, DistHeteroLinkSampler, DistLinkSampler, DistSampler};
 pub use split::{Split, SplitBy, SplitOf};
 pub use tensor::{DistElement, DistTensor, PartitionPolicy};

@@ -70,26 +70,3 @@ impl SampledBatch for DistBatch {
         self.total_edges()
     }
 }
-
-/// A batch of edges has the ids of its blocks.
-macro_rules! of_blocks {
-    ($($batch:ty),*) => {$(
-        impl SampledBatch for $batch {
-            type Id = u64;
-
-            fn nodes(&self, ntype: usize) -> Cow<'_, [u64]> {
-                self.batch.nodes(ntype)
-            }
-            fn num_blocks(&self) -> usize {
-                self.batch.num_blocks()
-            }
-            fn edges(&self, block: usize, etype: usize) -> Cow<'_, [u64]> {
-                self.batch.edges(block, etype)
-            }
-            fn num_edges(&self) -> usize {
-                self.batch.num_edges()
-            }
-        }
-    )*};
-}
-of_blocks!(super::DistLinkBatch, super::DistHeteroLinkBatch);

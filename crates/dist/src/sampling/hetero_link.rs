@@ -2,22 +2,13 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{EdgeKey, GraphError, SampleKey, Sampler, SeedKind, Seeds};
+use burn_gnn_graph::{EdgeKey, GraphError, HeteroLinkBatch, SampleKey, Sampler, SeedKind, SeedLinks, Seeds};
 
-use super::link::{DistLinkSampler, DistSeedLinks, LinkSeeds, sample_links};
+use super::link::{DistLinkSampler, LinkSeeds, sample_links};
 use super::{DistBatch, DistSampler};
 use crate::exchange::agree;
 use crate::loading::{SeedLists, in_order};
 use crate::{Communicator, DistError, DistGraph, RankSampler};
-
-/// This rank's share of a batch of seed edges of several types: those that it owns.
-#[derive(Clone, Debug)]
-pub struct DistHeteroLinkBatch {
-    /// Blocks that compute the endpoints of all pairs of all types.
-    pub batch: DistBatch,
-    /// Seed edges, pairs and labels per edge type of the graph; empty for types without own seeds.
-    pub links: Vec<DistSeedLinks>,
-}
 
 /// [`HeteroLinkSampler`](burn_gnn_graph::HeteroLinkSampler) over a partitioned graph: a [`DistLinkSampler`] per edge type, whose pairs one
 /// batch of blocks computes. The edges that any of them excludes pass no messages for any, on all ranks.
@@ -101,7 +92,7 @@ impl DistHeteroLinkSampler {
         &self,
         edges: impl IntoIterator<Item = (K, I)>,
         key: SampleKey,
-    ) -> Result<DistHeteroLinkBatch, DistError> {
+    ) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
         self.checked(self.sampler.graph().select_edges(edges).map(|edges| (edges, None)), key)
     }
 
@@ -113,12 +104,12 @@ impl DistHeteroLinkSampler {
         &self,
         edges: impl IntoIterator<Item = (K, I, T)>,
         key: SampleKey,
-    ) -> Result<DistHeteroLinkBatch, DistError> {
+    ) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
         let lists = self.sampler.check_timed().and_then(|()| self.sampler.graph().select_edges_before(edges));
         self.checked(lists, key)
     }
 
-    fn checked(&self, lists: Result<SeedLists, DistError>, key: SampleKey) -> Result<DistHeteroLinkBatch, DistError> {
+    fn checked(&self, lists: Result<SeedLists, DistError>, key: SampleKey) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
         let seeds = lists.and_then(|(edges, times)| Ok(Seeds::new(SeedKind::Edges, edges, times)?));
         let seeds = seeds.and_then(|seeds| self.check_here(&seeds).map(|()| seeds));
         let seeds = agree(&*self.sampler.graph().comm, "seed edges: lists", seeds)?;
@@ -147,11 +138,11 @@ impl DistHeteroLinkSampler {
 /// Batches of edges of several types ([`DistGraph::edge_seeds`]), with negative pairs of each; for times see [`DistLinkSampler`].
 impl Sampler for DistHeteroLinkSampler {
     type Seed = u64;
-    type Batch = DistHeteroLinkBatch;
+    type Batch = HeteroLinkBatch<DistBatch, u64>;
     type Error = DistError;
     in_order!();
 
-    fn sample_batch(&self, seeds: &Seeds<u64>, key: SampleKey) -> Result<DistHeteroLinkBatch, DistError> {
+    fn sample_batch(&self, seeds: &Seeds<u64>, key: SampleKey) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
         let (edges, times) = (seeds.ids(), seeds.times());
         let mut seeds = vec![];
         for (t, edges) in edges.iter().enumerate() {
@@ -159,16 +150,16 @@ impl Sampler for DistHeteroLinkSampler {
             seeds.extend(self.types[t].as_ref().map(|links| LinkSeeds { links, edges, times }));
         }
         let (batch, made) = sample_links(&self.sampler, &seeds, key)?;
-        let mut links = vec![DistSeedLinks::default(); edges.len()];
+        let mut links = vec![SeedLinks::default(); edges.len()];
         for (part, made) in seeds.iter().zip(made) {
             links[part.links.etype()] = made;
         }
-        Ok(DistHeteroLinkBatch { batch, links })
+        Ok(HeteroLinkBatch { batch, links })
     }
     fn check(&self, seeds: &Seeds<u64>) -> Result<(), DistError> {
         agree(&*self.sampler.graph().comm, "seed edges: times", self.check_here(seeds))
     }
-    fn own_seeds(&self, seeds: Seeds<u64>, batch: &DistHeteroLinkBatch) -> Seeds<u64> {
+    fn own_seeds(&self, seeds: Seeds<u64>, batch: &HeteroLinkBatch<DistBatch, u64>) -> Seeds<u64> {
         seeds.with_own(batch.links.iter().map(|links| links.edges.clone()).collect())
     }
 }

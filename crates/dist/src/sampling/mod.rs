@@ -17,8 +17,8 @@ use crate::loading::{ELSEWHERE, in_order};
 use crate::{DistError, DistGraph, RankSampler};
 
 pub use batch::DistBatch;
-pub use hetero_link::{DistHeteroLinkBatch, DistHeteroLinkSampler};
-pub use link::{DistLinkBatch, DistLinkSampler, DistSeedLinks};
+pub use hetero_link::DistHeteroLinkSampler;
+pub use link::DistLinkSampler;
 use out_edges::OutEdges;
 
 /// [`NeighborSampler`] over a partitioned graph: hop after hop the nodes found so far go to their owners, which sample them, because an

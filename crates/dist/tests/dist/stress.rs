@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use burn_gnn_dist::{DistError, DistFeatures, DistGraph, DistLinkBatch, DistLinkSampler, DistSampler, LocalPartition, RankSampler, Ranks};
-use burn_gnn_graph::{Graph, LoadedBatch, Loader, NegativePairs, SampledBatch, Seeds};
+use burn_gnn_dist::{DistBatch, DistError, DistFeatures, DistGraph, DistLinkSampler, DistSampler, LocalPartition, RankSampler, Ranks};
+use burn_gnn_graph::{Graph, LinkBatch, LoadedBatch, Loader, NegativePairs, SampledBatch, Seeds};
 use burn_gnn_ops::{GraphView, Stream};
 
 use crate::graphs::{Sizes, devices, random, scattered};
@@ -30,7 +30,7 @@ where
     loader.epoch(0).map(|b| Ok(see(&b?))).collect()
 }
 
-fn of_links(b: &LoadedBatch<DistLinkBatch, u64>) -> Vec<u64> {
+fn of_links(b: &LoadedBatch<LinkBatch<DistBatch, u64>, u64>) -> Vec<u64> {
     let negative = b.batch.negative.src.iter().chain(&b.batch.negative.dst).map(|&row| u64::from(row));
     let strict = b.batch.is_strict.iter().map(|&strict| u64::from(strict));
     [content(&b.batch.batch.mini).concat(), negative.chain(strict).collect()].concat()

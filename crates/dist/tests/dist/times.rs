@@ -2,12 +2,11 @@
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_dist::{
-    DistBatch, DistError, DistHeteroLinkSampler, DistLinkBatch, DistLinkSampler, DistSampler, PartitionedGraph, RankSampler, SplitBy,
-    SplitOf,
+    DistBatch, DistError, DistHeteroLinkSampler, DistLinkSampler, DistSampler, PartitionedGraph, RankSampler, SplitBy, SplitOf,
 };
 use burn_gnn_graph::{
-    Graph, GraphError, LinkSampler, Loader, LoaderState, MiniBatch, NegativePairs, NeighborSampler, Relabel, SampleKey, Seeds, Strategy,
-    Traversal,
+    Graph, GraphError, LinkBatch, LinkSampler, Loader, LoaderState, MiniBatch, NegativePairs, NeighborSampler, Relabel, SampleKey, Seeds,
+    Strategy, Traversal,
 };
 use proptest::prelude::*;
 
@@ -120,7 +119,7 @@ struct LinkPlan {
 }
 
 /// What `see` reads from one batch of edges on each rank.
-fn links<R: Wire + Send>(parts: &PartitionedGraph, plan: &LinkPlan, see: impl Fn(&DistLinkBatch) -> R + Sync) -> Vec<R> {
+fn links<R: Wire + Send>(parts: &PartitionedGraph, plan: &LinkPlan, see: impl Fn(&LinkBatch<DistBatch, u64>) -> R + Sync) -> Vec<R> {
     on_ranks(parts, |d| {
         let links = DistLinkSampler::new(timed(DistSampler::new(d, [3, 2])?)?, plan.etype)?.with_negatives(plan.pairs)?;
         let seeds = match &plan.times {
@@ -134,7 +133,7 @@ fn links<R: Wire + Send>(parts: &PartitionedGraph, plan: &LinkPlan, see: impl Fn
 }
 
 /// Rows of positive and negative pairs, and which of these are strict.
-fn pairs_of(b: &DistLinkBatch) -> ([Vec<u32>; 4], Vec<bool>) {
+fn pairs_of(b: &LinkBatch<DistBatch, u64>) -> ([Vec<u32>; 4], Vec<bool>) {
     let (positive, negative) = (b.positive.clone(), b.negative.clone());
     ([positive.src, positive.dst, negative.src, negative.dst], b.is_strict.clone())
 }

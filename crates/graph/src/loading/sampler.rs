@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Seeds;
-use crate::{GraphError, SampleKey};
+use crate::{GraphError, HeteroLinkBatch, KHop, LinkBatch, MiniBatch, OriginalIds, SampleKey, Subgraph, Walks};
 
 /// Makes batches of seeds: of the neighbours of nodes, of edges with negatives, of parts of a graph, on a device, over many machines.
 ///
@@ -130,19 +130,19 @@ pub trait SampledBatch: Send + 'static {
     }
 }
 
-/// A batch that is made of blocks has the ids of these.
+/// A batch around others has the ids of these.
 macro_rules! of_field {
-    ($($batch:ty: $field:ident),* $(,)?) => {$(
-        impl $crate::SampledBatch for $batch {
-            type Id = u32;
+    ($($batch:ty: $field:ident as $inner:ty $(, $b:ident, $t:ident)?;)*) => {$(
+        impl$(<$b: SampledBatch, $t: Send + 'static>)? SampledBatch for $batch {
+            type Id = <$inner as SampledBatch>::Id;
 
-            fn nodes(&self, ntype: usize) -> std::borrow::Cow<'_, [u32]> {
+            fn nodes(&self, ntype: usize) -> Cow<'_, [Self::Id]> {
                 self.$field.nodes(ntype)
             }
             fn num_blocks(&self) -> usize {
                 self.$field.num_blocks()
             }
-            fn edges(&self, block: usize, etype: usize) -> std::borrow::Cow<'_, [u32]> {
+            fn edges(&self, block: usize, etype: usize) -> Cow<'_, [Self::Id]> {
                 self.$field.edges(block, etype)
             }
             fn num_edges(&self) -> usize {
@@ -151,9 +151,13 @@ macro_rules! of_field {
         }
     )*};
 }
-of_field!(crate::LinkBatch: batch, crate::HeteroLinkBatch: batch, crate::KHop: subgraph);
+of_field! {
+    LinkBatch<B, T>: batch as B, B, T;
+    HeteroLinkBatch<B, T>: batch as B, B, T;
+    KHop: subgraph as Subgraph;
+}
 
-impl SampledBatch for crate::MiniBatch {
+impl SampledBatch for MiniBatch {
     type Id = u32;
 
     fn nodes(&self, ntype: usize) -> Cow<'_, [u32]> {
@@ -171,7 +175,7 @@ impl SampledBatch for crate::MiniBatch {
 }
 
 /// One block: all nodes and edges.
-impl SampledBatch for crate::Subgraph {
+impl SampledBatch for Subgraph {
     type Id = u32;
 
     fn nodes(&self, ntype: usize) -> Cow<'_, [u32]> {
@@ -188,10 +192,10 @@ impl SampledBatch for crate::Subgraph {
     }
 }
 
-fn ids(of: &crate::OriginalIds) -> Cow<'_, [u32]> {
+fn ids(of: &OriginalIds) -> Cow<'_, [u32]> {
     of.as_slice().map_or_else(|| Cow::Owned(of.to_vec()), Cow::Borrowed)
 }
 
-impl SampledBatch for crate::Walks {
+impl SampledBatch for Walks {
     type Id = u32;
 }

@@ -7,13 +7,13 @@ use super::negative::setting;
 use super::neighbor::NeighborSampler;
 use crate::{EdgeKey, GraphError, Sampler, SeedKind, Seeds};
 
-/// A batch of seed edges of several types.
+/// A batch of seed edges of several types with blocks `B`; over a partitioned graph this rank's share of it.
 #[derive(Clone, Debug)]
-pub struct HeteroLinkBatch {
+pub struct HeteroLinkBatch<B = MiniBatch, T = u32> {
     /// Blocks that compute the endpoints of all pairs of all types.
-    pub batch: MiniBatch,
+    pub batch: B,
     /// Seed edges, pairs and labels per edge type of the graph; empty for types without seeds.
-    pub links: Vec<SeedLinks>,
+    pub links: Vec<SeedLinks<T>>,
 }
 
 /// Samples around edges of several types: one batch of blocks that compute the endpoints of all pairs. Each type has negative pairs and

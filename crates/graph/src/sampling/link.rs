@@ -84,13 +84,13 @@ pub struct LinkRows {
     pub dst: Vec<u32>,
 }
 
-/// A batch of seed edges.
+/// A batch of seed edges with blocks `B`; over a partitioned graph this rank's share of it, that of the seed edges that it owns.
 #[derive(Clone, Debug)]
-pub struct LinkBatch {
+pub struct LinkBatch<B = MiniBatch, T = u32> {
     /// Blocks that compute the endpoints of all pairs.
-    pub batch: MiniBatch,
-    /// Ids of the seed edges.
-    pub edges: Vec<u32>,
+    pub batch: B,
+    /// Ids of the seed edges; over a partitioned graph ids in the input graph.
+    pub edges: Vec<T>,
     /// The seed edges.
     pub positive: LinkRows,
     /// The negative pairs, those of one positive pair one after the other.
@@ -99,7 +99,7 @@ pub struct LinkBatch {
     pub is_strict: Vec<bool>,
 }
 
-impl LinkBatch {
+impl<B, T> LinkBatch<B, T> {
     /// 1 for each positive pair, then 0 for each negative one.
     pub fn labels(&self) -> Vec<f32> {
         labels_of(&self.positive, &self.negative)
@@ -108,9 +108,9 @@ impl LinkBatch {
 
 /// Seed edges of one type in a batch, as a [`LinkBatch`] has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SeedLinks {
-    /// Ids of the seed edges.
-    pub edges: Vec<u32>,
+pub struct SeedLinks<T = u32> {
+    /// Ids of the seed edges; over a partitioned graph ids in the input graph.
+    pub edges: Vec<T>,
     /// The seed edges.
     pub positive: LinkRows,
     /// The negative pairs, those of one positive pair one after the other.
@@ -119,7 +119,7 @@ pub struct SeedLinks {
     pub is_strict: Vec<bool>,
 }
 
-impl SeedLinks {
+impl<T> SeedLinks<T> {
     /// 1 for each positive pair, then 0 for each negative one.
     pub fn labels(&self) -> Vec<f32> {
         labels_of(&self.positive, &self.negative)
