@@ -93,7 +93,8 @@ impl DistHeteroLinkSampler {
         edges: impl IntoIterator<Item = (K, I)>,
         key: SampleKey,
     ) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
-        self.checked(self.sampler.graph().select_edges(edges).map(|edges| (edges, None)), key)
+        let named = self.added(edges.into_iter().map(|(key, ids)| (key, ids.as_ref().is_empty(), ids)));
+        self.checked(named.and_then(|named| Ok((self.sampler.graph().select_edges(named)?, None))), key)
     }
 
     /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own. Collective.
@@ -105,10 +106,24 @@ impl DistHeteroLinkSampler {
         edges: impl IntoIterator<Item = (K, I, T)>,
         key: SampleKey,
     ) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
-        let lists = self.sampler.check_timed().and_then(|()| self.sampler.graph().select_edges_before(edges));
-        self.checked(lists, key)
+        let named = self.added(edges.into_iter().map(|(key, ids, times)| (key, ids.as_ref().is_empty(), (ids, times))));
+        let named = self.sampler.check_timed().and(named);
+        let flat = |(t, (ids, times))| (t, ids, times);
+        self.checked(named.and_then(|named| self.sampler.graph().select_edges_before(named.into_iter().map(flat))), key)
     }
 
+    /// Numbers of the types of edges, which were added to the sampler where there are edges.
+    fn added<K: EdgeKey, E>(&self, edges: impl Iterator<Item = (K, bool, E)>) -> Result<Vec<(usize, E)>, DistError> {
+        let numbered = |(key, is_empty, edges)| {
+            let t = self.sampler.graph().schema().etype(key)?;
+            if is_empty || self.types[t].is_some() { Ok((t, edges)) } else { Err(self.not_added(t)) }
+        };
+        edges.map(numbered).collect()
+    }
+    fn not_added(&self, etype: usize) -> DistError {
+        let expected = "edges of types that were added to the sampler (`with_type`)".into();
+        DistError::Config { arg: "edges", expected, found: format!("edges of `{}`", self.sampler.graph().etypes()[etype]) }
+    }
     fn checked(&self, lists: Result<SeedLists, DistError>, key: SampleKey) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
         let seeds = lists.and_then(|(edges, times)| Ok(Seeds::new(SeedKind::Edges, edges, times)?));
         let seeds = seeds.and_then(|seeds| self.check_here(&seeds).map(|()| seeds));
@@ -117,16 +132,12 @@ impl DistHeteroLinkSampler {
     }
     /// [`Sampler::check`] on this rank.
     fn check_here(&self, seeds: &Seeds<u64>) -> Result<(), DistError> {
-        let etypes = self.sampler.graph().etypes();
-        seeds.expect(SeedKind::Edges, etypes.len())?;
+        seeds.expect(SeedKind::Edges, self.types.len())?;
         if seeds.times().is_some() {
             self.sampler.check_timed()?;
         }
         for (t, links) in self.types.iter().enumerate().filter(|(t, _)| !seeds.ids()[*t].is_empty()) {
-            let Some(links) = links else {
-                let expected = "edges of types that were added to the sampler (`with_type`)".into();
-                return Err(DistError::Config { arg: "edges", expected, found: format!("edges of `{}`", etypes[t]) });
-            };
+            let Some(links) = links else { return Err(self.not_added(t)) };
             if seeds.times().is_none() {
                 links.check_own_times()?;
             }
