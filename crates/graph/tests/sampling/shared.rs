@@ -23,7 +23,7 @@ fn fresh(seed: u64, edges: usize) -> Graph {
 fn epoch(g: &Graph, parallel: bool, workers: usize) -> Vec<Vec<Vec<u64>>> {
     let sampler = NeighborSampler::new(g, [4, 3]).unwrap().with_parallel(parallel);
     let seeds: Vec<u32> = (0..64).map(|i| i * 60).collect();
-    let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", &seeds)]).unwrap(), 8).unwrap();
+    let loader = Loader::new(sampler, Seeds::nodes(g, [("_N", &seeds)]).unwrap(), 8).unwrap();
     loader.with_seed(5).with_workers(workers).epoch(0).map(|b| content(&b.unwrap().batch)).collect()
 }
 
