@@ -46,9 +46,9 @@ pub mod prelude {
     pub use burn_gnn_graph::RelationStack;
     pub use burn_gnn_graph::{Batch, Combine, EdgeKey, EdgeType, Frame, Graph, IdMap, NodeKey, Relabel, Relation, Schema, Subgraph, batch};
     pub use burn_gnn_graph::{
-        Block, DeviceRows, EdgeOrder, Fanouts, FeatureSource, HeteroLinkBatches, HeteroLinkSampler, LinkBatches, LinkExclusion,
-        LinkSampler, Loader, MappedRows, MemoryRows, MiniBatch, NegativePairs, NegativeSampler, NeighborSampler, NodeBatches, NodeOrder,
-        RowType, SampleKey, Strategy, TieredRows, Traversal,
+        Block, DeviceRows, EdgeOrder, Fanouts, FeatureSource, GraphFeatures, HeteroLinkSampler, LinkExclusion, LinkSampler, Loader,
+        MappedRows, MemoryRows, MiniBatch, NegativePairs, NegativeSampler, NeighborSampler, NodeOrder, RowType, SampleKey, Sampler, Seeds,
+        ShadowSampler, Strategy, TieredRows, Traversal,
     };
     pub use burn_gnn_models::{
         Aggregator, AppnpConvConfig, AttentionReadoutConfig, DegreeNorm, EdgeConvConfig, EdgeInput, EdgeWeightNorm, Ends, Framework, Gat,

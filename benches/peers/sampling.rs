@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
-use burn_gnn::graph::{Graph, Loader, MemoryRows, MiniBatch, NeighborSampler, NodeBatches, RowType, SampleKey, Traversal};
+use burn_gnn::graph::{Graph, GraphFeatures, Loader, MemoryRows, MiniBatch, NeighborSampler, RowType, SampleKey, Seeds, Traversal};
 use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
 use serde_json::json;
 
@@ -106,9 +106,10 @@ pub(crate) fn run(name: &str) -> Result<()> {
 /// Two layers, hidden 256, one pass over the training nodes, features gathered by the loader.
 pub(crate) fn minibatch(name: &str) -> Result<()> {
     let (g, ntype, task) = graph(name)?;
-    let batches = NodeBatches::new(NeighborSampler::new(&g, [15, 10])?, [(ntype, &task.train)], &device())?;
-    let batches = batches.with_features(ntype, MemoryRows::new(&task.features, task.width, RowType::F32)?)?;
-    let loader = Loader::new(batches, BATCH)?;
+    let rows = MemoryRows::new(&task.features, task.width, RowType::F32)?;
+    let features = GraphFeatures::new(&g, &device()).with_nodes(ntype, rows)?;
+    let seeds = Seeds::nodes(&g, [(ntype, &task.train)])?;
+    let loader = Loader::new(NeighborSampler::new(&g, [15, 10])?, seeds, BATCH)?.with_features(features);
     let mut net = SageConfig::new(task.width, task.classes).with_hidden(256).init(&device().autodiff());
     let mut optimizer = FusedAdamConfig::new().init();
     let (mut times, mut step) = (Times::default(), 0);

@@ -13,7 +13,7 @@ use clap::Args;
 
 use crate::messages::Messages;
 use crate::net::Net;
-use crate::sampled::{self, TripleBatches};
+use crate::sampled::{self, TripleSampler};
 use crate::whole::Queries;
 
 #[derive(Clone, Debug, Args)]
@@ -85,7 +85,7 @@ impl Fitted {
 /// What an epoch goes through.
 enum Steps {
     Whole(Queries),
-    Sampled(Loader<TripleBatches>),
+    Sampled(Loader<TripleSampler>),
 }
 
 pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<Fitted> {

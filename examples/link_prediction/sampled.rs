@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use burn::optim::{GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use burn_gnn::data::{KnowledgeGraph, Triple};
-use burn_gnn::graph::{BatchMaker, GraphError, Loader, MiniBatch, NeighborSampler, SampleKey, Stream};
+use burn_gnn::graph::{GraphError, Loader, MiniBatch, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds, Stream};
 use burn_gnn::models::{Mode, TrueTails};
 use burn_gnn::ops::{LossReduction, cross_entropy_rows};
 
@@ -17,15 +17,13 @@ use crate::net::{Net, ids};
 /// Tails that the queries of a batch choose from, beside the true one.
 const DRAWN: u64 = 1000;
 
-/// Makes batches of train triples.
-#[derive(Clone)]
-pub(crate) struct TripleBatches {
-    sampler: Arc<NeighborSampler>,
+/// Makes batches of train triples, by number.
+pub(crate) struct TripleSampler {
+    sampler: NeighborSampler,
     messages: Arc<Messages>,
     /// Tails of train triples.
-    known: Arc<TrueTails>,
-    triples: Vec<u32>,
-    train: Arc<[Triple]>,
+    known: TrueTails,
+    train: Vec<Triple>,
 }
 
 /// Queries both ways, as rows of the blocks' output nodes.
@@ -39,18 +37,17 @@ pub(crate) struct TripleBatch {
     is_true: Vec<bool>,
 }
 
-impl BatchMaker for TripleBatches {
+impl Sampler for TripleSampler {
+    type Seed = u32;
     type Batch = TripleBatch;
+    type Error = GraphError;
 
-    fn num_seeds(&self) -> usize {
-        self.triples.len()
-    }
-    fn make(&self, positions: &[u32], key: SampleKey) -> Result<TripleBatch, GraphError> {
+    fn sample_batch(&self, triples: &Seeds, key: SampleKey) -> Result<TripleBatch, GraphError> {
         let g = &self.messages.graph;
         let (entities, relations) = (g.node_counts()[0] as u64, g.relations().len() as u32 / 2);
         let draws = Stream::new(key.seed, "tails", key.step);
         let drawn: Vec<u32> = (0..DRAWN.min(entities)).map(|i| (draws.uniform(i, 0) * entities as f64) as u32).collect();
-        let numbers: Vec<usize> = positions.iter().map(|&p| self.triples[p as usize] as usize).collect();
+        let numbers: Vec<usize> = triples.ids().concat().iter().map(|&i| i as usize).collect();
         let one_way = numbers.iter().map(|&i| self.train[i]);
         let queries: Vec<Triple> = one_way.clone().chain(one_way.map(|t| t.reciprocal(relations))).collect();
         let is_true = queries.iter().flat_map(|q| {
@@ -71,14 +68,13 @@ impl BatchMaker for TripleBatches {
         let (heads, tails, drawn) = (rows[..n].to_vec(), rows[n..2 * n].to_vec(), rows[2 * n..].to_vec());
         Ok(TripleBatch { heads, tails, drawn, relations: queries.iter().map(|q| q.relation).collect(), is_true, blocks })
     }
-    fn slice(&self, start: usize, end: usize) -> Self {
-        Self { triples: self.triples[start..end].to_vec(), ..self.clone() }
-    }
-    fn to_device(&self, _: &Device) -> Self {
-        self.clone()
-    }
-    fn edges(batch: &TripleBatch) -> usize {
-        batch.blocks.total_edges()
+}
+
+impl SampledBatch for TripleBatch {
+    type Id = u32;
+
+    fn num_edges(&self) -> usize {
+        self.blocks.total_edges()
     }
 }
 
@@ -105,22 +101,22 @@ pub(crate) fn loader(
     s: &Settings,
     fanout: i64,
     batch: usize,
-) -> Result<Loader<TripleBatches>> {
+) -> Result<Loader<TripleSampler>> {
     // Plain rows look at no neighbour; a block without edges names the rows.
     let fanouts = if s.layers == 0 { vec![0] } else { vec![fanout; s.layers] };
-    let maker = TripleBatches {
-        sampler: Arc::new(NeighborSampler::new(&messages.graph, fanouts)?),
+    let sampler = TripleSampler {
+        sampler: NeighborSampler::new(&messages.graph, fanouts)?,
         messages: messages.clone(),
-        known: Arc::new(TrueTails::new(both_ways(&kg.train, kg))),
-        triples: (0..kg.train.len() as u32).collect(),
-        train: kg.train.clone().into(),
+        known: TrueTails::new(both_ways(&kg.train, kg)),
+        train: kg.train.clone(),
     };
-    Ok(Loader::new(maker, batch)?.with_seed(s.seed))
+    let seeds = Seeds::of((0..kg.train.len() as u32).collect())?;
+    Ok(Loader::new(sampler, seeds, batch)?.with_seed(s.seed))
 }
 
 /// One pass; mean loss of a query.
 pub(crate) fn pass(
-    loader: &Loader<TripleBatches>,
+    loader: &Loader<TripleSampler>,
     mut net: Net,
     optimizer: &mut ModuleOptimizer,
     s: &Settings,
@@ -128,7 +124,7 @@ pub(crate) fn pass(
 ) -> Result<(Net, f64)> {
     let (mut sum, mut count, epoch) = (0.0, 0, epoch as u64 - 1);
     for (i, batch) in loader.epoch(epoch).enumerate() {
-        let (batch, step) = (batch?, epoch * loader.num_batches() as u64 + i as u64);
+        let (batch, step) = (batch?.batch, epoch * loader.num_batches() as u64 + i as u64);
         let loss = batch.loss(&net, Mode::Train { seed: s.seed, step });
         sum += loss.clone().inner().into_scalar::<f64>() * batch.heads.len() as f64;
         count += batch.heads.len();

@@ -29,10 +29,8 @@ use burn::optim::GradientsParams;
 use burn::store::ModuleRecord;
 use burn::tensor::{Bytes, Device, FloatDType};
 use burn_gnn::data::datasets::Known;
-use burn_gnn::dist::{
-    Checkpoint, Communicator, DistGraph, DistLoader, DistNodeBatches, DistSampler, LoaderTimes, Metered, RunState, all_reduce_gradients,
-};
-use burn_gnn::graph::LoaderState;
+use burn_gnn::dist::{Checkpoint, Communicator, DistFeatures, DistGraph, DistSampler, Metered, RunState, all_reduce_gradients};
+use burn_gnn::graph::{Loader, LoaderState, Throughput};
 use burn_gnn::models::{Counts, FusedAdamConfig, TypeInput, cross_entropy, seeded};
 use clap::Parser;
 use common::data::{FEATURE, data_set, load};
@@ -110,15 +108,17 @@ fn run(args: &Args) -> Result<()> {
 }
 
 /// Batches of some labelled nodes with the features of all types that have them.
-fn batches(args: &Args, task: &Task, g: &DistGraph, seeds: &[u64]) -> Result<DistLoader<DistNodeBatches>> {
+fn batches(args: &Args, task: &Task, g: &DistGraph, seeds: &[u64]) -> Result<Loader<DistSampler, DistFeatures>> {
     let sampler = DistSampler::new(g, &args.fanouts[..])?.with_parallel(args.prefetch == 0)?;
-    let mut batches = DistNodeBatches::new(sampler, [(&g.ntypes()[task.target], seeds)])?;
+    let seeds = g.node_seeds([(&g.ntypes()[task.target], seeds)])?;
+    let mut features = DistFeatures::new(g);
     for (ntype, input) in g.ntypes().iter().zip(inputs(g)) {
         if input != TypeInput::Embedding {
-            batches = batches.with_features(ntype, FEATURE)?;
+            features = features.with_nodes(ntype, FEATURE)?;
         }
     }
-    Ok(DistLoader::new(batches.with_cache(args.cache)?, args.batch)?.with_seed(args.seed).with_prefetch(args.prefetch))
+    let loader = Loader::new(sampler, seeds, args.batch)?.with_features(features.with_cache(args.cache)?);
+    Ok(loader.with_seed(args.seed).with_prefetch(args.prefetch))
 }
 
 /// What one rank does; returns its report.
@@ -129,7 +129,7 @@ fn rank(args: &Args, task: &Task, json: &Path, comm: Arc<dyn Communicator>, devi
     let mut net = seeded(args.seed, || Net::new(&g, &inputs, task.num_classes, args.hidden, args.fanouts.len(), &autodiff))?;
     let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
     let mut learned = Learned::new(&g, &inputs, args.hidden, args.lr, args.seed)?;
-    let (mut train, mut test) = (batches(args, task, &g, &task.train)?, batches(args, task, &g, &task.test)?);
+    let (train, test) = (batches(args, task, &g, &task.train)?, batches(args, task, &g, &task.test)?);
 
     // A run that goes on may have another learning rate, number of epochs or cache; with other batches it would be another run.
     let kept = |dir| {
@@ -145,11 +145,11 @@ fn rank(args: &Args, task: &Task, json: &Path, comm: Arc<dyn Communicator>, devi
         optimizer = optimizer.from_bytes(bytes("optimizer")?)?;
         (step, first) = (state.step, state.loader.epoch);
     }
-    let (mut times, mut computing, begin, before) = (LoaderTimes::default(), Duration::ZERO, Instant::now(), comm.traffic());
+    let (mut times, mut computing, begin, before) = (Throughput::default(), Duration::ZERO, Instant::now(), comm.traffic());
     for epoch in first..args.epochs {
         // Loss, and right answers.
         let mut sums = [0.0; 2];
-        let mut pass = train.epoch(epoch)?;
+        let mut pass = train.epoch(epoch);
         for b in &mut pass {
             let b = b?;
             let (rows, labels) = (learned.rows(&b.batch, &autodiff)?, task.labels(&g, &b)?);
@@ -170,9 +170,9 @@ fn rank(args: &Args, task: &Task, json: &Path, comm: Arc<dyn Communicator>, devi
             computing += start.elapsed();
             step += 1;
         }
-        times += pass.times();
+        times += pass.throughput();
         drop(pass);
-        for b in test.epoch(0)? {
+        for b in test.epoch(0) {
             let b = b?;
             let (rows, labels) = (learned.rows(&b.batch, device)?, task.labels(&g, &b)?);
             if b.num_seeds() > 0 {
@@ -199,6 +199,6 @@ fn rank(args: &Args, task: &Task, json: &Path, comm: Arc<dyn Communicator>, devi
         "rank {rank}: {all:.2} s, {seeds:.0} seeds/s, sampling {sampling:.0} %, fetching {fetching:.0} %, computing {compute:.0} %, "
     );
     out += &format!("inside collective calls {talk:.0} %\n  loader: {times}\n  traffic: {after}\n");
-    train.maker().caches().iter().for_each(|c| out += &format!("  cache: {}\n", c.stats()));
+    train.features().caches().iter().for_each(|c| out += &format!("  cache: {}\n", c.stats()));
     Ok(out)
 }

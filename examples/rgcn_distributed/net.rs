@@ -4,7 +4,8 @@ use anyhow::Result;
 use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Gradients, Tensor};
-use burn_gnn::dist::{DistBatch, DistEmbedding, DistGraph, DistLoaded, EmbeddingRows, Shard, SparseOptimizer};
+use burn_gnn::dist::{DistBatch, DistEmbedding, DistGraph, EmbeddingRows, Shard, SparseOptimizer};
+use burn_gnn::graph::LoadedBatch;
 use burn_gnn::models::{RelGraphConv, RelGraphConvConfig, TypeInput, next_stream};
 use burn_gnn::ops::{Stream, glorot_uniform, matmul_rows};
 
@@ -33,7 +34,7 @@ impl Net {
     }
 
     /// Logits of the nodes of type `target` that the last layer computes.
-    pub(crate) fn forward(&self, b: &DistLoaded<DistBatch>, rows: &[Option<EmbeddingRows>], target: usize) -> Tensor<2> {
+    pub(crate) fn forward(&self, b: &LoadedBatch<DistBatch, u64>, rows: &[Option<EmbeddingRows>], target: usize) -> Tensor<2> {
         let mut projections = self.projections.iter();
         let input = |(x, rows): (&Option<Tensor<2>>, &Option<EmbeddingRows>)| match (x, rows) {
             (_, Some(rows)) => rows.tensor(),

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use burn_gnn::dist::{Communicator, DistBatch, DistGraph, DistLoaded, PartitionConfig, partition_graph};
+use burn_gnn::dist::{Communicator, DistBatch, DistGraph, PartitionConfig, partition_graph};
+use burn_gnn::graph::LoadedBatch;
 use burn_gnn::models::{Rows, TypeInput};
 
 use crate::common::data::{FEATURE, Loaded};
@@ -52,7 +53,7 @@ impl Task {
     }
 
     /// Own seeds of a batch with their labels; the loss is over the seeds of all ranks. Collective.
-    pub(crate) fn labels(&self, g: &DistGraph, b: &DistLoaded<DistBatch>) -> Result<Rows> {
+    pub(crate) fn labels(&self, g: &DistGraph, b: &LoadedBatch<DistBatch, u64>) -> Result<Rows> {
         let labels = g.nodes(&g.ntypes()[self.target]).data(LABEL).gather_int::<1>(&b.seeds[self.target])?;
         let labels = labels.into_data().iter::<i64>().map(|y| y as u32).collect();
         Ok(Rows { index: b.batch.mini.seeds[self.target].as_slice().into(), labels, total: b.global_seeds })

@@ -28,10 +28,9 @@ use anyhow::{Context, Result};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn::dist::{
-    Communicator, DistGraph, DistLoader, DistNodeBatches, DistSampler, Metered, PartitionConfig, Presampling, all_reduce_gradients,
-    partition_graph,
+    Communicator, DistFeatures, DistGraph, DistSampler, Metered, PartitionConfig, Presampling, all_reduce_gradients, partition_graph,
 };
-use burn_gnn::graph::Graph;
+use burn_gnn::graph::{Graph, Loader};
 use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy, seeded};
 use clap::Parser;
 use common::launch::LaunchArgs;
@@ -129,20 +128,20 @@ fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, de
     let (g, world) = (DistGraph::open(&args.graph, json, comm.clone())?.with_device(device), comm.size());
     let prefetch = args.prefetch.unwrap_or(if rayon::current_num_threads() > 1 { 2 } else { 0 });
     let sampler = DistSampler::new(&g, &args.fanouts[..])?.with_parallel(prefetch == 0)?;
-    let batches = DistNodeBatches::new(sampler, [("_N", &train)])?.with_features("_N", "feat")?;
+    let (seeds, features) = (g.node_seeds([("_N", &train)])?, DistFeatures::new(&g).with_nodes("_N", "feat")?);
     let batch_size = args.batch * world;
-    let batches = match args.presample {
-        Some(batches_tried) => batches.with_presampled_cache(args.cache, Presampling { batches: batches_tried, batch_size, seed: 0 })?,
-        None => batches.with_cache(args.cache)?,
+    let features = match args.presample {
+        Some(batches) => features.with_presampled_cache(args.cache, &sampler, &seeds, Presampling { batches, batch_size, seed: 0 })?,
+        None => features.with_cache(args.cache)?,
     };
-    let mut loader = DistLoader::new(batches, batch_size)?.with_prefetch(prefetch);
+    let loader = Loader::new(sampler, seeds, batch_size)?.with_features(features).with_prefetch(prefetch);
     let config = SageConfig::new(facts.width, facts.classes).with_hidden(args.hidden).with_layers(args.fanouts.len());
     let mut net = seeded(0, || config.init(&device.clone().autodiff()));
     let (mut optimizer, mut step, mut out) = (FusedAdamConfig::new().init(), 0, String::new());
     for epoch in 0..args.epochs {
         let (begin, cpu, before) = (Instant::now(), cpu_seconds(), comm.traffic());
         let (mut computing, mut loss_sum) = (Duration::ZERO, [0.0]);
-        let mut pass = loader.epoch(epoch)?;
+        let mut pass = loader.epoch(epoch);
         for b in &mut pass {
             let b = b?;
             let labels = g.nodes("_N").data("label").gather_int::<1>(&b.seeds[0])?;
@@ -163,7 +162,7 @@ fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, de
             net = optimizer.step(0.003, net, grads);
             (step, computing) = (step + 1, computing + start.elapsed());
         }
-        let (times, wall, traffic) = (pass.times(), begin.elapsed(), comm.traffic());
+        let (times, wall, traffic) = (pass.throughput(), begin.elapsed(), comm.traffic());
         drop(pass);
         comm.all_reduce("loss", &mut loss_sum)?;
         let seconds = |d: Duration| (d.as_secs_f64() * 1e3).round() / 1e3;
@@ -177,7 +176,7 @@ fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, de
         });
         out += &format!("{line}\n");
     }
-    loader.maker().caches().iter().for_each(|c| out += &format!("rank {}, cache: {}\n", comm.rank(), c.stats()));
+    loader.features().caches().iter().for_each(|c| out += &format!("rank {}, cache: {}\n", comm.rank(), c.stats()));
     Ok(out)
 }
 

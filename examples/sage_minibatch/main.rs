@@ -24,7 +24,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use burn_gnn::data::load_dataset;
-use burn_gnn::graph::{FeatureSource, Graph, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, Stream};
+use burn_gnn::graph::{FeatureSource, Graph, GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds, Stream};
 use burn_gnn::models::{Counts, FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy, seeded};
 use clap::Parser;
 use common::{BackendName, Precision, device};
@@ -103,8 +103,9 @@ fn run(args: &Args) -> Result<()> {
     let all: Vec<u32> = (0..data.graph.total_nodes() as u32).collect();
     let x = rows.gather_tensor(&all, &device)?;
     let sampler = NeighborSampler::new(&data.graph, &args.fanouts[..])?.with_parallel(args.workers < 2);
-    let batches = NodeBatches::new(sampler, [(ntype, &data.train)], &device)?.with_features(ntype, rows)?;
-    let loader = Loader::new(batches, args.batch)?.with_seed(args.seed).with_workers(args.workers);
+    let features = GraphFeatures::new(&data.graph, &device).with_nodes(ntype, rows)?;
+    let seeds = Seeds::nodes(&data.graph, [(ntype, &data.train)])?;
+    let loader = Loader::new(sampler, seeds, args.batch)?.with_features(features).with_seed(args.seed).with_workers(args.workers);
 
     let config = SageConfig::new(data.width, data.classes).with_layers(args.fanouts.len());
     let config = config.with_hidden(args.hidden).with_dropout(args.dropout);

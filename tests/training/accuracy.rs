@@ -13,7 +13,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn::data::{Dataset, crates_graph, karate_club};
-use burn_gnn::graph::{FeatureSource, Graph, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType};
+use burn_gnn::graph::{FeatureSource, Graph, GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds};
 use burn_gnn::models::{
     Counts, FusedAdamConfig, GatConfig, GcnConfig, Mode, NoSync, NodeClassifier, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig,
     TypeInput, cross_entropy, evaluate, majority_class, seeded, train,
@@ -254,8 +254,9 @@ fn minibatches(row: &Row, data: &Loaded, seed: u64) -> f64 {
     let x = rows.gather_tensor(&(0..data.graph.total_nodes() as u32).collect::<Vec<_>>(), &device).unwrap();
     let label: HashMap<u32, u32> = data.train.index.iter().copied().zip(data.train.labels.iter().copied()).collect();
     let sampler = NeighborSampler::new(&data.graph, [10, 10]).unwrap();
-    let batches = NodeBatches::new(sampler, [(ntype, &data.train.index)], &device).unwrap().with_features(ntype, rows).unwrap();
-    let loader = Loader::new(batches, 512).unwrap().with_seed(seed).with_workers(1);
+    let features = GraphFeatures::new(&data.graph, &device).with_nodes(ntype, rows).unwrap();
+    let seeds = Seeds::nodes(&data.graph, [(ntype, &data.train.index)]).unwrap();
+    let loader = Loader::new(sampler, seeds, 512).unwrap().with_features(features).with_seed(seed).with_workers(1);
     let config = SageConfig::new(width, data.num_classes).with_layers(2).with_hidden(64).with_dropout(0.5);
     let mut net = seeded(seed, || config.init(&device.clone().autodiff()));
     let mut optimizer = FusedAdamConfig::new().init();

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::crates_graph;
-use burn_gnn::dist::{Communicator, DistGraph, DistLoader, DistNodeBatches, DistSampler, run_ranks};
+use burn_gnn::dist::{Communicator, DistGraph, DistSampler, run_ranks};
+use burn_gnn::graph::Loader;
 
 use crate::common::data::{Loaded, load};
 use task::{Task, inputs};
@@ -34,8 +35,8 @@ fn ranks_hold_their_parts_alone() {
         assert_eq!(inputs(&g), whole.inputs());
         // Labels come from the parts.
         let of: BTreeMap<u64, u32> = whole.train.index.iter().map(|&v| u64::from(v)).zip(whole.train.labels.iter().copied()).collect();
-        let batches = DistNodeBatches::new(DistSampler::new(&g, [2])?, [(&g.ntypes()[task.target], &task.train)])?;
-        for b in DistLoader::new(batches, 16)?.epoch(0)? {
+        let seeds = g.node_seeds([(&g.ntypes()[task.target], &task.train)])?;
+        for b in Loader::new(DistSampler::new(&g, [2])?, seeds, 16)?.epoch(0) {
             let b = b?;
             let (rows, ids) = (task.labels(&g, &b)?, b.batch.mini.blocks[0].original_ids(task.target));
             assert!(rows.index.iter().zip(&*rows.labels).all(|(&row, label)| of[&ids[row as usize]] == *label));

@@ -70,7 +70,7 @@ fn sage_by_mini_batches() {
     use burn::optim::GradientsParams;
     use burn::tensor::Tensor;
     use burn_gnn::graph::{
-        BlockSampler, DeviceRows, FeatureSource, Graph, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType, Stream,
+        BlockSampler, DeviceRows, FeatureSource, Graph, GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds, Stream,
     };
     use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
     use burn_gnn::ops::{DeviceSampler, edges_to_device};
@@ -90,8 +90,9 @@ fn sage_by_mini_batches() {
     let seeds: Vec<u32> = (0..NODES / 2).collect();
 
     fn losses<S: BlockSampler + 'static>(sampler: S, rows: impl FeatureSource + 'static, seeds: &[u32], device: &Device) -> Vec<f64> {
-        let batches = NodeBatches::new(sampler, [("_N", seeds)], device).unwrap().with_features("_N", rows).unwrap();
-        let loader = Loader::new(batches, 64).unwrap();
+        let g = sampler.on_host().graph().clone();
+        let features = GraphFeatures::new(&g, device).with_nodes("_N", rows).unwrap();
+        let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", seeds)]).unwrap(), 64).unwrap().with_features(features);
         let config = SageConfig::new(WIDTH, 4).with_hidden(16).with_layers(2).with_dropout(0.2);
         let mut net = seeded(0, || config.init(&device.clone().autodiff()));
         let (mut optimizer, mut step, mut all) = (FusedAdamConfig::new().init(), 0, vec![]);

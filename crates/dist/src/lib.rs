@@ -14,7 +14,8 @@
 //! The way of a run in batches:
 //!
 //! 1. [`DistGraph::open`]: the parts as one graph, with features and structure by type-wise id from any rank.
-//! 2. [`DistSampler`] samples each hop where the nodes are; [`DistLoader`] makes batches ahead, with features and a cache of hot rows.
+//! 2. [`DistSampler`] samples each hop where the nodes are; a [`Loader`](burn_gnn_graph::Loader) of it makes batches ahead, with
+//!    [`DistFeatures`] and a cache of hot rows.
 //! 3. [`DistTensor`] and [`DistEmbedding`] keep rows with their owners, the latter learned by a [`SparseOptimizer`].
 //! 4. [`all_reduce_gradients_with`] for the rest of the model, and [`Checkpoint`] to stop and go on.
 //!
@@ -71,9 +72,7 @@ pub use embedding::{DistEmbedding, EmbeddingElement, EmbeddingRows, SparseOptimi
 pub use error::DistError;
 pub use graph::{CacheStats, DataSpace, DistGraph, FeatureData, HotRows, InEdges, RowCounts};
 pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange};
-pub use loading::{
-    DistBatchMaker, DistEpoch, DistHeteroLinkBatches, DistLinkBatches, DistLoaded, DistLoader, DistNodeBatches, LoaderTimes, Presampling,
-};
+pub use loading::{DistFeatures, Presampling, RankSampler};
 pub use local::LocalPartition;
 pub use partition::{
     ChunkedGraph, MetisEffort, Objective, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport, PartitionTable,
@@ -81,6 +80,6 @@ pub use partition::{
 };
 pub use reduce::{ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with, all_reduce_scalar};
 pub use replicas::{broadcast_module, broadcast_seed, check_replicas};
-pub use sampling::{DistBatch, DistHeteroLinkBatch, DistHeteroLinkSampler, DistLinkBatch, DistLinkSampler, DistSampler, DistSeedLinks};
+pub use sampling::{DistBatch, DistHeteroLinkSampler, DistLinkSampler, DistSampler};
 pub use split::{Split, SplitBy, SplitOf};
 pub use tensor::{DistElement, DistTensor, PartitionPolicy};

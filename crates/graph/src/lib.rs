@@ -10,7 +10,7 @@
 //! [`Subgraph`] holds the original ids.
 //!
 //! Samples: [`NeighborSampler`] makes a [`MiniBatch`] of [`Block`]s around seeds; every draw is a function of a
-//! [`SampleKey`]. A [`Loader`] makes batches ahead, with rows of a [`FeatureSource`].
+//! [`SampleKey`]. A [`Loader`] makes the batches of any [`Sampler`] ahead, with rows of a [`FeatureSource`] per type.
 //!
 //! Structure modules are plain Rust; Burn tensors appear in [`Frame`]s only.
 

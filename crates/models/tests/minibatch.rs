@@ -5,8 +5,8 @@ use burn::module::{Module, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{
-    EdgeOrder, Fanouts, FeatureSource, Graph, Loader, MappedRows, MemoryRows, NeighborSampler, NodeBatches, NodeOrder, RowType, SampleKey,
-    Stream, TieredRows, hot_order, presampled_hotness, write_rows,
+    EdgeOrder, Fanouts, FeatureSource, Graph, GraphFeatures, Loader, MappedRows, MemoryRows, NeighborSampler, NodeOrder, RowType,
+    SampleKey, Seeds, Stream, TieredRows, hot_order, presampled_hotness, write_rows,
 };
 use burn_gnn_models::{
     DegreeNorm, FusedAdamConfig, GatConvConfig, GraphConv, GraphConvConfig, HgtConvConfig, Mode, RelGraphConv, RelGraphConvConfig,
@@ -193,8 +193,9 @@ fn losses(features: impl FeatureSource + 'static, workers: usize) -> Vec<f32> {
     let labels: Vec<i64> = (0..120).map(|v| v % 3).collect();
     let seeds: Vec<u32> = (0..80).collect();
     let sampler = NeighborSampler::new(&g, [5, 3]).unwrap();
-    let batches = NodeBatches::new(sampler, [("_N", &seeds)], &d).unwrap().with_features("_N", features).unwrap();
-    let loader = Loader::new(batches, 32).unwrap().with_seed(4).with_workers(workers);
+    let features = GraphFeatures::new(&g, &d).with_nodes("_N", features).unwrap();
+    let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", &seeds)]).unwrap(), 32).unwrap().with_features(features);
+    let loader = loader.with_seed(4).with_workers(workers);
     let mut net = seeded(0, || SageConfig::new(width, 3).with_hidden(8).init(&d.autodiff()));
     let mut optimizer = FusedAdamConfig::new().init();
     let (mut losses, mut step) = (vec![], 0);

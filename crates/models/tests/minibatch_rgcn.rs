@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_data::{Dataset, crates_graph, load_dataset};
-use burn_gnn_graph::{FeatureSource, Loader, MemoryRows, NeighborSampler, NodeBatches, RowType};
+use burn_gnn_graph::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds};
 use burn_gnn_models::{
     Counts, FusedAdamConfig, Mode, NoSync, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, seeded, train,
 };
@@ -57,15 +57,16 @@ impl Task {
         let split = self.set.splits.values().next().unwrap();
         let (val, test) = (self.rows(&split.val), self.rows(&split.test));
         let sampler = NeighborSampler::new(&self.set.graph, fanouts).unwrap();
-        let mut batches = NodeBatches::new(sampler, [(&self.set.target, &split.train)], &Device::flex()).unwrap();
+        let seeds = Seeds::nodes(&self.set.graph, [(&self.set.target, &split.train)]).unwrap();
+        let mut features = GraphFeatures::new(&self.set.graph, &Device::flex());
         for (ntype, v) in self.set.graph.schema().ntypes().iter().zip(&self.values) {
             if let Some((values, width)) = v {
                 let rows = MemoryRows::new(values, *width, RowType::F32).unwrap();
                 assert_eq!(rows.num_rows(), self.set.graph.num_nodes(ntype).unwrap());
-                batches = batches.with_features(ntype, rows).unwrap();
+                features = features.with_nodes(ntype, rows).unwrap();
             }
         }
-        let loader = Loader::new(batches, batch).unwrap().with_seed(seed);
+        let loader = Loader::new(sampler, seeds, batch).unwrap().with_features(features).with_seed(seed);
         let mut net = self.model(seed, 0.3);
         let mut optimizer = FusedAdamConfig::new().init();
         let (mut best, mut step) = ((-1.0, 0.0), 0);

@@ -4,8 +4,8 @@ use burn::backend::DispatchDevice;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_cube::DeviceSampler;
 use burn_gnn_graph::{
-    EdgeOrder, Fanouts, Graph, GraphError, LinkBatches, LinkExclusion, LinkSampler, Loader, MiniBatch, NegativePairs, NeighborSampler,
-    NodeBatches, NodeOrder, SampleKey, Strategy,
+    EdgeOrder, Fanouts, Graph, GraphError, LinkExclusion, LinkSampler, Loader, MiniBatch, NegativePairs, NeighborSampler, NodeOrder,
+    SampleKey, Seeds, Strategy,
 };
 
 use crate::support::*;
@@ -200,9 +200,9 @@ fn loaders_take_device_samplers() {
     let g = typed([60, 50], 800, 3);
     let seeds: Vec<u32> = (0..50).collect();
     let sampler = NeighborSampler::new(&g, [3, 2]).unwrap();
-    let cpu = Device::flex();
-    let host = Loader::new(NodeBatches::new(sampler.clone(), [("b", &seeds)], &cpu).unwrap(), 16).unwrap();
-    let ours = Loader::new(NodeBatches::new(on_device(&sampler), [("b", &seeds)], &cpu).unwrap(), 16).unwrap();
+    let seeds = Seeds::nodes(&g, [("b", &seeds)]).unwrap();
+    let host = Loader::new(sampler.clone(), seeds.clone(), 16).unwrap();
+    let ours = Loader::new(on_device(&sampler), seeds, 16).unwrap();
     let mut batches = 0;
     for (want, got) in host.epoch(2).zip(ours.epoch(2)) {
         let (want, got) = (want.unwrap(), got.unwrap());
@@ -352,7 +352,7 @@ fn link_batches() {
                 let host = LinkSampler::new(sampler.clone(), etype).unwrap();
                 let ours = LinkSampler::new(on_device(&sampler), etype).unwrap();
                 let set = |links: LinkSampler| links.with_negatives(pairs).with_exclusion(exclusion.clone()).unwrap();
-                let batches = |links| Loader::new(LinkBatches::new(links, &seeds, &Device::flex()).unwrap(), 25).unwrap();
+                let batches = |links| Loader::new(links, Seeds::edges(&g, [(etype, &seeds)]).unwrap(), 25).unwrap();
                 let (host, ours) = (batches(set(host)), batches(set(ours)));
                 let mut made = 0;
                 for (want, got) in host.epoch(1).zip(ours.epoch(1)) {
@@ -484,9 +484,9 @@ fn seeds_with_times() {
             let seeds = || [("b", nodes.clone(), times.clone()), ("a", others.0.clone(), others.1.clone())];
             let (want, got) = (sampler.sample_before(seeds(), key).unwrap(), device.sample_before(seeds(), key).unwrap());
             same_trees(&what, &want, &got);
-            let (host, cpu) = (sampler.clone(), Device::flex());
-            let host = Loader::new(NodeBatches::before(host, seeds(), &cpu).unwrap(), 4).unwrap();
-            let ours = Loader::new(NodeBatches::before(device, seeds(), &cpu).unwrap(), 4).unwrap();
+            let seeds = Seeds::nodes_before(&g, seeds()).unwrap();
+            let host = Loader::new(sampler.clone(), seeds.clone(), 4).unwrap();
+            let ours = Loader::new(device, seeds, 4).unwrap();
             let mut made = 0;
             for (want, got) in host.epoch(0).zip(ours.epoch(0)) {
                 same_trees(&what, &want.unwrap().batch, &got.unwrap().batch);

@@ -214,7 +214,7 @@ impl<'a> DataSpace<'a> {
     /// what the tensor holds when it is read, and the graph keeps the tensor. Collective.
     ///
     /// A loader that makes batches ahead reads rows ahead of the steps that change them: take
-    /// [`with_prefetch(0)`](crate::DistLoader::with_prefetch) where batches must see the step before. Such rows are constants of a batch;
+    /// [`with_prefetch(0)`](burn_gnn_graph::Loader::with_prefetch) where batches must see the step before. Such rows are constants of a batch;
     /// to learn them, take [`DistEmbedding::rows`](crate::DistEmbedding::rows). Caches of loaders leave these columns out.
     ///
     /// ```

@@ -218,6 +218,22 @@ impl DistGraph {
         Ok(out.into_iter().map(Option::unwrap_or_default).collect())
     }
 
+    /// Ids per edge type in schema order, checked.
+    pub(crate) fn select_edges<K: EdgeKey, I: AsRef<[u64]>>(
+        &self,
+        given: impl IntoIterator<Item = (K, I)>,
+    ) -> Result<Vec<Vec<u64>>, DistError> {
+        let mut out: Vec<Option<Vec<u64>>> = vec![None; self.etypes().len()];
+        for (key, ids) in given {
+            let t = self.schema().etype(key)?;
+            self.inner.edges.check(t, ids.as_ref())?;
+            if out[t].replace(ids.as_ref().to_vec()).is_some() {
+                return Err(burn_gnn_graph::GraphError::Duplicate { what: "edge type", name: self.etypes()[t].to_string() }.into());
+            }
+        }
+        Ok(out.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
     fn etype(&self, etype: impl EdgeKey) -> Result<usize, DistError> {
         Ok(self.schema().etype(etype)?)
     }

@@ -1,133 +1,82 @@
-//! Batches over all parts, made ahead of training.
+//! What a [`Loader`](burn_gnn_graph::Loader) of batches over all parts needs: seeds, features, an order of calls.
 
-mod batches;
-mod epoch;
-mod links;
+mod features;
+mod seeds;
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{LoaderState, SampleKey, Traversal};
+use burn_gnn_graph::Sampler;
 
-use crate::{Communicator, DistError};
-pub use batches::{DistLoaded, DistNodeBatches, Presampling};
-pub use epoch::{DistEpoch, LoaderTimes};
-pub use links::{DistHeteroLinkBatches, DistLinkBatches};
+use crate::{Communicator, DistError, DistGraph, Failure};
+pub use features::{DistFeatures, Presampling};
+pub(crate) use seeds::{ELSEWHERE, SeedLists};
 
-/// Makes this rank's share of a batch. Collective: all ranks make the same batches in the same order.
-pub trait DistBatchMaker: Clone + Send + Sync + 'static {
-    /// What is made.
-    type Batch: Send + 'static;
-
-    /// This rank and the others.
-    fn comm(&self) -> &Arc<dyn Communicator>;
-    /// The same batches over another communicator of the same ranks.
-    #[must_use]
-    fn with_communicator(self, comm: Arc<dyn Communicator>) -> Self;
-    /// Positions that an epoch goes through; the same on all ranks.
-    fn num_seeds(&self) -> usize;
-    /// The batch of the seeds at these positions, the same list on all ranks, as a function of the arguments alone. Times go to `times`.
-    ///
-    /// # Errors
-    /// Whatever keeps the batch from being made; on all ranks.
-    fn make(&self, positions: &[u32], key: SampleKey, times: &mut LoaderTimes) -> Result<Self::Batch, DistError>;
-}
-
-/// [`Loader`](burn_gnn_graph::Loader) over ranks: batch `i` of an epoch is one slice of one order of all seeds, of which each rank takes
+/// A sampler whose batches all ranks make together: batch `i` of an epoch is one slice of one order of all seeds, of which each rank takes
 /// the seeds that it owns. Draws are keyed as on one machine, so that the ranks' batches together are the loader's batch there.
 ///
 /// All ranks get the same number of batches, some of which are empty here: such a batch takes part with a weight of zero.
 ///
-/// A thread makes batches ahead on a communicator of its own while the caller trains. Ranks take and drop epochs alike; where one drops
-/// an epoch early and others go on, these get an error.
-#[derive(Debug)]
-pub struct DistLoader<M: DistBatchMaker> {
-    maker: M,
-    batch_size: usize,
-    traversal: Traversal,
-    seed: u64,
-    prefetch: usize,
-    /// That of the thread; made with the first epoch.
-    ahead: Option<Arc<dyn Communicator>>,
-}
+/// It is a [`Sampler`] that is [in order](Sampler::IN_ORDER): a loader makes batches ahead on one thread, over a communicator of its own,
+/// while the caller trains. A user-defined one hands [`for_thread`](Sampler::for_thread) and [`before_batch`](Sampler::before_batch) on to
+/// [`duplicate`](Self::duplicate) and [`others_go_on`](Self::others_go_on), and agrees upon its errors on all ranks.
+///
+/// ```
+/// use burn_gnn_dist::{DistError, DistFeatures, DistGraph, DistSampler, PartitionConfig, partition_graph, run_ranks};
+/// use burn_gnn_graph::{Graph, Loader};
+/// let ring = Graph::homogeneous(6, vec![0, 1, 2, 3, 4, 5], vec![1, 2, 3, 4, 5, 0])?;
+/// let parts = partition_graph(&ring, &PartitionConfig::new("ring", 3))?;
+/// let own = run_ranks(3, |comm| {
+///     let g = DistGraph::from_partition(parts.part(comm.rank())?, comm)?;
+///     let (sampler, seeds) = (DistSampler::new(&g, [1, 1])?, g.node_seeds([("_N", [0, 1, 2, 3, 4])])?);
+///     let loader = Loader::new(sampler, seeds, 2)?.with_features(DistFeatures::new(&g));
+///     assert_eq!(loader.num_batches(), 3); // on all ranks
+///     loader.epoch(0).map(|batch| Ok(batch?.num_seeds())).sum::<Result<usize, DistError>>()
+/// })?;
+/// assert_eq!(own.iter().sum::<usize>(), 5);
+/// # Ok::<(), DistError>(())
+/// ```
+pub trait RankSampler: Sampler<Seed = u64, Error = DistError> + Clone {
+    /// The graph that is sampled, with the communicator that its exchanges use.
+    fn graph(&self) -> &DistGraph;
 
-impl<M: DistBatchMaker> DistLoader<M> {
-    /// Shuffled batches of `batch_size` seeds over all ranks, two ahead. All ranks give the same settings.
+    /// The same sampler over another communicator of the same ranks.
+    #[must_use]
+    fn with_communicator(self, comm: Arc<dyn Communicator>) -> Self;
+
+    /// The same sampler over a communicator of its own, for a thread. Collective.
     ///
     /// # Errors
-    /// `batch_size` is 0.
-    pub fn new(maker: M, batch_size: usize) -> Result<Self, DistError> {
-        if batch_size == 0 {
-            return Err(DistError::Config { arg: "batch_size", expected: "at least one seed".into(), found: "0".into() });
+    /// The communicator cannot be duplicated.
+    fn duplicate(&self) -> Result<Self, DistError> {
+        Ok(self.clone().with_communicator(self.graph().comm().duplicate("loader")?))
+    }
+
+    /// An error where a rank has dropped its epoch before batch number `batch`, on all ranks in the same call. Collective.
+    ///
+    /// # Errors
+    /// See above.
+    fn others_go_on(&self, batch: usize, wanted: bool) -> Result<(), DistError> {
+        let all = self.graph().comm().all_gather("next batch", vec![u8::from(!wanted)])?;
+        match all.iter().position(|b| b != &[0]) {
+            None => Ok(()),
+            Some(rank) => {
+                Err(Failure { rank, message: format!("dropped its epoch before batch {batch}, which other ranks asked for") }.into())
+            }
         }
-        Ok(Self { maker, batch_size, traversal: Traversal::Shuffled, seed: 0, prefetch: 2, ahead: None })
     }
-    /// The order of seeds.
-    #[must_use]
-    pub fn with_traversal(mut self, traversal: Traversal) -> Self {
-        self.traversal = traversal;
-        self
-    }
-    /// Seed of order and samples.
-    #[must_use]
-    pub fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-    /// Batches made ahead; with 0 the caller makes them as it asks for them.
-    #[must_use]
-    pub fn with_prefetch(mut self, prefetch: usize) -> Self {
-        self.prefetch = prefetch;
-        self
-    }
+}
 
-    /// Batches of an epoch.
-    pub fn num_batches(&self) -> usize {
-        self.maker.num_seeds().div_ceil(self.batch_size)
-    }
-    /// What makes the batches.
-    pub fn maker(&self) -> &M {
-        &self.maker
-    }
+/// What all samplers over ranks do alike.
+macro_rules! in_order {
+    () => {
+        const IN_ORDER: bool = true;
 
-    /// All batches of an epoch. Collective, and so is taking its batches.
-    ///
-    /// # Errors
-    /// Some rank failed; the communicator cannot be duplicated and batches are to be made ahead.
-    pub fn epoch(&mut self, epoch: u64) -> Result<DistEpoch<'_, M>, DistError> {
-        self.resume(LoaderState { epoch, batch: 0 })
-    }
-    /// The batches of an epoch from one of them on, as [`DistEpoch::state`] told it. Collective.
-    ///
-    /// # Errors
-    /// As [`epoch`](Self::epoch).
-    pub fn resume(&mut self, state: LoaderState) -> Result<DistEpoch<'_, M>, DistError> {
-        let n = self.maker.num_seeds();
-        let positions = self.traversal.positions(n, self.seed, state.epoch);
-        let plan = Plan { positions, batch_size: self.batch_size, num_batches: self.num_batches(), seed: self.seed, epoch: state.epoch };
-        if self.prefetch == 0 {
-            return Ok(DistEpoch::new(self.maker.clone(), plan, state.batch, 0));
+        fn for_thread(&self) -> Result<Option<Self>, $crate::DistError> {
+            $crate::RankSampler::duplicate(self).map(Some)
         }
-        let ahead = match &self.ahead {
-            Some(comm) => comm.clone(),
-            None => self.ahead.insert(self.maker.comm().duplicate("loader")?).clone(),
-        };
-        Ok(DistEpoch::new(self.maker.clone().with_communicator(ahead), plan, state.batch, self.prefetch))
-    }
+        fn before_batch(&self, batch: usize, wanted: bool) -> Result<(), $crate::DistError> {
+            $crate::RankSampler::others_go_on(self, batch, wanted)
+        }
+    };
 }
-
-/// How the batches of one epoch are numbered and cut.
-pub(crate) struct Plan {
-    positions: Vec<u32>,
-    batch_size: usize,
-    num_batches: usize,
-    seed: u64,
-    epoch: u64,
-}
-
-impl Plan {
-    fn batch(&self, i: usize) -> (&[u32], SampleKey) {
-        let from = i * self.batch_size;
-        let step = self.epoch * self.num_batches as u64 + i as u64;
-        (&self.positions[from..(from + self.batch_size).min(self.positions.len())], SampleKey::new(self.seed).at(self.epoch, step))
-    }
-}
+pub(crate) use in_order;

@@ -1,6 +1,8 @@
 //! A batch whose nodes are anywhere.
 
-use burn_gnn_graph::{MiniBatch, of_etype, of_ntype};
+use std::borrow::Cow;
+
+use burn_gnn_graph::{MiniBatch, SampledBatch, of_etype, of_ntype};
 
 /// A batch sampled over all parts.
 ///
@@ -49,5 +51,22 @@ impl DistBatch {
     /// Edges of all blocks.
     pub fn total_edges(&self) -> usize {
         self.mini.total_edges()
+    }
+}
+
+impl SampledBatch for DistBatch {
+    type Id = u64;
+
+    fn nodes(&self, ntype: usize) -> Cow<'_, [u64]> {
+        Cow::Borrowed(self.input_nodes(ntype))
+    }
+    fn num_blocks(&self) -> usize {
+        self.mini.blocks.len()
+    }
+    fn edges(&self, block: usize, etype: usize) -> Cow<'_, [u64]> {
+        Cow::Borrowed(self.edge_ids(block, etype))
+    }
+    fn num_edges(&self) -> usize {
+        self.total_edges()
     }
 }

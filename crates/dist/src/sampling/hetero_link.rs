@@ -2,21 +2,13 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{EdgeKey, GraphError, SampleKey};
+use burn_gnn_graph::{EdgeKey, GraphError, HeteroLinkBatch, SampleKey, Sampler, SeedKind, SeedLinks, Seeds};
 
-use super::link::{DistLinkSampler, DistSeedLinks, LinkSeeds, sample_links};
+use super::link::{DistLinkSampler, LinkSeeds, sample_links};
 use super::{DistBatch, DistSampler};
 use crate::exchange::agree;
-use crate::{Communicator, DistError};
-
-/// This rank's share of a batch of seed edges of several types: those that it owns.
-#[derive(Clone, Debug)]
-pub struct DistHeteroLinkBatch {
-    /// Blocks that compute the endpoints of all pairs of all types.
-    pub batch: DistBatch,
-    /// Seed edges, pairs and labels per edge type of the graph; empty for types without own seeds.
-    pub links: Vec<DistSeedLinks>,
-}
+use crate::loading::{SeedLists, in_order};
+use crate::{Communicator, DistError, DistGraph, RankSampler};
 
 /// [`HeteroLinkSampler`](burn_gnn_graph::HeteroLinkSampler) over a partitioned graph: a [`DistLinkSampler`] per edge type, whose pairs one
 /// batch of blocks computes. The edges that any of them excludes pass no messages for any, on all ranks.
@@ -46,9 +38,6 @@ pub struct DistHeteroLinkSampler {
     /// Per edge type, where it may have seeds.
     types: Vec<Option<DistLinkSampler>>,
 }
-
-/// Seed edges per edge type, and their times, where some were given.
-pub(crate) type SeedEdges = (Vec<Vec<u64>>, Option<Vec<Vec<i64>>>);
 
 impl DistHeteroLinkSampler {
     /// Without edge types that may have seeds; [`with_type`](Self::with_type) adds them.
@@ -103,9 +92,9 @@ impl DistHeteroLinkSampler {
         &self,
         edges: impl IntoIterator<Item = (K, I)>,
         key: SampleKey,
-    ) -> Result<DistHeteroLinkBatch, DistError> {
-        let seeds = agree(&*self.sampler.graph().comm, "seed edges: lists", self.seeds(edges))?;
-        self.batch(&seeds, key)
+    ) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
+        let named = self.added(edges.into_iter().map(|(key, ids)| (key, ids.as_ref().is_empty(), ids)));
+        self.checked(named.and_then(|named| Ok((self.sampler.graph().select_edges(named)?, None))), key)
     }
 
     /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own. Collective.
@@ -116,63 +105,81 @@ impl DistHeteroLinkSampler {
         &self,
         edges: impl IntoIterator<Item = (K, I, T)>,
         key: SampleKey,
-    ) -> Result<DistHeteroLinkBatch, DistError> {
-        let seeds = agree(&*self.sampler.graph().comm, "seed edges: lists", self.seeds_before(edges))?;
-        self.batch(&seeds, key)
+    ) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
+        let named = self.added(edges.into_iter().map(|(key, ids, times)| (key, ids.as_ref().is_empty(), (ids, times))));
+        let named = self.sampler.check_timed().and(named);
+        let flat = |(t, (ids, times))| (t, ids, times);
+        self.checked(named.and_then(|named| self.sampler.graph().select_edges_before(named.into_iter().map(flat))), key)
     }
 
-    /// Seed edges, checked.
-    pub(crate) fn seeds<K: EdgeKey, I: AsRef<[u64]>>(&self, edges: impl IntoIterator<Item = (K, I)>) -> Result<SeedEdges, DistError> {
-        let mut lists = vec![None; self.types.len()];
-        for (key, ids) in edges {
-            let t = self.add(&mut lists, key, ids.as_ref())?;
-            self.types[t].iter().filter(|_| !ids.as_ref().is_empty()).try_for_each(DistLinkSampler::check_own_times)?;
-        }
-        Ok((lists.into_iter().map(Option::unwrap_or_default).collect(), None))
+    /// Numbers of the types of edges, which were added to the sampler where there are edges.
+    fn added<K: EdgeKey, E>(&self, edges: impl Iterator<Item = (K, bool, E)>) -> Result<Vec<(usize, E)>, DistError> {
+        let numbered = |(key, is_empty, edges)| {
+            let t = self.sampler.graph().schema().etype(key)?;
+            if is_empty || self.types[t].is_some() { Ok((t, edges)) } else { Err(self.not_added(t)) }
+        };
+        edges.map(numbered).collect()
     }
-
-    /// Seed edges and their times, checked.
-    pub(crate) fn seeds_before<K: EdgeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
-        &self,
-        edges: impl IntoIterator<Item = (K, I, T)>,
-    ) -> Result<SeedEdges, DistError> {
-        self.sampler.check_timed()?;
-        let (mut lists, mut times) = (vec![None; self.types.len()], vec![vec![]; self.types.len()]);
-        for (key, ids, of) in edges {
-            let t = self.add(&mut lists, key, ids.as_ref())?;
-            self.sampler.check_seed_times(t, ids.as_ref(), of.as_ref())?;
-            times[t] = of.as_ref().to_vec();
-        }
-        Ok((lists.into_iter().map(Option::unwrap_or_default).collect(), Some(times)))
+    fn not_added(&self, etype: usize) -> DistError {
+        let expected = "edges of types that were added to the sampler (`with_type`)".into();
+        DistError::Config { arg: "edges", expected, found: format!("edges of `{}`", self.sampler.graph().etypes()[etype]) }
     }
-
-    /// Puts seed edges down as those of their type, which it returns.
-    fn add(&self, lists: &mut [Option<Vec<u64>>], key: impl EdgeKey, ids: &[u64]) -> Result<usize, DistError> {
-        let g = self.sampler.graph();
-        let t = g.schema().etype(key)?;
-        if self.types[t].is_none() && !ids.is_empty() {
-            let expected = "edges of types that were added to the sampler (`with_type`)".into();
-            return Err(DistError::Config { arg: "edges", expected, found: format!("edges of `{}`", g.etypes()[t]) });
-        }
-        g.inner.edges.check(t, ids)?;
-        if lists[t].replace(ids.to_vec()).is_some() {
-            return Err(GraphError::Duplicate { what: "edge type", name: g.etypes()[t].to_string() }.into());
-        }
-        Ok(t)
+    fn checked(&self, lists: Result<SeedLists, DistError>, key: SampleKey) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
+        let seeds = lists.and_then(|(edges, times)| Ok(Seeds::new(SeedKind::Edges, edges, times)?));
+        let seeds = seeds.and_then(|seeds| self.check_here(&seeds).map(|()| seeds));
+        let seeds = agree(&*self.sampler.graph().comm, "seed edges: lists", seeds)?;
+        self.sample_batch(&seeds, key)
     }
+    /// [`Sampler::check`] on this rank.
+    fn check_here(&self, seeds: &Seeds<u64>) -> Result<(), DistError> {
+        seeds.expect(SeedKind::Edges, self.types.len())?;
+        if seeds.times().is_some() {
+            self.sampler.check_timed()?;
+        }
+        for (t, links) in self.types.iter().enumerate().filter(|(t, _)| !seeds.ids()[*t].is_empty()) {
+            let Some(links) = links else { return Err(self.not_added(t)) };
+            if seeds.times().is_none() {
+                links.check_own_times()?;
+            }
+        }
+        Ok(())
+    }
+}
 
-    /// A batch of checked seed edges.
-    pub(crate) fn batch(&self, (edges, times): &SeedEdges, key: SampleKey) -> Result<DistHeteroLinkBatch, DistError> {
+/// Batches of edges of several types ([`DistGraph::edge_seeds`]), with negative pairs of each; for times see [`DistLinkSampler`].
+impl Sampler for DistHeteroLinkSampler {
+    type Seed = u64;
+    type Batch = HeteroLinkBatch<DistBatch, u64>;
+    type Error = DistError;
+    in_order!();
+
+    fn sample_batch(&self, seeds: &Seeds<u64>, key: SampleKey) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
+        let (edges, times) = (seeds.ids(), seeds.times());
         let mut seeds = vec![];
         for (t, edges) in edges.iter().enumerate() {
-            let times = times.as_ref().map(|times| &times[t][..]);
+            let times = times.map(|times| &times[t][..]);
             seeds.extend(self.types[t].as_ref().map(|links| LinkSeeds { links, edges, times }));
         }
         let (batch, made) = sample_links(&self.sampler, &seeds, key)?;
-        let mut links = vec![DistSeedLinks::default(); edges.len()];
+        let mut links = vec![SeedLinks::default(); edges.len()];
         for (part, made) in seeds.iter().zip(made) {
             links[part.links.etype()] = made;
         }
-        Ok(DistHeteroLinkBatch { batch, links })
+        Ok(HeteroLinkBatch { batch, links })
+    }
+    fn check(&self, seeds: &Seeds<u64>) -> Result<(), DistError> {
+        agree(&*self.sampler.graph().comm, "seed edges: times", self.check_here(seeds))
+    }
+    fn own_seeds(&self, seeds: Seeds<u64>, batch: &HeteroLinkBatch<DistBatch, u64>) -> Seeds<u64> {
+        seeds.with_own(batch.links.iter().map(|links| links.edges.clone()).collect())
+    }
+}
+
+impl RankSampler for DistHeteroLinkSampler {
+    fn graph(&self) -> &DistGraph {
+        self.sampler.graph()
+    }
+    fn with_communicator(self, comm: Arc<dyn Communicator>) -> Self {
+        Self::with_communicator(self, comm)
     }
 }

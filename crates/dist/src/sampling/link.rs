@@ -2,60 +2,16 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{CorruptedPairs, EdgeKey, Graph, GraphError, LinkExclusion, LinkRows, NegativePairs, NegativeSampler, SampleKey};
+use burn_gnn_graph::{
+    CorruptedPairs, EdgeKey, Graph, GraphError, LinkBatch, LinkExclusion, LinkRows, NegativePairs, NegativeSampler, SampleKey, Sampler,
+    SeedKind, SeedLinks, Seeds,
+};
 
 use super::global::GlobalNegatives;
 use super::{DistBatch, DistSampler};
 use crate::exchange::{Pack, Unpack, agree, exchange};
-use crate::{DistError, DistGraph};
-
-/// This rank's share of a batch of seed edges: those that it owns.
-#[derive(Clone, Debug)]
-pub struct DistLinkBatch {
-    /// Blocks that compute the endpoints of all pairs.
-    pub batch: DistBatch,
-    /// Ids in the input graph of the seed edges.
-    pub edges: Vec<u64>,
-    /// The seed edges.
-    pub positive: LinkRows,
-    /// The negative pairs, those of one positive pair one after the other.
-    pub negative: LinkRows,
-    /// Whether each negative pair is known to be no edge.
-    pub is_strict: Vec<bool>,
-}
-
-impl DistLinkBatch {
-    /// 1 for each positive pair, then 0 for each negative one.
-    pub fn labels(&self) -> Vec<f32> {
-        labels_of(&self.positive, &self.negative)
-    }
-}
-
-/// This rank's share of the seed edges of one type in a batch, as a [`DistLinkBatch`] has them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DistSeedLinks {
-    /// Ids in the input graph of the seed edges.
-    pub edges: Vec<u64>,
-    /// The seed edges.
-    pub positive: LinkRows,
-    /// The negative pairs, those of one positive pair one after the other.
-    pub negative: LinkRows,
-    /// Whether each negative pair is known to be no edge.
-    pub is_strict: Vec<bool>,
-}
-
-impl DistSeedLinks {
-    /// 1 for each positive pair, then 0 for each negative one.
-    pub fn labels(&self) -> Vec<f32> {
-        labels_of(&self.positive, &self.negative)
-    }
-}
-
-fn labels_of(positive: &LinkRows, negative: &LinkRows) -> Vec<f32> {
-    let mut labels = vec![1.0; positive.src.len()];
-    labels.resize(labels.len() + negative.src.len(), 0.0);
-    labels
-}
+use crate::loading::in_order;
+use crate::{DistError, DistGraph, RankSampler};
 
 /// How many negatives of each positive pair, the nodes drawn by type-wise id, and whether each pair is strict.
 type Drawn = (usize, Vec<u64>, Vec<bool>);
@@ -225,7 +181,7 @@ impl DistLinkSampler {
     ///
     /// # Errors
     /// An id out of range; other edges have times, but not those of this type; on all ranks.
-    pub fn sample(&self, edges: &[u64], key: SampleKey) -> Result<DistLinkBatch, DistError> {
+    pub fn sample(&self, edges: &[u64], key: SampleKey) -> Result<LinkBatch<DistBatch, u64>, DistError> {
         agree(&*self.sampler.graph().comm, "seed edges: times", self.check_own_times())?;
         self.batch(edges, None, key)
     }
@@ -234,17 +190,17 @@ impl DistLinkSampler {
     ///
     /// # Errors
     /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times; on all ranks.
-    pub fn sample_before(&self, edges: &[u64], times: &[i64], key: SampleKey) -> Result<DistLinkBatch, DistError> {
+    pub fn sample_before(&self, edges: &[u64], times: &[i64], key: SampleKey) -> Result<LinkBatch<DistBatch, u64>, DistError> {
         let checked = self.sampler.check_timed().and_then(|()| self.sampler.check_seed_times(self.etype, edges, times));
         agree(&*self.sampler.graph().comm, "seed edges: times", checked)?;
         self.batch(edges, Some(times), key)
     }
 
     /// A batch of seed edges, which have these times.
-    pub(crate) fn batch(&self, edges: &[u64], times: Option<&[i64]>, key: SampleKey) -> Result<DistLinkBatch, DistError> {
+    pub(crate) fn batch(&self, edges: &[u64], times: Option<&[i64]>, key: SampleKey) -> Result<LinkBatch<DistBatch, u64>, DistError> {
         let (batch, mut links) = sample_links(&self.sampler, &[LinkSeeds { links: self, edges, times }], key)?;
-        let DistSeedLinks { edges, positive, negative, is_strict } = links.swap_remove(0);
-        Ok(DistLinkBatch { batch, edges, positive, negative, is_strict })
+        let SeedLinks { edges, positive, negative, is_strict } = links.swap_remove(0);
+        Ok(LinkBatch { batch, edges, positive, negative, is_strict })
     }
 
     /// Refuses seeds that have the times of their edges where only other edges have times.
@@ -253,8 +209,7 @@ impl DistLinkSampler {
             return Ok(());
         }
         let relation = self.sampler.graph().etypes()[self.etype].to_string();
-        let remedy =
-            "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`before`)";
+        let remedy = "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`edge_seeds_before`)";
         Err(GraphError::MissingRelation { arg: "times", relation, remedy }.into())
     }
 
@@ -413,6 +368,45 @@ impl DistLinkSampler {
     }
 }
 
+/// Batches of edges of the type ([`DistGraph::edge_seeds`]), with negative pairs. Where edges of the sampler have times, every seed edge has
+/// its own, or the one that is given for it, and so have its negatives; see [Times](burn_gnn_graph::LinkSampler#times).
+impl Sampler for DistLinkSampler {
+    type Seed = u64;
+    type Batch = LinkBatch<DistBatch, u64>;
+    type Error = DistError;
+    in_order!();
+
+    fn sample_batch(&self, seeds: &Seeds<u64>, key: SampleKey) -> Result<LinkBatch<DistBatch, u64>, DistError> {
+        self.batch(&seeds.ids()[self.etype], seeds.times().map(|times| &times[self.etype][..]), key)
+    }
+    fn check(&self, seeds: &Seeds<u64>) -> Result<(), DistError> {
+        let etypes = self.sampler.graph().etypes();
+        let check = || -> Result<(), DistError> {
+            seeds.expect(SeedKind::Edges, etypes.len())?;
+            if let Some(t) = (0..etypes.len()).find(|&t| t != self.etype && !seeds.ids()[t].is_empty()) {
+                let expected = format!("edges of `{}`, the type of the sampler", etypes[self.etype]);
+                return Err(DistError::Config { arg: "seeds", expected, found: format!("some of `{}`", etypes[t]) });
+            }
+            if seeds.times().is_some() { self.sampler.check_timed() } else { self.check_own_times() }
+        };
+        agree(&*self.sampler.graph().comm, "seed edges: times", check())
+    }
+    fn own_seeds(&self, seeds: Seeds<u64>, batch: &LinkBatch<DistBatch, u64>) -> Seeds<u64> {
+        let mut own = vec![vec![]; seeds.ids().len()];
+        own[self.etype].clone_from(&batch.edges);
+        seeds.with_own(own)
+    }
+}
+
+impl RankSampler for DistLinkSampler {
+    fn graph(&self) -> &DistGraph {
+        self.sampler.graph()
+    }
+    fn with_communicator(self, comm: Arc<dyn crate::Communicator>) -> Self {
+        Self::with_communicator(self, comm)
+    }
+}
+
 /// Seed edges of one type, the same lists on all ranks.
 pub(super) struct LinkSeeds<'a> {
     pub(super) links: &'a DistLinkSampler,
@@ -464,7 +458,7 @@ pub(super) fn sample_links(
     sampler: &DistSampler,
     parts: &[LinkSeeds<'_>],
     key: SampleKey,
-) -> Result<(DistBatch, Vec<DistSeedLinks>), DistError> {
+) -> Result<(DistBatch, Vec<SeedLinks<u64>>), DistError> {
     let g = sampler.graph();
     let inner = &g.inner;
     agree(&*g.comm, "seed edges", parts.iter().try_for_each(|part| inner.edges.check(part.links.etype, part.edges)))?;
@@ -496,7 +490,7 @@ pub(super) fn sample_links(
             dst: pairs.iter().map(|p| row(d, p[1])).collect(),
         };
         let positive = rows(&(0..edges.len()).map(|i| [i, i]).collect::<Vec<_>>());
-        DistSeedLinks { edges, positive, negative: rows(&pairs), is_strict }
+        SeedLinks { edges, positive, negative: rows(&pairs), is_strict }
     });
     let links = links.collect();
     Ok((batch, links))

@@ -10,17 +10,15 @@ mod serve;
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{EdgeKey, Fanouts, GraphError, NeighborSampler, NodeKey, SampleKey, Strategy};
+use burn_gnn_graph::{EdgeKey, Fanouts, GraphError, NeighborSampler, NodeKey, SampleKey, Sampler, SeedKind, Seeds, Strategy};
 
 use crate::exchange::agree;
-use crate::{DistError, DistGraph};
+use crate::loading::{ELSEWHERE, in_order};
+use crate::{DistError, DistGraph, RankSampler};
 
-/// Seeds per node type, and the time of each.
-pub(crate) type TimedSeeds = (Vec<Vec<u64>>, Vec<Vec<i64>>);
 pub use batch::DistBatch;
-pub(crate) use hetero_link::SeedEdges;
-pub use hetero_link::{DistHeteroLinkBatch, DistHeteroLinkSampler};
-pub use link::{DistLinkBatch, DistLinkSampler, DistSeedLinks};
+pub use hetero_link::DistHeteroLinkSampler;
+pub use link::DistLinkSampler;
 use out_edges::OutEdges;
 
 /// [`NeighborSampler`] over a partitioned graph: hop after hop the nodes found so far go to their owners, which sample them, because an
@@ -198,28 +196,9 @@ impl DistSampler {
         seeds: impl IntoIterator<Item = (N, I, T)>,
         key: SampleKey,
     ) -> Result<DistBatch, DistError> {
-        let (seeds, times) = agree(&*self.graph.comm, "seeds", self.seeds_before(seeds))?;
-        self.grow(&seeds, Some(&times), &vec![vec![]; self.graph.etypes().len()], key)
-    }
-
-    /// Seeds and times in schema order, checked.
-    pub(crate) fn seeds_before<N: NodeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
-        &self,
-        seeds: impl IntoIterator<Item = (N, I, T)>,
-    ) -> Result<TimedSeeds, DistError> {
-        self.check_timed()?;
-        let (mut times, mut named) = (vec![vec![]; self.graph.ntypes().len()], vec![]);
-        for (key, ids, of) in seeds {
-            let t = self.graph.schema().ntype(key)?;
-            let (expected, actual) = (ids.as_ref().len(), of.as_ref().len());
-            let (relation, arg) = (self.graph.ntypes()[t].clone(), "times".to_owned());
-            if expected != actual {
-                return Err(GraphError::Length { relation, arg, why: "one per seed", expected, actual }.into());
-            }
-            times[t] = of.as_ref().to_vec();
-            named.push((t, ids));
-        }
-        Ok((self.graph.select_nodes(named)?, times))
+        let checked = self.check_timed().and_then(|()| self.graph.select_nodes_before(seeds));
+        let (seeds, times) = agree(&*self.graph.comm, "seeds", checked)?;
+        self.grow(&seeds, times.as_deref(), &vec![vec![]; self.graph.etypes().len()], key)
     }
 
     /// Refuses times of seeds where edges have none.
@@ -300,5 +279,41 @@ impl DistSampler {
     fn cut(mut self) -> Result<Self, DistError> {
         self.hops = Arc::new((0..self.whole.hops()).map(|hop| self.whole.only_hop(hop)).collect::<Result<_, _>>()?);
         Ok(self)
+    }
+}
+
+/// Batches of nodes, of one type or several ([`DistGraph::node_seeds`], [`DistGraph::split_seeds`]); each with a time where edges of the
+/// sampler have times, and only there.
+impl Sampler for DistSampler {
+    type Seed = u64;
+    type Batch = DistBatch;
+    type Error = DistError;
+    in_order!();
+
+    fn sample_batch(&self, seeds: &Seeds<u64>, key: SampleKey) -> Result<DistBatch, DistError> {
+        let (own, excluded) = (seeds.filter(|id| id != ELSEWHERE), vec![vec![]; self.graph.etypes().len()]);
+        self.grow(own.ids(), own.times(), &excluded, key)
+    }
+    fn check(&self, seeds: &Seeds<u64>) -> Result<(), DistError> {
+        let check = || -> Result<(), DistError> {
+            seeds.expect(SeedKind::Nodes, self.graph.ntypes().len())?;
+            match seeds.times() {
+                None => Ok(self.whole.check_untimed()?),
+                Some(_) => self.check_timed(),
+            }
+        };
+        agree(&*self.graph.comm, "seeds: times", check())
+    }
+    fn own_seeds(&self, seeds: Seeds<u64>, _: &DistBatch) -> Seeds<u64> {
+        seeds.filter(|id| id != ELSEWHERE)
+    }
+}
+
+impl RankSampler for DistSampler {
+    fn graph(&self) -> &DistGraph {
+        &self.graph
+    }
+    fn with_communicator(self, comm: Arc<dyn crate::Communicator>) -> Self {
+        Self::with_communicator(self, comm)
     }
 }

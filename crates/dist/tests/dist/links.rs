@@ -1,8 +1,8 @@
 //! Batches of edges over parts are those of one machine.
 
 use burn_gnn_dist::{
-    DistBatch, DistError, DistGraph, DistHeteroLinkBatch, DistHeteroLinkSampler, DistLinkBatch, DistLinkSampler, DistSampler,
-    DistSeedLinks, PartitionConfig, PartitionMethod, PartitionedGraph, SplitBy, SplitOf, partition_graph,
+    DistBatch, DistError, DistGraph, DistHeteroLinkSampler, DistLinkSampler, DistSampler, PartitionConfig, PartitionMethod,
+    PartitionedGraph, SplitBy, SplitOf, partition_graph,
 };
 use burn_gnn_graph::{
     BlockSampler, Graph, GraphError, HeteroLinkBatch, HeteroLinkSampler, LinkBatch, LinkExclusion, LinkSampler, MiniBatch, NegativeBy,
@@ -104,24 +104,24 @@ fn whole(g: &Graph, seeds: &[Seeds], times: Times, key: SampleKey) -> (MiniBatch
 }
 
 /// As [`whole`], this rank's share.
-fn share(d: &DistGraph, seeds: &[Seeds], times: Times, key: SampleKey) -> Result<(DistBatch, Vec<DistSeedLinks>), DistError> {
+fn share(d: &DistGraph, seeds: &[Seeds], times: Times, key: SampleKey) -> Result<(DistBatch, Vec<SeedLinks<u64>>), DistError> {
     let mut sampler = DistSampler::new(d, [2, -1])?;
     for e in (0..5).filter(|_| times != Times::None) {
         sampler = sampler.with_times(e, "t")?;
     }
     if let [one] = seeds {
         let links = one.on_parts(DistLinkSampler::new(sampler, one.etype)?)?;
-        let DistLinkBatch { batch, edges, positive, negative, is_strict } = match times {
+        let LinkBatch { batch, edges, positive, negative, is_strict } = match times {
             Times::Given => links.sample_before(&one.wide(), &one.times(), key),
             _ => links.sample(&one.wide(), key),
         }?;
-        return Ok((batch, vec![DistSeedLinks { edges, positive, negative, is_strict }]));
+        return Ok((batch, vec![SeedLinks { edges, positive, negative, is_strict }]));
     }
     let mut links = DistHeteroLinkSampler::new(sampler);
     for of in seeds {
         links = links.with_type(of.etype, |links| of.on_parts(links))?;
     }
-    let DistHeteroLinkBatch { batch, links } = match times {
+    let HeteroLinkBatch { batch, links } = match times {
         Times::Given => links.sample_before(seeds.iter().map(|of| (of.etype, of.wide(), of.times())), key),
         _ => links.sample(seeds.iter().map(|of| (of.etype, of.wide())), key),
     }?;

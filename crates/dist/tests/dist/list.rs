@@ -28,6 +28,7 @@ macro_rules! shared_tests {
                 what_is_wrong_is_wrong_on_all_ranks: [2],
                 even_splits_and_links_load_as_well: [3],
                 labels_and_edge_features_are_those_of_one_machine: [1, 2, 3, 4],
+                a_sampler_of_a_user_is_loaded_in_order: [1, 3],
             }
             links {
                 some_shares_are_the_batch: [1, 2, 3, 4],

@@ -1,13 +1,16 @@
 //! Loaders: shares of one machine's batches, made ahead or not, from any batch on, stopping at any moment.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_gnn_dist::{
-    DistBatch, DistError, DistGraph, DistHeteroLinkBatches, DistHeteroLinkSampler, DistLinkBatches, DistLinkSampler, DistLoaded,
-    DistLoader, DistNodeBatches, DistSampler, Presampling, SplitBy, SplitOf,
+    Communicator, DistBatch, DistError, DistFeatures, DistGraph, DistHeteroLinkSampler, DistLinkSampler, DistSampler, Presampling,
+    RankSampler, SplitBy, SplitOf,
 };
 use burn_gnn_graph::{
-    BatchMaker, Graph, HeteroLinkBatches, HeteroLinkSampler, LinkBatches, LinkExclusion, LinkSampler, Loader, LoaderState, MemoryRows,
-    NegativePairs, NeighborSampler, NodeBatches, SampleKey,
+    Graph, GraphError, GraphFeatures, HeteroLinkSampler, LinkExclusion, LinkSampler, LoadedBatch, Loader, LoaderState, MemoryRows,
+    NegativePairs, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds,
 };
 
 use crate::dist_graph::on_ranks;
@@ -20,13 +23,20 @@ fn seeds() -> Vec<u32> {
     (0..37).map(|i| i * 11 % 40).collect()
 }
 
-fn maker(d: &DistGraph) -> Result<DistNodeBatches, DistError> {
-    let seeds: Vec<u64> = seeds().iter().map(|&v| u64::from(v)).collect();
-    DistNodeBatches::new(DistSampler::new(d, [3, 2])?, [("a", &seeds)])?.with_features("a", "feat")?.with_features("c", "feat")
+fn dist_seeds(d: &DistGraph) -> Result<Seeds<u64>, DistError> {
+    d.node_seeds([("a", seeds().iter().map(|&v| u64::from(v)).collect::<Vec<_>>())])
 }
 
-fn loader(d: &DistGraph, prefetch: usize) -> Result<DistLoader<DistNodeBatches>, DistError> {
-    Ok(DistLoader::new(maker(d)?.with_cache(4)?, 10)?.with_seed(9).with_prefetch(prefetch))
+fn dist_features(d: &DistGraph) -> Result<DistFeatures, DistError> {
+    DistFeatures::new(d).with_nodes("a", "feat")?.with_nodes("c", "feat")
+}
+
+fn load(d: &DistGraph, features: DistFeatures, size: usize) -> Result<Loader<DistSampler, DistFeatures>, DistError> {
+    Ok(Loader::new(DistSampler::new(d, [3, 2])?, dist_seeds(d)?, size)?.with_features(features))
+}
+
+fn loader(d: &DistGraph, prefetch: usize) -> Result<Loader<DistSampler, DistFeatures>, DistError> {
+    Ok(load(d, dist_features(d)?.with_cache(4)?, 10)?.with_seed(9).with_prefetch(prefetch))
 }
 
 fn floats(x: &Option<Tensor<2>>) -> Vec<f32> {
@@ -35,18 +45,18 @@ fn floats(x: &Option<Tensor<2>>) -> Vec<f32> {
 
 type Share = (Vec<u64>, usize, Vec<Vec<u64>>, Vec<f32>, Vec<f32>);
 
-fn share(b: &DistLoaded<DistBatch>) -> Share {
+fn share(b: &LoadedBatch<DistBatch, u64>) -> Share {
     (b.seeds[0].clone(), b.global_seeds, content(&b.batch.mini), floats(&b.x[0]), floats(&b.x[2]))
 }
 
-fn node_batches(g: &Graph) -> NodeBatches {
+fn features_of(g: &Graph) -> GraphFeatures {
     let rows = |t: usize| MemoryRows::from_tensor(g.node_frames()[t].get::<2>("feat").unwrap());
-    let batches = NodeBatches::new(NeighborSampler::new(g, [3, 2]).unwrap(), [("a", seeds())], &Device::flex()).unwrap();
-    batches.with_features("a", rows(0)).unwrap().with_features("c", rows(2)).unwrap()
+    GraphFeatures::new(g, &Device::flex()).with_nodes("a", rows(0)).unwrap().with_nodes("c", rows(2)).unwrap()
 }
 
-fn alone(g: &Graph) -> Loader<NodeBatches> {
-    Loader::new(node_batches(g), 10).unwrap().with_seed(9)
+fn alone(g: &Graph, features: GraphFeatures) -> Loader<NeighborSampler, GraphFeatures> {
+    let seeds = Seeds::nodes(g, [("a", seeds())]).unwrap();
+    Loader::new(NeighborSampler::new(g, [3, 2]).unwrap(), seeds, 10).unwrap().with_features(features).with_seed(9)
 }
 
 pub(crate) fn every_rank_has_its_share_of_the_batches_of_one_machine(n: usize) {
@@ -55,16 +65,16 @@ pub(crate) fn every_rank_has_its_share_of_the_batches_of_one_machine(n: usize) {
     let ranks = on_ranks(&parts, |d| {
         let mut runs = vec![];
         for prefetch in [0, 1, 3] {
-            let mut loader = loader(d, prefetch)?;
+            let loader = loader(d, prefetch)?;
             assert_eq!(loader.num_batches(), 4);
-            let epochs = (0..2).map(|e| loader.epoch(e)?.map(|b| Ok(share(&b?))).collect::<Result<Vec<_>, DistError>>());
+            let epochs = (0..2).map(|e| loader.epoch(e).map(|b| Ok(share(&b?))).collect::<Result<Vec<_>, DistError>>());
             runs.push(epochs.collect::<Result<Vec<_>, _>>()?.concat());
         }
         assert!(runs[1] == runs[0] && runs[2] == runs[0], "batches depend on prefetching");
         Ok(runs.remove(0))
     });
     let sampler = NeighborSampler::new(&g, [3, 2]).unwrap();
-    let batches: Vec<_> = (0..2).flat_map(|e| alone(&g).epoch(e).map(Result::unwrap).collect::<Vec<_>>()).collect();
+    let batches: Vec<_> = (0..2).flat_map(|e| alone(&g, features_of(&g)).epoch(e).map(Result::unwrap).collect::<Vec<_>>()).collect();
     for (i, batch) in batches.iter().enumerate() {
         let mut all = vec![];
         for (rank, (ids, global, content_here, a, c)) in ranks.iter().map(|r| r[i].clone()).enumerate() {
@@ -94,18 +104,18 @@ pub(crate) fn goes_on_from_any_batch_and_ends_early(n: usize) {
     let parts = scattered(&g, n, 7);
     on_ranks(&parts, |d| {
         for prefetch in [0, 2] {
-            let mut loader = loader(d, prefetch)?;
-            let all: Vec<_> = loader.epoch(1)?.map(|b| Ok(share(&b?))).collect::<Result<_, DistError>>()?;
+            let loader = loader(d, prefetch)?;
+            let all: Vec<_> = loader.epoch(1).map(|b| Ok(share(&b?))).collect::<Result<_, DistError>>()?;
             for stop in 0..=4 {
-                let mut epoch = loader.epoch(1)?;
+                let mut epoch = loader.epoch(1);
                 let begin: Vec<_> = epoch.by_ref().take(stop).map(|b| Ok(share(&b?))).collect::<Result<_, DistError>>()?;
                 let state = epoch.state();
                 assert_eq!(state, LoaderState { epoch: 1, batch: stop });
                 drop(epoch); // with batches under way
-                let rest: Vec<_> = loader.resume(state)?.map(|b| Ok(share(&b?))).collect::<Result<_, DistError>>()?;
+                let rest: Vec<_> = loader.resume(state).map(|b| Ok(share(&b?))).collect::<Result<_, DistError>>()?;
                 assert!([begin, rest].concat() == all, "stopped at batch {stop}");
             }
-            let epoch = loader.resume(LoaderState { epoch: 0, batch: 99 })?;
+            let epoch = loader.resume(LoaderState { epoch: 0, batch: 99 });
             assert_eq!(epoch.count(), 0);
         }
         Ok(())
@@ -117,8 +127,8 @@ pub(crate) fn an_epoch_that_one_rank_drops_is_an_error_on_the_others(n: usize) {
     let g = random(5, SOME);
     let parts = scattered(&g, n, 7);
     on_ranks(&parts, |d| {
-        let mut loader = DistLoader::new(maker(d)?, 1)?.with_prefetch(1);
-        let mut epoch = loader.epoch(0)?;
+        let loader = load(d, dist_features(d)?, 1)?.with_prefetch(1);
+        let mut epoch = loader.epoch(0);
         epoch.next().transpose()?;
         if d.comm().rank() == 0 {
             drop(epoch);
@@ -136,9 +146,9 @@ pub(crate) fn caches_change_no_row_and_count(n: usize) {
     let parts = scattered(&g, n, 7);
     on_ranks(&parts, |d| {
         let run = |rows: usize| {
-            let mut loader = DistLoader::new(maker(d)?.with_cache(rows)?, 10)?.with_seed(9);
-            let all: Vec<_> = loader.epoch(0)?.map(|b| Ok(share(&b?))).collect::<Result<_, DistError>>()?;
-            let stats: Vec<_> = loader.maker().caches().iter().map(|c| c.stats()).collect();
+            let loader = load(d, dist_features(d)?.with_cache(rows)?, 10)?.with_seed(9);
+            let all: Vec<_> = loader.epoch(0).map(|b| Ok(share(&b?))).collect::<Result<_, DistError>>()?;
+            let stats: Vec<_> = loader.features().caches().iter().map(|c| c.stats()).collect();
             Ok::<_, DistError>((all, stats))
         };
         let ((none, cold), (all, hot)) = (run(0)?, run(1000)?);
@@ -158,26 +168,28 @@ pub(crate) fn rows_that_trial_batches_ask_for_most_are_kept(n: usize) {
     let g = random(5, SOME);
     let parts = scattered(&g, n, 7);
     on_ranks(&parts, |d| {
-        let run = |batches: DistNodeBatches| {
-            let mut loader = DistLoader::new(batches, 10)?.with_seed(9);
-            let all: Vec<_> = (0..8).map(|e| loader.epoch(e)?.map(|b| Ok(share(&b?))).collect::<Result<Vec<_>, DistError>>()).collect();
-            let stats: Vec<_> = loader.maker().caches().iter().map(|c| c.stats()).collect();
+        let run = |features: DistFeatures| {
+            let loader = load(d, features, 10)?.with_seed(9);
+            let all: Vec<_> = (0..8).map(|e| loader.epoch(e).map(|b| Ok(share(&b?))).collect::<Result<Vec<_>, DistError>>()).collect();
+            let stats: Vec<_> = loader.features().caches().iter().map(|c| c.stats()).collect();
             Ok::<_, DistError>((all.into_iter().collect::<Result<Vec<_>, _>>()?.concat(), stats))
         };
         let trial = Presampling { batches: 100, batch_size: 10, seed: 3 };
-        let (plain, cold) = run(maker(d)?)?;
-        let (all, presampled) = run(maker(d)?.with_presampled_cache(8, trial)?)?;
+        let (sampler, seeds) = (DistSampler::new(d, [3, 2])?, dist_seeds(d)?);
+        let presampled = |rows, trial| dist_features(d)?.with_presampled_cache(rows, &sampler, &seeds, trial);
+        let (plain, cold) = run(dist_features(d)?)?;
+        let (all, kept) = run(presampled(8, trial)?)?;
         assert!(plain == all && cold.is_empty(), "a cache changed a batch");
-        let (_, by_id) = run(maker(d)?.with_presampled_cache(8, Presampling { batches: 0, ..trial })?)?;
+        let (_, by_id) = run(presampled(8, Presampling { batches: 0, ..trial })?)?;
         assert!(by_id.iter().all(|s| s.rows == 0));
-        assert!(presampled[0].rows <= 8 && presampled[0].hits > 0, "{}", presampled[0]);
+        assert!(kept[0].rows <= 8 && kept[0].hits > 0, "{}", kept[0]);
         // With room for all that was asked for, next to nothing is missed: nodes far from all seeds of the trial's one epoch.
-        let (_, every) = run(maker(d)?.with_presampled_cache(1000, trial)?)?;
-        assert!(every[0].hit_rate() > 0.8 && every[0].hits > presampled[0].hits, "{} against {}", every[0], presampled[0]);
+        let (_, every) = run(presampled(1000, trial)?)?;
+        assert!(every[0].hit_rate() > 0.8 && every[0].hits > kept[0].hits, "{} against {}", every[0], kept[0]);
         // The rows that were kept are asked for more often than as many others would be.
-        let share = presampled[0].rows as f64 / every[0].rows as f64;
-        assert!(presampled[0].hit_rate() > share, "{}: no better than any {} of {}", presampled[0], presampled[0].rows, every[0].rows);
-        let none = maker(d)?.with_presampled_cache(8, Presampling { batch_size: 0, ..trial });
+        let share = kept[0].rows as f64 / every[0].rows as f64;
+        assert!(kept[0].hit_rate() > share, "{}: no better than any {} of {}", kept[0], kept[0].rows, every[0].rows);
+        let none = presampled(8, Presampling { batch_size: 0, ..trial });
         assert!(matches!(none, Err(DistError::Config { arg: "batch_size", .. })));
         Ok(())
     });
@@ -188,22 +200,28 @@ pub(crate) fn what_is_wrong_is_wrong_on_all_ranks(n: usize) {
     let parts = scattered(&g, n, 7);
     on_ranks(&parts, |d| {
         let bad = d.comm().rank() == 1;
-        let new = |ntype: &str, seeds: &[u64]| DistNodeBatches::new(DistSampler::new(d, [1])?, [(ntype, seeds)]).map(drop);
+        let new = |ntype: &str, seeds: &[u64]| d.node_seeds([(ntype, seeds)]).map(drop);
         assert!(new(if bad { "x" } else { "a" }, &[0]).is_err());
         assert!(new("a", &[if bad { 40 } else { 0 }]).is_err());
         let other = new("a", &[u64::from(bad)]).unwrap_err().to_string();
         assert!(other.contains("the list of seeds must be the same on all ranks"), "{other}");
-        assert!(matches!(DistLoader::new(maker(d)?, 0), Err(DistError::Config { arg: "batch_size", .. })));
-        assert!(maker(d)?.with_features("a", "feat").is_err() && maker(d)?.with_features("b", "label").is_err());
-        let text = |e: Result<DistNodeBatches, DistError>| e.map(drop).unwrap_err().to_string();
-        let e = text(maker(d)?.with_labels("a", "feat"));
+        let zero = load(d, dist_features(d)?, 0);
+        assert!(matches!(zero, Err(DistError::Graph(GraphError::Setting { arg: "batch_size", .. }))));
+        let features = || dist_features(d);
+        assert!(features()?.with_nodes("a", "feat").is_err() && features()?.with_nodes("b", "label").is_err());
+        let text = |e: Result<DistFeatures, DistError>| e.map(drop).unwrap_err().to_string();
+        let e = text(features()?.with_labels("a", "feat"));
         assert!(e.starts_with("nodes of `a`: column `feat` is a F32 tensor") && e.contains("Int tensor of rank 1"), "{e}");
-        let e = text(maker(d)?.with_edge_features("self", "w"));
+        let e = text(features()?.with_edges("self", "w"));
         assert!(e.starts_with("edges of `a:self:a`: column `w` is a F32 tensor") && e.contains("Float tensor of rank 2"), "{e}");
-        assert!(text(maker(d)?.with_edge_features("self", "none")).contains("no column `none`"));
-        assert!(maker(d)?.with_labels("a", "label")?.with_labels("a", "trainer").is_err());
-        let links = DistLinkBatches::new(DistLinkSampler::new(DistSampler::new(d, [2])?, "self")?, &[0])?;
-        assert!(links.clone().with_labels("w").is_err() && links.with_labels("m")?.with_labels("t").is_err());
+        assert!(text(features()?.with_edges("self", "none")).contains("no column `none`"));
+        assert!(features()?.with_labels("a", "label")?.with_labels("a", "trainer").is_err());
+        assert!(features()?.with_edge_labels("self", "w").is_err());
+        assert!(features()?.with_edge_labels("self", "m")?.with_edge_labels("self", "t").is_err());
+        // Seeds of another kind, on one rank alone.
+        let (nodes, edges) = (dist_seeds(d)?, d.edge_seeds([("self", [0])])?);
+        let e = Loader::new(DistSampler::new(d, [1])?, if bad { edges } else { nodes }, 10).err().map(|e| e.to_string());
+        assert!(e.as_ref().is_some_and(|e| e.contains("`seeds`: expected nodes (`Seeds::nodes`), got edges (`Seeds::edges`)")), "{e:?}");
         Ok(())
     });
 }
@@ -213,11 +231,10 @@ pub(crate) fn even_splits_and_links_load_as_well(n: usize) {
     let parts = scattered(&g, n, 7);
     let seen = on_ranks(&parts, |d| {
         let split = d.node_split("a", SplitOf::All, SplitBy::Even)?;
-        let batches = DistNodeBatches::from_split(DistSampler::new(d, [2])?, "a", split.clone())?;
-        let mut loader = DistLoader::new(batches, 3)?;
+        let loader = Loader::new(DistSampler::new(d, [2])?, d.split_seeds("a", &split)?, 3)?;
         assert_eq!(loader.num_batches() as u64, split.steps(3));
         let (mut ids, mut weights, mut globals) = (vec![], vec![], vec![]);
-        for b in loader.epoch(0)? {
+        for b in loader.epoch(0) {
             let b = b?;
             weights.push(b.weight());
             globals.push(b.global_seeds);
@@ -228,9 +245,10 @@ pub(crate) fn even_splits_and_links_load_as_well(n: usize) {
 
         let edges: Vec<u64> = (0..150).step_by(4).collect();
         let links = DistLinkSampler::new(DistSampler::new(d, [2])?, "self")?.with_negatives(NegativePairs::PerSource(2))?;
-        let mut loader = DistLoader::new(DistLinkBatches::new(links, &edges)?.with_features("a", "feat")?.with_cache(5)?, 16)?;
+        let features = DistFeatures::new(d).with_nodes("a", "feat")?.with_cache(5)?;
+        let loader = Loader::new(links, d.edge_seeds([("self", &edges)])?, 16)?.with_features(features);
         let mut own = vec![];
-        for b in loader.epoch(0)? {
+        for b in loader.epoch(0) {
             let b = b?;
             assert_eq!(b.batch.negative.src.len(), 2 * b.num_seeds());
             assert_eq!(b.x[0].as_ref().map(|x| x.dims()[0]), Some(b.batch.batch.input_nodes(0).len()));
@@ -276,8 +294,8 @@ pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
     let (own_type, other) = (g.schema().etype("self").unwrap(), g.schema().etype(("b", "to", "a")).unwrap());
     let edge_rows = |e: usize| MemoryRows::from_tensor(g.edge_frames()[e].get::<2>("feat").unwrap());
     let labels: Vec<i64> = (0..40).map(|i| i * 7 % 5).collect();
-    let nodes = node_batches(&g).with_edge_features(own_type, edge_rows(own_type)).unwrap();
-    let nodes = nodes.with_edge_features(other, edge_rows(other)).unwrap().with_labels("a", &labels).unwrap();
+    let features = features_of(&g).with_edges(own_type, edge_rows(own_type)).unwrap();
+    let nodes = alone(&g, features.with_edges(other, edge_rows(other)).unwrap().with_labels("a", &labels).unwrap());
 
     let times: Vec<i64> = g.edge_frames()[own_type].column("t").unwrap().to_data().iter::<i64>().collect();
     let edges: Vec<u32> = (0..150).step_by(4).collect();
@@ -286,8 +304,10 @@ pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
     // Then a share of a batch is the batch of these edges.
     let exclusion = LinkExclusion::Nothing;
     let links = LinkSampler::new(NeighborSampler::new(&g, [3, 2]).unwrap(), own_type).unwrap().with_negatives(pairs);
-    let links = LinkBatches::new(links.with_exclusion(exclusion.clone()).unwrap(), &edges, &Device::flex()).unwrap();
-    let links = links.with_edge_features(own_type, edge_rows(own_type)).unwrap().with_labels(&times).unwrap();
+    let links = links.with_exclusion(exclusion.clone()).unwrap();
+    let none = GraphFeatures::new(&g, &Device::flex());
+    let features = none.clone().with_edges(own_type, edge_rows(own_type)).unwrap().with_edge_labels(own_type, &times).unwrap();
+    let links = Loader::new(links, Seeds::edges(&g, [(own_type, &edges)]).unwrap(), 16).unwrap().with_features(features);
 
     let others: Vec<u32> = (0..80).step_by(3).collect();
     let wide_others: Vec<u64> = others.iter().map(|&e| u64::from(e)).collect();
@@ -297,33 +317,33 @@ pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
     let one = |links: LinkSampler| links.with_negatives(pairs).with_exclusion(exclusion.clone());
     let several = HeteroLinkSampler::new(sampler).with_type(own_type, one).unwrap().with_type(other, one).unwrap();
     let of_types = [(own_type, &edges, &given), (other, &others, &given_others)];
-    let several = HeteroLinkBatches::before(several, of_types, &Device::flex()).unwrap();
-    let several = several.with_features("a", MemoryRows::from_tensor(g.node_frames()[0].get::<2>("feat").unwrap())).unwrap();
-    let several = several.with_edge_features(own_type, edge_rows(own_type)).unwrap();
+    let features = none.with_nodes("a", MemoryRows::from_tensor(g.node_frames()[0].get::<2>("feat").unwrap())).unwrap();
+    let features = features.with_edges(own_type, edge_rows(own_type)).unwrap();
     let of_others: Vec<i64> = g.edge_frames()[other].column("t").unwrap().to_data().iter::<i64>().collect();
-    let several = several.with_labels(other, &of_others).unwrap();
+    let features = features.with_edge_labels(other, &of_others).unwrap();
+    let several = Loader::new(several, Seeds::edges_before(&g, of_types).unwrap(), 16).unwrap().with_features(features);
 
     for parts in [scattered(&g, n, 7), kept(&g, n, 7)] {
         on_ranks(&parts, |d| {
-            let batches = maker(d)?.with_edge_features("self", "feat")?.with_edge_features(("b", "to", "a"), "feat")?;
-            let mut loader = DistLoader::new(batches.with_labels("a", "label")?, 10)?.with_seed(9);
-            for (i, batch) in loader.epoch(1)?.enumerate() {
+            let features = dist_features(d)?.with_edges("self", "feat")?.with_edges(("b", "to", "a"), "feat")?;
+            let loader = load(d, features.with_labels("a", "label")?, 10)?.with_seed(9);
+            for (i, batch) in loader.epoch(1).enumerate() {
                 let batch = batch?;
                 let position = |id: &u64| seeds().iter().position(|v| *v == parts.original_nids(0)[*id as usize]).unwrap() as u32;
                 let positions: Vec<u32> = batch.seeds[0].iter().map(position).collect();
-                let want = nodes.make(&positions, SampleKey::new(9).at(1, 4 + i as u64)).unwrap();
+                let want = nodes.batch(&positions, SampleKey::new(9).at(1, 4 + i as u64)).unwrap();
                 assert_eq!(read!(batch), read!(want), "batch {i} of nodes");
             }
 
             let one = |links: DistLinkSampler| links.with_negatives(pairs)?.with_exclusion(exclusion.clone());
             let sampler = DistSampler::new(d, [3, 2])?;
-            let batches = DistLinkBatches::new(one(DistLinkSampler::new(sampler.clone(), "self")?)?, &wide)?;
-            let batches = batches.with_edge_features("self", "feat")?.with_labels("t")?;
-            let mut loader = DistLoader::new(batches, 16)?.with_seed(9);
-            for (i, batch) in loader.epoch(0)?.enumerate() {
+            let own = one(DistLinkSampler::new(sampler.clone(), "self")?)?;
+            let features = DistFeatures::new(d).with_edges("self", "feat")?.with_edge_labels("self", "t")?;
+            let loader = Loader::new(own, d.edge_seeds([("self", &wide)])?, 16)?.with_features(features).with_seed(9);
+            for (i, batch) in loader.epoch(0).enumerate() {
                 let batch = batch?;
                 let positions: Vec<u32> = batch.seeds[own_type].iter().map(|&id| id as u32 / 4).collect();
-                let want = links.make(&positions, SampleKey::new(9).at(0, i as u64)).unwrap();
+                let want = links.batch(&positions, SampleKey::new(9).at(0, i as u64)).unwrap();
                 assert!(batch.seed_x[own_type].as_ref().is_some_and(|x| x.dims() == [positions.len(), 2]));
                 assert_eq!(read!(batch), read!(want), "batch {i} of edges");
             }
@@ -332,15 +352,15 @@ pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
             let sampler = sampler.with_times("self", "t")?;
             let hetero = DistHeteroLinkSampler::new(sampler).with_type("self", one)?.with_type(("b", "to", "a"), one)?;
             let seeds = [(own_type, &wide, &given), (other, &wide_others, &given_others)];
-            let batches = DistHeteroLinkBatches::before(hetero, seeds)?;
-            let batches = batches.with_features("a", "feat")?.with_edge_features("self", "feat")?.with_labels(("b", "to", "a"), "t")?;
-            let mut loader = DistLoader::new(batches.with_cache(4)?, 16)?.with_seed(9);
+            let features = DistFeatures::new(d).with_nodes("a", "feat")?.with_edges("self", "feat")?;
+            let features = features.with_edge_labels(("b", "to", "a"), "t")?.with_cache(4)?;
+            let loader = Loader::new(hetero, d.edge_seeds_before(seeds)?, 16)?.with_features(features).with_seed(9);
             assert_eq!(loader.num_batches(), (wide.len() + wide_others.len()).div_ceil(16));
-            for (i, batch) in loader.epoch(0)?.enumerate() {
+            for (i, batch) in loader.epoch(0).enumerate() {
                 let batch = batch?;
                 let places = batch.seeds[own_type].iter().map(|&id| id as u32 / 4);
                 let places = places.chain(batch.seeds[other].iter().map(|&id| (wide.len() + id as usize / 3) as u32));
-                let want = several.make(&places.collect::<Vec<_>>(), SampleKey::new(9).at(0, i as u64)).unwrap();
+                let want = several.batch(&places.collect::<Vec<_>>(), SampleKey::new(9).at(0, i as u64)).unwrap();
                 assert_eq!(content(&batch.batch.batch.mini), content(&want.batch.batch), "batch {i} of two types");
                 for (links, want) in batch.batch.links.iter().zip(&want.batch.links) {
                     let edges: Vec<u64> = want.edges.iter().map(|&e| u64::from(e)).collect();
@@ -352,4 +372,96 @@ pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
             Ok(())
         });
     }
+}
+
+/// Batches of another sampler, and the seeds of all ranks as these count them.
+#[derive(Clone)]
+struct Counting(DistSampler);
+
+struct Counted {
+    batch: DistBatch,
+    seeds: f64,
+}
+
+impl SampledBatch for Counted {
+    type Id = u64;
+
+    fn nodes(&self, ntype: usize) -> Cow<'_, [u64]> {
+        self.batch.nodes(ntype)
+    }
+}
+
+impl Sampler for Counting {
+    type Seed = u64;
+    type Batch = Counted;
+    type Error = DistError;
+    const IN_ORDER: bool = true;
+
+    fn sample_batch(&self, seeds: &Seeds<u64>, key: SampleKey) -> Result<Counted, DistError> {
+        let batch = self.0.sample_batch(seeds, key)?;
+        let mut counts = [batch.mini.seeds.iter().map(Vec::len).sum::<usize>() as f64];
+        self.0.graph().comm().all_reduce("seeds", &mut counts)?;
+        Ok(Counted { batch, seeds: counts[0] })
+    }
+    fn own_seeds(&self, seeds: Seeds<u64>, batch: &Counted) -> Seeds<u64> {
+        self.0.own_seeds(seeds, &batch.batch)
+    }
+    fn for_thread(&self) -> Result<Option<Self>, DistError> {
+        self.duplicate().map(Some)
+    }
+    fn before_batch(&self, batch: usize, wanted: bool) -> Result<(), DistError> {
+        self.others_go_on(batch, wanted)
+    }
+}
+
+impl RankSampler for Counting {
+    fn graph(&self) -> &DistGraph {
+        self.0.graph()
+    }
+    fn with_communicator(self, comm: Arc<dyn Communicator>) -> Self {
+        Self(self.0.with_communicator(comm))
+    }
+}
+
+pub(crate) fn a_sampler_of_a_user_is_loaded_in_order(n: usize) {
+    let g = random(5, SOME);
+    let parts = scattered(&g, n, 7);
+    on_ranks(&parts, |d| {
+        let new = |workers, prefetch| {
+            let loader = Loader::new(Counting(DistSampler::new(d, [3, 2])?), dist_seeds(d)?, 10)?.with_features(dist_features(d)?);
+            Ok::<_, DistError>(loader.with_seed(9).with_workers(workers).with_prefetch(prefetch))
+        };
+        let see = |b: Result<LoadedBatch<Counted, u64>, DistError>| {
+            let b = b?;
+            assert_eq!(b.batch.seeds as usize, b.global_seeds);
+            assert_eq!(b.x[0].as_ref().map(|x| x.dims()[0]), Some(b.batch.batch.input_nodes(0).len()));
+            Ok::<_, DistError>((b.seeds[0].clone(), content(&b.batch.batch.mini), floats(&b.x[0])))
+        };
+        let all = new(0, 2)?.epoch(1).map(see).collect::<Result<Vec<_>, _>>()?;
+        assert_eq!(all.len(), 4);
+        // Batches of the sampler of the library, whose communicator is another.
+        let plain = loader(d, 0)?.epoch(1).map(|b| Ok(content(&b?.batch.mini))).collect::<Result<Vec<_>, DistError>>()?;
+        assert!(all.iter().map(|b| &b.1).eq(&plain));
+        // Several workers would call in any order.
+        for (workers, prefetch) in [(1, 1), (1, 9), (4, 2)] {
+            let loader = new(workers, prefetch)?;
+            for stop in 0..=4 {
+                let mut epoch = loader.epoch(1);
+                let begin = epoch.by_ref().take(stop).map(see).collect::<Result<Vec<_>, _>>()?;
+                let state = epoch.state();
+                drop(epoch); // with batches under way
+                let rest = loader.resume(state).map(see).collect::<Result<Vec<_>, _>>()?;
+                assert!([begin, rest].concat() == all, "{workers} workers, stopped at batch {stop}");
+            }
+            // Two epochs at once, each with a communicator of its own.
+            let (mut one, mut other) = (loader.epoch(1), loader.epoch(1));
+            for want in &all {
+                let both = [one.next(), other.next()].map(|b| see(b.unwrap()));
+                assert!(both.into_iter().all(|b| b.is_ok_and(|b| b == *want)));
+            }
+            drop((one, other));
+            assert_eq!(loader.with_drop_last(true).epoch(0).count(), 3);
+        }
+        Ok(())
+    });
 }

@@ -9,10 +9,10 @@ use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
 use burn::store::ModuleRecord;
 use burn::tensor::{Bytes, DType, Device, Tensor, TensorData};
 use burn_gnn_dist::{
-    Checkpoint, DistEmbedding, DistError, DistGraph, DistLoader, DistNodeBatches, DistSampler, EmbeddingElement, PartitionedGraph,
-    ReduceOptions, RunState, SparseOptimizer, all_reduce_gradients_with, all_reduce_scalar, partition_graph,
+    Checkpoint, DistEmbedding, DistError, DistFeatures, DistGraph, DistSampler, EmbeddingElement, PartitionedGraph, ReduceOptions,
+    RunState, SparseOptimizer, all_reduce_gradients_with, all_reduce_scalar, partition_graph,
 };
-use burn_gnn_graph::{Block, Graph, Loader, LoaderState, NeighborSampler, NodeBatches, Schema};
+use burn_gnn_graph::{Block, Graph, Loader, LoaderState, NeighborSampler, Schema, Seeds};
 use burn_gnn_ops::{LossReduction, Stream, copy_u_mean, cross_entropy_rows, matmul_rows};
 
 use crate::dist_graph::on_ranks;
@@ -85,8 +85,8 @@ fn alone(g: &Graph, dtype: DType, device: &Device, lr: f64) -> Vec<f64> {
     let mut net = Net::new(g.schema(), dtype, device);
     let mut adam = AdamConfig::new().init();
     let mut table: Vec<f64> = (0..15).flat_map(|id| (0..HIDDEN).map(move |c| start(id, c))).collect();
-    let batches = NodeBatches::new(NeighborSampler::new(g, [3, 2]).unwrap(), [("a", train_ids())], device).unwrap();
-    let loader = Loader::new(batches, 8).unwrap().with_seed(2);
+    let seeds = Seeds::nodes(g, [("a", train_ids())]).unwrap();
+    let loader = Loader::new(NeighborSampler::new(g, [3, 2]).unwrap(), seeds, 8).unwrap().with_seed(2);
     let mut losses = vec![];
     for epoch in 0..EPOCHS {
         for b in loader.epoch(epoch) {
@@ -139,8 +139,8 @@ fn on_rank<E: EmbeddingElement>(d: &DistGraph, run: &Run<'_>, narrow: impl Fn(f6
     let mut adam = AdamConfig::new().init();
     let mut emb = DistEmbedding::<E>::new(&d, "rows of b", HIDDEN, d.policy("node~b")?, run.optimizer, |id, c| narrow(start(id, c)))?;
     let seeds: Vec<u64> = train_ids().iter().map(|&v| u64::from(v)).collect();
-    let batches = DistNodeBatches::new(DistSampler::new(&d, [3, 2])?, [("a", &seeds)])?;
-    let mut loader = DistLoader::new(batches.with_features("a", "feat")?.with_features("c", "feat")?, 8)?.with_seed(2);
+    let features = DistFeatures::new(&d).with_nodes("a", "feat")?.with_nodes("c", "feat")?;
+    let loader = Loader::new(DistSampler::new(&d, [3, 2])?, d.node_seeds([("a", &seeds)])?, 8)?.with_features(features).with_seed(2);
     let checkpoint = run.checkpoint.map(Checkpoint::new);
     let (mut step, mut at) = (0, LoaderState::default());
     if let Some(state) = checkpoint.as_ref().map(|c| c.load(&d, &[&emb])).transpose()?.flatten() {
@@ -149,7 +149,7 @@ fn on_rank<E: EmbeddingElement>(d: &DistGraph, run: &Run<'_>, narrow: impl Fn(f6
     }
     let (mut losses, mut left) = (vec![], run.stop);
     while at.epoch < EPOCHS {
-        let mut epoch = loader.resume(at)?;
+        let mut epoch = loader.resume(at);
         while let Some(b) = epoch.next() {
             let b = b?;
             if left == 0 {

@@ -3,11 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use burn_gnn_dist::{
-    DistBatchMaker, DistError, DistGraph, DistLinkBatch, DistLinkBatches, DistLinkSampler, DistLoaded, DistLoader, DistNodeBatches,
-    DistSampler, LocalPartition, Ranks,
-};
-use burn_gnn_graph::{Graph, NegativePairs};
+use burn_gnn_dist::{DistBatch, DistError, DistFeatures, DistGraph, DistLinkSampler, DistSampler, LocalPartition, RankSampler, Ranks};
+use burn_gnn_graph::{Graph, LinkBatch, LoadedBatch, Loader, NegativePairs, SampledBatch, Seeds};
 use burn_gnn_ops::{GraphView, Stream};
 
 use crate::graphs::{Sizes, devices, random, scattered};
@@ -21,12 +18,19 @@ const SIZES: Sizes = Sizes { nodes: [400, 120, 50], edges: [300, 140_000, 500, 3
 type Found = (Vec<Vec<u64>>, Vec<u32>);
 
 /// What `see` reads from the batches of one epoch.
-fn epoch<M: DistBatchMaker>(maker: M, size: usize, prefetch: usize, see: fn(&M::Batch) -> Vec<u64>) -> Result<Vec<Vec<u64>>, DistError> {
-    let mut loader = DistLoader::new(maker, size)?.with_seed(3).with_prefetch(prefetch);
-    loader.epoch(0)?.map(|b| Ok(see(&b?))).collect()
+fn epoch<S: RankSampler>(
+    (sampler, seeds, features): (S, Seeds<u64>, DistFeatures),
+    (size, prefetch): (usize, usize),
+    see: fn(&LoadedBatch<S::Batch, u64>) -> Vec<u64>,
+) -> Result<Vec<Vec<u64>>, DistError>
+where
+    S::Batch: SampledBatch<Id = u64>,
+{
+    let loader = Loader::new(sampler, seeds, size)?.with_features(features).with_seed(3).with_prefetch(prefetch);
+    loader.epoch(0).map(|b| Ok(see(&b?))).collect()
 }
 
-fn of_links(b: &DistLoaded<DistLinkBatch>) -> Vec<u64> {
+fn of_links(b: &LoadedBatch<LinkBatch<DistBatch, u64>, u64>) -> Vec<u64> {
     let negative = b.batch.negative.src.iter().chain(&b.batch.negative.dst).map(|&row| u64::from(row));
     let strict = b.batch.is_strict.iter().map(|&strict| u64::from(strict));
     [content(&b.batch.batch.mini).concat(), negative.chain(strict).collect()].concat()
@@ -36,14 +40,15 @@ fn of_links(b: &DistLoaded<DistLinkBatch>) -> Vec<u64> {
 fn batches(d: &DistGraph, prefetch: usize) -> Result<Vec<Vec<u64>>, DistError> {
     let (seeds, edges): (Vec<u64>, Vec<u64>) = ((0..60).map(|i| i * 6).collect(), (0..40).collect());
     let times: Vec<i64> = (0..60).map(|i| i * 7 % 50).collect();
-    let nodes = DistNodeBatches::new(DistSampler::new(d, [4, 3])?, [("a", &seeds)])?.with_features("a", "feat")?;
-    let mut found = epoch(nodes, 20, prefetch, |b| content(&b.batch.mini).concat())?;
+    let none = DistFeatures::new(d);
+    let nodes = (DistSampler::new(d, [4, 3])?, d.node_seeds([("a", &seeds)])?, none.clone().with_nodes("a", "feat")?);
+    let mut found = epoch(nodes, (20, prefetch), |b| content(&b.batch.mini).concat())?;
     let mut timed = DistSampler::new(d, [3, 2])?;
     for e in 0..d.etypes().len() {
         timed = timed.with_times(e, "t")?;
     }
-    let before = DistNodeBatches::before(timed.clone(), [("a", &seeds, &times)])?;
-    found.extend(epoch(before, 20, prefetch, |b| content(&b.batch.mini).concat())?);
+    let before = (timed.clone(), d.node_seeds_before([("a", &seeds, &times)])?, none.clone());
+    found.extend(epoch(before, (20, prefetch), |b| content(&b.batch.mini).concat())?);
     let untimed = DistSampler::new(d, [3])?;
     for (sampler, pairs) in [
         (&untimed, NegativePairs::PerSource(1)),
@@ -52,7 +57,8 @@ fn batches(d: &DistGraph, prefetch: usize) -> Result<Vec<Vec<u64>>, DistError> {
         (&timed, NegativePairs::Global(2)),
     ] {
         let links = DistLinkSampler::new(sampler.clone(), ("a", "to", "b"))?.with_negatives(pairs)?;
-        found.extend(epoch(DistLinkBatches::new(links, &edges)?, 15, prefetch, of_links)?);
+        let seeds = d.edge_seeds([(links.etype(), &edges)])?;
+        found.extend(epoch((links, seeds, none.clone()), (15, prefetch), of_links)?);
     }
     Ok(found)
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use burn::tensor::Tensor;
 use burn_gnn_dist::{
-    DistEmbedding, DistError, DistGraph, DistLoader, DistNodeBatches, DistSampler, DistTensor, Failure, PartitionedGraph, Ranks,
-    SparseOptimizer,
+    DistEmbedding, DistError, DistFeatures, DistGraph, DistSampler, DistTensor, Failure, PartitionedGraph, Ranks, SparseOptimizer,
 };
+use burn_gnn_graph::Loader;
 use burn_gnn_ops::Stream;
 use proptest::prelude::*;
 
@@ -295,14 +295,13 @@ pub(crate) fn tensors_are_feature_columns(n: usize) {
             let mut emb = DistEmbedding::<f32>::new(d, "emb", 3, d.policy("node~c")?, SparseOptimizer::sgd(1.0), |id, _| id as f32)?;
             d.nodes("c").insert("learned", &emb)?;
             let seeds: Vec<u64> = (0..21).collect();
-            let batches = DistNodeBatches::new(DistSampler::new(d, [-1])?, [("a", &seeds)])?
-                .with_features("a", "feat1")?
-                .with_features("c", "learned")?;
-            let batches = batches.with_features("b", "feat")?.with_cache(5)?;
-            assert_eq!(batches.caches().len(), 1, "one for the stored column");
-            let mut loader = DistLoader::new(batches, 21)?.with_prefetch(0);
+            let features = DistFeatures::new(d).with_nodes("a", "feat1")?.with_nodes("c", "learned")?;
+            let features = features.with_nodes("b", "feat")?.with_cache(5)?;
+            assert_eq!(features.caches().len(), 1, "one for the stored column");
+            let loader = Loader::new(DistSampler::new(d, [-1])?, d.node_seeds([("a", &seeds)])?, 21)?;
+            let loader = loader.with_features(features).with_prefetch(0);
             for step in 0..2u64 {
-                for b in loader.epoch(step)? {
+                for b in loader.epoch(step) {
                     let b = b?;
                     let of = |t: usize| b.x[t].clone().unwrap().into_data().iter::<f32>().collect::<Vec<_>>();
                     let a: Vec<f32> =

@@ -2,12 +2,11 @@
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_dist::{
-    DistBatch, DistError, DistHeteroLinkBatches, DistHeteroLinkSampler, DistLinkBatch, DistLinkBatches, DistLinkSampler, DistLoader,
-    DistNodeBatches, DistSampler, PartitionedGraph, SplitBy, SplitOf,
+    DistBatch, DistError, DistHeteroLinkSampler, DistLinkSampler, DistSampler, PartitionedGraph, RankSampler, SplitBy, SplitOf,
 };
 use burn_gnn_graph::{
-    Graph, GraphError, LinkBatches, LinkSampler, Loader, LoaderState, MiniBatch, NegativePairs, NeighborSampler, NodeBatches, Relabel,
-    SampleKey, Strategy, Traversal,
+    Graph, GraphError, LinkBatch, LinkSampler, Loader, LoaderState, MiniBatch, NegativePairs, NeighborSampler, Relabel, SampleKey, Seeds,
+    Strategy, Traversal,
 };
 use proptest::prelude::*;
 
@@ -100,10 +99,10 @@ fn nodes<R: Wire + Send>(
     see: impl Fn(&DistBatch) -> R + Sync,
 ) -> Vec<R> {
     on_ranks(parts, |d| {
-        let batches =
-            DistNodeBatches::before(timed(DistSampler::new(d, [3, 2])?)?, seeds.iter().map(|(name, ids, times)| (*name, ids, times)))?;
-        let mut loader = DistLoader::new(batches, size)?.with_traversal(Traversal::ByOrder).with_seed(3).with_prefetch(0);
-        let batch = loader.resume(LoaderState { epoch: 0, batch: i })?.next().unwrap()?;
+        let sampler = timed(DistSampler::new(d, [3, 2])?)?;
+        let seeds = d.node_seeds_before(seeds.iter().map(|(name, ids, times)| (*name, ids, times)))?;
+        let loader = Loader::new(sampler, seeds, size)?.with_traversal(Traversal::ByOrder).with_seed(3).with_prefetch(0);
+        let batch = loader.resume(LoaderState { epoch: 0, batch: i }).next().unwrap()?;
         Ok(see(&batch.batch))
     })
 }
@@ -120,21 +119,21 @@ struct LinkPlan {
 }
 
 /// What `see` reads from one batch of edges on each rank.
-fn links<R: Wire + Send>(parts: &PartitionedGraph, plan: &LinkPlan, see: impl Fn(&DistLinkBatch) -> R + Sync) -> Vec<R> {
+fn links<R: Wire + Send>(parts: &PartitionedGraph, plan: &LinkPlan, see: impl Fn(&LinkBatch<DistBatch, u64>) -> R + Sync) -> Vec<R> {
     on_ranks(parts, |d| {
         let links = DistLinkSampler::new(timed(DistSampler::new(d, [3, 2])?)?, plan.etype)?.with_negatives(plan.pairs)?;
-        let batches = match &plan.times {
-            None => DistLinkBatches::new(links, &plan.edges)?,
-            Some(times) => DistLinkBatches::before(links, &plan.edges, times)?,
+        let seeds = match &plan.times {
+            None => d.edge_seeds([(plan.etype, &plan.edges)])?,
+            Some(times) => d.edge_seeds_before([(plan.etype, &plan.edges, times)])?,
         };
-        let mut loader = DistLoader::new(batches, plan.size)?.with_traversal(Traversal::ByOrder).with_seed(3).with_prefetch(0);
-        let batch = loader.resume(LoaderState { epoch: 0, batch: plan.batch })?.next().unwrap()?;
+        let loader = Loader::new(links, seeds, plan.size)?.with_traversal(Traversal::ByOrder).with_seed(3).with_prefetch(0);
+        let batch = loader.resume(LoaderState { epoch: 0, batch: plan.batch }).next().unwrap()?;
         Ok(see(&batch.batch))
     })
 }
 
 /// Rows of positive and negative pairs, and which of these are strict.
-fn pairs_of(b: &DistLinkBatch) -> ([Vec<u32>; 4], Vec<bool>) {
+fn pairs_of(b: &LinkBatch<DistBatch, u64>) -> ([Vec<u32>; 4], Vec<bool>) {
     let (positive, negative) = (b.positive.clone(), b.negative.clone());
     ([positive.src, positive.dst, negative.src, negative.dst], b.is_strict.clone())
 }
@@ -207,8 +206,8 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
     let parts = scattered(&g, n, 11);
     let seeds = seeds(11);
     let narrow = seeds.clone().map(|(name, ids, times)| (name, ids.iter().map(|&v| v as u32).collect::<Vec<_>>(), times));
-    let batches = NodeBatches::before(alone(&g), narrow.clone(), &Device::flex()).unwrap();
-    let whole = Loader::new(batches, 4).unwrap().with_traversal(Traversal::ByOrder).with_seed(3);
+    let whole = Loader::new(alone(&g), Seeds::nodes_before(&g, narrow.clone()).unwrap(), 4).unwrap();
+    let whole = whole.with_traversal(Traversal::ByOrder).with_seed(3);
     // In the order of types.
     let of_type = |(name, ids, times): &(&'static str, Vec<u32>, Vec<i64>)| -> Vec<(&'static str, u32, i64)> {
         ids.iter().zip(times).map(|(&v, &time)| (*name, v, time)).collect()
@@ -234,7 +233,7 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
     let edges: Vec<u32> = (0..60).step_by(7).collect();
     for pairs in [NegativePairs::PerSource(2), NegativePairs::PerDestination(1), NegativePairs::PerEndpoint(2), NegativePairs::Global(2)] {
         let sampler = LinkSampler::new(alone(&g), etype).unwrap().with_negatives(pairs);
-        let want = Loader::new(LinkBatches::new(sampler, &edges, &Device::flex()).unwrap(), 20).unwrap();
+        let want = Loader::new(sampler, Seeds::edges(&g, [(etype, &edges)]).unwrap(), 20).unwrap();
         let want = want.with_traversal(Traversal::ByOrder).with_seed(3).epoch(0).next().unwrap().unwrap().batch;
         let plan = LinkPlan { etype, edges: edges.iter().map(|&e| u64::from(e)).collect(), times: None, pairs, size: 20, batch: 0 };
         let shares = links(&parts, &plan, |b| (content(&b.batch.mini), pairs_of(b), b.batch.total_edges()));
@@ -251,26 +250,34 @@ pub(crate) fn refused(n: usize) {
     on_ranks(&scattered(&g, n, 7), |d| {
         let new = || DistSampler::new(d, [2]);
         let one = || new()?.with_times("self", "t");
-        assert!(matches!(DistNodeBatches::new(one()?, [("a", [0])]), Err(DistError::Graph(GraphError::Setting { arg: "times", .. }))));
+        fn load<S: RankSampler>(sampler: S, seeds: Seeds<u64>) -> Result<(), DistError> {
+            Loader::new(sampler, seeds, 1).map(drop)
+        }
+        let first = || d.node_seeds([("a", [0])]);
+        assert!(matches!(load(one()?, first()?), Err(DistError::Graph(GraphError::Setting { arg: "times", .. }))));
         let split = d.node_split("a", SplitOf::All, SplitBy::Even)?;
-        assert!(DistNodeBatches::from_split(one()?, "a", split).is_err());
-        assert!(matches!(DistNodeBatches::before(new()?, [("a", [0], [1])]), Err(DistError::Config { arg: "times", .. })));
-        assert!(matches!(DistNodeBatches::before(one()?, [("a", vec![0, 1], vec![1])]), Err(DistError::Graph(GraphError::Length { .. }))));
-        assert!(DistLinkBatches::new(DistLinkSampler::new(one()?, "self")?, &[0]).is_ok());
+        assert!(load(one()?, d.split_seeds("a", &split)?).is_err());
+        let before = d.node_seeds_before([("a", [0], [1])])?;
+        assert!(matches!(load(new()?, before), Err(DistError::Config { arg: "times", .. })));
+        assert!(matches!(d.node_seeds_before([("a", vec![0, 1], vec![1])]), Err(DistError::Graph(GraphError::Length { .. }))));
+        let edge = |etype: (&str, &str, &str)| d.edge_seeds([(etype, [0])]);
+        let edge_before = |etype: (&str, &str, &str)| d.edge_seeds_before([(etype, [0], [7])]);
+        let (own, to) = (("a", "self", "a"), ("a", "to", "b"));
+        assert!(load(DistLinkSampler::new(one()?, "self")?, edge(own)?).is_ok());
         let other = || DistLinkSampler::new(one()?, ("a", "to", "b"));
         let missing = |e: DistError| matches!(e, DistError::Graph(GraphError::MissingRelation { arg: "times", .. }));
-        assert!(DistLinkBatches::new(other()?, &[0]).is_err_and(missing) && other()?.sample(&[0], SampleKey::new(0)).is_err_and(missing));
-        assert!(DistLinkBatches::before(other()?, &[0], &[7]).is_ok());
+        assert!(load(other()?, edge(to)?).is_err_and(missing) && other()?.sample(&[0], SampleKey::new(0)).is_err_and(missing));
+        assert!(load(other()?, edge_before(to)?).is_ok());
         let length = |e: DistError| matches!(e, DistError::Graph(GraphError::Length { why: "one per seed", .. }));
-        assert!(DistLinkBatches::before(other()?, &[0], &[]).is_err_and(length));
+        assert!(d.edge_seeds_before([(to, vec![0], vec![])]).is_err_and(length));
         assert!(other()?.sample_before(&[0], &[], SampleKey::new(0)).is_err_and(length));
         let untimed = |e: DistError| matches!(e, DistError::Config { arg: "times", .. });
-        assert!(DistLinkBatches::before(DistLinkSampler::new(new()?, "self")?, &[0], &[7]).is_err_and(untimed));
+        assert!(load(DistLinkSampler::new(new()?, "self")?, edge_before(own)?).is_err_and(untimed));
         let hetero = || DistHeteroLinkSampler::new(one()?).with_type("self", Ok)?.with_type(("a", "to", "b"), Ok);
-        assert!(DistHeteroLinkBatches::new(hetero()?, [("self", [0])]).is_ok());
-        assert!(DistHeteroLinkBatches::new(hetero()?, [(("a", "to", "b"), [0])]).is_err_and(missing));
-        assert!(DistHeteroLinkBatches::before(hetero()?, [(("a", "to", "b"), [0], [7])]).is_ok());
-        assert!(DistHeteroLinkBatches::before(hetero()?, [("self", vec![0], vec![])]).is_err_and(length));
+        assert!(load(hetero()?, edge(own)?).is_ok());
+        assert!(load(hetero()?, edge(to)?).is_err_and(missing));
+        assert!(load(hetero()?, edge_before(to)?).is_ok());
+        assert!(hetero()?.sample_before([("self", vec![0], vec![])], SampleKey::new(0)).is_err_and(length));
         assert!(matches!(one()?.with_strategy(Strategy::InDegree), Err(DistError::Config { arg: "strategy", .. })));
         assert!(matches!(
             new()?.with_strategy(Strategy::InDegree)?.with_times("self", "t"),
@@ -278,9 +285,9 @@ pub(crate) fn refused(n: usize) {
         ));
         // One rank gives another time.
         let times = [i64::from(d.comm().rank() == 1)];
-        let other = DistNodeBatches::before(one()?, [("a", [0], times)]).unwrap_err().to_string();
+        let other = d.node_seeds_before([("a", [0], times)]).unwrap_err().to_string();
         assert!(other.contains("the list of seeds must be the same on all ranks"), "{other}");
-        let other = DistLinkBatches::before(DistLinkSampler::new(one()?, "self")?, &[0], &times).unwrap_err().to_string();
+        let other = d.edge_seeds_before([("self", [0], &times)]).unwrap_err().to_string();
         assert!(other.contains("the list of edges must be the same on all ranks"), "{other}");
         d.comm().barrier("still in step").map_err(DistError::from)
     });

@@ -1,14 +1,14 @@
 //! A loader: how seeds become batches, epoch after epoch.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-use super::batches::check_positions;
-use super::{BatchMaker, LoaderEpoch};
+use super::epoch::Parts;
+use super::{BatchFeatures, LoadedBatch, LoaderEpoch, Sampler, Seeds};
 use crate::error::setting;
-use crate::{GraphError, SampleKey, Traversal};
+use crate::{SampleKey, Traversal};
 
 /// Where a loader is: saved with a checkpoint, it goes on with the batch that would have come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,27 +19,33 @@ pub struct LoaderState {
     pub batch: usize,
 }
 
-/// Makes batches ahead on threads of its own and hands them out in order.
+/// Makes batches ahead on threads of its own and hands them out in order, with features.
 ///
 /// Batch `i` of an epoch is a function of (seed, epoch, `i`): it does not depend on the number of workers. At most
-/// `workers · prefetch` batches wait to be taken. An [`LoaderEpoch`] may be dropped at any moment: its threads end after the
+/// `workers · prefetch` batches wait to be taken. A [`LoaderEpoch`] may be dropped at any moment: its threads end after the
 /// batch that they are making. What goes wrong in a worker, a panic included, comes out as an error at the place of its batch, and
 /// ends the epoch.
 ///
 /// ```
-/// use burn::tensor::Device;
-/// use burn_gnn_graph::{Graph, Loader, NeighborSampler, NodeBatches};
+/// use burn_gnn_graph::{Graph, Loader, NeighborSampler, Seeds};
 /// let g = Graph::homogeneous(5, vec![0, 1, 2, 3], vec![1, 2, 3, 4])?;
-/// let batches = NodeBatches::new(NeighborSampler::new(&g, [2])?, [("_N", [1, 2, 3, 4])], &Device::flex())?;
-/// let loader = Loader::new(batches, 3)?.with_seed(7);
+/// let seeds = Seeds::nodes(&g, [("_N", [1, 2, 3, 4])])?;
+/// let loader = Loader::new(NeighborSampler::new(&g, [2])?, seeds, 3)?.with_seed(7);
 /// let sizes = loader.epoch(0).map(|b| Ok(b?.seeds[0].len())).collect::<Result<Vec<_>, burn_gnn_graph::GraphError>>()?;
 /// assert_eq!(sizes, [3, 1]);
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 ///
 /// It is a Burn `DataLoader` too: each pass over it is the next epoch.
-pub struct Loader<M: BatchMaker> {
-    pub(super) maker: Arc<M>,
+///
+/// # Over several processes
+/// A sampler over a partitioned graph is [in order](Sampler::IN_ORDER): one thread makes its batches. All processes make the loader with the
+/// same settings, begin, take and drop epochs alike, and get as many batches; where one drops an epoch early and others go on, these get an
+/// error.
+pub struct Loader<S: Sampler, F = ()> {
+    pub(super) parts: Parts<S, F>,
+    /// Of threads, where they cannot share the sampler; each is used by one epoch at a time.
+    pub(super) of_threads: Arc<Mutex<Vec<Arc<S>>>>,
     pub(super) batch_size: usize,
     pub(super) traversal: Traversal,
     pub(super) drop_last: bool,
@@ -51,18 +57,37 @@ pub struct Loader<M: BatchMaker> {
     pub(super) next_epoch: AtomicU64,
 }
 
-impl<M: BatchMaker> Loader<M> {
-    /// Shuffled batches of `batch_size` seeds by one worker, two batches ahead.
+impl<S: Sampler> Loader<S> {
+    /// Shuffled batches of `batch_size` seeds over all processes, by one worker, two batches ahead.
     ///
     /// # Errors
-    /// `batch_size` is 0; 2³² seeds or more.
-    pub fn new(maker: M, batch_size: usize) -> Result<Self, GraphError> {
-        check_positions(std::iter::once(maker.num_seeds()))?;
+    /// `batch_size` is 0; what the sampler [refuses](Sampler::check).
+    pub fn new(sampler: S, seeds: Seeds<S::Seed>, batch_size: usize) -> Result<Self, S::Error> {
         if batch_size == 0 {
-            return Err(setting("batch_size", "at least one seed", "0"));
+            return Err(setting("batch_size", "at least one seed", "0").into());
         }
-        let (traversal, maker) = (Traversal::Shuffled, Arc::new(maker));
-        Ok(Self { maker, batch_size, traversal, drop_last: false, seed: 0, workers: 1, prefetch: 2, next_epoch: AtomicU64::new(0) })
+        sampler.check(&seeds)?;
+        Ok(Self {
+            parts: Parts { sampler: Arc::new(sampler), seeds: Arc::new(seeds), features: () },
+            of_threads: Arc::default(),
+            batch_size,
+            traversal: Traversal::Shuffled,
+            drop_last: false,
+            seed: 0,
+            workers: 1,
+            prefetch: 2,
+            next_epoch: AtomicU64::new(0),
+        })
+    }
+}
+
+impl<S: Sampler, F> Loader<S, F> {
+    /// What is read with each batch, in the place of what was before.
+    #[must_use]
+    pub fn with_features<G: BatchFeatures<S>>(self, features: G) -> Loader<S, G> {
+        let Self { parts, of_threads, batch_size, traversal, drop_last, seed, workers, prefetch, next_epoch } = self;
+        let parts = Parts { sampler: parts.sampler, seeds: parts.seeds, features };
+        Loader { parts, of_threads, batch_size, traversal, drop_last, seed, workers, prefetch, next_epoch }
     }
     /// The order of seeds.
     #[must_use]
@@ -82,68 +107,69 @@ impl<M: BatchMaker> Loader<M> {
         self.seed = seed;
         self
     }
-    /// Threads that make batches; with 0 the caller makes them as it asks for them.
+    /// Threads that make batches, one at most where the sampler is [in order](Sampler::IN_ORDER); with 0 the caller makes them as it asks
+    /// for them.
     #[must_use]
     pub fn with_workers(mut self, workers: usize) -> Self {
         self.workers = workers;
         self
     }
-    /// Batches that each worker makes ahead, at least 1.
+    /// Batches that each worker makes ahead; with 0, as with no workers, the caller makes them as it asks for them.
     #[must_use]
     pub fn with_prefetch(mut self, prefetch: usize) -> Self {
-        self.prefetch = prefetch.max(1);
+        self.prefetch = prefetch;
         self
     }
 
     /// Batches of an epoch.
     pub fn num_batches(&self) -> usize {
-        let n = self.maker.num_seeds();
+        let n = self.parts.seeds.len();
         if self.drop_last { n / self.batch_size } else { n.div_ceil(self.batch_size) }
     }
     /// What makes the batches.
-    pub fn maker(&self) -> &M {
-        &self.maker
+    pub fn sampler(&self) -> &S {
+        &self.parts.sampler
+    }
+    /// All seeds.
+    pub fn seeds(&self) -> &Seeds<S::Seed> {
+        &self.parts.seeds
+    }
+    /// What is read with each batch.
+    pub fn features(&self) -> &F {
+        &self.parts.features
     }
 
+    /// Threads that make the batches of an epoch, of which `left` are to come.
+    pub(super) fn threads(&self, left: usize) -> usize {
+        let most = if S::IN_ORDER { 1 } else { usize::MAX };
+        if self.prefetch == 0 { 0 } else { self.workers.min(most).min(left) }
+    }
+}
+
+impl<S: Sampler, F: BatchFeatures<S>> Loader<S, F> {
     /// All batches of an epoch.
-    pub fn epoch(&self, epoch: u64) -> LoaderEpoch<M> {
+    pub fn epoch(&self, epoch: u64) -> LoaderEpoch<S, F> {
         self.resume(LoaderState { epoch, batch: 0 })
     }
 
     /// The batches of an epoch from one of them on, as [`LoaderEpoch::state`] told it.
-    pub fn resume(&self, state: LoaderState) -> LoaderEpoch<M> {
+    pub fn resume(&self, state: LoaderState) -> LoaderEpoch<S, F> {
         LoaderEpoch::new(self, state)
     }
 
-    /// A copy for another maker; the epoch of Burn's passes goes on.
-    #[cfg(feature = "dataloader")]
-    pub(super) fn with_maker(&self, maker: M) -> Self {
-        Self {
-            maker: Arc::new(maker),
-            next_epoch: AtomicU64::new(self.next_epoch.load(std::sync::atomic::Ordering::Relaxed)),
-            batch_size: self.batch_size,
-            traversal: self.traversal,
-            drop_last: self.drop_last,
-            seed: self.seed,
-            workers: self.workers,
-            prefetch: self.prefetch,
-        }
+    /// One batch on the caller's thread: of the seeds at some positions of the joint list.
+    ///
+    /// # Errors
+    /// As the batches of an epoch.
+    pub fn batch(&self, positions: &[u32], key: SampleKey) -> Result<LoadedBatch<S::Batch, S::Seed>, S::Error> {
+        Ok(self.parts.make(positions, key)?.0)
     }
-}
 
-/// How the batches of one epoch are numbered and cut.
-pub(super) struct Plan {
-    pub(super) positions: Vec<u32>,
-    pub(super) batch_size: usize,
-    pub(super) num_batches: usize,
-    pub(super) seed: u64,
-    pub(super) epoch: u64,
-}
-
-impl Plan {
-    pub(super) fn batch(&self, i: usize) -> (&[u32], SampleKey) {
-        let from = i * self.batch_size;
-        let step = self.epoch * self.num_batches as u64 + i as u64;
-        (&self.positions[from..(from + self.batch_size).min(self.positions.len())], SampleKey::new(self.seed).at(self.epoch, step))
+    /// A copy with other seeds and features; the epoch of Burn's passes goes on.
+    #[cfg(feature = "dataloader")]
+    pub(super) fn with(&self, seeds: Arc<Seeds<S::Seed>>, features: F) -> Self {
+        let next_epoch = AtomicU64::new(self.next_epoch.load(std::sync::atomic::Ordering::Relaxed));
+        let parts = Parts { sampler: self.parts.sampler.clone(), seeds, features };
+        Self { parts, of_threads: self.of_threads.clone(), next_epoch, ..*self }
     }
 }

@@ -1,13 +1,17 @@
-//! Batches made ahead of training.
+//! Batches made ahead of training, by one loader for all samplers.
 
-mod batches;
 #[cfg(feature = "dataloader")]
 mod burn_loader;
 mod epoch;
+mod features;
 mod loader;
+mod sampler;
+mod seeds;
 mod throughput;
 
-pub use batches::{BatchMaker, BlockSampler, HeteroLinkBatches, LinkBatches, LoadedBatch, NodeBatches};
 pub use epoch::LoaderEpoch;
+pub use features::{BatchFeatures, BatchRows, GraphFeatures, LoadedBatch};
 pub use loader::{Loader, LoaderState};
+pub use sampler::{SampledBatch, Sampler};
+pub use seeds::{SeedKind, Seeds};
 pub use throughput::Throughput;

@@ -3,7 +3,7 @@
 use super::SampleKey;
 use super::traversal::shuffled;
 use crate::relation::{check_len, scan};
-use crate::{Graph, GraphError, NodeKey, Relabel, Subgraph};
+use crate::{Graph, GraphError, NodeKey, Relabel, Sampler, SeedKind, Seeds, Subgraph};
 
 /// Cuts the nodes of a graph into parts, once, and makes of a few parts the subgraph they induce (Chiang et al., "Cluster-GCN",
 /// KDD 2019): a batch whose edges are nearly all of its nodes' edges, if parts were cut well (by METIS, say).
@@ -16,6 +16,10 @@ use crate::{Graph, GraphError, NodeKey, Relabel, Subgraph};
 /// assert_eq!(epoch.len(), 2);
 /// let batch = clusters.subgraph(&epoch[0])?;
 /// assert_eq!((batch.graph.total_nodes(), batch.graph.total_edges()), (2, 2));
+/// // Made ahead, one part per batch.
+/// let parts = clusters.seeds()?;
+/// let loader = burn_gnn_graph::Loader::new(clusters, parts, 1)?;
+/// assert_eq!(loader.epoch(0).count(), 2);
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[derive(Debug)]
@@ -76,6 +80,15 @@ impl ClusterSampler {
         self.num_parts
     }
 
+    /// All parts, for a loader: its batch size is that of parts, and [`Traversal::Random`](crate::Traversal::Random) may give one twice,
+    /// which is an error.
+    ///
+    /// # Errors
+    /// 2³² parts or more.
+    pub fn seeds(&self) -> Result<Seeds, GraphError> {
+        Seeds::of((0..self.num_parts as u32).collect())
+    }
+
     /// All parts in an order drawn for the epoch of `key`, `parts_per_batch` at a time; the last batch may be smaller.
     ///
     /// # Panics
@@ -95,5 +108,19 @@ impl ClusterSampler {
             parts.iter().flat_map(nodes).copied().collect()
         };
         self.graph.induced(self.nodes.iter().map(of_type).collect(), Relabel::Yes)
+    }
+}
+
+impl Sampler for ClusterSampler {
+    type Seed = u32;
+    type Batch = Subgraph;
+    type Error = GraphError;
+
+    fn sample_batch(&self, seeds: &Seeds, _: SampleKey) -> Result<Subgraph, GraphError> {
+        self.subgraph(seeds.ids().first().map_or(&[], |parts| parts))
+    }
+    fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
+        seeds.expect(SeedKind::Other, 1)?;
+        seeds.expect_untimed()
     }
 }

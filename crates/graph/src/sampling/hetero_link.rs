@@ -6,15 +6,15 @@ use super::link::{LinkSampler, LinkSeeds, SeedLinks, sample_links};
 use super::neighbor::NeighborSampler;
 use super::setting;
 use crate::relation::check_len;
-use crate::{EdgeKey, GraphError};
+use crate::{EdgeKey, GraphError, Sampler, SeedKind, Seeds};
 
-/// A batch of seed edges of several types.
+/// A batch of seed edges of several types with blocks `B`; over a partitioned graph this rank's share of it.
 #[derive(Clone, Debug)]
-pub struct HeteroLinkBatch {
+pub struct HeteroLinkBatch<B = MiniBatch, T = u32> {
     /// Blocks that compute the endpoints of all pairs of all types.
-    pub batch: MiniBatch,
+    pub batch: B,
     /// Seed edges, pairs and labels per edge type of the graph; empty for types without seeds.
-    pub links: Vec<SeedLinks>,
+    pub links: Vec<SeedLinks<T>>,
 }
 
 /// Samples around edges of several types: one batch of blocks that compute the endpoints of all pairs. Each type has negative pairs and
@@ -91,7 +91,7 @@ impl HeteroLinkSampler {
         edges: impl IntoIterator<Item = (K, I)>,
         key: SampleKey,
     ) -> Result<HeteroLinkBatch, GraphError> {
-        self.batch(&self.check(edges)?, None, key)
+        self.sample_batch(&Seeds::edges(self.sampler.graph(), edges)?, key)
     }
 
     /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own; see [Times](LinkSampler#times).
@@ -103,51 +103,36 @@ impl HeteroLinkSampler {
         edges: impl IntoIterator<Item = (K, I, T)>,
         key: SampleKey,
     ) -> Result<HeteroLinkBatch, GraphError> {
-        let (edges, times) = self.check_before(edges)?;
-        self.batch(&edges, Some(&times), key)
-    }
-
-    /// Seed edges per edge type of the graph, checked; where edges have times, those of seeds too.
-    pub(crate) fn check<K: EdgeKey, I: AsRef<[u32]>>(&self, edges: impl IntoIterator<Item = (K, I)>) -> Result<Vec<Vec<u32>>, GraphError> {
-        let edges = self.check_types(edges)?;
-        let seeded = self.types.iter().zip(&edges).filter(|(_, edges)| !edges.is_empty());
-        seeded.filter_map(|(links, _)| links.as_ref()).try_for_each(LinkSampler::check_own_times)?;
-        Ok(edges)
-    }
-
-    /// Seed edges and their times per edge type of the graph, checked.
-    #[allow(clippy::type_complexity)] // The arguments, checked.
-    pub(crate) fn check_before<K: EdgeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
-        &self,
-        seeds: impl IntoIterator<Item = (K, I, T)>,
-    ) -> Result<(Vec<Vec<u32>>, Vec<Vec<i64>>), GraphError> {
         self.sampler.check_timed()?;
-        let g = self.sampler.graph();
-        let (mut edges, mut times) = (vec![], vec![vec![]; self.types.len()]);
-        for (key, ids, of) in seeds {
-            let t = g.schema().etype(key)?;
-            check_len("times", "one per seed", ids.as_ref().len(), of.as_ref().len()).map_err(|e| g.in_etype(t, e))?;
-            times[t] = of.as_ref().to_vec();
-            edges.push((t, ids));
-        }
-        Ok((self.check_types(edges)?, times))
+        self.sample_batch(&Seeds::edges_before(self.sampler.graph(), edges)?, key)
     }
+}
 
-    fn check_types<K: EdgeKey, I: AsRef<[u32]>>(&self, edges: impl IntoIterator<Item = (K, I)>) -> Result<Vec<Vec<u32>>, GraphError> {
-        let g = self.sampler.graph();
-        let edges = g.edge_selection("edges", edges)?;
-        let other = (0..edges.len()).find(|&t| !edges[t].is_empty() && self.types[t].is_none());
-        match other {
-            Some(t) => {
-                let found = format!("edges of `{}`", g.schema().etypes()[t]);
-                Err(setting("edges", "edges of types that were added to the sampler (`with_type`)", &found))
-            }
-            None => Ok(edges),
-        }
-    }
+/// Batches of edges of several types, with negative pairs of each. Where edges of the sampler have times, seeds have those of their edges, or
+/// others that are given; see [Times](LinkSampler#times).
+///
+/// ```
+/// use burn_gnn_graph::{Graph, HeteroLinkSampler, LinkSampler, Loader, NegativePairs, NeighborSampler, Seeds};
+/// let g = Graph::builder()
+///     .edges(("user", "buys", "item"), vec![0, 1, 2], vec![0, 1, 1])
+///     .edges(("user", "follows", "user"), vec![0, 1], vec![1, 2])
+///     .build()?;
+/// let one = |links: LinkSampler| Ok(links.with_negatives(NegativePairs::PerSource(1)));
+/// let links = HeteroLinkSampler::new(NeighborSampler::new(&g, [-1])?).with_type("buys", one)?.with_type("follows", one)?;
+/// let seeds = Seeds::edges(&g, [("buys", vec![0, 1, 2]), ("follows", vec![0, 1])])?;
+/// let batch = Loader::new(links, seeds, 4)?.epoch(0).next().expect("a batch")?;
+/// let pairs: usize = batch.batch.links.iter().map(|links| links.labels().len()).sum();
+/// assert_eq!(pairs, 8); // four edges, a negative pair of each
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+impl Sampler for HeteroLinkSampler {
+    type Seed = u32;
+    type Batch = HeteroLinkBatch;
+    type Error = GraphError;
 
-    /// A batch of checked seed edges per edge type, which have these times.
-    pub(crate) fn batch(&self, edges: &[Vec<u32>], times: Option<&[Vec<i64>]>, key: SampleKey) -> Result<HeteroLinkBatch, GraphError> {
+    fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<HeteroLinkBatch, GraphError> {
+        self.check(seeds)?;
+        let (edges, times) = (seeds.ids(), seeds.times());
         let part = |t: usize| {
             let links = self.types[t].as_ref()?;
             Some(LinkSeeds { links, edges: &edges[t], times: times.map(|times| &times[t][..]) })
@@ -159,5 +144,23 @@ impl HeteroLinkSampler {
             links[part.links.etype()] = made;
         }
         Ok(HeteroLinkBatch { batch, links })
+    }
+
+    fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
+        let etypes = self.sampler.graph().schema().etypes();
+        seeds.expect(SeedKind::Edges, etypes.len())?;
+        if seeds.times().is_some() {
+            self.sampler.check_timed()?;
+        }
+        for (t, links) in self.types.iter().enumerate().filter(|(t, _)| !seeds.ids()[*t].is_empty()) {
+            let Some(links) = links else {
+                let expected = "edges of types that were added to the sampler (`with_type`)";
+                return Err(setting("edges", expected, &format!("edges of `{}`", etypes[t])));
+            };
+            if seeds.times().is_none() {
+                links.check_own_times()?;
+            }
+        }
+        Ok(())
     }
 }

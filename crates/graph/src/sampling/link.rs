@@ -7,7 +7,7 @@ use super::neighbor::NeighborSampler;
 use super::setting;
 use crate::derive::check_ids;
 use crate::relation::check_len;
-use crate::{BlockSampler, EdgeKey, Graph, GraphError};
+use crate::{BlockSampler, EdgeKey, Graph, GraphError, Sampler, SeedKind, Seeds};
 
 /// Negative pairs of a batch of edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,13 +85,13 @@ pub struct LinkRows {
     pub dst: Vec<u32>,
 }
 
-/// A batch of seed edges.
+/// A batch of seed edges with blocks `B`; over a partitioned graph this rank's share of it, that of the seed edges that it owns.
 #[derive(Clone, Debug)]
-pub struct LinkBatch {
+pub struct LinkBatch<B = MiniBatch, T = u32> {
     /// Blocks that compute the endpoints of all pairs.
-    pub batch: MiniBatch,
-    /// Ids of the seed edges.
-    pub edges: Vec<u32>,
+    pub batch: B,
+    /// Ids of the seed edges; over a partitioned graph ids in the input graph.
+    pub edges: Vec<T>,
     /// The seed edges.
     pub positive: LinkRows,
     /// The negative pairs, those of one positive pair one after the other.
@@ -100,7 +100,7 @@ pub struct LinkBatch {
     pub is_strict: Vec<bool>,
 }
 
-impl LinkBatch {
+impl<B, T> LinkBatch<B, T> {
     /// 1 for each positive pair, then 0 for each negative one.
     pub fn labels(&self) -> Vec<f32> {
         labels_of(&self.positive, &self.negative)
@@ -109,9 +109,9 @@ impl LinkBatch {
 
 /// Seed edges of one type in a batch, as a [`LinkBatch`] has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SeedLinks {
-    /// Ids of the seed edges.
-    pub edges: Vec<u32>,
+pub struct SeedLinks<T = u32> {
+    /// Ids of the seed edges; over a partitioned graph ids in the input graph.
+    pub edges: Vec<T>,
     /// The seed edges.
     pub positive: LinkRows,
     /// The negative pairs, those of one positive pair one after the other.
@@ -120,7 +120,7 @@ pub struct SeedLinks {
     pub is_strict: Vec<bool>,
 }
 
-impl SeedLinks {
+impl<T> SeedLinks<T> {
     /// 1 for each positive pair, then 0 for each negative one.
     pub fn labels(&self) -> Vec<f32> {
         labels_of(&self.positive, &self.negative)
@@ -276,8 +276,7 @@ impl LinkSampler {
             return Ok(());
         }
         let relation = self.sampler().graph().schema().etypes()[self.etype].to_string();
-        let remedy =
-            "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`before`)";
+        let remedy = "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`Seeds::edges_before`)";
         Err(GraphError::MissingRelation { arg: "times", relation, remedy })
     }
     /// Refuses other than one time per seed.
@@ -321,6 +320,28 @@ impl LinkSampler {
             _ => Negatives::default(),
         };
         Ok(CorruptedPairs::new(src.len(), (tails, of_tails.dst, of_tails.is_strict), (heads, of_heads.src, of_heads.is_strict)))
+    }
+}
+
+/// Batches of edges of the type, with negative pairs. Where edges of the sampler have times, a seed edge and its negatives have the time of
+/// the edge, or one that is given; see [Times](LinkSampler#times).
+impl Sampler for LinkSampler {
+    type Seed = u32;
+    type Batch = LinkBatch;
+    type Error = GraphError;
+
+    fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<LinkBatch, GraphError> {
+        self.check(seeds)?;
+        self.batch(&seeds.ids()[self.etype], seeds.times().map(|times| &times[self.etype][..]), key)
+    }
+    fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
+        let etypes = self.sampler().graph().schema().etypes();
+        seeds.expect(SeedKind::Edges, etypes.len())?;
+        if let Some(t) = (0..etypes.len()).find(|&t| t != self.etype && !seeds.ids()[t].is_empty()) {
+            let expected = format!("edges of `{}`, the type of the sampler", etypes[self.etype]);
+            return Err(setting("seeds", &expected, &format!("some of `{}`", etypes[t])));
+        }
+        if seeds.times().is_some() { self.sampler().check_timed() } else { self.check_own_times() }
     }
 }
 

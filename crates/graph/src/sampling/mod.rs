@@ -3,6 +3,7 @@
 mod adjacency;
 mod alias;
 mod block;
+mod block_sampler;
 mod choose;
 mod cluster;
 mod device;
@@ -19,11 +20,13 @@ mod neighbor;
 mod pinsage;
 mod relabel;
 mod rules;
+mod shadow;
 mod traversal;
 mod walk;
 
 pub(crate) use crate::error::setting;
 pub use block::{Block, MiniBatch};
+pub use block_sampler::BlockSampler;
 pub use cluster::ClusterSampler;
 #[doc(hidden)]
 pub use device::{FoundTrees, HopDraws, HopEdges, HopFound, TimeRanks};
@@ -47,5 +50,6 @@ pub use neighbor::NeighborSampler;
 pub use neighbor::SeedTrees;
 pub use pinsage::{PinSage, Visits};
 pub use rules::Strategy;
+pub use shadow::ShadowSampler;
 pub use traversal::Traversal;
 pub use walk::{NO_NODE, Node2Vec, RandomWalk, Walks};

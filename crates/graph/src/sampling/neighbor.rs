@@ -9,7 +9,7 @@ use super::rules::{EdgeRule, EdgeTimes, Strategy};
 use super::{Fanouts, SampleKey, setting};
 use crate::derive::check_ids;
 use crate::relation::check_len;
-use crate::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Subgraph, of_etype};
+use crate::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Seeds, Subgraph, of_etype};
 
 /// Seeds per node type, and the time of each.
 pub(crate) type SeedsWithTimes = (Vec<Vec<u32>>, Vec<Vec<i64>>);
@@ -317,17 +317,9 @@ impl NeighborSampler {
         seeds: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<SeedsWithTimes, GraphError> {
         self.check_timed()?;
-        let g = &self.source.graph;
-        let mut times = vec![vec![]; g.node_counts().len()];
-        let mut named = vec![];
-        for (key, ids, of) in seeds {
-            let t = g.schema().ntype(key)?;
-            let name = &g.schema().ntypes()[t];
-            check_len("times", "one per seed", ids.as_ref().len(), of.as_ref().len()).map_err(|e| e.in_relation(name))?;
-            times[t] = of.as_ref().to_vec();
-            named.push((t, ids));
-        }
-        Ok((g.node_selection("seeds", named)?, times))
+        let seeds = Seeds::nodes_before(&self.source.graph, seeds)?;
+        let times = seeds.times().unwrap_or_default().to_vec();
+        Ok((seeds.into_ids(), times))
     }
 
     /// Samples around nodes that are rows of trees begun elsewhere, on another machine.
@@ -386,7 +378,7 @@ impl NeighborSampler {
         if self.is_timed() { Ok(()) } else { Err(setting("times", "times of at least one relation (`with_times`)", "none")) }
     }
     /// Refuses a sampler whose edges have times, for a caller that has no time for its seeds: its batches would hold edges later than a
-    /// seed. Loaders without times call it, and so must the constructor of a [`BatchMaker`](crate::BatchMaker) that has none.
+    /// seed. [`Sampler::check`](crate::Sampler::check) must call it where seeds have no times.
     ///
     /// ```
     /// use burn_gnn_graph::{Graph, NeighborSampler};
@@ -404,7 +396,7 @@ impl NeighborSampler {
             return Ok(());
         }
         let expected =
-            "a time for every seed (`before` instead of `new`), as edges of the sampler have times: without, batches hold later edges";
+            "a time for every seed (`Seeds::nodes_before`), as edges of the sampler have times: without, batches hold later edges";
         Err(setting("times", expected, "none"))
     }
 

@@ -12,7 +12,7 @@ use super::neighbor::check_weights;
 use super::setting;
 use crate::memory::filled;
 use crate::relation::{check_len, check_nodes};
-use crate::{Compressed, EdgeKey, Graph, GraphError, Relation, Stream};
+use crate::{Compressed, EdgeKey, Graph, GraphError, Relation, Sampler, SeedKind, Seeds, Stream};
 
 /// Stands for "the walk had ended" in [`Walks`].
 pub const NO_NODE: u32 = u32::MAX;
@@ -67,6 +67,7 @@ pub struct RandomWalk {
     /// Per edge type.
     weights: Vec<Option<AliasTables>>,
     stop: f64,
+    per_start: usize,
 }
 
 impl RandomWalk {
@@ -87,7 +88,7 @@ impl RandomWalk {
             }
         }
         let weights = graph.relations().iter().map(|_| None).collect();
-        Ok(Self { graph: graph.clone(), metapath, weights, stop: 0.0 })
+        Ok(Self { graph: graph.clone(), metapath, weights, stop: 0.0, per_start: 1 })
     }
 
     /// Steps along a type in proportion to weights, by edge id.
@@ -115,6 +116,13 @@ impl RandomWalk {
         }
         self.stop = stop;
         Ok(self)
+    }
+
+    /// Walks from each start in the batches of a loader, 1 unless it is given.
+    #[must_use]
+    pub fn with_walks_per_start(mut self, per_start: usize) -> Self {
+        self.per_start = per_start;
+        self
     }
 
     /// `per_start` walks from each start, those of one start one after the other.
@@ -145,6 +153,39 @@ impl RandomWalk {
             let p = row.start + place as usize;
             Some((csr.indices()[p], csr.edge_id(p)))
         })
+    }
+}
+
+/// Batches of walks: seeds are nodes of the first type, of which each starts as many as
+/// [`with_walks_per_start`](RandomWalk::with_walks_per_start) says.
+impl Sampler for RandomWalk {
+    type Seed = u32;
+    type Batch = Walks;
+    type Error = GraphError;
+
+    fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<Walks, GraphError> {
+        self.check(seeds)?;
+        self.walk(&seeds.ids()[self.first()], self.per_start, key)
+    }
+    fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
+        seeds.expect(SeedKind::Nodes, self.graph.node_counts().len())?;
+        seeds.expect_untimed()?;
+        let ntypes = self.graph.schema().ntypes();
+        match (0..ntypes.len()).find(|&t| t != self.first() && !seeds.ids()[t].is_empty()) {
+            None => Ok(()),
+            Some(t) => Err(setting(
+                "seeds",
+                &format!("nodes of `{}`, where walks start", ntypes[self.first()]),
+                &format!("some of `{}`", ntypes[t]),
+            )),
+        }
+    }
+}
+
+impl RandomWalk {
+    /// The node type of starts.
+    fn first(&self) -> usize {
+        self.graph.schema().ends(self.metapath[0]).0
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::files::NpyHead;
 use burn_gnn_graph::{
-    DeviceRows, FeatureSource, Graph, GraphError, MappedRows, MemoryRows, NO_ROW, NeighborSampler, NodeBatches, RowType, TieredRows,
-    hot_order, in_degree_hotness, presampled_hotness, write_rows,
+    DeviceRows, FeatureSource, Graph, GraphError, GraphFeatures, MappedRows, MemoryRows, NO_ROW, RowType, TieredRows, hot_order,
+    in_degree_hotness, presampled_hotness, write_rows,
 };
 
 use crate::common::{skewed, typed};
@@ -78,8 +78,7 @@ fn stores_behind_pointers() {
         assert!(matches!(rows.gather(&[0, 1]), Err(GraphError::UnknownId { position: 1, id: 1 })));
     }
     let g = Graph::homogeneous(3, vec![1, 2], vec![0, 0]).unwrap();
-    let batches = NodeBatches::new(NeighborSampler::new(&g, [-1]).unwrap(), [("_N", [0])], &Device::flex()).unwrap();
-    assert!(batches.with_features("_N", shared).is_ok());
+    assert!(GraphFeatures::new(&g, &Device::flex()).with_nodes("_N", shared).is_ok());
 }
 
 #[test]

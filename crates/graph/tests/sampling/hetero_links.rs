@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use burn::tensor::Device;
 use burn_gnn_graph::{
-    BatchMaker, Block, Graph, GraphError, HeteroLinkBatch, HeteroLinkBatches, HeteroLinkSampler, LinkExclusion, LinkRows, LinkSampler,
-    Loader, MemoryRows, MiniBatch, NegativePairs, NeighborSampler, RowType, SampleKey, Traversal,
+    Block, Graph, GraphError, GraphFeatures, HeteroLinkBatch, HeteroLinkSampler, LinkExclusion, LinkRows, LinkSampler, Loader, MemoryRows,
+    MiniBatch, NegativePairs, NeighborSampler, RowType, SampleKey, Seeds, Traversal,
 };
 
 use crate::common::{content, typed};
@@ -203,17 +203,19 @@ fn links_of_several_types_are_loaded() {
     let sampler = NeighborSampler::new(&g, [3, 2]).unwrap();
     let given = [(writes, (0..90).map(|e| e * 2).collect::<Vec<u32>>()), (cites, (10..70).collect())];
     let classes: Vec<i64> = (0..360).map(|e| e % 7).collect();
-    let new = || {
-        let batches = HeteroLinkBatches::new(hetero(&g, &sampler), given.clone(), &Device::flex()).unwrap();
+    let seeds = Seeds::edges(&g, given.clone()).unwrap();
+    let new = |seeds: Seeds, size| Loader::new(hetero(&g, &sampler), seeds, size).unwrap();
+    let features = || {
+        let features = GraphFeatures::new(&g, &Device::flex());
         let rows = MemoryRows::new(&(0..60).map(|v| v as f32).collect::<Vec<_>>(), 1, RowType::F32).unwrap();
         let weights = MemoryRows::new(&(0..360).map(|e| e as f32).collect::<Vec<_>>(), 1, RowType::F32).unwrap();
-        let batches = batches.with_features("paper", rows).unwrap().with_edge_features("cites", weights).unwrap();
-        batches.with_labels("cites", &classes).unwrap()
+        let features = features.with_nodes("paper", rows).unwrap().with_edges("cites", weights).unwrap();
+        features.with_edge_labels("cites", &classes).unwrap()
     };
     let (mut met, mut mixed) = (vec![vec![]; 3], 0);
     let paper = g.schema().ntype("paper").unwrap();
     let floats = |x: &Option<burn::tensor::Tensor<2>>| x.clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
-    for b in Loader::new(new(), 32).unwrap().with_workers(2).epoch(1) {
+    for b in new(seeds.clone(), 32).with_features(features()).with_workers(2).epoch(1) {
         let b = b.unwrap();
         mixed += usize::from(!b.seeds[writes].is_empty() && !b.seeds[cites].is_empty());
         for ((links, seeds), met) in b.batch.links.iter().zip(&b.seeds).zip(&mut met) {
@@ -234,7 +236,7 @@ fn links_of_several_types_are_loaded() {
     assert!(mixed > 1);
     assert_eq!((&met[writes], &met[cites], met[written].len()), (&given[0].1, &given[1].1, 0), "each seed once an epoch");
     // Seeds are numbered type after type: the last two of `writes` and the first of `cites`.
-    let part = Loader::new(BatchMaker::slice(&new(), 88, 91), 9).unwrap().with_traversal(Traversal::ByOrder);
+    let part = new(seeds.slice(88, 91), 9).with_traversal(Traversal::ByOrder);
     let first = part.epoch(0).next().unwrap().unwrap().seeds;
     assert_eq!((&first[writes][..], &first[cites][..]), (&[176, 178][..], &[10][..]));
 }
@@ -254,6 +256,7 @@ fn what_is_refused() {
     assert!(links().sample([("writes", [99])], key).is_err());
     assert!(matches!(links().sample([("writes", [0]), ("writes", [1])], key), Err(GraphError::Duplicate { .. })));
     assert!(links().sample([("cites", [0u32; 0])], key).unwrap().links.iter().all(|links| links.edges.is_empty()));
-    assert!(HeteroLinkBatches::new(links(), [("cites", [0])], &Device::flex()).is_err());
-    assert!(HeteroLinkBatches::new(links(), [("writes", [0])], &Device::flex()).unwrap().with_labels("writes", &[0]).is_err());
+    let load = |etype: &str| Loader::new(links(), Seeds::edges(&g, [(etype, [0])]).unwrap(), 1);
+    assert!(load("cites").is_err() && load("writes").is_ok());
+    assert!(GraphFeatures::new(&g, &Device::flex()).with_edge_labels("writes", &[0]).is_err());
 }

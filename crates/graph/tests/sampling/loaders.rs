@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use burn::data::dataloader::DataLoader;
 use burn::tensor::Device;
 use burn_gnn_graph::{
-    BatchMaker, FeatureSource, Graph, GraphError, LinkBatches, LinkSampler, Loader, LoaderState, MemoryRows, NegativePairs,
-    NeighborSampler, NodeBatches, RowType, SampleKey, Traversal,
+    FeatureSource, Graph, GraphError, GraphFeatures, LinkSampler, Loader, LoaderState, MemoryRows, NegativePairs, NeighborSampler, RowType,
+    SampleKey, SampledBatch, Sampler, Seeds, Traversal,
 };
 
 use crate::common::{content, skewed, typed};
@@ -16,18 +16,17 @@ fn graph() -> Graph {
     skewed(500, 5_000, 3)
 }
 
-fn loader(workers: usize) -> Loader<NodeBatches> {
+fn loader(workers: usize) -> Loader<NeighborSampler, GraphFeatures> {
     let g = graph();
     let x: Vec<f32> = (0..1_000).map(|i| i as f32).collect();
     let w: Vec<f32> = (0..5_000).map(|e| e as f32).collect();
     let labels: Vec<i64> = (0..500).map(|v| v % 3).collect();
     let seeds: Vec<u32> = (0..205).map(|i| i * 2).collect();
-    let batches =
-        NodeBatches::new(NeighborSampler::new(&g, [4, 3]).unwrap().with_parallel(false), [("_N", &seeds)], &Device::flex()).unwrap();
-    let batches = batches.with_features("_N", MemoryRows::new(&x, 2, RowType::F32).unwrap()).unwrap();
-    let batches =
-        batches.with_edge_features("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap()).unwrap().with_labels("_N", &labels).unwrap();
-    Loader::new(batches, 50).unwrap().with_seed(9).with_workers(workers).with_prefetch(2)
+    let sampler = NeighborSampler::new(&g, [4, 3]).unwrap().with_parallel(false);
+    let features = GraphFeatures::new(&g, &Device::flex()).with_nodes("_N", MemoryRows::new(&x, 2, RowType::F32).unwrap()).unwrap();
+    let features = features.with_edges("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap()).unwrap().with_labels("_N", &labels).unwrap();
+    let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", &seeds)]).unwrap(), 50).unwrap().with_features(features);
+    loader.with_seed(9).with_workers(workers).with_prefetch(2)
 }
 
 #[test]
@@ -86,7 +85,7 @@ fn an_epoch_goes_on_where_it_was_saved() {
 fn burn_takes_the_loader() {
     let l = loader(1);
     assert_eq!(l.num_items(), 205);
-    let pass = |l: &Loader<NodeBatches>| -> Vec<Vec<u32>> {
+    let pass = |l: &Loader<NeighborSampler, GraphFeatures>| -> Vec<Vec<u32>> {
         let mut it = l.iter();
         let seeds: Vec<Vec<u32>> = it.by_ref().map(|b| b.unwrap().seeds.remove(0)).collect();
         assert_eq!((it.progress().items_processed, it.progress().items_total), (205, 205));
@@ -123,22 +122,27 @@ struct Fails {
     made: Arc<AtomicUsize>,
 }
 
-impl BatchMaker for Fails {
-    type Batch = u64;
-    fn num_seeds(&self) -> usize {
-        100
-    }
-    fn make(&self, _: &[u32], key: SampleKey) -> Result<u64, GraphError> {
+/// The step that a batch was made at.
+struct Step(u64);
+
+impl SampledBatch for Step {
+    type Id = u32;
+}
+
+impl Sampler for Fails {
+    type Seed = u32;
+    type Batch = Step;
+    type Error = GraphError;
+
+    fn sample_batch(&self, _: &Seeds, key: SampleKey) -> Result<Step, GraphError> {
         self.made.fetch_add(1, Ordering::SeqCst);
         assert!(!(self.panics && key.step == self.at), "step {}", key.step);
-        if key.step == self.at { Err(GraphError::Empty { arg: "batch", remedy: "none" }) } else { Ok(key.step) }
+        if key.step == self.at { Err(GraphError::Empty { arg: "batch", remedy: "none" }) } else { Ok(Step(key.step)) }
     }
-    fn slice(&self, _: usize, _: usize) -> Self {
-        unreachable!("not cut")
-    }
-    fn to_device(&self, _: &Device) -> Self {
-        unreachable!("not moved")
-    }
+}
+
+fn hundred() -> Seeds {
+    Seeds::of((0..100).collect()).unwrap()
 }
 
 #[test]
@@ -146,8 +150,8 @@ fn errors_and_panics_reach_the_caller_in_their_place() {
     for workers in [0, 1, 3] {
         for panics in [false, true] {
             let made = Arc::new(AtomicUsize::new(0));
-            let l = Loader::new(Fails { at: 5, panics, made }, 10).unwrap().with_workers(workers);
-            let all: Vec<Result<u64, GraphError>> = l.epoch(0).collect();
+            let l = Loader::new(Fails { at: 5, panics, made }, hundred(), 10).unwrap().with_workers(workers);
+            let all: Vec<Result<u64, GraphError>> = l.epoch(0).map(|b| b.map(|b| b.batch.0)).collect();
             assert_eq!(all.len(), 6, "{workers} workers");
             assert_eq!(all[..5].iter().map(|b| *b.as_ref().unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
             match all[5].as_ref().unwrap_err() {
@@ -162,7 +166,8 @@ fn errors_and_panics_reach_the_caller_in_their_place() {
 fn a_dropped_epoch_stops_its_threads_and_the_queue_is_bounded() {
     for taken in [0, 1, 4] {
         let made = Arc::new(AtomicUsize::new(0));
-        let l = Loader::new(Fails { at: u64::MAX, panics: false, made: made.clone() }, 1).unwrap().with_workers(2).with_prefetch(3);
+        let l = Loader::new(Fails { at: u64::MAX, panics: false, made: made.clone() }, hundred(), 1).unwrap();
+        let l = l.with_workers(2).with_prefetch(3);
         let mut epoch = l.epoch(0);
         epoch.by_ref().take(taken).for_each(drop);
         drop(epoch);
@@ -187,8 +192,8 @@ fn links_are_loaded() {
     let links = LinkSampler::new(NeighborSampler::new(&g, [3]).unwrap(), "_E").unwrap().with_negatives(NegativePairs::PerSource(1));
     let edges: Vec<u32> = (0..60).collect();
     let rows = MemoryRows::new(&[1.0; 500], 1, RowType::F32).unwrap();
-    let batches = LinkBatches::new(links, &edges, &Device::flex()).unwrap().with_features("_N", rows).unwrap();
-    let l = Loader::new(batches, 25).unwrap().with_workers(2);
+    let features = GraphFeatures::new(&g, &Device::flex()).with_nodes("_N", rows).unwrap();
+    let l = Loader::new(links, Seeds::edges(&g, [("_E", &edges)]).unwrap(), 25).unwrap().with_features(features).with_workers(2);
     let sizes: Vec<usize> = l.epoch(0).map(|b| b.unwrap()).map(|b| b.batch.positive.src.len() + b.batch.negative.src.len()).collect();
     assert_eq!(sizes, [50, 50, 20]);
 }
@@ -198,13 +203,12 @@ fn seeds_of_several_types_share_batches() {
     let g = typed(60, 30, 5);
     let (papers, authors) = ((0..25).map(|i| i * 2).collect::<Vec<u32>>(), (3..17).collect::<Vec<u32>>());
     let labels = [(0..30).collect::<Vec<i64>>(), (0..60).map(|v| 100 + v).collect()];
-    let new = || {
-        let seeds = [("paper", &papers), ("author", &authors)];
-        let batches = NodeBatches::new(NeighborSampler::new(&g, [3, 2]).unwrap(), seeds, &Device::flex()).unwrap();
-        batches.with_labels("author", &labels[0]).unwrap().with_labels("paper", &labels[1]).unwrap()
-    };
+    let seeds = Seeds::nodes(&g, [("paper", &papers), ("author", &authors)]).unwrap();
+    let new = |seeds: Seeds, size| Loader::new(NeighborSampler::new(&g, [3, 2]).unwrap(), seeds, size).unwrap();
+    let features = GraphFeatures::new(&g, &Device::flex()).with_labels("author", &labels[0]).unwrap();
+    let features = features.with_labels("paper", &labels[1]).unwrap();
     let mut met = [vec![], vec![]];
-    let (mut mixed, loader) = (0, Loader::new(new(), 10).unwrap().with_workers(2));
+    let (mut mixed, loader) = (0, new(seeds.clone(), 10).with_features(features.clone()).with_workers(2));
     for b in loader.epoch(1) {
         let b = b.unwrap();
         mixed += usize::from(b.seeds.iter().all(|ids| !ids.is_empty()));
@@ -218,9 +222,9 @@ fn seeds_of_several_types_share_batches() {
     met.iter_mut().for_each(|ids| ids.sort_unstable());
     assert!(mixed > 1 && met == [authors.clone(), papers.clone()], "each seed once an epoch");
     // Seeds are numbered type after type: of 14 authors and 25 papers the last two authors and the first three papers.
-    let part = Loader::new(BatchMaker::slice(&new(), 12, 17), 9).unwrap().with_traversal(Traversal::ByOrder);
+    let part = new(seeds.slice(12, 17), 9).with_traversal(Traversal::ByOrder);
     assert_eq!(part.epoch(0).next().unwrap().unwrap().seeds, [authors[12..].to_vec(), papers[..3].to_vec()]);
-    assert!(matches!(new().with_labels("person", &[]), Err(GraphError::UnknownNodeType { .. })));
+    assert!(matches!(features.with_labels("person", &[]), Err(GraphError::UnknownNodeType { .. })));
 }
 
 /// `..` stands for the only type wherever one is asked for.
@@ -230,19 +234,20 @@ fn a_graph_of_one_type_needs_no_names() {
     let (x, w) = (vec![1.0; 500], (0..5_000).map(|e| e as f32).collect::<Vec<_>>());
     let rows = |of: &[f32]| MemoryRows::new(of, 1, RowType::F32).unwrap();
     let sampler = NeighborSampler::new(&g, [4, 3]).unwrap().with_weights(.., &w).unwrap().with_mask(.., &[true; 5_000]).unwrap();
-    let nodes = NodeBatches::new(sampler.clone(), [(.., [3, 9])], &d).unwrap();
-    let nodes = nodes.with_features(.., rows(&x)).unwrap().with_edge_features(.., rows(&w)).unwrap().with_labels(.., &[7; 500]).unwrap();
-    let b = Loader::new(nodes, 2).unwrap().epoch(0).next().unwrap().unwrap();
+    let features = GraphFeatures::new(&g, &d).with_nodes(.., rows(&x)).unwrap();
+    let features = features.with_edges(.., rows(&w)).unwrap().with_labels(.., &[7; 500]).unwrap();
+    let nodes = Loader::new(sampler.clone(), Seeds::nodes(&g, [(.., [3, 9])]).unwrap(), 2).unwrap();
+    let b = nodes.with_features(features.clone()).epoch(0).next().unwrap().unwrap();
     assert_eq!(b.labels[0].clone().unwrap().into_data().iter::<i64>().collect::<Vec<_>>(), [7, 7]);
     assert_eq!(b.batch.blocks[0].relation(..).unwrap().num_edges(), b.edge_x[0][0].as_ref().unwrap().dims()[0]);
-    let links = LinkBatches::new(LinkSampler::new(sampler.clone(), ..).unwrap(), &[5], &d).unwrap().with_features(.., rows(&x)).unwrap();
-    assert!(Loader::new(links, 1).unwrap().epoch(0).next().unwrap().is_ok());
+    let links = Loader::new(LinkSampler::new(sampler.clone(), ..).unwrap(), Seeds::edges(&g, [(.., [5])]).unwrap(), 1).unwrap();
+    assert!(links.with_features(features).epoch(0).next().unwrap().is_ok());
     let key = SampleKey::new(2);
     let named = sampler.sample([("_N", [3u32, 9])], key).unwrap();
     assert_eq!(content(&sampler.sample([(.., [3u32, 9])], key).unwrap()), content(&named));
     let timed = sampler.clone().with_times(.., &[1; 5_000]).unwrap();
     assert_eq!(timed.sample_before([(.., [3u32], [1i64])], key).unwrap().total_edges(), 0);
-    assert!(NodeBatches::before(timed, [(.., [3], [2])], &d).is_ok());
+    assert!(Loader::new(timed, Seeds::nodes_before(&g, [(.., [3], [2])]).unwrap(), 1).is_ok());
     assert_eq!(sampler.shadow([(.., [3])], key).unwrap().seeds, [[0]]);
     let frontier = g.sample_neighbors([(.., [3])], [2], key).unwrap();
     assert_eq!(frontier.to_block(&g, [(.., [3])]).unwrap().dst_nodes(0), [3]);
@@ -252,7 +257,7 @@ fn a_graph_of_one_type_needs_no_names() {
     assert_eq!(g.distances((.., 3), None).unwrap()[0][3], g.shortest_dist((.., 3)).unwrap()[0][3]);
     assert_eq!(burn_gnn_graph::in_degree_hotness(&g, ..).unwrap().len(), 500);
     let two = typed(6, 4, 1);
-    let several = NodeBatches::new(NeighborSampler::new(&two, [1]).unwrap(), [(.., [0])], &d);
+    let several = Seeds::nodes(&two, [(.., [0])]);
     assert!(matches!(several, Err(GraphError::AmbiguousNodeType { .. })));
 }
 
@@ -263,9 +268,10 @@ fn edges_of_link_batches_have_features_and_labels() {
     let w: Vec<f32> = (0..5_000).map(|e| e as f32).collect();
     let classes: Vec<i64> = (0..5_000).map(|e| e % 7).collect();
     let edges: Vec<u32> = (0..60).map(|i| i * 80).collect();
-    let batches = LinkBatches::new(links, &edges, &Device::flex()).unwrap();
-    let batches = batches.with_edge_features("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap()).unwrap().with_labels(&classes).unwrap();
-    for b in Loader::new(batches.clone(), 25).unwrap().epoch(0) {
+    let features = GraphFeatures::new(&g, &Device::flex()).with_edges("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap()).unwrap();
+    let features = features.with_edge_labels("_E", &classes).unwrap();
+    let loader = Loader::new(links, Seeds::edges(&g, [("_E", &edges)]).unwrap(), 25).unwrap();
+    for b in loader.with_features(features.clone()).epoch(0) {
         let b = b.unwrap();
         assert_eq!(b.seeds, std::slice::from_ref(&b.batch.edges));
         let own = b.seed_x[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
@@ -278,9 +284,9 @@ fn edges_of_link_batches_have_features_and_labels() {
         assert_eq!(labels, b.batch.edges.iter().map(|&e| i64::from(e % 7)).collect::<Vec<_>>());
         assert_eq!(b.batch.negative.src.len(), 2 * b.batch.edges.len());
     }
-    assert!(matches!(batches.clone().with_labels(&classes[1..]), Err(GraphError::Length { .. })));
+    assert!(matches!(features.clone().with_edge_labels("_E", &classes[1..]), Err(GraphError::Length { .. })));
     let short = MemoryRows::new(&w[1..], 1, RowType::F32).unwrap();
-    assert!(matches!(batches.with_edge_features("_E", short), Err(GraphError::Length { .. })));
+    assert!(matches!(features.with_edges("_E", short), Err(GraphError::Length { .. })));
 }
 
 /// A source whose rows cannot be read.
@@ -302,12 +308,17 @@ impl FeatureSource for Broken {
 fn what_is_refused() {
     let g = graph();
     let s = || NeighborSampler::new(&g, [1]).unwrap();
-    let new = |seeds: &[u32]| NodeBatches::new(s(), [("_N", seeds)], &Device::flex());
-    assert!(matches!(new(&[500]), Err(GraphError::IdOutOfRange { .. })));
-    assert!(matches!(new(&[0]).unwrap().with_labels("_N", &[0; 3]), Err(GraphError::Length { .. })));
+    let (seeds, features) = (|seeds: &[u32]| Seeds::nodes(&g, [("_N", seeds)]), || GraphFeatures::new(&g, &Device::flex()));
+    assert!(matches!(seeds(&[500]), Err(GraphError::IdOutOfRange { .. })));
+    assert!(matches!(features().with_labels("_N", &[0; 3]), Err(GraphError::Length { .. })));
     let short = MemoryRows::new(&[1.0], 1, RowType::F32).unwrap();
-    assert!(matches!(new(&[0]).unwrap().with_features("_N", short), Err(GraphError::Length { .. })));
-    assert!(matches!(Loader::new(new(&[0]).unwrap(), 0), Err(GraphError::Setting { arg: "batch_size", .. })));
-    let broken = Loader::new(new(&[0]).unwrap().with_features("_N", Broken).unwrap(), 1).unwrap();
+    assert!(matches!(features().with_nodes("_N", short), Err(GraphError::Length { .. })));
+    assert!(matches!(Loader::new(s(), seeds(&[0]).unwrap(), 0), Err(GraphError::Setting { arg: "batch_size", .. })));
+    let broken = Loader::new(s(), seeds(&[0]).unwrap(), 1).unwrap().with_features(features().with_nodes("_N", Broken).unwrap());
     assert!(matches!(broken.epoch(0).next(), Some(Err(GraphError::Empty { arg: "disk", .. }))));
+    // Seeds of another kind, and of a graph with other types.
+    let edges = Seeds::edges(&g, [("_E", [0])]).unwrap();
+    assert!(matches!(Loader::new(s(), edges, 1), Err(GraphError::Setting { arg: "seeds", .. })));
+    let others = Seeds::nodes(&typed(6, 4, 1), [("paper", [0])]).unwrap();
+    assert!(matches!(Loader::new(s(), others, 1), Err(GraphError::Length { .. })));
 }

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod common;
+mod custom;
 mod distribution;
 mod errors;
 mod features;

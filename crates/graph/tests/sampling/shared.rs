@@ -4,8 +4,7 @@
 use std::sync::Barrier;
 use std::time::Duration;
 
-use burn::tensor::Device;
-use burn_gnn_graph::{Compressed, Graph, Loader, NeighborSampler, NodeBatches, SampleKey};
+use burn_gnn_graph::{Compressed, Graph, Loader, NeighborSampler, SampleKey, Seeds};
 
 use crate::common::{content, skewed};
 use crate::watchdog::Watchdog;
@@ -24,7 +23,7 @@ fn fresh(seed: u64, edges: usize) -> Graph {
 fn epoch(g: &Graph, parallel: bool, workers: usize) -> Vec<Vec<Vec<u64>>> {
     let sampler = NeighborSampler::new(g, [4, 3]).unwrap().with_parallel(parallel);
     let seeds: Vec<u32> = (0..64).map(|i| i * 60).collect();
-    let loader = Loader::new(NodeBatches::new(sampler, [("_N", &seeds)], &Device::flex()).unwrap(), 8).unwrap();
+    let loader = Loader::new(sampler, Seeds::nodes(g, [("_N", &seeds)]).unwrap(), 8).unwrap();
     loader.with_seed(5).with_workers(workers).epoch(0).map(|b| content(&b.unwrap().batch)).collect()
 }
 

@@ -1,9 +1,8 @@
 //! Times of seeds: loaders never hand out an edge that is later than the seed, nor anything that depends on one.
 
-use burn::tensor::Device;
 use burn_gnn_graph::{
-    BatchMaker, Graph, GraphError, HeteroLinkBatches, HeteroLinkSampler, LinkBatches, LinkExclusion, LinkSampler, Loader, LoaderState,
-    MiniBatch, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, NodeBatches, SampleKey, Strategy, Stream, Traversal,
+    Graph, GraphError, HeteroLinkSampler, LinkExclusion, LinkSampler, LoadedBatch, Loader, LoaderState, MiniBatch, NegativeBy,
+    NegativePairs, NegativeSampler, NeighborSampler, SampleKey, Sampler, Seeds, Strategy, Stream, Traversal,
 };
 use proptest::prelude::*;
 
@@ -129,8 +128,8 @@ fn check_times(batch: &MiniBatch, all: &[Edges; 3], times: &[i64]) -> usize {
     batch.total_edges()
 }
 
-fn batch<M: BatchMaker>(maker: M, size: usize, i: usize) -> M::Batch {
-    let loader = Loader::new(maker, size).unwrap().with_traversal(Traversal::ByOrder).with_seed(3);
+fn batch<S: Sampler<Seed = u32>>((sampler, seeds): (S, Seeds), size: usize, i: usize) -> LoadedBatch<S::Batch> {
+    let loader = Loader::new(sampler, seeds, size).unwrap().with_traversal(Traversal::ByOrder).with_seed(3);
     loader.with_workers(0).resume(LoaderState { epoch: 0, batch: i }).next().unwrap().unwrap()
 }
 
@@ -142,10 +141,12 @@ fn seeds(seed: u64) -> ([Vec<u32>; 2], [Vec<i64>; 2]) {
     (lists.clone().map(|l| l.0), lists.map(|l| l.1))
 }
 
-fn node_batches(all: &[Edges; 3], strategy: (Strategy, bool), fanout: i64, seed: u64) -> NodeBatches {
+fn node_batches(all: &[Edges; 3], strategy: (Strategy, bool), fanout: i64, seed: u64) -> (NeighborSampler, Seeds) {
     let (ids, times) = seeds(seed);
     let seeds = [("b", &ids[1], &times[1]), ("a", &ids[0], &times[0])];
-    NodeBatches::before(sampler(all, strategy, fanout), seeds, &Device::flex()).unwrap()
+    let sampler = sampler(all, strategy, fanout);
+    let seeds = Seeds::nodes_before(sampler.graph(), seeds).unwrap();
+    (sampler, seeds)
 }
 
 proptest! {
@@ -187,10 +188,11 @@ proptest! {
             let links = LinkSampler::new(sampler(all, strategy, 3), ETYPES[relation]).unwrap().with_negatives(pairs);
             let links = links.with_exclusion(if exclude { LinkExclusion::Seeds } else { LinkExclusion::Nothing }).unwrap();
             let edges: Vec<u32> = seeds.iter().map(place).collect();
-            match &given {
-                None => LinkBatches::new(links, &edges, &Device::flex()).unwrap(),
-                Some(times) => LinkBatches::before(links, &edges, times, &Device::flex()).unwrap(),
-            }
+            let seeds = match &given {
+                None => Seeds::edges(links.sampler().graph(), [(relation, &edges)]),
+                Some(times) => Seeds::edges_before(links.sampler().graph(), [(relation, &edges, times)]),
+            };
+            (links, seeds.unwrap())
         };
         for (i, &e) in seeds.iter().enumerate() {
             let time = times[i];
@@ -231,8 +233,8 @@ fn batches_before_a_time_are_not_empty() {
 fn degrees_count_edges_before_the_seed() {
     let g = Graph::homogeneous(4, vec![1, 2, 3, 1], vec![0, 0, 0, 3]).unwrap();
     let s = NeighborSampler::new(&g, [1]).unwrap().with_times("_E", &[10, 20, 30, 25]).unwrap();
-    let batches = NodeBatches::before(s, [("_N", [0, 0, 0], [15, 26, 99])], &Device::flex()).unwrap();
-    let b = batch(batches, 3, 0).batch;
+    let seeds = Seeds::nodes_before(&g, [("_N", [0, 0, 0], [15, 26, 99])]).unwrap();
+    let b = batch((s, seeds), 3, 0).batch;
     assert_eq!(b.blocks[0].in_degrees(0), [1, 2, 3]);
     for (row, (&v, degree)) in b.blocks[0].src_nodes(0).iter().zip(b.blocks[0].out_degrees(0)).enumerate() {
         let time = [15, 26, 99][b.roots.as_ref().unwrap()[0][row] as usize];
@@ -248,15 +250,15 @@ fn degrees_count_edges_before_the_seed() {
 fn times_of_seed_edges_are_given() {
     // 0 -> 1 of `r`, which has no times; 2 -> 0 and 3 -> 0 of `s`.
     let g = Graph::builder().nodes("n", 4).edges(("n", "r", "n"), vec![0], vec![1]).edges(("n", "s", "n"), vec![2, 3], vec![0, 0]);
-    let (g, d, key) = (g.build().unwrap(), Device::flex(), SampleKey::new(1));
+    let (g, key) = (g.build().unwrap(), SampleKey::new(1));
     let sampler = || NeighborSampler::new(&g, [-1]).unwrap().with_times("s", &[10, 20]).unwrap();
     let links = |etype| LinkSampler::new(sampler(), etype).unwrap().with_exclusion(LinkExclusion::Nothing).unwrap();
     let met = |batch: &MiniBatch| batch.blocks[0].edge_ids(1).to_vec();
     let before = |time| met(&links("r").sample_before(&[0], &[time], key).unwrap().batch);
     assert_eq!([10, 11, 25].map(before), [vec![], vec![0], vec![0, 1]]);
-    let batches = LinkBatches::before(links("r"), &[0, 0], &[25, 15], &d).unwrap();
-    assert_eq!([0, 1].map(|i| met(&batch(batches.clone(), 1, i).batch.batch)), [vec![0, 1], vec![0]]);
-    assert_eq!(met(&batch(BatchMaker::slice(&batches, 1, 2), 1, 0).batch.batch), [0]);
+    let seeds = Seeds::edges_before(&g, [("r", [0, 0], [25, 15])]).unwrap();
+    assert_eq!([0, 1].map(|i| met(&batch((links("r"), seeds.clone()), 1, i).batch.batch)), [vec![0, 1], vec![0]]);
+    assert_eq!(met(&batch((links("r"), seeds.slice(1, 2)), 1, 0).batch.batch), [0]);
     // Of an edge with a time of its own, and in batches of several types.
     assert_eq!(met(&links("s").sample(&[1], key).unwrap().batch), [0]);
     assert_eq!(met(&links("s").sample_before(&[1], &[21], key).unwrap().batch), [0, 1]);
@@ -264,15 +266,19 @@ fn times_of_seed_edges_are_given() {
         let nothing = |links: LinkSampler| links.with_exclusion(LinkExclusion::Nothing);
         HeteroLinkSampler::new(sampler()).with_type("r", nothing).unwrap().with_type("s", nothing).unwrap()
     };
-    let several = HeteroLinkBatches::before(hetero(), [("s", vec![1, 1], vec![5, 21]), ("r", vec![0], vec![11])], &d).unwrap();
-    assert_eq!([0, 1, 2].map(|i| met(&batch(several.clone(), 1, i).batch.batch)), [vec![0], vec![], vec![0, 1]]);
-    assert!(HeteroLinkBatches::new(hetero(), [("s", [1])], &d).is_ok());
+    let several = Seeds::edges_before(&g, [("s", vec![1, 1], vec![5, 21]), ("r", vec![0], vec![11])]).unwrap();
+    assert_eq!([0, 1, 2].map(|i| met(&batch((hetero(), several.clone()), 1, i).batch.batch)), [vec![0], vec![], vec![0, 1]]);
+    let one = |etype: &str, id: u32| Seeds::edges(&g, [(etype, [id])]).unwrap();
+    assert!(Loader::new(hetero(), one("s", 1), 1).is_ok());
     let missing = |e: Option<GraphError>| matches!(e, Some(GraphError::MissingRelation { arg: "times", .. }));
-    assert!(missing(LinkBatches::new(links("r"), &[0], &d).err()) && missing(links("r").sample(&[0], key).err()));
-    assert!(missing(HeteroLinkBatches::new(hetero(), [("r", [0])], &d).err()) && missing(hetero().sample([("r", [0])], key).err()));
+    assert!(missing(Loader::new(links("r"), one("r", 0), 1).err()) && missing(links("r").sample(&[0], key).err()));
+    assert!(missing(Loader::new(hetero(), one("r", 0), 1).err()) && missing(hetero().sample([("r", [0])], key).err()));
     let untimed = || LinkSampler::new(NeighborSampler::new(&g, [-1]).unwrap(), "r").unwrap();
-    assert!(matches!(LinkBatches::before(untimed(), &[0], &[1], &d), Err(GraphError::Setting { arg: "times", .. })));
-    let e = LinkBatches::before(links("r"), &[0], &[1, 2], &d).err().unwrap().to_string();
+    let given = Seeds::edges_before(&g, [("r", [0], [1])]).unwrap();
+    assert!(matches!(Loader::new(untimed(), given, 1), Err(GraphError::Setting { arg: "times", .. })));
+    let e = Seeds::edges_before(&g, [("r", vec![0], vec![1, 2])]).err().unwrap().to_string();
+    assert_eq!(e, "`times` of relation `n:r:n`: expected length 1 (one per seed), got 2");
+    let e = links("r").sample_before(&[0], &[1, 2], key).err().unwrap().to_string();
     assert_eq!(e, "`times` of relation `n:r:n`: expected length 1 (one per seed), got 2");
     assert!(matches!(hetero().sample_before([("r", [0], [1, 2])], key), Err(GraphError::Length { .. })));
 }
@@ -281,17 +287,18 @@ fn times_of_seed_edges_are_given() {
 fn times_without_seed_times_are_refused() {
     let g = graph(&drawn(1, 20));
     let timed = || NeighborSampler::new(&g, [2]).unwrap().with_times("r", &[3; 20]).unwrap();
-    let d = Device::flex();
     let text = |e: GraphError| e.to_string();
-    let e = NodeBatches::new(timed(), [("a", [0])], &d).err().unwrap();
-    assert!(matches!(&e, GraphError::Setting { arg: "times", .. }) && text(e).contains("`before`"));
+    let e = Loader::new(timed(), Seeds::nodes(&g, [("a", [0])]).unwrap(), 1).err().unwrap();
+    assert!(matches!(&e, GraphError::Setting { arg: "times", .. }) && text(e).contains("`Seeds::nodes_before`"));
     let untimed = NeighborSampler::new(&g, [2]).unwrap();
-    assert!(matches!(NodeBatches::before(untimed, [("a", [0], [1])], &d), Err(GraphError::Setting { arg: "times", .. })));
-    assert!(matches!(NodeBatches::before(timed(), [("a", vec![0, 1], vec![1])], &d), Err(GraphError::Length { .. })));
-    assert!(matches!(NodeBatches::before(timed(), [("a", [12], [1])], &d), Err(GraphError::IdOutOfRange { .. })));
+    let given = Seeds::nodes_before(&g, [("a", [0], [1])]).unwrap();
+    assert!(matches!(Loader::new(untimed, given, 1), Err(GraphError::Setting { arg: "times", .. })));
+    assert!(matches!(Seeds::nodes_before(&g, [("a", vec![0, 1], vec![1])]), Err(GraphError::Length { .. })));
+    assert!(matches!(Seeds::nodes_before(&g, [("a", [12], [1])]), Err(GraphError::IdOutOfRange { .. })));
     // Seed edges have the times of their type, if none are given.
-    assert!(LinkBatches::new(LinkSampler::new(timed(), "r").unwrap(), &[0], &d).is_ok());
-    let missing = LinkBatches::new(LinkSampler::new(timed(), "s").unwrap(), &[0], &d);
+    let first = |etype: &str| Seeds::edges(&g, [(etype, [0])]).unwrap();
+    assert!(Loader::new(LinkSampler::new(timed(), "r").unwrap(), first("r"), 1).is_ok());
+    let missing = Loader::new(LinkSampler::new(timed(), "s").unwrap(), first("s"), 1);
     assert!(matches!(missing, Err(GraphError::MissingRelation { arg: "times", .. })));
     // Negatives that would depend on later edges.
     let links = || LinkSampler::new(timed(), "r").unwrap();

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::{
-    ClusterSampler, Graph, HeteroLinkBatches, HeteroLinkSampler, Ids, LinkBatches, LinkSampler, Loader, MemoryRows, MiniBatch, NegativeBy,
-    NegativePairs, NegativeSampler, NeighborSampler, Node2Vec, NodeBatches, NodeIds, PinSage, RandomWalk, Relation, RelationStack, RowType,
-    SampleKey, Strategy, Stream, Subgraph,
+    ClusterSampler, Graph, GraphFeatures, HeteroLinkSampler, Ids, LinkSampler, Loader, MemoryRows, MiniBatch, NegativeBy, NegativePairs,
+    NegativeSampler, NeighborSampler, Node2Vec, NodeIds, PinSage, RandomWalk, Relation, RelationStack, RowType, SampleKey, Seeds, Strategy,
+    Stream, Subgraph,
 };
 use burn_gnn_ops::*;
 
@@ -256,9 +256,10 @@ fn loaders() -> Vec<Work> {
         Work::new(format!("loader of nodes, {workers} workers, parallel: {parallel}"), move |f| {
             let x: Vec<f32> = (0..NODES * 2).map(|i| i as f32).collect();
             let sampler = NeighborSampler::new(&f.graph, [4, 3]).unwrap().with_parallel(parallel);
-            let batches = NodeBatches::new(sampler, [("_N", seeds())], &Device::flex()).unwrap();
-            let batches = batches.with_features("_N", MemoryRows::new(&x, 2, RowType::F32).unwrap()).unwrap();
-            let loader = Loader::new(batches, 12).unwrap().with_seed(9).with_workers(workers);
+            let features = GraphFeatures::new(&f.graph, &Device::flex());
+            let features = features.with_nodes("_N", MemoryRows::new(&x, 2, RowType::F32).unwrap()).unwrap();
+            let loader = Loader::new(sampler, Seeds::nodes(&f.graph, [("_N", seeds())]).unwrap(), 12).unwrap();
+            let loader = loader.with_features(features).with_seed(9).with_workers(workers);
             let batches = loader.epoch(0).map(Result::unwrap);
             batches.flat_map(|b| [content(&b.batch), bits(f64s(b.x[0].clone().unwrap()))].concat()).collect()
         })
@@ -268,7 +269,8 @@ fn loaders() -> Vec<Work> {
             let sampler = LinkSampler::new(NeighborSampler::new(&f.graph, [4]).unwrap(), "_E").unwrap();
             let sampler = sampler.with_negatives(NegativePairs::PerSource(2));
             let edges: Vec<u32> = (0..40).map(|i| i * 1000).collect();
-            let loader = Loader::new(LinkBatches::new(sampler, &edges, &Device::flex()).unwrap(), 10).unwrap().with_workers(workers);
+            let edges = Seeds::edges(&f.graph, [("_E", edges)]).unwrap();
+            let loader = Loader::new(sampler, edges, 10).unwrap().with_workers(workers);
             loader.epoch(0).map(Result::unwrap).flat_map(|b| content(&b.batch.batch)).collect()
         })
     };
@@ -277,8 +279,8 @@ fn loaders() -> Vec<Work> {
             let links = HeteroLinkSampler::new(NeighborSampler::new(&f.graph, [4]).unwrap());
             let links = links.with_type("_E", |links| Ok(links.with_negatives(NegativePairs::PerSource(2)))).unwrap();
             let edges: Vec<u32> = (0..40).map(|i| i * 900).collect();
-            let batches = HeteroLinkBatches::new(links, [("_E", edges)], &Device::flex()).unwrap();
-            let loader = Loader::new(batches, 10).unwrap().with_workers(workers);
+            let edges = Seeds::edges(&f.graph, [("_E", edges)]).unwrap();
+            let loader = Loader::new(links, edges, 10).unwrap().with_workers(workers);
             loader.epoch(0).map(Result::unwrap).flat_map(|b| content(&b.batch.batch)).collect()
         })
     };

@@ -1,0 +1,226 @@
+//! Columns of a partitioned graph that go with batches.
+
+use std::sync::Arc;
+
+use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::{BatchFeatures, BatchRows, EdgeKey, GraphError, NodeKey, SampleKey, SampledBatch, SeedKind, Seeds, Traversal};
+use hashbrown::HashMap;
+
+use super::RankSampler;
+use crate::graph::WantedRows;
+use crate::{DistError, DistGraph, HotRows};
+
+/// Columns by type and name.
+type Columns = Vec<(usize, String)>;
+
+/// Features and labels in columns of a [`DistGraph`], whoever owns the rows, for the batches of any [`RankSampler`]; all that a batch reads
+/// is fetched in one exchange. All ranks name the same columns.
+#[derive(Clone, Debug)]
+pub struct DistFeatures {
+    graph: DistGraph,
+    nodes: Columns,
+    edges: Columns,
+    labels: Columns,
+    edge_labels: Columns,
+    caches: Arc<Vec<HotRows>>,
+}
+
+/// What a column is read as.
+#[derive(Clone, Copy)]
+enum ReadAs {
+    Features,
+    Labels,
+}
+
+/// Adds a column of nodes or edges of type `ty` to those of other types.
+fn add(columns: &mut Columns, graph: &DistGraph, (is_node, ty): (bool, usize), column: &str, as_: ReadAs) -> Result<(), DistError> {
+    let (rows, owners) = (graph.column_rows(is_node, ty, column)?, graph.owners(is_node));
+    let (row, dtype) = (rows.row_shape(), rows.dtype());
+    let (fits, expected) = match as_ {
+        ReadAs::Features => (row.len() == 1 && dtype.is_float(), "Float tensor of rank 2"),
+        ReadAs::Labels => (row.is_empty() && (dtype.is_int() || dtype.is_uint()), "Int tensor of rank 1"),
+    };
+    let name = &owners.names()[ty];
+    if !fits {
+        let frame = format!("{}s of `{name}`", owners.what());
+        let (expected, actual) = (expected.into(), format!("{dtype:?} tensor with rows of shape {row:?}"));
+        return Err(GraphError::ColumnType { frame, name: column.into(), expected, actual }.into());
+    }
+    if columns.iter().any(|c| c.0 == ty) {
+        let what = if is_node { "node type" } else { "edge type" };
+        return Err(GraphError::Duplicate { what, name: name.clone() }.into());
+    }
+    columns.push((ty, column.to_owned()));
+    Ok(())
+}
+
+impl DistFeatures {
+    /// None; tensors come on the device of the graph.
+    pub fn new(graph: &DistGraph) -> Self {
+        let (nodes, edges, labels, edge_labels) = (vec![], vec![], vec![], vec![]);
+        Self { graph: graph.clone(), nodes, edges, labels, edge_labels, caches: Arc::default() }
+    }
+    /// Features of the nodes of a type, in a float column of rank 2.
+    ///
+    /// # Errors
+    /// Unknown type or column, another shape, a type named before.
+    pub fn with_nodes(mut self, ntype: impl NodeKey, column: &str) -> Result<Self, DistError> {
+        let ty = self.graph.schema().ntype(ntype)?;
+        add(&mut self.nodes, &self.graph, (true, ty), column, ReadAs::Features)?;
+        Ok(self)
+    }
+    /// Features of the edges of a type, in a float column of rank 2, for the edges of the blocks and for seed edges.
+    ///
+    /// # Errors
+    /// Unknown type or column, another shape, a type named before.
+    pub fn with_edges(mut self, etype: impl EdgeKey, column: &str) -> Result<Self, DistError> {
+        let ty = self.graph.schema().etype(etype)?;
+        add(&mut self.edges, &self.graph, (false, ty), column, ReadAs::Features)?;
+        Ok(self)
+    }
+    /// Label of each node of a type, in an integer column of rank 1: seeds of the type come with theirs.
+    ///
+    /// # Errors
+    /// Unknown type or column, another shape, a type named before.
+    pub fn with_labels(mut self, ntype: impl NodeKey, column: &str) -> Result<Self, DistError> {
+        let ty = self.graph.schema().ntype(ntype)?;
+        add(&mut self.labels, &self.graph, (true, ty), column, ReadAs::Labels)?;
+        Ok(self)
+    }
+    /// Label of each edge of a type, such as a class or a rating, in an integer column of rank 1: seed edges of the type come with theirs.
+    /// Whether a pair is an edge at all is told by [`LinkBatch::labels`](burn_gnn_graph::LinkBatch::labels).
+    ///
+    /// # Errors
+    /// Unknown type or column, another shape, a type named before.
+    pub fn with_edge_labels(mut self, etype: impl EdgeKey, column: &str) -> Result<Self, DistError> {
+        let ty = self.graph.schema().etype(etype)?;
+        add(&mut self.edge_labels, &self.graph, (false, ty), column, ReadAs::Labels)?;
+        Ok(self)
+    }
+    /// Keeps at most `rows` of the hottest rows of other ranks for each column of nodes; see [`DistGraph::hot_rows`]. Call it when all
+    /// columns are named. Collective.
+    ///
+    /// # Errors
+    /// Some rank failed.
+    pub fn with_cache(mut self, rows: usize) -> Result<Self, DistError> {
+        let hot = self.stored().map(|(t, column)| self.graph.hot_rows(&self.graph.ntypes()[*t], column, rows));
+        self.caches = Arc::new(hot.collect::<Result<_, _>>()?);
+        Ok(self)
+    }
+    /// Keeps at most `rows` of the rows of other ranks for each column of nodes: those that `trial.batches` batches of `trial.batch_size`
+    /// of the seeds ask for most often, equal ones by id. How often a row is asked for there estimates the probability that a batch needs
+    /// it, beyond the neighbours of the part too (pre-sampling: Yang et al., "GNNLab: a factored system for sample-based GNN training over
+    /// GPUs", EuroSys 2022). The draws are others than those of training. Call it when all columns are named. Collective, with the same
+    /// arguments on all ranks.
+    ///
+    /// # Errors
+    /// [`DistError::Config`] for a batch size of 0; some rank failed.
+    ///
+    /// # Cost
+    /// Samples the batches without fetching features; 12 bytes per row of another rank that was met.
+    pub fn with_presampled_cache<S: RankSampler>(
+        mut self,
+        rows: usize,
+        sampler: &S,
+        seeds: &Seeds<u64>,
+        trial: Presampling,
+    ) -> Result<Self, DistError>
+    where
+        S::Batch: SampledBatch<Id = u64>,
+    {
+        if trial.batch_size == 0 {
+            return Err(DistError::Config { arg: "batch_size", expected: "at least one seed".into(), found: "0".into() });
+        }
+        let g = &self.graph;
+        let mut asked: Vec<HashMap<u64, u32>> = vec![HashMap::new(); g.ntypes().len()];
+        let mut order = Traversal::Shuffled.positions(seeds.len(), trial.seed, TRIAL);
+        order.truncate(trial.batches.saturating_mul(trial.batch_size));
+        for (step, positions) in (0..).zip(order.chunks(trial.batch_size)) {
+            let batch = sampler.sample_batch(&seeds.select(positions), SampleKey::new(trial.seed).at(TRIAL, step))?;
+            for (t, asked) in asked.iter_mut().enumerate() {
+                let remote = |id: &&u64| g.inner.nodes.own_row(t, **id).is_none();
+                batch.nodes(t).iter().filter(remote).for_each(|&id| *asked.entry(id).or_default() += 1);
+            }
+        }
+        let hot = self.stored().map(|(t, column)| {
+            let mut ids: Vec<(u64, u32)> = asked[*t].iter().map(|(&id, &count)| (id, count)).collect();
+            ids.sort_unstable_by_key(|&(id, count)| (std::cmp::Reverse(count), id));
+            g.keep_rows(&g.ntypes()[*t], column, Ok(ids.into_iter().take(rows).map(|i| i.0).collect()))
+        });
+        self.caches = Arc::new(hot.collect::<Result<_, _>>()?);
+        Ok(self)
+    }
+    /// The caches, one per stored column of nodes.
+    pub fn caches(&self) -> &[HotRows] {
+        &self.caches
+    }
+    /// Columns of nodes whose rows do not change.
+    fn stored(&self) -> impl Iterator<Item = &(usize, String)> {
+        self.nodes.iter().filter(|(t, column)| self.graph.stored(true, *t, column).is_ok())
+    }
+}
+
+/// The epoch of pre-sampling, which no training reaches.
+const TRIAL: u64 = u64::MAX;
+
+/// Batches that are sampled before training, to learn what they ask for; see [`DistFeatures::with_presampled_cache`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Presampling {
+    /// How many; no more than an epoch has.
+    pub batches: usize,
+    /// Seeds of a batch, as [`Loader::new`](burn_gnn_graph::Loader::new) counts them.
+    pub batch_size: usize,
+    /// Seed of the draws.
+    pub seed: u64,
+}
+
+impl<S: RankSampler> BatchFeatures<S> for DistFeatures
+where
+    S::Batch: SampledBatch<Id = u64>,
+{
+    /// Collective, over the communicator of the sampler.
+    fn rows(&self, sampler: &S, batch: &S::Batch, seeds: &Seeds<u64>) -> Result<BatchRows, DistError> {
+        let graph = &self.graph.clone().with_communicator(sampler.graph().comm().clone());
+        let (blocks, none) = (batch.num_blocks(), vec![]);
+        let (ntypes, etypes) = (graph.ntypes().len(), graph.etypes().len());
+        // Rows of seed edges are asked for by type-wise id.
+        let of_edges = |(t, ids): (usize, &Vec<u64>)| {
+            let rows = ids.iter().filter_map(|id| graph.inner.edge_ids[t].binary_search(id).ok());
+            rows.map(|row| graph.inner.edges.id(t, row as u64)).collect()
+        };
+        let (labels, edges, seeds): (&Columns, bool, Vec<Vec<u64>>) = match seeds.kind() {
+            SeedKind::Nodes => (&self.labels, false, seeds.ids().to_vec()),
+            SeedKind::Edges => (&self.edge_labels, true, seeds.ids().iter().enumerate().map(of_edges).collect()),
+            _ => (&none, false, vec![]),
+        };
+        let mut ids = vec![];
+        ids.extend(self.nodes.iter().map(|(t, column)| (true, *t, column, batch.nodes(*t))));
+        for block in 0..blocks {
+            ids.extend(self.edges.iter().map(|(t, column)| (false, *t, column, batch.edges(block, *t))));
+        }
+        if edges {
+            ids.extend(self.edges.iter().map(|(t, column)| (false, *t, column, (&seeds[*t][..]).into())));
+        }
+        ids.extend(labels.iter().map(|(t, column)| (!edges, *t, column, (&seeds[*t][..]).into())));
+        let wanted: Vec<WantedRows<'_>> = ids.iter().map(|(is_node, t, column, ids)| (*is_node, *t, &column[..], &ids[..])).collect();
+        let columns = if wanted.is_empty() { vec![] } else { graph.gather_many(&wanted, &self.caches)? };
+        let mut columns = columns.into_iter();
+        let (edge_x, seed_x) = (vec![vec![None; etypes]; blocks], vec![None; if edges { etypes } else { 0 }]);
+        let mut out = BatchRows { x: vec![None; ntypes], edge_x, seed_x, labels: vec![None; seeds.len()] };
+        let mut take = |of: &Columns, out: &mut [Option<Tensor<2>>]| {
+            of.iter().zip(columns.by_ref()).for_each(|((t, _), column)| out[*t] = column.tensor());
+        };
+        take(&self.nodes, &mut out.x);
+        out.edge_x.iter_mut().for_each(|edge_x| take(&self.edges, edge_x));
+        if edges {
+            take(&self.edges, &mut out.seed_x);
+        }
+        for ((t, _), column) in labels.iter().zip(columns) {
+            out.labels[*t] = column.tensor();
+        }
+        Ok(out)
+    }
+    fn to_device(&self, device: &Device) -> Self {
+        Self { graph: self.graph.clone().with_device(device), ..self.clone() }
+    }
+}
