@@ -5,7 +5,6 @@ use super::block::MiniBatch;
 use super::link::{LinkSampler, LinkSeeds, SeedLinks, sample_links};
 use super::neighbor::NeighborSampler;
 use super::setting;
-use crate::relation::check_len;
 use crate::{EdgeKey, GraphError, Sampler, SeedKind, Seeds};
 
 /// A batch of seed edges of several types with blocks `B`; over a partitioned graph this rank's share of it.
