@@ -63,10 +63,11 @@ impl<S: Sampler> Loader<S> {
     /// # Errors
     /// `batch_size` is 0; what the sampler [refuses](Sampler::check).
     pub fn new(sampler: S, seeds: Seeds<S::Seed>, batch_size: usize) -> Result<Self, S::Error> {
+        // The sampler of several processes asks them all, so nothing comes before it.
+        sampler.check(&seeds)?;
         if batch_size == 0 {
             return Err(setting("batch_size", "at least one seed", "0").into());
         }
-        sampler.check(&seeds)?;
         Ok(Self {
             parts: Parts { sampler: Arc::new(sampler), seeds: Arc::new(seeds), features: () },
             of_threads: Arc::default(),

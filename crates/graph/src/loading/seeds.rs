@@ -61,14 +61,8 @@ impl Seeds {
         g: &Graph,
         seeds: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<Self, GraphError> {
-        let (mut times, mut named) = (vec![vec![]; g.node_counts().len()], vec![]);
-        for (key, ids, of) in seeds {
-            let t = g.schema().ntype(key)?;
-            let in_type = |e: GraphError| e.in_relation(&g.schema().ntypes()[t]);
-            check_len("times", "one per seed", ids.as_ref().len(), of.as_ref().len()).map_err(in_type)?;
-            times[t] = of.as_ref().to_vec();
-            named.push((t, ids));
-        }
+        let types = g.schema().ntypes();
+        let (named, times) = with_times(types.len(), seeds, |key| g.schema().ntype(key), |t, e| e.in_relation(&types[t]))?;
         Self::new(SeedKind::Nodes, g.node_selection("seeds", named)?, Some(times))
     }
 
@@ -100,13 +94,7 @@ impl Seeds {
         g: &Graph,
         seeds: impl IntoIterator<Item = (K, I, T)>,
     ) -> Result<Self, GraphError> {
-        let (mut times, mut named) = (vec![vec![]; g.relations().len()], vec![]);
-        for (key, ids, of) in seeds {
-            let t = g.schema().etype(key)?;
-            check_len("times", "one per seed", ids.as_ref().len(), of.as_ref().len()).map_err(|e| g.in_etype(t, e))?;
-            times[t] = of.as_ref().to_vec();
-            named.push((t, ids));
-        }
+        let (named, times) = with_times(g.relations().len(), seeds, |key| g.schema().etype(key), |t, e| g.in_etype(t, e))?;
         Self::new(SeedKind::Edges, g.edge_selection("edges", named)?, Some(times))
     }
 }
@@ -257,6 +245,24 @@ impl<T: Copy> Seeds<T> {
         }
         new
     }
+}
+
+/// Lists by the number of their type, and the times of each type.
+#[allow(clippy::type_complexity)] // The arguments, sorted.
+fn with_times<K, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+    types: usize,
+    seeds: impl IntoIterator<Item = (K, I, T)>,
+    number: impl Fn(K) -> Result<usize, GraphError>,
+    in_type: impl Fn(usize, GraphError) -> GraphError,
+) -> Result<(Vec<(usize, I)>, Vec<Vec<i64>>), GraphError> {
+    let (mut named, mut times) = (vec![], vec![vec![]; types]);
+    for (key, ids, of) in seeds {
+        let t = number(key)?;
+        check_len("times", "one per seed", ids.as_ref().len(), of.as_ref().len()).map_err(|e| in_type(t, e))?;
+        times[t] = of.as_ref().to_vec();
+        named.push((t, ids));
+    }
+    Ok((named, times))
 }
 
 /// The number of seeds over all lists, unless it is more than positions of 32 bits.
