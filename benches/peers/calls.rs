@@ -15,7 +15,7 @@ pub(crate) fn run() {
         Err(e) => unreachable!("one edge between one node and itself: {e}"),
     };
     let plain = device();
-    one(&relation, &plain, "fwd", |y| drop(y));
+    one(&relation, &plain, "fwd", drop);
     one(&relation, &plain.clone().autodiff(), "fwd+bwd", |y| drop(y.sum().backward()));
 }
 

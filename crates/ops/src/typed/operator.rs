@@ -28,11 +28,13 @@ impl Operator for TypedPlan {
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         // A tracked operand's gradient reads the other one, which was kept for it.
-        let others = saved.inputs.into_iter().rev().zip([TypedGrad::Rows, TypedGrad::Matrices]);
-        let of = |((other, of), &wanted): ((Option<FloatTensor<B>>, fn(TypedPlan) -> TypedGrad), &bool)| {
-            other.filter(|_| wanted).map(|other| B::run(vec![grad.clone(), other].into(), of(self.clone())).read().float())
-        };
-        others.zip(wants).map(of).collect()
+        let mut kept = saved.inputs.into_iter();
+        let (a, b) = (kept.next().flatten(), kept.next().flatten());
+        let run = |other: FloatTensor<B>, op: TypedGrad| B::run(vec![grad.clone(), other].into(), op).read().float();
+        vec![
+            b.filter(|_| wants[0]).map(|b| run(b, TypedGrad::Rows(self.clone()))),
+            a.filter(|_| wants[1]).map(|a| run(a, TypedGrad::Matrices(self.clone()))),
+        ]
     }
 }
 
