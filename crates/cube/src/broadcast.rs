@@ -1,5 +1,7 @@
 //! How the columns of a message find their operand entry: NumPy broadcasting of feature rows.
 
+use burn_gnn_plan::row_offsets;
+
 /// Where column `j` of a message is in an operand row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Columns {
@@ -43,7 +45,7 @@ impl Map {
                 times => Columns::Repeat(times),
             }
         } else {
-            Columns::Table(table(&padded, out))
+            Columns::Table(row_offsets(&padded, out))
         };
         Self { len, columns }
     }
@@ -59,18 +61,6 @@ impl Map {
             }
         }
     }
-}
-
-/// Offset in a row of shape `padded` for each entry of a row of shape `out` (row-major).
-fn table(padded: &[usize], out: &[usize]) -> Vec<u32> {
-    let mut offsets = vec![0u32];
-    let mut stride = padded.iter().product::<usize>();
-    for (&p, &o) in padded.iter().zip(out) {
-        stride = stride.checked_div(p).unwrap_or(0);
-        let step = if p == 1 { 0 } else { stride as u32 };
-        offsets = offsets.iter().flat_map(|&base| (0..o as u32).map(move |i| base + i * step)).collect();
-    }
-    offsets
 }
 
 #[cfg(test)]

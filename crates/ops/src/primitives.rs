@@ -1,4 +1,4 @@
-//! Small steps in Burn primitives that the default bodies of several families share.
+//! Small steps in Burn primitives that the references of several operators share.
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};

@@ -61,7 +61,7 @@ impl RowMap {
         } else if let Some(times) = repeat(&padded, out) {
             Columns::Repeat(times)
         } else {
-            Columns::Table(if read { table(&padded, out) } else { Vec::new() })
+            Columns::Table(if read { row_offsets(&padded, out) } else { Vec::new() })
         };
         Ok(Self { own: own.to_vec(), padded, len, columns })
     }
@@ -69,7 +69,7 @@ impl RowMap {
     pub fn table(&self, out: &[usize]) -> Vec<u32> {
         match &self.columns {
             Columns::Table(t) => t.clone(),
-            _ => table(&self.padded, out),
+            _ => row_offsets(&self.padded, out),
         }
     }
 }
@@ -83,7 +83,7 @@ fn repeat(padded: &[usize], out: &[usize]) -> Option<usize> {
 }
 
 /// Offset in a row of shape `padded` for each entry of a row of shape `out` (row-major).
-fn table(padded: &[usize], out: &[usize]) -> Vec<u32> {
+pub fn row_offsets(padded: &[usize], out: &[usize]) -> Vec<u32> {
     let mut offsets = vec![0u32];
     let mut stride = padded.iter().product::<usize>();
     for (&p, &o) in padded.iter().zip(out) {

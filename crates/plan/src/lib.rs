@@ -14,6 +14,6 @@ mod gspmm;
 
 pub use activation::{Activation, ActivationRange};
 pub use adam::{AdamDecay, AdamFactors, AdamForm, AdamStep};
-pub use broadcast::{Columns, MAX_COLUMNS, Misfit, RowMap, broadcast};
+pub use broadcast::{Columns, MAX_COLUMNS, Misfit, RowMap, broadcast, row_offsets};
 pub use gsddmm::{Blocks, Gather, GsddmmPlan, SddmmOp, Target};
 pub use gspmm::{BinaryOp, GspmmPlan, Reduce, Side};

@@ -111,9 +111,9 @@ fn check(what: &str, call: &GspmmPlan, seed: u64, tolerance: f64) {
     let (l, r) = (used_l.then_some(l), used_r.then_some(r));
     let mut arg = None;
     let got = if matches!(call.reduce(), Reduce::Max | Reduce::Min) {
-        let (got, winners) = gspmm_select(call, l.clone(), r.clone());
-        assert_eq!(read_ids(&winners), want.arg, "{what}: argmax");
-        arg = Some(winners);
+        let (got, argmax) = gspmm_select(call, l.clone(), r.clone());
+        assert_eq!(read_ids(&argmax), want.arg, "{what}: argmax");
+        arg = Some(argmax);
         got
     } else {
         gspmm(call, l.clone(), r.clone())

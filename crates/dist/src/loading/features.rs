@@ -88,7 +88,7 @@ impl DistFeatures {
         Ok(self)
     }
     /// Label of each edge of a type, such as a class or a rating, in an integer column of rank 1: seed edges of the type come with theirs.
-    /// Whether a pair is an edge at all is told by [`LinkBatch::labels`](burn_gnn_graph::LinkBatch::labels).
+    /// Which pairs are edges and which are negatives is in [`LinkBatch::labels`](burn_gnn_graph::LinkBatch::labels).
     ///
     /// # Errors
     /// Unknown type or column, another shape, a type named before.

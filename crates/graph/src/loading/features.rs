@@ -155,8 +155,8 @@ impl GraphFeatures {
         Ok(self)
     }
 
-    /// Label of each edge of a type, such as a class or a rating: seed edges of the type come with theirs. Whether a pair is an edge at
-    /// all is told by [`LinkBatch::labels`](crate::LinkBatch::labels).
+    /// Label of each edge of a type, such as a class or a rating: seed edges of the type come with theirs. Which pairs are
+    /// edges and which are negatives is in [`LinkBatch::labels`](crate::LinkBatch::labels).
     ///
     /// # Errors
     /// Unknown type, not one per edge.

@@ -32,7 +32,7 @@ fn rows<B: Host, T: Elem>(op: &Gspmm, lhs: &[T], rhs: &[T]) -> Tensors<B> {
     if !op.argmax {
         return Tensors::one(B::from_floats(kernel::forward(plan, lhs, rhs), plan.out_shape()));
     }
-    let (out, arg) = kernel::forward_winners(plan, lhs, rhs);
+    let (out, arg) = kernel::forward_argmax(plan, lhs, rhs);
     let shape = match kernel::bit_words(plan) {
         Some(words) => Shape::from(vec![plan.relation().num_edges(), words]),
         None => plan.out_shape(),

@@ -21,7 +21,7 @@ pub(crate) fn forward<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Vec<T>
 
 /// Values of max or min, and for their gradient the winning edge ids, or bits where
 /// [`bit_words`](super::bit_words) says so.
-pub(crate) fn forward_winners<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Out<T> {
+pub(crate) fn forward_argmax<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Out<T> {
     run(plan, lhs, rhs, true)
 }
 

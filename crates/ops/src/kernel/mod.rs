@@ -30,7 +30,7 @@ pub(crate) use burn_gnn_graph::{prefetch, prefetch_at};
 pub(crate) use dropout::{Mask, dropout_rows};
 pub(crate) use elem::{Acc, Elem};
 pub(crate) use exp::{Exp, divisor, inverse, shift};
-pub(crate) use forward::{forward, forward_winners};
+pub(crate) use forward::{forward, forward_argmax};
 pub(crate) use philox::{LANES, philox_lanes};
 pub(crate) use scatter::{EdgeRows, Places, Scattered, collect_beside, collect_rows, collect_rows_and_edges, collect_rows2, scatter};
 pub(crate) use simd::{Vectorised, ahead, vectorised};

@@ -1,7 +1,7 @@
 //! A tensor that is cut, its parts, and their gradients, as operators.
 //!
-//! The gradient of the whole is that of its parts, one behind the other, which are [kept](crate::pending_gradients) by the plan: backward
-//! of a part puts its gradient there, backward of the whole joins them.
+//! Backward of a part stores its gradient in the plan ([pending](crate::pending_gradients)); backward of the whole joins them: it
+//! concatenates those of runs of rows, and adds that of first rows to that of all.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
