@@ -1,10 +1,11 @@
 //! Graph neural networks for the [Burn](https://burn.dev) framework.
 //!
-//! This package re-exports the five crates of the project and holds no logic:
+//! This package re-exports the crates of the project and holds no logic:
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`graph`] | structure, typed ids, features, sampling |
+//! | [`graph`] | structure, typed ids, features of nodes and edges, graph transforms |
+//! | [`sampling`] | samplers, sources of feature rows, loaders |
 //! | [`data`] | readers of files, well-known data sets |
 //! | [`ops`] | message passing as Burn backend extensions, with hand-written gradients |
 //! | `dist` | partitioning, communicators, halo exchange (feature `dist`) |
@@ -35,9 +36,16 @@ pub use burn;
 pub use burn_gnn_data as data;
 #[cfg(feature = "dist")]
 pub use burn_gnn_dist as dist;
-pub use burn_gnn_graph as graph;
+/// Structure, typed ids, features of nodes and edges, graph transforms.
+pub mod graph {
+    pub use burn_gnn_graph::*;
+    // Where they were before `sampling` was a module of its own.
+    #[doc(hidden)]
+    pub use burn_gnn_sampling::*;
+}
 pub use burn_gnn_models as models;
 pub use burn_gnn_ops as ops;
+pub use burn_gnn_sampling as sampling;
 
 /// What most programs need.
 pub mod prelude {
@@ -45,11 +53,7 @@ pub mod prelude {
     pub use burn_gnn_data::{Builder, Dataset, Topology, load_dataset, load_graph, save_graph};
     pub use burn_gnn_graph::RelationStack;
     pub use burn_gnn_graph::{Batch, Combine, EdgeKey, EdgeType, Frame, Graph, IdMap, NodeKey, Relabel, Relation, Schema, Subgraph, batch};
-    pub use burn_gnn_graph::{
-        Block, DeviceRows, EdgeOrder, Fanouts, FeatureSource, GraphFeatures, HeteroLinkSampler, LinkExclusion, LinkSampler, Loader,
-        MappedRows, MemoryRows, MiniBatch, NegativePairs, NegativeSampler, NeighborSampler, NodeOrder, RowType, SampleKey, Sampler, Seeds,
-        ShadowSampler, Strategy, TieredRows, Traversal,
-    };
+    pub use burn_gnn_graph::{EdgeOrder, NodeOrder};
     pub use burn_gnn_models::{
         Aggregator, AppnpConvConfig, AttentionReadoutConfig, DegreeNorm, EdgeConvConfig, EdgeInput, EdgeWeightNorm, Ends, Framework, Gat,
         GatConfig, GatConv, GatConvConfig, GatedGraphConvConfig, Gatv2Conv, Gatv2ConvConfig, Gcn, GcnConfig, Gin, GinConfig, GinConv,
@@ -76,4 +80,9 @@ pub mod prelude {
     };
     #[cfg(feature = "cube")]
     pub use burn_gnn_ops::{DeviceLinkSampler, DeviceNegativeSampler, DeviceSampler};
+    pub use burn_gnn_sampling::{
+        Block, DeviceRows, Fanouts, FeatureSource, GraphFeatures, HeteroLinkSampler, LinkExclusion, LinkSampler, Loader, MappedRows,
+        MemoryRows, MiniBatch, NegativePairs, NegativeSampler, NeighborSampler, RowType, SampleKey, SampleNeighbors, Sampler, Seeds,
+        ShadowSampler, Strategy, TieredRows, ToBlock, Traversal,
+    };
 }

@@ -3,8 +3,10 @@
 use anyhow::Result;
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn::dist::{PartitionConfig, PartitionMethod, partition_graph};
-use burn_gnn::graph::{EdgeOrder, FeatureSource, Graph, MemoryRows, NeighborSampler, NodeOrder, RowType, SampleKey};
+use burn_gnn::graph::{EdgeOrder, Graph, NodeOrder};
 use burn_gnn::ops::copy_u_sum;
+use burn_gnn::sampling::RowType;
+use burn_gnn::sampling::{FeatureSource, MemoryRows, NeighborSampler, SampleKey};
 use serde_json::json;
 
 use crate::measure::{Entry, Times, bench, device, emit};

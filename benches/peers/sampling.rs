@@ -3,8 +3,11 @@
 use anyhow::{Context, Result, ensure};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
-use burn_gnn::graph::{Graph, GraphFeatures, Loader, MemoryRows, MiniBatch, NeighborSampler, RowType, SampleKey, Seeds, Traversal};
+use burn_gnn::graph::Graph;
 use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
+use burn_gnn::sampling::{
+    GraphFeatures, Loader, MemoryRows, MiniBatch, NeighborSampler, RowType, SampleKey, SampleNeighbors, Seeds, ToBlock, Traversal,
+};
 use serde_json::json;
 
 use crate::graphs::{self, Task};

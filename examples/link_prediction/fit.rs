@@ -7,8 +7,8 @@ use anyhow::{Result, bail, ensure};
 use burn::module::Module;
 use burn::tensor::Device;
 use burn_gnn::data::{KnowledgeGraph, Triple};
-use burn_gnn::graph::Loader;
 use burn_gnn::models::{FusedAdamConfig, LinkMetrics, Mode, TrueTails, rank_links, seeded};
+use burn_gnn::sampling::Loader;
 use clap::Args;
 
 use crate::messages::Messages;

@@ -5,11 +5,12 @@ use burn::module::Module;
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn::data::Triple;
-use burn_gnn::graph::{Block, Graph, Relation};
+use burn_gnn::graph::{Graph, Relation};
 use burn_gnn::models::{
     DropoutKey, LinkScore, LinkScorer, LinkScorerConfig, Mode, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
 };
 use burn_gnn::ops::{GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout};
+use burn_gnn::sampling::Block;
 
 use crate::fit::Settings;
 use crate::messages::{Messages, over_degrees, vector};

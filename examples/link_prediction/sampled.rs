@@ -6,9 +6,10 @@ use anyhow::Result;
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn::data::{KnowledgeGraph, Triple};
-use burn_gnn::graph::{GraphError, Loader, MiniBatch, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds, Stream};
+use burn_gnn::graph::{GraphError, Stream};
 use burn_gnn::models::{Mode, TrueTails};
 use burn_gnn::ops::{LossReduction, cross_entropy_rows};
+use burn_gnn::sampling::{Loader, MiniBatch, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds};
 
 use crate::fit::{Settings, both_ways};
 use crate::messages::Messages;

@@ -5,9 +5,9 @@ use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Gradients, Tensor};
 use burn_gnn::dist::{DistBatch, DistEmbedding, DistGraph, EmbeddingRows, Shard, SparseOptimizer};
-use burn_gnn::graph::LoadedBatch;
 use burn_gnn::models::{RelGraphConv, RelGraphConvConfig, TypeInput, next_stream};
 use burn_gnn::ops::{Stream, glorot_uniform, matmul_rows};
+use burn_gnn::sampling::LoadedBatch;
 
 /// What all ranks hold alike.
 #[derive(Module, Debug)]

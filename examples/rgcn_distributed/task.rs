@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn::dist::{Communicator, DistBatch, DistGraph, PartitionConfig, partition_graph};
-use burn_gnn::graph::LoadedBatch;
 use burn_gnn::models::{Rows, TypeInput};
+use burn_gnn::sampling::LoadedBatch;
 
 use crate::common::data::{FEATURE, Loaded};
 

@@ -30,8 +30,9 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn::dist::{
     Communicator, DistFeatures, DistGraph, DistSampler, Metered, PartitionConfig, Presampling, all_reduce_gradients, partition_graph,
 };
-use burn_gnn::graph::{Graph, Loader};
+use burn_gnn::graph::Graph;
 use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy, seeded};
+use burn_gnn::sampling::Loader;
 use clap::Parser;
 use common::launch::LaunchArgs;
 use common::{BackendName, Precision, device, report};

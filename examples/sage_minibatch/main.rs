@@ -24,8 +24,10 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use burn_gnn::data::load_dataset;
-use burn_gnn::graph::{FeatureSource, Graph, GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds, Stream};
+use burn_gnn::graph::{Graph, Stream};
 use burn_gnn::models::{Counts, FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy, seeded};
+use burn_gnn::sampling::RowType;
+use burn_gnn::sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
 use clap::Parser;
 use common::{BackendName, Precision, device};
 

@@ -13,11 +13,13 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn::data::{Dataset, crates_graph, karate_club};
-use burn_gnn::graph::{FeatureSource, Graph, GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds};
+use burn_gnn::graph::Graph;
 use burn_gnn::models::{
     Counts, FusedAdamConfig, GatConfig, GcnConfig, Mode, NoSync, NodeClassifier, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig,
     TypeInput, cross_entropy, evaluate, majority_class, seeded, train,
 };
+use burn_gnn::sampling::RowType;
+use burn_gnn::sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
 
 use crate::common::data::{Loaded, load};
 use crate::dataset;

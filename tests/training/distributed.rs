@@ -10,7 +10,7 @@ use anyhow::Result;
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::crates_graph;
 use burn_gnn::dist::{Communicator, DistGraph, DistSampler, run_ranks};
-use burn_gnn::graph::Loader;
+use burn_gnn::sampling::Loader;
 
 use crate::common::data::{Loaded, load};
 use task::{Task, inputs};

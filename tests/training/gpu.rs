@@ -69,11 +69,11 @@ fn rgcn_on_aifb() {
 fn sage_by_mini_batches() {
     use burn::optim::GradientsParams;
     use burn::tensor::Tensor;
-    use burn_gnn::graph::{
-        BlockSampler, DeviceRows, FeatureSource, Graph, GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds, Stream,
-    };
+    use burn_gnn::graph::{Graph, Stream};
     use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
     use burn_gnn::ops::{DeviceSampler, edges_to_device};
+    use burn_gnn::sampling::RowType;
+    use burn_gnn::sampling::{BlockSampler, DeviceRows, FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
 
     const NODES: u32 = 800;
     const WIDTH: usize = 12;

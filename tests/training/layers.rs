@@ -5,9 +5,10 @@ use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn::dist::{
     DistError, DistGraph, DistSampler, LocalPartition, PartitionConfig, PartitionMethod, PartitionedGraph, partition_graph, run_ranks,
 };
-use burn_gnn::graph::{Block, EdgeType, Graph, NeighborSampler, SampleKey, Schema};
+use burn_gnn::graph::{EdgeType, Graph, Schema};
 use burn_gnn::models::*;
 use burn_gnn::ops::{GraphView, Stream};
+use burn_gnn::sampling::{Block, NeighborSampler, SampleKey};
 
 use crate::wgpu;
 

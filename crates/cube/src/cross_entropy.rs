@@ -12,12 +12,12 @@ use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::Shape;
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Attached, GraphError};
+use burn_gnn_graph::{Attached, Bytes, CountBytes, GraphError};
 use cubecl::prelude::*;
 
 use crate::check::Call;
 use crate::columns::column_sums;
-use crate::device::upload;
+use crate::device::{device_bytes, upload};
 use crate::launch::{address, arg, empty, grid, reshaped, units, wide, zeros};
 use crate::layout::{csr, ends};
 use crate::rows::RowIndex;
@@ -33,6 +33,12 @@ struct Inner {
     targets: Vec<u32>,
     largest: u32,
     attached: Attached,
+}
+
+impl CountBytes for LossRows {
+    fn bytes(&self) -> Bytes {
+        self.0.index.bytes() + self.0.targets.bytes() + self.0.attached.bytes()
+    }
 }
 
 impl LossRows {
@@ -51,7 +57,7 @@ impl LossRows {
     }
     fn targets(&self, device: &CubeDevice) -> CubeTensor {
         let make = || upload("targets", &self.0.targets, device);
-        CubeTensor::clone(&self.0.attached.get_or_insert(device.clone(), make))
+        CubeTensor::clone(&self.0.attached.get_or_insert_sized(device.clone(), make, device_bytes))
     }
 }
 

@@ -3,7 +3,7 @@
 use burn::tensor::{DType, Shape, TensorData};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::Relation;
+use burn_gnn_graph::{Bytes, Relation};
 use cubecl::prelude::*;
 
 use crate::error::CubeError;
@@ -36,6 +36,11 @@ fn within_bindings(arrays: usize, bindings: u32, device: &CubeDevice) -> Result<
 /// Entries of the smallest array: kernels that do not read an array take any other in its place, and a buffer must hold at
 /// least one vector of what a kernel takes it for.
 const LEAST: usize = 4;
+
+/// Memory of a tensor on its device.
+pub fn device_bytes(tensor: &CubeTensor) -> Bytes {
+    Bytes::device(tensor.meta.num_elements() * tensor.dtype.size())
+}
 
 /// `values` as they are, short arrays with zeros behind them, which nobody reads.
 ///

@@ -4,10 +4,11 @@ use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::DType;
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::{Bytes, CountBytes};
 use cubecl::prelude::*;
 
 use crate::check::Call;
-use crate::device::{dummy, upload};
+use crate::device::{device_bytes, dummy, upload};
 use crate::launch::{address, arg, empty, features, grid, wide};
 use crate::philox::{Draws, DrawsLaunch, keeps, words};
 
@@ -17,6 +18,12 @@ pub struct RowIds {
     /// Two words of each.
     words: CubeTensor,
     len: usize,
+}
+
+impl CountBytes for RowIds {
+    fn bytes(&self) -> Bytes {
+        device_bytes(&self.words)
+    }
 }
 
 impl RowIds {

@@ -7,10 +7,10 @@ use burn::backend::DispatchDevice;
 use burn::tensor::Device;
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Compressed, Derived, Graph, Relation};
+use burn_gnn_graph::{Bytes, Compressed, CountBytes, Derived, Graph, Relation};
 
 use crate::degrees::{Degrees, by_degree};
-use crate::device::{check_device, upload};
+use crate::device::{check_device, device_bytes, upload};
 use crate::error::CubeError;
 use crate::message::Visit;
 use crate::tune::{Choice, Launch};
@@ -165,9 +165,19 @@ impl Layout {
         let table = order.unwrap_or_else(|| self.table()).clone();
         Launch { choice, width, vector, degrees, ordered: order.is_some(), table }
     }
-    fn bytes(&self) -> u64 {
+    fn uploaded(&self) -> u64 {
         let heavy = self.heavy.iter().flat_map(|heavy| [&heavy.table, &heavy.index]);
         bytes([&self.indptr, &self.indices].into_iter().chain(&self.edge_ids).chain(heavy))
+    }
+}
+
+impl CountBytes for Layout {
+    fn bytes(&self) -> Bytes {
+        let arrays = Bytes::device(self.uploaded() as usize);
+        self.large.as_ref().map_or(arrays, |large| {
+            let order = large.order.get().map_or_else(Bytes::default, device_bytes);
+            arrays + large.indptr.bytes() + order
+        })
     }
 }
 
@@ -203,7 +213,7 @@ pub(crate) struct Ends {
 pub(crate) fn ends(relation: &Relation, device: &CubeDevice) -> Ends {
     let one = |attached: &burn_gnn_graph::Attached, values: &[u32], bound, what| {
         let make = || upload_nodes(what, values, bound, relation.is_mapped(), device);
-        CubeTensor::clone(&attached.get_or_insert(Key(device.clone()), make))
+        CubeTensor::clone(&attached.get_or_insert_sized(Key(device.clone()), make, device_bytes))
     };
     Ends {
         src: one(relation.src_attached(), relation.src(), relation.num_src(), "sources"),
@@ -237,7 +247,7 @@ pub fn edges_to_device(graph: &Graph, device: &Device) -> Result<u64, CubeError>
     }
     let each = graph.relations().iter().map(|relation| {
         let (by_dst, by_src, ends) = (csc(relation, &device), csr(relation, &device), ends(relation, &device));
-        by_dst.bytes() + by_src.bytes() + bytes([&ends.src, &ends.dst])
+        by_dst.uploaded() + by_src.uploaded() + bytes([&ends.src, &ends.dst])
     });
     Ok(each.sum())
 }

@@ -74,7 +74,7 @@ pub use adam::{adam_rows, adam_step};
 pub use aggregate::{Aggregate, aggregate, aggregate_grad, aggregate_grad_weight};
 pub use attention::{Attention, AttentionKept, AttentionScores, AttentionWants, attention, attention_grad};
 pub use cross_entropy::{LossRows, cross_entropy, cross_entropy_grad};
-pub use device::check_device;
+pub use device::{check_device, device_bytes};
 pub use dropout::{Dropout, RowIds, dropout_rows};
 pub use edge_softmax::{edge_softmax, edge_softmax_grad};
 pub use epilogue::{Epilogue, EpilogueKept, epilogue, epilogue_grad};

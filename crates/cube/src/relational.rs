@@ -17,6 +17,7 @@ use burn_gnn_graph::{Derived, Relation};
 use burn_gnn_plan::{BinaryOp, GsddmmPlan, GspmmPlan, Misfit, Reduce, SddmmOp, Target};
 
 use crate::check::Call;
+use crate::device::device_bytes;
 use crate::gsddmm::gsddmm;
 use crate::gspmm::sums;
 use crate::launch::{reshaped, wide};
@@ -132,7 +133,7 @@ impl RelationalRows {
                 let shares: Vec<f64> = pairs.dst().iter().map(|&p| 1.0 / f64::from(degrees[p as usize])).collect();
                 crate::device::upload_floats(&shares, &like.device, dtype)
             };
-            CubeTensor::clone(&self.0.attached.get_or_insert((like.device.clone(), dtype), make))
+            CubeTensor::clone(&self.0.attached.get_or_insert_sized((like.device.clone(), dtype), make, device_bytes))
         })
     }
     /// How messages of a pair of a destination become a row: the mean needs no factors there.

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Weak};
 
-use burn_gnn_graph::DerivedMap;
+use burn_gnn_graph::{Bytes, CountBytes, DerivedMap};
 
 /// Values that stay; a program trains on fewer arrays at a time than this.
 const LIMIT: usize = 64;
@@ -39,6 +39,16 @@ impl<T, const N: usize, K: PartialEq, V: Clone> Resident<T, N, K, V> {
         let is_same = |a: &Key<T, N, K>, b: &Key<T, N, K>| a.key == b.key && a.arrays.iter().zip(&b.arrays).all(|(a, b)| a.ptr_eq(b));
         let cell = self.0.cell(Key { arrays: arrays.map(Arc::downgrade), key }, is_same);
         cell.get_or_compute(make).clone()
+    }
+    /// Gives up all values; they are made again where somebody asks for them.
+    pub fn clear(&self) {
+        self.0.clear();
+    }
+}
+
+impl<T, const N: usize, K, V: CountBytes> CountBytes for Resident<T, N, K, V> {
+    fn bytes(&self) -> Bytes {
+        self.0.bytes()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows by index: gathered, and added where they came from.
 
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{GraphError, Relation};
+use burn_gnn_graph::{Bytes, CountBytes, GraphError, Relation};
 
 use crate::broadcast::Map;
 use crate::check::Call;
@@ -14,6 +14,12 @@ use crate::message::{Formula, Place};
 /// on the device, so one index serves any number of calls; a clone costs one reference count.
 #[derive(Clone, Debug)]
 pub struct RowIndex(Relation);
+
+impl CountBytes for RowIndex {
+    fn bytes(&self) -> Bytes {
+        self.0.bytes()
+    }
+}
 
 impl RowIndex {
     /// `index[i]` is the row of a table of `num_rows` rows that row `i` is.

@@ -16,7 +16,9 @@ use cubecl::prelude::*;
 use cubecl::{CubeCount, CubeDim, calculate_cube_count_elemwise};
 
 use crate::check::Call;
-use crate::device::upload;
+use burn_gnn_graph::{Bytes, CountBytes};
+
+use crate::device::{device_bytes, upload};
 use crate::launch::{address, arg, empty, reshaped, wide, zeros};
 
 /// Rows and columns of a tile.
@@ -42,6 +44,12 @@ pub struct TypedRows {
     /// First run of each type, and their number.
     first_run: CubeTensor,
     order: Option<CubeTensor>,
+}
+
+impl CountBytes for TypedRows {
+    fn bytes(&self) -> Bytes {
+        [&self.tiles, &self.runs, &self.first_run].into_iter().chain(&self.order).map(device_bytes).sum()
+    }
 }
 
 impl TypedRows {

@@ -41,7 +41,7 @@ const DESCRIPTION: &str = include_str!("../data/crates/tables.json");
 /// assert_eq!(set.graph.num_nodes("crate")?, 712);
 /// let both_ways = set.graph.with_inverse_relations("-inv")?;
 /// assert_eq!(both_ways.schema().etypes().len(), 12);
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 ///
 /// # Panics

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use burn_gnn_graph::{Graph, GraphError};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::Graph;
+use burn_gnn_graph::GraphError;
 
 use crate::files::{format_error, same_count};
 
@@ -62,9 +64,9 @@ impl Features {
     ///
     /// ```
     /// use burn_gnn_data::Features;
-    /// use burn_gnn_graph::GraphError;
+    /// use burn_gnn_data::DataError;
     /// let wide = Features::Sparse { rows: 1 << 30, cols: 1 << 24, row: vec![], col: vec![], value: vec![] };
-    /// assert!(matches!(wide.try_to_dense(), Err(GraphError::OutOfMemory { bytes, .. }) if bytes == 1 << 56));
+    /// assert!(matches!(wide.try_to_dense(), Err(DataError::Graph(GraphError::OutOfMemory { bytes, .. })) if bytes == 1 << 56));
     /// ```
     ///
     /// # Errors
@@ -74,12 +76,14 @@ impl Features {
     ///
     /// # Cost
     /// As [`to_dense`](Self::to_dense).
-    pub fn try_to_dense(&self) -> Result<Vec<f32>, GraphError> {
+    pub fn try_to_dense(&self) -> Result<Vec<f32>, DataError> {
         let (rows, cols) = (self.rows(), self.cols());
-        let too_large = || GraphError::OutOfMemory {
-            what: format!("the dense form of {rows} x {cols} features"),
-            bytes: (rows as u128).saturating_mul(cols as u128).saturating_mul(4),
-            remedy: "keep the sparse form, or take fewer rows or columns",
+        let too_large = || {
+            DataError::Graph(GraphError::OutOfMemory {
+                what: format!("the dense form of {rows} x {cols} features"),
+                bytes: (rows as u128).saturating_mul(cols as u128).saturating_mul(4),
+                remedy: "keep the sparse form, or take fewer rows or columns",
+            })
         };
         let len = rows.checked_mul(cols).ok_or_else(too_large)?;
         let mut out: Vec<f32> = vec![];
@@ -91,7 +95,11 @@ impl Features {
                 for ((&r, &c), &v) in row.iter().zip(col).zip(value) {
                     for (what, id, bound) in [("feature row", r, rows), ("feature column", c, cols)] {
                         if id as usize >= bound {
-                            return Err(GraphError::IdOutOfRange { what: what.into(), id: u64::from(id), bound: bound as u64 });
+                            return Err(DataError::Graph(GraphError::IdOutOfRange {
+                                what: what.into(),
+                                id: u64::from(id),
+                                bound: bound as u64,
+                            }));
                         }
                     }
                     out[r as usize * cols + c as usize] += v;
@@ -171,7 +179,7 @@ pub struct Dataset {
 }
 
 /// Refuses a split whose parts repeat or share nodes, or hold nodes without a label. Ids are in range already.
-pub(crate) fn check_split(described_in: &Path, name: &str, split: &Split, labels: &[i64]) -> Result<(), GraphError> {
+pub(crate) fn check_split(described_in: &Path, name: &str, split: &Split, labels: &[i64]) -> Result<(), DataError> {
     let mut part_of: Vec<Option<&str>> = vec![None; labels.len()];
     for (part, ids) in [("train", &split.train), ("val", &split.val), ("test", &split.test)] {
         for &v in ids {
@@ -197,7 +205,7 @@ pub(crate) fn class_names(
     num_classes: u64,
     names: Option<Vec<String>>,
     nodes: usize,
-) -> Result<Vec<String>, GraphError> {
+) -> Result<Vec<String>, DataError> {
     /// Classes that any description may declare; beyond it there must be as many nodes, as made-up names would only
     /// fill memory.
     const FREE: u64 = 1 << 16;
@@ -213,7 +221,7 @@ pub(crate) fn class_names(
 const MOST_COLUMNS: u64 = 1 << 24;
 
 /// [`feature_size`] of sparse features of a node type (or of features without rows), whose columns no data backs.
-pub(crate) fn sparse_size(described_in: &Path, ntype: &str, rows: u64, cols: u64) -> Result<(usize, usize), GraphError> {
+pub(crate) fn sparse_size(described_in: &Path, ntype: &str, rows: u64, cols: u64) -> Result<(usize, usize), DataError> {
     if cols > MOST_COLUMNS {
         let why = format!("features of `{ntype}`: expected at most {MOST_COLUMNS} columns, found {cols}");
         return Err(format_error(described_in, why));
@@ -222,7 +230,7 @@ pub(crate) fn sparse_size(described_in: &Path, ntype: &str, rows: u64, cols: u64
 }
 
 /// Rows and columns of a feature matrix whose dense form can be addressed.
-pub(crate) fn feature_size(described_in: &Path, rows: u64, cols: u64) -> Result<(usize, usize), GraphError> {
+pub(crate) fn feature_size(described_in: &Path, rows: u64, cols: u64) -> Result<(usize, usize), DataError> {
     let bytes = rows.checked_mul(cols).and_then(|n| n.checked_mul(4));
     match (usize::try_from(rows), usize::try_from(cols), bytes) {
         (Ok(r), Ok(c), Some(bytes)) if bytes <= isize::MAX as u64 && cols <= u64::from(u32::MAX) => Ok((r, c)),
@@ -243,19 +251,25 @@ mod tests {
     fn dense_forms_that_no_memory_holds() {
         for (rows, cols, needed) in [(1 << 32, 1 << 24, 1u128 << 58), (usize::MAX, 2, u128::from(u64::MAX) * 8)] {
             let e = sparse(rows, cols, vec![], vec![]).try_to_dense().unwrap_err();
-            assert!(matches!(e, GraphError::OutOfMemory { bytes, .. } if bytes == needed), "{e:?}");
+            assert!(matches!(e, DataError::Graph(GraphError::OutOfMemory { bytes, .. }) if bytes == needed), "{e:?}");
             assert!(e.to_string().contains(&format!("{needed} bytes")) && e.to_string().contains("keep the sparse form"), "{e}");
         }
         let e = Features::Dense { rows: usize::MAX, cols: usize::MAX, values: vec![] }.try_to_dense().unwrap_err();
-        assert!(matches!(e, GraphError::OutOfMemory { .. }));
+        assert!(matches!(e, DataError::Graph(GraphError::OutOfMemory { .. })));
     }
 
     #[test]
     fn entries_add_up_and_stay_inside() {
         assert_eq!(sparse(2, 2, vec![1, 1], vec![0, 0]).try_to_dense().unwrap(), [0., 0., 2., 0.]);
         assert!(sparse(0, 9, vec![], vec![]).try_to_dense().unwrap().is_empty());
-        assert!(matches!(sparse(2, 2, vec![0], vec![2]).try_to_dense(), Err(GraphError::IdOutOfRange { id: 2, bound: 2, .. })));
-        assert!(matches!(sparse(2, 2, vec![2], vec![0]).try_to_dense(), Err(GraphError::IdOutOfRange { id: 2, bound: 2, .. })));
+        assert!(matches!(
+            sparse(2, 2, vec![0], vec![2]).try_to_dense(),
+            Err(DataError::Graph(GraphError::IdOutOfRange { id: 2, bound: 2, .. }))
+        ));
+        assert!(matches!(
+            sparse(2, 2, vec![2], vec![0]).try_to_dense(),
+            Err(DataError::Graph(GraphError::IdOutOfRange { id: 2, bound: 2, .. }))
+        ));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! A data set as one graph whose frames hold features, labels and masks.
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
-use burn_gnn_graph::{Frame, Graph, GraphError};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::{Frame, Graph};
 
 use crate::{Dataset, Features, Split};
 
@@ -13,7 +14,7 @@ impl Features {
     ///
     /// # Cost
     /// As [`to_dense`](Self::to_dense), and a copy to the device.
-    pub fn to_tensor(&self, device: &Device) -> Result<Tensor<2>, GraphError> {
+    pub fn to_tensor(&self, device: &Device) -> Result<Tensor<2>, DataError> {
         Ok(Tensor::from_data(TensorData::new(self.try_to_dense()?, [self.rows(), self.cols()]), device))
     }
 }
@@ -36,7 +37,7 @@ impl Dataset {
     /// assert_eq!(nodes.get::<2>("x")?.dims(), [34, 34]);
     /// assert_eq!(nodes.get_int::<1>("y")?.dims(), [34]);
     /// assert_eq!(nodes.get_as::<1, burn::tensor::Bool>("train_mask")?.int().sum().into_scalar::<i64>(), 2);
-    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// # Ok::<(), burn_gnn_data::DataError>(())
     /// ```
     ///
     /// # Errors
@@ -44,7 +45,7 @@ impl Dataset {
     ///
     /// # Cost
     /// Structure is shared; features are copied to their dense form. Keep [`features`](Self::features) where they are sparse and wide.
-    pub fn to_graph(&self, device: &Device) -> Result<Graph, GraphError> {
+    pub fn to_graph(&self, device: &Device) -> Result<Graph, DataError> {
         let mut g = self.graph.clone();
         for (ntype, features) in &self.features {
             g.nodes_mut(ntype.as_str())?.insert("x", features.to_tensor(device)?)?;
@@ -60,10 +61,10 @@ impl Dataset {
     }
 }
 
-fn insert_masks(nodes: &mut Frame, split: &Split, suffix: &str, device: &Device) -> Result<(), GraphError> {
+fn insert_masks(nodes: &mut Frame, split: &Split, suffix: &str, device: &Device) -> Result<(), DataError> {
     for (part, ids) in [("train", &split.train), ("val", &split.val), ("test", &split.test)] {
         let (arg, mut mask) = (format!("{part}_mask{suffix}"), vec![false; nodes.len()]);
-        burn_gnn_graph::check_ids(&arg, nodes.label(), ids, mask.len())?;
+        burn_gnn_graph::internal::check_ids(&arg, nodes.label(), ids, mask.len())?;
         ids.iter().for_each(|&id| mask[id as usize] = true);
         let n = mask.len();
         nodes.insert(&arg, Tensor::<1, Bool>::from_data(TensorData::new(mask, [n]), device))?;

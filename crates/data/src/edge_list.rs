@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_gnn_graph::{Graph, GraphError, Ids, NodeIds, Texts};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{Graph, Ids, NodeIds, Texts};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +25,7 @@ use crate::tables::{Attributes, Blocks, EdgeTable, ReadOptions, WEIGHT, parse_f3
 /// let r = g.relation("_E")?;
 /// assert_eq!((r.src(), r.dst()), (&[0, 2, 2, 1][..], &[2, 1, 0, 2][..])); // nodes by ascending id: 7, 8, 1000
 /// assert_eq!(g.nodes("_N")?.ids().unwrap().number(1000), Some(2));
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -107,7 +109,7 @@ impl EdgeListFormat {
         self
     }
 
-    fn check(&self) -> Result<(), GraphError> {
+    fn check(&self) -> Result<(), DataError> {
         let wrong = |arg, expected: &str, found: &str| Err(crate::files::setting(arg, expected, found));
         if self.delimiter.as_deref().is_some_and(|d| d.is_empty() || d.contains(['\n', '\r'])) {
             return wrong("delimiter", "a text without line ends that is not empty", &format!("{:?}", self.delimiter));
@@ -130,18 +132,18 @@ impl EdgeListFormat {
 /// Reads an edge list; edge `i` is the `i`-th line that is no comment. Files may be plain, gzip or zstd.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Table`] with file, line and field for another number of fields, an id that is no
+/// [`DataError::Io`]; [`DataError::Table`] with file, line and field for another number of fields, an id that is no
 /// whole number (or no number of a node), a weight that is none, text that is not UTF-8; [`GraphError::Setting`] for a
 /// format that cannot be.
 ///
 /// # Cost
 /// Parsed in parallel; memory the columns, twice while blocks are joined.
-pub fn read_edge_list(path: impl AsRef<Path>, format: &EdgeListFormat) -> Result<EdgeTable, GraphError> {
+pub fn read_edge_list(path: impl AsRef<Path>, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
     format.check()?;
     read(path.as_ref(), format).map_err(|e| e.in_file(path))
 }
 
-fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, GraphError> {
+fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
     let blocks = Blocks::whole(path, ReadOptions::default().max_expansion)?;
     // Lines before a block are known when the blocks before it are; the first block alone holds the header, or the
     // blocks are few.
@@ -152,8 +154,8 @@ fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, GraphError> {
         skip -= here;
         Ok((here, block))
     });
-    let parse = |(i, block): (usize, Result<(u64, Vec<u8>), GraphError>)| block.map(|(skip, b)| (i, Edges::parse(&b, skip, format)));
-    let mut parsed: Vec<(usize, Edges)> = blocks.enumerate().par_bridge().map(parse).collect::<Result<_, GraphError>>()?;
+    let parse = |(i, block): (usize, Result<(u64, Vec<u8>), DataError>)| block.map(|(skip, b)| (i, Edges::parse(&b, skip, format)));
+    let mut parsed: Vec<(usize, Edges)> = blocks.enumerate().par_bridge().map(parse).collect::<Result<_, DataError>>()?;
     parsed.sort_unstable_by_key(|p| p.0);
     let mut all = Edges::empty(format);
     for (_, block) in parsed {
@@ -163,7 +165,7 @@ fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, GraphError> {
         all.append(block);
         if all.src.len() as u64 > LIMIT {
             let relation = path.display().to_string();
-            return Err(GraphError::TooLarge { relation, what: "edges", count: all.src.len() as u64, limit: LIMIT });
+            return Err(DataError::Graph(GraphError::TooLarge { relation, what: "edges", count: all.src.len() as u64, limit: LIMIT }));
         }
     }
     Ok(EdgeTable {
@@ -182,12 +184,12 @@ fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, GraphError> {
 ///
 /// # Errors
 /// As [`read_edge_list`] and [`Graph::homogeneous`].
-pub fn load_edge_list(path: impl AsRef<Path>, format: &EdgeListFormat, device: &Device) -> Result<Graph, GraphError> {
+pub fn load_edge_list(path: impl AsRef<Path>, format: &EdgeListFormat, device: &Device) -> Result<Graph, DataError> {
     let table = read_edge_list(&path, format)?;
     assemble(table, format, device).map_err(|e| e.in_file(path))
 }
 
-fn assemble(table: EdgeTable, format: &EdgeListFormat, device: &Device) -> Result<Graph, GraphError> {
+fn assemble(table: EdgeTable, format: &EdgeListFormat, device: &Device) -> Result<Graph, DataError> {
     let mut graph = match (&table.src, &table.dst, format.num_nodes) {
         (Ids::Int(src), Ids::Int(dst), Some(n)) => {
             // Ids were compared with the number of nodes as they were read.
@@ -207,7 +209,7 @@ fn assemble(table: EdgeTable, format: &EdgeListFormat, device: &Device) -> Resul
         let len = w.len();
         graph.edges_mut(0)?.insert(WEIGHT, Tensor::<1>::from_data(TensorData::new(w, [len]), (device, DType::F32)))?;
     }
-    if format.undirected { graph.add_reverse_edges(0) } else { Ok(graph) }
+    if format.undirected { Ok(graph.add_reverse_edges(0)?) } else { Ok(graph) }
 }
 
 /// The ids of two columns, each once, ascending.
@@ -350,7 +352,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(text: &str, format: &EdgeListFormat) -> Result<EdgeTable, GraphError> {
+    fn read(text: &str, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("e");
         std::fs::write(&path, text).unwrap();
@@ -445,6 +447,6 @@ mod tests {
         refused("", new().with_delimiter(""), "`delimiter`: expected a text without line ends that is not empty, got Some(\"\")");
         refused("", new().with_comments([""]), "`comments`: expected marks that are not empty, got an empty one");
         refused("", new().with_text_ids().with_num_nodes(1), "`num_nodes`: expected none for ids that are texts, got a number");
-        assert!(matches!(read_edge_list("no/such/file", &new()), Err(GraphError::Io { .. })));
+        assert!(matches!(read_edge_list("no/such/file", &new()), Err(DataError::Io { .. })));
     }
 }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::{FeatureSource, Graph, MappedRows, MemoryRows, Placement, RowType, write_rows};
+use burn_gnn_graph::Graph;
+use burn_gnn_sampling::{FeatureSource, MappedRows, MemoryRows, write_rows};
+use burn_gnn_sampling::{Placement, RowType};
 
 use crate::harness::{files, full_disk, killed, small_disk, write_until_killed};
 use crate::{Topology, load_graph, map_graph, save_graph, write_atomic};
@@ -47,12 +49,12 @@ fn opened(dir: &Path) -> Option<u64> {
     })
 }
 
-fn topology(dir: &Path, version: u64) -> Result<(), burn_gnn_graph::GraphError> {
+fn topology(dir: &Path, version: u64) -> Result<(), burn_gnn_files::DataError> {
     let edges = vec![0; version as usize];
     Topology::write(&Graph::homogeneous(2, edges.clone(), edges).unwrap(), dir.join("topology"))
 }
 
-fn rows(dir: &Path, version: u64) -> Result<(), burn_gnn_graph::GraphError> {
+fn rows(dir: &Path, version: u64) -> Result<(), burn_gnn_files::DataError> {
     let source = MemoryRows::new(&vec![version as f32; NODES * 8], 8, RowType::F32).unwrap();
     write_rows(dir.join("rows"), &source, RowType::F32).map(drop)
 }
@@ -100,7 +102,7 @@ fn writers_killed_at_any_moment() {
 #[test]
 fn writers_on_a_full_disk() {
     let Some(disk) = small_disk("faults_tests::writers_on_a_full_disk", 512) else { return };
-    let text = |e: burn_gnn_graph::GraphError| e.to_string();
+    let text = |e: burn_gnn_files::DataError| e.to_string();
     let name = |version: Option<u64>, old| if version == Some(old) { "old" } else { "new" };
     let g = [graph(1), graph(2)];
     let save = |i: usize, dir: &Path| save_graph(&g[i], dir).map_err(text);

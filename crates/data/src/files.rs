@@ -5,46 +5,48 @@ use std::collections::btree_map::Entry;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use burn_gnn_graph::{GraphError, Relation};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::Relation;
 use serde::de::DeserializeOwned;
 
-pub(crate) use burn_gnn_graph::files::{
+pub(crate) use burn_gnn_files::{Cut, cut, cut_quoted};
+pub(crate) use burn_gnn_files::{
     Hash, LOCK, MAX_HEADER, MappedFile, NpyHead, TensorViews, create_dirs, format_error, io_error, lock_dir, open, read_error,
     remove_abandoned, sync_dir, tensor_header, write_atomic,
 };
-pub(crate) use burn_gnn_graph::{Cut, cut_quoted, cut_text as cut};
 
 /// The most nodes of one type, and the most edges of one relation.
 pub(crate) const LIMIT: u64 = Relation::LIMIT;
 
 /// A setting that cannot be.
-pub(crate) fn setting(arg: &'static str, expected: &str, found: &str) -> GraphError {
-    GraphError::Setting { arg, expected: expected.to_owned(), found: found.to_owned() }
+pub(crate) fn setting(arg: &'static str, expected: &str, found: &str) -> DataError {
+    DataError::Graph(GraphError::Setting { arg, expected: expected.to_owned(), found: found.to_owned() })
 }
 
 /// What a build without a cargo feature says of a file or a data set.
 #[cfg(not(all(feature = "npz", feature = "rdf", feature = "zstd")))]
-pub(crate) fn missing_feature(what: impl std::fmt::Display, feature: &'static str) -> GraphError {
-    GraphError::Feature { what: what.to_string(), feature }
+pub(crate) fn missing_feature(what: impl std::fmt::Display, feature: &'static str) -> DataError {
+    DataError::Feature { what: what.to_string(), feature }
 }
 
 /// Largest JSON file that is read; a description of ten thousand edge types takes about 2 MB.
 const MAX_JSON: u64 = 64 << 20;
 
-/// A [`GraphError::Table`].
-pub(crate) fn table_error(path: &Path, line: u64, column: usize, expected: impl Into<String>, found: impl Into<Cut>) -> GraphError {
-    GraphError::Table { path: path.into(), line, column, expected: cut_quoted(expected.into()), found: found.into().0 }
+/// A [`DataError::Table`].
+pub(crate) fn table_error(path: &Path, line: u64, column: usize, expected: impl Into<String>, found: impl Into<Cut>) -> DataError {
+    DataError::Table { path: path.into(), line, column, expected: cut_quoted(expected.into()), found: found.into().0 }
 }
 
-/// A [`GraphError::Version`] of what a description says, which may be anything.
-pub(crate) fn version_error(path: &Path, found: Option<&serde_json::Value>, expected: u32) -> GraphError {
+/// A [`DataError::Version`] of what a description says, which may be anything.
+pub(crate) fn version_error(path: &Path, found: Option<&serde_json::Value>, expected: u32) -> DataError {
     let found = found.map_or("none".into(), |v| cut(&v.to_string()));
-    GraphError::Version { path: path.into(), found, expected }
+    DataError::Version { path: path.into(), found, expected }
 }
 
 /// What is wrong with a zip archive.
 #[cfg(any(feature = "download", feature = "npz", feature = "torch"))]
-pub(crate) fn zip_error(path: &Path, e: zip::result::ZipError) -> GraphError {
+pub(crate) fn zip_error(path: &Path, e: zip::result::ZipError) -> DataError {
     match e {
         zip::result::ZipError::Io(e) if e.get_ref().is_none() && e.kind() != std::io::ErrorKind::UnexpectedEof => io_error(path, e),
         e => format_error(path, format!("expected a zip archive, found: {}", cut(&e.to_string()))),
@@ -55,7 +57,7 @@ pub(crate) fn zip_error(path: &Path, e: zip::result::ZipError) -> GraphError {
 /// some files of PyTorch for the first: those with ZIP64 records, which are as long as the header of an entry with a
 /// name of 30 bytes.
 #[cfg(any(feature = "download", feature = "npz", feature = "torch"))]
-pub(crate) fn open_zip<R: std::io::Read + std::io::Seek>(path: &Path, reader: R) -> Result<zip::ZipArchive<R>, GraphError> {
+pub(crate) fn open_zip<R: std::io::Read + std::io::Seek>(path: &Path, reader: R) -> Result<zip::ZipArchive<R>, DataError> {
     let config = zip::read::Config { archive_offset: zip::read::ArchiveOffset::Known(0) };
     zip::ZipArchive::with_config(config, reader).map_err(|e| zip_error(path, e))
 }
@@ -63,14 +65,14 @@ pub(crate) fn open_zip<R: std::io::Read + std::io::Seek>(path: &Path, reader: R)
 /// All of a regular file.
 ///
 /// # Errors
-/// As [`open`]; [`GraphError::Io`] for more bytes than memory holds.
+/// As [`open`]; [`DataError::Io`] for more bytes than memory holds.
 #[doc(hidden)]
-pub fn read_file(path: &Path) -> Result<Vec<u8>, GraphError> {
+pub fn read_file(path: &Path) -> Result<Vec<u8>, DataError> {
     read_bounded(path, u64::MAX)
 }
 
 /// The whole file, if it is not longer than `limit`.
-pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, GraphError> {
+pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
     let (file, len) = open(path)?;
     if len > limit {
         return Err(format_error(path, format!("expected at most {limit} bytes, found {len}")));
@@ -83,7 +85,7 @@ pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, GraphErro
 }
 
 /// Room for `more` bytes of a file; a file may claim a length (of holes) that no memory holds.
-pub(crate) fn reserve(path: &Path, more: u64, bytes: &mut Vec<u8>) -> Result<(), GraphError> {
+pub(crate) fn reserve(path: &Path, more: u64, bytes: &mut Vec<u8>) -> Result<(), DataError> {
     let room = usize::try_from(more).is_ok_and(|n| bytes.try_reserve_exact(n).is_ok());
     if room { Ok(()) } else { Err(io_error(path, std::io::ErrorKind::OutOfMemory.into())) }
 }
@@ -95,9 +97,9 @@ const NODES_PER_BYTE: u64 = 16;
 
 /// A declared number of nodes, refused if `bytes` of data (edges, features, labels) cannot be about so many: whoever
 /// uses the graph takes memory for every node.
-pub(crate) fn node_count(described_in: &Path, ntype: &str, count: u64, bytes: u64) -> Result<usize, GraphError> {
+pub(crate) fn node_count(described_in: &Path, ntype: &str, count: u64, bytes: u64) -> Result<usize, DataError> {
     if count > LIMIT {
-        return Err(GraphError::TooLarge { relation: format!("node type {ntype}"), what: "nodes", count, limit: LIMIT });
+        return Err(DataError::Graph(GraphError::TooLarge { relation: format!("node type {ntype}"), what: "nodes", count, limit: LIMIT }));
     }
     let limit = NODES_FREE.max(bytes.saturating_mul(NODES_PER_BYTE));
     if count > limit {
@@ -108,7 +110,7 @@ pub(crate) fn node_count(described_in: &Path, ntype: &str, count: u64, bytes: u6
 }
 
 /// JSON of a known form; serde's message names line, column, key and what was expected.
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, GraphError> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, DataError> {
     let bytes = read_bounded(path, MAX_JSON)?;
     serde_json::from_slice(&bytes).map_err(|e| format_error(path, format!("expected a JSON description, found: {e}")))
 }
@@ -116,7 +118,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, GraphErro
 /// Bytes of the files that a description names, each once. A file may be named several times (by both directions of a
 /// relation), but not so often that a short description makes much of it. One that is not there counts nothing and is
 /// missed when it is read.
-pub(crate) fn referenced(described_in: &Path, files: impl IntoIterator<Item = Result<PathBuf, GraphError>>) -> Result<u64, GraphError> {
+pub(crate) fn referenced(described_in: &Path, files: impl IntoIterator<Item = Result<PathBuf, DataError>>) -> Result<u64, DataError> {
     /// How often a byte may be named on average.
     const MOST: u64 = 4;
     /// Bytes that may be named whatever the files hold.
@@ -143,7 +145,7 @@ pub(crate) fn referenced(described_in: &Path, files: impl IntoIterator<Item = Re
 }
 
 /// `dir/file`, where `file` was written by somebody else (into `described_in`) and must stay inside `dir`.
-pub(crate) fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<PathBuf, GraphError> {
+pub(crate) fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<PathBuf, DataError> {
     let plain = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
     // A drive letter or a backslash is a plain name on one system and a way out on another.
     if file.is_empty() || !plain || file.contains([':', '\\', '\0']) {
@@ -153,7 +155,7 @@ pub(crate) fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<Path
 }
 
 /// Refuses a declared count that differs from what a file holds.
-pub(crate) fn same_count(path: &Path, what: &str, declared: u64, found: usize) -> Result<(), GraphError> {
+pub(crate) fn same_count(path: &Path, what: &str, declared: u64, found: usize) -> Result<(), DataError> {
     if declared == found as u64 {
         return Ok(());
     }
@@ -171,7 +173,7 @@ mod tests {
         for bad in ["", "../x", "a/../../x", "/etc/passwd", "C:x", "a\\..\\x", "a\0b", "./a", ".."] {
             let e = inside(dir, json, bad).unwrap_err();
             assert!(
-                matches!(&e, GraphError::Format { path, message } if path == json && message.contains("inside the folder")),
+                matches!(&e, DataError::Format { path, message } if path == json && message.contains("inside the folder")),
                 "{bad}: {e}"
             );
         }
@@ -184,8 +186,8 @@ mod tests {
         std::fs::write(&file, "12345").unwrap();
         assert_eq!(read_bounded(&file, 5).unwrap(), b"12345");
         assert!(read_bounded(&file, 4).unwrap_err().to_string().contains("expected at most 4 bytes, found 5"));
-        assert!(matches!(read_bounded(dir.path(), 9), Err(GraphError::Format { .. })));
-        assert!(matches!(read_bounded(&dir.path().join("none"), 9), Err(GraphError::Io { .. })));
+        assert!(matches!(read_bounded(dir.path(), 9), Err(DataError::Format { .. })));
+        assert!(matches!(read_bounded(&dir.path().join("none"), 9), Err(DataError::Io { .. })));
     }
 
     #[test]
@@ -196,7 +198,7 @@ mod tests {
         let long = 1u64 << 60;
         let made = std::fs::File::create(&path).unwrap().set_len(long).is_ok();
         let e = if made { read_bounded(&path, u64::MAX).unwrap_err() } else { reserve(&path, long, &mut vec![]).unwrap_err() };
-        assert!(matches!(&e, GraphError::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory), "{e:?}");
+        assert!(matches!(&e, DataError::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory), "{e:?}");
         assert!(reserve(&path, u64::MAX, &mut vec![]).is_err());
     }
 
@@ -207,6 +209,6 @@ mod tests {
         assert_eq!(node_count(json, "a", 16 << 23, 1 << 23).unwrap(), 16 << 23);
         let e = node_count(json, "a", (1 << 26) + 1, 3).unwrap_err();
         assert_eq!(e.to_string(), "d/m.json: node type `a`: expected at most 67108864 nodes beside 3 bytes of data, found 67108865");
-        assert!(matches!(node_count(json, "a", u64::MAX, u64::MAX), Err(GraphError::TooLarge { .. })));
+        assert!(matches!(node_count(json, "a", u64::MAX, u64::MAX), Err(DataError::Graph(GraphError::TooLarge { .. }))));
     }
 }

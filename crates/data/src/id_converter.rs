@@ -1,6 +1,8 @@
 //! Ids by the names of types.
 
-use burn_gnn_graph::{GraphError, HomoId, IdMap, TypedId};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{HomoId, IdMap, TypedId};
 
 /// Types and ids of a graph in DGL's chunked format, by its `metadata.json` alone: the `IDConverter` of DGL's user
 /// guide.
@@ -22,7 +24,7 @@ use burn_gnn_graph::{GraphError, HomoId, IdMap, TypedId};
 /// assert_eq!((ids.ntype2id("author")?, ids.id2ntype(0)?), (1, "paper"));
 /// assert_eq!((ids.etype2id("author:writes:paper")?, ids.id2etype(0)?), (0, "author:writes:paper"));
 /// assert_eq!((ids.nodes().to_typed(HomoId(200))?, ids.nodes().to_homo("paper", 7)?), (("author", 0), HomoId(7)));
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdConverter {
@@ -47,29 +49,29 @@ impl IdConverter {
     ///
     /// # Errors
     /// [`GraphError::UnknownNodeType`].
-    pub fn ntype2id(&self, ntype: &str) -> Result<usize, GraphError> {
+    pub fn ntype2id(&self, ntype: &str) -> Result<usize, DataError> {
         self.nodes.type2id(ntype)
     }
     /// Name of a node type.
     ///
     /// # Errors
     /// [`GraphError::IdOutOfRange`] for a number that no type has.
-    pub fn id2ntype(&self, id: usize) -> Result<&str, GraphError> {
+    pub fn id2ntype(&self, id: usize) -> Result<&str, DataError> {
         self.nodes.id2type("node type", id)
     }
     /// Number of an edge type by its name `src:relation:dst`.
     ///
     /// # Errors
     /// [`GraphError::UnknownEdgeType`].
-    pub fn etype2id(&self, etype: &str) -> Result<usize, GraphError> {
+    pub fn etype2id(&self, etype: &str) -> Result<usize, DataError> {
         let id = self.edges.type2id(etype);
-        id.map_err(|_| GraphError::UnknownEdgeType { name: etype.to_owned(), known: self.edges.names.clone() })
+        id.map_err(|_| DataError::Graph(GraphError::UnknownEdgeType { name: etype.to_owned(), known: self.edges.names.clone() }))
     }
     /// Name of an edge type, `src:relation:dst`.
     ///
     /// # Errors
     /// [`GraphError::IdOutOfRange`] for a number that no type has.
-    pub fn id2etype(&self, id: usize) -> Result<&str, GraphError> {
+    pub fn id2etype(&self, id: usize) -> Result<&str, DataError> {
         self.edges.id2type("edge type", id)
     }
 }
@@ -84,7 +86,7 @@ impl IdConverter {
 /// assert_eq!(ids.to_typed(HomoId(0))?, ("paper", 0));
 /// assert_eq!((ids.to_typed(HomoId(199))?, ids.to_typed(HomoId(200))?), (("paper", 199), ("author", 0)));
 /// assert_eq!(ids.to_homo("author", 1)?, HomoId(201));
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeIds {
@@ -97,12 +99,12 @@ impl TypeIds {
     ///
     /// # Errors
     /// [`GraphError::Duplicate`] for a type given twice; counts that add up to more than `u64::MAX`.
-    pub fn new(types: impl IntoIterator<Item = (impl Into<String>, usize)>) -> Result<Self, GraphError> {
+    pub fn new(types: impl IntoIterator<Item = (impl Into<String>, usize)>) -> Result<Self, DataError> {
         let (names, counts): (Vec<String>, Vec<usize>) = types.into_iter().map(|(name, count)| (name.into(), count)).unzip();
         let mut sorted: Vec<&String> = names.iter().collect();
         sorted.sort();
         if let Some(w) = sorted.windows(2).find(|w| w[0] == w[1]) {
-            return Err(GraphError::Duplicate { what: "type", name: w[0].clone() });
+            return Err(DataError::Graph(GraphError::Duplicate { what: "type", name: w[0].clone() }));
         }
         Ok(Self { map: IdMap::from_counts(counts)?, names })
     }
@@ -118,7 +120,7 @@ impl TypeIds {
     ///
     /// # Errors
     /// The id is not below the number of all ids.
-    pub fn to_typed(&self, id: HomoId) -> Result<(&str, u64), GraphError> {
+    pub fn to_typed(&self, id: HomoId) -> Result<(&str, u64), DataError> {
         let TypedId { ty, id } = self.map.to_typed(id)?;
         Ok((&self.names[ty], id))
     }
@@ -126,16 +128,18 @@ impl TypeIds {
     ///
     /// # Errors
     /// [`GraphError::UnknownNodeType`] for a name that is none; the type has no such id.
-    pub fn to_homo(&self, name: &str, id: u64) -> Result<HomoId, GraphError> {
-        self.map.to_homo(TypedId { ty: self.type2id(name)?, id })
+    pub fn to_homo(&self, name: &str, id: u64) -> Result<HomoId, DataError> {
+        Ok(self.map.to_homo(TypedId { ty: self.type2id(name)?, id })?)
     }
-    fn type2id(&self, name: &str) -> Result<usize, GraphError> {
+    fn type2id(&self, name: &str) -> Result<usize, DataError> {
         let ty = self.names.iter().position(|n| n == name);
-        ty.ok_or_else(|| GraphError::UnknownNodeType { name: name.to_owned(), known: self.names.clone() })
+        ty.ok_or_else(|| DataError::Graph(GraphError::UnknownNodeType { name: name.to_owned(), known: self.names.clone() }))
     }
-    fn id2type(&self, what: &str, id: usize) -> Result<&str, GraphError> {
+    fn id2type(&self, what: &str, id: usize) -> Result<&str, DataError> {
         let name = self.names.get(id).map(String::as_str);
-        name.ok_or_else(|| GraphError::IdOutOfRange { what: what.to_owned(), id: id as u64, bound: self.names.len() as u64 })
+        name.ok_or_else(|| {
+            DataError::Graph(GraphError::IdOutOfRange { what: what.to_owned(), id: id as u64, bound: self.names.len() as u64 })
+        })
     }
 }
 
@@ -150,10 +154,10 @@ mod tests {
         let ids = TypeIds::new([("a", 200), ("b", 200)]).unwrap();
         let types = [0, 1, 199, 200, 201, 399].map(|i| ids.to_typed(HomoId(i)).unwrap().0);
         assert_eq!(types, ["a", "a", "a", "b", "b", "b"]);
-        assert!(matches!(ids.to_typed(HomoId(400)), Err(GraphError::IdOutOfRange { id: 400, bound: 400, .. })));
-        assert!(matches!(ids.to_homo("c", 0), Err(GraphError::UnknownNodeType { .. })));
-        assert!(matches!(ids.to_homo("b", 200), Err(GraphError::IdOutOfRange { .. })));
-        assert!(matches!(TypeIds::new([("a", 1), ("a", 2)]), Err(GraphError::Duplicate { .. })));
+        assert!(matches!(ids.to_typed(HomoId(400)), Err(DataError::Graph(GraphError::IdOutOfRange { id: 400, bound: 400, .. }))));
+        assert!(matches!(ids.to_homo("c", 0), Err(DataError::Graph(GraphError::UnknownNodeType { .. }))));
+        assert!(matches!(ids.to_homo("b", 200), Err(DataError::Graph(GraphError::IdOutOfRange { .. }))));
+        assert!(matches!(TypeIds::new([("a", 1), ("a", 2)]), Err(DataError::Graph(GraphError::Duplicate { .. }))));
     }
 
     /// The description alone: none of the files that it names is there.
@@ -174,8 +178,8 @@ mod tests {
         assert_eq!([ids.ntype2id("b").unwrap(), ids.ntype2id("a").unwrap(), ids.etype2id("a:s:a").unwrap()], [0, 1, 1]);
         assert_eq!([ids.id2ntype(1).unwrap(), ids.id2etype(0).unwrap()], ["a", "b:r:a"]);
         assert_eq!(ids.edges().to_typed(HomoId(4)).unwrap(), ("a:s:a", 0));
-        assert!(matches!(ids.ntype2id("c"), Err(GraphError::UnknownNodeType { .. })));
-        assert!(matches!(ids.etype2id("r"), Err(GraphError::UnknownEdgeType { .. })));
+        assert!(matches!(ids.ntype2id("c"), Err(DataError::Graph(GraphError::UnknownNodeType { .. }))));
+        assert!(matches!(ids.etype2id("r"), Err(DataError::Graph(GraphError::UnknownEdgeType { .. }))));
         assert_eq!(ids.id2ntype(2).unwrap_err().to_string(), "node type id 2 is out of range 0..2");
         assert_eq!(ids.id2etype(9).unwrap_err().to_string(), "edge type id 9 is out of range 0..2");
         let refused = |part: &str| {

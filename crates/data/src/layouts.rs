@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 
 use crate::files::{format_error, io_error};
 use crate::metadata::METADATA;
@@ -21,11 +21,11 @@ use crate::{Dataset, npy_layout};
 /// the arrays.
 ///
 /// # Errors
-/// [`GraphError::Io`] for a missing file, [`GraphError::Version`] for another layout version, [`GraphError::Table`] for
-/// a bad row, [`GraphError::Format`] for anything else that is not what the layout asks for (a set of knowledge graph
+/// [`DataError::Io`] for a missing file, [`DataError::Version`] for another layout version, [`DataError::Table`] for
+/// a bad row, [`DataError::Format`] for anything else that is not what the layout asks for (a set of knowledge graph
 /// triples included: [`load_knowledge_graph`](crate::load_knowledge_graph) reads those), and the errors of [`Graph`](burn_gnn_graph::Graph)
 /// construction.
-pub fn load_dataset(dir: impl AsRef<Path>) -> Result<Dataset, GraphError> {
+pub fn load_dataset(dir: impl AsRef<Path>) -> Result<Dataset, DataError> {
     let dir = dir.as_ref();
     if dir.join(METADATA).exists() {
         npy_layout::load(dir)

@@ -7,7 +7,7 @@
 //! [`Builder`] makes a graph of tables in GraphLearn's format or of CSV files, [`read_nodes`] and [`read_edges`] read
 //! single ones.
 //!
-//! Files are data from outside: whatever they hold, the answer is a value or a [`GraphError`](burn_gnn_graph::GraphError) that
+//! Files are data from outside: whatever they hold, the answer is a value or a [`DataError`](burn_gnn_data::DataError) that
 //! names the file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
 
 #![forbid(unsafe_code)]
@@ -64,7 +64,7 @@ mod triples;
 mod triples_tests;
 
 #[doc(inline)]
-pub use burn_gnn_graph::files::{AtomicFile, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
+pub use burn_gnn_files::{AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 pub use crates_graph::crates_graph;
 pub use dataset::{Dataset, Features, Split};
 pub(crate) use dataset::{check_split, class_names};

@@ -1,6 +1,9 @@
 //! Which edges train, choose and test a link predictor, and which carry messages meanwhile.
 
-use burn_gnn_graph::{EdgeType, Graph, GraphError, NegativeSampler, Relabel, Relation, SampleKey, Stream};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{EdgeType, Graph, Relabel, Relation, Stream};
+use burn_gnn_sampling::{NegativeSampler, SampleKey};
 
 use crate::split::{Share, shuffled, wrong};
 
@@ -33,7 +36,7 @@ use crate::split::{Share, shuffled, wrong};
 /// let test = &split.test.links[0];
 /// assert_eq!((test.edge_ids.len(), test.negative_src.len()), (3, 3));
 /// assert_eq!((split.train.graph.num_edges("liked by")?, split.test.graph.num_edges("likes")?), (5, 7));
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RandomLinkSplit {
@@ -190,12 +193,12 @@ impl RandomLinkSplit {
     /// Shares out the edges of a graph. The same seed gives the same parts.
     ///
     /// # Errors
-    /// Unknown types, a type named twice; [`GraphError::Split`] for shares that leave no training edge, a ratio outside
+    /// Unknown types, a type named twice; [`DataError::Split`] for shares that leave no training edge, a ratio outside
     /// its range, a relation that is said to be undirected and has an edge without its reverse, a reverse type whose
     /// edges are not the reverses, several types and none named, more negatives than there are pairs without an edge.
-    pub fn split(&self, graph: &Graph, seed: u64) -> Result<LinkSplit, GraphError> {
+    pub fn split(&self, graph: &Graph, seed: u64) -> Result<LinkSplit, DataError> {
         let cuts = self.types(graph)?.into_iter().map(|(t, reverse)| self.cut(graph, t, reverse, seed)).collect::<Result<Vec<_>, _>>()?;
-        let part = |which: usize| -> Result<LinkPart, GraphError> {
+        let part = |which: usize| -> Result<LinkPart, DataError> {
             // Ids of an undirected relation are those of edges from the smaller end; their reverses are added.
             let kept = |c: &Cut| match which {
                 0 => c.parts[0].iter().copied().filter(|e| c.disjoint.binary_search(e).is_err()).collect(),
@@ -217,7 +220,7 @@ impl RandomLinkSplit {
     }
 
     /// Numbers of the types to split and of their reverses.
-    fn types(&self, graph: &Graph) -> Result<Vec<(usize, Option<usize>)>, GraphError> {
+    fn types(&self, graph: &Graph) -> Result<Vec<(usize, Option<usize>)>, DataError> {
         if self.edge_types.is_empty() {
             return match graph.relations().len() {
                 1 => Ok(vec![(0, None)]),
@@ -225,17 +228,17 @@ impl RandomLinkSplit {
             };
         }
         let mut seen = vec![false; graph.relations().len()];
-        let mut number = |etype: &EdgeType| -> Result<usize, GraphError> {
+        let mut number = |etype: &EdgeType| -> Result<usize, DataError> {
             let t = graph.schema().etype(etype)?;
             if std::mem::replace(&mut seen[t], true) {
-                return Err(GraphError::Duplicate { what: "edge type", name: etype.to_string() });
+                return Err(DataError::Graph(GraphError::Duplicate { what: "edge type", name: etype.to_string() }));
             }
             Ok(t)
         };
         self.edge_types.iter().map(|(etype, reverse)| Ok((number(etype)?, reverse.as_ref().map(&mut number).transpose()?))).collect()
     }
 
-    fn cut(&self, graph: &Graph, t: usize, reverse: Option<usize>, seed: u64) -> Result<Cut, GraphError> {
+    fn cut(&self, graph: &Graph, t: usize, reverse: Option<usize>, seed: u64) -> Result<Cut, DataError> {
         let (r, name) = (&graph.relations()[t], &graph.schema().etypes()[t]);
         let (s, d) = graph.schema().ends(t);
         let paired = self.is_undirected && reverse.is_none();
@@ -283,7 +286,7 @@ impl RandomLinkSplit {
         Ok(Cut { t, reverse, paired, parts, disjoint, negatives })
     }
 
-    fn negatives(&self, graph: &Graph, t: usize, predicted: [usize; 3], seed: u64) -> Result<[Pairs; 3], GraphError> {
+    fn negatives(&self, graph: &Graph, t: usize, predicted: [usize; 3], seed: u64) -> Result<[Pairs; 3], DataError> {
         let ratio = self.neg_sampling_ratio;
         if !(0.0..=1e9).contains(&ratio) {
             return Err(wrong("neg_sampling_ratio", format!("a number that is not negative, got {ratio}")));
@@ -328,7 +331,7 @@ fn pairs(u: &[u32], v: &[u32], without_loops: bool) -> Vec<(u32, u32)> {
 }
 
 /// Refuses a relation that does not hold the reverse of every edge, as often as the edge.
-fn check_symmetric(r: &Relation, name: &EdgeType) -> Result<(), GraphError> {
+fn check_symmetric(r: &Relation, name: &EdgeType) -> Result<(), DataError> {
     let (there, back) = (pairs(r.src(), r.dst(), true), pairs(r.dst(), r.src(), true));
     match there.iter().zip(&back).find(|(a, b)| a != b) {
         None => Ok(()),
@@ -340,7 +343,7 @@ fn check_symmetric(r: &Relation, name: &EdgeType) -> Result<(), GraphError> {
 }
 
 /// The graph with the edges `kept` of each type that is split, and of its reverse.
-fn messages(graph: &Graph, cuts: &[Cut], kept: impl Fn(&Cut) -> Vec<u32>) -> Result<Graph, GraphError> {
+fn messages(graph: &Graph, cuts: &[Cut], kept: impl Fn(&Cut) -> Vec<u32>) -> Result<Graph, DataError> {
     let edges = graph.relations().iter().enumerate().map(|(t, r)| match cuts.iter().find(|c| c.t == t) {
         Some(c) => (t, kept(c)),
         None => (t, (0..r.num_edges() as u32).collect()),
@@ -357,7 +360,7 @@ fn messages(graph: &Graph, cuts: &[Cut], kept: impl Fn(&Cut) -> Vec<u32>) -> Res
 }
 
 /// The graph with the reversed edges of type `t` with their features, as type `back`.
-fn with_reverse_type(graph: &Graph, t: usize, back: usize) -> Result<Graph, GraphError> {
+fn with_reverse_type(graph: &Graph, t: usize, back: usize) -> Result<Graph, DataError> {
     let (mut b, schema) = (Graph::builder(), graph.schema());
     for (name, &count) in schema.ntypes().iter().zip(graph.node_counts()) {
         b = b.nodes(name, count);

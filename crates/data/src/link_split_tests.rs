@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use burn::tensor::{Device, Int, Tensor};
-use burn_gnn_graph::{EdgeType, Graph, GraphError, Relation};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{EdgeType, Graph, Relation};
 use proptest::prelude::*;
 
 use crate::{LinkPart, LinkSplit, RandomLinkSplit, Share};
@@ -183,7 +185,7 @@ fn refusals() {
     let ring = |n: u32| Graph::homogeneous(n as usize, (0..n).collect(), (0..n).map(|v| (v + 1) % n).collect()).unwrap();
     let refused = |how: RandomLinkSplit, g: &Graph, end: &str| {
         let e = how.split(g, 1).unwrap_err();
-        assert!(matches!(e, GraphError::Split { .. }) && e.to_string().ends_with(end), "expected {end:?} at the end of {e}");
+        assert!(matches!(e, DataError::Split { .. }) && e.to_string().ends_with(end), "expected {end:?} at the end of {e}");
     };
     let new = RandomLinkSplit::new;
     refused(new().with_test(Share::Ratio(0.9)), &ring(10), "fewer than the 10 edges of `_N:_E:_N` together, got 10");
@@ -200,6 +202,6 @@ fn refusals() {
     refused(r().undirected(), &two, "the reverse type of `a:r:b`, which joins two node types, got none");
     refused(r().with_reverse(("b", "t", "b")), &two, "from its destinations to its sources, got `b:t:b`");
     refused(r().with_reverse(("b", "s", "a")), &two, "the reverse of every edge of `a:r:b` and no others, got other edges");
-    assert!(matches!(r().with_edges(("a", "r", "b")).split(&two, 1), Err(GraphError::Duplicate { .. })));
-    assert!(matches!(new().with_edges(("a", "x", "b")).split(&two, 1), Err(GraphError::UnknownEdgeType { .. })));
+    assert!(matches!(r().with_edges(("a", "r", "b")).split(&two, 1), Err(DataError::Graph(GraphError::Duplicate { .. }))));
+    assert!(matches!(new().with_edges(("a", "x", "b")).split(&two, 1), Err(DataError::Graph(GraphError::UnknownEdgeType { .. }))));
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
@@ -40,9 +40,9 @@ impl Number for f32 {
 
 /// Every row of a file, parsed in parallel; rows have `cols` numbers, or as many as the first, with `delimiter` between
 /// them.
-pub(crate) fn read_matrix<T: Number>(path: &Path, cols: Option<usize>, delimiter: u8) -> Result<Matrix<T>, GraphError> {
+pub(crate) fn read_matrix<T: Number>(path: &Path, cols: Option<usize>, delimiter: u8) -> Result<Matrix<T>, DataError> {
     let blocks = Blocks::whole(path, ReadOptions::default().max_expansion)?;
-    let parse = |(i, block): (usize, Result<Vec<u8>, GraphError>)| -> Result<(usize, Block<T>), GraphError> {
+    let parse = |(i, block): (usize, Result<Vec<u8>, DataError>)| -> Result<(usize, Block<T>), DataError> {
         Ok((i, Block::parse(&block?, cols, delimiter)))
     };
     let mut parsed: Vec<(usize, Block<T>)> = blocks.enumerate().par_bridge().map(parse).collect::<Result<_, _>>()?;
@@ -107,7 +107,7 @@ impl<T: Number> Block<T> {
 }
 
 /// The lines of a short file of names.
-pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, GraphError> {
+pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, DataError> {
     /// More than any list of types has.
     const MOST: u64 = 16 << 20;
     let mut bytes = String::new();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 
 use crate::files::format_error;
 
@@ -14,7 +14,7 @@ pub(crate) const VERSION: u64 = 1;
 pub(crate) const TRIPLES: &str = "triples";
 
 /// Ids of an array, each below `bound`.
-pub(crate) fn ids_below(path: &Path, what: &str, ids: Vec<i64>, bound: usize) -> Result<Vec<u32>, GraphError> {
+pub(crate) fn ids_below(path: &Path, what: &str, ids: Vec<i64>, bound: usize) -> Result<Vec<u32>, DataError> {
     let checked = |(i, v): (usize, i64)| {
         u32::try_from(v)
             .ok()

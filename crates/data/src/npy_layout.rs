@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use burn_gnn_graph::{EdgeType, Graph, GraphError, Relation};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{EdgeType, Graph, Relation};
 use serde::Deserialize;
 
 use crate::dataset::{check_split, class_names, feature_size, sparse_size};
@@ -84,15 +86,15 @@ struct Part {
 /// taken. Labels of other node types than the target are checked and left out.
 ///
 /// # Errors
-/// A missing file ([`GraphError::Io`]); arrays or JSON that are truncated, hostile or do not agree
-/// ([`GraphError::Format`]); another layout version ([`GraphError::Version`]); edges or splits with
+/// A missing file ([`DataError::Io`]); arrays or JSON that are truncated, hostile or do not agree
+/// ([`DataError::Format`]); another layout version ([`DataError::Version`]); edges or splits with
 /// ids out of range; a knowledge graph (layout `triples`), which has no labels.
-pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
+pub(crate) fn load(dir: &Path) -> Result<Dataset, DataError> {
     let json = dir.join(METADATA);
     read(dir, json.clone()).map_err(|e| e.in_file(json))
 }
 
-fn read(dir: &Path, json: PathBuf) -> Result<Dataset, GraphError> {
+fn read(dir: &Path, json: PathBuf) -> Result<Dataset, DataError> {
     let probe: Probe = read_json(&json)?;
     if let Some(layout) = probe.layout.filter(|l| l != "nodes") {
         let task = probe.task.map_or(String::new(), |t| format!(" ({t})"));
@@ -156,18 +158,18 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn path(&self, file: &str) -> Result<PathBuf, GraphError> {
+    fn path(&self, file: &str) -> Result<PathBuf, DataError> {
         inside(self.dir, self.json, file)
     }
 
-    fn array(&self, file: &str) -> Result<NpyArray, GraphError> {
+    fn array(&self, file: &str) -> Result<NpyArray, DataError> {
         NpyArray::read(&self.path(file)?)
     }
 
     /// Bytes of the arrays of edges, features and labels, each file once.
-    fn bytes(&self, meta: &Metadata) -> Result<u64, GraphError> {
+    fn bytes(&self, meta: &Metadata) -> Result<u64, DataError> {
         let named = meta.edge_types.iter().map(|e| &e.file).chain(meta.labels.values().map(|l| &l.file));
-        let mut files: Vec<Result<PathBuf, GraphError>> = named.map(|file| self.path(file)).collect();
+        let mut files: Vec<Result<PathBuf, DataError>> = named.map(|file| self.path(file)).collect();
         for (name, t) in &meta.node_types {
             match &t.features {
                 None => {}
@@ -183,11 +185,11 @@ impl Reader<'_> {
         referenced(self.json, parts.map(|part| self.path(&part.file))).map(|_| bytes)
     }
 
-    fn dense_path(&self, ntype: &str, file: Option<&str>) -> Result<PathBuf, GraphError> {
+    fn dense_path(&self, ntype: &str, file: Option<&str>) -> Result<PathBuf, DataError> {
         file.map_or_else(|| self.path(&format!("features/{ntype}.npy")), |f| self.path(f))
     }
 
-    fn graph(&self, meta: &Metadata) -> Result<Graph, GraphError> {
+    fn graph(&self, meta: &Metadata) -> Result<Graph, DataError> {
         let mut b = Graph::builder();
         let bytes = self.bytes(meta)?;
         for (name, t) in &meta.node_types {
@@ -196,7 +198,10 @@ impl Reader<'_> {
         for e in &meta.edge_types {
             for end in [&e.src, &e.dst] {
                 if !meta.node_types.contains_key(end) {
-                    return Err(GraphError::UnknownNodeType { name: end.clone(), known: meta.node_types.keys().cloned().collect() });
+                    return Err(DataError::Graph(GraphError::UnknownNodeType {
+                        name: end.clone(),
+                        known: meta.node_types.keys().cloned().collect(),
+                    }));
                 }
             }
             let array = self.array(&e.file)?;
@@ -210,7 +215,7 @@ impl Reader<'_> {
             // Their counts were checked above.
             let nodes = |ntype: &String| meta.node_types[ntype].count as usize;
             let relation = Relation::from_coo_i64(nodes(&e.src), nodes(&e.dst), &src, &dst);
-            b = b.relation(t.clone(), relation.map_err(|e| e.in_relation(&t.to_string()).in_file(&path))?);
+            b = b.relation(t.clone(), relation.map_err(|e| DataError::from(e.in_relation(&t.to_string())).in_file(&path))?);
         }
         let graph = b.build()?;
         for (what, declared, found) in
@@ -223,7 +228,7 @@ impl Reader<'_> {
         Ok(graph)
     }
 
-    fn features(&self, ntype: &str, count: u64, entry: &FeatureEntry) -> Result<Features, GraphError> {
+    fn features(&self, ntype: &str, count: u64, entry: &FeatureEntry) -> Result<Features, DataError> {
         let (FeatureEntry::Coo { shape, .. } | FeatureEntry::Dense { shape, .. }) = entry;
         if shape[0] != count {
             let why = format!("features of `{ntype}`: expected {count} rows, one per node, found {}", shape[0]);
@@ -278,7 +283,7 @@ impl Reader<'_> {
         }
     }
 
-    fn labels(&self, nodes: usize, entry: &LabelEntry) -> Result<Vec<i64>, GraphError> {
+    fn labels(&self, nodes: usize, entry: &LabelEntry) -> Result<Vec<i64>, DataError> {
         let array = self.array(&entry.file)?;
         array.expect_shape(&[Some(nodes)])?;
         let path = array.path.clone();
@@ -292,7 +297,7 @@ impl Reader<'_> {
         Ok(labels)
     }
 
-    fn part(&self, part: &Part, nodes: usize) -> Result<Vec<u32>, GraphError> {
+    fn part(&self, part: &Part, nodes: usize) -> Result<Vec<u32>, DataError> {
         let array = self.array(&part.file)?;
         array.expect_shape(&[None])?;
         same_count(&array.path, "number of nodes", part.count, array.shape[0])?;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 use burn_gnn_testutil::data;
 use proptest::prelude::*;
@@ -71,7 +72,7 @@ fn bytes<T: bytemuck::NoUninit>(v: &[T]) -> &[u8] {
 }
 
 /// A set of two node types, int32 and int64 edges, sparse and dense features, with `edit` applied last.
-fn toy(edit: impl FnOnce(&Path, &mut Value)) -> Result<Dataset, GraphError> {
+fn toy(edit: impl FnOnce(&Path, &mut Value)) -> Result<Dataset, DataError> {
     let tmp = tempfile::tempdir().unwrap();
     let dir = tmp.path();
     for sub in ["edges", "features", "labels", "splits"] {
@@ -131,16 +132,16 @@ fn a_small_set() {
     assert_eq!(floats.unwrap().features["b"].to_dense(), [1., 2., 3., 4.]);
 }
 
-fn refused(edit: impl FnOnce(&Path, &mut Value), part: &str) -> GraphError {
+fn refused(edit: impl FnOnce(&Path, &mut Value), part: &str) -> DataError {
     let e = toy(edit).unwrap_err();
     assert!(e.to_string().contains(part), "expected {part:?} in {e}");
     e
 }
 
-/// Refused with [`GraphError::Format`] that names a file ending in `file`.
+/// Refused with [`DataError::Format`] that names a file ending in `file`.
 fn format(edit: impl FnOnce(&Path, &mut Value), file: &str, part: &str) {
     let e = refused(edit, part);
-    assert!(matches!(&e, GraphError::Format { path, .. } if path.ends_with(file)), "{e:?}");
+    assert!(matches!(&e, DataError::Format { path, .. } if path.ends_with(file)), "{e:?}");
 }
 
 fn put(dir: &Path, file: &str, descr: &str, shape: &str, data: &[u8]) {
@@ -175,11 +176,11 @@ fn hostile_json() {
 fn versions_and_layouts() {
     for (v, found) in [(json!(2), "2"), (json!("one"), "\"one\""), (Value::Null, "none"), (json!(-1), "-1")] {
         let e = refused(|_, m| m["layout_version"] = v, "this program reads version 1");
-        assert!(matches!(&e, GraphError::Version { found: f, expected: 1, .. } if f == found), "{e:?}");
+        assert!(matches!(&e, DataError::Version { found: f, expected: 1, .. } if f == found), "{e:?}");
     }
     format(|_, m| m["layout"] = json!("triples"), "metadata.json", "found layout `triples` (node classification)");
     format(|_, m| *m = Value::Null, "", "found neither");
-    assert!(matches!(load_dataset("/no/such/folder"), Err(GraphError::Io { .. })));
+    assert!(matches!(load_dataset("/no/such/folder"), Err(DataError::Io { .. })));
 }
 
 #[test]
@@ -215,7 +216,7 @@ fn counts_that_disagree() {
     }
     assert_eq!(toy(wide(1 << 24)).unwrap().features["a"].cols(), 1 << 24);
     let e = refused(|_, m| m["node_types"]["b"]["count"] = json!(u64::MAX), "exceed the limit");
-    assert!(matches!(e.cause(), GraphError::TooLarge { count: u64::MAX, .. }), "{e:?}");
+    assert!(matches!(e.cause(), DataError::Graph(GraphError::TooLarge { count: u64::MAX, .. })), "{e:?}");
     let huge = |_: &Path, m: &mut Value| {
         m["labels"]["a"].as_object_mut().unwrap().remove("class_names");
         m["labels"]["a"]["num_classes"] = json!(u64::MAX);
@@ -253,21 +254,30 @@ fn arrays_of_the_wrong_form() {
     let no_scale = |_: &Path, m: &mut Value| drop(m["node_types"]["b"]["features"].as_object_mut().unwrap().remove("scale"));
     format(no_scale, "metadata.json", "expected `scale` beside int8 features");
     let e = refused(|d, _| std::fs::remove_file(d.join(values)).unwrap(), values);
-    assert!(matches!(e, GraphError::Io { .. }), "{e:?}");
+    assert!(matches!(e, DataError::Io { .. }), "{e:?}");
 }
 
 #[test]
 fn ids_and_types_out_of_range() {
     let far = |d: &Path, _: &mut Value| put(d, "edges/a__s__a.npy", "<i4", "(2, 1)", bytes(&[3i32, 0]));
     let e = refused(far, "relation `a:s:a`, position 0: `src` must lie in 0..3, got 3");
-    assert!(matches!(e.cause(), GraphError::NodeOutOfRange { .. }), "{e:?}");
+    assert!(matches!(e.cause(), DataError::Graph(GraphError::NodeOutOfRange { .. })), "{e:?}");
     let negative = |d: &Path, _: &mut Value| put(d, "edges/a__r__b.npy", "<i8", "(2, 3)", bytes(&[0i64, 1, 2, 1, i64::MIN, 0]));
     refused(negative, "`dst` must lie in 0..2, got -9223372036854775808");
-    assert!(matches!(refused(|_, m| m["target_node_type"] = json!("c"), "`c`").cause(), GraphError::UnknownNodeType { .. }));
-    assert!(matches!(refused(|_, m| m["edge_types"][0]["dst"] = json!("c"), "`c`").cause(), GraphError::UnknownNodeType { .. }));
-    assert!(matches!(refused(|_, m| m["edge_types"][0]["relation"] = json!("../r"), "../r").cause(), GraphError::BadName { .. }));
+    assert!(matches!(
+        refused(|_, m| m["target_node_type"] = json!("c"), "`c`").cause(),
+        DataError::Graph(GraphError::UnknownNodeType { .. })
+    ));
+    assert!(matches!(
+        refused(|_, m| m["edge_types"][0]["dst"] = json!("c"), "`c`").cause(),
+        DataError::Graph(GraphError::UnknownNodeType { .. })
+    ));
+    assert!(matches!(
+        refused(|_, m| m["edge_types"][0]["relation"] = json!("../r"), "../r").cause(),
+        DataError::Graph(GraphError::BadName { .. })
+    ));
     let twice = |_: &Path, m: &mut Value| m["edge_types"][0] = m["edge_types"][1].clone();
-    assert!(matches!(refused(twice, "given twice").cause(), GraphError::Duplicate { .. }));
+    assert!(matches!(refused(twice, "given twice").cause(), DataError::Graph(GraphError::Duplicate { .. })));
     format(|_, m| m["target_node_type"] = json!("b"), "metadata.json", "expected an entry for the target `b`");
 }
 

@@ -5,7 +5,8 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_gnn_graph::{Graph, GraphError};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::Graph;
 use zip::ZipArchive;
 
 use crate::Features;
@@ -22,7 +23,7 @@ use crate::tables::WEIGHT;
 /// use burn_gnn_data::Npz;
 /// let mut file = Npz::open("reddit_data.npz")?;
 /// let labels = file.read("label")?.into_i64()?;
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Debug)]
 pub struct Npz {
@@ -37,9 +38,9 @@ impl Npz {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`GraphError::Io`]; [`GraphError::Format`] for a file that is no zip archive, an entry that is no `.npy` array,
+    /// [`DataError::Io`]; [`DataError::Format`] for a file that is no zip archive, an entry that is no `.npy` array,
     /// two of one name, or arrays that expand to more than 16 MiB and 256 times the length of the file.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, GraphError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let path = path.as_ref();
         let (file, len) = open(path)?;
         let archive = open_zip(path, BufReader::with_capacity(1 << 16, file))?;
@@ -69,9 +70,9 @@ impl Npz {
     /// Reads an array.
     ///
     /// # Errors
-    /// [`GraphError::Format`] for a name that is not there, as [`read_npy`](super::read_npy), and for damage that the
+    /// [`DataError::Format`] for a name that is not there, as [`read_npy`](super::read_npy), and for damage that the
     /// checksum shows.
-    pub fn read(&mut self, name: &str) -> Result<NpyArray, GraphError> {
+    pub fn read(&mut self, name: &str) -> Result<NpyArray, DataError> {
         let Ok(_) = self.names.binary_search_by(|n| n.as_str().cmp(name)) else {
             return Err(format_error(&self.path, format!("expected an array `{name}`, found {}", cut(&format!("{:?}", self.names)))));
         };
@@ -84,7 +85,7 @@ impl Npz {
         NpyArray::from_reader(&label, entry, size, false)
     }
 
-    fn i64s(&mut self, name: &str) -> Result<Vec<i64>, GraphError> {
+    fn i64s(&mut self, name: &str) -> Result<Vec<i64>, DataError> {
         let array = self.read(name)?;
         array.expect_shape(&[None])?;
         array.into_i64()
@@ -95,9 +96,9 @@ impl Npz {
 /// stand in the order of the file.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for another form, arrays of wrong lengths, offsets that decrease, ids out
+/// [`DataError::Io`]; [`DataError::Format`] for another form, arrays of wrong lengths, offsets that decrease, ids out
 /// of range, or more rows or columns than a matrix in memory has.
-pub fn read_scipy_npz(path: impl AsRef<Path>) -> Result<Features, GraphError> {
+pub fn read_scipy_npz(path: impl AsRef<Path>) -> Result<Features, DataError> {
     let path = path.as_ref();
     let mut file = Npz::open(path)?;
     let format = match file.read("format")?.values {
@@ -137,12 +138,12 @@ fn transposed(m: Features) -> Features {
 ///
 /// ```no_run
 /// let g = burn_gnn_data::load_scipy_npz("adjacency.npz", &burn::tensor::Device::flex())?;
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 ///
 /// # Errors
-/// As [`read_scipy_npz`]; [`GraphError::Format`] for a matrix that is not square.
-pub fn load_scipy_npz(path: impl AsRef<Path>, device: &Device) -> Result<Graph, GraphError> {
+/// As [`read_scipy_npz`]; [`DataError::Format`] for a matrix that is not square.
+pub fn load_scipy_npz(path: impl AsRef<Path>, device: &Device) -> Result<Graph, DataError> {
     let path = path.as_ref();
     let Features::Sparse { rows, cols, row, col, value } = read_scipy_npz(path)? else {
         unreachable!("a sparse matrix is read as one");
@@ -150,7 +151,7 @@ pub fn load_scipy_npz(path: impl AsRef<Path>, device: &Device) -> Result<Graph, 
     if rows != cols {
         return Err(format_error(path, format!("expected a square matrix, found {rows} rows and {cols} columns")));
     }
-    let mut graph = Graph::homogeneous(rows, row, col).map_err(|e| e.in_file(path))?;
+    let mut graph = Graph::homogeneous(rows, row, col).map_err(|e| DataError::from(e).in_file(path))?;
     let len = value.len();
     graph.edges_mut("_E")?.insert(WEIGHT, Tensor::<1>::from_data(TensorData::new(value, [len]), (device, DType::F32)))?;
     Ok(graph)
@@ -240,7 +241,7 @@ mod tests {
         let refused = |arrays: &[(&str, Vec<u8>)], part: &str| {
             let (_dir, path) = put(arrays, true);
             let e = read_scipy_npz(&path).unwrap_err();
-            assert!(matches!(e, GraphError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
+            assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
         };
         let with = |form: &str, name: &str, bytes: Vec<u8>| {
             let mut all = matrix(form);
@@ -274,6 +275,6 @@ mod tests {
         let path = dir.path().join("a.npz");
         std::fs::write(&path, bytes).unwrap();
         let e = Npz::open(&path).unwrap().read("a").unwrap_err();
-        assert!(matches!(e, GraphError::Format { .. }), "{e}");
+        assert!(matches!(e, DataError::Format { .. }), "{e}");
     }
 }

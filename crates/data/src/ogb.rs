@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use burn_gnn_graph::{EdgeType, Graph, GraphError, Relation};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{EdgeType, Graph, Relation};
 
 use crate::files::{format_error, same_count};
 use crate::matrix::{Matrix, read_lines, read_matrix};
@@ -30,14 +32,14 @@ use crate::{Dataset, Features, Split};
 /// Hu et al., "Open Graph Benchmark: Datasets for Machine Learning on Graphs", NeurIPS 2020.
 ///
 /// # Errors
-/// [`GraphError::Io`] for a missing file, [`GraphError::Table`] with file, line and column for a cell that is no number
-/// or a row of another width, [`GraphError::Format`] for counts that disagree, a set of many graphs or one with several
+/// [`DataError::Io`] for a missing file, [`DataError::Table`] with file, line and column for a cell that is no number
+/// or a row of another width, [`DataError::Format`] for counts that disagree, a set of many graphs or one with several
 /// labelled types, and the errors of [`Graph`] construction.
-pub fn load_ogb(dir: impl AsRef<Path>) -> Result<Dataset, GraphError> {
+pub fn load_ogb(dir: impl AsRef<Path>) -> Result<Dataset, DataError> {
     read(dir.as_ref()).map_err(|e| e.in_file(dir))
 }
 
-fn read(dir: &Path) -> Result<Dataset, GraphError> {
+fn read(dir: &Path) -> Result<Dataset, DataError> {
     let raw = dir.join("raw");
     let typed = raw.join("relations").is_dir();
     let (graph, sources) = if typed { typed_graph(&raw)? } else { plain_graph(&raw)? };
@@ -83,27 +85,27 @@ fn find(dir: &Path, stem: &str) -> Option<PathBuf> {
 }
 
 /// The same, or an error that names the first of them.
-fn expect(dir: &Path, stem: &str) -> Result<PathBuf, GraphError> {
+fn expect(dir: &Path, stem: &str) -> Result<PathBuf, DataError> {
     let missing = || crate::files::io_error(&dir.join(format!("{stem}.csv.gz")), std::io::ErrorKind::NotFound.into());
     find(dir, stem).ok_or_else(missing)
 }
 
 type Loaded = (Graph, Option<PathBuf>);
 
-fn edges(path: &Path, [sources, destinations]: [usize; 2]) -> Result<Relation, GraphError> {
+fn edges(path: &Path, [sources, destinations]: [usize; 2]) -> Result<Relation, DataError> {
     let m: Matrix<i64> = read_matrix(path, Some(2), b',')?;
     let src: Vec<i64> = m.values.iter().step_by(2).copied().collect();
     let dst: Vec<i64> = m.values.iter().skip(1).step_by(2).copied().collect();
-    Relation::from_coo_i64(sources, destinations, &src, &dst).map_err(|e| e.in_file(path))
+    Relation::from_coo_i64(sources, destinations, &src, &dst).map_err(|e| DataError::from(e).in_file(path))
 }
 
-fn count(path: &Path, value: i64) -> Result<usize, GraphError> {
+fn count(path: &Path, value: i64) -> Result<usize, DataError> {
     let expected = || format_error(path, format!("expected a number of nodes, found {value}"));
     let count = u64::try_from(value).map_err(|_| expected())?;
     crate::files::node_count(path, "of this file", count, 0)
 }
 
-fn plain_graph(raw: &Path) -> Result<Loaded, GraphError> {
+fn plain_graph(raw: &Path) -> Result<Loaded, DataError> {
     let path = expect(raw, "num-node-list")?;
     let counts: Matrix<i64> = read_matrix(&path, Some(1), b',')?;
     let &[n] = counts.values.as_slice() else {
@@ -117,7 +119,7 @@ fn plain_graph(raw: &Path) -> Result<Loaded, GraphError> {
     Ok((Graph::builder().nodes("_N", n).relation(("_N", "_E", "_N"), edges).build()?, None))
 }
 
-fn typed_graph(raw: &Path) -> Result<Loaded, GraphError> {
+fn typed_graph(raw: &Path) -> Result<Loaded, DataError> {
     let path = expect(raw, "num-node-dict")?;
     let lines = read_lines(&path)?;
     let [names, counts] = lines.as_slice() else {
@@ -141,7 +143,7 @@ fn typed_graph(raw: &Path) -> Result<Loaded, GraphError> {
         let count = |end: &str| {
             let known = || nodes.keys().map(|&n| n.to_owned()).collect();
             let found = nodes.get(end).copied();
-            found.ok_or_else(|| GraphError::UnknownNodeType { name: end.to_owned(), known: known() }.in_file(&list))
+            found.ok_or_else(|| DataError::Graph(GraphError::UnknownNodeType { name: end.to_owned(), known: known() }).in_file(&list))
         };
         let ends = [count(s)?, count(d)?];
         let folder = crate::files::inside(raw, &list, &format!("relations/{s}___{r}___{d}"))?;
@@ -151,7 +153,7 @@ fn typed_graph(raw: &Path) -> Result<Loaded, GraphError> {
     Ok((b.build()?, Some(list)))
 }
 
-fn splits(dir: &Path, ntype: Option<&str>, nodes: usize) -> Result<BTreeMap<String, Split>, GraphError> {
+fn splits(dir: &Path, ntype: Option<&str>, nodes: usize) -> Result<BTreeMap<String, Split>, DataError> {
     let mut out = BTreeMap::new();
     let Ok(entries) = std::fs::read_dir(dir) else { return Ok(out) };
     for entry in entries {
@@ -160,7 +162,7 @@ fn splits(dir: &Path, ntype: Option<&str>, nodes: usize) -> Result<BTreeMap<Stri
         if !inner.is_dir() {
             continue;
         }
-        let part = |stem: &str| -> Result<Vec<u32>, GraphError> {
+        let part = |stem: &str| -> Result<Vec<u32>, DataError> {
             let path = expect(&inner, stem)?;
             let m: Matrix<i64> = read_matrix(&path, Some(1), b',')?;
             let id = |&v: &i64| match u32::try_from(v).ok().filter(|&v| (v as usize) < nodes) {
@@ -236,9 +238,9 @@ mod tests {
         assert_eq!(d.graph.relation(("author", "writes", "paper")).unwrap().dst(), [2, 0]);
         assert_eq!((d.target.as_str(), d.num_classes, d.features["paper"].cols()), ("paper", 2, 1));
         put(dir, "raw/triplet-type-list.csv.gz", "author,writes,book\n");
-        assert!(matches!(load_ogb(dir).unwrap_err().cause(), GraphError::UnknownNodeType { .. }));
+        assert!(matches!(load_ogb(dir).unwrap_err().cause(), DataError::Graph(GraphError::UnknownNodeType { .. })));
         put(dir, "raw/triplet-type-list.csv.gz", "author,../../x,paper\n");
-        assert!(matches!(load_ogb(dir), Err(GraphError::Format { .. })));
+        assert!(matches!(load_ogb(dir), Err(DataError::Format { .. })));
     }
 
     #[test]
@@ -251,7 +253,7 @@ mod tests {
             e
         };
         let e = refused("raw/edge.csv.gz", "0,1\n3,x\n", "edge.csv.gz:2:2: expected an int64, got \"x\"");
-        assert!(matches!(e, GraphError::Table { .. }));
+        assert!(matches!(e, DataError::Table { .. }));
         refused("raw/edge.csv.gz", "0,1\n3\n", "edge.csv.gz:2:0: expected 2 numbers separated by commas, got \"3\"");
         refused("raw/node-feat.csv.gz", "1,2\n3\n", "node-feat.csv.gz:2:0: expected 2 numbers");
         refused("raw/node-feat.csv.gz", "1,2\n", "number of rows: expected 4 as the description says, found 1");
@@ -262,7 +264,10 @@ mod tests {
         refused("raw/node-label.csv", "2\n0\nnan\n122222\n", "num_classes: expected at most 65536 for 4 nodes, found 122223");
         refused("split/time/train.csv.gz", "9\n", "expected node numbers in 0..4, found 9");
         refused("split/time/train.csv.gz", "2\n", "node 2 of train without a label");
-        assert!(matches!(refused("raw/edge.csv.gz", "0,4\n", "`dst` must lie in 0..4").cause(), GraphError::NodeOutOfRange { .. }));
+        assert!(matches!(
+            refused("raw/edge.csv.gz", "0,4\n", "`dst` must lie in 0..4").cause(),
+            DataError::Graph(GraphError::NodeOutOfRange { .. })
+        ));
         let tmp = plain();
         std::fs::remove_file(tmp.path().join("raw/edge.csv.gz")).unwrap();
         assert!(load_ogb(tmp.path()).unwrap_err().to_string().contains("edge.csv.gz"));

@@ -9,7 +9,9 @@ use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
 
-use burn_gnn_graph::{EdgeType, Graph, GraphError, Ids, NodeIds, Texts};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{EdgeType, Graph, Ids, NodeIds, Texts};
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use indicatif::ProgressBar;
 use oxrdf::{BlankNode, NamedOrBlankNode, Term, Triple};
@@ -100,18 +102,18 @@ pub const RDF_NODE: &str = "entity";
 /// assert_eq!((g.num_nodes("entity")?, g.relation("worksWith")?.dst(), g.relation("worksWith-inv")?.dst()), (2, &[1][..], &[0][..]));
 /// assert_eq!(g.nodes("entity")?.ids().unwrap().number("http://x.org/#bo"), Some(1));
 /// assert_eq!(staff.removed[1], ["http://x.org/#bo", "http://x.org/#memberOf", "http://x.org/#group2"]); // the labels
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Table`] with file, line and column for a syntax error; [`GraphError::Format`] for
+/// [`DataError::Io`]; [`DataError::Table`] with file, line and column for a syntax error; [`DataError::Format`] for
 /// a file whose name tells no syntax, Turtle with more than 256 brackets inside each other, or more than 16384
 /// predicates and one for each 64 bytes of the files, since each becomes a relation of its own;
 /// [`GraphError::TooLarge`].
 ///
 /// # Cost
 /// One thread per call; `O(triples)` time but for sorting, memory the terms once and 12 bytes per triple.
-pub fn read_rdf(source: impl Into<Source>, options: &RdfOptions) -> Result<RdfGraph, GraphError> {
+pub fn read_rdf(source: impl Into<Source>, options: &RdfOptions) -> Result<RdfGraph, DataError> {
     let mut reader = Reader {
         options,
         terms: Interner::default(),
@@ -171,7 +173,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn file(&mut self, path: &Path) -> Result<(), GraphError> {
+    fn file(&mut self, path: &Path) -> Result<(), DataError> {
         let syntax = match self.options.syntax {
             Some(syntax) => syntax,
             None => by_name(path)?,
@@ -193,7 +195,7 @@ impl Reader<'_> {
         }
     }
 
-    fn triple(&mut self, path: &Path, triple: Result<Triple, TurtleParseError>) -> Result<(), GraphError> {
+    fn triple(&mut self, path: &Path, triple: Result<Triple, TurtleParseError>) -> Result<(), DataError> {
         let Triple { subject, predicate, object } = triple.map_err(|e| match e {
             TurtleParseError::Syntax(e) => {
                 let at = e.location().start;
@@ -229,7 +231,12 @@ impl Reader<'_> {
         let ends = (self.terms.number(&subject), self.terms.number(&object));
         if self.terms.texts.len() as u64 > LIMIT {
             let count = self.terms.texts.len() as u64;
-            return Err(GraphError::TooLarge { relation: path.display().to_string(), what: "nodes", count, limit: LIMIT });
+            return Err(DataError::Graph(GraphError::TooLarge {
+                relation: path.display().to_string(),
+                what: "nodes",
+                count,
+                limit: LIMIT,
+            }));
         }
         if !self.predicates.contains_key(&predicate) {
             self.aside += predicate.len() as u64;
@@ -256,7 +263,7 @@ impl Reader<'_> {
         format!("_:b{number}")
     }
 
-    fn finish(self) -> Result<RdfGraph, GraphError> {
+    fn finish(self) -> Result<RdfGraph, DataError> {
         let sorted: BTreeMap<String, Vec<(u32, u32)>> = self.predicates.into_iter().collect();
         let mut graph = Graph::builder().nodes(RDF_NODE, self.terms.texts.len());
         let mut predicates: BTreeMap<String, String> = BTreeMap::new();
@@ -284,7 +291,7 @@ impl Reader<'_> {
     }
 }
 
-fn by_name(path: &Path) -> Result<RdfSyntax, GraphError> {
+fn by_name(path: &Path) -> Result<RdfSyntax, DataError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
     if name.ends_with(".nt") {
@@ -338,7 +345,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(name: &str, text: &str, options: &RdfOptions) -> Result<RdfGraph, GraphError> {
+    fn read(name: &str, text: &str, options: &RdfOptions) -> Result<RdfGraph, DataError> {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(name), text).unwrap();
         read_rdf(dir.path().join(name), options)
@@ -412,9 +419,9 @@ mod tests {
         std::fs::write(&path, zstd::encode_all(&b"<u:a> <u:r> <u:b> .\n"[..], 1).unwrap()).unwrap();
         assert_eq!(read_rdf(&path, &RdfOptions::new()).unwrap().graph.total_edges(), 1);
         let e = read("p.nt", "<u:a> <u:r> <u:b> .\n<u:a> <u:r> .\n", &RdfOptions::new()).unwrap_err();
-        assert!(matches!(&e, GraphError::Table { line: 2, .. }), "{e:?}");
+        assert!(matches!(&e, DataError::Table { line: 2, .. }), "{e:?}");
         let e = read("p.rdf", "<rdf/>", &RdfOptions::new()).unwrap_err();
-        assert!(matches!(&e, GraphError::Format { .. }) && e.to_string().contains("ends with .nt or .ttl"), "{e}");
+        assert!(matches!(&e, DataError::Format { .. }) && e.to_string().contains("ends with .nt or .ttl"), "{e}");
         assert_eq!(read("p", "", &RdfOptions::new().with_syntax(RdfSyntax::Turtle)).unwrap().graph.total_edges(), 0);
         let odd = "<u:a> <u:r> <http://x y/> .\n";
         assert!(read("p.nt", odd, &RdfOptions::new()).is_err());

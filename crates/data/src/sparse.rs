@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 
 use crate::Features;
 use crate::dataset::feature_size;
@@ -10,7 +10,7 @@ use crate::files::format_error;
 use crate::metadata::ids_below;
 
 /// A matrix out of COO.
-pub(crate) fn coo(path: &Path, rows: usize, cols: usize, row: Vec<i64>, col: Vec<i64>, value: Vec<f32>) -> Result<Features, GraphError> {
+pub(crate) fn coo(path: &Path, rows: usize, cols: usize, row: Vec<i64>, col: Vec<i64>, value: Vec<f32>) -> Result<Features, DataError> {
     feature_size(path, rows as u64, cols as u64)?;
     for (name, len) in [("row", row.len()), ("col", col.len())] {
         if len != value.len() {
@@ -29,7 +29,7 @@ pub(crate) fn csr(
     indptr: &[i64],
     indices: Vec<i64>,
     value: Vec<f32>,
-) -> Result<Features, GraphError> {
+) -> Result<Features, DataError> {
     let wrong = |why: String| Err(format_error(path, format!("indptr: {why}")));
     if indptr.len() != rows + 1 {
         return wrong(format!("expected {} entries for {rows} rows, found {}", rows + 1, indptr.len()));

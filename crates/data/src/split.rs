@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use burn_gnn_graph::{GraphError, NodeIds};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::NodeIds;
 
 use crate::Split;
 use crate::tables::{Decoder, Source, read_nodes, resolve};
@@ -17,7 +18,7 @@ pub enum Share {
 }
 
 impl Share {
-    pub(crate) fn of(self, arg: &'static str, all: usize) -> Result<usize, GraphError> {
+    pub(crate) fn of(self, arg: &'static str, all: usize) -> Result<usize, DataError> {
         let count = match self {
             Self::Count(n) => n,
             Self::Ratio(r) if (0.0..=1.0).contains(&r) => (all as f64 * r).round() as usize,
@@ -56,8 +57,8 @@ pub enum RandomNodeSplit {
     },
 }
 
-pub(crate) fn wrong(arg: &'static str, expected: String) -> GraphError {
-    GraphError::Split { arg, message: format!("expected {expected}") }
+pub(crate) fn wrong(arg: &'static str, expected: String) -> DataError {
+    DataError::Split { arg, message: format!("expected {expected}") }
 }
 
 /// `ids` in an order that is a function of (seed, id): the same nodes in another order come in the same order.
@@ -83,12 +84,12 @@ impl Split {
     /// let how = RandomNodeSplit::Random { train_per_class: 1, val: Share::Count(2), test: Share::Count(3) };
     /// let split = Split::random(&labels, how, 7)?;
     /// assert_eq!((split.train.len(), split.val.len(), split.test.len()), (2, 2, 3));
-    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// # Ok::<(), burn_gnn_data::DataError>(())
     /// ```
     ///
     /// # Errors
-    /// [`GraphError::Split`]: a ratio outside `0.0..=1.0`, or more nodes than there are.
-    pub fn random(labels: &[i64], how: RandomNodeSplit, seed: u64) -> Result<Self, GraphError> {
+    /// [`DataError::Split`]: a ratio outside `0.0..=1.0`, or more nodes than there are.
+    pub fn random(labels: &[i64], how: RandomNodeSplit, seed: u64) -> Result<Self, DataError> {
         let labelled = (0..labels.len() as u32).filter(|&v| labels[v as usize] >= 0);
         let all = shuffled(labelled, seed);
         let n = all.len();
@@ -129,8 +130,8 @@ impl Split {
     /// validation are rounded to the nearest number, and with a sum of 1 the rest tests.
     ///
     /// # Errors
-    /// [`GraphError::Split`]: a ratio outside `0.0..=1.0`, or a sum above 1.
-    pub fn by_ratio(labels: &[i64], [train, val, test]: [f64; 3], seed: u64) -> Result<Self, GraphError> {
+    /// [`DataError::Split`]: a ratio outside `0.0..=1.0`, or a sum above 1.
+    pub fn by_ratio(labels: &[i64], [train, val, test]: [f64; 3], seed: u64) -> Result<Self, DataError> {
         let all = shuffled((0..labels.len() as u32).filter(|&v| labels[v as usize] >= 0), seed);
         let n = all.len();
         let sum = train + val + test;
@@ -147,7 +148,7 @@ impl Split {
     }
 
     /// The first nodes train, the next validate, then some test.
-    fn cut(mut nodes: Vec<u32>, [train, val, test]: [usize; 3]) -> Result<Self, GraphError> {
+    fn cut(mut nodes: Vec<u32>, [train, val, test]: [usize; 3]) -> Result<Self, DataError> {
         let (rest, asked) = (nodes.len().saturating_sub(train), val.saturating_add(test));
         if asked > rest {
             return Err(wrong("val and test", format!("at most {rest} nodes together, got {asked}")));
@@ -163,8 +164,8 @@ impl Split {
     ///
     /// # Errors
     /// As [`read_nodes`]; an id that no node has.
-    pub fn from_tables(nodes: &NodeIds, parts: [Option<Source>; 3], decoder: &Decoder) -> Result<Self, GraphError> {
-        let part = |source: Option<Source>| -> Result<Vec<u32>, GraphError> {
+    pub fn from_tables(nodes: &NodeIds, parts: [Option<Source>; 3], decoder: &Decoder) -> Result<Self, DataError> {
+        let part = |source: Option<Source>| -> Result<Vec<u32>, DataError> {
             let Some(source) = source else { return Ok(vec![]) };
             let table = read_nodes(source, decoder)?;
             resolve(table.ids.ids(), nodes, &table.places, 0, "split", 1).map_err(|mut e| e.swap_remove(0))
@@ -271,7 +272,7 @@ mod tests {
             ),
         ] {
             let e = e.unwrap_err();
-            assert!(matches!(e, GraphError::Split { .. }) && e.to_string().ends_with(end), "expected {end:?} at the end of {e}");
+            assert!(matches!(e, DataError::Split { .. }) && e.to_string().ends_with(end), "expected {end:?} at the end of {e}");
         }
     }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use burn_gnn_graph::{EdgeType, Graph, GraphError, Texts};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{EdgeType, Graph, Texts};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{check_split, feature_size, sparse_size};
@@ -126,7 +128,7 @@ struct Probe {
 }
 
 /// Reads a folder of tables; see [`load_dataset`](super::load_dataset).
-pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
+pub(crate) fn load(dir: &Path) -> Result<Dataset, DataError> {
     let json = dir.join(TABLES);
     let version = read_json::<Probe>(&json)?.format_version;
     if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(TablesDescription::FORMAT_VERSION)) {
@@ -136,7 +138,7 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, GraphError> {
 }
 
 /// The data set that `tables.json` in `dir` describes, out of the tables that `open` gives for their paths.
-pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) -> Source) -> Result<Dataset, GraphError> {
+pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) -> Source) -> Result<Dataset, DataError> {
     let json = dir.join(TABLES);
     let parts = d.splits.values().flat_map(|s| [Some(&s.train), s.val.as_ref(), Some(&s.test)]).flatten().map(|part| &part.file);
     let named = d.node_types.values().map(|t| &t.file).chain(d.edge_types.iter().map(|t| &t.file)).chain(parts);
@@ -178,7 +180,9 @@ pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) ->
         }
     }
     let find = |name: &str| {
-        index.get(name).ok_or_else(|| GraphError::UnknownNodeType { name: name.to_owned(), known: d.node_types.keys().cloned().collect() })
+        index.get(name).ok_or_else(|| {
+            DataError::Graph(GraphError::UnknownNodeType { name: name.to_owned(), known: d.node_types.keys().cloned().collect() })
+        })
     };
     for e in &d.edge_types {
         let path = inside(dir, &json, &e.file)?;
@@ -192,7 +196,7 @@ pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) ->
     let target = find(&d.target)?;
     let labels =
         labels.ok_or_else(|| format_error(&json, format!("expected a label column in the table of `{}`, found none", d.target)))?;
-    let part = |p: &SplitTable| -> Result<Vec<u32>, GraphError> {
+    let part = |p: &SplitTable| -> Result<Vec<u32>, DataError> {
         let path = inside(dir, &json, &p.file)?;
         let table = read_nodes(open(&path), &Decoder::new().weighted())?;
         same_count(&path, "number of rows", p.count, table.ids.len())?;
@@ -218,7 +222,7 @@ pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) ->
 }
 
 /// The first of some problems, of which there is at least one.
-fn first(mut problems: Vec<GraphError>) -> GraphError {
+fn first(mut problems: Vec<DataError>) -> DataError {
     problems.swap_remove(0)
 }
 
@@ -227,7 +231,7 @@ fn line_of(row: usize) -> u64 {
     row as u64 + 2
 }
 
-fn check_labels(path: &Path, labels: &[i64], classes: usize) -> Result<(), GraphError> {
+fn check_labels(path: &Path, labels: &[i64], classes: usize) -> Result<(), DataError> {
     match labels.iter().position(|&l| l < -1 || l >= classes as i64) {
         None => Ok(()),
         Some(i) => Err(table_error(path, line_of(i), 2, format!("label -1 or 0..{classes}"), &labels[i].to_string())),
@@ -241,7 +245,7 @@ fn features_of(
     column: usize,
     kind: &TableFeatures,
     table: &NodeTable,
-) -> Result<Features, GraphError> {
+) -> Result<Features, DataError> {
     let (TableFeatures::Dense { size } | TableFeatures::Buckets { size }) = kind;
     let rows = table.ids.len() as u64;
     let (rows, cols) = match kind {

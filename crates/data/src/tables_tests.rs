@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use burn_gnn_graph::{GraphError, Ids};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::Ids;
 use burn_gnn_testutil::data;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -79,7 +81,7 @@ fn cora_as_tables_equals_cora_as_arrays() {
 }
 
 /// Users with ids of any value, numbers and labels; items with buckets; one relation each way.
-fn toy(edit: impl FnOnce(&Path, &mut Value)) -> Result<Dataset, GraphError> {
+fn toy(edit: impl FnOnce(&Path, &mut Value)) -> Result<Dataset, DataError> {
     let tmp = tempfile::tempdir().unwrap();
     let dir = tmp.path();
     let put = |file: &str, text: &str| std::fs::write(dir.join(file), text).unwrap();
@@ -137,7 +139,7 @@ fn dense_features_without_rows() {
     format(empty((1 << 24) + 1), "features of `none`: expected at most 16777216 columns, found 16777217");
 }
 
-fn refused(edit: impl FnOnce(&Path, &mut Value), part: &str) -> GraphError {
+fn refused(edit: impl FnOnce(&Path, &mut Value), part: &str) -> DataError {
     let e = toy(edit).unwrap_err();
     assert!(e.to_string().contains(part), "expected {part:?} in {e}");
     e
@@ -145,12 +147,12 @@ fn refused(edit: impl FnOnce(&Path, &mut Value), part: &str) -> GraphError {
 
 fn format(edit: impl FnOnce(&Path, &mut Value), part: &str) {
     let e = refused(edit, part);
-    assert!(matches!(e, GraphError::Format { .. }), "{e:?}");
+    assert!(matches!(e, DataError::Format { .. }), "{e:?}");
 }
 
 fn table(file: &'static str, text: &'static str, part: &str) {
     let e = refused(|d, _| std::fs::write(d.join(file), text).unwrap(), part);
-    assert!(matches!(&e, GraphError::Table { path, .. } if path.ends_with(file)), "{e:?}");
+    assert!(matches!(&e, DataError::Table { path, .. } if path.ends_with(file)), "{e:?}");
 }
 
 #[test]
@@ -194,7 +196,7 @@ fn bad_descriptions() {
     let users = "id:int64\tlabel:int32\tfeature:string\n123\t1\t0.5:1\n-4\t-1\t2:3\n77\t0\t4:5\n".len() as u64;
     format(|_, d| d["node_types"]["user"]["features"]["size"] = json!(users / 2 + 1), &format!("expected a size of 1 to {}", users / 2));
     let e = refused(|_, d| d["node_types"]["user"]["features"]["size"] = json!(users / 2), "attributes separated by");
-    assert!(matches!(e, GraphError::Table { .. }));
+    assert!(matches!(e, DataError::Table { .. }));
     format(|_, d| d["node_types"]["item"]["features"]["kind"] = json!("cloud"), "unknown variant `cloud`");
     format(|_, d| d["surprise"] = json!(1), "unknown field `surprise`");
     format(|_, d| drop(d.as_object_mut().unwrap().remove("target")), "missing field `target`");
@@ -206,13 +208,19 @@ fn bad_descriptions() {
     format(|dir, d| (std::fs::write(dir.join("tables.json"), "{").unwrap(), *d = Value::Null).1, "expected a JSON description");
     for (v, found) in [(json!(2), "2"), (Value::Null, "none"), (json!([1]), "[1]")] {
         let e = refused(|_, d| d["format_version"] = v, "this program reads version 1");
-        assert!(matches!(&e, GraphError::Version { found: f, .. } if f == found), "{e:?}");
+        assert!(matches!(&e, DataError::Version { found: f, .. } if f == found), "{e:?}");
     }
-    assert!(matches!(refused(|_, d| d["target"] = json!("x"), "`x`").cause(), GraphError::UnknownNodeType { .. }));
-    assert!(matches!(refused(|_, d| d["edge_types"][0]["dst"] = json!("x"), "`x`").cause(), GraphError::UnknownNodeType { .. }));
-    assert!(matches!(refused(|_, d| d["edge_types"][0]["relation"] = json!("a/b"), "a/b").cause(), GraphError::BadName { .. }));
+    assert!(matches!(refused(|_, d| d["target"] = json!("x"), "`x`").cause(), DataError::Graph(GraphError::UnknownNodeType { .. })));
+    assert!(matches!(
+        refused(|_, d| d["edge_types"][0]["dst"] = json!("x"), "`x`").cause(),
+        DataError::Graph(GraphError::UnknownNodeType { .. })
+    ));
+    assert!(matches!(
+        refused(|_, d| d["edge_types"][0]["relation"] = json!("a/b"), "a/b").cause(),
+        DataError::Graph(GraphError::BadName { .. })
+    ));
     let gone = refused(|dir, _| std::fs::remove_file(dir.join("buys.tsv")).unwrap(), "buys.tsv");
-    assert!(matches!(gone, GraphError::Io { .. }));
+    assert!(matches!(gone, DataError::Io { .. }));
 }
 
 proptest! {

@@ -6,7 +6,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use burn_gnn_graph::{EdgeType, Graph, GraphError, LayoutArrays, Placement, Relation, Words};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::internal::{LayoutArrays, Words};
+use burn_gnn_graph::{EdgeType, Graph, Relation};
+use burn_gnn_sampling::Placement;
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde::{Deserialize, Serialize};
@@ -39,7 +43,7 @@ struct Probe {
 /// several processes of a machine share.
 ///
 /// A mapped graph is a [`Graph`] like any other: samplers, layers and operators take it as it is, and sample the same
-/// blocks. Features come from a [`FeatureSource`](burn_gnn_graph::FeatureSource) of their own. What is derived from a relation
+/// blocks. Features come from a [`FeatureSource`](burn_gnn_sampling::FeatureSource) of their own. What is derived from a relation
 /// (a renumbered copy, a subgraph) is in memory.
 ///
 /// The file is safetensors with u32 tensors `<src:relation:dst>/src` and `/dst` in edge order, `/csc/indptr`,
@@ -50,7 +54,9 @@ struct Probe {
 ///
 /// ```
 /// use burn_gnn_data::Topology;
-/// use burn_gnn_graph::{Graph, NeighborSampler, Placement, SampleKey};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::Placement;
+/// use burn_gnn_sampling::{NeighborSampler, SampleKey};
 /// # let dir = tempfile::tempdir().unwrap();
 /// let file = dir.path().join("graph.topology");
 /// let g = Graph::homogeneous(4, vec![0, 1, 2, 2], vec![1, 2, 3, 0])?;
@@ -59,7 +65,7 @@ struct Probe {
 /// assert_eq!(topology.graph().relation("_E")?.csc().indices(), [2, 0, 1, 2]);
 /// let batch = NeighborSampler::new(topology.graph(), [-1])?.sample([("_N", [3])], SampleKey::new(0))?;
 /// assert_eq!(batch.input_nodes(0), [3, 2]);
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Topology {
@@ -73,12 +79,12 @@ impl Topology {
     /// Writes the structure of a graph, without features and ids, under a temporary name that is renamed to `path`.
     ///
     /// # Errors
-    /// [`GraphError::Io`].
+    /// [`DataError::Io`].
     ///
     /// # Cost
     /// A layout that is not there yet is made, written and freed before the next one: `O(E + V)` and 8 bytes per edge
     /// for each. Otherwise no memory grows with the graph.
-    pub fn write(graph: &Graph, path: impl AsRef<Path>) -> Result<(), GraphError> {
+    pub fn write(graph: &Graph, path: impl AsRef<Path>) -> Result<(), DataError> {
         let path = path.as_ref();
         let mut tensors: Vec<(String, [usize; 1])> = vec![];
         for (t, r) in graph.schema().etypes().iter().zip(graph.relations()) {
@@ -117,13 +123,13 @@ impl Topology {
     /// Opens a file that [`write`](Self::write) wrote.
     ///
     /// # Errors
-    /// [`GraphError::Io`]; [`GraphError::Format`] for a file that is damaged, of another kind or version, or whose
+    /// [`DataError::Io`]; [`DataError::Format`] for a file that is damaged, of another kind or version, or whose
     /// layouts are not those of its edges; [`GraphError::NodeOutOfRange`]; [`Placement::Device`].
     ///
     /// # Cost
     /// Reads the file once and checks it, by all threads; the nodes of a mapped one take no memory for that but what
     /// the system can drop.
-    pub fn open(path: impl AsRef<Path>, placement: Placement) -> Result<Self, GraphError> {
+    pub fn open(path: impl AsRef<Path>, placement: Placement) -> Result<Self, DataError> {
         if let Placement::Device(device) = &placement {
             let expected = "`Placement::Memory` or `Placement::Mapped`: operators copy edges to a device when they first need them";
             return Err(setting("placement", expected, &format!("{device:?}")));
@@ -131,7 +137,7 @@ impl Topology {
         Self::read(path.as_ref(), placement).map_err(|e| e.in_file(path))
     }
 
-    fn read(path: &Path, placement: Placement) -> Result<Self, GraphError> {
+    fn read(path: &Path, placement: Placement) -> Result<Self, DataError> {
         let wrong = |found: String| format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"));
         let (file, bytes) = open(path)?;
         let map = match placement {
@@ -200,7 +206,7 @@ fn layouts(r: &Relation) -> [(&'static str, Relation); 2] {
 }
 
 /// The header of a safetensors file, and where its data begin; the file is as long as the header says.
-fn read_header(path: &Path, mut file: &File, len: u64) -> Result<(Metadata, u64), GraphError> {
+fn read_header(path: &Path, mut file: &File, len: u64) -> Result<(Metadata, u64), DataError> {
     let wrong = |found: String| format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"));
     let io = |e| io_error(path, e);
     let mut size = [0; 8];
@@ -260,7 +266,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn relation(&self, t: &EdgeType, num_src: usize, num_dst: usize, used: &mut usize) -> Result<Relation, GraphError> {
+    fn relation(&self, t: &EdgeType, num_src: usize, num_dst: usize, used: &mut usize) -> Result<Relation, DataError> {
         let mut key = |name: &str| {
             *used += 1;
             format!("{t}/{name}")
@@ -274,7 +280,7 @@ impl Source<'_> {
                 format!("`{t}`: expected as many sources as destinations, found {} and {}", src.len(), dst.len()),
             ));
         }
-        let mut layout = |name: &str| -> Result<LayoutArrays, GraphError> {
+        let mut layout = |name: &str| -> Result<LayoutArrays, DataError> {
             let indices = self.nodes(&key(&format!("{name}/indices")))?;
             let indptr = self.numbers(&key(&format!("{name}/indptr")))?;
             let ids = format!("{name}/edge_ids");
@@ -287,12 +293,12 @@ impl Source<'_> {
             GraphError::Layout { layout, found, .. } => {
                 format_error(self.path, format!("`{t}/{layout}`: expected the layout of the edges, found {found}"))
             }
-            e => e.in_relation(&t.to_string()),
+            e => e.in_relation(&t.to_string()).into(),
         })
     }
 
     /// Where a tensor of ids or offsets lies in the file, and how many bytes it has.
-    fn tensor(&self, key: &str) -> Result<(u64, usize), GraphError> {
+    fn tensor(&self, key: &str) -> Result<(u64, usize), DataError> {
         let info = self.header.info(key).ok_or_else(|| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
         let &TensorInfo { dtype, ref shape, data_offsets: (from, to) } = info;
         if dtype != Dtype::U32 || shape.len() != 1 {
@@ -302,7 +308,7 @@ impl Source<'_> {
     }
 
     /// The numbers of a tensor, read, or left where they are in a mapped file.
-    fn nodes(&self, key: &str) -> Result<Words, GraphError> {
+    fn nodes(&self, key: &str) -> Result<Words, DataError> {
         let Some(map) = &self.map else { return self.numbers(key).map(Words::from) };
         let (place, bytes) = self.tensor(key)?;
         let words = usize::try_from(place).ok().and_then(|start| MappedWords::new(map.clone(), start, bytes));
@@ -312,7 +318,7 @@ impl Source<'_> {
     }
 
     /// The numbers of a tensor, read.
-    fn numbers(&self, key: &str) -> Result<Vec<u32>, GraphError> {
+    fn numbers(&self, key: &str) -> Result<Vec<u32>, DataError> {
         let (place, bytes) = self.tensor(key)?;
         self.read(place, bytes).map_err(|e| io_error(self.path, e))
     }
@@ -333,7 +339,8 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use burn::tensor::Device;
-    use burn_gnn_graph::{NeighborSampler, SampleKey, Stream};
+    use burn_gnn_graph::Stream;
+    use burn_gnn_sampling::{NeighborSampler, SampleKey};
 
     use super::*;
 
@@ -388,7 +395,7 @@ mod tests {
             std::fs::write(&file, wrong).unwrap();
             for placement in [Placement::Memory, Placement::Mapped] {
                 let e = Topology::open(&file, placement).map(|_| ()).unwrap_err();
-                assert!(matches!(e.cause(), GraphError::Format { .. } | GraphError::NodeOutOfRange { .. }), "{at}: {e}");
+                assert!(matches!(e.cause(), DataError::Format { .. } | DataError::Graph(GraphError::NodeOutOfRange { .. })), "{at}: {e}");
             }
         }
         // Cut short anywhere, or with something behind the end.
@@ -397,12 +404,12 @@ mod tests {
             std::fs::write(&file, wrong).unwrap();
             for placement in [Placement::Memory, Placement::Mapped] {
                 let e = Topology::open(&file, placement).unwrap_err();
-                assert!(matches!(e, GraphError::Format { .. }) && e.to_string().contains("Topology::write"), "{e}");
+                assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains("Topology::write"), "{e}");
             }
         }
-        assert!(matches!(Topology::open(dir.path().join("other"), Placement::Memory), Err(GraphError::Io { .. })));
+        assert!(matches!(Topology::open(dir.path().join("other"), Placement::Memory), Err(DataError::Io { .. })));
         let e = Topology::open(&file, Placement::Device(Device::flex())).unwrap_err();
-        assert!(matches!(e, GraphError::Setting { arg: "placement", .. }), "{e}");
+        assert!(matches!(e, DataError::Graph(GraphError::Setting { arg: "placement", .. })), "{e}");
     }
 
     /// Of a file that is in memory nothing is left to read: it may go.
@@ -514,7 +521,8 @@ mod tests {
     #[cfg(target_os = "linux")]
     mod limited {
         use super::*;
-        use burn_gnn_graph::{FeatureSource, MappedRows, RowType, TieredRows, write_rows};
+        use burn_gnn_sampling::RowType;
+        use burn_gnn_sampling::{FeatureSource, MappedRows, TieredRows, write_rows};
 
         use crate::{NpyHead, load_graph, read_npy, save_graph};
 
@@ -542,7 +550,7 @@ mod tests {
             // The limit is one: none of the files can be read.
             for result in [Topology::open(&file, Placement::Memory).map(drop), read_npy(&rows).map(drop)] {
                 let e = result.unwrap_err();
-                let out_of_memory = matches!(e.cause(), GraphError::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory);
+                let out_of_memory = matches!(e.cause(), DataError::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory);
                 assert!(out_of_memory, "{e}");
             }
             let topology = Topology::open(&file, Placement::Mapped).unwrap();

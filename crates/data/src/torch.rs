@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::{BoolStore, DType, TensorData};
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::files::{cut, format_error, io_error, open, open_zip, reserve, zip_error};
@@ -34,7 +34,7 @@ pub type NamedTensor = (String, Arc<TensorData>);
 /// tensors and containers and refuses every other name; nothing is run.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for another file (one of PyTorch before 1.6 too), big endian numbers, a
+/// [`DataError::Io`]; [`DataError::Format`] for another file (one of PyTorch before 1.6 too), big endian numbers, a
 /// name that is no tensor or container (a whole module: save its `state_dict()`), damage, element types other than
 /// floats of 16 to 64 bits, integers and bool, and tensors that repeat elements (`expand`).
 ///
@@ -45,9 +45,9 @@ pub type NamedTensor = (String, Arc<TensorData>);
 /// for (name, data) in burn_gnn_data::read_torch("model.pt")? {
 ///     println!("{name}: {:?}", data.shape());
 /// }
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
-pub fn read_torch(path: impl AsRef<Path>) -> Result<Vec<NamedTensor>, GraphError> {
+pub fn read_torch(path: impl AsRef<Path>) -> Result<Vec<NamedTensor>, DataError> {
     let path = path.as_ref();
     let (file, len) = open(path)?;
     let mut file = BufReader::with_capacity(1 << 16, file);
@@ -113,7 +113,7 @@ struct Archive<'a> {
 }
 
 impl<'a> Archive<'a> {
-    fn new(path: &'a Path, file: BufReader<File>, len: u64) -> Result<Self, GraphError> {
+    fn new(path: &'a Path, file: BufReader<File>, len: u64) -> Result<Self, DataError> {
         let zip = open_zip(path, file)?;
         let mut folder = None;
         for name in zip.file_names() {
@@ -131,7 +131,7 @@ impl<'a> Archive<'a> {
         self.zip.index_for_name_raw(format!("{}{name}", self.folder).as_bytes()).is_some()
     }
     /// An entry of at most `limit` bytes.
-    fn read(&mut self, name: &str, limit: u64) -> Result<Vec<u8>, GraphError> {
+    fn read(&mut self, name: &str, limit: u64) -> Result<Vec<u8>, DataError> {
         let wrong = |message: String| format_error(self.path, format!("entry `{}`: {message}", cut(name)));
         let entry = self.zip.by_name(&format!("{}{name}", self.folder)).map_err(|e| wrong(e.to_string()))?;
         if entry.compression() != CompressionMethod::Stored {
@@ -155,7 +155,7 @@ impl<'a> Archive<'a> {
 }
 
 /// Tensors of a pickle of `len` bytes by name.
-fn names(path: &Path, pickle: &Pickle<'_>, len: u64) -> Result<Vec<(String, u32)>, GraphError> {
+fn names(path: &Path, pickle: &Pickle<'_>, len: u64) -> Result<Vec<(String, u32)>, DataError> {
     let room = len.saturating_mul(16).saturating_add(FREE);
     let mut walk = Walk { path, pickle, left: len.saturating_add(FREE), room, found: vec![] };
     walk.visit(pickle.top(), "", 0)?;
@@ -174,7 +174,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn visit(&mut self, id: Id, name: &str, depth: usize) -> Result<(), GraphError> {
+    fn visit(&mut self, id: Id, name: &str, depth: usize) -> Result<(), DataError> {
         if depth > MOST_DEEP {
             return Err(format_error(self.path, format!("expected containers up to {MOST_DEEP} deep, found deeper ones")));
         }
@@ -202,17 +202,17 @@ impl Walk<'_> {
         }
         Ok(())
     }
-    fn child(&mut self, name: &str, key: &str, value: Id, depth: usize) -> Result<(), GraphError> {
+    fn child(&mut self, name: &str, key: &str, value: Id, depth: usize) -> Result<(), DataError> {
         self.room = self.room.checked_sub((name.len() + key.len()) as u64).ok_or_else(|| self.repeated())?;
         let name = if depth == 0 { key.to_owned() } else { format!("{name}.{key}") };
         self.visit(value, &name, depth + 1)
     }
     /// Whether a value is or may hold a tensor.
-    fn holds(&mut self, value: Id) -> Result<bool, GraphError> {
+    fn holds(&mut self, value: Id) -> Result<bool, DataError> {
         self.left = self.left.checked_sub(1).ok_or_else(|| self.repeated())?;
         Ok(matches!(self.pickle.get(value), Value::Tensor(_) | Value::Dict(_) | Value::List(_) | Value::Tuple(_)))
     }
-    fn repeated(&self) -> GraphError {
+    fn repeated(&self) -> DataError {
         format_error(self.path, "expected every container once, found some again and again; save the state dict alone")
     }
 }
@@ -294,7 +294,7 @@ mod tests {
     const CHECKPOINT: &[u8] = include_bytes!("../../models/tests/layers/pytorch/checkpoint.pt");
 
     /// The entries of a file that PyTorch wrote, changed and put into another.
-    fn changed(change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>, method: CompressionMethod) -> Result<Vec<NamedTensor>, GraphError> {
+    fn changed(change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>, method: CompressionMethod) -> Result<Vec<NamedTensor>, DataError> {
         let mut zip = ZipArchive::new(std::io::Cursor::new(CHECKPOINT)).unwrap();
         let mut out = zip::ZipWriter::new(std::io::Cursor::new(vec![]));
         for i in 0..zip.len() {
@@ -328,7 +328,7 @@ mod tests {
     fn refusals() {
         let refused = |change: Change, method, part: &str| {
             let e = changed(change, method).unwrap_err();
-            assert!(matches!(e, GraphError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
+            assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
         };
         let (same, stored) = (|_: &str, bytes: Vec<u8>| Some(bytes), CompressionMethod::Stored);
         refused(&same, CompressionMethod::Deflated, "expected bytes as `torch.save` writes them, found compressed ones");

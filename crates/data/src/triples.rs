@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use burn_gnn_graph::{EdgeType, Graph, GraphError};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{EdgeType, Graph};
 use serde::Deserialize;
 
 use crate::files::{format_error, inside, node_count, read_bounded, read_json, same_count, version_error};
@@ -70,19 +72,19 @@ impl KnowledgeGraph {
     /// let g = family.train_graph()?;
     /// assert_eq!((g.num_nodes("entity")?, g.relations().len()), (2, 4));
     /// assert_eq!((g.relations()[0].src(), g.relations()[1].src()), (&[0][..], &[1][..]));
-    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// # Ok::<(), burn_gnn_data::DataError>(())
     /// ```
     ///
     /// # Errors
     /// An entity or relation of a train triple that has no name, or more edges of a relation than it can number.
-    pub fn train_graph(&self) -> Result<Graph, GraphError> {
+    pub fn train_graph(&self) -> Result<Graph, DataError> {
         const ENTITY: &str = "entity";
         let mut ends = vec![(vec![], vec![]); self.relations.len()];
         for t in &self.train {
             let bound = ends.len() as u64;
             let of_relation = ends.get_mut(t.relation as usize);
-            let (heads, tails) =
-                of_relation.ok_or_else(|| GraphError::IdOutOfRange { what: "relation".into(), id: u64::from(t.relation), bound })?;
+            let (heads, tails) = of_relation
+                .ok_or_else(|| DataError::Graph(GraphError::IdOutOfRange { what: "relation".into(), id: u64::from(t.relation), bound }))?;
             heads.push(t.head);
             tails.push(t.tail);
         }
@@ -93,7 +95,7 @@ impl KnowledgeGraph {
         for (r, (heads, tails)) in ends.into_iter().enumerate() {
             builder = builder.edges(EdgeType::new(ENTITY, format!("{r:0width$}"), ENTITY), heads, tails);
         }
-        builder.build()?.with_inverse_relations("-inv")
+        Ok(builder.build()?.with_inverse_relations("-inv")?)
     }
 }
 
@@ -139,14 +141,14 @@ struct Part {
 /// description, ids with the number of names, and file names must stay inside `dir`.
 ///
 /// # Errors
-/// [`GraphError::Io`] for a missing file, [`GraphError::Version`] for another layout version, [`GraphError::Format`]
+/// [`DataError::Io`] for a missing file, [`DataError::Version`] for another layout version, [`DataError::Format`]
 /// for anything else that is not what the layout asks for, data for node classification included.
-pub fn load_knowledge_graph(dir: impl AsRef<Path>) -> Result<KnowledgeGraph, GraphError> {
+pub fn load_knowledge_graph(dir: impl AsRef<Path>) -> Result<KnowledgeGraph, DataError> {
     let json = dir.as_ref().join(METADATA);
     read(dir.as_ref(), json.clone()).map_err(|e| e.in_file(json))
 }
 
-fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, GraphError> {
+fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, DataError> {
     let probe: Probe = read_json(&json)?;
     if probe.layout.as_deref() != Some(TRIPLES) {
         let found = probe.layout.map_or("none".into(), |l| format!("`{l}`"));
@@ -164,7 +166,7 @@ fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, GraphError> {
     let (Some((_, split)), 1) = (meta.splits.first_key_value(), meta.splits.len()) else {
         return Err(only("splits", meta.splits.len()));
     };
-    let names = |file: &str, what: &str, count: u64| -> Result<Vec<String>, GraphError> {
+    let names = |file: &str, what: &str, count: u64| -> Result<Vec<String>, DataError> {
         let path = inside(dir, &json, file)?;
         let text = String::from_utf8(read_bounded(&path, MAX_NAMES)?);
         let text = text.map_err(|e| format_error(&path, format!("expected UTF-8, found {}", e.utf8_error())))?;
@@ -178,7 +180,7 @@ fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, GraphError> {
     let entity_names = names(&entities.names_file, "number of entities", entities.count)?;
     node_count(&json, ntype, entities.count, u64::MAX)?;
     let relations = names(&meta.relation_names_file, "number of relations", meta.num_relations)?;
-    let part = |p: &Part| -> Result<Vec<Triple>, GraphError> {
+    let part = |p: &Part| -> Result<Vec<Triple>, DataError> {
         let array = NpyArray::read(&inside(dir, &json, &p.file)?)?;
         array.expect_shape(&[Some(3), None])?;
         let (path, count) = (array.path.clone(), array.shape[1]);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 use burn_gnn_testutil::data;
 use proptest::prelude::*;
@@ -16,7 +17,7 @@ fn triple(head: u32, relation: u32, tail: u32) -> Triple {
 }
 
 /// Three entities, two relations, int32 and int64 arrays, with `edit` applied last.
-fn toy(edit: impl FnOnce(&Path, &mut Value)) -> Result<KnowledgeGraph, GraphError> {
+fn toy(edit: impl FnOnce(&Path, &mut Value)) -> Result<KnowledgeGraph, DataError> {
     let tmp = tempfile::tempdir().unwrap();
     let dir = tmp.path();
     std::fs::create_dir(dir.join("triples")).unwrap();
@@ -65,9 +66,9 @@ fn the_graph_has_train_triples_only_and_inverse_relations_beside_theirs() {
     assert_eq!(ends(5), (&[1, 2, 1][..], &[0, 2, 0][..]));
     assert_eq!((ends(20), ends(21)), ((&[1][..], &[2][..]), (&[2][..], &[1][..])));
     let far = KnowledgeGraph { train: vec![triple(0, 12, 0)], ..kg.clone() }.train_graph().unwrap_err();
-    assert!(matches!(far, GraphError::IdOutOfRange { id: 12, bound: 12, .. }), "{far}");
+    assert!(matches!(far, DataError::Graph(GraphError::IdOutOfRange { id: 12, bound: 12, .. })), "{far}");
     let far = KnowledgeGraph { train: vec![triple(3, 0, 0)], ..kg }.train_graph().unwrap_err();
-    assert!(matches!(far, GraphError::NodeOutOfRange { value: 3, bound: 3, .. }), "{far}");
+    assert!(matches!(far, DataError::Graph(GraphError::NodeOutOfRange { value: 3, bound: 3, .. })), "{far}");
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn real_sets() {
 fn refused(edit: impl FnOnce(&Path, &mut Value), file: &str, part: &str) {
     let e = toy(edit).unwrap_err();
     assert!(e.to_string().contains(part), "expected {part:?} in {e}");
-    assert!(matches!(&e, GraphError::Format { path, .. } if path.ends_with(file)), "{e:?}");
+    assert!(matches!(&e, DataError::Format { path, .. } if path.ends_with(file)), "{e:?}");
 }
 
 #[test]
@@ -110,9 +111,9 @@ fn refusals() {
     refused(|d, _| put(d, "train", "<i4", "(2, 3)", bytemuck::cast_slice(&[0i32; 6])), train, "expected shape [3, any], found [2, 3]");
     refused(|d, _| put(d, "train", "<f4", "(3, 2)", bytemuck::cast_slice(&[0f32; 6])), train, "expected dtype int32 or int64");
     let e = toy(|_, m| m["layout_version"] = json!(2)).unwrap_err();
-    assert!(matches!(&e, GraphError::Version { found, expected: 1, .. } if found == "2"), "{e:?}");
+    assert!(matches!(&e, DataError::Version { found, expected: 1, .. } if found == "2"), "{e:?}");
     let e = toy(|d, _| std::fs::remove_file(d.join(train)).unwrap()).unwrap_err();
-    assert!(matches!(&e, GraphError::Io { path, .. } if path.ends_with(train)), "{e:?}");
+    assert!(matches!(&e, DataError::Io { path, .. } if path.ends_with(train)), "{e:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
-use burn_gnn_graph::{GraphError, cut_quoted};
+use burn_gnn_files::{DataError, cut_quoted};
+use burn_gnn_graph::GraphError;
 
 use crate::Failure;
 
@@ -227,9 +228,21 @@ pub enum DistError {
     /// The structure or a frame is wrong.
     #[error(transparent)]
     Graph(#[from] GraphError),
+    /// A file of a graph or of features is wrong.
+    #[error(transparent)]
+    Data(DataError),
     /// A collective call failed: some rank ended with an error.
     #[error(transparent)]
     Rank(#[from] Failure),
+}
+
+impl From<DataError> for DistError {
+    fn from(e: DataError) -> Self {
+        match e {
+            DataError::Graph(e) => Self::Graph(e),
+            other => Self::Data(other),
+        }
+    }
 }
 
 impl DistError {
@@ -238,10 +251,10 @@ impl DistError {
         Self::Format { path: path.into(), message: cut_quoted(message.into()) }
     }
     /// The same error, of a file.
-    pub(crate) fn of_file(e: GraphError) -> Self {
+    pub(crate) fn of_file(e: DataError) -> Self {
         match e {
-            GraphError::Io { path, source } => Self::Io { path, source },
-            GraphError::Format { path, message } => Self::Format { path, message },
+            DataError::Io { path, source } => Self::Io { path, source },
+            DataError::Format { path, message } => Self::Format { path, message },
             other => other.into(),
         }
     }

@@ -14,7 +14,7 @@
 //! The way of a run in batches:
 //!
 //! 1. [`DistGraph::open`]: the parts as one graph, with features and structure by type-wise id from any rank.
-//! 2. [`DistSampler`] samples each hop where the nodes are; a [`Loader`](burn_gnn_graph::Loader) of it makes batches ahead, with
+//! 2. [`DistSampler`] samples each hop where the nodes are; a [`Loader`](burn_gnn_sampling::Loader) of it makes batches ahead, with
 //!    [`DistFeatures`] and a cache of hot rows.
 //! 3. [`DistTensor`] and [`DistEmbedding`] keep rows with their owners, the latter learned by a [`SparseOptimizer`].
 //! 4. [`all_reduce_gradients_with`] for the rest of the model, and [`Checkpoint`] to stop and go on.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::frame::join_all;
-use crate::relation::LIMIT;
 use crate::{EdgeKey, Frame, Graph, GraphError, NodeKey, OriginalIds, Ragged, Relation, Texts};
+use burn_gnn_structure::internal::LIMIT;
 
 /// Several graphs side by side in one, and how many nodes and edges each of them has.
 ///

@@ -2,10 +2,8 @@
 
 use burn::tensor::{Int, Tensor, TensorData};
 
-use crate::error::setting;
-use crate::memory::filled;
-use crate::relation::check_len;
 use crate::{Batch, EdgeKey, Frame, GraphError, NodeKey, row_index};
+use burn_gnn_structure::internal::{check_len, filled, setting};
 
 /// Settings of [`Batch::topk_nodes`] and [`Batch::topk_edges`]: `k`, the order, and the column to sort by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

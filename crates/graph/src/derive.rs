@@ -1,7 +1,7 @@
 //! What graphs made of parts of another graph have in common: selections, gathering.
 
-use crate::relation::check_counts;
 use crate::{EdgeKey, EdgeType, Graph, GraphError, NodeKey, OriginalIds, Relation};
+use burn_gnn_structure::internal::{check_counts, check_ids};
 
 /// A graph made of nodes and edges of another one, and where they come from.
 ///
@@ -43,21 +43,10 @@ impl Subgraph {
     }
 }
 
-/// The first id that is not below `bound`, as an error that names the argument.
-#[doc(hidden)]
-pub fn check_ids(arg: &str, of: &str, ids: &[u32], bound: usize) -> Result<(), GraphError> {
-    match ids.iter().enumerate().find(|(_, id)| **id as usize >= bound) {
-        None => Ok(()),
-        Some((at, &id)) => {
-            let what = format!("`{arg}` of {of}, position {at}:");
-            Err(GraphError::IdOutOfRange { what, id: u64::from(id), bound: bound as u64 })
-        }
-    }
-}
-
 impl Graph {
     /// Ids per node type in schema order, checked; a type that is not named has none.
-    pub(crate) fn node_selection<N: NodeKey, I: AsRef<[u32]>>(
+    #[doc(hidden)]
+    pub fn node_selection<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         arg: &str,
         given: impl IntoIterator<Item = (N, I)>,
@@ -75,7 +64,8 @@ impl Graph {
     }
 
     /// Ids per edge type in schema order, checked; a type that is not named has none.
-    pub(crate) fn edge_selection<K: EdgeKey, I: AsRef<[u32]>>(
+    #[doc(hidden)]
+    pub fn edge_selection<K: EdgeKey, I: AsRef<[u32]>>(
         &self,
         arg: &str,
         given: impl IntoIterator<Item = (K, I)>,
@@ -93,13 +83,15 @@ impl Graph {
     }
 
     /// The number of an edge type with one node type at both ends.
-    pub(crate) fn one_node_type(&self, etype: impl EdgeKey, op: &'static str) -> Result<usize, GraphError> {
+    #[doc(hidden)]
+    pub fn one_node_type(&self, etype: impl EdgeKey, op: &'static str) -> Result<usize, GraphError> {
         let t = self.schema().etype(etype)?;
         let (s, d) = self.schema().ends(t);
         if s == d { Ok(t) } else { Err(self.in_etype(t, GraphError::Bipartite { relation: String::new(), op })) }
     }
     /// The error with the name of edge type `t`.
-    pub(crate) fn in_etype(&self, t: usize, e: GraphError) -> GraphError {
+    #[doc(hidden)]
+    pub fn in_etype(&self, t: usize, e: GraphError) -> GraphError {
         e.in_relation(&self.schema().etypes()[t].to_string())
     }
     /// The same graph with other edges of type `t`, which have no features yet.
@@ -118,17 +110,20 @@ impl Graph {
     }
 
     /// All nodes of every type.
-    pub(crate) fn every_node(&self) -> Vec<OriginalIds> {
+    #[doc(hidden)]
+    pub fn every_node(&self) -> Vec<OriginalIds> {
         self.node_counts().iter().map(|&n| OriginalIds::unchanged(n)).collect()
     }
     /// All edges of every type.
-    pub(crate) fn every_edge(&self) -> Vec<OriginalIds> {
+    #[doc(hidden)]
+    pub fn every_edge(&self) -> Vec<OriginalIds> {
         self.relations().iter().map(|r| OriginalIds::unchanged(r.num_edges())).collect()
     }
 
     /// The graph of the same types with these nodes and edges, in this order, and their features. Both ends of every
     /// edge must be among the nodes.
-    pub(crate) fn restrict(&self, node_ids: Vec<OriginalIds>, edge_ids: Vec<OriginalIds>) -> Result<Subgraph, GraphError> {
+    #[doc(hidden)]
+    pub fn restrict(&self, node_ids: Vec<OriginalIds>, edge_ids: Vec<OriginalIds>) -> Result<Subgraph, GraphError> {
         let renumbered: Vec<Option<Vec<u32>>> = node_ids
             .iter()
             .zip(self.node_counts())

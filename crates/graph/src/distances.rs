@@ -138,6 +138,7 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Relation;
     use proptest::prelude::*;
 
     proptest! {
@@ -187,6 +188,37 @@ mod tests {
             for k in 0..10 { for i in 0..10 { for j in 0..10 { d[i][j] = d[i][j].min(d[i][k] + d[k][j]); } } }
             let found: Vec<u64> = g.shortest_dist(("x", from)).unwrap().concat().into_iter().map(u64::from).collect();
             prop_assert_eq!(found, d[from as usize].to_vec());
+        }
+    }
+
+    fn relation(edges: &[(u32, u32)]) -> Relation {
+        let (src, dst) = edges.iter().copied().unzip();
+        Relation::from_coo(9, 9, src, dst).unwrap()
+    }
+
+    proptest! {
+        /// Fronts of a breadth-first traversal.
+        #[test]
+        fn fronts_are_distances(edges in prop::collection::vec((0u32..9, 0u32..9), 0..20), source in 0u32..9, other in 0u32..9) {
+            let r = relation(&edges);
+            let g = Graph::builder().relation(("x", "r", "x"), r.clone()).build().unwrap();
+            let from = |v| g.shortest_dist(("x", v)).unwrap().swap_remove(0);
+            let nearest: Vec<u32> = from(source).into_iter().zip(from(other)).map(|(a, b)| a.min(b)).collect();
+            let nodes = r.bfs_nodes(&[source, other]).unwrap();
+            for v in 0..9u32 {
+                let front = nodes.iter().position(|front| front.contains(&v)).map_or(UNREACHED, |f| f as u32);
+                prop_assert_eq!(front, nearest[v as usize]);
+            }
+            prop_assert_eq!(nodes.iter().flatten().count(), nearest.iter().filter(|&&d| d != UNREACHED).count());
+            // Each edge of the tree leads from the front before to its node.
+            let tree = r.bfs_edges(&[source, other]).unwrap();
+            prop_assert_eq!(tree.len(), nodes.len() - 1);
+            for (i, front) in tree.iter().enumerate() {
+                prop_assert_eq!(front.iter().map(|&e| edges[e as usize].1).collect::<Vec<_>>(), nodes[i + 1].clone());
+                prop_assert!(front.iter().all(|&e| nodes[i].contains(&edges[e as usize].0)));
+            }
+            let back: Vec<(u32, u32)> = edges.iter().map(|&(u, v)| (v, u)).collect();
+            prop_assert_eq!(r.reverse().bfs_nodes(&[source]).unwrap(), relation(&back).bfs_nodes(&[source]).unwrap());
         }
     }
 

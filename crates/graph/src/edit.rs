@@ -1,8 +1,7 @@
 //! Nodes and edges added and removed: always a new graph, with features in step.
 
-use crate::derive::check_ids;
-use crate::relation::{LIMIT, check_counts, check_len, check_nodes};
 use crate::{Column, EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Relation, Subgraph};
+use burn_gnn_structure::internal::{LIMIT, check_counts, check_ids, check_len, check_nodes};
 
 impl Graph {
     /// Appends `count` nodes of a type, with features `data`: columns by name, one row per new node. Old ids stay.

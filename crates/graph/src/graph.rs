@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 
-use crate::relation::LIMIT;
 use crate::{EdgeKey, EdgeType, Frame, GlobalIds, GraphError, IdMap, NodeKey, Relation, Schema};
+use burn_gnn_structure::internal::LIMIT;
 
 /// Node type of a graph that has only one.
 pub(crate) const ONE_NODE_TYPE: &str = "_N";
@@ -192,7 +192,8 @@ impl Graph {
     }
 
     /// `relations` in schema order, already checked.
-    pub(crate) fn assemble(schema: Arc<Schema>, num_nodes: Vec<usize>, relations: Vec<Relation>) -> Self {
+    #[doc(hidden)]
+    pub fn assemble(schema: Arc<Schema>, num_nodes: Vec<usize>, relations: Vec<Relation>) -> Self {
         let node_frames = schema.ntypes().iter().zip(&num_nodes).map(|(t, &n)| Frame::new(format!("nodes of `{t}`"), n)).collect();
         let edge_frames =
             schema.etypes().iter().zip(&relations).map(|(t, r)| Frame::new(format!("edges of `{t}`"), r.num_edges())).collect();
@@ -212,6 +213,16 @@ impl Graph {
         &self.relations
     }
     /// Number of nodes of a type.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// let g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
+    /// assert_eq!((g.num_nodes(..)?, g.num_edges(..)?), (3, 2)); // as g.num_nodes("_N")?, g.num_edges("_E")?
+    /// assert_eq!(g.nodes(..)?.columns().count(), 0);
+    /// let two = Graph::builder().nodes("a", 3).nodes("b", 2).build()?;
+    /// assert!(two.num_nodes(..).is_err());
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
     ///
     /// # Errors
     /// Unknown type.
@@ -292,7 +303,8 @@ impl Graph {
         &self.edge_frames
     }
     /// Node frames and edge frames in schema order, to write.
-    pub(crate) fn frames_mut(&mut self) -> (&mut [Frame], &mut [Frame]) {
+    #[doc(hidden)]
+    pub fn frames_mut(&mut self) -> (&mut [Frame], &mut [Frame]) {
         (&mut self.node_frames, &mut self.edge_frames)
     }
     /// Nodes of all types.
@@ -425,5 +437,27 @@ mod tests {
         assert!(matches!(g.num_nodes("x"), Err(GraphError::UnknownNodeType { .. })));
         assert!(matches!(g.relation("x"), Err(GraphError::UnknownEdgeType { .. })));
         assert!(matches!(g.relation(7), Err(GraphError::UnknownEdgeType { .. })));
+    }
+
+    /// Edges of any layout, by position; refused for types without edges and for other lengths.
+    #[test]
+    fn ids_of_edges() {
+        let etype = ("a", "r", "a");
+        let ids = vec![9u64, u64::MAX, 1 << 33];
+        let by_source = Relation::from_csr(3, 3, &[0u64, 1, 1, 3], &[1i64, 0, 2], None).unwrap();
+        let g = Graph::builder().relation(etype, by_source).edge_ids(etype, ids.clone()).build().unwrap();
+        let found = g.edges("r").unwrap().global_ids().unwrap();
+        assert_eq!((found.as_slice(), found.position(1 << 33)), (&ids[..], Some(2)));
+        // Samples and subgraphs name positions, which lead to the ids.
+        let sub = g.edge_subgraph([("r", [2, 0])], crate::Relabel::Yes).unwrap();
+        assert_eq!(sub.graph.edges("r").unwrap().global_ids().unwrap().as_slice(), [1 << 33, 9]);
+        let build = |ids: Vec<u64>, of: (&str, &str, &str)| {
+            Graph::builder().edges(etype, vec![0, 2, 2], vec![1, 0, 2]).edge_ids(of, ids).build().map(drop).unwrap_err().to_string()
+        };
+        assert_eq!(build(vec![1, 2], etype), "`edges of `a:r:a`: global ids`: expected length 3 (one row per node or edge), got 2");
+        assert!(build(vec![1, 2, 1], etype).contains("global id 1 was given twice"));
+        assert!(build(vec![1, 2, 3], ("a", "q", "a")).contains("unknown edge type `a:q:a`"));
+        let twice = Graph::builder().edges(etype, vec![0], vec![0]).edge_ids(etype, [1]).edge_ids(etype, [2]).build().unwrap_err();
+        assert!(matches!(twice, GraphError::Duplicate { .. }), "{twice}");
     }
 }

@@ -1,8 +1,8 @@
 //! Neighbourhoods of several hops.
 
-use crate::memory::filled;
 use crate::subgraph::Side;
 use crate::{Graph, GraphError, NodeKey, Relabel, Subgraph};
+use burn_gnn_structure::internal::filled;
 
 /// The neighbourhood of seeds.
 #[derive(Clone, Debug)]

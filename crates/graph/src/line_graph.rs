@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::memory::room;
-use crate::relation::LIMIT;
 use crate::{EdgeKey, Graph, GraphError, OriginalIds};
+use burn_gnn_structure::internal::{LIMIT, room};
 
 /// Whether a line graph joins `u -> v` to `v -> u`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

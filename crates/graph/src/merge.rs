@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::batch::stack;
 use crate::frame::join_all;
-use crate::relation::check_counts;
 use crate::{Frame, Graph, GraphError, Ragged, Relation, Texts};
+use burn_gnn_structure::internal::check_counts;
 
 /// One graph with the edges of all `graphs`, over the same nodes: node `i` of a type is node `i` of that type in each
 /// of them, where [`batch`](crate::batch()) has different nodes. As DGL's `merge`, which takes graphs of the same types

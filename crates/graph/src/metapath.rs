@@ -3,9 +3,8 @@
 use rayon::prelude::*;
 
 use crate::graph::ONE_RELATION;
-use crate::memory::room;
-use crate::relation::LIMIT;
 use crate::{EdgeKey, EdgeType, Graph, GraphError, Relation};
+use burn_gnn_structure::internal::{LIMIT, room};
 
 impl Graph {
     /// One edge `u -> v` of relation `_E` wherever a path along the edge types of `metapath` leads from `u` to `v`,

@@ -3,11 +3,9 @@
 use burn::tensor::{Tensor, TensorData};
 use rayon::prelude::*;
 
-use crate::error::setting;
 use crate::graph::ONE_RELATION;
-use crate::memory::reserve;
-use crate::relation::{LIMIT, check_len};
 use crate::{Graph, GraphError};
+use burn_gnn_structure::internal::{LIMIT, check_len, reserve, setting};
 
 /// Norms of points under [`Metric::Cosine`]: products of two of them, and every sum on the way to `a·b`, are finite.
 const LARGEST_NORM: f64 = 1e150;

@@ -4,9 +4,8 @@ use rayon::prelude::*;
 
 use crate::frame::Groups;
 use crate::graph::ONE_RELATION;
-use crate::memory::{reserve, room};
-use crate::relation::{Compressed, LIMIT, check_counts, check_len};
-use crate::{Column, Combine, EdgeKey, EdgeType, Graph, GraphError, Relation, row_index};
+use crate::{Column, Combine, Compressed, EdgeKey, EdgeType, Graph, GraphError, Relation, row_index};
+use burn_gnn_structure::internal::{LIMIT, check_counts, check_len, reserve, room};
 
 impl Graph {
     /// The same nodes with one edge `u -> v` of the type for every walk of `k` of its edges from `u` to `v`:

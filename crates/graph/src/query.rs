@@ -1,8 +1,7 @@
 //! Questions about single edges and nodes.
 
-use crate::derive::check_ids;
-use crate::relation::{Compressed, check_len, check_nodes};
-use crate::{EdgeKey, Graph, GraphError, Relation};
+use crate::{Compressed, EdgeKey, Graph, GraphError, Relation};
+use burn_gnn_structure::internal::{check_ids, check_len, check_nodes};
 
 /// Edges of one type, one entry per edge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::relation::{LIMIT, check_len, scan};
 use crate::{Graph, GraphError, OriginalIds, Relabel, Subgraph};
+use burn_gnn_structure::internal::{LIMIT, check_len, scan};
 
 /// A numbering of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Self loops added and removed.
 
 use crate::frame::Groups;
-use crate::relation::check_counts;
 use crate::{ByColumn, Column, Combine, EdgeKey, Graph, GraphError, Relation, Subgraph};
+use burn_gnn_structure::internal::check_counts;
 
 /// Which nodes get a self loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Parallel edges merged.
 
 use crate::frame::Groups;
-use crate::relation::scan;
 use crate::transform::with_reverse_edges;
 use crate::{ByColumn, Combine, Frame, Graph, GraphError, Relation};
+use burn_gnn_structure::internal::scan;
 
 /// A graph with at most one edge per pair of nodes and edge type, and the edges it was merged from.
 ///

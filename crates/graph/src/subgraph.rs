@@ -1,6 +1,6 @@
 //! Subgraphs by nodes, by edges, by types, and the edges into or out of nodes.
 
-use crate::relation::Compressed;
+use crate::Compressed;
 use crate::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Subgraph};
 
 /// Whether a subgraph numbers its nodes anew.
@@ -70,7 +70,8 @@ impl Graph {
     }
 
     /// [`node_subgraph`](Self::node_subgraph) of ids in range, per node type.
-    pub(crate) fn induced(&self, nodes: Vec<Vec<u32>>, relabel: Relabel) -> Result<Subgraph, GraphError> {
+    #[doc(hidden)]
+    pub fn induced(&self, nodes: Vec<Vec<u32>>, relabel: Relabel) -> Result<Subgraph, GraphError> {
         let mut member: Vec<Vec<bool>> = self.node_counts().iter().map(|&n| vec![false; n]).collect();
         for (t, ids) in nodes.iter().enumerate() {
             for (position, &id) in ids.iter().enumerate() {

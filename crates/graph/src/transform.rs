@@ -1,7 +1,7 @@
 //! Reverses edges.
 
-use crate::relation::check_counts;
 use crate::{EdgeKey, EdgeType, Graph, GraphError, Relation};
+use burn_gnn_structure::internal::check_counts;
 
 impl Graph {
     /// The same nodes and node features with every edge type reversed, under the same name; edge

@@ -146,6 +146,9 @@ pub enum ModelError {
     /// A graph or its features do not fit.
     #[error(transparent)]
     Graph(#[from] burn_gnn_graph::GraphError),
+    /// A file, or a description of attributes, is wrong.
+    #[error(transparent)]
+    Data(burn_gnn_files::DataError),
     /// Ranks that train together do not fit together.
     #[error(transparent)]
     Ranks(Box<dyn std::error::Error + Send + Sync>),
@@ -162,6 +165,15 @@ pub enum ModelError {
         /// Learning rate.
         lr: f64,
     },
+}
+
+impl From<burn_gnn_files::DataError> for ModelError {
+    fn from(e: burn_gnn_files::DataError) -> Self {
+        match e {
+            burn_gnn_files::DataError::Graph(e) => Self::Graph(e),
+            other => Self::Data(other),
+        }
+    }
 }
 
 impl ModelError {

@@ -4,8 +4,8 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_graph::Block;
 use burn_gnn_ops::{Activation, GraphView, RelationalWeight, matmul_rows, relational_aggregate};
+use burn_gnn_sampling::Block;
 
 use crate::conv::check_computed;
 use crate::mlp::{apply, linear, sigmoid};
@@ -112,7 +112,7 @@ impl GatedGraphConv {
         self.over(&Whole(g), x)
     }
 
-    /// States of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), step `i` on block `i`; `x` are the rows of its input nodes. With
+    /// States of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), step `i` on block `i`; `x` are the rows of its input nodes. With
     /// all neighbours these are the states of the graph.
     ///
     /// # Panics

@@ -4,8 +4,9 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::{Block, Graph};
+use burn_gnn_graph::Graph;
 use burn_gnn_ops::{Activation, GraphView, RowDropout, SegmentReduce, Segments, dropout, segment_reduce};
+use burn_gnn_sampling::Block;
 
 use crate::inference::{Layerwise, one_input, only};
 use crate::layer_views::features_of;
@@ -105,7 +106,7 @@ impl Gin {
         self.over(&Whole(g), x, mode)
     }
 
-    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
+    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
     /// features of its input nodes. Batch normalisation in training takes the means of the batch, as the type says.
     ///
     /// # Panics

@@ -4,8 +4,9 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::{Block, Graph};
+use burn_gnn_graph::Graph;
 use burn_gnn_ops::{Activation, GraphView};
+use burn_gnn_sampling::Block;
 
 use crate::inference::{Layerwise, check_types};
 use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types};
@@ -102,7 +103,7 @@ impl Hgt {
         self.over(&Whole(g), x, mode)
     }
 
-    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), per node type: layer `i` on block `i`. `x[t]` are the features of
+    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`. `x[t]` are the features of
     /// the input nodes of type `t` where it has any; learned rows are those of the graph that was sampled.
     ///
     /// # Panics

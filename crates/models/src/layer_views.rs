@@ -1,11 +1,11 @@
 //! Which view each layer of a model runs on.
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::Block;
 use burn_gnn_ops::GraphView;
+use burn_gnn_sampling::Block;
 
 /// What the layers of a model run on: one view for all of them ([`Whole`]), or one block for each, as a
-/// [`MiniBatch`](burn_gnn_graph::MiniBatch) has them (`[Block]`).
+/// [`MiniBatch`](burn_gnn_sampling::MiniBatch) has them (`[Block]`).
 ///
 /// A model states its forward once, over any `LayerViews`: layer `i` on [`view(i)`](Self::view). Rows after layer `i` are the
 /// destinations of view `i`, which are the source rows of view `i + 1`; the seeds are the first of all of them.

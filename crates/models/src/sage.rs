@@ -3,8 +3,9 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::{Block, Graph};
+use burn_gnn_graph::Graph;
 use burn_gnn_ops::{Activation, GraphView};
+use burn_gnn_sampling::Block;
 
 use crate::inference::{Layerwise, one_input, only};
 use crate::layer_views::features_of;
@@ -76,7 +77,7 @@ impl Sage {
         self.over(&Whole(g), x, mode)
     }
 
-    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
+    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
     /// features of its input nodes.
     ///
     /// # Panics

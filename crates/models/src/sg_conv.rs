@@ -3,8 +3,8 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::Block;
 use burn_gnn_ops::{Activation, GraphView, bias_activation, matmul_rows, weighted_aggregate};
+use burn_gnn_sampling::Block;
 
 use crate::conv::{check_computed, check_one_type, check_weights, src_rows};
 use crate::edge_weight_norm::edge_norms;
@@ -93,7 +93,7 @@ impl SgConv {
         self.over(&Whole(g), etype, x, edge_weight.as_ref().map(std::slice::from_ref))
     }
 
-    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_graph::MiniBatch), hop `i` on block `i`: `x` are the rows of its input nodes,
+    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), hop `i` on block `i`: `x` are the rows of its input nodes,
     /// `edge_weights` one weight per edge of each block, or none. With all neighbours these are the rows of the graph.
     ///
     /// # Panics

@@ -6,8 +6,8 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::optim::{GradientsParams, decay::WeightDecayConfig};
 use burn::tensor::Tensor;
-use burn_gnn_graph::Block;
 use burn_gnn_ops::GraphView;
+use burn_gnn_sampling::Block;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{Counts, FusedAdamConfig, LayerViews, Mode, ModelError, NodeTask, Rows, Whole, cross_entropy};
@@ -38,7 +38,7 @@ pub trait NodeClassifier: Module {
     }
 
     /// Logits `[output nodes, num_classes]` of the nodes of type `target` that the last block of a
-    /// [`MiniBatch`](burn_gnn_graph::MiniBatch) computes; `x[t]` are the features of the input nodes of type `t`. Rows of seeds are
+    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch) computes; `x[t]` are the features of the input nodes of type `t`. Rows of seeds are
     /// named by `MiniBatch::seeds`. With all neighbours they are those of the graph ([`LayerViews`]).
     ///
     /// # Panics

@@ -7,7 +7,7 @@ use approx::assert_relative_eq;
 use burn::module::Module;
 use burn::store::ModuleRecord;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn_data::{AttrType, Builder, Decoder, FLOAT_ATTRS, Features, INT_ATTRS, IntBuckets, Split, load_dataset};
+use burn_gnn_data::{AttrType, Builder, DataError, Decoder, FLOAT_ATTRS, Features, INT_ATTRS, IntBuckets, Split, load_dataset};
 use burn_gnn_graph::{Frame, Graph, GraphError};
 use burn_gnn_models::*;
 use burn_gnn_testutil::data;
@@ -354,7 +354,7 @@ fn refusals() {
     assert_eq!(e.to_string(), "`attribute 0 (Embedding { rows: 3 }), row 0` must lie in 0..3, got 7");
     let e = encoder(decoder(vec![Float; 3], &[0; 3])).unwrap().input(f).unwrap_err();
     assert!(e.to_string().contains(&format!("`{FLOAT_ATTRS}`")), "{e}");
-    assert!(matches!(encoder(decoder([Float], &[3])).unwrap_err(), ModelError::Graph(GraphError::Decoder { .. })));
+    assert!(matches!(encoder(decoder([Float], &[3])).unwrap_err(), ModelError::Data(DataError::Decoder { .. })));
     let bad = |c: FeatureEncoderConfig, arg: &str| match c.init(&device).unwrap_err() {
         ModelError::Length { arg: a, .. } => assert_eq!(a, arg),
         e => panic!("{e}"),

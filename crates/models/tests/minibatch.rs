@@ -4,14 +4,16 @@
 use burn::module::{Module, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn_graph::{
-    EdgeOrder, Fanouts, FeatureSource, Graph, GraphFeatures, Loader, MappedRows, MemoryRows, NeighborSampler, NodeOrder, RowType,
-    SampleKey, Seeds, Stream, TieredRows, hot_order, presampled_hotness, write_rows,
-};
+use burn_gnn_graph::{EdgeOrder, Graph, NodeOrder, Stream};
 use burn_gnn_models::{
     DegreeNorm, FusedAdamConfig, GatConvConfig, GraphConv, GraphConvConfig, HgtConvConfig, Mode, RelGraphConv, RelGraphConvConfig,
     RgcnConfig, Rows, Sage, SageConfig, SageConvConfig, TypeInput, cross_entropy, seeded, to_dtype,
 };
+use burn_gnn_sampling::{
+    Fanouts, FeatureSource, GraphFeatures, Loader, MappedRows, MemoryRows, NeighborSampler, SampleKey, Seeds, TieredRows, hot_order,
+    presampled_hotness, write_rows,
+};
+use burn_gnn_sampling::{RowType, SampleNeighbors, ToBlock};
 
 const MODES: [Mode; 2] = [Mode::Eval, Mode::Train { seed: 5, step: 3 }];
 

@@ -4,10 +4,11 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_data::{Dataset, crates_graph, load_dataset};
-use burn_gnn_graph::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds};
 use burn_gnn_models::{
     Counts, FusedAdamConfig, Mode, NoSync, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, seeded, train,
 };
+use burn_gnn_sampling::RowType;
+use burn_gnn_sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
 use burn_gnn_testutil::data;
 
 const SEEDS: u64 = 3;

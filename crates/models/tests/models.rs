@@ -5,9 +5,10 @@
 use approx::assert_relative_eq;
 use burn::module::Param;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn_graph::{Graph, NeighborSampler, Relation, SampleKey};
+use burn_gnn_graph::{Graph, Relation};
 use burn_gnn_models::*;
 use burn_gnn_ops::{GraphView, Stream};
+use burn_gnn_sampling::{NeighborSampler, SampleKey};
 
 fn devices() -> [Device; 2] {
     [Device::flex(), Device::ndarray()]

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{Block, Graph, Relation, Schema, of_etype, of_ntype};
+use burn_gnn_graph::{Graph, Relation, Schema, of_etype, of_ntype};
+use burn_gnn_sampling::Block;
 
 use crate::split::first_rows;
 use crate::{DegreeScale, DegreesOf};

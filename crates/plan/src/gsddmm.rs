@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use burn::tensor::Shape;
-use burn_gnn_graph::Relation;
+use burn_gnn_structure::Relation;
 
 use crate::broadcast::{Misfit, RowMap, broadcast};
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side};

@@ -2,7 +2,8 @@
 
 use burn::tensor::{Int, Shape, Tensor};
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{FoundTrees, Graph, GraphError, HopEdges, HopFound, MiniBatch, NeighborSampler, of_etype, of_ntype};
+use burn_gnn_graph::{Graph, GraphError, of_etype, of_ntype};
+use burn_gnn_sampling::{FoundTrees, HopEdges, HopFound, MiniBatch, NeighborSampler};
 
 use super::ids::Ids;
 use super::number::pick_kernel;

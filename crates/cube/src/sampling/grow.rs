@@ -3,7 +3,8 @@
 use burn::tensor::{DType, Shape};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Derived, GraphError, HopDraws, SampleKey, TimeRanks};
+use burn_gnn_graph::{Derived, GraphError};
+use burn_gnn_sampling::{HopDraws, SampleKey, TimeRanks};
 
 use super::DeviceSampler;
 use super::batch::{DeviceBatch, Found, Hop, pick};
@@ -410,7 +411,8 @@ fn settle(nodes: &Ids, rows: &CubeTensor, from: usize, known: bool) {
 
 #[cfg(all(test, feature = "wgpu"))]
 mod tests {
-    use burn_gnn_graph::{Graph, NeighborSampler, Strategy};
+    use burn_gnn_graph::Graph;
+    use burn_gnn_sampling::{NeighborSampler, Strategy};
 
     use super::*;
 

@@ -2,7 +2,8 @@
 
 use burn::tensor::{Int, Tensor};
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Graph, GraphError, KHop, NeighborSampler, of_etype, of_ntype};
+use burn_gnn_graph::{Graph, GraphError, KHop, of_etype, of_ntype};
+use burn_gnn_sampling::NeighborSampler;
 use cubecl::prelude::*;
 
 use super::DeviceSampler;

@@ -2,7 +2,8 @@
 
 use burn::tensor::{Bool, Int, Tensor};
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{EdgeKey, GraphError, LinkExclusion, SampleKey};
+use burn_gnn_graph::{EdgeKey, GraphError};
+use burn_gnn_sampling::{LinkExclusion, SampleKey};
 
 use super::batch::{DeviceBatch, pick};
 use super::ids::Ids;
@@ -11,13 +12,14 @@ use crate::device::upload;
 use crate::layout::ends;
 
 /// Seed edges, negative pairs with their sources, and the blocks that compute the endpoints of all pairs, made on a device from ids that
-/// are there: the batches of a [`LinkSampler`](burn_gnn_graph::LinkSampler) with
-/// [`NegativePairs::PerSource`](burn_gnn_graph::NegativePairs::PerSource) for the same key, bit for bit.
+/// are there: the batches of a [`LinkSampler`](burn_gnn_sampling::LinkSampler) with
+/// [`NegativePairs::PerSource`](burn_gnn_sampling::NegativePairs::PerSource) for the same key, bit for bit.
 ///
 /// ```no_run
 /// use burn::tensor::{Device, DeviceKind, Tensor};
 /// use burn_gnn_cube::{DeviceLinkSampler, DeviceNegativeSampler, DeviceSampler};
-/// use burn_gnn_graph::{Graph, NegativeSampler, NeighborSampler, SampleKey};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{NegativeSampler, NeighborSampler, SampleKey};
 /// let device = Device::wgpu(DeviceKind::DefaultDevice);
 /// let g = Graph::homogeneous(5, vec![0, 1, 2, 3], vec![1, 2, 3, 4])?;
 /// let negatives = DeviceNegativeSampler::new(NegativeSampler::new(&g, ..)?, &device)?;
@@ -48,7 +50,7 @@ pub struct DeviceLinkRows {
     pub dst: Tensor<1, Int>,
 }
 
-/// A batch of seed edges on a device; see [`LinkBatch`](burn_gnn_graph::LinkBatch).
+/// A batch of seed edges on a device; see [`LinkBatch`](burn_gnn_sampling::LinkBatch).
 #[derive(Clone, Debug)]
 pub struct DeviceLinkBatch {
     /// Blocks that compute the endpoints of all pairs.
@@ -57,7 +59,7 @@ pub struct DeviceLinkBatch {
     pub positive: DeviceLinkRows,
     /// The negative pairs, those of one positive pair one after the other.
     pub negative: DeviceLinkRows,
-    /// Whether each negative pair is known to be no edge, `[pairs]`; see [`Negatives::is_strict`](burn_gnn_graph::Negatives::is_strict).
+    /// Whether each negative pair is known to be no edge, `[pairs]`; see [`Negatives::is_strict`](burn_gnn_sampling::Negatives::is_strict).
     pub is_strict: Tensor<1, Bool>,
 }
 
@@ -94,7 +96,7 @@ impl DeviceLinkSampler {
     /// Which edges are left out of message passing.
     ///
     /// # Errors
-    /// As [`LinkSampler::with_exclusion`](burn_gnn_graph::LinkSampler::with_exclusion).
+    /// As [`LinkSampler::with_exclusion`](burn_gnn_sampling::LinkSampler::with_exclusion).
     pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, GraphError> {
         exclusion.check(self.sampler.graph(), self.etype)?;
         self.reverse = match &exclusion {

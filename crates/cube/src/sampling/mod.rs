@@ -16,7 +16,8 @@ use burn::backend::DispatchDevice;
 use burn::tensor::{DType, Device, Int, Shape, Tensor};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{BlockSampler, Derived, EdgeKey, Graph, GraphError, KHop, MiniBatch, NeighborSampler, NodeKey, SampleKey, TimeRanks};
+use burn_gnn_graph::{Derived, EdgeKey, Graph, GraphError, KHop, NodeKey};
+use burn_gnn_sampling::{BlockSampler, MiniBatch, NeighborSampler, SampleKey, TimeRanks};
 
 use crate::device::{check_arrays, check_size};
 use crate::error::CubeError;
@@ -71,14 +72,15 @@ impl From<CubeError> for DeviceSampleError {
 ///
 /// Batches are those of the host for the same key, bit for bit, with masks, excluded edges, disjoint trees, seed times and every strategy
 /// but three: draws by weight
-/// ([`Strategy::Weighted`](burn_gnn_graph::Strategy::Weighted), [`Strategy::InDegree`](burn_gnn_graph::Strategy::InDegree)) are of the
+/// ([`Strategy::Weighted`](burn_gnn_sampling::Strategy::Weighted), [`Strategy::InDegree`](burn_gnn_sampling::Strategy::InDegree)) are of the
 /// same distribution (keys of 24 bits, so a weight below 2⁻²⁴ of the sum of its row may be drawn too often), and
-/// [`Strategy::Labor`](burn_gnn_graph::Strategy::Labor) is refused.
+/// [`Strategy::Labor`](burn_gnn_sampling::Strategy::Labor) is refused.
 ///
 /// ```no_run
 /// use burn::tensor::{Device, DeviceKind};
 /// use burn_gnn_cube::DeviceSampler;
-/// use burn_gnn_graph::{Graph, NeighborSampler, SampleKey};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{NeighborSampler, SampleKey};
 /// let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 0, 1, 4])?;
 /// let sampler = DeviceSampler::new(NeighborSampler::new(&g, [2, -1])?, &Device::wgpu(DeviceKind::DefaultDevice))?;
 /// let batch = sampler.sample([("_N", [0])], SampleKey::new(7))?;
@@ -87,8 +89,8 @@ impl From<CubeError> for DeviceSampleError {
 /// ```
 ///
 /// # Cost
-/// On the device the graph's in-edges, 4 bytes per edge for [`Strategy::TopK`](burn_gnn_graph::Strategy::TopK),
-/// [`Strategy::Latest`](burn_gnn_graph::Strategy::Latest), weights and times, a bit per edge for masks, and for each of the batches that are
+/// On the device the graph's in-edges, 4 bytes per edge for [`Strategy::TopK`](burn_gnn_sampling::Strategy::TopK),
+/// [`Strategy::Latest`](burn_gnn_sampling::Strategy::Latest), weights and times, a bit per edge for masks, and for each of the batches that are
 /// made at the same time 4 bytes per node and, where edges are excluded, a bit per edge. A thread for every node of a batch, whose time
 /// grows with the square of the fan-out; with weights, masks, exclusion, `TopK` or `Latest` with the degree too. Two waits for the device
 /// for every hop and relation, one for the seeds of a type, one for the batch.
@@ -111,7 +113,7 @@ impl DeviceSampler {
     ///
     /// # Errors
     /// A device without kernels, or one that does not bind all arrays that draws need; a graph that does not fit; a strategy that only the
-    /// host knows: [`Strategy::Labor`](burn_gnn_graph::Strategy::Labor).
+    /// host knows: [`Strategy::Labor`](burn_gnn_sampling::Strategy::Labor).
     pub fn new(sampler: NeighborSampler, device: &Device) -> Result<Self, DeviceSampleError> {
         let device = cube_device(device)?;
         if let Some(what) = sampler.device_lacks() {
@@ -194,7 +196,8 @@ impl DeviceSampler {
     /// ```no_run
     /// use burn::tensor::{Device, DeviceKind, Tensor};
     /// use burn_gnn_cube::DeviceSampler;
-    /// use burn_gnn_graph::{Graph, NeighborSampler, SampleKey};
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
     /// let device = Device::wgpu(DeviceKind::DefaultDevice);
     /// let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 0, 1, 4])?;
     /// let sampler = DeviceSampler::new(NeighborSampler::new(&g, [2, -1])?, &device)?;

@@ -3,7 +3,8 @@
 use burn::tensor::{Bool, Device, Int, Tensor};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{GlobalDraws, GraphError, NegativeSampler, Negatives, SampleKey};
+use burn_gnn_graph::GraphError;
+use burn_gnn_sampling::{GlobalDraws, NegativeSampler, Negatives, SampleKey};
 use cubecl::prelude::*;
 
 use super::draw::insert;
@@ -21,7 +22,8 @@ use crate::philox::{philox, pick};
 /// ```no_run
 /// use burn::tensor::{Device, DeviceKind, Tensor};
 /// use burn_gnn_cube::DeviceNegativeSampler;
-/// use burn_gnn_graph::{Graph, NegativeSampler, SampleKey};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{NegativeSampler, SampleKey};
 /// let device = Device::wgpu(DeviceKind::DefaultDevice);
 /// let g = Graph::homogeneous(4, vec![0, 0, 1], vec![0, 1, 2])?;
 /// let sampler = DeviceNegativeSampler::new(NegativeSampler::new(&g, "_E")?, &device)?;

@@ -2,9 +2,8 @@
 
 use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_cube::{DeviceLinkSampler, DeviceNegativeSampler};
-use burn_gnn_graph::{
-    Graph, GraphError, LinkExclusion, LinkSampler, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, SampleKey,
-};
+use burn_gnn_graph::{Graph, GraphError};
+use burn_gnn_sampling::{LinkExclusion, LinkSampler, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, SampleKey};
 
 use crate::sampling::{cube, ids, numbers_of, on_device, typed};
 use crate::support::*;

@@ -5,8 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use burn::tensor::{DType, Shape};
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_cube::*;
-use burn_gnn_graph::{Graph, GraphError, NeighborSampler, SampleKey};
+use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_plan::*;
+use burn_gnn_sampling::{NeighborSampler, SampleKey};
 
 use crate::sampling::{ids, on_device};
 use crate::support::*;
@@ -224,7 +225,7 @@ fn batches_beyond_32_bits() {
 #[test]
 fn a_mapped_file_that_was_changed() {
     use burn_gnn_data::Topology;
-    use burn_gnn_graph::Placement;
+    use burn_gnn_sampling::Placement;
     let file = std::env::temp_dir().join(format!("burn-gnn-cube-{}.topology", std::process::id()));
     let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 3, 1, 4]).unwrap();
     Topology::write(&g, &file).unwrap();

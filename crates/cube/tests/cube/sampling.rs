@@ -3,9 +3,9 @@
 use burn::backend::DispatchDevice;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_cube::DeviceSampler;
-use burn_gnn_graph::{
-    EdgeOrder, Fanouts, Graph, GraphError, LinkExclusion, LinkSampler, Loader, MiniBatch, NegativePairs, NeighborSampler, NodeOrder,
-    SampleKey, Seeds, Strategy,
+use burn_gnn_graph::{EdgeOrder, Graph, GraphError, NodeOrder};
+use burn_gnn_sampling::{
+    Fanouts, LinkExclusion, LinkSampler, Loader, MiniBatch, NegativePairs, NeighborSampler, SampleKey, Seeds, Strategy,
 };
 
 use crate::support::*;

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 
 use super::DataHome;
 use crate::{Dataset, crates_graph, karate_club, load_ogb};
@@ -233,17 +233,17 @@ impl Known {
     ///
     /// # Errors
     /// As [`load_from`](Self::load_from).
-    pub fn load(self) -> Result<Dataset, GraphError> {
+    pub fn load(self) -> Result<Dataset, DataError> {
         self.load_from(&DataHome::new())
     }
 
     /// Reads the set from its folder in `home`, fetching what is missing if `home` may.
     ///
     /// # Errors
-    /// [`GraphError::DataMissing`], which says where to put which file, if something is not there and may not or cannot
-    /// be fetched; `GraphError::Download` for a transfer that failed; the errors of the set's reader;
-    /// [`GraphError::Feature`] for a set whose format is a cargo feature that is off.
-    pub fn load_from(self, home: &DataHome) -> Result<Dataset, GraphError> {
+    /// [`DataError::DataMissing`], which says where to put which file, if something is not there and may not or cannot
+    /// be fetched; `DataError::Download` for a transfer that failed; the errors of the set's reader;
+    /// [`DataError::Feature`] for a set whose format is a cargo feature that is off.
+    pub fn load_from(self, home: &DataHome) -> Result<Dataset, DataError> {
         match self {
             Self::Karate => return Ok(karate_club()),
             Self::Crates => return Ok(crates_graph()),
@@ -278,10 +278,10 @@ impl Known {
 }
 
 impl FromStr for Known {
-    type Err = GraphError;
+    type Err = DataError;
 
     /// By [`name`](Self::name).
-    fn from_str(name: &str) -> Result<Self, GraphError> {
+    fn from_str(name: &str) -> Result<Self, DataError> {
         let found = Self::ALL.into_iter().find(|k| k.name() == name);
         let names: Vec<&str> = Self::ALL.iter().map(|k| k.name()).collect();
         found.ok_or_else(|| crate::files::setting("data set", &format!("one of {}", names.join(", ")), name))

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use burn_gnn_graph::{GraphError, NodeIds};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::NodeIds;
 
 use crate::files::{open, table_error};
 use crate::tables::{CsvFile, names};
@@ -12,7 +13,7 @@ use crate::{Dataset, RDF_NODE, RdfOptions, Split, check_split, read_rdf};
 /// Reads `<name>_stripped.nt.gz`, `completeDataset.tsv`, `trainingSet.tsv` and `testSet.tsv`.
 ///
 /// Classes are the labels of the complete set, sorted. Inverse relations are not stored.
-pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, GraphError> {
+pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
     let (node, label) = match name {
         // As the file spells it.
         "am" => ("proxy", "label_cateogory"),
@@ -28,7 +29,7 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, GraphError> {
     let nothing = NodeIds::new(burn_gnn_graph::Ids::Text(Default::default()));
     let nodes = rdf.graph.nodes(RDF_NODE)?.ids().unwrap_or(&nothing);
     let mut labels = vec![-1; rdf.graph.num_nodes(RDF_NODE)?];
-    let mut part = |file: &str| -> Result<Vec<u32>, GraphError> {
+    let mut part = |file: &str| -> Result<Vec<u32>, DataError> {
         let path = dir.join(file);
         let mut out = vec![];
         for (line, [id, class]) in table(&path, [node, label])? {
@@ -56,7 +57,7 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, GraphError> {
 }
 
 /// Two columns of a table with tabs, and the line of each row.
-fn table(path: &Path, columns: [&str; 2]) -> Result<Vec<(u64, [String; 2])>, GraphError> {
+fn table(path: &Path, columns: [&str; 2]) -> Result<Vec<(u64, [String; 2])>, DataError> {
     let mut file = CsvFile::new(path, b'\t', Box::new(open(path)?.0))?;
     let place = |name: &str| {
         let missing = || table_error(path, 1, 0, format!("a column `{name}`"), &names(file.head.iter()));
@@ -65,7 +66,7 @@ fn table(path: &Path, columns: [&str; 2]) -> Result<Vec<(u64, [String; 2])>, Gra
     let (places, width) = ([place(columns[0])?, place(columns[1])?], file.head.len());
     let mut out = vec![];
     while let Some((record, line)) = file.next(path)? {
-        let cell = |i: usize| -> Result<String, GraphError> {
+        let cell = |i: usize| -> Result<String, DataError> {
             let raw = record.get(places[i]).ok_or_else(|| table_error(path, line, 0, format!("{width} fields"), "fewer"))?;
             let text = std::str::from_utf8(raw).map_err(|_| table_error(path, line, places[i] + 1, "UTF-8 text", "other bytes"))?;
             Ok(text.to_owned())

@@ -5,8 +5,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use burn_gnn_graph::GraphError;
-use burn_gnn_graph::files::{abandoned, builder, folder, locked, prefix};
+use burn_gnn_files::DataError;
+use burn_gnn_files::{abandoned, builder, folder, locked, prefix};
 use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 use ureq::http::{Response, StatusCode};
@@ -41,11 +41,11 @@ pub struct Download<'a> {
 /// marks its files (`ETag` or `Last-Modified`) and the mark has not changed; otherwise it starts anew.
 ///
 /// # Errors
-/// [`GraphError::Download`] for an answer other than success, another length than the server says or another SHA-256,
+/// [`DataError::Download`] for an answer other than success, another length than the server says or another SHA-256,
 /// an HTML page where no SHA-256 asks for one, a body whose end nothing tells (neither its length nor a SHA-256 is
 /// known), or a connection that breaks off again and again, which alone leaves what came for the next call;
-/// [`GraphError::Io`] for the file.
-pub fn fetch(download: Download<'_>, path: impl AsRef<Path>) -> Result<(), GraphError> {
+/// [`DataError::Io`] for the file.
+pub fn fetch(download: Download<'_>, path: impl AsRef<Path>) -> Result<(), DataError> {
     let path = path.as_ref();
     receive(download, path, &Limits { most: u64::MAX, record: None })?.persist(path)
 }
@@ -59,7 +59,7 @@ struct Limits {
 }
 
 /// Fetches a file into a part beside `path`.
-fn receive(download: Download<'_>, path: &Path, limits: &Limits) -> Result<Part, GraphError> {
+fn receive(download: Download<'_>, path: &Path, limits: &Limits) -> Result<Part, DataError> {
     create_dirs(folder(path)).map_err(|e| io_error(folder(path), e))?;
     let recorded = match (&limits.record, download.sha256) {
         (Some(record), None) => read_sum(record)?,
@@ -151,7 +151,7 @@ impl Part {
     fn keep(mut self) {
         self.remove = self.written() == 0 || self.mark().is_none();
     }
-    fn persist(mut self, path: &Path) -> Result<(), GraphError> {
+    fn persist(mut self, path: &Path) -> Result<(), DataError> {
         let _ = std::fs::remove_file(&self.mark);
         std::fs::rename(&self.path, path).map_err(|e| io_error(path, e))?;
         self.remove = false;
@@ -184,19 +184,19 @@ struct Transfer<'a> {
 
 enum Stop {
     /// Another try will not help.
-    Final(GraphError),
+    Final(DataError),
     Again(String),
 }
 
-impl From<GraphError> for Stop {
-    fn from(e: GraphError) -> Self {
+impl From<DataError> for Stop {
+    fn from(e: DataError) -> Self {
         Self::Final(e)
     }
 }
 
 impl Transfer<'_> {
-    fn error(&self, message: String) -> GraphError {
-        GraphError::Download { url: self.download.url.to_owned(), message }
+    fn error(&self, message: String) -> DataError {
+        DataError::Download { url: self.download.url.to_owned(), message }
     }
 
     /// One request; the part is complete afterwards.
@@ -258,10 +258,10 @@ impl Transfer<'_> {
         }
     }
 
-    fn html(&self, found: &str) -> GraphError {
+    fn html(&self, found: &str) -> DataError {
         self.error(format!("expected a data file, found an HTML page ({found}); does a login page or a proxy answer for the server?"))
     }
-    fn too_long(&self, found: u64) -> GraphError {
+    fn too_long(&self, found: u64) -> DataError {
         self.error(format!("expected at most {} bytes, some times the size of the published file, found {found} or more", self.most))
     }
 
@@ -305,7 +305,7 @@ impl Transfer<'_> {
     }
 
     /// Looks at the whole part; gives its SHA-256, empty where nobody asks for it.
-    fn check(&self, limits: &Limits, is_recorded: bool) -> Result<String, GraphError> {
+    fn check(&self, limits: &Limits, is_recorded: bool) -> Result<String, DataError> {
         let failed = |e| io_error(self.path, e);
         let mut file = &self.part.file;
         let mut begin = vec![];
@@ -330,7 +330,7 @@ impl Transfer<'_> {
     }
 
     /// Records the SHA-256 of the first download, or compares it with that of a call that was faster.
-    fn record(&self, record: &Path, found: &str) -> Result<(), GraphError> {
+    fn record(&self, record: &Path, found: &str) -> Result<(), DataError> {
         let failed = |e| io_error(record, e);
         let (dir, prefix) = (folder(record), prefix(record).map_err(failed)?);
         remove_abandoned(dir, &prefix);
@@ -361,7 +361,7 @@ fn wrong_sum(expected: &str, found: &str, record: Option<&Path>, is_html: bool) 
 }
 
 /// A SHA-256 that [`Transfer::record`] wrote, as `sha256sum` does; `None` where there is no file.
-fn read_sum(record: &Path) -> Result<Option<String>, GraphError> {
+fn read_sum(record: &Path) -> Result<Option<String>, DataError> {
     if std::fs::symlink_metadata(record).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
         return Ok(None);
     }
@@ -392,7 +392,7 @@ fn content_range(text: &str) -> Option<(u64, u64)> {
 }
 
 /// Fetches the files of a set that are missing: each to its name, or, out of an archive, the whole folder.
-pub(super) fn fetch_set(home: &DataHome, set: Known, dir: &Path, missing: &[&RemoteFile]) -> Result<(), GraphError> {
+pub(super) fn fetch_set(home: &DataHome, set: Known, dir: &Path, missing: &[&RemoteFile]) -> Result<(), DataError> {
     let about = set.about();
     if home.progress() {
         eprintln!("{}: licence: {}; please cite: {}", set.name(), about.licence, about.citation);
@@ -401,7 +401,7 @@ pub(super) fn fetch_set(home: &DataHome, set: Known, dir: &Path, missing: &[&Rem
 }
 
 /// [`fetch_set`] of any files.
-pub(super) fn fetch_files(home: &DataHome, dir: &Path, missing: &[&RemoteFile]) -> Result<(), GraphError> {
+pub(super) fn fetch_files(home: &DataHome, dir: &Path, missing: &[&RemoteFile]) -> Result<(), DataError> {
     let progress = home.progress();
     let archive = |f: &RemoteFile| [".zip", ".tgz"].into_iter().find(|end| f.url.ends_with(end) && !f.name.ends_with(end));
     for f in missing {

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 use sha2::{Digest, Sha256};
 
 use super::fetch::fetch_files;
@@ -71,7 +71,7 @@ fn send(request: &Request, stream: &mut TcpStream, file: &[u8], etag: &str, most
     let _ = stream.write_all(&body[..most.min(body.len())]);
 }
 
-fn get(url: &str, sha256: Option<&str>, path: &Path) -> Result<(), GraphError> {
+fn get(url: &str, sha256: Option<&str>, path: &Path) -> Result<(), DataError> {
     fetch(Download { url, sha256, progress: false }, path)
 }
 
@@ -111,7 +111,7 @@ fn a_later_call_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("f");
     let e = get(&url, None, &path).unwrap_err();
-    assert!(matches!(&e, GraphError::Download { .. }) && e.to_string().contains("the next call goes on"), "{e}");
+    assert!(matches!(&e, DataError::Download { .. }) && e.to_string().contains("the next call goes on"), "{e}");
     let left = names(dir.path());
     assert!(left.len() == 2 && left[0].starts_with(".f.mark") && left[1].starts_with(".f.part"), "{left:?}");
     get(&url, None, &path).unwrap();
@@ -150,7 +150,7 @@ fn a_wrong_hash_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let expected = sha256(b"this");
     let e = get(&url, Some(&expected), &dir.path().join("f")).unwrap_err();
-    assert!(matches!(&e, GraphError::Download { .. }), "{e}");
+    assert!(matches!(&e, DataError::Download { .. }), "{e}");
     assert!(e.to_string().contains(&format!("expected SHA-256 {expected}, found {}", sha256(b"other"))), "{e}");
     assert!(names(dir.path()).is_empty());
 }
@@ -167,7 +167,7 @@ fn other_answers() {
         let (url, log) = serve(move |_, _, stream| drop(stream.write_all(answer.as_bytes())));
         let dir = tempfile::tempdir().unwrap();
         let e = get(&url, None, &dir.path().join("f")).unwrap_err();
-        assert!(matches!(&e, GraphError::Download { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
+        assert!(matches!(&e, DataError::Download { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
         assert!(!dir.path().join("f").exists());
         if answer.contains("404") {
             assert_eq!(log.lock().unwrap().len(), 1, "a file that is not there is asked for once");
@@ -189,7 +189,7 @@ fn other_answers() {
     // Nobody there.
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let e = get(&format!("http://{gone}/f"), None, &dir.path().join("g")).unwrap_err();
-    assert!(matches!(e, GraphError::Download { .. }), "{e}");
+    assert!(matches!(e, DataError::Download { .. }), "{e}");
 }
 
 /// An answer with these headers and the body, which ends where the connection does.
@@ -207,7 +207,7 @@ fn bodies_that_are_not_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let (url, _) = serve(plain(headers, body));
         let e = get(&url, None, &dir.path().join("f")).unwrap_err();
-        assert!(matches!(&e, GraphError::Download { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
+        assert!(matches!(&e, DataError::Download { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
         assert!(!dir.path().join("f").exists());
     };
     refused("Content-Type: Text/HTML; charset=utf-8\r\nContent-Length: 3\r\n", b"abc", "found an HTML page (`Content-Type: Text/HTML");
@@ -261,7 +261,7 @@ fn the_first_download_is_recorded() {
     assert_eq!(std::fs::read_to_string(dir.join("f.sha256")).unwrap(), format!("{}  f\n", sha256(b"first")));
     std::fs::remove_file(dir.join("f")).unwrap();
     let e = fetch().unwrap_err();
-    assert!(matches!(&e, GraphError::Download { .. }), "{e}");
+    assert!(matches!(&e, DataError::Download { .. }), "{e}");
     let text = format!("expected SHA-256 {} of the first download, found {}", sha256(b"first"), sha256(b"other"));
     assert!(e.to_string().contains(&text) && e.to_string().contains("f.sha256"), "{e}");
     assert_eq!(names(&dir), ["f.sha256"]);
@@ -270,7 +270,7 @@ fn the_first_download_is_recorded() {
     std::fs::remove_file(dir.join("f")).unwrap();
     std::fs::write(dir.join("f.sha256"), "none").unwrap();
     let e = fetch().unwrap_err();
-    assert!(matches!(&e, GraphError::Format { path, .. } if path.ends_with("f.sha256")), "{e}");
+    assert!(matches!(&e, DataError::Format { path, .. } if path.ends_with("f.sha256")), "{e}");
 }
 
 /// A sum that the catalog knows, and that of an archive, by the way that sets are fetched.
@@ -289,7 +289,7 @@ fn other_sums_are_refused() {
     std::fs::remove_dir_all(&dir).unwrap();
     // Another archive than the first time.
     let e = fetch(None).unwrap_err();
-    assert!(matches!(&e, GraphError::Download { .. }), "{e}");
+    assert!(matches!(&e, DataError::Download { .. }), "{e}");
     let text = format!("expected SHA-256 {sum} of the first download, found {other}");
     assert!(e.to_string().contains(&text) && e.to_string().contains("set.tgz.sha256"), "{e}");
     assert_eq!(names(tmp.path()), ["set.tgz.sha256"]);
@@ -330,7 +330,7 @@ fn one_of_many() {
 }
 
 /// A file and an archive, as sets are fetched.
-fn fetch_many(url: &str, dir: &Path) -> Result<(), GraphError> {
+fn fetch_many(url: &str, dir: &Path) -> Result<(), DataError> {
     let url = |end: &str| -> &'static str { Box::leak(format!("{url}/{end}").into_boxed_str()) };
     let most = 10_000_000;
     let plain = RemoteFile { name: "f", url: url("f"), sha256: None, most };
@@ -557,7 +557,7 @@ fn hostile_archives() {
         let file = tmp.path().join(name);
         std::fs::write(&file, bytes).unwrap();
         let e = unpack(&File::open(&file).unwrap(), &file, &tmp.path().join("set"), 100_000, || {}).unwrap_err();
-        assert!(matches!(e, GraphError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
+        assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
         assert_eq!(names(tmp.path()), [name], "nothing is left");
     };
     refused("a.tgz", tgz(&[("../x", b"1")]), "expected names inside the folder, found \"../x\"");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 
 use super::Known;
 
@@ -57,7 +57,7 @@ impl DataHome {
     }
 
     /// The folder of a set with all its files, after fetching what is missing.
-    pub(super) fn provide(&self, set: Known) -> Result<PathBuf, GraphError> {
+    pub(super) fn provide(&self, set: Known) -> Result<PathBuf, DataError> {
         let dir = self.dir.join(set.name());
         let files = set.about().files;
         let missing = || files.iter().filter(|f| !dir.join(f.name).exists()).collect::<Vec<_>>();
@@ -69,7 +69,7 @@ impl DataHome {
         if missing.is_empty() {
             return Ok(dir);
         }
-        Err(GraphError::DataMissing {
+        Err(DataError::DataMissing {
             set: set.name(),
             dir,
             files: missing.iter().map(|f| (f.name, f.url)).collect(),

@@ -16,7 +16,7 @@
 //! use burn_gnn_data::datasets::{DataHome, Known};
 //! let cora = Known::Cora.load()?; // $BURN_GNN_DATA/cora, or the cache folder of the system
 //! let mag = Known::OgbnMag.load_from(&DataHome::at("/data"))?; // /data/ogbn-mag
-//! # Ok::<(), burn_gnn_graph::GraphError>(())
+//! # Ok::<(), burn_gnn_data::DataError>(())
 //! ```
 
 mod catalog;

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use burn_gnn_graph::{Graph, GraphError};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::Graph;
 
 use crate::files::{format_error, read_bounded, table_error};
 use crate::pickle::{Id, Pickle, Value, Vocabulary};
@@ -20,7 +21,7 @@ const MOST: u64 = (1 << 30) - 1;
 /// Nodes of `allx` come first, then the test nodes by `test.index`; those that lie in the range of test numbers and are
 /// none (15 of Citeseer) have neither words nor a label. The split is the public one: the nodes of `x` train, the next
 /// 500 validate.
-pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, GraphError> {
+pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
     let path = |part: &str| dir.join(format!("ind.{name}.{part}"));
     let index = test_index(&path("test.index"))?;
     let matrix = |part: &str| of(&path(part), |p| sparse(p, &path(part)));
@@ -78,11 +79,11 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, GraphError> {
 }
 
 /// What a pickle in a file holds.
-fn of<T>(path: &Path, read: impl FnOnce(&Pickle<'_>) -> Result<T, GraphError>) -> Result<T, GraphError> {
+fn of<T>(path: &Path, read: impl FnOnce(&Pickle<'_>) -> Result<T, DataError>) -> Result<T, DataError> {
     read(&Pickle::read(path, &read_bounded(path, MOST)?, Vocabulary::Numpy)?)
 }
 
-fn test_index(path: &Path) -> Result<Vec<u32>, GraphError> {
+fn test_index(path: &Path) -> Result<Vec<u32>, DataError> {
     let text = String::from_utf8_lossy(&read_bounded(path, MOST)?).into_owned();
     let mut seen = HashSet::new();
     let number = |(i, line): (usize, &str)| {
@@ -94,7 +95,7 @@ fn test_index(path: &Path) -> Result<Vec<u32>, GraphError> {
 }
 
 /// A CSR matrix.
-fn sparse(p: &Pickle<'_>, path: &Path) -> Result<Features, GraphError> {
+fn sparse(p: &Pickle<'_>, path: &Path) -> Result<Features, DataError> {
     let Value::Matrix(Some(state)) = *p.get(p.top()) else { return Err(p.wrong("a CSR matrix of SciPy", p.top())) };
     // SciPy renamed the attribute.
     let shape = p.entry(state, "_shape").or_else(|_| p.entry(state, "shape"))?;
@@ -105,7 +106,7 @@ fn sparse(p: &Pickle<'_>, path: &Path) -> Result<Features, GraphError> {
 }
 
 /// The class of each row, -1 for a row of zeros, and the number of columns.
-fn one_hot(p: &Pickle<'_>, id: Id) -> Result<(Vec<i64>, usize), GraphError> {
+fn one_hot(p: &Pickle<'_>, id: Id) -> Result<(Vec<i64>, usize), DataError> {
     let &[rows, cols] = p.shape(id)?.as_slice() else { return Err(p.wrong("an array of rows and columns", id)) };
     let values = p.ints(id)?;
     if cols == 0 || cols > 1 << 20 {
@@ -122,9 +123,9 @@ fn one_hot(p: &Pickle<'_>, id: Id) -> Result<(Vec<i64>, usize), GraphError> {
 
 /// The graph of a dictionary of neighbours: every edge in both directions, once, without self loops, by source and
 /// destination.
-fn adjacency(p: &Pickle<'_>, nodes: usize) -> Result<Graph, GraphError> {
+fn adjacency(p: &Pickle<'_>, nodes: usize) -> Result<Graph, DataError> {
     let entries = p.dict(p.top()).ok_or_else(|| p.wrong("a dictionary of neighbours", p.top()))?;
-    let node = |id: Id| -> Result<u32, GraphError> {
+    let node = |id: Id| -> Result<u32, DataError> {
         let v = p.int(id)?;
         u32::try_from(v).ok().filter(|&v| (v as usize) < nodes).ok_or_else(|| p.wrong(&format!("the number of a node in 0..{nodes}"), id))
     };
@@ -151,7 +152,7 @@ fn adjacency(p: &Pickle<'_>, nodes: usize) -> Result<Graph, GraphError> {
     edges.sort_unstable();
     edges.dedup();
     let (src, dst) = edges.into_iter().unzip();
-    Graph::homogeneous(nodes, src, dst)
+    Ok(Graph::homogeneous(nodes, src, dst)?)
 }
 
 /// Rows of `all`, then those of `test` at the numbers of `index`; entries sorted by row and column.

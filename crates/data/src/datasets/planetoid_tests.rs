@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 use proptest::prelude::*;
 
 use super::{DataHome, Known};
@@ -138,7 +138,7 @@ pub(super) fn tiny() -> Source {
     }
 }
 
-fn load(edit: impl FnOnce(&Path)) -> Result<Dataset, GraphError> {
+fn load(edit: impl FnOnce(&Path)) -> Result<Dataset, DataError> {
     let tmp = tempfile::tempdir().unwrap();
     let dir = tmp.path().join("cora");
     tiny().write(&dir, "cora");
@@ -198,7 +198,7 @@ fn refusals() {
     let put = |dir: &Path, part: &str, bytes: &[u8]| std::fs::write(dir.join(format!("ind.cora.{part}")), bytes).unwrap();
     // A pickle that would run a command.
     let e = refused(&|d| put(d, "graph", b"cos\nsystem\n(S'touch hacked'\ntR."), "found `os.system`, which is not run");
-    assert!(matches!(e, GraphError::Format { .. }));
+    assert!(matches!(e, DataError::Format { .. }));
     refused(&|d| put(d, "graph", b"\x80\x04\x8c\x08builtins\x8c\x04eval\x93."), "found `builtins.eval`, which is not run");
     refused(&|d| put(d, "graph", b"\x80\x02i"), "expected an opcode of data, found 0x69");
     refused(&|d| put(d, "graph", b"\x80\x02]q\x00"), "found the end of the file");
@@ -226,7 +226,7 @@ fn refusals() {
     refused(&|d| put(d, "test.index", b"5\n1\n"), "expected numbers in 3..71, found 1");
     refused(&|d| put(d, "test.index", b"5\n"), "tx: expected 1 rows beside those of");
     let e = refused(&|d| std::fs::remove_file(d.join("ind.cora.ty")).unwrap(), "ind.cora.ty (from https://github.com/kimiyoung/planetoid");
-    assert!(matches!(e, GraphError::DataMissing { set: "cora", .. }) && e.to_string().contains("BURN_GNN_DATA"));
+    assert!(matches!(e, DataError::DataMissing { set: "cora", .. }) && e.to_string().contains("BURN_GNN_DATA"));
 }
 
 /// What other protocols write instead.

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use burn_gnn_graph::{Graph, GraphError};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::Graph;
 
 use crate::files::{format_error, same_count};
 use crate::{Dataset, Features, Npz, Split, class_names, read_scipy_npz};
 
 /// Reads `reddit_data.npz` (`feature`, `label`, `node_types`: 1 trains, 2 validates, 3 tests) and `reddit_graph.npz`,
 /// an adjacency matrix in both directions.
-pub(super) fn load(dir: &Path) -> Result<Dataset, GraphError> {
+pub(super) fn load(dir: &Path) -> Result<Dataset, DataError> {
     let path = dir.join("reddit_data.npz");
     let mut file = Npz::open(&path)?;
     let features = file.read("feature")?;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 
 use super::{DataHome, Known};
 use crate::{npy_bytes, npz_bytes};
@@ -89,7 +89,7 @@ fn reddit() {
     assert_eq!((&d.splits["public"].train[..], &d.splits["public"].test[..]), (&[1][..], &[0][..]));
     let refused = |part: &str| {
         let e = Known::Reddit.load_from(&home).unwrap_err();
-        assert!(matches!(e, GraphError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
+        assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
     };
     put(&dir, "reddit_graph.npz", &graph(4));
     refused("number of nodes: expected 3 as the description says, found 4");
@@ -136,7 +136,7 @@ fn names_files_and_what_is_missing() {
     assert_eq!(Known::Crates.load().unwrap().name, "crates");
     let tmp = tempfile::tempdir().unwrap();
     let e = Known::OgbnMag.load_from(&DataHome::at(tmp.path()).offline()).unwrap_err();
-    let GraphError::DataMissing { set, dir, files, .. } = &e else { panic!("{e}") };
+    let DataError::DataMissing { set, dir, files, .. } = &e else { panic!("{e}") };
     assert_eq!((*set, dir, files.len()), ("ogbn-mag", &tmp.path().join("ogbn-mag"), 2));
     let text = e.to_string();
     assert!(

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::{Component, Path, PathBuf};
 
-use burn_gnn_graph::GraphError;
-use burn_gnn_graph::files::{DirLock, folder};
+use burn_gnn_files::DataError;
+use burn_gnn_files::{DirLock, folder};
 use tempfile::TempDir;
 
 use crate::files::{cut, format_error, io_error, lock_dir, open_zip, sync_dir, zip_error};
@@ -19,9 +19,9 @@ const ENTRY: u64 = 512;
 /// is called before: once the set is there nobody asks for its archive again, so that is where to remove it.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for a damaged archive, one of more than `most` bytes, or one with names
+/// [`DataError::Io`]; [`DataError::Format`] for a damaged archive, one of more than `most` bytes, or one with names
 /// that lead out of the folder, or with links.
-pub(super) fn unpack(file: &File, archive: &Path, into: &Path, most: u64, unpacked: impl FnOnce()) -> Result<(), GraphError> {
+pub(super) fn unpack(file: &File, archive: &Path, into: &Path, most: u64, unpacked: impl FnOnce()) -> Result<(), DataError> {
     let parent = folder(into);
     let (temp, _lock) = temporary(into).map_err(|e| io_error(parent, e))?;
     // Beside its lock, which does not become a file of the set.
@@ -67,7 +67,7 @@ fn sync_folders(dir: &Path) -> std::io::Result<()> {
 }
 
 /// Renames a file or folder; `false` where there is one of that name, also one that appeared just now.
-fn appear(from: &Path, to: &Path) -> Result<bool, GraphError> {
+fn appear(from: &Path, to: &Path) -> Result<bool, DataError> {
     if to.exists() {
         return Ok(false);
     }
@@ -101,7 +101,7 @@ fn temporary(into: &Path) -> std::io::Result<(TempDir, Option<DirLock>)> {
     }
 }
 
-fn zip(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), GraphError> {
+fn zip(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), DataError> {
     let mut zip = open_zip(archive, BufReader::new(file))?;
     let mut left = Left { bytes: most, most };
     for i in 0..zip.len() {
@@ -121,7 +121,7 @@ fn zip(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), GraphE
     Ok(())
 }
 
-fn tar(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), GraphError> {
+fn tar(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), DataError> {
     let damaged = |e: std::io::Error| format_error(archive, format!("expected a gzipped tar archive, found: {}", cut(&e.to_string())));
     let mut tar = ::tar::Archive::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(file)));
     let mut left = Left { bytes: most, most };
@@ -143,7 +143,7 @@ fn tar(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), GraphE
 }
 
 /// Where an entry goes.
-fn place(archive: &Path, into: &Path, name: &Path) -> Result<PathBuf, GraphError> {
+fn place(archive: &Path, into: &Path, name: &Path) -> Result<PathBuf, DataError> {
     let inside = name.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
     let text = name.to_string_lossy();
     if !inside || text.contains([':', '\\', '\0']) {
@@ -159,7 +159,7 @@ struct Left {
 }
 
 impl Left {
-    fn take(&mut self, archive: &Path, bytes: u64) -> Result<(), GraphError> {
+    fn take(&mut self, archive: &Path, bytes: u64) -> Result<(), DataError> {
         let left = self.bytes.checked_sub(bytes);
         let most = self.most;
         let more = || format!("expected at most {most} bytes when unpacked, some times the size of the published set, found more");
@@ -168,7 +168,7 @@ impl Left {
     }
 }
 
-fn write(archive: &Path, path: &Path, entry: impl Read, left: &mut Left) -> Result<(), GraphError> {
+fn write(archive: &Path, path: &Path, entry: impl Read, left: &mut Left) -> Result<(), DataError> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|e| io_error(parent, e))?;
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use burn_gnn_graph::{Column, EdgeType, Graph, GraphError, Ids, Relation};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{Column, EdgeType, Graph, Ids, Relation};
 use serde::Deserialize;
 
 use crate::edge_list::{EdgeListFormat, read_edge_list};
@@ -111,13 +113,13 @@ pub struct ChunkedData {
 ///
 /// # Errors
 /// Those of [`open_chunked`]; data in another format (Parquet among them), with another number of rows, or whose pieces
-/// differ in type or row shape; [`GraphError::Table`] with file, line and column for a row of CSV.
-pub fn load_chunked(dir: impl AsRef<Path>, device: &Device) -> Result<ChunkedGraph, GraphError> {
+/// differ in type or row shape; [`DataError::Table`] with file, line and column for a row of CSV.
+pub fn load_chunked(dir: impl AsRef<Path>, device: &Device) -> Result<ChunkedGraph, DataError> {
     let json = dir.as_ref().join(METADATA);
     load(&json, device).map_err(|e| e.in_file(json))
 }
 
-fn load(json: &Path, device: &Device) -> Result<ChunkedGraph, GraphError> {
+fn load(json: &Path, device: &Device) -> Result<ChunkedGraph, DataError> {
     let ChunkedStructure { name, mut graph, ids, node_data, edge_data } = open_chunked(json)?;
     let (ntypes, etypes) = (graph.schema().ntypes().to_vec(), graph.schema().etypes().to_vec());
     for d in &node_data {
@@ -133,15 +135,15 @@ fn load(json: &Path, device: &Device) -> Result<ChunkedGraph, GraphError> {
 /// files.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for a description that contradicts itself or its edges, an edge type that
+/// [`DataError::Io`]; [`DataError::Format`] for a description that contradicts itself or its edges, an edge type that
 /// is not `src:relation:dst`, data of a type that is none, file names that lead outside the folder, edges in another
-/// format; [`GraphError::Table`] with file, line and column for a line of edges; the errors of [`Graph`] construction
+/// format; [`DataError::Table`] with file, line and column for a line of edges; the errors of [`Graph`] construction
 /// for ids out of range.
-pub fn open_chunked(metadata: impl AsRef<Path>) -> Result<ChunkedStructure, GraphError> {
+pub fn open_chunked(metadata: impl AsRef<Path>) -> Result<ChunkedStructure, DataError> {
     open(metadata.as_ref()).map_err(|e| e.in_file(metadata))
 }
 
-fn open(json: &Path) -> Result<ChunkedStructure, GraphError> {
+fn open(json: &Path) -> Result<ChunkedStructure, DataError> {
     let dir = json.parent().unwrap_or_else(|| Path::new(""));
     let meta: Metadata = read_json(json)?;
     let folder = Folder { dir, json };
@@ -156,7 +158,7 @@ fn open(json: &Path) -> Result<ChunkedStructure, GraphError> {
         known.insert(name.as_str(), (i, count));
         b = b.nodes(name, count);
     }
-    let unknown = |name: &String| GraphError::UnknownNodeType { name: name.clone(), known: meta.node_type.clone() };
+    let unknown = |name: &String| DataError::Graph(GraphError::UnknownNodeType { name: name.clone(), known: meta.node_type.clone() });
     let mut edges = vec![];
     let edge_counts = folder.counts("num_edges_per_chunk", &meta.edge_type, &meta.num_edges_per_chunk)?;
     for (i, (name, &count)) in meta.edge_type.iter().zip(&edge_counts).enumerate() {
@@ -173,7 +175,7 @@ fn open(json: &Path) -> Result<ChunkedStructure, GraphError> {
     let etypes: BTreeMap<&str, usize> = meta.edge_type.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
     for name in meta.edges.keys().chain(meta.edge_data.keys()) {
         if !etypes.contains_key(name.as_str()) {
-            return Err(GraphError::UnknownEdgeType { name: name.clone(), known: meta.edge_type.clone() });
+            return Err(DataError::Graph(GraphError::UnknownEdgeType { name: name.clone(), known: meta.edge_type.clone() }));
         }
     }
     let ids = IdConverter::new(TypeIds::new(nodes)?, TypeIds::new(edges)?);
@@ -195,9 +197,9 @@ impl IdConverter {
     /// nothing else.
     ///
     /// # Errors
-    /// [`GraphError::Io`]; [`GraphError::Format`] for a file that is no such description; [`GraphError::Duplicate`] for
+    /// [`DataError::Io`]; [`DataError::Format`] for a file that is no such description; [`GraphError::Duplicate`] for
     /// a type named twice.
-    pub fn from_metadata(path: impl AsRef<Path>) -> Result<Self, GraphError> {
+    pub fn from_metadata(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let [nodes, edges] = chunked_types(path.as_ref())?;
         let numbering = |types| TypeIds::new(types).map_err(|e| e.in_file(&path));
         Ok(Self::new(numbering(nodes)?, numbering(edges)?))
@@ -205,7 +207,7 @@ impl IdConverter {
 }
 
 /// Node types and edge types of a description with their numbers of nodes and edges, in its order.
-fn chunked_types(json: &Path) -> Result<[Vec<(String, usize)>; 2], GraphError> {
+fn chunked_types(json: &Path) -> Result<[Vec<(String, usize)>; 2], DataError> {
     let types: Types = read_json(json)?;
     let folder = Folder { dir: Path::new(""), json };
     types.edge_type.iter().try_for_each(|name| folder.etype(name).map(drop))?;
@@ -221,12 +223,12 @@ struct Folder<'a> {
 }
 
 impl Folder<'_> {
-    fn path(&self, file: &str) -> Result<PathBuf, GraphError> {
+    fn path(&self, file: &str) -> Result<PathBuf, DataError> {
         inside(self.dir, self.json, file)
     }
 
     /// The sum of the pieces of each type.
-    fn counts(&self, what: &str, types: &[String], pieces: &[Vec<u64>]) -> Result<Vec<u64>, GraphError> {
+    fn counts(&self, what: &str, types: &[String], pieces: &[Vec<u64>]) -> Result<Vec<u64>, DataError> {
         same_count(self.json, &format!("{what}: number of types"), types.len() as u64, pieces.len())?;
         let sum = |(name, counts): (&String, &Vec<u64>)| {
             let sum = counts.iter().try_fold(0u64, |a, &n| a.checked_add(n));
@@ -237,7 +239,7 @@ impl Folder<'_> {
         types.iter().zip(pieces).map(sum).collect()
     }
 
-    fn etype(&self, name: &str) -> Result<EdgeType, GraphError> {
+    fn etype(&self, name: &str) -> Result<EdgeType, DataError> {
         let parts: Vec<&str> = name.split(':').collect();
         match parts.as_slice() {
             &[s, r, d] => Ok(EdgeType::new(s, r, d)),
@@ -251,7 +253,7 @@ impl Folder<'_> {
         (0..pieces.data.len()).map(|i| same.then(|| counts[i])).collect()
     }
 
-    fn edges(&self, pieces: &Pieces, counts: &[u64]) -> Result<(Vec<i64>, Vec<i64>), GraphError> {
+    fn edges(&self, pieces: &Pieces, counts: &[u64]) -> Result<(Vec<i64>, Vec<i64>), DataError> {
         let (mut src, mut dst) = (vec![], vec![]);
         for (file, count) in pieces.data.iter().zip(Self::expected(pieces, counts)) {
             let path = self.path(file)?;
@@ -281,7 +283,7 @@ impl Folder<'_> {
         Ok((src, dst))
     }
 
-    fn pairs(array: NpyArray, src: &mut Vec<i64>, dst: &mut Vec<i64>) -> Result<(), GraphError> {
+    fn pairs(array: NpyArray, src: &mut Vec<i64>, dst: &mut Vec<i64>) -> Result<(), DataError> {
         array.expect_shape(&[None, Some(2)])?;
         for pair in array.into_i64()?.as_chunks::<2>().0 {
             src.push(pair[0]);
@@ -291,7 +293,7 @@ impl Folder<'_> {
     }
 
     /// Where the features of a type lie.
-    fn data(&self, ty: usize, columns: &BTreeMap<String, Pieces>, counts: &[u64], to: &mut Vec<ChunkedData>) -> Result<(), GraphError> {
+    fn data(&self, ty: usize, columns: &BTreeMap<String, Pieces>, counts: &[u64], to: &mut Vec<ChunkedData>) -> Result<(), DataError> {
         for (name, pieces) in columns {
             to.push(ChunkedData {
                 ty,
@@ -306,13 +308,13 @@ impl Folder<'_> {
     }
 }
 
-fn unknown(json: &Path, format: &str, known: &str) -> GraphError {
+fn unknown(json: &Path, format: &str, known: &str) -> DataError {
     format_error(json, format!("format: expected {known}, found `{format}`; convert the files"))
 }
 
 impl ChunkedData {
     /// All pieces as one column.
-    fn read(&self, json: &Path, device: &Device) -> Result<Column, GraphError> {
+    fn read(&self, json: &Path, device: &Device) -> Result<Column, DataError> {
         let mut parts: Vec<Column> = vec![];
         for (path, &count) in self.files.iter().zip(&self.rows) {
             let array = match self.format.as_str() {

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use burn::tensor::Device;
-use burn_gnn_graph::{GraphError, HomoId};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::HomoId;
 use serde_json::{Value, json};
 
 use super::{ChunkedGraph, load_chunked};
@@ -14,7 +16,7 @@ fn npy(dir: &Path, name: &str, descr: &str, shape: &str, data: &[u8]) {
 }
 
 /// Types in an order that is not the sorted one, each array in two pieces, with `edit` applied last.
-fn toy(device: &Device, edit: impl FnOnce(&Path, &mut Value)) -> Result<ChunkedGraph, GraphError> {
+fn toy(device: &Device, edit: impl FnOnce(&Path, &mut Value)) -> Result<ChunkedGraph, DataError> {
     let tmp = tempfile::tempdir().unwrap();
     let dir = tmp.path();
     std::fs::write(dir.join("w0.csv"), "0 4\n").unwrap();
@@ -111,7 +113,7 @@ fn refusals() {
     refused(&|d, _| npy(d, "f1.npy", "<f4", "(3, 1)", &[0; 12]), "expected F32 [2] per row as in the first piece, found F32 [1]");
     refused(&|d, _| npy(d, "c.npy", "<i8", "(2, 3)", &[0; 48]), "expected shape [any, 2]");
     let e = refused(&|d, _| std::fs::write(d.join("w1.csv"), "2 0\n1 x\n").unwrap(), "w1.csv:2:2: expected an int64, got \"x\"");
-    assert!(matches!(e, GraphError::Table { .. }));
+    assert!(matches!(e, DataError::Table { .. }));
     let e = refused(&|d, _| std::fs::write(d.join("w1.csv"), "3 0\n1 1\n").unwrap(), "`src` must lie in 0..3, got 3");
-    assert!(matches!(e.cause(), GraphError::NodeOutOfRange { .. }));
+    assert!(matches!(e.cause(), DataError::Graph(GraphError::NodeOutOfRange { .. })));
 }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, TensorData};
-use burn_gnn_graph::{Column, GraphError, Texts};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{Column, Texts};
 use hashbrown::HashMap;
 use indicatif::ProgressBar;
 
@@ -52,7 +54,7 @@ enum Cell {
 
 impl CsvColumns {
     /// Reads a file; `keys` are names of columns of ids.
-    pub(super) fn read(path: &Path, separator: u8, keys: &[&str]) -> Result<Self, GraphError> {
+    pub(super) fn read(path: &Path, separator: u8, keys: &[&str]) -> Result<Self, DataError> {
         let options = ReadOptions::default();
         let mut file = CsvFile::new(path, separator, text(path, options.max_expansion, &ProgressBar::hidden())?)?;
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -84,7 +86,7 @@ impl CsvColumns {
             if record.len() != width {
                 return Err(wrong(0, format!("{width} fields, not {}", record.len()), record.as_slice()));
             }
-            let cell = |place: usize| -> Result<&str, GraphError> {
+            let cell = |place: usize| -> Result<&str, DataError> {
                 std::str::from_utf8(&record[place]).map(str::trim).map_err(|_| wrong(place + 1, "UTF-8 text".into(), &record[place]))
             };
             for (texts, place) in out.keys.iter_mut().zip(&out.places) {
@@ -102,26 +104,26 @@ impl CsvColumns {
             out.rows += 1;
             if out.rows as u64 > LIMIT {
                 let relation = path.display().to_string();
-                return Err(GraphError::TooLarge { relation, what: "ids", count: out.rows as u64, limit: LIMIT });
+                return Err(DataError::Graph(GraphError::TooLarge { relation, what: "ids", count: out.rows as u64, limit: LIMIT }));
             }
         }
         Ok(out)
     }
 
     /// A column of ids that must be there.
-    pub(super) fn key(&self, k: usize, name: &str) -> Result<&Texts, GraphError> {
+    pub(super) fn key(&self, k: usize, name: &str) -> Result<&Texts, DataError> {
         let missing = || format_error(&self.path, format!("expected a column `{name}`, found none"));
         self.keys[k].as_ref().ok_or_else(missing)
     }
 
     /// An error at the `k`-th column of ids of a row.
-    pub(super) fn error(&self, row: usize, k: usize, expected: impl Into<String>, found: &str) -> GraphError {
+    pub(super) fn error(&self, row: usize, k: usize, expected: impl Into<String>, found: &str) -> DataError {
         let column = self.places[k].map_or(0, |p| p + 1);
         table_error(&self.path, self.lines[row], column, expected, found)
     }
 
     /// The number of the graph that each row belongs to; all 0 where no column says it.
-    pub(super) fn graph_ids(&self, k: usize) -> Result<Vec<i64>, GraphError> {
+    pub(super) fn graph_ids(&self, k: usize) -> Result<Vec<i64>, DataError> {
         let Some(texts) = &self.keys[k] else { return Ok(vec![0; self.rows]) };
         let id = |(row, text): (usize, &str)| {
             parse_i64(text.as_bytes()).ok_or_else(|| self.error(row, k, "the number of a graph, an int64", text))
@@ -161,7 +163,7 @@ impl DataColumn {
     }
 
     /// The cells of some rows on a device: bool, int64 or, as DGL has it, float32.
-    pub(super) fn rows(&self, rows: &[u32], device: &Device) -> Result<Column, GraphError> {
+    pub(super) fn rows(&self, rows: &[u32], device: &Device) -> Result<Column, DataError> {
         let width = self.width.unwrap_or(1);
         let shape: Vec<usize> = [Some(rows.len()), self.width].into_iter().flatten().collect();
         fn pick<T: Copy>(values: &[T], rows: &[u32], width: usize) -> Vec<T> {
@@ -173,12 +175,14 @@ impl DataColumn {
             Values::Float(v) => TensorData::new(pick(v, rows, width).into_iter().map(|x| x as f32).collect(), shape),
             Values::None => TensorData::new(Vec::<f32>::new(), shape),
         };
-        column_of(data, device).map_err(|dtype| GraphError::ColumnMismatch {
-            frame: "CSV file".into(),
-            name: self.name.clone(),
-            what: "dtype",
-            expected: format!("one that {device:?} supports"),
-            actual: format!("{dtype:?}"),
+        column_of(data, device).map_err(|dtype| {
+            DataError::Graph(GraphError::ColumnMismatch {
+                frame: "CSV file".into(),
+                name: self.name.clone(),
+                what: "dtype",
+                expected: format!("one that {device:?} supports"),
+                actual: format!("{dtype:?}"),
+            })
         })
     }
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use burn::tensor::Device;
-use burn_gnn_graph::{EdgeType, FileId, Frame, Graph, GraphError, Ids, NodeIds, Texts};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{EdgeType, FileId, Frame, Graph, Ids, NodeIds, Texts};
 use serde::Deserialize;
 
 use super::csv_columns::CsvColumns;
@@ -130,16 +132,16 @@ pub struct GraphSet {
 /// ascending number; one that `graphs.csv` alone names is empty.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Version`] for another version than 1.0.0; [`GraphError::Format`] for a description
-/// that is none; [`GraphError::Table`] with file, line and column for a row of another width, a cell that is no number
+/// [`DataError::Io`]; [`DataError::Version`] for another version than 1.0.0; [`DataError::Format`] for a description
+/// that is none; [`DataError::Table`] with file, line and column for a row of another width, a cell that is no number
 /// (where DGL's own parser gives up, too), a vector of another width, a node or graph given twice, an edge that names
 /// an unknown node or graph (DGL: a bare `KeyError`); [`GraphError::Duplicate`] for a type given twice.
-pub fn load_dgl_csv(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, GraphError> {
+pub fn load_dgl_csv(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, DataError> {
     let yaml = dir.as_ref().join(META);
     read(dir.as_ref(), &yaml, device).map_err(|e| e.in_file(yaml))
 }
 
-fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, GraphError> {
+fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, DataError> {
     let meta = read_meta(yaml)?;
     let files = meta.node_data.iter().map(|m| &m.file_name).chain(meta.edge_data.iter().map(|m| &m.file_name));
     let files = files.chain(meta.graph_data.iter().map(|m| &m.file_name)).map(|file| inside(dir, yaml, file));
@@ -152,7 +154,7 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, GraphError
         let file = CsvColumns::read(&inside(dir, yaml, &m.file_name)?, separator, &[&m.node_id_field, &m.graph_id_field])?;
         let table = NodeFile::new(file, &m.node_id_field)?;
         if nodes.insert(m.ntype.clone(), table).is_some() {
-            return Err(GraphError::Duplicate { what: "node type", name: m.ntype.clone() });
+            return Err(DataError::Graph(GraphError::Duplicate { what: "node type", name: m.ntype.clone() }));
         }
     }
     let mut edges = BTreeMap::new();
@@ -163,7 +165,7 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, GraphError
         let file = CsvColumns::read(&inside(dir, yaml, &m.file_name)?, separator, &keys)?;
         let table = EdgeFile::new(file, &etype, &nodes, [&m.src_id_field, &m.dst_id_field])?;
         if edges.insert(etype.clone(), table).is_some() {
-            return Err(GraphError::Duplicate { what: "edge type", name: etype.to_string() });
+            return Err(DataError::Graph(GraphError::Duplicate { what: "edge type", name: etype.to_string() }));
         }
     }
     let found: BTreeSet<i64> = nodes.values().flat_map(|n| n.by_graph.keys().copied()).collect();
@@ -207,13 +209,13 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, GraphError
     Ok(GraphSet { name: meta.dataset_name, graphs, graph_ids, data })
 }
 
-fn read_meta(path: &Path) -> Result<Meta, GraphError> {
+fn read_meta(path: &Path) -> Result<Meta, DataError> {
     let bytes = read_bounded(path, MOST)?;
     let meta: Meta = serde_saphyr::from_slice(&bytes)
         .map_err(|e| format_error(path, format!("expected a description of a CSV data set, found: {e}")))?;
     if meta.version != VERSION {
         let found = format!("{}, not {VERSION}", cut(&meta.version));
-        return Err(GraphError::Version { path: path.into(), found, expected: 1 });
+        return Err(DataError::Version { path: path.into(), found, expected: 1 });
     }
     Ok(meta)
 }
@@ -223,7 +225,7 @@ fn one_graph(
     nodes: &BTreeMap<String, NodeFile>,
     edges: &BTreeMap<EdgeType, EdgeFile>,
     device: &Device,
-) -> Result<Graph, GraphError> {
+) -> Result<Graph, DataError> {
     let mut b = Graph::builder();
     for (name, n) in nodes {
         b = b.nodes(name, n.rows(id).len());
@@ -261,7 +263,7 @@ struct NodeFile {
 }
 
 impl NodeFile {
-    fn new(file: CsvColumns, id_field: &str) -> Result<Self, GraphError> {
+    fn new(file: CsvColumns, id_field: &str) -> Result<Self, DataError> {
         let ids = numbers_or_texts(file.key(0, id_field)?);
         let mut by_graph: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
         for (row, graph) in file.graph_ids(1)?.into_iter().enumerate() {
@@ -302,11 +304,12 @@ struct EdgeFile {
 }
 
 impl EdgeFile {
-    fn new(file: CsvColumns, etype: &EdgeType, nodes: &BTreeMap<String, NodeFile>, fields: [&String; 2]) -> Result<Self, GraphError> {
+    fn new(file: CsvColumns, etype: &EdgeType, nodes: &BTreeMap<String, NodeFile>, fields: [&String; 2]) -> Result<Self, DataError> {
         let graphs = file.graph_ids(2)?;
-        let end = |k: usize, name: &str| -> Result<Vec<u32>, GraphError> {
+        let end = |k: usize, name: &str| -> Result<Vec<u32>, DataError> {
             let known = || nodes.keys().cloned().collect();
-            let of = nodes.get(name).ok_or_else(|| GraphError::UnknownNodeType { name: name.to_owned(), known: known() })?;
+            let of =
+                nodes.get(name).ok_or_else(|| DataError::Graph(GraphError::UnknownNodeType { name: name.to_owned(), known: known() }))?;
             let number = |(row, text): (usize, &str)| {
                 // Ids are compared as those of the nodes are: as numbers, or as texts.
                 let id = match of.ids {

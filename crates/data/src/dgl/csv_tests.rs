@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use burn::tensor::Device;
-use burn_gnn_graph::{ColumnKind, FileId, Graph, GraphError};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{ColumnKind, FileId, Graph};
 use proptest::prelude::*;
 
 use super::{GraphSet, load_dgl_csv};
@@ -15,7 +17,7 @@ fn put(dir: &Path, files: &[(&str, &str)]) {
     files.iter().for_each(|(name, text)| std::fs::write(dir.join(name), text).unwrap());
 }
 
-fn load(files: &[(&str, &str)]) -> Result<GraphSet, GraphError> {
+fn load(files: &[(&str, &str)]) -> Result<GraphSet, DataError> {
     let dir = tempfile::tempdir().unwrap();
     put(dir.path(), files);
     load_dgl_csv(dir.path(), &Device::flex())
@@ -99,7 +101,7 @@ fn refusals() {
         e
     };
     let wrong_id = "nodes.csv:3:1: expected the id of a node that no row before has, got \"1\"";
-    assert!(matches!(refused("nodes.csv", "node_id,x\n1,2\n1,3\n", wrong_id), GraphError::Table { .. }));
+    assert!(matches!(refused("nodes.csv", "node_id,x\n1,2\n1,3\n", wrong_id), DataError::Table { .. }));
     refused("nodes.csv", "id,x\n1,2\n", "expected a column `node_id`, found none");
     refused("nodes.csv", "node_id,x\n1\n", "nodes.csv:2:0: expected 2 fields, not 1");
     refused(
@@ -120,15 +122,18 @@ fn refusals() {
     refused("edges.csv", "src_id,dst_id\n1,3\n", "edges.csv:2:2: expected the id of a `_V` node of graph 0, got \"3\"");
     refused("edges.csv", "src_id,dst_id\nx,1\n", "edges.csv:2:1: expected the id of a `_V` node of graph 0, got \"x\"");
     refused("edges.csv", "src_id,dst_id,graph_id\n1,2,4\n", "the id of a `_V` node of graph 4");
-    assert!(matches!(refused("meta.yaml", &format!("version: 2.0.0\n{META}"), "format version 2.0.0"), GraphError::Version { .. }));
+    assert!(matches!(refused("meta.yaml", &format!("version: 2.0.0\n{META}"), "format version 2.0.0"), DataError::Version { .. }));
     refused("meta.yaml", &META.replace("nodes.csv", "../nodes.csv"), "inside the folder");
     refused("meta.yaml", &format!("separator: '--'\n{META}"), "separator: expected one ASCII character, found \"--\"");
     refused("meta.yaml", &format!("colour: red\n{META}"), "expected a description of a CSV data set");
     refused("meta.yaml", "- 1\n- 2\n", "expected a description of a CSV data set");
     let twice = META.replace("- file_name: nodes.csv\n", "- file_name: nodes.csv\n- file_name: nodes.csv\n");
-    assert!(matches!(refused("meta.yaml", &twice, "node type `_V` was given twice").cause(), GraphError::Duplicate { .. }));
+    assert!(matches!(
+        refused("meta.yaml", &twice, "node type `_V` was given twice").cause(),
+        DataError::Graph(GraphError::Duplicate { .. })
+    ));
     let other = META.replace("- file_name: edges.csv\n", "- file_name: edges.csv\n  etype: [a, b, _V]\n");
-    assert!(matches!(refused("meta.yaml", &other, "unknown node type `a`").cause(), GraphError::UnknownNodeType { .. }));
+    assert!(matches!(refused("meta.yaml", &other, "unknown node type `a`").cause(), DataError::Graph(GraphError::UnknownNodeType { .. })));
     let graphs = |text: &str| {
         let meta = format!("{META}graph_data:\n  file_name: graphs.csv\n");
         load(&[("meta.yaml", &meta), ("nodes.csv", nodes), ("edges.csv", edges), ("graphs.csv", text)]).unwrap_err().to_string()
@@ -136,7 +141,7 @@ fn refusals() {
     assert!(graphs("graph_id\n1\n").contains("expected a row for each graph that has nodes, found none for graph 0"));
     assert!(graphs("graph_id\n0\n0\n").contains("graphs.csv:3:1: expected a graph that occurs once, got \"0\""));
     assert!(graphs("id\n0\n").contains("expected a column `graph_id`, found none"));
-    assert!(matches!(load(&[("meta.yaml", META)]), Err(GraphError::Io { .. })));
+    assert!(matches!(load(&[("meta.yaml", META)]), Err(DataError::Io { .. })));
 }
 
 proptest! {

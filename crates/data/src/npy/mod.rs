@@ -9,7 +9,9 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, TensorData};
-use burn_gnn_graph::{Column, GraphError};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::Column;
+use burn_gnn_graph::GraphError;
 use bytemuck::Pod;
 use half::f16;
 
@@ -56,22 +58,22 @@ pub struct NpyArray {
 /// Reads a `.npy` file: little endian, C order, of one of the types of [`NpyValues`].
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Format`] for a header that is no header, another order or type (objects, which are
+/// [`DataError::Io`]; [`DataError::Format`] for a header that is no header, another order or type (objects, which are
 /// pickles, included), or another length than the shape asks for.
-pub fn read_npy(path: impl AsRef<Path>) -> Result<NpyArray, GraphError> {
+pub fn read_npy(path: impl AsRef<Path>) -> Result<NpyArray, DataError> {
     NpyArray::read(path.as_ref())
 }
 
 impl NpyArray {
     /// Reads and checks a file; see the module.
-    pub(crate) fn read(path: &Path) -> Result<Self, GraphError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, DataError> {
         let (file, len) = open(path)?;
         Self::from_reader(path, BufReader::with_capacity(1 << 18, file), len, true)
     }
 
     /// The array that `reader` gives in `len` bytes. `stored`: a file of that length stands behind, so memory may be
     /// taken at once.
-    pub(crate) fn from_reader(path: &Path, mut reader: impl Read, len: u64, stored: bool) -> Result<Self, GraphError> {
+    pub(crate) fn from_reader(path: &Path, mut reader: impl Read, len: u64, stored: bool) -> Result<Self, DataError> {
         let (ty, head) = NpyHead::typed(path, &mut reader)?;
         let width = match (ty.kind, ty.size) {
             (b'b' | b'i' | b'u', 1) => 1,
@@ -122,7 +124,7 @@ impl NpyArray {
     }
 
     /// Refuses another shape; `None` stands for any length.
-    pub(crate) fn expect_shape(&self, expected: &[Option<usize>]) -> Result<(), GraphError> {
+    pub(crate) fn expect_shape(&self, expected: &[Option<usize>]) -> Result<(), DataError> {
         let fits = self.shape.len() == expected.len() && self.shape.iter().zip(expected).all(|(s, e)| e.is_none_or(|e| e == *s));
         if fits {
             return Ok(());
@@ -134,8 +136,8 @@ impl NpyArray {
     /// Integers of 32 or 64 bits.
     ///
     /// # Errors
-    /// [`GraphError::Format`] for another type.
-    pub fn into_i64(self) -> Result<Vec<i64>, GraphError> {
+    /// [`DataError::Format`] for another type.
+    pub fn into_i64(self) -> Result<Vec<i64>, DataError> {
         match self.values {
             NpyValues::I32(v) => Ok(v.into_iter().map(i64::from).collect()),
             NpyValues::I64(v) => Ok(v),
@@ -144,7 +146,7 @@ impl NpyArray {
     }
 
     /// float32 only.
-    pub(crate) fn into_f32(self) -> Result<Vec<f32>, GraphError> {
+    pub(crate) fn into_f32(self) -> Result<Vec<f32>, DataError> {
         match self.values {
             NpyValues::F32(v) => Ok(v),
             _ => Err(format_error(&self.path, format!("expected dtype float32, found {}", self.dtype()))),
@@ -154,8 +156,8 @@ impl NpyArray {
     /// Numbers of any type, as f32: the nearest one where f32 does not have them.
     ///
     /// # Errors
-    /// [`GraphError::Format`] for texts.
-    pub fn into_floats(self) -> Result<Vec<f32>, GraphError> {
+    /// [`DataError::Format`] for texts.
+    pub fn into_floats(self) -> Result<Vec<f32>, DataError> {
         Ok(match self.values {
             NpyValues::Bool(v) => v.into_iter().map(|b| f32::from(u8::from(b))).collect(),
             NpyValues::I8(v) => v.into_iter().map(f32::from).collect(),
@@ -172,9 +174,9 @@ impl NpyArray {
     /// The array as a column of a [`Frame`](burn_gnn_graph::Frame), whose rows are the first axis, in its own type.
     ///
     /// # Errors
-    /// [`GraphError::Format`] for texts, for a single value and for more axes than [`Column::MAX_RANK`];
+    /// [`DataError::Format`] for texts, for a single value and for more axes than [`Column::MAX_RANK`];
     /// [`GraphError::ColumnMismatch`] for a type that `device` cannot hold.
-    pub fn into_column(self, device: &Device) -> Result<Column, GraphError> {
+    pub fn into_column(self, device: &Device) -> Result<Column, DataError> {
         if self.shape.is_empty() || self.shape.len() > Column::MAX_RANK {
             let why = format!("expected 1 to {} axes, found shape {:?}", Column::MAX_RANK, self.shape);
             return Err(format_error(&self.path, why));
@@ -191,12 +193,14 @@ impl NpyArray {
             NpyValues::F64(v) => TensorData::new(v, shape),
             NpyValues::Text(_) => return Err(format_error(&path, "expected numbers, found texts")),
         };
-        column_of(data, device).map_err(|dtype| GraphError::ColumnMismatch {
-            frame: path.display().to_string(),
-            name: "array".into(),
-            what: "dtype",
-            expected: format!("one that {device:?} supports"),
-            actual: format!("{dtype:?}"),
+        column_of(data, device).map_err(|dtype| {
+            DataError::Graph(GraphError::ColumnMismatch {
+                frame: path.display().to_string(),
+                name: "array".into(),
+                what: "dtype",
+                expected: format!("one that {device:?} supports"),
+                actual: format!("{dtype:?}"),
+            })
         })
     }
 
@@ -232,14 +236,14 @@ struct Data<'a, R> {
 }
 
 impl<R: Read> Data<'_, R> {
-    fn values<T: Pod>(&mut self) -> Result<Vec<T>, GraphError> {
+    fn values<T: Pod>(&mut self) -> Result<Vec<T>, DataError> {
         let mut out = vec![];
         self.fill(&mut out, self.count)?;
         Ok(out)
     }
 
     /// Appends `count` values; memory grows with what the reader gives unless a file stands behind.
-    fn fill<T: Pod>(&mut self, out: &mut Vec<T>, count: usize) -> Result<(), GraphError> {
+    fn fill<T: Pod>(&mut self, out: &mut Vec<T>, count: usize) -> Result<(), DataError> {
         const STEP: usize = 1 << 18;
         if self.stored {
             out.try_reserve_exact(count).map_err(|_| io_error(self.path, std::io::ErrorKind::OutOfMemory.into()))?;
@@ -257,7 +261,7 @@ impl<R: Read> Data<'_, R> {
         }
     }
 
-    fn bools(&mut self) -> Result<Vec<bool>, GraphError> {
+    fn bools(&mut self) -> Result<Vec<bool>, DataError> {
         let bytes: Vec<u8> = self.values()?;
         match bytes.iter().position(|&b| b > 1) {
             Some(i) => Err(format_error(self.path, format!("entry {i}: expected 0 or 1 of a bool, found {}", bytes[i]))),
@@ -265,7 +269,7 @@ impl<R: Read> Data<'_, R> {
         }
     }
 
-    fn texts(&mut self, width: usize, text: impl Fn(&[u8]) -> Option<String>) -> Result<Vec<String>, GraphError> {
+    fn texts(&mut self, width: usize, text: impl Fn(&[u8]) -> Option<String>) -> Result<Vec<String>, DataError> {
         let (mut bytes, count): (Vec<u8>, _) = (vec![], self.count);
         self.fill(&mut bytes, count * width)?;
         let one = |(i, entry): (usize, &[u8])| {

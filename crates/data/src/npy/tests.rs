@@ -16,7 +16,7 @@ fn raw_npy(header: &str, data: &[u8]) -> Vec<u8> {
     out
 }
 
-fn read(bytes: &[u8]) -> Result<NpyArray, GraphError> {
+fn read(bytes: &[u8]) -> Result<NpyArray, DataError> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.npy");
     std::fs::write(&path, bytes).unwrap();
@@ -26,7 +26,7 @@ fn read(bytes: &[u8]) -> Result<NpyArray, GraphError> {
 fn refused(bytes: &[u8], part: &str) {
     let e = read(bytes).unwrap_err();
     let text = e.to_string();
-    assert!(matches!(&e, GraphError::Format { path, .. } if path.ends_with("a.npy")), "{text}");
+    assert!(matches!(&e, DataError::Format { path, .. } if path.ends_with("a.npy")), "{text}");
     assert!(text.contains("a.npy") && text.contains(part), "expected {part:?} in {text}");
 }
 
@@ -92,7 +92,7 @@ fn wrong_length() {
     let whole = npy_bytes("<i4", false, "(2,)", &TWO);
     // A file cut anywhere is refused, whether the cut is in the magic, the header or the data.
     for n in 0..whole.len() {
-        assert!(matches!(read(&whole[..n]), Err(GraphError::Format { .. })), "cut at {n}");
+        assert!(matches!(read(&whole[..n]), Err(DataError::Format { .. })), "cut at {n}");
     }
 }
 

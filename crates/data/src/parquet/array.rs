@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 
 use super::{Cells, ParquetFile, Values};
 use crate::expansion::MAX_EXPANSION;
@@ -11,7 +11,7 @@ use crate::npy::{NpyArray, NpyValues};
 
 /// The columns of a file, which have one type, as the columns of a matrix; a single column of lists of one length as
 /// its rows. The writer's note `shape`, such as `(10, 2, 3)`, says otherwise. Whole numbers become i64.
-pub(crate) fn read_parquet_array(path: &Path) -> Result<NpyArray, GraphError> {
+pub(crate) fn read_parquet_array(path: &Path) -> Result<NpyArray, DataError> {
     let file = ParquetFile::open(path, MAX_EXPANSION)?;
     let names = file.names();
     if names.is_empty() {

@@ -14,6 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 use parquet::basic::{LogicalType, Repetition};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
@@ -45,13 +46,18 @@ pub(crate) struct ParquetFile {
 
 impl ParquetFile {
     /// Reads the description at the end of a file; `max_expansion` is how many times its length the values may take.
-    pub(crate) fn open(path: &Path, max_expansion: u32) -> Result<Self, GraphError> {
+    pub(crate) fn open(path: &Path, max_expansion: u32) -> Result<Self, DataError> {
         let (file, len) = open(path)?;
         let metadata = guarded(path, || ParquetMetaDataReader::new().parse_and_finish(&file).map_err(|e| wrong(path, &e)))?;
         let file = Self { path: path.into(), metadata, len, max_expansion };
-        let rows = file.groups().map(|g| file.rows(g)).try_fold(0u64, |sum, rows| Ok::<_, GraphError>(sum.saturating_add(rows? as u64)))?;
+        let rows = file.groups().map(|g| file.rows(g)).try_fold(0u64, |sum, rows| Ok::<_, DataError>(sum.saturating_add(rows? as u64)))?;
         if rows > LIMIT {
-            return Err(GraphError::TooLarge { relation: path.display().to_string(), what: "rows", count: rows, limit: LIMIT });
+            return Err(DataError::Graph(GraphError::TooLarge {
+                relation: path.display().to_string(),
+                what: "rows",
+                count: rows,
+                limit: LIMIT,
+            }));
         }
         let limit = expansion_limit(len, max_expansion);
         if rows.saturating_mul(CELL) > limit {
@@ -66,7 +72,7 @@ impl ParquetFile {
     }
 
     /// Rows of a group.
-    pub(crate) fn rows(&self, group: usize) -> Result<usize, GraphError> {
+    pub(crate) fn rows(&self, group: usize) -> Result<usize, DataError> {
         let rows = self.metadata.row_group(group).num_rows();
         usize::try_from(rows).map_err(|_| format_error(&self.path, format!("row group {group}: expected a number of rows, found {rows}")))
     }
@@ -98,11 +104,11 @@ impl ParquetFile {
     }
 
     /// All values of a column in a group of rows.
-    pub(crate) fn read(&self, group: usize, column: usize) -> Result<Cells, GraphError> {
+    pub(crate) fn read(&self, group: usize, column: usize) -> Result<Cells, DataError> {
         guarded(&self.path, || self.decode(group, column))
     }
 
-    fn decode(&self, group: usize, column: usize) -> Result<Cells, GraphError> {
+    fn decode(&self, group: usize, column: usize) -> Result<Cells, DataError> {
         let (rows, wrong) = (self.rows(group)?, |e: ParquetError| wrong(&self.path, &e));
         let groups = self.metadata.row_group(group);
         if groups.num_columns() != self.metadata.file_metadata().schema_descr().num_columns() {
@@ -145,19 +151,19 @@ impl ParquetFile {
     }
 
     /// An error about a column.
-    pub(crate) fn refuse(&self, column: usize, expected: &str) -> GraphError {
+    pub(crate) fn refuse(&self, column: usize, expected: &str) -> DataError {
         let about = self.column(column);
         let found = format!("{:?}, {:?}", about.physical_type(), about.logical_type_ref());
         format_error(&self.path, format!("column `{}`: expected {expected}, found {found}", about.path().string()))
     }
 }
 
-fn wrong(path: &Path, e: &ParquetError) -> GraphError {
+fn wrong(path: &Path, e: &ParquetError) -> DataError {
     format_error(path, format!("expected a Parquet file: {e}"))
 }
 
 /// Runs a part of the decoder, which panics at some damaged files; nothing that it was working on is used after that.
-fn guarded<T>(path: &Path, decode: impl FnOnce() -> Result<T, GraphError>) -> Result<T, GraphError> {
+fn guarded<T>(path: &Path, decode: impl FnOnce() -> Result<T, DataError>) -> Result<T, DataError> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
         Err(format_error(

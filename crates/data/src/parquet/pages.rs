@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 use parquet::file::metadata::ColumnChunkMetaData;
 
 use crate::files::{format_error, io_error, open};
@@ -16,7 +16,7 @@ const DEPTH: u32 = 8;
 /// Refuses a chunk of a column that lies outside its file, a page of it that would take more than [`FREE`] bytes and
 /// more than `max_expansion` times those it is stored in, and pages that say to hold more values than there can be:
 /// decoders take memory for as many as the header says.
-pub(super) fn check(path: &Path, len: u64, chunk: &ColumnChunkMetaData, max_expansion: u32) -> Result<(), GraphError> {
+pub(super) fn check(path: &Path, len: u64, chunk: &ColumnChunkMetaData, max_expansion: u32) -> Result<(), DataError> {
     let name = chunk.column_path().string();
     let refuse = |why: String| format_error(path, format!("column `{name}`: {why}"));
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());

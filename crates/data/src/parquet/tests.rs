@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use burn_gnn_graph::{GraphError, Ids};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::Ids;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
@@ -120,7 +121,7 @@ fn repeated_ids_and_other_columns_are_named() {
     assert!(read_nodes_with(shard, &by(Csv::default()), &ReadOptions::new()).is_err());
     let lists = by(Csv::default().with_id("vector.list.element"));
     let e = read_nodes(stored("vectors.parquet"), &lists).unwrap_err();
-    assert!(matches!(e, GraphError::Format { .. } | GraphError::Table { .. }), "{e}");
+    assert!(matches!(e, DataError::Format { .. } | DataError::Table { .. }), "{e}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod machine;
 
 use std::path::Path;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 
 use crate::files::{cut, format_error};
 use construct::Known;
@@ -220,7 +220,7 @@ pub(crate) struct Pickle<'a> {
 
 impl<'a> Pickle<'a> {
     /// Reads the first pickle of `bytes`, of which there are fewer than 2^30.
-    pub(crate) fn read(path: &'a Path, bytes: &'a [u8], vocabulary: Vocabulary) -> Result<Self, GraphError> {
+    pub(crate) fn read(path: &'a Path, bytes: &'a [u8], vocabulary: Vocabulary) -> Result<Self, DataError> {
         let mut m = Machine::new(bytes, vocabulary);
         let top = m.run().map_err(|why| format_error(path, format!("pickle, byte {}: {why}", m.at)))?;
         Ok(Self { path, store: m.store, top })
@@ -253,7 +253,7 @@ impl<'a> Pickle<'a> {
         }
     }
     /// An error that says what was expected.
-    pub(crate) fn wrong(&self, expected: &str, id: Id) -> GraphError {
+    pub(crate) fn wrong(&self, expected: &str, id: Id) -> DataError {
         let found = match *self.get(id) {
             Value::List(_) => format!("a list of {}", self.items(id).len()),
             Value::Tuple(_) => format!("a tuple of {}", self.items(id).len()),
@@ -269,16 +269,16 @@ impl<'a> Pickle<'a> {
         };
         format_error(self.path, format!("expected {expected}, found {found}"))
     }
-    pub(crate) fn int(&self, id: Id) -> Result<i64, GraphError> {
+    pub(crate) fn int(&self, id: Id) -> Result<i64, DataError> {
         if let Value::Int(i) = *self.get(id) { Ok(i) } else { Err(self.wrong("a whole number", id)) }
     }
     /// Shape of an array.
-    pub(crate) fn shape(&self, id: Id) -> Result<Vec<usize>, GraphError> {
+    pub(crate) fn shape(&self, id: Id) -> Result<Vec<usize>, DataError> {
         let Value::Array(Some(at)) = *self.get(id) else { return Err(self.wrong("a NumPy array", id)) };
         Ok(self.store.lengths(self.store.arrays[at as usize].shape).unwrap_or_default())
     }
     /// The whole numbers of an array.
-    pub(crate) fn ints(&self, id: Id) -> Result<Vec<i64>, GraphError> {
+    pub(crate) fn ints(&self, id: Id) -> Result<Vec<i64>, DataError> {
         let (dtype, b) = self.data(id)?;
         Ok(match dtype {
             "i1" => b.iter().map(|&x| i64::from(x as i8)).collect(),
@@ -290,7 +290,7 @@ impl<'a> Pickle<'a> {
         })
     }
     /// The numbers of an array.
-    pub(crate) fn floats(&self, id: Id) -> Result<Vec<f32>, GraphError> {
+    pub(crate) fn floats(&self, id: Id) -> Result<Vec<f32>, DataError> {
         let (dtype, b) = self.data(id)?;
         Ok(match dtype {
             "f4" => b.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x)).collect(),
@@ -298,7 +298,7 @@ impl<'a> Pickle<'a> {
             _ => self.ints(id)?.into_iter().map(|x| x as f32).collect(),
         })
     }
-    fn data(&self, id: Id) -> Result<(&'static str, &[u8]), GraphError> {
+    fn data(&self, id: Id) -> Result<(&'static str, &[u8]), DataError> {
         let Value::Array(Some(at)) = *self.get(id) else { return Err(self.wrong("a NumPy array", id)) };
         let array = self.store.arrays[at as usize];
         Ok((array.dtype, self.store.part(array.bytes)))
@@ -319,7 +319,7 @@ impl<'a> Pickle<'a> {
     }
     /// Element type of tensor `at`, and which part of its storage it is.
     #[cfg(feature = "torch")]
-    pub(crate) fn tensor(&self, at: u32) -> Result<(StorageType, View), GraphError> {
+    pub(crate) fn tensor(&self, at: u32) -> Result<(StorageType, View), DataError> {
         let tensor = self.store.tensors[at as usize];
         let storage = self.store.storages[tensor.storage as usize];
         let (axes, strides) = (self.store.items(tensor.shape).len(), self.store.items(tensor.strides).len());
@@ -335,7 +335,7 @@ impl<'a> Pickle<'a> {
         Ok((storage.kind, View { offset: tensor.offset, shape, strides }))
     }
     /// An entry of a dictionary.
-    pub(crate) fn entry(&self, dict: Id, key: &str) -> Result<Id, GraphError> {
+    pub(crate) fn entry(&self, dict: Id, key: &str) -> Result<Id, DataError> {
         let entries = self.dict(dict).ok_or_else(|| self.wrong("a dictionary", dict))?;
         let is_key = |id: Id| match *self.get(id) {
             Value::Text(k) | Value::Bytes(k) => self.store.part(k) == key.as_bytes(),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use burn_gnn_graph::{Frame, GlobalIds, GraphError, Ids, NodeIds, Ragged, Texts};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{Frame, GlobalIds, Ids, NodeIds, Ragged, Texts};
 use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
@@ -103,13 +105,13 @@ impl Extras {
     }
 
     /// Reads them back into a frame.
-    pub(super) fn read(&self, prefix: &str, file: &TensorFile<'_>, frame: &mut Frame) -> Result<(), GraphError> {
+    pub(super) fn read(&self, prefix: &str, file: &TensorFile<'_>, frame: &mut Frame) -> Result<(), DataError> {
         let rows = frame.len() as u64;
         let mut names = BTreeSet::new();
         for l in &self.lists {
             let key = format!("list/{prefix}/{}", l.name);
             if !names.insert(&l.name) {
-                return Err(GraphError::Duplicate { what: "list", name: key });
+                return Err(DataError::Graph(GraphError::Duplicate { what: "list", name: key }));
             }
             let indptr = bytemuck::pod_collect_to_vec(file.get(&format!("{key}/indptr"), Dtype::U64, &[rows + 1])?.data());
             let values = bytemuck::pod_collect_to_vec(file.get(&format!("{key}/values"), Dtype::I64, &[l.values])?.data());
@@ -120,7 +122,7 @@ impl Extras {
         for t in &self.texts {
             let key = format!("text/{prefix}/{}", t.name);
             if !names.insert(&t.name) {
-                return Err(GraphError::Duplicate { what: "text", name: key });
+                return Err(DataError::Graph(GraphError::Duplicate { what: "text", name: key }));
             }
             frame.insert_text(&t.name, read_texts(&key, rows, t.bytes, file)?)?;
         }
@@ -148,7 +150,7 @@ fn put_texts<'a>(key: &str, texts: &'a Texts, out: &mut Vec<Stored<'a>>) {
     out.push(Stored::offsets(format!("{key}/ends"), ends));
 }
 
-fn read_texts(key: &str, rows: u64, bytes: u64, file: &TensorFile<'_>) -> Result<Texts, GraphError> {
+fn read_texts(key: &str, rows: u64, bytes: u64, file: &TensorFile<'_>) -> Result<Texts, DataError> {
     let text = file.get(&format!("{key}/bytes"), Dtype::U8, &[bytes])?.data().to_vec();
     let ends: Vec<u64> = bytemuck::pod_collect_to_vec(file.get(&format!("{key}/ends"), Dtype::U64, &[rows])?.data());
     let ends: Vec<usize> = ends.into_iter().map(|e| usize::try_from(e).unwrap_or(usize::MAX)).collect();

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use burn::tensor::{DType, TensorData};
-use burn_gnn_graph::{Column, EdgeType, Frame, Graph, GraphError, Relation};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{Column, EdgeType, Frame, Graph, Relation};
 use half::{bf16, f16};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
@@ -15,11 +17,11 @@ use crate::column::column_of;
 use crate::files::{format_error, node_count};
 
 /// Asked for each column whether it stays in the file.
-pub(super) type Keep<'k> = &'k mut dyn FnMut(&str, &ColumnEntry, &TensorView<'_>) -> Result<bool, GraphError>;
+pub(super) type Keep<'k> = &'k mut dyn FnMut(&str, &ColumnEntry, &TensorView<'_>) -> Result<bool, DataError>;
 
 impl TensorFile<'_> {
     /// The graph of a description.
-    pub(super) fn graph(&self, d: &Description, keep: Keep<'_>) -> Result<Graph, GraphError> {
+    pub(super) fn graph(&self, d: &Description, keep: Keep<'_>) -> Result<Graph, DataError> {
         let mut b = Graph::builder();
         for n in &d.node_types {
             b = b.nodes(&n.name, node_count(self.json, &n.name, n.count, self.bytes)?);
@@ -31,12 +33,12 @@ impl TensorFile<'_> {
             let count = |end: &String| {
                 let known = || d.node_types.iter().map(|n| n.name.clone()).collect();
                 let count = counts.get(&**end).map(|&n| n as usize);
-                count.ok_or_else(|| GraphError::UnknownNodeType { name: end.clone(), known: known() })
+                count.ok_or_else(|| DataError::Graph(GraphError::UnknownNodeType { name: end.clone(), known: known() }))
             };
             let (num_src, num_dst) = (count(&t.src)?, count(&t.dst)?);
             let (src, dst) = (self.ids(&edges_key(t, "src"), e.count)?, self.ids(&edges_key(t, "dst"), e.count)?);
             let relation = Relation::from_coo(num_src, num_dst, src, dst);
-            b = b.relation(t.clone(), relation.map_err(|e| e.in_relation(&t.to_string()).in_file(self.path))?);
+            b = b.relation(t.clone(), relation.map_err(|e| DataError::from(e.in_relation(&t.to_string())).in_file(self.path))?);
         }
         let mut graph = b.build()?;
         let mut expected = 2 * types.len();
@@ -60,7 +62,7 @@ impl TensorFile<'_> {
 
     /// Refuses a content that is not what was written. The tensors are those of [`graph`](Self::graph), which was read
     /// before.
-    pub(super) fn verify(&self, d: &Description) -> Result<(), GraphError> {
+    pub(super) fn verify(&self, d: &Description) -> Result<(), DataError> {
         let mut keys: Vec<String> =
             d.edge_types.iter().map(EdgeEntry::etype).flat_map(|t| ["src", "dst"].map(|end| edges_key(&t, end))).collect();
         let mut frame = |prefix: String, columns: &[ColumnEntry], extras: &Extras| {
@@ -83,15 +85,15 @@ impl TensorFile<'_> {
         Err(format_error(self.path, why))
     }
 
-    fn ids(&self, key: &str, count: u64) -> Result<Vec<u32>, GraphError> {
+    fn ids(&self, key: &str, count: u64) -> Result<Vec<u32>, DataError> {
         Ok(bytemuck::pod_collect_to_vec(self.get(key, Dtype::U32, &[count])?.data()))
     }
 
-    fn columns(&self, prefix: &str, entries: &[ColumnEntry], frame: &mut Frame, keep: Keep<'_>) -> Result<(), GraphError> {
+    fn columns(&self, prefix: &str, entries: &[ColumnEntry], frame: &mut Frame, keep: Keep<'_>) -> Result<(), DataError> {
         let mut names = BTreeSet::new();
         for c in entries {
             if !names.insert(&c.name) {
-                return Err(GraphError::Duplicate { what: "column", name: format!("{prefix}/{}", c.name) });
+                return Err(DataError::Graph(GraphError::Duplicate { what: "column", name: format!("{prefix}/{}", c.name) }));
             }
             if let Some(column) = self.column(prefix, c, frame.len(), keep)? {
                 frame.insert_column(&c.name, column)?;
@@ -101,7 +103,7 @@ impl TensorFile<'_> {
     }
 
     /// A column of `rows` rows, or none where it stays in the file.
-    fn column(&self, prefix: &str, entry: &ColumnEntry, rows: usize, keep: Keep<'_>) -> Result<Option<Column>, GraphError> {
+    fn column(&self, prefix: &str, entry: &ColumnEntry, rows: usize, keep: Keep<'_>) -> Result<Option<Column>, DataError> {
         let key = &*format!("{prefix}/{}", entry.name);
         let wrong = |why: String| format_error(self.json, format!("`{key}`: {why}"));
         let (dtype, stored) = match DTYPES.iter().find(|d| d.0 == entry.dtype) {
@@ -115,12 +117,14 @@ impl TensorFile<'_> {
         if rank == 0 || rank > Column::MAX_RANK || size.is_none() {
             return Err(wrong(format!("expected a shape of rank 1 to {} that fits in memory, found {:?}", Column::MAX_RANK, entry.shape)));
         }
-        let unsupported = || GraphError::ColumnMismatch {
-            frame: self.path.display().to_string(),
-            name: key.to_owned(),
-            what: "dtype",
-            expected: format!("one that {:?} supports", self.device),
-            actual: entry.dtype.clone(),
+        let unsupported = || {
+            DataError::Graph(GraphError::ColumnMismatch {
+                frame: self.path.display().to_string(),
+                name: key.to_owned(),
+                what: "dtype",
+                expected: format!("one that {:?} supports", self.device),
+                actual: entry.dtype.clone(),
+            })
         };
         let view = self.get(key, stored, &entry.shape)?;
         if entry.shape[0] == rows as u64 && keep(prefix, entry, &view)? {

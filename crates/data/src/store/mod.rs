@@ -14,7 +14,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::{DType, Device};
-use burn_gnn_graph::{Column, EdgeType, Frame, Graph, GraphError, MappedRows};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{Column, EdgeType, Frame, Graph};
+use burn_gnn_sampling::MappedRows;
 use safetensors::Dtype;
 use serde::Deserialize;
 
@@ -74,11 +77,11 @@ fn dtype_name(dtype: DType) -> Option<(&'static str, Dtype)> {
 /// let back = load_graph(&dir, &device)?;
 /// assert_eq!(back.relation("_E")?.dst(), [1, 2]);
 /// assert_eq!(back.nodes("_N")?.get::<2>("h")?.dims(), [3, 4]);
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 ///
 /// # Errors
-/// [`GraphError::Io`], also where another call writes to the folder; [`GraphError::ColumnMismatch`] for a column of a
+/// [`DataError::Io`], also where another call writes to the folder; [`GraphError::ColumnMismatch`] for a column of a
 /// dtype (quantized) or rank (above [`Column::MAX_RANK`]) that the format does not hold. After an error the folder
 /// holds what it held before, unless only the last renaming failed: then it holds the new graph.
 ///
@@ -86,7 +89,7 @@ fn dtype_name(dtype: DType) -> Option<(&'static str, Dtype)> {
 /// Structure, lists and texts go to the file as they lie in memory, columns in parts of some megabytes, which are
 /// copied to the host twice: for the fingerprint, which stands before them, and for the file. No memory grows with the
 /// graph.
-pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), GraphError> {
+pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), DataError> {
     let dir = dir.as_ref();
     create_dirs(dir).map_err(|e| io_error(dir, e))?;
     let mut tensors = vec![];
@@ -177,15 +180,17 @@ fn is_fingerprint(text: &str) -> bool {
 }
 
 /// Columns of a frame, appended to `out`, and their entries in the description.
-fn stored_columns<'a>(prefix: &str, frame: &'a Frame, out: &mut Vec<Stored<'a>>) -> Result<Vec<ColumnEntry>, GraphError> {
+fn stored_columns<'a>(prefix: &str, frame: &'a Frame, out: &mut Vec<Stored<'a>>) -> Result<Vec<ColumnEntry>, DataError> {
     let mut entries = vec![];
     for (name, column) in frame.columns() {
-        let mismatch = |what, expected: &str, actual: String| GraphError::ColumnMismatch {
-            frame: frame.label().to_owned(),
-            name: name.to_owned(),
-            what,
-            expected: expected.to_owned(),
-            actual,
+        let mismatch = |what, expected: &str, actual: String| {
+            DataError::Graph(GraphError::ColumnMismatch {
+                frame: frame.label().to_owned(),
+                name: name.to_owned(),
+                what,
+                expected: expected.to_owned(),
+                actual,
+            })
         };
         if column.shape().num_dims() > Column::MAX_RANK {
             return Err(mismatch("shape", "a rank of at most 5 to be saved", format!("{:?}", column.shape().as_slice())));
@@ -218,16 +223,16 @@ fn fingerprint_of(counts: &[usize], tensors: &[Stored<'_>]) -> std::io::Result<S
 /// Reads a graph that [`save_graph`] wrote; columns go to `device`.
 ///
 /// # Errors
-/// [`GraphError::Io`] for a missing file; [`GraphError::Version`]; [`GraphError::Format`] for files that are truncated,
+/// [`DataError::Io`] for a missing file; [`DataError::Version`]; [`DataError::Format`] for files that are truncated,
 /// hostile, do not belong together, disagree with each other, or have another content than was written, whatever the
 /// change; [`GraphError::NodeOutOfRange`] for an edge to a node that is not there; [`GraphError::ColumnMismatch`] for a
-/// dtype that `device` cannot hold. A node type of more than `2^26` nodes is refused ([`GraphError::Format`]) if it has
+/// dtype that `device` cannot hold. A node type of more than `2^26` nodes is refused ([`DataError::Format`]) if it has
 /// more than 16 nodes for each byte of the tensor file, since such a count is more likely damage than a set of isolated
 /// nodes.
 ///
 /// # Cost
 /// Memory: the tensor file, and the graph made of it.
-pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, GraphError> {
+pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, DataError> {
     open(dir.as_ref(), |json, tensors, d| {
         let bytes = read_tensors(tensors)?;
         let file = TensorFile::new(json, tensors, &bytes, &d.fingerprint, device)?;
@@ -239,7 +244,7 @@ pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, Graph
 
 /// Reads a graph by its description and the tensor file that belongs to it, again where another process replaced them
 /// meanwhile.
-fn open<T>(dir: &Path, read: impl Fn(&Path, &Path, &Description) -> Result<T, GraphError>) -> Result<T, GraphError> {
+fn open<T>(dir: &Path, read: impl Fn(&Path, &Path, &Description) -> Result<T, DataError>) -> Result<T, DataError> {
     /// Writes that may come in between.
     const TRIES: usize = 3;
     let json = dir.join(JSON);
@@ -286,7 +291,8 @@ pub struct MappedGraph {
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_data::{map_graph, save_graph};
-/// use burn_gnn_graph::{FeatureSource, Graph};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::FeatureSource;
 /// # let dir = tempfile::tempdir().unwrap();
 /// let device = Device::flex();
 /// let mut g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
@@ -295,7 +301,7 @@ pub struct MappedGraph {
 /// let mapped = map_graph(&dir, &device)?;
 /// assert_eq!(mapped.node_rows["_N"]["h"].gather(&[2, 0])?, [5.0, 6.0, 1.0, 2.0]);
 /// assert!(mapped.graph.nodes("_N")?.column("h").is_err());
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 ///
 /// # Errors
@@ -303,7 +309,7 @@ pub struct MappedGraph {
 ///
 /// # Cost
 /// Reads the file once to compare its fingerprint; [`map_graph_with`] can leave that out.
-pub fn map_graph(dir: impl AsRef<Path>, device: &Device) -> Result<MappedGraph, GraphError> {
+pub fn map_graph(dir: impl AsRef<Path>, device: &Device) -> Result<MappedGraph, DataError> {
     map_graph_with(dir, device, MapOptions::default())
 }
 
@@ -327,7 +333,7 @@ impl MapOptions {
 ///
 /// # Errors
 /// As [`map_graph`].
-pub fn map_graph_with(dir: impl AsRef<Path>, device: &Device, options: MapOptions) -> Result<MappedGraph, GraphError> {
+pub fn map_graph_with(dir: impl AsRef<Path>, device: &Device, options: MapOptions) -> Result<MappedGraph, DataError> {
     open(dir.as_ref(), |json, tensors, d| {
         let map = Arc::new(MappedFile::open(tensors)?);
         let file = TensorFile::new(json, tensors, &map, &d.fingerprint, device)?;
@@ -352,7 +358,7 @@ pub fn map_graph_with(dir: impl AsRef<Path>, device: &Device, options: MapOption
 }
 
 /// The description without its checksum, and that.
-fn describe(json: &Path) -> Result<(Description, String), GraphError> {
+fn describe(json: &Path) -> Result<(Description, String), DataError> {
     let version = read_json::<Probe>(json)?.format_version;
     if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(VERSION)) {
         return Err(version_error(json, version.as_ref(), VERSION));

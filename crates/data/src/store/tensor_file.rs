@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use burn::tensor::Device;
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::files::{MAX_HEADER, TensorViews, format_error, io_error, open, reserv
 pub(super) const JSON: &str = "graph.json";
 
 /// The tensor file, if it is as long as its header says; the header is looked at before memory is taken for the rest.
-pub(super) fn read_tensors(path: &Path) -> Result<Vec<u8>, GraphError> {
+pub(super) fn read_tensors(path: &Path) -> Result<Vec<u8>, DataError> {
     /// Where one tensor lies; the entry of free metadata has no offsets.
     #[derive(Deserialize)]
     struct Place {
@@ -59,7 +59,7 @@ pub(super) struct TensorFile<'a> {
 }
 
 impl<'a> TensorFile<'a> {
-    pub(super) fn new(json: &'a Path, path: &'a Path, bytes: &'a [u8], fingerprint: &str, device: &'a Device) -> Result<Self, GraphError> {
+    pub(super) fn new(json: &'a Path, path: &'a Path, bytes: &'a [u8], fingerprint: &str, device: &'a Device) -> Result<Self, DataError> {
         let tensors =
             TensorViews::parse(bytes).map_err(|found| format_error(path, format!("expected a safetensors file, found {found}")))?;
         let found = tensors.text("fingerprint").unwrap_or("none");
@@ -70,7 +70,7 @@ impl<'a> TensorFile<'a> {
         Ok(Self { json, path, bytes: bytes.len() as u64, tensors, device })
     }
 
-    pub(super) fn get(&self, key: &str, dtype: Dtype, shape: &[u64]) -> Result<TensorView<'_>, GraphError> {
+    pub(super) fn get(&self, key: &str, dtype: Dtype, shape: &[u64]) -> Result<TensorView<'_>, DataError> {
         let view = self.tensors.tensor(key).ok_or_else(|| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
         let same_shape = view.shape().iter().map(|&n| n as u64).eq(shape.iter().copied());
         if view.dtype() != dtype || !same_shape {

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use burn::tensor::{Bool, DType, Device, Int, Shape, Tensor, TensorData};
-use burn_gnn_graph::{FeatureSource, GlobalIds, Graph, GraphError, Ids, NodeIds, Ragged, Texts};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{GlobalIds, Graph, Ids, NodeIds, Ragged, Texts};
+use burn_gnn_sampling::FeatureSource;
 use proptest::prelude::*;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -131,7 +134,7 @@ fn mapped_rows_are_the_columns() {
 }
 
 /// Saves a small graph, lets `edit` spoil the files, loads, and checks the message.
-fn refused(edit: impl FnOnce(&Path), part: &str) -> GraphError {
+fn refused(edit: impl FnOnce(&Path), part: &str) -> DataError {
     let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
     let mut g = Graph::builder().nodes("a", 3).nodes("b", 2).edges(("a", "r", "b"), vec![0, 2], vec![1, 0]).build().unwrap();
     g.nodes_mut("a").unwrap().insert("x", Tensor::<2>::ones([3, 2], &device)).unwrap();
@@ -145,7 +148,7 @@ fn refused(edit: impl FnOnce(&Path), part: &str) -> GraphError {
 
 fn format(edit: impl FnOnce(&Path), file: &str, part: &str) {
     let e = refused(edit, part);
-    assert!(matches!(&e, GraphError::Format { path, .. } if path.ends_with(file)), "{e:?}");
+    assert!(matches!(&e, DataError::Format { path, .. } if path.ends_with(file)), "{e:?}");
 }
 
 fn json(edit: impl FnOnce(&mut Value)) -> impl FnOnce(&Path) {
@@ -199,7 +202,7 @@ fn truncated_anywhere() {
     };
     format(holes, "graph.safetensors", "bytes as its header says, found 1099511627776");
     for file in ["graph.json", "graph.safetensors"] {
-        assert!(matches!(refused(|d| std::fs::remove_file(d.join(file)).unwrap(), file), GraphError::Io { .. }));
+        assert!(matches!(refused(|d| std::fs::remove_file(d.join(file)).unwrap(), file), DataError::Io { .. }));
     }
 }
 
@@ -240,7 +243,7 @@ fn files_of_two_writes() {
 fn versions() {
     for (v, found) in [(json!(1), "1"), (json!(null), "none"), (json!("1"), "\"1\""), (json!(-1), "-1")] {
         let e = refused(json(|d| d["format_version"] = v), "this program reads version 2; write it again");
-        assert!(matches!(&e, GraphError::Version { found: f, expected: 2, .. } if f == found), "{e:?}");
+        assert!(matches!(&e, DataError::Version { found: f, expected: 2, .. } if f == found), "{e:?}");
     }
 }
 
@@ -265,25 +268,25 @@ fn descriptions_that_disagree() {
     format(json(|d| drop(d.as_object_mut().unwrap().remove("fingerprint"))), j, "missing field `fingerprint`");
     // Fewer nodes than rows of features, and than edges ask for.
     let e = refused(json(|d| d["node_types"][0]["count"] = json!(4)), "expected length 4 (one row per node or edge), got 3");
-    assert!(matches!(e.cause(), GraphError::Length { .. }));
+    assert!(matches!(e.cause(), DataError::Graph(GraphError::Length { .. })));
     let e = refused(json(|d| d["node_types"][0]["count"] = json!(2)), "relation `a:r:b`, position 1: `src` must lie in 0..2, got 2");
-    assert!(matches!(e.cause(), GraphError::NodeOutOfRange { .. }));
+    assert!(matches!(e.cause(), DataError::Graph(GraphError::NodeOutOfRange { .. })));
     let e = refused(json(|d| d["node_types"][0]["count"] = json!(u64::MAX)), "exceed the limit");
-    assert!(matches!(e.cause(), GraphError::TooLarge { .. }));
+    assert!(matches!(e.cause(), DataError::Graph(GraphError::TooLarge { .. })));
     let e = json(|d| d["node_types"][1]["count"] = json!(4_000_000_000u64));
     format(e, j, "node type `b`: expected at most 67108864 nodes beside");
     let e = refused(json(|d| drop(d["node_types"].as_array_mut().unwrap().remove(1))), "unknown node type `b`");
-    assert!(matches!(e.cause(), GraphError::UnknownNodeType { .. }));
+    assert!(matches!(e.cause(), DataError::Graph(GraphError::UnknownNodeType { .. })));
     let twice = |d: &mut Value| d["node_types"][1] = d["node_types"][0].clone();
     refused(json(twice), "unknown node type `b`");
     let column_twice = |d: &mut Value| {
         let c = d["node_types"][0]["columns"][0].clone();
         d["node_types"][0]["columns"].as_array_mut().unwrap().push(c);
     };
-    assert!(matches!(refused(json(column_twice), "`node/a/x` was given twice").cause(), GraphError::Duplicate { .. }));
+    assert!(matches!(refused(json(column_twice), "`node/a/x` was given twice").cause(), DataError::Graph(GraphError::Duplicate { .. })));
     assert!(matches!(
         refused(json(|d| d["node_types"][1]["name"] = json!("../b")), "../b").cause(),
-        GraphError::BadName { .. } | GraphError::UnknownNodeType { .. }
+        DataError::Graph(GraphError::BadName { .. }) | DataError::Graph(GraphError::UnknownNodeType { .. })
     ));
 }
 
@@ -296,7 +299,7 @@ fn tensors_that_disagree() {
     format(tensor("stowaway", Some((Dtype::U8, vec![1], vec![0]))), t, "expected 4 tensors as graph.json says, found 5");
     format(tensor("edge/a:r:b/m", Some((Dtype::BOOL, vec![2], vec![1, 2]))), t, "`edge/a:r:b/m`, entry 1: expected 0 or 1, found 2");
     let e = refused(tensor("edges/a:r:b/dst", Some((Dtype::U32, vec![2], vec![255; 8]))), "`dst` must lie in 0..2, got 4294967295");
-    assert!(matches!(e.cause(), GraphError::NodeOutOfRange { .. }));
+    assert!(matches!(e.cause(), DataError::Graph(GraphError::NodeOutOfRange { .. })));
 }
 
 #[test]
@@ -306,7 +309,7 @@ fn a_dtype_that_the_device_lacks() {
     g.nodes_mut("_N").unwrap().insert("x", Tensor::<1>::zeros([2], (&Device::flex(), DType::F16))).unwrap();
     save_graph(&g, &dir).unwrap();
     let e = load_graph(&dir, &ndarray()).unwrap_err();
-    assert!(matches!(e.cause(), GraphError::ColumnMismatch { what: "dtype", actual, .. } if actual == "f16"), "{e:?}");
+    assert!(matches!(e.cause(), DataError::Graph(GraphError::ColumnMismatch { what: "dtype", actual, .. }) if actual == "f16"), "{e:?}");
 }
 
 #[test]
@@ -314,7 +317,7 @@ fn a_rank_that_the_format_lacks() {
     let dir = tempfile::tempdir().unwrap();
     let mut g = Graph::homogeneous(2, vec![], vec![]).unwrap();
     g.nodes_mut("_N").unwrap().insert("x", Tensor::<6>::zeros([2, 1, 1, 1, 1, 1], &Device::flex())).unwrap();
-    assert!(matches!(save_graph(&g, &dir).unwrap_err(), GraphError::ColumnMismatch { what: "shape", .. }));
+    assert!(matches!(save_graph(&g, &dir).unwrap_err(), DataError::Graph(GraphError::ColumnMismatch { what: "shape", .. })));
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0, "nothing is written for a graph that cannot be saved");
 }
 
@@ -323,7 +326,7 @@ fn a_folder_that_cannot_be_made() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("file"), "").unwrap();
     let g = Graph::homogeneous(1, vec![], vec![]).unwrap();
-    assert!(matches!(save_graph(&g, dir.path().join("file/sub")), Err(GraphError::Io { .. })));
+    assert!(matches!(save_graph(&g, dir.path().join("file/sub")), Err(DataError::Io { .. })));
 }
 
 /// Whether two graphs are the same in everything that files hold.

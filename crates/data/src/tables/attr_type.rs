@@ -1,6 +1,6 @@
 //! What one attribute of a table is, and how it is written in a description.
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 use serde::{Deserialize, Serialize};
 
 use super::hash::{IntBuckets, TextHash};
@@ -89,10 +89,10 @@ impl AttrType {
     /// GraphLearn's tuple `(type[, bucket[, multival]])`.
     ///
     /// # Errors
-    /// [`GraphError::Decoder`] as GraphLearn: a type that is not `int`, `float` or `string`, several values of another
+    /// [`DataError::Decoder`] as GraphLearn: a type that is not `int`, `float` or `string`, several values of another
     /// type than string, buckets of floats, no buckets at all.
-    pub fn from_parts(ty: &str, buckets: Option<u64>, multi: bool) -> Result<Self, GraphError> {
-        let refuse = |message: String| Err(GraphError::Decoder { argument: "attr_types".into(), message });
+    pub fn from_parts(ty: &str, buckets: Option<u64>, multi: bool) -> Result<Self, DataError> {
+        let refuse = |message: String| Err(DataError::Decoder { argument: "attr_types".into(), message });
         let buckets = match buckets {
             None => None,
             Some(b) => match u32::try_from(b) {
@@ -121,11 +121,11 @@ impl AttrType {
             _ => None,
         }
     }
-    pub(crate) fn check(&self) -> Result<(), GraphError> {
+    pub(crate) fn check(&self) -> Result<(), DataError> {
         match self.rows() {
             Some(n) if n == 0 || n > MOST_BUCKETS as usize + 1 => {
                 let message = format!("expected 1 to {MOST_BUCKETS} buckets, got {n}");
-                Err(GraphError::Decoder { argument: "attr_types".into(), message })
+                Err(DataError::Decoder { argument: "attr_types".into(), message })
             }
             _ => Ok(()),
         }
@@ -164,9 +164,9 @@ struct Full {
 }
 
 impl TryFrom<Form> for AttrType {
-    type Error = GraphError;
+    type Error = DataError;
 
-    fn try_from(form: Form) -> Result<Self, GraphError> {
+    fn try_from(form: Form) -> Result<Self, DataError> {
         let full = match form {
             Form::Name(ty) | Form::One((ty,)) => return Self::from_parts(&ty, None, false),
             Form::Single(ty, buckets) => return Self::from_parts(&ty, buckets, false),
@@ -174,7 +174,7 @@ impl TryFrom<Form> for AttrType {
             Form::Full(full) => full,
         };
         let mut out = Self::from_parts(&full.ty, full.buckets, full.multi)?;
-        let refuse = |message: &str| Err(GraphError::Decoder { argument: "attr_types".into(), message: message.into() });
+        let refuse = |message: &str| Err(DataError::Decoder { argument: "attr_types".into(), message: message.into() });
         match (&mut out, full.hash, full.by) {
             (_, None, None) => {}
             (Self::TextBuckets { hash, .. } | Self::MultiText { hash, buckets: Some(_), .. }, Some(h), None) => *hash = h,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 use indicatif::ProgressBar;
 
 use super::source::Piece;
@@ -29,7 +29,7 @@ pub(crate) enum Compression {
 }
 
 /// By the first bytes, which no text in UTF-8 has.
-pub(crate) fn compressed(path: &Path, file: &mut BufReader<File>) -> Result<Option<Compression>, GraphError> {
+pub(crate) fn compressed(path: &Path, file: &mut BufReader<File>) -> Result<Option<Compression>, DataError> {
     let start = file.fill_buf().map_err(|e| io_error(path, e))?;
     Ok(if start.starts_with(b"\x1f\x8b") {
         Some(Compression::Gzip)
@@ -90,7 +90,7 @@ impl<R: Read> Read for Bounded<R> {
 }
 
 /// The text of a file, decompressed; expanded at most to `max_expansion` times its length (and 16 MiB).
-pub(crate) fn text(path: &Path, max_expansion: u32, bar: &ProgressBar) -> Result<Box<dyn Read + Send>, GraphError> {
+pub(crate) fn text(path: &Path, max_expansion: u32, bar: &ProgressBar) -> Result<Box<dyn Read + Send>, DataError> {
     let opened = open(path)?;
     let mut file = BufReader::with_capacity(1 << 17, opened.0);
     let compression = compressed(path, &mut file)?;
@@ -127,7 +127,7 @@ pub(crate) struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     /// Opens the file and takes its first line off, without its end; `None` for an empty file.
-    pub(crate) fn open(piece: &'a Piece, max_expansion: u32, bar: &ProgressBar) -> Result<(Self, Option<Vec<u8>>), GraphError> {
+    pub(crate) fn open(piece: &'a Piece, max_expansion: u32, bar: &ProgressBar) -> Result<(Self, Option<Vec<u8>>), DataError> {
         let path = &piece.path;
         let reader = match piece.built_in {
             Some(bytes) => Box::new(bytes),
@@ -145,11 +145,11 @@ impl<'a> Blocks<'a> {
     }
 
     /// All of a file, without a header.
-    pub(crate) fn whole(path: &'a Path, max_expansion: u32) -> Result<Self, GraphError> {
+    pub(crate) fn whole(path: &'a Path, max_expansion: u32) -> Result<Self, DataError> {
         Ok(Self { path, reader: text(path, max_expansion, &ProgressBar::hidden())?, rest: vec![], size: BLOCK, ended: false })
     }
 
-    fn first_line(&mut self) -> Result<Option<Vec<u8>>, GraphError> {
+    fn first_line(&mut self) -> Result<Option<Vec<u8>>, DataError> {
         self.size = 1 << 16;
         let first = self.next().transpose()?;
         self.size = BLOCK;
@@ -169,7 +169,7 @@ pub(crate) fn trim_end(line: &[u8]) -> &[u8] {
 }
 
 impl Iterator for Blocks<'_> {
-    type Item = Result<Vec<u8>, GraphError>;
+    type Item = Result<Vec<u8>, DataError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut block = std::mem::take(&mut self.rest);

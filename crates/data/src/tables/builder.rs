@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use burn_gnn_graph::{EdgeType, Frame, Graph, GraphError, Ids, NodeIds};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{EdgeType, Frame, Graph, Ids, NodeIds};
 
 use super::attributes::Attributes;
 use super::decoder::Decoder;
@@ -63,7 +65,7 @@ pub fn text_attr(i: usize) -> String {
 /// assert_eq!(g.relation("buys_reverse")?.src(), [0, 0, 1]);
 /// assert_eq!(g.nodes("user")?.ids().unwrap().number(124), Some(1));
 /// assert_eq!(g.nodes("user")?.get::<2>("float_attrs")?.dims(), [3, 3]);
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
@@ -99,16 +101,16 @@ impl Builder {
     /// Reads everything; columns go to `device`.
     ///
     /// # Errors
-    /// As [`read_nodes`](super::read_nodes) and [`read_edges`](super::read_edges); [`GraphError::Table`] (several as
-    /// [`GraphError::Problems`]) for an edge that names a node which its table does not have,
+    /// As [`read_nodes`](super::read_nodes) and [`read_edges`](super::read_edges); [`DataError::Table`] (several as
+    /// [`DataError::Problems`]) for an edge that names a node which its table does not have,
     /// [`GraphError::UnknownNodeType`] for an edge type between types without a table, both unless nodes are to be
     /// added ([`UnknownNodes::Add`]); a type given twice, bad names.
-    pub fn build(self, device: &Device) -> Result<Graph, GraphError> {
+    pub fn build(self, device: &Device) -> Result<Graph, DataError> {
         let mut types = BTreeMap::new();
         for (source, ntype, decoder) in self.nodes {
             let table = read_nodes_with(source, &decoder, &self.options)?;
             if types.insert(ntype.clone(), (table, decoder)).is_some() {
-                return Err(GraphError::Duplicate { what: "node type", name: ntype });
+                return Err(DataError::Graph(GraphError::Duplicate { what: "node type", name: ntype }));
             }
         }
         let mut edges = vec![];
@@ -120,7 +122,7 @@ impl Builder {
                     node.0.add_unknown(ids, &node.1);
                 } else if !types.contains_key(ntype) {
                     let known = types.keys().cloned().collect();
-                    return Err(GraphError::UnknownNodeType { name: ntype.clone(), known });
+                    return Err(DataError::Graph(GraphError::UnknownNodeType { name: ntype.clone(), known }));
                 }
             }
             edges.push((etype, table, decoder, directed));
@@ -221,7 +223,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn insert(self, frame: &mut Frame, device: &Device) -> Result<(), GraphError> {
+    fn insert(self, frame: &mut Frame, device: &Device) -> Result<(), DataError> {
         let n = self.count;
         if let Some(w) = self.weights {
             frame.insert(WEIGHT, Tensor::<1>::from_data(TensorData::new(w, [n]), (device, DType::F32)))?;
@@ -244,6 +246,6 @@ impl Rows<'_> {
             frame.insert(TEXT_KEYS, Tensor::<2, Int>::from_data(TensorData::new(keys, [n, texts]), (device, DType::I64)))?;
             t.into_iter().enumerate().try_for_each(|(i, texts)| frame.insert_text(&text_attr(i), texts))?;
         }
-        lists.into_iter().enumerate().try_for_each(|(i, list)| frame.insert_list(&list_attr(i), list))
+        Ok(lists.into_iter().enumerate().try_for_each(|(i, list)| frame.insert_list(&list_attr(i), list))?)
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 use hashbrown::HashMap;
 use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ use crate::files::{format_error, io_error, table_error};
 /// let people = read_nodes(&path, &Decoder::new().with_attributes([AttrType::Int, AttrType::Text]).csv(csv))?;
 /// assert_eq!((people.ids.number(9), people.attributes.ints), (Some(1), vec![40, 31]));
 /// assert_eq!(people.attributes.texts[0].get(0), "Bonn; Bad Godesberg");
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -122,10 +122,10 @@ impl Csv {
         self
     }
 
-    fn reader(&self, path: &Path, options: &ReadOptions, bar: &ProgressBar) -> Result<CsvFile, GraphError> {
+    fn reader(&self, path: &Path, options: &ReadOptions, bar: &ProgressBar) -> Result<CsvFile, DataError> {
         let Some(delimiter) = u8::try_from(self.delimiter).ok().filter(u8::is_ascii) else {
             let message = format!("expected an ASCII character, got {:?}", self.delimiter);
-            return Err(GraphError::Decoder { argument: "csv.delimiter".into(), message });
+            return Err(DataError::Decoder { argument: "csv.delimiter".into(), message });
         };
         CsvFile::new(path, delimiter, text(path, options.max_expansion, bar)?)
     }
@@ -140,7 +140,7 @@ pub(crate) struct CsvFile {
 }
 
 impl CsvFile {
-    pub(crate) fn new(path: &Path, delimiter: u8, text: Box<dyn Read + Send>) -> Result<Self, GraphError> {
+    pub(crate) fn new(path: &Path, delimiter: u8, text: Box<dyn Read + Send>) -> Result<Self, DataError> {
         let mut reader = ::csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(text);
         // One that has headers gives the first record as any other, and keeps no copies of it.
         reader.set_byte_headers(::csv::ByteRecord::new());
@@ -151,7 +151,7 @@ impl CsvFile {
         Ok(file)
     }
     /// The next record, and its line.
-    pub(crate) fn next(&mut self, path: &Path) -> Result<Option<(&::csv::ByteRecord, u64)>, GraphError> {
+    pub(crate) fn next(&mut self, path: &Path) -> Result<Option<(&::csv::ByteRecord, u64)>, DataError> {
         match self.reader.read_byte_record(&mut self.record) {
             Ok(true) => Ok(Some((&self.record, self.record.position().map_or(0, ::csv::Position::line)))),
             Ok(false) => Ok(None),
@@ -179,7 +179,7 @@ pub(crate) fn read_csv(
     csv: &Csv,
     options: &ReadOptions,
     bar: &ProgressBar,
-) -> Result<(Header, Vec<Columns>), GraphError> {
+) -> Result<(Header, Vec<Columns>), DataError> {
     let path = &piece.path;
     if piece.range.is_some() {
         return Err(format_error(
@@ -234,10 +234,10 @@ impl Csv {
         head: impl Iterator<Item = &'h [u8]> + Clone,
         ids: &[&'static str],
         decoder: &Decoder,
-    ) -> Result<(Header, Vec<usize>), GraphError> {
+    ) -> Result<(Header, Vec<usize>), DataError> {
         if self.attributes.len() != decoder.attr_types.len() {
             let message = format!("expected one name for each of {} attributes, got {}", decoder.attr_types.len(), self.attributes.len());
-            return Err(GraphError::Decoder { argument: "csv.attributes".into(), message });
+            return Err(DataError::Decoder { argument: "csv.attributes".into(), message });
         }
         // The first two places of each name that is asked for.
         let mut places: HashMap<&[u8], [Option<usize>; 2]> = HashMap::new();

@@ -1,6 +1,6 @@
 //! Which columns a table has, and what is inside its attributes.
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 use serde::{Deserialize, Serialize};
 
 use super::attr_type::AttrType;
@@ -47,7 +47,7 @@ impl Default for Delimiter {
 /// // The same in a description, with GraphLearn's names:
 /// let same: Decoder = serde_json::from_str(r#"{"attr_types": [["string", 500], "int", "float"]}"#).unwrap();
 /// assert_eq!(same, d);
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -158,19 +158,19 @@ impl Decoder {
     /// The bucket of a text of attribute `i`, a text with buckets.
     ///
     /// # Errors
-    /// [`GraphError::Decoder`]: there is no such attribute, or it is another kind.
-    pub fn bucket(&self, i: usize, text: &str) -> Result<i64, GraphError> {
+    /// [`DataError::Decoder`]: there is no such attribute, or it is another kind.
+    pub fn bucket(&self, i: usize, text: &str) -> Result<i64, DataError> {
         match self.attr_types.get(i) {
             Some(AttrType::TextBuckets { buckets, hash, .. } | AttrType::MultiText { buckets: Some(buckets), hash, .. }) => {
                 Ok(hash.bucket(text, *buckets))
             }
-            other => Err(GraphError::Decoder {
+            other => Err(DataError::Decoder {
                 argument: format!("attribute {i}"),
                 message: format!("expected a string with buckets, got {other:?}"),
             }),
         }
     }
-    pub(crate) fn check(&self) -> Result<(), GraphError> {
+    pub(crate) fn check(&self) -> Result<(), DataError> {
         self.attr_types.iter().try_for_each(AttrType::check)
     }
 }

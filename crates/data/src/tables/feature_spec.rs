@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 use serde::{Deserialize, Serialize};
 
 use super::attr_type::AttrType;
@@ -57,7 +57,7 @@ pub struct FeaturePart {
 /// attribute 1  columns 8..20   embedding, 800 rows
 /// attribute 2  columns 20..36  embedding, 1000 rows
 /// ");
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeatureSpec {
@@ -96,10 +96,10 @@ impl Decoder {
     /// What an encoder makes of the attributes: numbers, embeddings with `attr_dims` columns, bags of embeddings.
     ///
     /// # Errors
-    /// [`GraphError::Decoder`] where GraphLearn asserts: another number of `attr_dims` than of attributes, a dimension
+    /// [`DataError::Decoder`] where GraphLearn asserts: another number of `attr_dims` than of attributes, a dimension
     /// for a float, none for buckets or for a text.
-    pub fn feature_spec(&self) -> Result<FeatureSpec, GraphError> {
-        let refuse = |argument: String, message: String| Err(GraphError::Decoder { argument, message });
+    pub fn feature_spec(&self) -> Result<FeatureSpec, DataError> {
+        let refuse = |argument: String, message: String| Err(DataError::Decoder { argument, message });
         if !self.attr_dims.is_empty() && self.attr_dims.len() != self.attr_types.len() {
             let counts = format!("({} and {})", self.attr_dims.len(), self.attr_types.len());
             return refuse("attr_dims".into(), format!("The size of attr_dims must be equal with attr_types. {counts}"));
@@ -120,7 +120,7 @@ impl Decoder {
                 (t, None) => return refuse(format!("attr_dims[{i}]"), format!("expected the columns of an embedding for {t:?}, got none")),
             };
             let start = end;
-            end = start.checked_add(dim.unwrap_or(1)).filter(|&e| e <= u32::MAX as usize).ok_or_else(|| GraphError::Decoder {
+            end = start.checked_add(dim.unwrap_or(1)).filter(|&e| e <= u32::MAX as usize).ok_or_else(|| DataError::Decoder {
                 argument: format!("attr_dims[{i}]"),
                 message: "expected fewer than 2^32 columns together, got more".into(),
             })?;
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use AttrType::{Float, Int, Text};
 
-    fn spec(types: Vec<AttrType>, dims: &[usize]) -> Result<FeatureSpec, GraphError> {
+    fn spec(types: Vec<AttrType>, dims: &[usize]) -> Result<FeatureSpec, DataError> {
         Decoder::new().with_attributes(types).with_dims(dims.iter().map(|&d| (d > 0).then_some(d))).feature_spec()
     }
 
@@ -170,7 +170,7 @@ mod tests {
             (AttrType::multi_string(None), 0, "expected the columns of an embedding"),
         ] {
             let e = kind(t, d).unwrap_err();
-            assert!(matches!(e, GraphError::Decoder { .. }) && e.to_string().contains(part), "{t:?}: {e}");
+            assert!(matches!(e, DataError::Decoder { .. }) && e.to_string().contains(part), "{t:?}: {e}");
         }
         let e = spec(vec![Float, Int], &[3]).unwrap_err().to_string();
         assert!(e.contains("The size of attr_dims must be equal with attr_types. (1 and 2)"), "{e}");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 
 use super::decoder::Decoder;
 use crate::files::table_error;
@@ -37,7 +37,7 @@ impl Header {
     }
 
     /// Compares a header line with the columns of a table with these ids.
-    pub(crate) fn parse(path: &Path, line: Option<&[u8]>, ids: &[&'static str], decoder: &Decoder) -> Result<Self, GraphError> {
+    pub(crate) fn parse(path: &Path, line: Option<&[u8]>, ids: &[&'static str], decoder: &Decoder) -> Result<Self, DataError> {
         let mut columns: Vec<(&'static str, Family)> = ids.iter().map(|&n| (n, Family::Id)).collect();
         let optional = [
             (decoder.weighted, ("weight", Family::Float)),

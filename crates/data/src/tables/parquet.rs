@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use burn_gnn_graph::GraphError;
+use burn_gnn_files::DataError;
 use indicatif::ProgressBar;
 
 use super::columns::Columns;
@@ -14,7 +14,7 @@ use super::source::Piece;
 use crate::files::{format_error, io_error, open};
 
 /// By the first bytes, which no table of text begins with: a header has a colon or the name of a column.
-pub(super) fn is_parquet(path: &Path) -> Result<bool, GraphError> {
+pub(super) fn is_parquet(path: &Path) -> Result<bool, DataError> {
     let mut start = [0; 4];
     match open(path)?.0.read_exact(&mut start) {
         Ok(()) => Ok(&start == b"PAR1"),
@@ -30,7 +30,7 @@ pub(super) fn read_parquet(
     _decoder: &Decoder,
     _options: &ReadOptions,
     _bar: &ProgressBar,
-) -> Result<(Header, Vec<Columns>), GraphError> {
+) -> Result<(Header, Vec<Columns>), DataError> {
     Err(format_error(&piece.path, "expected text, found a Parquet file; build with the feature `parquet`"))
 }
 
@@ -46,7 +46,7 @@ mod typed {
     use super::super::attributes::{AttributeReader, Attributes};
     use super::super::columns::Problem;
     use super::super::number::parse_f32;
-    use super::{Columns, Decoder, GraphError, Header, Path, Piece, ProgressBar, ReadOptions, format_error};
+    use super::{Columns, DataError, Decoder, Header, Path, Piece, ProgressBar, ReadOptions, format_error};
     use crate::files::Cut;
     use crate::parquet::{Cell, ParquetFile};
 
@@ -57,7 +57,7 @@ mod typed {
         decoder: &Decoder,
         options: &ReadOptions,
         bar: &ProgressBar,
-    ) -> Result<(Header, Vec<Columns>), GraphError> {
+    ) -> Result<(Header, Vec<Columns>), DataError> {
         let path = &piece.path;
         if piece.range.is_some() {
             return Err(format_error(path, "expected at least as many Parquet files as shards; a Parquet file is not cut"));
@@ -101,7 +101,7 @@ mod typed {
 
     impl Rows<'_> {
         /// Rows of a group, of which `before` rows of the file stand before.
-        fn group(&self, group: usize, before: usize) -> Result<Columns, GraphError> {
+        fn group(&self, group: usize, before: usize) -> Result<Columns, DataError> {
             let read = |&c: &usize| self.file.read(group, c);
             let lead: Vec<_> = self.header.positions.iter().map(read).collect::<Result<_, _>>()?;
             let attributes: Vec<_> = self.attributes.iter().map(read).collect::<Result<_, _>>()?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
@@ -31,7 +32,7 @@ pub(crate) struct Places {
 
 impl Places {
     /// An error at the `id`-th id of a row.
-    pub(crate) fn error(&self, row: usize, id: usize, expected: impl Into<String>, found: &str) -> GraphError {
+    pub(crate) fn error(&self, row: usize, id: usize, expected: impl Into<String>, found: &str) -> DataError {
         let (path, line) = self.line(row);
         let field = self.file(row).and_then(|f| f.2.get(id)).map_or(0, |at| at + 1);
         table_error(&path, line, field, expected, found)
@@ -54,11 +55,11 @@ impl Places {
 }
 
 /// One problem as it is, several together.
-pub(crate) fn join_problems(mut problems: Vec<GraphError>) -> Result<(), GraphError> {
+pub(crate) fn join_problems(mut problems: Vec<DataError>) -> Result<(), DataError> {
     match problems.len() {
         0 => Ok(()),
         1 => Err(problems.swap_remove(0)),
-        _ => Err(GraphError::Problems { problems }),
+        _ => Err(DataError::Problems { problems }),
     }
 }
 
@@ -68,11 +69,11 @@ pub(crate) fn read(
     ids: &[&'static str],
     decoder: &Decoder,
     options: &ReadOptions,
-) -> Result<(Columns, Places), GraphError> {
+) -> Result<(Columns, Places), DataError> {
     decoder.check()?;
     let pieces = source.pieces()?;
     let bar = bar(&pieces, options);
-    let files: Vec<Result<(Header, Vec<Columns>), GraphError>> =
+    let files: Vec<Result<(Header, Vec<Columns>), DataError>> =
         pieces.par_iter().map(|piece| read_file(piece, ids, decoder, options, &bar)).collect();
     bar.finish_and_clear();
     let (mut all, mut problems) = (None::<(Header, Columns)>, vec![]);
@@ -97,7 +98,7 @@ pub(crate) fn read(
         let more: usize = blocks.iter().map(|b| b.rows).sum();
         if (start + more) as u64 > LIMIT {
             let (relation, count) = (source.label().display().to_string(), (start + more) as u64);
-            return Err(GraphError::TooLarge { relation, what: "ids", count, limit: LIMIT });
+            return Err(DataError::Graph(GraphError::TooLarge { relation, what: "ids", count, limit: LIMIT }));
         }
         for block in blocks {
             let before = table.rows;
@@ -119,7 +120,7 @@ pub(crate) fn read(
     match all {
         Some((_, table)) => Ok((table, places)),
         // `pieces` is empty for a share of a source that holds no file.
-        None => Err(GraphError::Empty { arg: "source", remedy: "name at least one file or a folder with files" }),
+        None => Err(DataError::Graph(GraphError::Empty { arg: "source", remedy: "name at least one file or a folder with files" })),
     }
 }
 
@@ -148,7 +149,7 @@ fn read_file(
     decoder: &Decoder,
     options: &ReadOptions,
     bar: &ProgressBar,
-) -> Result<(Header, Vec<Columns>), GraphError> {
+) -> Result<(Header, Vec<Columns>), DataError> {
     if piece.built_in.is_none() && is_parquet(&piece.path)? {
         return read_parquet(piece, ids, decoder, options, bar);
     }
@@ -168,7 +169,7 @@ fn read_file(
             }
             Ok((i, columns))
         })
-        .collect::<Result<_, GraphError>>()?;
+        .collect::<Result<_, DataError>>()?;
     parsed.sort_unstable_by_key(|p| p.0);
     Ok((header, parsed.into_iter().map(|p| p.1).collect()))
 }

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 
 use super::blocks::compressed;
@@ -24,7 +25,7 @@ use crate::files::{LOCK, format_error, io_error, open};
 /// // With as many files as shards or more, shard i of n has the files i, i + n, …
 /// let shard = Source::from(dir.path()).shard(0, 2).files()?;
 /// assert_eq!(shard, [all[0].clone(), all[2].clone()]);
-/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -72,14 +73,14 @@ impl Source {
     /// # Errors
     /// As for [`read_nodes`](super::read_nodes): a path that is not there, an empty folder or one with folders in it,
     /// no path at all, a shard index that is not below the count.
-    pub fn files(&self) -> Result<Vec<PathBuf>, GraphError> {
+    pub fn files(&self) -> Result<Vec<PathBuf>, DataError> {
         Ok(self.pieces()?.into_iter().map(|p| p.path).collect())
     }
 
-    pub(crate) fn pieces(&self) -> Result<Vec<Piece>, GraphError> {
+    pub(crate) fn pieces(&self) -> Result<Vec<Piece>, DataError> {
         let (index, count) = self.shard;
         if index >= count {
-            return Err(GraphError::IdOutOfRange { what: "shard".into(), id: index as u64, bound: count as u64 });
+            return Err(DataError::Graph(GraphError::IdOutOfRange { what: "shard".into(), id: index as u64, bound: count as u64 }));
         }
         if self.built_in.is_some() {
             return Ok(vec![Piece { path: self.label().into(), range: None, built_in: self.built_in }]);
@@ -89,7 +90,7 @@ impl Source {
             if path.is_dir() { files.extend(folder(path)?) } else { files.push(path.clone()) }
         }
         if files.is_empty() {
-            return Err(GraphError::Empty { arg: "source", remedy: "name at least one file or a folder with files" });
+            return Err(DataError::Graph(GraphError::Empty { arg: "source", remedy: "name at least one file or a folder with files" }));
         }
         if files.len() >= count {
             let mine = files.into_iter().enumerate().filter(|(i, _)| i % count == index);
@@ -111,7 +112,7 @@ impl<P: AsRef<Path>> From<P> for Source {
 }
 
 /// The files of a folder by name.
-fn folder(dir: &Path) -> Result<Vec<PathBuf>, GraphError> {
+fn folder(dir: &Path) -> Result<Vec<PathBuf>, DataError> {
     let mut files = vec![];
     for entry in std::fs::read_dir(dir).map_err(|e| io_error(dir, e))? {
         let path = entry.map_err(|e| io_error(dir, e))?.path();
@@ -131,7 +132,7 @@ fn folder(dir: &Path) -> Result<Vec<PathBuf>, GraphError> {
 }
 
 /// Share `index` of `count` of the bytes behind the header, cut at line ends.
-fn range_of(path: PathBuf, index: usize, count: usize) -> Result<Piece, GraphError> {
+fn range_of(path: PathBuf, index: usize, count: usize) -> Result<Piece, DataError> {
     let (file, len) = open(&path)?;
     let mut file = BufReader::new(file);
     if compressed(&path, &mut file)?.is_some() {
@@ -149,7 +150,7 @@ fn range_of(path: PathBuf, index: usize, count: usize) -> Result<Piece, GraphErr
 }
 
 /// Where the line ends that holds byte `at`: the place of the next line.
-fn after_line(path: &Path, file: &mut BufReader<File>, at: u64) -> Result<u64, GraphError> {
+fn after_line(path: &Path, file: &mut BufReader<File>, at: u64) -> Result<u64, DataError> {
     let mut position = file.seek(SeekFrom::Start(at)).map_err(|e| io_error(path, e))?;
     loop {
         let buffer = file.fill_buf().map_err(|e| io_error(path, e))?;

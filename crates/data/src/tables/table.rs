@@ -1,6 +1,7 @@
 //! Node tables and edge tables, read whole.
 
-use burn_gnn_graph::{GraphError, Ids, NodeIds};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::{Ids, NodeIds};
 
 use super::attributes::Attributes;
 use super::decoder::Decoder;
@@ -48,23 +49,23 @@ pub struct EdgeTable {
 /// Numbers may have spaces around them; a float may be `nan` or `inf`. Ids are `int64` or `string`, as the header says.
 ///
 /// # Errors
-/// [`GraphError::Io`]; [`GraphError::Table`] at the first line that is wrong: a header with other columns than the
+/// [`DataError::Io`]; [`DataError::Table`] at the first line that is wrong: a header with other columns than the
 /// decoder's, a line with another number of fields (a blank line included), a number that cannot be parsed or does not
 /// fit its type, another number of attributes, text that is not UTF-8, an id that an earlier row has.
-/// [`GraphError::Format`] for a compressed file that is damaged or expands too far, [`GraphError::TooLarge`] for more
+/// [`DataError::Format`] for a compressed file that is damaged or expands too far, [`GraphError::TooLarge`] for more
 /// than `u32::MAX - 1` rows.
 ///
 /// # Cost
 /// Time `O(bytes)`; memory the columns, twice while blocks are joined.
-pub fn read_nodes(source: impl Into<Source>, decoder: &Decoder) -> Result<NodeTable, GraphError> {
+pub fn read_nodes(source: impl Into<Source>, decoder: &Decoder) -> Result<NodeTable, DataError> {
     read_nodes_with(source, decoder, &ReadOptions::new())
 }
 
 /// [`read_nodes`] with options: more problems at once, repeated nodes.
 ///
 /// # Errors
-/// As [`read_nodes`]; [`GraphError::Problems`] for several.
-pub fn read_nodes_with(source: impl Into<Source>, decoder: &Decoder, options: &ReadOptions) -> Result<NodeTable, GraphError> {
+/// As [`read_nodes`]; [`DataError::Problems`] for several.
+pub fn read_nodes_with(source: impl Into<Source>, decoder: &Decoder, options: &ReadOptions) -> Result<NodeTable, DataError> {
     let (mut columns, places) = read(&source.into(), &["id"], decoder, options)?;
     let ids = NodeIds::new(columns.ids.swap_remove(0));
     let repeated: Vec<(usize, u32)> = ids.repeated().collect();
@@ -118,15 +119,15 @@ impl NodeTable {
 ///
 /// # Errors
 /// As [`read_nodes`].
-pub fn read_edges(source: impl Into<Source>, decoder: &Decoder) -> Result<EdgeTable, GraphError> {
+pub fn read_edges(source: impl Into<Source>, decoder: &Decoder) -> Result<EdgeTable, DataError> {
     read_edges_with(source, decoder, &ReadOptions::new())
 }
 
 /// [`read_edges`] with options.
 ///
 /// # Errors
-/// As [`read_edges`]; [`GraphError::Problems`] for several.
-pub fn read_edges_with(source: impl Into<Source>, decoder: &Decoder, options: &ReadOptions) -> Result<EdgeTable, GraphError> {
+/// As [`read_edges`]; [`DataError::Problems`] for several.
+pub fn read_edges_with(source: impl Into<Source>, decoder: &Decoder, options: &ReadOptions) -> Result<EdgeTable, DataError> {
     let (mut columns, places) = read(&source.into(), &["src_id", "dst_id"], decoder, options)?;
     let dst = columns.ids.swap_remove(1);
     Ok(EdgeTable {
@@ -148,7 +149,7 @@ pub(crate) fn resolve(
     column: usize,
     whose: &str,
     most: usize,
-) -> Result<Vec<u32>, Vec<GraphError>> {
+) -> Result<Vec<u32>, Vec<DataError>> {
     if !ids.is_empty() && !nodes.is_empty() && ids.kind() != nodes.ids().kind() {
         let expected = format!("{} ids as in the table of `{whose}`", nodes.ids().kind());
         return Err(vec![places.error(0, column, expected, ids.kind())]);

@@ -11,7 +11,10 @@ use burn_gnn_data::{
     load_graph, load_knowledge_graph, load_ogb, map_graph, open_chunked, read_edges, read_nodes, read_npy, read_rdf, read_scipy_npz,
     read_torch,
 };
-use burn_gnn_graph::{GraphError, MappedRows, Placement};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_sampling::MappedRows;
+use burn_gnn_sampling::Placement;
 
 use super::{ALONE, peak, put, sets, watch};
 
@@ -20,8 +23,8 @@ fn bounded<T>(
     what: &str,
     bytes: usize,
     (fixed, per_byte): (usize, usize),
-    read: impl FnOnce() -> Result<T, GraphError>,
-) -> Result<T, GraphError> {
+    read: impl FnOnce() -> Result<T, DataError>,
+) -> Result<T, DataError> {
     let _watch = watch::watch(what.to_owned(), bytes);
     peak::reset();
     let begin = watch::thread_seconds();
@@ -45,7 +48,7 @@ fn gzip(parts: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
     out.finish().unwrap()
 }
 
-fn text_of(e: GraphError) -> String {
+fn text_of(e: DataError) -> String {
     e.to_string()
 }
 
@@ -268,7 +271,7 @@ fn errors_name_the_file() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let tmp = tempfile::tempdir().unwrap();
     let (dir, device) = (tmp.path(), Device::flex());
-    let named = |e: GraphError, file: &str| {
+    let named = |e: DataError, file: &str| {
         let text = e.to_string();
         assert!(text.contains(&dir.join(file).display().to_string()), "expected {file} in {text}");
     };
@@ -302,11 +305,11 @@ fn errors_name_the_file() {
     named(map_graph(dir.join("graph"), &device).map(drop).unwrap_err(), "graph/graph.json");
     put(dir, "graph/graph.json", description.replacen("\"count\": 2", "\"count\": 1", 1));
     let e = load_graph(dir.join("graph"), &device).unwrap_err();
-    assert!(matches!(e.cause(), GraphError::NodeOutOfRange { .. }), "{e}");
+    assert!(matches!(e.cause(), DataError::Graph(GraphError::NodeOutOfRange { .. })), "{e}");
     named(e, "graph/graph.safetensors");
     put(dir, "list.txt", "0 0\n");
     let e = load_edge_list(dir.join("list.txt"), &EdgeListFormat::new().with_num_nodes(u32::MAX as usize), &device).unwrap_err();
-    assert!(matches!(e.cause(), GraphError::TooLarge { .. }));
+    assert!(matches!(e.cause(), DataError::Graph(GraphError::TooLarge { .. })));
     named(e, "list.txt");
 }
 
@@ -327,11 +330,11 @@ fn only_regular_files_are_read() {
             std::os::unix::fs::symlink(&special, &path).unwrap();
             dir.join(folder)
         };
-        let refused = |what: &str, result: Result<(), GraphError>| {
+        let refused = |what: &str, result: Result<(), DataError>| {
             let e = result.unwrap_err();
             // A folder stands for its files where tables are read.
             let expected = format!("expected a regular file, found {kind}");
-            assert!(matches!(e, GraphError::Format { .. }) && e.to_string().contains(&expected) || kind == "a directory", "{what}: {e}");
+            assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains(&expected) || kind == "a directory", "{what}: {e}");
         };
         let _watch = watch::watch(format!("reading {}", special.display()), 0);
         refused("npy", read_npy(&special).map(drop));

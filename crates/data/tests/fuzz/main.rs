@@ -32,7 +32,9 @@ use burn_gnn_data::{
     load_edge_list, load_graph, load_knowledge_graph, load_ogb, map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf,
     read_scipy_npz, read_torch, save_graph, write_atomic,
 };
-use burn_gnn_graph::{FeatureSource, GlobalIds, Graph, Ids, MappedRows, MemoryRows, NodeIds, Placement, Ragged, RowType, write_rows};
+use burn_gnn_graph::{GlobalIds, Graph, Ids, NodeIds, Ragged};
+use burn_gnn_sampling::{FeatureSource, MappedRows, MemoryRows, write_rows};
+use burn_gnn_sampling::{Placement, RowType};
 use damage::Damage;
 use structure::{CSV as COMMAS, Form, LIST, RDF, TABLE, YAML, damaged};
 

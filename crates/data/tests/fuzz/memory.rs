@@ -3,7 +3,8 @@
 use std::sync::PoisonError;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_graph::{Graph, GraphError, PointOptions, knn_graph, radius_graph};
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{Graph, PointOptions, knn_graph, radius_graph};
 
 use super::{ALONE, peak, watch};
 

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use burn_gnn_data::{DirLock, create_dirs, lock_dir, read_file, sync_dir, write_atomic};
-use burn_gnn_graph::{GraphError, LoaderState, cut_text};
+use burn_gnn_files::{DataError, cut};
+use burn_gnn_sampling::LoaderState;
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::{Unpack, agree, digest};
@@ -295,7 +296,7 @@ impl Checkpoint {
         let path = self.dir.join(MANIFEST);
         let bytes = match read_file(&path) {
             Ok(bytes) => bytes,
-            Err(GraphError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(DataError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(DistError::of_file(e)),
         };
         let bad = |message: String| DistError::format(&path, message);
@@ -303,7 +304,7 @@ impl Checkpoint {
         match value.get("format_version").and_then(serde_json::Value::as_u64) {
             Some(v) if v == u64::from(FORMAT_VERSION) => {}
             _ => {
-                let found = value.get("format_version").map_or_else(|| "(none)".into(), |v| cut_text(&v.to_string()));
+                let found = value.get("format_version").map_or_else(|| "(none)".into(), |v| cut(&v.to_string()));
                 let remedy = "go on with the version of this library that wrote it, or begin in another folder";
                 return Err(DistError::Checkpoint { path, what: "format version", expected: FORMAT_VERSION.to_string(), found, remedy });
             }
@@ -340,7 +341,7 @@ impl Checkpoint {
         match differs.into_iter().chain(settings).find(|(_, expected, found, _)| expected != found) {
             None => Ok(()),
             Some((what, expected, found, remedy)) => {
-                Err(DistError::Checkpoint { path: self.dir.join(MANIFEST), what, expected, found: cut_text(&found), remedy })
+                Err(DistError::Checkpoint { path: self.dir.join(MANIFEST), what, expected, found: cut(&found), remedy })
             }
         }
     }

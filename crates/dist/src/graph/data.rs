@@ -5,7 +5,8 @@ use std::sync::{Arc, PoisonError};
 
 use burn::tensor::kind::Basic;
 use burn::tensor::{DType, Int, Tensor, TensorData};
-use burn_gnn_graph::{Column, EdgeKey, GraphError, NodeKey, hot_order};
+use burn_gnn_graph::{Column, EdgeKey, GraphError, NodeKey};
+use burn_gnn_sampling::hot_order;
 
 use super::cache::HotRows;
 use super::fetch::{OwnRows, RowBytes, fetch, fetch_one};
@@ -214,7 +215,7 @@ impl<'a> DataSpace<'a> {
     /// what the tensor holds when it is read, and the graph keeps the tensor. Collective.
     ///
     /// A loader that makes batches ahead reads rows ahead of the steps that change them: take
-    /// [`with_prefetch(0)`](burn_gnn_graph::Loader::with_prefetch) where batches must see the step before. Such rows are constants of a batch;
+    /// [`with_prefetch(0)`](burn_gnn_sampling::Loader::with_prefetch) where batches must see the step before. Such rows are constants of a batch;
     /// to learn them, take [`DistEmbedding::rows`](crate::DistEmbedding::rows). Caches of loaders leave these columns out.
     ///
     /// ```

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::{BatchFeatures, BatchRows, EdgeKey, GraphError, NodeKey, SampleKey, SampledBatch, SeedKind, Seeds, Traversal};
+use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
+use burn_gnn_sampling::{BatchFeatures, BatchRows, SampleKey, SampledBatch, SeedKind, Seeds, Traversal};
 use hashbrown::HashMap;
 
 use super::RankSampler;
@@ -88,7 +89,7 @@ impl DistFeatures {
         Ok(self)
     }
     /// Label of each edge of a type, such as a class or a rating, in an integer column of rank 1: seed edges of the type come with theirs.
-    /// Which pairs are edges and which are negatives is in [`LinkBatch::labels`](burn_gnn_graph::LinkBatch::labels).
+    /// Which pairs are edges and which are negatives is in [`LinkBatch::labels`](burn_gnn_sampling::LinkBatch::labels).
     ///
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
@@ -168,7 +169,7 @@ const TRIAL: u64 = u64::MAX;
 pub struct Presampling {
     /// How many; no more than an epoch has.
     pub batches: usize,
-    /// Seeds of a batch, as [`Loader::new`](burn_gnn_graph::Loader::new) counts them.
+    /// Seeds of a batch, as [`Loader::new`](burn_gnn_sampling::Loader::new) counts them.
     pub batch_size: usize,
     /// Seed of the draws.
     pub seed: u64,

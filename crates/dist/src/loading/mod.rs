@@ -1,11 +1,11 @@
-//! What a [`Loader`](burn_gnn_graph::Loader) of batches over all parts needs: seeds, features, an order of calls.
+//! What a [`Loader`](burn_gnn_sampling::Loader) of batches over all parts needs: seeds, features, an order of calls.
 
 mod features;
 mod seeds;
 
 use std::sync::Arc;
 
-use burn_gnn_graph::Sampler;
+use burn_gnn_sampling::Sampler;
 
 use crate::{Communicator, DistError, DistGraph, Failure};
 pub use features::{DistFeatures, Presampling};
@@ -22,7 +22,8 @@ pub(crate) use seeds::{ELSEWHERE, SeedLists};
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistFeatures, DistGraph, DistSampler, PartitionConfig, partition_graph, run_ranks};
-/// use burn_gnn_graph::{Graph, Loader};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::Loader;
 /// let ring = Graph::homogeneous(6, vec![0, 1, 2, 3, 4, 5], vec![1, 2, 3, 4, 5, 0])?;
 /// let parts = partition_graph(&ring, &PartitionConfig::new("ring", 3))?;
 /// let own = run_ranks(3, |comm| {

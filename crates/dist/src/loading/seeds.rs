@@ -1,6 +1,7 @@
 //! Seeds over all parts, for loaders.
 
-use burn_gnn_graph::{EdgeKey, GraphError, NodeKey, SeedKind, Seeds};
+use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
+use burn_gnn_sampling::{SeedKind, Seeds};
 
 use crate::exchange::{agree, digest, same};
 use crate::{DistError, DistGraph, Split};

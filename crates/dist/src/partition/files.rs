@@ -6,7 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_data::{create_dirs, lock_dir, read_file, sync_dir, write_atomic};
-use burn_gnn_graph::{HomoId, cut_text};
+use burn_gnn_files::cut;
+use burn_gnn_graph::HomoId;
 use rayon::prelude::*;
 use safetensors::Dtype;
 
@@ -269,7 +270,7 @@ fn other_metadata(dir: &Path, json: &Path) -> Option<(PathBuf, String)> {
         }
         let what = match serde_json::from_slice::<serde_json::Value>(&bytes) {
             Ok(value) if ["part-0", "num_parts"].iter().all(|key| value.get(key).is_some()) => match value.get("format_version") {
-                Some(version) => format!("a partitioning of format version {}", cut_text(&version.to_string())),
+                Some(version) => format!("a partitioning of format version {}", cut(&version.to_string())),
                 None => "a partitioning without format version".to_owned(),
             },
             Ok(_) => return None,

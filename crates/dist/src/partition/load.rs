@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use burn::tensor::{Element, TensorData};
 use burn_gnn_data::read_file;
-use burn_gnn_graph::{HomoId, cut_text};
+use burn_gnn_files::cut;
+use burn_gnn_graph::HomoId;
 use bytemuck::Pod;
 use half::{bf16, f16};
 use safetensors::{Dtype, SafeTensors};
@@ -55,7 +56,7 @@ impl Opened {
         match value.get("format_version") {
             Some(v) if v.as_u64() == Some(u64::from(FORMAT_VERSION)) => {}
             other => {
-                let found = other.map_or_else(|| "(none)".into(), |v| cut_text(&v.to_string()));
+                let found = other.map_or_else(|| "(none)".into(), |v| cut(&v.to_string()));
                 return Err(DistError::Version { path: json.into(), found, expected: FORMAT_VERSION });
             }
         }
@@ -66,7 +67,7 @@ impl Opened {
         let book = Arc::new(read_book(json, &meta)?);
         let found = meta.sum();
         if meta.checksum != found {
-            return Err(DistError::Checksum { path: json.into(), expected: cut_text(&meta.checksum), found });
+            return Err(DistError::Checksum { path: json.into(), expected: cut(&meta.checksum), found });
         }
         meta.check_paths(json)?;
         Ok(Self { json: json.into(), meta, fingerprint, book })
@@ -148,10 +149,10 @@ impl File {
                     check_sum(&path, &bytes, sum)?;
                     return Ok(Self { path, bytes });
                 }
-                Err(DistError::Mixed { path, expected: fingerprint.into(), found: cut_text(found) })
+                Err(DistError::Mixed { path, expected: fingerprint.into(), found: cut(found) })
             }
             version => {
-                let found = cut_text(version.map_or(stamp, |v| v.0));
+                let found = cut(version.map_or(stamp, |v| v.0));
                 Err(DistError::Version { path, found, expected: FORMAT_VERSION })
             }
         }

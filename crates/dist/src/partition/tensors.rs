@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_data::{AtomicFile, read_file};
-use burn_gnn_graph::{GraphError, cut_text};
+use burn_gnn_files::{DataError, cut};
 use bytemuck::Pod;
 use safetensors::Dtype;
 use serde_json::{Map, json};
@@ -142,7 +142,7 @@ pub(crate) fn read_summed(json: &Path, name: &str, sum: &str) -> Result<(PathBuf
     if is_sum(sum) && new.try_exists().map_err(DistError::io(&new))? {
         match read_file(&new) {
             // Another process may have given it its name meanwhile.
-            Err(GraphError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            Err(DataError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
             read => return Ok((new, read.map_err(DistError::of_file)?)),
         }
     }
@@ -156,7 +156,7 @@ pub(crate) fn check_sum(path: &Path, bytes: &[u8], expected: &str) -> Result<(),
     if found == expected {
         return Ok(());
     }
-    Err(DistError::Checksum { path: path.into(), expected: cut_text(expected), found })
+    Err(DistError::Checksum { path: path.into(), expected: cut(expected), found })
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use burn_gnn_graph::{MiniBatch, SampledBatch, of_etype, of_ntype};
+use burn_gnn_graph::{of_etype, of_ntype};
+use burn_gnn_sampling::{MiniBatch, SampledBatch};
 
 /// A batch sampled over all parts.
 ///
 /// [`mini`](Self::mini) is what models take. Its blocks number nodes by row of the batch; their
-/// [`original_ids`](burn_gnn_graph::Block::original_ids), degrees and totals are those of the whole graph, so that layers compute what
+/// [`original_ids`](burn_gnn_sampling::Block::original_ids), degrees and totals are those of the whole graph, so that layers compute what
 /// they compute on one machine. Features are gathered by [`input_nodes`](Self::input_nodes).
 #[derive(Clone, Debug)]
 pub struct DistBatch {

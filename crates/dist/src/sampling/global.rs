@@ -1,6 +1,7 @@
 //! Draws global negatives: pairs of nodes without an edge, out of all pairs of the graph.
 
-use burn_gnn_graph::{Draws, FreePairs, NegativeSampler, Negatives, SampleKey, room};
+use burn_gnn_graph::internal::room;
+use burn_gnn_sampling::{Draws, FreePairs, NegativeSampler, Negatives, SampleKey};
 
 use crate::exchange::{Pack, Unpack, agree, exchange};
 use crate::{Communicator, DistError, DistGraph};

@@ -1,11 +1,12 @@
 //! The asking side: frontiers go out, what owners found is put together.
 //!
-//! Rows are numbered as [`NeighborSampler`](burn_gnn_graph::NeighborSampler) numbers them: each source type its new nodes, in the order of
+//! Rows are numbered as [`NeighborSampler`](burn_gnn_sampling::NeighborSampler) numbers them: each source type its new nodes, in the order of
 //! relations, destinations and edges.
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{BatchFacts, Block, MiniBatch, Relation, SampleKey, Schema};
+use burn_gnn_graph::{Relation, Schema};
+use burn_gnn_sampling::{BatchFacts, Block, MiniBatch, SampleKey};
 use hashbrown::HashMap;
 
 use super::serve::{Degrees, Facts, Kind, degrees_of, joins_two};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{EdgeKey, GraphError, HeteroLinkBatch, SampleKey, Sampler, SeedKind, SeedLinks, Seeds};
+use burn_gnn_graph::{EdgeKey, GraphError};
+use burn_gnn_sampling::{HeteroLinkBatch, SampleKey, Sampler, SeedKind, SeedLinks, Seeds};
 
 use super::link::{DistLinkSampler, LinkSeeds, sample_links};
 use super::{DistBatch, DistSampler};
@@ -10,12 +11,13 @@ use crate::exchange::agree;
 use crate::loading::{SeedLists, in_order};
 use crate::{Communicator, DistError, DistGraph, RankSampler};
 
-/// [`HeteroLinkSampler`](burn_gnn_graph::HeteroLinkSampler) over a partitioned graph: a [`DistLinkSampler`] per edge type, whose pairs one
+/// [`HeteroLinkSampler`](burn_gnn_sampling::HeteroLinkSampler) over a partitioned graph: a [`DistLinkSampler`] per edge type, whose pairs one
 /// batch of blocks computes. The edges that any of them excludes pass no messages for any, on all ranks.
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistGraph, DistHeteroLinkSampler, DistSampler, PartitionConfig, partition_graph, run_ranks};
-/// use burn_gnn_graph::{Graph, NegativePairs, SampleKey};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{NegativePairs, SampleKey};
 /// let g = Graph::builder()
 ///     .edges(("user", "buys", "item"), vec![0, 1, 2], vec![0, 1, 1])
 ///     .edges(("user", "follows", "user"), vec![0, 1], vec![1, 2])

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{
-    CorruptedPairs, EdgeKey, Graph, GraphError, LinkBatch, LinkExclusion, LinkRows, NegativePairs, NegativeSampler, SampleKey, Sampler,
-    SeedKind, SeedLinks, Seeds,
+use burn_gnn_graph::{EdgeKey, Graph, GraphError};
+use burn_gnn_sampling::{
+    CorruptedPairs, LinkBatch, LinkExclusion, LinkRows, NegativePairs, NegativeSampler, SampleKey, Sampler, SeedKind, SeedLinks, Seeds,
 };
 
 use super::global::GlobalNegatives;
@@ -16,14 +16,14 @@ use crate::{DistError, DistGraph, RankSampler};
 /// How many negatives of each positive pair, the nodes drawn by type-wise id, and whether each pair is strict.
 type Drawn = (usize, Vec<u64>, Vec<bool>);
 
-/// [`LinkSampler`](burn_gnn_graph::LinkSampler) over a partitioned graph.
+/// [`LinkSampler`](burn_gnn_sampling::LinkSampler) over a partitioned graph.
 ///
 /// All ranks name the same edges, by their ids in the input graph; each gets the batch of those that it owns. Edges of the
 /// whole list are left out of message passing on all ranks, and negatives are drawn where the source lives, by the same keys, so that
 /// the ranks' batches together are the batch of one machine. Global negatives belong to a seed edge by its position in the list.
 ///
 /// Where edges of the sampler have times, every seed edge has its own time, or the one that is given for it
-/// ([`sample_before`](Self::sample_before)), and so have its negatives; see [Times](burn_gnn_graph::LinkSampler#times).
+/// ([`sample_before`](Self::sample_before)), and so have its negatives; see [Times](burn_gnn_sampling::LinkSampler#times).
 #[derive(Clone, Debug)]
 pub struct DistLinkSampler {
     sampler: DistSampler,
@@ -94,7 +94,8 @@ impl DistLinkSampler {
     ///
     /// ```
     /// use burn_gnn_dist::{DistError, DistGraph, DistLinkSampler, DistSampler, PartitionConfig, partition_graph, run_ranks};
-    /// use burn_gnn_graph::{Graph, NegativePairs, SampleKey};
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NegativePairs, SampleKey};
     /// let ring = Graph::homogeneous(6, vec![0, 1, 2, 3, 4, 5], vec![1, 2, 3, 4, 5, 0])?;
     /// let parts = partition_graph(&ring, &PartitionConfig::new("ring", 2))?;
     /// run_ranks(2, |comm| {
@@ -369,7 +370,7 @@ impl DistLinkSampler {
 }
 
 /// Batches of edges of the type ([`DistGraph::edge_seeds`]), with negative pairs. Where edges of the sampler have times, every seed edge has
-/// its own, or the one that is given for it, and so have its negatives; see [Times](burn_gnn_graph::LinkSampler#times).
+/// its own, or the one that is given for it, and so have its negatives; see [Times](burn_gnn_sampling::LinkSampler#times).
 impl Sampler for DistLinkSampler {
     type Seed = u64;
     type Batch = LinkBatch<DistBatch, u64>;

@@ -10,7 +10,8 @@ mod serve;
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{EdgeKey, Fanouts, GraphError, NeighborSampler, NodeKey, SampleKey, Sampler, SeedKind, Seeds, Strategy};
+use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
+use burn_gnn_sampling::{Fanouts, NeighborSampler, SampleKey, Sampler, SeedKind, Seeds, Strategy};
 
 use crate::exchange::agree;
 use crate::loading::{ELSEWHERE, in_order};
@@ -29,7 +30,8 @@ use out_edges::OutEdges;
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistGraph, DistSampler, PartitionConfig, partition_graph, run_ranks};
-/// use burn_gnn_graph::{Graph, NeighborSampler, SampleKey};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{NeighborSampler, SampleKey};
 /// let ring = Graph::homogeneous(6, vec![0, 1, 2, 3, 4, 5], vec![1, 2, 3, 4, 5, 0])?;
 /// let alone = NeighborSampler::new(&ring, [1, 1])?.sample([("_N", [0])], SampleKey::new(7))?;
 /// let parts = partition_graph(&ring, &PartitionConfig::new("ring", 3))?;

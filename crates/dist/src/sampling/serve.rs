@@ -1,6 +1,7 @@
 //! The owner's side: one hop around nodes that others ask for.
 
-use burn_gnn_graph::{SampleKey, Schema, SeedTrees};
+use burn_gnn_graph::Schema;
+use burn_gnn_sampling::{SampleKey, SeedTrees};
 
 use super::DistSampler;
 use crate::DistError;

@@ -9,7 +9,8 @@ use burn_gnn_dist::{
     Checkpoint, ChunkedGraph, DistEmbedding, DistError, PartitionConfig, PartitionMethod, PartitionedGraph, RunState, SparseOptimizer,
     load_partition, partition_graph, verify_partition,
 };
-use burn_gnn_graph::{Graph, LoaderState};
+use burn_gnn_graph::Graph;
+use burn_gnn_sampling::LoaderState;
 
 use crate::chunked;
 use crate::dist_graph::on_ranks;

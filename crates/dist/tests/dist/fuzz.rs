@@ -26,7 +26,7 @@ use burn_gnn_dist::{
     Checkpoint, ChunkedGraph, DistEmbedding, DistError, DistGraph, DistTensor, PartitionMethod, RunState, SparseOptimizer, load_partition,
     load_partition_book, partition_graph, run_ranks, verify_partition,
 };
-use burn_gnn_graph::LoaderState;
+use burn_gnn_sampling::LoaderState;
 use serde_json::Value;
 
 use crate::chunked;

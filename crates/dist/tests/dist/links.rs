@@ -4,9 +4,10 @@ use burn_gnn_dist::{
     DistBatch, DistError, DistGraph, DistHeteroLinkSampler, DistLinkSampler, DistSampler, PartitionConfig, PartitionMethod,
     PartitionedGraph, SplitBy, SplitOf, partition_graph,
 };
-use burn_gnn_graph::{
-    BlockSampler, Graph, GraphError, HeteroLinkBatch, HeteroLinkSampler, LinkBatch, LinkExclusion, LinkSampler, MiniBatch, NegativeBy,
-    NegativePairs, NegativeSampler, NeighborSampler, SampleKey, SeedLinks,
+use burn_gnn_graph::{Graph, GraphError};
+use burn_gnn_sampling::{
+    BlockSampler, HeteroLinkBatch, HeteroLinkSampler, LinkBatch, LinkExclusion, LinkSampler, MiniBatch, NegativeBy, NegativePairs,
+    NegativeSampler, NeighborSampler, SampleKey, SeedLinks,
 };
 use proptest::prelude::*;
 

@@ -8,9 +8,10 @@ use burn_gnn_dist::{
     Communicator, DistBatch, DistError, DistFeatures, DistGraph, DistHeteroLinkSampler, DistLinkSampler, DistSampler, Presampling,
     RankSampler, SplitBy, SplitOf,
 };
-use burn_gnn_graph::{
-    Graph, GraphError, GraphFeatures, HeteroLinkSampler, LinkExclusion, LinkSampler, LoadedBatch, Loader, LoaderState, MemoryRows,
-    NegativePairs, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds,
+use burn_gnn_graph::{Graph, GraphError};
+use burn_gnn_sampling::{
+    GraphFeatures, HeteroLinkSampler, LinkExclusion, LinkSampler, LoadedBatch, Loader, LoaderState, MemoryRows, NegativePairs,
+    NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds,
 };
 
 use crate::dist_graph::on_ranks;

@@ -32,7 +32,7 @@ mod times;
 mod trainers;
 mod training;
 mod verify;
-#[path = "../../../graph/tests/sampling/watchdog.rs"]
+#[path = "../../../sampling/tests/sampling/watchdog.rs"]
 mod watchdog;
 
 macro_rules! on_threads {

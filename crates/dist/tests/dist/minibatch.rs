@@ -12,8 +12,9 @@ use burn_gnn_dist::{
     Checkpoint, DistEmbedding, DistError, DistFeatures, DistGraph, DistSampler, EmbeddingElement, PartitionedGraph, ReduceOptions,
     RunState, SparseOptimizer, all_reduce_gradients_with, all_reduce_scalar, partition_graph,
 };
-use burn_gnn_graph::{Block, Graph, Loader, LoaderState, NeighborSampler, Schema, Seeds};
+use burn_gnn_graph::{Graph, Schema};
 use burn_gnn_ops::{LossReduction, Stream, copy_u_mean, cross_entropy_rows, matmul_rows};
+use burn_gnn_sampling::{Block, Loader, LoaderState, NeighborSampler, Seeds};
 
 use crate::dist_graph::on_ranks;
 use crate::graphs::{Sizes, anywhere, devices, kept, random, scattered};

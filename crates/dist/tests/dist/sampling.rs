@@ -3,8 +3,9 @@
 use burn_gnn_dist::{
     DistBatch, DistError, DistGraph, DistSampler, Failure, PartitionConfig, PartitionMethod, PartitionedGraph, partition_graph,
 };
-use burn_gnn_graph::{Fanouts, Graph, MiniBatch, NeighborSampler, SampleKey, Strategy};
+use burn_gnn_graph::Graph;
 use burn_gnn_ops::GraphView;
+use burn_gnn_sampling::{Fanouts, MiniBatch, NeighborSampler, SampleKey, Strategy};
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 

@@ -4,8 +4,9 @@
 use std::time::{Duration, Instant};
 
 use burn_gnn_dist::{DistBatch, DistError, DistFeatures, DistGraph, DistLinkSampler, DistSampler, LocalPartition, RankSampler, Ranks};
-use burn_gnn_graph::{Graph, LinkBatch, LoadedBatch, Loader, NegativePairs, SampledBatch, Seeds};
+use burn_gnn_graph::Graph;
 use burn_gnn_ops::{GraphView, Stream};
+use burn_gnn_sampling::{LinkBatch, LoadedBatch, Loader, NegativePairs, SampledBatch, Seeds};
 
 use crate::graphs::{Sizes, devices, random, scattered};
 use crate::sampling::content;

@@ -6,8 +6,8 @@ use burn::tensor::Tensor;
 use burn_gnn_dist::{
     DistEmbedding, DistError, DistFeatures, DistGraph, DistSampler, DistTensor, Failure, PartitionedGraph, Ranks, SparseOptimizer,
 };
-use burn_gnn_graph::Loader;
 use burn_gnn_ops::Stream;
+use burn_gnn_sampling::Loader;
 use proptest::prelude::*;
 
 use crate::dist_graph::on_ranks;

@@ -4,9 +4,9 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_dist::{
     DistBatch, DistError, DistHeteroLinkSampler, DistLinkSampler, DistSampler, PartitionedGraph, RankSampler, SplitBy, SplitOf,
 };
-use burn_gnn_graph::{
-    Graph, GraphError, LinkBatch, LinkSampler, Loader, LoaderState, MiniBatch, NegativePairs, NeighborSampler, Relabel, SampleKey, Seeds,
-    Strategy, Traversal,
+use burn_gnn_graph::{Graph, GraphError, Relabel};
+use burn_gnn_sampling::{
+    LinkBatch, LinkSampler, Loader, LoaderState, MiniBatch, NegativePairs, NeighborSampler, SampleKey, Seeds, Strategy, Traversal,
 };
 use proptest::prelude::*;
 

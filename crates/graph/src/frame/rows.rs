@@ -10,7 +10,8 @@ use crate::{GraphError, OriginalIds};
 
 impl Frame {
     /// The rows of `from` at `ids`, as columns of this frame.
-    pub(crate) fn take_rows(&mut self, from: &Self, ids: &OriginalIds) -> Result<(), GraphError> {
+    #[doc(hidden)]
+    pub fn take_rows(&mut self, from: &Self, ids: &OriginalIds) -> Result<(), GraphError> {
         for (name, c) in &from.columns {
             self.insert_column(name, ids.as_slice().map_or_else(|| c.clone(), |ids| c.select(ids)))?;
         }

@@ -12,9 +12,8 @@ use std::sync::Arc;
 use burn::module::{Module, ModuleDisplay};
 use burn::tensor::{DType, TensorData};
 use burn_gnn_data::read_file;
-use burn_gnn_graph::GraphError;
-use burn_gnn_graph::files::open as open_file;
-use burn_gnn_graph::{cut_quoted, cut_text};
+use burn_gnn_files::open as open_file;
+use burn_gnn_files::{DataError, cut, cut_quoted};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
@@ -187,7 +186,7 @@ impl StateDict {
         for (old, data) in &self.tensors {
             let Some(new) = rename(old) else { continue };
             if tensors.insert(new.clone(), data.clone()).is_some() {
-                let (new, old) = (cut_text(&new), cut_text(old));
+                let (new, old) = (cut(&new), cut(old));
                 let message = format!("expected a name for each tensor, found `{new}` for `{old}` and another; give them different names");
                 return Err(ModelError::StateDict { message });
             }
@@ -322,7 +321,7 @@ fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
     let mut more = 0;
     for name in names {
         if shown.len() < SHOWN {
-            shown.push(cut_text(name));
+            shown.push(cut(name));
         } else {
             more += 1;
         }
@@ -332,7 +331,7 @@ fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
 }
 
 /// Whether a file begins as `.pt` files do.
-fn starts_as_torch(path: &Path) -> Result<bool, GraphError> {
+fn starts_as_torch(path: &Path) -> Result<bool, DataError> {
     let (file, _) = open_file(path)?;
     let mut first = vec![];
     // A file that cannot be read is reported by the reader.

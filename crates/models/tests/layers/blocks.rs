@@ -3,8 +3,9 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, FloatDType, Tensor};
-use burn_gnn_graph::{Fanouts, Graph, MiniBatch, NeighborSampler, SampleKey};
+use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
+use burn_gnn_sampling::{Fanouts, MiniBatch, NeighborSampler, SampleKey};
 use proptest::prelude::*;
 
 use crate::inference::typed_features;

@@ -16,7 +16,7 @@ mod storage;
 mod threads;
 mod types;
 mod views;
-#[path = "../../../graph/tests/sampling/watchdog.rs"]
+#[path = "../../../sampling/tests/sampling/watchdog.rs"]
 mod watchdog;
 mod weights;
 

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use burn_gnn_models::*;
 use burn_gnn_ops::GraphView;
+use burn_gnn_sampling::ToBlock;
 
 use crate::formulas::two_types;
 use crate::matrix;
@@ -129,7 +130,7 @@ fn rows_queries_and_layers_out_of_range() {
     let blocks = [blocks];
     let far = panic_of(|| blocks[..].view(1).num_dst(0));
     assert_eq!(far, "`layer` must lie in 0..1 (one block per layer), got 1; sample more hops");
-    let none: &[burn_gnn_graph::Block] = &[];
+    let none: &[burn_gnn_sampling::Block] = &[];
     let empty = panic_of(|| none.input_nodes(0).map(<[u32]>::len));
     assert_eq!(empty, "`layer` must lie in 0..0 (one block per layer), got 0; sample more hops");
 }

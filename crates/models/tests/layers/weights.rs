@@ -2,7 +2,7 @@
 //! is saved under the names it came with. What does not fit is refused.
 
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
-use burn_gnn_graph::{Graph, GraphError};
+use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
 
 use crate::{close, values};
@@ -565,7 +565,7 @@ fn a_model_of_several_layers() {
 
 /// Reading is part of the graph crate; names and element types arrive as they were.
 #[test]
-fn every_tensor_of_a_checkpoint() -> Result<(), GraphError> {
+fn every_tensor_of_a_checkpoint() -> Result<(), burn_gnn_data::DataError> {
     let all = burn_gnn_data::read_torch(format!("{FOLDER}/checkpoint.pt"))?;
     let of =
         |name: &str| all.iter().find(|(n, _)| n == name).map(|(_, data)| (data.shape().to_vec(), data.iter::<f64>().collect::<Vec<_>>()));

@@ -17,7 +17,9 @@ fn factors(scale: Option<&DegreeScale>, dtype: DType, device: &CubeDevice) -> Op
         let factors = TensorData::new(scale.double().to_vec(), [scale.degrees().len()]).convert_dtype(sums);
         CubeBackend::float_from_data(factors, device)
     };
-    scale.map(|scale| FloatTensor::<CubeBackend>::clone(&scale.attached().get_or_insert((device.clone(), sums), || make(scale))))
+    scale.map(|scale| {
+        FloatTensor::<CubeBackend>::clone(&scale.attached().get_or_insert_sized((device.clone(), sums), || make(scale), cube::device_bytes))
+    })
 }
 
 fn call<'a>(plan: &'a AggregatePlan, dtype: DType, device: &CubeDevice) -> cube::Aggregate<'a> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use burn::tensor::Shape;
-use burn_gnn_graph::{Derived, Relation};
+use burn_gnn_graph::{Bytes, CountBytes, Derived, Relation};
 use rayon::prelude::*;
 
 use super::AggregateOptions;
@@ -48,6 +48,15 @@ impl PartialEq for DegreeScale {
     /// Equal degrees and powers.
     fn eq(&self, o: &Self) -> bool {
         self.0.degrees == o.0.degrees && self.0.power == o.0.power
+    }
+}
+
+impl CountBytes for DegreeScale {
+    fn bytes(&self) -> Bytes {
+        let host = Bytes::host(size_of_val(&*self.0.degrees)) + self.0.double.bytes() + self.0.single.bytes();
+        #[cfg(feature = "cube")]
+        let host = host + self.0.attached.bytes();
+        host
     }
 }
 

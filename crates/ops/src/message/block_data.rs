@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{Block, EdgeKey, Frame, NodeKey, Relation, Schema};
+use burn_gnn_graph::{EdgeKey, Frame, NodeKey, Relation, Schema};
+use burn_gnn_sampling::Block;
 
 use super::data::RelationData;
 use super::ops::GraphMessageOps;
@@ -18,7 +19,8 @@ use crate::split::first_rows;
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
-/// use burn_gnn_graph::{Graph, NeighborSampler, SampleKey};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{NeighborSampler, SampleKey};
 /// use burn_gnn_ops::function::{copy_u, mean, sum};
 /// use burn_gnn_ops::{BlockData, Cross, GraphMessageOps, on};
 /// let g = Graph::builder()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{Compressed, Derived, Relation};
+use burn_gnn_graph::{Bytes, Compressed, CountBytes, Derived, Relation};
 
 use super::rows::{picking, placing};
 use crate::OpsError;
@@ -32,8 +32,24 @@ pub(super) struct ByDegree {
     pub(super) edge_bounds: Vec<usize>,
 }
 
+impl CountBytes for Reached {
+    fn bytes(&self) -> Bytes {
+        [&self.relation, &self.nodes, &self.delivery].into_iter().map(CountBytes::bytes).sum()
+    }
+}
+
+impl CountBytes for ByDegree {
+    fn bytes(&self) -> Bytes {
+        let buckets: Bytes = self.buckets.iter().map(|(_, relation)| relation.bytes()).sum();
+        buckets + self.reached.bytes() + self.edges.bytes() + self.node_bounds.bytes() + self.edge_bounds.bytes()
+    }
+}
+
 /// What is kept with the relation under its type.
-fn kept<T: Send + Sync + 'static>(whole: &Relation, make: impl FnOnce(&Compressed) -> Result<T, OpsError>) -> Result<Arc<T>, OpsError> {
+fn kept<T: CountBytes + Send + Sync + 'static>(
+    whole: &Relation,
+    make: impl FnOnce(&Compressed) -> Result<T, OpsError>,
+) -> Result<Arc<T>, OpsError> {
     let csc = whole.csc();
     let cell = csc.attached().get_or_insert((), Derived::<Arc<T>>::new);
     cell.try_get_or_compute(|| Ok(Arc::new(make(csc)?))).cloned()

@@ -277,7 +277,8 @@ fn alone<const D: usize>(call: &Call, device: &Device, side: usize) -> Option<Ve
 #[test]
 fn a_mapped_topology_that_changes() {
     use burn_gnn_data::Topology;
-    use burn_gnn_graph::{Graph, Placement, Relation};
+    use burn_gnn_graph::{Graph, Relation};
+    use burn_gnn_sampling::Placement;
     const WIDTH: usize = 16;
     let (nodes, edges) = (50, 8000);
     let end = |k: usize| (0..edges).map(move |i| ((i * k + i / 7) % nodes) as u32).collect::<Vec<_>>();

@@ -2,8 +2,10 @@
 //! gradients, the same bits in every run. Software Vulkan is enough; without any adapter the tests are skipped.
 
 use burn::tensor::{DType, Device, DeviceKind, DeviceType, Tensor};
-use burn_gnn_graph::{DeviceRows, FeatureSource, MemoryRows, Relation, RowType};
+use burn_gnn_graph::Relation;
 use burn_gnn_ops::*;
+use burn_gnn_sampling::RowType;
+use burn_gnn_sampling::{DeviceRows, FeatureSource, MemoryRows};
 use burn_gnn_testutil::{Kind, NO_ADAPTER, skip};
 use proptest::prelude::*;
 

@@ -40,7 +40,7 @@ mod signed_zeros;
 mod stars;
 mod stress;
 mod typed;
-#[path = "../../../graph/tests/sampling/watchdog.rs"]
+#[path = "../../../sampling/tests/sampling/watchdog.rs"]
 mod watchdog;
 mod widths;
 

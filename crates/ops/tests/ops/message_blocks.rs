@@ -1,9 +1,10 @@
 //! Message passing on sampled blocks of several types against loops over their edges, gradients included.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_gnn_graph::{Block, Graph, NeighborSampler, SampleKey};
+use burn_gnn_graph::Graph;
 use burn_gnn_ops::function::{self as f, copy_u, u_dot_v, u_mul_e};
 use burn_gnn_ops::*;
+use burn_gnn_sampling::{Block, NeighborSampler, SampleKey};
 
 use crate::message::{REDUCERS, weighted};
 use crate::{assert_near, devices, f64s, numbers};

@@ -6,12 +6,13 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_gnn_graph::{
-    ClusterSampler, Graph, GraphFeatures, HeteroLinkSampler, Ids, LinkSampler, Loader, MemoryRows, MiniBatch, NegativeBy, NegativePairs,
-    NegativeSampler, NeighborSampler, Node2Vec, NodeIds, PinSage, RandomWalk, Relation, RelationStack, RowType, SampleKey, Seeds, Strategy,
-    Stream, Subgraph,
-};
+use burn_gnn_graph::{Graph, Ids, NodeIds, Relation, RelationStack, Stream, Subgraph};
 use burn_gnn_ops::*;
+use burn_gnn_sampling::RowType;
+use burn_gnn_sampling::{
+    ClusterSampler, GraphFeatures, HeteroLinkSampler, LinkSampler, Loader, MemoryRows, MiniBatch, NegativeBy, NegativePairs,
+    NegativeSampler, NeighborSampler, Node2Vec, PinSage, RandomWalk, SampleKey, Seeds, Strategy,
+};
 
 use crate::families::{self, Typed};
 use crate::watchdog::Watchdog;
@@ -82,7 +83,7 @@ fn bits(values: impl IntoIterator<Item = f64>) -> Vec<u64> {
 }
 
 fn content(batch: &MiniBatch) -> Vec<u64> {
-    let block = |b: &burn_gnn_graph::Block| {
+    let block = |b: &burn_gnn_sampling::Block| {
         let relation = &b.relations()[0];
         let ids = [b.original_ids(0).to_vec(), b.original_edge_ids(0).to_vec(), wide(b.edge_ids(0)), wide(&b.in_degrees(0))].concat();
         [ids, wide(relation.src()), wide(relation.dst()), wide(relation.csr().indices())].concat()

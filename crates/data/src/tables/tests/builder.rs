@@ -1,5 +1,7 @@
 use burn::tensor::Device;
-use burn_gnn_graph::{FileId, Graph, GraphError};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{FileId, Graph};
 
 use super::Files;
 use crate::{AttrType, Builder, Decoder, Duplicates, ReadOptions, UnknownNodes};
@@ -48,7 +50,7 @@ fn unknown_nodes_are_refused_or_added() {
     assert!(e.to_string().ends_with("edges:5:1: expected the id of a `user` node, got \"999\""), "{e}");
     let options = ReadOptions::new().with_max_problems(10);
     let e = shop(&Files::new(), &edges).options(options.clone()).build(&Device::flex()).unwrap_err();
-    assert!(matches!(&e, GraphError::Problems { problems } if problems.len() == 4), "{e}");
+    assert!(matches!(&e, DataError::Problems { problems } if problems.len() == 4), "{e}");
     let g = shop(&Files::new(), &edges).options(options.with_unknown_nodes(UnknownNodes::Add)).build(&Device::flex()).unwrap();
     assert_eq!(g.node_counts(), [4, 4]);
     assert_eq!((g.relation("buys").unwrap().src(), g.relation("buys").unwrap().dst()), (&[0, 1, 1, 3, 1, 3][..], &[0, 0, 1, 0, 3, 3][..]));
@@ -98,7 +100,7 @@ fn repeated_nodes() {
     assert_eq!(of(Duplicates::Last).unwrap(), (vec![3, 1], vec![4, 2], Some(1)));
     let e = of(Duplicates::Refuse).unwrap_err().to_string();
     assert!(e.ends_with(&format!("a:4:1: expected an id that occurs once ({}:2 has it), got \"x\"", a.display())), "{e}");
-    assert!(matches!(build(Duplicates::Refuse, 5).unwrap_err(), GraphError::Problems { problems } if problems.len() == 2));
+    assert!(matches!(build(Duplicates::Refuse, 5).unwrap_err(), DataError::Problems { problems } if problems.len() == 2));
 }
 
 #[test]
@@ -133,16 +135,16 @@ fn refusals() {
     };
     let d = || Decoder::new().weighted();
     let kinds = e(shop(&files, EDGES).edge(&text, ("user", "x", "item"), d(), true), "t:2:1: expected int64 ids as in the table of `user`");
-    assert!(matches!(kinds, GraphError::Table { .. }));
+    assert!(matches!(kinds, DataError::Table { .. }));
     let added = shop(&files, EDGES).options(ReadOptions::new().with_unknown_nodes(UnknownNodes::Add));
     e(added.edge(&text, ("user", "x", "item"), d(), true), "expected int64 ids");
     let none = e(shop(&files, EDGES).edge(&text, ("user", "x", "shop"), d(), true), "`shop`; the graph has [\"item\", \"user\"]");
-    assert!(matches!(none, GraphError::UnknownNodeType { .. }));
+    assert!(matches!(none, DataError::Graph(GraphError::UnknownNodeType { .. })));
     let twice = e(shop(&files, EDGES).node(files.put("u", "id:int64\n"), "user", Decoder::new()), "node type `user` was given twice");
-    assert!(matches!(twice, GraphError::Duplicate { .. }));
+    assert!(matches!(twice, DataError::Graph(GraphError::Duplicate { .. })));
     // A wrong decoder loads nothing at all, and says so.
     let wrong = Builder::new().node(files.put("w", "id:int64\tf:string\n1\ta:b\n"), "w", Decoder::new().with_attributes([Int, Int]));
-    assert!(matches!(e(wrong, "w:2:2: expected an int64 as attribute 0, got \"a\""), GraphError::Table { .. }));
+    assert!(matches!(e(wrong, "w:2:2: expected an int64 as attribute 0, got \"a\""), DataError::Table { .. }));
 }
 
 #[test]

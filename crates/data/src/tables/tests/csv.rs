@@ -1,5 +1,6 @@
 use burn::tensor::Device;
-use burn_gnn_graph::{GraphError, Ids};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::Ids;
 
 use super::Files;
 use crate::{AttrType, Builder, Csv, Decoder, ReadOptions, Source, read_edges, read_nodes, read_nodes_with};
@@ -45,7 +46,7 @@ fn errors_name_the_line_even_behind_records_of_several() {
     let files = Files::new();
     let refused = |text: &str, end: &str| {
         let e = read_nodes(files.put("p.csv", text), &people()).unwrap_err();
-        assert!(matches!(e, GraphError::Table { .. }) && e.to_string().ends_with(end), "expected {end:?} at the end of {e}");
+        assert!(matches!(e, DataError::Table { .. }) && e.to_string().ends_with(end), "expected {end:?} at the end of {e}");
     };
     let row = |r: &str| format!("name,id,height,group\n\"two\nlines\",1,1,1\n{r}\n");
     refused(&row("x,z,1,1"), "p.csv:4:2: expected an int64 (`id`), got \"z\"");
@@ -59,10 +60,10 @@ fn errors_name_the_line_even_behind_records_of_several() {
     refused("name,id,id,height,group\n", "p.csv:1:3: expected one column `id`, got \"id\"");
     refused("", "expected a column `id`, got \"\"");
     let several = read_nodes_with(files.put("p.csv", row("x,z,1,1\ny,2,1,q")), &people(), &ReadOptions::new().with_max_problems(9));
-    assert!(matches!(several, Err(GraphError::Problems { problems }) if problems.len() == 2));
+    assert!(matches!(several, Err(DataError::Problems { problems }) if problems.len() == 2));
     let path = files.put("p.csv", PEOPLE);
-    assert!(matches!(read_nodes(Source::from(&path).shard(0, 2), &people()), Err(GraphError::Format { .. })));
+    assert!(matches!(read_nodes(Source::from(&path).shard(0, 2), &people()), Err(DataError::Format { .. })));
     for csv in [Csv::new(["height"]), Csv::new(["height", "name"]).with_delimiter('é')] {
-        assert!(matches!(read_nodes(&path, &people().csv(csv.with_label("group"))), Err(GraphError::Decoder { .. })));
+        assert!(matches!(read_nodes(&path, &people().csv(csv.with_label("group"))), Err(DataError::Decoder { .. })));
     }
 }

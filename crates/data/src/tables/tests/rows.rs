@@ -1,10 +1,11 @@
-use burn_gnn_graph::{GraphError, Ids, Texts};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::{Ids, Texts};
 
 use super::Files;
 use crate::{AttrType, Attributes, Decoder, NodeTable, ReadOptions, read_edges, read_nodes, read_nodes_with};
 use AttrType::{Float, Int, Text};
 
-fn nodes(text: impl AsRef<[u8]>, d: &Decoder) -> Result<NodeTable, GraphError> {
+fn nodes(text: impl AsRef<[u8]>, d: &Decoder) -> Result<NodeTable, DataError> {
     read_nodes(Files::new().put("t", text), d)
 }
 
@@ -41,7 +42,7 @@ fn every_form_of_node_and_edge_table() {
             let flag = flag.into_iter().nth(flip - 1).unwrap();
             *flag = !*flag;
             let e = nodes(pick(head) + &pick(row), &other).unwrap_err();
-            assert!(matches!(e, GraphError::Table { line: 1, .. }), "{e}");
+            assert!(matches!(e, DataError::Table { line: 1, .. }), "{e}");
         }
     }
 }
@@ -139,7 +140,7 @@ fn empty_numbers_are_refused_or_zero() {
 
 fn refused(text: impl AsRef<[u8]>, d: &Decoder, line: u64, column: usize, expected: &str, found: &str) {
     match nodes(text, d).unwrap_err() {
-        GraphError::Table { line: l, column: c, expected: e, found: f, .. } => {
+        DataError::Table { line: l, column: c, expected: e, found: f, .. } => {
             assert_eq!((l, c), (line, column), "{e}, {f}");
             assert!(e.contains(expected), "expected {expected:?} in {e:?}");
             assert_eq!(f, found);
@@ -196,7 +197,7 @@ fn bad_attributes() {
     refused("id:int64\tf:string\n0\t3", &Decoder::new().with_attributes([identity]), 2, 2, "a number in 0..3 as attribute 0", "3");
     let none = AttrType::IntBuckets { buckets: 0, by: crate::IntBuckets::Modulo, missing_row: false };
     let e = nodes("id:int64\tf:string\n0\t3", &Decoder::new().with_attributes([none])).unwrap_err();
-    assert!(matches!(e, GraphError::Decoder { .. }), "{e}");
+    assert!(matches!(e, DataError::Decoder { .. }), "{e}");
 }
 
 #[test]
@@ -205,9 +206,9 @@ fn several_problems_together() {
     let wrong: String = (0..30).map(|i| if i % 10 == 3 { "x\n".to_owned() } else { format!("{i}\n") }).collect();
     let (a, b) = (files.put("d/a", format!("id:int64\n{wrong}")), files.put("d/b", "id:float\n1\n"));
     let read = |n| read_nodes_with(files.0.path().join("d"), &Decoder::new(), &ReadOptions::new().with_max_problems(n)).unwrap_err();
-    assert!(matches!(read(1), GraphError::Table { line: 5, .. }));
-    let GraphError::Problems { problems } = read(3) else { panic!() };
-    assert!(problems.iter().all(|p| matches!(p, GraphError::Table { path, .. } if *path == a)));
+    assert!(matches!(read(1), DataError::Table { line: 5, .. }));
+    let DataError::Problems { problems } = read(3) else { panic!() };
+    assert!(problems.iter().all(|p| matches!(p, DataError::Table { path, .. } if *path == a)));
     let text = read(9).to_string();
     assert!(text.starts_with("4 problems (there may be more):\n"), "{text}");
     let lines: Vec<&str> = text.lines().skip(1).collect();

@@ -1,6 +1,8 @@
 use std::io::Write;
 
-use burn_gnn_graph::{GraphError, Ids};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::Ids;
 use proptest::prelude::*;
 
 use super::Files;
@@ -19,7 +21,7 @@ fn pairs(table: &EdgeTable) -> Vec<(i64, i64)> {
     s.iter().copied().zip(d.iter().copied()).collect()
 }
 
-fn read(source: impl Into<Source>) -> Result<Vec<(i64, i64)>, GraphError> {
+fn read(source: impl Into<Source>) -> Result<Vec<(i64, i64)>, DataError> {
     read_edges(source, &Decoder::new()).map(|t| pairs(&t))
 }
 
@@ -60,7 +62,7 @@ fn damaged_and_exploding_compressed_files() {
     for (name, bytes) in [("cut", whole[..whole.len() / 2].to_vec()), ("checksum", flipped), ("zstd", b"\x28\xb5\x2f\xfdnonsense".to_vec())]
     {
         let e = read(files.put(name, bytes)).unwrap_err();
-        assert!(matches!(e, GraphError::Io { .. } | GraphError::Format { .. }), "{e:?}");
+        assert!(matches!(e, DataError::Io { .. } | DataError::Format { .. }), "{e:?}");
         assert!(e.to_string().contains(name), "{e}");
     }
     // 80 MiB of rows in a few hundred kilobytes, and of one line.
@@ -90,7 +92,7 @@ fn long_lines_and_many_blocks() {
     let path = files.put("e", format!("{HEADER}{rows}"));
     assert_eq!(read(&path).unwrap(), (0..n).map(|i| (i, n - i)).collect::<Vec<_>>());
     let path = files.put("bad", format!("{HEADER}{rows}7\n"));
-    assert!(matches!(read(path).unwrap_err(), GraphError::Table { line: 1_000_002, column: 0, .. }));
+    assert!(matches!(read(path).unwrap_err(), DataError::Table { line: 1_000_002, column: 0, .. }));
 }
 
 #[test]
@@ -138,7 +140,7 @@ fn a_shard_names_the_line_of_the_whole_file() {
     let rows: String = (0..90).map(|i| if i == 80 { "80\tx\n".to_owned() } else { format!("{i}\t{i}\n") }).collect();
     let path = files.put("e", format!("{HEADER}{rows}"));
     let e = read(Source::from(&path).shard(1, 2)).unwrap_err();
-    assert!(matches!(e, GraphError::Table { line: 82, column: 2, .. }), "{e}");
+    assert!(matches!(e, DataError::Table { line: 82, column: 2, .. }), "{e}");
 }
 
 #[test]
@@ -154,12 +156,15 @@ fn refused_sources() {
         assert!(e.to_string().contains(part), "expected {part:?} in {e}");
         e
     };
-    assert!(matches!(e(Source::from(at("none")), "none"), GraphError::Io { .. }));
-    assert!(matches!(e(Source::from(at("deep")), "found a folder in it; name each folder"), GraphError::Format { .. }));
-    assert!(matches!(e(Source::from(at("empty")), "at least one file"), GraphError::Format { .. }));
-    assert!(matches!(e(Source::list([""; 0]), "name at least one file"), GraphError::Empty { .. }));
-    assert!(matches!(e(Source::from(&path).shard(2, 2), "shard id 2 is out of range 0..2"), GraphError::IdOutOfRange { .. }));
-    assert!(matches!(e(Source::from(&gz).shard(0, 2), "for 2 shards, found a compressed file; decompress it"), GraphError::Format { .. }));
+    assert!(matches!(e(Source::from(at("none")), "none"), DataError::Io { .. }));
+    assert!(matches!(e(Source::from(at("deep")), "found a folder in it; name each folder"), DataError::Format { .. }));
+    assert!(matches!(e(Source::from(at("empty")), "at least one file"), DataError::Format { .. }));
+    assert!(matches!(e(Source::list([""; 0]), "name at least one file"), DataError::Graph(GraphError::Empty { .. })));
+    assert!(matches!(
+        e(Source::from(&path).shard(2, 2), "shard id 2 is out of range 0..2"),
+        DataError::Graph(GraphError::IdOutOfRange { .. })
+    ));
+    assert!(matches!(e(Source::from(&gz).shard(0, 2), "for 2 shards, found a compressed file; decompress it"), DataError::Format { .. }));
     let mixed = Source::list([files.put("a", "src_id:int64\tdst_id:int64\n1\t2\n"), files.put("b", "s:string\td:string\nx\ty\n")]);
-    assert!(matches!(e(mixed, "b:1:1: expected int64 ids as in"), GraphError::Table { .. }));
+    assert!(matches!(e(mixed, "b:1:1: expected int64 ids as in"), DataError::Table { .. }));
 }

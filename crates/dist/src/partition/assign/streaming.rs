@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use burn_gnn_graph::Traversal;
+use burn_gnn_sampling::Traversal;
 use rayon::prelude::*;
 
 use super::adjacency::Adjacency;

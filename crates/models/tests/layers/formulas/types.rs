@@ -6,6 +6,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn_graph::Relabel;
 use burn_gnn_models::*;
 use burn_gnn_ops::TypeIndex;
+use burn_gnn_sampling::ToBlock;
 
 use super::{drawn, ends, linear, one_hot, same, softmax_into, two_types};
 use crate::{close, devices, matrix, values};

@@ -1,0 +1,263 @@
+//! Parses `.npy` headers.
+//!
+//! A header is a Python dictionary of three entries. What is read here is what NumPy writes, and no other Python: a
+//! general parser of literals (the crate `npyz` has one) takes twelve more crates to build, and recurses over brackets.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::{format_error, read_error};
+use crate::DataError;
+use crate::cut::cut;
+
+/// Longest header that is read; numpy's own limit.
+const MAX_HEADER: usize = 10_000;
+
+/// Type of an entry: its kind and the number behind it, such as `f` and 4 in `<f4`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryType {
+    /// The letter.
+    pub kind: u8,
+    /// The number; 0 where there is none.
+    pub size: u64,
+}
+
+/// Type, shape and place of the data of a `.npy` file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NpyHead {
+    /// Type of an entry as NumPy writes it, such as `<f4` or `|b1`; never big endian.
+    pub descr: String,
+    /// Lengths of the axes; empty for a single value. Their product fits in 64 bits, that in bytes may not.
+    pub shape: Vec<usize>,
+    /// Bytes before the first entry.
+    pub offset: usize,
+}
+
+impl NpyHead {
+    /// Reads the head of an array of plain entries in C order and little endian, and leaves `reader` at its data.
+    /// `path` names the file in errors. At most ten thousand bytes are read.
+    ///
+    /// # Errors
+    /// [`DataError::Io`]; [`DataError::Format`] for a header that is no header, an array of records or objects,
+    /// another order.
+    ///
+    /// ```
+    /// use burn_gnn_files::NpyHead;
+    /// let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (7, 2), }";
+    /// let bytes = [b"\x93NUMPY\x01\x00", &[text.len() as u8, 0][..], text.as_bytes()].concat();
+    /// let head = NpyHead::read("x.npy", &bytes[..])?;
+    /// assert_eq!((head.descr.as_str(), head.shape, head.offset), ("<f4", vec![7, 2], 10 + text.len()));
+    /// # Ok::<(), burn_gnn_files::DataError>(())
+    /// ```
+    pub fn read(path: impl AsRef<Path>, mut reader: impl Read) -> Result<Self, DataError> {
+        Ok(Self::typed(path.as_ref(), &mut reader)?.1)
+    }
+
+    /// The bytes before the data of an array in C order, padded as NumPy pads them.
+    ///
+    /// ```
+    /// use burn_gnn_files::NpyHead;
+    /// let bytes = NpyHead::bytes("<f4", &[7, 2]);
+    /// assert_eq!(bytes.len() % 64, 0);
+    /// assert_eq!(NpyHead::read("x.npy", &bytes[..])?.shape, [7, 2]);
+    /// # Ok::<(), burn_gnn_files::DataError>(())
+    /// ```
+    pub fn bytes(descr: &str, shape: &[usize]) -> Vec<u8> {
+        let lengths: String = shape.iter().map(|n| format!("{n}, ")).collect();
+        let tuple = if let [n] = shape { format!("{n},") } else { lengths.trim_end_matches(", ").into() };
+        let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({tuple}), }}");
+        let len = (10 + text.len() + 1).next_multiple_of(64) - 10;
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((len as u16).to_le_bytes());
+        bytes.extend(format!("{text:<0$}\n", len - 1).into_bytes());
+        bytes
+    }
+
+    /// As [`read`](Self::read), with the type of an entry.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[doc(hidden)]
+    pub fn typed(path: &Path, reader: &mut impl Read) -> Result<(EntryType, Self), DataError> {
+        let (preamble, start) = read_preamble(path, reader)?;
+        let fields = Parser { text: &preamble[start..], at: 0 }
+            .fields()
+            .map_err(|why| format_error(path, format!("header: expected a plain array, found {}", cut(&why))))?;
+        if fields.fortran {
+            let why = "expected C order, found Fortran order; save it with numpy.ascontiguousarray";
+            return Err(format_error(path, why));
+        }
+        let descr = fields.descr;
+        if descr.starts_with('>') {
+            return Err(format_error(path, format!("expected little endian, found dtype '{}'", cut(&descr))));
+        }
+        let plain = descr.strip_prefix(['<', '|', '=']).filter(|d| d.is_ascii() && !d.is_empty());
+        let number = plain.and_then(|d| d[1..].parse().ok());
+        // Types of other forms, `<M8[ns]` for example, are refused by those who read them.
+        let ty = EntryType { kind: plain.map_or(0, |d| d.as_bytes()[0]), size: number.unwrap_or(0) };
+        Ok((ty, Self { descr, shape: fields.shape, offset: preamble.len() }))
+    }
+}
+
+/// Magic, version, header length and header text; returns where the text starts as well.
+fn read_preamble(path: &Path, reader: &mut impl Read) -> Result<(Vec<u8>, usize), DataError> {
+    let mut take = |n: usize, into: &mut Vec<u8>| {
+        let start = into.len();
+        into.resize(start + n, 0);
+        reader.read_exact(&mut into[start..]).map_err(|e| match e.kind() {
+            std::io::ErrorKind::UnexpectedEof => format_error(path, "expected an .npy header, found the end of the file"),
+            _ => read_error(path, e),
+        })
+    };
+    let mut bytes = vec![];
+    take(8, &mut bytes)?;
+    if &bytes[..6] != b"\x93NUMPY" {
+        return Err(format_error(path, format!("expected the .npy magic, found {:?}", String::from_utf8_lossy(&bytes[..6]))));
+    }
+    let len = match (bytes[6], bytes[7]) {
+        (1, 0) => {
+            take(2, &mut bytes)?;
+            usize::from(u16::from_le_bytes([bytes[8], bytes[9]]))
+        }
+        (2 | 3, 0) => {
+            take(4, &mut bytes)?;
+            u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize
+        }
+        (a, b) => return Err(format_error(path, format!("expected .npy version 1.0, 2.0 or 3.0, found {a}.{b}"))),
+    };
+    if len > MAX_HEADER {
+        return Err(format_error(path, format!("expected a header of at most {MAX_HEADER} bytes, found {len}")));
+    }
+    let start = bytes.len();
+    take(len, &mut bytes)?;
+    Ok((bytes, start))
+}
+
+/// The three entries.
+struct Fields {
+    descr: String,
+    fortran: bool,
+    shape: Vec<usize>,
+}
+
+/// Reads the dictionary from left to right, without recursion; errors say what was found.
+struct Parser<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn fields(mut self) -> Result<Fields, String> {
+        let (mut descr, mut fortran, mut shape) = (None, None, None);
+        self.expect(b'{')?;
+        while !self.take(b'}') {
+            let key = self.string()?;
+            self.expect(b':')?;
+            let twice = match key.as_str() {
+                "descr" if self.peek() == Some(b'[') => return Err("records; save each field as an array".into()),
+                "descr" => descr.replace(self.string()?).is_some(),
+                "fortran_order" => fortran.replace(self.boolean()?).is_some(),
+                "shape" => shape.replace(self.tuple()?).is_some(),
+                _ => return Err(format!("an entry {key:?}")),
+            };
+            if twice {
+                return Err(format!("two entries {key:?}"));
+            }
+            if !self.take(b',') {
+                self.expect(b'}')?;
+                break;
+            }
+        }
+        if self.peek().is_some() {
+            return Err(self.here());
+        }
+        let lacks = |key| format!("no entry {key:?}");
+        Ok(Fields {
+            descr: descr.ok_or_else(|| lacks("descr"))?,
+            fortran: fortran.ok_or_else(|| lacks("fortran_order"))?,
+            shape: shape.ok_or_else(|| lacks("shape"))?,
+        })
+    }
+
+    /// The next byte that is no white space.
+    fn peek(&mut self) -> Option<u8> {
+        while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+        self.text.get(self.at).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), String> {
+        if self.take(byte) { Ok(()) } else { Err(format!("{} instead of `{}`", self.here(), byte as char)) }
+    }
+
+    /// What stands at the place where the parser stopped.
+    fn here(&self) -> String {
+        let rest = String::from_utf8_lossy(&self.text[self.at..]);
+        if rest.is_empty() { "its end".into() } else { format!("{:?}", rest.chars().take(20).collect::<String>()) }
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        let quote = self.peek().filter(|b| matches!(b, b'\'' | b'"'));
+        let Some(quote) = quote else { return Err(format!("{} instead of a text", self.here())) };
+        let rest = &self.text[self.at + 1..];
+        let end = rest.iter().position(|&b| b == quote).ok_or("a text without an end")?;
+        let text = std::str::from_utf8(&rest[..end]).map_err(|_| "a text that is not UTF-8")?;
+        if text.contains('\\') {
+            return Err("a text with an escape".into());
+        }
+        self.at += end + 2;
+        Ok(text.into())
+    }
+
+    fn boolean(&mut self) -> Result<bool, String> {
+        self.peek();
+        for (word, value) in [("True", true), ("False", false)] {
+            if self.text[self.at..].starts_with(word.as_bytes()) {
+                self.at += word.len();
+                return Ok(value);
+            }
+        }
+        Err(format!("{} instead of True or False", self.here()))
+    }
+
+    /// Lengths whose product fits in 64 bits; lengths of 0 count as 1, so that every partial product does as well.
+    fn tuple(&mut self) -> Result<Vec<usize>, String> {
+        let (mut lengths, mut product) = (vec![], 1u64);
+        self.expect(b'(')?;
+        while !self.take(b')') {
+            let n = self.number()?;
+            product = product.checked_mul(n.max(1)).ok_or_else(too_large)?;
+            lengths.push(usize::try_from(n).map_err(|_| too_large())?);
+            if !self.take(b',') {
+                self.expect(b')')?;
+                break;
+            }
+        }
+        Ok(lengths)
+    }
+
+    fn number(&mut self) -> Result<u64, String> {
+        self.peek();
+        let start = self.at;
+        let digits = self.text[start..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let after = self.text.get(start + digits);
+        if digits == 0 || after.is_some_and(|&b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.')) {
+            return Err(format!("{} instead of a decimal whole number", self.here()));
+        }
+        self.at += digits;
+        let digits = &self.text[start..self.at];
+        let number = digits.iter().try_fold(0u64, |n, &d| n.checked_mul(10)?.checked_add(u64::from(d - b'0')));
+        number.ok_or_else(too_large)
+    }
+}
+
+fn too_large() -> String {
+    "a shape whose product does not fit in 64 bits".into()
+}

@@ -1,0 +1,395 @@
+//! Blocks: what one layer computes from, and the batch they make up.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::SampledBatch;
+use crate::facts::BatchFacts;
+use crate::rules::EdgeRule;
+use burn_gnn_graph::{Compressed, Derived, EdgeKey, Graph, GraphError, OriginalIds, Relation, Schema, of_etype, of_ntype};
+
+/// The graph that is sampled, and the ids it had before it was renumbered.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) graph: Graph,
+    /// The graph in which degrees are counted, by original ids, where it is another.
+    pub(crate) whole: Option<Graph>,
+    /// Per node type.
+    pub(crate) node_ids: Vec<OriginalIds>,
+    /// Per edge type.
+    pub(crate) edge_ids: Vec<OriginalIds>,
+}
+
+impl Source {
+    pub(crate) fn new(graph: &Graph) -> Self {
+        Self { graph: graph.clone(), whole: None, node_ids: graph.every_node(), edge_ids: graph.every_edge() }
+    }
+    /// The graph whose degrees and totals blocks have.
+    fn whole(&self) -> &Graph {
+        self.whole.as_ref().unwrap_or(&self.graph)
+    }
+}
+
+/// Until when the rows of a batch see edges: where seeds have times, degrees do not count later edges either.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    rules: Arc<Vec<EdgeRule>>,
+    /// Per node type, by row.
+    times: Vec<Vec<i64>>,
+}
+
+impl Bounds {
+    /// `roots` names the tree of each row, `times` the time of each tree.
+    pub(crate) fn new(rules: &Arc<Vec<EdgeRule>>, roots: &[Vec<u32>], times: &[i64]) -> Arc<Self> {
+        let times = roots.iter().map(|roots| roots.iter().map(|&tree| times[tree as usize]).collect()).collect();
+        Arc::new(Self { rules: rules.clone(), times })
+    }
+}
+
+/// What a block knows beyond its own edges.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// The graph, which this machine holds.
+    Whole(Arc<Source>),
+    /// What was told of a graph that no machine holds as a whole.
+    Told(Arc<BatchFacts>),
+}
+
+/// A message flow graph: the edges by which one layer computes its destination nodes from its source nodes.
+///
+/// Per node type the destinations are the first of the sources, so a layer has a node's own row at hand; the other sources
+/// follow in the order in which they were found. Edges stand in the order of their destinations, inside a destination in
+/// ascending edge id. Every node type and edge type of the graph is there, with no nodes or edges if nothing was found.
+/// Layers take a block as they take a graph (it is a `GraphView`); a clone costs a few reference counts per type.
+///
+/// # Degrees
+/// [`in_degrees`](Self::in_degrees) and [`out_degrees`](Self::out_degrees) are those of the whole graph, as everywhere in this
+/// library, however the block was made: by [`NeighborSampler`](crate::NeighborSampler), by [`Subgraph::to_block`](crate::ToBlock::to_block)
+/// or from parts. So a layer that normalises by them computes on full neighbourhoods what it computes on the graph. (DGL and PyG
+/// take degrees inside the block.) How many edges of a node were sampled is a degree of [`relation`](Self::relation); means over
+/// messages divide by it.
+///
+/// Where seeds have times, degrees count the edges before the time of the seed in whose tree the row is, for the edge types that
+/// have times: later edges change nothing of a batch.
+#[derive(Clone, Debug)]
+pub struct Block {
+    origin: Origin,
+    bounds: Option<Arc<Bounds>>,
+    relations: Arc<[Relation]>,
+    /// Nodes of the whole batch, per type: sources are the first `num_src` of them.
+    nodes: Arc<[Vec<u32>]>,
+    num_src: Arc<[usize]>,
+    num_dst: Arc<[usize]>,
+    /// Of each edge, in CSC of the graph.
+    positions: Arc<[Vec<u32>]>,
+    ids: Arc<Ids>,
+}
+
+/// Made when someone first asks: without edge features and dropout of edges, nobody does.
+#[derive(Debug)]
+struct Ids {
+    /// Of a block that was put together from parts: its own edges.
+    graph: Derived<Graph>,
+    edges: Vec<Derived<Vec<u32>>>,
+    original_nodes: Vec<Derived<Arc<[u64]>>>,
+    original_edges: Vec<Derived<Arc<[u64]>>>,
+}
+
+/// Edges and counts of one block before the batch is complete.
+pub(crate) struct BlockParts {
+    pub(crate) relations: Vec<Relation>,
+    pub(crate) positions: Vec<Vec<u32>>,
+    pub(crate) num_src: Vec<usize>,
+    pub(crate) num_dst: Vec<usize>,
+}
+
+impl Block {
+    /// Whether [`src_nodes`](Self::src_nodes) are ids of a graph that this machine holds, not rows of a batch of several machines.
+    #[doc(hidden)]
+    pub fn holds_graph(&self) -> bool {
+        matches!(self.origin, Origin::Whole(_))
+    }
+
+    pub(crate) fn new(source: &Arc<Source>, nodes: &Arc<[Vec<u32>]>, parts: BlockParts, bounds: Option<&Arc<Bounds>>) -> Self {
+        Self { bounds: bounds.cloned(), ..Self::of(Origin::Whole(source.clone()), nodes, parts) }
+    }
+
+    fn of(origin: Origin, nodes: &Arc<[Vec<u32>]>, parts: BlockParts) -> Self {
+        let original = |n| (0..n).map(|_| Derived::new()).collect();
+        let edges = parts.relations.iter().map(|_| Derived::new()).collect();
+        let ids =
+            Ids { graph: Derived::new(), edges, original_nodes: original(nodes.len()), original_edges: original(parts.relations.len()) };
+        Self {
+            origin,
+            bounds: None,
+            relations: parts.relations.into(),
+            nodes: nodes.clone(),
+            num_src: parts.num_src.into(),
+            num_dst: parts.num_dst.into(),
+            positions: parts.positions.into(),
+            ids: ids.into(),
+        }
+    }
+
+    /// A block of rows that were sampled elsewhere, of a graph that no machine holds as a whole.
+    ///
+    /// Rows of a node type are those of the batch that `facts` describes: the sources of the block are its first `num_src`, the
+    /// destinations its first `num_dst`. `original_edges` has the original id of each edge, by edge of the relation.
+    ///
+    /// # Errors
+    /// Lists that do not have one entry per type, relations whose ends are not the rows of their types or whose edges do not stand in the
+    /// order of destinations, more rows than `facts` knows.
+    pub fn from_parts(
+        facts: &Arc<BatchFacts>,
+        num_src: Vec<usize>,
+        num_dst: Vec<usize>,
+        relations: Vec<Relation>,
+        original_edges: Vec<Arc<[u64]>>,
+    ) -> Result<Self, GraphError> {
+        facts.check_block(&num_src, &num_dst, &relations, &original_edges)?;
+        let positions = relations.iter().map(|r| (0..r.num_edges() as u32).collect()).collect();
+        let nodes = facts.rows().clone();
+        let block = Self::of(Origin::Told(facts.clone()), &nodes, BlockParts { relations, positions, num_src, num_dst });
+        for (cell, ids) in block.ids.original_edges.iter().zip(original_edges) {
+            cell.get_or_compute(|| ids);
+        }
+        Ok(block)
+    }
+
+    /// Node types and edge types, those of the graph.
+    pub fn schema(&self) -> &Arc<Schema> {
+        match &self.origin {
+            Origin::Whole(source) => source.graph.schema(),
+            Origin::Told(facts) => facts.schema(),
+        }
+    }
+    /// The graph that was sampled; of a block put together [from parts](Self::from_parts), the graph of its own nodes and edges.
+    pub fn graph(&self) -> &Graph {
+        match &self.origin {
+            Origin::Whole(source) => &source.graph,
+            Origin::Told(facts) => self.ids.graph.get_or_compute(|| self.own_graph(facts)),
+        }
+    }
+    fn own_graph(&self, facts: &BatchFacts) -> Graph {
+        // Destinations are the first sources, so rows of either end are nodes of one numbering.
+        let whole = |(t, r): (usize, &Relation)| {
+            let (s, d) = facts.schema().ends(t);
+            let relation = Relation::from_coo(self.num_src[s], self.num_src[d], r.src().to_vec(), r.dst().to_vec());
+            relation.unwrap_or_else(|_| unreachable!("rows were checked when the block was made"))
+        };
+        let relations = self.relations.iter().enumerate().map(whole).collect();
+        Graph::assemble(facts.schema().clone(), self.num_src.to_vec(), relations)
+    }
+    /// Nodes of node type number `ntype` in the whole graph.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn total_nodes(&self, ntype: usize) -> u64 {
+        match &self.origin {
+            Origin::Whole(source) => *of_ntype(source.whole().node_counts(), ntype) as u64,
+            Origin::Told(facts) => facts.total_nodes(ntype),
+        }
+    }
+    /// Edges of edge type number `etype` in the whole graph.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn total_edges_of(&self, etype: usize) -> u64 {
+        match &self.origin {
+            Origin::Whole(source) => of_etype(source.whole().relations(), etype).num_edges() as u64,
+            Origin::Told(facts) => facts.total_edges(etype),
+        }
+    }
+    /// The edges of a type between rows of this block.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn relation(&self, etype: impl EdgeKey) -> Result<&Relation, GraphError> {
+        Ok(&self.relations[self.schema().etype(etype)?])
+    }
+    /// Every relation, in schema order.
+    pub fn relations(&self) -> &[Relation] {
+        &self.relations
+    }
+    /// Edges of all types.
+    pub fn total_edges(&self) -> usize {
+        self.relations.iter().map(Relation::num_edges).sum()
+    }
+    /// Source nodes of node type number `ntype`, as ids of [`graph`](Self::graph); the first are the destinations.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn src_nodes(&self, ntype: usize) -> &[u32] {
+        &of_ntype(&self.nodes, ntype)[..self.num_src[ntype]]
+    }
+    /// Destination nodes of node type number `ntype`, as ids of [`graph`](Self::graph).
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn dst_nodes(&self, ntype: usize) -> &[u32] {
+        &of_ntype(&self.nodes, ntype)[..self.num_dst[ntype]]
+    }
+    /// Id in [`graph`](Self::graph) of each edge of edge type number `etype`: rows of its edge features.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn edge_ids(&self, etype: usize) -> &[u32] {
+        let positions = of_etype(&self.positions, etype);
+        let Origin::Whole(source) = &self.origin else { return positions };
+        let relation = of_etype(source.graph.relations(), etype);
+        // A relation that was not sampled is not asked for its CSC.
+        let of = if positions.is_empty() { None } else { relation.csc().edge_ids() };
+        match of {
+            None => positions,
+            Some(of) => self.ids.edges[etype].get_or_compute(|| positions.iter().map(|&p| of[p as usize]).collect()),
+        }
+    }
+    /// Original id of each source node: that in the graph before it was renumbered. Draws are keyed by it.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn original_ids(&self, ntype: usize) -> &Arc<[u64]> {
+        of_ntype(&self.ids.original_nodes, ntype).get_or_compute(|| match &self.origin {
+            Origin::Whole(source) => originals(&source.node_ids[ntype], self.src_nodes(ntype)),
+            Origin::Told(facts) => facts.original_nodes(ntype)[..self.num_src[ntype]].into(),
+        })
+    }
+    /// Original id of each edge.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn original_edge_ids(&self, etype: usize) -> &Arc<[u64]> {
+        of_etype(&self.ids.original_edges, etype).get_or_compute(|| match &self.origin {
+            Origin::Whole(source) => originals(&source.edge_ids[etype], self.edge_ids(etype)),
+            Origin::Told(_) => unreachable!("given when the block was made"),
+        })
+    }
+    /// In-degree of each destination in the whole graph; see [Degrees](Self#degrees).
+    ///
+    /// # Panics
+    /// There is no such type.
+    ///
+    /// # Cost
+    /// `O(1)` per node; where seeds have times, `O(degree)`.
+    #[track_caller]
+    pub fn in_degrees(&self, etype: usize) -> Vec<u32> {
+        let (_, d) = self.schema().ends(etype);
+        match &self.origin {
+            Origin::Whole(source) => {
+                let whole = of_etype(source.whole().relations(), etype).csc();
+                self.degrees(source, whole, etype, d, self.num_dst[d])
+            }
+            Origin::Told(facts) => facts.in_degrees(etype)[..self.num_dst[d]].to_vec(),
+        }
+    }
+    /// In-degree of each source in the whole graph, over an edge type on one node type; see [Degrees](Self#degrees). `None` for other
+    /// edge types, and of a block put together [from parts](Self::from_parts) of which those of destinations alone are known.
+    ///
+    /// # Panics
+    /// There is no such type.
+    ///
+    /// # Cost
+    /// As [`in_degrees`](Self::in_degrees).
+    #[track_caller]
+    pub fn src_in_degrees(&self, etype: usize) -> Option<Vec<u32>> {
+        let (s, d) = self.schema().ends(etype);
+        match &self.origin {
+            Origin::Whole(source) if s == d => {
+                let whole = of_etype(source.whole().relations(), etype).csc();
+                Some(self.degrees(source, whole, etype, s, self.num_src[s]))
+            }
+            Origin::Told(facts) if s == d => facts.in_degrees(etype).get(..self.num_src[s]).map(<[u32]>::to_vec),
+            _ => None,
+        }
+    }
+    /// Out-degree of each source in the whole graph; see [Degrees](Self#degrees). The first call on a graph builds its CSR.
+    ///
+    /// # Panics
+    /// There is no such type.
+    ///
+    /// # Cost
+    /// `O(1)` per node; where seeds have times, `O(degree)`.
+    #[track_caller]
+    pub fn out_degrees(&self, etype: usize) -> Vec<u32> {
+        let (s, _) = self.schema().ends(etype);
+        match &self.origin {
+            Origin::Whole(source) => {
+                let whole = of_etype(source.whole().relations(), etype).csr();
+                self.degrees(source, whole, etype, s, self.num_src[s])
+            }
+            Origin::Told(facts) => facts.out_degrees(etype)[..self.num_src[s]].to_vec(),
+        }
+    }
+    /// Edges in `whole` of the first `rows` rows of a node type, as far as they see them.
+    fn degrees(&self, source: &Source, whole: &Compressed, etype: usize, ntype: usize, rows: usize) -> Vec<u32> {
+        let nodes = &self.nodes[ntype][..rows];
+        let ids = source.whole.as_ref().map(|_| &source.node_ids[ntype]);
+        let row = |v: u32| whole.row(ids.map_or(v, |ids| ids.get(v as usize)) as usize);
+        let bounds = self.bounds.as_deref().and_then(|b| Some((b.rules[etype].times.as_ref()?, &b.times[ntype])));
+        match bounds {
+            None => nodes.iter().map(|&v| row(v).len() as u32).collect(),
+            Some((of, times)) => {
+                let before = |(&v, &time): (&u32, &i64)| row(v).filter(|&p| of.by_edge[whole.edge_id(p) as usize] < time).count() as u32;
+                nodes.iter().zip(times).map(before).collect()
+            }
+        }
+    }
+}
+
+fn originals(of: &OriginalIds, ids: &[u32]) -> Arc<[u64]> {
+    match of.as_slice() {
+        None => ids.iter().map(|&v| u64::from(v)).collect(),
+        Some(of) => ids.iter().map(|&v| u64::from(of[v as usize])).collect(),
+    }
+}
+
+/// What a sampler makes of seeds: one block per layer.
+#[derive(Clone, Debug)]
+pub struct MiniBatch {
+    /// In the order of layers: the destinations of each are the sources of the next, those of the last are the seeds.
+    pub blocks: Vec<Block>,
+    /// Row of each seed among the destinations of the last block, in the order given, per node type. Seeds given twice share
+    /// a row; where all differ, these are `0, 1, 2, …`.
+    pub seeds: Vec<Vec<u32>>,
+    /// Where trees are disjoint: for each input node the position of its seed in the joint list of seeds, per node type.
+    pub roots: Option<Vec<Vec<u32>>>,
+}
+
+impl MiniBatch {
+    /// Nodes whose features go into the first layer, per node type.
+    pub fn input_nodes(&self, ntype: usize) -> &[u32] {
+        self.blocks.first().map_or(&[], |b| b.src_nodes(ntype))
+    }
+    /// Nodes that the last layer computes: the seeds, each once.
+    pub fn output_nodes(&self, ntype: usize) -> &[u32] {
+        self.blocks.last().map_or(&[], |b| b.dst_nodes(ntype))
+    }
+    /// Edges of all blocks.
+    pub fn total_edges(&self) -> usize {
+        self.blocks.iter().map(Block::total_edges).sum()
+    }
+}
+
+impl SampledBatch for MiniBatch {
+    type Id = u32;
+
+    fn nodes(&self, ntype: usize) -> Cow<'_, [u32]> {
+        Cow::Borrowed(self.input_nodes(ntype))
+    }
+    fn num_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+    fn edges(&self, block: usize, etype: usize) -> Cow<'_, [u32]> {
+        Cow::Borrowed(self.blocks[block].edge_ids(etype))
+    }
+    fn num_edges(&self) -> usize {
+        self.total_edges()
+    }
+}

@@ -1,0 +1,68 @@
+//! Samplers of blocks, on the host or a device, as loaders and samplers of links take them.
+
+use crate::SampleKey;
+use crate::block::MiniBatch;
+use crate::neighbor::NeighborSampler;
+use crate::{Sampler, SeedKind, Seeds};
+use burn_gnn_graph::GraphError;
+
+/// What makes blocks around seeds: a sampler on the host, or one whose draws are a device's. It is a [`Sampler`] of nodes, and what a
+/// [`LinkSampler`](crate::LinkSampler) makes blocks by.
+pub trait BlockSampler: std::fmt::Debug + Send + Sync {
+    /// The sampler, or that on the host which gives the same batches.
+    fn on_host(&self) -> &NeighborSampler;
+
+    /// Blocks around seeds, given per node type in schema order, as a function of the arguments alone; over edges before a time of
+    /// each seed where `times`, in the same shape, are given. Without, edges of any time are candidates, also where they have times; a
+    /// caller to whom this matters asks [`NeighborSampler::check_untimed`] once.
+    ///
+    /// # Errors
+    /// A seed out of range, lists of other lengths; times that the sampler does not know how to respect.
+    fn blocks(&self, seeds: &[Vec<u32>], times: Option<&[Vec<i64>]>, key: SampleKey) -> Result<MiniBatch, GraphError> {
+        self.blocks_excluding(seeds, times, &[], key)
+    }
+
+    /// As [`blocks`](Self::blocks), without ever drawing some edges, given by id per edge type in schema order; no lists stand for none.
+    ///
+    /// # Errors
+    /// As [`blocks`](Self::blocks); an edge out of range.
+    fn blocks_excluding(
+        &self,
+        seeds: &[Vec<u32>],
+        times: Option<&[Vec<i64>]>,
+        excluded: &[Vec<u32>],
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError>;
+}
+
+impl BlockSampler for NeighborSampler {
+    fn on_host(&self) -> &NeighborSampler {
+        self
+    }
+    fn blocks_excluding(
+        &self,
+        seeds: &[Vec<u32>],
+        times: Option<&[Vec<i64>]>,
+        excluded: &[Vec<u32>],
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let (seeds, times, excluded) = self.batch_request(seeds, times, excluded)?;
+        Ok(self.excluding(&seeds, times.as_deref(), excluded, key))
+    }
+}
+
+/// Batches of nodes, of one type or several; each with a time where edges of the sampler have times, and only there.
+impl<B: BlockSampler + 'static> Sampler for B {
+    type Seed = u32;
+    type Batch = MiniBatch;
+    type Error = GraphError;
+
+    fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<MiniBatch, GraphError> {
+        self.blocks(seeds.ids(), seeds.times(), key)
+    }
+    fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
+        let host = self.on_host();
+        seeds.expect(SeedKind::Nodes, host.graph().node_counts().len())?;
+        if seeds.times().is_some() { host.check_timed() } else { host.check_untimed() }
+    }
+}

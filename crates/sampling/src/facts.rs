@@ -1,0 +1,132 @@
+//! What a batch is told of a graph that no machine holds as a whole.
+
+use std::sync::Arc;
+
+use burn_gnn_graph::internal::{LIMIT, check_len};
+use burn_gnn_graph::{GraphError, Relation, Schema, of_etype, of_ntype};
+
+/// Facts about the whole graph for the nodes of a batch that was sampled on several machines: what
+/// [`Block::from_parts`](crate::Block::from_parts) needs besides edges. Blocks of a batch share them.
+///
+/// Rows of a node type are the nodes of the batch, in the order in which they were found. Degrees are those of the whole graph.
+#[derive(Debug)]
+pub struct BatchFacts {
+    schema: Arc<Schema>,
+    total_nodes: Vec<u64>,
+    total_edges: Vec<u64>,
+    original_nodes: Vec<Vec<u64>>,
+    in_degrees: Vec<Vec<u32>>,
+    out_degrees: Vec<Vec<u32>>,
+    /// `0..n` per type.
+    rows: Arc<[Vec<u32>]>,
+}
+
+impl BatchFacts {
+    /// * `totals`: nodes per node type and edges per edge type of the whole graph.
+    /// * `original_nodes`: per node type the original id of each row.
+    /// * `degrees`: per edge type the in-degrees of the first rows of its destination type, as many as are destinations in some block, and
+    ///   the out-degrees of all rows of its source type. Over an edge type on one node type, in-degrees of all rows are those of sources
+    ///   too: [`Block::src_in_degrees`](crate::Block::src_in_degrees).
+    ///
+    /// # Errors
+    /// Lists that do not have one entry per type, out-degrees that are not one per row, more rows than `u32` numbers.
+    pub fn new(
+        schema: &Arc<Schema>,
+        totals: (Vec<u64>, Vec<u64>),
+        original_nodes: Vec<Vec<u64>>,
+        degrees: (Vec<Vec<u32>>, Vec<Vec<u32>>),
+    ) -> Result<Arc<Self>, GraphError> {
+        let ((total_nodes, total_edges), (in_degrees, out_degrees)) = (totals, degrees);
+        let (types, etypes) = (schema.ntypes().len(), schema.etypes().len());
+        for (arg, n) in [("total_nodes", total_nodes.len()), ("original_nodes", original_nodes.len())] {
+            per_type(arg, "one per node type", types, n)?;
+        }
+        for (arg, n) in [("total_edges", total_edges.len()), ("in_degrees", in_degrees.len()), ("out_degrees", out_degrees.len())] {
+            per_type(arg, "one per edge type", etypes, n)?;
+        }
+        for (ids, name) in original_nodes.iter().zip(schema.ntypes()) {
+            if ids.len() as u64 > LIMIT {
+                return Err(GraphError::TooLarge { relation: name.clone(), what: "nodes", count: ids.len() as u64, limit: LIMIT });
+            }
+        }
+        for (t, degrees) in out_degrees.iter().enumerate() {
+            let rows = original_nodes[schema.ends(t).0].len();
+            let named = |e: GraphError| e.in_relation(&schema.etypes()[t].to_string());
+            check_len("out_degrees", "one per row of the source type", rows, degrees.len()).map_err(named)?;
+        }
+        let rows = original_nodes.iter().map(|ids| (0..ids.len() as u32).collect()).collect();
+        Ok(Arc::new(Self { schema: schema.clone(), total_nodes, total_edges, original_nodes, in_degrees, out_degrees, rows }))
+    }
+
+    pub(crate) fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+    #[track_caller]
+    pub(crate) fn total_nodes(&self, ntype: usize) -> u64 {
+        *of_ntype(&self.total_nodes, ntype)
+    }
+    #[track_caller]
+    pub(crate) fn total_edges(&self, etype: usize) -> u64 {
+        *of_etype(&self.total_edges, etype)
+    }
+    #[track_caller]
+    pub(crate) fn original_nodes(&self, ntype: usize) -> &[u64] {
+        &of_ntype(&self.original_nodes, ntype)[..]
+    }
+    #[track_caller]
+    pub(crate) fn in_degrees(&self, etype: usize) -> &[u32] {
+        &of_etype(&self.in_degrees, etype)[..]
+    }
+    #[track_caller]
+    pub(crate) fn out_degrees(&self, etype: usize) -> &[u32] {
+        &of_etype(&self.out_degrees, etype)[..]
+    }
+    pub(crate) fn rows(&self) -> &Arc<[Vec<u32>]> {
+        &self.rows
+    }
+
+    /// Whether a block fits.
+    pub(crate) fn check_block(
+        &self,
+        num_src: &[usize],
+        num_dst: &[usize],
+        relations: &[Relation],
+        original_edges: &[Arc<[u64]>],
+    ) -> Result<(), GraphError> {
+        let setting = |arg, expected: String, found: String| Err(GraphError::Setting { arg, expected, found });
+        for (arg, n) in [("num_src", num_src.len()), ("num_dst", num_dst.len())] {
+            per_type(arg, "one per node type", self.total_nodes.len(), n)?;
+        }
+        for (arg, n) in [("relations", relations.len()), ("original_edges", original_edges.len())] {
+            per_type(arg, "one per edge type", self.total_edges.len(), n)?;
+        }
+        for (t, (&s, &d)) in num_src.iter().zip(num_dst).enumerate() {
+            let known = self.original_nodes[t].len();
+            if d > s || s > known {
+                let expected = format!("at most {known} sources of node type `{}`, the destinations among them", self.schema.ntypes()[t]);
+                return setting("num_src", expected, format!("{s} sources and {d} destinations"));
+            }
+        }
+        for (t, (r, ids)) in relations.iter().zip(original_edges).enumerate() {
+            let (name, (s, d)) = (self.schema.etypes()[t].to_string(), self.schema.ends(t));
+            check_len("original_edges", "one per edge", r.num_edges(), ids.len()).map_err(|e| e.in_relation(&name))?;
+            if (r.num_src(), r.num_dst()) != (num_src[s], num_dst[d]) {
+                let expected = format!("`{name}` to join {} sources and {} destinations", num_src[s], num_dst[d]);
+                return setting("relations", expected, format!("{r:?}"));
+            }
+            if !r.dst().is_sorted() {
+                return setting("relations", format!("edges of `{name}` in the order of their destinations"), "another order".into());
+            }
+            if self.in_degrees[t].len() < num_dst[d] {
+                let expected = format!("in-degrees of `{name}` for {} destinations", num_dst[d]);
+                return setting("in_degrees", expected, self.in_degrees[t].len().to_string());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A list over types belongs to no relation.
+fn per_type(arg: &str, why: &'static str, expected: usize, actual: usize) -> Result<(), GraphError> {
+    check_len(arg, why, expected, actual).map_err(|e| e.in_relation(""))
+}

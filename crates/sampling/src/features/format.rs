@@ -1,0 +1,214 @@
+//! How a row is kept, and the file of rows.
+
+use std::io::Write;
+use std::mem::MaybeUninit;
+use std::path::Path;
+
+use half::{bf16, f16};
+use safetensors::Dtype;
+
+use crate::FeatureSource;
+use crate::RowType;
+use burn_gnn_files::{AtomicFile, DataError, Hash, io_error, tensor_header};
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::internal::setting;
+
+impl RowType {
+    /// Bytes per number.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::F16 | Self::BF16 => 2,
+            Self::I8 { .. } => 1,
+        }
+    }
+
+    /// The largest finite number.
+    pub fn largest(self) -> f32 {
+        match self {
+            Self::F32 => f32::MAX,
+            Self::F16 => f16::MAX.to_f32(),
+            Self::BF16 => bf16::MAX.to_f32(),
+            Self::I8 { scale } => 127.0 * scale,
+        }
+    }
+
+    /// This type for numbers that may be too large for it: they become the nearest one of its range and are counted,
+    /// instead of an error. Infinities of a type that has none (`I8`) are such numbers; NaN stays an error there.
+    pub fn saturating(self) -> RowConversion {
+        RowConversion { kept: self, saturate: true }
+    }
+
+    pub(crate) fn check(self) -> Result<(), GraphError> {
+        match self {
+            Self::I8 { scale } if !(scale.is_finite() && scale > 0.0) => Err(setting("scale", "a positive number", &scale.to_string())),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn dtype(self) -> Dtype {
+        match self {
+            Self::F32 => Dtype::F32,
+            Self::F16 => Dtype::F16,
+            Self::BF16 => Dtype::BF16,
+            Self::I8 { .. } => Dtype::I8,
+        }
+    }
+
+    /// Whether a number has no neighbour in the type: it is finite and would become infinite, or the type has no such
+    /// value.
+    fn is_outside(self, x: f32) -> bool {
+        match self {
+            Self::F32 => false,
+            Self::F16 => x.is_finite() && f16::from_f32(x).is_infinite(),
+            Self::BF16 => x.is_finite() && bf16::from_f32(x).is_infinite(),
+            Self::I8 { scale } => (x / scale).is_nan() || (x / scale).round().abs() > 127.0,
+        }
+    }
+
+    /// Little-endian bytes of numbers; those outside are infinite, or the last ones of `I8`.
+    fn encode(self, values: impl Iterator<Item = f32>) -> Vec<u8> {
+        match self {
+            Self::F32 => values.flat_map(f32::to_le_bytes).collect(),
+            Self::F16 => values.flat_map(|x| f16::from_f32(x).to_le_bytes()).collect(),
+            Self::BF16 => values.flat_map(|x| bf16::from_f32(x).to_le_bytes()).collect(),
+            Self::I8 { scale } => values.map(|x| (x / scale).round().clamp(-127.0, 127.0) as i8 as u8).collect(),
+        }
+    }
+
+    /// Writes every entry of `out`: the numbers out of the bytes of a row, which need not be aligned.
+    #[inline]
+    pub(crate) fn widen(self, bytes: &[u8], out: &mut [MaybeUninit<f32>]) {
+        assert_eq!(bytes.len(), out.len() * self.bytes(), "one entry per number");
+        match self {
+            Self::F32 => put(out, bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b))),
+            Self::F16 => put(out, bytes.as_chunks().0.iter().map(|&b| f16::from_le_bytes(b).to_f32())),
+            Self::BF16 => put(out, bytes.as_chunks().0.iter().map(|&b| bf16::from_le_bytes(b).to_f32())),
+            Self::I8 { scale } => put(out, bytes.iter().map(|&b| f32::from(b as i8) * scale)),
+        }
+    }
+}
+
+/// What rows are stored as, and what becomes of finite numbers outside the range of that type: a [`RowType`] alone
+/// makes them an error, [`RowType::saturating`] clips and counts them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowConversion {
+    kept: RowType,
+    saturate: bool,
+}
+
+impl From<RowType> for RowConversion {
+    fn from(kept: RowType) -> Self {
+        Self { kept, saturate: false }
+    }
+}
+
+impl RowConversion {
+    /// The type of the stored numbers.
+    pub fn row_type(self) -> RowType {
+        self.kept
+    }
+
+    /// Bytes of the rows from `first` on, `width` numbers each, and how many of the numbers were clipped.
+    ///
+    /// # Errors
+    /// [`GraphError::RowRange`].
+    pub(crate) fn narrow(self, values: &[f32], first: usize, width: usize) -> Result<(Vec<u8>, u64), GraphError> {
+        let Self { kept, saturate } = self;
+        let outside = values.iter().filter(|&&x| kept.is_outside(x)).count();
+        if outside == 0 {
+            return Ok((kept.encode(values.iter().copied()), 0));
+        }
+        if let Some(at) = values.iter().position(|&x| kept.is_outside(x) && (!saturate || x.is_nan())) {
+            return Err(GraphError::RowRange {
+                row: first + at / width,
+                column: at % width,
+                value: values[at],
+                row_type: format!("{kept:?}"),
+                largest: kept.largest(),
+            });
+        }
+        let largest = kept.largest();
+        let clip = |&x: &f32| if kept.is_outside(x) { x.clamp(-largest, largest) } else { x };
+        Ok((kept.encode(values.iter().map(clip)), outside as u64))
+    }
+}
+
+/// Writes as many numbers as there is room for.
+#[inline(always)]
+fn put(out: &mut [MaybeUninit<f32>], numbers: impl Iterator<Item = f32>) {
+    for (o, x) in out.iter_mut().zip(numbers) {
+        o.write(x);
+    }
+}
+
+/// Name of the tensor in a file of rows.
+pub(crate) const TENSOR: &str = "rows";
+/// Entry of the header that holds the scale of integers.
+pub(crate) const SCALE: &str = "scale";
+/// Entry of the header that holds the hash of shape, type, scale and rows.
+pub(crate) const CHECKSUM: &str = "checksum";
+/// Stands for the hash until the rows are written.
+const UNKNOWN: &str = "0000000000000000";
+/// Rows that are in memory while a file is written: a multiple of eight, as parts of what is hashed must be.
+const CHUNK: usize = 4096;
+
+/// The hash of a file of rows before its rows are hashed.
+pub(crate) fn row_hash(rows: usize, width: usize, kept: RowType) -> Hash {
+    let mut hash = Hash::new();
+    hash.word(rows as u64);
+    hash.word(width as u64);
+    hash.bytes(format!("{:?}", kept.dtype()).as_bytes());
+    if let RowType::I8 { scale } = kept {
+        hash.word(u64::from(scale.to_bits()));
+    }
+    hash
+}
+
+/// Writes all rows of a source to a file that [`MappedRows`](crate::MappedRows) opens: safetensors with one tensor
+/// `rows` and a checksum in its header, which [`MappedRows::verify`](crate::MappedRows::verify) compares. Only some
+/// thousand rows are in memory at a time. Returns how many numbers were clipped, which is 0 unless
+/// [saturation](RowType::saturating) was asked for.
+///
+/// ```
+/// use burn_gnn_files::DataError;
+/// use burn_gnn_graph::GraphError;
+/// use burn_gnn_sampling::{FeatureSource, MappedRows, MemoryRows, RowType, write_rows};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let file = dir.path().join("rows.safetensors");
+/// let rows = MemoryRows::new(&[1.0, 70_000.0], 1, RowType::F32)?;
+/// assert!(matches!(write_rows(&file, &rows, RowType::F16), Err(DataError::Graph(GraphError::RowRange { row: 1, .. }))));
+/// assert_eq!(write_rows(&file, &rows, RowType::F16.saturating())?, 1);
+/// assert_eq!(MappedRows::open(&file)?.gather(&[0, 1])?, [1.0, 65_504.0]);
+/// # Ok::<(), DataError>(())
+/// ```
+///
+/// # Errors
+/// A scale that is not positive; [`GraphError::RowRange`] for a number that `kept` does not hold; what keeps the source
+/// from reading; [`DataError::Io`]. The file is complete or not there.
+pub fn write_rows(path: impl AsRef<Path>, source: &dyn FeatureSource, kept: impl Into<RowConversion>) -> Result<u64, DataError> {
+    let conversion = kept.into();
+    let kept = conversion.row_type();
+    kept.check()?;
+    let (rows, width) = (source.num_rows(), source.width());
+    let scale = if let RowType::I8 { scale } = kept { Some(scale.to_string()) } else { None };
+    let texts = [(CHECKSUM, UNKNOWN)].into_iter().chain(scale.as_deref().map(|scale| (SCALE, scale)));
+    let header = tensor_header([(TENSOR, kept.dtype(), &[rows, width][..])], texts);
+    let path = path.as_ref();
+    let io = |e| io_error(path, e);
+    let mut file = AtomicFile::create(path).map_err(io)?;
+    file.write_all(&header).map_err(io)?;
+    let (mut hash, mut clipped) = (row_hash(rows, width, kept), 0);
+    for from in (0..rows).step_by(CHUNK) {
+        let ids: Vec<u32> = (from..(from + CHUNK).min(rows)).map(|i| i as u32).collect();
+        let (bytes, count) = conversion.narrow(&source.gather(&ids)?, from, width)?;
+        hash.part(&bytes);
+        file.write_all(&bytes).map_err(io)?;
+        clipped += count;
+    }
+    let place = format!("\"{UNKNOWN}\"").into_bytes();
+    let at = header.windows(place.len()).position(|part| part == place);
+    let at = at.unwrap_or_else(|| unreachable!("the header has the place of the checksum"));
+    file.overwrite(at as u64 + 1, hash.text().as_bytes()).and_then(|()| file.commit()).map_err(io)?;
+    Ok(clipped)
+}

@@ -1,0 +1,99 @@
+//! Rows in memory.
+
+use burn::tensor::Tensor;
+
+use super::format::RowConversion;
+use super::packed::Packed;
+use crate::FeatureSource;
+use crate::RowType;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::internal::{check_ids, check_len};
+
+/// Rows in the memory of the process, narrower than f32 if asked for.
+#[derive(Clone, Debug)]
+pub struct MemoryRows {
+    width: usize,
+    rows: usize,
+    kept: RowType,
+    bytes: Vec<u8>,
+    clipped: u64,
+}
+
+impl MemoryRows {
+    /// From numbers row after row. A number that `kept` does not hold is an error, or clipped where
+    /// [saturation](RowType::saturating) is asked for.
+    ///
+    /// ```
+    /// use burn_gnn_sampling::RowType;
+    /// use burn_gnn_sampling::{FeatureSource, MemoryRows};
+    /// let rows = MemoryRows::new(&[1.0, 2.0, 3.0, 4.0], 2, RowType::F16)?;
+    /// assert_eq!(rows.gather(&[1, 0, 1])?, [3.0, 4.0, 1.0, 2.0, 3.0, 4.0]);
+    /// let rows = MemoryRows::new(&[1.0, -300.0], 1, RowType::I8 { scale: 0.5 }.saturating())?;
+    /// assert_eq!((rows.gather(&[0, 1])?, rows.clipped()), (vec![1.0, -63.5], 1));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A number of values that is no multiple of `width`; a scale that is not positive; [`GraphError::RowRange`].
+    pub fn new(values: &[f32], width: usize, kept: impl Into<RowConversion>) -> Result<Self, GraphError> {
+        let conversion = kept.into();
+        let kept = conversion.row_type();
+        kept.check()?;
+        let rows = values.len().checked_div(width).unwrap_or(0);
+        check_len("values", "whole rows", rows * width, values.len())?;
+        let (bytes, clipped) = conversion.narrow(values, 0, width)?;
+        Ok(Self { width, rows, kept, bytes, clipped })
+    }
+    /// From a tensor `[rows, width]`.
+    pub fn from_tensor(x: Tensor<2>) -> Self {
+        let [rows, width] = x.dims();
+        let bytes = x.into_data().iter::<f32>().flat_map(f32::to_le_bytes).collect();
+        Self { width, rows, kept: RowType::F32, bytes, clipped: 0 }
+    }
+    /// From a tensor `[rows, width]` whose numbers the type `kept` holds.
+    pub(crate) fn from_tensor_as(x: Tensor<2>, kept: RowType) -> Result<Self, GraphError> {
+        let [rows, width] = x.dims();
+        let values: Vec<f32> = x.into_data().iter::<f32>().collect();
+        let (bytes, clipped) = RowConversion::from(kept).narrow(&values, 0, width)?;
+        Ok(Self { width, rows, kept, bytes, clipped })
+    }
+    /// The rows `ids` of a source, as f32.
+    pub(crate) fn of(source: &dyn FeatureSource, ids: &[u32]) -> Result<Self, GraphError> {
+        let mut bytes = Vec::with_capacity(ids.len() * source.width() * 4);
+        for ids in ids.chunks(4096) {
+            bytes.extend(source.gather(ids)?.into_iter().flat_map(f32::to_le_bytes));
+        }
+        Ok(Self { width: source.width(), rows: ids.len(), kept: RowType::F32, bytes, clipped: 0 })
+    }
+    /// Numbers that were outside the range of the type and became the nearest one of it.
+    pub fn clipped(&self) -> u64 {
+        self.clipped
+    }
+    /// Bytes that the rows take.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl FeatureSource for MemoryRows {
+    fn num_rows(&self) -> usize {
+        self.rows
+    }
+    fn width(&self) -> usize {
+        self.width
+    }
+    fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
+        self.packed().read(ids, out);
+        Ok(())
+    }
+    fn gather(&self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
+        check_ids("ids", "the features", ids, self.rows)?;
+        Ok(self.packed().gather(ids))
+    }
+}
+
+impl MemoryRows {
+    fn packed(&self) -> Packed<'_> {
+        Packed { bytes: &self.bytes, width: self.width, kept: self.kept }
+    }
+}

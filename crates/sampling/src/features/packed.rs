@@ -1,0 +1,89 @@
+//! Reads contiguous rows in memory or in a mapped file.
+
+use std::mem::MaybeUninit;
+
+use rayon::prelude::*;
+
+use crate::RowType;
+use burn_gnn_graph::prefetch;
+
+/// Contiguous rows.
+pub(crate) struct Packed<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) width: usize,
+    pub(crate) kept: RowType,
+}
+
+/// Rows between asking for one and reading it: some thousand bytes on their way (of 2 to 32 rows ahead, 8 and 16 were
+/// best).
+const AHEAD: usize = 8;
+/// Rows that one thread reads at a time.
+const RUN: usize = 256;
+/// Numbers below which one thread reads them all. Miri is to see both ways, and is slow.
+const ALONE: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
+
+impl Packed<'_> {
+    /// Rows of `ids`.
+    #[expect(unsafe_code, reason = "memory is written once")]
+    pub(crate) fn gather(&self, ids: &[u32]) -> Vec<f32> {
+        let len = ids.len() * self.width;
+        let mut out = Vec::with_capacity(len);
+        self.write(ids, &mut out.spare_capacity_mut()[..len]);
+        // SAFETY: there is room for `len` entries, and `write` has written every one of them.
+        unsafe { out.set_len(len) };
+        out
+    }
+
+    /// Rows of `ids` to `out`.
+    #[expect(unsafe_code, reason = "numbers as memory that may not be initialised")]
+    pub(crate) fn read(&self, ids: &[u32], out: &mut [f32]) {
+        // SAFETY: the layout is the same, and `write` stores no uninitialised entry.
+        self.write(ids, unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) });
+    }
+
+    /// Writes every entry of `out`, `ids.len() · width` of them; by all threads where there are many. Memory that
+    /// nothing has touched yet is written once: filling it with zeros first takes as long as reading the rows.
+    fn write(&self, ids: &[u32], out: &mut [MaybeUninit<f32>]) {
+        let &Self { bytes, width, kept } = self;
+        assert_eq!(out.len(), ids.len() * width, "room for every row");
+        if width == 0 {
+            return;
+        }
+        let size = width * kept.bytes();
+        let run = |(ids, out): (&[u32], &mut [MaybeUninit<f32>])| {
+            for (i, (&id, out)) in ids.iter().zip(out.chunks_exact_mut(width)).enumerate() {
+                if let Some(&next) = ids.get(i + AHEAD) {
+                    prefetch(bytes, next as usize * size, size);
+                }
+                kept.widen(&bytes[id as usize * size..][..size], out);
+            }
+        };
+        if ids.len() * width < ALONE {
+            run((ids, out));
+        } else {
+            ids.par_chunks(RUN).zip(out.par_chunks_mut(RUN * width)).for_each(run);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By one thread and by several, into new memory and into rows that are there.
+    #[test]
+    fn rows_come_by_id() {
+        let (rows, width) = (50, 3);
+        let bytes: Vec<u8> = (0..rows * width).flat_map(|i| (i as f32 - 7.5).to_le_bytes()).collect();
+        let packed = Packed { bytes: &bytes, width, kept: RowType::F32 };
+        for n in [0, 1, 20, ALONE / width + 5] {
+            let ids: Vec<u32> = (0..n).map(|i| (i * 7 % rows) as u32).collect();
+            let want: Vec<f32> = ids.iter().flat_map(|&id| (0..width).map(move |j| (id as usize * width + j) as f32 - 7.5)).collect();
+            assert_eq!(packed.gather(&ids), want);
+            let mut out = vec![f32::NAN; want.len()];
+            packed.read(&ids, &mut out);
+            assert_eq!(out, want);
+        }
+        assert_eq!(Packed { width: 0, ..packed }.gather(&[3, 4]), [0.0; 0]);
+    }
+}

@@ -1,0 +1,134 @@
+//! Subgraphs around seeds: all edges between the nodes that were found.
+
+use crate::SampleKey;
+use crate::neighbor::NeighborSampler;
+use crate::neighbor::hop::Trees;
+use burn_gnn_graph::{EdgeKey, Frame, Graph, GraphError, KHop, NodeKey, OriginalIds, Relabel, Relation, Subgraph};
+
+impl NeighborSampler {
+    /// The subgraph induced by all nodes of a batch, seeds first, with the place of each seed (GLT's `SubGraphLoader`, SEAL).
+    /// `dropped` edges, by id per edge type, are neither followed nor in the result: pairs under test and their reverses,
+    /// which would give the answer away. Seeds have no time: as under [`sample`](Self::sample), edges of any time are followed, and in the
+    /// result.
+    ///
+    /// # Errors
+    /// As [`sample_excluding`](Self::sample_excluding).
+    ///
+    /// # Cost
+    /// As [`Graph::node_subgraph`].
+    pub fn induced<N: NodeKey, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I)>,
+        dropped: impl IntoIterator<Item = (K, E)>,
+        key: SampleKey,
+    ) -> Result<KHop, GraphError> {
+        let g = self.graph();
+        let seeds = g.node_selection("seeds", seeds)?;
+        let mut dropped = g.edge_selection("dropped", dropped)?;
+        let batch = self.run(&seeds, None, &self.by_destination(dropped.clone()), key);
+        let nodes = (0..g.node_counts().len()).map(|t| batch.blocks.first().map_or(&seeds[t][..], |b| b.src_nodes(t)).to_vec());
+        dropped.iter_mut().for_each(|ids| ids.sort_unstable());
+        let mut subgraph = g.induced(nodes.collect(), Relabel::Yes)?;
+        if dropped.iter().any(|ids| !ids.is_empty()) {
+            let node_ids = subgraph.node_ids.clone();
+            let kept = |(t, ids): (usize, &OriginalIds)| {
+                let left = ids.iter().filter(|e| dropped[t].binary_search(e).is_err()).collect();
+                OriginalIds::new(left, g.relations()[t].num_edges())
+            };
+            let edge_ids = subgraph.edge_ids.iter().enumerate().map(kept).collect();
+            subgraph = g.restrict(node_ids, edge_ids)?;
+        }
+        Ok(KHop { subgraph, seeds: batch.seeds })
+    }
+
+    /// For every seed a subgraph of its own, induced by the nodes that were sampled around it, all in one graph (ShaDow: Zeng et
+    /// al., "Decoupling the depth and scope of graph neural networks", NeurIPS 2021). A network of any depth runs on it as on a
+    /// graph, and reads its results at the seeds.
+    ///
+    /// Trees stand one after the other in the order of seeds, each seed first in its tree; a node that several trees share is
+    /// there several times. Seeds have no time: as under [`sample`](Self::sample), edges of any time are followed, and in the result.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample).
+    ///
+    /// # Cost
+    /// In-degrees of all nodes sampled.
+    pub fn shadow<N: NodeKey, I: AsRef<[u32]>>(&self, seeds: impl IntoIterator<Item = (N, I)>, key: SampleKey) -> Result<KHop, GraphError> {
+        let g = self.graph();
+        let seeds = g.node_selection("seeds", seeds)?;
+        let batch = self.run(&seeds, Some(Trees::new(&self.source, &seeds, None)), &[], key);
+        let trees: usize = seeds.iter().map(Vec::len).sum();
+        // Nodes tree by tree, in the order of rows: a stable counting sort by root.
+        let mut nodes = vec![];
+        let mut ranges = vec![];
+        let mut seed_rows = vec![];
+        for t in 0..g.node_counts().len() {
+            let roots = batch.roots.as_ref().map_or(&[][..], |r| &r[t]);
+            let mut at = vec![0u32; trees + 1];
+            roots.iter().for_each(|&r| at[r as usize + 1] += 1);
+            burn_gnn_graph::internal::scan(&mut at);
+            let (mut next, mut ids, mut new) = (at.clone(), vec![0; roots.len()], vec![0; roots.len()]);
+            for (row, (&root, &v)) in roots.iter().zip(batch.input_nodes(t)).enumerate() {
+                let place = &mut next[root as usize];
+                ids[*place as usize] = v;
+                new[row] = *place;
+                *place += 1;
+            }
+            seed_rows.push(batch.seeds[t].iter().map(|&row| new[row as usize]).collect());
+            nodes.push(ids);
+            ranges.push(at);
+        }
+        let mut row_of: Vec<Vec<u32>> = g.node_counts().iter().map(|&n| vec![u32::MAX; n]).collect();
+        let mut edges: Vec<(Vec<u32>, Vec<u32>, Vec<u32>)> = vec![Default::default(); g.relations().len()];
+        for tree in 0..trees {
+            let rows = |t: usize| ranges[t][tree] as usize..ranges[t][tree + 1] as usize;
+            for (t, row_of) in row_of.iter_mut().enumerate() {
+                rows(t).for_each(|i| row_of[nodes[t][i] as usize] = i as u32);
+            }
+            for (t, (src, dst, ids)) in edges.iter_mut().enumerate() {
+                let (s, d) = g.schema().ends(t);
+                let csc = g.relations()[t].csc();
+                for v in rows(d) {
+                    for p in csc.row(nodes[d][v] as usize) {
+                        let u = row_of[s][csc.indices()[p] as usize];
+                        if u != u32::MAX {
+                            src.push(u);
+                            dst.push(v as u32);
+                            ids.push(csc.edge_id(p));
+                        }
+                    }
+                }
+            }
+            for (t, row_of) in row_of.iter_mut().enumerate() {
+                rows(t).for_each(|i| row_of[nodes[t][i] as usize] = u32::MAX);
+            }
+        }
+        let (mut relations, mut edge_ids) = (vec![], vec![]);
+        for (t, (src, dst, ids)) in edges.into_iter().enumerate() {
+            let (s, d) = g.schema().ends(t);
+            relations.push(Relation::from_coo(nodes[s].len(), nodes[d].len(), src, dst).map_err(|e| g.in_etype(t, e))?);
+            edge_ids.push(OriginalIds::new(ids, g.relations()[t].num_edges()));
+        }
+        let node_ids: Vec<OriginalIds> = nodes.into_iter().zip(g.node_counts()).map(|(ids, &n)| OriginalIds::new(ids, n)).collect();
+        let subgraph = with_features(g, relations, node_ids, edge_ids)?;
+        Ok(KHop { subgraph, seeds: seed_rows })
+    }
+}
+
+/// A graph of these nodes and edges of `g`, some perhaps several times, with their features.
+fn with_features(
+    g: &Graph,
+    relations: Vec<Relation>,
+    node_ids: Vec<OriginalIds>,
+    edge_ids: Vec<OriginalIds>,
+) -> Result<Subgraph, GraphError> {
+    let counts = node_ids.iter().map(OriginalIds::len).collect();
+    let mut graph = Graph::assemble(g.schema().clone(), counts, relations);
+    let (nodes, edges) = graph.frames_mut();
+    let take = |new: &mut [Frame], old: &[Frame], ids: &[OriginalIds]| {
+        new.iter_mut().zip(old).zip(ids).try_for_each(|((new, old), ids)| new.take_rows(old, ids))
+    };
+    take(nodes, g.node_frames(), &node_ids)?;
+    take(edges, g.edge_frames(), &edge_ids)?;
+    Ok(Subgraph { graph, node_ids, edge_ids })
+}

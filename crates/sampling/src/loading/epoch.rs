@@ -1,0 +1,231 @@
+//! One pass over the seeds.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::{BatchFeatures, LoadedBatch, Loader, LoaderState, Throughput};
+use crate::SampleKey;
+use crate::{SampledBatch, Sampler, Seeds};
+use burn_gnn_graph::GraphError;
+
+type Made<S> = Result<(LoadedBatch<<S as Sampler>::Batch, <S as Sampler>::Seed>, Throughput), <S as Sampler>::Error>;
+
+/// The batches of one epoch, in order; see [`Loader`].
+///
+/// After an error there is no further batch.
+pub struct LoaderEpoch<S: Sampler, F: BatchFeatures<S>> {
+    work: Arc<Work<S, F>>,
+    /// The batch after `first` by `i` comes from queue `i % queues`. None: the caller makes them.
+    queues: Vec<Receiver<Made<S>>>,
+    threads: Vec<JoinHandle<()>>,
+    /// Where the sampler of the threads goes afterwards, if they have one of their own.
+    of_threads: Option<Arc<Mutex<Vec<Arc<S>>>>>,
+    /// What kept threads from having a sampler.
+    failed: Option<S::Error>,
+    first: usize,
+    next: usize,
+    /// Moved to `next` by an error.
+    end: usize,
+    begin: Instant,
+    throughput: Throughput,
+}
+
+/// What batches are made of.
+pub(super) struct Parts<S: Sampler, F> {
+    pub(super) sampler: Arc<S>,
+    pub(super) seeds: Arc<Seeds<S::Seed>>,
+    pub(super) features: F,
+}
+
+impl<S: Sampler, F: Clone> Clone for Parts<S, F> {
+    fn clone(&self) -> Self {
+        Self { sampler: self.sampler.clone(), seeds: self.seeds.clone(), features: self.features.clone() }
+    }
+}
+
+impl<S: Sampler, F: BatchFeatures<S>> Parts<S, F> {
+    /// The batch of the seeds at these positions, and what it counts and took.
+    pub(super) fn make(&self, positions: &[u32], key: SampleKey) -> Made<S> {
+        let begin = Instant::now();
+        let seeds = self.seeds.select(positions);
+        let batch = self.sampler.sample_batch(&seeds, key)?;
+        let sampled = Instant::now();
+        let seeds = self.sampler.own_seeds(seeds, &batch);
+        let rows = self.features.rows(&self.sampler, &batch, &seeds)?;
+        let (sampling, fetching) = (sampled - begin, sampled.elapsed());
+        let batch = LoadedBatch::new(batch, seeds, rows);
+        let (seeds, edges, bytes) = (batch.num_seeds(), batch.batch.num_edges(), batch.feature_bytes());
+        Ok((batch, Throughput { batches: 1, seeds, edges, bytes, sampling, fetching, ..Throughput::default() }))
+    }
+}
+
+/// How the batches of one epoch are numbered and cut.
+struct Work<S: Sampler, F> {
+    parts: Parts<S, F>,
+    positions: Vec<u32>,
+    batch_size: usize,
+    num_batches: usize,
+    seed: u64,
+    epoch: u64,
+}
+
+impl<S: Sampler, F: BatchFeatures<S>> Work<S, F> {
+    fn positions(&self, i: usize) -> &[u32] {
+        let from = i * self.batch_size;
+        &self.positions[from..(from + self.batch_size).min(self.positions.len())]
+    }
+
+    /// The batch, or the error that its making ended in, a panic included.
+    fn make(&self, i: usize) -> Made<S> {
+        let step = self.epoch * self.num_batches as u64 + i as u64;
+        let key = SampleKey::new(self.seed).at(self.epoch, step);
+        let make = || self.parts.make(self.positions(i), key);
+        catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
+            Err(self.lost(i, text.unwrap_or_else(|| "a panic".into())))
+        })
+    }
+
+    fn lost(&self, i: usize, message: String) -> S::Error {
+        GraphError::Worker { epoch: self.epoch, batch: i, message }.into()
+    }
+
+    /// Makes some batches until one fails or nobody listens any more, in another process either.
+    fn run(&self, turns: impl Iterator<Item = usize>, queue: &SyncSender<Made<S>>) {
+        let mut wanted = true;
+        for i in turns {
+            let told = self.parts.sampler.before_batch(i, wanted);
+            if !wanted {
+                return;
+            }
+            let batch = told.and_then(|()| self.make(i));
+            let failed = batch.is_err();
+            // Nobody listens any more once the epoch is dropped; of this other processes hear before the next batch.
+            wanted = queue.send(batch).is_ok();
+            if failed || !(wanted || S::IN_ORDER) {
+                return;
+            }
+        }
+    }
+}
+
+impl<S: Sampler, F: BatchFeatures<S>> LoaderEpoch<S, F> {
+    pub(super) fn new(loader: &Loader<S, F>, state: LoaderState) -> Self {
+        let (epoch, end) = (state.epoch, loader.num_batches());
+        let first = state.batch.min(end);
+        let mut workers = loader.threads(end - first);
+        let (mut sampler, mut of_threads, mut failed) = (loader.parts.sampler.clone(), None, None);
+        if workers > 0 {
+            match thread_sampler(loader) {
+                Ok(Some(own)) => (sampler, of_threads) = (own, Some(loader.of_threads.clone())),
+                Ok(None) => {}
+                Err(e) => (workers, failed) = (0, Some(e)),
+            }
+        }
+        let work = Arc::new(Work {
+            parts: Parts { sampler, ..loader.parts.clone() },
+            positions: loader.traversal.positions(loader.parts.seeds.len(), loader.seed, epoch),
+            batch_size: loader.batch_size,
+            num_batches: end,
+            seed: loader.seed,
+            epoch,
+        });
+        let (begin, throughput) = (Instant::now(), Throughput::default());
+        let mut new = Self { work, queues: vec![], threads: vec![], of_threads, failed, first, next: first, end, begin, throughput };
+        for worker in 0..workers {
+            let work = new.work.clone();
+            let turns = (first + worker..end).step_by(workers);
+            // A queue has room for all that it may hold from the start.
+            let (send, receive) = sync_channel(loader.prefetch.min(turns.len()));
+            let run = move || work.run(turns, &send);
+            // Where the system refuses a thread the queue is closed: its first batch is an error.
+            new.threads.extend(std::thread::Builder::new().name(format!("loader-{worker}")).spawn(run));
+            new.queues.push(receive);
+        }
+        new
+    }
+
+    /// The batch that comes next: what [`Loader::resume`] goes on with.
+    pub fn state(&self) -> LoaderState {
+        LoaderState { epoch: self.work.epoch, batch: self.next }
+    }
+    /// Seeds of the batches taken and of all of the epoch, over all processes.
+    pub fn progress(&self) -> (usize, usize) {
+        let seeds = |batches: usize| (batches * self.work.batch_size).min(self.work.positions.len());
+        (seeds(self.next), seeds(self.work.num_batches))
+    }
+    /// How fast batches came so far.
+    pub fn throughput(&self) -> Throughput {
+        Throughput { elapsed: self.begin.elapsed(), ..self.throughput }
+    }
+}
+
+/// A sampler for the threads of one epoch, where they need their own: one that no other epoch uses now, or a new one.
+fn thread_sampler<S: Sampler, F>(loader: &Loader<S, F>) -> Result<Option<Arc<S>>, S::Error> {
+    let free = loader.of_threads.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    match free {
+        Some(sampler) => Ok(Some(sampler)),
+        None => Ok(loader.parts.sampler.for_thread()?.map(Arc::new)),
+    }
+}
+
+impl<S: Sampler, F: BatchFeatures<S>> Iterator for LoaderEpoch<S, F> {
+    type Item = Result<LoadedBatch<S::Batch, S::Seed>, S::Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.end {
+            return None;
+        }
+        let i = self.next;
+        let asked = Instant::now();
+        let batch = match (self.failed.take(), self.queues.len()) {
+            (Some(e), _) => Err(e),
+            (None, 0) => self.work.make(i),
+            (None, n) => {
+                let received = self.queues[(i - self.first) % n].recv();
+                received.unwrap_or_else(|_| Err(self.work.lost(i, "the system refused its thread".into())))
+            }
+        };
+        match batch {
+            Ok((batch, of_batch)) => {
+                self.next += 1;
+                self.throughput += Throughput { waited: asked.elapsed(), ..of_batch };
+                Some(Ok(batch))
+            }
+            Err(e) => {
+                self.end = i;
+                Some(Err(e))
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.end.saturating_sub(self.next)))
+    }
+}
+
+impl<S: Sampler, F: BatchFeatures<S>> Drop for LoaderEpoch<S, F> {
+    /// Closes the queues and waits for the threads, each of which makes one batch at most until then. Not where this thread panics and the
+    /// sampler is in order: other processes wait for this one then, and its threads for them.
+    fn drop(&mut self) {
+        self.queues.clear();
+        if S::IN_ORDER && std::thread::panicking() {
+            return;
+        }
+        for thread in self.threads.drain(..) {
+            // Panics were caught where they happened.
+            let _ = thread.join();
+        }
+        if let Some(of_threads) = &self.of_threads {
+            of_threads.lock().unwrap_or_else(PoisonError::into_inner).push(self.work.parts.sampler.clone());
+        }
+    }
+}
+
+/// A time that never divides by 0.
+pub(super) fn seconds(t: Duration) -> f64 {
+    t.as_secs_f64().max(1e-9)
+}

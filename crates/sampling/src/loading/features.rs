@@ -1,0 +1,225 @@
+//! Features and labels that go with a batch.
+
+use std::sync::Arc;
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+use crate::FeatureSource;
+use crate::{SampledBatch, Sampler, SeedKind, Seeds};
+use burn_gnn_graph::internal::check_len;
+use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey};
+
+/// What is read with the batches of a sampler: the features of their nodes and edges, the labels of their seeds.
+///
+/// [`GraphFeatures`] reads a [`FeatureSource`] per type. `()` reads nothing.
+pub trait BatchFeatures<S: Sampler>: Clone + Send + Sync + 'static {
+    /// Features of a batch, and of those of its seeds that belong to this process. Called as [`Sampler::sample_batch`] is, right after it.
+    ///
+    /// # Errors
+    /// Whatever keeps them from being read.
+    fn rows(&self, sampler: &S, batch: &S::Batch, seeds: &Seeds<S::Seed>) -> Result<BatchRows, S::Error>;
+
+    /// The same features as tensors on another device.
+    #[must_use]
+    fn to_device(&self, device: &Device) -> Self;
+}
+
+impl<S: Sampler> BatchFeatures<S> for () {
+    fn rows(&self, _: &S, _: &S::Batch, _: &Seeds<S::Seed>) -> Result<BatchRows, S::Error> {
+        Ok(BatchRows::default())
+    }
+    fn to_device(&self, _: &Device) -> Self {}
+}
+
+/// What is read with a batch; a [`LoadedBatch`] has it.
+#[derive(Clone, Debug, Default)]
+pub struct BatchRows {
+    /// Features of the input nodes, per node type, where there are any.
+    pub x: Vec<Option<Tensor<2>>>,
+    /// Features of the edges of each block, per edge type, where there are any.
+    pub edge_x: Vec<Vec<Option<Tensor<2>>>>,
+    /// Features of seeds that are edges, per edge type, where there are any; else empty.
+    pub seed_x: Vec<Option<Tensor<2>>>,
+    /// Labels of the seeds, per type of seeds, where there are any.
+    pub labels: Vec<Option<Tensor<1, Int>>>,
+}
+
+/// A batch of seeds with what a network reads.
+#[derive(Clone, Debug)]
+pub struct LoadedBatch<B, T = u32> {
+    /// What the sampler made.
+    pub batch: B,
+    /// Own seeds: nodes per node type, or edges per edge type. Over a partitioned graph they are type-wise ids of nodes, or ids of edges in
+    /// the input graph.
+    pub seeds: Vec<Vec<T>>,
+    /// Seeds of the batch on all processes. A mean over the batch divides sums over own seeds by it; an empty share adds nothing.
+    pub global_seeds: usize,
+    /// Features of the input nodes, per node type, where there are any; no lists where the loader has no features.
+    pub x: Vec<Option<Tensor<2>>>,
+    /// Features of the edges of each block, per edge type, where there are any.
+    pub edge_x: Vec<Vec<Option<Tensor<2>>>>,
+    /// Features of the seed edges (DGL's `pair_graph.edata`), per edge type as [`seeds`](Self::seeds), where there are any; empty where
+    /// seeds are nodes.
+    pub seed_x: Vec<Option<Tensor<2>>>,
+    /// Labels of the seeds, per type as [`seeds`](Self::seeds), where there are any.
+    pub labels: Vec<Option<Tensor<1, Int>>>,
+}
+
+impl<B, T> LoadedBatch<B, T> {
+    pub(super) fn new(batch: B, seeds: Seeds<T>, rows: BatchRows) -> Self {
+        let BatchRows { x, edge_x, seed_x, labels } = rows;
+        Self { batch, global_seeds: seeds.total(), seeds: seeds.into_ids(), x, edge_x, seed_x, labels }
+    }
+    /// Own seeds of all types.
+    pub fn num_seeds(&self) -> usize {
+        self.seeds.iter().map(Vec::len).sum()
+    }
+    /// Own seeds as a share of all, in `0.0..=1.0`.
+    pub fn weight(&self) -> f64 {
+        self.num_seeds() as f64 / self.global_seeds.max(1) as f64
+    }
+    /// Bytes of features.
+    pub fn feature_bytes(&self) -> usize {
+        let tensors = self.x.iter().chain(&self.seed_x).chain(self.edge_x.iter().flatten()).flatten();
+        tensors.map(|x| x.dims().iter().product::<usize>() * 4).sum()
+    }
+}
+
+/// Rows per type, where there are any.
+type ByType = Vec<Option<Tensor<2>>>;
+type Sources = Vec<Option<Arc<dyn FeatureSource>>>;
+type Labels = Vec<Option<Arc<[i64]>>>;
+
+/// Features of nodes and edges of a graph, by type from a [`FeatureSource`] each, and labels, as tensors on a device.
+///
+/// They go with the batches of any [`Sampler`] of this graph whose seeds are `u32`.
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::RowType;
+/// use burn_gnn_sampling::{GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
+/// let g = Graph::homogeneous(3, vec![1, 2], vec![0, 0])?;
+/// let rows = MemoryRows::new(&[0.0, 0.5, 1.0], 1, RowType::F16)?;
+/// let features = GraphFeatures::new(&g, &Device::flex()).with_nodes("_N", rows)?.with_labels("_N", &[1, 0, 0])?;
+/// let loader = Loader::new(NeighborSampler::new(&g, [-1])?, Seeds::nodes(&g, [("_N", [0])])?, 1)?.with_features(features);
+/// let batch = loader.epoch(0).next().expect("a batch")?;
+/// assert_eq!(batch.x[0].as_ref().map(|x| x.dims()), Some([3, 1]));
+/// assert_eq!(batch.labels[0].as_ref().map(|y| y.dims()), Some([1]));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone)]
+pub struct GraphFeatures {
+    graph: Graph,
+    nodes: Sources,
+    edges: Sources,
+    labels: Labels,
+    edge_labels: Labels,
+    device: Device,
+}
+
+impl GraphFeatures {
+    /// None; tensors come on `device`.
+    pub fn new(graph: &Graph, device: &Device) -> Self {
+        let (ntypes, etypes) = (graph.node_counts().len(), graph.relations().len());
+        let (nodes, edges) = (vec![None; ntypes], vec![None; etypes]);
+        let (labels, edge_labels) = (vec![None; ntypes], vec![None; etypes]);
+        Self { graph: graph.clone(), nodes, edges, labels, edge_labels, device: device.clone() }
+    }
+
+    /// Features of the nodes of a type.
+    ///
+    /// # Errors
+    /// Unknown type, not one row per node.
+    pub fn with_nodes(mut self, ntype: impl NodeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
+        let t = self.per_node("features", "one row per node", ntype, source.num_rows())?;
+        self.nodes[t] = Some(Arc::new(source));
+        Ok(self)
+    }
+
+    /// Features of the edges of a type, for the edges of the blocks and, if seeds are edges of the type, for these
+    /// ([`LoadedBatch::seed_x`]).
+    ///
+    /// # Errors
+    /// Unknown type, not one row per edge.
+    pub fn with_edges(mut self, etype: impl EdgeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
+        let t = self.per_edge("features", "one row per edge", etype, source.num_rows())?;
+        self.edges[t] = Some(Arc::new(source));
+        Ok(self)
+    }
+
+    /// Label of each node of a type: seeds of the type come with theirs.
+    ///
+    /// # Errors
+    /// Unknown type, not one per node.
+    pub fn with_labels(mut self, ntype: impl NodeKey, labels: &[i64]) -> Result<Self, GraphError> {
+        let t = self.per_node("labels", "one per node", ntype, labels.len())?;
+        self.labels[t] = Some(labels.into());
+        Ok(self)
+    }
+
+    /// Label of each edge of a type, such as a class or a rating: seed edges of the type come with theirs. Which pairs are
+    /// edges and which are negatives is in [`LinkBatch::labels`](crate::LinkBatch::labels).
+    ///
+    /// # Errors
+    /// Unknown type, not one per edge.
+    pub fn with_edge_labels(mut self, etype: impl EdgeKey, labels: &[i64]) -> Result<Self, GraphError> {
+        let t = self.per_edge("labels", "one per edge", etype, labels.len())?;
+        self.edge_labels[t] = Some(labels.into());
+        Ok(self)
+    }
+
+    fn per_node(&self, arg: &str, why: &'static str, ntype: impl NodeKey, len: usize) -> Result<usize, GraphError> {
+        let g = &self.graph;
+        let t = g.schema().ntype(ntype)?;
+        check_len(arg, why, g.node_counts()[t], len).map_err(|e| e.in_relation(&g.schema().ntypes()[t]))?;
+        Ok(t)
+    }
+    fn per_edge(&self, arg: &str, why: &'static str, etype: impl EdgeKey, len: usize) -> Result<usize, GraphError> {
+        let t = self.graph.schema().etype(etype)?;
+        check_len(arg, why, self.graph.relations()[t].num_edges(), len).map_err(|e| self.graph.in_etype(t, e))?;
+        Ok(t)
+    }
+
+    /// Rows of some ids per type, of the types that have a source.
+    fn gather<I: AsRef<[u32]>>(&self, sources: &Sources, ids: impl Fn(usize) -> I) -> Result<ByType, GraphError> {
+        let of_type = |(t, source): (usize, &Option<Arc<dyn FeatureSource>>)| {
+            source.as_ref().map(|source| source.gather_tensor(ids(t).as_ref(), &self.device)).transpose()
+        };
+        sources.iter().enumerate().map(of_type).collect()
+    }
+
+    /// Labels of some seeds, per type.
+    fn labels_of(&self, labels: &Labels, seeds: &[Vec<u32>]) -> Result<Vec<Option<Tensor<1, Int>>>, GraphError> {
+        let of_type = |(labels, seeds): (&Option<Arc<[i64]>>, &Vec<u32>)| {
+            let Some(all) = labels else { return Ok(None) };
+            burn_gnn_graph::internal::check_ids("seeds", "the labels", seeds, all.len())?;
+            let of: Vec<i64> = seeds.iter().map(|&v| all[v as usize]).collect();
+            Ok(Some(Tensor::from_data(TensorData::new(of, [seeds.len()]), &self.device)))
+        };
+        labels.iter().zip(seeds).map(of_type).collect()
+    }
+}
+
+impl<S: Sampler<Seed = u32>> BatchFeatures<S> for GraphFeatures
+where
+    S::Batch: SampledBatch<Id = u32>,
+{
+    fn rows(&self, _: &S, batch: &S::Batch, seeds: &Seeds) -> Result<BatchRows, S::Error> {
+        let x = self.gather(&self.nodes, |t| batch.nodes(t))?;
+        let of_block = |block| self.gather(&self.edges, |t| batch.edges(block, t));
+        let edge_x = (0..batch.num_blocks()).map(of_block).collect::<Result<_, _>>()?;
+        let (seed_x, labels) = match seeds.kind() {
+            SeedKind::Nodes => (vec![], self.labels_of(&self.labels, seeds.ids())?),
+            SeedKind::Edges => (
+                self.gather(&self.edges, |t| seeds.ids().get(t).map_or(&[][..], |ids| ids))?,
+                self.labels_of(&self.edge_labels, seeds.ids())?,
+            ),
+            SeedKind::Other => (vec![], vec![]),
+        };
+        Ok(BatchRows { x, edge_x, seed_x, labels })
+    }
+    fn to_device(&self, device: &Device) -> Self {
+        Self { device: device.clone(), ..self.clone() }
+    }
+}

@@ -1,0 +1,681 @@
+//! Pairs of nodes without an edge.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::SampleKey;
+use crate::adjacency::{Adjacency, outside};
+use crate::alias::{AliasTables, check_weights};
+use crate::draws::Draws;
+use burn_gnn_graph::internal::{check_len, check_nodes, room, setting};
+use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation, Stream};
+
+/// How likely a node is drawn as the destination of a negative pair, or as the source where sources are drawn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum NegativeBy {
+    /// All alike.
+    #[default]
+    Uniform,
+    /// In proportion to its in-degree in the relation.
+    InDegree,
+    /// In proportion to a weight per destination node.
+    Weights(Vec<f32>),
+}
+
+/// Pairs drawn as negatives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Negatives {
+    /// Sources.
+    pub src: Vec<u32>,
+    /// Destinations.
+    pub dst: Vec<u32>,
+    /// Whether a pair is known to have no edge (and, where asked for, to be met once): false for the padding of a
+    /// source that has too few such pairs, and everywhere if the sampler is not strict.
+    pub is_strict: Vec<bool>,
+}
+
+impl Negatives {
+    /// No pairs, with room for so many.
+    #[doc(hidden)]
+    pub fn with_room(pairs: u128) -> Result<Self, GraphError> {
+        let (what, remedy) = (|| format!("{pairs} negative pairs"), "ask for fewer at a time");
+        // A pair takes 9 bytes here and 8 while those of its source are drawn.
+        room::<[u8; 17]>(pairs, what, remedy)?;
+        Ok(Self { src: room(pairs, what, remedy)?, dst: room(pairs, what, remedy)?, is_strict: room(pairs, what, remedy)? })
+    }
+}
+
+/// Draws pairs of nodes that have no edge of a relation, as negative examples of link prediction.
+///
+/// Strict by default: a pair is never an edge, over the exact range of destinations, without leaving any out. The number
+/// asked for always comes back; where there are not enough such pairs the rest is drawn from all, and
+/// [`Negatives::is_strict`] says so.
+///
+/// [`new`](Self::new) replaces the destinations of positive pairs (corrupts tails), [`of_sources`](Self::of_sources) their sources
+/// (corrupts heads).
+///
+/// ```
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{NegativeSampler, SampleKey};
+/// let g = Graph::homogeneous(4, vec![0, 0, 1], vec![0, 1, 2])?;
+/// let sampler = NegativeSampler::new(&g, "_E")?;
+/// let n = sampler.per_source(&[0], &[1], 3, SampleKey::new(7))?; // three for the edge 0 -> 1
+/// assert_eq!(n.src, [0, 0, 0]);
+/// assert!(n.dst.iter().all(|v| [2, 3].contains(v)) && n.is_strict == [true; 3]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Cost
+/// `O(log degree)` per uniform pair. Other pairs are drawn until one fits, 32 times at most, then chosen exactly in `O(V)`.
+/// The sampler keeps the edges once more, 4 bytes each, and 8 where they have times.
+#[derive(Debug)]
+pub struct NegativeSampler {
+    name: String,
+    /// The edges, reversed where sources are drawn: what is drawn are always its destinations.
+    relation: Relation,
+    of_sources: bool,
+    adjacency: Adjacency,
+    /// Of the edges, by id, where strict negatives depend on them.
+    times: Option<Arc<[i64]>>,
+    /// Whether self loops count as edges.
+    diagonal: bool,
+    by: NegativeBy,
+    weights: Option<(Vec<f32>, AliasTables)>,
+    strict: bool,
+    unique: bool,
+    shared: bool,
+    conditions: Vec<Condition>,
+}
+
+/// Nodes with equal values of one attribute.
+#[derive(Debug)]
+struct Condition {
+    values: Vec<i64>,
+    /// Nodes by value, then by id.
+    order: Vec<u32>,
+    share: f64,
+}
+
+impl Condition {
+    fn alike(&self, v: u32) -> &[u32] {
+        let value = self.values[v as usize];
+        let from = self.order.partition_point(|&u| self.values[u as usize] < value);
+        let rest = &self.order[from..];
+        &rest[..rest.partition_point(|&u| self.values[u as usize] == value)]
+    }
+}
+
+/// All pairs of nodes without an edge, in the order of their sources, those of a source in the order of their destinations.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct FreePairs {
+    /// Pairs before each source, and the number of all.
+    before: Vec<u64>,
+}
+
+impl FreePairs {
+    /// Of the number of pairs of each source.
+    pub fn new(counts: impl Iterator<Item = u64>) -> Self {
+        let sums = counts.scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        Self { before: std::iter::once(0).chain(sums).collect() }
+    }
+    /// Number of pairs.
+    pub fn total(&self) -> u64 {
+        self.before.last().copied().unwrap_or(0)
+    }
+    /// Source of a pair, given by its place among all, and its place among those of the source.
+    pub fn find(&self, pair: u64) -> (u32, u32) {
+        let u = self.before.partition_point(|&b| b <= pair) - 1;
+        (u as u32, (pair - self.before[u]) as u32)
+    }
+}
+
+impl NegativeSampler {
+    /// Draws that may fail before all candidates are looked at.
+    #[doc(hidden)]
+    pub const TRIES: usize = 32;
+
+    /// Strict and uniform, of destinations.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn new(graph: &Graph, etype: impl EdgeKey) -> Result<Self, GraphError> {
+        Ok(Self::on(graph, graph.schema().etype(etype)?, false, None))
+    }
+
+    /// Strict and uniform, of sources: what is said of destinations holds for sources, for this sampler. Pairs are drawn by
+    /// [`per_destination`](Self::per_destination).
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NegativeSampler, SampleKey};
+    /// let g = Graph::homogeneous(4, vec![0, 0, 1], vec![0, 1, 1])?;
+    /// let n = NegativeSampler::of_sources(&g, "_E")?.per_destination(&[0], &[1], 3, SampleKey::new(7))?; // three for the edge 0 -> 1
+    /// assert_eq!(n.dst, [1, 1, 1]);
+    /// assert!(n.src.iter().all(|u| [2, 3].contains(u)));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Unknown or ambiguous type.
+    pub fn of_sources(graph: &Graph, etype: impl EdgeKey) -> Result<Self, GraphError> {
+        Ok(Self::on(graph, graph.schema().etype(etype)?, true, None))
+    }
+
+    /// On edges of type `t`, which have these times, by id.
+    pub(crate) fn on(graph: &Graph, t: usize, of_sources: bool, times: Option<&Arc<[i64]>>) -> Self {
+        let relation = &graph.relations()[t];
+        let relation = if of_sources { relation.reverse() } else { relation.clone() };
+        Self {
+            name: graph.schema().etypes()[t].to_string(),
+            adjacency: Adjacency::new(&relation, false, times.map(|times| &**times)),
+            times: times.cloned(),
+            relation,
+            of_sources,
+            diagonal: false,
+            by: NegativeBy::Uniform,
+            weights: None,
+            strict: true,
+            unique: false,
+            shared: false,
+            conditions: vec![],
+        }
+    }
+
+    /// Over edges that have times, by id: a strict negative of a positive pair with a time is no edge up to then.
+    ///
+    /// # Errors
+    /// Draws by in-degree, which counts later edges.
+    #[doc(hidden)]
+    pub fn with_times(mut self, times: &[i64]) -> Result<Self, GraphError> {
+        check_degrees(&self.by)?;
+        check_len("times", "one per edge", self.relation.num_edges(), times.len()).map_err(|e| e.in_relation(&self.name))?;
+        self.times = Some(times.into());
+        Ok(self.with_adjacency())
+    }
+
+    /// How destinations are drawn.
+    ///
+    /// # Errors
+    /// Not one weight per destination, weights that are negative, infinite or NaN, or all 0; in-degrees where edges have times.
+    pub fn with_distribution(mut self, by: NegativeBy) -> Result<Self, GraphError> {
+        if self.times.is_some() {
+            check_degrees(&by)?;
+        }
+        let weights = match &by {
+            NegativeBy::Uniform => None,
+            NegativeBy::InDegree => Some(self.relation.in_degrees().map(|d| d as f32).collect()),
+            NegativeBy::Weights(w) => Some(w.clone()),
+        };
+        if let Some(weights) = weights {
+            let n = self.relation.num_dst();
+            check_len("weights", "one per destination node", n, weights.len()).map_err(|e| e.in_relation(&self.name))?;
+            check_weights("weights", || format!("destinations of `{}`", self.name), &weights)?;
+            if weights.iter().all(|&w| w == 0.0) {
+                return Err(setting("weights", "a weight above 0", "none"));
+            }
+            let table = AliasTables::single(&weights);
+            self.weights = Some((weights, table));
+        } else {
+            self.weights = None;
+        }
+        self.by = by;
+        Ok(self)
+    }
+
+    /// Whether pairs that are edges are refused (the default) or drawn like others.
+    #[must_use]
+    pub fn with_strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// Whether self loops count as edges, so that a node is never paired with itself.
+    ///
+    /// # Errors
+    /// The relation joins two node types.
+    pub fn without_self_loops(mut self) -> Result<Self, GraphError> {
+        if self.relation.num_src() != self.relation.num_dst() {
+            return Err(GraphError::Bipartite { relation: self.name, op: "leaving out self loops" });
+        }
+        self.diagonal = true;
+        Ok(self.with_adjacency())
+    }
+
+    /// The pairs that strict negatives are none of, as the settings say.
+    fn with_adjacency(mut self) -> Self {
+        self.adjacency = Adjacency::new(&self.relation, self.diagonal, self.times.as_deref());
+        self
+    }
+
+    /// Whether the negatives of one positive pair (or of one call of [`global`](Self::global)) all differ.
+    #[must_use]
+    pub fn with_unique(mut self, unique: bool) -> Self {
+        self.unique = unique;
+        self
+    }
+
+    /// Whether all positive pairs of a call get the same destinations. They are drawn without regard to edges;
+    /// [`Negatives::is_strict`] tells which pairs have none.
+    #[must_use]
+    pub fn with_batch_shared(mut self, shared: bool) -> Self {
+        self.shared = shared;
+        self
+    }
+
+    /// Conditional negatives: this share of the negatives of a positive pair has the positive destination's value of an
+    /// attribute, given for each destination node. May be called for several attributes; what shares leave over is
+    /// unconditional. Of `k` negatives, attribute `i` gets those from `round(k · s)` to `round(k · (s + share))`, where `s` is
+    /// the sum of the shares before.
+    ///
+    /// # Errors
+    /// Not one value per destination, a share outside `0.0..=1.0`, shares that sum to more than 1.
+    pub fn with_condition(mut self, values: &[i64], share: f64) -> Result<Self, GraphError> {
+        let n = self.relation.num_dst();
+        check_len("values", "one per destination node", n, values.len()).map_err(|e| e.in_relation(&self.name))?;
+        let sum: f64 = self.conditions.iter().map(|c| c.share).sum();
+        if !(0.0..=1.0).contains(&share) || sum + share > 1.0 + 1e-9 {
+            return Err(setting("share", &format!("a number in 0.0..={}", 1.0 - sum), &share.to_string()));
+        }
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        order.sort_by_key(|&v| values[v as usize]);
+        self.conditions.push(Condition { values: values.to_vec(), order, share });
+        Ok(self)
+    }
+
+    /// `k` negatives for each positive pair `src[i] -> dst[i]`, with its source: entries `i * k..(i + 1) * k`.
+    ///
+    /// Draws are functions of the key and the pair: equal pairs get equal negatives.
+    ///
+    /// # Errors
+    /// A sampler of sources; lists of different lengths, ids out of range, no destination nodes; [`GraphError::OutOfMemory`].
+    pub fn per_source(&self, src: &[u32], dst: &[u32], k: usize, key: SampleKey) -> Result<Negatives, GraphError> {
+        self.of_pairs(false, src, dst, None, k, key)
+    }
+
+    /// `k` negatives for each positive pair `src[i] -> dst[i]`, with its destination: entries `i * k..(i + 1) * k`. Otherwise as
+    /// [`per_source`](Self::per_source).
+    ///
+    /// # Errors
+    /// A sampler of destinations, which [`of_sources`](Self::of_sources) does not make; as [`per_source`](Self::per_source).
+    pub fn per_destination(&self, src: &[u32], dst: &[u32], k: usize, key: SampleKey) -> Result<Negatives, GraphError> {
+        self.of_pairs(true, src, dst, None, k, key)
+    }
+
+    /// [`per_source`](Self::per_source) or [`per_destination`](Self::per_destination); with a time of each pair, edges count up to then.
+    #[doc(hidden)]
+    pub fn of_pairs(
+        &self,
+        of_sources: bool,
+        src: &[u32],
+        dst: &[u32],
+        times: Option<&[i64]>,
+        k: usize,
+        key: SampleKey,
+    ) -> Result<Negatives, GraphError> {
+        self.check_kind(of_sources)?;
+        let named = |e: GraphError| e.in_relation(&self.name);
+        check_len("dst", "one per entry of `src`", src.len(), dst.len()).map_err(named)?;
+        let (kept, replaced) = if of_sources { (dst, src) } else { (src, dst) };
+        let (arg_kept, arg_replaced) = if of_sources { ("dst", "src") } else { ("src", "dst") };
+        check_nodes(arg_kept, kept, self.relation.num_src()).map_err(named)?;
+        check_nodes(arg_replaced, replaced, self.relation.num_dst()).map_err(named)?;
+        if let Some(times) = times {
+            check_len("times", "one per positive pair", src.len(), times.len()).map_err(named)?;
+        }
+        let time = |i: usize| times.map(|times| times[i]);
+        let stream = self.pair_stream(key);
+        let mut out = Negatives::with_room((src.len() as u128).saturating_mul(k as u128))?;
+        if self.shared && !src.is_empty() {
+            let mut draws = Draws::new(&stream, u64::MAX);
+            let shared = self.some(&[], replaced[0], k, &mut draws);
+            for (i, &u) in kept.iter().enumerate() {
+                for &(v, met_once) in &shared {
+                    out.push(u, v, self.strict && met_once && !self.adjacency.contains(u, v, time(i)));
+                }
+            }
+        } else {
+            for (i, (&u, &v)) in kept.iter().zip(replaced).enumerate() {
+                let mut draws = Draws::new(&stream, u64::from(u) << 32 | u64::from(v));
+                let forbidden = if self.strict { self.adjacency.row(u, time(i)) } else { Cow::default() };
+                self.some(&forbidden, v, k, &mut draws).into_iter().for_each(|(v, strict)| out.push(u, v, strict && self.strict));
+            }
+        }
+        if of_sources {
+            std::mem::swap(&mut out.src, &mut out.dst);
+        }
+        Ok(out)
+    }
+
+    /// `count` pairs out of all that have no edge, each equally likely (GraphBolt and DGL: global uniform).
+    ///
+    /// # Errors
+    /// The sampler is not uniform, has conditions, or is one of sources; the relation has no pair of nodes; [`GraphError::OutOfMemory`].
+    pub fn global(&self, count: usize, key: SampleKey) -> Result<Negatives, GraphError> {
+        self.check_global(count)?;
+        let (n, m) = (self.relation.num_src() as u64, self.relation.num_dst() as u64);
+        let free = self.free_pairs();
+        let total = if self.strict { free.total() } else { n * m };
+        let stream = self.global_stream(key);
+        let (mut met, mut out) = (HashSet::new(), Negatives::with_room(count as u128)?);
+        for i in 0..count as u64 {
+            let mut draws = Draws::new(&stream, i);
+            // Floyd's way to ranks that all differ: see `Chooser::distinct`.
+            let top = if self.unique { (total + i).checked_sub(count as u64).map(|top| top + 1) } else { Some(total) };
+            let rank = top.filter(|&top| top > 0).map(|top| {
+                let rank = draws.below_wide(top);
+                if self.unique && !met.insert(rank) {
+                    met.insert(top - 1);
+                    top - 1
+                } else {
+                    rank
+                }
+            });
+            match rank {
+                Some(rank) if self.strict => {
+                    let (u, place) = free.find(rank);
+                    out.push(u, self.free(u, place, None), true);
+                }
+                rank => {
+                    let (u, v) = rank.map_or_else(|| draws.pair(n, m), |rank| ((rank / m) as u32, (rank % m) as u32));
+                    out.push(u, v, false);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// A pair for each of these times, out of all that have no edge up to then, each equally likely.
+    pub(crate) fn global_at(&self, times: &[i64], key: SampleKey) -> Result<Negatives, GraphError> {
+        self.check_global(times.len())?;
+        if self.unique {
+            let expected = "pairs that may repeat where seeds have times, or negatives per source";
+            return Err(setting("negatives", expected, "`with_unique(true)`"));
+        }
+        let (n, m) = (self.relation.num_src() as u64, self.relation.num_dst() as u64);
+        let stream = self.global_stream(key);
+        let mut out = Negatives::with_room(times.len() as u128)?;
+        for (i, &time) in (0..).zip(times) {
+            let mut draws = Draws::new(&stream, i);
+            let fits = |&(u, v): &(u32, u32)| !self.has_edge(u, v, Some(time));
+            let tries = if self.strict { Self::TRIES } else { 0 };
+            let found = (0..tries).map(|_| draws.pair(n, m)).find(fits).or_else(|| self.global_exactly(time, &mut draws));
+            let (u, v) = found.unwrap_or_else(|| draws.pair(n, m));
+            out.push(u, v, found.is_some());
+        }
+        Ok(out)
+    }
+
+    /// One of all pairs without an edge up to a time.
+    fn global_exactly(&self, time: i64, draws: &mut Draws<'_>) -> Option<(u32, u32)> {
+        let sources = if self.strict { 0..self.relation.num_src() as u32 } else { 0..0 };
+        let free = FreePairs::new(sources.map(|u| self.num_free(u, Some(time))));
+        if free.total() == 0 {
+            return None;
+        }
+        let (u, place) = free.find(draws.below_wide(free.total()));
+        Some((u, self.free(u, place, Some(time))))
+    }
+
+    /// What global pairs are drawn by: pair `i` of a batch by the draws of id `i`.
+    #[doc(hidden)]
+    pub fn global_stream(&self, key: SampleKey) -> Stream {
+        key.stream(&format!("global negatives/{}", self.name))
+    }
+    /// Whether there is an edge, up to a time where edges have times.
+    #[doc(hidden)]
+    pub fn has_edge(&self, src: u32, dst: u32, time: Option<i64>) -> bool {
+        self.adjacency.contains(src, dst, time)
+    }
+    /// Destinations to which a source has no edge, up to a time where edges have times.
+    #[doc(hidden)]
+    pub fn num_free(&self, src: u32, time: Option<i64>) -> u64 {
+        (self.relation.num_dst() - self.adjacency.row(src, time).len()) as u64
+    }
+    /// The one of them at a place below [`num_free`](Self::num_free), in ascending order.
+    #[doc(hidden)]
+    pub fn free(&self, src: u32, place: u32, time: Option<i64>) -> u32 {
+        outside(&self.adjacency.row(src, time), place)
+    }
+
+    /// All pairs without an edge; none where edges do not count.
+    fn free_pairs(&self) -> FreePairs {
+        let sources = if self.strict { 0..self.relation.num_src() as u32 } else { 0..0 };
+        FreePairs::new(sources.map(|u| self.num_free(u, None)))
+    }
+
+    /// Draws by positive pair.
+    fn pair_stream(&self, key: SampleKey) -> Stream {
+        let purpose = if self.of_sources { "negative sources" } else { "negatives" };
+        key.stream(&format!("{purpose}/{}", self.name))
+    }
+
+    fn check_kind(&self, of_sources: bool) -> Result<(), GraphError> {
+        let name = |of_sources| if of_sources { "one of sources (`NegativeSampler::of_sources`)" } else { "one of destinations" };
+        if of_sources == self.of_sources { Ok(()) } else { Err(setting("negatives", name(of_sources), name(self.of_sources))) }
+    }
+
+    fn check_global(&self, count: usize) -> Result<(), GraphError> {
+        if self.of_sources {
+            let expected = "a sampler of destinations (`NegativeSampler::new`), which draws both nodes of global pairs";
+            return Err(setting("negatives", expected, "one of sources (`NegativeSampler::of_sources`)"));
+        }
+        if self.by != NegativeBy::Uniform || !self.conditions.is_empty() {
+            return Err(setting("distribution", "uniform pairs without conditions", "another; draw per source"));
+        }
+        if (self.relation.num_src() == 0 || self.relation.num_dst() == 0) && count > 0 {
+            return Err(setting("count", "0, as the relation has no pair of nodes", &count.to_string()));
+        }
+        Ok(())
+    }
+
+    /// Whether negatives are drawn for these edges.
+    #[doc(hidden)]
+    pub fn is_for(&self, relation: &Relation) -> bool {
+        if self.of_sources { self.relation.reverse().is_same(relation) } else { self.relation.is_same(relation) }
+    }
+    /// Whether sources are drawn: whether it was made by [`of_sources`](Self::of_sources).
+    pub fn is_of_sources(&self) -> bool {
+        self.of_sources
+    }
+    /// The edges that negatives are none of, reversed where sources are drawn.
+    pub(crate) fn relation(&self) -> &Relation {
+        &self.relation
+    }
+
+    /// `k` destinations that are not among `forbidden`, and whether each is what was asked for.
+    fn some(&self, forbidden: &[u32], positive: u32, k: usize, draws: &mut Draws<'_>) -> Vec<(u32, bool)> {
+        let n = self.relation.num_dst() as u32;
+        let is_edge = |v: u32| forbidden.binary_search(&v).is_ok();
+        let mut out: Vec<(u32, bool)> = Vec::with_capacity(k);
+        if self.by == NegativeBy::Uniform && self.conditions.is_empty() {
+            let left = n - forbidden.len() as u32;
+            let node = |rank| outside(forbidden, rank);
+            let fits = if self.unique {
+                k.min(left as usize)
+            } else if left > 0 {
+                k
+            } else {
+                0
+            };
+            if self.unique {
+                crate::choose::Chooser::default().distinct(draws, left, fits as u32, |rank| out.push((node(rank), true)));
+            } else {
+                out.extend((0..fits).map(|_| (node(draws.below(left)), true)));
+            }
+            out.extend((fits..k).map(|_| (draws.below(n), false)));
+            return out;
+        }
+        let mut shares = 0.0;
+        let mut conditions = self.conditions.iter();
+        let (mut condition, mut end) = (None, 0);
+        for j in 0..k {
+            while j >= end {
+                condition = conditions.next();
+                shares += condition.map_or(1.0, |c| c.share);
+                end = if condition.is_some() { (k as f64 * shares).round() as usize } else { k };
+            }
+            let alike = condition.map(|c| c.alike(positive));
+            let draw = |draws: &mut Draws<'_>| match (alike, &self.weights) {
+                (Some(nodes), _) => nodes[draws.below(nodes.len() as u32) as usize],
+                (None, Some((w, table))) => table.draw(0..w.len(), draws).unwrap_or(0),
+                (None, None) => draws.below(n),
+            };
+            let fits = |v: u32| !(is_edge(v) || self.unique && out.iter().any(|o| o.0 == v));
+            let found = (0..Self::TRIES).map(|_| draw(draws)).find(|&v| fits(v)).or_else(|| self.exactly(alike, fits, draws));
+            out.push(found.map_or_else(|| (draw(draws), false), |v| (v, true)));
+        }
+        out
+    }
+
+    /// One of all candidates that fit, in proportion to their weights.
+    fn exactly(&self, alike: Option<&[u32]>, fits: impl Fn(u32) -> bool, draws: &mut Draws<'_>) -> Option<u32> {
+        let weight = |v: u32| match (alike, &self.weights) {
+            (None, Some((w, _))) => f64::from(w[v as usize]),
+            _ => 1.0,
+        };
+        let all = || -> Box<dyn Iterator<Item = u32> + '_> {
+            match alike {
+                Some(nodes) => Box::new(nodes.iter().copied().filter(|&v| fits(v))),
+                None => Box::new((0..self.relation.num_dst() as u32).filter(|&v| fits(v))),
+            }
+        };
+        let total: f64 = all().map(weight).sum();
+        if total <= 0.0 {
+            return None;
+        }
+        let (at, mut sum, mut last) = (draws.unit() * total, 0.0, None);
+        for v in all().filter(|&v| weight(v) > 0.0) {
+            (sum, last) = (sum + weight(v), Some(v));
+            if sum > at {
+                break;
+            }
+        }
+        last
+    }
+}
+
+/// What a device that draws by itself is told of a sampler.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct NegativeFacts<'a> {
+    /// Edge type, for errors.
+    pub name: &'a str,
+    /// Nodes that pairs keep, and nodes that are drawn.
+    pub nodes: [usize; 2],
+    /// Whether the nodes drawn are sources.
+    pub of_sources: bool,
+    /// Where the nodes begin that no strict negative of a node pairs it with.
+    pub indptr: &'a [u32],
+    /// Those nodes, ascending and each once.
+    pub indices: &'a [u32],
+    /// Whether these nodes are left out.
+    pub strict: bool,
+    /// Whether the negatives of one positive pair differ.
+    pub unique: bool,
+    /// Whether all positive pairs get the same nodes.
+    pub shared: bool,
+}
+
+/// Global pairs as a device draws them: each is the pair of a rank below the last entry of `before`.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct GlobalDraws {
+    /// Key of the draws.
+    pub key: [u32; 2],
+    /// Whether pairs are none of the edges; false also where every pair is one.
+    pub strict: bool,
+    /// Ranks of each source: from its own entry to the next one.
+    pub before: Vec<u64>,
+}
+
+#[doc(hidden)]
+impl NegativeSampler {
+    /// What of this sampler a device does not know how to do.
+    pub fn device_lacks(&self) -> Option<&'static str> {
+        if self.by != NegativeBy::Uniform {
+            Some("negatives by in-degree or weight")
+        } else if !self.conditions.is_empty() {
+            Some("conditional negatives")
+        } else if self.adjacency.is_timed() {
+            Some("negatives of edges with times")
+        } else {
+            None
+        }
+    }
+
+    /// What of this sampler the owners of nodes, who hold the edges of their own alone, do not know how to do together.
+    pub fn parts_lack(&self) -> Option<&'static str> {
+        if self.by == NegativeBy::InDegree {
+            Some("negatives by in-degree (give in-degrees of the whole graph as `NegativeBy::Weights`)")
+        } else if self.shared && !self.conditions.is_empty() {
+            Some("conditional negatives that all positive pairs share")
+        } else {
+            None
+        }
+    }
+
+    /// What does not change from call to call.
+    pub fn device_facts(&self) -> NegativeFacts<'_> {
+        let (indptr, indices) = self.adjacency.rows();
+        NegativeFacts {
+            name: &self.name,
+            nodes: [self.relation.num_src(), self.relation.num_dst()],
+            of_sources: self.of_sources,
+            indptr,
+            indices,
+            strict: self.strict,
+            unique: self.unique,
+            shared: self.shared,
+        }
+    }
+
+    /// Key of the draws by positive pair.
+    ///
+    /// # Errors
+    /// A sampler of the other end.
+    pub fn device_pairs(&self, of_sources: bool, key: SampleKey) -> Result<[u32; 2], GraphError> {
+        self.check_kind(of_sources)?;
+        Ok(self.pair_stream(key).key())
+    }
+
+    /// Draws of `count` global pairs.
+    ///
+    /// # Errors
+    /// As [`global`](Self::global); a sampler of pairs that all differ, whose draws depend on one another.
+    pub fn device_global(&self, count: usize, key: SampleKey) -> Result<GlobalDraws, GraphError> {
+        self.check_global(count)?;
+        if self.unique {
+            let expected = "global pairs that may repeat on a device, or `NegativeSampler::global` on the host";
+            return Err(setting("negatives", expected, "`with_unique(true)`"));
+        }
+        let free = self.free_pairs();
+        let (strict, mut before) = (free.total() > 0, free.before);
+        if !strict {
+            let m = self.relation.num_dst() as u64;
+            before = (0..=self.relation.num_src() as u64).map(|u| u * m).collect();
+        }
+        Ok(GlobalDraws { key: self.global_stream(key).key(), strict, before })
+    }
+}
+
+impl Negatives {
+    fn push(&mut self, u: u32, v: u32, strict: bool) {
+        self.src.push(u);
+        self.dst.push(v);
+        self.is_strict.push(strict);
+    }
+}
+
+/// Refuses in-degrees, which count later edges.
+fn check_degrees(by: &NegativeBy) -> Result<(), GraphError> {
+    if *by != NegativeBy::InDegree {
+        return Ok(());
+    }
+    let expected = "a distribution that does not count edges later than the seed: uniform or by weights";
+    Err(setting("negatives", expected, "NegativeBy::InDegree"))
+}

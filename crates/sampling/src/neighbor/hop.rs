@@ -1,0 +1,329 @@
+//! One hop after the other: sampling and renumbering in one pass.
+//!
+//! The destinations of a hop are cut into pieces. For each piece one thread draws positions, then reads what stands there: the
+//! reads of a loop that does nothing else overlap in the processor. Then each source type numbers its new nodes in the
+//! order of relations, destinations and edges, so that nothing depends on threads.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::SampleKey;
+use crate::block::{Block, BlockParts, Bounds, MiniBatch, Source};
+use crate::fanout::ALL;
+use crate::neighbor::NeighborSampler;
+use crate::relabel::{RootedRows, Rows};
+use crate::rules::{Choice, RowMemory, Strategy};
+use burn_gnn_graph::{Graph, Relation, Stream};
+
+/// Writes the numbers of a piece's nodes, new ones among the nodes of their type.
+type Number<'a> = Box<dyn FnMut(&Piece, &mut Vec<u32>, &mut [u32]) + Send + 'a>;
+/// Rows of a type under the roots of their trees, and those roots.
+type Rooted<'a> = (&'a mut RootedRows, &'a mut Vec<u32>);
+
+/// Destinations of a piece where all draws are short.
+const PIECE: usize = 256;
+/// Edges of a piece where a node may have to look at all of its edges.
+const PIECE_EDGES: usize = 4096;
+
+/// Disjoint trees: which one each seed is in, and what is the same in all of a tree.
+#[derive(Debug)]
+pub(crate) struct Trees {
+    /// Per node type, the tree of each seed.
+    of_seeds: Vec<Vec<u32>>,
+    /// Per node type, the tree of each row; filled as rows are found.
+    roots: Vec<Vec<u32>>,
+    /// Original id of the root of each tree: part of the draws of its tree.
+    root_ids: Vec<u32>,
+    /// Time of each tree.
+    times: Option<Vec<i64>>,
+}
+
+impl Trees {
+    /// One tree per seed, numbered over all types.
+    pub(crate) fn new(source: &Source, seeds: &[Vec<u32>], times: Option<&[Vec<i64>]>) -> Self {
+        let mut tree = 0..;
+        let of_seeds = seeds.iter().map(|ids| tree.by_ref().take(ids.len()).collect()).collect();
+        let original = seeds.iter().zip(&source.node_ids).flat_map(|(ids, of)| ids.iter().map(|&v| of.get(v as usize)));
+        Self::of(of_seeds, original.collect(), times.map(<[_]>::concat))
+    }
+
+    /// Trees that are known, some of whose rows are the seeds.
+    pub(crate) fn of(of_seeds: Vec<Vec<u32>>, root_ids: Vec<u32>, times: Option<Vec<i64>>) -> Self {
+        Self { roots: vec![vec![]; of_seeds.len()], of_seeds, root_ids, times }
+    }
+}
+
+/// Memory that is reused from batch to batch.
+#[derive(Default)]
+pub(crate) struct Memory {
+    rows: Vec<Rows>,
+    rooted: Vec<RootedRows>,
+    pieces: Vec<Piece>,
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Memory({} pieces)", self.pieces.len())
+    }
+}
+
+impl Memory {
+    pub(crate) fn new(g: &Graph) -> Self {
+        let rows = g.node_counts().iter().map(|&n| Rows::new(n)).collect();
+        let rooted = g.node_counts().iter().map(|_| RootedRows::default()).collect();
+        Self { rows, rooted, pieces: vec![] }
+    }
+}
+
+/// What was found for some destinations of one relation.
+#[derive(Default)]
+struct Piece {
+    etype: usize,
+    dst: Range<usize>,
+    /// CSC rows of the destinations.
+    layout: Vec<(u32, u32)>,
+    /// Number of edges of each destination.
+    counts: Vec<u32>,
+    /// Positions in CSC, then neighbours.
+    found: Vec<u32>,
+    positions: Vec<u32>,
+    memory: RowMemory,
+}
+
+/// Runs `f` on every item, on all threads or on this one.
+fn each<T: Send>(parallel: bool, items: &mut [T], f: impl Fn(&mut T) + Send + Sync) {
+    if parallel {
+        items.par_iter_mut().with_max_len(1).for_each(f);
+    } else {
+        items.iter_mut().for_each(f);
+    }
+}
+
+impl NeighborSampler {
+    /// The batch around `seeds`, which are in range.
+    pub(crate) fn grow(
+        &self,
+        seeds: &[Vec<u32>],
+        mut trees: Option<Trees>,
+        excluded: &[Vec<(u32, u32)>],
+        key: SampleKey,
+        memory: &mut Memory,
+    ) -> MiniBatch {
+        let mut nodes: Vec<Vec<u32>> = vec![vec![]; seeds.len()];
+        let mut rows = vec![];
+        for (t, ids) in seeds.iter().enumerate() {
+            let mut of = vec![0; ids.len()];
+            match &mut trees {
+                None => memory.rows[t].relabel(ids, &mut nodes[t], &mut of),
+                // A tree begins with its seed.
+                Some(Trees { of_seeds, roots, .. }) => {
+                    for ((&v, row), &root) in ids.iter().zip(&mut of).zip(&of_seeds[t]) {
+                        *row = memory.rooted[t].relabel(root, v, &mut nodes[t], &mut roots[t]);
+                    }
+                }
+            }
+            rows.push(of);
+        }
+        let mut parts: Vec<BlockParts> =
+            (self.first..self.fanouts.len()).map(|hop| self.hop(hop, &mut nodes, trees.as_mut(), excluded, key, memory)).collect();
+        parts.reverse();
+        memory.rows.iter_mut().zip(&nodes).filter(|_| trees.is_none()).for_each(|(rows, nodes)| rows.clear(nodes));
+        memory.rooted.iter_mut().for_each(RootedRows::clear);
+        let nodes: Arc<[Vec<u32>]> = nodes.into();
+        let bounds = trees.as_ref().and_then(|t| Some(Bounds::new(&self.rules, &t.roots, t.times.as_deref()?)));
+        let blocks = parts.into_iter().map(|parts| Block::new(&self.source, &nodes, parts, bounds.as_ref())).collect();
+        MiniBatch { blocks, seeds: rows, roots: trees.map(|t| t.roots) }
+    }
+
+    fn hop(
+        &self,
+        hop: usize,
+        nodes: &mut [Vec<u32>],
+        trees: Option<&mut Trees>,
+        excluded: &[Vec<(u32, u32)>],
+        key: SampleKey,
+        memory: &mut Memory,
+    ) -> BlockParts {
+        let (g, parallel) = (&self.source.graph, self.is_parallel());
+        let choices: Vec<Choice<'_>> = (0..g.relations().len()).map(|t| self.choice(hop, t, excluded, key)).collect();
+        let num_dst: Vec<usize> = nodes.iter().map(Vec::len).collect();
+        let used = self.cut(&choices, nodes, &mut memory.pieces);
+        let pieces = &mut memory.pieces[..used];
+        {
+            let (nodes, trees) = (&*nodes, trees.as_deref());
+            each(parallel, pieces, |piece| self.fill(piece, &choices[piece.etype], nodes, trees));
+        }
+        // Numbers of new nodes, and the relations, by source type.
+        let pieces = &*pieces;
+        let of_type = |t: usize, nodes: &mut Vec<u32>, mut number: Number<'_>| {
+            let etypes = (0..choices.len()).filter(|&e| g.schema().ends(e).0 == t);
+            let lists = etypes.map(|e| {
+                let first = pieces.partition_point(|p| p.etype < e);
+                let pieces = &pieces[first..pieces.partition_point(|p| p.etype <= e)];
+                let total = pieces.iter().map(|p| p.found.len()).sum();
+                let mut src = vec![0; total];
+                let mut relabel = || {
+                    let mut left = &mut src[..];
+                    for piece in pieces {
+                        let (out, rest) = std::mem::take(&mut left).split_at_mut(piece.found.len());
+                        number(piece, nodes, out);
+                        left = rest;
+                    }
+                };
+                let collect = || rows_of(pieces, num_dst[g.schema().ends(e).1], total);
+                let (indptr, edges) = if parallel { rayon::join(relabel, collect).1 } else { (relabel(), collect()).1 };
+                (e, src, indptr, edges)
+            });
+            let lists: Vec<_> = lists.collect();
+            let num_src = nodes.len();
+            let valid = |r: Result<Relation, _>| r.unwrap_or_else(|e| panic!("edges of a block: {e}"));
+            lists
+                .into_iter()
+                .map(|(e, src, indptr, edges)| (e, valid(Relation::from_rows(num_src, indptr, src)), edges))
+                .collect::<Vec<_>>()
+        };
+        let mut made: Vec<Option<(Relation, Vec<u32>)>> = (0..choices.len()).map(|_| None).collect();
+        let lists: Vec<Vec<(usize, Relation, Vec<u32>)>> = match trees {
+            None => {
+                let one = |(t, (rows, nodes)): (usize, (&mut Rows, &mut Vec<u32>))| {
+                    of_type(t, nodes, Box::new(|piece, nodes, out| rows.relabel(&piece.found, nodes, out)))
+                };
+                let rows = &mut memory.rows[..];
+                if parallel && nodes.len() > 1 {
+                    rows.par_iter_mut().zip(nodes.par_iter_mut()).enumerate().with_max_len(1).map(one).collect()
+                } else {
+                    rows.iter_mut().zip(nodes.iter_mut()).enumerate().map(one).collect()
+                }
+            }
+            Some(trees) => {
+                let known = trees.roots.clone();
+                let types = memory.rooted.iter_mut().zip(&mut trees.roots).zip(nodes.iter_mut()).enumerate();
+                let one = |(t, ((rows, roots), nodes)): (usize, (Rooted<'_>, &mut Vec<u32>))| {
+                    let number = |piece: &Piece, nodes: &mut Vec<u32>, out: &mut [u32]| {
+                        let of_dst = &known[g.schema().ends(piece.etype).1][piece.dst.clone()];
+                        let root_of = of_dst.iter().zip(&piece.counts).flat_map(|(&r, &n)| std::iter::repeat_n(r, n as usize));
+                        for ((&v, root), out) in piece.found.iter().zip(root_of).zip(out) {
+                            *out = rows.relabel(root, v, nodes, roots);
+                        }
+                    };
+                    of_type(t, nodes, Box::new(number))
+                };
+                types.map(one).collect()
+            }
+        };
+        for (e, relation, edges) in lists.into_iter().flatten() {
+            made[e] = Some((relation, edges));
+        }
+        let (relations, positions) = made.into_iter().flatten().unzip();
+        BlockParts { relations, positions, num_src: nodes.iter().map(Vec::len).collect(), num_dst }
+    }
+
+    /// Draws by destination of one relation at one hop.
+    pub(crate) fn draw_stream(&self, hop: usize, t: usize, key: SampleKey) -> Stream {
+        key.stream(&format!("neighbors/{}/{hop}", self.source.graph.schema().etypes()[t]))
+    }
+
+    /// How one relation is sampled at one hop.
+    fn choice<'a>(&'a self, hop: usize, t: usize, excluded: &'a [Vec<(u32, u32)>], key: SampleKey) -> Choice<'a> {
+        let (schema, relation) = (self.source.graph.schema(), &self.source.graph.relations()[t]);
+        let (s, _) = schema.ends(t);
+        let fanout = self.fanouts[hop][t];
+        // CSC is built by the first one who asks: not for a relation that is never sampled.
+        let csc = (fanout > 0).then(|| relation.csc());
+        let shared = matches!(self.strategy, Strategy::Labor { layer_dependent: true });
+        Choice {
+            rule: &self.rules[t],
+            strategy: self.strategy,
+            replace: self.replace,
+            fanout,
+            stream: self.draw_stream(hop, t, key),
+            // By the source's type alone, so that relations agree as well.
+            by_source: key.stream(&format!("labor/{}/{}", schema.ntypes()[s], if shared { 0 } else { hop })),
+            source_ids: &self.source.node_ids[s],
+            excluded: excluded.get(t).map_or(&[], |e| e),
+            indices: csc.map_or(&[], |c| c.indices()),
+            edge_ids: csc.and_then(|c| c.edge_ids()),
+        }
+    }
+
+    /// Pieces of about equal work, in the order of relations and destinations; their number.
+    fn cut(&self, choices: &[Choice<'_>], nodes: &[Vec<u32>], pieces: &mut Vec<Piece>) -> usize {
+        let g = &self.source.graph;
+        let mut used = 0;
+        let mut push = |etype, dst| {
+            if used == pieces.len() {
+                pieces.push(Piece::default());
+            }
+            (pieces[used].etype, pieces[used].dst) = (etype, dst);
+            used += 1;
+        };
+        for (t, choice) in choices.iter().enumerate().filter(|(_, c)| c.fanout > 0) {
+            let dst = &nodes[g.schema().ends(t).1];
+            let (all, rule) = (choice.fanout == ALL, choice.rule);
+            let looks_at_all = all || choice.strategy != Strategy::Uniform || rule.mask.is_some() || rule.times.is_some();
+            if !looks_at_all {
+                (0..dst.len()).step_by(PIECE).for_each(|i| push(t, i..(i + PIECE).min(dst.len())));
+                continue;
+            }
+            let (csc, mut from, mut edges) = (g.relations()[t].csc(), 0, 0);
+            for (i, &v) in dst.iter().enumerate() {
+                edges += csc.row(v as usize).len() + 1;
+                if edges >= PIECE_EDGES {
+                    push(t, from..i + 1);
+                    (from, edges) = (i + 1, 0);
+                }
+            }
+            if from < dst.len() {
+                push(t, from..dst.len());
+            }
+        }
+        used
+    }
+
+    fn fill(&self, piece: &mut Piece, choice: &Choice<'_>, nodes: &[Vec<u32>], trees: Option<&Trees>) {
+        let csc = self.source.graph.relations()[piece.etype].csc();
+        let (_, d) = self.source.graph.schema().ends(piece.etype);
+        let dst = &nodes[d][piece.dst.clone()];
+        let original = self.source.node_ids[d].as_slice();
+        let Piece { layout, counts, found, positions, memory, .. } = piece;
+        layout.clear();
+        layout.extend(dst.iter().map(|&v| (csc.indptr()[v as usize], csc.indptr()[v as usize + 1])));
+        counts.clear();
+        found.clear();
+        for (i, (&v, &(start, end))) in dst.iter().zip(&*layout).enumerate() {
+            let before = found.len();
+            let mut id = u64::from(original.map_or(v, |ids| ids[v as usize]));
+            let mut time = None;
+            if let Some(trees) = trees {
+                let root = trees.roots[d][piece.dst.start + i] as usize;
+                // Trees draw apart from one another.
+                id |= (u64::from(trees.root_ids[root]) + 1) << 32;
+                time = trees.times.as_ref().map(|t| t[root]);
+            }
+            choice.row(v, id, time, start as usize..end as usize, memory, found);
+            counts.push((found.len() - before) as u32);
+        }
+        positions.clear();
+        positions.extend_from_slice(found);
+        let indices = csc.indices();
+        found.iter_mut().for_each(|p| *p = indices[*p as usize]);
+    }
+}
+
+/// Offsets of all destinations and positions of all edges of one relation.
+fn rows_of(pieces: &[Piece], num_dst: usize, total: usize) -> (Vec<u32>, Vec<u32>) {
+    let (mut indptr, mut positions, mut sum) = (Vec::with_capacity(num_dst + 1), Vec::with_capacity(total), 0);
+    indptr.push(0);
+    for piece in pieces {
+        indptr.extend(piece.counts.iter().map(|n| {
+            sum += n;
+            sum
+        }));
+        positions.extend_from_slice(&piece.positions);
+    }
+    // A relation that is not sampled has no piece.
+    indptr.resize(num_dst + 1, sum);
+    (indptr, positions)
+}

@@ -1,0 +1,483 @@
+//! Neighbour sampling of several hops.
+
+pub(crate) mod hop;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::Seeds;
+use crate::alias::{AliasTables, check_weights};
+use crate::block::{MiniBatch, Source};
+use crate::rules::{EdgeRule, EdgeTimes, Strategy};
+use crate::{Fanouts, SampleKey};
+use burn_gnn_graph::internal::{check_ids, check_len, setting};
+use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Subgraph, of_etype};
+use hop::{Memory, Trees};
+
+/// Seeds per node type, and the time of each.
+pub(crate) type SeedsWithTimes = (Vec<Vec<u32>>, Vec<Vec<i64>>);
+
+/// Samples, around seeds, some in-edges of every node found so far, hop after hop, and makes a [`Block`](crate::Block) of each hop
+/// (Hamilton, Ying, Leskovec, NeurIPS 2017; DGL's `NeighborSampler`, PyG's `NeighborLoader`).
+///
+/// * **Types.** All relations in one pass; seeds may be of several types at once. A fan-out counts per node and relation.
+/// * **Direction.** Messages flow along sampled edges to the seeds. To follow out-edges, sample
+///   [`graph.reverse()`](Graph::reverse), which shares all arrays.
+/// * **Without replacement** (the default) a node gets `min(fan-out, candidates)` different edges, each set equally likely;
+///   with it exactly `fan-out` edges, unless there is no candidate. A fan-out of -1 takes each candidate once either way.
+/// * **Candidates** are the edges that the mask allows, that are not excluded, that are before the seed's time, and whose
+///   weight is not 0. What is no candidate is never drawn and does not make a sample smaller while others are left. A node
+///   without candidates, such as one whose weights are all 0, gets no edge, and stays in the batch.
+/// * **Repeatable.** See [`SampleKey`].
+///
+/// ```
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{NeighborSampler, SampleKey};
+/// let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 0, 1, 4])?;
+/// let sampler = NeighborSampler::new(&g, [2, -1])?; // two in-edges of each seed, then all
+/// let batch = sampler.sample([("_N", [0])], SampleKey::new(7))?;
+/// assert_eq!(batch.output_nodes(0), [0]);
+/// assert_eq!(batch.blocks[1].relation("_E")?.num_edges(), 2);
+/// assert_eq!(batch.blocks[0].dst_nodes(0), batch.blocks[1].src_nodes(0)); // blocks chain
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Cost
+/// `O(edges sampled)` per batch for uniform draws and for weighted ones with replacement, `O(degrees of the nodes met)`
+/// otherwise. Beside the graph the sampler keeps 4 bytes per node for every batch that is being made at the same time, and
+/// 4 (weights), 8 to 16 (times), 8 (alias tables) or 1 (mask) bytes per edge where there are such.
+#[derive(Debug)]
+pub struct NeighborSampler {
+    pub(crate) source: Arc<Source>,
+    /// `[hop][relation]`.
+    pub(crate) fanouts: Vec<Vec<u32>>,
+    /// The hop that seeds are at; hops before it are not sampled.
+    pub(crate) first: usize,
+    pub(crate) strategy: Strategy,
+    pub(crate) replace: bool,
+    pub(crate) disjoint: bool,
+    pub(crate) parallel: bool,
+    pub(crate) rules: Arc<Vec<EdgeRule>>,
+    memory: Mutex<Vec<Memory>>,
+}
+
+impl Clone for NeighborSampler {
+    /// Shares the graph, weights and masks.
+    fn clone(&self) -> Self {
+        let (source, fanouts, rules) = (self.source.clone(), self.fanouts.clone(), self.rules.clone());
+        Self { source, fanouts, rules, memory: Mutex::default(), ..*self }
+    }
+}
+
+impl NeighborSampler {
+    /// Uniform sampling without replacement.
+    ///
+    /// # Errors
+    /// A fan-out below -1, a relation without one, lists of different lengths.
+    pub fn new(graph: &Graph, fanouts: impl Into<Fanouts>) -> Result<Self, GraphError> {
+        let fanouts = fanouts.into().resolve(graph)?;
+        let rules = Arc::new(graph.relations().iter().map(|_| EdgeRule::default()).collect());
+        let source = Arc::new(Source::new(graph));
+        let (strategy, replace, disjoint, parallel) = (Strategy::Uniform, false, false, true);
+        Ok(Self { source, fanouts, first: 0, strategy, replace, disjoint, parallel, rules, memory: Mutex::default() })
+    }
+
+    /// The graph that is sampled.
+    pub fn graph(&self) -> &Graph {
+        &self.source.graph
+    }
+    /// Number of hops, which is that of blocks.
+    pub fn hops(&self) -> usize {
+        self.fanouts.len() - self.first
+    }
+
+    /// Hop number `hop` alone, 0 being that of the seeds: batches of one block, whose edges are those that this sampler draws for the same
+    /// nodes at that hop. Where each hop is sampled on another machine, the hops together are one batch.
+    ///
+    /// # Errors
+    /// There is no such hop.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
+    /// let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 0, 1, 4])?;
+    /// let sampler = NeighborSampler::new(&g, [2, 1])?;
+    /// let batch = sampler.sample([("_N", [0])], SampleKey::new(7))?;
+    /// let second = sampler.only_hop(1)?.sample([("_N", batch.blocks[1].src_nodes(0))], SampleKey::new(7))?;
+    /// assert_eq!(second.blocks[0].edge_ids(0), batch.blocks[0].edge_ids(0));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    pub fn only_hop(&self, hop: usize) -> Result<Self, GraphError> {
+        if hop >= self.hops() {
+            let expected = format!("a hop in 0..{}", self.hops());
+            return Err(GraphError::Setting { arg: "hop", expected, found: hop.to_string() });
+        }
+        let mut one = self.clone();
+        one.first = self.first + hop;
+        one.fanouts.truncate(one.first + 1);
+        Ok(one)
+    }
+
+    /// The ids that nodes and edges had before the graph was renumbered (by [`Graph::reorder`], say): draws are keyed by them,
+    /// so samples are those of the graph before, under other numbers.
+    ///
+    /// # Errors
+    /// Lists that do not fit the graph; edges of a node that do not stand in ascending original id.
+    pub fn with_original_ids(mut self, of: &Subgraph) -> Result<Self, GraphError> {
+        let g = &self.source.graph;
+        let fits = |ids: &[OriginalIds], n: usize| ids.len() == n;
+        if !fits(&of.node_ids, g.node_counts().len()) || !fits(&of.edge_ids, g.relations().len()) {
+            let (expected, found) = ("lists of ids for the types of the graph".into(), "those of other types".into());
+            return Err(GraphError::Setting { arg: "original_ids", expected, found });
+        }
+        for (t, (ids, &n)) in of.node_ids.iter().zip(g.node_counts()).enumerate() {
+            check_len("original_ids", "one per node", n, ids.len()).map_err(|e| e.in_relation(&g.schema().ntypes()[t]))?;
+        }
+        for (t, (ids, r)) in of.edge_ids.iter().zip(g.relations()).enumerate() {
+            check_len("original_ids", "one per edge", r.num_edges(), ids.len()).map_err(|e| g.in_etype(t, e))?;
+            let csc = r.csc();
+            let ascends = |v: usize| csc.row(v).map(|p| ids.get(csc.edge_id(p) as usize)).is_sorted();
+            if ids.as_slice().is_some()
+                && let Some(v) = (0..r.num_dst()).find(|&v| !ascends(v))
+            {
+                let expected = format!("edges of `{}` in ascending original id at each destination", g.schema().etypes()[t]);
+                return Err(GraphError::Setting { arg: "original_ids", expected, found: format!("another order at destination {v}") });
+            }
+        }
+        self.source = Arc::new(Source { graph: g.clone(), whole: None, node_ids: of.node_ids.clone(), edge_ids: of.edge_ids.clone() });
+        Ok(self)
+    }
+
+    /// Whether an edge may be drawn several times.
+    ///
+    /// # Errors
+    /// The strategy is not one of draws ([`Strategy::TopK`], [`Strategy::Latest`], [`Strategy::Labor`]).
+    pub fn with_replacement(mut self, replace: bool) -> Result<Self, GraphError> {
+        self.replace = replace;
+        self.checked()
+    }
+
+    /// How edges are chosen. Weights and times that it needs come first.
+    ///
+    /// # Errors
+    /// No weights ([`Strategy::Weighted`], [`Strategy::TopK`]) or times ([`Strategy::Latest`]) on some relation; replacement
+    /// with a strategy that has none; [`Strategy::InDegree`] where edges have times.
+    pub fn with_strategy(mut self, strategy: Strategy) -> Result<Self, GraphError> {
+        self.strategy = strategy;
+        if strategy == Strategy::InDegree {
+            for (rule, r) in Arc::make_mut(&mut self.rules).iter_mut().zip(self.source.graph.relations()) {
+                let degree = r.csr().indptr().windows(2).map(|w| (w[1] - w[0]) as f32).collect::<Vec<_>>();
+                rule.weights = Some(r.csc().indices().iter().map(|&u| degree[u as usize]).collect());
+                rule.alias = None;
+            }
+        }
+        self.checked()
+    }
+
+    /// Weight of each edge of a type, by edge id: unnormalised, 0 for an edge that is never drawn. Relations without weights
+    /// have none to choose by, so [`Strategy::Weighted`] asks for weights on every relation.
+    ///
+    /// # Errors
+    /// Unknown type, not one weight per edge, a weight that is negative, infinite or NaN.
+    pub fn with_weights(mut self, etype: impl EdgeKey, weights: &[f32]) -> Result<Self, GraphError> {
+        let t = self.source.graph.schema().etype(etype)?;
+        self.check_edges("weights", t, weights.len())?;
+        check_weights("weights", || format!("edge type `{}`", self.source.graph.schema().etypes()[t]), weights)?;
+        let weights = Some(self.by_position(t, weights));
+        let rule = &mut Arc::make_mut(&mut self.rules)[t];
+        (rule.weights, rule.alias) = (weights, None);
+        self.checked()
+    }
+
+    /// Weights of every relation that has a float column of this name; see [`with_weights`](Self::with_weights).
+    ///
+    /// # Errors
+    /// No relation has the column; as [`with_weights`](Self::with_weights).
+    pub fn with_weight_column(mut self, name: &str) -> Result<Self, GraphError> {
+        let g = self.source.graph.clone();
+        let with: Vec<usize> = (0..g.relations().len()).filter(|&t| g.edge_frames()[t].column(name).is_ok()).collect();
+        let Some(_) = with.first() else {
+            let (expected, found) = (format!("the name of a column of edges, `{name}`"), "no relation that has it".into());
+            return Err(GraphError::Setting { arg: "name", expected, found });
+        };
+        for t in with {
+            let weights: Vec<f32> = g.edge_frames()[t].get::<1>(name)?.into_data().iter::<f32>().collect();
+            self = self.with_weights(t, &weights)?;
+        }
+        Ok(self)
+    }
+
+    /// Which edges of a type may be drawn, by edge id.
+    ///
+    /// # Errors
+    /// Unknown type, not one entry per edge.
+    pub fn with_mask(mut self, etype: impl EdgeKey, mask: &[bool]) -> Result<Self, GraphError> {
+        let t = self.source.graph.schema().etype(etype)?;
+        self.check_edges("mask", t, mask.len())?;
+        let mask = Some(self.by_position(t, mask));
+        Arc::make_mut(&mut self.rules)[t].mask = mask;
+        Ok(self)
+    }
+
+    /// Time of each edge of a type, by edge id, for [`sample_before`](Self::sample_before) and [`Strategy::Latest`]. Relations without
+    /// times are not bound by any. Loaders take a sampler with times only together with a time for every seed, so that no batch
+    /// holds an edge that was not there yet; what samples without a time per seed ([`sample`](Self::sample),
+    /// [`induced`](Self::induced), [`shadow`](Self::shadow)) takes all edges.
+    ///
+    /// # Errors
+    /// Unknown type, not one time per edge; [`Strategy::InDegree`], which counts later edges.
+    pub fn with_times(mut self, etype: impl EdgeKey, times: &[i64]) -> Result<Self, GraphError> {
+        let t = self.source.graph.schema().etype(etype)?;
+        self.check_edges("times", t, times.len())?;
+        let by_edge: Arc<[i64]> = times.into();
+        let permuted = self.source.graph.relations()[t].csc().edge_ids().is_some();
+        let by_position = if permuted { self.by_position(t, times).into() } else { by_edge.clone() };
+        Arc::make_mut(&mut self.rules)[t].times = Some(EdgeTimes { by_edge, by_position });
+        self.checked()
+    }
+
+    /// Whether every seed gets a tree of its own, with rows that it shares with no other seed.
+    #[must_use]
+    pub fn with_disjoint(mut self, disjoint: bool) -> Self {
+        self.disjoint = disjoint;
+        self
+    }
+
+    /// Whether a batch is made by all threads (the default) or by the caller's alone, as loaders do that make several batches at
+    /// once. Samples are the same.
+    #[must_use]
+    pub fn with_parallel(mut self, parallel: bool) -> Self {
+        self.parallel = parallel;
+        self
+    }
+
+    /// A batch around seeds, given per node type; seeds given twice share a row.
+    ///
+    /// Seeds have no time: where edges have times, all of them are candidates, as for predictions after the last of them. For seeds that
+    /// must not see later edges there is [`sample_before`](Self::sample_before).
+    ///
+    /// # Errors
+    /// Unknown type or one named twice, a seed out of range.
+    pub fn sample<N: NodeKey, I: AsRef<[u32]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I)>,
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let seeds = self.source.graph.node_selection("seeds", seeds)?;
+        let trees = self.disjoint.then(|| Trees::new(&self.source, &seeds, None));
+        Ok(self.run(&seeds, trees, &[], key))
+    }
+
+    /// As [`sample`](Self::sample), without ever drawing some edges, given by id per edge type: seed edges of link prediction,
+    /// for example, whose presence would give the answer away. Samples are as large as if the edges were not there.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample), and an edge id out of range.
+    pub fn sample_excluding<N: NodeKey, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I)>,
+        edges: impl IntoIterator<Item = (K, E)>,
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let seeds = self.source.graph.node_selection("seeds", seeds)?;
+        let edges = self.source.graph.edge_selection("edges", edges)?;
+        Ok(self.excluding(&seeds, None, edges, key))
+    }
+
+    /// [`sample_excluding`](Self::sample_excluding) of checked ids, in schema order; with times in disjoint trees before them.
+    pub(crate) fn excluding(&self, seeds: &[Vec<u32>], times: Option<&[Vec<i64>]>, edges: Vec<Vec<u32>>, key: SampleKey) -> MiniBatch {
+        let trees = (self.disjoint || times.is_some()).then(|| Trees::new(&self.source, seeds, times));
+        self.run(seeds, trees, &self.by_destination(edges), key)
+    }
+
+    /// `(destination, edge id)` of edges, ascending, per edge type.
+    pub(crate) fn by_destination(&self, edges: Vec<Vec<u32>>) -> Vec<Vec<(u32, u32)>> {
+        let by_dst = |(ids, r): (Vec<u32>, &burn_gnn_graph::Relation)| {
+            let mut pairs: Vec<(u32, u32)> = ids.into_iter().map(|e| (r.dst()[e as usize], e)).collect();
+            pairs.sort_unstable();
+            pairs
+        };
+        edges.into_iter().zip(self.source.graph.relations()).map(by_dst).collect()
+    }
+
+    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop (PyG takes edges up to and at the
+    /// time). Each seed has a tree of its own (see [`with_disjoint`](Self::with_disjoint)), because trees see different edges; so does
+    /// a seed given twice. Later edges have no influence: the batch is the one of the graph without them, and
+    /// [degrees](crate::Block#degrees) do not count them either.
+    ///
+    /// # Errors
+    /// As [`sample`](Self::sample); not one time per seed; no relation has times.
+    pub fn sample_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I, T)>,
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let (seeds, times) = self.seeds_before(seeds)?;
+        Ok(self.excluding(&seeds, Some(&times), vec![], key))
+    }
+
+    /// Seeds and times in schema order, checked.
+    pub(crate) fn seeds_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I, T)>,
+    ) -> Result<SeedsWithTimes, GraphError> {
+        self.check_timed()?;
+        let seeds = Seeds::nodes_before(&self.source.graph, seeds)?;
+        let times = seeds.times().unwrap_or_default().to_vec();
+        Ok((seeds.into_ids(), times))
+    }
+
+    /// Samples around nodes that are rows of trees begun elsewhere, on another machine.
+    ///
+    /// # Errors
+    /// As [`sample_excluding`](Self::sample_excluding); lists that do not fit one another.
+    #[doc(hidden)]
+    pub fn sample_in_trees(
+        &self,
+        seeds: &[Vec<u32>],
+        trees: SeedTrees,
+        excluded: &[Vec<u32>],
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
+        let schema = self.source.graph.schema();
+        check_len("seeds", "one list per node type", schema.ntypes().len(), seeds.len())?;
+        check_len("trees", "one list per node type", seeds.len(), trees.of_seeds.len())?;
+        let seeds = self.source.graph.node_selection("seeds", schema.ntypes().iter().zip(seeds))?;
+        let edges = self.source.graph.edge_selection("edges", excluded.iter().enumerate())?;
+        if let Some(times) = &trees.times {
+            check_len("times", "one per tree", trees.root_ids.len(), times.len())?;
+        }
+        for ((ids, of), name) in seeds.iter().zip(&trees.of_seeds).zip(schema.ntypes()) {
+            check_len("trees", "one per seed", ids.len(), of.len()).map_err(|e| e.in_relation(name))?;
+            check_ids("trees", name, of, trees.root_ids.len())?;
+        }
+        let trees = Trees::of(trees.of_seeds, trees.root_ids, trees.times);
+        Ok(self.run(&seeds, Some(trees), &self.by_destination(edges), key))
+    }
+
+    /// Whether edges of some type have times.
+    #[doc(hidden)]
+    pub fn is_timed(&self) -> bool {
+        self.rules.iter().any(|r| r.times.is_some())
+    }
+    /// Whether it is a clone of `other`: the same graph, weights, masks and times.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.source, &other.source) && Arc::ptr_eq(&self.rules, &other.rules)
+    }
+    /// Time of each edge of a type, by id.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn times_of(&self, etype: usize) -> Option<&[i64]> {
+        self.edge_times(etype).map(|times| &**times)
+    }
+    /// As [`times_of`](Self::times_of), to keep.
+    #[track_caller]
+    pub(crate) fn edge_times(&self, etype: usize) -> Option<&Arc<[i64]>> {
+        of_etype(&self.rules, etype).times.as_ref().map(|of| &of.by_edge)
+    }
+    /// Refuses times of seeds where edges have none.
+    pub(crate) fn check_timed(&self) -> Result<(), GraphError> {
+        if self.is_timed() { Ok(()) } else { Err(setting("times", "times of at least one relation (`with_times`)", "none")) }
+    }
+    /// Refuses a sampler whose edges have times, for a caller that has no time for its seeds: its batches would hold edges later than a
+    /// seed. [`Sampler::check`](crate::Sampler::check) must call it where seeds have no times.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::NeighborSampler;
+    /// let g = Graph::homogeneous(3, vec![1, 2], vec![0, 0])?;
+    /// let sampler = NeighborSampler::new(&g, [-1])?;
+    /// assert!(sampler.check_untimed().is_ok());
+    /// assert!(sampler.with_times("_E", &[10, 20])?.check_untimed().is_err());
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Edges of some type have times.
+    pub fn check_untimed(&self) -> Result<(), GraphError> {
+        if !self.is_timed() {
+            return Ok(());
+        }
+        let expected =
+            "a time for every seed (`Seeds::nodes_before`), as edges of the sampler have times: without, batches hold later edges";
+        Err(setting("times", expected, "none"))
+    }
+
+    pub(crate) fn run(&self, seeds: &[Vec<u32>], trees: Option<Trees>, excluded: &[Vec<(u32, u32)>], key: SampleKey) -> MiniBatch {
+        let pool = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = pool().pop();
+        let mut memory = known.unwrap_or_else(|| Memory::new(&self.source.graph));
+        // The layouts that hops ask for, before workers do: several batches that begin at the same time wait for one layout here, where
+        // workers would each make their own.
+        for (t, relation) in self.source.graph.relations().iter().enumerate() {
+            if self.fanouts[self.first..].iter().any(|hop| hop[t] > 0) {
+                relation.csc();
+            }
+        }
+        // One entry into the thread pool for the whole batch.
+        let run = |memory: &mut Memory| self.grow(seeds, trees, excluded, key, memory);
+        let batch = if self.is_parallel() { rayon::scope(|_| run(&mut memory)) } else { run(&mut memory) };
+        pool().push(memory);
+        batch
+    }
+
+    pub(crate) fn is_parallel(&self) -> bool {
+        self.parallel && rayon::current_num_threads() > 1
+    }
+
+    fn check_edges(&self, arg: &'static str, t: usize, len: usize) -> Result<(), GraphError> {
+        let g = &self.source.graph;
+        check_len(arg, "one per edge", g.relations()[t].num_edges(), len).map_err(|e| g.in_etype(t, e))
+    }
+
+    /// Values by edge id as values by position in CSC.
+    fn by_position<T: Copy>(&self, t: usize, values: &[T]) -> Vec<T> {
+        match self.source.graph.relations()[t].csc().edge_ids() {
+            None => values.to_vec(),
+            Some(ids) => ids.iter().map(|&e| values[e as usize]).collect(),
+        }
+    }
+
+    /// Whether the settings go with one another; makes alias tables where draws need them.
+    fn checked(mut self) -> Result<Self, GraphError> {
+        let (g, strategy) = (&self.source.graph, self.strategy);
+        if self.replace && !strategy.can_replace() {
+            let (expected, found) = ("a strategy of draws with replacement".into(), format!("{strategy:?}"));
+            return Err(GraphError::Setting { arg: "strategy", expected, found });
+        }
+        for (t, rule) in Arc::make_mut(&mut self.rules).iter_mut().enumerate() {
+            let relation = || g.schema().etypes()[t].to_string();
+            if strategy.needs_weights() && rule.weights.is_none() {
+                let remedy = "give weights before the strategy that needs them";
+                return Err(GraphError::MissingRelation { arg: "weights", relation: relation(), remedy });
+            }
+            if strategy == Strategy::Latest && rule.times.is_none() {
+                let remedy = "give times before the strategy that needs them";
+                return Err(GraphError::MissingRelation { arg: "times", relation: relation(), remedy });
+            }
+            if strategy == Strategy::InDegree && rule.times.is_some() {
+                let expected = "a strategy that does not count edges later than a seed, as edges have times";
+                return Err(setting("strategy", expected, "InDegree"));
+            }
+            let draws = self.replace && matches!(strategy, Strategy::Weighted | Strategy::InDegree);
+            if let (true, None, Some(weights)) = (draws, &rule.alias, &rule.weights) {
+                rule.alias = Some(AliasTables::new(g.relations()[t].csc().indptr(), weights));
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Rows of trees that began elsewhere: which tree each seed is in, and what is the same in all of a tree.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct SeedTrees {
+    /// Per node type, the tree of each seed.
+    pub of_seeds: Vec<Vec<u32>>,
+    /// Original id of the root of each tree.
+    pub root_ids: Vec<u32>,
+    /// Time of each tree.
+    pub times: Option<Vec<i64>>,
+}

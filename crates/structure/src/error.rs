@@ -1,0 +1,404 @@
+//! What can be wrong with graphs.
+
+/// What can be wrong with a graph, its features or samples of it.
+///
+/// Variants hold data, not prose, so that a program can react to them; the message names the
+/// argument, what was expected, what was found and, where there is one, the remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// A node id lies outside `0..bound`.
+    #[error("relation `{relation}`, position {position}: `{arg}` must lie in 0..{bound}, got {value}")]
+    NodeOutOfRange {
+        /// Relation as `src:relation:dst`, or `(unnamed)`.
+        relation: String,
+        /// Which array: `src`, `dst` or `indices`.
+        arg: &'static str,
+        /// Index of the entry.
+        position: usize,
+        /// Exclusive upper bound.
+        bound: usize,
+        /// The value found.
+        value: i128,
+    },
+    /// A compressed layout that came with edges and is not theirs.
+    #[error("relation `{relation}`, `{layout}`: expected the layout of the edges, found {found}")]
+    Layout {
+        /// Relation.
+        relation: String,
+        /// `csc` or `csr`.
+        layout: &'static str,
+        /// What is wrong.
+        found: String,
+    },
+    /// An edge id in a compressed layout is out of range or occurs twice.
+    #[error("relation `{relation}`, position {position}: `edge_ids` must be a permutation of 0..{bound}, got {value}{}", if *.repeated { " a second time" } else { "" })]
+    EdgeIds {
+        /// Relation.
+        relation: String,
+        /// Index of the entry.
+        position: usize,
+        /// Number of edges.
+        bound: usize,
+        /// The value found.
+        value: u64,
+        /// Whether the value is in range but was seen before.
+        repeated: bool,
+    },
+    /// `indptr` decreases, does not start at 0 or does not end at the number of edges.
+    #[error("relation `{relation}`: `indptr[{position}]` must be {expected}, got {value}")]
+    Indptr {
+        /// Relation.
+        relation: String,
+        /// Index into `indptr`.
+        position: usize,
+        /// What was expected, in words.
+        expected: String,
+        /// The value found.
+        value: i128,
+    },
+    /// Two lengths that must agree do not.
+    #[error("`{arg}`{}: expected length {expected} ({why}), got {actual}", if .relation.is_empty() { String::new() } else { format!(" of relation `{}`", .relation) })]
+    Length {
+        /// Relation or empty.
+        relation: String,
+        /// Argument.
+        arg: String,
+        /// Where the expected length comes from.
+        why: &'static str,
+        /// Expected length.
+        expected: usize,
+        /// Length found.
+        actual: usize,
+    },
+    /// More nodes, edges or seeds than are numbered with `u32`.
+    #[error(
+        "{}{count} {what} exceed the limit of {limit}{}",
+        if .relation.is_empty() { String::new() } else { format!("relation `{}`: ", .relation) },
+        if .relation.is_empty() { "; give fewer at a time" } else { " per relation; split the relation or partition the graph" }
+    )]
+    TooLarge {
+        /// Relation, or empty where it is of no relation.
+        relation: String,
+        /// `nodes`, `edges`, `seeds` or, where nodes and edges are numbered alike, `ids`.
+        what: &'static str,
+        /// The count found.
+        count: u64,
+        /// The largest count allowed.
+        limit: u64,
+    },
+    /// A node type that the graph does not have.
+    #[error("unknown node type `{name}`; the graph has {known:?}")]
+    UnknownNodeType {
+        /// The name asked for.
+        name: String,
+        /// Names that exist.
+        known: Vec<String>,
+    },
+    /// `..` for the only node type of a graph that has several.
+    #[error("`..` stands for the only node type; the graph has {candidates:?}: name one")]
+    AmbiguousNodeType {
+        /// Names that exist.
+        candidates: Vec<String>,
+    },
+    /// An edge type that the graph does not have.
+    #[error("unknown edge type `{name}`; the graph has {known:?}")]
+    UnknownEdgeType {
+        /// The name asked for.
+        name: String,
+        /// Canonical names that exist.
+        known: Vec<String>,
+    },
+    /// A relation name that several canonical edge types share.
+    #[error("edge type `{name}` is ambiguous: {candidates:?}; use the canonical (src, relation, dst)")]
+    AmbiguousEdgeType {
+        /// The name asked for.
+        name: String,
+        /// Canonical names that match.
+        candidates: Vec<String>,
+    },
+    /// A type given twice while a graph is built.
+    #[error("{what} `{name}` was given twice")]
+    Duplicate {
+        /// `node type` or `edge type`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// A name that files could not carry.
+    #[error("{what} name {name:?} {why}")]
+    BadName {
+        /// What is being named.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// Why it is refused.
+        why: &'static str,
+    },
+    /// An id outside the range of its numbering.
+    #[error("{what} id {id} is out of range 0..{bound}")]
+    IdOutOfRange {
+        /// Which numbering.
+        what: String,
+        /// The id.
+        id: u64,
+        /// Exclusive upper bound.
+        bound: u64,
+    },
+    /// A feature column that the frame does not have.
+    #[error("{frame}: no column `{name}`; there are {known:?}")]
+    UnknownColumn {
+        /// Which frame.
+        frame: String,
+        /// The name asked for.
+        name: String,
+        /// Names that exist.
+        known: Vec<String>,
+    },
+    /// A column read at the wrong rank or kind.
+    #[error("{frame}: column `{name}` is a {actual}, asked for a {expected}")]
+    ColumnType {
+        /// Which frame.
+        frame: String,
+        /// Column.
+        name: String,
+        /// What was asked for.
+        expected: String,
+        /// What is stored.
+        actual: String,
+    },
+    /// A column on another device than its frame, or with another dtype than the column it joins.
+    #[error("{frame}: column `{name}` has {what} {actual}, expected {expected}")]
+    ColumnMismatch {
+        /// Which frame.
+        frame: String,
+        /// Column.
+        name: String,
+        /// `device`, `dtype`, `kind` or `row shape`.
+        what: &'static str,
+        /// What was expected.
+        expected: String,
+        /// What was found.
+        actual: String,
+    },
+    /// An operation that needs equal source and destination type was called on a bipartite relation.
+    #[error("relation `{relation}`: {op} needs the same node type at both ends")]
+    Bipartite {
+        /// Relation.
+        relation: String,
+        /// Operation.
+        op: &'static str,
+    },
+    /// A cycle where an order of the nodes was asked for.
+    #[error(
+        "relation `{relation}`: expected no cycle for topological traversal, found {nodes} nodes on or downstream of a cycle, such as node {node}"
+    )]
+    Cycle {
+        /// Relation.
+        relation: String,
+        /// The first node on or downstream of a cycle.
+        node: u32,
+        /// How many such nodes there are.
+        nodes: usize,
+    },
+    /// An id given twice where ids must differ.
+    #[error("{what} id {id} was given twice (again at position {position})")]
+    RepeatedId {
+        /// Argument and type.
+        what: String,
+        /// Index of the second occurrence.
+        position: usize,
+        /// The id.
+        id: u64,
+    },
+    /// An id that no row has.
+    #[error("position {position}: no row has the id {id}")]
+    UnknownId {
+        /// Index in the list of ids.
+        position: usize,
+        /// The id.
+        id: u64,
+    },
+    /// A pair of nodes without an edge where one was asked for.
+    #[error("relation `{relation}`, position {position}: there is no edge {src} -> {dst}; `has_edges` tells which pairs have one")]
+    NoSuchEdge {
+        /// Relation.
+        relation: String,
+        /// Index of the pair.
+        position: usize,
+        /// Source.
+        src: u32,
+        /// Destination.
+        dst: u32,
+    },
+    /// Edge types of a metapath that do not follow each other.
+    #[error("metapath, position {position}: `{etype}` must start in node type `{expected}`, where the edge type before it ends")]
+    Metapath {
+        /// Index of the edge type.
+        position: usize,
+        /// The edge type.
+        etype: String,
+        /// The node type expected.
+        expected: String,
+    },
+    /// A number of neighbours that is none.
+    #[error("fan-out of relation `{relation}`, hop {hop}: must be -1 (all), 0 (none) or a number of edges up to {limit}, got {value}")]
+    Fanout {
+        /// Relation, or `(every)`.
+        relation: String,
+        /// Hop, from the seeds outward.
+        hop: usize,
+        /// The largest number.
+        limit: i64,
+        /// The value found.
+        value: i64,
+    },
+    /// A relation that a list by relation leaves out.
+    #[error("`{arg}` names nothing for relation `{relation}`; {remedy}")]
+    MissingRelation {
+        /// Argument.
+        arg: &'static str,
+        /// The relation.
+        relation: String,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// A weight that no probability can be made of.
+    #[error("`{arg}` of {of}, position {position}: must be finite and not negative, got {value}")]
+    Weight {
+        /// Argument.
+        arg: &'static str,
+        /// Which relation or node type.
+        of: String,
+        /// Index of the entry.
+        position: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// A setting out of its range, or one that does not go with another.
+    #[error("`{arg}`: expected {expected}, got {found}")]
+    Setting {
+        /// Argument.
+        arg: &'static str,
+        /// What was expected.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// A feature that the type it is to be stored in does not hold.
+    #[error(
+        "row {row}, column {column}: expected a number in -{largest}..={largest}, the range of {row_type}, got {value}; {}",
+        if .value.is_nan() { "replace it" } else { "store a wider type, or clip such numbers with `RowType::saturating`" }
+    )]
+    RowRange {
+        /// Row.
+        row: usize,
+        /// Column.
+        column: usize,
+        /// The value found.
+        value: f32,
+        /// The type that rows are stored in.
+        row_type: String,
+        /// The largest number of the type.
+        largest: f32,
+    },
+    /// Parts of one table of rows that do not go together.
+    #[error("rows in several parts: part {part} has {what} {actual}, part 0 has {expected}; convert one of them")]
+    RowsMismatch {
+        /// Index of the part.
+        part: usize,
+        /// `feature size` or `dtype`.
+        what: &'static str,
+        /// That of the first part.
+        expected: String,
+        /// What was found.
+        actual: String,
+    },
+    /// A list that must hold something.
+    #[error("`{arg}` is empty; {remedy}")]
+    Empty {
+        /// Argument.
+        arg: &'static str,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// Graphs of one batch with different types.
+    #[error("graph {position} of the batch has the types {actual:?}, graph 0 has {expected:?}; empty types and relations are allowed")]
+    SchemaMismatch {
+        /// Index of the graph.
+        position: usize,
+        /// Types of graph 0.
+        expected: Vec<String>,
+        /// Types found.
+        actual: Vec<String>,
+    },
+    /// An edge of a batch between two of its graphs, or in another graph than its place says.
+    #[error(
+        "relation `{relation}`: edge {edge} counts to graph {graph} of the batch, but its ends {src} -> {dst} are not nodes of that graph"
+    )]
+    CrossesGraphs {
+        /// Relation.
+        relation: String,
+        /// Edge id in the batch.
+        edge: usize,
+        /// Index of the graph.
+        graph: usize,
+        /// Source in the batch.
+        src: u32,
+        /// Destination in the batch.
+        dst: u32,
+    },
+    /// A thread that makes batches has died.
+    #[error("a worker of the loader stopped while it made batch {batch} of epoch {epoch}: {message}")]
+    Worker {
+        /// Epoch.
+        epoch: u64,
+        /// Batch of the epoch, from 0.
+        batch: usize,
+        /// What it said.
+        message: String,
+    },
+    /// Memory that the machine does not give.
+    #[error("{what} needs {bytes} bytes, which could not be allocated; {remedy}")]
+    OutOfMemory {
+        /// What the memory is for, with its size.
+        what: String,
+        /// Bytes needed; `u128::MAX` stands for that many or more.
+        bytes: u128,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// What a source of features or a sampler of a user reports, such as a file that cannot be read.
+    #[error(transparent)]
+    Source(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl GraphError {
+    /// What a user's source of features or sampler met, such as a file that cannot be read.
+    pub fn source(e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Source(e.into())
+    }
+    /// The same error with the relation's name filled in.
+    #[must_use]
+    pub fn in_relation(mut self, name: &str) -> Self {
+        match &mut self {
+            Self::NodeOutOfRange { relation, .. }
+            | Self::EdgeIds { relation, .. }
+            | Self::Layout { relation, .. }
+            | Self::Indptr { relation, .. }
+            | Self::Length { relation, .. }
+            | Self::TooLarge { relation, .. }
+            | Self::Bipartite { relation, .. }
+            | Self::Cycle { relation, .. }
+            | Self::NoSuchEdge { relation, .. }
+            | Self::CrossesGraphs { relation, .. } => *relation = name.to_owned(),
+            _ => {}
+        }
+        self
+    }
+}
+
+/// A setting that cannot be.
+pub fn setting(arg: &'static str, expected: &str, found: &str) -> GraphError {
+    GraphError::Setting { arg, expected: expected.to_owned(), found: found.to_owned() }
+}

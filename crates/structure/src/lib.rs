@@ -1,0 +1,56 @@
+//! The structure of graphs for `burn-gnn`: what needs neither tensors nor files.
+//!
+//! Read in this order: [`Relation`] (edges between two sets of nodes, COO with CSC and CSR built on first use), [`Schema`]
+//! (node types and canonical edge types), [`IdMap`] (type-wise ids to global (homogeneous) ids and back). Graphs with features
+//! are in `burn-gnn-graph`, which exports all of this.
+//!
+//! What is derived from a relation is made once and kept with it: [`Derived`], [`Attached`]. Its memory is counted
+//! ([`Relation::derived_bytes`]) and can be freed ([`Relation::clear_derived`]).
+
+#![deny(unsafe_code)]
+
+mod attached;
+mod bytes;
+mod derived;
+mod error;
+mod global_ids;
+mod ids;
+mod memory;
+mod node_ids;
+mod original_ids;
+mod prefetch;
+mod ragged;
+mod random;
+mod relation;
+mod schema;
+mod stack;
+mod texts;
+mod traversal;
+mod words;
+
+pub use attached::Attached;
+pub use bytes::{Bytes, CountBytes};
+pub use derived::{Derived, DerivedMap};
+pub use error::GraphError;
+pub use global_ids::GlobalIds;
+pub use ids::{HomoId, IdMap, TypedId};
+pub use node_ids::{FileId, Ids, NodeIds};
+pub use original_ids::OriginalIds;
+pub use ragged::Ragged;
+pub use random::{Stream, philox4x32};
+pub use relation::{Compressed, Relation, WholeNumber};
+pub use schema::{EdgeKey, EdgeType, NodeKey, Schema, of_etype, of_ntype};
+pub use stack::RelationStack;
+pub use texts::Texts;
+pub use traversal::DfsLabel;
+
+/// For the other crates of this library alone.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::error::setting;
+    pub use crate::memory::{filled, reserve, room};
+    pub use crate::prefetch::{prefetch, prefetch_at};
+    pub use crate::relation::checks::{check_counts, check_ids, check_len, check_nodes};
+    pub use crate::relation::{LIMIT, LayoutArrays, UNNAMED, scan};
+    pub use crate::words::{SharedWords, Words};
+}

@@ -1,0 +1,63 @@
+//! Checks of counts, lengths and node ids, before a relation is made of them.
+
+use rayon::prelude::*;
+
+use super::{LIMIT, UNNAMED};
+use crate::GraphError;
+use crate::memory::room;
+
+/// Refuses more nodes or edges than a relation numbers, and node counts for which memory has no layout.
+pub fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> Result<(), GraphError> {
+    for (what, count) in [("nodes", num_src), ("nodes", num_dst), ("edges", num_edges)] {
+        if count as u64 > LIMIT {
+            return Err(GraphError::TooLarge { relation: UNNAMED.into(), what, count: count as u64, limit: LIMIT });
+        }
+    }
+    // Layouts have an offset per node, and are made where no error can be returned. Asking takes no memory, but counts
+    // as a peak where allocations are counted: not for what readers believe of any file.
+    const LARGE: usize = 1 << 26;
+    let nodes = num_src.max(num_dst);
+    if nodes > LARGE { offsets(nodes).map(drop) } else { Ok(()) }
+}
+
+/// An empty list with room for the offsets of `rows` rows: of all that a layout takes, what grows with them.
+pub(super) fn offsets(rows: usize) -> Result<Vec<u32>, GraphError> {
+    room(rows as u128 + 1, || format!("a layout of {rows} nodes"), "number the nodes that have edges from 0")
+}
+
+/// Refuses node ids that are not below `bound`.
+pub fn check_nodes(arg: &'static str, ids: &[u32], bound: usize) -> Result<(), GraphError> {
+    // Searching for the first is slow; that there is one is not.
+    let is_far = |&v: &u32| v as usize >= bound;
+    const CHUNK: usize = 1 << 15;
+    let found = if ids.len() <= CHUNK { ids.iter().any(is_far) } else { ids.par_chunks(CHUNK).any(|chunk| chunk.iter().any(is_far)) };
+    if !found {
+        return Ok(());
+    }
+    match ids.iter().position(is_far) {
+        None => Ok(()),
+        Some(position) => {
+            let value = i128::from(ids[position]);
+            Err(GraphError::NodeOutOfRange { relation: UNNAMED.into(), arg, position, bound, value })
+        }
+    }
+}
+
+/// Refuses a length that is not the expected one.
+pub fn check_len(arg: &str, why: &'static str, expected: usize, actual: usize) -> Result<(), GraphError> {
+    if expected == actual {
+        return Ok(());
+    }
+    Err(GraphError::Length { relation: UNNAMED.into(), arg: arg.into(), why, expected, actual })
+}
+
+/// The first id that is not below `bound`, as an error that names the argument.
+pub fn check_ids(arg: &str, of: &str, ids: &[u32], bound: usize) -> Result<(), GraphError> {
+    match ids.iter().enumerate().find(|(_, id)| **id as usize >= bound) {
+        None => Ok(()),
+        Some((at, &id)) => {
+            let what = format!("`{arg}` of {of}, position {at}:");
+            Err(GraphError::IdOutOfRange { what, id: u64::from(id), bound: bound as u64 })
+        }
+    }
+}

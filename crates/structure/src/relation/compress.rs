@@ -1,0 +1,103 @@
+//! Sorts edges by one of their endpoints into a compressed layout.
+
+use rayon::prelude::*;
+
+use super::Compressed;
+use super::checks::offsets;
+
+/// Below this many edges one thread is faster than two. Miri is to see both ways, and is slow.
+pub(super) const PARALLEL_FROM: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
+
+/// Stable counting sort of edges by `key`.
+///
+/// Parallel form: edges are cut into equal chunks, each chunk counts its keys, an exclusive scan over
+/// (key, chunk) gives every chunk its own output places per key, then chunks scatter. Stable, so the
+/// result does not depend on the number of chunks.
+///
+/// Where rows outnumber edges by far, counters would take as much as the offsets: edges are sorted by comparison
+/// instead, so that the offsets, which [`check_counts`](super::checks::check_counts) asked for, are all that grows with the rows.
+///
+/// # Panics
+/// Memory for the offsets is gone since then.
+#[expect(unsafe_code, reason = "chunks scatter to places of their own")]
+pub(super) fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
+    let e = key.len();
+    let mut indptr = offsets(rows).unwrap_or_else(|e| panic!("{e}"));
+    indptr.resize(rows + 1, 0u32);
+    let is_sorted = key.is_sorted();
+    if is_sorted || rows > 4 * e {
+        for &k in key {
+            indptr[k as usize + 1] += 1;
+        }
+        scan(&mut indptr);
+        if is_sorted {
+            // Position and edge id agree: no permutation is stored or ever read.
+            return Compressed::new(indptr, other.to_vec().into(), None);
+        }
+        let mut edge_ids: Vec<u32> = (0..e as u32).collect();
+        edge_ids.par_sort_unstable_by_key(|&id| (key[id as usize], id));
+        let indices: Vec<u32> = edge_ids.iter().map(|&id| other[id as usize]).collect();
+        return Compressed::new(indptr, indices.into(), Some(edge_ids));
+    }
+    // Counters of one chunk cost `rows` words: no more chunks than edges pay for.
+    let chunks = if e < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(e / rows.max(1) + 1).max(1) };
+    let size = e.div_ceil(chunks).max(1);
+    let mut counts: Vec<Vec<u32>> = key
+        .par_chunks(size)
+        .map(|part| {
+            let mut c = vec![0u32; rows];
+            part.iter().for_each(|&k| c[k as usize] += 1);
+            c
+        })
+        .collect();
+    let mut at = 0u32;
+    for r in 0..rows {
+        indptr[r] = at;
+        for c in &mut counts {
+            at += std::mem::replace(&mut c[r], at);
+        }
+    }
+    indptr[rows] = at;
+    let (mut indices, mut edge_ids) = (vec![0u32; e], vec![0u32; e]);
+    if counts.len() == 1 {
+        let next = &mut counts[0];
+        for (id, (&k, &o)) in key.iter().zip(other).enumerate() {
+            let p = &mut next[k as usize];
+            indices[*p as usize] = o;
+            edge_ids[*p as usize] = id as u32;
+            *p += 1;
+        }
+    } else {
+        let (out_i, out_e) = (Scatter(indices.as_mut_ptr()), Scatter(edge_ids.as_mut_ptr()));
+        counts.par_iter_mut().enumerate().for_each(|(c, next)| {
+            let (out_i, out_e) = (&out_i, &out_e);
+            let from = c * size;
+            for id in from..(from + size).min(e) {
+                let p = &mut next[key[id] as usize];
+                // SAFETY: the scan over `counts` gave each (key, chunk) its own places inside 0..e, as
+                // many as the chunk has edges of that key; no two chunks write the same place. `key` is memory that
+                // nobody changes: a relation whose nodes somebody else owns comes with both layouts.
+                unsafe {
+                    *out_i.0.add(*p as usize) = other[id];
+                    *out_e.0.add(*p as usize) = id as u32;
+                }
+                *p += 1;
+            }
+        });
+    }
+    Compressed::new(indptr, indices.into(), Some(edge_ids))
+}
+
+struct Scatter(*mut u32);
+// SAFETY: shared by the chunks of `compress`, which write disjoint places (see there).
+#[expect(unsafe_code, reason = "see `compress`")]
+unsafe impl Sync for Scatter {}
+
+/// Running sums in place: counts to row offsets.
+pub fn scan(indptr: &mut [u32]) {
+    let mut sum = 0;
+    for x in indptr {
+        sum += *x;
+        *x = sum;
+    }
+}

@@ -1,0 +1,139 @@
+//! Relations out of CSR and CSC arrays of any integer type.
+
+use rayon::prelude::*;
+
+use super::checks::{check_counts, check_len};
+use super::{Relation, UNNAMED};
+use crate::GraphError;
+
+impl Relation {
+    /// From CSR: row `u` of `indptr` lists the destinations of source `u`. `edge_ids[p]` is the id of the edge at
+    /// position `p` (`None`: the position itself) and must be a permutation; other ids are kept beside positions by
+    /// [`GraphBuilder::edge_ids`](crate::GraphBuilder::edge_ids). Offsets and nodes may be of any integer type that
+    /// files and other libraries have.
+    ///
+    /// ```
+    /// use burn_gnn_structure::Relation;
+    /// let r = Relation::from_csr(2, 3, &[0u64, 2, 3], &[1i64, 2, 0], None)?;
+    /// assert_eq!((r.src(), r.dst()), (&[0, 0, 1][..], &[1, 2, 0][..]));
+    /// # Ok::<(), burn_gnn_structure::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Wrong lengths, `indptr` not monotone, ids out of range (negative ones are), repeated edge ids.
+    pub fn from_csr<P: WholeNumber, I: WholeNumber>(
+        num_src: usize,
+        num_dst: usize,
+        indptr: &[P],
+        indices: &[I],
+        edge_ids: Option<&[u32]>,
+    ) -> Result<Self, GraphError> {
+        let (src, dst) = expand(num_src, num_dst, indptr, indices, edge_ids)?;
+        Ok(Self::new(num_src, num_dst, src, dst))
+    }
+
+    /// From CSC: row `v` of `indptr` lists the sources of destination `v`; otherwise as
+    /// [`from_csr`](Self::from_csr).
+    ///
+    /// # Errors
+    /// As [`from_csr`](Self::from_csr).
+    pub fn from_csc<P: WholeNumber, I: WholeNumber>(
+        num_src: usize,
+        num_dst: usize,
+        indptr: &[P],
+        indices: &[I],
+        edge_ids: Option<&[u32]>,
+    ) -> Result<Self, GraphError> {
+        let (dst, src) = expand(num_dst, num_src, indptr, indices, edge_ids)?;
+        Ok(Self::new(num_src, num_dst, src, dst))
+    }
+}
+
+/// Integers that offsets and node ids of [`Relation::from_csr`] and [`Relation::from_csc`] may be: u32, u64, usize, i32
+/// and i64.
+pub trait WholeNumber: Copy + Send + Sync + sealed::Sealed {
+    /// The number.
+    #[doc(hidden)]
+    fn wide(self) -> i128;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! whole_number {
+    ($($t:ty),*) => {$(
+        impl sealed::Sealed for $t {}
+        impl WholeNumber for $t {
+            #[inline(always)]
+            fn wide(self) -> i128 {
+                self as i128
+            }
+        }
+    )*};
+}
+whole_number!(u32, u64, usize, i32, i64);
+
+/// Refuses offsets of rows that do not go from 0 to `edges`.
+pub(super) fn check_indptr<P: WholeNumber>(rows: usize, indptr: &[P], edges: usize) -> Result<(), GraphError> {
+    check_len("indptr", "number of rows + 1", rows + 1, indptr.len())?;
+    let bad = |position: usize, expected: String| GraphError::Indptr {
+        relation: UNNAMED.into(),
+        position,
+        expected,
+        value: indptr[position].wide(),
+    };
+    if indptr[0].wide() != 0 {
+        return Err(bad(0, "0".into()));
+    }
+    if let Some(p) = indptr.windows(2).position(|w| w[0].wide() > w[1].wide()) {
+        return Err(bad(p + 1, format!("at least {} (it must never decrease)", indptr[p].wide())));
+    }
+    if indptr[rows].wide() != edges as i128 {
+        return Err(bad(rows, format!("{edges} (the length of `indices`)")));
+    }
+    Ok(())
+}
+
+/// Node ids below `bound` of any type.
+pub(super) fn narrow<I: WholeNumber>(arg: &'static str, ids: &[I], bound: usize) -> Result<Vec<u32>, GraphError> {
+    match ids.par_iter().position_first(|v| !(0..bound as i128).contains(&v.wide())) {
+        None => Ok(ids.par_iter().map(|v| v.wide() as u32).collect()),
+        Some(position) => Err(GraphError::NodeOutOfRange { relation: UNNAMED.into(), arg, position, bound, value: ids[position].wide() }),
+    }
+}
+
+/// COO out of a compressed layout, after checking it: `(row of each edge, index of each edge)`.
+fn expand<P: WholeNumber, I: WholeNumber>(
+    rows: usize,
+    cols: usize,
+    indptr: &[P],
+    indices: &[I],
+    edge_ids: Option<&[u32]>,
+) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
+    let e = indices.len();
+    check_counts(rows, cols, e)?;
+    check_indptr(rows, indptr, e)?;
+    let indices = narrow("indices", indices, cols)?;
+    let mut row_of = Vec::with_capacity(e);
+    for (r, w) in indptr.windows(2).enumerate() {
+        row_of.resize(w[1].wide() as usize, r as u32);
+    }
+    let Some(ids) = edge_ids else { return Ok((row_of, indices)) };
+    check_len("edge_ids", "one entry per entry of `indices`", e, ids.len())?;
+    let mut seen = vec![false; e];
+    for (position, &id) in ids.iter().enumerate() {
+        let repeated = seen.get(id as usize).copied();
+        if repeated != Some(false) {
+            let (relation, value) = (UNNAMED.into(), u64::from(id));
+            return Err(GraphError::EdgeIds { relation, position, bound: e, value, repeated: repeated.is_some() });
+        }
+        seen[id as usize] = true;
+    }
+    let (mut row_by_id, mut col_by_id) = (vec![0; e], vec![0; e]);
+    for (p, &id) in ids.iter().enumerate() {
+        row_by_id[id as usize] = row_of[p];
+        col_by_id[id as usize] = indices[p];
+    }
+    Ok((row_by_id, col_by_id))
+}

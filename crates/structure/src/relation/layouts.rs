@@ -1,0 +1,146 @@
+//! Relations whose layouts were made before, out of a file for example.
+
+use rayon::prelude::*;
+
+use super::checks::{check_counts, check_len, check_nodes};
+use super::{Compressed, UNNAMED};
+use crate::words::Words;
+use crate::{Derived, GraphError, Relation};
+
+/// The arrays of a [`Compressed`] layout that was made before. Offsets and edge ids, which kernels rely on, are in
+/// memory that nobody else changes.
+pub struct LayoutArrays {
+    /// [`Compressed::indptr`].
+    pub indptr: Vec<u32>,
+    /// [`Compressed::indices`].
+    pub indices: Words,
+    /// [`Compressed::edge_ids`].
+    pub edge_ids: Option<Vec<u32>>,
+}
+
+impl Relation {
+    /// From edges together with both layouts: `csc` by destination and `csr` by source. Nothing is sorted. Node ids may
+    /// lie in memory of somebody else ([`Words::shared`]).
+    ///
+    /// # Errors
+    /// As [`from_coo`](Self::from_coo); [`GraphError::Layout`] for layouts that are not those of the edges.
+    ///
+    /// # Cost
+    /// Reads all arrays, by all threads.
+    #[doc(hidden)]
+    pub fn from_layouts(
+        num_src: usize,
+        num_dst: usize,
+        src: Words,
+        dst: Words,
+        csc: LayoutArrays,
+        csr: LayoutArrays,
+    ) -> Result<Self, GraphError> {
+        check_counts(num_src, num_dst, src.len())?;
+        check_len("dst", "one entry per entry of `src`", src.len(), dst.len())?;
+        check_nodes("src", &src, num_src)?;
+        check_nodes("dst", &dst, num_dst)?;
+        let layout = |name: &'static str, arrays: LayoutArrays, rows: usize, key: &Words, other: &Words| {
+            let LayoutArrays { indptr, indices, edge_ids } = arrays;
+            let layout = Compressed::new(indptr, indices, edge_ids);
+            let found = disagreement(&layout, rows, key, other).or_else(|| match layout.edge_ids() {
+                // Above, edges were distinguished by `key`, which its owner may change meanwhile.
+                Some(ids) if key.is_shared() && !is_permutation(ids) => Some("an edge twice".into()),
+                _ => None,
+            });
+            match found {
+                None => Ok(Derived::from(layout)),
+                Some(found) => Err(GraphError::Layout { relation: UNNAMED.into(), layout: name, found }),
+            }
+        };
+        let layouts = [layout("csc", csc, num_dst, &dst, &src)?, layout("csr", csr, num_src, &src, &dst)?];
+        Ok(Self::from_words(num_src, num_dst, src, dst, layouts))
+    }
+
+    /// Whether the edges and the layout by destination lie in memory of somebody else, such as a mapped file, who may
+    /// change node ids after they were checked.
+    pub fn is_mapped(&self) -> bool {
+        let layout = if self.reversed { &self.kept.by_src } else { &self.kept.by_dst };
+        self.edges.src.is_shared() && layout.get().is_none_or(|l| l.indices.is_shared())
+    }
+}
+
+/// What keeps a layout from being that of the edges `key[i]`, `other[i]`: every edge once, in its row, ascending there.
+fn disagreement(l: &Compressed, rows: usize, key: &[u32], other: &[u32]) -> Option<String> {
+    let (indptr, edges) = (l.indptr(), key.len());
+    let lengths = (indptr.len(), l.indices().len(), l.edge_ids().map_or(edges, <[u32]>::len));
+    if lengths != (rows + 1, edges, edges) {
+        return Some(format!("arrays of {lengths:?} for {rows} rows and {edges} edges"));
+    }
+    if indptr[0] != 0 || indptr[rows] as usize != edges || !indptr.par_windows(2).all(|w| w[0] <= w[1]) {
+        return Some(format!("offsets that do not go from 0 to {edges}"));
+    }
+    // Ids that ascend in a row and belong to it differ everywhere, so all of them are there.
+    let is_right = |r: usize| {
+        let ids = || l.row(r).map(|p| (p, l.edge_id(p) as usize));
+        let in_row = ids().all(|(p, id)| id < edges && key[id] as usize == r && other[id] == l.indices()[p]);
+        in_row && ids().zip(ids().skip(1)).all(|(a, b)| a.1 < b.1)
+    };
+    let wrong = (0..rows).into_par_iter().with_min_len(1 << 10).find_first(|&r| !is_right(r))?;
+    Some(format!("other edges in row {wrong}"))
+}
+
+/// Whether every number below `ids.len()` is there once.
+fn is_permutation(ids: &[u32]) -> bool {
+    let mut seen = vec![0u64; ids.len().div_ceil(64)];
+    ids.iter().all(|&id| {
+        let (word, bit) = (id as usize / 64, 1 << (id % 64));
+        let new = (id as usize) < ids.len() && seen[word] & bit == 0;
+        if new {
+            seen[word] |= bit;
+        }
+        new
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    const LENGTHS: [usize; 8] = [3, 3, 3, 3, 3, 4, 3, 3];
+
+    /// Edges 2 -> 1, 0 -> 0, 2 -> 0 with their layouts, `change` having changed one of the arrays.
+    fn with(shared: bool, change: impl FnOnce(&mut [Vec<u32>; 8])) -> Result<Relation, GraphError> {
+        let (src, dst) = (vec![2, 0, 2], vec![1, 0, 0]);
+        let (csc, csr) = ([vec![0, 2, 3], vec![0, 2, 2], vec![1, 2, 0]], [vec![0, 1, 1, 3], vec![0, 1, 0], vec![1, 0, 2]]);
+        let ([a, b, c], [d, e, f]) = (csc, csr);
+        let mut arrays = [src, dst, a, b, c, d, e, f];
+        change(&mut arrays);
+        let [src, dst, csc_indptr, csc_indices, csc_ids, csr_indptr, csr_indices, csr_ids] = arrays;
+        let words = |v: Vec<u32>| if shared { Words::shared(Arc::new(v)) } else { v.into() };
+        let csc = LayoutArrays { indptr: csc_indptr, indices: words(csc_indices), edge_ids: Some(csc_ids) };
+        let csr = LayoutArrays { indptr: csr_indptr, indices: words(csr_indices), edge_ids: Some(csr_ids) };
+        Relation::from_layouts(3, 2, words(src), words(dst), csc, csr)
+    }
+
+    #[test]
+    fn layouts_of_the_edges_and_no_others() {
+        let expected = Relation::from_coo(3, 2, vec![2, 0, 2], vec![1, 0, 0]).unwrap();
+        for shared in [false, true] {
+            let r = with(shared, |_| {}).unwrap();
+            assert_eq!((&r, r.csc(), r.csr()), (&expected, expected.csc(), expected.csr()));
+            assert_eq!((r.is_mapped(), r.reverse().is_mapped()), (shared, shared));
+            // Every number of every array one more, or one less.
+            for array in 0..8 {
+                for at in 0..LENGTHS[array] {
+                    for change in [1, u32::MAX] {
+                        let e = with(shared, |arrays| arrays[array][at] = arrays[array][at].wrapping_add(change)).unwrap_err();
+                        assert!(matches!(e, GraphError::Layout { .. } | GraphError::NodeOutOfRange { .. }), "{array}, {at}: {e}");
+                    }
+                }
+                let e = with(shared, |arrays| arrays[array].push(0)).unwrap_err();
+                assert!(matches!(e, GraphError::Layout { .. } | GraphError::Length { .. }), "{array}: {e}");
+            }
+        }
+        assert!(!expected.is_mapped());
+        let e = with(false, |arrays| arrays[4] = vec![2, 1, 0]).unwrap_err().in_relation("a:r:b").to_string();
+        assert_eq!(e, "relation `a:r:b`, `csc`: expected the layout of the edges, found other edges in row 0");
+    }
+}

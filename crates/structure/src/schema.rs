@@ -1,0 +1,334 @@
+//! Node types and canonical edge types: the metagraph.
+
+use std::fmt;
+use std::ops::RangeFull;
+
+use serde::{Deserialize, Serialize};
+
+use crate::GraphError;
+
+/// A canonical edge type, `(src_type, relation, dst_type)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EdgeType {
+    /// Node type of sources.
+    pub src: String,
+    /// Name of the relation.
+    pub relation: String,
+    /// Node type of destinations.
+    pub dst: String,
+}
+
+impl EdgeType {
+    /// From its three names.
+    pub fn new(src: impl Into<String>, relation: impl Into<String>, dst: impl Into<String>) -> Self {
+        Self { src: src.into(), relation: relation.into(), dst: dst.into() }
+    }
+}
+
+impl fmt::Display for EdgeType {
+    /// `src:relation:dst`, the form that partition files use.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.src, self.relation, self.dst)
+    }
+}
+
+impl<A: Into<String>, B: Into<String>, C: Into<String>> From<(A, B, C)> for EdgeType {
+    fn from((a, b, c): (A, B, C)) -> Self {
+        Self::new(a, b, c)
+    }
+}
+
+/// Ways to name a node type: its name, its number, or `..` for the only one there is.
+///
+/// ```
+/// use burn_gnn_structure::Schema;
+/// let one = Schema::new(vec!["_N".into()], vec![("_N", "_E", "_N").into()])?;
+/// assert_eq!((one.ntype(..)?, one.etype(..)?), (0, 0)); // as one.ntype("_N")?, one.etype("_E")?
+/// let two = Schema::new(vec!["a".into(), "b".into()], vec![])?;
+/// assert_eq!(two.ntype("b")?, 1);
+/// assert!(two.ntype(..).is_err());
+/// # Ok::<(), burn_gnn_structure::GraphError>(())
+/// ```
+pub trait NodeKey {
+    /// The number of the node type in `schema`.
+    ///
+    /// # Errors
+    /// Unknown; for `..` another number of node types than one.
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError>;
+}
+
+impl NodeKey for str {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        schema.ntypes.binary_search_by(|n| n.as_str().cmp(self)).map_err(|_| schema.unknown_node(self))
+    }
+}
+impl NodeKey for String {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        NodeKey::resolve(self.as_str(), schema)
+    }
+}
+impl NodeKey for usize {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        if *self < schema.ntypes.len() { Ok(*self) } else { Err(schema.unknown_node(&self.to_string())) }
+    }
+}
+impl NodeKey for RangeFull {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        match schema.ntypes.len() {
+            1 => Ok(0),
+            0 => Err(schema.unknown_node("..")),
+            _ => Err(GraphError::AmbiguousNodeType { candidates: schema.ntypes.clone() }),
+        }
+    }
+}
+impl<T: NodeKey + ?Sized> NodeKey for &T {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        (**self).resolve(schema)
+    }
+}
+
+/// Ways to name an edge type: its number, its canonical triple, its relation name where that is unique, or `..` for the only one there
+/// is.
+pub trait EdgeKey {
+    /// The number of the edge type in `schema`.
+    ///
+    /// # Errors
+    /// Unknown or ambiguous.
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError>;
+}
+
+impl EdgeKey for usize {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        if *self < schema.etypes.len() { Ok(*self) } else { Err(schema.unknown_edge(&self.to_string())) }
+    }
+}
+impl EdgeKey for EdgeType {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        schema.etypes.binary_search(self).map_err(|_| schema.unknown_edge(&self.to_string()))
+    }
+}
+impl EdgeKey for (&str, &str, &str) {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        EdgeType::from(*self).resolve(schema)
+    }
+}
+impl EdgeKey for str {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        let mut hits = schema.etypes.iter().enumerate().filter(|(_, t)| t.relation == *self);
+        match (hits.next(), hits.next()) {
+            (None, _) => Err(schema.unknown_edge(self)),
+            (Some((i, _)), None) => Ok(i),
+            _ => {
+                let candidates = schema.etypes.iter().filter(|t| t.relation == *self).map(ToString::to_string).collect();
+                Err(GraphError::AmbiguousEdgeType { name: self.to_owned(), candidates })
+            }
+        }
+    }
+}
+impl EdgeKey for RangeFull {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        match schema.etypes.len() {
+            1 => Ok(0),
+            0 => Err(schema.unknown_edge("..")),
+            _ => {
+                let candidates = schema.etypes.iter().map(ToString::to_string).collect();
+                Err(GraphError::AmbiguousEdgeType { name: "..".to_owned(), candidates })
+            }
+        }
+    }
+}
+impl<T: EdgeKey + ?Sized> EdgeKey for &T {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        (**self).resolve(schema)
+    }
+}
+
+/// Node types and edge types of a graph, both sorted, whatever the order they were given in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    ntypes: Vec<String>,
+    etypes: Vec<EdgeType>,
+    ends: Vec<(usize, usize)>,
+}
+
+fn check_name(what: &'static str, name: &str) -> Result<(), GraphError> {
+    let why = if name.is_empty() {
+        "is empty"
+    } else if name.contains("__") || name.contains([':', '/', '\\', '\0']) || name.chars().any(char::is_control) {
+        "must hold no `:`, `/`, `\\`, `__` or control character, which separate names in files"
+    } else if name.starts_with('.') {
+        "must not begin with a dot"
+    } else {
+        return Ok(());
+    };
+    Err(GraphError::BadName { what, name: name.to_owned(), why })
+}
+
+impl Schema {
+    /// From all node types and edge types; sorts both.
+    ///
+    /// # Errors
+    /// A type given twice, a name that files could not carry, or an edge type between unknown node types.
+    pub fn new(mut ntypes: Vec<String>, mut etypes: Vec<EdgeType>) -> Result<Self, GraphError> {
+        ntypes.sort();
+        etypes.sort();
+        if let Some(w) = ntypes.windows(2).find(|w| w[0] == w[1]) {
+            return Err(GraphError::Duplicate { what: "node type", name: w[0].clone() });
+        }
+        if let Some(w) = etypes.windows(2).find(|w| w[0] == w[1]) {
+            return Err(GraphError::Duplicate { what: "edge type", name: w[0].to_string() });
+        }
+        for n in &ntypes {
+            check_name("node type", n)?;
+        }
+        let find = |n: &String| ntypes.binary_search(n).map_err(|_| GraphError::UnknownNodeType { name: n.clone(), known: ntypes.clone() });
+        let mut ends = Vec::with_capacity(etypes.len());
+        for t in &etypes {
+            check_name("relation", &t.relation)?;
+            ends.push((find(&t.src)?, find(&t.dst)?));
+        }
+        Ok(Self { ntypes, etypes, ends })
+    }
+
+    /// Node types, sorted.
+    pub fn ntypes(&self) -> &[String] {
+        &self.ntypes
+    }
+    /// Canonical edge types, sorted by (src, relation, dst).
+    pub fn etypes(&self) -> &[EdgeType] {
+        &self.etypes
+    }
+    /// Number of a node type.
+    ///
+    /// # Errors
+    /// There is no such type; [`GraphError::AmbiguousNodeType`] for `..` where there are several.
+    pub fn ntype(&self, key: impl NodeKey) -> Result<usize, GraphError> {
+        key.resolve(self)
+    }
+    /// Number of an edge type.
+    ///
+    /// # Errors
+    /// Unknown, or a relation name that several edge types share.
+    pub fn etype(&self, key: impl EdgeKey) -> Result<usize, GraphError> {
+        key.resolve(self)
+    }
+    /// Node type numbers `(source, destination)` of edge type `etype`.
+    ///
+    /// # Panics
+    /// `etype` is not a number of this schema.
+    #[track_caller]
+    pub fn ends(&self, etype: usize) -> (usize, usize) {
+        *of_etype(&self.ends, etype)
+    }
+    /// Numbers of the edge types that end in node type `ntype`.
+    pub fn etypes_into(&self, ntype: usize) -> impl Iterator<Item = usize> + '_ {
+        self.ends.iter().enumerate().filter(move |(_, e)| e.1 == ntype).map(|(i, _)| i)
+    }
+    /// Numbers of the edge types that start in node type `ntype`.
+    pub fn etypes_from(&self, ntype: usize) -> impl Iterator<Item = usize> + '_ {
+        self.ends.iter().enumerate().filter(move |(_, e)| e.0 == ntype).map(|(i, _)| i)
+    }
+    /// One node type and one edge type.
+    pub fn is_homogeneous(&self) -> bool {
+        self.ntypes.len() == 1 && self.etypes.len() == 1
+    }
+    fn unknown_node(&self, name: &str) -> GraphError {
+        GraphError::UnknownNodeType { name: name.to_owned(), known: self.ntypes.clone() }
+    }
+    fn unknown_edge(&self, name: &str) -> GraphError {
+        GraphError::UnknownEdgeType { name: name.to_owned(), known: self.etypes.iter().map(ToString::to_string).collect() }
+    }
+}
+
+/// The entry for node type number `ntype` of a list with one entry per node type.
+///
+/// # Panics
+/// There is no such type; the message names the range and the number.
+#[inline]
+#[track_caller]
+pub fn of_ntype<T>(list: &[T], ntype: usize) -> &T {
+    match list.get(ntype) {
+        Some(entry) => entry,
+        None => no_type("ntype", "node", list.len(), ntype),
+    }
+}
+
+/// The entry for edge type number `etype` of a list with one entry per edge type.
+///
+/// # Panics
+/// There is no such type; the message names the range and the number.
+#[inline]
+#[track_caller]
+pub fn of_etype<T>(list: &[T], etype: usize) -> &T {
+    match list.get(etype) {
+        Some(entry) => entry,
+        None => no_type("etype", "edge", list.len(), etype),
+    }
+}
+
+#[cold]
+#[track_caller]
+fn no_type(arg: &str, kind: &str, count: usize, value: usize) -> ! {
+    panic!(
+        "`{arg}` must lie in 0..{count} ({kind} types in the order of the schema; `Schema::{arg}` gives the number of a name), got {value}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(
+        expected = "`etype` must lie in 0..3 (edge types in the order of the schema; `Schema::etype` gives the number of a name), got 3"
+    )]
+    fn ends_of_no_edge_type() {
+        schema().ends(3);
+    }
+
+    fn schema() -> Schema {
+        let e = |a: &str, r: &str, b: &str| EdgeType::new(a, r, b);
+        Schema::new(vec!["z".into(), "a".into()], vec![e("z", "r", "a"), e("a", "q", "z"), e("a", "r", "a")]).unwrap()
+    }
+
+    #[test]
+    fn types_are_sorted_and_found() {
+        let s = schema();
+        assert_eq!(s.ntypes(), ["a", "z"]);
+        assert_eq!(s.etypes()[0].to_string(), "a:q:z");
+        assert_eq!(s.etype("q").unwrap(), 0);
+        assert_eq!(s.etype(("z", "r", "a")).unwrap(), 2);
+        assert_eq!(s.ends(2), (1, 0));
+        assert_eq!((s.ntype("z").unwrap(), s.ntype(String::from("a")).unwrap(), s.ntype(1).unwrap()), (1, 0, 1));
+        assert_eq!(s.etypes_into(0).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(s.etypes_from(1).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn refusals() {
+        let s = schema();
+        assert!(matches!(s.etype("r"), Err(GraphError::AmbiguousEdgeType { .. })));
+        assert!(matches!(s.etype("nope"), Err(GraphError::UnknownEdgeType { .. })));
+        assert!(matches!(s.ntype("nope"), Err(GraphError::UnknownNodeType { .. })));
+        assert!(matches!(s.ntype(2), Err(GraphError::UnknownNodeType { .. })));
+        assert!(matches!(Schema::new(vec!["a".into(), "a".into()], vec![]), Err(GraphError::Duplicate { .. })));
+        assert!(matches!(Schema::new(vec!["a:b".into()], vec![]), Err(GraphError::BadName { .. })));
+        assert!(matches!(Schema::new(vec!["../x".into()], vec![]), Err(GraphError::BadName { .. })));
+        let e = EdgeType::new("a", "r", "b");
+        assert!(matches!(Schema::new(vec!["a".into()], vec![e]), Err(GraphError::UnknownNodeType { .. })));
+    }
+
+    /// `..` stands for the only type there is, and for nothing else.
+    #[test]
+    fn the_only_type() {
+        let one = Schema::new(vec!["a".into()], vec![EdgeType::new("a", "r", "a")]).unwrap();
+        assert_eq!((one.ntype(..).unwrap(), one.etype(..).unwrap()), (0, 0));
+        let several = schema();
+        let text = |e: GraphError| e.to_string();
+        assert_eq!(text(several.ntype(..).unwrap_err()), "`..` stands for the only node type; the graph has [\"a\", \"z\"]: name one");
+        assert!(matches!(several.etype(..), Err(GraphError::AmbiguousEdgeType { candidates, .. }) if candidates.len() == 3));
+        let none = Schema::new(vec![], vec![]).unwrap();
+        assert!(matches!(none.ntype(..), Err(GraphError::UnknownNodeType { .. })));
+        assert!(matches!(none.etype(..), Err(GraphError::UnknownEdgeType { .. })));
+    }
+}

@@ -1,0 +1,279 @@
+//! Traverses a relation breadth first, depth first or in topological order.
+
+use crate::relation::{UNNAMED, check_nodes};
+use crate::{GraphError, Relation};
+
+/// The label of an edge in a depth-first traversal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DfsLabel {
+    /// It leads to a node that was not visited before.
+    Forward,
+    /// The subtree below it is complete, and the traversal returns over it: each `Forward` edge appears once more with
+    /// this label.
+    Reverse,
+    /// It leads to a node that was visited before.
+    NonTree,
+}
+
+impl Relation {
+    /// Nodes by their distance from `sources`, along edges: front 0 is the sources, front `i + 1` every destination of
+    /// an edge out of front `i` that is in no earlier front. For the other direction traverse
+    /// [`reverse`](Self::reverse). As DGL's `bfs_nodes_generator`.
+    ///
+    /// Nodes of a front stand in the order in which they are found: by the nodes of the front before, and by edge id of
+    /// each of them. A source given twice counts once.
+    ///
+    /// ```
+    /// use burn_gnn_structure::Relation;
+    /// let r = Relation::from_coo(6, 6, vec![0, 1, 1, 2, 2, 3], vec![1, 2, 3, 3, 4, 5])?;
+    /// assert_eq!(r.bfs_nodes(&[0])?, [vec![0], vec![1], vec![2, 3], vec![4, 5]]);
+    /// assert_eq!(r.bfs_edges(&[0])?, [vec![0], vec![1, 2], vec![4, 5]]);
+    /// assert_eq!(r.reverse().bfs_nodes(&[3])?, [vec![3], vec![1, 2], vec![0]]);
+    /// # Ok::<(), burn_gnn_structure::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`GraphError::Bipartite`] where sources and destinations are not the same nodes (their numbers differ); a source
+    /// out of range.
+    ///
+    /// # Cost
+    /// `O(V + edges of the nodes reached)`, and the layout by source where it is not there yet.
+    pub fn bfs_nodes(&self, sources: &[u32]) -> Result<Vec<Vec<u32>>, GraphError> {
+        let fronts = self.breadth_first(sources)?;
+        Ok(fronts.into_iter().map(|front| front.into_iter().map(|(node, _)| node).collect()).collect())
+    }
+
+    /// The edges by which [`bfs_nodes`](Self::bfs_nodes) first found the nodes of every front but the first: the edges
+    /// of a tree for each source, to be handed to `prop_edges`. As DGL's `bfs_edges_generator`.
+    ///
+    /// # Errors
+    /// As [`bfs_nodes`](Self::bfs_nodes).
+    pub fn bfs_edges(&self, sources: &[u32]) -> Result<Vec<Vec<u32>>, GraphError> {
+        let fronts = self.breadth_first(sources)?;
+        Ok(fronts.into_iter().skip(1).map(|front| front.into_iter().map(|(_, edge)| edge).collect()).collect())
+    }
+
+    /// Fronts of nodes, each with the edge that found it.
+    fn breadth_first(&self, sources: &[u32]) -> Result<Vec<Vec<(u32, u32)>>, GraphError> {
+        self.check_square("breadth-first traversal")?;
+        check_nodes("sources", sources, self.num_src())?;
+        let csr = self.csr();
+        let mut visited = vec![false; self.num_src()];
+        let mut is_new = |v: u32| !std::mem::replace(&mut visited[v as usize], true);
+        let mut front: Vec<(u32, u32)> = sources.iter().filter(|&&v| is_new(v)).map(|&v| (v, u32::MAX)).collect();
+        let mut fronts = vec![];
+        while !front.is_empty() {
+            let mut next = vec![];
+            for &(v, _) in &front {
+                next.extend(csr.row(v as usize).map(|p| (csr.indices()[p], csr.edge_id(p))).filter(|&(u, _)| is_new(u)));
+            }
+            fronts.push(std::mem::replace(&mut front, next));
+        }
+        Ok(fronts)
+    }
+
+    /// All nodes in fronts such that every edge leads to a later front, each node in the first front that allows: front
+    /// 0 is the nodes without in-edges. What a recursive network over directed acyclic graphs computes one after the
+    /// other. As DGL's `topological_nodes_generator`.
+    ///
+    /// ```
+    /// use burn_gnn_structure::Relation;
+    /// let r = Relation::from_coo(6, 6, vec![0, 1, 1, 2, 2, 3], vec![1, 2, 3, 3, 4, 5])?;
+    /// assert_eq!(r.topological_nodes()?, [vec![0], vec![1], vec![2], vec![3, 4], vec![5]]);
+    /// # Ok::<(), burn_gnn_structure::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`GraphError::Cycle`] for a cycle, a self loop included; [`GraphError::Bipartite`] as
+    /// [`bfs_nodes`](Self::bfs_nodes).
+    ///
+    /// # Cost
+    /// `O(V + E)`, and both layouts where they are not there yet.
+    pub fn topological_nodes(&self) -> Result<Vec<Vec<u32>>, GraphError> {
+        self.check_square("topological traversal")?;
+        let csr = self.csr();
+        let mut missing: Vec<u32> = self.in_degrees().collect();
+        let mut front: Vec<u32> = (0..missing.len() as u32).filter(|&v| missing[v as usize] == 0).collect();
+        let (mut fronts, mut left) = (vec![], missing.len());
+        while !front.is_empty() {
+            left -= front.len();
+            let mut next = vec![];
+            for &v in &front {
+                for &u in &csr.indices()[csr.row(v as usize)] {
+                    missing[u as usize] -= 1;
+                    if missing[u as usize] == 0 {
+                        next.push(u);
+                    }
+                }
+            }
+            fronts.push(std::mem::replace(&mut front, next));
+        }
+        match missing.iter().position(|&edges| edges > 0) {
+            None => Ok(fronts),
+            Some(node) => Err(GraphError::Cycle { relation: UNNAMED.into(), node: node as u32, nodes: left }),
+        }
+    }
+
+    /// Edges in the order in which a depth-first traversal goes over them, out-edges of a node by edge id: those of
+    /// [`dfs_labeled_edges`](Self::dfs_labeled_edges) that lead to a new node. As DGL's `dfs_edges_generator`.
+    ///
+    /// # Errors
+    /// As [`bfs_nodes`](Self::bfs_nodes).
+    pub fn dfs_edges(&self, sources: &[u32]) -> Result<Vec<Vec<u32>>, GraphError> {
+        let fronts = self.dfs_labeled_edges(sources, &[DfsLabel::Forward])?;
+        Ok(fronts.into_iter().map(|front| front.into_iter().map(|(edge, _)| edge).collect()).collect())
+    }
+
+    /// The steps of a depth-first traversal that have one of `labels`. Front `i` has step `i` from each source: with
+    /// one source every front is one edge. Traversals of several sources share what is visited, and go one after the
+    /// other; sources of different components do not meet. As DGL's `dfs_labeled_edges_generator`, whose labels are
+    /// NetworkX's.
+    ///
+    /// ```
+    /// use burn_gnn_structure::{DfsLabel::*, Relation};
+    /// let r = Relation::from_coo(6, 6, vec![0, 1, 1, 2, 2, 3], vec![1, 2, 3, 3, 4, 5])?;
+    /// assert_eq!(r.dfs_edges(&[0])?, [[0], [1], [3], [5], [4]]);
+    /// let steps = r.dfs_labeled_edges(&[2], &[Forward, Reverse, NonTree])?.concat();
+    /// assert_eq!(steps, [(3, Forward), (5, Forward), (5, Reverse), (3, Reverse), (4, Forward), (4, Reverse)]);
+    /// assert_eq!(r.dfs_labeled_edges(&[0], &[NonTree])?, [[(2, NonTree)]]); // 1 -> 3, which 2 leads to before
+    /// # Ok::<(), burn_gnn_structure::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`bfs_nodes`](Self::bfs_nodes).
+    ///
+    /// # Cost
+    /// `O(V + edges of the nodes reached)`, no recursion.
+    pub fn dfs_labeled_edges(&self, sources: &[u32], labels: &[DfsLabel]) -> Result<Vec<Vec<(u32, DfsLabel)>>, GraphError> {
+        self.check_square("depth-first traversal")?;
+        check_nodes("sources", sources, self.num_src())?;
+        let csr = self.csr();
+        let mut visited = vec![false; self.num_src()];
+        let mut fronts: Vec<Vec<(u32, DfsLabel)>> = vec![];
+        for &source in sources {
+            if std::mem::replace(&mut visited[source as usize], true) {
+                continue;
+            }
+            let mut step = 0;
+            let mut met = |edge: u32, label: DfsLabel| {
+                if labels.contains(&label) {
+                    if step == fronts.len() {
+                        fronts.push(vec![]);
+                    }
+                    fronts[step].push((edge, label));
+                    step += 1;
+                }
+            };
+            // Positions that are left of a node, and the edge to it.
+            let mut path = vec![(csr.row(source as usize), None)];
+            while let Some((left, edge_to)) = path.last_mut() {
+                match left.next() {
+                    Some(p) => {
+                        let (node, edge) = (csr.indices()[p], csr.edge_id(p));
+                        if std::mem::replace(&mut visited[node as usize], true) {
+                            met(edge, DfsLabel::NonTree);
+                        } else {
+                            met(edge, DfsLabel::Forward);
+                            path.push((csr.row(node as usize), Some(edge)));
+                        }
+                    }
+                    None => {
+                        if let Some(edge) = *edge_to {
+                            met(edge, DfsLabel::Reverse);
+                        }
+                        path.pop();
+                    }
+                }
+            }
+        }
+        Ok(fronts)
+    }
+
+    fn check_square(&self, op: &'static str) -> Result<(), GraphError> {
+        if self.num_src() == self.num_dst() { Ok(()) } else { Err(GraphError::Bipartite { relation: UNNAMED.into(), op }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn relation(edges: &[(u32, u32)]) -> Relation {
+        let (src, dst) = edges.iter().copied().unzip();
+        Relation::from_coo(9, 9, src, dst).unwrap()
+    }
+
+    proptest! {
+        /// Edges from small to large ids have no cycle.
+        #[test]
+        fn fronts_are_longest_paths(edges in prop::collection::vec((0u32..9, 0u32..9), 0..20)) {
+            let edges: Vec<(u32, u32)> = edges.into_iter().filter(|(u, v)| u != v).map(|(u, v)| (u.min(v), u.max(v))).collect();
+            let mut longest = [0; 9];
+            for v in 0..9 {
+                longest[v] = edges.iter().filter(|e| e.1 as usize == v).map(|e| longest[e.0 as usize] + 1).max().unwrap_or(0);
+            }
+            let fronts = relation(&edges).topological_nodes().unwrap();
+            for (v, &front) in longest.iter().enumerate() {
+                prop_assert_eq!(fronts.iter().position(|f| f.contains(&(v as u32))), Some(front));
+            }
+            prop_assert_eq!(fronts.iter().flatten().count(), 9);
+            if let Some(&(u, v)) = edges.first() {
+                let e = relation(&[edges.clone(), vec![(v, u)]].concat()).topological_nodes().unwrap_err();
+                let is_cycle = matches!(e, GraphError::Cycle { .. });
+                prop_assert!(is_cycle);
+            }
+        }
+
+        /// As the textbook's recursion.
+        #[test]
+        fn depth_first_as_recursion(edges in prop::collection::vec((0u32..9, 0u32..9), 0..20), source in 0u32..9) {
+            fn visit(edges: &[(u32, u32)], v: u32, seen: &mut [bool; 9], out: &mut Vec<(u32, DfsLabel)>) {
+                seen[v as usize] = true;
+                for (e, &(_, to)) in edges.iter().enumerate().filter(|(_, e)| e.0 == v) {
+                    if seen[to as usize] {
+                        out.push((e as u32, DfsLabel::NonTree));
+                    } else {
+                        out.push((e as u32, DfsLabel::Forward));
+                        visit(edges, to, seen, out);
+                        out.push((e as u32, DfsLabel::Reverse));
+                    }
+                }
+            }
+            let mut expected = vec![];
+            visit(&edges, source, &mut [false; 9], &mut expected);
+            let (r, all) = (relation(&edges), [DfsLabel::Forward, DfsLabel::Reverse, DfsLabel::NonTree]);
+            let steps = r.dfs_labeled_edges(&[source], &all).unwrap();
+            prop_assert!(steps.iter().all(|front| front.len() == 1));
+            prop_assert_eq!(steps.concat(), expected.clone());
+            let forward: Vec<u32> = expected.iter().filter(|s| s.1 == DfsLabel::Forward).map(|s| s.0).collect();
+            prop_assert_eq!(r.dfs_edges(&[source]).unwrap().concat(), forward);
+        }
+    }
+
+    #[test]
+    fn several_sources_go_side_by_side() {
+        // Two paths, and a source that the first of them has visited.
+        let r = relation(&[(0, 1), (1, 2), (5, 6), (6, 7), (7, 8)]);
+        assert_eq!(r.dfs_edges(&[0, 5, 1]).unwrap(), [vec![0, 2], vec![1, 3], vec![4]]);
+        assert_eq!(r.bfs_edges(&[0, 5, 5]).unwrap(), [vec![0, 2], vec![1, 3], vec![4]]);
+        // Deeper than a recursion could go.
+        let n = 300_000;
+        let path = Relation::from_coo(n, n, (0..n as u32 - 1).collect(), (1..n as u32).collect()).unwrap();
+        assert_eq!((path.dfs_edges(&[0]).unwrap().len(), path.topological_nodes().unwrap().len()), (n - 1, n));
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let text = |e: GraphError| e.in_relation("a:r:a").to_string();
+        let r = relation(&[(0, 1), (1, 2), (2, 1), (2, 3)]);
+        let expected =
+            "relation `a:r:a`: expected no cycle for topological traversal, found 3 nodes on or downstream of a cycle, such as node 1";
+        assert_eq!(text(r.topological_nodes().unwrap_err()), expected);
+        assert!(text(r.bfs_nodes(&[9]).unwrap_err()).contains("`sources` must lie in 0..9, got 9"));
+        let block = Relation::from_coo(2, 3, vec![0], vec![2]).unwrap();
+        for refused in [block.bfs_nodes(&[0]), block.bfs_edges(&[0]), block.dfs_edges(&[0]), block.topological_nodes()] {
+            assert!(text(refused.unwrap_err()).ends_with("needs the same node type at both ends"));
+        }
+    }
+}
