@@ -3,7 +3,8 @@
 use rayon::prelude::*;
 
 use crate::SampleKey;
-use crate::walk::{NO_NODE, RandomWalk};
+use crate::walk::{NO_NODE, RandomWalk, check_starts};
+use crate::{SampledBatch, Sampler, Seeds};
 use burn_gnn_graph::internal::{room, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation};
 
@@ -33,6 +34,8 @@ pub struct PinSage {
     round: usize,
     traversals: usize,
     stop: f64,
+    /// Walks from each seed and neighbours of it that a loader asks for.
+    asked: Option<(usize, usize)>,
 }
 
 /// How often walks from a node met others.
@@ -78,12 +81,20 @@ impl PinSage {
             let found = format!("`{}` to `{}`", graph.schema().ntypes()[first], graph.schema().ntypes()[last]);
             return Err(setting("metapath", "one that ends in the node type where it begins", &found));
         }
-        Ok(Self { walk, nodes: graph.node_counts()[first], round: round.len(), traversals, stop })
+        Ok(Self { walk, nodes: graph.node_counts()[first], round: round.len(), traversals, stop, asked: None })
     }
 
     /// Number of nodes of the type of seeds.
     pub fn num_nodes(&self) -> usize {
         self.nodes
+    }
+
+    /// What a [`Loader`](crate::Loader) asks for: `num_walks` from each seed, and at most `num_neighbors` of the nodes that they
+    /// meet most often.
+    #[must_use]
+    pub fn with_neighbors(mut self, num_walks: usize, num_neighbors: usize) -> Self {
+        self.asked = Some((num_walks, num_neighbors));
+        self
     }
 
     /// The most visited nodes of each seed.
@@ -122,5 +133,37 @@ impl PinSage {
             }
         }
         Ok(visits)
+    }
+}
+
+/// The neighbours of the seeds, which are nodes of the type where the metapath begins; how many, [`PinSage::with_neighbors`] says.
+impl Sampler for PinSage {
+    type Seed = u32;
+    type Batch = Visits;
+    type Error = GraphError;
+
+    fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<Visits, GraphError> {
+        let (num_walks, num_neighbors) = self.asked()?;
+        check_starts(seeds, self.walk.schema().ntypes(), self.walk.first())?;
+        self.neighbors(&seeds.ids()[self.walk.first()], num_walks, num_neighbors, key)
+    }
+    fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
+        self.asked()?;
+        check_starts(seeds, self.walk.schema().ntypes(), self.walk.first())
+    }
+}
+
+impl PinSage {
+    fn asked(&self) -> Result<(usize, usize), GraphError> {
+        self.asked.ok_or_else(|| setting("neighbors", "numbers of walks and neighbours (`PinSage::with_neighbors`)", "none"))
+    }
+}
+
+/// Without features: the nodes of a batch are seeds and nodes that walks met, in no list of their own.
+impl SampledBatch for Visits {
+    type Id = u32;
+
+    fn num_edges(&self) -> usize {
+        self.src.len()
     }
 }

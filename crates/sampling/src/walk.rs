@@ -1,6 +1,7 @@
 //! Random walks along edges.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -10,7 +11,7 @@ use crate::alias::{AliasTables, check_weights};
 use crate::draws::Draws;
 use crate::{SampledBatch, Sampler, SeedKind, Seeds};
 use burn_gnn_graph::internal::{check_len, check_nodes, filled, setting};
-use burn_gnn_graph::{Compressed, EdgeKey, Graph, GraphError, Relation, Stream};
+use burn_gnn_graph::{Compressed, EdgeKey, Graph, GraphError, Relation, Schema, Stream};
 
 /// Stands for "the walk had ended" in [`Walks`].
 pub const NO_NODE: u32 = u32::MAX;
@@ -167,23 +168,48 @@ impl Sampler for RandomWalk {
         self.walk(&seeds.ids()[self.first()], self.per_start, key)
     }
     fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
-        seeds.expect(SeedKind::Nodes, self.graph.node_counts().len())?;
-        seeds.expect_untimed()?;
-        let ntypes = self.graph.schema().ntypes();
-        match (0..ntypes.len()).find(|&t| t != self.first() && !seeds.ids()[t].is_empty()) {
-            None => Ok(()),
-            Some(t) => Err(setting(
-                "seeds",
-                &format!("nodes of `{}`, where walks start", ntypes[self.first()]),
-                &format!("some of `{}`", ntypes[t]),
-            )),
+        check_starts(seeds, self.schema().ntypes(), self.first())
+    }
+}
+
+/// Walks from the seeds, which are nodes of the type of the walk; how long and how many, [`Node2Vec::with_length`] and
+/// [`Node2Vec::with_walks_per_start`] say.
+impl Sampler for Node2Vec {
+    type Seed = u32;
+    type Batch = Walks;
+    type Error = GraphError;
+
+    fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<Walks, GraphError> {
+        self.check(seeds)?;
+        self.walk(&seeds.ids()[self.schema.ends(self.etype).0], self.per_start, self.length, key)
+    }
+    fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
+        if self.length == 0 {
+            return Err(setting("length", "at least one step (`Node2Vec::with_length`)", "0"));
+        }
+        check_starts(seeds, self.schema.ntypes(), self.schema.ends(self.etype).0)
+    }
+}
+
+/// Refuses seeds that are not nodes of the type in which walks start.
+pub(crate) fn check_starts(seeds: &Seeds, ntypes: &[String], first: usize) -> Result<(), GraphError> {
+    seeds.expect(SeedKind::Nodes, ntypes.len())?;
+    seeds.expect_untimed()?;
+    match (0..ntypes.len()).find(|&t| t != first && !seeds.ids()[t].is_empty()) {
+        None => Ok(()),
+        Some(t) => {
+            let expected = format!("nodes of `{}`, where walks start", ntypes[first]);
+            Err(setting("seeds", &expected, &format!("some of `{}`", ntypes[t])))
         }
     }
 }
 
 impl RandomWalk {
+    pub(crate) fn schema(&self) -> &Schema {
+        self.graph.schema()
+    }
     /// The node type of starts.
-    fn first(&self) -> usize {
+    pub(crate) fn first(&self) -> usize {
         self.graph.schema().ends(self.metapath[0]).0
     }
 }
@@ -234,6 +260,8 @@ fn run(
 /// weighed instead, which has the same distribution and an end for any `p` and `q`.
 #[derive(Debug)]
 pub struct Node2Vec {
+    schema: Arc<Schema>,
+    etype: usize,
     relation: Relation,
     name: String,
     adjacency: Adjacency,
@@ -242,6 +270,9 @@ pub struct Node2Vec {
     back: f64,
     near: f64,
     away: f64,
+    /// As a sampler of a loader.
+    length: usize,
+    per_start: usize,
 }
 
 impl Node2Vec {
@@ -260,7 +291,19 @@ impl Node2Vec {
         let (name, adjacency) = (graph.schema().etypes()[t].to_string(), Adjacency::new(&relation, false, None));
         // The inverse of a number near 0 is infinite.
         let near = if p.recip().is_finite() && q.recip().is_finite() { 1.0 } else { p.min(q) };
-        Ok(Self { relation, name, adjacency, weights: None, back: near / p, near, away: near / q })
+        Ok(Self {
+            schema: graph.schema().clone(),
+            etype: t,
+            relation,
+            name,
+            adjacency,
+            weights: None,
+            back: near / p,
+            near,
+            away: near / q,
+            length: 0,
+            per_start: 1,
+        })
     }
 
     /// Weights by edge id.
@@ -274,6 +317,19 @@ impl Node2Vec {
         let by_position: Vec<f32> = (0..weights.len()).map(|p| weights[csr.edge_id(p) as usize]).collect();
         self.weights = Some(AliasTables::new(csr.indptr(), &by_position));
         Ok(self)
+    }
+
+    /// Steps of each walk that a [`Loader`](crate::Loader) asks for.
+    #[must_use]
+    pub fn with_length(mut self, length: usize) -> Self {
+        self.length = length;
+        self
+    }
+    /// Walks from each node that a [`Loader`](crate::Loader) asks for; one unless this is called.
+    #[must_use]
+    pub fn with_walks_per_start(mut self, per_start: usize) -> Self {
+        self.per_start = per_start;
+        self
     }
 
     /// `per_start` walks of `length` steps from each start.

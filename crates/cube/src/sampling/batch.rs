@@ -1,9 +1,11 @@
 //! Batches that are on a device.
 
+use std::borrow::Cow;
+
 use burn::tensor::{Int, Shape, Tensor};
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Graph, GraphError, of_etype, of_ntype};
-use burn_gnn_sampling::{FoundTrees, HopEdges, HopFound, MiniBatch, NeighborSampler};
+use burn_gnn_sampling::{FoundTrees, HopEdges, HopFound, MiniBatch, NeighborSampler, SampledBatch};
 
 use super::ids::Ids;
 use super::number::pick_kernel;
@@ -169,6 +171,28 @@ impl DeviceBatch {
         let times = self.times;
         let trees = self.roots.map(|roots| FoundTrees { roots: read(roots), times });
         sampler.device_batch(read(self.nodes), hops, read(self.seeds), trees)
+    }
+}
+
+/// Ids come to the host when they are asked for.
+impl SampledBatch for DeviceBatch {
+    type Id = u32;
+
+    fn nodes(&self, ntype: usize) -> Cow<'_, [u32]> {
+        Cow::Owned(of_ntype(&self.nodes, ntype).read())
+    }
+    fn num_blocks(&self) -> usize {
+        self.hops.len()
+    }
+    fn edges(&self, block: usize, etype: usize) -> Cow<'_, [u32]> {
+        let ids = |found: &Found| {
+            let layout = csc(&self.graph.relations()[etype], &found.positions.list.device);
+            edge_ids(&found.positions, layout.edge_ids.as_ref()).read()
+        };
+        Cow::Owned(self.found(block, etype).map(ids).unwrap_or_default())
+    }
+    fn num_edges(&self) -> usize {
+        self.hops.iter().flat_map(|hop| &hop.found).map(|found| found.positions.len).sum()
     }
 }
 

@@ -1,9 +1,12 @@
 //! Batches of edges for link prediction on a device.
 
-use burn::tensor::{Bool, Int, Tensor};
+use std::borrow::Cow;
+
+use burn::tensor::{Bool, Device, Int, Tensor};
 use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::internal::check_ids;
 use burn_gnn_graph::{EdgeKey, GraphError};
-use burn_gnn_sampling::{LinkExclusion, SampleKey};
+use burn_gnn_sampling::{LinkExclusion, SampleKey, SampledBatch, Sampler, SeedKind, Seeds};
 
 use super::batch::{DeviceBatch, pick};
 use super::ids::Ids;
@@ -122,11 +125,17 @@ impl DeviceLinkSampler {
     /// As [`DeviceNegativeSampler::per_source`] and [`DeviceSampler::sample_tensors`].
     pub fn sample(&self, edges: Tensor<1, Int>, key: SampleKey) -> Result<DeviceLinkBatch, GraphError> {
         let (g, device) = (self.sampler.graph(), edges.device());
-        let (relation, (s, d)) = (&g.relations()[self.etype], g.schema().ends(self.etype));
         let of = format!("edge type `{}`", g.schema().etypes()[self.etype]);
-        let ids = Ids::new("edges", &of, edges, relation.num_edges(), &self.sampler.device)?;
+        let ids = Ids::new("edges", &of, edges, g.relations()[self.etype].num_edges(), &self.sampler.device)?;
+        self.around(&ids, &device, key)
+    }
+
+    /// A batch of seed edges, which were checked, with tensors on `device`.
+    fn around(&self, ids: &Ids, device: &Device, key: SampleKey) -> Result<DeviceLinkBatch, GraphError> {
+        let g = self.sampler.graph();
+        let (relation, (s, d)) = (&g.relations()[self.etype], g.schema().ends(self.etype));
         let (n, of_edges) = (ids.len, ends(relation, &self.sampler.device));
-        let node = |table: &CubeTensor, t: usize| pick(&ids, table).tensor(g.node_counts()[t]);
+        let node = |table: &CubeTensor, t: usize| pick(ids, table).tensor(g.node_counts()[t]);
         let (src, dst) = (node(&of_edges.src, s), node(&of_edges.dst, d));
         let pairs = |(sampler, k): &(DeviceNegativeSampler, usize)| Ok((sampler.per_source(src.clone(), dst.clone(), *k, key)?, *k));
         let drawn = self.negatives.as_ref().filter(|_| n > 0).map(pairs).transpose()?;
@@ -141,23 +150,23 @@ impl DeviceLinkSampler {
             seeds[d].extend(drawn.as_ref().map(|drawn| drawn.dst()));
         }
         let seeds = seeds.into_iter().enumerate().filter(|(_, lists)| !lists.is_empty()).map(|(t, lists)| (t, Tensor::cat(lists, 0)));
-        let batch = self.sampler.sample_tensors(seeds, self.excluded(&ids), key)?;
+        let batch = self.sampler.sample_tensors(seeds, self.excluded(ids), key)?;
 
         let first = if s == d { n } else { 0 };
         let [of_src, of_dst] = [batch.seeds(s), batch.seeds(d)];
         let part = |rows: &Tensor<1, Int>, from: usize, len: usize| match len {
-            0 => Tensor::empty([0], &device),
+            0 => Tensor::empty([0], device),
             len => rows.clone().slice(from..from + len),
         };
         let positive = DeviceLinkRows { src: part(&of_src, 0, n), dst: part(&of_dst, first, n) };
         let negative = DeviceLinkRows {
             src: match n * k {
-                0 => Tensor::empty([0], &device),
+                0 => Tensor::empty([0], device),
                 pairs => positive.src.clone().reshape([n, 1]).repeat_dim(1, k).reshape([pairs]),
             },
             dst: part(&of_dst, first + n, n * k),
         };
-        let is_strict = drawn.map_or_else(|| Tensor::<1, Int>::empty([0], &device).bool(), |drawn| drawn.is_strict());
+        let is_strict = drawn.map_or_else(|| Tensor::<1, Int>::empty([0], device).bool(), |drawn| drawn.is_strict());
         Ok(DeviceLinkBatch { batch, positive, negative, is_strict })
     }
 
@@ -173,5 +182,52 @@ impl DeviceLinkSampler {
             (_, Some(reverse)) => vec![(self.etype, Tensor::cat(vec![own, pick(seeds, reverse).tensor(bound(self.etype))], 0))],
             _ => vec![(self.etype, own)],
         }
+    }
+}
+
+/// Batches of edges of one type, as a [`Loader`](burn_gnn_sampling::Loader) makes them ahead: seeds come from the host and are copied to the
+/// device, where the batch stays. Features that the loader reads for it bring the ids of its nodes to the host.
+impl Sampler for DeviceLinkSampler {
+    type Seed = u32;
+    type Batch = DeviceLinkBatch;
+    type Error = GraphError;
+
+    fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<DeviceLinkBatch, GraphError> {
+        self.check(seeds)?;
+        let (g, edges) = (self.sampler.graph(), &seeds.ids()[self.etype]);
+        let bound = g.relations()[self.etype].num_edges();
+        check_ids("edges", &format!("edge type `{}`", g.schema().etypes()[self.etype]), edges, bound)?;
+        let ids = Ids::upload("edges", edges, &self.sampler.device)?;
+        let device = ids.tensor(bound).device();
+        self.around(&ids, &device, key)
+    }
+    fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
+        let etypes = self.sampler.graph().schema().etypes();
+        seeds.expect(SeedKind::Edges, etypes.len())?;
+        seeds.expect_untimed()?;
+        match (0..etypes.len()).find(|&t| t != self.etype && !seeds.ids()[t].is_empty()) {
+            None => Ok(()),
+            Some(t) => {
+                let expected = format!("edges of `{}`, of which the sampler makes batches", etypes[self.etype]);
+                Err(GraphError::Setting { arg: "seeds", expected, found: format!("some of `{}`", etypes[t]) })
+            }
+        }
+    }
+}
+
+impl SampledBatch for DeviceLinkBatch {
+    type Id = u32;
+
+    fn nodes(&self, ntype: usize) -> Cow<'_, [u32]> {
+        SampledBatch::nodes(&self.batch, ntype)
+    }
+    fn num_blocks(&self) -> usize {
+        self.batch.num_blocks()
+    }
+    fn edges(&self, block: usize, etype: usize) -> Cow<'_, [u32]> {
+        self.batch.edges(block, etype)
+    }
+    fn num_edges(&self) -> usize {
+        self.batch.num_edges()
     }
 }

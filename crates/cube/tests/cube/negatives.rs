@@ -3,7 +3,10 @@
 use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_cube::{DeviceLinkSampler, DeviceNegativeSampler};
 use burn_gnn_graph::{Graph, GraphError};
-use burn_gnn_sampling::{LinkExclusion, LinkSampler, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, SampleKey};
+use burn_gnn_sampling::{
+    GraphFeatures, LinkExclusion, LinkSampler, Loader, MemoryRows, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, RowType,
+    SampleKey, SampledBatch, Sampler, SeedKind, Seeds,
+};
 
 use crate::sampling::{cube, ids, numbers_of, on_device, typed};
 use crate::support::*;
@@ -149,6 +152,44 @@ fn link_batches_of_tensors() {
     assert!(matches!(new().sample(ids(&[400]), key), Err(GraphError::IdOutOfRange { id: 400, .. })));
     let timed = NeighborSampler::new(&g, [1]).unwrap().with_times("r", &[0; 400]).unwrap();
     assert!(matches!(DeviceLinkSampler::new(on_device(&timed), "r"), Err(GraphError::Setting { arg: "times", .. })));
+}
+
+/// A loader makes link batches of a device as it makes those of the host, with any number of workers, features included.
+#[test]
+fn link_batches_of_tensors_are_loaded() {
+    let Some(()) = adapter() else { return };
+    let g = typed([60, 50], 400, 17);
+    let sampler = NeighborSampler::new(&g, [3, -1]).unwrap();
+    let seeds = || Seeds::edges(&g, [(("a", "r", "b"), (0..90).collect::<Vec<u32>>())]).unwrap();
+    let host = LinkSampler::new(sampler.clone(), "r").unwrap().with_negatives(NegativePairs::PerSource(2));
+    let rows = || MemoryRows::new(&(0..60).map(|v| v as f32).collect::<Vec<_>>(), 1, RowType::F32).unwrap();
+    let features = || GraphFeatures::new(&g, &Device::flex()).with_nodes("a", rows()).unwrap();
+    let want: Vec<_> =
+        Loader::new(host, seeds(), 40).unwrap().with_seed(3).with_features(features()).epoch(1).map(|b| b.unwrap()).collect();
+    for workers in [0, 2] {
+        let negatives = device_of(NegativeSampler::new(&g, "r").unwrap());
+        let links = DeviceLinkSampler::new(on_device(&sampler), "r").unwrap().with_negatives(negatives, 2).unwrap();
+        let loader = Loader::new(links, seeds(), 40).unwrap().with_seed(3).with_workers(workers).with_features(features());
+        let got: Vec<_> = loader.epoch(1).map(|b| b.unwrap()).collect();
+        assert_eq!(got.len(), want.len());
+        for (want, got) in want.iter().zip(got) {
+            assert_eq!((&want.seeds, SampledBatch::num_edges(&want.batch)), (&got.seeds, SampledBatch::num_edges(&got.batch)));
+            let x = |x: &Option<Tensor<2>>| x.as_ref().unwrap().to_data().iter::<f32>().collect::<Vec<_>>();
+            assert_eq!(x(&want.x[0]), x(&got.x[0]));
+            for (block, t) in (0..2).flat_map(|block| (0..3).map(move |t| (block, t))) {
+                assert_eq!(want.batch.edges(block, t), got.batch.edges(block, t));
+            }
+            assert_eq!(want.batch.negative.dst, numbers_of(got.batch.negative.dst));
+            assert_eq!(want.batch.positive.src, numbers_of(got.batch.positive.src));
+        }
+    }
+    let links = || DeviceLinkSampler::new(on_device(&sampler), "r").unwrap();
+    let nodes = Seeds::nodes(&g, [("a", [0])]).unwrap();
+    assert!(matches!(Loader::new(links(), nodes, 1), Err(GraphError::Setting { arg: "seeds", .. })));
+    let others = Seeds::edges(&g, [("t", [0])]).unwrap();
+    assert!(matches!(Loader::new(links(), others, 1), Err(GraphError::Setting { arg: "seeds", .. })));
+    let far = Seeds::new(SeedKind::Edges, vec![vec![400], vec![], vec![]], None).unwrap();
+    assert!(matches!(links().sample_batch(&far, SampleKey::new(0)), Err(GraphError::IdOutOfRange { id: 400, .. })));
 }
 
 #[test]

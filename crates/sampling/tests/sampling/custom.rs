@@ -5,8 +5,8 @@ use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_graph::{Graph, GraphError, KHop, Relabel, Stream, Subgraph};
 use burn_gnn_sampling::RowType;
 use burn_gnn_sampling::{
-    ClusterSampler, GraphFeatures, LoadedBatch, Loader, LoaderState, MemoryRows, NeighborSampler, RandomWalk, SampleKey, Sampler, Seeds,
-    ShadowSampler, Traversal,
+    ClusterSampler, GraphFeatures, LoadedBatch, Loader, LoaderState, MemoryRows, NeighborSampler, Node2Vec, PinSage, RandomWalk, SampleKey,
+    Sampler, Seeds, ShadowSampler, Traversal,
 };
 
 use crate::common::skewed;
@@ -172,4 +172,44 @@ fn walks_are_loaded() {
     let walk = RandomWalk::new(&two, &["writes"]).unwrap();
     let papers = Seeds::nodes(&two, [("paper", [0])]).unwrap();
     assert!(matches!(Loader::new(walk, papers, 1), Err(GraphError::Setting { arg: "seeds", .. })));
+}
+
+/// Walks and neighbours of two more samplers: the same with any number of workers, and as calls of the sampler make them.
+#[test]
+fn walks_of_node2vec_and_pinsage_are_loaded() {
+    let g = graph();
+    let node2vec = || Node2Vec::new(&g, "_E", 0.5, 2.0).unwrap();
+    let walks = |workers| -> Vec<_> {
+        let loader = Loader::new(node2vec().with_length(5).with_walks_per_start(2), seeds(&g), 20).unwrap().with_seed(2);
+        loader.with_workers(workers).epoch(1).map(|b| b.unwrap()).map(|b| (b.seeds, b.batch)).collect()
+    };
+    let one = walks(0);
+    assert!(walks(3) == one && one.len() == 6);
+    for (i, (seeds, made)) in one.iter().enumerate() {
+        assert_eq!(made, &node2vec().walk(&seeds[0], 2, 5, SampleKey::new(2).at(1, 6 + i as u64)).unwrap());
+    }
+    let e = Loader::new(node2vec(), seeds(&g), 20).map(drop).unwrap_err();
+    assert_eq!(e.to_string(), "`length`: expected at least one step (`Node2Vec::with_length`), got 0");
+
+    let pinsage = || PinSage::new(&g, &["_E"], 3, 0.3).unwrap();
+    let visits = |workers| -> Vec<_> {
+        let loader = Loader::new(pinsage().with_neighbors(8, 4), seeds(&g), 20).unwrap().with_seed(2);
+        let mut epoch = loader.with_workers(workers).epoch(1);
+        let all: Vec<_> = epoch.by_ref().map(|b| b.unwrap()).map(|b| (b.seeds, b.batch)).collect();
+        assert_eq!(epoch.throughput().edges, all.iter().map(|b| b.1.src.len()).sum::<usize>());
+        all
+    };
+    let one = visits(0);
+    assert!(visits(3) == one && one.iter().all(|(_, visits)| !visits.src.is_empty()));
+    for (i, (seeds, made)) in one.iter().enumerate() {
+        assert_eq!(made, &pinsage().neighbors(&seeds[0], 8, 4, SampleKey::new(2).at(1, 6 + i as u64)).unwrap());
+    }
+    assert!(matches!(Loader::new(pinsage(), seeds(&g), 20), Err(GraphError::Setting { arg: "neighbors", .. })));
+    let two = crate::common::typed(6, 4, 1);
+    let papers = Seeds::nodes(&two, [("paper", [0])]).unwrap();
+    let authors = PinSage::new(&two, &["writes", "written"], 1, 0.0).unwrap().with_neighbors(1, 1);
+    assert!(matches!(Loader::new(authors, papers, 1), Err(GraphError::Setting { arg: "seeds", .. })));
+    let edges = Seeds::edges(&g, [("_E", [0])]).unwrap();
+    assert!(matches!(Loader::new(pinsage().with_neighbors(1, 1), edges.clone(), 1), Err(GraphError::Setting { arg: "seeds", .. })));
+    assert!(matches!(Loader::new(node2vec().with_length(1), edges, 1), Err(GraphError::Setting { arg: "seeds", .. })));
 }
