@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Weak};
 
-use burn_gnn_graph::{Bytes, CountBytes, DerivedMap};
+use burn_gnn_graph::{Bytes, CacheUses, CountBytes, DerivedMap};
 
 /// Values that stay; a program trains on fewer arrays at a time than this.
 const LIMIT: usize = 64;
@@ -40,6 +40,10 @@ impl<T, const N: usize, K: PartialEq, V: Clone> Resident<T, N, K, V> {
         let cell = self.0.cell(Key { arrays: arrays.map(Arc::downgrade), key }, is_same);
         cell.get_or_compute(make).clone()
     }
+    /// How often it was asked.
+    pub fn uses(&self) -> CacheUses {
+        self.0.uses()
+    }
     /// Gives up all values; they are made again where somebody asks for them.
     pub fn clear(&self) {
         self.0.clear();
@@ -64,6 +68,7 @@ mod tests {
         assert_eq!(kept.get_or_insert([&a.clone()], "here", || 2), 1);
         assert_eq!(kept.get_or_insert([&b], "here", || 3), 3);
         assert_eq!(kept.get_or_insert([&a], "there", || 4), 4);
+        assert_eq!(kept.uses(), CacheUses { hits: 1, misses: 3 });
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 
-use crate::{EdgeKey, EdgeType, Frame, GlobalIds, GraphError, IdMap, NodeKey, Relation, Schema};
+use crate::{Bytes, EdgeKey, EdgeType, Frame, GlobalIds, GraphError, IdMap, NodeKey, Relation, Schema};
 use burn_gnn_structure::internal::LIMIT;
 
 /// Node type of a graph that has only one.
@@ -314,6 +314,28 @@ impl Graph {
     /// Edges of all types.
     pub fn total_edges(&self) -> usize {
         self.relations.iter().map(Relation::num_edges).sum()
+    }
+    /// Memory of what was derived from the edges of all types and is kept: layouts, degree scales, copies on devices. See
+    /// [`Relation::derived_bytes`].
+    pub fn derived_bytes(&self) -> Bytes {
+        self.relations.iter().map(Relation::derived_bytes).sum()
+    }
+    /// Frees what was derived from the edges of all types; it is made again, the same, where somebody asks for it. Layouts go
+    /// with the last clone of the graph that was made before, samplers' clones included. See [`Relation::clear_derived`].
+    ///
+    /// ```
+    /// use burn_gnn_graph::{Bytes, Graph};
+    /// let mut g = Graph::homogeneous(3, vec![0, 2], vec![1, 1])?;
+    /// g.in_degrees("_E", &[1])?;
+    /// assert!(g.derived_bytes().host > 0);
+    /// g.clear_derived();
+    /// assert_eq!(g.derived_bytes(), Bytes::default());
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    pub fn clear_derived(&mut self) {
+        let mut relations = self.relations.to_vec();
+        relations.iter_mut().for_each(Relation::clear_derived);
+        self.relations = relations.into();
     }
     /// Type-wise node ids to global ids.
     ///

@@ -244,9 +244,30 @@ mod tests {
             let want = if of == DegreesOf::Sources { [2, 1, 1] } else { [1, 2, 1] };
             assert_eq!(first.degrees(), want);
         }
+        assert_eq!(g.relations()[0].csc().attached().uses(), burn_gnn_graph::CacheUses { hits: 3, misses: 6 });
         let doubled = Doubled(g.clone());
         assert_eq!(doubled.degree_scale(0, DegreesOf::Sources, -0.5).degrees(), [4, 2, 2]);
         assert_eq!(doubled.degree_scale(0, DegreesOf::Destinations, -0.5).degrees(), [2, 4, 2]);
         assert_eq!(g.degree_scale(0, DegreesOf::Sources, -0.5).degrees(), [2, 1, 1]);
+    }
+
+    /// Factors count as memory of the graph; where they are freed they are made again, the same.
+    #[test]
+    fn scales_are_counted_and_freed() {
+        let n = 1000;
+        let mut g = Graph::homogeneous(n, (0..n as u32).collect(), (0..n as u32).map(|v| v / 2).collect()).unwrap();
+        let layouts = {
+            g.relations()[0].csc();
+            g.derived_bytes()
+        };
+        let scale = g.degree_scale(0, DegreesOf::Destinations, -0.5);
+        let degrees = g.derived_bytes();
+        assert!(degrees.host >= layouts.host + 4 * n);
+        let first = scale.double().to_vec();
+        assert!(g.derived_bytes().host >= degrees.host + 8 * n);
+        g.clear_derived();
+        assert_eq!(g.derived_bytes(), burn_gnn_graph::Bytes::default());
+        let again = g.degree_scale(0, DegreesOf::Destinations, -0.5);
+        assert!(!again.is_same(&scale) && again.double().iter().map(|x| x.to_bits()).eq(first.iter().map(|x| x.to_bits())));
     }
 }

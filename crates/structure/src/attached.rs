@@ -5,8 +5,8 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::DerivedMap;
 use crate::bytes::{Bytes, CountBytes};
+use crate::{CacheUses, DerivedMap};
 
 /// Values that stay; a machine has fewer devices than this.
 const LIMIT: usize = 16;
@@ -93,6 +93,10 @@ impl Attached {
         let sized = self.get_or_insert(key, || Foreign { value: Arc::new(make()), bytes });
         sized.value.clone()
     }
+    /// How often it was asked, by anybody.
+    pub fn uses(&self) -> CacheUses {
+        self.0.uses()
+    }
     /// Frees all values, those that somebody uses with their last user. They are made again where somebody asks for them.
     pub fn clear(&self) {
         self.0.clear();
@@ -151,6 +155,29 @@ mod tests {
         assert!(gone.upgrade().is_none());
         assert_eq!(*kept.get_or_insert(1usize, || 99usize), 1);
         assert_eq!(*kept.get_or_insert(0usize, || 99usize), 99);
+    }
+
+    /// Bytes grow with values, also with what values fill in later; clearing frees values that nobody uses, and they are made again.
+    #[test]
+    fn bytes_are_counted_and_cleared() {
+        let kept = Attached::default();
+        assert_eq!(kept.bytes(), Bytes::default());
+        let list = kept.get_or_insert("list", || vec![1u32; 1000]);
+        let one = kept.bytes();
+        assert!(one.host >= 4000 && one.device == 0, "{one:?}");
+        let later = kept.get_or_insert("later", crate::Derived::<Vec<u64>>::new);
+        let two = kept.bytes();
+        later.get_or_compute(|| vec![0; 100]);
+        assert!(kept.bytes().host >= two.host + 800);
+        kept.get_or_insert_sized("copy", || 7u8, |_| Bytes::device(123));
+        assert_eq!(kept.bytes().device, 123);
+        assert_eq!(kept.uses(), CacheUses { hits: 0, misses: 3 });
+        let (used, gone) = (list.clone(), Arc::downgrade(&later));
+        drop((list, later));
+        kept.clear();
+        assert_eq!((kept.bytes(), gone.upgrade().is_none(), used.len()), (Bytes::default(), true, 1000));
+        assert_eq!(kept.get_or_insert("list", || vec![1u32; 1000]), used, "made again");
+        assert_eq!(kept.uses(), CacheUses { hits: 0, misses: 4 });
     }
 
     #[test]

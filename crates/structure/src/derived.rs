@@ -1,7 +1,7 @@
 //! Keeps what is computed on first use, without a lock around the computation.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::bytes::{Bytes, CountBytes};
@@ -179,6 +179,13 @@ impl<T> From<T> for Derived<T> {
     }
 }
 
+/// What has been computed.
+impl<T: CountBytes> CountBytes for Derived<T> {
+    fn bytes(&self) -> Bytes {
+        self.get().map_or_else(Bytes::default, T::bytes)
+    }
+}
+
 impl<T: Clone> Clone for Derived<T> {
     /// With a copy of the value, if it has been computed.
     fn clone(&self) -> Self {
@@ -195,104 +202,11 @@ impl<T: std::fmt::Debug> std::fmt::Debug for Derived<T> {
     }
 }
 
-/// [`Derived`] values by key, each for as long as its key stays here or somebody holds it.
-///
-/// ```
-/// use burn_gnn_structure::DerivedMap;
-/// let squares = DerivedMap::<u32, u32>::new(2);
-/// assert_eq!(*squares.cell(3, u32::eq).get_or_compute(|| 9), 9);
-/// assert_eq!(*squares.cell(3, u32::eq).get_or_compute(|| 0), 9);
-/// ```
-pub struct DerivedMap<K, T> {
-    limit: usize,
-    cells: Mutex<Cells<K, T>>,
-}
-
-/// Those asked for last at the end.
-type Cells<K, T> = Vec<(K, Arc<Derived<T>>)>;
-
-impl<K, T> DerivedMap<K, T> {
-    /// Keeps at most `limit` values, at least one; that asked for least recently goes first.
-    pub const fn new(limit: usize) -> Self {
-        Self { limit, cells: Mutex::new(Vec::new()) }
-    }
-
-    /// The cell of the key that `is_same` says is `key`; an empty one under `key` where there is
-    /// none.
-    ///
-    /// `is_same` runs under a lock: it only compares.
-    pub fn cell(&self, key: K, is_same: impl Fn(&K, &K) -> bool) -> Arc<Derived<T>> {
-        let mut cells = self.lock();
-        let found = cells.iter().position(|(kept, _)| is_same(kept, &key));
-        let (entry, old) = match found {
-            Some(at) => (cells.remove(at), None),
-            None => ((key, Arc::default()), (cells.len() >= self.limit.max(1)).then(|| cells.remove(0))),
-        };
-        let cell = entry.1.clone();
-        cells.push(entry);
-        drop(cells);
-        // Outside of the lock, for a value may do anything when it is dropped.
-        drop(old);
-        cell
-    }
-
-    /// Gives up the values whose keys `keep` does not want; it runs under a lock: it only looks at
-    /// the key.
-    pub fn retain(&self, keep: impl Fn(&K) -> bool) {
-        let mut cells = self.lock();
-        let old: Vec<_> = cells.extract_if(.., |(key, _)| !keep(key)).collect();
-        drop(cells);
-        drop(old);
-    }
-
-    /// Gives up all values, those that somebody holds with their last holder.
-    pub fn clear(&self) {
-        self.retain(|_| false);
-    }
-
-    /// Number of keys.
-    pub fn len(&self) -> usize {
-        self.lock().len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Cells<K, T>> {
-        // A comparison that panics leaves all as it was.
-        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What has been computed.
-impl<T: CountBytes> CountBytes for Derived<T> {
-    fn bytes(&self) -> Bytes {
-        self.get().map_or_else(Bytes::default, T::bytes)
-    }
-}
-
-/// What has been computed, without the keys.
-impl<K, T: CountBytes> CountBytes for DerivedMap<K, T> {
-    fn bytes(&self) -> Bytes {
-        // Outside of the lock, for a value may do anything when it is asked.
-        let cells: Vec<_> = self.lock().iter().map(|(_, cell)| cell.clone()).collect();
-        cells.iter().map(|cell| cell.bytes()).sum()
-    }
-}
-
-impl<K, T> std::fmt::Debug for DerivedMap<K, T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "DerivedMap({} values)", self.len())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Barrier};
     use std::time::Instant;
 
     use rayon::prelude::*;
@@ -459,15 +373,5 @@ mod tests {
             assert_eq!(done.1.recv_timeout(Duration::from_secs(60)), Ok(Ok(2)), "nobody woke the thread that waits");
             assert!(failing.join().unwrap());
         }
-    }
-
-    #[test]
-    fn a_map_keeps_what_was_asked_for_last() {
-        let map = DerivedMap::<u32, u32>::new(2);
-        let of = |key, value| *map.cell(key, u32::eq).get_or_compute(|| value);
-        assert_eq!([of(1, 10), of(2, 20), of(1, 0), of(3, 30), of(1, 0)], [10, 20, 10, 30, 10]);
-        assert_eq!((of(2, 21), map.len()), (21, 2));
-        map.retain(|key| *key == 2);
-        assert_eq!((map.len(), map.is_empty(), of(2, 0)), (1, false, 21));
     }
 }

@@ -12,6 +12,7 @@
 mod attached;
 mod bytes;
 mod derived;
+mod derived_map;
 mod error;
 mod global_ids;
 mod ids;
@@ -30,7 +31,8 @@ mod words;
 
 pub use attached::Attached;
 pub use bytes::{Bytes, CountBytes};
-pub use derived::{Derived, DerivedMap};
+pub use derived::Derived;
+pub use derived_map::{CacheUses, DerivedMap};
 pub use error::GraphError;
 pub use global_ids::GlobalIds;
 pub use ids::{HomoId, IdMap, TypedId};

@@ -3,6 +3,8 @@
 pub(crate) mod checks;
 mod compress;
 mod compressed;
+#[cfg(test)]
+mod derived_tests;
 mod from_compressed;
 mod layouts;
 mod sorted;

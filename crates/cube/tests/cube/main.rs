@@ -7,6 +7,7 @@ mod adam;
 mod aggregate;
 mod attention;
 mod cross_entropy;
+mod derived;
 mod dropout;
 mod edge_softmax;
 mod gsddmm;

@@ -4,6 +4,7 @@
 #![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
 
 mod blocks;
+mod caches;
 mod formulas;
 mod inference;
 mod learning;
