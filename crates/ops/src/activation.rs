@@ -3,15 +3,9 @@
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, BoolDType, TensorMetadata, get_device_settings};
 
-use burn_gnn_plan::{Activation, ActivationRange};
+use burn_gnn_plan::Activation;
 
-use crate::OpsError;
 use crate::kernel::{Acc, Exp};
-
-/// Refuses a parameter out of its range; `op` names the operator in the text.
-pub(crate) fn check(activation: Activation, op: &'static str) -> Result<(), OpsError> {
-    activation.check().map_err(|ActivationRange { arg, range, value }| OpsError::Activation { op, arg, range, value })
-}
 
 /// The function and its derivative on numbers.
 pub(crate) trait OnNumbers {
@@ -104,7 +98,7 @@ fn select<A>(take: bool, a: A, b: A) -> A {
 
 #[cfg(all(test, feature = "flex"))]
 mod tests {
-    use super::{Activation, OnNumbers, check};
+    use super::{Activation, OnNumbers};
 
     const ALL: [Activation; 5] =
         [Activation::None, Activation::Relu, Activation::LeakyRelu(0.2), Activation::LeakyRelu(0.0), Activation::Elu(0.7)];
@@ -135,21 +129,5 @@ mod tests {
         assert_eq!(low[4], -0.7);
         assert_eq!(Activation::Relu.chain(0.0f32, f32::INFINITY), 0.0);
         assert_eq!(Activation::Elu(1.0).value(200.0f32), 200.0);
-    }
-
-    #[test]
-    fn parameters_are_checked() {
-        for f in ALL {
-            assert_eq!(check(f, "op"), Ok(()));
-        }
-        for f in [Activation::LeakyRelu(-0.1), Activation::LeakyRelu(f64::NAN), Activation::Elu(0.0), Activation::Elu(f64::INFINITY)] {
-            assert!(check(f, "op").is_err(), "{f:?}");
-        }
-        let text = check(Activation::LeakyRelu(-0.5), "bias_activation").unwrap_err().to_string();
-        assert_eq!(
-            text,
-            "bias_activation: `slope` of LeakyRelu must be a finite number from 0, got -0.5: \
-             its derivative would not follow from its result"
-        );
     }
 }

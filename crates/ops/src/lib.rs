@@ -41,7 +41,6 @@ mod message;
 mod multi;
 mod operator;
 mod pending_gradients;
-mod permutation;
 mod precision;
 mod primitives;
 mod relational;
@@ -64,7 +63,7 @@ pub use burn_gnn_cube::{
     DeviceSampler, DeviceSubgraph, edges_to_device,
 };
 pub use burn_gnn_graph::{Stream, philox4x32};
-pub use burn_gnn_plan::Activation;
+pub use burn_gnn_plan::{Activation, PlanError};
 pub use cross_entropy::*;
 pub use div_by::div_by;
 pub use dropout::{EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};

@@ -2,9 +2,8 @@
 
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;
-use burn_gnn_plan::AdamStep;
+use burn_gnn_plan::{AdamRows, AdamStep};
 
-use super::operator::AdamRows;
 use crate::operator::{OnCube, Tensors};
 
 impl OnCube for AdamStep {
@@ -18,7 +17,7 @@ impl OnCube for AdamStep {
 impl OnCube for AdamRows {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
         let [param, grad, moment_1, moment_2] = inputs.take();
-        let (p, m, v) = cube::adam_rows(param, grad, [moment_1, moment_2], &self.ids, &self.step.factors());
+        let (p, m, v) = cube::adam_rows(self, param, grad, [moment_1, moment_2]);
         vec![p, m, v].into()
     }
 }

@@ -14,8 +14,7 @@ use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 use crate::OpsError;
-use crate::check::check_same;
-use crate::gspmm::{accept, check_dtype};
+use crate::check::{accept, check_dtype, check_same, check_shape};
 use crate::operator::{Tensors, call};
 
 const NAME: &str = "adam_step";
@@ -91,24 +90,14 @@ pub fn try_adam_step<const D: usize>(
 ) -> Result<AdamStepped<D>, OpsError> {
     check_dtype(NAME, "param", param.dtype())?;
     for (arg, x) in [("grad", &grad), ("moment_1", &moment_1), ("moment_2", &moment_2)] {
-        if x.dims() != param.dims() {
-            return Err(OpsError::Shape { op: NAME, arg, expected: param.dims().to_vec(), actual: x.dims().to_vec() });
-        }
+        check_shape(NAME, arg, &param.dims(), &x.dims())?;
         check_same(NAME, (arg, x), ("param", &param))?;
     }
-    check_time(NAME, &step)?;
+    step.check(NAME)?;
     Ok(stepped(call(step, [param, grad, moment_1, moment_2].map(Tensor::into_dispatch))))
 }
 
 fn stepped<const D: usize>(results: Tensors<Dispatch>) -> AdamStepped<D> {
     let [p, m, v] = results.take();
     (Tensor::from_dispatch(p), Tensor::from_dispatch(m), Tensor::from_dispatch(v))
-}
-
-/// Refuses a step numbered 0, of which moments cannot be corrected.
-fn check_time(op: &'static str, step: &AdamStep) -> Result<(), OpsError> {
-    if step.time > 0 {
-        return Ok(());
-    }
-    Err(OpsError::Parameter { op, arg: "step.time", range: "at least 1", value: 0.0 })
 }

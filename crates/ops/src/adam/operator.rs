@@ -1,7 +1,5 @@
 //! A step of Adam as an operator.
 
-use std::sync::Arc;
-
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::IndexingUpdateOp;
 
@@ -9,7 +7,7 @@ use super::{cpu, reference};
 use crate::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 use crate::primitives::index;
-use burn_gnn_plan::AdamStep;
+use burn_gnn_plan::{AdamRows, AdamStep};
 
 const UPDATE: Gradient = Gradient::Refused("an update is not differentiable; pass tensors that are not tracked (`inner` or `detach`)");
 
@@ -33,24 +31,18 @@ impl Operator for AdamStep {
     }
 }
 
-/// The same of rows `ids`, each named once, of a table and its moments; the gradient has a row for each of them.
-#[derive(Clone, Debug)]
-pub(crate) struct AdamRows {
-    pub(crate) step: AdamStep,
-    pub(crate) ids: Arc<[u32]>,
-}
-
+/// The same of some rows of a table and its moments; the gradient has a row for each of them.
 impl Operator for AdamRows {
     const NAME: &'static str = "adam_rows";
 
     fn results(&self, inputs: &[Spec]) -> Option<Specs> {
-        self.step.results(inputs)
+        self.step().results(inputs)
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [param, grad, moment_1, moment_2] = inputs.take();
-        let index = index::<B>(&self.ids, &param.device());
+        let index = index::<B>(self.ids(), &param.device());
         let at = |x: &B::FloatTensorPrimitive| B::float_select(x.clone(), 0, index.clone());
-        let rows = B::run(vec![at(&param), grad, at(&moment_1), at(&moment_2)].into(), self.step);
+        let rows = B::run(vec![at(&param), grad, at(&moment_1), at(&moment_2)].into(), *self.step());
         let put = |(x, rows)| B::float_select_assign(x, 0, index.clone(), rows, IndexingUpdateOp::Assign);
         [param, moment_1, moment_2].into_iter().zip(rows.floats).map(put).collect::<Vec<_>>().into()
     }

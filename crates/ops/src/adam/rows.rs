@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use burn::tensor::Tensor;
 
-use super::operator::AdamRows;
-use super::{AdamStepped, check_time, stepped};
+use super::{AdamStepped, stepped};
 use crate::OpsError;
-use crate::check::{check_rows, check_same};
-use crate::gspmm::{accept, check_dtype};
+use crate::check::{accept, check_dtype, check_rows, check_same, check_shape};
 use crate::operator::call;
-use burn_gnn_plan::AdamStep;
+use burn_gnn_plan::{AdamRows, AdamStep};
 
 const NAME: &str = "adam_step_rows";
 
@@ -72,23 +70,13 @@ pub fn try_adam_step_rows(
     check_rows(NAME, "grad", "one per id", ids.len(), grad.dims()[0])?;
     let shapes = [("grad", &grad, [ids.len(), width]), ("moment_1", &moment_1, [rows, width]), ("moment_2", &moment_2, [rows, width])];
     for (arg, x, expected) in shapes {
-        if x.dims() != expected {
-            return Err(OpsError::Shape { op: NAME, arg, expected: expected.to_vec(), actual: x.dims().to_vec() });
-        }
+        check_shape(NAME, arg, &expected, &x.dims())?;
         check_same(NAME, (arg, x), ("param", &param))?;
     }
-    if let Some(position) = ids.iter().position(|&id| id as usize >= rows) {
-        let value = u64::from(ids[position]);
-        return Err(OpsError::OutOfRange { op: NAME, arg: "ids", position, bound: rows, why: "rows of `param`", value });
-    }
-    if let Some(i) = ids.windows(2).position(|w| w[0] >= w[1]) {
-        return Err(OpsError::Ascending { op: NAME, arg: "ids", position: i + 1, before: ids[i], value: ids[i + 1] });
-    }
-    check_time(NAME, &step)?;
+    let op = AdamRows::new(step, ids, rows)?;
     // Backends need not take no rows.
     if ids.is_empty() || width == 0 {
         return Ok((param, moment_1, moment_2));
     }
-    let op = AdamRows { step, ids: ids.clone() };
     Ok(stepped(call(op, [param, grad, moment_1, moment_2].map(Tensor::into_dispatch))))
 }

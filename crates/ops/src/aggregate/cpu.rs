@@ -17,7 +17,12 @@ use crate::operator::Tensors;
 use crate::typed::widen::{Real, by_real, widen};
 
 fn factors<A: Acc>(scale: Option<&DegreeScale>) -> Option<&[A]> {
-    scale.map(DegreeScale::factors)
+    // Sums are kept in f32 or f64, and their sizes tell which.
+    scale.map(
+        |scale| {
+            if size_of::<A>() == size_of::<f64>() { bytemuck::cast_slice(scale.double()) } else { bytemuck::cast_slice(scale.single()) }
+        },
+    )
 }
 
 /// The entries of an operand, none of one that is not there.

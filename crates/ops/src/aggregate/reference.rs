@@ -7,7 +7,8 @@ use burn_gnn_graph::Relation;
 
 use super::operator::{AggregateGrad, Given};
 use super::{AggregateOptions, AggregatePlan, DegreeScale};
-use crate::gspmm::{BinaryOp, GspmmGrad, GspmmPlan, Reduce, accept, gspmm_on, gspmm_reference};
+use crate::check::accept;
+use crate::gspmm::{BinaryOp, GspmmGrad, GspmmPlan, Reduce, gspmm_on, gspmm_reference};
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{narrow, widen};
 use crate::{activation as act, bias_activation_reference};

@@ -9,8 +9,13 @@ use crate::cpu::{Host, by_dtype};
 use crate::kernel::{Adjacency, Elem, Exp};
 use crate::operator::Tensors;
 
+fn shape(plan: &AttentionPlan) -> kernel::Shape {
+    let relation = plan.relation();
+    kernel::Shape { num_dst: relation.num_dst(), heads: plan.heads(), dim: plan.dim() }
+}
+
 fn draws(plan: &AttentionPlan) -> Option<Draws<'_>> {
-    plan.dropout().map(|d| Draws { key: d.stream().key(), threshold: d.threshold(), scale: d.scale(), ids: d.ids() })
+    plan.dropout().map(|d| Draws { key: d.stream().key(), threshold: d.threshold(), scale: d.scale(), ids: d.ids().map(|ids| &**ids) })
 }
 
 pub(super) fn forward<B: Host>(plan: &AttentionPlan, inputs: Tensors<B>) -> Tensors<B> {
@@ -18,7 +23,7 @@ pub(super) fn forward<B: Host>(plan: &AttentionPlan, inputs: Tensors<B>) -> Tens
     let (z, first, second) = (inputs.float(), inputs.float(), inputs.float_if(plan.slope().is_some()));
     by_dtype!(z.dtype(), T => {
         let (z, first, second) = (B::floats::<T>(&z), B::floats::<T>(&first), second.as_ref().map(B::floats::<T>));
-        let job = Job { shape: plan.shape(), scores: scores(plan, &first, second.as_deref()), z: &z, draws: draws(plan) };
+        let job = Job { shape: shape(plan), scores: scores(plan, &first, second.as_deref()), z: &z, draws: draws(plan) };
         let (out, stats) = kernel::forward(job, Adjacency::new(plan.relation().csc()));
         vec![B::from_floats(out, plan.out_shape()), B::from_floats(stats, plan.stats_shape())].into()
     })
@@ -43,7 +48,7 @@ where
     let (grad, out, z) = (B::floats::<T>(&given.grad), B::floats::<T>(&given.out), B::floats::<T>(&given.z));
     let stats = B::floats::<T::Acc>(&given.stats);
     let (first, second) = (B::floats::<T>(&given.first), given.second.as_ref().map(B::floats::<T>));
-    let job = Job { shape: plan.shape(), scores: scores(plan, &first, second.as_deref()), z: &z, draws: draws(plan) };
+    let job = Job { shape: shape(plan), scores: scores(plan, &first, second.as_deref()), z: &z, draws: draws(plan) };
     let of_slices = kernel::Given { grad: &grad, out: &out, stats: &stats, dz: op.z, ds: op.first || op.second };
     let (relation, heads) = (plan.relation(), plan.heads());
     let all = kernel::backward(job, of_slices, Adjacency::new(relation.csr()));

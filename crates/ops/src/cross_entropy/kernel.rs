@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use super::plan::CrossEntropyPlan;
 use crate::kernel::{Acc, Elem, Exp, Sink, Vectorised, collect_rows, collect_rows2, evenly, vectorised};
+use burn_gnn_plan::CrossEntropyPlan;
 
 /// Numbers that one step of the loops over a row takes; buffers of a row are a whole number of them.
 const LANES: usize = 16;

@@ -4,20 +4,20 @@ mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
 mod kernel;
-mod plan;
+mod operator;
 pub(crate) mod reference;
 
+pub(crate) use burn_gnn_plan::CrossEntropyPlan;
+pub use burn_gnn_plan::LossReduction;
 #[cfg(test)]
-pub(crate) use plan::CrossEntropyGrad;
-pub(crate) use plan::CrossEntropyPlan;
-pub use plan::LossReduction;
+pub(crate) use operator::CrossEntropyGrad;
 
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
 
 use crate::OpsError;
-use crate::gspmm::{accept, check_dtype};
+use crate::check::{accept, check_dtype};
 use crate::operator::{reference as plain, tensor};
 
 const NAME: &str = "cross_entropy_rows";
@@ -92,16 +92,6 @@ pub fn cross_entropy_rows_reference(logits: Tensor<2>, rows: &Arc<[u32]>, target
 }
 
 fn plan(logits: &Tensor<2>, rows: &Arc<[u32]>, targets: &Arc<[u32]>, reduction: LossReduction) -> Result<CrossEntropyPlan, OpsError> {
-    let [n, classes] = logits.dims();
-    if rows.len() != targets.len() {
-        let (expected, actual) = (rows.len(), targets.len());
-        return Err(OpsError::Rows { op: NAME, arg: "targets", why: "one per entry of `rows`", expected, actual });
-    }
     check_dtype(NAME, "logits", logits.dtype())?;
-    for (arg, values, bound, why) in [("rows", rows, n, "rows of `logits`"), ("targets", targets, classes, "columns of `logits`")] {
-        if let Some(position) = values.iter().position(|&v| v as usize >= bound) {
-            return Err(OpsError::OutOfRange { op: NAME, arg, position, bound, why, value: u64::from(values[position]) });
-        }
-    }
-    Ok(CrossEntropyPlan::new([n, classes], rows.clone(), targets.clone(), reduction))
+    Ok(CrossEntropyPlan::new(logits.dims(), rows, targets, reduction)?)
 }

@@ -4,7 +4,7 @@ use burn::backend::tensor::{Device, FloatTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
 
-use super::plan::CrossEntropyPlan;
+use super::CrossEntropyPlan;
 use crate::primitives::{index, narrow, widen};
 
 /// 1 at the target of each chosen row.

@@ -1,7 +1,7 @@
 //! Dropout whose mask belongs to original ids, not to rows.
 
 #[cfg(feature = "cube")]
-pub(crate) mod cube;
+mod cube;
 
 use std::sync::Arc;
 
@@ -9,103 +9,15 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Tensor, TensorData};
 
-use crate::check::check_rows;
+use crate::check::{accept, check_dtype};
 use crate::cpu::{Host, by_dtype};
-use crate::gspmm::{accept, check_dtype};
 use crate::kernel::dropout_rows;
 use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors, tensor};
 use crate::{OpsError, Stream};
+use burn_gnn_plan::DropoutPlan;
+pub use burn_gnn_plan::{EdgeDropout, KeyedDropout, RowDropout};
 
 const NAME: &str = "dropout";
-
-/// Dropout as a part of another operator, keyed by original ids: entry `(r, c)` becomes `x / (1 - prob)` if
-/// `stream.uniform(ids[r], c) >= prob`, and 0 otherwise.
-///
-/// Rows are those of the operator's result ([`bias_activation`](crate::bias_activation)), or edges with a column for
-/// every head ([`gat_attention`](crate::gat_attention)). A mask follows its id, so it is the same on any number of
-/// threads, ranks and parts.
-///
-/// ```
-/// use burn_gnn_ops::{KeyedDropout, Stream};
-/// let dropout = KeyedDropout { prob: 0.6, stream: Stream::new(7, "layer 0", 12), ids: None };
-/// assert_eq!(dropout.prob, 0.6);
-/// ```
-#[derive(Clone, Debug)]
-pub struct KeyedDropout {
-    /// Probability that an entry becomes 0, in `[0, 1)`.
-    pub prob: f64,
-    /// Where the draws come from; one for every layer and step.
-    pub stream: Stream,
-    /// Original id of each row or edge; `None` stands for `0..rows`.
-    pub ids: Option<Arc<[u64]>>,
-}
-
-/// [`KeyedDropout`] whose rows are edges, by edge id, and whose columns are heads.
-pub type EdgeDropout = KeyedDropout;
-
-/// [`KeyedDropout`] whose rows are those of a result.
-pub type RowDropout = KeyedDropout;
-
-impl KeyedDropout {
-    /// The dropout there is to do on `rows` rows, if any; `args` are the names of probability and ids.
-    pub(crate) fn plan(
-        &self,
-        op: &'static str,
-        args: [&'static str; 2],
-        why: &'static str,
-        rows: usize,
-    ) -> Result<Option<DropoutPlan>, OpsError> {
-        if !(0.0..1.0).contains(&self.prob) {
-            return Err(OpsError::Probability { op, arg: args[0], value: self.prob });
-        }
-        check_rows(op, args[1], why, rows, self.ids.as_ref().map_or(rows, |ids| ids.len()))?;
-        Ok((self.prob > 0.0).then(|| DropoutPlan::new(self.prob, self.stream, self.ids.clone())))
-    }
-}
-
-/// Names of the fields of a [`KeyedDropout`] among the arguments of an operator.
-pub(crate) const DROPOUT_ARGS: [&str; 2] = ["dropout.prob", "dropout.ids"];
-
-/// Probability, draws and row ids of one dropout; a clone costs one reference count.
-#[derive(Clone, Debug)]
-pub(crate) struct DropoutPlan {
-    prob: f64,
-    stream: Stream,
-    ids: Option<Arc<[u64]>>,
-}
-
-impl DropoutPlan {
-    /// `prob` in `[0, 1)`, one id per row.
-    pub(crate) fn new(prob: f64, stream: Stream, ids: Option<Arc<[u64]>>) -> Self {
-        Self { prob, stream, ids }
-    }
-    /// Probability that an entry becomes 0.
-    pub(crate) fn prob(&self) -> f64 {
-        self.prob
-    }
-    /// Where the draws come from.
-    pub(crate) fn stream(&self) -> &Stream {
-        &self.stream
-    }
-    /// The id that row `r` is keyed by.
-    #[inline]
-    pub(crate) fn id(&self, r: usize) -> u64 {
-        self.ids.as_ref().map_or(r as u64, |ids| ids[r])
-    }
-    /// The id of each row, where ids were given.
-    pub(crate) fn ids(&self) -> Option<&[u64]> {
-        self.ids.as_deref()
-    }
-    /// What kept entries are multiplied by.
-    pub(crate) fn scale(&self) -> f64 {
-        1.0 / (1.0 - self.prob)
-    }
-    /// A word of the stream keeps its entry iff it is at least this. The same as
-    /// `Stream::uniform(..) >= prob`: both sides times 2³², which is exact.
-    pub(crate) fn threshold(&self) -> u64 {
-        (self.prob * 4_294_967_296.0).ceil() as u64
-    }
-}
 
 /// Dropout keyed by original ids: entry `(r, c)` becomes `x[r, c] / (1 - prob)` if
 /// `stream.uniform(ids[r], c) >= prob`, and 0 otherwise.
@@ -186,7 +98,7 @@ pub(crate) fn reference<B: Backend>(x: FloatTensor<B>, plan: &DropoutPlan) -> Fl
     let mut mask = Vec::with_capacity(shape.num_elements());
     for r in 0..shape[0] {
         let id = plan.id(r);
-        mask.extend((0..shape[1] as u64).map(|c| if plan.stream.uniform(id, c) >= plan.prob { plan.scale() } else { 0.0 }));
+        mask.extend((0..shape[1] as u64).map(|c| if plan.stream().uniform(id, c) >= plan.prob() { plan.scale() } else { 0.0 }));
     }
     let mask = B::float_from_data(TensorData::new(mask, shape).convert_dtype(dtype), &device);
     B::float_mul(x, mask)

@@ -4,7 +4,7 @@ use burn_gnn_graph::Relation;
 
 use super::by_edges::{SLICES, forward, gradient, pays, slices};
 use super::kernel::{walk, walk_gradient};
-use super::{EdgeSoftmaxPlan, NormBy};
+use super::{NormBy, SoftmaxPlan};
 
 fn numbers(seed: u64, n: usize) -> Vec<f32> {
     let stream = crate::Stream::new(seed, "by_edges", 0);
@@ -29,7 +29,7 @@ fn the_bits_of_the_walk_over_nodes() {
     for (features, norm_by) in
         [&[1usize][..], &[3], &[4], &[8], &[13], &[2, 16]].into_iter().flat_map(|f| [NormBy::Dst, NormBy::Src].map(|n| (f, n)))
     {
-        let plan = EdgeSoftmaxPlan::new(&relation, norm_by, features).unwrap();
+        let plan = SoftmaxPlan::edges("edge_softmax", &relation, norm_by, features).unwrap();
         let n = 5003 * plan.width();
         let (mut x, g) = (numbers(1, n), numbers(2, n));
         // Masks, signs of zero and larger numbers of either sign.
@@ -52,7 +52,7 @@ fn the_bits_of_the_walk_over_nodes() {
 #[test]
 fn nan_and_rows_of_masks_are_seen() {
     let relation = relation(50, 2000);
-    let plan = EdgeSoftmaxPlan::new(&relation, NormBy::Dst, &[4]).unwrap();
+    let plan = SoftmaxPlan::edges("edge_softmax", &relation, NormBy::Dst, &[4]).unwrap();
     let mut x = numbers(3, 8000);
     x[40] = f32::NAN;
     x[81] = f32::INFINITY;
@@ -73,7 +73,7 @@ fn nan_and_rows_of_masks_are_seen() {
 #[test]
 fn small_sorted_and_half_problems_have_one_sum() {
     let sorted = Relation::from_coo(2, 2000, vec![0; 2000], (0..2000).collect()).unwrap();
-    let plan = |r: &Relation, n: usize| EdgeSoftmaxPlan::new(r, NormBy::Dst, &[n]).unwrap();
+    let plan = |r: &Relation, n: usize| SoftmaxPlan::edges("edge_softmax", r, NormBy::Dst, &[n]).unwrap();
     assert_eq!(slices::<f32>(&plan(&sorted, 8)), 1);
     assert_eq!(slices::<half::f16>(&plan(&relation(50, 2000), 8)), 1);
     assert_eq!(slices::<f32>(&plan(&relation(50, 20), 1)), 1);

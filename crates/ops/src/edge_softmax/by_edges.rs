@@ -20,7 +20,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::EdgeSoftmaxPlan;
+use super::SoftmaxPlan;
 use super::kernel::{STEP, entries, widest};
 use crate::kernel::{Acc, Elem, Exp, Sink, Vectorised, collect_rows, divisor, evenly, prefetch, shift};
 
@@ -33,7 +33,7 @@ const BATCH: usize = 64;
 
 /// How far edges go into partial sums: all to one, or to one for each of 4 slices where the problem is
 /// large. A matter of the problem alone, so that bits do not depend on the machine.
-pub(super) fn slices<T: Elem>(plan: &EdgeSoftmaxPlan) -> usize {
+pub(super) fn slices<T: Elem>(plan: &SoftmaxPlan) -> usize {
     let relation = plan.relation();
     let bytes = relation.num_edges() * plan.width() * size_of::<T>();
     // Half floats, whose rows are half as long, have not been measured.
@@ -49,7 +49,7 @@ const LARGE: usize = 1 << 10;
 const CACHED: usize = 16 << 20;
 
 /// Whether the order of edges is the faster one.
-pub(super) fn pays<T: Elem>(plan: &EdgeSoftmaxPlan) -> bool {
+pub(super) fn pays<T: Elem>(plan: &SoftmaxPlan) -> bool {
     let relation = plan.relation();
     let table = relation.num_dst() * plan.width() * size_of::<T>();
     // A table costs about as much as an edge row per node and slice.
@@ -93,7 +93,7 @@ macro_rules! by_width {
 
 /// The width, as a constant where it is one.
 #[inline(always)]
-fn known<const H: usize>(plan: &EdgeSoftmaxPlan) -> usize {
+fn known<const H: usize>(plan: &SoftmaxPlan) -> usize {
     if H == 0 { plan.width() } else { H }
 }
 
@@ -140,7 +140,7 @@ fn join<A: Acc>(mut tables: Vec<Vec<A>>, join: impl Fn(A, A) -> A + Sync, last: 
 
 /// A table filled by a pass over the edges of each slice.
 fn table<T: Elem>(
-    plan: &EdgeSoftmaxPlan,
+    plan: &SoftmaxPlan,
     start: T::Acc,
     pass: &impl Pass<T>,
     add: impl Fn(T::Acc, T::Acc) -> T::Acc + Sync,
@@ -159,7 +159,7 @@ fn table<T: Elem>(
 }
 
 /// Probabilities from logits.
-pub(super) fn forward<T: Elem>(plan: &EdgeSoftmaxPlan, x: &[T]) -> Vec<T>
+pub(super) fn forward<T: Elem>(plan: &SoftmaxPlan, x: &[T]) -> Vec<T>
 where
     T::Acc: Exp,
 {
@@ -183,7 +183,7 @@ where
 }
 
 /// `y · (g - Σ y · g)`.
-pub(super) fn gradient<T: Elem>(plan: &EdgeSoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
+pub(super) fn gradient<T: Elem>(plan: &SoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
     let sums = table::<T>(plan, T::Acc::ZERO, &Products { plan, y, grad }, |a, b| a + b, |sum| sum);
     let runs = evenly(plan.relation().num_edges(), 2 * plan.width());
     collect_rows(&runs, plan.width(), &|run, sink| {
@@ -209,7 +209,7 @@ fn ask<A>(dst: &[u32], e: usize, table: &[A], width: usize, at: usize, len: usiz
 }
 
 struct Largest<'a, T> {
-    plan: &'a EdgeSoftmaxPlan,
+    plan: &'a SoftmaxPlan,
     x: &'a [T],
 }
 
@@ -245,7 +245,7 @@ impl<T: Elem, const W: usize> Vectorised for LargestRun<'_, T, W> {
 }
 
 struct Products<'a, T> {
-    plan: &'a EdgeSoftmaxPlan,
+    plan: &'a SoftmaxPlan,
     y: &'a [T],
     grad: &'a [T],
 }
@@ -281,7 +281,7 @@ impl<T: Elem, const W: usize> Vectorised for ProductsRun<'_, T, W> {
 }
 
 struct Sums<'a, T: Elem> {
-    plan: &'a EdgeSoftmaxPlan,
+    plan: &'a SoftmaxPlan,
     x: &'a [T],
     largest: &'a [T::Acc],
 }
@@ -346,7 +346,7 @@ fn exponentials<A: Acc + Exp>(buffer: &mut [A]) {
 }
 
 struct Probabilities<'a, 's, 'o, T: Elem, const H: usize> {
-    plan: &'a EdgeSoftmaxPlan,
+    plan: &'a SoftmaxPlan,
     x: &'a [T],
     /// The shift of a node's logits, then what exponentials are divided by.
     nodes: &'a [T::Acc],
@@ -395,7 +395,7 @@ fn blocks<A: Copy>(width: usize, to: &mut [A], f: impl Fn(A, usize) -> A) {
 }
 
 struct Finish<'a, 's, 'o, T: Elem, const H: usize> {
-    plan: &'a EdgeSoftmaxPlan,
+    plan: &'a SoftmaxPlan,
     y: &'a [T],
     grad: &'a [T],
     sums: &'a [T::Acc],

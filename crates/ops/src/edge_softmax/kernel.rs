@@ -16,7 +16,7 @@
 
 use std::ops::Range;
 
-use super::{EdgeSoftmaxPlan, by_edges as edges};
+use super::{SoftmaxPlan, by_edges as edges, segments};
 use crate::kernel::{
     Acc, Adjacency, EdgeRows, Elem, Exp, Scattered, Vectorised, by_edges, divisor, prefetch, scatter, shift, vectorised, zeros,
 };
@@ -32,7 +32,7 @@ trait Block<T: Elem>: Sync {
 }
 
 /// Runs a block kernel over all columns of all destinations.
-fn all<T: Elem>(plan: &EdgeSoftmaxPlan, kernel: &impl Block<T>) -> Vec<T> {
+fn all<T: Elem>(plan: &SoftmaxPlan, kernel: &impl Block<T>) -> Vec<T> {
     let (relation, width) = (plan.relation(), plan.width());
     if relation.num_edges() == 0 || width == 0 {
         return zeros(relation.num_edges() * width);
@@ -59,20 +59,28 @@ fn all<T: Elem>(plan: &EdgeSoftmaxPlan, kernel: &impl Block<T>) -> Vec<T> {
 }
 
 /// Probabilities from logits, both `[num_edges, width]`.
-pub(crate) fn forward<T: Elem>(plan: &EdgeSoftmaxPlan, x: &[T]) -> Vec<T>
+pub(crate) fn forward<T: Elem>(plan: &SoftmaxPlan, x: &[T]) -> Vec<T>
 where
     T::Acc: Exp,
 {
-    if edges::pays::<T>(plan) { edges::forward(plan, x) } else { walk(plan, x) }
+    match plan.as_segments() {
+        Some(segments) => segments::forward(segments, plan.width(), x),
+        None if edges::pays::<T>(plan) => edges::forward(plan, x),
+        None => walk(plan, x),
+    }
 }
 
 /// `y · (g - Σ y · g)`.
-pub(crate) fn gradient<T: Elem>(plan: &EdgeSoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
-    if edges::pays::<T>(plan) { edges::gradient(plan, y, grad) } else { walk_gradient(plan, y, grad) }
+pub(crate) fn gradient<T: Elem>(plan: &SoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
+    match plan.as_segments() {
+        Some(segments) => segments::gradient(segments, plan.width(), y, grad),
+        None if edges::pays::<T>(plan) => edges::gradient(plan, y, grad),
+        None => walk_gradient(plan, y, grad),
+    }
 }
 
 /// [`forward`] node by node.
-pub(crate) fn walk<T: Elem>(plan: &EdgeSoftmaxPlan, x: &[T]) -> Vec<T>
+pub(crate) fn walk<T: Elem>(plan: &SoftmaxPlan, x: &[T]) -> Vec<T>
 where
     T::Acc: Exp,
 {
@@ -80,7 +88,7 @@ where
 }
 
 /// [`gradient`] node by node.
-pub(crate) fn walk_gradient<T: Elem>(plan: &EdgeSoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
+pub(crate) fn walk_gradient<T: Elem>(plan: &SoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
     all(plan, &Backward { plan, y, grad, slices: edges::slices::<T>(plan) })
 }
 
@@ -103,7 +111,7 @@ fn parts(row: Range<usize>, slices: usize, num_edges: usize, id: impl Fn(usize) 
 }
 
 struct Forward<'a, T> {
-    plan: &'a EdgeSoftmaxPlan,
+    plan: &'a SoftmaxPlan,
     x: &'a [T],
     slices: usize,
 }
@@ -206,7 +214,7 @@ where
 }
 
 struct Backward<'a, T> {
-    plan: &'a EdgeSoftmaxPlan,
+    plan: &'a SoftmaxPlan,
     y: &'a [T],
     grad: &'a [T],
     slices: usize,

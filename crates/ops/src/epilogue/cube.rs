@@ -1,24 +1,17 @@
 //! Epilogues on CubeCL backends.
 
-use burn_cubecl::{CubeBackend, CubeDevice};
+use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;
 
-use super::EpiloguePlan;
 use super::operator::{Epilogue, EpilogueGrad, Given};
-use crate::dropout::cube::draws;
 use crate::operator::{OnCube, Tensors};
-
-fn call(plan: &EpiloguePlan, device: &CubeDevice) -> cube::Epilogue {
-    cube::Epilogue { activation: plan.activation(), dropout: plan.dropout().map(|dropout| draws(dropout, device)) }
-}
 
 /// Which entries are open is four columns in a number.
 impl OnCube for Epilogue {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
         let mut inputs = inputs.read();
         let (x, bias) = (inputs.float(), inputs.float_if(self.biased));
-        let call = call(&self.plan, &x.device);
-        let (out, open) = cube::epilogue(&call, x, bias, self.open);
+        let (out, open) = cube::epilogue(&self.plan, x, bias, self.open);
         Tensors::one(out).and_int(self.open.then_some(open))
     }
 }
@@ -31,8 +24,7 @@ impl OnCube for EpilogueGrad {
             (None, Some(open)) => cube::EpilogueKept::Open(open),
             (None, None) => cube::EpilogueKept::Nothing,
         };
-        let call = call(&self.plan, &grad.device);
-        let (d_x, d_bias) = cube::epilogue_grad(&call, grad, kept, self.bias);
+        let (d_x, d_bias) = cube::epilogue_grad(&self.plan, grad, kept, self.bias);
         std::iter::once(d_x).chain(self.bias.then_some(d_bias)).collect::<Vec<_>>().into()
     }
 }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::plan::EpiloguePlan;
 use crate::Activation;
 use crate::activation::OnNumbers;
 use crate::kernel::{
     Acc, EdgeRows, Elem, Mask, Places, Scattered, Sink, Vectorised, collect_beside, collect_rows_and_edges, collect_rows2, evenly, scatter,
     split_mut, vectorised,
 };
+use burn_gnn_plan::EpiloguePlan;
 
 /// Rows whose columns are summed together for the bias, at fixed places: the sums do not depend on threads.
 const BLOCK: usize = 256;

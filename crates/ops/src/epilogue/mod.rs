@@ -5,23 +5,20 @@ mod cpu;
 mod cube;
 mod kernel;
 mod operator;
-mod plan;
 pub(crate) mod reference;
 
+pub(crate) use burn_gnn_plan::EpiloguePlan;
 pub(crate) use operator::Epilogue;
 #[cfg(test)]
 pub(crate) use operator::EpilogueGrad;
-pub(crate) use plan::EpiloguePlan;
 
 use burn::tensor::{DispatchTensor, Tensor};
 
-use crate::activation::check;
-use crate::check::{check_rows, check_same};
-use crate::dropout::{DROPOUT_ARGS, RowDropout};
-use crate::gspmm::{accept, check_dtype};
+use crate::check::{accept, check_dtype, check_rows, check_same};
 use crate::operator::{reference as plain, tensor};
 use crate::precision::enter;
 use crate::{Activation, OpsError};
+use burn_gnn_plan::RowDropout;
 
 const NAME: &str = "bias_activation";
 
@@ -105,16 +102,10 @@ pub fn bias_activation_reference(x: Tensor<2>, bias: Option<Tensor<1>>, activati
 }
 
 fn plan(x: &Tensor<2>, bias: Option<&Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Result<EpiloguePlan, OpsError> {
-    let [rows, columns] = x.dims();
     check_dtype(NAME, "x", x.dtype())?;
-    check(activation, NAME)?;
     if let Some(bias) = bias {
-        check_rows(NAME, "bias", "one per column of `x`", columns, bias.dims()[0])?;
+        check_rows(NAME, "bias", "one per column of `x`", x.dims()[1], bias.dims()[0])?;
         check_same(NAME, ("bias", bias), ("x", x))?;
     }
-    let dropout = match dropout {
-        None => None,
-        Some(dropout) => dropout.plan(NAME, DROPOUT_ARGS, "one per row of `x`", rows)?,
-    };
-    Ok(EpiloguePlan::new(rows, columns, activation, dropout))
+    Ok(EpiloguePlan::new(x.dims(), activation, dropout)?)
 }

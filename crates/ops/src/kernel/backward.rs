@@ -20,7 +20,7 @@ use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::product_grad::{Product, Reduced, product_grad};
 use super::split::{by_edges, evenly, run_all};
 use super::{Adjacency, Elem, Table, collect_rows, prefetch, weighted};
-use crate::gspmm::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
+use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
 /// What a gradient reads beside the plan; operands it does not need may be empty.
 #[derive(Clone, Copy)]

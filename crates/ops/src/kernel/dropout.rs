@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::philox::{Keep, draw_rows};
 use super::split::evenly;
 use super::{Acc, Elem, Sink, Vectorised, collect_rows, vectorised};
-use crate::dropout::DropoutPlan;
+use burn_gnn_plan::DropoutPlan;
 
 /// Blocks that are drawn at a time; their words stay in the first-level cache.
 const TILE: usize = 512;

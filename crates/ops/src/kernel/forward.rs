@@ -12,7 +12,7 @@ use super::layout::{Eights, Layout, One, Same, Sixteens};
 use super::simd::{Baseline, Reach};
 use super::split::{by_edges, run_all};
 use super::{Adjacency, Elem, Table};
-use crate::gspmm::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
+use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
 /// Values. An operand that the operator does not read may be empty.
 pub(crate) fn forward<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Vec<T> {

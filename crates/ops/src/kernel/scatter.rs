@@ -23,7 +23,7 @@ use rayon::prelude::*;
 
 use super::sink::{Sink, parts, room, zeros};
 use super::split::split_mut;
-use crate::permutation::Permutation;
+use burn_gnn_plan::Permutation;
 
 /// The row of each position: different rows for different positions, all rows.
 #[derive(Clone, Copy)]

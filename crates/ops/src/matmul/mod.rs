@@ -13,8 +13,7 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::row_index;
 
 use crate::OpsError;
-use crate::check::{check_rows, check_same};
-use crate::gspmm::accept;
+use crate::check::{accept, check_rows, check_same, check_shape};
 use crate::operator::tensor;
 use crate::precision::enter;
 
@@ -127,9 +126,7 @@ pub fn try_matmul_rows_onto(x: Tensor<2>, w: Tensor<2>, sum: Tensor<2>) -> Resul
     let ([n, k], [actual, m], [rows, columns]) = (x.dims(), w.dims(), sum.dims());
     check_rows(NAME, "w", "one per column of `x`", k, actual)?;
     check_rows(NAME, "sum", "one per row of `x`", n, rows)?;
-    if columns != m {
-        return Err(OpsError::Shape { op: NAME, arg: "sum", expected: vec![n, m], actual: vec![rows, columns] });
-    }
+    check_shape(NAME, "sum", &[n, m], &[rows, columns])?;
     check_same(NAME, ("w", &w), ("x", &x))?;
     check_same(NAME, ("sum", &sum), ("x", &x))?;
     if n == 0 || k == 0 || m == 0 {

@@ -5,16 +5,16 @@ use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
 use rayon::prelude::*;
 
-use super::grouped_edges::GroupedEdges;
+use super::grouped_edges::{GroupedEdges, by_dst, by_src, src_pairs};
 use super::kernel::{Walk, Weights};
 use super::operator::{Given, Relational, RelationalGrad};
-use super::plan::RelationalPlan;
 use super::products::Products;
 use crate::cpu::Host;
 use crate::kernel::{Elem, zeros};
 use crate::operator::Tensors;
 use crate::typed::dense::{Matrices, Panels, row_stride};
 use crate::typed::widen::{Real, by_real};
+use burn_gnn_plan::RelationalPlan;
 
 /// Whether nothing is to be computed.
 fn is_empty(plan: &RelationalPlan) -> bool {
@@ -59,7 +59,7 @@ fn multiply_first(plan: &RelationalPlan) -> bool {
     if plan.d_output() >= plan.d_input() {
         return false;
     }
-    let (edges, pairs) = (index.relation().num_edges(), [index.by_dst().num_pairs(), index.by_src().num_pairs()]);
+    let (edges, pairs) = (index.relation().num_edges(), [by_dst(index).num_pairs(), by_src(index).num_pairs()]);
     let after = gather_cost(edges, plan.d_input()) + multiply_cost(pairs[0], shape);
     let write = pairs[1] as f64 * (10.0 + plan.d_output() as f64 / 4.0);
     let before = multiply_cost(pairs[1], shape) + write + gather_cost(edges, plan.d_output());
@@ -94,7 +94,7 @@ pub(super) fn aggregate<A: Real, T: Elem<Acc = A>>(
 ) -> Vec<T> {
     let [blocks, k, n] = plan.block_shape();
     let index = plan.index();
-    let (grouped, average) = (index.by_dst(), index.is_mean());
+    let (grouped, average) = (&*by_dst(index), index.is_mean());
     let scale = scales(grouped, norm, plan, false);
     let scale = scale.as_deref();
     if !multiply_first {
@@ -102,9 +102,9 @@ pub(super) fn aggregate<A: Real, T: Elem<Acc = A>>(
         return walk.run(Some(&Matrices::new(weight, k, n, false)), None, true).0;
     }
     let panels = Panels::new(weight, k, n, false);
-    let rows = Products { grouped: index.by_src(), own: x, panels: &panels, blocks, k, n }.per_pair();
+    let rows = Products { grouped: &by_src(index), own: x, panels: &panels, blocks, k, n }.per_pair();
     let width = plan.d_output();
-    Walk { grouped, from: &rows[..], at: index.src_pairs(), scale, average, blocks: 1, k: width, n: width }.run(None, None, true).0
+    Walk { grouped, from: &rows[..], at: &src_pairs(index), scale, average, blocks: 1, k: width, n: width }.run(None, None, true).0
 }
 
 pub(super) fn gradient<B: Host>(op: &RelationalGrad, given: Given<B>) -> Tensors<B> {
@@ -123,7 +123,7 @@ fn typed_gradient<B: Host, T: Elem<Acc = A>, A: Real>(op: &RelationalGrad, given
     }
     let [blocks, input, output] = plan.block_shape();
     let index = plan.index();
-    let grouped = index.by_src();
+    let grouped = &*by_src(index);
     let (grad, norm) = (B::floats::<T>(&given.grad), given.norm.as_ref().map(B::floats::<T>));
     let scale = scales(grouped, norm.as_deref(), plan, index.is_mean());
     let (x, weight) = (given.x.as_ref().map(B::floats::<T>), given.weight.as_ref().map(B::floats::<T>));
@@ -142,7 +142,7 @@ fn gradient_of_norm<B: Host, T: Elem<Acc = A>, A: Real>(given: &Given<B>, plan: 
         return nothing::<B, T>(plan.norm_shape());
     }
     let [blocks, k, n] = plan.block_shape();
-    let grouped = plan.index().by_src();
+    let grouped = &*by_src(plan.index());
     let panels = Panels::new(&B::floats::<T>(weight), k, n, false);
     let scale = scales::<A, T>(grouped, None, plan, plan.index().is_mean());
     let products = Products { grouped, own: &B::floats::<T>(x), panels: &panels, blocks, k, n };

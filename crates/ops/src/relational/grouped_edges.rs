@@ -11,11 +11,12 @@
 //! by edge id, wherever blocks begin.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use burn_gnn_graph::Compressed;
 use rayon::prelude::*;
 
-use crate::permutation::Permutation;
+use burn_gnn_plan::{Permutation, RelationalIndex};
 
 /// Rows of a block: 16 columns of them are 64 KiB.
 const BLOCK_ROWS: usize = 1024;
@@ -51,6 +52,24 @@ pub(crate) struct GroupedEdges {
     others: Vec<u32>,
     /// The id of the edge at each position.
     edges: Permutation,
+}
+
+/// The edges of `index` grouped by destination, kept with it.
+pub(crate) fn by_dst(index: &RelationalIndex) -> Arc<GroupedEdges> {
+    index.attached().get_or_insert("by destination", || GroupedEdges::new(index.relation().csc(), index.types(), index.num_relations()))
+}
+
+/// As [`by_dst`], grouped by source.
+pub(crate) fn by_src(index: &RelationalIndex) -> Arc<GroupedEdges> {
+    index.attached().get_or_insert("by source", || GroupedEdges::new(index.relation().csr(), index.types(), index.num_relations()))
+}
+
+/// The pair of [`by_src`] that holds the edge at each position of [`by_dst`].
+pub(crate) fn src_pairs(index: &RelationalIndex) -> Arc<Vec<u32>> {
+    index.attached().get_or_insert("pairs of sources", || {
+        let by_edge = by_src(index).pairs_by_edge();
+        by_dst(index).edges().par_iter().map(|&e| by_edge[e as usize]).collect()
+    })
 }
 
 #[derive(Default)]

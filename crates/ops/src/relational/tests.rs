@@ -12,12 +12,12 @@ use burn::tensor::{Shape, TensorData};
 use burn_gnn_graph::Relation;
 
 use super::operator::{Relational, RelationalGrad};
-use super::plan::RelationalPlan;
 use super::{RelationalIndex, cpu};
 use crate::Stream;
 use crate::cpu::Host;
 use crate::fallback_tests::compare_operator;
 use crate::operator::GnnBackend;
+use burn_gnn_plan::RelationalPlan;
 
 type Ad = Autodiff<Flex, NoCheckpointing>;
 
@@ -49,7 +49,7 @@ fn indices() -> Vec<RelationalIndex> {
 fn compare<B: Host>(backend: &str) {
     for index in indices() {
         for shape in [&[3usize, 4][..], &[4, 3], &[2, 3, 2], &[0, 2], &[2, 0], &[20, 17]] {
-            let plan = RelationalPlan::new(&index, shape);
+            let plan = RelationalPlan::new(&index, shape).unwrap();
             let edges = Shape::from(vec![index.relation().num_edges()]);
             let (x, w) = (|| tensor::<B>(1, &plan.x_shape()), || tensor::<B>(2, &plan.weight_shape()));
             let grad = || tensor::<B>(3, &plan.out_shape());
@@ -79,7 +79,7 @@ fn fallback_on_cpu_backends() {
 fn multiplying_first_or_last() {
     for index in indices().into_iter().filter(|i| i.relation().num_edges() > 0) {
         for shape in [&[5usize, 3][..], &[3, 5], &[2, 17, 2], &[64, 20]] {
-            let plan = RelationalPlan::new(&index, shape);
+            let plan = RelationalPlan::new(&index, shape).unwrap();
             let (x, w) = (numbers(1, plan.x_shape().num_elements()), numbers(2, plan.weight_shape().num_elements()));
             let norm = numbers(3, index.relation().num_edges());
             for norm in [None, Some(&norm[..])] {
@@ -93,7 +93,7 @@ fn multiplying_first_or_last() {
 /// After the call the operands are dropped; whose buffers are still held is what was kept.
 #[test]
 fn keeps_only_what_a_tracked_input_needs() {
-    let plan = RelationalPlan::new(&indices()[1], &[2, 2]);
+    let plan = RelationalPlan::new(&indices()[1], &[2, 2]).unwrap();
     let edges = Shape::from(vec![plan.index().relation().num_edges()]);
     for bits in 0..16u32 {
         let [x_tracked, w_tracked, norm_tracked, scaled] = [1, 2, 4, 8].map(|b| bits & b != 0);
@@ -119,7 +119,7 @@ fn keeps_only_what_a_tracked_input_needs() {
 #[test]
 #[should_panic(expected = "the gradient of a gradient is not implemented")]
 fn second_order_is_refused() {
-    let plan = RelationalPlan::new(&indices()[1], &[2, 2]);
+    let plan = RelationalPlan::new(&indices()[1], &[2, 2]).unwrap();
     let ones = |shape: Shape| FloatTensor::<Ad>::new(FlexTensor::from_data(TensorData::new(vec![1.0f32; shape.num_elements()], shape)));
     let inputs = vec![ones(plan.out_shape()).require_grad(), ones(plan.weight_shape())];
     let _ = Ad::run(inputs.into(), RelationalGrad { plan, x: true, weight: false, norm: false, scaled: false });

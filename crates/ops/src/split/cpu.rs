@@ -9,7 +9,9 @@ use bytemuck::Zeroable;
 use rayon::prelude::*;
 
 use super::first_rows;
-use super::plan::{Cut, SplitPlan};
+use burn_gnn_plan::SplitPlan;
+
+use super::split::Split;
 use crate::cpu::{Host, by_dtype};
 use crate::kernel::{Elem, room};
 
@@ -28,7 +30,7 @@ struct FilledByPart<T> {
 
 impl<T: Elem> FilledByPart<T> {
     fn new(plan: &SplitPlan, width: usize) -> Self {
-        let rows = plan.rows(plan.parts() - 1).end;
+        let rows = plan.all_rows();
         Self { entries: room(rows * width), width, written: vec![false; plan.parts()] }
     }
     fn part(&mut self, plan: &SplitPlan, part: usize) -> &mut [MaybeUninit<T>] {
@@ -54,7 +56,7 @@ impl<T: Elem> FilledByPart<T> {
                 self.part(plan, part).fill(MaybeUninit::new(T::zeroed()));
             }
         }
-        let len = plan.rows(plan.parts() - 1).end * self.width;
+        let len = plan.all_rows() * self.width;
         // SAFETY: parts cover all rows of the whole (`bounds` ascend from 0 to their number), `put` has written every entry of the parts
         // that it has marked (it compares the lengths), and the others were filled above.
         unsafe { self.entries.set_len(len) };
@@ -63,25 +65,27 @@ impl<T: Elem> FilledByPart<T> {
 }
 
 /// Copies the gradient of a run to its rows of the whole; keeps that of all rows, to which first rows are added.
-pub(super) fn put<B: Host>(grad: FloatTensor<B>, plan: &SplitPlan, part: usize) -> FloatTensor<B> {
-    if let Cut::First { .. } = plan.cut {
-        return plan.keep::<B>(grad, part);
+pub(super) fn put<B: Host>(grad: FloatTensor<B>, split: &Split, part: usize) -> FloatTensor<B> {
+    let plan = split.plan();
+    if !plan.is_runs() {
+        return split.keep::<B>(grad, part);
     }
     by_dtype!(grad.dtype(), T => {
         let width = grad.shape()[1..].iter().product();
-        plan.grads.with(|| FilledByPart::<T>::new(plan, width), |all| all.put(plan, part, &B::floats::<T>(&grad)));
+        split.grads.with(|| FilledByPart::<T>::new(plan, width), |all| all.put(plan, part, &B::floats::<T>(&grad)));
         B::from_floats(vec![T::zeroed()], Shape::from([1]))
     })
 }
 
 /// The gradient of the whole.
-pub(super) fn join<B: Host>(due: &FloatTensor<B>, plan: &SplitPlan, shape: Shape) -> FloatTensor<B> {
-    if let Cut::First { .. } = plan.cut {
-        return first_rows::join::<B>(due, plan.kept::<B>(), shape, add::<B>, extend::<B>);
+pub(super) fn join<B: Host>(due: &FloatTensor<B>, split: &Split, shape: Shape) -> FloatTensor<B> {
+    let plan = split.plan();
+    if !plan.is_runs() {
+        return first_rows::join::<B>(due, split.kept::<B>(), shape, add::<B>, extend::<B>);
     }
     by_dtype!(due.dtype(), T => {
         let width = shape[1..].iter().product();
-        let all = plan.grads.take::<FilledByPart<T>>().unwrap_or_else(|| FilledByPart::new(plan, width));
+        let all = split.grads.take::<FilledByPart<T>>().unwrap_or_else(|| FilledByPart::new(plan, width));
         B::from_floats(all.joined(plan), shape)
     })
 }
@@ -129,7 +133,7 @@ mod tests {
     #[test]
     fn every_entry_is_written() {
         let long = RUN / 2 + 3;
-        let plan = SplitPlan::new(Cut::Runs([0, 2, 2, 3, 3 + long].into()));
+        let plan = SplitPlan::runs(3 + long, &[0, 2, 2, 3, 3 + long]);
         let mut filled = FilledByPart::<f32>::new(&plan, 2);
         let last: Vec<f32> = (0..2 * long).map(|i| i as f32).collect();
         filled.put(&plan, 3, &last);

@@ -15,9 +15,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::dense::{LANES, Matrices, is_narrow, outer, padded, product, row_stride, wide};
-use super::plan::TypedPlan;
 use super::widen::{Real, append, rounded, widened};
 use crate::kernel::{Elem, Places, Scattered, Vectorised, collect_rows, scatter, vectorised, zeros};
+use burn_gnn_plan::TypedPlan;
 
 /// Rows of a piece.
 const PIECE: usize = 1024;

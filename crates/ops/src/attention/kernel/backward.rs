@@ -1,7 +1,7 @@
 //! Gradients; see the module above.
 
+use super::Shape;
 use super::{AHEAD, BLOCK, FLAT, Job, Scores, accumulate, dot, exp_all, get, lanes, leaky, load};
-use crate::attention::plan::Shape;
 use crate::kernel::{
     Acc, Adjacency, EdgeRows, Elem, Exp, Scattered, Sink, Vectorised, by_edges, collect_rows, collect_rows_and_edges, evenly, prefetch,
     vectorised,

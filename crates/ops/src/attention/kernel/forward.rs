@@ -1,7 +1,7 @@
 //! Result and statistics; see the module above.
 
+use super::Shape;
 use super::{AHEAD, BLOCK, FLAT, Job, Scores, accumulate, exp_all, get, lanes, leaky, load};
-use crate::attention::plan::Shape;
 use crate::kernel::{Acc, Adjacency, Elem, Exp, Sink, Vectorised, by_edges, collect_rows2, inverse, prefetch, shift, vectorised};
 
 /// Result `[num_dst, heads, dim]`, and `[num_dst, 2, heads]`: max of the scores and 1 / Σ exp(score - max),

@@ -26,7 +26,6 @@ mod forward;
 pub(crate) use backward::{Given, backward, sum_in_edges};
 pub(crate) use forward::forward;
 
-use super::plan::Shape;
 use crate::kernel::{Acc, Elem, Exp, LANES, philox_lanes};
 
 /// Which edges dropout keeps.
@@ -47,6 +46,14 @@ pub(crate) enum Scores<'a, T: Elem> {
     Gat { a_src: &'a [T], a_dst: &'a [T], slope: f64 },
     /// A row of one number per head for every edge.
     Edges(&'a [T]),
+}
+
+/// Sizes.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) num_dst: usize,
+    pub(crate) heads: usize,
+    pub(crate) dim: usize,
 }
 
 #[derive(Clone, Copy)]

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{Derived, Relation};
+use burn_gnn_graph::{Attached, Derived, Relation};
 use rayon::prelude::*;
 
-use crate::OpsError;
-use crate::gspmm::accept;
-use crate::permutation::Permutation;
-use crate::relational::{TypeId, check_types};
+use crate::error::{accept, check_types};
+use crate::{Permutation, PlanError, TypeId};
 
 /// Consecutive rows cut into segments, of any length including 0. Cloning costs one reference count.
 ///
 /// ```
-/// use burn_gnn_ops::Segments;
+/// use burn_gnn_plan::Segments;
 /// let segments = Segments::from_lengths(&[2, 0, 3]);
 /// assert_eq!(segments, Segments::from_offsets(&[0, 2, 2, 5]));
 /// assert_eq!((segments.len(), segments.num_rows(), segments.range(2)), (3, 5, 2..5));
@@ -25,8 +23,7 @@ struct Inner {
     offsets: Vec<u32>,
     /// Rows as edges into segments.
     relation: Derived<Relation>,
-    #[cfg(feature = "cube")]
-    attached: burn_gnn_graph::Attached,
+    attached: Attached,
 }
 
 impl std::fmt::Debug for Segments {
@@ -48,8 +45,8 @@ const OP: &str = "segments";
 /// `u32::MAX` is kept free as "no row".
 const LIMIT: usize = u32::MAX as usize - 1;
 
-fn wrong(what: String) -> OpsError {
-    OpsError::Segments { op: OP, what }
+fn wrong(what: String) -> PlanError {
+    PlanError::Segments { op: OP, what }
 }
 
 impl Segments {
@@ -66,7 +63,7 @@ impl Segments {
     ///
     /// # Errors
     /// More than `u32::MAX - 1` rows together.
-    pub fn try_from_lengths(lengths: &[usize]) -> Result<Self, OpsError> {
+    pub fn try_from_lengths(lengths: &[usize]) -> Result<Self, PlanError> {
         let mut at = 0usize;
         let mut offsets = Vec::with_capacity(lengths.len() + 1);
         offsets.push(0);
@@ -92,7 +89,7 @@ impl Segments {
     ///
     /// # Errors
     /// No offsets, a first one that is not 0, one below its predecessor, or more than `u32::MAX - 1` rows.
-    pub fn try_from_offsets(offsets: &[usize]) -> Result<Self, OpsError> {
+    pub fn try_from_offsets(offsets: &[usize]) -> Result<Self, PlanError> {
         match offsets.first() {
             None => return Err(wrong("offsets must hold at least one number, the 0 at the beginning, got none".into())),
             Some(0) => (),
@@ -109,17 +106,11 @@ impl Segments {
     }
 
     fn of(offsets: Vec<u32>) -> Self {
-        Self(Arc::new(Inner {
-            offsets,
-            relation: Derived::new(),
-            #[cfg(feature = "cube")]
-            attached: burn_gnn_graph::Attached::default(),
-        }))
+        Self(Arc::new(Inner { offsets, relation: Derived::new(), attached: Attached::default() }))
     }
 
     /// What devices keep beside the offsets.
-    #[cfg(feature = "cube")]
-    pub(crate) fn attached(&self) -> &burn_gnn_graph::Attached {
+    pub fn attached(&self) -> &Attached {
         &self.0.attached
     }
     /// Number of segments.
@@ -147,11 +138,14 @@ impl Segments {
         self.0.offsets[i] as usize..self.0.offsets[i + 1] as usize
     }
     /// The segment of each row.
-    pub(crate) fn by_row(&self) -> Vec<u32> {
+    pub fn by_row(&self) -> Vec<u32> {
         (0..self.len()).flat_map(|i| std::iter::repeat_n(i as u32, self.range(i).len())).collect()
     }
     /// Rows as edges, by row, from one source into segments; sorted, so no permutation is stored.
-    pub(crate) fn relation(&self) -> Result<&Relation, OpsError> {
+    ///
+    /// # Errors
+    /// More segments than a relation has nodes.
+    pub fn relation(&self) -> Result<&Relation, PlanError> {
         self.0.relation.try_get_or_compute(|| {
             let ids = self.by_row();
             Relation::from_coo(1, self.len(), vec![0; ids.len()], ids).map_err(|e| wrong(e.to_string()))
@@ -159,11 +153,11 @@ impl Segments {
     }
 }
 
-/// Rows sorted by type once, to be kept over any number of calls of [`gather_mm`](crate::gather_mm).
+/// Rows sorted by type once, to be kept over any number of calls of `gather_mm`.
 /// Cloning costs one reference count.
 ///
 /// ```
-/// use burn_gnn_ops::TypeIndex;
+/// use burn_gnn_plan::TypeIndex;
 /// let types = TypeIndex::new(&[2u8, 0, 2], 3);
 /// assert_eq!((types.rows_of(0), types.rows_of(1), types.rows_of(2)), (&[1u32][..], &[][..], &[0u32, 2][..]));
 /// ```
@@ -187,12 +181,12 @@ impl TypeIndex {
     ///
     /// # Errors
     /// A type that is not below `num_types`, or more than `u32::MAX - 1` types or rows.
-    pub fn try_new<I: TypeId>(types: &[I], num_types: usize) -> Result<Self, OpsError> {
+    pub fn try_new<I: TypeId>(types: &[I], num_types: usize) -> Result<Self, PlanError> {
         const OP: &str = "type_index";
         check_types(OP, "num_types", num_types)?;
         if let Some(position) = types.par_iter().position_first(|&t| t.into() as usize >= num_types) {
             let value = u64::from(types[position].into());
-            return Err(OpsError::OutOfRange { op: OP, arg: "types", position, bound: num_types, why: "types", value });
+            return Err(PlanError::OutOfRange { op: OP, arg: "types", position, bound: num_types, why: "types", value });
         }
         let mut lengths = vec![0usize; num_types];
         types.iter().for_each(|&t| lengths[t.into() as usize] += 1);
@@ -230,7 +224,8 @@ impl TypeIndex {
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
-    pub(crate) fn permutation(&self) -> &Permutation {
+    /// [`rows`](Self::rows), as a permutation.
+    pub fn permutation(&self) -> &Permutation {
         &self.rows
     }
 }

@@ -2,12 +2,14 @@
 
 /// Every number below its length once: checked when it is made, so that rows at different positions are different ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Permutation(std::sync::Arc<[u32]>);
+pub struct Permutation(std::sync::Arc<[u32]>);
 
 impl Permutation {
+    /// From the numbers in their order.
+    ///
     /// # Panics
     /// If a number is not below the length, or there twice.
-    pub(crate) fn new(numbers: Vec<u32>) -> Self {
+    pub fn new(numbers: Vec<u32>) -> Self {
         let mut seen = vec![0u64; numbers.len().div_ceil(64)];
         for &n in &numbers {
             let (word, bit) = (n as usize / 64, 1u64 << (n % 64));

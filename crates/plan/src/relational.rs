@@ -1,14 +1,13 @@
-//! The edges of several relations, sorted once and kept.
+//! What one relational aggregation does, and the edges of several relations, sorted once and kept.
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{Derived, Relation, RelationStack};
+use burn::tensor::Shape;
+use burn_gnn_graph::{Attached, Derived, Relation, RelationStack};
 use rayon::prelude::*;
 
-use super::grouped_edges::GroupedEdges;
-use crate::OpsError;
-use crate::check::check_rows;
-use crate::gspmm::accept;
+use crate::PlanError;
+use crate::error::{accept, check_rows, check_types, check_width};
 
 /// An integer that numbers edge types: `u8`, `u16` or `u32`.
 pub trait TypeId: Copy + Send + Sync + Into<u32> {}
@@ -16,16 +15,8 @@ impl TypeId for u8 {}
 impl TypeId for u16 {}
 impl TypeId for u32 {}
 
-/// Refuses more types than 32 bits can number, one number kept free as "no type".
-pub(crate) fn check_types(op: &'static str, arg: &'static str, types: usize) -> Result<(), OpsError> {
-    if types < u32::MAX as usize {
-        return Ok(());
-    }
-    Err(OpsError::Parameter { op, arg, range: "at most 4294967294", value: types as f64 })
-}
-
 /// Edges with a type each, sorted by type once and kept over any number of calls of
-/// [`relational_aggregate`](crate::relational_aggregate).
+/// `relational_aggregate`.
 ///
 /// Sorted layouts are built on first use, by destination for the result and by source for gradients:
 /// `O(edges)` time each, 12 bytes per edge and 8 per pair of a relation and a node with edges of it.
@@ -33,7 +24,7 @@ pub(crate) fn check_types(op: &'static str, arg: &'static str, types: usize) -> 
 ///
 /// ```
 /// use burn_gnn_graph::Relation;
-/// use burn_gnn_ops::RelationalIndex;
+/// use burn_gnn_plan::RelationalIndex;
 /// let edges = Relation::from_coo(2, 2, vec![0, 1, 1], vec![0, 0, 1])?;
 /// let index = RelationalIndex::new(&edges, &[1u8, 0, 1], 2);
 /// assert_eq!(index.edge_ids(1), [0, 2]);
@@ -52,12 +43,7 @@ struct Inner {
     num_relations: usize,
     by_relation: Derived<(Vec<u32>, Vec<u32>)>,
     pair_counts: Derived<Vec<u32>>,
-    /// Without and with [`mean`](RelationalIndex::mean).
-    #[cfg(feature = "cube")]
-    pairs: [Derived<burn_gnn_cube::RelationalRows>; 2],
-    by_dst: Derived<GroupedEdges>,
-    by_src: Derived<GroupedEdges>,
-    src_pairs: Derived<Vec<u32>>,
+    attached: Attached,
 }
 
 impl RelationalIndex {
@@ -74,13 +60,13 @@ impl RelationalIndex {
     ///
     /// # Errors
     /// Not one type per edge, a type that is not below `num_relations`, or more than `u32::MAX - 1` relations.
-    pub fn try_new<I: TypeId>(relation: &Relation, types: &[I], num_relations: usize) -> Result<Self, OpsError> {
+    pub fn try_new<I: TypeId>(relation: &Relation, types: &[I], num_relations: usize) -> Result<Self, PlanError> {
         const OP: &str = "relational_index";
         check_rows(OP, "types", "one per edge of the relation", relation.num_edges(), types.len())?;
         check_types(OP, "num_relations", num_relations)?;
         if let Some(position) = types.par_iter().position_first(|&t| t.into() as usize >= num_relations) {
             let value = u64::from(types[position].into());
-            return Err(OpsError::OutOfRange { op: OP, arg: "types", position, bound: num_relations, why: "relations", value });
+            return Err(PlanError::OutOfRange { op: OP, arg: "types", position, bound: num_relations, why: "relations", value });
         }
         Ok(Self::of(relation.clone(), types.par_iter().map(|&t| t.into()).collect(), num_relations))
     }
@@ -98,11 +84,7 @@ impl RelationalIndex {
             num_relations,
             by_relation: Derived::new(),
             pair_counts: Derived::new(),
-            #[cfg(feature = "cube")]
-            pairs: Default::default(),
-            by_dst: Derived::new(),
-            by_src: Derived::new(),
-            src_pairs: Derived::new(),
+            attached: Attached::default(),
         };
         Self { inner: Arc::new(inner), mean: false }
     }
@@ -143,7 +125,7 @@ impl RelationalIndex {
     }
 
     /// Edge ids by relation, ascending inside one, and before them where each relation starts.
-    pub(crate) fn by_relation(&self) -> (&[u32], &[u32]) {
+    pub fn by_relation(&self) -> (&[u32], &[u32]) {
         let (starts, ids) = self.inner.by_relation.get_or_compute(|| {
             let mut starts = vec![0u32; self.num_relations() + 1];
             self.types().iter().for_each(|&t| starts[t as usize + 1] += 1);
@@ -160,15 +142,13 @@ impl RelationalIndex {
         (starts, ids)
     }
 
-    /// The edges as kernels for graphics processors read them.
-    #[cfg(feature = "cube")]
-    pub(crate) fn pairs(&self) -> &burn_gnn_cube::RelationalRows {
-        let make = || burn_gnn_cube::RelationalRows::new(self.relation(), self.types(), self.num_relations(), self.mean);
-        self.inner.pairs[usize::from(self.mean)].get_or_compute(make)
+    /// What kernels keep beside the edges: for [`mean`](Self::mean) and without, one of all clones.
+    pub fn attached(&self) -> &Attached {
+        &self.inner.attached
     }
 
     /// Edges of the same relation at the same destination, for every edge.
-    pub(crate) fn pair_counts(&self) -> &[u32] {
+    pub fn pair_counts(&self) -> &[u32] {
         self.inner.pair_counts.get_or_compute(|| {
             let dst = self.relation().dst();
             let mut counts = vec![0u32; self.types().len()];
@@ -183,20 +163,73 @@ impl RelationalIndex {
             counts
         })
     }
+}
 
-    /// Grouped by destination.
-    pub(crate) fn by_dst(&self) -> &GroupedEdges {
-        self.inner.by_dst.get_or_compute(|| GroupedEdges::new(self.relation().csc(), self.types(), self.num_relations()))
+const NAME: &str = "relational_aggregate";
+
+#[derive(Debug)]
+struct Call {
+    index: RelationalIndex,
+    blocks: usize,
+    input: usize,
+    output: usize,
+    /// Whether weights have an axis of blocks.
+    is_diagonal: bool,
+}
+
+/// Edges and widths of one relational aggregation; a clone costs one reference count.
+///
+/// Weights are block-diagonal matrices, a full matrix is one block.
+#[derive(Clone, Debug)]
+pub struct RelationalPlan(Arc<Call>);
+
+impl RelationalPlan {
+    /// `shape` is that of the weights without the first axis: `[rows, columns]` of a matrix, or `[blocks, rows, columns]`.
+    ///
+    /// # Errors
+    /// Rows of the input or of the result that have more than `u32::MAX` entries. Without nodes or relations, axes may be of any length,
+    /// so they are checked here.
+    pub fn new(index: &RelationalIndex, shape: &[usize]) -> Result<Self, PlanError> {
+        let (is_diagonal, [blocks, input, output]) = match *shape {
+            [blocks, input, output] => (true, [blocks, input, output]),
+            [input, output] => (false, [1, input, output]),
+            _ => unreachable!("weights are matrices or blocks of them"),
+        };
+        check_width(NAME, &[blocks, input])?;
+        check_width(NAME, &[blocks, output])?;
+        Ok(Self(Arc::new(Call { index: index.clone(), blocks, input, output, is_diagonal })))
     }
-    /// Grouped by source.
-    pub(crate) fn by_src(&self) -> &GroupedEdges {
-        self.inner.by_src.get_or_compute(|| GroupedEdges::new(self.relation().csr(), self.types(), self.num_relations()))
+    /// The edges.
+    pub fn index(&self) -> &RelationalIndex {
+        &self.0.index
     }
-    /// The pair of [`by_src`](Self::by_src) that holds the edge at each position of [`by_dst`](Self::by_dst).
-    pub(crate) fn src_pairs(&self) -> &[u32] {
-        self.inner.src_pairs.get_or_compute(|| {
-            let by_edge = self.by_src().pairs_by_edge();
-            self.by_dst().edges().par_iter().map(|&e| by_edge[e as usize]).collect()
-        })
+    /// Number of blocks, rows and columns of each.
+    pub fn block_shape(&self) -> [usize; 3] {
+        [self.0.blocks, self.0.input, self.0.output]
+    }
+    /// Columns of the input.
+    pub fn d_input(&self) -> usize {
+        self.0.blocks * self.0.input
+    }
+    /// Columns of the result.
+    pub fn d_output(&self) -> usize {
+        self.0.blocks * self.0.output
+    }
+    /// Shape of the input: `[num_src, d_input]`.
+    pub fn x_shape(&self) -> Shape {
+        Shape::from(vec![self.0.index.relation().num_src(), self.d_input()])
+    }
+    /// Shape of the weights: `[num_relations, rows, columns]`, or `[num_relations, blocks, rows, columns]`.
+    pub fn weight_shape(&self) -> Shape {
+        let (r, [b, i, o]) = (self.0.index.num_relations(), self.block_shape());
+        Shape::from(if self.0.is_diagonal { vec![r, b, i, o] } else { vec![r, i, o] })
+    }
+    /// Shape of a factor per edge: `[num_edges]`.
+    pub fn norm_shape(&self) -> Shape {
+        Shape::from(vec![self.0.index.relation().num_edges()])
+    }
+    /// Shape of the result: `[num_dst, d_output]`.
+    pub fn out_shape(&self) -> Shape {
+        Shape::from(vec![self.0.index.relation().num_dst(), self.d_output()])
     }
 }

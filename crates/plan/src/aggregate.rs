@@ -3,11 +3,24 @@
 use std::sync::Arc;
 
 use burn::tensor::Shape;
-use burn_gnn_graph::{Derived, Relation};
+use burn_gnn_graph::{Attached, Derived, Relation};
 use rayon::prelude::*;
 
-use super::AggregateOptions;
-use crate::Activation;
+use crate::error::{check_rows, check_width};
+use crate::{Activation, PlanError};
+
+/// What `weighted_aggregate` does beside the sum; the default is the plain sum.
+#[derive(Clone, Debug, Default)]
+pub struct AggregateOptions {
+    /// Factor `l_u` of every source row.
+    pub source: Option<DegreeScale>,
+    /// Factor `r_v` of every destination row.
+    pub destination: Option<DegreeScale>,
+    /// Applied to every entry at the end.
+    pub activation: Activation,
+}
+
+const NAME: &str = "weighted_aggregate";
 
 /// Degrees that a [`DegreeScale`] is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,8 +47,7 @@ struct Scale {
     double: Derived<Vec<f64>>,
     single: Derived<Vec<f32>>,
     /// The factors on devices.
-    #[cfg(feature = "cube")]
-    attached: burn_gnn_graph::Attached,
+    attached: Attached,
 }
 
 impl std::fmt::Debug for DegreeScale {
@@ -59,13 +71,11 @@ impl DegreeScale {
             power,
             double: Derived::new(),
             single: Derived::new(),
-            #[cfg(feature = "cube")]
-            attached: burn_gnn_graph::Attached::default(),
+            attached: Attached::default(),
         }))
     }
     /// Whether it is a clone of `other`.
-    #[cfg(test)]
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
     /// The degrees.
@@ -77,21 +87,16 @@ impl DegreeScale {
         self.0.power
     }
     /// What devices keep beside the factors.
-    #[cfg(feature = "cube")]
-    pub(crate) fn attached(&self) -> &burn_gnn_graph::Attached {
+    pub fn attached(&self) -> &Attached {
         &self.0.attached
     }
     /// The factors.
-    pub(crate) fn double(&self) -> &[f64] {
+    pub fn double(&self) -> &[f64] {
         self.0.double.get_or_compute(|| self.compute(|f| f))
     }
-    /// The factors in a type of sums.
-    pub(crate) fn factors<A: crate::kernel::Acc>(&self) -> &[A] {
-        // Sums are kept in f32 or f64, and their sizes tell which.
-        if size_of::<A>() == size_of::<f64>() {
-            return bytemuck::cast_slice(self.double());
-        }
-        bytemuck::cast_slice(self.0.single.get_or_compute(|| self.compute(|f| f as f32)))
+    /// The factors, rounded.
+    pub fn single(&self) -> &[f32] {
+        self.0.single.get_or_compute(|| self.compute(|f| f as f32))
     }
     fn compute<A: Send>(&self, of: impl Fn(f64) -> A + Sync) -> Vec<A> {
         // Two roots are frequent, and exact where the general power need not be.
@@ -115,51 +120,67 @@ struct Inner {
 
 /// Relation, factors and epilogue of one weighted aggregation; a clone costs one reference count.
 #[derive(Clone, Debug)]
-pub(crate) struct AggregatePlan(Arc<Inner>);
+pub struct AggregatePlan(Arc<Inner>);
 
 impl AggregatePlan {
-    pub(crate) fn new(relation: &Relation, width: usize, options: AggregateOptions, weighted: bool, biased: bool) -> Self {
-        Self(Arc::new(Inner { relation: relation.clone(), width, options, weighted, biased }))
+    /// Of rows of `width` features, with a weight of every edge if `weighted`, and a bias if `biased`.
+    ///
+    /// # Errors
+    /// Rows of more than `u32::MAX` entries, degrees that are not those of the relation, an activation out of its range.
+    pub fn new(relation: &Relation, width: usize, options: AggregateOptions, weighted: bool, biased: bool) -> Result<Self, PlanError> {
+        check_width(NAME, &[width])?;
+        if let Some(s) = &options.source {
+            check_rows(NAME, "source degrees", "one per source node of the relation", relation.num_src(), s.degrees().len())?;
+        }
+        if let Some(s) = &options.destination {
+            check_rows(NAME, "destination degrees", "one per destination node of the relation", relation.num_dst(), s.degrees().len())?;
+        }
+        options.activation.check(NAME)?;
+        Ok(Self(Arc::new(Inner { relation: relation.clone(), width, options, weighted, biased })))
     }
     /// The edges.
-    pub(crate) fn relation(&self) -> &Relation {
+    pub fn relation(&self) -> &Relation {
         &self.0.relation
     }
     /// Columns.
-    pub(crate) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.0.width
     }
     /// Whether there are edge weights; if not, that operand has no entries.
-    pub(crate) fn weighted(&self) -> bool {
+    pub fn weighted(&self) -> bool {
         self.0.weighted
     }
     /// Whether there is a bias; if not, that operand has no entries.
-    pub(crate) fn biased(&self) -> bool {
+    pub fn biased(&self) -> bool {
         self.0.biased
     }
     /// Applied at the end.
-    pub(crate) fn activation(&self) -> Activation {
+    pub fn activation(&self) -> Activation {
         self.0.options.activation
     }
+    /// Whether backward reads the result.
+    pub fn keeps_result(&self) -> bool {
+        self.activation() != Activation::None
+    }
     /// Factors of source rows.
-    pub(crate) fn source(&self) -> Option<&DegreeScale> {
+    pub fn source(&self) -> Option<&DegreeScale> {
         self.0.options.source.as_ref()
     }
     /// Factors of destination rows.
-    pub(crate) fn destination(&self) -> Option<&DegreeScale> {
+    pub fn destination(&self) -> Option<&DegreeScale> {
         self.0.options.destination.as_ref()
     }
     /// Shape of the result.
-    pub(crate) fn out_shape(&self) -> Shape {
+    pub fn out_shape(&self) -> Shape {
         Shape::from(vec![self.0.relation.num_dst(), self.0.width])
     }
     /// Shape of `x`.
-    pub(crate) fn in_shape(&self) -> Shape {
+    pub fn in_shape(&self) -> Shape {
         Shape::from(vec![self.0.relation.num_src(), self.0.width])
     }
 }
 
-#[cfg(all(test, feature = "flex"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -168,9 +189,9 @@ mod tests {
     fn factors_are_kept() {
         let degrees: Vec<u32> = (0..10_000).collect();
         let scale = DegreeScale::new(&degrees, -0.5);
-        let (single, double) = (scale.factors::<f32>(), scale.clone());
-        assert_eq!(single.as_ptr(), double.factors::<f32>().as_ptr());
-        assert_eq!(scale.double().as_ptr(), double.factors::<f64>().as_ptr());
+        let (single, clone) = (scale.single(), scale.clone());
+        assert_eq!(single.as_ptr(), clone.single().as_ptr());
+        assert_eq!(scale.double().as_ptr(), clone.double().as_ptr());
         for (i, &d) in degrees.iter().enumerate() {
             let want = 1.0 / f64::from(d.max(1)).sqrt();
             assert_eq!((scale.double()[i], single[i]), (want, want as f32));

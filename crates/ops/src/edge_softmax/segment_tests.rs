@@ -8,8 +8,9 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Flex, NdArray};
 use burn::tensor::{Shape, TensorData};
 
-use super::Segments;
-use super::operator::{SegmentPlan, SegmentSoftmaxGrad};
+use burn_gnn_plan::Segments;
+
+use super::{SoftmaxGrad, SoftmaxPlan};
 use crate::cpu::Host;
 use crate::fallback_tests::compare_operator;
 use crate::operator::{GnnBackend, Operator};
@@ -25,18 +26,18 @@ fn compare<B: Host>(backend: &str) {
     for lengths in [&[3usize, 0, 20, 1][..], &[], &[0, 0], &[0, 4, 0]] {
         let segments = Segments::from_lengths(lengths);
         for features in [&[][..], &[1], &[7], &[2, 9], &[0]] {
-            let plan = SegmentPlan::new(&segments, &[&[segments.num_rows()], features].concat());
+            let plan = SoftmaxPlan::segments("segment_softmax", &segments, features).unwrap();
             let (x, grad) = (|| tensor::<B>(1, &plan.shape()), || tensor::<B>(2, &plan.shape()));
             let what = format!("{backend}, {lengths:?}, {features:?}");
             compare_operator::<B, _>(&what, &plan, vec![x()]);
-            compare_operator::<B, _>(&format!("{what}, d x"), &SegmentSoftmaxGrad(plan.clone()), vec![grad(), x()]);
+            compare_operator::<B, _>(&format!("{what}, d x"), &SoftmaxGrad(plan.clone()), vec![grad(), x()]);
         }
     }
 }
 
 fn masks<B: Host>(backend: &str) {
     const INF: f64 = f64::INFINITY;
-    let plan = SegmentPlan::new(&Segments::from_lengths(&[2, 0, 3, 2]), &[7]);
+    let plan = SoftmaxPlan::segments("segment_softmax", &Segments::from_lengths(&[2, 0, 3, 2]), &[]).unwrap();
     let x = || B::from_floats(vec![-INF, -INF, 3.0, -INF, 3.0, -INF, f64::NAN], plan.shape());
     let x = || vec![x()].into();
     for (name, y) in [("kernel", B::run(x(), plan.clone())), ("fallback", plan.reference::<B>(x()))] {
@@ -60,7 +61,7 @@ fn fallback_on_cpu_backends() {
 #[test]
 #[should_panic(expected = "the gradient of a gradient is not implemented")]
 fn second_order_is_refused() {
-    let plan = SegmentPlan::new(&Segments::from_lengths(&[2]), &[2]);
+    let plan = SoftmaxPlan::segments("segment_softmax", &Segments::from_lengths(&[2]), &[]).unwrap();
     let ones = || FloatTensor::<Ad>::new(FlexTensor::from_data(TensorData::new(vec![1.0f32; 2], [2])));
-    let _ = Ad::run(vec![ones().require_grad(), ones()].into(), SegmentSoftmaxGrad(plan));
+    let _ = Ad::run(vec![ones().require_grad(), ones()].into(), SoftmaxGrad(plan));
 }

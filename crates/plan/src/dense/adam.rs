@@ -1,4 +1,9 @@
-//! The numbers of one step.
+//! The numbers of one step of Adam, and the rows of a table that it changes.
+
+use std::sync::Arc;
+
+use crate::PlanError;
+use crate::error::check_below;
 
 /// How parameters are pulled towards 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -68,6 +73,16 @@ pub enum AdamForm {
 }
 
 impl AdamStep {
+    /// Refuses a step numbered 0, of which moments cannot be corrected; `op` names the operator in the text.
+    ///
+    /// # Errors
+    /// A step numbered 0.
+    pub fn check(&self, op: &'static str) -> Result<(), PlanError> {
+        if self.time > 0 {
+            return Ok(());
+        }
+        Err(PlanError::Parameter { op, arg: "step.time", range: "at least 1", value: 0.0 })
+    }
     /// What the loop over entries multiplies by.
     pub fn factors(&self) -> AdamFactors {
         let time = self.time.min(i32::MAX as usize) as i32;
@@ -94,5 +109,41 @@ impl AdamStep {
             },
             form,
         }
+    }
+}
+
+/// A step of some rows of a table, each named once; a clone costs one reference count.
+#[derive(Clone, Debug)]
+pub struct AdamRows {
+    step: AdamStep,
+    ids: Arc<[u32]>,
+    rows: usize,
+}
+
+impl AdamRows {
+    /// Of rows `ids` of `rows`.
+    ///
+    /// # Errors
+    /// A row that does not exist, ids that do not ascend, a step numbered 0.
+    pub fn new(step: AdamStep, ids: &Arc<[u32]>, rows: usize) -> Result<Self, PlanError> {
+        const NAME: &str = "adam_step_rows";
+        check_below(NAME, "ids", "rows of `param`", rows, ids)?;
+        if let Some(i) = ids.windows(2).position(|w| w[0] >= w[1]) {
+            return Err(PlanError::Ascending { op: NAME, arg: "ids", position: i + 1, before: ids[i], value: ids[i + 1] });
+        }
+        step.check(NAME)?;
+        Ok(Self { step, ids: ids.clone(), rows })
+    }
+    /// The step.
+    pub fn step(&self) -> &AdamStep {
+        &self.step
+    }
+    /// Rows of the table.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+    /// The rows that it changes, ascending.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
     }
 }

@@ -1,65 +1,11 @@
-//! What one cross entropy does, as a plain value.
-
-use std::sync::Arc;
+//! Cross entropy and its gradient as operators.
 
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
 
-use super::{cpu, reference};
+use super::{CrossEntropyPlan, cpu, reference};
 use crate::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
-
-/// How the losses of rows become one number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LossReduction {
-    /// Their sum.
-    Sum,
-    /// Their sum over their number; 0 without rows.
-    Mean,
-    /// Their sum over a number given, such as the rows of all ranks; 0 stands for 1.
-    Over(usize),
-}
-
-/// Shape of the logits, chosen rows, targets and reduction of one cross entropy; a clone costs two reference
-/// counts. Rows and targets are in range.
-#[derive(Clone, Debug)]
-pub(crate) struct CrossEntropyPlan {
-    shape: [usize; 2],
-    rows: Arc<[u32]>,
-    targets: Arc<[u32]>,
-    reduction: LossReduction,
-}
-
-impl CrossEntropyPlan {
-    pub(crate) fn new(shape: [usize; 2], rows: Arc<[u32]>, targets: Arc<[u32]>, reduction: LossReduction) -> Self {
-        Self { shape, rows, targets, reduction }
-    }
-    /// Shape of the logits.
-    pub(crate) fn shape(&self) -> [usize; 2] {
-        self.shape
-    }
-    /// Chosen rows.
-    pub(crate) fn rows(&self) -> &[u32] {
-        &self.rows
-    }
-    /// Both arrays, as they are owned.
-    #[cfg(feature = "cube")]
-    pub(crate) fn arrays(&self) -> (&Arc<[u32]>, &Arc<[u32]>) {
-        (&self.rows, &self.targets)
-    }
-    /// Class of each chosen row.
-    pub(crate) fn targets(&self) -> &[u32] {
-        &self.targets
-    }
-    /// What the sum of losses is multiplied by.
-    pub(crate) fn factor(&self) -> f64 {
-        match self.reduction {
-            LossReduction::Sum => 1.0,
-            LossReduction::Mean => 1.0 / self.rows.len().max(1) as f64,
-            LossReduction::Over(n) => 1.0 / n.max(1) as f64,
-        }
-    }
-}
 
 /// The loss `[1]` of the logits, and for each chosen row its largest logit and 1 / Σ exp(logit - largest), `[rows, 2]`.
 impl Operator for CrossEntropyPlan {
@@ -68,7 +14,7 @@ impl Operator for CrossEntropyPlan {
     fn results(&self, inputs: &[Spec]) -> Option<Specs> {
         let dtype = inputs[0].dtype;
         let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
-        Specs::floats([Spec::new([1], dtype), Spec::new([self.rows.len(), 2], wide)])
+        Specs::floats([Spec::new([1], dtype), Spec::new([self.rows().len(), 2], wide)])
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [logits] = inputs.take();

@@ -1,12 +1,9 @@
 //! Softmax over segments on CPU: two walks over a segment's rows, the second finds them in cache. f16 and bf16 are
 //! read as they are; a segment is calculated in f32 and rounded when it is written.
 
-use burn::backend::TensorMetadata;
+use burn_gnn_plan::Segments;
 
-use super::SegmentPlan;
-use crate::cpu::{Host, by_dtype};
 use crate::kernel::{Acc, Elem, Exp, Sink, Vectorised, by_edges, collect_rows, divisor, shift, vectorised};
-use crate::operator::Tensors;
 
 /// One segment: `rows` in, `out` of the same length; `stats` are two numbers per column.
 struct Softmax<'a, T: Elem> {
@@ -79,9 +76,7 @@ impl<T: Elem> Vectorised for Gradient<'_, T> {
 type Work<'a, A> = dyn Fn(std::ops::Range<usize>, &mut [A], &mut [A]) + Sync + 'a;
 
 /// Calls `work` for every segment.
-fn by_segment<T: Elem>(plan: &SegmentPlan, cost: usize, work: &Work<'_, T::Acc>) -> Vec<T> {
-    let segments = plan.segments();
-    let width: usize = plan.features().iter().product();
+fn by_segment<T: Elem>(segments: &Segments, width: usize, cost: usize, work: &Work<'_, T::Acc>) -> Vec<T> {
     if width == 0 || segments.num_rows() == 0 {
         return Vec::new();
     }
@@ -118,23 +113,14 @@ impl<T: Elem> Vectorised for Put<'_, '_, T> {
     }
 }
 
-pub(super) fn softmax<B: Host>(plan: &SegmentPlan, inputs: Tensors<B>) -> Tensors<B> {
-    let ([x], width) = (inputs.take(), plan.features().iter().product());
-    by_dtype!(x.dtype(), T => {
-        let x = B::floats::<T>(&x);
-        let out = by_segment::<T>(plan, 16, &|at, out, stats| vectorised(Softmax { rows: &x[at], out, stats, width }));
-        Tensors::one(B::from_floats(out, plan.shape()))
-    })
+/// Probabilities from logits.
+pub(super) fn forward<T: Elem>(segments: &Segments, width: usize, x: &[T]) -> Vec<T> {
+    by_segment::<T>(segments, width, 16, &|at, out, stats| vectorised(Softmax { rows: &x[at], out, stats, width }))
 }
 
-pub(super) fn gradient<B: Host>(plan: &SegmentPlan, inputs: Tensors<B>) -> Tensors<B> {
-    let [grad, y] = inputs.take();
-    let width: usize = plan.features().iter().product();
-    by_dtype!(grad.dtype(), T => {
-        let (grad, y) = (B::floats::<T>(&grad), B::floats::<T>(&y));
-        let out = by_segment::<T>(plan, 4, &|at, out, stats| {
-            vectorised(Gradient { grad: &grad[at.clone()], y: &y[at], out, sum: &mut stats[..width] });
-        });
-        Tensors::one(B::from_floats(out, plan.shape()))
+/// `y · (g - Σ y · g)`.
+pub(super) fn gradient<T: Elem>(segments: &Segments, width: usize, y: &[T], grad: &[T]) -> Vec<T> {
+    by_segment::<T>(segments, width, 4, &|at, out, stats| {
+        vectorised(Gradient { grad: &grad[at.clone()], y: &y[at], out, sum: &mut stats[..width] });
     })
 }
