@@ -127,7 +127,7 @@ fn compare<B: GnnBackend>(backend: &str) {
         if selects {
             assert_same::<B>(&what, B::run(inputs().into(), Gspmm::new(plan.clone())).read().float(), kernel.floats[0].clone());
         }
-        if crate::kernel::bit_words(&plan).is_none() {
+        if burn_gnn_cpu::gspmm::bit_words(&plan).is_none() {
             let all = |x: &Tensors<B>| x.ints.iter().cloned().map(ints::<B>).collect::<Vec<_>>();
             assert_eq!(all(&kernel), all(&fallback), "{what}: argmax");
         }

@@ -8,6 +8,7 @@ use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::{Device, FloatTensor};
 use burn::backend::{Autodiff, Flex, NdArray};
 use burn::tensor::{Shape, TensorData};
+use burn_gnn_cpu::dense::matmul::Transposed;
 use burn_gnn_graph::Relation;
 
 use crate::adam::{AdamDecay, AdamStep};
@@ -231,7 +232,7 @@ fn second_order_epilogues_are_refused() {
 #[test]
 fn transposed_products_are_differentiable() {
     let (l, r) = (leaf(&[3, 2], true), leaf(&[4, 3], true));
-    let grads = Ad::run(vec![l.clone(), r.clone()].into(), Product { left: true, right: true }).read().float().backward();
+    let grads = Ad::run(vec![l.clone(), r.clone()].into(), Product(Transposed { left: true, right: true })).read().float().backward();
     let values = |t: &FloatTensor<Ad>| t.clone().into_primitive().as_slice::<f32>().unwrap().to_vec();
     let (lv, rv) = (values(&l), values(&r));
     let d_l: Vec<f32> = (0..6).map(|i| (0..4).map(|n| rv[n * 3 + i / 2]).sum()).collect();

@@ -11,7 +11,7 @@
 //! All of them go through one extension of Burn's backends: CPU kernels for Flex and NdArray, those of `burn-gnn-cube` for GPUs, plain
 //! Burn primitives for every other backend, hand-written gradients for autodiff. Shapes are checked before.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod activation;
 mod adam;
@@ -35,7 +35,6 @@ mod fused_tests;
 mod gsddmm;
 mod gspmm;
 mod init;
-mod kernel;
 mod matmul;
 mod message;
 mod multi;

@@ -7,6 +7,7 @@ use burn_gnn_graph::{Attached, Derived, Relation};
 use rayon::prelude::*;
 
 use crate::error::{check_rows, check_width};
+use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 use crate::{Activation, PlanError};
 
 /// What `weighted_aggregate` does beside the sum; the default is the plain sum.
@@ -169,6 +170,15 @@ impl AggregatePlan {
     /// Factors of destination rows.
     pub fn destination(&self) -> Option<&DegreeScale> {
         self.0.options.destination.as_ref()
+    }
+    /// The sum inside.
+    pub fn product(&self) -> GspmmPlan {
+        let op = if self.weighted() { BinaryOp::Mul } else { BinaryOp::CopyLhs };
+        let rhs: &[usize] = if self.weighted() { &[] } else { &[self.width()] };
+        match GspmmPlan::new(self.relation(), op, Reduce::Sum, &[self.width()], rhs) {
+            Ok(plan) => plan,
+            Err(misfit) => unreachable!("one number per edge broadcasts with any row: {misfit:?}"),
+        }
     }
     /// Shape of the result.
     pub fn out_shape(&self) -> Shape {

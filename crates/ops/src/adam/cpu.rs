@@ -3,43 +3,19 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
-use rayon::prelude::*;
+use burn_gnn_cpu::dense::adam::update;
+use burn_gnn_plan::AdamStep;
 
-use crate::cpu::{Host, by_dtype};
-use crate::kernel::{Acc, Elem, Vectorised, vectorised};
+use crate::cpu::{Float, Host, by_dtype};
 use crate::operator::Tensors;
-use burn_gnn_plan::{AdamFactors, AdamForm, AdamStep};
-
-/// Entries of one piece of work: four streams of it stay within the second-level cache.
-const PIECE: usize = 1 << 15;
-/// Entries from which a second thread pays.
-const PARALLEL_FROM: usize = 1 << 17;
-
-trait Root {
-    fn root(self) -> Self;
-}
-
-impl Root for f32 {
-    #[inline(always)]
-    fn root(self) -> Self {
-        self.sqrt()
-    }
-}
-
-impl Root for f64 {
-    #[inline(always)]
-    fn root(self) -> Self {
-        self.sqrt()
-    }
-}
 
 /// Entries to be overwritten: the tensor's own, or a copy.
-enum Buffer<B: Host, T: Elem> {
+enum Buffer<B: Host, T: Float> {
     Own(FloatTensor<B>),
     Copy(Vec<T>, Shape),
 }
 
-impl<B: Host, T: Elem> Buffer<B, T> {
+impl<B: Host, T: Float> Buffer<B, T> {
     fn new(mut tensor: FloatTensor<B>) -> Self {
         if B::floats_mut::<T>(&mut tensor).is_some() {
             return Self::Own(tensor);
@@ -62,68 +38,6 @@ impl<B: Host, T: Elem> Buffer<B, T> {
             Self::Copy(data, shape) => B::from_floats(data, shape),
         }
     }
-}
-
-struct Piece<'a, T> {
-    f: AdamFactors,
-    p: &'a mut [T],
-    g: &'a [T],
-    m: &'a mut [T],
-    v: &'a mut [T],
-}
-
-impl<T: Elem> Vectorised for Piece<'_, T>
-where
-    T::Acc: Root,
-{
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Self { f, p, g, m, v } = self;
-        let a = |x: f64| T::Acc::of_f64(x);
-        let (lr, b1, b2, r1, r2) = (a(f.lr), a(f.beta[0]), a(f.beta[1]), a(f.rest[0]), a(f.rest[1]));
-        let penalty = f.penalty.map(a);
-        // One entry, given what the two forms do with parameter and moments.
-        macro_rules! each {
-            (|$p:ident, $m:ident, $v:ident| $body:expr) => {
-                for (((p, &g), m), v) in p.iter_mut().zip(g).zip(m).zip(v) {
-                    let $p = p.acc();
-                    let g = match penalty {
-                        Some(penalty) => $p * penalty + g.acc(),
-                        None => g.acc(),
-                    };
-                    let $m = m.acc() * b1 + g * r1;
-                    let $v = v.acc() * b2 + (g * g) * r2;
-                    let (start, delta) = $body;
-                    *p = T::of(start - delta * lr);
-                    *m = T::of($m);
-                    *v = T::of($v);
-                }
-            };
-        }
-        match f.form {
-            AdamForm::Adam { scale, epsilon } => {
-                let (scale, epsilon) = (a(scale), a(epsilon));
-                each!(|p, m, v| (p, (m * scale) / (v.root() + epsilon)));
-            }
-            AdamForm::AdamW { keep, first, second, epsilon } => {
-                let (keep, first, second, epsilon) = (a(keep), a(first), a(second), a(epsilon));
-                each!(|p, m, v| (p * keep, (m / first) / ((v / second).root() + epsilon)));
-            }
-        }
-    }
-}
-
-fn update<T: Elem>(f: AdamFactors, p: &mut [T], g: &[T], m: &mut [T], v: &mut [T])
-where
-    T::Acc: Root,
-{
-    if p.len() < PARALLEL_FROM {
-        return vectorised(Piece { f, p, g, m, v });
-    }
-    let pieces = p.par_chunks_mut(PIECE).zip(g.par_chunks(PIECE)).zip(m.par_chunks_mut(PIECE)).zip(v.par_chunks_mut(PIECE));
-    pieces.for_each(|(((p, g), m), v)| vectorised(Piece { f, p, g, m, v }));
 }
 
 pub(super) fn step<B: Host>(step: &AdamStep, inputs: Tensors<B>) -> Tensors<B> {

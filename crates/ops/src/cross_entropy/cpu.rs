@@ -1,10 +1,11 @@
 //! Cross entropy on the tensors of CPU backends.
 
 use burn::backend::TensorMetadata;
+use burn_gnn_cpu::dense::cross_entropy as kernel;
+use burn_gnn_cpu::{Acc, Elem};
 
-use super::{CrossEntropyPlan, kernel};
+use super::CrossEntropyPlan;
 use crate::cpu::{Host, by_dtype};
-use crate::kernel::{Acc, Elem};
 use crate::operator::Tensors;
 
 pub(super) fn forward<B: Host>(plan: &CrossEntropyPlan, inputs: Tensors<B>) -> Tensors<B> {

@@ -3,7 +3,6 @@
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-mod kernel;
 mod operator;
 pub(crate) mod reference;
 

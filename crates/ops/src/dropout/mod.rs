@@ -11,9 +11,9 @@ use burn::tensor::{Tensor, TensorData};
 
 use crate::check::{accept, check_dtype};
 use crate::cpu::{Host, by_dtype};
-use crate::kernel::dropout_rows;
 use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors, tensor};
 use crate::{OpsError, Stream};
+use burn_gnn_cpu::dense::dropout::dropout_rows;
 use burn_gnn_plan::DropoutPlan;
 pub use burn_gnn_plan::{EdgeDropout, KeyedDropout, RowDropout};
 
@@ -82,7 +82,7 @@ impl Operator for DropoutPlan {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [x] = inputs.take();
         let shape = x.shape();
-        Tensors::one(by_dtype!(x.dtype(), T => B::from_floats(dropout_rows(&B::floats::<T>(&x), shape[1], self), shape)))
+        Tensors::one(by_dtype!(x.dtype(), T => B::from_floats(dropout_rows(self, &B::floats::<T>(&x), shape[1]), shape)))
     }
     fn gradient(&self) -> Gradient {
         Gradient::Backward

@@ -1,8 +1,9 @@
-//! Edge softmax on the tensors of CPU backends.
+//! Softmax on the tensors of CPU backends.
 
 use burn::backend::TensorMetadata;
+use burn_gnn_cpu::softmax as kernel;
 
-use super::{SoftmaxPlan, kernel};
+use super::SoftmaxPlan;
 use crate::cpu::{Host, by_dtype};
 use crate::operator::Tensors;
 

@@ -1,17 +1,12 @@
 //! Softmax over the edges of a node.
 
-#[cfg(test)]
-mod bit_tests;
-mod by_edges;
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-mod kernel;
 mod operator;
 pub(crate) mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod segment_tests;
-mod segments;
 #[cfg(all(test, feature = "flex"))]
 mod tests;
 

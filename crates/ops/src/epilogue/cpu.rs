@@ -2,8 +2,8 @@
 //! needs no memory.
 
 use burn::backend::TensorMetadata;
+use burn_gnn_cpu::dense::epilogue as kernel;
 
-use super::kernel;
 use super::operator::{Epilogue, EpilogueGrad, Given};
 use crate::cpu::{Host, by_dtype};
 use crate::operator::Tensors;

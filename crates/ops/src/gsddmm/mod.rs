@@ -6,8 +6,6 @@ mod cube;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;
-mod gradient;
-mod kernel;
 mod names;
 mod operator;
 mod reference;

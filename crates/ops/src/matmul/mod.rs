@@ -1,10 +1,7 @@
 //! Products of rows with a matrix of weights.
 
 mod cpu;
-mod halves;
-mod narrow;
 mod operator;
-mod runs;
 
 pub(crate) use operator::Product;
 use operator::ProductOnto;

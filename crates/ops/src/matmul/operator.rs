@@ -1,6 +1,7 @@
 //! Products of rows with a matrix of weights as operators; no axis of an operand has length 0.
 
 use burn::backend::tensor::FloatTensor;
+use burn_gnn_cpu::dense::matmul::Transposed;
 
 use super::cpu;
 use crate::cpu::Host;
@@ -8,12 +9,7 @@ use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs,
 
 /// `l · r`, of operands that may be stored transposed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Product {
-    /// The left one is stored as `[k, m]`.
-    pub(crate) left: bool,
-    /// The right one is stored as `[n, k]`.
-    pub(crate) right: bool,
-}
+pub(crate) struct Product(pub(crate) Transposed);
 
 /// `sum + x · w`, of `x`, `w` and `sum`.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +26,9 @@ impl crate::operator::OnCube for ProductOnto {}
 fn operands<B: GnnBackend>(grad: FloatTensor<B>, saved: &mut Saved<B>, wants: &[bool]) -> [Option<FloatTensor<B>>; 2] {
     let run = |inputs: [FloatTensor<B>; 2], op: Product| B::run(Vec::from(inputs).into(), op).read().float();
     let x = saved.inputs[0].take();
-    let d_w = x.filter(|_| wants[1]).map(|x| run([x, grad.clone()], Product { left: true, right: false }));
+    let d_w = x.filter(|_| wants[1]).map(|x| run([x, grad.clone()], Product(Transposed { left: true, right: false })));
     let w = saved.inputs[1].take();
-    let d_x = w.filter(|_| wants[0]).map(|w| run([grad, w], Product { left: false, right: true }));
+    let d_x = w.filter(|_| wants[0]).map(|w| run([grad, w], Product(Transposed { left: false, right: true })));
     [d_x, d_w]
 }
 
@@ -45,14 +41,14 @@ impl Operator for Product {
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [l, r] = inputs.take();
         let side = |x, transposed| if transposed { B::float_transpose(x) } else { x };
-        Tensors::one(B::float_matmul(side(l, self.left), side(r, self.right)))
+        Tensors::one(B::float_matmul(side(l, self.0.left), side(r, self.0.right)))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         cpu::product(*self, inputs)
     }
     fn gradient(&self) -> Gradient {
         // Transposed operands come from the backward of a gradient: Burn's own operations track them.
-        if self.left || self.right { Gradient::OfReference } else { Gradient::Backward }
+        if self.0.left || self.0.right { Gradient::OfReference } else { Gradient::Backward }
     }
     fn keeps(&self, tracked: &[bool]) -> Keeps {
         Keeps { inputs: vec![tracked[1], tracked[0]], result: false }

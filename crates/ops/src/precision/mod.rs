@@ -1,6 +1,5 @@
 //! Mixed precision: operators on 16-bit copies of their inputs, summed in f32.
 
-pub(crate) mod kernel;
 mod operator;
 
 use std::cell::Cell;

@@ -3,11 +3,10 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::{DType, FloatDType};
+use burn_gnn_cpu::dense::convert::convert;
 use half::{bf16, f16};
 
-use super::kernel::convert;
-use crate::cpu::Host;
-use crate::kernel::Elem;
+use crate::cpu::{Float, Host};
 use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors};
 
 /// A tensor in another float type, rounded to nearest, ties to even.
@@ -52,6 +51,6 @@ impl Operator for Cast {
     }
 }
 
-fn cast<B: Host, S: Elem<Acc = f32>, T: Elem<Acc = f32>>(x: &FloatTensor<B>) -> FloatTensor<B> {
+fn cast<B: Host, S: Float<Acc = f32>, T: Float<Acc = f32>>(x: &FloatTensor<B>) -> FloatTensor<B> {
     B::from_floats(convert::<S, T>(&B::floats::<S>(x)), x.shape())
 }

@@ -3,11 +3,7 @@
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-mod gather;
-mod grouped_edges;
-mod kernel;
 mod operator;
-mod products;
 mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod tests;

@@ -11,8 +11,8 @@ use burn::backend::{Autodiff, Flex, NdArray};
 use burn::tensor::{Shape, TensorData};
 use burn_gnn_graph::Relation;
 
+use super::RelationalIndex;
 use super::operator::{Relational, RelationalGrad};
-use super::{RelationalIndex, cpu};
 use crate::Stream;
 use crate::cpu::Host;
 use crate::fallback_tests::compare_operator;
@@ -28,12 +28,6 @@ fn numbers(seed: u64, n: usize) -> Vec<f64> {
 
 fn tensor<B: Host>(seed: u64, shape: &Shape) -> FloatTensor<B> {
     B::from_floats(numbers(seed, shape.num_elements()), shape.clone())
-}
-
-#[track_caller]
-fn near(what: &str, a: &[f64], b: &[f64]) {
-    assert_eq!(a.len(), b.len(), "{what}: lengths");
-    assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs())), "{what}: {a:?} against {b:?}");
 }
 
 fn indices() -> Vec<RelationalIndex> {
@@ -75,21 +69,6 @@ fn fallback_on_cpu_backends() {
 }
 
 /// Whichever way the costs say, the other one has the same result.
-#[test]
-fn multiplying_first_or_last() {
-    for index in indices().into_iter().filter(|i| i.relation().num_edges() > 0) {
-        for shape in [&[5usize, 3][..], &[3, 5], &[2, 17, 2], &[64, 20]] {
-            let plan = RelationalPlan::new(&index, shape).unwrap();
-            let (x, w) = (numbers(1, plan.x_shape().num_elements()), numbers(2, plan.weight_shape().num_elements()));
-            let norm = numbers(3, index.relation().num_edges());
-            for norm in [None, Some(&norm[..])] {
-                let [last, first] = [false, true].map(|first| cpu::aggregate(&plan, &x, &w, norm, first));
-                near(&format!("{shape:?}"), &first, &last);
-            }
-        }
-    }
-}
-
 /// After the call the operands are dropped; whose buffers are still held is what was kept.
 #[test]
 fn keeps_only_what_a_tracked_input_needs() {

@@ -3,13 +3,10 @@
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-pub(crate) mod dense;
-mod kernel;
 mod operator;
 mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod tests;
-pub(crate) mod widen;
 
 use burn_gnn_plan::TypedPlan;
 

@@ -44,6 +44,7 @@ impl CrossEntropyPlan {
         self.shape
     }
     /// Chosen rows.
+    #[inline]
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
@@ -52,6 +53,7 @@ impl CrossEntropyPlan {
         (&self.rows, &self.targets)
     }
     /// Class of each chosen row.
+    #[inline]
     pub fn targets(&self) -> &[u32] {
         &self.targets
     }

@@ -73,6 +73,7 @@ impl DropoutPlan {
         self.prob
     }
     /// Where the draws come from.
+    #[inline]
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
@@ -86,11 +87,13 @@ impl DropoutPlan {
         self.ids.as_ref()
     }
     /// What kept entries are multiplied by.
+    #[inline]
     pub fn scale(&self) -> f64 {
         1.0 / (1.0 - self.prob)
     }
     /// A word of the stream keeps its entry iff it is at least this. The same as
     /// `Stream::uniform(..) >= prob`: both sides times 2³², which is exact.
+    #[inline]
     pub fn threshold(&self) -> u64 {
         (self.prob * 4_294_967_296.0).ceil() as u64
     }

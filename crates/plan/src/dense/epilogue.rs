@@ -29,6 +29,7 @@ impl EpiloguePlan {
         [self.rows, self.columns]
     }
     /// Activation.
+    #[inline]
     pub fn activation(&self) -> Activation {
         self.activation
     }
