@@ -239,30 +239,32 @@ pub(crate) fn scatter<X: Send, T: bytemuck::Pod + Send>(out: Scattered<'_>, extr
     entries
 }
 
-/// Writes the rows of a run of two outputs, and those of its edges of a third.
-pub(crate) type WriteEdges<'a, T, U, E> = dyn Fn(Range<usize>, &mut Sink<'_, T>, &mut Sink<'_, U>, &mut EdgeRows<'_, E>) + Sync + 'a;
+/// Writes the rows of a run of two outputs, and those of its edges of a third; the run has `X` beside.
+type WriteAll<'a, X, T, U, E> = dyn Fn(Range<usize>, X, &mut Sink<'_, T>, &mut Sink<'_, U>, &mut EdgeRows<'_, E>) + Sync + 'a;
 
 /// Two outputs of `widths` entries per row, whose rows are written in order, and one that is scattered.
 ///
-/// `runs` are consecutive from row 0, every run writes its own rows and its own positions.
+/// `runs` are consecutive from row 0, every run has one of `extras` and writes its own rows and its own positions.
 ///
 /// # Panics
 /// If `work` does not write all entries of its run.
-pub(crate) fn collect_rows_and_edges<T: Copy + Send, U: Copy + Send, E: bytemuck::Pod + Send>(
+fn collect<X: Send, T: Copy + Send, U: Copy + Send, E: bytemuck::Pod + Send>(
     runs: &[Range<usize>],
+    extras: Vec<X>,
     widths: [usize; 2],
     edges: Scattered<'_>,
-    work: &WriteEdges<'_, T, U, E>,
+    work: &WriteAll<'_, X, T, U, E>,
 ) -> (Vec<T>, Vec<U>, Vec<E>) {
     let rows = runs.last().map_or(0, |r| r.end);
     let lens = widths.map(|w| rows.checked_mul(w).expect("a tensor's number of entries fits in `usize`: its shape was checked"));
     let (mut first, mut second) = (room::<T>(lens[0]), room::<U>(lens[1]));
     let firsts = parts(&mut first.spare_capacity_mut()[..lens[0]], runs, widths[0]);
     let seconds = parts(&mut second.spare_capacity_mut()[..lens[1]], runs, widths[1]);
-    let extras = runs.iter().zip(firsts.into_iter().zip(seconds)).collect();
-    type Extra<'r, 's, T, U> = (&'r Range<usize>, (Sink<'s, T>, Sink<'s, U>));
-    let third = scatter(edges, extras, &|(run, (mut a, mut b)): Extra<'_, '_, T, U>, rows| {
-        work(run.clone(), &mut a, &mut b, rows);
+    assert_eq!(extras.len(), runs.len(), "one for every run");
+    let extras = runs.iter().zip(extras).zip(firsts.into_iter().zip(seconds)).collect();
+    type Extra<'r, 's, X, T, U> = ((&'r Range<usize>, X), (Sink<'s, T>, Sink<'s, U>));
+    let third = scatter(edges, extras, &|((run, x), (mut a, mut b)): Extra<'_, '_, X, T, U>, rows| {
+        work(run.clone(), x, &mut a, &mut b, rows);
         assert!(a.is_done() && b.is_done(), "{UNWRITTEN}");
     });
     // SAFETY: `parts` gave each entry below `lens` to exactly one sink (it checks that the runs are
@@ -272,6 +274,22 @@ pub(crate) fn collect_rows_and_edges<T: Copy + Send, U: Copy + Send, E: bytemuck
         second.set_len(lens[1]);
     }
     (first, second, third)
+}
+
+/// Writes the rows of a run of two outputs, and those of its edges of a third.
+pub(crate) type WriteEdges<'a, T, U, E> = dyn Fn(Range<usize>, &mut Sink<'_, T>, &mut Sink<'_, U>, &mut EdgeRows<'_, E>) + Sync + 'a;
+
+/// As [`collect`], with nothing beside.
+///
+/// # Panics
+/// If `work` does not write all entries of its run.
+pub(crate) fn collect_rows_and_edges<T: Copy + Send, U: Copy + Send, E: bytemuck::Pod + Send>(
+    runs: &[Range<usize>],
+    widths: [usize; 2],
+    edges: Scattered<'_>,
+    work: &WriteEdges<'_, T, U, E>,
+) -> (Vec<T>, Vec<U>, Vec<E>) {
+    collect(runs, vec![(); runs.len()], widths, edges, &|run, (), a, b, rows| work(run, a, b, rows))
 }
 
 /// Writes the rows of a run of a tensor and of an output.
@@ -288,19 +306,8 @@ pub(crate) fn collect_beside<T: Send, U: Copy + Send>(
     width: usize,
     work: &WriteBeside<'_, T, U>,
 ) -> Vec<U> {
-    let n =
-        runs.last().map_or(0, |r| r.end).checked_mul(width).expect("a tensor's number of entries fits in `usize`: its shape was checked");
-    let mut out = room::<U>(n);
-    let sinks = parts(&mut out.spare_capacity_mut()[..n], runs, width);
-    let extras = runs.iter().zip(split_mut(own, runs, own_width).into_iter().zip(sinks)).collect();
-    type Extra<'r, 's, T, U> = (&'r Range<usize>, (&'s mut [T], Sink<'s, U>));
-    scatter::<_, u8>(Scattered::nothing(runs.len()), extras, &|(run, (rows, mut sink)): Extra<'_, '_, T, U>, _| {
-        work(run.clone(), rows, &mut sink);
-        assert!(sink.is_done(), "{UNWRITTEN}");
-    });
-    // SAFETY: as in `collect_rows_and_edges`.
-    unsafe { out.set_len(n) };
-    out
+    let (own, none) = (split_mut(own, runs, own_width), Scattered::nothing(runs.len()));
+    collect::<_, U, (), u8>(runs, own, [width, 0], none, &|run, own, out, _, _| work(run, own, out)).0
 }
 
 /// Writes the rows of a run of two outputs.

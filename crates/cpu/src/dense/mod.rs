@@ -5,6 +5,7 @@ pub mod convert;
 pub mod cross_entropy;
 pub mod dropout;
 pub mod epilogue;
+pub(crate) mod gemm;
 pub mod matmul;
 pub(crate) mod panels;
 pub(crate) mod widen;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::convert::convert;
-use crate::{Elem, Real, Vectorised, vectorised};
+use crate::{Elem, Real, Sink, Vectorised, vectorised};
 
 /// Entries as they are, where elements are their own type of sums.
 #[inline(always)]
@@ -57,6 +57,24 @@ impl<'a, X: Elem, Y: Elem<Acc = X::Acc>, I: Iterator<Item = &'a [X]>> Vectorised
         for row in self.rows {
             self.to.extend(row.iter().map(|x| Y::of(x.acc())));
         }
+    }
+}
+
+/// Writes sums, rounded to the element type.
+pub(crate) fn put_sums<T: Elem>(sums: &[T::Acc], sink: &mut Sink<'_, T>) {
+    vectorised(PutSums { sums, sink });
+}
+
+struct PutSums<'a, 's, T: Elem> {
+    sums: &'a [T::Acc],
+    sink: &'a mut Sink<'s, T>,
+}
+
+impl<T: Elem> Vectorised for PutSums<'_, '_, T> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        self.sink.put_acc(self.sums);
     }
 }
 

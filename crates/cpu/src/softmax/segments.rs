@@ -3,7 +3,8 @@
 
 use burn_gnn_plan::Segments;
 
-use crate::{Acc, Elem, Exp, Sink, Vectorised, by_edges, collect_rows, divisor, shift, vectorised};
+use crate::dense::widen::put_sums;
+use crate::{Acc, Elem, Exp, Vectorised, by_edges, collect_rows, divisor, shift, vectorised};
 
 /// One segment: `rows` in, `out` of the same length; `stats` are two numbers per column.
 struct Softmax<'a, T: Elem> {
@@ -92,25 +93,11 @@ fn by_segment<T: Elem>(segments: &Segments, width: usize, cost: usize, work: &Wo
             if !range.is_empty() && range.start >= run.start {
                 out.resize(range.len() * width, T::Acc::ZERO);
                 work(range.start * width..range.end * width, &mut out, &mut stats);
-                vectorised(Put { sums: &out, sink });
+                put_sums(&out, sink);
             }
             k += 1;
         }
     })
-}
-
-/// Writes sums, rounded to the element type.
-struct Put<'a, 's, T: Elem> {
-    sums: &'a [T::Acc],
-    sink: &'a mut Sink<'s, T>,
-}
-
-impl<T: Elem> Vectorised for Put<'_, '_, T> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        self.sink.put_acc(self.sums);
-    }
 }
 
 /// Probabilities from logits.

@@ -9,10 +9,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::Transposed;
-use super::gemm::Job;
+use super::job::Job;
 use crate::dense::convert::convert;
-use crate::dense::widen::{append, widen};
-use crate::{Elem, Sink, Vectorised, collect_rows, vectorised};
+use crate::dense::widen::{append, put_sums, widen};
+use crate::{Elem, collect_rows};
 
 /// Widened entries of both sides of a block.
 const BLOCK: usize = 1 << 18;
@@ -31,13 +31,13 @@ pub(super) fn rows<T: Elem<Acc = f32>>(x: &[T], w: &[T], transposed: bool, [n, k
     let w = widen::<f32, T>(w);
     let right = if transposed { [m, k] } else { [k, m] };
     collect_rows(&blocks(0..n, k + m), m, &|run, out| {
-        let (mut wide, mut sums) = (Vec::with_capacity(run.len() * k), Vec::with_capacity(run.len() * m));
+        let (mut wide, mut sums) = (Vec::with_capacity(run.len() * k), Vec::new());
         append(once(&x[run.start * k..run.end * k]), &mut wide);
         if let Some(sum) = sum {
             append(once(&sum[run.start * m..run.end * m]), &mut sums);
         }
         Job::new([run.len(), k], right, Transposed { left: false, right: transposed }).alone(&wide, &w, &mut sums);
-        vectorised(Round { sums: &sums, out });
+        put_sums(&sums, out);
     })
 }
 
@@ -45,7 +45,7 @@ pub(super) fn rows<T: Elem<Acc = f32>>(x: &[T], w: &[T], transposed: bool, [n, k
 pub(super) fn gradient<T: Elem<Acc = f32>>(x: &[T], grad: &[T], [n, k, m]: [usize; 3]) -> Vec<T> {
     let size = n.div_ceil(MAX_RUNS).max(MIN_RUN);
     let one = |from: usize| {
-        let (mut left, mut right, mut sums) = (vec![], vec![], Vec::<f32>::with_capacity(k * m));
+        let (mut left, mut right, mut sums) = (vec![], vec![], vec![]);
         for run in blocks(from..(from + size).min(n), k + m) {
             left.clear();
             right.clear();
@@ -62,18 +62,4 @@ pub(super) fn gradient<T: Elem<Acc = f32>>(x: &[T], grad: &[T], [n, k, m]: [usiz
         all
     };
     convert(&parts.into_iter().reduce(add).unwrap_or_default())
-}
-
-struct Round<'a, 'b, 'c, T> {
-    sums: &'a [f32],
-    out: &'b mut Sink<'c, T>,
-}
-
-impl<T: Elem<Acc = f32>> Vectorised for Round<'_, '_, '_, T> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        let sums = self.sums;
-        self.out.put_from(sums.len(), |j| T::of(sums[j]));
-    }
 }

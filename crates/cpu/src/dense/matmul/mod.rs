@@ -3,12 +3,12 @@
 //! The result is written into memory that was never touched, or added to a matrix that nobody else holds: no pass
 //! that fills it with zeros, none that adds two matrices.
 
-mod gemm;
 mod halves;
+mod job;
 mod narrow;
 mod runs;
 
-use gemm::Job;
+use job::Job;
 
 use crate::{Elem, Real};
 
@@ -31,9 +31,9 @@ pub type Matrix<'a, T> = (&'a [T], [usize; 2]);
 pub fn product<A: Real>((l, l_size): Matrix<'_, A>, (r, r_size): Matrix<'_, A>, transposed: Transposed) -> Vec<A> {
     let job = Job::new(l_size, r_size, transposed);
     match transposed {
-        Transposed { left: true, right: false } if narrow::suits(job.n()) => narrow::gradient(l, r, [job.k(), job.m(), job.n()]),
-        Transposed { left: true, right: false } if let Some(size) = runs::size([job.k(), job.m(), job.n()]) => {
-            runs::gradient(l, r, [job.k(), job.m(), job.n()], size)
+        Transposed { left: true, right: false } if narrow::suits(job.n) => narrow::gradient(l, r, [job.k, job.m, job.n]),
+        Transposed { left: true, right: false } if let Some(size) = runs::size([job.k, job.m, job.n]) => {
+            runs::gradient(l, r, [job.k, job.m, job.n], size)
         }
         _ => job.fresh(l, r),
     }
@@ -60,8 +60,8 @@ pub fn product_of_halves<T: Elem<Acc = f32>>(
 ) -> Vec<T> {
     let job = Job::new(l_size, r_size, transposed);
     if transposed.left {
-        halves::gradient(l, r, [job.k(), job.m(), job.n()])
+        halves::gradient(l, r, [job.k, job.m, job.n])
     } else {
-        halves::rows(l, r, transposed.right, [job.m(), job.k(), job.n()], sum)
+        halves::rows(l, r, transposed.right, [job.m, job.k, job.n], sum)
     }
 }

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use super::Transposed;
-use super::gemm::Job;
+use super::job::Job;
 use crate::Real;
 
 /// Rows of the smallest run, and runs at most.
