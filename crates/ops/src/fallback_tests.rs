@@ -9,7 +9,7 @@ use burn::tensor::{DType, Shape, TensorData};
 use burn_gnn_graph::Relation;
 
 use crate::Stream;
-use crate::dropout::KeyedDropout;
+use crate::dense::dropout::KeyedDropout;
 use crate::gspmm::{BinaryOp, Gspmm, GspmmGrad, GspmmPlan, Reduce, Side};
 use crate::operator::{GnnBackend, Operator, Tensors};
 

@@ -11,13 +11,13 @@ use burn::tensor::{Shape, TensorData};
 use burn_gnn_cpu::dense::matmul::Transposed;
 use burn_gnn_graph::Relation;
 
-use crate::adam::{AdamDecay, AdamStep};
 use crate::attention::{AttentionGrad, AttentionPlan, GatOptions};
-use crate::cross_entropy::{CrossEntropyGrad, CrossEntropyPlan, LossReduction};
-use crate::dropout::KeyedDropout;
-use crate::epilogue::{Epilogue, EpilogueGrad, EpiloguePlan};
+use crate::dense::adam::{AdamDecay, AdamStep};
+use crate::dense::cross_entropy::{CrossEntropyGrad, CrossEntropyPlan, LossReduction};
+use crate::dense::dropout::KeyedDropout;
+use crate::dense::epilogue::{Epilogue, EpilogueGrad, EpiloguePlan};
+use crate::dense::matmul::Product;
 use crate::fallback_tests::{assert_near_all, compare_operator, graphs, numbers};
-use crate::matmul::Product;
 use crate::operator::{GnnBackend, Operator, Tensors};
 use crate::{Activation, Stream};
 

@@ -18,8 +18,8 @@ use burn_gnn_graph::Relation;
 
 use crate::OpsError;
 use crate::check::{accept, check_dtype, check_rows, check_same};
+use crate::dense::precision::enter;
 use crate::operator::tensor;
-use crate::precision::enter;
 
 const NAME: &str = "weighted_aggregate";
 

@@ -16,9 +16,9 @@ use burn::tensor::{Tensor, activation};
 use burn_gnn_graph::Relation;
 
 use crate::check::{accept, check_dtype, check_rows, check_same};
-use crate::dropout::try_dropout;
+use crate::dense::dropout::try_dropout;
+use crate::dense::precision::enter;
 use crate::operator::{reference as plain, tensor};
-use crate::precision::enter;
 use crate::primitives::index_tensor;
 use crate::{OpsError, PlanError, copy_e_max, copy_e_sum};
 

@@ -18,8 +18,8 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::{Relation, RelationStack};
 
 use crate::check::{accept, check_list, check_operand};
+use crate::dense::precision::enter;
 use crate::operator::{reference as plain, tensor};
-use crate::precision::enter;
 use crate::{OpsError, PlanError};
 
 const NAME: &str = "edge_softmax";

@@ -23,8 +23,8 @@ use burn_gnn_graph::Relation;
 
 use crate::OpsError;
 use crate::check::{self, accept, check_same};
+use crate::dense::precision::enter;
 use crate::operator::{reference as plain, tensor};
-use crate::precision::enter;
 
 const NAME: &str = "gsddmm";
 

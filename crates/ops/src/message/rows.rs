@@ -7,9 +7,9 @@ use crate::gsddmm::{GsddmmPlan, SddmmOp, Target};
 use crate::{OpsError, PlanError};
 use burn_gnn_plan::Misfit;
 
+use crate::dense::precision::enter;
 use crate::gspmm::{BinaryOp, Gspmm, GspmmPlan, Reduce, Side};
 use crate::operator::call;
-use crate::precision::enter;
 
 /// `$body` with the constant `$D` set to a rank; columns come here through [`check_float`], and a stack of them has one
 /// axis more.

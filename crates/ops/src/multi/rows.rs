@@ -4,8 +4,8 @@ use burn::tensor::{DType, FloatDType, Tensor};
 use burn_gnn_graph::RelationStack;
 
 use crate::check::{accept, check_list, check_same};
+use crate::dense::precision::{cast, enter};
 use crate::gspmm::BinaryOp;
-use crate::precision::{cast, enter};
 use crate::primitives::no_tensor;
 use crate::{OpsError, PlanError};
 

@@ -15,8 +15,8 @@ use operator::Relational;
 use burn::tensor::Tensor;
 
 use crate::check::{accept, check_dtype, check_rows, check_same, check_shape, check_width};
+use crate::dense::precision::enter;
 use crate::operator::tensor;
-use crate::precision::enter;
 use crate::{OpsError, PlanError};
 
 const NAME: &str = "relational_aggregate";

@@ -7,9 +7,9 @@ use burn::tensor::Tensor;
 
 use crate::OpsError;
 use crate::check::{accept, check_operand, check_width};
+use crate::dense::precision::enter;
 use crate::gspmm::{Reduce, Side, gspmm_reference, try_gspmm_copy};
 use crate::operator::tensor;
-use crate::precision::enter;
 use crate::primitives::index_tensor;
 
 /// How the rows of a segment become one row: a [`Reduce`] whose messages are the rows.

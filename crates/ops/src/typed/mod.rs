@@ -14,8 +14,8 @@ use burn::tensor::Tensor;
 
 use crate::OpsError;
 use crate::check::{accept, check_dtype, check_rows, check_same, check_shape};
+use crate::dense::precision::enter;
 use crate::operator::tensor;
-use crate::precision::enter;
 use crate::primitives::index_tensor;
 use crate::segment::{Segments, TypeIndex};
 

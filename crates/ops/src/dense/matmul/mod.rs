@@ -11,8 +11,8 @@ use burn_gnn_graph::row_index;
 
 use crate::OpsError;
 use crate::check::{accept, check_rows, check_same, check_shape};
+use crate::dense::precision::enter;
 use crate::operator::tensor;
-use crate::precision::enter;
 
 const NAME: &str = "matmul_rows";
 

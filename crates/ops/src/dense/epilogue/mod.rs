@@ -14,8 +14,8 @@ pub(crate) use operator::EpilogueGrad;
 use burn::tensor::{DispatchTensor, Tensor};
 
 use crate::check::{accept, check_dtype, check_rows, check_same};
+use crate::dense::precision::enter;
 use crate::operator::{reference as plain, tensor};
-use crate::precision::enter;
 use crate::{Activation, OpsError};
 use burn_gnn_plan::RowDropout;
 
