@@ -2,7 +2,7 @@
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_plan::{AdamFactors, AdamForm};
+use burn_gnn_plan::{AdamFactors, AdamForm, AdamRows};
 use cubecl::prelude::*;
 
 use crate::check::Call;
@@ -95,31 +95,20 @@ pub fn adam_step(
 /// [`adam_step`] of some rows; the others keep their values and moments.
 ///
 /// # Shapes
-/// - `param` and moments: `[rows, width]`; `ids`: rows, each once; `grad`: `[ids.len(), width]`
+/// - `param` and moments: `[rows, width]`; `grad`: a row for each that is named
 /// - returns the shapes of parameter and moments
 ///
-/// What becomes of a row that is named twice is not defined: two steps write it at once.
-///
 /// # Panics
-/// If an operand has another shape, element type or device, an id is no row, or the ids are larger than a buffer of the device.
+/// If an operand has another shape, element type or device, or the ids are larger than a buffer of the device.
 #[track_caller]
-pub fn adam_rows(
-    param: CubeTensor,
-    grad: CubeTensor,
-    moments: [CubeTensor; 2],
-    ids: &[u32],
-    factors: &AdamFactors,
-) -> (CubeTensor, CubeTensor, CubeTensor) {
-    let call = Call::new("adam_rows", "param", &param);
-    let [rows, width] = call.table("param", &param);
+pub fn adam_rows(plan: &AdamRows, param: CubeTensor, grad: CubeTensor, moments: [CubeTensor; 2]) -> (CubeTensor, CubeTensor, CubeTensor) {
+    let (call, rows, ids) = (Call::new("adam_rows", "param", &param), plan.rows(), plan.ids());
+    let [_, width] = call.table("param", &param);
     let [m, v] = moments;
     let [param, m, v] = [("param", param), ("moment_1", m), ("moment_2", v)].map(|(arg, x)| call.rows(arg, x, rows, width));
     let grad = call.rows("grad", grad, ids.len(), width);
-    if let Some((at, id)) = ids.iter().enumerate().find(|(_, id)| **id as usize >= rows) {
-        panic!("adam_rows: `ids[{at}]` must be below {rows}, the rows of `param`, got {id}");
-    }
     let ids = upload("rows of a table", ids, &param.device);
-    step(param, grad, [m, v], Some(ids), factors)
+    step(param, grad, [m, v], Some(ids), &plan.step().factors())
 }
 
 /// A tensor that nobody else holds.
@@ -150,7 +139,7 @@ fn step(
         AdamForm::AdamW { keep, first, second, epsilon } => (keep, first, second, epsilon, true),
     };
     let none = dummy(&grad);
-    // SAFETY: the callers have checked: parameter and moments have a row for every id, `grad` one for each of them, or all four have
+    // SAFETY: the callers have checked: parameter and moments have a row for every id (each once, by the plan), `grad` one for each of them, or all four have
     // `entries` entries. Threads beyond those leave first.
     unsafe {
         adam_kernel::launch_unchecked(

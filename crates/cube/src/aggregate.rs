@@ -11,14 +11,14 @@ use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
 use burn_cubecl::kernel::{cast, into_contiguous};
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::Relation;
-use burn_gnn_plan::Activation;
+use burn_gnn_plan::{Activation, AggregatePlan, DegreeScale};
 use cubecl::prelude::*;
 
 use crate::activation::{Kind, activate, chain, kind};
 use crate::broadcast::Map;
 use crate::check::Call;
 use crate::columns::column_sums;
+use crate::device::{device_bytes, upload_floats};
 use crate::job::{Job, Over, Source};
 use crate::launch::{address, arg, empty, grid, grid_of, reshaped, vector, wide, zeros};
 use crate::layout::{CHUNK, Layout, csc, csr, ends};
@@ -196,33 +196,19 @@ fn ends_kernel<A: Float, O: Float>(
     out[e] = O::cast_from(d);
 }
 
-/// One weighted aggregation: edges, factors of nodes, and what is applied at the end.
-#[derive(Clone, Debug)]
-pub struct Aggregate<'a> {
-    /// The edges.
-    pub relation: &'a Relation,
-    /// Factors of sources, `[num_src]`, in any float type.
-    pub scale: Option<CubeTensor>,
-    /// Factors of destinations, `[num_dst]`, in any float type.
-    pub after: Option<CubeTensor>,
-    /// Applied at the end.
-    pub activation: Activation,
+/// Factors of nodes on a device, in the type of sums, kept with them.
+fn factors(scale: Option<&DegreeScale>, like: &CubeTensor) -> Option<CubeTensor> {
+    let (sums, device) = (wide(like.dtype), &like.device);
+    let make = |scale: &DegreeScale| upload_floats(scale.double(), device, sums);
+    // Without entries they are never read, and no kernel takes them.
+    let scale = scale.filter(|scale| !scale.degrees().is_empty())?;
+    Some(CubeTensor::clone(&scale.attached().get_or_insert_sized((device.clone(), sums), || make(scale), device_bytes)))
 }
 
-impl Aggregate<'_> {
-    /// The same call with factors that were checked.
-    #[track_caller]
-    fn checked(&self, call: &Call) -> Self {
-        let (src, dst) = (self.relation.num_src(), self.relation.num_dst());
-        let factors = |arg, x: &Option<CubeTensor>, rows| x.clone().map(|x| call.floats(arg, x, rows, 1));
-        Self { scale: factors("scale", &self.scale, src), after: factors("after", &self.after, dst), ..self.clone() }
-    }
-    /// The result, where the activation needs it.
-    #[track_caller]
-    fn kept(&self, call: &Call, out: Option<CubeTensor>, width: usize) -> Option<CubeTensor> {
-        let reads = self.activation != Activation::None;
-        reads.then(|| call.rows("out", call.given("out", out), self.relation.num_dst(), width))
-    }
+/// The result, where the activation needs it.
+#[track_caller]
+fn kept(plan: &AggregatePlan, call: &Call, out: Option<CubeTensor>) -> Option<CubeTensor> {
+    plan.keeps_result().then(|| call.rows("out", call.given("out", out), plan.relation().num_dst(), plan.width()))
 }
 
 fn as_sums(x: Option<CubeTensor>, dtype: DType) -> Option<CubeTensor> {
@@ -346,22 +332,20 @@ impl Pass<'_> {
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn aggregate(call: &Aggregate<'_>, x: CubeTensor, weight: Option<CubeTensor>, bias: Option<CubeTensor>) -> CubeTensor {
-    let checked = Call::new("aggregate", "x", &x);
-    let [_, width] = checked.table("x", &x);
-    let x = checked.rows("x", x, call.relation.num_src(), width);
-    let weight = weight.map(|w| checked.floats("weight", w, call.relation.num_edges(), 1));
-    let bias = bias.map(|b| checked.floats("bias", b, width, 1));
-    let call = &call.checked(&checked);
+pub fn aggregate(plan: &AggregatePlan, x: CubeTensor, weight: Option<CubeTensor>, bias: Option<CubeTensor>) -> CubeTensor {
+    let (relation, width, call) = (plan.relation(), plan.width(), Call::new("aggregate", "x", &x));
+    let x = call.rows("x", x, relation.num_src(), width);
+    let weight = weight.map(|w| call.floats("weight", w, relation.num_edges(), 1));
+    let bias = bias.map(|b| call.floats("bias", b, width, 1));
     let sums = wide(x.dtype);
-    let layout = csc(call.relation, &x.device);
+    let layout = csc(relation, &x.device);
     let pass = Pass {
         layout: &layout,
         weight: as_sums(weight, sums),
-        scale: as_sums(call.scale.clone(), sums),
-        after: as_sums(call.after.clone(), sums),
+        scale: factors(plan.source(), &x),
+        after: factors(plan.destination(), &x),
         bias: as_sums(bias, sums),
-        activation: call.activation,
+        activation: plan.activation(),
     };
     pass.run(&x, x.dtype)
 }
@@ -376,30 +360,28 @@ pub fn aggregate(call: &Aggregate<'_>, x: CubeTensor, weight: Option<CubeTensor>
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn aggregate_grad(
-    call: &Aggregate<'_>,
+    plan: &AggregatePlan,
     grad: CubeTensor,
     out: Option<CubeTensor>,
     weight: Option<CubeTensor>,
     wants_x: bool,
     wants_bias: bool,
 ) -> (Option<CubeTensor>, Option<CubeTensor>) {
-    let checked = Call::new("aggregate_grad", "grad", &grad);
-    let [_, width] = checked.table("grad", &grad);
-    let grad = checked.rows("grad", grad, call.relation.num_dst(), width);
-    let out = call.kept(&checked, out, width);
-    let weight = weight.filter(|_| wants_x).map(|w| checked.floats("weight", w, call.relation.num_edges(), 1));
-    let call = &call.checked(&checked);
+    let (relation, call) = (plan.relation(), Call::new("aggregate_grad", "grad", &grad));
+    let grad = call.rows("grad", grad, relation.num_dst(), plan.width());
+    let out = kept(plan, &call, out);
+    let weight = weight.filter(|_| wants_x).map(|w| call.floats("weight", w, relation.num_edges(), 1));
     let (dtype, sums) = (grad.dtype, wide(grad.dtype));
-    let h = chain(&grad, out, call.activation);
+    let h = chain(&grad, out, plan.activation());
     let [rows, width] = [h.meta.shape()[0], h.meta.shape()[1]];
     let d_bias = wants_bias.then(|| column_sums(h.clone(), rows, width, dtype));
     let d_x = wants_x.then(|| {
-        let layout = csr(call.relation, &grad.device);
+        let layout = csr(relation, &grad.device);
         let pass = Pass {
             layout: &layout,
             weight: as_sums(weight, sums),
-            scale: as_sums(call.after.clone(), sums),
-            after: as_sums(call.scale.clone(), sums),
+            scale: factors(plan.destination(), &grad),
+            after: factors(plan.source(), &grad),
             bias: None,
             activation: Activation::None,
         };
@@ -416,21 +398,19 @@ pub fn aggregate_grad(
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn aggregate_grad_weight(call: &Aggregate<'_>, grad: CubeTensor, out: Option<CubeTensor>, x: CubeTensor) -> CubeTensor {
-    let checked = Call::new("aggregate_grad_weight", "grad", &grad);
-    let [_, width] = checked.table("grad", &grad);
-    let grad = checked.rows("grad", grad, call.relation.num_dst(), width);
-    let out = call.kept(&checked, out, width);
-    let x = checked.floats("x", x, call.relation.num_src(), width);
-    let call = &call.checked(&checked);
-    let (dtype, sums, edges) = (grad.dtype, wide(grad.dtype), call.relation.num_edges());
+pub fn aggregate_grad_weight(plan: &AggregatePlan, grad: CubeTensor, out: Option<CubeTensor>, x: CubeTensor) -> CubeTensor {
+    let (relation, width, call) = (plan.relation(), plan.width(), Call::new("aggregate_grad_weight", "grad", &grad));
+    let grad = call.rows("grad", grad, relation.num_dst(), width);
+    let out = kept(plan, &call, out);
+    let x = call.floats("x", x, relation.num_src(), width);
+    let (dtype, sums, edges) = (grad.dtype, wide(grad.dtype), relation.num_edges());
     let shape = Shape::from([edges]);
     if edges == 0 || width == 0 {
         return zeros(&grad, shape, dtype);
     }
-    let h = chain(&grad, out, call.activation);
+    let h = chain(&grad, out, plan.activation());
     let x = as_sums(Some(x), sums).unwrap_or_else(|| h.clone());
-    let ends = ends(call.relation, &grad.device);
+    let ends = ends(relation, &grad.device);
     let source = |x, place| Source::new(x, place, Map::same(width));
     let dots = Job {
         over: Over::Edges(&ends),
@@ -446,11 +426,11 @@ pub fn aggregate_grad_weight(call: &Aggregate<'_>, grad: CubeTensor, out: Option
         dtype: sums,
     }
     .run();
-    let (scale, after) = (as_sums(call.scale.clone(), sums), as_sums(call.after.clone(), sums));
+    let (scale, after) = (factors(plan.source(), &grad), factors(plan.destination(), &grad));
     let parts = Parts { weight: false, scale: scale.is_some(), after: after.is_some(), bias: false, kind: Kind::None };
     let result = empty(&grad, shape.clone(), dtype);
     let (count, dim) = grid(&result.client, edges);
-    // SAFETY: `dots` and `result` have an entry for every edge, factors one for every node: checked above.
+    // SAFETY: `dots` and `result` have an entry for every edge, factors one for every node: checked above, and by the plan.
     unsafe {
         ends_kernel::launch_unchecked(
             &result.client,

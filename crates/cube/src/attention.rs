@@ -12,8 +12,10 @@
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
+use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::AttentionPlan;
 use cubecl::prelude::*;
 
 use crate::broadcast::Map;
@@ -26,21 +28,6 @@ use crate::layout::{CHUNK, Layout, csc, csr, ends};
 use crate::message::*;
 use crate::philox::{Draws, keeps, pick, words};
 use crate::softmax::{Kept, Scores, before, score, stats};
-
-/// One attention: edges, sizes, scores, dropout.
-#[derive(Clone, Debug)]
-pub struct Attention<'a> {
-    /// The edges.
-    pub relation: &'a Relation,
-    /// Heads.
-    pub heads: usize,
-    /// Features of a head.
-    pub dim: usize,
-    /// Slope of `leaky_relu` below 0 where scores are `leaky_relu(a_src[u] + a_dst[v])`; `None` where they are given.
-    pub slope: Option<f64>,
-    /// Dropout on the weights; rows are edges, columns heads.
-    pub dropout: Option<Dropout>,
-}
 
 /// Where scores come from.
 #[derive(Clone, Debug)]
@@ -226,40 +213,33 @@ fn scores_grad_kernel<F: Float, A: Float, O: Float>(
     out[pos] = O::cast_from(d);
 }
 
-impl Attention<'_> {
-    fn is_empty(&self) -> bool {
-        self.relation.num_edges() == 0 || self.heads == 0
-    }
+/// One call: its plan, and its draws on the device.
+struct Attention<'a> {
+    plan: &'a AttentionPlan,
+    draws: Dropout,
+}
 
-    /// Entries of a row.
+impl<'a> Attention<'a> {
     #[track_caller]
-    fn width(&self) -> usize {
-        self.heads.checked_mul(self.dim).unwrap_or_else(|| panic!("attention: {} heads of {} features are too many", self.heads, self.dim))
-    }
-
-    #[track_caller]
-    fn check_dropout(&self, call: &Call) {
-        if let Some(dropout) = &self.dropout {
-            dropout.check(call, self.relation.num_edges());
-        }
+    fn new(plan: &'a AttentionPlan, device: &CubeDevice) -> Self {
+        Self { plan, draws: Dropout::maybe(plan.dropout(), device) }
     }
 
     /// Sums of rows of `x` with the weights of edges, for every row of `layout`.
     fn gather(&self, layout: &Layout, turned: bool, scores: &AttentionScores, stats: &CubeTensor, x: &CubeTensor) -> CubeTensor {
         let (a, b) = scores.both();
-        let width = self.width();
-        let out = empty(x, Shape::from(vec![layout.rows, self.heads, self.dim]), x.dtype);
+        let (heads, dim, width) = (self.plan.heads(), self.plan.dim(), self.plan.width());
+        let out = empty(x, Shape::from(vec![layout.rows, heads, dim]), x.dtype);
         let client = out.client.clone();
-        let n = vector(&client, x.dtype, &[self.dim]);
-        let (draws, sums) = (Dropout::or_none(self.dropout.as_ref()), wide(x.dtype));
-        let weights = Weights { scores: scores.seen(turned), turned, dropout: self.dropout.is_some() };
+        let n = vector(&client, x.dtype, &[dim]);
+        let (draws, sums) = (&self.draws, wide(x.dtype));
+        let weights = Weights { scores: scores.seen(turned), turned, dropout: self.plan.dropout().is_some() };
         let launch = |visit, tasks: usize, out: &CubeTensor| {
             let how = Message::new(visit, Some(layout));
             let launch = layout.launch(visit, width, n);
             let arrays = [&layout.indptr, &layout.indices, layout.ids(), &launch.table, a, b, stats, x, draws.ids(&layout.indptr)];
             let [indptr, indices, ids, table, a, b, stats, x, dropped] = arrays.map(CubeTensor::clone);
-            let (client, out, draws, slope) = (client.clone(), out.clone(), draws.clone(), self.slope.unwrap_or(0.0));
-            let (heads, dim) = (self.heads, self.dim);
+            let (client, out, draws, slope) = (client.clone(), out.clone(), draws.clone(), self.plan.slope().unwrap_or(0.0));
             let name = || format!("attend {weights:?} {how:?}");
             launch.run(&x.clone(), name, move |variant| {
                 let n = if variant.halved { n / 2 } else { n };
@@ -320,25 +300,22 @@ impl Attention<'_> {
 /// bf16 are computed in f32 and rounded once.
 ///
 /// # Panics
-/// If an operand has another shape, element type or device, dropout too few ids, or the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn attention(call: &Attention<'_>, z: CubeTensor, scores: AttentionScores) -> (CubeTensor, CubeTensor) {
-    let checked = Call::new("attention", "z", &z);
-    let z = checked.rows("z", z, call.relation.num_src(), call.width());
-    let scores = scores.checked(&checked, call.relation, call.heads);
-    call.check_dropout(&checked);
-    let rows = call.relation.num_dst();
-    let shapes = (Shape::from(vec![rows, call.heads, call.dim]), Shape::from(vec![rows, 2, call.heads]));
-    if call.is_empty() {
-        return (zeros(&z, shapes.0, z.dtype), zeros(&z, shapes.1, wide(z.dtype)));
+pub fn attention(plan: &AttentionPlan, z: CubeTensor, scores: AttentionScores) -> (CubeTensor, CubeTensor) {
+    let (relation, heads, checked) = (plan.relation(), plan.heads(), Call::new("attention", "z", &z));
+    let z = checked.rows("z", z, relation.num_src(), plan.width());
+    let scores = scores.checked(&checked, relation, heads);
+    if plan.is_empty() {
+        return (zeros(&z, plan.out_shape(), z.dtype), zeros(&z, plan.stats_shape(), wide(z.dtype)));
     }
-    let layout = csc(call.relation, &z.device);
+    let layout = csc(relation, &z.device);
     let (a, b) = scores.both();
-    let kept = stats(&layout, a, b, call.slope.unwrap_or(0.0), call.heads, scores.seen(false), Kept::Inverse);
-    if call.dim == 0 {
-        return (empty(&z, shapes.0, z.dtype), kept);
+    let kept = stats(&layout, a, b, plan.slope().unwrap_or(0.0), heads, scores.seen(false), Kept::Inverse);
+    if plan.dim() == 0 {
+        return (empty(&z, plan.out_shape(), z.dtype), kept);
     }
-    (call.gather(&layout, false, &scores, &kept, &z), kept)
+    (Attention::new(plan, &z.device).gather(&layout, false, &scores, &kept, &z), kept)
 }
 
 /// What the gradient of an attention reads.
@@ -375,26 +352,25 @@ pub struct AttentionWants {
 /// Beside the results one number for every edge and head, twice, where a gradient of scores is asked for.
 ///
 /// # Panics
-/// If an operand has another shape, element type or device, dropout too few ids, or the graph is larger than a buffer of the device.
+/// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn attention_grad(
-    call: &Attention<'_>,
+    plan: &AttentionPlan,
     grad: CubeTensor,
     kept: AttentionKept,
     wants: AttentionWants,
 ) -> (CubeTensor, CubeTensor, CubeTensor) {
-    let (relation, heads, dim, dtype) = (call.relation, call.heads, call.dim, grad.dtype);
+    let (relation, heads, dim, dtype) = (plan.relation(), plan.heads(), plan.dim(), grad.dtype);
     let checked = Call::new("attention_grad", "grad", &grad);
-    let (num_src, num_dst, width) = (relation.num_src(), relation.num_dst(), call.width());
+    let (num_src, num_dst, width) = (relation.num_src(), relation.num_dst(), plan.width());
     let (grad, out) = (checked.rows("grad", grad, num_dst, width), checked.rows("out", kept.out, num_dst, width));
     let stats = checked.rows_of("stats", kept.stats, num_dst, heads.saturating_mul(2), &[wide(dtype)]);
     let z = checked.rows("z", kept.z, num_src, width);
     let scores = kept.scores.checked(&checked, relation, heads);
-    call.check_dropout(&checked);
     let given = matches!(scores, AttentionScores::Edges(_));
     let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());
     let nothing = |wanted: bool, shape: Vec<usize>| zeros(&grad, Shape::from(if wanted { shape } else { vec![0] }), dtype);
-    if call.is_empty() || dim == 0 {
+    if plan.is_empty() || dim == 0 {
         let first = if given { edges } else { src };
         return (
             nothing(wants.z, vec![src, heads, dim]),
@@ -402,7 +378,7 @@ pub fn attention_grad(
             nothing(wants.second && !given, vec![dst, heads]),
         );
     }
-    let by_src = csr(relation, &grad.device);
+    let (by_src, call) = (csr(relation, &grad.device), Attention::new(plan, &grad.device));
     let dz = if wants.z { call.gather(&by_src, true, &scores, &stats, &grad) } else { nothing(false, vec![]) };
     if !wants.first && (!wants.second || given) {
         return (dz, nothing(false, vec![]), nothing(false, vec![]));
@@ -447,8 +423,9 @@ impl Attention<'_> {
         scores: &AttentionScores,
         dtype: DType,
     ) -> CubeTensor {
-        let (heads, dim, width, sums) = (self.heads, self.dim, self.width(), wide(grad.dtype));
-        let ends = ends(self.relation, &grad.device);
+        let (plan, sums) = (self.plan, wide(grad.dtype));
+        let (relation, heads, dim, width) = (plan.relation(), plan.heads(), plan.dim(), plan.width());
+        let ends = ends(relation, &grad.device);
         let source = |x: &CubeTensor, place| Source::new(x.clone(), place, Map::same(width));
         let dots = |over, rows, operands| {
             Job {
@@ -466,13 +443,13 @@ impl Attention<'_> {
             }
             .run()
         };
-        let rows = self.relation.num_dst();
+        let rows = relation.num_dst();
         let totals = dots(Over::Plain(rows), rows, vec![source(grad, Place::Row), source(out, Place::Row)]);
         let by_edge = dots(Over::Edges(&ends), ends.edges, vec![source(grad, Place::Far), source(z, Place::Row)]);
         let result = empty(grad, Shape::from(vec![ends.edges, heads]), dtype);
         let (a, b) = scores.both();
-        let weights = Weights { scores: scores.seen(true), turned: true, dropout: self.dropout.is_some() };
-        let (draws, units) = (Dropout::or_none(self.dropout.as_ref()), ends.edges * heads);
+        let weights = Weights { scores: scores.seen(true), turned: true, dropout: self.plan.dropout().is_some() };
+        let (draws, units) = (&self.draws, ends.edges * heads);
         let (count, cube) = grid(&result.client, units);
         // SAFETY: as in `gather`; `dots` and `result` have a row for every edge, `totals` one for every destination.
         unsafe {
@@ -490,7 +467,7 @@ impl Attention<'_> {
                 arg(&totals),
                 arg(draws.ids(&ends.src)),
                 arg(&result),
-                InputScalar::new(self.slope.unwrap_or(0.0), elem(sums)),
+                InputScalar::new(self.plan.slope().unwrap_or(0.0), elem(sums)),
                 draws.launch(sums),
                 ends.edges,
                 heads,

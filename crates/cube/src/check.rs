@@ -1,8 +1,7 @@
 //! Checks the operands of kernels before launches without bounds checks.
 //!
 //! Shapes, element types, devices and lengths of buffers are checked at every call, which costs nothing; ids are checked once, when what
-//! holds them is made ([`Relation`](burn_gnn_graph::Relation), [`RowIndex`](crate::RowIndex), [`TypedRows`](crate::TypedRows),
-//! [`LossRows`](crate::LossRows)).
+//! holds them is made: a [`Relation`](burn_gnn_graph::Relation), a plan, a [`RowIndex`](crate::RowIndex).
 
 use burn::tensor::DType;
 use burn_cubecl::CubeDevice;

@@ -12,7 +12,8 @@ use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::Shape;
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Attached, Bytes, CountBytes, GraphError};
+use burn_gnn_graph::{Attached, Bytes, CountBytes};
+use burn_gnn_plan::CrossEntropyPlan;
 use cubecl::prelude::*;
 
 use crate::check::Call;
@@ -20,18 +21,17 @@ use crate::columns::column_sums;
 use crate::device::{device_bytes, upload};
 use crate::launch::{address, arg, empty, grid, reshaped, units, wide, zeros};
 use crate::layout::{csr, ends};
+use crate::resident::Resident;
 use crate::rows::RowIndex;
 
-/// Chosen rows and the class of each, on the host and on devices; to be kept over any number of calls. Cloning costs
-/// one reference count.
+/// Chosen rows and the class of each, on the host and on devices. Cloning costs one reference count.
 #[derive(Clone, Debug)]
-pub struct LossRows(Arc<Inner>);
+struct LossRows(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     index: RowIndex,
-    targets: Vec<u32>,
-    largest: u32,
+    targets: Arc<[u32]>,
     attached: Attached,
 }
 
@@ -40,20 +40,17 @@ impl CountBytes for LossRows {
         self.0.index.bytes() + self.0.targets.bytes() + self.0.attached.bytes()
     }
 }
+/// By the rows that there are, for as long as a caller holds both arrays.
+static ROWS: Resident<u32, 2, usize, LossRows> = Resident::new();
 
 impl LossRows {
-    /// `rows[i]`, below `num_rows`, has class `targets[i]`.
-    ///
-    /// # Errors
-    /// A row that does not exist.
-    ///
-    /// # Panics
-    /// If there is not one target for every row.
-    pub fn new(rows: &[u32], targets: &[u32], num_rows: usize) -> Result<Self, GraphError> {
-        assert_eq!(rows.len(), targets.len(), "cross_entropy: one target for every chosen row");
-        let index = RowIndex::new(rows, num_rows)?;
-        let largest = targets.iter().copied().max().unwrap_or(0);
-        Ok(Self(Arc::new(Inner { index, targets: targets.to_vec(), largest, attached: Attached::default() })))
+    fn of(plan: &CrossEntropyPlan) -> Self {
+        let ((rows, targets), all) = (plan.arrays(), plan.shape()[0]);
+        let make = || match RowIndex::new(rows, all) {
+            Ok(index) => Self(Arc::new(Inner { index, targets: targets.clone(), attached: Attached::default() })),
+            Err(e) => unreachable!("the plan has checked rows: {e}"),
+        };
+        ROWS.get_or_insert([rows, targets], all, make)
     }
     fn targets(&self, device: &CubeDevice) -> CubeTensor {
         let make = || upload("targets", &self.0.targets, device);
@@ -177,24 +174,24 @@ fn scale_kernel<A: Float, O: Float>(x: &[A], out: &mut [O], factor: InputScalar,
 /// 0 without chosen rows. Losses are added in runs of 256 rows, then of runs.
 ///
 /// # Panics
-/// If the logits are not a table of the rows that were chosen from, or a target is no column of them.
+/// If the logits have another shape than that of the plan.
 #[track_caller]
-pub fn cross_entropy(logits: CubeTensor, rows: &LossRows, factor: f64) -> (CubeTensor, CubeTensor) {
+pub fn cross_entropy(plan: &CrossEntropyPlan, logits: CubeTensor) -> (CubeTensor, CubeTensor) {
+    let rows = LossRows::of(plan);
     let call = Call::new("cross_entropy", "logits", &logits);
-    let [_, classes] = call.table("logits", &logits);
-    let logits = call.rows("logits", logits, rows.0.index.num_rows(), classes);
+    let [all, classes] = plan.shape();
+    let logits = call.rows("logits", logits, all, classes);
     let (count, sums) = (rows.0.index.len(), wide(logits.dtype));
     if count == 0 {
         return (zeros(&logits, Shape::from([1]), logits.dtype), zeros(&logits, Shape::from([0, 2]), sums));
     }
-    assert!((rows.0.largest as usize) < classes, "cross_entropy: target {} is no class, there are {classes}", rows.0.largest);
     let (stats, losses) = (empty(&logits, Shape::from([count, 2]), sums), empty(&logits, Shape::from([count]), sums));
     let client = logits.client.clone();
     let units = units(&client) as usize;
     let group = classes.next_power_of_two().min(32).min(units);
     let (cubes, dim) = grid(&client, count * group);
     let chosen = ends(rows.0.index.relation(), &logits.device).src;
-    // SAFETY: chosen rows are rows of `logits` and targets are columns of them, both checked; threads beyond
+    // SAFETY: chosen rows are rows of `logits` and targets are columns of them, as the plan has checked; threads beyond
     // the last chosen row read the first one and write nothing.
     unsafe {
         loss_kernel::launch_unchecked(
@@ -224,7 +221,7 @@ pub fn cross_entropy(logits: CubeTensor, rows: &LossRows, factor: f64) -> (CubeT
             dim,
             arg(&sum),
             arg(&loss),
-            InputScalar::new(factor, elem(sums)),
+            InputScalar::new(plan.factor(), elem(sums)),
             [elem(sums), elem(loss.dtype)],
         );
     }
@@ -240,10 +237,11 @@ pub fn cross_entropy(logits: CubeTensor, rows: &LossRows, factor: f64) -> (CubeT
 /// # Panics
 /// If an operand has another shape, element type or device.
 #[track_caller]
-pub fn cross_entropy_grad(grad: CubeTensor, stats: CubeTensor, logits: CubeTensor, rows: &LossRows, factor: f64) -> CubeTensor {
+pub fn cross_entropy_grad(plan: &CrossEntropyPlan, grad: CubeTensor, stats: CubeTensor, logits: CubeTensor) -> CubeTensor {
+    let rows = LossRows::of(plan);
     let call = Call::new("cross_entropy_grad", "logits", &logits);
-    let [_, classes] = call.table("logits", &logits);
-    let logits = call.rows("logits", logits, rows.0.index.num_rows(), classes);
+    let [all, classes] = plan.shape();
+    let logits = call.rows("logits", logits, all, classes);
     let grad = call.rows("grad", grad, 1, 1);
     let stats = call.rows_of("stats", stats, rows.0.index.len(), 2, &[wide(logits.dtype)]);
     let shape = logits.meta.shape().clone();
@@ -269,7 +267,7 @@ pub fn cross_entropy_grad(grad: CubeTensor, stats: CubeTensor, logits: CubeTenso
             arg(&stats),
             arg(&grad),
             arg(&out),
-            InputScalar::new(factor, elem(sums)),
+            InputScalar::new(plan.factor(), elem(sums)),
             shape[0],
             shape[1],
             [elem(logits.dtype), elem(sums)],

@@ -5,16 +5,18 @@ use burn::tensor::DType;
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Bytes, CountBytes};
+use burn_gnn_plan::DropoutPlan;
 use cubecl::prelude::*;
 
 use crate::check::Call;
 use crate::device::{device_bytes, dummy, upload};
 use crate::launch::{address, arg, empty, features, grid, wide};
 use crate::philox::{Draws, DrawsLaunch, keeps, words};
+use crate::resident::Resident;
 
 /// The id that each row (or edge) is keyed by, on a device.
 #[derive(Clone, Debug)]
-pub struct RowIds {
+struct RowIds {
     /// Two words of each.
     words: CubeTensor,
     len: usize,
@@ -26,36 +28,41 @@ impl CountBytes for RowIds {
     }
 }
 
-impl RowIds {
-    /// One id for every row.
-    ///
-    /// # Panics
-    /// If they are larger than a buffer of the device.
-    #[track_caller]
-    pub fn upload(ids: &[u64], device: &CubeDevice) -> Self {
-        let words: Vec<u32> = ids.iter().flat_map(|&id| [id as u32, (id >> 32) as u32]).collect();
-        Self { words: upload("ids of rows", &words, device), len: ids.len() }
-    }
-}
+/// Ids of rows on devices, for as long as a caller holds them.
+static IDS: Resident<u64, 1, CubeDevice, RowIds> = Resident::new();
 
 /// Which entries a dropout keeps: column `c` of row `r` has word `c % 4` of Philox4x32-10 with counter
 /// `(id(r), c / 4)`, and stays, multiplied by `scale`, iff that is at least `threshold`; otherwise it becomes 0.
 #[derive(Clone, Debug)]
-pub struct Dropout {
+pub(crate) struct Dropout {
     /// The Philox key.
-    pub key: [u32; 2],
+    key: [u32; 2],
     /// Words of at least this keep their entry, at most 2³².
-    pub threshold: u64,
+    threshold: u64,
     /// What kept entries are multiplied by.
-    pub scale: f64,
+    scale: f64,
     /// Ids of rows; `None` stands for `0..rows`.
-    pub ids: Option<RowIds>,
+    ids: Option<RowIds>,
 }
 
 impl Dropout {
+    /// The draws of a plan.
+    ///
+    /// # Panics
+    /// If its ids are larger than a buffer of the device.
+    #[track_caller]
+    pub(crate) fn of(plan: &DropoutPlan, device: &CubeDevice) -> Self {
+        let upload = |ids: &[u64]| {
+            let words: Vec<u32> = ids.iter().flat_map(|&id| [id as u32, (id >> 32) as u32]).collect();
+            RowIds { words: upload("ids of rows", &words, device), len: ids.len() }
+        };
+        let ids = plan.ids().map(|ids| IDS.get_or_insert([ids], device.clone(), || upload(ids)));
+        Self { key: plan.stream().key(), threshold: plan.threshold(), scale: plan.scale(), ids }
+    }
     /// A dropout that takes nothing where there is none: kernels without dropout do not read it but for its scale.
-    pub(crate) fn or_none(dropout: Option<&Self>) -> Self {
-        dropout.cloned().unwrap_or(Self { key: [0; 2], threshold: 0, scale: 1.0, ids: None })
+    #[track_caller]
+    pub(crate) fn maybe(plan: Option<&DropoutPlan>, device: &CubeDevice) -> Self {
+        plan.map_or(Self { key: [0; 2], threshold: 0, scale: 1.0, ids: None }, |plan| Self::of(plan, device))
     }
     /// Refuses fewer ids than rows.
     #[track_caller]
@@ -118,8 +125,9 @@ fn dropout_kernel<F: Float, A: Float>(
 /// # Panics
 /// If `x` is not made of floats, has no axis, or there are ids, but fewer than rows.
 #[track_caller]
-pub fn dropout_rows(x: CubeTensor, dropout: &Dropout) -> CubeTensor {
+pub fn dropout_rows(plan: &DropoutPlan, x: CubeTensor) -> CubeTensor {
     let call = Call::new("dropout_rows", "x", &x);
+    let dropout = Dropout::of(plan, &x.device);
     let (rows, width) = (x.meta.shape().first().copied().unwrap_or(1), features(&x).iter().product::<usize>());
     let x = call.rows("x", x, rows, width);
     dropout.check(&call, rows);

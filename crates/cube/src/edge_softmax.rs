@@ -7,7 +7,7 @@
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::Relation;
+use burn_gnn_plan::SoftmaxPlan;
 use cubecl::prelude::*;
 
 use crate::broadcast::Map;
@@ -59,8 +59,8 @@ fn gradient_kernel<F: Float, A: Float, N: Size>(
 
 /// Softmax over the edges of each destination, `y[e] = exp(x[e]) / Σ exp(x[e'])`, for every column on its own.
 ///
-/// Over the edges of sources: of `relation.reverse()`. Over a part of the edges, and over edges of several relations
-/// at once: of a relation of those edges. Over segments of rows: of a relation whose destinations are the segments.
+/// Over a part of the edges, and over edges of several relations at once: of a relation of those edges. Over segments of rows: of a
+/// relation whose destinations are the segments.
 ///
 /// # Shapes
 /// - `x`: `[num_edges, ..]`
@@ -73,8 +73,9 @@ fn gradient_kernel<F: Float, A: Float, N: Size>(
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn edge_softmax(relation: &Relation, x: CubeTensor) -> CubeTensor {
-    let width: usize = features(&x).iter().product();
+pub fn edge_softmax(plan: &SoftmaxPlan, x: CubeTensor) -> CubeTensor {
+    let relation = plan.relation();
+    let width = plan.width();
     let x = Call::new("edge_softmax", "x", &x).rows("x", x, relation.num_edges(), width);
     if x.meta.num_elements() == 0 {
         return x;
@@ -115,9 +116,8 @@ pub fn edge_softmax(relation: &Relation, x: CubeTensor) -> CubeTensor {
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn edge_softmax_grad(relation: &Relation, y: CubeTensor, grad: CubeTensor) -> CubeTensor {
-    let features = features(&y);
-    let width: usize = features.iter().product();
+pub fn edge_softmax_grad(plan: &SoftmaxPlan, y: CubeTensor, grad: CubeTensor) -> CubeTensor {
+    let (relation, features, width) = (plan.relation(), features(&y), plan.width());
     let call = Call::new("edge_softmax_grad", "y", &y);
     let [y, grad] = [("y", y), ("grad", grad)].map(|(arg, x)| call.rows(arg, x, relation.num_edges(), width));
     if grad.meta.num_elements() == 0 {

@@ -11,7 +11,7 @@ use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
 use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_plan::Activation;
+use burn_gnn_plan::EpiloguePlan;
 use cubecl::prelude::*;
 
 use crate::activation::{Kind, activate, kind, pulled};
@@ -21,15 +21,6 @@ use crate::device::dummy;
 use crate::dropout::Dropout;
 use crate::launch::{address, arg, empty, grid, wide, zeros};
 use crate::philox::{Draws, keeps, words};
-
-/// One epilogue.
-#[derive(Clone, Debug)]
-pub struct Epilogue {
-    /// Applied to the sum.
-    pub activation: Activation,
-    /// Applied after it; rows and columns are those of the result.
-    pub dropout: Option<Dropout>,
-}
 
 /// What the gradient of an epilogue reads.
 #[derive(Clone, Debug)]
@@ -164,10 +155,8 @@ fn epilogue_grad_kernel<F: Float, A: Float, O: Float>(
     }
 }
 
-impl Epilogue {
-    fn parts(&self, bias: bool, open: bool) -> Parts {
-        Parts { bias, dropout: self.dropout.is_some(), open, kind: kind(self.activation).0 }
-    }
+fn parts(plan: &EpiloguePlan, bias: bool, open: bool) -> Parts {
+    Parts { bias, dropout: plan.dropout().is_some(), open, kind: kind(plan.activation()).0 }
 }
 
 /// Blocks of four columns of a row.
@@ -186,15 +175,12 @@ fn blocks(width: usize) -> usize {
 /// A dropped NaN is 0. f16 and bf16 are computed in f32 and rounded once.
 ///
 /// # Panics
-/// If an operand has another shape, element type or device, or dropout too few ids.
+/// If an operand has another shape, element type or device.
 #[track_caller]
-pub fn epilogue(call: &Epilogue, x: CubeTensor, bias: Option<CubeTensor>, open: bool) -> (CubeTensor, CubeTensor) {
+pub fn epilogue(plan: &EpiloguePlan, x: CubeTensor, bias: Option<CubeTensor>, open: bool) -> (CubeTensor, CubeTensor) {
     let checked = Call::new("epilogue", "x", &x);
-    let [rows, width] = checked.table("x", &x);
+    let [rows, width] = plan.shape();
     let (x, bias) = (checked.rows("x", x, rows, width), bias.map(|b| checked.rows("bias", b, width, 1)));
-    if let Some(dropout) = &call.dropout {
-        dropout.check(&checked, rows);
-    }
     let shape = x.meta.shape().clone();
     let blocks = blocks(width);
     let none = dummy(&x);
@@ -202,10 +188,10 @@ pub fn epilogue(call: &Epilogue, x: CubeTensor, bias: Option<CubeTensor>, open: 
     if shape.num_elements() == 0 {
         return (x, marks);
     }
-    let (out, sums, draws) = (empty(&x, shape, x.dtype), wide(x.dtype), Dropout::or_none(call.dropout.as_ref()));
+    let (out, sums, draws) = (empty(&x, shape, x.dtype), wide(x.dtype), Dropout::maybe(plan.dropout(), &x.device));
     let (count, dim) = grid(&x.client, rows * blocks);
     // SAFETY: `x` and `out` have `rows` rows of `width` columns, the bias `width`, `marks` a number for every block of a
-    // row where it is written; ids are one for each row, all checked above; threads beyond the last block leave first.
+    // row where it is written; ids are one for each row (checked by the plan), all else checked above; threads beyond the last block leave first.
     unsafe {
         epilogue_kernel::launch_unchecked(
             &out.client,
@@ -217,12 +203,12 @@ pub fn epilogue(call: &Epilogue, x: CubeTensor, bias: Option<CubeTensor>, open: 
             arg(draws.ids(&none)),
             arg(&out),
             arg(if open { &marks } else { &none }),
-            InputScalar::new(kind(call.activation).1, elem(sums)),
+            InputScalar::new(kind(plan.activation()).1, elem(sums)),
             draws.launch(sums),
             rows,
             width,
             blocks,
-            call.parts(bias.is_some(), open),
+            parts(plan, bias.is_some(), open),
             [elem(x.dtype), elem(sums)],
         );
     }
@@ -236,16 +222,13 @@ pub fn epilogue(call: &Epilogue, x: CubeTensor, bias: Option<CubeTensor>, open: 
 /// - returns `[rows, width]` and `[width]`
 ///
 /// # Panics
-/// If `grad` or what was kept has another shape, element type or device, or dropout too few ids.
+/// If `grad` or what was kept has another shape, element type or device.
 #[track_caller]
-pub fn epilogue_grad(call: &Epilogue, grad: CubeTensor, kept: EpilogueKept, bias: bool) -> (CubeTensor, CubeTensor) {
+pub fn epilogue_grad(plan: &EpiloguePlan, grad: CubeTensor, kept: EpilogueKept, bias: bool) -> (CubeTensor, CubeTensor) {
     let (dtype, sums) = (grad.dtype, wide(grad.dtype));
     let checked = Call::new("epilogue_grad", "grad", &grad);
-    let [rows, width] = checked.table("grad", &grad);
+    let [rows, width] = plan.shape();
     let grad = checked.rows("grad", grad, rows, width);
-    if let Some(dropout) = &call.dropout {
-        dropout.check(&checked, rows);
-    }
     let (result, open) = match kept {
         EpilogueKept::Nothing => (None, None),
         EpilogueKept::Output(y) => (Some(checked.rows("out", y, rows, width)), None),
@@ -259,7 +242,7 @@ pub fn epilogue_grad(call: &Epilogue, grad: CubeTensor, kept: EpilogueKept, bias
     let none = dummy(&grad);
     // Sums over rows are of numbers that are not rounded yet.
     let h = empty(&grad, shape, if bias { sums } else { dtype });
-    let (draws, blocks) = (Dropout::or_none(call.dropout.as_ref()), blocks(width));
+    let (draws, blocks) = (Dropout::maybe(plan.dropout(), &grad.device), blocks(width));
     let (count, dim) = grid(&h.client, rows * blocks);
     // SAFETY: as in `epilogue`; open entries have a number for every block of a row.
     unsafe {
@@ -273,12 +256,12 @@ pub fn epilogue_grad(call: &Epilogue, grad: CubeTensor, kept: EpilogueKept, bias
             arg(open.as_ref().unwrap_or(&none)),
             arg(draws.ids(&none)),
             arg(&h),
-            InputScalar::new(kind(call.activation).1, elem(sums)),
+            InputScalar::new(kind(plan.activation()).1, elem(sums)),
             draws.launch(sums),
             rows,
             width,
             blocks,
-            call.parts(false, open.is_some()),
+            parts(plan, false, open.is_some()),
             [elem(dtype), elem(sums), elem(h.dtype)],
         );
     }

@@ -1,8 +1,8 @@
 //! Message-passing kernels for GPUs, written once in CubeCL.
 //!
-//! A function takes tensors of `burn_cubecl::CubeBackend` and plain values, and returns such tensors. Kernels are launched without
-//! checks of bounds, so everything that they rely on is checked before: shapes, element types, devices and lengths of buffers at every
-//! call, which panics with the name of the operand; ids when what holds them is made (a relation, [`RowIndex`], [`TypedRows`]).
+//! A function takes a plan of `burn-gnn-plan` and tensors of `burn_cubecl::CubeBackend`, and returns such tensors. Kernels are launched
+//! without checks of bounds, so everything that they rely on is checked before: shapes, element types, devices and lengths of buffers at
+//! every call, which panics with the name of the operand; ids and sizes when the plan is made.
 //!
 //! There are no atomic additions, and what samplers do with other atomics does not depend on their order, so results repeat bit for
 //! bit. Every entry of a result of message passing has one writer. A row of edges is summed in ascending edge id; a row of more than
@@ -71,18 +71,18 @@ mod typed;
 mod walk;
 
 pub use adam::{adam_rows, adam_step};
-pub use aggregate::{Aggregate, aggregate, aggregate_grad, aggregate_grad_weight};
-pub use attention::{Attention, AttentionKept, AttentionScores, AttentionWants, attention, attention_grad};
-pub use cross_entropy::{LossRows, cross_entropy, cross_entropy_grad};
+pub use aggregate::{aggregate, aggregate_grad, aggregate_grad_weight};
+pub use attention::{AttentionKept, AttentionScores, AttentionWants, attention, attention_grad};
+pub use cross_entropy::{cross_entropy, cross_entropy_grad};
 pub use device::{check_device, device_bytes};
-pub use dropout::{Dropout, RowIds, dropout_rows};
+pub use dropout::dropout_rows;
 pub use edge_softmax::{edge_softmax, edge_softmax_grad};
-pub use epilogue::{Epilogue, EpilogueKept, epilogue, epilogue_grad};
+pub use epilogue::{EpilogueKept, epilogue, epilogue_grad};
 pub use error::CubeError;
 pub use gsddmm::{gsddmm, gsddmm_grad};
 pub use gspmm::{gspmm, gspmm_grad, gspmm_select};
 pub use layout::{CHUNK, edges_to_device};
-pub use relational::{RelationalRows, relational, relational_grad_norm, relational_grad_weight, relational_grad_x};
+pub use relational::{relational, relational_grad_norm, relational_grad_weight, relational_grad_x};
 pub use resident::Resident;
 pub use rows::{RowIndex, gather_rows, scatter_add_rows};
 pub use sampling::{
@@ -90,4 +90,4 @@ pub use sampling::{
     DeviceSampler, DeviceSubgraph,
 };
 pub use tune::{NUM_VARIANTS, with_variant};
-pub use typed::{TypedRows, typed_mm, typed_mm_grad_b};
+pub use typed::{typed_mm, typed_mm_grad_b};

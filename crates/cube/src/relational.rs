@@ -13,31 +13,16 @@ use burn::tensor::{DType, Shape};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Derived, Relation};
-use burn_gnn_plan::{BinaryOp, GsddmmPlan, GspmmPlan, Misfit, Reduce, SddmmOp, Target};
+use burn_gnn_graph::{Bytes, CountBytes, Relation};
+use burn_gnn_plan::{BinaryOp, GsddmmPlan, GspmmPlan, Misfit, Reduce, RelationalIndex, RelationalPlan, SddmmOp, Segments, Target};
 
 use crate::check::Call;
-use crate::device::device_bytes;
+use crate::device::{device_bytes, upload_floats};
 use crate::gsddmm::gsddmm;
 use crate::gspmm::sums;
 use crate::launch::{reshaped, wide};
 use crate::rows::{RowIndex, gather_rows};
-use crate::typed::{TypedRows, typed_mm, typed_mm_grad_b};
-
-/// Edges of several relations, grouped once and kept, on the host and on devices. Cloning costs one reference count.
-#[derive(Clone, Debug)]
-pub struct RelationalRows(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    relation: Relation,
-    types: Vec<u32>,
-    num_relations: usize,
-    is_mean: bool,
-    by_dst: Derived<Pairs>,
-    by_src: Derived<Pairs>,
-    attached: burn_gnn_graph::Attached,
-}
+use crate::typed::{TypedRows, by_type, by_type_grad_b};
 
 /// Pairs of a node and a relation, relation by relation, nodes ascending.
 #[derive(Debug)]
@@ -48,9 +33,14 @@ struct Pairs {
     nodes: Relation,
     /// The node of each pair.
     node: RowIndex,
-    /// First pair of each relation, and their number.
-    offsets: Vec<u32>,
-    attached: burn_gnn_graph::Attached,
+    /// The pairs of each relation.
+    by_relation: Segments,
+}
+
+impl CountBytes for Pairs {
+    fn bytes(&self) -> Bytes {
+        self.edges.bytes() + self.nodes.bytes() + self.node.bytes() + self.by_relation.attached().bytes()
+    }
 }
 
 impl Pairs {
@@ -58,19 +48,16 @@ impl Pairs {
     fn new(near: &[u32], far: &[u32], types: &[u32], num_relations: usize, nodes: [usize; 2]) -> Self {
         let mut order: Vec<u32> = (0..near.len() as u32).collect();
         order.sort_by_key(|&e| (types[e as usize], near[e as usize]));
-        let (mut pair_of, mut node, mut offsets) = (vec![0u32; near.len()], Vec::<u32>::new(), vec![0u32; num_relations + 1]);
+        let (mut pair_of, mut node, mut lengths) = (vec![0u32; near.len()], Vec::<u32>::new(), vec![0usize; num_relations]);
         let mut last = None;
         for &e in &order {
             let key = (types[e as usize], near[e as usize]);
             if last != Some(key) {
                 node.push(key.1);
-                offsets[key.0 as usize + 1] += 1;
+                lengths[key.0 as usize] += 1;
                 last = Some(key);
             }
             pair_of[e as usize] = node.len() as u32 - 1;
-        }
-        for r in 0..num_relations {
-            offsets[r + 1] += offsets[r];
         }
         let [near_nodes, far_nodes] = nodes;
         let valid = |r: Result<Relation, _>| r.unwrap_or_else(|e| unreachable!("pairs are made of edges of a relation: {e}"));
@@ -80,69 +67,49 @@ impl Pairs {
             edges: valid(Relation::from_coo(far_nodes, pairs, far.to_vec(), pair_of)),
             nodes: valid(Relation::from_coo(pairs, near_nodes, (0..pairs as u32).collect(), node)),
             node: index,
-            offsets,
-            attached: Default::default(),
+            by_relation: Segments::from_lengths(&lengths),
         }
     }
     fn rows(&self, device: &CubeDevice) -> Arc<TypedRows> {
-        self.attached.get_or_insert(device.clone(), || TypedRows::upload(&self.offsets, None, device))
+        TypedRows::of(&self.by_relation, None, device)
     }
 }
 
-impl RelationalRows {
-    /// `types[e]`, below `num_relations`, is the relation of edge `e`; with `is_mean` every message is divided by the
-    /// number of edges of its relation at its destination.
-    ///
-    /// # Panics
-    /// If there is not one type for every edge, or a type is not below `num_relations`.
-    #[track_caller]
-    pub fn new(relation: &Relation, types: &[u32], num_relations: usize, is_mean: bool) -> Self {
-        assert_eq!(types.len(), relation.num_edges(), "relational: one type for every edge");
-        let far = types.iter().position(|&t| t as usize >= num_relations);
-        assert!(far.is_none(), "relational: types must lie below {num_relations}, that of edge {far:?} does not");
-        Self(Arc::new(Inner {
-            relation: relation.clone(),
-            types: types.to_vec(),
-            num_relations,
-            is_mean,
-            by_dst: Derived::new(),
-            by_src: Derived::new(),
-            attached: Default::default(),
-        }))
-    }
-    fn by_dst(&self) -> &Pairs {
-        self.0.by_dst.get_or_compute(|| {
-            let r = &self.0.relation;
-            Pairs::new(r.dst(), r.src(), &self.0.types, self.0.num_relations, [r.num_dst(), r.num_src()])
-        })
-    }
-    fn by_src(&self) -> &Pairs {
-        self.0.by_src.get_or_compute(|| {
-            let r = &self.0.relation;
-            Pairs::new(r.src(), r.dst(), &self.0.types, self.0.num_relations, [r.num_src(), r.num_dst()])
-        })
-    }
-    /// 1 over the number of edges of its relation at its destination, for every edge, in the type of sums; nothing
-    /// without mean.
-    fn shares(&self, like: &CubeTensor) -> Option<CubeTensor> {
-        self.0.is_mean.then(|| {
-            let dtype = wide(like.dtype);
-            let make = || {
-                let pairs = &self.by_dst().edges;
-                let degrees: Vec<u32> = pairs.in_degrees().collect();
-                let shares: Vec<f64> = pairs.dst().iter().map(|&p| 1.0 / f64::from(degrees[p as usize])).collect();
-                crate::device::upload_floats(&shares, &like.device, dtype)
-            };
-            CubeTensor::clone(&self.0.attached.get_or_insert_sized((like.device.clone(), dtype), make, device_bytes))
-        })
-    }
-    /// How messages of a pair of a destination become a row: the mean needs no factors there.
-    fn reduce(&self) -> Reduce {
-        if self.0.is_mean { Reduce::Mean } else { Reduce::Sum }
-    }
-    fn times(&self, a: CubeTensor, b: CubeTensor) -> CubeTensor {
-        gsddmm(&planned(GsddmmPlan::new(&self.0.relation, SddmmOp::Mul, [Target::Edge; 2], [&[], &[]])), Some(a), Some(b))
-    }
+/// Pairs of destinations, kept with the edges.
+fn by_dst(index: &RelationalIndex) -> Arc<Pairs> {
+    let r = index.relation();
+    let make = || Pairs::new(r.dst(), r.src(), index.types(), index.num_relations(), [r.num_dst(), r.num_src()]);
+    index.attached().get_or_insert("by destination", make)
+}
+
+/// Pairs of sources, kept with the edges.
+fn by_src(index: &RelationalIndex) -> Arc<Pairs> {
+    let r = index.relation();
+    let make = || Pairs::new(r.src(), r.dst(), index.types(), index.num_relations(), [r.num_src(), r.num_dst()]);
+    index.attached().get_or_insert("by source", make)
+}
+
+/// 1 over the number of edges of its relation at its destination, for every edge, in the type of sums; nothing
+/// without mean.
+fn shares(index: &RelationalIndex, like: &CubeTensor) -> Option<CubeTensor> {
+    index.is_mean().then(|| {
+        let dtype = wide(like.dtype);
+        let make = || {
+            let shares: Vec<f64> = index.pair_counts().iter().map(|&n| 1.0 / f64::from(n)).collect();
+            upload_floats(&shares, &like.device, dtype)
+        };
+        CubeTensor::clone(&index.attached().get_or_insert_sized((like.device.clone(), dtype), make, device_bytes))
+    })
+}
+
+/// How messages of a pair of a destination become a row: the mean needs no factors there.
+fn reduce(index: &RelationalIndex) -> Reduce {
+    if index.is_mean() { Reduce::Mean } else { Reduce::Sum }
+}
+
+/// Products of two numbers of every edge.
+fn times(relation: &Relation, a: CubeTensor, b: CubeTensor) -> CubeTensor {
+    gsddmm(&planned(GsddmmPlan::new(relation, SddmmOp::Mul, [Target::Edge; 2], [&[], &[]])), Some(a), Some(b))
 }
 
 /// A plan whose operands broadcast.
@@ -185,10 +152,10 @@ fn widened(x: CubeTensor) -> CubeTensor {
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn relational(x: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, index: &RelationalRows) -> CubeTensor {
-    let (pairs, dtype) = (index.by_dst(), x.dtype);
-    let rows = by_row(&pairs.edges, index.reduce(), x, norm, wide(dtype));
-    through(pairs, rows, weight, false, dtype)
+pub fn relational(plan: &RelationalPlan, x: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>) -> CubeTensor {
+    let (pairs, dtype) = (by_dst(plan.index()), x.dtype);
+    let rows = by_row(&pairs.edges, reduce(plan.index()), x, norm, wide(dtype));
+    through(plan, &pairs, rows, weight, false, dtype)
 }
 
 /// Gradient of the input of [`relational`] from that of its result, `[num_dst, blocks · d_output]`; returns `[num_src,
@@ -197,46 +164,40 @@ pub fn relational(x: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, i
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn relational_grad_x(grad: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>, index: &RelationalRows) -> CubeTensor {
-    let (pairs, dtype) = (index.by_src(), grad.dtype);
+pub fn relational_grad_x(plan: &RelationalPlan, grad: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>) -> CubeTensor {
+    let (pairs, dtype) = (by_src(plan.index()), grad.dtype);
     // Shares belong to destinations, so here every edge has its own; they are not rounded to 16 bits.
-    let (grad, factors) = match index.shares(&grad) {
+    let (grad, factors) = match shares(plan.index(), &grad) {
         None => (grad, norm),
         Some(shares) => {
             let factors = match norm {
-                Some(norm) => index.times(widened(norm), shares),
+                Some(norm) => times(plan.index().relation(), widened(norm), shares),
                 None => shares,
             };
             (widened(grad), Some(factors))
         }
     };
     let rows = by_row(&pairs.edges, Reduce::Sum, grad, factors, wide(dtype));
-    through(pairs, rows, weight, true, dtype)
+    through(plan, &pairs, rows, weight, true, dtype)
 }
 
 /// Rows of pairs times their matrices, by node.
 #[track_caller]
-fn through(pairs: &Pairs, rows: CubeTensor, weight: CubeTensor, transposed: bool, dtype: DType) -> CubeTensor {
+fn through(plan: &RelationalPlan, pairs: &Pairs, rows: CubeTensor, weight: CubeTensor, transposed: bool, dtype: DType) -> CubeTensor {
     let index = pairs.rows(&rows.device);
-    let products = typed_mm(rows, widened(weight), &index, transposed);
+    let products = by_type(rows, widened(weight), &index, plan.weight_shape(), transposed);
     by_row(&pairs.nodes, Reduce::Sum, products, None, dtype)
 }
 
-/// Gradient of the weights of [`relational`]; `shape` is theirs.
+/// Gradient of the weights of [`relational`], of their shape.
 ///
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn relational_grad_weight(
-    grad: CubeTensor,
-    x: CubeTensor,
-    norm: Option<CubeTensor>,
-    index: &RelationalRows,
-    shape: Shape,
-) -> CubeTensor {
-    let (pairs, dtype, device) = (index.by_dst(), grad.dtype, grad.device.clone());
-    let rows = by_row(&pairs.edges, index.reduce(), x, norm, wide(dtype));
-    let d = typed_mm_grad_b(gather_rows(widened(grad), &pairs.node), rows, &pairs.rows(&device), shape);
+pub fn relational_grad_weight(plan: &RelationalPlan, grad: CubeTensor, x: CubeTensor, norm: Option<CubeTensor>) -> CubeTensor {
+    let (pairs, dtype, device) = (by_dst(plan.index()), grad.dtype, grad.device.clone());
+    let rows = by_row(&pairs.edges, reduce(plan.index()), x, norm, wide(dtype));
+    let d = by_type_grad_b(gather_rows(widened(grad), &pairs.node), rows, &pairs.rows(&device), plan.weight_shape());
     if d.dtype == dtype { d } else { cast(d, dtype) }
 }
 
@@ -245,16 +206,16 @@ pub fn relational_grad_weight(
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn relational_grad_norm(grad: CubeTensor, x: CubeTensor, weight: CubeTensor, index: &RelationalRows) -> CubeTensor {
-    let (pairs, dtype, device) = (index.by_dst(), grad.dtype, grad.device.clone());
-    let shares = index.shares(&grad);
-    let back = typed_mm(gather_rows(widened(grad), &pairs.node), widened(weight), &pairs.rows(&device), true);
+pub fn relational_grad_norm(plan: &RelationalPlan, grad: CubeTensor, x: CubeTensor, weight: CubeTensor) -> CubeTensor {
+    let (pairs, dtype, device) = (by_dst(plan.index()), grad.dtype, grad.device.clone());
+    let shares = shares(plan.index(), &grad);
+    let back = by_type(gather_rows(widened(grad), &pairs.node), widened(weight), &pairs.rows(&device), plan.weight_shape(), true);
     let width = [Call::new("relational_grad_norm", "x", &x).table("x", &x)[1]];
     let dot = planned(GsddmmPlan::new(&pairs.edges, SddmmOp::Dot, [Target::Src, Target::Dst], [&width, &width]));
     let d = gsddmm(&dot, Some(widened(x)), Some(back));
-    let d = reshaped(d, Shape::from(vec![index.0.relation.num_edges()]));
+    let d = reshaped(d, Shape::from(vec![plan.index().relation().num_edges()]));
     let d = match shares {
-        Some(shares) => index.times(d, shares),
+        Some(shares) => times(plan.index().relation(), d, shares),
         None => d,
     };
     if d.dtype == dtype { d } else { cast(d, dtype) }

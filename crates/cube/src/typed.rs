@@ -8,10 +8,13 @@
 //! A block of 256 threads makes a tile, 4 by 4 entries each, from pieces of both operands in shared memory. Every sum
 //! runs over its terms in ascending order, so results repeat.
 
+use std::sync::Arc;
+
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::Shape;
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_plan::{Permutation, Segments, TypedPlan};
 use cubecl::prelude::*;
 use cubecl::{CubeCount, CubeDim, calculate_cube_count_elemwise};
 
@@ -30,9 +33,9 @@ const UNITS: usize = 256;
 /// Rows whose outer products one thread block adds up.
 const RUN: usize = 1024;
 
-/// Rows grouped by the matrix that they are multiplied with, on a device; to be kept over any number of calls.
+/// Rows grouped by the matrix that they are multiplied with, on a device, kept with the segments that they fall into.
 #[derive(Clone, Debug)]
-pub struct TypedRows {
+pub(crate) struct TypedRows {
     types: usize,
     rows: usize,
     /// Type, first and last row of each tile of the product, one list behind the other.
@@ -53,23 +56,17 @@ impl CountBytes for TypedRows {
 }
 
 impl TypedRows {
-    /// Rows `offsets[t]..offsets[t + 1]`, of `order` if there is one, have type `t`.
+    /// Rows of segment `t`, counted in `order` if there is one, have type `t`.
     ///
     /// # Panics
-    /// If offsets do not go up from 0, `order` is no permutation of the rows, or the arrays are larger than a buffer of the device.
+    /// If the arrays are larger than a buffer of the device.
     #[track_caller]
-    pub fn upload(offsets: &[u32], order: Option<&[u32]>, device: &CubeDevice) -> Self {
-        assert!(offsets.first().is_none_or(|&first| first == 0), "typed rows: `offsets[0]` must be 0, got {}", offsets[0]);
-        assert!(offsets.is_sorted(), "typed rows: `offsets` must never decrease");
-        let rows = offsets.last().map_or(0, |&rows| rows as usize);
-        if let Some(order) = order {
-            assert_eq!(order.len(), rows, "typed rows: `order` must have one entry per row");
-            let mut seen = vec![false; rows];
-            for (at, &row) in order.iter().enumerate() {
-                let new = seen.get_mut(row as usize).is_some_and(|seen| !std::mem::replace(seen, true));
-                assert!(new, "typed rows: `order` must have every row below {rows} once, `order[{at}]` is {row}");
-            }
-        }
+    pub(crate) fn of(segments: &Segments, order: Option<&Permutation>, device: &CubeDevice) -> Arc<Self> {
+        segments.attached().get_or_insert((device.clone(), order.is_some()), || Self::upload(segments, order, device))
+    }
+    #[track_caller]
+    fn upload(segments: &Segments, order: Option<&Permutation>, device: &CubeDevice) -> Self {
+        let (offsets, rows) = (segments.offsets(), segments.num_rows());
         let pieces = |len: usize| {
             let (mut of_type, mut starts, mut ends, mut first) = (vec![], vec![], vec![], vec![0u32]);
             for (t, w) in offsets.windows(2).enumerate() {
@@ -87,7 +84,7 @@ impl TypedRows {
         };
         let ((tiles, num_tiles, _), (runs, num_runs, first)) = (pieces(TILE), pieces(RUN));
         Self {
-            types: offsets.len().saturating_sub(1),
+            types: segments.len(),
             rows,
             tiles: upload("tiles of typed rows", &tiles, device),
             num_tiles,
@@ -97,27 +94,14 @@ impl TypedRows {
             order: order.map(|order| upload("order of typed rows", order, device)),
         }
     }
-    /// Blocks, rows and columns of matrices, of which there is one for each type, and an index that is on the device.
+    /// Blocks, rows and columns of matrices of this shape, of which there is one for each type.
     #[track_caller]
-    fn check(&self, call: &Call, shape: &Shape) -> [usize; 3] {
-        call.array("index", &self.tiles, 0, 0);
-        let (types, [blocks, rows, columns]) = match shape[..] {
-            [types, rows, columns] => (types, [1, rows, columns]),
-            [types, blocks, rows, columns] => (types, [blocks, rows, columns]),
-            ref other => {
-                panic!("typed_mm: matrices must have shape [types, rows, columns] or [types, blocks, rows, columns], got {other:?}")
-            }
-        };
-        assert_eq!(types, self.types, "typed_mm: there must be a matrix for each type, the first axis of {:?}", &shape[..]);
-        [blocks, rows, columns]
-    }
-    /// Number of rows.
-    pub fn num_rows(&self) -> usize {
-        self.rows
-    }
-    /// Number of types.
-    pub fn num_types(&self) -> usize {
-        self.types
+    fn blocks(&self, shape: &Shape) -> [usize; 3] {
+        match shape[..] {
+            [types, rows, columns] if types == self.types => [1, rows, columns],
+            [types, blocks, rows, columns] if types == self.types => [blocks, rows, columns],
+            ref other => unreachable!("a plan has a matrix for each of {} types, got {other:?}", self.types),
+        }
     }
 }
 
@@ -349,24 +333,31 @@ fn cubes(client: &cubecl::client::Client, n: usize) -> (CubeCount, CubeDim) {
     (calculate_cube_count_elemwise(client, n * UNITS, dim), dim)
 }
 
-/// Every row of `a` times the matrix of its type; matrices are block-diagonal, a full matrix is one block.
+/// Every row of `a` times the matrix of its type.
 ///
 /// # Shapes
-/// - `a`: `[rows, blocks · d_input]`; `b`: `[types, d_input, d_output]` or `[types, blocks, d_input, d_output]`
-/// - returns `[rows, blocks · d_output]`
+/// - `a`: `[rows, d_input]`; `b`: `[types, d_input, d_output]`
+/// - returns `[rows, d_output]`
 ///
 /// With `transposed` rows are multiplied with the transposed matrices: the gradient of `a`, where `a` is that of the result,
-/// `[rows, blocks · d_output]`; it returns `[rows, blocks · d_input]`.
+/// `[rows, d_output]`; it returns `[rows, d_input]`.
 ///
 /// # Semantics
-/// f16 and bf16 are summed in f32 and rounded once. Rows that `index` does not name keep no defined value: it names all.
+/// f16 and bf16 are summed in f32 and rounded once.
 ///
 /// # Panics
 /// If an operand has another shape, element type or device, or the device has thread blocks of fewer than 256 threads.
 #[track_caller]
-pub fn typed_mm(a: CubeTensor, b: CubeTensor, index: &TypedRows, transposed: bool) -> CubeTensor {
+pub fn typed_mm(plan: &TypedPlan, a: CubeTensor, b: CubeTensor, transposed: bool) -> CubeTensor {
+    let index = TypedRows::of(plan.offsets(), plan.permutation(), &a.device);
+    by_type(a, b, &index, plan.b_shape(), transposed)
+}
+
+/// [`typed_mm`] of matrices of this shape, `[types, rows, columns]` or `[types, blocks, rows, columns]`.
+#[track_caller]
+pub(crate) fn by_type(a: CubeTensor, b: CubeTensor, index: &TypedRows, shape: Shape, transposed: bool) -> CubeTensor {
     let call = Call::new("typed_mm", "a", &a);
-    let [blocks, input, output] = index.check(&call, b.meta.shape());
+    let [blocks, input, output] = index.blocks(&shape);
     let (depth, columns) = if transposed { (output, input) } else { (input, output) };
     let size = product([blocks, input, output]);
     let (a, b) = (call.rows("a", a, index.rows, product([blocks, depth])), call.rows("b", b, index.types, size));
@@ -378,7 +369,7 @@ pub fn typed_mm(a: CubeTensor, b: CubeTensor, index: &TypedRows, transposed: boo
     let across = columns.div_ceil(TILE);
     let (count, dim) = cubes(&out.client, index.num_tiles * blocks * across);
     let order = index.order.as_ref().unwrap_or(&index.tiles);
-    // SAFETY: tiles cover the rows by type, each once (checked by `upload`), which are rows of `a` and `out`, and name matrices of `b`
+    // SAFETY: tiles cover the rows by type, each once (they are segments, and `order` a permutation), which are rows of `a` and `out`, and name matrices of `b`
     // (checked above); what lies beyond
     // a row, a matrix or the sum is neither read nor written.
     unsafe {
@@ -414,8 +405,8 @@ fn product<const N: usize>(sizes: [usize; N]) -> usize {
 /// Gradient of the matrices of [`typed_mm`].
 ///
 /// # Shapes
-/// - `grad`: `[rows, blocks · d_output]`; `a`: `[rows, blocks · d_input]`; `shape` is that of the matrices
-/// - returns `shape`; 0 for types without rows
+/// - `grad`: `[rows, d_output]`; `a`: `[rows, d_input]`
+/// - returns `[types, d_input, d_output]`; 0 for types without rows
 ///
 /// # Cost
 /// Beside the result one matrix for every 1024 rows of a type, in the type of sums.
@@ -423,9 +414,16 @@ fn product<const N: usize>(sizes: [usize; N]) -> usize {
 /// # Panics
 /// If an operand has another shape, element type or device, or the device has thread blocks of fewer than 256 threads.
 #[track_caller]
-pub fn typed_mm_grad_b(grad: CubeTensor, a: CubeTensor, index: &TypedRows, shape: Shape) -> CubeTensor {
+pub fn typed_mm_grad_b(plan: &TypedPlan, grad: CubeTensor, a: CubeTensor) -> CubeTensor {
+    let index = TypedRows::of(plan.offsets(), plan.permutation(), &grad.device);
+    by_type_grad_b(grad, a, &index, plan.b_shape())
+}
+
+/// [`typed_mm_grad_b`] of matrices of this shape, as of [`by_type`].
+#[track_caller]
+pub(crate) fn by_type_grad_b(grad: CubeTensor, a: CubeTensor, index: &TypedRows, shape: Shape) -> CubeTensor {
     let call = Call::new("typed_mm_grad_b", "grad", &grad);
-    let [blocks, rows, columns] = index.check(&call, &shape);
+    let [blocks, rows, columns] = index.blocks(&shape);
     let grad = call.rows("grad", grad, index.rows, product([blocks, columns]));
     let a = call.rows("a", a, index.rows, product([blocks, rows]));
     let size = product([blocks, rows, columns]);
@@ -439,7 +437,7 @@ pub fn typed_mm_grad_b(grad: CubeTensor, a: CubeTensor, index: &TypedRows, shape
     let n = index.num_runs * blocks * down * across;
     let (count, dim) = cubes(&out.client, n);
     let order = index.order.as_ref().unwrap_or(&index.runs);
-    // SAFETY: runs cover the rows by type, each once (checked by `upload`), which are rows of `a` and `grad` (checked above); `parts` has a matrix for every run, and
+    // SAFETY: runs cover the rows by type, each once (they are segments, and `order` a permutation), which are rows of `a` and `grad` (checked above); `parts` has a matrix for every run, and
     // what lies beyond a matrix or a run is neither read nor written.
     unsafe {
         outer_kernel::launch_unchecked(

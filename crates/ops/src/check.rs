@@ -1,21 +1,34 @@
 //! Checks of arguments that operators share.
 
-use burn::tensor::Tensor;
+use burn::tensor::{DType, Tensor};
+pub(crate) use burn_gnn_plan::{accept, check_rows, check_shape, check_width};
 
-use crate::OpsError;
-use crate::gspmm::{MAX_COLUMNS, Misfit, broadcast, check_dtype};
+use crate::{OpsError, PlanError};
 
-/// Whether an operand has the number of rows that it must have.
-pub(crate) fn check_rows(op: &'static str, arg: &'static str, why: &'static str, expected: usize, actual: usize) -> Result<(), OpsError> {
-    if expected == actual { Ok(()) } else { Err(OpsError::Rows { op, arg, why, expected, actual }) }
+/// Refuses element types that no kernel of this build knows.
+pub(crate) fn check_dtype(op: &'static str, arg: &'static str, dtype: DType) -> Result<(), OpsError> {
+    match dtype {
+        DType::F16 | DType::BF16 if !cfg!(any(feature = "f16", feature = "cube")) => Err(OpsError::HalfPrecision { op, arg, dtype }),
+        DType::F32 | DType::F64 | DType::F16 | DType::BF16 => Ok(()),
+        dtype => Err(OpsError::UnsupportedDtype { op, arg, dtype }),
+    }
 }
 
-/// Entries of a row of this feature shape; few enough that 32 bits number them.
-pub(crate) fn check_width(op: &'static str, features: &[usize]) -> Result<usize, OpsError> {
-    match broadcast(features, features, 0) {
-        Ok((_, width, ..)) => Ok(width),
-        Err(Misfit::Width(shape)) => Err(OpsError::TooWide { op, shape, limit: MAX_COLUMNS }),
-        Err(Misfit::Axes) => unreachable!("a shape broadcasts with itself"),
+/// The feature shape of `x`, the operand `arg`: a tensor of any rank with `expected` rows, of an element type with kernels.
+pub(crate) fn check_operand<const D: usize>(
+    op: &'static str,
+    (arg, x): (&'static str, &Tensor<D>),
+    why: &'static str,
+    expected: usize,
+) -> Result<Vec<usize>, OpsError> {
+    let dims = x.dims();
+    match dims.split_first() {
+        Some((&actual, features)) if actual == expected => {
+            check_dtype(op, arg, x.dtype())?;
+            Ok(features.to_vec())
+        }
+        // A tensor without axes has no rows at all.
+        rows => Err(PlanError::Rows { op, arg, why, expected, actual: rows.map_or(0, |(&actual, _)| actual) }.into()),
     }
 }
 

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use burn::tensor::{DType, Device};
 use burn_gnn_graph::GraphError;
+use burn_gnn_plan::PlanError;
 
 /// What can be wrong with the arguments of an operator.
 ///
@@ -10,43 +11,9 @@ use burn_gnn_graph::GraphError;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpsError {
-    /// The first axis of an operand does not count what it must count.
-    #[error("{op}: `{arg}` must have {expected} rows ({why}), got {actual}")]
-    Rows {
-        /// Operator.
-        op: &'static str,
-        /// Argument.
-        arg: &'static str,
-        /// What the rows stand for.
-        why: &'static str,
-        /// Rows expected.
-        expected: usize,
-        /// Rows found.
-        actual: usize,
-    },
-    /// The feature shapes (without the first axis) do not broadcast.
-    #[error(
-        "{op}: feature shapes {lhs:?} of `lhs` and {rhs:?} of `rhs` (first axis left out) do not broadcast: \
-         aligned at the end, axes must be equal or 1"
-    )]
-    Broadcast {
-        /// Operator.
-        op: &'static str,
-        /// Feature shape of the left operand.
-        lhs: Vec<usize>,
-        /// Feature shape of the right operand.
-        rhs: Vec<usize>,
-    },
-    /// Rows of more entries than a kernel can number.
-    #[error("{op}: a row of feature shape {shape:?} (first axis left out) must have at most {limit} entries; split the features")]
-    TooWide {
-        /// Operator.
-        op: &'static str,
-        /// Feature shape of an operand or of the result.
-        shape: Vec<usize>,
-        /// Most entries that a row may have.
-        limit: usize,
-    },
+    /// Sizes, numbers or ids that are wrong, whatever the tensors.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// The rank asked for is not the rank of the result.
     #[error("{op}: the result has rank {expected}, asked for rank {actual}; change the rank parameter of the output")]
     Rank {
@@ -105,28 +72,6 @@ pub enum OpsError {
         /// The element type found.
         dtype: DType,
     },
-    /// A probability outside its range.
-    #[error("{op}: `{arg}` must lie in [0, 1), got {value}")]
-    Probability {
-        /// Operator.
-        op: &'static str,
-        /// Argument.
-        arg: &'static str,
-        /// The value found.
-        value: f64,
-    },
-    /// A parameter of an activation outside its range.
-    #[error("{op}: {arg} must be {range}, got {value}: its derivative would not follow from its result")]
-    Activation {
-        /// Operator.
-        op: &'static str,
-        /// Parameter and activation.
-        arg: &'static str,
-        /// What it may be.
-        range: &'static str,
-        /// The value found.
-        value: f64,
-    },
     /// The device has no tensors of the type that mixed precision asks for.
     #[error("{op}: `with_precision` asks to cast `{arg}` to {dtype:?}, which {device:?} does not have; leave the setting or the device")]
     Precision {
@@ -180,82 +125,6 @@ pub enum OpsError {
         expected: String,
         /// What it is.
         actual: String,
-    },
-    /// The second axis of an operand does not count what it must count.
-    #[error("{op}: `{arg}` must have {expected} columns ({why}), got {actual}")]
-    Columns {
-        /// Operator.
-        op: &'static str,
-        /// Argument.
-        arg: &'static str,
-        /// What the columns stand for.
-        why: &'static str,
-        /// Columns expected.
-        expected: usize,
-        /// Columns found.
-        actual: usize,
-    },
-    /// A number outside its range.
-    #[error("{op}: `{arg}` must be {range}, got {value}")]
-    Parameter {
-        /// Operator.
-        op: &'static str,
-        /// Argument.
-        arg: &'static str,
-        /// What it may be.
-        range: &'static str,
-        /// The value found.
-        value: f64,
-    },
-    /// An entry of a list of numbers (ids, types, targets) out of its range.
-    #[error("{op}: `{arg}[{position}]` must lie in 0..{bound} ({why}), got {value}")]
-    OutOfRange {
-        /// Operator.
-        op: &'static str,
-        /// Argument.
-        arg: &'static str,
-        /// Position in the list.
-        position: usize,
-        /// The first number that is too large.
-        bound: usize,
-        /// What it counts.
-        why: &'static str,
-        /// The number found.
-        value: u64,
-    },
-    /// Numbers that must ascend, each once.
-    #[error("{op}: `{arg}[{position}]` must be above {before} (they ascend, each once), got {value}")]
-    Ascending {
-        /// Operator.
-        op: &'static str,
-        /// Argument.
-        arg: &'static str,
-        /// Position in the list.
-        position: usize,
-        /// The number before.
-        before: u32,
-        /// The number found.
-        value: u32,
-    },
-    /// An operand of the wrong shape.
-    #[error("{op}: `{arg}` must have shape {expected:?}, got {actual:?}")]
-    Shape {
-        /// Operator.
-        op: &'static str,
-        /// Argument.
-        arg: &'static str,
-        /// Shape expected.
-        expected: Vec<usize>,
-        /// Shape found.
-        actual: Vec<usize>,
-    },
-    /// Segments that do not cut rows as they say.
-    #[error("{op}: {what}")]
-    Segments {
-        /// Operator.
-        op: &'static str,
-        /// What is wrong, with the numbers.
-        what: String,
     },
     /// A field, a node type or an edge type that is wrong or missing.
     #[error(transparent)]
@@ -395,7 +264,7 @@ impl From<GraphError> for OpsError {
     }
 }
 
-/// Ends a kernel's match over element types. [`check_dtype`](crate::gspmm::check_dtype) has refused what no backend of
+/// Ends a kernel's match over element types. [`check_dtype`](crate::check::check_dtype) has refused what no backend of
 /// this build knows; what is left is a 16-bit type on the CPU where a GPU backend is built in as well.
 #[cold]
 #[track_caller]

@@ -9,7 +9,7 @@ use burn::tensor::{DType, Shape, TensorData};
 use burn_gnn_graph::Relation;
 
 use crate::Stream;
-use crate::dropout::DropoutPlan;
+use crate::dense::dropout::KeyedDropout;
 use crate::gspmm::{BinaryOp, Gspmm, GspmmGrad, GspmmPlan, Reduce, Side};
 use crate::operator::{GnnBackend, Operator, Tensors};
 
@@ -127,7 +127,7 @@ fn compare<B: GnnBackend>(backend: &str) {
         if selects {
             assert_same::<B>(&what, B::run(inputs().into(), Gspmm::new(plan.clone())).read().float(), kernel.floats[0].clone());
         }
-        if crate::kernel::bit_words(&plan).is_none() {
+        if burn_gnn_cpu::gspmm::bit_words(&plan).is_none() {
             let all = |x: &Tensors<B>| x.ints.iter().cloned().map(ints::<B>).collect::<Vec<_>>();
             assert_eq!(all(&kernel), all(&fallback), "{what}: argmax");
         }
@@ -161,7 +161,8 @@ fn compare_dropout<B: GnnBackend>(backend: &str) {
     let device = Device::<B>::default();
     for (rows, width) in [(7, 9), (1, 4), (5, 1), (0, 3), (3, 0)] {
         for (prob, ids) in [(0.1, None), (0.5, Some((0..rows as u64).map(|r| 1000 - 3 * r).collect())), (0.9, None)] {
-            let plan = DropoutPlan::new(prob, Stream::new(4, "dropout", 2), ids);
+            let dropout = KeyedDropout { prob, stream: Stream::new(4, "dropout", 2), ids };
+            let plan = dropout.plan("dropout", ["prob", "ids"], "rows", rows).unwrap().unwrap();
             let x = || numbers::<B>(6, &Shape::from(vec![rows, width]), &device);
             let what = format!("{backend}, {rows} x {width}, {prob}");
             compare_operator::<B, _>(&what, &plan, vec![x()]);

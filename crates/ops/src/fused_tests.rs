@@ -8,31 +8,40 @@ use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::{Device, FloatTensor};
 use burn::backend::{Autodiff, Flex, NdArray};
 use burn::tensor::{Shape, TensorData};
+use burn_gnn_cpu::dense::matmul::Transposed;
+use burn_gnn_graph::Relation;
 
-use crate::adam::{AdamDecay, AdamStep};
-use crate::attention::{AttentionGrad, AttentionPlan, ScoreKind};
-use crate::cross_entropy::{CrossEntropyGrad, CrossEntropyPlan, LossReduction};
-use crate::dropout::DropoutPlan;
-use crate::epilogue::{Epilogue, EpilogueGrad, EpiloguePlan};
+use crate::attention::{AttentionGrad, AttentionPlan, GatOptions};
+use crate::dense::adam::{AdamDecay, AdamStep};
+use crate::dense::cross_entropy::{CrossEntropyGrad, CrossEntropyPlan, LossReduction};
+use crate::dense::dropout::KeyedDropout;
+use crate::dense::epilogue::{Epilogue, EpilogueGrad, EpiloguePlan};
+use crate::dense::matmul::Product;
 use crate::fallback_tests::{assert_near_all, compare_operator, graphs, numbers};
-use crate::matmul::Product;
 use crate::operator::{GnnBackend, Operator, Tensors};
 use crate::{Activation, Stream};
 
-fn dropout(prob: Option<f64>, rows: usize) -> Option<DropoutPlan> {
+fn dropout(prob: Option<f64>, rows: usize) -> Option<KeyedDropout> {
     let ids: Arc<[u64]> = (0..rows as u64).map(|r| 5000 - r).collect();
-    prob.map(|prob| DropoutPlan::new(prob, Stream::new(3, "fallback", 1), Some(ids)))
+    prob.map(|prob| KeyedDropout { prob, stream: Stream::new(3, "fallback", 1), ids: Some(ids) })
+}
+
+/// Scores are given where there is no slope.
+fn attention(relation: &Relation, heads: usize, dim: usize, slope: Option<f64>, dropout: Option<KeyedDropout>) -> AttentionPlan {
+    match slope {
+        Some(slope) => AttentionPlan::gat("attention", relation, heads, dim, &GatOptions { slope, dropout }),
+        None => AttentionPlan::edges("attention", relation, heads, dim, dropout.as_ref()),
+    }
+    .unwrap()
 }
 
 fn compare_attention<B: GnnBackend>(backend: &str) {
     let device = Device::<B>::default();
     for relation in graphs() {
         for (heads, dim) in [(1, 1), (8, 8), (1, 40), (3, 5), (0, 2), (2, 0)] {
-            for (kind, prob) in
-                [(ScoreKind::Gat { slope: 0.2 }, None), (ScoreKind::Gat { slope: 0.0 }, Some(0.4)), (ScoreKind::Edges, Some(0.4))]
-            {
-                let plan = AttentionPlan::new(&relation, heads, dim, kind, dropout(prob, relation.num_edges()));
-                let what = format!("{backend}, {relation:?}, {heads} x {dim}, {kind:?}, {prob:?}");
+            for (slope, prob) in [(Some(0.2), None), (Some(0.0), Some(0.4)), (None, Some(0.4))] {
+                let plan = attention(&relation, heads, dim, slope, dropout(prob, relation.num_edges()));
+                let what = format!("{backend}, {relation:?}, {heads} x {dim}, {slope:?}, {prob:?}");
                 let make = |seed, shape: &[usize]| numbers::<B>(seed, &Shape::from(shape.to_vec()), &device);
                 let z = make(1, &[relation.num_src(), heads, dim]);
                 let gat = plan.slope().is_some();
@@ -63,7 +72,7 @@ fn compare_gradients<B: GnnBackend>(what: &str, plan: &AttentionPlan, inputs: Ve
 fn masked_attention<B: GnnBackend>(backend: &str) {
     let device = Device::<B>::default();
     let relation = burn_gnn_graph::Relation::from_coo(2, 2, vec![0, 1, 0, 1], vec![0, 0, 1, 1]).unwrap();
-    let plan = AttentionPlan::new(&relation, 1, 3, ScoreKind::Edges, None);
+    let plan = attention(&relation, 1, 3, None, None);
     let masks = TensorData::new(vec![f64::NEG_INFINITY, f64::NEG_INFINITY, 0.0, 1.0], [4, 1]);
     let inputs = vec![numbers::<B>(1, &Shape::from([2, 1, 3]), &device), B::float_from_data(masks, &device)];
     compare_gradients::<B>(backend, &plan, inputs);
@@ -80,7 +89,7 @@ fn compare_cross_entropy<B: GnnBackend>(backend: &str) {
     let device = Device::<B>::default();
     for (n, classes, rows, targets) in [(4, 3, vec![2, 0, 2], vec![1, 0, 2]), (2, 33, vec![1], vec![32]), (3, 2, vec![], vec![])] {
         for reduction in [LossReduction::Sum, LossReduction::Mean] {
-            let plan = CrossEntropyPlan::new([n, classes], rows.clone().into(), targets.clone().into(), reduction);
+            let plan = CrossEntropyPlan::new([n, classes], &rows.clone().into(), &targets.clone().into(), reduction).unwrap();
             let what = format!("{backend}, {n} x {classes}, {rows:?}, {reduction:?}");
             let x = || numbers::<B>(1, &Shape::from([n, classes]), &device);
             compare_operator::<B, _>(&what, &plan, vec![x()]);
@@ -96,7 +105,7 @@ fn compare_epilogue<B: GnnBackend>(backend: &str) {
     for (rows, columns) in [(5, 7), (300, 3), (1, 70), (0, 2), (2, 0)] {
         for activation in [Activation::None, Activation::Relu, Activation::LeakyRelu(0.2), Activation::Elu(0.8)] {
             for prob in [None, Some(0.3)] {
-                let plan = EpiloguePlan::new(rows, columns, activation, dropout(prob, rows));
+                let plan = EpiloguePlan::new([rows, columns], activation, dropout(prob, rows).as_ref()).unwrap();
                 let what = format!("{backend}, {rows} x {columns}, {activation:?}, {prob:?}");
                 let make = |seed, shape: &[usize]| numbers::<B>(seed, &Shape::from(shape.to_vec()), &device);
                 let (x, bias) = (make(1, &[rows, columns]), make(2, &[columns]));
@@ -169,7 +178,11 @@ fn what_an_epilogue_keeps() {
         for tracked in [true, false] {
             let x = leaf(&[4, 3], tracked);
             let data = x.primitive().data_arc();
-            let op = Epilogue { plan: EpiloguePlan::new(4, 3, activation, dropout(Some(0.5), 4)), biased: false, open: false };
+            let op = Epilogue {
+                plan: EpiloguePlan::new([4, 3], activation, dropout(Some(0.5), 4).as_ref()).unwrap(),
+                biased: false,
+                open: false,
+            };
             let out = Ad::run(vec![x].into(), op).read().float();
             assert_eq!(Arc::strong_count(&data), 1, "{activation:?}: the argument is held");
             let out_data = out.primitive().data_arc();
@@ -182,7 +195,7 @@ fn what_an_epilogue_keeps() {
 #[test]
 fn untracked_attention_keeps_nothing() {
     let relation = &graphs()[0];
-    let plan = AttentionPlan::new(relation, 2, 3, ScoreKind::Gat { slope: 0.2 }, None);
+    let plan = attention(relation, 2, 3, Some(0.2), None);
     for tracked in [true, false] {
         let z = leaf(&[5, 2, 3], tracked);
         let data = z.primitive().data_arc();
@@ -195,7 +208,7 @@ fn untracked_attention_keeps_nothing() {
 #[test]
 #[should_panic(expected = "attention: the gradient of a gradient is not implemented")]
 fn second_order_attention_is_refused() {
-    let plan = AttentionPlan::new(&graphs()[0], 1, 1, ScoreKind::Edges, None);
+    let plan = attention(&graphs()[0], 1, 1, None, None);
     let x = |shape: &[usize]| leaf(shape, false);
     let inputs = vec![leaf(&[4, 1, 1], true), x(&[4, 1, 1]), x(&[4, 2, 1]), x(&[5, 1, 1]), x(&[8, 1])];
     let _ = Ad::run(inputs.into(), AttentionGrad { plan, z: true, first: true, second: false });
@@ -204,14 +217,14 @@ fn second_order_attention_is_refused() {
 #[test]
 #[should_panic(expected = "cross_entropy_rows: the gradient of a gradient is not implemented")]
 fn second_order_cross_entropy_is_refused() {
-    let plan = CrossEntropyPlan::new([2, 2], [0].into(), [1].into(), LossReduction::Sum);
+    let plan = CrossEntropyPlan::new([2, 2], &[0].into(), &[1].into(), LossReduction::Sum).unwrap();
     let _ = Ad::run(vec![leaf(&[1], false), leaf(&[1, 2], false), leaf(&[2, 2], true)].into(), CrossEntropyGrad(plan));
 }
 
 #[test]
 #[should_panic(expected = "bias_activation: the gradient of a gradient is not implemented")]
 fn second_order_epilogues_are_refused() {
-    let plan = EpiloguePlan::new(2, 2, Activation::None, None);
+    let plan = EpiloguePlan::new([2, 2], Activation::None, None).unwrap();
     let _ = Ad::run(vec![leaf(&[2, 2], true)].into(), EpilogueGrad { plan, bias: true });
 }
 
@@ -219,7 +232,7 @@ fn second_order_epilogues_are_refused() {
 #[test]
 fn transposed_products_are_differentiable() {
     let (l, r) = (leaf(&[3, 2], true), leaf(&[4, 3], true));
-    let grads = Ad::run(vec![l.clone(), r.clone()].into(), Product { left: true, right: true }).read().float().backward();
+    let grads = Ad::run(vec![l.clone(), r.clone()].into(), Product(Transposed { left: true, right: true })).read().float().backward();
     let values = |t: &FloatTensor<Ad>| t.clone().into_primitive().as_slice::<f32>().unwrap().to_vec();
     let (lv, rv) = (values(&l), values(&r));
     let d_l: Vec<f32> = (0..6).map(|i| (0..4).map(|n| rv[n * 3 + i / 2]).sum()).collect();

@@ -11,19 +11,16 @@
 //! All of them go through one extension of Burn's backends: CPU kernels for Flex and NdArray, those of `burn-gnn-cube` for GPUs, plain
 //! Burn primitives for every other backend, hand-written gradients for autodiff. Shapes are checked before.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod activation;
-mod adam;
 mod aggregate;
 mod attention;
 mod check;
 mod cpu;
-mod cross_entropy;
+mod dense;
 mod div_by;
-mod dropout;
 mod edge_softmax;
-mod epilogue;
 mod error;
 // The fallback is compared with kernels of a backend that Burn has deprecated.
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
@@ -35,14 +32,10 @@ mod fused_tests;
 mod gsddmm;
 mod gspmm;
 mod init;
-mod kernel;
-mod matmul;
 mod message;
 mod multi;
 mod operator;
 mod pending_gradients;
-mod permutation;
-mod precision;
 mod primitives;
 mod relational;
 mod segment;
@@ -50,7 +43,6 @@ mod split;
 mod typed;
 mod view;
 
-pub use adam::*;
 pub use aggregate::{AggregateOptions, DegreeScale, DegreesOf, try_weighted_aggregate, weighted_aggregate, weighted_aggregate_reference};
 pub use attention::*;
 /// The backend of all GPUs, for custom extensions.
@@ -64,24 +56,25 @@ pub use burn_gnn_cube::{
     DeviceSampler, DeviceSubgraph, edges_to_device,
 };
 pub use burn_gnn_graph::{Stream, philox4x32};
-pub use burn_gnn_plan::Activation;
-pub use cross_entropy::*;
+pub use burn_gnn_plan::{Activation, PlanError};
+pub use dense::adam::*;
+pub use dense::cross_entropy::*;
+pub use dense::dropout::{EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};
+pub use dense::epilogue::*;
+pub use dense::matmul::{matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_rows_onto};
+pub use dense::precision::{Precision, precision, with_precision};
 pub use div_by::div_by;
-pub use dropout::{EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};
 pub use edge_softmax::*;
-pub use epilogue::*;
 pub use error::{GraphFault, OpsError};
 pub use gsddmm::*;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
-pub use matmul::{matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_rows_onto};
 pub use message::function;
 pub use message::{
     BlockData, Cross, EdgeBatch, EdgeTensor, Ends, Fields, GraphMessageOps, Ids, Mailbox, MessageFunction, MessageOps, MessagePassing,
     NodeBatch, OnRelation, ReduceFunction, RelationCall, RelationData, on,
 };
 pub use multi::*;
-pub use precision::{Precision, precision, with_precision};
 pub use relational::*;
 pub use segment::*;
 pub use split::split_rows;

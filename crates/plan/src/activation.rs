@@ -1,5 +1,7 @@
 //! Activations whose derivative follows from their result.
 
+use crate::PlanError;
+
 /// A function of one number that an operator applies to its result before writing it (an epilogue).
 ///
 /// The derivative of every one of them follows from the result alone, so an operator with an epilogue
@@ -18,30 +20,19 @@ pub enum Activation {
     Elu(f64),
 }
 
-/// A parameter outside its range, in which the sign of the argument could not be told from the result.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ActivationRange {
-    /// The parameter.
-    pub arg: &'static str,
-    /// Its range.
-    pub range: &'static str,
-    /// What it is.
-    pub value: f64,
-}
-
 impl Activation {
-    /// Whether the parameter lies in its range.
+    /// Whether the parameter lies in its range; `op` names the operator in the text.
     ///
     /// # Errors
     /// A negative or non-finite slope, an `alpha` that is not finite and positive.
     ///
     /// ```
     /// use burn_gnn_plan::Activation;
-    /// assert!(Activation::LeakyRelu(0.2).check().is_ok());
-    /// assert_eq!(Activation::Elu(-1.0).check().unwrap_err().range, "a finite number above 0");
+    /// assert!(Activation::LeakyRelu(0.2).check("bias_activation").is_ok());
+    /// assert!(Activation::Elu(-1.0).check("bias_activation").unwrap_err().to_string().contains("a finite number above 0"));
     /// ```
-    pub fn check(self) -> Result<(), ActivationRange> {
-        let refuse = |arg, range, value| Err(ActivationRange { arg, range, value });
+    pub fn check(self, op: &'static str) -> Result<(), PlanError> {
+        let refuse = |arg, range, value| Err(PlanError::Activation { op, arg, range, value });
         match self {
             Self::LeakyRelu(slope) if !(slope.is_finite() && slope >= 0.0) => {
                 refuse("`slope` of LeakyRelu", "a finite number from 0", slope)
@@ -49,5 +40,26 @@ impl Activation {
             Self::Elu(alpha) if !(alpha.is_finite() && alpha > 0.0) => refuse("`alpha` of Elu", "a finite number above 0", alpha),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Activation;
+
+    #[test]
+    fn parameters_are_checked() {
+        for f in [Activation::None, Activation::Relu, Activation::LeakyRelu(0.2), Activation::LeakyRelu(0.0), Activation::Elu(0.7)] {
+            assert_eq!(f.check("op"), Ok(()));
+        }
+        for f in [Activation::LeakyRelu(-0.1), Activation::LeakyRelu(f64::NAN), Activation::Elu(0.0), Activation::Elu(f64::INFINITY)] {
+            assert!(f.check("op").is_err(), "{f:?}");
+        }
+        let text = Activation::LeakyRelu(-0.5).check("bias_activation").unwrap_err().to_string();
+        assert_eq!(
+            text,
+            "bias_activation: `slope` of LeakyRelu must be a finite number from 0, got -0.5: \
+             its derivative would not follow from its result"
+        );
     }
 }

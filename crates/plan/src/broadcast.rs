@@ -1,5 +1,7 @@
 //! NumPy broadcasting of feature rows, resolved before any loop runs.
 
+use crate::PlanError;
+
 /// How the columns of an output row find their operand entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Columns {
@@ -35,17 +37,26 @@ pub enum Misfit {
     Width(Vec<usize>),
 }
 
+impl Misfit {
+    /// The error of operator `op`, of feature shapes `lhs` and `rhs`.
+    pub fn of(self, op: &'static str, lhs: &[usize], rhs: &[usize]) -> PlanError {
+        match self {
+            Self::Axes => PlanError::Broadcast { op, lhs: lhs.to_vec(), rhs: rhs.to_vec() },
+            Self::Width(shape) => PlanError::TooWide { op, shape, limit: MAX_COLUMNS },
+        }
+    }
+}
+
 /// Offsets in a row are 32-bit.
 pub const MAX_COLUMNS: usize = u32::MAX as usize;
 
-/// Entries of a row.
-fn width(features: &[usize]) -> Result<usize, Misfit> {
+/// Entries of a row; `None` for more than [`MAX_COLUMNS`].
+pub(crate) fn width(features: &[usize]) -> Option<usize> {
     // A zero anywhere wins over an overflow of the axes before it.
     if features.contains(&0) {
-        return Ok(0);
+        return Some(0);
     }
-    let product = features.iter().try_fold(1usize, |n, &axis| n.checked_mul(axis));
-    product.filter(|&n| n <= MAX_COLUMNS).ok_or_else(|| Misfit::Width(features.to_vec()))
+    features.iter().try_fold(1usize, |n, &axis| n.checked_mul(axis)).filter(|&n| n <= MAX_COLUMNS)
 }
 
 impl RowMap {
@@ -53,7 +64,7 @@ impl RowMap {
     fn new(own: &[usize], out: &[usize], read: bool) -> Result<Self, Misfit> {
         let mut padded = vec![1; out.len() - own.len()];
         padded.extend_from_slice(own);
-        let len = width(own)?;
+        let len = width(own).ok_or_else(|| Misfit::Width(own.to_vec()))?;
         let columns = if padded == out {
             Columns::Same
         } else if len == 1 {
@@ -108,7 +119,7 @@ pub fn broadcast(lhs: &[usize], rhs: &[usize], num_edges: usize) -> Result<(Vec<
         })
         .collect::<Option<Vec<_>>>()
         .ok_or(Misfit::Axes)?;
-    let columns = width(&out)?;
+    let columns = width(&out).ok_or_else(|| Misfit::Width(out.clone()))?;
     let read = num_edges > 0 && columns > 0;
     let (l, r) = (RowMap::new(lhs, &out, read)?, RowMap::new(rhs, &out, read)?);
     Ok((out, columns, l, r))

@@ -1,19 +1,40 @@
 //! Checked plans of message-passing operators, and the enums and the broadcasting that they share.
 //!
+//! What `burn-gnn-cpu`, `burn-gnn-cube` and `burn-gnn-ops` share, and no more: programs take what they need of it from `burn-gnn`.
 //! A plan is a plain value with private fields: what it says was checked when it was made, so a kernel that takes one relies on it.
-//! [`GspmmPlan`] and [`GsddmmPlan`] hold a relation, an operator and the broadcasting of two feature shapes; [`AdamStep`] the numbers of
-//! one step; [`Activation`] a function whose derivative follows from its result.
+//! What can be wrong with it is a [`PlanError`].
 
 #![forbid(unsafe_code)]
 
 mod activation;
-mod adam;
+mod aggregate;
+mod attention;
 mod broadcast;
+mod dense;
+mod error;
 mod gsddmm;
 mod gspmm;
+mod permutation;
+mod relational;
+mod segments;
+mod softmax;
+mod split;
+mod typed;
 
-pub use activation::{Activation, ActivationRange};
-pub use adam::{AdamDecay, AdamFactors, AdamForm, AdamStep};
+pub use activation::Activation;
+pub use aggregate::{AggregateOptions, AggregatePlan, DegreeScale, DegreesOf};
+pub use attention::{AttentionPlan, GatOptions};
 pub use broadcast::{Columns, MAX_COLUMNS, Misfit, RowMap, broadcast, row_offsets};
+pub use dense::adam::{AdamDecay, AdamFactors, AdamForm, AdamRows, AdamStep};
+pub use dense::cross_entropy::{CrossEntropyPlan, LossReduction};
+pub use dense::dropout::{DROPOUT_ARGS, DropoutPlan, EdgeDropout, KeyedDropout, RowDropout};
+pub use dense::epilogue::EpiloguePlan;
+pub use error::{PlanError, accept, check_below, check_rows, check_shape, check_types, check_width};
 pub use gsddmm::{Blocks, Gather, GsddmmPlan, SddmmOp, Target};
 pub use gspmm::{BinaryOp, GspmmPlan, Reduce, Side};
+pub use permutation::Permutation;
+pub use relational::{RelationalIndex, RelationalPlan, TypeId};
+pub use segments::{Segments, TypeIndex};
+pub use softmax::{NormBy, SoftmaxPlan};
+pub use split::SplitPlan;
+pub use typed::TypedPlan;

@@ -1,7 +1,7 @@
 //! A step of Adam.
 
 use burn_gnn_cube::{adam_rows, adam_step};
-use burn_gnn_plan::{AdamFactors, AdamForm};
+use burn_gnn_plan::{AdamDecay, AdamFactors, AdamForm, AdamRows, AdamStep};
 
 use crate::support::*;
 
@@ -40,8 +40,8 @@ fn steps() {
 #[test]
 fn some_rows() {
     let Some(()) = adapter() else { return };
-    let factors =
-        AdamFactors { lr: 0.01, beta: [0.9, 0.999], rest: [0.1, 0.001], penalty: None, form: AdamForm::Adam { scale: 3.2, epsilon: 1e-6 } };
+    let step = AdamStep { lr: 0.01, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-6, time: 3, decay: AdamDecay::None };
+    let factors = step.factors();
     for (width, ids) in [(3usize, vec![]), (3, vec![1u32, 4]), (8, vec![0, 2, 3]), (1, vec![5])] {
         let rows = 6;
         let mut numbers = Numbers::new(width as u64);
@@ -53,7 +53,8 @@ fn some_rows() {
         let stepped = [p, m, v].map(|x| read(&x));
         let [p, m, v] = [0, 1, 2].map(|i| tensor(&all[i], &[rows, width]));
         let held = p.clone();
-        let (p, m, v) = adam_rows(p, tensor(&grad, &[ids.len(), width]), [m, v], &ids, &factors);
+        let plan = AdamRows::new(step, &ids[..].into(), rows).unwrap();
+        let (p, m, v) = adam_rows(&plan, p, tensor(&grad, &[ids.len(), width]), [m, v]);
         for ((got, before), stepped) in [p, m, v].into_iter().zip(&all).zip(&stepped) {
             assert_eq!(shape(&got), [rows, width]);
             let mut want = before.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>();

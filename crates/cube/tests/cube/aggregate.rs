@@ -1,8 +1,8 @@
 //! Weighted aggregation and its gradients.
 
-use burn_gnn_cube::{Aggregate, aggregate, aggregate_grad, aggregate_grad_weight};
+use burn_gnn_cube::{aggregate, aggregate_grad, aggregate_grad_weight};
 use burn_gnn_graph::Relation;
-use burn_gnn_plan::Activation;
+use burn_gnn_plan::{Activation, AggregateOptions, AggregatePlan, DegreeScale};
 
 use crate::support::*;
 
@@ -16,8 +16,14 @@ fn check(what: &str, relation: &Relation, width: usize, given: Given, activation
     let mut numbers = Numbers::new(41);
     let x = numbers.numbers(src * width);
     let mut maybe = |given: bool, n: usize, other: f64| if given { numbers.divisors(n) } else { vec![other; n] };
-    let (w, l, r) = (maybe(given[0], edges, 1.0), maybe(given[1], src, 1.0), maybe(given[2], dst, 1.0));
+    let w = maybe(given[0], edges, 1.0);
     let bias = maybe(given[3], width, 0.0);
+    let mut scale = |given: bool, n: usize| {
+        let degrees: Vec<u32> = (0..n).map(|_| numbers.below(9) as u32).collect();
+        let factors = degrees.iter().map(|&d| if given { f64::from(d.max(1)).powf(-0.5) } else { 1.0 }).collect::<Vec<_>>();
+        (given.then(|| DegreeScale::new(&degrees, -0.5)), factors)
+    };
+    let ((source, l), (destination, r)) = (scale(given[1], src), scale(given[2], dst));
     let grad = numbers.numbers(dst * width);
     let ends = |e: usize| (relation.src()[e] as usize, relation.dst()[e] as usize);
     let mut out = vec![0.0; dst * width];
@@ -50,23 +56,24 @@ fn check(what: &str, relation: &Relation, width: usize, given: Given, activation
     }
     h.chunks(width.max(1)).for_each(|row| db.iter_mut().zip(row).for_each(|(b, h)| *b += h));
     let there = |given: bool, values: &[f64]| given.then(|| tensor(values, &[values.len()]));
-    let call = Aggregate { relation, scale: there(given[1], &l), after: there(given[2], &r), activation };
+    let options = AggregateOptions { source, destination, activation };
+    let plan = AggregatePlan::new(relation, width, options, given[0], given[3]).unwrap();
     let (x, g) = (tensor(&x, &[src, width]), tensor(&grad, &[dst, width]));
     let what = format!("{what}, width {width}, {given:?}, {activation:?}");
-    let got = aggregate(&call, x.clone(), there(given[0], &w), there(given[3], &bias));
+    let got = aggregate(&plan, x.clone(), there(given[0], &w), there(given[3], &bias));
     assert_eq!(shape(&got), [dst, width], "{what}");
     close(&format!("{what}: out"), &got, &out, tolerance);
     let kept = (activation != Activation::None).then(|| tensor(&out, &[dst, width]));
-    let run = || aggregate_grad(&call, g.clone(), kept.clone(), there(given[0], &w), true, true);
+    let run = || aggregate_grad(&plan, g.clone(), kept.clone(), there(given[0], &w), true, true);
     let (got_x, got_b) = run();
     let (got_x, got_b) = (got_x.unwrap(), got_b.unwrap());
     assert_eq!((shape(&got_x), shape(&got_b)), (vec![src, width], vec![width]), "{what}");
     close(&format!("{what}: d x"), &got_x, &dx, tolerance);
     close(&format!("{what}: d bias"), &got_b, &db, tolerance);
     assert_eq!((bytes(&got_x), bytes(&got_b)), (bytes(&run().0.unwrap()), bytes(&run().1.unwrap())), "{what}");
-    let (no_x, no_b) = aggregate_grad(&call, g.clone(), kept.clone(), there(given[0], &w), false, false);
+    let (no_x, no_b) = aggregate_grad(&plan, g.clone(), kept.clone(), there(given[0], &w), false, false);
     assert!(no_x.is_none() && no_b.is_none());
-    let got_w = aggregate_grad_weight(&call, g, kept, x);
+    let got_w = aggregate_grad_weight(&plan, g, kept, x);
     assert_eq!(shape(&got_w), [edges], "{what}");
     close(&format!("{what}: d weight"), &got_w, &dw, tolerance);
 }

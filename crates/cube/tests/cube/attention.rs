@@ -1,13 +1,28 @@
 //! Attention and its gradients.
 
-use burn_gnn_cube::{Attention, AttentionKept, AttentionScores, AttentionWants, attention, attention_grad};
+use burn_gnn_cube::{AttentionKept, AttentionScores, AttentionWants, attention, attention_grad};
 use burn_gnn_graph::{Relation, Stream};
+use burn_gnn_plan::{AttentionPlan, GatOptions, KeyedDropout};
 
-use crate::dropout::dropout;
 use crate::support::*;
 
 const SLOPE: f64 = 0.2;
 const ALL: AttentionWants = AttentionWants { z: true, first: true, second: true };
+
+/// Scores are given where there is no slope.
+pub(crate) fn attention_plan(
+    relation: &Relation,
+    heads: usize,
+    dim: usize,
+    slope: Option<f64>,
+    dropout: Option<KeyedDropout>,
+) -> AttentionPlan {
+    match slope {
+        Some(slope) => AttentionPlan::gat("attention", relation, heads, dim, &GatOptions { slope, dropout }),
+        None => AttentionPlan::edges("attention", relation, heads, dim, dropout.as_ref()),
+    }
+    .unwrap()
+}
 
 /// Sizes, edges and dropout of one case.
 struct Case<'a> {
@@ -109,24 +124,19 @@ impl Case<'_> {
         let grad = numbers.numbers(dst * heads * dim);
         let stream = Stream::new(3, "attention", 4);
         let want = self.loops(&z, &first, &second, &grad, &stream);
-        let call = Attention {
-            relation,
-            heads,
-            dim,
-            slope: (!given).then_some(SLOPE),
-            dropout: (prob > 0.0).then(|| dropout(prob, &stream, ids)),
-        };
+        let dropout = (prob > 0.0).then(|| KeyedDropout { prob, stream, ids: ids.map(Into::into) });
+        let plan = attention_plan(relation, heads, dim, (!given).then_some(SLOPE), dropout);
         let [a, b] = [(&first, rows[0]), (&second, rows[1])].map(|(x, n)| tensor(x, &[n, heads]));
         let scores = if given { AttentionScores::Edges(a) } else { AttentionScores::Ends(a, b) };
         let z = tensor(&z, &[src, heads, dim]);
         let what = format!("{what}, {heads} heads of {dim}, given {given}, dropout {prob}");
-        let (out, stats) = attention(&call, z.clone(), scores.clone());
+        let (out, stats) = attention(&plan, z.clone(), scores.clone());
         assert_eq!((shape(&out), shape(&stats)), (vec![dst, heads, dim], vec![dst, 2, heads]), "{what}");
         close(&format!("{what}: out"), &out, &want.out, tolerance);
         close(&format!("{what}: statistics"), &stats, &want.stats, tolerance);
         let kept = AttentionKept { out, stats, z, scores };
         let grad = tensor(&grad, &[dst, heads, dim]);
-        let (dz, d_first, d_second) = attention_grad(&call, grad.clone(), kept.clone(), ALL);
+        let (dz, d_first, d_second) = attention_grad(&plan, grad.clone(), kept.clone(), ALL);
         assert_eq!((shape(&dz), shape(&d_first)), (vec![src, heads, dim], vec![rows[0], heads]), "{what}");
         close(&format!("{what}: d z"), &dz, &want.z, tolerance);
         close(&format!("{what}: d first"), &d_first, &want.first, tolerance);
@@ -136,7 +146,7 @@ impl Case<'_> {
             assert_eq!(shape(&d_second), [dst, heads], "{what}");
             close(&format!("{what}: d second"), &d_second, &want.second, tolerance);
         }
-        let (only, none, nothing) = attention_grad(&call, grad, kept, AttentionWants { z: true, first: false, second: false });
+        let (only, none, nothing) = attention_grad(&plan, grad, kept, AttentionWants { z: true, first: false, second: false });
         assert_eq!((bytes(&only), shape(&none), shape(&nothing)), (bytes(&dz), vec![0], vec![0]), "{what}");
     }
 }
@@ -176,15 +186,15 @@ fn star_of_many_leaves() {
 fn destinations_of_masks_get_nothing() {
     let Some(()) = adapter() else { return };
     let relation = relation(2, 2, &[(0, 0), (1, 0), (0, 1), (1, 1)]);
-    let call = Attention { relation: &relation, heads: 1, dim: 2, slope: None, dropout: None };
+    let plan = attention_plan(&relation, 1, 2, None, None);
     let z = tensor(&[1.0, 2.0, 3.0, 4.0], &[2, 1, 2]);
     let masks = tensor(&[f64::NEG_INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0], &[4, 1]);
     let scores = AttentionScores::Edges(masks);
-    let (out, stats) = attention(&call, z.clone(), scores.clone());
+    let (out, stats) = attention(&plan, z.clone(), scores.clone());
     assert_eq!(read(&out), [0.0, 0.0, 3.0, 4.0]);
     assert_eq!(read(&stats), [0.0, 0.0, 1.0, 1.0]);
     let kept = AttentionKept { out, stats, z, scores };
-    let (dz, d, _) = attention_grad(&call, tensor(&[1.0; 4], &[2, 1, 2]), kept, ALL);
+    let (dz, d, _) = attention_grad(&plan, tensor(&[1.0; 4], &[2, 1, 2]), kept, ALL);
     assert_eq!((read(&dz), read(&d)), (vec![0.0, 0.0, 1.0, 1.0], vec![0.0; 4]));
 }
 
@@ -196,13 +206,13 @@ fn runs_repeat() {
     let z = tensor(&numbers.numbers(60 * 32), &[60, 4, 8]);
     let ends = (tensor(&numbers.numbers(240), &[60, 4]), tensor(&numbers.numbers(200), &[50, 4]));
     let grad = tensor(&numbers.numbers(50 * 32), &[50, 4, 8]);
-    let dropout = Some(dropout(0.5, &Stream::new(1, "x", 2), None));
-    let call = Attention { relation: &relation, heads: 4, dim: 8, slope: Some(SLOPE), dropout };
+    let dropout = Some(KeyedDropout { prob: 0.5, stream: Stream::new(1, "x", 2), ids: None });
+    let plan = attention_plan(&relation, 4, 8, Some(SLOPE), dropout);
     let run = || {
         let scores = AttentionScores::Ends(ends.0.clone(), ends.1.clone());
-        let (out, stats) = attention(&call, z.clone(), scores.clone());
+        let (out, stats) = attention(&plan, z.clone(), scores.clone());
         let kept = AttentionKept { out: out.clone(), stats: stats.clone(), z: z.clone(), scores };
-        let (a, b, c) = attention_grad(&call, grad.clone(), kept, ALL);
+        let (a, b, c) = attention_grad(&plan, grad.clone(), kept, ALL);
         [out, stats, a, b, c].map(|x| bytes(&x))
     };
     assert_eq!(run(), run());

@@ -2,6 +2,7 @@
 
 use burn_gnn_cube::{edge_softmax, edge_softmax_grad};
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::{NormBy, SoftmaxPlan};
 
 use crate::support::*;
 
@@ -33,15 +34,21 @@ fn loops(relation: &Relation, x: &[f64], grad: &[f64], width: usize) -> (Vec<f64
     (y, dx)
 }
 
+/// Over the edges of destinations.
+pub(crate) fn softmax(relation: &Relation, features: &[usize]) -> SoftmaxPlan {
+    SoftmaxPlan::edges("edge_softmax", relation, NormBy::Dst, features).unwrap()
+}
+
 fn check(what: &str, relation: &Relation, x: &[f64], features: &[usize], tolerance: f64) {
     let (edges, width) = (relation.num_edges(), size(features));
     let grad = Numbers::new(99).numbers(edges * width);
     let (y, dx) = loops(relation, x, &grad, width);
-    let got = edge_softmax(relation, tensor(x, &dims(edges, features)));
+    let plan = softmax(relation, features);
+    let got = edge_softmax(&plan, tensor(x, &dims(edges, features)));
     assert_eq!(shape(&got), dims(edges, features));
     close(&format!("{what}: y"), &got, &y, tolerance);
     let g = tensor(&grad, &dims(edges, features));
-    let got = edge_softmax_grad(relation, tensor(&y, &dims(edges, features)), g);
+    let got = edge_softmax_grad(&plan, tensor(&y, &dims(edges, features)), g);
     close(&format!("{what}: d x"), &got, &dx, tolerance);
 }
 
@@ -94,9 +101,10 @@ fn runs_repeat() {
     let relation = random(50, 40, 6000, 5);
     let x = tensor(&Numbers::new(6).numbers(6000 * 8), &[6000, 8]);
     let g = tensor(&Numbers::new(7).numbers(6000 * 8), &[6000, 8]);
+    let plan = softmax(&relation, &[8]);
     let run = || {
-        let y = edge_softmax(&relation, x.clone());
-        [bytes(&y), bytes(&edge_softmax_grad(&relation, y.clone(), g.clone()))]
+        let y = edge_softmax(&plan, x.clone());
+        [bytes(&y), bytes(&edge_softmax_grad(&plan, y.clone(), g.clone()))]
     };
     assert_eq!(run(), run());
 }

@@ -1,7 +1,7 @@
 //! 16-bit results are those of 32 bits, rounded once.
 
 use burn::backend::{Backend, DTypeUsage};
-use burn::tensor::{DType, Shape, TensorData};
+use burn::tensor::{DType, TensorData};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_cube::*;
@@ -9,7 +9,9 @@ use burn_gnn_graph::{Relation, Stream};
 use burn_gnn_plan::*;
 use burn_gnn_testutil::{Kind, NO_F16, skip};
 
+use crate::attention::attention_plan;
 use crate::dropout::dropout;
+use crate::edge_softmax::softmax;
 use crate::support::*;
 
 /// The types that the device calculates with.
@@ -83,19 +85,21 @@ fn messages() {
 fn softmax_and_attention() {
     let Some(()) = adapter() else { return };
     let relation = graph();
+    let plan = softmax(&relation, &[3]);
     check("softmax", |x| {
-        let (y, g) = (edge_softmax(&relation, x(1, &[1500, 3])), x(2, &[1500, 3]));
-        vec![y, edge_softmax_grad(&relation, x(3, &[1500, 3]), g)]
+        let (y, g) = (edge_softmax(&plan, x(1, &[1500, 3])), x(2, &[1500, 3]));
+        vec![y, edge_softmax_grad(&plan, x(3, &[1500, 3]), g)]
     });
     let stream = Stream::new(1, "halves", 2);
-    let call = Attention { relation: &relation, heads: 2, dim: 8, slope: Some(0.25), dropout: Some(dropout(0.5, &stream, None)) };
+    let dropped = KeyedDropout { prob: 0.5, stream, ids: None };
+    let plan = attention_plan(&relation, 2, 8, Some(0.25), Some(dropped));
     check("attention", |x| {
         let (z, scores) = (x(1, &[20, 2, 8]), AttentionScores::Ends(x(2, &[20, 2]), x(3, &[15, 2])));
-        let (out, stats) = attention(&call, z.clone(), scores.clone());
+        let (out, stats) = attention(&plan, z.clone(), scores.clone());
         // A result of its own type each time, so that both runs read the same numbers.
         let kept = AttentionKept { out: x(4, &[15, 2, 8]), stats: stats.clone(), z, scores };
         let wants = AttentionWants { z: true, first: true, second: true };
-        let (dz, first, second) = attention_grad(&call, x(5, &[15, 2, 8]), kept, wants);
+        let (dz, first, second) = attention_grad(&plan, x(5, &[15, 2, 8]), kept, wants);
         vec![out, stats, dz, first, second]
     });
 }
@@ -103,26 +107,22 @@ fn softmax_and_attention() {
 #[test]
 fn products() {
     let Some(()) = adapter() else { return };
-    let index = TypedRows::upload(&[0, 70, 70, 100], None, &device());
+    let plan = TypedPlan::segments(&Segments::from_offsets(&[0, 70, 70, 100]), 20, 9).unwrap();
     check("typed", |x| {
         let (a, b, g) = (x(1, &[100, 20]), x(2, &[3, 20, 9]), x(3, &[100, 9]));
-        vec![
-            typed_mm(a.clone(), b.clone(), &index, false),
-            typed_mm(g.clone(), b, &index, true),
-            typed_mm_grad_b(g, a, &index, Shape::from([3, 20, 9])),
-        ]
+        vec![typed_mm(&plan, a.clone(), b.clone(), false), typed_mm(&plan, g.clone(), b, true), typed_mm_grad_b(&plan, g, a)]
     });
     let relation = graph();
     let types: Vec<u32> = (0..1500).map(|e| e % 3).collect();
-    let rows = RelationalRows::new(&relation, &types, 3, true);
+    let plan = RelationalPlan::new(&RelationalIndex::new(&relation, &types, 3).mean(), &[6, 5]).unwrap();
     check("relational", |x| {
         let (w, n, g) = (x(2, &[3, 6, 5]), x(3, &[1500]), x(4, &[15, 5]));
         let input = x(1, &[20, 6]);
         vec![
-            relational(input.clone(), w.clone(), Some(n.clone()), &rows),
-            relational_grad_x(g.clone(), w.clone(), Some(n.clone()), &rows),
-            relational_grad_weight(g.clone(), input.clone(), Some(n), &rows, Shape::from([3, 6, 5])),
-            relational_grad_norm(g, input, w, &rows),
+            relational(&plan, input.clone(), w.clone(), Some(n.clone())),
+            relational_grad_x(&plan, g.clone(), w.clone(), Some(n.clone())),
+            relational_grad_weight(&plan, g.clone(), input.clone(), Some(n)),
+            relational_grad_norm(&plan, g, input, w),
         ]
     });
 }
@@ -131,25 +131,26 @@ fn products() {
 fn the_rest() {
     let Some(()) = adapter() else { return };
     let relation = graph();
+    let scale = |n: u32| Some(DegreeScale::new(&(0..n).collect::<Vec<_>>(), -0.5));
+    let options = AggregateOptions { source: scale(20), destination: scale(15), activation: Activation::LeakyRelu(0.25) };
+    let plan = AggregatePlan::new(&relation, 8, options, true, true).unwrap();
     check("aggregate", |x| {
-        let call =
-            Aggregate { relation: &relation, scale: Some(x(1, &[20])), after: Some(x(2, &[15])), activation: Activation::LeakyRelu(0.25) };
         let (input, weight, g, out) = (x(3, &[20, 8]), x(4, &[1500]), x(5, &[15, 8]), x(6, &[15, 8]));
-        let result = aggregate(&call, input.clone(), Some(weight.clone()), Some(x(7, &[8])));
-        let (dx, db) = aggregate_grad(&call, g.clone(), Some(out.clone()), Some(weight), true, true);
-        vec![result, dx.unwrap(), db.unwrap(), aggregate_grad_weight(&call, g, Some(out), input)]
+        let result = aggregate(&plan, input.clone(), Some(weight.clone()), Some(x(7, &[8])));
+        let (dx, db) = aggregate_grad(&plan, g.clone(), Some(out.clone()), Some(weight), true, true);
+        vec![result, dx.unwrap(), db.unwrap(), aggregate_grad_weight(&plan, g, Some(out), input)]
     });
-    let rows = LossRows::new(&[3, 1, 3], &[0, 6, 2], 5).unwrap();
+    let plan = CrossEntropyPlan::new([5, 7], &[3, 1, 3].into(), &[0, 6, 2].into(), LossReduction::Over(2)).unwrap();
     check("cross entropy", |x| {
         let logits = x(1, &[5, 7]);
-        let (loss, stats) = cross_entropy(logits.clone(), &rows, 0.5);
-        vec![loss, cross_entropy_grad(x(2, &[1]), stats.clone(), logits, &rows, 0.5), stats]
+        let (loss, stats) = cross_entropy(&plan, logits.clone());
+        vec![loss, cross_entropy_grad(&plan, x(2, &[1]), stats.clone(), logits), stats]
     });
-    check("dropout", |x| vec![dropout_rows(x(1, &[9, 7]), &dropout(0.5, &Stream::new(1, "a", 2), None))]);
+    check("dropout", |x| vec![dropout_rows(&dropout(0.5, &Stream::new(1, "a", 2), None, 9), x(1, &[9, 7]))]);
     let form = AdamForm::AdamW { keep: 0.5, first: 0.5, second: 0.25, epsilon: 0.125 };
     let factors = AdamFactors { lr: 0.25, beta: [0.75, 0.5], rest: [0.25, 0.5], penalty: None, form };
     check("adam", |x| {
-        let second = dropout_rows(x(4, &[33]), &Dropout { key: [0; 2], threshold: 1 << 32, scale: 1.0, ids: None });
+        let second = dropout_rows(&dropout(1.0 - f64::EPSILON / 2.0, &Stream::new(1, "a", 2), None, 33), x(4, &[33]));
         let (p, m, v) = adam_step(x(1, &[33]), x(2, &[33]), [x(3, &[33]), second], &factors);
         vec![p, m, v]
     });

@@ -8,7 +8,11 @@ use burn_gnn_cube::*;
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_plan::*;
 use burn_gnn_sampling::{NeighborSampler, SampleKey};
+use burn_gnn_structure::Stream;
 
+use crate::attention::attention_plan;
+use crate::dropout::dropout;
+use crate::edge_softmax::softmax;
 use crate::sampling::{ids, on_device};
 use crate::support::*;
 
@@ -16,6 +20,12 @@ use crate::support::*;
 fn refused<R>(name: &str, f: impl FnOnce() -> R) {
     let caught = catch_unwind(AssertUnwindSafe(f)).map(|_| ()).expect_err(name);
     let text = caught.downcast_ref::<String>().cloned().or_else(|| caught.downcast_ref::<&str>().map(|t| t.to_string())).unwrap();
+    assert!(text.contains(name), "expected a text with {name:?}, got {text:?}");
+}
+
+/// A plan that is not made names what is wrong.
+fn wrong<T>(name: &str, plan: Result<T, String>) {
+    let text = plan.map(|_| ()).expect_err(name);
     assert!(text.contains(name), "expected a text with {name:?}, got {text:?}");
 }
 
@@ -84,9 +94,10 @@ fn gsddmm_operands() {
 #[test]
 fn softmax_and_attention_operands() {
     let r = random(7, 3, 20, 1);
-    refused("`x` must have 20 rows", || edge_softmax(&r, zeros(&[19, 2])));
-    refused("`grad` must have 20 rows of 2", || edge_softmax_grad(&r, zeros(&[20, 2]), zeros(&[20, 1])));
-    let call = Attention { relation: &r, heads: 2, dim: 4, slope: Some(0.2), dropout: None };
+    let plan = softmax(&r, &[2]);
+    refused("`x` must have 20 rows", || edge_softmax(&plan, zeros(&[19, 2])));
+    refused("`grad` must have 20 rows of 2", || edge_softmax_grad(&plan, zeros(&[20, 2]), zeros(&[20, 1])));
+    let call = attention_plan(&r, 2, 4, Some(0.2), None);
     let (z, a, b, g) = (|| zeros(&[7, 2, 4]), || zeros(&[7, 2]), || zeros(&[3, 2]), || zeros(&[3, 2, 4]));
     let ends = || AttentionScores::Ends(a(), b());
     let (_, stats) = attention(&call, z(), ends());
@@ -94,12 +105,13 @@ fn softmax_and_attention_operands() {
     refused("`a_src` must have 7 rows", || attention(&call, z(), AttentionScores::Ends(b(), b())));
     refused("`a_dst` must have 3 rows", || attention(&call, z(), AttentionScores::Ends(a(), a())));
     refused("`logits` must have 20 rows", || attention(&call, z(), AttentionScores::Edges(a())));
-    refused("too many", || attention(&Attention { heads: usize::MAX, ..call.clone() }, z(), ends()));
-    let ids = RowIds::upload(&[1; 19], &device());
-    let dropout = Some(Dropout { key: [1, 2], threshold: 1 << 31, scale: 2.0, ids: Some(ids.clone()) });
-    refused("`dropout.ids` must have 20 entries, got 19", || {
-        attention(&Attention { dropout: dropout.clone(), ..call.clone() }, z(), ends())
-    });
+    let stream = Stream::new(1, "refusals", 2);
+    let options =
+        |prob, ids: usize| GatOptions { slope: 0.2, dropout: Some(KeyedDropout { prob, stream, ids: Some(vec![1; ids].into()) }) };
+    let plan = |heads, options: &GatOptions| AttentionPlan::gat("attention", &r, heads, 4, options).map_err(|e| e.to_string());
+    wrong("must have at most 134217727 entries", plan(usize::MAX, &GatOptions::default()));
+    wrong("`dropout.ids` must have 20 rows (one per edge of the relation), got 19", plan(2, &options(0.5, 19)));
+    wrong("`dropout.prob` must lie in [0, 1), got 1", plan(2, &options(1.0, 20)));
     let kept = |stats: &CubeTensor| AttentionKept { out: g(), stats: stats.clone(), z: z(), scores: ends() };
     let wants = AttentionWants { z: true, first: true, second: true };
     attention_grad(&call, g(), kept(&stats), wants);
@@ -107,34 +119,47 @@ fn softmax_and_attention_operands() {
     refused("`out` must have 3 rows", || attention_grad(&call, g(), AttentionKept { out: z(), ..kept(&stats) }, wants));
     refused("`z` must have 7 rows", || attention_grad(&call, g(), AttentionKept { z: g(), ..kept(&stats) }, wants));
     refused("`grad` must have 3 rows", || attention_grad(&call, z(), kept(&stats), wants));
-    refused("`dropout.ids` must have 21 entries", || dropout_rows(zeros(&[21, 3]), &dropout.clone().unwrap()));
+    let ids = vec![1; 19];
+    refused("`dropout.ids` must have 21 entries", || dropout_rows(&dropout(0.5, &stream, Some(&ids), 19), zeros(&[21, 3])));
 }
 
 #[test]
 fn aggregate_and_epilogue_operands() {
     let r = random(7, 3, 20, 1);
-    let call = Aggregate { relation: &r, scale: Some(zeros(&[7])), after: Some(zeros(&[3])), activation: Activation::Relu };
+    let options = |sources: usize, destinations: usize| AggregateOptions {
+        source: Some(DegreeScale::new(&vec![1; sources], -0.5)),
+        destination: Some(DegreeScale::new(&vec![1; destinations], -0.5)),
+        activation: Activation::Relu,
+    };
+    let plan = |options| AggregatePlan::new(&r, 4, options, true, true).map_err(|e| e.to_string());
+    let call = plan(options(7, 3)).unwrap();
     let (x, g) = (|| zeros(&[7, 4]), || zeros(&[3, 4]));
     aggregate(&call, x(), Some(zeros(&[20])), Some(zeros(&[4])));
-    refused("`x` must have two axes", || aggregate(&call, zeros(&[7]), None, None));
+    refused("`x` must have 7 rows of 4", || aggregate(&call, zeros(&[7]), None, None));
     refused("`x` must have 7 rows", || aggregate(&call, g(), None, None));
     refused("`weight` must have 20 rows", || aggregate(&call, x(), Some(zeros(&[19])), None));
     refused("`bias` must have 4 rows", || aggregate(&call, x(), None, Some(zeros(&[3]))));
-    refused("`scale` must have 7 rows", || aggregate(&Aggregate { scale: Some(zeros(&[3])), ..call.clone() }, x(), None, None));
-    refused("`after` must have 3 rows", || aggregate(&Aggregate { after: Some(zeros(&[2])), ..call.clone() }, x(), None, None));
+    wrong("`source degrees` must have 7 rows", plan(options(3, 3)));
+    wrong("`destination degrees` must have 3 rows", plan(options(7, 2)));
     refused("`out` is missing", || aggregate_grad(&call, g(), None, None, true, true));
     refused("`out` must have 3 rows", || aggregate_grad(&call, g(), Some(zeros(&[2, 4])), None, true, true));
     refused("`weight` must have 20 rows", || aggregate_grad(&call, g(), Some(g()), Some(zeros(&[3])), true, true));
     refused("`x` must have 7 rows", || aggregate_grad_weight(&call, g(), Some(g()), g()));
-    let drop = |n: usize| Some(Dropout { key: [1, 2], threshold: 9, scale: 2.0, ids: Some(RowIds::upload(&vec![1; n], &device())) });
-    let call = Epilogue { activation: Activation::Relu, dropout: drop(7) };
+    let stream = Stream::new(1, "refusals", 2);
+    let plan = |activation, ids: usize| {
+        let dropout = KeyedDropout { prob: 0.5, stream, ids: Some(vec![1; ids].into()) };
+        EpiloguePlan::new([7, 4], activation, Some(&dropout)).map_err(|e| e.to_string())
+    };
+    let call = plan(Activation::Relu, 7).unwrap();
     let (_, open) = epilogue(&call, x(), Some(zeros(&[4])), true);
     epilogue_grad(&call, x(), EpilogueKept::Open(open.clone()), true);
+    refused("`x` must have 7 rows of 4", || epilogue(&call, zeros(&[8, 4]), None, true));
     refused("`bias` must have 4 rows", || epilogue(&call, x(), Some(zeros(&[5])), true));
-    refused("`dropout.ids` must have 7 entries", || epilogue(&Epilogue { dropout: drop(6), ..call.clone() }, x(), None, false));
-    refused("`open` must have 14 rows", || epilogue_grad(&call, zeros(&[7, 8]), EpilogueKept::Open(open.clone()), true));
+    wrong("`dropout.ids` must have 7 rows", plan(Activation::Relu, 6));
+    wrong("`slope` of LeakyRelu must be a finite number from 0", plan(Activation::LeakyRelu(-1.0), 7));
+    refused("`open` must have 7 rows", || epilogue_grad(&call, x(), EpilogueKept::Open(lying(&[8])), true));
     refused("`out` must have 7 rows", || epilogue_grad(&call, x(), EpilogueKept::Output(g()), true));
-    refused("`dropout.ids` must have 8 entries", || epilogue_grad(&call, zeros(&[8, 4]), EpilogueKept::Nothing, false));
+    refused("`grad` must have 7 rows", || epilogue_grad(&call, zeros(&[8, 4]), EpilogueKept::Nothing, false));
 }
 
 #[test]
@@ -142,40 +167,44 @@ fn rows_products_and_steps() {
     let index = RowIndex::new(&[0, 6, 6], 7).unwrap();
     refused("`table` must have 7 rows", || gather_rows(zeros(&[6, 2]), &index));
     refused("`rows` must have 3 rows", || scatter_add_rows(zeros(&[7, 2]), &index));
-    refused("`offsets[0]` must be 0", || TypedRows::upload(&[1, 3], None, &device()));
-    refused("never decrease", || TypedRows::upload(&[0, 3, 2], None, &device()));
-    refused("one entry per row", || TypedRows::upload(&[0, 3], Some(&[0, 1]), &device()));
-    refused("every row below 3 once, `order[2]` is 0", || TypedRows::upload(&[0, 3], Some(&[0, 1, 0]), &device()));
-    refused("every row below 3 once, `order[1]` is 3", || TypedRows::upload(&[0, 3], Some(&[0, 3, 1]), &device()));
-    let rows = TypedRows::upload(&[0, 1, 3], None, &device());
+    let segments = |offsets: &[usize]| Segments::try_from_offsets(offsets).map_err(|e| e.to_string());
+    wrong("offsets[0] must be 0", segments(&[1, 3]));
+    wrong("never decrease", segments(&[0, 3, 2]));
+    wrong("`types[1]` must lie in 0..1", TypeIndex::try_new(&[0u8, 1], 1).map_err(|e| e.to_string()));
+    let plan = TypedPlan::segments(&segments(&[0, 1, 3]).unwrap(), 4, 5).unwrap();
     let (a, b, g) = (|| zeros(&[3, 4]), || zeros(&[2, 4, 5]), || zeros(&[3, 5]));
-    typed_mm(a(), b(), &rows, false);
-    refused("`a` must have 3 rows of 4", || typed_mm(g(), b(), &rows, false));
-    refused("`a` must have 3 rows of 5", || typed_mm(a(), b(), &rows, true));
-    refused("a matrix for each type", || typed_mm(a(), zeros(&[1, 4, 5]), &rows, false));
-    refused("`b` must have element type", || typed_mm(a(), half(&[2, 4, 5]), &rows, false));
-    refused("`grad` must have 3 rows of 5", || typed_mm_grad_b(a(), a(), &rows, Shape::from([2, 4, 5])));
-    refused("`a` must have 3 rows of 4", || typed_mm_grad_b(g(), g(), &rows, Shape::from([2, 4, 5])));
-    refused("a matrix for each type", || typed_mm_grad_b(g(), a(), &rows, Shape::from([3, 4, 5])));
+    typed_mm(&plan, a(), b(), false);
+    refused("`a` must have 3 rows of 4", || typed_mm(&plan, g(), b(), false));
+    refused("`a` must have 3 rows of 5", || typed_mm(&plan, a(), b(), true));
+    refused("`b` must have 2 rows of 20", || typed_mm(&plan, a(), zeros(&[1, 4, 5]), false));
+    refused("`b` must have element type", || typed_mm(&plan, a(), half(&[2, 4, 5]), false));
+    refused("`grad` must have 3 rows of 5", || typed_mm_grad_b(&plan, a(), a()));
+    refused("`a` must have 3 rows of 4", || typed_mm_grad_b(&plan, g(), g()));
     let r = random(7, 3, 20, 1);
-    refused("one type for every edge", || RelationalRows::new(&r, &[0; 19], 1, false));
-    refused("types must lie below 1", || RelationalRows::new(&r, &[1; 20], 1, false));
-    let index = RelationalRows::new(&r, &[0; 20], 1, false);
-    refused("`lhs` must have 7 rows", || relational(zeros(&[6, 4]), zeros(&[1, 4, 5]), None, &index));
-    refused("`rhs` must have 20 rows", || relational(zeros(&[7, 4]), zeros(&[1, 4, 5]), Some(zeros(&[7])), &index));
-    refused("`a` must have", || relational(zeros(&[7, 4]), zeros(&[1, 3, 5]), None, &index));
+    wrong("`types` must have 20 rows", RelationalIndex::try_new(&r, &[0u8; 19], 1).map_err(|e| e.to_string()));
+    wrong("`types[0]` must lie in 0..1", RelationalIndex::try_new(&r, &[1u8; 20], 1).map_err(|e| e.to_string()));
+    let plan = RelationalPlan::new(&RelationalIndex::new(&r, &[0u8; 20], 1), &[4, 5]).unwrap();
+    refused("`lhs` must have 7 rows", || relational(&plan, zeros(&[6, 4]), zeros(&[1, 4, 5]), None));
+    refused("`rhs` must have 20 rows", || relational(&plan, zeros(&[7, 4]), zeros(&[1, 4, 5]), Some(zeros(&[7]))));
+    refused("`b` must have 1 rows of 20", || relational(&plan, zeros(&[7, 4]), zeros(&[1, 3, 5]), None));
     let form = AdamForm::Adam { scale: 1.0, epsilon: 1e-6 };
     let factors = AdamFactors { lr: 0.01, beta: [0.9; 2], rest: [0.1; 2], penalty: None, form };
     let m = |rows| [zeros(&[rows, 4]), zeros(&[rows, 4])];
     refused("`grad` must have 7 rows", || adam_step(zeros(&[7, 4]), zeros(&[6, 4]), m(7), &factors));
     refused("`moment_1` must have 7 rows", || adam_step(zeros(&[7, 4]), zeros(&[7, 4]), m(6), &factors));
-    refused("`ids[1]` must be below 7", || adam_rows(zeros(&[7, 4]), zeros(&[2, 4]), m(7), &[6, 7], &factors));
-    refused("`grad` must have 2 rows of 4", || adam_rows(zeros(&[7, 4]), zeros(&[3, 4]), m(7), &[6, 5], &factors));
-    let chosen = LossRows::new(&[0, 6], &[1, 2], 7).unwrap();
-    let (_, stats) = cross_entropy(zeros(&[7, 3]), &chosen, 1.0);
-    refused("`logits` must have 7 rows", || cross_entropy(zeros(&[6, 3]), &chosen, 1.0));
-    refused("`stats` must have 2 rows of 2", || cross_entropy_grad(zeros(&[1]), zeros(&[1, 2]), zeros(&[7, 3]), &chosen, 1.0));
-    refused("`logits` must have 7 rows", || cross_entropy_grad(zeros(&[1]), stats, zeros(&[8, 3]), &chosen, 1.0));
+    let step = AdamStep { lr: 0.1, beta_1: 0.9, beta_2: 0.99, epsilon: 1e-8, time: 1, decay: AdamDecay::None };
+    let rows = |ids: &[u32], step| AdamRows::new(step, &ids.into(), 7).map_err(|e| e.to_string());
+    wrong("`ids[1]` must lie in 0..7", rows(&[6, 7], step));
+    wrong("`ids[1]` must be above 6", rows(&[6, 6], step));
+    wrong("`step.time` must be at least 1", rows(&[6], AdamStep { time: 0, ..step }));
+    let plan = rows(&[5, 6], step).unwrap();
+    refused("`grad` must have 2 rows of 4", || adam_rows(&plan, zeros(&[7, 4]), zeros(&[3, 4]), m(7)));
+    refused("`param` must have 7 rows", || adam_rows(&plan, zeros(&[6, 4]), zeros(&[2, 4]), m(7)));
+    let chosen = CrossEntropyPlan::new([7, 3], &[0, 6].into(), &[1, 2].into(), LossReduction::Sum).unwrap();
+    let (_, stats) = cross_entropy(&chosen, zeros(&[7, 3]));
+    refused("`logits` must have 7 rows", || cross_entropy(&chosen, zeros(&[6, 3])));
+    refused("`stats` must have 2 rows of 2", || cross_entropy_grad(&chosen, zeros(&[1]), zeros(&[1, 2]), zeros(&[7, 3])));
+    refused("`logits` must have 7 rows", || cross_entropy_grad(&chosen, zeros(&[1]), stats, zeros(&[8, 3])));
 }
 
 /// Types and blocks that batches and subgraphs of a device do not have.
@@ -236,6 +265,6 @@ fn a_mapped_file_that_was_changed() {
     let relation = &mapped.graph().relations()[0];
     let call = |reduce| GspmmPlan::new(relation, BinaryOp::CopyLhs, reduce, &[2], &[2]).unwrap();
     refused("its file was changed while it was mapped", || gspmm(&call(Reduce::Sum), Some(zeros(&[5, 2])), None));
-    refused("its file was changed while it was mapped", || edge_softmax(relation, zeros(&[5, 2])));
+    refused("its file was changed while it was mapped", || edge_softmax(&softmax(relation, &[2]), zeros(&[5, 2])));
     std::fs::remove_file(&file).unwrap();
 }

@@ -1,8 +1,8 @@
 //! Relational aggregation and its gradients.
 
-use burn::tensor::Shape;
-use burn_gnn_cube::{RelationalRows, relational, relational_grad_norm, relational_grad_weight, relational_grad_x};
+use burn_gnn_cube::{relational, relational_grad_norm, relational_grad_weight, relational_grad_x};
 use burn_gnn_graph::Relation;
+use burn_gnn_plan::{RelationalIndex, RelationalPlan};
 
 use crate::support::*;
 
@@ -34,17 +34,19 @@ fn check(what: &str, relation: &Relation, relations: usize, [blocks, input, outp
             }
         }
     }
-    let index = RelationalRows::new(relation, &types, relations, mean);
+    let index = RelationalIndex::new(relation, &types, relations);
+    let index = if mean { index.mean() } else { index };
     let w_shape = if blocks == 1 { vec![relations, input, output] } else { vec![relations, blocks, input, output] };
+    let plan = RelationalPlan::new(&index, &w_shape[1..]).unwrap();
     let (x_t, w_t) = (tensor(&x, &[src, blocks * input]), tensor(&w, &w_shape));
     let g_t = tensor(&grad, &[dst, blocks * output]);
     let n_t = normed.then(|| tensor(&norm, &[edges]));
     let run = || {
         [
-            relational(x_t.clone(), w_t.clone(), n_t.clone(), &index),
-            relational_grad_x(g_t.clone(), w_t.clone(), n_t.clone(), &index),
-            relational_grad_weight(g_t.clone(), x_t.clone(), n_t.clone(), &index, Shape::from(w_shape.clone())),
-            relational_grad_norm(g_t.clone(), x_t.clone(), w_t.clone(), &index),
+            relational(&plan, x_t.clone(), w_t.clone(), n_t.clone()),
+            relational_grad_x(&plan, g_t.clone(), w_t.clone(), n_t.clone()),
+            relational_grad_weight(&plan, g_t.clone(), x_t.clone(), n_t.clone()),
+            relational_grad_norm(&plan, g_t.clone(), x_t.clone(), w_t.clone()),
         ]
     };
     let got = run();
@@ -74,6 +76,8 @@ fn widths_and_blocks() {
     for block in [[1, 1, 1], [1, 16, 17], [1, 64, 3], [4, 3, 2], [2, 16, 16], [1, 0, 3], [1, 3, 0]] {
         check("widths", &relation, 5, block, true, true);
     }
+    // Rows of a relation over more than a tile.
+    check("tiles", &random(300, 200, 4000, 3), 3, [4, 5, 3], true, false);
 }
 
 #[test]

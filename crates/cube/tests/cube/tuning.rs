@@ -1,9 +1,10 @@
 //! Variants of launches: the same bits, whichever is taken.
 
 use burn_gnn_cube::*;
-use burn_gnn_graph::Relation;
-use burn_gnn_plan::{Activation, BinaryOp, GspmmPlan, Reduce, Side};
+use burn_gnn_graph::{Relation, Stream};
+use burn_gnn_plan::*;
 
+use crate::attention::attention_plan;
 use crate::support::*;
 
 /// Enough edges for an order of rows, a long row, rows without edges.
@@ -69,12 +70,13 @@ fn aggregations() {
     let Some(()) = adapter() else { return };
     let relation = large();
     let mut numbers = Numbers::new(5);
-    let [x, weight, scale, after, bias, g] =
-        [vec![3000, 16], vec![70_000], vec![3000], vec![2500], vec![16], vec![2500, 16]].map(|s| tensor(&numbers.numbers(size(&s)), &s));
-    let call = Aggregate { relation: &relation, scale: Some(scale), after: Some(after), activation: Activation::Relu };
+    let [x, weight, bias, g] = [vec![3000, 16], vec![70_000], vec![16], vec![2500, 16]].map(|s| tensor(&numbers.numbers(size(&s)), &s));
+    let mut scale = |n: usize| Some(DegreeScale::new(&(0..n).map(|_| numbers.below(50) as u32).collect::<Vec<_>>(), -0.5));
+    let options = AggregateOptions { source: scale(3000), destination: scale(2500), activation: Activation::Relu };
+    let plan = AggregatePlan::new(&relation, 16, options, true, true).unwrap();
     the_same("aggregate", || {
-        let out = aggregate(&call, x.clone(), Some(weight.clone()), Some(bias.clone()));
-        let (dx, _) = aggregate_grad(&call, g.clone(), Some(out.clone()), Some(weight.clone()), true, false);
+        let out = aggregate(&plan, x.clone(), Some(weight.clone()), Some(bias.clone()));
+        let (dx, _) = aggregate_grad(&plan, g.clone(), Some(out.clone()), Some(weight.clone()), true, false);
         vec![bytes(&out), bytes(&dx.unwrap())]
     });
 }
@@ -85,14 +87,14 @@ fn attentions() {
     let relation = large();
     let mut numbers = Numbers::new(6);
     let [z, a, b, g] = [vec![3000, 4, 4], vec![3000, 4], vec![2500, 4], vec![2500, 4, 4]].map(|s| tensor(&numbers.numbers(size(&s)), &s));
-    let dropout = Some(Dropout { key: [7, 8], threshold: 1 << 30, scale: 4.0 / 3.0, ids: None });
-    let call = Attention { relation: &relation, heads: 4, dim: 4, slope: Some(0.2), dropout };
+    let dropout = Some(KeyedDropout { prob: 0.25, stream: Stream::new(7, "tuning", 8), ids: None });
+    let plan = attention_plan(&relation, 4, 4, Some(0.2), dropout);
     let wants = AttentionWants { z: true, first: true, second: true };
     the_same("attention", || {
         let scores = AttentionScores::Ends(a.clone(), b.clone());
-        let (out, stats) = attention(&call, z.clone(), scores.clone());
+        let (out, stats) = attention(&plan, z.clone(), scores.clone());
         let kept = AttentionKept { out: out.clone(), stats: stats.clone(), z: z.clone(), scores };
-        let (dz, da, db) = attention_grad(&call, g.clone(), kept, wants);
+        let (dz, da, db) = attention_grad(&plan, g.clone(), kept, wants);
         [out, stats, dz, da, db].iter().map(bytes).collect()
     });
 }

@@ -5,36 +5,23 @@ mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
 mod operator;
-mod plan;
 mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod tests;
 
-use plan::AggregatePlan;
-pub use plan::{DegreeScale, DegreesOf};
+pub(crate) use burn_gnn_plan::AggregatePlan;
+pub use burn_gnn_plan::{AggregateOptions, DegreeScale, DegreesOf};
 pub use reference::weighted_aggregate_reference;
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
 
-use crate::check::{check_rows, check_same, check_width};
-use crate::gspmm::{accept, check_dtype};
+use crate::OpsError;
+use crate::check::{accept, check_dtype, check_rows, check_same};
+use crate::dense::precision::enter;
 use crate::operator::tensor;
-use crate::precision::enter;
-use crate::{Activation, OpsError, activation};
 
 const NAME: &str = "weighted_aggregate";
-
-/// What [`weighted_aggregate`] does beside the sum; the default is the plain sum.
-#[derive(Clone, Debug, Default)]
-pub struct AggregateOptions {
-    /// Factor `l_u` of every source row.
-    pub source: Option<DegreeScale>,
-    /// Factor `r_v` of every destination row.
-    pub destination: Option<DegreeScale>,
-    /// Applied to every entry at the end.
-    pub activation: Activation,
-}
 
 /// `out[v] = act( r_v · Σ over e = (u, v) of w_e · l_u · x[u] + bias )`: the aggregation of a graph
 /// convolution (Kipf and Welling, ICLR 2017) in one pass over the edges.
@@ -122,7 +109,6 @@ fn check(
 ) -> Result<AggregatePlan, OpsError> {
     let [n, width] = x.dims();
     check_rows(NAME, "x", "one per source node of the relation", relation.num_src(), n)?;
-    check_width(NAME, &[width])?;
     check_dtype(NAME, "x", x.dtype())?;
     if let Some(w) = weight {
         check_rows(NAME, "weight", "one per edge of the relation", relation.num_edges(), w.dims()[0])?;
@@ -132,12 +118,5 @@ fn check(
         check_rows(NAME, "bias", "one per column of `x`", width, b.dims()[0])?;
         check_same(NAME, ("bias", b), ("x", x))?;
     }
-    if let Some(s) = &options.source {
-        check_rows(NAME, "source degrees", "one per source node of the relation", relation.num_src(), s.degrees().len())?;
-    }
-    if let Some(s) = &options.destination {
-        check_rows(NAME, "destination degrees", "one per destination node of the relation", relation.num_dst(), s.degrees().len())?;
-    }
-    activation::check(options.activation, NAME)?;
-    Ok(AggregatePlan::new(relation, width, options.clone(), weight.is_some(), bias.is_some()))
+    Ok(AggregatePlan::new(relation, width, options.clone(), weight.is_some(), bias.is_some())?)
 }

@@ -3,16 +3,8 @@
 use burn::backend::tensor::FloatTensor;
 
 use super::{AggregatePlan, cpu, reference};
-use crate::Activation;
 use crate::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors, wanted};
-
-impl AggregatePlan {
-    /// Whether backward reads the result.
-    fn keeps_result(&self) -> bool {
-        self.activation() != Activation::None
-    }
-}
 
 /// `act(r_v · Σ w_e · l_u · x[u] + bias)` of `x`, `weight` and `bias`, as far as there are these.
 impl Operator for AggregatePlan {

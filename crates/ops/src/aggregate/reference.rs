@@ -7,7 +7,8 @@ use burn_gnn_graph::Relation;
 
 use super::operator::{AggregateGrad, Given};
 use super::{AggregateOptions, AggregatePlan, DegreeScale};
-use crate::gspmm::{BinaryOp, GspmmGrad, GspmmPlan, Reduce, accept, gspmm_on, gspmm_reference};
+use crate::check::accept;
+use crate::gspmm::{BinaryOp, GspmmGrad, Reduce, gspmm_on, gspmm_reference};
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{narrow, widen};
 use crate::{activation as act, bias_activation_reference};
@@ -49,16 +50,6 @@ fn scaled<B: Backend>(x: FloatTensor<B>, scale: Option<&DegreeScale>) -> FloatTe
     B::float_mul(x, factors)
 }
 
-/// The sum inside. Its shapes were checked, so a plan can be made.
-pub(super) fn product(plan: &AggregatePlan) -> GspmmPlan {
-    let op = if plan.weighted() { BinaryOp::Mul } else { BinaryOp::CopyLhs };
-    let rhs: &[usize] = if plan.weighted() { &[] } else { &[plan.width()] };
-    match GspmmPlan::new(plan.relation(), op, Reduce::Sum, &[plan.width()], rhs) {
-        Ok(plan) => plan,
-        Err(misfit) => unreachable!("one number per edge broadcasts with any row: {misfit:?}"),
-    }
-}
-
 pub(crate) fn forward<B: GnnBackend>(
     x: FloatTensor<B>,
     weight: Option<FloatTensor<B>>,
@@ -67,7 +58,7 @@ pub(crate) fn forward<B: GnnBackend>(
 ) -> FloatTensor<B> {
     let dtype = x.dtype();
     let x = scaled::<B>(widen::<B>(x), plan.source());
-    let y = gspmm_on::<B>(product(plan), std::iter::once(x).chain(weight.map(widen::<B>)).collect());
+    let y = gspmm_on::<B>(plan.product(), std::iter::once(x).chain(weight.map(widen::<B>)).collect());
     let mut y = scaled::<B>(y, plan.destination());
     if let Some(bias) = bias {
         y = B::float_add(y, B::float_reshape(widen::<B>(bias), Shape::from(vec![1, plan.width()])));
@@ -86,7 +77,7 @@ fn before_activation<B: Backend>(grad: FloatTensor<B>, out: Option<FloatTensor<B
 
 /// The gradient of one operand of the sum inside.
 fn of_product<B: GnnBackend>(h: FloatTensor<B>, other: Option<FloatTensor<B>>, wants: [bool; 2], plan: &AggregatePlan) -> FloatTensor<B> {
-    let op = GspmmGrad { plan: product(plan), wants };
+    let op = GspmmGrad { plan: plan.product(), wants };
     B::run(std::iter::once(h).chain(other.map(widen::<B>)).collect::<Vec<_>>().into(), op).read().float()
 }
 

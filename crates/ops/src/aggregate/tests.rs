@@ -23,7 +23,7 @@ const ACTIVATIONS: [Activation; 4] = [Activation::None, Activation::Relu, Activa
 fn plan(relation: &Relation, width: usize, normed: bool, activation: Activation, weighted: bool, biased: bool) -> AggregatePlan {
     let scale = |degrees: Vec<u32>, power| normed.then(|| DegreeScale::new(&degrees, power));
     let (source, destination) = (scale(relation.out_degrees().collect(), -0.5), scale(relation.in_degrees().collect(), -0.7));
-    AggregatePlan::new(relation, width, AggregateOptions { source, destination, activation }, weighted, biased)
+    AggregatePlan::new(relation, width, AggregateOptions { source, destination, activation }, weighted, biased).unwrap()
 }
 
 fn every(mut f: impl FnMut(&str, AggregatePlan)) {

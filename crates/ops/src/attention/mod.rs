@@ -3,27 +3,24 @@
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-mod kernel;
 mod operator;
-mod plan;
 pub(crate) mod reference;
 
+pub(crate) use burn_gnn_plan::AttentionPlan;
+use burn_gnn_plan::EdgeDropout;
+pub use burn_gnn_plan::GatOptions;
 #[cfg(test)]
 pub(crate) use operator::AttentionGrad;
-pub(crate) use plan::AttentionPlan;
-pub use plan::GatOptions;
 
 use burn::tensor::{Tensor, activation};
 use burn_gnn_graph::Relation;
 
-use crate::check::{check_rows, check_same};
-use crate::dropout::{DROPOUT_ARGS, DropoutPlan, EdgeDropout, try_dropout};
-use crate::gspmm::{accept, check_dtype};
+use crate::check::{accept, check_dtype, check_rows, check_same};
+use crate::dense::dropout::try_dropout;
+use crate::dense::precision::enter;
 use crate::operator::{reference as plain, tensor};
-use crate::precision::enter;
 use crate::primitives::index_tensor;
-use crate::{OpsError, copy_e_max, copy_e_sum};
-pub(crate) use plan::ScoreKind;
+use crate::{OpsError, PlanError, copy_e_max, copy_e_sum};
 
 const GAT: &str = "gat_attention";
 const EDGES: &str = "attention";
@@ -225,10 +222,9 @@ pub fn try_gat_attention_weights(
     const NAME: &str = "gat_attention_weights";
     let (a_src, a_dst) = (enter(NAME, "a_src", a_src)?, enter(NAME, "a_dst", a_dst)?);
     let [_, heads] = a_src.dims();
-    check_heads(NAME, heads, 1)?;
-    check_scores(NAME, relation, heads, &a_src, &a_dst, options.slope)?;
+    check_ends(NAME, relation, heads, &a_src, &a_dst)?;
     check_same(NAME, ("a_dst", &a_dst), ("a_src", &a_src))?;
-    check_dropout(NAME, relation, options.dropout.as_ref())?;
+    AttentionPlan::gat(NAME, relation, heads, 1, options)?;
     if relation.num_edges() == 0 || heads == 0 {
         return Ok(Tensor::zeros([relation.num_edges(), heads], (&a_src.device(), a_src.dtype())));
     }
@@ -256,35 +252,23 @@ fn plan_gat(
     options: &GatOptions,
 ) -> Result<AttentionPlan, OpsError> {
     let [heads, dim] = check_z(GAT, relation, z)?;
-    check_scores(GAT, relation, heads, a_src, a_dst, options.slope)?;
+    check_ends(GAT, relation, heads, a_src, a_dst)?;
     check_same(GAT, ("a_src", a_src), ("z", z))?;
     check_same(GAT, ("a_dst", a_dst), ("z", z))?;
-    let dropout = check_dropout(GAT, relation, options.dropout.as_ref())?;
-    Ok(AttentionPlan::new(relation, heads, dim, ScoreKind::Gat { slope: options.slope }, dropout))
+    Ok(AttentionPlan::gat(GAT, relation, heads, dim, options)?)
 }
 
 fn plan_edges(relation: &Relation, logits: &Tensor<2>, z: &Tensor<3>, dropout: Option<&EdgeDropout>) -> Result<AttentionPlan, OpsError> {
     let [heads, dim] = check_z(EDGES, relation, z)?;
     check_pairs(EDGES, "logits", logits, "one per edge of the relation", relation.num_edges(), heads)?;
     check_same(EDGES, ("logits", logits), ("z", z))?;
-    let dropout = check_dropout(EDGES, relation, dropout)?;
-    Ok(AttentionPlan::new(relation, heads, dim, ScoreKind::Edges, dropout))
-}
-
-/// Heads and features; so many that buffers of a row are within reach of 32-bit numbers.
-fn check_heads(op: &'static str, heads: usize, dim: usize) -> Result<(), OpsError> {
-    const LIMIT: usize = u32::MAX as usize / 32;
-    match heads.checked_mul(dim.max(1)) {
-        Some(n) if n <= LIMIT => Ok(()),
-        _ => Err(OpsError::TooWide { op, shape: vec![heads, dim], limit: LIMIT }),
-    }
+    Ok(AttentionPlan::edges(EDGES, relation, heads, dim, dropout)?)
 }
 
 fn check_z(op: &'static str, relation: &Relation, z: &Tensor<3>) -> Result<[usize; 2], OpsError> {
     let [rows, heads, dim] = z.dims();
     check_rows(op, "z", "one per source node of the relation", relation.num_src(), rows)?;
     check_dtype(op, "z", z.dtype())?;
-    check_heads(op, heads, dim)?;
     Ok([heads, dim])
 }
 
@@ -293,26 +277,12 @@ fn check_pairs(op: &'static str, arg: &'static str, x: &Tensor<2>, why: &'static
     check_rows(op, arg, why, rows, actual)?;
     check_dtype(op, arg, x.dtype())?;
     if columns != heads {
-        return Err(OpsError::Columns { op, arg, why: "one per head", expected: heads, actual: columns });
+        return Err(PlanError::Columns { op, arg, why: "one per head", expected: heads, actual: columns }.into());
     }
     Ok(())
 }
 
-fn check_scores(
-    op: &'static str,
-    relation: &Relation,
-    heads: usize,
-    a_src: &Tensor<2>,
-    a_dst: &Tensor<2>,
-    slope: f64,
-) -> Result<(), OpsError> {
+fn check_ends(op: &'static str, relation: &Relation, heads: usize, a_src: &Tensor<2>, a_dst: &Tensor<2>) -> Result<(), OpsError> {
     check_pairs(op, "a_src", a_src, "one per source node of the relation", relation.num_src(), heads)?;
-    check_pairs(op, "a_dst", a_dst, "one per destination node of the relation", relation.num_dst(), heads)?;
-    if slope.is_finite() { Ok(()) } else { Err(OpsError::Parameter { op, arg: "slope", range: "a finite number", value: slope }) }
-}
-
-/// The dropout there is to do, if any.
-fn check_dropout(op: &'static str, relation: &Relation, dropout: Option<&EdgeDropout>) -> Result<Option<DropoutPlan>, OpsError> {
-    let Some(dropout) = dropout else { return Ok(None) };
-    dropout.plan(op, DROPOUT_ARGS, "one per edge of the relation", relation.num_edges())
+    check_pairs(op, "a_dst", a_dst, "one per destination node of the relation", relation.num_dst(), heads)
 }

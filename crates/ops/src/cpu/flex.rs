@@ -7,8 +7,7 @@ use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::{Element, Shape, TensorData};
 
-use super::Host;
-use crate::kernel::Elem;
+use super::{Float, Host};
 use crate::operator::{GnnBackend, Operator, Tensors};
 
 fn slice<T: Element + bytemuck::Pod>(tensor: &FlexTensor) -> Cow<'_, [T]> {
@@ -22,20 +21,20 @@ fn slice<T: Element + bytemuck::Pod>(tensor: &FlexTensor) -> Cow<'_, [T]> {
 }
 
 impl Host for Flex {
-    fn floats<T: Elem>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]> {
+    fn floats<T: Float>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]> {
         slice(tensor)
     }
     fn is_row_major(tensor: &FloatTensor<Self>) -> bool {
         tensor.layout().contiguous_offsets().is_some()
     }
-    fn floats_mut<T: Elem>(tensor: &mut FloatTensor<Self>) -> Option<&mut [T]> {
+    fn floats_mut<T: Float>(tensor: &mut FloatTensor<Self>) -> Option<&mut [T]> {
         let Some((0, end)) = tensor.layout().contiguous_offsets() else { return None };
         tensor.try_storage_mut::<T>()?.get_mut(..end)
     }
     fn ints(tensor: &IntTensor<Self>) -> Cow<'_, [i32]> {
         slice(tensor)
     }
-    fn from_floats<T: Elem>(data: Vec<T>, shape: Shape) -> FloatTensor<Self> {
+    fn from_floats<T: Float>(data: Vec<T>, shape: Shape) -> FloatTensor<Self> {
         FlexTensor::from_data(TensorData::new(data, shape))
     }
     fn from_ints(data: Vec<i32>, shape: Shape) -> IntTensor<Self> {

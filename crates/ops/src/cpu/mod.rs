@@ -10,28 +10,37 @@ use std::borrow::Cow;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::tensor::Shape;
+use burn::tensor::{Element, Shape};
+use burn_gnn_cpu::Elem;
 
-use crate::kernel::Elem;
 use crate::operator::GnnBackend;
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 use crate::operator::{Operator, Spec, Tensors};
 
+/// An element type of Burn's that kernels know, as is the type that its sums are kept in.
+pub(crate) trait Float: Elem<Acc: Element> + Element {}
+impl<T: Elem<Acc: Element> + Element> Float for T {}
+
+/// The entries of an operand, none of one that is not there.
+pub(crate) fn floats_or_none<B: Host, T: Float>(x: Option<&FloatTensor<B>>) -> Cow<'_, [T]> {
+    x.map_or(Cow::Borrowed(&[][..]), B::floats::<T>)
+}
+
 /// A backend whose tensors are slices on the host.
 pub(crate) trait Host: GnnBackend {
     /// The entries in row-major order; copies only if they are not stored so.
-    fn floats<T: Elem>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]>;
+    fn floats<T: Float>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]>;
     /// Whether [`floats`](Self::floats) copies nothing.
     fn is_row_major(tensor: &FloatTensor<Self>) -> bool;
     /// As [`floats`](Self::floats), for 32-bit integers.
     fn ints(tensor: &IntTensor<Self>) -> Cow<'_, [i32]>;
     /// The entries to be changed in place, if no other tensor shares them and they are stored in row-major
     /// order; by default no backend gives them out.
-    fn floats_mut<T: Elem>(_tensor: &mut FloatTensor<Self>) -> Option<&mut [T]> {
+    fn floats_mut<T: Float>(_tensor: &mut FloatTensor<Self>) -> Option<&mut [T]> {
         None
     }
     /// A tensor that takes the vector over.
-    fn from_floats<T: Elem>(data: Vec<T>, shape: Shape) -> FloatTensor<Self>;
+    fn from_floats<T: Float>(data: Vec<T>, shape: Shape) -> FloatTensor<Self>;
     /// As [`from_floats`](Self::from_floats), for 32-bit integers.
     fn from_ints(data: Vec<i32>, shape: Shape) -> IntTensor<Self>;
 }

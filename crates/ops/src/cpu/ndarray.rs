@@ -8,8 +8,7 @@ use burn::backend::ndarray::NdArrayTensor;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::{Shape, TensorData};
 
-use super::Host;
-use crate::kernel::Elem;
+use super::{Float, Host};
 use crate::operator::{GnnBackend, Operator, Tensors};
 
 /// Entries of one storage variant in row-major order. Its type cannot be named outside Burn, so this
@@ -33,7 +32,7 @@ fn cast<A: bytemuck::Pod, T: bytemuck::Pod>(data: Cow<'_, [A]>) -> Cow<'_, [T]> 
 }
 
 impl Host for NdArray {
-    fn floats<T: Elem>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]> {
+    fn floats<T: Float>(tensor: &FloatTensor<Self>) -> Cow<'_, [T]> {
         match tensor {
             NdArrayTensor::F32(s) => cast(entries!(s)),
             NdArrayTensor::F64(s) => cast(entries!(s)),
@@ -53,7 +52,7 @@ impl Host for NdArray {
             other => panic!("winning edge ids are 32-bit integers, got {other:?}"),
         }
     }
-    fn from_floats<T: Elem>(data: Vec<T>, shape: Shape) -> FloatTensor<Self> {
+    fn from_floats<T: Float>(data: Vec<T>, shape: Shape) -> FloatTensor<Self> {
         NdArrayTensor::from_data(TensorData::new(data, shape))
     }
     fn from_ints(data: Vec<i32>, shape: Shape) -> IntTensor<Self> {

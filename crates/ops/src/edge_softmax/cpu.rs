@@ -1,17 +1,18 @@
-//! Edge softmax on the tensors of CPU backends.
+//! Softmax on the tensors of CPU backends.
 
 use burn::backend::TensorMetadata;
+use burn_gnn_cpu::softmax as kernel;
 
-use super::{EdgeSoftmaxPlan, kernel};
+use super::SoftmaxPlan;
 use crate::cpu::{Host, by_dtype};
 use crate::operator::Tensors;
 
-pub(super) fn forward<B: Host>(plan: &EdgeSoftmaxPlan, inputs: Tensors<B>) -> Tensors<B> {
+pub(super) fn forward<B: Host>(plan: &SoftmaxPlan, inputs: Tensors<B>) -> Tensors<B> {
     let [x] = inputs.take();
     Tensors::one(by_dtype!(x.dtype(), T => B::from_floats(kernel::forward::<T>(plan, &B::floats(&x)), plan.shape())))
 }
 
-pub(super) fn gradient<B: Host>(plan: &EdgeSoftmaxPlan, inputs: Tensors<B>) -> Tensors<B> {
+pub(super) fn gradient<B: Host>(plan: &SoftmaxPlan, inputs: Tensors<B>) -> Tensors<B> {
     let [grad, y] = inputs.take();
     Tensors::one(by_dtype!(grad.dtype(), T => B::from_floats(kernel::gradient::<T>(plan, &B::floats(&y), &B::floats(&grad)), plan.shape())))
 }

@@ -1,21 +1,21 @@
-//! Edge softmax on CubeCL backends.
+//! Softmax on CubeCL backends.
 
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;
 
-use super::plan::{EdgeSoftmaxGrad, EdgeSoftmaxPlan};
+use super::{SoftmaxGrad, SoftmaxPlan};
 use crate::operator::{OnCube, Tensors};
 
-impl OnCube for EdgeSoftmaxPlan {
+impl OnCube for SoftmaxPlan {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
         let [x] = inputs.take();
-        Tensors::one(cube::edge_softmax(self.relation(), x))
+        Tensors::one(cube::edge_softmax(self, x))
     }
 }
 
-impl OnCube for EdgeSoftmaxGrad {
+impl OnCube for SoftmaxGrad {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
         let [grad, y] = inputs.take();
-        Tensors::one(cube::edge_softmax_grad(self.0.relation(), y, grad))
+        Tensors::one(cube::edge_softmax_grad(&self.0, y, grad))
     }
 }

@@ -1,30 +1,26 @@
 //! Softmax over the edges of a node.
 
-#[cfg(test)]
-mod bit_tests;
-mod by_edges;
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-mod kernel;
-mod plan;
+mod operator;
 pub(crate) mod reference;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+mod segment_tests;
 #[cfg(all(test, feature = "flex"))]
 mod tests;
 
-#[cfg(test)]
-pub(crate) use plan::EdgeSoftmaxGrad;
-pub(crate) use plan::EdgeSoftmaxPlan;
-pub use plan::NormBy;
+pub use burn_gnn_plan::NormBy;
+pub(crate) use burn_gnn_plan::SoftmaxPlan;
+pub(crate) use operator::SoftmaxGrad;
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Relation, RelationStack};
 
-use crate::OpsError;
-use crate::check::check_list;
-use crate::gspmm::{MAX_COLUMNS, Misfit, accept, check_dtype};
-use crate::operator;
-use crate::precision::enter;
+use crate::check::{accept, check_list, check_operand};
+use crate::dense::precision::enter;
+use crate::operator::{reference as plain, tensor};
+use crate::{OpsError, PlanError};
 
 const NAME: &str = "edge_softmax";
 const ON: &str = "edge_softmax_on";
@@ -88,7 +84,7 @@ pub fn edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, norm
 pub fn try_edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, norm_by: NormBy) -> Result<Tensor<D>, OpsError> {
     let logits = enter(NAME, "logits", logits)?;
     let plan = plan(NAME, relation, &logits, norm_by, "one per edge of the relation")?;
-    Ok(operator::tensor(plan, [logits.into_dispatch()]))
+    Ok(tensor(plan, [logits.into_dispatch()]))
 }
 
 /// [`edge_softmax`] over some edges only: row `i` of `logits` belongs to edge `eids[i]`; edges that are
@@ -140,14 +136,15 @@ pub fn try_edge_softmax_on<const D: usize>(
     for (position, &id) in eids.iter().enumerate() {
         match seen.get_mut(id as usize) {
             None => {
-                return Err(OpsError::OutOfRange {
+                return Err(PlanError::OutOfRange {
                     op: ON,
                     arg: "eids",
                     position,
                     bound,
                     why: "edges of the relation",
                     value: u64::from(id),
-                });
+                }
+                .into());
             }
             Some(seen) if *seen => {
                 let first = eids.iter().position(|&other| other == id).unwrap_or(position);
@@ -160,7 +157,7 @@ pub fn try_edge_softmax_on<const D: usize>(
     let part = Relation::from_coo(relation.num_src(), relation.num_dst(), end(relation.src()), end(relation.dst()));
     let Ok(part) = part else { unreachable!("a part of the edges of a relation is one") };
     let plan = plan(ON, &part, &logits, norm_by, "one per entry of `eids`")?;
-    Ok(operator::tensor(plan, [logits.into_dispatch()]))
+    Ok(tensor(plan, [logits.into_dispatch()]))
 }
 
 /// One softmax over the edges of several relations that end in one node type: an edge's probability is
@@ -213,7 +210,7 @@ pub fn try_edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Ve
     }
     let joint = Tensor::cat(logits, 0);
     let plan = plan(ACROSS, stack.joint(), &joint, NormBy::Dst, "one per edge of the joint relation")?;
-    let y: Tensor<D> = operator::tensor(plan, [joint.into_dispatch()]);
+    let y: Tensor<D> = tensor(plan, [joint.into_dispatch()]);
     Ok((0..stack.len()).map(|r| y.clone().slice_dim(0, stack.edge_range(r))).collect())
 }
 
@@ -225,7 +222,7 @@ pub fn try_edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Ve
 #[track_caller]
 pub fn edge_softmax_reference<const D: usize>(relation: &Relation, logits: Tensor<D>, norm_by: NormBy) -> Tensor<D> {
     let plan = accept(plan(NAME, relation, &logits, norm_by, "one per edge of the relation"));
-    operator::reference(plan, [logits.into_dispatch()])
+    plain(plan, [logits.into_dispatch()])
 }
 
 fn plan<const D: usize>(
@@ -234,20 +231,7 @@ fn plan<const D: usize>(
     logits: &Tensor<D>,
     norm_by: NormBy,
     why: &'static str,
-) -> Result<EdgeSoftmaxPlan, OpsError> {
-    let (dims, expected) = (logits.dims(), relation.num_edges());
-    // A tensor without axes has no rows at all.
-    let actual = dims.first().copied().unwrap_or(0);
-    if D == 0 || actual != expected {
-        return Err(OpsError::Rows { op, arg: "logits", why, expected, actual });
-    }
-    check_dtype(op, "logits", logits.dtype())?;
-    EdgeSoftmaxPlan::new(relation, norm_by, &dims[1..]).map_err(|misfit| OpsError::TooWide {
-        op,
-        shape: match misfit {
-            Misfit::Width(shape) => shape,
-            Misfit::Axes => unreachable!("a shape broadcasts with itself"),
-        },
-        limit: MAX_COLUMNS,
-    })
+) -> Result<SoftmaxPlan, OpsError> {
+    let features = check_operand(op, ("logits", logits), why, relation.num_edges())?;
+    Ok(SoftmaxPlan::edges(op, relation, norm_by, &features)?)
 }

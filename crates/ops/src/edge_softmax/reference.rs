@@ -1,33 +1,33 @@
-//! Edge softmax in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
+//! Softmax in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::IndexingUpdateOp;
 
-use super::EdgeSoftmaxPlan;
+use super::SoftmaxPlan;
 use crate::gspmm::reference::copy;
 use crate::primitives::{index, narrow, replace, widen};
 
-fn is_empty(plan: &EdgeSoftmaxPlan) -> bool {
-    plan.relation().num_edges() == 0 || plan.width() == 0
+fn is_empty(plan: &SoftmaxPlan) -> bool {
+    plan.num_rows() == 0 || plan.width() == 0
 }
 
 /// The sum over the edges of its destination, for every edge.
-fn sums<B: Backend>(x: FloatTensor<B>, plan: &EdgeSoftmaxPlan) -> FloatTensor<B> {
+fn sums<B: Backend>(x: FloatTensor<B>, plan: &SoftmaxPlan) -> FloatTensor<B> {
     let (device, dtype) = (x.device(), x.dtype());
     let dst = index::<B>(plan.relation().dst(), &device);
     let zeros = B::float_zeros(plan.largest().out_shape(), &device, FloatDType::from(dtype));
     B::float_select(B::float_select_assign(zeros, 0, dst.clone(), x, IndexingUpdateOp::Add), 0, dst)
 }
 
-pub(crate) fn forward<B: Backend>(x: FloatTensor<B>, plan: &EdgeSoftmaxPlan) -> FloatTensor<B> {
+pub(crate) fn forward<B: Backend>(x: FloatTensor<B>, plan: &SoftmaxPlan) -> FloatTensor<B> {
     if is_empty(plan) {
         return x;
     }
     let (dtype, device) = (x.dtype(), x.device());
     let x = widen::<B>(x);
     // The result does not depend on what is subtracted, so neither does the gradient.
-    let (largest, _) = copy::<B>(B::float_detach(x.clone()), plan.largest());
+    let (largest, _) = copy::<B>(B::float_detach(x.clone()), &plan.largest());
     let largest = replace::<B>(largest, f64::NEG_INFINITY, 0.0);
     let largest = B::float_select(largest, 0, index::<B>(plan.relation().dst(), &device));
     let e = B::float_exp(B::float_sub(x, largest));
@@ -36,7 +36,7 @@ pub(crate) fn forward<B: Backend>(x: FloatTensor<B>, plan: &EdgeSoftmaxPlan) -> 
     narrow::<B>(B::float_div(e, sums), dtype)
 }
 
-pub(crate) fn gradient<B: Backend>(y: FloatTensor<B>, grad: FloatTensor<B>, plan: &EdgeSoftmaxPlan) -> FloatTensor<B> {
+pub(crate) fn gradient<B: Backend>(y: FloatTensor<B>, grad: FloatTensor<B>, plan: &SoftmaxPlan) -> FloatTensor<B> {
     if is_empty(plan) {
         return grad;
     }

@@ -10,7 +10,7 @@ use burn::tensor::TensorData;
 use burn_gnn_graph::Relation;
 
 use super::NormBy;
-use super::plan::{EdgeSoftmaxGrad, EdgeSoftmaxPlan};
+use super::{SoftmaxGrad, SoftmaxPlan};
 use crate::operator::GnnBackend;
 
 type Ad = Autodiff<Flex, NoCheckpointing>;
@@ -20,9 +20,9 @@ fn leaf(tracked: bool) -> FloatTensor<Ad> {
     if tracked { x.require_grad() } else { x }
 }
 
-fn plan() -> EdgeSoftmaxPlan {
+fn plan() -> SoftmaxPlan {
     let relation = Relation::from_coo(3, 2, vec![0, 1, 2], vec![0, 0, 1]).unwrap();
-    EdgeSoftmaxPlan::new(&relation, NormBy::Dst, &[]).unwrap()
+    SoftmaxPlan::edges("edge_softmax", &relation, NormBy::Dst, &[]).unwrap()
 }
 
 #[test]
@@ -40,5 +40,5 @@ fn keeps_its_result_only() {
 #[test]
 #[should_panic(expected = "edge_softmax: the gradient of a gradient is not implemented")]
 fn second_order_is_refused() {
-    let _ = Ad::run(vec![leaf(true), leaf(false)].into(), EdgeSoftmaxGrad(plan()));
+    let _ = Ad::run(vec![leaf(true), leaf(false)].into(), SoftmaxGrad(plan()));
 }

@@ -1,13 +1,11 @@
 //! GSDDMM on the tensors of CPU backends.
 
-use std::borrow::Cow;
-
 use burn::backend::TensorMetadata;
+use burn_gnn_cpu::gsddmm as kernel;
 
-use super::gradient::{Given as Slices, gradient};
 use super::operator::{Given, GsddmmGrad};
-use super::{GsddmmPlan, SddmmOp, kernel};
-use crate::cpu::{Host, by_dtype};
+use super::{GsddmmPlan, SddmmOp};
+use crate::cpu::{Host, by_dtype, floats_or_none};
 use crate::gspmm::Side;
 use crate::operator::Tensors;
 
@@ -27,9 +25,8 @@ pub(super) fn forward<B: Host>(plan: &GsddmmPlan, inputs: Tensors<B>) -> Tensors
 
 pub(super) fn gradient_of<B: Host>(GsddmmGrad { plan, side }: &GsddmmGrad, given: Given<B>) -> Tensors<B> {
     by_dtype!(given.grad.dtype(), T => {
-        let operand = |x| Option::map_or(x, Cow::Borrowed(&[][..]), B::floats::<T>);
-        let (grad, lhs, rhs) = (B::floats::<T>(&given.grad), operand(given.lhs.as_ref()), operand(given.rhs.as_ref()));
-        let d = gradient::<T>(plan, *side, Slices { grad: &grad, lhs: &lhs, rhs: &rhs });
+        let (lhs, rhs) = (floats_or_none::<B, T>(given.lhs.as_ref()), floats_or_none::<B, T>(given.rhs.as_ref()));
+        let d = kernel::gradient::<T>(plan, *side, kernel::Given { grad: &B::floats::<T>(&given.grad), lhs: &lhs, rhs: &rhs });
         Tensors::one(B::from_floats(d, plan.operand_shape(*side)))
     })
 }

@@ -6,7 +6,7 @@ use burn::backend::{Flex, NdArray};
 use burn_gnn_graph::Relation;
 
 use super::{Gather, GsddmmGrad, GsddmmPlan, SddmmOp, Target};
-use crate::edge_softmax::{EdgeSoftmaxGrad, EdgeSoftmaxPlan, NormBy};
+use crate::edge_softmax::{NormBy, SoftmaxGrad, SoftmaxPlan};
 use crate::fallback_tests::{assert_near, compare_operator, graphs, numbers};
 use crate::gspmm::{Side, gspmm_on};
 use crate::operator::{GnnBackend, Operator};
@@ -95,11 +95,11 @@ fn compare_softmax<B: GnnBackend>(backend: &str) {
             .into_iter()
             .flat_map(|n| [&[][..], &[1], &[3], &[4], &[8], &[13], &[2, 17], &[0], &[3, 0]].map(|f| (n, f)))
         {
-            let plan = EdgeSoftmaxPlan::new(&relation, norm_by, features).unwrap();
+            let plan = SoftmaxPlan::edges("edge_softmax", &relation, norm_by, features).unwrap();
             let what = format!("{backend}, {relation:?}, {norm_by:?}, {features:?}");
             let x = |seed| numbers::<B>(seed, &plan.shape(), &device);
             let [y] = compare_operator::<B, _>(&what, &plan, vec![x(1)]).take();
-            compare_operator::<B, _>(&format!("{what}, gradient"), &EdgeSoftmaxGrad(plan.clone()), vec![x(2), y]);
+            compare_operator::<B, _>(&format!("{what}, gradient"), &SoftmaxGrad(plan.clone()), vec![x(2), y]);
         }
     }
 }

@@ -6,8 +6,6 @@ mod cube;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;
-mod gradient;
-mod kernel;
 mod names;
 mod operator;
 mod reference;
@@ -24,10 +22,9 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
 
 use crate::OpsError;
-use crate::check::check_same;
-use crate::gspmm::{MAX_COLUMNS, Misfit, accept, check_dtype};
+use crate::check::{self, accept, check_same};
+use crate::dense::precision::enter;
 use crate::operator::{reference as plain, tensor};
-use crate::precision::enter;
 
 const NAME: &str = "gsddmm";
 
@@ -195,14 +192,7 @@ fn check_operand<const D: usize>(relation: &Relation, arg: &'static str, target:
         Target::Dst => "one per destination node of the relation",
         Target::Edge => "one per edge of the relation",
     };
-    let (dims, expected) = (x.dims(), target.rows(relation));
-    // A tensor without axes has no rows at all.
-    let actual = dims.first().copied().unwrap_or(0);
-    if D == 0 || actual != expected {
-        return Err(OpsError::Rows { op: NAME, arg, why, expected, actual });
-    }
-    check_dtype(NAME, arg, x.dtype())?;
-    Ok(dims[1..].to_vec())
+    check::check_operand(NAME, (arg, x), why, target.rows(relation))
 }
 
 fn plan_copy<const D: usize, const O: usize>(
@@ -229,10 +219,7 @@ fn plan_binary<const L: usize, const R: usize, const O: usize>(
 }
 
 fn plan(relation: &Relation, op: SddmmOp, targets: [Target; 2], features: [&[usize]; 2], rank: usize) -> Result<GsddmmPlan, OpsError> {
-    let plan = GsddmmPlan::new(relation, op, targets, features).map_err(|misfit| match misfit {
-        Misfit::Axes => OpsError::Broadcast { op: NAME, lhs: features[0].to_vec(), rhs: features[1].to_vec() },
-        Misfit::Width(shape) => OpsError::TooWide { op: NAME, shape, limit: MAX_COLUMNS },
-    })?;
+    let plan = GsddmmPlan::new(relation, op, targets, features).map_err(|misfit| misfit.of(NAME, features[0], features[1]))?;
     let expected = plan.out().len() + 1;
     if rank == expected { Ok(plan) } else { Err(OpsError::Rank { op: NAME, expected, actual: rank }) }
 }

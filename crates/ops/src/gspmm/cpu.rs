@@ -1,14 +1,12 @@
 //! GSpMM on the tensors of CPU backends.
 
-use std::borrow::Cow;
-
 use burn::backend::TensorMetadata;
 use burn::tensor::Shape;
+use burn_gnn_cpu::gspmm as kernel;
 
 use super::operator::{Given, Gspmm, GspmmGrad};
 use super::{BinaryOp, Side};
-use crate::cpu::{Host, by_dtype};
-use crate::kernel::{self, Elem};
+use crate::cpu::{Float, Host, by_dtype, floats_or_none};
 use crate::operator::Tensors;
 
 #[cfg(test)]
@@ -27,7 +25,7 @@ pub(super) fn forward<B: Host>(op: &Gspmm, inputs: Tensors<B>) -> Tensors<B> {
     })
 }
 
-fn rows<B: Host, T: Elem>(op: &Gspmm, lhs: &[T], rhs: &[T]) -> Tensors<B> {
+fn rows<B: Host, T: Float>(op: &Gspmm, lhs: &[T], rhs: &[T]) -> Tensors<B> {
     let plan = &op.plan;
     if !op.argmax {
         return Tensors::one(B::from_floats(kernel::forward(plan, lhs, rhs), plan.out_shape()));
@@ -46,8 +44,8 @@ pub(super) fn gradient<B: Host>(op: &GspmmGrad, given: Given<B>) -> Tensors<B> {
     GRADIENTS.with(|n| n.set(n.get() + op.wanted().count()));
     let arg = given.arg.as_ref().map(B::ints);
     by_dtype!(given.grad.dtype(), T => {
-        let operand = |x| Option::map_or(x, Cow::Borrowed(&[][..]), B::floats::<T>);
-        let (grad, lhs, rhs) = (B::floats::<T>(&given.grad), operand(given.lhs.as_ref()), operand(given.rhs.as_ref()));
+        let (lhs, rhs) = (floats_or_none::<B, T>(given.lhs.as_ref()), floats_or_none::<B, T>(given.rhs.as_ref()));
+        let grad = B::floats::<T>(&given.grad);
         let slices = || kernel::Given { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
         // Both in one pass where there is a kernel for that.
         if op.wants == [true; 2] && arg.is_none() && given.lhs.is_some() && given.rhs.is_some()

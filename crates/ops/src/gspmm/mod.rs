@@ -9,18 +9,18 @@ pub(crate) mod reference;
 #[cfg(all(test, feature = "flex"))]
 mod tests;
 
+pub(crate) use burn_gnn_plan::GspmmPlan;
 pub use burn_gnn_plan::{BinaryOp, Reduce, Side};
-pub(crate) use burn_gnn_plan::{Columns, GspmmPlan, MAX_COLUMNS, Misfit, broadcast};
 pub use names::*;
 pub(crate) use operator::{Gspmm, GspmmGrad, gspmm_on};
 
-use burn::tensor::{DType, Tensor};
+use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
 
 use crate::OpsError;
-use crate::check::check_same;
+use crate::check::{self, accept, check_same};
+use crate::dense::precision::enter;
 use crate::operator::{reference as plain, tensor};
-use crate::precision::enter;
 
 const NAME: &str = "gspmm";
 
@@ -179,42 +179,12 @@ fn try_copy<const D: usize, const O: usize>(
     Ok(tensor(Gspmm::new(plan), [x.into_dispatch()]))
 }
 
-/// The panic that a function without `try_` makes of an error, at its caller's line.
-#[track_caller]
-pub(crate) fn accept<T>(result: Result<T, OpsError>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => panic!("{error}"),
-    }
-}
-
-/// Refuses element types that no kernel of this build knows.
-pub(crate) fn check_dtype(op: &'static str, arg: &'static str, dtype: DType) -> Result<(), OpsError> {
-    match dtype {
-        DType::F16 | DType::BF16 if !cfg!(any(feature = "f16", feature = "cube")) => Err(OpsError::HalfPrecision { op, arg, dtype }),
-        DType::F32 | DType::F64 | DType::F16 | DType::BF16 => Ok(()),
-        dtype => Err(OpsError::UnsupportedDtype { op, arg, dtype }),
-    }
-}
-
 fn check_operand<const D: usize>(relation: &Relation, side: Side, x: &Tensor<D>) -> Result<Vec<usize>, OpsError> {
     let (arg, why, expected) = match side {
         Side::Lhs => ("lhs", "one per source node of the relation", relation.num_src()),
         Side::Rhs => ("rhs", "one per edge of the relation", relation.num_edges()),
     };
-    let dims = x.dims();
-    // A tensor without axes has no rows at all.
-    let actual = dims.first().copied().unwrap_or(0);
-    if D == 0 || actual != expected {
-        return Err(OpsError::Rows { op: NAME, arg, why, expected, actual });
-    }
-    check_dtype(NAME, arg, x.dtype())?;
-    Ok(dims[1..].to_vec())
-}
-
-fn check_rank(plan: GspmmPlan, actual: usize) -> Result<GspmmPlan, OpsError> {
-    let expected = plan.out().len() + 1;
-    if actual == expected { Ok(plan) } else { Err(OpsError::Rank { op: NAME, expected, actual }) }
+    check::check_operand(NAME, (arg, x), why, expected)
 }
 
 fn plan_copy<const D: usize, const O: usize>(
@@ -241,9 +211,7 @@ fn plan_binary<const L: usize, const R: usize, const O: usize>(
 }
 
 fn plan(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: Vec<usize>, rhs: Vec<usize>, rank: usize) -> Result<GspmmPlan, OpsError> {
-    match GspmmPlan::new(relation, op, reduce, &lhs, &rhs) {
-        Ok(plan) => check_rank(plan, rank),
-        Err(Misfit::Axes) => Err(OpsError::Broadcast { op: NAME, lhs, rhs }),
-        Err(Misfit::Width(shape)) => Err(OpsError::TooWide { op: NAME, shape, limit: MAX_COLUMNS }),
-    }
+    let plan = GspmmPlan::new(relation, op, reduce, &lhs, &rhs).map_err(|misfit| misfit.of(NAME, &lhs, &rhs))?;
+    let expected = plan.out().len() + 1;
+    if rank == expected { Ok(plan) } else { Err(OpsError::Rank { op: NAME, expected, actual: rank }) }
 }

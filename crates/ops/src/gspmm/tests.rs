@@ -10,7 +10,8 @@ use burn::tensor::{DType, TensorData};
 use burn_gnn_graph::Relation;
 
 use super::cpu::GRADIENTS;
-use super::{BinaryOp, Gspmm, GspmmGrad, GspmmPlan, NAME, Reduce, check_dtype};
+use super::{BinaryOp, Gspmm, GspmmGrad, GspmmPlan, NAME, Reduce};
+use crate::check::check_dtype;
 use crate::operator::GnnBackend;
 
 type Ad = Autodiff<Flex, NoCheckpointing>;

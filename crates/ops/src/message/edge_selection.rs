@@ -6,8 +6,8 @@ use super::expression::{Expression, Operand};
 use super::function::Message;
 use super::reached::ByDegree;
 use super::rows::{check_float, picked, picking};
-use crate::OpsError;
 use crate::gsddmm::Target;
+use crate::{OpsError, PlanError};
 
 /// All edges of a relation, or some.
 #[derive(Clone, Debug)]
@@ -125,7 +125,11 @@ pub(super) fn different(op: &'static str, arg: &'static str, ids: &[u32], bound:
     let mut seen = vec![false; bound];
     for (position, &id) in ids.iter().enumerate() {
         match seen.get_mut(id as usize) {
-            None => return Err(OpsError::OutOfRange { op, arg, position, bound, why: "as many as the graph has", value: u64::from(id) }),
+            None => {
+                return Err(
+                    PlanError::OutOfRange { op, arg, position, bound, why: "as many as the graph has", value: u64::from(id) }.into()
+                );
+            }
             Some(seen) if *seen => {
                 let first = ids.iter().position(|&other| other == id).unwrap_or(position);
                 return Err(OpsError::Repeated { op, arg, position, first, id });

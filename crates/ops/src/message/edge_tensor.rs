@@ -7,10 +7,11 @@ use burn_gnn_graph::{Column, Relation};
 
 use super::expression::{Expression, Operand};
 use super::rows::{flat, reduce_copy};
-use crate::OpsError;
+use crate::check::accept;
 use crate::edge_softmax::{NormBy, try_edge_softmax};
 use crate::gsddmm::{SddmmOp, Target};
-use crate::gspmm::{Reduce, Side, accept};
+use crate::gspmm::{Reduce, Side};
+use crate::{OpsError, PlanError};
 
 const NAME: &str = "edge_tensor";
 
@@ -55,7 +56,7 @@ impl EdgeTensor {
     pub fn with(&self, rows: Tensor<2>) -> Self {
         let (expected, actual) = (self.relation.num_edges(), rows.dims()[0]);
         if expected != actual {
-            return accept(Err(OpsError::Rows { op: NAME, arg: "rows", why: "one per edge", expected, actual }));
+            return accept(Err(PlanError::Rows { op: NAME, arg: "rows", why: "one per edge", expected, actual }));
         }
         let value = Expression::Copy(Operand { target: Target::Edge, rows: Column::new(rows), name: "rows made before".into() });
         Self { relation: self.relation.clone(), sorted: true, value }
@@ -143,7 +144,7 @@ impl EdgeTensor {
         let sorted = if lhs.value.has_edge_rows() { lhs.sorted } else { rhs.sorted };
         let (name, wide) = (|x: &Operand| x.name.clone(), [&l, &r].map(|x| x.rows.shape()[1]));
         if wide[0] != wide[1] && wide[0] != 1 && wide[1] != 1 {
-            return accept(Err(OpsError::Broadcast { op: NAME, lhs: vec![wide[0]], rhs: vec![wide[1]] }));
+            return accept(Err(PlanError::Broadcast { op: NAME, lhs: vec![wide[0]], rhs: vec![wide[1]] }));
         }
         if l.rows.dtype() != r.rows.dtype() {
             let (actual, expected) = (format!("{:?}", r.rows.dtype()).into(), format!("{:?}", l.rows.dtype()).into());

@@ -4,8 +4,9 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::EdgeKey;
 
 use super::EdgeTensor;
+use crate::check::{accept, check_rows};
 use crate::gsddmm::Target;
-use crate::gspmm::{Reduce, accept};
+use crate::gspmm::Reduce;
 use crate::{GraphView, OpsError};
 
 const NAME: &str = "propagate";
@@ -142,20 +143,17 @@ pub trait MessagePassing {
             Ends::One(_) => return Err(OpsError::TwoTables { op: NAME, etype: g.schema().etypes()[etype].to_string() }),
             Ends::Two(x_j, x_i) => (x_j, x_i),
         };
-        let rows = |arg, why, expected, actual| {
-            if expected == actual { Ok(()) } else { Err(OpsError::Rows { op: NAME, arg, why, expected, actual }) }
-        };
         if let Some(w) = &edge_attr {
-            rows("edge_attr", "one per edge of the relation", relation.num_edges(), w.dims()[0])?;
+            check_rows(NAME, "edge_attr", "one per edge of the relation", relation.num_edges(), w.dims()[0])?;
         }
         let x_i = g.dst_rows(dst, x_i);
-        rows("x", "one per destination of the relation", relation.num_dst(), x_i.dims()[0])?;
+        check_rows(NAME, "x", "one per destination of the relation", relation.num_dst(), x_i.dims()[0])?;
         // One exchange for all types: the others travel with no columns.
         let tables = (0..g.schema().ntypes().len())
             .map(|t| if t == src { x_j.clone() } else { Tensor::zeros([g.num_dst(t), 0], (&x_j.device(), x_j.dtype())) })
             .collect();
         let x_j = g.src_rows(NAME, tables).swap_remove(src);
-        rows("x", "one per source of the relation", relation.num_src(), x_j.dims()[0])?;
+        check_rows(NAME, "x", "one per source of the relation", relation.num_src(), x_j.dims()[0])?;
         let edge = |target, x: Tensor<2>, name| EdgeTensor::of(relation, target, x, name);
         let edge_attr = edge_attr.map(|w| edge(Target::Edge, w, "`edge_attr`"));
         let messages = self.message(edge(Target::Src, x_j, "`x_j`"), edge(Target::Dst, x_i.clone(), "`x_i`"), edge_attr);

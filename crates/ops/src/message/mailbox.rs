@@ -7,10 +7,10 @@ use burn_gnn_graph::{Column, Relation};
 
 use super::degree_buckets::DegreeBuckets;
 use super::rows::{flat, reduce_copy, spread};
-use crate::OpsError;
 use crate::edge_softmax::{NormBy, try_edge_softmax};
 use crate::gsddmm::Target;
 use crate::gspmm::{Reduce, Side};
+use crate::{OpsError, PlanError};
 
 const NAME: &str = "mailbox";
 
@@ -130,7 +130,7 @@ impl<const D: usize> Mailbox<D> {
     pub fn spread<const N: usize>(&self, x: Tensor<N>) -> Result<Tensor<N>, OpsError> {
         let (expected, actual) = (self.relation.num_dst(), x.dims().first().copied().unwrap_or(0));
         if expected != actual {
-            return Err(OpsError::Rows { op: NAME, arg: "x", why: "one per node of the batch", expected, actual });
+            return Err(PlanError::Rows { op: NAME, arg: "x", why: "one per node of the batch", expected, actual }.into());
         }
         Ok(back(&spread(&self.relation, Target::Dst, &Column::new(x))))
     }

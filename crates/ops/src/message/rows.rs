@@ -3,11 +3,13 @@
 use burn::tensor::{DispatchTensor, Float, Int, Tensor};
 use burn_gnn_graph::{Column, ColumnKind, GraphError, Relation};
 
-use crate::OpsError;
 use crate::gsddmm::{GsddmmPlan, SddmmOp, Target};
-use crate::gspmm::{BinaryOp, Gspmm, GspmmPlan, MAX_COLUMNS, Misfit, Reduce, Side};
+use crate::{OpsError, PlanError};
+use burn_gnn_plan::Misfit;
+
+use crate::dense::precision::enter;
+use crate::gspmm::{BinaryOp, Gspmm, GspmmPlan, Reduce, Side};
 use crate::operator::call;
-use crate::precision::enter;
 
 /// `$body` with the constant `$D` set to a rank; columns come here through [`check_float`], and a stack of them has one
 /// axis more.
@@ -86,12 +88,8 @@ fn entered(op: &'static str, arg: &'static str, x: &Column) -> Result<Column, Op
     ranked!(x.shape().num_dims(), D => Ok(Column::new(enter(op, arg, tensor::<D>(x))?)))
 }
 
-fn misfit(op: &'static str, lhs: &Column, rhs: &Column) -> impl Fn(Misfit) -> OpsError {
-    let (lhs, rhs) = (features(lhs).to_vec(), features(rhs).to_vec());
-    move |misfit| match misfit {
-        Misfit::Axes => OpsError::Broadcast { op, lhs: lhs.clone(), rhs: rhs.clone() },
-        Misfit::Width(shape) => OpsError::TooWide { op, shape, limit: MAX_COLUMNS },
-    }
+fn misfit(op: &'static str, lhs: &Column, rhs: &Column) -> impl Fn(Misfit) -> PlanError {
+    move |misfit| misfit.of(op, features(lhs), features(rhs))
 }
 
 /// GSpMM of a copied operand.

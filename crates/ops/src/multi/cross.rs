@@ -5,8 +5,8 @@ use burn_gnn_graph::RelationStack;
 use rayon::prelude::*;
 
 use super::rows::Operands;
+use crate::dense::precision::{Precision, cast, with_precision};
 use crate::gspmm::{BinaryOp, Reduce, try_gspmm};
-use crate::precision::{Precision, cast, with_precision};
 use crate::{OpsError, div_by};
 
 /// `out[v] = cross over r of (reduce over (u, v, e) in r of op(x[u], w[e]))`.

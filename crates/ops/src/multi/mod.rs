@@ -12,7 +12,8 @@ use burn_gnn_graph::RelationStack;
 
 use self::rows::Operands;
 use crate::OpsError;
-use crate::gspmm::{BinaryOp, Reduce, Side, accept, try_gspmm, try_gspmm_copy};
+use crate::check::accept;
+use crate::gspmm::{BinaryOp, Reduce, Side, try_gspmm, try_gspmm_copy};
 
 /// How the rows that relations give one destination become one row: a [`Reduce`] over relations. Mean divides by the
 /// number of relations, those without messages included.

@@ -3,11 +3,11 @@
 use burn::tensor::{DType, FloatDType, Tensor};
 use burn_gnn_graph::RelationStack;
 
-use crate::OpsError;
-use crate::check::{check_list, check_same};
-use crate::gspmm::{BinaryOp, accept};
-use crate::precision::{cast, enter};
+use crate::check::{accept, check_list, check_same};
+use crate::dense::precision::{cast, enter};
+use crate::gspmm::BinaryOp;
 use crate::primitives::no_tensor;
+use crate::{OpsError, PlanError};
 
 /// The source rows of a stack: its tables, one behind the other, as [`RelationStack::joint`] numbers them.
 ///
@@ -63,7 +63,7 @@ fn check_sources<const D: usize>(op: &'static str, stack: &RelationStack, source
     let tables = stack.table_offsets();
     if tables.len() == 1 {
         // Nobody could tell element type and device of the result.
-        return Err(OpsError::Parameter { op, arg: "stack tables", range: "at least 1", value: 0.0 });
+        return Err(PlanError::Parameter { op, arg: "stack tables", range: "at least 1", value: 0.0 }.into());
     }
     let mut rows = tables.windows(2).map(|w| (w[1] - w[0]) as usize);
     check_list(op, "sources", sources, "one tensor per table of the stack", ("number of rows (rows of its table)", &mut rows))
@@ -92,7 +92,7 @@ impl<const L: usize, const R: usize> Operands<L, R> {
         }
         if op.uses_rhs() {
             if stack.is_empty() {
-                return Err(OpsError::Parameter { op: name, arg: "stack relations", range: "at least 1", value: 0.0 });
+                return Err(PlanError::Parameter { op: name, arg: "stack relations", range: "at least 1", value: 0.0 }.into());
             }
             let mut rows = (0..stack.len()).map(|r| stack.edge_range(r).len());
             check_list(

@@ -3,29 +3,21 @@
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-mod gather;
-mod grouped_edges;
-mod index;
-mod kernel;
 mod operator;
-mod plan;
-mod products;
 mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod tests;
 
-pub(crate) use index::check_types;
-pub use index::{RelationalIndex, TypeId};
+use burn_gnn_plan::RelationalPlan;
+pub use burn_gnn_plan::{RelationalIndex, TypeId};
 use operator::Relational;
-use plan::RelationalPlan;
 
 use burn::tensor::Tensor;
 
-use crate::OpsError;
-use crate::check::{check_rows, check_same, check_width};
-use crate::gspmm::{accept, check_dtype};
+use crate::check::{accept, check_dtype, check_rows, check_same, check_shape, check_width};
+use crate::dense::precision::enter;
 use crate::operator::tensor;
-use crate::precision::enter;
+use crate::{OpsError, PlanError};
 
 const NAME: &str = "relational_aggregate";
 
@@ -196,26 +188,20 @@ fn plan(
     // Without nodes or relations, axes may be of any length.
     check_width(NAME, &[columns])?;
     let relations = index.num_relations();
-    let shape = |arg, expected: &[usize], actual: &[usize]| {
-        if expected == actual {
-            return Ok(());
-        }
-        Err(OpsError::Shape { op: NAME, arg, expected: expected.to_vec(), actual: actual.to_vec() })
-    };
     let weight = match weight {
         RelationalWeight::Full(w) => {
             let [r, i, o] = w.dims();
-            shape("weight", &[relations, columns, o], &[r, i, o])?;
+            check_shape(NAME, "weight", &[relations, columns, o], &[r, i, o])?;
             check_width(NAME, &[o])?;
             check_same(NAME, ("weight", &w), ("x", x))?;
             Matrices::Full(w)
         }
         RelationalWeight::Basis { bases, coeff } => {
             let [b, i, o] = bases.dims();
-            shape("bases", &[b, columns, o], &[b, i, o])?;
+            check_shape(NAME, "bases", &[b, columns, o], &[b, i, o])?;
             check_width(NAME, &[o])?;
             let actual = coeff.dims();
-            shape("coeff", &[relations, b], &actual)?;
+            check_shape(NAME, "coeff", &[relations, b], &actual)?;
             check_same(NAME, ("bases", &bases), ("x", x))?;
             check_same(NAME, ("coeff", &coeff), ("x", x))?;
             Matrices::Full(if b == 0 || i == 0 || o == 0 {
@@ -230,9 +216,9 @@ fn plan(
             check_width(NAME, &[b, o])?;
             // No blocks fit no columns only.
             let expected = if wide == columns { i } else { columns.checked_div(b).unwrap_or(0) };
-            shape("weight", &[relations, b, expected, o], &[r, b, i, o])?;
+            check_shape(NAME, "weight", &[relations, b, expected, o], &[r, b, i, o])?;
             if wide != columns {
-                return Err(OpsError::Shape { op: NAME, arg: "x", expected: vec![num_src, wide], actual: vec![num_src, columns] });
+                return Err(PlanError::Shape { op: NAME, arg: "x", expected: vec![num_src, wide], actual: vec![num_src, columns] }.into());
             }
             check_same(NAME, ("weight", &w), ("x", x))?;
             Matrices::Blocks(w)
@@ -245,6 +231,6 @@ fn plan(
     let plan = match &weight {
         Matrices::Full(w) => RelationalPlan::new(index, &w.dims()[1..]),
         Matrices::Blocks(w) => RelationalPlan::new(index, &w.dims()[1..]),
-    };
+    }?;
     Ok((plan, weight))
 }

@@ -2,10 +2,10 @@
 
 use burn::backend::tensor::FloatTensor;
 
-use super::plan::RelationalPlan;
 use super::{cpu, reference};
 use crate::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors, wanted};
+use burn_gnn_plan::RelationalPlan;
 
 /// `Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r` for every destination, of `x`, the weights and, if `scaled`, the factors of edges.
 #[derive(Clone, Debug)]

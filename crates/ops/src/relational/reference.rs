@@ -6,9 +6,9 @@ use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
 
 use super::operator::{Given, RelationalGrad};
-use super::plan::RelationalPlan;
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{index, narrow, widen};
+use burn_gnn_plan::RelationalPlan;
 
 /// One relation's share of a call.
 struct Part<B: Backend> {

@@ -1,24 +1,15 @@
 //! Reductions over segments of consecutive rows.
 
-mod cpu;
-#[cfg(feature = "cube")]
-mod cube;
-mod operator;
-mod reference;
-mod segments;
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
-mod tests;
-
-use operator::SegmentPlan;
-pub use segments::{Segments, TypeIndex};
+use burn_gnn_plan::SoftmaxPlan;
+pub use burn_gnn_plan::{Segments, TypeIndex};
 
 use burn::tensor::Tensor;
 
 use crate::OpsError;
-use crate::check::check_width;
-use crate::gspmm::{Reduce, Side, accept, check_dtype, gspmm_reference, try_gspmm_copy};
+use crate::check::{accept, check_operand, check_width};
+use crate::dense::precision::enter;
+use crate::gspmm::{Reduce, Side, gspmm_reference, try_gspmm_copy};
 use crate::operator::tensor;
-use crate::precision::enter;
 use crate::primitives::index_tensor;
 
 /// How the rows of a segment become one row: a [`Reduce`] whose messages are the rows.
@@ -119,9 +110,7 @@ pub fn segment_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) -> Ten
 /// As [`try_segment_reduce`].
 pub fn try_segment_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) -> Result<Tensor<D>, OpsError> {
     let x = enter("segment_softmax", "x", x)?;
-    check("segment_softmax", &x, segments)?;
-    segments.relation()?;
-    let plan = SegmentPlan::new(segments, &x.dims());
+    let plan = SoftmaxPlan::segments("segment_softmax", segments, &check("segment_softmax", &x, segments)?)?;
     Ok(tensor(plan, [x.into_dispatch()]))
 }
 
@@ -147,12 +136,8 @@ pub fn segment_softmax_reference<const D: usize>(x: Tensor<D>, segments: &Segmen
     e / sum.select(0, ids)
 }
 
-fn check<const D: usize>(op: &'static str, x: &Tensor<D>, segments: &Segments) -> Result<(), OpsError> {
-    // A tensor without axes has no rows at all.
-    let (expected, actual) = (segments.num_rows(), x.dims().first().copied().unwrap_or(0));
-    if D == 0 || actual != expected {
-        return Err(OpsError::Rows { op, arg: "x", why: "rows of the segments", expected, actual });
-    }
-    check_width(op, &x.dims()[1..])?;
-    check_dtype(op, "x", x.dtype())
+fn check<const D: usize>(op: &'static str, x: &Tensor<D>, segments: &Segments) -> Result<Vec<usize>, OpsError> {
+    let features = check_operand(op, ("x", x), "rows of the segments", segments.num_rows())?;
+    check_width(op, &features)?;
+    Ok(features)
 }

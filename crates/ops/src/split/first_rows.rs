@@ -3,9 +3,10 @@
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Shape, Slice, Tensor};
+use burn_gnn_plan::SplitPlan;
 
 use super::cut;
-use super::plan::{Cut, zeros};
+use super::split::zeros;
 
 /// `x` and its rows `0..rows`: the input rows of a block and those of its destinations.
 ///
@@ -21,11 +22,10 @@ use super::plan::{Cut, zeros};
 /// More rows than `x` has.
 pub(crate) fn first_rows<const D: usize>(x: Tensor<D>, rows: usize) -> (Tensor<D>, Tensor<D>) {
     let all = x.dims()[0];
-    assert!(rows <= all, "the first {rows} rows of {all}");
     if rows == all {
         return (x.clone(), x);
     }
-    let mut parts = cut(x, Cut::First { all, rows }).into_iter();
+    let mut parts = cut(x, SplitPlan::first(all, rows)).into_iter();
     match (parts.next(), parts.next()) {
         (Some(all), Some(first)) => (all, first),
         _ => unreachable!("two parts"),

@@ -3,14 +3,15 @@
 mod cpu;
 mod first_rows;
 mod operator;
-mod plan;
+mod split;
 
 pub(crate) use first_rows::first_rows;
 
 use burn::tensor::Tensor;
 
+use burn_gnn_plan::SplitPlan;
 use operator::{Part, Whole};
-use plan::{Cut, SplitPlan};
+use split::Split;
 
 use crate::operator::{call, tensor};
 
@@ -39,20 +40,16 @@ use crate::operator::{call, tensor};
 /// ```
 #[track_caller]
 pub fn split_rows<const D: usize>(x: Tensor<D>, bounds: &[usize]) -> Vec<Tensor<D>> {
-    let rows = x.dims()[0];
-    assert!(
-        bounds.first() == Some(&0) && bounds.last() == Some(&rows) && bounds.is_sorted(),
-        "bounds must ascend from 0 to {rows}, got {bounds:?}"
-    );
-    cut(x, Cut::Runs(bounds.into()))
+    let plan = SplitPlan::runs(x.dims()[0], bounds);
+    cut(x, plan)
 }
 
 /// All parts of a tensor, in their order.
-fn cut<const D: usize>(x: Tensor<D>, cut: Cut) -> Vec<Tensor<D>> {
-    let plan = SplitPlan::new(cut);
+fn cut<const D: usize>(x: Tensor<D>, plan: SplitPlan) -> Vec<Tensor<D>> {
+    let plan = Split::new(plan);
     let whole = call(Whole { plan: plan.clone(), shape: x.shape() }, [x.into_dispatch()]).read().float();
     let part = |part: usize| tensor(Part { plan: plan.clone(), part }, [whole.clone()]);
-    (0..plan.parts()).map(part).collect()
+    (0..plan.plan().parts()).map(part).collect()
 }
 
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]

@@ -7,7 +7,7 @@ use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::{Shape, Slice};
 
-use super::plan::{Cut, SplitPlan, zeros};
+use super::split::{Split, zeros};
 use super::{cpu, first_rows};
 use crate::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors};
@@ -15,14 +15,14 @@ use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensor
 /// The tensor itself, whose parts are [`Part`]s with the same plan.
 #[derive(Clone, Debug)]
 pub(super) struct Whole {
-    pub(super) plan: SplitPlan,
+    pub(super) plan: Split,
     pub(super) shape: Shape,
 }
 
 /// The rows of one part of a [`Whole`].
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    pub(super) plan: SplitPlan,
+    pub(super) plan: Split,
     pub(super) part: usize,
 }
 
@@ -69,7 +69,7 @@ impl Operator for Part {
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [whole] = inputs.take();
-        let rows = self.plan.rows(self.part);
+        let rows = self.plan.plan().rows(self.part);
         Tensors::one(if rows == (0..whole.shape()[0]) { whole } else { B::float_slice(whole, &[Slice::from(rows)]) })
     }
     fn gradient(&self) -> Gradient {
@@ -106,16 +106,16 @@ impl Operator for Join {
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let ([due], Whole { plan, shape }) = (inputs.take(), &self.0);
         let grads = plan.kept::<B>();
-        Tensors::one(match plan.cut {
-            Cut::Runs(_) => {
+        Tensors::one(match plan.plan().is_runs() {
+            true => {
                 let zeros = |part: usize| {
                     let mut shape = shape.clone();
-                    shape[0] = plan.rows(part).len();
+                    shape[0] = plan.plan().rows(part).len();
                     zeros::<B>(shape, &due)
                 };
                 B::float_cat(grads.into_iter().enumerate().map(|(i, grad)| grad.unwrap_or_else(|| zeros(i))).collect(), 0)
             }
-            Cut::First { .. } => first_rows::join::<B>(&due, grads, shape.clone(), first_rows::add::<B>, first_rows::extend::<B>),
+            false => first_rows::join::<B>(&due, grads, shape.clone(), first_rows::add::<B>, first_rows::extend::<B>),
         })
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {

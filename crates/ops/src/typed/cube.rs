@@ -1,25 +1,16 @@
 //! Typed products on CubeCL backends.
 
-use std::sync::Arc;
-
-use burn_cubecl::{CubeBackend, CubeDevice};
-use burn_gnn_cube::{self as cube, TypedRows};
+use burn_cubecl::CubeBackend;
+use burn_gnn_cube as cube;
 
 use super::TypedPlan;
 use super::operator::TypedGrad;
 use crate::operator::{OnCube, Tensors};
 
-/// Which rows go with which matrix, on a device.
-fn rows(plan: &TypedPlan, device: &CubeDevice) -> Arc<TypedRows> {
-    let (segments, order) = (plan.offsets(), plan.order());
-    segments.attached().get_or_insert((device.clone(), order.is_some()), || TypedRows::upload(segments.offsets(), order, device))
-}
-
 impl OnCube for TypedPlan {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
         let [a, b] = inputs.take();
-        let rows = rows(self, &a.device);
-        Tensors::one(cube::typed_mm(a, b, &rows, false))
+        Tensors::one(cube::typed_mm(self, a, b, false))
     }
 }
 
@@ -27,14 +18,8 @@ impl OnCube for TypedGrad {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
         let [grad, other] = inputs.take();
         Tensors::one(match self {
-            Self::Rows(plan) => {
-                let rows = rows(plan, &grad.device);
-                cube::typed_mm(grad, other, &rows, true)
-            }
-            Self::Matrices(plan) => {
-                let rows = rows(plan, &grad.device);
-                cube::typed_mm_grad_b(grad, other, &rows, plan.b_shape())
-            }
+            Self::Rows(plan) => cube::typed_mm(plan, grad, other, true),
+            Self::Matrices(plan) => cube::typed_mm_grad_b(plan, grad, other),
         })
     }
 }

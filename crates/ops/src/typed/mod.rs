@@ -3,24 +3,19 @@
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-pub(crate) mod dense;
-mod kernel;
 mod operator;
-mod plan;
 mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod tests;
-pub(crate) mod widen;
 
-use plan::TypedPlan;
+use burn_gnn_plan::TypedPlan;
 
 use burn::tensor::Tensor;
 
 use crate::OpsError;
-use crate::check::{check_rows, check_same, check_width};
-use crate::gspmm::{accept, check_dtype};
+use crate::check::{accept, check_dtype, check_rows, check_same, check_shape};
+use crate::dense::precision::enter;
 use crate::operator::tensor;
-use crate::precision::enter;
 use crate::primitives::index_tensor;
 use crate::segment::{Segments, TypeIndex};
 
@@ -72,7 +67,7 @@ pub fn try_segment_mm(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Result
     let (a, b) = (enter("segment_mm", "a", a)?, enter("segment_mm", "b", b)?);
     let rows = ("rows of the segments", segments.num_rows());
     let output = check("segment_mm", &a, &b, rows, segments.len())?;
-    let plan = TypedPlan::segments(segments, a.dims()[1], output);
+    let plan = TypedPlan::segments(segments, a.dims()[1], output)?;
     Ok(tensor(plan, [a.into_dispatch(), b.into_dispatch()]))
 }
 
@@ -109,7 +104,7 @@ pub fn gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Tensor<2> {
 pub fn try_gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Result<Tensor<2>, OpsError> {
     let (a, b) = (enter("gather_mm", "a", a)?, enter("gather_mm", "b", b)?);
     let output = check("gather_mm", &a, &b, ("one per type given", types.num_rows()), types.num_types())?;
-    let plan = TypedPlan::types(types, a.dims()[1], output);
+    let plan = TypedPlan::types(types, a.dims()[1], output)?;
     Ok(tensor(plan, [a.into_dispatch(), b.into_dispatch()]))
 }
 
@@ -152,12 +147,7 @@ fn composed(a: Tensor<2>, b: Tensor<3>, segments: &Segments, order: &[u32]) -> T
 fn check(op: &'static str, a: &Tensor<2>, b: &Tensor<3>, (why, rows): (&'static str, usize), matrices: usize) -> Result<usize, OpsError> {
     let ([n, k], [count, height, output]) = (a.dims(), b.dims());
     check_rows(op, "a", why, rows, n)?;
-    if (count, height) != (matrices, k) {
-        return Err(OpsError::Shape { op, arg: "b", expected: vec![matrices, k, output], actual: vec![count, height, output] });
-    }
-    // Without rows or matrices, axes may be of any length.
-    check_width(op, &[k])?;
-    check_width(op, &[output])?;
+    check_shape(op, "b", &[matrices, k, output], &[count, height, output])?;
     check_dtype(op, "a", a.dtype())?;
     check_same(op, ("b", b), ("a", a))?;
     Ok(output)

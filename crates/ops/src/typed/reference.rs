@@ -7,8 +7,8 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{Shape, Slice};
 
-use super::plan::TypedPlan;
 use crate::primitives::{index, narrow, widen};
+use burn_gnn_plan::TypedPlan;
 
 /// Rows in the order of their matrices.
 fn sorted<B: Backend>(x: FloatTensor<B>, plan: &TypedPlan) -> FloatTensor<B> {

@@ -11,11 +11,11 @@ use burn::backend::{Autodiff, Flex, NdArray};
 use burn::tensor::{Shape, TensorData};
 
 use super::operator::TypedGrad;
-use super::plan::TypedPlan;
 use crate::cpu::Host;
 use crate::fallback_tests::compare_operator;
 use crate::operator::GnnBackend;
 use crate::segment::{Segments, TypeIndex};
+use burn_gnn_plan::TypedPlan;
 
 type Ad = Autodiff<Flex, NoCheckpointing>;
 
@@ -31,6 +31,7 @@ fn plans(input: usize, output: usize) -> [TypedPlan; 3] {
         TypedPlan::types(&TypeIndex::new(&types, 6), input, output),
         TypedPlan::segments(&Segments::from_lengths(&[0, 0]), input, output),
     ]
+    .map(Result::unwrap)
 }
 
 fn compare<B: Host>(backend: &str) {

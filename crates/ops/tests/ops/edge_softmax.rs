@@ -388,7 +388,7 @@ fn errors() {
     assert_eq!(text(error), "edge_softmax_on: `eids[3]` is edge 3, and so is `eids[1]`; give every edge once");
     let none = graphs::relation(2, 2, &[]);
     let error = try_edge_softmax(&none, Tensor::<3>::zeros([0, 1 << 20, 1 << 20], &Device::flex()), NormBy::Dst).unwrap_err();
-    assert!(matches!(error, OpsError::TooWide { op: "edge_softmax", .. }), "{error}");
+    assert!(matches!(error, OpsError::Plan(PlanError::TooWide { op: "edge_softmax", .. })), "{error}");
 
     let stack = RelationStack::new(4, &[5], &[(0, rel.clone()), (0, rel)]).unwrap();
     let across = |x| text(try_edge_softmax_across::<1>(&stack, x).unwrap_err());

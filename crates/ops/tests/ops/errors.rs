@@ -21,7 +21,7 @@ fn rows() {
     let text = mul::<2, 2, 2>(zeros([5, 3]), zeros([5, 3]));
     assert_eq!(text, "gspmm: `rhs` must have 8 rows (one per edge of the relation), got 5");
     let error = try_gspmm_copy(&graphs::small(), Side::Rhs, Reduce::Max, zeros([5])).unwrap_err();
-    assert!(matches!(error, OpsError::Rows { arg: "rhs", expected: 8, actual: 5, .. }));
+    assert!(matches!(error, OpsError::Plan(PlanError::Rows { arg: "rhs", expected: 8, actual: 5, .. })));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn probability() {
     let stream = Stream::new(0, "d", 0);
     for value in [1.0, -0.1, f64::NAN, 2.0] {
         let error = try_dropout(zeros([2, 2]), value, stream, None).unwrap_err();
-        assert!(matches!(error, OpsError::Probability { arg: "prob", .. }), "{error}");
+        assert!(matches!(error, OpsError::Plan(PlanError::Probability { arg: "prob", .. })), "{error}");
     }
     let text = try_dropout(zeros([2, 2]), 1.5, stream, None).unwrap_err().to_string();
     assert_eq!(text, "dropout: `prob` must lie in [0, 1), got 1.5");

@@ -425,7 +425,7 @@ fn errors() {
     let (wide, tall) = (Tensor::<3>::zeros([0, 1 << 20, 1], &Device::flex()), Tensor::<3>::zeros([0, 1, 1 << 20], &Device::flex()));
     let none = graphs::relation(0, 0, &[]);
     let error = try_gsddmm::<3, 3, 3>(&none, SddmmOp::Mul, Target::Src, Target::Dst, wide, tall).unwrap_err();
-    assert!(matches!(error, OpsError::TooWide { op: "gsddmm", .. }), "{error}");
+    assert!(matches!(error, OpsError::Plan(PlanError::TooWide { op: "gsddmm", .. })), "{error}");
 }
 
 #[test]

@@ -318,7 +318,7 @@ proptest! {
 #[test]
 fn what_is_refused() {
     let relation = graphs::small();
-    let text = |r: Result<RelationalIndex, OpsError>| r.unwrap_err().to_string();
+    let text = |r: Result<RelationalIndex, PlanError>| r.unwrap_err().to_string();
     assert_eq!(
         text(RelationalIndex::try_new(&relation, &[0u8; 3], 2)),
         "relational_index: `types` must have 8 rows (one per edge of the relation), got 3"

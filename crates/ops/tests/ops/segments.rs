@@ -185,7 +185,7 @@ fn half_floats_are_f32_rounded_once() {
 
 #[test]
 fn what_is_refused() {
-    let text = |r: Result<Segments, OpsError>| r.unwrap_err().to_string();
+    let text = |r: Result<Segments, PlanError>| r.unwrap_err().to_string();
     let limit = u32::MAX as usize - 1;
     assert_eq!(
         text(Segments::try_from_lengths(&[1, usize::MAX])),

@@ -1,0 +1,254 @@
+//! Weighted aggregation, `act(after[v] Σ scale[u] w[e] x[u] + bias)`, and its gradients.
+
+use std::borrow::Cow;
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::activation::OnNumbers;
+use crate::dense::widen::widen;
+use crate::gspmm;
+use crate::gspmm::gather::{CopyLhs, Messages, each, for_blocks, put};
+use crate::gspmm::layout::Same;
+use crate::lanes::Lanes;
+use crate::simd::{Blocked, Reach, Vectorised, vectorised};
+use crate::{Acc, Adjacency, Elem, Exp, Sink, by_edges, collect_rows, evenly};
+use burn_gnn_plan::{Activation, AggregatePlan, DegreeScale, Side};
+
+/// Operands of one weighted sum.
+pub(crate) struct Weighted<'a, T: Elem> {
+    pub(crate) rows: Adjacency<'a>,
+    pub(crate) x: &'a [T],
+    /// A factor for each row of `x`.
+    pub(crate) scale: Option<&'a [T::Acc]>,
+    /// A factor for each edge, by edge id.
+    pub(crate) weight: Option<&'a [T]>,
+    /// A factor for each row of the result.
+    pub(crate) after: Option<&'a [T::Acc]>,
+    pub(crate) bias: Option<&'a [T::Acc]>,
+    pub(crate) activation: Activation,
+    pub(crate) width: usize,
+}
+
+/// The result of a plan; operands that it does not have may be empty.
+pub fn forward<T: Elem>(plan: &AggregatePlan, x: &[T], weight: &[T], bias: &[T]) -> Vec<T> {
+    let bias: Vec<_> = bias.iter().map(|b| b.acc()).collect();
+    aggregate(&Weighted {
+        rows: Adjacency::new(plan.relation().csc()),
+        x,
+        scale: factors(plan.source()),
+        weight: plan.weighted().then_some(weight),
+        after: factors(plan.destination()),
+        bias: plan.biased().then_some(&bias[..]),
+        activation: plan.activation(),
+        width: plan.width(),
+    })
+}
+
+/// What the gradients of `x` and of the bias are computed from; operands that the plan does not have may be empty.
+#[derive(Clone, Copy)]
+pub struct Given<'a, T> {
+    /// That of the result.
+    pub grad: &'a [T],
+    /// The result, if there is an activation.
+    pub out: &'a [T],
+    /// The weights, or `x` for the gradient of the weights.
+    pub other: &'a [T],
+}
+
+/// The gradients of `x` and of the bias that are wanted.
+pub fn gradient<T: Elem>(plan: &AggregatePlan, given: Given<'_, T>, wants: [bool; 2]) -> [Option<Vec<T>>; 2] {
+    let (Given { grad, out, other: weight }, [x, bias], width) = (given, wants, plan.width());
+    let (d_x, d_bias) = if plan.activation() == Activation::None {
+        let (_, d_bias) = before(grad, out, Activation::None, width, bias);
+        (x.then(|| over_reverse::<T>(grad, weight, plan)), d_bias)
+    } else {
+        // `h` is summed over edges and over rows before it is rounded.
+        let grad = widen(grad);
+        let (h, d_bias) = before::<T::Acc>(&grad, &widen(out), plan.activation(), width, bias);
+        (x.then(|| T::round(over_reverse::<T::Acc>(h.as_deref().unwrap_or(&grad), &widen(weight), plan))), d_bias)
+    };
+    [d_x, bias.then(|| T::round(d_bias))]
+}
+
+/// `d w_e = l_u r_v (x[u] · h[v])`, rounded once: factors are applied to the products, one number per edge, so no
+/// operand is scaled into a copy.
+pub fn gradient_of_weight<T: Elem>(plan: &AggregatePlan, given: Given<'_, T>) -> Vec<T> {
+    let (grad, x): (Cow<'_, [T::Acc]>, Cow<'_, [T::Acc]>) = (widen(given.grad), widen(given.other));
+    let h = match plan.activation() {
+        Activation::None => None,
+        activation => before::<T::Acc>(&grad, &widen(given.out), activation, plan.width(), false).0,
+    };
+    let given = gspmm::Given { grad: h.as_deref().unwrap_or(&grad), arg: None, lhs: &x, rhs: &[] };
+    let mut d: Vec<T::Acc> = gspmm::gradient(&plan.product(), Side::Rhs, given);
+    for (scale, ends) in [(plan.source(), plan.relation().src()), (plan.destination(), plan.relation().dst())] {
+        if let Some(by) = factors::<T::Acc>(scale) {
+            d.par_iter_mut().zip(ends).with_min_len(1 << 14).for_each(|(d, &v)| *d = *d * by[v as usize]);
+        }
+    }
+    T::round(d)
+}
+
+fn factors<A: Acc>(scale: Option<&DegreeScale>) -> Option<&[A]> {
+    scale.map(|scale| A::either(|| scale.single(), || scale.double()))
+}
+
+/// `d x` from `h`, the gradient of what the activation was given: the sum over the reverse relation.
+fn over_reverse<T: Elem>(h: &[T], weight: &[T], plan: &AggregatePlan) -> Vec<T> {
+    aggregate(&Weighted {
+        rows: Adjacency::new(plan.relation().csr()),
+        x: h,
+        scale: factors(plan.destination()),
+        weight: plan.weighted().then_some(weight),
+        after: factors(plan.source()),
+        bias: None,
+        activation: Activation::None,
+        width: plan.width(),
+    })
+}
+
+/// The result, `width` columns for every row.
+pub(crate) fn aggregate<T: Elem>(w: &Weighted<'_, T>) -> Vec<T> {
+    let messages = Messages::new(w.rows, w.x, &[], CopyLhs, Same, w.width);
+    let (w, messages) = (w, &messages);
+    collect_rows(&by_edges(w.rows.indptr, w.width), w.width, &|run, out| match (w.weight, w.scale) {
+        (None, None) => T::Hot::run(Rows::<_, 0> { w, messages, run, out }),
+        (None, Some(_)) => T::Hot::run(Rows::<_, 1> { w, messages, run, out }),
+        (Some(_), _) => T::Hot::run(Rows::<_, 2> { w, messages, run, out }),
+    })
+}
+
+/// `FACTORS`: none, one per source, one per edge and perhaps per source.
+struct Rows<'a, 'b, T: Elem, const FACTORS: u8> {
+    w: &'a Weighted<'a, T>,
+    messages: &'a Messages<'a, T, CopyLhs, Same>,
+    run: Range<usize>,
+    out: &'a mut Sink<'b, T>,
+}
+
+impl<T: Elem, const FACTORS: u8> Blocked for Rows<'_, '_, T, FACTORS> {
+    #[inline(always)]
+    fn run<const WIDE: usize>(self) {
+        let (w, m) = (self.w, self.messages);
+        for v in self.run {
+            let after = w.after.map_or(T::Acc::ONE, |after| after[v]);
+            for_blocks!(w.width, WIDE, |col, keep, N, K| {
+                let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
+                for p in w.rows.row(v) {
+                    if col == 0 {
+                        m.fetch(p);
+                    }
+                    let mut factor = T::Acc::ONE;
+                    if FACTORS > 0
+                        && let Some(scale) = w.scale
+                    {
+                        factor = scale[w.rows.indices[p] as usize];
+                    }
+                    if FACTORS > 1
+                        && let Some(weight) = w.weight
+                    {
+                        factor = factor * weight[w.rows.edge_id(p)].acc();
+                    }
+                    let edge = m.edge(p, col, N * K);
+                    each!(k < K, {
+                        let x = m.lanes(&edge, N * k);
+                        acc[k] = acc[k].add(if FACTORS > 0 { x.scale(factor) } else { x });
+                    });
+                }
+                each!(k < K, {
+                    let mut y = acc[k].scale(after);
+                    if let Some(bias) = w.bias {
+                        let part = &bias[col + N * k..][..N];
+                        for (y, &b) in y.0.iter_mut().zip(part) {
+                            *y += b;
+                        }
+                    }
+                    acc[k] = epilogue(w.activation, y);
+                });
+                put(self.out, acc, keep);
+            });
+        }
+    }
+}
+
+/// The activation of a block; which one it is is asked once.
+#[inline(always)]
+fn epilogue<A: Acc + Exp, const N: usize>(activation: Activation, y: Lanes<A, N>) -> Lanes<A, N> {
+    let map = |f: Activation| y.zip(y, |y, _| f.value(y));
+    match activation {
+        Activation::None => y,
+        Activation::Relu => map(Activation::Relu),
+        Activation::LeakyRelu(slope) => map(Activation::LeakyRelu(slope)),
+        Activation::Elu(alpha) => map(Activation::Elu(alpha)),
+    }
+}
+
+/// Rows that one column sum takes: fixed, so that its bits do not depend on threads.
+const BLOCK: usize = 1024;
+
+/// `act'(out) · grad` (`None` where that is `grad`) and, if asked for, its column sums.
+fn before<T: Elem>(grad: &[T], out: &[T], activation: Activation, width: usize, sums: bool) -> (Option<Vec<T>>, Vec<T::Acc>) {
+    if width == 0 {
+        return (None, Vec::new());
+    }
+    let rows = grad.len() / width;
+    let changed = (activation != Activation::None).then(|| {
+        collect_rows(&evenly(rows, 2 * width), width, &|run, to| {
+            let part = run.start * width..run.end * width;
+            vectorised(Chain { activation, out: &out[part.clone()], grad: &grad[part], to });
+        })
+    });
+    let h = changed.as_deref().unwrap_or(grad);
+    let mut total = vec![T::Acc::ZERO; if sums { width } else { 0 }];
+    if sums {
+        let column_sums = |block: &[T]| vectorised(ColumnSums { block, width });
+        let parts: Vec<Vec<T::Acc>> = if h.len() < 1 << 18 {
+            h.chunks(BLOCK * width).map(column_sums).collect()
+        } else {
+            h.par_chunks(BLOCK * width).map(column_sums).collect()
+        };
+        for part in parts {
+            total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
+        }
+    }
+    (changed, total)
+}
+
+struct Chain<'a, 'b, T> {
+    activation: Activation,
+    out: &'a [T],
+    grad: &'a [T],
+    to: &'a mut Sink<'b, T>,
+}
+
+impl<T: Elem> Vectorised for Chain<'_, '_, T> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { activation, out, grad, to } = self;
+        let mut map = |f: Activation| to.put_from(grad.len(), |j| T::of(f.chain(out[j].acc(), grad[j].acc())));
+        match activation {
+            // A loop of its own: it has no products.
+            Activation::Relu => map(Activation::Relu),
+            other => map(other),
+        }
+    }
+}
+
+struct ColumnSums<'a, T> {
+    block: &'a [T],
+    width: usize,
+}
+
+impl<T: Elem> Vectorised for ColumnSums<'_, T> {
+    type Out = Vec<T::Acc>;
+    #[inline(always)]
+    fn run(self) -> Vec<T::Acc> {
+        let mut sums = vec![T::Acc::ZERO; self.width];
+        for row in self.block.chunks_exact(self.width) {
+            sums.iter_mut().zip(row).for_each(|(s, x)| *s += x.acc());
+        }
+        sums
+    }
+}

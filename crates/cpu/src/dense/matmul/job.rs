@@ -1,0 +1,61 @@
+//! One product of matrices that are stored row-major.
+
+use super::Transposed;
+use crate::Real;
+use crate::dense::gemm::{Parallelism, fresh, onto};
+
+/// Multiplications from which a second thread pays; Flex has the same bound.
+const PARALLEL_FROM: usize = 192 * 192 * 192;
+
+/// Sizes of a product `[m, k] · [k, n]` and where its operands' entries lie.
+pub(super) struct Job {
+    pub(super) m: usize,
+    pub(super) n: usize,
+    pub(super) k: usize,
+    /// Entries between rows and between columns, of the left and of the right operand.
+    strides: [[usize; 2]; 2],
+}
+
+impl Job {
+    /// For operands that are stored in row-major order.
+    pub(super) fn new(l: [usize; 2], r: [usize; 2], transpose: Transposed) -> Self {
+        let side = |[rows, columns]: [usize; 2], transposed: bool| {
+            if transposed { ([columns, rows], [1, columns]) } else { ([rows, columns], [columns, 1]) }
+        };
+        let (([m, k], left), ([inner, n], right)) = (side(l, transpose.left), side(r, transpose.right));
+        assert_eq!(k, inner, "sizes were checked before");
+        Self { m, n, k, strides: [left, right] }
+    }
+
+    /// `l · r` by all threads.
+    pub(super) fn fresh<A: Real>(&self, l: &[A], r: &[A]) -> Vec<A> {
+        let [sl, sr] = self.checked(l, r);
+        fresh([self.m, self.n, self.k], (l, sl), (r, sr), self.threads())
+    }
+
+    /// `out += l · r` by all threads.
+    pub(super) fn onto<A: Real>(&self, l: &[A], r: &[A], out: &mut [A]) {
+        let [sl, sr] = self.checked(l, r);
+        onto([self.m, self.n, self.k], (l, sl), (r, sr), out, self.threads());
+    }
+
+    /// On this thread: onto `out`, or, if `out` has no entries yet, as its entries.
+    pub(super) fn alone<A: Real>(&self, l: &[A], r: &[A], out: &mut Vec<A>) {
+        let ([sl, sr], sizes) = (self.checked(l, r), [self.m, self.n, self.k]);
+        if out.is_empty() {
+            *out = fresh(sizes, (l, sl), (r, sr), Parallelism::None);
+        } else {
+            onto(sizes, (l, sl), (r, sr), out, Parallelism::None);
+        }
+    }
+
+    fn checked<A>(&self, l: &[A], r: &[A]) -> [[usize; 2]; 2] {
+        assert!(l.len() == self.m * self.k && r.len() == self.k * self.n, "operands of other sizes");
+        self.strides
+    }
+
+    fn threads(&self) -> Parallelism {
+        let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
+        if work >= PARALLEL_FROM { Parallelism::Rayon(0) } else { Parallelism::None }
+    }
+}

@@ -1,0 +1,67 @@
+//! Products with weights, by the `gemm` crate, and of gradients of weights by loops of ours where those are faster.
+//!
+//! The result is written into memory that was never touched, or added to a matrix that nobody else holds: no pass
+//! that fills it with zeros, none that adds two matrices.
+
+mod halves;
+mod job;
+mod narrow;
+mod runs;
+
+use job::Job;
+
+use crate::{Elem, Real};
+
+/// How the operands of a product are stored.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Transposed {
+    /// The left one is stored as `[k, m]`.
+    pub left: bool,
+    /// The right one is stored as `[n, k]`.
+    pub right: bool,
+}
+
+/// An operand, row-major, and its rows and columns as they are stored.
+pub type Matrix<'a, T> = (&'a [T], [usize; 2]);
+
+/// `l · r` of f32 or f64, `[m, n]`; no axis has length 0.
+///
+/// # Panics
+/// If sizes do not fit each other or the slices.
+pub fn product<A: Real>((l, l_size): Matrix<'_, A>, (r, r_size): Matrix<'_, A>, transposed: Transposed) -> Vec<A> {
+    let job = Job::new(l_size, r_size, transposed);
+    match transposed {
+        Transposed { left: true, right: false } if narrow::suits(job.n) => narrow::gradient(l, r, [job.k, job.m, job.n]),
+        Transposed { left: true, right: false } if let Some(size) = runs::size([job.k, job.m, job.n]) => {
+            runs::gradient(l, r, [job.k, job.m, job.n], size)
+        }
+        _ => job.fresh(l, r),
+    }
+}
+
+/// `sum += x · w` of f32 or f64; no axis has length 0.
+///
+/// # Panics
+/// If sizes do not fit each other or the slices.
+pub fn add_product<A: Real>((x, x_size): Matrix<'_, A>, (w, w_size): Matrix<'_, A>, sum: &mut [A]) {
+    Job::new(x_size, w_size, Transposed::default()).onto(x, w, sum);
+}
+
+/// `l · r`, onto `sum` where there is one, of 16-bit floats, calculated in f32; not both operands are transposed, and no axis has
+/// length 0.
+///
+/// # Panics
+/// If sizes do not fit each other or the slices.
+pub fn product_of_halves<T: Elem<Acc = f32>>(
+    (l, l_size): Matrix<'_, T>,
+    (r, r_size): Matrix<'_, T>,
+    transposed: Transposed,
+    sum: Option<&[T]>,
+) -> Vec<T> {
+    let job = Job::new(l_size, r_size, transposed);
+    if transposed.left {
+        halves::gradient(l, r, [job.k, job.m, job.n])
+    } else {
+        halves::rows(l, r, transposed.right, [job.m, job.k, job.n], sum)
+    }
+}

@@ -1,0 +1,11 @@
+//! Dense kernels, which know no graph. What each does better than Burn's own stands in the module of the operator in `burn-gnn-ops`.
+
+pub mod adam;
+pub mod convert;
+pub mod cross_entropy;
+pub mod dropout;
+pub mod epilogue;
+pub(crate) mod gemm;
+pub mod matmul;
+pub(crate) mod panels;
+pub(crate) mod widen;

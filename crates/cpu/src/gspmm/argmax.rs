@@ -1,0 +1,471 @@
+//! The largest or smallest message of a row, column by column, and which edge it came from.
+
+use std::ops::Range;
+
+use super::gather::{CopyLhs, Messages, Op, each, for_blocks, put, put_last};
+use super::layout::{Layout, Same};
+use crate::lanes::Lanes;
+use crate::simd::{Blocked, Reach};
+use crate::{
+    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows, collect_rows_and_edges, collect_rows2, prefetch,
+};
+use burn_gnn_plan::{BinaryOp, GspmmPlan};
+
+/// Columns that a byte of every lane describes.
+const GROUP: usize = 16 * 8;
+/// 32-bit words of the bits of a group.
+const WORDS: usize = GROUP / 32;
+
+/// 32-bit words per edge, where the argmax is kept as one bit for every edge and column: of copied source rows, where that
+/// takes no more memory than an edge id for every destination and column.
+///
+/// The gradient reads a row of them for every edge. Ids are as wide as the gradient itself; of 128 columns bits are
+/// 16 bytes.
+pub fn bit_words(plan: &GspmmPlan) -> Option<usize> {
+    let (relation, n) = (plan.relation(), plan.width());
+    let whole = plan.op() == BinaryOp::CopyLhs && plan.reduce().selects() && n > 0 && n.is_multiple_of(16);
+    let words = WORDS * n.div_ceil(GROUP);
+    (whole && relation.num_edges() > 0 && relation.num_edges() * words <= relation.num_dst() * n).then_some(words)
+}
+
+/// Values, `width` columns for every row; rows without edges have value 0. No value is ever taken for a marker.
+///
+/// `W` is what the loops are compiled for. The smallest is the largest with all signs changed, which is exact.
+pub(crate) fn select<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Messages<'_, T, O, R>, max: bool) -> Vec<T> {
+    collect_rows(&by_edges(messages.rows.indptr, messages.width), messages.width, &|run, out| {
+        W::run(SelectRows { messages, sign: sign(max), run, out, argmax: Forgotten });
+    })
+}
+
+/// As [`select`], and the edge id of the argmax of every entry; -1 where there is no edge.
+pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Messages<'_, T, O, R>, max: bool) -> (Vec<T>, Vec<i32>) {
+    let width = messages.width;
+    // Two outputs and a comparison of three parts.
+    collect_rows2(&by_edges(messages.rows.indptr, 2 * width), [width, width], &|run, out, ids| {
+        W::run(SelectRows { messages, sign: sign(max), run, out, argmax: Ids(ids) });
+    })
+}
+
+/// As [`select`] of copied source rows, and `words` for every edge, by edge id: of which columns it is the argmax.
+///
+/// Column `128 g + 16 k + i` of an edge is bit `k` of byte `i` of its group `g`: lanes next to each other are told apart
+/// without moving them.
+pub(crate) fn select_bits<T: Elem>(messages: &Messages<'_, T, CopyLhs, Same>, max: bool, words: usize) -> (Vec<T>, Vec<i32>) {
+    let (rows, width) = (messages.rows, messages.width);
+    assert_eq!(words, WORDS * width.div_ceil(GROUP), "words of every group of columns");
+    let runs = by_edges(rows.indptr, 2 * width);
+    let (out, _, bits) =
+        collect_rows_and_edges::<T, (), i32>(&runs, [width, 0], Scattered::by_edge(rows, &runs, words), &|run, out, _, bits| {
+            bits.whole();
+            let argmax = Bits { bits, words, args: vec![-1; width], at: 0 };
+            T::Hot::run(SelectRows { messages, sign: sign(max), run, out, argmax });
+        });
+    (out, bits)
+}
+
+fn sign<A: Acc>(max: bool) -> A {
+    if max { A::ONE } else { -A::ONE }
+}
+
+/// What becomes of the argmax of a row, column by column.
+trait ArgmaxSink {
+    /// Whether anyone asks for them.
+    const ASKED: bool = true;
+    /// What is remembered of the edge at position `p`.
+    fn name<T, O, R>(m: &Messages<'_, T, O, R>, p: usize) -> i32;
+    /// Asks for memory that will be written for the edge at position `p`.
+    fn ask<T, O, R>(&self, _m: &Messages<'_, T, O, R>, _p: usize) {}
+    /// The argmax of the last `keep` columns of a block.
+    fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize);
+    /// All columns of a row with these edges are there.
+    fn finish(&mut self, _edges: Range<usize>) {}
+}
+
+/// Nobody asks: no input is tracked.
+struct Forgotten;
+
+impl ArgmaxSink for Forgotten {
+    const ASKED: bool = false;
+    #[inline(always)]
+    fn name<T, O, R>(_: &Messages<'_, T, O, R>, _: usize) -> i32 {
+        -1
+    }
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, _: &[i32; N], _: usize) {}
+}
+
+/// Edge ids, as wide as the values.
+struct Ids<'a, 'b>(&'a mut Sink<'b, i32>);
+
+impl ArgmaxSink for Ids<'_, '_> {
+    #[inline(always)]
+    fn name<T, O, R>(m: &Messages<'_, T, O, R>, p: usize) -> i32 {
+        m.rows.edge_id(p) as i32
+    }
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize) {
+        put_last(self.0, names, keep);
+    }
+}
+
+/// A bit for every edge and column.
+struct Bits<'a, 'b> {
+    bits: &'a mut EdgeRows<'b, i32>,
+    words: usize,
+    /// Positions of the argmax of the columns of the row at hand.
+    args: Vec<i32>,
+    /// Columns of it that are there.
+    at: usize,
+}
+
+impl ArgmaxSink for Bits<'_, '_> {
+    #[inline(always)]
+    fn name<T, O, R>(_: &Messages<'_, T, O, R>, p: usize) -> i32 {
+        p as i32
+    }
+    #[inline(always)]
+    fn ask<T, O, R>(&self, m: &Messages<'_, T, O, R>, p: usize) {
+        let next = p + ahead::<i32>(GROUP);
+        if next < m.rows.indices.len() {
+            self.bits.ask(m.rows.edge_id(next), 0, self.words);
+        }
+    }
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, names: &[i32; N], keep: usize) {
+        // As of `put_last`.
+        if keep == N {
+            self.args[self.at..][..N].copy_from_slice(names)
+        } else {
+            self.args[self.at..][..keep].copy_from_slice(&names[N - keep..])
+        }
+        self.at += keep;
+    }
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // Over two arrays at once.
+    fn finish(&mut self, edges: Range<usize>) {
+        self.at = 0;
+        let Self { bits, words, args, .. } = self;
+        for p in edges {
+            bits.put(*words, |row| {
+                for args in args.chunks(GROUP) {
+                    let mut lanes = Lanes::<u32, 16>([0; 16]);
+                    each!(k < 8, {
+                        if let Some(args) = args.get(16 * k..16 * k + 16) {
+                            let mut with = lanes;
+                            for i in 0..16 {
+                                with.0[i] = if args[i] == p as i32 { lanes.0[i] | 1 << k } else { lanes.0[i] };
+                            }
+                            lanes = with;
+                        }
+                    });
+                    let mut bytes = [0u8; 16];
+                    for i in 0..16 {
+                        bytes[i] = lanes.0[i] as u8;
+                    }
+                    let four: [i32; WORDS] = bytemuck::cast(bytes);
+                    row.put(&four);
+                }
+            });
+        }
+    }
+}
+
+struct SelectRows<'a, 'b, T: Elem, O, R, W> {
+    messages: &'a Messages<'a, T, O, R>,
+    sign: T::Acc,
+    run: Range<usize>,
+    out: &'a mut Sink<'b, T>,
+    argmax: W,
+}
+
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
+impl<T: Elem, O: Op, R: Layout, W: ArgmaxSink> Blocked for SelectRows<'_, '_, T, O, R, W> {
+    #[inline(always)]
+    fn run<const WIDE: usize>(mut self) {
+        let (m, sign) = (self.messages, self.sign);
+        for v in self.run {
+            let edges = m.rows.row(v);
+            for_blocks!(m.width, WIDE, |col, keep, N, K| {
+                let mut best = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
+                let mut arg = [Lanes::<i32, N>([-1; N]); K];
+                if !edges.is_empty() {
+                    // The first message is the argmax of all columns, whatever it is.
+                    let edge = m.edge(edges.start, col, N * K);
+                    arg = [Lanes([W::name(m, edges.start); N]); K];
+                    each!(k < K, {
+                        best[k] = m.lanes(&edge, N * k).scale(sign);
+                    });
+                }
+                for p in edges.clone() {
+                    if col == 0 {
+                        m.fetch(p);
+                        self.argmax.ask(m, p);
+                    }
+                    let name = W::name(m, p);
+                    let edge = m.edge(p, col, N * K);
+                    each!(k < K, {
+                        let (b, mut w) = (best[k], arg[k]);
+                        let x = m.lanes(&edge, N * k).scale(sign);
+                        if W::ASKED {
+                            for i in 0..N {
+                                w.0[i] = if better(x.0[i], b.0[i]) { name } else { w.0[i] };
+                            }
+                            arg[k] = w;
+                        }
+                        best[k] = b.zip(x, |b, x| if better(x, b) { x } else { b });
+                    });
+                }
+                each!(k < K, {
+                    best[k] = best[k].scale(sign);
+                });
+                put(self.out, best, keep);
+                if W::ASKED {
+                    each!(k < K, {
+                        self.argmax.put(&arg[k].0, if K == 1 { keep } else { N });
+                    });
+                }
+            });
+            self.argmax.finish(edges);
+        }
+    }
+}
+
+/// Strictly larger, so that the first of equal messages stays; a NaN beats every number and the first stays.
+#[inline(always)]
+#[allow(clippy::eq_op)] // `x != x` asks for NaN without a call, so that the loop vectorises.
+pub(crate) fn better<A: Acc>(m: A, best: A) -> bool {
+    (m > best) | ((m != m) & (best == best))
+}
+
+/// Gradient of a selection of copied rows: entry `j` of row `u` sums `grad[v, j]` over the out-edges
+/// `(u, v, e)` that are the argmax there.
+///
+/// It gathers, as every kernel here: one writer for every entry, at the price of reading the gradients of
+/// destinations of which the row is not the argmax.
+pub(crate) fn select_grad<T: Elem>(rows: Adjacency<'_>, grad: &[T], argmax: Kept<'_>, width: usize) -> Vec<T> {
+    collect_rows(&by_edges(rows.indptr, 2 * width), width, &|run, out| match argmax {
+        Kept::Ids(ids) => T::Hot::run(Passed { rows, grad, argmax: OfNodes(ids), width, run, out }),
+        Kept::Bits { bits, words } => T::Hot::run(Passed { rows, grad, argmax: OfEdges { bits, words }, width, run, out }),
+    })
+}
+
+/// The argmax as a gradient finds it.
+#[derive(Clone, Copy)]
+pub(crate) enum Kept<'a> {
+    /// Edge ids, a row for every destination, as of [`select_ids`].
+    Ids(&'a [i32]),
+    /// As of [`select_bits`].
+    Bits {
+        /// `words` for every edge.
+        bits: &'a [i32],
+        /// 32-bit words per edge.
+        words: usize,
+    },
+}
+
+/// Whether an edge is the argmax, column by column.
+trait IsArgmax: Copy + Sync {
+    /// What a block of columns of one edge reads.
+    type Part: Copy;
+    /// Asks for what the edge `id` into `v` will read.
+    fn fetch(self, v: usize, id: usize, width: usize);
+    /// Columns `col..col + len` of the edge `id` into `v`.
+    fn part(self, v: usize, id: usize, width: usize, col: usize, len: usize) -> Self::Part;
+    /// Lanes of `g` from column `16 k` of the part on where the edge is the argmax, 0 elsewhere.
+    ///
+    /// Chosen, not multiplied by 0: an infinity of another edge must not become NaN.
+    fn pass<A: Acc, const N: usize>(part: Self::Part, k: usize, g: Lanes<A, N>) -> Lanes<A, N>;
+}
+
+#[derive(Clone, Copy)]
+struct OfNodes<'a>(&'a [i32]);
+
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
+impl<'a> IsArgmax for OfNodes<'a> {
+    type Part = (&'a [i32], i32);
+    #[inline(always)]
+    fn fetch(self, v: usize, _: usize, width: usize) {
+        prefetch(self.0, v * width, width);
+    }
+    #[inline(always)]
+    fn part(self, v: usize, id: usize, width: usize, col: usize, len: usize) -> Self::Part {
+        (&self.0[v * width + col..][..len], id as i32)
+    }
+    #[inline(always)]
+    fn pass<A: Acc, const N: usize>((ids, id): Self::Part, k: usize, g: Lanes<A, N>) -> Lanes<A, N> {
+        let (ids, mut passed) = (&ids[N * k..][..N], g);
+        for i in 0..N {
+            passed.0[i] = if ids[i] == id { g.0[i] } else { A::ZERO };
+        }
+        passed
+    }
+}
+
+#[derive(Clone, Copy)]
+struct OfEdges<'a> {
+    bits: &'a [i32],
+    words: usize,
+}
+
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
+impl IsArgmax for OfEdges<'_> {
+    type Part = Lanes<u32, 16>;
+    #[inline(always)]
+    fn fetch(self, _: usize, id: usize, _: usize) {
+        prefetch(self.bits, id * self.words, self.words);
+    }
+    #[inline(always)]
+    fn part(self, _: usize, id: usize, _: usize, col: usize, _: usize) -> Self::Part {
+        // Rows are a multiple of 16 columns wide, so blocks start at one, and none crosses a group.
+        let four = &self.bits[id * self.words + col / GROUP * WORDS..][..WORDS];
+        let bytes: [u8; 16] = bytemuck::cast([four[0], four[1], four[2], four[3]]);
+        let mut lanes = Lanes([0; 16]);
+        for i in 0..16 {
+            lanes.0[i] = u32::from(bytes[i]) >> (col % GROUP / 16);
+        }
+        lanes
+    }
+    #[inline(always)]
+    fn pass<A: Acc, const N: usize>(part: Self::Part, k: usize, g: Lanes<A, N>) -> Lanes<A, N> {
+        let mut passed = g;
+        for i in 0..N {
+            passed.0[i] = if part.0[i] & (1 << k) != 0 { g.0[i] } else { A::ZERO };
+        }
+        passed
+    }
+}
+
+struct Passed<'a, 'b, T, W> {
+    rows: Adjacency<'a>,
+    grad: &'a [T],
+    argmax: W,
+    width: usize,
+    run: Range<usize>,
+    out: &'a mut Sink<'b, T>,
+}
+
+impl<T: Elem, W: IsArgmax> Blocked for Passed<'_, '_, T, W> {
+    #[inline(always)]
+    fn run<const WIDE: usize>(self) {
+        let (n, argmax) = (self.width, self.argmax);
+        let far = ahead::<T>(n);
+        for u in self.run {
+            let edges = self.rows.row(u);
+            for_blocks!(n, WIDE, |col, keep, N, K| {
+                let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
+                for p in edges.clone() {
+                    if let Some(&v) = self.rows.indices.get(p + far).filter(|_| col == 0) {
+                        prefetch(self.grad, v as usize * n, n);
+                        argmax.fetch(v as usize, self.rows.edge_id(p + far), n);
+                    }
+                    let (v, id) = (self.rows.indices[p] as usize, self.rows.edge_id(p));
+                    let (grad, part) = (&self.grad[v * n + col..][..N * K], argmax.part(v, id, n, col, N * K));
+                    each!(k < K, {
+                        acc[k] = acc[k].add(W::pass(part, k, Lanes::<T::Acc, N>::load(grad, N * k)));
+                    });
+                }
+                put(self.out, acc, keep);
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn_gnn_structure::Relation;
+    use half::f16;
+    use proptest::prelude::*;
+
+    use super::*;
+    use burn_gnn_plan::Reduce;
+
+    /// Widths that are a multiple of 16, and enough destinations for bits to be smaller than ids.
+    fn sparse() -> impl Strategy<Value = (Relation, usize)> {
+        (1usize..9, 1usize..18).prop_flat_map(|(src, blocks)| {
+            let width = 16 * blocks;
+            (0usize..40).prop_flat_map(move |edges| {
+                let dst = (edges * 4 * width.div_ceil(GROUP)).div_ceil(width).max(2) + 3;
+                (proptest::collection::vec((0..src as u32, 0..dst as u32), edges), Just(dst)).prop_map(move |(pairs, dst)| {
+                    let (u, v) = pairs.into_iter().unzip();
+                    (Relation::from_coo(src, dst, u, v).unwrap(), width)
+                })
+            })
+        })
+    }
+
+    /// Few different values, so that messages tie; some are not numbers.
+    fn numbers<T: Elem>(n: usize, seed: usize, of: impl Fn(f32) -> T) -> Vec<T> {
+        let values = [0.5, -0.0, 0.0, -2.0, 3.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+        (0..n).map(|i| of(values[(i * 7919 + i / 13 + seed) % if seed == 0 { 5 } else { 8 }])).collect()
+    }
+
+    /// Which of two NaN an addition passes on is up to the processor.
+    #[allow(clippy::eq_op)]
+    fn same_bits<T: Elem>(a: &[T], b: &[T]) {
+        assert_eq!(a.len(), b.len());
+        for (i, (a, b)) in a.iter().zip(b).enumerate() {
+            let nan = a.acc() != a.acc() && b.acc() != b.acc();
+            assert!(nan || bytemuck::bytes_of(a) == bytemuck::bytes_of(b), "entry {i}");
+        }
+    }
+
+    fn compare<T: Elem>(relation: &Relation, width: usize, max: bool, of: impl Fn(f32) -> T) {
+        let plan = GspmmPlan::new(relation, BinaryOp::CopyLhs, if max { Reduce::Max } else { Reduce::Min }, &[width], &[width]).unwrap();
+        if relation.num_edges() == 0 {
+            return assert_eq!(bit_words(&plan), None);
+        }
+        let words = bit_words(&plan).expect("bits are smaller here");
+        for seed in [0, 1] {
+            let x = numbers(relation.num_src() * width, seed, &of);
+            let messages = Messages::new(Adjacency::new(relation.csc()), &x, &[], CopyLhs, Same, width);
+            let (values, ids) = select_ids::<T, _, _, T::Hot>(&messages, max);
+            let (again, bits) = select_bits(&messages, max, words);
+            same_bits(&values, &again);
+            same_bits(&values, &select::<T, _, _, T::Hot>(&messages, max));
+            let bytes: &[u8] = bytemuck::cast_slice(&bits);
+            for (e, &v) in relation.dst().iter().enumerate() {
+                for j in 0..width {
+                    let byte = bytes[e * 4 * words + j / GROUP * 16 + j % 16];
+                    let is_argmax = ids[v as usize * width + j] == e as i32;
+                    assert_eq!(byte & (1 << (j % GROUP / 16)) != 0, is_argmax, "edge {e}, column {j}");
+                }
+            }
+            let grad = numbers(relation.num_dst() * width, 1, &of);
+            let by_ids = select_grad(Adjacency::new(relation.csr()), &grad, Kept::Ids(&ids), width);
+            same_bits(&by_ids, &select_grad(Adjacency::new(relation.csr()), &grad, Kept::Bits { bits: &bits, words }, width));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 64 }))]
+
+        #[test]
+        fn bits_say_what_ids_say((relation, width) in sparse(), max: bool) {
+            compare(&relation, width, max, |x| x);
+            compare(&relation, width, max, f64::from);
+            compare(&relation, width, max, f16::from_f32);
+        }
+    }
+
+    #[test]
+    fn bits_are_kept_where_they_are_smaller() {
+        let star = |edges: usize| Relation::from_coo(1, 2, vec![0; edges], vec![1; edges]).unwrap();
+        let words = |edges, op, reduce, width| bit_words(&GspmmPlan::new(&star(edges), op, reduce, &[width], &[width]).unwrap());
+        // Two destinations of 128 ids against edges of 4 words.
+        assert_eq!(words(64, BinaryOp::CopyLhs, Reduce::Max, 128), Some(4));
+        assert_eq!(words(65, BinaryOp::CopyLhs, Reduce::Max, 128), None);
+        assert_eq!(words(8, BinaryOp::CopyLhs, Reduce::Min, 16), Some(4));
+        assert_eq!(words(9, BinaryOp::CopyLhs, Reduce::Min, 16), None);
+        assert_eq!(words(36, BinaryOp::CopyLhs, Reduce::Max, 144), Some(8));
+        for (edges, op, reduce, width) in [
+            (8, BinaryOp::CopyLhs, Reduce::Sum, 128),
+            (8, BinaryOp::CopyRhs, Reduce::Max, 128),
+            (8, BinaryOp::Mul, Reduce::Max, 128),
+            (8, BinaryOp::CopyLhs, Reduce::Max, 120),
+            (0, BinaryOp::CopyLhs, Reduce::Max, 128),
+            (1, BinaryOp::CopyLhs, Reduce::Max, 0),
+        ] {
+            assert_eq!(words(edges, op, reduce, width), None, "{op:?} {reduce:?}, {edges} edges, {width} columns");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Gradients of GSpMM.
+//!
+//! ```text
+//! d lhs[u] = Σ over out-edges (u, v, e) of w[v] · d op/d lhs · grad[v]     rows of CSR
+//! d rhs[e] =                               w[v] · d op/d rhs · grad[v]     edges in id order
+//! ```
+//! `w` is 1 for sum and `1 / degree` for mean; for max and min an entry passes only where `e` is the argmax (or argmin).
+//! Axes that were broadcast are summed. All passes gather, so every entry has one writer.
+//!
+//! The usual cases are sums over rows of the reversed relation and go to [`gather`](super::gather),
+//! [`select`](super::select) and [`product_grad`](super::product_grad); the rest goes through tables of
+//! offsets here.
+
+use std::borrow::Cow;
+
+use super::Table;
+use super::argmax::{Kept, bit_words, select_grad};
+use super::gather::{Any, CopyLhs, Messages, Mul, Op, sum};
+use super::layout::{Eights, Layout, One, Same, Sixteens};
+use super::product_grad::{Product, Reduced, product_grad};
+use crate::Acc;
+use crate::chain::{Chain, Minus, Over, Pass, Quotient, Times};
+use crate::runs::{by_edges, evenly, run_all};
+use crate::{Adjacency, Elem, aggregate, collect_rows, prefetch};
+use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
+
+/// What a gradient reads beside the plan; operands it does not need may be empty.
+#[derive(Clone, Copy)]
+pub struct Given<'a, T> {
+    /// Of the result.
+    pub grad: &'a [T],
+    /// For max and min: winning edge ids, or bits where [`bit_words`] says so.
+    pub arg: Option<&'a [i32]>,
+    /// The left operand.
+    pub lhs: &'a [T],
+    /// The right operand.
+    pub rhs: &'a [T],
+}
+
+/// Gradient for one operand, `plan.operand_shape(side)`.
+pub fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: Given<'_, T>) -> Vec<T> {
+    let job = Job { plan, side, given, width: plan.width() };
+    // Such a plan has no offsets, and rows may be of any length.
+    if job.width == 0 || plan.relation().num_edges() == 0 {
+        return job.zeros();
+    }
+    if let Some(out) = job.usual() {
+        return out;
+    }
+    match (plan.op(), side) {
+        (BinaryOp::CopyRhs, Side::Lhs) | (BinaryOp::CopyLhs, Side::Rhs) => job.zeros(),
+        (BinaryOp::Sub, Side::Rhs) => job.general::<Minus>(),
+        (BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs | BinaryOp::CopyRhs, _) => job.general::<Pass>(),
+        (BinaryOp::Mul, _) => job.general::<Times>(),
+        (BinaryOp::Div, Side::Lhs) => job.general::<Over>(),
+        (BinaryOp::Div, Side::Rhs) => job.general::<Quotient>(),
+    }
+}
+
+/// Gradients for both operands in one walk, where there is a kernel for that.
+pub fn gradients<T: Elem>(plan: &GspmmPlan, given: Given<'_, T>) -> Option<(Vec<T>, Vec<T>)> {
+    let job = Job { plan, side: Side::Lhs, given, width: plan.width() };
+    let regular = job.width > 0 && plan.relation().num_edges() > 0 && plan.map(Side::Lhs).columns == Columns::Same;
+    if plan.op() != BinaryOp::Mul || plan.reduce().selects() || !regular || job.rounds() {
+        return None;
+    }
+    match plan.map(Side::Rhs).columns {
+        Columns::Same => Some(job.product(Same)),
+        Columns::One => Some(job.product(One)),
+        Columns::Repeat(8) => Some(job.product(Eights)),
+        Columns::Repeat(times) => Some(job.product(Sixteens(times))),
+        Columns::Table(_) => None,
+    }
+}
+
+struct Job<'a, T: Elem> {
+    plan: &'a GspmmPlan,
+    side: Side,
+    given: Given<'a, T>,
+    width: usize,
+}
+
+impl<T: Elem> Job<'_, T> {
+    fn zeros(&self) -> Vec<T> {
+        vec![T::zeroed(); self.plan.operand_rows(self.side) * self.plan.map(self.side).len]
+    }
+
+    /// The cases with kernels of their own.
+    fn usual(&self) -> Option<Vec<T>> {
+        let (plan, given) = (self.plan, self.given);
+        let own = &plan.map(self.side).columns;
+        match (self.side, plan.op(), given.arg) {
+            _ if *own != Columns::Same && !(self.side == Side::Rhs && plan.op() == BinaryOp::Mul) => None,
+            (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, None) => Some(match self.shares() {
+                Some(shares) => aggregate::aggregate(&aggregate::Weighted {
+                    rows: Adjacency::new(plan.relation().csr()),
+                    x: given.grad,
+                    scale: Some(&shares),
+                    weight: None,
+                    after: None,
+                    bias: None,
+                    activation: burn_gnn_plan::Activation::None,
+                    width: self.width,
+                }),
+                None => self.gather(given.grad, CopyLhs, Same),
+            }),
+            (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, Some(arg)) => {
+                let argmax = bit_words(plan).map_or(Kept::Ids(arg), |words| Kept::Bits { bits: arg, words });
+                Some(select_grad(Adjacency::new(plan.relation().csr()), given.grad, argmax, self.width))
+            }
+            (Side::Lhs, BinaryOp::Mul | BinaryOp::Div, None) if self.rounds() => None,
+            (Side::Lhs, BinaryOp::Mul, None) => {
+                let grad = self.shared_grad();
+                match plan.map(Side::Rhs).columns {
+                    Columns::Same => Some(self.gather(&grad, Mul, Same)),
+                    Columns::One => Some(self.gather(&grad, Mul, One)),
+                    Columns::Repeat(8) => Some(self.gather(&grad, Mul, Eights)),
+                    Columns::Repeat(times) => Some(self.gather(&grad, Mul, Sixteens(times))),
+                    Columns::Table(_) => None,
+                }
+            }
+            (Side::Lhs, op @ BinaryOp::Div, None) => match plan.map(Side::Rhs).columns {
+                Columns::Same => Some(self.gather(&self.shared_grad(), Any(op), Same)),
+                Columns::One => Some(self.gather(&self.shared_grad(), Any(op), One)),
+                _ => None,
+            },
+            (Side::Rhs, BinaryOp::Mul, None) => gradients(plan, given).map(|(_, d_weight)| d_weight),
+            (Side::Rhs, BinaryOp::Add | BinaryOp::CopyRhs, None) => Some(self.spread(T::Acc::ONE)),
+            (Side::Rhs, BinaryOp::Sub, None) => Some(self.spread(-T::Acc::ONE)),
+            _ => None,
+        }
+    }
+
+    /// `1 / degree` of every destination under mean.
+    fn shares(&self) -> Option<Vec<T::Acc>> {
+        let degrees = || self.plan.relation().in_degrees().map(|d| T::Acc::ONE / T::Acc::count(d)).collect();
+        (self.plan.reduce() == Reduce::Mean).then(degrees)
+    }
+
+    /// Whether gradients divided by degrees would be rounded to 16 bits before they are summed.
+    fn rounds(&self) -> bool {
+        self.plan.reduce() == Reduce::Mean && size_of::<T>() < size_of::<T::Acc>()
+    }
+
+    /// The gradient of each message sum: the gradient of the result, divided by the degree under mean.
+    fn shared_grad(&self) -> Cow<'_, [T]> {
+        let Some(shares) = self.shares() else { return Cow::Borrowed(self.given.grad) };
+        let n = self.width;
+        Cow::Owned(collect_rows(&evenly(shares.len(), n), n, &|run, out| {
+            for v in run {
+                let row = &self.given.grad[v * n..][..n];
+                out.put_from(n, |j| T::of(row[j].acc() * shares[v]));
+            }
+        }))
+    }
+
+    /// A sum over out-edges: the forward kernel on the reversed relation.
+    fn gather<O: Op, R: Layout>(&self, grad: &[T], op: O, layout: R) -> Vec<T> {
+        sum(&Messages::new(Adjacency::new(self.plan.relation().csr()), grad, self.given.rhs, op, layout, self.width), false)
+    }
+
+    fn product<R: Reduced>(&self, layout: R) -> (Vec<T>, Vec<T>) {
+        let grad = self.shared_grad();
+        let Given { lhs, rhs, .. } = self.given;
+        // Where only the weights are tracked they were not kept.
+        let weight = (rhs.len() == self.plan.operand_shape(Side::Rhs).num_elements()).then_some(rhs);
+        product_grad(&Product { rows: Adjacency::new(self.plan.relation().csr()), grad: &grad, lhs, weight, layout, width: self.width })
+    }
+
+    /// Every edge gets the row of its destination, times `sign`.
+    fn spread(&self, sign: T::Acc) -> Vec<T> {
+        let (dst, shares, n) = (self.plan.relation().dst(), self.shares(), self.width);
+        let grad = self.given.grad;
+        collect_rows(&evenly(dst.len(), n), n, &|run, out| {
+            for e in run {
+                if let Some(&v) = dst.get(e + 16) {
+                    prefetch(grad, v as usize * n, n);
+                }
+                let v = dst[e] as usize;
+                let (row, factor) = (&grad[v * n..][..n], sign * shares.as_ref().map_or(T::Acc::ONE, |s| s[v]));
+                out.put_from(n, |j| T::of(row[j].acc() * factor));
+            }
+        })
+    }
+
+    /// Any operator, reducer and broadcasting.
+    fn general<G: Chain>(&self) -> Vec<T> {
+        let (plan, rel, n) = (self.plan, self.plan.relation(), self.width);
+        let (own, other) = match self.side {
+            Side::Lhs => (plan.map(Side::Lhs), plan.map(Side::Rhs)),
+            Side::Rhs => (plan.map(Side::Rhs), plan.map(Side::Lhs)),
+        };
+        let (wt, xt) = (own.table(plan.out()), other.table(plan.out()));
+        let (own, other) = (Table { offsets: &wt, len: own.len }, Table { offsets: &xt, len: other.len });
+        let shares = self.shares();
+        let mut out = self.zeros();
+        if out.is_empty() {
+            return out;
+        }
+        let work = |edge: &Edge, acc: &mut [T::Acc]| self.edge::<G>(acc, shares.as_deref(), edge, own, other);
+        match self.side {
+            Side::Lhs => {
+                let csr = Adjacency::new(rel.csr());
+                run_all(by_edges(csr.indptr, n), own.len, &mut out, &mut [], &|run, part, _| {
+                    let mut acc = vec![T::Acc::ZERO; own.len];
+                    for (u, row) in run.zip(part.chunks_exact_mut(own.len)) {
+                        acc.fill(T::Acc::ZERO);
+                        for p in csr.row(u) {
+                            let id = csr.edge_id(p);
+                            work(&Edge { v: csr.indices[p] as usize, id, own: u, other: id }, &mut acc);
+                        }
+                        row.iter_mut().zip(&acc).for_each(|(o, &a)| *o = T::of(a));
+                    }
+                });
+            }
+            Side::Rhs => {
+                let (src, dst) = (rel.src(), rel.dst());
+                run_all(evenly(rel.num_edges(), n), own.len, &mut out, &mut [], &|run, part, _| {
+                    let mut acc = vec![T::Acc::ZERO; own.len];
+                    for (id, row) in run.zip(part.chunks_exact_mut(own.len)) {
+                        acc.fill(T::Acc::ZERO);
+                        work(&Edge { v: dst[id] as usize, id, own: id, other: src[id] as usize }, &mut acc);
+                        row.iter_mut().zip(&acc).for_each(|(o, &a)| *o = T::of(a));
+                    }
+                });
+            }
+        }
+        out
+    }
+
+    /// Adds what one edge brings to its operand row.
+    #[inline]
+    fn edge<G: Chain>(&self, acc: &mut [T::Acc], shares: Option<&[T::Acc]>, edge: &Edge, own: Table<'_>, other: Table<'_>) {
+        let n = self.width;
+        let (w_data, x_data) = match self.side {
+            Side::Lhs => (self.given.lhs, self.given.rhs),
+            Side::Rhs => (self.given.rhs, self.given.lhs),
+        };
+        let grad = &self.given.grad[edge.v * n..][..n];
+        let argmax = self.given.arg.map(|arg| &arg[edge.v * n..][..n]);
+        let w = if G::OWN { &w_data[edge.own * own.len..][..own.len] } else { &[] };
+        let x = if G::OTHER { &x_data[edge.other * other.len..][..other.len] } else { &[] };
+        let (scale, id) = (shares.map_or(T::Acc::ONE, |s| s[edge.v]), edge.id as i32);
+        for (j, g) in (0..n).zip(grad) {
+            // Left out, not multiplied by 0: an infinity on a losing edge must not become NaN.
+            if argmax.is_some_and(|argmax| argmax[j] != id) {
+                continue;
+            }
+            let at = own.offsets[j] as usize;
+            let w = if G::OWN { w[at].acc() } else { T::Acc::ZERO };
+            let x = if G::OTHER { x[other.offsets[j] as usize].acc() } else { T::Acc::ZERO };
+            acc[at] += G::apply(g.acc() * scale, w, x);
+        }
+    }
+}
+
+/// One edge on its way from destination `v` to a row of the operand.
+struct Edge {
+    v: usize,
+    id: usize,
+    own: usize,
+    other: usize,
+}

@@ -1,0 +1,121 @@
+//! Where a block of message columns finds its operand entries, as a type, so that the compiler sees it.
+
+use crate::lanes::Lanes;
+use crate::{Acc, Elem, prefetch};
+
+/// A regular layout of an operand row against a message row.
+pub(crate) trait Layout: Copy + Sync {
+    /// The piece of an operand row that a block of columns reads.
+    type Part<'a, T: Elem>: Copy;
+    /// The piece of row `row` of `data` for columns `col..col + len` of `width`.
+    fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, len: usize) -> Self::Part<'_, T>;
+    /// Stands for an operand that is not read.
+    fn nothing<'a, T: Elem + 'a>() -> Self::Part<'a, T>;
+    /// Columns `at..at + N` of the piece.
+    fn lanes<T: Elem, const N: usize>(part: Self::Part<'_, T>, at: usize) -> Lanes<T::Acc, N>;
+    /// Asks for a row ahead of its use.
+    fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize);
+}
+
+/// Operand row and message row have one shape.
+#[derive(Clone, Copy)]
+pub(crate) struct Same;
+/// One number per operand row.
+#[derive(Clone, Copy)]
+pub(crate) struct One;
+/// Every entry serves 8 neighbouring columns: attention heads of 8.
+#[derive(Clone, Copy)]
+pub(crate) struct Eights;
+/// Every entry serves this many neighbouring columns, a multiple of 16: wider heads.
+#[derive(Clone, Copy)]
+pub(crate) struct Sixteens(pub(crate) usize);
+
+impl Layout for Same {
+    type Part<'a, T: Elem> = &'a [T];
+    #[inline(always)]
+    fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, len: usize) -> &[T] {
+        &data[row * width + col..][..len]
+    }
+    #[inline(always)]
+    fn nothing<'a, T: Elem + 'a>() -> &'a [T] {
+        &[]
+    }
+    #[inline(always)]
+    fn lanes<T: Elem, const N: usize>(part: &[T], at: usize) -> Lanes<T::Acc, N> {
+        Lanes::load(part, at)
+    }
+    #[inline(always)]
+    fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize) {
+        prefetch(data, row * width, width);
+    }
+}
+
+impl Layout for One {
+    type Part<'a, T: Elem> = T::Acc;
+    #[inline(always)]
+    fn part<T: Elem>(self, data: &[T], row: usize, _: usize, _: usize, _: usize) -> T::Acc {
+        data[row].acc()
+    }
+    #[inline(always)]
+    fn nothing<'a, T: Elem + 'a>() -> T::Acc {
+        T::Acc::ZERO
+    }
+    #[inline(always)]
+    fn lanes<T: Elem, const N: usize>(part: T::Acc, _: usize) -> Lanes<T::Acc, N> {
+        Lanes::splat(part)
+    }
+    #[inline(always)]
+    fn fetch<T: Elem>(self, data: &[T], row: usize, _: usize) {
+        prefetch(data, row, 1);
+    }
+}
+
+impl Layout for Eights {
+    type Part<'a, T: Elem> = &'a [T];
+    #[inline(always)]
+    fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, len: usize) -> &[T] {
+        // A message is a multiple of 8 columns wide, so blocks start at one.
+        &data[row * (width / 8) + col / 8..][..len.div_ceil(8)]
+    }
+    #[inline(always)]
+    fn nothing<'a, T: Elem + 'a>() -> &'a [T] {
+        &[]
+    }
+    #[inline(always)]
+    fn lanes<T: Elem, const N: usize>(part: &[T], at: usize) -> Lanes<T::Acc, N> {
+        let mut lanes = Lanes::splat(part[at / 8].acc());
+        if N == 16 {
+            let high = part[at / 8 + 1].acc();
+            for i in 8..N {
+                lanes.0[i] = high;
+            }
+        }
+        lanes
+    }
+    #[inline(always)]
+    fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize) {
+        prefetch(data, row * (width / 8), width / 8);
+    }
+}
+
+impl Layout for Sixteens {
+    type Part<'a, T: Elem> = (&'a [T], usize, usize);
+    #[inline(always)]
+    fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, _: usize) -> (&[T], usize, usize) {
+        let len = width / self.0;
+        (&data[row * len..][..len], self.0, col)
+    }
+    #[inline(always)]
+    fn nothing<'a, T: Elem + 'a>() -> (&'a [T], usize, usize) {
+        (&[], 1, 0)
+    }
+    #[inline(always)]
+    fn lanes<T: Elem, const N: usize>((row, times, col): (&[T], usize, usize), at: usize) -> Lanes<T::Acc, N> {
+        // A message is a multiple of 16 columns wide, so no block crosses an entry's columns.
+        Lanes::splat(row[(col + at) / times].acc())
+    }
+    #[inline(always)]
+    fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize) {
+        prefetch(data, row * (width / self.0), width / self.0);
+    }
+}

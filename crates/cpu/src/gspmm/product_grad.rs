@@ -1,0 +1,336 @@
+//! Both gradients of `u_mul_e` in one walk over out-edges.
+//!
+//! ```text
+//! for u:  for (v, e) in row u of CSR:   g = grad[v]
+//!           d lhs[u] += w[e] g          d w[e] = lhs[u] · g   (per entry of w)
+//! ```
+//! `grad[v]` is gathered once for both; `lhs[u]` and `d lhs[u]` stay in registers.
+
+use std::ops::Range;
+
+use super::gather::{each, for_blocks, put};
+use super::layout::{Eights, Layout, One, Same, Sixteens};
+use crate::lanes::Lanes;
+use crate::simd::{Blocked, Reach};
+use crate::{Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows_and_edges, prefetch};
+
+/// What the gradients of `lhs[u] * w[e]` read.
+pub(crate) struct Product<'a, T, R> {
+    /// CSR.
+    pub(crate) rows: Adjacency<'a>,
+    /// Gradient of the result, a row for every destination.
+    pub(crate) grad: &'a [T],
+    /// As wide as a message.
+    pub(crate) lhs: &'a [T],
+    /// By edge id; without, `d lhs` is not wanted and comes out as zeros.
+    pub(crate) weight: Option<&'a [T]>,
+    pub(crate) layout: R,
+    pub(crate) width: usize,
+}
+
+/// How a layout's weight gradient is made of the products `lhs · grad` of a block.
+pub(crate) trait Reduced: Layout {
+    /// What a weight's gradient is kept as while it is summed: blocks of columns come one by one.
+    type Entry<T: Elem>: bytemuck::Pod + Send;
+    /// Whether an entry gathers several blocks of columns. Its memory is zeros at first then.
+    const ADDS: bool;
+    /// Entries of a row of weights.
+    fn len(self, width: usize) -> usize;
+    /// The entries that the products of columns `col..col + len` make, of a layout that does not add.
+    fn entries(self, col: usize, len: usize) -> Range<usize>;
+    /// Writes all entries of the products of columns `col..col + N * K` of the edge at position `p`, of which the last `keep` are new,
+    /// or adds to them.
+    fn write<T: Elem, const N: usize, const K: usize>(
+        self,
+        to: &mut EdgeRows<'_, Self::Entry<T>>,
+        p: usize,
+        products: [Lanes<T::Acc, N>; K],
+        col: usize,
+        keep: usize,
+    );
+    /// Rounds to the element type.
+    fn finish<T: Elem>(entries: Vec<Self::Entry<T>>) -> Vec<T>;
+}
+
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
+impl Reduced for Same {
+    const ADDS: bool = false;
+    type Entry<T: Elem> = T;
+    #[inline(always)]
+    fn len(self, width: usize) -> usize {
+        width
+    }
+    #[inline(always)]
+    fn entries(self, col: usize, len: usize) -> Range<usize> {
+        col..col + len
+    }
+    #[inline(always)]
+    fn write<T: Elem, const N: usize, const K: usize>(
+        self,
+        to: &mut EdgeRows<'_, T>,
+        _: usize,
+        products: [Lanes<T::Acc, N>; K],
+        _: usize,
+        _: usize,
+    ) {
+        to.put(N * K, |to| {
+            each!(k < K, {
+                let mut entries = [T::zeroed(); N];
+                for i in 0..N {
+                    entries[i] = T::of(products[k].0[i]);
+                }
+                to.put(&entries);
+            })
+        });
+    }
+    fn finish<T: Elem>(entries: Vec<T>) -> Vec<T> {
+        entries
+    }
+}
+
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
+impl Reduced for One {
+    const ADDS: bool = true;
+    type Entry<T: Elem> = T::Acc;
+    #[inline(always)]
+    fn len(self, _: usize) -> usize {
+        1
+    }
+    #[inline(always)]
+    fn entries(self, _: usize, _: usize) -> Range<usize> {
+        0..1
+    }
+    #[inline(always)]
+    fn write<T: Elem, const N: usize, const K: usize>(
+        self,
+        to: &mut EdgeRows<'_, T::Acc>,
+        p: usize,
+        products: [Lanes<T::Acc, N>; K],
+        col: usize,
+        keep: usize,
+    ) {
+        let mut all = Lanes::splat(T::Acc::ZERO);
+        each!(k < K, {
+            all = all.add(products[k]);
+        });
+        if K == 1 && keep < N {
+            // Columns done before.
+            for i in 0..N {
+                all.0[i] = if i < N - keep { T::Acc::ZERO } else { all.0[i] };
+            }
+        }
+        add(&mut to.row(p)[0], all.sum(), col == 0);
+    }
+    fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
+        T::round(entries)
+    }
+}
+
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
+impl Reduced for Eights {
+    const ADDS: bool = false;
+    type Entry<T: Elem> = T::Acc;
+    #[inline(always)]
+    fn len(self, width: usize) -> usize {
+        width / 8
+    }
+    #[inline(always)]
+    fn entries(self, col: usize, len: usize) -> Range<usize> {
+        col / 8..col / 8 + len.div_ceil(8)
+    }
+    #[inline(always)]
+    fn write<T: Elem, const N: usize, const K: usize>(
+        self,
+        to: &mut EdgeRows<'_, T::Acc>,
+        _: usize,
+        products: [Lanes<T::Acc, N>; K],
+        _: usize,
+        _: usize,
+    ) {
+        // Every entry belongs to one block; one that reaches back writes the same again.
+        to.put((N * K).div_ceil(8), |to| {
+            each!(k < K, {
+                let (mut low, mut high) = (Lanes::<T::Acc, 8>::splat(T::Acc::ZERO), Lanes::<T::Acc, 8>::splat(T::Acc::ZERO));
+                for i in 0..N.min(8) {
+                    low.0[i] = products[k].0[i];
+                }
+                to.fill(1, low.sum());
+                if N == 16 {
+                    for i in 8..N {
+                        high.0[i - 8] = products[k].0[i];
+                    }
+                    to.fill(1, high.sum());
+                }
+            })
+        });
+    }
+    fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
+        T::round(entries)
+    }
+}
+
+impl Reduced for Sixteens {
+    const ADDS: bool = true;
+    type Entry<T: Elem> = T::Acc;
+    #[inline(always)]
+    fn len(self, width: usize) -> usize {
+        width / self.0
+    }
+    #[inline(always)]
+    fn entries(self, col: usize, len: usize) -> Range<usize> {
+        col / self.0..(col + len).div_ceil(self.0)
+    }
+    #[inline(always)]
+    fn write<T: Elem, const N: usize, const K: usize>(
+        self,
+        to: &mut EdgeRows<'_, T::Acc>,
+        p: usize,
+        products: [Lanes<T::Acc, N>; K],
+        col: usize,
+        _: usize,
+    ) {
+        let to = to.row(p);
+        each!(k < K, {
+            let column = col + N * k;
+            add(&mut to[column / self.0], products[k].sum(), column.is_multiple_of(self.0));
+        });
+    }
+    fn finish<T: Elem>(entries: Vec<T::Acc>) -> Vec<T> {
+        T::round(entries)
+    }
+}
+
+/// Adds to an entry of a layout that [adds](Reduced::ADDS). The `first` contribution is written without a
+/// look at the entry, which would have to come from memory.
+#[inline(always)]
+fn add<A: Acc>(entry: &mut A, x: A, first: bool) {
+    *entry = if first { x } else { *entry + x };
+}
+
+/// `(d lhs, d w)`.
+pub(crate) fn product_grad<T: Elem, R: Reduced>(product: &Product<'_, T, R>) -> (Vec<T>, Vec<T>) {
+    assert!(product.width > 0, "messages without columns have no blocks");
+    let runs = by_edges(product.rows.indptr, 2 * product.width);
+    let d_weight = Scattered::by_edge(product.rows, &runs, product.layout.len(product.width));
+    let d_weight = if R::ADDS { d_weight.zeroed() } else { d_weight };
+    let (d_lhs, _, d_weight) =
+        collect_rows_and_edges::<T, (), R::Entry<T>>(&runs, [product.width, 0], d_weight, &|run, out, _, d_weight| {
+            T::Hot::run(Rows { product, run, out, d_weight });
+        });
+    (d_lhs, R::finish(d_weight))
+}
+
+struct Rows<'a, 'b, 'c, T: Elem, R: Reduced> {
+    product: &'a Product<'a, T, R>,
+    run: Range<usize>,
+    out: &'a mut Sink<'b, T>,
+    d_weight: &'a mut EdgeRows<'c, R::Entry<T>>,
+}
+
+#[allow(clippy::needless_range_loop)] // Over several arrays at once.
+impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, '_, T, R> {
+    #[inline(always)]
+    fn run<const WIDE: usize>(self) {
+        let Product { rows, grad, lhs, weight, layout, width } = *self.product;
+        let ahead = ahead::<T>(width);
+        for u in self.run {
+            let edges = rows.row(u);
+            if !R::ADDS {
+                self.d_weight.group(edges.clone());
+            }
+            // Products are summed in blocks of 128 columns whatever the registers hold, so that their bits do
+            // not depend on the instruction set. Where sums of such a block do not fit beside them, the two
+            // gradients take turns.
+            if WIDE >= 8 {
+                for_blocks!(width, 8, |col, keep, N, K| {
+                    let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
+                    let own = own::<T, N, K>(lhs, u * width + col);
+                    if !R::ADDS {
+                        self.d_weight.pass(layout.entries(col, N * K));
+                    }
+                    for p in edges.clone() {
+                        if col == 0 {
+                            fetch(self.product, self.d_weight, p + ahead);
+                        }
+                        let (v, id) = (rows.indices[p] as usize, rows.edge_id(p));
+                        let row = &grad[v * width + col..][..N * K];
+                        if let Some(weight) = weight {
+                            let part = layout.part(weight, id, width, col, N * K);
+                            each!(k < K, {
+                                acc[k] = acc[k].add(Lanes::load(row, N * k).mul(R::lanes::<T, N>(part, N * k)));
+                            });
+                        }
+                        let mut products = own;
+                        each!(k < K, {
+                            products[k] = own[k].mul(Lanes::load(row, N * k));
+                        });
+                        layout.write::<T, N, K>(self.d_weight, p, products, col, keep);
+                    }
+                    put(self.out, acc, keep);
+                });
+                continue;
+            }
+            for_blocks!(width, WIDE, |col, keep, N, K| {
+                let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
+                if let Some(weight) = weight {
+                    for p in edges.clone() {
+                        if col == 0 {
+                            fetch(self.product, self.d_weight, p + ahead);
+                        }
+                        let (v, id) = (rows.indices[p] as usize, rows.edge_id(p));
+                        let row = &grad[v * width + col..][..N * K];
+                        let part = layout.part(weight, id, width, col, N * K);
+                        each!(k < K, {
+                            acc[k] = acc[k].add(Lanes::load(row, N * k).mul(R::lanes::<T, N>(part, N * k)));
+                        });
+                    }
+                }
+                put(self.out, acc, keep);
+            });
+            for_blocks!(width, 8, |col, keep, N, K| {
+                let own = own::<T, N, K>(lhs, u * width + col);
+                if !R::ADDS {
+                    self.d_weight.pass(layout.entries(col, N * K));
+                }
+                for p in edges.clone() {
+                    let v = rows.indices[p] as usize;
+                    let row = &grad[v * width + col..][..N * K];
+                    let mut products = own;
+                    each!(k < K, {
+                        products[k] = own[k].mul(Lanes::load(row, N * k));
+                    });
+                    layout.write::<T, N, K>(self.d_weight, p, products, col, keep);
+                }
+            });
+        }
+    }
+}
+
+/// Asks for what the edge at position `p` reads, and for a row that it writes: its lines lie anywhere, and a store waits
+/// for each.
+///
+/// No closure: called in two places it would be a call for every edge, with all sums put out of their registers.
+#[inline(always)]
+fn fetch<T: Elem, R: Reduced>(product: &Product<'_, T, R>, d_weight: &EdgeRows<'_, R::Entry<T>>, p: usize) {
+    let Product { rows, grad, weight, layout, width, .. } = *product;
+    let Some(&v) = rows.indices.get(p) else { return };
+    prefetch(grad, v as usize * width, width);
+    let (id, len) = (rows.edge_id(p), layout.len(width));
+    if len < 16 {
+        d_weight.ask(id, 0, len);
+    }
+    if let Some(weight) = weight {
+        layout.fetch(weight, id, width);
+    }
+}
+
+/// The block of the own row from entry `at` on.
+#[inline(always)]
+fn own<T: Elem, const N: usize, const K: usize>(lhs: &[T], at: usize) -> [Lanes<T::Acc, N>; K] {
+    let row = &lhs[at..][..N * K];
+    let mut lanes = [Lanes::splat(T::Acc::ZERO); K];
+    each!(k < K, {
+        lanes[k] = Lanes::load(row, N * k);
+    });
+    lanes
+}

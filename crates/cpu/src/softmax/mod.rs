@@ -1,0 +1,259 @@
+//! Softmax over the edges of a destination or the rows of a segment, and its gradient.
+//!
+//! ```text
+//! parallel for runs of destinations with equal edges:
+//!   for v in run, for each block of columns:
+//!     copy the logits of v's edges into a small buffer, finding the largest
+//!     buffer = exp(buffer - largest), summed in ascending edge id
+//!     y[e] = buffer / sum
+//! ```
+//! Logits lie in edge-id order, so both ends of the way are a row anywhere in memory; rows are asked for
+//! ahead, and each is read once and written once. Columns go in blocks of 8, 4 and 1, so that the largest
+//! and the sum stay in registers. Where that waits for memory too often, [`edges`] is faster.
+
+// Fixed lanes and columns of several rows at once: one index says it best.
+#![allow(clippy::needless_range_loop)]
+
+#[cfg(test)]
+mod bit_tests;
+mod by_edges;
+mod segments;
+
+use std::ops::Range;
+
+use burn_gnn_plan::SoftmaxPlan;
+
+use crate::{Acc, Adjacency, EdgeRows, Elem, Exp, Scattered, Vectorised, by_edges, divisor, prefetch, scatter, shift, widest, zeros};
+use by_edges as edges;
+
+/// Edges between asking for a row and reading it.
+const AHEAD: usize = 16;
+/// Entries that one step of the exponential takes; a multiple of every width of a block.
+pub(super) const STEP: usize = 16;
+
+/// A loop over one run of destinations, for `W` columns from `at`.
+trait Block<T: Elem>: Sync {
+    fn block<const W: usize>(&self, run: Range<usize>, at: usize, out: &mut EdgeRows<'_, T>);
+}
+
+/// Runs a block kernel over all columns of all destinations.
+fn all<T: Elem>(plan: &SoftmaxPlan, kernel: &impl Block<T>) -> Vec<T> {
+    let (relation, width) = (plan.relation(), plan.width());
+    if relation.num_edges() == 0 || width == 0 {
+        return zeros(relation.num_edges() * width);
+    }
+    // An exponential costs as much as several additions.
+    let runs = by_edges(relation.csc().indptr(), 2 * width);
+    let out = Scattered::by_edge(Adjacency::new(relation.csc()), &runs, width);
+    scatter(out, runs, &|run: Range<usize>, out| {
+        out.all();
+        let mut at = 0;
+        while at < width {
+            match width - at {
+                8.. => kernel.block::<8>(run.clone(), at, out),
+                4.. => kernel.block::<4>(run.clone(), at, out),
+                _ => kernel.block::<1>(run.clone(), at, out),
+            }
+            at += match width - at {
+                8.. => 8,
+                4.. => 4,
+                _ => 1,
+            };
+        }
+    })
+}
+
+/// Probabilities from logits, both `[num_edges, width]`.
+pub fn forward<T: Elem>(plan: &SoftmaxPlan, x: &[T]) -> Vec<T> {
+    match plan.as_segments() {
+        Some(segments) => segments::forward(segments, plan.width(), x),
+        None if edges::pays::<T>(plan) => edges::forward(plan, x),
+        None => walk(plan, x),
+    }
+}
+
+/// `y · (g - Σ y · g)`.
+pub fn gradient<T: Elem>(plan: &SoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
+    match plan.as_segments() {
+        Some(segments) => segments::gradient(segments, plan.width(), y, grad),
+        None if edges::pays::<T>(plan) => edges::gradient(plan, y, grad),
+        None => walk_gradient(plan, y, grad),
+    }
+}
+
+/// [`forward`] node by node.
+fn walk<T: Elem>(plan: &SoftmaxPlan, x: &[T]) -> Vec<T> {
+    all(plan, &Forward { plan, x, slices: edges::slices::<T>(plan) })
+}
+
+/// [`gradient`] node by node.
+fn walk_gradient<T: Elem>(plan: &SoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
+    all(plan, &Backward { plan, y, grad, slices: edges::slices::<T>(plan) })
+}
+
+/// Where the edges of each slice end among positions `row`.
+#[inline(always)]
+fn parts(row: Range<usize>, slices: usize, num_edges: usize, id: impl Fn(usize) -> usize) -> impl Iterator<Item = Range<usize>> {
+    let mut from = row.start;
+    (0..slices).map(move |s| {
+        let start = from;
+        if s + 1 == slices {
+            from = row.end;
+        } else {
+            let end = edges::end(num_edges, s, slices);
+            while from < row.end && id(from) < end {
+                from += 1;
+            }
+        }
+        start..from
+    })
+}
+
+struct Forward<'a, T> {
+    plan: &'a SoftmaxPlan,
+    x: &'a [T],
+    slices: usize,
+}
+
+impl<T: Elem> Block<T> for Forward<'_, T> {
+    fn block<const W: usize>(&self, run: Range<usize>, at: usize, out: &mut EdgeRows<'_, T>) {
+        widest::<T, _>(ForwardRun::<T, W> { job: self, run, at, out });
+    }
+}
+
+/// `W` entries of row `id`.
+#[inline(always)]
+pub(super) fn entries<T, const W: usize>(data: &[T], id: usize, width: usize, at: usize) -> &[T; W] {
+    match data[id * width + at..].first_chunk::<W>() {
+        Some(entries) => entries,
+        None => unreachable!("a block lies inside its row"),
+    }
+}
+
+struct ForwardRun<'a, 'o, T: Elem, const W: usize> {
+    job: &'a Forward<'a, T>,
+    run: Range<usize>,
+    at: usize,
+    out: &'a mut EdgeRows<'o, T>,
+}
+
+impl<T: Elem, const W: usize> Vectorised for ForwardRun<'_, '_, T, W> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { job: &Forward { plan, x, slices }, run, at, out } = self;
+        let (csc, width) = (Adjacency::new(plan.relation().csc()), plan.width());
+        let (ids, end) = (csc.edge_ids, csc.indices.len());
+        let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
+        out.pass(at..at + W);
+        let mut buffer: Vec<T::Acc> = Vec::new();
+        for v in run {
+            let edges = csc.row(v);
+            let len = (edges.len() * W).next_multiple_of(STEP);
+            if buffer.len() < len {
+                buffer.resize(len, T::Acc::ZERO);
+            }
+            let buffer = &mut buffer[..len];
+            let (rows, _) = buffer.as_chunks_mut::<W>();
+            let mut largest = [T::Acc::of_f64(f64::NEG_INFINITY); W];
+            for (p, row) in edges.clone().zip(rows) {
+                if p + AHEAD < end {
+                    let e = id(p + AHEAD);
+                    prefetch(x, e * width + at, W);
+                    out.ask(e, at, W);
+                }
+                let logits = entries::<T, W>(x, id(p), width, at);
+                for j in 0..W {
+                    let logit = logits[j].acc();
+                    // A NaN is never larger, and makes the sum NaN all the same.
+                    largest[j] = if logit > largest[j] { logit } else { largest[j] };
+                    row[j] = logit;
+                }
+            }
+            let shift: [T::Acc; STEP] = std::array::from_fn(|i| shift(largest[i % W]));
+            // Entries behind the last edge are left over from rows before; nobody reads what becomes of them.
+            for step in buffer.as_chunks_mut::<STEP>().0 {
+                for i in 0..STEP {
+                    step[i] = (step[i] - shift[i]).exp_();
+                }
+            }
+            let (rows, _) = buffer.as_chunks::<W>();
+            let mut sum = [T::Acc::ZERO; W];
+            for (s, part) in parts(edges.clone(), slices, end, id).enumerate() {
+                let mut partial = [T::Acc::ZERO; W];
+                for row in &rows[part.start - edges.start..part.end - edges.start] {
+                    for j in 0..W {
+                        partial[j] += row[j];
+                    }
+                }
+                for j in 0..W {
+                    sum[j] = if s == 0 { partial[j] } else { sum[j] + partial[j] };
+                }
+            }
+            for j in 0..W {
+                sum[j] = divisor(sum[j]);
+            }
+            for row in &rows[..edges.len()] {
+                out.put(W, |to| to.put_from(W, |j| T::of(row[j] / sum[j])));
+            }
+        }
+    }
+}
+
+struct Backward<'a, T> {
+    plan: &'a SoftmaxPlan,
+    y: &'a [T],
+    grad: &'a [T],
+    slices: usize,
+}
+
+impl<T: Elem> Block<T> for Backward<'_, T> {
+    fn block<const W: usize>(&self, run: Range<usize>, at: usize, out: &mut EdgeRows<'_, T>) {
+        widest::<T, _>(BackwardRun::<T, W> { job: self, run, at, out });
+    }
+}
+
+struct BackwardRun<'a, 'o, T: Elem, const W: usize> {
+    job: &'a Backward<'a, T>,
+    run: Range<usize>,
+    at: usize,
+    out: &'a mut EdgeRows<'o, T>,
+}
+
+impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, '_, T, W> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { job: &Backward { plan, y, grad, slices }, run, at, out } = self;
+        let (csc, width) = (Adjacency::new(plan.relation().csc()), plan.width());
+        let (ids, end) = (csc.edge_ids, csc.indices.len());
+        let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
+        out.pass(at..at + W);
+        for v in run {
+            let edges = csc.row(v);
+            let mut sum = [T::Acc::ZERO; W];
+            for (s, part) in parts(edges.clone(), slices, end, id).enumerate() {
+                let mut partial = [T::Acc::ZERO; W];
+                for p in part {
+                    if p + AHEAD < end {
+                        let e = id(p + AHEAD);
+                        prefetch(y, e * width + at, W);
+                        prefetch(grad, e * width + at, W);
+                        out.ask(e, at, W);
+                    }
+                    let (y, g) = (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
+                    for j in 0..W {
+                        partial[j] += y[j].acc() * g[j].acc();
+                    }
+                }
+                for j in 0..W {
+                    sum[j] = if s == 0 { partial[j] } else { sum[j] + partial[j] };
+                }
+            }
+            for p in edges {
+                let (y, g) = (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
+                out.put(W, |to| to.put_from(W, |j| T::of(y[j].acc() * (g[j].acc() - sum[j]))));
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! A step of Adam as an operator.
+
+use burn::backend::TensorMetadata;
+use burn::backend::tensor::IndexingUpdateOp;
+
+use super::{cpu, reference};
+use crate::cpu::Host;
+use crate::operator::{GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
+use crate::primitives::index;
+use burn_gnn_plan::{AdamRows, AdamStep};
+
+const UPDATE: Gradient = Gradient::Refused("an update is not differentiable; pass tensors that are not tracked (`inner` or `detach`)");
+
+/// Parameter and moments after the step, from parameter, gradient and moments.
+impl Operator for AdamStep {
+    const NAME: &'static str = "adam_step";
+
+    fn results(&self, inputs: &[Spec]) -> Option<Specs> {
+        Specs::floats(vec![inputs[0].clone(); 3])
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [param, grad, moment_1, moment_2] = inputs.take();
+        let (p, m, v) = reference::step::<B>(param, grad, moment_1, moment_2, &self.factors());
+        vec![p, m, v].into()
+    }
+    fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        cpu::step(self, inputs)
+    }
+    fn gradient(&self) -> Gradient {
+        UPDATE
+    }
+}
+
+/// The same of some rows of a table and its moments; the gradient has a row for each of them.
+impl Operator for AdamRows {
+    const NAME: &'static str = "adam_rows";
+
+    fn results(&self, inputs: &[Spec]) -> Option<Specs> {
+        self.step().results(inputs)
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [param, grad, moment_1, moment_2] = inputs.take();
+        let index = index::<B>(self.ids(), &param.device());
+        let at = |x: &B::FloatTensorPrimitive| B::float_select(x.clone(), 0, index.clone());
+        let rows = B::run(vec![at(&param), grad, at(&moment_1), at(&moment_2)].into(), *self.step());
+        let put = |(x, rows)| B::float_select_assign(x, 0, index.clone(), rows, IndexingUpdateOp::Assign);
+        [param, moment_1, moment_2].into_iter().zip(rows.floats).map(put).collect::<Vec<_>>().into()
+    }
+    fn gradient(&self) -> Gradient {
+        UPDATE
+    }
+}

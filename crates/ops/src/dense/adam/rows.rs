@@ -1,0 +1,82 @@
+//! One step of Adam for some rows of a table.
+
+use std::sync::Arc;
+
+use burn::tensor::Tensor;
+
+use super::{AdamStepped, stepped};
+use crate::OpsError;
+use crate::check::{accept, check_dtype, check_rows, check_same, check_shape};
+use crate::operator::call;
+use burn_gnn_plan::{AdamRows, AdamStep};
+
+const NAME: &str = "adam_step_rows";
+
+/// [`adam_step`](super::adam_step) for rows `ids` of a table, of whose gradient only those rows are there: a large table of which a
+/// batch reads a few. The other rows keep their values and moments.
+///
+/// # Shapes
+/// - `param`, `moment_1`, `moment_2`: `[rows, width]`; `ids`: ascending, each once; `grad`: `[ids.len(), width]`
+/// - returns parameter and moments, `[rows, width]`
+///
+/// # Semantics
+/// `step.time` counts the steps of the table, as in torch's `SparseAdam`: a row that is named for the first time at step 100 is
+/// corrected as one that had 99 gradients of 0. Not differentiable: tracked tensors panic.
+///
+/// # Panics
+/// With the text of the error that [`try_adam_step_rows`] returns.
+///
+/// # Cost
+/// Time of the rows named where nobody else holds the tensors; otherwise they are copied first.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_ops::{AdamDecay, AdamStep, adam_step_rows};
+/// let device = Device::flex();
+/// let zeros = || Tensor::<2>::zeros([1000, 2], &device);
+/// let grad = Tensor::<2>::from_data([[0.5, -2.0]], &device);
+/// let step = AdamStep { lr: 0.1, beta_1: 0.9, beta_2: 0.999, epsilon: 1e-8, time: 1, decay: AdamDecay::None };
+/// let (p, ..) = adam_step_rows(zeros(), grad, zeros(), zeros(), &[7].into(), step);
+/// let p = p.into_data().try_to_vec::<f32>().unwrap();
+/// assert!((p[14] + 0.1).abs() < 1e-5 && p.iter().filter(|&&x| x == 0.0).count() == 1998);
+/// ```
+#[track_caller]
+pub fn adam_step_rows(
+    param: Tensor<2>,
+    grad: Tensor<2>,
+    moment_1: Tensor<2>,
+    moment_2: Tensor<2>,
+    ids: &Arc<[u32]>,
+    step: AdamStep,
+) -> AdamStepped<2> {
+    accept(try_adam_step_rows(param, grad, moment_1, moment_2, ids, step))
+}
+
+/// [`adam_step_rows`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// Shapes, element types or devices that differ, an element type without a kernel, a row that does not exist or is named twice, ids
+/// that do not ascend, a step numbered 0.
+pub fn try_adam_step_rows(
+    param: Tensor<2>,
+    grad: Tensor<2>,
+    moment_1: Tensor<2>,
+    moment_2: Tensor<2>,
+    ids: &Arc<[u32]>,
+    step: AdamStep,
+) -> Result<AdamStepped<2>, OpsError> {
+    check_dtype(NAME, "param", param.dtype())?;
+    let [rows, width] = param.dims();
+    check_rows(NAME, "grad", "one per id", ids.len(), grad.dims()[0])?;
+    let shapes = [("grad", &grad, [ids.len(), width]), ("moment_1", &moment_1, [rows, width]), ("moment_2", &moment_2, [rows, width])];
+    for (arg, x, expected) in shapes {
+        check_shape(NAME, arg, &expected, &x.dims())?;
+        check_same(NAME, (arg, x), ("param", &param))?;
+    }
+    let op = AdamRows::new(step, ids, rows)?;
+    // Backends need not take no rows.
+    if ids.is_empty() || width == 0 {
+        return Ok((param, moment_1, moment_2));
+    }
+    Ok(stepped(call(op, [param, grad, moment_1, moment_2].map(Tensor::into_dispatch))))
+}

@@ -1,0 +1,105 @@
+//! Dropout whose mask belongs to original ids, not to rows.
+
+#[cfg(feature = "cube")]
+mod cube;
+
+use std::sync::Arc;
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, TensorMetadata};
+use burn::tensor::{Tensor, TensorData};
+
+use crate::check::{accept, check_dtype};
+use crate::cpu::{Host, by_dtype};
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors, tensor};
+use crate::{OpsError, Stream};
+use burn_gnn_cpu::dense::dropout::dropout_rows;
+use burn_gnn_plan::DropoutPlan;
+pub use burn_gnn_plan::{EdgeDropout, KeyedDropout, RowDropout};
+
+const NAME: &str = "dropout";
+
+/// Dropout keyed by original ids: entry `(r, c)` becomes `x[r, c] / (1 - prob)` if
+/// `stream.uniform(ids[r], c) >= prob`, and 0 otherwise.
+///
+/// The mask of a row follows its id, so it is the same on any number of threads, ranks and parts, and
+/// permuting rows together with their ids permutes the result. `None` stands for ids `0..n`.
+///
+/// # Shapes
+/// - `x`: `[n, columns]`; `ids`: one per row
+/// - returns `[n, columns]`
+///
+/// # Semantics
+/// With a `prob` of 0 `x` itself is returned. It is no message passing: [`with_precision`](crate::with_precision) does
+/// not touch it.
+///
+/// # Gradients
+/// The mask is drawn again in backward; nothing is kept.
+///
+/// # Panics
+/// With the text of the error that [`try_dropout`] returns.
+///
+/// # Cost
+/// One Philox call for every four entries.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_ops::{Stream, dropout};
+/// let stream = Stream::new(7, "layer 0", 12);
+/// let x = Tensor::<2>::ones([2, 8], &Device::flex());
+/// let a = dropout(x.clone(), 0.5, stream, Some([30, 4].into()));
+/// let b = dropout(x, 0.5, stream, Some([4, 30].into()));
+/// assert_eq!(a.slice([0..1]).into_data(), b.slice([1..2]).into_data());
+/// ```
+#[track_caller]
+pub fn dropout(x: Tensor<2>, prob: f64, stream: Stream, ids: Option<Arc<[u64]>>) -> Tensor<2> {
+    accept(try_dropout(x, prob, stream, ids))
+}
+
+/// [`dropout`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// `prob` is not in `[0, 1)`, the number of ids is not the number of rows, or the element type has no
+/// kernel.
+pub fn try_dropout(x: Tensor<2>, prob: f64, stream: Stream, ids: Option<Arc<[u64]>>) -> Result<Tensor<2>, OpsError> {
+    let plan = KeyedDropout { prob, stream, ids }.plan(NAME, ["prob", "ids"], "one per row of `x`", x.dims()[0])?;
+    check_dtype(NAME, "x", x.dtype())?;
+    let Some(plan) = plan else { return Ok(x) };
+    Ok(tensor(plan, [x.into_dispatch()]))
+}
+
+/// It is linear, so it is its own gradient.
+impl Operator for DropoutPlan {
+    const NAME: &'static str = NAME;
+
+    fn results(&self, inputs: &[Spec]) -> Option<Specs> {
+        Specs::floats(inputs)
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [x] = inputs.take();
+        Tensors::one(reference::<B>(x, self))
+    }
+    fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [x] = inputs.take();
+        let shape = x.shape();
+        Tensors::one(by_dtype!(x.dtype(), T => B::from_floats(dropout_rows(self, &B::floats::<T>(&x), shape[1]), shape)))
+    }
+    fn gradient(&self) -> Gradient {
+        Gradient::Backward
+    }
+    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, _saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+        vec![Some(B::run(Tensors::one(grad), self.clone()).read().float())]
+    }
+}
+
+/// The mask made on the host and multiplied on the backend.
+pub(crate) fn reference<B: Backend>(x: FloatTensor<B>, plan: &DropoutPlan) -> FloatTensor<B> {
+    let (shape, dtype, device) = (x.shape(), x.dtype(), x.device());
+    let mut mask = Vec::with_capacity(shape.num_elements());
+    for r in 0..shape[0] {
+        let id = plan.id(r);
+        mask.extend((0..shape[1] as u64).map(|c| if plan.stream().uniform(id, c) >= plan.prob() { plan.scale() } else { 0.0 }));
+    }
+    let mask = B::float_from_data(TensorData::new(mask, shape).convert_dtype(dtype), &device);
+    B::float_mul(x, mask)
+}

@@ -1,0 +1,110 @@
+//! Bias, activation and dropout in one pass.
+
+mod cpu;
+#[cfg(feature = "cube")]
+mod cube;
+mod operator;
+pub(crate) mod reference;
+
+pub(crate) use burn_gnn_plan::EpiloguePlan;
+pub(crate) use operator::Epilogue;
+#[cfg(test)]
+pub(crate) use operator::EpilogueGrad;
+
+use burn::tensor::{DispatchTensor, Tensor};
+
+use crate::check::{accept, check_dtype, check_rows, check_same};
+use crate::dense::precision::enter;
+use crate::operator::{reference as plain, tensor};
+use crate::{Activation, OpsError};
+use burn_gnn_plan::RowDropout;
+
+const NAME: &str = "bias_activation";
+
+/// `dropout(activation(x + bias))` in one pass.
+///
+/// # Shapes
+/// - `x`: `[rows, columns]`; `bias`: `[columns]`
+/// - returns `[rows, columns]`
+///
+/// # Semantics
+/// The mask of a row follows its original id, as in [`dropout`](crate::dropout()): entry `(r, c)` stays, times
+/// `1 / (1 - prob)`, if `stream.uniform(ids[r], c) >= prob`. f16 and bf16 are calculated in f32 and rounded once.
+///
+/// # Gradients
+/// Kept for backward: of a relu a bit per entry (open or not, dropout included); of another activation the
+/// result, from which its derivative follows (see [`Activation`]), and the mask is drawn again; without
+/// activation nothing. The gradient of the bias is the sum of columns, in blocks of
+/// rows at fixed places and then the blocks in order: the same bits for any number of threads. An entry that was
+/// dropped or closed by a relu passes exactly 0, also where the gradient is infinite. The gradient itself is not
+/// differentiable and panics if asked.
+///
+/// # Panics
+/// With the text of the error that [`try_bias_activation`] returns.
+///
+/// # Cost
+/// Reads `x` once and writes the result once; backward reads the gradient (and the bits or the result) once and
+/// writes the gradient of `x` once, summing the columns on the way. A tensor that nobody else holds is overwritten
+/// on Flex.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_ops::{Activation, bias_activation};
+/// let device = Device::flex();
+/// let x = Tensor::<2>::from_data([[1.0, -2.0], [-3.0, 4.0]], &device);
+/// let bias = Tensor::<1>::from_data([0.5, 1.0], &device);
+/// let y = bias_activation(x, Some(bias), Activation::Relu, None);
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [1.5, 0.0, 0.0, 5.0]);
+/// ```
+#[track_caller]
+pub fn bias_activation(x: Tensor<2>, bias: Option<Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Tensor<2> {
+    accept(try_bias_activation(x, bias, activation, dropout))
+}
+
+/// [`bias_activation`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// A bias whose length is not the number of columns, element types or devices that differ, an element type
+/// without a kernel, a parameter of the activation out of range, a dropout probability outside `[0, 1)`, a number
+/// of ids that is not the number of rows.
+pub fn try_bias_activation(
+    x: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    activation: Activation,
+    dropout: Option<&RowDropout>,
+) -> Result<Tensor<2>, OpsError> {
+    let x = enter(NAME, "x", x)?;
+    let bias = bias.map(|bias| enter(NAME, "bias", bias)).transpose()?;
+    let plan = plan(&x, bias.as_ref(), activation, dropout)?;
+    if bias.is_none() && plan.is_identity() {
+        return Ok(x);
+    }
+    let (op, inputs) = call(x, bias, plan);
+    Ok(tensor(op, inputs))
+}
+
+/// The operator and its inputs.
+fn call(x: Tensor<2>, bias: Option<Tensor<1>>, plan: EpiloguePlan) -> (Epilogue, Vec<DispatchTensor>) {
+    let op = Epilogue { plan, biased: bias.is_some(), open: false };
+    (op, std::iter::once(x.into_dispatch()).chain(bias.map(Tensor::into_dispatch)).collect())
+}
+
+/// [`bias_activation`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
+///
+/// # Panics
+/// As [`bias_activation`].
+#[track_caller]
+pub fn bias_activation_reference(x: Tensor<2>, bias: Option<Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Tensor<2> {
+    let plan = accept(plan(&x, bias.as_ref(), activation, dropout));
+    let (op, inputs) = call(x, bias, plan);
+    plain(op, inputs)
+}
+
+fn plan(x: &Tensor<2>, bias: Option<&Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Result<EpiloguePlan, OpsError> {
+    check_dtype(NAME, "x", x.dtype())?;
+    if let Some(bias) = bias {
+        check_rows(NAME, "bias", "one per column of `x`", x.dims()[1], bias.dims()[0])?;
+        check_same(NAME, ("bias", bias), ("x", x))?;
+    }
+    Ok(EpiloguePlan::new(x.dims(), activation, dropout)?)
+}

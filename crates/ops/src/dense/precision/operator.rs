@@ -1,0 +1,56 @@
+//! The cast as an operator: Burn's own takes one element at a time on one thread.
+
+use burn::backend::TensorMetadata;
+use burn::backend::tensor::FloatTensor;
+use burn::tensor::{DType, FloatDType};
+use burn_gnn_cpu::dense::convert::convert;
+use half::{bf16, f16};
+
+use crate::cpu::{Float, Host};
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors};
+
+/// A tensor in another float type, rounded to nearest, ties to even.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cast {
+    pub(crate) from: FloatDType,
+    pub(crate) to: FloatDType,
+}
+
+/// Burn's own cast is one kernel there.
+#[cfg(feature = "cube")]
+impl crate::operator::OnCube for Cast {}
+
+impl Operator for Cast {
+    const NAME: &'static str = "cast";
+
+    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
+        None
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [x] = inputs.take();
+        Tensors::one(B::float_cast(x, self.to))
+    }
+    fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let x = &inputs.floats[0];
+        Tensors::one(match (x.dtype(), DType::from(self.to)) {
+            (DType::F32, DType::F16) => cast::<B, f32, f16>(x),
+            (DType::F32, DType::BF16) => cast::<B, f32, bf16>(x),
+            (DType::F16, DType::F32) => cast::<B, f16, f32>(x),
+            (DType::BF16, DType::F32) => cast::<B, bf16, f32>(x),
+            (DType::F16, DType::BF16) => cast::<B, f16, bf16>(x),
+            (DType::BF16, DType::F16) => cast::<B, bf16, f16>(x),
+            _ => return self.reference(inputs),
+        })
+    }
+    fn gradient(&self) -> Gradient {
+        Gradient::Backward
+    }
+    /// A cast back.
+    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, _saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+        vec![Some(B::run(Tensors::one(grad), Self { from: self.to, to: self.from }).read().float())]
+    }
+}
+
+fn cast<B: Host, S: Float<Acc = f32>, T: Float<Acc = f32>>(x: &FloatTensor<B>) -> FloatTensor<B> {
+    B::from_floats(convert::<S, T>(&B::floats::<S>(x)), x.shape())
+}

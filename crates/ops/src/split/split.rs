@@ -1,0 +1,46 @@
+//! A tensor that is cut, and the gradients of its parts.
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, TensorMetadata};
+use burn::tensor::{FloatDType, Shape};
+use burn_gnn_plan::SplitPlan;
+
+use crate::pending_gradients::PendingGradients;
+
+/// A tensor that is cut, and the gradients of its parts until all of them are there.
+#[derive(Clone, Debug)]
+pub(super) struct Split {
+    plan: SplitPlan,
+    pub(super) grads: PendingGradients,
+}
+
+/// Gradients of parts in their order.
+type Parts<B> = Vec<Option<FloatTensor<B>>>;
+
+impl Split {
+    pub(super) fn new(plan: SplitPlan) -> Self {
+        Self { plan, grads: PendingGradients::default() }
+    }
+    /// How it is cut.
+    pub(super) fn plan(&self) -> &SplitPlan {
+        &self.plan
+    }
+    /// Keeps the gradient of a part as it is; the entry to pass on.
+    pub(super) fn keep<B: Backend>(&self, grad: FloatTensor<B>, part: usize) -> FloatTensor<B> {
+        let due = zeros::<B>(Shape::from([1]), &grad);
+        let none = || -> Parts<B> { (0..self.plan.parts()).map(|_| None).collect() };
+        self.grads.with(none, |grads| grads[part] = Some(grad));
+        due
+    }
+    /// What was kept.
+    pub(super) fn kept<B: Backend>(&self) -> Parts<B> {
+        let mut grads = self.grads.take::<Parts<B>>().unwrap_or_default();
+        grads.resize_with(self.plan.parts(), || None);
+        grads
+    }
+}
+
+/// Zeros on the device and of the type of another tensor.
+pub(super) fn zeros<B: Backend>(shape: Shape, like: &FloatTensor<B>) -> FloatTensor<B> {
+    B::float_zeros(shape, &like.device(), FloatDType::from(like.dtype()))
+}

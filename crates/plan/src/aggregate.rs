@@ -1,0 +1,218 @@
+//! What one weighted aggregation does, as a plain value.
+
+use std::sync::Arc;
+
+use burn::tensor::Shape;
+use burn_gnn_structure::{Attached, Bytes, CountBytes, Derived, Relation};
+use rayon::prelude::*;
+
+use crate::error::{check_rows, check_width};
+use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
+use crate::{Activation, PlanError};
+
+/// What `weighted_aggregate` does beside the sum; the default is the plain sum.
+#[derive(Clone, Debug, Default)]
+pub struct AggregateOptions {
+    /// Factor `l_u` of every source row.
+    pub source: Option<DegreeScale>,
+    /// Factor `r_v` of every destination row.
+    pub destination: Option<DegreeScale>,
+    /// Applied to every entry at the end.
+    pub activation: Activation,
+}
+
+const NAME: &str = "weighted_aggregate";
+
+/// Degrees that a [`DegreeScale`] is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DegreesOf {
+    /// Out-degrees of source nodes in the whole graph.
+    Sources,
+    /// In-degrees of destination nodes in the whole graph.
+    Destinations,
+    /// Numbers of messages that destination nodes receive in the view.
+    Messages,
+}
+
+/// The factor `max(degree, 1)^power` of every node.
+///
+/// Degrees are given, not counted: a source in a partition or in a block has more edges in the whole graph
+/// than are seen here. Factors are computed at the first use, by all threads, and kept: for all calls, and for their
+/// backward. A clone costs one reference count and shares them.
+#[derive(Clone)]
+pub struct DegreeScale(Arc<Scale>);
+
+struct Scale {
+    degrees: Box<[u32]>,
+    power: f64,
+    double: Derived<Vec<f64>>,
+    single: Derived<Vec<f32>>,
+    /// The factors on devices.
+    attached: Attached,
+}
+
+impl std::fmt::Debug for DegreeScale {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DegreeScale({} degrees, to the power of {})", self.0.degrees.len(), self.0.power)
+    }
+}
+
+impl PartialEq for DegreeScale {
+    /// Equal degrees and powers.
+    fn eq(&self, o: &Self) -> bool {
+        self.0.degrees == o.0.degrees && self.0.power == o.0.power
+    }
+}
+
+impl CountBytes for DegreeScale {
+    fn bytes(&self) -> Bytes {
+        Bytes::host(size_of_val(&*self.0.degrees)) + self.0.double.bytes() + self.0.single.bytes() + self.0.attached.bytes()
+    }
+}
+
+impl DegreeScale {
+    /// One degree for every row.
+    pub fn new(degrees: &[u32], power: f64) -> Self {
+        Self(Arc::new(Scale {
+            degrees: degrees.into(),
+            power,
+            double: Derived::new(),
+            single: Derived::new(),
+            attached: Attached::default(),
+        }))
+    }
+    /// Whether it is a clone of `other`.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+    /// The degrees.
+    pub fn degrees(&self) -> &[u32] {
+        &self.0.degrees
+    }
+    /// The exponent.
+    pub fn power(&self) -> f64 {
+        self.0.power
+    }
+    /// What devices keep beside the factors.
+    pub fn attached(&self) -> &Attached {
+        &self.0.attached
+    }
+    /// The factors.
+    pub fn double(&self) -> &[f64] {
+        self.0.double.get_or_compute(|| self.compute(|f| f))
+    }
+    /// The factors, rounded.
+    pub fn single(&self) -> &[f32] {
+        self.0.single.get_or_compute(|| self.compute(|f| f as f32))
+    }
+    fn compute<A: Send>(&self, of: impl Fn(f64) -> A + Sync) -> Vec<A> {
+        // Two roots are frequent, and exact where the general power need not be.
+        let root: fn(f64, f64) -> f64 = match self.0.power {
+            -0.5 => |d, _| 1.0 / d.sqrt(),
+            -1.0 => |d, _| 1.0 / d,
+            _ => f64::powf,
+        };
+        self.0.degrees.par_iter().with_min_len(1 << 12).map(|&d| of(root(f64::from(d.max(1)), self.0.power))).collect()
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    relation: Relation,
+    width: usize,
+    options: AggregateOptions,
+    weighted: bool,
+    biased: bool,
+}
+
+/// Relation, factors and epilogue of one weighted aggregation; a clone costs one reference count.
+#[derive(Clone, Debug)]
+pub struct AggregatePlan(Arc<Inner>);
+
+impl AggregatePlan {
+    /// Of rows of `width` features, with a weight of every edge if `weighted`, and a bias if `biased`.
+    ///
+    /// # Errors
+    /// Rows of more than `u32::MAX` entries, degrees that are not those of the relation, an activation out of its range.
+    pub fn new(relation: &Relation, width: usize, options: AggregateOptions, weighted: bool, biased: bool) -> Result<Self, PlanError> {
+        check_width(NAME, &[width])?;
+        if let Some(s) = &options.source {
+            check_rows(NAME, "source degrees", "one per source node of the relation", relation.num_src(), s.degrees().len())?;
+        }
+        if let Some(s) = &options.destination {
+            check_rows(NAME, "destination degrees", "one per destination node of the relation", relation.num_dst(), s.degrees().len())?;
+        }
+        options.activation.check(NAME)?;
+        Ok(Self(Arc::new(Inner { relation: relation.clone(), width, options, weighted, biased })))
+    }
+    /// The edges.
+    pub fn relation(&self) -> &Relation {
+        &self.0.relation
+    }
+    /// Columns.
+    pub fn width(&self) -> usize {
+        self.0.width
+    }
+    /// Whether there are edge weights; if not, that operand has no entries.
+    pub fn weighted(&self) -> bool {
+        self.0.weighted
+    }
+    /// Whether there is a bias; if not, that operand has no entries.
+    pub fn biased(&self) -> bool {
+        self.0.biased
+    }
+    /// Applied at the end.
+    pub fn activation(&self) -> Activation {
+        self.0.options.activation
+    }
+    /// Whether backward reads the result.
+    pub fn keeps_result(&self) -> bool {
+        self.activation() != Activation::None
+    }
+    /// Factors of source rows.
+    pub fn source(&self) -> Option<&DegreeScale> {
+        self.0.options.source.as_ref()
+    }
+    /// Factors of destination rows.
+    pub fn destination(&self) -> Option<&DegreeScale> {
+        self.0.options.destination.as_ref()
+    }
+    /// The sum inside.
+    pub fn product(&self) -> GspmmPlan {
+        let op = if self.weighted() { BinaryOp::Mul } else { BinaryOp::CopyLhs };
+        let rhs: &[usize] = if self.weighted() { &[] } else { &[self.width()] };
+        match GspmmPlan::new(self.relation(), op, Reduce::Sum, &[self.width()], rhs) {
+            Ok(plan) => plan,
+            Err(misfit) => unreachable!("one number per edge broadcasts with any row: {misfit:?}"),
+        }
+    }
+    /// Shape of the result.
+    pub fn out_shape(&self) -> Shape {
+        Shape::from(vec![self.0.relation.num_dst(), self.0.width])
+    }
+    /// Shape of `x`.
+    pub fn in_shape(&self) -> Shape {
+        Shape::from(vec![self.0.relation.num_src(), self.0.width])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Computed once in each type, for all clones.
+    #[test]
+    fn factors_are_kept() {
+        let degrees: Vec<u32> = (0..10_000).collect();
+        let scale = DegreeScale::new(&degrees, -0.5);
+        let (single, clone) = (scale.single(), scale.clone());
+        assert_eq!(single.as_ptr(), clone.single().as_ptr());
+        assert_eq!(scale.double().as_ptr(), clone.double().as_ptr());
+        for (i, &d) in degrees.iter().enumerate() {
+            let want = 1.0 / f64::from(d.max(1)).sqrt();
+            assert_eq!((scale.double()[i], single[i]), (want, want as f32));
+        }
+        assert_eq!(scale, DegreeScale::new(&degrees, -0.5));
+        assert_ne!(scale, DegreeScale::new(&degrees, -1.0));
+    }
+}

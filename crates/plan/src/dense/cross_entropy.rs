@@ -1,0 +1,68 @@
+//! What one cross entropy does, as a plain value.
+
+use std::sync::Arc;
+
+use crate::PlanError;
+use crate::error::{check_below, check_rows};
+
+const NAME: &str = "cross_entropy_rows";
+
+/// How the losses of rows become one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LossReduction {
+    /// Their sum.
+    Sum,
+    /// Their sum over their number; 0 without rows.
+    Mean,
+    /// Their sum over a number given, such as the rows of all ranks; 0 stands for 1.
+    Over(usize),
+}
+
+/// Shape of the logits, chosen rows, targets and reduction of one cross entropy; a clone costs two reference
+/// counts. Rows and targets are in range.
+#[derive(Clone, Debug)]
+pub struct CrossEntropyPlan {
+    shape: [usize; 2],
+    rows: Arc<[u32]>,
+    targets: Arc<[u32]>,
+    reduction: LossReduction,
+}
+
+impl CrossEntropyPlan {
+    /// `shape` is that of the logits, `[rows, classes]`.
+    ///
+    /// # Errors
+    /// Numbers of rows and targets that differ, a row or target out of range.
+    pub fn new(shape: [usize; 2], rows: &Arc<[u32]>, targets: &Arc<[u32]>, reduction: LossReduction) -> Result<Self, PlanError> {
+        check_rows(NAME, "targets", "one per entry of `rows`", rows.len(), targets.len())?;
+        check_below(NAME, "rows", "rows of `logits`", shape[0], rows)?;
+        check_below(NAME, "targets", "columns of `logits`", shape[1], targets)?;
+        Ok(Self { shape, rows: rows.clone(), targets: targets.clone(), reduction })
+    }
+    /// Shape of the logits.
+    pub fn shape(&self) -> [usize; 2] {
+        self.shape
+    }
+    /// Chosen rows.
+    #[inline]
+    pub fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+    /// Both arrays, as they are owned.
+    pub fn arrays(&self) -> (&Arc<[u32]>, &Arc<[u32]>) {
+        (&self.rows, &self.targets)
+    }
+    /// Class of each chosen row.
+    #[inline]
+    pub fn targets(&self) -> &[u32] {
+        &self.targets
+    }
+    /// What the sum of losses is multiplied by.
+    pub fn factor(&self) -> f64 {
+        match self.reduction {
+            LossReduction::Sum => 1.0,
+            LossReduction::Mean => 1.0 / self.rows.len().max(1) as f64,
+            LossReduction::Over(n) => 1.0 / n.max(1) as f64,
+        }
+    }
+}

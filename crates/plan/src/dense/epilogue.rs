@@ -1,0 +1,52 @@
+//! What one epilogue does, as a plain value.
+
+use super::dropout::{DROPOUT_ARGS, DropoutPlan, RowDropout};
+use crate::{Activation, PlanError};
+
+const NAME: &str = "bias_activation";
+
+/// Shape, activation and dropout of one epilogue.
+#[derive(Clone, Debug)]
+pub struct EpiloguePlan {
+    rows: usize,
+    columns: usize,
+    activation: Activation,
+    dropout: Option<DropoutPlan>,
+}
+
+impl EpiloguePlan {
+    /// Of `rows` rows.
+    ///
+    /// # Errors
+    /// A parameter of the activation out of range, a dropout probability outside `[0, 1)`, a number of ids that is not that of the rows.
+    pub fn new([rows, columns]: [usize; 2], activation: Activation, dropout: Option<&RowDropout>) -> Result<Self, PlanError> {
+        activation.check(NAME)?;
+        let plan = |d: &RowDropout| d.plan(NAME, DROPOUT_ARGS, "one per row of `x`", rows);
+        Ok(Self { rows, columns, activation, dropout: dropout.map(plan).transpose()?.flatten() })
+    }
+    /// Rows and columns.
+    pub fn shape(&self) -> [usize; 2] {
+        [self.rows, self.columns]
+    }
+    /// Activation.
+    #[inline]
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+    /// Dropout after it.
+    pub fn dropout(&self) -> Option<&DropoutPlan> {
+        self.dropout.as_ref()
+    }
+    /// Whether nothing happens but the bias.
+    pub fn is_identity(&self) -> bool {
+        self.activation == Activation::None && self.dropout.is_none()
+    }
+    /// Whether backward reads the result.
+    pub fn keeps_output(&self) -> bool {
+        matches!(self.activation, Activation::LeakyRelu(_) | Activation::Elu(_))
+    }
+    /// Whether backward reads which entries are open.
+    pub fn keeps_open(&self) -> bool {
+        self.activation == Activation::Relu
+    }
+}

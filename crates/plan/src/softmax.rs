@@ -1,0 +1,103 @@
+//! What one softmax does: over the edges of a node, or over the rows of a segment, whose rows are edges into it.
+
+use std::sync::Arc;
+
+use burn::tensor::Shape;
+use burn_gnn_structure::Relation;
+
+use crate::error::{accept, check_width};
+use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
+use crate::{PlanError, Segments};
+
+/// Which end the edges of one softmax share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NormBy {
+    /// Edges into one destination.
+    Dst,
+    /// Edges out of one source.
+    Src,
+}
+
+/// Groups and feature shape of one softmax; a clone costs two reference counts.
+#[derive(Clone, Debug)]
+pub struct SoftmaxPlan {
+    groups: Groups,
+    features: Arc<[usize]>,
+    width: usize,
+}
+
+/// What one softmax runs over.
+#[derive(Clone, Debug)]
+enum Groups {
+    /// The edges of each destination.
+    Edges(Relation),
+    /// The rows of each segment.
+    Segments(Segments),
+}
+
+impl SoftmaxPlan {
+    /// Over the edges of a node; `features` is the shape of the logits, the first axis left out, `op` names the operator in texts of
+    /// errors.
+    ///
+    /// # Errors
+    /// Rows of more than `u32::MAX` entries.
+    pub fn edges(op: &'static str, relation: &Relation, norm_by: NormBy, features: &[usize]) -> Result<Self, PlanError> {
+        let relation = match norm_by {
+            NormBy::Dst => relation.clone(),
+            NormBy::Src => relation.reverse(),
+        };
+        Ok(Self { groups: Groups::Edges(relation), features: features.into(), width: check_width(op, features)? })
+    }
+    /// Over the rows of a segment.
+    ///
+    /// # Errors
+    /// Rows of more than `u32::MAX` entries.
+    pub fn segments(op: &'static str, segments: &Segments, features: &[usize]) -> Result<Self, PlanError> {
+        Ok(Self { groups: Groups::Segments(segments.clone()), features: features.into(), width: check_width(op, features)? })
+    }
+    /// The edges, reversed where needed, so that those of one softmax end in one destination; of segments a relation whose edges are
+    /// rows.
+    ///
+    /// # Panics
+    /// If there are more segments than a relation has nodes.
+    #[track_caller]
+    pub fn relation(&self) -> &Relation {
+        match &self.groups {
+            Groups::Edges(relation) => relation,
+            Groups::Segments(segments) => accept(segments.relation()),
+        }
+    }
+    /// The segments, where rows are theirs.
+    pub fn as_segments(&self) -> Option<&Segments> {
+        match &self.groups {
+            Groups::Edges(_) => None,
+            Groups::Segments(segments) => Some(segments),
+        }
+    }
+    /// Number of rows.
+    pub fn num_rows(&self) -> usize {
+        match &self.groups {
+            Groups::Edges(relation) => relation.num_edges(),
+            Groups::Segments(segments) => segments.num_rows(),
+        }
+    }
+    /// Shape of logits, result and gradient.
+    pub fn shape(&self) -> Shape {
+        Shape::from([&[self.num_rows()], &*self.features].concat())
+    }
+    /// The GSpMM that finds the largest logit of every destination.
+    ///
+    /// # Panics
+    /// As [`relation`](Self::relation).
+    #[track_caller]
+    pub fn largest(&self) -> GspmmPlan {
+        match GspmmPlan::new(self.relation(), BinaryOp::CopyRhs, Reduce::Max, &self.features, &self.features) {
+            Ok(plan) => plan,
+            Err(misfit) => unreachable!("a shape broadcasts with itself, and its width was checked: {misfit:?}"),
+        }
+    }
+    /// Entries of a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+}
