@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
-use burn_gnn_files::{DataError, cut_quoted};
+use burn_gnn_files::DataError;
+use burn_gnn_files::internal::cut_quoted;
 use burn_gnn_graph::GraphError;
 
 use crate::Failure;
