@@ -231,7 +231,7 @@ pub enum DistError {
     Graph(#[from] GraphError),
     /// A file of a graph or of features is wrong.
     #[error(transparent)]
-    Data(DataError),
+    Data(Box<DataError>),
     /// A collective call failed: some rank ended with an error.
     #[error(transparent)]
     Rank(#[from] Failure),
@@ -241,7 +241,7 @@ impl From<DataError> for DistError {
     fn from(e: DataError) -> Self {
         match e {
             DataError::Graph(e) => Self::Graph(e),
-            other => Self::Data(other),
+            other => Self::Data(Box::new(other)),
         }
     }
 }
