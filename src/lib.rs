@@ -38,6 +38,8 @@ pub use burn_gnn_data as data;
 pub use burn_gnn_dist as dist;
 /// Structure, typed ids, features of nodes and edges, graph transforms.
 pub mod graph {
+    #[doc(hidden)]
+    pub use burn_gnn_graph::internal;
     pub use burn_gnn_graph::*;
     // Where they were before `sampling` was a module of its own.
     #[doc(hidden)]

@@ -10,11 +10,11 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_graph::Relation;
 use serde::de::DeserializeOwned;
 
-pub(crate) use burn_gnn_files::{Cut, cut, cut_quoted};
-pub(crate) use burn_gnn_files::{
-    Hash, LOCK, MAX_HEADER, MappedFile, NpyHead, TensorViews, create_dirs, format_error, io_error, lock_dir, open, read_error,
-    remove_abandoned, sync_dir, tensor_header, write_atomic,
+pub(crate) use burn_gnn_files::internal::{Cut, cut, cut_quoted};
+pub(crate) use burn_gnn_files::internal::{
+    Hash, LOCK, MAX_HEADER, MappedFile, TensorViews, format_error, io_error, open, read_error, remove_abandoned, tensor_header,
 };
+pub(crate) use burn_gnn_files::{NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 
 /// The most nodes of one type, and the most edges of one relation.
 pub(crate) const LIMIT: u64 = Relation::LIMIT;

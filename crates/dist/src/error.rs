@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
-use burn_gnn_files::{DataError, cut_quoted};
+use burn_gnn_files::DataError;
+use burn_gnn_files::internal::cut_quoted;
 use burn_gnn_graph::GraphError;
 
 use crate::Failure;
@@ -230,7 +231,7 @@ pub enum DistError {
     Graph(#[from] GraphError),
     /// A file of a graph or of features is wrong.
     #[error(transparent)]
-    Data(DataError),
+    Data(Box<DataError>),
     /// A collective call failed: some rank ended with an error.
     #[error(transparent)]
     Rank(#[from] Failure),
@@ -240,7 +241,7 @@ impl From<DataError> for DistError {
     fn from(e: DataError) -> Self {
         match e {
             DataError::Graph(e) => Self::Graph(e),
-            other => Self::Data(other),
+            other => Self::Data(Box::new(other)),
         }
     }
 }

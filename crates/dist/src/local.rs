@@ -114,7 +114,7 @@ impl LocalPartition {
     ///
     /// # Panics
     /// There is no such type.
-    pub fn num_halo(&self, ntype: usize) -> usize {
+    pub(crate) fn num_halo(&self, ntype: usize) -> usize {
         self.plan.num_halo(ntype)
     }
     /// Original ids of the inner nodes of a type, by row, ascending.

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::io_error;
 use crate::DataError;
+use crate::open::io_error;
 
 /// What temporary names have between the name of the file and six random characters.
 const MARK: &str = ".tmp";

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use memmap2::Mmap;
 
-use super::{io_error, open};
 use crate::DataError;
+use crate::open::{io_error, open};
 
 /// How long a file that is locked is asked for again.
 const PATIENCE: Duration = Duration::from_millis(100);

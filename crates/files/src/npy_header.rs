@@ -6,9 +6,9 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::{format_error, read_error};
 use crate::DataError;
 use crate::cut::cut;
+use crate::open::{format_error, read_error};
 
 /// Longest header that is read; numpy's own limit.
 const MAX_HEADER: usize = 10_000;

@@ -148,7 +148,7 @@ pub enum ModelError {
     Graph(#[from] burn_gnn_graph::GraphError),
     /// A file, or a description of attributes, is wrong.
     #[error(transparent)]
-    Data(burn_gnn_files::DataError),
+    Data(Box<burn_gnn_files::DataError>),
     /// Ranks that train together do not fit together.
     #[error(transparent)]
     Ranks(Box<dyn std::error::Error + Send + Sync>),
@@ -171,7 +171,7 @@ impl From<burn_gnn_files::DataError> for ModelError {
     fn from(e: burn_gnn_files::DataError) -> Self {
         match e {
             burn_gnn_files::DataError::Graph(e) => Self::Graph(e),
-            other => Self::Data(other),
+            other => Self::Data(Box::new(other)),
         }
     }
 }

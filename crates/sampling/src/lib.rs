@@ -38,10 +38,6 @@ mod walk;
 pub use block::{Block, MiniBatch};
 pub use block_sampler::BlockSampler;
 pub use cluster::ClusterSampler;
-#[doc(hidden)]
-pub use device::{FoundTrees, HopDraws, HopEdges, HopFound, TimeRanks};
-#[doc(hidden)]
-pub use draws::Draws;
 pub use draws::SampleKey;
 pub use facts::BatchFacts;
 pub use fanout::Fanouts;
@@ -49,18 +45,10 @@ pub use features::*;
 pub use frontier::{SampleNeighbors, ToBlock};
 pub use hetero_link::{HeteroLinkBatch, HeteroLinkSampler};
 pub use hotness::{hot_order, in_degree_hotness, presampled_hotness};
-#[doc(hidden)]
-pub use link::CorruptedPairs;
 pub use link::{LinkBatch, LinkExclusion, LinkRows, LinkSampler, NegativePairs, SeedLinks};
 pub use loading::*;
-#[doc(hidden)]
-pub use negative::FreePairs;
-#[doc(hidden)]
-pub use negative::{GlobalDraws, NegativeFacts};
 pub use negative::{NegativeBy, NegativeSampler, Negatives};
 pub use neighbor::NeighborSampler;
-#[doc(hidden)]
-pub use neighbor::SeedTrees;
 pub use pinsage::{PinSage, Visits};
 pub use placement::Placement;
 pub use row_type::RowType;
@@ -70,3 +58,13 @@ pub use seeds::{SeedKind, Seeds};
 pub use shadow::ShadowSampler;
 pub use traversal::Traversal;
 pub use walk::{NO_NODE, Node2Vec, RandomWalk, Walks};
+
+/// For the other crates of this library alone.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::device::{FoundTrees, HopDraws, HopEdges, HopFound, TimeRanks};
+    pub use crate::draws::Draws;
+    pub use crate::link::CorruptedPairs;
+    pub use crate::negative::{FreePairs, GlobalDraws, NegativeFacts};
+    pub use crate::neighbor::SeedTrees;
+}

@@ -1,5 +1,9 @@
 //! Pairs of nodes without an edge.
 
+mod device;
+mod free_pairs;
+mod global;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,6 +14,9 @@ use crate::alias::{AliasTables, check_weights};
 use crate::draws::Draws;
 use burn_gnn_graph::internal::{check_len, check_nodes, room, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation, Stream};
+
+pub use device::{GlobalDraws, NegativeFacts};
+pub use free_pairs::FreePairs;
 
 /// How likely a node is drawn as the destination of a negative pair, or as the source where sources are drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -103,34 +110,6 @@ impl Condition {
         let from = self.order.partition_point(|&u| self.values[u as usize] < value);
         let rest = &self.order[from..];
         &rest[..rest.partition_point(|&u| self.values[u as usize] == value)]
-    }
-}
-
-/// All pairs of nodes without an edge, in the order of their sources, those of a source in the order of their destinations.
-#[doc(hidden)]
-#[derive(Clone, Debug)]
-pub struct FreePairs {
-    /// Pairs before each source, and the number of all.
-    before: Vec<u64>,
-}
-
-impl FreePairs {
-    /// Of the number of pairs of each source.
-    pub fn new(counts: impl Iterator<Item = u64>) -> Self {
-        let sums = counts.scan(0, |sum, count| {
-            *sum += count;
-            Some(*sum)
-        });
-        Self { before: std::iter::once(0).chain(sums).collect() }
-    }
-    /// Number of pairs.
-    pub fn total(&self) -> u64 {
-        self.before.last().copied().unwrap_or(0)
-    }
-    /// Source of a pair, given by its place among all, and its place among those of the source.
-    pub fn find(&self, pair: u64) -> (u32, u32) {
-        let u = self.before.partition_point(|&b| b <= pair) - 1;
-        (u as u32, (pair - self.before[u]) as u32)
     }
 }
 
@@ -351,103 +330,6 @@ impl NegativeSampler {
         Ok(out)
     }
 
-    /// `count` pairs out of all that have no edge, each equally likely (GraphBolt and DGL: global uniform).
-    ///
-    /// # Errors
-    /// The sampler is not uniform, has conditions, or is one of sources; the relation has no pair of nodes; [`GraphError::OutOfMemory`].
-    pub fn global(&self, count: usize, key: SampleKey) -> Result<Negatives, GraphError> {
-        self.check_global(count)?;
-        let (n, m) = (self.relation.num_src() as u64, self.relation.num_dst() as u64);
-        let free = self.free_pairs();
-        let total = if self.strict { free.total() } else { n * m };
-        let stream = self.global_stream(key);
-        let (mut met, mut out) = (HashSet::new(), Negatives::with_room(count as u128)?);
-        for i in 0..count as u64 {
-            let mut draws = Draws::new(&stream, i);
-            // Floyd's way to ranks that all differ: see `Chooser::distinct`.
-            let top = if self.unique { (total + i).checked_sub(count as u64).map(|top| top + 1) } else { Some(total) };
-            let rank = top.filter(|&top| top > 0).map(|top| {
-                let rank = draws.below_wide(top);
-                if self.unique && !met.insert(rank) {
-                    met.insert(top - 1);
-                    top - 1
-                } else {
-                    rank
-                }
-            });
-            match rank {
-                Some(rank) if self.strict => {
-                    let (u, place) = free.find(rank);
-                    out.push(u, self.free(u, place, None), true);
-                }
-                rank => {
-                    let (u, v) = rank.map_or_else(|| draws.pair(n, m), |rank| ((rank / m) as u32, (rank % m) as u32));
-                    out.push(u, v, false);
-                }
-            }
-        }
-        Ok(out)
-    }
-
-    /// A pair for each of these times, out of all that have no edge up to then, each equally likely.
-    pub(crate) fn global_at(&self, times: &[i64], key: SampleKey) -> Result<Negatives, GraphError> {
-        self.check_global(times.len())?;
-        if self.unique {
-            let expected = "pairs that may repeat where seeds have times, or negatives per source";
-            return Err(setting("negatives", expected, "`with_unique(true)`"));
-        }
-        let (n, m) = (self.relation.num_src() as u64, self.relation.num_dst() as u64);
-        let stream = self.global_stream(key);
-        let mut out = Negatives::with_room(times.len() as u128)?;
-        for (i, &time) in (0..).zip(times) {
-            let mut draws = Draws::new(&stream, i);
-            let fits = |&(u, v): &(u32, u32)| !self.has_edge(u, v, Some(time));
-            let tries = if self.strict { Self::TRIES } else { 0 };
-            let found = (0..tries).map(|_| draws.pair(n, m)).find(fits).or_else(|| self.global_exactly(time, &mut draws));
-            let (u, v) = found.unwrap_or_else(|| draws.pair(n, m));
-            out.push(u, v, found.is_some());
-        }
-        Ok(out)
-    }
-
-    /// One of all pairs without an edge up to a time.
-    fn global_exactly(&self, time: i64, draws: &mut Draws<'_>) -> Option<(u32, u32)> {
-        let sources = if self.strict { 0..self.relation.num_src() as u32 } else { 0..0 };
-        let free = FreePairs::new(sources.map(|u| self.num_free(u, Some(time))));
-        if free.total() == 0 {
-            return None;
-        }
-        let (u, place) = free.find(draws.below_wide(free.total()));
-        Some((u, self.free(u, place, Some(time))))
-    }
-
-    /// What global pairs are drawn by: pair `i` of a batch by the draws of id `i`.
-    #[doc(hidden)]
-    pub fn global_stream(&self, key: SampleKey) -> Stream {
-        key.stream(&format!("global negatives/{}", self.name))
-    }
-    /// Whether there is an edge, up to a time where edges have times.
-    #[doc(hidden)]
-    pub fn has_edge(&self, src: u32, dst: u32, time: Option<i64>) -> bool {
-        self.adjacency.contains(src, dst, time)
-    }
-    /// Destinations to which a source has no edge, up to a time where edges have times.
-    #[doc(hidden)]
-    pub fn num_free(&self, src: u32, time: Option<i64>) -> u64 {
-        (self.relation.num_dst() - self.adjacency.row(src, time).len()) as u64
-    }
-    /// The one of them at a place below [`num_free`](Self::num_free), in ascending order.
-    #[doc(hidden)]
-    pub fn free(&self, src: u32, place: u32, time: Option<i64>) -> u32 {
-        outside(&self.adjacency.row(src, time), place)
-    }
-
-    /// All pairs without an edge; none where edges do not count.
-    fn free_pairs(&self) -> FreePairs {
-        let sources = if self.strict { 0..self.relation.num_src() as u32 } else { 0..0 };
-        FreePairs::new(sources.map(|u| self.num_free(u, None)))
-    }
-
     /// Draws by positive pair.
     fn pair_stream(&self, key: SampleKey) -> Stream {
         let purpose = if self.of_sources { "negative sources" } else { "negatives" };
@@ -457,20 +339,6 @@ impl NegativeSampler {
     fn check_kind(&self, of_sources: bool) -> Result<(), GraphError> {
         let name = |of_sources| if of_sources { "one of sources (`NegativeSampler::of_sources`)" } else { "one of destinations" };
         if of_sources == self.of_sources { Ok(()) } else { Err(setting("negatives", name(of_sources), name(self.of_sources))) }
-    }
-
-    fn check_global(&self, count: usize) -> Result<(), GraphError> {
-        if self.of_sources {
-            let expected = "a sampler of destinations (`NegativeSampler::new`), which draws both nodes of global pairs";
-            return Err(setting("negatives", expected, "one of sources (`NegativeSampler::of_sources`)"));
-        }
-        if self.by != NegativeBy::Uniform || !self.conditions.is_empty() {
-            return Err(setting("distribution", "uniform pairs without conditions", "another; draw per source"));
-        }
-        if (self.relation.num_src() == 0 || self.relation.num_dst() == 0) && count > 0 {
-            return Err(setting("count", "0, as the relation has no pair of nodes", &count.to_string()));
-        }
-        Ok(())
     }
 
     /// Whether negatives are drawn for these edges.
@@ -556,110 +424,6 @@ impl NegativeSampler {
             }
         }
         last
-    }
-}
-
-/// What a device that draws by itself is told of a sampler.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct NegativeFacts<'a> {
-    /// Edge type, for errors.
-    pub name: &'a str,
-    /// Nodes that pairs keep, and nodes that are drawn.
-    pub nodes: [usize; 2],
-    /// Whether the nodes drawn are sources.
-    pub of_sources: bool,
-    /// Where the nodes begin that no strict negative of a node pairs it with.
-    pub indptr: &'a [u32],
-    /// Those nodes, ascending and each once.
-    pub indices: &'a [u32],
-    /// Whether these nodes are left out.
-    pub strict: bool,
-    /// Whether the negatives of one positive pair differ.
-    pub unique: bool,
-    /// Whether all positive pairs get the same nodes.
-    pub shared: bool,
-}
-
-/// Global pairs as a device draws them: each is the pair of a rank below the last entry of `before`.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct GlobalDraws {
-    /// Key of the draws.
-    pub key: [u32; 2],
-    /// Whether pairs are none of the edges; false also where every pair is one.
-    pub strict: bool,
-    /// Ranks of each source: from its own entry to the next one.
-    pub before: Vec<u64>,
-}
-
-#[doc(hidden)]
-impl NegativeSampler {
-    /// What of this sampler a device does not know how to do.
-    pub fn device_lacks(&self) -> Option<&'static str> {
-        if self.by != NegativeBy::Uniform {
-            Some("negatives by in-degree or weight")
-        } else if !self.conditions.is_empty() {
-            Some("conditional negatives")
-        } else if self.adjacency.is_timed() {
-            Some("negatives of edges with times")
-        } else {
-            None
-        }
-    }
-
-    /// What of this sampler the owners of nodes, who hold the edges of their own alone, do not know how to do together.
-    pub fn parts_lack(&self) -> Option<&'static str> {
-        if self.by == NegativeBy::InDegree {
-            Some("negatives by in-degree (give in-degrees of the whole graph as `NegativeBy::Weights`)")
-        } else if self.shared && !self.conditions.is_empty() {
-            Some("conditional negatives that all positive pairs share")
-        } else {
-            None
-        }
-    }
-
-    /// What does not change from call to call.
-    pub fn device_facts(&self) -> NegativeFacts<'_> {
-        let (indptr, indices) = self.adjacency.rows();
-        NegativeFacts {
-            name: &self.name,
-            nodes: [self.relation.num_src(), self.relation.num_dst()],
-            of_sources: self.of_sources,
-            indptr,
-            indices,
-            strict: self.strict,
-            unique: self.unique,
-            shared: self.shared,
-        }
-    }
-
-    /// Key of the draws by positive pair.
-    ///
-    /// # Errors
-    /// A sampler of the other end.
-    pub fn device_pairs(&self, of_sources: bool, key: SampleKey) -> Result<[u32; 2], GraphError> {
-        self.check_kind(of_sources)?;
-        Ok(self.pair_stream(key).key())
-    }
-
-    /// Draws of `count` global pairs.
-    ///
-    /// # Errors
-    /// As [`global`](Self::global); a sampler of pairs that all differ, whose draws depend on one another.
-    pub fn device_global(&self, count: usize, key: SampleKey) -> Result<GlobalDraws, GraphError> {
-        self.check_global(count)?;
-        if self.unique {
-            let expected = "global pairs that may repeat on a device, or `NegativeSampler::global` on the host";
-            return Err(setting("negatives", expected, "`with_unique(true)`"));
-        }
-        let free = self.free_pairs();
-        let (strict, mut before) = (free.total() > 0, free.before);
-        if !strict {
-            let m = self.relation.num_dst() as u64;
-            before = (0..=self.relation.num_src() as u64).map(|u| u * m).collect();
-        }
-        Ok(GlobalDraws { key: self.global_stream(key).key(), strict, before })
     }
 }
 

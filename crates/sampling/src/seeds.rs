@@ -143,7 +143,7 @@ impl<T> Seeds<T> {
         &self.ids
     }
     /// Seeds per type.
-    pub fn into_ids(self) -> Vec<Vec<T>> {
+    pub(crate) fn into_ids(self) -> Vec<Vec<T>> {
         self.ids
     }
     /// The time of each seed, in the shape of [`ids`](Self::ids).

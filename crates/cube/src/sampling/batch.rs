@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use burn::tensor::{Int, Shape, Tensor};
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Graph, GraphError, of_etype, of_ntype};
-use burn_gnn_sampling::{FoundTrees, HopEdges, HopFound, MiniBatch, NeighborSampler, SampledBatch};
+use burn_gnn_sampling::internal::{FoundTrees, HopEdges, HopFound};
+use burn_gnn_sampling::{MiniBatch, NeighborSampler, SampledBatch};
 
 use super::ids::Ids;
 use super::number::pick_kernel;

@@ -4,7 +4,8 @@ use burn::tensor::{DType, Shape};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Derived, GraphError};
-use burn_gnn_sampling::{HopDraws, SampleKey, TimeRanks};
+use burn_gnn_sampling::SampleKey;
+use burn_gnn_sampling::internal::{HopDraws, TimeRanks};
 
 use super::DeviceSampler;
 use super::batch::{DeviceBatch, Found, Hop, pick};

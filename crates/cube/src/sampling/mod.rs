@@ -17,7 +17,8 @@ use burn::tensor::{DType, Device, Int, Shape, Tensor};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Derived, EdgeKey, Graph, GraphError, KHop, NodeKey};
-use burn_gnn_sampling::{BlockSampler, MiniBatch, NeighborSampler, SampleKey, TimeRanks};
+use burn_gnn_sampling::internal::TimeRanks;
+use burn_gnn_sampling::{BlockSampler, MiniBatch, NeighborSampler, SampleKey};
 
 use crate::device::{check_arrays, check_size};
 use crate::error::CubeError;

@@ -4,7 +4,8 @@ use burn::tensor::{Bool, Device, Int, Tensor};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::GraphError;
-use burn_gnn_sampling::{GlobalDraws, NegativeSampler, Negatives, SampleKey};
+use burn_gnn_sampling::internal::GlobalDraws;
+use burn_gnn_sampling::{NegativeSampler, Negatives, SampleKey};
 use cubecl::prelude::*;
 
 use super::draw::insert;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use burn_gnn_files::DataError;
-use burn_gnn_files::{abandoned, builder, folder, locked, prefix};
+use burn_gnn_files::internal::{abandoned, builder, folder, locked, prefix};
 use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 use ureq::http::{Response, StatusCode};

@@ -5,7 +5,8 @@ use std::io::{BufReader, Read, Seek};
 use std::path::{Component, Path, PathBuf};
 
 use burn_gnn_files::DataError;
-use burn_gnn_files::{DirLock, folder};
+use burn_gnn_files::DirLock;
+use burn_gnn_files::internal::folder;
 use tempfile::TempDir;
 
 use crate::files::{cut, format_error, io_error, lock_dir, open_zip, sync_dir, zip_error};

@@ -310,7 +310,7 @@ impl FeatureData<'_> {
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
-    pub fn gather_as<const D: usize, K: Basic>(&self, ids: &[u64]) -> Result<Tensor<D, K>, DistError> {
+    pub(crate) fn gather_as<const D: usize, K: Basic>(&self, ids: &[u64]) -> Result<Tensor<D, K>, DistError> {
         let found = self.gather_column(ids)?;
         // Columns are of one kind on all ranks, so that all of them see this error.
         found.tensor::<D, K>().ok_or_else(|| {

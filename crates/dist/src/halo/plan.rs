@@ -102,7 +102,7 @@ impl HaloPlan {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn num_halo(&self, ntype: usize) -> usize {
+    pub(crate) fn num_halo(&self, ntype: usize) -> usize {
         of_ntype(&self.types, ntype).num_halo
     }
 }

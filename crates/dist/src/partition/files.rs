@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_data::{create_dirs, lock_dir, read_file, sync_dir, write_atomic};
-use burn_gnn_files::cut;
+use burn_gnn_files::internal::cut;
 use burn_gnn_graph::HomoId;
 use rayon::prelude::*;
 use safetensors::Dtype;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use burn::tensor::{Element, TensorData};
 use burn_gnn_data::read_file;
-use burn_gnn_files::cut;
+use burn_gnn_files::internal::cut;
 use burn_gnn_graph::HomoId;
 use bytemuck::Pod;
 use half::{bf16, f16};

@@ -61,7 +61,7 @@ impl Partition {
         self.num_hops
     }
     /// Trainers per part that the graph was cut for.
-    pub fn num_trainers(&self) -> usize {
+    pub(crate) fn num_trainers(&self) -> usize {
         self.num_trainers
     }
     /// Nodes this part owns; they are the first local nodes.
@@ -105,7 +105,7 @@ impl Partition {
         columns(&self.node_feats, ntype)
     }
     /// Names of the feature columns of an edge type.
-    pub fn edge_columns(&self, etype: usize) -> impl Iterator<Item = &str> {
+    pub(crate) fn edge_columns(&self, etype: usize) -> impl Iterator<Item = &str> {
         columns(&self.edge_feats, etype)
     }
     /// Features of the inner nodes of a type, in id order.
@@ -113,7 +113,7 @@ impl Partition {
         self.node_feats.get(&(ntype, column.to_owned()))
     }
     /// Features of the inner edges of a type, in id order.
-    pub fn edge_feature(&self, etype: usize, column: &str) -> Option<&TensorData> {
+    pub(crate) fn edge_feature(&self, etype: usize, column: &str) -> Option<&TensorData> {
         self.edge_feats.get(&(etype, column.to_owned()))
     }
 }

@@ -7,7 +7,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_data::{AtomicFile, read_file};
-use burn_gnn_files::{DataError, cut};
+use burn_gnn_files::DataError;
+use burn_gnn_files::internal::cut;
 use bytemuck::Pod;
 use safetensors::Dtype;
 use serde_json::{Map, json};

@@ -1,7 +1,8 @@
 //! Draws global negatives: pairs of nodes without an edge, out of all pairs of the graph.
 
 use burn_gnn_graph::internal::room;
-use burn_gnn_sampling::{Draws, FreePairs, NegativeSampler, Negatives, SampleKey};
+use burn_gnn_sampling::internal::{Draws, FreePairs};
+use burn_gnn_sampling::{NegativeSampler, Negatives, SampleKey};
 
 use crate::exchange::{Pack, Unpack, agree, exchange};
 use crate::{Communicator, DistError, DistGraph};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use burn_gnn_graph::{EdgeKey, Graph, GraphError};
+use burn_gnn_sampling::internal::CorruptedPairs;
 use burn_gnn_sampling::{
-    CorruptedPairs, LinkBatch, LinkExclusion, LinkRows, NegativePairs, NegativeSampler, SampleKey, Sampler, SeedKind, SeedLinks, Seeds,
+    LinkBatch, LinkExclusion, LinkRows, NegativePairs, NegativeSampler, SampleKey, Sampler, SeedKind, SeedLinks, Seeds,
 };
 
 use super::global::GlobalNegatives;

@@ -1,7 +1,8 @@
 //! The owner's side: one hop around nodes that others ask for.
 
 use burn_gnn_graph::Schema;
-use burn_gnn_sampling::{SampleKey, SeedTrees};
+use burn_gnn_sampling::SampleKey;
+use burn_gnn_sampling::internal::SeedTrees;
 
 use super::DistSampler;
 use crate::DistError;

@@ -160,7 +160,7 @@ fn refusals() {
         match ChunkedGraph::open(dir.path().join("metadata.json")) {
             Ok(_) => String::new(),
             Err(e) => {
-                assert!(matches!(e, DistError::Format { .. } | DistError::Io { .. } | DistError::Graph(_)), "{e:?}");
+                assert!(matches!(e, DistError::Format { .. } | DistError::Io { .. } | DistError::Graph(_) | DistError::Data(_)), "{e:?}");
                 e.to_string()
             }
         }

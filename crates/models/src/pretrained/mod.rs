@@ -12,8 +12,9 @@ use std::sync::Arc;
 use burn::module::{Module, ModuleDisplay};
 use burn::tensor::{DType, TensorData};
 use burn_gnn_data::read_file;
-use burn_gnn_files::open as open_file;
-use burn_gnn_files::{DataError, cut, cut_quoted};
+use burn_gnn_files::DataError;
+use burn_gnn_files::internal::open as open_file;
+use burn_gnn_files::internal::{cut, cut_quoted};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 

@@ -9,7 +9,8 @@ use safetensors::Dtype;
 
 use crate::FeatureSource;
 use crate::RowType;
-use burn_gnn_files::{AtomicFile, DataError, Hash, io_error, tensor_header};
+use burn_gnn_files::internal::{Hash, io_error, tensor_header};
+use burn_gnn_files::{AtomicFile, DataError};
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::setting;
 

@@ -10,8 +10,9 @@ use super::format::{CHECKSUM, SCALE, TENSOR, row_hash};
 use super::packed::Packed;
 use crate::FeatureSource;
 use crate::RowType;
-use burn_gnn_files::cut;
-use burn_gnn_files::{DataError, MappedFile, NpyHead, TensorViews, format_error};
+use burn_gnn_files::internal::cut;
+use burn_gnn_files::internal::{MappedFile, TensorViews, format_error};
+use burn_gnn_files::{DataError, NpyHead};
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::check_ids;
 

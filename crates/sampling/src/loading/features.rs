@@ -79,7 +79,7 @@ impl<B, T> LoadedBatch<B, T> {
         self.num_seeds() as f64 / self.global_seeds.max(1) as f64
     }
     /// Bytes of features.
-    pub fn feature_bytes(&self) -> usize {
+    pub(crate) fn feature_bytes(&self) -> usize {
         let tensors = self.x.iter().chain(&self.seed_x).chain(self.edge_x.iter().flatten()).flatten();
         tensors.map(|x| x.dims().iter().product::<usize>() * 4).sum()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use burn::tensor::{BoolStore, DType, TensorData};
 use burn_gnn_data::NpyHead;
-use burn_gnn_files::MappedFile;
+use burn_gnn_files::internal::MappedFile;
 use safetensors::Dtype;
 
 use crate::DistError;
