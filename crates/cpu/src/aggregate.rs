@@ -1,7 +1,5 @@
 //! Weighted aggregation, `act(after[v] Σ scale[u] w[e] x[u] + bias)`, and its gradients.
 
-use std::borrow::Cow;
-
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -75,7 +73,7 @@ pub fn gradient<T: Elem>(plan: &AggregatePlan, given: Given<'_, T>, wants: [bool
 /// `d w_e = l_u r_v (x[u] · h[v])`, rounded once: factors are applied to the products, one number per edge, so no
 /// operand is scaled into a copy.
 pub fn gradient_of_weight<T: Elem>(plan: &AggregatePlan, given: Given<'_, T>) -> Vec<T> {
-    let (grad, x): (Cow<'_, [T::Acc]>, Cow<'_, [T::Acc]>) = (widen(given.grad), widen(given.other));
+    let [grad, x] = [given.grad, given.other].map(widen);
     let h = match plan.activation() {
         Activation::None => None,
         activation => before::<T::Acc>(&grad, &widen(given.out), activation, plan.width(), false).0,

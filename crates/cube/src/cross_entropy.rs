@@ -31,7 +31,8 @@ struct LossRows(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     index: RowIndex,
-    targets: Arc<[u32]>,
+    /// A copy: the caller's array must go when the caller lets it go.
+    targets: Vec<u32>,
     attached: Attached,
 }
 
@@ -47,7 +48,7 @@ impl LossRows {
     fn of(plan: &CrossEntropyPlan) -> Self {
         let ((rows, targets), all) = (plan.arrays(), plan.shape()[0]);
         let make = || match RowIndex::new(rows, all) {
-            Ok(index) => Self(Arc::new(Inner { index, targets: targets.clone(), attached: Attached::default() })),
+            Ok(index) => Self(Arc::new(Inner { index, targets: targets.to_vec(), attached: Attached::default() })),
             Err(e) => unreachable!("the plan has checked rows: {e}"),
         };
         ROWS.get_or_insert([rows, targets], all, make)

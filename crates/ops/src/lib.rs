@@ -8,7 +8,7 @@
 //! [`Stream`]; [`with_precision`]; [`GraphView`], what a layer sees of a graph; [`MessageOps`] and [`function`],
 //! message passing by the names of fields, and [`MessagePassing`], a trait for custom layers.
 //!
-//! All of them go through one extension of Burn's backends: CPU kernels for Flex and NdArray, those of `burn-gnn-cube` for GPUs, plain
+//! All of them go through one extension of Burn's backends: kernels of `burn-gnn-cpu` for Flex and NdArray, those of `burn-gnn-cube` for GPUs, plain
 //! Burn primitives for every other backend, hand-written gradients for autodiff. Shapes are checked before.
 
 #![forbid(unsafe_code)]

@@ -82,6 +82,7 @@ impl DegreeScale {
         }))
     }
     /// Whether it is a clone of `other`.
+    #[doc(hidden)]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -94,14 +95,17 @@ impl DegreeScale {
         self.0.power
     }
     /// What devices keep beside the factors.
+    #[doc(hidden)]
     pub fn attached(&self) -> &Attached {
         &self.0.attached
     }
     /// The factors.
+    #[doc(hidden)]
     pub fn double(&self) -> &[f64] {
         self.0.double.get_or_compute(|| self.compute(|f| f))
     }
     /// The factors, rounded.
+    #[doc(hidden)]
     pub fn single(&self) -> &[f32] {
         self.0.single.get_or_compute(|| self.compute(|f| f as f32))
     }

@@ -3,6 +3,7 @@
 //! What `burn-gnn-cpu`, `burn-gnn-cube` and `burn-gnn-ops` share, and no more: programs take what they need of it from `burn-gnn`.
 //! A plan is a plain value with private fields: what it says was checked when it was made, so a kernel that takes one relies on it.
 //! What can be wrong with it is a [`PlanError`].
+//! Types that users make themselves ([`Segments`], [`RelationalIndex`], [`DegreeScale`], [`KeyedDropout`]) hide what they have for kernels.
 
 #![forbid(unsafe_code)]
 

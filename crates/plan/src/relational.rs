@@ -125,7 +125,7 @@ impl RelationalIndex {
     }
 
     /// Edge ids by relation, ascending inside one, and before them where each relation starts.
-    pub fn by_relation(&self) -> (&[u32], &[u32]) {
+    fn by_relation(&self) -> (&[u32], &[u32]) {
         let (starts, ids) = self.inner.by_relation.get_or_compute(|| {
             let mut starts = vec![0u32; self.num_relations() + 1];
             self.types().iter().for_each(|&t| starts[t as usize + 1] += 1);
@@ -143,11 +143,13 @@ impl RelationalIndex {
     }
 
     /// What kernels keep beside the edges: for [`mean`](Self::mean) and without, one of all clones.
+    #[doc(hidden)]
     pub fn attached(&self) -> &Attached {
         &self.inner.attached
     }
 
     /// Edges of the same relation at the same destination, for every edge.
+    #[doc(hidden)]
     pub fn pair_counts(&self) -> &[u32] {
         self.inner.pair_counts.get_or_compute(|| {
             let dst = self.relation().dst();

@@ -110,6 +110,7 @@ impl Segments {
     }
 
     /// What devices keep beside the offsets.
+    #[doc(hidden)]
     pub fn attached(&self) -> &Attached {
         &self.0.attached
     }
@@ -138,6 +139,7 @@ impl Segments {
         self.0.offsets[i] as usize..self.0.offsets[i + 1] as usize
     }
     /// The segment of each row.
+    #[doc(hidden)]
     pub fn by_row(&self) -> Vec<u32> {
         (0..self.len()).flat_map(|i| std::iter::repeat_n(i as u32, self.range(i).len())).collect()
     }
@@ -145,6 +147,7 @@ impl Segments {
     ///
     /// # Errors
     /// More segments than a relation has nodes.
+    #[doc(hidden)]
     pub fn relation(&self) -> Result<&Relation, PlanError> {
         self.0.relation.try_get_or_compute(|| {
             let ids = self.by_row();
@@ -225,6 +228,7 @@ impl TypeIndex {
         &self.rows
     }
     /// [`rows`](Self::rows), as a permutation.
+    #[doc(hidden)]
     pub fn permutation(&self) -> &Permutation {
         &self.rows
     }

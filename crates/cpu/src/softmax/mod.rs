@@ -9,7 +9,7 @@
 //! ```
 //! Logits lie in edge-id order, so both ends of the way are a row anywhere in memory; rows are asked for
 //! ahead, and each is read once and written once. Columns go in blocks of 8, 4 and 1, so that the largest
-//! and the sum stay in registers. Where that waits for memory too often, [`edges`] is faster.
+//! and the sum stay in registers. Where that waits for memory too often, the order of edges (`by_edges`) is faster.
 
 // Fixed lanes and columns of several rows at once: one index says it best.
 #![allow(clippy::needless_range_loop)]

@@ -1,5 +1,7 @@
 //! Cross entropy of chosen rows.
 
+use std::sync::Arc;
+
 use burn_gnn_cube::{cross_entropy, cross_entropy_grad};
 use burn_gnn_plan::{CrossEntropyPlan, LossReduction};
 
@@ -54,4 +56,15 @@ fn rows_and_classes() {
 fn targets_are_classes() {
     let error = CrossEntropyPlan::new([1, 3], &[0].into(), &[3].into(), LossReduction::Sum).unwrap_err();
     assert!(error.to_string().contains("`targets[0]` must lie in 0..3"), "{error}");
+}
+
+/// What devices keep holds no array of the caller's.
+#[test]
+fn arrays_go_with_their_caller() {
+    let Some(()) = adapter() else { return };
+    let (rows, targets): (Arc<[u32]>, Arc<[u32]>) = ([0, 1].into(), [2, 0].into());
+    let plan = CrossEntropyPlan::new([2, 3], &rows, &targets, LossReduction::Sum).unwrap();
+    cross_entropy(&plan, tensor(&[0.5; 6], &[2, 3]));
+    drop(plan);
+    assert_eq!([Arc::strong_count(&rows), Arc::strong_count(&targets)], [1, 1]);
 }

@@ -1,8 +1,8 @@
 //! What an operator is: the plan of one call, from which follow the shapes of its results, the kernels of each backend, and
 //! what its gradient keeps and computes.
 //!
-//! An operator is one folder: the public function, the plan and this trait's implementation in `mod.rs` and `plan.rs`, kernels in
-//! `cpu.rs` and `cube.rs`, plain primitives in `reference.rs`. Dispatch to backends, autodiff, fusion, the refusal of second
+//! An operator is one folder: the public function in `mod.rs`, this trait's implementation for its plan (of `burn-gnn-plan`) there or in
+//! `operator.rs`, calls of kernels (of `burn-gnn-cpu` and `burn-gnn-cube`) in `cpu.rs` and `cube.rs`, plain primitives in `reference.rs`. Dispatch to backends, autodiff, fusion, the refusal of second
 //! derivatives and "keep only what a tracked input needs" stand here, once for all of them.
 
 mod autodiff;

@@ -7,7 +7,7 @@ use burn_gnn_cpu::split as kernel;
 use bytemuck::Zeroable;
 
 use super::first_rows;
-use super::split::Split;
+use super::pending::Split;
 use crate::cpu::{Host, by_dtype};
 
 /// Copies the gradient of a run to its rows of the whole; keeps that of all rows, to which first rows are added.

@@ -3,7 +3,7 @@
 mod cpu;
 mod first_rows;
 mod operator;
-mod split;
+mod pending;
 
 pub(crate) use first_rows::first_rows;
 
@@ -11,7 +11,7 @@ use burn::tensor::Tensor;
 
 use burn_gnn_plan::SplitPlan;
 use operator::{Part, Whole};
-use split::Split;
+use pending::Split;
 
 use crate::operator::{call, tensor};
 

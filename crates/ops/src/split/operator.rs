@@ -7,7 +7,7 @@ use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::{Shape, Slice};
 
-use super::split::{Split, zeros};
+use super::pending::{Split, zeros};
 use super::{cpu, first_rows};
 use crate::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors};

@@ -84,6 +84,7 @@ impl AdamStep {
         Err(PlanError::Parameter { op, arg: "step.time", range: "at least 1", value: 0.0 })
     }
     /// What the loop over entries multiplies by.
+    #[doc(hidden)]
     pub fn factors(&self) -> AdamFactors {
         let time = self.time.min(i32::MAX as usize) as i32;
         let (first, second) = (1.0 - self.beta_1.powi(time), 1.0 - self.beta_2.powi(time));

@@ -41,6 +41,7 @@ impl KeyedDropout {
     ///
     /// # Errors
     /// A probability outside `[0, 1)`, a number of ids that is not that of the rows.
+    #[doc(hidden)]
     pub fn plan(
         &self,
         op: &'static str,
