@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use burn::tensor::{DType, Shape};
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_cube::*;
+use burn_gnn_graph::Stream;
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_plan::*;
 use burn_gnn_sampling::{NeighborSampler, SampleKey};
-use burn_gnn_structure::Stream;
 
 use crate::attention::attention_plan;
 use crate::dropout::dropout;
