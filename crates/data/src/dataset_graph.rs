@@ -41,7 +41,7 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// [`GraphError::OutOfMemory`] for features whose dense form no memory holds; a node id of a split that is out of range.
+    /// [`GraphError::OutOfMemory`](burn_gnn_graph::GraphError::OutOfMemory) for features whose dense form no memory holds; a node id of a split that is out of range.
     ///
     /// # Cost
     /// Structure is shared; features are copied to their dense form. Keep [`features`](Self::features) where they are sparse and wide.

@@ -30,7 +30,7 @@ pub enum UnknownNodes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Wrong rows that are reported together, at least 1; the first is an error as it is, more come as
-    /// [`DataError::Problems`](burn_gnn_data::DataError::Problems).
+    /// [`DataError::Problems`](crate::DataError::Problems).
     pub max_problems: usize,
     /// Nodes given twice.
     pub duplicates: Duplicates,

@@ -52,7 +52,7 @@ pub struct EdgeTable {
 /// [`DataError::Io`]; [`DataError::Table`] at the first line that is wrong: a header with other columns than the
 /// decoder's, a line with another number of fields (a blank line included), a number that cannot be parsed or does not
 /// fit its type, another number of attributes, text that is not UTF-8, an id that an earlier row has.
-/// [`DataError::Format`] for a compressed file that is damaged or expands too far, [`GraphError::TooLarge`] for more
+/// [`DataError::Format`] for a compressed file that is damaged or expands too far, [`GraphError::TooLarge`](burn_gnn_graph::GraphError::TooLarge) for more
 /// than `u32::MAX - 1` rows.
 ///
 /// # Cost
