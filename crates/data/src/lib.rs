@@ -7,7 +7,7 @@
 //! [`Builder`] makes a graph of tables in GraphLearn's format or of CSV files, [`read_nodes`] and [`read_edges`] read
 //! single ones.
 //!
-//! Files are data from outside: whatever they hold, the answer is a value or a [`DataError`](crate::DataError) that
+//! Files are data from outside: whatever they hold, the answer is a value or a [`DataError`] that
 //! names the file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
 
 #![forbid(unsafe_code)]

@@ -110,7 +110,7 @@ impl Graph {
     }
 
     /// [`double_radius_label`] of every node for a pair of nodes, on a subgraph around them
-    /// ([`NeighborSampler::induced`](crate::NeighborSampler::induced), which leaves out the edge between them). The
+    /// (`NeighborSampler::induced`, which leaves out the edge between them). The
     /// distance from one end is that without the other; of a node with itself every other label is 0. Per node type in
     /// schema order.
     ///

@@ -33,7 +33,7 @@ impl Graph {
     /// The graph with nodes and edges renumbered; features follow, and the result holds the ids from before.
     ///
     /// The in-edges of a node keep their order, so sums over neighbours keep theirs, and
-    /// [`NeighborSampler::with_original_ids`](crate::NeighborSampler::with_original_ids) draws the same samples.
+    /// `NeighborSampler::with_original_ids` draws the same samples.
     ///
     /// ```
     /// use burn_gnn_graph::{EdgeOrder, Graph, NodeOrder};

@@ -72,7 +72,7 @@ impl Block {
 /// Makes a block of sampled edges: `use` it and call [`to_block`](Self::to_block) of a [`Subgraph`].
 pub trait ToBlock {
     /// The block of all edges, whose destinations are `dst`, given per node type, first among the sources; the others follow in the
-    /// order in which the edges of these destinations meet them. Nodes and edges keep their ids in [`graph`](Self::graph).
+    /// order in which the edges of these destinations meet them. Nodes and edges keep their ids in `graph`.
     ///
     /// `whole` is the graph of which this is a subgraph. [Degrees](Block#degrees), totals and original ids are those there, as in
     /// the blocks that [`NeighborSampler`] makes of it; for degrees of the subgraph, sample the subgraph.

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A value that is computed from others when it is first needed, and kept: the layouts of a
 /// relation, for example.
 ///
-/// Every cache of this library is made of this type (or of [`DerivedMap`], a table of them).
+/// Every cache of this library is made of this type (or of [`DerivedMap`](crate::DerivedMap), a table of them).
 /// `OnceLock::get_or_init` and a `Mutex` around the computation are not for computations that may
 /// run in parallel: a worker of rayon's pool that waits in `join` takes other tasks meanwhile, and
 /// one of them may ask for the cell that this worker is about to fill. It would wait for itself.

@@ -9,7 +9,7 @@ use crate::GraphError;
 impl Relation {
     /// From CSR: row `u` of `indptr` lists the destinations of source `u`. `edge_ids[p]` is the id of the edge at
     /// position `p` (`None`: the position itself) and must be a permutation; other ids are kept beside positions by
-    /// [`GraphBuilder::edge_ids`](crate::GraphBuilder::edge_ids). Offsets and nodes may be of any integer type that
+    /// `GraphBuilder::edge_ids`. Offsets and nodes may be of any integer type that
     /// files and other libraries have.
     ///
     /// ```
