@@ -41,6 +41,7 @@ impl CountBytes for LossRows {
         self.0.index.bytes() + self.0.targets.bytes() + self.0.attached.bytes()
     }
 }
+
 /// By the rows that there are, for as long as a caller holds both arrays.
 static ROWS: Resident<u32, 2, usize, LossRows> = Resident::new();
 

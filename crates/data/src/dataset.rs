@@ -63,8 +63,8 @@ impl Features {
     /// form no memory holds.
     ///
     /// ```
-    /// use burn_gnn_data::Features;
-    /// use burn_gnn_data::DataError;
+    /// use burn_gnn_data::{DataError, Features};
+    /// use burn_gnn_graph::GraphError;
     /// let wide = Features::Sparse { rows: 1 << 30, cols: 1 << 24, row: vec![], col: vec![], value: vec![] };
     /// assert!(matches!(wide.try_to_dense(), Err(DataError::Graph(GraphError::OutOfMemory { bytes, .. })) if bytes == 1 << 56));
     /// ```

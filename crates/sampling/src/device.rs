@@ -1,4 +1,4 @@
-//! What a device that draws by itself is told of a sampler, and the batch made of what it found.
+//! Describes a sampler to a device that draws by itself, and makes the batch of what it found.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a batch is told of a graph that no machine holds as a whole.
+//! Describes a graph that no machine holds as a whole to a batch.
 
 use std::sync::Arc;
 

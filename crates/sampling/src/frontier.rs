@@ -14,7 +14,7 @@ pub trait SampleNeighbors {
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
-    /// use burn_gnn_sampling::SampleKey;
+    /// use burn_gnn_sampling::{SampleKey, SampleNeighbors, ToBlock};
     /// let g = Graph::homogeneous(4, vec![1, 2, 3, 0], vec![0, 0, 0, 3])?;
     /// let frontier = g.sample_neighbors([("_N", [0])], [2], SampleKey::new(1))?;
     /// assert_eq!(frontier.graph.in_degrees("_E", &[0, 3])?, [2, 0]);

@@ -48,7 +48,7 @@ pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Message
 
 /// As [`select`] of copied source rows, and `words` for every edge, by edge id: of which columns it is the argmax.
 ///
-/// Column `128 g + 16 k + i` of an edge is bit `k` of byte `i` of its group `g`: lanes next to each other are told apart
+/// Column `128 g + 16 k + i` of an edge is bit `k` of byte `i` of its group `g`: lanes next to each other are distinguished
 /// without moving them.
 pub(crate) fn select_bits<T: Elem>(messages: &Messages<'_, T, CopyLhs, Same>, max: bool, words: usize) -> (Vec<T>, Vec<i32>) {
     let (rows, width) = (messages.rows, messages.width);

@@ -224,7 +224,7 @@ pub(crate) fn put<T: Elem, const N: usize, const K: usize>(out: &mut Sink<'_, T>
 
 /// Writes the last `keep` of `entries`: only a block that stands alone reaches back over columns written before.
 ///
-/// A whole block is told apart, for its length is then a constant: one wide store, where a length known only when it
+/// A whole block is a case of its own, for its length is then a constant: one wide store, where a length known only when it
 /// runs is a loop over single entries (a fifth of the time of rows of 16).
 #[inline(always)]
 pub(crate) fn put_last<T: Copy, const N: usize>(out: &mut Sink<'_, T>, entries: &[T; N], keep: usize) {

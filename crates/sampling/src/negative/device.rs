@@ -1,8 +1,8 @@
-//! What devices and other machines are told of a sampler of negatives.
+//! Describes a negative sampler to devices and to other ranks.
 
 use super::*;
 
-/// What a device that draws by itself is told of a sampler.
+/// A negative sampler as a device that draws by itself needs it.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct NegativeFacts<'a> {
