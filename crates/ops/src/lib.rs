@@ -17,11 +17,17 @@ mod activation;
 mod aggregate;
 mod attention;
 mod check;
-mod cpu;
 mod dense;
 mod div_by;
 mod edge_softmax;
 mod error;
+// Operators as the tests of properties see them, which name this crate.
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+extern crate self as burn_gnn_ops;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[allow(dead_code, deprecated, unused_imports)]
+#[path = "../tests/ops/families/mod.rs"]
+mod families;
 // The fallback is compared with kernels of a backend that Burn has deprecated.
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
