@@ -29,12 +29,27 @@ pub enum PartitionMethod {
         /// At least 1.
         passes: usize,
     },
-    /// `assignment[node type][original id]` is the part; parts may be empty. With several trainers per machine it is the trainer,
-    /// below `num_parts · num_trainers_per_machine`.
-    Custom(Vec<Vec<u32>>),
+    /// By the name of a node type, the part of each of its nodes, by original id; parts may be empty. With several trainers per machine
+    /// it is the trainer, below `num_parts · num_trainers_per_machine`. [`custom`](Self::custom) makes it of a list.
+    Custom(BTreeMap<String, Vec<u32>>),
 }
 
 impl PartitionMethod {
+    /// [`Custom`](Self::Custom): every node type with the part of each of its nodes.
+    ///
+    /// ```
+    /// use burn_gnn_dist::{PartitionConfig, PartitionMethod, partition_graph};
+    /// use burn_gnn_graph::Graph;
+    /// let g = Graph::builder().nodes("paper", 3).nodes("author", 1).edges(("author", "writes", "paper"), vec![0], vec![2]).build()?;
+    /// let method = PartitionMethod::custom([("paper", vec![0, 1, 1]), ("author", vec![1])]);
+    /// let parts = partition_graph(&g, &PartitionConfig::new("papers", 2).with_method(method))?;
+    /// assert_eq!((parts.assignment("paper"), parts.edge_cut()), (&[0, 1, 1][..], 0));
+    /// # Ok::<(), burn_gnn_dist::DistError>(())
+    /// ```
+    pub fn custom(assignment: impl IntoIterator<Item = (impl Into<String>, impl Into<Vec<u32>>)>) -> Self {
+        Self::Custom(assignment.into_iter().map(|(ntype, parts)| (ntype.into(), parts.into())).collect())
+    }
+
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Metis => "metis",
