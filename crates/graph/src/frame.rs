@@ -328,6 +328,10 @@ impl Frame {
         let columns = self.columns.iter().map(|(name, column)| (name.clone(), column.to_device(device))).collect();
         Self { columns, ..self.clone() }
     }
+    /// Bytes of all columns; lists, texts and ids are not counted.
+    pub fn column_bytes(&self) -> usize {
+        self.columns.values().map(|c| c.shape.num_elements() * c.dtype.size()).sum()
+    }
     /// Columns by name.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(n, c)| (n.as_str(), c))
