@@ -134,7 +134,7 @@ fn bar(pieces: &[Piece], options: &ReadOptions) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(bytes);
-    if let Ok(style) = ProgressStyle::with_template("{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta}") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left") {
         bar.set_style(style);
     }
     bar.set_message(pieces.first().map_or(String::new(), |p| cut(&p.path.display().to_string())));

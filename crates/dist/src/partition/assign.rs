@@ -7,6 +7,7 @@ mod streaming;
 
 use std::collections::BTreeMap;
 
+use burn_gnn_files::internal::Progress;
 use burn_gnn_graph::Graph;
 use burn_gnn_ops::Stream;
 use rayon::prelude::*;
@@ -42,6 +43,8 @@ pub(crate) fn assign(graph: &Graph, config: &PartitionConfig) -> Result<Vec<Vec<
                 PartitionMethod::Ldg { passes } => stream(&adjacency, &classes, config, Score::Ldg, passes),
                 PartitionMethod::Fennel { passes } => stream(&adjacency, &classes, config, Score::Fennel, passes),
                 _ => {
+                    let _drawn =
+                        Progress::elapsed(config.draws(graph.total_nodes() + graph.total_edges()), "METIS: assigning nodes to parts");
                     let in_degrees = config.balance_edges.then(|| adjacency.in_degrees().to_vec());
                     let mut joint = metis::metis(adjacency.merged()?, &classes, config)?;
                     // METIS may miss the balance of edges where few nodes have most of them.

@@ -6,6 +6,9 @@ use burn_gnn_graph::{Graph, GraphError};
 
 use crate::DistError;
 
+/// Nodes and edges from which progress is drawn.
+const LONG: usize = 1 << 20;
+
 /// How nodes are assigned to parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartitionMethod {
@@ -122,6 +125,8 @@ pub struct PartitionConfig {
     pub num_trainers_per_machine: usize,
     /// Whether there may be more parts than nodes; some are empty then.
     pub allow_empty_parts: bool,
+    /// Whether long work draws its progress (on a terminal): assigning the nodes of large graphs, and writing parts.
+    pub progress: bool,
 }
 
 impl PartitionConfig {
@@ -142,6 +147,7 @@ impl PartitionConfig {
             reshuffle: true,
             num_trainers_per_machine: 1,
             allow_empty_parts: false,
+            progress: true,
         }
     }
     /// Another method.
@@ -214,6 +220,18 @@ impl PartitionConfig {
     pub fn with_empty_parts(mut self, allow: bool) -> Self {
         self.allow_empty_parts = allow;
         self
+    }
+
+    /// With or without progress.
+    #[must_use]
+    pub fn with_progress(mut self, progress: bool) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Whether work over so many nodes and edges draws its progress.
+    pub(crate) fn draws(&self, things: usize) -> bool {
+        self.progress && things >= LONG
     }
 
     /// Whether node types are balanced where the method balances at all.

@@ -13,6 +13,7 @@ mod owner_map;
 mod part;
 mod read_book;
 mod rows;
+mod summary;
 mod table;
 mod tensors;
 mod to_graph;
