@@ -290,8 +290,8 @@ fn by_local_scores<G: GraphView>(g: &G, inputs: [&[u64]; 2], computed: [&[u64]; 
 
 /// [`three`] in parts of which the last owns no node of `a`.
 fn last_without_a(parts: usize) -> PartitionedGraph {
-    let owners = |n: usize, parts: usize| (0..n).map(|v| (v * 7 % parts) as u32).collect();
-    let custom = PartitionMethod::Custom(vec![owners(30, (parts - 1).max(1)), owners(20, parts)]);
+    let owners = |n: usize, parts: usize| (0..n).map(|v| (v * 7 % parts) as u32).collect::<Vec<_>>();
+    let custom = PartitionMethod::custom([("a", owners(30, (parts - 1).max(1))), ("b", owners(20, parts))]);
     partition_graph(&three(), &PartitionConfig::new("g", parts).with_method(custom)).unwrap()
 }
 

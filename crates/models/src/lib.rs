@@ -74,6 +74,7 @@ mod sage;
 mod metrics;
 pub mod plot;
 mod ranking;
+mod score_metrics;
 mod task;
 mod train;
 
@@ -119,6 +120,7 @@ pub use rgcn::{Rgcn, RgcnConfig, RgcnLayers};
 pub use sage::{Sage, SageConfig};
 pub use sage_conv::{SageAggregator, SageConv, SageConvConfig};
 pub use scope::{DropoutKey, next_stream, seeded};
+pub use score_metrics::{average_precision, roc_auc, top_k_accuracy};
 pub use sg_conv::{SgConv, SgConvConfig};
 pub use sparse_rows::{EncoderRows, SparseAdam, SparseAdamConfig};
 pub use task::{NodeTask, Rows};

@@ -179,7 +179,7 @@ where
     }
     let mut optimizer = adam.init();
     let bar = if config.progress && sync.reports() { ProgressBar::new(config.epochs as u64) } else { ProgressBar::hidden() };
-    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} epochs  {msg}  {elapsed}") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} epochs  {msg}  {per_sec}  {eta} left") {
         bar.set_style(style);
     }
     let mut history = Vec::with_capacity(config.epochs);

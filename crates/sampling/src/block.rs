@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::SampledBatch;
 use crate::facts::BatchFacts;
 use crate::rules::EdgeRule;
-use burn_gnn_graph::{Compressed, Derived, EdgeKey, Graph, GraphError, OriginalIds, Relation, Schema, of_etype, of_ntype};
+use burn_gnn_graph::{Compressed, Derived, EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema, of_etype, of_ntype};
 
 /// The graph that is sampled, and the ids it had before it was renumbered.
 #[derive(Debug)]
@@ -104,6 +104,15 @@ pub(crate) struct BlockParts {
 }
 
 impl Block {
+    #[track_caller]
+    fn ntype(&self, key: impl NodeKey) -> usize {
+        self.schema().ntype(key).unwrap_or_else(|e| panic!("{e}"))
+    }
+    #[track_caller]
+    fn etype(&self, key: impl EdgeKey) -> usize {
+        self.schema().etype(key).unwrap_or_else(|e| panic!("{e}"))
+    }
+
     /// Whether [`src_nodes`](Self::src_nodes) are ids of a graph that this machine holds, not rows of a batch of several machines.
     #[doc(hidden)]
     pub fn holds_graph(&self) -> bool {
@@ -180,23 +189,25 @@ impl Block {
         let relations = self.relations.iter().enumerate().map(whole).collect();
         Graph::assemble(facts.schema().clone(), self.num_src.to_vec(), relations)
     }
-    /// Nodes of node type number `ntype` in the whole graph.
+    /// Nodes of a type in the whole graph.
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn total_nodes(&self, ntype: usize) -> u64 {
+    pub fn total_nodes(&self, ntype: impl NodeKey) -> u64 {
+        let ntype = self.ntype(ntype);
         match &self.origin {
             Origin::Whole(source) => *of_ntype(source.whole().node_counts(), ntype) as u64,
             Origin::Told(facts) => facts.total_nodes(ntype),
         }
     }
-    /// Edges of edge type number `etype` in the whole graph.
+    /// Edges of a type in the whole graph.
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn total_edges_of(&self, etype: usize) -> u64 {
+    pub fn total_edges_of(&self, etype: impl EdgeKey) -> u64 {
+        let etype = self.etype(etype);
         match &self.origin {
             Origin::Whole(source) => of_etype(source.whole().relations(), etype).num_edges() as u64,
             Origin::Told(facts) => facts.total_edges(etype),
@@ -217,28 +228,41 @@ impl Block {
     pub fn total_edges(&self) -> usize {
         self.relations.iter().map(Relation::num_edges).sum()
     }
-    /// Source nodes of node type number `ntype`, as ids of [`graph`](Self::graph); the first are the destinations.
+    /// Source nodes of a type, as ids of [`graph`](Self::graph); the first are the destinations. Types are given by name, by number, or as
+    /// `..` where there is one.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
+    /// let g = Graph::builder().nodes("a", 3).nodes("b", 2).edges(("a", "to", "b"), vec![0, 2, 1], vec![0, 0, 1]).build()?;
+    /// let batch = NeighborSampler::new(&g, 1, 10)?.sample([("b", [0])], SampleKey::new(0))?;
+    /// assert_eq!((batch.blocks[0].src_nodes("a"), batch.blocks[0].dst_nodes("b")), (&[0, 2][..], &[0][..]));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn src_nodes(&self, ntype: usize) -> &[u32] {
+    pub fn src_nodes(&self, ntype: impl NodeKey) -> &[u32] {
+        let ntype = self.ntype(ntype);
         &of_ntype(&self.nodes, ntype)[..self.num_src[ntype]]
     }
-    /// Destination nodes of node type number `ntype`, as ids of [`graph`](Self::graph).
+    /// Destination nodes of a type, as ids of [`graph`](Self::graph).
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn dst_nodes(&self, ntype: usize) -> &[u32] {
+    pub fn dst_nodes(&self, ntype: impl NodeKey) -> &[u32] {
+        let ntype = self.ntype(ntype);
         &of_ntype(&self.nodes, ntype)[..self.num_dst[ntype]]
     }
-    /// Id in [`graph`](Self::graph) of each edge of edge type number `etype`: rows of its edge features.
+    /// Id in [`graph`](Self::graph) of each edge of a type: rows of its edge features.
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn edge_ids(&self, etype: usize) -> &[u32] {
+    pub fn edge_ids(&self, etype: impl EdgeKey) -> &[u32] {
+        let etype = self.etype(etype);
         let positions = of_etype(&self.positions, etype);
         let Origin::Whole(source) = &self.origin else { return positions };
         let relation = of_etype(source.graph.relations(), etype);
@@ -254,7 +278,8 @@ impl Block {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn original_ids(&self, ntype: usize) -> &Arc<[u64]> {
+    pub fn original_ids(&self, ntype: impl NodeKey) -> &Arc<[u64]> {
+        let ntype = self.ntype(ntype);
         of_ntype(&self.ids.original_nodes, ntype).get_or_compute(|| match &self.origin {
             Origin::Whole(source) => originals(&source.node_ids[ntype], self.src_nodes(ntype)),
             Origin::Told(facts) => facts.original_nodes(ntype)[..self.num_src[ntype]].into(),
@@ -265,7 +290,8 @@ impl Block {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn original_edge_ids(&self, etype: usize) -> &Arc<[u64]> {
+    pub fn original_edge_ids(&self, etype: impl EdgeKey) -> &Arc<[u64]> {
+        let etype = self.etype(etype);
         of_etype(&self.ids.original_edges, etype).get_or_compute(|| match &self.origin {
             Origin::Whole(source) => originals(&source.edge_ids[etype], self.edge_ids(etype)),
             Origin::Told(_) => unreachable!("given when the block was made"),
@@ -279,7 +305,8 @@ impl Block {
     /// # Cost
     /// `O(1)` per node; where seeds have times, `O(degree)`.
     #[track_caller]
-    pub fn in_degrees(&self, etype: usize) -> Vec<u32> {
+    pub fn in_degrees(&self, etype: impl EdgeKey) -> Vec<u32> {
+        let etype = self.etype(etype);
         let (_, d) = self.schema().ends(etype);
         match &self.origin {
             Origin::Whole(source) => {
@@ -298,7 +325,8 @@ impl Block {
     /// # Cost
     /// As [`in_degrees`](Self::in_degrees).
     #[track_caller]
-    pub fn src_in_degrees(&self, etype: usize) -> Option<Vec<u32>> {
+    pub fn src_in_degrees(&self, etype: impl EdgeKey) -> Option<Vec<u32>> {
+        let etype = self.etype(etype);
         let (s, d) = self.schema().ends(etype);
         match &self.origin {
             Origin::Whole(source) if s == d => {
@@ -317,7 +345,8 @@ impl Block {
     /// # Cost
     /// `O(1)` per node; where seeds have times, `O(degree)`.
     #[track_caller]
-    pub fn out_degrees(&self, etype: usize) -> Vec<u32> {
+    pub fn out_degrees(&self, etype: impl EdgeKey) -> Vec<u32> {
+        let etype = self.etype(etype);
         let (s, _) = self.schema().ends(etype);
         match &self.origin {
             Origin::Whole(source) => {
@@ -363,13 +392,27 @@ pub struct MiniBatch {
 }
 
 impl MiniBatch {
-    /// Nodes whose features go into the first layer, per node type.
-    pub fn input_nodes(&self, ntype: usize) -> &[u32] {
-        self.blocks.first().map_or(&[], |b| b.src_nodes(ntype))
+    /// Nodes of a type whose features go into the first layer.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn input_nodes(&self, ntype: impl NodeKey) -> &[u32] {
+        match self.blocks.first() {
+            Some(block) => block.src_nodes(ntype),
+            None => &[],
+        }
     }
-    /// Nodes that the last layer computes: the seeds, each once.
-    pub fn output_nodes(&self, ntype: usize) -> &[u32] {
-        self.blocks.last().map_or(&[], |b| b.dst_nodes(ntype))
+    /// Nodes of a type that the last layer computes: the seeds, each once.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn output_nodes(&self, ntype: impl NodeKey) -> &[u32] {
+        match self.blocks.last() {
+            Some(block) => block.dst_nodes(ntype),
+            None => &[],
+        }
     }
     /// Edges of all blocks.
     pub fn total_edges(&self) -> usize {

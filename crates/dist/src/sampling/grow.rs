@@ -142,7 +142,7 @@ impl DistSampler {
             }
         }
         let roots = nodes.trees.map(|trees| trees.of_rows);
-        Ok(DistBatch { mini: MiniBatch { blocks, seeds: rows, roots }, nodes: nodes.ids, edges })
+        Ok(DistBatch { schema: self.graph.schema().clone(), mini: MiniBatch { blocks, seeds: rows, roots }, nodes: nodes.ids, edges })
     }
 
     fn by_owner(&self, nodes: &Nodes) -> ByOwner {
