@@ -107,10 +107,10 @@ fn run(args: &Args) -> Result<()> {
     let TypeInput::Features(d_input) = data.inputs()[0] else { bail!("`gat` needs node features; this data set has none") };
     println!("{data}");
     let config = GatConfig::new(d_input, data.num_classes)
-        .with_heads(args.heads)
+        .with_num_heads(args.heads)
         .with_d_head(args.hidden)
         .with_out_heads(args.out_heads)
-        .with_layers(args.layers)
+        .with_num_layers(args.layers)
         .with_dropout(args.dropout)
         .with_attn_dropout(args.attn_dropout);
     let autodiff = device.clone().autodiff();

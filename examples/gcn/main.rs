@@ -101,7 +101,7 @@ fn run(args: &Args) -> Result<()> {
     let data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
     let TypeInput::Features(d_input) = data.inputs()[0] else { bail!("`gcn` needs node features; this data set has none") };
     println!("{data}");
-    let config = GcnConfig::new(d_input, data.num_classes).with_hidden(args.hidden).with_layers(args.layers).with_dropout(args.dropout);
+    let config = GcnConfig::new(d_input, data.num_classes).with_hidden(args.hidden).with_num_layers(args.layers).with_dropout(args.dropout);
     let training = TrainConfig::new()
         .with_epochs(args.epochs)
         .with_patience(args.patience)

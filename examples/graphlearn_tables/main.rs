@@ -47,9 +47,9 @@ struct Shop {
 
 impl NodeClassifier for Shop {
     type Dense = Self;
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, _: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, _: &[Option<Tensor<2>>], target: usize) -> Tensor<2> {
         let x: Vec<_> = self.encoders.iter().zip(&self.inputs).map(|(encoder, input)| Some(encoder.forward(input))).collect();
-        self.net.logits_over(views, &x, target, mode)
+        self.net.logits_over(views, &x, target)
     }
     fn dense(&self) -> &Self {
         self

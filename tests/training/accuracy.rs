@@ -15,7 +15,7 @@ use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn::data::{Dataset, crates_graph, karate_club};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{
-    Counts, FusedAdamConfig, GatConfig, GcnConfig, Mode, NoSync, NodeClassifier, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig,
+    Counts, FusedAdamConfig, GatConfig, GcnConfig, NoSync, NodeClassifier, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig,
     TypeInput, cross_entropy, evaluate, majority_class, seeded, train,
 };
 use burn_gnn::sampling::RowType;
@@ -259,21 +259,20 @@ fn minibatches(row: &Row, data: &Loaded, seed: u64) -> f64 {
     let features = GraphFeatures::new(&data.graph, &device).with_nodes(ntype, rows).unwrap();
     let seeds = Seeds::nodes(&data.graph, [(ntype, &data.train.index)]).unwrap();
     let loader = Loader::new(sampler, seeds, 512).unwrap().with_features(features).with_seed(seed).with_workers(1);
-    let config = SageConfig::new(width, data.num_classes).with_layers(2).with_hidden(64).with_dropout(0.5);
+    let config = SageConfig::new(width, data.num_classes).with_num_layers(2).with_hidden(64).with_dropout(0.5);
     let mut net = seeded(seed, || config.init(&device.clone().autodiff()));
     let mut optimizer = FusedAdamConfig::new().init();
-    let (mut step, mut best) = (0, (0.0, 0.0));
+    let mut best = (0.0, 0.0);
     for epoch in 0..row.training.epochs as u64 {
         for batch in loader.epoch(epoch).map(Result::unwrap) {
             let labels: Vec<u32> = batch.seeds[0].iter().map(|v| label[v]).collect();
             let rows = Rows { index: (0..labels.len() as u32).collect(), total: labels.len(), labels: labels.into() };
             let x = Tensor::from_inner(batch.x[0].clone().unwrap());
-            let loss = cross_entropy(net.forward_blocks(&batch.batch.blocks, x, Mode::Train { seed, step }), &rows);
+            let loss = cross_entropy(net.forward_blocks(&batch.batch.blocks, x), &rows);
             let grads = GradientsParams::from_grads(loss.backward(), &net);
             net = optimizer.step(row.training.lr, net, grads);
-            step += 1;
         }
-        let logits = net.valid().forward(&data.graph, x.clone(), Mode::Eval);
+        let logits = net.valid().forward(&data.graph, x.clone());
         let [val, test] = [&data.val, &data.test].map(|rows| Counts::new(&logits, rows).accuracy());
         if val > best.0 {
             best = (val, test);

@@ -4,10 +4,9 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeType, Schema};
-use burn_gnn_ops::{GraphView, div_by};
+use burn_gnn_ops::{EdgeTypes, div_by};
 
-use crate::Mode;
-use crate::conv::{Aggregator, EndRows, RelationConv};
+use crate::conv::{Aggregator, Conv, Endpoints, check_options};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, pyg_key};
 
 /// Describes a [`HeteroGraphConv`].
@@ -30,7 +29,7 @@ pub struct HeteroGraphConvConfig {
 /// Mean divides by the number of relations.
 ///
 /// # Departures from DGL
-/// Layers are of one kind (or an enum that implements [`RelationConv`]); rows of destinations need not be given
+/// Layers are of one kind (or an enum that implements [`Conv`]); features of destinations need not be given
 /// to layers that do not read them.
 ///
 /// # Cost
@@ -39,16 +38,16 @@ pub struct HeteroGraphConvConfig {
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::{GraphConvConfig, HeteroGraphConvConfig, Mode};
+/// use burn_gnn_models::{GcnConvConfig, HeteroGraphConvConfig};
 /// let device = Device::flex();
 /// let g = Graph::builder()
 ///     .edges(("user", "buys", "item"), vec![0, 1], vec![0, 0])
 ///     .edges(("user", "follows", "user"), vec![0], vec![1])
 ///     .build()?;
 /// let conv = HeteroGraphConvConfig::new()
-///     .init(g.schema(), |_| GraphConvConfig::new(4, 2).init(&device));
+///     .init(g.schema(), |_| GcnConvConfig::new(4, 2).init(&device));
 /// let x = vec![Tensor::<2>::zeros([1, 0], &device), Tensor::ones([2, 4], &device)]; // item, user
-/// let y = conv.forward(&g, x, Mode::Eval);
+/// let y = conv.forward(&g, x);
 /// assert_eq!(y[1].as_ref().unwrap().dims(), [2, 2]);
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
@@ -72,54 +71,38 @@ impl HeteroGraphConvConfig {
     }
 }
 
-impl<M: RelationConv> HeteroGraphConv<M> {
-    /// Rows of every node type in which a relation ends.
+impl<M: Conv> HeteroGraphConv<M> {
+    /// Features of every node type in which a relation ends.
     ///
     /// # Panics
-    /// Shapes, or edge types, that disagree with the graph.
+    /// Shapes, or edge types, that disagree with the graph; edge weights or features that a layer does not read.
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Option<Tensor<2>>> {
-        self.forward_with(g, x, mode, |_, results| join(results, self.aggregate))
+    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: Vec<Tensor<2>>) -> Vec<Option<Tensor<2>>> {
+        let join = |results: Vec<_>| (!results.is_empty()).then(|| join(results, self.aggregate));
+        self.results(edges, x).into_iter().map(join).collect()
     }
 
-    /// Results side by side, `[num_dst, relations into the type, d_output]`, relations in the order of the schema.
+    /// The results of the relations into every node type, relations in the order of the schema, before they are joined: to stack them
+    /// (`Tensor::stack`) or to join them in another way.
     ///
     /// # Panics
     /// As [`forward`](Self::forward).
     #[track_caller]
-    pub fn forward_stack<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Option<Tensor<3>>> {
-        self.forward_with(g, x, mode, |_, results| Tensor::stack(results, 1))
-    }
-
-    /// Results joined by `join(node type, results of the relations into it)`.
-    ///
-    /// # Panics
-    /// As [`forward`](Self::forward).
-    #[track_caller]
-    pub fn forward_with<G: GraphView + ?Sized, T>(
-        &self,
-        g: &G,
-        x: Vec<Tensor<2>>,
-        mode: Mode,
-        join: impl Fn(usize, Vec<Tensor<2>>) -> T,
-    ) -> Vec<Option<T>> {
-        let schema = g.schema();
+    pub fn results<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: Vec<Tensor<2>>) -> Vec<Vec<Tensor<2>>> {
+        let edges = edges.into();
+        let (g, schema) = (edges.view(), edges.view().schema());
         assert_eq!(schema.etypes(), &self.etypes[..], "edge types of the graph and of the layer");
         assert_eq!(schema.ntypes().len(), x.len(), "`x` holds one tensor per node type");
         let types = x.len();
         let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
         let src = g.src_rows("hetero_graph_conv", x);
         let result = |r: usize| {
-            let (s, d) = schema.ends(r);
-            let rows = EndRows { src: self.mods[r].project(src[s].clone()), dst: own[d].clone(), shared: s == d };
-            self.mods[r].aggregate(g, r, rows, mode)
+            let ((s, d), conv, edges) = (schema.ends(r), &self.mods[r], edges.at(r));
+            check_options::<M>(&edges);
+            let rows = Endpoints { src: conv.project(&edges, src[s].clone()), dst: own[d].clone(), shared: s == d };
+            conv.aggregate(&edges, rows)
         };
-        (0..types)
-            .map(|t| {
-                let results: Vec<_> = schema.etypes_into(t).map(result).collect();
-                (!results.is_empty()).then(|| join(t, results))
-            })
-            .collect()
+        (0..types).map(|t| schema.etypes_into(t).map(result).collect()).collect()
     }
 }
 

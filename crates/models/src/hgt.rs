@@ -12,22 +12,22 @@ use crate::inference::{Layerwise, check_types};
 use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types};
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
-use crate::{HgtConv, HgtConvConfig, LayerViews, Mode, ModelError, NodeClassifier, NodeEmbedding, Whole};
+use crate::{HgtConv, HgtConvConfig, LayerViews, ModelError, NodeClassifier, NodeEmbedding, Whole};
 
 /// Describes an [`Hgt`].
 #[derive(Config, Debug)]
 pub struct HgtConfig {
     /// Number of classes.
     pub num_classes: usize,
-    /// Columns between layers; a multiple of `heads`.
+    /// Columns between layers; a multiple of `num_heads`.
     #[config(default = 64)]
     pub hidden: usize,
     /// Heads of each layer.
     #[config(default = 4)]
-    pub heads: usize,
+    pub num_heads: usize,
     /// Number of layers.
     #[config(default = 2)]
-    pub layers: usize,
+    pub num_layers: usize,
     /// Dropout inside every layer.
     #[config(default = 0.2)]
     pub dropout: f64,
@@ -70,19 +70,20 @@ impl HgtConfig {
     /// # Errors
     /// The number of inputs is not that of the node types, no layers, heads that do not divide `hidden`.
     pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: &[TypeInput], device: &Device) -> Result<Hgt, ModelError> {
-        let sizes = [("layers", self.layers), ("hidden", self.hidden), ("heads", self.heads), ("num_classes", self.num_classes)];
+        let sizes =
+            [("num_layers", self.num_layers), ("hidden", self.hidden), ("num_heads", self.num_heads), ("num_classes", self.num_classes)];
         ModelError::check_sizes(&sizes, self.dropout)?;
-        if !self.hidden.is_multiple_of(self.heads) {
-            return Err(ModelError::NotDivisible { arg: "heads", value: self.heads, what: "hidden", of: self.hidden });
+        if !self.hidden.is_multiple_of(self.num_heads) {
+            return Err(ModelError::NotDivisible { arg: "num_heads", value: self.num_heads, what: "hidden", of: self.hidden });
         }
         let Inputs { projections, projected, embedded } = Inputs::new(g, inputs, self.hidden, device)?;
         let conv = |_| {
-            HgtConvConfig::from_graph(g, self.hidden, self.hidden / self.heads, self.heads)
+            HgtConvConfig::from_graph(g, self.hidden, self.hidden / self.num_heads, self.num_heads)
                 .with_dropout(self.dropout)
                 .with_layer_norm(self.layer_norm)
                 .try_init(device)
         };
-        let mut convs = (0..self.layers).map(conv).collect::<Result<Vec<_>, _>>()?;
+        let mut convs = (0..self.num_layers).map(conv).collect::<Result<Vec<_>, _>>()?;
         if let Some((first, rest)) = convs.split_first_mut() {
             rest.iter_mut().for_each(|conv| conv.share(first));
         }
@@ -99,8 +100,8 @@ impl Hgt {
     /// # Panics
     /// A type with features has none in `x`, or shapes disagree with the graph.
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        self.over(&Whole(g), x, mode)
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>]) -> Vec<Tensor<2>> {
+        self.over(&Whole(g), x)
     }
 
     /// Rows of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`. `x[t]` are the features of
@@ -109,17 +110,17 @@ impl Hgt {
     /// # Panics
     /// Not one block per layer; as [`forward`](Self::forward).
     #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        self.over(blocks, x, mode)
+    pub fn forward_blocks(&self, blocks: &[Block], x: &[Option<Tensor<2>>]) -> Vec<Tensor<2>> {
+        self.over(blocks, x)
     }
 
     /// Layer `i` on view `i`.
     #[track_caller]
-    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>]) -> Vec<Tensor<2>> {
         views.count("hgt", self.net.convs.len());
         let h = encode(views, x, (&self.projected, &self.net.projections), &self.embedding, |_, x| x);
         let h = h.into_iter().map(activation::gelu).collect();
-        self.net.convs.iter().enumerate().fold(h, |h, (i, conv)| conv.forward(views.view(i), h, mode))
+        self.net.convs.iter().enumerate().fold(h, |h, (i, conv)| conv.forward(&views.view(i), h))
     }
 }
 
@@ -139,7 +140,7 @@ impl Layerwise for Hgt {
         if layer == 0 {
             return encode_rows(g, x, (&self.projected, &self.net.projections)).into_iter().map(activation::gelu).collect();
         }
-        let y = self.net.convs[layer - 1].forward(g, x, Mode::Eval);
+        let y = self.net.convs[layer - 1].forward(&g, x);
         match layer == self.net.convs.len() {
             true => y.into_iter().map(|y| apply(&self.net.head, y, Activation::None)).collect(),
             false => y,
@@ -150,8 +151,8 @@ impl Layerwise for Hgt {
 impl NodeClassifier for Hgt {
     type Dense = HgtLayers;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        apply(&self.net.head, self.over(views, x, mode).swap_remove(target), Activation::None)
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize) -> Tensor<2> {
+        apply(&self.net.head, self.over(views, x).swap_remove(target), Activation::None)
     }
     fn dense(&self) -> &HgtLayers {
         &self.net

@@ -5,6 +5,7 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_ops::{GraphView, matmul_rows};
 
+use crate::autodiff::beside;
 use crate::inference::feature;
 use crate::pretrained::{Framework, ParamMapping, Pretrained, in_layers, pyg_key};
 use crate::{LayerViews, ModelError, NodeEmbedding, init};
@@ -67,7 +68,7 @@ pub(crate) fn encode<V: LayerViews + ?Sized>(
         .map(|t| match projected.iter().position(|&p| p == t) {
             Some(i) => {
                 let x = x[t].clone().unwrap_or_else(|| panic!("node type {t} was built with features, got none"));
-                matmul_rows(dropout(t, x), projections[i].val())
+                matmul_rows(dropout(t, beside(x, &projections[i].val())), projections[i].val())
             }
             None => embedded(t).unwrap_or_else(|| panic!("node type {t} has neither features nor embedding")),
         })

@@ -11,8 +11,7 @@ use crate::inference::{Layerwise, check_types};
 use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{
-    DropoutKey, LayerViews, Mode, ModelError, NodeClassifier, NodeEmbedding, OneHotConv, RelGraphConv, RelGraphConvConfig, RelWeights,
-    Whole,
+    DropoutKey, LayerViews, ModelError, NodeClassifier, NodeEmbedding, OneHotConv, RelGraphConv, RelGraphConvConfig, RelWeights, Whole,
 };
 
 /// Describes an [`Rgcn`].
@@ -25,7 +24,7 @@ pub struct RgcnConfig {
     pub hidden: usize,
     /// Number of layers.
     #[config(default = 2)]
-    pub layers: usize,
+    pub num_layers: usize,
     /// How relations share weights.
     #[config(default = "RelWeights::Full")]
     pub weights: RelWeights,
@@ -82,15 +81,18 @@ impl RgcnConfig {
     /// without bases.
     pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: &[TypeInput], device: &Device) -> Result<Rgcn, ModelError> {
         let schema = g.schema();
-        ModelError::check_sizes(&[("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)], self.dropout)?;
+        ModelError::check_sizes(
+            &[("num_layers", self.num_layers), ("hidden", self.hidden), ("num_classes", self.num_classes)],
+            self.dropout,
+        )?;
         let Inputs { projections, projected, embedded } = Inputs::new(g, inputs, self.hidden, device)?;
         let one_hot = self.one_hot.then(|| self.one_hot_conv(schema.etypes().len(), &projected, device)).transpose()?;
-        let mut convs: Vec<RelGraphConv> = (usize::from(self.one_hot)..self.layers)
+        let mut convs: Vec<RelGraphConv> = (usize::from(self.one_hot)..self.num_layers)
             .map(|i| {
-                let out = if i + 1 == self.layers { self.num_classes } else { self.hidden };
+                let out = if i + 1 == self.num_layers { self.num_classes } else { self.hidden };
                 // Blocks must divide the classes too: the last layer keeps full weights then, as the paper's code does.
                 let weights = match self.weights {
-                    RelWeights::BlockDiagonal(b) if out % b != 0 && i + 1 == self.layers => RelWeights::Full,
+                    RelWeights::BlockDiagonal(b) if out % b != 0 && i + 1 == self.num_layers => RelWeights::Full,
                     w => w,
                 };
                 RelGraphConvConfig::new(self.hidden, out, schema.etypes().len())
@@ -116,8 +118,8 @@ impl RgcnConfig {
             });
         }
         let out_of_range = |arg: &str, range: &str, value: String| ModelError::OutOfRange { arg: arg.into(), range: range.into(), value };
-        if self.layers < 2 {
-            return Err(out_of_range("layers", "2.. with one-hot inputs", self.layers.to_string()));
+        if self.num_layers < 2 {
+            return Err(out_of_range("num_layers", "2.. with one-hot inputs", self.num_layers.to_string()));
         }
         match self.weights {
             RelWeights::Basis(bases) if bases > 0 => Ok(OneHotConv::new(relations, bases, self.hidden, self.self_loop, device)),
@@ -132,8 +134,8 @@ impl Rgcn {
     /// # Panics
     /// A type with features has none in `x`, or shapes disagree with the graph.
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        self.over(&Whole(g), x, mode)
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>]) -> Vec<Tensor<2>> {
+        self.over(&Whole(g), x)
     }
 
     /// Rows of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`. `x[t]` are the features of
@@ -142,8 +144,8 @@ impl Rgcn {
     /// # Panics
     /// Not one block per layer; as [`forward`](Self::forward).
     #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        self.over(blocks, x, mode)
+    pub fn forward_blocks(&self, blocks: &[Block], x: &[Option<Tensor<2>>]) -> Vec<Tensor<2>> {
+        self.over(blocks, x)
     }
 
     /// Layers that look at neighbours.
@@ -153,10 +155,10 @@ impl Rgcn {
 
     /// Layer `i` on view `i`.
     #[track_caller]
-    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>]) -> Vec<Tensor<2>> {
         views.count("rgcn", self.depth());
         let g = views.view(0);
-        let dropout = |t, x| mode.dropout(g, t, self.key.at(0), self.dropout, x);
+        let dropout = |t: usize, x| self.key.at(0).dropout(&g, t, self.dropout, x);
         let mut h = encode(views, x, (&self.projected, &self.net.projections), &self.embedding, dropout);
         if let Some(conv) = &self.net.one_hot {
             h = conv.forward(g, h);
@@ -169,10 +171,10 @@ impl Rgcn {
                 .enumerate()
                 .map(|(t, h)| {
                     let h = if i == 0 { h } else { activation::relu(h) };
-                    mode.dropout(g, t, key, self.dropout, h)
+                    key.dropout(&g, t, self.dropout, h)
                 })
                 .collect();
-            h = conv.forward(g, h);
+            h = conv.forward(&g, h);
         }
         h
     }
@@ -194,7 +196,7 @@ impl Layerwise for Rgcn {
         let y = match (layer, &self.net.one_hot) {
             (0, None) => return encode_rows(g, x, (&self.projected, &self.net.projections)),
             (0, Some(conv)) => conv.forward(g, x),
-            _ => self.net.convs[layer - 1].forward(g, x),
+            _ => self.net.convs[layer - 1].forward(&g, x),
         };
         if layer == self.net.convs.len() { y } else { y.into_iter().map(activation::relu).collect() }
     }
@@ -203,8 +205,8 @@ impl Layerwise for Rgcn {
 impl NodeClassifier for Rgcn {
     type Dense = RgcnLayers;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        self.over(views, x, mode).swap_remove(target)
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize) -> Tensor<2> {
+        self.over(views, x).swap_remove(target)
     }
     fn dense(&self) -> &RgcnLayers {
         &self.net

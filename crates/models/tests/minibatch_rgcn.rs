@@ -5,7 +5,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_data::{Dataset, crates_graph, load_dataset};
 use burn_gnn_models::{
-    Counts, FusedAdamConfig, Mode, NoSync, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, seeded, train,
+    Counts, FusedAdamConfig, NoSync, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, seeded, train,
 };
 use burn_gnn_sampling::RowType;
 use burn_gnn_sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
@@ -70,7 +70,7 @@ impl Task {
         let loader = Loader::new(sampler, seeds, batch).unwrap().with_features(features).with_seed(seed);
         let mut net = self.model(seed, 0.3);
         let mut optimizer = FusedAdamConfig::new().init();
-        let (mut best, mut step) = ((-1.0, 0.0), 0);
+        let mut best = (-1.0, 0.0);
         let x = self.features();
         for epoch in 0..EPOCHS as u64 {
             for b in loader.epoch(epoch) {
@@ -78,12 +78,11 @@ impl Task {
                 let labels: Vec<i64> = b.seeds[self.target].iter().map(|&v| self.set.labels[v as usize]).collect();
                 let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, self.set.num_classes).unwrap();
                 let x: Vec<Option<Tensor<2>>> = b.x.into_iter().map(|x| x.map(Tensor::from_inner)).collect();
-                let logits = net.forward_blocks(&b.batch.blocks, &x, Mode::Train { seed, step }).swap_remove(self.target);
+                let logits = net.forward_blocks(&b.batch.blocks, &x).swap_remove(self.target);
                 let grads = GradientsParams::from_grads(cross_entropy(logits, &rows).backward(), &net);
                 net = optimizer.step(0.01, net, grads);
-                step += 1;
             }
-            let logits = net.valid().forward(&self.set.graph, &x, Mode::Eval).swap_remove(self.target);
+            let logits = net.valid().forward(&self.set.graph, &x).swap_remove(self.target);
             let accuracy = |rows: &Rows| Counts::new(&logits, rows).accuracy();
             if accuracy(&val) > best.0 {
                 best = (accuracy(&val), accuracy(&test));

@@ -41,7 +41,7 @@ fn dot(x: &[f64], row: usize, w: &[f64], d: usize, o: usize) -> Vec<f64> {
 }
 
 #[test]
-fn graph_conv_is_its_formula() {
+fn gcn_conv_is_its_formula() {
     for device in devices() {
         let g = homo();
         let r = g.relation("_E").unwrap();
@@ -52,11 +52,11 @@ fn graph_conv_is_its_formula() {
         {
             for (i, o) in [(3, 5), (5, 2)] {
                 for weighted in [false, true] {
-                    let mut layer = to_dtype(seeded(9, || GraphConvConfig::new(i, o).with_norm(norm).init(&device)), FloatDType::F64);
+                    let mut layer = to_dtype(seeded(9, || GcnConvConfig::new(i, o).with_norm(norm).init(&device)), FloatDType::F64);
                     layer.bias = Some(Param::from_tensor(matrix(&device, "bias", 1, o).reshape([o])));
                     let x = matrix(&device, "x", 6, i);
                     let w = matrix(&device, "w", 7, 1).reshape([7]);
-                    let y = layer.forward_on(&g, 0, x.clone(), weighted.then(|| w.clone()));
+                    let y = layer.forward(g.edge_type("_E").unwrap().with_weight(weighted.then(|| w.clone())), x.clone());
                     let (xs, ws, weight, bias) = (
                         values(&x),
                         values(&w),
@@ -155,11 +155,14 @@ fn weights_of_edges_multiply_messages() {
     let g = hetero();
     let layer = to_dtype(seeded(0, || RelGraphConvConfig::new(3, 3, 4).init(&device)), FloatDType::F64);
     let x: Vec<_> = [4, 3, 2].iter().map(|&n| matrix(&device, "x", n, 3)).collect();
-    let ones: Vec<_> = g.relations().iter().map(|r| Some(Tensor::<1>::ones([r.num_edges()], (&device, DType::F64)))).collect();
-    let (a, b) = (layer.forward(&g, x.clone()), layer.forward_weighted(&g, x.clone(), &ones));
+    let weighted = |w: f64| {
+        g.relations().iter().enumerate().fold(g.edge_types(), |edges, (r, relation)| {
+            edges.with_weight(r, Tensor::<1>::full([relation.num_edges()], w, (&device, DType::F64))).unwrap()
+        })
+    };
+    let (a, b) = (layer.forward(&g, x.clone()), layer.forward(weighted(1.0), x.clone()));
     close(&values(&a[1]), &values(&b[1]));
-    let zeros: Vec<_> = ones.into_iter().map(|w| w.map(|w| w * 0.0)).collect();
-    let own = layer.forward_weighted(&g, x.clone(), &zeros);
+    let own = layer.forward(weighted(0.0), x.clone());
     close(&values(&own[0]), &values(&x[0].clone().matmul(layer.loop_weight.as_ref().unwrap().val())));
 }
 
@@ -173,8 +176,7 @@ fn gradients_of_a_model_are_finite_differences() {
         let model = to_dtype(seeded(0, || config.init(&g, &inputs, &device)).unwrap(), FloatDType::F64);
         let x = [None, Some(matrix(&device.clone().inner(), "x", 3, 3)), None];
         let rows = Rows::new(&[0, 2], &[1, 0, 0, -1], 2).unwrap();
-        let mode = Mode::Train { seed: 1, step: 4 };
-        let loss = |m: &Rgcn| cross_entropy(m.logits(&g, &x, 0, mode), &rows);
+        let loss = |m: &Rgcn| cross_entropy(m.logits(&g.at_step(1, 4), &x, 0), &rows);
         let grads = loss(&model).backward();
         let got = values(&model.net.convs[0].weight.val().grad(&grads).unwrap());
         let base = values(&model.net.convs[0].weight.val());
@@ -267,12 +269,12 @@ fn one_hot_inputs_are_rows_of_an_identity_matrix() {
 fn one_hot_inputs_of_blocks() {
     for device in devices() {
         let g = hetero();
-        let config = RgcnConfig::new(2).with_hidden(3).with_layers(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
+        let config = RgcnConfig::new(2).with_hidden(3).with_num_layers(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
         let model = to_dtype(seeded(0, || config.init(&g, &[TypeInput::Embedding; 3], &device)).unwrap(), FloatDType::F64);
-        let whole = values(&model.forward(&g, &[None, None, None], Mode::Eval)[0]);
+        let whole = values(&model.forward(&g, &[None, None, None])[0]);
         let sampler = NeighborSampler::new(&g, [-1, -1, -1]).unwrap();
         let batch = sampler.sample([(&g.schema().ntypes()[0], &[2u32, 0][..])], SampleKey::new(1)).unwrap();
-        let part = values(&model.forward_blocks(&batch.blocks, &[None, None, None], Mode::Eval)[0]);
+        let part = values(&model.forward_blocks(&batch.blocks, &[None, None, None])[0]);
         close(&part, &[&whole[4..6], &whole[..2]].concat());
         let layerwise = infer(&model, &g, &[None, None, None], 0, &InferenceConfig::new()).unwrap();
         close(&values(&layerwise), &whole);
@@ -287,7 +289,7 @@ fn one_hot_inputs_that_cannot_be() {
     let text = |config: RgcnConfig, inputs: &[TypeInput]| config.init(&g, inputs, &device).unwrap_err().to_string();
     assert!(text(base.clone(), &embedded).contains("RelWeights::Basis"));
     let bases = base.with_weights(RelWeights::Basis(2));
-    assert!(text(bases.clone().with_layers(1), &embedded).contains("2.."));
+    assert!(text(bases.clone().with_num_layers(1), &embedded).contains("2.."));
     assert!(text(bases, &[TypeInput::Embedding, TypeInput::Features(3), TypeInput::Embedding]).contains("one_hot"));
 }
 
@@ -342,14 +344,13 @@ fn random_parts_follow_original_ids_not_rows() {
     let (a, b) = (rows(&g), rows(&turned));
     let flip = |v: Vec<f64>| v.chunks(5).rev().flatten().copied().collect::<Vec<_>>();
     assert_eq!(values(&a.rows(0).unwrap()), flip(values(&b.rows(0).unwrap())));
-    let mode = Mode::Train { seed: 3, step: 8 };
-    let (ones, key) = (Tensor::<2>::ones([6, 5], &device), seeded(7, || DropoutKey::new(&device)));
-    let (a, b) = (mode.dropout(&g, 0, key, 0.4, ones.clone()), mode.dropout(&turned, 0, key, 0.4, ones.clone()));
-    assert_eq!(values(&a), flip(values(&b)));
-    assert!(values(&a).contains(&0.0));
-    let again = Mode::Train { seed: 3, step: 9 }.dropout(&g, 0, key, 0.4, ones.clone());
-    assert_ne!(values(&a), values(&again));
-    assert_eq!(values(&Mode::Eval.dropout(&g, 0, key, 0.4, ones.clone())), values(&ones));
+    let (ones, key) = (Tensor::<2>::ones([6, 5], &device.clone().autodiff()), seeded(7, || DropoutKey::new(&device)));
+    let dropped = |g: &dyn GraphView, step, x: Tensor<2>| values(&key.dropout(&GraphView::at_step(&g, 3, step), .., 0.4, x));
+    let (a, b) = (dropped(&g, 8, ones.clone()), dropped(&turned, 8, ones.clone()));
+    assert_eq!(a, flip(b));
+    assert!(a.contains(&0.0));
+    assert_ne!(a, dropped(&g, 9, ones.clone()));
+    assert_eq!(dropped(&g, 8, ones.clone().inner()), values(&ones));
 }
 
 #[test]
@@ -421,7 +422,7 @@ fn refusals_name_argument_range_and_value() {
     assert_eq!(text(few.unwrap_err()), "`inputs`: expected 3 (one per node type), got 1");
     let all = [TypeInput::Embedding; 3];
     assert!(text(RgcnConfig::new(2).with_dropout(1.0).init(&hetero(), &all, &device).unwrap_err()).contains("0.0..1.0, got 1"));
-    assert!(text(RgcnConfig::new(2).with_layers(0).init(&hetero(), &all, &device).unwrap_err()).contains("`layers`"));
+    assert!(text(RgcnConfig::new(2).with_num_layers(0).init(&hetero(), &all, &device).unwrap_err()).contains("`num_layers`"));
     assert_eq!(text(Rows::new(&[1], &[0, -1], 2).unwrap_err()), "`label of node 1` must lie in 0..2, got -1");
     assert_eq!(text(Rows::new(&[7], &[0, -1], 2).unwrap_err()), "`node of the split` must lie in 0..2, got 7");
     let g = homo();
@@ -459,7 +460,7 @@ fn a_model_under_mixed_precision() {
     let x = matrix(&Device::flex(), "x", 6, 10).cast(FloatDType::F32);
     let model = seeded(1, || GcnConfig::new(10, 2).init(&device));
     let run = |precision| {
-        let y = burn_gnn_ops::with_precision(precision, || model.forward(&homo(), x.clone(), Mode::Eval));
+        let y = burn_gnn_ops::with_precision(precision, || model.forward(&homo().without_dropout(), x.clone()));
         let grads = (y.clone().cast(FloatDType::F32) * matrix(&Device::flex(), "c", 6, 2).cast(FloatDType::F32)).sum().backward();
         let dw = model.layers[0].weight.as_ref().unwrap().val().grad(&grads).unwrap();
         assert_eq!(dw.dtype(), DType::F32);

@@ -17,7 +17,7 @@ pub(crate) use inputs::{check_types, feature, one_input, only};
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::{InferenceConfig, Layerwise, ModelError, SageConv, SageConvConfig, infer};
+/// use burn_gnn_models::{Conv, InferenceConfig, Layerwise, ModelError, SageConv, SageConvConfig, infer};
 /// use burn_gnn_ops::GraphView;
 ///
 /// struct Mine(Vec<SageConv>);
@@ -30,7 +30,7 @@ pub(crate) use inputs::{check_types, feature, one_input, only};
 ///         Ok(features.iter().flatten().cloned().collect())
 ///     }
 ///     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, mut x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-///         vec![self.0[layer].forward(g, x.remove(0)).tanh()]
+///         vec![self.0[layer].forward(&g, x.remove(0)).tanh()]
 ///     }
 /// }
 ///

@@ -1,5 +1,6 @@
 //! Layer by layer over chunks gives what the whole graph gives at once, for every model and any size of chunks.
 
+use burn::module::Module;
 use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
@@ -15,7 +16,7 @@ const BUDGETS: [(usize, usize); 4] = [(1, 1), (2, 1000), (1000, 3), (1000, 1000)
 
 fn same<M: Layerwise + NodeClassifier>(name: &str, model: &M, g: &Graph, x: &[Option<Tensor<2>>]) {
     for target in 0..g.node_counts().len() {
-        let want = model.logits(g, x, target, Mode::Eval);
+        let want = model.logits(g, x, target);
         for (nodes, edges) in BUDGETS {
             let config = InferenceConfig::new().with_max_nodes(nodes).with_max_edges(edges);
             let got = infer(model, g, x, target, &config).unwrap();
@@ -91,7 +92,7 @@ fn a_tracked_model_leaves_no_graph_behind() {
     let x = [Some(matrix(&Device::flex(), "x", 6, 4).cast(FloatDType::F32))];
     let y = infer(&model, &g, &x, 0, &InferenceConfig::new().with_max_nodes(2)).unwrap();
     assert!(!y.is_autodiff());
-    let want = values(&model.logits(&g, &x, 0, Mode::Eval).inner());
+    let want = values(&model.valid().logits(&g, &x, 0));
     close("tracked", &values(&y), &want, 1e-6);
 }
 

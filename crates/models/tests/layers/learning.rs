@@ -27,8 +27,8 @@ fn models_learn_two_cliques() {
         seeded(0, || {
             learns("sage", SageConfig::new(10, 2).with_hidden(16).init(d), &g, &labels, x.clone());
             learns("gat", GatConfig::new(10, 2).with_dropout(0.2).with_attn_dropout(0.2).init(d), &g, &labels, x.clone());
-            learns("gin", GinConfig::new(10, 2).with_hidden(8).with_layers(2).with_dropout(0.0).init(d), &g, &labels, x.clone());
-            let hgt = HgtConfig::new(2).with_hidden(8).with_heads(2).init(&g, &[TypeInput::Features(10)], d).unwrap();
+            learns("gin", GinConfig::new(10, 2).with_hidden(8).with_num_layers(2).with_dropout(0.0).init(d), &g, &labels, x.clone());
+            let hgt = HgtConfig::new(2).with_hidden(8).with_num_heads(2).init(&g, &[TypeInput::Features(10)], d).unwrap();
             learns("hgt", hgt, &g, &labels, x.clone());
         });
     }

@@ -14,11 +14,11 @@ use crate::{devices, matrix, values};
 fn round_trip<M: Module + ModuleSnapshot>(
     name: &str,
     make: impl Fn() -> M,
-    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>, Mode) -> Tensor<2>,
+    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>) -> Tensor<2>,
     device: &Device,
 ) {
     let g = graph();
-    let result = |layer: &M| values(&run(layer, &g, matrix(device, "x", 6, 4), matrix(device, "e", 8, 3), Mode::Eval));
+    let result = |layer: &M| values(&run(layer, &g, matrix(device, "x", 6, 4), matrix(device, "e", 8, 3)));
     let layer = |seed| to_dtype(seeded(seed, &make), FloatDType::F64);
     let (saved, other) = (layer(1), layer(2));
     let want = result(&saved);
@@ -70,9 +70,9 @@ fn names_are_those_of_dgl_and_pyg() {
             assert_eq!(names(make(1), make(2), Framework::$from), [$($name),+]);
         };
     }
-    check!(GraphConvConfig::new(3, 2), Dgl, "bias", "weight");
-    check!(GraphConvConfig::new(3, 2), Pyg, "bias", "lin.weight");
-    check!(GraphConvConfig::new(3, 3).with_weight(false), Dgl, "bias");
+    check!(GcnConvConfig::new(3, 2), Dgl, "bias", "weight");
+    check!(GcnConvConfig::new(3, 2), Pyg, "bias", "lin.weight");
+    check!(GcnConvConfig::new(3, 3).with_weight(false), Dgl, "bias");
     check!(SageConvConfig::new(3, 2), Pyg, "lin_l.bias", "lin_l.weight", "lin_r.weight");
     check!(
         SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Lstm),
@@ -303,11 +303,11 @@ fn a_part_of_a_state_dict_is_loaded_without_the_rest() {
 #[test]
 fn state_dicts_that_do_not_fit_are_refused() {
     let d = &Device::flex();
-    let state = StateDict::of(&GraphConvConfig::new(3, 2).init(d), Framework::Dgl);
-    let refuse = |config: GraphConvConfig, from| state.load(config.init(d), from).unwrap_err().to_string();
+    let state = StateDict::of(&GcnConvConfig::new(3, 2).init(d), Framework::Dgl);
+    let refuse = |config: GcnConvConfig, from| state.load(config.init(d), from).unwrap_err().to_string();
     let shape = "state dict: parameter `weight`: expected tensor `weight` of shape [3, 4], found [3, 2]; give the layer the sizes";
-    assert!(refuse(GraphConvConfig::new(3, 4), Framework::Dgl).starts_with(shape));
-    assert!(refuse(GraphConvConfig::new(3, 2), Framework::Pyg).contains("parameter `weight` is looked for under `lin.weight`"));
-    assert!(refuse(GraphConvConfig::new(3, 2).with_bias(false), Framework::Dgl).contains("no parameter of the layer takes [\"bias\"]"));
+    assert!(refuse(GcnConvConfig::new(3, 4), Framework::Dgl).starts_with(shape));
+    assert!(refuse(GcnConvConfig::new(3, 2), Framework::Pyg).contains("parameter `weight` is looked for under `lin.weight`"));
+    assert!(refuse(GcnConvConfig::new(3, 2).with_bias(false), Framework::Dgl).contains("no parameter of the layer takes [\"bias\"]"));
     assert!(StateDict::from_safetensors(b"no such file").unwrap_err().to_string().contains("expected a safetensors file"));
 }

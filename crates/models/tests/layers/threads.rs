@@ -33,7 +33,7 @@ fn layers_with_several_relations() {
     let x = || NODES.iter().map(|&n| matrix(d, "x", n, 4).cast(burn::tensor::FloatDType::F32)).collect::<Vec<_>>();
     let (relational, hgt) = seeded(0, || (RelGraphConvConfig::new(4, 6, 3).init(d), HgtConvConfig::new(4, 3, 2, 2, 3).init(d)));
     let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).stack_size(16 << 20).build().unwrap();
-    let both = |r: &RelGraphConv, h: &HgtConv, g: &Graph| [numbers(&r.forward(g, x())), numbers(&h.forward(g, x(), Mode::Eval))];
+    let both = |r: &RelGraphConv, h: &HgtConv, g: &Graph| [numbers(&r.forward(g, x())), numbers(&h.forward(g, x()))];
     let want = pool(1).install(|| both(&relational, &hgt, &fresh()));
     for workers in [1, 2, 4, 8] {
         let (g, start, pool) = (fresh(), Barrier::new(8), pool(workers));

@@ -74,15 +74,15 @@ proptest! {
                     same(&format!("rel_graph_conv {weights:?}"), layer, |l, g, x| l.forward(g, x).into_iter().map(Some).collect(), on, d);
                 }
                 let layer = HgtConvConfig::from_graph(&g, 4, 2, 2).with_layer_norm(true).init(d);
-                same("hgt_conv", layer, |l, g, x| l.forward(g, x, Mode::Eval).into_iter().map(Some).collect(), on, d);
+                same("hgt_conv", layer, |l, g, x| l.forward(g, x).into_iter().map(Some).collect(), on, d);
                 let layer = HanConvConfig::new(vec![4; 3], 2, 2).init(g.schema(), d);
-                same("han_conv", layer, |l, g, x| l.forward(g, x, Mode::Eval), on, d);
+                same("han_conv", layer, |l, g, x| l.forward(g, x), on, d);
                 let make = |_: &EdgeType| GatConvConfig::new(4, 2, 2).init(d);
                 let layer = HeteroGraphConvConfig::new().with_aggregate(Aggregator::Max).init(g.schema(), make);
-                same("hetero_graph_conv of gat_conv", layer, |l, g, x| l.forward(g, x, Mode::Eval), on, d);
+                same("hetero_graph_conv of gat_conv", layer, |l, g, x| l.forward(g, x), on, d);
                 let make = |_: &EdgeType| SageConvConfig::new(4, 3).with_aggregator(SageAggregator::Pool).init(d);
                 let layer = HeteroGraphConvConfig::new().init(g.schema(), make);
-                same("hetero_graph_conv of sage_conv", layer, |l, g, x| l.forward(g, x, Mode::Eval), on, d);
+                same("hetero_graph_conv of sage_conv", layer, |l, g, x| l.forward(g, x), on, d);
             });
         }
     }

@@ -43,7 +43,7 @@ fn han_conv() {
         let x = [matrix(device, "a", 4, 3), matrix(device, "b", 3, 5)];
         for local in [false, true] {
             let layer = drawn(config.clone().with_local_scores(local).init(g.schema(), device));
-            let got = layer.forward(&g, x.to_vec(), Mode::Eval);
+            let got = layer.forward(&g, x.to_vec());
             same("han_conv", got[0].as_ref().unwrap(), &han(device, &layer, &x, &[0, 1, 2, 3]));
             assert!(got[1].is_none());
         }
@@ -60,14 +60,14 @@ fn han_conv_on_a_block_by_its_nodes() {
         let block = g.in_subgraph(seeds.clone(), Relabel::No).unwrap().to_block(&g, seeds).unwrap();
         let rows: Vec<_> = x.iter().enumerate().map(|(t, x)| one_hot(device, block.src_nodes(t), x.dims()[0]).matmul(x.clone())).collect();
         let layer = drawn(config.clone().init(g.schema(), device));
-        let refused = layer.try_forward(&block, rows.clone(), Mode::Eval).unwrap_err();
+        let refused = layer.try_forward(&block, rows.clone()).unwrap_err();
         assert!(matches!(refused, ModelError::PartOfGraph { rows: 2, total: 4, .. }), "{refused}");
         let local = drawn(config.with_local_scores(true).init(g.schema(), device));
-        let got = local.try_forward(&block, rows.clone(), Mode::Eval).unwrap().swap_remove(0).unwrap();
+        let got = local.try_forward(&block, rows.clone()).unwrap().swap_remove(0).unwrap();
         same("han_conv", &got, &han(device, &local, &x, &[1, 0]));
         // Scores of all nodes weigh other relations more.
-        let whole = layer.relation_scores(&g, x.to_vec(), Mode::Eval);
-        let exact = layer.forward_with(&block, rows, &whole, Mode::Eval).swap_remove(0).unwrap();
+        let whole = layer.relation_scores(&g, x.to_vec());
+        let exact = layer.forward_with_scores(&block, rows, &whole).swap_remove(0).unwrap();
         let want = one_hot(device, &[1, 0], 4).matmul(han(device, &layer, &x, &[0, 1, 2, 3]));
         same("han_conv with the scores of the graph", &exact, &want);
     }
