@@ -41,7 +41,7 @@ impl Net {
                 .try_init(device)
         };
         Ok(Self {
-            rows: NodeEmbedding::new(graph, vec![0], s.dim, device),
+            rows: NodeEmbedding::new(graph, [..], s.dim, device)?,
             convs: (0..s.layers).map(conv).collect::<Result<_, _>>()?,
             scorer: LinkScorerConfig::new(LinkScore::DistMult, relations, s.dim).try_init(device)?,
             dropout: s.dropout,
@@ -52,7 +52,7 @@ impl Net {
     /// Features of all entities, `[entities, dim]`; messages go along all edges but those of the train triples `hidden`. Dropout, of a
     /// model that trains, is that of `step`.
     pub(crate) fn entities(&self, messages: &Messages, hidden: &[u32], (seed, step): (u64, u64)) -> Tensor<2> {
-        let Some(rows) = self.rows.rows(0) else { unreachable!("entities have rows") };
+        let Some(rows) = self.rows.rows(&self.rows.ntypes()[0]) else { unreachable!("entities have rows") };
         let weights = if self.convs.is_empty() { vec![] } else { messages.weights(hidden, &rows.device()) };
         let view = messages.graph.at_step(seed, step);
         self.over(|_| &view, rows, |_| weights.clone())
@@ -60,7 +60,7 @@ impl Net {
 
     /// Features of the seeds of a batch; a node takes the mean of the messages that were drawn for it.
     pub(crate) fn over_blocks(&self, blocks: &[Block]) -> Tensor<2> {
-        let Some(rows) = self.rows.rows_of(0, blocks[0].src_nodes(0)) else { unreachable!("entities have rows") };
+        let Some(rows) = self.rows.rows_of(&self.rows.ntypes()[0], blocks[0].src_nodes(0)) else { unreachable!("entities have rows") };
         let device = rows.device();
         let weights = |i: usize| over_degrees(blocks[i].relations()).into_iter().map(|w| vector(w, &device)).collect();
         self.over(|i| &blocks[i], rows, weights)
@@ -78,7 +78,7 @@ impl Net {
             let weighted =
                 |edges: EdgeTypes<'a>, (r, w)| edges.with_weight(r, w).unwrap_or_else(|e| unreachable!("one per edge type: {e}"));
             let edges = weights(i).into_iter().enumerate().fold(view(i).edge_types(), weighted);
-            let y = conv.forward(&edges, vec![x]).swap_remove(0);
+            let y = conv.forward(&edges, x).into_values().swap_remove(0);
             match self.key.at(i + 1).of_outputs(view(i), 0, self.dropout, &y) {
                 Some(RowDropout { prob, stream, ids }) => dropout(y, prob, stream, ids),
                 None => y,

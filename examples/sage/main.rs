@@ -30,7 +30,7 @@ use burn_gnn::data::Dataset;
 use burn_gnn::data::datasets::Known;
 use burn_gnn::graph::Graph;
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{Counts, Epoch, FusedAdamConfig, InferenceConfig, SageConfig, TypeInput, infer, majority_class, seeded};
+use burn_gnn::models::{Counts, Epoch, FusedAdamConfig, InferenceConfig, SageConfig, infer, majority_class, seeded};
 use burn_gnn::ops::{GraphView, LossReduction, Stream, cross_entropy_rows};
 use clap::Parser;
 use common::data::{FEATURE, data_set, load};
@@ -101,7 +101,7 @@ fn run(args: &Args) -> Result<()> {
     let set = data_set(args.data.as_deref(), Known::Crates)?;
     let device = device(args.backend, Precision::F32)?;
     let data = load(of_one_type(set)?, None, &device, FloatDType::F32)?;
-    let TypeInput::Features(d_input) = data.inputs()[0] else { anyhow::bail!("`sage` needs node features; this data set has none") };
+    let d_input = data.width()?;
     let (g, ntype, features) = (&data.graph, data.graph.schema().ntypes()[0].clone(), data.features());
     println!("{g}");
 
@@ -126,7 +126,7 @@ fn run(args: &Args) -> Result<()> {
             model = optimizer.step(args.lr, model, grads);
             step += 1;
         }
-        let logits = infer(&model.valid(), g, &features, 0, &InferenceConfig::new())?;
+        let logits = infer(&model.valid(), g, &features, &ntype, &InferenceConfig::new())?;
         let (train, val) = (Counts::new(&logits, &data.train), Counts::new(&logits, &data.val));
         let seen = Epoch {
             epoch,

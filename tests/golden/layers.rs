@@ -298,7 +298,7 @@ impl Layer<'_> {
         let norm = if self.flag("normed", false) { Some(self.input::<2>("norm")?) } else { None };
         let weight = |r: usize| norm.as_ref().map(|n| n.clone().select(0, ints(&of(r), self.device)).squeeze_dim::<1>(1));
         let edges = (0..relations).try_fold(g.edge_types(), |edges, r| edges.with_weight(r, weight(r)));
-        let y = conv.forward(edges.map_err(|e| e.to_string())?, vec![x.clone()]).swap_remove(0);
+        let y = conv.forward(edges.map_err(|e| e.to_string())?, x.clone())["_N"].clone();
         let mut outputs = Outputs::default();
         outputs.add(self, "out", y)?;
         let inputs = std::iter::once(("x".to_owned(), x)).chain(norm.map(|n| ("norm".to_owned(), n))).collect();
@@ -342,36 +342,25 @@ impl Layer<'_> {
 
     fn hetero<M: Conv + Pretrained>(&self, g: &Graph, conv: HeteroGraphConv<M>) -> Result<(), String> {
         let conv = self.load(conv)?;
-        let (mut inputs, mut x) = (vec![], vec![]);
-        for (t, ntype) in g.schema().ntypes().iter().enumerate() {
-            // A type that no layer reads needs no input.
-            x.push(match self.shape("inputs", ntype) {
-                Some(_) => {
-                    let x = self.input::<2>(ntype)?;
-                    inputs.push((ntype.clone(), x.clone()));
-                    x
-                }
-                None => Tensor::zeros([g.node_counts()[t], 0], (self.device, self.case.dtype()?)),
-            });
+        let (mut inputs, mut x) = (vec![], NodeTensors::default());
+        // A type that no layer reads needs no input.
+        for ntype in g.schema().ntypes().iter().filter(|ntype| self.shape("inputs", ntype).is_some()) {
+            let of_type = self.input::<2>(ntype)?;
+            inputs.push((ntype.clone(), of_type.clone()));
+            x.insert(ntype, of_type);
         }
         let mut outputs = Outputs::default();
         if self.config["aggregate"] == "stack" {
-            let stack = |results: Vec<_>| (!results.is_empty()).then(|| Tensor::stack::<3>(results, 1));
-            self.by_type(g, &mut outputs, conv.results(g, x).into_iter().map(stack).collect())?;
+            self.by_type(&mut outputs, conv.results(g, x).map(|_, results| Tensor::stack::<3>(results, 1)))?;
         } else {
-            self.by_type(g, &mut outputs, conv.forward(g, x))?;
+            self.by_type(&mut outputs, conv.forward(g, x))?;
         }
         self.gradients(conv, outputs, &inputs, &vec![])
     }
 
     /// Compares the results of node types; one in which no edge type ends has none, here and there.
-    fn by_type<const D: usize>(&self, g: &Graph, outputs: &mut Outputs, y: Vec<Option<Tensor<D>>>) -> Result<(), String> {
-        for (ntype, y) in g.schema().ntypes().iter().zip(y) {
-            if let Some(y) = y {
-                outputs.add(self, &format!("out/{ntype}"), y)?;
-            }
-        }
-        Ok(())
+    fn by_type<const D: usize>(&self, outputs: &mut Outputs, y: TypeMap<Tensor<D>>) -> Result<(), String> {
+        y.into_iter().try_for_each(|(ntype, y)| outputs.add(self, &format!("out/{ntype}"), y))
     }
 
     fn hgt_conv(&self) -> Result<(), String> {
@@ -407,8 +396,8 @@ impl Layer<'_> {
             .with_relations(Some(relations))
             .with_layer_norm(self.flag("use_norm", false));
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
-        let by_type = nodes.iter().map(|n| x.clone().select(0, ints(n, self.device))).collect();
-        let y = Tensor::cat(conv.forward(&g, by_type), 0);
+        let by_type = nodes.iter().map(|n| Some(x.clone().select(0, ints(n, self.device))));
+        let y = Tensor::cat(conv.forward(&g, NodeTensors::from_list(g.schema(), by_type)).into_values(), 0);
         let order: Vec<usize> = nodes.concat();
         let back: Vec<usize> = (0..order.len()).filter_map(|v| order.iter().position(|&n| n == v)).collect();
         let mut outputs = Outputs::default();

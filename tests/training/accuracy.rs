@@ -16,7 +16,7 @@ use burn_gnn::data::{Dataset, crates_graph, karate_club};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{
     Counts, FusedAdamConfig, GatConfig, GcnConfig, NoSync, NodeClassifier, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig,
-    TypeInput, cross_entropy, evaluate, majority_class, seeded, train,
+    cross_entropy, evaluate, majority_class, seeded, train,
 };
 use burn_gnn::sampling::RowType;
 use burn_gnn::sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
@@ -225,10 +225,7 @@ fn ready(row: &Row) -> Option<Loaded> {
 /// Test accuracies in percent of trainings from seeds 0 to `seeds - 1`.
 fn accuracies(row: &Row, data: &Loaded, seeds: u64) -> Vec<f64> {
     let device = Device::flex().autodiff();
-    let width = || match data.inputs()[0] {
-        TypeInput::Features(d) => d,
-        TypeInput::Embedding => panic!("{} has features", data.name),
-    };
+    let width = || data.width().unwrap();
     match &row.model {
         Model::Gcn { hidden, dropout } => {
             let config = GcnConfig::new(width(), data.num_classes).with_hidden(*hidden).with_dropout(*dropout);
@@ -242,7 +239,7 @@ fn accuracies(row: &Row, data: &Loaded, seeds: u64) -> Vec<f64> {
             let config = config.with_dropout(model.dropout).with_one_hot(model.bases.is_some());
             let bare = data.without_edges().unwrap();
             let graph = if model.edges { &data.graph } else { &bare };
-            trained(row, data, graph, seeds, || config.init(graph, &data.inputs(), &device).unwrap())
+            trained(row, data, graph, seeds, || config.init(graph, data.inputs(), &device).unwrap())
         }
     }
 }
@@ -250,7 +247,7 @@ fn accuracies(row: &Row, data: &Loaded, seeds: u64) -> Vec<f64> {
 /// Test accuracy in percent, of the epoch that is the best on validation nodes.
 fn minibatches(row: &Row, data: &Loaded, seed: u64) -> f64 {
     let (device, ntype) = (Device::flex(), &data.graph.schema().ntypes()[0]);
-    let x = data.features()[0].clone().unwrap();
+    let x = data.features()[data.target_type()].clone();
     let width = x.dims()[1];
     let rows = MemoryRows::new(&x.into_data().iter::<f32>().collect::<Vec<_>>(), width, RowType::F16).unwrap();
     let x = rows.gather_tensor(&(0..data.graph.total_nodes() as u32).collect::<Vec<_>>(), &device).unwrap();

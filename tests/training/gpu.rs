@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::Dataset;
-use burn_gnn::models::{GatConfig, GcnConfig, NoSync, NodeClassifier, RgcnConfig, TrainConfig, TypeInput, seeded, train};
+use burn_gnn::models::{GatConfig, GcnConfig, NoSync, NodeClassifier, RgcnConfig, TrainConfig, seeded, train};
 
 use crate::common::data::{Loaded, load};
 use crate::{dataset, wgpu};
@@ -29,10 +29,7 @@ fn compare<M: NodeClassifier>(set: &Dataset, config: &TrainConfig, model: impl F
 }
 
 fn width(data: &Loaded) -> usize {
-    match data.inputs()[0] {
-        TypeInput::Features(d) => d,
-        TypeInput::Embedding => panic!("{} has features", data.name),
-    }
+    data.width().unwrap()
 }
 
 fn cora() -> Option<Dataset> {
@@ -60,7 +57,7 @@ fn rgcn_on_aifb() {
     let Some(mut set) = dataset("aifb") else { return };
     set.graph = set.graph.with_inverse_relations("-inv").unwrap();
     let config = RgcnConfig::new(set.num_classes).with_hidden(32).with_dropout(0.3);
-    compare(&set, &TrainConfig::new(), |data, device| config.init(&data.graph, &data.inputs(), device).unwrap());
+    compare(&set, &TrainConfig::new(), |data, device| config.init(&data.graph, data.inputs(), device).unwrap());
 }
 
 /// Mini-batches whose blocks are drawn on the device and whose hot rows are there.

@@ -180,12 +180,12 @@ const LAYERS: [(&str, Run); 15] = [
     ("sg", |g, [a, _], d| vec![(0, cast(SgConvConfig::new(3, 2).with_hops(2).init(d), d).forward(of(g, T), a))]),
     ("hgt", |g, [a, b], d| {
         let layer = cast(HgtConvConfig::from_graph(g, 3, 2, 2).with_layer_norm(true).with_dropout(0.4).init(d), d);
-        layer.forward(g, vec![a, b]).into_iter().enumerate().collect()
+        layer.forward(g, [("a", a), ("b", b)]).into_values().into_iter().enumerate().collect()
     }),
     ("hetero", |g, [a, b], d| {
         let make = |_: &EdgeType| GatConvConfig::new(3, 2, 2).init(d);
         let layer = cast(HeteroGraphConvConfig::new().with_aggregate(Aggregator::Max).init(g.schema(), make), d);
-        layer.forward(g, vec![a, b]).into_iter().enumerate().map(|(t, y)| (t, y.unwrap())).collect()
+        layer.forward(g, [("a", a), ("b", b)]).into_values().into_iter().enumerate().collect()
     }),
 ];
 
@@ -195,9 +195,9 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
     let g = three();
     let all: Vec<u64> = (0..30).collect();
     let device = Device::flex();
-    let layer = |schema: &Schema| cast(seeded(1, || HanConvConfig::new(vec![3, 3], 2, 2).init(schema, &device)), &device);
-    let input = |a: &[u64], b: &[u64]| vec![rows("x0", a, 3, &device), rows("x1", b, 3, &device)];
-    let want: Vec<Vec<f64>> = layer(g.schema()).forward(&g, input(&all, &all[..20])).into_iter().map(|y| list(y.unwrap())).collect();
+    let layer = |schema: &Schema| cast(seeded(1, || HanConvConfig::new([("a", 3), ("b", 3)].into(), 2, 2).init(schema, &device)), &device);
+    let input = |a: &[u64], b: &[u64]| NodeTensors::from([("a", rows("x0", a, 3, &device)), ("b", rows("x1", b, 3, &device))]);
+    let want: Vec<Vec<f64>> = layer(g.schema()).forward(&g, input(&all, &all[..20])).into_values().into_iter().map(list).collect();
     for parts in [1, 2, 3] {
         let cut = partition_graph(&g, &PartitionConfig::new("g", parts).with_method(PartitionMethod::Random)).unwrap();
         let ranks = run_ranks(parts, |comm| -> Result<_, burn_gnn::dist::DistError> {
@@ -207,11 +207,11 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
             let refused = han.try_forward(&part, x.clone()).err().map(|e| e.to_string());
             let scores = han.relation_scores(&part, x.clone());
             // Two relations end in `a`, one in `b`.
-            let mut sums: Vec<f64> = scores[0].clone().unwrap().into_data().iter::<f64>().collect();
-            assert!(scores[1].is_none());
+            let mut sums: Vec<f64> = scores["a"].clone().into_data().iter::<f64>().collect();
+            assert!(scores.get("b").is_none());
             part.comm().all_reduce("scores", &mut sums)?;
             let whole = Tensor::from_data(TensorData::new(sums, [2]), (&device, DType::F64));
-            let y: Vec<Vec<f64>> = han.forward_with_scores(&part, x, &[Some(whole), None]).into_iter().map(|y| list(y.unwrap())).collect();
+            let y: Vec<Vec<f64>> = han.forward_with_scores(&part, x, [("a", whole)]).into_values().into_iter().map(list).collect();
             Ok((ids, refused, y))
         })
         .unwrap();
@@ -280,11 +280,11 @@ fn han(layer: &HanConv, ntype: usize, nodes: &[u64]) -> Vec<f64> {
 
 /// What HAN by `local_scores` makes of a view that computes these nodes is the formula over them.
 fn by_local_scores<G: GraphView>(g: &G, inputs: [&[u64]; 2], computed: [&[u64]; 2], (device, tolerance): (&Device, f64)) {
-    let config = HanConvConfig::new(vec![3, 3], 2, 2).with_local_scores(true);
+    let config = HanConvConfig::new([("a", 3), ("b", 3)].into(), 2, 2).with_local_scores(true);
     let layer = |device: &Device| cast(seeded(1, || config.init(g.schema(), device)), device);
-    let x = vec![rows("x0", inputs[0], 3, device), rows("x1", inputs[1], 3, device)];
-    for (t, y) in layer(device).forward(g, x).into_iter().enumerate() {
-        let (got, want) = (list(y.unwrap()), han(&layer(&Device::flex()), t, computed[t]));
+    let x = [("a", rows("x0", inputs[0], 3, device)), ("b", rows("x1", inputs[1], 3, device))];
+    for (t, y) in layer(device).forward(g, x).into_values().into_iter().enumerate() {
+        let (got, want) = (list(y), han(&layer(&Device::flex()), t, computed[t]));
         let near = got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + b.abs()));
         assert!(near && got.len() == want.len(), "{device:?}, type {t}, nodes {:?}: {got:?} instead of {want:?}", computed[t]);
     }

@@ -9,10 +9,10 @@ use burn_gnn_ops::{Activation, GraphView, RowDropout, SegmentReduce, Segments, d
 use burn_gnn_sampling::Block;
 
 use crate::conv::Conv;
-use crate::inference::{Layerwise, one_input, only};
-use crate::layer_views::features_of;
+use crate::inference::{Layerwise, one_input, only, only_type};
 use crate::mlp::{apply, linear, normalised, running};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
+use crate::type_map::{NodeTensors, features_of};
 use crate::{DropoutKey, GinConv, GinConvConfig, LayerViews, ModelError, NodeClassifier, Whole};
 
 /// Describes a [`Gin`].
@@ -185,13 +185,13 @@ impl Layerwise for Gin {
     fn num_layers(&self) -> usize {
         self.layers.len()
     }
-    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
         let first = self.layers[0].nn.as_ref().unwrap_or_else(|| unreachable!("made with a perceptron"));
         one_input(g, features, first.layers[0].weight.val().dims()[0])
     }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
         if self.heads.is_empty() {
-            return vec![self.state(layer, g, only(x), running)];
+            return only_type(g, self.state(layer, g, only(x), running));
         }
         let (x, width) = (only(x), self.heads[layer].weight.val().dims()[0]);
         let read = |k: usize, h: Tensor<2>| apply(&self.heads[k], h, Activation::None);
@@ -203,7 +203,7 @@ impl Layerwise for Gin {
         };
         let h = self.state(layer, g, h, running);
         let logits = logits + read(layer + 1, h.clone());
-        vec![if layer + 1 == self.layers.len() { logits } else { Tensor::cat(vec![h, logits], 1) }]
+        only_type(g, if layer + 1 == self.layers.len() { logits } else { Tensor::cat(vec![h, logits], 1) })
     }
 }
 
@@ -214,8 +214,8 @@ fn sum(terms: impl Iterator<Item = Tensor<2>>) -> Tensor<2> {
 impl NodeClassifier for Gin {
     type Dense = Self;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize) -> Tensor<2> {
-        self.over(views, features_of("Gin", x, target))
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+        self.over(views, features_of("gin", views.view(0).schema(), x, target))
     }
     fn dense(&self) -> &Self {
         self

@@ -10,13 +10,14 @@ use burn_gnn_ops::{Activation, EdgeTypes, GatOptions, GraphView, div_by, gat_att
 use crate::heads::{HeadScores, split};
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
+use crate::type_map::{NodeTensors, TypeMap, of_all_types};
 use crate::{DropoutKey, ModelError, init};
 
 /// Describes a [`HanConv`].
 #[derive(Config, Debug)]
 pub struct HanConvConfig {
-    /// Columns of the input of each node type.
-    pub d_inputs: Vec<usize>,
+    /// Input feature size of every node type, by name.
+    pub d_inputs: TypeMap<usize>,
     /// Columns of each head.
     pub d_head: usize,
     /// Number of heads.
@@ -92,19 +93,18 @@ impl HanConvConfig {
     /// Weights by Glorot's rule, biases 0, for the types of `schema`.
     ///
     /// # Errors
-    /// No heads or columns, not one width per node type, dropout outside `0.0..1.0`, a slope that is not finite.
+    /// No heads or columns, not one input size per node type, a type that the schema does not have, dropout outside `0.0..1.0`, a slope that is not finite.
     pub fn try_init(&self, schema: &Schema, device: &Device) -> Result<HanConv, ModelError> {
         ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
-        if self.d_inputs.len() != schema.ntypes().len() {
-            let (why, expected, actual) = ("one per node type".into(), schema.ntypes().len(), self.d_inputs.len());
-            return Err(ModelError::Length { arg: "d_inputs".into(), why, expected, actual });
-        }
+        let (why, expected, actual) = ("one per node type".into(), schema.ntypes().len(), self.d_inputs.len());
+        let wrong = ModelError::Length { arg: "d_inputs".into(), why, expected, actual };
+        let Some(d_inputs) = self.d_inputs.clone().into_list(schema)?.into_iter().collect::<Option<Vec<_>>>() else { return Err(wrong) };
         let width = self.num_heads * self.d_head;
         let vector = |_| init::glorot([1, self.num_heads, self.d_head], (self.d_head, 1), device);
         let attn = || schema.etypes().iter().map(vector).collect();
         Ok(HanConv {
-            proj: self.d_inputs.iter().map(|&d| linear([d, width], true, device)).collect(),
+            proj: d_inputs.into_iter().map(|d| linear([d, width], true, device)).collect(),
             lin_src: attn(),
             lin_dst: attn(),
             k_lin: linear([width, width], true, device),
@@ -132,7 +132,7 @@ impl HanConv {
     /// # Panics
     /// As [`try_forward`](Self::try_forward) errs; shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: Vec<Tensor<2>>) -> Vec<Option<Tensor<2>>> {
+    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
         self.try_forward(edges, x).unwrap_or_else(|e| panic!("{e}"))
     }
 
@@ -144,7 +144,7 @@ impl HanConv {
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn try_forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: Vec<Tensor<2>>) -> Result<Vec<Option<Tensor<2>>>, ModelError> {
+    pub fn try_forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> Result<NodeTensors, ModelError> {
         let edges = edges.into();
         let g = edges.view();
         for (t, ntype) in g.schema().ntypes().iter().enumerate() {
@@ -154,10 +154,10 @@ impl HanConv {
                 return Err(ModelError::PartOfGraph { layer: "han_conv", ntype: ntype.clone(), rows, total, remedy });
             }
         }
-        let h = self.by_relation(&edges, x);
+        let h = self.by_relation(&edges, x.into());
         let scores = self.scores_of(&h);
         let nodes = |t: usize| if self.config.local_scores { g.num_dst(t) as u64 } else { g.total_nodes(t) };
-        Ok(over_relations(h, &scores, nodes))
+        Ok(NodeTensors::from_list(g.schema(), over_relations(h, &scores, nodes)))
     }
 
     /// `s_r` over the destination rows of this view, `[relations with edges into the type]` per node type; none where fewer than
@@ -166,8 +166,9 @@ impl HanConv {
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn relation_scores<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: Vec<Tensor<2>>) -> Vec<Option<Tensor<1>>> {
-        self.scores_of(&self.by_relation(&edges.into(), x))
+    pub fn relation_scores<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> TypeMap<Tensor<1>> {
+        let edges = edges.into();
+        TypeMap::from_list(edges.view().schema(), self.scores_of(&self.by_relation(&edges, x.into())))
     }
 
     /// [`forward`](Self::forward) on any view, with `s_r` of the whole graph. Gradients flow through `scores` if it is tracked.
@@ -178,21 +179,24 @@ impl HanConv {
     pub fn forward_with_scores<'a>(
         &self,
         edges: impl Into<EdgeTypes<'a>>,
-        x: Vec<Tensor<2>>,
-        scores: &[Option<Tensor<1>>],
-    ) -> Vec<Option<Tensor<2>>> {
+        x: impl Into<NodeTensors>,
+        scores: impl Into<TypeMap<Tensor<1>>>,
+    ) -> NodeTensors {
         let edges = edges.into();
-        let h = self.by_relation(&edges, x);
-        over_relations(h, scores, |t| edges.view().total_nodes(t))
+        let (g, schema) = (edges.view(), edges.view().schema());
+        let h = self.by_relation(&edges, x.into());
+        let scores = scores.into().into_list(schema).unwrap_or_else(|e| panic!("han_conv: {e}"));
+        NodeTensors::from_list(schema, over_relations(h, &scores, |t| g.total_nodes(t)))
     }
 
     #[track_caller]
-    fn by_relation(&self, edges: &EdgeTypes<'_>, x: Vec<Tensor<2>>) -> ByRelation {
+    fn by_relation(&self, edges: &EdgeTypes<'_>, x: NodeTensors) -> ByRelation {
         edges.expect_bare("han_conv");
         let g = edges.view();
         let (schema, config) = (g.schema(), &self.config);
         assert_eq!(schema.etypes().len(), self.lin_src.len(), "edge types of the layer and of the graph");
-        assert_eq!((schema.ntypes().len(), x.len()), (self.proj.len(), self.proj.len()), "node types of graph and `x`, and of the layer");
+        assert_eq!(schema.ntypes(), &self.ntypes[..], "node types of the graph and of the layer");
+        let x = of_all_types("han_conv", g, x);
         let z: Vec<Tensor<2>> = x.into_iter().zip(&self.proj).map(|(x, proj)| apply(proj, x, Activation::None)).collect();
         let src = g.src_rows("han_conv", z.clone());
         let dst: Vec<Tensor<2>> = z.into_iter().enumerate().map(|(t, z)| g.dst_rows(t, z)).collect();

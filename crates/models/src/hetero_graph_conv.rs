@@ -8,6 +8,7 @@ use burn_gnn_ops::{EdgeTypes, div_by};
 
 use crate::conv::{Aggregator, Conv, Endpoints, check_options};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, pyg_key};
+use crate::type_map::{NodeTensors, TypeMap, of_read_types};
 
 /// Describes a [`HeteroGraphConv`].
 #[derive(Config, Debug)]
@@ -21,7 +22,7 @@ pub struct HeteroGraphConvConfig {
 /// `y[v] = AGG over relations r into type(v) of conv_r(x)[v]`.
 ///
 /// # Shapes
-/// `x[t]: [num_input of type t, d_t]` for every node type (no columns where no layer reads the type). All layers
+/// `x[t]: [num_input of type t, d_t]` for every node type that a layer reads. All layers
 /// that end in a node type give the same number of columns. A node type in which no relation ends has no result.
 ///
 /// # Semantics
@@ -46,9 +47,8 @@ pub struct HeteroGraphConvConfig {
 ///     .build()?;
 /// let conv = HeteroGraphConvConfig::new()
 ///     .init(g.schema(), |_| GcnConvConfig::new(4, 2).init(&device));
-/// let x = vec![Tensor::<2>::zeros([1, 0], &device), Tensor::ones([2, 4], &device)]; // item, user
-/// let y = conv.forward(&g, x);
-/// assert_eq!(y[1].as_ref().unwrap().dims(), [2, 2]);
+/// let y = conv.forward(&g, [("user", Tensor::ones([2, 4], &device))]);
+/// assert_eq!((y["user"].dims(), y["item"].dims()), ([2, 2], [1, 2]));
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 ///
@@ -77,9 +77,8 @@ impl<M: Conv> HeteroGraphConv<M> {
     /// # Panics
     /// Shapes, or edge types, that disagree with the graph; edge weights or features that a layer does not read.
     #[track_caller]
-    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: Vec<Tensor<2>>) -> Vec<Option<Tensor<2>>> {
-        let join = |results: Vec<_>| (!results.is_empty()).then(|| join(results, self.aggregate));
-        self.results(edges, x).into_iter().map(join).collect()
+    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+        self.results(edges, x).map(|_, results| join(results, self.aggregate))
     }
 
     /// The results of the relations into every node type, relations in the order of the schema, before they are joined: to stack them
@@ -88,11 +87,11 @@ impl<M: Conv> HeteroGraphConv<M> {
     /// # Panics
     /// As [`forward`](Self::forward).
     #[track_caller]
-    pub fn results<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: Vec<Tensor<2>>) -> Vec<Vec<Tensor<2>>> {
+    pub fn results<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> TypeMap<Vec<Tensor<2>>> {
         let edges = edges.into();
         let (g, schema) = (edges.view(), edges.view().schema());
         assert_eq!(schema.etypes(), &self.etypes[..], "edge types of the graph and of the layer");
-        assert_eq!(schema.ntypes().len(), x.len(), "`x` holds one tensor per node type");
+        let x = of_read_types("hetero_graph_conv", g, x.into());
         let types = x.len();
         let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
         let src = g.src_rows("hetero_graph_conv", x);
@@ -102,7 +101,8 @@ impl<M: Conv> HeteroGraphConv<M> {
             let rows = Endpoints { src: conv.project(&edges, src[s].clone()), dst: own[d].clone(), shared: s == d };
             conv.aggregate(&edges, rows)
         };
-        (0..types).map(|t| schema.etypes_into(t).map(result).collect()).collect()
+        let into = |t: usize| schema.etypes_into(t).map(&result).collect::<Vec<_>>();
+        TypeMap::from_list(schema, (0..types).map(|t| Some(into(t)).filter(|results| !results.is_empty())))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::heads::split;
 use crate::mlp::{normalise, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
 use crate::relations::{Incoming, Sorted, cat_rows};
+use crate::type_map::{NodeTensors, of_all_types};
 use crate::{DropoutKey, ModelError, init};
 
 /// Describes an [`HgtConv`].
@@ -200,14 +201,14 @@ impl HgtConv {
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph; edge weights or features.
     #[track_caller]
-    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
         let edges = edges.into();
         edges.expect_bare("hgt_conv");
         let g = edges.view();
         let (schema, config) = (g.schema(), &self.config);
         assert_eq!(schema.etypes().len(), config.num_etypes, "`num_etypes` of the layer and edge types of the graph");
         assert_eq!(schema.ntypes().len(), config.num_ntypes, "`num_ntypes` of the layer and node types of the graph");
-        assert_eq!(schema.ntypes().len(), x.len(), "`x` holds one tensor per node type");
+        let x = of_all_types("hgt_conv", g, x.into());
         let src = g.src_rows("hgt_conv", x.clone());
         let [keys, values] = self.composed(g);
         let sorted = self.sorted.of(&g);
@@ -256,7 +257,7 @@ impl HgtConv {
                 None => y,
             }
         };
-        x.into_iter().enumerate().map(finish).collect()
+        NodeTensors::from_list(schema, x.into_iter().enumerate().map(finish).map(Some))
     }
 
     pub(crate) fn num_etypes(&self) -> usize {

@@ -61,6 +61,7 @@ mod sage_conv;
 mod sg_conv;
 mod sparse_rows;
 mod transformer_conv;
+mod type_map;
 mod typed_linear;
 mod weights;
 
@@ -124,5 +125,6 @@ pub use sparse_rows::{EncoderRows, SparseAdam, SparseAdamConfig};
 pub use task::{NodeTask, Rows};
 pub use train::{Epoch, GradientSync, NoSync, NodeClassifier, TrainConfig, Trained, evaluate, train};
 pub use transformer_conv::{TransformerConv, TransformerConvConfig};
+pub use type_map::{NodeTensors, TypeMap};
 pub use typed_linear::{TypedLinear, TypedLinearConfig};
 pub use weights::{load_weights, save_weights};

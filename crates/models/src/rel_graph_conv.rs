@@ -12,6 +12,7 @@ use burn_gnn_ops::{
 use crate::mlp::normalise;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::relations::{Incoming, Sorted, cat_rows};
+use crate::type_map::{NodeTensors, of_all_types};
 use crate::{ModelError, RelWeights, init};
 
 /// How messages of one relation are normalised.
@@ -137,12 +138,12 @@ impl RelGraphConv {
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph; edge features.
     #[track_caller]
-    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
         let edges = edges.into();
         let (g, edge_weights) = (edges.view(), edges.weights());
         let schema = g.schema();
         assert_eq!(schema.etypes().len(), self.num_relations, "`num_relations` of the layer and edge types of the graph");
-        assert_eq!(schema.ntypes().len(), x.len(), "`x` holds one tensor per node type");
+        let x = of_all_types("rel_graph_conv", g, x.into());
         let [d_input, d_output] = self.widths();
         let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
         let src = g.src_rows("rel_graph_conv", x);
@@ -169,7 +170,7 @@ impl RelGraphConv {
             };
             bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None)
         };
-        out.zip(own).enumerate().map(finish).collect()
+        NodeTensors::from_list(schema, out.zip(own).enumerate().map(finish).map(Some))
     }
 
     pub(crate) fn num_relations(&self) -> usize {

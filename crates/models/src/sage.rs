@@ -8,9 +8,9 @@ use burn_gnn_ops::{Activation, Edges, GraphView};
 use burn_gnn_sampling::Block;
 
 use crate::conv::Conv;
-use crate::inference::{Layerwise, one_input, only};
-use crate::layer_views::features_of;
+use crate::inference::{Layerwise, one_input, only, only_type};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
+use crate::type_map::{NodeTensors, features_of};
 use crate::{DropoutKey, LayerViews, ModelError, NodeClassifier, SageAggregator, SageConv, SageConvConfig, Whole};
 
 /// Describes a [`Sage`].
@@ -110,19 +110,19 @@ impl Layerwise for Sage {
     fn num_layers(&self) -> usize {
         self.layers.len()
     }
-    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
         one_input(g, features, self.layers[0].fc_neigh.weight.val().dims()[0])
     }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-        vec![self.step(layer, g, only(x))]
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
+        only_type(g, self.step(layer, g, only(x)))
     }
 }
 
 impl NodeClassifier for Sage {
     type Dense = Self;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize) -> Tensor<2> {
-        self.over(views, features_of("Sage", x, target))
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+        self.over(views, features_of("sage", views.view(0).schema(), x, target))
     }
     fn dense(&self) -> &Self {
         self

@@ -6,8 +6,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{EdgeOrder, Graph, NodeOrder, Stream};
 use burn_gnn_models::{
-    Conv, DegreeNorm, FusedAdamConfig, GatConvConfig, GcnConv, GcnConvConfig, HgtConvConfig, RelGraphConv, RelGraphConvConfig, RgcnConfig,
-    Rows, Sage, SageConfig, SageConvConfig, TypeInput, cross_entropy, seeded, to_dtype,
+    Conv, DegreeNorm, FusedAdamConfig, GatConvConfig, GcnConv, GcnConvConfig, HgtConvConfig, NodeTensors, RelGraphConv, RelGraphConvConfig,
+    RgcnConfig, Rows, Sage, SageConfig, SageConvConfig, TypeInput, cross_entropy, seeded, to_dtype,
 };
 use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::{
@@ -83,6 +83,11 @@ fn exact(purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
     matrix(purpose, rows, cols).cast(DType::F32).cast(DType::F64)
 }
 
+/// Of the types `a` and `b`.
+fn typed_x(x: &[Tensor<2>]) -> NodeTensors {
+    NodeTensors::from([("a", x[0].clone()), ("b", x[1].clone())])
+}
+
 fn f64_layer<M: Module>(m: M) -> M {
     to_dtype(m, FloatDType::F64)
 }
@@ -125,13 +130,14 @@ fn full_fanout_gives_what_the_graph_gives() {
     for trains in [false, true] {
         let conv = f64_layer(seeded(0, || RelGraphConvConfig::new(4, 3, 3).init(&d)));
         let ((conv, x), (_, inputs)) = (in_pass(&conv, &x, trains), in_pass(&conv, &inputs, trains));
-        let (got, want) = (conv.forward(block, inputs.clone()), conv.forward(keyed, x.clone()));
+        let (x, inputs) = (typed_x(&x), typed_x(&inputs));
+        let (got, want) = (conv.forward(block, &inputs), conv.forward(keyed, &x));
         let hgt = f64_layer(seeded(0, || HgtConvConfig::from_graph(&g, 4, 3, 2).with_dropout(0.3).init(&d)));
         let (hgt, _) = in_pass(&hgt, &[], trains);
         let (got_hgt, want_hgt) = (hgt.forward(block, inputs), hgt.forward(keyed, x));
-        for t in 0..2 {
-            close("rel_graph_conv", got[t].clone(), &want[t], &seeds[t]);
-            close("hgt_conv", got_hgt[t].clone(), &want_hgt[t], &seeds[t]);
+        for (t, seeds) in ["a", "b"].into_iter().zip(&seeds) {
+            close("rel_graph_conv", got[t].clone(), &want[t], seeds);
+            close("hgt_conv", got_hgt[t].clone(), &want_hgt[t], seeds);
         }
     }
 }
@@ -160,7 +166,7 @@ fn right_norm_is_the_mean_of_the_messages_of_a_block() {
         );
         let x = at(&exact("x", 120, 4), block.src_nodes(0));
         let got = conv.forward(block, x.clone());
-        close(&format!("block {i}"), got.clone(), &rel.forward(block, vec![x.clone()]).swap_remove(0), &rows(&got));
+        close(&format!("block {i}"), got.clone(), &rel.forward(block, x.clone())["_N"], &rows(&got));
         // The mean of ones is one, where there are messages.
         let has = TensorData::new(sampled.iter().map(|&n| f64::from(u8::from(n > 0))).collect::<Vec<_>>(), [120, 1]);
         let want = Tensor::<2>::from_data(has, (&d, DType::F64)) * weight.clone().sum_dim(0);
@@ -195,16 +201,16 @@ fn models_on_blocks_equal_models_on_the_graph() {
         }
     }
     let g = typed();
-    let x = [None, Some(exact("b", 50, 4))];
-    let inputs = [TypeInput::Embedding, TypeInput::Features(4)];
-    let rgcn = f64_layer(seeded(0, || RgcnConfig::new(3).with_hidden(5).with_dropout(0.2).init(&g, &inputs, &d)).unwrap());
+    let x = exact("b", 50, 4);
+    let inputs = [("b", TypeInput::Features(4))];
+    let rgcn = f64_layer(seeded(0, || RgcnConfig::new(3).with_hidden(5).with_dropout(0.2).init(&g, inputs, &d)).unwrap());
     let batch = NeighborSampler::new(&g, Fanouts::all(2)).unwrap().sample([("b", &seeds[1..])], key()).unwrap();
-    let of_batch = [None, Some(at(x[1].as_ref().unwrap(), batch.input_nodes(1)))];
+    let of_batch = at(&x, batch.input_nodes(1));
     for trains in [false, true] {
         // Features stay on the plain device: the weights tell that the model trains.
         let (rgcn, _) = in_pass(&rgcn, &[], trains);
-        let got = rgcn.forward_blocks(&batch.blocks, &of_batch).swap_remove(1);
-        close("rgcn", got, &rgcn.forward(&g.at_step(STEP.0, STEP.1), &x)[1], &seeds[1..]);
+        let got = rgcn.forward_blocks(&batch.blocks, [("b", of_batch.clone())])["b"].clone();
+        close("rgcn", got, &rgcn.forward(&g.at_step(STEP.0, STEP.1), [("b", x.clone())])["b"], &seeds[1..]);
     }
 }
 

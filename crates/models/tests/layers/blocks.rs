@@ -39,25 +39,26 @@ fn batch(g: &Graph, hops: usize, alone: Option<usize>) -> MiniBatch {
     sampler.sample(g.schema().ntypes().iter().zip(&seeds), SampleKey::new(STEP.0).at(0, STEP.1)).unwrap()
 }
 
-fn inputs(batch: &MiniBatch, x: &[Option<Tensor<2>>]) -> Vec<Option<Tensor<2>>> {
-    x.iter().enumerate().map(|(t, x)| x.as_ref().map(|x| pick(x, batch.input_nodes(t)))).collect()
+fn inputs(batch: &MiniBatch, x: &NodeTensors) -> NodeTensors {
+    let schema = batch.blocks[0].schema();
+    x.clone().map(|ntype, x| pick(&x, batch.input_nodes(schema.ntype(ntype).unwrap())))
 }
 
-fn same<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph, &[Option<Tensor<2>>]), passes: &[bool]) {
+fn same<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph, &NodeTensors), passes: &[bool]) {
     let types = g.node_counts().len();
     for (target, alone) in (0..types).flat_map(|t| [(t, Some(t)), (t, None)]) {
-        let batch = batch(g, layers, alone);
+        let (batch, ntype) = (batch(g, layers, alone), &g.schema().ntypes()[target]);
         for &trains in passes {
             let model = if trains { model.clone() } else { model.valid() };
-            let got = model.logits_blocks(&batch.blocks, &inputs(&batch, x), target);
-            let want = pick(&model.logits(&g.at_step(STEP.0, STEP.1), x, target), batch.output_nodes(target));
+            let got = model.logits_blocks(&batch.blocks, &inputs(&batch, x), ntype);
+            let want = pick(&model.logits(&g.at_step(STEP.0, STEP.1), x, ntype), batch.output_nodes(target));
             close(&format!("{name}, type {target} of {alone:?}, trains: {trains}"), &values(&got), &values(&want), 1e-10);
         }
     }
 }
 
 fn models_of_one_type(g: &Graph, device: &Device) {
-    let x = [Some(matrix(device, "x", g.node_counts()[0], 4))];
+    let x = NodeTensors::from(matrix(device, "x", g.node_counts()[0], 4));
     macro_rules! check {
         ($name:expr, $layers:expr, $model:expr) => {
             same($name, $layers, &f64s($model), (g, &x), &[false, true])
@@ -80,8 +81,8 @@ fn models_of_several_types(g: &Graph, device: &Device) {
     let tracked = &device.clone().autodiff();
     each_typed_model!(check, g, tracked);
     let one_hot = RgcnConfig::new(2).with_hidden(3).with_num_layers(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
-    let one_hot = one_hot.init(g, &[TypeInput::Embedding; 3], tracked).unwrap();
-    same("rgcn of one-hot inputs", 3, &f64s(one_hot), (g, &[None, None, None]), &[false, true]);
+    let one_hot = one_hot.init(g, TypeMap::default(), tracked).unwrap();
+    same("rgcn of one-hot inputs", 3, &f64s(one_hot), (g, &NodeTensors::default()), &[false, true]);
 }
 
 proptest! {
@@ -105,9 +106,9 @@ fn three_types() -> Graph {
     builder.edges(("a", "u", "c"), vec![0, 1, 3], vec![0, 1, 2]).edges(("c", "v", "c"), vec![1, 2], vec![0, 0]).build().unwrap()
 }
 
-fn gradients<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph, &[Option<Tensor<2>>])) {
+fn gradients<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph, &NodeTensors)) {
     let batch = batch(g, layers, None);
-    for target in 0..g.node_counts().len() {
+    for (target, ntype) in g.schema().ntypes().iter().enumerate() {
         let of = |logits: Tensor<2>| {
             let [rows, columns] = logits.dims();
             let weights = matrix(&logits.device().without_autodiff(), "loss", rows, columns);
@@ -116,8 +117,8 @@ fn gradients<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&
             model.visit(&mut all);
             all.1
         };
-        let got = of(model.logits_blocks(&batch.blocks, &inputs(&batch, x), target));
-        let want = of(pick(&model.logits(&g.at_step(STEP.0, STEP.1), x, target), batch.output_nodes(target)));
+        let got = of(model.logits_blocks(&batch.blocks, &inputs(&batch, x), ntype));
+        let want = of(pick(&model.logits(&g.at_step(STEP.0, STEP.1), x, ntype), batch.output_nodes(target)));
         assert!(want.iter().any(|d| *d != 0.0), "{name}: no gradient at all");
         close(&format!("{name}, gradients for type {target}"), &got, &want, 1e-9);
     }
@@ -126,10 +127,9 @@ fn gradients<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&
 #[test]
 fn gradients_on_blocks_are_those_of_the_graph() {
     for device in devices().map(Device::autodiff) {
-        let tracked = |x: Option<Tensor<2>>| x.map(Tensor::from_inner);
         let plain = device.clone().without_autodiff();
         let g = crate::views::graph();
-        let x = [tracked(Some(matrix(&plain, "x", 6, 4)))];
+        let x = NodeTensors::from(Tensor::from_inner(matrix(&plain, "x", 6, 4)));
         macro_rules! check {
             ($name:expr, $layers:expr, $model:expr) => {
                 gradients($name, $layers, &f64s($model), (&g, &x))
@@ -137,7 +137,7 @@ fn gradients_on_blocks_are_those_of_the_graph() {
         }
         seeded(0, || each_model!(check, &device));
         let g = three_types();
-        let x: Vec<_> = typed_features(&g, &plain).into_iter().map(tracked).collect();
+        let x = typed_features(&g, &plain).map(|_, x| Tensor::from_inner(x));
         macro_rules! check {
             ($name:expr, $layers:expr, $model:expr) => {
                 gradients($name, $layers, &f64s($model), (&g, &x))

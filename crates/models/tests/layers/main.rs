@@ -23,6 +23,7 @@ mod weights;
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_gnn_models::NodeTensors;
 use burn_gnn_ops::{GraphView, Stream};
 
 fn devices() -> [Device; 2] {
@@ -66,4 +67,9 @@ fn pass<M: Module>(
         return y.inner();
     }
     run(&layer.clone().valid(), g, x, e)
+}
+
+/// One tensor per node type, by name.
+fn typed(g: &dyn GraphView, x: Vec<Tensor<2>>) -> NodeTensors {
+    NodeTensors::from_list(g.schema(), x.into_iter().map(Some))
 }

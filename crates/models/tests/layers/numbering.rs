@@ -226,29 +226,30 @@ fn gradients_over_several_types_are_differences() {
     for device in devices() {
         let d = &device.autodiff();
         let x = [matrix(d, "a", 6, 4), matrix(d, "b", 3, 4)];
-        let made = |y: Vec<Option<Tensor<2>>>| y.into_iter().flatten().collect::<Vec<_>>();
+        let made = |y: NodeTensors| y.into_values();
+        let named = |x| crate::typed(g, x);
         seeded(1, || {
             // Without in-edges all relations give 0, a tie under max and min; rows of the nodes themselves break it.
             for by in [Aggregator::Max, Aggregator::Min] {
                 let conv = HeteroGraphConvConfig::new().with_aggregate(by).init(g.schema(), |_| SageConvConfig::new(4, 3).init(d));
-                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(keyed, x)));
+                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(keyed, named(x))));
             }
             for by in [Aggregator::Sum, Aggregator::Mean] {
                 let config = HeteroGraphConvConfig::new().with_aggregate(by);
                 let conv = config.init(g.schema(), |_| GatConvConfig::new(4, 3, 2).with_dropout(0.3).init(d));
-                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(keyed, x)));
+                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(keyed, named(x))));
             }
-            let han = HanConvConfig::new(vec![4; 2], 3, 2).with_dropout(0.3).init(g.schema(), d);
-            gradients("han_conv", han, &x, |l, x| made(l.forward(keyed, x)));
+            let han = HanConvConfig::new([("a", 4), ("b", 4)].into(), 3, 2).with_dropout(0.3).init(g.schema(), d);
+            gradients("han_conv", han, &x, |l, x| made(l.forward(keyed, named(x))));
             let hgt = HgtConvConfig::from_graph(g, 4, 3, 2).with_dropout(0.3).init(d);
-            gradients("hgt_conv", hgt, &x, |l, x| l.forward(keyed, x));
+            gradients("hgt_conv", hgt, &x, |l, x| made(l.forward(keyed, named(x))));
             for weights in [RelWeights::Full, RelWeights::Basis(2), RelWeights::BlockDiagonal(2)] {
                 let conv = RelGraphConvConfig::from_graph(g, 4, 2).with_weights(weights).init(d);
-                gradients(&format!("rel_graph_conv {weights:?}"), conv, &x, |l, x| l.forward(g, x));
+                gradients(&format!("rel_graph_conv {weights:?}"), conv, &x, |l, x| made(l.forward(g, named(x))));
             }
             let one_hot = RgcnConfig::new(2).with_hidden(3).with_one_hot(true).with_weights(RelWeights::Basis(2)).with_dropout(0.3);
-            let model = one_hot.init(g, &[TypeInput::Embedding; 2], d).unwrap();
-            gradients("rgcn of one-hot inputs", model, &[], |m, _| m.forward(keyed, &[None, None]));
+            let model = one_hot.init(g, TypeMap::default(), d).unwrap();
+            gradients("rgcn of one-hot inputs", model, &[], |m, _| made(m.forward(keyed, NodeTensors::default())));
         });
     }
 }

@@ -34,14 +34,11 @@ fn refusals_of_layers() {
     assert!(text(AppnpConvConfig::new().with_alpha(1.5).try_init(d).unwrap_err()).contains("0.0..=1.0, got 1.5"));
     assert!(text(TransformerConvConfig::new(3, 2, 1).with_root_weight(false).with_beta(true).try_init(d).unwrap_err()).contains("`beta`"));
     assert!(text(HgtConvConfig::new(3, 2, 1, 1, 2).with_relations(Some(vec![0])).try_init(d).unwrap_err()).contains("one per edge type"));
-    assert!(text(HanConvConfig::new(vec![3], 2, 1).try_init(two_types().schema(), d).unwrap_err()).contains("one per node type"));
+    assert!(text(HanConvConfig::new([("a", 3)].into(), 2, 1).try_init(two_types().schema(), d).unwrap_err()).contains("one per node type"));
     assert!(text(LinkScorerConfig::new(LinkScore::ComplEx, 2, 3).try_init(d).unwrap_err()).contains("must divide d = 3"));
     assert!(text(JumpingKnowledgeConfig::new(Jumping::Lstm).with_num_layers(1).try_init(d).unwrap_err()).contains("num_layers · d / 2"));
     assert!(text(GatedGraphConvConfig::new(0, 1).try_init(d).unwrap_err()).contains("`hidden`"));
-    assert!(
-        text(HgtConfig::new(2).with_hidden(6).init(&two_types(), &[TypeInput::Embedding; 2], d).unwrap_err())
-            .contains("must divide hidden")
-    );
+    assert!(text(HgtConfig::new(2).with_hidden(6).init(&two_types(), TypeMap::default(), d).unwrap_err()).contains("must divide hidden"));
 }
 
 pub(crate) fn panic_of<T>(f: impl FnOnce() -> T) -> String {
@@ -80,9 +77,9 @@ fn edge_features_that_are_missing_or_not_expected() {
     assert_eq!(panic_of(|| AppnpConvConfig::new().init(d).forward(edges(8), x())), text("features", "appnp_conv"));
     let hetero = HeteroGraphConvConfig::new().init(g.schema(), |_| gatv2(None));
     let typed = g.edge_types().with_weight("_E", Tensor::<1>::ones([8], d)).unwrap();
-    assert_eq!(panic_of(|| hetero.forward(&typed, vec![x()])), text("weights", "gatv2_conv"));
+    assert_eq!(panic_of(|| hetero.forward(&typed, x())), text("weights", "gatv2_conv"));
     let hgt = HgtConvConfig::from_graph(&g, 4, 2, 1).init(d);
-    let bare = panic_of(|| hgt.forward(&typed, vec![x()]));
+    let bare = panic_of(|| hgt.forward(&typed, x()));
     assert_eq!(bare, "hgt_conv: expected no edge weights, got some of `_N:_E:_N`; this layer does not read them");
 }
 
@@ -138,10 +135,10 @@ fn weights_that_one_rank_refuses() {
 #[test]
 fn rows_queries_and_layers_out_of_range() {
     let (d, g) = (&Device::flex(), two_types());
-    let rows = NodeEmbedding::new(&g, vec![1], 2, d);
-    assert_eq!(rows.rows_of(1, &[2, 0, 2]).unwrap().dims(), [3, 2]);
-    let far = panic_of(|| rows.rows_of(1, &[2, 0, 3]));
-    assert_eq!(far, "node_embedding: `ids[2]` must lie in 0..3 (rows of node type 1), got 3");
+    let rows = NodeEmbedding::new(&g, ["b"], 2, d).unwrap();
+    assert_eq!(rows.rows_of("b", &[2, 0, 2]).unwrap().dims(), [3, 2]);
+    let far = panic_of(|| rows.rows_of("b", &[2, 0, 3]));
+    assert_eq!(far, "node_embedding: `ids[2]` must lie in 0..3 (rows of node type `b`), got 3");
     let none = panic_of(|| TrueTails::default().query(0).0);
     assert_eq!(none, "true_tails: `q` must lie in 0..0 (queries with a true tail), got 0");
     let blocks = g.in_subgraph([("a", vec![1u32])], burn_gnn_graph::Relabel::No).unwrap().to_block(&g, [("a", vec![1u32])]).unwrap();
@@ -169,6 +166,11 @@ fn edge_types_that_are_not_there() {
     assert!(panic_of(|| PnaConvConfig::from_edges(&g, 4, 2)).contains("take one by name"));
     let pair = panic_of(|| conv.forward(g.edge_type("t").unwrap(), x()));
     assert_eq!(pair, "gcn_conv: edge type `b:t:a` joins two node types; give the features of both, `(src, dst)`");
+    // Node types are names too.
+    let conv = RelGraphConvConfig::from_graph(&g, 4, 2).init(d);
+    let missing = panic_of(|| conv.forward(&g, [("a", x())]));
+    assert_eq!(missing, "rel_graph_conv: no features of node type `b`; give those of every node type");
+    assert!(panic_of(|| conv.forward(&g, [("c", x())])).contains("unknown node type"));
     let rows = panic_of(|| DropoutKey::new(d).dropout(&g.at_step(0, 0), 2, 0.5, x()));
     assert!(rows.starts_with("dropout: ") && rows.contains("unknown node type"), "{rows}");
 }

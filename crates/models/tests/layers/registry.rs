@@ -100,11 +100,11 @@ macro_rules! each_layer {
         $check!(
             "rel_graph_conv",
             || RelGraphConvConfig::new(4, 6, 1).with_weights(RelWeights::BlockDiagonal(2)).with_layer_norm(true).init(d),
-            |l, g, x, _| l.forward(g, vec![x]).swap_remove(0),
+            |l, g, x, _| l.forward(g, x)["_N"].clone(),
         );
         $check!("hgt_conv", || HgtConvConfig::new(4, 3, 2, 1, 1).with_layer_norm(true).with_dropout(0.3).init(d), |l, g, x, _| l
-            .forward(g, vec![x])
-            .swap_remove(0),);
+            .forward(g, x)["_N"]
+            .clone(),);
     }};
 }
 
@@ -163,14 +163,14 @@ macro_rules! each_typed_model {
     ($check:ident, $g:expr, $device:expr) => {{
         use burn_gnn_models::*;
         let (g, d) = ($g, $device);
-        let inputs = [TypeInput::Features(4), TypeInput::Embedding, TypeInput::Features(3)];
+        let inputs = [("a", TypeInput::Features(4)), ("c", TypeInput::Features(3))];
         for layers in [1, 2] {
             for weights in [RelWeights::Full, RelWeights::Basis(2), RelWeights::BlockDiagonal(2)] {
                 let rgcn = RgcnConfig::new(2).with_hidden(4).with_num_layers(layers).with_weights(weights).with_dropout(0.2);
-                $check!(&format!("rgcn {layers} {weights:?}"), layers, rgcn.init(g, &inputs, d).unwrap());
+                $check!(&format!("rgcn {layers} {weights:?}"), layers, rgcn.init(g, inputs, d).unwrap());
             }
             let hgt = HgtConfig::new(2).with_hidden(4).with_num_heads(2).with_num_layers(layers);
-            $check!(&format!("hgt {layers}"), layers, hgt.init(g, &inputs, d).unwrap());
+            $check!(&format!("hgt {layers}"), layers, hgt.init(g, inputs, d).unwrap());
         }
     }};
 }

@@ -63,7 +63,7 @@ impl ModuleVisitor for Weights {
 
 /// All parameters of all models, and logits with dropout.
 fn models(g: &Graph, device: &Device) -> Vec<Vec<f64>> {
-    fn all<M: NodeClassifier>(model: M, g: &Graph, x: &[Option<Tensor<2>>], out: &mut Vec<Vec<f64>>) {
+    fn all<M: NodeClassifier>(model: M, g: &Graph, x: &NodeTensors, out: &mut Vec<Vec<f64>>) {
         let mut weights = Weights(vec![]);
         model.visit(&mut weights);
         // Parameters that do not begin as constants differ from one another.
@@ -71,19 +71,19 @@ fn models(g: &Graph, device: &Device) -> Vec<Vec<f64>> {
         assert!((0..drawn.len()).all(|i| (0..i).all(|j| drawn[i][..2] != drawn[j][..2])));
         out.append(&mut weights.0);
         let step = g.at_step(STEP.0, STEP.1);
-        out.push(values(&model.logits(&step, x, 0)));
+        out.push(values(&model.logits(&step, x, "_N")));
         // Keys of masks are not parameters: they stay with a model that was on the plain device.
-        out.push(values(&model.valid().train().logits(&step, x, 0)));
+        out.push(values(&model.valid().train().logits(&step, x, "_N")));
     }
     let (d, mut out) = (&device.clone().autodiff(), vec![]);
-    let x = [Some(matrix(device, "x", 6, 4).cast(FloatDType::F32))];
+    let x = NodeTensors::from([("_N", matrix(device, "x", 6, 4).cast(FloatDType::F32))]);
     all(GcnConfig::new(4, 3).with_hidden(4).with_num_layers(3).init(d), g, &x, &mut out);
     all(SageConfig::new(4, 3).with_hidden(4).with_num_layers(3).init(d), g, &x, &mut out);
     all(GatConfig::new(4, 3).with_num_layers(3).init(d), g, &x, &mut out);
     all(GinConfig::new(4, 3).with_hidden(4).init(d), g, &x, &mut out);
-    all(RgcnConfig::new(3).with_dropout(0.5).init(g, &[TypeInput::Features(4)], d).unwrap(), g, &x, &mut out);
-    all(RgcnConfig::new(3).with_dropout(0.5).init(g, &[TypeInput::Embedding], d).unwrap(), g, &[None], &mut out);
-    all(HgtConfig::new(3).init(g, &[TypeInput::Features(4)], d).unwrap(), g, &x, &mut out);
+    all(RgcnConfig::new(3).with_dropout(0.5).init(g, [("_N", TypeInput::Features(4))], d).unwrap(), g, &x, &mut out);
+    all(RgcnConfig::new(3).with_dropout(0.5).init(g, TypeMap::default(), d).unwrap(), g, &NodeTensors::default(), &mut out);
+    all(HgtConfig::new(3).init(g, [("_N", TypeInput::Features(4))], d).unwrap(), g, &x, &mut out);
     out
 }
 

@@ -162,10 +162,15 @@ fn names_are_those_of_dgl_and_pyg() {
     check!(AttentionReadoutConfig::new(3), Dgl, "gate_nn.bias", "gate_nn.weight");
 }
 
+/// Input sizes of two types, by name.
+fn sizes(g: &Graph) -> TypeMap<usize> {
+    g.schema().ntypes().iter().cloned().zip([3, 5]).collect()
+}
+
 #[test]
 fn names_of_types_are_those_of_pyg() {
     let (d, g) = (&Device::flex(), crate::formulas::two_types());
-    let make = |seed| seeded(seed, || HanConvConfig::new(vec![3, 5], 2, 2).init(g.schema(), d));
+    let make = |seed| seeded(seed, || HanConvConfig::new(sizes(&g), 2, 2).init(g.schema(), d));
     let want = [
         "k_lin.bias",
         "k_lin.weight",
@@ -198,7 +203,7 @@ fn names_of_types_with_dots() {
     let g = builder.edges(("c", "t", "a.b"), vec![0], vec![1]).build().unwrap();
     let of_pyg = |state: StateDict| state.tensors().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
     let names = [
-        of_pyg(StateDict::of(&HanConvConfig::new(vec![3, 5], 2, 2).init(g.schema(), d), Framework::Pyg)),
+        of_pyg(StateDict::of(&HanConvConfig::new(sizes(&g), 2, 2).init(g.schema(), d), Framework::Pyg)),
         of_pyg(StateDict::of(&HgtConvConfig::from_graph(&g, 4, 2, 2).init(d), Framework::Pyg)),
         of_pyg(StateDict::of(&HeteroGraphConvConfig::new().init(g.schema(), |_| SageConvConfig::new(4, 2).init(d)), Framework::Pyg)),
     ];
@@ -213,8 +218,7 @@ fn names_of_types_with_dots() {
         }
         assert!(names.iter().all(|n| !n.contains("a.b") && !n.contains("r.s")), "{names:?}");
     }
-    let inputs = [TypeInput::Features(4), TypeInput::Embedding];
-    let model = RgcnConfig::new(2).with_hidden(4).init(&g, &inputs, d).unwrap();
+    let model = RgcnConfig::new(2).with_hidden(4).init(&g, [("a.b", TypeInput::Features(4))], d).unwrap();
     for (from, name) in [(Framework::Pyg, "project.lins.a#b.weight"), (Framework::Dgl, "project.linears.a.b.weight")] {
         let state = StateDict::of(&model, from);
         assert!(state.tensors().any(|(n, _)| n == name), "{state:?}");
@@ -233,7 +237,7 @@ fn types_and_paths_that_a_layer_does_not_have() {
     let none = HgtConvConfig::new(4, 2, 2, 0, 0).init(d);
     StateDict::of(&none, Framework::Pyg).load(none, Framework::Pyg).unwrap();
 
-    let (pna, han) = (PnaConvConfig::new(3, 2, 0.9).init(d), HanConvConfig::new(vec![3, 5], 2, 2));
+    let (pna, han) = (PnaConvConfig::new(3, 2, 0.9).init(d), HanConvConfig::new(sizes(&crate::formulas::two_types()), 2, 2));
     let han = han.init(crate::formulas::two_types().schema(), d);
     for path in ["towers.7.post.weight", "proj.7.weight", "lin_src.7", "lin_dst.7"] {
         assert_eq!(pna.param_mapping(Framework::Pyg, path), ParamMapping::same(path));

@@ -59,8 +59,8 @@ fn hetero() -> Graph {
     builder.edges(("b", "r", "a"), vec![0, 1, 1], vec![0, 1, 2]).build().unwrap()
 }
 
-fn of_both_types(file: &StateDict) -> Vec<Tensor<2>> {
-    vec![input(file, "x.a"), input(file, "x.b")]
+fn of_both_types(file: &StateDict) -> NodeTensors {
+    NodeTensors::from([("a", input(file, "x.a")), ("b", input(file, "x.b"))])
 }
 
 /// Loads the state dict of a file, compares what the layer computes, and saves it again; `unread` names what nothing
@@ -236,8 +236,8 @@ fn defaults_of_layers() {
     let g = builder.edges(("b", "r", "a"), vec![0, 1, 1], vec![0, 1, 2]).build().unwrap();
     let hgt = HgtConvConfig::from_graph(&g, 4, 2, 2).with_bias(true).with_gelu(true).with_residual_weight(false);
     let loaded = check("pyg_hgt_conv_dot", hgt.init(&device()), &[], |l, f| {
-        let mut y = l.forward(&g, of_both_types(f));
-        vec![("y.b", y.remove(1)), ("y.a", y.remove(0))]
+        let y = l.forward(&g, of_both_types(f));
+        vec![("y.b", y["b"].clone()), ("y.a", y["a"].clone())]
     });
     assert!(StateDict::of(&loaded, Framework::Pyg).tensors().any(|(name, _)| name == "p_rel.a__s#1__a"));
 }
@@ -332,27 +332,27 @@ fn pna_conv_of_dgl() {
 fn layers_of_several_types() {
     let (d, two, g) = (device(), two_relations(), hetero());
     let blocks = RelGraphConvConfig::new(4, 4, 2).with_weights(RelWeights::BlockDiagonal(2));
-    let run = |l: &RelGraphConv, f: &StateDict| vec![("y", l.forward(&two, vec![x(f)]).swap_remove(0))];
+    let run = |l: &RelGraphConv, f: &StateDict| vec![("y", l.forward(&two, x(f)).into_values().swap_remove(0))];
     check("pyg_rgcn_conv", blocks.clone().with_norm(RelNorm::Right).init(&d), &[], run);
     check("dgl_rel_graph_conv", blocks.with_norm(RelNorm::None).init(&d), &[], run);
 
     let hgt = HgtConvConfig::from_graph(&g, 4, 2, 2);
     let joined = |l: &HgtConv, f: &StateDict| {
         let rows = x(f);
-        vec![("y", Tensor::cat(l.forward(&g, vec![rows.clone().slice_dim(0, 0..3), rows.slice_dim(0, 3..5)]), 0))]
+        vec![("y", Tensor::cat(l.forward(&g, [("a", rows.clone().slice_dim(0, 0..3)), ("b", rows.slice_dim(0, 3..5))]).into_values(), 0))]
     };
     check("dgl_hgt_conv", hgt.clone().with_layer_norm(true).init(&d), &[], joined);
     let by_type = |l: &HgtConv, f: &StateDict| {
-        let mut y = l.forward(&g, of_both_types(f));
-        vec![("y.b", y.remove(1)), ("y.a", y.remove(0))]
+        let y = l.forward(&g, of_both_types(f));
+        vec![("y.b", y["b"].clone()), ("y.a", y["a"].clone())]
     };
     let of_pyg = hgt.with_bias(true).with_gelu(true).with_residual_weight(false);
     check("pyg_hgt_conv", of_pyg.init(&d), &[], by_type);
 
     let make = |width: usize| HeteroGraphConvConfig::new().init(g.schema(), |_| SageConvConfig::new(width, 2).init(&d));
     let run = |l: &HeteroGraphConv<SageConv>, f: &StateDict| {
-        let mut y = l.forward(&g, of_both_types(f));
-        vec![("y.b", y.remove(1).unwrap()), ("y.a", y.remove(0).unwrap())]
+        let y = l.forward(&g, of_both_types(f));
+        vec![("y.b", y["b"].clone()), ("y.a", y["a"].clone())]
     };
     check("pyg_hetero_conv", make(4), &[], run);
     let state = file("dgl_hetero_graph_conv").at("state.");
@@ -372,8 +372,8 @@ fn layers_of_several_types() {
 fn models_of_several_types() {
     fn check<M: Pretrained + NodeClassifier>(g: &Graph, new: impl Fn() -> M, of_layers: [&str; 2]) {
         let (saved, other) = (seeded(1, &new), seeded(2, &new));
-        let x = [Some(crate::matrix(&device(), "x", 3, 4).cast(FloatDType::F32)), None];
-        let run = |m: &M| (0..2).map(|t| values(&m.logits(g, &x, t))).collect::<Vec<_>>();
+        let x = NodeTensors::from([("a", crate::matrix(&device(), "x", 3, 4).cast(FloatDType::F32))]);
+        let run = |m: &M| ["a", "b"].map(|t| values(&m.logits(g, &x, t))).into_iter().collect::<Vec<_>>();
         assert_ne!(run(&saved), run(&other));
         let names = [
             (Framework::Dgl, ["project.linears.a.weight", "embed.embeds.b.weight", of_layers[0]]),
@@ -391,10 +391,10 @@ fn models_of_several_types() {
             }
         }
     }
-    let (g, inputs) = (hetero(), [TypeInput::Features(4), TypeInput::Embedding]);
-    let rgcn = || RgcnConfig::new(2).with_hidden(6).with_weights(RelWeights::Basis(2)).init(&g, &inputs, &device()).unwrap();
+    let (g, inputs) = (hetero(), [("a", TypeInput::Features(4))]);
+    let rgcn = || RgcnConfig::new(2).with_hidden(6).with_weights(RelWeights::Basis(2)).init(&g, inputs, &device()).unwrap();
     check(&g, rgcn, ["layers.1.linear_r.coeff", "convs.1.comp"]);
-    let hgt = || HgtConfig::new(2).with_hidden(6).with_num_heads(2).init(&g, &inputs, &device()).unwrap();
+    let hgt = || HgtConfig::new(2).with_hidden(6).with_num_heads(2).init(&g, inputs, &device()).unwrap();
     check(&g, hgt, ["layers.1.linear_k.W", "convs.1.kqv_lin.lins.a.weight"]);
 }
 
@@ -405,8 +405,8 @@ fn shared_layers_are_saved_once_for_each_edge_type() {
     let conv = HeteroGraphConvConfig::new().init(g.schema(), |_| SageConvConfig::new(3, 2).init(&device()));
     let loaded = all.at("state.").load(conv, Framework::Dgl).unwrap();
     let y = loaded.forward(&g, of_both_types(&all));
-    for (role, y) in ["y.a", "y.b"].iter().zip(y) {
-        close(role, &values(&y.unwrap()), &data(&all, role).iter::<f64>().collect::<Vec<_>>(), 3e-5);
+    for (role, y) in ["y.a", "y.b"].iter().zip(y.into_values()) {
+        close(role, &values(&y), &data(&all, role).iter::<f64>().collect::<Vec<_>>(), 3e-5);
     }
     let saved = StateDict::of(&loaded, Framework::Dgl);
     let of = |name: &str| data(&saved, name).clone();
@@ -436,11 +436,11 @@ fn models_of_pyg() {
     let gin = check("pyg_gin", gin, &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
     // Layer by layer, and summed over a graph.
     let f = file("pyg_gin");
-    let layers = (0..2).fold(vec![x(&f)], |h, i| gin.layer(i, &g, h));
-    close("layers", &values(&layers[0]), &data(&f, "y").iter::<f64>().collect::<Vec<_>>(), 3e-5);
+    let layers = (0..2).fold(NodeTensors::from([("_N", x(&f))]), |h, i| gin.layer(i, &g, h));
+    close("layers", &values(&layers["_N"]), &data(&f, "y").iter::<f64>().collect::<Vec<_>>(), 3e-5);
     let whole = burn_gnn_ops::Segments::from_offsets(&[0, 5]);
     let sum = gin.forward_graphs(&g, x(&f), &whole);
-    close("graphs", &values(&sum), &values(&layers[0].clone().sum_dim(0)), 1e-4);
+    close("graphs", &values(&sum), &values(&layers["_N"].clone().sum_dim(0)), 1e-4);
 }
 
 #[test]

@@ -69,6 +69,6 @@ fn batch_norm_of_gin() {
         close("evaluation", &eval, &values(&logits(&by_running)), 1e-4);
         assert_ne!(eval, last);
         let chunks = InferenceConfig::new().with_max_nodes(2);
-        close("chunks", &values(&infer(&plain, &g, &[Some(x.clone())], 0, &chunks).unwrap()), &eval, 1e-5);
+        close("chunks", &values(&infer(&plain, &g, x.clone(), "_N", &chunks).unwrap()), &eval, 1e-5);
     }
 }
