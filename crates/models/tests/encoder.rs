@@ -374,7 +374,13 @@ fn cora_losses(graph: &Graph, features: &Features, labels: &[i64], split: &Split
     let x = Tensor::<2>::from_data(TensorData::new(x.to_dense(), [x.rows(), x.cols()]), &device);
     let graph = graph.add_self_loops(0).unwrap();
     let rows = |ids: &[u32]| Rows::new(ids, labels, 7).unwrap();
-    let task = NodeTask { graph: &graph, features: vec![Some(x)], target: 0, train: rows(&split.train), val: rows(&split.val) };
+    let task = NodeTask {
+        graph: &graph,
+        features: x.into(),
+        target: graph.schema().ntypes()[0].clone(),
+        train: rows(&split.train),
+        val: rows(&split.val),
+    };
     let model = seeded(0, || GcnConfig::new(1_433, 7).init(&device.clone().autodiff()));
     let config = TrainConfig::new().with_epochs(10).with_progress(false);
     train(model, &task, &config, &NoSync, |_| {}).unwrap().history.iter().map(|e| e.loss).collect()

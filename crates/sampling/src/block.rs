@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::SampledBatch;
 use crate::facts::BatchFacts;
 use crate::rules::EdgeRule;
+use crate::{SampleKey, SampledBatch};
 use burn_gnn_graph::{Compressed, Derived, EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema, of_etype, of_ntype};
 
 /// The graph that is sampled, and the ids it had before it was renumbered.
@@ -74,6 +74,7 @@ pub(crate) enum Origin {
 #[derive(Clone, Debug)]
 pub struct Block {
     origin: Origin,
+    key: Option<SampleKey>,
     bounds: Option<Arc<Bounds>>,
     relations: Arc<[Relation]>,
     /// Nodes of the whole batch, per type: sources are the first `num_src` of them.
@@ -130,6 +131,7 @@ impl Block {
             Ids { graph: Derived::new(), edges, original_nodes: original(nodes.len()), original_edges: original(parts.relations.len()) };
         Self {
             origin,
+            key: None,
             bounds: None,
             relations: parts.relations.into(),
             nodes: nodes.clone(),
@@ -163,6 +165,17 @@ impl Block {
             cell.get_or_compute(|| ids);
         }
         Ok(block)
+    }
+
+    /// The key of the batch that a sampler made this block for: dropout of layers on the block is keyed by its seed and step. None of a
+    /// block that no sampler made, until it is [given one](Self::with_key).
+    pub fn key(&self) -> Option<SampleKey> {
+        self.key
+    }
+    /// The block with another key.
+    #[must_use]
+    pub fn with_key(self, key: impl Into<Option<SampleKey>>) -> Self {
+        Self { key: key.into(), ..self }
     }
 
     /// Node types and edge types, those of the graph.
@@ -413,6 +426,12 @@ impl MiniBatch {
             Some(block) => block.dst_nodes(ntype),
             None => &[],
         }
+    }
+    /// The batch with another key for the dropout of layers; see [`Block::key`].
+    #[must_use]
+    pub fn with_key(mut self, key: SampleKey) -> Self {
+        self.blocks = self.blocks.into_iter().map(|block| block.with_key(key)).collect();
+        self
     }
     /// Edges of all blocks.
     pub fn total_edges(&self) -> usize {

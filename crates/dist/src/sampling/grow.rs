@@ -137,7 +137,7 @@ impl DistSampler {
         if !hops.is_empty() {
             let facts = BatchFacts::new(schema, totals, nodes.originals, (nodes.in_degrees, nodes.out_degrees))?;
             for hop in hops {
-                blocks.push(Block::from_parts(&facts, hop.num_src, hop.num_dst, hop.relations, hop.originals)?);
+                blocks.push(Block::from_parts(&facts, hop.num_src, hop.num_dst, hop.relations, hop.originals)?.with_key(key));
                 edges.push(hop.ids);
             }
         }
