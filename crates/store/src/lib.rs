@@ -11,6 +11,7 @@ mod error;
 #[cfg(feature = "sampling")]
 mod graph;
 mod io;
+mod numbering;
 mod partition;
 mod plan;
 mod progress;
@@ -24,6 +25,7 @@ pub use csc::StoredCsc;
 pub use error::StoreError;
 #[cfg(feature = "sampling")]
 pub use graph::StoredGraph;
+pub use numbering::{NumberedEdges, RawId, RawNumbers, text_id};
 pub use partition::{Assignment, StoredPart, StoredParts, StreamCut, StreamMethod};
 pub use plan::BuildPlan;
 pub use rows::{RowFormat, RowWriter, StoredRows};

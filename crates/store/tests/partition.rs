@@ -18,7 +18,10 @@ fn build(dir: &std::path::Path, n: usize, edges: &Edges) -> Arc<StoredCsc> {
 fn by_definition(n: usize, edges: &Edges, parts: usize, method: StreamMethod, passes: usize) -> Vec<u32> {
     let mean = n as f64 / parts as f64;
     let most = ((mean * 1.05) as usize).max(n.div_ceil(parts));
-    let mut part: Vec<Option<usize>> = vec![None; n];
+    let range = |v: u32| v as usize * parts / n;
+    let between = edges.iter().filter(|e| range(e.0) != range(e.1)).count() as f64;
+    let local = between < 0.8 * (1.0 - 1.0 / parts as f64) * edges.len() as f64;
+    let mut part: Vec<Option<usize>> = (0..n as u32).map(|v| local.then(|| range(v))).collect();
     for _ in 0..passes {
         let mut sizes = vec![0usize; parts];
         for v in 0..n {
@@ -40,7 +43,9 @@ fn by_definition(n: usize, edges: &Edges, parts: usize, method: StreamMethod, pa
             part[v] = best;
         }
     }
-    part.into_iter().map(|p| p.unwrap() as u32).collect()
+    let cut = edges.iter().filter(|e| part[e.0 as usize] != part[e.1 as usize]).count() as f64;
+    let ranges = local && cut >= between;
+    (0..n as u32).zip(part).map(|(v, p)| if ranges { range(v) as u32 } else { p.unwrap() as u32 }).collect()
 }
 
 proptest! {
@@ -76,19 +81,23 @@ fn communities() {
     let dir = tempfile::tempdir().unwrap();
     let (n, of) = (8000u32, 8);
     let hash = |x: u32| (x.wrapping_mul(2_654_435_761) ^ 0x9e37).wrapping_mul(0x85eb_ca6b) >> 8;
-    let edges: Edges = (0..n * 12)
-        .map(|i| {
-            let v = i % n;
-            let u = if hash(i) % 10 < 9 { v / (n / of) * (n / of) + hash(i + 7) % (n / of) } else { hash(i + 13) % n };
-            (u, v)
-        })
-        .collect();
-    let csc = build(dir.path(), n as usize, &edges);
-    for method in [StreamMethod::Ldg, StreamMethod::Fennel] {
-        let parts = StreamCut::new(4).with_method(method).with_passes(3).assign(&csc).unwrap();
-        let (cut, random) = (parts.cut(&csc).unwrap(), 0.75);
-        assert!(cut < 0.4 * random, "{method:?}: {cut}");
-        assert!(parts.sizes().iter().all(|&s| s <= 2100), "{:?}", parts.sizes());
+    // Communities as ranges of ids, and dealt over all ids.
+    for (dealt, most) in [(false, 0.2), (true, 0.8)] {
+        let edges: Edges = (0..n * 12)
+            .map(|i| {
+                let (v, any) = (i % n, hash(i + 7));
+                let inside = if dealt { any % (n / of) * of + v % of } else { v / (n / of) * (n / of) + any % (n / of) };
+                (if hash(i) % 10 < 9 { inside } else { hash(i + 13) % n }, v)
+            })
+            .collect();
+        let csc = build(dir.path(), n as usize, &edges);
+        for method in [StreamMethod::Ldg, StreamMethod::Fennel] {
+            let parts = StreamCut::new(4).with_method(method).with_passes(5).assign(&csc).unwrap();
+            let (cut, random) = (parts.cut(&csc).unwrap(), 0.75);
+            println!("{method:?}, dealt {dealt}: {cut}");
+            assert!(cut < most * random, "{method:?}, dealt {dealt}: {cut}");
+            assert!(parts.sizes().iter().all(|&s| s <= 2100), "{:?}", parts.sizes());
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use merge::Merger;
 use runs::{Run, RunEdges, Sorted};
 pub use stream::{ChainedEdges, EdgeChunk, EdgeIter, EdgeResults, EdgeStream, NpyEdges, ReversedEdges, TextEdges};
 
-/// Bytes of result between two entries of the journal.
+/// Most bytes of result between two entries of the journal: as many as the memory of the build, at most these.
 const CHECKPOINT: u64 = 256 << 20;
 /// The least memory that a build takes.
 const LEAST: u64 = 4 << 20;
@@ -459,7 +459,7 @@ impl CscBuild {
                 }
                 bar.add(runs.iter().map(|r| r.edges_of(bucket)).sum());
                 since += (merger.edges - before) * settings.columns.result_bytes() as u64;
-                if since >= CHECKPOINT {
+                if since >= self.memory.min(CHECKPOINT) {
                     since = 0;
                     let lens = merger.out.sync()?;
                     journal.add(&Entry::Merged { buckets: bucket + 1, lens })?;

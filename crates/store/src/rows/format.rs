@@ -37,6 +37,7 @@ impl RowFormat {
     /// Bytes of a row.
     pub fn row_bytes(self, width: usize) -> usize {
         match self {
+            _ if width == 0 => 0,
             Self::F32 => 4 * width,
             Self::F16 | Self::Bf16 => 2 * width,
             Self::Int8 => width + SCALE,
@@ -47,6 +48,7 @@ impl RowFormat {
     /// Appends a row; the column of a number that the format has no place for.
     pub(crate) fn encode(self, row: &[f32], out: &mut Vec<u8>) -> Result<(), usize> {
         match self {
+            _ if row.is_empty() => {}
             Self::F32 => row.iter().for_each(|x| out.extend(x.to_le_bytes())),
             Self::F16 => row.iter().for_each(|&x| out.extend(to_f16(x).to_le_bytes())),
             Self::Bf16 => row.iter().for_each(|&x| out.extend(bf16::from_f32(x).to_le_bytes())),
@@ -69,6 +71,7 @@ impl RowFormat {
     #[inline]
     pub(crate) fn decode(self, bytes: &[u8], out: &mut [f32]) {
         match self {
+            _ if out.is_empty() => {}
             Self::F32 => put(out, bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b))),
             Self::F16 => put(out, bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32())),
             Self::Bf16 => put(out, bytes.as_chunks().0.iter().map(|b| bf16::from_le_bytes(*b).to_f32())),
