@@ -13,10 +13,10 @@ use burn_gnn_structure::GraphError;
 pub enum StoreError {
     /// A file could not be read or written, or is of another format.
     #[error(transparent)]
-    Data(#[from] DataError),
+    Data(Box<DataError>),
     /// What was read makes no graph.
     #[error(transparent)]
-    Graph(#[from] GraphError),
+    Graph(Box<GraphError>),
     /// A block of a file is not what was written.
     #[error(
         "{}: block {block} of `{section}`: expected checksum {expected:016x}, found {found:016x}; the file was changed or damaged \
@@ -98,10 +98,22 @@ impl StoreError {
     }
 }
 
+impl From<DataError> for StoreError {
+    fn from(e: DataError) -> Self {
+        Self::Data(Box::new(e))
+    }
+}
+
+impl From<GraphError> for StoreError {
+    fn from(e: GraphError) -> Self {
+        Self::Graph(Box::new(e))
+    }
+}
+
 impl From<StoreError> for GraphError {
     fn from(e: StoreError) -> Self {
         match e {
-            StoreError::Graph(e) => e,
+            StoreError::Graph(e) => *e,
             other => Self::source(other),
         }
     }
@@ -109,9 +121,9 @@ impl From<StoreError> for GraphError {
 
 pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
     let path = path.to_owned();
-    move |source| StoreError::Data(DataError::Io { path, source })
+    move |source| DataError::Io { path, source }.into()
 }
 
 pub(crate) fn format(path: &Path, message: impl Into<String>) -> StoreError {
-    StoreError::Data(burn_gnn_files::internal::format_error(path, message))
+    burn_gnn_files::internal::format_error(path, message).into()
 }

@@ -124,7 +124,7 @@ fn the_future_is_worth_reads() {
         lru.gather_rows(ids).unwrap();
     }
     let mut planned = PlannedRows::new(stored, rows / 3 * 4, 1000, batches.clone().into_iter().map(|ids| Ok(((), ids))));
-    while let Some(batch) = planned.next() {
+    for batch in planned.by_ref() {
         batch.unwrap();
     }
     let (lru, belady) = (lru.stats(), planned.stats());
