@@ -20,7 +20,7 @@ mod section_writer;
 mod sections;
 
 pub use build::*;
-pub use cache::{CacheStats, CachedRows, PlannedBatch, PlannedRows};
+pub use cache::{CacheStats, CachedRows, PackedRows, PlannedBatch, PlannedRows};
 pub use csc::StoredCsc;
 pub use error::StoreError;
 #[cfg(feature = "sampling")]

@@ -93,6 +93,14 @@ proptest! {
             prop_assert_eq!(lru.gather_rows(&twice).unwrap(), stored.gather(&twice).unwrap());
         }
         prop_assert!(planned.next().is_none());
+        let packed = PackedRows::write(dir.path().join("packed"), &stored, budget, || batches.iter().cloned().map(Ok)).unwrap();
+        packed.verify().unwrap();
+        prop_assert_eq!(packed.batches(), batches.len());
+        for (step, ids) in batches.iter().enumerate().rev() {
+            prop_assert_eq!(packed.gather(step, ids).unwrap(), stored.gather(ids).unwrap());
+            prop_assert!(packed.gather(step + 1, &[499, 3]).is_err());
+        }
+        prop_assert!(packed.read_bytes() <= 18 * batches.iter().map(Vec::len).sum::<usize>() as u64);
         let (stats, reads) = (planned.stats(), batches.iter().map(Vec::len).sum::<usize>() as u64);
         prop_assert_eq!(stats.hits + stats.misses, reads);
     }

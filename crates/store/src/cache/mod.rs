@@ -2,6 +2,7 @@
 
 mod belady;
 mod lru;
+mod packed;
 mod planned;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
+pub use packed::PackedRows;
 pub use planned::{PlannedBatch, PlannedRows};
 
 use crate::error::StoreError;
@@ -80,14 +82,13 @@ pub(crate) fn capacity(rows: &StoredRows, budget: u64) -> usize {
     (budget / (rows.row_bytes() as u64 + OVERHEAD)).min(rows.num_rows() as u64) as usize
 }
 
-impl<P: Policy> Slots<P> {
+impl<P: Policy + Sync> Slots<P> {
     pub(crate) fn new(rows: Arc<StoredRows>, policy: P) -> Self {
         Self { rows, policy, bytes: vec![], read: vec![], stats: CacheStats::default() }
     }
 
-    /// Writes the rows of a batch to `out`; ids differ and are in range.
-    pub(crate) fn gather(&mut self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
-        let (width, each, format) = (self.rows.width(), self.rows.row_bytes(), self.rows.format());
+    /// Where each row of a batch is, in the cache (`true`) or among what was read, and what stays of it; ids differ and are in range.
+    fn fetch(&mut self, ids: &[u32]) -> Result<(Vec<(bool, u32)>, Step), StoreError> {
         let step = self.policy.step(ids);
         // In the order of the file.
         let mut order: Vec<(u32, u32)> = step.misses.iter().map(|&at| (ids[at as usize], at)).collect();
@@ -98,17 +99,19 @@ impl<P: Policy> Slots<P> {
         self.stats.read_time += began.elapsed();
         self.stats.hits += step.hits.len() as u64;
         self.stats.misses += step.misses.len() as u64;
-        // Where each row of the batch is: in the cache, or among what was read.
         let mut from: Vec<(bool, u32)> = vec![(false, 0); ids.len()];
         step.hits.iter().for_each(|&(at, slot)| from[at as usize] = (true, slot));
         order.iter().enumerate().for_each(|(i, &(_, at))| from[at as usize] = (false, i as u32));
-        let (cached, read) = (&self.bytes, &self.read);
-        let bytes = |&(hit, i): &(bool, u32)| &(if hit { cached } else { read })[i as usize * each..][..each];
-        if width > 0 {
-            const CHUNK: usize = 512;
-            let rows = out.par_chunks_mut(CHUNK * width).zip(from.par_chunks(CHUNK));
-            rows.for_each(|(out, from)| out.chunks_exact_mut(width).zip(from).for_each(|(row, from)| format.decode(bytes(from), row)));
-        }
+        Ok((from, step))
+    }
+
+    fn row(&self, (hit, i): (bool, u32)) -> &[u8] {
+        let each = self.rows.row_bytes();
+        &(if hit { &self.bytes } else { &self.read })[i as usize * each..][..each]
+    }
+
+    fn keep(&mut self, from: &[(bool, u32)], step: &Step) {
+        let each = self.rows.row_bytes();
         for &(at, slot) in &step.kept {
             let (to, i) = (slot as usize * each, from[at as usize].1 as usize * each);
             if self.bytes.len() < to + each {
@@ -116,6 +119,29 @@ impl<P: Policy> Slots<P> {
             }
             self.bytes[to..to + each].copy_from_slice(&self.read[i..i + each]);
         }
+    }
+
+    /// Writes the rows of a batch to `out`; ids differ and are in range.
+    pub(crate) fn gather(&mut self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
+        let (width, format) = (self.rows.width(), self.rows.format());
+        let (from, step) = self.fetch(ids)?;
+        if width > 0 {
+            const CHUNK: usize = 512;
+            let this = &*self;
+            let rows = out.par_chunks_mut(CHUNK * width).zip(from.par_chunks(CHUNK));
+            let decode = |(row, &from): (&mut [f32], &(bool, u32))| format.decode(this.row(from), row);
+            rows.for_each(|(out, from)| out.chunks_exact_mut(width).zip(from).for_each(decode));
+        }
+        self.keep(&from, &step);
+        Ok(())
+    }
+
+    /// The rows of a batch as the file has them.
+    pub(crate) fn bytes(&mut self, ids: &[u32], out: &mut Vec<u8>) -> Result<(), StoreError> {
+        let (from, step) = self.fetch(ids)?;
+        out.clear();
+        from.iter().for_each(|&from| out.extend_from_slice(self.row(from)));
+        self.keep(&from, &step);
         Ok(())
     }
 }
