@@ -48,6 +48,8 @@ pub mod graph {
 pub use burn_gnn_models as models;
 pub use burn_gnn_ops as ops;
 pub use burn_gnn_sampling as sampling;
+#[cfg(feature = "store")]
+pub use burn_gnn_store as store;
 
 /// What most programs need.
 pub mod prelude {

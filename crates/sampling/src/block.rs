@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::facts::BatchFacts;
+use crate::neighbor::stored::edge_ids;
 use crate::rules::EdgeRule;
 use crate::{SampleKey, SampledBatch};
-use burn_gnn_graph::{Compressed, Derived, EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema, of_etype, of_ntype};
+use burn_gnn_graph::{Compressed, Derived, EdgeKey, EdgeReader, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema, of_etype, of_ntype};
 
 /// The graph that is sampled, and the ids it had before it was renumbered.
 #[derive(Debug)]
@@ -272,19 +273,30 @@ impl Block {
     /// Id in [`graph`](Self::graph) of each edge of a type: rows of its edge features.
     ///
     /// # Panics
-    /// There is no such type.
+    /// There is no such type; of a relation in a file, an id that `u32` does not hold, or a file that cannot be read.
     #[track_caller]
     pub fn edge_ids(&self, etype: impl EdgeKey) -> &[u32] {
         let etype = self.etype(etype);
         let positions = of_etype(&self.positions, etype);
         let Origin::Whole(source) = &self.origin else { return positions };
         let relation = of_etype(source.graph.relations(), etype);
+        if let Some(reader) = relation.stored() {
+            let narrow = |id: u64| u32::try_from(id).unwrap_or_else(|_| panic!("edge id {id}: ask for `original_edge_ids`, which are u64"));
+            return self.ids.edges[etype].get_or_compute(|| self.stored_ids(reader, etype).into_iter().map(narrow).collect());
+        }
         // A relation that was not sampled is not asked for its CSC.
         let of = if positions.is_empty() { None } else { relation.csc().edge_ids() };
         match of {
             None => positions,
             Some(of) => self.ids.edges[etype].get_or_compute(|| positions.iter().map(|&p| of[p as usize]).collect()),
         }
+    }
+    /// Id of each edge in the file of the relation.
+    fn stored_ids(&self, reader: &Arc<dyn EdgeReader>, etype: usize) -> Vec<u64> {
+        let (_, d) = self.schema().ends(etype);
+        let csc = self.relations[etype].csc();
+        let ids = edge_ids(&**reader, &self.nodes[d][..self.num_dst[d]], csc.indptr(), &self.positions[etype]);
+        ids.unwrap_or_else(|e| panic!("edge ids of a block: {e}"))
     }
     /// Original id of each source node: that in the graph before it was renumbered. Draws are keyed by it.
     ///
@@ -306,7 +318,10 @@ impl Block {
     pub fn original_edge_ids(&self, etype: impl EdgeKey) -> &Arc<[u64]> {
         let etype = self.etype(etype);
         of_etype(&self.ids.original_edges, etype).get_or_compute(|| match &self.origin {
-            Origin::Whole(source) => originals(&source.edge_ids[etype], self.edge_ids(etype)),
+            Origin::Whole(source) => match source.graph.relations()[etype].stored() {
+                Some(reader) if source.edge_ids[etype].as_slice().is_none() => self.stored_ids(reader, etype).into(),
+                _ => originals(&source.edge_ids[etype], self.edge_ids(etype)),
+            },
             Origin::Told(_) => unreachable!("given when the block was made"),
         })
     }
@@ -323,8 +338,8 @@ impl Block {
         let (_, d) = self.schema().ends(etype);
         match &self.origin {
             Origin::Whole(source) => {
-                let whole = of_etype(source.whole().relations(), etype).csc();
-                self.degrees(source, whole, etype, d, self.num_dst[d])
+                let whole = of_etype(source.whole().relations(), etype);
+                self.in_degrees_of(source, whole, etype, d, self.num_dst[d])
             }
             Origin::Told(facts) => facts.in_degrees(etype)[..self.num_dst[d]].to_vec(),
         }
@@ -343,8 +358,8 @@ impl Block {
         let (s, d) = self.schema().ends(etype);
         match &self.origin {
             Origin::Whole(source) if s == d => {
-                let whole = of_etype(source.whole().relations(), etype).csc();
-                Some(self.degrees(source, whole, etype, s, self.num_src[s]))
+                let whole = of_etype(source.whole().relations(), etype);
+                Some(self.in_degrees_of(source, whole, etype, s, self.num_src[s]))
             }
             Origin::Told(facts) if s == d => facts.in_degrees(etype).get(..self.num_src[s]).map(<[u32]>::to_vec),
             _ => None,
@@ -368,6 +383,14 @@ impl Block {
             }
             Origin::Told(facts) => facts.out_degrees(etype)[..self.num_src[s]].to_vec(),
         }
+    }
+    fn in_degrees_of(&self, source: &Source, whole: &Relation, etype: usize, ntype: usize, rows: usize) -> Vec<u32> {
+        let Some(reader) = whole.stored() else { return self.degrees(source, whole.csc(), etype, ntype, rows) };
+        let ids = source.whole.as_ref().map(|_| &source.node_ids[ntype]);
+        let nodes: Vec<u32> = self.nodes[ntype][..rows].iter().map(|&v| ids.map_or(v, |ids| ids.get(v as usize))).collect();
+        let mut found = Vec::with_capacity(rows);
+        reader.rows(&nodes, &mut found).unwrap_or_else(|e| panic!("degrees of a block: {e}"));
+        found.into_iter().map(|row| row.1).collect()
     }
     /// Edges in `whole` of the first `rows` rows of a node type, as far as they see them.
     fn degrees(&self, source: &Source, whole: &Compressed, etype: usize, ntype: usize, rows: usize) -> Vec<u32> {

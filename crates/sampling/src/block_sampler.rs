@@ -47,7 +47,7 @@ impl BlockSampler for NeighborSampler {
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
         let (seeds, times, excluded) = self.batch_request(seeds, times, excluded)?;
-        Ok(self.excluding(&seeds, times.as_deref(), excluded, key))
+        self.excluding(&seeds, times.as_deref(), excluded, key)
     }
 }
 

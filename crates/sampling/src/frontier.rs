@@ -91,7 +91,7 @@ impl ToBlock for Subgraph {
         let mut sampler = NeighborSampler::new(g, Fanouts::all(1))?;
         let (node_ids, edge_ids) = (self.node_ids.clone(), self.edge_ids.clone());
         sampler.source = Arc::new(Source { graph: g.clone(), whole: Some(whole.clone()), node_ids, edge_ids });
-        let mut batch = sampler.run(&seeds, None, &[], SampleKey::new(0));
+        let mut batch = sampler.run(&seeds, None, &[], SampleKey::new(0))?;
         for (t, rows) in batch.seeds.iter().enumerate() {
             if let Some(position) = rows.iter().enumerate().position(|(i, &row)| row as usize != i) {
                 let what = format!("`dst` of node type `{}`:", g.schema().ntypes()[t]);

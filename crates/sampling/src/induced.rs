@@ -25,7 +25,7 @@ impl NeighborSampler {
         let g = self.graph();
         let seeds = g.node_selection("seeds", seeds)?;
         let mut dropped = g.edge_selection("dropped", dropped)?;
-        let batch = self.run(&seeds, None, &self.by_destination(dropped.clone()), key);
+        let batch = self.run(&seeds, None, &self.by_destination(dropped.clone()), key)?;
         let nodes = (0..g.node_counts().len()).map(|t| batch.blocks.first().map_or(&seeds[t][..], |b| b.src_nodes(t)).to_vec());
         dropped.iter_mut().for_each(|ids| ids.sort_unstable());
         let mut subgraph = g.induced(nodes.collect(), Relabel::Yes)?;
@@ -56,7 +56,7 @@ impl NeighborSampler {
     pub fn shadow<N: NodeKey, I: AsRef<[u32]>>(&self, seeds: impl IntoIterator<Item = (N, I)>, key: SampleKey) -> Result<KHop, GraphError> {
         let g = self.graph();
         let seeds = g.node_selection("seeds", seeds)?;
-        let batch = self.run(&seeds, Some(Trees::new(&self.source, &seeds, None)), &[], key);
+        let batch = self.run(&seeds, Some(Trees::new(&self.source, &seeds, None)), &[], key)?;
         let trees: usize = seeds.iter().map(Vec::len).sum();
         // Nodes tree by tree, in the order of rows: a stable counting sort by root.
         let mut nodes = vec![];

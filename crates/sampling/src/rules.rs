@@ -49,6 +49,8 @@ impl Strategy {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EdgeRule {
     pub(crate) weights: Option<Vec<f32>>,
+    /// Whether weights are in the file of the relation.
+    pub(crate) stored_weights: bool,
     /// Where draws go with replacement.
     pub(crate) alias: Option<AliasTables>,
     pub(crate) mask: Option<Vec<bool>>,

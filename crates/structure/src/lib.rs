@@ -40,7 +40,7 @@ pub use node_ids::{FileId, Ids, NodeIds};
 pub use original_ids::OriginalIds;
 pub use ragged::Ragged;
 pub use random::{Stream, philox4x32};
-pub use relation::{Compressed, Relation, WholeNumber};
+pub use relation::{Compressed, EdgeReader, Relation, WholeNumber};
 pub use schema::{EdgeKey, EdgeType, NodeKey, Schema, of_etype, of_ntype};
 pub use stack::RelationStack;
 pub use texts::Texts;

@@ -8,6 +8,7 @@ mod derived_tests;
 mod from_compressed;
 mod layouts;
 mod sorted;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,8 @@ pub use from_compressed::WholeNumber;
 use from_compressed::{check_indptr, narrow};
 pub use layouts::LayoutArrays;
 use sorted::Sorted;
+use stored::Coo;
+pub use stored::EdgeReader;
 
 /// The name of a relation in errors until somebody who knows it fills it in.
 pub const UNNAMED: &str = "(unnamed)";
@@ -37,13 +40,21 @@ pub const LIMIT: u64 = u32::MAX as u64 - 1;
 struct Edges {
     num_src: usize,
     num_dst: usize,
-    src: Words,
-    dst: Words,
+    ends: Ends,
+}
+
+/// Endpoints of edges.
+#[derive(Debug)]
+enum Ends {
+    Given { src: Words, dst: Words },
+    Stored(Arc<dyn EdgeReader>),
 }
 
 /// What was derived of it.
 #[derive(Debug, Default)]
 struct Kept {
+    /// Edges of a stored relation.
+    coo: Derived<Coo>,
     by_dst: Derived<Compressed>,
     by_src: Derived<Compressed>,
     /// Renumbered by destination, and by source for the reversed relation.
@@ -163,7 +174,7 @@ impl Relation {
     fn from_words(num_src: usize, num_dst: usize, src: Words, dst: Words, layouts: [Derived<Compressed>; 2]) -> Self {
         let [by_dst, by_src] = layouts;
         let kept = Kept { by_dst, by_src, ..Kept::default() };
-        Self { edges: Arc::new(Edges { num_src, num_dst, src, dst }), kept: Arc::new(kept), reversed: false }
+        Self { edges: Arc::new(Edges { num_src, num_dst, ends: Ends::Given { src, dst } }), kept: Arc::new(kept), reversed: false }
     }
 
     /// Whether both are clones of one relation in the same direction: the test for caches, which reads no edge.
@@ -181,15 +192,30 @@ impl Relation {
     }
     /// Number of edges.
     pub fn num_edges(&self) -> usize {
-        self.edges.src.len()
+        match &self.edges.ends {
+            Ends::Given { src, .. } => src.len(),
+            Ends::Stored(reader) => reader.num_edges() as usize,
+        }
     }
     /// Source of each edge, by edge id.
     pub fn src(&self) -> &[u32] {
-        if self.reversed { &self.edges.dst } else { &self.edges.src }
+        let (src, dst) = self.ends();
+        if self.reversed { dst } else { src }
     }
     /// Destination of each edge, by edge id.
     pub fn dst(&self) -> &[u32] {
-        if self.reversed { &self.edges.src } else { &self.edges.dst }
+        let (src, dst) = self.ends();
+        if self.reversed { src } else { dst }
+    }
+    /// Endpoints of each edge as given, whichever way the relation is read.
+    fn ends(&self) -> (&[u32], &[u32]) {
+        match &self.edges.ends {
+            Ends::Given { src, dst } => (src, dst),
+            Ends::Stored(reader) => {
+                let coo = self.coo(&**reader);
+                (&coo.src, &coo.dst)
+            }
+        }
     }
     /// What backends keep beside [`src`](Self::src).
     pub fn src_attached(&self) -> &Attached {
@@ -207,21 +233,25 @@ impl Relation {
     pub fn csr(&self) -> &Compressed {
         if self.reversed { self.by_dst() } else { self.by_src() }
     }
-    /// Where a layout is kept, its number of rows, and the endpoints of the edges in rows and beside them.
-    fn layout(&self, by: By) -> (&Derived<Compressed>, usize, &[u32], &[u32]) {
-        let (edges, kept) = (&*self.edges, &*self.kept);
+    /// Where a layout is kept.
+    fn layout(&self, by: By) -> &Derived<Compressed> {
         match by {
-            By::Dst => (&kept.by_dst, edges.num_dst, &edges.dst[..], &edges.src[..]),
-            By::Src => (&kept.by_src, edges.num_src, &edges.src[..], &edges.dst[..]),
+            By::Dst => &self.kept.by_dst,
+            By::Src => &self.kept.by_src,
+        }
+    }
+    fn compressed(&self, by: By) -> Compressed {
+        let (src, dst) = self.ends();
+        match by {
+            By::Dst => compress(self.edges.num_dst, dst, src),
+            By::Src => compress(self.edges.num_src, src, dst),
         }
     }
     fn by_dst(&self) -> &Compressed {
-        let (kept, rows, key, other) = self.layout(By::Dst);
-        kept.get_or_compute(|| compress(rows, key, other))
+        self.kept.by_dst.get_or_compute(|| self.compressed(By::Dst))
     }
     fn by_src(&self) -> &Compressed {
-        let (kept, rows, key, other) = self.layout(By::Src);
-        kept.get_or_compute(|| compress(rows, key, other))
+        self.kept.by_src.get_or_compute(|| self.compressed(By::Src))
     }
     /// Calls `f` with [`csc`](Self::csc), which is made for this call alone if it is not there yet.
     #[doc(hidden)]
@@ -234,15 +264,19 @@ impl Relation {
         self.has_edge_ids(By::Dst)
     }
     fn with_layout<T>(&self, by: By, f: impl FnOnce(&Compressed) -> T) -> T {
-        let (kept, rows, key, other) = self.layout(by.reversed_if(self.reversed));
-        match kept.get() {
+        let by = by.reversed_if(self.reversed);
+        match self.layout(by).get() {
             Some(layout) => f(layout),
-            None => f(&compress(rows, key, other)),
+            None => f(&self.compressed(by)),
         }
     }
     fn has_edge_ids(&self, by: By) -> bool {
-        let (kept, _, key, _) = self.layout(by.reversed_if(self.reversed));
-        kept.get().map_or_else(|| !key.is_sorted(), |layout| layout.edge_ids().is_some())
+        let by = by.reversed_if(self.reversed);
+        let is_sorted = || {
+            let (src, dst) = self.ends();
+            if by == By::Dst { dst.is_sorted() } else { src.is_sorted() }
+        };
+        self.layout(by).get().map_or_else(|| !is_sorted(), |layout| layout.edge_ids().is_some())
     }
     /// Where [`sorted_by_dst`](Self::sorted_by_dst) is kept.
     fn sorted_cell(&self) -> &Derived<Sorted> {
@@ -272,7 +306,8 @@ impl Relation {
     pub fn clear_derived(&mut self) {
         self.kept.clear_attached();
         // To sort edges again they must be in memory that nobody changes.
-        if !self.edges.src.is_shared() && !self.edges.dst.is_shared() {
+        let may_change = |ends: &Ends| matches!(ends, Ends::Given { src, dst } if src.is_shared() || dst.is_shared());
+        if !may_change(&self.edges.ends) {
             self.kept = Arc::default();
         }
     }
@@ -306,13 +341,17 @@ impl CountBytes for Kept {
     fn bytes(&self) -> Bytes {
         let layouts: Bytes = self.layouts().map(CountBytes::bytes).sum();
         let sorted: Bytes = self.sorted.iter().map(CountBytes::bytes).sum();
-        layouts + sorted + self.attached.iter().map(CountBytes::bytes).sum()
+        self.coo.bytes() + layouts + sorted + self.attached.iter().map(CountBytes::bytes).sum()
     }
 }
 
 /// With all that was derived: of a relation that was made for this value alone.
 impl CountBytes for Relation {
     fn bytes(&self) -> Bytes {
-        self.edges.src.bytes() + self.edges.dst.bytes() + self.derived_bytes()
+        let given = match &self.edges.ends {
+            Ends::Given { src, dst } => src.bytes() + dst.bytes(),
+            Ends::Stored(_) => Bytes::default(),
+        };
+        given + self.derived_bytes()
     }
 }

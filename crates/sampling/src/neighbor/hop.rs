@@ -13,9 +13,10 @@ use crate::SampleKey;
 use crate::block::{Block, BlockParts, Bounds, MiniBatch, Source};
 use crate::fanout::ALL;
 use crate::neighbor::NeighborSampler;
+use crate::neighbor::stored::{self, StoredRows};
 use crate::relabel::{RootedRows, Rows};
 use crate::rules::{Choice, RowMemory, Strategy};
-use burn_gnn_graph::{Graph, Relation, Stream};
+use burn_gnn_graph::{Graph, GraphError, Relation, Stream};
 
 /// Writes the numbers of a piece's nodes, new ones among the nodes of their type.
 type Number<'a> = Box<dyn FnMut(&Piece, &mut Vec<u32>, &mut [u32]) + Send + 'a>;
@@ -49,6 +50,13 @@ impl Trees {
         Self::of(of_seeds, original.collect(), times.map(<[_]>::concat))
     }
 
+    /// What keys the draws of a row of node type `ntype` with id `id`, and its time. Trees draw apart from one another.
+    #[inline]
+    pub(super) fn draw_id(&self, ntype: usize, row: usize, id: u64) -> (u64, Option<i64>) {
+        let root = self.roots[ntype][row] as usize;
+        (id | (u64::from(self.root_ids[root]) + 1) << 32, self.times.as_ref().map(|t| t[root]))
+    }
+
     /// Trees that are known, some of whose rows are the seeds.
     pub(crate) fn of(of_seeds: Vec<Vec<u32>>, root_ids: Vec<u32>, times: Option<Vec<i64>>) -> Self {
         Self { roots: vec![vec![]; of_seeds.len()], of_seeds, root_ids, times }
@@ -79,17 +87,21 @@ impl Memory {
 
 /// What was found for some destinations of one relation.
 #[derive(Default)]
-struct Piece {
-    etype: usize,
-    dst: Range<usize>,
+pub(super) struct Piece {
+    pub(super) etype: usize,
+    pub(super) dst: Range<usize>,
     /// CSC rows of the destinations.
     layout: Vec<(u32, u32)>,
     /// Number of edges of each destination.
-    counts: Vec<u32>,
+    pub(super) counts: Vec<u32>,
     /// Positions in CSC, then neighbours.
-    found: Vec<u32>,
-    positions: Vec<u32>,
-    memory: RowMemory,
+    pub(super) found: Vec<u32>,
+    pub(super) positions: Vec<u32>,
+    pub(super) memory: RowMemory,
+    /// Of a relation that is not in memory.
+    pub(super) stored: StoredRows,
+    /// What kept it from being filled.
+    failed: Option<GraphError>,
 }
 
 /// Runs `f` on every item, on all threads or on this one.
@@ -110,7 +122,7 @@ impl NeighborSampler {
         excluded: &[Vec<(u32, u32)>],
         key: SampleKey,
         memory: &mut Memory,
-    ) -> MiniBatch {
+    ) -> Result<MiniBatch, GraphError> {
         let mut nodes: Vec<Vec<u32>> = vec![vec![]; seeds.len()];
         let mut rows = vec![];
         for (t, ids) in seeds.iter().enumerate() {
@@ -126,15 +138,18 @@ impl NeighborSampler {
             }
             rows.push(of);
         }
-        let mut parts: Vec<BlockParts> =
-            (self.first..self.fanouts.len()).map(|hop| self.hop(hop, &mut nodes, trees.as_mut(), excluded, key, memory)).collect();
-        parts.reverse();
+        let hops = self.first..self.fanouts.len();
+        let parts: Result<Vec<BlockParts>, GraphError> =
+            hops.map(|hop| self.hop(hop, &mut nodes, trees.as_mut(), excluded, key, memory)).collect();
         memory.rows.iter_mut().zip(&nodes).filter(|_| trees.is_none()).for_each(|(rows, nodes)| rows.clear(nodes));
         memory.rooted.iter_mut().for_each(RootedRows::clear);
+        // After an error too nothing of the batch is left in memory.
+        let mut parts = parts?;
+        parts.reverse();
         let nodes: Arc<[Vec<u32>]> = nodes.into();
         let bounds = trees.as_ref().and_then(|t| Some(Bounds::new(&self.rules, &t.roots, t.times.as_deref()?)));
         let blocks = parts.into_iter().map(|parts| Block::new(&self.source, &nodes, parts, bounds.as_ref()).with_key(key)).collect();
-        MiniBatch { blocks, seeds: rows, roots: trees.map(|t| t.roots) }
+        Ok(MiniBatch { blocks, seeds: rows, roots: trees.map(|t| t.roots) })
     }
 
     fn hop(
@@ -145,15 +160,18 @@ impl NeighborSampler {
         excluded: &[Vec<(u32, u32)>],
         key: SampleKey,
         memory: &mut Memory,
-    ) -> BlockParts {
+    ) -> Result<BlockParts, GraphError> {
         let (g, parallel) = (&self.source.graph, self.is_parallel());
         let choices: Vec<Choice<'_>> = (0..g.relations().len()).map(|t| self.choice(hop, t, excluded, key)).collect();
         let num_dst: Vec<usize> = nodes.iter().map(Vec::len).collect();
-        let used = self.cut(&choices, nodes, &mut memory.pieces);
+        let used = self.cut(&choices, nodes, &mut memory.pieces)?;
         let pieces = &mut memory.pieces[..used];
         {
             let (nodes, trees) = (&*nodes, trees.as_deref());
             each(parallel, pieces, |piece| self.fill(piece, &choices[piece.etype], nodes, trees));
+        }
+        if let Some(e) = pieces.iter_mut().find_map(|piece| piece.failed.take()) {
+            return Err(e);
         }
         // Numbers of new nodes, and the relations, by source type.
         let pieces = &*pieces;
@@ -217,7 +235,7 @@ impl NeighborSampler {
             made[e] = Some((relation, edges));
         }
         let (relations, positions) = made.into_iter().flatten().unzip();
-        BlockParts { relations, positions, num_src: nodes.iter().map(Vec::len).collect(), num_dst }
+        Ok(BlockParts { relations, positions, num_src: nodes.iter().map(Vec::len).collect(), num_dst })
     }
 
     /// Draws by destination of one relation at one hop.
@@ -231,7 +249,7 @@ impl NeighborSampler {
         let (s, _) = schema.ends(t);
         let fanout = self.fanouts[hop][t];
         // CSC is built by the first one who asks: not for a relation that is never sampled.
-        let csc = (fanout > 0).then(|| relation.csc());
+        let csc = (fanout > 0 && relation.stored().is_none()).then(|| relation.csc());
         let shared = matches!(self.strategy, Strategy::Labor { layer_dependent: true });
         Choice {
             rule: &self.rules[t],
@@ -249,7 +267,7 @@ impl NeighborSampler {
     }
 
     /// Pieces of about equal work, in the order of relations and destinations; their number.
-    fn cut(&self, choices: &[Choice<'_>], nodes: &[Vec<u32>], pieces: &mut Vec<Piece>) -> usize {
+    fn cut(&self, choices: &[Choice<'_>], nodes: &[Vec<u32>], pieces: &mut Vec<Piece>) -> Result<usize, GraphError> {
         let g = &self.source.graph;
         let mut used = 0;
         let mut push = |etype, dst| {
@@ -267,9 +285,10 @@ impl NeighborSampler {
                 (0..dst.len()).step_by(PIECE).for_each(|i| push(t, i..(i + PIECE).min(dst.len())));
                 continue;
             }
-            let (csc, mut from, mut edges) = (g.relations()[t].csc(), 0, 0);
+            let (relation, mut from, mut edges) = (&g.relations()[t], 0, 0);
+            let stored = stored::degrees(relation, dst)?;
             for (i, &v) in dst.iter().enumerate() {
-                edges += csc.row(v as usize).len() + 1;
+                edges += stored.as_ref().map_or_else(|| relation.csc().row(v as usize).len(), |of| of[i] as usize) + 1;
                 if edges >= PIECE_EDGES {
                     push(t, from..i + 1);
                     (from, edges) = (i + 1, 0);
@@ -279,10 +298,14 @@ impl NeighborSampler {
                 push(t, from..dst.len());
             }
         }
-        used
+        Ok(used)
     }
 
     fn fill(&self, piece: &mut Piece, choice: &Choice<'_>, nodes: &[Vec<u32>], trees: Option<&Trees>) {
+        if let Some(reader) = self.source.graph.relations()[piece.etype].stored() {
+            piece.failed = self.fill_stored(piece, choice, &**reader, nodes, trees).err();
+            return;
+        }
         let csc = self.source.graph.relations()[piece.etype].csc();
         let (_, d) = self.source.graph.schema().ends(piece.etype);
         let dst = &nodes[d][piece.dst.clone()];
@@ -294,14 +317,8 @@ impl NeighborSampler {
         found.clear();
         for (i, (&v, &(start, end))) in dst.iter().zip(&*layout).enumerate() {
             let before = found.len();
-            let mut id = u64::from(original.map_or(v, |ids| ids[v as usize]));
-            let mut time = None;
-            if let Some(trees) = trees {
-                let root = trees.roots[d][piece.dst.start + i] as usize;
-                // Trees draw apart from one another.
-                id |= (u64::from(trees.root_ids[root]) + 1) << 32;
-                time = trees.times.as_ref().map(|t| t[root]);
-            }
+            let id = u64::from(original.map_or(v, |ids| ids[v as usize]));
+            let (id, time) = trees.map_or((id, None), |trees| trees.draw_id(d, piece.dst.start + i, id));
             choice.row(v, id, time, start as usize..end as usize, memory, found);
             counts.push((found.len() - before) as u32);
         }

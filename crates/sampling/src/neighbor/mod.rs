@@ -1,6 +1,7 @@
 //! Neighbour sampling of several hops.
 
 pub(crate) mod hop;
+pub(crate) mod stored;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -164,6 +165,9 @@ impl NeighborSampler {
     pub fn with_strategy(mut self, strategy: Strategy) -> Result<Self, GraphError> {
         self.strategy = strategy;
         if strategy == Strategy::InDegree {
+            if self.source.graph.relations().iter().any(|r| r.stored().is_some()) {
+                return Err(setting("strategy", "a strategy that does not count all edges, as they are in a file", "InDegree"));
+            }
             for (rule, r) in Arc::make_mut(&mut self.rules).iter_mut().zip(self.source.graph.relations()) {
                 let degree = r.csr().indptr().windows(2).map(|w| (w[1] - w[0]) as f32).collect::<Vec<_>>();
                 rule.weights = Some(r.csc().indices().iter().map(|&u| degree[u as usize]).collect());
@@ -264,7 +268,7 @@ impl NeighborSampler {
     ) -> Result<MiniBatch, GraphError> {
         let seeds = self.source.graph.node_selection("seeds", seeds)?;
         let trees = self.disjoint.then(|| Trees::new(&self.source, &seeds, None));
-        Ok(self.run(&seeds, trees, &[], key))
+        self.run(&seeds, trees, &[], key)
     }
 
     /// As [`sample`](Self::sample), without ever drawing some edges, given by id per edge type: seed edges of link prediction,
@@ -280,11 +284,17 @@ impl NeighborSampler {
     ) -> Result<MiniBatch, GraphError> {
         let seeds = self.source.graph.node_selection("seeds", seeds)?;
         let edges = self.source.graph.edge_selection("edges", edges)?;
-        Ok(self.excluding(&seeds, None, edges, key))
+        self.excluding(&seeds, None, edges, key)
     }
 
     /// [`sample_excluding`](Self::sample_excluding) of checked ids, in schema order; with times in disjoint trees before them.
-    pub(crate) fn excluding(&self, seeds: &[Vec<u32>], times: Option<&[Vec<i64>]>, edges: Vec<Vec<u32>>, key: SampleKey) -> MiniBatch {
+    pub(crate) fn excluding(
+        &self,
+        seeds: &[Vec<u32>],
+        times: Option<&[Vec<i64>]>,
+        edges: Vec<Vec<u32>>,
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
         let trees = (self.disjoint || times.is_some()).then(|| Trees::new(&self.source, seeds, times));
         self.run(seeds, trees, &self.by_destination(edges), key)
     }
@@ -312,7 +322,7 @@ impl NeighborSampler {
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
         let (seeds, times) = self.seeds_before(seeds)?;
-        Ok(self.excluding(&seeds, Some(&times), vec![], key))
+        self.excluding(&seeds, Some(&times), vec![], key)
     }
 
     /// Seeds and times in schema order, checked.
@@ -351,7 +361,7 @@ impl NeighborSampler {
             check_ids("trees", name, of, trees.root_ids.len())?;
         }
         let trees = Trees::of(trees.of_seeds, trees.root_ids, trees.times);
-        Ok(self.run(&seeds, Some(trees), &self.by_destination(edges), key))
+        self.run(&seeds, Some(trees), &self.by_destination(edges), key)
     }
 
     /// Whether edges of some type have times.
@@ -405,14 +415,20 @@ impl NeighborSampler {
         Err(setting("times", expected, "none"))
     }
 
-    pub(crate) fn run(&self, seeds: &[Vec<u32>], trees: Option<Trees>, excluded: &[Vec<(u32, u32)>], key: SampleKey) -> MiniBatch {
+    pub(crate) fn run(
+        &self,
+        seeds: &[Vec<u32>],
+        trees: Option<Trees>,
+        excluded: &[Vec<(u32, u32)>],
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
         let pool = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let known = pool().pop();
         let mut memory = known.unwrap_or_else(|| Memory::new(&self.source.graph));
         // The layouts that hops ask for, before workers do: several batches that begin at the same time wait for one layout here, where
         // workers would each make their own.
         for (t, relation) in self.source.graph.relations().iter().enumerate() {
-            if self.fanouts[self.first..].iter().any(|hop| hop[t] > 0) {
+            if self.fanouts[self.first..].iter().any(|hop| hop[t] > 0) && relation.stored().is_none() {
                 relation.csc();
             }
         }
@@ -429,6 +445,10 @@ impl NeighborSampler {
 
     fn check_edges(&self, arg: &'static str, t: usize, len: usize) -> Result<(), GraphError> {
         let g = &self.source.graph;
+        if g.relations()[t].stored().is_some() {
+            let expected = "a relation in memory; weights of a relation in a file are those of the file (`with_stored_weights`)";
+            return Err(setting(arg, expected, "a relation in a file"));
+        }
         check_len(arg, "one per edge", g.relations()[t].num_edges(), len).map_err(|e| g.in_etype(t, e))
     }
 
@@ -449,7 +469,7 @@ impl NeighborSampler {
         }
         for (t, rule) in Arc::make_mut(&mut self.rules).iter_mut().enumerate() {
             let relation = || g.schema().etypes()[t].to_string();
-            if strategy.needs_weights() && rule.weights.is_none() {
+            if strategy.needs_weights() && rule.weights.is_none() && !rule.stored_weights {
                 let remedy = "give weights before the strategy that needs them";
                 return Err(GraphError::MissingRelation { arg: "weights", relation: relation(), remedy });
             }

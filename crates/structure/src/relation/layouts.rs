@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::checks::{check_counts, check_len, check_nodes};
-use super::{Compressed, UNNAMED};
+use super::{Compressed, Ends, UNNAMED};
 use crate::words::Words;
 use crate::{Derived, GraphError, Relation};
 
@@ -61,7 +61,7 @@ impl Relation {
     /// change node ids after they were checked.
     pub fn is_mapped(&self) -> bool {
         let layout = if self.reversed { &self.kept.by_src } else { &self.kept.by_dst };
-        self.edges.src.is_shared() && layout.get().is_none_or(|l| l.indices.is_shared())
+        matches!(&self.edges.ends, Ends::Given { src, .. } if src.is_shared()) && layout.get().is_none_or(|l| l.indices.is_shared())
     }
 }
 

@@ -1,0 +1,81 @@
+//! What a build has done, so that it goes on where it was killed.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use burn_gnn_files::{DirLock, create_dirs, lock_dir, sync_dir};
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_64;
+
+use super::Settings;
+use crate::error::{StoreError, format, io};
+
+/// One step that is on disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Entry {
+    /// What is built.
+    Began(Settings),
+    /// A run of `kept` edges out of `read` of the stream.
+    Run { read: u64, kept: u64 },
+    /// The stream is at its end.
+    Sorted,
+    /// Buckets before this one are in the result, whose sections have these lengths.
+    Merged { buckets: usize, lens: Vec<u64> },
+}
+
+/// The folder of a build: its journal, its runs and its unfinished result. One process at a time works in it.
+#[derive(Debug)]
+pub(super) struct Journal {
+    pub(super) dir: PathBuf,
+    file: File,
+    _lock: DirLock,
+}
+
+impl Journal {
+    /// Opens or begins a journal; what is in it. A last entry that was not written whole does not count.
+    pub(super) fn open(dir: &Path, settings: &Settings) -> Result<(Self, Vec<Entry>), StoreError> {
+        create_dirs(dir).map_err(io(dir))?;
+        let lock = lock_dir(dir).map_err(io(dir))?.ok_or_else(|| StoreError::Busy { path: dir.into() })?;
+        let path = dir.join("journal");
+        let mut file = File::options().read(true).append(true).create(true).open(&path).map_err(io(&path))?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(io(&path))?;
+        let (mut entries, mut whole) = (vec![], 0);
+        for line in text.split_inclusive('\n') {
+            match parse(line) {
+                Some(entry) => entries.push(entry),
+                None => break,
+            }
+            whole += line.len() as u64;
+        }
+        file.set_len(whole).map_err(io(&path))?;
+        let mut journal = Self { dir: dir.into(), file, _lock: lock };
+        match entries.first() {
+            None => {
+                journal.add(&Entry::Began(settings.clone()))?;
+                sync_dir(dir).map_err(io(dir))?;
+            }
+            Some(Entry::Began(begun)) if begun == settings => {}
+            Some(begun) => {
+                let (expected, found) = (format!("{settings:?}"), format!("{begun:?}"));
+                return Err(StoreError::Resume { path: dir.into(), expected, found });
+            }
+        }
+        Ok((journal, entries))
+    }
+
+    /// Appends an entry and forces it to disk.
+    pub(super) fn add(&mut self, entry: &Entry) -> Result<(), StoreError> {
+        let path = self.dir.join("journal");
+        let text = serde_json::to_string(entry).map_err(|e| format(&path, e.to_string()))?;
+        let line = format!("{:016x} {text}\n", XxHash3_64::oneshot(text.as_bytes()));
+        self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data()).map_err(io(&path))
+    }
+}
+
+fn parse(line: &str) -> Option<Entry> {
+    let (check, text) = line.strip_suffix('\n')?.split_once(' ')?;
+    let intact = u64::from_str_radix(check, 16).ok()? == XxHash3_64::oneshot(text.as_bytes());
+    if intact { serde_json::from_str(text).ok() } else { None }
+}

@@ -1,0 +1,493 @@
+//! Sorts a stream of edges into a file, in the memory given.
+
+mod journal;
+mod merge;
+mod runs;
+mod stream;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
+
+use burn_gnn_files::sync_dir;
+use burn_gnn_structure::Relation;
+use serde::{Deserialize, Serialize};
+
+use crate::csc::{EDGE_IDS, INDPTR, KIND, SOURCES, TIMES, WEIGHTS};
+use crate::error::{StoreError, format, io};
+use crate::plan::BuildPlan;
+use crate::progress::Progress;
+use crate::section_writer::SectionWriter;
+use crate::sections::Header;
+use journal::{Entry, Journal};
+use merge::Merger;
+use runs::{Run, RunEdges, Sorted};
+pub use stream::{ChainedEdges, EdgeChunk, EdgeIter, EdgeResults, EdgeStream, NpyEdges, ReversedEdges, TextEdges};
+
+/// Most bytes of result between two entries of the journal: as many as the memory of the build, at most these.
+const CHECKPOINT: u64 = 256 << 20;
+/// The least memory that a build takes.
+const LEAST: u64 = 4 << 20;
+
+/// What becomes of edges from a node to itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SelfLoops {
+    /// They are edges like any other.
+    #[default]
+    Keep,
+    /// They are dropped.
+    Remove,
+    /// Every node gets one more, the last of its row, with weight 1; its edge id is that of its node behind the edges of the stream.
+    Add,
+    /// They are dropped, then every node gets one.
+    Replace,
+}
+
+/// What is kept of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Columns {
+    /// Whether destinations inside a bucket take 2 bytes, else 4.
+    narrow: bool,
+    ids: bool,
+    weights: bool,
+    times: bool,
+}
+
+impl Columns {
+    /// Bytes of each column of a run.
+    fn widths(self) -> impl Iterator<Item = usize> {
+        let optional = [(self.ids, 4), (self.weights, 4), (self.times, 8)];
+        [4, if self.narrow { 2 } else { 4 }].into_iter().chain(optional.into_iter().filter(|c| c.0).map(|c| c.1))
+    }
+    /// Bytes of an edge in a run.
+    fn bytes(self) -> usize {
+        self.widths().sum()
+    }
+    /// Bytes of an edge in the result.
+    fn result_bytes(self) -> usize {
+        4 + 8 * usize::from(self.ids) + 4 * usize::from(self.weights) + 8 * usize::from(self.times)
+    }
+    /// Bytes of an edge in a chunk of the stream.
+    fn chunk_bytes(self) -> usize {
+        8 + 4 * usize::from(self.ids) + 4 * usize::from(self.weights) + 8 * usize::from(self.times)
+    }
+    fn is_plain(self) -> bool {
+        !self.ids && !self.weights && !self.times
+    }
+}
+
+/// What a build is a function of, besides its stream. A build is resumed only as it was begun.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Settings {
+    num_src: u64,
+    num_dst: u64,
+    /// A bucket has `2^shift` destinations.
+    shift: u32,
+    columns: Columns,
+    loops: SelfLoops,
+    /// Whether parallel edges become one.
+    simple: bool,
+    /// Edges of a run, and of a bucket that is held.
+    run_edges: u64,
+    bucket_edges: u64,
+    /// What the caller says about its stream.
+    stream: String,
+}
+
+impl Settings {
+    fn buckets(&self) -> usize {
+        (self.num_dst.div_ceil(1 << self.shift) as usize).max(1)
+    }
+}
+
+/// What a build did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuildStats {
+    /// Edges of the stream.
+    pub read: u64,
+    /// Edges of the result.
+    pub edges: u64,
+    /// Bytes of the result.
+    pub bytes: u64,
+    /// Bytes of the runs, which are gone.
+    pub temporary: u64,
+    /// Edges that were on disk already, of a build that was killed.
+    pub resumed: u64,
+}
+
+/// Builds the file of a relation's in-edges from a stream of edges, in the memory given.
+///
+/// Edges are sorted by destination; inside a row they stand in the order of the stream, so a relation in memory of the same edges has
+/// the same rows. The stream is cut into runs that memory holds; a run is sorted by range of destinations and written; then the
+/// ranges, each out of all runs, are sorted one after the other into the result. Ids are positions in the stream, and are kept
+/// where [`with_edge_ids`](Self::with_edge_ids) asks for them.
+///
+/// # Disk
+/// 6 bytes per edge beside the result (8 where a range has more than 65,536 destinations), and as much as kept ids (4), weights (4) and
+/// times (8) take, in a folder `<file>.building`. They are freed while the result grows: at no time more than 8 bytes per edge
+/// beyond the result.
+///
+/// # Kills
+/// A build that is killed goes on when it is run again with the same settings and the same stream: runs that are on disk are
+/// not read again, ranges that are in the result are not sorted again. The result appears under its name when it is whole.
+///
+/// ```
+/// use burn_gnn_store::{CscBuild, EdgeIter, StoredCsc};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let file = dir.path().join("graph.csc");
+/// let edges = (0..1000u32).map(|i| (i % 10, i * 7 % 10));
+/// let stats = CscBuild::new(&file, 10, 10).with_memory(8 << 20).with_edge_ids().run(EdgeIter::new(edges))?;
+/// assert_eq!((stats.edges, stats.resumed), (1000, 0));
+/// StoredCsc::open(&file)?.verify()?;
+/// # Ok::<(), burn_gnn_store::StoreError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct CscBuild {
+    path: PathBuf,
+    num_src: u64,
+    num_dst: u64,
+    memory: u64,
+    ids: bool,
+    weights: bool,
+    times: bool,
+    loops: SelfLoops,
+    simple: bool,
+    stream: String,
+    progress: bool,
+}
+
+impl CscBuild {
+    /// Builds `path`, of edges from `num_src` to `num_dst` nodes, in 1 GiB of memory.
+    pub fn new(path: impl AsRef<Path>, num_src: usize, num_dst: usize) -> Self {
+        Self {
+            path: path.as_ref().into(),
+            num_src: num_src as u64,
+            num_dst: num_dst as u64,
+            memory: 1 << 30,
+            ids: false,
+            weights: false,
+            times: false,
+            loops: SelfLoops::Keep,
+            simple: false,
+            stream: String::new(),
+            progress: false,
+        }
+    }
+    /// Memory of the build in bytes, at least 4 MiB: buffers, without those of the stream.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+    /// Keeps the place of every edge in the stream, 8 bytes per edge.
+    #[must_use]
+    pub fn with_edge_ids(mut self) -> Self {
+        self.ids = true;
+        self
+    }
+    /// Keeps weights, which the stream must have: 4 bytes per edge.
+    #[must_use]
+    pub fn with_weights(mut self) -> Self {
+        self.weights = true;
+        self
+    }
+    /// Keeps times, which the stream must have: 8 bytes per edge.
+    #[must_use]
+    pub fn with_times(mut self) -> Self {
+        self.times = true;
+        self
+    }
+    /// What becomes of self loops.
+    #[must_use]
+    pub fn with_self_loops(mut self, loops: SelfLoops) -> Self {
+        self.loops = loops;
+        self
+    }
+    /// Of parallel edges the first is kept.
+    #[must_use]
+    pub fn with_simple(mut self) -> Self {
+        self.simple = true;
+        self
+    }
+    /// A name for the stream (a file and its date, a seed): a build that was begun with another is not resumed.
+    #[must_use]
+    pub fn with_stream_name(mut self, name: impl Into<String>) -> Self {
+        self.stream = name.into();
+        self
+    }
+    /// Whether to show rate and time left, where standard error is a terminal.
+    #[must_use]
+    pub fn with_progress(mut self, progress: bool) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    fn settings(&self) -> Result<Settings, StoreError> {
+        let limit = Relation::LIMIT;
+        for (what, n) in [("num_src", self.num_src), ("num_dst", self.num_dst)] {
+            if n > limit {
+                return Err(format(&self.path, format!("`{what}`: expected at most {limit}, found {n}")));
+            }
+        }
+        if self.loops.adds() && self.num_src != self.num_dst {
+            let expected = "`SelfLoops::Keep` for a relation between two node types";
+            return Err(burn_gnn_structure::internal::setting("self_loops", expected, &format!("{:?}", self.loops)).into());
+        }
+        if self.memory < LEAST {
+            return Err(StoreError::Memory { what: "a build", least: LEAST, given: self.memory });
+        }
+        // A bucket has an offset per row in memory, and every bucket a few words per run.
+        let most_buckets = (self.memory >> 15).clamp(64, 1 << 13);
+        let mut shift = 8;
+        while self.num_dst.div_ceil(1 << shift) > most_buckets {
+            shift += 1;
+        }
+        let columns = Columns { narrow: shift <= 16, ids: self.ids, weights: self.weights, times: self.times };
+        // Two chunks of the stream and one run; three buckets out of runs and one in order, beside the offsets of its rows.
+        let budget = self.memory / 4 * 3;
+        let run_edges = (budget / (2 * columns.chunk_bytes() + columns.bytes()) as u64).clamp(1024, 1 << 31);
+        let rows = 24u64 << shift;
+        let bucket_edges = (budget.saturating_sub(rows) / (3 * columns.bytes() + columns.result_bytes()) as u64).max(1024);
+        let (num_src, num_dst, loops, simple, stream) = (self.num_src, self.num_dst, self.loops, self.simple, self.stream.clone());
+        Ok(Settings { num_src, num_dst, shift, columns, loops, simple, run_edges, bucket_edges, stream })
+    }
+
+    /// What a build of so many edges will take.
+    ///
+    /// # Errors
+    /// Settings that do not go together.
+    pub fn plan(&self, edges: u64) -> Result<BuildPlan, StoreError> {
+        let settings = self.settings()?;
+        let loops = if settings.loops.adds() { self.num_dst } else { 0 };
+        Ok(BuildPlan::new(edges, edges + loops, self.num_dst, settings.columns.bytes(), settings.columns.result_bytes(), self.memory))
+    }
+
+    /// Reads the stream and writes the file.
+    ///
+    /// # Errors
+    /// [`StoreError::NodeOutOfRange`] for an endpoint that is no node; what the stream reports; [`StoreError::Data`] for a disk that is
+    /// full; [`StoreError::Resume`] where something else was begun; [`StoreError::Busy`].
+    ///
+    /// # Cost
+    /// `O(edges)`: every edge is written and read once beside the result. Two threads.
+    pub fn run(&self, mut edges: impl EdgeStream) -> Result<BuildStats, StoreError> {
+        let settings = self.settings()?;
+        let mut name = self.path.file_name().ok_or_else(|| format(&self.path, "expected the name of a file"))?.to_owned();
+        name.push(".building");
+        let dir = self.path.with_file_name(name);
+        let (mut journal, done) = Journal::open(&dir, &settings)?;
+        let progress = Progress::new(self.progress);
+        let (runs, bases, resumed) = self.sort(&settings, &mut edges, &mut journal, &done, &progress)?;
+        let stats = self.merge(&settings, &runs, &bases, &mut journal, &done, &progress)?;
+        std::fs::rename(dir.join(KIND), &self.path).map_err(io(&self.path))?;
+        sync_dir(self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))).map_err(io(&self.path))?;
+        drop((journal, runs));
+        std::fs::remove_dir_all(&dir).map_err(io(&dir))?;
+        Ok(BuildStats { resumed, ..stats })
+    }
+
+    /// Cuts the stream into runs; the runs, where each begins in the stream, and the edges that were there before.
+    fn sort(
+        &self,
+        settings: &Settings,
+        edges: &mut impl EdgeStream,
+        journal: &mut Journal,
+        done: &[Entry],
+        progress: &Progress,
+    ) -> Result<(Vec<Run>, Vec<u64>, u64), StoreError> {
+        let (mut runs, mut bases) = (vec![], vec![0u64]);
+        for entry in done {
+            if let Entry::Run { read, kept } = entry {
+                let run = Run::open(&journal.dir, runs.len(), settings)?;
+                if run.edges() != *kept {
+                    return Err(format(&run.path, format!("expected {kept} edges, found {}", run.edges())));
+                }
+                runs.push(run);
+                bases.push(bases[bases.len() - 1] + read);
+            }
+        }
+        let resumed = bases[bases.len() - 1];
+        if done.contains(&Entry::Sorted) {
+            return Ok((runs, bases, resumed));
+        }
+        edges.skip(resumed)?;
+        let bar = progress.step("sorting", edges.total(), resumed);
+        let dir = journal.dir.clone();
+        std::thread::scope(|threads| {
+            // `None` is the end of the stream; a channel that is closed before is an error of the stream.
+            let (send, receive) = sync_channel::<Option<RunEdges>>(0);
+            let (give_back, empty) = sync_channel::<RunEdges>(2);
+            let (runs, bases) = (&mut runs, &mut bases);
+            let writer = threads.spawn(move || -> Result<(), StoreError> {
+                let mut sorted = Sorted::default();
+                for run in receive {
+                    let Some(mut run) = run else { return journal.add(&Entry::Sorted) };
+                    runs.push(sorted.write(&dir, runs.len(), &run, settings)?);
+                    journal.add(&Entry::Run { read: run.read, kept: run.edges.len() as u64 })?;
+                    bases.push(bases[bases.len() - 1] + run.read);
+                    bar.add(run.read);
+                    run.read = 0;
+                    run.index.clear();
+                    run.edges.clear();
+                    // At the end nobody wants it any more.
+                    let _ = give_back.send(run);
+                }
+                Ok(())
+            });
+            let mut read = || {
+                let (mut first, mut spare) = (resumed, vec![RunEdges::default(), RunEdges::default()]);
+                // Where the writer has failed, it says why.
+                while let Some(mut run) = spare.pop().or_else(|| empty.recv().ok()) {
+                    self.fill(settings, edges, &mut run, first)?;
+                    first += run.read;
+                    let more = run.read > 0;
+                    if send.send(more.then_some(run)).is_err() || !more {
+                        break;
+                    }
+                }
+                Ok(())
+            };
+            let read: Result<(), StoreError> = read();
+            drop(send);
+            let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            written.and(read)
+        })?;
+        Ok((runs, bases, resumed))
+    }
+
+    /// Reads edges until a run is full.
+    fn fill(&self, settings: &Settings, edges: &mut impl EdgeStream, run: &mut RunEdges, first: u64) -> Result<(), StoreError> {
+        let RunEdges { edges: chunk, index, read } = run;
+        while *read < settings.run_edges {
+            let before = chunk.len();
+            let most = (settings.run_edges - *read).min(1 << 16) as usize;
+            let n = edges.read(most, chunk)?;
+            if n == 0 {
+                break;
+            }
+            self.check(chunk, before, n, first + *read)?;
+            if settings.columns.ids {
+                index.extend((0..n as u64).map(|i| (*read + i) as u32));
+            }
+            *read += n as u64;
+            if settings.loops.removes() {
+                drop_loops(chunk, index, before);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `n` edges from `before` on are whole and between nodes.
+    fn check(&self, chunk: &mut EdgeChunk, before: usize, n: usize, first: u64) -> Result<(), StoreError> {
+        for (arg, ids, bound) in [("src", &chunk.src, self.num_src), ("dst", &chunk.dst, self.num_dst)] {
+            if ids.len() != before + n {
+                return Err(StoreError::source(format!("`{arg}`: expected {n} edges from the stream, found {}", ids.len() - before)));
+            }
+            let most = ids[before..].iter().copied().max().unwrap_or_default();
+            if u64::from(most) >= bound {
+                let at = ids[before..].iter().position(|&v| u64::from(v) >= bound).unwrap_or_default();
+                return Err(StoreError::NodeOutOfRange { edge: first + at as u64, arg, bound, value: u64::from(ids[before + at]) });
+            }
+        }
+        for (what, wanted, found) in [("weights", self.weights, chunk.weights.len()), ("times", self.times, chunk.times.len())] {
+            if wanted && found != before + n {
+                return Err(StoreError::source(format!("`{what}`: expected one per edge, found {found} for {} edges", before + n)));
+            }
+        }
+        if !self.weights {
+            chunk.weights.clear();
+        }
+        if !self.times {
+            chunk.times.clear();
+        }
+        Ok(())
+    }
+
+    fn header(&self, settings: &Settings, most: u64) -> Header {
+        let mut header = Header::new(KIND).with("num_src", self.num_src).with("num_dst", self.num_dst);
+        header.section(INDPTR, 8 * (self.num_dst + 1));
+        header.section(SOURCES, 4 * most);
+        let columns = settings.columns;
+        for (name, wanted, each) in [(EDGE_IDS, columns.ids, 8), (WEIGHTS, columns.weights, 4), (TIMES, columns.times, 8)] {
+            if wanted {
+                header.section(name, each * most);
+            }
+        }
+        header
+    }
+
+    fn merge(
+        &self,
+        settings: &Settings,
+        runs: &[Run],
+        bases: &[u64],
+        journal: &mut Journal,
+        done: &[Entry],
+        progress: &Progress,
+    ) -> Result<BuildStats, StoreError> {
+        let kept: u64 = runs.iter().map(Run::edges).sum();
+        let loops = if settings.loops.adds() { self.num_dst } else { 0 };
+        let header = self.header(settings, kept + loops);
+        let path = journal.dir.join(KIND);
+        let last = done.iter().rev().find_map(|e| if let Entry::Merged { buckets, lens } = e { Some((*buckets, lens)) } else { None });
+        let (first, out, edges) = match last {
+            Some((buckets, lens)) => (buckets, SectionWriter::resume(&path, header, lens)?, lens[1] / 4),
+            None => (0, SectionWriter::create(&path, header)?, 0),
+        };
+        let bar = progress.step("merging", Some(kept), edges.min(kept));
+        let mut merger = Merger::new(settings, runs, bases, out, edges);
+        std::thread::scope(|threads| {
+            let (send, receive) = sync_channel::<Result<Option<Vec<Vec<u8>>>, StoreError>>(1);
+            threads.spawn(move || {
+                for bucket in first..settings.buckets() {
+                    let count: u64 = runs.iter().map(|r| r.edges_of(bucket)).sum();
+                    let parts = if count > settings.bucket_edges {
+                        Ok(None)
+                    } else {
+                        runs.iter().map(|r| r.read(bucket)).collect::<Result<Vec<_>, _>>().map(Some)
+                    };
+                    if send.send(parts).is_err() {
+                        return;
+                    }
+                }
+            });
+            let mut since = 0;
+            for (bucket, parts) in (first..).zip(receive) {
+                let before = merger.edges;
+                match parts? {
+                    Some(parts) => merger.whole(bucket, &parts)?,
+                    None => merger.large(bucket, settings.bucket_edges)?,
+                }
+                bar.add(runs.iter().map(|r| r.edges_of(bucket)).sum());
+                since += (merger.edges - before) * settings.columns.result_bytes() as u64;
+                if since >= self.memory.min(CHECKPOINT) {
+                    since = 0;
+                    let lens = merger.out.sync()?;
+                    journal.add(&Entry::Merged { buckets: bucket + 1, lens })?;
+                    runs.iter().for_each(|r| r.free_before(bucket + 1));
+                }
+            }
+            Ok::<(), StoreError>(())
+        })?;
+        let edges = merger.edges;
+        merger.out.put(0, &edges.to_le_bytes())?;
+        let bytes = merger.out.finish(&[("num_edges", edges.into())])?;
+        let temporary = kept * settings.columns.bytes() as u64;
+        Ok(BuildStats { read: bases[bases.len() - 1], edges, bytes, temporary, resumed: 0 })
+    }
+}
+
+/// Drops self loops among the edges from `before` on.
+fn drop_loops(chunk: &mut EdgeChunk, index: &mut Vec<u32>, before: usize) {
+    let mut to = before;
+    for i in before..chunk.len() {
+        if chunk.src[i] != chunk.dst[i] {
+            chunk.shift(i, to);
+            if !index.is_empty() {
+                index[to] = index[i];
+            }
+            to += 1;
+        }
+    }
+    chunk.truncate(to);
+    index.truncate(to);
+}

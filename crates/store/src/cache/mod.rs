@@ -1,0 +1,229 @@
+//! Rows of a file that stay in memory.
+
+mod belady;
+mod lru;
+mod packed;
+mod planned;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+pub use packed::PackedRows;
+pub use planned::{PlannedBatch, PlannedRows};
+
+use crate::error::StoreError;
+use crate::rows::StoredRows;
+use lru::Lru;
+
+/// No slot has this number.
+const NO_SLOT: u32 = u32::MAX;
+
+/// What becomes of the rows of a batch, by their places in it.
+#[derive(Debug, Default)]
+pub(crate) struct Step {
+    /// Rows in memory, and their slots.
+    hits: Vec<(u32, u32)>,
+    misses: Vec<u32>,
+    /// Misses that stay, and the slots that they take, after all hits were used.
+    kept: Vec<(u32, u32)>,
+}
+
+/// Which rows stay.
+pub(crate) trait Policy: Send {
+    /// The next batch; its rows differ.
+    fn step(&mut self, ids: &[u32]) -> Step;
+}
+
+/// What a cache did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Rows that were in memory.
+    pub hits: u64,
+    /// Rows that were read.
+    pub misses: u64,
+    /// Bytes that were read for them, whole sectors.
+    pub bytes_read: u64,
+    /// Time in which reads were waited for.
+    pub read_time: Duration,
+    /// Time in which the caller waited for a batch.
+    pub wait: Duration,
+}
+
+impl CacheStats {
+    /// Share of rows that were in memory; 0 without rows.
+    pub fn hit_rate(&self) -> f64 {
+        let all = self.hits + self.misses;
+        if all == 0 { 0.0 } else { self.hits as f64 / all as f64 }
+    }
+}
+
+impl std::fmt::Display for CacheStats {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (rate, mb) = (100.0 * self.hit_rate(), self.bytes_read as f64 / 1e6);
+        write!(f, "{rate:.1} % of rows in memory, {mb:.1} MB read in {:.2?}, waited {:.2?}", self.read_time, self.wait)
+    }
+}
+
+/// Slots of a cache as bytes of the file, and its policy.
+#[derive(Debug)]
+pub(crate) struct Slots<P> {
+    rows: Arc<StoredRows>,
+    pub(crate) policy: P,
+    bytes: Vec<u8>,
+    read: Vec<u8>,
+    pub(crate) stats: CacheStats,
+}
+
+/// Rows that a budget of bytes holds, with what a policy keeps of each.
+pub(crate) fn capacity(rows: &StoredRows, budget: u64) -> usize {
+    const OVERHEAD: u64 = 32;
+    (budget / (rows.row_bytes() as u64 + OVERHEAD)).min(rows.num_rows() as u64) as usize
+}
+
+impl<P: Policy + Sync> Slots<P> {
+    pub(crate) fn new(rows: Arc<StoredRows>, policy: P) -> Self {
+        Self { rows, policy, bytes: vec![], read: vec![], stats: CacheStats::default() }
+    }
+
+    /// Where each row of a batch is, in the cache (`true`) or among what was read, and what stays of it; ids differ and are in range.
+    fn fetch(&mut self, ids: &[u32]) -> Result<(Vec<(bool, u32)>, Step), StoreError> {
+        let step = self.policy.step(ids);
+        // In the order of the file.
+        let mut order: Vec<(u32, u32)> = step.misses.iter().map(|&at| (ids[at as usize], at)).collect();
+        order.sort_unstable();
+        let sorted: Vec<u32> = order.iter().map(|o| o.0).collect();
+        let began = Instant::now();
+        self.stats.bytes_read += self.rows.read_sorted(&sorted, &mut self.read)?;
+        self.stats.read_time += began.elapsed();
+        self.stats.hits += step.hits.len() as u64;
+        self.stats.misses += step.misses.len() as u64;
+        let mut from: Vec<(bool, u32)> = vec![(false, 0); ids.len()];
+        step.hits.iter().for_each(|&(at, slot)| from[at as usize] = (true, slot));
+        order.iter().enumerate().for_each(|(i, &(_, at))| from[at as usize] = (false, i as u32));
+        Ok((from, step))
+    }
+
+    fn row(&self, (hit, i): (bool, u32)) -> &[u8] {
+        let each = self.rows.row_bytes();
+        &(if hit { &self.bytes } else { &self.read })[i as usize * each..][..each]
+    }
+
+    fn keep(&mut self, from: &[(bool, u32)], step: &Step) {
+        let each = self.rows.row_bytes();
+        for &(at, slot) in &step.kept {
+            let (to, i) = (slot as usize * each, from[at as usize].1 as usize * each);
+            if self.bytes.len() < to + each {
+                self.bytes.resize(to + each, 0);
+            }
+            self.bytes[to..to + each].copy_from_slice(&self.read[i..i + each]);
+        }
+    }
+
+    /// Writes the rows of a batch to `out`; ids differ and are in range.
+    pub(crate) fn gather(&mut self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
+        let (width, format) = (self.rows.width(), self.rows.format());
+        let (from, step) = self.fetch(ids)?;
+        if width > 0 {
+            const CHUNK: usize = 512;
+            let this = &*self;
+            let rows = out.par_chunks_mut(CHUNK * width).zip(from.par_chunks(CHUNK));
+            let decode = |(row, &from): (&mut [f32], &(bool, u32))| format.decode(this.row(from), row);
+            rows.for_each(|(out, from)| out.chunks_exact_mut(width).zip(from).for_each(decode));
+        }
+        self.keep(&from, &step);
+        Ok(())
+    }
+
+    /// The rows of a batch as the file has them.
+    pub(crate) fn bytes(&mut self, ids: &[u32], out: &mut Vec<u8>) -> Result<(), StoreError> {
+        let (from, step) = self.fetch(ids)?;
+        out.clear();
+        from.iter().for_each(|&from| out.extend_from_slice(self.row(from)));
+        self.keep(&from, &step);
+        Ok(())
+    }
+}
+
+/// Rows of a file of which those used last stay in memory, under a budget of bytes: for batches that nobody knows before. Where coming
+/// batches are known, [`PlannedRows`] reads less.
+///
+/// ```
+/// use burn_gnn_store::{CachedRows, RowFormat, RowWriter, StoredRows};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let file = dir.path().join("rows");
+/// let mut writer = RowWriter::create(&file, 3, 1, RowFormat::F32)?;
+/// writer.put(&[1.0, 2.0, 3.0])?;
+/// writer.finish()?;
+/// let rows = CachedRows::new(StoredRows::open(&file)?, 1 << 20);
+/// assert_eq!(rows.gather_rows(&[2, 2, 0])?, [3.0, 3.0, 1.0]);
+/// assert_eq!(rows.gather_rows(&[2, 1])?, [3.0, 2.0]);
+/// assert_eq!((rows.stats().hits, rows.stats().misses), (1, 3));
+/// # Ok::<(), burn_gnn_store::StoreError>(())
+/// ```
+#[derive(Debug)]
+pub struct CachedRows {
+    rows: Arc<StoredRows>,
+    slots: Mutex<Slots<Lru>>,
+}
+
+impl CachedRows {
+    /// Keeps rows in at most `budget` bytes.
+    pub fn new(rows: StoredRows, budget: u64) -> Self {
+        let rows = Arc::new(rows);
+        let policy = Lru::new(capacity(&rows, budget));
+        Self { slots: Mutex::new(Slots::new(rows.clone(), policy)), rows }
+    }
+
+    /// The file.
+    pub fn rows(&self) -> &StoredRows {
+        &self.rows
+    }
+    /// What the cache did.
+    pub fn stats(&self) -> CacheStats {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).stats
+    }
+
+    /// The rows of `ids` in that order, repeats allowed, as f32.
+    ///
+    /// # Errors
+    /// As [`StoredRows::gather`].
+    pub fn gather_rows(&self, ids: &[u32]) -> Result<Vec<f32>, StoreError> {
+        burn_gnn_structure::internal::check_ids("ids", "the features", ids, self.rows.num_rows())?;
+        let mut out = vec![0.0; ids.len() * self.rows.width()];
+        self.fill(ids, &mut out)?;
+        Ok(out)
+    }
+
+    fn fill(&self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
+        let mut distinct = ids.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if distinct.len() == ids.len() {
+            return slots.gather(ids, out);
+        }
+        let width = self.rows.width();
+        let mut rows = vec![0.0; distinct.len() * width];
+        slots.gather(&distinct, &mut rows)?;
+        for (id, out) in ids.iter().zip(out.chunks_exact_mut(width.max(1))) {
+            let at = distinct.binary_search(id).unwrap_or_else(|_| unreachable!("sorted out of the same ids"));
+            out.copy_from_slice(&rows[at * width..][..width]);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "sampling")]
+impl burn_gnn_sampling::FeatureSource for CachedRows {
+    fn num_rows(&self) -> usize {
+        self.rows.num_rows()
+    }
+    fn width(&self) -> usize {
+        self.rows.width()
+    }
+    fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), burn_gnn_structure::GraphError> {
+        Ok(self.fill(ids, out)?)
+    }
+}

@@ -1,0 +1,215 @@
+//! The rows of known batches, one batch after the other in a file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use twox_hash::XxHash3_64;
+
+use super::belady::Belady;
+use super::{Slots, capacity};
+use crate::error::{StoreError, format, io};
+use crate::io::{Read, Reader};
+use crate::rows::{RowFormat, StoredRows};
+use crate::section_writer::SectionWriter;
+use crate::sections::{Header, SectionFile};
+
+/// Kind of these files, and their sections.
+const KIND: &str = "packed";
+const STARTS: &str = "starts";
+const CHECKS: &str = "checks";
+const HOT_IDS: &str = "hot_ids";
+const HOT_ROWS: &str = "hot_rows";
+const ROWS: &str = "rows";
+/// Bytes of one read of a batch.
+const PIECE: usize = 1 << 18;
+
+/// Rows of batches that come again in every epoch (the same seed and steps), packed: what a batch reads is one piece of the file, read from
+/// its beginning to its end. The rows that most batches read are in memory instead, under a budget (DiskGNN: Liu et al., SIGMOD 2025).
+///
+/// ```
+/// use std::sync::Arc;
+/// use burn_gnn_store::{PackedRows, RowFormat, RowWriter, StoredRows};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let file = dir.path().join("rows");
+/// let mut writer = RowWriter::create(&file, 4, 1, RowFormat::F32)?;
+/// writer.put(&[1.0, 2.0, 3.0, 4.0])?;
+/// writer.finish()?;
+/// let (rows, batches) = (Arc::new(StoredRows::open(&file)?), [vec![3, 0], vec![1, 3]]);
+/// let packed = PackedRows::write(dir.path().join("packed"), &rows, 1 << 20, || batches.iter().cloned().map(Ok))?;
+/// assert_eq!(packed.gather(1, &batches[1])?, [2.0, 4.0]);
+/// # Ok::<(), burn_gnn_store::StoreError>(())
+/// ```
+#[derive(Debug)]
+pub struct PackedRows {
+    file: Arc<SectionFile>,
+    reader: Reader,
+    width: usize,
+    format: RowFormat,
+    /// Rows before those of each batch, and of all.
+    starts: Vec<u64>,
+    /// Hash of the ids of each batch.
+    checks: Vec<u64>,
+    /// Place of each row that is in memory.
+    hot: HashMap<u32, u32>,
+    hot_rows: Vec<u8>,
+    offset: u64,
+}
+
+impl PackedRows {
+    /// Packs the rows of batches, which are asked for twice and must be the same both times; ids of a batch differ. `budget` bytes are
+    /// for the rows in memory: here those of a cache while rows are read, later those that most batches read.
+    ///
+    /// # Errors
+    /// An id that is no row; other batches the second time; what the batches report; [`StoreError::Data`].
+    ///
+    /// # Cost
+    /// Every batch is made twice; memory of 4 bytes per row of the file beside the budget.
+    pub fn write<I>(path: impl AsRef<Path>, rows: &Arc<StoredRows>, budget: u64, batches: impl Fn() -> I) -> Result<Self, StoreError>
+    where
+        I: Iterator<Item = Result<Vec<u32>, StoreError>>,
+    {
+        let (path, each) = (path.as_ref(), rows.row_bytes());
+        let (mut uses, mut checks) = (vec![0u32; rows.num_rows()], vec![]);
+        for ids in batches() {
+            let ids = ids?;
+            burn_gnn_structure::internal::check_ids("ids", "the features", &ids, rows.num_rows())?;
+            ids.iter().for_each(|&id| uses[id as usize] += 1);
+            checks.push(hash(&ids));
+        }
+        let hot = hottest(&uses, capacity(rows, budget));
+        let all: u64 = uses.iter().map(|&u| u64::from(u)).sum();
+        let cold = all - hot.iter().map(|&id| u64::from(uses[id as usize])).sum::<u64>();
+        drop(uses);
+        let format_value = serde_json::to_value(rows.format()).unwrap_or_else(|e| unreachable!("a plain name: {e}"));
+        let mut header = Header::new(KIND).with("width", rows.width()).with("format", format_value);
+        let lens = [8 * (checks.len() + 1), 8 * checks.len(), 4 * hot.len(), each * hot.len()].map(|n| n as u64);
+        [STARTS, CHECKS, HOT_IDS, HOT_ROWS].into_iter().zip(lens).for_each(|(name, len)| header.section(name, len));
+        header.section(ROWS, cold * each as u64);
+        let temporary = path.with_extension("packing");
+        let mut out = SectionWriter::create(&temporary, header)?;
+        out.put(1, bytemuck::cast_slice(&checks))?;
+        out.put(2, bytemuck::cast_slice(&hot))?;
+        let mut bytes = vec![];
+        for ids in hot.chunks(1 << 16) {
+            rows.read_sorted(ids, &mut bytes)?;
+            out.put(3, &bytes)?;
+        }
+        let mut cache = Slots::new(rows.clone(), Belady::new(capacity(rows, budget)));
+        let (mut start, mut found) = (0u64, 0);
+        for ids in batches() {
+            let mut ids = ids?;
+            if checks.get(found) != Some(&hash(&ids)) {
+                return Err(format(path, format!("batch {found}: expected the ids of the first time, found others")));
+            }
+            found += 1;
+            ids.retain(|id| hot.binary_search(id).is_err());
+            out.put(0, &start.to_le_bytes())?;
+            start += ids.len() as u64;
+            cache.bytes(&ids, &mut bytes)?;
+            out.put(4, &bytes)?;
+        }
+        if found != checks.len() {
+            return Err(format(path, format!("expected {} batches as the first time, found {found}", checks.len())));
+        }
+        out.put(0, &start.to_le_bytes())?;
+        out.finish(&[])?;
+        std::fs::rename(&temporary, path).map_err(io(path))?;
+        Self::open(path)
+    }
+
+    /// Opens a file that [`write`](Self::write) wrote; rows that most batches read are read into memory.
+    ///
+    /// # Errors
+    /// [`StoreError::Data`], [`StoreError::Truncated`], [`StoreError::Damaged`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        let file = SectionFile::open(path, KIND)?;
+        let width = file.header.number(path, "width")? as usize;
+        let found = file.header.facts.get("format").cloned().unwrap_or_default();
+        let row_format: RowFormat =
+            serde_json::from_value(found).map_err(|e| format(path, format!("expected a format of rows in the header, found {e}")))?;
+        let section = |name: &str| {
+            let section = file.section(name).ok_or_else(|| format(path, format!("expected a section `{name}`, found none")))?;
+            section.check_range(0..section.bytes().len())?;
+            Ok::<_, StoreError>(section)
+        };
+        let (starts, checks) = (section(STARTS)?.numbers::<u64>().to_vec(), section(CHECKS)?.numbers::<u64>().to_vec());
+        let (ids, hot_rows) = (section(HOT_IDS)?.numbers::<u32>().to_vec(), section(HOT_ROWS)?.bytes().to_vec());
+        let rows = file.section(ROWS).ok_or_else(|| format(path, format!("expected a section `{ROWS}`, found none")))?;
+        let (each, last) = (row_format.row_bytes(width) as u64, starts.last().copied().unwrap_or_default());
+        let agree = starts.len() == checks.len() + 1 && starts.is_sorted() && last.checked_mul(each) == Some(rows.bytes().len() as u64);
+        if !agree || hot_rows.len() as u64 != ids.len() as u64 * each {
+            return Err(format(path, "expected sections that go together, found others"));
+        }
+        let offset = file.header.sections.iter().find(|p| p.name == ROWS).map_or(0, |p| p.offset);
+        let hot = ids.into_iter().zip(0..).collect();
+        Ok(Self { reader: Reader::open(path)?, file, width, format: row_format, starts, checks, hot, hot_rows, offset })
+    }
+
+    /// Number of batches.
+    pub fn batches(&self) -> usize {
+        self.checks.len()
+    }
+    /// Rows that are in memory.
+    pub fn rows_in_memory(&self) -> usize {
+        self.hot.len()
+    }
+    /// Bytes that batches read, all together.
+    pub fn read_bytes(&self) -> u64 {
+        self.starts.last().copied().unwrap_or_default() * self.format.row_bytes(self.width) as u64
+    }
+    /// Compares every block with its checksum.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`].
+    pub fn verify(&self) -> Result<(), StoreError> {
+        self.file.verify()
+    }
+
+    /// The rows of a batch, as f32, in the order of its ids.
+    ///
+    /// # Errors
+    /// No such batch; other ids than it was packed for; a file that cannot be read.
+    pub fn gather(&self, batch: usize, ids: &[u32]) -> Result<Vec<f32>, StoreError> {
+        if self.checks.get(batch) != Some(&hash(ids)) {
+            let why = format!("batch {batch} of {}: expected the ids that it was packed for, found others", self.checks.len());
+            return Err(format(&self.file.path, why));
+        }
+        let each = self.format.row_bytes(self.width);
+        let (from, to) = (self.starts[batch] * each as u64, self.starts[batch + 1] * each as u64);
+        let mut cold = vec![0; (to - from) as usize];
+        let piece = |at: u64| Read { at: self.offset + at, len: (to - at).min(PIECE as u64) as usize };
+        let reads: Vec<Read> = (from..to).step_by(PIECE).map(piece).collect();
+        self.reader.read(&reads, &mut cold).map_err(io(&self.file.path))?;
+        let (mut out, mut next) = (vec![0.0; ids.len() * self.width], 0);
+        for (id, row) in ids.iter().zip(out.chunks_exact_mut(self.width.max(1))) {
+            let bytes = match self.hot.get(id) {
+                Some(&at) => &self.hot_rows[at as usize * each..][..each],
+                None => {
+                    next += each;
+                    &cold[next - each..next]
+                }
+            };
+            self.format.decode(bytes, row);
+        }
+        Ok(out)
+    }
+}
+
+fn hash(ids: &[u32]) -> u64 {
+    XxHash3_64::oneshot(bytemuck::cast_slice(ids))
+}
+
+/// The rows that are used most, more than once, ascending.
+fn hottest(uses: &[u32], capacity: usize) -> Vec<u32> {
+    let mut ids: Vec<u32> = (0..).zip(uses).filter(|u| *u.1 > 1).map(|u| u.0).collect();
+    if ids.len() > capacity {
+        if capacity > 0 {
+            ids.select_nth_unstable_by_key(capacity - 1, |&id| (std::cmp::Reverse(uses[id as usize]), id));
+        }
+        ids.truncate(capacity);
+    }
+    ids.sort_unstable();
+    ids
+}

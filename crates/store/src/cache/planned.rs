@@ -1,0 +1,184 @@
+//! Batches with the rows they read, ahead of who uses them, through an optimal cache.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use super::belady::Belady;
+use super::{CacheStats, Slots, capacity};
+use crate::error::StoreError;
+use crate::rows::StoredRows;
+
+/// Batches that are made before they are planned, and that are read before they are used.
+const AHEAD: usize = 2;
+/// Memory of a planned read: its row, its next batch, its entry among the last reads.
+const PLANNED_BYTES: u64 = 40;
+
+/// A batch and its rows.
+#[derive(Debug)]
+pub struct PlannedBatch<B> {
+    /// What was made.
+    pub batch: B,
+    /// The rows of its ids, in their order.
+    pub rows: Vec<f32>,
+}
+
+/// Batches in their order, each with its rows: while one is used, the next ones are made and read.
+///
+/// What a batch reads is known before it is used, since draws are functions of (seed, step, original id): so the batches of a
+/// window are made ahead, and of the rows in memory those stay that are needed first (Belady's optimal cache). Reads of a batch
+/// are sorted, merged and made at once. Three quarters of the budget are rows, the rest is the plan, which is how long the window can be.
+///
+/// The rows and their order do not depend on the budget or on threads; nor do hits.
+///
+/// ```
+/// use std::sync::Arc;
+/// use burn_gnn_store::{PlannedRows, RowFormat, RowWriter, StoreError, StoredRows};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let file = dir.path().join("rows");
+/// let mut writer = RowWriter::create(&file, 3, 1, RowFormat::F32)?;
+/// writer.put(&[1.0, 2.0, 3.0])?;
+/// writer.finish()?;
+/// let rows = Arc::new(StoredRows::open(&file)?);
+/// let batches = [vec![0, 1], vec![1, 2], vec![2]].into_iter().enumerate().map(|(step, ids)| Ok((step, ids)));
+/// let mut planned = PlannedRows::new(rows, 1 << 20, 100, batches);
+/// for batch in &mut planned {
+///     let batch = batch?;
+///     println!("step {}: {:?}", batch.batch, batch.rows);
+/// }
+/// assert_eq!((planned.stats().hits, planned.stats().misses), (2, 3));
+/// # Ok::<(), StoreError>(())
+/// ```
+#[derive(Debug)]
+pub struct PlannedRows<B> {
+    receive: Option<Receiver<Result<PlannedBatch<B>, StoreError>>>,
+    stats: Arc<Mutex<CacheStats>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl<B: Send + 'static> PlannedRows<B> {
+    /// Batches of an iterator, each with the ids that it reads, which differ. At most `window` batches are planned ahead, and as many as
+    /// a quarter of the `budget` in bytes describes. The first error ends the batches.
+    pub fn new<I>(rows: Arc<StoredRows>, budget: u64, window: usize, batches: I) -> Self
+    where
+        I: IntoIterator<Item = Result<(B, Vec<u32>), StoreError>>,
+        I::IntoIter: Send + 'static,
+    {
+        let stats = Arc::new(Mutex::new(CacheStats::default()));
+        let (made, make) = sync_channel(AHEAD);
+        let (filled, receive) = sync_channel(AHEAD);
+        let batches = batches.into_iter();
+        let maker = std::thread::spawn(move || {
+            for batch in batches {
+                let last = batch.is_err();
+                if made.send(batch).is_err() || last {
+                    return;
+                }
+            }
+        });
+        let shared = stats.clone();
+        let reader = std::thread::spawn(move || {
+            let cache = Slots::new(rows.clone(), Belady::new(capacity(&rows, budget / 4 * 3)));
+            let plan = Plan { rows, cache, window: window.max(1), reads: budget / 4 / PLANNED_BYTES };
+            plan.run(&make, |batch, of| {
+                let mut stats = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                *stats = CacheStats { wait: stats.wait, ..of };
+                drop(stats);
+                filled.send(batch).is_ok()
+            });
+        });
+        Self { receive: Some(receive), stats, threads: vec![maker, reader] }
+    }
+
+    /// What the cache did until now.
+    pub fn stats(&self) -> CacheStats {
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread that plans and reads.
+struct Plan {
+    rows: Arc<StoredRows>,
+    cache: Slots<Belady>,
+    window: usize,
+    /// Most reads that are planned.
+    reads: u64,
+}
+
+impl Plan {
+    fn run<B>(
+        mut self,
+        make: &Receiver<Result<(B, Vec<u32>), StoreError>>,
+        mut put: impl FnMut(Result<PlannedBatch<B>, StoreError>, CacheStats) -> bool,
+    ) {
+        let (mut waiting, mut more, mut failed) = (VecDeque::new(), true, None);
+        loop {
+            while more && (waiting.is_empty() || waiting.len() < self.window && (self.cache.policy.planned_reads() as u64) < self.reads) {
+                match make.recv() {
+                    Ok(Ok((batch, ids))) => {
+                        if let Err(e) = burn_gnn_structure::internal::check_ids("ids", "the features", &ids, self.rows.num_rows()) {
+                            (more, failed) = (false, Some(e.into()));
+                            break;
+                        }
+                        self.cache.policy.plan(&ids);
+                        waiting.push_back((batch, ids));
+                    }
+                    Ok(Err(e)) => (more, failed) = (false, Some(e)),
+                    Err(_) => more = false,
+                }
+            }
+            let Some((batch, ids)) = waiting.pop_front() else { break };
+            let mut rows = vec![0.0; ids.len() * self.rows.width()];
+            let read = self.cache.gather(&ids, &mut rows);
+            let stats = self.cache.stats;
+            match read {
+                Ok(()) if put(Ok(PlannedBatch { batch, rows }), stats) => {}
+                Ok(()) => return,
+                Err(e) => {
+                    put(Err(e), stats);
+                    return;
+                }
+            }
+        }
+        if let Some(e) = failed {
+            put(Err(e), self.cache.stats);
+        }
+    }
+}
+
+impl<B> Iterator for PlannedRows<B> {
+    type Item = Result<PlannedBatch<B>, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let began = Instant::now();
+        let next = self.receive.as_ref()?.recv().ok();
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner).wait += began.elapsed();
+        if next.is_none() {
+            self.join();
+        }
+        next
+    }
+}
+
+impl<B> PlannedRows<B> {
+    /// Waits for the threads, and passes a panic of theirs on.
+    fn join(&mut self) {
+        self.receive = None;
+        for thread in self.threads.drain(..) {
+            if let Err(panic) = thread.join()
+                && !std::thread::panicking()
+            {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+}
+
+impl<B> Drop for PlannedRows<B> {
+    /// Ends the threads: each finds nobody who takes what it made.
+    fn drop(&mut self) {
+        self.join();
+    }
+}

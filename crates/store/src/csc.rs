@@ -1,0 +1,291 @@
+//! In-edges of a relation in a file, read row by row.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use burn_gnn_structure::internal::prefetch;
+use burn_gnn_structure::{EdgeReader, GraphError, Relation};
+
+use crate::error::{StoreError, format};
+use crate::sections::{BLOCK, PAGE, Section, SectionFile};
+
+/// Kind of these files.
+pub(crate) const KIND: &str = "csc";
+pub(crate) const INDPTR: &str = "indptr";
+pub(crate) const SOURCES: &str = "sources";
+pub(crate) const EDGE_IDS: &str = "edge_ids";
+pub(crate) const WEIGHTS: &str = "weights";
+pub(crate) const TIMES: &str = "times";
+
+/// Positions that are prefetched ahead.
+const AHEAD: usize = 24;
+/// Time per position above which pages are missing in memory.
+const COLD_NANOS: u128 = 2_000;
+/// Positions below which time tells nothing.
+const TELLING: usize = 64;
+
+/// The in-edges of a relation in a file that [`CscBuild`](crate::CscBuild) wrote: `u64` offsets per destination and `u32` sources, 4
+/// bytes per edge and 8 per destination, with a checksum per 64 KiB.
+///
+/// Opening reads the header alone. A block is compared with its checksum when it is first read; [`verify`](Self::verify) compares all.
+/// A row is found in `O(1)`. Where pages are missing in memory, those of a whole request are asked for at once before they are read.
+///
+/// ```
+/// use burn_gnn_store::{CscBuild, EdgeIter, StoredCsc};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let file = dir.path().join("graph.csc");
+/// CscBuild::new(&file, 3, 3).run(EdgeIter::new([(0, 1), (2, 0), (1, 1)]))?;
+/// let stored = StoredCsc::open(&file)?;
+/// assert_eq!(stored.relation()?.csc().indices(), [2, 0, 1]); // of destination 0, then of 1
+/// # Ok::<(), burn_gnn_store::StoreError>(())
+/// ```
+#[derive(Debug)]
+pub struct StoredCsc {
+    file: Arc<SectionFile>,
+    num_src: usize,
+    num_dst: usize,
+    num_edges: u64,
+    indptr: Section,
+    sources: Section,
+    edge_ids: Option<Section>,
+    weights: Option<Section>,
+    times: Option<Section>,
+    /// Whether the last request met pages that were not in memory.
+    cold: AtomicBool,
+}
+
+impl StoredCsc {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// [`StoreError::Data`] for a file that cannot be read or is of another kind; [`StoreError::Truncated`]; a damaged header is
+    /// [`StoreError::Damaged`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Arc<Self>, StoreError> {
+        let path = path.as_ref();
+        let file = SectionFile::open(path, KIND)?;
+        let count = |fact| file.header.number(path, fact);
+        let (num_src, num_dst, num_edges) = (count("num_src")?, count("num_dst")?, count("num_edges")?);
+        let limit = Relation::LIMIT;
+        for (what, n) in [("num_src", num_src), ("num_dst", num_dst)] {
+            if n > limit {
+                return Err(format(path, format!("`{what}`: expected at most {limit}, found {n}")));
+            }
+        }
+        let bytes =
+            |each: u64| num_edges.checked_mul(each).ok_or_else(|| format(path, format!("{num_edges} edges, more than a file holds")));
+        let optional = |name: &str, each: u64| match file.section(name) {
+            None => Ok(None),
+            Some(_) => file.required(name, bytes(each)?).map(Some),
+        };
+        Ok(Arc::new(Self {
+            num_src: num_src as usize,
+            num_dst: num_dst as usize,
+            num_edges,
+            indptr: file.required(INDPTR, 8 * (num_dst + 1))?,
+            sources: file.required(SOURCES, bytes(4)?)?,
+            edge_ids: optional(EDGE_IDS, 8)?,
+            weights: optional(WEIGHTS, 4)?,
+            times: optional(TIMES, 8)?,
+            file: file.clone(),
+            cold: AtomicBool::new(false),
+        }))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.file.path
+    }
+    /// Its length.
+    pub fn bytes(&self) -> u64 {
+        self.file.header.bytes
+    }
+    /// Number of source and of destination nodes.
+    pub fn num_nodes(&self) -> (usize, usize) {
+        (self.num_src, self.num_dst)
+    }
+    /// Whether edges have weights.
+    pub fn has_weights(&self) -> bool {
+        self.weights.is_some()
+    }
+    /// Whether edges have times.
+    pub fn has_times(&self) -> bool {
+        self.times.is_some()
+    }
+
+    /// The edges as a relation that samplers read row by row, and others as a whole on first use.
+    ///
+    /// # Errors
+    /// As [`Relation::from_stored_csc`].
+    pub fn relation(self: &Arc<Self>) -> Result<Relation, GraphError> {
+        Relation::from_stored_csc(self.clone())
+    }
+
+    /// Compares every block with its checksum, and every offset and source with the counts in the header.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`]; [`StoreError::Data`] for offsets that do not ascend from 0 to the number of edges, and for a source
+    /// that is no node.
+    ///
+    /// # Cost
+    /// One pass over the file; no memory but what the system can drop.
+    pub fn verify(&self) -> Result<(), StoreError> {
+        self.file.verify()?;
+        let (indptr, sources) = (self.indptr.numbers::<u64>(), self.sources.numbers::<u32>());
+        if indptr[0] != 0 || indptr[self.num_dst] != self.num_edges || !indptr.is_sorted() {
+            return Err(format(self.path(), format!("expected offsets that ascend from 0 to {}, found others", self.num_edges)));
+        }
+        match sources.iter().position(|&u| u as usize >= self.num_src) {
+            None => Ok(()),
+            Some(p) => Err(self.far(p, sources[p])),
+        }
+    }
+
+    /// First position and number of edges of a row.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`]; offsets out of range.
+    #[inline]
+    pub fn row(&self, v: u32) -> Result<(u64, u32), StoreError> {
+        let (v, indptr) = (v as usize, self.indptr.numbers::<u64>());
+        self.indptr.check(8 * v)?;
+        self.indptr.check(8 * v + 8)?;
+        self.checked_row(v, indptr[v], indptr[v + 1])
+    }
+
+    #[inline]
+    fn checked_row(&self, v: usize, start: u64, end: u64) -> Result<(u64, u32), StoreError> {
+        match end.checked_sub(start).and_then(|len| u32::try_from(len).ok()) {
+            Some(len) if end <= self.num_edges => Ok((start, len)),
+            _ => Err(format(self.path(), format!("row {v}: expected offsets in 0..{}, found {start}..{end}", self.num_edges))),
+        }
+    }
+
+    #[cold]
+    fn far(&self, position: usize, found: u32) -> StoreError {
+        format(self.path(), format!("position {position}: expected a source in 0..{}, found {found}", self.num_src))
+    }
+
+    fn read_sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), StoreError> {
+        let sources = self.sources.numbers::<u32>();
+        let began = Instant::now();
+        if self.cold.load(Ordering::Relaxed) {
+            self.ask_for(positions);
+        }
+        let bound = self.num_src as u32;
+        let mut most = 0;
+        for (i, (&p, u)) in positions.iter().zip(&mut *out).enumerate() {
+            if let Some(&p) = positions.get(i + AHEAD) {
+                prefetch(sources, p as usize, 1);
+            }
+            self.sources.check(4 * p as usize)?;
+            *u = sources[p as usize];
+            most = most.max(*u);
+        }
+        if most >= bound && !out.is_empty() {
+            let i = out.iter().position(|&u| u >= bound).unwrap_or_default();
+            return Err(self.far(positions[i] as usize, out[i]));
+        }
+        if positions.len() >= TELLING {
+            self.cold.store(began.elapsed().as_nanos() / positions.len() as u128 > COLD_NANOS, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Asks for the pages of positions, all at once, so that the disk has many requests at a time.
+    fn ask_for(&self, positions: &[u64]) {
+        let unit = |p: u64| {
+            let at = 4 * p;
+            // A block that was not compared yet is read as a whole.
+            let size = if self.sources.is_verified(at as usize) { PAGE } else { BLOCK as u64 };
+            (at / size * size, at / size * size + size)
+        };
+        let mut ranges: Vec<(u64, u64)> = positions.iter().map(|&p| unit(p)).collect();
+        ranges.sort_unstable();
+        let (mut from, mut to) = ranges.first().copied().unwrap_or_default();
+        let all = self.sources.bytes().len() as u64;
+        let ask = |from: u64, to: u64| self.sources.will_need(from as usize..to.min(all) as usize);
+        for &(start, end) in &ranges {
+            if start > to {
+                ask(from, to);
+                from = start;
+            }
+            to = to.max(end);
+        }
+        ask(from, to);
+    }
+
+    /// Bytes of consecutive positions of a section of `T`.
+    fn range<T: bytemuck::Pod>(section: &Section, positions: Range<u64>) -> Result<&[T], StoreError> {
+        let (from, to) = (positions.start as usize, positions.end as usize);
+        section.check_range(from * size_of::<T>()..to * size_of::<T>())?;
+        Ok(&section.numbers::<T>()[from..to])
+    }
+
+    /// Appends the times of the edges at consecutive positions; `false` where edges have none.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`].
+    pub fn times_of(&self, positions: Range<u64>, out: &mut Vec<i64>) -> Result<bool, StoreError> {
+        let Some(times) = &self.times else { return Ok(false) };
+        out.extend_from_slice(Self::range(times, positions)?);
+        Ok(true)
+    }
+}
+
+impl EdgeReader for StoredCsc {
+    fn num_src(&self) -> usize {
+        self.num_src
+    }
+    fn num_dst(&self) -> usize {
+        self.num_dst
+    }
+    fn num_edges(&self) -> u64 {
+        self.num_edges
+    }
+    fn rows(&self, nodes: &[u32], out: &mut Vec<(u64, u32)>) -> Result<(), GraphError> {
+        let indptr = self.indptr.numbers::<u64>();
+        out.reserve(nodes.len());
+        for (i, &v) in nodes.iter().enumerate() {
+            if let Some(&v) = nodes.get(i + AHEAD) {
+                prefetch(indptr, v as usize, 2);
+            }
+            out.push(self.row(v)?);
+        }
+        Ok(())
+    }
+    fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError> {
+        Ok(self.read_sources(positions, out)?)
+    }
+    fn sources_of(&self, positions: Range<u64>, out: &mut Vec<u32>) -> Result<(), GraphError> {
+        let start = positions.start as usize;
+        let found = Self::range::<u32>(&self.sources, positions)?;
+        match found.iter().position(|&u| u as usize >= self.num_src) {
+            None => out.extend_from_slice(found),
+            Some(i) => return Err(self.far(start + i, found[i]).into()),
+        }
+        Ok(())
+    }
+    fn has_edge_ids(&self) -> bool {
+        self.edge_ids.is_some()
+    }
+    fn edge_ids(&self, positions: &[u64], out: &mut [u64]) -> Result<(), GraphError> {
+        let Some(ids) = &self.edge_ids else {
+            out.copy_from_slice(positions);
+            return Ok(());
+        };
+        let all = ids.numbers::<u64>();
+        for (&p, id) in positions.iter().zip(out) {
+            ids.check(8 * p as usize)?;
+            *id = all[p as usize];
+        }
+        Ok(())
+    }
+    fn weights_of(&self, positions: Range<u64>, out: &mut Vec<f32>) -> Result<bool, GraphError> {
+        let Some(weights) = &self.weights else { return Ok(false) };
+        out.extend_from_slice(Self::range(weights, positions)?);
+        Ok(true)
+    }
+}

@@ -1,0 +1,211 @@
+//! Many small reads of a file, sorted, merged and made at once.
+
+mod aligned;
+mod threads;
+#[cfg(target_os = "linux")]
+mod uring;
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Mutex;
+
+pub(crate) use aligned::Aligned;
+
+use crate::error::{StoreError, io};
+use crate::rows::open_direct;
+
+/// Reads past the page cache begin and end at multiples of this.
+const SECTOR: u64 = 4096;
+/// A gap that is read rather than left: less than a request costs.
+const GAP: u64 = 4096;
+/// The longest request.
+const LONGEST: u64 = 256 << 10;
+/// Bytes of requests that are in memory at a time.
+const WINDOW: usize = 8 << 20;
+
+/// Some bytes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Read {
+    pub(crate) at: u64,
+    pub(crate) len: usize,
+}
+
+/// One request: whole sectors, and which reads are in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    at: u64,
+    len: usize,
+    reads: std::ops::Range<usize>,
+    /// Where its bytes go in the buffer of its window.
+    to: usize,
+}
+
+/// Reads a file by position.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    file: File,
+    bytes: u64,
+    sector: u64,
+    #[cfg(target_os = "linux")]
+    rings: Mutex<Vec<uring::Ring>>,
+    #[cfg(target_os = "linux")]
+    has_ring: bool,
+    buffers: Mutex<Vec<Aligned>>,
+}
+
+impl Reader {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let (file, direct) = open_direct(path)?;
+        let bytes = file.metadata().map_err(io(path))?.len();
+        #[cfg(target_os = "linux")]
+        let ring = uring::Ring::new();
+        Ok(Self {
+            file,
+            bytes,
+            sector: if direct { SECTOR } else { 1 },
+            #[cfg(target_os = "linux")]
+            has_ring: ring.is_some(),
+            #[cfg(target_os = "linux")]
+            rings: Mutex::new(ring.into_iter().collect()),
+            buffers: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn engine(&self) -> &'static str {
+        #[cfg(target_os = "linux")]
+        if self.has_ring {
+            return "io_uring";
+        }
+        "threads"
+    }
+
+    /// Fills `out` with the bytes of reads, which ascend and do not overlap, one after the other; how many bytes were read of the file.
+    pub(crate) fn read(&self, reads: &[Read], out: &mut [u8]) -> std::io::Result<u64> {
+        let requests = merge(reads, self.sector);
+        let mut buffer = pop(&self.buffers).unwrap_or_else(|| Aligned::new(WINDOW + LONGEST as usize));
+        let (mut total, mut next, mut filled) = (0, 0, 0);
+        while next < requests.len() {
+            let mut size = 0;
+            let mut window = vec![];
+            while let Some(request) = requests.get(next).filter(|r| window.is_empty() || size + r.len <= WINDOW) {
+                window.push(Request { to: size, ..request.clone() });
+                size += request.len.next_multiple_of(SECTOR as usize);
+                next += 1;
+            }
+            if size > buffer.len() {
+                // One row that is longer than a window.
+                buffer = Aligned::new(size);
+            }
+            self.make(&window, buffer.bytes_mut())?;
+            for request in &window {
+                for read in &reads[request.reads.clone()] {
+                    let from = request.to + (read.at - request.at) as usize;
+                    out[filled..filled + read.len].copy_from_slice(&buffer.bytes()[from..from + read.len]);
+                    filled += read.len;
+                }
+                total += request.len as u64;
+            }
+        }
+        push(&self.buffers, buffer);
+        Ok(total)
+    }
+
+    fn make(&self, window: &[Request], buffer: &mut [u8]) -> std::io::Result<()> {
+        #[cfg(target_os = "linux")]
+        if self.has_ring
+            && let Some(mut ring) = pop(&self.rings).or_else(uring::Ring::new)
+        {
+            let done = ring.read(&self.file, self.bytes, window, buffer);
+            if done.is_ok() {
+                // After an error requests may be under way: that ring goes, after it has waited for them.
+                push(&self.rings, ring);
+            }
+            return done;
+        }
+        threads::read(&self.file, self.bytes, window, buffer)
+    }
+}
+
+/// Sorted reads as requests of whole sectors, near ones together.
+fn merge(reads: &[Read], sector: u64) -> Vec<Request> {
+    let mut requests: Vec<Request> = vec![];
+    for (i, read) in reads.iter().enumerate().filter(|(_, r)| r.len > 0) {
+        let (from, to) = (read.at / sector * sector, (read.at + read.len as u64).next_multiple_of(sector));
+        match requests.last_mut() {
+            Some(last) if from <= last.at + last.len as u64 + GAP && to - last.at <= LONGEST => {
+                last.len = (to.max(last.at + last.len as u64) - last.at) as usize;
+                last.reads.end = i + 1;
+            }
+            _ => requests.push(Request { at: from, len: (to - from) as usize, reads: i..i + 1, to: 0 }),
+        }
+    }
+    requests
+}
+
+fn pop<T>(pool: &Mutex<Vec<T>>) -> Option<T> {
+    pool.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop()
+}
+
+fn push<T>(pool: &Mutex<Vec<T>>, value: T) {
+    pool.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_reads_are_one_request() {
+        let read = |at, len| Read { at, len };
+        let of = |reads: &[Read], sector| merge(reads, sector).into_iter().map(|r| (r.at, r.len, r.reads)).collect::<Vec<_>>();
+        assert_eq!(of(&[read(10, 5), read(15, 5), read(9000, 10)], 1), [(10, 10, 0..2), (9000, 10, 2..3)]);
+        assert_eq!(of(&[read(10, 5), read(4090, 10), read(20_000, 10)], 4096), [(0, 8192, 0..2), (16_384, 4096, 2..3)]);
+        let many: Vec<Read> = (0..1000).map(|i| read(i * 1000, 1000)).collect();
+        let requests = of(&many, 4096);
+        assert!(requests.len() >= 4 && requests.iter().all(|r| r.1 as u64 <= LONGEST + 4096), "{requests:?}");
+        assert!(requests.windows(2).all(|w| w[0].2.end == w[1].2.start));
+    }
+
+    /// By every engine, past the page cache and through it, up to the last byte, which ends no sector.
+    #[test]
+    fn bytes_of_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let bytes: Vec<u8> = (0..3_000_123u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let reads: Vec<Read> =
+            (0..2000u64).map(|i| Read { at: i * 1490, len: 100 + (i % 7) as usize }).chain([Read { at: 3_000_000, len: 123 }]).collect();
+        let want: Vec<u8> = reads.iter().flat_map(|r| bytes[r.at as usize..r.at as usize + r.len].iter().copied()).collect();
+        let reader = Reader::open(&path).unwrap();
+        for _ in 0..2 {
+            let mut out = vec![0; want.len()];
+            assert!(reader.read(&reads, &mut out).unwrap() >= want.len() as u64 && out == want);
+        }
+        let (file, requests) = (File::open(&path).unwrap(), merge(&reads, 1));
+        let mut buffer = vec![0; 4 << 20];
+        let mut at = 0;
+        let window: Vec<Request> = requests
+            .into_iter()
+            .map(|r| {
+                at += r.len;
+                Request { to: at - r.len, ..r }
+            })
+            .collect();
+        threads::read(&file, bytes.len() as u64, &window, &mut buffer).unwrap();
+        assert!(window.iter().all(|r| buffer[r.to..r.to + r.len] == bytes[r.at as usize..r.at as usize + r.len]));
+        assert!(
+            threads::read(&file, 10 * bytes.len() as u64, &[Request { at: 2_999_990, len: 500, reads: 0..1, to: 0 }], &mut buffer).is_err()
+        );
+        #[cfg(target_os = "linux")]
+        match uring::Ring::new() {
+            None => println!("the kernel refuses io_uring"),
+            Some(mut ring) => {
+                buffer.fill(0);
+                ring.read(&file, bytes.len() as u64, &window, &mut buffer).unwrap();
+                assert!(window.iter().all(|r| buffer[r.to..r.to + r.len] == bytes[r.at as usize..r.at as usize + r.len]));
+                let far = Request { at: 2_999_990, len: 500, reads: 0..1, to: 0 };
+                assert!(ring.read(&file, 10 * bytes.len() as u64, &[far], &mut buffer).is_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Requests through `io_uring`: many at a time by one thread.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+use io_uring::{IoUring, opcode, types};
+
+use super::Request;
+use super::threads::whole;
+
+/// Requests under way at a time.
+const DEPTH: u32 = 128;
+
+/// A pair of queues of the kernel.
+pub(super) struct Ring(IoUring);
+
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ring({DEPTH} requests)")
+    }
+}
+
+impl Ring {
+    /// `None` where the kernel has none or forbids them.
+    pub(super) fn new() -> Option<Self> {
+        IoUring::new(DEPTH).ok().map(Self)
+    }
+
+    /// As [`threads::read`](super::threads::read).
+    #[expect(unsafe_code, reason = "requests of the kernel")]
+    pub(super) fn read(&mut self, file: &File, bytes: u64, window: &[Request], buffer: &mut [u8]) -> std::io::Result<()> {
+        assert!(window.iter().all(|r| r.to + r.len <= buffer.len()), "requests lie in the buffer");
+        let fd = types::Fd(file.as_raw_fd());
+        let start = buffer.as_mut_ptr();
+        let (mut next, mut under_way) = (0, 0);
+        let mut short: Vec<(usize, usize)> = vec![];
+        let mut failed = None;
+        loop {
+            {
+                let mut queue = self.0.submission();
+                while failed.is_none() && next < window.len() && under_way < DEPTH as usize {
+                    let request = &window[next];
+                    // SAFETY: in bounds of `buffer`, as was asserted.
+                    let place = unsafe { start.add(request.to) };
+                    let entry = opcode::Read::new(fd, place, request.len as u32).offset(request.at).build().user_data(next as u64);
+                    // SAFETY: the file and the buffer are borrowed until this function returns, which it does not before every
+                    // request that was submitted is complete; places of requests do not overlap.
+                    if unsafe { queue.push(&entry) }.is_err() {
+                        break;
+                    }
+                    next += 1;
+                    under_way += 1;
+                }
+            }
+            if under_way == 0 {
+                break;
+            }
+            match self.0.submit_and_wait(1) {
+                Ok(_) => {}
+                Err(e) if matches!(e.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {}
+                Err(e) => {
+                    // The kernel may write to the buffer later, so nobody may have its memory again: not even to unwind.
+                    eprintln!("io_uring with {under_way} requests under way: {e}");
+                    std::process::abort();
+                }
+            }
+            for entry in self.0.completion() {
+                under_way -= 1;
+                let request = entry.user_data() as usize;
+                match entry.result() {
+                    n if n >= 0 => short.extend(((n as usize) < window[request].len).then_some((request, n as usize))),
+                    n if matches!(-n, libc::EINTR | libc::EAGAIN) => short.push((request, 0)),
+                    n => failed = Some(std::io::Error::from_raw_os_error(-n)),
+                }
+            }
+        }
+        if let Some(e) = failed {
+            return Err(e);
+        }
+        // The rest of what was read in part: at the end of the file there is none.
+        for (request, n) in short {
+            let Request { at, len, to, .. } = window[request];
+            // Whole sectors again, as reads past the page cache begin at one.
+            let n = n / 4096 * 4096;
+            whole(file, bytes, at + n as u64, &mut buffer[to + n..to + len])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,31 @@
+//! Graphs and features far larger than memory for `burn-gnn`.
+//!
+//! [`CscBuild`] sorts a stream of edges into a file in the memory given, [`StoredCsc`] reads it row by row.
+
+#![deny(unsafe_code)]
+
+mod build;
+mod cache;
+mod csc;
+mod error;
+#[cfg(feature = "sampling")]
+mod graph;
+mod io;
+mod numbering;
+mod partition;
+mod plan;
+mod progress;
+mod rows;
+mod section_writer;
+mod sections;
+
+pub use build::*;
+pub use cache::{CacheStats, CachedRows, PackedRows, PlannedBatch, PlannedRows};
+pub use csc::StoredCsc;
+pub use error::StoreError;
+#[cfg(feature = "sampling")]
+pub use graph::StoredGraph;
+pub use numbering::{NumberedEdges, RawId, RawNumbers, text_id};
+pub use partition::{Assignment, StoredPart, StoredParts, StreamCut, StreamMethod};
+pub use plan::BuildPlan;
+pub use rows::{RowFormat, RowWriter, StoredRows};

@@ -1,0 +1,46 @@
+//! Shows how far a long step is.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Bars with rate and time left, on a terminal alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    shown: bool,
+}
+
+/// One step.
+#[derive(Debug)]
+pub(crate) struct Step(ProgressBar);
+
+impl Progress {
+    pub(crate) fn new(shown: bool) -> Self {
+        Self { shown }
+    }
+
+    /// A step over `total` edges, or unknown many, of which `done` are done.
+    pub(crate) fn step(self, name: &'static str, total: Option<u64>, done: u64) -> Step {
+        if !self.shown {
+            return Step(ProgressBar::hidden());
+        }
+        // Standard error that is no terminal shows nothing.
+        let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+        let known = "{msg:>10} {wide_bar} {human_pos}/{human_len} edges, {per_sec}, {eta} left";
+        let template = if total.is_some() { known } else { "{msg:>10} {spinner} {human_pos} edges, {per_sec}" };
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = bar.with_style(style).with_message(name).with_position(done);
+        bar.reset_eta();
+        Step(bar)
+    }
+}
+
+impl Step {
+    pub(crate) fn add(&self, edges: u64) {
+        self.0.inc(edges);
+    }
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

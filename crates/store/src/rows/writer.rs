@@ -1,0 +1,78 @@
+//! Writes files of feature rows, some rows at a time.
+
+use std::path::{Path, PathBuf};
+
+use burn_gnn_files::sync_dir;
+
+use super::{ROWS, RowFormat, header};
+use crate::error::{StoreError, format as wrong, io};
+use crate::section_writer::SectionWriter;
+
+/// Writes the rows of a file in their order, as many at a time as the caller has; the file appears under its name when it is whole.
+///
+/// See [`StoredRows`](crate::StoredRows).
+#[derive(Debug)]
+pub struct RowWriter {
+    path: PathBuf,
+    temporary: PathBuf,
+    out: SectionWriter,
+    rows: usize,
+    width: usize,
+    format: RowFormat,
+    put: usize,
+    bytes: Vec<u8>,
+}
+
+impl RowWriter {
+    /// Begins a file of `rows` rows of `width` numbers.
+    ///
+    /// # Errors
+    /// [`StoreError::Data`] for a file that cannot be written.
+    pub fn create(path: impl AsRef<Path>, rows: usize, width: usize, format: RowFormat) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        let mut name = path.file_name().ok_or_else(|| wrong(path, "expected the name of a file"))?.to_owned();
+        name.push(".writing");
+        let temporary = path.with_file_name(name);
+        let out = SectionWriter::create(&temporary, header(rows, width, format)?)?;
+        Ok(Self { path: path.into(), temporary, out, rows, width, format, put: 0, bytes: vec![] })
+    }
+
+    /// Appends whole rows.
+    ///
+    /// # Errors
+    /// Numbers that are no whole rows, more rows than were announced; a number that is not finite in an integer format;
+    /// [`StoreError::Data`].
+    pub fn put(&mut self, numbers: &[f32]) -> Result<(), StoreError> {
+        let rows = numbers.len().checked_div(self.width).unwrap_or(0);
+        if rows * self.width != numbers.len() || self.put + rows > self.rows {
+            let why =
+                format!("expected whole rows of {}, at most {} more, found {} numbers", self.width, self.rows - self.put, numbers.len());
+            return Err(wrong(&self.path, why));
+        }
+        self.bytes.clear();
+        for (i, row) in numbers.chunks_exact(self.width.max(1)).enumerate() {
+            self.format.encode(row, &mut self.bytes).map_err(|column| {
+                let why =
+                    format!("row {}, column {column}: expected a finite number for {:?}, found {}", self.put + i, self.format, row[column]);
+                wrong(&self.path, why)
+            })?;
+        }
+        self.put += rows;
+        self.out.put(0, &self.bytes)
+    }
+
+    /// Writes the rest and gives the file its name; its length.
+    ///
+    /// # Errors
+    /// Fewer rows than were announced; [`StoreError::Data`].
+    pub fn finish(self) -> Result<u64, StoreError> {
+        if self.put != self.rows && self.width > 0 {
+            return Err(wrong(&self.path, format!("`{ROWS}`: expected {} rows, found {}", self.rows, self.put)));
+        }
+        let bytes = self.out.finish(&[])?;
+        std::fs::rename(&self.temporary, &self.path).map_err(io(&self.path))?;
+        let dir = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        sync_dir(dir).map_err(io(&self.path))?;
+        Ok(bytes)
+    }
+}

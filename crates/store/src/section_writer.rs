@@ -1,0 +1,157 @@
+//! Writes the sections of a file side by side, each from its beginning to its end.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use twox_hash::XxHash3_64;
+
+use crate::error::{StoreError, io};
+use crate::sections::{BLOCK, Header};
+
+/// Bytes that are written at a time, in whole blocks.
+const BUFFER: usize = 16 * BLOCK;
+
+#[cfg(unix)]
+pub(crate) fn write_at(file: &File, bytes: &[u8], at: u64) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
+}
+
+#[cfg(unix)]
+pub(crate) fn read_at(file: &File, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
+}
+
+#[cfg(windows)]
+pub(crate) fn write_at(file: &File, mut bytes: &[u8], mut at: u64) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        let n = std::os::windows::fs::FileExt::seek_write(file, bytes, at)?;
+        (bytes, at) = (&bytes[n..], at + n as u64);
+    }
+    Ok(())
+}
+
+#[cfg(windows)]
+pub(crate) fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, bytes, at)? {
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            n => (bytes, at) = (&mut bytes[n..], at + n as u64),
+        }
+    }
+    Ok(())
+}
+
+/// One section that is being written.
+#[derive(Debug)]
+struct Part {
+    /// Where it begins.
+    offset: u64,
+    /// Bytes that were given.
+    len: u64,
+    /// The last of them, from a block's beginning on.
+    buffer: Vec<u8>,
+    checks: Vec<u64>,
+}
+
+impl Part {
+    /// Hashes and writes the whole blocks of the buffer; all of it if `all`.
+    fn write(&mut self, file: &File, all: bool) -> std::io::Result<()> {
+        let whole = if all { self.buffer.len() } else { self.buffer.len() / BLOCK * BLOCK };
+        let at = self.offset + self.len - self.buffer.len() as u64;
+        write_at(file, &self.buffer[..whole], at)?;
+        let hashed = self.buffer.len() / BLOCK * BLOCK;
+        self.checks.extend(self.buffer[..hashed].chunks_exact(BLOCK).map(XxHash3_64::oneshot));
+        // What was written of a block that is not whole stays, to be hashed with the rest of it.
+        self.buffer.drain(..hashed);
+        Ok(())
+    }
+}
+
+/// A file that is being written, section by section or all of them at once.
+#[derive(Debug)]
+pub(crate) struct SectionWriter {
+    path: PathBuf,
+    file: File,
+    header: Header,
+    parts: Vec<Part>,
+}
+
+impl SectionWriter {
+    /// Writes to `path`, of which everything is new. Sections have at most the bytes that `header` says.
+    pub(crate) fn create(path: &Path, header: Header) -> Result<Self, StoreError> {
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(path).map_err(io(path))?;
+        Ok(Self::new(path, file, header))
+    }
+
+    fn new(path: &Path, file: File, header: Header) -> Self {
+        let part = |offset| Part { offset, len: 0, buffer: Vec::with_capacity(BUFFER + BLOCK), checks: vec![] };
+        let parts = header.sections.iter().map(|p| part(p.offset)).collect();
+        Self { path: path.into(), file, header, parts }
+    }
+
+    /// Goes on where sections have the lengths `lens`, which were [synced](Self::sync). Reads what is there for its checksums.
+    pub(crate) fn resume(path: &Path, header: Header, lens: &[u64]) -> Result<Self, StoreError> {
+        let file = File::options().read(true).write(true).open(path).map_err(io(path))?;
+        let mut writer = Self::new(path, file, header);
+        let mut bytes = vec![0; BLOCK];
+        for (part, &len) in writer.parts.iter_mut().zip(lens) {
+            for at in (0..len).step_by(BLOCK) {
+                let n = (len - at).min(BLOCK as u64) as usize;
+                read_at(&writer.file, &mut bytes[..n], part.offset + at).map_err(io(path))?;
+                if n == BLOCK {
+                    part.checks.push(XxHash3_64::oneshot(&bytes));
+                } else {
+                    part.buffer.extend_from_slice(&bytes[..n]);
+                }
+            }
+            part.len = len;
+        }
+        Ok(writer)
+    }
+
+    /// Appends to section number `section`.
+    pub(crate) fn put(&mut self, section: usize, mut bytes: &[u8]) -> Result<(), StoreError> {
+        let part = &mut self.parts[section];
+        debug_assert!(part.len + bytes.len() as u64 <= self.header.sections[section].bytes, "more than was announced");
+        while !bytes.is_empty() {
+            let n = bytes.len().min(BUFFER - part.buffer.len());
+            part.buffer.extend_from_slice(&bytes[..n]);
+            part.len += n as u64;
+            bytes = &bytes[n..];
+            if part.buffer.len() == BUFFER {
+                part.write(&self.file, false).map_err(io(&self.path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forces to disk what was put; the lengths of the sections, to [resume](Self::resume) from.
+    pub(crate) fn sync(&mut self) -> Result<Vec<u64>, StoreError> {
+        for part in &mut self.parts {
+            part.write(&self.file, true).map_err(io(&self.path))?;
+        }
+        self.file.sync_data().map_err(io(&self.path))?;
+        Ok(self.parts.iter().map(|p| p.len).collect())
+    }
+
+    /// Writes checksums and the header, to which `facts` were added, and forces all to disk. The file has its final content, not yet its name.
+    pub(crate) fn finish(mut self, facts: &[(&str, serde_json::Value)]) -> Result<u64, StoreError> {
+        for (part, place) in self.parts.iter_mut().zip(&mut self.header.sections) {
+            part.write(&self.file, true).map_err(io(&self.path))?;
+            if !part.buffer.is_empty() {
+                part.checks.push(XxHash3_64::oneshot(&part.buffer));
+            }
+            place.bytes = part.len;
+        }
+        self.header.facts.extend(facts.iter().map(|(k, v)| ((*k).to_owned(), v.clone())));
+        self.header.place_checks();
+        for (part, place) in self.parts.iter().zip(&self.header.sections) {
+            write_at(&self.file, bytemuck::cast_slice(&part.checks), place.checks).map_err(io(&self.path))?;
+        }
+        let page = self.header.page(&self.path)?;
+        self.file.set_len(self.header.bytes).map_err(io(&self.path))?;
+        write_at(&self.file, &page, 0).map_err(io(&self.path))?;
+        self.file.sync_all().map_err(io(&self.path))?;
+        Ok(self.header.bytes)
+    }
+}

@@ -1,0 +1,160 @@
+//! Feature files, and caches over them: the rows that were written, whatever stays in memory.
+
+use std::sync::Arc;
+
+use burn_gnn_store::*;
+use proptest::prelude::*;
+
+const FORMATS: [RowFormat; 5] = [RowFormat::F32, RowFormat::F16, RowFormat::Bf16, RowFormat::Int8, RowFormat::Int4];
+
+fn value(row: usize, column: usize) -> f32 {
+    ((row * 31 + column * 7) % 257) as f32 - 128.0
+}
+
+fn write(path: &std::path::Path, rows: usize, width: usize, format: RowFormat) -> StoredRows {
+    let mut out = RowWriter::create(path, rows, width, format).unwrap();
+    let numbers: Vec<f32> = (0..rows).flat_map(|r| (0..width).map(move |c| value(r, c))).collect();
+    // In pieces of other sizes than blocks.
+    numbers.chunks((width * 777).max(1)).for_each(|part| out.put(part).unwrap());
+    out.finish().unwrap();
+    StoredRows::open(path).unwrap()
+}
+
+#[test]
+fn every_format_and_width() {
+    let dir = tempfile::tempdir().unwrap();
+    for format in FORMATS {
+        for (rows, width) in [(0, 3), (1, 1), (3000, 5), (2000, 100), (50, 5000), (3, 0)] {
+            let path = dir.path().join("rows");
+            let stored = write(&path, rows, width, format);
+            stored.verify().unwrap();
+            assert_eq!((stored.num_rows(), stored.width(), stored.format()), (rows, width, format));
+            let ids: Vec<u32> = (0..rows as u32).rev().step_by(7).chain((0..rows as u32).step_by(13)).collect();
+            let got = stored.gather(&ids).unwrap();
+            for (i, &id) in ids.iter().enumerate() {
+                let row: Vec<f32> = (0..width).map(|c| value(id as usize, c)).collect();
+                let most = row.iter().fold(0f32, |m, x| m.max(x.abs()));
+                let bound = match format {
+                    RowFormat::Int8 => most / 253.0,
+                    RowFormat::Int4 => most / 13.9,
+                    // Whole numbers up to 128 are exact in the others.
+                    _ => 0.0,
+                };
+                assert!(row.iter().zip(&got[i * width..]).all(|(x, y)| (x - y).abs() <= bound), "{format:?}, row {id}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rows");
+    let mut out = RowWriter::create(&path, 2, 3, RowFormat::Int8).unwrap();
+    assert!(out.put(&[1.0; 4]).is_err() && out.put(&[1.0; 9]).is_err());
+    let e = out.put(&[0.0, 1.0, f32::NAN]).unwrap_err();
+    assert!(e.to_string().contains("row 0, column 2: expected a finite number for Int8, found NaN"), "{e}");
+    assert!(out.finish().is_err() && !path.exists());
+    let stored = write(&path, 2000, 30, RowFormat::F32);
+    assert!(stored.gather(&[2000]).is_err());
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[4096 + 70_000] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let e = StoredRows::open(&path).unwrap().verify().unwrap_err();
+    assert!(matches!(&e, StoreError::Damaged { section, block: 1, .. } if section == "rows"), "{e}");
+    std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
+    assert!(matches!(StoredRows::open(&path), Err(StoreError::Truncated { .. })));
+    assert!(matches!(StoredCsc::open(&path), Err(StoreError::Data(_))), "another kind of file");
+}
+
+fn batches() -> impl Strategy<Value = Vec<Vec<u32>>> {
+    let batch = proptest::collection::hash_set(prop_oneof![0u32..500, 0u32..20], 0..120);
+    proptest::collection::vec(batch.prop_map(|b| b.into_iter().collect()), 0..25)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Rows are those of the file under every budget, window and policy; an optimal cache reads no more than the last used one.
+    #[test]
+    fn rows_through_caches(batches in batches(), budget in 0u64..20_000, window in 1usize..40) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rows");
+        let stored = Arc::new(write(&path, 500, 9, RowFormat::F16));
+        let lru = CachedRows::new(StoredRows::open(&path).unwrap(), budget);
+        let all: Vec<Result<(usize, Vec<u32>), StoreError>> = batches.iter().cloned().enumerate().map(Ok).collect();
+        let mut planned = PlannedRows::new(stored.clone(), budget, window, all);
+        for (step, ids) in batches.iter().enumerate() {
+            let want = stored.gather(ids).unwrap();
+            let batch = planned.next().unwrap().unwrap();
+            prop_assert_eq!((batch.batch, &batch.rows), (step, &want));
+            prop_assert_eq!(lru.gather_rows(ids).unwrap(), want);
+            let twice: Vec<u32> = ids.iter().chain(ids.iter().take(3)).copied().collect();
+            prop_assert_eq!(lru.gather_rows(&twice).unwrap(), stored.gather(&twice).unwrap());
+        }
+        prop_assert!(planned.next().is_none());
+        let packed = PackedRows::write(dir.path().join("packed"), &stored, budget, || batches.iter().cloned().map(Ok)).unwrap();
+        packed.verify().unwrap();
+        prop_assert_eq!(packed.batches(), batches.len());
+        for (step, ids) in batches.iter().enumerate().rev() {
+            prop_assert_eq!(packed.gather(step, ids).unwrap(), stored.gather(ids).unwrap());
+            prop_assert!(packed.gather(step + 1, &[499, 3]).is_err());
+        }
+        prop_assert!(packed.read_bytes() <= 18 * batches.iter().map(Vec::len).sum::<usize>() as u64);
+        let (stats, reads) = (planned.stats(), batches.iter().map(Vec::len).sum::<usize>() as u64);
+        prop_assert_eq!(stats.hits + stats.misses, reads);
+    }
+}
+
+/// Popular rows and passing ones: what is known of the future saves a good part of the reads of the same bytes.
+#[test]
+fn the_future_is_worth_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rows");
+    let stored = Arc::new(write(&path, 20_000, 256, RowFormat::F32));
+    let hash = |x: u32| (x.wrapping_mul(2_654_435_761) ^ 0x51ed).wrapping_mul(0x85eb_ca6b) >> 7;
+    let batches: Vec<Vec<u32>> = (0..60u32)
+        .map(|b| {
+            let draw = |i: u32| {
+                let x = f64::from(hash(b * 10_000 + i) % 65_536) / 65_536.0;
+                ((x * x * 20_000.0) as u32).min(19_999)
+            };
+            let mut ids: Vec<u32> = (0..1500).map(draw).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            ids
+        })
+        .collect();
+    // The same rows in memory: a quarter of the budget of planned batches is the plan.
+    let rows = 3000 * (1024 + 32);
+    let lru = CachedRows::new(StoredRows::open(&path).unwrap(), rows);
+    for ids in &batches {
+        lru.gather_rows(ids).unwrap();
+    }
+    let mut planned = PlannedRows::new(stored, rows / 3 * 4, 1000, batches.clone().into_iter().map(|ids| Ok(((), ids))));
+    for batch in planned.by_ref() {
+        batch.unwrap();
+    }
+    let (lru, belady) = (lru.stats(), planned.stats());
+    assert_eq!(lru.hits + lru.misses, belady.hits + belady.misses);
+    assert!(belady.hits * 2 > lru.hits * 3, "{belady} against {lru}");
+    assert!(belady.bytes_read < lru.bytes_read && lru.bytes_read > 0);
+}
+
+/// An error of a batch ends them, after those that came before; dropping the batches early ends the threads.
+#[test]
+fn errors_and_early_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let stored = Arc::new(write(&dir.path().join("rows"), 10, 2, RowFormat::F32));
+    let failing = [Ok((0, vec![1])), Ok((1, vec![2])), Err(StoreError::source("no more")), Ok((3, vec![3]))];
+    let mut planned = PlannedRows::new(stored.clone(), 1000, 8, failing);
+    assert_eq!(planned.next().unwrap().unwrap().batch, 0);
+    assert_eq!(planned.next().unwrap().unwrap().rows, [value(2, 0), value(2, 1)]);
+    assert_eq!(planned.next().unwrap().unwrap_err().to_string(), "no more");
+    assert!(planned.next().is_none());
+    let mut far = PlannedRows::new(stored.clone(), 1000, 8, [Ok(((), vec![10]))]);
+    assert!(far.next().unwrap().unwrap_err().to_string().contains("10"));
+    let mut endless = PlannedRows::new(stored, 1000, 8, (0u32..).map(|i| Ok((i, vec![i % 10]))));
+    assert_eq!(endless.next().unwrap().unwrap().batch, 0);
+    drop(endless);
+}

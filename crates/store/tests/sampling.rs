@@ -1,0 +1,166 @@
+//! Batches out of files are those of the same graph in memory, bit for bit.
+
+#![cfg(feature = "sampling")]
+
+use burn_gnn_graph::{Graph, GraphError};
+use burn_gnn_sampling::{NeighborSampler, SampleKey, Strategy};
+use burn_gnn_store::{CscBuild, EdgeIter, EdgeResults, StoredCsc, StoredGraph};
+use proptest::prelude::*;
+
+const CITES: (&str, &str, &str) = ("paper", "cites", "paper");
+const WRITES: (&str, &str, &str) = ("author", "writes", "paper");
+
+type Edges = Vec<(u32, u32)>;
+
+fn weight(i: usize) -> f32 {
+    (i % 5) as f32 * 0.5
+}
+
+/// The graph in memory and in files, with edge ids or without, and weights in the file of `cites`.
+fn both(dir: &std::path::Path, cites: &Edges, writes: &Edges, ids: bool) -> (Graph, StoredGraph) {
+    let split = |edges: &Edges| -> (Vec<u32>, Vec<u32>) { edges.iter().copied().unzip() };
+    let (c, w) = (split(cites), split(writes));
+    let memory = Graph::builder().nodes("paper", 50).nodes("author", 20).edges(CITES, c.0, c.1).edges(WRITES, w.0, w.1).build().unwrap();
+    let with = |build: CscBuild| if ids { build.with_edge_ids() } else { build };
+    let weighted = cites.iter().enumerate().map(|(i, &(u, v))| Ok((u, v, Some(weight(i)))));
+    with(CscBuild::new(dir.join("cites"), 50, 50)).with_weights().run(EdgeResults::new(weighted)).unwrap();
+    with(CscBuild::new(dir.join("writes"), 20, 50)).run(EdgeIter::new(writes.clone())).unwrap();
+    StoredGraph::create(dir, [("paper", 50), ("author", 20)], [(WRITES, "writes"), (CITES, "cites")]).unwrap();
+    (memory, StoredGraph::open(dir).unwrap())
+}
+
+/// All of a batch. Edge ids are compared where the file has them.
+fn same(memory: &NeighborSampler, stored: &NeighborSampler, seeds: &[u32], ids: bool) -> Result<(), TestCaseError> {
+    for step in 0..3 {
+        let key = SampleKey::new(5).at(1, step);
+        let of = |s: &NeighborSampler| s.sample([("paper", seeds)], key).unwrap();
+        let (a, b) = (of(memory), of(stored));
+        prop_assert_eq!((&a.seeds, &a.roots, a.blocks.len()), (&b.seeds, &b.roots, b.blocks.len()));
+        for (a, b) in a.blocks.iter().zip(&b.blocks) {
+            for t in 0..2 {
+                prop_assert_eq!((a.src_nodes(t), a.dst_nodes(t)), (b.src_nodes(t), b.dst_nodes(t)));
+                prop_assert_eq!((&a.relations()[t], a.in_degrees(t)), (&b.relations()[t], b.in_degrees(t)));
+                prop_assert_eq!(a.original_ids(t), b.original_ids(t));
+                if ids {
+                    prop_assert_eq!((a.edge_ids(t), a.original_edge_ids(t)), (b.edge_ids(t), b.original_edge_ids(t)));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn edges(src: u32, dst: u32) -> impl Strategy_<Value = Edges> {
+    proptest::collection::vec((0..src, prop_oneof![0..dst, Just(dst / 2)]), 0..400)
+}
+use proptest::strategy::Strategy as Strategy_;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn equal_to_memory(cites in edges(50, 50), writes in edges(20, 50), ids in any::<bool>(), parallel in any::<bool>()) {
+        let dir = tempfile::tempdir().unwrap();
+        let (memory, stored) = both(dir.path(), &cites, &writes, ids);
+        stored.verify().unwrap();
+        let seeds: Vec<u32> = (0..50).step_by(3).chain([0, 25, 25]).collect();
+        let of = |g: &Graph| NeighborSampler::new(g, [3, 2]).unwrap().with_parallel(parallel);
+        let (m, s) = (of(&memory), of(stored.graph()));
+        same(&m, &s, &seeds, ids)?;
+        same(&m.clone().with_replacement(true).unwrap(), &s.clone().with_replacement(true).unwrap(), &seeds, ids)?;
+        same(&m.clone().with_disjoint(true), &s.clone().with_disjoint(true), &seeds, ids)?;
+        for layer_dependent in [false, true] {
+            let labor = |s: &NeighborSampler| s.clone().with_strategy(Strategy::Labor { layer_dependent }).unwrap();
+            same(&labor(&m), &labor(&s), &seeds, ids)?;
+        }
+        let all = |g: &Graph| NeighborSampler::new(g, [-1, -1]).unwrap();
+        same(&all(&memory), &all(stored.graph()), &seeds, ids)?;
+        // Nothing of this has read the edges as a whole.
+        prop_assert!(stored.graph().relations().iter().all(|r| r.derived_bytes().host == 0));
+    }
+
+    /// Weights out of the file of one relation; the other one is not sampled.
+    #[test]
+    fn weights_of_files(cites in edges(50, 50), ids in any::<bool>()) {
+        let dir = tempfile::tempdir().unwrap();
+        let (memory, stored) = both(dir.path(), &cites, &vec![], ids);
+        let weights: Vec<f32> = (0..cites.len()).map(weight).collect();
+        let seeds: Vec<u32> = (0..50).collect();
+        let (m, s) = (NeighborSampler::new(&memory, [4, 3]).unwrap(), NeighborSampler::new(stored.graph(), [4, 3]).unwrap());
+        let m = m.with_weights(CITES, &weights).unwrap().with_weights(WRITES, &[]).unwrap();
+        let s = s.with_stored_weights(CITES).unwrap();
+        for strategy in [Strategy::Weighted, Strategy::TopK, Strategy::Labor { layer_dependent: false }] {
+            // `writes` has no weights in its file.
+            let refused = s.clone().with_strategy(strategy);
+            if !matches!(strategy, Strategy::Labor { .. }) {
+                let missing = matches!(&refused, Err(GraphError::MissingRelation { .. }));
+                prop_assert!(missing, "{:?}", strategy);
+                continue;
+            }
+            same(&m.clone().with_strategy(strategy).unwrap(), &refused.unwrap(), &seeds, ids)?;
+        }
+        let one = Graph::homogeneous(50, cites.iter().map(|e| e.0).collect(), cites.iter().map(|e| e.1).collect()).unwrap();
+        let alone = StoredGraph::create(dir.path(), [("_N", 50)], [(("_N", "_E", "_N"), "cites")]).unwrap();
+        let m = NeighborSampler::new(&one, [4, 3]).unwrap().with_weights("_E", &weights).unwrap();
+        let s = NeighborSampler::new(alone.graph(), [4, 3]).unwrap().with_stored_weights("_E").unwrap();
+        for (strategy, replace) in [(Strategy::Weighted, false), (Strategy::Weighted, true), (Strategy::TopK, false)] {
+            let of = |s: &NeighborSampler| s.clone().with_strategy(strategy).unwrap().with_replacement(replace).unwrap();
+            let (m, s) = (of(&m), of(&s));
+            for step in 0..3 {
+                let batch = |s: &NeighborSampler| s.sample([("_N", &seeds)], SampleKey::new(2).at(0, step)).unwrap();
+                let (a, b) = (batch(&m), batch(&s));
+                for (a, b) in a.blocks.iter().zip(&b.blocks) {
+                    prop_assert_eq!((a.src_nodes(0), &a.relations()[0]), (b.src_nodes(0), &b.relations()[0]));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (memory, stored) = both(dir.path(), &vec![(1, 2)], &vec![(0, 0)], false);
+    let sampler = NeighborSampler::new(stored.graph(), [2]).unwrap();
+    assert!(sampler.clone().with_weights(CITES, &[1.0]).is_err() && sampler.clone().with_mask(CITES, &[true]).is_err());
+    assert!(sampler.clone().with_times(CITES, &[1]).is_err() && sampler.clone().with_strategy(Strategy::InDegree).is_err());
+    assert!(sampler.clone().with_stored_weights(WRITES).is_err());
+    assert!(NeighborSampler::new(&memory, [2]).unwrap().with_stored_weights(CITES).is_err());
+    let e = StoredGraph::create(dir.path(), [("paper", 51)], [(CITES, "cites")]).unwrap_err();
+    assert!(e.to_string().contains("expected (51, 51) sources and destinations, found (50, 50)"), "{e}");
+}
+
+/// A damaged block ends the batch that meets it with an error that names file and block, and no other one.
+#[test]
+fn damage_is_an_error_of_the_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("csc");
+    let edges = (0..200_000u32).map(|i| (i % 1000, i / 200));
+    CscBuild::new(&path, 1000, 1000).run(EdgeIter::new(edges)).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = 4096 + 8192 + 4 * 190_000;
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let stored = StoredGraph::create(dir.path(), [("_N", 1000)], [(("_N", "_E", "_N"), "csc")]).unwrap();
+    let sampler = NeighborSampler::new(stored.graph(), [3]).unwrap();
+    let of = |v: u32| sampler.sample([("_N", [v])], SampleKey::new(0));
+    assert_eq!(of(10).unwrap().total_edges(), 3);
+    let e = of(950).unwrap_err();
+    assert!(e.to_string().contains("csc: block 11 of `sources`"), "{e}");
+    assert_eq!(of(10).unwrap().total_edges(), 3);
+    assert!(StoredCsc::open(&path).unwrap().verify().is_err());
+}
+
+/// Exclusions by edge id, out of files with ids and without.
+#[test]
+fn excluded_edges() {
+    let dir = tempfile::tempdir().unwrap();
+    let cites: Edges = (0..300u32).map(|i| (i * 7 % 50, i * 3 % 50)).collect();
+    let (memory, stored) = both(dir.path(), &cites, &vec![], true);
+    let of = |g: &Graph| {
+        let sampler = NeighborSampler::new(g, [4, 4]).unwrap();
+        let batch = sampler.sample_excluding([("paper", [3, 9])], [(CITES, [1u32, 51, 3, 103])], SampleKey::new(1)).unwrap();
+        batch.blocks.iter().map(|b| (b.src_nodes(1).to_vec(), b.edge_ids(0).to_vec())).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&memory), of(stored.graph()));
+}
