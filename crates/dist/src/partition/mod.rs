@@ -17,6 +17,7 @@ mod summary;
 mod table;
 mod tensors;
 mod to_graph;
+mod traffic;
 mod verifier;
 mod verify;
 
@@ -35,6 +36,7 @@ pub use load::{load_partition, load_partition_book};
 pub(crate) use part::Features;
 pub use part::Partition;
 pub use table::{PartStats, PartitionTable, TypeStats};
+pub use traffic::{RankPlan, StepPlan, StepTraffic};
 pub use verify::{PartitionReport, verify_partition};
 
 use extract::Crossing;
