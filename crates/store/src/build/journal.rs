@@ -8,7 +8,8 @@ use burn_gnn_files::{DirLock, create_dirs, lock_dir, sync_dir};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-use super::Settings;
+use super::BuildStats;
+use super::settings::Settings;
 use crate::error::{StoreError, format, io};
 
 /// One step that is on disk.
@@ -22,6 +23,8 @@ pub(super) enum Entry {
     Sorted,
     /// Buckets before this one are in the result, whose sections have these lengths.
     Merged { buckets: usize, lens: Vec<u64> },
+    /// The result is whole; it may have its name already.
+    Finished(BuildStats),
 }
 
 /// The folder of a build: its journal, its runs and its unfinished result. One process at a time works in it.

@@ -1,7 +1,8 @@
 //! Puts the edges of a bucket into the order of destinations.
 
+use super::SelfLoops;
 use super::runs::Run;
-use super::{Columns, SelfLoops, Settings};
+use super::settings::{Columns, Settings};
 use crate::error::StoreError;
 use crate::section_writer::SectionWriter;
 

@@ -3,6 +3,7 @@
 mod journal;
 mod merge;
 mod runs;
+mod settings;
 mod stream;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::sections::Header;
 use journal::{Entry, Journal};
 use merge::Merger;
 use runs::{Run, RunEdges, Sorted};
+use settings::{Columns, Settings};
 pub use stream::{ChainedEdges, EdgeChunk, EdgeIter, EdgeResults, EdgeStream, NpyEdges, ReversedEdges, TextEdges};
 
 /// Most bytes of result between two entries of the journal: as many as the memory of the build, at most these.
@@ -42,65 +44,8 @@ pub enum SelfLoops {
     Replace,
 }
 
-/// What is kept of an edge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Columns {
-    /// Whether destinations inside a bucket take 2 bytes, else 4.
-    narrow: bool,
-    ids: bool,
-    weights: bool,
-    times: bool,
-}
-
-impl Columns {
-    /// Bytes of each column of a run.
-    fn widths(self) -> impl Iterator<Item = usize> {
-        let optional = [(self.ids, 4), (self.weights, 4), (self.times, 8)];
-        [4, if self.narrow { 2 } else { 4 }].into_iter().chain(optional.into_iter().filter(|c| c.0).map(|c| c.1))
-    }
-    /// Bytes of an edge in a run.
-    fn bytes(self) -> usize {
-        self.widths().sum()
-    }
-    /// Bytes of an edge in the result.
-    fn result_bytes(self) -> usize {
-        4 + 8 * usize::from(self.ids) + 4 * usize::from(self.weights) + 8 * usize::from(self.times)
-    }
-    /// Bytes of an edge in a chunk of the stream.
-    fn chunk_bytes(self) -> usize {
-        8 + 4 * usize::from(self.ids) + 4 * usize::from(self.weights) + 8 * usize::from(self.times)
-    }
-    fn is_plain(self) -> bool {
-        !self.ids && !self.weights && !self.times
-    }
-}
-
-/// What a build is a function of, besides its stream. A build is resumed only as it was begun.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Settings {
-    num_src: u64,
-    num_dst: u64,
-    /// A bucket has `2^shift` destinations.
-    shift: u32,
-    columns: Columns,
-    loops: SelfLoops,
-    /// Whether parallel edges become one.
-    simple: bool,
-    /// Edges of a run, and of a bucket that is held.
-    run_edges: u64,
-    bucket_edges: u64,
-    /// What the caller says about its stream.
-    stream: String,
-}
-
-impl Settings {
-    fn buckets(&self) -> usize {
-        (self.num_dst.div_ceil(1 << self.shift) as usize).max(1)
-    }
-}
-
 /// What a build did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildStats {
     /// Edges of the stream.
     pub read: u64,
@@ -275,14 +220,26 @@ impl CscBuild {
         name.push(".building");
         let dir = self.path.with_file_name(name);
         let (mut journal, done) = Journal::open(&dir, &settings)?;
-        let progress = Progress::new(self.progress);
-        let (runs, bases, resumed) = self.sort(&settings, &mut edges, &mut journal, &done, &progress)?;
-        let stats = self.merge(&settings, &runs, &bases, &mut journal, &done, &progress)?;
-        std::fs::rename(dir.join(KIND), &self.path).map_err(io(&self.path))?;
+        let whole = done.iter().find_map(|e| if let Entry::Finished(stats) = e { Some(*stats) } else { None });
+        let stats = match whole {
+            // Killed between the last byte and the end of the folder.
+            Some(stats) => BuildStats { resumed: stats.read, ..stats },
+            None => {
+                let progress = Progress::new(self.progress);
+                let (runs, bases, resumed) = self.sort(&settings, &mut edges, &mut journal, &done, &progress)?;
+                let stats = self.merge(&settings, &runs, &bases, &mut journal, &done, &progress)?;
+                journal.add(&Entry::Finished(stats))?;
+                BuildStats { resumed, ..stats }
+            }
+        };
+        let made = dir.join(KIND);
+        if whole.is_none() || made.exists() {
+            std::fs::rename(&made, &self.path).map_err(io(&self.path))?;
+        }
         sync_dir(self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))).map_err(io(&self.path))?;
-        drop((journal, runs));
+        drop(journal);
         std::fs::remove_dir_all(&dir).map_err(io(&dir))?;
-        Ok(BuildStats { resumed, ..stats })
+        Ok(stats)
     }
 
     /// Cuts the stream into runs; the runs, where each begins in the stream, and the edges that were there before.

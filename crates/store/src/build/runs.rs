@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use twox_hash::XxHash3_64;
 
+use super::settings::{Columns, Settings};
 use super::stream::EdgeChunk;
-use super::{Columns, Settings};
 use crate::error::{StoreError, io};
 use crate::section_writer::read_at;
 use crate::sections::BLOCK;

@@ -11,8 +11,9 @@ use std::sync::Mutex;
 
 pub(crate) use aligned::Aligned;
 
+use burn_gnn_files::internal::open;
+
 use crate::error::{StoreError, io};
-use crate::rows::open_direct;
 
 /// Reads past the page cache begin and end at multiples of this.
 const SECTOR: u64 = 4096;
@@ -124,6 +125,22 @@ impl Reader {
         }
         threads::read(&self.file, self.bytes, window, buffer)
     }
+}
+
+/// Opens a file past the page cache where that is possible; whether it is.
+fn open_direct(path: &Path) -> Result<(File, bool), StoreError> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        if let Ok(file) = File::options().read(true).custom_flags(libc::O_DIRECT).open(path) {
+            // Some file systems take the flag and refuse reads: the header page tells.
+            let mut page = Aligned::new(SECTOR as usize);
+            if std::os::unix::fs::FileExt::read_at(&file, page.bytes_mut(), 0).is_ok_and(|n| n as u64 == SECTOR) {
+                return Ok((file, true));
+            }
+        }
+    }
+    Ok((open(path)?.0, false))
 }
 
 /// Sorted reads as requests of whole sectors, near ones together.

@@ -3,17 +3,14 @@
 mod format;
 mod writer;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
-
-use burn_gnn_files::internal::open;
 
 pub use format::RowFormat;
 pub use writer::RowWriter;
 
 use crate::error::{StoreError, format as wrong, io};
 use crate::io::{Read, Reader};
-use crate::sections::{Header, PAGE, SectionFile};
+use crate::sections::{Header, SectionFile};
 
 /// Kind of these files, and their section.
 const KIND: &str = "rows";
@@ -145,23 +142,6 @@ fn header(rows: usize, width: usize, format: RowFormat) -> Result<Header, StoreE
     let mut header = Header::new(KIND).with("rows", rows).with("width", width).with("format", format_value);
     header.section(ROWS, (rows * format.row_bytes(width)) as u64);
     Ok(header)
-}
-
-/// Opens a file past the page cache where that is possible; whether it is.
-pub(crate) fn open_direct(path: &Path) -> Result<(File, bool), StoreError> {
-    #[cfg(target_os = "linux")]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        if let Ok(file) = File::options().read(true).custom_flags(libc::O_DIRECT).open(path) {
-            // Some file systems take the flag and refuse reads: the header page tells.
-            let mut page = crate::io::Aligned::new(PAGE as usize);
-            if std::os::unix::fs::FileExt::read_at(&file, page.bytes_mut(), 0).is_ok_and(|n| n as u64 == PAGE) {
-                return Ok((file, true));
-            }
-        }
-    }
-    let _ = PAGE;
-    Ok((open(path)?.0, false))
 }
 
 #[cfg(feature = "sampling")]
