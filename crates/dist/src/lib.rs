@@ -48,7 +48,9 @@
 
 mod book;
 mod checkpoint;
+mod column;
 mod comm;
+mod element;
 mod embedding;
 mod error;
 mod exchange;
@@ -60,14 +62,17 @@ mod partition;
 mod reduce;
 mod replicas;
 mod sampling;
+mod seat;
+mod shard;
 mod split;
 mod tensor;
 
 pub use book::{Lookup, PartMetadata, PartitionBook};
-pub use checkpoint::{Checkpoint, RunState, Shard, ShardReader, ShardWriter};
+pub use checkpoint::{Checkpoint, RunState};
 pub use comm::{Communicator, Failure, Metered, Ranks, Traffic, run_ranks};
 #[cfg(feature = "mpi")]
 pub use comm::{MpiRanks, run_mpi};
+pub use element::DistElement;
 pub use embedding::{DistEmbedding, EmbeddingElement, EmbeddingRows, SparseOptimizer};
 pub use error::DistError;
 pub use graph::{CacheStats, DataSpace, DistGraph, FeatureData, HotRows, InEdges, RowCounts};
@@ -81,5 +86,6 @@ pub use partition::{
 pub use reduce::{ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with, all_reduce_scalar};
 pub use replicas::{broadcast_module, broadcast_seed, check_replicas};
 pub use sampling::{DistBatch, DistHeteroLinkSampler, DistLinkSampler, DistSampler};
+pub use shard::{Shard, ShardReader, ShardWriter};
 pub use split::{Split, SplitBy, SplitOf};
-pub use tensor::{DistElement, DistTensor, PartitionPolicy};
+pub use tensor::{DistTensor, PartitionPolicy};

@@ -8,6 +8,7 @@ use burn::tensor::{DType, Device, Gradients, Int, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::{AdamDecay, AdamStep, adam_step_rows};
 
+use crate::feature_encoder::no_rows;
 use crate::{EncoderInput, FeatureEncoder};
 
 /// The rows of sparse tables that [`FeatureEncoder::forward_rows`] read: leaves of autodiff, whose gradients have as many rows.
@@ -133,12 +134,6 @@ impl SparseAdamConfig {
 
 fn count(steps: i64, device: &Device) -> Tensor<1, Int> {
     Tensor::from_data(TensorData::new(vec![steps], [1]), (device, DType::I64))
-}
-
-/// No rows, on the device of a table; from data, for Burn 0.22.1 fuses `zeros` of no entries with what stands beside it, and then launches nothing.
-pub(crate) fn no_rows(dim: usize, like: &Tensor<2>) -> Tensor<2> {
-    let dtype = like.dtype();
-    Tensor::from_data(TensorData::full_dtype([0, dim], 0.0, dtype), (&like.device(), dtype))
 }
 
 fn fixed(t: Tensor<2>) -> Param<Tensor<2>> {

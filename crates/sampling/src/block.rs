@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::facts::BatchFacts;
-use crate::neighbor::stored::edge_ids;
 use crate::rules::EdgeRule;
+use crate::stored_ids::edge_ids;
 use crate::{SampleKey, SampledBatch};
-use burn_gnn_graph::{Compressed, Derived, EdgeKey, EdgeReader, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema, of_etype, of_ntype};
+use burn_gnn_graph::{
+    Compressed, Derived, EdgeKey, EdgeReader, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema, of_etype, of_ntype,
+};
 
 /// The graph that is sampled, and the ids it had before it was renumbered.
 #[derive(Debug)]

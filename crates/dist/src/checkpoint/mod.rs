@@ -1,7 +1,5 @@
 //! A run that goes on where it was stopped.
 
-mod shard;
-
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
@@ -15,8 +13,8 @@ use burn_gnn_sampling::LoaderState;
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::{Unpack, agree, digest};
+use crate::shard::{Shard, ShardReader, ShardWriter};
 use crate::{DistError, DistGraph};
-pub use shard::{Shard, ShardReader, ShardWriter};
 
 const FORMAT_VERSION: u32 = 2;
 const MANIFEST: &str = "checkpoint.json";

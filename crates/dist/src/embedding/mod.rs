@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
 
-use crate::checkpoint::{Shard, ShardReader, ShardWriter};
+use crate::shard::{Shard, ShardReader, ShardWriter};
 use crate::{DistElement, DistError, DistGraph, DistTensor, PartitionPolicy};
 pub use optimizer::SparseOptimizer;
 use optimizer::State;

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::EmbeddingElement;
 use crate::DistError;
-use crate::checkpoint::{ShardReader, ShardWriter};
+use crate::shard::{ShardReader, ShardWriter};
 use crate::tensor::Pushed;
 
 /// How a row is stepped by its gradient `g`. A row is stepped when it has a gradient, and only then.

@@ -18,13 +18,14 @@ use burn_gnn_graph::{EdgeKey, EdgeType, Graph, GraphError, NodeKey, OriginalIds,
 use crate::exchange::agree;
 use crate::local::{Pieces, cut, global_in_degrees, global_out_degrees, requests, same_partitioning};
 use crate::partition::{Features, Opened};
+use crate::seat::Seat;
 use crate::{Communicator, DistError, HaloPlan, Partition, PartitionBook};
 pub use cache::{CacheStats, HotRows};
 pub(crate) use data::{ChangingRows, WantedRows};
 pub use data::{DataSpace, FeatureData};
 pub use fetch::RowCounts;
 pub(crate) use fetch::{Counters, OwnRows, Wanted, fetch_one};
-pub(crate) use owners::{Owners, Seat};
+pub(crate) use owners::Owners;
 pub use query::InEdges;
 pub(crate) use registry::Registry;
 

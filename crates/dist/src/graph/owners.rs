@@ -4,33 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::book::Numbering;
+use crate::seat::Seat;
 use crate::{DistError, PartitionBook};
-
-/// Which part and which of its trainers a rank is: rank `r` of `parts · trainers` ranks is trainer `r % trainers` of part `r / trainers`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seat {
-    pub(crate) part: usize,
-    /// Trainers per part in this run.
-    pub(crate) trainers: usize,
-    /// This rank among the trainers of its part.
-    pub(crate) trainer: usize,
-}
-
-impl Seat {
-    /// The seat of a rank of a graph in `parts` parts that was cut for `trainers` trainers each: one per part, or all of them.
-    pub(crate) fn of(rank: usize, size: usize, parts: usize, trainers: usize) -> Option<Self> {
-        let trainers = match size {
-            _ if size == parts => 1,
-            _ if Some(size) == parts.checked_mul(trainers) => trainers,
-            _ => return None,
-        };
-        Some(Self { part: rank / trainers, trainers, trainer: rank % trainers })
-    }
-    /// The rank that this one asks for what a part holds: the trainer there of the same number, so that all of them answer.
-    pub(crate) fn rank_of(self, part: usize) -> usize {
-        part * self.trainers + self.trainer
-    }
-}
 
 /// Who has the rows of each type. Ids have places (see [`Numbering`]), and who has rows has a range of places per type.
 #[derive(Debug)]

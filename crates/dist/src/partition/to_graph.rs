@@ -5,7 +5,7 @@ use burn_gnn_graph::{Frame, Graph, HomoId};
 
 use super::{Features, Partition};
 use crate::DistError;
-use crate::local::column;
+use crate::column::column;
 
 /// Columns of one type that every local graph has.
 struct Flags {

@@ -1,6 +1,6 @@
 //! Rows by node or edge, kept by owners.
 
-mod element;
+mod inserted;
 mod policy;
 mod update;
 
@@ -10,11 +10,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use burn::tensor::{DType, Tensor, TensorData};
 
-use crate::checkpoint::{Shard, ShardReader, ShardWriter};
 use crate::exchange::{agree, digest, same};
 use crate::graph::{ChangingRows, Counters, OwnRows, Wanted, fetch_one};
-use crate::{DistError, DistGraph};
-pub use element::DistElement;
+use crate::shard::{Shard, ShardReader, ShardWriter};
+use crate::{DistElement, DistError, DistGraph};
 pub use policy::PartitionPolicy;
 pub(crate) use update::Pushed;
 

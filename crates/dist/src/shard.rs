@@ -35,7 +35,7 @@ impl ShardWriter {
         self.lists.insert(format!("{}/{name}", self.prefix), (E::DTYPE, values.len(), bytes));
     }
     /// A file of all shards.
-    pub(super) fn of(path: &Path, shards: &[&dyn Shard]) -> Result<Vec<u8>, DistError> {
+    pub(crate) fn of(path: &Path, shards: &[&dyn Shard]) -> Result<Vec<u8>, DistError> {
         let (mut out, mut names) = (Self::default(), BTreeSet::new());
         for shard in shards {
             if !names.insert(shard.name().to_owned()) {
@@ -48,7 +48,7 @@ impl ShardWriter {
         out.serialize(path)
     }
     /// A file of named bytes.
-    pub(super) fn bytes(path: &Path, all: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, DistError> {
+    pub(crate) fn bytes(path: &Path, all: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, DistError> {
         let lists = all.iter().map(|(name, bytes)| (name.clone(), (Dtype::U8, bytes.len(), bytes.clone()))).collect();
         Self { prefix: String::new(), lists }.serialize(path)
     }
@@ -71,7 +71,7 @@ pub struct ShardReader<'a> {
 }
 
 impl<'a> ShardReader<'a> {
-    pub(super) fn new(path: &'a Path, bytes: &'a [u8], name: &str) -> Result<Self, DistError> {
+    pub(crate) fn new(path: &'a Path, bytes: &'a [u8], name: &str) -> Result<Self, DistError> {
         Ok(Self { path, prefix: name.to_owned(), tensors: parse(path, bytes)? })
     }
     /// A list of `len` numbers.
@@ -90,7 +90,7 @@ impl<'a> ShardReader<'a> {
         Ok(bytemuck::pod_collect_to_vec(view.data()))
     }
     /// All lists of a file as bytes.
-    pub(super) fn all_bytes(path: &Path, bytes: &[u8]) -> Result<BTreeMap<String, Vec<u8>>, DistError> {
+    pub(crate) fn all_bytes(path: &Path, bytes: &[u8]) -> Result<BTreeMap<String, Vec<u8>>, DistError> {
         Ok(parse(path, bytes)?.iter().map(|(name, view)| (name.to_owned(), view.data().to_vec())).collect())
     }
 }

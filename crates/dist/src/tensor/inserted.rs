@@ -1,0 +1,63 @@
+//! Tensors as feature columns of their graph.
+
+use std::sync::{Arc, PoisonError};
+
+use crate::exchange::{agree, digest, same};
+use crate::graph::DataSpace;
+use crate::{DistElement, DistError, DistTensor};
+
+impl DataSpace<'_> {
+    /// Makes the rows of a [`DistTensor`] or [`DistEmbedding`](crate::DistEmbedding) a feature column, which
+    /// [`data`](Self::data) and loaders read as any other; a tensor that was inserted under the name before is replaced. The column shows
+    /// what the tensor holds when it is read, and the graph keeps the tensor. Collective.
+    ///
+    /// A loader that makes batches ahead reads rows ahead of the steps that change them: take
+    /// [`with_prefetch(0)`](burn_gnn_sampling::Loader::with_prefetch) where batches must see the step before. Such rows are constants of a batch;
+    /// to learn them, take [`DistEmbedding::rows`](crate::DistEmbedding::rows). Caches of loaders leave these columns out.
+    ///
+    /// ```
+    /// use burn_gnn_dist::{DistError, DistGraph, DistTensor, PartitionConfig, partition_graph, run_ranks};
+    /// use burn_gnn_graph::Graph;
+    /// let parts = partition_graph(&Graph::homogeneous(4, vec![0], vec![1])?, &PartitionConfig::new("g", 2))?;
+    /// run_ranks(2, |comm| {
+    ///     let g = DistGraph::from_partition(parts.part(comm.rank())?, comm)?;
+    ///     let tensor = DistTensor::<f32>::new(&g, "numbers", &[4, 1], None, |id, _| id as f32)?;
+    ///     g.nodes("_N").insert("feat1", &tensor)?;
+    ///     let x = g.nodes("_N").data("feat1").gather::<2>(&[0, 1, 2, 3])?;
+    ///     assert_eq!(x.sum().into_scalar::<f32>(), 6.0);
+    ///     Ok::<_, DistError>(())
+    /// })?;
+    /// # Ok::<(), DistError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Unknown type; a tensor of another graph or another type; a name that a stored column has; other names or tensors on other ranks; on
+    /// all ranks.
+    pub fn insert<E: DistElement>(&self, column: &str, tensor: impl AsRef<DistTensor<E>>) -> Result<(), DistError> {
+        let (g, tensor, is_node) = (self.graph, tensor.as_ref(), self.is_node());
+        let bad = |arg, expected: String, found: String| Err(DistError::Config { arg, expected, found });
+        let check = || {
+            let ty = self.ty()?;
+            let owners = g.owners(is_node);
+            let here = format!("{}~{}", owners.what(), owners.names()[ty]);
+            if !Arc::ptr_eq(&g.inner, &tensor.graph().inner) {
+                return bad("tensor", "a tensor of this graph or a clone of it".into(), format!("tensor `{}` of another", tensor.name()));
+            }
+            let theirs = g.policy_name(tensor.policy());
+            if here != theirs {
+                return bad("tensor", format!("a tensor with the policy `{here}`"), format!("tensor `{}` of `{theirs}`", tensor.name()));
+            }
+            if g.stored_column(is_node, ty, column).is_some() {
+                return bad("column", format!("a name that no stored column of `{here}` has"), format!("`{column}`"));
+            }
+            Ok(ty)
+        };
+        let ty = agree(&*g.comm, "insert column", check())?;
+        let what = format!("{is_node}/{ty}/{column}/{}", tensor.name());
+        let tag = digest(what.bytes().map(u64::from));
+        same(&*g.comm, "insert column", "type, name and tensor of a column", tag.to_le_bytes().to_vec())?;
+        let mut inserted = g.inner.inserted.write().unwrap_or_else(PoisonError::into_inner);
+        inserted.insert((is_node, ty, column.to_owned()), tensor.rows());
+        Ok(())
+    }
+}
