@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::SampledBatch;
 use crate::facts::BatchFacts;
-use crate::neighbor::stored::edge_ids;
 use crate::rules::EdgeRule;
+use crate::stored_ids::edge_ids;
 use burn_gnn_graph::{Compressed, Derived, EdgeKey, EdgeReader, Graph, GraphError, OriginalIds, Relation, Schema, of_etype, of_ntype};
 
 /// The graph that is sampled, and the ids it had before it was renumbered.

@@ -32,6 +32,7 @@ mod rules;
 mod sampler;
 mod seeds;
 mod shadow;
+mod stored_ids;
 mod traversal;
 mod walk;
 

@@ -31,17 +31,6 @@ pub(super) fn degrees(relation: &Relation, dst: &[u32]) -> Result<Option<Vec<u32
     Ok(Some(rows.into_iter().map(|row| row.1).collect()))
 }
 
-/// Original ids of the edges at places inside the rows of `dst`, `counts` of them each.
-pub(crate) fn edge_ids(reader: &dyn EdgeReader, dst: &[u32], indptr: &[u32], places: &[u32]) -> Result<Vec<u64>, GraphError> {
-    let mut rows = Vec::with_capacity(dst.len());
-    reader.rows(dst, &mut rows)?;
-    let row_of = rows.iter().zip(indptr.windows(2)).flat_map(|(row, w)| std::iter::repeat_n(row.0, (w[1] - w[0]) as usize));
-    let positions: Vec<u64> = row_of.zip(places).map(|(start, &place)| start + u64::from(place)).collect();
-    let mut ids = vec![0; positions.len()];
-    reader.edge_ids(&positions, &mut ids)?;
-    Ok(ids)
-}
-
 impl NeighborSampler {
     pub(super) fn fill_stored(
         &self,
