@@ -59,12 +59,12 @@ pub mod prelude {
     pub use burn_gnn_graph::{Batch, Combine, EdgeKey, EdgeType, Frame, Graph, IdMap, NodeKey, Relabel, Relation, Schema, Subgraph, batch};
     pub use burn_gnn_graph::{EdgeOrder, NodeOrder};
     pub use burn_gnn_models::{
-        Aggregator, AppnpConvConfig, AttentionReadoutConfig, DegreeNorm, EdgeConvConfig, EdgeInput, EdgeWeightNorm, Ends, Framework, Gat,
-        GatConfig, GatConv, GatConvConfig, GatedGraphConvConfig, Gatv2Conv, Gatv2ConvConfig, Gcn, GcnConfig, Gin, GinConfig, GinConv,
-        GinConvConfig, GineConvConfig, GraphConv, GraphConvConfig, HanConvConfig, HeteroGraphConv, HeteroGraphConvConfig, Hgt, HgtConfig,
-        HgtConv, HgtConvConfig, Jumping, JumpingKnowledgeConfig, LinkScore, LinkScorerConfig, MlpConfig, Mode, NodeClassifier,
-        NodeEmbedding, PnaConvConfig, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights, RelationConv, Rgcn, RgcnConfig, Sage,
-        SageAggregator, SageConfig, SageConv, SageConvConfig, SgConvConfig, StateDict, TransformerConvConfig, TypeInput, TypedLinearConfig,
+        Aggregator, AppnpConvConfig, AttentionReadoutConfig, Conv, ConvInput, DegreeNorm, EdgeConvConfig, EdgeWeightNorm, Endpoints,
+        Framework, Gat, GatConfig, GatConv, GatConvConfig, GatedGraphConvConfig, Gatv2Conv, Gatv2ConvConfig, Gcn, GcnConfig, GcnConv,
+        GcnConvConfig, Gin, GinConfig, GinConv, GinConvConfig, GineConvConfig, HanConvConfig, HeteroGraphConv, HeteroGraphConvConfig, Hgt,
+        HgtConfig, HgtConv, HgtConvConfig, Jumping, JumpingKnowledgeConfig, LinkScore, LinkScorerConfig, MlpConfig, NodeClassifier,
+        NodeEmbedding, PnaConvConfig, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights, Rgcn, RgcnConfig, Sage, SageAggregator,
+        SageConfig, SageConv, SageConvConfig, SgConvConfig, StateDict, TransformerConvConfig, TypeInput, TypedLinearConfig,
     };
     pub use burn_gnn_models::{Combiner, EncoderInput, FeatureEncoder, FeatureEncoderConfig};
     pub use burn_gnn_models::{DropoutKey, next_stream, seeded};
@@ -72,11 +72,11 @@ pub mod prelude {
     pub use burn_gnn_models::{InferenceConfig, Layerwise, infer};
     pub use burn_gnn_models::{load_weights, save_weights};
     pub use burn_gnn_ops::{
-        Activation, AggregateOptions, BinaryOp, DegreeScale, EdgeDropout, GatOptions, GraphView, NormBy, Precision, Reduce,
-        RelationalIndex, RelationalWeight, Segments, Stream, TypeIndex, bias_activation, copy_e_max, copy_e_mean, copy_e_min, copy_e_sum,
-        copy_u_max, copy_u_mean, copy_u_min, copy_u_sum, dropout, edge_softmax, gat_attention, gather_mm, gsddmm, gspmm, multi_gspmm,
-        relational_aggregate, segment_mm, segment_reduce, segment_softmax, u_add_e_sum, u_add_v, u_dot_v, u_mul_e_mean, u_mul_e_sum,
-        weighted_aggregate, with_precision,
+        Activation, AggregateOptions, BinaryOp, DegreeScale, EdgeDropout, EdgeTypes, Edges, GatOptions, GraphView, NormBy, Precision,
+        Reduce, RelationalIndex, RelationalWeight, Segments, Stream, TypeIndex, bias_activation, copy_e_max, copy_e_mean, copy_e_min,
+        copy_e_sum, copy_u_max, copy_u_mean, copy_u_min, copy_u_sum, dropout, edge_softmax, gat_attention, gather_mm, gsddmm, gspmm,
+        multi_gspmm, relational_aggregate, segment_mm, segment_reduce, segment_softmax, u_add_e_sum, u_add_v, u_dot_v, u_mul_e_mean,
+        u_mul_e_sum, weighted_aggregate, with_precision,
     };
     pub use burn_gnn_ops::{
         BlockData, Cross, CrossReduce, EdgeBatch, EdgeTensor, Fields, GraphMessageOps, MessageOps, MessagePassing, NodeBatch, OpsError,

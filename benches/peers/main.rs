@@ -10,7 +10,7 @@
 //! cargo bench -p burn-gnn-benches -- tables                      # reading tables
 //! cargo bench -p burn-gnn-benches -- partition arxiv-like 8 metis # a partitioning with its files (see partition.rs for methods)
 //! cargo bench -p burn-gnn-benches -- precision arxiv-like        # f32 against f16 and bf16
-//! cargo bench -p burn-gnn-benches -- memory arxiv-like gcn       # peak memory of three epochs (gcn, sage, gat; then f16 or bf16)
+//! cargo bench -p burn-gnn-benches -- memory arxiv-like gcn       # peak memory of three epochs (gcn, sage, gat; then f16 or bf16); copy_u_max: what it keeps
 //! cargo bench -p burn-gnn-benches -- calls                       # what one call costs beside its work
 //! cargo bench -p burn-gnn-benches -- machine                     # bandwidth of memory
 //! cargo bench -p burn-gnn-benches -- merge round1.jsonl round2.jsonl
@@ -136,6 +136,7 @@ fn run(args: &[String]) -> Result<()> {
                 write::run(folder.as_ref(), name)?;
             }
         }
+        "memory" if matches!(rest, [_, op] if op == "copy_u_max") => ops::saved(&rest[0], &homogeneous(&rest[0])?)?,
         "memory" => {
             let (name, kind, precision) = match rest {
                 [name, kind] => (name, kind, Precision::Full),

@@ -2,9 +2,8 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn::graph::Graph;
-use burn_gnn::models::{GatConv, GatConvConfig, GraphConv, GraphConvConfig, Mode, SageConv, SageConvConfig};
-use burn_gnn::ops::{Activation, RowDropout, Stream};
+use burn_gnn::models::{Conv, DropoutKey, GatConv, GatConvConfig, GcnConv, GcnConvConfig, SageConv, SageConvConfig};
+use burn_gnn::ops::{Activation, Edges};
 
 /// Widths of a network.
 #[derive(Clone, Copy)]
@@ -16,33 +15,36 @@ pub(crate) struct Sizes {
 
 /// A network for the nodes of a graph of one type.
 pub(crate) trait Network: Module {
-    /// Logits; `step` numbers the dropout masks, `None` is for inference.
-    fn forward(&self, g: &Graph, x: Tensor<2>, step: Option<u64>) -> Tensor<2>;
+    /// Logits.
+    fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: Tensor<2>) -> Tensor<2>;
 }
 
-/// In training half of the entries are dropped.
-fn half(step: Option<u64>) -> Option<RowDropout> {
-    step.map(|step| RowDropout { prob: 0.5, stream: Stream::new(0, "hidden", step), ids: None })
+/// The edges of the first layer: in training half of the hidden features are dropped.
+fn first<'a>(edges: &Edges<'a>, activation: Activation, key: DropoutKey) -> Edges<'a> {
+    edges.clone().then(activation).then_dropout(key, 0.5)
 }
 
 /// Graph convolutions with symmetric normalisation.
 #[derive(Module, Debug)]
 pub(crate) struct Gcn {
-    first: GraphConv,
-    second: GraphConv,
+    first: GcnConv,
+    second: GcnConv,
+    #[module(skip)]
+    key: DropoutKey,
 }
 
 impl Gcn {
     pub(crate) fn new(s: Sizes, device: &Device) -> Self {
-        let layer = |i, o| GraphConvConfig::new(i, o).init(device);
-        Self { first: layer(s.input, s.hidden), second: layer(s.hidden, s.classes) }
+        let layer = |i, o| GcnConvConfig::new(i, o).init(device);
+        Self { first: layer(s.input, s.hidden), second: layer(s.hidden, s.classes), key: DropoutKey::new(device) }
     }
 }
 
 impl Network for Gcn {
-    fn forward(&self, g: &Graph, x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
-        let h = self.first.forward_then(g, 0, x, None, Activation::Relu, half(step).as_ref());
-        self.second.forward(g, h)
+    fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: Tensor<2>) -> Tensor<2> {
+        let edges = edges.into();
+        let h = self.first.forward(first(&edges, Activation::Relu, self.key), x);
+        self.second.forward(edges, h)
     }
 }
 
@@ -50,19 +52,22 @@ impl Network for Gcn {
 pub(crate) struct Sage {
     first: SageConv,
     second: SageConv,
+    #[module(skip)]
+    key: DropoutKey,
 }
 
 impl Sage {
     pub(crate) fn new(s: Sizes, device: &Device) -> Self {
         let layer = |i, o| SageConvConfig::new(i, o).init(device);
-        Self { first: layer(s.input, s.hidden), second: layer(s.hidden, s.classes) }
+        Self { first: layer(s.input, s.hidden), second: layer(s.hidden, s.classes), key: DropoutKey::new(device) }
     }
 }
 
 impl Network for Sage {
-    fn forward(&self, g: &Graph, x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
-        let h = self.first.forward_then(g, 0, x, None, Activation::Relu, half(step).as_ref());
-        self.second.forward(g, h)
+    fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: Tensor<2>) -> Tensor<2> {
+        let edges = edges.into();
+        let h = self.first.forward(first(&edges, Activation::Relu, self.key), x);
+        self.second.forward(edges, h)
     }
 }
 
@@ -71,20 +76,23 @@ impl Network for Sage {
 pub(crate) struct Gat {
     first: GatConv,
     second: GatConv,
+    #[module(skip)]
+    key: DropoutKey,
 }
 
 impl Gat {
     /// 8 heads of 8 columns, then one head per class column.
     pub(crate) fn new(s: Sizes, device: &Device) -> Self {
         let layer = |i, o, heads| GatConvConfig::new(i, o, heads).init(device);
-        Self { first: layer(s.input, 8, 8), second: layer(64, s.classes, 1) }
+        Self { first: layer(s.input, 8, 8), second: layer(64, s.classes, 1), key: DropoutKey::new(device) }
     }
 }
 
 impl Network for Gat {
-    fn forward(&self, g: &Graph, x: Tensor<2>, step: Option<u64>) -> Tensor<2> {
+    fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: Tensor<2>) -> Tensor<2> {
+        let edges = edges.into();
         // Dropout as the peer has it: of hidden rows only.
-        let h = self.first.forward_then(g, 0, x, None, Mode::Eval, Activation::Elu(1.0), half(step).as_ref());
-        self.second.forward(g, h, Mode::Eval)
+        let h = self.first.forward(first(&edges, Activation::Elu(1.0), self.key), x);
+        self.second.forward(edges, h)
     }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::graphs::Homogeneous;
 use crate::inject::fwd_bwd;
-use crate::measure::{Entry, Times, bench, device, emit};
+use crate::measure::{Entry, Times, bench, device, emit, memory_mb};
 
 /// The first `width` columns of the features.
 pub(crate) fn columns(g: &Homogeneous, width: usize, device: &Device) -> Tensor<2> {
@@ -74,5 +74,19 @@ pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
     let (zg, sg) = (tracked(&z), tracked(&scores));
     bench(gspmm(graph, "u_mul_e_sum.8x8heads.fwd+bwd"), &dim, fwd_bwd(|| u_mul_e_sum::<3, 3, 3>(relation, zg.clone(), sg.clone())));
     crate::edges::run(graph, g, relation);
+    Ok(())
+}
+
+/// Resident memory that maximum aggregation of 128 features adds until its backward has run, its output left out: the argmax.
+pub(crate) fn saved(graph: &str, g: &Homogeneous) -> Result<()> {
+    const WIDTH: usize = 128;
+    let relation = Relation::from_coo(g.nodes, g.nodes, g.src.clone(), g.dst.clone())?;
+    let x = tracked(&columns(g, WIDTH, &device()));
+    let _ = (relation.csr(), relation.csc());
+    let before = memory_mb().0;
+    let y = copy_u_max(&relation, x);
+    let mb = memory_mb().0 - before - (g.nodes * WIDTH * size_of::<f32>()) as f64 / f64::from(1 << 20);
+    emit(Entry { group: "memory", graph, op: "copy_u_max.saved" }, None, &[("dim", json!(WIDTH)), ("saved_mb", json!(mb.round()))]);
+    drop(y);
     Ok(())
 }

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
+use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig, cross_entropy};
 use burn_gnn::sampling::{
     GraphFeatures, Loader, MemoryRows, MiniBatch, NeighborSampler, RowType, SampleKey, SampleNeighbors, Seeds, ToBlock, Traversal,
 };
@@ -115,7 +115,7 @@ pub(crate) fn minibatch(name: &str) -> Result<()> {
     let loader = Loader::new(NeighborSampler::new(&g, [15, 10])?, seeds, BATCH)?.with_features(features);
     let mut net = SageConfig::new(task.width, task.classes).with_hidden(256).init(&device().autodiff());
     let mut optimizer = FusedAdamConfig::new().init();
-    let (mut times, mut step) = (Times::default(), 0);
+    let mut times = Times::default();
     for epoch in 0..3 {
         let mut failed = None;
         let took = Times::one(|| {
@@ -125,14 +125,12 @@ pub(crate) fn minibatch(name: &str) -> Result<()> {
                     let labels: Vec<i64> = b.seeds.iter().flatten().map(|&v| task.labels[v as usize]).collect();
                     let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, task.classes)?;
                     let x = b.x.into_iter().flatten().next().context("features were given")?;
-                    let mode = Mode::Train { seed: 0, step };
-                    let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x), mode), &rows);
+                    let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)), &rows);
                     let grads = GradientsParams::from_grads(loss.backward(), &net);
                     net = optimizer.step(0.003, net.clone(), grads);
                     Ok(())
                 });
                 failed = failed.take().or(outcome.err());
-                step += 1;
             }
             eprintln!("{}", batches.throughput());
         });

@@ -8,7 +8,7 @@ use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn::data::datasets::Known;
 use burn_gnn::data::{Dataset, load_dataset};
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{NodeTask, Rows, TypeInput};
+use burn_gnn::models::{NodeTask, NodeTensors, Rows, TypeInput, TypeMap};
 use burn_gnn::ops::copy_u_mean;
 
 /// Column that holds the features of a node type.
@@ -73,18 +73,21 @@ impl fmt::Display for Loaded {
 
 impl Loaded {
     /// Features where a type has them, a learned row otherwise.
-    pub(crate) fn inputs(&self) -> Vec<TypeInput> {
-        let input = |t: &String| match self.graph.nodes(t).ok().and_then(|f| f.column(FEATURE).ok()) {
-            Some(c) => TypeInput::Features(c.shape()[1]),
-            None => TypeInput::Embedding,
-        };
-        self.graph.schema().ntypes().iter().map(input).collect()
+    pub(crate) fn inputs(&self) -> TypeMap<TypeInput> {
+        self.features().map(|_, x| TypeInput::Features(x.dims()[1]))
+    }
+
+    /// Feature size of a graph of one type.
+    pub(crate) fn width(&self) -> Result<usize> {
+        let x = self.features().into_values().pop();
+        Ok(x.with_context(|| format!("`{}` has no node features, which this model reads", self.name))?.dims()[1])
     }
 
     /// Gives each type without features the mean of its neighbours' features, along the first relation that leads there from a type
     /// that has some.
     pub(crate) fn mean_features(&mut self) -> Result<()> {
-        let (schema, known) = (self.graph.schema().clone(), self.features());
+        let schema = self.graph.schema().clone();
+        let known = self.features().into_list(&schema)?;
         for (t, ntype) in schema.ntypes().iter().enumerate().filter(|t| known[t.0].is_none()) {
             let from = schema.etypes_into(t).find_map(|r| known[schema.ends(r).0].clone().map(|x| (r, x)));
             let (r, x) = from.with_context(|| format!("no relation leads from a node type with features to `{ntype}`"))?;
@@ -94,14 +97,26 @@ impl Loaded {
         Ok(())
     }
 
-    /// Feature tensors of a whole graph, per node type.
-    pub(crate) fn features(&self) -> Vec<Option<Tensor<2>>> {
-        self.graph.node_frames().iter().map(|f| f.get::<2>(FEATURE).ok()).collect()
+    /// Feature tensors of a whole graph, of the node types that have some.
+    pub(crate) fn features(&self) -> NodeTensors {
+        let of_type = self.graph.node_frames().iter().map(|f| f.get::<2>(FEATURE).ok());
+        NodeTensors::from_list(self.graph.schema(), of_type)
+    }
+
+    /// Name of the node type to classify.
+    pub(crate) fn target_type(&self) -> &str {
+        &self.graph.schema().ntypes()[self.target]
     }
 
     /// The task on `graph`, which has the nodes of the data's own.
     pub(crate) fn task<'a>(&self, graph: &'a Graph) -> NodeTask<'a, Graph> {
-        NodeTask { graph, features: self.features(), target: self.target, train: self.train.clone(), val: self.val.clone() }
+        NodeTask {
+            graph,
+            features: self.features(),
+            target: self.target_type().to_owned(),
+            train: self.train.clone(),
+            val: self.val.clone(),
+        }
     }
 
     /// The same nodes, each with an edge to itself alone: a graph of one type where neighbours are out of sight.

@@ -8,7 +8,9 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use burn_gnn::dist::{Communicator, LocalPartition, all_reduce_gradients, check_replicas, load_partition, run_ranks};
-use burn_gnn::models::{GradientSync, ModelError, NodeClassifier, NodeTask, Rows, TrainConfig, Trained, seeded, train};
+use burn_gnn::models::{
+    GradientSync, ModelError, NodeClassifier, NodeTask, NodeTensors, Rows, TrainConfig, Trained, TypeMap, seeded, train,
+};
 
 use super::data::{FEATURE, Loaded};
 use super::report;
@@ -36,7 +38,7 @@ impl GradientSync for Sync {
 pub(crate) struct RankResult<M> {
     pub(crate) trained: Trained<M>,
     /// Original ids of the nodes it owns, per node type, ascending.
-    pub(crate) owned: Vec<Vec<u64>>,
+    pub(crate) owned: TypeMap<Vec<u64>>,
 }
 
 /// One rank per part of the partition at `json`: loads it, builds its own model (never a clone: ranks that share
@@ -56,10 +58,12 @@ where
     let rank = |comm: Arc<dyn Communicator>| -> Result<RankResult<M>> {
         let part = LocalPartition::new(&load_partition(json, comm.rank())?, comm.clone(), device)?;
         let types = data.graph.schema().ntypes().len();
-        let owned: Vec<Vec<u64>> = (0..types).map(|t| part.inner_nodes(t).to_vec()).collect();
-        let here = |rows: &Rows| rows.on_rank(|id| owned[data.target].binary_search(&u64::from(id)).ok().map(|r| r as u32));
-        let features = (0..types).map(|t| part.nodes(t).get::<2>(FEATURE).ok()).collect();
-        let task = NodeTask { graph: &part, features, target: data.target, train: here(&data.train), val: here(&data.val) };
+        let owned = TypeMap::from_list(data.graph.schema(), (0..types).map(|t| Some(part.inner_nodes(t).to_vec())));
+        let here = |rows: &Rows| rows.on_rank(|id| owned[data.target_type()].binary_search(&u64::from(id)).ok().map(|r| r as u32));
+        let of_types = (0..types).map(|t| part.nodes(t).get::<2>(FEATURE).ok());
+        let features = NodeTensors::from_list(data.graph.schema(), of_types);
+        let task =
+            NodeTask { graph: &part, features, target: data.target_type().to_owned(), train: here(&data.train), val: here(&data.val) };
         let model = seeded(config.seed, || build(&part, &device.clone().autodiff()))?;
         let sync = Sync(comm.clone());
         let trained = train(model, &task, config, &sync, |e| {

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use burn_gnn::data::datasets::Known;
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{GatConfig, NoSync, TrainConfig, TypeInput, load_weights, save_weights, seeded, train};
+use burn_gnn::models::{GatConfig, NoSync, TrainConfig, load_weights, save_weights, seeded, train};
 use clap::Parser;
 use common::data::{data_set, load};
 use common::plot::PlotArgs;
@@ -104,13 +104,13 @@ fn run(args: &Args) -> Result<()> {
     }
     set.graph = set.graph.add_self_loops(0)?;
     let data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
-    let TypeInput::Features(d_input) = data.inputs()[0] else { bail!("`gat` needs node features; this data set has none") };
+    let d_input = data.width()?;
     println!("{data}");
     let config = GatConfig::new(d_input, data.num_classes)
-        .with_heads(args.heads)
+        .with_num_heads(args.heads)
         .with_d_head(args.hidden)
         .with_out_heads(args.out_heads)
-        .with_layers(args.layers)
+        .with_num_layers(args.layers)
         .with_dropout(args.dropout)
         .with_attn_dropout(args.attn_dropout);
     let autodiff = device.clone().autodiff();

@@ -22,7 +22,7 @@ use anyhow::{Result, bail};
 use burn_gnn::data::datasets::Known;
 use burn_gnn::dist::{PartitionConfig, partition_graph};
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{GcnConfig, TrainConfig, TypeInput, load_weights, save_weights, seeded};
+use burn_gnn::models::{GcnConfig, TrainConfig, load_weights, save_weights, seeded};
 use clap::Parser;
 use common::data::{data_set, load};
 use common::plot::PlotArgs;
@@ -99,9 +99,9 @@ fn run(args: &Args) -> Result<()> {
     }
     set.graph = set.graph.add_self_loops(0)?;
     let data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
-    let TypeInput::Features(d_input) = data.inputs()[0] else { bail!("`gcn` needs node features; this data set has none") };
+    let d_input = data.width()?;
     println!("{data}");
-    let config = GcnConfig::new(d_input, data.num_classes).with_hidden(args.hidden).with_layers(args.layers).with_dropout(args.dropout);
+    let config = GcnConfig::new(d_input, data.num_classes).with_hidden(args.hidden).with_num_layers(args.layers).with_dropout(args.dropout);
     let training = TrainConfig::new()
         .with_epochs(args.epochs)
         .with_patience(args.patience)

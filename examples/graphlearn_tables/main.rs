@@ -20,7 +20,8 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use burn_gnn::data::{AttrType, Decoder, LABEL};
 use burn_gnn::models::{
-    EncoderInput, FeatureEncoder, FeatureEncoderConfig, LayerViews, NoSync, NodeTask, Rows, TrainConfig, evaluate, seeded, train,
+    EncoderInput, FeatureEncoder, FeatureEncoderConfig, LayerViews, NoSync, NodeTask, NodeTensors, Rows, TrainConfig, TypeMap, evaluate,
+    seeded, train,
 };
 use burn_gnn::prelude::*;
 use clap::Parser;
@@ -47,9 +48,10 @@ struct Shop {
 
 impl NodeClassifier for Shop {
     type Dense = Self;
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, _: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        let x: Vec<_> = self.encoders.iter().zip(&self.inputs).map(|(encoder, input)| Some(encoder.forward(input))).collect();
-        self.net.logits_over(views, &x, target, mode)
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, _: &NodeTensors, target: &str) -> Tensor<2> {
+        let encoded = self.encoders.iter().zip(&self.inputs).map(|(encoder, input)| encoder.forward(input));
+        let x = ["item", "user"].into_iter().zip(encoded).collect();
+        self.net.logits_over(views, &x, target)
     }
     fn dense(&self) -> &Self {
         self
@@ -92,13 +94,14 @@ fn main() -> Result<()> {
             inputs.push(encoder.input(g.nodes(ntype)?)?);
             encoders.push(encoder);
         }
-        let widths: Vec<TypeInput> = encoders.iter().map(|e| TypeInput::Features(e.width())).collect();
+        let widths = encoders.iter().map(|e| TypeInput::Features(e.width()));
+        let widths: TypeMap<TypeInput> = ["item", "user"].into_iter().zip(widths).collect();
         Ok(Shop { encoders, net: RgcnConfig::new(classes).init(g, &widths, &device)?, inputs })
     };
     let accuracy = |g: &Graph| -> Result<f64> {
         let rows = |ids: &[u32]| Rows::new(ids, &labels, classes);
-        let target = g.schema().ntype("user")?;
-        let task = NodeTask { graph: g, features: vec![None, None], target, train: rows(&train_ids)?, val: rows(&val_ids)? };
+        let task =
+            NodeTask { graph: g, features: NodeTensors::default(), target: "user".into(), train: rows(&train_ids)?, val: rows(&val_ids)? };
         let trained = train(seeded(0, || shop(g))?, &task, &TrainConfig::new().with_epochs(args.epochs), &NoSync, |_| {})?;
         Ok(evaluate(&trained.model, &task, &rows(&test_ids)?, &NoSync).accuracy())
     };

@@ -7,7 +7,7 @@ use anyhow::{Result, bail, ensure};
 use burn::module::Module;
 use burn::tensor::Device;
 use burn_gnn::data::{KnowledgeGraph, Triple};
-use burn_gnn::models::{FusedAdamConfig, LinkMetrics, Mode, TrueTails, rank_links, seeded};
+use burn_gnn::models::{FusedAdamConfig, LinkMetrics, TrueTails, rank_links, seeded};
 use burn_gnn::sampling::Loader;
 use clap::Args;
 
@@ -109,7 +109,7 @@ pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<
         let loss;
         (net, loss) = match &steps {
             Steps::Whole(queries) => queries.pass(net, &mut optimizer, &messages, s, (epoch, batch, lr))?,
-            Steps::Sampled(loader) => sampled::pass(loader, net, &mut optimizer, s, (epoch, lr))?,
+            Steps::Sampled(loader) => sampled::pass(loader, net, &mut optimizer, (epoch, lr))?,
         };
         ensure!(loss.is_finite(), "epoch {epoch}: the loss is {loss}; lower the learning rate (now {lr})");
         losses.push(loss);
@@ -138,6 +138,6 @@ pub(crate) fn both_ways(triples: &[Triple], kg: &KnowledgeGraph) -> Vec<Triple> 
 }
 
 fn judge(net: &Net, messages: &Messages, known: &TrueTails, triples: &[Triple]) -> Result<LinkMetrics> {
-    let entities = net.entities(messages, &[], Mode::Eval);
+    let entities = net.entities(messages, &[], (0, 0));
     Ok(rank_links(triples, known, 500, |part| net.scores(&entities, part.iter().map(|t| (t.head, t.relation))))?)
 }

@@ -7,9 +7,9 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn::data::Triple;
 use burn_gnn::graph::{Graph, Relation};
 use burn_gnn::models::{
-    DropoutKey, LinkScore, LinkScorer, LinkScorerConfig, Mode, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
+    DropoutKey, LinkScore, LinkScorer, LinkScorerConfig, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
 };
-use burn_gnn::ops::{GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout};
+use burn_gnn::ops::{EdgeTypes, GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout};
 use burn_gnn::sampling::Block;
 
 use crate::fit::Settings;
@@ -41,7 +41,7 @@ impl Net {
                 .try_init(device)
         };
         Ok(Self {
-            rows: NodeEmbedding::new(graph, vec![0], s.dim, device),
+            rows: NodeEmbedding::new(graph, [..], s.dim, device)?,
             convs: (0..s.layers).map(conv).collect::<Result<_, _>>()?,
             scorer: LinkScorerConfig::new(LinkScore::DistMult, relations, s.dim).try_init(device)?,
             dropout: s.dropout,
@@ -49,34 +49,37 @@ impl Net {
         })
     }
 
-    /// Rows of all entities, `[entities, dim]`; messages go along all edges but those of the train triples `hidden`.
-    pub(crate) fn entities(&self, messages: &Messages, hidden: &[u32], mode: Mode) -> Tensor<2> {
-        let Some(rows) = self.rows.rows(0) else { unreachable!("entities have rows") };
+    /// Features of all entities, `[entities, dim]`; messages go along all edges but those of the train triples `hidden`. Dropout, of a
+    /// model that trains, is that of `step`.
+    pub(crate) fn entities(&self, messages: &Messages, hidden: &[u32], (seed, step): (u64, u64)) -> Tensor<2> {
+        let Some(rows) = self.rows.rows(&self.rows.ntypes()[0]) else { unreachable!("entities have rows") };
         let weights = if self.convs.is_empty() { vec![] } else { messages.weights(hidden, &rows.device()) };
-        let weights: Vec<_> = weights.into_iter().map(Some).collect();
-        self.over(|_| &messages.graph, rows, |_| weights.clone(), mode)
+        let view = messages.graph.at_step(seed, step);
+        self.over(|_| &view, rows, |_| weights.clone())
     }
 
-    /// Rows of the seeds of a batch; a node takes the mean of the messages that were drawn for it.
-    pub(crate) fn over_blocks(&self, blocks: &[Block], mode: Mode) -> Tensor<2> {
-        let Some(rows) = self.rows.rows_of(0, blocks[0].src_nodes(0)) else { unreachable!("entities have rows") };
+    /// Features of the seeds of a batch; a node takes the mean of the messages that were drawn for it.
+    pub(crate) fn over_blocks(&self, blocks: &[Block]) -> Tensor<2> {
+        let Some(rows) = self.rows.rows_of(&self.rows.ntypes()[0], blocks[0].src_nodes(0)) else { unreachable!("entities have rows") };
         let device = rows.device();
-        let weights = |i: usize| over_degrees(blocks[i].relations()).into_iter().map(|w| Some(vector(w, &device))).collect();
-        self.over(|i| &blocks[i], rows, weights, mode)
+        let weights = |i: usize| over_degrees(blocks[i].relations()).into_iter().map(|w| vector(w, &device)).collect();
+        self.over(|i| &blocks[i], rows, weights)
     }
 
     fn over<'a, G: GraphView + 'a>(
         &self,
         view: impl Fn(usize) -> &'a G,
         rows: Tensor<2>,
-        weights: impl Fn(usize) -> Vec<Option<Tensor<1>>>,
-        mode: Mode,
+        weights: impl Fn(usize) -> Vec<Tensor<1>>,
     ) -> Tensor<2> {
-        let x = mode.dropout(view(0), 0, self.key.at(0), self.dropout, rows);
+        let x = self.key.at(0).dropout(view(0), 0, self.dropout, rows);
         self.convs.iter().enumerate().fold(x, |x, (i, conv)| {
             let x = if i == 0 { x } else { relu(x) };
-            let y = conv.forward_weighted(view(i), vec![x], &weights(i)).swap_remove(0);
-            match mode.output_dropout(view(i), 0, self.key.at(i + 1), self.dropout) {
+            let weighted =
+                |edges: EdgeTypes<'a>, (r, w)| edges.with_weight(r, w).unwrap_or_else(|e| unreachable!("one per edge type: {e}"));
+            let edges = weights(i).into_iter().enumerate().fold(view(i).edge_types(), weighted);
+            let y = conv.forward(&edges, x).into_values().swap_remove(0);
+            match self.key.at(i + 1).of_outputs(view(i), 0, self.dropout, &y) {
                 Some(RowDropout { prob, stream, ids }) => dropout(y, prob, stream, ids),
                 None => y,
             }

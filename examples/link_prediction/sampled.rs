@@ -7,7 +7,7 @@ use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn::data::{KnowledgeGraph, Triple};
 use burn_gnn::graph::{GraphError, Stream};
-use burn_gnn::models::{Mode, TrueTails};
+use burn_gnn::models::TrueTails;
 use burn_gnn::ops::{LossReduction, cross_entropy_rows};
 use burn_gnn::sampling::{Loader, MiniBatch, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds};
 
@@ -81,8 +81,8 @@ impl SampledBatch for TripleBatch {
 
 impl TripleBatch {
     /// Cross entropy of the true tail against the drawn ones that are no tails of the query, mean over queries.
-    fn loss(&self, net: &Net, mode: Mode) -> Tensor<1> {
-        let rows = net.over_blocks(&self.blocks.blocks, mode);
+    fn loss(&self, net: &Net) -> Tensor<1> {
+        let rows = net.over_blocks(&self.blocks.blocks);
         let (device, n) = (rows.device(), self.heads.len());
         let of = |v: &[u32]| rows.clone().select(0, ids(v.to_vec(), &device));
         let relations = ids(self.relations.clone(), &device);
@@ -120,13 +120,12 @@ pub(crate) fn pass(
     loader: &Loader<TripleSampler>,
     mut net: Net,
     optimizer: &mut ModuleOptimizer,
-    s: &Settings,
     (epoch, lr): (usize, f64),
 ) -> Result<(Net, f64)> {
     let (mut sum, mut count, epoch) = (0.0, 0, epoch as u64 - 1);
-    for (i, batch) in loader.epoch(epoch).enumerate() {
-        let (batch, step) = (batch?.batch, epoch * loader.num_batches() as u64 + i as u64);
-        let loss = batch.loss(&net, Mode::Train { seed: s.seed, step });
+    for batch in loader.epoch(epoch) {
+        let batch = batch?.batch;
+        let loss = batch.loss(&net);
         sum += loss.clone().inner().into_scalar::<f64>() * batch.heads.len() as f64;
         count += batch.heads.len();
         let grads = GradientsParams::from_grads(loss.backward(), &net);

@@ -3,7 +3,6 @@
 use anyhow::Result;
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn_gnn::data::KnowledgeGraph;
-use burn_gnn::models::Mode;
 use burn_gnn::ops::Stream;
 
 use crate::fit::{Settings, both_ways};
@@ -39,7 +38,7 @@ impl Queries {
         for (i, part) in order.chunks(batch).enumerate() {
             let asked: Vec<&[Fact]> = part.iter().map(|&q| queries[q]).collect();
             let hidden: Vec<u32> = asked.iter().copied().flatten().map(|f| f.1).collect();
-            let entities = net.entities(messages, &hidden, Mode::Train { seed: s.seed, step: (first + i) as u64 });
+            let entities = net.entities(messages, &hidden, (s.seed, (first + i) as u64));
             let loss = net.loss(&entities, &asked)?;
             sum += loss.clone().inner().into_scalar::<f64>() * asked.len() as f64;
             let grads = GradientsParams::from_grads(loss.backward(), &net);

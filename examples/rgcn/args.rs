@@ -89,7 +89,7 @@ impl Args {
     pub(crate) fn model(&self, classes: usize, self_loop: bool) -> RgcnConfig {
         RgcnConfig::new(classes)
             .with_hidden(self.hidden.unwrap_or_else(|| self.or(64.0, 32.0) as usize))
-            .with_layers(self.layers)
+            .with_num_layers(self.layers)
             .with_weights(if self.bases > 0 { RelWeights::Basis(self.bases) } else { RelWeights::Full })
             .with_self_loop(self_loop)
             .with_one_hot(self.one_hot)

@@ -16,7 +16,7 @@ pub(crate) fn assemble(mut model: Rgcn, results: &[RankResult<Rgcn>], device: &D
         let mut rows = vec![0f64; n * d];
         for r in results {
             let part = r.trained.model.embedding.weights[i].val().into_data().convert::<f64>();
-            for (id, row) in r.owned[t].iter().zip(part.iter::<f64>().collect::<Vec<_>>().chunks_exact(d)) {
+            for (id, row) in r.owned[t.as_str()].iter().zip(part.iter::<f64>().collect::<Vec<_>>().chunks_exact(d)) {
                 rows[*id as usize * d..][..d].copy_from_slice(row);
             }
         }

@@ -56,7 +56,7 @@ fn run(args: &Args) -> Result<()> {
     println!("{data}");
     let inputs = data.inputs();
     let init = |graph: &Graph, self_loop: bool, device: &Device| {
-        Ok::<_, anyhow::Error>(args.model(data.num_classes, self_loop).init(graph, &inputs, device)?)
+        Ok::<_, anyhow::Error>(args.model(data.num_classes, self_loop).init(graph, inputs.clone(), device)?)
     };
     let autodiff = device.clone().autodiff();
     if args.seeds.seeds.is_some() {
@@ -73,7 +73,7 @@ fn run(args: &Args) -> Result<()> {
     println!("{}", cut.table()?);
 
     let results = train_parts(&index, args.parts, &data, &device, &args.training(), true, |part, device| {
-        Ok(args.model(data.num_classes, args.self_loop).init(part, &inputs, device)?)
+        Ok(args.model(data.num_classes, args.self_loop).init(part, inputs.clone(), device)?)
     })?;
 
     // One model of the whole graph out of the ranks' parts, through a file, judged without partitions.

@@ -5,7 +5,7 @@ use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Gradients, Tensor};
 use burn_gnn::dist::{DistBatch, DistEmbedding, DistGraph, EmbeddingRows, Shard, SparseOptimizer};
-use burn_gnn::models::{RelGraphConv, RelGraphConvConfig, TypeInput, next_stream};
+use burn_gnn::models::{NodeTensors, RelGraphConv, RelGraphConvConfig, TypeInput, next_stream};
 use burn_gnn::ops::{Stream, glorot_uniform, matmul_rows};
 use burn_gnn::sampling::LoadedBatch;
 
@@ -45,11 +45,12 @@ impl Net {
             }
             (None, None) => unreachable!("a type has features or learned rows"),
         };
-        let mut h: Vec<_> = b.x.iter().zip(rows).map(input).collect();
+        let schema = b.batch.mini.blocks[0].schema();
+        let mut h: NodeTensors = schema.ntypes().iter().cloned().zip(b.x.iter().zip(rows).map(input)).collect();
         for (i, (conv, block)) in self.convs.iter().zip(&b.batch.mini.blocks).enumerate() {
-            h = conv.forward(block, if i == 0 { h } else { h.into_iter().map(relu).collect() });
+            h = conv.forward(block, if i == 0 { h } else { h.map(|_, h| relu(h)) });
         }
-        h.swap_remove(target)
+        h[&schema.ntypes()[target]].clone()
     }
 }
 

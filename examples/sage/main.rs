@@ -30,8 +30,8 @@ use burn_gnn::data::Dataset;
 use burn_gnn::data::datasets::Known;
 use burn_gnn::graph::Graph;
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{Counts, Epoch, FusedAdamConfig, InferenceConfig, Mode, SageConfig, TypeInput, infer, majority_class, seeded};
-use burn_gnn::ops::{LossReduction, Stream, cross_entropy_rows};
+use burn_gnn::models::{Counts, Epoch, FusedAdamConfig, InferenceConfig, SageConfig, infer, majority_class, seeded};
+use burn_gnn::ops::{GraphView, LossReduction, Stream, cross_entropy_rows};
 use clap::Parser;
 use common::data::{FEATURE, data_set, load};
 use common::plot::PlotArgs;
@@ -101,11 +101,11 @@ fn run(args: &Args) -> Result<()> {
     let set = data_set(args.data.as_deref(), Known::Crates)?;
     let device = device(args.backend, Precision::F32)?;
     let data = load(of_one_type(set)?, None, &device, FloatDType::F32)?;
-    let TypeInput::Features(d_input) = data.inputs()[0] else { anyhow::bail!("`sage` needs node features; this data set has none") };
+    let d_input = data.width()?;
     let (g, ntype, features) = (&data.graph, data.graph.schema().ntypes()[0].clone(), data.features());
     println!("{g}");
 
-    let config = SageConfig::new(d_input, data.num_classes).with_hidden(args.hidden).with_layers(args.layers);
+    let config = SageConfig::new(d_input, data.num_classes).with_hidden(args.hidden).with_num_layers(args.layers);
     let mut model = seeded(args.seed, || config.with_dropout(args.dropout).try_init(&device.clone().autodiff()))?;
     let mut optimizer = FusedAdamConfig::new().with_weight_decay(Some(WeightDecayConfig::new(5e-4))).init();
     let (mut step, mut history, mut best): (_, _, Option<(f64, usize, Counts)>) = (0, vec![], None);
@@ -119,14 +119,14 @@ fn run(args: &Args) -> Result<()> {
             let (seeds, labels): (Vec<u32>, Vec<u32>) = batch.iter().copied().unzip();
             let hood = g.khop_in_subgraph([(&ntype, &seeds)], args.layers)?;
             let block = &hood.subgraph.graph; // its features came along
-            let logits = model.forward(block, block.nodes(&ntype)?.get::<2>(FEATURE)?, Mode::Train { seed: args.seed, step });
+            let logits = model.forward(&block.at_step(args.seed, step), block.nodes(&ntype)?.get::<2>(FEATURE)?);
             let loss = cross_entropy_rows(logits, &hood.seeds[0].clone().into(), &labels.into(), LossReduction::Mean);
             sum += loss.clone().into_scalar::<f64>() * batch.len() as f64;
             let grads = GradientsParams::from_grads(loss.backward(), &model);
             model = optimizer.step(args.lr, model, grads);
             step += 1;
         }
-        let logits = infer(&model.valid(), g, &features, 0, &InferenceConfig::new())?;
+        let logits = infer(&model.valid(), g, &features, &ntype, &InferenceConfig::new())?;
         let (train, val) = (Counts::new(&logits, &data.train), Counts::new(&logits, &data.val));
         let seen = Epoch {
             epoch,

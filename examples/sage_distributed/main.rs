@@ -31,7 +31,7 @@ use burn_gnn::dist::{
     Communicator, DistFeatures, DistGraph, DistSampler, Metered, PartitionConfig, Presampling, all_reduce_gradients, partition_graph,
 };
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy, seeded};
+use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig, cross_entropy, seeded};
 use burn_gnn::sampling::Loader;
 use clap::Parser;
 use common::launch::LaunchArgs;
@@ -136,9 +136,9 @@ fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, de
         None => features.with_cache(args.cache)?,
     };
     let loader = Loader::new(sampler, seeds, batch_size)?.with_features(features).with_prefetch(prefetch);
-    let config = SageConfig::new(facts.width, facts.classes).with_hidden(args.hidden).with_layers(args.fanouts.len());
+    let config = SageConfig::new(facts.width, facts.classes).with_hidden(args.hidden).with_num_layers(args.fanouts.len());
     let mut net = seeded(0, || config.init(&device.clone().autodiff()));
-    let (mut optimizer, mut step, mut out) = (FusedAdamConfig::new().init(), 0, String::new());
+    let (mut optimizer, mut out) = (FusedAdamConfig::new().init(), String::new());
     for epoch in 0..args.epochs {
         let (begin, cpu, before) = (Instant::now(), cpu_seconds(), comm.traffic());
         let (mut computing, mut loss_sum) = (Duration::ZERO, [0.0]);
@@ -152,7 +152,7 @@ fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, de
             if b.num_seeds() > 0 {
                 let rows = Rows { index: b.batch.mini.seeds[0].as_slice().into(), labels: labels.into(), total: b.global_seeds };
                 let x = b.x[0].clone().context("features were asked for")?;
-                let logits = net.forward_blocks(&b.batch.mini.blocks, Tensor::from_inner(x), Mode::Train { seed: 0, step });
+                let logits = net.forward_blocks(&b.batch.mini.blocks, Tensor::from_inner(x));
                 let loss = cross_entropy(logits, &rows);
                 loss_sum[0] += f64::from(loss.clone().into_scalar::<f32>()) * b.global_seeds as f64;
                 grads = GradientsParams::from_grads(loss.backward(), &net);
@@ -161,7 +161,7 @@ fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, de
             let grads = all_reduce_gradients(&*comm, &net, grads)?;
             let start = Instant::now();
             net = optimizer.step(0.003, net, grads);
-            (step, computing) = (step + 1, computing + start.elapsed());
+            computing += start.elapsed();
         }
         let (times, wall, traffic) = (pass.throughput(), begin.elapsed(), comm.traffic());
         drop(pass);

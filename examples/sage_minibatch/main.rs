@@ -25,7 +25,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use burn_gnn::data::load_dataset;
 use burn_gnn::graph::{Graph, Stream};
-use burn_gnn::models::{Counts, FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy, seeded};
+use burn_gnn::models::{Counts, FusedAdamConfig, Rows, SageConfig, cross_entropy, seeded};
 use burn_gnn::sampling::RowType;
 use burn_gnn::sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
 use clap::Parser;
@@ -109,13 +109,13 @@ fn run(args: &Args) -> Result<()> {
     let seeds = Seeds::nodes(&data.graph, [(ntype, &data.train)])?;
     let loader = Loader::new(sampler, seeds, args.batch)?.with_features(features).with_seed(args.seed).with_workers(args.workers);
 
-    let config = SageConfig::new(data.width, data.classes).with_layers(args.fanouts.len());
+    let config = SageConfig::new(data.width, data.classes).with_num_layers(args.fanouts.len());
     let config = config.with_hidden(args.hidden).with_dropout(args.dropout);
     let mut net = seeded(args.seed, || config.try_init(&device.clone().autodiff()))?;
     let mut optimizer = FusedAdamConfig::new().init();
     let split = |ids: &[u32]| Rows::new(ids, &data.labels, data.classes);
     let (val, test) = (split(&data.val)?, split(&data.test)?);
-    let (mut step, mut best) = (0, (0.0, 0.0, 0));
+    let mut best = (0.0, 0.0, 0);
     for epoch in 0..args.epochs {
         let (mut sum, mut batches) = (0.0, loader.epoch(epoch));
         for batch in &mut batches {
@@ -123,14 +123,12 @@ fn run(args: &Args) -> Result<()> {
             let labels: Vec<i64> = b.seeds[0].iter().map(|&v| data.labels[v as usize]).collect();
             let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, data.classes)?;
             let x = b.x.into_iter().flatten().next().context("features were given to the loader")?;
-            let mode = Mode::Train { seed: args.seed, step };
-            let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x), mode), &rows);
+            let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)), &rows);
             sum += f64::from(loss.clone().inner().into_scalar::<f32>()) * labels.len() as f64;
             let grads = GradientsParams::from_grads(loss.backward(), &net);
             net = optimizer.step(args.lr, net, grads);
-            step += 1;
         }
-        let logits = net.valid().forward(&data.graph, x.clone(), Mode::Eval);
+        let logits = net.valid().forward(&data.graph, x.clone());
         let accuracy = |rows: &Rows| Counts::new(&logits, rows).accuracy();
         let (on_val, on_test) = (accuracy(&val), accuracy(&test));
         if on_val > best.0 {

@@ -4,6 +4,7 @@ use burn::module::{ModuleMapper, Param};
 use burn::tensor::{DType, Device, FloatDType, Gradients, Int, Tensor, TensorData};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::*;
+use burn_gnn::ops::{Edges, GraphView};
 use serde_json::Value;
 
 use super::{Case, text};
@@ -11,7 +12,7 @@ use super::{Case, text};
 pub(crate) fn run_layers(case: &Case<'_>, device: &Device) -> Result<(), String> {
     let layer = Layer { case, device, config: &case.json["config"] };
     match text(case.json, "layer")? {
-        "GraphConv" => layer.graph_conv(),
+        "GraphConv" => layer.gcn_conv(),
         "EdgeWeightNorm+GraphConv" => layer.edge_weight_norm(),
         "SAGEConv" => layer.sage_conv(),
         "GATConv" => layer.gat_conv(),
@@ -104,7 +105,7 @@ impl Layer<'_> {
     }
 
     /// One tensor for both ends, or one for each.
-    fn ends(&self) -> Result<(Ends, Inputs<2>), String> {
+    fn ends(&self) -> Result<(ConvInput, Inputs<2>), String> {
         if self.shape("inputs", "x").is_some() {
             let x = self.input::<2>("x")?;
             return Ok((x.clone().into(), vec![("x".to_owned(), x)]));
@@ -164,28 +165,33 @@ impl Layer<'_> {
     }
 
     /// A layer of the shapes below `prefix`.
-    fn graph_conv_config(&self, prefix: &str, norm: DegreeNorm) -> Result<GraphConvConfig, String> {
+    fn gcn_conv_config(&self, prefix: &str, norm: DegreeNorm) -> Result<GcnConvConfig, String> {
         let w = self.weight(&format!("{prefix}weight"))?;
-        Ok(GraphConvConfig::new(w[0], w[1]).with_norm(norm).with_bias(self.flag("bias", true)))
+        Ok(GcnConvConfig::new(w[0], w[1]).with_norm(norm).with_bias(self.flag("bias", true)))
     }
 
-    fn graph_conv(&self) -> Result<(), String> {
-        let conv = self.graph_conv_config("", degree_norm(text(self.config, "norm")?)?)?;
+    fn gcn_conv(&self) -> Result<(), String> {
+        let conv = self.gcn_conv_config("", degree_norm(text(self.config, "norm")?)?)?;
         let conv = self.load(conv.init(self.device))?;
         let (x, (weight, weights)) = (self.input::<2>("x")?, self.edge_weight()?);
         let mut outputs = Outputs::default();
-        outputs.add(self, "out", conv.forward_on(&self.graph()?, 0, x.clone(), weight))?;
+        let g = self.graph()?;
+        let edges = Edges::from(&g).with_weight(weight);
+        // The layer reads no features of destinations.
+        let (ends, none) = (edges.ends(), Tensor::zeros([edges.num_dst(), 0], (self.device, self.case.dtype()?)));
+        let input = if ends.0 == ends.1 { ConvInput::Same(x.clone()) } else { ConvInput::Pair(x.clone(), none) };
+        outputs.add(self, "out", conv.forward(edges, input))?;
         self.gradients(conv, outputs, &vec![("x".to_owned(), x)], &weights)
     }
 
     fn edge_weight_norm(&self) -> Result<(), String> {
-        let conv = self.load(self.graph_conv_config("", DegreeNorm::None)?.init(self.device))?;
+        let conv = self.load(self.gcn_conv_config("", DegreeNorm::None)?.init(self.device))?;
         let (g, x, weight) = (self.graph()?, self.input::<2>("x")?, self.input::<1>("edge_weight")?);
         let norm = EdgeWeightNorm::new().with_norm(degree_norm(text(self.config, "norm")?)?);
-        let normed = norm.forward(&g, 0, weight.clone()).map_err(|e| e.to_string())?;
+        let normed = norm.forward(&g, weight.clone()).map_err(|e| e.to_string())?;
         let mut outputs = Outputs::default();
         outputs.add(self, "norm_weight", normed.clone())?;
-        outputs.add(self, "out", conv.forward_on(&g, 0, x.clone(), Some(normed)))?;
+        outputs.add(self, "out", conv.forward(Edges::from(&g).with_weight(normed), x.clone()))?;
         self.gradients(conv, outputs, &vec![("x".to_owned(), x)], &vec![("edge_weight".to_owned(), weight)])
     }
 
@@ -207,7 +213,7 @@ impl Layer<'_> {
         let conv = self.load(self.sage("")?.init(self.device))?;
         let ((x, inputs), (weight, weights)) = (self.ends()?, self.edge_weight()?);
         let mut outputs = Outputs::default();
-        outputs.add(self, "out", conv.forward_on(&self.graph()?, 0, x, weight))?;
+        outputs.add(self, "out", conv.forward(Edges::from(&self.graph()?).with_weight(weight), x))?;
         self.gradients(conv, outputs, &inputs, &weights)
     }
 
@@ -223,17 +229,17 @@ impl Layer<'_> {
         let slope = self.config["negative_slope"].as_f64().unwrap_or(0.2);
         let conv = GatConvConfig::new(fc[1], attn[2], attn[1])
             .with_d_dst(both.map(|s| s[1]))
-            .with_slope(slope)
+            .with_negative_slope(slope)
             .with_residual(self.flag("residual", false))
             .with_bias(self.flag("bias", true));
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
         let ((x, inputs), (weight, weights), g) = (self.ends()?, self.edge_weight()?, self.graph()?);
         let mut outputs = Outputs::default();
         // With and without attention weights: one pass, and one operator after the other.
-        let fused = conv.forward_on(&g, 0, x.clone(), weight.clone(), Mode::Eval);
+        let fused = conv.forward(Edges::from(&g).with_weight(weight.clone()), x.clone());
         self.case.compare("outputs", "out", self.heads(fused.clone(), [attn[1], attn[2]]))?;
         if self.shape("outputs", "attention").is_some() {
-            let (y, attention) = conv.forward_with_attention(&g, 0, x, weight, Mode::Eval);
+            let (y, attention) = conv.forward_with_attention(Edges::from(&g).with_weight(weight), x);
             self.case.compare("outputs", "out", self.heads(y, [attn[1], attn[2]]))?;
             outputs.add(self, "attention", attention.unsqueeze_dim::<3>(2))?;
         }
@@ -247,14 +253,14 @@ impl Layer<'_> {
         let conv = Gatv2ConvConfig::new(fc[1], attn[2], attn[1])
             .with_d_dst(self.shape("params", "fc_dst.weight").map(|s| s[1]))
             .with_share_weights(self.flag("share_weights", false))
-            .with_slope(slope)
+            .with_negative_slope(slope)
             .with_residual(self.flag("residual", false))
             .with_bias(self.flag("bias", true));
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
         let ((x, inputs), g) = (self.ends()?, self.graph()?);
         let mut outputs = Outputs::default();
-        let fused = conv.forward_on(&g, 0, x.clone(), None, Mode::Eval);
-        let (y, attention) = conv.forward_with_attention(&g, 0, x, None, Mode::Eval);
+        let fused = conv.forward(&g, x.clone());
+        let (y, attention) = conv.forward_with_attention(&g, x);
         self.case.compare("outputs", "out", self.heads(y, [attn[1], attn[2]]))?;
         outputs.add(self, "attention", attention.unsqueeze_dim::<3>(2))?;
         outputs.add(self, "out", self.heads(fused, [attn[1], attn[2]]))?;
@@ -290,9 +296,9 @@ impl Layer<'_> {
         }
         let g = builder.build().map_err(|e| e.to_string())?;
         let norm = if self.flag("normed", false) { Some(self.input::<2>("norm")?) } else { None };
-        let weights: Vec<Option<Tensor<1>>> =
-            (0..relations).map(|r| norm.as_ref().map(|n| n.clone().select(0, ints(&of(r), self.device)).squeeze_dim(1))).collect();
-        let y = conv.forward_weighted(&g, vec![x.clone()], &weights).swap_remove(0);
+        let weight = |r: usize| norm.as_ref().map(|n| n.clone().select(0, ints(&of(r), self.device)).squeeze_dim::<1>(1));
+        let edges = (0..relations).try_fold(g.edge_types(), |edges, r| edges.with_weight(r, weight(r)));
+        let y = conv.forward(edges.map_err(|e| e.to_string())?, x.clone())["_N"].clone();
         let mut outputs = Outputs::default();
         outputs.add(self, "out", y)?;
         let inputs = std::iter::once(("x".to_owned(), x)).chain(norm.map(|n| ("norm".to_owned(), n))).collect();
@@ -308,7 +314,7 @@ impl Layer<'_> {
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
         let (x, inputs) = self.ends()?;
         let mut outputs = Outputs::default();
-        outputs.add(self, "out", conv.forward_on(&self.graph()?, 0, x, None))?;
+        outputs.add(self, "out", conv.forward(&self.graph()?, x))?;
         self.gradients(conv, outputs, &inputs, &vec![])
     }
 
@@ -321,7 +327,7 @@ impl Layer<'_> {
         match text(self.config, "module")? {
             "GraphConv" => {
                 let norm = degree_norm(text(self.config, "norm")?)?;
-                let configs = prefixes.map(|prefix| self.graph_conv_config(&prefix, norm)).collect::<Result<Vec<_>, _>>()?;
+                let configs = prefixes.map(|prefix| self.gcn_conv_config(&prefix, norm)).collect::<Result<Vec<_>, _>>()?;
                 let mut configs = configs.iter();
                 self.hetero(&g, config.init(g.schema(), |_| configs.next().expect("one for each edge type").init(self.device)))
             }
@@ -334,37 +340,27 @@ impl Layer<'_> {
         }
     }
 
-    fn hetero<M: RelationConv + Pretrained>(&self, g: &Graph, conv: HeteroGraphConv<M>) -> Result<(), String> {
+    fn hetero<M: Conv + Pretrained>(&self, g: &Graph, conv: HeteroGraphConv<M>) -> Result<(), String> {
         let conv = self.load(conv)?;
-        let (mut inputs, mut x) = (vec![], vec![]);
-        for (t, ntype) in g.schema().ntypes().iter().enumerate() {
-            // A type that no layer reads needs no input.
-            x.push(match self.shape("inputs", ntype) {
-                Some(_) => {
-                    let x = self.input::<2>(ntype)?;
-                    inputs.push((ntype.clone(), x.clone()));
-                    x
-                }
-                None => Tensor::zeros([g.node_counts()[t], 0], (self.device, self.case.dtype()?)),
-            });
+        let (mut inputs, mut x) = (vec![], NodeTensors::default());
+        // A type that no layer reads needs no input.
+        for ntype in g.schema().ntypes().iter().filter(|ntype| self.shape("inputs", ntype).is_some()) {
+            let of_type = self.input::<2>(ntype)?;
+            inputs.push((ntype.clone(), of_type.clone()));
+            x.insert(ntype, of_type);
         }
         let mut outputs = Outputs::default();
         if self.config["aggregate"] == "stack" {
-            self.by_type(g, &mut outputs, conv.forward_stack(g, x, Mode::Eval))?;
+            self.by_type(&mut outputs, conv.results(g, x).map(|_, results| Tensor::stack::<3>(results, 1)))?;
         } else {
-            self.by_type(g, &mut outputs, conv.forward(g, x, Mode::Eval))?;
+            self.by_type(&mut outputs, conv.forward(g, x))?;
         }
         self.gradients(conv, outputs, &inputs, &vec![])
     }
 
     /// Compares the results of node types; one in which no edge type ends has none, here and there.
-    fn by_type<const D: usize>(&self, g: &Graph, outputs: &mut Outputs, y: Vec<Option<Tensor<D>>>) -> Result<(), String> {
-        for (ntype, y) in g.schema().ntypes().iter().zip(y) {
-            if let Some(y) = y {
-                outputs.add(self, &format!("out/{ntype}"), y)?;
-            }
-        }
-        Ok(())
+    fn by_type<const D: usize>(&self, outputs: &mut Outputs, y: TypeMap<Tensor<D>>) -> Result<(), String> {
+        y.into_iter().try_for_each(|(ntype, y)| outputs.add(self, &format!("out/{ntype}"), y))
     }
 
     fn hgt_conv(&self) -> Result<(), String> {
@@ -400,8 +396,8 @@ impl Layer<'_> {
             .with_relations(Some(relations))
             .with_layer_norm(self.flag("use_norm", false));
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
-        let by_type = nodes.iter().map(|n| x.clone().select(0, ints(n, self.device))).collect();
-        let y = Tensor::cat(conv.forward(&g, by_type, Mode::Eval), 0);
+        let by_type = nodes.iter().map(|n| Some(x.clone().select(0, ints(n, self.device))));
+        let y = Tensor::cat(conv.forward(&g, NodeTensors::from_list(g.schema(), by_type)).into_values(), 0);
         let order: Vec<usize> = nodes.concat();
         let back: Vec<usize> = (0..order.len()).filter_map(|v| order.iter().position(|&n| n == v)).collect();
         let mut outputs = Outputs::default();

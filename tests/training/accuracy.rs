@@ -15,8 +15,8 @@ use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn::data::{Dataset, crates_graph, karate_club};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{
-    Counts, FusedAdamConfig, GatConfig, GcnConfig, Mode, NoSync, NodeClassifier, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig,
-    TypeInput, cross_entropy, evaluate, majority_class, seeded, train,
+    Counts, FusedAdamConfig, GatConfig, GcnConfig, NoSync, NodeClassifier, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig,
+    cross_entropy, evaluate, majority_class, seeded, train,
 };
 use burn_gnn::sampling::RowType;
 use burn_gnn::sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
@@ -225,10 +225,7 @@ fn ready(row: &Row) -> Option<Loaded> {
 /// Test accuracies in percent of trainings from seeds 0 to `seeds - 1`.
 fn accuracies(row: &Row, data: &Loaded, seeds: u64) -> Vec<f64> {
     let device = Device::flex().autodiff();
-    let width = || match data.inputs()[0] {
-        TypeInput::Features(d) => d,
-        TypeInput::Embedding => panic!("{} has features", data.name),
-    };
+    let width = || data.width().unwrap();
     match &row.model {
         Model::Gcn { hidden, dropout } => {
             let config = GcnConfig::new(width(), data.num_classes).with_hidden(*hidden).with_dropout(*dropout);
@@ -242,7 +239,7 @@ fn accuracies(row: &Row, data: &Loaded, seeds: u64) -> Vec<f64> {
             let config = config.with_dropout(model.dropout).with_one_hot(model.bases.is_some());
             let bare = data.without_edges().unwrap();
             let graph = if model.edges { &data.graph } else { &bare };
-            trained(row, data, graph, seeds, || config.init(graph, &data.inputs(), &device).unwrap())
+            trained(row, data, graph, seeds, || config.init(graph, data.inputs(), &device).unwrap())
         }
     }
 }
@@ -250,7 +247,7 @@ fn accuracies(row: &Row, data: &Loaded, seeds: u64) -> Vec<f64> {
 /// Test accuracy in percent, of the epoch that is the best on validation nodes.
 fn minibatches(row: &Row, data: &Loaded, seed: u64) -> f64 {
     let (device, ntype) = (Device::flex(), &data.graph.schema().ntypes()[0]);
-    let x = data.features()[0].clone().unwrap();
+    let x = data.features()[data.target_type()].clone();
     let width = x.dims()[1];
     let rows = MemoryRows::new(&x.into_data().iter::<f32>().collect::<Vec<_>>(), width, RowType::F16).unwrap();
     let x = rows.gather_tensor(&(0..data.graph.total_nodes() as u32).collect::<Vec<_>>(), &device).unwrap();
@@ -259,21 +256,20 @@ fn minibatches(row: &Row, data: &Loaded, seed: u64) -> f64 {
     let features = GraphFeatures::new(&data.graph, &device).with_nodes(ntype, rows).unwrap();
     let seeds = Seeds::nodes(&data.graph, [(ntype, &data.train.index)]).unwrap();
     let loader = Loader::new(sampler, seeds, 512).unwrap().with_features(features).with_seed(seed).with_workers(1);
-    let config = SageConfig::new(width, data.num_classes).with_layers(2).with_hidden(64).with_dropout(0.5);
+    let config = SageConfig::new(width, data.num_classes).with_num_layers(2).with_hidden(64).with_dropout(0.5);
     let mut net = seeded(seed, || config.init(&device.clone().autodiff()));
     let mut optimizer = FusedAdamConfig::new().init();
-    let (mut step, mut best) = (0, (0.0, 0.0));
+    let mut best = (0.0, 0.0);
     for epoch in 0..row.training.epochs as u64 {
         for batch in loader.epoch(epoch).map(Result::unwrap) {
             let labels: Vec<u32> = batch.seeds[0].iter().map(|v| label[v]).collect();
             let rows = Rows { index: (0..labels.len() as u32).collect(), total: labels.len(), labels: labels.into() };
             let x = Tensor::from_inner(batch.x[0].clone().unwrap());
-            let loss = cross_entropy(net.forward_blocks(&batch.batch.blocks, x, Mode::Train { seed, step }), &rows);
+            let loss = cross_entropy(net.forward_blocks(&batch.batch.blocks, x), &rows);
             let grads = GradientsParams::from_grads(loss.backward(), &net);
             net = optimizer.step(row.training.lr, net, grads);
-            step += 1;
         }
-        let logits = net.valid().forward(&data.graph, x.clone(), Mode::Eval);
+        let logits = net.valid().forward(&data.graph, x.clone());
         let [val, test] = [&data.val, &data.test].map(|rows| Counts::new(&logits, rows).accuracy());
         if val > best.0 {
             best = (val, test);

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::Dataset;
-use burn_gnn::models::{GatConfig, GcnConfig, NoSync, NodeClassifier, RgcnConfig, TrainConfig, TypeInput, seeded, train};
+use burn_gnn::models::{GatConfig, GcnConfig, NoSync, NodeClassifier, RgcnConfig, TrainConfig, seeded, train};
 
 use crate::common::data::{Loaded, load};
 use crate::{dataset, wgpu};
@@ -29,10 +29,7 @@ fn compare<M: NodeClassifier>(set: &Dataset, config: &TrainConfig, model: impl F
 }
 
 fn width(data: &Loaded) -> usize {
-    match data.inputs()[0] {
-        TypeInput::Features(d) => d,
-        TypeInput::Embedding => panic!("{} has features", data.name),
-    }
+    data.width().unwrap()
 }
 
 fn cora() -> Option<Dataset> {
@@ -60,7 +57,7 @@ fn rgcn_on_aifb() {
     let Some(mut set) = dataset("aifb") else { return };
     set.graph = set.graph.with_inverse_relations("-inv").unwrap();
     let config = RgcnConfig::new(set.num_classes).with_hidden(32).with_dropout(0.3);
-    compare(&set, &TrainConfig::new(), |data, device| config.init(&data.graph, &data.inputs(), device).unwrap());
+    compare(&set, &TrainConfig::new(), |data, device| config.init(&data.graph, data.inputs(), device).unwrap());
 }
 
 /// Mini-batches whose blocks are drawn on the device and whose hot rows are there.
@@ -70,7 +67,7 @@ fn sage_by_mini_batches() {
     use burn::optim::GradientsParams;
     use burn::tensor::Tensor;
     use burn_gnn::graph::{Graph, Stream};
-    use burn_gnn::models::{FusedAdamConfig, Mode, Rows, SageConfig, cross_entropy};
+    use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig, cross_entropy};
     use burn_gnn::ops::{DeviceSampler, edges_to_device};
     use burn_gnn::sampling::RowType;
     use burn_gnn::sampling::{BlockSampler, DeviceRows, FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
@@ -93,9 +90,9 @@ fn sage_by_mini_batches() {
         let g = sampler.on_host().graph().clone();
         let features = GraphFeatures::new(&g, device).with_nodes("_N", rows).unwrap();
         let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", seeds)]).unwrap(), 64).unwrap().with_features(features);
-        let config = SageConfig::new(WIDTH, 4).with_hidden(16).with_layers(2).with_dropout(0.2);
+        let config = SageConfig::new(WIDTH, 4).with_hidden(16).with_num_layers(2).with_dropout(0.2);
         let mut net = seeded(0, || config.init(&device.clone().autodiff()));
-        let (mut optimizer, mut step, mut all) = (FusedAdamConfig::new().init(), 0, vec![]);
+        let (mut optimizer, mut all) = (FusedAdamConfig::new().init(), vec![]);
         for epoch in 0..3 {
             for b in loader.epoch(epoch) {
                 let b = b.unwrap();
@@ -103,10 +100,9 @@ fn sage_by_mini_batches() {
                 let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, 4).unwrap();
                 let x = b.x.into_iter().flatten().next().unwrap();
                 assert_eq!(&x.device(), device);
-                let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x), Mode::Train { seed: 5, step }), &rows);
+                let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)), &rows);
                 all.push(f64::from(loss.clone().into_scalar::<f32>()));
                 net = optimizer.step(0.01, net.clone(), GradientsParams::from_grads(loss.backward(), &net));
-                step += 1;
             }
         }
         all

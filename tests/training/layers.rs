@@ -7,7 +7,7 @@ use burn_gnn::dist::{
 };
 use burn_gnn::graph::{EdgeType, Graph, Schema};
 use burn_gnn::models::*;
-use burn_gnn::ops::{GraphView, Stream};
+use burn_gnn::ops::{Edges, GraphView, Stream};
 use burn_gnn::sampling::{Block, NeighborSampler, SampleKey};
 
 use crate::wgpu;
@@ -52,16 +52,16 @@ fn list(t: Tensor<2>) -> Vec<f64> {
 /// Output rows and gradients of input rows, by original id.
 fn run<G: GraphView>(g: &G, norm: DegreeNorm, src: &[u64], dst: &[u64], edges: &[u64], device: &Device) -> (Vec<f64>, Vec<f64>) {
     let device = device.clone().autodiff();
-    let layer = to_dtype(seeded(1, || GraphConvConfig::new(WIDTHS.0, WIDTHS.1).with_norm(norm).init(&device)), FloatDType::F64);
+    let layer = to_dtype(seeded(1, || GcnConvConfig::new(WIDTHS.0, WIDTHS.1).with_norm(norm).init(&device)), FloatDType::F64);
     let x = rows("x", src, WIDTHS.0, &device).require_grad();
     let w = rows("w", edges, 1, &device).reshape([edges.len()]);
-    let y = layer.forward_on(g, 0, x.clone(), Some(w));
+    let y = layer.forward(g.edge_type(R).unwrap().with_weight(w), (x.clone(), rows("y", dst, 1, &device)));
     let grads = (y.clone() * rows("c", dst, WIDTHS.1, &device)).sum().backward();
     (list(y.inner()), list(x.grad(&grads).unwrap()))
 }
 
 #[test]
-fn graph_conv_on_parts_is_graph_conv() {
+fn gcn_conv_on_parts_is_gcn_conv() {
     let g = graph();
     let all = |n: usize| (0..n as u64).collect::<Vec<_>>();
     for device in [Device::flex(), Device::ndarray()] {
@@ -122,7 +122,13 @@ fn edges(g: &dyn GraphView, etype: usize) -> Vec<u64> {
     g.original_edge_ids(etype).map_or_else(|| (0..g.total_edges(etype)).collect(), |ids| ids.to_vec())
 }
 
-const TRAIN: Mode = Mode::Train { seed: 3, step: 2 };
+/// Seed and step of dropout.
+const STEP: (u64, u64) = (3, 2);
+
+/// The edges of a type.
+fn of(g: &dyn GraphView, etype: usize) -> Edges<'_> {
+    Edges::new(g, etype).unwrap()
+}
 
 fn cast<M: Module>(layer: M, device: &Device) -> M {
     to_dtype(layer, real(device))
@@ -130,58 +136,56 @@ fn cast<M: Module>(layer: M, device: &Device) -> M {
 
 /// Each runs in a seeded scope, so every rank makes the same layer; masks follow original ids.
 const LAYERS: [(&str, Run); 15] = [
-    ("sage mean", |g, [a, b], d| vec![(1, cast(SageConvConfig::new(3, 2).init(d), d).forward_on(g, R, (a, b), None))]),
+    ("sage mean", |g, [a, b], d| vec![(1, cast(SageConvConfig::new(3, 2).init(d), d).forward(of(g, R), (a, b)))]),
     ("sage lstm", |g, [a, _], d| {
         let layer = cast(SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Lstm).init(d), d);
-        vec![(0, layer.forward_on(g, T, a, None))]
+        vec![(0, layer.forward(of(g, T), a))]
     }),
     ("sage gcn", |g, [a, _], d| {
         let layer = cast(SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Gcn).init(d), d);
-        vec![(0, layer.forward_on(g, T, a, None))]
+        vec![(0, layer.forward(of(g, T), a))]
     }),
     ("gat", |g, [a, _], d| {
-        let layer = cast(GatConvConfig::new(3, 2, 2).with_attn_dropout(0.4).with_residual(true).init(d), d);
-        vec![(0, layer.forward_on(g, T, a, None, TRAIN))]
+        let layer = cast(GatConvConfig::new(3, 2, 2).with_dropout(0.4).with_residual(true).init(d), d);
+        vec![(0, layer.forward(of(g, T), a))]
     }),
     ("gat with edges", |g, [a, _], d| {
-        let layer = cast(GatConvConfig::new(3, 2, 2).with_d_edge(Some(2)).with_attn_dropout(0.4).init(d), d);
-        vec![(0, layer.forward_on(g, T, a, rows("f", &edges(g, T), 2, d), TRAIN))]
+        let layer = cast(GatConvConfig::new(3, 2, 2).with_d_edge(Some(2)).with_dropout(0.4).init(d), d);
+        vec![(0, layer.forward(of(g, T).with_features(rows("f", &edges(g, T), 2, d)), a))]
     }),
     ("graph by in-degrees", |g, [a, _], d| {
-        let layer = cast(GraphConvConfig::new(3, 2).with_norm(DegreeNorm::BothIn).init(d), d);
-        vec![(0, layer.forward_on(g, T, a, None))]
+        let layer = cast(GcnConvConfig::new(3, 2).with_norm(DegreeNorm::BothIn).init(d), d);
+        vec![(0, layer.forward(of(g, T), a))]
     }),
     ("appnp by weighted in-degrees", |g, [a, _], d| {
         let ids = edges(g, T);
         let w = (rows("w", &ids, 1, d) + 1.0).reshape([ids.len()]);
         let layer = AppnpConvConfig::new().with_hops(2).with_norm(DegreeNorm::BothIn).with_weighted_norm(true).init(d);
-        vec![(0, layer.forward_on(g, T, a, Some(w), TRAIN))]
+        vec![(0, layer.forward(of(g, T).with_weight(w), a))]
     }),
     ("gatv2", |g, [a, b], d| {
-        let layer = cast(Gatv2ConvConfig::new(3, 1, 2).with_attn_dropout(0.4).init(d), d);
-        vec![(1, layer.forward_on(g, R, (a, b), None, TRAIN))]
+        let layer = cast(Gatv2ConvConfig::new(3, 1, 2).with_dropout(0.4).init(d), d);
+        vec![(1, layer.forward(of(g, R), (a, b)))]
     }),
-    ("gin", |g, [a, b], d| vec![(1, cast(GinConvConfig::new(vec![3, 4, 2]).init(d), d).forward_on(g, R, (a, b), None))]),
+    ("gin", |g, [a, b], d| vec![(1, cast(GinConvConfig::new(vec![3, 4, 2]).init(d), d).forward(of(g, R), (a, b)))]),
     ("edge and pna", |g, [a, b], d| {
-        let pna = cast(PnaConvConfig::new(3, 2, 1.1).init(d), d).forward_on(g, T, a.clone(), None);
-        vec![(0, pna), (1, cast(EdgeConvConfig::new(3, vec![2]).init(d), d).forward_on(g, R, (a, b)))]
+        let pna = cast(PnaConvConfig::new(3, 2, 1.1).init(d), d).forward(of(g, T), a.clone());
+        vec![(0, pna), (1, cast(EdgeConvConfig::new(3, vec![2]).init(d), d).forward(of(g, R), (a, b)))]
     }),
     ("transformer", |g, [a, b], d| {
-        let layer = cast(TransformerConvConfig::new(3, 2, 2).with_attn_dropout(0.4).init(d), d);
-        vec![(1, layer.forward_on(g, R, (a, b), None, TRAIN))]
+        let layer = cast(TransformerConvConfig::new(3, 2, 2).with_dropout(0.4).init(d), d);
+        vec![(1, layer.forward(of(g, R), (a, b)))]
     }),
-    ("appnp", |g, [a, _], d| {
-        vec![(0, AppnpConvConfig::new().with_hops(3).with_edge_dropout(0.4).init(d).forward_on(g, T, a, None, TRAIN))]
-    }),
-    ("sg", |g, [a, _], d| vec![(0, cast(SgConvConfig::new(3, 2).with_hops(2).init(d), d).forward_on(g, T, a, None))]),
+    ("appnp", |g, [a, _], d| vec![(0, AppnpConvConfig::new().with_hops(3).with_dropout(0.4).init(d).forward(of(g, T), a))]),
+    ("sg", |g, [a, _], d| vec![(0, cast(SgConvConfig::new(3, 2).with_hops(2).init(d), d).forward(of(g, T), a))]),
     ("hgt", |g, [a, b], d| {
         let layer = cast(HgtConvConfig::from_graph(g, 3, 2, 2).with_layer_norm(true).with_dropout(0.4).init(d), d);
-        layer.forward(g, vec![a, b], TRAIN).into_iter().enumerate().collect()
+        layer.forward(g, [("a", a), ("b", b)]).into_values().into_iter().enumerate().collect()
     }),
     ("hetero", |g, [a, b], d| {
         let make = |_: &EdgeType| GatConvConfig::new(3, 2, 2).init(d);
         let layer = cast(HeteroGraphConvConfig::new().with_aggregate(Aggregator::Max).init(g.schema(), make), d);
-        layer.forward(g, vec![a, b], TRAIN).into_iter().enumerate().map(|(t, y)| (t, y.unwrap())).collect()
+        layer.forward(g, [("a", a), ("b", b)]).into_values().into_iter().enumerate().collect()
     }),
 ];
 
@@ -191,25 +195,23 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
     let g = three();
     let all: Vec<u64> = (0..30).collect();
     let device = Device::flex();
-    let layer = |schema: &Schema| cast(seeded(1, || HanConvConfig::new(vec![3, 3], 2, 2).init(schema, &device)), &device);
-    let input = |a: &[u64], b: &[u64]| vec![rows("x0", a, 3, &device), rows("x1", b, 3, &device)];
-    let want: Vec<Vec<f64>> =
-        layer(g.schema()).forward(&g, input(&all, &all[..20]), Mode::Eval).into_iter().map(|y| list(y.unwrap())).collect();
+    let layer = |schema: &Schema| cast(seeded(1, || HanConvConfig::new([("a", 3), ("b", 3)].into(), 2, 2).init(schema, &device)), &device);
+    let input = |a: &[u64], b: &[u64]| NodeTensors::from([("a", rows("x0", a, 3, &device)), ("b", rows("x1", b, 3, &device))]);
+    let want: Vec<Vec<f64>> = layer(g.schema()).forward(&g, input(&all, &all[..20])).into_values().into_iter().map(list).collect();
     for parts in [1, 2, 3] {
         let cut = partition_graph(&g, &PartitionConfig::new("g", parts).with_method(PartitionMethod::Random)).unwrap();
         let ranks = run_ranks(parts, |comm| -> Result<_, burn_gnn::dist::DistError> {
             let part = LocalPartition::new(&cut.part(comm.rank())?, comm, &device)?;
             let ids = [part.inner_nodes(0).to_vec(), part.inner_nodes(1).to_vec()];
             let (han, x) = (layer(part.schema()), input(&ids[0], &ids[1]));
-            let refused = han.try_forward(&part, x.clone(), Mode::Eval).err().map(|e| e.to_string());
-            let scores = han.relation_scores(&part, x.clone(), Mode::Eval);
+            let refused = han.try_forward(&part, x.clone()).err().map(|e| e.to_string());
+            let scores = han.relation_scores(&part, x.clone());
             // Two relations end in `a`, one in `b`.
-            let mut sums: Vec<f64> = scores[0].clone().unwrap().into_data().iter::<f64>().collect();
-            assert!(scores[1].is_none());
+            let mut sums: Vec<f64> = scores["a"].clone().into_data().iter::<f64>().collect();
+            assert!(scores.get("b").is_none());
             part.comm().all_reduce("scores", &mut sums)?;
             let whole = Tensor::from_data(TensorData::new(sums, [2]), (&device, DType::F64));
-            let y: Vec<Vec<f64>> =
-                han.forward_with(&part, x, &[Some(whole), None], Mode::Eval).into_iter().map(|y| list(y.unwrap())).collect();
+            let y: Vec<Vec<f64>> = han.forward_with_scores(&part, x, [("a", whole)]).into_values().into_iter().map(list).collect();
             Ok((ids, refused, y))
         })
         .unwrap();
@@ -217,7 +219,7 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
             let message = (parts > 1).then(|| {
                 let n = ids[0].len();
                 format!(
-                    "han_conv: needs all 30 nodes of type `a`, this view computes {n}; add up `relation_scores` over all parts and call `forward_with`, or set `local_scores`"
+                    "han_conv: needs all 30 nodes of type `a`, this view computes {n}; add up `relation_scores` over all parts and call `forward_with_scores`, or set `local_scores`"
                 )
             });
             assert_eq!(refused, message);
@@ -278,11 +280,11 @@ fn han(layer: &HanConv, ntype: usize, nodes: &[u64]) -> Vec<f64> {
 
 /// What HAN by `local_scores` makes of a view that computes these nodes is the formula over them.
 fn by_local_scores<G: GraphView>(g: &G, inputs: [&[u64]; 2], computed: [&[u64]; 2], (device, tolerance): (&Device, f64)) {
-    let config = HanConvConfig::new(vec![3, 3], 2, 2).with_local_scores(true);
+    let config = HanConvConfig::new([("a", 3), ("b", 3)].into(), 2, 2).with_local_scores(true);
     let layer = |device: &Device| cast(seeded(1, || config.init(g.schema(), device)), device);
-    let x = vec![rows("x0", inputs[0], 3, device), rows("x1", inputs[1], 3, device)];
-    for (t, y) in layer(device).forward(g, x, Mode::Eval).into_iter().enumerate() {
-        let (got, want) = (list(y.unwrap()), han(&layer(&Device::flex()), t, computed[t]));
+    let x = [("a", rows("x0", inputs[0], 3, device)), ("b", rows("x1", inputs[1], 3, device))];
+    for (t, y) in layer(device).forward(g, x).into_values().into_iter().enumerate() {
+        let (got, want) = (list(y), han(&layer(&Device::flex()), t, computed[t]));
         let near = got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + b.abs()));
         assert!(near && got.len() == want.len(), "{device:?}, type {t}, nodes {:?}: {got:?} instead of {want:?}", computed[t]);
     }
@@ -290,8 +292,8 @@ fn by_local_scores<G: GraphView>(g: &G, inputs: [&[u64]; 2], computed: [&[u64]; 
 
 /// [`three`] in parts of which the last owns no node of `a`.
 fn last_without_a(parts: usize) -> PartitionedGraph {
-    let owners = |n: usize, parts: usize| (0..n).map(|v| (v * 7 % parts) as u32).collect();
-    let custom = PartitionMethod::Custom(vec![owners(30, (parts - 1).max(1)), owners(20, parts)]);
+    let owners = |n: usize, parts: usize| (0..n).map(|v| (v * 7 % parts) as u32).collect::<Vec<_>>();
+    let custom = PartitionMethod::custom([("a", owners(30, (parts - 1).max(1))), ("b", owners(20, parts))]);
     partition_graph(&three(), &PartitionConfig::new("g", parts).with_method(custom)).unwrap()
 }
 
@@ -388,15 +390,17 @@ fn layers_on_blocks_of_ranks_are_those_on_blocks_of_one_machine() {
 
 /// Results by node type.
 fn run_on_block(block: &Block, layer: Run, ids: [&[u64]; 2], device: &Device) -> Vec<(usize, Vec<f64>)> {
+    // On an autodiff device, so that layers drop what the key of the block says.
+    let device = &device.clone().autodiff();
     let x = [0, 1].map(|t: usize| rows(&format!("x{t}"), ids[t], 3, device));
-    seeded(1, || layer(block, x, device)).into_iter().map(|(t, y)| (t, list(y))).collect()
+    seeded(1, || layer(block, x, device)).into_iter().map(|(t, y)| (t, list(y.inner()))).collect()
 }
 
 /// Results and gradients of the rows of both types, by node type.
 fn run_layer<G: GraphView>(g: &G, layer: Run, ids: [&[u64]; 2], device: &Device) -> Vec<(usize, usize, Vec<f64>)> {
     let device = device.clone().autodiff();
     let x = [0, 1].map(|t: usize| rows(&format!("x{t}"), ids[t], 3, &device).require_grad());
-    let results = seeded(1, || layer(g, x.clone(), &device));
+    let results = seeded(1, || layer(&g.at_step(STEP.0, STEP.1), x.clone(), &device));
     let loss = results.iter().map(|(t, y)| (y.clone() * rows("c", ids[*t], y.dims()[1], &device)).sum()).reduce(|a, b| a + b);
     let grads = loss.unwrap().backward();
     let mut out: Vec<_> = results.into_iter().map(|(t, y)| (t, y.dims()[1], list(y.inner()))).collect();

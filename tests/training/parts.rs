@@ -7,9 +7,7 @@ use anyhow::Result;
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::{Dataset, crates_graph, karate_club};
 use burn_gnn::dist::{Communicator, LocalPartition, PartitionConfig, PartitionMethod, broadcast_seed, partition_graph, run_ranks};
-use burn_gnn::models::{
-    GcnConfig, NoSync, NodeClassifier, NodeTask, RelWeights, RgcnConfig, Rows, TrainConfig, TypeInput, seeded, to_dtype, train,
-};
+use burn_gnn::models::{GcnConfig, NoSync, NodeClassifier, NodeTask, RelWeights, RgcnConfig, Rows, TrainConfig, seeded, to_dtype, train};
 use burn_gnn::ops::GraphView;
 
 use crate::common::data::{FEATURE, Loaded, load};
@@ -26,8 +24,7 @@ where
 {
     let data = load(set, None, device, dtype).unwrap();
     let config = TrainConfig::new().with_epochs(EPOCHS).with_weight_decay(5e-4).with_progress(false);
-    let task =
-        NodeTask { graph: &data.graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
+    let task = data.task(&data.graph);
     let losses = |history: &[burn_gnn::models::Epoch]| history.iter().map(|e| e.loss).collect::<Vec<_>>();
     let model = to_dtype(seeded(config.seed, || build(&data.graph, &data, &device.clone().autodiff())), dtype);
     let one = losses(&train(model, &task, &config, &NoSync, |_| {}).unwrap().history);
@@ -55,7 +52,7 @@ where
 fn rgcn(weights: RelWeights, hidden: usize, dropout: f64) -> impl Fn(&dyn GraphView, &Loaded, &Device) -> burn_gnn::models::Rgcn + Sync {
     move |g, data, device| {
         let config = RgcnConfig::new(data.num_classes).with_hidden(hidden).with_weights(weights).with_dropout(dropout);
-        config.init(g, &data.inputs(), device).unwrap()
+        config.init(g, data.inputs(), device).unwrap()
     }
 }
 
@@ -85,7 +82,7 @@ fn karate_gcn() {
         for dtype in [FloatDType::F64, FloatDType::F32] {
             // Two labelled nodes: on four parts some rank has none.
             compare(set(), &[1, 2, 4], &PartitionMethod::Metis, &device, dtype, |_, data, device| {
-                let TypeInput::Features(d) = data.inputs()[0] else { panic!("the club has features") };
+                let d = data.width().unwrap();
                 GcnConfig::new(d, 2).with_dropout(0.2).init(device)
             });
         }
@@ -114,14 +111,15 @@ fn aifb_rgcn() {
 fn ranks_must_begin_with_one_model() {
     let (data, device) = (load(karate_club(), None, &Device::flex(), FloatDType::F32).unwrap(), Device::flex());
     let parts = partition_graph(&data.graph, &PartitionConfig::new("g", 3)).unwrap();
-    let TypeInput::Features(d) = data.inputs()[0] else { panic!("the club has features") };
+    let d = data.width().unwrap();
     let config = TrainConfig::new().with_epochs(2).with_progress(false);
     let run = |comm: Arc<dyn Communicator>, scope: bool| -> Result<(usize, Result<f64, String>)> {
         let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), &device)?;
         let own = part.inner_nodes(0).to_vec();
         let here = |rows: &Rows| rows.on_rank(|id| own.binary_search(&u64::from(id)).ok().map(|r| r as u32));
-        let features = vec![part.nodes(0).get::<2>(FEATURE).ok()];
-        let task = NodeTask { graph: &part, features, target: 0, train: here(&data.train), val: here(&data.val) };
+        let features = part.nodes(0).get::<2>(FEATURE)?.into();
+        let task =
+            NodeTask { graph: &part, features, target: data.target_type().to_owned(), train: here(&data.train), val: here(&data.val) };
         let init = || GcnConfig::new(d, 2).with_dropout(0.2).init(&device.clone().autodiff());
         let model = if scope { seeded(broadcast_seed(&*comm)?, init) } else { init() };
         let mut epochs = 0;

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::karate_club;
-use burn_gnn::models::{GcnConfig, NoSync, NodeTask, TrainConfig, TypeInput, train};
+use burn_gnn::models::{GcnConfig, NoSync, TrainConfig, train};
 
 use crate::common::data::load;
 use crate::common::report::Outcome;
@@ -10,9 +10,8 @@ use crate::common::report::Outcome;
 #[test]
 fn json_has_what_was_promised() {
     let data = load(karate_club(), None, &Device::flex(), FloatDType::F32).unwrap();
-    let TypeInput::Features(d) = data.inputs()[0] else { panic!("the club has features") };
-    let task =
-        NodeTask { graph: &data.graph, features: data.features(), target: data.target, train: data.train.clone(), val: data.val.clone() };
+    let d = data.width().unwrap();
+    let task = data.task(&data.graph);
     let config = TrainConfig::new().with_epochs(4).with_progress(false);
     let trained = train(GcnConfig::new(d, 2).init(&Device::flex().autodiff()), &task, &config, &NoSync, |_| {}).unwrap();
     let json = Outcome::new(&trained.model, &trained, &data, 0.25).json();

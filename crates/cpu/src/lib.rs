@@ -15,7 +15,6 @@
 
 mod activation;
 mod adjacency;
-pub mod aggregate;
 pub mod attention;
 mod chain;
 pub mod dense;
@@ -34,9 +33,12 @@ mod sink;
 pub mod softmax;
 pub mod split;
 pub mod typed;
+mod unroll;
 
 pub use elem::{Acc, Elem, Real};
 pub use exp::Exp;
+/// A GSpMM with weights, degree scales and an epilogue.
+pub use gspmm::aggregate;
 
 pub(crate) use adjacency::Adjacency;
 pub(crate) use burn_gnn_structure::internal::{prefetch, prefetch_at};

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::layout::CHUNK;
+/// Edges that one thread of a kernel adds up; a row of more goes in chunks of this many.
+pub const CHUNK: usize = 256;
 
 /// Bounds of classes of rows by number of edges; those above the last are another class.
 const CLASSES: [u32; 3] = [8, 64, CHUNK as u32];

@@ -9,14 +9,24 @@ use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Bytes, Compressed, CountBytes, Derived, Graph, Relation};
 
+pub(crate) use crate::degrees::CHUNK;
 use crate::degrees::{Degrees, by_degree};
 use crate::device::{check_device, device_bytes, upload};
 use crate::error::CubeError;
-use crate::message::Visit;
 use crate::tune::{Choice, Launch};
 
-/// Edges that one thread of a kernel adds up; a row of more goes in chunks of this many.
-pub const CHUNK: usize = 256;
+/// How edges are visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Visit {
+    /// A row of a compressed layout with all its edges; long ones are left out.
+    Rows,
+    /// A chunk of a long row.
+    Chunks,
+    /// One edge.
+    Edges,
+    /// No edge: row, far node and edge are one number.
+    Plain,
+}
 
 /// CSC or CSR.
 pub(crate) struct Layout {

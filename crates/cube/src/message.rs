@@ -3,6 +3,7 @@
 use cubecl::prelude::*;
 
 use crate::layout::Layout;
+pub(crate) use crate::layout::Visit;
 use crate::tune::Variant;
 
 /// Where an operand's row comes from, seen from an edge that is visited in a row.
@@ -42,19 +43,6 @@ pub(crate) enum Formula {
     Div,
     /// `-(a · (b / c)) / c`: not through `c²`, which leaves the range of floats long before the quotient does.
     Quotient,
-}
-
-/// How edges are visited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Visit {
-    /// A row of a compressed layout with all its edges; long ones are left out.
-    Rows,
-    /// A chunk of a long row.
-    Chunks,
-    /// One edge.
-    Edges,
-    /// No edge: row, far node and edge are one number.
-    Plain,
 }
 
 /// What is known when a kernel is compiled.

@@ -52,6 +52,7 @@ mod split;
 #[cfg(test)]
 mod spoil;
 mod store;
+mod table_writer;
 mod tables;
 mod tables_layout;
 #[cfg(test)]
@@ -80,7 +81,7 @@ pub use layouts::load_dataset;
 pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
 #[cfg(test)]
 pub(crate) use npy::npy_bytes;
-pub use npy::{NpyArray, NpyValues, read_npy};
+pub use npy::{NpyArray, NpyValues, read_npy, write_npy};
 #[cfg(all(test, feature = "npz"))]
 pub(crate) use npz::npz_bytes;
 #[cfg(feature = "npz")]
@@ -93,6 +94,7 @@ pub use split::{RandomNodeSplit, Share};
 #[cfg(test)]
 pub(crate) use spoil::{damage, spoil};
 pub use store::{MapOptions, MappedGraph, load_graph, map_graph, map_graph_with, save_graph};
+pub use table_writer::{write_edge_table, write_node_table};
 pub use tables::{
     AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec,
     INT_ATTRS, IntBuckets, LABEL, NodeTable, ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TextHash, UnknownNodes, WEIGHT, list_attr,

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
-use burn_gnn_graph::{Column, Frame, HomoId, Relation, Schema, of_etype, of_ntype};
+use burn_gnn_graph::{Column, EdgeKey, Frame, HomoId, NodeKey, Relation, Schema, of_etype, of_ntype};
 use burn_gnn_ops::GraphView;
 
+use crate::book::{etype_number, ntype_number};
 use crate::graph::Seat;
 use crate::partition::Features;
 use crate::{Communicator, DistError, Failure, HaloPlan, Partition, PartitionBook, TypeHalo, halo_exchange};
@@ -107,7 +108,9 @@ impl LocalPartition {
     ///
     /// # Panics
     /// There is no such type.
-    pub fn num_inner(&self, ntype: usize) -> usize {
+    #[track_caller]
+    pub fn num_inner(&self, ntype: impl NodeKey) -> usize {
+        let ntype = ntype_number(self.book.schema(), ntype);
         self.plan.num_inner(ntype)
     }
     /// Nodes of a type that this part borrows.
@@ -122,7 +125,8 @@ impl LocalPartition {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn inner_nodes(&self, ntype: usize) -> &[u64] {
+    pub fn inner_nodes(&self, ntype: impl NodeKey) -> &[u64] {
+        let ntype = ntype_number(self.book.schema(), ntype);
         &of_ntype(&self.orig_nodes, ntype)[..]
     }
     /// Original ids of the halo rows of a type, which follow the inner ones.
@@ -130,7 +134,8 @@ impl LocalPartition {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn halo_nodes(&self, ntype: usize) -> &[u64] {
+    pub fn halo_nodes(&self, ntype: impl NodeKey) -> &[u64] {
+        let ntype = ntype_number(self.book.schema(), ntype);
         &of_ntype(&self.orig_halo, ntype)[..]
     }
     /// Original ids of the edges of a relation, by local edge id: to pick edge weights of the whole graph.
@@ -138,7 +143,8 @@ impl LocalPartition {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn edge_original_ids(&self, etype: usize) -> &[u64] {
+    pub fn edge_original_ids(&self, etype: impl EdgeKey) -> &[u64] {
+        let etype = etype_number(self.book.schema(), etype);
         &of_etype(&self.orig_edges, etype)[..]
     }
     /// Rows of those of `original` that this part owns, in the order given: this rank's share of a split.
@@ -146,7 +152,8 @@ impl LocalPartition {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn inner_rows(&self, ntype: usize, original: &[u64]) -> Vec<u32> {
+    pub fn inner_rows(&self, ntype: impl NodeKey, original: &[u64]) -> Vec<u32> {
+        let ntype = ntype_number(self.book.schema(), ntype);
         let own = of_ntype(&self.orig_nodes, ntype);
         original.iter().filter_map(|id| own.binary_search(id).ok()).map(|row| row as u32).collect()
     }
@@ -155,7 +162,8 @@ impl LocalPartition {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn nodes(&self, ntype: usize) -> &Frame {
+    pub fn nodes(&self, ntype: impl NodeKey) -> &Frame {
+        let ntype = ntype_number(self.book.schema(), ntype);
         of_ntype(&self.node_frames, ntype)
     }
     /// Features of the inner edges of a type, by local edge id.
@@ -163,7 +171,8 @@ impl LocalPartition {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn edges(&self, etype: usize) -> &Frame {
+    pub fn edges(&self, etype: impl EdgeKey) -> &Frame {
+        let etype = etype_number(self.book.schema(), etype);
         of_etype(&self.edge_frames, etype)
     }
 }

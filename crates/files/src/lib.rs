@@ -12,6 +12,7 @@ mod error;
 mod mapped_file;
 mod npy_header;
 mod open;
+mod progress;
 mod tensor_header;
 mod tensor_views;
 
@@ -28,6 +29,7 @@ pub mod internal {
     pub use crate::mapped_file::MappedFile;
     pub use crate::npy_header::EntryType;
     pub use crate::open::{format_error, io_error, open, read_error};
+    pub use crate::progress::Progress;
     pub use crate::tensor_header::tensor_header;
     pub use crate::tensor_views::{MAX_HEADER, TensorViews};
     pub use crate::{AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};

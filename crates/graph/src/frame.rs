@@ -162,6 +162,19 @@ impl Column {
     }
 }
 
+impl<const D: usize, K: Basic> From<Tensor<D, K>> for Column {
+    fn from(tensor: Tensor<D, K>) -> Self {
+        Self::new(tensor)
+    }
+}
+
+impl From<&Column> for Column {
+    /// Shares the tensor.
+    fn from(column: &Column) -> Self {
+        column.clone()
+    }
+}
+
 /// `select(0, ids)`, for booleans by way of integers: Flex in Burn 0.22.1 tags selected booleans as `U8`, and such a
 /// tensor can be neither joined with booleans nor distinguished from integers.
 trait Rows {
@@ -314,6 +327,10 @@ impl Frame {
     pub fn to_device(&self, device: &Device) -> Self {
         let columns = self.columns.iter().map(|(name, column)| (name.clone(), column.to_device(device))).collect();
         Self { columns, ..self.clone() }
+    }
+    /// Bytes of all columns; lists, texts and ids are not counted.
+    pub fn column_bytes(&self) -> usize {
+        self.columns.values().map(|c| c.shape.num_elements() * c.dtype.size()).sum()
     }
     /// Columns by name.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {

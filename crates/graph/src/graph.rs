@@ -7,7 +7,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 
 use crate::{Bytes, EdgeKey, EdgeType, Frame, GlobalIds, GraphError, IdMap, NodeKey, Relation, Schema};
-use burn_gnn_structure::internal::LIMIT;
+use burn_gnn_structure::internal::{LIMIT, readable_bytes};
 
 /// Node type of a graph that has only one.
 pub(crate) const ONE_NODE_TYPE: &str = "_N";
@@ -382,7 +382,10 @@ impl fmt::Display for Graph {
         if s.etypes().len() > SHOWN {
             writeln!(f, "  … and {} more edge types", s.etypes().len() - SHOWN)?;
         }
-        Ok(())
+        let (edges, derived) = (8 * self.total_edges(), self.derived_bytes());
+        let features = self.node_frames.iter().chain(&self.edge_frames).map(Frame::column_bytes).sum();
+        let [edges, features, derived] = [edges, features, derived.host + derived.device].map(readable_bytes);
+        writeln!(f, "  memory: edges {edges}, features {features}, derived {derived}; `stats()` counts degrees, loops and isolated nodes")
     }
 }
 
@@ -440,6 +443,7 @@ mod tests {
         let text = Graph::builder().nodes("paper", 4).edges(("paper", "cites", "paper"), vec![0], vec![1]).build().unwrap().to_string();
         assert!(text.starts_with("Graph: 4 nodes of 1 types, 1 edges of 1 types"), "{text}");
         assert!(text.lines().any(|l| l.contains("paper:cites:paper") && l.ends_with("1 edges")), "{text}");
+        assert!(text.lines().last().unwrap().starts_with("  memory: edges 8 B, features 0 B, derived 0 B;"), "{text}");
         let many = (0..40).fold(Graph::builder().nodes("a", 1), |b, i| b.edges(("a", format!("r{i}"), "a"), vec![], vec![]));
         assert!(many.build().unwrap().to_string().contains("… and 16 more edge types"));
     }

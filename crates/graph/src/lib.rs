@@ -18,6 +18,8 @@ mod compact;
 mod convert;
 mod derive;
 mod distances;
+mod dot;
+mod draw;
 mod edit;
 mod frame;
 mod graph;
@@ -34,6 +36,7 @@ mod reorder;
 mod row_index;
 mod self_loops;
 mod simple;
+mod stats;
 mod subgraph;
 mod transform;
 
@@ -49,6 +52,7 @@ pub use compact::compact_graphs;
 pub use convert::{Homogeneous, to_heterogeneous};
 pub use derive::Subgraph;
 pub use distances::{UNREACHED, double_radius_label};
+pub use draw::{Drawing, DrawingLayout};
 pub use frame::{ByColumn, Column, ColumnKind, Combine, Frame};
 pub use graph::{Graph, GraphBuilder};
 pub use khop::KHop;
@@ -60,6 +64,7 @@ pub use reorder::{EdgeOrder, NodeOrder};
 pub use row_index::{row_index, row_index_data};
 pub use self_loops::{LoopFill, LoopsAt};
 pub use simple::Simple;
+pub use stats::{DegreeStats, EdgeStats, GraphStats, NodeStats};
 pub use subgraph::Relabel;
 
 #[doc(hidden)]

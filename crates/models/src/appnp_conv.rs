@@ -3,12 +3,11 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{EdgeDropout, GraphView, dropout, weighted_aggregate};
-use burn_gnn_sampling::Block;
+use burn_gnn_ops::{EdgeDropout, Edges, dropout, weighted_aggregate};
 
-use crate::conv::{check_computed, check_one_type, check_weights, src_rows};
-use crate::edge_weight_norm::edge_norms;
-use crate::{DegreeNorm, DropoutKey, LayerViews, Mode, ModelError, Whole};
+use crate::conv::{Conv, ConvInput, Endpoints, check_computed, check_options, hop_input};
+use crate::edge_weight_norm::{Hop, hops_of};
+use crate::{DegreeNorm, DropoutKey, ModelError};
 
 /// Describes an [`AppnpConv`].
 #[derive(Config, Debug)]
@@ -21,7 +20,7 @@ pub struct AppnpConvConfig {
     pub alpha: f64,
     /// Probability that an edge is left out of a hop.
     #[config(default = 0.0)]
-    pub edge_dropout: f64,
+    pub dropout: f64,
     /// What messages are normalised by. DGL's `APPNPConv` has `Both`, PyTorch Geometric [`DegreeNorm::BothIn`].
     #[config(default = "DegreeNorm::Both")]
     pub norm: DegreeNorm,
@@ -41,7 +40,7 @@ pub struct AppnpConvConfig {
 ///
 /// # Shapes
 /// `x: [num_input, d]` (predictions of a perceptron), `w: [num_edges]`, output `[num_dst, d]`. With more than one hop all input rows
-/// must be computed rows, on a whole graph or a partition, or every hop has a block ([`forward_blocks`](Self::forward_blocks)). A node
+/// must be computed rows, on a whole graph or a partition, or every hop has a block ([`forward_hops`](Self::forward_hops)). A node
 /// without in-edges gets `α x[v]`.
 ///
 /// # Departures from the paper
@@ -68,7 +67,7 @@ impl AppnpConvConfig {
     /// # Errors
     /// `alpha` outside `0.0..=1.0`, dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<AppnpConv, ModelError> {
-        ModelError::check_sizes(&[], self.edge_dropout)?;
+        ModelError::check_sizes(&[], self.dropout)?;
         if !(0.0..=1.0).contains(&self.alpha) {
             return Err(ModelError::OutOfRange { arg: "alpha".into(), range: "0.0..=1.0".into(), value: self.alpha.to_string() });
         }
@@ -86,83 +85,64 @@ impl AppnpConvConfig {
 }
 
 impl AppnpConv {
-    /// On edge type 0 of a graph of one type.
+    /// [`forward`](Conv::forward) with the edges of every hop: hop `i` runs on `hops[i]`, as on the blocks of a
+    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch), whose input nodes have the features `x`. With all neighbours of as many hops the result
+    /// is that of the graph. One entry serves all hops. What follows the layer is asked of the last entry.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph.
+    /// Neither one entry nor one per hop; as [`forward`](Conv::forward).
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.forward_on(g, 0, x, None, mode)
-    }
-
-    /// On one edge type that joins nodes of one type, with one weight per edge or none.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph, an edge type between two node types, a block under several hops, what `norm` refuses.
-    #[track_caller]
-    pub fn forward_on<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        etype: usize,
-        x: Tensor<2>,
-        edge_weight: Option<Tensor<1>>,
-        mode: Mode,
-    ) -> Tensor<2> {
-        self.over(&Whole(g), etype, x, edge_weight.as_ref().map(std::slice::from_ref), mode)
-    }
-
-    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), hop `i` on block `i`: `x` are the rows of its input nodes,
-    /// `edge_weights` one weight per edge of each block, or none. With all neighbours of as many hops these are the rows of the graph.
-    ///
-    /// # Panics
-    /// Not one block (and tensor of weights) per hop; as [`forward_on`](Self::forward_on).
-    #[track_caller]
-    pub fn forward_blocks(
-        &self,
-        blocks: &[Block],
-        etype: usize,
-        x: Tensor<2>,
-        edge_weights: Option<&[Tensor<1>]>,
-        mode: Mode,
-    ) -> Tensor<2> {
-        self.over(blocks, etype, x, edge_weights, mode)
-    }
-
-    /// Hop `i` on view `i`.
-    #[track_caller]
-    fn over<V: LayerViews + ?Sized>(
-        &self,
-        views: &V,
-        etype: usize,
-        x: Tensor<2>,
-        edge_weights: Option<&[Tensor<1>]>,
-        mode: Mode,
-    ) -> Tensor<2> {
-        let AppnpConvConfig { hops, alpha, edge_dropout, norm, weighted_norm } = self.config;
-        let count = views.count("appnp_conv", hops);
-        check_weights("appnp_conv", count, edge_weights);
-        if hops == 0 {
-            return x;
-        }
-        let ntype = views.view(0).schema().ends(etype).0;
-        check_one_type(views.view(0), "appnp_conv", etype);
-        if count < hops {
-            check_computed(views.view(0), "appnp_conv", ntype, &x);
-        }
-        let norms = edge_norms(views, count, "appnp_conv", etype, (norm, weighted_norm), edge_weights);
-        (0..hops).fold(x.clone(), |z, k| {
-            let (g, (edge_weight, norm, options)) = (views.view(k), &norms[k.min(count - 1)]);
-            let relation = g.relation(etype);
-            let weight = match mode.edge_dropout(g, etype, self.key.at(k), edge_dropout) {
-                Some(EdgeDropout { prob, stream, ids }) => {
-                    let all = edge_weight.clone().unwrap_or_else(|| Tensor::ones([relation.num_edges()], (&x.device(), x.dtype())));
-                    Some(dropout(all.unsqueeze_dim(1), prob, stream, ids).squeeze_dim(1))
-                }
-                None => edge_weight.clone(),
+    pub fn forward_hops(&self, hops: &[Edges<'_>], x: impl Into<ConvInput>) -> Tensor<2> {
+        hops.iter().for_each(check_options::<Self>);
+        let AppnpConvConfig { hops: count, norm, weighted_norm, .. } = self.config;
+        let steps = hops_of(Self::NAME, count, hops, (norm, weighted_norm));
+        let [first, rest @ ..] = hops else {
+            return match x.into() {
+                ConvInput::Same(x) | ConvInput::Pair(x, _) => x,
             };
-            let src = src_rows(g, "appnp_conv", ntype, norm.scale_input(g, "appnp_conv", etype, z));
-            let h = weighted_aggregate(relation, src, weight, None, options);
-            h * (1.0 - alpha) + g.dst_rows(ntype, x.clone()) * alpha
-        })
+        };
+        let x = hop_input(Self::NAME, first, x.into());
+        if count > 1 && rest.is_empty() {
+            check_computed(Self::NAME, first.num_dst(), &x);
+        }
+        let z = steps.iter().enumerate().fold(x.clone(), |z, (k, hop)| {
+            let src = hop.edges.src_rows(Self::NAME, hop.norm.scale_input(hop.edges, Self::NAME, z));
+            self.hop(k, hop, src, hop.edges.dst_rows(x.clone()))
+        });
+        rest.last().unwrap_or(first).finish(z, None)
+    }
+
+    /// Hop `k`, from scaled sources and the input of the destinations.
+    fn hop(&self, k: usize, hop: &Hop<'_, '_>, src: Tensor<2>, own: Tensor<2>) -> Tensor<2> {
+        let (relation, alpha) = (hop.edges.relation(), self.config.alpha);
+        let weight = match self.key.at(k).of_edges(hop.edges, self.config.dropout, &src) {
+            Some(EdgeDropout { prob, stream, ids }) => {
+                let all = hop.weight.clone().unwrap_or_else(|| Tensor::ones([relation.num_edges()], (&src.device(), src.dtype())));
+                Some(dropout(all.unsqueeze_dim(1), prob, stream, ids).squeeze_dim(1))
+            }
+            None => hop.weight.clone(),
+        };
+        weighted_aggregate(relation, src, weight, None, &hop.options) * (1.0 - alpha) + own * alpha
+    }
+}
+
+/// Several hops are several exchanges, so [`aggregate`](Conv::aggregate) serves one hop alone.
+impl Conv for AppnpConv {
+    const NAME: &'static str = "appnp_conv";
+    const READS_WEIGHT: bool = true;
+    const FUSES_EPILOGUE: bool = true;
+
+    #[track_caller]
+    fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
+        let AppnpConvConfig { hops, norm, weighted_norm, .. } = self.config;
+        assert!(hops == 1, "appnp_conv: expected 1 hop where relations share an exchange, got {hops}; call `forward`");
+        let all = hops_of(Self::NAME, 1, std::slice::from_ref(edges), (norm, weighted_norm));
+        let src = all[0].norm.scale_input(edges, Self::NAME, x.src);
+        edges.finish(self.hop(0, &all[0], src, x.dst), None)
+    }
+
+    #[track_caller]
+    fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> Tensor<2> {
+        self.forward_hops(&[edges.into()], x)
     }
 }

@@ -1,119 +1,48 @@
-//! What layers on one relation share: rows of both ends, and how they come there.
+//! Layers on one relation: what they take, and how features of both endpoints come there.
 
 use burn::config::Config;
 use burn::module::{Module, ModuleDisplay};
 use burn::nn::Linear;
 use burn::tensor::{Bool, Tensor, TensorData};
 use burn_gnn_graph::Relation;
-use burn_gnn_ops::{GraphView, Reduce};
+use burn_gnn_ops::{Edges, Reduce};
 
-use crate::Mode;
-
-/// Input rows for the two ends of a relation.
+/// Features of the input nodes of a relation: one tensor where it joins nodes of one type, else `(source, destination)`.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // Tensors are handles; a box would be one more for every user to write.
-pub enum Ends {
-    /// The relation joins nodes of one type: the same rows at both ends.
+pub enum ConvInput {
+    /// The relation joins nodes of one type: the same features at both endpoints.
     Same(Tensor<2>),
-    /// Rows of the source type and rows of the destination type.
+    /// Features of the source type and features of the destination type.
     Pair(Tensor<2>, Tensor<2>),
 }
 
-impl From<Tensor<2>> for Ends {
+impl From<Tensor<2>> for ConvInput {
     fn from(x: Tensor<2>) -> Self {
         Self::Same(x)
     }
 }
 
-impl From<(Tensor<2>, Tensor<2>)> for Ends {
+impl From<(Tensor<2>, Tensor<2>)> for ConvInput {
     fn from((src, dst): (Tensor<2>, Tensor<2>)) -> Self {
         Self::Pair(src, dst)
     }
 }
 
-/// What edges bring to a layer, in the order of edge ids: weights, features, both or nothing.
-///
-/// ```
-/// use burn::tensor::{Device, Tensor};
-/// use burn_gnn_models::EdgeInput;
-/// let device = Device::flex();
-/// let (weight, features) = (Tensor::<1>::ones([5], &device), Tensor::<2>::ones([5, 3], &device));
-/// assert!(EdgeInput::from(None).weight.is_none());
-/// assert!(EdgeInput::from(weight.clone()).features.is_none());
-/// assert_eq!(EdgeInput::from((weight, features)).features.unwrap().dims(), [5, 3]);
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct EdgeInput {
-    /// One number per edge, `[num_edges]`.
-    pub weight: Option<Tensor<1>>,
-    /// One row per edge, `[num_edges, d_edge]`.
-    pub features: Option<Tensor<2>>,
-}
-
-impl From<Option<Tensor<1>>> for EdgeInput {
-    fn from(weight: Option<Tensor<1>>) -> Self {
-        Self { weight, features: None }
-    }
-}
-
-impl From<Tensor<1>> for EdgeInput {
-    fn from(weight: Tensor<1>) -> Self {
-        Self { weight: Some(weight), features: None }
-    }
-}
-
-impl From<Tensor<2>> for EdgeInput {
-    fn from(features: Tensor<2>) -> Self {
-        Self { weight: None, features: Some(features) }
-    }
-}
-
-impl From<(Tensor<1>, Tensor<2>)> for EdgeInput {
-    fn from((weight, features): (Tensor<1>, Tensor<2>)) -> Self {
-        Self { weight: Some(weight), features: Some(features) }
-    }
-}
-
-/// Edge features and the layer that reads them first, both or neither.
-#[track_caller]
-pub(crate) fn edge_rows<'a>(
-    call: &str,
-    relation: &Relation,
-    layer: Option<&'a Linear>,
-    edge: Option<Tensor<2>>,
-) -> Option<(&'a Linear, Tensor<2>)> {
-    match (layer, edge) {
-        (Some(layer), Some(f)) => {
-            let (rows, edges) = (f.dims()[0], relation.num_edges());
-            assert!(rows == edges, "{call}: edge features: expected {edges} rows (one per edge of the relation), got {rows}");
-            Some((layer, f))
-        }
-        (None, None) => None,
-        (Some(layer), None) => {
-            let [d, _] = layer.weight.val().dims();
-            panic!("{call}: expected edge features of size {d} (`d_edge`), got none; pass a tensor `[num_edges, {d}]`")
-        }
-        (None, Some(f)) => {
-            let d = f.dims()[1];
-            panic!("{call}: expected no edge features, got some of size {d}; describe the layer with `d_edge` {d}")
-        }
-    }
-}
-
-/// Rows of both ends of a relation, where the relation needs them.
+/// Features of both endpoints of a relation, where the relation indexes them.
 #[derive(Clone, Debug)]
-pub struct EndRows {
-    /// One per source node, as [`RelationConv::project`] leaves them.
+pub struct Endpoints {
+    /// One row per source node, as [`Conv::project`] leaves them.
     pub src: Tensor<2>,
-    /// One per destination node, as they were given.
+    /// One row per destination node, as they were given.
     pub dst: Tensor<2>,
-    /// Whether both ends were given the same rows: then destinations are the first of the sources.
+    /// Whether both endpoints were given the same features: then destinations are the first of the sources.
     pub shared: bool,
 }
 
-impl EndRows {
-    /// What `project` makes of destination rows: the first of the projected sources where both ends share
-    /// rows, which saves the product.
+impl Endpoints {
+    /// What `project` makes of the features of destinations: the first of the projected sources where both endpoints share
+    /// features, which saves the product.
     pub(crate) fn projected_dst(&self, src: &Tensor<2>, project: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Tensor<2> {
         if self.shared { first_rows(src, self.dst.dims()[0]) } else { project(self.dst.clone()) }
     }
@@ -124,77 +53,153 @@ pub(crate) fn first_rows(x: &Tensor<2>, rows: usize) -> Tensor<2> {
     if x.dims()[0] == rows { x.clone() } else { x.clone().slice_dim(0, 0..rows) }
 }
 
-/// A layer on one relation, cut where rows travel to the relations that need them: what
-/// [`HeteroGraphConv`](crate::HeteroGraphConv) is made of.
-pub trait RelationConv: Module + ModuleDisplay {
-    /// What becomes of a source row before messages are made of it. A layer on its own does this before rows
-    /// travel where that makes them narrower.
-    fn project(&self, x: Tensor<2>) -> Tensor<2> {
+/// A layer on one relation: `conv.forward(&edges, x)`, on a graph, a block and a partition alike.
+///
+/// `edges` are the [`Edges`] of one type, `g.edge_type("writes")?`, or a view of one edge type, `&g`. Edge weights, edge features and
+/// the activation and dropout that follow are options of the edges; degrees, ids and keys of dropout come from their view. `x` is one
+/// tensor, or a pair `(source, destination)` where the relation joins two node types. Dropout drops on autodiff devices
+/// ([`DrawKey`](burn_gnn_ops::DrawKey)).
+///
+/// A custom layer states [`aggregate`](Self::aggregate), and [`project`](Self::project) where it transforms sources before messages are
+/// made. [`HeteroGraphConv`](crate::HeteroGraphConv) is made of such layers, with one exchange of features for all of them.
+///
+/// ```
+/// use burn::module::Module;
+/// use burn::nn::{Linear, LinearConfig};
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{Conv, Endpoints};
+/// use burn_gnn_ops::{Activation, Edges, GraphView, copy_u_mean};
+///
+/// /// `y[v] = W (x[v] + mean of x[u] over (u, v))`
+/// #[derive(Module, Debug)]
+/// struct MeanConv {
+///     linear: Linear,
+/// }
+///
+/// impl Conv for MeanConv {
+///     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
+///         self.linear.forward(x.dst + copy_u_mean(edges.relation(), x.src))
+///     }
+/// }
+///
+/// let (g, device) = (Graph::homogeneous(3, vec![0, 1], vec![1, 2])?, Device::flex());
+/// let conv = MeanConv { linear: LinearConfig::new(4, 2).init(&device) };
+/// let y = conv.forward(&g, Tensor::ones([3, 4], &device));
+/// let relu = conv.forward(g.edge_type("_E")?.then(Activation::Relu), Tensor::ones([3, 4], &device));
+/// assert_eq!((y.dims(), relu.dims()), ([3, 2], [3, 2]));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+pub trait Conv: Module + ModuleDisplay {
+    /// Name in the messages of panics and of exchanges between ranks.
+    const NAME: &'static str = "conv";
+    /// Whether the layer reads edge weights; where it does not, [`forward`](Self::forward) refuses them.
+    const READS_WEIGHT: bool = false;
+    /// Whether the layer reads edge features; where it does not, [`forward`](Self::forward) refuses them.
+    const READS_FEATURES: bool = false;
+    /// Whether [`aggregate`](Self::aggregate) itself applies the activation and dropout that the edges ask for
+    /// ([`Edges::finish`]); otherwise they follow in a pass of their own.
+    const FUSES_EPILOGUE: bool = false;
+
+    /// What becomes of the features of a source before messages are made of them. A layer on its own does this before features travel
+    /// between ranks, where that makes them narrower.
+    fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         x
     }
 
-    /// Rows `[num_dst, d_output]` from the rows of both ends.
+    /// Features `[num_dst, d_output]` of destinations from those of both endpoints.
     ///
     /// # Panics
     /// Shapes that disagree with the graph.
-    fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, mode: Mode) -> Tensor<2>;
-}
+    fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2>;
 
-/// Source rows of one node type from its input rows, by one exchange.
-#[track_caller]
-pub(crate) fn src_rows<G: GraphView + ?Sized>(g: &G, call: &'static str, ntype: usize, x: Tensor<2>) -> Tensor<2> {
-    // One exchange for all types: the others travel with no columns.
-    let mut rows: Vec<Tensor<2>> = (0..g.schema().ntypes().len())
-        .map(|t| if t == ntype { x.clone() } else { Tensor::zeros([g.num_dst(t), 0], (&x.device(), x.dtype())) })
-        .collect();
-    rows = g.src_rows(call, rows);
-    rows.swap_remove(ntype)
-}
-
-/// Rows of both ends of one relation, sources projected before they travel.
-#[track_caller]
-pub(crate) fn end_rows<G: GraphView + ?Sized>(
-    g: &G,
-    call: &'static str,
-    etype: usize,
-    x: Ends,
-    project: impl FnOnce(Tensor<2>) -> Tensor<2>,
-) -> EndRows {
-    let (s, d) = g.schema().ends(etype);
-    match x {
-        Ends::Same(x) => {
-            let name = &g.schema().etypes()[etype];
-            assert!(s == d, "{call}: edge type `{name}` joins two node types; give the rows of both, `(src, dst)`");
-            let (src, dst) = g.with_dst_rows(d, x);
-            EndRows { dst, src: src_rows(g, call, s, project(src)), shared: true }
-        }
-        Ends::Pair(src, dst) => EndRows { dst: g.dst_rows(d, dst), src: src_rows(g, call, s, project(src)), shared: false },
+    /// Features `[num_dst, d_output]` of destinations from those of the input nodes.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph; one tensor for a relation of two node types; edge weights or features that the layer does
+    /// not read; a view of several edge types in place of the edges of one.
+    #[track_caller]
+    fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> Tensor<2> {
+        let edges = edges.into();
+        let x = endpoints(self, &edges, x.into());
+        let y = self.aggregate(&edges, x);
+        if Self::FUSES_EPILOGUE { y } else { edges.finish(y, None) }
     }
 }
 
-/// For layers that go several hops along one edge type: it must join nodes of one type.
+/// Refuses what a layer does not read of edges.
 #[track_caller]
-pub(crate) fn check_one_type<G: GraphView + ?Sized>(g: &G, call: &str, etype: usize) {
-    let (s, d) = g.schema().ends(etype);
-    assert!(s == d, "{call}: edge type `{}` joins two node types; several hops need one", g.schema().etypes()[etype]);
+pub(crate) fn check_options<M: Conv>(edges: &Edges<'_>) {
+    let refuse = |what: &str| panic!("{}: expected no edge {what}, got some; this layer does not read them", M::NAME);
+    if !M::READS_WEIGHT && edges.weight().is_some() {
+        refuse("weights");
+    }
+    if !M::READS_FEATURES && edges.features().is_some() {
+        refuse("features");
+    }
+}
+
+/// Features of both endpoints of a relation, sources projected before they travel.
+#[track_caller]
+pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> Endpoints {
+    check_options::<M>(edges);
+    let (s, d) = edges.ends();
+    match x {
+        ConvInput::Same(x) => {
+            let (call, name) = (M::NAME, edges.edge_type());
+            assert!(s == d, "{call}: edge type `{name}` joins two node types; give the features of both, `(src, dst)`");
+            let (src, dst) = edges.view().with_dst_rows(d, x);
+            Endpoints { dst, src: edges.src_rows(M::NAME, layer.project(edges, src)), shared: true }
+        }
+        ConvInput::Pair(src, dst) => {
+            Endpoints { dst: edges.dst_rows(dst), src: edges.src_rows(M::NAME, layer.project(edges, src)), shared: false }
+        }
+    }
+}
+
+/// Edge features and the layer that reads them first, both or neither.
+#[track_caller]
+pub(crate) fn edge_rows<'a>(call: &str, edges: &Edges<'_>, layer: Option<&'a Linear>) -> Option<(&'a Linear, Tensor<2>)> {
+    match (layer, edges.features()) {
+        (Some(layer), Some(f)) => {
+            let (rows, edges) = (f.dims()[0], edges.relation().num_edges());
+            assert!(rows == edges, "{call}: edge features: expected {edges} rows (one per edge of the relation), got {rows}");
+            Some((layer, f))
+        }
+        (None, None) => None,
+        (Some(layer), None) => {
+            let [d, _] = layer.weight.val().dims();
+            panic!(
+                "{call}: expected edge features of size {d} (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, {d}]`"
+            )
+        }
+        (None, Some(f)) => {
+            let d = f.dims()[1];
+            panic!("{call}: expected no edge features, got some of size {d}; describe the layer with `d_edge` {d}")
+        }
+    }
+}
+
+/// The one input of layers that go several hops along one edge type, which must join nodes of one type.
+#[track_caller]
+pub(crate) fn hop_input(call: &str, edges: &Edges<'_>, x: ConvInput) -> Tensor<2> {
+    let (s, d) = edges.ends();
+    assert!(s == d, "{call}: edge type `{}` joins two node types; several hops need one", edges.edge_type());
+    match x {
+        ConvInput::Same(x) => x,
+        ConvInput::Pair(..) => panic!("{call}: expected the features of one node type, got a pair"),
+    }
 }
 
 /// For layers that go several hops on one view: every input row must be a row that is computed.
 #[track_caller]
-pub(crate) fn check_computed<G: GraphView + ?Sized>(g: &G, call: &str, ntype: usize, x: &Tensor<2>) {
-    let (rows, computed) = (x.dims()[0], g.num_dst(ntype));
+pub(crate) fn check_computed(call: &str, computed: usize, x: &Tensor<2>) {
+    let rows = x.dims()[0];
     assert!(
         rows == computed,
         "{call}: `x` has {rows} rows of which {computed} are computed; several hops need a whole graph, a partition or a block for each \
-         (`forward_blocks`)"
+         (`forward_hops`)"
     );
-}
-
-/// Weights of edges for each hop: one tensor for all, or one for each block.
-#[track_caller]
-pub(crate) fn check_weights(call: &str, views: usize, edge_weights: Option<&[Tensor<1>]>) {
-    let found = edge_weights.map_or(views, <[_]>::len);
-    assert!(found == views, "{call}: `edge_weights` must hold one tensor per block, {views}, got {found}");
 }
 
 /// `y` with 0 where no edge ends.
@@ -208,7 +213,7 @@ pub(crate) fn where_reached(relation: &Relation, y: Tensor<2>) -> Tensor<2> {
     y.mask_fill(mask.expand([rows, columns]), 0.0)
 }
 
-/// How the rows of neighbours become one row.
+/// How the features of neighbours become one row.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum Aggregator {
     /// Sum.

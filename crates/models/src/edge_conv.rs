@@ -4,12 +4,12 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{Activation, GraphView, Side, gspmm_copy, matmul_rows, u_add_v};
+use burn_gnn_ops::{Activation, Edges, Side, gspmm_copy, matmul_rows, u_add_v};
 
-use crate::conv::{Aggregator, EndRows, Ends, RelationConv, end_rows, where_reached};
+use crate::ModelError;
+use crate::conv::{Aggregator, Conv, Endpoints, where_reached};
 use crate::mlp::{Mlp, MlpConfig, apply, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
-use crate::{Mode, ModelError};
 
 /// Describes an [`EdgeConv`].
 #[derive(Config, Debug)]
@@ -76,25 +76,6 @@ impl EdgeConvConfig {
 }
 
 impl EdgeConv {
-    /// On edge type 0 of a graph of one type.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph.
-    #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.forward_on(g, 0, x)
-    }
-
-    /// On one edge type.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph.
-    #[track_caller]
-    pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: impl Into<Ends>) -> Tensor<2> {
-        let rows = end_rows(g, "edge_conv", etype, x.into(), |x| self.project(x));
-        self.aggregate(g, etype, rows, Mode::Eval)
-    }
-
     /// Whether rows are multiplied before they travel.
     fn multiplies_first(&self) -> bool {
         let [i, o] = self.theta.weight.val().dims();
@@ -102,14 +83,16 @@ impl EdgeConv {
     }
 }
 
-impl RelationConv for EdgeConv {
-    fn project(&self, x: Tensor<2>) -> Tensor<2> {
+impl Conv for EdgeConv {
+    const NAME: &'static str = "edge_conv";
+
+    fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         if self.multiplies_first() { matmul_rows(x, self.theta.weight.val()) } else { x }
     }
 
     #[track_caller]
-    fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, _mode: Mode) -> Tensor<2> {
-        let relation = g.relation(etype);
+    fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
+        let relation = edges.relation();
         let theta = self.theta.weight.val();
         let src = if self.multiplies_first() { rows.src } else { matmul_rows(rows.src, theta.clone()) };
         let mut dst = apply(&self.phi, rows.dst.clone(), Activation::None) - matmul_rows(rows.dst, theta);

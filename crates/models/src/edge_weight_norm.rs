@@ -2,12 +2,11 @@
 
 use burn::config::Config;
 use burn::tensor::{Tensor, TensorData};
-use burn_gnn_ops::{AggregateOptions, GraphView, Precision, copy_e_sum, copy_u, copy_v, with_precision};
+use burn_gnn_ops::{AggregateOptions, Edges, Precision, copy_e_sum, copy_u, copy_v, with_precision};
 
-use crate::conv::src_rows;
-use crate::{DegreeNorm, LayerViews, ModelError};
+use crate::{DegreeNorm, ModelError};
 
-/// Edge weights divided by sums of edge weights, for [`GraphConv`](crate::GraphConv) with [`DegreeNorm::None`].
+/// Edge weights divided by sums of edge weights, for [`GcnConv`](crate::GcnConv) with [`DegreeNorm::None`].
 ///
 /// ```text
 /// both      w_e / sqrt(Σ w out of u · Σ w into v)
@@ -38,7 +37,7 @@ impl EdgeWeightNorm {
     /// Through the weight and through the sums.
     ///
     /// # Errors
-    /// No such edge type; not one weight per edge; a weight that is not positive (its sum may be 0, and the root of a negative sum is
+    /// Not one weight per edge; a weight that is not positive (its sum may be 0, and the root of a negative sum is
     /// no number); sums over edges out of a node where this view does not hold all of them (a block or a partition:
     /// normalise weights of the whole graph before it is cut), over edges into a source where it does not (a block); "both in" on an
     /// edge type of two node types.
@@ -46,23 +45,24 @@ impl EdgeWeightNorm {
     /// # Cost
     /// Three passes over the weights, which are copied to the host to be checked. "Both in" has one exchange, which all
     /// ranks make, also one that returns an error; the sources that other ranks read of it are NaN then.
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, etype: usize, weight: Tensor<1>) -> Result<Tensor<1>, ModelError> {
-        let etypes = g.schema().etypes().len();
-        if etype >= etypes {
-            return Err(ModelError::OutOfRange { arg: "etype".into(), range: format!("0..{etypes}"), value: etype.to_string() });
-        }
+    ///
+    /// # Panics
+    /// A view of several edge types in place of the edges of one.
+    #[track_caller]
+    pub fn forward<'a>(&self, edges: impl Into<Edges<'a>>, weight: Tensor<1>) -> Result<Tensor<1>, ModelError> {
+        let edges = &edges.into();
         let in_at_src = self.norm == DegreeNorm::BothIn;
-        let (s, d) = g.schema().ends(etype);
+        let (s, d) = edges.ends();
         if in_at_src && s != d {
             let range = "None, Left, Right or Both on an edge type of two node types".into();
             return Err(ModelError::OutOfRange { arg: "norm".into(), range, value: format!("{:?}", self.norm) });
         }
-        let (relation, computed) = (g.relation(etype), g.num_dst(d));
-        if let Err(e) = self.check(g, etype, &weight) {
+        let (relation, computed) = (edges.relation(), edges.num_dst());
+        if let Err(e) = self.check(edges, &weight) {
             if in_at_src {
                 // What is wrong here may be right on other ranks, which are in the exchange.
                 let none = Tensor::full([computed, 1], f64::NAN, (&weight.device().without_autodiff(), weight.dtype()));
-                src_rows(g, "edge_weight_norm", s, none);
+                edges.src_rows("edge_weight_norm", none);
             }
             return Err(e);
         }
@@ -83,7 +83,7 @@ impl EdgeWeightNorm {
             let none: Vec<f64> = relation.in_degrees().map(|n| f64::from(u8::from(n == 0))).collect();
             let none = Tensor::<1>::from_data(TensorData::new(none, [computed]), (&weight.device().without_autodiff(), weight.dtype()));
             let own = factor(copy_e_sum(relation, weight.clone()) + none.clone()) * (none.neg() + 1.0);
-            let all = src_rows(g, "edge_weight_norm", s, own.unsqueeze_dim(1));
+            let all = edges.src_rows("edge_weight_norm", own.unsqueeze_dim(1));
             out = out * copy_u(relation, all.squeeze_dim::<1>(1));
         }
         if by_dst {
@@ -93,8 +93,8 @@ impl EdgeWeightNorm {
     }
 
     /// What may be wrong on one rank and right on another.
-    fn check<G: GraphView + ?Sized>(&self, g: &G, etype: usize, weight: &Tensor<1>) -> Result<(), ModelError> {
-        let relation = g.relation(etype);
+    fn check(&self, edges: &Edges<'_>, weight: &Tensor<1>) -> Result<(), ModelError> {
+        let (relation, g) = (edges.relation(), edges.view());
         let [actual] = weight.dims();
         if actual != relation.num_edges() {
             let (why, expected) = ("one per edge of the relation".into(), relation.num_edges());
@@ -108,10 +108,9 @@ impl EdgeWeightNorm {
                 value: w.to_string(),
             });
         }
-        let (s, d) = g.schema().ends(etype);
-        let of_all_sources = || g.original_ids(s).is_none_or(|ids| ids.len() == g.num_dst(d));
-        let all_in = || relation.in_degrees().eq(g.in_degrees(etype).iter().copied());
-        let all_out = || relation.out_degrees().eq(g.out_degrees(etype).iter().copied());
+        let of_all_sources = || g.original_ids(edges.ends().0).is_none_or(|ids| ids.len() == edges.num_dst());
+        let all_in = || relation.in_degrees().eq(edges.in_degrees().iter().copied());
+        let all_out = || relation.out_degrees().eq(edges.out_degrees().iter().copied());
         let whole = match self.norm {
             DegreeNorm::None | DegreeNorm::Right => true,
             DegreeNorm::Left => all_out(),
@@ -129,38 +128,33 @@ impl EdgeWeightNorm {
     }
 }
 
-/// Edge weights, and what is left to normalise by degrees: nothing where degrees are sums of weights.
-#[track_caller]
-pub(crate) fn edge_norm<G: GraphView + ?Sized>(
-    g: &G,
-    call: &str,
-    etype: usize,
-    (norm, weighted): (DegreeNorm, bool),
-    weight: Option<Tensor<1>>,
-) -> (Option<Tensor<1>>, DegreeNorm) {
-    match weight {
-        // Sums of weights in the precision of the weights.
-        Some(w) if weighted => match with_precision(Precision::Full, || EdgeWeightNorm::new().with_norm(norm).forward(g, etype, w)) {
-            Ok(w) => (Some(w), DegreeNorm::None),
-            Err(e) => panic!("{call}: {e}"),
-        },
-        weight => (weight, norm),
-    }
+/// One hop of a layer of several: its edges, the weights they have now, and what is left to normalise by degrees.
+pub(crate) struct Hop<'h, 'a> {
+    pub(crate) edges: &'h Edges<'a>,
+    pub(crate) weight: Option<Tensor<1>>,
+    pub(crate) norm: DegreeNorm,
+    pub(crate) options: AggregateOptions,
 }
 
-/// What each of `count` views aggregates with, [`edge_norm`] first; of each the edge weights, or none.
+/// Each of `count` hops, on edges of its own or on the same; where degrees are sums of weights (`weighted`), weights are normalised
+/// and nothing is left for degrees.
 #[track_caller]
-pub(crate) fn edge_norms<V: LayerViews + ?Sized>(
-    views: &V,
-    count: usize,
-    call: &str,
-    etype: usize,
-    norm: (DegreeNorm, bool),
-    weights: Option<&[Tensor<1>]>,
-) -> Vec<(Option<Tensor<1>>, DegreeNorm, AggregateOptions)> {
-    let of = |k: usize| {
-        let (weight, norm) = edge_norm(views.view(k), call, etype, norm, weights.map(|w| w[k].clone()));
-        (weight, norm, norm.options(views.view(k), etype))
+pub(crate) fn hops_of<'h, 'a>(call: &str, count: usize, edges: &'h [Edges<'a>], (norm, weighted): (DegreeNorm, bool)) -> Vec<Hop<'h, 'a>> {
+    let found = edges.len();
+    assert!(found == 1 || found == count, "{call}: expected one block per layer or hop, {count}, got {found}; sample {count} hops");
+    let hop = |edges: &'h Edges<'a>| {
+        let (weight, norm) = match edges.weight() {
+            // Sums of weights in the precision of the weights.
+            Some(w) if weighted => {
+                let w = with_precision(Precision::Full, || EdgeWeightNorm::new().with_norm(norm).forward(edges, w));
+                (Some(w.unwrap_or_else(|e| panic!("{call}: {e}"))), DegreeNorm::None)
+            }
+            weight => (weight, norm),
+        };
+        Hop { edges, weight, norm, options: norm.options(edges) }
     };
-    (0..count).map(of).collect()
+    // Edges that serve all hops are normalised once.
+    let own: Vec<_> = edges.iter().take(count).map(hop).collect();
+    let same = |h: &Hop<'h, 'a>| Hop { edges: h.edges, weight: h.weight.clone(), norm: h.norm, options: h.options.clone() };
+    (0..count).map(|k| same(&own[k.min(found - 1)])).collect()
 }

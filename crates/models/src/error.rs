@@ -37,10 +37,10 @@ pub enum ModelError {
         actual: usize,
     },
     /// A node type has no input where the model expects one, or the reverse.
-    #[error("node type {ntype}: {message}")]
+    #[error("node type `{ntype}`: {message}")]
     Input {
-        /// Number of the node type.
-        ntype: usize,
+        /// The node type.
+        ntype: String,
         /// What is wrong.
         message: String,
     },

@@ -4,13 +4,15 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
-use burn_gnn_ops::{Activation, GraphView};
+use burn_gnn_ops::{Activation, Edges, GraphView};
 use burn_gnn_sampling::Block;
 
-use crate::inference::{Layerwise, one_input, only};
-use crate::layer_views::features_of;
+use crate::autodiff::beside;
+use crate::conv::Conv;
+use crate::inference::{Layerwise, one_input, only, only_type};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
-use crate::{DropoutKey, GatConv, GatConvConfig, LayerViews, Mode, ModelError, NodeClassifier, Whole};
+use crate::type_map::{NodeTensors, features_of};
+use crate::{DropoutKey, GatConv, GatConvConfig, LayerViews, ModelError, NodeClassifier, Whole};
 
 /// Describes a [`Gat`].
 #[derive(Config, Debug)]
@@ -24,13 +26,13 @@ pub struct GatConfig {
     pub d_head: usize,
     /// Heads of every layer but the last.
     #[config(default = 8)]
-    pub heads: usize,
+    pub num_heads: usize,
     /// Heads of the last layer, which are averaged.
     #[config(default = 1)]
     pub out_heads: usize,
     /// Number of layers.
     #[config(default = 2)]
-    pub layers: usize,
+    pub num_layers: usize,
     /// Dropout before every layer.
     #[config(default = 0.6)]
     pub dropout: f64,
@@ -67,20 +69,20 @@ impl GatConfig {
     /// # Errors
     /// A size of 0, or dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Gat, ModelError> {
-        let sizes = [("d_input", self.d_input), ("layers", self.layers), ("num_classes", self.num_classes)];
+        let sizes = [("d_input", self.d_input), ("num_layers", self.num_layers), ("num_classes", self.num_classes)];
         ModelError::check_sizes(&sizes, self.dropout)?;
         let layer = |i: usize| {
-            let last = i + 1 == self.layers;
-            let d_input = if i == 0 { self.d_input } else { self.heads * self.d_head };
-            let (d_head, heads) = if last { (self.num_classes, self.out_heads) } else { (self.d_head, self.heads) };
+            let last = i + 1 == self.num_layers;
+            let d_input = if i == 0 { self.d_input } else { self.num_heads * self.d_head };
+            let (d_head, heads) = if last { (self.num_classes, self.out_heads) } else { (self.d_head, self.num_heads) };
             GatConvConfig::new(d_input, d_head, heads)
                 .with_concat(!last)
-                .with_attn_dropout(self.attn_dropout)
+                .with_dropout(self.attn_dropout)
                 .with_residual(self.residual && i > 0)
                 .with_residual_weight(self.residual_weight)
                 .try_init(device)
         };
-        let layers = (0..self.layers).map(layer).collect::<Result<_, _>>()?;
+        let layers = (0..self.num_layers).map(layer).collect::<Result<_, _>>()?;
         Ok(Gat { layers, dropout: self.dropout, key: DropoutKey::new(device), relu: self.relu })
     }
 
@@ -96,8 +98,8 @@ impl GatConfig {
 
 impl Gat {
     /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.over(&Whole(g), x, mode)
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
+        self.over(&Whole(g), x)
     }
 
     /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
@@ -106,27 +108,28 @@ impl Gat {
     /// # Panics
     /// Not one block per layer.
     #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.over(blocks, x, mode)
+    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>) -> Tensor<2> {
+        self.over(blocks, x)
     }
 
     /// Layer `i` on view `i`.
     #[track_caller]
-    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         views.count("gat", self.layers.len());
         let g = views.view(0);
-        let x = mode.dropout(g, g.schema().ends(0).0, self.key.at(0), self.dropout, x);
-        (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x, mode))
+        let x = beside(x, &self.layers[0].fc.weight.val());
+        let x = self.key.at(0).dropout(&g, g.schema().ends(0).0, self.dropout, x);
+        (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x))
     }
 
     /// Layer `i`; with ELU, and the dropout before the next layer, unless it is the last.
-    fn step<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+    fn step<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
+        let edges = Edges::from(&g);
         if i + 1 == self.layers.len() {
-            return self.layers[i].forward(g, x, mode);
+            return self.layers[i].forward(edges, x);
         }
-        let dropout = mode.output_dropout(g, g.schema().ends(0).0, self.key.at(i + 1), self.dropout);
         let activation = if self.relu { Activation::Relu } else { Activation::Elu(1.0) };
-        self.layers[i].forward_then(g, 0, x, None, mode, activation, dropout.as_ref())
+        self.layers[i].forward(edges.then(activation).then_dropout(self.key.at(i + 1), self.dropout), x)
     }
 }
 
@@ -134,19 +137,19 @@ impl Layerwise for Gat {
     fn num_layers(&self) -> usize {
         self.layers.len()
     }
-    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
         one_input(g, features, self.layers[0].fc.weight.val().dims()[0])
     }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-        vec![self.step(layer, g, only(x), Mode::Eval)]
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
+        only_type(g, self.step(layer, g, only(x)))
     }
 }
 
 impl NodeClassifier for Gat {
     type Dense = Self;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        self.over(views, features_of("Gat", x, target), mode)
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+        self.over(views, features_of("gat", views.view(0).schema(), x, target))
     }
     fn dense(&self) -> &Self {
         self

@@ -5,15 +5,14 @@ use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{
-    Activation, GatOptions, GraphView, RowDropout, attention, bias_activation, gat_attention, gat_attention_weights, matmul_rows, u_add_v,
-    u_mul_e_sum,
+    Activation, Edges, GatOptions, attention, bias_activation, gat_attention, gat_attention_weights, matmul_rows, u_add_v, u_mul_e_sum,
 };
 
-use crate::conv::{EdgeInput, EndRows, Ends, RelationConv, edge_rows, end_rows};
+use crate::conv::{Conv, ConvInput, Endpoints, edge_rows, endpoints};
 use crate::heads::{HeadScores, edge_shares, mean_heads, residual, split};
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
-use crate::{DropoutKey, Mode, ModelError, init};
+use crate::{DropoutKey, ModelError, init};
 
 /// Describes a [`GatConv`].
 #[derive(Config, Debug)]
@@ -23,7 +22,7 @@ pub struct GatConvConfig {
     /// Columns of each head.
     pub d_head: usize,
     /// Number of heads.
-    pub heads: usize,
+    pub num_heads: usize,
     /// Columns of destination rows where they have a weight of their own (two node types); none: one weight
     /// serves both ends.
     pub d_dst: Option<usize>,
@@ -31,17 +30,17 @@ pub struct GatConvConfig {
     pub d_edge: Option<usize>,
     /// What LeakyReLU multiplies scores below 0 by.
     #[config(default = 0.2)]
-    pub slope: f64,
+    pub negative_slope: f64,
     /// Probability that an attention weight is dropped.
     #[config(default = 0.0)]
-    pub attn_dropout: f64,
+    pub dropout: f64,
     /// Whether destination rows are added to the result, through a weight where widths differ.
     #[config(default = false)]
     pub residual: bool,
     /// Whether destination features are added through a weight whatever their size, as in PyTorch Geometric.
     #[config(default = false)]
     pub residual_weight: bool,
-    /// Whether heads stand beside each other in the result (`heads · d_head` columns) or are averaged (`d_head`).
+    /// Whether heads stand beside each other in the result (`num_heads · d_head` columns) or are averaged (`d_head`).
     #[config(default = true)]
     pub concat: bool,
     /// Whether a bias is added.
@@ -60,7 +59,7 @@ pub struct GatConvConfig {
 ///
 /// # Shapes
 /// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `w: [num_edges]`, `f: [num_edges, d_edge]`, output
-/// `[num_dst, heads · d_head]`, or `[num_dst, d_head]` where heads are averaged. A destination without in-edges
+/// `[num_dst, num_heads · d_head]`, or `[num_dst, d_head]` where heads are averaged. A destination without in-edges
 /// gets the bias (and the residual). Edge features enter scores alone, as in PyTorch Geometric, not what is summed.
 ///
 /// # Departures from the paper
@@ -70,27 +69,27 @@ pub struct GatConvConfig {
 /// # Cost
 /// One [`gat_attention`]: nothing of the size edges × features. Edge weights, edge features, or asking for `α`, store
 /// one number per edge and head: features are multiplied by the `[d_edge, heads]` that `W_e` and `a_e` make. The halo
-/// exchange moves `min(d_input, heads · d_head)` features.
+/// exchange moves `min(d_input, num_heads · d_head)` features.
 ///
 /// # Paper
 /// Veličković, Cucurull, Casanova, Romero, Liò, Bengio, "Graph attention networks", ICLR 2018.
 #[derive(Module, Debug)]
 pub struct GatConv {
-    /// `[d_input, heads · d_head]`, no bias.
+    /// `[d_input, num_heads · d_head]`, no bias.
     pub fc: Linear,
-    /// Of destinations, `[d_dst, heads · d_head]`, where they have their own.
+    /// Of destinations, `[d_dst, num_heads · d_head]`, where they have their own.
     pub fc_dst: Option<Linear>,
     /// `[1, heads, d_head]`, of sources.
     pub attn_l: Param<Tensor<3>>,
     /// `[1, heads, d_head]`, of destinations.
     pub attn_r: Param<Tensor<3>>,
-    /// `W_e: [d_edge, heads · d_head]`, no bias.
+    /// `W_e: [d_edge, num_heads · d_head]`, no bias.
     pub lin_edge: Option<Linear>,
     /// `a_e: [1, heads, d_head]`, of edges.
     pub attn_edge: Option<Param<Tensor<3>>>,
-    /// `[d_dst, heads · d_head]` and the layer's bias, where a residual changes width.
+    /// `[d_dst, num_heads · d_head]` and the layer's bias, where a residual changes width.
     pub res_fc: Option<Linear>,
-    /// `[heads · d_head]`, where `res_fc` does not hold it.
+    /// `[num_heads · d_head]`, where `res_fc` does not hold it.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     key: DropoutKey,
@@ -104,12 +103,12 @@ impl GatConvConfig {
     /// # Errors
     /// No heads or columns, a dropout probability outside `0.0..1.0`, a slope that is not finite.
     pub fn try_init(&self, device: &Device) -> Result<GatConv, ModelError> {
-        ModelError::check_sizes(&[("heads", self.heads), ("d_head", self.d_head)], self.attn_dropout)?;
-        ModelError::check_finite("slope", self.slope)?;
-        let width = self.heads * self.d_head;
+        ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
+        ModelError::check_finite("negative_slope", self.negative_slope)?;
+        let width = self.num_heads * self.d_head;
         let d_dst = self.d_dst.unwrap_or(self.d_input);
         let linear = |d, bias| linear([d, width], bias, device);
-        let attn = || init::glorot([1, self.heads, self.d_head], (self.d_head, 1), device);
+        let attn = || init::glorot([1, self.num_heads, self.d_head], (self.d_head, 1), device);
         let res_fc = (self.residual_weight || self.residual && d_dst != width).then(|| linear(d_dst, self.bias));
         Ok(GatConv {
             fc: linear(self.d_input, false),
@@ -136,68 +135,16 @@ impl GatConvConfig {
 }
 
 impl GatConv {
-    /// On edge type 0 of a graph of one type.
+    /// [`forward`](Conv::forward) with the attention weights `m_e · α[e]`, `[num_edges, num_heads]`.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph.
+    /// As [`forward`](Conv::forward).
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.forward_on(g, 0, x, None, mode)
-    }
-
-    /// On one edge type, with one weight per edge or none, and edge rows exactly where the layer was described with them.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph, edge rows that are missing or not expected.
-    #[track_caller]
-    pub fn forward_on<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        etype: usize,
-        x: impl Into<Ends>,
-        edge: impl Into<EdgeInput>,
-        mode: Mode,
-    ) -> Tensor<2> {
-        self.forward_then(g, etype, x, edge, mode, Activation::None, None)
-    }
-
-    /// [`forward_on`](Self::forward_on), then an activation and dropout of the result, where heads are concatenated in
-    /// the pass that adds the bias.
-    ///
-    /// # Panics
-    /// As [`forward_on`](Self::forward_on).
-    #[track_caller]
-    #[allow(clippy::too_many_arguments)] // `forward_on` and what follows
-    pub fn forward_then<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        etype: usize,
-        x: impl Into<Ends>,
-        edge: impl Into<EdgeInput>,
-        mode: Mode,
-        activation: Activation,
-        dropout: Option<&RowDropout>,
-    ) -> Tensor<2> {
-        let rows = end_rows(g, "gat_conv", etype, x.into(), |x| self.project(x));
-        self.finish(self.attend(g, etype, rows, edge.into(), false, mode).0, activation, dropout)
-    }
-
-    /// As [`forward_on`](Self::forward_on), with the attention weights `m_e · α[e]`, `[num_edges, heads]`.
-    ///
-    /// # Panics
-    /// As [`forward_on`](Self::forward_on).
-    #[track_caller]
-    pub fn forward_with_attention<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        etype: usize,
-        x: impl Into<Ends>,
-        edge: impl Into<EdgeInput>,
-        mode: Mode,
-    ) -> (Tensor<2>, Tensor<2>) {
-        let rows = end_rows(g, "gat_conv", etype, x.into(), |x| self.project(x));
-        match self.attend(g, etype, rows, edge.into(), true, mode) {
-            (y, Some(attention)) => (self.finish(y, Activation::None, None), attention),
+    pub fn forward_with_attention<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> (Tensor<2>, Tensor<2>) {
+        let edges = edges.into();
+        let x = endpoints(self, &edges, x.into());
+        match self.attend(&edges, x, true) {
+            (y, Some(attention)) => (self.finish(&edges, y), attention),
             (_, None) => unreachable!("asked for"),
         }
     }
@@ -209,17 +156,9 @@ impl GatConv {
     }
 
     #[track_caller]
-    fn attend<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        etype: usize,
-        rows: EndRows,
-        edge: EdgeInput,
-        show: bool,
-        mode: Mode,
-    ) -> (Tensor<2>, Option<Tensor<2>>) {
-        let GatConvConfig { heads, d_head, slope, attn_dropout, .. } = self.config;
-        let relation = g.relation(etype);
+    fn attend(&self, edges: &Edges<'_>, rows: Endpoints, show: bool) -> (Tensor<2>, Option<Tensor<2>>) {
+        let GatConvConfig { num_heads: heads, d_head, negative_slope: slope, dropout, .. } = self.config;
+        let (relation, weight) = (edges.relation(), edges.weight());
         let z = if self.multiplies_first() { rows.src.clone() } else { matmul_rows(rows.src.clone(), self.fc.weight.val()) };
         let a_src = z.clone().head_scores(&self.attn_l);
         let a_dst = match &self.fc_dst {
@@ -228,16 +167,16 @@ impl GatConv {
         }
         .head_scores(&self.attn_r);
         let z = split(z, [heads, d_head]);
-        let options = GatOptions { slope, dropout: mode.edge_dropout(g, etype, self.key, attn_dropout) };
+        let options = GatOptions { slope, dropout: self.key.of_edges(edges, dropout, &z) };
         // `a_e · (f W_e)` as `f` by a matrix with one column per head.
-        let a_edge = edge_rows("gat_conv", relation, self.lin_edge.as_ref(), edge.features)
+        let a_edge = edge_rows(Self::NAME, edges, self.lin_edge.as_ref())
             .zip(self.attn_edge.as_ref())
             .map(|((lin, f), attn)| matmul_rows(f, lin.weight.val().head_scores(attn)));
         let logits = a_edge.map(|a_edge| {
             let both: Tensor<2> = u_add_v(relation, a_src.clone(), a_dst.clone());
             activation::leaky_relu(both + a_edge, slope)
         });
-        let (y, shares) = match (logits, show || edge.weight.is_some()) {
+        let (y, shares) = match (logits, show || weight.is_some()) {
             (None, false) => (gat_attention(relation, z, a_src, a_dst, &options), None),
             (Some(logits), false) => (attention(relation, logits, z, options.dropout.as_ref()), None),
             (logits, true) => {
@@ -245,7 +184,7 @@ impl GatConv {
                     Some(logits) => edge_shares(relation, logits, options.dropout),
                     None => gat_attention_weights(relation, a_src, a_dst, &options),
                 };
-                let weighed = match edge.weight {
+                let weighed = match weight {
                     Some(w) => shares.clone() * w.unsqueeze_dim(1),
                     None => shares.clone(),
                 };
@@ -258,31 +197,37 @@ impl GatConv {
     }
 
     /// Bias, heads side by side or their mean, activation and dropout.
-    fn finish(&self, y: Tensor<2>, activation: Activation, dropout: Option<&RowDropout>) -> Tensor<2> {
+    fn finish(&self, edges: &Edges<'_>, y: Tensor<2>) -> Tensor<2> {
         let bias = self.bias.as_ref().map(|b| b.val());
         if self.config.concat {
-            return bias_activation(y, bias, activation, dropout);
+            return edges.finish(y, bias);
         }
         let y = bias_activation(y, bias, Activation::None, None);
-        bias_activation(mean_heads(y, [self.config.heads, self.config.d_head]), None, activation, dropout)
+        edges.finish(mean_heads(y, [self.config.num_heads, self.config.d_head]), None)
     }
 }
 
-impl RelationConv for GatConv {
-    fn project(&self, x: Tensor<2>) -> Tensor<2> {
+impl Conv for GatConv {
+    const NAME: &'static str = "gat_conv";
+    const READS_WEIGHT: bool = true;
+    const READS_FEATURES: bool = true;
+    const FUSES_EPILOGUE: bool = true;
+
+    fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         if self.multiplies_first() { apply(&self.fc, x, Activation::None) } else { x }
     }
 
     #[track_caller]
-    fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, mode: Mode) -> Tensor<2> {
-        self.finish(self.attend(g, etype, rows, EdgeInput::default(), false, mode).0, Activation::None, None)
+    fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
+        let (y, _) = self.attend(edges, x, false);
+        self.finish(edges, y)
     }
 }
 
 impl Pretrained for GatConv {
     /// PyG adds bias and residual behind the mean of heads: every head has them here.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        let heads = if self.config.concat { 1 } else { self.config.heads };
+        let heads = if self.config.concat { 1 } else { self.config.num_heads };
         match (from, path) {
             (Framework::Dgl, "fc.weight") if self.fc_dst.is_some() => ParamMapping::same("fc_src.weight"),
             (Framework::Dgl, _) => ParamMapping::same(path),

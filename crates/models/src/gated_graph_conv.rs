@@ -146,7 +146,7 @@ impl GatedGraphConv {
         assert_eq!(schema.ntypes().len(), 1, "gated_graph_conv: node types of the graph");
         assert_eq!(schema.etypes().len(), self.num_etypes, "`num_etypes` of the layer and edge types of the graph");
         if count < self.steps {
-            check_computed(views.view(0), "gated_graph_conv", 0, &h);
+            check_computed("gated_graph_conv", views.view(0).num_dst(0), &h);
         }
         let sorted: Vec<_> = (0..count).map(|t| self.sorted.of(views.view(t))).collect();
         let incoming: Vec<&Incoming> = sorted.iter().filter_map(|of| of[0].as_ref()).collect();

@@ -4,13 +4,13 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{Activation, GraphView, attention, bias_activation, matmul_rows, u_add_v, u_mul_e_sum};
+use burn_gnn_ops::{Activation, Edges, attention, bias_activation, matmul_rows, u_add_v, u_mul_e_sum};
 
-use crate::conv::{EndRows, Ends, RelationConv, edge_rows, end_rows};
+use crate::conv::{Conv, ConvInput, Endpoints, edge_rows, endpoints};
 use crate::heads::{edge_shares, mean_heads, residual, split};
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
-use crate::{DropoutKey, Mode, ModelError, init};
+use crate::{DropoutKey, ModelError, init};
 
 /// Describes a [`Gatv2Conv`].
 #[derive(Config, Debug)]
@@ -20,7 +20,7 @@ pub struct Gatv2ConvConfig {
     /// Columns of each head.
     pub d_head: usize,
     /// Number of heads.
-    pub heads: usize,
+    pub num_heads: usize,
     /// Columns of destination rows where they differ from those of sources.
     pub d_dst: Option<usize>,
     /// Columns of edge rows that scores are made of, if there are any (`edge_dim` of PyTorch Geometric).
@@ -30,17 +30,17 @@ pub struct Gatv2ConvConfig {
     pub share_weights: bool,
     /// What LeakyReLU multiplies numbers below 0 by.
     #[config(default = 0.2)]
-    pub slope: f64,
+    pub negative_slope: f64,
     /// Probability that an attention weight is dropped.
     #[config(default = 0.0)]
-    pub attn_dropout: f64,
+    pub dropout: f64,
     /// Whether destination rows are added to the result, through a weight where widths differ.
     #[config(default = false)]
     pub residual: bool,
     /// Whether destination features are added through a weight whatever their size, as in PyTorch Geometric.
     #[config(default = false)]
     pub residual_weight: bool,
-    /// Whether heads stand beside each other in the result (`heads · d_head` columns) or are averaged (`d_head`).
+    /// Whether heads stand beside each other in the result (`num_heads · d_head` columns) or are averaged (`d_head`).
     #[config(default = true)]
     pub concat: bool,
     /// Whether the products have biases.
@@ -66,24 +66,24 @@ pub struct Gatv2ConvConfig {
 /// Biases stand in the products, as in DGL; one behind the sum only with `output_bias`.
 ///
 /// # Cost
-/// Scores are not sums of a number per end, so one row of `heads · d_head` per edge is made (and kept for the
-/// gradient); softmax and weighted sum are one pass. The halo exchange moves `min(d_input, heads · d_head)` columns.
+/// Scores are not sums of a number per end, so one row of `num_heads · d_head` per edge is made (and kept for the
+/// gradient); softmax and weighted sum are one pass. The halo exchange moves `min(d_input, num_heads · d_head)` columns.
 ///
 /// # Paper
 /// Brody, Alon, Yahav, "How attentive are graph attention networks?", ICLR 2022.
 #[derive(Module, Debug)]
 pub struct Gatv2Conv {
-    /// `[d_input, heads · d_head]`, of sources.
+    /// `[d_input, num_heads · d_head]`, of sources.
     pub fc_src: Linear,
-    /// `[d_dst, heads · d_head]`, of destinations; none where `fc_src` serves both.
+    /// `[d_dst, num_heads · d_head]`, of destinations; none where `fc_src` serves both.
     pub fc_dst: Option<Linear>,
     /// `[1, heads, d_head]`.
     pub attn: Param<Tensor<3>>,
-    /// `W_e: [d_edge, heads · d_head]`, no bias.
+    /// `W_e: [d_edge, num_heads · d_head]`, no bias.
     pub lin_edge: Option<Linear>,
-    /// `[d_dst, heads · d_head]`, where a residual changes width.
+    /// `[d_dst, num_heads · d_head]`, where a residual changes width.
     pub res_fc: Option<Linear>,
-    /// `[heads · d_head]`, of the result.
+    /// `[num_heads · d_head]`, of the result.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     key: DropoutKey,
@@ -98,9 +98,9 @@ impl Gatv2ConvConfig {
     /// No heads or columns, a dropout probability outside `0.0..1.0`, a slope that is not finite, one weight for
     /// ends of different widths.
     pub fn try_init(&self, device: &Device) -> Result<Gatv2Conv, ModelError> {
-        ModelError::check_sizes(&[("heads", self.heads), ("d_head", self.d_head)], self.attn_dropout)?;
-        ModelError::check_finite("slope", self.slope)?;
-        let (width, d_dst) = (self.heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
+        ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
+        ModelError::check_finite("negative_slope", self.negative_slope)?;
+        let (width, d_dst) = (self.num_heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
         if self.share_weights && d_dst != self.d_input {
             let why = "the weight of sources serves destinations too".into();
             return Err(ModelError::Length { arg: "d_dst".into(), why, expected: self.d_input, actual: d_dst });
@@ -109,7 +109,7 @@ impl Gatv2ConvConfig {
         Ok(Gatv2Conv {
             fc_src: linear(self.d_input, self.bias),
             fc_dst: (!self.share_weights).then(|| linear(d_dst, self.bias)),
-            attn: init::glorot([1, self.heads, self.d_head], (self.d_head, 1), device),
+            attn: init::glorot([1, self.num_heads, self.d_head], (self.d_head, 1), device),
             lin_edge: self.d_edge.map(|d| linear(d, false)),
             res_fc: (self.residual_weight || self.residual && d_dst != width).then(|| linear(d_dst, self.bias && !self.output_bias)),
             bias: self.output_bias.then(|| init::zeros(width, device)),
@@ -129,48 +129,16 @@ impl Gatv2ConvConfig {
 }
 
 impl Gatv2Conv {
-    /// On edge type 0 of a graph of one type.
+    /// [`forward`](Conv::forward) with the attention weights `m_e · α[e]`, `[num_edges, num_heads]`.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph.
+    /// As [`forward`](Conv::forward).
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.forward_on(g, 0, x, None, mode)
-    }
-
-    /// On one edge type; `edge` holds edge rows exactly where the layer was described with them.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph, edge rows that are missing or not expected.
-    #[track_caller]
-    pub fn forward_on<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        etype: usize,
-        x: impl Into<Ends>,
-        edge: Option<Tensor<2>>,
-        mode: Mode,
-    ) -> Tensor<2> {
-        let rows = end_rows(g, "gatv2_conv", etype, x.into(), |x| self.project(x));
-        self.attend(g, etype, rows, edge, false, mode).0
-    }
-
-    /// As [`forward_on`](Self::forward_on), with the attention weights `m_e · α[e]`, `[num_edges, heads]`.
-    ///
-    /// # Panics
-    /// As [`forward_on`](Self::forward_on).
-    #[track_caller]
-    pub fn forward_with_attention<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        etype: usize,
-        x: impl Into<Ends>,
-        edge: Option<Tensor<2>>,
-        mode: Mode,
-    ) -> (Tensor<2>, Tensor<2>) {
-        let rows = end_rows(g, "gatv2_conv", etype, x.into(), |x| self.project(x));
-        match self.attend(g, etype, rows, edge, true, mode) {
-            (y, Some(attention)) => (y, attention),
+    pub fn forward_with_attention<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> (Tensor<2>, Tensor<2>) {
+        let edges = edges.into();
+        let x = endpoints(self, &edges, x.into());
+        match self.attend(&edges, x, true) {
+            (y, Some(attention)) => (edges.finish(y, None), attention),
             (_, None) => unreachable!("asked for"),
         }
     }
@@ -182,17 +150,9 @@ impl Gatv2Conv {
     }
 
     #[track_caller]
-    fn attend<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        etype: usize,
-        rows: EndRows,
-        edge: Option<Tensor<2>>,
-        show: bool,
-        mode: Mode,
-    ) -> (Tensor<2>, Option<Tensor<2>>) {
-        let Gatv2ConvConfig { heads, d_head, slope, attn_dropout, .. } = self.config;
-        let relation = g.relation(etype);
+    fn attend(&self, edges: &Edges<'_>, rows: Endpoints, show: bool) -> (Tensor<2>, Option<Tensor<2>>) {
+        let Gatv2ConvConfig { num_heads: heads, d_head, negative_slope: slope, dropout, .. } = self.config;
+        let relation = edges.relation();
         let product = |x: Tensor<2>| apply(&self.fc_src, x, Activation::None);
         let z = if self.multiplies_first() { rows.src.clone() } else { product(rows.src.clone()) };
         let t = match &self.fc_dst {
@@ -201,12 +161,12 @@ impl Gatv2Conv {
         };
         let (z, t) = (split(z, [heads, d_head]), split(t, [heads, d_head]));
         let both: Tensor<3> = u_add_v(relation, z.clone(), t);
-        let both = match edge_rows("gatv2_conv", relation, self.lin_edge.as_ref(), edge) {
+        let both = match edge_rows(Self::NAME, edges, self.lin_edge.as_ref()) {
             Some((lin, f)) => both + split(matmul_rows(f, lin.weight.val()), [heads, d_head]),
             None => both,
         };
         let logits = (activation::leaky_relu(both, slope) * self.attn.val()).sum_dim(2).reshape([relation.num_edges(), heads]);
-        let drop = mode.edge_dropout(g, etype, self.key, attn_dropout);
+        let drop = self.key.of_edges(edges, dropout, &logits);
         let (y, shares) = if show {
             let shares = edge_shares(relation, logits, drop);
             let y: Tensor<3> = u_mul_e_sum(relation, z, shares.clone().unsqueeze_dim::<3>(2));
@@ -224,14 +184,17 @@ impl Gatv2Conv {
     }
 }
 
-impl RelationConv for Gatv2Conv {
-    fn project(&self, x: Tensor<2>) -> Tensor<2> {
+impl Conv for Gatv2Conv {
+    const NAME: &'static str = "gatv2_conv";
+    const READS_FEATURES: bool = true;
+
+    fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         if self.multiplies_first() { apply(&self.fc_src, x, Activation::None) } else { x }
     }
 
     #[track_caller]
-    fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, mode: Mode) -> Tensor<2> {
-        self.attend(g, etype, rows, None, false, mode).0
+    fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
+        self.attend(edges, x, false).0
     }
 }
 
@@ -239,7 +202,7 @@ impl Pretrained for Gatv2Conv {
     /// PyG's default has a bias of the result (`output_bias`), which it adds, with the residual, behind the mean of heads: every head
     /// has them here.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        let (shared, heads) = (self.fc_dst.is_none(), if self.config.concat { 1 } else { self.config.heads });
+        let (shared, heads) = (self.fc_dst.is_none(), if self.config.concat { 1 } else { self.config.num_heads });
         match (from, path.split_once('.')) {
             // A weight of both ends has two names.
             (Framework::Dgl, Some(("fc_src", field))) if shared => ParamMapping::same(path).also(format!("fc_dst.{field}")),

@@ -4,13 +4,15 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
-use burn_gnn_ops::{Activation, GraphView};
+use burn_gnn_ops::{Activation, Edges, GraphView};
 use burn_gnn_sampling::Block;
 
-use crate::inference::{Layerwise, one_input, only};
-use crate::layer_views::features_of;
+use crate::autodiff::beside;
+use crate::conv::Conv;
+use crate::inference::{Layerwise, one_input, only, only_type};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
-use crate::{DegreeNorm, DropoutKey, GraphConv, GraphConvConfig, LayerViews, Mode, ModelError, NodeClassifier, Whole};
+use crate::type_map::{NodeTensors, features_of};
+use crate::{DegreeNorm, DropoutKey, GcnConv, GcnConvConfig, LayerViews, ModelError, NodeClassifier, Whole};
 
 /// Describes a [`Gcn`].
 #[derive(Config, Debug)]
@@ -24,7 +26,7 @@ pub struct GcnConfig {
     pub hidden: usize,
     /// Number of layers.
     #[config(default = 2)]
-    pub layers: usize,
+    pub num_layers: usize,
     /// Dropout before every layer.
     #[config(default = 0.5)]
     pub dropout: f64,
@@ -37,7 +39,7 @@ pub struct GcnConfig {
 #[derive(Module, Debug)]
 pub struct Gcn {
     /// The layers, input first.
-    pub layers: Vec<GraphConv>,
+    pub layers: Vec<GcnConv>,
     #[module(skip)]
     dropout: f64,
     #[module(skip)]
@@ -52,11 +54,12 @@ impl GcnConfig {
     /// # Errors
     /// A size of 0, or dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Gcn, ModelError> {
-        let sizes = [("d_input", self.d_input), ("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)];
+        let sizes =
+            [("d_input", self.d_input), ("num_layers", self.num_layers), ("hidden", self.hidden), ("num_classes", self.num_classes)];
         ModelError::check_sizes(&sizes, self.dropout)?;
         let width = |i: usize| if i == 0 { self.d_input } else { self.hidden };
-        let out = |i: usize| if i + 1 == self.layers { self.num_classes } else { self.hidden };
-        let layers = (0..self.layers).map(|i| GraphConvConfig::new(width(i), out(i)).with_norm(self.norm).init(device)).collect();
+        let out = |i: usize| if i + 1 == self.num_layers { self.num_classes } else { self.hidden };
+        let layers = (0..self.num_layers).map(|i| GcnConvConfig::new(width(i), out(i)).with_norm(self.norm).init(device)).collect();
         Ok(Gcn { layers, dropout: self.dropout, d_input: self.d_input, key: DropoutKey::new(device) })
     }
 
@@ -72,8 +75,8 @@ impl GcnConfig {
 
 impl Gcn {
     /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.over(&Whole(g), x, mode)
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
+        self.over(&Whole(g), x)
     }
 
     /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
@@ -82,26 +85,30 @@ impl Gcn {
     /// # Panics
     /// Not one block per layer.
     #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.over(blocks, x, mode)
+    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>) -> Tensor<2> {
+        self.over(blocks, x)
     }
 
     /// Layer `i` on view `i`.
     #[track_caller]
-    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         views.count("gcn", self.layers.len());
         let g = views.view(0);
-        let x = mode.dropout(g, g.schema().ends(0).0, self.key.at(0), self.dropout, x);
-        (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x, mode))
+        let x = match &self.layers[0].weight {
+            Some(w) => beside(x, &w.val()),
+            None => x,
+        };
+        let x = self.key.at(0).dropout(&g, g.schema().ends(0).0, self.dropout, x);
+        (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x))
     }
 
     /// Layer `i`; with ReLU, and the dropout before the next layer, unless it is the last.
-    fn step<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+    fn step<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
+        let edges = Edges::from(&g);
         if i + 1 == self.layers.len() {
-            return self.layers[i].forward(g, x);
+            return self.layers[i].forward(edges, x);
         }
-        let dropout = mode.output_dropout(g, g.schema().ends(0).0, self.key.at(i + 1), self.dropout);
-        self.layers[i].forward_then(g, 0, x, None, Activation::Relu, dropout.as_ref())
+        self.layers[i].forward(edges.then(Activation::Relu).then_dropout(self.key.at(i + 1), self.dropout), x)
     }
 }
 
@@ -109,19 +116,19 @@ impl Layerwise for Gcn {
     fn num_layers(&self) -> usize {
         self.layers.len()
     }
-    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
         one_input(g, features, self.d_input)
     }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-        vec![self.step(layer, g, only(x), Mode::Eval)]
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
+        only_type(g, self.step(layer, g, only(x)))
     }
 }
 
 impl NodeClassifier for Gcn {
     type Dense = Self;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        self.over(views, features_of("Gcn", x, target), mode)
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+        self.over(views, features_of("gcn", views.view(0).schema(), x, target))
     }
     fn dense(&self) -> &Self {
         self

@@ -8,11 +8,12 @@ use burn_gnn_graph::Graph;
 use burn_gnn_ops::{Activation, GraphView, RowDropout, SegmentReduce, Segments, dropout, segment_reduce};
 use burn_gnn_sampling::Block;
 
-use crate::inference::{Layerwise, one_input, only};
-use crate::layer_views::features_of;
+use crate::conv::Conv;
+use crate::inference::{Layerwise, one_input, only, only_type};
 use crate::mlp::{apply, linear, normalised, running};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
-use crate::{DropoutKey, GinConv, GinConvConfig, LayerViews, Mode, ModelError, NodeClassifier, Whole};
+use crate::type_map::{NodeTensors, features_of};
+use crate::{DropoutKey, GinConv, GinConvConfig, LayerViews, ModelError, NodeClassifier, Whole};
 
 /// Describes a [`Gin`].
 #[derive(Config, Debug)]
@@ -26,7 +27,7 @@ pub struct GinConfig {
     pub hidden: usize,
     /// Number of layers.
     #[config(default = 5)]
-    pub layers: usize,
+    pub num_layers: usize,
     /// Whether ε is learned.
     #[config(default = true)]
     pub learn_eps: bool,
@@ -50,7 +51,7 @@ pub struct GinConfig {
 /// Batch normalisation is asked for (`batch_norm`), and then behind each layer, not inside its perceptron. Its means
 /// and variances in training are those of the rows that a view computes: a partition normalises by its own nodes and a
 /// block by those of its batch, so that training on them is not training on the whole graph. Without gradients
-/// ([`Mode::Eval`], a model that is [`valid`](Module::valid)) it takes the running ones, which are the same on every
+/// (a model that is [`valid`](Module::valid)) it takes the running ones, which are the same on every
 /// view.
 ///
 /// # Paper
@@ -75,18 +76,19 @@ impl GinConfig {
     /// # Errors
     /// A size of 0, or dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Gin, ModelError> {
-        let sizes = [("d_input", self.d_input), ("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)];
+        let sizes =
+            [("d_input", self.d_input), ("num_layers", self.num_layers), ("hidden", self.hidden), ("num_classes", self.num_classes)];
         ModelError::check_sizes(&sizes, self.dropout)?;
         let width = |i: usize| if i == 0 { self.d_input } else { self.hidden };
         let layer = |i: usize| {
-            let out = if self.heads || i + 1 < self.layers { self.hidden } else { self.num_classes };
+            let out = if self.heads || i + 1 < self.num_layers { self.hidden } else { self.num_classes };
             GinConvConfig::new(vec![width(i), out, out]).with_learn_eps(self.learn_eps).try_init(device)
         };
         let head = |i: usize| linear([width(i), self.num_classes], true, device);
-        let layers = (0..self.layers).map(layer).collect::<Result<_, _>>()?;
-        let inner = if self.heads { self.layers } else { self.layers - 1 };
+        let layers = (0..self.num_layers).map(layer).collect::<Result<_, _>>()?;
+        let inner = if self.heads { self.num_layers } else { self.num_layers - 1 };
         let norms = (0..inner).filter(|_| self.batch_norm).map(|_| BatchNormConfig::new(self.hidden).init(device)).collect();
-        let heads = (0..=self.layers).filter(|_| self.heads).map(head).collect();
+        let heads = (0..=self.num_layers).filter(|_| self.heads).map(head).collect();
         Ok(Gin { layers, norms, heads, dropout: self.dropout, key: DropoutKey::new(device) })
     }
 
@@ -102,8 +104,8 @@ impl GinConfig {
 
 impl Gin {
     /// Logits of nodes, `[num_dst, num_classes]`, from `x: [num_input, d_input]`.
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.over(&Whole(g), x, mode)
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
+        self.over(&Whole(g), x)
     }
 
     /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
@@ -112,35 +114,34 @@ impl Gin {
     /// # Panics
     /// Not one block per layer.
     #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.over(blocks, x, mode)
+    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>) -> Tensor<2> {
+        self.over(blocks, x)
     }
 
     /// Layer `i` on view `i`.
     #[track_caller]
-    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         let layers = self.layers.len();
         views.count("gin", layers);
-        let norm = |norm: &BatchNorm, h| if mode == Mode::Eval { running(norm, h) } else { normalised(norm, h) };
         if self.heads.is_empty() {
             return (0..layers).fold(x, |x, i| {
                 let g = views.view(i);
-                let x = if i == 0 { x } else { mode.dropout(g, g.schema().ends(0).0, self.key.at(i), self.dropout, x) };
-                self.state(i, g, x, norm)
+                let x = if i == 0 { x } else { self.key.at(i).dropout(&g, g.schema().ends(0).0, self.dropout, x) };
+                self.state(i, g, x, normalised)
             });
         }
         let last = views.view(layers - 1);
         let (ntype, _) = last.schema().ends(0);
         let term = |k: usize, own: Tensor<2>| {
             let y = apply(&self.heads[k], own, Activation::None);
-            match mode.output_dropout(last, ntype, self.key.at(k), self.dropout) {
+            match self.key.at(k).of_outputs(&last, ntype, self.dropout, &y) {
                 Some(RowDropout { prob, stream, ids }) => dropout(y, prob, stream, ids),
                 None => y,
             }
         };
         let (x, own) = last.with_dst_rows(ntype, x);
         let (_, logits) = (0..layers).fold((x, term(0, own)), |(x, logits), i| {
-            let (h, own) = last.with_dst_rows(ntype, self.state(i, views.view(i), x, norm));
+            let (h, own) = last.with_dst_rows(ntype, self.state(i, views.view(i), x, normalised));
             (h, logits + term(i + 1, own))
         });
         logits
@@ -168,7 +169,7 @@ impl Gin {
 
     /// Rows of layer `i`; without ReLU where they are the logits.
     fn state<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>, norm: impl Fn(&BatchNorm, Tensor<2>) -> Tensor<2>) -> Tensor<2> {
-        let h = self.layers[i].forward(g, x);
+        let h = self.layers[i].forward(&g, x);
         if self.heads.is_empty() && i + 1 == self.layers.len() {
             return h;
         }
@@ -184,13 +185,13 @@ impl Layerwise for Gin {
     fn num_layers(&self) -> usize {
         self.layers.len()
     }
-    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
         let first = self.layers[0].nn.as_ref().unwrap_or_else(|| unreachable!("made with a perceptron"));
         one_input(g, features, first.layers[0].weight.val().dims()[0])
     }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
         if self.heads.is_empty() {
-            return vec![self.state(layer, g, only(x), running)];
+            return only_type(g, self.state(layer, g, only(x), running));
         }
         let (x, width) = (only(x), self.heads[layer].weight.val().dims()[0]);
         let read = |k: usize, h: Tensor<2>| apply(&self.heads[k], h, Activation::None);
@@ -202,7 +203,7 @@ impl Layerwise for Gin {
         };
         let h = self.state(layer, g, h, running);
         let logits = logits + read(layer + 1, h.clone());
-        vec![if layer + 1 == self.layers.len() { logits } else { Tensor::cat(vec![h, logits], 1) }]
+        only_type(g, if layer + 1 == self.layers.len() { logits } else { Tensor::cat(vec![h, logits], 1) })
     }
 }
 
@@ -213,8 +214,8 @@ fn sum(terms: impl Iterator<Item = Tensor<2>>) -> Tensor<2> {
 impl NodeClassifier for Gin {
     type Dense = Self;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        self.over(views, features_of("Gin", x, target), mode)
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+        self.over(views, features_of("gin", views.view(0).schema(), x, target))
     }
     fn dense(&self) -> &Self {
         self

@@ -3,13 +3,12 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::Relation;
-use burn_gnn_ops::{BinaryOp, GraphView, Side, gspmm, gspmm_copy};
+use burn_gnn_ops::{BinaryOp, Edges, Side, gspmm, gspmm_copy};
 
-use crate::conv::{Aggregator, EndRows, Ends, RelationConv, end_rows};
+use crate::ModelError;
+use crate::conv::{Aggregator, Conv, Endpoints};
 use crate::mlp::{Mlp, MlpConfig};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
-use crate::{Mode, ModelError};
 
 /// Describes a [`GinConv`].
 #[derive(Config, Debug)]
@@ -113,40 +112,17 @@ impl GinConvConfig {
     }
 }
 
-impl GinConv {
-    /// On edge type 0 of a graph of one type.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph.
-    #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.forward_on(g, 0, x, None)
-    }
-
-    /// On one edge type, with one weight per edge or none.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph.
-    #[track_caller]
-    pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: impl Into<Ends>, edge_weight: Option<Tensor<1>>) -> Tensor<2> {
-        let rows = end_rows(g, "gin_conv", etype, x.into(), |x| x);
-        self.finish(g.relation(etype), rows, edge_weight)
-    }
+impl Conv for GinConv {
+    const NAME: &'static str = "gin_conv";
+    const READS_WEIGHT: bool = true;
 
     #[track_caller]
-    fn finish(&self, relation: &Relation, rows: EndRows, edge_weight: Option<Tensor<1>>) -> Tensor<2> {
-        let sum = match edge_weight {
-            Some(w) => gspmm(relation, BinaryOp::Mul, self.aggregator.into(), rows.src, w),
-            None => gspmm_copy(relation, Side::Lhs, self.aggregator.into(), rows.src),
+    fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
+        let sum = match edges.weight() {
+            Some(w) => gspmm(edges.relation(), BinaryOp::Mul, self.aggregator.into(), x.src, w),
+            None => gspmm_copy(edges.relation(), Side::Lhs, self.aggregator.into(), x.src),
         };
-        combine(self.nn.as_ref(), self.eps.as_ref(), self.init_eps, rows.dst, sum)
-    }
-}
-
-impl RelationConv for GinConv {
-    #[track_caller]
-    fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, _mode: Mode) -> Tensor<2> {
-        self.finish(g.relation(etype), rows, None)
+        combine(self.nn.as_ref(), self.eps.as_ref(), self.init_eps, x.dst, sum)
     }
 }
 

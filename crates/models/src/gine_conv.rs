@@ -4,10 +4,10 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{Activation, GraphView, copy_e_sum, u_add_e};
+use burn_gnn_ops::{Activation, Edges, copy_e_sum, u_add_e};
 
 use crate::ModelError;
-use crate::conv::{Ends, end_rows};
+use crate::conv::{Conv, Endpoints};
 use crate::gin_conv::{buffers, combine, param_mapping, parts};
 use crate::mlp::{Mlp, apply, linear};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
@@ -77,21 +77,22 @@ impl GineConvConfig {
     }
 }
 
-impl GineConv {
-    /// On one edge type, with the rows of its edges.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph.
+impl Conv for GineConv {
+    const NAME: &'static str = "gine_conv";
+    const READS_FEATURES: bool = true;
+
     #[track_caller]
-    pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: impl Into<Ends>, edge: Tensor<2>) -> Tensor<2> {
-        let rows = end_rows(g, "gine_conv", etype, x.into(), |x| x);
-        let edge = match &self.lin {
-            Some(lin) => apply(lin, edge, Activation::None),
-            None => edge,
+    fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
+        let Some(features) = edges.features() else {
+            panic!("gine_conv: expected edge features, got none; give the edges some, `with_features`")
         };
-        let relation = g.relation(etype);
-        let messages: Tensor<2> = u_add_e(relation, rows.src, edge);
-        combine(self.nn.as_ref(), self.eps.as_ref(), self.init_eps, rows.dst, copy_e_sum(relation, activation::relu(messages)))
+        let features = match &self.lin {
+            Some(lin) => apply(lin, features, Activation::None),
+            None => features,
+        };
+        let messages: Tensor<2> = u_add_e(edges.relation(), x.src, features);
+        let sum = copy_e_sum(edges.relation(), activation::relu(messages));
+        combine(self.nn.as_ref(), self.eps.as_ref(), self.init_eps, x.dst, sum)
     }
 }
 

@@ -5,28 +5,29 @@ use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_graph::{EdgeType, Schema};
-use burn_gnn_ops::{Activation, GatOptions, GraphView, div_by, gat_attention};
+use burn_gnn_ops::{Activation, EdgeTypes, GatOptions, GraphView, div_by, gat_attention};
 
 use crate::heads::{HeadScores, split};
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
-use crate::{DropoutKey, Mode, ModelError, init};
+use crate::type_map::{NodeTensors, TypeMap, of_all_types};
+use crate::{DropoutKey, ModelError, init};
 
 /// Describes a [`HanConv`].
 #[derive(Config, Debug)]
 pub struct HanConvConfig {
-    /// Columns of the input of each node type.
-    pub d_inputs: Vec<usize>,
+    /// Input feature size of every node type, by name.
+    pub d_inputs: TypeMap<usize>,
     /// Columns of each head.
     pub d_head: usize,
     /// Number of heads.
-    pub heads: usize,
+    pub num_heads: usize,
     /// What LeakyReLU multiplies scores below 0 by.
     #[config(default = 0.2)]
-    pub slope: f64,
+    pub negative_slope: f64,
     /// Probability that an attention weight is dropped.
     #[config(default = 0.0)]
-    pub attn_dropout: f64,
+    pub dropout: f64,
     /// Whether relations are weighed by the nodes that a view computes, as PyTorch Geometric does on mini-batches, and not by all nodes
     /// of a type.
     #[config(default = false)]
@@ -43,7 +44,7 @@ pub struct HanConvConfig {
 /// Relations are the paper's meta-paths: give the graph one edge type for each.
 ///
 /// # Shapes
-/// `x[t]: [num_input of type t, d_inputs[t]]`, result `[num_dst of type t, heads · d_head]` for types in which a relation
+/// `x[t]: [num_input of type t, d_inputs[t]]`, result `[num_dst of type t, num_heads · d_head]` for types in which a relation
 /// with edges ends.
 ///
 /// # Departures from the paper
@@ -54,7 +55,7 @@ pub struct HanConvConfig {
 /// more there are two ways:
 ///
 /// * exact: [`relation_scores`](Self::relation_scores) gives the part of the sum that a view has (on partitions, add up those of all
-///   ranks), and [`forward_with`](Self::forward_with) takes the whole sums. [`forward`](Self::forward) refuses such a view;
+///   ranks), and [`forward_with_scores`](Self::forward_with_scores) takes the whole sums. [`forward`](Self::forward) refuses such a view;
 /// * `local_scores`: sum and mean run over the nodes that the view computes, on any view. Then weights of relations depend on the
 ///   batch or the partition, and the result of a node on what is computed with it.
 ///
@@ -65,15 +66,15 @@ pub struct HanConvConfig {
 /// Wang, Ji, Shi, Wang, Cui, Yu, Ye, "Heterogeneous graph attention network", WWW 2019.
 #[derive(Module, Debug)]
 pub struct HanConv {
-    /// `W_t: [d_inputs[t], heads · d_head]` and `b_t`, per node type.
+    /// `W_t: [d_inputs[t], num_heads · d_head]` and `b_t`, per node type.
     pub proj: Vec<Linear>,
     /// `a_r: [1, heads, d_head]`, per edge type.
     pub lin_src: Vec<Param<Tensor<3>>>,
     /// `c_r: [1, heads, d_head]`, per edge type.
     pub lin_dst: Vec<Param<Tensor<3>>>,
-    /// `K: [heads · d_head, heads · d_head]` and `k`.
+    /// `K: [num_heads · d_head, num_heads · d_head]` and `k`.
     pub k_lin: Linear,
-    /// `q: [heads · d_head, 1]`.
+    /// `q: [num_heads · d_head, 1]`.
     pub q: Linear,
     #[module(skip)]
     key: DropoutKey,
@@ -92,19 +93,18 @@ impl HanConvConfig {
     /// Weights by Glorot's rule, biases 0, for the types of `schema`.
     ///
     /// # Errors
-    /// No heads or columns, not one width per node type, dropout outside `0.0..1.0`, a slope that is not finite.
+    /// No heads or columns, not one input size per node type, a type that the schema does not have, dropout outside `0.0..1.0`, a slope that is not finite.
     pub fn try_init(&self, schema: &Schema, device: &Device) -> Result<HanConv, ModelError> {
-        ModelError::check_sizes(&[("heads", self.heads), ("d_head", self.d_head)], self.attn_dropout)?;
-        ModelError::check_finite("slope", self.slope)?;
-        if self.d_inputs.len() != schema.ntypes().len() {
-            let (why, expected, actual) = ("one per node type".into(), schema.ntypes().len(), self.d_inputs.len());
-            return Err(ModelError::Length { arg: "d_inputs".into(), why, expected, actual });
-        }
-        let width = self.heads * self.d_head;
-        let vector = |_| init::glorot([1, self.heads, self.d_head], (self.d_head, 1), device);
+        ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
+        ModelError::check_finite("negative_slope", self.negative_slope)?;
+        let (why, expected, actual) = ("one per node type".into(), schema.ntypes().len(), self.d_inputs.len());
+        let wrong = ModelError::Length { arg: "d_inputs".into(), why, expected, actual };
+        let Some(d_inputs) = self.d_inputs.clone().into_list(schema)?.into_iter().collect::<Option<Vec<_>>>() else { return Err(wrong) };
+        let width = self.num_heads * self.d_head;
+        let vector = |_| init::glorot([1, self.num_heads, self.d_head], (self.d_head, 1), device);
         let attn = || schema.etypes().iter().map(vector).collect();
         Ok(HanConv {
-            proj: self.d_inputs.iter().map(|&d| linear([d, width], true, device)).collect(),
+            proj: d_inputs.into_iter().map(|d| linear([d, width], true, device)).collect(),
             lin_src: attn(),
             lin_dst: attn(),
             k_lin: linear([width, width], true, device),
@@ -132,8 +132,8 @@ impl HanConv {
     /// # Panics
     /// As [`try_forward`](Self::try_forward) errs; shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Option<Tensor<2>>> {
-        self.try_forward(g, x, mode).unwrap_or_else(|e| panic!("{e}"))
+    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+        self.try_forward(edges, x).unwrap_or_else(|e| panic!("{e}"))
     }
 
     /// [`forward`](Self::forward) that returns its refusal of parts of a graph.
@@ -144,18 +144,20 @@ impl HanConv {
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn try_forward<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Result<Vec<Option<Tensor<2>>>, ModelError> {
+    pub fn try_forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> Result<NodeTensors, ModelError> {
+        let edges = edges.into();
+        let g = edges.view();
         for (t, ntype) in g.schema().ntypes().iter().enumerate() {
             let (rows, total) = (g.num_dst(t), g.total_nodes(t));
             if !self.config.local_scores && rows as u64 != total && relations_into(g, t).count() > 1 {
-                let remedy = "add up `relation_scores` over all parts and call `forward_with`, or set `local_scores`";
+                let remedy = "add up `relation_scores` over all parts and call `forward_with_scores`, or set `local_scores`";
                 return Err(ModelError::PartOfGraph { layer: "han_conv", ntype: ntype.clone(), rows, total, remedy });
             }
         }
-        let h = self.by_relation(g, x, mode);
+        let h = self.by_relation(&edges, x.into());
         let scores = self.scores_of(&h);
         let nodes = |t: usize| if self.config.local_scores { g.num_dst(t) as u64 } else { g.total_nodes(t) };
-        Ok(over_relations(h, &scores, nodes))
+        Ok(NodeTensors::from_list(g.schema(), over_relations(h, &scores, nodes)))
     }
 
     /// `s_r` over the destination rows of this view, `[relations with edges into the type]` per node type; none where fewer than
@@ -164,8 +166,9 @@ impl HanConv {
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn relation_scores<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Option<Tensor<1>>> {
-        self.scores_of(&self.by_relation(g, x, mode))
+    pub fn relation_scores<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> TypeMap<Tensor<1>> {
+        let edges = edges.into();
+        TypeMap::from_list(edges.view().schema(), self.scores_of(&self.by_relation(&edges, x.into())))
     }
 
     /// [`forward`](Self::forward) on any view, with `s_r` of the whole graph. Gradients flow through `scores` if it is tracked.
@@ -173,31 +176,37 @@ impl HanConv {
     /// # Panics
     /// Scores that are missing or not as many as relations; shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn forward_with<G: GraphView + ?Sized>(
+    pub fn forward_with_scores<'a>(
         &self,
-        g: &G,
-        x: Vec<Tensor<2>>,
-        scores: &[Option<Tensor<1>>],
-        mode: Mode,
-    ) -> Vec<Option<Tensor<2>>> {
-        let h = self.by_relation(g, x, mode);
-        over_relations(h, scores, |t| g.total_nodes(t))
+        edges: impl Into<EdgeTypes<'a>>,
+        x: impl Into<NodeTensors>,
+        scores: impl Into<TypeMap<Tensor<1>>>,
+    ) -> NodeTensors {
+        let edges = edges.into();
+        let (g, schema) = (edges.view(), edges.view().schema());
+        let h = self.by_relation(&edges, x.into());
+        let scores = scores.into().into_list(schema).unwrap_or_else(|e| panic!("han_conv: {e}"));
+        NodeTensors::from_list(schema, over_relations(h, &scores, |t| g.total_nodes(t)))
     }
 
     #[track_caller]
-    fn by_relation<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> ByRelation {
+    fn by_relation(&self, edges: &EdgeTypes<'_>, x: NodeTensors) -> ByRelation {
+        edges.expect_bare("han_conv");
+        let g = edges.view();
         let (schema, config) = (g.schema(), &self.config);
         assert_eq!(schema.etypes().len(), self.lin_src.len(), "edge types of the layer and of the graph");
-        assert_eq!((schema.ntypes().len(), x.len()), (self.proj.len(), self.proj.len()), "node types of graph and `x`, and of the layer");
+        assert_eq!(schema.ntypes(), &self.ntypes[..], "node types of the graph and of the layer");
+        let x = of_all_types("han_conv", g, x);
         let z: Vec<Tensor<2>> = x.into_iter().zip(&self.proj).map(|(x, proj)| apply(proj, x, Activation::None)).collect();
         let src = g.src_rows("han_conv", z.clone());
         let dst: Vec<Tensor<2>> = z.into_iter().enumerate().map(|(t, z)| g.dst_rows(t, z)).collect();
         let attend = |r: usize| {
             let (s, d) = schema.ends(r);
             let (a_src, a_dst) = (src[s].clone().head_scores(&self.lin_src[r]), dst[d].clone().head_scores(&self.lin_dst[r]));
-            let options = GatOptions { slope: config.slope, dropout: mode.edge_dropout(g, r, self.key, config.attn_dropout) };
-            let h = gat_attention(g.relation(r), split(src[s].clone(), [config.heads, config.d_head]), a_src, a_dst, &options);
-            activation::relu(h.reshape([g.num_dst(d), config.heads * config.d_head]))
+            let dropout = self.key.of_edges(&edges.at(r), config.dropout, &a_src);
+            let options = GatOptions { slope: config.negative_slope, dropout };
+            let h = gat_attention(g.relation(r), split(src[s].clone(), [config.num_heads, config.d_head]), a_src, a_dst, &options);
+            activation::relu(h.reshape([g.num_dst(d), config.num_heads * config.d_head]))
         };
         (0..schema.ntypes().len()).map(|t| relations_into(g, t).map(attend).collect()).collect()
     }
@@ -229,7 +238,7 @@ fn over_relations(h: ByRelation, scores: &[Option<Tensor<1>>], nodes: impl Fn(us
 }
 
 /// Relations with edges anywhere that end in a node type.
-fn relations_into<G: GraphView + ?Sized>(g: &G, t: usize) -> impl Iterator<Item = usize> + '_ {
+fn relations_into(g: &dyn GraphView, t: usize) -> impl Iterator<Item = usize> + '_ {
     g.schema().etypes_into(t).filter(|&r| g.total_edges(r) > 0)
 }
 

@@ -4,11 +4,11 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeType, Schema};
-use burn_gnn_ops::{GraphView, div_by};
+use burn_gnn_ops::{EdgeTypes, div_by};
 
-use crate::Mode;
-use crate::conv::{Aggregator, EndRows, RelationConv};
+use crate::conv::{Aggregator, Conv, Endpoints, check_options};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, pyg_key};
+use crate::type_map::{NodeTensors, TypeMap, of_read_types};
 
 /// Describes a [`HeteroGraphConv`].
 #[derive(Config, Debug)]
@@ -22,7 +22,7 @@ pub struct HeteroGraphConvConfig {
 /// `y[v] = AGG over relations r into type(v) of conv_r(x)[v]`.
 ///
 /// # Shapes
-/// `x[t]: [num_input of type t, d_t]` for every node type (no columns where no layer reads the type). All layers
+/// `x[t]: [num_input of type t, d_t]` for every node type that a layer reads. All layers
 /// that end in a node type give the same number of columns. A node type in which no relation ends has no result.
 ///
 /// # Semantics
@@ -30,7 +30,7 @@ pub struct HeteroGraphConvConfig {
 /// Mean divides by the number of relations.
 ///
 /// # Departures from DGL
-/// Layers are of one kind (or an enum that implements [`RelationConv`]); rows of destinations need not be given
+/// Layers are of one kind (or an enum that implements [`Conv`]); features of destinations need not be given
 /// to layers that do not read them.
 ///
 /// # Cost
@@ -39,17 +39,16 @@ pub struct HeteroGraphConvConfig {
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::{GraphConvConfig, HeteroGraphConvConfig, Mode};
+/// use burn_gnn_models::{GcnConvConfig, HeteroGraphConvConfig};
 /// let device = Device::flex();
 /// let g = Graph::builder()
 ///     .edges(("user", "buys", "item"), vec![0, 1], vec![0, 0])
 ///     .edges(("user", "follows", "user"), vec![0], vec![1])
 ///     .build()?;
 /// let conv = HeteroGraphConvConfig::new()
-///     .init(g.schema(), |_| GraphConvConfig::new(4, 2).init(&device));
-/// let x = vec![Tensor::<2>::zeros([1, 0], &device), Tensor::ones([2, 4], &device)]; // item, user
-/// let y = conv.forward(&g, x, Mode::Eval);
-/// assert_eq!(y[1].as_ref().unwrap().dims(), [2, 2]);
+///     .init(g.schema(), |_| GcnConvConfig::new(4, 2).init(&device));
+/// let y = conv.forward(&g, [("user", Tensor::ones([2, 4], &device))]);
+/// assert_eq!((y["user"].dims(), y["item"].dims()), ([2, 2], [1, 2]));
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 ///
@@ -72,54 +71,38 @@ impl HeteroGraphConvConfig {
     }
 }
 
-impl<M: RelationConv> HeteroGraphConv<M> {
-    /// Rows of every node type in which a relation ends.
+impl<M: Conv> HeteroGraphConv<M> {
+    /// Features of every node type in which a relation ends.
     ///
     /// # Panics
-    /// Shapes, or edge types, that disagree with the graph.
+    /// Shapes, or edge types, that disagree with the graph; edge weights or features that a layer does not read.
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Option<Tensor<2>>> {
-        self.forward_with(g, x, mode, |_, results| join(results, self.aggregate))
+    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+        self.results(edges, x).map(|_, results| join(results, self.aggregate))
     }
 
-    /// Results side by side, `[num_dst, relations into the type, d_output]`, relations in the order of the schema.
+    /// The results of the relations into every node type, relations in the order of the schema, before they are joined: to stack them
+    /// (`Tensor::stack`) or to join them in another way.
     ///
     /// # Panics
     /// As [`forward`](Self::forward).
     #[track_caller]
-    pub fn forward_stack<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Option<Tensor<3>>> {
-        self.forward_with(g, x, mode, |_, results| Tensor::stack(results, 1))
-    }
-
-    /// Results joined by `join(node type, results of the relations into it)`.
-    ///
-    /// # Panics
-    /// As [`forward`](Self::forward).
-    #[track_caller]
-    pub fn forward_with<G: GraphView + ?Sized, T>(
-        &self,
-        g: &G,
-        x: Vec<Tensor<2>>,
-        mode: Mode,
-        join: impl Fn(usize, Vec<Tensor<2>>) -> T,
-    ) -> Vec<Option<T>> {
-        let schema = g.schema();
+    pub fn results<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> TypeMap<Vec<Tensor<2>>> {
+        let edges = edges.into();
+        let (g, schema) = (edges.view(), edges.view().schema());
         assert_eq!(schema.etypes(), &self.etypes[..], "edge types of the graph and of the layer");
-        assert_eq!(schema.ntypes().len(), x.len(), "`x` holds one tensor per node type");
+        let x = of_read_types("hetero_graph_conv", g, x.into());
         let types = x.len();
         let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
         let src = g.src_rows("hetero_graph_conv", x);
         let result = |r: usize| {
-            let (s, d) = schema.ends(r);
-            let rows = EndRows { src: self.mods[r].project(src[s].clone()), dst: own[d].clone(), shared: s == d };
-            self.mods[r].aggregate(g, r, rows, mode)
+            let ((s, d), conv, edges) = (schema.ends(r), &self.mods[r], edges.at(r));
+            check_options::<M>(&edges);
+            let rows = Endpoints { src: conv.project(&edges, src[s].clone()), dst: own[d].clone(), shared: s == d };
+            conv.aggregate(&edges, rows)
         };
-        (0..types)
-            .map(|t| {
-                let results: Vec<_> = schema.etypes_into(t).map(result).collect();
-                (!results.is_empty()).then(|| join(t, results))
-            })
-            .collect()
+        let into = |t: usize| schema.etypes_into(t).map(&result).collect::<Vec<_>>();
+        TypeMap::from_list(schema, (0..types).map(|t| Some(into(t)).filter(|results| !results.is_empty())))
     }
 }
 

@@ -12,22 +12,23 @@ use crate::inference::{Layerwise, check_types};
 use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types};
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
-use crate::{HgtConv, HgtConvConfig, LayerViews, Mode, ModelError, NodeClassifier, NodeEmbedding, Whole};
+use crate::type_map::{NodeTensors, TypeMap};
+use crate::{HgtConv, HgtConvConfig, LayerViews, ModelError, NodeClassifier, NodeEmbedding, Whole};
 
 /// Describes an [`Hgt`].
 #[derive(Config, Debug)]
 pub struct HgtConfig {
     /// Number of classes.
     pub num_classes: usize,
-    /// Columns between layers; a multiple of `heads`.
+    /// Columns between layers; a multiple of `num_heads`.
     #[config(default = 64)]
     pub hidden: usize,
     /// Heads of each layer.
     #[config(default = 4)]
-    pub heads: usize,
+    pub num_heads: usize,
     /// Number of layers.
     #[config(default = 2)]
-    pub layers: usize,
+    pub num_layers: usize,
     /// Dropout inside every layer.
     #[config(default = 0.2)]
     pub dropout: f64,
@@ -58,68 +59,66 @@ pub struct Hgt {
     /// All other parameters, the same on every rank.
     pub net: HgtLayers,
     #[module(skip)]
-    projected: Vec<usize>,
-    #[module(skip)]
-    ntypes: Vec<String>,
+    projected: Vec<String>,
 }
 
 impl HgtConfig {
-    /// A model for `g`, with one [`TypeInput`] per node type. On a partition the embedded rows are those of
+    /// A model for `g`, with a [`TypeInput`] by node type; types without one learn a row per node. On a partition the embedded rows are those of
     /// the nodes it owns; everything else is the same on every rank.
     ///
     /// # Errors
-    /// The number of inputs is not that of the node types, no layers, heads that do not divide `hidden`.
-    pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: &[TypeInput], device: &Device) -> Result<Hgt, ModelError> {
-        let sizes = [("layers", self.layers), ("hidden", self.hidden), ("heads", self.heads), ("num_classes", self.num_classes)];
+    /// An input of a type that `g` does not have, no layers, heads that do not divide `hidden`.
+    pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: impl Into<TypeMap<TypeInput>>, device: &Device) -> Result<Hgt, ModelError> {
+        let sizes =
+            [("num_layers", self.num_layers), ("hidden", self.hidden), ("num_heads", self.num_heads), ("num_classes", self.num_classes)];
         ModelError::check_sizes(&sizes, self.dropout)?;
-        if !self.hidden.is_multiple_of(self.heads) {
-            return Err(ModelError::NotDivisible { arg: "heads", value: self.heads, what: "hidden", of: self.hidden });
+        if !self.hidden.is_multiple_of(self.num_heads) {
+            return Err(ModelError::NotDivisible { arg: "num_heads", value: self.num_heads, what: "hidden", of: self.hidden });
         }
-        let Inputs { projections, projected, embedded } = Inputs::new(g, inputs, self.hidden, device)?;
+        let Inputs { projections, projected, embedded } = Inputs::new(g, inputs.into(), self.hidden, device)?;
         let conv = |_| {
-            HgtConvConfig::from_graph(g, self.hidden, self.hidden / self.heads, self.heads)
+            HgtConvConfig::from_graph(g, self.hidden, self.hidden / self.num_heads, self.num_heads)
                 .with_dropout(self.dropout)
                 .with_layer_norm(self.layer_norm)
                 .try_init(device)
         };
-        let mut convs = (0..self.layers).map(conv).collect::<Result<Vec<_>, _>>()?;
+        let mut convs = (0..self.num_layers).map(conv).collect::<Result<Vec<_>, _>>()?;
         if let Some((first, rest)) = convs.split_first_mut() {
             rest.iter_mut().for_each(|conv| conv.share(first));
         }
-        let embedding = NodeEmbedding::new(g, embedded, self.hidden, device);
+        let embedding = NodeEmbedding::new(g, &embedded, self.hidden, device)?;
         let head = linear([self.hidden, self.num_classes], true, device);
-        let ntypes = g.schema().ntypes().to_vec();
-        Ok(Hgt { embedding, net: HgtLayers { projections, convs, head }, projected, ntypes })
+        Ok(Hgt { embedding, net: HgtLayers { projections, convs, head }, projected })
     }
 }
 
 impl Hgt {
-    /// Rows of every node type after the last layer; `x[t]` are the features of type `t` where it has any.
+    /// Rows of every node type after the last layer; `x` holds the features of the types that have some.
     ///
     /// # Panics
     /// A type with features has none in `x`, or shapes disagree with the graph.
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        self.over(&Whole(g), x, mode)
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: impl Into<NodeTensors>) -> NodeTensors {
+        self.over(&Whole(g), &x.into())
     }
 
-    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`. `x[t]` are the features of
-    /// the input nodes of type `t` where it has any; learned rows are those of the graph that was sampled.
+    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`. `x` holds the features of the
+    /// input nodes of the types that have some; learned rows are those of the graph that was sampled.
     ///
     /// # Panics
     /// Not one block per layer; as [`forward`](Self::forward).
     #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        self.over(blocks, x, mode)
+    pub fn forward_blocks(&self, blocks: &[Block], x: impl Into<NodeTensors>) -> NodeTensors {
+        self.over(blocks, &x.into())
     }
 
     /// Layer `i` on view `i`.
     #[track_caller]
-    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors) -> NodeTensors {
         views.count("hgt", self.net.convs.len());
         let h = encode(views, x, (&self.projected, &self.net.projections), &self.embedding, |_, x| x);
-        let h = h.into_iter().map(activation::gelu).collect();
-        self.net.convs.iter().enumerate().fold(h, |h, (i, conv)| conv.forward(views.view(i), h, mode))
+        let h = h.map(|_, h| activation::gelu(h));
+        self.net.convs.iter().enumerate().fold(h, |h, (i, conv)| conv.forward(&views.view(i), h))
     }
 }
 
@@ -131,17 +130,17 @@ impl Layerwise for Hgt {
     fn reads_neighbours(&self, layer: usize) -> bool {
         layer > 0
     }
-    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
         check_types(g, self.projected.len() + self.embedding.ntypes().len(), self.net.convs[0].num_etypes())?;
         encoder_inputs(g, features, (&self.projected, &self.net.projections), &self.embedding)
     }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
         if layer == 0 {
-            return encode_rows(g, x, (&self.projected, &self.net.projections)).into_iter().map(activation::gelu).collect();
+            return encode_rows(g, x, (&self.projected, &self.net.projections)).map(|_, h| activation::gelu(h));
         }
-        let y = self.net.convs[layer - 1].forward(g, x, Mode::Eval);
+        let y = self.net.convs[layer - 1].forward(&g, x);
         match layer == self.net.convs.len() {
-            true => y.into_iter().map(|y| apply(&self.net.head, y, Activation::None)).collect(),
+            true => y.map(|_, y| apply(&self.net.head, y, Activation::None)),
             false => y,
         }
     }
@@ -150,8 +149,8 @@ impl Layerwise for Hgt {
 impl NodeClassifier for Hgt {
     type Dense = HgtLayers;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        apply(&self.net.head, self.over(views, x, mode).swap_remove(target), Activation::None)
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+        apply(&self.net.head, self.over(views, x)[target].clone(), Activation::None)
     }
     fn dense(&self) -> &HgtLayers {
         &self.net
@@ -162,6 +161,6 @@ impl Pretrained for Hgt {
     /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features and
     /// `embed.embeds.<node type>.weight` (`embed.…`) for learned rows, and `head`; other names are [renamed](crate::StateDict::renamed) first.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        param_mapping_of_types(from, path, &self.ntypes, [&self.projected, self.embedding.ntypes()], &self.net.convs)
+        param_mapping_of_types(from, path, [&self.projected, self.embedding.ntypes()], &self.net.convs)
     }
 }

@@ -5,13 +5,14 @@ use burn::module::{Module, Param};
 use burn::nn::{LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor, activation::gelu};
 use burn_gnn_graph::EdgeType;
-use burn_gnn_ops::{Activation, GraphView, attention, bias_activation, div_by, matmul_rows, u_dot_v};
+use burn_gnn_ops::{Activation, EdgeTypes, GraphView, attention, bias_activation, div_by, matmul_rows, u_dot_v};
 
 use crate::heads::split;
 use crate::mlp::{normalise, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
 use crate::relations::{Incoming, Sorted, cat_rows};
-use crate::{DropoutKey, Mode, ModelError, init};
+use crate::type_map::{NodeTensors, of_all_types};
+use crate::{DropoutKey, ModelError, init};
 
 /// Describes an [`HgtConv`].
 #[derive(Config, Debug)]
@@ -21,7 +22,7 @@ pub struct HgtConvConfig {
     /// Columns of each head.
     pub d_head: usize,
     /// Number of heads.
-    pub heads: usize,
+    pub num_heads: usize,
     /// Number of node types of the schema.
     pub num_ntypes: usize,
     /// Number of edge types of the schema.
@@ -64,7 +65,7 @@ pub struct HgtConvConfig {
 /// `k`, `q`, `v` and behind `L`, `gelu` applies GELU to `h`.
 ///
 /// # Shapes
-/// `x[t]: [num_input of type t, d_input]`, result `[num_dst of type t, heads · d_head]` per node type. A node without
+/// `x[t]: [num_input of type t, d_input]`, result `[num_dst of type t, num_heads · d_head]` per node type. A node without
 /// in-edges has `h = 0`.
 ///
 /// # Departures from the paper
@@ -81,15 +82,15 @@ pub struct HgtConvConfig {
 /// Hu, Dong, Wang, Sun, "Heterogeneous graph transformer", WWW 2020.
 #[derive(Module, Debug)]
 pub struct HgtConv {
-    /// `[node types, d_input, heads · d_head]`.
+    /// `[node types, d_input, num_heads · d_head]`.
     pub linear_k: Param<Tensor<3>>,
     /// As `linear_k`.
     pub linear_q: Param<Tensor<3>>,
     /// As `linear_k`.
     pub linear_v: Param<Tensor<3>>,
-    /// `[node types, heads · d_head, heads · d_head]`.
+    /// `[node types, num_heads · d_head, num_heads · d_head]`.
     pub linear_a: Param<Tensor<3>>,
-    /// `[node types, heads · d_head]`, with `bias`.
+    /// `[node types, num_heads · d_head]`, with `bias`.
     pub bias_k: Option<Param<Tensor<2>>>,
     /// As `bias_k`.
     pub bias_q: Option<Param<Tensor<2>>>,
@@ -105,9 +106,9 @@ pub struct HgtConv {
     pub relation_msg: Vec<Param<Tensor<3>>>,
     /// `[node types]`.
     pub skip: Param<Tensor<1>>,
-    /// `[d_input, heads · d_head]` where widths differ.
+    /// `[d_input, num_heads · d_head]` where widths differ.
     pub residual_w: Option<Param<Tensor<2>>>,
-    /// `[heads · d_head]` each.
+    /// `[num_heads · d_head]` each.
     pub norm: Option<LayerNorm>,
     #[module(skip)]
     key: DropoutKey,
@@ -119,10 +120,10 @@ pub struct HgtConv {
 
 impl HgtConvConfig {
     /// A layer for all types of `g`.
-    pub fn from_graph<G: GraphView + ?Sized>(g: &G, d_input: usize, d_head: usize, heads: usize) -> Self {
+    pub fn from_graph<G: GraphView + ?Sized>(g: &G, d_input: usize, d_head: usize, num_heads: usize) -> Self {
         let (ntypes, etypes) = (g.schema().ntypes(), g.schema().etypes());
         let name = |e: &EdgeType| format!("{}__{}__{}", e.src, e.relation, e.dst);
-        Self::new(d_input, d_head, heads, ntypes.len(), etypes.len())
+        Self::new(d_input, d_head, num_heads, ntypes.len(), etypes.len())
             .with_ntypes(ntypes.iter().map(ToString::to_string).collect())
             .with_etypes(etypes.iter().map(name).collect())
     }
@@ -137,16 +138,16 @@ impl HgtConvConfig {
     /// # Errors
     /// No heads or columns, dropout outside `0.0..1.0`, not one relation per edge type.
     pub fn try_init(&self, device: &Device) -> Result<HgtConv, ModelError> {
-        ModelError::check_sizes(&[("heads", self.heads), ("d_head", self.d_head)], self.dropout)?;
+        ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
         let relations = self.relation_ids();
         if relations.len() != self.num_etypes {
             let (why, actual) = ("one per edge type".into(), relations.len());
             return Err(ModelError::Length { arg: "relations".into(), why, expected: self.num_etypes, actual });
         }
-        let (width, r) = (self.heads * self.d_head, relations.iter().max().map_or(0, |m| m + 1));
+        let (width, r) = (self.num_heads * self.d_head, relations.iter().max().map_or(0, |m| m + 1));
         let glorot = |n: usize, [i, o]: [usize; 2]| init::glorot::<3>([n, i, o], (i, o), device);
         let per_type = |d| glorot(self.num_ntypes, [d, width]);
-        let per_head = || (0..self.heads).map(|_| glorot(r, [self.d_head, self.d_head])).collect();
+        let per_head = || (0..self.num_heads).map(|_| glorot(r, [self.d_head, self.d_head])).collect();
         let ones = |n| Param::from_tensor(Tensor::<1>::ones([n], device));
         let bias = || self.bias.then(|| Param::from_tensor(Tensor::zeros([self.num_ntypes, width], device)));
         Ok(HgtConv {
@@ -158,7 +159,7 @@ impl HgtConvConfig {
             bias_q: bias(),
             bias_v: bias(),
             bias_a: bias(),
-            relation_pri: (0..self.heads).map(|_| ones(r)).collect(),
+            relation_pri: (0..self.num_heads).map(|_| ones(r)).collect(),
             relation_att: per_head(),
             relation_msg: per_head(),
             skip: ones(self.num_ntypes),
@@ -195,24 +196,27 @@ fn at<const D: usize, const E: usize>(stack: Tensor<D>, i: usize) -> Tensor<E> {
 }
 
 impl HgtConv {
-    /// Rows of every node type from input rows of every node type.
+    /// Features of every node type from those of the input nodes of every type.
     ///
     /// # Panics
-    /// Shapes or numbers of types that disagree with the graph.
+    /// Shapes or numbers of types that disagree with the graph; edge weights or features.
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, mode: Mode) -> Vec<Tensor<2>> {
+    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+        let edges = edges.into();
+        edges.expect_bare("hgt_conv");
+        let g = edges.view();
         let (schema, config) = (g.schema(), &self.config);
         assert_eq!(schema.etypes().len(), config.num_etypes, "`num_etypes` of the layer and edge types of the graph");
         assert_eq!(schema.ntypes().len(), config.num_ntypes, "`num_ntypes` of the layer and node types of the graph");
-        assert_eq!(schema.ntypes().len(), x.len(), "`x` holds one tensor per node type");
+        let x = of_all_types("hgt_conv", g, x.into());
         let src = g.src_rows("hgt_conv", x.clone());
         let [keys, values] = self.composed(g);
-        let sorted = self.sorted.of(g);
+        let sorted = self.sorted.of(&g);
         let mix = sigmoid(self.skip.val());
         let finish = |(t, x): (usize, Tensor<2>)| {
             let x = g.dst_rows(t, x);
             let mix = mix.clone().slice_dim(0, t..t + 1).unsqueeze::<2>();
-            let (none, width) = ((x.dims()[0], x.device(), x.dtype()), config.heads * config.d_head);
+            let (none, width) = ((x.dims()[0], x.device(), x.dtype()), config.num_heads * config.d_head);
             let own = match &self.residual_w {
                 Some(w) => Some(matmul_rows(x.clone(), w.val())),
                 None => (config.d_input == width).then(|| x.clone()),
@@ -225,7 +229,7 @@ impl HgtConv {
                     let q = affine(x, layer(&self.linear_q, &self.bias_q));
                     let h = self.attend(g, incoming, &src, q, [&keys, &values]);
                     let h = affine(if config.gelu { gelu(h) } else { h }, layer(&self.linear_a, &self.bias_a));
-                    let dropout = mode.output_dropout(g, t, self.key, config.dropout);
+                    let dropout = self.key.of_outputs(g, t, config.dropout, &h);
                     let h = bias_activation(h, None, Activation::None, dropout.as_ref());
                     match own {
                         Some(own) => h * mix.clone() + own * (mix.neg() + 1.0),
@@ -237,7 +241,7 @@ impl HgtConv {
                     let zeros = || Tensor::zeros([none.0, width], (&none.1, none.2));
                     let h = self.bias_a.as_ref().map(|b| {
                         let h = bias_activation(zeros(), Some(at(b.val(), t)), Activation::None, None);
-                        let dropout = mode.output_dropout(g, t, self.key, config.dropout);
+                        let dropout = self.key.of_outputs(g, t, config.dropout, &h);
                         bias_activation(h, None, Activation::None, dropout.as_ref())
                     });
                     match (h, own) {
@@ -253,7 +257,7 @@ impl HgtConv {
                 None => y,
             }
         };
-        x.into_iter().enumerate().map(finish).collect()
+        NodeTensors::from_list(schema, x.into_iter().enumerate().map(finish).map(Some))
     }
 
     pub(crate) fn num_etypes(&self) -> usize {
@@ -265,9 +269,9 @@ impl HgtConv {
         self.sorted = other.sorted.clone();
     }
 
-    /// `K_t A_r μ_r / √d_head` and `V_t M_r`, `[d_input, heads · d_head]` for every edge type, and the same of their biases.
-    fn composed<G: GraphView + ?Sized>(&self, g: &G) -> [Vec<Affine>; 2] {
-        let HgtConvConfig { heads, d_head, .. } = self.config;
+    /// `K_t A_r μ_r / √d_head` and `V_t M_r`, `[d_input, num_heads · d_head]` for every edge type, and the same of their biases.
+    fn composed(&self, g: &dyn GraphView) -> [Vec<Affine>; 2] {
+        let HgtConvConfig { num_heads: heads, d_head, .. } = self.config;
         let stack = |per_head: &[Param<Tensor<3>>]| Tensor::stack::<4>(per_head.iter().map(Param::val).collect(), 1);
         let pri = Tensor::stack::<2>(self.relation_pri.iter().map(Param::val).collect(), 1);
         let pri = div_by(pri, (d_head as f64).sqrt());
@@ -291,16 +295,9 @@ impl HgtConv {
         [compose(&self.linear_k, &self.bias_k, &att), compose(&self.linear_v, &self.bias_v, &msg)]
     }
 
-    /// Attention over all relations that end in one node type, `[num_dst, heads · d_head]`.
-    fn attend<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        incoming: &Incoming,
-        src: &[Tensor<2>],
-        q: Tensor<2>,
-        [keys, values]: [&[Affine]; 2],
-    ) -> Tensor<2> {
-        let HgtConvConfig { heads, d_head, .. } = self.config;
+    /// Attention over all relations that end in one node type, `[num_dst, num_heads · d_head]`.
+    fn attend(&self, g: &dyn GraphView, incoming: &Incoming, src: &[Tensor<2>], q: Tensor<2>, [keys, values]: [&[Affine]; 2]) -> Tensor<2> {
+        let HgtConvConfig { num_heads: heads, d_head, .. } = self.config;
         let relation = incoming.index.relation();
         let rows = |by: &[Affine]| {
             let table = |&r: &usize| affine(src[g.schema().ends(r).0].clone(), by[r].clone());
@@ -331,7 +328,7 @@ impl Pretrained for HgtConv {
 impl HgtConv {
     /// Where PyG keeps a parameter.
     fn of_pyg(&self, path: &str) -> ParamMapping {
-        let HgtConvConfig { heads, d_head, num_ntypes, num_etypes, ntypes, etypes, .. } = &self.config;
+        let HgtConvConfig { num_heads: heads, d_head, num_ntypes, num_etypes, ntypes, etypes, .. } = &self.config;
         let width = heads * d_head;
         let name = |names: &[String], i: usize| names.get(i).map_or_else(|| i.to_string(), |name| pyg_key(name));
         let by_type = |start: &str, end: &str| (0..*num_ntypes).map(|t| format!("{start}{}{end}", name(ntypes, t))).collect::<Vec<_>>();

@@ -5,8 +5,10 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_ops::{GraphView, matmul_rows};
 
+use crate::autodiff::beside;
 use crate::inference::feature;
 use crate::pretrained::{Framework, ParamMapping, Pretrained, in_layers, pyg_key};
+use crate::type_map::{NodeTensors, TypeMap};
 use crate::{LayerViews, ModelError, NodeEmbedding, init};
 
 /// What a node type brings to the first layer.
@@ -23,27 +25,27 @@ pub(crate) struct Inputs {
     /// `[d, hidden]` per type of `projected`.
     pub(crate) projections: Vec<Param<Tensor<2>>>,
     /// Types with features.
-    pub(crate) projected: Vec<usize>,
+    pub(crate) projected: Vec<String>,
     /// Types with learned rows.
-    pub(crate) embedded: Vec<usize>,
+    pub(crate) embedded: Vec<String>,
 }
 
 impl Inputs {
-    /// One [`TypeInput`] per node type of `g`.
-    pub(crate) fn new<G: GraphView + ?Sized>(g: &G, inputs: &[TypeInput], hidden: usize, device: &Device) -> Result<Self, ModelError> {
-        let types = g.schema().ntypes().len();
-        if inputs.len() != types {
-            let (why, expected, actual) = ("one per node type".into(), types, inputs.len());
-            return Err(ModelError::Length { arg: "inputs".into(), why, expected, actual });
-        }
+    /// What each node type of `g` brings; a learned row where `inputs` has no entry.
+    pub(crate) fn new<G: GraphView + ?Sized>(
+        g: &G,
+        inputs: TypeMap<TypeInput>,
+        hidden: usize,
+        device: &Device,
+    ) -> Result<Self, ModelError> {
         let mut all = Self { projections: vec![], projected: vec![], embedded: vec![] };
-        for (t, input) in inputs.iter().enumerate() {
-            match *input {
-                TypeInput::Features(d) => {
+        for (ntype, input) in g.schema().ntypes().iter().zip(inputs.into_list(g.schema())?) {
+            match input {
+                Some(TypeInput::Features(d)) => {
                     all.projections.push(init::glorot([d, hidden], (d, hidden), device));
-                    all.projected.push(t);
+                    all.projected.push(ntype.clone());
                 }
-                TypeInput::Embedding => all.embedded.push(t),
+                Some(TypeInput::Embedding) | None => all.embedded.push(ntype.clone()),
             }
         }
         Ok(all)
@@ -54,51 +56,61 @@ impl Inputs {
 #[track_caller]
 pub(crate) fn encode<V: LayerViews + ?Sized>(
     views: &V,
-    x: &[Option<Tensor<2>>],
-    (projected, projections): (&[usize], &[Param<Tensor<2>>]),
+    x: &NodeTensors,
+    (projected, projections): (&[String], &[Param<Tensor<2>>]),
     embedding: &NodeEmbedding,
-    dropout: impl Fn(usize, Tensor<2>) -> Tensor<2>,
-) -> Vec<Tensor<2>> {
-    let embedded = |t: usize| match views.input_nodes(t) {
-        Some(nodes) => embedding.rows_of(t, nodes),
-        None => embedding.rows(t),
+    dropout: impl Fn(&str, Tensor<2>) -> Tensor<2>,
+) -> NodeTensors {
+    let schema = views.view(0).schema();
+    let embedded = |t: usize, ntype: &str| match views.input_nodes(t) {
+        Some(nodes) => embedding.rows_of(ntype, nodes),
+        None => embedding.rows(ntype),
     };
-    (0..views.view(0).schema().ntypes().len())
-        .map(|t| match projected.iter().position(|&p| p == t) {
-            Some(i) => {
-                let x = x[t].clone().unwrap_or_else(|| panic!("node type {t} was built with features, got none"));
-                matmul_rows(dropout(t, x), projections[i].val())
-            }
-            None => embedded(t).unwrap_or_else(|| panic!("node type {t} has neither features nor embedding")),
-        })
-        .collect()
+    let x = x.clone().into_list(schema).unwrap_or_else(|e| panic!("{e}"));
+    let of_type = |(t, (ntype, x)): (usize, (&String, Option<Tensor<2>>))| match projected.iter().position(|p| p == ntype) {
+        Some(i) => {
+            let x = x.unwrap_or_else(|| panic!("node type `{ntype}` was built with features, got none"));
+            let w = projections[i].val();
+            (ntype.clone(), matmul_rows(dropout(ntype, beside(x, &w)), w))
+        }
+        None => (ntype.clone(), embedded(t, ntype).unwrap_or_else(|| panic!("node type `{ntype}` has neither features nor embedding"))),
+    };
+    schema.ntypes().iter().zip(x).enumerate().map(of_type).collect()
 }
 
 /// What [`encode_rows`] reads of every node type: features, or the rows that are learned.
 pub(crate) fn encoder_inputs(
     g: &Graph,
-    features: &[Option<Tensor<2>>],
-    (projected, projections): (&[usize], &[Param<Tensor<2>>]),
+    features: &NodeTensors,
+    (projected, projections): (&[String], &[Param<Tensor<2>>]),
     embedding: &NodeEmbedding,
-) -> Result<Vec<Tensor<2>>, ModelError> {
-    let input = |t: usize| match projected.iter().position(|&p| p == t) {
-        Some(i) => feature(g, features, t, projections[i].val().dims()[0]),
-        None => embedding.rows(t).ok_or_else(|| ModelError::Input { ntype: t, message: "the model has no learned rows for it".into() }),
+) -> Result<NodeTensors, ModelError> {
+    let input = |ntype: &String| {
+        let x = match projected.iter().position(|p| p == ntype) {
+            Some(i) => feature(g, features, ntype, projections[i].val().dims()[0])?,
+            None => {
+                let none = || ModelError::Input { ntype: ntype.clone(), message: "the model has no learned rows for it".into() };
+                embedding.rows(ntype).ok_or_else(none)?
+            }
+        };
+        Ok((ntype.clone(), x))
     };
-    (0..g.schema().ntypes().len()).map(input).collect()
+    g.schema().ntypes().iter().map(input).collect()
 }
 
 /// [`encode`] without dropout, of some nodes of each type.
 pub(crate) fn encode_rows<G: GraphView + ?Sized>(
     g: &G,
-    x: Vec<Tensor<2>>,
-    (projected, projections): (&[usize], &[Param<Tensor<2>>]),
-) -> Vec<Tensor<2>> {
-    let row = |(t, x): (usize, Tensor<2>)| match projected.iter().position(|&p| p == t) {
-        Some(i) => matmul_rows(g.dst_rows(t, x), projections[i].val()),
-        None => g.dst_rows(t, x),
-    };
-    x.into_iter().enumerate().map(row).collect()
+    x: NodeTensors,
+    (projected, projections): (&[String], &[Param<Tensor<2>>]),
+) -> NodeTensors {
+    x.map(|ntype, x| {
+        let t = g.schema().ntype(ntype).unwrap_or_else(|e| panic!("{e}"));
+        match projected.iter().position(|p| p == ntype) {
+            Some(i) => matmul_rows(g.dst_rows(t, x), projections[i].val()),
+            None => g.dst_rows(t, x),
+        }
+    })
 }
 
 /// Where a state dict keeps a parameter of a model of several node types: projections and learned rows by the names of types, as DGL's
@@ -106,8 +118,7 @@ pub(crate) fn encode_rows<G: GraphView + ?Sized>(
 pub(crate) fn param_mapping_of_types<M: Pretrained>(
     from: Framework,
     path: &str,
-    ntypes: &[String],
-    [projected, embedded]: [&[usize]; 2],
+    [projected, embedded]: [&[String]; 2],
     convs: &[M],
 ) -> ParamMapping {
     let [project, embed] = match from {
@@ -118,15 +129,15 @@ pub(crate) fn param_mapping_of_types<M: Pretrained>(
         Framework::Dgl => ntype.to_owned(),
         Framework::Pyg => pyg_key(ntype),
     };
-    let of_type = |start: &str, types: &[usize]| {
-        let t = types.get(path.strip_prefix(start)?.parse::<usize>().ok()?)?;
-        ntypes.get(*t)
+    let of_type = |start: &str, types: &[String]| {
+        let i = path.strip_prefix(start)?.parse::<usize>().ok()?;
+        types.get(i).cloned()
     };
     if let Some(ntype) = of_type("net.projections.", projected) {
-        return ParamMapping::transposed(format!("{project}.{}.weight", key(ntype)));
+        return ParamMapping::transposed(format!("{project}.{}.weight", key(&ntype)));
     }
     if let Some(ntype) = of_type("embedding.weights.", embedded) {
-        return ParamMapping::same(format!("{embed}.{}.weight", key(ntype)));
+        return ParamMapping::same(format!("{embed}.{}.weight", key(&ntype)));
     }
     let path = path.strip_prefix("net.").unwrap_or(path);
     let layer = path.strip_prefix("convs.").and_then(|rest| in_layers(convs, from, &format!("layers.{rest}")));

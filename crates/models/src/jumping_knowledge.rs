@@ -14,7 +14,7 @@ use crate::pretrained::{Framework, ParamMapping, Pretrained};
 /// How [`JumpingKnowledge`] joins layers.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum Jumping {
-    /// Beside each other: `layers · d` columns.
+    /// Beside each other: `num_layers · d` columns.
     Cat,
     /// Largest entry over layers.
     Max,
@@ -29,7 +29,7 @@ pub struct JumpingKnowledgeConfig {
     pub mode: Jumping,
     /// Number of layers (for the LSTM).
     #[config(default = 2)]
-    pub layers: usize,
+    pub num_layers: usize,
     /// Columns of each layer (for the LSTM).
     #[config(default = 1)]
     pub d: usize,
@@ -60,13 +60,13 @@ impl JumpingKnowledgeConfig {
     /// Weights by Glorot's rule, biases 0.
     ///
     /// # Errors
-    /// An LSTM without states (`layers · d / 2 = 0`).
+    /// An LSTM without states (`num_layers · d / 2 = 0`).
     pub fn try_init(&self, device: &Device) -> Result<JumpingKnowledge, ModelError> {
         if self.mode != Jumping::Lstm {
             return Ok(JumpingKnowledge { lstm: None, lstm_reverse: None, att: None, mode: self.mode });
         }
-        let hidden = self.layers * self.d / 2;
-        ModelError::check_sizes(&[("layers · d / 2", hidden)], 0.0)?;
+        let hidden = self.num_layers * self.d / 2;
+        ModelError::check_sizes(&[("num_layers · d / 2", hidden)], 0.0)?;
         let cell = || Some(LstmCell::new([self.d, hidden], device));
         let att = Some(linear([2 * hidden, 1], true, device));
         Ok(JumpingKnowledge { lstm: cell(), lstm_reverse: cell(), att, mode: self.mode })

@@ -1,6 +1,5 @@
 //! Which view each layer of a model runs on.
 
-use burn::tensor::Tensor;
 use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::Block;
 
@@ -73,10 +72,4 @@ impl LayerViews for [Block] {
         );
         Some(first.src_nodes(ntype))
     }
-}
-
-/// Features of the only node type that a model reads.
-#[track_caller]
-pub(crate) fn features_of(model: &str, x: &[Option<Tensor<2>>], target: usize) -> Tensor<2> {
-    x[target].clone().unwrap_or_else(|| panic!("`{model}` needs features of node type {target}"))
 }

@@ -1,14 +1,15 @@
 //! Graph neural network layers, models and training on Burn.
 //!
-//! Layers take a [`GraphView`](burn_gnn_ops::GraphView), so one layer runs on a whole graph, a block and a
-//! partition. Each comes as `Config` + `Module`, as in Burn. A model made in a [`seeded`] scope is a function of the seed, on
-//! every rank and thread.
+//! Layers on one relation implement [`Conv`]: `conv.forward(&edges, x)`, with the edges of one type of any
+//! [`GraphView`](burn_gnn_ops::GraphView), so one layer runs on a whole graph, a block and a partition. Each comes as `Config` + `Module`, as
+//! in Burn, and dropout is in effect on autodiff devices, as in Burn. A model made in a [`seeded`] scope is a function of the seed, on every
+//! rank and thread.
 //!
 //! | for | there is |
 //! | --- | --- |
-//! | one relation | [`GraphConv`], [`SageConv`], [`GatConv`], [`Gatv2Conv`], [`TransformerConv`], [`GinConv`], [`GineConv`], [`EdgeConv`], [`PnaConv`] |
+//! | one relation | [`GcnConv`], [`SageConv`], [`GatConv`], [`Gatv2Conv`], [`TransformerConv`], [`GinConv`], [`GineConv`], [`EdgeConv`], [`PnaConv`] |
 //! | several hops | [`SgConv`], [`AppnpConv`], [`GatedGraphConv`] |
-//! | several types | [`RelGraphConv`], [`HeteroGraphConv`] of any [`RelationConv`], [`HgtConv`], [`HanConv`], [`TypedLinear`] |
+//! | several types | [`RelGraphConv`], [`HeteroGraphConv`] of any [`Conv`], [`HgtConv`], [`HanConv`], [`TypedLinear`] |
 //! | edges and triples | [`EdgeWeightNorm`], [`LinkScorer`], ranked by [`rank_links`] |
 //! | attributes of tables | [`FeatureEncoder`] |
 //! | whole graphs and models | [`AttentionReadout`], [`JumpingKnowledge`] |
@@ -18,10 +19,9 @@
 
 #![forbid(unsafe_code)]
 
+mod autodiff;
 mod error;
 mod init;
-mod scope;
-mod training_mode;
 
 mod fused_adam;
 
@@ -45,9 +45,9 @@ mod edge_weight_norm;
 mod gat_conv;
 mod gated_graph_conv;
 mod gatv2_conv;
+mod gcn_conv;
 mod gin_conv;
 mod gine_conv;
-mod graph_conv;
 mod han_conv;
 mod hetero_graph_conv;
 mod hgt_conv;
@@ -61,6 +61,7 @@ mod sage_conv;
 mod sg_conv;
 mod sparse_rows;
 mod transformer_conv;
+mod type_map;
 mod typed_linear;
 mod weights;
 
@@ -74,11 +75,13 @@ mod sage;
 mod metrics;
 pub mod plot;
 mod ranking;
+mod score_metrics;
 mod task;
 mod train;
 
 pub use appnp_conv::{AppnpConv, AppnpConvConfig};
-pub use conv::{Aggregator, EdgeInput, EndRows, Ends, RelationConv};
+pub use burn_gnn_ops::{DropoutKey, next_stream, seeded};
+pub use conv::{Aggregator, Conv, ConvInput, Endpoints};
 pub use edge_conv::{EdgeConv, EdgeConvConfig};
 pub use edge_weight_norm::EdgeWeightNorm;
 pub use encoder_input::EncoderInput;
@@ -90,10 +93,10 @@ pub use gat_conv::{GatConv, GatConvConfig};
 pub use gated_graph_conv::{GatedGraphConv, GatedGraphConvConfig};
 pub use gatv2_conv::{Gatv2Conv, Gatv2ConvConfig};
 pub use gcn::{Gcn, GcnConfig};
+pub use gcn_conv::{DegreeNorm, GcnConv, GcnConvConfig};
 pub use gin::{Gin, GinConfig};
 pub use gin_conv::{GinConv, GinConvConfig};
 pub use gine_conv::{GineConv, GineConvConfig};
-pub use graph_conv::{DegreeNorm, GraphConv, GraphConvConfig};
 pub use han_conv::{HanConv, HanConvConfig};
 pub use hetero_graph_conv::{HeteroGraphConv, HeteroGraphConvConfig};
 pub use hgt::{Hgt, HgtConfig, HgtLayers};
@@ -118,12 +121,12 @@ pub use rel_weights::RelWeights;
 pub use rgcn::{Rgcn, RgcnConfig, RgcnLayers};
 pub use sage::{Sage, SageConfig};
 pub use sage_conv::{SageAggregator, SageConv, SageConvConfig};
-pub use scope::{DropoutKey, next_stream, seeded};
+pub use score_metrics::{average_precision, roc_auc, top_k_accuracy};
 pub use sg_conv::{SgConv, SgConvConfig};
 pub use sparse_rows::{EncoderRows, SparseAdam, SparseAdamConfig};
 pub use task::{NodeTask, Rows};
 pub use train::{Epoch, GradientSync, NoSync, NodeClassifier, TrainConfig, Trained, evaluate, train};
-pub use training_mode::Mode;
 pub use transformer_conv::{TransformerConv, TransformerConvConfig};
+pub use type_map::{NodeTensors, TypeMap};
 pub use typed_linear::{TypedLinear, TypedLinearConfig};
 pub use weights::{load_weights, save_weights};

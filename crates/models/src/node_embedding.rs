@@ -2,10 +2,10 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::row_index;
+use burn_gnn_graph::{NodeKey, row_index};
 use burn_gnn_ops::GraphView;
 
-use crate::{init, next_stream};
+use crate::{ModelError, init, next_stream};
 
 /// One learned row per node, for some node types.
 ///
@@ -20,27 +20,47 @@ pub struct NodeEmbedding {
     /// `[num_input, dim]` per embedded type.
     pub weights: Vec<Param<Tensor<2>>>,
     #[module(skip)]
-    ntypes: Vec<usize>,
+    ntypes: Vec<String>,
 }
 
 impl NodeEmbedding {
-    /// Rows of `dim` columns for the input rows of `ntypes`, each type by a stream of its own.
-    pub fn new<G: GraphView + ?Sized>(g: &G, ntypes: Vec<usize>, dim: usize, device: &Device) -> Self {
-        let weights = ntypes
-            .iter()
-            .map(|&t| init::rows(next_stream(device), g.original_ids(t).as_deref(), [g.num_dst(t), dim], g.total_nodes(t), device))
-            .collect();
-        Self { weights, ntypes }
+    /// Rows of `dim` columns for the input nodes of some types, each type by a stream of its own.
+    ///
+    /// ```
+    /// use burn::tensor::Device;
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_models::NodeEmbedding;
+    /// let g = Graph::builder().nodes("venue", 3).edges(("author", "writes", "paper"), vec![0, 1], vec![0, 0]).build()?;
+    /// let embedding = NodeEmbedding::new(&g, ["author", "venue"], 16, &Device::flex())?;
+    /// assert_eq!(embedding.rows("author").unwrap().dims(), [2, 16]);
+    /// assert!(embedding.rows("paper").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A type that the graph does not have.
+    pub fn new<G: GraphView + ?Sized>(
+        g: &G,
+        ntypes: impl IntoIterator<Item = impl NodeKey>,
+        dim: usize,
+        device: &Device,
+    ) -> Result<Self, ModelError> {
+        let schema = g.schema();
+        let types = ntypes.into_iter().map(|t| schema.ntype(t)).collect::<Result<Vec<_>, _>>()?;
+        let rows =
+            |&t: &usize| init::rows(next_stream(device), g.original_ids(t).as_deref(), [g.num_dst(t), dim], g.total_nodes(t), device);
+        let weights = types.iter().map(rows).collect();
+        Ok(Self { weights, ntypes: types.iter().map(|&t| schema.ntypes()[t].clone()).collect() })
     }
 
-    /// Numbers of the embedded node types.
-    pub fn ntypes(&self) -> &[usize] {
+    /// Names of the embedded node types.
+    pub fn ntypes(&self) -> &[String] {
         &self.ntypes
     }
 
-    /// The rows of node type `ntype`, if it is embedded.
-    pub fn rows(&self, ntype: usize) -> Option<Tensor<2>> {
-        self.ntypes.iter().position(|&t| t == ntype).map(|i| self.weights[i].val())
+    /// The rows of a node type, if it is embedded.
+    pub fn rows(&self, ntype: &str) -> Option<Tensor<2>> {
+        self.ntypes.iter().position(|name| name == ntype).map(|i| self.weights[i].val())
     }
 
     /// The rows of some nodes of `ntype`, in this order, if it is embedded.
@@ -48,11 +68,11 @@ impl NodeEmbedding {
     /// # Panics
     /// An id that is no row of the type.
     #[track_caller]
-    pub fn rows_of(&self, ntype: usize, ids: &[u32]) -> Option<Tensor<2>> {
+    pub fn rows_of(&self, ntype: &str, ids: &[u32]) -> Option<Tensor<2>> {
         let rows = self.rows(ntype)?;
         let [n, _] = rows.dims();
         if let Some((i, id)) = ids.iter().enumerate().find(|(_, id)| **id as usize >= n) {
-            panic!("node_embedding: `ids[{i}]` must lie in 0..{n} (rows of node type {ntype}), got {id}");
+            panic!("node_embedding: `ids[{i}]` must lie in 0..{n} (rows of node type `{ntype}`), got {id}");
         }
         let index = row_index(ids.iter().map(|&v| v as usize), &rows.device().without_autodiff());
         Some(rows.select(0, index))

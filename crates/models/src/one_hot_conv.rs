@@ -6,6 +6,7 @@ use burn_gnn_ops::{Activation, GraphView, RelationalWeight, bias_activation, rel
 
 use crate::init;
 use crate::relations::{Incoming, Sorted, cat_rows};
+use crate::type_map::{NodeTensors, of_all_types};
 
 /// First layer of an R-GCN whose nodes have no features,
 /// `y[v] = Σ_r 1/|N_r(v)| Σ_(u in N_r(v)) Σ_b a[r, b] V_b[u] + V_0[v] + c`.
@@ -53,13 +54,13 @@ impl OneHotConv {
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, rows: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+    pub fn forward(&self, g: &dyn GraphView, rows: impl Into<NodeTensors>) -> NodeTensors {
+        let rows = of_all_types("one_hot_conv", g, rows.into());
         let ([relations, bases], [hidden]) = (self.coeff.val().dims(), self.bias.val().dims());
         assert_eq!(g.schema().etypes().len(), relations, "relations of the layer and edge types of the graph");
-        assert_eq!(g.schema().ntypes().len(), rows.len(), "`rows` holds one tensor per node type");
         let sent = hidden * bases;
         let src = g.src_rows("one_hot_conv", rows.iter().map(|x| x.clone().slice([0..x.dims()[0], 0..sent])).collect());
-        let sorted = self.sorted.of(g);
+        let sorted = self.sorted.of(&g);
         let weights = |etypes: &[usize]| {
             let ids: Vec<i64> = etypes.iter().map(|&r| r as i64).collect();
             let coeff = self.coeff.val();
@@ -87,6 +88,6 @@ impl OneHotConv {
             };
             bias_activation(y, Some(self.bias.val()), Activation::None, None)
         };
-        sorted.iter().zip(rows).enumerate().map(finish).collect()
+        NodeTensors::from_list(g.schema(), sorted.iter().zip(rows).enumerate().map(finish).map(Some))
     }
 }

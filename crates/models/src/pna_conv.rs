@@ -7,10 +7,10 @@ use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Linear};
 use burn::tensor::{Device, Tensor, TensorData, activation};
 use burn_gnn_graph::Relation;
-use burn_gnn_ops::{Activation, GraphView, Reduce, Side, bias_activation, div_by, gspmm_copy, matmul_rows, u_add_e, u_add_v};
+use burn_gnn_ops::{Activation, Edges, Reduce, Side, bias_activation, div_by, gspmm_copy, matmul_rows, u_add_e, u_add_v};
 
 use crate::ModelError;
-use crate::conv::{Ends, edge_rows, end_rows, where_reached};
+use crate::conv::{Conv, Endpoints, edge_rows, where_reached};
 use crate::mlp::{apply, linear, running};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 
@@ -50,7 +50,7 @@ pub struct PnaConvConfig {
     pub d_input: usize,
     /// Columns of the output.
     pub d_output: usize,
-    /// `δ`, the mean of `ln(in-degree + 1)` over the nodes trained on; see [`from_graph`](Self::from_graph).
+    /// `δ`, the mean of `ln(in-degree + 1)` over the nodes trained on; see [`from_edges`](Self::from_edges).
     pub delta: f64,
     /// Columns of edge rows, if there are any.
     pub d_edge: Option<usize>,
@@ -147,9 +147,14 @@ pub struct PnaTower {
 }
 
 impl PnaConvConfig {
-    /// With `δ` from the in-degrees of an edge type. Take the whole graph: a partition knows its own nodes only.
-    pub fn from_graph<G: GraphView + ?Sized>(g: &G, etype: usize, d_input: usize, d_output: usize) -> Self {
-        let degrees = g.in_degrees(etype);
+    /// With `δ` from the in-degrees of the edges of a graph. Take the whole graph: a partition knows its own nodes only.
+    ///
+    /// # Panics
+    /// A view of several edge types in place of the edges of one.
+    #[track_caller]
+    pub fn from_edges<'a>(edges: impl Into<Edges<'a>>, d_input: usize, d_output: usize) -> Self {
+        let edges = edges.into();
+        let degrees = edges.in_degrees();
         let sum: f64 = degrees.iter().map(|&d| (f64::from(d) + 1.0).ln()).sum();
         Self::new(d_input, d_output, sum / degrees.len().max(1) as f64)
     }
@@ -214,25 +219,23 @@ impl PnaConvConfig {
     }
 }
 
-impl PnaConv {
-    /// On one edge type; `edge` holds edge rows exactly where the layer was described with them.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph, edge rows that are missing or not expected.
+impl Conv for PnaConv {
+    const NAME: &'static str = "pna_conv";
+    const READS_FEATURES: bool = true;
+
     #[track_caller]
-    pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: impl Into<Ends>, edge: Option<Tensor<2>>) -> Tensor<2> {
-        let rows = end_rows(g, "pna_conv", etype, x.into(), |x| x);
+    fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
         let d_input = self.config.d_input;
         for [_, d] in [rows.src.dims(), rows.dst.dims()] {
             assert!(d == d_input, "pna_conv: expected {d_input} columns of `x` (`d_input`), got {d}");
         }
-        let relation = g.relation(etype);
+        let relation = edges.relation();
         let reads_edges = self.edge_encoder.as_ref().or_else(|| self.towers.first().and_then(|t| t.pre_edge.as_ref()));
-        let edge = edge_rows("pna_conv", relation, reads_edges, edge).map(|(_, f)| match &self.edge_encoder {
+        let edge = edge_rows(Self::NAME, edges, reads_edges).map(|(_, f)| match &self.edge_encoder {
             Some(encoder) => apply(encoder, f, Activation::None),
             None => f,
         });
-        let nodes = g.total_nodes(g.schema().ends(etype).1).max(1);
+        let nodes = edges.view().total_nodes(edges.ends().1).max(1);
         let tower = |(i, tower): (usize, &PnaTower)| {
             let [d, _] = tower.pre_src.weight.val().dims();
             let part = |x: &Tensor<2>| if self.config.divide_input { columns(x, i * d..(i + 1) * d) } else { x.clone() };

@@ -6,12 +6,13 @@ use burn::nn::{LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::row_index;
 use burn_gnn_ops::{
-    Activation, GraphView, RelationalWeight, bias_activation, matmul_rows, matmul_rows_onto, relational_aggregate, split_rows,
+    Activation, EdgeTypes, GraphView, RelationalWeight, bias_activation, matmul_rows, matmul_rows_onto, relational_aggregate, split_rows,
 };
 
 use crate::mlp::normalise;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::relations::{Incoming, Sorted, cat_rows};
+use crate::type_map::{NodeTensors, of_all_types};
 use crate::{ModelError, RelWeights, init};
 
 /// How messages of one relation are normalised.
@@ -131,29 +132,22 @@ impl RelGraphConvConfig {
 }
 
 impl RelGraphConv {
-    /// Rows of every node type from input rows of every node type.
+    /// Features of every node type from those of the input nodes of every type. Edge weights of some types
+    /// ([`EdgeTypes::with_weight`]) multiply messages and do not enter degrees.
     ///
     /// # Panics
-    /// Shapes or numbers of types that disagree with the graph.
+    /// Shapes or numbers of types that disagree with the graph; edge features.
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-        self.forward_weighted(g, x, &[])
-    }
-
-    /// [`forward`](Self::forward) with edge weights `[num_edges]` for some edge types (`edge_weights[r]`,
-    /// shorter lists mean no weight). Weights multiply messages and do not enter degrees.
-    ///
-    /// # Panics
-    /// Shapes or numbers of types that disagree with the graph.
-    #[track_caller]
-    pub fn forward_weighted<G: GraphView + ?Sized>(&self, g: &G, x: Vec<Tensor<2>>, edge_weights: &[Option<Tensor<1>>]) -> Vec<Tensor<2>> {
+    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+        let edges = edges.into();
+        let (g, edge_weights) = (edges.view(), edges.weights());
         let schema = g.schema();
         assert_eq!(schema.etypes().len(), self.num_relations, "`num_relations` of the layer and edge types of the graph");
-        assert_eq!(schema.ntypes().len(), x.len(), "`x` holds one tensor per node type");
+        let x = of_all_types("rel_graph_conv", g, x.into());
         let [d_input, d_output] = self.widths();
         let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
         let src = g.src_rows("rel_graph_conv", x);
-        let sorted = self.sorted.of(g);
+        let sorted = self.sorted.of(&g);
         // Without columns there is nothing to sum.
         let mut weights = if d_input > 0 && d_output > 0 { self.weights_by_dst(&sorted) } else { vec![] }.into_iter();
         let out = sorted.iter().map(|i| i.as_ref().zip(i.as_ref().and_then(|_| weights.next())));
@@ -176,7 +170,7 @@ impl RelGraphConv {
             };
             bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None)
         };
-        out.zip(own).enumerate().map(finish).collect()
+        NodeTensors::from_list(schema, out.zip(own).enumerate().map(finish).map(Some))
     }
 
     pub(crate) fn num_relations(&self) -> usize {
@@ -189,9 +183,9 @@ impl RelGraphConv {
     }
 
     /// All messages into one node type.
-    fn aggregate<G: GraphView + ?Sized>(
+    fn aggregate(
         &self,
-        g: &G,
+        g: &dyn GraphView,
         incoming: &Incoming,
         weight: RelationalWeight,
         src: &[Tensor<2>],

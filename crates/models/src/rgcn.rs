@@ -10,9 +10,9 @@ use burn_gnn_sampling::Block;
 use crate::inference::{Layerwise, check_types};
 use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::type_map::{NodeTensors, TypeMap};
 use crate::{
-    DropoutKey, LayerViews, Mode, ModelError, NodeClassifier, NodeEmbedding, OneHotConv, RelGraphConv, RelGraphConvConfig, RelWeights,
-    Whole,
+    DropoutKey, LayerViews, ModelError, NodeClassifier, NodeEmbedding, OneHotConv, RelGraphConv, RelGraphConvConfig, RelWeights, Whole,
 };
 
 /// Describes an [`Rgcn`].
@@ -25,7 +25,7 @@ pub struct RgcnConfig {
     pub hidden: usize,
     /// Number of layers.
     #[config(default = 2)]
-    pub layers: usize,
+    pub num_layers: usize,
     /// How relations share weights.
     #[config(default = "RelWeights::Full")]
     pub weights: RelWeights,
@@ -64,9 +64,7 @@ pub struct Rgcn {
     /// All other parameters, the same on every rank.
     pub net: RgcnLayers,
     #[module(skip)]
-    projected: Vec<usize>,
-    #[module(skip)]
-    ntypes: Vec<String>,
+    projected: Vec<String>,
     #[module(skip)]
     dropout: f64,
     #[module(skip)]
@@ -74,23 +72,26 @@ pub struct Rgcn {
 }
 
 impl RgcnConfig {
-    /// A model for `g`, with one [`TypeInput`] per node type. On a partition the embedded rows are those of
+    /// A model for `g`, with a [`TypeInput`] by node type; types without one learn a row per node. On a partition the embedded rows are those of
     /// the nodes it owns; everything else is the same on every rank.
     ///
     /// # Errors
-    /// The number of inputs is not that of the node types, no layers, or bad bases; one-hot inputs with features, with one layer or
+    /// An input of a type that `g` does not have, no layers, or bad bases; one-hot inputs with features, with one layer or
     /// without bases.
-    pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: &[TypeInput], device: &Device) -> Result<Rgcn, ModelError> {
+    pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: impl Into<TypeMap<TypeInput>>, device: &Device) -> Result<Rgcn, ModelError> {
         let schema = g.schema();
-        ModelError::check_sizes(&[("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)], self.dropout)?;
-        let Inputs { projections, projected, embedded } = Inputs::new(g, inputs, self.hidden, device)?;
+        ModelError::check_sizes(
+            &[("num_layers", self.num_layers), ("hidden", self.hidden), ("num_classes", self.num_classes)],
+            self.dropout,
+        )?;
+        let Inputs { projections, projected, embedded } = Inputs::new(g, inputs.into(), self.hidden, device)?;
         let one_hot = self.one_hot.then(|| self.one_hot_conv(schema.etypes().len(), &projected, device)).transpose()?;
-        let mut convs: Vec<RelGraphConv> = (usize::from(self.one_hot)..self.layers)
+        let mut convs: Vec<RelGraphConv> = (usize::from(self.one_hot)..self.num_layers)
             .map(|i| {
-                let out = if i + 1 == self.layers { self.num_classes } else { self.hidden };
+                let out = if i + 1 == self.num_layers { self.num_classes } else { self.hidden };
                 // Blocks must divide the classes too: the last layer keeps full weights then, as the paper's code does.
                 let weights = match self.weights {
-                    RelWeights::BlockDiagonal(b) if out % b != 0 && i + 1 == self.layers => RelWeights::Full,
+                    RelWeights::BlockDiagonal(b) if out % b != 0 && i + 1 == self.num_layers => RelWeights::Full,
                     w => w,
                 };
                 RelGraphConvConfig::new(self.hidden, out, schema.etypes().len())
@@ -103,21 +104,21 @@ impl RgcnConfig {
             rest.iter_mut().for_each(|conv| conv.share(first));
         }
         let columns = one_hot.as_ref().map_or(self.hidden, OneHotConv::row_columns);
-        let embedding = NodeEmbedding::new(g, embedded, columns, device);
+        let embedding = NodeEmbedding::new(g, &embedded, columns, device)?;
         let net = RgcnLayers { projections, one_hot, convs };
-        Ok(Rgcn { embedding, net, projected, ntypes: schema.ntypes().to_vec(), dropout: self.dropout, key: DropoutKey::new(device) })
+        Ok(Rgcn { embedding, net, projected, dropout: self.dropout, key: DropoutKey::new(device) })
     }
 
-    fn one_hot_conv(&self, relations: usize, projected: &[usize], device: &Device) -> Result<OneHotConv, ModelError> {
-        if let Some(&ntype) = projected.first() {
+    fn one_hot_conv(&self, relations: usize, projected: &[String], device: &Device) -> Result<OneHotConv, ModelError> {
+        if let Some(ntype) = projected.first() {
             return Err(ModelError::Input {
-                ntype,
+                ntype: ntype.clone(),
                 message: "one-hot inputs have no features; take them away or set `one_hot` to false".into(),
             });
         }
         let out_of_range = |arg: &str, range: &str, value: String| ModelError::OutOfRange { arg: arg.into(), range: range.into(), value };
-        if self.layers < 2 {
-            return Err(out_of_range("layers", "2.. with one-hot inputs", self.layers.to_string()));
+        if self.num_layers < 2 {
+            return Err(out_of_range("num_layers", "2.. with one-hot inputs", self.num_layers.to_string()));
         }
         match self.weights {
             RelWeights::Basis(bases) if bases > 0 => Ok(OneHotConv::new(relations, bases, self.hidden, self.self_loop, device)),
@@ -127,23 +128,23 @@ impl RgcnConfig {
 }
 
 impl Rgcn {
-    /// Rows of every node type after the last layer; `x[t]` are the features of type `t` where it has any.
+    /// Rows of every node type after the last layer; `x` holds the features of the types that have some.
     ///
     /// # Panics
     /// A type with features has none in `x`, or shapes disagree with the graph.
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        self.over(&Whole(g), x, mode)
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: impl Into<NodeTensors>) -> NodeTensors {
+        self.over(&Whole(g), &x.into())
     }
 
-    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`. `x[t]` are the features of
-    /// the input nodes of type `t` where it has any; learned rows are those of the graph that was sampled.
+    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`. `x` holds the features of the
+    /// input nodes of the types that have some; learned rows are those of the graph that was sampled.
     ///
     /// # Panics
     /// Not one block per layer; as [`forward`](Self::forward).
     #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
-        self.over(blocks, x, mode)
+    pub fn forward_blocks(&self, blocks: &[Block], x: impl Into<NodeTensors>) -> NodeTensors {
+        self.over(blocks, &x.into())
     }
 
     /// Layers that look at neighbours.
@@ -153,26 +154,22 @@ impl Rgcn {
 
     /// Layer `i` on view `i`.
     #[track_caller]
-    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], mode: Mode) -> Vec<Tensor<2>> {
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors) -> NodeTensors {
         views.count("rgcn", self.depth());
         let g = views.view(0);
-        let dropout = |t, x| mode.dropout(g, t, self.key.at(0), self.dropout, x);
+        let dropout = |ntype: &str, x| self.key.at(0).dropout(&g, ntype, self.dropout, x);
         let mut h = encode(views, x, (&self.projected, &self.net.projections), &self.embedding, dropout);
         if let Some(conv) = &self.net.one_hot {
-            h = conv.forward(g, h);
+            h = conv.forward(&g, h);
         }
         let before = self.depth() - self.net.convs.len();
         for (i, conv) in self.net.convs.iter().enumerate().map(|(i, conv)| (i + before, conv)) {
             let (g, key) = (views.view(i), self.key.at(i + 1));
-            h = h
-                .into_iter()
-                .enumerate()
-                .map(|(t, h)| {
-                    let h = if i == 0 { h } else { activation::relu(h) };
-                    mode.dropout(g, t, key, self.dropout, h)
-                })
-                .collect();
-            h = conv.forward(g, h);
+            h = h.map(|ntype, h| {
+                let h = if i == 0 { h } else { activation::relu(h) };
+                key.dropout(&g, ntype, self.dropout, h)
+            });
+            h = conv.forward(&g, h);
         }
         h
     }
@@ -186,25 +183,25 @@ impl Layerwise for Rgcn {
     fn reads_neighbours(&self, layer: usize) -> bool {
         layer > 0 || self.net.one_hot.is_some()
     }
-    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
         check_types(g, self.projected.len() + self.embedding.ntypes().len(), self.net.convs[0].num_relations())?;
         encoder_inputs(g, features, (&self.projected, &self.net.projections), &self.embedding)
     }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
         let y = match (layer, &self.net.one_hot) {
             (0, None) => return encode_rows(g, x, (&self.projected, &self.net.projections)),
-            (0, Some(conv)) => conv.forward(g, x),
-            _ => self.net.convs[layer - 1].forward(g, x),
+            (0, Some(conv)) => conv.forward(&g, x),
+            _ => self.net.convs[layer - 1].forward(&g, x),
         };
-        if layer == self.net.convs.len() { y } else { y.into_iter().map(activation::relu).collect() }
+        if layer == self.net.convs.len() { y } else { y.map(|_, y| activation::relu(y)) }
     }
 }
 
 impl NodeClassifier for Rgcn {
     type Dense = RgcnLayers;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        self.over(views, x, mode).swap_remove(target)
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+        self.over(views, x)[target].clone()
     }
     fn dense(&self) -> &RgcnLayers {
         &self.net
@@ -215,6 +212,6 @@ impl Pretrained for Rgcn {
     /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features and
     /// `embed.embeds.<node type>.weight` (`embed.…`) for learned rows; other names are [renamed](crate::StateDict::renamed) first.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        param_mapping_of_types(from, path, &self.ntypes, [&self.projected, self.embedding.ntypes()], &self.net.convs)
+        param_mapping_of_types(from, path, [&self.projected, self.embedding.ntypes()], &self.net.convs)
     }
 }

@@ -4,13 +4,14 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
-use burn_gnn_ops::{Activation, GraphView};
+use burn_gnn_ops::{Activation, Edges, GraphView};
 use burn_gnn_sampling::Block;
 
-use crate::inference::{Layerwise, one_input, only};
-use crate::layer_views::features_of;
+use crate::conv::Conv;
+use crate::inference::{Layerwise, one_input, only, only_type};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
-use crate::{DropoutKey, LayerViews, Mode, ModelError, NodeClassifier, SageAggregator, SageConv, SageConvConfig, Whole};
+use crate::type_map::{NodeTensors, features_of};
+use crate::{DropoutKey, LayerViews, ModelError, NodeClassifier, SageAggregator, SageConv, SageConvConfig, Whole};
 
 /// Describes a [`Sage`].
 #[derive(Config, Debug)]
@@ -24,7 +25,7 @@ pub struct SageConfig {
     pub hidden: usize,
     /// Number of layers.
     #[config(default = 2)]
-    pub layers: usize,
+    pub num_layers: usize,
     /// How neighbours become one row.
     #[config(default = "SageAggregator::Mean")]
     pub aggregator: SageAggregator,
@@ -50,14 +51,15 @@ impl SageConfig {
     /// # Errors
     /// A size of 0, or dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Sage, ModelError> {
-        let sizes = [("d_input", self.d_input), ("layers", self.layers), ("hidden", self.hidden), ("num_classes", self.num_classes)];
+        let sizes =
+            [("d_input", self.d_input), ("num_layers", self.num_layers), ("hidden", self.hidden), ("num_classes", self.num_classes)];
         ModelError::check_sizes(&sizes, self.dropout)?;
         let layer = |i: usize| {
             let d_input = if i == 0 { self.d_input } else { self.hidden };
-            let d_output = if i + 1 == self.layers { self.num_classes } else { self.hidden };
+            let d_output = if i + 1 == self.num_layers { self.num_classes } else { self.hidden };
             SageConvConfig::new(d_input, d_output).with_aggregator(self.aggregator).init(device)
         };
-        let layers = (0..self.layers).map(layer).collect();
+        let layers = (0..self.num_layers).map(layer).collect();
         Ok(Sage { layers, dropout: self.dropout, key: DropoutKey::new(device) })
     }
 
@@ -73,8 +75,8 @@ impl SageConfig {
 
 impl Sage {
     /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.over(&Whole(g), x, mode)
+    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
+        self.over(&Whole(g), x)
     }
 
     /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
@@ -83,24 +85,24 @@ impl Sage {
     /// # Panics
     /// Not one block per layer.
     #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.over(blocks, x, mode)
+    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>) -> Tensor<2> {
+        self.over(blocks, x)
     }
 
     /// Layer `i` on view `i`.
     #[track_caller]
-    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         views.count("sage", self.layers.len());
-        (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x, mode))
+        (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x))
     }
 
     /// Layer `i`; with ReLU, and the dropout before the next layer, unless it is the last.
-    fn step<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
+    fn step<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
+        let edges = Edges::from(&g);
         if i + 1 == self.layers.len() {
-            return self.layers[i].forward(g, x);
+            return self.layers[i].forward(edges, x);
         }
-        let dropout = mode.output_dropout(g, g.schema().ends(0).0, self.key.at(i + 1), self.dropout);
-        self.layers[i].forward_then(g, 0, x, None, Activation::Relu, dropout.as_ref())
+        self.layers[i].forward(edges.then(Activation::Relu).then_dropout(self.key.at(i + 1), self.dropout), x)
     }
 }
 
@@ -108,19 +110,19 @@ impl Layerwise for Sage {
     fn num_layers(&self) -> usize {
         self.layers.len()
     }
-    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
+    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
         one_input(g, features, self.layers[0].fc_neigh.weight.val().dims()[0])
     }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-        vec![self.step(layer, g, only(x), Mode::Eval)]
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
+        only_type(g, self.step(layer, g, only(x)))
     }
 }
 
 impl NodeClassifier for Sage {
     type Dense = Self;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        self.over(views, features_of("Sage", x, target), mode)
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+        self.over(views, features_of("sage", views.view(0).schema(), x, target))
     }
     fn dense(&self) -> &Self {
         self

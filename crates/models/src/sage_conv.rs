@@ -4,16 +4,13 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn_graph::Relation;
-use burn_gnn_ops::{
-    Activation, BinaryOp, GraphView, Reduce, RowDropout, Side, bias_activation, gspmm, gspmm_copy, matmul_rows, matmul_rows_onto,
-};
+use burn_gnn_ops::{Activation, BinaryOp, Edges, Reduce, Side, bias_activation, gspmm, gspmm_copy, matmul_rows, matmul_rows_onto};
 
-use crate::conv::{EndRows, Ends, RelationConv, end_rows};
+use crate::conv::{Conv, Endpoints};
+use crate::init;
 use crate::lstm::{LstmCell, over_neighbours};
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
-use crate::{Mode, init};
 
 /// How [`SageConv`] makes one row of a node's neighbours.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
@@ -135,69 +132,40 @@ impl SageConvConfig {
 }
 
 impl SageConv {
-    /// On edge type 0 of a graph of one type.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph.
-    #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.forward_on(g, 0, x, None)
-    }
-
-    /// On one edge type, with one weight per edge or none.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph; edge weights under lstm.
-    #[track_caller]
-    pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: impl Into<Ends>, edge_weight: Option<Tensor<1>>) -> Tensor<2> {
-        self.forward_then(g, etype, x, edge_weight, Activation::None, None)
-    }
-
-    /// [`forward_on`](Self::forward_on), then an activation and dropout of the result, without `normalize` in the pass that adds the
-    /// bias.
-    ///
-    /// # Panics
-    /// As [`forward_on`](Self::forward_on).
-    #[track_caller]
-    pub fn forward_then<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        etype: usize,
-        x: impl Into<Ends>,
-        edge_weight: Option<Tensor<1>>,
-        activation: Activation,
-        dropout: Option<&RowDropout>,
-    ) -> Tensor<2> {
-        let rows = end_rows(g, "sage_conv", etype, x.into(), |x| self.project(x));
-        self.finish(g.relation(etype), rows, edge_weight, activation, dropout)
-    }
-
     /// Whether `fc_neigh` comes before the sum.
     fn multiplies_first(&self) -> bool {
         let [i, o] = self.fc_neigh.weight.val().dims();
         i > o && self.fc_pool.is_none() && matches!(self.aggregator, SageAggregator::Mean | SageAggregator::Sum | SageAggregator::Gcn)
     }
+}
+
+impl Conv for SageConv {
+    const NAME: &'static str = "sage_conv";
+    const READS_WEIGHT: bool = true;
+    const FUSES_EPILOGUE: bool = true;
+
+    fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
+        match &self.fc_pool {
+            Some(pool) => apply(pool, x, Activation::Relu),
+            None if self.multiplies_first() => matmul_rows(x, self.fc_neigh.weight.val()),
+            None => x,
+        }
+    }
 
     #[track_caller]
-    fn finish(
-        &self,
-        relation: &Relation,
-        rows: EndRows,
-        weight: Option<Tensor<1>>,
-        activation: Activation,
-        dropout: Option<&RowDropout>,
-    ) -> Tensor<2> {
+    fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
+        let (relation, weight) = (edges.relation(), edges.weight());
         let reduce = |reduce, x: Tensor<2>| match &weight {
             Some(w) => gspmm(relation, BinaryOp::Mul, reduce, x, w.clone()),
             None => gspmm_copy(relation, Side::Lhs, reduce, x),
         };
-        let src = rows.src.clone();
+        let src = x.src.clone();
         let h = match (self.aggregator, &self.lstm) {
             (SageAggregator::Mean, _) => reduce(Reduce::Mean, src),
             (SageAggregator::Sum, _) => reduce(Reduce::Sum, src),
             (SageAggregator::Max | SageAggregator::Pool, _) => reduce(Reduce::Max, src),
             (SageAggregator::Gcn, _) => {
-                let own = rows.projected_dst(&src, |x| self.project(x));
+                let own = x.projected_dst(&src, |x| self.project(edges, x));
                 let (device, dtype) = (src.device(), src.dtype());
                 let shares: Vec<f64> = relation.in_degrees().map(|d| 1.0 / (f64::from(d) + 1.0)).collect();
                 let shares = TensorData::new(shares, [relation.num_dst(), 1]);
@@ -211,30 +179,14 @@ impl SageConv {
         };
         let h = if self.multiplies_first() { h } else { matmul_rows(h, self.fc_neigh.weight.val()) };
         let (h, bias) = match &self.fc_self {
-            Some(own) => (matmul_rows_onto(rows.dst, own.weight.val(), h), &own.bias),
+            Some(own) => (matmul_rows_onto(x.dst, own.weight.val(), h), &own.bias),
             None => (h, &self.bias),
         };
         let bias = bias.as_ref().map(|b| b.val());
         if self.normalize {
-            let y = unit_rows(bias_activation(h, bias, Activation::None, None));
-            return bias_activation(y, None, activation, dropout);
+            return edges.finish(unit_rows(bias_activation(h, bias, Activation::None, None)), None);
         }
-        bias_activation(h, bias, activation, dropout)
-    }
-}
-
-impl RelationConv for SageConv {
-    fn project(&self, x: Tensor<2>) -> Tensor<2> {
-        match &self.fc_pool {
-            Some(pool) => apply(pool, x, Activation::Relu),
-            None if self.multiplies_first() => matmul_rows(x, self.fc_neigh.weight.val()),
-            None => x,
-        }
-    }
-
-    #[track_caller]
-    fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, _mode: Mode) -> Tensor<2> {
-        self.finish(g.relation(etype), rows, None, Activation::None, None)
+        edges.finish(h, bias)
     }
 }
 

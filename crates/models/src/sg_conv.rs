@@ -3,13 +3,12 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{Activation, GraphView, bias_activation, matmul_rows, weighted_aggregate};
-use burn_gnn_sampling::Block;
+use burn_gnn_ops::{Activation, Edges, bias_activation, matmul_rows, weighted_aggregate};
 
-use crate::conv::{check_computed, check_one_type, check_weights, src_rows};
-use crate::edge_weight_norm::edge_norms;
+use crate::conv::{Conv, ConvInput, Endpoints, check_computed, check_options, hop_input};
+use crate::edge_weight_norm::{Hop, hops_of};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
-use crate::{DegreeNorm, LayerViews, Whole, init};
+use crate::{DegreeNorm, init};
 
 /// Describes an [`SgConv`].
 #[derive(Config, Debug)]
@@ -41,7 +40,7 @@ pub struct SgConvConfig {
 ///
 /// # Shapes
 /// `x: [num_input, d_input]`, `w: [num_edges]`, output `[num_dst, d_output]`. With more than one hop all input rows must
-/// be computed rows, on a whole graph or a partition, or every hop has a block ([`forward_blocks`](Self::forward_blocks)).
+/// be computed rows, on a whole graph or a partition, or every hop has a block ([`forward_hops`](Self::forward_hops)).
 ///
 /// # Departures from the paper
 /// None; the caller must add self loops, as the paper does (`Graph::add_self_loops`).
@@ -75,57 +74,60 @@ impl SgConvConfig {
 }
 
 impl SgConv {
-    /// On edge type 0 of a graph of one type.
+    /// [`forward`](Conv::forward) with the edges of every hop: hop `i` runs on `hops[i]`, as on the blocks of a
+    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch), whose input nodes have the features `x`. With all neighbours the result is that of the
+    /// graph. One entry serves all hops. What follows the layer is asked of the last entry.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph.
+    /// Neither one entry nor one per hop; as [`forward`](Conv::forward).
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.forward_on(g, 0, x, None)
-    }
-
-    /// On one edge type that joins nodes of one type, with one weight per edge or none.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph, an edge type between two node types or a block under several hops, what `norm` refuses.
-    #[track_caller]
-    pub fn forward_on<G: GraphView + ?Sized>(&self, g: &G, etype: usize, x: Tensor<2>, edge_weight: Option<Tensor<1>>) -> Tensor<2> {
-        self.over(&Whole(g), etype, x, edge_weight.as_ref().map(std::slice::from_ref))
-    }
-
-    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), hop `i` on block `i`: `x` are the rows of its input nodes,
-    /// `edge_weights` one weight per edge of each block, or none. With all neighbours these are the rows of the graph.
-    ///
-    /// # Panics
-    /// Not one block (and tensor of weights) per hop; as [`forward_on`](Self::forward_on).
-    #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], etype: usize, x: Tensor<2>, edge_weights: Option<&[Tensor<1>]>) -> Tensor<2> {
-        self.over(blocks, etype, x, edge_weights)
-    }
-
-    /// Hop `i` on view `i`.
-    #[track_caller]
-    fn over<V: LayerViews + ?Sized>(&self, views: &V, etype: usize, x: Tensor<2>, edge_weights: Option<&[Tensor<1>]>) -> Tensor<2> {
-        let count = views.count("sg_conv", self.hops);
-        check_weights("sg_conv", count, edge_weights);
-        if self.hops > 1 {
-            let g = views.view(0);
-            check_one_type(g, "sg_conv", etype);
-            if count == 1 {
-                check_computed(g, "sg_conv", g.schema().ends(etype).0, &x);
+    pub fn forward_hops(&self, hops: &[Edges<'_>], x: impl Into<ConvInput>) -> Tensor<2> {
+        hops.iter().for_each(check_options::<Self>);
+        let steps = hops_of(Self::NAME, self.hops, hops, self.norm);
+        let x = match (x.into(), hops) {
+            (x, [first, rest @ ..]) if self.hops > 1 => {
+                let x = hop_input(Self::NAME, first, x);
+                if rest.is_empty() {
+                    check_computed(Self::NAME, first.num_dst(), &x);
+                }
+                x
             }
-        }
+            (ConvInput::Same(x) | ConvInput::Pair(x, _), _) => x,
+        };
         let [d_input, d_output] = self.weight.val().dims();
         let first = d_input > d_output;
         let x = if first { matmul_rows(x, self.weight.val()) } else { x };
-        let norms = edge_norms(views, count, "sg_conv", etype, self.norm, edge_weights);
-        let x = (0..self.hops).fold(x, |x, k| {
-            let (g, (edge_weight, norm, options)) = (views.view(k), &norms[k.min(count - 1)]);
-            let src = src_rows(g, "sg_conv", g.schema().ends(etype).0, norm.scale_input(g, "sg_conv", etype, x));
-            weighted_aggregate(g.relation(etype), src, edge_weight.clone(), None, options)
+        let x = steps.iter().fold(x, |x, Hop { edges, weight, norm, options }| {
+            let src = edges.src_rows(Self::NAME, norm.scale_input(edges, Self::NAME, x));
+            weighted_aggregate(edges.relation(), src, weight.clone(), None, options)
         });
         let y = if first { x } else { matmul_rows(x, self.weight.val()) };
-        bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None)
+        let bias = self.bias.as_ref().map(|b| b.val());
+        match hops.last() {
+            Some(last) => last.finish(y, bias),
+            None => bias_activation(y, bias, Activation::None, None),
+        }
+    }
+}
+
+/// Several hops are several exchanges, so [`aggregate`](Conv::aggregate) serves one hop alone.
+impl Conv for SgConv {
+    const NAME: &'static str = "sg_conv";
+    const READS_WEIGHT: bool = true;
+    const FUSES_EPILOGUE: bool = true;
+
+    #[track_caller]
+    fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
+        assert!(self.hops == 1, "sg_conv: expected 1 hop where relations share an exchange, got {}; call `forward`", self.hops);
+        let all = hops_of(Self::NAME, 1, std::slice::from_ref(edges), self.norm);
+        let src = all[0].norm.scale_input(edges, Self::NAME, x.src);
+        let y = weighted_aggregate(edges.relation(), src, all[0].weight.clone(), None, &all[0].options);
+        edges.finish(matmul_rows(y, self.weight.val()), self.bias.as_ref().map(|b| b.val()))
+    }
+
+    #[track_caller]
+    fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> Tensor<2> {
+        self.forward_hops(&[edges.into()], x)
     }
 }
 

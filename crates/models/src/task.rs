@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use burn::tensor::Tensor;
-
-use crate::ModelError;
+use crate::{ModelError, NodeTensors};
 
 /// Labelled rows of one part of a split that this rank holds.
 ///
@@ -60,10 +58,10 @@ impl Rows {
 pub struct NodeTask<'a, G: ?Sized> {
     /// What layers run on.
     pub graph: &'a G,
-    /// Features of the input rows, per node type, on the plain device.
-    pub features: Vec<Option<Tensor<2>>>,
-    /// Number of the node type to classify.
-    pub target: usize,
+    /// Features of the input nodes by node type, on the plain device.
+    pub features: NodeTensors,
+    /// The node type to classify.
+    pub target: String,
     /// Rows of the loss.
     pub train: Rows,
     /// Rows that choose the epoch to keep; may be empty.

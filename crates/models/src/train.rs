@@ -10,7 +10,7 @@ use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::Block;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{Counts, FusedAdamConfig, LayerViews, Mode, ModelError, NodeTask, Rows, Whole, cross_entropy};
+use crate::{Counts, FusedAdamConfig, LayerViews, ModelError, NodeTask, NodeTensors, Rows, Whole, cross_entropy};
 
 /// A model that classifies the nodes of one type.
 pub trait NodeClassifier: Module {
@@ -18,7 +18,7 @@ pub trait NodeClassifier: Module {
     /// outside it are owned by this rank.
     type Dense: Module;
 
-    /// Logits `[num_dst, num_classes]` of node type `target`, layer `i` on view `i`; `x[t]` are the features of type `t`.
+    /// Logits `[num_dst, num_classes]` of node type `target`, layer `i` on view `i`; `x` holds the features of the input nodes by type.
     ///
     /// This is what a model states; [`logits`](Self::logits) and [`logits_blocks`](Self::logits_blocks) are it on a graph and on the
     /// blocks of a batch.
@@ -26,26 +26,26 @@ pub trait NodeClassifier: Module {
     /// # Panics
     /// Not one view for each layer, features that are missing or disagree with the first view.
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2>;
+    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2>;
 
-    /// Logits `[num_dst, num_classes]` of node type `target`; `x[t]` are the features of type `t`.
+    /// Logits `[num_dst, num_classes]` of node type `target`; `x` holds the features of the input nodes by type.
     ///
     /// # Panics
     /// As [`logits_over`](Self::logits_over).
     #[track_caller]
-    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        self.logits_over(&Whole(g), x, target, mode)
+    fn logits<G: GraphView + ?Sized>(&self, g: &G, x: &NodeTensors, target: &str) -> Tensor<2> {
+        self.logits_over(&Whole(g), x, target)
     }
 
     /// Logits `[output nodes, num_classes]` of the nodes of type `target` that the last block of a
-    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch) computes; `x[t]` are the features of the input nodes of type `t`. Rows of seeds are
+    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch) computes; `x` holds the features of the input nodes by type. Rows of seeds are
     /// named by `MiniBatch::seeds`. With all neighbours they are those of the graph ([`LayerViews`]).
     ///
     /// # Panics
     /// As [`logits_over`](Self::logits_over).
     #[track_caller]
-    fn logits_blocks(&self, blocks: &[Block], x: &[Option<Tensor<2>>], target: usize, mode: Mode) -> Tensor<2> {
-        self.logits_over(blocks, x, target, mode)
+    fn logits_blocks(&self, blocks: &[Block], x: &NodeTensors, target: &str) -> Tensor<2> {
+        self.logits_over(blocks, x, target)
     }
 
     /// See [`Dense`](Self::Dense).
@@ -179,15 +179,15 @@ where
     }
     let mut optimizer = adam.init();
     let bar = if config.progress && sync.reports() { ProgressBar::new(config.epochs as u64) } else { ProgressBar::hidden() };
-    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} epochs  {msg}  {elapsed}") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} epochs  {msg}  {per_sec}  {eta} left") {
         bar.set_style(style);
     }
     let mut history = Vec::with_capacity(config.epochs);
     let mut best: Option<(f64, f64, usize, M)> = None;
     let start = Instant::now();
     for epoch in 0..config.epochs {
-        let mode = Mode::Train { seed: config.seed, step: epoch as u64 };
-        let logits = model.logits(task.graph, &task.features, task.target, mode);
+        let view = GraphView::at_step(&task.graph, config.seed, epoch as u64);
+        let logits = model.logits(&view, &task.features, &task.target);
         let loss = cross_entropy(logits.clone(), &task.train);
         let mut grads = loss.backward();
         let counts = Counts::new(&logits.inner(), &task.train);
@@ -235,14 +235,15 @@ where
     Ok(Trained { model, kept_epoch, history, seconds_per_epoch })
 }
 
-/// Accuracy and loss of `rows` over all ranks, without dropout and gradients.
+/// Accuracy and loss of `rows` over all ranks, without dropout (of a model on an autodiff device too) and gradients.
 pub fn evaluate<M, G, S>(model: &M, task: &NodeTask<'_, G>, rows: &Rows, sync: &S) -> Counts
 where
     M: NodeClassifier,
     G: GraphView + ?Sized,
     S: GradientSync,
 {
-    let logits = model.logits(task.graph, &task.features, task.target, Mode::Eval);
+    let view = GraphView::without_dropout(&task.graph);
+    let logits = model.logits(&view, &task.features, &task.target);
     let c = Counts::new(&logits.inner(), rows);
     let mut sums = [c.correct, c.loss, c.rows];
     sync.sum(&mut sums);

@@ -4,13 +4,13 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{Activation, GraphView, attention, copy_e_sum, div_by, e_dot_v, matmul_rows, matmul_rows_onto, u_dot_v, u_mul_e_sum};
+use burn_gnn_ops::{Activation, Edges, attention, copy_e_sum, div_by, e_dot_v, matmul_rows, matmul_rows_onto, u_dot_v, u_mul_e_sum};
 
-use crate::conv::{EndRows, Ends, RelationConv, edge_rows, end_rows};
+use crate::conv::{Conv, Endpoints, edge_rows};
 use crate::heads::{edge_shares, mean_heads, split};
 use crate::mlp::{apply, linear, sigmoid};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
-use crate::{DropoutKey, Mode, ModelError};
+use crate::{DropoutKey, ModelError};
 
 /// Describes a [`TransformerConv`].
 #[derive(Config, Debug)]
@@ -20,12 +20,12 @@ pub struct TransformerConvConfig {
     /// Columns of each head.
     pub d_head: usize,
     /// Number of heads.
-    pub heads: usize,
+    pub num_heads: usize,
     /// Columns of destination rows where they differ from those of sources.
     pub d_dst: Option<usize>,
     /// Columns of edge rows, if there are any.
     pub d_edge: Option<usize>,
-    /// Whether heads stand beside each other in the result (`heads · d_head` columns) or are averaged (`d_head`).
+    /// Whether heads stand beside each other in the result (`num_heads · d_head` columns) or are averaged (`d_head`).
     #[config(default = true)]
     pub concat: bool,
     /// Whether destination rows are added, by a weight.
@@ -39,7 +39,7 @@ pub struct TransformerConvConfig {
     pub beta: bool,
     /// Probability that an attention weight is dropped.
     #[config(default = 0.0)]
-    pub attn_dropout: f64,
+    pub dropout: f64,
 }
 
 /// Graph transformer. Per head, with `q, k, v = x W_q, x W_k, x W_v` and `g = f W_e`:
@@ -53,7 +53,7 @@ pub struct TransformerConvConfig {
 ///
 /// # Shapes
 /// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `f: [num_edges, d_edge]`, output
-/// `[num_dst, heads · d_head]`, or `[num_dst, d_head]` where heads are averaged. A node without in-edges has `h = 0`.
+/// `[num_dst, num_heads · d_head]`, or `[num_dst, d_head]` where heads are averaged. A node without in-edges has `h = 0`.
 ///
 /// # Departures from the paper
 /// As in PyTorch Geometric: no layer norm and no activation behind the gate.
@@ -66,13 +66,13 @@ pub struct TransformerConvConfig {
 /// Shi, Huang, Feng, Zhong, Wang, Sun, "Masked label prediction", IJCAI 2021.
 #[derive(Module, Debug)]
 pub struct TransformerConv {
-    /// `W_k: [d_input, heads · d_head]` and a bias.
+    /// `W_k: [d_input, num_heads · d_head]` and a bias.
     pub lin_key: Linear,
-    /// `W_q: [d_dst, heads · d_head]` and a bias.
+    /// `W_q: [d_dst, num_heads · d_head]` and a bias.
     pub lin_query: Linear,
-    /// `W_v: [d_input, heads · d_head]` and a bias.
+    /// `W_v: [d_input, num_heads · d_head]` and a bias.
     pub lin_value: Linear,
-    /// `W_e: [d_edge, heads · d_head]`.
+    /// `W_e: [d_edge, num_heads · d_head]`.
     pub lin_edge: Option<Linear>,
     /// `W_r`, to the width of the result, and a bias.
     pub lin_skip: Option<Linear>,
@@ -90,12 +90,12 @@ impl TransformerConvConfig {
     /// # Errors
     /// No heads or columns, a dropout probability outside `0.0..1.0`, a gate without a second side.
     pub fn try_init(&self, device: &Device) -> Result<TransformerConv, ModelError> {
-        ModelError::check_sizes(&[("heads", self.heads), ("d_head", self.d_head)], self.attn_dropout)?;
+        ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
         if self.beta && !self.root_weight {
             let range = "false where `root_weight` is false (there is nothing to weigh against)".into();
             return Err(ModelError::OutOfRange { arg: "beta".into(), range, value: "true".into() });
         }
-        let (width, d_dst) = (self.heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
+        let (width, d_dst) = (self.num_heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
         let out = if self.concat { width } else { self.d_head };
         let linear = |widths, bias| linear(widths, bias, device);
         Ok(TransformerConv {
@@ -120,43 +120,20 @@ impl TransformerConvConfig {
     }
 }
 
-impl TransformerConv {
-    /// On edge type 0 of a graph of one type, without edge rows.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph.
-    #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, mode: Mode) -> Tensor<2> {
-        self.forward_on(g, 0, x, None, mode)
-    }
-
-    /// On one edge type; `edge` holds edge rows exactly where the layer was described with them.
-    ///
-    /// # Panics
-    /// Shapes that disagree with the graph, edge rows that are missing or not expected.
-    #[track_caller]
-    pub fn forward_on<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        etype: usize,
-        x: impl Into<Ends>,
-        edge: Option<Tensor<2>>,
-        mode: Mode,
-    ) -> Tensor<2> {
-        let rows = end_rows(g, "transformer_conv", etype, x.into(), |x| x);
-        self.attend(g, etype, rows, edge, mode)
-    }
+impl Conv for TransformerConv {
+    const NAME: &'static str = "transformer_conv";
+    const READS_FEATURES: bool = true;
 
     #[track_caller]
-    fn attend<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, edge: Option<Tensor<2>>, mode: Mode) -> Tensor<2> {
-        let TransformerConvConfig { heads, d_head, attn_dropout, concat, .. } = self.config;
-        let relation = g.relation(etype);
+    fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
+        let TransformerConvConfig { num_heads: heads, d_head, dropout, concat, .. } = self.config;
+        let relation = edges.relation();
         let product = |layer: &Linear, x: &Tensor<2>| split(apply(layer, x.clone(), Activation::None), [heads, d_head]);
         let (k, v, q) = (product(&self.lin_key, &rows.src), product(&self.lin_value, &rows.src), product(&self.lin_query, &rows.dst));
         let q = div_by(q, (d_head as f64).sqrt());
-        let drop = mode.edge_dropout(g, etype, self.key, attn_dropout);
         let logits: Tensor<3> = u_dot_v(relation, k, q.clone());
-        let h = match edge_rows("transformer_conv", relation, self.lin_edge.as_ref(), edge) {
+        let drop = self.key.of_edges(edges, dropout, &logits);
+        let h = match edge_rows(Self::NAME, edges, self.lin_edge.as_ref()) {
             None => attention(relation, logits.reshape([relation.num_edges(), heads]), v, drop.as_ref()),
             Some((lin, f)) => {
                 let f = split(matmul_rows(f, lin.weight.val()), [heads, d_head]);
@@ -184,13 +161,6 @@ impl TransformerConv {
     }
 }
 
-impl RelationConv for TransformerConv {
-    #[track_caller]
-    fn aggregate<G: GraphView + ?Sized>(&self, g: &G, etype: usize, rows: EndRows, mode: Mode) -> Tensor<2> {
-        self.attend(g, etype, rows, None, mode)
-    }
-}
-
 impl Pretrained for TransformerConv {
     /// PyTorch Geometric's names.
     fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
@@ -201,7 +171,7 @@ impl Pretrained for TransformerConv {
         if self.lin_skip.is_some() {
             return vec![];
         }
-        let TransformerConvConfig { heads, d_head, concat, bias, .. } = self.config;
+        let TransformerConvConfig { num_heads: heads, d_head, concat, bias, .. } = self.config;
         let [d_dst, _] = self.lin_query.weight.val().dims();
         let out = if concat { heads * d_head } else { d_head };
         let bias = bias.then(|| Buffer::unread("lin_skip.bias").zeros([out]));

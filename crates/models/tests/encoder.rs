@@ -100,8 +100,8 @@ fn the_documented_widths_and_a_layout_in_the_order_of_attributes() {
     let width = |types: Vec<AttrType>, dims: &[usize]| FeatureEncoderConfig::new(decoder(types, dims)).init(&device).unwrap().width();
     assert_eq!(width(vec![Float; 20], &[0; 20]), 20);
     assert_eq!(width(vec![Float, Int, Int], &[0; 3]), 3);
-    assert_eq!(width(vec![Float, Int, AttrType::int_buckets(1000)], &[0, 0, 16]), 18);
-    assert_eq!(width(vec![AttrType::string_buckets(500), AttrType::string_buckets(800), AttrType::int_buckets(1000)], &[8, 12, 16]), 36);
+    assert_eq!(width(vec![Float, Int, AttrType::hashed_int(1000)], &[0, 0, 16]), 18);
+    assert_eq!(width(vec![AttrType::string_buckets(500), AttrType::string_buckets(800), AttrType::hashed_int(1000)], &[8, 12, 16]), 36);
     assert_eq!(width(vec![AttrType::string_buckets(500), AttrType::multi_string(800)], &[8, 12]), 20);
     let text = FeatureEncoderConfig::new(mixed()).init(&device).unwrap().spec().to_string();
     let lines: Vec<&str> = text.lines().collect();
@@ -185,7 +185,7 @@ fn growing_tables() {
 
 /// A bag that grows, a large table of buckets, a small one, a number.
 fn partly_sparse() -> (Decoder, [&'static str; 4]) {
-    let d = decoder([AttrType::multi_string(None), AttrType::string_buckets(40), AttrType::int_buckets(3), Float], &[2, 3, 2, 0]);
+    let d = decoder([AttrType::multi_string(None), AttrType::string_buckets(40), AttrType::hashed_int(3), Float], &[2, 3, 2, 0]);
     (d, ["x,y:a:0:1", "y,z,y:b:1:2", "x:a:2:3", "w:c:1:4"])
 }
 
@@ -347,10 +347,10 @@ fn refusals() {
     let e = encoder(mixed()).unwrap().input_rows(f, &[4]).unwrap_err();
     assert!(matches!(e, ModelError::Graph(GraphError::IdOutOfRange { id: 4, bound: 4, .. })), "{e}");
     let e =
-        encoder(decoder([AttrType::int_buckets(9), AttrType::int_buckets(9)], &[1, 1])).unwrap().input(&Frame::new("bare", 2)).unwrap_err();
+        encoder(decoder([AttrType::hashed_int(9), AttrType::hashed_int(9)], &[1, 1])).unwrap().input(&Frame::new("bare", 2)).unwrap_err();
     assert!(matches!(e, ModelError::Graph(GraphError::UnknownColumn { .. })), "{e}");
     // A table of 3 rows does not have bucket 7.
-    let e = encoder(decoder([AttrType::int_buckets(3)], &[2])).unwrap().input(f).unwrap_err();
+    let e = encoder(decoder([AttrType::hashed_int(3)], &[2])).unwrap().input(f).unwrap_err();
     assert_eq!(e.to_string(), "`attribute 0 (Embedding { rows: 3 }), row 0` must lie in 0..3, got 7");
     let e = encoder(decoder(vec![Float; 3], &[0; 3])).unwrap().input(f).unwrap_err();
     assert!(e.to_string().contains(&format!("`{FLOAT_ATTRS}`")), "{e}");
@@ -374,7 +374,13 @@ fn cora_losses(graph: &Graph, features: &Features, labels: &[i64], split: &Split
     let x = Tensor::<2>::from_data(TensorData::new(x.to_dense(), [x.rows(), x.cols()]), &device);
     let graph = graph.add_self_loops(0).unwrap();
     let rows = |ids: &[u32]| Rows::new(ids, labels, 7).unwrap();
-    let task = NodeTask { graph: &graph, features: vec![Some(x)], target: 0, train: rows(&split.train), val: rows(&split.val) };
+    let task = NodeTask {
+        graph: &graph,
+        features: x.into(),
+        target: graph.schema().ntypes()[0].clone(),
+        train: rows(&split.train),
+        val: rows(&split.val),
+    };
     let model = seeded(0, || GcnConfig::new(1_433, 7).init(&device.clone().autodiff()));
     let config = TrainConfig::new().with_epochs(10).with_progress(false);
     train(model, &task, &config, &NoSync, |_| {}).unwrap().history.iter().map(|e| e.loss).collect()

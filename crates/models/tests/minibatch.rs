@@ -6,16 +6,27 @@ use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{EdgeOrder, Graph, NodeOrder, Stream};
 use burn_gnn_models::{
-    DegreeNorm, FusedAdamConfig, GatConvConfig, GraphConv, GraphConvConfig, HgtConvConfig, Mode, RelGraphConv, RelGraphConvConfig,
+    Conv, DegreeNorm, FusedAdamConfig, GatConvConfig, GcnConv, GcnConvConfig, HgtConvConfig, NodeTensors, RelGraphConv, RelGraphConvConfig,
     RgcnConfig, Rows, Sage, SageConfig, SageConvConfig, TypeInput, cross_entropy, seeded, to_dtype,
 };
+use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::{
-    Fanouts, FeatureSource, GraphFeatures, Loader, MappedRows, MemoryRows, NeighborSampler, SampleKey, Seeds, TieredRows, hot_order,
+    Block, Fanouts, FeatureSource, GraphFeatures, Loader, MappedRows, MemoryRows, NeighborSampler, SampleKey, Seeds, TieredRows, hot_order,
     presampled_hotness, write_rows,
 };
 use burn_gnn_sampling::{RowType, SampleNeighbors, ToBlock};
 
-const MODES: [Mode; 2] = [Mode::Eval, Mode::Train { seed: 5, step: 3 }];
+/// Key of the dropout of a pass in which a model trains, which blocks have from their sample.
+const STEP: (u64, u64) = (5, 3);
+
+fn key() -> SampleKey {
+    SampleKey::new(STEP.0).at(0, STEP.1)
+}
+
+/// A model and its inputs as they train, on an autodiff device, or as `valid`.
+fn in_pass<M: Module>(model: &M, x: &[Tensor<2>], trains: bool) -> (M, Vec<Tensor<2>>) {
+    if trains { (model.clone(), x.iter().cloned().map(Tensor::from_inner).collect()) } else { (model.valid(), x.to_vec()) }
+}
 
 fn numbers(purpose: &str, rows: usize, cols: usize) -> Vec<f64> {
     let s = Stream::new(3, purpose, 0);
@@ -72,41 +83,61 @@ fn exact(purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
     matrix(purpose, rows, cols).cast(DType::F32).cast(DType::F64)
 }
 
+/// Of the types `a` and `b`.
+fn typed_x(x: &[Tensor<2>]) -> NodeTensors {
+    NodeTensors::from([("a", x[0].clone()), ("b", x[1].clone())])
+}
+
 fn f64_layer<M: Module>(m: M) -> M {
     to_dtype(m, FloatDType::F64)
 }
 
 #[test]
 fn full_fanout_gives_what_the_graph_gives() {
-    let (g, d) = (homogeneous(), Device::flex());
+    let (g, d) = (homogeneous(), Device::flex().autodiff());
     let x = exact("x", 120, 4);
     let seeds: Vec<u32> = vec![7, 0, 119, 64];
-    let batch = NeighborSampler::new(&g, Fanouts::all(1)).unwrap().sample([("_N", &seeds)], SampleKey::new(0)).unwrap();
+    let batch = NeighborSampler::new(&g, Fanouts::all(1)).unwrap().sample([("_N", &seeds)], key()).unwrap();
     let block = &batch.blocks[0];
     let inputs = at(&x, block.src_nodes(0));
-    for mode in MODES {
-        let conv = f64_layer(seeded(0, || GraphConvConfig::new(4, 3).init(&d)));
-        close("graph_conv", conv.forward(block, inputs.clone()), &conv.forward(&g, x.clone()), &seeds);
-        let conv = f64_layer(seeded(0, || SageConvConfig::new(4, 3).init(&d)));
-        close("sage_conv", conv.forward(block, inputs.clone()), &conv.forward(&g, x.clone()), &seeds);
-        let conv = f64_layer(seeded(0, || GatConvConfig::new(4, 3, 2).with_attn_dropout(0.4).with_residual(true).init(&d)));
-        close("gat_conv", conv.forward(block, inputs.clone(), mode), &conv.forward(&g, x.clone(), mode), &seeds);
+    for trains in [false, true] {
+        fn same<C: Conv>(
+            name: &str,
+            conv: C,
+            (g, x): (&Graph, &Tensor<2>),
+            (block, inputs): (&Block, &Tensor<2>),
+            seeds: &[u32],
+            trains: bool,
+        ) {
+            let (conv, x) = in_pass(&f64_layer(conv), &[x.clone(), inputs.clone()], trains);
+            let want = conv.forward(&g.at_step(STEP.0, STEP.1), x[0].clone());
+            close(name, conv.forward(block, x[1].clone()), &want, seeds);
+        }
+        let (whole, part) = ((&g, &x), (block, &inputs));
+        same("gcn_conv", seeded(0, || GcnConvConfig::new(4, 3).init(&d)), whole, part, &seeds, trains);
+        same("sage_conv", seeded(0, || SageConvConfig::new(4, 3).init(&d)), whole, part, &seeds, trains);
+        let gat = seeded(0, || GatConvConfig::new(4, 3, 2).with_dropout(0.4).with_residual(true).init(&d));
+        same("gat_conv", gat, whole, part, &seeds, trains);
     }
     let g = typed();
     let seeds = [vec![3u32, 29], vec![0u32, 44, 7]];
     let x = [exact("a", 30, 4), exact("b", 50, 4)];
     let sampler = NeighborSampler::new(&g, Fanouts::all(1)).unwrap();
-    let batch = sampler.sample([("a", &seeds[0]), ("b", &seeds[1])], SampleKey::new(0)).unwrap();
+    let batch = sampler.sample([("a", &seeds[0]), ("b", &seeds[1])], key()).unwrap();
     let block = &batch.blocks[0];
     let inputs: Vec<Tensor<2>> = (0..2).map(|t| at(&x[t], block.src_nodes(t))).collect();
-    for mode in MODES {
+    let keyed = &g.at_step(STEP.0, STEP.1);
+    for trains in [false, true] {
         let conv = f64_layer(seeded(0, || RelGraphConvConfig::new(4, 3, 3).init(&d)));
-        let (got, want) = (conv.forward(block, inputs.clone()), conv.forward(&g, x.to_vec()));
+        let ((conv, x), (_, inputs)) = (in_pass(&conv, &x, trains), in_pass(&conv, &inputs, trains));
+        let (x, inputs) = (typed_x(&x), typed_x(&inputs));
+        let (got, want) = (conv.forward(block, &inputs), conv.forward(keyed, &x));
         let hgt = f64_layer(seeded(0, || HgtConvConfig::from_graph(&g, 4, 3, 2).with_dropout(0.3).init(&d)));
-        let (got_hgt, want_hgt) = (hgt.forward(block, inputs.clone(), mode), hgt.forward(&g, x.to_vec(), mode));
-        for t in 0..2 {
-            close("rel_graph_conv", got[t].clone(), &want[t], &seeds[t]);
-            close("hgt_conv", got_hgt[t].clone(), &want_hgt[t], &seeds[t]);
+        let (hgt, _) = in_pass(&hgt, &[], trains);
+        let (got_hgt, want_hgt) = (hgt.forward(block, inputs), hgt.forward(keyed, x));
+        for (t, seeds) in ["a", "b"].into_iter().zip(&seeds) {
+            close("rel_graph_conv", got[t].clone(), &want[t], seeds);
+            close("hgt_conv", got_hgt[t].clone(), &want_hgt[t], seeds);
         }
     }
 }
@@ -121,11 +152,11 @@ fn right_norm_is_the_mean_of_the_messages_of_a_block() {
         NeighborSampler::new(&g, [3]).unwrap().sample(dst, key).unwrap().blocks.remove(0),
         g.sample_neighbors(dst, [3], key).unwrap().to_block(&g, dst).unwrap(),
     ];
-    let conv: GraphConv = f64_layer(GraphConvConfig::new(4, 3).with_norm(DegreeNorm::Right).with_bias(false).init(&d));
+    let conv: GcnConv = f64_layer(GcnConvConfig::new(4, 3).with_norm(DegreeNorm::Right).with_bias(false).init(&d));
     let mut rel: RelGraphConv = f64_layer(RelGraphConvConfig::new(4, 3, 1).with_self_loop(false).with_bias(false).init(&d));
     let weight = conv.weight.as_ref().unwrap().val();
     rel.weight = Param::from_tensor(weight.clone().unsqueeze::<3>());
-    let both = GraphConvConfig::new(4, 3).init(&d);
+    let both = GcnConvConfig::new(4, 3).init(&d);
     let rows = |x: &Tensor<2>| (0..x.dims()[0] as u32).collect::<Vec<_>>();
     for (i, block) in blocks.iter().enumerate() {
         let sampled: Vec<u32> = block.relation("_E").unwrap().in_degrees().collect();
@@ -135,7 +166,7 @@ fn right_norm_is_the_mean_of_the_messages_of_a_block() {
         );
         let x = at(&exact("x", 120, 4), block.src_nodes(0));
         let got = conv.forward(block, x.clone());
-        close(&format!("block {i}"), got.clone(), &rel.forward(block, vec![x.clone()]).swap_remove(0), &rows(&got));
+        close(&format!("block {i}"), got.clone(), &rel.forward(block, x.clone())["_N"], &rows(&got));
         // The mean of ones is one, where there are messages.
         let has = TensorData::new(sampled.iter().map(|&n| f64::from(u8::from(n > 0))).collect::<Vec<_>>(), [120, 1]);
         let want = Tensor::<2>::from_data(has, (&d, DType::F64)) * weight.clone().sum_dim(0);
@@ -148,10 +179,10 @@ fn right_norm_is_the_mean_of_the_messages_of_a_block() {
 
 #[test]
 fn models_on_blocks_equal_models_on_the_graph() {
-    let (g, d) = (homogeneous(), Device::flex());
+    let (g, d) = (homogeneous(), Device::flex().autodiff());
     let x = exact("x", 120, 4);
     let seeds: Vec<u32> = vec![99, 4, 49];
-    let sage: Sage = f64_layer(seeded(0, || SageConfig::new(4, 3).with_hidden(6).with_layers(3).init(&d)));
+    let sage: Sage = f64_layer(seeded(0, || SageConfig::new(4, 3).with_hidden(6).with_num_layers(3).init(&d)));
     // On the graph, and on the graph under other numbers: dropout follows original ids.
     let new = g.reorder(NodeOrder::ReverseCuthillMcKee, EdgeOrder::ByDst).unwrap();
     let ids = new.original_nodes("_N").unwrap().to_vec();
@@ -160,23 +191,26 @@ fn models_on_blocks_equal_models_on_the_graph() {
         (NeighborSampler::new(&g, Fanouts::all(3)).unwrap(), seeds.clone()),
         (NeighborSampler::new(&new.graph, Fanouts::all(3)).unwrap().with_original_ids(&new).unwrap(), renamed),
     ];
-    for mode in MODES {
+    for trains in [false, true] {
         for (sampler, at_seeds) in &samplers {
-            let batch = sampler.sample([("_N", at_seeds)], SampleKey::new(0)).unwrap();
+            let batch = sampler.sample([("_N", at_seeds)], key()).unwrap();
             let original: Vec<u32> = batch.blocks[0].original_ids(0).iter().map(|&v| v as u32).collect();
-            let got = sage.forward_blocks(&batch.blocks, at(&x, &original), mode);
-            close("sage", got, &sage.forward(&g, x.clone(), mode), &seeds);
+            let (sage, x) = in_pass(&sage, &[x.clone(), at(&x, &original)], trains);
+            let want = sage.forward(&g.at_step(STEP.0, STEP.1), x[0].clone());
+            close("sage", sage.forward_blocks(&batch.blocks, x[1].clone()), &want, &seeds);
         }
     }
     let g = typed();
-    let x = [None, Some(exact("b", 50, 4))];
-    let inputs = [TypeInput::Embedding, TypeInput::Features(4)];
-    let rgcn = f64_layer(seeded(0, || RgcnConfig::new(3).with_hidden(5).with_dropout(0.2).init(&g, &inputs, &d)).unwrap());
-    let batch = NeighborSampler::new(&g, Fanouts::all(2)).unwrap().sample([("b", &seeds[1..])], SampleKey::new(0)).unwrap();
-    let of_batch = [None, Some(at(x[1].as_ref().unwrap(), batch.input_nodes(1)))];
-    for mode in MODES {
-        let got = rgcn.forward_blocks(&batch.blocks, &of_batch, mode).swap_remove(1);
-        close("rgcn", got, &rgcn.forward(&g, &x, mode)[1], &seeds[1..]);
+    let x = exact("b", 50, 4);
+    let inputs = [("b", TypeInput::Features(4))];
+    let rgcn = f64_layer(seeded(0, || RgcnConfig::new(3).with_hidden(5).with_dropout(0.2).init(&g, inputs, &d)).unwrap());
+    let batch = NeighborSampler::new(&g, Fanouts::all(2)).unwrap().sample([("b", &seeds[1..])], key()).unwrap();
+    let of_batch = at(&x, batch.input_nodes(1));
+    for trains in [false, true] {
+        // Features stay on the plain device: the weights tell that the model trains.
+        let (rgcn, _) = in_pass(&rgcn, &[], trains);
+        let got = rgcn.forward_blocks(&batch.blocks, [("b", of_batch.clone())])["b"].clone();
+        close("rgcn", got, &rgcn.forward(&g.at_step(STEP.0, STEP.1), [("b", x.clone())])["b"], &seeds[1..]);
     }
 }
 
@@ -185,7 +219,7 @@ fn models_on_blocks_equal_models_on_the_graph() {
 fn a_model_wants_a_block_per_layer() {
     let sage = SageConfig::new(4, 3).init(&Device::flex());
     let batch = NeighborSampler::new(&homogeneous(), [1]).unwrap().sample([("_N", [0])], SampleKey::new(0)).unwrap();
-    let _ = sage.forward_blocks(&batch.blocks, Tensor::zeros([batch.input_nodes(0).len(), 4], &Device::flex()), Mode::Eval);
+    let _ = sage.forward_blocks(&batch.blocks, Tensor::zeros([batch.input_nodes(0).len(), 4], &Device::flex()));
 }
 
 /// Losses of two epochs of GraphSAGE by mini-batches.
@@ -200,18 +234,17 @@ fn losses(features: impl FeatureSource + 'static, workers: usize) -> Vec<f32> {
     let loader = loader.with_seed(4).with_workers(workers);
     let mut net = seeded(0, || SageConfig::new(width, 3).with_hidden(8).init(&d.autodiff()));
     let mut optimizer = FusedAdamConfig::new().init();
-    let (mut losses, mut step) = (vec![], 0);
+    let mut losses = vec![];
     for epoch in 0..2 {
         for batch in loader.epoch(epoch) {
             let b = batch.unwrap();
             let of_seeds: Vec<i64> = b.seeds[0].iter().map(|&v| labels[v as usize]).collect();
             let rows = Rows::new(&(0..b.seeds[0].len() as u32).collect::<Vec<_>>(), &of_seeds, 3).unwrap();
             let x = Tensor::from_inner(b.x[0].clone().unwrap());
-            let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, x, Mode::Train { seed: 1, step }), &rows);
+            let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, x), &rows);
             losses.push(loss.clone().inner().into_scalar::<f32>());
             let grads = GradientsParams::from_grads(loss.backward(), &net);
             net = optimizer.step(0.01, net, grads);
-            step += 1;
         }
     }
     losses

@@ -5,7 +5,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_data::{Dataset, crates_graph, load_dataset};
 use burn_gnn_models::{
-    Counts, FusedAdamConfig, Mode, NoSync, NodeTask, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, cross_entropy, evaluate, seeded, train,
+    Counts, FusedAdamConfig, NoSync, NodeTask, NodeTensors, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, TypeMap, cross_entropy,
+    evaluate, seeded, train,
 };
 use burn_gnn_sampling::RowType;
 use burn_gnn_sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
@@ -31,14 +32,14 @@ impl Task {
         Self { set, values, target }
     }
     fn model(&self, seed: u64, dropout: f64) -> Rgcn {
-        let inputs: Vec<TypeInput> =
-            self.values.iter().map(|v| v.as_ref().map_or(TypeInput::Embedding, |v| TypeInput::Features(v.1))).collect();
+        let sizes = self.values.iter().map(|v| v.as_ref().map(|v| TypeInput::Features(v.1)));
+        let inputs = TypeMap::from_list(self.set.graph.schema(), sizes);
         let config = RgcnConfig::new(self.set.num_classes).with_hidden(32).with_dropout(dropout);
-        seeded(seed, || config.init(&self.set.graph, &inputs, &Device::flex().autodiff())).unwrap()
+        seeded(seed, || config.init(&self.set.graph, inputs, &Device::flex().autodiff())).unwrap()
     }
-    fn features(&self) -> Vec<Option<Tensor<2>>> {
+    fn features(&self) -> NodeTensors {
         let tensor = |v: &(Vec<f32>, usize)| Tensor::from_data(TensorData::new(v.0.clone(), [v.0.len() / v.1, v.1]), &Device::flex());
-        self.values.iter().map(|v| v.as_ref().map(tensor)).collect()
+        NodeTensors::from_list(self.set.graph.schema(), self.values.iter().map(|v| v.as_ref().map(tensor)))
     }
     fn rows(&self, ids: &[u32]) -> Rows {
         Rows::new(ids, &self.set.labels, self.set.num_classes).unwrap()
@@ -48,7 +49,7 @@ impl Task {
     fn whole(&self, seed: u64) -> f64 {
         let split = self.set.splits.values().next().unwrap();
         let (train_rows, val) = (self.rows(&split.train), self.rows(&split.val));
-        let task = NodeTask { graph: &self.set.graph, features: self.features(), target: self.target, train: train_rows, val };
+        let task = NodeTask { graph: &self.set.graph, features: self.features(), target: self.set.target.clone(), train: train_rows, val };
         let config = TrainConfig::new().with_epochs(EPOCHS).with_seed(seed).with_progress(false);
         let trained = train(self.model(seed, 0.3), &task, &config, &NoSync, |_| {}).unwrap();
         evaluate(&trained.model, &task, &self.rows(&split.test), &NoSync).accuracy()
@@ -70,20 +71,19 @@ impl Task {
         let loader = Loader::new(sampler, seeds, batch).unwrap().with_features(features).with_seed(seed);
         let mut net = self.model(seed, 0.3);
         let mut optimizer = FusedAdamConfig::new().init();
-        let (mut best, mut step) = ((-1.0, 0.0), 0);
+        let mut best = (-1.0, 0.0);
         let x = self.features();
         for epoch in 0..EPOCHS as u64 {
             for b in loader.epoch(epoch) {
                 let b = b.unwrap();
                 let labels: Vec<i64> = b.seeds[self.target].iter().map(|&v| self.set.labels[v as usize]).collect();
                 let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, self.set.num_classes).unwrap();
-                let x: Vec<Option<Tensor<2>>> = b.x.into_iter().map(|x| x.map(Tensor::from_inner)).collect();
-                let logits = net.forward_blocks(&b.batch.blocks, &x, Mode::Train { seed, step }).swap_remove(self.target);
+                let x = NodeTensors::from_list(self.set.graph.schema(), b.x.into_iter().map(|x| x.map(Tensor::from_inner)));
+                let logits = net.forward_blocks(&b.batch.blocks, &x)[&self.set.target].clone();
                 let grads = GradientsParams::from_grads(cross_entropy(logits, &rows).backward(), &net);
                 net = optimizer.step(0.01, net, grads);
-                step += 1;
             }
-            let logits = net.valid().forward(&self.set.graph, &x, Mode::Eval).swap_remove(self.target);
+            let logits = net.valid().forward(&self.set.graph, &x)[&self.set.target].clone();
             let accuracy = |rows: &Rows| Counts::new(&logits, rows).accuracy();
             if accuracy(&val) > best.0 {
                 best = (accuracy(&val), accuracy(&test));

@@ -24,6 +24,11 @@ fn values<const D: usize>(t: &Tensor<D>) -> Vec<f64> {
     t.clone().into_data_dtype(DType::F64).try_to_vec().unwrap()
 }
 
+/// One tensor per node type, by name.
+fn typed(g: &Graph, x: &[Tensor<2>]) -> NodeTensors {
+    NodeTensors::from_list(g.schema(), x.iter().cloned().map(Some))
+}
+
 fn close(a: &[f64], b: &[f64]) {
     assert_eq!(a.len(), b.len());
     for (x, y) in a.iter().zip(b) {
@@ -41,7 +46,7 @@ fn dot(x: &[f64], row: usize, w: &[f64], d: usize, o: usize) -> Vec<f64> {
 }
 
 #[test]
-fn graph_conv_is_its_formula() {
+fn gcn_conv_is_its_formula() {
     for device in devices() {
         let g = homo();
         let r = g.relation("_E").unwrap();
@@ -52,11 +57,11 @@ fn graph_conv_is_its_formula() {
         {
             for (i, o) in [(3, 5), (5, 2)] {
                 for weighted in [false, true] {
-                    let mut layer = to_dtype(seeded(9, || GraphConvConfig::new(i, o).with_norm(norm).init(&device)), FloatDType::F64);
+                    let mut layer = to_dtype(seeded(9, || GcnConvConfig::new(i, o).with_norm(norm).init(&device)), FloatDType::F64);
                     layer.bias = Some(Param::from_tensor(matrix(&device, "bias", 1, o).reshape([o])));
                     let x = matrix(&device, "x", 6, i);
                     let w = matrix(&device, "w", 7, 1).reshape([7]);
-                    let y = layer.forward_on(&g, 0, x.clone(), weighted.then(|| w.clone()));
+                    let y = layer.forward(g.edge_type("_E").unwrap().with_weight(weighted.then(|| w.clone())), x.clone());
                     let (xs, ws, weight, bias) = (
                         values(&x),
                         values(&w),
@@ -103,7 +108,7 @@ fn rel_graph_conv_is_its_formula() {
                     let config = RelGraphConvConfig::new(i, o, 4).with_weights(weights).with_norm(norm);
                     let layer = to_dtype(seeded(5, || config.init(&device)), FloatDType::F64);
                     let x: Vec<_> = [4, 3, 2].iter().enumerate().map(|(t, &n)| matrix(&device, &format!("x{t}"), n, i)).collect();
-                    let ys = layer.forward(&g, x.clone());
+                    let ys = layer.forward(&g, typed(&g, &x));
                     let w = values(&layer.weight.val());
                     let matrix_of = |r: usize| -> Vec<f64> {
                         let mut m = vec![0.0; i * o];
@@ -140,7 +145,7 @@ fn rel_graph_conv_is_its_formula() {
                             }
                         }
                     }
-                    for (y, want) in ys.iter().zip(&want) {
+                    for ((_, y), want) in ys.iter().zip(&want) {
                         close(&values(y), want);
                     }
                 }
@@ -155,12 +160,15 @@ fn weights_of_edges_multiply_messages() {
     let g = hetero();
     let layer = to_dtype(seeded(0, || RelGraphConvConfig::new(3, 3, 4).init(&device)), FloatDType::F64);
     let x: Vec<_> = [4, 3, 2].iter().map(|&n| matrix(&device, "x", n, 3)).collect();
-    let ones: Vec<_> = g.relations().iter().map(|r| Some(Tensor::<1>::ones([r.num_edges()], (&device, DType::F64)))).collect();
-    let (a, b) = (layer.forward(&g, x.clone()), layer.forward_weighted(&g, x.clone(), &ones));
-    close(&values(&a[1]), &values(&b[1]));
-    let zeros: Vec<_> = ones.into_iter().map(|w| w.map(|w| w * 0.0)).collect();
-    let own = layer.forward_weighted(&g, x.clone(), &zeros);
-    close(&values(&own[0]), &values(&x[0].clone().matmul(layer.loop_weight.as_ref().unwrap().val())));
+    let weighted = |w: f64| {
+        g.relations().iter().enumerate().fold(g.edge_types(), |edges, (r, relation)| {
+            edges.with_weight(r, Tensor::<1>::full([relation.num_edges()], w, (&device, DType::F64))).unwrap()
+        })
+    };
+    let (a, b) = (layer.forward(&g, typed(&g, &x)), layer.forward(weighted(1.0), typed(&g, &x)));
+    close(&values(&a["b"]), &values(&b["b"]));
+    let own = layer.forward(weighted(0.0), typed(&g, &x));
+    close(&values(&own["a"]), &values(&x[0].clone().matmul(layer.loop_weight.as_ref().unwrap().val())));
 }
 
 #[test]
@@ -168,13 +176,12 @@ fn gradients_of_a_model_are_finite_differences() {
     for device in devices() {
         let device = device.autodiff();
         let g = hetero();
-        let inputs = [TypeInput::Embedding, TypeInput::Features(3), TypeInput::Embedding];
+        let inputs = [("b", TypeInput::Features(3))];
         let config = RgcnConfig::new(2).with_hidden(4).with_weights(RelWeights::Basis(2)).with_dropout(0.3);
-        let model = to_dtype(seeded(0, || config.init(&g, &inputs, &device)).unwrap(), FloatDType::F64);
-        let x = [None, Some(matrix(&device.clone().inner(), "x", 3, 3)), None];
+        let model = to_dtype(seeded(0, || config.init(&g, inputs, &device)).unwrap(), FloatDType::F64);
+        let x = NodeTensors::from([("b", matrix(&device.clone().inner(), "x", 3, 3))]);
         let rows = Rows::new(&[0, 2], &[1, 0, 0, -1], 2).unwrap();
-        let mode = Mode::Train { seed: 1, step: 4 };
-        let loss = |m: &Rgcn| cross_entropy(m.logits(&g, &x, 0, mode), &rows);
+        let loss = |m: &Rgcn| cross_entropy(m.logits(&g.at_step(1, 4), &x, "a"), &rows);
         let grads = loss(&model).backward();
         let got = values(&model.net.convs[0].weight.val().grad(&grads).unwrap());
         let base = values(&model.net.convs[0].weight.val());
@@ -197,6 +204,7 @@ fn gradients_of_a_model_are_finite_differences() {
 #[test]
 fn one_hot_inputs_are_rows_of_an_identity_matrix() {
     const NODES: [usize; 3] = [4, 3, 2];
+    const TYPES: [&str; 3] = ["a", "b", "c"];
     let (hidden, bases, all) = (3, 2, NODES.iter().sum::<usize>());
     for device in devices() {
         let device = device.autodiff();
@@ -204,10 +212,10 @@ fn one_hot_inputs_are_rows_of_an_identity_matrix() {
         for own in [true, false] {
             let config =
                 RgcnConfig::new(2).with_hidden(hidden).with_weights(RelWeights::Basis(bases)).with_one_hot(true).with_self_loop(own);
-            let model = to_dtype(seeded(0, || config.init(&g, &[TypeInput::Embedding; 3], &device)).unwrap(), FloatDType::F64);
+            let model = to_dtype(seeded(0, || config.init(&g, TypeMap::default(), &device)).unwrap(), FloatDType::F64);
             let conv = model.net.one_hot.as_ref().unwrap();
             assert_eq!(conv.row_columns(), hidden * (bases + usize::from(own)));
-            let rows: Vec<_> = (0..3).map(|t| model.embedding.rows(t).unwrap()).collect();
+            let rows: Vec<_> = (0..3).map(|t| model.embedding.rows(TYPES[t]).unwrap()).collect();
             let tables: Vec<Vec<f64>> = rows.iter().map(values).collect();
             let node = |i: usize| {
                 if i < 4 {
@@ -235,7 +243,8 @@ fn one_hot_inputs_are_rows_of_an_identity_matrix() {
             let identity = Tensor::<2>::eye(all, &device.clone().inner()).cast(DType::F64);
             let starts = [0, 4, 7];
             let x = (0..3).map(|t| Tensor::from_inner(identity.clone().slice([starts[t]..starts[t] + NODES[t], 0..all]))).collect();
-            let (got, want) = (conv.forward(&g, rows), oracle.forward(&g, x));
+            let x: Vec<Tensor<2>> = x;
+            let (got, want) = (conv.forward(&g, typed(&g, &rows)).into_values(), oracle.forward(&g, typed(&g, &x)).into_values());
             let loss = |y: &[Tensor<2>]| {
                 let each = y.iter().enumerate().map(|(t, y)| {
                     (y.clone() * Tensor::from_inner(matrix(&device.clone().inner(), &format!("c{t}"), NODES[t], hidden))).sum()
@@ -250,7 +259,7 @@ fn one_hot_inputs_are_rows_of_an_identity_matrix() {
             let of_weight = values(&oracle.weight.val().grad(&theirs).unwrap());
             for t in 0..3 {
                 // No relation starts from a type without gradient.
-                let of_rows = model.embedding.rows(t).unwrap().grad(&ours).map_or(vec![0.0; tables[t].len()], |g| values(&g));
+                let of_rows = model.embedding.rows(TYPES[t]).unwrap().grad(&ours).map_or(vec![0.0; tables[t].len()], |g| values(&g));
                 let want = (0..NODES[t]).flat_map(|v| (0..hidden * bases).map(move |c| (v, c))).map(|(v, c)| {
                     let (h, b) = (c / bases, c % bases);
                     of_weight[(b * all + starts[t] + v) * hidden + h]
@@ -267,14 +276,14 @@ fn one_hot_inputs_are_rows_of_an_identity_matrix() {
 fn one_hot_inputs_of_blocks() {
     for device in devices() {
         let g = hetero();
-        let config = RgcnConfig::new(2).with_hidden(3).with_layers(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
-        let model = to_dtype(seeded(0, || config.init(&g, &[TypeInput::Embedding; 3], &device)).unwrap(), FloatDType::F64);
-        let whole = values(&model.forward(&g, &[None, None, None], Mode::Eval)[0]);
+        let config = RgcnConfig::new(2).with_hidden(3).with_num_layers(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
+        let model = to_dtype(seeded(0, || config.init(&g, TypeMap::default(), &device)).unwrap(), FloatDType::F64);
+        let whole = values(&model.forward(&g, NodeTensors::default())["a"]);
         let sampler = NeighborSampler::new(&g, [-1, -1, -1]).unwrap();
         let batch = sampler.sample([(&g.schema().ntypes()[0], &[2u32, 0][..])], SampleKey::new(1)).unwrap();
-        let part = values(&model.forward_blocks(&batch.blocks, &[None, None, None], Mode::Eval)[0]);
+        let part = values(&model.forward_blocks(&batch.blocks, NodeTensors::default())["a"]);
         close(&part, &[&whole[4..6], &whole[..2]].concat());
-        let layerwise = infer(&model, &g, &[None, None, None], 0, &InferenceConfig::new()).unwrap();
+        let layerwise = infer(&model, &g, NodeTensors::default(), "a", &InferenceConfig::new()).unwrap();
         close(&values(&layerwise), &whole);
     }
 }
@@ -282,13 +291,13 @@ fn one_hot_inputs_of_blocks() {
 #[test]
 fn one_hot_inputs_that_cannot_be() {
     let (g, device) = (hetero(), Device::flex());
-    let embedded = [TypeInput::Embedding; 3];
     let base = RgcnConfig::new(2).with_one_hot(true);
-    let text = |config: RgcnConfig, inputs: &[TypeInput]| config.init(&g, inputs, &device).unwrap_err().to_string();
-    assert!(text(base.clone(), &embedded).contains("RelWeights::Basis"));
+    let text = |config: RgcnConfig| config.init(&g, TypeMap::default(), &device).unwrap_err().to_string();
+    assert!(text(base.clone()).contains("RelWeights::Basis"));
     let bases = base.with_weights(RelWeights::Basis(2));
-    assert!(text(bases.clone().with_layers(1), &embedded).contains("2.."));
-    assert!(text(bases, &[TypeInput::Embedding, TypeInput::Features(3), TypeInput::Embedding]).contains("one_hot"));
+    assert!(text(bases.clone().with_num_layers(1)).contains("2.."));
+    let features = bases.init(&g, [("b", TypeInput::Features(3))], &device).unwrap_err().to_string();
+    assert!(features.contains("one_hot") && features.contains("`b`"), "{features}");
 }
 
 /// A view with its own numbering of nodes, as a partition has.
@@ -338,18 +347,17 @@ fn random_parts_follow_original_ids_not_rows() {
     let device = Device::flex();
     let g = homo();
     let turned = Renumbered { graph: g.clone(), ids: (0..6).rev().collect() };
-    let rows = |g: &dyn GraphView| seeded(7, || NodeEmbedding::new(g, vec![0], 5, &device));
+    let rows = |g: &dyn GraphView| seeded(7, || NodeEmbedding::new(g, ["_N"], 5, &device).unwrap());
     let (a, b) = (rows(&g), rows(&turned));
     let flip = |v: Vec<f64>| v.chunks(5).rev().flatten().copied().collect::<Vec<_>>();
-    assert_eq!(values(&a.rows(0).unwrap()), flip(values(&b.rows(0).unwrap())));
-    let mode = Mode::Train { seed: 3, step: 8 };
-    let (ones, key) = (Tensor::<2>::ones([6, 5], &device), seeded(7, || DropoutKey::new(&device)));
-    let (a, b) = (mode.dropout(&g, 0, key, 0.4, ones.clone()), mode.dropout(&turned, 0, key, 0.4, ones.clone()));
-    assert_eq!(values(&a), flip(values(&b)));
-    assert!(values(&a).contains(&0.0));
-    let again = Mode::Train { seed: 3, step: 9 }.dropout(&g, 0, key, 0.4, ones.clone());
-    assert_ne!(values(&a), values(&again));
-    assert_eq!(values(&Mode::Eval.dropout(&g, 0, key, 0.4, ones.clone())), values(&ones));
+    assert_eq!(values(&a.rows("_N").unwrap()), flip(values(&b.rows("_N").unwrap())));
+    let (ones, key) = (Tensor::<2>::ones([6, 5], &device.clone().autodiff()), seeded(7, || DropoutKey::new(&device)));
+    let dropped = |g: &dyn GraphView, step, x: Tensor<2>| values(&key.dropout(&GraphView::at_step(&g, 3, step), .., 0.4, x));
+    let (a, b) = (dropped(&g, 8, ones.clone()), dropped(&turned, 8, ones.clone()));
+    assert_eq!(a, flip(b));
+    assert!(a.contains(&0.0));
+    assert_ne!(a, dropped(&g, 9, ones.clone()));
+    assert_eq!(dropped(&g, 8, ones.clone().inner()), values(&ones));
 }
 
 #[test]
@@ -365,8 +373,8 @@ fn training_learns_keeps_the_best_epoch_and_repeats() {
         let labels: Vec<i64> = (0..10).map(|i| i / 5).collect();
         let task = NodeTask {
             graph: &g,
-            features: vec![Some(Tensor::<2>::eye(10, &device))],
-            target: 0,
+            features: Tensor::<2>::eye(10, &device).into(),
+            target: "_N".into(),
             train: Rows::new(&[0, 9], &labels, 2).unwrap(),
             val: Rows::new(&[1, 2, 7, 8], &labels, 2).unwrap(),
         };
@@ -417,18 +425,18 @@ fn refusals_name_argument_range_and_value() {
     assert_eq!(text(blocks.unwrap_err()), "`blocks` = 3 must divide d_output = 4");
     let bases = RelGraphConvConfig::new(6, 4, 1).with_weights(RelWeights::Basis(0)).try_init(&device);
     assert_eq!(text(bases.unwrap_err()), "`bases` must lie in 1.., got 0");
-    let few = RgcnConfig::new(2).init(&hetero(), &[TypeInput::Embedding], &device);
-    assert_eq!(text(few.unwrap_err()), "`inputs`: expected 3 (one per node type), got 1");
-    let all = [TypeInput::Embedding; 3];
-    assert!(text(RgcnConfig::new(2).with_dropout(1.0).init(&hetero(), &all, &device).unwrap_err()).contains("0.0..1.0, got 1"));
-    assert!(text(RgcnConfig::new(2).with_layers(0).init(&hetero(), &all, &device).unwrap_err()).contains("`layers`"));
+    let unknown = RgcnConfig::new(2).init(&hetero(), [("d", TypeInput::Embedding)], &device);
+    assert!(text(unknown.unwrap_err()).contains("unknown node type"));
+    let all = TypeMap::<TypeInput>::default;
+    assert!(text(RgcnConfig::new(2).with_dropout(1.0).init(&hetero(), all(), &device).unwrap_err()).contains("0.0..1.0, got 1"));
+    assert!(text(RgcnConfig::new(2).with_num_layers(0).init(&hetero(), all(), &device).unwrap_err()).contains("`num_layers`"));
     assert_eq!(text(Rows::new(&[1], &[0, -1], 2).unwrap_err()), "`label of node 1` must lie in 0..2, got -1");
     assert_eq!(text(Rows::new(&[7], &[0, -1], 2).unwrap_err()), "`node of the split` must lie in 0..2, got 7");
     let g = homo();
     let mut task = NodeTask {
         graph: &g,
-        features: vec![Some(Tensor::<2>::ones([6, 2], &device))],
-        target: 0,
+        features: Tensor::<2>::ones([6, 2], &device).into(),
+        target: "_N".into(),
         train: Rows::default(),
         val: Rows::default(),
     };
@@ -459,7 +467,7 @@ fn a_model_under_mixed_precision() {
     let x = matrix(&Device::flex(), "x", 6, 10).cast(FloatDType::F32);
     let model = seeded(1, || GcnConfig::new(10, 2).init(&device));
     let run = |precision| {
-        let y = burn_gnn_ops::with_precision(precision, || model.forward(&homo(), x.clone(), Mode::Eval));
+        let y = burn_gnn_ops::with_precision(precision, || model.forward(&homo().without_dropout(), x.clone()));
         let grads = (y.clone().cast(FloatDType::F32) * matrix(&Device::flex(), "c", 6, 2).cast(FloatDType::F32)).sum().backward();
         let dw = model.layers[0].weight.as_ref().unwrap().val().grad(&grads).unwrap();
         assert_eq!(dw.dtype(), DType::F32);

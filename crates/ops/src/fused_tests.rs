@@ -1,5 +1,4 @@
-//! Fused operators: what a backend without kernels runs, against the kernels of the CPU backends; what is kept
-//! for backward; gradients of gradients.
+//! Fused operators where the properties of all operators say nothing: masks, steps of Adam, results kept as bits, second derivatives.
 
 use std::sync::Arc;
 
@@ -13,12 +12,11 @@ use burn_gnn_graph::Relation;
 
 use crate::attention::{AttentionGrad, AttentionPlan, GatOptions};
 use crate::dense::adam::{AdamDecay, AdamStep};
-use crate::dense::cross_entropy::{CrossEntropyGrad, CrossEntropyPlan, LossReduction};
 use crate::dense::dropout::KeyedDropout;
-use crate::dense::epilogue::{Epilogue, EpilogueGrad, EpiloguePlan};
+use crate::dense::epilogue::{Epilogue, EpiloguePlan};
 use crate::dense::matmul::Product;
-use crate::fallback_tests::{assert_near_all, compare_operator, graphs, numbers};
-use crate::operator::{GnnBackend, Operator, Tensors};
+use crate::fallback_tests::{compare_operator, numbers};
+use crate::operator::GnnBackend;
 use crate::{Activation, Stream};
 
 fn dropout(prob: Option<f64>, rows: usize) -> Option<KeyedDropout> {
@@ -33,27 +31,6 @@ fn attention(relation: &Relation, heads: usize, dim: usize, slope: Option<f64>, 
         None => AttentionPlan::edges("attention", relation, heads, dim, dropout.as_ref()),
     }
     .unwrap()
-}
-
-fn compare_attention<B: GnnBackend>(backend: &str) {
-    let device = Device::<B>::default();
-    for relation in graphs() {
-        for (heads, dim) in [(1, 1), (8, 8), (1, 40), (3, 5), (0, 2), (2, 0)] {
-            for (slope, prob) in [(Some(0.2), None), (Some(0.0), Some(0.4)), (None, Some(0.4))] {
-                let plan = attention(&relation, heads, dim, slope, dropout(prob, relation.num_edges()));
-                let what = format!("{backend}, {relation:?}, {heads} x {dim}, {slope:?}, {prob:?}");
-                let make = |seed, shape: &[usize]| numbers::<B>(seed, &Shape::from(shape.to_vec()), &device);
-                let z = make(1, &[relation.num_src(), heads, dim]);
-                let gat = plan.slope().is_some();
-                let inputs = if gat {
-                    vec![z, make(2, &[relation.num_src(), heads]), make(3, &[relation.num_dst(), heads])]
-                } else {
-                    vec![z, make(4, &[relation.num_edges(), heads])]
-                };
-                compare_gradients::<B>(&what, &plan, inputs);
-            }
-        }
-    }
 }
 
 fn compare_gradients<B: GnnBackend>(what: &str, plan: &AttentionPlan, inputs: Vec<FloatTensor<B>>) {
@@ -85,54 +62,6 @@ fn attention_of_masks_only() {
     masked_attention::<NdArray>("ndarray");
 }
 
-fn compare_cross_entropy<B: GnnBackend>(backend: &str) {
-    let device = Device::<B>::default();
-    for (n, classes, rows, targets) in [(4, 3, vec![2, 0, 2], vec![1, 0, 2]), (2, 33, vec![1], vec![32]), (3, 2, vec![], vec![])] {
-        for reduction in [LossReduction::Sum, LossReduction::Mean] {
-            let plan = CrossEntropyPlan::new([n, classes], &rows.clone().into(), &targets.clone().into(), reduction).unwrap();
-            let what = format!("{backend}, {n} x {classes}, {rows:?}, {reduction:?}");
-            let x = || numbers::<B>(1, &Shape::from([n, classes]), &device);
-            compare_operator::<B, _>(&what, &plan, vec![x()]);
-            let [_, stats] = B::run(vec![x()].into(), plan.clone()).take();
-            let grad = numbers::<B>(2, &Shape::from([1]), &device);
-            compare_operator::<B, _>(&format!("{what}, gradient"), &CrossEntropyGrad(plan), vec![grad, stats, x()]);
-        }
-    }
-}
-
-fn compare_epilogue<B: GnnBackend>(backend: &str) {
-    let device = Device::<B>::default();
-    for (rows, columns) in [(5, 7), (300, 3), (1, 70), (0, 2), (2, 0)] {
-        for activation in [Activation::None, Activation::Relu, Activation::LeakyRelu(0.2), Activation::Elu(0.8)] {
-            for prob in [None, Some(0.3)] {
-                let plan = EpiloguePlan::new([rows, columns], activation, dropout(prob, rows).as_ref()).unwrap();
-                let what = format!("{backend}, {rows} x {columns}, {activation:?}, {prob:?}");
-                let make = |seed, shape: &[usize]| numbers::<B>(seed, &Shape::from(shape.to_vec()), &device);
-                let (x, bias) = (make(1, &[rows, columns]), make(2, &[columns]));
-                let op = |biased, open| Epilogue { plan: plan.clone(), biased, open };
-                compare_operator::<B, _>(&what, &op(false, false), vec![x.clone()]);
-                let inputs = vec![x, bias];
-                compare_operator::<B, _>(&format!("{what}, bias"), &op(true, false), inputs.clone());
-                // Either reads which entries are open in the form that it wrote.
-                let kernel = B::run(inputs.clone().into(), op(true, plan.keeps_open()));
-                let fallback = op(true, plan.keeps_open()).reference::<B>(inputs.into());
-                assert_near_all::<B>(&format!("{what}, open"), kernel.clone(), fallback.clone());
-                for bias in [false, true] {
-                    let op = EpilogueGrad { plan: plan.clone(), bias };
-                    let kept = |of: &Tensors<B>| Tensors {
-                        floats: std::iter::once(make(3, &[rows, columns]))
-                            .chain(plan.keeps_output().then(|| kernel.floats[0].clone()))
-                            .collect(),
-                        ints: of.ints.clone(),
-                    };
-                    let (a, b) = (B::run(kept(&kernel), op.clone()), op.reference::<B>(kept(&fallback)));
-                    assert_near_all::<B>(&format!("{what}, gradients, bias {bias}"), a, b);
-                }
-            }
-        }
-    }
-}
-
 fn compare_adam<B: GnnBackend>(backend: &str) {
     let device = Device::<B>::default();
     for decay in [AdamDecay::None, AdamDecay::L2(0.1), AdamDecay::Decoupled(0.1)] {
@@ -146,18 +75,8 @@ fn compare_adam<B: GnnBackend>(backend: &str) {
 }
 
 #[test]
-fn fallbacks_on_flex() {
-    compare_attention::<Flex>("flex");
-    compare_cross_entropy::<Flex>("flex");
-    compare_epilogue::<Flex>("flex");
+fn steps_of_adam() {
     compare_adam::<Flex>("flex");
-}
-
-#[test]
-fn fallbacks_on_ndarray() {
-    compare_attention::<NdArray>("ndarray");
-    compare_cross_entropy::<NdArray>("ndarray");
-    compare_epilogue::<NdArray>("ndarray");
     compare_adam::<NdArray>("ndarray");
 }
 
@@ -190,42 +109,6 @@ fn what_an_epilogue_keeps() {
             assert_eq!(Arc::strong_count(&out_data), if keeps && tracked { 3 } else { 2 }, "{activation:?}, tracked {tracked}");
         }
     }
-}
-
-#[test]
-fn untracked_attention_keeps_nothing() {
-    let relation = &graphs()[0];
-    let plan = attention(relation, 2, 3, Some(0.2), None);
-    for tracked in [true, false] {
-        let z = leaf(&[5, 2, 3], tracked);
-        let data = z.primitive().data_arc();
-        let [out, stats] = Ad::run(vec![z, leaf(&[5, 2], false), leaf(&[4, 2], false)].into(), plan.clone()).take();
-        assert_eq!((out.is_tracked(), stats.is_tracked()), (tracked, false));
-        assert_eq!(Arc::strong_count(&data) > 1, tracked);
-    }
-}
-
-#[test]
-#[should_panic(expected = "attention: the gradient of a gradient is not implemented")]
-fn second_order_attention_is_refused() {
-    let plan = attention(&graphs()[0], 1, 1, None, None);
-    let x = |shape: &[usize]| leaf(shape, false);
-    let inputs = vec![leaf(&[4, 1, 1], true), x(&[4, 1, 1]), x(&[4, 2, 1]), x(&[5, 1, 1]), x(&[8, 1])];
-    let _ = Ad::run(inputs.into(), AttentionGrad { plan, z: true, first: true, second: false });
-}
-
-#[test]
-#[should_panic(expected = "cross_entropy_rows: the gradient of a gradient is not implemented")]
-fn second_order_cross_entropy_is_refused() {
-    let plan = CrossEntropyPlan::new([2, 2], &[0].into(), &[1].into(), LossReduction::Sum).unwrap();
-    let _ = Ad::run(vec![leaf(&[1], false), leaf(&[1, 2], false), leaf(&[2, 2], true)].into(), CrossEntropyGrad(plan));
-}
-
-#[test]
-#[should_panic(expected = "bias_activation: the gradient of a gradient is not implemented")]
-fn second_order_epilogues_are_refused() {
-    let plan = EpiloguePlan::new([2, 2], Activation::None, None).unwrap();
-    let _ = Ad::run(vec![leaf(&[2, 2], true)].into(), EpilogueGrad { plan, bias: true });
 }
 
 /// The backward of a product calls these: with them differentiable, so is the gradient.

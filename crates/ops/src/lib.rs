@@ -5,7 +5,7 @@
 //! [`segment_reduce`], [`segment_mm`], [`gather_mm`]; the fused [`gat_attention`],
 //! [`relational_aggregate`] and [`weighted_aggregate`]; [`bias_activation`], [`cross_entropy_rows`] and
 //! [`adam_step`]; [`dropout`] and the initialisers, whose draws belong to original ids through a
-//! [`Stream`]; [`with_precision`]; [`GraphView`], what a layer sees of a graph; [`MessageOps`] and [`function`],
+//! [`Stream`]; [`with_precision`]; [`GraphView`], what a layer sees of a graph, and its [`Edges`] of one type; [`MessageOps`] and [`function`],
 //! message passing by the names of fields, and [`MessagePassing`], a trait for custom layers.
 //!
 //! All of them go through one extension of Burn's backends: kernels of `burn-gnn-cpu` for Flex and NdArray, those of `burn-gnn-cube` for GPUs, plain
@@ -17,11 +17,20 @@ mod activation;
 mod aggregate;
 mod attention;
 mod check;
-mod cpu;
 mod dense;
 mod div_by;
+mod draw_key;
 mod edge_softmax;
+mod edge_types;
+mod edges;
 mod error;
+// Operators as the tests of properties see them, which name this crate.
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+extern crate self as burn_gnn_ops;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[allow(dead_code, deprecated, unused_imports)]
+#[path = "../tests/ops/families/mod.rs"]
+mod families;
 // The fallback is compared with kernels of a backend that Burn has deprecated.
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
@@ -38,6 +47,7 @@ mod operator;
 mod pending_gradients;
 mod primitives;
 mod relational;
+mod scope;
 mod segment;
 mod split;
 mod typed;
@@ -64,7 +74,10 @@ pub use dense::epilogue::*;
 pub use dense::matmul::{matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_rows_onto};
 pub use dense::precision::{Precision, precision, with_precision};
 pub use div_by::div_by;
+pub use draw_key::{DrawKey, Keyed};
 pub use edge_softmax::*;
+pub use edge_types::EdgeTypes;
+pub use edges::Edges;
 pub use error::{GraphFault, OpsError};
 pub use gsddmm::*;
 pub use gspmm::*;
@@ -76,6 +89,7 @@ pub use message::{
 };
 pub use multi::*;
 pub use relational::*;
+pub use scope::{DropoutKey, next_stream, seeded};
 pub use segment::*;
 pub use split::split_rows;
 pub use typed::*;

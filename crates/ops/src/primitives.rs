@@ -71,7 +71,7 @@ mod tests {
     #[test]
     #[allow(deprecated)] // Burn has deprecated its ndarray backend; people still use it.
     fn both_kinds_select_rows() {
-        fn rows<B: crate::cpu::Host>(device: &Device<B>, values: TensorData) -> Vec<f32> {
+        fn rows<B: crate::operator::cpu::Host>(device: &Device<B>, values: TensorData) -> Vec<f32> {
             let x = B::from_floats(vec![1f32, 2.0, 3.0], [3, 1].into());
             B::floats::<f32>(&B::float_select(x, 0, B::int_from_data(values, device))).to_vec()
         }

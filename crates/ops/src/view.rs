@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{Graph, Relation, Schema, of_etype, of_ntype};
+use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation, Schema, of_etype, of_ntype};
 use burn_gnn_sampling::Block;
 
 use crate::split::first_rows;
-use crate::{DegreeScale, DegreesOf};
+use crate::{DegreeScale, DegreesOf, DrawKey, EdgeTypes, Edges, Keyed};
 
 /// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.
 ///
@@ -100,6 +100,56 @@ pub trait GraphView: Send + Sync {
     /// Original type-wise id of each edge of a relation; `None` where edge id and original id are the same
     /// number. Every random draw about an edge is keyed by it.
     fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>>;
+
+    /// What dropout is keyed by in a pass over this view: a block has the (seed, step) of its sample, a graph or a partition none
+    /// ([`DrawKey::Fresh`]) until [`at_step`](Self::at_step) gives one.
+    fn draw_key(&self) -> DrawKey {
+        DrawKey::Fresh
+    }
+
+    /// The edges of one type, for layers on one relation; see [`Edges`].
+    ///
+    /// # Errors
+    /// Unknown type, with those that there are; a relation name that several edge types share.
+    fn edge_type(&self, etype: impl EdgeKey) -> Result<Edges<'_>, GraphError>
+    where
+        Self: Sized,
+    {
+        Edges::new(self, etype)
+    }
+
+    /// The edges of all types, for layers on several relations; see [`EdgeTypes`].
+    fn edge_types(&self) -> EdgeTypes<'_>
+    where
+        Self: Sized,
+    {
+        EdgeTypes::new(self)
+    }
+
+    /// This view with draws keyed by (seed, step): dropout is the same again for the same step, on a graph, its partitions and blocks.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_ops::{DrawKey, GraphView};
+    /// let g = Graph::homogeneous(2, vec![0], vec![1])?;
+    /// assert_eq!(g.draw_key(), DrawKey::Fresh);
+    /// assert_eq!(g.at_step(7, 30).draw_key(), DrawKey::Step { seed: 7, step: 30 });
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    fn at_step(&self, seed: u64, step: u64) -> Keyed<'_, Self>
+    where
+        Self: Sized,
+    {
+        Keyed::new(self, DrawKey::Step { seed, step })
+    }
+
+    /// This view with nothing dropped, for a pass without dropout on an autodiff device (gradients of a trained model).
+    fn without_dropout(&self) -> Keyed<'_, Self>
+    where
+        Self: Sized,
+    {
+        Keyed::new(self, DrawKey::Never)
+    }
 }
 
 impl GraphView for Graph {
@@ -188,6 +238,12 @@ impl GraphView for Block {
     }
     fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>> {
         Some(Block::original_edge_ids(self, etype).clone())
+    }
+    fn draw_key(&self) -> DrawKey {
+        match self.key() {
+            Some(key) => DrawKey::Step { seed: key.seed, step: key.step },
+            None => DrawKey::Fresh,
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use burn::tensor::Shape;
 use burn_gnn_structure::{Attached, Bytes, CountBytes, Derived, Relation};
 use rayon::prelude::*;
 
-use crate::error::{check_rows, check_width};
+use crate::broadcast::check_width;
+use crate::error::check_rows;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 use crate::{Activation, PlanError};
 

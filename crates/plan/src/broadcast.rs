@@ -59,6 +59,14 @@ pub(crate) fn width(features: &[usize]) -> Option<usize> {
     features.iter().try_fold(1usize, |n, &axis| n.checked_mul(axis)).filter(|&n| n <= MAX_COLUMNS)
 }
 
+/// Entries of a row of this feature shape; few enough that 32 bits number them.
+///
+/// # Errors
+/// More entries.
+pub fn check_width(op: &'static str, features: &[usize]) -> Result<usize, PlanError> {
+    width(features).ok_or_else(|| PlanError::TooWide { op, shape: features.to_vec(), limit: MAX_COLUMNS })
+}
+
 impl RowMap {
     /// `read` tells whether any column is ever looked up; without, no table is made.
     fn new(own: &[usize], out: &[usize], read: bool) -> Result<Self, Misfit> {

@@ -169,14 +169,6 @@ pub fn check_shape(op: &'static str, arg: &'static str, expected: &[usize], actu
     Err(PlanError::Shape { op, arg, expected: expected.to_vec(), actual: actual.to_vec() })
 }
 
-/// Entries of a row of this feature shape; few enough that 32 bits number them.
-///
-/// # Errors
-/// More entries.
-pub fn check_width(op: &'static str, features: &[usize]) -> Result<usize, PlanError> {
-    crate::broadcast::width(features).ok_or_else(|| PlanError::TooWide { op, shape: features.to_vec(), limit: crate::MAX_COLUMNS })
-}
-
 /// Refuses more types than 32 bits can number, one number kept free as "no type".
 ///
 /// # Errors

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use burn::tensor::Shape;
 use burn_gnn_structure::Relation;
 
-use crate::error::{accept, check_width};
+use crate::broadcast::check_width;
+use crate::error::accept;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 use crate::{PlanError, Segments};
 

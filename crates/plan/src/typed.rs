@@ -2,7 +2,7 @@
 
 use burn::tensor::Shape;
 
-use crate::error::check_width;
+use crate::broadcast::check_width;
 use crate::{Permutation, PlanError, Segments, TypeIndex};
 
 /// Which rows go with which matrix.

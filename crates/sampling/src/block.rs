@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::SampledBatch;
 use crate::facts::BatchFacts;
 use crate::rules::EdgeRule;
 use crate::stored_ids::edge_ids;
-use burn_gnn_graph::{Compressed, Derived, EdgeKey, EdgeReader, Graph, GraphError, OriginalIds, Relation, Schema, of_etype, of_ntype};
+use crate::{SampleKey, SampledBatch};
+use burn_gnn_graph::{
+    Compressed, Derived, EdgeKey, EdgeReader, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema, of_etype, of_ntype,
+};
 
 /// The graph that is sampled, and the ids it had before it was renumbered.
 #[derive(Debug)]
@@ -75,6 +77,7 @@ pub(crate) enum Origin {
 #[derive(Clone, Debug)]
 pub struct Block {
     origin: Origin,
+    key: Option<SampleKey>,
     bounds: Option<Arc<Bounds>>,
     relations: Arc<[Relation]>,
     /// Nodes of the whole batch, per type: sources are the first `num_src` of them.
@@ -105,6 +108,15 @@ pub(crate) struct BlockParts {
 }
 
 impl Block {
+    #[track_caller]
+    fn ntype(&self, key: impl NodeKey) -> usize {
+        self.schema().ntype(key).unwrap_or_else(|e| panic!("{e}"))
+    }
+    #[track_caller]
+    fn etype(&self, key: impl EdgeKey) -> usize {
+        self.schema().etype(key).unwrap_or_else(|e| panic!("{e}"))
+    }
+
     /// Whether [`src_nodes`](Self::src_nodes) are ids of a graph that this machine holds, not rows of a batch of several machines.
     #[doc(hidden)]
     pub fn holds_graph(&self) -> bool {
@@ -122,6 +134,7 @@ impl Block {
             Ids { graph: Derived::new(), edges, original_nodes: original(nodes.len()), original_edges: original(parts.relations.len()) };
         Self {
             origin,
+            key: None,
             bounds: None,
             relations: parts.relations.into(),
             nodes: nodes.clone(),
@@ -157,6 +170,17 @@ impl Block {
         Ok(block)
     }
 
+    /// The key of the batch that a sampler made this block for: dropout of layers on the block is keyed by its seed and step. None of a
+    /// block that no sampler made, until it is [given one](Self::with_key).
+    pub fn key(&self) -> Option<SampleKey> {
+        self.key
+    }
+    /// The block with another key.
+    #[must_use]
+    pub fn with_key(self, key: impl Into<Option<SampleKey>>) -> Self {
+        Self { key: key.into(), ..self }
+    }
+
     /// Node types and edge types, those of the graph.
     pub fn schema(&self) -> &Arc<Schema> {
         match &self.origin {
@@ -181,23 +205,25 @@ impl Block {
         let relations = self.relations.iter().enumerate().map(whole).collect();
         Graph::assemble(facts.schema().clone(), self.num_src.to_vec(), relations)
     }
-    /// Nodes of node type number `ntype` in the whole graph.
+    /// Nodes of a type in the whole graph.
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn total_nodes(&self, ntype: usize) -> u64 {
+    pub fn total_nodes(&self, ntype: impl NodeKey) -> u64 {
+        let ntype = self.ntype(ntype);
         match &self.origin {
             Origin::Whole(source) => *of_ntype(source.whole().node_counts(), ntype) as u64,
             Origin::Told(facts) => facts.total_nodes(ntype),
         }
     }
-    /// Edges of edge type number `etype` in the whole graph.
+    /// Edges of a type in the whole graph.
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn total_edges_of(&self, etype: usize) -> u64 {
+    pub fn total_edges_of(&self, etype: impl EdgeKey) -> u64 {
+        let etype = self.etype(etype);
         match &self.origin {
             Origin::Whole(source) => of_etype(source.whole().relations(), etype).num_edges() as u64,
             Origin::Told(facts) => facts.total_edges(etype),
@@ -218,28 +244,41 @@ impl Block {
     pub fn total_edges(&self) -> usize {
         self.relations.iter().map(Relation::num_edges).sum()
     }
-    /// Source nodes of node type number `ntype`, as ids of [`graph`](Self::graph); the first are the destinations.
+    /// Source nodes of a type, as ids of [`graph`](Self::graph); the first are the destinations. Types are given by name, by number, or as
+    /// `..` where there is one.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
+    /// let g = Graph::builder().nodes("a", 3).nodes("b", 2).edges(("a", "to", "b"), vec![0, 2, 1], vec![0, 0, 1]).build()?;
+    /// let batch = NeighborSampler::new(&g, 1, 10)?.sample([("b", [0])], SampleKey::new(0))?;
+    /// assert_eq!((batch.blocks[0].src_nodes("a"), batch.blocks[0].dst_nodes("b")), (&[0, 2][..], &[0][..]));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn src_nodes(&self, ntype: usize) -> &[u32] {
+    pub fn src_nodes(&self, ntype: impl NodeKey) -> &[u32] {
+        let ntype = self.ntype(ntype);
         &of_ntype(&self.nodes, ntype)[..self.num_src[ntype]]
     }
-    /// Destination nodes of node type number `ntype`, as ids of [`graph`](Self::graph).
+    /// Destination nodes of a type, as ids of [`graph`](Self::graph).
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn dst_nodes(&self, ntype: usize) -> &[u32] {
+    pub fn dst_nodes(&self, ntype: impl NodeKey) -> &[u32] {
+        let ntype = self.ntype(ntype);
         &of_ntype(&self.nodes, ntype)[..self.num_dst[ntype]]
     }
-    /// Id in [`graph`](Self::graph) of each edge of edge type number `etype`: rows of its edge features.
+    /// Id in [`graph`](Self::graph) of each edge of a type: rows of its edge features.
     ///
     /// # Panics
     /// There is no such type; of a relation in a file, an id that `u32` does not hold, or a file that cannot be read.
     #[track_caller]
-    pub fn edge_ids(&self, etype: usize) -> &[u32] {
+    pub fn edge_ids(&self, etype: impl EdgeKey) -> &[u32] {
+        let etype = self.etype(etype);
         let positions = of_etype(&self.positions, etype);
         let Origin::Whole(source) = &self.origin else { return positions };
         let relation = of_etype(source.graph.relations(), etype);
@@ -266,7 +305,8 @@ impl Block {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn original_ids(&self, ntype: usize) -> &Arc<[u64]> {
+    pub fn original_ids(&self, ntype: impl NodeKey) -> &Arc<[u64]> {
+        let ntype = self.ntype(ntype);
         of_ntype(&self.ids.original_nodes, ntype).get_or_compute(|| match &self.origin {
             Origin::Whole(source) => originals(&source.node_ids[ntype], self.src_nodes(ntype)),
             Origin::Told(facts) => facts.original_nodes(ntype)[..self.num_src[ntype]].into(),
@@ -277,7 +317,8 @@ impl Block {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn original_edge_ids(&self, etype: usize) -> &Arc<[u64]> {
+    pub fn original_edge_ids(&self, etype: impl EdgeKey) -> &Arc<[u64]> {
+        let etype = self.etype(etype);
         of_etype(&self.ids.original_edges, etype).get_or_compute(|| match &self.origin {
             Origin::Whole(source) => match source.graph.relations()[etype].stored() {
                 Some(reader) if source.edge_ids[etype].as_slice().is_none() => self.stored_ids(reader, etype).into(),
@@ -294,7 +335,8 @@ impl Block {
     /// # Cost
     /// `O(1)` per node; where seeds have times, `O(degree)`.
     #[track_caller]
-    pub fn in_degrees(&self, etype: usize) -> Vec<u32> {
+    pub fn in_degrees(&self, etype: impl EdgeKey) -> Vec<u32> {
+        let etype = self.etype(etype);
         let (_, d) = self.schema().ends(etype);
         match &self.origin {
             Origin::Whole(source) => {
@@ -313,7 +355,8 @@ impl Block {
     /// # Cost
     /// As [`in_degrees`](Self::in_degrees).
     #[track_caller]
-    pub fn src_in_degrees(&self, etype: usize) -> Option<Vec<u32>> {
+    pub fn src_in_degrees(&self, etype: impl EdgeKey) -> Option<Vec<u32>> {
+        let etype = self.etype(etype);
         let (s, d) = self.schema().ends(etype);
         match &self.origin {
             Origin::Whole(source) if s == d => {
@@ -332,7 +375,8 @@ impl Block {
     /// # Cost
     /// `O(1)` per node; where seeds have times, `O(degree)`.
     #[track_caller]
-    pub fn out_degrees(&self, etype: usize) -> Vec<u32> {
+    pub fn out_degrees(&self, etype: impl EdgeKey) -> Vec<u32> {
+        let etype = self.etype(etype);
         let (s, _) = self.schema().ends(etype);
         match &self.origin {
             Origin::Whole(source) => {
@@ -386,13 +430,33 @@ pub struct MiniBatch {
 }
 
 impl MiniBatch {
-    /// Nodes whose features go into the first layer, per node type.
-    pub fn input_nodes(&self, ntype: usize) -> &[u32] {
-        self.blocks.first().map_or(&[], |b| b.src_nodes(ntype))
+    /// Nodes of a type whose features go into the first layer.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn input_nodes(&self, ntype: impl NodeKey) -> &[u32] {
+        match self.blocks.first() {
+            Some(block) => block.src_nodes(ntype),
+            None => &[],
+        }
     }
-    /// Nodes that the last layer computes: the seeds, each once.
-    pub fn output_nodes(&self, ntype: usize) -> &[u32] {
-        self.blocks.last().map_or(&[], |b| b.dst_nodes(ntype))
+    /// Nodes of a type that the last layer computes: the seeds, each once.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn output_nodes(&self, ntype: impl NodeKey) -> &[u32] {
+        match self.blocks.last() {
+            Some(block) => block.dst_nodes(ntype),
+            None => &[],
+        }
+    }
+    /// The batch with another key for the dropout of layers; see [`Block::key`].
+    #[must_use]
+    pub fn with_key(mut self, key: SampleKey) -> Self {
+        self.blocks = self.blocks.into_iter().map(|block| block.with_key(key)).collect();
+        self
     }
     /// Edges of all blocks.
     pub fn total_edges(&self) -> usize {

@@ -98,7 +98,7 @@ impl ToBlock for Subgraph {
                 return Err(GraphError::RepeatedId { what, position, id: u64::from(seeds[t][position]) });
             }
         }
-        let block = batch.blocks.swap_remove(0);
+        let block = batch.blocks.swap_remove(0).with_key(None);
         for (t, (all, found)) in g.relations().iter().zip(block.relations()).enumerate() {
             if all.num_edges() != found.num_edges() {
                 let dst = &seeds[g.schema().ends(t).1];

@@ -9,7 +9,7 @@ use crate::neighbor::NeighborSampler;
 use crate::sampler::of_field;
 use crate::{BlockSampler, SampledBatch, Sampler, SeedKind, Seeds};
 use burn_gnn_graph::internal::{check_ids, check_len, setting};
-use burn_gnn_graph::{EdgeKey, Graph, GraphError};
+use burn_gnn_graph::{EdgeKey, EdgeType, Graph, GraphError};
 
 /// Negative pairs of a batch of edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,28 +51,42 @@ pub enum LinkExclusion {
     /// The seed edges, and of each the edge of the same type whose id this list has at its place.
     Reverse(Vec<u32>),
     /// The seed edges, and those of the same ids in the type that holds their reverses, such as one made by
-    /// [`Graph::with_inverse_relations`](burn_gnn_graph::Graph::with_inverse_relations). By its number.
-    ReverseType(usize),
+    /// [`Graph::with_inverse_relations`](burn_gnn_graph::Graph::with_inverse_relations). [`reverse_type`](Self::reverse_type) makes it of
+    /// three names.
+    ReverseType(EdgeType),
 }
 
 impl LinkExclusion {
-    /// Whether it is one of seed edges of type number `etype`.
+    /// The seed edges, and those of the same ids in this edge type, [`ReverseType`](Self::ReverseType).
+    ///
+    /// ```
+    /// use burn_gnn_sampling::LinkExclusion;
+    /// let exclusion = LinkExclusion::reverse_type(("paper", "written_by", "author"));
+    /// assert_eq!(exclusion, LinkExclusion::ReverseType(("paper", "written_by", "author").into()));
+    /// ```
+    pub fn reverse_type(etype: impl Into<EdgeType>) -> Self {
+        Self::ReverseType(etype.into())
+    }
+
+    /// Whether it is one of seed edges of type number `etype`; the number of the reverse type, if it names one.
     ///
     /// # Errors
     /// As [`LinkSampler::with_exclusion`].
     #[doc(hidden)]
-    pub fn check(&self, g: &Graph, etype: usize) -> Result<(), GraphError> {
+    pub fn check(&self, g: &Graph, etype: usize) -> Result<Option<usize>, GraphError> {
         let edges = g.relations()[etype].num_edges();
         match self {
-            Self::Nothing | Self::Seeds => Ok(()),
+            Self::Nothing | Self::Seeds => Ok(None),
             Self::Reverse(ids) => {
                 check_len("reverse", "one per edge", edges, ids.len()).map_err(|e| g.in_etype(etype, e))?;
-                check_ids("reverse", &format!("edge type `{}`", g.schema().etypes()[etype]), ids, edges)
+                check_ids("reverse", &format!("edge type `{}`", g.schema().etypes()[etype]), ids, edges)?;
+                Ok(None)
             }
             Self::ReverseType(t) => {
-                let t = g.schema().etype(*t)?;
+                let t = g.schema().etype(t)?;
                 let found = g.relations()[t].num_edges();
-                check_len("reverse type", "that of the seed edges", edges, found).map_err(|e| g.in_etype(t, e))
+                check_len("reverse type", "that of the seed edges", edges, found).map_err(|e| g.in_etype(t, e))?;
+                Ok(Some(t))
             }
         }
     }
@@ -169,6 +183,8 @@ pub struct LinkSampler {
     etype: usize,
     pairs: NegativePairs,
     exclusion: LinkExclusion,
+    /// The number of the type that `exclusion` names.
+    reverse_type: Option<usize>,
 }
 
 impl LinkSampler {
@@ -181,7 +197,7 @@ impl LinkSampler {
         let etype = sampler.graph().schema().etype(etype)?;
         let tails = NegativeSampler::on(sampler.graph(), etype, false, sampler.edge_times(etype));
         let blocks = Box::new(blocks);
-        Ok(Self { tails, heads: None, blocks, etype, pairs: NegativePairs::None, exclusion: LinkExclusion::Seeds })
+        Ok(Self { tails, heads: None, blocks, etype, pairs: NegativePairs::None, exclusion: LinkExclusion::Seeds, reverse_type: None })
     }
 
     /// How many negative pairs, and which.
@@ -222,7 +238,7 @@ impl LinkSampler {
     /// A list of reverses that does not have one edge per edge, or ids out of range; a type of reverses with another number of
     /// edges, or none of that number.
     pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, GraphError> {
-        exclusion.check(self.sampler().graph(), self.etype)?;
+        self.reverse_type = exclusion.check(self.sampler().graph(), self.etype)?;
         self.exclusion = exclusion;
         Ok(self)
     }
@@ -294,10 +310,11 @@ impl LinkSampler {
         if self.exclusion != LinkExclusion::Nothing {
             excluded[self.etype].extend_from_slice(edges);
         }
-        match &self.exclusion {
-            LinkExclusion::Reverse(ids) => excluded[self.etype].extend(edges.iter().map(|&e| ids[e as usize])),
-            LinkExclusion::ReverseType(t) => excluded[*t].extend_from_slice(edges),
-            LinkExclusion::Nothing | LinkExclusion::Seeds => {}
+        if let LinkExclusion::Reverse(ids) = &self.exclusion {
+            excluded[self.etype].extend(edges.iter().map(|&e| ids[e as usize]));
+        }
+        if let Some(t) = self.reverse_type {
+            excluded[t].extend_from_slice(edges);
         }
     }
 

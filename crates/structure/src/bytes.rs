@@ -38,6 +38,16 @@ impl Sum for Bytes {
     }
 }
 
+/// A number of bytes for people: `1.5 MiB`; below a KiB `17 B`.
+pub fn readable_bytes(n: usize) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB"];
+    if n < 1 << 10 {
+        return format!("{n} B");
+    }
+    let unit = ((n.ilog2() / 10 - 1) as usize).min(units.len() - 1);
+    format!("{:.1} {}", n as f64 / (1u64 << (10 * (unit + 1))) as f64, units[unit])
+}
+
 /// Values that say how much memory they hold beyond their own size: what [`Attached`](crate::Attached) keeps.
 pub trait CountBytes {
     /// What it holds now; of what is made on first use, what has been made.

@@ -49,6 +49,7 @@ pub use traversal::DfsLabel;
 /// For the other crates of this library alone.
 #[doc(hidden)]
 pub mod internal {
+    pub use crate::bytes::readable_bytes;
     pub use crate::error::setting;
     pub use crate::memory::{filled, reserve, room};
     pub use crate::prefetch::{prefetch, prefetch_at};

@@ -100,7 +100,7 @@ fn run(args: &Args) -> Result<()> {
         bail!("{} holds the logs of an earlier run, which would be read with those of this one; give another folder", out.display());
     }
 
-    let config = GinConfig::new(DEGREES, 2).with_hidden(args.hidden).with_layers(args.layers);
+    let config = GinConfig::new(DEGREES, 2).with_hidden(args.hidden).with_num_layers(args.layers);
     let model = Classifier { gin: seeded(args.seed, || config.try_init(&device.clone().autodiff()))? };
     let stop = StoppingCondition::NoImprovementSince { n_epochs: args.patience };
     let stop = MetricEarlyStoppingStrategy::new(&AccuracyMetric::new(), Aggregate::Mean, Direction::Highest, Split::Valid, stop);

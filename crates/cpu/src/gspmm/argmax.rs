@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::gather::{CopyLhs, Messages, Op, each, for_blocks, put, put_last};
+use super::gather::{CopyLhs, Messages, Op, for_blocks, put, put_last};
 use super::layout::{Layout, Same};
 use crate::lanes::Lanes;
 use crate::simd::{Blocked, Reach};
+use crate::unroll::each;
 use crate::{
     Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows, collect_rows_and_edges, collect_rows2, prefetch,
 };

@@ -17,6 +17,7 @@ use std::ops::Range;
 use super::layout::Layout;
 use crate::lanes::Lanes;
 use crate::simd::{Baseline, Blocked, Reach};
+use crate::unroll::each;
 use crate::{Acc, Adjacency, Elem, Sink, ahead, by_edges, collect_rows, prefetch};
 use burn_gnn_plan::BinaryOp;
 
@@ -184,23 +185,6 @@ macro_rules! for_blocks {
     }};
 }
 pub(crate) use for_blocks;
-
-/// `$do` for `$k` from 0 to below `$n`, which is at most 8, written out.
-///
-/// Indices must be constants before the compiler decides what lives in registers; it unrolls a loop with
-/// a long body too late for that, and sums would go through memory.
-macro_rules! each {
-    ($k:ident < $n:expr, $do:block) => {
-        each!(@ $k, $n, $do, 0, 1, 2, 3, 4, 5, 6, 7)
-    };
-    (@ $k:ident, $n:expr, $do:block, $($index:literal),*) => {{
-        $(if $index < $n {
-            let $k: usize = $index;
-            $do
-        })*
-    }};
-}
-pub(crate) use each;
 
 /// Sums of messages, `width` columns for every row; rows without edges are 0.
 pub(crate) fn sum<T: Elem, O: Op, R: Layout>(messages: &Messages<'_, T, O, R>, mean: bool) -> Vec<T> {

@@ -1,5 +1,6 @@
 //! GSpMM, `out[v] = reduce over in-edges (u, v, e) of op(lhs[u], rhs[e])`, and its gradients.
 
+pub mod aggregate;
 mod argmax;
 mod backward;
 mod forward;

@@ -8,10 +8,11 @@
 
 use std::ops::Range;
 
-use super::gather::{each, for_blocks, put};
+use super::gather::{for_blocks, put};
 use super::layout::{Eights, Layout, One, Same, Sixteens};
 use crate::lanes::Lanes;
 use crate::simd::{Blocked, Reach};
+use crate::unroll::each;
 use crate::{Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows_and_edges, prefetch};
 
 /// What the gradients of `lhs[u] * w[e]` read.

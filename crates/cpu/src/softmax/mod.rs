@@ -9,14 +9,11 @@
 //! ```
 //! Logits lie in edge-id order, so both ends of the way are a row anywhere in memory; rows are asked for
 //! ahead, and each is read once and written once. Columns go in blocks of 8, 4 and 1, so that the largest
-//! and the sum stay in registers. Where that waits for memory too often, the order of edges (`by_edges`) is faster.
+//! and the sum stay in registers.
 
 // Fixed lanes and columns of several rows at once: one index says it best.
 #![allow(clippy::needless_range_loop)]
 
-#[cfg(test)]
-mod bit_tests;
-mod by_edges;
 mod segments;
 
 use std::ops::Range;
@@ -24,12 +21,11 @@ use std::ops::Range;
 use burn_gnn_plan::SoftmaxPlan;
 
 use crate::{Acc, Adjacency, EdgeRows, Elem, Exp, Scattered, Vectorised, by_edges, divisor, prefetch, scatter, shift, widest, zeros};
-use by_edges as edges;
 
 /// Edges between asking for a row and reading it.
 const AHEAD: usize = 16;
 /// Entries that one step of the exponential takes; a multiple of every width of a block.
-pub(super) const STEP: usize = 16;
+const STEP: usize = 16;
 
 /// A loop over one run of destinations, for `W` columns from `at`.
 trait Block<T: Elem>: Sync {
@@ -67,8 +63,7 @@ fn all<T: Elem>(plan: &SoftmaxPlan, kernel: &impl Block<T>) -> Vec<T> {
 pub fn forward<T: Elem>(plan: &SoftmaxPlan, x: &[T]) -> Vec<T> {
     match plan.as_segments() {
         Some(segments) => segments::forward(segments, plan.width(), x),
-        None if edges::pays::<T>(plan) => edges::forward(plan, x),
-        None => walk(plan, x),
+        None => all(plan, &Forward { plan, x }),
     }
 }
 
@@ -76,43 +71,13 @@ pub fn forward<T: Elem>(plan: &SoftmaxPlan, x: &[T]) -> Vec<T> {
 pub fn gradient<T: Elem>(plan: &SoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
     match plan.as_segments() {
         Some(segments) => segments::gradient(segments, plan.width(), y, grad),
-        None if edges::pays::<T>(plan) => edges::gradient(plan, y, grad),
-        None => walk_gradient(plan, y, grad),
+        None => all(plan, &Backward { plan, y, grad }),
     }
-}
-
-/// [`forward`] node by node.
-fn walk<T: Elem>(plan: &SoftmaxPlan, x: &[T]) -> Vec<T> {
-    all(plan, &Forward { plan, x, slices: edges::slices::<T>(plan) })
-}
-
-/// [`gradient`] node by node.
-fn walk_gradient<T: Elem>(plan: &SoftmaxPlan, y: &[T], grad: &[T]) -> Vec<T> {
-    all(plan, &Backward { plan, y, grad, slices: edges::slices::<T>(plan) })
-}
-
-/// Where the edges of each slice end among positions `row`.
-#[inline(always)]
-fn parts(row: Range<usize>, slices: usize, num_edges: usize, id: impl Fn(usize) -> usize) -> impl Iterator<Item = Range<usize>> {
-    let mut from = row.start;
-    (0..slices).map(move |s| {
-        let start = from;
-        if s + 1 == slices {
-            from = row.end;
-        } else {
-            let end = edges::end(num_edges, s, slices);
-            while from < row.end && id(from) < end {
-                from += 1;
-            }
-        }
-        start..from
-    })
 }
 
 struct Forward<'a, T> {
     plan: &'a SoftmaxPlan,
     x: &'a [T],
-    slices: usize,
 }
 
 impl<T: Elem> Block<T> for Forward<'_, T> {
@@ -123,7 +88,7 @@ impl<T: Elem> Block<T> for Forward<'_, T> {
 
 /// `W` entries of row `id`.
 #[inline(always)]
-pub(super) fn entries<T, const W: usize>(data: &[T], id: usize, width: usize, at: usize) -> &[T; W] {
+fn entries<T, const W: usize>(data: &[T], id: usize, width: usize, at: usize) -> &[T; W] {
     match data[id * width + at..].first_chunk::<W>() {
         Some(entries) => entries,
         None => unreachable!("a block lies inside its row"),
@@ -141,7 +106,7 @@ impl<T: Elem, const W: usize> Vectorised for ForwardRun<'_, '_, T, W> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Self { job: &Forward { plan, x, slices }, run, at, out } = self;
+        let Self { job: &Forward { plan, x }, run, at, out } = self;
         let (csc, width) = (Adjacency::new(plan.relation().csc()), plan.width());
         let (ids, end) = (csc.edge_ids, csc.indices.len());
         let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
@@ -179,15 +144,9 @@ impl<T: Elem, const W: usize> Vectorised for ForwardRun<'_, '_, T, W> {
             }
             let (rows, _) = buffer.as_chunks::<W>();
             let mut sum = [T::Acc::ZERO; W];
-            for (s, part) in parts(edges.clone(), slices, end, id).enumerate() {
-                let mut partial = [T::Acc::ZERO; W];
-                for row in &rows[part.start - edges.start..part.end - edges.start] {
-                    for j in 0..W {
-                        partial[j] += row[j];
-                    }
-                }
+            for row in &rows[..edges.len()] {
                 for j in 0..W {
-                    sum[j] = if s == 0 { partial[j] } else { sum[j] + partial[j] };
+                    sum[j] += row[j];
                 }
             }
             for j in 0..W {
@@ -204,7 +163,6 @@ struct Backward<'a, T> {
     plan: &'a SoftmaxPlan,
     y: &'a [T],
     grad: &'a [T],
-    slices: usize,
 }
 
 impl<T: Elem> Block<T> for Backward<'_, T> {
@@ -224,7 +182,7 @@ impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, '_, T, W> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Self { job: &Backward { plan, y, grad, slices }, run, at, out } = self;
+        let Self { job: &Backward { plan, y, grad }, run, at, out } = self;
         let (csc, width) = (Adjacency::new(plan.relation().csc()), plan.width());
         let (ids, end) = (csc.edge_ids, csc.indices.len());
         let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
@@ -232,22 +190,16 @@ impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, '_, T, W> {
         for v in run {
             let edges = csc.row(v);
             let mut sum = [T::Acc::ZERO; W];
-            for (s, part) in parts(edges.clone(), slices, end, id).enumerate() {
-                let mut partial = [T::Acc::ZERO; W];
-                for p in part {
-                    if p + AHEAD < end {
-                        let e = id(p + AHEAD);
-                        prefetch(y, e * width + at, W);
-                        prefetch(grad, e * width + at, W);
-                        out.ask(e, at, W);
-                    }
-                    let (y, g) = (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
-                    for j in 0..W {
-                        partial[j] += y[j].acc() * g[j].acc();
-                    }
+            for p in edges.clone() {
+                if p + AHEAD < end {
+                    let e = id(p + AHEAD);
+                    prefetch(y, e * width + at, W);
+                    prefetch(grad, e * width + at, W);
+                    out.ask(e, at, W);
                 }
+                let (y, g) = (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
                 for j in 0..W {
-                    sum[j] = if s == 0 { partial[j] } else { sum[j] + partial[j] };
+                    sum[j] += y[j].acc() * g[j].acc();
                 }
             }
             for p in edges {

@@ -6,7 +6,7 @@ use burn::tensor::{Int, Shape, Tensor};
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Graph, GraphError, of_etype, of_ntype};
 use burn_gnn_sampling::internal::{FoundTrees, HopEdges, HopFound};
-use burn_gnn_sampling::{MiniBatch, NeighborSampler, SampledBatch};
+use burn_gnn_sampling::{MiniBatch, NeighborSampler, SampleKey, SampledBatch};
 
 use super::ids::Ids;
 use super::number::pick_kernel;
@@ -20,6 +20,7 @@ use crate::layout::csc;
 #[derive(Clone, Debug)]
 pub struct DeviceBatch {
     pub(super) graph: Graph,
+    pub(super) key: SampleKey,
     /// By node type, in the order in which they were found.
     pub(super) nodes: Vec<Ids>,
     /// Tree of each of them, where every seed has its own, and the time of each tree, if any.
@@ -171,7 +172,7 @@ impl DeviceBatch {
         let read = |lists: Vec<Ids>| lists.iter().map(Ids::read).collect();
         let times = self.times;
         let trees = self.roots.map(|roots| FoundTrees { roots: read(roots), times });
-        sampler.device_batch(read(self.nodes), hops, read(self.seeds), trees)
+        Ok(sampler.device_batch(read(self.nodes), hops, read(self.seeds), trees)?.with_key(self.key))
     }
 }
 

@@ -115,7 +115,7 @@ impl DeviceSampler {
         }
         let ids = |(list, nodes): (CubeTensor, &Ids)| Ids { list, len: nodes.len };
         let roots = trees.map(|trees| trees.roots.into_iter().zip(&nodes).map(ids).collect());
-        Ok(DeviceBatch { graph: self.graph().clone(), nodes, roots, times: None, seeds: rows_of_seeds, hops })
+        Ok(DeviceBatch { graph: self.graph().clone(), key, nodes, roots, times: None, seeds: rows_of_seeds, hops })
     }
 
     /// Original ids of the nodes of a type, where they differ.

@@ -40,6 +40,8 @@ pub struct DeviceLinkSampler {
     etype: usize,
     negatives: Option<(DeviceNegativeSampler, usize)>,
     exclusion: LinkExclusion,
+    /// The number of the type that `exclusion` names.
+    reverse_type: Option<usize>,
     /// By edge, with [`LinkExclusion::Reverse`].
     reverse: Option<CubeTensor>,
 }
@@ -75,7 +77,7 @@ impl DeviceLinkSampler {
     pub fn new(sampler: DeviceSampler, etype: impl EdgeKey) -> Result<Self, GraphError> {
         sampler.sampler().check_untimed()?;
         let etype = sampler.graph().schema().etype(etype)?;
-        Ok(Self { sampler, etype, negatives: None, exclusion: LinkExclusion::Seeds, reverse: None })
+        Ok(Self { sampler, etype, negatives: None, exclusion: LinkExclusion::Seeds, reverse_type: None, reverse: None })
     }
 
     /// `per_source` negatives for every positive pair, with its source.
@@ -101,7 +103,7 @@ impl DeviceLinkSampler {
     /// # Errors
     /// As [`LinkSampler::with_exclusion`](burn_gnn_sampling::LinkSampler::with_exclusion).
     pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, GraphError> {
-        exclusion.check(self.sampler.graph(), self.etype)?;
+        self.reverse_type = exclusion.check(self.sampler.graph(), self.etype)?;
         self.reverse = match &exclusion {
             LinkExclusion::Reverse(ids) => Some(upload("reverse edges", ids, &self.sampler.device)),
             LinkExclusion::Nothing | LinkExclusion::Seeds | LinkExclusion::ReverseType(_) => None,
@@ -177,8 +179,8 @@ impl DeviceLinkSampler {
             return vec![];
         }
         let own = seeds.tensor(bound(self.etype));
-        match (&self.exclusion, &self.reverse) {
-            (LinkExclusion::ReverseType(t), _) if *t != self.etype => vec![(*t, seeds.tensor(bound(*t))), (self.etype, own)],
+        match (self.reverse_type, &self.reverse) {
+            (Some(t), _) if t != self.etype => vec![(t, seeds.tensor(bound(t))), (self.etype, own)],
             (_, Some(reverse)) => vec![(self.etype, Tensor::cat(vec![own, pick(seeds, reverse).tensor(bound(self.etype))], 0))],
             _ => vec![(self.etype, own)],
         }

@@ -116,8 +116,8 @@ fn link_batches_of_tensors() {
     let Some(()) = adapter() else { return };
     let g = typed([60, 50], 400, 17);
     let reverse: Vec<u32> = (0..400).rev().collect();
-    let other = g.schema().etype(("b", "s", "a")).unwrap();
-    let exclusions = [LinkExclusion::Nothing, LinkExclusion::Seeds, LinkExclusion::Reverse(reverse), LinkExclusion::ReverseType(other)];
+    let exclusions =
+        [LinkExclusion::Nothing, LinkExclusion::Seeds, LinkExclusion::Reverse(reverse), LinkExclusion::reverse_type(("b", "s", "a"))];
     let key = SampleKey::new(5);
     for etype in [("a", "r", "b"), ("a", "t", "a")] {
         for (disjoint, exclusion) in [false, true].into_iter().flat_map(|disjoint| exclusions.iter().map(move |e| (disjoint, e))) {

@@ -343,8 +343,8 @@ fn link_batches() {
     let g = typed([60, 50], edges, 17);
     let sampler = NeighborSampler::new(&g, [3, -1]).unwrap();
     let reverse: Vec<u32> = (0..edges as u32).rev().collect();
-    let other = g.schema().etype(("b", "s", "a")).unwrap();
-    let exclusions = [LinkExclusion::Nothing, LinkExclusion::Seeds, LinkExclusion::Reverse(reverse), LinkExclusion::ReverseType(other)];
+    let exclusions =
+        [LinkExclusion::Nothing, LinkExclusion::Seeds, LinkExclusion::Reverse(reverse), LinkExclusion::reverse_type(("b", "s", "a"))];
     let seeds: Vec<u32> = (0..40).map(|i| i * 9).collect();
     for etype in [("a", "r", "b"), ("a", "t", "a")] {
         for pairs in [NegativePairs::None, NegativePairs::PerEndpoint(2), NegativePairs::Global(1)] {

@@ -296,7 +296,7 @@ impl Transfer<'_> {
             return ProgressBar::hidden();
         }
         let bar = total.map_or_else(ProgressBar::no_length, ProgressBar::new);
-        if let Ok(style) = ProgressStyle::with_template("{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left") {
             bar.set_style(style);
         }
         bar.set_message(cut(self.download.url));

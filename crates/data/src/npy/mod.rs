@@ -1,9 +1,10 @@
-//! One `.npy` array, read without trusting it.
+//! One `.npy` array, read without trusting it, and written.
 //!
 //! The declared size is compared with the length there is before anything is allocated.
 
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ use crate::column::column_of;
 use crate::files::{NpyHead, format_error, io_error, open, read_error};
 #[cfg(test)]
 pub(crate) use tests::npy_bytes;
+pub use write::write_npy;
+pub(crate) use write::{write_npy_numbers, write_npy_texts};
 
 /// Bytes of the longest text that an entry of an array of texts may have.
 const MAX_TEXT: u64 = 1 << 20;

@@ -29,7 +29,7 @@ pub enum AttrType {
     Int,
     /// A text as it stands; with a dimension its 63-bit hash is the key of a growing embedding.
     Text,
-    /// A whole number that names one of `buckets` categories.
+    /// A whole number hashed into, or naming, one of `buckets` categories.
     IntBuckets {
         /// Number of buckets, at least 1.
         buckets: u32,
@@ -59,11 +59,34 @@ pub enum AttrType {
 }
 
 impl AttrType {
-    /// `("int", buckets)`.
-    pub fn int_buckets(buckets: u32) -> Self {
+    /// A whole number that is hashed into one of `buckets` categories, GraphLearn's `("int", buckets)`: numbers below `buckets` may share a
+    /// bucket (of 1000, 7 is in bucket 88). For numbers that are categories already use [`category`](Self::category).
+    ///
+    /// ```
+    /// use burn_gnn_data::{AttrType, IntBuckets};
+    /// let hashed = AttrType::IntBuckets { buckets: 1000, by: IntBuckets::FarmFingerprint64, missing_row: false };
+    /// assert_eq!(AttrType::hashed_int(1000), hashed);
+    /// ```
+    #[doc(alias = "int_buckets")]
+    pub fn hashed_int(buckets: u32) -> Self {
         Self::IntBuckets { buckets, by: IntBuckets::default(), missing_row: false }
     }
-    /// `("string", buckets)`.
+    /// A whole number in `0..count` that is its category, [`IntBuckets::Identity`]; another number is an error of the reader.
+    ///
+    /// ```
+    /// use burn_gnn_data::{AttrType, Decoder, read_nodes};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("nodes");
+    /// std::fs::write(&path, "id:int64\tfeature:string\n1\t7\n").unwrap();
+    /// let read = |ty| Ok::<_, burn_gnn_data::DataError>(read_nodes(&path, &Decoder::new().with_attributes([ty]))?.attributes.ints);
+    /// assert_eq!((read(AttrType::category(1000))?, read(AttrType::hashed_int(1000))?), (vec![7], vec![88]));
+    /// assert!(read(AttrType::category(7)).is_err());
+    /// # Ok::<(), burn_gnn_data::DataError>(())
+    /// ```
+    pub fn category(count: u32) -> Self {
+        Self::IntBuckets { buckets: count, by: IntBuckets::Identity, missing_row: false }
+    }
+    /// A text that is hashed into one of `buckets` categories, GraphLearn's `("string", buckets)`.
     pub fn string_buckets(buckets: u32) -> Self {
         Self::TextBuckets { buckets, hash: TextHash::MurmurHash64A, missing_row: false }
     }
@@ -105,7 +128,7 @@ impl AttrType {
             ("float", None, _) => Ok(Self::Float),
             ("float", Some(b), _) => refuse(format!("expected buckets for int and string only, got {b} buckets of float")),
             ("int", None, _) => Ok(Self::Int),
-            ("int", Some(b), _) => Ok(Self::int_buckets(b)),
+            ("int", Some(b), _) => Ok(Self::hashed_int(b)),
             ("string", None, false) => Ok(Self::Text),
             ("string", Some(b), false) => Ok(Self::string_buckets(b)),
             ("string", b, true) => Ok(Self::multi_string(b)),
@@ -222,7 +245,7 @@ mod tests {
             (r#"["float"]"#, AttrType::Float),
             (r#"["float", null]"#, AttrType::Float),
             (r#""string""#, AttrType::Text),
-            (r#"["int", 1000]"#, AttrType::int_buckets(1000)),
+            (r#"["int", 1000]"#, AttrType::hashed_int(1000)),
             (r#"["string", 500]"#, AttrType::string_buckets(500)),
             (r#"["string", 500, false]"#, AttrType::string_buckets(500)),
             (r#"["string", 800, true]"#, AttrType::multi_string(800)),

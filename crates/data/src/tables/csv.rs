@@ -46,8 +46,12 @@ pub struct Csv {
     pub src: String,
     /// Column of destination ids; `dst_id` by default.
     pub dst: String,
-    /// Whether ids are texts and not whole numbers.
+    /// Whether ids are texts and not whole numbers: those of nodes, and of both ends of edges.
     pub text_ids: bool,
+    /// Whether the source ids of edges are texts, whatever [`text_ids`](Self::text_ids) says.
+    pub text_src_ids: bool,
+    /// Whether the destination ids of edges are texts, whatever [`text_ids`](Self::text_ids) says.
+    pub text_dst_ids: bool,
     /// Column of weights; `weight` by default.
     pub weight: String,
     /// Column of labels; `label` by default.
@@ -66,6 +70,8 @@ impl Default for Csv {
             src: "src_id".into(),
             dst: "dst_id".into(),
             text_ids: false,
+            text_src_ids: false,
+            text_dst_ids: false,
             weight: "weight".into(),
             label: "label".into(),
             timestamp: "timestamp".into(),
@@ -97,10 +103,22 @@ impl Csv {
         (self.src, self.dst) = (src.into(), dst.into());
         self
     }
-    /// With ids that are texts.
+    /// With ids that are texts, of nodes and of both ends of edges.
     #[must_use]
     pub fn with_text_ids(mut self) -> Self {
         self.text_ids = true;
+        self
+    }
+    /// With edges whose sources have texts for ids and whose destinations may have numbers.
+    #[must_use]
+    pub fn with_text_src_ids(mut self) -> Self {
+        self.text_src_ids = true;
+        self
+    }
+    /// With edges whose destinations have texts for ids and whose sources may have numbers.
+    #[must_use]
+    pub fn with_text_dst_ids(mut self) -> Self {
+        self.text_dst_ids = true;
         self
     }
     /// With another column of weights.
@@ -273,6 +291,15 @@ impl Csv {
         }
         let attributes = self.attributes.iter().map(|n| find(n)).collect::<Result<_, _>>()?;
         let narrow = vec![false; names.len()];
-        Ok((Header { names, narrow, positions, text_ids: vec![self.text_ids; ids.len()] }, attributes))
+        let is_text = |&id: &&str| {
+            self.text_ids
+                || match id {
+                    "src_id" => self.text_src_ids,
+                    "dst_id" => self.text_dst_ids,
+                    _ => false,
+                }
+        };
+        let text_ids = ids.iter().map(is_text).collect();
+        Ok((Header { names, narrow, positions, text_ids }, attributes))
     }
 }

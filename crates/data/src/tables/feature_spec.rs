@@ -48,7 +48,7 @@ pub struct FeaturePart {
 ///
 /// ```
 /// use burn_gnn_data::{AttrType, Decoder};
-/// let types = [AttrType::string_buckets(500), AttrType::string_buckets(800), AttrType::int_buckets(1000)];
+/// let types = [AttrType::string_buckets(500), AttrType::string_buckets(800), AttrType::hashed_int(1000)];
 /// let d = Decoder::new().with_attributes(types).with_dims([Some(8), Some(12), Some(16)]);
 /// let spec = d.feature_spec()?;
 /// assert_eq!(spec.width(), 36);
@@ -144,8 +144,8 @@ mod tests {
         let width = |types, dims: &[usize]| spec(types, dims).unwrap().width();
         assert_eq!(width(vec![Float; 20], &[]), 20);
         assert_eq!(width(vec![Float, Int, Int], &[]), 3);
-        assert_eq!(width(vec![Float, Int, AttrType::int_buckets(1000)], &[0, 0, 16]), 18);
-        let strings = vec![AttrType::string_buckets(500), AttrType::string_buckets(800), AttrType::int_buckets(1000)];
+        assert_eq!(width(vec![Float, Int, AttrType::hashed_int(1000)], &[0, 0, 16]), 18);
+        let strings = vec![AttrType::string_buckets(500), AttrType::string_buckets(800), AttrType::hashed_int(1000)];
         assert_eq!(width(strings, &[8, 12, 16]), 36);
         assert_eq!(width(vec![AttrType::string_buckets(500), AttrType::multi_string(800)], &[8, 12]), 20);
     }
@@ -157,14 +157,14 @@ mod tests {
         assert_eq!(kind(Int, 0).unwrap(), (FeatureKind::Number, 1));
         assert_eq!(kind(Int, 5).unwrap(), (FeatureKind::Dynamic, 5));
         assert_eq!(kind(Text, 5).unwrap(), (FeatureKind::Dynamic, 5));
-        assert_eq!(kind(AttrType::int_buckets(9), 5).unwrap(), (FeatureKind::Embedding { rows: 9 }, 5));
+        assert_eq!(kind(AttrType::hashed_int(9), 5).unwrap(), (FeatureKind::Embedding { rows: 9 }, 5));
         assert_eq!(kind(AttrType::string_buckets(9).with_missing_row(), 5).unwrap(), (FeatureKind::Embedding { rows: 10 }, 5));
         assert_eq!(kind(AttrType::multi_string(9), 5).unwrap(), (FeatureKind::Bag { rows: 9 }, 5));
         assert_eq!(kind(AttrType::multi_string(None), 5).unwrap(), (FeatureKind::DynamicBag, 5));
         for (t, d, part) in [
             (Float, 4, "attr_dims[0]`: expected none for a float, got 4"),
             (Text, 0, "attr_dims[0]`: expected the columns of an embedding for Text, got none"),
-            (AttrType::int_buckets(9), 0, "expected the columns of an embedding"),
+            (AttrType::hashed_int(9), 0, "expected the columns of an embedding"),
             (AttrType::string_buckets(9), 0, "expected the columns of an embedding"),
             (AttrType::multi_string(9), 0, "expected the columns of an embedding"),
             (AttrType::multi_string(None), 0, "expected the columns of an embedding"),

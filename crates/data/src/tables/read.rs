@@ -88,9 +88,9 @@ pub(crate) fn read(
         };
         let (first, table) = all.get_or_insert_with(|| (header.clone(), Columns::empty(&header, decoder)));
         if first.text_ids != header.text_ids {
-            let kind = |h: &Header| if h.text_ids.contains(&true) { "string" } else { "int64" };
+            let kind = |h: &Header| h.text_ids.iter().map(|&text| if text { "string" } else { "int64" }).collect::<Vec<_>>().join(" and ");
             let other = places.files.first().map_or(String::new(), |f| f.0.path.display().to_string());
-            problems.push(table_error(&piece.path, 1, 1, format!("{} ids as in {other}", kind(first)), kind(&header)));
+            problems.push(table_error(&piece.path, 1, 1, format!("{} ids as in {other}", kind(first)), &*kind(&header)));
             continue;
         }
         let start = table.rows;
@@ -134,7 +134,7 @@ fn bar(pieces: &[Piece], options: &ReadOptions) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(bytes);
-    if let Ok(style) = ProgressStyle::with_template("{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta}") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left") {
         bar.set_style(style);
     }
     bar.set_message(pieces.first().map_or(String::new(), |p| cut(&p.path.display().to_string())));

@@ -63,7 +63,7 @@ const EDGES: &str = "src_id:string\tdst_id:string\tweight:double\r\na\tb\t1.5\r\
 const CSV: &str = "\u{feff}name,id,height,label\r\n\"Ann, \"\"A\"\"\",7,1.5,0\r\n\"two\nlines\",-3,2,1\r\nCy,9,0.5,2\r\n";
 
 fn decoder() -> Decoder {
-    let types = [AttrType::string_buckets(7), AttrType::Int, AttrType::Float, AttrType::multi_string(5), AttrType::int_buckets(9)];
+    let types = [AttrType::string_buckets(7), AttrType::Int, AttrType::Float, AttrType::multi_string(5), AttrType::hashed_int(9)];
     Decoder::new().weighted().labeled().timestamped().with_attributes(types)
 }
 

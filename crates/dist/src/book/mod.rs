@@ -46,7 +46,7 @@ pub struct PartMetadata {
 /// use burn_gnn_dist::{PartitionConfig, PartitionMethod, partition_graph};
 /// use burn_gnn_graph::{Graph, HomoId, TypedId};
 /// let g = Graph::builder().nodes("a", 3).nodes("b", 2).edges(("a", "to", "b"), vec![0, 1, 2], vec![0, 0, 1]).build()?;
-/// let owner = PartitionMethod::Custom(vec![vec![0, 1, 0], vec![1, 0]]);
+/// let owner = PartitionMethod::custom([("a", vec![0, 1, 0]), ("b", vec![1, 0])]);
 /// let parts = partition_graph(&g, &PartitionConfig::new("g", 2).with_method(owner))?;
 /// let book = parts.book();
 /// // Nodes `a` 0 and 2 and node `b` 1 went to part 0: they come first.
@@ -250,4 +250,22 @@ impl PartitionBook {
     fn etype(&self, key: impl EdgeKey) -> Result<usize, DistError> {
         Ok(self.schema.etype(key)?)
     }
+}
+
+/// The number of a node type.
+///
+/// # Panics
+/// There is no such type.
+#[track_caller]
+pub(crate) fn ntype_number(schema: &Schema, key: impl NodeKey) -> usize {
+    schema.ntype(key).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The number of an edge type.
+///
+/// # Panics
+/// There is no such type.
+#[track_caller]
+pub(crate) fn etype_number(schema: &Schema, key: impl EdgeKey) -> usize {
+    schema.etype(key).unwrap_or_else(|e| panic!("{e}"))
 }

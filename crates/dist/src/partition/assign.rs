@@ -5,6 +5,9 @@ mod classes;
 mod metis;
 mod streaming;
 
+use std::collections::BTreeMap;
+
+use burn_gnn_files::internal::Progress;
 use burn_gnn_graph::Graph;
 use burn_gnn_ops::Stream;
 use rayon::prelude::*;
@@ -40,6 +43,8 @@ pub(crate) fn assign(graph: &Graph, config: &PartitionConfig) -> Result<Vec<Vec<
                 PartitionMethod::Ldg { passes } => stream(&adjacency, &classes, config, Score::Ldg, passes),
                 PartitionMethod::Fennel { passes } => stream(&adjacency, &classes, config, Score::Fennel, passes),
                 _ => {
+                    let _drawn =
+                        Progress::elapsed(config.draws(graph.total_nodes() + graph.total_edges()), "METIS: assigning nodes to parts");
                     let in_degrees = config.balance_edges.then(|| adjacency.in_degrees().to_vec());
                     let mut joint = metis::metis(adjacency.merged()?, &classes, config)?;
                     // METIS may miss the balance of edges where few nodes have most of them.
@@ -92,23 +97,24 @@ fn deal(graph: &Graph, config: &PartitionConfig, key: impl Fn(usize) -> f64) -> 
 }
 
 /// A given assignment, checked.
-fn custom(graph: &Graph, pieces: usize, given: &[Vec<u32>]) -> Result<Vec<Vec<u32>>, DistError> {
-    let (types, counts) = (graph.schema().ntypes(), graph.node_counts());
-    if given.len() != types.len() {
-        let (expected, found) = (format!("one list for each of {} node types", types.len()), format!("{} lists", given.len()));
-        return Err(DistError::Assignment { ntype: "(all)".into(), position: None, expected, found });
-    }
-    for ((ntype, &count), list) in types.iter().zip(counts).zip(given) {
+fn custom(graph: &Graph, pieces: usize, given: &BTreeMap<String, Vec<u32>>) -> Result<Vec<Vec<u32>>, DistError> {
+    let schema = graph.schema();
+    given.keys().try_for_each(|ntype| schema.ntype(ntype).map(drop))?;
+    let of_type = |(ntype, &count): (&String, &usize)| {
+        let refuse =
+            |position, expected: String, found: String| Err(DistError::Assignment { ntype: ntype.clone(), position, expected, found });
+        let Some(list) = given.get(ntype) else {
+            return refuse(None, format!("{count} entries (one per node)"), "no entry for this type".into());
+        };
         if list.len() != count {
-            let (expected, found) = (format!("{count} entries (one per node)"), list.len().to_string());
-            return Err(DistError::Assignment { ntype: ntype.clone(), position: None, expected, found });
+            return refuse(None, format!("{count} entries (one per node)"), list.len().to_string());
         }
         if let Some(position) = list.iter().position(|&p| p as usize >= pieces) {
-            let (expected, found) = (format!("a part in 0..{pieces}"), list[position].to_string());
-            return Err(DistError::Assignment { ntype: ntype.clone(), position: Some(position), expected, found });
+            return refuse(Some(position), format!("a part in 0..{pieces}"), list[position].to_string());
         }
-    }
-    Ok(given.to_vec())
+        Ok(list.clone())
+    };
+    schema.ntypes().iter().zip(graph.node_counts()).map(of_type).collect()
 }
 
 /// Equal shares of every type in the order of ids; a node each where there are no more nodes than pieces.

@@ -6,6 +6,9 @@ use burn_gnn_graph::{Graph, GraphError};
 
 use crate::DistError;
 
+/// Nodes and edges from which progress is drawn.
+const LONG: usize = 1 << 20;
+
 /// How nodes are assigned to parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartitionMethod {
@@ -29,12 +32,27 @@ pub enum PartitionMethod {
         /// At least 1.
         passes: usize,
     },
-    /// `assignment[node type][original id]` is the part; parts may be empty. With several trainers per machine it is the trainer,
-    /// below `num_parts · num_trainers_per_machine`.
-    Custom(Vec<Vec<u32>>),
+    /// By the name of a node type, the part of each of its nodes, by original id; parts may be empty. With several trainers per machine
+    /// it is the trainer, below `num_parts · num_trainers_per_machine`. [`custom`](Self::custom) makes it of a list.
+    Custom(BTreeMap<String, Vec<u32>>),
 }
 
 impl PartitionMethod {
+    /// [`Custom`](Self::Custom): every node type with the part of each of its nodes.
+    ///
+    /// ```
+    /// use burn_gnn_dist::{PartitionConfig, PartitionMethod, partition_graph};
+    /// use burn_gnn_graph::Graph;
+    /// let g = Graph::builder().nodes("paper", 3).nodes("author", 1).edges(("author", "writes", "paper"), vec![0], vec![2]).build()?;
+    /// let method = PartitionMethod::custom([("paper", vec![0, 1, 1]), ("author", vec![1])]);
+    /// let parts = partition_graph(&g, &PartitionConfig::new("papers", 2).with_method(method))?;
+    /// assert_eq!((parts.assignment("paper"), parts.edge_cut()), (&[0, 1, 1][..], 0));
+    /// # Ok::<(), burn_gnn_dist::DistError>(())
+    /// ```
+    pub fn custom(assignment: impl IntoIterator<Item = (impl Into<String>, impl Into<Vec<u32>>)>) -> Self {
+        Self::Custom(assignment.into_iter().map(|(ntype, parts)| (ntype.into(), parts.into())).collect())
+    }
+
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Metis => "metis",
@@ -107,6 +125,8 @@ pub struct PartitionConfig {
     pub num_trainers_per_machine: usize,
     /// Whether there may be more parts than nodes; some are empty then.
     pub allow_empty_parts: bool,
+    /// Whether long work draws its progress (on a terminal): assigning the nodes of large graphs, and writing parts.
+    pub progress: bool,
 }
 
 impl PartitionConfig {
@@ -127,6 +147,7 @@ impl PartitionConfig {
             reshuffle: true,
             num_trainers_per_machine: 1,
             allow_empty_parts: false,
+            progress: true,
         }
     }
     /// Another method.
@@ -199,6 +220,18 @@ impl PartitionConfig {
     pub fn with_empty_parts(mut self, allow: bool) -> Self {
         self.allow_empty_parts = allow;
         self
+    }
+
+    /// With or without progress.
+    #[must_use]
+    pub fn with_progress(mut self, progress: bool) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Whether work over so many nodes and edges draws its progress.
+    pub(crate) fn draws(&self, things: usize) -> bool {
+        self.progress && things >= LONG
     }
 
     /// Whether node types are balanced where the method balances at all.

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_data::{create_dirs, lock_dir, read_file, sync_dir, write_atomic};
-use burn_gnn_files::internal::cut;
+use burn_gnn_files::internal::{Progress, cut};
 use burn_gnn_graph::HomoId;
 use rayon::prelude::*;
 use safetensors::Dtype;
@@ -154,10 +154,12 @@ impl PartitionedGraph {
     fn write_beside(&self, dir: &Path, json: &Path) -> Result<Metadata, DistError> {
         let fingerprint = format!("{:016x}", self.fingerprint);
         let stamp = format!("{FORMAT_VERSION}:{fingerprint}");
+        let draw = self.config.draws(self.graph.total_nodes() + self.graph.total_edges());
+        let progress = Progress::steps(draw, "writing parts", "parts", self.config.num_parts as u64);
         let written: Vec<PartFiles> = (0..self.config.num_parts)
             .into_par_iter()
             .with_max_len(1)
-            .map(|p| self.write_part(dir, p, &stamp))
+            .map(|p| self.write_part(dir, p, &stamp).inspect(|_| progress.inc(1)))
             .collect::<Result<_, _>>()?;
         let mut parts = BTreeMap::new();
         for (p, files) in written.iter().enumerate() {

@@ -13,18 +13,20 @@ mod owner_map;
 mod part;
 mod read_book;
 mod rows;
+mod summary;
 mod table;
 mod tensors;
 mod to_graph;
+mod traffic;
 mod verifier;
 mod verify;
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{Frame, Graph, of_etype, of_ntype};
+use burn_gnn_graph::{EdgeKey, Frame, Graph, NodeKey, of_etype, of_ntype};
 use rayon::prelude::*;
 
-use crate::book::{ByPart, Numbering};
+use crate::book::{ByPart, Numbering, etype_number, ntype_number};
 use crate::{DistError, PartitionBook};
 pub use chunked::ChunkedGraph;
 pub use config::{MetisEffort, Objective, PartitionConfig, PartitionMethod};
@@ -34,6 +36,7 @@ pub use load::{load_partition, load_partition_book};
 pub(crate) use part::Features;
 pub use part::Partition;
 pub use table::{PartStats, PartitionTable, TypeStats};
+pub use traffic::{RankPlan, StepPlan, StepTraffic};
 pub use verify::{PartitionReport, verify_partition};
 
 use extract::Crossing;
@@ -168,7 +171,8 @@ impl PartitionedGraph {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn assignment(&self, ntype: usize) -> &[u32] {
+    pub fn assignment(&self, ntype: impl NodeKey) -> &[u32] {
+        let ntype = ntype_number(self.book.schema(), ntype);
         &of_ntype(&self.owner, ntype)[..]
     }
     /// Trainer of each node of a type, by original id, in `0..num_parts · num_trainers_per_machine`: trainer `t` belongs to part
@@ -177,7 +181,8 @@ impl PartitionedGraph {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn trainer_ids(&self, ntype: usize) -> &[u32] {
+    pub fn trainer_ids(&self, ntype: impl NodeKey) -> &[u32] {
+        let ntype = ntype_number(self.book.schema(), ntype);
         &of_ntype(self.trainers.as_ref().unwrap_or(&self.owner), ntype)[..]
     }
     /// Original id of each node of a type, by new type-wise id.
@@ -186,7 +191,8 @@ impl PartitionedGraph {
     /// There is no such type.
     #[doc(alias = "return_mapping")]
     #[track_caller]
-    pub fn original_nids(&self, ntype: usize) -> &[u32] {
+    pub fn original_nids(&self, ntype: impl NodeKey) -> &[u32] {
+        let ntype = ntype_number(self.book.schema(), ntype);
         self.original(of_ntype(&self.nodes, ntype))
     }
     /// Original id of each edge of a type, by new type-wise id.
@@ -195,7 +201,8 @@ impl PartitionedGraph {
     /// There is no such type.
     #[doc(alias = "return_mapping")]
     #[track_caller]
-    pub fn original_eids(&self, etype: usize) -> &[u32] {
+    pub fn original_eids(&self, etype: impl EdgeKey) -> &[u32] {
+        let etype = etype_number(self.book.schema(), etype);
         self.original(of_etype(&self.edges, etype))
     }
     fn original<'a>(&'a self, by_part: &'a ByPart) -> &'a [u32] {

@@ -1,9 +1,12 @@
 //! A batch whose nodes are anywhere.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use burn_gnn_graph::{of_etype, of_ntype};
+use burn_gnn_graph::{EdgeKey, NodeKey, Schema, of_etype, of_ntype};
 use burn_gnn_sampling::{MiniBatch, SampledBatch};
+
+use crate::book::{etype_number, ntype_number};
 
 /// A batch sampled over all parts.
 ///
@@ -14,6 +17,7 @@ use burn_gnn_sampling::{MiniBatch, SampledBatch};
 pub struct DistBatch {
     /// Blocks, and the row of each seed.
     pub mini: MiniBatch,
+    pub(crate) schema: Arc<Schema>,
     /// Type-wise ids of all nodes, per node type.
     pub(crate) nodes: Vec<Vec<u64>>,
     /// Type-wise ids of edges, per block and edge type.
@@ -21,20 +25,22 @@ pub struct DistBatch {
 }
 
 impl DistBatch {
-    /// Type-wise ids of the nodes whose features go into the first layer.
+    /// Type-wise ids of the nodes of a type whose features go into the first layer.
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn input_nodes(&self, ntype: usize) -> &[u64] {
+    pub fn input_nodes(&self, ntype: impl NodeKey) -> &[u64] {
+        let ntype = ntype_number(&self.schema, ntype);
         &of_ntype(&self.nodes, ntype)[..]
     }
-    /// Type-wise ids of the nodes that the last layer computes: the seeds, each once.
+    /// Type-wise ids of the nodes of a type that the last layer computes: the seeds, each once.
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn output_nodes(&self, ntype: usize) -> &[u64] {
+    pub fn output_nodes(&self, ntype: impl NodeKey) -> &[u64] {
+        let ntype = ntype_number(&self.schema, ntype);
         let nodes = of_ntype(&self.nodes, ntype);
         &nodes[..self.mini.blocks.last().map_or(nodes.len(), |b| b.dst_nodes(ntype).len())]
     }
@@ -43,7 +49,8 @@ impl DistBatch {
     /// # Panics
     /// There is no such block or type.
     #[track_caller]
-    pub fn edge_ids(&self, block: usize, etype: usize) -> &[u64] {
+    pub fn edge_ids(&self, block: usize, etype: impl EdgeKey) -> &[u64] {
+        let etype = etype_number(&self.schema, etype);
         let Some(edges) = self.edges.get(block) else {
             panic!("`block` must lie in 0..{} (blocks of the batch), got {block}", self.edges.len())
         };

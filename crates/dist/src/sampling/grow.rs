@@ -137,12 +137,12 @@ impl DistSampler {
         if !hops.is_empty() {
             let facts = BatchFacts::new(schema, totals, nodes.originals, (nodes.in_degrees, nodes.out_degrees))?;
             for hop in hops {
-                blocks.push(Block::from_parts(&facts, hop.num_src, hop.num_dst, hop.relations, hop.originals)?);
+                blocks.push(Block::from_parts(&facts, hop.num_src, hop.num_dst, hop.relations, hop.originals)?.with_key(key));
                 edges.push(hop.ids);
             }
         }
         let roots = nodes.trees.map(|trees| trees.of_rows);
-        Ok(DistBatch { mini: MiniBatch { blocks, seeds: rows, roots }, nodes: nodes.ids, edges })
+        Ok(DistBatch { schema: self.graph.schema().clone(), mini: MiniBatch { blocks, seeds: rows, roots }, nodes: nodes.ids, edges })
     }
 
     fn by_owner(&self, nodes: &Nodes) -> ByOwner {

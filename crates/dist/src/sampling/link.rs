@@ -36,6 +36,8 @@ pub struct DistLinkSampler {
     heads: Option<Arc<NegativeSampler>>,
     global: Option<Arc<GlobalNegatives>>,
     exclusion: LinkExclusion,
+    /// The number of the type that `exclusion` names.
+    reverse_type: Option<usize>,
 }
 
 impl DistLinkSampler {
@@ -45,7 +47,16 @@ impl DistLinkSampler {
     /// Unknown or ambiguous type.
     pub fn new(sampler: DistSampler, etype: impl EdgeKey) -> Result<Self, DistError> {
         let etype = sampler.graph().schema().etype(etype)?;
-        Ok(Self { sampler, etype, pairs: NegativePairs::None, tails: None, heads: None, global: None, exclusion: LinkExclusion::Seeds })
+        Ok(Self {
+            sampler,
+            etype,
+            pairs: NegativePairs::None,
+            tails: None,
+            heads: None,
+            global: None,
+            exclusion: LinkExclusion::Seeds,
+            reverse_type: None,
+        })
     }
 
     /// How many negative pairs, drawn strictly and uniformly. Collective.
@@ -149,17 +160,18 @@ impl DistLinkSampler {
     pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, DistError> {
         let owners = &self.sampler.graph().inner.edges;
         let (expected, schema) = (owners.total(self.etype), self.sampler.graph().schema());
+        let mut reverse_type = None;
         let found = match &exclusion {
             LinkExclusion::Nothing | LinkExclusion::Seeds => expected,
             LinkExclusion::Reverse(ids) => ids.len() as u64,
-            LinkExclusion::ReverseType(t) => owners.total(schema.etype(*t)?),
+            LinkExclusion::ReverseType(t) => owners.total(*reverse_type.insert(schema.etype(t)?)),
         };
         if found != expected {
             let (arg, why) = ("reverse".into(), "one per seed edge of the graph");
             let relation = owners.names()[self.etype].clone();
             return Err(GraphError::Length { relation, arg, why, expected: expected as usize, actual: found as usize }.into());
         }
-        self.exclusion = exclusion;
+        (self.exclusion, self.reverse_type) = (exclusion, reverse_type);
         Ok(self)
     }
 
@@ -222,10 +234,11 @@ impl DistLinkSampler {
         if self.exclusion != LinkExclusion::Nothing {
             edges.iter().for_each(|&id| add(self.etype, id));
         }
-        match &self.exclusion {
-            LinkExclusion::Reverse(of) => edges.iter().for_each(|&id| add(self.etype, u64::from(of[id as usize]))),
-            LinkExclusion::ReverseType(t) => edges.iter().for_each(|&id| add(*t, id)),
-            LinkExclusion::Nothing | LinkExclusion::Seeds => {}
+        if let LinkExclusion::Reverse(of) = &self.exclusion {
+            edges.iter().for_each(|&id| add(self.etype, u64::from(of[id as usize])));
+        }
+        if let Some(t) = self.reverse_type {
+            edges.iter().for_each(|&id| add(t, id));
         }
     }
 

@@ -84,7 +84,9 @@ fn same_as_dgl(dir: &Path, name: &str) {
         let rows = Tensor::<2>::from_data(TensorData::new(rows, [n, 2]), &Device::flex());
         g.nodes_mut(ty).unwrap().insert("feat", rows).unwrap();
     }
-    let config = PartitionConfig::new(name, parts).with_method(PartitionMethod::Custom(owner)).with_num_hops(number("halo_hops"));
+    let config = PartitionConfig::new(name, parts)
+        .with_method(PartitionMethod::custom(ntypes.iter().cloned().zip(owner)))
+        .with_num_hops(number("halo_hops"));
     let ours = partition_graph(&g, &config).unwrap();
     let temp = tempfile::tempdir().unwrap();
     let json = ours.write(temp.path()).unwrap();

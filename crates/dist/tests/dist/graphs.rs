@@ -117,12 +117,17 @@ pub(crate) fn kept(g: &Graph, parts: usize, seed: u64) -> PartitionedGraph {
     partition_graph(g, &anywhere(g, parts, 1, seed).with_reshuffle(false)).unwrap()
 }
 
+/// The part of each node, by the number of its type and its id.
+pub(crate) fn owners(g: &Graph, parts: impl IntoIterator<Item = Vec<u32>>) -> PartitionMethod {
+    PartitionMethod::custom(g.schema().ntypes().iter().cloned().zip(parts))
+}
+
 /// As [`scattered`], for several trainers per part.
 pub(crate) fn anywhere(g: &Graph, parts: usize, trainers: usize, seed: u64) -> PartitionConfig {
     let s = Stream::new(seed, "owners", 0);
     let piece = |(t, &n): (usize, &usize)| (0..n as u64).map(|i| (s.uniform(i, t as u64) * (parts * trainers) as f64) as u32).collect();
-    let pieces = g.node_counts().iter().enumerate().map(piece).collect();
-    PartitionConfig::new("g", parts).with_method(PartitionMethod::Custom(pieces)).with_num_trainers_per_machine(trainers)
+    let pieces = g.node_counts().iter().enumerate().map(piece);
+    PartitionConfig::new("g", parts).with_method(owners(g, pieces)).with_num_trainers_per_machine(trainers)
 }
 
 /// CPU devices in this build, with autodiff.

@@ -349,7 +349,7 @@ pub(crate) fn refusals(n: usize) {
         }
         assert_eq!(many.sample(&[], SampleKey::new(0))?.negative.src, [0; 0]);
         assert!(new()?.with_exclusion(LinkExclusion::Reverse(vec![0])).is_err());
-        assert!(new()?.with_exclusion(LinkExclusion::ReverseType(9)).is_err());
+        assert!(new()?.with_exclusion(LinkExclusion::reverse_type(("a", "nothing", "b"))).is_err());
         let bad = if d.comm().rank() == 0 { 90 } else { 0 };
         assert!(new()?.sample(&[bad], SampleKey::new(0)).is_err());
         assert_eq!(new()?.sample(&[], SampleKey::new(0))?.edges, [0; 0]);
@@ -375,7 +375,7 @@ pub(crate) fn refusals(n: usize) {
     });
     // One rank lacks an out-edge, and no rank goes on without it.
     let lone = Graph::homogeneous(n, vec![0], vec![n as u32 - 1]).unwrap();
-    let method = PartitionMethod::Custom(vec![(0..n as u32).collect()]);
+    let method = PartitionMethod::custom([("_N", (0..n as u32).collect::<Vec<_>>())]);
     let config = PartitionConfig::new("g", n).with_method(method).with_num_hops(0);
     on_ranks(&partition_graph(&lone, &config).unwrap(), |d| {
         for pairs in [NegativePairs::PerSource(1), NegativePairs::PerEndpoint(1), NegativePairs::Global(1)] {

@@ -49,6 +49,9 @@ macro_rules! shared_tests {
                 models_must_have_one_structure: [2, 3],
                 ranks_share_a_seed: [1, 3],
             }
+            traffic {
+                a_step_sends_what_is_predicted: [1, 2, 3, 4],
+            }
             times {
                 loaders_with_times_are_those_of_one_machine: [1, 2, 3, 4],
                 refused: [2],

@@ -29,6 +29,7 @@ mod sampling;
 mod stress;
 mod tensors;
 mod times;
+mod traffic;
 mod trainers;
 mod training;
 mod verify;

@@ -9,7 +9,7 @@ use burn_gnn_dist::{
 use burn_gnn_graph::{Graph, HomoId, TypedId};
 use burn_gnn_ops::Stream;
 
-use crate::graphs::typed;
+use crate::graphs::{owners, typed};
 use crate::partition::{check, config, methods, with_features};
 
 const LDG: PartitionMethod = PartitionMethod::Ldg { passes: 10 };
@@ -88,7 +88,7 @@ fn what_is_empty() {
         }
     }
     // All nodes of a type on one part; the other has none of it, nor any edge.
-    let one_side = PartitionMethod::Custom(vec![vec![0, 0], vec![0], vec![]]);
+    let one_side = owners(&tiny, [vec![0, 0], vec![0], vec![]]);
     let cut = partition_graph(&tiny, &config(2, one_side)).unwrap();
     assert_eq!(cut.part(1).unwrap().num_inner_nodes(), 0);
     written(&tiny, &cut);
@@ -314,7 +314,7 @@ fn types_in_tables() {
 #[test]
 fn options_that_a_method_cannot_follow_are_refused() {
     let g = typed(1, true);
-    let custom = PartitionMethod::Custom(g.node_counts().iter().map(|&n| vec![0; n]).collect());
+    let custom = owners(&g, g.node_counts().iter().map(|&n| vec![0; n]));
     let (ldg, fennel, random) = (LDG, FENNEL, PartitionMethod::Random);
     let classes = vec![0; g.node_counts()[0]];
     type Change<'a> = Box<dyn Fn(PartitionConfig) -> PartitionConfig + 'a>;

@@ -138,7 +138,7 @@ proptest! {
         let (s, d) = edges.into_iter().unzip();
         let (s2, d2) = across.into_iter().unzip();
         let g = Graph::builder().nodes("u", 9).nodes("v", 4).edges(("u", "r", "u"), s, d).edges(("u", "q", "v"), s2, d2).build().unwrap();
-        let method = PartitionMethod::Custom(vec![owner.0, owner.1]);
+        let method = PartitionMethod::custom([("u", owner.0), ("v", owner.1)]);
         let parts = partition_graph(&g, &config(3, method).with_num_hops(hops).with_reshuffle(reshuffle)).unwrap();
         check(&g, &parts);
         // The invariants once more, by another program, from the files.

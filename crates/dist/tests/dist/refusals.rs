@@ -53,7 +53,7 @@ fn parts_beyond_counting() {
     assert!(e.to_string().contains("`num_parts`: the tables of 2147483647 parts"), "{e}");
     let n = 40_000u32;
     let ring = Graph::homogeneous(n as usize, (0..n).collect(), (0..n).map(|v| (v + 1) % n).collect()).unwrap();
-    let cut = partition_graph(&ring, &config(n as usize, PartitionMethod::Custom(vec![(0..n).collect()]))).unwrap();
+    let cut = partition_graph(&ring, &config(n as usize, PartitionMethod::custom([("_N", (0..n).collect::<Vec<_>>())]))).unwrap();
     assert_eq!(cut.edge_cut(), u64::from(n));
     for p in [0, 7, n - 1] {
         let part = cut.part(p as usize).unwrap();
@@ -67,10 +67,14 @@ fn parts_beyond_counting() {
 #[test]
 fn assignments() {
     let g = Graph::homogeneous(3, vec![0], vec![1]).unwrap();
-    let with = |a: Vec<Vec<u32>>| text(partition_graph(&g, &config(2, PartitionMethod::Custom(a))));
-    assert_eq!(with(vec![]), "assignment of node type `(all)`: expected one list for each of 1 node types, got 0 lists");
-    assert_eq!(with(vec![vec![0, 1]]), "assignment of node type `_N`: expected 3 entries (one per node), got 2");
-    assert_eq!(with(vec![vec![0, 1, 2]]), "assignment of node type `_N`, node 2: expected a part in 0..2, got 2");
+    let with = |a: &[(&str, &[u32])]| {
+        let method = PartitionMethod::custom(a.iter().map(|&(ntype, parts)| (ntype, parts)));
+        text(partition_graph(&g, &config(2, method)))
+    };
+    assert_eq!(with(&[]), "assignment of node type `_N`: expected 3 entries (one per node), got no entry for this type");
+    assert_eq!(with(&[("_N", &[0, 1])]), "assignment of node type `_N`: expected 3 entries (one per node), got 2");
+    assert_eq!(with(&[("_N", &[0, 1, 2])]), "assignment of node type `_N`, node 2: expected a part in 0..2, got 2");
+    assert_eq!(with(&[("_N", &[0, 1, 1]), ("user", &[0])]), "unknown node type `user`; the graph has [\"_N\"]");
 }
 
 #[test]

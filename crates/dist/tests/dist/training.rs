@@ -14,7 +14,7 @@ use burn_gnn_dist::{
 use burn_gnn_graph::{Graph, Relation, Schema};
 use burn_gnn_ops::{GraphView, Stream};
 
-use crate::graphs::{rows, typed};
+use crate::graphs::{owners, rows, typed};
 use crate::ranks;
 
 const CLASSES: usize = 3;
@@ -301,9 +301,7 @@ pub(crate) fn without_halo_gradients_losses_differ(n: usize) {
 pub(crate) fn ranks_with_nothing_to_do(n: usize) {
     let (graph, device) = (typed(2, true), Device::flex().autodiff());
     let counts = graph.node_counts().to_vec();
-    let by = |f: &dyn Fn(usize, usize) -> u32| {
-        PartitionMethod::Custom(counts.iter().enumerate().map(|(t, &n)| (0..n).map(|i| f(t, i)).collect()).collect())
-    };
+    let by = |f: &dyn Fn(usize, usize) -> u32| owners(&graph, counts.iter().enumerate().map(|(t, &n)| (0..n).map(|i| f(t, i)).collect()));
     // Part 1 is empty, part 2 holds the nodes without edges (no halo), part 3 nodes of odd ids.
     let last = |t: usize, i: usize| i >= counts[t] * 9 / 10;
     let cases = [

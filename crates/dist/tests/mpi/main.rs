@@ -34,6 +34,8 @@ mod sampling;
 mod tensors;
 #[path = "../dist/times.rs"]
 mod times;
+#[path = "../dist/traffic.rs"]
+mod traffic;
 #[path = "../dist/trainers.rs"]
 mod trainers;
 #[path = "../dist/training.rs"]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Derived, Graph, Relation, Schema, of_etype, of_ntype, row_index};
-use burn_gnn_ops::GraphView;
+use burn_gnn_ops::{DrawKey, GraphView};
 
 use super::InferenceConfig;
 
@@ -179,6 +179,10 @@ impl GraphView for Block<'_> {
         let csc = of_etype(self.graph.relations(), etype).csc();
         let positions = csc.indptr()[self.rows.start] as usize..csc.indptr()[self.rows.end] as usize;
         Some(positions.map(|p| u64::from(csc.edge_id(p))).collect())
+    }
+    /// Inference drops nothing, of models on autodiff devices too.
+    fn draw_key(&self) -> DrawKey {
+        DrawKey::Never
     }
 }
 

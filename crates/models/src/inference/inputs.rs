@@ -2,33 +2,40 @@
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::Graph;
+use burn_gnn_ops::GraphView;
 
 use super::length;
-use crate::ModelError;
+use crate::{ModelError, NodeTensors};
 
-/// Features of node type `t` with this many columns, one row per node.
-pub(crate) fn feature(g: &Graph, features: &[Option<Tensor<2>>], t: usize, columns: usize) -> Result<Tensor<2>, ModelError> {
-    length("features", "one entry per node type", g.node_counts().len(), features.len())?;
-    let Some(x) = &features[t] else {
+/// Features of a node type with this many columns, one row per node.
+pub(crate) fn feature(g: &Graph, features: &NodeTensors, ntype: &str, columns: usize) -> Result<Tensor<2>, ModelError> {
+    let t = g.schema().ntype(ntype)?;
+    let Some(x) = features.clone().into_list(g.schema())?.swap_remove(t) else {
         let message = format!("expected features with {columns} columns, got none");
-        return Err(ModelError::Input { ntype: t, message });
+        return Err(ModelError::Input { ntype: ntype.to_owned(), message });
     };
     let [rows, found] = x.dims();
-    length(&format!("rows of features[{t}]"), "one per node", g.node_counts()[t], rows)?;
-    length(&format!("columns of features[{t}]"), "as the model was made for", columns, found)?;
-    Ok(x.clone())
+    length(&format!("rows of the features of `{ntype}`"), "one per node", g.node_counts()[t], rows)?;
+    length(&format!("columns of the features of `{ntype}`"), "as the model was made for", columns, found)?;
+    Ok(x)
 }
 
 /// The input of a model for graphs of one type.
-pub(crate) fn one_input(g: &Graph, features: &[Option<Tensor<2>>], columns: usize) -> Result<Vec<Tensor<2>>, ModelError> {
+pub(crate) fn one_input(g: &Graph, features: &NodeTensors, columns: usize) -> Result<NodeTensors, ModelError> {
     length("node types of the graph", "the model reads one", 1, g.schema().ntypes().len())?;
     length("edge types of the graph", "the model reads one", 1, g.schema().etypes().len())?;
-    Ok(vec![feature(g, features, 0, columns)?])
+    let ntype = &g.schema().ntypes()[0];
+    Ok(NodeTensors::from([(ntype.clone(), feature(g, features, ntype, columns)?)]))
 }
 
-/// The rows of the only node type; [`one_input`] has made sure that it is.
-pub(crate) fn only(mut x: Vec<Tensor<2>>) -> Tensor<2> {
-    x.swap_remove(0)
+/// The tensor of the only node type; [`one_input`] has made sure that it is.
+pub(crate) fn only(x: NodeTensors) -> Tensor<2> {
+    x.into_values().swap_remove(0)
+}
+
+/// A result for the only node type.
+pub(crate) fn only_type<G: GraphView + ?Sized>(g: &G, y: Tensor<2>) -> NodeTensors {
+    NodeTensors::from([(g.schema().ntypes()[0].clone(), y)])
 }
 
 /// A model for several types was made for as many as the graph has.

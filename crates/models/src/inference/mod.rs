@@ -5,19 +5,19 @@ mod inputs;
 
 use burn::config::Config;
 use burn::tensor::Tensor;
-use burn_gnn_graph::Graph;
+use burn_gnn_graph::{Graph, NodeKey};
 use burn_gnn_ops::GraphView;
 
-use crate::ModelError;
+use crate::{ModelError, NodeTensors};
 use block::Blocks;
-pub(crate) use inputs::{check_types, feature, one_input, only};
+pub(crate) use inputs::{check_types, feature, one_input, only, only_type};
 
 /// A model as a chain of layers, each of which computes some nodes from the rows of all nodes before it: what [`infer`] runs.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::{InferenceConfig, Layerwise, ModelError, SageConv, SageConvConfig, infer};
+/// use burn_gnn_models::{Conv, InferenceConfig, Layerwise, ModelError, NodeTensors, SageConv, SageConvConfig, infer};
 /// use burn_gnn_ops::GraphView;
 ///
 /// struct Mine(Vec<SageConv>);
@@ -26,18 +26,18 @@ pub(crate) use inputs::{check_types, feature, one_input, only};
 ///     fn num_layers(&self) -> usize {
 ///         self.0.len()
 ///     }
-///     fn inputs(&self, _g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
-///         Ok(features.iter().flatten().cloned().collect())
+///     fn inputs(&self, _g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
+///         Ok(features.clone())
 ///     }
-///     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, mut x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-///         vec![self.0[layer].forward(g, x.remove(0)).tanh()]
+///     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
+///         x.map(|_, x| self.0[layer].forward(&g, x).tanh())
 ///     }
 /// }
 ///
 /// let (device, path) = (Device::flex(), Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3])?);
 /// let model = Mine(vec![SageConvConfig::new(3, 8).init(&device), SageConvConfig::new(8, 2).init(&device)]);
 /// let x = Tensor::<2>::ones([4, 3], &device);
-/// let y = infer(&model, &path, &[Some(x)], 0, &InferenceConfig::new().with_max_nodes(2))?;
+/// let y = infer(&model, &path, [("_N", x)], "_N", &InferenceConfig::new().with_max_nodes(2))?;
 /// assert_eq!(y.dims(), [4, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -51,15 +51,15 @@ pub trait Layerwise {
         true
     }
 
-    /// What the first layer reads, one row per node, for every node type: features (`features[t]` of type `t`), learned rows.
+    /// What the first layer reads, one row per node, for every node type: features, learned rows.
     ///
     /// # Errors
     /// Features that the model or the graph does not fit.
-    fn inputs(&self, g: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError>;
+    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError>;
 
-    /// Rows `[num_dst, columns]` of every node type after layer `layer`, without dropout; `x[t]` are the input rows of `g`. What a
+    /// Rows `[num_dst, columns]` of every node type after layer `layer`, without dropout; `x` holds the input rows of `g`. What a
     /// model needs of several layers (a sum of readouts) travels as columns.
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: Vec<Tensor<2>>) -> Vec<Tensor<2>>;
+    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors;
 }
 
 /// How many nodes [`infer`] computes at a time.
@@ -107,20 +107,21 @@ impl InferenceConfig {
 pub fn infer<M: Layerwise>(
     model: &M,
     g: &Graph,
-    features: &[Option<Tensor<2>>],
-    target: usize,
+    features: impl Into<NodeTensors>,
+    target: impl NodeKey,
     config: &InferenceConfig,
 ) -> Result<Tensor<2>, ModelError> {
     config.check()?;
     ModelError::check_sizes(&[("layers of the model", model.num_layers())], 0.0)?;
-    let types = g.node_counts().len();
-    if target >= types {
-        return Err(ModelError::OutOfRange { arg: "target".into(), range: format!("0..{types}"), value: target.to_string() });
-    }
-    let mut x: Vec<Tensor<2>> = model.inputs(g, features)?.into_iter().map(Tensor::without_autodiff).collect();
-    length("inputs of the model", "one per node type", types, x.len())?;
-    for (t, x) in x.iter().enumerate() {
-        length(&format!("input rows of node type {t}"), "one per node", g.node_counts()[t], x.dims()[0])?;
+    let (schema, types) = (g.schema(), g.node_counts().len());
+    let target = schema.ntype(target)?;
+    let inputs = model.inputs(g, &features.into())?.into_list(schema)?;
+    let mut x = vec![];
+    for ((ntype, &n), input) in schema.ntypes().iter().zip(g.node_counts()).zip(inputs) {
+        let none = || ModelError::Input { ntype: ntype.clone(), message: "the model has no input rows for it".into() };
+        let input = input.ok_or_else(none)?.without_autodiff();
+        length(&format!("input rows of node type `{ntype}`"), "one per node", n, input.dims()[0])?;
+        x.push(input);
     }
     let mut blocks = Blocks::new(g);
     for layer in 0..model.num_layers() - 1 {
@@ -140,20 +141,23 @@ fn rows_of<M: Layerwise>(
 ) -> Result<Tensor<2>, ModelError> {
     let reads = model.reads_neighbours(layer);
     let n = blocks.graph().node_counts()[t];
+    let blocks_schema = blocks.graph().schema().clone();
     let mut all: Option<Tensor<2>> = None;
     for range in blocks.chunks(t, reads, config) {
         let block = blocks.block(t, range.clone(), reads);
-        let mut y = model.layer(layer, &block, block.input(x));
-        length(&format!("results of layer {layer}"), "one per node type", x.len(), y.len())?;
-        let y = y.swap_remove(t).without_autodiff();
+        let schema = blocks_schema.as_ref();
+        let y = model.layer(layer, &block, NodeTensors::from_list(schema, block.input(x).into_iter().map(Some)));
+        let ntype = &schema.ntypes()[t];
+        let none = || ModelError::Input { ntype: ntype.clone(), message: format!("layer {layer} gives no result for it") };
+        let y = y.into_list(schema)?.swap_remove(t).ok_or_else(none)?.without_autodiff();
         let [rows, columns] = y.dims();
-        length(&format!("rows of layer {layer} for node type {t}"), "one per destination of the block", range.len(), rows)?;
+        length(&format!("rows of layer {layer} for node type `{ntype}`"), "one per destination of the block", range.len(), rows)?;
         if rows == n {
             return Ok(y);
         }
         // A repeated row becomes a matrix when it is written to; `Tensor::empty` takes twice the memory for a moment (Flex).
         let into = all.take().unwrap_or_else(|| y.clone().slice_dim(0, 0..1).expand([n, columns]));
-        length(&format!("columns of layer {layer} for node type {t}"), "as for the nodes before", into.dims()[1], columns)?;
+        length(&format!("columns of layer {layer} for node type `{ntype}`"), "as for the nodes before", into.dims()[1], columns)?;
         // In place: nobody else holds this matrix.
         all = Some(into.slice_assign([range, 0..columns], y));
     }

@@ -32,6 +32,9 @@ pub fn write_svg(path: impl AsRef<Path>, title: &str, series: &[Series]) -> Resu
     Ok(write_atomic(path, |w| w.write_all(svg.as_bytes()))?)
 }
 
+/// Labels of an axis, at most.
+const LABELS: usize = 11;
+
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 fn draw(svg: &mut String, title: &str, series: &[Series]) -> Drawn {
@@ -53,16 +56,48 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: Panel, series: &
         Panel::Loss => ("loss", values().fold(0.0, f64::min), values().fold(f64::MIN_POSITIVE, f64::max) * 1.05),
         Panel::Accuracy => ("accuracy", 0.0, 1.0),
     };
+    // Whole epochs: between them there is nothing to label.
     let mut chart =
-        ChartBuilder::on(area).margin(12).x_label_area_size(32).y_label_area_size(56).build_cartesian_2d(1.0..epochs as f64, low..high)?;
-    chart.configure_mesh().x_desc("epoch").y_desc(name).x_label_formatter(&|x| format!("{x:.0}")).draw()?;
+        ChartBuilder::on(area).margin(12).x_label_area_size(40).y_label_area_size(64).build_cartesian_2d(1..epochs, low..high)?;
+    chart
+        .configure_mesh()
+        .x_desc("epoch")
+        .y_desc(name)
+        .x_labels(epochs.min(LABELS))
+        .y_labels(LABELS)
+        .y_label_formatter(&|y| label(*y, high))
+        .label_style(("sans-serif", 13))
+        .axis_desc_style(("sans-serif", 15))
+        .light_line_style(WHITE.mix(0.0))
+        .draw()?;
     for (s, color) in series.iter().zip(COLORS.iter().cycle()) {
-        let points = s.values.iter().enumerate().map(|(i, &v)| ((i + 1) as f64, v));
+        let points = s.values.iter().enumerate().map(|(i, &v)| (i + 1, v));
         let style = color.stroke_width(2);
         let line = chart.draw_series(LineSeries::new(points, style))?;
         line.label(&s.name).legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 16, y)], style));
     }
-    Ok(chart.configure_series_labels().background_style(WHITE.mix(0.8)).border_style(BLACK).draw()?)
+    // Losses fall and accuracies rise: these corners are free.
+    let corner = match panel {
+        Panel::Loss => SeriesLabelPosition::UpperRight,
+        Panel::Accuracy => SeriesLabelPosition::LowerRight,
+    };
+    let legend = chart
+        .configure_series_labels()
+        .position(corner)
+        .label_font(("sans-serif", 13))
+        .background_style(WHITE.mix(0.8))
+        .border_style(BLACK)
+        .draw();
+    Ok(legend?)
+}
+
+/// A number on an axis that ends at `high`, with as many decimals as tell its labels apart.
+fn label(value: f64, high: f64) -> String {
+    if high != 0.0 && (high.abs() < 1e-3 || high.abs() >= 1e6) {
+        return format!("{value:.1e}");
+    }
+    let decimals = (2.0 - high.abs().max(1e-3).log10().floor()).clamp(0.0, 5.0) as usize;
+    format!("{value:.decimals$}")
 }
 
 #[cfg(test)]

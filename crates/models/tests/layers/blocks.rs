@@ -5,6 +5,7 @@ use burn::module::Module;
 use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
+use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::{Fanouts, MiniBatch, NeighborSampler, SampleKey};
 use proptest::prelude::*;
 
@@ -13,9 +14,7 @@ use crate::numbering::Collect;
 use crate::random::{hetero, homogeneous};
 use crate::refusals::panic_of;
 use crate::registry::{each_model, each_typed_model};
-use crate::{close, devices, matrix, values};
-
-const MODES: [Mode; 2] = [Mode::Eval, Mode::Train { seed: 5, step: 3 }];
+use crate::{STEP, close, devices, matrix, values};
 
 fn f64s<M: Module>(model: M) -> M {
     to_dtype(model, FloatDType::F64)
@@ -36,49 +35,54 @@ fn batch(g: &Graph, hops: usize, alone: Option<usize>) -> MiniBatch {
     };
     let seeds: Vec<_> = g.node_counts().iter().enumerate().map(of).collect();
     let sampler = NeighborSampler::new(g, Fanouts::all(hops)).unwrap();
-    sampler.sample(g.schema().ntypes().iter().zip(&seeds), SampleKey::new(0)).unwrap()
+    // Blocks have the seed and step of their sample, which all neighbours do not depend on.
+    sampler.sample(g.schema().ntypes().iter().zip(&seeds), SampleKey::new(STEP.0).at(0, STEP.1)).unwrap()
 }
 
-fn inputs(batch: &MiniBatch, x: &[Option<Tensor<2>>]) -> Vec<Option<Tensor<2>>> {
-    x.iter().enumerate().map(|(t, x)| x.as_ref().map(|x| pick(x, batch.input_nodes(t)))).collect()
+fn inputs(batch: &MiniBatch, x: &NodeTensors) -> NodeTensors {
+    let schema = batch.blocks[0].schema();
+    x.clone().map(|ntype, x| pick(&x, batch.input_nodes(schema.ntype(ntype).unwrap())))
 }
 
-fn same<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph, &[Option<Tensor<2>>]), modes: &[Mode]) {
+fn same<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph, &NodeTensors), passes: &[bool]) {
     let types = g.node_counts().len();
     for (target, alone) in (0..types).flat_map(|t| [(t, Some(t)), (t, None)]) {
-        let batch = batch(g, layers, alone);
-        for &mode in modes {
-            let got = model.logits_blocks(&batch.blocks, &inputs(&batch, x), target, mode);
-            let want = pick(&model.logits(g, x, target, mode), batch.output_nodes(target));
-            close(&format!("{name}, type {target} of {alone:?}, {mode:?}"), &values(&got), &values(&want), 1e-10);
+        let (batch, ntype) = (batch(g, layers, alone), &g.schema().ntypes()[target]);
+        for &trains in passes {
+            let model = if trains { model.clone() } else { model.valid() };
+            let got = model.logits_blocks(&batch.blocks, &inputs(&batch, x), ntype);
+            let want = pick(&model.logits(&g.at_step(STEP.0, STEP.1), x, ntype), batch.output_nodes(target));
+            close(&format!("{name}, type {target} of {alone:?}, trains: {trains}"), &values(&got), &values(&want), 1e-10);
         }
     }
 }
 
 fn models_of_one_type(g: &Graph, device: &Device) {
-    let x = [Some(matrix(device, "x", g.node_counts()[0], 4))];
+    let x = NodeTensors::from(matrix(device, "x", g.node_counts()[0], 4));
     macro_rules! check {
         ($name:expr, $layers:expr, $model:expr) => {
-            same($name, $layers, &f64s($model), (g, &x), &MODES)
+            same($name, $layers, &f64s($model), (g, &x), &[false, true])
         };
     }
-    each_model!(check, device);
+    let tracked = &device.clone().autodiff();
+    each_model!(check, tracked);
     // Its means in training are those of the rows that are computed.
-    let gin = GinConfig::new(4, 2).with_hidden(5).with_layers(2).with_batch_norm(true).init(device);
-    same("gin with batch normalisation", 2, &f64s(gin), (g, &x), &[Mode::Eval]);
+    let gin = GinConfig::new(4, 2).with_hidden(5).with_num_layers(2).with_batch_norm(true).init(tracked);
+    same("gin with batch normalisation", 2, &f64s(gin), (g, &x), &[false]);
 }
 
 fn models_of_several_types(g: &Graph, device: &Device) {
     let x = typed_features(g, device);
     macro_rules! check {
         ($name:expr, $layers:expr, $model:expr) => {
-            same($name, $layers, &f64s($model), (g, &x), &MODES)
+            same($name, $layers, &f64s($model), (g, &x), &[false, true])
         };
     }
-    each_typed_model!(check, g, device);
-    let one_hot = RgcnConfig::new(2).with_hidden(3).with_layers(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
-    let one_hot = one_hot.init(g, &[TypeInput::Embedding; 3], device).unwrap();
-    same("rgcn of one-hot inputs", 3, &f64s(one_hot), (g, &[None, None, None]), &MODES);
+    let tracked = &device.clone().autodiff();
+    each_typed_model!(check, g, tracked);
+    let one_hot = RgcnConfig::new(2).with_hidden(3).with_num_layers(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
+    let one_hot = one_hot.init(g, TypeMap::default(), tracked).unwrap();
+    same("rgcn of one-hot inputs", 3, &f64s(one_hot), (g, &NodeTensors::default()), &[false, true]);
 }
 
 proptest! {
@@ -102,9 +106,9 @@ fn three_types() -> Graph {
     builder.edges(("a", "u", "c"), vec![0, 1, 3], vec![0, 1, 2]).edges(("c", "v", "c"), vec![1, 2], vec![0, 0]).build().unwrap()
 }
 
-fn gradients<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph, &[Option<Tensor<2>>])) {
+fn gradients<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph, &NodeTensors)) {
     let batch = batch(g, layers, None);
-    for target in 0..g.node_counts().len() {
+    for (target, ntype) in g.schema().ntypes().iter().enumerate() {
         let of = |logits: Tensor<2>| {
             let [rows, columns] = logits.dims();
             let weights = matrix(&logits.device().without_autodiff(), "loss", rows, columns);
@@ -113,9 +117,8 @@ fn gradients<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&
             model.visit(&mut all);
             all.1
         };
-        let mode = MODES[1];
-        let got = of(model.logits_blocks(&batch.blocks, &inputs(&batch, x), target, mode));
-        let want = of(pick(&model.logits(g, x, target, mode), batch.output_nodes(target)));
+        let got = of(model.logits_blocks(&batch.blocks, &inputs(&batch, x), ntype));
+        let want = of(pick(&model.logits(&g.at_step(STEP.0, STEP.1), x, ntype), batch.output_nodes(target)));
         assert!(want.iter().any(|d| *d != 0.0), "{name}: no gradient at all");
         close(&format!("{name}, gradients for type {target}"), &got, &want, 1e-9);
     }
@@ -124,10 +127,9 @@ fn gradients<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&
 #[test]
 fn gradients_on_blocks_are_those_of_the_graph() {
     for device in devices().map(Device::autodiff) {
-        let tracked = |x: Option<Tensor<2>>| x.map(Tensor::from_inner);
         let plain = device.clone().without_autodiff();
         let g = crate::views::graph();
-        let x = [tracked(Some(matrix(&plain, "x", 6, 4)))];
+        let x = NodeTensors::from(Tensor::from_inner(matrix(&plain, "x", 6, 4)));
         macro_rules! check {
             ($name:expr, $layers:expr, $model:expr) => {
                 gradients($name, $layers, &f64s($model), (&g, &x))
@@ -135,7 +137,7 @@ fn gradients_on_blocks_are_those_of_the_graph() {
         }
         seeded(0, || each_model!(check, &device));
         let g = three_types();
-        let x: Vec<_> = typed_features(&g, &plain).into_iter().map(tracked).collect();
+        let x = typed_features(&g, &plain).map(|_, x| Tensor::from_inner(x));
         macro_rules! check {
             ($name:expr, $layers:expr, $model:expr) => {
                 gradients($name, $layers, &f64s($model), (&g, &x))
@@ -164,17 +166,24 @@ fn layers_of_several_hops_take_a_block_for_each() {
         let column = |w: Tensor<2>| w.squeeze_dim::<1>(1);
         let of_blocks: Vec<_> = all.blocks.iter().map(|b| column(pick(&w, b.edge_ids(0)))).collect();
         for weighted in [false, true] {
-            let (whole, parts) = (weighted.then(|| column(w.clone())), weighted.then_some(&of_blocks[..]));
+            let whole = || g.edge_type("_E").unwrap().with_weight(weighted.then(|| column(w.clone())));
+            let hops = || all.blocks.iter().zip(&of_blocks);
+            let parts: Vec<_> = hops().map(|(b, w)| b.edge_type("_E").unwrap().with_weight(weighted.then(|| w.clone()))).collect();
             for width in [3, 6] {
                 let sg = f64s(seeded(1, || SgConvConfig::new(4, width).with_hops(HOPS).init(device)));
-                let want = rows(&sg.forward_on(&g, 0, x.clone(), whole.clone()));
-                close("sg_conv", &values(&sg.forward_blocks(&all.blocks, 0, input.clone(), parts)), &want, 1e-12);
+                let want = rows(&sg.forward(whole(), x.clone()));
+                close("sg_conv", &values(&sg.forward_hops(&parts, input.clone())), &want, 1e-12);
             }
-            let appnp = seeded(1, || AppnpConvConfig::new().with_hops(HOPS).with_alpha(0.3).with_edge_dropout(0.4).init(device));
-            for mode in MODES {
-                let want = rows(&appnp.forward_on(&g, 0, x.clone(), whole.clone(), mode));
-                close("appnp_conv", &values(&appnp.forward_blocks(&all.blocks, 0, input.clone(), parts, mode)), &want, 1e-12);
-            }
+            let appnp = seeded(1, || AppnpConvConfig::new().with_hops(HOPS).with_alpha(0.3).with_dropout(0.4).init(device));
+            let want = rows(&appnp.forward(whole(), x.clone()));
+            close("appnp_conv", &values(&appnp.forward_hops(&parts, input.clone())), &want, 1e-12);
+            // With dropout, on an autodiff device.
+            let keyed = g.at_step(STEP.0, STEP.1);
+            let tracked = |w: &Tensor<1>| weighted.then(|| Tensor::from_inner(w.clone()));
+            let edges = keyed.edge_type("_E").unwrap().with_weight(tracked(&column(w.clone())));
+            let want = rows(&appnp.forward(edges, Tensor::from_inner(x.clone())));
+            let parts: Vec<_> = hops().map(|(b, w)| b.edge_type("_E").unwrap().with_weight(tracked(w))).collect();
+            close("appnp_conv", &values(&appnp.forward_hops(&parts, Tensor::from_inner(input.clone()))), &want, 1e-12);
         }
         for (g, per_step) in [(g, false), (two_relations(), false), (two_relations(), true)] {
             let all = batch_of(&g);
@@ -193,13 +202,11 @@ fn a_block_for_every_hop_is_asked_for() {
     let batch = batch(&g, 2, None);
     let x = || pick(&matrix(d, "x", 6, 4), batch.input_nodes(0));
     let appnp = |hops| AppnpConvConfig::new().with_hops(hops).init(d);
-    let short = panic_of(|| appnp(3).forward_blocks(&batch.blocks, 0, x(), None, Mode::Eval));
+    let hops: Vec<_> = batch.blocks.iter().map(|b| b.edge_type("_E").unwrap()).collect();
+    let short = panic_of(|| appnp(3).forward_hops(&hops, x()));
     assert_eq!(short, "appnp_conv: expected one block per layer or hop, 3, got 2; sample 3 hops");
-    let one_tensor = [Tensor::<1>::ones([1], d)];
-    let weights = panic_of(|| appnp(2).forward_blocks(&batch.blocks, 0, x(), Some(&one_tensor[..]), Mode::Eval));
-    assert_eq!(weights, "appnp_conv: `edge_weights` must hold one tensor per block, 2, got 1");
     // One block under all hops.
     let last = &batch.blocks[1];
-    let one = panic_of(|| appnp(2).forward(last, pick(&matrix(d, "x", 6, 4), last.src_nodes(0)), Mode::Eval));
-    assert!(one.contains("a block for each (`forward_blocks`)"), "{one}");
+    let one = panic_of(|| appnp(2).forward(last, pick(&matrix(d, "x", 6, 4), last.src_nodes(0))));
+    assert!(one.contains("a block for each (`forward_hops`)"), "{one}");
 }

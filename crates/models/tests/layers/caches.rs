@@ -8,7 +8,7 @@ use burn_gnn_models::*;
 fn degree_scales_are_found_by_later_forwards() {
     let device = Device::flex();
     let mut g = Graph::homogeneous(3, vec![0, 1, 2, 0], vec![1, 1, 0, 2]).unwrap();
-    let conv = GraphConvConfig::new(2, 2).init(&device);
+    let conv = GcnConvConfig::new(2, 2).init(&device);
     let forward = |g: &Graph| conv.forward(g, Tensor::<2>::ones([3, 2], &device)).into_data();
     let uses = |g: &Graph| g.relations()[0].csc().attached().uses();
     let first = forward(&g);

@@ -1,5 +1,6 @@
 //! Layer by layer over chunks gives what the whole graph gives at once, for every model and any size of chunks.
 
+use burn::module::Module;
 use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
@@ -13,9 +14,9 @@ use crate::{close, devices, matrix, values};
 /// Chunks of one node, of two, of few edges, and the whole type.
 const BUDGETS: [(usize, usize); 4] = [(1, 1), (2, 1000), (1000, 3), (1000, 1000)];
 
-fn same<M: Layerwise + NodeClassifier>(name: &str, model: &M, g: &Graph, x: &[Option<Tensor<2>>]) {
-    for target in 0..g.node_counts().len() {
-        let want = model.logits(g, x, target, Mode::Eval);
+fn same<M: Layerwise + NodeClassifier>(name: &str, model: &M, g: &Graph, x: &NodeTensors) {
+    for target in g.schema().ntypes() {
+        let want = model.logits(g, x, target);
         for (nodes, edges) in BUDGETS {
             let config = InferenceConfig::new().with_max_nodes(nodes).with_max_edges(edges);
             let got = infer(model, g, x, target, &config).unwrap();
@@ -30,7 +31,7 @@ fn f64s<M: burn::module::Module>(model: M) -> M {
 }
 
 fn models_of_one_type(g: &Graph, device: &Device) {
-    let x = [Some(matrix(device, "x", g.node_counts()[0], 4))];
+    let x = NodeTensors::from(matrix(device, "x", g.node_counts()[0], 4));
     macro_rules! check {
         ($name:expr, $layers:expr, $model:expr) => {
             same($name, &f64s($model), g, &x)
@@ -40,9 +41,9 @@ fn models_of_one_type(g: &Graph, device: &Device) {
 }
 
 /// Features of the models of [`each_typed_model`].
-pub(crate) fn typed_features(g: &Graph, device: &Device) -> Vec<Option<Tensor<2>>> {
-    let of = |(d, &n): (usize, &usize)| (d > 0).then(|| matrix(device, "x", n, d));
-    [4, 0, 3].into_iter().zip(g.node_counts()).map(of).collect()
+pub(crate) fn typed_features(g: &Graph, device: &Device) -> NodeTensors {
+    let of = |((d, ntype), &n): ((usize, &String), &usize)| (d > 0).then(|| (ntype.clone(), matrix(device, "x", n, d)));
+    [4, 0, 3].into_iter().zip(g.schema().ntypes()).zip(g.node_counts()).filter_map(of).collect()
 }
 
 fn models_of_several_types(g: &Graph, device: &Device) {
@@ -88,25 +89,25 @@ fn types_without_nodes_and_graphs_without_edges() {
 fn a_tracked_model_leaves_no_graph_behind() {
     let g = crate::views::graph();
     let model = SageConfig::new(4, 2).init(&Device::flex().autodiff());
-    let x = [Some(matrix(&Device::flex(), "x", 6, 4).cast(FloatDType::F32))];
-    let y = infer(&model, &g, &x, 0, &InferenceConfig::new().with_max_nodes(2)).unwrap();
+    let x = NodeTensors::from(matrix(&Device::flex(), "x", 6, 4).cast(FloatDType::F32));
+    let y = infer(&model, &g, &x, "_N", &InferenceConfig::new().with_max_nodes(2)).unwrap();
     assert!(!y.is_autodiff());
-    let want = values(&model.logits(&g, &x, 0, Mode::Eval).inner());
+    let want = values(&model.valid().logits(&g, &x, "_N"));
     close("tracked", &values(&y), &want, 1e-6);
 }
 
 /// A model of one layer, a function of the number of destinations.
-struct Odd(fn(usize, Tensor<2>) -> Vec<Tensor<2>>);
+struct Odd(fn(usize, Tensor<2>) -> NodeTensors);
 
 impl Layerwise for Odd {
     fn num_layers(&self) -> usize {
         1
     }
-    fn inputs(&self, _: &Graph, features: &[Option<Tensor<2>>]) -> Result<Vec<Tensor<2>>, ModelError> {
-        Ok(features.iter().flatten().cloned().collect())
+    fn inputs(&self, _: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
+        Ok(features.clone())
     }
-    fn layer<G: GraphView + ?Sized>(&self, _: usize, g: &G, mut x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-        (self.0)(g.num_dst(0), x.remove(0))
+    fn layer<G: GraphView + ?Sized>(&self, _: usize, g: &G, x: NodeTensors) -> NodeTensors {
+        (self.0)(g.num_dst(0), x["_N"].clone())
     }
 }
 
@@ -114,28 +115,38 @@ impl Layerwise for Odd {
 fn refusals_name_what_does_not_fit() {
     let (g, device) = (crate::views::graph(), Device::flex());
     let (gcn, config) = (GcnConfig::new(4, 2).init(&device), InferenceConfig::new().with_max_nodes(2));
-    let x = |rows, columns| [Some(Tensor::<2>::ones([rows, columns], &device))];
+    let x = |rows, columns| Tensor::<2>::ones([rows, columns], &device);
     let text = |r: Result<Tensor<2>, ModelError>| r.unwrap_err().to_string();
-    assert_eq!(text(infer(&gcn, &g, &x(6, 4), 0, &config.clone().with_max_nodes(0))), "`max_nodes` must lie in 1.., got 0");
-    assert_eq!(text(infer(&gcn, &g, &x(6, 4), 0, &config.clone().with_max_edges(0))), "`max_edges` must lie in 1.., got 0");
-    assert_eq!(text(infer(&gcn, &g, &x(6, 4), 1, &config)), "`target` must lie in 0..1, got 1");
-    assert_eq!(text(infer(&gcn, &g, &x(5, 4), 0, &config)), "`rows of features[0]`: expected 6 (one per node), got 5");
-    assert_eq!(text(infer(&gcn, &g, &x(6, 3), 0, &config)), "`columns of features[0]`: expected 4 (as the model was made for), got 3");
-    assert_eq!(text(infer(&gcn, &g, &[], 0, &config)), "`features`: expected 1 (one entry per node type), got 0");
-    assert_eq!(text(infer(&gcn, &g, &[None], 0, &config)), "node type 0: expected features with 4 columns, got none");
+    assert_eq!(text(infer(&gcn, &g, x(6, 4), "_N", &config.clone().with_max_nodes(0))), "`max_nodes` must lie in 1.., got 0");
+    assert_eq!(text(infer(&gcn, &g, x(6, 4), "_N", &config.clone().with_max_edges(0))), "`max_edges` must lie in 1.., got 0");
+    assert!(text(infer(&gcn, &g, x(6, 4), "paper", &config)).contains("unknown node type"));
+    assert_eq!(text(infer(&gcn, &g, x(5, 4), "_N", &config)), "`rows of the features of `_N``: expected 6 (one per node), got 5");
+    assert_eq!(
+        text(infer(&gcn, &g, x(6, 3), "_N", &config)),
+        "`columns of the features of `_N``: expected 4 (as the model was made for), got 3"
+    );
+    assert_eq!(text(infer(&gcn, &g, NodeTensors::default(), "_N", &config)), "node type `_N`: expected features with 4 columns, got none");
     let two = Graph::builder().edges(("a", "r", "b"), vec![0], vec![0]).build().unwrap();
-    assert_eq!(text(infer(&gcn, &two, &[None, None], 0, &config)), "`node types of the graph`: expected 1 (the model reads one), got 2");
-    let rgcn = RgcnConfig::new(2).init(&two, &[TypeInput::Embedding; 2], &device).unwrap();
-    assert!(text(infer(&rgcn, &g, &x(6, 4), 0, &config)).starts_with("`node types of the graph`: expected 2 (as the model was made for)"));
+    assert_eq!(
+        text(infer(&gcn, &two, NodeTensors::default(), "a", &config)),
+        "`node types of the graph`: expected 1 (the model reads one), got 2"
+    );
+    let rgcn = RgcnConfig::new(2).init(&two, TypeMap::default(), &device).unwrap();
+    assert!(
+        text(infer(&rgcn, &g, x(6, 4), "_N", &config)).starts_with("`node types of the graph`: expected 2 (as the model was made for)")
+    );
     let more = Graph::builder().nodes("a", 2).edges(("a", "r", "b"), vec![1], vec![0]).build().unwrap();
-    assert_eq!(text(infer(&rgcn, &more, &[None, None], 0, &config)), "`input rows of node type 0`: expected 2 (one per node), got 1");
+    assert_eq!(
+        text(infer(&rgcn, &more, NodeTensors::default(), "a", &config)),
+        "`input rows of node type `a``: expected 2 (one per node), got 1"
+    );
 
-    let odd = |layer| text(infer(&Odd(layer), &g, &x(6, 4), 0, &config));
-    assert_eq!(odd(|_, _| vec![]), "`results of layer 0`: expected 1 (one per node type), got 0");
-    assert_eq!(odd(|_, x| vec![x]), "`rows of layer 0 for node type 0`: expected 2 (one per destination of the block), got 4");
+    let odd = |layer| text(infer(&Odd(layer), &g, x(6, 4), "_N", &config));
+    assert_eq!(odd(|_, _| NodeTensors::default()), "node type `_N`: layer 0 gives no result for it");
+    assert_eq!(odd(|_, x| x.into()), "`rows of layer 0 for node type `_N``: expected 2 (one per destination of the block), got 4");
     let columns = |n: usize, x: Tensor<2>| {
         let rows = x.dims()[0];
-        vec![x.slice_dim(0, 0..n).slice_dim(1, 0..rows.min(4) - 1)]
+        x.slice_dim(0, 0..n).slice_dim(1, 0..rows.min(4) - 1).into()
     };
-    assert!(odd(columns).starts_with("`columns of layer 0 for node type 0`: expected 3 (as for the nodes before), got"));
+    assert!(odd(columns).starts_with("`columns of layer 0 for node type `_N``: expected 3 (as for the nodes before), got"));
 }

@@ -15,7 +15,7 @@ fn models_learn_two_cliques() {
     fn learns<M: NodeClassifier + burn::module::ModuleDisplay>(name: &str, model: M, g: &Graph, labels: &[i64], x: Option<Tensor<2>>) {
         let rows = |ids: &[u32]| Rows::new(ids, labels, 2).unwrap();
         let (train_rows, val) = (rows(&[0, 9]), rows(&[1, 2, 7, 8]));
-        let task = NodeTask { graph: g, features: vec![x], target: 0, train: train_rows, val };
+        let task = NodeTask { graph: g, features: x.into_iter().map(|x| ("_N", x)).collect(), target: "_N".into(), train: train_rows, val };
         let config = TrainConfig::new().with_epochs(60).with_lr(0.02).with_seed(1).with_progress(false);
         let trained = train(model, &task, &config, &NoSync, |_| {}).unwrap();
         let all = rows(&(0..10).collect::<Vec<_>>());
@@ -27,8 +27,8 @@ fn models_learn_two_cliques() {
         seeded(0, || {
             learns("sage", SageConfig::new(10, 2).with_hidden(16).init(d), &g, &labels, x.clone());
             learns("gat", GatConfig::new(10, 2).with_dropout(0.2).with_attn_dropout(0.2).init(d), &g, &labels, x.clone());
-            learns("gin", GinConfig::new(10, 2).with_hidden(8).with_layers(2).with_dropout(0.0).init(d), &g, &labels, x.clone());
-            let hgt = HgtConfig::new(2).with_hidden(8).with_heads(2).init(&g, &[TypeInput::Features(10)], d).unwrap();
+            learns("gin", GinConfig::new(10, 2).with_hidden(8).with_num_layers(2).with_dropout(0.0).init(d), &g, &labels, x.clone());
+            let hgt = HgtConfig::new(2).with_hidden(8).with_num_heads(2).init(&g, [("_N", TypeInput::Features(10))], d).unwrap();
             learns("hgt", hgt, &g, &labels, x.clone());
         });
     }

@@ -21,8 +21,10 @@ mod views;
 mod watchdog;
 mod weights;
 
+use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_gnn_ops::Stream;
+use burn_gnn_models::NodeTensors;
+use burn_gnn_ops::{GraphView, Stream};
 
 fn devices() -> [Device; 2] {
     [Device::flex(), Device::ndarray()]
@@ -47,4 +49,27 @@ fn close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
         let near = (a - b).abs() <= tolerance * (1.0 + b.abs());
         assert!(near, "{what}: entry {i} is {a}, expected {b}");
     }
+}
+
+/// Key of the dropout of a pass in which a model trains.
+const STEP: (u64, u64) = (5, 3);
+
+/// What a layer on an autodiff device makes of plain inputs: without dropout, as `valid`, or with that of [`STEP`].
+fn pass<M: Module>(
+    layer: &M,
+    trains: bool,
+    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>) -> Tensor<2>,
+    g: &dyn GraphView,
+    (x, e): (Tensor<2>, Tensor<2>),
+) -> Tensor<2> {
+    if trains {
+        let y = run(layer, &GraphView::at_step(&g, STEP.0, STEP.1), Tensor::from_inner(x), Tensor::from_inner(e));
+        return y.inner();
+    }
+    run(&layer.clone().valid(), g, x, e)
+}
+
+/// One tensor per node type, by name.
+fn typed(g: &dyn GraphView, x: Vec<Tensor<2>>) -> NodeTensors {
+    NodeTensors::from_list(g.schema(), x.into_iter().map(Some))
 }

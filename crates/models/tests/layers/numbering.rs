@@ -3,16 +3,14 @@
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{DType, Device, FloatDType, Gradients, Int, Tensor, TensorData};
 use burn_gnn_graph::Graph;
-use burn_gnn_models::{Mode, to_dtype};
+use burn_gnn_models::to_dtype;
 use burn_gnn_ops::{GraphView, Segments};
 use proptest::prelude::*;
 
 use crate::random::homogeneous;
 use crate::registry::{each_far_layer, each_layer};
 use crate::views::{View, graph};
-use crate::{close, devices, matrix, values};
-
-const MODES: [Mode; 2] = [Mode::Eval, Mode::Train { seed: 5, step: 3 }];
+use crate::{STEP, close, devices, matrix, pass, values};
 
 fn pick(x: &Tensor<2>, ids: &[u64]) -> Tensor<2> {
     if ids.is_empty() {
@@ -25,17 +23,17 @@ fn pick(x: &Tensor<2>, ids: &[u64]) -> Tensor<2> {
 fn same_on<M: Module>(
     name: &str,
     layer: M,
-    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>, Mode) -> Tensor<2>,
+    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>) -> Tensor<2>,
     (g, view): (&Graph, &View),
     device: &Device,
 ) {
     let layer = to_dtype(layer, FloatDType::F64);
     let (x, e) = (matrix(device, "x", g.total_nodes(), 4), matrix(device, "e", g.total_edges(), 3) + 1.5);
-    for mode in MODES {
-        let want = run(&layer, g, x.clone(), e.clone(), mode);
-        let got = run(&layer, view, pick(&x, &view.nodes), pick(&e, &view.edges), mode);
+    for trains in [false, true] {
+        let want = pass(&layer, trains, &run, g, (x.clone(), e.clone()));
+        let got = pass(&layer, trains, &run, view, (pick(&x, &view.nodes), pick(&e, &view.edges)));
         let rows = got.dims()[0];
-        close(&format!("{name}, {mode:?}"), &values(&got), &values(&pick(&want, &view.nodes[..rows])), 1e-12);
+        close(&format!("{name}, trains: {trains}"), &values(&got), &values(&pick(&want, &view.nodes[..rows])), 1e-12);
     }
 }
 
@@ -54,8 +52,9 @@ fn renumber(g: &Graph, nodes: &[u64], edges: &[u64]) {
                 same_on($name, seeded(1, $make), $run, (g, if $name.ends_with("Lstm") { &kept } else { &turned }), device)
             };
         }
-        each_layer!(renumbered, device);
-        each_far_layer!(renumbered, device);
+        let tracked = &device.clone().autodiff();
+        each_layer!(renumbered, tracked);
+        each_far_layer!(renumbered, tracked);
     }
 }
 
@@ -74,7 +73,7 @@ fn compare_block(g: &Graph, seeds: &[u64]) {
                 same_on($name, seeded(1, $make), $run, (g, &block), device)
             };
         }
-        each_layer!(on_block, device);
+        each_layer!(on_block, &device.clone().autodiff());
     }
 }
 
@@ -185,11 +184,12 @@ fn gradients<M: Module>(name: &str, layer: M, inputs: &[Tensor<2>], run: impl Fn
 fn gradients_on_a_graph<M: Module>(
     name: &str,
     layer: M,
-    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>, Mode) -> Tensor<2>,
+    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>) -> Tensor<2>,
     device: &Device,
 ) {
     let (g, inputs) = (graph(), [matrix(device, "x", 6, 4), matrix(device, "e", 8, 3) + 1.5]);
-    gradients(name, layer, &inputs, |layer, x| vec![run(layer, &g, x[0].clone(), x[1].clone(), MODES[1])]);
+    let g = g.at_step(STEP.0, STEP.1);
+    gradients(name, layer, &inputs, |layer, x| vec![run(layer, &g, x[0].clone(), x[1].clone())]);
 }
 
 #[test]
@@ -222,32 +222,34 @@ fn typed() -> Graph {
 fn gradients_over_several_types_are_differences() {
     use burn_gnn_models::*;
     let g = &typed();
+    let keyed = &g.at_step(STEP.0, STEP.1);
     for device in devices() {
         let d = &device.autodiff();
         let x = [matrix(d, "a", 6, 4), matrix(d, "b", 3, 4)];
-        let made = |y: Vec<Option<Tensor<2>>>| y.into_iter().flatten().collect::<Vec<_>>();
+        let made = |y: NodeTensors| y.into_values();
+        let named = |x| crate::typed(g, x);
         seeded(1, || {
             // Without in-edges all relations give 0, a tie under max and min; rows of the nodes themselves break it.
             for by in [Aggregator::Max, Aggregator::Min] {
                 let conv = HeteroGraphConvConfig::new().with_aggregate(by).init(g.schema(), |_| SageConvConfig::new(4, 3).init(d));
-                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(g, x, MODES[1])));
+                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(keyed, named(x))));
             }
             for by in [Aggregator::Sum, Aggregator::Mean] {
                 let config = HeteroGraphConvConfig::new().with_aggregate(by);
-                let conv = config.init(g.schema(), |_| GatConvConfig::new(4, 3, 2).with_attn_dropout(0.3).init(d));
-                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(g, x, MODES[1])));
+                let conv = config.init(g.schema(), |_| GatConvConfig::new(4, 3, 2).with_dropout(0.3).init(d));
+                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(keyed, named(x))));
             }
-            let han = HanConvConfig::new(vec![4; 2], 3, 2).with_attn_dropout(0.3).init(g.schema(), d);
-            gradients("han_conv", han, &x, |l, x| made(l.forward(g, x, MODES[1])));
+            let han = HanConvConfig::new([("a", 4), ("b", 4)].into(), 3, 2).with_dropout(0.3).init(g.schema(), d);
+            gradients("han_conv", han, &x, |l, x| made(l.forward(keyed, named(x))));
             let hgt = HgtConvConfig::from_graph(g, 4, 3, 2).with_dropout(0.3).init(d);
-            gradients("hgt_conv", hgt, &x, |l, x| l.forward(g, x, MODES[1]));
+            gradients("hgt_conv", hgt, &x, |l, x| made(l.forward(keyed, named(x))));
             for weights in [RelWeights::Full, RelWeights::Basis(2), RelWeights::BlockDiagonal(2)] {
                 let conv = RelGraphConvConfig::from_graph(g, 4, 2).with_weights(weights).init(d);
-                gradients(&format!("rel_graph_conv {weights:?}"), conv, &x, |l, x| l.forward(g, x));
+                gradients(&format!("rel_graph_conv {weights:?}"), conv, &x, |l, x| made(l.forward(g, named(x))));
             }
             let one_hot = RgcnConfig::new(2).with_hidden(3).with_one_hot(true).with_weights(RelWeights::Basis(2)).with_dropout(0.3);
-            let model = one_hot.init(g, &[TypeInput::Embedding; 2], d).unwrap();
-            gradients("rgcn of one-hot inputs", model, &[], |m, _| m.forward(g, &[None, None], MODES[1]));
+            let model = one_hot.init(g, TypeMap::default(), d).unwrap();
+            gradients("rgcn of one-hot inputs", model, &[], |m, _| made(m.forward(keyed, NodeTensors::default())));
         });
     }
 }
@@ -277,17 +279,17 @@ fn gradients_of_batch_norm_and_dropout_are_differences() {
             };
         }
         let pna = PnaConvConfig::new(4, 4, 0.9).with_towers(2).with_divide_input(true).with_batch_norm(true);
-        check!("pna_conv with batch norm", pna.init(d), |l, g, x, _, _| l.forward_on(g, 0, x, None));
+        check!("pna_conv with batch norm", pna.init(d), |l, g, x, _| l.forward(g, x));
         for heads in [true, false] {
-            let gin = GinConfig::new(4, 3).with_hidden(5).with_layers(2).with_batch_norm(true).with_heads(heads);
+            let gin = GinConfig::new(4, 3).with_hidden(5).with_num_layers(2).with_batch_norm(true).with_heads(heads);
             let name = format!("gin with batch norm, heads: {heads}");
-            check!(&name, gin.init(d).map(&mut AwayFromZero), |m, g, x, _, mode| m.forward(g, x, mode));
+            check!(&name, gin.init(d).map(&mut AwayFromZero), |m, g, x, _| m.forward(g, x));
         }
-        let appnp = AppnpConvConfig::new().with_hops(2).with_edge_dropout(0.3);
-        check!("appnp_conv without weights", appnp.init(d), |l, g, x, _, mode| l.forward(g, x, mode));
+        let appnp = AppnpConvConfig::new().with_hops(2).with_dropout(0.3);
+        check!("appnp_conv without weights", appnp.init(d), |l, g, x, _| l.forward(g, x));
         let key = DropoutKey::new(d);
         let sg = SgConvConfig::new(4, 3).with_hops(2);
-        check!("dropout of features", sg.init(d), |l, g, x, _, mode| l.forward(g, mode.dropout(g, 0, key, 0.4, x)));
+        check!("dropout of features", sg.init(d), |l, g, x, _| l.forward(g, key.dropout(g, .., 0.4, x)));
     }
 }
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use burn_gnn_models::*;
-use burn_gnn_ops::GraphView;
+use burn_gnn_ops::{Edges, GraphView};
 use burn_gnn_sampling::ToBlock;
 
 use crate::formulas::two_types;
@@ -15,9 +15,9 @@ use crate::views::{View, graph};
 fn refusals_of_layers() {
     let d = &Device::flex();
     let text = |e: ModelError| e.to_string();
-    assert_eq!(text(GatConvConfig::new(3, 2, 0).try_init(d).unwrap_err()), "`heads` must lie in 1.., got 0");
-    assert!(text(GatConvConfig::new(3, 2, 1).with_attn_dropout(1.0).try_init(d).unwrap_err()).contains("0.0..1.0, got 1"));
-    assert!(text(GatConvConfig::new(3, 2, 1).with_slope(f64::NAN).try_init(d).unwrap_err()).contains("`slope`"));
+    assert_eq!(text(GatConvConfig::new(3, 2, 0).try_init(d).unwrap_err()), "`num_heads` must lie in 1.., got 0");
+    assert!(text(GatConvConfig::new(3, 2, 1).with_dropout(1.0).try_init(d).unwrap_err()).contains("0.0..1.0, got 1"));
+    assert!(text(GatConvConfig::new(3, 2, 1).with_negative_slope(f64::NAN).try_init(d).unwrap_err()).contains("`negative_slope`"));
     let shared = Gatv2ConvConfig::new(3, 2, 1).with_share_weights(true).with_d_dst(Some(4)).try_init(d);
     assert_eq!(text(shared.unwrap_err()), "`d_dst`: expected 3 (the weight of sources serves destinations too), got 4");
     assert!(text(GinConvConfig::new(vec![3]).try_init(d).unwrap_err()).contains("`number of widths`"));
@@ -34,14 +34,11 @@ fn refusals_of_layers() {
     assert!(text(AppnpConvConfig::new().with_alpha(1.5).try_init(d).unwrap_err()).contains("0.0..=1.0, got 1.5"));
     assert!(text(TransformerConvConfig::new(3, 2, 1).with_root_weight(false).with_beta(true).try_init(d).unwrap_err()).contains("`beta`"));
     assert!(text(HgtConvConfig::new(3, 2, 1, 1, 2).with_relations(Some(vec![0])).try_init(d).unwrap_err()).contains("one per edge type"));
-    assert!(text(HanConvConfig::new(vec![3], 2, 1).try_init(two_types().schema(), d).unwrap_err()).contains("one per node type"));
+    assert!(text(HanConvConfig::new([("a", 3)].into(), 2, 1).try_init(two_types().schema(), d).unwrap_err()).contains("one per node type"));
     assert!(text(LinkScorerConfig::new(LinkScore::ComplEx, 2, 3).try_init(d).unwrap_err()).contains("must divide d = 3"));
-    assert!(text(JumpingKnowledgeConfig::new(Jumping::Lstm).with_layers(1).try_init(d).unwrap_err()).contains("layers · d / 2"));
+    assert!(text(JumpingKnowledgeConfig::new(Jumping::Lstm).with_num_layers(1).try_init(d).unwrap_err()).contains("num_layers · d / 2"));
     assert!(text(GatedGraphConvConfig::new(0, 1).try_init(d).unwrap_err()).contains("`hidden`"));
-    assert!(
-        text(HgtConfig::new(2).with_hidden(6).init(&two_types(), &[TypeInput::Embedding; 2], d).unwrap_err())
-            .contains("must divide hidden")
-    );
+    assert!(text(HgtConfig::new(2).with_hidden(6).init(&two_types(), TypeMap::default(), d).unwrap_err()).contains("must divide hidden"));
 }
 
 pub(crate) fn panic_of<T>(f: impl FnOnce() -> T) -> String {
@@ -53,32 +50,50 @@ pub(crate) fn panic_of<T>(f: impl FnOnce() -> T) -> String {
 fn edge_features_that_are_missing_or_not_expected() {
     let (d, g) = (&Device::flex(), crate::views::graph());
     let x = || matrix(d, "x", 6, 4).cast(FloatDType::F32);
-    let f = |rows| matrix(d, "e", rows, 3).cast(FloatDType::F32);
+    let edges = |rows| g.edge_type("_E").unwrap().with_features(matrix(d, "e", rows, 3).cast(FloatDType::F32));
     let gat = |d_edge| GatConvConfig::new(4, 2, 1).with_d_edge(d_edge).init(d);
     let gatv2 = |d_edge| Gatv2ConvConfig::new(4, 2, 1).with_d_edge(d_edge).init(d);
-    let none = panic_of(|| gat(Some(3)).forward_on(&g, 0, x(), None, Mode::Eval));
-    assert_eq!(none, "gat_conv: expected edge features of size 3 (`d_edge`), got none; pass a tensor `[num_edges, 3]`");
-    let some = panic_of(|| gat(None).forward_on(&g, 0, x(), f(8), Mode::Eval));
+    let none = panic_of(|| gat(Some(3)).forward(&g, x()));
+    assert_eq!(
+        none,
+        "gat_conv: expected edge features of size 3 (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, 3]`"
+    );
+    let some = panic_of(|| gat(None).forward(edges(8), x()));
     assert_eq!(some, "gat_conv: expected no edge features, got some of size 3; describe the layer with `d_edge` 3");
-    let one = panic_of(|| gat(Some(3)).forward_on(&g, 0, x(), f(1), Mode::Eval));
+    let one = panic_of(|| gat(Some(3)).forward(edges(1), x()));
     assert_eq!(one, "gat_conv: edge features: expected 8 rows (one per edge of the relation), got 1");
-    let one = panic_of(|| gatv2(Some(3)).forward_on(&g, 0, x(), Some(f(1)), Mode::Eval));
+    let one = panic_of(|| gatv2(Some(3)).forward(edges(1), x()));
     assert_eq!(one, "gatv2_conv: edge features: expected 8 rows (one per edge of the relation), got 1");
-    let none = panic_of(|| gatv2(Some(3)).forward(&g, x(), Mode::Eval));
-    assert_eq!(none, "gatv2_conv: expected edge features of size 3 (`d_edge`), got none; pass a tensor `[num_edges, 3]`");
+    let none = panic_of(|| gatv2(Some(3)).forward(&g, x()));
+    assert_eq!(
+        none,
+        "gatv2_conv: expected edge features of size 3 (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, 3]`"
+    );
+    // What a layer does not read is refused, not ignored.
+    let weighted = || g.edge_type("_E").unwrap().with_weight(Tensor::<1>::ones([8], d));
+    let text = |what: &str, layer: &str| format!("{layer}: expected no edge {what}, got some; this layer does not read them");
+    assert_eq!(panic_of(|| gatv2(None).forward(weighted(), x())), text("weights", "gatv2_conv"));
+    assert_eq!(panic_of(|| GcnConvConfig::new(4, 2).init(d).forward(edges(8), x())), text("features", "gcn_conv"));
+    assert_eq!(panic_of(|| AppnpConvConfig::new().init(d).forward(edges(8), x())), text("features", "appnp_conv"));
+    let hetero = HeteroGraphConvConfig::new().init(g.schema(), |_| gatv2(None));
+    let typed = g.edge_types().with_weight("_E", Tensor::<1>::ones([8], d)).unwrap();
+    assert_eq!(panic_of(|| hetero.forward(&typed, x())), text("weights", "gatv2_conv"));
+    let hgt = HgtConvConfig::from_graph(&g, 4, 2, 1).init(d);
+    let bare = panic_of(|| hgt.forward(&typed, x()));
+    assert_eq!(bare, "hgt_conv: expected no edge weights, got some of `_N:_E:_N`; this layer does not read them");
 }
 
 #[test]
 fn norms_and_weights_that_a_graph_or_layer_does_not_have() {
     let (d, g) = (&Device::flex(), two_types());
     let b = matrix(d, "x", 3, 4).cast(FloatDType::F32);
-    let conv = GraphConvConfig::new(4, 2).with_norm(DegreeNorm::BothIn).init(d);
-    let two = panic_of(|| conv.forward_on(&g, 2, b.clone(), None));
-    assert!(two.starts_with("graph_conv: `DegreeNorm::BothIn` needs the in-degrees of all input rows over edge type `b:t:a`"), "{two}");
-    let few = panic_of(|| conv.forward_on(&g, 0, b.clone(), None));
-    assert!(few.starts_with("graph_conv: `DegreeNorm::BothIn`: expected 4 rows (input rows of edge type `a:r:a`), got 3"), "{few}");
-    let own = panic_of(|| conv.forward_with(&g, 0, b.clone(), Tensor::ones([4, 2], d), None));
-    assert_eq!(own, "graph_conv: got a weight for a layer that has its own; describe it with `weight` false");
+    let conv = GcnConvConfig::new(4, 2).with_norm(DegreeNorm::BothIn).init(d);
+    let two = panic_of(|| conv.forward(g.edge_type("t").unwrap(), (b.clone(), b.clone())));
+    assert!(two.starts_with("gcn_conv: `DegreeNorm::BothIn` needs the in-degrees of all input rows over edge type `b:t:a`"), "{two}");
+    let few = panic_of(|| conv.forward(g.edge_type("r").unwrap(), b.clone()));
+    assert!(few.starts_with("gcn_conv: `DegreeNorm::BothIn`: expected 4 rows (input rows of edge type `a:r:a`), got 3"), "{few}");
+    let own = panic_of(|| conv.with_weight(Tensor::ones([4, 2], d)));
+    assert_eq!(own, "gcn_conv: got a weight for a layer that has its own; describe it with `weight` false");
 }
 
 #[test]
@@ -107,7 +122,7 @@ fn weights_that_one_rank_refuses() {
     let (nodes, edges) = ((0..6).collect::<Vec<u64>>(), (0..8).collect::<Vec<u64>>());
     let refused = |norm, weight: &[f32]| {
         let view = View::renumbered(&graph(), &nodes, &edges);
-        let e = EdgeWeightNorm::new().with_norm(norm).forward(&view, 0, Tensor::from_data(weight, d)).unwrap_err();
+        let e = EdgeWeightNorm::new().with_norm(norm).forward(&view, Tensor::from_data(weight, d)).unwrap_err();
         (e.to_string(), view.exchanges.into_inner())
     };
     let negative = [1.0, 1.0, -1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
@@ -120,10 +135,10 @@ fn weights_that_one_rank_refuses() {
 #[test]
 fn rows_queries_and_layers_out_of_range() {
     let (d, g) = (&Device::flex(), two_types());
-    let rows = NodeEmbedding::new(&g, vec![1], 2, d);
-    assert_eq!(rows.rows_of(1, &[2, 0, 2]).unwrap().dims(), [3, 2]);
-    let far = panic_of(|| rows.rows_of(1, &[2, 0, 3]));
-    assert_eq!(far, "node_embedding: `ids[2]` must lie in 0..3 (rows of node type 1), got 3");
+    let rows = NodeEmbedding::new(&g, ["b"], 2, d).unwrap();
+    assert_eq!(rows.rows_of("b", &[2, 0, 2]).unwrap().dims(), [3, 2]);
+    let far = panic_of(|| rows.rows_of("b", &[2, 0, 3]));
+    assert_eq!(far, "node_embedding: `ids[2]` must lie in 0..3 (rows of node type `b`), got 3");
     let none = panic_of(|| TrueTails::default().query(0).0);
     assert_eq!(none, "true_tails: `q` must lie in 0..0 (queries with a true tail), got 0");
     let blocks = g.in_subgraph([("a", vec![1u32])], burn_gnn_graph::Relabel::No).unwrap().to_block(&g, [("a", vec![1u32])]).unwrap();
@@ -135,29 +150,27 @@ fn rows_queries_and_layers_out_of_range() {
     assert_eq!(empty, "`layer` must lie in 0..0 (one block per layer), got 0; sample more hops");
 }
 
+/// Edge types are taken by name, or by a number that is checked; every layer takes what comes out.
 #[test]
-fn edge_types_out_of_range() {
+fn edge_types_that_are_not_there() {
     let (d, g) = (&Device::flex(), two_types());
     let x = || matrix(d, "x", 4, 4).cast(FloatDType::F32);
-    let want = "`etype` must lie in 0..3 (edge types in the order of the schema; `Schema::etype` gives the number of a name), got 3";
-    let far = [
-        panic_of(|| GraphConvConfig::new(4, 2).init(d).forward_on(&g, 3, x(), None)),
-        panic_of(|| SageConvConfig::new(4, 2).init(d).forward_on(&g, 3, x(), None)),
-        panic_of(|| GatConvConfig::new(4, 2, 1).init(d).forward_on(&g, 3, x(), None, Mode::Eval)),
-        panic_of(|| Gatv2ConvConfig::new(4, 2, 1).init(d).forward_on(&g, 3, x(), None, Mode::Eval)),
-        panic_of(|| GinConvConfig::new(vec![4, 2]).init(d).forward_on(&g, 3, x(), None)),
-        panic_of(|| GineConvConfig::new(4, vec![4, 2]).init(d).forward_on(&g, 3, x(), matrix(d, "e", 1, 4))),
-        panic_of(|| EdgeConvConfig::new(4, vec![2]).init(d).forward_on(&g, 3, x())),
-        panic_of(|| PnaConvConfig::new(4, 2, 0.9).init(d).forward_on(&g, 3, x(), None)),
-        panic_of(|| PnaConvConfig::from_graph(&g, 3, 4, 2)),
-        panic_of(|| SgConvConfig::new(4, 2).init(d).forward_on(&g, 3, x(), None)),
-        panic_of(|| Mode::Train { seed: 0, step: 0 }.edge_dropout(&g, 3, DropoutKey::new(d), 0.5)),
-    ];
-    for (i, text) in far.iter().enumerate() {
-        assert_eq!(text, want, "call {i}");
+    let unknown = |key: Result<_, burn_gnn_graph::GraphError>| key.map(|_: Edges<'_>| ()).unwrap_err().to_string();
+    for text in [unknown(g.edge_type("nope")), unknown(g.edge_type(3)), unknown(g.edge_type(("a", "t", "b")))] {
+        assert!(text.contains("unknown edge type") && text.contains("b:t:a"), "{text}");
     }
-    let norm = EdgeWeightNorm::new().forward(&g, 3, Tensor::ones([4], d)).unwrap_err();
-    assert_eq!(norm.to_string(), "`etype` must lie in 0..3, got 3");
-    let rows = panic_of(|| Mode::Train { seed: 0, step: 0 }.dropout(&g, 2, DropoutKey::new(d), 0.5, x()));
-    assert_eq!(rows, "`ntype` must lie in 0..2 (node types in the order of the schema; `Schema::ntype` gives the number of a name), got 2");
+    // Of several edge types one must be named.
+    let conv = GcnConvConfig::new(4, 2).init(d);
+    let several = panic_of(|| conv.forward(&g, x()));
+    assert!(several.contains("a:r:a") && several.contains("take one by name"), "{several}");
+    assert!(panic_of(|| PnaConvConfig::from_edges(&g, 4, 2)).contains("take one by name"));
+    let pair = panic_of(|| conv.forward(g.edge_type("t").unwrap(), x()));
+    assert_eq!(pair, "gcn_conv: edge type `b:t:a` joins two node types; give the features of both, `(src, dst)`");
+    // Node types are names too.
+    let conv = RelGraphConvConfig::from_graph(&g, 4, 2).init(d);
+    let missing = panic_of(|| conv.forward(&g, [("a", x())]));
+    assert_eq!(missing, "rel_graph_conv: no features of node type `b`; give those of every node type");
+    assert!(panic_of(|| conv.forward(&g, [("c", x())])).contains("unknown node type"));
+    let rows = panic_of(|| DropoutKey::new(d).dropout(&g.at_step(0, 0), 2, 0.5, x()));
+    assert!(rows.starts_with("dropout: ") && rows.contains("unknown node type"), "{rows}");
 }

@@ -10,35 +10,33 @@ use burn_gnn_ops::GraphView;
 
 use crate::registry::{each_far_layer, each_layer};
 use crate::views::graph;
-use crate::{devices, matrix, values};
-
-const TRAIN: Mode = Mode::Train { seed: 5, step: 3 };
+use crate::{STEP, devices, matrix, pass, values};
 
 fn two_in_a_row<M: Module>(
     name: &str,
     make: impl Fn() -> M,
-    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>, Mode) -> Tensor<2>,
+    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>) -> Tensor<2>,
     device: &Device,
 ) {
     let g = graph();
-    let result = |layer: &M, mode| values(&run(layer, &g, matrix(device, "x", 6, 4), matrix(device, "e", 8, 3), mode));
+    let result = |layer: &M, trains| values(&pass(layer, trains, &run, &g, (matrix(device, "x", 6, 4), matrix(device, "e", 8, 3))));
     let wide = |(a, b): (M, M)| (to_dtype(a, FloatDType::F64), to_dtype(b, FloatDType::F64));
     let two = || (make(), make());
     let has_weights = make().num_params() > 0;
     let (a, b) = wide(two());
-    assert_eq!(result(&a, Mode::Eval) != result(&b, Mode::Eval), has_weights, "{name}: weights outside of a scope");
+    assert_eq!(result(&a, false) != result(&b, false), has_weights, "{name}: weights outside of a scope");
     let (a, b) = wide(seeded(1, two));
-    assert_eq!(result(&a, Mode::Eval) != result(&b, Mode::Eval), has_weights, "{name}: weights in a scope");
+    assert_eq!(result(&a, false) != result(&b, false), has_weights, "{name}: weights in a scope");
     // With the weights of the first, the second keeps masks of its own; clones keep those of the first.
     let b = b.load_record(a.clone().into_record());
-    assert_eq!(result(&a, Mode::Eval), result(&b, Mode::Eval), "{name}");
-    let drops = result(&a, TRAIN) != result(&a, Mode::Eval);
-    assert_eq!(result(&a, TRAIN) != result(&b, TRAIN), drops, "{name}: masks");
-    assert_eq!(result(&a, TRAIN), result(&a.clone(), TRAIN), "{name}: a clone");
+    assert_eq!(result(&a, false), result(&b, false), "{name}");
+    let drops = result(&a, true) != result(&a, false);
+    assert_eq!(result(&a, true) != result(&b, true), drops, "{name}: masks");
+    assert_eq!(result(&a, true), result(&a.clone(), true), "{name}: a clone");
     let (again, _) = wide(seeded(1, two));
-    assert_eq!(result(&a, TRAIN), result(&again, TRAIN), "{name}: the same seed");
+    assert_eq!(result(&a, true), result(&again, true), "{name}: the same seed");
     let (other, _) = wide(seeded(2, two));
-    assert_eq!(result(&a, TRAIN) != result(&other, TRAIN), has_weights || drops, "{name}: another seed");
+    assert_eq!(result(&a, true) != result(&other, true), has_weights || drops, "{name}: another seed");
 }
 
 #[test]
@@ -49,8 +47,9 @@ fn layers_made_one_after_the_other_differ() {
                 two_in_a_row($name, $make, $run, device)
             };
         }
-        each_layer!(two, device);
-        each_far_layer!(two, device);
+        let tracked = &device.clone().autodiff();
+        each_layer!(two, tracked);
+        each_far_layer!(two, tracked);
     }
 }
 
@@ -64,26 +63,27 @@ impl ModuleVisitor for Weights {
 
 /// All parameters of all models, and logits with dropout.
 fn models(g: &Graph, device: &Device) -> Vec<Vec<f64>> {
-    fn all<M: NodeClassifier>(model: M, g: &Graph, x: &[Option<Tensor<2>>], out: &mut Vec<Vec<f64>>) {
+    fn all<M: NodeClassifier>(model: M, g: &Graph, x: &NodeTensors, out: &mut Vec<Vec<f64>>) {
         let mut weights = Weights(vec![]);
         model.visit(&mut weights);
         // Parameters that do not begin as constants differ from one another.
         let drawn: Vec<_> = weights.0.iter().filter(|w| w.iter().any(|v| *v != w[0])).collect();
         assert!((0..drawn.len()).all(|i| (0..i).all(|j| drawn[i][..2] != drawn[j][..2])));
         out.append(&mut weights.0);
-        out.push(values(&model.logits(g, x, 0, TRAIN)));
-        // Keys of masks are not parameters: they stay with the model on the plain device too.
-        out.push(values(&model.valid().logits(g, x, 0, TRAIN)));
+        let step = g.at_step(STEP.0, STEP.1);
+        out.push(values(&model.logits(&step, x, "_N")));
+        // Keys of masks are not parameters: they stay with a model that was on the plain device.
+        out.push(values(&model.valid().train().logits(&step, x, "_N")));
     }
     let (d, mut out) = (&device.clone().autodiff(), vec![]);
-    let x = [Some(matrix(device, "x", 6, 4).cast(FloatDType::F32))];
-    all(GcnConfig::new(4, 3).with_hidden(4).with_layers(3).init(d), g, &x, &mut out);
-    all(SageConfig::new(4, 3).with_hidden(4).with_layers(3).init(d), g, &x, &mut out);
-    all(GatConfig::new(4, 3).with_layers(3).init(d), g, &x, &mut out);
+    let x = NodeTensors::from([("_N", matrix(device, "x", 6, 4).cast(FloatDType::F32))]);
+    all(GcnConfig::new(4, 3).with_hidden(4).with_num_layers(3).init(d), g, &x, &mut out);
+    all(SageConfig::new(4, 3).with_hidden(4).with_num_layers(3).init(d), g, &x, &mut out);
+    all(GatConfig::new(4, 3).with_num_layers(3).init(d), g, &x, &mut out);
     all(GinConfig::new(4, 3).with_hidden(4).init(d), g, &x, &mut out);
-    all(RgcnConfig::new(3).with_dropout(0.5).init(g, &[TypeInput::Features(4)], d).unwrap(), g, &x, &mut out);
-    all(RgcnConfig::new(3).with_dropout(0.5).init(g, &[TypeInput::Embedding], d).unwrap(), g, &[None], &mut out);
-    all(HgtConfig::new(3).init(g, &[TypeInput::Features(4)], d).unwrap(), g, &x, &mut out);
+    all(RgcnConfig::new(3).with_dropout(0.5).init(g, [("_N", TypeInput::Features(4))], d).unwrap(), g, &x, &mut out);
+    all(RgcnConfig::new(3).with_dropout(0.5).init(g, TypeMap::default(), d).unwrap(), g, &NodeTensors::default(), &mut out);
+    all(HgtConfig::new(3).init(g, [("_N", TypeInput::Features(4))], d).unwrap(), g, &x, &mut out);
     out
 }
 

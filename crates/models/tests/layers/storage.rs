@@ -14,11 +14,11 @@ use crate::{devices, matrix, values};
 fn round_trip<M: Module + ModuleSnapshot>(
     name: &str,
     make: impl Fn() -> M,
-    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>, Mode) -> Tensor<2>,
+    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>) -> Tensor<2>,
     device: &Device,
 ) {
     let g = graph();
-    let result = |layer: &M| values(&run(layer, &g, matrix(device, "x", 6, 4), matrix(device, "e", 8, 3), Mode::Eval));
+    let result = |layer: &M| values(&run(layer, &g, matrix(device, "x", 6, 4), matrix(device, "e", 8, 3)));
     let layer = |seed| to_dtype(seeded(seed, &make), FloatDType::F64);
     let (saved, other) = (layer(1), layer(2));
     let want = result(&saved);
@@ -70,9 +70,9 @@ fn names_are_those_of_dgl_and_pyg() {
             assert_eq!(names(make(1), make(2), Framework::$from), [$($name),+]);
         };
     }
-    check!(GraphConvConfig::new(3, 2), Dgl, "bias", "weight");
-    check!(GraphConvConfig::new(3, 2), Pyg, "bias", "lin.weight");
-    check!(GraphConvConfig::new(3, 3).with_weight(false), Dgl, "bias");
+    check!(GcnConvConfig::new(3, 2), Dgl, "bias", "weight");
+    check!(GcnConvConfig::new(3, 2), Pyg, "bias", "lin.weight");
+    check!(GcnConvConfig::new(3, 3).with_weight(false), Dgl, "bias");
     check!(SageConvConfig::new(3, 2), Pyg, "lin_l.bias", "lin_l.weight", "lin_r.weight");
     check!(
         SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Lstm),
@@ -162,10 +162,15 @@ fn names_are_those_of_dgl_and_pyg() {
     check!(AttentionReadoutConfig::new(3), Dgl, "gate_nn.bias", "gate_nn.weight");
 }
 
+/// Input sizes of two types, by name.
+fn sizes(g: &Graph) -> TypeMap<usize> {
+    g.schema().ntypes().iter().cloned().zip([3, 5]).collect()
+}
+
 #[test]
 fn names_of_types_are_those_of_pyg() {
     let (d, g) = (&Device::flex(), crate::formulas::two_types());
-    let make = |seed| seeded(seed, || HanConvConfig::new(vec![3, 5], 2, 2).init(g.schema(), d));
+    let make = |seed| seeded(seed, || HanConvConfig::new(sizes(&g), 2, 2).init(g.schema(), d));
     let want = [
         "k_lin.bias",
         "k_lin.weight",
@@ -198,7 +203,7 @@ fn names_of_types_with_dots() {
     let g = builder.edges(("c", "t", "a.b"), vec![0], vec![1]).build().unwrap();
     let of_pyg = |state: StateDict| state.tensors().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
     let names = [
-        of_pyg(StateDict::of(&HanConvConfig::new(vec![3, 5], 2, 2).init(g.schema(), d), Framework::Pyg)),
+        of_pyg(StateDict::of(&HanConvConfig::new(sizes(&g), 2, 2).init(g.schema(), d), Framework::Pyg)),
         of_pyg(StateDict::of(&HgtConvConfig::from_graph(&g, 4, 2, 2).init(d), Framework::Pyg)),
         of_pyg(StateDict::of(&HeteroGraphConvConfig::new().init(g.schema(), |_| SageConvConfig::new(4, 2).init(d)), Framework::Pyg)),
     ];
@@ -213,8 +218,7 @@ fn names_of_types_with_dots() {
         }
         assert!(names.iter().all(|n| !n.contains("a.b") && !n.contains("r.s")), "{names:?}");
     }
-    let inputs = [TypeInput::Features(4), TypeInput::Embedding];
-    let model = RgcnConfig::new(2).with_hidden(4).init(&g, &inputs, d).unwrap();
+    let model = RgcnConfig::new(2).with_hidden(4).init(&g, [("a.b", TypeInput::Features(4))], d).unwrap();
     for (from, name) in [(Framework::Pyg, "project.lins.a#b.weight"), (Framework::Dgl, "project.linears.a.b.weight")] {
         let state = StateDict::of(&model, from);
         assert!(state.tensors().any(|(n, _)| n == name), "{state:?}");
@@ -233,7 +237,7 @@ fn types_and_paths_that_a_layer_does_not_have() {
     let none = HgtConvConfig::new(4, 2, 2, 0, 0).init(d);
     StateDict::of(&none, Framework::Pyg).load(none, Framework::Pyg).unwrap();
 
-    let (pna, han) = (PnaConvConfig::new(3, 2, 0.9).init(d), HanConvConfig::new(vec![3, 5], 2, 2));
+    let (pna, han) = (PnaConvConfig::new(3, 2, 0.9).init(d), HanConvConfig::new(sizes(&crate::formulas::two_types()), 2, 2));
     let han = han.init(crate::formulas::two_types().schema(), d);
     for path in ["towers.7.post.weight", "proj.7.weight", "lin_src.7", "lin_dst.7"] {
         assert_eq!(pna.param_mapping(Framework::Pyg, path), ParamMapping::same(path));
@@ -303,11 +307,11 @@ fn a_part_of_a_state_dict_is_loaded_without_the_rest() {
 #[test]
 fn state_dicts_that_do_not_fit_are_refused() {
     let d = &Device::flex();
-    let state = StateDict::of(&GraphConvConfig::new(3, 2).init(d), Framework::Dgl);
-    let refuse = |config: GraphConvConfig, from| state.load(config.init(d), from).unwrap_err().to_string();
+    let state = StateDict::of(&GcnConvConfig::new(3, 2).init(d), Framework::Dgl);
+    let refuse = |config: GcnConvConfig, from| state.load(config.init(d), from).unwrap_err().to_string();
     let shape = "state dict: parameter `weight`: expected tensor `weight` of shape [3, 4], found [3, 2]; give the layer the sizes";
-    assert!(refuse(GraphConvConfig::new(3, 4), Framework::Dgl).starts_with(shape));
-    assert!(refuse(GraphConvConfig::new(3, 2), Framework::Pyg).contains("parameter `weight` is looked for under `lin.weight`"));
-    assert!(refuse(GraphConvConfig::new(3, 2).with_bias(false), Framework::Dgl).contains("no parameter of the layer takes [\"bias\"]"));
+    assert!(refuse(GcnConvConfig::new(3, 4), Framework::Dgl).starts_with(shape));
+    assert!(refuse(GcnConvConfig::new(3, 2), Framework::Pyg).contains("parameter `weight` is looked for under `lin.weight`"));
+    assert!(refuse(GcnConvConfig::new(3, 2).with_bias(false), Framework::Dgl).contains("no parameter of the layer takes [\"bias\"]"));
     assert!(StateDict::from_safetensors(b"no such file").unwrap_err().to_string().contains("expected a safetensors file"));
 }

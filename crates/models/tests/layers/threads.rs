@@ -3,7 +3,7 @@
 
 use std::sync::Barrier;
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use burn_gnn_graph::{Graph, Stream};
 use burn_gnn_models::*;
 
@@ -23,17 +23,23 @@ fn fresh() -> Graph {
     g.edges(("a", "s", "a"), ids(2, a), ids(3, a)).edges(("b", "t", "a"), ids(4, b), ids(5, a)).build().unwrap()
 }
 
-fn numbers(y: &[Tensor<2>]) -> Vec<f64> {
-    y.iter().flat_map(values).collect()
+fn numbers(y: &NodeTensors) -> Vec<f64> {
+    y.iter().flat_map(|(_, y)| values(y)).collect()
 }
 
 #[test]
 fn layers_with_several_relations() {
     let (dog, d) = (Watchdog::new(), &Device::flex());
-    let x = || NODES.iter().map(|&n| matrix(d, "x", n, 4).cast(burn::tensor::FloatDType::F32)).collect::<Vec<_>>();
+    let x = || {
+        ["a", "b"]
+            .into_iter()
+            .zip(NODES)
+            .map(|(t, n)| (t, matrix(d, "x", n, 4).cast(burn::tensor::FloatDType::F32)))
+            .collect::<NodeTensors>()
+    };
     let (relational, hgt) = seeded(0, || (RelGraphConvConfig::new(4, 6, 3).init(d), HgtConvConfig::new(4, 3, 2, 2, 3).init(d)));
     let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).stack_size(16 << 20).build().unwrap();
-    let both = |r: &RelGraphConv, h: &HgtConv, g: &Graph| [numbers(&r.forward(g, x())), numbers(&h.forward(g, x(), Mode::Eval))];
+    let both = |r: &RelGraphConv, h: &HgtConv, g: &Graph| [numbers(&r.forward(g, x())), numbers(&h.forward(g, x()))];
     let want = pool(1).install(|| both(&relational, &hgt, &fresh()));
     for workers in [1, 2, 4, 8] {
         let (g, start, pool) = (fresh(), Barrier::new(8), pool(workers));

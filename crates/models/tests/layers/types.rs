@@ -7,7 +7,7 @@ use burn_gnn_models::*;
 use proptest::prelude::*;
 
 use crate::random::hetero;
-use crate::{close, devices, matrix, values};
+use crate::{close, devices, matrix, typed, values};
 
 /// `g` with node `i` of type `t` named `names[t][i]`, and edges in the order of their new sources.
 fn renamed(g: &Graph, names: &[Vec<u32>]) -> Graph {
@@ -45,14 +45,16 @@ fn moved(x: &Tensor<2>, names: &[u32]) -> Tensor<2> {
 fn same<M: Module>(
     name: &str,
     layer: M,
-    run: impl Fn(&M, &Graph, Vec<Tensor<2>>) -> Vec<Option<Tensor<2>>>,
+    run: impl Fn(&M, &Graph, NodeTensors) -> NodeTensors,
     (g, names): (&Graph, &[Vec<u32>]),
     device: &Device,
 ) {
     let layer = to_dtype(layer, FloatDType::F64);
     let x: Vec<Tensor<2>> = g.node_counts().iter().enumerate().map(|(t, &n)| matrix(device, &format!("x{t}"), n, 4)).collect();
-    let want = run(&layer, g, x.clone());
-    let got = run(&layer, &renamed(g, names), x.iter().zip(names).map(|(x, names)| moved(x, names)).collect());
+    let list = |y: NodeTensors| y.into_list(g.schema()).unwrap();
+    let want = list(run(&layer, g, typed(g, x.clone())));
+    let moved_x = x.iter().zip(names).map(|(x, names)| moved(x, names)).collect();
+    let got = list(run(&layer, &renamed(g, names), typed(g, moved_x)));
     for (t, (got, want)) in got.iter().zip(&want).enumerate() {
         assert_eq!(got.is_some(), want.is_some(), "{name}, type {t}");
         if let (Some(got), Some(want)) = (got, want) {
@@ -71,18 +73,18 @@ proptest! {
                 let on = (&g, &names[..]);
                 for weights in [RelWeights::Full, RelWeights::Basis(2), RelWeights::BlockDiagonal(2)] {
                     let layer = RelGraphConvConfig::from_graph(&g, 4, 2).with_weights(weights).init(d);
-                    same(&format!("rel_graph_conv {weights:?}"), layer, |l, g, x| l.forward(g, x).into_iter().map(Some).collect(), on, d);
+                    same(&format!("rel_graph_conv {weights:?}"), layer, |l, g, x| l.forward(g, x), on, d);
                 }
                 let layer = HgtConvConfig::from_graph(&g, 4, 2, 2).with_layer_norm(true).init(d);
-                same("hgt_conv", layer, |l, g, x| l.forward(g, x, Mode::Eval).into_iter().map(Some).collect(), on, d);
-                let layer = HanConvConfig::new(vec![4; 3], 2, 2).init(g.schema(), d);
-                same("han_conv", layer, |l, g, x| l.forward(g, x, Mode::Eval), on, d);
+                same("hgt_conv", layer, |l, g, x| l.forward(g, x), on, d);
+                let layer = HanConvConfig::new(["a", "b", "c"].map(|t| (t, 4)).into(), 2, 2).init(g.schema(), d);
+                same("han_conv", layer, |l, g, x| l.forward(g, x), on, d);
                 let make = |_: &EdgeType| GatConvConfig::new(4, 2, 2).init(d);
                 let layer = HeteroGraphConvConfig::new().with_aggregate(Aggregator::Max).init(g.schema(), make);
-                same("hetero_graph_conv of gat_conv", layer, |l, g, x| l.forward(g, x, Mode::Eval), on, d);
+                same("hetero_graph_conv of gat_conv", layer, |l, g, x| l.forward(g, x), on, d);
                 let make = |_: &EdgeType| SageConvConfig::new(4, 3).with_aggregator(SageAggregator::Pool).init(d);
                 let layer = HeteroGraphConvConfig::new().init(g.schema(), make);
-                same("hetero_graph_conv of sage_conv", layer, |l, g, x| l.forward(g, x, Mode::Eval), on, d);
+                same("hetero_graph_conv of sage_conv", layer, |l, g, x| l.forward(g, x), on, d);
             });
         }
     }

@@ -4,6 +4,7 @@
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
+use burn_gnn_ops::GraphView;
 
 use crate::{close, values};
 
@@ -58,8 +59,8 @@ fn hetero() -> Graph {
     builder.edges(("b", "r", "a"), vec![0, 1, 1], vec![0, 1, 2]).build().unwrap()
 }
 
-fn of_both_types(file: &StateDict) -> Vec<Tensor<2>> {
-    vec![input(file, "x.a"), input(file, "x.b")]
+fn of_both_types(file: &StateDict) -> NodeTensors {
+    NodeTensors::from([("a", input(file, "x.a")), ("b", input(file, "x.b"))])
 }
 
 /// Loads the state dict of a file, compares what the layer computes, and saves it again; `unread` names what nothing
@@ -98,10 +99,12 @@ macro_rules! check {
 fn gin_layers() {
     let two = vec![3, 4, 2];
     check!("pyg_gin_conv", GinConvConfig::new(two.clone()), [], |l, g, f| l.forward(&g, x(f)));
-    check!("pyg_gine_conv", GineConvConfig::new(3, two.clone()).with_d_edge(Some(2)), [], |l, g, f| l.forward_on(&g, 0, x(f), e(f)));
+    check!("pyg_gine_conv", GineConvConfig::new(3, two.clone()).with_d_edge(Some(2)), [], |l, g, f| l
+        .forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
     check!("dgl_gin_conv", GinConvConfig::new(vec![]), [], |l, g, f| l.forward(&g, x(f)));
     check!("dgl_gin_conv_mlp", GinConvConfig::new(two.clone()).with_learn_eps(true), [], |l, g, f| l.forward(&g, x(f)));
-    check!("dgl_gine_conv", GineConvConfig::new(3, vec![3, 2]), [], |l, g, f| l.forward_on(&g, 0, x(f), e(f)));
+    check!("dgl_gine_conv", GineConvConfig::new(3, vec![3, 2]), [], |l, g, f| l
+        .forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
     let state = file("pyg_gin_conv").at("state.");
     assert_eq!(state.tensors().map(|(n, _)| n).collect::<Vec<_>>(), ["eps", "nn.0.bias", "nn.0.weight", "nn.2.bias", "nn.2.weight"]);
     // The list of an `MLP`, and an ε that is not that of the layer.
@@ -121,15 +124,15 @@ fn gin_layers() {
 fn attention_layers() {
     let gat = |d| GatConvConfig::new(d, 2, 2);
     let mean = |d| gat(d).with_residual_weight(true);
-    check!("pyg_gat_conv_mean", mean(3).with_concat(false), [], |l, g, f| l.forward(&g, x(f), Mode::Eval));
-    check!("pyg_gat_conv_residual", mean(4), [], |l, g, f| l.forward(&g, x(f), Mode::Eval));
-    check!("dgl_gat_conv", gat(3).with_residual(true), [], |l, g, f| l.forward(&g, x(f), Mode::Eval));
+    check!("pyg_gat_conv_mean", mean(3).with_concat(false), [], |l, g, f| l.forward(&g, x(f)));
+    check!("pyg_gat_conv_residual", mean(4), [], |l, g, f| l.forward(&g, x(f)));
+    check!("dgl_gat_conv", gat(3).with_residual(true), [], |l, g, f| l.forward(&g, x(f)));
     let v2 = Gatv2ConvConfig::new(3, 2, 2);
     let of_pyg = v2.clone().with_output_bias(true);
-    check!("pyg_gatv2_conv", of_pyg.clone(), [], |l, g, f| l.forward(&g, x(f), Mode::Eval));
+    check!("pyg_gatv2_conv", of_pyg.clone(), [], |l, g, f| l.forward(&g, x(f)));
     let shared = of_pyg.with_concat(false).with_share_weights(true).with_residual_weight(true);
-    check!("pyg_gatv2_conv_mean", shared.clone(), [], |l, g, f| l.forward(&g, x(f), Mode::Eval));
-    check!("dgl_gatv2_conv", v2.clone().with_share_weights(true), [], |l, g, f| l.forward(&g, x(f), Mode::Eval));
+    check!("pyg_gatv2_conv_mean", shared.clone(), [], |l, g, f| l.forward(&g, x(f)));
+    check!("dgl_gatv2_conv", v2.clone().with_share_weights(true), [], |l, g, f| l.forward(&g, x(f)));
     // One weight cannot be two.
     let two = file("pyg_gatv2_conv").at("state.");
     let one = v2.with_output_bias(true).with_share_weights(true).init(&device());
@@ -142,19 +145,19 @@ fn attention_layers() {
     let transformer = TransformerConvConfig::new(3, 2, 2);
     let unread = ["lin_skip.weight", "lin_skip.bias"];
     let no_root = transformer.clone().with_root_weight(false);
-    check!("pyg_transformer_conv", no_root, unread, |l, g, f| l.forward(&g, x(f), Mode::Eval));
+    check!("pyg_transformer_conv", no_root, unread, |l, g, f| l.forward(&g, x(f)));
     let bare = transformer.with_bias(false).with_beta(true).with_d_edge(Some(2));
-    check!("pyg_transformer_conv_bare", bare, [], |l, g, f| l.forward_on(&g, 0, x(f), Some(e(f)), Mode::Eval));
+    check!("pyg_transformer_conv_bare", bare, [], |l, g, f| l.forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
 }
 
 #[test]
 fn other_layers_of_one_relation() {
     check!("dgl_edge_conv", EdgeConvConfig::new(3, vec![2]), [], |l, g, f| l.forward(&g, x(f)));
     use PnaAggregator::{Max, Mean, Min, Var};
-    let pna = PnaConvConfig::from_graph(&graph(), 0, 3, 2).with_d_edge(Some(2)).with_mixing(true);
+    let pna = PnaConvConfig::from_edges(&graph(), 3, 2).with_d_edge(Some(2)).with_mixing(true);
     let pna = pna.with_aggregators(vec![Mean, Min, Max, Var]);
     let unread = ["aggr_module.avg_deg_lin"];
-    check!("pyg_pna_conv", pna.clone(), unread, |l, g, f| l.forward_on(&g, 0, x(f), Some(e(f))));
+    check!("pyg_pna_conv", pna.clone(), unread, |l, g, f| l.forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
     let other = PnaConvConfig { delta: pna.delta + 0.1, ..pna };
     let refused = file("pyg_pna_conv").at("state.").load(other.init(&device()), Framework::Pyg).unwrap_err();
     assert!(matches!(refused, ModelError::WeightOption { option: "delta", .. }), "{refused}");
@@ -183,58 +186,58 @@ fn other_layers_of_one_relation() {
 #[test]
 fn options_of_layers() {
     let gat = GatConvConfig::new(3, 2, 2).with_d_edge(Some(2));
-    check!("pyg_gat_conv_edges", gat, [], |l, g, f| l.forward_on(&g, 0, x(f), e(f), Mode::Eval));
+    check!("pyg_gat_conv_edges", gat, [], |l, g, f| l.forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
     let gatv2 = Gatv2ConvConfig::new(3, 2, 2).with_output_bias(true).with_d_edge(Some(2));
-    check!("pyg_gatv2_conv_edges", gatv2, [], |l, g, f| l.forward_on(&g, 0, x(f), Some(e(f)), Mode::Eval));
+    check!("pyg_gatv2_conv_edges", gatv2, [], |l, g, f| l.forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
     check!("pyg_sage_conv_normalized", SageConvConfig::new(3, 2).with_normalize(true), [], |l, g, f| l.forward(&g, x(f)));
 
     use PnaAggregator::{Max, Mean, Min, Var};
-    let pna = |d| PnaConvConfig::from_graph(&graph(), 0, d, 4).with_mixing(true).with_aggregators(vec![Mean, Min, Max, Var]);
+    let pna = |d| PnaConvConfig::from_edges(&graph(), d, 4).with_mixing(true).with_aggregators(vec![Mean, Min, Max, Var]);
     let towers = |d| pna(d).with_towers(2).with_pre_layers(2).with_post_layers(2);
     let unread = ["aggr_module.avg_deg_lin"];
-    check!("pyg_pna_conv_towers", towers(3), unread, |l, g, f| l.forward_on(&g, 0, x(f), None));
+    check!("pyg_pna_conv_towers", towers(3), unread, |l, g, f| l.forward(&g, x(f)));
     let divided = towers(4).with_divide_input(true).with_d_edge(Some(2));
-    check!("pyg_pna_conv_divided", divided, unread, |l, g, f| l.forward_on(&g, 0, x(f), Some(e(f))));
+    check!("pyg_pna_conv_divided", divided, unread, |l, g, f| l.forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
 
     let both_in = DegreeNorm::BothIn;
-    check!("pyg_gcn_conv_directed", GraphConvConfig::new(3, 2).with_norm(both_in), [], |l, g, f| l.forward(&g, x(f)));
-    let normed = |g: &Graph, f: &StateDict| EdgeWeightNorm::new().with_norm(both_in).forward(g, 0, w(f)).unwrap();
-    let plain = GraphConvConfig::new(3, 2).with_norm(DegreeNorm::None);
-    check!("pyg_gcn_conv_weighted", plain, [], |l, g, f| l.forward_on(&g, 0, x(f), Some(normed(&g, f))));
+    check!("pyg_gcn_conv_directed", GcnConvConfig::new(3, 2).with_norm(both_in), [], |l, g, f| l.forward(&g, x(f)));
+    let normed = |g: &Graph, f: &StateDict| EdgeWeightNorm::new().with_norm(both_in).forward(g, w(f)).unwrap();
+    let plain = GcnConvConfig::new(3, 2).with_norm(DegreeNorm::None);
+    check!("pyg_gcn_conv_weighted", plain, [], |l, g, f| l.forward(g.edge_type("_E").unwrap().with_weight(normed(&g, f)), x(f)));
     let sg = SgConvConfig::new(3, 2).with_hops(2);
     let of_pyg = sg.clone().with_norm(both_in).with_weighted_norm(true);
-    check!("pyg_sg_conv_weighted", of_pyg, [], |l, g, f| l.forward_on(&g, 0, x(f), Some(w(f))));
+    check!("pyg_sg_conv_weighted", of_pyg, [], |l, g, f| l.forward(g.edge_type("_E").unwrap().with_weight(w(f)), x(f)));
     check!("dgl_sg_conv", sg.clone().with_norm(both_in), [], |l, g, f| l.forward(&g, x(f)));
     let of_dgl = sg.with_weighted_norm(true);
-    check!("dgl_sg_conv_weighted", of_dgl, [], |l, g, f| l.forward_on(&g, 0, x(f), Some(w(f))));
+    check!("dgl_sg_conv_weighted", of_dgl, [], |l, g, f| l.forward(g.edge_type("_E").unwrap().with_weight(w(f)), x(f)));
 
     let gin = GinConvConfig::new(vec![3, 2]).with_aggregator(Aggregator::Max);
-    check!("dgl_gin_conv_weighted", gin, [], |l, g, f| l.forward_on(&g, 0, x(f), Some(w(f))));
-    let outer = GraphConvConfig::new(3, 2).with_weight(false);
-    check!("dgl_graph_conv_outer", outer, [], |l, g, f| l.forward_with(&g, 0, x(f), input(f, "weight"), None));
+    check!("dgl_gin_conv_weighted", gin, [], |l, g, f| l.forward(g.edge_type("_E").unwrap().with_weight(w(f)), x(f)));
+    let outer = GcnConvConfig::new(3, 2).with_weight(false);
+    check!("dgl_graph_conv_outer", outer, [], |l, g, f| l.with_weight(input(f, "weight")).forward(&g, x(f)));
 }
 
 /// Layers without options, PyG's standard deviation, and a name with a dot.
 #[test]
 fn defaults_of_layers() {
     check!("pyg_sage_conv_mean", SageConvConfig::new(3, 2), [], |l, g, f| l.forward(&g, x(f)));
-    check!("pyg_transformer_conv_root", TransformerConvConfig::new(3, 2, 2), [], |l, g, f| l.forward(&g, x(f), Mode::Eval));
-    check!("dgl_gatv2_conv_two_weights", Gatv2ConvConfig::new(3, 2, 2), [], |l, g, f| l.forward(&g, x(f), Mode::Eval));
+    check!("pyg_transformer_conv_root", TransformerConvConfig::new(3, 2, 2), [], |l, g, f| l.forward(&g, x(f)));
+    check!("dgl_gatv2_conv_two_weights", Gatv2ConvConfig::new(3, 2, 2), [], |l, g, f| l.forward(&g, x(f)));
 
-    let std = PnaConvConfig::from_graph(&graph(), 0, 3, 2).with_mixing(true);
-    check!("pyg_pna_conv_std", std, ["aggr_module.avg_deg_lin"], |l, g, f| l.forward_on(&g, 0, x(f), None));
+    let std = PnaConvConfig::from_edges(&graph(), 3, 2).with_mixing(true);
+    check!("pyg_pna_conv_std", std, ["aggr_module.avg_deg_lin"], |l, g, f| l.forward(&g, x(f)));
     let of_dgl = |d, out| PnaConvConfig::new(d, out, 0.9).with_batch_norm(true).with_std_eps(1e-30);
-    check!("dgl_pna_conv", of_dgl(3, 3), [], |l, g, f| l.forward_on(&g, 0, x(f), None));
+    check!("dgl_pna_conv", of_dgl(3, 3), [], |l, g, f| l.forward(&g, x(f)));
     let towers = of_dgl(4, 2).with_towers(2).with_divide_input(true).with_d_edge(Some(2));
-    check!("dgl_pna_conv_towers", towers, [], |l, g, f| l.forward_on(&g, 0, x(f), Some(e(f))));
+    check!("dgl_pna_conv_towers", towers, [], |l, g, f| l.forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
 
     let builder = Graph::builder().nodes("a", 3).nodes("b", 2);
     let builder = builder.edges(("a", "r", "b"), vec![0, 1, 2, 2], vec![0, 1, 0, 1]).edges(("a", "s.1", "a"), vec![0, 1, 2], vec![1, 2, 0]);
     let g = builder.edges(("b", "r", "a"), vec![0, 1, 1], vec![0, 1, 2]).build().unwrap();
     let hgt = HgtConvConfig::from_graph(&g, 4, 2, 2).with_bias(true).with_gelu(true).with_residual_weight(false);
     let loaded = check("pyg_hgt_conv_dot", hgt.init(&device()), &[], |l, f| {
-        let mut y = l.forward(&g, of_both_types(f), Mode::Eval);
-        vec![("y.b", y.remove(1)), ("y.a", y.remove(0))]
+        let y = l.forward(&g, of_both_types(f));
+        vec![("y.b", y["b"].clone()), ("y.a", y["a"].clone())]
     });
     assert!(StateDict::of(&loaded, Framework::Pyg).tensors().any(|(name, _)| name == "p_rel.a__s#1__a"));
 }
@@ -285,7 +288,7 @@ fn pna_conv_of_dgl() {
     assert_eq!(names(&StateDict::of(&layer, Framework::Dgl)), names(&state));
 
     let (x, e) = (crate::matrix(&device(), "x", 5, D), crate::matrix(&device(), "e", 10, d_edge));
-    let got = values(&layer.forward_on(&g, 0, x.clone(), Some(e.clone())));
+    let got = values(&layer.forward(g.edge_type("_E").unwrap().with_features(e.clone()), x.clone()));
     let [m, m_bias, u, u_bias, gamma, beta, mean, var, mix, mix_bias] =
         [m, m_bias, u, u_bias, gamma, beta, mean, var, mix, mix_bias].map(|v| wide(&v));
     let (x, e) = (values(&x), values(&e));
@@ -329,27 +332,27 @@ fn pna_conv_of_dgl() {
 fn layers_of_several_types() {
     let (d, two, g) = (device(), two_relations(), hetero());
     let blocks = RelGraphConvConfig::new(4, 4, 2).with_weights(RelWeights::BlockDiagonal(2));
-    let run = |l: &RelGraphConv, f: &StateDict| vec![("y", l.forward(&two, vec![x(f)]).swap_remove(0))];
+    let run = |l: &RelGraphConv, f: &StateDict| vec![("y", l.forward(&two, x(f)).into_values().swap_remove(0))];
     check("pyg_rgcn_conv", blocks.clone().with_norm(RelNorm::Right).init(&d), &[], run);
     check("dgl_rel_graph_conv", blocks.with_norm(RelNorm::None).init(&d), &[], run);
 
     let hgt = HgtConvConfig::from_graph(&g, 4, 2, 2);
     let joined = |l: &HgtConv, f: &StateDict| {
         let rows = x(f);
-        vec![("y", Tensor::cat(l.forward(&g, vec![rows.clone().slice_dim(0, 0..3), rows.slice_dim(0, 3..5)], Mode::Eval), 0))]
+        vec![("y", Tensor::cat(l.forward(&g, [("a", rows.clone().slice_dim(0, 0..3)), ("b", rows.slice_dim(0, 3..5))]).into_values(), 0))]
     };
     check("dgl_hgt_conv", hgt.clone().with_layer_norm(true).init(&d), &[], joined);
     let by_type = |l: &HgtConv, f: &StateDict| {
-        let mut y = l.forward(&g, of_both_types(f), Mode::Eval);
-        vec![("y.b", y.remove(1)), ("y.a", y.remove(0))]
+        let y = l.forward(&g, of_both_types(f));
+        vec![("y.b", y["b"].clone()), ("y.a", y["a"].clone())]
     };
     let of_pyg = hgt.with_bias(true).with_gelu(true).with_residual_weight(false);
     check("pyg_hgt_conv", of_pyg.init(&d), &[], by_type);
 
     let make = |width: usize| HeteroGraphConvConfig::new().init(g.schema(), |_| SageConvConfig::new(width, 2).init(&d));
     let run = |l: &HeteroGraphConv<SageConv>, f: &StateDict| {
-        let mut y = l.forward(&g, of_both_types(f), Mode::Eval);
-        vec![("y.b", y.remove(1).unwrap()), ("y.a", y.remove(0).unwrap())]
+        let y = l.forward(&g, of_both_types(f));
+        vec![("y.b", y["b"].clone()), ("y.a", y["a"].clone())]
     };
     check("pyg_hetero_conv", make(4), &[], run);
     let state = file("dgl_hetero_graph_conv").at("state.");
@@ -369,8 +372,8 @@ fn layers_of_several_types() {
 fn models_of_several_types() {
     fn check<M: Pretrained + NodeClassifier>(g: &Graph, new: impl Fn() -> M, of_layers: [&str; 2]) {
         let (saved, other) = (seeded(1, &new), seeded(2, &new));
-        let x = [Some(crate::matrix(&device(), "x", 3, 4).cast(FloatDType::F32)), None];
-        let run = |m: &M| (0..2).map(|t| values(&m.logits(g, &x, t, Mode::Eval))).collect::<Vec<_>>();
+        let x = NodeTensors::from([("a", crate::matrix(&device(), "x", 3, 4).cast(FloatDType::F32))]);
+        let run = |m: &M| ["a", "b"].map(|t| values(&m.logits(g, &x, t))).into_iter().collect::<Vec<_>>();
         assert_ne!(run(&saved), run(&other));
         let names = [
             (Framework::Dgl, ["project.linears.a.weight", "embed.embeds.b.weight", of_layers[0]]),
@@ -388,10 +391,10 @@ fn models_of_several_types() {
             }
         }
     }
-    let (g, inputs) = (hetero(), [TypeInput::Features(4), TypeInput::Embedding]);
-    let rgcn = || RgcnConfig::new(2).with_hidden(6).with_weights(RelWeights::Basis(2)).init(&g, &inputs, &device()).unwrap();
+    let (g, inputs) = (hetero(), [("a", TypeInput::Features(4))]);
+    let rgcn = || RgcnConfig::new(2).with_hidden(6).with_weights(RelWeights::Basis(2)).init(&g, inputs, &device()).unwrap();
     check(&g, rgcn, ["layers.1.linear_r.coeff", "convs.1.comp"]);
-    let hgt = || HgtConfig::new(2).with_hidden(6).with_heads(2).init(&g, &inputs, &device()).unwrap();
+    let hgt = || HgtConfig::new(2).with_hidden(6).with_num_heads(2).init(&g, inputs, &device()).unwrap();
     check(&g, hgt, ["layers.1.linear_k.W", "convs.1.kqv_lin.lins.a.weight"]);
 }
 
@@ -401,9 +404,9 @@ fn shared_layers_are_saved_once_for_each_edge_type() {
     let (g, all) = (hetero(), file("dgl_hetero_graph_conv_shared"));
     let conv = HeteroGraphConvConfig::new().init(g.schema(), |_| SageConvConfig::new(3, 2).init(&device()));
     let loaded = all.at("state.").load(conv, Framework::Dgl).unwrap();
-    let y = loaded.forward(&g, of_both_types(&all), Mode::Eval);
-    for (role, y) in ["y.a", "y.b"].iter().zip(y) {
-        close(role, &values(&y.unwrap()), &data(&all, role).iter::<f64>().collect::<Vec<_>>(), 3e-5);
+    let y = loaded.forward(&g, of_both_types(&all));
+    for (role, y) in ["y.a", "y.b"].iter().zip(y.into_values()) {
+        close(role, &values(&y), &data(&all, role).iter::<f64>().collect::<Vec<_>>(), 3e-5);
     }
     let saved = StateDict::of(&loaded, Framework::Dgl);
     let of = |name: &str| data(&saved, name).clone();
@@ -422,28 +425,28 @@ fn models_of_pyg() {
     let g = graph();
     let both = Graph::homogeneous(5, [SRC, DST].concat(), [DST, SRC].concat()).unwrap();
     let gcn = GcnConfig::new(3, 2).with_hidden(4).init(&d);
-    check("pyg_gcn", gcn, &[], |m, f| vec![("y", m.forward(&both, x(f), Mode::Eval))]);
+    check("pyg_gcn", gcn, &[], |m, f| vec![("y", m.forward(&both, x(f)))]);
     let sage = SageConfig::new(3, 2).with_hidden(4).init(&d);
-    check("pyg_graph_sage", sage, &[], |m, f| vec![("y", m.forward(&g, x(f), Mode::Eval))]);
-    let gat = GatConfig::new(3, 2).with_d_head(2).with_heads(2).with_out_heads(2).with_relu(true);
-    check("pyg_gat", gat.init(&d), &[], |m, f| vec![("y", m.forward(&g, x(f), Mode::Eval))]);
-    let residual = gat.with_layers(3).with_residual_weight(true).init(&d);
-    check("pyg_gat_residual", residual, &[], |m, f| vec![("y", m.forward(&g, x(f), Mode::Eval))]);
-    let gin = GinConfig::new(3, 2).with_hidden(4).with_layers(2).with_learn_eps(false).with_heads(false).init(&d);
-    let gin = check("pyg_gin", gin, &[], |m, f| vec![("y", m.forward(&g, x(f), Mode::Eval))]);
+    check("pyg_graph_sage", sage, &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
+    let gat = GatConfig::new(3, 2).with_d_head(2).with_num_heads(2).with_out_heads(2).with_relu(true);
+    check("pyg_gat", gat.init(&d), &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
+    let residual = gat.with_num_layers(3).with_residual_weight(true).init(&d);
+    check("pyg_gat_residual", residual, &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
+    let gin = GinConfig::new(3, 2).with_hidden(4).with_num_layers(2).with_learn_eps(false).with_heads(false).init(&d);
+    let gin = check("pyg_gin", gin, &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
     // Layer by layer, and summed over a graph.
     let f = file("pyg_gin");
-    let layers = (0..2).fold(vec![x(&f)], |h, i| gin.layer(i, &g, h));
-    close("layers", &values(&layers[0]), &data(&f, "y").iter::<f64>().collect::<Vec<_>>(), 3e-5);
+    let layers = (0..2).fold(NodeTensors::from([("_N", x(&f))]), |h, i| gin.layer(i, &g, h));
+    close("layers", &values(&layers["_N"]), &data(&f, "y").iter::<f64>().collect::<Vec<_>>(), 3e-5);
     let whole = burn_gnn_ops::Segments::from_offsets(&[0, 5]);
     let sum = gin.forward_graphs(&g, x(&f), &whole);
-    close("graphs", &values(&sum), &values(&layers[0].clone().sum_dim(0)), 1e-4);
+    close("graphs", &values(&sum), &values(&layers["_N"].clone().sum_dim(0)), 1e-4);
 }
 
 #[test]
 fn shapes_are_compared_axis_by_axis() {
     let d = &device();
-    let conv = |i, o| GraphConvConfig::new(i, o).with_bias(false).init(d);
+    let conv = |i, o| GcnConvConfig::new(i, o).with_bias(false).init(d);
     for (from, expected, actual) in [(Framework::Dgl, [4, 3], [3, 4]), (Framework::Pyg, [3, 4], [4, 3])] {
         let refused = StateDict::of(&conv(3, 4), from).load(conv(4, 3), from).unwrap_err();
         let ModelError::WeightShape { parameter, expected: e, actual: a, .. } = refused else { panic!("{refused}") };
@@ -467,30 +470,30 @@ fn shapes_are_compared_axis_by_axis() {
 #[test]
 fn errors_name_what_is_wrong_and_what_to_do() {
     let d = &device();
-    let state = StateDict::of(&GraphConvConfig::new(3, 2).init(d), Framework::Dgl);
-    let missing = state.load(GraphConvConfig::new(3, 2).init(d), Framework::Pyg).unwrap_err();
+    let state = StateDict::of(&GcnConvConfig::new(3, 2).init(d), Framework::Dgl);
+    let missing = state.load(GcnConvConfig::new(3, 2).init(d), Framework::Pyg).unwrap_err();
     assert!(matches!(missing, ModelError::WeightMissing { .. }), "{missing}");
     assert!(missing.to_string().contains(r#"under `lin.weight`, found only ["bias", "weight"]; rename"#), "{missing}");
-    let left = state.load(GraphConvConfig::new(3, 2).with_bias(false).init(d), Framework::Dgl).unwrap_err();
+    let left = state.load(GcnConvConfig::new(3, 2).with_bias(false).init(d), Framework::Dgl).unwrap_err();
     assert!(matches!(left, ModelError::WeightsLeft { .. }), "{left}");
     // Names of a file are cut.
     let many = state.renamed(|name| Some(format!("{name}{}", "x".repeat(1 << 20)))).unwrap();
-    let missing = many.load(GraphConvConfig::new(3, 2).init(d), Framework::Dgl).unwrap_err().to_string();
+    let missing = many.load(GcnConvConfig::new(3, 2).init(d), Framework::Dgl).unwrap_err().to_string();
     assert!(missing.len() < 2_000, "an error of {} bytes", missing.len());
 }
 
 #[test]
 fn tensors_are_renamed_or_left_out() {
     let d = &device();
-    let conv = GraphConvConfig::new(3, 2).init(d);
+    let conv = GcnConvConfig::new(3, 2).init(d);
     let state = StateDict::of(&conv, Framework::Dgl);
     let other = state.renamed(|name| Some(format!("encoder.{name}"))).unwrap();
     assert!(other.load(conv.clone(), Framework::Dgl).is_err());
     let back = other.renamed(|name| name.strip_prefix("encoder.").map(str::to_owned)).unwrap();
-    let weight = |conv: &GraphConv| conv.weight.as_ref().unwrap().val().into_data();
+    let weight = |conv: &GcnConv| conv.weight.as_ref().unwrap().val().into_data();
     assert_eq!(weight(&back.load(conv.clone(), Framework::Dgl).unwrap()), weight(&conv));
     let one = state.renamed(|name| (name != "bias").then(|| name.to_owned())).unwrap();
-    one.load(GraphConvConfig::new(3, 2).with_bias(false).init(d), Framework::Dgl).unwrap();
+    one.load(GcnConvConfig::new(3, 2).with_bias(false).init(d), Framework::Dgl).unwrap();
     let twice = state.renamed(|_| Some("weight".to_owned())).unwrap_err().to_string();
     assert!(twice.contains("expected a name for each tensor"), "{twice}");
 }
@@ -506,7 +509,7 @@ fn masks_and_counters_do_not_stop_a_file() {
         ("num_batches_tracked", TensorView::new(Dtype::I64, vec![], &[0; 8]).unwrap()),
     ];
     let state = StateDict::from_safetensors(&safetensors::serialize(views, None).unwrap()).unwrap();
-    let conv = state.load(GraphConvConfig::new(2, 1).with_bias(false).init(&device()), Framework::Dgl).unwrap();
+    let conv = state.load(GcnConvConfig::new(2, 1).with_bias(false).init(&device()), Framework::Dgl).unwrap();
     assert_eq!(values(&conv.weight.unwrap().val()), [1.0, 2.0]);
     // The same in a `.pt` file.
     let names: Vec<String> = file("checkpoint").at("kinds.").tensors().map(|(n, _)| n.to_owned()).collect();

@@ -7,8 +7,8 @@ use burn_gnn_cpu::aggregate as kernel;
 
 use super::AggregatePlan;
 use super::operator::{AggregateGrad, Given};
-use crate::cpu::{Float, Host, by_dtype, floats_or_none};
 use crate::operator::Tensors;
+use crate::operator::cpu::{Float, Host, by_dtype, floats_or_none};
 
 pub(super) fn forward<B: Host>(plan: &AggregatePlan, inputs: Tensors<B>) -> Tensors<B> {
     let mut inputs = inputs.read();

@@ -6,8 +6,6 @@ mod cpu;
 mod cube;
 mod operator;
 mod reference;
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
-mod tests;
 
 pub(crate) use burn_gnn_plan::AggregatePlan;
 pub use burn_gnn_plan::{AggregateOptions, DegreeScale, DegreesOf};

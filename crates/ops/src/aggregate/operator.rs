@@ -3,7 +3,7 @@
 use burn::backend::tensor::FloatTensor;
 
 use super::{AggregatePlan, cpu, reference};
-use crate::cpu::Host;
+use crate::operator::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors, wanted};
 
 /// `act(r_v · Σ w_e · l_u · x[u] + bias)` of `x`, `weight` and `bias`, as far as there are these.

@@ -5,8 +5,8 @@ use burn_gnn_cpu::{Elem, attention as kernel};
 
 use super::AttentionPlan;
 use super::operator::{AttentionGrad, Given};
-use crate::cpu::{Host, by_dtype};
 use crate::operator::Tensors;
+use crate::operator::cpu::{Host, by_dtype};
 
 pub(super) fn forward<B: Host>(plan: &AttentionPlan, inputs: Tensors<B>) -> Tensors<B> {
     let mut inputs = inputs.read();

@@ -3,7 +3,7 @@
 use burn::backend::tensor::FloatTensor;
 
 use super::{AttentionPlan, cpu, reference};
-use crate::cpu::Host;
+use crate::operator::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors, wanted};
 
 /// The result and its statistics ([`AttentionPlan::stats_shape`]), from `z` and `a_src`, `a_dst` or given scores.

@@ -4,8 +4,8 @@ use burn::backend::TensorMetadata;
 use burn_gnn_cpu::softmax as kernel;
 
 use super::SoftmaxPlan;
-use crate::cpu::{Host, by_dtype};
 use crate::operator::Tensors;
+use crate::operator::cpu::{Host, by_dtype};
 
 pub(super) fn forward<B: Host>(plan: &SoftmaxPlan, inputs: Tensors<B>) -> Tensors<B> {
     let [x] = inputs.take();

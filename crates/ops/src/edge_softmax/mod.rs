@@ -7,8 +7,6 @@ mod operator;
 pub(crate) mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 mod segment_tests;
-#[cfg(all(test, feature = "flex"))]
-mod tests;
 
 pub use burn_gnn_plan::NormBy;
 pub(crate) use burn_gnn_plan::SoftmaxPlan;

@@ -3,7 +3,7 @@
 use burn::backend::tensor::FloatTensor;
 
 use super::{SoftmaxPlan, cpu, reference};
-use crate::cpu::Host;
+use crate::operator::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
 
 const NAME: &str = "segment_softmax, edge_softmax";

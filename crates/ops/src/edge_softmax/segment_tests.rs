@@ -1,39 +1,14 @@
-//! What a backend without kernels runs, against the kernels of the CPU backends; and what backward keeps.
+//! Segments whose entries are all masked, in the kernel and in what a backend without kernels runs.
 // Burn has deprecated its ndarray backend; people still use it.
 #![allow(deprecated)]
 
-use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
-use burn::backend::flex::FlexTensor;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Flex, NdArray};
-use burn::tensor::{Shape, TensorData};
+use burn::backend::{Flex, NdArray};
 
 use burn_gnn_plan::Segments;
 
-use super::{SoftmaxGrad, SoftmaxPlan};
-use crate::cpu::Host;
-use crate::fallback_tests::compare_operator;
-use crate::operator::{GnnBackend, Operator};
-
-type Ad = Autodiff<Flex, NoCheckpointing>;
-
-fn tensor<B: Host>(seed: u64, shape: &Shape) -> FloatTensor<B> {
-    let stream = crate::Stream::new(seed, "segment", 0);
-    B::from_floats((0..shape.num_elements() as u64).map(|i| 9.0 * stream.uniform(i, 0)).collect::<Vec<f64>>(), shape.clone())
-}
-
-fn compare<B: Host>(backend: &str) {
-    for lengths in [&[3usize, 0, 20, 1][..], &[], &[0, 0], &[0, 4, 0]] {
-        let segments = Segments::from_lengths(lengths);
-        for features in [&[][..], &[1], &[7], &[2, 9], &[0]] {
-            let plan = SoftmaxPlan::segments("segment_softmax", &segments, features).unwrap();
-            let (x, grad) = (|| tensor::<B>(1, &plan.shape()), || tensor::<B>(2, &plan.shape()));
-            let what = format!("{backend}, {lengths:?}, {features:?}");
-            compare_operator::<B, _>(&what, &plan, vec![x()]);
-            compare_operator::<B, _>(&format!("{what}, d x"), &SoftmaxGrad(plan.clone()), vec![grad(), x()]);
-        }
-    }
-}
+use super::SoftmaxPlan;
+use crate::operator::Operator;
+use crate::operator::cpu::Host;
 
 fn masks<B: Host>(backend: &str) {
     const INF: f64 = f64::INFINITY;
@@ -50,18 +25,4 @@ fn masks<B: Host>(backend: &str) {
 fn groups_of_masks() {
     masks::<Flex>("flex");
     masks::<NdArray>("ndarray");
-}
-
-#[test]
-fn fallback_on_cpu_backends() {
-    compare::<Flex>("flex");
-    compare::<NdArray>("ndarray");
-}
-
-#[test]
-#[should_panic(expected = "the gradient of a gradient is not implemented")]
-fn second_order_is_refused() {
-    let plan = SoftmaxPlan::segments("segment_softmax", &Segments::from_lengths(&[2]), &[]).unwrap();
-    let ones = || FloatTensor::<Ad>::new(FlexTensor::from_data(TensorData::new(vec![1.0f32; 2], [2])));
-    let _ = Ad::run(vec![ones().require_grad(), ones()].into(), SoftmaxGrad(plan));
 }

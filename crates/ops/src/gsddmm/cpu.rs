@@ -5,9 +5,9 @@ use burn_gnn_cpu::gsddmm as kernel;
 
 use super::operator::{Given, GsddmmGrad};
 use super::{GsddmmPlan, SddmmOp};
-use crate::cpu::{Host, by_dtype, floats_or_none};
 use crate::gspmm::Side;
 use crate::operator::Tensors;
+use crate::operator::cpu::{Host, by_dtype, floats_or_none};
 
 pub(super) fn forward<B: Host>(plan: &GsddmmPlan, inputs: Tensors<B>) -> Tensors<B> {
     let mut inputs = inputs.read();

@@ -9,8 +9,6 @@ mod fallback_tests;
 mod names;
 mod operator;
 mod reference;
-#[cfg(all(test, feature = "flex"))]
-mod tests;
 
 pub(crate) use burn_gnn_plan::{Gather, GsddmmPlan};
 pub use burn_gnn_plan::{SddmmOp, Target};

@@ -4,8 +4,8 @@ use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 
 use super::{Gather, GsddmmPlan, SddmmOp, cpu, reference};
-use crate::cpu::Host;
 use crate::gspmm::{Side, gspmm_on};
+use crate::operator::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
 
 /// The sides that inputs are, in their order.

@@ -6,8 +6,8 @@ use burn_gnn_cpu::gspmm as kernel;
 
 use super::operator::{Given, Gspmm, GspmmGrad};
 use super::{BinaryOp, Side};
-use crate::cpu::{Float, Host, by_dtype, floats_or_none};
 use crate::operator::Tensors;
+use crate::operator::cpu::{Float, Host, by_dtype, floats_or_none};
 
 #[cfg(test)]
 thread_local! {

@@ -4,7 +4,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::DType;
 
 use super::{BinaryOp, GspmmPlan, Side, cpu, reference};
-use crate::cpu::Host;
+use crate::operator::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors, wanted};
 
 /// GSpMM of `x` for a copy, of `lhs` and `rhs` otherwise.

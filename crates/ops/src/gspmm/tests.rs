@@ -1,6 +1,4 @@
-//! What GSpMM keeps for backward, and which gradients it computes.
-
-use std::sync::Arc;
+//! Which gradients GSpMM computes.
 
 use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
 use burn::backend::flex::FlexTensor;
@@ -31,44 +29,6 @@ fn run(op: BinaryOp, reduce: Reduce, lhs: FloatTensor<Ad>, rhs: FloatTensor<Ad>)
     Ad::run(vec![lhs, rhs].into(), Gspmm::new(plan(op, reduce))).read().float()
 }
 
-/// After the call the operands are dropped; whose buffers are still held is what was kept.
-#[test]
-fn keeps_only_what_a_tracked_input_needs() {
-    use BinaryOp::{Add, Div, Mul, Sub};
-    for reduce in Reduce::ALL {
-        for (op, tracked, kept) in [
-            (Add, (true, true), (false, false)),
-            (Sub, (true, true), (false, false)),
-            (Mul, (true, true), (true, true)),
-            (Mul, (true, false), (false, true)),
-            (Mul, (false, true), (true, false)),
-            (Mul, (false, false), (false, false)),
-            (Div, (true, true), (true, true)),
-            (Div, (true, false), (false, true)),
-            (Div, (false, true), (true, true)),
-            (Div, (false, false), (false, false)),
-        ] {
-            let (lhs, rhs) = (leaf(3, tracked.0), leaf(4, tracked.1));
-            let (a, b) = (lhs.primitive().data_arc(), rhs.primitive().data_arc());
-            let out = run(op, reduce, lhs, rhs);
-            let held = (Arc::strong_count(&a) > 1, Arc::strong_count(&b) > 1);
-            assert_eq!(held, kept, "{op:?} {reduce:?}, tracked {tracked:?}");
-            drop(out);
-        }
-    }
-}
-
-#[test]
-fn copies_keep_nothing() {
-    for reduce in Reduce::ALL {
-        let x = leaf(3, true);
-        let data = x.primitive().data_arc();
-        let out = Ad::run(vec![x].into(), Gspmm::new(plan(BinaryOp::CopyLhs, reduce))).read().float();
-        assert!(out.is_tracked());
-        assert_eq!(Arc::strong_count(&data), 1, "{reduce:?}");
-    }
-}
-
 #[test]
 fn an_untracked_parent_costs_no_gradient() {
     for reduce in Reduce::ALL {
@@ -80,12 +40,6 @@ fn an_untracked_parent_costs_no_gradient() {
             assert_eq!((lhs.grad(&grads).is_some(), rhs.grad(&grads).is_some()), tracked);
         }
     }
-}
-
-#[test]
-#[should_panic(expected = "the gradient of a gradient is not implemented")]
-fn second_order_is_refused() {
-    let _ = Ad::run(vec![leaf(2, true)].into(), GspmmGrad { plan: plan(BinaryOp::Add, Reduce::Sum), wants: [true, false] });
 }
 
 #[test]

@@ -87,6 +87,51 @@ impl EdgeTensor {
         self.binary(SddmmOp::Dot, other)
     }
 
+    /// The features of several tensors beside each other, `[edges, Σ columns]`: `torch.cat([x_i, x_j, e], dim=-1)`. The rows are made.
+    ///
+    /// ```
+    /// use burn_gnn_ops::EdgeTensor;
+    /// /// The input of EdgeConv's network: the destination's features, and how the source's differ.
+    /// fn pairs(x_j: EdgeTensor, x_i: EdgeTensor) -> EdgeTensor {
+    ///     EdgeTensor::cat([x_i.clone(), x_j - x_i])
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// No tensor, tensors of relations with different numbers of edges, element types or devices that differ.
+    #[must_use]
+    #[track_caller]
+    pub fn cat(tensors: impl IntoIterator<Item = Self>) -> Self {
+        let tensors: Vec<Self> = tensors.into_iter().collect();
+        let Some(first) = tensors.first() else { panic!("`tensors` must hold at least one tensor of edges, got none") };
+        let rows: Vec<Tensor<2>> = tensors.iter().map(Self::tensor).collect();
+        for (i, x) in rows.iter().enumerate() {
+            accept(first.check_alike(i, x, &rows[0]));
+        }
+        first.with(Tensor::cat(rows, 1))
+    }
+
+    /// Refuses rows, the `i`-th of some, that cannot stand beside `like`.
+    fn check_alike(&self, i: usize, x: &Tensor<2>, like: &Tensor<2>) -> Result<(), OpsError> {
+        let (expected, actual) = (like.dims()[0], x.dims()[0]);
+        if expected != actual {
+            return Err(
+                PlanError::Rows { op: NAME, arg: "tensors", why: "one per edge of the first tensor's relation", expected, actual }.into()
+            );
+        }
+        let unlike = |what, actual: String, expected: String| {
+            let (field, like) = (format!("tensors[{i}]").into(), "tensors[0]".into());
+            Err(OpsError::UnlikeFields { op: NAME, field, like, what, actual: actual.into(), expected: expected.into() })
+        };
+        if x.dtype() != like.dtype() {
+            return unlike("element type", format!("{:?}", x.dtype()), format!("{:?}", like.dtype()));
+        }
+        if x.device() != like.device() {
+            return unlike("device", format!("{:?}", x.device()), format!("{:?}", like.device()));
+        }
+        Ok(())
+    }
+
     /// Softmax over the edges into each destination, column by column.
     #[must_use]
     #[track_caller]

@@ -9,8 +9,11 @@ mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
 #[cfg_attr(feature = "ndarray", allow(deprecated))]
 mod backend;
+pub(crate) mod cpu;
 #[cfg(feature = "fusion")]
 mod fusion;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+pub(crate) mod property_tests;
 mod tensors;
 
 use std::fmt::Debug;
@@ -21,7 +24,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::tensor::{DType, Shape, Tensor};
 pub(crate) use tensors::Tensors;
 
-use crate::cpu::Host;
+use crate::operator::cpu::Host;
 
 /// How autodiff differentiates an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use burn::backend::TensorMetadata;
 use burn_gnn_cpu::relational as kernel;
 
 use super::operator::{Given, Relational, RelationalGrad};
-use crate::cpu::{Host, by_dtype};
 use crate::operator::Tensors;
+use crate::operator::cpu::{Host, by_dtype};
 
 pub(super) fn forward<B: Host>(op: &Relational, inputs: Tensors<B>) -> Tensors<B> {
     let (plan, mut inputs) = (&op.plan, inputs.read());

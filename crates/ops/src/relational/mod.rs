@@ -5,8 +5,6 @@ mod cpu;
 mod cube;
 mod operator;
 mod reference;
-#[cfg(all(test, feature = "flex", feature = "ndarray"))]
-mod tests;
 
 use burn_gnn_plan::RelationalPlan;
 pub use burn_gnn_plan::{RelationalIndex, TypeId};

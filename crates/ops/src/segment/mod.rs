@@ -1,7 +1,10 @@
 //! Reductions over segments of consecutive rows.
 
+mod readout;
+
 use burn_gnn_plan::SoftmaxPlan;
 pub use burn_gnn_plan::{Segments, TypeIndex};
+pub use readout::*;
 
 use burn::tensor::Tensor;
 

@@ -8,7 +8,7 @@ use bytemuck::Zeroable;
 
 use super::first_rows;
 use super::pending::Split;
-use crate::cpu::{Host, by_dtype};
+use crate::operator::cpu::{Host, by_dtype};
 
 /// Copies the gradient of a run to its rows of the whole; keeps that of all rows, to which first rows are added.
 pub(super) fn put<B: Host>(grad: FloatTensor<B>, split: &Split, part: usize) -> FloatTensor<B> {

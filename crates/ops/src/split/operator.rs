@@ -9,7 +9,7 @@ use burn::tensor::{Shape, Slice};
 
 use super::pending::{Split, zeros};
 use super::{cpu, first_rows};
-use crate::cpu::Host;
+use crate::operator::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors};
 
 /// The tensor itself, whose parts are [`Part`]s with the same plan.

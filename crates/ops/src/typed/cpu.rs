@@ -4,8 +4,8 @@ use burn::backend::TensorMetadata;
 use burn_gnn_cpu::typed as kernel;
 
 use super::TypedPlan;
-use crate::cpu::{Host, by_dtype};
 use crate::operator::Tensors;
+use crate::operator::cpu::{Host, by_dtype};
 
 /// `a` times the matrices, or times their transposes.
 pub(super) fn multiply<B: Host>(plan: &TypedPlan, inputs: Tensors<B>, transposed: bool) -> Tensors<B> {

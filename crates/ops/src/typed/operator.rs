@@ -3,7 +3,7 @@
 use burn::backend::tensor::FloatTensor;
 
 use super::{TypedPlan, cpu, reference};
-use crate::cpu::Host;
+use crate::operator::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
 
 /// Every row of `a` times its matrix of `b`.

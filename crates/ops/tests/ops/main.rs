@@ -17,7 +17,6 @@ mod families;
 mod finite_differences;
 #[cfg(feature = "wgpu")]
 mod gpu;
-mod graphs;
 mod gsddmm;
 mod halves;
 mod instruction_sets;
@@ -32,6 +31,7 @@ mod message_layer;
 mod multi;
 mod multi_edges;
 mod precision;
+mod properties;
 mod random_graphs;
 mod ranks;
 mod relational;
@@ -49,16 +49,13 @@ use burn_gnn_graph::Relation;
 use burn_gnn_ops::{BinaryOp, Reduce, gspmm, gspmm_reference};
 #[cfg(not(feature = "wgpu"))]
 use burn_gnn_testutil::{Kind, NO_WGPU, skip};
+use families::{assert_near, devices, f64s, graphs, numbers};
 
 /// The tests of the module of this name are there with the feature only.
 #[cfg(not(feature = "wgpu"))]
 #[test]
 fn gpu() {
     skip(Kind::Gpu, NO_WGPU);
-}
-
-fn devices() -> [(&'static str, Device); 2] {
-    [("flex", Device::flex()), ("ndarray", Device::ndarray())]
 }
 
 /// Feature shapes (first axis left out) of `lhs` and `rhs`, one pair for each way to broadcast.
@@ -78,17 +75,6 @@ const KINDS: [(&str, &[usize], &[usize]); 14] = [
     ("matrix and number", &[2, 3], &[]),
     ("row and matrix", &[3], &[2, 3]),
 ];
-
-/// Numbers in ±[0.5, 1.5), never equal, the same for a seed on every machine.
-fn numbers(seed: u64, n: usize) -> Vec<f64> {
-    let stream = burn_gnn_ops::Stream::new(seed, "test", 0);
-    (0..n as u64)
-        .map(|i| {
-            let x = 2.0 * stream.uniform(i, 0) - 1.0;
-            (x + 0.5f64.copysign(x)) * (1.0 + i as f64 * 1e-9)
-        })
-        .collect()
-}
 
 fn with_rows(rows: usize, features: &[usize]) -> Vec<usize> {
     [&[rows], features].concat()
@@ -181,18 +167,6 @@ impl Call {
             lhs: lhs.grad(&grads).map_or_else(|| zeros(&self.lhs, self.op.uses_lhs()), f64s),
             rhs: rhs.grad(&grads).map_or_else(|| zeros(&self.rhs, self.op.uses_rhs()), f64s),
         }
-    }
-}
-
-fn f64s<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
-    tensor.into_data().convert_dtype(DType::F64).try_into_vec().unwrap()
-}
-
-#[track_caller]
-fn assert_near(what: &str, a: &[f64], b: &[f64], tolerance: f64) {
-    assert_eq!(a.len(), b.len(), "{what}: lengths");
-    for (i, (a, b)) in a.iter().zip(b).enumerate() {
-        assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "{what}, element {i}: {a} against {b}");
     }
 }
 

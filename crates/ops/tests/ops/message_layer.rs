@@ -67,6 +67,7 @@ fn messages() -> Vec<(&'static str, Lazy, Plain)> {
         ("(x_i - x_j) * w", |j, i, w| (i - j) * w, |_, [j, i, w]| (i - j) * w),
         ("w * (x_i + x_j)", |j, i, w| w * (i + j), |_, [j, i, w]| w * (i + j)),
         ("w + w", |_, _, w| w.clone() + w, |_, [.., w]| w * 2.0),
+        ("cat", |j, i, w| EdgeTensor::cat([w, j.clone() - i, j]), |_, [j, i, w]| Tensor::cat(vec![w, j.clone() - i, j], 1)),
         ("x_j . x_i", |j, i, _| j.dot(i), |_, [j, i, _]| (j * i).sum_dim(1)),
         ("map", |j, i, w| (j + i).map(|x| leaky_relu(x, 0.2)) * w, |_, [j, i, w]| leaky_relu(j + i, 0.2) * w),
         (

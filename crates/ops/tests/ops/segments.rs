@@ -204,3 +204,36 @@ fn what_is_refused() {
     let panic = std::panic::catch_unwind(|| segment_softmax(x.clone(), &s)).unwrap_err();
     assert!(panic.downcast_ref::<String>().unwrap().starts_with("segment_softmax: `x` must have 3 rows"));
 }
+
+/// Nodes and edges of a batch against loops over its graphs.
+#[test]
+fn readout_of_a_batch() {
+    use burn_gnn_graph::{Graph, batch};
+    let make = |atoms, bonds: &[(u32, u32)]| {
+        let (src, dst) = bonds.iter().copied().unzip();
+        Graph::builder().nodes("atom", atoms).nodes("ring", 1).edges(("atom", "bond", "atom"), src, dst).build().unwrap()
+    };
+    let graphs = [make(3, &[(0, 1), (2, 1)]), make(0, &[]), make(2, &[(1, 0)])];
+    let batch = batch(&graphs).unwrap();
+    for (backend, device) in devices() {
+        let x = |rows: usize| Tensor::<2>::from_data(TensorData::new(numbers(3, rows * 2), [rows, 2]), (&device, DType::F64));
+        for reduce in SegmentReduce::ALL {
+            let whole = |lengths: &[usize], rows| {
+                let mut at = 0;
+                let of_graph = |&n: &usize| {
+                    at += n;
+                    f64s(segment_reduce(x(rows).slice([at - n..at]), &Segments::from_lengths(&[n]), reduce))
+                };
+                lengths.iter().flat_map(of_graph).collect::<Vec<_>>()
+            };
+            let nodes = f64s(readout_nodes(&batch, "atom", x(5), reduce));
+            assert_near(&format!("{backend}, {reduce:?}, nodes"), &nodes, &whole(&[3, 0, 2], 5), 0.0);
+            let edges = f64s(readout_edges(&batch, "bond", x(3), reduce));
+            assert_near(&format!("{backend}, {reduce:?}, edges"), &edges, &whole(&[2, 0, 1], 3), 0.0);
+        }
+        let e = try_readout_nodes(&batch, "bead", x(5), SegmentReduce::Sum).unwrap_err();
+        assert!(e.to_string().contains("unknown node type `bead`"), "{e}");
+        let e = try_readout_nodes(&batch, "atom", x(4), SegmentReduce::Sum).unwrap_err().to_string();
+        assert!(e.contains("`x` must have 5 rows (rows of the segments), got 4"), "{e}");
+    }
+}

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::{BatchFeatures, LoadedBatch, Loader, LoaderState, Throughput};
 use crate::SampleKey;
 use crate::{SampledBatch, Sampler, Seeds};
+use burn_gnn_files::internal::Progress;
 use burn_gnn_graph::GraphError;
 
 type Made<S> = Result<(LoadedBatch<<S as Sampler>::Batch, <S as Sampler>::Seed>, Throughput), <S as Sampler>::Error>;
@@ -31,6 +32,7 @@ pub struct LoaderEpoch<S: Sampler, F: BatchFeatures<S>> {
     end: usize,
     begin: Instant,
     throughput: Throughput,
+    progress: Progress,
 }
 
 /// What batches are made of.
@@ -134,7 +136,9 @@ impl<S: Sampler, F: BatchFeatures<S>> LoaderEpoch<S, F> {
             epoch,
         });
         let (begin, throughput) = (Instant::now(), Throughput::default());
-        let mut new = Self { work, queues: vec![], threads: vec![], of_threads, failed, first, next: first, end, begin, throughput };
+        let progress = Progress::hidden();
+        let mut new =
+            Self { work, queues: vec![], threads: vec![], of_threads, failed, first, next: first, end, begin, throughput, progress };
         for worker in 0..workers {
             let work = new.work.clone();
             let turns = (first + worker..end).step_by(workers);
@@ -148,6 +152,26 @@ impl<S: Sampler, F: BatchFeatures<S>> LoaderEpoch<S, F> {
         new
     }
 
+    /// Draws a bar with the batches taken, their rate and the time left, after the words `what`, until the epoch is dropped; nothing where the
+    /// standard error stream is no terminal.
+    ///
+    /// ```
+    /// # use burn_gnn_graph::Graph;
+    /// # use burn_gnn_sampling::{Loader, NeighborSampler, Seeds};
+    /// # let g = Graph::homogeneous(5, vec![0, 1, 2, 3], vec![1, 2, 3, 4])?;
+    /// # let loader = Loader::new(NeighborSampler::new(&g, [2])?, Seeds::nodes(&g, [("_N", [1, 2, 3, 4])])?, 3)?;
+    /// for batch in loader.epoch(0).with_progress("epoch 1") {
+    ///     let batch = batch?;
+    ///     // train on it
+    /// #   assert!(batch.num_seeds() > 0);
+    /// }
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    #[must_use]
+    pub fn with_progress(mut self, what: &str) -> Self {
+        self.progress = Progress::steps(true, what, "batches", (self.end - self.next) as u64);
+        self
+    }
     /// The batch that comes next: what [`Loader::resume`] goes on with.
     pub fn state(&self) -> LoaderState {
         LoaderState { epoch: self.work.epoch, batch: self.next }
@@ -192,6 +216,7 @@ impl<S: Sampler, F: BatchFeatures<S>> Iterator for LoaderEpoch<S, F> {
         match batch {
             Ok((batch, of_batch)) => {
                 self.next += 1;
+                self.progress.inc(1);
                 self.throughput += Throughput { waited: asked.elapsed(), ..of_batch };
                 Some(Ok(batch))
             }

@@ -160,7 +160,7 @@ impl NeighborSampler {
         parts.reverse();
         let nodes: Arc<[Vec<u32>]> = nodes.into();
         let bounds = trees.as_ref().and_then(|t| Some(Bounds::new(&self.rules, &t.roots, t.times.as_deref()?)));
-        let blocks = parts.into_iter().map(|parts| Block::new(&self.source, &nodes, parts, bounds.as_ref())).collect();
+        let blocks = parts.into_iter().map(|parts| Block::new(&self.source, &nodes, parts, bounds.as_ref()).with_key(key)).collect();
         Ok(MiniBatch { blocks, seeds: rows, roots: trees.map(|t| t.roots) })
     }
 

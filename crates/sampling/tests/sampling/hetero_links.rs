@@ -44,7 +44,9 @@ fn backwards(g: &Graph) -> Vec<u32> {
 fn describe(g: &Graph, etype: usize, links: LinkSampler) -> Result<LinkSampler, GraphError> {
     let [writes, cites, written] = etypes(g);
     match etype {
-        t if t == writes => links.with_negatives(NegativePairs::PerEndpoint(2)).with_exclusion(LinkExclusion::ReverseType(written)),
+        t if t == writes => links
+            .with_negatives(NegativePairs::PerEndpoint(2))
+            .with_exclusion(LinkExclusion::ReverseType(g.schema().etypes()[written].clone())),
         t if t == cites => links.with_negatives(NegativePairs::PerSource(3)).with_exclusion(LinkExclusion::Reverse(backwards(g))),
         _ => links.with_negatives(NegativePairs::Global(1)).with_exclusion(LinkExclusion::Nothing),
     }

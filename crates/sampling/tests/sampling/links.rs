@@ -141,7 +141,7 @@ fn seed_edges_and_their_reverses_pass_no_messages() {
     let any = |ids: &HashSet<u32>| seeds.iter().any(|e| ids.contains(e));
     assert!(any(&used(LinkExclusion::Nothing, writes)) && any(&used(LinkExclusion::Seeds, written)));
     assert!(!any(&used(LinkExclusion::Seeds, writes)));
-    let both = LinkExclusion::ReverseType(written);
+    let both = LinkExclusion::ReverseType(g.schema().etypes()[written].clone());
     assert!(!any(&used(both.clone(), writes)) && !any(&used(both, written)));
     // Rows lead back to the pairs, of two types and of one.
     let batch = links(LinkExclusion::Seeds).sample(&seeds, SampleKey::new(0)).unwrap();
@@ -249,7 +249,7 @@ fn what_is_refused() {
     assert!(matches!(timed.with_distribution(NegativeBy::InDegree), Err(GraphError::Setting { arg: "negatives", .. })));
     let links = |e| LinkSampler::new(NeighborSampler::new(&g, [1]).unwrap(), "writes").unwrap().with_exclusion(e);
     assert!(matches!(links(LinkExclusion::Reverse(vec![0])), Err(GraphError::Length { .. })));
-    assert!(matches!(links(LinkExclusion::ReverseType(9)), Err(GraphError::UnknownEdgeType { .. })));
+    assert!(matches!(links(LinkExclusion::reverse_type(("a", "nothing", "b"))), Err(GraphError::UnknownEdgeType { .. })));
     let new = || LinkSampler::new(NeighborSampler::new(&g, [1]).unwrap(), "cites").unwrap();
     let e = new().with_negative_sampler(s()).unwrap_err().to_string();
     assert_eq!(e, "`negatives`: expected a sampler of the edge type of the seeds, got one of Relation(4 -> 6, 18 edges)");

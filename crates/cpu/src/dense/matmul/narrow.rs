@@ -9,8 +9,8 @@ use rayon::prelude::*;
 
 use crate::Real;
 use crate::dense::panels::{LANES, outer};
-use crate::gspmm::gather::each;
 use crate::lanes::Lanes;
+use crate::unroll::each;
 use crate::{Vectorised, vectorised};
 
 /// Columns of the left operand whose sums stay in registers together.

@@ -109,7 +109,7 @@ fn delimiters_exact_and_as_a_set() {
 
 #[test]
 fn buckets_lists_and_missing_values() {
-    let types = [AttrType::string_buckets(800), AttrType::multi_string(800), AttrType::int_buckets(1000), AttrType::multi_string(None)];
+    let types = [AttrType::string_buckets(800), AttrType::multi_string(800), AttrType::hashed_int(1000), AttrType::multi_string(None)];
     let read = |types: [AttrType; 4], row: &str| {
         nodes(format!("id:int64\tf:string\n0\t{row}\n"), &Decoder::new().with_attributes(types)).map(|t| t.attributes)
     };
@@ -128,7 +128,7 @@ fn buckets_lists_and_missing_values() {
 
 #[test]
 fn empty_numbers_are_refused_or_zero() {
-    let d = Decoder::new().weighted().labeled().timestamped().with_attributes([Int, Float, AttrType::int_buckets(1000)]);
+    let d = Decoder::new().weighted().labeled().timestamped().with_attributes([Int, Float, AttrType::hashed_int(1000)]);
     let text = "id:int64\tw:float\tl:int\tt:int64\tf:string\n4\t\t\t\t::\n";
     assert!(nodes(text, &d).unwrap_err().to_string().ends_with(":2:2: expected a float (`weight`), got \"\""));
     let t = nodes(text, &d.empty_as_zero()).unwrap();

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use burn_gnn_files::internal::Progress;
 use burn_gnn_sampling::Traversal;
 use rayon::prelude::*;
 
@@ -13,6 +14,8 @@ use crate::partition::PartitionConfig;
 const SLACK: f64 = 1.05;
 /// Rounds of [`spread_edges`].
 const ROUNDS: usize = 16;
+/// Nodes between two drawings of progress, at least.
+const STEP: usize = 1 << 14;
 /// Not assigned yet.
 const NONE: u32 = u32::MAX;
 
@@ -103,9 +106,13 @@ pub(crate) fn stream(adj: &Adjacency, classes: &Classes, config: &PartitionConfi
     (0..n).for_each(|v| price[classes.class(v)] += adj.neighbours(v).len() as f64);
     price.iter_mut().zip(&classes.sizes).for_each(|(x, &n)| *x *= 0.75 / n as f64);
     let (mut part, mut counts) = (vec![NONE; n], Counts { of: vec![0; pieces] });
+    let progress = Progress::steps(config.draws(passes * n), "assigning nodes to parts", "nodes", (passes * n) as u64);
     for _ in 0..passes {
         let mut loads = Loads::new(classes, adj.in_degrees(), pieces, config.balance_edges);
-        for &v in &order {
+        for (i, &v) in order.iter().enumerate() {
+            if i % STEP == STEP - 1 {
+                progress.inc(STEP as u64);
+            }
             let v = v as usize;
             let class = classes.class(v);
             let p = counts.with(adj.neighbours(v), &part, |counts| {

@@ -30,7 +30,7 @@ fn logits_of_graphs_do_not_depend_on_the_batch() {
         let r = &one.relations()[0];
         let twice = |ids: &[u32]| ids.iter().copied().chain(ids.iter().map(|v| v + 6)).collect::<Vec<_>>();
         let both = Graph::homogeneous(12, twice(r.src()), twice(r.dst())).unwrap();
-        let gin = drawn(GinConfig::new(3, 2).with_hidden(4).with_layers(2).init(device));
+        let gin = drawn(GinConfig::new(3, 2).with_hidden(4).with_num_layers(2).init(device));
         let a = gin.forward_graphs(&one, x.clone(), &Segments::from_lengths(&[6]));
         let b = gin.forward_graphs(&both, Tensor::cat(vec![x.clone(), x], 0), &Segments::from_lengths(&[6, 0, 6]));
         close("first", &values(&b.clone().slice_dim(0, 0..1)), &values(&a), 1e-12);
@@ -43,7 +43,7 @@ fn logits_of_graphs_do_not_depend_on_the_batch() {
 fn batch_norm_of_gin() {
     for device in &devices() {
         let (g, x) = (graph(), matrix(device, "x", 6, 4).cast(FloatDType::F32));
-        let config = GinConfig::new(4, 2).with_hidden(5).with_layers(1).with_dropout(0.0);
+        let config = GinConfig::new(4, 2).with_hidden(5).with_num_layers(1).with_dropout(0.0);
         let gin = seeded(0, || config.with_batch_norm(true).init(&device.clone().autodiff()));
         let logits = |norm: &dyn Fn(Tensor<2>) -> Tensor<2>| {
             let h = relu(norm(gin.layers[0].forward(&g, x.clone())));
@@ -54,7 +54,7 @@ fn batch_norm_of_gin() {
             let variance = (h.clone() - mean.clone()).powi_scalar(2).mean_dim(0);
             (h - mean) / (variance + 1e-5).sqrt()
         };
-        let train = || values(&gin.forward(&g, x.clone(), Mode::Train { seed: 0, step: 0 }));
+        let train = || values(&gin.forward(&g, x.clone()));
         close("training", &train(), &values(&logits(&by_batch)), 1e-4);
         let last = (2..4).fold(train(), |_, _| train());
         // Moments start at 0 and 1 and have come nearer to those of the batch four times.
@@ -64,12 +64,11 @@ fn batch_norm_of_gin() {
         let left = 0.9f64.powi(4);
         let (mean, variance) = (mean * (1.0 - left), variance * (1.0 - left) + left);
         let by_running = |h: Tensor<2>| (h - mean.clone()) / (variance.clone() + 1e-5).sqrt();
-        let eval = values(&gin.forward(&g, x.clone(), Mode::Eval));
+        let plain = gin.valid();
+        let eval = values(&plain.forward(&g, x.clone()));
         close("evaluation", &eval, &values(&logits(&by_running)), 1e-4);
         assert_ne!(eval, last);
-        let plain = gin.valid();
-        close("plain", &values(&plain.forward(&g, x.clone(), Mode::Eval)), &eval, 1e-5);
         let chunks = InferenceConfig::new().with_max_nodes(2);
-        close("chunks", &values(&infer(&plain, &g, &[Some(x.clone())], 0, &chunks).unwrap()), &eval, 1e-5);
+        close("chunks", &values(&infer(&plain, &g, x.clone(), "_N", &chunks).unwrap()), &eval, 1e-5);
     }
 }

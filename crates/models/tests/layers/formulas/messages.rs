@@ -6,7 +6,7 @@ use burn::tensor::activation::{leaky_relu, relu};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_models::*;
-use burn_gnn_ops::Activation;
+use burn_gnn_ops::{Activation, GraphView};
 
 use super::{drawn, ends, linear, mlp, same, sigmoid, softmax_into};
 use crate::views::{View, graph};
@@ -22,7 +22,7 @@ fn gine_conv() {
         let messages = relu(s.matmul(x.clone()) + linear(layer.lin.as_ref().unwrap(), e.clone()));
         let eps = values(&layer.eps.as_ref().unwrap().val())[0];
         let want = mlp(layer.nn.as_ref().unwrap(), x.clone() * (1.0 + eps) + d.transpose().matmul(messages));
-        same("gine_conv", &layer.forward_on(&g, 0, x, e), &want);
+        same("gine_conv", &layer.forward(g.edge_type("_E").unwrap().with_features(e), x), &want);
     }
 }
 
@@ -35,7 +35,11 @@ fn gin_conv_with_edge_weights() {
         for by in [Aggregator::Sum, Aggregator::Mean, Aggregator::Max, Aggregator::Min] {
             let layer = drawn(GinConvConfig::new(vec![4, 3]).with_aggregator(by).with_init_eps(0.5).init(device));
             let want = mlp(layer.nn.as_ref().unwrap(), x.clone() * 1.5 + reduced(r, &messages, by));
-            same(&format!("gin_conv {by:?}"), &layer.forward_on(&g, 0, x.clone(), Some(w.clone().squeeze_dim(1))), &want);
+            same(
+                &format!("gin_conv {by:?}"),
+                &layer.forward(g.edge_type("_E").unwrap().with_weight(w.clone().squeeze_dim::<1>(1)), x.clone()),
+                &want,
+            );
         }
     }
 }
@@ -64,10 +68,11 @@ fn attention_with_edge_features() {
             Tensor::cat(vec![head(0), head(1)], 1) + bias.clone()
         };
         let ones = w.clone() * 0.0 + 1.0;
-        same("gat_conv", &gat.forward_on(&g, 0, x.clone(), f.clone(), Mode::Eval), &want(&ones));
+        let edges = g.edge_type("_E").unwrap().with_features(f.clone());
+        same("gat_conv", &gat.forward(&edges, x.clone()), &want(&ones));
         let weight: Tensor<1> = w.clone().squeeze_dim(1);
-        same("gat_conv weighted", &gat.forward_on(&g, 0, x.clone(), (weight, f.clone()), Mode::Eval), &want(&w));
-        let (y, attention) = gat.forward_with_attention(&g, 0, x.clone(), f.clone(), Mode::Eval);
+        same("gat_conv weighted", &gat.forward(edges.clone().with_weight(weight), x.clone()), &want(&w));
+        let (y, attention) = gat.forward_with_attention(&edges, x.clone());
         same("gat_conv with attention", &y, &want(&ones));
         same("attention of gat_conv", &attention, &Tensor::cat(vec![shares(0), shares(1)], 1));
 
@@ -77,8 +82,8 @@ fn attention_with_edge_features() {
         let both = leaky_relu(u.clone() + v + linear(gatv2.lin_edge.as_ref().unwrap(), f.clone()), 0.2);
         let shares = |h: usize| softmax_into(&d, of(&both, h).matmul(vector(&gatv2.attn, h)));
         let want = Tensor::cat(vec![into(of(&u, 0) * shares(0)), into(of(&u, 1) * shares(1))], 1);
-        same("gatv2_conv", &gatv2.forward_on(&g, 0, x.clone(), Some(f.clone()), Mode::Eval), &want);
-        let (y, attention) = gatv2.forward_with_attention(&g, 0, x, Some(f), Mode::Eval);
+        same("gatv2_conv", &gatv2.forward(&edges, x.clone()), &want);
+        let (y, attention) = gatv2.forward_with_attention(&edges, x);
         same("gatv2_conv with attention", &y, &want);
         same("attention of gatv2_conv", &attention, &Tensor::cat(vec![shares(0), shares(1)], 1));
     }
@@ -98,7 +103,7 @@ fn sage_conv_with_rows_of_length_1() {
             };
             let want: Vec<f64> = values(&y).chunks_exact(width).flat_map(unit).collect();
             close("sage_conv", &values(&layer.forward(&g, x.clone())), &want, 1e-12);
-            let relu = layer.forward_then(&g, 0, x.clone(), None, Activation::Relu, None);
+            let relu = layer.forward(g.edge_type("_E").unwrap().then(Activation::Relu), x.clone());
             close("sage_conv, relu", &values(&relu), &want.iter().map(|v| v.max(0.0)).collect::<Vec<_>>(), 1e-12);
         }
         // Node 5 has no edges: without features its row is 0, and stays so.
@@ -163,7 +168,7 @@ fn pna_conv() {
         let (x, f) = (matrix(device, "x", 6, 4), matrix(device, "e", 8, 3));
         let all = [PnaAggregator::Sum, PnaAggregator::Mean, PnaAggregator::Max, PnaAggregator::Min, PnaAggregator::Var, PnaAggregator::Std];
         let degrees: Vec<f64> = r.in_degrees().map(f64::from).collect();
-        let config = PnaConvConfig::from_graph(&g, 0, 4, 6);
+        let config = PnaConvConfig::from_edges(&g, 4, 6);
         let delta = config.delta;
         assert!((delta - degrees.iter().map(|d| (d + 1.0).ln()).sum::<f64>() / 6.0).abs() < 1e-12);
         let configs = [
@@ -217,7 +222,7 @@ fn pna_conv() {
             let y = Tensor::cat(towers, 1);
             let want = layer.lin.as_ref().map_or(y.clone(), |lin| linear(lin, y));
             // The root of a variance that is 0 up to rounding is known to the root of that rounding only.
-            let got = layer.forward_on(&g, 0, x.clone(), d_edge.map(|_| f.clone()));
+            let got = layer.forward(g.edge_type("_E").unwrap().with_features(d_edge.map(|_| f.clone())), x.clone());
             close(&format!("pna_conv {config}"), &values(&got), &values(&want), 1e-9);
         }
     }
@@ -232,7 +237,7 @@ fn towers_of_no_rows_keep_their_gradients() {
     for config in [config.clone(), config.with_divide_input(true).with_mixing(true)] {
         let layer = to_dtype(config.init(device), FloatDType::F64);
         let x = Tensor::<2>::zeros([0, 4], (device, DType::F64)).require_grad();
-        let y = layer.forward_on(&view, 0, x.clone(), None);
+        let y = layer.forward(&view, x.clone());
         assert_eq!(y.dims(), [0, 6]);
         let grads = y.sum().backward();
         assert!(x.grad(&grads).is_some());
@@ -266,7 +271,7 @@ fn transformer_conv() {
                 }
                 None => h + r,
             };
-            let got = layer.forward_on(&g, 0, x.clone(), d_edge.map(|_| f.clone()), Mode::Eval);
+            let got = layer.forward(g.edge_type("_E").unwrap().with_features(d_edge.map(|_| f.clone())), x.clone());
             same(&format!("transformer_conv concat {concat}, beta {beta}, edges {d_edge:?}"), &got, &want);
         }
     }

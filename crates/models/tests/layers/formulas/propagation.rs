@@ -3,6 +3,7 @@
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
+use burn_gnn_ops::GraphView;
 
 use super::{drawn, ends, same};
 use crate::views::graph;
@@ -23,13 +24,14 @@ fn propagation() {
     for device in &devices() {
         let (g, x, w) = (graph(), matrix(device, "x", 6, 4), matrix(device, "w", 8, 1));
         let a = normalised(device, &g, &w);
+        let edges = g.edge_type("_E").unwrap().with_weight(w.clone().squeeze_dim::<1>(1));
         let appnp = AppnpConvConfig::new().with_hops(2).with_alpha(0.3).init(device);
         let hop = |z: Tensor<2>| a.clone().matmul(z) * 0.7 + x.clone() * 0.3;
-        same("appnp_conv", &appnp.forward_on(&g, 0, x.clone(), Some(w.clone().squeeze_dim(1)), Mode::Eval), &hop(hop(x.clone())));
+        same("appnp_conv", &appnp.forward(&edges, x.clone()), &hop(hop(x.clone())));
         for width in [3, 6] {
             let sg = drawn(SgConvConfig::new(4, width).with_hops(2).init(device));
             let want = a.clone().matmul(a.clone()).matmul(x.clone()).matmul(sg.weight.val()) + sg.bias.as_ref().unwrap().val().unsqueeze();
-            same("sg_conv", &sg.forward_on(&g, 0, x.clone(), Some(w.clone().squeeze_dim(1))), &want);
+            same("sg_conv", &sg.forward(&edges, x.clone()), &want);
         }
     }
 }
@@ -58,28 +60,29 @@ fn norms_by_in_degrees_and_by_weights() {
         let (g, x) = (graph(), matrix(device, "x", 6, 4));
         let w = matrix(device, "w", 8, 1) + 1.5;
         let weight: Tensor<1> = w.clone().squeeze_dim(1);
+        let edges = g.edge_type("_E").unwrap().with_weight(weight.clone());
         let (s, d) = ends(device, &g.relations()[0]);
         let adjacency = |by_edge: Tensor<2>| d.clone().transpose().matmul(s.clone() * by_edge);
         for (norm, at_src) in AT_SRC {
             let by_degree = by_sums(device, &g, &w, (&[1.0; 8], at_src));
             for width in [3, 6] {
-                let conv = drawn(GraphConvConfig::new(4, width).with_norm(norm).init(device));
+                let conv = drawn(GcnConvConfig::new(4, width).with_norm(norm).init(device));
                 let (own, bias) = (conv.weight.as_ref().unwrap().val(), conv.bias.as_ref().unwrap().val().unsqueeze::<2>());
                 let want = adjacency(by_degree.clone()).matmul(x.clone()).matmul(own) + bias;
-                same(&format!("graph_conv {norm:?}"), &conv.forward_on(&g, 0, x.clone(), Some(weight.clone())), &want);
+                same(&format!("gcn_conv {norm:?}"), &conv.forward(&edges, x.clone()), &want);
             }
             let by_weight = by_sums(device, &g, &w, (&values(&w), at_src));
-            let normed = EdgeWeightNorm::new().with_norm(norm).forward(&g, 0, weight.clone()).unwrap();
+            let normed = EdgeWeightNorm::new().with_norm(norm).forward(&g, weight.clone()).unwrap();
             same(&format!("edge_weight_norm {norm:?}"), &normed.unsqueeze_dim::<2>(1), &by_weight);
             for (weighted, by_edge) in [(false, by_degree), (true, by_weight)] {
                 let a = adjacency(by_edge);
                 let sg = drawn(SgConvConfig::new(4, 3).with_hops(2).with_norm(norm).with_weighted_norm(weighted).init(device));
                 let want = a.clone().matmul(a.clone()).matmul(x.clone()).matmul(sg.weight.val());
                 let want = want + sg.bias.as_ref().unwrap().val().unsqueeze();
-                same(&format!("sg_conv {norm:?} {weighted}"), &sg.forward_on(&g, 0, x.clone(), Some(weight.clone())), &want);
+                same(&format!("sg_conv {norm:?} {weighted}"), &sg.forward(&edges, x.clone()), &want);
                 let appnp = AppnpConvConfig::new().with_hops(2).with_alpha(0.3).with_norm(norm).with_weighted_norm(weighted).init(device);
                 let hop = |z: Tensor<2>| a.clone().matmul(z) * 0.7 + x.clone() * 0.3;
-                let got = appnp.forward_on(&g, 0, x.clone(), Some(weight.clone()), Mode::Eval);
+                let got = appnp.forward(&edges, x.clone());
                 same(&format!("appnp_conv {norm:?} {weighted}"), &got, &hop(hop(x.clone())));
             }
         }
@@ -87,57 +90,62 @@ fn norms_by_in_degrees_and_by_weights() {
 }
 
 #[test]
-fn graph_conv_without_a_weight_takes_another_or_none() {
+fn gcn_conv_without_a_weight_takes_another_or_none() {
     for device in &devices() {
         let (g, x) = (graph(), matrix(device, "x", 6, 4));
-        let none = drawn(GraphConvConfig::new(4, 4).with_weight(false).init(device));
+        let none = drawn(GcnConvConfig::new(4, 4).with_weight(false).init(device));
         let ones = x.clone().slice_dim(0, 0..1).transpose() * 0.0 + 1.0;
         let a = normalised(device, &g, &Tensor::cat(vec![ones.clone(), ones], 0));
         let bias = none.bias.as_ref().unwrap().val().unsqueeze::<2>();
         same("no weight", &none.forward(&g, x.clone()), &(a.clone().matmul(x.clone()) + bias));
         for width in [3, 6] {
-            let outer = drawn(GraphConvConfig::new(4, width).with_weight(false).init(device));
+            let outer = drawn(GcnConvConfig::new(4, width).with_weight(false).init(device));
             let weight = matrix(device, "weight", 4, width);
             let bias = outer.bias.as_ref().unwrap().val().unsqueeze::<2>();
             let want = a.clone().matmul(x.clone()).matmul(weight.clone()) + bias;
-            same("weight of the caller", &outer.forward_with(&g, 0, x.clone(), weight, None), &want);
+            same("weight of the caller", &outer.with_weight(weight).forward(&g, x.clone()), &want);
         }
     }
 }
 
 #[test]
 fn an_edge_dropped_from_a_hop_leaves_no_message() {
-    let (device, g) = (Device::flex(), graph());
-    let appnp = seeded(1, || AppnpConvConfig::new().with_hops(1).with_alpha(0.0).with_edge_dropout(0.5).init(&device));
+    let (device, g) = (Device::flex().autodiff(), graph());
+    let appnp = seeded(1, || AppnpConvConfig::new().with_hops(1).with_alpha(0.0).with_dropout(0.5).init(&device));
     let ones = matrix(&device, "x", 6, 1) * 0.0 + 1.0;
-    let mode = Mode::Train { seed: 1, step: 1 };
-    let kept = values(&appnp.forward(&g, ones.clone(), mode));
-    assert_ne!(kept, values(&appnp.forward(&g, ones.clone(), Mode::Train { seed: 1, step: 2 })));
-    assert_eq!(kept, values(&appnp.forward(&g, ones, mode)));
+    let kept = values(&appnp.forward(&g.at_step(1, 1), ones.clone()));
+    assert_ne!(kept, values(&appnp.forward(&g.at_step(1, 2), ones.clone())));
+    assert_eq!(kept, values(&appnp.forward(&g.at_step(1, 1), ones.clone())));
+    // Without a key other edges are dropped in every pass, and none on a plain device or by request.
+    let all = values(&appnp.forward(&g, ones.clone().inner()));
+    assert_ne!(kept, all);
+    assert_eq!(values(&appnp.forward(&g.without_dropout(), ones.clone())), all);
+    let passes: Vec<_> = (0..8).map(|_| values(&appnp.forward(&g, ones.clone()))).collect();
+    assert!(passes.iter().any(|pass| *pass != passes[0]), "{passes:?}");
 }
 
 #[test]
 fn edge_weight_norm_refuses_what_it_cannot_divide() {
     let (device, g) = (Device::flex(), graph());
     let norm = EdgeWeightNorm::new();
-    let refuse = |w: Vec<f32>| norm.forward(&g, 0, Tensor::from_data(w.as_slice(), &device)).unwrap_err().to_string();
+    let refuse = |w: Vec<f32>| norm.forward(&g, Tensor::from_data(w.as_slice(), &device)).unwrap_err().to_string();
     assert_eq!(refuse(vec![1.0; 7]), "`weight`: expected 8 (one per edge of the relation), got 7");
     assert_eq!(refuse(vec![1.0, 1.0, -2.0, 1.0, 1.0, 1.0, 1.0, 1.0]), "`weight of edge 2` must lie in numbers above 0, got -2");
     // Ones: the normalisation by degree.
     let ones = Tensor::<1>::ones([8], (&device, DType::F64));
-    let conv = drawn(GraphConvConfig::new(3, 2).with_norm(DegreeNorm::None).init(&device));
-    let both = drawn(GraphConvConfig::new(3, 2).init(&device));
+    let conv = drawn(GcnConvConfig::new(3, 2).with_norm(DegreeNorm::None).init(&device));
+    let both = drawn(GcnConvConfig::new(3, 2).init(&device));
     let x = matrix(&device, "x", 6, 3);
-    let w = norm.forward(&g, 0, ones).unwrap();
-    close("ones", &values(&conv.forward_on(&g, 0, x.clone(), Some(w))), &values(&both.forward(&g, x)), 1e-12);
+    let w = norm.forward(&g, ones).unwrap();
+    close("ones", &values(&conv.forward(g.edge_type("_E").unwrap().with_weight(w), x.clone())), &values(&both.forward(&g, x)), 1e-12);
     // A block does not hold all edges out of its sources.
     let block = crate::views::View::block(&g, &[2]);
-    let refused = norm.forward(&block, 0, Tensor::ones([1], &device)).unwrap_err().to_string();
+    let refused = norm.forward(&block, Tensor::ones([1], &device)).unwrap_err().to_string();
     assert!(refused.starts_with("`norm` must lie in Right or None on a part of a graph"), "{refused}");
     let both_in = norm.clone().with_norm(DegreeNorm::BothIn);
-    let refused = both_in.forward(&block, 0, Tensor::ones([1], &device)).unwrap_err().to_string();
+    let refused = both_in.forward(&block, Tensor::ones([1], &device)).unwrap_err().to_string();
     assert!(refused.starts_with("`norm` must lie in Right or None on a part of a graph") && refused.ends_with("BothIn"), "{refused}");
-    let refused = both_in.forward(&super::two_types(), 2, Tensor::ones([3], &device)).unwrap_err().to_string();
+    let refused = both_in.forward(super::two_types().edge_type("t").unwrap(), Tensor::ones([3], &device)).unwrap_err().to_string();
     assert_eq!(refused, "`norm` must lie in None, Left, Right or Both on an edge type of two node types, got BothIn");
-    assert!(norm.with_norm(DegreeNorm::Right).forward(&block, 0, Tensor::ones([1], &device)).is_ok());
+    assert!(norm.with_norm(DegreeNorm::Right).forward(&block, Tensor::ones([1], &device)).is_ok());
 }

@@ -69,7 +69,7 @@ fn lstm_over_neighbours_and_layers() {
         same("sage_conv lstm", &layer.forward(&g, x), &want);
 
         let xs: Vec<_> = (0..3).map(|l| matrix(device, &format!("layer {l}"), 5, 2)).collect();
-        let jk = drawn(JumpingKnowledgeConfig::new(Jumping::Lstm).with_layers(3).with_d(2).init(device));
+        let jk = drawn(JumpingKnowledgeConfig::new(Jumping::Lstm).with_num_layers(3).with_d(2).init(device));
         let there = lstm(jk.lstm.as_ref().unwrap(), &xs);
         let mut back = lstm(jk.lstm_reverse.as_ref().unwrap(), &xs.iter().rev().cloned().collect::<Vec<_>>());
         back.reverse();

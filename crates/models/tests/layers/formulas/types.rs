@@ -9,7 +9,7 @@ use burn_gnn_ops::TypeIndex;
 use burn_gnn_sampling::ToBlock;
 
 use super::{drawn, ends, linear, one_hot, same, softmax_into, two_types};
-use crate::{close, devices, matrix, values};
+use crate::{close, devices, matrix, typed, values};
 
 /// What each relation of [`two_types`] gives the nodes of `a`, and their weighted sum by means over some nodes.
 fn han(device: &Device, layer: &HanConv, x: &[Tensor<2>; 2], nodes: &[u32]) -> Tensor<2> {
@@ -39,13 +39,13 @@ fn han(device: &Device, layer: &HanConv, x: &[Tensor<2>; 2], nodes: &[u32]) -> T
 fn han_conv() {
     for device in &devices() {
         let g = two_types();
-        let config = HanConvConfig::new(vec![3, 5], 2, 2);
+        let config = HanConvConfig::new([("a", 3), ("b", 5)].into(), 2, 2);
         let x = [matrix(device, "a", 4, 3), matrix(device, "b", 3, 5)];
         for local in [false, true] {
             let layer = drawn(config.clone().with_local_scores(local).init(g.schema(), device));
-            let got = layer.forward(&g, x.to_vec(), Mode::Eval);
-            same("han_conv", got[0].as_ref().unwrap(), &han(device, &layer, &x, &[0, 1, 2, 3]));
-            assert!(got[1].is_none());
+            let got = layer.forward(&g, typed(&g, x.to_vec()));
+            same("han_conv", &got["a"], &han(device, &layer, &x, &[0, 1, 2, 3]));
+            assert!(got.get("b").is_none());
         }
     }
 }
@@ -54,20 +54,21 @@ fn han_conv() {
 fn han_conv_on_a_block_by_its_nodes() {
     for device in &devices() {
         let g = two_types();
-        let config = HanConvConfig::new(vec![3, 5], 2, 2);
+        let config = HanConvConfig::new([("a", 3), ("b", 5)].into(), 2, 2);
         let x = [matrix(device, "a", 4, 3), matrix(device, "b", 3, 5)];
         let seeds = [("a", vec![1u32, 0])];
         let block = g.in_subgraph(seeds.clone(), Relabel::No).unwrap().to_block(&g, seeds).unwrap();
-        let rows: Vec<_> = x.iter().enumerate().map(|(t, x)| one_hot(device, block.src_nodes(t), x.dims()[0]).matmul(x.clone())).collect();
+        let rows = x.iter().enumerate().map(|(t, x)| one_hot(device, block.src_nodes(t), x.dims()[0]).matmul(x.clone())).collect();
+        let rows = typed(&g, rows);
         let layer = drawn(config.clone().init(g.schema(), device));
-        let refused = layer.try_forward(&block, rows.clone(), Mode::Eval).unwrap_err();
+        let refused = layer.try_forward(&block, rows.clone()).unwrap_err();
         assert!(matches!(refused, ModelError::PartOfGraph { rows: 2, total: 4, .. }), "{refused}");
         let local = drawn(config.with_local_scores(true).init(g.schema(), device));
-        let got = local.try_forward(&block, rows.clone(), Mode::Eval).unwrap().swap_remove(0).unwrap();
+        let got = local.try_forward(&block, rows.clone()).unwrap()["a"].clone();
         same("han_conv", &got, &han(device, &local, &x, &[1, 0]));
         // Scores of all nodes weigh other relations more.
-        let whole = layer.relation_scores(&g, x.to_vec(), Mode::Eval);
-        let exact = layer.forward_with(&block, rows, &whole, Mode::Eval).swap_remove(0).unwrap();
+        let whole = layer.relation_scores(&g, typed(&g, x.to_vec()));
+        let exact = layer.forward_with_scores(&block, rows, &whole)["a"].clone();
         let want = one_hot(device, &[1, 0], 4).matmul(han(device, &layer, &x, &[0, 1, 2, 3]));
         same("han_conv with the scores of the graph", &exact, &want);
     }

@@ -6,8 +6,8 @@ use burn::tensor::Shape;
 use burn_gnn_cpu::dense::adam::update;
 use burn_gnn_plan::AdamStep;
 
-use crate::cpu::{Float, Host, by_dtype};
 use crate::operator::Tensors;
+use crate::operator::cpu::{Float, Host, by_dtype};
 
 /// Entries to be overwritten: the tensor's own, or a copy.
 enum Buffer<B: Host, T: Float> {

@@ -4,7 +4,7 @@ use burn::backend::TensorMetadata;
 use burn::backend::tensor::IndexingUpdateOp;
 
 use super::{cpu, reference};
-use crate::cpu::Host;
+use crate::operator::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 use crate::primitives::index;
 use burn_gnn_plan::{AdamRows, AdamStep};

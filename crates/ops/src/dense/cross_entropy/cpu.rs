@@ -5,8 +5,8 @@ use burn_gnn_cpu::dense::cross_entropy as kernel;
 use burn_gnn_cpu::{Acc, Elem};
 
 use super::CrossEntropyPlan;
-use crate::cpu::{Host, by_dtype};
 use crate::operator::Tensors;
+use crate::operator::cpu::{Host, by_dtype};
 
 pub(super) fn forward<B: Host>(plan: &CrossEntropyPlan, inputs: Tensors<B>) -> Tensors<B> {
     let [logits] = inputs.take();

@@ -8,8 +8,6 @@ pub(crate) mod reference;
 
 pub(crate) use burn_gnn_plan::CrossEntropyPlan;
 pub use burn_gnn_plan::LossReduction;
-#[cfg(test)]
-pub(crate) use operator::CrossEntropyGrad;
 
 use std::sync::Arc;
 

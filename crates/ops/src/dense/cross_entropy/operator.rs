@@ -4,7 +4,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
 
 use super::{CrossEntropyPlan, cpu, reference};
-use crate::cpu::Host;
+use crate::operator::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
 
 /// The loss `[1]` of the logits, and for each chosen row its largest logit and 1 / Σ exp(logit - largest), `[rows, 2]`.

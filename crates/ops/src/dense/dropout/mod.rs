@@ -10,7 +10,7 @@ use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Tensor, TensorData};
 
 use crate::check::{accept, check_dtype};
-use crate::cpu::{Host, by_dtype};
+use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors, tensor};
 use crate::{OpsError, Stream};
 use burn_gnn_cpu::dense::dropout::dropout_rows;

@@ -5,8 +5,8 @@ use burn::backend::TensorMetadata;
 use burn_gnn_cpu::dense::epilogue as kernel;
 
 use super::operator::{Epilogue, EpilogueGrad, Given};
-use crate::cpu::{Host, by_dtype};
 use crate::operator::Tensors;
+use crate::operator::cpu::{Host, by_dtype};
 
 pub(super) fn forward<B: Host>(op: &Epilogue, inputs: Tensors<B>) -> Tensors<B> {
     let mut inputs = inputs.read();

@@ -8,8 +8,6 @@ pub(crate) mod reference;
 
 pub(crate) use burn_gnn_plan::EpiloguePlan;
 pub(crate) use operator::Epilogue;
-#[cfg(test)]
-pub(crate) use operator::EpilogueGrad;
 
 use burn::tensor::{DispatchTensor, Tensor};
 

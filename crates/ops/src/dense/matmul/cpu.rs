@@ -8,7 +8,7 @@ use burn_gnn_cpu::dense::matmul::{self as kernel, Transposed};
 use half::{bf16, f16};
 
 use super::operator::{Product, ProductOnto};
-use crate::cpu::{Float, Host};
+use crate::operator::cpu::{Float, Host};
 use crate::operator::{Operator, Tensors};
 
 fn dims<B: Host>(x: &FloatTensor<B>) -> [usize; 2] {

@@ -4,7 +4,7 @@ use burn::backend::tensor::FloatTensor;
 use burn_gnn_cpu::dense::matmul::Transposed;
 
 use super::cpu;
-use crate::cpu::Host;
+use crate::operator::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
 
 /// `l · r`, of operands that may be stored transposed.

@@ -6,7 +6,7 @@ use burn::tensor::{DType, FloatDType};
 use burn_gnn_cpu::dense::convert::convert;
 use half::{bf16, f16};
 
-use crate::cpu::{Float, Host};
+use crate::operator::cpu::{Float, Host};
 use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors};
 
 /// A tensor in another float type, rounded to nearest, ties to even.

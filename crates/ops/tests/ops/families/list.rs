@@ -7,13 +7,14 @@ use burn_gnn_ops::*;
 
 use super::{Family, On, TYPES, Typed};
 
-fn rows(x: &Tensor<1>, width: usize) -> Tensor<2> {
-    let n = x.dims()[0] / width;
-    x.clone().reshape([n, width])
+/// Rows of another width than the operand's only where it is one row for the whole graph.
+fn rows(x: &Tensor<2>, width: usize) -> Tensor<2> {
+    let [n, actual] = x.dims();
+    if width == actual { x.clone() } else { x.clone().reshape([n * actual / width, width]) }
 }
 
-fn heads(x: &Tensor<1>, heads: usize, width: usize) -> Tensor<3> {
-    let n = x.dims()[0] / (heads * width);
+fn heads(x: &Tensor<2>, heads: usize, width: usize) -> Tensor<3> {
+    let [n, _] = x.dims();
     x.clone().reshape([n, heads, width])
 }
 
@@ -113,7 +114,7 @@ fn softmaxes(w: usize) -> Vec<Family> {
             let some = all.clone().select(0, index.clone());
             let y = if reference {
                 let ends: Vec<_> = eids.iter().map(|&e| (g.relation.src()[e as usize], g.relation.dst()[e as usize])).collect();
-                edge_softmax_reference(&crate::graphs::relation(g.rows(On::Src), g.rows(On::Dst), &ends), some, by)
+                edge_softmax_reference(&super::graphs::relation(g.rows(On::Src), g.rows(On::Dst), &ends), some, by)
             } else {
                 edge_softmax_on(&g.relation, &eids, some, by)
             };
@@ -164,7 +165,7 @@ fn aggregates(w: usize) -> Vec<Family> {
                 activation,
             };
             let f = if reference { weighted_aggregate_reference } else { weighted_aggregate };
-            flat(f(&g.relation, rows(&x[0], w), x.get(2).cloned(), Some(x[1].clone()), &options))
+            flat(f(&g.relation, rows(&x[0], w), x.get(2).cloned().map(flat), Some(flat(x[1].clone())), &options))
         }));
     }
     all
@@ -183,7 +184,7 @@ fn relationals(w: usize) -> Vec<Family> {
         let operands = [(On::Src, w), (On::Whole, TYPES * w * O), (On::Edge, 1)];
         all.push(Family::new(format!("relational Full, mean {mean}"), &operands, (On::Dst, O), move |g, x, reference| {
             let weight = RelationalWeight::Full(x[1].clone().reshape([TYPES, w, O]));
-            flat(f(reference)(&index(g), rows(&x[0], w), weight, Some(x[2].clone())))
+            flat(f(reference)(&index(g), rows(&x[0], w), weight, Some(flat(x[2].clone()))))
         }));
         let operands = [(On::Src, 2 * w), (On::Whole, TYPES * w * O)];
         all.push(Family::new(format!("relational Blocks, mean {mean}"), &operands, (On::Dst, O), move |g, x, reference| {
@@ -202,7 +203,7 @@ fn relationals(w: usize) -> Vec<Family> {
 
 fn multis(crosses: &[CrossReduce], w: usize) -> Vec<Family> {
     let tables = [(On::Src, w), (On::Src, w)];
-    let joint = move |g: &Typed, x: &[Tensor<1>], reduce| {
+    let joint = move |g: &Typed, x: &[Tensor<2>], reduce| {
         let (stack, both) = (g.stack(0..TYPES), Tensor::cat(vec![rows(&x[0], w), rows(&x[1], w)], 0));
         gspmm_reference::<2, 2, 2>(stack.joint(), BinaryOp::CopyLhs, reduce, both.clone(), both)
     };
@@ -250,7 +251,7 @@ fn segments(w: usize) -> Vec<Family> {
     const O: usize = 7;
     let edges = [(On::Edge, w)];
     let index = |g: &Typed| TypeIndex::new(&g.types, TYPES);
-    let sorted = move |g: &Typed, x: &Tensor<1>| rows(x, w).select(0, ints(&g.sorted().0, &x.device()));
+    let sorted = move |g: &Typed, x: &Tensor<2>| rows(x, w).select(0, ints(&g.sorted().0, &x.device()));
     let back = |g: &Typed, y: Tensor<2>| {
         let place = ints(&g.sorted().1, &y.device());
         flat(y.select(0, place))
@@ -290,7 +291,7 @@ fn rowwise(w: usize) -> Vec<Family> {
         all.push(Family::new(name, &[edges, (On::Whole, w)], edges, move |g, x, reference| {
             let dropout = RowDropout { prob, stream: Stream::new(4, "rows", 2), ids: Some(g.ids.clone()) };
             let f = if reference { bias_activation_reference } else { bias_activation };
-            flat(f(rows(&x[0], w), Some(x[1].clone()), activation, Some(&dropout)))
+            flat(f(rows(&x[0], w), Some(flat(x[1].clone())), activation, Some(&dropout)))
         }));
     }
     all.push(Family::new("bias_activation without bias".into(), &[edges], edges, move |_, x, reference| {
@@ -304,9 +305,30 @@ fn rowwise(w: usize) -> Vec<Family> {
         }
         let kept = |(e, c): (u64, u64)| if stream.uniform(e, c) >= 0.4 { 1.0 / 0.6 } else { 0.0 };
         let mask: Vec<f64> = g.ids.iter().flat_map(|&e| (0..w as u64).map(move |c| (e, c))).map(kept).collect();
-        let mask = TensorData::new(mask, [x[0].dims()[0]]);
-        x[0].clone() * Tensor::<1>::from_data(mask, (&x[0].device().without_autodiff(), x[0].dtype()))
+        let mask = TensorData::new(mask, x[0].dims());
+        flat(x[0].clone() * Tensor::<2>::from_data(mask, (&x[0].device().without_autodiff(), x[0].dtype())))
     }));
+    const O: usize = 5;
+    for onto in [false, true] {
+        let operands = [edges, (On::Whole, w * O), (On::Edge, O)];
+        let operands = if onto { &operands[..] } else { &operands[..2] };
+        let name = if onto { "matmul_rows_onto" } else { "matmul_rows" };
+        let product = Family::new(name.into(), operands, (On::Edge, O), move |_, x, reference| {
+            let (rows, weight) = (rows(&x[0], w), x[1].clone().reshape([w, O]));
+            let sum = x.get(2).cloned();
+            flat(match (sum, reference) {
+                (None, false) => matmul_rows(rows, weight),
+                (None, true) => rows.matmul(weight),
+                (Some(sum), false) => matmul_rows_onto(rows, weight, sum),
+                (Some(sum), true) => rows.matmul(weight) + sum,
+            })
+        });
+        all.push(Family { by_gemm: true, ..product });
+    }
+    // A target is one of at least one class.
+    if w == 0 {
+        return all;
+    }
     all.push(Family::new("cross_entropy_rows".into(), &[edges], (On::Whole, 1), move |g, x, reference| {
         let chosen: Arc<[u32]> = (0..g.relation.num_edges() as u32).collect();
         let targets = g.types.iter().map(|&t| u32::from(t) % w as u32).collect();

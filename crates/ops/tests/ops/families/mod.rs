@@ -1,6 +1,7 @@
-//! Every family of operators in one form, for what all of them promise: numbers of nodes, order of edges, layout,
-//! threads and instruction set do not matter.
+//! Every family of operators in one form, for the tests of properties that all of them have; unit tests of the crate
+//! compile this module too. A new operator adds itself to `list.rs`.
 
+pub(crate) mod graphs;
 mod list;
 
 pub(crate) use list::{all, few};
@@ -11,7 +12,33 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::{Relation, RelationStack};
 use burn_gnn_ops::*;
 
-use crate::{f64s, numbers};
+/// Numbers in ±[0.5, 1.5), never equal, the same for a seed on every machine.
+pub(crate) fn numbers(seed: u64, n: usize) -> Vec<f64> {
+    let stream = Stream::new(seed, "test", 0);
+    (0..n as u64)
+        .map(|i| {
+            let x = 2.0 * stream.uniform(i, 0) - 1.0;
+            (x + 0.5f64.copysign(x)) * (1.0 + i as f64 * 1e-9)
+        })
+        .collect()
+}
+
+pub(crate) fn f64s<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
+    tensor.into_data().convert_dtype(DType::F64).try_into_vec().unwrap()
+}
+
+#[track_caller]
+pub(crate) fn assert_near(what: &str, a: &[f64], b: &[f64], tolerance: f64) {
+    assert_eq!(a.len(), b.len(), "{what}: lengths");
+    for (i, (a, b)) in a.iter().zip(b).enumerate() {
+        assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "{what}, element {i}: {a} against {b}");
+    }
+}
+
+/// The CPU backends by name.
+pub(crate) fn devices() -> [(&'static str, Device); 2] {
+    [("flex", Device::flex()), ("ndarray", Device::ndarray())]
+}
 
 /// What the rows of an operand or of a result belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +83,7 @@ impl Typed {
         let (n, m) = (self.relation.num_src(), self.relation.num_dst());
         let relation = |ty: usize| {
             let edges: Vec<_> = self.edges_of(ty).map(|e| (self.relation.src()[e], self.relation.dst()[e])).collect();
-            (ty % 2, crate::graphs::relation(n, m, &edges))
+            (ty % 2, graphs::relation(n, m, &edges))
         };
         RelationStack::new(m, &[n, n], &types.map(relation).collect::<Vec<_>>()).unwrap()
     }
@@ -74,9 +101,9 @@ impl Typed {
     }
 }
 
-type Call = dyn Fn(&Typed, &[Tensor<1>], bool) -> Tensor<1> + Sync;
+type Call = dyn Fn(&Typed, &[Tensor<2>], bool) -> Tensor<1> + Sync;
 
-/// An operator with fixed parameters. Operands come flat; a number is that of columns.
+/// An operator with fixed parameters. Operands are matrices, the result is flat; a number is that of columns.
 pub(crate) struct Family {
     pub(crate) name: String,
     operands: Vec<(On, usize)>,
@@ -93,7 +120,7 @@ impl Family {
         name: String,
         operands: &[(On, usize)],
         out: (On, usize),
-        call: impl Fn(&Typed, &[Tensor<1>], bool) -> Tensor<1> + Sync + 'static,
+        call: impl Fn(&Typed, &[Tensor<2>], bool) -> Tensor<1> + Sync + 'static,
     ) -> Self {
         Self { name, operands: operands.to_vec(), out, selects: false, by_gemm: false, call: Box::new(call) }
     }
@@ -115,18 +142,42 @@ impl Family {
 
     /// Gradients of the operands, and behind them the result.
     pub(crate) fn run(&self, g: &Typed, values: &[Vec<f64>], place: (&Device, DType), reference: bool) -> Vec<Vec<f64>> {
+        let (gradients, out) = self.run_tracking(g, values, place, reference, &vec![true; self.operands.len()]);
+        gradients.into_iter().flatten().chain([out]).collect()
+    }
+
+    /// The gradients of those operands that are tracked, and the result.
+    pub(crate) fn run_tracking(
+        &self,
+        g: &Typed,
+        values: &[Vec<f64>],
+        place: (&Device, DType),
+        reference: bool,
+        tracked: &[bool],
+    ) -> (Vec<Option<Vec<f64>>>, Vec<f64>) {
         let device = place.0.clone().autodiff();
-        let line = |x: &Vec<f64>| Tensor::<1>::from_data(TensorData::new(x.clone(), [x.len()]), (&device, place.1));
         let Some((cotangent, operands)) = values.split_last() else { unreachable!("a family has a result") };
-        let operands: Vec<_> = operands.iter().map(|x| line(x).require_grad()).collect();
+        let leaf = |((&(on, width), x), &tracked): ((&(On, usize), &Vec<f64>), &bool)| {
+            let x = Tensor::<2>::from_data(TensorData::new(x.clone(), [g.rows(on), width]), (&device, place.1));
+            if tracked { x.require_grad() } else { x }
+        };
+        let operands: Vec<_> = self.operands.iter().zip(operands).zip(tracked).map(leaf).collect();
         let out = (self.call)(g, &operands, reference);
-        let mut loss = (out.clone() * line(cotangent)).sum();
-        if reference {
-            // The reference of a relation without edges leaves operands out of its graph.
+        if !tracked.contains(&true) {
+            return (vec![None; operands.len()], f64s(out));
+        }
+        let cotangent = TensorData::new(cotangent.clone(), [cotangent.len()]);
+        let mut loss = (out.clone() * Tensor::<1>::from_data(cotangent, (&device, place.1))).sum();
+        if reference || g.relation.num_edges() == 0 {
+            // Of a relation without edges, references and stacks of no relations leave operands out of the graph of autodiff.
             loss = operands.iter().fold(loss, |loss, x| loss + (x.clone() * 0.0).sum());
         }
         let grads = loss.backward();
-        let gradient = |x: &Tensor<1>| f64s(x.grad(&grads).unwrap_or_else(|| panic!("{}: an operand without gradient", self.name)));
-        operands.iter().map(gradient).chain([f64s(out)]).collect()
+        let gradient = |(x, &tracked): (&Tensor<2>, &bool)| {
+            let gradient = x.grad(&grads).map(f64s);
+            assert_eq!(gradient.is_some(), tracked, "{}: operands with a gradient are those that are tracked", self.name);
+            gradient
+        };
+        (operands.iter().zip(tracked).map(gradient).collect(), f64s(out))
     }
 }

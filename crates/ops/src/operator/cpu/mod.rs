@@ -68,6 +68,10 @@ pub(crate) use by_dtype;
 /// The results of a call, in debug builds of the shapes that it announced.
 #[cfg(any(feature = "flex", feature = "ndarray"))]
 pub(crate) fn run<B: Host, O: Operator>(inputs: Tensors<B>, op: &O) -> Tensors<B> {
+    #[cfg(all(test, feature = "flex", feature = "ndarray"))]
+    if let Some(results) = crate::operator::property_tests::instead_of_kernel(&inputs, op) {
+        return results;
+    }
     if !cfg!(debug_assertions) {
         return op.cpu(inputs);
     }

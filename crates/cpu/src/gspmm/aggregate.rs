@@ -7,10 +7,11 @@ use rayon::prelude::*;
 use crate::activation::OnNumbers;
 use crate::dense::widen::widen;
 use crate::gspmm;
-use crate::gspmm::gather::{CopyLhs, Messages, each, for_blocks, put};
+use crate::gspmm::gather::{CopyLhs, Messages, for_blocks, put};
 use crate::gspmm::layout::Same;
 use crate::lanes::Lanes;
 use crate::simd::{Blocked, Reach, Vectorised, vectorised};
+use crate::unroll::each;
 use crate::{Acc, Adjacency, Elem, Exp, Sink, by_edges, collect_rows, evenly};
 use burn_gnn_plan::{Activation, AggregatePlan, DegreeScale, Side};
 

@@ -3,8 +3,12 @@
 use std::cell::Cell;
 use std::fmt;
 
+use std::sync::Arc;
+
 use burn::tensor::{DType, Device, Distribution, Tensor};
-use burn_gnn_ops::Stream;
+use burn_gnn_graph::NodeKey;
+
+use crate::{DrawKey, EdgeDropout, Edges, GraphView, RowDropout, Stream, dropout};
 
 /// The seed of a scope and how many streams were taken from it.
 #[derive(Clone, Copy)]
@@ -36,15 +40,14 @@ thread_local! {
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_gnn_models::{GcnConfig, GraphConv, GraphConvConfig, seeded};
+/// use burn_gnn_ops::{next_stream, seeded};
 /// let device = Device::flex();
-/// let gcn = |seed| seeded(seed, || GcnConfig::new(8, 3).init(&device));
-/// let weight = |conv: &GraphConv| conv.weight.as_ref().map(|w| w.val().into_data());
-/// assert_eq!(weight(&gcn(7).layers[0]), weight(&gcn(7).layers[0]));
-/// assert_ne!(weight(&gcn(7).layers[0]), weight(&gcn(8).layers[0]));
+/// let two = || [(); 2].map(|()| next_stream(&device));
+/// assert_eq!(seeded(1, two), seeded(1, two));
+/// assert_ne!(seeded(1, two), seeded(2, two));
+/// assert_ne!(seeded(1, two)[0], seeded(1, two)[1]);
 ///
 /// // Without a scope, the generator of the device.
-/// let two = || [(); 2].map(|()| weight(&GraphConvConfig::new(8, 3).init(&device)));
 /// device.seed(7);
 /// let first = two();
 /// assert_ne!(first[0], first[1]);
@@ -68,8 +71,7 @@ pub fn seeded<T>(seed: u64, init: impl FnOnce() -> T) -> T {
 /// ```
 /// use burn::module::Param;
 /// use burn::tensor::{Device, Tensor};
-/// use burn_gnn_models::{next_stream, seeded};
-/// use burn_gnn_ops::glorot_uniform;
+/// use burn_gnn_ops::{glorot_uniform, next_stream, seeded};
 /// let device = Device::flex();
 /// let weight = || Param::from_tensor(Tensor::<2>::from_data(glorot_uniform(next_stream(&device), 4, 2, [4, 2]), &device));
 /// let [a, b] = seeded(1, || [weight(), weight()]);
@@ -95,17 +97,22 @@ fn drawn(device: &Device) -> u64 {
 ///
 /// A layer keeps it as a field with `#[module(skip)]`: clones, `valid()` and a loaded record leave it as it is.
 ///
+/// Entries are dropped where tensors are on an autodiff device, by the [draw key](GraphView::draw_key) of the view.
+///
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::{DropoutKey, Mode, seeded};
-/// let (g, device) = (Graph::homogeneous(3, vec![0], vec![1])?, Device::flex());
+/// use burn_gnn_ops::{DropoutKey, GraphView, seeded};
+/// let (g, device) = (Graph::homogeneous(3, vec![0], vec![1])?, Device::flex().autodiff());
 /// let [a, b] = seeded(0, || [(); 2].map(|()| DropoutKey::new(&device)));
 /// assert_ne!(a, b);
-/// let mode = Mode::Train { seed: 1, step: 0 };
-/// let rows = |key| mode.dropout(&g, 0, key, 0.5, Tensor::ones([3, 16], &device)).into_data();
-/// assert_eq!(rows(a), rows(a));
-/// assert_ne!(rows(a), rows(b));
+/// let x = Tensor::<2>::ones([3, 16], &device);
+/// let rows = |key: DropoutKey, step| key.dropout(&g.at_step(1, step), .., 0.5, x.clone()).into_data();
+/// assert_eq!(rows(a, 0), rows(a, 0));
+/// assert_ne!(rows(a, 0), rows(b, 0));
+/// assert_ne!(rows(a, 0), rows(a, 1));
+/// let valid = x.clone().inner();
+/// assert_eq!(a.dropout(&g.at_step(1, 0), .., 0.5, valid.clone()).into_data(), valid.into_data());
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,6 +127,61 @@ impl DropoutKey {
     /// The key of one of several places in a layer or model where entries are dropped.
     pub fn at(self, place: usize) -> Self {
         Self::of(Stream::new(self.0, "place", place as u64))
+    }
+
+    /// Dropout of the features of the input nodes of a type, keyed by original ids; the identity on devices without autodiff and for
+    /// probability 0.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn dropout(self, view: &dyn GraphView, ntype: impl NodeKey, prob: f64, x: Tensor<2>) -> Tensor<2> {
+        match self.of_inputs(view, ntype, prob, &x) {
+            Some(RowDropout { prob, stream, ids }) => dropout(x, prob, stream, ids),
+            None => x,
+        }
+    }
+
+    /// What [`dropout`](Self::dropout) does to `x`, for an operator that does it on the way; `None` where that is nothing.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn of_inputs(self, view: &dyn GraphView, ntype: impl NodeKey, prob: f64, x: &Tensor<2>) -> Option<RowDropout> {
+        let ntype = view.schema().ntype(ntype).unwrap_or_else(|e| panic!("dropout: {e}"));
+        let stream = self.stream(view, &view.schema().ntypes()[ntype], prob, x)?;
+        Some(RowDropout { prob, stream, ids: view.original_ids(ntype) })
+    }
+
+    /// As [`of_inputs`](Self::of_inputs), of the destinations that a layer computes: on a block the first of the input nodes.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn of_outputs(self, view: &dyn GraphView, ntype: impl NodeKey, prob: f64, x: &Tensor<2>) -> Option<RowDropout> {
+        let ntype = view.schema().ntype(ntype).unwrap_or_else(|e| panic!("dropout: {e}"));
+        let mut dropout = self.of_inputs(view, ntype, prob, x)?;
+        let rows = view.num_dst(ntype);
+        dropout.ids = dropout.ids.map(|ids| if ids.len() > rows { Arc::from(&ids[..rows]) } else { ids });
+        Some(dropout)
+    }
+
+    /// Dropout of numbers on edges (weights, attention), keyed by original edge ids; `None` where that is nothing. `x` tells whether
+    /// gradients are tracked.
+    pub fn of_edges<const D: usize>(self, edges: &Edges<'_>, prob: f64, x: &Tensor<D>) -> Option<EdgeDropout> {
+        let stream = self.stream(edges.view(), &edges.edge_type().to_string(), prob, x)?;
+        Some(EdgeDropout { prob, stream, ids: edges.original_edge_ids() })
+    }
+
+    fn stream<const D: usize>(self, view: &dyn GraphView, of: &str, prob: f64, x: &Tensor<D>) -> Option<Stream> {
+        if prob <= 0.0 || !x.is_autodiff() {
+            return None;
+        }
+        match view.draw_key() {
+            DrawKey::Step { seed, step } => Some(Stream::new(seed, &format!("dropout/{self}/{of}"), step)),
+            DrawKey::Fresh => Some(next_stream(&x.device())),
+            DrawKey::Never => None,
+        }
     }
 
     fn of(stream: Stream) -> Self {

@@ -1,0 +1,195 @@
+//! The graph convolution of Kipf and Welling.
+
+use burn::config::Config;
+use burn::module::{Module, Param, ParamId};
+use burn::tensor::{Device, Tensor, TensorData};
+use burn_gnn_ops::{AggregateOptions, DegreeScale, DegreesOf, Edges, matmul_rows, weighted_aggregate};
+
+use crate::conv::{Conv, Endpoints};
+use crate::init;
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
+
+/// How messages are normalised by degree; a degree of 0 counts as 1. Degrees are those of the whole graph
+/// ([`GraphView::in_degrees`](burn_gnn_ops::GraphView::in_degrees)).
+#[derive(Config, Debug, PartialEq, Eq, Copy)]
+pub enum DegreeNorm {
+    /// `l_u = r_v = 1`.
+    None,
+    /// `l_u = 1 / deg_out(u)`.
+    Left,
+    /// The mean of the messages that `v` receives: `r_v = 1 / deg_in(v)`, and on a sampled block 1 by the number of edges sampled
+    /// for `v`, as in [`RelNorm::Right`](crate::RelNorm::Right).
+    Right,
+    /// `l_u = deg_out(u)^-1/2`, `r_v = deg_in(v)^-1/2`, as in DGL's `GraphConv`. Where edges run both ways these are the degrees of the
+    /// paper; on directed graphs PyTorch Geometric takes [`BothIn`](Self::BothIn).
+    Both,
+    /// `l_u = deg_in(u)^-1/2`, `r_v = deg_in(v)^-1/2`, as `gcn_norm` of PyTorch Geometric. A node without in-edges has `l_u = 0` there
+    /// and here: it sends nothing (DGL's `SGConv` counts its degree as 1). With self loops there is no such node.
+    ///
+    /// For edge types on one node type. The view must know the in-degrees of its input rows ([`Edges::input_in_degrees`]): a graph, a
+    /// partition, a block of a graph that this machine holds. Inside [`HeteroGraphConv`](crate::HeteroGraphConv) no partition, for
+    /// there rows are scaled behind the exchange. It costs one pass over the input rows.
+    BothIn,
+}
+
+impl DegreeNorm {
+    /// Factors `l` of source rows and `r` of destination rows.
+    pub(crate) fn scales(self, edges: &Edges<'_>) -> (Option<DegreeScale>, Option<DegreeScale>) {
+        let of = |of, power| Some(edges.degree_scale(of, power));
+        match self {
+            Self::None => (None, None),
+            Self::Left => (of(DegreesOf::Sources, -1.0), None),
+            Self::Right => (None, of(DegreesOf::Messages, -1.0)),
+            Self::Both => (of(DegreesOf::Sources, -0.5), of(DegreesOf::Destinations, -0.5)),
+            // Sources before they travel: their owners know their in-degrees.
+            Self::BothIn => (None, of(DegreesOf::Destinations, -0.5)),
+        }
+    }
+
+    /// Input rows of the source type, times the factors that [`scales`](Self::scales) leaves to their owners.
+    #[track_caller]
+    pub(crate) fn scale_input(self, edges: &Edges<'_>, call: &str, x: Tensor<2>) -> Tensor<2> {
+        if self != Self::BothIn {
+            return x;
+        }
+        let name = edges.edge_type();
+        let Some(degrees) = edges.input_in_degrees() else {
+            panic!(
+                "{call}: `DegreeNorm::BothIn` needs the in-degrees of all input rows over edge type `{name}`, which this view does not \
+                 know; use it on an edge type of one node type, on a graph, a partition or a block of a whole graph"
+            )
+        };
+        let rows = x.dims()[0];
+        assert!(
+            rows == degrees.len(),
+            "{call}: `DegreeNorm::BothIn`: expected {} rows (input rows of edge type `{name}`), got {rows}; a partition inside \
+             `HeteroGraphConv` has more, give it another norm",
+            degrees.len()
+        );
+        let factors: Vec<f64> = degrees.iter().map(|&d| if d == 0 { 0.0 } else { f64::from(d).powf(-0.5) }).collect();
+        let factors = Tensor::<2>::from_data(TensorData::new(factors, [rows, 1]), (&x.device().without_autodiff(), x.dtype()));
+        x * factors
+    }
+
+    /// What an aggregation takes.
+    pub(crate) fn options(self, edges: &Edges<'_>) -> AggregateOptions {
+        let (source, destination) = self.scales(edges);
+        AggregateOptions { source, destination, ..Default::default() }
+    }
+}
+
+/// Describes a [`GcnConv`].
+#[derive(Config, Debug)]
+pub struct GcnConvConfig {
+    /// Columns of the input.
+    pub d_input: usize,
+    /// Columns of the output.
+    pub d_output: usize,
+    /// Normalisation by degree.
+    #[config(default = "DegreeNorm::Both")]
+    pub norm: DegreeNorm,
+    /// Whether the layer has a weight; without one it takes that of the caller, or none.
+    #[config(default = true)]
+    pub weight: bool,
+    /// Whether a bias is added.
+    #[config(default = true)]
+    pub bias: bool,
+}
+
+/// Graph convolution, `y[v] = r_v · Σ_(u,v,e) l_u · w_e · x[u] W + b`.
+///
+/// `l` and `r` are set by [`DegreeNorm`]. Edge weights do not enter the degrees; [`EdgeWeightNorm`](crate::EdgeWeightNorm) and
+/// [`DegreeNorm::None`] make them. The caller must add self loops, as the paper does (`Graph::add_self_loops`).
+///
+/// `W` is the layer's own; without (`weight` false) that of [`with_weight`](Self::with_weight), or none: then
+/// `d_output` must be `d_input`.
+///
+/// # Shapes
+/// `x: [num_input, d_input]`, `w: [num_edges]` in edge-id order, output `[num_dst, d_output]`.
+/// A destination without in-edges gets the bias.
+///
+/// Weights are multiplied before aggregation when that makes rows narrower, so the halo exchange and
+/// the sum move `min(d_input, d_output)` columns.
+///
+/// # Paper
+/// Kipf and Welling, "Semi-supervised classification with graph convolutional networks", ICLR 2017.
+#[derive(Module, Debug)]
+pub struct GcnConv {
+    /// `[d_input, d_output]`, if it is the layer's own.
+    pub weight: Option<Param<Tensor<2>>>,
+    /// `[d_output]`.
+    pub bias: Option<Param<Tensor<1>>>,
+    #[module(skip)]
+    norm: DegreeNorm,
+}
+
+impl GcnConvConfig {
+    /// Weights by Glorot's rule, bias 0.
+    pub fn init(&self, device: &Device) -> GcnConv {
+        let (i, o) = (self.d_input, self.d_output);
+        let weight = self.weight.then(|| init::glorot([i, o], (i, o), device));
+        GcnConv { weight, bias: self.bias.then(|| init::zeros(self.d_output, device)), norm: self.norm }
+    }
+}
+
+impl GcnConv {
+    /// The layer with a weight `[d_input, d_output]` of the caller, for a layer without one (`weight` false); gradients flow to it.
+    ///
+    /// # Panics
+    /// A layer with a weight of its own.
+    #[track_caller]
+    #[must_use]
+    pub fn with_weight(&self, weight: Tensor<2>) -> Self {
+        assert!(self.weight.is_none(), "gcn_conv: got a weight for a layer that has its own; describe it with `weight` false");
+        Self { weight: Some(Param::initialized(ParamId::new(), weight)), ..self.clone() }
+    }
+}
+
+/// Whether a weight comes before the sum.
+fn multiplies_first(weight: &Tensor<2>) -> bool {
+    let [d_input, d_output] = weight.dims();
+    d_input > d_output
+}
+
+/// Where the layer multiplies first, factors, bias and activation are part of the one pass over the edges; where it aggregates first,
+/// bias, activation and dropout are one pass over the product.
+impl Conv for GcnConv {
+    const NAME: &'static str = "gcn_conv";
+    const READS_WEIGHT: bool = true;
+    const FUSES_EPILOGUE: bool = true;
+
+    #[track_caller]
+    fn project(&self, edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
+        let x = match self.weight.as_ref().map(|w| w.val()).filter(multiplies_first) {
+            Some(w) => matmul_rows(x, w),
+            None => x,
+        };
+        self.norm.scale_input(edges, Self::NAME, x)
+    }
+
+    #[track_caller]
+    fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
+        let bias = self.bias.as_ref().map(|b| b.val());
+        let options = self.norm.options(edges);
+        match self.weight.as_ref().map(|w| w.val()).filter(|w| !multiplies_first(w)) {
+            Some(weight) => {
+                let h = weighted_aggregate(edges.relation(), x.src, edges.weight(), None, &options);
+                edges.finish(matmul_rows(h, weight), bias)
+            }
+            None => {
+                let options = AggregateOptions { activation: edges.activation(), ..options };
+                let h = weighted_aggregate(edges.relation(), x.src, edges.weight(), bias, &options);
+                edges.drop(h)
+            }
+        }
+    }
+}
+
+impl Pretrained for GcnConv {
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
+        match (from, path) {
+            (Framework::Pyg, "weight") => ParamMapping::transposed("lin.weight"),
+            _ => ParamMapping::same(path),
+        }
+    }
+}

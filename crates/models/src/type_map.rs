@@ -1,0 +1,228 @@
+//! Values by the name of a node type.
+
+use std::ops::Index;
+
+use burn::serde::{Deserialize, Serialize};
+use burn::tensor::Tensor;
+use burn_gnn_graph::{GraphError, NodeKey, Schema};
+use burn_gnn_ops::GraphView;
+
+/// Stands for the only node type of a graph, as `..` does.
+const ONLY: &str = "..";
+
+/// Values of some node types by name, in the order of names, which is that of every schema.
+///
+/// ```
+/// use burn_gnn_models::TypeMap;
+/// let mut sizes = TypeMap::from([("paper", 128), ("author", 64)]);
+/// assert_eq!((sizes["paper"], sizes.get("venue")), (128, None));
+/// sizes.insert("venue", 32);
+/// assert_eq!(sizes.iter().map(|(ntype, _)| ntype).collect::<Vec<_>>(), ["author", "paper", "venue"]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(crate = "burn::serde")]
+pub struct TypeMap<T> {
+    /// Ascending.
+    names: Vec<String>,
+    values: Vec<T>,
+}
+
+/// Features or results of node types by name: what layers on several types take and give.
+///
+/// A tensor alone is that of the only node type of a graph.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_models::NodeTensors;
+/// let device = Device::flex();
+/// let x = NodeTensors::from([("paper", Tensor::zeros([3, 8], &device)), ("author", Tensor::ones([2, 4], &device))]);
+/// assert_eq!(x["paper"].dims(), [3, 8]);
+/// ```
+pub type NodeTensors = TypeMap<Tensor<2>>;
+
+impl<T> Default for TypeMap<T> {
+    fn default() -> Self {
+        Self { names: vec![], values: vec![] }
+    }
+}
+
+impl<T> TypeMap<T> {
+    /// Sets the value of a type and returns the one before.
+    pub fn insert(&mut self, ntype: impl Into<String>, value: T) -> Option<T> {
+        let ntype = ntype.into();
+        match self.names.binary_search(&ntype) {
+            Ok(i) => Some(std::mem::replace(&mut self.values[i], value)),
+            Err(i) => {
+                self.names.insert(i, ntype);
+                self.values.insert(i, value);
+                None
+            }
+        }
+    }
+
+    fn position(&self, ntype: &str) -> Option<usize> {
+        self.names.binary_search_by(|name| name.as_str().cmp(ntype)).ok()
+    }
+
+    /// The value of a type, if it has one.
+    pub fn get(&self, ntype: &str) -> Option<&T> {
+        self.position(ntype).map(|i| &self.values[i])
+    }
+
+    /// Takes the value of a type out.
+    pub fn remove(&mut self, ntype: &str) -> Option<T> {
+        let i = self.position(ntype)?;
+        self.names.remove(i);
+        Some(self.values.remove(i))
+    }
+
+    /// Number of types with a value.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+    /// Whether no type has a value.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Names and values, in the order of names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.names.iter().map(String::as_str).zip(&self.values)
+    }
+
+    /// Values, in the order of names.
+    pub fn into_values(self) -> Vec<T> {
+        self.values
+    }
+
+    /// Every value through `f`, which sees the name too.
+    pub fn map<U>(self, mut f: impl FnMut(&str, T) -> U) -> TypeMap<U> {
+        let values = self.names.iter().zip(self.values).map(|(name, value)| f(name, value)).collect();
+        TypeMap { names: self.names, values }
+    }
+
+    /// From one entry per node type of `schema`, in its order; types with `None` are left out.
+    pub fn from_list(schema: &Schema, values: impl IntoIterator<Item = Option<T>>) -> Self {
+        schema.ntypes().iter().zip(values).filter_map(|(name, value)| Some((name.clone(), value?))).collect()
+    }
+
+    /// One entry per node type of `schema`, in its order: names are looked up once, then lists are indexed.
+    ///
+    /// # Errors
+    /// A type that the schema does not have.
+    pub fn into_list(self, schema: &Schema) -> Result<Vec<Option<T>>, GraphError> {
+        let mut list: Vec<Option<T>> = schema.ntypes().iter().map(|_| None).collect();
+        for (name, value) in self {
+            let t = if name == ONLY { schema.ntype(..)? } else { schema.ntype(&name)? };
+            list[t] = Some(value);
+        }
+        Ok(list)
+    }
+}
+
+impl<T> IntoIterator for TypeMap<T> {
+    type Item = (String, T);
+    type IntoIter = std::iter::Zip<std::vec::IntoIter<String>, std::vec::IntoIter<T>>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.names.into_iter().zip(self.values)
+    }
+}
+
+impl<S: Into<String>, T> FromIterator<(S, T)> for TypeMap<T> {
+    fn from_iter<I: IntoIterator<Item = (S, T)>>(iter: I) -> Self {
+        let mut map = Self::default();
+        iter.into_iter().for_each(|(name, value)| {
+            map.insert(name, value);
+        });
+        map
+    }
+}
+
+impl<S: Into<String>, T, const N: usize> From<[(S, T); N]> for TypeMap<T> {
+    fn from(entries: [(S, T); N]) -> Self {
+        entries.into_iter().collect()
+    }
+}
+
+impl<T: Clone> From<&TypeMap<T>> for TypeMap<T> {
+    fn from(map: &TypeMap<T>) -> Self {
+        map.clone()
+    }
+}
+
+impl From<Tensor<2>> for NodeTensors {
+    fn from(x: Tensor<2>) -> Self {
+        Self::from([(ONLY, x)])
+    }
+}
+
+/// # Panics
+/// There is no such entry; the message names those that there are.
+impl<T> Index<&str> for TypeMap<T> {
+    type Output = T;
+    #[track_caller]
+    fn index(&self, ntype: &str) -> &T {
+        match self.get(ntype) {
+            Some(value) => value,
+            None => panic!("no entry for node type `{ntype}`; there are {:?}", self.names),
+        }
+    }
+}
+
+/// One tensor per node type of a view.
+#[track_caller]
+pub(crate) fn of_all_types(call: &str, g: &dyn GraphView, x: NodeTensors) -> Vec<Tensor<2>> {
+    let schema = g.schema();
+    let list = x.into_list(schema).unwrap_or_else(|e| panic!("{call}: {e}"));
+    let given = |(t, x): (usize, Option<Tensor<2>>)| {
+        x.unwrap_or_else(|| panic!("{call}: no features of node type `{}`; give those of every node type", schema.ntypes()[t]))
+    };
+    list.into_iter().enumerate().map(given).collect()
+}
+
+/// As [`of_all_types`]; types that are left out have no columns.
+#[track_caller]
+pub(crate) fn of_read_types(call: &str, g: &dyn GraphView, x: NodeTensors) -> Vec<Tensor<2>> {
+    let list = x.into_list(g.schema()).unwrap_or_else(|e| panic!("{call}: {e}"));
+    let first = list.iter().flatten().next().map(|x| (x.device(), x.dtype()));
+    let Some((device, dtype)) = first else { panic!("{call}: no features; give those of the node types that layers read") };
+    let inputs = |t: usize| g.original_ids(t).map_or_else(|| g.num_dst(t), |ids| ids.len());
+    let none = |t: usize| Tensor::zeros([inputs(t), 0], (&device, dtype));
+    list.into_iter().enumerate().map(|(t, x)| x.unwrap_or_else(|| none(t))).collect()
+}
+
+/// Features of the one node type that a model reads.
+#[track_caller]
+pub(crate) fn features_of(model: &str, schema: &Schema, x: &NodeTensors, target: &str) -> Tensor<2> {
+    let t = target.resolve(schema).unwrap_or_else(|e| panic!("{model}: {e}"));
+    let mut list = x.clone().into_list(schema).unwrap_or_else(|e| panic!("{model}: {e}"));
+    list.swap_remove(t).unwrap_or_else(|| panic!("{model}: no features of node type `{target}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_and_sorted() {
+        let schema = Schema::new(vec!["b".into(), "a".into(), "c".into()], vec![]).unwrap();
+        let mut map = TypeMap::from([("c", 3), ("a", 1)]);
+        assert_eq!((map["a"], map.get("b"), map.len()), (1, None, 2));
+        assert_eq!(map.clone().into_list(&schema).unwrap(), [Some(1), None, Some(3)]);
+        assert_eq!(TypeMap::from_list(&schema, [Some(1), None, Some(3)]), map);
+        assert_eq!((map.insert("a", 5), map.remove("c"), map.remove("c")), (Some(1), Some(3), None));
+        assert_eq!(map.map(|name, v| format!("{name}{v}")).into_values(), ["a5"]);
+        let unknown = TypeMap::from([("d", 1)]).into_list(&schema).unwrap_err();
+        assert!(matches!(unknown, GraphError::UnknownNodeType { .. }));
+        // A value without a name is that of the only type.
+        let only = TypeMap::from([(ONLY, 1)]);
+        assert!(matches!(only.clone().into_list(&schema), Err(GraphError::AmbiguousNodeType { .. })));
+        assert_eq!(only.into_list(&Schema::new(vec!["n".into()], vec![]).unwrap()).unwrap(), [Some(1)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "no entry for node type `b`; there are [\"a\"]")]
+    fn an_entry_that_is_missing() {
+        let _ = TypeMap::from([("a", 1)])["b"];
+    }
+}

@@ -1,0 +1,124 @@
+//! What the random draws of one pass over a view are keyed by.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use burn::tensor::Tensor;
+use burn_gnn_graph::{Relation, Schema};
+
+use crate::{DegreeScale, DegreesOf, GraphView};
+
+/// What dropout is keyed by in one pass of layers over a view, beside the key of the layer, original ids and columns
+/// ([`GraphView::draw_key`]).
+///
+/// Whether entries are dropped at all is Burn's rule: they are on autodiff devices only, so [`valid`](burn::module::AutodiffModule::valid)
+/// turns dropout off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DrawKey {
+    /// Draws are functions of (seed, step): the same on every rank, thread and device, and again for the same step.
+    Step {
+        /// Seed of the run.
+        seed: u64,
+        /// Global step (epoch, on full graphs).
+        step: u64,
+    },
+    /// No key was given: every call takes a new one by [`next_stream`](crate::next_stream), as layers of Burn do.
+    Fresh,
+    /// Nothing is dropped, on autodiff devices too.
+    Never,
+}
+
+/// A view whose draws have another key: what [`GraphView::at_step`] and [`GraphView::without_dropout`] return.
+#[derive(Debug)]
+pub struct Keyed<'a, G: ?Sized> {
+    view: &'a G,
+    key: DrawKey,
+}
+
+impl<'a, G: GraphView + ?Sized> Keyed<'a, G> {
+    /// `view` with draws keyed by `key`.
+    pub fn new(view: &'a G, key: DrawKey) -> Self {
+        Self { view, key }
+    }
+}
+
+/// Every method of a view but its key, answered by another view.
+macro_rules! as_view {
+    ($self:ident => $view:expr) => {
+        fn schema(&$self) -> &Schema {
+            $view.schema()
+        }
+        #[track_caller]
+        fn relation(&$self, etype: usize) -> &Relation {
+            $view.relation(etype)
+        }
+        #[track_caller]
+        fn num_src(&$self, ntype: usize) -> usize {
+            $view.num_src(ntype)
+        }
+        #[track_caller]
+        fn num_dst(&$self, ntype: usize) -> usize {
+            $view.num_dst(ntype)
+        }
+        #[track_caller]
+        fn total_nodes(&$self, ntype: usize) -> u64 {
+            $view.total_nodes(ntype)
+        }
+        #[track_caller]
+        fn total_edges(&$self, etype: usize) -> u64 {
+            $view.total_edges(etype)
+        }
+        #[track_caller]
+        fn src_rows(&$self, call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
+            $view.src_rows(call, x)
+        }
+        #[track_caller]
+        fn dst_rows(&$self, ntype: usize, x: Tensor<2>) -> Tensor<2> {
+            $view.dst_rows(ntype, x)
+        }
+        #[track_caller]
+        fn with_dst_rows(&$self, ntype: usize, x: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
+            $view.with_dst_rows(ntype, x)
+        }
+        #[track_caller]
+        fn in_degrees(&$self, etype: usize) -> Cow<'_, [u32]> {
+            $view.in_degrees(etype)
+        }
+        #[track_caller]
+        fn input_in_degrees(&$self, etype: usize) -> Option<Cow<'_, [u32]>> {
+            $view.input_in_degrees(etype)
+        }
+        #[track_caller]
+        fn out_degrees(&$self, etype: usize) -> Cow<'_, [u32]> {
+            $view.out_degrees(etype)
+        }
+        #[track_caller]
+        fn degree_scale(&$self, etype: usize, of: DegreesOf, power: f64) -> DegreeScale {
+            $view.degree_scale(etype, of, power)
+        }
+        #[track_caller]
+        fn original_ids(&$self, ntype: usize) -> Option<Arc<[u64]>> {
+            $view.original_ids(ntype)
+        }
+        #[track_caller]
+        fn original_edge_ids(&$self, etype: usize) -> Option<Arc<[u64]>> {
+            $view.original_edge_ids(etype)
+        }
+    };
+}
+
+impl<G: GraphView + ?Sized> GraphView for Keyed<'_, G> {
+    as_view!(self => self.view);
+
+    fn draw_key(&self) -> DrawKey {
+        self.key
+    }
+}
+
+impl<G: GraphView + ?Sized> GraphView for &G {
+    as_view!(self => (**self));
+
+    fn draw_key(&self) -> DrawKey {
+        (**self).draw_key()
+    }
+}

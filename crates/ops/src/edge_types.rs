@@ -1,0 +1,125 @@
+//! The edges of all types as a layer of several relations takes them.
+
+use burn::tensor::Tensor;
+use burn_gnn_graph::{EdgeKey, GraphError};
+
+use crate::{Edges, GraphView};
+
+/// The edges of all types of a graph, block or partition, with weights and features of some: what layers of several relations take.
+///
+/// [`GraphView::edge_types`] gives them; where edges bring nothing, a view is taken as it is (`conv.forward(&g, x)`).
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_ops::GraphView;
+/// let g = Graph::builder()
+///     .edges(("author", "writes", "paper"), vec![0, 1, 1], vec![0, 0, 1])
+///     .edges(("paper", "cites", "paper"), vec![0], vec![1])
+///     .build()?;
+/// let edges = g.edge_types().with_weight("writes", Tensor::<1>::ones([3], &Device::flex()))?;
+/// assert!(edges.get("writes")?.weight().is_some() && edges.get("cites")?.weight().is_none());
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone)]
+pub struct EdgeTypes<'a> {
+    view: &'a dyn GraphView,
+    weights: Vec<Option<Tensor<1>>>,
+    features: Vec<Option<Tensor<2>>>,
+}
+
+impl std::fmt::Debug for EdgeTypes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries((0..self.weights.len()).map(|r| self.at(r))).finish()
+    }
+}
+
+impl<'a> EdgeTypes<'a> {
+    /// All edge types of `view`.
+    pub fn new(view: &'a dyn GraphView) -> Self {
+        let n = view.schema().etypes().len();
+        Self { view, weights: vec![None; n], features: vec![None; n] }
+    }
+
+    /// With one number per edge of a type, `[num_edges]` in the order of edge ids, by which layers multiply messages.
+    ///
+    /// # Errors
+    /// Unknown type, or a relation name that several edge types share.
+    pub fn with_weight(mut self, etype: impl EdgeKey, weight: impl Into<Option<Tensor<1>>>) -> Result<Self, GraphError> {
+        let r = self.view.schema().etype(etype)?;
+        self.weights[r] = weight.into();
+        Ok(self)
+    }
+
+    /// With features of the edges of a type, `[num_edges, d_edge]` in the order of edge ids.
+    ///
+    /// # Errors
+    /// As [`with_weight`](Self::with_weight).
+    pub fn with_features(mut self, etype: impl EdgeKey, features: impl Into<Option<Tensor<2>>>) -> Result<Self, GraphError> {
+        let r = self.view.schema().etype(etype)?;
+        self.features[r] = features.into();
+        Ok(self)
+    }
+
+    /// The edges of one type.
+    ///
+    /// # Errors
+    /// As [`with_weight`](Self::with_weight).
+    pub fn get(&self, etype: impl EdgeKey) -> Result<Edges<'a>, GraphError> {
+        Ok(self.at(self.view.schema().etype(etype)?))
+    }
+
+    /// The edges of the type with this number in the schema.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn at(&self, etype: usize) -> Edges<'a> {
+        let edges = Edges::new(self.view, etype).unwrap_or_else(|e| panic!("{e}"));
+        edges.with_weight(self.weights[etype].clone()).with_features(self.features[etype].clone())
+    }
+
+    /// The graph, block or partition.
+    pub fn view(&self) -> &'a dyn GraphView {
+        self.view
+    }
+
+    /// Edge weights by edge type, in the order of the schema.
+    pub fn weights(&self) -> &[Option<Tensor<1>>] {
+        &self.weights
+    }
+
+    /// For layers that read nothing of edges but their endpoints.
+    ///
+    /// # Panics
+    /// There are weights or features; the message names `layer` and the edge type.
+    #[track_caller]
+    pub fn expect_bare(&self, layer: &str) {
+        for (r, (w, f)) in self.weights.iter().zip(&self.features).enumerate() {
+            let what = if w.is_some() { "weights" } else { "features" };
+            let etype = &self.view.schema().etypes()[r];
+            assert!(w.is_none() && f.is_none(), "{layer}: expected no edge {what}, got some of `{etype}`; this layer does not read them");
+        }
+    }
+}
+
+/// All edge types, without weights and features.
+impl<'a, G: GraphView> From<&'a G> for EdgeTypes<'a> {
+    fn from(view: &'a G) -> Self {
+        Self::new(view)
+    }
+}
+
+/// As of any view.
+impl<'a> From<&'a dyn GraphView> for EdgeTypes<'a> {
+    fn from(view: &'a dyn GraphView) -> Self {
+        Self::new(view)
+    }
+}
+
+/// A copy; tensors are shared.
+impl<'a> From<&EdgeTypes<'a>> for EdgeTypes<'a> {
+    fn from(edges: &EdgeTypes<'a>) -> Self {
+        edges.clone()
+    }
+}

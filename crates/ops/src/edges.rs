@@ -1,0 +1,223 @@
+//! The edges of one type as a layer takes them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use burn::tensor::Tensor;
+use burn_gnn_graph::{EdgeKey, EdgeType, GraphError, Relation};
+
+use crate::{Activation, DegreeScale, DegreesOf, DropoutKey, GraphView, RowDropout, bias_activation};
+
+/// The edges of one type of a graph, block or partition, with what they bring to a layer: what `conv.forward(&edges, x)` takes.
+///
+/// [`GraphView::edge_type`] gives them by name; a view of one edge type is taken as it is (`conv.forward(&g, x)`).
+///
+/// | option | |
+/// | --- | --- |
+/// | [`with_weight`](Self::with_weight) | a number per edge that multiplies its message |
+/// | [`with_features`](Self::with_features) | a feature vector per edge |
+/// | [`then`](Self::then), [`then_dropout`](Self::then_dropout) | an activation and dropout of the result, in the layer's last pass |
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_ops::{Activation, GraphView};
+/// let g = Graph::builder()
+///     .edges(("author", "writes", "paper"), vec![0, 1, 1], vec![0, 0, 1])
+///     .edges(("paper", "cites", "paper"), vec![0], vec![1])
+///     .build()?;
+/// let edges = g.edge_type("writes")?.with_weight(Tensor::<1>::ones([3], &Device::flex())).then(Activation::Relu);
+/// assert_eq!((edges.relation().num_edges(), edges.edge_type().dst.as_str()), (3, "paper"));
+/// let unknown = g.edge_type("reads").err().unwrap().to_string();
+/// assert!(unknown.contains("reads") && unknown.contains("paper:cites:paper"));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Clone)]
+pub struct Edges<'a> {
+    view: &'a dyn GraphView,
+    etype: usize,
+    weight: Option<Tensor<1>>,
+    features: Option<Tensor<2>>,
+    activation: Activation,
+    dropout: Option<(DropoutKey, f64)>,
+}
+
+impl std::fmt::Debug for Edges<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Edges")
+            .field("edge_type", &self.edge_type().to_string())
+            .field("num_edges", &self.relation().num_edges())
+            .field("weight", &self.weight.is_some())
+            .field("features", &self.features.as_ref().map(|f| f.dims()[1]))
+            .field("then", &self.activation)
+            .field("dropout", &self.dropout.map(|d| d.1))
+            .finish()
+    }
+}
+
+impl<'a> Edges<'a> {
+    /// The edges of a type of `view`.
+    ///
+    /// # Errors
+    /// Unknown type, with those that there are; a relation name that several edge types share.
+    pub fn new(view: &'a dyn GraphView, etype: impl EdgeKey) -> Result<Self, GraphError> {
+        let etype = view.schema().etype(etype)?;
+        Ok(Self { view, etype, weight: None, features: None, activation: Activation::None, dropout: None })
+    }
+
+    /// With one number per edge, `[num_edges]` in the order of edge ids, by which layers multiply messages.
+    #[must_use]
+    pub fn with_weight(self, weight: impl Into<Option<Tensor<1>>>) -> Self {
+        Self { weight: weight.into(), ..self }
+    }
+
+    /// With features of edges, `[num_edges, d_edge]` in the order of edge ids.
+    #[must_use]
+    pub fn with_features(self, features: impl Into<Option<Tensor<2>>>) -> Self {
+        Self { features: features.into(), ..self }
+    }
+
+    /// With an activation of the layer's result.
+    #[must_use]
+    pub fn then(self, activation: Activation) -> Self {
+        Self { activation, ..self }
+    }
+
+    /// With dropout of the result, behind the activation; `key` is that of the place in the model ([`DropoutKey`]).
+    #[must_use]
+    pub fn then_dropout(self, key: DropoutKey, prob: f64) -> Self {
+        Self { dropout: Some((key, prob)), ..self }
+    }
+
+    /// The graph, block or partition.
+    pub fn view(&self) -> &'a dyn GraphView {
+        self.view
+    }
+    /// Number of the edge type in the schema.
+    pub fn etype(&self) -> usize {
+        self.etype
+    }
+    /// Names of the edge type.
+    pub fn edge_type(&self) -> &'a EdgeType {
+        &self.view.schema().etypes()[self.etype]
+    }
+    /// Numbers of the node types of sources and of destinations.
+    pub fn ends(&self) -> (usize, usize) {
+        self.view.schema().ends(self.etype)
+    }
+    /// Sources and destinations, for operators.
+    pub fn relation(&self) -> &'a Relation {
+        self.view.relation(self.etype)
+    }
+    /// Edge weights, if there are any.
+    pub fn weight(&self) -> Option<Tensor<1>> {
+        self.weight.clone()
+    }
+    /// Edge features, if there are any.
+    pub fn features(&self) -> Option<Tensor<2>> {
+        self.features.clone()
+    }
+    /// The activation that follows.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+    /// See [`GraphView::num_dst`].
+    pub fn num_dst(&self) -> usize {
+        self.view.num_dst(self.ends().1)
+    }
+    /// See [`GraphView::in_degrees`].
+    pub fn in_degrees(&self) -> Cow<'a, [u32]> {
+        self.view.in_degrees(self.etype)
+    }
+    /// See [`GraphView::input_in_degrees`].
+    pub fn input_in_degrees(&self) -> Option<Cow<'a, [u32]>> {
+        self.view.input_in_degrees(self.etype)
+    }
+    /// See [`GraphView::out_degrees`].
+    pub fn out_degrees(&self) -> Cow<'a, [u32]> {
+        self.view.out_degrees(self.etype)
+    }
+    /// See [`GraphView::degree_scale`].
+    pub fn degree_scale(&self, of: DegreesOf, power: f64) -> DegreeScale {
+        self.view.degree_scale(self.etype, of, power)
+    }
+    /// See [`GraphView::original_edge_ids`].
+    pub fn original_edge_ids(&self) -> Option<Arc<[u64]>> {
+        self.view.original_edge_ids(self.etype)
+    }
+
+    /// Features of the sources that the relation indexes from those of the input nodes of the source type, by one exchange
+    /// ([`GraphView::src_rows`]).
+    #[track_caller]
+    pub fn src_rows(&self, call: &'static str, x: Tensor<2>) -> Tensor<2> {
+        let s = self.ends().0;
+        // One exchange for all types: the others travel with no columns.
+        let mut rows: Vec<Tensor<2>> = (0..self.view.schema().ntypes().len())
+            .map(|t| if t == s { x.clone() } else { Tensor::zeros([self.view.num_dst(t), 0], (&x.device(), x.dtype())) })
+            .collect();
+        rows = self.view.src_rows(call, rows);
+        rows.swap_remove(s)
+    }
+
+    /// Features of the destinations from those of the input nodes of their type ([`GraphView::dst_rows`]).
+    pub fn dst_rows(&self, x: Tensor<2>) -> Tensor<2> {
+        self.view.dst_rows(self.ends().1, x)
+    }
+
+    /// The dropout that was [asked for](Self::then_dropout) of a result; `None` where it does nothing.
+    pub fn output_dropout(&self, y: &Tensor<2>) -> Option<RowDropout> {
+        let (key, prob) = self.dropout?;
+        key.of_outputs(self.view, self.ends().1, prob, y)
+    }
+
+    /// A result with the dropout that follows, where the activation was applied on the way.
+    #[track_caller]
+    pub fn drop(&self, y: Tensor<2>) -> Tensor<2> {
+        match self.output_dropout(&y) {
+            Some(dropout) => bias_activation(y, None, Activation::None, Some(&dropout)),
+            None => y,
+        }
+    }
+
+    /// A result with a bias, the activation and the dropout that follow, in one pass.
+    #[track_caller]
+    pub fn finish(&self, y: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<2> {
+        let dropout = self.output_dropout(&y);
+        if bias.is_none() && self.activation == Activation::None && dropout.is_none() {
+            return y;
+        }
+        bias_activation(y, bias, self.activation, dropout.as_ref())
+    }
+}
+
+/// Only edge type of a view; the message of a panic names all others.
+#[track_caller]
+fn only(view: &dyn GraphView) -> Edges<'_> {
+    Edges::new(view, ..).unwrap_or_else(|e| panic!("edges of a graph: {e}; take one by name, `g.edge_type(\"name\")?`"))
+}
+
+/// The edges of a view of one edge type.
+///
+/// # Panics
+/// Views of several edge types, of which [`GraphView::edge_type`] gives one by name.
+impl<'a, G: GraphView> From<&'a G> for Edges<'a> {
+    #[track_caller]
+    fn from(view: &'a G) -> Self {
+        only(view)
+    }
+}
+
+/// As of any view.
+impl<'a> From<&'a dyn GraphView> for Edges<'a> {
+    #[track_caller]
+    fn from(view: &'a dyn GraphView) -> Self {
+        only(view)
+    }
+}
+
+/// A copy; tensors are shared.
+impl<'a> From<&Edges<'a>> for Edges<'a> {
+    fn from(edges: &Edges<'a>) -> Self {
+        edges.clone()
+    }
+}
