@@ -1,8 +1,8 @@
-//! Ids of edges that are in a file, by their places inside of rows.
+//! Ids of edges that are known by their places inside of rows in a file.
 
 use burn_gnn_graph::{EdgeReader, GraphError};
 
-/// Original ids of the edges at places inside the rows of `dst`, `counts` of them each.
+/// Original ids of the edges at places inside the rows of `dst`, as many for each as `indptr` says.
 pub(crate) fn edge_ids(reader: &dyn EdgeReader, dst: &[u32], indptr: &[u32], places: &[u32]) -> Result<Vec<u64>, GraphError> {
     let mut rows = Vec::with_capacity(dst.len());
     reader.rows(dst, &mut rows)?;

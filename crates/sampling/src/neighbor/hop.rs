@@ -63,6 +63,18 @@ impl Trees {
     }
 }
 
+/// Rows of trees that began elsewhere: which tree each seed is in, and what is the same in all of a tree.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct SeedTrees {
+    /// Per node type, the tree of each seed.
+    pub of_seeds: Vec<Vec<u32>>,
+    /// Original id of the root of each tree.
+    pub root_ids: Vec<u32>,
+    /// Time of each tree.
+    pub times: Option<Vec<i64>>,
+}
+
 /// Memory that is reused from batch to batch.
 #[derive(Default)]
 pub(crate) struct Memory {

@@ -12,6 +12,7 @@ use crate::rules::{EdgeRule, EdgeTimes, Strategy};
 use crate::{Fanouts, SampleKey};
 use burn_gnn_graph::internal::{check_ids, check_len, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Subgraph, of_etype};
+pub use hop::SeedTrees;
 use hop::{Memory, Trees};
 
 /// Seeds per node type, and the time of each.
@@ -488,16 +489,4 @@ impl NeighborSampler {
         }
         Ok(self)
     }
-}
-
-/// Rows of trees that began elsewhere: which tree each seed is in, and what is the same in all of a tree.
-#[doc(hidden)]
-#[derive(Clone, Debug, Default)]
-pub struct SeedTrees {
-    /// Per node type, the tree of each seed.
-    pub of_seeds: Vec<Vec<u32>>,
-    /// Original id of the root of each tree.
-    pub root_ids: Vec<u32>,
-    /// Time of each tree.
-    pub times: Option<Vec<i64>>,
 }

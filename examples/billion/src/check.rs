@@ -1,0 +1,61 @@
+//! The same batches and losses, with the graph in memory and features that are computed.
+
+use anyhow::Result;
+use burn_gnn::graph::Graph;
+use burn_gnn::sampling::{FeatureSource, MemoryRows, MiniBatch, RowType};
+use burn_gnn_store::{EdgeChunk, EdgeStream, NpyEdges};
+
+use crate::args::Args;
+use crate::generate::Shape;
+use crate::learn::{batches, seeds, train};
+
+/// Whether the graph and its layout find room beside the program.
+fn fits(args: &Args) -> bool {
+    let (n, e) = (u64::from(args.num_nodes()), args.edges);
+    20 * e + 24 * n < args.memory / 2
+}
+
+/// Equality of everything that a batch has.
+fn same(a: &MiniBatch, b: &MiniBatch) -> bool {
+    let blocks = a.blocks.iter().zip(&b.blocks);
+    let same = |(a, b): (&burn_gnn::sampling::Block, &burn_gnn::sampling::Block)| {
+        a.src_nodes(0) == b.src_nodes(0)
+            && a.dst_nodes(0) == b.dst_nodes(0)
+            && a.relations() == b.relations()
+            && a.in_degrees(0) == b.in_degrees(0)
+    };
+    a.seeds == b.seeds && a.blocks.len() == b.blocks.len() && blocks.map(same).all(|same| same)
+}
+
+/// Whether all batches of the epoch and all losses are those in memory, bit for bit; `None` where memory does not hold the graph.
+pub(crate) fn equal(args: &Args, shape: &Shape, stored: &Graph, edges: NpyEdges, count: usize, losses: &[f32]) -> Result<Option<bool>> {
+    if !fits(args) {
+        return Ok(None);
+    }
+    let memory = in_memory(args, edges)?;
+    let ids = seeds(args, count);
+    for (a, b) in batches(args, stored, ids.clone())?.zip(batches(args, &memory, ids.clone())?) {
+        if !same(&a?.0, &b?.0) {
+            return Ok(Some(false));
+        }
+    }
+    let batches = batches(args, &memory, ids)?.map(|batch| -> Result<(MiniBatch, Vec<f32>)> {
+        let (batch, ids) = batch?;
+        // What the file of features was made of, rounded as it is there.
+        let mut values = Vec::with_capacity(ids.len() * args.width);
+        ids.iter().for_each(|&v| shape.row(v, args.width, &mut values));
+        let rows = MemoryRows::new(&values, args.width, RowType::F16)?;
+        Ok((batch, rows.gather(&(0..ids.len() as u32).collect::<Vec<_>>())?))
+    });
+    let (_, again) = train(args, shape, batches)?;
+    Ok(Some(again.iter().map(|l| l.to_bits()).eq(losses.iter().map(|l| l.to_bits()))))
+}
+
+fn in_memory(args: &Args, mut edges: NpyEdges) -> Result<Graph> {
+    let mut all =
+        EdgeChunk { src: Vec::with_capacity(args.edges as usize), dst: Vec::with_capacity(args.edges as usize), ..EdgeChunk::default() };
+    while edges.read(1 << 16, &mut all)? > 0 {}
+    let n = args.num_nodes() as usize;
+    // One copy of the edges: the builder takes the lists.
+    Ok(Graph::homogeneous(n, all.src, all.dst)?)
+}
