@@ -15,6 +15,7 @@
 //!
 //! ```
 //! use burn::tensor::{Device, Tensor};
+//! use burn_gnn::ops::copy_u_sum;
 //! use burn_gnn::prelude::*;
 //!
 //! let device = Device::flex().autodiff();
@@ -51,42 +52,27 @@ pub use burn_gnn_sampling as sampling;
 #[cfg(feature = "store")]
 pub use burn_gnn_store as store;
 
-/// What most programs need.
+/// What most programs need: the names of the first examples, none of which is one of `burn::prelude`. Everything else is under
+/// the path of its module.
+///
+/// ```
+/// use burn::prelude::*;
+/// use burn_gnn::prelude::*;
+///
+/// let device = Device::flex();
+/// let g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
+/// let y = GcnConvConfig::new(4, 2).init(&device).forward(&g, Tensor::ones([3, 4], &device));
+/// assert_eq!(y.dims(), [3, 2]);
+/// # Ok::<(), burn_gnn::graph::GraphError>(())
+/// ```
 pub mod prelude {
-    pub use burn_gnn_data::datasets::Known;
-    pub use burn_gnn_data::{Builder, Dataset, Topology, load_dataset, load_graph, save_graph};
-    pub use burn_gnn_graph::RelationStack;
-    pub use burn_gnn_graph::{Batch, Combine, EdgeKey, EdgeType, Frame, Graph, IdMap, NodeKey, Relabel, Relation, Schema, Subgraph, batch};
-    pub use burn_gnn_graph::{EdgeOrder, NodeOrder};
+    pub use burn_gnn_data::{Dataset, load_dataset};
+    pub use burn_gnn_graph::Graph;
     pub use burn_gnn_models::{
-        Aggregator, AppnpConvConfig, AttentionReadoutConfig, Conv, ConvInput, DegreeNorm, EdgeConvConfig, EdgeWeightNorm, Endpoints,
-        Framework, Gat, GatConfig, GatConv, GatConvConfig, GatedGraphConvConfig, Gatv2Conv, Gatv2ConvConfig, Gcn, GcnConfig, GcnConv,
-        GcnConvConfig, Gin, GinConfig, GinConv, GinConvConfig, GineConvConfig, HanConvConfig, HeteroGraphConv, HeteroGraphConvConfig, Hgt,
-        HgtConfig, HgtConv, HgtConvConfig, Jumping, JumpingKnowledgeConfig, LinkScore, LinkScorerConfig, MlpConfig, NodeClassifier,
-        NodeEmbedding, PnaConvConfig, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights, Rgcn, RgcnConfig, Sage, SageAggregator,
-        SageConfig, SageConv, SageConvConfig, SgConvConfig, StateDict, TransformerConvConfig, TypeInput, TypedLinearConfig,
+        Conv, DegreeNorm, Endpoints, Gat, GatConfig, GatConv, GatConvConfig, Gcn, GcnConfig, GcnConv, GcnConvConfig, Gin, GinConfig,
+        GinConv, GinConvConfig, HeteroGraphConv, HeteroGraphConvConfig, NodeEmbedding, NodeTensors, RelGraphConv, RelGraphConvConfig, Rgcn,
+        RgcnConfig, Sage, SageConfig, SageConv, SageConvConfig, TypeInput, cross_entropy, infer, load_weights, save_weights, seeded,
     };
-    pub use burn_gnn_models::{Combiner, EncoderInput, FeatureEncoder, FeatureEncoderConfig};
-    pub use burn_gnn_models::{DropoutKey, next_stream, seeded};
-    pub use burn_gnn_models::{FusedAdam, FusedAdamConfig};
-    pub use burn_gnn_models::{InferenceConfig, Layerwise, infer};
-    pub use burn_gnn_models::{load_weights, save_weights};
-    pub use burn_gnn_ops::{
-        Activation, AggregateOptions, BinaryOp, DegreeScale, EdgeDropout, EdgeTypes, Edges, GatOptions, GraphView, NormBy, Precision,
-        Reduce, RelationalIndex, RelationalWeight, Segments, Stream, TypeIndex, bias_activation, copy_e_max, copy_e_mean, copy_e_min,
-        copy_e_sum, copy_u_max, copy_u_mean, copy_u_min, copy_u_sum, dropout, edge_softmax, gat_attention, gather_mm, gsddmm, gspmm,
-        multi_gspmm, relational_aggregate, segment_mm, segment_reduce, segment_softmax, u_add_e_sum, u_add_v, u_dot_v, u_mul_e_mean,
-        u_mul_e_sum, weighted_aggregate, with_precision,
-    };
-    pub use burn_gnn_ops::{
-        BlockData, Cross, CrossReduce, EdgeBatch, EdgeTensor, Fields, GraphMessageOps, MessageOps, MessagePassing, NodeBatch, OpsError,
-        ReduceFunction, RelationData, function, on,
-    };
-    #[cfg(feature = "cube")]
-    pub use burn_gnn_ops::{DeviceLinkSampler, DeviceNegativeSampler, DeviceSampler};
-    pub use burn_gnn_sampling::{
-        Block, DeviceRows, Fanouts, FeatureSource, GraphFeatures, HeteroLinkSampler, LinkExclusion, LinkSampler, Loader, MappedRows,
-        MemoryRows, MiniBatch, NegativePairs, NegativeSampler, NeighborSampler, RowType, SampleKey, SampleNeighbors, Sampler, Seeds,
-        ShadowSampler, Strategy, TieredRows, ToBlock, Traversal,
-    };
+    pub use burn_gnn_ops::{Activation, EdgeTensor, Edges, GraphView, MessagePassing, Reduce};
+    pub use burn_gnn_sampling::{Loader, NeighborSampler, Seeds};
 }

@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use burn::tensor::Tensor;
+use burn_gnn::ops::MessageOps;
 use burn_gnn::ops::function::{by_degree, copy_u, sum};
+use burn_gnn::ops::{EdgeBatch, Fields, NodeBatch, OpsError};
 use burn_gnn::prelude::*;
 use serde_json::json;
 

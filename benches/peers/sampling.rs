@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig, cross_entropy};
+use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig};
 use burn_gnn::sampling::{
     GraphFeatures, Loader, MemoryRows, MiniBatch, NeighborSampler, RowType, SampleKey, SampleNeighbors, Seeds, ToBlock, Traversal,
 };
@@ -125,7 +125,7 @@ pub(crate) fn minibatch(name: &str) -> Result<()> {
                     let labels: Vec<i64> = b.seeds.iter().flatten().map(|&v| task.labels[v as usize]).collect();
                     let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, task.classes)?;
                     let x = b.x.into_iter().flatten().next().context("features were given")?;
-                    let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)), &rows);
+                    let loss = rows.cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)));
                     let grads = GradientsParams::from_grads(loss.backward(), &net);
                     net = optimizer.step(0.003, net.clone(), grads);
                     Ok(())

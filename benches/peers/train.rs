@@ -4,7 +4,7 @@ use anyhow::Result;
 use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{FusedAdamConfig, Rows, cross_entropy};
+use burn_gnn::models::{FusedAdamConfig, Rows};
 use burn_gnn::ops::{GraphView, Precision, with_precision};
 use serde_json::json;
 
@@ -47,7 +47,7 @@ fn with<N: Network>(net: N, t: &Task, use_them: impl FnOnce(&mut dyn FnMut(), &m
     let mut epoch = || {
         let net = state.take().expect("put back at the end of every epoch");
         step += 1;
-        let loss = cross_entropy(net.forward(&t.graph.at_step(0, step), t.features.clone()), &t.rows);
+        let loss = t.rows.cross_entropy(net.forward(&t.graph.at_step(0, step), t.features.clone()));
         let grads = GradientsParams::from_grads(loss.backward(), &net);
         let net = optimizer.step(0.01, net, grads);
         let loss = loss.inner().into_scalar::<f32>();

@@ -7,7 +7,7 @@ use burn::module::{Module, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Distribution, Tensor, TensorData};
 use burn_gnn::graph::{Graph, RelationStack};
-use burn_gnn::models::{FusedAdamConfig, Rows, cross_entropy};
+use burn_gnn::models::{FusedAdamConfig, Rows};
 use burn_gnn::ops::{
     Activation, CrossReduce, Reduce, RelationalIndex, RelationalWeight, Stream, bias_activation, glorot_uniform, multi_gspmm_cross,
     relational_aggregate, stack_rows,
@@ -122,7 +122,7 @@ pub(crate) fn am(graph: &str, make: impl Fn() -> Typed) {
         };
         let epoch = epochs(net, |net: &Rgcn| {
             let h = net.first.forward(&index, net.rows.val(), &norm, Activation::Relu);
-            cross_entropy(net.second.forward(&index, h, &norm, Activation::None), &rows)
+            rows.cross_entropy(net.second.forward(&index, h, &norm, Activation::None))
         });
         bench(Entry { group: "train", graph, op }, &more, epoch);
     }
@@ -212,7 +212,7 @@ pub(crate) fn mag(graph: &str, make: impl Fn() -> Typed) {
         let epoch = epochs(net, |net: &HeteroNet| {
             let x: Vec<_> = net.rows.iter().map(Param::val).collect();
             let h = net.first.forward(&incoming, &x, Activation::Relu);
-            cross_entropy(net.second.forward(&incoming, &h, Activation::None).swap_remove(target), &rows)
+            rows.cross_entropy(net.second.forward(&incoming, &h, Activation::None).swap_remove(target))
         });
         bench(Entry { group: "train", graph, op: "rgcn.heterograph.epoch" }, &more, epoch);
     }

@@ -20,8 +20,11 @@ use burn::optim::GradientsParams;
 use burn::tensor::activation::{relu, sigmoid};
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn::data::karate_club;
+use burn_gnn::models::{FusedAdamConfig, next_stream};
 use burn_gnn::ops::function::{mean, u_dot_v, u_mul_e};
+use burn_gnn::ops::{EdgeBatch, Fields, NodeBatch};
 use burn_gnn::ops::{LossReduction, Reduce, cross_entropy_rows, glorot_uniform};
+use burn_gnn::ops::{MessageOps, ReduceFunction};
 use burn_gnn::prelude::*;
 
 /// The layer's parameters.

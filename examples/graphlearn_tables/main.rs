@@ -19,6 +19,7 @@ use anyhow::{Context, Result};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use burn_gnn::data::{AttrType, Decoder, LABEL};
+use burn_gnn::models::NodeClassifier;
 use burn_gnn::models::{
     EncoderInput, FeatureEncoder, FeatureEncoderConfig, LayerViews, NoSync, NodeTask, NodeTensors, Rows, TrainConfig, TypeMap, evaluate,
     seeded, train,

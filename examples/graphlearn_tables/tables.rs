@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use burn_gnn::prelude::Stream;
+use burn_gnn::ops::Stream;
 
 /// `users`, `items` and `buys`; ids are far apart, as in a shop.
 pub(crate) fn write(dir: &Path) -> Result<()> {

@@ -30,7 +30,7 @@ use burn::store::ModuleRecord;
 use burn::tensor::{Bytes, Device, FloatDType};
 use burn_gnn::data::datasets::Known;
 use burn_gnn::dist::{Checkpoint, Communicator, DistFeatures, DistGraph, DistSampler, Metered, RunState, all_reduce_gradients};
-use burn_gnn::models::{Counts, FusedAdamConfig, TypeInput, cross_entropy, seeded};
+use burn_gnn::models::{Counts, FusedAdamConfig, TypeInput, seeded};
 use burn_gnn::sampling::{Loader, LoaderState, Throughput};
 use clap::Parser;
 use common::data::{FEATURE, data_set, load};
@@ -156,7 +156,7 @@ fn rank(args: &Args, task: &Task, json: &Path, comm: Arc<dyn Communicator>, devi
             let (start, mut dense, mut grads) = (Instant::now(), GradientsParams::new(), None);
             // A rank without seeds has nothing to add, and takes part in all that ranks do together.
             if b.num_seeds() > 0 {
-                let loss = cross_entropy(net.forward(&b, &rows, task.target), &labels);
+                let loss = labels.cross_entropy(net.forward(&b, &rows, task.target));
                 sums[0] += f64::from(loss.clone().into_scalar::<f32>()) * b.global_seeds as f64;
                 let mut all = loss.backward();
                 dense = GradientsParams::from_module(&mut all, &net);

@@ -31,7 +31,7 @@ use burn_gnn::dist::{
     Communicator, DistFeatures, DistGraph, DistSampler, Metered, PartitionConfig, Presampling, all_reduce_gradients, partition_graph,
 };
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig, cross_entropy, seeded};
+use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig, seeded};
 use burn_gnn::sampling::Loader;
 use clap::Parser;
 use common::launch::LaunchArgs;
@@ -153,7 +153,7 @@ fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, de
                 let rows = Rows { index: b.batch.mini.seeds[0].as_slice().into(), labels: labels.into(), total: b.global_seeds };
                 let x = b.x[0].clone().context("features were asked for")?;
                 let logits = net.forward_blocks(&b.batch.mini.blocks, Tensor::from_inner(x));
-                let loss = cross_entropy(logits, &rows);
+                let loss = rows.cross_entropy(logits);
                 loss_sum[0] += f64::from(loss.clone().into_scalar::<f32>()) * b.global_seeds as f64;
                 grads = GradientsParams::from_grads(loss.backward(), &net);
             }

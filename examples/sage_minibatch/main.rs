@@ -121,9 +121,8 @@ fn run(args: &Args) -> Result<()> {
         for batch in &mut batches {
             let b = batch?;
             let labels: Vec<i64> = b.seeds[0].iter().map(|&v| data.labels[v as usize]).collect();
-            let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, data.classes)?;
             let x = b.x.into_iter().flatten().next().context("features were given to the loader")?;
-            let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)), &rows);
+            let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)), &labels, &b.batch.seeds[0]);
             sum += f64::from(loss.clone().inner().into_scalar::<f32>()) * labels.len() as f64;
             let grads = GradientsParams::from_grads(loss.backward(), &net);
             net = optimizer.step(args.lr, net, grads);

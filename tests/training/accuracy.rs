@@ -15,8 +15,8 @@ use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn::data::{Dataset, crates_graph, karate_club};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{
-    Counts, FusedAdamConfig, GatConfig, GcnConfig, NoSync, NodeClassifier, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig,
-    cross_entropy, evaluate, majority_class, seeded, train,
+    Counts, FusedAdamConfig, GatConfig, GcnConfig, NoSync, NodeClassifier, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig, evaluate,
+    majority_class, seeded, train,
 };
 use burn_gnn::sampling::RowType;
 use burn_gnn::sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
@@ -265,7 +265,7 @@ fn minibatches(row: &Row, data: &Loaded, seed: u64) -> f64 {
             let labels: Vec<u32> = batch.seeds[0].iter().map(|v| label[v]).collect();
             let rows = Rows { index: (0..labels.len() as u32).collect(), total: labels.len(), labels: labels.into() };
             let x = Tensor::from_inner(batch.x[0].clone().unwrap());
-            let loss = cross_entropy(net.forward_blocks(&batch.batch.blocks, x), &rows);
+            let loss = rows.cross_entropy(net.forward_blocks(&batch.batch.blocks, x));
             let grads = GradientsParams::from_grads(loss.backward(), &net);
             net = optimizer.step(row.training.lr, net, grads);
         }

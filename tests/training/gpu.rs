@@ -67,7 +67,7 @@ fn sage_by_mini_batches() {
     use burn::optim::GradientsParams;
     use burn::tensor::Tensor;
     use burn_gnn::graph::{Graph, Stream};
-    use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig, cross_entropy};
+    use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig};
     use burn_gnn::ops::{DeviceSampler, edges_to_device};
     use burn_gnn::sampling::RowType;
     use burn_gnn::sampling::{BlockSampler, DeviceRows, FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
@@ -100,7 +100,7 @@ fn sage_by_mini_batches() {
                 let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, 4).unwrap();
                 let x = b.x.into_iter().flatten().next().unwrap();
                 assert_eq!(&x.device(), device);
-                let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)), &rows);
+                let loss = rows.cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)));
                 all.push(f64::from(loss.clone().into_scalar::<f32>()));
                 net = optimizer.step(0.01, net.clone(), GradientsParams::from_grads(loss.backward(), &net));
             }

@@ -10,6 +10,7 @@ mod distributed;
 mod gpu;
 mod layers;
 mod parts;
+mod prelude;
 mod report;
 
 use burn::tensor::Device;

@@ -2,13 +2,14 @@
 
 use burn::config::Config;
 use burn::module::Module;
-use burn::nn::Linear;
+use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{Activation, Edges, Side, gspmm_copy, matmul_rows, u_add_v};
 
 use crate::ModelError;
 use crate::conv::{Aggregator, Conv, Endpoints, where_reached};
-use crate::mlp::{Mlp, MlpConfig, apply, linear};
+use crate::init::Init;
+use crate::mlp::{Mlp, MlpConfig, apply};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
 /// Describes an [`EdgeConv`].
@@ -21,6 +22,9 @@ pub struct EdgeConvConfig {
     /// How the edges of a node become one row.
     #[config(default = "Aggregator::Max")]
     pub aggregator: Aggregator,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Edge convolution, `y[v] = max over (u, v) of h((x[u] - x[v]) Θ + x[v] Φ + b)`.
@@ -52,7 +56,7 @@ pub struct EdgeConv {
 }
 
 impl EdgeConvConfig {
-    /// Weights by Glorot's rule, biases 0.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
     /// No widths.
@@ -60,8 +64,13 @@ impl EdgeConvConfig {
         let Some(&first) = self.widths.first() else {
             return Err(ModelError::OutOfRange { arg: "number of widths".into(), range: "1..".into(), value: "0".into() });
         };
-        let linear = || linear([self.d_input, first], true, device);
-        let nn = if self.widths.len() > 1 { Some(MlpConfig::new(self.widths.clone()).try_init(device)?) } else { None };
+        let init = Init { initializer: &self.initializer, device };
+        let linear = || init.linear([self.d_input, first], true);
+        let nn = if self.widths.len() > 1 {
+            Some(MlpConfig::new(self.widths.clone()).with_initializer(self.initializer.clone()).try_init(device)?)
+        } else {
+            None
+        };
         Ok(EdgeConv { theta: linear(), phi: linear(), nn, aggregator: self.aggregator })
     }
 

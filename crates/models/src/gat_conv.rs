@@ -2,7 +2,7 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
-use burn::nn::Linear;
+use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{
     Activation, Edges, GatOptions, attention, bias_activation, gat_attention, gat_attention_weights, matmul_rows, u_add_v, u_mul_e_sum,
@@ -10,7 +10,8 @@ use burn_gnn_ops::{
 
 use crate::conv::{Conv, ConvInput, Endpoints, edge_rows, endpoints};
 use crate::heads::{HeadScores, edge_shares, mean_heads, residual, split};
-use crate::mlp::{apply, linear};
+use crate::init::Init;
+use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{DropoutKey, ModelError, init};
 
@@ -46,6 +47,9 @@ pub struct GatConvConfig {
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Graph attention. Per head, with `z[u] = x[u] W`:
@@ -98,7 +102,7 @@ pub struct GatConv {
 }
 
 impl GatConvConfig {
-    /// Weights by Glorot's rule, biases 0.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
     /// No heads or columns, a dropout probability outside `0.0..1.0`, a slope that is not finite.
@@ -107,8 +111,9 @@ impl GatConvConfig {
         ModelError::check_finite("negative_slope", self.negative_slope)?;
         let width = self.num_heads * self.d_head;
         let d_dst = self.d_dst.unwrap_or(self.d_input);
-        let linear = |d, bias| linear([d, width], bias, device);
-        let attn = || init::glorot([1, self.num_heads, self.d_head], (self.d_head, 1), device);
+        let init = Init { initializer: &self.initializer, device };
+        let linear = |d, bias| init.linear([d, width], bias);
+        let attn = || init.weight([1, self.num_heads, self.d_head], (self.d_head, 1));
         let res_fc = (self.residual_weight || self.residual && d_dst != width).then(|| linear(d_dst, self.bias));
         Ok(GatConv {
             fc: linear(self.d_input, false),

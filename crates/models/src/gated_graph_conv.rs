@@ -2,13 +2,14 @@
 
 use burn::config::Config;
 use burn::module::Module;
-use burn::nn::Linear;
+use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_ops::{Activation, GraphView, RelationalWeight, matmul_rows, relational_aggregate};
 use burn_gnn_sampling::Block;
 
 use crate::conv::check_computed;
-use crate::mlp::{apply, linear, sigmoid};
+use crate::init::Init;
+use crate::mlp::{apply, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::relations::{Incoming, Sorted};
 use crate::{LayerViews, ModelError, Whole};
@@ -29,6 +30,9 @@ pub struct GatedGraphConvConfig {
     /// Whether messages have a bias, as in DGL.
     #[config(default = true)]
     pub bias: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Gated graph convolution. With `h⁰ = [x, 0]` and the same weights in every step (unless `weight_per_step`),
@@ -73,14 +77,15 @@ impl GatedGraphConvConfig {
         Self::new(hidden, steps).with_num_etypes(g.schema().etypes().len())
     }
 
-    /// Weights by Glorot's rule, biases 0.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
     /// No columns.
     pub fn try_init(&self, device: &Device) -> Result<GatedGraphConv, ModelError> {
         ModelError::check_sizes(&[("hidden", self.hidden)], 0.0)?;
         let d = self.hidden;
-        let linear = |o, bias| linear([d, o], bias, device);
+        let init = Init { initializer: &self.initializer, device };
+        let linear = |o, bias| init.linear([d, o], bias);
         let weights = self.num_etypes * if self.weight_per_step { self.steps } else { 1 };
         Ok(GatedGraphConv {
             linears: (0..weights).map(|_| linear(d, self.bias)).collect(),

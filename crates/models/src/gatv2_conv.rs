@@ -2,13 +2,14 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
-use burn::nn::Linear;
+use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{Activation, Edges, attention, bias_activation, matmul_rows, u_add_v, u_mul_e_sum};
 
 use crate::conv::{Conv, ConvInput, Endpoints, edge_rows, endpoints};
 use crate::heads::{edge_shares, mean_heads, residual, split};
-use crate::mlp::{apply, linear};
+use crate::init::Init;
+use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{DropoutKey, ModelError, init};
 
@@ -49,6 +50,9 @@ pub struct Gatv2ConvConfig {
     /// Whether a bias is added to the result, as in PyTorch Geometric; the residual has none then.
     #[config(default = false)]
     pub output_bias: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Dynamic graph attention. Per head, with `z[u] = x[u] W_src + b_src`, `t[v] = x[v] W_dst + b_dst`:
@@ -92,7 +96,7 @@ pub struct Gatv2Conv {
 }
 
 impl Gatv2ConvConfig {
-    /// Weights by Glorot's rule, biases 0.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
     /// No heads or columns, a dropout probability outside `0.0..1.0`, a slope that is not finite, one weight for
@@ -105,11 +109,12 @@ impl Gatv2ConvConfig {
             let why = "the weight of sources serves destinations too".into();
             return Err(ModelError::Length { arg: "d_dst".into(), why, expected: self.d_input, actual: d_dst });
         }
-        let linear = |d, bias| linear([d, width], bias, device);
+        let init = Init { initializer: &self.initializer, device };
+        let linear = |d, bias| init.linear([d, width], bias);
         Ok(Gatv2Conv {
             fc_src: linear(self.d_input, self.bias),
             fc_dst: (!self.share_weights).then(|| linear(d_dst, self.bias)),
-            attn: init::glorot([1, self.num_heads, self.d_head], (self.d_head, 1), device),
+            attn: init.weight([1, self.num_heads, self.d_head], (self.d_head, 1)),
             lin_edge: self.d_edge.map(|d| linear(d, false)),
             res_fc: (self.residual_weight || self.residual && d_dst != width).then(|| linear(d_dst, self.bias && !self.output_bias)),
             bias: self.output_bias.then(|| init::zeros(width, device)),

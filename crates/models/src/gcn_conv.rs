@@ -2,11 +2,13 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param, ParamId};
+use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_ops::{AggregateOptions, DegreeScale, DegreesOf, Edges, matmul_rows, weighted_aggregate};
 
 use crate::conv::{Conv, Endpoints};
 use crate::init;
+use crate::init::Init;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
 /// How messages are normalised by degree; a degree of 0 counts as 1. Degrees are those of the whole graph
@@ -94,6 +96,9 @@ pub struct GcnConvConfig {
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Graph convolution, `y[v] = r_v · Σ_(u,v,e) l_u · w_e · x[u] W + b`.
@@ -124,10 +129,11 @@ pub struct GcnConv {
 }
 
 impl GcnConvConfig {
-    /// Weights by Glorot's rule, bias 0.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
     pub fn init(&self, device: &Device) -> GcnConv {
         let (i, o) = (self.d_input, self.d_output);
-        let weight = self.weight.then(|| init::glorot([i, o], (i, o), device));
+        let init = Init { initializer: &self.initializer, device };
+        let weight = self.weight.then(|| init.weight([i, o], (i, o)));
         GcnConv { weight, bias: self.bias.then(|| init::zeros(self.d_output, device)), norm: self.norm }
     }
 }

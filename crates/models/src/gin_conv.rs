@@ -2,11 +2,13 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
+use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{BinaryOp, Edges, Side, gspmm, gspmm_copy};
 
 use crate::ModelError;
 use crate::conv::{Aggregator, Conv, Endpoints};
+use crate::init::Init;
 use crate::mlp::{Mlp, MlpConfig};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 
@@ -24,6 +26,9 @@ pub struct GinConvConfig {
     /// Whether ε is learned.
     #[config(default = false)]
     pub learn_eps: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Graph isomorphism convolution, `y[v] = MLP((1 + ε) · x[v] + AGG(w_e · x[u] : e = (u, v)))`, `w_e` 1 without edge weights.
@@ -54,10 +59,14 @@ pub struct GinConv {
 pub(crate) fn parts(
     widths: &[usize],
     (init_eps, learn_eps): (f64, bool),
-    device: &Device,
+    Init { initializer, device }: Init<'_>,
 ) -> Result<(Option<Mlp>, Option<Param<Tensor<1>>>), ModelError> {
     ModelError::check_finite("init_eps", init_eps)?;
-    let nn = if widths.is_empty() { None } else { Some(MlpConfig::new(widths.to_vec()).try_init(device)?) };
+    let nn = if widths.is_empty() {
+        None
+    } else {
+        Some(MlpConfig::new(widths.to_vec()).with_initializer(initializer.clone()).try_init(device)?)
+    };
     Ok((nn, learn_eps.then(|| Param::from_tensor(Tensor::full([1], init_eps, device)))))
 }
 
@@ -93,12 +102,13 @@ pub(crate) fn buffers(eps: Option<&Param<Tensor<1>>>, init_eps: f64) -> Vec<Buff
 }
 
 impl GinConvConfig {
-    /// Weights by Glorot's rule, biases 0.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
     /// One width only, or an ε that is not finite.
     pub fn try_init(&self, device: &Device) -> Result<GinConv, ModelError> {
-        let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), device)?;
+        let init = Init { initializer: &self.initializer, device };
+        let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), init)?;
         Ok(GinConv { nn, eps, init_eps: self.init_eps, aggregator: self.aggregator })
     }
 

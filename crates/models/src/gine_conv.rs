@@ -2,14 +2,15 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
-use burn::nn::Linear;
+use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{Activation, Edges, copy_e_sum, u_add_e};
 
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints};
 use crate::gin_conv::{buffers, combine, param_mapping, parts};
-use crate::mlp::{Mlp, apply, linear};
+use crate::init::Init;
+use crate::mlp::{Mlp, apply};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 
 /// Describes a [`GineConv`].
@@ -27,6 +28,9 @@ pub struct GineConvConfig {
     /// Whether ε is learned.
     #[config(default = false)]
     pub learn_eps: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Graph isomorphism convolution over edges with features,
@@ -53,7 +57,7 @@ pub struct GineConv {
 }
 
 impl GineConvConfig {
-    /// Weights by Glorot's rule, biases 0.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
     /// One width only, a first width that is not `d_input`, or an ε that is not finite.
@@ -62,8 +66,9 @@ impl GineConvConfig {
             let why = "the perceptron reads sums of node rows".into();
             return Err(ModelError::Length { arg: "widths[0]".into(), why, expected: self.d_input, actual });
         }
-        let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), device)?;
-        let lin = self.d_edge.map(|d| linear([d, self.d_input], true, device));
+        let init = Init { initializer: &self.initializer, device };
+        let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), init)?;
+        let lin = self.d_edge.map(|d| init.linear([d, self.d_input], true));
         Ok(GineConv { nn, eps, lin, init_eps: self.init_eps })
     }
 

@@ -2,16 +2,17 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
-use burn::nn::Linear;
+use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_graph::{EdgeType, Schema};
 use burn_gnn_ops::{Activation, EdgeTypes, GatOptions, GraphView, div_by, gat_attention};
 
 use crate::heads::{HeadScores, split};
-use crate::mlp::{apply, linear};
+use crate::init::Init;
+use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
 use crate::type_map::{NodeTensors, TypeMap, of_all_types};
-use crate::{DropoutKey, ModelError, init};
+use crate::{DropoutKey, ModelError};
 
 /// Describes a [`HanConv`].
 #[derive(Config, Debug)]
@@ -32,6 +33,9 @@ pub struct HanConvConfig {
     /// of a type.
     #[config(default = false)]
     pub local_scores: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Heterogeneous graph attention. With `z = x W_t + b_t` by the node's type, for every relation `r` into a node type
@@ -90,7 +94,7 @@ pub struct HanConv {
 type ByRelation = Vec<Vec<Tensor<2>>>;
 
 impl HanConvConfig {
-    /// Weights by Glorot's rule, biases 0, for the types of `schema`.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0, for the types of `schema`.
     ///
     /// # Errors
     /// No heads or columns, not one input size per node type, a type that the schema does not have, dropout outside `0.0..1.0`, a slope that is not finite.
@@ -101,14 +105,15 @@ impl HanConvConfig {
         let wrong = ModelError::Length { arg: "d_inputs".into(), why, expected, actual };
         let Some(d_inputs) = self.d_inputs.clone().into_list(schema)?.into_iter().collect::<Option<Vec<_>>>() else { return Err(wrong) };
         let width = self.num_heads * self.d_head;
-        let vector = |_| init::glorot([1, self.num_heads, self.d_head], (self.d_head, 1), device);
+        let init = Init { initializer: &self.initializer, device };
+        let vector = |_| init.weight([1, self.num_heads, self.d_head], (self.d_head, 1));
         let attn = || schema.etypes().iter().map(vector).collect();
         Ok(HanConv {
-            proj: d_inputs.into_iter().map(|d| linear([d, width], true, device)).collect(),
+            proj: d_inputs.into_iter().map(|d| init.linear([d, width], true)).collect(),
             lin_src: attn(),
             lin_dst: attn(),
-            k_lin: linear([width, width], true, device),
-            q: linear([width, 1], false, device),
+            k_lin: init.linear([width, width], true),
+            q: init.linear([width, 1], false),
             key: DropoutKey::new(device),
             config: self.clone(),
             ntypes: schema.ntypes().to_vec(),

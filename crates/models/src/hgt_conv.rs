@@ -2,17 +2,18 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
-use burn::nn::{LayerNorm, LayerNormConfig};
+use burn::nn::{Initializer, LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor, activation::gelu};
 use burn_gnn_graph::EdgeType;
 use burn_gnn_ops::{Activation, EdgeTypes, GraphView, attention, bias_activation, div_by, matmul_rows, u_dot_v};
 
 use crate::heads::split;
+use crate::init::Init;
 use crate::mlp::{normalise, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
 use crate::relations::{Incoming, Sorted, cat_rows};
 use crate::type_map::{NodeTensors, of_all_types};
-use crate::{DropoutKey, ModelError, init};
+use crate::{DropoutKey, ModelError};
 
 /// Describes an [`HgtConv`].
 #[derive(Config, Debug)]
@@ -51,6 +52,9 @@ pub struct HgtConvConfig {
     /// Names of the edge types, `src__relation__dst`.
     #[config(default = "vec![]")]
     pub etypes: Vec<String>,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Heterogeneous graph transformer. Per head, with `k, q, v = x K_t, x Q_t, x V_t` by the node's type `t` and for an
@@ -133,7 +137,7 @@ impl HgtConvConfig {
         self.relations.clone().unwrap_or_else(|| (0..self.num_etypes).collect())
     }
 
-    /// Weights by Glorot's rule, `μ` and `skip` 1.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, `μ` and `skip` 1.
     ///
     /// # Errors
     /// No heads or columns, dropout outside `0.0..1.0`, not one relation per edge type.
@@ -145,7 +149,8 @@ impl HgtConvConfig {
             return Err(ModelError::Length { arg: "relations".into(), why, expected: self.num_etypes, actual });
         }
         let (width, r) = (self.num_heads * self.d_head, relations.iter().max().map_or(0, |m| m + 1));
-        let glorot = |n: usize, [i, o]: [usize; 2]| init::glorot::<3>([n, i, o], (i, o), device);
+        let init = Init { initializer: &self.initializer, device };
+        let glorot = |n: usize, [i, o]: [usize; 2]| init.weight::<3>([n, i, o], (i, o));
         let per_type = |d| glorot(self.num_ntypes, [d, width]);
         let per_head = || (0..self.num_heads).map(|_| glorot(r, [self.d_head, self.d_head])).collect();
         let ones = |n| Param::from_tensor(Tensor::<1>::ones([n], device));
@@ -163,8 +168,7 @@ impl HgtConvConfig {
             relation_att: per_head(),
             relation_msg: per_head(),
             skip: ones(self.num_ntypes),
-            residual_w: (self.residual_weight && self.d_input != width)
-                .then(|| init::glorot([self.d_input, width], (self.d_input, width), device)),
+            residual_w: (self.residual_weight && self.d_input != width).then(|| init.weight([self.d_input, width], (self.d_input, width))),
             norm: self.layer_norm.then(|| LayerNormConfig::new(width).init(device)),
             key: DropoutKey::new(device),
             config: self.clone(),

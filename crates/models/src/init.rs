@@ -1,15 +1,84 @@
 //! Draws initial values of parameters.
 
 use burn::module::{Module, ModuleMapper, Param};
-use burn::tensor::{Device, FloatDType, Tensor};
-use burn_gnn_ops::{Stream, glorot_uniform, uniform_rows};
+use burn::nn::{Initializer, Linear};
+use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
+use burn_gnn_ops::{Stream, glorot_uniform, normal, uniform_rows};
 
 use crate::next_stream;
 
 /// Glorot's rule by the next stream; `fan` is (in, out).
 pub(crate) fn glorot<const D: usize>(shape: [usize; D], fan: (usize, usize), device: &Device) -> Param<Tensor<D>> {
-    let data = glorot_uniform(next_stream(device), fan.0, fan.1, shape);
-    Param::from_tensor(Tensor::from_data(data, device))
+    Init { initializer: &Initializer::XavierUniform { gain: 1.0 }, device }.weight(shape, fan)
+}
+
+/// How the weights of a layer are drawn, and where they are.
+#[derive(Clone, Copy)]
+pub(crate) struct Init<'a> {
+    pub(crate) initializer: &'a Initializer,
+    pub(crate) device: &'a Device,
+}
+
+impl Init<'_> {
+    /// A weight by the next stream, so that it is a function of the seed of a [`seeded`](crate::seeded) scope; `fan` is (in, out).
+    pub(crate) fn weight<const D: usize>(&self, shape: [usize; D], (fan_in, fan_out): (usize, usize)) -> Param<Tensor<D>> {
+        let stream = || next_stream(self.device);
+        let uniform = |low, high| {
+            let bounds = uniform_rows(stream(), None, shape[0], shape[1..].iter().product(), low, high);
+            TensorData::from_bytes(bounds.bytes().clone(), shape, DType::F64)
+        };
+        let kaiming = |gain: f64, fan_out_only: bool| gain / (if fan_out_only { fan_out } else { fan_in }.max(1) as f64).sqrt();
+        let xavier = |gain: f64| gain * (2.0 / (fan_in + fan_out).max(1) as f64).sqrt();
+        let data = match *self.initializer {
+            Initializer::Constant { value } => TensorData::full(shape, value),
+            Initializer::Ones => TensorData::full(shape, 1.0),
+            Initializer::Zeros => TensorData::full(shape, 0.0),
+            Initializer::Uniform { min, max } => uniform(min, max),
+            Initializer::Normal { mean, std } => normal(stream(), mean, std, shape),
+            Initializer::KaimingUniform { gain, fan_out_only } => {
+                let bound = 3f64.sqrt() * kaiming(gain, fan_out_only);
+                uniform(-bound, bound)
+            }
+            Initializer::KaimingNormal { gain, fan_out_only } => normal(stream(), 0.0, kaiming(gain, fan_out_only), shape),
+            Initializer::XavierUniform { gain: 1.0 } => glorot_uniform(stream(), fan_in, fan_out, shape),
+            Initializer::XavierUniform { gain } => {
+                let bound = 3f64.sqrt() * xavier(gain);
+                uniform(-bound, bound)
+            }
+            Initializer::XavierNormal { gain } => normal(stream(), 0.0, xavier(gain), shape),
+            Initializer::Orthogonal { gain } => orthogonal(stream(), gain, shape),
+        };
+        Param::from_tensor(Tensor::from_data(data, self.device))
+    }
+
+    /// A linear map; its bias is 0.
+    pub(crate) fn linear(&self, [d_input, d_output]: [usize; 2], bias: bool) -> Linear {
+        let weight = self.weight([d_input, d_output], (d_input, d_output));
+        Linear { weight, bias: bias.then(|| zeros(d_output, self.device)) }
+    }
+}
+
+/// Orthonormal rows, or columns where there are fewer of them, of the shape seen as a matrix of `shape[0]` rows, times `gain`: normal
+/// numbers, orthogonalised one vector after the other (Gram and Schmidt, twice for precision).
+fn orthogonal<const D: usize>(stream: Stream, gain: f64, shape: [usize; D]) -> TensorData {
+    let (rows, cols) = (shape[0], shape[1..].iter().product::<usize>());
+    let (count, length) = (rows.min(cols), rows.max(cols));
+    let mut vectors: Vec<Vec<f64>> = Vec::with_capacity(count);
+    for i in 0..count as u64 {
+        let mut v: Vec<f64> = (0..length as u64).map(|c| stream.normal(i, c)).collect();
+        for _ in 0..2 {
+            for u in &vectors {
+                let dot: f64 = u.iter().zip(&v).map(|(a, b)| a * b).sum();
+                v.iter_mut().zip(u).for_each(|(a, b)| *a -= dot * b);
+            }
+        }
+        let norm = v.iter().map(|a| a * a).sum::<f64>().sqrt();
+        v.iter_mut().for_each(|a| *a /= norm);
+        vectors.push(v);
+    }
+    let entry = |r: usize, c: usize| gain * if rows <= cols { vectors[r][c] } else { vectors[c][r] };
+    let data: Vec<f64> = (0..rows * cols).map(|i| entry(i / cols, i % cols)).collect();
+    TensorData::new(data, shape)
 }
 
 /// Rows keyed by original ids (`None`: row numbers), uniform in `±sqrt(6 / (total + cols))`: Glorot's rule

@@ -5,13 +5,44 @@ use burn_gnn_ops::{LossReduction, cross_entropy_rows};
 
 use crate::Rows;
 
-/// `Σ over this rank's rows of -log softmax(logits)[label] / rows.total`, shape `[1]`.
+/// Mean cross entropy of some nodes, `-1/n Σ_i log softmax(logits[seeds[i]])[labels[seeds[i]]]`, shape `[1]`.
 ///
-/// Summed over ranks it is the mean cross entropy. On a rank without rows it is an exact 0 that still
-/// reaches `logits` in backward (with gradient 0), so that every rank runs the same collectives.
-pub fn cross_entropy(logits: Tensor<2>, rows: &Rows) -> Tensor<1> {
-    // A sum in one order for any number of threads; without rows it is 0 and tracked.
-    cross_entropy_rows(logits, &rows.index, &rows.labels, LossReduction::Over(rows.total))
+/// # Shapes
+/// - `logits`: `[rows, num_classes]`, one row per node: of a graph all nodes, of a mini-batch the output nodes
+/// - `labels`: the class of each row; rows without a label (-1) may not be among the seeds
+/// - `seeds`: the rows to learn from: training nodes, in a mini-batch `batch.seeds` of the type
+///
+/// # Panics
+/// Not one label per row, a seed out of range or without a label, a label that is no class, no seeds.
+///
+/// # Cost
+/// One pass over the rows of the seeds; the sum has one order for any number of threads.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_models::cross_entropy;
+/// let logits = Tensor::<2>::from_data([[0.0, 0.0], [9.0, 9.0], [5.0, 5.0]], &Device::flex());
+/// let loss = cross_entropy(logits, &[0, -1, 1], &[0, 2]).into_scalar::<f32>();
+/// assert!((loss - 2f32.ln()).abs() < 1e-6);
+/// ```
+#[track_caller]
+pub fn cross_entropy(logits: Tensor<2>, labels: &[i64], seeds: &[u32]) -> Tensor<1> {
+    let [rows, classes] = logits.dims();
+    assert!(labels.len() == rows, "cross_entropy: `labels`: expected {rows} (one per row of the logits), got {}", labels.len());
+    assert!(!seeds.is_empty(), "cross_entropy: `seeds` is empty; give at least one node to learn from");
+    let rows = Rows::new(seeds, labels, classes).unwrap_or_else(|e| panic!("cross_entropy: {e}"));
+    cross_entropy_rows(logits, &rows.index, &rows.labels, LossReduction::Mean)
+}
+
+impl Rows {
+    /// `Σ over this rank's rows of -log softmax(logits)[label] / total`, shape `[1]`.
+    ///
+    /// Summed over ranks it is the mean cross entropy. On a rank without rows it is an exact 0 that still
+    /// reaches `logits` in backward (with gradient 0), so that every rank runs the same collectives.
+    pub fn cross_entropy(&self, logits: Tensor<2>) -> Tensor<1> {
+        // A sum in one order for any number of threads; without rows it is 0 and tracked.
+        cross_entropy_rows(logits, &self.index, &self.labels, LossReduction::Over(self.total))
+    }
 }
 
 /// Sums that ranks add up before dividing.
@@ -78,7 +109,7 @@ mod tests {
     fn the_loss_holds_the_lists_of_its_rows() {
         let rows = Rows::new(&[2, 0], &[0, -1, 1], 2).unwrap();
         let x = Tensor::<2>::ones([3, 2], &Device::flex().autodiff()).require_grad();
-        let losses = [cross_entropy(x.clone(), &rows), cross_entropy(x, &rows.clone())];
+        let losses = [rows.cross_entropy(x.clone()), rows.clone().cross_entropy(x)];
         assert_eq!([&rows.index, &rows.labels].map(Arc::strong_count), [3; 2]);
         drop(losses);
     }

@@ -2,16 +2,16 @@
 
 use burn::config::Config;
 use burn::module::Module;
-use burn::nn::{BatchNorm, LayerNorm, Linear};
+use burn::nn::{BatchNorm, Initializer, LayerNorm, Linear};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, bias_activation, matmul_rows};
 
-use crate::{ModelError, init};
+use crate::ModelError;
+use crate::init::Init;
 
-/// Weights by Glorot's rule, bias 0.
+/// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
 pub(crate) fn linear([d_input, d_output]: [usize; 2], bias: bool, device: &Device) -> Linear {
-    let weight = init::glorot([d_input, d_output], (d_input, d_output), device);
-    Linear { weight, bias: bias.then(|| init::zeros(d_output, device)) }
+    Init { initializer: &Initializer::XavierUniform { gain: 1.0 }, device }.linear([d_input, d_output], bias)
 }
 
 /// `activation(x W + b)`, also of no rows, which Burn's own forward does not take on every backend.
@@ -50,6 +50,9 @@ pub struct MlpConfig {
     /// Whether biases are added.
     #[config(default = true)]
     pub bias: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Linear maps with ReLU between them (none behind the last).
@@ -69,7 +72,8 @@ impl MlpConfig {
             let value = self.widths.len().to_string();
             return Err(ModelError::OutOfRange { arg: "number of widths".into(), range: "2.. (input and output)".into(), value });
         }
-        Ok(Mlp { layers: self.widths.windows(2).map(|w| linear([w[0], w[1]], self.bias, device)).collect() })
+        let init = Init { initializer: &self.initializer, device };
+        Ok(Mlp { layers: self.widths.windows(2).map(|w| init.linear([w[0], w[1]], self.bias)).collect() })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.

@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use burn::config::Config;
 use burn::module::Module;
-use burn::nn::{BatchNorm, BatchNormConfig, Linear};
+use burn::nn::{BatchNorm, BatchNormConfig, Initializer, Linear};
 use burn::tensor::{Device, Tensor, TensorData, activation};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::{Activation, Edges, Reduce, Side, bias_activation, div_by, gspmm_copy, matmul_rows, u_add_e, u_add_v};
 
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints, edge_rows, where_reached};
-use crate::mlp::{apply, linear, running};
+use crate::init::Init;
+use crate::mlp::{apply, running};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 
 /// One way in which [`PnaConv`] sums up messages.
@@ -86,6 +87,9 @@ pub struct PnaConvConfig {
     /// How sums are scaled.
     #[config(default = "vec![PnaScaler::Identity, PnaScaler::Amplification, PnaScaler::Attenuation]")]
     pub scalers: Vec<PnaScaler>,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Principal neighbourhood aggregation. For every tower,
@@ -159,7 +163,7 @@ impl PnaConvConfig {
         Self::new(d_input, d_output, sum / degrees.len().max(1) as f64)
     }
 
-    /// Weights by Glorot's rule, biases 0.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
     /// No aggregator, scaler, tower or layer, a `δ` that is not a positive number (a graph without edges has none), columns that
@@ -189,7 +193,8 @@ impl PnaConvConfig {
         }
         let d = if self.divide_input { self.d_input / self.towers } else { self.d_input };
         let out = self.d_output / self.towers;
-        let linear = |widths, bias| linear(widths, bias, device);
+        let init = Init { initializer: &self.initializer, device };
+        let linear = |widths, bias| init.linear(widths, bias);
         let parts = 1 + self.aggregators.len() * self.scalers.len();
         let more = |layers: usize, d: usize| (1..layers).map(|_| linear([d, d], true)).collect();
         let tower = |_| PnaTower {

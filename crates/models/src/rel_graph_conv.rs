@@ -2,13 +2,14 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
-use burn::nn::{LayerNorm, LayerNormConfig};
+use burn::nn::{Initializer, LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::row_index;
 use burn_gnn_ops::{
     Activation, EdgeTypes, GraphView, RelationalWeight, bias_activation, matmul_rows, matmul_rows_onto, relational_aggregate, split_rows,
 };
 
+use crate::init::Init;
 use crate::mlp::normalise;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::relations::{Incoming, Sorted, cat_rows};
@@ -49,6 +50,9 @@ pub struct RelGraphConvConfig {
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Relational graph convolution, `y[v] = Σ_r Σ_(u,v,e) in r c_e · x[u] W_r + x[v] W_0 + b`.
@@ -101,17 +105,18 @@ impl RelGraphConvConfig {
         Self::new(d_input, d_output, g.schema().etypes().len())
     }
 
-    /// Weights by Glorot's rule, bias 0.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
     ///
     /// # Errors
     /// No bases or blocks, or blocks that do not divide both widths.
     pub fn try_init(&self, device: &Device) -> Result<RelGraphConv, ModelError> {
         let (r, i, o) = (self.num_relations, self.d_input, self.d_output);
-        let (weight, coeff) = self.weights.init([r, i, o], device)?;
+        let init = Init { initializer: &self.initializer, device };
+        let (weight, coeff) = self.weights.init([r, i, o], init)?;
         Ok(RelGraphConv {
             weight,
             coeff,
-            loop_weight: self.self_loop.then(|| init::glorot([i, o], (i, o), device)),
+            loop_weight: self.self_loop.then(|| init.weight([i, o], (i, o))),
             layer_norm: self.layer_norm.then(|| LayerNormConfig::new(o).init(device)),
             bias: self.bias.then(|| init::zeros(o, device)),
             weights: self.weights,

@@ -2,9 +2,10 @@
 
 use burn::config::Config;
 use burn::module::Param;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Tensor;
 
-use crate::{ModelError, init};
+use crate::ModelError;
+use crate::init::Init;
 
 /// How the weights of relations (or other types) are tied.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
@@ -21,18 +22,18 @@ pub enum RelWeights {
 pub(crate) type Weights = (Param<Tensor<3>>, Option<Param<Tensor<2>>>);
 
 impl RelWeights {
-    /// Weights by Glorot's rule for `r` types: `[r, i, o]`; bases `[B, i, o]` and coefficients `[r, B]`; blocks
+    /// Weights for `r` types: `[r, i, o]`; bases `[B, i, o]` and coefficients `[r, B]`; blocks
     /// `[r · B, i / B, o / B]`.
-    pub(crate) fn init(self, [r, i, o]: [usize; 3], device: &Device) -> Result<Weights, ModelError> {
-        let glorot3 = |shape: [usize; 3]| init::glorot(shape, (shape[1], shape[2]), device);
+    pub(crate) fn init(self, [r, i, o]: [usize; 3], init: Init<'_>) -> Result<Weights, ModelError> {
+        let weight3 = |shape: [usize; 3]| init.weight(shape, (shape[1], shape[2]));
         let positive = |arg: &str, n: usize| {
             if n > 0 { Ok(()) } else { Err(ModelError::OutOfRange { arg: arg.into(), range: "1..".into(), value: "0".into() }) }
         };
         Ok(match self {
-            Self::Full => (glorot3([r, i, o]), None),
+            Self::Full => (weight3([r, i, o]), None),
             Self::Basis(b) => {
                 positive("bases", b)?;
-                (glorot3([b, i, o]), Some(init::glorot([r, b], (r, b), device)))
+                (weight3([b, i, o]), Some(init.weight([r, b], (r, b))))
             }
             Self::BlockDiagonal(b) => {
                 positive("blocks", b)?;
@@ -41,7 +42,7 @@ impl RelWeights {
                         return Err(ModelError::NotDivisible { arg: "blocks", value: b, what, of });
                     }
                 }
-                (glorot3([r * b, i / b, o / b]), None)
+                (weight3([r * b, i / b, o / b]), None)
             }
         })
     }

@@ -2,14 +2,15 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
-use burn::nn::Linear;
+use burn::nn::{Initializer, Linear};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_ops::{Activation, BinaryOp, Edges, Reduce, Side, bias_activation, gspmm, gspmm_copy, matmul_rows, matmul_rows_onto};
 
 use crate::conv::{Conv, Endpoints};
 use crate::init;
+use crate::init::Init;
 use crate::lstm::{LstmCell, over_neighbours};
-use crate::mlp::{apply, linear};
+use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
 /// How [`SageConv`] makes one row of a node's neighbours.
@@ -53,6 +54,9 @@ pub struct SageConvConfig {
     /// Whether each row of the result is divided by its length, as in the paper; an activation follows.
     #[config(default = false)]
     pub normalize: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// GraphSAGE, `y[v] = x[v] W_self + AGG(x[u] : (u, v)) W_neigh + b`.
@@ -113,10 +117,11 @@ fn unit_rows(x: Tensor<2>) -> Tensor<2> {
 }
 
 impl SageConvConfig {
-    /// Weights by Glorot's rule, biases 0.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     pub fn init(&self, device: &Device) -> SageConv {
         let (i, o) = (self.d_input, self.d_output);
-        let linear = |widths, bias| linear(widths, bias, device);
+        let init = Init { initializer: &self.initializer, device };
+        let linear = |widths, bias| init.linear(widths, bias);
         let is = |a| self.aggregator == a;
         let root = self.root_weight && !is(SageAggregator::Gcn);
         SageConv {

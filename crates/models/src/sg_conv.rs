@@ -2,11 +2,13 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
+use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, Edges, bias_activation, matmul_rows, weighted_aggregate};
 
 use crate::conv::{Conv, ConvInput, Endpoints, check_computed, check_options, hop_input};
 use crate::edge_weight_norm::{Hop, hops_of};
+use crate::init::Init;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{DegreeNorm, init};
 
@@ -31,6 +33,9 @@ pub struct SgConvConfig {
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Simplified graph convolution, `y = Âᵏ x W + b` with `Â[u, v] = w_e / sqrt(deg_out(u) deg_in(v))`.
@@ -65,9 +70,10 @@ pub struct SgConv {
 }
 
 impl SgConvConfig {
-    /// Weights by Glorot's rule, bias 0.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
     pub fn init(&self, device: &Device) -> SgConv {
-        let weight = init::glorot([self.d_input, self.d_output], (self.d_input, self.d_output), device);
+        let init = Init { initializer: &self.initializer, device };
+        let weight = init.weight([self.d_input, self.d_output], (self.d_input, self.d_output));
         let bias = self.bias.then(|| init::zeros(self.d_output, device));
         SgConv { weight, bias, hops: self.hops, norm: (self.norm, self.weighted_norm) }
     }

@@ -10,7 +10,7 @@ use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::Block;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{Counts, FusedAdamConfig, LayerViews, ModelError, NodeTask, NodeTensors, Rows, Whole, cross_entropy};
+use crate::{Counts, FusedAdamConfig, LayerViews, ModelError, NodeTask, NodeTensors, Rows, Whole};
 
 /// A model that classifies the nodes of one type.
 pub trait NodeClassifier: Module {
@@ -188,7 +188,7 @@ where
     for epoch in 0..config.epochs {
         let view = GraphView::at_step(&task.graph, config.seed, epoch as u64);
         let logits = model.logits(&view, &task.features, &task.target);
-        let loss = cross_entropy(logits.clone(), &task.train);
+        let loss = task.train.cross_entropy(logits.clone());
         let mut grads = loss.backward();
         let counts = Counts::new(&logits.inner(), &task.train);
         let dense = GradientsParams::from_module(&mut grads, model.dense());

@@ -2,13 +2,14 @@
 
 use burn::config::Config;
 use burn::module::Module;
-use burn::nn::Linear;
+use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, Edges, attention, copy_e_sum, div_by, e_dot_v, matmul_rows, matmul_rows_onto, u_dot_v, u_mul_e_sum};
 
 use crate::conv::{Conv, Endpoints, edge_rows};
 use crate::heads::{edge_shares, mean_heads, split};
-use crate::mlp::{apply, linear, sigmoid};
+use crate::init::Init;
+use crate::mlp::{apply, sigmoid};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 use crate::{DropoutKey, ModelError};
 
@@ -40,6 +41,9 @@ pub struct TransformerConvConfig {
     /// Probability that an attention weight is dropped.
     #[config(default = 0.0)]
     pub dropout: f64,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// Graph transformer. Per head, with `q, k, v = x W_q, x W_k, x W_v` and `g = f W_e`:
@@ -85,7 +89,7 @@ pub struct TransformerConv {
 }
 
 impl TransformerConvConfig {
-    /// Weights by Glorot's rule, biases 0.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
     /// No heads or columns, a dropout probability outside `0.0..1.0`, a gate without a second side.
@@ -97,7 +101,8 @@ impl TransformerConvConfig {
         }
         let (width, d_dst) = (self.num_heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
         let out = if self.concat { width } else { self.d_head };
-        let linear = |widths, bias| linear(widths, bias, device);
+        let init = Init { initializer: &self.initializer, device };
+        let linear = |widths, bias| init.linear(widths, bias);
         Ok(TransformerConv {
             lin_key: linear([self.d_input, width], self.bias),
             lin_query: linear([d_dst, width], self.bias),

@@ -198,31 +198,3 @@ pub(crate) fn features_of(model: &str, schema: &Schema, x: &NodeTensors, target:
     let mut list = x.clone().into_list(schema).unwrap_or_else(|e| panic!("{model}: {e}"));
     list.swap_remove(t).unwrap_or_else(|| panic!("{model}: no features of node type `{target}`"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_found_and_sorted() {
-        let schema = Schema::new(vec!["b".into(), "a".into(), "c".into()], vec![]).unwrap();
-        let mut map = TypeMap::from([("c", 3), ("a", 1)]);
-        assert_eq!((map["a"], map.get("b"), map.len()), (1, None, 2));
-        assert_eq!(map.clone().into_list(&schema).unwrap(), [Some(1), None, Some(3)]);
-        assert_eq!(TypeMap::from_list(&schema, [Some(1), None, Some(3)]), map);
-        assert_eq!((map.insert("a", 5), map.remove("c"), map.remove("c")), (Some(1), Some(3), None));
-        assert_eq!(map.map(|name, v| format!("{name}{v}")).into_values(), ["a5"]);
-        let unknown = TypeMap::from([("d", 1)]).into_list(&schema).unwrap_err();
-        assert!(matches!(unknown, GraphError::UnknownNodeType { .. }));
-        // A value without a name is that of the only type.
-        let only = TypeMap::from([(ONLY, 1)]);
-        assert!(matches!(only.clone().into_list(&schema), Err(GraphError::AmbiguousNodeType { .. })));
-        assert_eq!(only.into_list(&Schema::new(vec!["n".into()], vec![]).unwrap()).unwrap(), [Some(1)]);
-    }
-
-    #[test]
-    #[should_panic(expected = "no entry for node type `b`; there are [\"a\"]")]
-    fn an_entry_that_is_missing() {
-        let _ = TypeMap::from([("a", 1)])["b"];
-    }
-}

@@ -2,9 +2,11 @@
 
 use burn::config::Config;
 use burn::module::{Module, Param};
+use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{TypeIndex, gather_mm, matmul_rows};
 
+use crate::init::Init;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{ModelError, RelWeights};
 
@@ -20,6 +22,9 @@ pub struct TypedLinearConfig {
     /// How types share weights.
     #[config(default = "RelWeights::Full")]
     pub weights: RelWeights,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
 }
 
 /// A linear map that depends on the type of the row, `y[i] = x[i] W_type(i)`.
@@ -46,13 +51,14 @@ pub struct TypedLinear {
 }
 
 impl TypedLinearConfig {
-    /// Weights by Glorot's rule.
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default.
     ///
     /// # Errors
     /// No bases or blocks, or blocks that do not divide both widths.
     pub fn try_init(&self, device: &Device) -> Result<TypedLinear, ModelError> {
         let shape = [self.num_types, self.d_input, self.d_output];
-        let (weight, coeff) = self.weights.init(shape, device)?;
+        let init = Init { initializer: &self.initializer, device };
+        let (weight, coeff) = self.weights.init(shape, init)?;
         Ok(TypedLinear { weight, coeff, weights: self.weights, num_types: self.num_types })
     }
 

@@ -7,7 +7,7 @@ use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{EdgeOrder, Graph, NodeOrder, Stream};
 use burn_gnn_models::{
     Conv, DegreeNorm, FusedAdamConfig, GatConvConfig, GcnConv, GcnConvConfig, HgtConvConfig, NodeTensors, RelGraphConv, RelGraphConvConfig,
-    RgcnConfig, Rows, Sage, SageConfig, SageConvConfig, TypeInput, cross_entropy, seeded, to_dtype,
+    RgcnConfig, Rows, Sage, SageConfig, SageConvConfig, TypeInput, seeded, to_dtype,
 };
 use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::{
@@ -241,7 +241,7 @@ fn losses(features: impl FeatureSource + 'static, workers: usize) -> Vec<f32> {
             let of_seeds: Vec<i64> = b.seeds[0].iter().map(|&v| labels[v as usize]).collect();
             let rows = Rows::new(&(0..b.seeds[0].len() as u32).collect::<Vec<_>>(), &of_seeds, 3).unwrap();
             let x = Tensor::from_inner(b.x[0].clone().unwrap());
-            let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, x), &rows);
+            let loss = rows.cross_entropy(net.forward_blocks(&b.batch.blocks, x));
             losses.push(loss.clone().inner().into_scalar::<f32>());
             let grads = GradientsParams::from_grads(loss.backward(), &net);
             net = optimizer.step(0.01, net, grads);

@@ -5,8 +5,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_data::{Dataset, crates_graph, load_dataset};
 use burn_gnn_models::{
-    Counts, FusedAdamConfig, NoSync, NodeTask, NodeTensors, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, TypeMap, cross_entropy,
-    evaluate, seeded, train,
+    Counts, FusedAdamConfig, NoSync, NodeTask, NodeTensors, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, TypeMap, evaluate, seeded,
+    train,
 };
 use burn_gnn_sampling::RowType;
 use burn_gnn_sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
@@ -80,7 +80,7 @@ impl Task {
                 let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, self.set.num_classes).unwrap();
                 let x = NodeTensors::from_list(self.set.graph.schema(), b.x.into_iter().map(|x| x.map(Tensor::from_inner)));
                 let logits = net.forward_blocks(&b.batch.blocks, &x)[&self.set.target].clone();
-                let grads = GradientsParams::from_grads(cross_entropy(logits, &rows).backward(), &net);
+                let grads = GradientsParams::from_grads(rows.cross_entropy(logits).backward(), &net);
                 net = optimizer.step(0.01, net, grads);
             }
             let logits = net.valid().forward(&self.set.graph, &x)[&self.set.target].clone();

@@ -181,7 +181,7 @@ fn gradients_of_a_model_are_finite_differences() {
         let model = to_dtype(seeded(0, || config.init(&g, inputs, &device)).unwrap(), FloatDType::F64);
         let x = NodeTensors::from([("b", matrix(&device.clone().inner(), "x", 3, 3))]);
         let rows = Rows::new(&[0, 2], &[1, 0, 0, -1], 2).unwrap();
-        let loss = |m: &Rgcn| cross_entropy(m.logits(&g.at_step(1, 4), &x, "a"), &rows);
+        let loss = |m: &Rgcn| rows.cross_entropy(m.logits(&g.at_step(1, 4), &x, "a"));
         let grads = loss(&model).backward();
         let got = values(&model.net.convs[0].weight.val().grad(&grads).unwrap());
         let base = values(&model.net.convs[0].weight.val());
@@ -408,7 +408,7 @@ fn a_rank_without_rows_has_a_tracked_zero_loss() {
         for n in [0, 3] {
             let x = Tensor::<2>::ones([n, 2], &device).require_grad();
             let rows = Rows { total: 5, ..Rows::default() };
-            let loss = cross_entropy(x.clone() * 2.0, &rows);
+            let loss = rows.cross_entropy(x.clone() * 2.0);
             assert!(loss.is_tracked());
             assert_eq!(values(&loss.clone().inner()), [0.0]);
             let grads = loss.backward();

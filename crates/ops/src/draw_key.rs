@@ -11,7 +11,7 @@ use crate::{DegreeScale, DegreesOf, GraphView};
 /// What dropout is keyed by in one pass of layers over a view, beside the key of the layer, original ids and columns
 /// ([`GraphView::draw_key`]).
 ///
-/// Whether entries are dropped at all is Burn's rule: they are on autodiff devices only, so [`valid`](burn::module::AutodiffModule::valid)
+/// Whether entries are dropped at all is Burn's rule: they are on autodiff devices only, so [`valid`](burn::module::Module::valid)
 /// turns dropout off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DrawKey {

@@ -58,7 +58,7 @@ fn same<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph
 }
 
 fn models_of_one_type(g: &Graph, device: &Device) {
-    let x = NodeTensors::from(matrix(device, "x", g.node_counts()[0], 4));
+    let x = NodeTensors::from([("_N", matrix(device, "x", g.node_counts()[0], 4))]);
     macro_rules! check {
         ($name:expr, $layers:expr, $model:expr) => {
             same($name, $layers, &f64s($model), (g, &x), &[false, true])
@@ -129,7 +129,7 @@ fn gradients_on_blocks_are_those_of_the_graph() {
     for device in devices().map(Device::autodiff) {
         let plain = device.clone().without_autodiff();
         let g = crate::views::graph();
-        let x = NodeTensors::from(Tensor::from_inner(matrix(&plain, "x", 6, 4)));
+        let x = NodeTensors::from([("_N", Tensor::from_inner(matrix(&plain, "x", 6, 4)))]);
         macro_rules! check {
             ($name:expr, $layers:expr, $model:expr) => {
                 gradients($name, $layers, &f64s($model), (&g, &x))

@@ -7,6 +7,7 @@ mod blocks;
 mod caches;
 mod formulas;
 mod inference;
+mod initializers;
 mod learning;
 mod numbering;
 mod random;
