@@ -220,11 +220,11 @@ const WITHOUT_CIRCLES: [(&str, &str, &str); 10] = [
     ("graph", "batch", "graph"),
     ("sampling", "loading", "sampler"),
     ("data", "store", "files"),
+    ("store", "cache", "rows"),
     ("plan", "gspmm", "broadcast"),
     ("cpu", "attention", "adjacency"),
     ("cube", "message", "layout"),
     ("ops", "gspmm", "operator"),
-    ("store", "cache", "rows"),
 ];
 
 #[test]
