@@ -220,6 +220,7 @@ const WITHOUT_CIRCLES: [(&str, &str, &str); 12] = [
     ("graph", "batch", "graph"),
     ("sampling", "loading", "sampler"),
     ("data", "store", "files"),
+    ("store", "cache", "rows"),
     ("plan", "gspmm", "broadcast"),
     ("cpu", "attention", "adjacency"),
     ("cube", "message", "layout"),

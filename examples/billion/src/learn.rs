@@ -8,7 +8,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{FusedAdamConfig, Layerwise, Mode, Rows, Sage, SageConfig, cross_entropy, seeded};
+use burn_gnn::models::{FusedAdamConfig, Layerwise, Rows, Sage, SageConfig, cross_entropy, seeded};
 use burn_gnn::sampling::{MiniBatch, NeighborSampler, SampleKey};
 use burn_gnn_store::{CacheStats, PlannedRows, RowFormat, RowWriter, StoreError, StoredRows};
 
@@ -52,16 +52,16 @@ pub(crate) fn batches(
 /// One epoch; the model and the loss of every step.
 pub(crate) fn train(args: &Args, shape: &Shape, batches: impl Iterator<Item = Result<(MiniBatch, Vec<f32>)>>) -> Result<(Sage, Vec<f32>)> {
     let device = Device::flex();
-    let config = SageConfig::new(args.width, CLASSES as usize).with_layers(args.fanouts.len()).with_hidden(args.hidden).with_dropout(0.2);
+    let config =
+        SageConfig::new(args.width, CLASSES as usize).with_num_layers(args.fanouts.len()).with_hidden(args.hidden).with_dropout(0.2);
     let mut net = seeded(args.seed, || config.try_init(&device.clone().autodiff()))?;
     let (mut optimizer, mut losses) = (FusedAdamConfig::new().init(), vec![]);
-    for (step, batch) in batches.enumerate() {
+    for batch in batches {
         let (batch, rows) = batch?;
         let labels: Vec<i64> = batch.output_nodes(0).iter().map(|&v| i64::from(shape.class(v))).collect();
         let rows_of = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, CLASSES as usize)?;
         let x = Tensor::<2>::from_data(TensorData::new(rows, [batch.input_nodes(0).len(), args.width]), &device);
-        let mode = Mode::Train { seed: args.seed, step: step as u64 };
-        let loss = cross_entropy(net.forward_blocks(&batch.blocks, Tensor::from_inner(x), mode), &rows_of);
+        let loss = cross_entropy(net.forward_blocks(&batch.blocks, Tensor::from_inner(x)), &rows_of);
         losses.push(loss.clone().inner().into_scalar::<f32>());
         let grads = GradientsParams::from_grads(loss.backward(), &net);
         net = optimizer.step(0.003, net, grads);
@@ -112,7 +112,7 @@ pub(crate) fn infer(args: &Args, shape: &Shape, graph: &Graph, rows: &Arc<Stored
         for batch in PlannedRows::new(input.clone(), args.memory / 4, args.window, batches) {
             let b = batch?;
             let x = Tensor::<2>::from_data(TensorData::new(b.rows, [b.batch.input_nodes(0).len(), input.width()]), &Device::flex());
-            let y = net.layer(layer, &b.batch.blocks[0], vec![x]).pop().context("a layer has rows of its node type")?;
+            let y = net.layer(layer, &b.batch.blocks[0], [("_N", x)].into()).remove("_N").context("a layer has rows of its node type")?;
             let y: Vec<f32> = y.into_data().iter::<f32>().collect();
             for (&v, row) in b.batch.output_nodes(0).iter().zip(y.chunks_exact(width)) {
                 // Nodes that nobody needs have rows of zeros.
