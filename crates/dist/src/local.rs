@@ -114,13 +114,6 @@ impl LocalPartition {
         let ntype = ntype_number(self.book.schema(), ntype);
         self.plan.num_inner(ntype)
     }
-    /// Nodes of a type that this part borrows.
-    ///
-    /// # Panics
-    /// There is no such type.
-    pub(crate) fn num_halo(&self, ntype: usize) -> usize {
-        self.plan.num_halo(ntype)
-    }
     /// Original ids of the inner nodes of a type, by row, ascending.
     ///
     /// # Panics
@@ -187,10 +180,10 @@ impl GraphView for LocalPartition {
         of_etype(&self.relations, etype)
     }
     fn num_src(&self, ntype: usize) -> usize {
-        self.num_inner(ntype) + self.num_halo(ntype)
+        self.plan.num_inner(ntype) + self.plan.num_halo(ntype)
     }
     fn num_dst(&self, ntype: usize) -> usize {
-        self.num_inner(ntype)
+        self.plan.num_inner(ntype)
     }
     #[track_caller]
     fn total_nodes(&self, ntype: usize) -> u64 {

@@ -227,7 +227,6 @@ const WITHOUT_CIRCLES: [(&str, &str, &str); 12] = [
     ("ops", "gspmm", "operator"),
     ("dist", "tensor", "graph"),
     ("models", "rgcn", "rel_graph_conv"),
-    ("store", "partition", "error"),
 ];
 
 #[test]

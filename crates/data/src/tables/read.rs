@@ -88,7 +88,12 @@ pub(crate) fn read(
         };
         let (first, table) = all.get_or_insert_with(|| (header.clone(), Columns::empty(&header, decoder)));
         if first.text_ids != header.text_ids {
-            let kind = |h: &Header| h.text_ids.iter().map(|&text| if text { "string" } else { "int64" }).collect::<Vec<_>>().join(" and ");
+            let kind = |h: &Header| {
+                let mut kinds: Vec<&str> = h.text_ids.iter().map(|&text| if text { "string" } else { "int64" }).collect();
+                // Both ends of one kind are one word.
+                kinds.dedup();
+                kinds.join(" and ")
+            };
             let other = places.files.first().map_or(String::new(), |f| f.0.path.display().to_string());
             problems.push(table_error(&piece.path, 1, 1, format!("{} ids as in {other}", kind(first)), &*kind(&header)));
             continue;

@@ -115,7 +115,7 @@ impl fmt::Display for StepPlan {
                 bytes(r.bytes_sent)
             )?;
         }
-        write!(f, "{:>7} {:>67}", "all", bytes(self.bytes_sent()))
+        write!(f, "{:>7} {:>66}", "all", bytes(self.bytes_sent()))
     }
 }
 

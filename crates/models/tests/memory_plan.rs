@@ -1,0 +1,175 @@
+//! Predicted memory of training against the most bytes that were in use.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::Graph;
+use burn_gnn_models::{
+    BatchSizes, FusedAdamConfig, GcnConfig, LayerViews, MemoryPlan, Mode, ModelSizes, NodeClassifier, Rows, SageConfig, Whole,
+    cross_entropy, plan_full_batch, plan_mini_batch,
+};
+use burn_gnn_ops::Stream;
+use burn_gnn_sampling::{GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds};
+
+/// Counts bytes in use, and the most there were.
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+fn count(more: usize, less: usize) {
+    let live = LIVE.fetch_add(more, Ordering::Relaxed) + more;
+    PEAK.fetch_max(live, Ordering::Relaxed);
+    LIVE.fetch_sub(less, Ordering::Relaxed);
+}
+
+// SAFETY: every call is passed on unchanged to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size(), 0);
+        // SAFETY: as promised to this function.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size(), 0);
+        // SAFETY: as promised to this function.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count(0, layout.size());
+        // SAFETY: as promised to this function.
+        unsafe { System.dealloc(block, layout) }
+    }
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size, layout.size());
+        // SAFETY: as promised to this function.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most bytes in use during `run`, beyond `before`.
+fn peak(before: usize, run: impl FnOnce()) -> usize {
+    PEAK.store(LIVE.load(Ordering::Relaxed), Ordering::Relaxed);
+    run();
+    PEAK.load(Ordering::Relaxed) - before
+}
+
+fn graph(nodes: usize, degree: usize) -> Graph {
+    let s = Stream::new(3, "edges", 0);
+    let end = |side: u64| (0..(nodes * degree) as u64).map(|e| (s.uniform(e, side) * nodes as f64) as u32).collect();
+    Graph::homogeneous(nodes, end(0), end(1)).unwrap()
+}
+
+/// One step of training.
+fn step<M: NodeClassifier, V: LayerViews + ?Sized>(
+    model: M,
+    optimizer: &mut burn::optim::ModuleOptimizer,
+    views: &V,
+    x: Tensor<2>,
+    rows: &Rows,
+    mode: Mode,
+) -> M {
+    let logits = model.logits_over(views, &[Some(x)], 0, mode);
+    let grads = cross_entropy(logits, rows).backward();
+    let grads = GradientsParams::from_grads(grads, &model);
+    optimizer.step(0.01, model, grads)
+}
+
+/// Prints both and holds them against each other.
+fn compare(what: &str, plan: MemoryPlan, measured: usize) {
+    let off = plan.peak() as f64 / measured as f64 - 1.0;
+    println!(
+        "{what}: predicted {:.2} MB, measured {:.2} MB, {:+.1} % {plan:?}",
+        plan.peak() as f64 / 1e6,
+        measured as f64 / 1e6,
+        100.0 * off
+    );
+    assert!(off.abs() <= 0.15, "{what}: predicted {} bytes, measured {measured}\n{plan}", plan.peak());
+}
+
+/// A graph, features and labels that training holds, and its last step; three steps in all.
+fn full_batch<M: NodeClassifier>(
+    what: &str,
+    sizes: &ModelSizes,
+    model: impl FnOnce(&Device) -> M,
+    nodes: usize,
+    degree: usize,
+    compared: bool,
+) {
+    let (device, before) = (Device::flex().autodiff(), LIVE.load(Ordering::Relaxed));
+    let g = graph(nodes, degree);
+    let x = Tensor::<2>::ones([nodes, sizes.widths()[0]], &device);
+    let labels: Vec<i64> = (0..nodes as i64).map(|v| v % 4).collect();
+    let rows = Rows::new(&(0..nodes as u32 / 2).collect::<Vec<_>>(), &labels, 4).unwrap();
+    drop(labels);
+    let (model, mut optimizer) = (model(&device), FusedAdamConfig::new().init());
+    let measured = peak(before, || {
+        let mut model = model;
+        for i in 0..3 {
+            model = step(model, &mut optimizer, &Whole(&g), x.clone(), &rows, mode(sizes, i));
+        }
+    });
+    if compared {
+        compare(what, plan_full_batch(sizes, &g).unwrap(), measured);
+    }
+}
+
+fn mode(sizes: &ModelSizes, step: u64) -> Mode {
+    if sizes.has_dropout() { Mode::Train { seed: 1, step } } else { Mode::Eval }
+}
+
+fn mini_batch<M: NodeClassifier>(
+    what: &str,
+    sizes: &ModelSizes,
+    model: impl FnOnce(&Device) -> M,
+    nodes: usize,
+    degree: usize,
+    fanouts: [i64; 2],
+) {
+    let (device, before) = (Device::flex().autodiff(), LIVE.load(Ordering::Relaxed));
+    let batch = BatchSizes { batch_size: 512, ahead: 0, sampled: 4 };
+    let seeds: Vec<u32> = (0..nodes as u32).step_by(8).collect();
+    let (g, width) = (graph(nodes, degree), sizes.widths()[0]);
+    let source = MemoryRows::new(&vec![1.0; nodes * width], width, RowType::F32).unwrap();
+    let sampler = NeighborSampler::new(&g, fanouts).unwrap();
+    let features = GraphFeatures::new(&g, &Device::flex()).with_nodes(.., source).unwrap();
+    let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", &seeds)]).unwrap(), batch.batch_size).unwrap();
+    let loader = loader.with_prefetch(0).with_features(features);
+    let (model, mut optimizer) = (model(&device), FusedAdamConfig::new().init());
+    let measured = peak(before, || {
+        let mut model = model;
+        for (i, b) in loader.epoch(0).enumerate() {
+            let b = b.unwrap();
+            let labels: Vec<i64> = b.seeds[0].iter().map(|&v| i64::from(v % 4)).collect();
+            let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, 4).unwrap();
+            let x = Tensor::from_inner(b.x[0].clone().unwrap());
+            model = step(model, &mut optimizer, &b.batch.blocks[..], x, &rows, mode(sizes, i as u64));
+        }
+    });
+    compare(what, plan_mini_batch(sizes, loader.sampler(), "_N", &seeds, batch).unwrap(), measured);
+}
+
+/// One test: another one's memory would be counted too.
+#[test]
+fn what_is_predicted_is_used() {
+    let gcn = |w: [usize; 3], dropout: f64| move |d: &Device| GcnConfig::new(w[0], w[2]).with_hidden(w[1]).with_dropout(dropout).init(d);
+    let sage = |w: [usize; 3], dropout: f64| move |d: &Device| SageConfig::new(w[0], w[2]).with_hidden(w[1]).with_dropout(dropout).init(d);
+    // What is made once: threads and their buffers.
+    full_batch("warm-up", &ModelSizes::gcn([64, 64, 8]), gcn([64, 64, 8], 0.0), 2_000, 4, false);
+    let n = 20_000;
+    for w in [[128, 64, 8], [64, 128, 16], [32, 32, 4]] {
+        full_batch(&format!("gcn {w:?}"), &ModelSizes::gcn(w), gcn(w, 0.0), n, 12, true);
+        full_batch(&format!("sage {w:?}"), &ModelSizes::sage(w), sage(w, 0.0), n, 4, true);
+        full_batch(&format!("gcn {w:?}, dropout"), &ModelSizes::gcn(w).with_dropout(), gcn(w, 0.5), n, 6, true);
+        full_batch(&format!("sage {w:?}, dropout"), &ModelSizes::sage(w).with_dropout(), sage(w, 0.5), n, 6, true);
+    }
+    for (w, fanouts) in [([128, 64, 8], [10, 10]), ([64, 128, 16], [15, 5])] {
+        mini_batch(&format!("gcn {w:?}, fan-outs {fanouts:?}"), &ModelSizes::gcn(w), gcn(w, 0.0), 40_000, 12, fanouts);
+        mini_batch(&format!("sage {w:?}, fan-outs {fanouts:?}"), &ModelSizes::sage(w), sage(w, 0.0), 40_000, 12, fanouts);
+    }
+}
