@@ -17,14 +17,14 @@ fn fits(args: &Args) -> bool {
 
 /// Equality of everything that a batch has.
 fn same(a: &MiniBatch, b: &MiniBatch) -> bool {
-    let blocks = a.blocks.iter().zip(&b.blocks);
+    let mut blocks = a.blocks.iter().zip(&b.blocks);
     let same = |(a, b): (&burn_gnn::sampling::Block, &burn_gnn::sampling::Block)| {
         a.src_nodes(0) == b.src_nodes(0)
             && a.dst_nodes(0) == b.dst_nodes(0)
             && a.relations() == b.relations()
             && a.in_degrees(0) == b.in_degrees(0)
     };
-    a.seeds == b.seeds && a.blocks.len() == b.blocks.len() && blocks.map(same).all(|same| same)
+    a.seeds == b.seeds && a.blocks.len() == b.blocks.len() && blocks.all(same)
 }
 
 /// Whether all batches of the epoch and all losses are those in memory, bit for bit; `None` where memory does not hold the graph.
