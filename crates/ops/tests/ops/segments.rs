@@ -222,7 +222,7 @@ fn readout_of_a_batch() {
                 let mut at = 0;
                 let of_graph = |&n: &usize| {
                     at += n;
-                    f64s(segment_reduce(x(rows).slice([at - n..at]), &Segments::from_lengths(&[n]), reduce))
+                    f64s(segment_reduce(x(rows).slice_dim(0, at - n..at), &Segments::from_lengths(&[n]), reduce))
                 };
                 lengths.iter().flat_map(of_graph).collect::<Vec<_>>()
             };
