@@ -24,6 +24,7 @@ pub mod gsddmm;
 pub mod gspmm;
 mod half_floats;
 mod lanes;
+mod masked;
 mod philox;
 pub mod relational;
 mod runs;
@@ -42,7 +43,7 @@ pub use gspmm::aggregate;
 
 pub(crate) use adjacency::Adjacency;
 pub(crate) use burn_gnn_structure::internal::{prefetch, prefetch_at};
-pub(crate) use exp::{divisor, inverse, shift};
+pub(crate) use masked::{divisor, inverse, shift};
 pub(crate) use runs::{by_edges, evenly, split_mut};
 pub(crate) use scatter::{EdgeRows, Places, Scattered, collect_beside, collect_rows, collect_rows_and_edges, collect_rows2, scatter};
 pub(crate) use simd::{Vectorised, ahead, vectorised, widest};

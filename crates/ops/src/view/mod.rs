@@ -1,5 +1,15 @@
 //! What a layer sees of a graph.
 
+mod draw_key;
+mod edge_types;
+mod edges;
+mod scope;
+
+pub use draw_key::{DrawKey, Keyed};
+pub use edge_types::EdgeTypes;
+pub use edges::Edges;
+pub use scope::{DropoutKey, next_stream, seeded};
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -8,7 +18,7 @@ use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation, Schema, of_etype, of_
 use burn_gnn_sampling::Block;
 
 use crate::split::first_rows;
-use crate::{DegreeScale, DegreesOf, DrawKey, EdgeTypes, Edges, Keyed};
+use crate::{DegreeScale, DegreesOf};
 
 /// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.
 ///
