@@ -8,7 +8,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{FusedAdamConfig, Layerwise, Rows, Sage, SageConfig, cross_entropy, seeded};
+use burn_gnn::models::{FusedAdamConfig, Layerwise, Sage, SageConfig, cross_entropy, seeded};
 use burn_gnn::sampling::{MiniBatch, NeighborSampler, SampleKey};
 use burn_gnn_store::{CacheStats, PlannedRows, RowFormat, RowWriter, StoreError, StoredRows};
 
@@ -59,9 +59,9 @@ pub(crate) fn train(args: &Args, shape: &Shape, batches: impl Iterator<Item = Re
     for batch in batches {
         let (batch, rows) = batch?;
         let labels: Vec<i64> = batch.output_nodes(0).iter().map(|&v| i64::from(shape.class(v))).collect();
-        let rows_of = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, CLASSES as usize)?;
+        let seeds: Vec<u32> = (0..labels.len() as u32).collect();
         let x = Tensor::<2>::from_data(TensorData::new(rows, [batch.input_nodes(0).len(), args.width]), &device);
-        let loss = cross_entropy(net.forward_blocks(&batch.blocks, Tensor::from_inner(x)), &rows_of);
+        let loss = cross_entropy(net.forward_blocks(&batch.blocks, Tensor::from_inner(x)), &labels, &seeds);
         losses.push(loss.clone().inner().into_scalar::<f32>());
         let grads = GradientsParams::from_grads(loss.backward(), &net);
         net = optimizer.step(0.003, net, grads);
