@@ -7,10 +7,10 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::{
-    BatchSizes, FusedAdamConfig, GcnConfig, LayerViews, MemoryPlan, Mode, ModelSizes, NodeClassifier, Rows, SageConfig, Whole,
-    cross_entropy, plan_full_batch, plan_mini_batch,
+    BatchSizes, FusedAdamConfig, GcnConfig, LayerViews, MemoryPlan, ModelSizes, NodeClassifier, Rows, SageConfig, Whole, plan_full_batch,
+    plan_mini_batch,
 };
-use burn_gnn_ops::Stream;
+use burn_gnn_ops::{GraphView, Stream};
 use burn_gnn_sampling::{GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds};
 
 /// Counts bytes in use, and the most there were.
@@ -72,10 +72,9 @@ fn step<M: NodeClassifier, V: LayerViews + ?Sized>(
     views: &V,
     x: Tensor<2>,
     rows: &Rows,
-    mode: Mode,
 ) -> M {
-    let logits = model.logits_over(views, &[Some(x)], 0, mode);
-    let grads = cross_entropy(logits, rows).backward();
+    let logits = model.logits_over(views, &[("_N", x)].into(), "_N");
+    let grads = rows.cross_entropy(logits).backward();
     let grads = GradientsParams::from_grads(grads, &model);
     optimizer.step(0.01, model, grads)
 }
@@ -111,16 +110,12 @@ fn full_batch<M: NodeClassifier>(
     let measured = peak(before, || {
         let mut model = model;
         for i in 0..3 {
-            model = step(model, &mut optimizer, &Whole(&g), x.clone(), &rows, mode(sizes, i));
+            model = step(model, &mut optimizer, &Whole(&g.at_step(1, i)), x.clone(), &rows);
         }
     });
     if compared {
         compare(what, plan_full_batch(sizes, &g).unwrap(), measured);
     }
-}
-
-fn mode(sizes: &ModelSizes, step: u64) -> Mode {
-    if sizes.has_dropout() { Mode::Train { seed: 1, step } } else { Mode::Eval }
 }
 
 fn mini_batch<M: NodeClassifier>(
@@ -143,12 +138,12 @@ fn mini_batch<M: NodeClassifier>(
     let (model, mut optimizer) = (model(&device), FusedAdamConfig::new().init());
     let measured = peak(before, || {
         let mut model = model;
-        for (i, b) in loader.epoch(0).enumerate() {
+        for b in loader.epoch(0) {
             let b = b.unwrap();
             let labels: Vec<i64> = b.seeds[0].iter().map(|&v| i64::from(v % 4)).collect();
             let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, 4).unwrap();
             let x = Tensor::from_inner(b.x[0].clone().unwrap());
-            model = step(model, &mut optimizer, &b.batch.blocks[..], x, &rows, mode(sizes, i as u64));
+            model = step(model, &mut optimizer, &b.batch.blocks[..], x, &rows);
         }
     });
     compare(what, plan_mini_batch(sizes, loader.sampler(), "_N", &seeds, batch).unwrap(), measured);
