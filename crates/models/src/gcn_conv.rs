@@ -177,14 +177,17 @@ impl Conv for GcnConv {
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
         let bias = self.bias.as_ref().map(|b| b.val());
         let options = self.norm.options(edges);
+        let Endpoints { src, dst, .. } = x;
+        // Not read: features of destinations would wait for the end of the layer.
+        drop(dst);
         match self.weight.as_ref().map(|w| w.val()).filter(|w| !multiplies_first(w)) {
             Some(weight) => {
-                let h = weighted_aggregate(edges.relation(), x.src, edges.weight(), None, &options);
+                let h = weighted_aggregate(edges.relation(), src, edges.weight(), None, &options);
                 edges.finish(matmul_rows(h, weight), bias)
             }
             None => {
                 let options = AggregateOptions { activation: edges.activation(), ..options };
-                let h = weighted_aggregate(edges.relation(), x.src, edges.weight(), bias, &options);
+                let h = weighted_aggregate(edges.relation(), src, edges.weight(), bias, &options);
                 edges.drop(h)
             }
         }

@@ -126,7 +126,10 @@ impl Conv for SgConv {
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
         assert!(self.hops == 1, "sg_conv: expected 1 hop where relations share an exchange, got {}; call `forward`", self.hops);
         let all = hops_of(Self::NAME, 1, std::slice::from_ref(edges), self.norm);
-        let src = all[0].norm.scale_input(edges, Self::NAME, x.src);
+        let Endpoints { src, dst, .. } = x;
+        // Not read: features of destinations would wait for the end of the layer.
+        drop(dst);
+        let src = all[0].norm.scale_input(edges, Self::NAME, src);
         let y = weighted_aggregate(edges.relation(), src, all[0].weight.clone(), None, &all[0].options);
         edges.finish(matmul_rows(y, self.weight.val()), self.bias.as_ref().map(|b| b.val()))
     }
