@@ -394,7 +394,9 @@ impl Layer<'_> {
         let relations = g.schema().etypes().iter().map(|t| t.relation[1..].parse().unwrap_or(0)).collect();
         let conv = HgtConvConfig::from_graph(&g, x.dims()[1], number("head_size")?, number("num_heads")?)
             .with_relations(Some(relations))
-            .with_layer_norm(self.flag("use_norm", false));
+            .with_layer_norm(self.flag("use_norm", false))
+            // Gradients are asked for, and vectors are without.
+            .with_dropout(0.0);
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
         let by_type = nodes.iter().map(|n| Some(x.clone().select(0, ints(n, self.device))));
         let y = Tensor::cat(conv.forward(&g, NodeTensors::from_list(g.schema(), by_type)).into_values(), 0);
