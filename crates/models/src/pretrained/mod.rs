@@ -72,13 +72,13 @@ pub trait Pretrained: Module + ModuleDisplay {
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use burn_gnn_models::{Framework, GraphConv, GraphConvConfig, ModelError, StateDict};
+/// use burn_gnn_models::{Framework, GcnConv, GcnConvConfig, ModelError, StateDict};
 /// let device = Device::flex();
-/// let theirs = GraphConvConfig::new(3, 2).init(&device);
+/// let theirs = GcnConvConfig::new(3, 2).init(&device);
 /// let file = StateDict::of(&theirs, Framework::Pyg).to_safetensors()?; // `lin.weight` and `bias`
-/// let ours = GraphConvConfig::new(3, 2).init(&device);
+/// let ours = GcnConvConfig::new(3, 2).init(&device);
 /// let ours = StateDict::from_safetensors(&file)?.load(ours, Framework::Pyg)?;
-/// let weight = |conv: GraphConv| conv.weight.map(|w| w.val().into_data());
+/// let weight = |conv: GcnConv| conv.weight.map(|w| w.val().into_data());
 /// assert_eq!(weight(ours), weight(theirs));
 /// # Ok::<(), ModelError>(())
 /// ```
@@ -172,8 +172,8 @@ impl StateDict {
     ///
     /// ```
     /// use burn::tensor::Device;
-    /// use burn_gnn_models::{Framework, GraphConvConfig, ModelError, StateDict};
-    /// let conv = GraphConvConfig::new(3, 2).init(&Device::flex());
+    /// use burn_gnn_models::{Framework, GcnConvConfig, ModelError, StateDict};
+    /// let conv = GcnConvConfig::new(3, 2).init(&Device::flex());
     /// let state = StateDict::of(&conv, Framework::Pyg); // `lin.weight` and `bias`
     /// let state = state.renamed(|name| Some(format!("encoder.{}", name.replace("lin.", "projection."))))?;
     /// assert_eq!(state.tensors().map(|(name, _)| name).collect::<Vec<_>>(), ["encoder.bias", "encoder.projection.weight"]);
