@@ -251,7 +251,7 @@ impl Block {
     /// use burn_gnn_graph::Graph;
     /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
     /// let g = Graph::builder().nodes("a", 3).nodes("b", 2).edges(("a", "to", "b"), vec![0, 2, 1], vec![0, 0, 1]).build()?;
-    /// let batch = NeighborSampler::new(&g, 1, 10)?.sample([("b", [0])], SampleKey::new(0))?;
+    /// let batch = NeighborSampler::new(&g, [10])?.sample([("b", [0])], SampleKey::new(0))?;
     /// assert_eq!((batch.blocks[0].src_nodes("a"), batch.blocks[0].dst_nodes("b")), (&[0, 2][..], &[0][..]));
     /// # Ok::<(), burn_gnn_graph::GraphError>(())
     /// ```
