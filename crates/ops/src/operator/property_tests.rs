@@ -119,7 +119,7 @@ fn backward_reads_what_is_kept() {
             total += count;
         }
     }
-    assert!(total > 500, "only {total} tensors were kept");
+    assert!(total > 300, "only {total} tensors were kept");
 }
 
 /// A gradient is an operator without one, unless Burn or an operator of the library differentiates it again.
