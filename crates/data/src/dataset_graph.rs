@@ -94,7 +94,7 @@ mod tests {
         assert_eq!([mask(&g, "train_mask"), mask(&g, "val_mask"), mask(&g, "test_mask")], [split.train, vec![], split.test]);
         assert!(club.graph.nodes(..).unwrap().columns().next().is_none(), "the set's own graph stays as it was");
 
-        // Several splits are told apart by name, ids out of range are refused.
+        // Several splits are distinguished by name, ids out of range are refused.
         club.splits.insert("second".into(), Split { train: vec![5], val: vec![6], test: vec![7] });
         let g = club.to_graph(&device).unwrap();
         assert_eq!([mask(&g, "train_mask_public"), mask(&g, "val_mask_second")], [vec![0, 33], vec![6]]);

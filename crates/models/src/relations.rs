@@ -45,7 +45,7 @@ impl Sorted {
 
     /// Incoming relations of every node type; `None` where no relation with edges anywhere ends in it.
     ///
-    /// Graphs are told apart by the identity of their relations, which costs no pass over edges.
+    /// Graphs are distinguished by the identity of their relations, which costs no pass over edges.
     #[track_caller]
     pub(crate) fn of<G: GraphView + ?Sized>(&self, g: &G) -> ByDst {
         let relations: Vec<Relation> = (0..g.schema().etypes().len()).map(|r| g.relation(r).clone()).collect();

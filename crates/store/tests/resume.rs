@@ -21,7 +21,7 @@ fn build(path: &Path, memory: u64) -> CscBuild {
 
 /// Run by the tests below, in a process of its own.
 #[test]
-#[ignore = "wants a file that another test names"]
+#[ignore = "run by the tests of this file in a process of its own"]
 fn child() {
     let path = PathBuf::from(std::env::var_os(FILE).unwrap());
     let stats = build(&path, 4 << 20).run(EdgeIter::new((0..EDGES).map(edge))).unwrap();

@@ -36,7 +36,7 @@ pub(crate) struct TypePlan {
 pub struct HaloPlan {
     pub(crate) comm: Arc<dyn Communicator>,
     pub(crate) types: Vec<TypePlan>,
-    /// Exchanges so far: two of one name are told apart by their number.
+    /// Exchanges so far: two of one name are distinguished by their number.
     pub(crate) calls: AtomicU64,
 }
 

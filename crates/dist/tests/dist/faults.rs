@@ -164,7 +164,7 @@ fn unreadable_partitionings_are_not_overwritten() {
     }
 }
 
-/// What older versions wrote has no checksum of itself: it is told apart by its version, and of this version the key must be there.
+/// What older versions wrote has no checksum of itself: it is recognised by its version, and of this version the key must be there.
 #[test]
 fn metadata_and_manifests_have_checksums() {
     let dir = tempfile::tempdir().unwrap();

@@ -65,7 +65,7 @@ fn every_value_is_a_point_at_its_height() {
             assert!((y - a.1 - slope * (v - a.0)).abs() <= 1.5, "{line:?}");
         }
     }
-    // Every epoch has one label, which is a whole number; the axes are named, and labels of losses are told apart.
+    // Every epoch has one label, which is a whole number; the axes are named, and losses have different labels.
     let texts: Vec<&str> = svg.split("<text").skip(1).map(|t| t.split_once('>').unwrap().1.split('<').next().unwrap().trim()).collect();
     for epoch in 1..=7 {
         assert_eq!(texts.iter().filter(|t| **t == epoch.to_string()).count(), 2, "epoch {epoch}, in two panels: {texts:?}");

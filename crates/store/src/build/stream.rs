@@ -40,7 +40,7 @@ impl EdgeChunk {
 ///
 /// A build that is resumed reads the same stream again and [skips](Self::skip) what it has.
 pub trait EdgeStream {
-    /// Appends up to `most` edges to `chunk`; how many. 0 where there are no more.
+    /// Appends up to `most` edges to `chunk` and returns how many, 0 where there are no more.
     ///
     /// # Errors
     /// What keeps the stream from being read.

@@ -87,7 +87,7 @@ mod tests {
         let (a, b) = (Head::new("all_gather `a`", 5), Head::new("all_gather `b`", 5));
         assert_eq!((a.len(), a.call().as_str()), (5, "all_gather `a`"));
         assert!(!a.is_call_of(&b) && a.is_call_of(&Head::new("all_gather `a`", 6)));
-        // Cut at a character, told apart behind the cut.
+        // Cut at a character, distinguished behind the cut.
         let cut = Head::new(&format!("{}é", "x".repeat(NAME - 1)), 0);
         assert_eq!(cut.call().len(), NAME - 1);
         assert!(!Head::new(&long, 0).is_call_of(&Head::new(&format!("{long}y"), 0)));

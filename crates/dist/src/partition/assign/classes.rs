@@ -21,7 +21,7 @@ pub(crate) struct Classes {
 impl Classes {
     /// Types, inside a type the classes that `config` names; one class if it asks for neither. There is a node.
     pub(crate) fn of(graph: &Graph, config: &PartitionConfig) -> Self {
-        // Key of a class: its type (0 for all that are not told apart, else number + 1) and the class given.
+        // Key of a class: its type (0 for all that are not distinguished, else number + 1) and the class given.
         let types = || {
             graph.schema().ntypes().iter().zip(graph.node_counts()).enumerate().map(|(t, (name, &n))| {
                 let given = config.balance_classes.get(name);
