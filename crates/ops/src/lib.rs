@@ -48,6 +48,9 @@ mod segment;
 mod split;
 mod typed;
 mod view;
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+#[allow(deprecated)]
+mod zero_width_tests;
 
 pub use aggregate::{AggregateOptions, DegreeScale, DegreesOf, try_weighted_aggregate, weighted_aggregate, weighted_aggregate_reference};
 pub use attention::*;

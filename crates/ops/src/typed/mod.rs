@@ -3,7 +3,7 @@
 mod cpu;
 #[cfg(feature = "cube")]
 mod cube;
-mod operator;
+pub(crate) mod operator;
 mod reference;
 
 use burn_gnn_plan::TypedPlan;
