@@ -1,58 +1,14 @@
 //! Inference over a whole graph needs memory for two matrices and a chunk, not for what a forward of the whole graph makes.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod counting;
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::{GatConfig, InferenceConfig, Layerwise, NodeClassifier, NodeTensors, SageConfig, infer};
 
-/// Counts bytes in use, and the most there were.
-struct Counting;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-fn count(more: usize, less: usize) {
-    let live = LIVE.fetch_add(more, Ordering::Relaxed) + more;
-    PEAK.fetch_max(live, Ordering::Relaxed);
-    LIVE.fetch_sub(less, Ordering::Relaxed);
-}
-
-// SAFETY: every call is passed on unchanged to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 0);
-        // SAFETY: as promised to this function.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 0);
-        // SAFETY: as promised to this function.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count(0, layout.size());
-        // SAFETY: as promised to this function.
-        unsafe { System.dealloc(block, layout) }
-    }
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size, layout.size());
-        // SAFETY: as promised to this function.
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// Most bytes in use during `run`, beyond those before it.
 fn peak(run: impl FnOnce() -> Tensor<2>) -> usize {
-    let before = LIVE.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    let y = run();
-    assert_eq!(y.dims(), [NODES, 8]);
-    PEAK.load(Ordering::Relaxed) - before
+    counting::peak(counting::live(), || assert_eq!(run().dims(), [NODES, 8]))
 }
 
 const NODES: usize = 40_000;

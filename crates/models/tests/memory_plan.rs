@@ -1,7 +1,6 @@
 //! Predicted memory of training against the most bytes that were in use.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod counting;
 
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
@@ -12,52 +11,7 @@ use burn_gnn_models::{
 };
 use burn_gnn_ops::{GraphView, Stream};
 use burn_gnn_sampling::{GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds};
-
-/// Counts bytes in use, and the most there were.
-struct Counting;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-fn count(more: usize, less: usize) {
-    let live = LIVE.fetch_add(more, Ordering::Relaxed) + more;
-    PEAK.fetch_max(live, Ordering::Relaxed);
-    LIVE.fetch_sub(less, Ordering::Relaxed);
-}
-
-// SAFETY: every call is passed on unchanged to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 0);
-        // SAFETY: as promised to this function.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 0);
-        // SAFETY: as promised to this function.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count(0, layout.size());
-        // SAFETY: as promised to this function.
-        unsafe { System.dealloc(block, layout) }
-    }
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size, layout.size());
-        // SAFETY: as promised to this function.
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// The most bytes in use during `run`, beyond `before`.
-fn peak(before: usize, run: impl FnOnce()) -> usize {
-    PEAK.store(LIVE.load(Ordering::Relaxed), Ordering::Relaxed);
-    run();
-    PEAK.load(Ordering::Relaxed) - before
-}
+use counting::{live, peak};
 
 fn graph(nodes: usize, degree: usize) -> Graph {
     let s = Stream::new(3, "edges", 0);
@@ -100,7 +54,7 @@ fn full_batch<M: NodeClassifier>(
     degree: usize,
     compared: bool,
 ) {
-    let (device, before) = (Device::flex().autodiff(), LIVE.load(Ordering::Relaxed));
+    let (device, before) = (Device::flex().autodiff(), live());
     let g = graph(nodes, degree);
     let x = Tensor::<2>::ones([nodes, sizes.widths()[0]], &device);
     let labels: Vec<i64> = (0..nodes as i64).map(|v| v % 4).collect();
@@ -126,7 +80,7 @@ fn mini_batch<M: NodeClassifier>(
     degree: usize,
     fanouts: [i64; 2],
 ) {
-    let (device, before) = (Device::flex().autodiff(), LIVE.load(Ordering::Relaxed));
+    let (device, before) = (Device::flex().autodiff(), live());
     let batch = BatchSizes { batch_size: 512, ahead: 0, sampled: 4 };
     let seeds: Vec<u32> = (0..nodes as u32).step_by(8).collect();
     let (g, width) = (graph(nodes, degree), sizes.widths()[0]);
