@@ -51,14 +51,25 @@ struct Part {
     /// The last of them, from a block's beginning on.
     buffer: Vec<u8>,
     checks: Vec<u64>,
+    /// Whether nothing lies in the file behind `len`, so that blocks of zeros need no write.
+    fresh: bool,
 }
 
 impl Part {
-    /// Hashes and writes the whole blocks of the buffer; all of it if `all`.
+    /// Hashes and writes the whole blocks of the buffer; all of it if `all`. Blocks of zeros stay holes of a fresh file.
     fn write(&mut self, file: &File, all: bool) -> std::io::Result<()> {
         let whole = if all { self.buffer.len() } else { self.buffer.len() / BLOCK * BLOCK };
         let at = self.offset + self.len - self.buffer.len() as u64;
-        write_at(file, &self.buffer[..whole], at)?;
+        let (mut from, mut next) = (0, 0);
+        while next < whole {
+            let to = whole.min(next + BLOCK);
+            if self.fresh && self.buffer[next..to].iter().all(|&b| b == 0) {
+                write_at(file, &self.buffer[from..next], at + from as u64)?;
+                from = to;
+            }
+            next = to;
+        }
+        write_at(file, &self.buffer[from..whole], at + from as u64)?;
         let hashed = self.buffer.len() / BLOCK * BLOCK;
         self.checks.extend(self.buffer[..hashed].chunks_exact(BLOCK).map(XxHash3_64::oneshot));
         // What was written of a block that is not whole stays, to be hashed with the rest of it.
@@ -84,7 +95,7 @@ impl SectionWriter {
     }
 
     fn new(path: &Path, file: File, header: Header) -> Self {
-        let part = |offset| Part { offset, len: 0, buffer: Vec::with_capacity(BUFFER + BLOCK), checks: vec![] };
+        let part = |offset| Part { offset, len: 0, buffer: Vec::with_capacity(BUFFER + BLOCK), checks: vec![], fresh: true };
         let parts = header.sections.iter().map(|p| part(p.offset)).collect();
         Self { path: path.into(), file, header, parts }
     }
@@ -104,7 +115,7 @@ impl SectionWriter {
                     part.buffer.extend_from_slice(&bytes[..n]);
                 }
             }
-            part.len = len;
+            (part.len, part.fresh) = (len, false);
         }
         Ok(writer)
     }
@@ -129,6 +140,11 @@ impl SectionWriter {
     pub(crate) fn sync(&mut self) -> Result<Vec<u64>, StoreError> {
         for part in &mut self.parts {
             part.write(&self.file, true).map_err(io(&self.path))?;
+        }
+        // A hole at the end is no byte of the file yet.
+        let end = self.parts.iter().map(|p| p.offset + p.len).max().unwrap_or(0);
+        if self.file.metadata().map_err(io(&self.path))?.len() < end {
+            self.file.set_len(end).map_err(io(&self.path))?;
         }
         self.file.sync_data().map_err(io(&self.path))?;
         Ok(self.parts.iter().map(|p| p.len).collect())
