@@ -22,7 +22,8 @@ use burn_gnn_structure::Compressed;
 use rayon::prelude::*;
 
 use super::runs::split_mut;
-use super::sink::{Sink, parts, room, zeros};
+use super::room;
+use super::sink::{Sink, parts, zeros};
 use burn_gnn_plan::Permutation;
 
 /// The row of each position: different rows for different positions, all rows.

@@ -9,6 +9,7 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
+use burn_gnn_structure::internal::{HUGE, huge_room};
 use rayon::prelude::*;
 
 use super::Elem;
@@ -71,28 +72,6 @@ impl<T: Elem> Sink<'_, T> {
     }
 }
 
-/// Memory from which a huge page can pay.
-const HUGE: usize = 4 << 20;
-
-/// Room for `n` entries; large room lies on huge pages where the system has them.
-pub(crate) fn room<T>(n: usize) -> Vec<T> {
-    let out: Vec<T> = Vec::with_capacity(n);
-    #[cfg(all(target_os = "linux", not(miri)))]
-    if n * size_of::<T>() >= HUGE {
-        const PAGE: usize = 2 << 20;
-        let (start, end) = (out.as_ptr() as usize, out.as_ptr() as usize + n * size_of::<T>());
-        let (start, end) = (start.next_multiple_of(PAGE), end / PAGE * PAGE);
-        if start < end {
-            // SAFETY: the range lies inside the allocation just made, and the advice changes no contents.
-            // Failure (a system without huge pages) leaves everything as it was.
-            unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
-        }
-    }
-    #[cfg(not(all(target_os = "linux", not(miri))))]
-    let _ = HUGE;
-    out
-}
-
 /// The rows of each run as a sink of its own.
 pub(super) fn parts<'a, T>(mut data: &'a mut [MaybeUninit<T>], runs: &[Range<usize>], width: usize) -> Vec<Sink<'a, T>> {
     let mut at = 0;
@@ -116,7 +95,7 @@ pub(crate) fn zeros<T: bytemuck::Pod + Send>(n: usize) -> Vec<T> {
         return vec![T::zeroed(); n];
     }
     // One write of every entry, by all threads: the memory is needed there next.
-    let mut out = room::<T>(n);
+    let mut out = huge_room::<T>(n);
     out.spare_capacity_mut()[..n].par_chunks_mut(1 << 18).for_each(|part| part.fill(MaybeUninit::zeroed()));
     // SAFETY: all `n` entries were written just now, and zero bytes are a value of a plain-data type.
     unsafe { out.set_len(n) };

@@ -2,8 +2,12 @@
 
 use std::collections::HashMap;
 
+use burn_gnn_graph::internal::{huge_room, prefetch};
+
 /// No node has this number.
 const NONE: u32 = u32::MAX;
+/// Ids that are prefetched ahead.
+const AHEAD: usize = 24;
 
 /// The row of each node of one type in the batch at hand: 4 bytes per node of the graph.
 ///
@@ -16,7 +20,9 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn new(num_nodes: usize) -> Self {
-        Self { row: vec![NONE; num_nodes] }
+        let mut row = huge_room(num_nodes);
+        row.resize(num_nodes, NONE);
+        Self { row }
     }
 
     /// Writes the row of each id to `out`; ids seen for the first time go to the end of `nodes`.
@@ -24,7 +30,10 @@ impl Rows {
         let mut next = nodes.len();
         // New and old nodes mix at random: a loop without branches, into memory for the case that all are new.
         nodes.resize(next + ids.len(), 0);
-        for (&v, out) in ids.iter().zip(out) {
+        for (i, (&v, out)) in ids.iter().zip(out).enumerate() {
+            if let Some(&ahead) = ids.get(i + AHEAD) {
+                prefetch(&self.row, ahead as usize, 1);
+            }
             let row = &mut self.row[v as usize];
             let is_new = *row == NONE;
             *row = if is_new { next as u32 } else { *row };

@@ -15,6 +15,7 @@ mod derived;
 mod derived_map;
 mod error;
 mod global_ids;
+mod huge_pages;
 mod ids;
 mod memory;
 mod node_ids;
@@ -51,6 +52,7 @@ pub use traversal::DfsLabel;
 pub mod internal {
     pub use crate::bytes::readable_bytes;
     pub use crate::error::setting;
+    pub use crate::huge_pages::{HUGE, huge_room};
     pub use crate::memory::{filled, reserve, room};
     pub use crate::prefetch::{prefetch, prefetch_at};
     pub use crate::relation::checks::{check_counts, check_ids, check_len, check_nodes};

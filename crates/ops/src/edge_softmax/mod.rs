@@ -10,6 +10,7 @@ mod segment_tests;
 
 pub use burn_gnn_plan::NormBy;
 pub(crate) use burn_gnn_plan::SoftmaxPlan;
+#[cfg(any(test, feature = "cube"))]
 pub(crate) use operator::SoftmaxGrad;
 
 use burn::tensor::Tensor;

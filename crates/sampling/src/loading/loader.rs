@@ -55,7 +55,6 @@ pub struct Loader<S: Sampler, F = ()> {
     pub(super) workers: usize,
     pub(super) prefetch: usize,
     /// Epoch of the next pass by Burn.
-    #[cfg_attr(not(feature = "dataloader"), expect(dead_code, reason = "read by Burn's `DataLoader` alone"))]
     pub(super) next_epoch: AtomicU64,
 }
 
