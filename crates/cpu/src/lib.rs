@@ -42,10 +42,10 @@ pub use exp::Exp;
 pub use gspmm::aggregate;
 
 pub(crate) use adjacency::Adjacency;
+pub(crate) use burn_gnn_structure::internal::huge_room as room;
 pub(crate) use burn_gnn_structure::internal::{prefetch, prefetch_at};
 pub(crate) use masked::{divisor, inverse, shift};
 pub(crate) use runs::{by_edges, evenly, split_mut};
 pub(crate) use scatter::{EdgeRows, Places, Scattered, collect_beside, collect_rows, collect_rows_and_edges, collect_rows2, scatter};
 pub(crate) use simd::{Vectorised, ahead, vectorised, widest};
-pub(crate) use burn_gnn_structure::internal::huge_room as room;
 pub(crate) use sink::{Sink, zeros};

@@ -21,8 +21,8 @@ use std::ops::Range;
 use burn_gnn_structure::Compressed;
 use rayon::prelude::*;
 
-use super::runs::split_mut;
 use super::room;
+use super::runs::split_mut;
 use super::sink::{Sink, parts, zeros};
 use burn_gnn_plan::Permutation;
 
