@@ -71,12 +71,12 @@ fn degree_norm(name: &str) -> Result<DegreeNorm, String> {
     }
 }
 
-fn aggregator(name: &str) -> Result<Aggregator, String> {
+fn aggregator(name: &str) -> Result<Reduce, String> {
     match name {
-        "sum" => Ok(Aggregator::Sum),
-        "mean" => Ok(Aggregator::Mean),
-        "max" => Ok(Aggregator::Max),
-        "min" => Ok(Aggregator::Min),
+        "sum" => Ok(Reduce::Sum),
+        "mean" => Ok(Reduce::Mean),
+        "max" => Ok(Reduce::Max),
+        "min" => Ok(Reduce::Min),
         other => Err(format!("unknown aggregator `{other}`")),
     }
 }
@@ -320,7 +320,7 @@ impl Layer<'_> {
 
     fn hetero_graph_conv(&self) -> Result<(), String> {
         let g = self.graph()?;
-        let by = self.config["aggregate"].as_str().filter(|a| *a != "stack").map_or(Ok(Aggregator::Sum), aggregator)?;
+        let by = self.config["aggregate"].as_str().filter(|a| *a != "stack").map_or(Ok(Reduce::Sum), aggregator)?;
         let config = HeteroGraphConvConfig::new().with_aggregate(by);
         // One for each edge type, in the order in which `init` asks.
         let prefixes = g.schema().etypes().iter().map(|etype| format!("mods.{}.", etype.relation));

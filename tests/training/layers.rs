@@ -184,7 +184,7 @@ const LAYERS: [(&str, Run); 15] = [
     }),
     ("hetero", |g, [a, b], d| {
         let make = |_: &EdgeType| GatConvConfig::new(3, 2, 2).init(d);
-        let layer = cast(HeteroGraphConvConfig::new().with_aggregate(Aggregator::Max).init(g.schema(), make), d);
+        let layer = cast(HeteroGraphConvConfig::new().with_aggregate(Reduce::Max).init(g.schema(), make), d);
         layer.forward(g, [("a", a), ("b", b)]).into_values().into_iter().enumerate().collect()
     }),
 ];

@@ -3,9 +3,9 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{EdgeDropout, Edges, dropout, weighted_aggregate};
+use burn_gnn_ops::{ConvInput, EdgeDropout, Edges, dropout, weighted_aggregate};
 
-use crate::conv::{Conv, ConvInput, Endpoints, check_computed, check_options, hop_input};
+use crate::conv::{Conv, Endpoints, check_computed, check_options, hop_input};
 use crate::edge_weight_norm::{Hop, hops_of};
 use crate::{DegreeNorm, DropoutKey, ModelError};
 

@@ -1,33 +1,10 @@
 //! Layers on one relation: what they take, and how features of both endpoints come there.
 
-use burn::config::Config;
 use burn::module::{Module, ModuleDisplay};
 use burn::nn::Linear;
 use burn::tensor::{Bool, Tensor, TensorData};
 use burn_gnn_graph::Relation;
-use burn_gnn_ops::{Edges, Reduce};
-
-/// Features of the input nodes of a relation: one tensor where it joins nodes of one type, else `(source, destination)`.
-#[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant)] // Tensors are handles; a box would be one more for every user to write.
-pub enum ConvInput {
-    /// The relation joins nodes of one type: the same features at both endpoints.
-    Same(Tensor<2>),
-    /// Features of the source type and features of the destination type.
-    Pair(Tensor<2>, Tensor<2>),
-}
-
-impl From<Tensor<2>> for ConvInput {
-    fn from(x: Tensor<2>) -> Self {
-        Self::Same(x)
-    }
-}
-
-impl From<(Tensor<2>, Tensor<2>)> for ConvInput {
-    fn from((src, dst): (Tensor<2>, Tensor<2>)) -> Self {
-        Self::Pair(src, dst)
-    }
-}
+use burn_gnn_ops::{ConvInput, Edges};
 
 /// Features of both endpoints of a relation, where the relation indexes them.
 #[derive(Clone, Debug)]
@@ -211,28 +188,4 @@ pub(crate) fn where_reached(relation: &Relation, y: Tensor<2>) -> Tensor<2> {
     let [rows, columns] = y.dims();
     let mask = Tensor::<2, Bool>::from_data(TensorData::new(alone, [rows, 1]), &y.device().without_autodiff());
     y.mask_fill(mask.expand([rows, columns]), 0.0)
-}
-
-/// How the features of neighbours become one row.
-#[derive(Config, Debug, PartialEq, Eq, Copy)]
-pub enum Aggregator {
-    /// Sum.
-    Sum,
-    /// Sum divided by the number of messages.
-    Mean,
-    /// Largest entry.
-    Max,
-    /// Smallest entry.
-    Min,
-}
-
-impl From<Aggregator> for Reduce {
-    fn from(a: Aggregator) -> Self {
-        match a {
-            Aggregator::Sum => Self::Sum,
-            Aggregator::Mean => Self::Mean,
-            Aggregator::Max => Self::Max,
-            Aggregator::Min => Self::Min,
-        }
-    }
 }

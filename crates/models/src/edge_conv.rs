@@ -4,10 +4,10 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{Activation, Edges, Side, gspmm_copy, matmul_rows, u_add_v};
+use burn_gnn_ops::{Activation, Edges, Reduce, Side, gspmm_copy, matmul_rows, u_add_v};
 
 use crate::ModelError;
-use crate::conv::{Aggregator, Conv, Endpoints, where_reached};
+use crate::conv::{Conv, Endpoints, where_reached};
 use crate::init::Init;
 use crate::mlp::{Mlp, MlpConfig, apply};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -20,8 +20,8 @@ pub struct EdgeConvConfig {
     /// Columns of the layers of `h`, at least one.
     pub widths: Vec<usize>,
     /// How the edges of a node become one row.
-    #[config(default = "Aggregator::Max")]
-    pub aggregator: Aggregator,
+    #[config(default = "Reduce::Max")]
+    pub aggregator: Reduce,
     /// How weights are drawn; biases begin with 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
@@ -52,7 +52,7 @@ pub struct EdgeConv {
     /// The other layers of `h`.
     pub nn: Option<Mlp>,
     #[module(skip)]
-    aggregator: Aggregator,
+    aggregator: Reduce,
 }
 
 impl EdgeConvConfig {
@@ -109,8 +109,8 @@ impl Conv for EdgeConv {
             dst = dst + b.val().unsqueeze();
         }
         match (&self.nn, self.aggregator) {
-            (None, Aggregator::Mean | Aggregator::Max | Aggregator::Min) => {
-                where_reached(relation, gspmm_copy(relation, Side::Lhs, self.aggregator.into(), src) + dst)
+            (None, Reduce::Mean | Reduce::Max | Reduce::Min) => {
+                where_reached(relation, gspmm_copy(relation, Side::Lhs, self.aggregator, src) + dst)
             }
             (nn, by) => {
                 let edges: Tensor<2> = u_add_v(relation, src, dst);
@@ -118,7 +118,7 @@ impl Conv for EdgeConv {
                     Some(nn) => nn.forward(activation::relu(edges)),
                     None => edges,
                 };
-                gspmm_copy(relation, Side::Rhs, by.into(), edges)
+                gspmm_copy(relation, Side::Rhs, by, edges)
             }
         }
     }

@@ -7,19 +7,10 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use burn_gnn_data::{Decoder, FeatureKind, FeatureSpec};
 use burn_gnn_graph::{Frame, Relation};
-use burn_gnn_ops::{Stream, copy_u_mean, copy_u_sum, uniform_rows};
+use burn_gnn_ops::{Reduce, Stream, copy_u_max, copy_u_mean, copy_u_min, copy_u_sum, uniform_rows};
 
 use crate::encoder_input::{EncoderInput, HostColumns, PartInput, lookup, numbers_of, runs};
 use crate::{ModelError, init, next_stream};
-
-/// How the rows of several values become one row.
-#[derive(Config, Debug, PartialEq, Eq, Copy)]
-pub enum Combiner {
-    /// Their sum, as GraphLearn's documentation says.
-    Sum,
-    /// Their mean, as GraphLearn's TensorFlow code does.
-    Mean,
-}
 
 /// Describes a [`FeatureEncoder`]; saved beside the weights it makes the same encoder again.
 ///
@@ -29,9 +20,10 @@ pub enum Combiner {
 pub struct FeatureEncoderConfig {
     /// Types and dimensions of the attributes, as for the tables.
     pub decoder: Decoder,
-    /// What happens to several values of one node.
-    #[config(default = "Combiner::Sum")]
-    pub combiner: Combiner,
+    /// How the rows of several values of one node become one: [`Reduce::Sum`], as GraphLearn's documentation says, [`Reduce::Mean`], as its
+    /// TensorFlow code does, or the largest or smallest entries.
+    #[config(default = "Reduce::Sum")]
+    pub combiner: Reduce,
     /// Mean of each number attribute, subtracted; empty for numbers as they are.
     #[config(default = "vec![]")]
     pub means: Vec<f32>,
@@ -295,8 +287,10 @@ impl FeatureEncoder {
     ) -> Tensor<2> {
         let (mut tables, mut at, mut out) = (self.tables.iter().map(|t| t.val()).enumerate(), 0, vec![]);
         let reduce = |(relation, table): (Relation, Tensor<2>)| match self.layout.config.combiner {
-            Combiner::Sum => copy_u_sum(&relation, table),
-            Combiner::Mean => copy_u_mean(&relation, table),
+            Reduce::Sum => copy_u_sum(&relation, table),
+            Reduce::Mean => copy_u_mean(&relation, table),
+            Reduce::Max => copy_u_max(&relation, table),
+            Reduce::Min => copy_u_min(&relation, table),
         };
         for part in &input.parts {
             out.push(match part {

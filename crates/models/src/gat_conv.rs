@@ -8,12 +8,12 @@ use burn_gnn_ops::{
     Activation, Edges, GatOptions, attention, bias_activation, gat_attention, gat_attention_weights, matmul_rows, u_add_v, u_mul_e_sum,
 };
 
-use crate::conv::{Conv, ConvInput, Endpoints, edge_rows, endpoints};
+use crate::conv::{Conv, Endpoints, edge_rows, endpoints};
 use crate::heads::{HeadScores, edge_shares, mean_heads, residual, split};
 use crate::init::Init;
 use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
-use crate::{DropoutKey, ModelError, init};
+use crate::{ConvInput, DropoutKey, ModelError, init};
 
 /// Describes a [`GatConv`].
 #[derive(Config, Debug)]

@@ -4,9 +4,9 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{Activation, Edges, attention, bias_activation, matmul_rows, u_add_v, u_mul_e_sum};
+use burn_gnn_ops::{Activation, ConvInput, Edges, attention, bias_activation, matmul_rows, u_add_v, u_mul_e_sum};
 
-use crate::conv::{Conv, ConvInput, Endpoints, edge_rows, endpoints};
+use crate::conv::{Conv, Endpoints, edge_rows, endpoints};
 use crate::heads::{edge_shares, mean_heads, residual, split};
 use crate::init::Init;
 use crate::mlp::apply;

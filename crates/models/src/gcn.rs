@@ -21,7 +21,7 @@ pub struct GcnConfig {
     pub d_input: usize,
     /// Number of classes.
     pub num_classes: usize,
-    /// Columns between layers.
+    /// Hidden size.
     #[config(default = 16)]
     pub hidden: usize,
     /// Number of layers.

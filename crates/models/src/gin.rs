@@ -22,7 +22,7 @@ pub struct GinConfig {
     pub d_input: usize,
     /// Number of classes.
     pub num_classes: usize,
-    /// Columns between layers, and inside their perceptrons.
+    /// Hidden size, between layers and inside their perceptrons.
     #[config(default = 64)]
     pub hidden: usize,
     /// Number of layers.

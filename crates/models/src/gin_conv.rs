@@ -4,10 +4,10 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{BinaryOp, Edges, Side, gspmm, gspmm_copy};
+use burn_gnn_ops::{BinaryOp, Edges, Reduce, Side, gspmm, gspmm_copy};
 
 use crate::ModelError;
-use crate::conv::{Aggregator, Conv, Endpoints};
+use crate::conv::{Conv, Endpoints};
 use crate::init::Init;
 use crate::mlp::{Mlp, MlpConfig};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
@@ -18,8 +18,8 @@ pub struct GinConvConfig {
     /// Widths of the perceptron, input first; empty for the identity.
     pub widths: Vec<usize>,
     /// How neighbours become one row.
-    #[config(default = "Aggregator::Sum")]
-    pub aggregator: Aggregator,
+    #[config(default = "Reduce::Sum")]
+    pub aggregator: Reduce,
     /// First value of ε.
     #[config(default = 0.0)]
     pub init_eps: f64,
@@ -52,7 +52,7 @@ pub struct GinConv {
     #[module(skip)]
     init_eps: f64,
     #[module(skip)]
-    aggregator: Aggregator,
+    aggregator: Reduce,
 }
 
 /// The perceptron and ε of GIN layers.
@@ -129,8 +129,8 @@ impl Conv for GinConv {
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
         let sum = match edges.weight() {
-            Some(w) => gspmm(edges.relation(), BinaryOp::Mul, self.aggregator.into(), x.src, w),
-            None => gspmm_copy(edges.relation(), Side::Lhs, self.aggregator.into(), x.src),
+            Some(w) => gspmm(edges.relation(), BinaryOp::Mul, self.aggregator, x.src, w),
+            None => gspmm_copy(edges.relation(), Side::Lhs, self.aggregator, x.src),
         };
         combine(self.nn.as_ref(), self.eps.as_ref(), self.init_eps, x.dst, sum)
     }

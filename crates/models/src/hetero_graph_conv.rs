@@ -4,9 +4,9 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeType, Schema};
-use burn_gnn_ops::{EdgeTypes, div_by};
+use burn_gnn_ops::{EdgeTypes, Reduce, div_by};
 
-use crate::conv::{Aggregator, Conv, Endpoints, check_options};
+use crate::conv::{Conv, Endpoints, check_options};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, pyg_key};
 use crate::type_map::{NodeTensors, TypeMap, of_read_types};
 
@@ -14,8 +14,8 @@ use crate::type_map::{NodeTensors, TypeMap, of_read_types};
 #[derive(Config, Debug)]
 pub struct HeteroGraphConvConfig {
     /// How the results of relations that end in one node type become one.
-    #[config(default = "Aggregator::Sum")]
-    pub aggregate: Aggregator,
+    #[config(default = "Reduce::Sum")]
+    pub aggregate: Reduce,
 }
 
 /// A layer of its own for every edge type; results that belong to one node type are joined:
@@ -61,7 +61,7 @@ pub struct HeteroGraphConv<M: Module> {
     #[module(skip)]
     etypes: Vec<EdgeType>,
     #[module(skip)]
-    aggregate: Aggregator,
+    aggregate: Reduce,
 }
 
 impl HeteroGraphConvConfig {
@@ -107,15 +107,15 @@ impl<M: Conv> HeteroGraphConv<M> {
 }
 
 /// One result of several, at least one.
-fn join(results: Vec<Tensor<2>>, by: Aggregator) -> Tensor<2> {
+fn join(results: Vec<Tensor<2>>, by: Reduce) -> Tensor<2> {
     let n = results.len() as f64;
     let all = results.into_iter().reduce(|a, b| match by {
-        Aggregator::Sum | Aggregator::Mean => a + b,
-        Aggregator::Max => a.max_pair(b),
-        Aggregator::Min => a.min_pair(b),
+        Reduce::Sum | Reduce::Mean => a + b,
+        Reduce::Max => a.max_pair(b),
+        Reduce::Min => a.min_pair(b),
     });
     match all {
-        Some(sum) if by == Aggregator::Mean => div_by(sum, n),
+        Some(sum) if by == Reduce::Mean => div_by(sum, n),
         Some(one) => one,
         None => unreachable!("types without relations are left out"),
     }

@@ -81,13 +81,14 @@ mod task;
 mod train;
 
 pub use appnp_conv::{AppnpConv, AppnpConvConfig};
+pub use burn_gnn_ops::{ConvInput, Reduce};
 pub use burn_gnn_ops::{DropoutKey, next_stream, seeded};
-pub use conv::{Aggregator, Conv, ConvInput, Endpoints};
+pub use conv::{Conv, Endpoints};
 pub use edge_conv::{EdgeConv, EdgeConvConfig};
 pub use edge_weight_norm::EdgeWeightNorm;
 pub use encoder_input::EncoderInput;
 pub use error::ModelError;
-pub use feature_encoder::{Combiner, FeatureEncoder, FeatureEncoderConfig};
+pub use feature_encoder::{FeatureEncoder, FeatureEncoderConfig};
 pub use fused_adam::{FusedAdam, FusedAdamConfig};
 pub use gat::{Gat, GatConfig};
 pub use gat_conv::{GatConv, GatConvConfig};

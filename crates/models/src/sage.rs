@@ -20,7 +20,7 @@ pub struct SageConfig {
     pub d_input: usize,
     /// Number of classes.
     pub num_classes: usize,
-    /// Columns between layers.
+    /// Hidden size.
     #[config(default = 64)]
     pub hidden: usize,
     /// Number of layers.

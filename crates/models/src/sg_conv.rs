@@ -4,9 +4,9 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{Activation, Edges, bias_activation, matmul_rows, weighted_aggregate};
+use burn_gnn_ops::{Activation, ConvInput, Edges, bias_activation, matmul_rows, weighted_aggregate};
 
-use crate::conv::{Conv, ConvInput, Endpoints, check_computed, check_options, hop_input};
+use crate::conv::{Conv, Endpoints, check_computed, check_options, hop_input};
 use crate::edge_weight_norm::{Hop, hops_of};
 use crate::init::Init;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};

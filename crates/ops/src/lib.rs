@@ -80,8 +80,8 @@ pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
 pub use message::function;
 pub use message::{
-    BlockData, Cross, EdgeBatch, EdgeTensor, Ends, Fields, GraphMessageOps, Ids, Mailbox, MessageFunction, MessageOps, MessagePassing,
-    NodeBatch, OnRelation, ReduceFunction, RelationCall, RelationData, on,
+    BlockData, ConvInput, Cross, EdgeBatch, EdgeTensor, Fields, GraphMessageOps, Mailbox, MessageFunction, MessageOps, MessagePassing,
+    NodeBatch, OnRelation, ReduceFunction, RelationCall, RelationData, Selection, on,
 };
 pub use multi::*;
 pub use relational::*;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use burn::tensor::Shape;
 use burn_gnn_structure::Relation;
+use serde::{Deserialize, Serialize};
 
 use crate::broadcast::{Misfit, RowMap, broadcast};
 
@@ -48,7 +49,7 @@ impl BinaryOp {
 }
 
 /// How the messages of a destination become one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reduce {
     /// Sum.
     Sum,

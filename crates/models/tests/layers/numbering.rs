@@ -230,11 +230,11 @@ fn gradients_over_several_types_are_differences() {
         let named = |x| crate::typed(g, x);
         seeded(1, || {
             // Without in-edges all relations give 0, a tie under max and min; rows of the nodes themselves break it.
-            for by in [Aggregator::Max, Aggregator::Min] {
+            for by in [Reduce::Max, Reduce::Min] {
                 let conv = HeteroGraphConvConfig::new().with_aggregate(by).init(g.schema(), |_| SageConvConfig::new(4, 3).init(d));
                 gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(keyed, named(x))));
             }
-            for by in [Aggregator::Sum, Aggregator::Mean] {
+            for by in [Reduce::Sum, Reduce::Mean] {
                 let config = HeteroGraphConvConfig::new().with_aggregate(by);
                 let conv = config.init(g.schema(), |_| GatConvConfig::new(4, 3, 2).with_dropout(0.3).init(d));
                 gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(keyed, named(x))));

@@ -72,7 +72,7 @@ macro_rules! each_layer {
         conv!("gin_conv", || GinConvConfig::new(vec![4, 6, 3]).with_init_eps(0.3).with_learn_eps(true).init(d), Nothing);
         conv!("gine_conv", || GineConvConfig::new(4, vec![4, 3]).with_d_edge(Some(3)).init(d), Features);
         conv!("edge_conv", || EdgeConvConfig::new(4, vec![3]).init(d), Nothing);
-        conv!("edge_conv deep", || EdgeConvConfig::new(4, vec![5, 3]).with_aggregator(Aggregator::Sum).init(d), Nothing);
+        conv!("edge_conv deep", || EdgeConvConfig::new(4, vec![5, 3]).with_aggregator(Reduce::Sum).init(d), Nothing);
         conv!("pna_conv", || PnaConvConfig::new(4, 3, 0.9).init(d), Nothing);
         conv!(
             "pna_conv with edges",

@@ -80,7 +80,7 @@ proptest! {
                 let layer = HanConvConfig::new(["a", "b", "c"].map(|t| (t, 4)).into(), 2, 2).init(g.schema(), d);
                 same("han_conv", layer, |l, g, x| l.forward(g, x), on, d);
                 let make = |_: &EdgeType| GatConvConfig::new(4, 2, 2).init(d);
-                let layer = HeteroGraphConvConfig::new().with_aggregate(Aggregator::Max).init(g.schema(), make);
+                let layer = HeteroGraphConvConfig::new().with_aggregate(Reduce::Max).init(g.schema(), make);
                 same("hetero_graph_conv of gat_conv", layer, |l, g, x| l.forward(g, x), on, d);
                 let make = |_: &EdgeType| SageConvConfig::new(4, 3).with_aggregator(SageAggregator::Pool).init(d);
                 let layer = HeteroGraphConvConfig::new().init(g.schema(), make);

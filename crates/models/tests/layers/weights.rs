@@ -211,7 +211,7 @@ fn options_of_layers() {
     let of_dgl = sg.with_weighted_norm(true);
     check!("dgl_sg_conv_weighted", of_dgl, [], |l, g, f| l.forward(g.edge_type("_E").unwrap().with_weight(w(f)), x(f)));
 
-    let gin = GinConvConfig::new(vec![3, 2]).with_aggregator(Aggregator::Max);
+    let gin = GinConvConfig::new(vec![3, 2]).with_aggregator(Reduce::Max);
     check!("dgl_gin_conv_weighted", gin, [], |l, g, f| l.forward(g.edge_type("_E").unwrap().with_weight(w(f)), x(f)));
     let outer = GcnConvConfig::new(3, 2).with_weight(false);
     check!("dgl_graph_conv_outer", outer, [], |l, g, f| l.with_weight(input(f, "weight")).forward(&g, x(f)));

@@ -7,7 +7,7 @@ use super::edge_selection::{EdgeSelection, different};
 use super::function::Messages;
 use super::reduce::{NodeFn, Reducing, call, receive};
 use super::rows::{features, merged, picking, scattered};
-use super::{Fields, Ids, MessageFunction};
+use super::{Fields, MessageFunction, Selection};
 use crate::OpsError;
 
 /// A relation with the features of its sources, of its destinations and of its edges: a block, or one edge type.
@@ -157,10 +157,10 @@ impl RelationData {
         self.send_and_recv(op, &edges, message, reducing)
     }
 
-    pub(super) fn apply_edges(&mut self, op: &'static str, edges: Ids<'_>, message: &dyn MessageFunction) -> Result<(), OpsError> {
+    pub(super) fn apply_edges(&mut self, op: &'static str, edges: Selection<'_>, message: &dyn MessageFunction) -> Result<(), OpsError> {
         let selection = match edges {
-            Ids::All => self.all_edges(),
-            Ids::Some(edges) => self.all_edges().only_edges(op, edges)?,
+            Selection::All => self.all_edges(),
+            Selection::Some(edges) => self.all_edges().only_edges(op, edges)?,
         };
         let fields = match message.messages() {
             Messages::Builtin(message) => {
@@ -174,10 +174,10 @@ impl RelationData {
 }
 
 /// `f` on some rows of a frame.
-pub(super) fn apply_nodes(op: &'static str, frame: &mut Frame, nodes: Ids<'_>, f: NodeFn<'_>) -> Result<(), OpsError> {
+pub(super) fn apply_nodes(op: &'static str, frame: &mut Frame, nodes: Selection<'_>, f: NodeFn<'_>) -> Result<(), OpsError> {
     let pick = match nodes {
-        Ids::All => None,
-        Ids::Some(nodes) => {
+        Selection::All => None,
+        Selection::Some(nodes) => {
             different(op, "nodes", nodes, frame.len())?;
             Some(picking(frame.len(), nodes.to_vec())?)
         }

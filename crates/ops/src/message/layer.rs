@@ -11,25 +11,24 @@ use crate::{GraphView, OpsError};
 
 const NAME: &str = "propagate";
 
-/// Input rows of both ends of an edge type: one tensor where both are one node type, or `(x_src, x_dst)`.
+/// Features of the input nodes of an edge type: one tensor where it joins nodes of one type, else `(source, destination)`.
 #[derive(Clone, Debug)]
-// One per call: boxes would save nothing.
-#[allow(clippy::large_enum_variant)]
-pub enum Ends {
-    /// Rows of the one node type.
-    One(Tensor<2>),
-    /// Rows of the source type, and of the destination type.
-    Two(Tensor<2>, Tensor<2>),
+#[allow(clippy::large_enum_variant)] // Tensors are handles; a box would be one more for every user to write.
+pub enum ConvInput {
+    /// The edge type joins nodes of one type: the same features at both endpoints.
+    Same(Tensor<2>),
+    /// Features of the source type and features of the destination type.
+    Pair(Tensor<2>, Tensor<2>),
 }
 
-impl From<Tensor<2>> for Ends {
+impl From<Tensor<2>> for ConvInput {
     fn from(x: Tensor<2>) -> Self {
-        Self::One(x)
+        Self::Same(x)
     }
 }
-impl From<(Tensor<2>, Tensor<2>)> for Ends {
+impl From<(Tensor<2>, Tensor<2>)> for ConvInput {
     fn from((src, dst): (Tensor<2>, Tensor<2>)) -> Self {
-        Self::Two(src, dst)
+        Self::Pair(src, dst)
     }
 }
 
@@ -120,7 +119,13 @@ pub trait MessagePassing {
     /// With the text of the error that [`try_propagate`](Self::try_propagate) returns, and where operators on
     /// [`EdgeTensor`]s panic.
     #[track_caller]
-    fn propagate<G: GraphView + ?Sized>(&self, g: &G, etype: impl EdgeKey, x: impl Into<Ends>, edge_attr: Option<Tensor<2>>) -> Tensor<2> {
+    fn propagate<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        etype: impl EdgeKey,
+        x: impl Into<ConvInput>,
+        edge_attr: Option<Tensor<2>>,
+    ) -> Tensor<2> {
         accept(self.try_propagate(g, etype, x, edge_attr))
     }
 
@@ -133,15 +138,15 @@ pub trait MessagePassing {
         &self,
         g: &G,
         etype: impl EdgeKey,
-        x: impl Into<Ends>,
+        x: impl Into<ConvInput>,
         edge_attr: Option<Tensor<2>>,
     ) -> Result<Tensor<2>, OpsError> {
         let etype = g.schema().etype(etype)?;
         let ((src, dst), relation) = (g.schema().ends(etype), g.relation(etype));
         let (x_j, x_i) = match x.into() {
-            Ends::One(x) if src == dst => (x.clone(), x),
-            Ends::One(_) => return Err(OpsError::TwoTables { op: NAME, etype: g.schema().etypes()[etype].to_string() }),
-            Ends::Two(x_j, x_i) => (x_j, x_i),
+            ConvInput::Same(x) if src == dst => (x.clone(), x),
+            ConvInput::Same(_) => return Err(OpsError::TwoTables { op: NAME, etype: g.schema().etypes()[etype].to_string() }),
+            ConvInput::Pair(x_j, x_i) => (x_j, x_i),
         };
         if let Some(w) = &edge_attr {
             check_rows(NAME, "edge_attr", "one per edge of the relation", relation.num_edges(), w.dims()[0])?;

@@ -26,6 +26,6 @@ pub use data::RelationData;
 pub use edge_tensor::EdgeTensor;
 pub use fields::Fields;
 pub use function::{MessageFunction, ReduceFunction};
-pub use layer::{Ends, MessagePassing};
+pub use layer::{ConvInput, MessagePassing};
 pub use mailbox::Mailbox;
-pub use ops::{GraphMessageOps, Ids, MessageOps, OnRelation};
+pub use ops::{GraphMessageOps, MessageOps, OnRelation, Selection};

@@ -13,29 +13,29 @@ use crate::OpsError;
 
 /// Which nodes or edges a call is about: `..` for all, or ids, each given once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ids<'a> {
+pub enum Selection<'a> {
     /// All of them.
     All,
     /// Those of these ids, in this order.
     Some(&'a [u32]),
 }
 
-impl From<std::ops::RangeFull> for Ids<'_> {
+impl From<std::ops::RangeFull> for Selection<'_> {
     fn from(_: std::ops::RangeFull) -> Self {
         Self::All
     }
 }
-impl<'a> From<&'a [u32]> for Ids<'a> {
+impl<'a> From<&'a [u32]> for Selection<'a> {
     fn from(ids: &'a [u32]) -> Self {
         Self::Some(ids)
     }
 }
-impl<'a> From<&'a Vec<u32>> for Ids<'a> {
+impl<'a> From<&'a Vec<u32>> for Selection<'a> {
     fn from(ids: &'a Vec<u32>) -> Self {
         Self::Some(ids)
     }
 }
-impl<'a, const N: usize> From<&'a [u32; N]> for Ids<'a> {
+impl<'a, const N: usize> From<&'a [u32; N]> for Selection<'a> {
     fn from(ids: &'a [u32; N]) -> Self {
         Self::Some(ids)
     }
@@ -110,7 +110,7 @@ pub trait MessageOps {
     ///
     /// # Errors
     /// See [`MessageOps`].
-    fn apply_edges<'a, M: MessageFunction>(&self, edges: impl Into<Ids<'a>>, message: M) -> Result<Self::Output, OpsError> {
+    fn apply_edges<'a, M: MessageFunction>(&self, edges: impl Into<Selection<'a>>, message: M) -> Result<Self::Output, OpsError> {
         let edges = edges.into();
         self.along("apply_edges", &mut |data| data.apply_edges("apply_edges", edges, &message))
     }
@@ -225,11 +225,11 @@ impl<G: GraphMessageOps> MessageOps for G {
         }
     }
 
-    fn apply_edges<'a, M: MessageFunction>(&self, edges: impl Into<Ids<'a>>, message: M) -> Result<Self, OpsError> {
+    fn apply_edges<'a, M: MessageFunction>(&self, edges: impl Into<Selection<'a>>, message: M) -> Result<Self, OpsError> {
         const OP: &str = "apply_edges";
         match edges.into() {
-            Ids::All => (0..self.message_schema().etypes().len())
-                .try_fold(self.clone(), |g, etype| along_one(&g, etype, &mut |data| data.apply_edges(OP, Ids::All, &message))),
+            Selection::All => (0..self.message_schema().etypes().len())
+                .try_fold(self.clone(), |g, etype| along_one(&g, etype, &mut |data| data.apply_edges(OP, Selection::All, &message))),
             some => self.along(OP, &mut |data| data.apply_edges(OP, some, &message)),
         }
     }
@@ -290,7 +290,7 @@ pub trait GraphMessageOps: Clone {
     fn apply_nodes<'a>(
         &self,
         ntype: impl NodeKey,
-        nodes: impl Into<Ids<'a>>,
+        nodes: impl Into<Selection<'a>>,
         f: impl Fn(&NodeBatch) -> Result<Fields, OpsError>,
     ) -> Result<Self, OpsError> {
         let mut g = self.clone();

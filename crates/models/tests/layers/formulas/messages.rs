@@ -32,7 +32,7 @@ fn gin_conv_with_edge_weights() {
         let (g, x, w) = (graph(), matrix(device, "x", 6, 4), matrix(device, "w", 8, 1));
         let r = &g.relations()[0];
         let messages = ends(device, r).0.matmul(x.clone()) * w.clone();
-        for by in [Aggregator::Sum, Aggregator::Mean, Aggregator::Max, Aggregator::Min] {
+        for by in [Reduce::Sum, Reduce::Mean, Reduce::Max, Reduce::Min] {
             let layer = drawn(GinConvConfig::new(vec![4, 3]).with_aggregator(by).with_init_eps(0.5).init(device));
             let want = mlp(layer.nn.as_ref().unwrap(), x.clone() * 1.5 + reduced(r, &messages, by));
             same(
@@ -93,7 +93,7 @@ fn attention_with_edge_features() {
 fn sage_conv_with_rows_of_length_1() {
     for device in &devices() {
         let (g, x) = (graph(), matrix(device, "x", 6, 4));
-        let mean = reduced(&g.relations()[0], &ends(device, &g.relations()[0]).0.matmul(x.clone()), Aggregator::Mean);
+        let mean = reduced(&g.relations()[0], &ends(device, &g.relations()[0]).0.matmul(x.clone()), Reduce::Mean);
         for width in [3, 5] {
             let layer = drawn(SageConvConfig::new(4, width).with_normalize(true).init(device));
             let y = linear(layer.fc_self.as_ref().unwrap(), x.clone()) + linear(&layer.fc_neigh, mean.clone());
@@ -127,7 +127,7 @@ fn edge_conv() {
         let r = &g.relations()[0];
         let (s, d) = ends(device, r);
         for widths in [vec![3], vec![5], vec![5, 2]] {
-            for by in [Aggregator::Max, Aggregator::Min, Aggregator::Mean, Aggregator::Sum] {
+            for by in [Reduce::Max, Reduce::Min, Reduce::Mean, Reduce::Sum] {
                 let layer = drawn(EdgeConvConfig::new(4, widths.clone()).with_aggregator(by).init(device));
                 let (u, v) = (s.clone().matmul(x.clone()), d.clone().matmul(x.clone()));
                 let m = linear(&layer.theta, u - v.clone()) + linear(&layer.phi, v);
@@ -139,7 +139,7 @@ fn edge_conv() {
 }
 
 /// Rows of edges by destination, in a loop.
-fn reduced(r: &Relation, m: &Tensor<2>, by: Aggregator) -> Tensor<2> {
+fn reduced(r: &Relation, m: &Tensor<2>, by: Reduce) -> Tensor<2> {
     let (d, m_values) = (m.dims()[1], values(m));
     let mut out = vec![0.0; r.num_dst() * d];
     for v in 0..r.num_dst() {
@@ -148,10 +148,10 @@ fn reduced(r: &Relation, m: &Tensor<2>, by: Aggregator) -> Tensor<2> {
             let column = edges.iter().map(|&e| m_values[e * d + c]);
             if !edges.is_empty() {
                 out[v * d + c] = match by {
-                    Aggregator::Sum => column.sum(),
-                    Aggregator::Mean => column.sum::<f64>() / edges.len() as f64,
-                    Aggregator::Max => column.fold(f64::NEG_INFINITY, f64::max),
-                    Aggregator::Min => column.fold(f64::INFINITY, f64::min),
+                    Reduce::Sum => column.sum(),
+                    Reduce::Mean => column.sum::<f64>() / edges.len() as f64,
+                    Reduce::Max => column.fold(f64::NEG_INFINITY, f64::max),
+                    Reduce::Min => column.fold(f64::INFINITY, f64::min),
                 };
             }
         }
@@ -192,12 +192,12 @@ fn pna_conv() {
                     m = linear(layer, relu(m));
                 }
                 let reduce = |a: PnaAggregator| {
-                    let var = || reduced(r, &(m.clone() * m.clone()), Aggregator::Mean) - reduced(r, &m, Aggregator::Mean).powi_scalar(2);
+                    let var = || reduced(r, &(m.clone() * m.clone()), Reduce::Mean) - reduced(r, &m, Reduce::Mean).powi_scalar(2);
                     match a {
-                        PnaAggregator::Sum => reduced(r, &m, Aggregator::Sum),
-                        PnaAggregator::Mean => reduced(r, &m, Aggregator::Mean),
-                        PnaAggregator::Max => reduced(r, &m, Aggregator::Max),
-                        PnaAggregator::Min => reduced(r, &m, Aggregator::Min),
+                        PnaAggregator::Sum => reduced(r, &m, Reduce::Sum),
+                        PnaAggregator::Mean => reduced(r, &m, Reduce::Mean),
+                        PnaAggregator::Max => reduced(r, &m, Reduce::Max),
+                        PnaAggregator::Min => reduced(r, &m, Reduce::Min),
                         PnaAggregator::Var => relu(var()),
                         PnaAggregator::Std if config.mixing => {
                             let mask = values(&var()).into_iter().map(|v| f64::from(u8::from(v > 1e-5))).collect::<Vec<_>>();
