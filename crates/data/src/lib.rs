@@ -69,7 +69,7 @@ pub use burn_gnn_files::{AtomicFile, DataError, DirLock, NpyHead, create_dirs, l
 pub use crates_graph::crates_graph;
 pub use dataset::{Dataset, Features, Split};
 pub(crate) use dataset::{check_split, class_names};
-pub use dgl::{ChunkedData, ChunkedGraph, ChunkedStructure, load_chunked, open_chunked};
+pub use dgl::{ChunkedData, ChunkedDataset, ChunkedStructure, load_chunked, open_chunked};
 #[cfg(feature = "yaml")]
 pub use dgl::{GraphSet, load_dgl_csv};
 pub use edge_list::{EdgeListFormat, load_edge_list, read_edge_list};

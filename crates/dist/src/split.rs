@@ -32,14 +32,14 @@ pub enum SplitOf<'a> {
 
 /// The seeds of this rank, and how many there are on each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Split {
+pub struct SeedSplit {
     /// Type-wise ids, ascending.
     pub ids: Vec<u64>,
     /// Number of seeds by rank; the same on all ranks.
     pub counts: Vec<u64>,
 }
 
-impl Split {
+impl SeedSplit {
     /// Seeds over all ranks.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
@@ -60,18 +60,18 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown type or column, an id out of range or of another rank or named twice, a trainer that is no rank; on all ranks.
-    pub fn node_split(&self, ntype: impl NodeKey, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<Split, DistError> {
+    pub fn node_split(&self, ntype: impl NodeKey, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<SeedSplit, DistError> {
         self.split(true, self.schema().ntype(ntype).map_err(DistError::from), of, by)
     }
     /// Deals edges of a type out to ranks, as [`node_split`](Self::node_split). Collective.
     ///
     /// # Errors
     /// As [`node_split`](Self::node_split).
-    pub fn edge_split(&self, etype: impl EdgeKey, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<Split, DistError> {
+    pub fn edge_split(&self, etype: impl EdgeKey, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<SeedSplit, DistError> {
         self.split(false, self.schema().etype(etype).map_err(DistError::from), of, by)
     }
 
-    fn split(&self, is_node: bool, ty: Result<usize, DistError>, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<Split, DistError> {
+    fn split(&self, is_node: bool, ty: Result<usize, DistError>, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<SeedSplit, DistError> {
         let (comm, owners) = (&*self.comm, self.owners(is_node));
         let chosen = ty.and_then(|t| Ok((t, self.chosen(is_node, t, of)?)));
         let (t, own) = agree(comm, "split: seeds", chosen)?;
@@ -80,7 +80,7 @@ impl DistGraph {
             Ok(all.iter().map(|b| bytemuck::pod_read_unaligned::<u64>(b)).collect())
         };
         if by == SplitBy::Owner {
-            return Ok(Split { counts: counts(own.len())?, ids: own });
+            return Ok(SeedSplit { counts: counts(own.len())?, ids: own });
         }
         let ranks = match by {
             SplitBy::Trainer(column) => agree(comm, "split: trainers", self.trainers(is_node, t, column, &own))?,
@@ -108,7 +108,7 @@ impl DistGraph {
         // Ids that were kept are no ranges: those of two ranks lie among each other.
         ids.sort_unstable();
         agree(comm, "split: result", owners.check(t, &ids))?;
-        Ok(Split { counts: counts(ids.len())?, ids })
+        Ok(SeedSplit { counts: counts(ids.len())?, ids })
     }
 
     /// Own seeds, ascending.

@@ -54,7 +54,7 @@ struct Format {
 
 /// A graph out of DGL's chunked format.
 #[derive(Clone, Debug)]
-pub struct ChunkedGraph {
+pub struct ChunkedDataset {
     /// Name of the graph.
     pub name: String,
     /// The graph, with the data of nodes and edges as columns.
@@ -70,7 +70,7 @@ pub struct ChunkedStructure {
     pub name: String,
     /// The graph without data.
     pub graph: Graph,
-    /// As in [`ChunkedGraph`].
+    /// As in [`ChunkedDataset`].
     pub ids: IdConverter,
     /// Data of nodes.
     pub node_data: Vec<ChunkedData>,
@@ -114,12 +114,12 @@ pub struct ChunkedData {
 /// # Errors
 /// Those of [`open_chunked`]; data in another format (Parquet among them), with another number of rows, or whose pieces
 /// differ in type or row shape; [`DataError::Table`] with file, line and column for a row of CSV.
-pub fn load_chunked(dir: impl AsRef<Path>, device: &Device) -> Result<ChunkedGraph, DataError> {
+pub fn load_chunked(dir: impl AsRef<Path>, device: &Device) -> Result<ChunkedDataset, DataError> {
     let json = dir.as_ref().join(METADATA);
     load(&json, device).map_err(|e| e.in_file(json))
 }
 
-fn load(json: &Path, device: &Device) -> Result<ChunkedGraph, DataError> {
+fn load(json: &Path, device: &Device) -> Result<ChunkedDataset, DataError> {
     let ChunkedStructure { name, mut graph, ids, node_data, edge_data } = open_chunked(json)?;
     let (ntypes, etypes) = (graph.schema().ntypes().to_vec(), graph.schema().etypes().to_vec());
     for d in &node_data {
@@ -128,7 +128,7 @@ fn load(json: &Path, device: &Device) -> Result<ChunkedGraph, DataError> {
     for d in &edge_data {
         graph.edges_mut(&etypes[d.ty])?.insert_column(&d.name, d.read(json, device)?)?;
     }
-    Ok(ChunkedGraph { name, graph, ids })
+    Ok(ChunkedDataset { name, graph, ids })
 }
 
 /// [`load_chunked`] of the description `metadata` without reading data, for graphs whose features are to stay in their

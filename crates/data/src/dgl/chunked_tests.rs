@@ -8,7 +8,7 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_graph::HomoId;
 use serde_json::{Value, json};
 
-use super::{ChunkedGraph, load_chunked};
+use super::{ChunkedDataset, load_chunked};
 use crate::npy::npy_bytes;
 
 fn npy(dir: &Path, name: &str, descr: &str, shape: &str, data: &[u8]) {
@@ -16,7 +16,7 @@ fn npy(dir: &Path, name: &str, descr: &str, shape: &str, data: &[u8]) {
 }
 
 /// Types in an order that is not the sorted one, each array in two pieces, with `edit` applied last.
-fn toy(device: &Device, edit: impl FnOnce(&Path, &mut Value)) -> Result<ChunkedGraph, DataError> {
+fn toy(device: &Device, edit: impl FnOnce(&Path, &mut Value)) -> Result<ChunkedDataset, DataError> {
     let tmp = tempfile::tempdir().unwrap();
     let dir = tmp.path();
     std::fs::write(dir.join("w0.csv"), "0 4\n").unwrap();

@@ -10,6 +10,6 @@ mod csv_set;
 #[cfg(all(test, feature = "yaml"))]
 mod csv_tests;
 
-pub use chunked::{ChunkedData, ChunkedGraph, ChunkedStructure, load_chunked, open_chunked};
+pub use chunked::{ChunkedData, ChunkedDataset, ChunkedStructure, load_chunked, open_chunked};
 #[cfg(feature = "yaml")]
 pub use csv_set::{GraphSet, load_dgl_csv};

@@ -4,7 +4,7 @@ use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
 use burn_gnn_sampling::{SeedKind, Seeds};
 
 use crate::exchange::{agree, digest, same};
-use crate::{DistError, DistGraph, Split};
+use crate::{DistError, DistGraph, SeedSplit};
 
 /// Stands for a seed that another rank takes.
 pub(crate) const ELSEWHERE: u64 = u64::MAX;
@@ -53,12 +53,12 @@ impl DistGraph {
     ) -> Result<Seeds<u64>, DistError> {
         self.own_seeds(self.select_nodes_before(seeds))
     }
-    /// Nodes of one type as seeds of a loader, those of a [`Split`]: every rank cuts its own list into batches, whose size counts per rank.
+    /// Nodes of one type as seeds of a loader, those of a [`SeedSplit`]: every rank cuts its own list into batches, whose size counts per rank.
     /// Losses then depend on the number of ranks.
     ///
     /// # Errors
     /// Unknown type, an id out of range, 2³² seeds of a rank or more.
-    pub fn split_seeds(&self, ntype: impl NodeKey, split: &Split) -> Result<Seeds<u64>, DistError> {
+    pub fn split_seeds(&self, ntype: impl NodeKey, split: &SeedSplit) -> Result<Seeds<u64>, DistError> {
         let ids = self.select_nodes([(ntype, &split.ids)])?;
         Ok(Seeds::new(SeedKind::Nodes, ids, None)?.of_each_process(&split.counts)?)
     }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use burn_gnn_dist::{Communicator, PartitionedGraph, Split, run_ranks};
+use burn_gnn_dist::{Communicator, PartitionedGraph, SeedSplit, run_ranks};
 use tempfile::TempDir;
 
 /// The processes, where there are some.
@@ -176,7 +176,7 @@ tuple!(A 0, B 1, C 2);
 tuple!(A 0, B 1, C 2, D 3);
 tuple!(A 0, B 1, C 2, D 3, E 4);
 
-impl Wire for Split {
+impl Wire for SeedSplit {
     fn put(&self, out: &mut Vec<u8>) {
         self.ids.put(out);
         self.counts.put(out);
