@@ -1,6 +1,6 @@
 //! Graph neural networks for the [Burn](https://burn.dev) framework.
 //!
-//! This package re-exports the crates of the project and holds no logic:
+//! This package re-exports the crates of the project, and joins two that do not know each other in `ranks`:
 //!
 //! | module | what |
 //! | --- | --- |
@@ -10,6 +10,7 @@
 //! | [`ops`] | message passing as Burn backend extensions, with hand-written gradients |
 //! | `dist` | partitioning, communicators, halo exchange (feature `dist`) |
 //! | [`models`] | layers, models, training |
+//! | `ranks` | models trained on ranks (feature `dist`) |
 //!
 //! One aggregation with its gradient:
 //!
@@ -48,6 +49,8 @@ pub mod graph {
 }
 pub use burn_gnn_models as models;
 pub use burn_gnn_ops as ops;
+#[cfg(feature = "dist")]
+pub mod ranks;
 pub use burn_gnn_sampling as sampling;
 #[cfg(feature = "store")]
 pub use burn_gnn_store as store;

@@ -69,7 +69,7 @@ mod tensor;
 
 pub use book::{Lookup, PartMetadata, PartitionBook};
 pub use checkpoint::{Checkpoint, RunState};
-pub use comm::{Communicator, Failure, Metered, Ranks, Traffic, run_ranks};
+pub use comm::{Communicator, Failure, Metered, Ranks, Traffic, launch, on_first_rank, run_ranks};
 #[cfg(feature = "mpi")]
 pub use comm::{MpiRanks, run_mpi};
 pub use element::DistElement;
@@ -87,5 +87,5 @@ pub use reduce::{ReduceOptions, all_reduce_gradients, all_reduce_gradients_excep
 pub use replicas::{broadcast_module, broadcast_seed, check_replicas};
 pub use sampling::{DistBatch, DistHeteroLinkSampler, DistLinkSampler, DistSampler};
 pub use shard::{Shard, ShardReader, ShardWriter};
-pub use split::{Split, SplitBy, SplitOf};
+pub use split::{SeedSplit, SplitBy, SplitOf};
 pub use tensor::{DistTensor, PartitionPolicy};

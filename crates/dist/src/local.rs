@@ -212,6 +212,10 @@ impl GraphView for LocalPartition {
     fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>> {
         Some(of_etype(&self.orig_edges, etype).clone())
     }
+    #[track_caller]
+    fn node_columns(&self, ntype: usize) -> Option<&Frame> {
+        Some(of_ntype(&self.node_frames, ntype))
+    }
 }
 
 pub(crate) fn same_partitioning(partition: &Partition, comm: &dyn Communicator) -> Result<(), Failure> {

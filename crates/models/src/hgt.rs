@@ -20,7 +20,7 @@ use crate::{HgtConv, HgtConvConfig, LayerViews, ModelError, NodeClassifier, Node
 pub struct HgtConfig {
     /// Number of classes.
     pub num_classes: usize,
-    /// Columns between layers; a multiple of `num_heads`.
+    /// Hidden size; a multiple of `num_heads`.
     #[config(default = 64)]
     pub hidden: usize,
     /// Heads of each layer.
@@ -154,6 +154,9 @@ impl NodeClassifier for Hgt {
     }
     fn dense(&self) -> &HgtLayers {
         &self.net
+    }
+    fn embedding_mut(&mut self) -> Option<&mut NodeEmbedding> {
+        Some(&mut self.embedding)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
 pub struct RgcnConfig {
     /// Number of classes.
     pub num_classes: usize,
-    /// Columns between layers.
+    /// Hidden size.
     #[config(default = 16)]
     pub hidden: usize,
     /// Number of layers.
@@ -205,6 +205,9 @@ impl NodeClassifier for Rgcn {
     }
     fn dense(&self) -> &RgcnLayers {
         &self.net
+    }
+    fn embedding_mut(&mut self) -> Option<&mut NodeEmbedding> {
+        Some(&mut self.embedding)
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{ModelError, NodeTensors};
+use burn::tensor::Bool;
+use burn_gnn_graph::Frame;
+use burn_gnn_ops::GraphView;
+
+use crate::{GradientSync, ModelError, NoSync, NodeTensors, TypeInput, TypeMap};
 
 /// Labelled rows of one part of a split that this rank holds.
 ///
@@ -66,4 +70,75 @@ pub struct NodeTask<'a, G: ?Sized> {
     pub train: Rows,
     /// Rows that choose the epoch to keep; may be empty.
     pub val: Rows,
+    /// Rows that judge the model; may be empty.
+    pub test: Rows,
+}
+
+impl<'a, G: GraphView + ?Sized> NodeTask<'a, G> {
+    /// The task that the columns of a graph state, as `Dataset::to_graph` writes them: features `x` of any node type, and of `target` the
+    /// classes `y` (-1 where unknown) and the masks `train_mask`, `val_mask` and `test_mask`, of which the last two may be missing.
+    ///
+    /// ```
+    /// use burn::tensor::Device;
+    /// use burn_gnn_data::karate_club;
+    /// use burn_gnn_models::NodeTask;
+    /// let g = karate_club().to_graph(&Device::flex())?;
+    /// let task = NodeTask::from_columns(&g, "_N")?;
+    /// assert_eq!((task.train.total, task.val.total, task.test.total), (2, 0, 32));
+    /// assert_eq!(task.features["_N"].dims(), [34, 34]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A type or column that the graph does not have, a column of another shape or type, a node of a mask without a class.
+    ///
+    /// # Cost
+    /// `y` and the masks are read from their device once.
+    pub fn from_columns(graph: &'a G, target: &str) -> Result<Self, ModelError> {
+        Self::on_ranks(graph, target, &NoSync)
+    }
+
+    /// [`from_columns`](Self::from_columns) of a graph whose nodes are spread over ranks: each rank has the rows that it owns, and totals are
+    /// those of all ranks. Collective.
+    ///
+    /// # Errors
+    /// As [`from_columns`](Self::from_columns).
+    pub fn on_ranks(graph: &'a G, target: &str, sync: &impl GradientSync) -> Result<Self, ModelError> {
+        let schema = graph.schema();
+        let t = schema.ntype(target)?;
+        let x = (0..schema.ntypes().len()).map(|t| graph.node_columns(t).and_then(|f| f.get::<2>("x").ok()));
+        let features = NodeTensors::from_list(schema, x);
+        let missing = || ModelError::Input { ntype: target.to_owned(), message: "the view has no columns, of which `y` is read".into() };
+        let frame = graph.node_columns(t).ok_or_else(missing)?;
+        let y: Vec<i64> = frame.get_int::<1>("y")?.into_data().iter::<i64>().collect();
+        let classes = y.iter().max().map_or(0, |&y| (y + 1).max(0) as usize);
+        let mut rows = [masked(frame, "train_mask", true)?, masked(frame, "val_mask", false)?, masked(frame, "test_mask", false)?]
+            .map(|ids| Rows::new(&ids, &y, classes));
+        let mut totals = [0.0; 3];
+        for (total, rows) in totals.iter_mut().zip(&rows) {
+            *total = rows.as_ref().map_or(0.0, |rows| rows.total as f64);
+        }
+        sync.sum(&mut totals);
+        for (total, rows) in totals.iter().zip(&mut rows) {
+            if let Ok(rows) = rows {
+                rows.total = *total as usize;
+            }
+        }
+        let [train, val, test] = rows;
+        Ok(Self { graph, features, target: target.to_owned(), train: train?, val: val?, test: test? })
+    }
+
+    /// What a model reads of each node type: features where a type has them, a learned row per node otherwise.
+    pub fn inputs(&self) -> TypeMap<TypeInput> {
+        self.features.clone().map(|_, x| TypeInput::Features(x.dims()[1]))
+    }
+}
+
+/// Nodes of a mask.
+fn masked(frame: &Frame, name: &str, required: bool) -> Result<Vec<u32>, ModelError> {
+    if !required && frame.column(name).is_err() {
+        return Ok(vec![]);
+    }
+    let mask = frame.get_as::<1, Bool>(name)?.into_data();
+    Ok((0..).zip(mask.iter::<bool>()).filter(|m| m.1).map(|m| m.0).collect())
 }

@@ -10,7 +10,7 @@ use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::Block;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{Counts, FusedAdamConfig, LayerViews, ModelError, NodeTask, NodeTensors, Rows, Whole};
+use crate::{Counts, FusedAdamConfig, LayerViews, ModelError, NodeEmbedding, NodeTask, NodeTensors, Rows, Whole};
 
 /// A model that classifies the nodes of one type.
 pub trait NodeClassifier: Module {
@@ -50,6 +50,11 @@ pub trait NodeClassifier: Module {
 
     /// See [`Dense`](Self::Dense).
     fn dense(&self) -> &Self::Dense;
+
+    /// The rows of nodes that are this rank's alone, where the model has some.
+    fn embedding_mut(&mut self) -> Option<&mut NodeEmbedding> {
+        None
+    }
 }
 
 /// What ranks do together during training. Every rank calls the same methods in the same order.

@@ -61,13 +61,13 @@ fn rows_and_gradients_are_plain_sums() {
         let f = g.nodes("a").unwrap();
         let named = named(f);
         assert_eq!((named[0][2].len(), &named[0][3], &named[1][0]), (3, &vec![6], &vec![7]));
-        for combiner in [Combiner::Sum, Combiner::Mean] {
+        for combiner in [Reduce::Sum, Reduce::Mean] {
             let config = FeatureEncoderConfig::new(mixed()).with_combiner(combiner);
             let encoder = to_dtype(seeded(4, || config.init(&device.clone().autodiff())).unwrap(), FloatDType::F64);
             assert_eq!(encoder.tables.iter().map(|t| t.val().dims()).collect::<Vec<_>>(), [[7, 3], [10, 2], [5, 4]]);
             let y = encoder.forward(&encoder.input(f).unwrap());
             let tables: Vec<Vec<f64>> = encoder.tables.iter().map(|t| values(&t.val())).collect();
-            let share = |list: &[i64]| if combiner == Combiner::Mean { 1.0 / list.len() as f64 } else { 1.0 };
+            let share = |list: &[i64]| if combiner == Reduce::Mean { 1.0 / list.len() as f64 } else { 1.0 };
             let mut expected = vec![];
             for v in 0..4 {
                 expected.push([2.5, -1.0, 0.5, 4.0][v]);
@@ -195,7 +195,7 @@ fn sparse_tables_give_the_same_rows_and_gradients_of_named_rows_alone() {
         let (d, rows) = partly_sparse();
         let g = graph(&d, &rows, &device);
         let f = g.nodes("a").unwrap();
-        let config = FeatureEncoderConfig::new(d).learn_keys(f).unwrap().with_combiner(Combiner::Mean);
+        let config = FeatureEncoderConfig::new(d).learn_keys(f).unwrap().with_combiner(Reduce::Mean);
         let init = |c: FeatureEncoderConfig| to_dtype(seeded(0, || c.init(&device.clone().autodiff())).unwrap(), FloatDType::F64);
         let (dense, sparse) = (init(config.clone()), init(config.with_sparse_from(Some(40))));
         for ids in [vec![1, 2, 1], vec![0, 1, 2, 3], vec![3], vec![]] {
@@ -380,6 +380,7 @@ fn cora_losses(graph: &Graph, features: &Features, labels: &[i64], split: &Split
         target: graph.schema().ntypes()[0].clone(),
         train: rows(&split.train),
         val: rows(&split.val),
+        test: Rows::default(),
     };
     let model = seeded(0, || GcnConfig::new(1_433, 7).init(&device.clone().autodiff()));
     let config = TrainConfig::new().with_epochs(10).with_progress(false);

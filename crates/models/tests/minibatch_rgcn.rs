@@ -49,7 +49,14 @@ impl Task {
     fn whole(&self, seed: u64) -> f64 {
         let split = self.set.splits.values().next().unwrap();
         let (train_rows, val) = (self.rows(&split.train), self.rows(&split.val));
-        let task = NodeTask { graph: &self.set.graph, features: self.features(), target: self.set.target.clone(), train: train_rows, val };
+        let task = NodeTask {
+            graph: &self.set.graph,
+            features: self.features(),
+            target: self.set.target.clone(),
+            train: train_rows,
+            val,
+            test: Rows::default(),
+        };
         let config = TrainConfig::new().with_epochs(EPOCHS).with_seed(seed).with_progress(false);
         let trained = train(self.model(seed, 0.3), &task, &config, &NoSync, |_| {}).unwrap();
         evaluate(&trained.model, &task, &self.rows(&split.test), &NoSync).accuracy()

@@ -377,6 +377,7 @@ fn training_learns_keeps_the_best_epoch_and_repeats() {
             target: "_N".into(),
             train: Rows::new(&[0, 9], &labels, 2).unwrap(),
             val: Rows::new(&[1, 2, 7, 8], &labels, 2).unwrap(),
+            test: Rows::default(),
         };
         let config = TrainConfig::new().with_epochs(60).with_lr(0.05).with_seed(1).with_progress(false);
         let run = |patience: Option<usize>| {
@@ -439,6 +440,7 @@ fn refusals_name_argument_range_and_value() {
         target: "_N".into(),
         train: Rows::default(),
         val: Rows::default(),
+        test: Rows::default(),
     };
     let run = |task: &NodeTask<'_, Graph>, lr: f64| {
         let model = seeded(0, || GcnConfig::new(2, 2).init(&device.clone().autodiff()));

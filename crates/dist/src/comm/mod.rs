@@ -1,5 +1,6 @@
 //! Collective calls between ranks.
 
+mod launch;
 mod local;
 mod metered;
 #[cfg(feature = "mpi")]
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "mpi")]
 pub use self::mpi::{MpiRanks, run_mpi};
+pub use launch::{launch, on_first_rank};
 pub use local::{Ranks, run_ranks};
 pub use metered::{Metered, Traffic};
 

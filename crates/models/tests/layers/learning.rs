@@ -15,7 +15,14 @@ fn models_learn_two_cliques() {
     fn learns<M: NodeClassifier + burn::module::ModuleDisplay>(name: &str, model: M, g: &Graph, labels: &[i64], x: Option<Tensor<2>>) {
         let rows = |ids: &[u32]| Rows::new(ids, labels, 2).unwrap();
         let (train_rows, val) = (rows(&[0, 9]), rows(&[1, 2, 7, 8]));
-        let task = NodeTask { graph: g, features: x.into_iter().map(|x| ("_N", x)).collect(), target: "_N".into(), train: train_rows, val };
+        let task = NodeTask {
+            graph: g,
+            features: x.into_iter().map(|x| ("_N", x)).collect(),
+            target: "_N".into(),
+            train: train_rows,
+            val,
+            test: Rows::default(),
+        };
         let config = TrainConfig::new().with_epochs(60).with_lr(0.02).with_seed(1).with_progress(false);
         let trained = train(model, &task, &config, &NoSync, |_| {}).unwrap();
         let all = rows(&(0..10).collect::<Vec<_>>());

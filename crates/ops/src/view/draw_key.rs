@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{Relation, Schema};
+use burn_gnn_graph::{Frame, Relation, Schema};
 
 use crate::{DegreeScale, DegreesOf, GraphView};
 
@@ -103,6 +103,10 @@ macro_rules! as_view {
         #[track_caller]
         fn original_edge_ids(&$self, etype: usize) -> Option<Arc<[u64]>> {
             $view.original_edge_ids(etype)
+        }
+        #[track_caller]
+        fn node_columns(&$self, ntype: usize) -> Option<&Frame> {
+            $view.node_columns(ntype)
         }
     };
 }

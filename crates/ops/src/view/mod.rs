@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation, Schema, of_etype, of_ntype};
+use burn_gnn_graph::{EdgeKey, Frame, Graph, GraphError, Relation, Schema, of_etype, of_ntype};
 use burn_gnn_sampling::Block;
 
 use crate::split::first_rows;
@@ -111,6 +111,11 @@ pub trait GraphView: Send + Sync {
     /// number. Every random draw about an edge is keyed by it.
     fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>>;
 
+    /// Columns of the input nodes of a type (features, labels, masks), where the view holds some: a graph and a partition do.
+    fn node_columns(&self, _ntype: usize) -> Option<&Frame> {
+        None
+    }
+
     /// What dropout is keyed by in a pass over this view: a block has the (seed, step) of its sample, a graph or a partition none
     /// ([`DrawKey::Fresh`]) until [`at_step`](Self::at_step) gives one.
     fn draw_key(&self) -> DrawKey {
@@ -202,6 +207,10 @@ impl GraphView for Graph {
     }
     fn original_edge_ids(&self, _etype: usize) -> Option<Arc<[u64]>> {
         None
+    }
+    #[track_caller]
+    fn node_columns(&self, ntype: usize) -> Option<&Frame> {
+        Some(of_ntype(self.node_frames(), ntype))
     }
 }
 
