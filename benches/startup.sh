@@ -23,13 +23,7 @@ measure() { # example, arguments
   printf '{"example": "%s", "first_epoch_ms": %s, "peak_mib": %d, "program_mib": %.1f}\n' \
     "$*" "$first" "$(($(tail -n 1 "$report") / 1024))" "$(($(stat -c %s "$program") / 104858))e-1"
 }
-measure rgcn --epochs 2
-measure gcn --epochs 2
-measure gat --epochs 2
-measure sage --epochs 2
-measure sage_minibatch --epochs 2
-measure link_prediction --epochs 2
-measure custom_layer
+for name in gcn sage rgcn link_prediction graph_classification custom_layer distributed; do measure "$name"; done
 measure graphlearn_tables
-measure rgcn_distributed --epochs 2
-measure sage_distributed --graph cora-like --epochs 2
+measure reproduce rgcn-distributed --epochs 2
+measure reproduce sage-distributed --graph cora-like --epochs 2

@@ -3,7 +3,7 @@
 #
 #   benches/dgl/distributed.sh PYTHON DATA GRAPH PARTS EPOCHS
 #
-# PYTHON and DATA as for benches/side_by_side.sh; beside it: mpirun -n PARTS target/release/examples/sage_distributed --mpi, with
+# PYTHON and DATA as for benches/side_by_side.sh; beside it: mpirun -n PARTS target/release/examples/reproduce sage-distributed --mpi, with
 # RAYON_NUM_THREADS=1. Every part has a /dev/shm of its own, so that parts share no memory; that takes root. PORT (31500): the first one of 100.
 set -euo pipefail
 if [ $# != 5 ]; then

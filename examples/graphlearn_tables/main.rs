@@ -101,8 +101,14 @@ fn main() -> Result<()> {
     };
     let accuracy = |g: &Graph| -> Result<f64> {
         let rows = |ids: &[u32]| Rows::new(ids, &labels, classes);
-        let task =
-            NodeTask { graph: g, features: NodeTensors::default(), target: "user".into(), train: rows(&train_ids)?, val: rows(&val_ids)? };
+        let task = NodeTask {
+            graph: g,
+            features: NodeTensors::default(),
+            target: "user".into(),
+            train: rows(&train_ids)?,
+            val: rows(&val_ids)?,
+            test: Rows::default(),
+        };
         let trained = train(seeded(0, || shop(g))?, &task, &TrainConfig::new().with_epochs(args.epochs), &NoSync, |_| {})?;
         Ok(evaluate(&trained.model, &task, &rows(&test_ids)?, &NoSync).accuracy())
     };

@@ -1,123 +1,74 @@
-//! Link prediction on a knowledge graph: an R-GCN over the known triples, DistMult over its rows; beside it the same
-//! decoder over plain rows.
+//! Link prediction: which papers of Cora cite each other, when a fifth of the citations is hidden?
 //!
-//! `e_v = W_0 x_v + Σ_r Σ_(u in N_r(v)) 1/|N(v)| W_r x_u`, `score(h, r, t) = Σ_i e_h[i] w_r[i] e_t[i]`
-//! (Schlichtkrull et al., ESWC 2018; Yang et al., ICLR 2015), learned by the cross entropy of every (head, relation) against
-//! all entities, with reciprocal relations (Lacroix et al., ICML 2018). A batch passes no messages along the triples it asks
-//! about. Heads and tails are ranked among all entities, other true ones left out, ties at their mean rank.
+//! `z = GCN(x)`, `p(u, v) = σ(⟨z_u, z_v⟩)`, learned by binary cross entropy against as many pairs without an edge
+//! (Kipf and Welling, Variational Graph Auto-Encoders, 2016, the encoder without noise).
 //!
 //! ```sh
-//! cargo run --release --example link_prediction                  # links of the crates graph of this repository
-//! cargo run --release --example link_prediction -- --data DIR    # FB15k-237 as `triples`
-//! cargo run --release --example link_prediction -- --fanout 10   # by sampled mini-batches, against drawn tails
+//! cargo run --release --example link_prediction
 //! ```
 //!
-//! Data by default: the crates graph (see the example `crates_graph`), a tenth of its edges for validation and a tenth to test.
-//! There plain rows are ahead: MRR on validation edges after 12 epochs 0.21 with the R-GCN and 0.25 without (seed 0).
-
+//! A few seconds; area under the ROC curve on hidden citations 0.88.
 #![forbid(unsafe_code)]
 
-#[path = "../common/mod.rs"]
-mod common;
-mod data;
-mod fit;
-mod messages;
-mod net;
-mod sampled;
-mod whole;
+use std::error::Error;
 
-use std::path::PathBuf;
-use std::process::ExitCode;
+use burn::module::Module;
+use burn::optim::{AdamConfig, GradientsParams};
+use burn::tensor::activation::{log_sigmoid, relu};
+use burn::tensor::{Device, Int, Tensor};
+use burn_gnn::data::RandomLinkSplit;
+use burn_gnn::models::roc_auc;
+use burn_gnn::prelude::*;
+use burn_gnn::sampling::{NegativeSampler, SampleKey};
 
-use anyhow::Result;
-use burn_gnn::models::LinkMetrics;
-use burn_gnn::models::plot::{Panel, Series};
-use clap::{Parser, ValueEnum};
-use common::plot::PlotArgs;
-use common::{BackendName, Precision, device, report};
-use fit::{Settings, fit};
-use serde_json::json;
-
-// Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Encoder {
-    /// One after the other.
-    Both,
-    /// R-GCN.
-    Rgcn,
-    /// Plain rows.
-    None,
+#[derive(Module, Debug)]
+struct Encoder {
+    first: GcnConv,
+    second: GcnConv,
 }
 
-/// Predicts links of a knowledge graph.
-#[derive(Debug, Parser)]
-struct Args {
-    /// Knowledge graph in the `triples` layout (metadata.json); the crates graph by default.
-    #[arg(long)]
-    data: Option<PathBuf>,
-    /// What makes the rows of entities.
-    #[arg(long, value_enum, default_value_t = Encoder::Both)]
-    encoder: Encoder,
-    #[command(flatten)]
-    settings: Settings,
-    /// Stop at validation: choose settings without a look at test triples.
-    #[arg(long)]
-    tune: bool,
-    #[arg(long, value_enum, default_value_t = BackendName::Flex)]
-    backend: BackendName,
-    #[arg(long, value_enum, default_value_t = Precision::F32)]
-    dtype: Precision,
-    #[command(flatten)]
-    plot: PlotArgs,
-    /// Print one JSON object as the last line.
-    #[arg(long)]
-    json: bool,
-}
-
-fn main() -> ExitCode {
-    report::finish(run(&Args::parse()))
-}
-
-fn run(args: &Args) -> Result<()> {
-    let device = device(args.backend, args.dtype)?;
-    let kg = data::load(args.data.as_deref())?;
-    let (e, r) = (kg.entities.len(), kg.relations.len());
-    println!("{}: {e} entities, {r} relations, {} / {} / {} train, valid, test", kg.name, kg.train.len(), kg.valid.len(), kg.test.len());
-    let (mut rows, mut drawn) = (vec![], vec![]);
-    for (name, encoder, layers) in [("R-GCN + DistMult", Encoder::Rgcn, args.settings.layers), ("DistMult", Encoder::None, 0)] {
-        if args.encoder != Encoder::Both && args.encoder != encoder {
-            continue;
-        }
-        let settings = Settings { layers, ..args.settings.clone() }.with_defaults(args.data.is_some());
-        println!("\n{name}");
-        let fitted = fit(&kg, &settings, &device)?;
-        drawn.push(Series { name: name.into(), panel: Panel::Loss, values: fitted.losses.clone() });
-        drawn.push(Series { name: name.into(), panel: Panel::Accuracy, values: fitted.mrrs.clone() });
-        let test = if args.tune { None } else { Some(fitted.test(&kg)?) };
-        rows.push((name, fitted.valid, test, fitted.epoch));
+impl Encoder {
+    fn forward(&self, g: &Graph, x: Tensor<2>) -> Tensor<2> {
+        self.second.forward(g, relu(self.first.forward(g, x)))
     }
-    args.plot.draw(&format!("Loss and validation MRR on {}", kg.name), || drawn)?;
-    println!("\n                            MRR   Hits@1   Hits@3  Hits@10   mean rank");
-    for (name, valid, test, epoch) in &rows {
-        print(&format!("{name}, valid"), valid);
-        if let Some(test) = test {
-            print(&format!("{name}, test"), test);
+}
+
+/// `⟨z_u, z_v⟩` of pairs of nodes.
+fn scores(z: &Tensor<2>, src: &[u32], dst: &[u32]) -> Tensor<1> {
+    let rows = |ids: &[u32]| {
+        let ids: Vec<i64> = ids.iter().map(|&v| i64::from(v)).collect();
+        z.clone().select(0, Tensor::<1, Int>::from_data(&ids[..], &z.device().without_autodiff()))
+    };
+    (rows(src) * rows(dst)).sum_dim(1).squeeze_dim(1)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let device = Device::flex().autodiff();
+    let cora = load_dataset(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/cora"))?;
+    let x = cora.features["paper"].row_normalized().to_tensor(&device)?;
+    // Hidden citations carry no messages, in neither direction.
+    let split = RandomLinkSplit { is_undirected: true, ..RandomLinkSplit::new() }.split(&cora.graph, 0)?;
+    let (train, test) = (&split.train.links[0], &split.test.links[0]);
+    let (train_graph, test_graph) = (split.train.graph.add_self_loops("cites")?, split.test.graph.add_self_loops("cites")?);
+    let negatives = NegativeSampler::new(&train_graph, "cites")?;
+
+    let conv = |d_input, d_output| GcnConvConfig::new(d_input, d_output).init(&device);
+    let mut model = seeded(0, || Encoder { first: conv(x.dims()[1], 128), second: conv(128, 64) });
+    let mut optimizer = AdamConfig::new().init();
+    for epoch in 0..100 {
+        let z = model.forward(&train_graph, x.clone());
+        let none = negatives.global(train.src.len(), SampleKey::new(0).at(epoch, 0))?; // other pairs in each epoch
+        let (positive, negative) = (scores(&z, &train.src, &train.dst), scores(&z, &none.src, &none.dst));
+        let loss = -log_sigmoid(positive).mean() - log_sigmoid(-negative).mean();
+        if epoch % 10 == 0 {
+            println!("epoch {epoch:>3}  loss {:.4}", loss.clone().into_scalar::<f32>());
         }
-        if args.json {
-            let metrics =
-                |m: &LinkMetrics| json!({"mrr": m.mrr, "hits": [m.hits_at_1, m.hits_at_3, m.hits_at_10], "mean_rank": m.mean_rank});
-            println!(
-                "{}",
-                json!({"data": kg.name, "model": name, "epoch": epoch, "valid": metrics(valid), "test": test.as_ref().map(metrics)})
-            );
-        }
+        let gradients = GradientsParams::from_grads(loss.backward(), &model);
+        model = optimizer.step(0.01, model, gradients);
     }
+    let (src, dst, labels) = test.labelled();
+    let is_edge: Vec<bool> = labels.iter().map(|&y| y > 0.5).collect();
+    let z = model.valid().forward(&test_graph, x.inner());
+    println!("test AUC {:.3}", roc_auc(scores(&z, &src, &dst), &is_edge)?);
     Ok(())
-}
-
-fn print(name: &str, m: &LinkMetrics) {
-    println!("{name:<24} {:>6.4}   {:>6.4}   {:>6.4}   {:>6.4}   {:>9.1}", m.mrr, m.hits_at_1, m.hits_at_3, m.hits_at_10, m.mean_rank);
 }

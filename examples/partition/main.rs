@@ -12,7 +12,7 @@
 
 #![forbid(unsafe_code)]
 
-#[path = "../common/mod.rs"]
+#[path = "../reproduce/common/mod.rs"]
 mod common;
 
 use std::path::{Path, PathBuf};

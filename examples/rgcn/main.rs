@@ -1,95 +1,67 @@
-//! R-GCN on a partitioned heterogeneous graph, full batch, one rank per part.
+//! R-GCN on a heterogeneous graph in two parts, a rank for each, with the losses of one machine.
 //!
-//! `h_v' = relu( Σ_r 1/|N_r(v)| Σ_{u in N_r(v)} W_r h_u + W_0 h_v )`, cross entropy on labelled nodes
-//! (Schlichtkrull et al., ESWC 2018).
+//! `h_v' = relu( Σ_r 1/|N_r(v)| Σ_{u in N_r(v)} W_r h_u + W_0 h_v )` (Schlichtkrull et al., ESWC 2018)
 //!
 //! ```sh
-//! cargo run --release --example rgcn                      # the crates graph of this repository
-//! cargo run --release --example rgcn -- --data DIR        # your own, in the .npy or table layout
+//! cargo run --release --example rgcn
 //! ```
 //!
-//! Data by default: the crates graph inside the library, made from this project's `cargo metadata` by the example `crates_graph`;
-//! the class of a crate is the top level of its first category. Accuracy to expect: see README.md.
+//! The graph: crates that this project depends on, with their keywords, authors and licences. Predicted is the top level of a crate's
+//! first category. The same model without the graph, and the most common class, are what to compare with.
 
 #![forbid(unsafe_code)]
 
-mod args;
-mod assemble;
-#[path = "../common/mod.rs"]
-mod common;
+use std::error::Error;
+use std::sync::Arc;
 
-use std::process::ExitCode;
-
-use anyhow::Result;
-use args::{Args, Method};
-use assemble::assemble;
+use burn::optim::{AdamConfig, GradientsParams, decay::WeightDecayConfig};
 use burn::tensor::Device;
-use burn_gnn::data::datasets::Known;
-use burn_gnn::dist::{PartitionConfig, PartitionMethod, partition_graph};
-use burn_gnn::graph::Graph;
-use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{load_weights, save_weights, seeded};
-use clap::Parser;
-use common::data::{data_set, load};
-use common::ranks::train_parts;
-use common::report::{Outcome, accuracy_on};
-use common::{device, out_dir, report};
+use burn_gnn::data::crates_graph;
+use burn_gnn::dist::{
+    Communicator, LocalPartition, PartitionConfig, PartitionedGraph, all_reduce_gradients_except, partition_graph, run_ranks,
+};
+use burn_gnn::models::{NoSync, NodeClassifier, NodeTask, evaluate, majority_class};
+use burn_gnn::prelude::*;
+use burn_gnn::ranks::{RankSync, gather_model};
 
-// Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+fn main() -> Result<(), Box<dyn Error>> {
+    let device = Device::flex();
+    let data = crates_graph();
+    let g = data.to_graph(&device)?.with_inverse_relations("-inv")?;
+    println!("{g}");
+    let parts = partition_graph(&g, &PartitionConfig::new("crates", 2))?;
+    println!("{}", parts.table()?);
 
-fn main() -> ExitCode {
-    report::finish(run(&Args::parse()))
+    let config = RgcnConfig::new(data.num_classes).with_hidden(64).with_dropout(0.5);
+    let mut ranks = run_ranks(2, |comm| train(&parts, comm, &config, &device).map_err(|e| e.to_string()))?;
+    let task = NodeTask::from_columns(&g, "crate")?;
+    let percent = |model: &Rgcn, task: &NodeTask<'_, Graph>| 100.0 * evaluate(model, task, &task.test, &NoSync).accuracy();
+    println!("test accuracy      {:.1} %", percent(&ranks.swap_remove(0), &task));
+    let mut bare = g.clone();
+    for etype in g.schema().etypes() {
+        bare = bare.remove_edges(etype, &(0..g.num_edges(etype)? as u32).collect::<Vec<_>>())?.graph;
+    }
+    let alone = partition_graph(&bare, &PartitionConfig::new("nodes", 1))?;
+    let mut alone = run_ranks(1, |comm| train(&alone, comm, &config, &device).map_err(|e| e.to_string()))?;
+    println!("without the graph  {:.1} %", percent(&alone.swap_remove(0), &NodeTask::from_columns(&bare, "crate")?));
+    println!("majority class     {:.1} %", 100.0 * majority_class(&task.train, &task.test, data.num_classes).1);
+    Ok(())
 }
 
-fn run(args: &Args) -> Result<()> {
-    let device = device(args.backend, args.dtype)?;
-    let mut set = data_set(args.data.as_deref(), Known::Crates)?;
-    if !set.inverse_edges_stored {
-        set.graph = set.graph.with_inverse_relations("-inv")?;
+/// One rank: the model of the whole graph, learned on its part.
+fn train(parts: &PartitionedGraph, comm: Arc<dyn Communicator>, config: &RgcnConfig, device: &Device) -> Result<Rgcn, Box<dyn Error>> {
+    let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), device)?;
+    let task = NodeTask::on_ranks(&part, "crate", &RankSync::new(comm.clone()))?;
+    let mut model = seeded(0, || config.init(&part, task.inputs(), &device.clone().autodiff()))?;
+    let mut optimizer = AdamConfig::new().with_weight_decay(Some(WeightDecayConfig::new(5e-4))).init();
+    for epoch in 0..50 {
+        // Rows of neighbours in the other part come from their rank, and their gradients go back to it.
+        let logits = model.logits(&part.at_step(0, epoch), &task.features, &task.target);
+        let loss = task.train.cross_entropy(logits);
+        let gradients = GradientsParams::from_grads(loss.backward(), &model);
+        // Learned rows of nodes belong to the rank that owns the node; all other parameters are the same everywhere.
+        let gradients = all_reduce_gradients_except(&*comm, &model, gradients, |path| path.starts_with("embedding"))?;
+        model = optimizer.step(0.01, model, gradients);
     }
-    let mut data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
-    if args.mean_features {
-        data.mean_features()?;
-    }
-    println!("{data}");
-    let inputs = data.inputs();
-    let init = |graph: &Graph, self_loop: bool, device: &Device| {
-        Ok::<_, anyhow::Error>(args.model(data.num_classes, self_loop).init(graph, inputs.clone(), device)?)
-    };
-    let autodiff = device.clone().autodiff();
-    if args.seeds.seeds.is_some() {
-        return args.seeds.run(&data, &args.training(), args.json, || init(&data.graph, args.self_loop, &autodiff));
-    }
-
-    let (out, _guard) = out_dir(args.out.as_deref())?;
-    let method = match args.method {
-        Method::Metis => PartitionMethod::Metis,
-        Method::Random => PartitionMethod::Random,
-    };
-    let cut = partition_graph(&data.graph, &PartitionConfig::new("graph", args.parts).with_method(method).with_seed(args.seed))?;
-    let index = cut.write(&out)?;
-    println!("{}", cut.table()?);
-
-    let results = train_parts(&index, args.parts, &data, &device, &args.training(), true, |part, device| {
-        Ok(args.model(data.num_classes, args.self_loop).init(part, inputs.clone(), device)?)
-    })?;
-
-    // One model of the whole graph out of the ranks' parts, through a file, judged without partitions.
-    let weights = out.join("rgcn.bpk");
-    save_weights(&assemble(init(&data.graph, args.self_loop, &device)?, &results, &device), &weights)?;
-    let model = load_weights(init(&data.graph, args.self_loop, &device)?, &weights)?;
-    // Without edges a node's own row is all there is.
-    let bare = data.without_edges()?;
-    let no_graph = accuracy_on(&bare, &data, seeded(args.seed, || init(&bare, true, &autodiff))?, &args.training())?;
-    let outcome = Outcome {
-        parts: args.parts,
-        seed: args.seed,
-        edge_cut: cut.edge_cut(),
-        ..Outcome::new(&model, &results[0].trained, &data, no_graph)
-    };
-    args.plot.draw(&format!("R-GCN on {}", data.name), || learning_curves(&results[0].trained.history))?;
-    outcome.print(args.out.is_some().then_some(&*weights), args.json);
-    Ok(())
+    Ok(gather_model(&part, model)?)
 }

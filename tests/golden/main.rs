@@ -11,7 +11,7 @@
 // Burn has deprecated its ndarray backend; people still use it.
 #![allow(deprecated)]
 
-#[path = "../../examples/common/mod.rs"]
+#[path = "../../examples/reproduce/common/mod.rs"]
 mod common;
 
 /// `$body` with the constant `$D` set to a rank.

@@ -1,21 +1,68 @@
-//! Compiles and runs the examples of the README and the guides.
+//! Compiles and runs the examples of the README and of the book in `docs/`.
+
+#[cfg(test)]
+mod book;
 
 /// Compiles the examples of the README.
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
 
-/// Compiles the examples of the guide for users of DGL.
-#[doc = include_str!("../../docs/coming-from-dgl.md")]
-pub struct ComingFromDgl;
+/// Compiles the examples of the chapter "Getting started".
+#[doc = include_str!("../../docs/getting-started.md")]
+pub struct GettingStarted;
 
-/// Compiles the examples of the page on data.
+/// Compiles the examples of the chapter on data.
 #[doc = include_str!("../../docs/data.md")]
 pub struct Data;
+
+/// Compiles the examples of the chapter on message passing.
+#[doc = include_str!("../../docs/message-passing.md")]
+pub struct MessagePassing;
+
+/// Compiles the examples of the chapter on layers.
+#[doc = include_str!("../../docs/layers.md")]
+pub struct Layers;
+
+/// Compiles the examples of the chapter on mini-batches.
+#[doc = include_str!("../../docs/mini-batches.md")]
+pub struct MiniBatches;
+
+/// Compiles the examples of the chapter on heterogeneous graphs.
+#[doc = include_str!("../../docs/heterogeneous.md")]
+pub struct Heterogeneous;
+
+/// Compiles the examples of the chapter on distributed training.
+#[doc = include_str!("../../docs/distributed.md")]
+pub struct Distributed;
+
+/// Compiles the examples of the chapter on graphs larger than memory.
+#[doc = include_str!("../../docs/out-of-core.md")]
+pub struct OutOfCore;
+
+/// Compiles the examples of the chapter on GPUs.
+#[doc = include_str!("../../docs/gpu.md")]
+pub struct Gpu;
+
+/// Compiles the examples of the chapter on custom operators.
+#[doc = include_str!("../../docs/custom-operators.md")]
+pub struct CustomOperators;
+
+/// Compiles the examples of the chapter on performance.
+#[doc = include_str!("../../docs/performance.md")]
+pub struct Performance;
+
+/// Compiles the examples of the chapter on reliability.
+#[doc = include_str!("../../docs/reliability.md")]
+pub struct Reliability;
+
+/// Compiles the examples of the guide for users of Burn.
+#[doc = include_str!("../../docs/coming-from-burn.md")]
+pub struct ComingFromBurn;
 
 /// Compiles the examples of the guide for users of PyG.
 #[doc = include_str!("../../docs/coming-from-pyg.md")]
 pub struct ComingFromPyg;
 
-/// Compiles the examples of the page on GPUs.
-#[doc = include_str!("../../docs/gpu.md")]
-pub struct Gpu;
+/// Compiles the examples of the guide for users of DGL.
+#[doc = include_str!("../../docs/coming-from-dgl.md")]
+pub struct ComingFromDgl;

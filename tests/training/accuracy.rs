@@ -32,7 +32,7 @@ enum Model {
     },
     Gat,
     Rgcn(Rgcn),
-    /// Of `sage_minibatch`, with its default options.
+    /// Of `reproduce sage-minibatch`, with its default options.
     Sage,
 }
 
@@ -80,7 +80,7 @@ fn rows() -> Vec<Row> {
     let gat = || training.clone().with_epochs(1000).with_patience(Some(100)).with_lr(0.005).with_weight_decay(5e-4);
     vec![
         Row {
-            command: "`rgcn --data aifb`",
+            command: "`reproduce rgcn --data aifb`",
             data: "aifb",
             split: None,
             model: Model::Rgcn(Rgcn::new(32, 0.3)),
@@ -90,7 +90,7 @@ fn rows() -> Vec<Row> {
             seeds: 5,
         },
         Row {
-            command: "`rgcn --data mutag --one-hot --bases 30 --hidden 16 --dropout 0 --weight-decay 5e-4`",
+            command: "`reproduce rgcn --data mutag --one-hot --bases 30 --hidden 16 --dropout 0 --weight-decay 5e-4`",
             data: "mutag",
             split: None,
             model: Model::Rgcn(Rgcn { bases: Some(30), ..Rgcn::new(16, 0.0) }),
@@ -100,7 +100,7 @@ fn rows() -> Vec<Row> {
             seeds: 0,
         },
         Row {
-            command: "`gcn --data cora`",
+            command: "`reproduce gcn --data cora`",
             data: "cora",
             split: None,
             model: gcn(16, 0.5),
@@ -110,7 +110,7 @@ fn rows() -> Vec<Row> {
             seeds: 5,
         },
         Row {
-            command: "`gcn --data citeseer`",
+            command: "`reproduce gcn --data citeseer`",
             data: "citeseer",
             split: None,
             model: gcn(16, 0.5),
@@ -120,7 +120,7 @@ fn rows() -> Vec<Row> {
             seeds: 3,
         },
         Row {
-            command: "`gat --data cora`",
+            command: "`reproduce gat --data cora`",
             data: "cora",
             split: None,
             model: Model::Gat,
@@ -130,7 +130,7 @@ fn rows() -> Vec<Row> {
             seeds: 3,
         },
         Row {
-            command: "`gat --data citeseer`",
+            command: "`reproduce gat --data citeseer`",
             data: "citeseer",
             split: None,
             model: Model::Gat,
@@ -140,7 +140,7 @@ fn rows() -> Vec<Row> {
             seeds: 2,
         },
         Row {
-            command: "`gcn --data facebook_pages --hidden 64 --lr 0.05 --weight-decay 0 --dropout 0 --epochs 100`",
+            command: "`reproduce gcn --data facebook_pages --hidden 64 --lr 0.05 --weight-decay 0 --dropout 0 --epochs 100`",
             data: "facebook_pages",
             split: None,
             model: gcn(64, 0.0),
@@ -150,7 +150,7 @@ fn rows() -> Vec<Row> {
             seeds: 0,
         },
         Row {
-            command: "`sage_minibatch --data facebook_pages`",
+            command: "`reproduce sage-minibatch --data facebook_pages`",
             data: "facebook_pages",
             split: None,
             model: Model::Sage,
@@ -160,7 +160,7 @@ fn rows() -> Vec<Row> {
             seeds: 0,
         },
         Row {
-            command: "`rgcn --data acm --split 60 --mean-features --weight-decay 5e-4`",
+            command: "`reproduce rgcn --data acm --split 60 --mean-features --weight-decay 5e-4`",
             data: "acm",
             split: Some("60"),
             model: Model::Rgcn(Rgcn { mean_features: true, ..Rgcn::new(32, 0.3) }),
@@ -170,7 +170,7 @@ fn rows() -> Vec<Row> {
             seeds: 3,
         },
         Row {
-            command: "`rgcn` (crates graph)",
+            command: "`reproduce rgcn` (crates graph)",
             data: "crates",
             split: None,
             model: Model::Rgcn(Rgcn::new(64, 0.5)),
@@ -180,7 +180,7 @@ fn rows() -> Vec<Row> {
             seeds: 10,
         },
         Row {
-            command: "`rgcn` (crates graph), without the graph",
+            command: "`reproduce rgcn` (crates graph), without the graph",
             data: "crates",
             split: None,
             model: Model::Rgcn(Rgcn { edges: false, ..Rgcn::new(64, 0.5) }),
@@ -190,7 +190,7 @@ fn rows() -> Vec<Row> {
             seeds: 10,
         },
         Row {
-            command: "`gcn` (karate club, two labelled members)",
+            command: "`reproduce gcn` (karate club, two labelled members)",
             data: "karate",
             split: None,
             model: gcn(16, 0.5),

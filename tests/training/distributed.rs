@@ -1,6 +1,6 @@
-//! What ranks of the example `rgcn_distributed` know: their parts and a few facts, not the data set.
+//! What ranks of the reproduction `rgcn-distributed` know: their parts and a few facts, not the data set.
 
-#[path = "../../examples/rgcn_distributed/task.rs"]
+#[path = "../../examples/reproduce/rgcn_distributed/task.rs"]
 mod task;
 
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 #![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
 
-#[path = "../../examples/common/mod.rs"]
+#[path = "../../examples/reproduce/common/mod.rs"]
 mod common;
 
 mod accuracy;

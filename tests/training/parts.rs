@@ -6,12 +6,14 @@ use std::sync::Arc;
 use anyhow::Result;
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::{Dataset, crates_graph, karate_club};
-use burn_gnn::dist::{Communicator, LocalPartition, PartitionConfig, PartitionMethod, broadcast_seed, partition_graph, run_ranks};
-use burn_gnn::models::{GcnConfig, NoSync, NodeClassifier, NodeTask, RelWeights, RgcnConfig, Rows, TrainConfig, seeded, to_dtype, train};
+use burn_gnn::dist::{
+    Communicator, LocalPartition, PartitionConfig, PartitionMethod, broadcast_seed, load_partition, partition_graph, run_ranks,
+};
+use burn_gnn::models::{GcnConfig, NoSync, NodeClassifier, NodeTask, RelWeights, RgcnConfig, TrainConfig, seeded, to_dtype, train};
 use burn_gnn::ops::GraphView;
+use burn_gnn::ranks::RankSync;
 
-use crate::common::data::{FEATURE, Loaded, load};
-use crate::common::ranks::{self, train_parts};
+use crate::common::data::{Loaded, load};
 use crate::dataset;
 
 const EPOCHS: usize = 20;
@@ -34,15 +36,21 @@ where
         let dir = tempfile::tempdir().unwrap();
         let cut = partition_graph(&data.graph, &PartitionConfig::new("g", n).with_method(method.clone())).unwrap();
         let index = cut.write(dir.path()).unwrap();
-        let ranks =
-            train_parts(&index, n, &data, device, &config, false, |part, device| Ok(to_dtype(build(part, &data, device), dtype))).unwrap();
-        for r in &ranks {
-            let many = losses(&r.trained.history);
+        let rank = |comm: Arc<dyn Communicator>| -> Result<_> {
+            let part = LocalPartition::new(&load_partition(&index, comm.rank())?, comm.clone(), device)?;
+            let sync = RankSync::new(comm);
+            let task = NodeTask::on_ranks(&part, data.target_type(), &sync)?;
+            let model = seeded(config.seed, || to_dtype(build(&part, &data, &device.clone().autodiff()), dtype));
+            Ok(train(model, &task, &config, &sync, |_| {})?)
+        };
+        let ranks = run_ranks(n, |comm| rank(comm).map_err(|e| format!("{e:#}"))).unwrap();
+        for trained in &ranks {
+            let many = losses(&trained.history);
             let worst = one.iter().zip(&many).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
             assert!(worst <= bound, "{} on {n} parts: {worst:e} above {bound:e}", data.name);
-            assert_eq!(r.trained.kept_epoch, ranks[0].trained.kept_epoch);
+            assert_eq!(trained.kept_epoch, ranks[0].kept_epoch);
         }
-        let worst = one.iter().zip(losses(&ranks[0].trained.history)).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
+        let worst = one.iter().zip(losses(&ranks[0].history)).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
         println!("{} {dtype:?} {n} parts: worst relative difference {worst:.1e}", data.name);
     }
 }
@@ -115,15 +123,12 @@ fn ranks_must_begin_with_one_model() {
     let config = TrainConfig::new().with_epochs(2).with_progress(false);
     let run = |comm: Arc<dyn Communicator>, scope: bool| -> Result<(usize, Result<f64, String>)> {
         let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), &device)?;
-        let own = part.inner_nodes(0).to_vec();
-        let here = |rows: &Rows| rows.on_rank(|id| own.binary_search(&u64::from(id)).ok().map(|r| r as u32));
-        let features = part.nodes(0).get::<2>(FEATURE)?.into();
-        let task =
-            NodeTask { graph: &part, features, target: data.target_type().to_owned(), train: here(&data.train), val: here(&data.val) };
+        let sync = RankSync::new(comm.clone());
+        let task = NodeTask::on_ranks(&part, data.target_type(), &sync)?;
         let init = || GcnConfig::new(d, 2).with_dropout(0.2).init(&device.clone().autodiff());
         let model = if scope { seeded(broadcast_seed(&*comm)?, init) } else { init() };
         let mut epochs = 0;
-        let trained = train(model, &task, &config, &ranks::Sync(comm.clone()), |_| epochs += 1);
+        let trained = train(model, &task, &config, &sync, |_| epochs += 1);
         Ok((epochs, trained.map(|t| t.history[1].loss).map_err(|e| e.to_string())))
     };
     let all = |scope| run_ranks(3, |comm| run(comm, scope).map_err(|e| format!("{e:#}"))).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p burn-gnn-crates-graph -- --manifest-path ../my-project/Cargo.toml --out my-crates
-//! cargo run --release --example rgcn -- --data my-crates
+//! cargo run --release --example reproduce -- rgcn --data my-crates
 //! ```
 //!
 //! The task: given what a crate depends on, its keywords, authors, licences and the words of its description, which

@@ -4,39 +4,29 @@
 //! (Veličković et al., ICLR 2018); dropout on the rows of both layers and on α.
 //!
 //! ```sh
-//! cargo run --release --example gat                                # Zachary's karate club
-//! cargo run --release --example gat -- --data DIR --seeds 10       # in the .npy layout; Cora: 82.7 ± 0.8 %
+//! cargo run --release --example reproduce -- gat                                # Zachary's karate club
+//! cargo run --release --example reproduce -- gat --data DIR --seeds 10       # in the .npy layout; Cora: 82.7 ± 0.8 %
 //! ```
 //!
 //! The karate club (Zachary 1977) learns from two labelled members, its president and its instructor, and
 //! predicts which side the other 32 took: 84.4 % with seed 0, in a few seconds; 78.1 % after `--epochs 60`.
 
-#![forbid(unsafe_code)]
-
-#[path = "../common/mod.rs"]
-mod common;
-
 use std::path::PathBuf;
-use std::process::ExitCode;
 
+use crate::common::data::{data_set, load};
+use crate::common::plot::PlotArgs;
+use crate::common::report::{Outcome, accuracy_on};
+use crate::common::seeds::SeedArgs;
+use crate::common::{BackendName, Precision, device, out_dir, report};
 use anyhow::{Result, bail};
 use burn_gnn::data::datasets::Known;
 use burn_gnn::models::plot::learning_curves;
 use burn_gnn::models::{GatConfig, NoSync, TrainConfig, load_weights, save_weights, seeded, train};
 use clap::Parser;
-use common::data::{data_set, load};
-use common::plot::PlotArgs;
-use common::report::{Outcome, accuracy_on};
-use common::seeds::SeedArgs;
-use common::{BackendName, Precision, device, out_dir, report};
-
-// Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Trains a graph attention network on a graph of one type.
 #[derive(Debug, Parser)]
-struct Args {
+pub(crate) struct Args {
     /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the karate club by default.
     #[arg(long)]
     data: Option<PathBuf>,
@@ -92,11 +82,7 @@ struct Args {
     json: bool,
 }
 
-fn main() -> ExitCode {
-    report::finish(run(&Args::parse()))
-}
-
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, args.dtype)?;
     let mut set = data_set(args.data.as_deref(), Known::Karate)?;
     if !set.graph.schema().is_homogeneous() {

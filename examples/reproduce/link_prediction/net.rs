@@ -12,8 +12,8 @@ use burn_gnn::models::{
 use burn_gnn::ops::{EdgeTypes, GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout};
 use burn_gnn::sampling::Block;
 
-use crate::fit::Settings;
-use crate::messages::{Messages, over_degrees, vector};
+use super::fit::Settings;
+use super::messages::{Messages, over_degrees, vector};
 
 /// A triple and its number among the train triples.
 pub(crate) type Fact = (Triple, u32);

@@ -1,8 +1,8 @@
 //! GraphSAGE by sampled mini-batches on a graph of one node type and one edge type.
 //!
 //! ```sh
-//! cargo run --release --example sage_minibatch                     # a generated graph
-//! cargo run --release --example sage_minibatch -- --data DIR       # a data set in the .npy layout
+//! cargo run --release --example reproduce -- sage-minibatch                     # a generated graph
+//! cargo run --release --example reproduce -- sage-minibatch --data DIR       # a data set in the .npy layout
 //! ```
 //!
 //! A batch is some training nodes, a sample of their neighbours, and a sample of the neighbours of these. A worker makes
@@ -11,14 +11,9 @@
 //! The generated graph has communities whose members are linked more often than others, and features that tell little: without the
 //! graph most nodes are guessed wrong.
 
-#![forbid(unsafe_code)]
-
-#[path = "../common/mod.rs"]
-mod common;
-
 use std::path::PathBuf;
-use std::process::ExitCode;
 
+use crate::common::{BackendName, Precision, device};
 use anyhow::{Context, Result, bail};
 use burn::module::Module;
 use burn::optim::GradientsParams;
@@ -29,15 +24,10 @@ use burn_gnn::models::{Counts, FusedAdamConfig, Rows, SageConfig, cross_entropy,
 use burn_gnn::sampling::RowType;
 use burn_gnn::sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
 use clap::Parser;
-use common::{BackendName, Precision, device};
-
-// Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Trains GraphSAGE by mini-batches.
 #[derive(Debug, Parser)]
-struct Args {
+pub(crate) struct Args {
     /// Data set in the .npy layout (metadata.json) or as tables; a generated graph by default.
     #[arg(long)]
     data: Option<PathBuf>,
@@ -50,7 +40,7 @@ struct Args {
     /// In-edges sampled per node and hop, from the training nodes outward; -1 for all.
     #[arg(long, value_delimiter = ',', allow_hyphen_values = true, default_value = "10,10")]
     fanouts: Vec<i64>,
-    /// Columns between layers.
+    /// Hidden size.
     #[arg(long, default_value_t = 64)]
     hidden: usize,
     /// Learning rate of Adam.
@@ -82,17 +72,7 @@ struct Data {
     test: Vec<u32>,
 }
 
-fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            eprintln!("error: {e:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let data = match &args.data {
         Some(folder) => read(folder).with_context(|| format!("loading {}", folder.display()))?,
         None => generated(args.seed)?,

@@ -1,28 +1,26 @@
 //! R-GCN by sampled mini-batches on a partitioned heterogeneous graph, one rank per part.
 //!
 //! ```sh
-//! cargo run --release --example rgcn_distributed -- --parts 4            # the crates graph of this repository
-//! cargo run --release --example rgcn_distributed -- --data DIR           # your own, in the .npy or table layout
-//! cargo run --release --example rgcn_distributed -- --resume DIR         # keeps a checkpoint there, or goes on from it
-//! cargo build --release --features mpi --example rgcn_distributed && mpirun -n 4 target/release/examples/rgcn_distributed --mpi
+//! cargo run --release --example reproduce -- rgcn-distributed --parts 4            # the crates graph of this repository
+//! cargo run --release --example reproduce -- rgcn-distributed --data DIR           # your own, in the .npy or table layout
+//! cargo run --release --example reproduce -- rgcn-distributed --resume DIR         # keeps a checkpoint there, or goes on from it
+//! cargo build --release --features mpi --example reproduce -- rgcn-distributed && mpirun -n 4 target/release/examples/rgcn_distributed --mpi
 //! ```
 //!
 //! The first rank reads the data set and cuts it; every rank, the first too, then holds its part alone. Node types without features have learned rows, kept by the ranks that own the nodes and stepped there. Batches, samples and initial
 //! values are functions of original ids: losses are the same for any `--parts`, up to the order of sums (1e-4 relative in f32).
 
-#![forbid(unsafe_code)]
-
-#[path = "../common/mod.rs"]
-mod common;
 mod net;
 mod task;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::common::data::{FEATURE, data_set, load};
+use crate::common::launch::LaunchArgs;
+use crate::common::{BackendName, Precision, device};
 use anyhow::{Context, Result};
 use burn::module::Module;
 use burn::optim::GradientsParams;
@@ -33,19 +31,12 @@ use burn_gnn::dist::{Checkpoint, Communicator, DistFeatures, DistGraph, DistSamp
 use burn_gnn::models::{Counts, FusedAdamConfig, TypeInput, seeded};
 use burn_gnn::sampling::{Loader, LoaderState, Throughput};
 use clap::Parser;
-use common::data::{FEATURE, data_set, load};
-use common::launch::LaunchArgs;
-use common::{BackendName, Precision, device, report};
 use net::{Learned, Net};
 use task::{Task, inputs};
 
-// Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Trains an R-GCN by mini-batches on a partitioned graph.
 #[derive(Debug, Parser)]
-struct Args {
+pub(crate) struct Args {
     /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the crates graph by default.
     #[arg(long)]
     data: Option<PathBuf>,
@@ -60,7 +51,7 @@ struct Args {
     /// In-edges sampled per node, relation and hop, from the training nodes outward; -1 for all.
     #[arg(long, value_delimiter = ',', allow_hyphen_values = true, default_value = "10,10")]
     fanouts: Vec<i64>,
-    /// Columns between layers.
+    /// Hidden size.
     #[arg(long, default_value_t = 32)]
     hidden: usize,
     /// Learning rate of Adam, for weights and learned rows.
@@ -84,11 +75,7 @@ struct Args {
     resume: Option<PathBuf>,
 }
 
-fn main() -> ExitCode {
-    report::finish(run(&Args::parse()))
-}
-
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, Precision::F32)?;
     let first = Mutex::new(None);
     let write = |parts: usize, out: &Path| {

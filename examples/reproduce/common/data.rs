@@ -12,11 +12,11 @@ use burn_gnn::models::{NodeTask, NodeTensors, Rows, TypeInput, TypeMap};
 use burn_gnn::ops::copy_u_mean;
 
 /// Column that holds the features of a node type.
-pub(crate) const FEATURE: &str = "feat";
+pub(crate) const FEATURE: &str = "x";
 
 pub(crate) struct Loaded {
     pub(crate) name: String,
-    /// Features in column [`FEATURE`].
+    /// Features in column [`FEATURE`], classes in `y`, the split in `train_mask`, `val_mask` and `test_mask`.
     pub(crate) graph: Graph,
     pub(crate) target: usize,
     pub(crate) num_classes: usize,
@@ -38,13 +38,8 @@ pub(crate) fn data_set(data: Option<&Path>, default: Known) -> Result<Dataset> {
 
 /// Puts features into frames and picks the split (`None`: the only or first one; `60` stands for `public_60`). Each row of features is
 /// divided by its sum, as GCN and its successors do with word counts, and stored in `dtype`.
-pub(crate) fn load(set: Dataset, split: Option<&str>, device: &Device, dtype: FloatDType) -> Result<Loaded> {
-    let mut graph = set.graph;
-    for (ntype, f) in &set.features {
-        let f = f.row_normalized();
-        let x = Tensor::<2>::from_data(TensorData::new(f.try_to_dense()?, [f.rows(), f.cols()]), (device, DType::from(dtype)));
-        graph.nodes_mut(ntype)?.insert(FEATURE, x)?;
-    }
+pub(crate) fn load(mut set: Dataset, split: Option<&str>, device: &Device, dtype: FloatDType) -> Result<Loaded> {
+    let features = std::mem::take(&mut set.features);
     let known = || set.splits.keys().cloned().collect::<Vec<_>>().join(", ");
     let split = match split {
         Some(name) => {
@@ -54,10 +49,18 @@ pub(crate) fn load(set: Dataset, split: Option<&str>, device: &Device, dtype: Fl
         }
         None => set.splits.values().next().context("the data set has no split")?,
     };
+    let split = split.clone();
     let rows = |ids: &[u32]| Rows::new(ids, &set.labels, set.num_classes);
     let (train, val, test) = (rows(&split.train)?, rows(&split.val)?, rows(&split.test)?);
     if train.total == 0 {
         bail!("the split has no training node");
+    }
+    set.splits = [("split".into(), split)].into();
+    let mut graph = set.to_graph(device)?;
+    for (ntype, f) in &features {
+        let f = f.row_normalized();
+        let x = Tensor::<2>::from_data(TensorData::new(f.try_to_dense()?, [f.rows(), f.cols()]), (device, DType::from(dtype)));
+        graph.nodes_mut(ntype)?.insert(FEATURE, x)?;
     }
     let target = graph.schema().ntype(&set.target)?;
     Ok(Loaded { name: set.name, graph, target, num_classes: set.num_classes, train, val, test })
@@ -116,6 +119,7 @@ impl Loaded {
             target: self.target_type().to_owned(),
             train: self.train.clone(),
             val: self.val.clone(),
+            test: self.test.clone(),
         }
     }
 

@@ -11,9 +11,9 @@ use burn_gnn::models::TrueTails;
 use burn_gnn::ops::{LossReduction, cross_entropy_rows};
 use burn_gnn::sampling::{Loader, MiniBatch, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds};
 
-use crate::fit::{Settings, both_ways};
-use crate::messages::Messages;
-use crate::net::{Net, ids};
+use super::fit::{Settings, both_ways};
+use super::messages::Messages;
+use super::net::{Net, ids};
 
 /// Tails that the queries of a batch choose from, beside the true one.
 const DRAWN: u64 = 1000;

@@ -5,9 +5,9 @@ use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn_gnn::data::KnowledgeGraph;
 use burn_gnn::ops::Stream;
 
-use crate::fit::{Settings, both_ways};
-use crate::messages::Messages;
-use crate::net::{Fact, Net};
+use super::fit::{Settings, both_ways};
+use super::messages::Messages;
+use super::net::{Fact, Net};
 
 /// Train triples both ways with their numbers; those of one query (head, relation) stand together.
 pub(crate) struct Queries {

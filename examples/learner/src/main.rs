@@ -4,8 +4,8 @@
 //! (Xu, Hu, Leskovec, Jegelka, ICLR 2019)
 //!
 //! ```sh
-//! cargo run --release -p burn-gnn-graph-classification
-//! cargo run --release -p burn-gnn-graph-classification -- --epochs 3 | cat    # short, without a terminal
+//! cargo run --release -p burn-gnn-learner
+//! cargo run --release -p burn-gnn-learner -- --epochs 3 | cat    # short, without a terminal
 //! ```
 //!
 //! Data are made by `rings.rs`: rings with tails, 400 pairs to train on, 100 to stop on, 100 to test. The question is
@@ -16,7 +16,7 @@
 
 #![forbid(unsafe_code)]
 
-#[path = "../../common/mod.rs"]
+#[path = "../../reproduce/common/mod.rs"]
 mod common;
 mod model;
 mod rings;
@@ -55,7 +55,7 @@ struct Args {
     /// Graphs of a batch.
     #[arg(long, default_value_t = 80)]
     batch: usize,
-    /// Columns between layers.
+    /// Hidden size.
     #[arg(long, default_value_t = 32)]
     hidden: usize,
     /// Number of layers.

@@ -5,7 +5,6 @@
 pub(crate) mod data;
 pub(crate) mod launch;
 pub(crate) mod plot;
-pub(crate) mod ranks;
 pub(crate) mod report;
 pub(crate) mod seeds;
 

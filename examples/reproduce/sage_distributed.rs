@@ -1,9 +1,9 @@
 //! GraphSAGE by sampled mini-batches on a partitioned graph, one rank per part; times as the benchmark of DGL's distributed training gives.
 //!
 //! ```sh
-//! cargo run --release --example sage_distributed                        # 169,343 nodes, 2,332,486 edges, four ranks as threads
-//! cargo run --release --example sage_distributed -- --graph cora-like   # a small one
-//! cargo build --release --features mpi --example sage_distributed && mpirun -n 2 target/release/examples/sage_distributed --mpi
+//! cargo run --release --example reproduce -- sage-distributed                        # 169,343 nodes, 2,332,486 edges, four ranks as threads
+//! cargo run --release --example reproduce -- sage-distributed --graph cora-like   # a small one
+//! cargo build --release --features mpi --example reproduce -- sage-distributed && mpirun -n 2 target/release/examples/sage_distributed --mpi
 //! ```
 //!
 //! The graphs are made by the recipe of the benchmarks, with the sizes of ogbn-arxiv and Cora; features and labels carry no signal, so a
@@ -11,19 +11,16 @@
 //! it owns, rows of other nodes come from their owners. A step has `--batch` times as many nodes as there are ranks; with as large a batch, one
 //! rank has the same losses.
 
-#![forbid(unsafe_code)]
-
-#[path = "../common/mod.rs"]
-mod common;
 #[path = "../../benches/peers/graphs.rs"]
 #[allow(dead_code)] // typed graphs are for the benchmarks
 mod graphs;
 
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::common::launch::LaunchArgs;
+use crate::common::{BackendName, Precision, device};
 use anyhow::{Context, Result};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -34,17 +31,11 @@ use burn_gnn::graph::Graph;
 use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig, seeded};
 use burn_gnn::sampling::Loader;
 use clap::Parser;
-use common::launch::LaunchArgs;
-use common::{BackendName, Precision, device, report};
 use serde_json::json;
-
-// Every operator's output is a fresh block; keeping blocks saves the page faults that can exceed the kernel.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Trains GraphSAGE by mini-batches on a partitioned graph.
 #[derive(Debug, Parser)]
-struct Args {
+pub(crate) struct Args {
     /// `arxiv-like`, `cora-like` or `products-slice`.
     #[arg(long, default_value = "arxiv-like")]
     graph: String,
@@ -59,7 +50,7 @@ struct Args {
     /// In-edges sampled per node and hop, from the training nodes outward.
     #[arg(long, value_delimiter = ',', default_value = "15,10")]
     fanouts: Vec<i64>,
-    /// Columns between layers.
+    /// Hidden size.
     #[arg(long, default_value_t = 256)]
     hidden: usize,
     /// Hot feature rows of other ranks that each rank keeps.
@@ -79,11 +70,7 @@ struct Args {
     backend: BackendName,
 }
 
-fn main() -> ExitCode {
-    report::finish(run(&Args::parse()))
-}
-
-fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args) -> Result<()> {
     // Of the first rank, which makes the graph and cuts it; the others hold their parts alone.
     let first = Mutex::new(None);
     let write = |parts: usize, out: &Path| {

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Passes over the graph.
     #[arg(long, default_value_t = 50)]
     pub(crate) epochs: usize,
-    /// Columns between layers; 64 on the crates graph, 32 on other data.
+    /// Hidden size; 64 on the crates graph, 32 on other data.
     #[arg(long)]
     pub(crate) hidden: Option<usize>,
     /// Number of layers.

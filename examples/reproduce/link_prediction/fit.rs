@@ -11,10 +11,10 @@ use burn_gnn::models::{FusedAdamConfig, LinkMetrics, TrueTails, rank_links, seed
 use burn_gnn::sampling::Loader;
 use clap::Args;
 
-use crate::messages::Messages;
-use crate::net::Net;
-use crate::sampled::{self, TripleSampler};
-use crate::whole::Queries;
+use super::messages::Messages;
+use super::net::Net;
+use super::sampled::{self, TripleSampler};
+use super::whole::Queries;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Settings {
