@@ -1,6 +1,6 @@
 //! Feature files, and caches over them: the rows that were written, whatever stays in memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use burn_gnn_store::*;
 use proptest::prelude::*;
@@ -139,6 +139,35 @@ fn the_future_is_worth_reads() {
     assert_eq!(lru.hits + lru.misses, belady.hits + belady.misses);
     assert!(belady.hits * 2 > lru.hits * 3, "{belady} against {lru}");
     assert!(belady.bytes_read < lru.bytes_read && lru.bytes_read > 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// A plan from batch `k` on gives the batches from `k` on, and neither makes nor reads those before.
+    #[test]
+    fn plans_begin_anywhere(batches in batches(), budget in 0u64..20_000, window in 1usize..40, at in 0.0..1.0) {
+        let dir = tempfile::tempdir().unwrap();
+        let stored = Arc::new(write(&dir.path().join("rows"), 500, 9, RowFormat::F16));
+        let (first, end) = ((at * batches.len() as f64) as u64, batches.len() as u64);
+        let made = Arc::new(Mutex::new(vec![]));
+        let (of, note) = (batches.clone(), made.clone());
+        let make = move |step: u64| {
+            note.lock().unwrap().push(step);
+            Ok((step, of[step as usize].clone()))
+        };
+        let mut planned = PlannedRows::of_steps(stored.clone(), budget, window, first..end, make);
+        for step in first..end {
+            prop_assert_eq!(planned.next_step(), step);
+            let batch = planned.next().unwrap().unwrap();
+            prop_assert_eq!((batch.batch, batch.rows), (step, stored.gather(&batches[step as usize]).unwrap()));
+        }
+        prop_assert!(planned.next().is_none());
+        prop_assert_eq!(planned.next_step(), end);
+        let (stats, reads) = (planned.stats(), batches[first as usize..].iter().map(Vec::len).sum::<usize>());
+        prop_assert_eq!(stats.hits + stats.misses, reads as u64);
+        prop_assert_eq!(&*made.lock().unwrap(), &(first..end).collect::<Vec<_>>());
+    }
 }
 
 /// An error of a batch ends them, after those that came before; dropping the batches early ends the threads.

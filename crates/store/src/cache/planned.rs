@@ -1,6 +1,7 @@
 //! Batches with the rows they read, ahead of who uses them, through an optimal cache.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -51,8 +52,13 @@ pub struct PlannedBatch<B> {
 /// assert_eq!((planned.stats().hits, planned.stats().misses), (2, 3));
 /// # Ok::<(), StoreError>(())
 /// ```
+///
+/// # Resuming
+/// [`of_steps`](Self::of_steps) begins at any batch, and nothing of those before it is made or read: [`next_step`](Self::next_step) is saved
+/// with a checkpoint. The rows are those of a run that nobody stopped; the cache begins empty, so the first batches read more.
 #[derive(Debug)]
 pub struct PlannedRows<B> {
+    next_step: u64,
     receive: Option<Receiver<Result<PlannedBatch<B>, StoreError>>>,
     stats: Arc<Mutex<CacheStats>>,
     threads: Vec<JoinHandle<()>>,
@@ -89,7 +95,41 @@ impl<B: Send + 'static> PlannedRows<B> {
                 filled.send(batch).is_ok()
             });
         });
-        Self { receive: Some(receive), stats, threads: vec![maker, reader] }
+        Self { next_step: 0, receive: Some(receive), stats, threads: vec![maker, reader] }
+    }
+
+    /// The batches with the numbers `steps`, which `make` makes, each with the ids that it reads: a run that was stopped after batch `k - 1`
+    /// goes on with `k..end`. `make` is called with these numbers alone, in their order, on a thread of this value.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use burn_gnn_store::{PlannedRows, RowFormat, RowWriter, StoreError, StoredRows};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let file = dir.path().join("rows");
+    /// let mut writer = RowWriter::create(&file, 3, 1, RowFormat::F32)?;
+    /// writer.put(&[1.0, 2.0, 3.0])?;
+    /// writer.finish()?;
+    /// let rows = Arc::new(StoredRows::open(&file)?);
+    /// let make = |step: u64| Ok((step, vec![step as u32 % 3]));
+    /// let mut planned = PlannedRows::of_steps(rows, 1 << 20, 100, 4..6, make);
+    /// assert_eq!(planned.next_step(), 4);
+    /// let batch = planned.next().unwrap()?;
+    /// assert_eq!((batch.batch, batch.rows, planned.next_step()), (4, vec![2.0], 5));
+    /// # Ok::<(), StoreError>(())
+    /// ```
+    pub fn of_steps<F>(rows: Arc<StoredRows>, budget: u64, window: usize, steps: Range<u64>, make: F) -> Self
+    where
+        F: FnMut(u64) -> Result<(B, Vec<u32>), StoreError> + Send + 'static,
+    {
+        let first = steps.start;
+        let mut planned = Self::new(rows, budget, window, steps.map(make));
+        planned.next_step = first;
+        planned
+    }
+
+    /// Number of the batch that comes next: the number of batches that were taken, after the first of [`of_steps`](Self::of_steps).
+    pub fn next_step(&self) -> u64 {
+        self.next_step
     }
 
     /// What the cache did until now.
@@ -155,8 +195,9 @@ impl<B> Iterator for PlannedRows<B> {
         let began = Instant::now();
         let next = self.receive.as_ref()?.recv().ok();
         self.stats.lock().unwrap_or_else(PoisonError::into_inner).wait += began.elapsed();
-        if next.is_none() {
-            self.join();
+        match &next {
+            Some(batch) => self.next_step += u64::from(batch.is_ok()),
+            None => self.join(),
         }
         next
     }
