@@ -15,6 +15,7 @@ mod numbering;
 mod partition;
 mod plan;
 mod progress;
+mod renumber;
 mod rows;
 mod section_writer;
 mod sections;
@@ -28,4 +29,7 @@ pub use graph::StoredGraph;
 pub use numbering::{NumberedEdges, RawId, RawNumbers, text_id};
 pub use partition::{Assignment, StoredPart, StoredParts, StreamCut, StreamMethod};
 pub use plan::BuildPlan;
+#[cfg(feature = "sampling")]
+pub use renumber::RenumberedRows;
+pub use renumber::{RenumberedEdges, Renumbering};
 pub use rows::{RowFormat, RowWriter, StoredRows};

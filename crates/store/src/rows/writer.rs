@@ -61,6 +61,13 @@ impl RowWriter {
         self.out.put(0, &self.bytes)
     }
 
+    /// Appends `rows` rows as another file of this format and width has them; the caller has as many as were announced.
+    pub(crate) fn put_bytes(&mut self, bytes: &[u8], rows: usize) -> Result<(), StoreError> {
+        debug_assert_eq!(bytes.len(), rows * self.format.row_bytes(self.width));
+        self.put += rows;
+        self.out.put(0, bytes)
+    }
+
     /// Writes the rest and gives the file its name; its length.
     ///
     /// # Errors

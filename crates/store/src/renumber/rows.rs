@@ -1,0 +1,99 @@
+//! Writes rows of features in new order, and reads them by original ids.
+
+use std::path::Path;
+#[cfg(feature = "sampling")]
+use std::sync::Arc;
+
+use burn_gnn_structure::internal::check_len;
+
+use super::Renumbering;
+use crate::error::StoreError;
+use crate::rows::{RowWriter, StoredRows};
+
+/// Memory of a row besides its bytes, which are there twice.
+const EACH: u64 = 16;
+/// Rows that are written at a time at least.
+const LEAST: u64 = 1 << 10;
+
+impl Renumbering {
+    /// Writes `rows`, which are in original order, to `path` in new order and the same format, and opens it. `memory` bytes, at least
+    /// 1,024 rows, are read at a time.
+    ///
+    /// # Errors
+    /// Not one row per node; [`StoreError::Data`].
+    ///
+    /// # Cost
+    /// Two times the file is divided by `memory`; each time at most the whole file is read, in ascending order.
+    pub fn write_rows(&self, rows: &StoredRows, path: impl AsRef<Path>, memory: u64) -> Result<StoredRows, StoreError> {
+        check_len("rows", "one per node", self.len(), rows.num_rows())?;
+        let (path, each) = (path.as_ref(), rows.row_bytes());
+        let mut out = RowWriter::create(path, rows.num_rows(), rows.width(), rows.format())?;
+        let count = (memory / (2 * each as u64 + EACH)).clamp(LEAST, u64::from(u32::MAX)) as usize;
+        let (mut read, mut bytes) = (vec![], vec![]);
+        for ids in self.original_ids().chunks(count) {
+            let mut order: Vec<(u32, u32)> = ids.iter().copied().zip(0..).collect();
+            order.sort_unstable();
+            let sorted: Vec<u32> = order.iter().map(|o| o.0).collect();
+            rows.read_sorted(&sorted, &mut read)?;
+            bytes.resize(read.len(), 0);
+            for (from, &(_, to)) in read.chunks_exact(each.max(1)).zip(&order) {
+                bytes[to as usize * each..][..each].copy_from_slice(from);
+            }
+            out.put_bytes(&bytes, ids.len())?;
+        }
+        out.finish()?;
+        StoredRows::open(path)
+    }
+}
+
+/// Features by original ids, out of a source whose rows stand in new order.
+///
+/// ```
+/// use std::sync::Arc;
+/// use burn_gnn_sampling::FeatureSource;
+/// use burn_gnn_store::{Renumbering, RenumberedRows, RowFormat, RowWriter, StoredRows};
+/// # let dir = tempfile::tempdir().unwrap();
+/// let mut writer = RowWriter::create(dir.path().join("rows"), 3, 1, RowFormat::F32)?;
+/// writer.put(&[1.0, 2.0, 3.0])?;
+/// writer.finish()?;
+/// let of = Arc::new(Renumbering::new(vec![2, 0, 1])?);
+/// let new = of.write_rows(&StoredRows::open(dir.path().join("rows"))?, dir.path().join("new"), 1 << 20)?;
+/// assert_eq!(new.gather(&[0, 1, 2])?, [3.0, 1.0, 2.0]);
+/// assert_eq!(RenumberedRows::new(new, of)?.gather(&[0, 1, 2])?, [1.0, 2.0, 3.0]);
+/// # Ok::<(), burn_gnn_store::StoreError>(())
+/// ```
+#[cfg(feature = "sampling")]
+#[derive(Debug)]
+pub struct RenumberedRows<F> {
+    source: F,
+    of: Arc<Renumbering>,
+}
+
+#[cfg(feature = "sampling")]
+impl<F: burn_gnn_sampling::FeatureSource> RenumberedRows<F> {
+    /// Of rows in new order.
+    ///
+    /// # Errors
+    /// Not one row per node.
+    pub fn new(source: F, of: Arc<Renumbering>) -> Result<Self, StoreError> {
+        check_len("source", "one row per node", of.len(), source.num_rows())?;
+        Ok(Self { source, of })
+    }
+    /// The rows in new order.
+    pub fn source(&self) -> &F {
+        &self.source
+    }
+}
+
+#[cfg(feature = "sampling")]
+impl<F: burn_gnn_sampling::FeatureSource> burn_gnn_sampling::FeatureSource for RenumberedRows<F> {
+    fn num_rows(&self) -> usize {
+        self.source.num_rows()
+    }
+    fn width(&self) -> usize {
+        self.source.width()
+    }
+    fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), burn_gnn_structure::GraphError> {
+        self.source.read_rows(&self.of.to_new(ids)?, out)
+    }
+}
