@@ -224,6 +224,26 @@ impl StoredCsc {
         Ok(&section.numbers::<T>()[from..to])
     }
 
+    /// The row of a position.
+    pub(crate) fn row_at(&self, position: u64) -> Result<u32, StoreError> {
+        // Whoever asks compares the row that is found, whose block is checked then.
+        let indptr = self.indptr.numbers::<u64>();
+        match indptr.partition_point(|&start| start <= position).checked_sub(1) {
+            Some(v) if v < self.num_dst => Ok(v as u32),
+            _ => Err(format(self.path(), format!("position {position}: expected in 0..{}, found in no row", self.num_edges))),
+        }
+    }
+
+    /// Appends the ids of the edges at consecutive positions; `false` where edges have no others than positions.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`].
+    pub fn edge_ids_of(&self, positions: Range<u64>, out: &mut Vec<u64>) -> Result<bool, StoreError> {
+        let Some(ids) = &self.edge_ids else { return Ok(false) };
+        out.extend_from_slice(Self::range(ids, positions)?);
+        Ok(true)
+    }
+
     /// Appends the times of the edges at consecutive positions; `false` where edges have none.
     ///
     /// # Errors

@@ -86,6 +86,21 @@ pub enum StoreError {
         /// Folder of the work.
         path: PathBuf,
     },
+    /// In-edges are asked for that are in another part.
+    #[error(
+        "{}: node {node}: expected an inner node of part {part}, found {}; ask the rank of its part",
+        path.display(), owner.map_or_else(|| "none of its nodes".to_owned(), |p| format!("a halo node, which is in part {p}"))
+    )]
+    OtherPart {
+        /// File of the part's nodes.
+        path: PathBuf,
+        /// Original id.
+        node: u32,
+        /// The part that was asked.
+        part: u32,
+        /// The part whose inner node it is, where this part knows it.
+        owner: Option<u32>,
+    },
     /// What a source of edges reports.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),

@@ -124,7 +124,7 @@ fn wrong_parts() {
     written.verify(&csc).unwrap();
     save.iter().for_each(|(path, bytes)| std::fs::write(path, bytes).unwrap());
     let e = written.verify(&csc).unwrap_err();
-    assert!(e.to_string().contains("nodes and 400 edges in the parts, found fewer"), "{e}");
+    assert!(e.to_string().contains("node 7: expected in one part, found in none"), "{e}");
     of(false).write(&csc, &parts).unwrap();
     let file = parts.join("part-00001.nodes");
     let mut bytes = std::fs::read(&file).unwrap();

@@ -209,14 +209,14 @@ impl StreamCut {
 /// Calls `f` with every row of a file, in their order. A row of more edges than are read at a time is held as a whole.
 pub(super) fn each_row(csc: &StoredCsc, mut f: impl FnMut(u32, &[u32]) -> Result<(), StoreError>) -> Result<(), StoreError> {
     let n = csc.num_nodes().1;
-    rows_of(csc, (0..n).map(|v| v as u32), &mut f)
+    rows_of(csc, (0..n).map(|v| v as u32), &mut |v, _, row| f(v, row))
 }
 
-/// Calls `f` with the rows of ascending nodes.
+/// Calls `f` with the rows of ascending nodes: the node, the position of its first edge, and its sources.
 pub(super) fn rows_of(
     csc: &StoredCsc,
     nodes: impl Iterator<Item = u32>,
-    f: &mut impl FnMut(u32, &[u32]) -> Result<(), StoreError>,
+    f: &mut impl FnMut(u32, u64, &[u32]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let (mut batch, mut rows, mut sources, mut nodes) = (vec![], vec![], vec![], nodes.peekable());
     while nodes.peek().is_some() {
@@ -236,7 +236,7 @@ pub(super) fn rows_of(
             csc.sources_of(start..end, &mut sources)?;
             for i in from..to {
                 let at = (rows[i].0 - start) as usize;
-                f(batch[i], &sources[at..at + rows[i].1 as usize])?;
+                f(batch[i], rows[i].0, &sources[at..at + rows[i].1 as usize])?;
             }
             from = to;
         }

@@ -1,18 +1,22 @@
 //! Cuts a graph in a file, and writes its parts, without holding its edges.
 
 mod assign;
+mod part;
+mod reader;
+mod verify;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use burn_gnn_files::{create_dirs, sync_dir};
 use burn_gnn_structure::EdgeReader;
 
 pub use assign::{Assignment, StreamCut, StreamMethod};
-use assign::{each_row, rows_of};
+use assign::rows_of;
+pub use part::StoredPart;
 
 use crate::StoredCsc;
-use crate::csc::{INDPTR, KIND as CSC, SOURCES};
+use crate::csc::{EDGE_IDS, INDPTR, KIND as CSC, SOURCES, TIMES, WEIGHTS};
 use crate::error::{StoreError, format, io};
 use crate::section_writer::SectionWriter;
 use crate::sections::{Header, SectionFile};
@@ -21,6 +25,8 @@ use crate::sections::{Header, SectionFile};
 const KIND: &str = "part";
 const INNER: &str = "inner";
 const HALO: &str = "halo";
+const OWNERS: &str = "owners";
+const STARTS: &str = "starts";
 /// No row in the part.
 const NONE: u32 = u32::MAX;
 
@@ -31,36 +37,13 @@ pub struct StoredParts {
     parts: usize,
 }
 
-/// One part. Inner nodes come first, then halo nodes, each in ascending original id; only edges into inner nodes are there, in the order
-/// of the whole graph. So draws that are keyed by original ids are those of the whole graph.
-#[derive(Debug)]
-pub struct StoredPart {
-    csc: Arc<StoredCsc>,
-    inner: Vec<u32>,
-    halo: Vec<u32>,
-}
-
-impl StoredPart {
-    /// In-edges of inner nodes, by local ids.
-    pub fn csc(&self) -> &Arc<StoredCsc> {
-        &self.csc
-    }
-    /// Original ids of inner nodes.
-    pub fn inner(&self) -> &[u32] {
-        &self.inner
-    }
-    /// Original ids of halo nodes.
-    pub fn halo(&self) -> &[u32] {
-        &self.halo
-    }
-}
-
 fn paths(dir: &Path, part: usize) -> [PathBuf; 2] {
     ["nodes", "csc"].map(|name| dir.join(format!("part-{part:05}.{name}")))
 }
 
 impl Assignment {
-    /// Writes every part: `part-<number>.nodes` and `part-<number>.csc`.
+    /// Writes every part: `part-<number>.nodes` and `part-<number>.csc`, of which a rank needs its own. Edges keep the ids, weights and times
+    /// that the file has.
     ///
     /// # Errors
     /// Another number of nodes than the file has; [`StoreError::Data`], [`StoreError::Damaged`].
@@ -90,7 +73,7 @@ impl Assignment {
             num_inner += 1;
         }
         let mut edges = 0u64;
-        rows_of(csc, inner(), &mut |_, row| {
+        rows_of(csc, inner(), &mut |_, _, row| {
             edges += row.len() as u64;
             // Any number: halo nodes are numbered when all of them are known.
             row.iter().for_each(|&u| local[u as usize] = local[u as usize].min(NONE - 1));
@@ -107,27 +90,65 @@ impl Assignment {
         let mut header = Header::new(KIND).with("part", part).with("parts", self.parts).with("nodes", self.part_of.len());
         header.section(INNER, 4 * u64::from(num_inner));
         header.section(HALO, 4 * halo.len() as u64);
+        header.section(OWNERS, 4 * halo.len() as u64);
+        header.section(STARTS, 8 * u64::from(num_inner));
         replace(&nodes, header, |out| {
-            inner().try_for_each(|v: u32| out.put(0, &v.to_le_bytes()))?;
-            out.put(1, bytemuck::cast_slice(&halo))
+            out.put(1, bytemuck::cast_slice(&halo))?;
+            halo.iter().try_for_each(|&u| out.put(2, &self.part_of[u as usize].to_le_bytes()))?;
+            inner().try_for_each(|v: u32| {
+                out.put(0, &v.to_le_bytes())?;
+                out.put(3, &csc.row(v)?.0.to_le_bytes())
+            })
         })?;
         let mut header = Header::new(CSC).with("num_src", num_inner as usize + halo.len()).with("num_dst", num_inner);
         header = header.with("num_edges", edges);
         header.section(INDPTR, 8 * (u64::from(num_inner) + 1));
         header.section(SOURCES, 4 * edges);
+        for (name, has, each) in [(EDGE_IDS, csc.has_edge_ids(), 8), (WEIGHTS, csc.has_weights(), 4), (TIMES, csc.has_times(), 8)] {
+            if has {
+                header.section(name, each * edges);
+            }
+        }
         replace(&path, header, |out| {
-            let (mut sum, mut mapped) = (0u64, vec![]);
-            rows_of(csc, inner(), &mut |_, row| {
+            let (mut sum, mut mapped, mut more) = (0u64, vec![], Columns::default());
+            rows_of(csc, inner(), &mut |_, start, row| {
                 out.put(0, &sum.to_le_bytes())?;
                 sum += row.len() as u64;
                 mapped.clear();
                 mapped.extend(row.iter().map(|&u| local[u as usize]));
-                out.put(1, bytemuck::cast_slice(&mapped))
+                out.put(1, bytemuck::cast_slice(&mapped))?;
+                more.copy(csc, start..start + row.len() as u64, out)
             })?;
             out.put(0, &sum.to_le_bytes())
         })?;
         inner().chain(halo).for_each(|v| local[v as usize] = NONE);
         Ok(())
+    }
+}
+
+/// What edges have besides sources, of one row.
+#[derive(Debug, Default)]
+struct Columns {
+    ids: Vec<u64>,
+    weights: Vec<f32>,
+    times: Vec<i64>,
+}
+
+impl Columns {
+    /// Appends those of a row to the sections behind the sources.
+    fn copy(&mut self, csc: &StoredCsc, row: Range<u64>, out: &mut SectionWriter) -> Result<(), StoreError> {
+        (self.ids.clear(), self.weights.clear(), self.times.clear());
+        let mut section = 2;
+        let mut put = |has: bool, bytes: &[u8]| -> Result<(), StoreError> {
+            if has {
+                out.put(section, bytes)?;
+                section += 1;
+            }
+            Ok(())
+        };
+        put(csc.edge_ids_of(row.clone(), &mut self.ids)?, bytemuck::cast_slice(&self.ids))?;
+        put(csc.weights_of(row.clone(), &mut self.weights)?, bytemuck::cast_slice(&self.weights))?;
+        put(csc.times_of(row, &mut self.times)?, bytemuck::cast_slice(&self.times))
     }
 }
 
@@ -161,79 +182,11 @@ impl StoredParts {
         (0..self.parts).flat_map(|p| paths(&self.dir, p)).map(len).sum()
     }
 
-    /// Opens one part: what a rank needs, and nothing of the others. Node lists are read, 4 bytes per node of the part.
+    /// Opens one part; [`StoredPart::open`] does without the files of part 0.
     ///
     /// # Errors
-    /// [`StoreError::Data`], [`StoreError::Damaged`]; files that do not go together.
+    /// As [`StoredPart::open`].
     pub fn part(&self, part: usize) -> Result<StoredPart, StoreError> {
-        let [path, csc] = paths(&self.dir, part);
-        let (file, csc) = (SectionFile::open(&path, KIND)?, StoredCsc::open(csc)?);
-        let list = |name: &str| -> Result<Vec<u32>, StoreError> {
-            let section = file.section(name).ok_or_else(|| format(&path, format!("expected a section `{name}`, found none")))?;
-            section.check_range(0..section.bytes().len())?;
-            Ok(section.numbers::<u32>().to_vec())
-        };
-        let (inner, halo, of) = (list(INNER)?, list(HALO)?, csc.num_nodes());
-        if of != (inner.len() + halo.len(), inner.len()) {
-            let why = format!("expected edges from {} to {} nodes, found {of:?}", inner.len() + halo.len(), inner.len());
-            return Err(format(csc.path(), why));
-        }
-        Ok(StoredPart { csc, inner, halo })
-    }
-
-    /// Compares the parts with the graph that they were cut from: every node is inner in one part, with all of its in-edges in their order;
-    /// halo nodes are where these come from, and no others. Compares all checksums as well.
-    ///
-    /// # Errors
-    /// [`StoreError::Data`] that says what is wrong where; [`StoreError::Damaged`].
-    ///
-    /// # Cost
-    /// A pass over the graph and over the parts; memory for one part's nodes and a bit per node.
-    pub fn verify(&self, whole: &StoredCsc) -> Result<(), StoreError> {
-        let n = whole.num_nodes().1;
-        let (mut seen, mut edges) = (vec![0u64; n.div_ceil(64)], 0u64);
-        for p in 0..self.parts {
-            let part = self.part(p)?;
-            let wrong = |why: String| format(part.csc.path(), why);
-            part.csc.verify()?;
-            let (inner, halo) = (&part.inner, &part.halo);
-            if !inner.is_sorted_by(|a, b| a < b) || !halo.is_sorted_by(|a, b| a < b) {
-                return Err(wrong("expected nodes in ascending original id, found another order".into()));
-            }
-            for &v in inner {
-                let Some(word) = seen.get_mut(v as usize / 64).filter(|_| (v as usize) < n) else {
-                    return Err(wrong(format!("expected nodes in 0..{n}, found {v}")));
-                };
-                if *word >> (v % 64) & 1 == 1 {
-                    return Err(wrong(format!("node {v}: expected in one part, found in two")));
-                }
-                *word |= 1 << (v % 64);
-            }
-            if let Some(v) = halo.iter().find(|v| inner.binary_search(v).is_ok()) {
-                return Err(wrong(format!("node {v}: expected inner or halo, found both")));
-            }
-            let mut used = vec![false; halo.len()];
-            let original = |u: u32| inner.get(u as usize).or_else(|| halo.get(u as usize - inner.len())).copied();
-            let mut row_of = vec![];
-            each_row(&part.csc, |local, row| {
-                let v = inner[local as usize];
-                let (start, len) = whole.row(v)?;
-                row_of.clear();
-                whole.sources_of(start..start + u64::from(len), &mut row_of)?;
-                if !row.iter().map(|&u| original(u)).eq(row_of.iter().map(|&u| Some(u))) {
-                    return Err(wrong(format!("node {v}: expected the in-edges of the graph, found others")));
-                }
-                row.iter().filter(|&&u| u as usize >= inner.len()).for_each(|&u| used[u as usize - inner.len()] = true);
-                edges += row.len() as u64;
-                Ok(())
-            })?;
-            if let Some(at) = used.iter().position(|u| !u) {
-                return Err(wrong(format!("halo node {}: expected an edge from it, found none", halo[at])));
-            }
-        }
-        if edges != whole.num_edges() || seen.iter().map(|w| w.count_ones() as usize).sum::<usize>() != n {
-            return Err(format(&self.dir, format!("expected {n} nodes and {} edges in the parts, found fewer", whole.num_edges())));
-        }
-        Ok(())
+        StoredPart::open(&self.dir, part)
     }
 }

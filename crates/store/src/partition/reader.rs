@@ -1,0 +1,158 @@
+//! A part as a graph: by original ids, strictly, and by local ids.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use burn_gnn_structure::{EdgeReader, GraphError, Relation};
+
+use super::part::{Content, StoredPart};
+use crate::error::StoreError;
+
+impl StoredPart {
+    /// The in-edges of inner nodes by original ids: a relation between all nodes of the whole graph, of which this part knows some rows.
+    /// Draws, degrees and edge ids are those of the whole graph; edge ids are those of its file, or positions in it.
+    ///
+    /// What the part does not know is an error: [`StoreError::OtherPart`] of a sampler that asks for the in-edges of another node, of what
+    /// reads all edges of the relation too. `num_edges` counts those of the part.
+    ///
+    /// # Errors
+    /// As [`Relation::from_stored_csc`].
+    ///
+    /// # Cost
+    /// `O(log inner nodes)` per destination; edges are read when they are drawn.
+    pub fn relation(&self) -> Result<Relation, StoreError> {
+        Ok(Relation::from_stored_csc(Arc::new(ByOriginal(self.of.clone())))?)
+    }
+}
+
+#[cfg(feature = "sampling")]
+impl StoredPart {
+    /// [`relation`](Self::relation) as a graph of one node type `_N` and one edge type `_E`, with all nodes of the whole graph.
+    ///
+    /// Samplers of one hop take it for inner nodes; [`owners`](Self::owners) says which rank continues from a halo node
+    /// (`NeighborSampler::only_hop`). The hops together are the batch of the whole graph.
+    ///
+    /// Degrees of halo nodes are not known here: of a block on this graph `src_in_degrees` panics, `in_degrees` has those of the whole graph.
+    ///
+    /// ```
+    /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
+    /// use burn_gnn_store::{Assignment, CscBuild, EdgeIter, StoredCsc, StoredPart};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let file = dir.path().join("graph.csc");
+    /// CscBuild::new(&file, 4, 4).run(EdgeIter::new([(0, 1), (3, 1), (1, 2)]))?;
+    /// Assignment::new(vec![0, 1, 1, 0], 2)?.write(&StoredCsc::open(&file)?, dir.path().join("parts"))?;
+    ///
+    /// // On rank 1.
+    /// let part = StoredPart::open(dir.path().join("parts"), 1)?;
+    /// let sampler = NeighborSampler::new(&part.graph()?, [-1])?;
+    /// let batch = sampler.sample([("_N", [1])], SampleKey::new(0))?; // by original ids
+    /// assert_eq!(batch.input_nodes(0), [1, 0, 3]);
+    /// assert!(sampler.sample([("_N", [3])], SampleKey::new(0)).is_err()); // its in-edges are in part 0
+    /// # Ok::<(), burn_gnn_store::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`relation`](Self::relation).
+    pub fn graph(&self) -> Result<burn_gnn_graph::Graph, StoreError> {
+        homogeneous(self.of.whole, self.relation()?)
+    }
+
+    /// The part as a graph of its own: local ids, inner nodes first, halo nodes without in-edges, degrees and totals of the part alone. With
+    /// the original ids of its nodes for `NeighborSampler::with_original_ids`, which reads the edges of the part into memory; edges are
+    /// numbered by position in the part.
+    ///
+    /// # Errors
+    /// As [`Relation::from_stored_csc`].
+    pub fn subgraph(&self) -> Result<burn_gnn_graph::Subgraph, StoreError> {
+        use burn_gnn_graph::OriginalIds;
+        let relation = Relation::from_stored_csc(Arc::new(ByLocal(self.of.clone())))?;
+        let edge_ids = vec![OriginalIds::unchanged(relation.num_edges())];
+        let node_ids = vec![OriginalIds::new(self.of.nodes.clone(), self.of.whole)];
+        Ok(burn_gnn_graph::Subgraph { graph: homogeneous(self.of.nodes.len(), relation)?, node_ids, edge_ids })
+    }
+}
+
+#[cfg(feature = "sampling")]
+fn homogeneous(nodes: usize, relation: Relation) -> Result<burn_gnn_graph::Graph, StoreError> {
+    let schema = burn_gnn_graph::Schema::new(vec!["_N".into()], vec![("_N", "_E", "_N").into()])?;
+    Ok(burn_gnn_graph::Graph::assemble(Arc::new(schema), vec![nodes], vec![relation]))
+}
+
+/// Original ids at both ends.
+#[derive(Debug)]
+struct ByOriginal(Arc<Content>);
+
+impl ByOriginal {
+    /// Original ids in the place of local ones, which were compared with the number of nodes.
+    fn originals(&self, ids: &mut [u32]) {
+        ids.iter_mut().for_each(|u| *u = self.0.nodes[*u as usize]);
+    }
+}
+
+impl EdgeReader for ByOriginal {
+    fn num_src(&self) -> usize {
+        self.0.whole
+    }
+    fn num_dst(&self) -> usize {
+        self.0.whole
+    }
+    fn num_edges(&self) -> u64 {
+        self.0.csc.num_edges()
+    }
+    fn rows(&self, nodes: &[u32], out: &mut Vec<(u64, u32)>) -> Result<(), GraphError> {
+        let local = nodes.iter().map(|&v| self.0.local(v)).collect::<Result<Vec<u32>, StoreError>>()?;
+        self.0.csc.rows(&local, out)
+    }
+    fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError> {
+        self.0.csc.sources(positions, out)?;
+        self.originals(out);
+        Ok(())
+    }
+    fn sources_of(&self, positions: Range<u64>, out: &mut Vec<u32>) -> Result<(), GraphError> {
+        let before = out.len();
+        self.0.csc.sources_of(positions, out)?;
+        self.originals(&mut out[before..]);
+        Ok(())
+    }
+    fn has_edge_ids(&self) -> bool {
+        true
+    }
+    fn edge_ids(&self, positions: &[u64], out: &mut [u64]) -> Result<(), GraphError> {
+        Ok(self.0.edge_ids(positions, out)?)
+    }
+    fn weights_of(&self, positions: Range<u64>, out: &mut Vec<f32>) -> Result<bool, GraphError> {
+        self.0.csc.weights_of(positions, out)
+    }
+}
+
+/// Local ids at both ends; halo nodes are destinations without edges.
+#[derive(Debug)]
+struct ByLocal(Arc<Content>);
+
+impl EdgeReader for ByLocal {
+    fn num_src(&self) -> usize {
+        self.0.nodes.len()
+    }
+    fn num_dst(&self) -> usize {
+        self.0.nodes.len()
+    }
+    fn num_edges(&self) -> u64 {
+        self.0.csc.num_edges()
+    }
+    fn rows(&self, nodes: &[u32], out: &mut Vec<(u64, u32)>) -> Result<(), GraphError> {
+        for &v in nodes {
+            let inner = (v as usize) < self.0.num_inner;
+            out.push(if inner { self.0.csc.row(v)? } else { (self.num_edges(), 0) });
+        }
+        Ok(())
+    }
+    fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError> {
+        self.0.csc.sources(positions, out)
+    }
+    fn sources_of(&self, positions: Range<u64>, out: &mut Vec<u32>) -> Result<(), GraphError> {
+        self.0.csc.sources_of(positions, out)
+    }
+    fn weights_of(&self, positions: Range<u64>, out: &mut Vec<f32>) -> Result<bool, GraphError> {
+        self.0.csc.weights_of(positions, out)
+    }
+}
