@@ -194,6 +194,19 @@ impl StoredCsc {
         Ok(())
     }
 
+    /// Compares what is asked for later of edges that were drawn: their ids, and the degrees of their sources. Nothing but flags is read where
+    /// blocks were compared before.
+    fn check_ids_and_rows(&self, positions: &[u64], sources: &[u32]) -> Result<(), StoreError> {
+        if let Some(ids) = self.edge_ids.as_ref().filter(|ids| !ids.is_all_verified()) {
+            positions.iter().try_for_each(|&p| ids.check(8 * p as usize))?;
+        }
+        // Sources are destinations where both are of one type, which has as many of either.
+        if self.num_src == self.num_dst && !self.indptr.is_all_verified() {
+            sources.iter().map(|&u| 8 * u as usize).try_for_each(|at| self.indptr.check(at).and_then(|()| self.indptr.check(at + 8)))?;
+        }
+        Ok(())
+    }
+
     /// Asks for the pages of positions, all at once, so that the disk has many requests at a time.
     fn ask_for(&self, positions: &[u64]) {
         let unit = |p: u64| {
@@ -276,8 +289,11 @@ impl EdgeReader for StoredCsc {
         }
         Ok(())
     }
+    /// Blocks of edge ids and of the offsets of the sources are compared as well: they are what a block of a batch reads later, where an
+    /// error has no way out.
     fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError> {
-        Ok(self.read_sources(positions, out)?)
+        self.read_sources(positions, out)?;
+        Ok(self.check_ids_and_rows(positions, out)?)
     }
     fn sources_of(&self, positions: Range<u64>, out: &mut Vec<u32>) -> Result<(), GraphError> {
         let start = positions.start as usize;

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use burn_gnn_files::internal::open;
 use memmap2::{Advice, Mmap};
@@ -159,7 +159,7 @@ impl SectionFile {
     pub(crate) fn section(self: &Arc<Self>, name: &str) -> Option<Section> {
         let place = self.header.sections.iter().find(|p| p.name == name)?.clone();
         let verified = (0..place.blocks()).map(|_| AtomicU8::new(0)).collect();
-        Some(Section { file: self.clone(), place, verified })
+        Some(Section { file: self.clone(), left: AtomicU64::new(place.blocks()), place, verified })
     }
 
     /// A section that must be there, of `expected` bytes.
@@ -198,6 +198,8 @@ pub(crate) struct Section {
     place: Place,
     /// Whether a block was compared.
     verified: Box<[AtomicU8]>,
+    /// Blocks that were not.
+    left: AtomicU64,
 }
 
 impl Section {
@@ -227,7 +229,9 @@ impl Section {
         // As one read, where its pages are not in memory.
         self.will_need(block * BLOCK..self.bytes().len().min((block + 1) * BLOCK));
         self.compare(block)?;
-        self.verified[block].store(1, Ordering::Relaxed);
+        if self.verified[block].swap(1, Ordering::Relaxed) == 0 {
+            self.left.fetch_sub(1, Ordering::Relaxed);
+        }
         Ok(())
     }
     fn compare(&self, block: usize) -> Result<(), StoreError> {
@@ -240,6 +244,10 @@ impl Section {
         }
         let (path, section) = (self.file.path.clone(), self.place.name.clone());
         Err(StoreError::Damaged { path, section, block: block as u64, expected, found })
+    }
+    /// Whether every block was compared: nothing is left to [check](Self::check).
+    pub(crate) fn is_all_verified(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
     }
     pub(crate) fn is_verified(&self, at: usize) -> bool {
         self.verified[at >> BLOCK_BITS].load(Ordering::Relaxed) != 0

@@ -151,6 +151,46 @@ fn damage_is_an_error_of_the_batch() {
     assert!(StoredCsc::open(&path).unwrap().verify().is_err());
 }
 
+/// Whatever block is damaged, of edge ids and offsets too, the batch that needs it is an error: what a block says later cannot fail.
+#[test]
+fn damage_never_panics_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("csc");
+    // A ring with chords: hop by hop away from the seed, so sources of the last hop are no destinations.
+    let n = 40_000u32;
+    let edges = (0..3 * n).map(|i| ((i % n + 1 + i / n * 9000) % n, i % n));
+    CscBuild::new(&path, n as usize, n as usize).with_edge_ids().run(EdgeIter::new(edges)).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let (mut failed, mut passed) = (0, 0);
+    // Every block of every section, and the seeds of either end.
+    for at in (4096 + 11..whole.len()).step_by(1 << 16) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        for seed in [0, n / 2, n - 1] {
+            let stored = StoredGraph::create(dir.path(), [("_N", n as usize)], [(("_N", "_E", "_N"), "csc")]).unwrap();
+            let sampler = NeighborSampler::new(stored.graph(), [2, 2]).unwrap();
+            match sampler.sample([("_N", [seed])], SampleKey::new(0)) {
+                Err(e) => {
+                    assert!(e.to_string().contains("csc: block "), "{e}");
+                    failed += 1;
+                }
+                Ok(batch) => {
+                    for block in &batch.blocks {
+                        let ids = (block.edge_ids(0).to_vec(), block.original_edge_ids(0).to_vec());
+                        assert!(ids.0.iter().map(|&e| u64::from(e)).eq(ids.1));
+                        assert_eq!(block.in_degrees(0).len() + block.src_in_degrees(0).unwrap().len(), {
+                            block.dst_nodes(0).len() + block.src_nodes(0).len()
+                        });
+                    }
+                    passed += 1;
+                }
+            }
+        }
+    }
+    assert!(failed > 10 && passed > 10, "{failed} and {passed}");
+}
+
 /// Exclusions by edge id, out of files with ids and without.
 #[test]
 fn excluded_edges() {
