@@ -139,7 +139,7 @@ fn run(args: &Args) -> Result<()> {
     println!(
         "part 0: {} inner nodes of {}, {} inner edges of {}",
         first.num_inner_nodes(),
-        first.joint_nids().len(),
+        first.global_nids().len(),
         first.num_inner_edges(),
         first.src().len()
     );

@@ -1,4 +1,4 @@
-//! Columns of frames from rows of any number of axes.
+//! Makes frame columns from rows of any rank.
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use burn_gnn_graph::Column;

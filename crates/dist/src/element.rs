@@ -1,4 +1,4 @@
-//! What tensors over ranks are made of.
+//! Element types of distributed tensors.
 
 use burn::tensor::Element;
 use bytemuck::Pod;

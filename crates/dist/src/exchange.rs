@@ -1,4 +1,4 @@
-//! Messages between ranks: lists as bytes, and errors that reach every rank.
+//! Packs messages between ranks, and propagates errors to every rank.
 
 use bytemuck::Pod;
 

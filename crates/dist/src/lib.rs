@@ -7,7 +7,7 @@
 //!    [`ChunkedGraph`] is a graph whose features stay in files meanwhile.
 //! 2. [`run_ranks`] starts ranks, each with a [`Communicator`].
 //! 3. [`LocalPartition`] is one part as layers see it: a [`GraphView`](burn_gnn_ops::GraphView) whose
-//!    source rows come by [`halo_exchange`], with gradients that go home.
+//!    source features come from [`halo_exchange`], which sends gradients back to the owner rank.
 //! 4. [`broadcast_module`] gives every rank the parameters of rank 0, [`check_replicas`] compares them, [`all_reduce_gradients`] sums
 //!    the gradients of replicated parameters.
 //!
@@ -15,7 +15,7 @@
 //!
 //! 1. [`DistGraph::open`]: the parts as one graph, with features and structure by type-wise id from any rank.
 //! 2. [`DistSampler`] samples each hop where the nodes are; a [`Loader`](burn_gnn_sampling::Loader) of it makes batches ahead, with
-//!    [`DistFeatures`] and a cache of hot rows.
+//!    [`DistFeatures`] and a [`FeatureCache`].
 //! 3. [`DistTensor`] and [`DistEmbedding`] keep rows with their owners, the latter learned by a [`SparseOptimizer`].
 //! 4. [`all_reduce_gradients_with`] for the rest of the model, and [`Checkpoint`] to stop and go on.
 //!
@@ -57,15 +57,15 @@ mod exchange;
 mod graph;
 mod halo;
 mod loading;
-mod local;
+mod local_partition;
 mod partition;
 mod reduce;
 mod replicas;
 mod sampling;
-mod seat;
+mod seed_split;
 mod shard;
-mod split;
 mod tensor;
+mod trainer_rank;
 
 pub use book::{Lookup, PartMetadata, PartitionBook};
 pub use checkpoint::{Checkpoint, RunState};
@@ -75,10 +75,10 @@ pub use comm::{MpiRanks, run_mpi};
 pub use element::DistElement;
 pub use embedding::{DistEmbedding, EmbeddingElement, EmbeddingRows, SparseOptimizer};
 pub use error::DistError;
-pub use graph::{CacheStats, DataSpace, DistGraph, FeatureData, HotRows, InEdges, RowCounts};
+pub use graph::{CacheStats, DataSpace, DistGraph, FeatureCache, FeatureData, InEdges, RowCounts};
 pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange};
 pub use loading::{DistFeatures, Presampling, RankSampler};
-pub use local::LocalPartition;
+pub use local_partition::LocalPartition;
 pub use partition::{
     ChunkedGraph, MetisEffort, Objective, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport, PartitionTable,
     PartitionedGraph, RankPlan, StepPlan, StepTraffic, TypeStats, load_partition, load_partition_book, partition_graph, verify_partition,
@@ -86,6 +86,6 @@ pub use partition::{
 pub use reduce::{ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with, all_reduce_scalar};
 pub use replicas::{broadcast_module, broadcast_seed, check_replicas};
 pub use sampling::{DistBatch, DistHeteroLinkSampler, DistLinkSampler, DistSampler};
+pub use seed_split::{SeedSplit, SplitBy, SplitOf};
 pub use shard::{Shard, ShardReader, ShardWriter};
-pub use split::{SeedSplit, SplitBy, SplitOf};
 pub use tensor::{DistTensor, PartitionPolicy};

@@ -1,4 +1,4 @@
-//! Gradients of replicated parameters, summed over ranks.
+//! All-reduces gradients of replicated parameters.
 
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;

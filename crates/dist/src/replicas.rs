@@ -1,4 +1,4 @@
-//! Makes models equal on all ranks, and checks that they are.
+//! Broadcasts models to all ranks, and checks that they are equal.
 
 use std::hash::{BuildHasher, RandomState};
 

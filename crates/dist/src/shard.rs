@@ -1,4 +1,4 @@
-//! Rows of one rank in a file.
+//! Reads and writes the rows of one rank in a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,7 +21,7 @@ pub trait Shard {
     fn load(&self, from: &ShardReader<'_>) -> Result<(), DistError>;
 }
 
-/// Lists of numbers on their way to a file.
+/// Writes lists of numbers to a file.
 #[derive(Debug, Default)]
 pub struct ShardWriter {
     prefix: String,

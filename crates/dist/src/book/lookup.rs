@@ -1,4 +1,4 @@
-//! One id or many.
+//! Look-ups of one id or many.
 
 use burn_gnn_graph::{HomoId, TypedId};
 use rayon::prelude::*;

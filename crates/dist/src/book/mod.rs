@@ -1,4 +1,4 @@
-//! Which part owns which node and edge, and how the numberings relate.
+//! Maps nodes and edges to the parts that own them, and ids of one kind to another.
 
 mod lookup;
 mod numbering;
@@ -29,17 +29,17 @@ pub struct PartMetadata {
 ///
 /// Three ids name a node (edges alike):
 /// * its *type-wise* id, `0..num_nodes(type)`: what features and other ranks use;
-/// * its *joint* id (DGL: homogeneous id), a [`HomoId`]: what files use;
+/// * its *global* id (DGL: homogeneous id), a [`HomoId`]: what files use;
 /// * its *local* id inside (part, type), from 0: a row of an owned feature matrix.
 ///
-/// By default ids are reshuffled: type-wise ids run part by part, joint ids part by part and inside a part type by type, and the book
+/// By default ids are reshuffled: type-wise ids run part by part, global ids part by part and inside a part type by type, and the book
 /// is a table of ranges. The ids of the input graph are in [`Partition`](crate::Partition) and
 /// [`LocalPartition`](crate::LocalPartition). Without reshuffle
-/// ([`PartitionConfig::with_reshuffle`](crate::PartitionConfig::with_reshuffle)) type-wise ids are those of the input graph, joint ids
+/// ([`PartitionConfig::with_reshuffle`](crate::PartitionConfig::with_reshuffle)) type-wise ids are those of the input graph, global ids
 /// run type by type, and the book holds the owner of every node and edge (8 bytes each).
 ///
 /// Types are given by name or by number: node types as `"a"` or `0` ([`NodeKey`]), edge types as `"to"`, `("a", "to", "b")` or `0`
-/// ([`EdgeKey`]), the only type there is as `..`. Calls take one id or many ([`Lookup`]). Ids outside their numbering are errors. A lookup costs `O(log parts)`, of a joint id
+/// ([`EdgeKey`]), the only type there is as `..`. Calls take one id or many ([`Lookup`]). Ids outside their numbering are errors. A lookup costs `O(log parts)`, of a global id
 /// `O(log (parts · types))`.
 ///
 /// ```
@@ -153,62 +153,62 @@ impl PartitionBook {
     pub fn eids_of_part(&self, part: usize, etype: impl EdgeKey) -> Result<Vec<u64>, DistError> {
         self.edges.ids(part, self.etype(etype)?)
     }
-    /// Types and type-wise ids of joint node ids.
+    /// Types and type-wise ids of global node ids.
     ///
     /// # Errors
     /// No such id.
     pub fn map_to_per_ntype<A: Lookup<HomoId>>(&self, ids: A) -> Result<A::Answer<TypedId>, DistError> {
         ids.answer(|id| self.nodes.locate(id).map(|l| l.1))
     }
-    /// Types and type-wise ids of joint edge ids.
+    /// Types and type-wise ids of global edge ids.
     ///
     /// # Errors
     /// No such id.
     pub fn map_to_per_etype<A: Lookup<HomoId>>(&self, ids: A) -> Result<A::Answer<TypedId>, DistError> {
         ids.answer(|id| self.edges.locate(id).map(|l| l.1))
     }
-    /// Joint ids of nodes of a type, by type-wise id.
+    /// Global ids of nodes of a type, by type-wise id.
     ///
     /// # Errors
     /// No such type or id.
     pub fn map_to_homo_nid<A: Lookup<u64>>(&self, ntype: impl NodeKey, ids: A) -> Result<A::Answer<HomoId>, DistError> {
         let ty = self.ntype(ntype)?;
-        ids.answer(|id| self.nodes.to_joint(TypedId { ty, id }))
+        ids.answer(|id| self.nodes.to_global(TypedId { ty, id }))
     }
-    /// Joint ids of edges of a type, by type-wise id.
+    /// Global ids of edges of a type, by type-wise id.
     ///
     /// # Errors
     /// No such type or id.
     pub fn map_to_homo_eid<A: Lookup<u64>>(&self, etype: impl EdgeKey, ids: A) -> Result<A::Answer<HomoId>, DistError> {
         let ty = self.etype(etype)?;
-        ids.answer(|id| self.edges.to_joint(TypedId { ty, id }))
+        ids.answer(|id| self.edges.to_global(TypedId { ty, id }))
     }
-    /// Joint id of a node.
+    /// Global id of a node.
     ///
     /// # Errors
     /// No such type or id.
-    pub fn node_to_joint(&self, id: TypedId) -> Result<HomoId, DistError> {
-        self.nodes.to_joint(id)
+    pub fn node_to_global(&self, id: TypedId) -> Result<HomoId, DistError> {
+        self.nodes.to_global(id)
     }
-    /// Type and type-wise id of a joint node id.
+    /// Type and type-wise id of a global node id.
     ///
     /// # Errors
     /// No such id.
-    pub fn joint_to_node(&self, id: HomoId) -> Result<TypedId, DistError> {
+    pub fn global_to_node(&self, id: HomoId) -> Result<TypedId, DistError> {
         self.map_to_per_ntype(id)
     }
-    /// Joint id of an edge.
+    /// Global id of an edge.
     ///
     /// # Errors
     /// No such type or id.
-    pub fn edge_to_joint(&self, id: TypedId) -> Result<HomoId, DistError> {
-        self.edges.to_joint(id)
+    pub fn edge_to_global(&self, id: TypedId) -> Result<HomoId, DistError> {
+        self.edges.to_global(id)
     }
-    /// Type and type-wise id of a joint edge id.
+    /// Type and type-wise id of a global edge id.
     ///
     /// # Errors
     /// No such id.
-    pub fn joint_to_edge(&self, id: HomoId) -> Result<TypedId, DistError> {
+    pub fn global_to_edge(&self, id: HomoId) -> Result<TypedId, DistError> {
         self.map_to_per_etype(id)
     }
     /// Local ids of nodes in the part that owns them.
@@ -233,7 +233,7 @@ impl PartitionBook {
     /// No such type, part or local id.
     pub fn localnid2nid<A: Lookup<u64>>(&self, ntype: impl NodeKey, local: A, part: usize) -> Result<A::Answer<u64>, DistError> {
         let ty = self.ntype(ntype)?;
-        local.answer(|id| self.nodes.local_to_global(ty, id, part))
+        local.answer(|id| self.nodes.local_to_typewise(ty, id, part))
     }
     /// Type-wise ids of local edge ids.
     ///
@@ -241,7 +241,7 @@ impl PartitionBook {
     /// No such type, part or local id.
     pub fn localeid2eid<A: Lookup<u64>>(&self, etype: impl EdgeKey, local: A, part: usize) -> Result<A::Answer<u64>, DistError> {
         let ty = self.etype(etype)?;
-        local.answer(|id| self.edges.local_to_global(ty, id, part))
+        local.answer(|id| self.edges.local_to_typewise(ty, id, part))
     }
 
     fn ntype(&self, key: impl NodeKey) -> Result<usize, DistError> {

@@ -1,4 +1,4 @@
-//! The numbering of one kind of thing: nodes or edges.
+//! Numbers the nodes or the edges of all parts.
 
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ impl ByPart {
 /// Ids that kept their values when the graph was cut: a table in place of ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
-    /// Joint id at which each type begins, and the total.
+    /// Global id at which each type begins, and the total.
     offsets: Vec<u64>,
     /// Per type: id at each place, and place of each id.
     ids: Vec<Vec<u32>>,
@@ -74,8 +74,8 @@ pub(crate) struct KeptIds<'a> {
     pub(crate) places: &'a [u32],
 }
 
-/// Things have *places*: type by type, inside a type part by part. Where ids were reshuffled a type-wise id is its place, and joint
-/// ids run part by part, inside a part type by type. Where ids were kept, type-wise ids are those of the input and joint ids run
+/// Nodes (or edges) have *places*: type by type, inside a type part by part. Where ids were reshuffled a type-wise id is its place, and global
+/// ids run part by part, inside a part type by type. Where ids were kept, type-wise ids are those of the input and global ids run
 /// type by type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbering {
@@ -89,7 +89,7 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// `counts[t][p]` things of type `t` in part `p`, reshuffled; `None` where they add up to more than `u64`.
+    /// `counts[t][p]` ids of type `t` in part `p`, reshuffled; `None` where they add up to more than `u64`.
     pub(crate) fn ranges(what: &'static str, num_parts: usize, counts: &[Vec<u64>]) -> Option<Self> {
         let sums = |c: &Vec<u64>| {
             let mut starts = vec![0u64];
@@ -155,11 +155,11 @@ impl Numbering {
         self.check_part(part)?;
         Ok(starts[part]..starts[part + 1])
     }
-    /// Number of things of a type that a part owns.
+    /// Number of ids of a type that a part owns.
     pub(crate) fn inner(&self, part: usize, ty: usize) -> Result<u64, DistError> {
         self.places(part, ty).map(|r| r.end - r.start)
     }
-    /// Number of things that a part owns. The part is in range.
+    /// Number of ids that a part owns. The part is in range.
     pub(crate) fn part_total(&self, part: usize) -> u64 {
         self.begins[(part + 1) * self.num_types] - self.begins[part * self.num_types]
     }
@@ -193,12 +193,12 @@ impl Numbering {
             Some(k) => k.ids[ty][places.start as usize..places.end as usize].iter().map(|&i| u64::from(i)).collect(),
         })
     }
-    pub(crate) fn to_joint(&self, id: TypedId) -> Result<HomoId, DistError> {
+    pub(crate) fn to_global(&self, id: TypedId) -> Result<HomoId, DistError> {
         let place = self.place(id)?;
-        Ok(self.joint(self.owner_of_place(id.ty, place), id.ty, place))
+        Ok(self.global_id(self.owner_of_place(id.ty, place), id.ty, place))
     }
-    /// Joint id of a place of a part; both are in range.
-    pub(crate) fn joint(&self, part: usize, ty: usize, place: u64) -> HomoId {
+    /// Global id of a place of a part; both are in range.
+    pub(crate) fn global_id(&self, part: usize, ty: usize, place: u64) -> HomoId {
         HomoId(match &self.kept {
             None => self.begins[part * self.num_types + ty] + (place - self.starts[ty][part]),
             Some(k) => k.offsets[ty] + u64::from(k.ids[ty][place as usize]),
@@ -207,7 +207,7 @@ impl Numbering {
     /// Owner, type and type-wise id.
     pub(crate) fn locate(&self, id: HomoId) -> Result<(usize, TypedId), DistError> {
         if id.0 >= self.total() {
-            return Err(self.out_of_range("joint id", id.0, self.total()));
+            return Err(self.out_of_range("global id", id.0, self.total()));
         }
         // Empty ranges begin where their successor does, so the last one that begins at or before
         // `id` is not empty.
@@ -233,7 +233,7 @@ impl Numbering {
         }
         Ok(place - own.start)
     }
-    pub(crate) fn local_to_global(&self, ty: usize, local: u64, part: usize) -> Result<u64, DistError> {
+    pub(crate) fn local_to_typewise(&self, ty: usize, local: u64, part: usize) -> Result<u64, DistError> {
         let own = self.places(part, ty)?;
         let count = own.end - own.start;
         if local >= count {
@@ -242,20 +242,20 @@ impl Numbering {
         let place = own.start + local;
         Ok(self.kept.as_ref().map_or(place, |k| u64::from(k.ids[ty][place as usize])))
     }
-    /// Joint ids of what a part owns, ascending. The part is in range.
-    pub(crate) fn joint_ids(&self, part: usize) -> impl Iterator<Item = u64> + '_ {
+    /// Global ids of what a part owns, ascending. The part is in range.
+    pub(crate) fn global_ids(&self, part: usize) -> impl Iterator<Item = u64> + '_ {
         let places = move |t: usize| self.starts[t][part]..self.starts[t][part + 1];
-        (0..self.num_types).flat_map(move |t| places(t).map(move |i| self.joint(part, t, i).0))
+        (0..self.num_types).flat_map(move |t| places(t).map(move |i| self.global_id(part, t, i).0))
     }
-    /// `[begin, end)` in the joint numbering, per part, for the metadata file; of reshuffled ids.
-    pub(crate) fn joint_ranges(&self, ty: usize) -> Vec<[u64; 2]> {
+    /// `[begin, end)` in the global numbering, per part, for the metadata file; of reshuffled ids.
+    pub(crate) fn global_ranges(&self, ty: usize) -> Vec<[u64; 2]> {
         let of = |p: usize| {
             let begin = self.begins[p * self.num_types + ty];
             [begin, begin + self.starts[ty][p + 1] - self.starts[ty][p]]
         };
         (0..self.num_parts()).map(of).collect()
     }
-    /// Owner of each joint id where ids were kept, for the file that says so.
+    /// Owner of each global id where ids were kept, for the file that says so.
     pub(crate) fn owners(&self) -> Vec<i32> {
         let mut out = vec![0; self.total() as usize];
         for (k, part) in self.kept.iter().flat_map(|k| (0..self.num_parts()).map(move |p| (k, p))) {

@@ -22,9 +22,9 @@ fn kept(owner: &[Vec<u32>], parts: usize) -> PartitionBook {
 #[test]
 fn part_major_then_type_major() {
     let b = book(&[vec![16, 17, 17], vec![10, 10, 10]], 3);
-    assert_eq!(b.nodes.joint_ranges(0), [[0, 16], [26, 43], [53, 70]]);
-    assert_eq!(b.nodes.joint_ranges(1), [[16, 26], [43, 53], [70, 80]]);
-    assert_eq!(b.joint_to_node(HomoId(26)).unwrap(), TypedId { ty: 0, id: 16 });
+    assert_eq!(b.nodes.global_ranges(0), [[0, 16], [26, 43], [53, 70]]);
+    assert_eq!(b.nodes.global_ranges(1), [[16, 26], [43, 53], [70, 80]]);
+    assert_eq!(b.global_to_node(HomoId(26)).unwrap(), TypedId { ty: 0, id: 16 });
     assert_eq!(b.nid2partid(0, 15).unwrap(), 0);
     assert_eq!(b.nid2partid(0, 16).unwrap(), 1);
     let part = |part, num_nodes| PartMetadata { part, num_nodes, num_edges: 1 };
@@ -77,14 +77,14 @@ fn outside_is_an_error() {
     assert_eq!(text(b.nid2partid(0, &[1, 7, 6]).unwrap_err()), "node id 7 is out of range 0..5");
     assert_eq!(text(b.nid2partid(1, 0).unwrap_err()), "unknown node type `1`; the graph has [\"t0\"]");
     assert_eq!(text(b.eid2partid(0, 2).unwrap_err()), "edge id 2 is out of range 0..2");
-    assert_eq!(text(b.joint_to_node(HomoId(5)).unwrap_err()), "node joint id 5 is out of range 0..5");
+    assert_eq!(text(b.global_to_node(HomoId(5)).unwrap_err()), "node global id 5 is out of range 0..5");
     assert_eq!(text(b.partid2nids(2, 0).unwrap_err()), "node partition 2 is out of range 0..2");
     assert_eq!(text(b.nids_of_part(2, 0).unwrap_err()), "node partition 2 is out of range 0..2");
     assert_eq!(text(b.nid2localnid(0, 1, 1).unwrap_err()), "node 1 belongs to part 0, not to part 1");
     assert_eq!(text(b.localnid2nid(0, 3, 1).unwrap_err()), "node local id 3 is out of range 0..3");
     let b = kept(&[vec![0, 1]], 2);
     assert_eq!(text(b.nid2partid(0, 2).unwrap_err()), "node id 2 is out of range 0..2");
-    assert_eq!(text(b.map_to_per_ntype(&[HomoId(0), HomoId(2)]).unwrap_err()), "node joint id 2 is out of range 0..2");
+    assert_eq!(text(b.map_to_per_ntype(&[HomoId(0), HomoId(2)]).unwrap_err()), "node global id 2 is out of range 0..2");
 }
 
 /// Long lists are shared out among threads; the answers and the first error are the same.
@@ -121,16 +121,16 @@ fn there_and_back(b: &PartitionBook, types: usize) {
             for (local, id) in b.nids_of_part(p, t).unwrap().into_iter().enumerate() {
                 let typed = TypedId { ty: t, id };
                 assert_eq!(b.nid2partid(t, id).unwrap(), p);
-                let joint = b.node_to_joint(typed).unwrap();
-                assert_eq!(b.joint_to_node(joint).unwrap(), typed);
-                assert_eq!(b.nodes.locate(joint).unwrap(), (p, typed));
+                let global = b.node_to_global(typed).unwrap();
+                assert_eq!(b.global_to_node(global).unwrap(), typed);
+                assert_eq!(b.nodes.locate(global).unwrap(), (p, typed));
                 assert_eq!(b.nid2localnid(t, id, p).unwrap(), local as u64);
                 assert_eq!(b.localnid2nid(t, local as u64, p).unwrap(), id);
-                assert!(seen.insert(joint));
+                assert!(seen.insert(global));
             }
         }
-        assert!(b.nodes.joint_ids(p).is_sorted_by(|a, b| a < b));
-        assert_eq!(b.nodes.joint_ids(p).count() as u64, b.metadata()[p].num_nodes);
+        assert!(b.nodes.global_ids(p).is_sorted_by(|a, b| a < b));
+        assert_eq!(b.nodes.global_ids(p).count() as u64, b.metadata()[p].num_nodes);
     }
     assert_eq!(seen.len() as u64, b.nodes.total());
     assert_eq!(seen.last().map_or(0, |j| j.0 + 1), b.nodes.total());
@@ -144,12 +144,12 @@ proptest! {
         let parts = counts[0].len();
         let b = book(&counts, parts);
         there_and_back(&b, counts.len());
-        let mut joint = 0;
+        let mut global = 0;
         for p in 0..parts {
             for (t, counts) in counts.iter().enumerate() {
-                prop_assert_eq!(b.nodes.joint_ranges(t)[p], [joint, joint + counts[p]]);
+                prop_assert_eq!(b.nodes.global_ranges(t)[p], [global, global + counts[p]]);
                 prop_assert_eq!(b.partid2nids(p, t).unwrap().collect::<Vec<_>>(), b.nids_of_part(p, t).unwrap());
-                joint += counts[p];
+                global += counts[p];
             }
         }
     }

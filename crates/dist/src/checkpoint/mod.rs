@@ -1,4 +1,4 @@
-//! A run that goes on where it was stopped.
+//! Saves and resumes distributed training runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Checkpoints of a run on ranks, in a folder that all ranks see.
 ///
-/// Each rank writes its rows to a file of its own in a new folder and forces it to disk; when all are there, rank 0 replaces the manifest
+/// Each rank writes its rows to a file of its own in a new folder and syncs it to disk; when all are there, rank 0 replaces the manifest
 /// by renaming, and only then removes the folder before. A run killed at any moment, on any rank, a full disk and a power failure leave
 /// the checkpoint that was complete last. What an unfinished save wrote is removed when it fails or, if the run was killed, by the
 /// next [`save`](Self::save) or [`load`](Self::load).
@@ -168,11 +168,11 @@ impl Checkpoint {
             Ok(files)
         };
         let files = agree(comm, "checkpoint: files", write())?;
-        let told = serde_json::to_vec(&files).map_err(|e| DistError::format(&dir, e.to_string()));
-        let told = comm.all_gather("checkpoint: checksums", agree(comm, "checkpoint: names", told)?)?;
+        let sums = serde_json::to_vec(&files).map_err(|e| DistError::format(&dir, e.to_string()));
+        let sums = comm.all_gather("checkpoint: checksums", agree(comm, "checkpoint: names", sums)?)?;
         let finish = || -> Result<(), DistError> {
             let mut all = BTreeMap::new();
-            for (p, bytes) in told.iter().enumerate() {
+            for (p, bytes) in sums.iter().enumerate() {
                 let files: BTreeMap<String, FileInfo> =
                     serde_json::from_slice(bytes).map_err(|_| Unpack::new(&[], p, comm.rank()).broken())?;
                 all.extend(files);

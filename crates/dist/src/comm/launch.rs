@@ -21,7 +21,7 @@ use super::{Communicator, Failure, run_ranks};
 /// ```
 ///
 /// # Errors
-/// As [`run_ranks`] and `run_mpi`; under `mpirun` in a build without the feature `mpi`, where every process would be a run of its own.
+/// As [`run_ranks`] and `run_mpi`; under `mpirun` in a build without the feature `mpi`, where every process would be a separate run.
 pub fn launch<R, E, F>(num_ranks: usize, f: F) -> Result<Vec<R>, Failure>
 where
     R: Send,

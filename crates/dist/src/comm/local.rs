@@ -348,7 +348,7 @@ pub(super) fn describe(rank: usize, payload: &(dyn Any + Send)) -> Failure {
     Failure { rank, message: format!("panicked: {}", text.unwrap_or_else(|| "(no message)".into())) }
 }
 
-/// Runs `f` on `size` ranks, each a thread with a rayon pool of its own, and returns their values by rank.
+/// Runs `f` on `size` ranks, each a thread with its own rayon pool, and returns their values by rank.
 ///
 /// A rank that panics, returns an error, returns early or makes another collective call than the others
 /// ends the run on all ranks, with its message; so does one that does not come within the time-out.

@@ -15,7 +15,7 @@ pub use launch::{launch, on_first_rank};
 pub use local::{Ranks, run_ranks};
 pub use metered::{Metered, Traffic};
 
-/// Why a distributed run ended: the rank at fault and what it said.
+/// Why a distributed run failed: the rank at fault and its message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("rank {rank}: {message}")]
 pub struct Failure {

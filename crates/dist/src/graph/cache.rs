@@ -1,4 +1,4 @@
-//! Copies of the hottest rows of other ranks.
+//! Caches features of hot nodes that other ranks own.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,23 +7,23 @@ use hashbrown::HashMap;
 
 use super::fetch::RowBytes;
 
-/// How a [`HotRows`] cache did.
+/// Hits, misses and size of a [`FeatureCache`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
     /// Rows kept.
     pub rows: usize,
     /// Their bytes.
     pub bytes: usize,
-    /// Rows of other ranks that were asked for and in the cache, repeats counted.
+    /// Requested remote rows that were in the cache, repeats counted.
     pub hits: u64,
-    /// Rows of other ranks that were asked for and not in the cache, repeats counted.
+    /// Requested remote rows that were not in the cache, repeats counted.
     pub misses: u64,
-    /// Bytes of rows that did not have to travel, at most: of a row that one call asks for twice, both count.
+    /// Upper bound of the bytes that were not transferred: a row that one call requests twice counts twice.
     pub bytes_saved: u64,
 }
 
 impl CacheStats {
-    /// Share of rows of other ranks that the cache had, in `0.0..=1.0`; 0 before the first row.
+    /// Hits per requested remote row, in `0.0..=1.0`; 0 before the first request.
     pub fn hit_rate(&self) -> f64 {
         self.hits as f64 / (self.hits + self.misses).max(1) as f64
     }
@@ -32,15 +32,16 @@ impl CacheStats {
 impl fmt::Display for CacheStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rate, saved) = (100.0 * self.hit_rate(), self.bytes_saved as f64 / 1e6);
-        write!(f, "{} rows kept, {rate:.1} % of {} remote rows were there, {saved:.1} MB saved", self.rows, self.hits + self.misses)
+        write!(f, "{} rows cached, {rate:.1} % of {} remote rows hit, {saved:.1} MB saved", self.rows, self.hits + self.misses)
     }
 }
 
-/// Rows of one feature column of other ranks' nodes, kept on this rank; made by [`DistGraph::hot_rows`](crate::DistGraph::hot_rows).
+/// Features of hot nodes that other ranks own, cached on this rank: rows of one column. Made by
+/// [`DistGraph::feature_cache`](crate::DistGraph::feature_cache).
 ///
-/// Features do not change, so a copy never grows old.
+/// Features do not change, so entries never expire.
 #[derive(Debug)]
-pub struct HotRows {
+pub struct FeatureCache {
     pub(crate) ntype: usize,
     pub(crate) column: String,
     place: HashMap<u64, u32>,
@@ -50,7 +51,7 @@ pub struct HotRows {
     misses: AtomicU64,
 }
 
-impl HotRows {
+impl FeatureCache {
     pub(crate) fn new(ntype: usize, column: &str, ids: &[u64], bytes: RowBytes, row_bytes: usize) -> Self {
         let place = ids.iter().copied().zip(0..).collect();
         Self { ntype, column: column.to_owned(), place, bytes, row_bytes, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
@@ -63,7 +64,7 @@ impl HotRows {
         self.hits.fetch_add(hits, Ordering::Relaxed);
         self.misses.fetch_add(misses, Ordering::Relaxed);
     }
-    /// How it did so far.
+    /// Statistics since the cache was made.
     pub fn stats(&self) -> CacheStats {
         let (hits, misses) = (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed));
         CacheStats { rows: self.place.len(), bytes: self.bytes.len(), hits, misses, bytes_saved: hits * self.row_bytes as u64 }

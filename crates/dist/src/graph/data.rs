@@ -1,4 +1,4 @@
-//! Features by type-wise id.
+//! Gathers features by type-wise id.
 
 use std::fmt::Debug;
 use std::sync::{Arc, PoisonError};
@@ -8,7 +8,7 @@ use burn::tensor::{DType, Int, Tensor, TensorData};
 use burn_gnn_graph::{Column, EdgeKey, GraphError, NodeKey};
 use burn_gnn_sampling::hot_order;
 
-use super::cache::HotRows;
+use super::cache::FeatureCache;
 use super::fetch::{OwnRows, RowBytes, fetch, fetch_one};
 use super::{Counters, DistGraph, Owners, Wanted};
 use crate::DistError;
@@ -84,8 +84,8 @@ impl DistGraph {
         DataSpace { graph: self, key: Key::Edge(Box::new(etype)) }
     }
 
-    /// Rows of several columns in one exchange, with caches of those of nodes. Collective.
-    pub(crate) fn gather_many<'a>(&'a self, wanted: &[WantedRows<'a>], caches: &'a [HotRows]) -> Result<Vec<Column>, DistError> {
+    /// Gathers rows of several columns in one exchange; node features through their caches. Collective.
+    pub(crate) fn gather_many<'a>(&'a self, wanted: &[WantedRows<'a>], caches: &'a [FeatureCache]) -> Result<Vec<Column>, DistError> {
         let table = |&(is_node, ty, name, ids): &WantedRows<'a>| {
             let cache = caches.iter().find(|c| is_node && c.ntype == ty && c.column == name);
             self.table(is_node, ty, &self.column_rows(is_node, ty, name)?, ids, cache)
@@ -98,21 +98,21 @@ impl DistGraph {
         wanted.iter().zip(rows).map(column).collect()
     }
 
-    /// Copies of the rows of `column` of those nodes of other ranks that are met most often, at most `rows` of them: the neighbours of
-    /// this part with the largest out-degree, equal ones by id. Collective.
+    /// Caches the `column` features of at most `rows` hot nodes that other ranks own: the neighbours of this part with the largest
+    /// out-degree, ties broken by id. Collective.
     ///
     /// # Errors
-    /// Unknown type or column, a column that is a tensor, whose rows change; on all ranks.
-    pub fn hot_rows(&self, ntype: impl NodeKey, column: &str, rows: usize) -> Result<HotRows, DistError> {
+    /// Unknown type or column; a column that is a tensor, whose rows change. On all ranks.
+    pub fn feature_cache(&self, ntype: impl NodeKey, column: &str, rows: usize) -> Result<FeatureCache, DistError> {
         let ids = self.schema().ntype(&ntype).map(|t| self.hottest(t, rows)).map_err(DistError::from);
         self.keep_rows(ntype, column, ids)
     }
 
-    /// Copies of the rows of these ids, which every rank chooses for itself. Collective.
+    /// Caches the rows of these ids, which every rank chooses for itself. Collective.
     ///
     /// # Errors
     /// Unknown type or column, an id out of range, a rank that has no ids but an error; on all ranks.
-    pub(crate) fn keep_rows(&self, ntype: impl NodeKey, column: &str, ids: Result<Vec<u64>, DistError>) -> Result<HotRows, DistError> {
+    pub(crate) fn keep_rows(&self, ntype: impl NodeKey, column: &str, ids: Result<Vec<u64>, DistError>) -> Result<FeatureCache, DistError> {
         let found = self.schema().ntype(ntype).map_err(DistError::from);
         let found = found.and_then(|t| match self.column_rows(true, t, column)? {
             stored @ ColumnRows::Stored(_) => Ok((t, stored, ids?)),
@@ -121,10 +121,10 @@ impl DistGraph {
                 Err(DistError::Config { arg: "column", expected, found: format!("`{column}`") })
             }
         });
-        let (t, rows, ids) = agree(&*self.comm, "hot rows", found)?;
+        let (t, rows, ids) = agree(&*self.comm, "feature cache", found)?;
         let table = self.table(true, t, &rows, &ids, None);
-        let bytes = fetch_one(&*self.comm, "hot rows", &format!("{}/{column}", self.ntypes()[t]), table, &Counters::default())?;
-        Ok(HotRows::new(t, column, &ids, bytes, rows.row_bytes()))
+        let bytes = fetch_one(&*self.comm, "feature cache", &format!("{}/{column}", self.ntypes()[t]), table, &Counters::default())?;
+        Ok(FeatureCache::new(t, column, &ids, bytes, rows.row_bytes()))
     }
 
     fn hottest(&self, ntype: usize, rows: usize) -> Vec<u64> {
@@ -186,7 +186,7 @@ impl DistGraph {
         ty: usize,
         rows: &ColumnRows<'a>,
         ids: &'a [u64],
-        cache: Option<&'a HotRows>,
+        cache: Option<&'a FeatureCache>,
     ) -> Result<Wanted<'a>, DistError> {
         let row_bytes = rows.row_bytes();
         let (owners, own) = match rows {

@@ -1,4 +1,4 @@
-//! Rows by id from whoever owns them.
+//! Fetches rows by id from the ranks that own them.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use burn::tensor::Bytes;
 use burn_gnn_graph::prefetch;
 
-use super::cache::HotRows;
+use super::cache::FeatureCache;
 use super::owners::Owners;
 use crate::exchange::{Pack, Unpack, digest, exchange};
 use crate::{Communicator, DistError, Failure};
@@ -19,12 +19,12 @@ type LendRows<'a> = dyn Fn(&mut dyn FnMut(&[u8])) + Sync + 'a;
 
 /// Own rows of a table.
 pub(crate) enum OwnRows<'a> {
-    /// One behind the other.
+    /// Concatenated.
     Stored(&'a [u8]),
-    /// One behind the other, lent while they are copied and no longer: they are behind a lock, and other threads, which ranks may wait for,
-    /// must get it while ranks wait for each other here.
+    /// Concatenated, and borrowed only while they are copied: a lock guards them, and other threads, which ranks may wait for, must be able
+    /// to take it while ranks wait for each other here.
     Lent(Box<LendRows<'a>>),
-    /// Written when they are asked for.
+    /// Written on request.
     Made(Box<WriteRow<'a>>),
 }
 
@@ -49,7 +49,7 @@ impl OwnRows<'_> {
     }
 }
 
-/// Own rows between asking for the memory of one and reading it.
+/// How many own rows ahead of the copy memory is prefetched.
 const AHEAD: usize = 8;
 
 /// The bytes of rows, in memory that a tensor of any element type can take over: one of bytes would have to be copied.
@@ -70,7 +70,7 @@ impl RowBytes {
             Self::Bytes(Vec::with_capacity(rows * row_bytes))
         }
     }
-    /// A row behind the others.
+    /// Appends a row.
     fn push(&mut self, row: &[u8]) {
         match self {
             Self::Words(words) => words.extend(row.as_chunks().0.iter().map(|&word| u64::from_ne_bytes(word))),
@@ -122,7 +122,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) ids: &'a [u64],
     pub(crate) row_bytes: usize,
     pub(crate) own: OwnRows<'a>,
-    pub(crate) cache: Option<&'a HotRows>,
+    pub(crate) cache: Option<&'a FeatureCache>,
 }
 
 impl Wanted<'_> {
@@ -163,10 +163,10 @@ impl Counters {
     }
 }
 
-/// The rows asked for, in the order asked, as bytes per table. Collective: one exchange of ids and one of rows for all tables.
+/// The requested rows, in the order of the request, as bytes per table. Collective: one exchange of ids and one of rows for all tables.
 ///
-/// Own rows are copied straight into place; a row of another rank is asked for once, however often it occurs. `what` tells which
-/// tables these are; ranks compare it.
+/// Own rows are copied straight into place; a row of another rank is requested once, however often it occurs. `what` names the tables;
+/// ranks compare it.
 pub(crate) fn fetch(
     comm: &dyn Communicator,
     name: &'static str,

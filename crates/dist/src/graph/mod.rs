@@ -3,7 +3,7 @@
 mod cache;
 mod data;
 mod fetch;
-mod originals;
+mod original_ids;
 mod owners;
 mod query;
 mod registry;
@@ -16,11 +16,11 @@ use burn::tensor::{Device, TensorData};
 use burn_gnn_graph::{EdgeKey, EdgeType, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema, Subgraph};
 
 use crate::exchange::agree;
-use crate::local::{Pieces, cut, global_in_degrees, global_out_degrees, requests, same_partitioning};
+use crate::local_partition::{Pieces, cut, global_in_degrees, global_out_degrees, requests, same_partitioning};
 use crate::partition::{Features, Opened};
-use crate::seat::Seat;
+use crate::trainer_rank::TrainerRank;
 use crate::{Communicator, DistError, HaloPlan, Partition, PartitionBook};
-pub use cache::{CacheStats, HotRows};
+pub use cache::{CacheStats, FeatureCache};
 pub(crate) use data::{ChangingRows, WantedRows};
 pub use data::{DataSpace, FeatureData};
 pub use fetch::RowCounts;
@@ -70,7 +70,7 @@ pub(crate) type ColumnKey = (bool, usize, String);
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) partition: Arc<Partition>,
-    pub(crate) seat: Seat,
+    pub(crate) trainer: TrainerRank,
     pub(crate) nodes: Owners,
     pub(crate) edges: Owners,
     /// Holders of rows that change, of nodes and of edges.
@@ -116,7 +116,7 @@ impl DistGraph {
             let opened = Opened::new(path)?;
             let (num_parts, trainers) = (opened.book.num_parts(), opened.meta.num_trainers_per_machine);
             let wrong = || wrong_rank(&*comm, comm.rank(), num_parts, trainers);
-            let part = opened.part(Seat::of(comm.rank(), comm.size(), num_parts, trainers).ok_or_else(wrong)?.part)?;
+            let part = opened.part(TrainerRank::of(comm.rank(), comm.size(), num_parts, trainers).ok_or_else(wrong)?.part)?;
             if part.graph_name() == name {
                 return Ok(part);
             }
@@ -136,28 +136,28 @@ impl DistGraph {
     pub fn from_partition(partition: impl Into<Arc<Partition>>, comm: Arc<dyn Communicator>) -> Result<Self, DistError> {
         let partition = partition.into();
         let (book, part, trainers) = (partition.book().clone(), partition.part(), partition.num_trainers());
-        let seat = Seat::of(comm.rank(), comm.size(), book.num_parts(), trainers).filter(|s| s.part == part);
-        let checked = seat.ok_or_else(|| wrong_rank(&*comm, part, book.num_parts(), trainers));
-        let seat = agree(&*comm, "open graph: part of this rank", checked)?;
+        let trainer = TrainerRank::of(comm.rank(), comm.size(), book.num_parts(), trainers).filter(|s| s.part == part);
+        let checked = trainer.ok_or_else(|| wrong_rank(&*comm, part, book.num_parts(), trainers));
+        let trainer = agree(&*comm, "open graph: part of this rank", checked)?;
         same_partitioning(&partition, &*comm)?;
         let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } = agree(&*comm, "open graph: part", cut(&partition))?;
-        let plan = HaloPlan::new(comm.clone(), requests(&book, seat, &halo, &*comm)?)?;
+        let plan = HaloPlan::new(comm.clone(), requests(&book, trainer, &halo, &*comm)?)?;
         let out_degrees = global_out_degrees(&book, &relations, &plan)?;
         let in_degrees = global_in_degrees(&book, &relations, &plan)?;
         let node_ids: Vec<Vec<u64>> = orig_nodes.into_iter().zip(orig_halo).map(|(inner, halo)| [inner, halo].concat()).collect();
         let local = agree(&*comm, "open graph: structure", local_graph(book.schema(), &node_ids, &relations))?;
-        let (nodes, edges) = (Owners::of_parts(&book, true, seat)?, Owners::of_parts(&book, false, seat)?);
+        let (nodes, edges) = (Owners::of_parts(&book, true, trainer)?, Owners::of_parts(&book, false, trainer)?);
         let trainers = trainers_of(&partition, &nodes, &relations);
         let ids = |of: &[Vec<u32>]| of.iter().enumerate().map(|(t, ids)| ((t, TRAINER_ID.to_owned()), numbers(ids))).collect();
         let inner = Inner {
-            directories: originals::directories(&*comm, &nodes, &node_ids)?,
-            seat,
+            directories: original_ids::directories(&*comm, &nodes, &node_ids)?,
+            trainer,
             node_rows: Owners::of_ranks(&nodes),
             edge_rows: Owners::of_ranks(&edges),
             nodes,
             edges,
             trainer_ids: trainers.as_ref().map_or_else(Default::default, |[nodes, edges]| [ids(nodes), ids(edges)]),
-            trainers: trainers.filter(|_| seat.trainers > 1),
+            trainers: trainers.filter(|_| trainer.trainers > 1),
             inserted: RwLock::default(),
             registry: Registry::default(),
             rows: Counters::default(),
@@ -250,7 +250,7 @@ impl DistGraph {
     pub(crate) fn own_ids(&self, is_node: bool, ty: usize) -> Vec<u64> {
         self.owners(is_node).own(ty).zip(0..).filter(|&(_, row)| self.inner.is_own(is_node, ty, row)).map(|(id, _)| id).collect()
     }
-    /// Tells one partitioning from another, in hexadecimal.
+    /// Identifies a partitioning, in hexadecimal.
     pub(crate) fn fingerprint(&self) -> String {
         format!("{:016x}", self.inner.partition.fingerprint)
     }
@@ -281,7 +281,7 @@ impl Inner {
     /// Whether this rank trains on an inner node or inner edge of its part.
     #[inline]
     pub(crate) fn is_own(&self, is_node: bool, ty: usize, row: u32) -> bool {
-        let rank = self.seat.rank_of(self.seat.part) as u32;
+        let rank = self.trainer.rank_of(self.trainer.part) as u32;
         self.trainers.as_ref().is_none_or(|of| of[usize::from(!is_node)][ty][row as usize] == rank)
     }
     /// Original ids of the nodes that this part owns, ascending.
@@ -332,7 +332,7 @@ fn numbers(values: &[u32]) -> TensorData {
     TensorData::new(values.iter().map(|&v| i64::from(v)).collect::<Vec<_>>(), [values.len()])
 }
 
-/// Relations between all local nodes, where those of a part end in inner nodes alone.
+/// Relations between all local nodes, where those of a part end in inner nodes only.
 fn local_graph(schema: &Arc<Schema>, node_ids: &[Vec<u64>], relations: &[Relation]) -> Result<Graph, DistError> {
     let mut builder = Graph::builder();
     for (name, ids) in schema.ntypes().iter().zip(node_ids) {
@@ -346,7 +346,7 @@ fn local_graph(schema: &Arc<Schema>, node_ids: &[Vec<u64>], relations: &[Relatio
     Ok(builder.build()?)
 }
 
-/// The CPU: a graphics processor is chosen, never met because some package of the build asked for its backend.
+/// The CPU: a GPU is chosen explicitly, never selected because some package of the build enables its backend.
 fn cpu() -> Device {
     #[cfg(feature = "flex")]
     return Device::flex();

@@ -1,10 +1,10 @@
-//! Which rank has an id: places and who holds them, looked up many at a time.
+//! Looks up the owner ranks of many ids at a time.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::book::Numbering;
-use crate::seat::Seat;
+use crate::trainer_rank::TrainerRank;
 use crate::{DistError, PartitionBook};
 
 /// Who has the rows of each type. Ids have places (see [`Numbering`]), and who has rows has a range of places per type.
@@ -25,7 +25,7 @@ pub(crate) struct Owners {
 
 impl Owners {
     /// Of what parts hold, structure and features: every trainer of a part has all of its rows.
-    pub(crate) fn of_parts(book: &Arc<PartitionBook>, is_node: bool, seat: Seat) -> Result<Self, DistError> {
+    pub(crate) fn of_parts(book: &Arc<PartitionBook>, is_node: bool, trainer: TrainerRank) -> Result<Self, DistError> {
         let (what, names) = if is_node {
             ("node", book.ntypes().to_vec())
         } else {
@@ -35,7 +35,7 @@ impl Owners {
         let end = |p: usize, t: usize| of.places(p, t).map(|r| r.end);
         let starts = |t: usize| std::iter::once(Ok(0)).chain((0..book.num_parts()).map(|p| end(p, t))).collect::<Result<Vec<_>, _>>();
         let starts = (0..names.len()).map(starts).collect::<Result<_, _>>()?;
-        Ok(Self { what, names, book: book.clone(), is_node, starts, own: seat.part, step: seat.trainers, shift: seat.trainer })
+        Ok(Self { what, names, book: book.clone(), is_node, starts, own: trainer.part, step: trainer.trainers, shift: trainer.trainer })
     }
     /// Of rows that change: each has one holder, so the trainers of a part share its rows out, in runs of ascending id.
     pub(crate) fn of_ranks(parts: &Self) -> Self {

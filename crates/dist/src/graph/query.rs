@@ -1,4 +1,4 @@
-//! Degrees, ends and ids of edges, whoever owns them.
+//! Queries degrees, endpoints and ids of edges across ranks.
 
 use burn_gnn_graph::{EdgeKey, NodeKey};
 

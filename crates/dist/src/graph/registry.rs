@@ -1,10 +1,10 @@
-//! Tensors that ranks keep under a name.
+//! Registers distributed tensors by name.
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// By name: tensors that somebody holds, and persistent ones, which the graph holds.
+/// By name: tensors that have a handle, and persistent ones, which the graph holds.
 #[derive(Debug, Default)]
 pub(crate) struct Registry(Mutex<BTreeMap<String, Entry>>);
 
@@ -25,7 +25,7 @@ impl Registry {
         let entry = Entry { found: Arc::downgrade(value), kept: persistent.then(|| value.clone()) };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), entry);
     }
-    /// Gives a persistent tensor up; it goes with its last handle.
+    /// Removes a persistent tensor; it is freed with its last handle.
     pub(crate) fn release(&self, name: &str) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get_mut(name).is_some_and(|e| e.kept.take().is_some())

@@ -33,7 +33,7 @@ pub struct Segment {
 /// primitives; only rows that travel leave the device.
 #[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff, Fusion: cfg(feature = "fusion"))]
 pub trait HaloBackend: Backend {
-    /// `acc ++ flatten(x[ids])`: rows of one more node type behind those collected so far.
+    /// `acc ++ flatten(x[ids])`: rows of one more node type appended to those collected so far.
     #[fusion(default)]
     fn halo_pack(acc: FloatTensor<Self>, x: FloatTensor<Self>, ids: Arc<[u32]>) -> FloatTensor<Self> {
         let n = ids.len() * x.shape()[1];
@@ -102,7 +102,7 @@ pub trait HaloBackend: Backend {
         Self::halo_join(x, halo, segment)
     }
 
-    /// The transpose of [`halo_exchange`](Self::halo_exchange): halo rows go home and are added to
+    /// The transpose of [`halo_exchange`](Self::halo_exchange): halo rows are sent to the owner rank and added to
     /// their owner's rows, sender by sender. Collective.
     #[fusion(default)]
     fn halo_reduce(g: FloatTensor<Self>, plan: Arc<HaloPlan>, call: HaloCall) -> FloatTensor<Self> {

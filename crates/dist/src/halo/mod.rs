@@ -1,4 +1,4 @@
-//! Rows of neighbours that other ranks own, with gradients that go home.
+//! Exchanges halo features between ranks; backward sends gradients back to the owner rank.
 
 mod autodiff;
 mod backend;

@@ -14,7 +14,7 @@ pub struct TypeHalo {
     pub num_inner: usize,
     /// Per rank: own rows that it wants, in the order it expects them. A row may go to several ranks.
     pub send: Vec<Vec<u32>>,
-    /// Per rank: number of rows that come from it. Halo rows lie by rank, in this order.
+    /// Per rank: number of rows that come from it. Halo rows are ordered by rank.
     pub recv: Vec<usize>,
 }
 

@@ -17,7 +17,7 @@ pub struct HaloCall {
     pub(crate) name: Arc<str>,
     pub(crate) types: Arc<[usize]>,
     pub(crate) widths: Arc<[usize]>,
-    /// Halo rows go home instead of own rows going out.
+    /// Halo rows are sent to their owners, instead of owned rows to the ranks that need them.
     pub(crate) reverse: bool,
     /// The input lives on an autodiff device.
     pub(crate) autodiff: bool,

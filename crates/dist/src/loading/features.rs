@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 
 use super::RankSampler;
 use crate::graph::WantedRows;
-use crate::{DistError, DistGraph, HotRows};
+use crate::{DistError, DistGraph, FeatureCache};
 
 /// Columns by type and name.
 type Columns = Vec<(usize, String)>;
@@ -23,7 +23,7 @@ pub struct DistFeatures {
     edges: Columns,
     labels: Columns,
     edge_labels: Columns,
-    caches: Arc<Vec<HotRows>>,
+    caches: Arc<Vec<FeatureCache>>,
 }
 
 /// What a column is read as.
@@ -98,14 +98,14 @@ impl DistFeatures {
         add(&mut self.edge_labels, &self.graph, (false, ty), column, ReadAs::Labels)?;
         Ok(self)
     }
-    /// Keeps at most `rows` of the hottest rows of other ranks for each column of nodes; see [`DistGraph::hot_rows`]. Call it when all
+    /// Caches at most `rows` remote rows of hot nodes for each node feature column; see [`DistGraph::feature_cache`]. Call it when all
     /// columns are named. Collective.
     ///
     /// # Errors
     /// Some rank failed.
     pub fn with_cache(mut self, rows: usize) -> Result<Self, DistError> {
-        let hot = self.stored().map(|(t, column)| self.graph.hot_rows(&self.graph.ntypes()[*t], column, rows));
-        self.caches = Arc::new(hot.collect::<Result<_, _>>()?);
+        let caches = self.stored().map(|(t, column)| self.graph.feature_cache(&self.graph.ntypes()[*t], column, rows));
+        self.caches = Arc::new(caches.collect::<Result<_, _>>()?);
         Ok(self)
     }
     /// Keeps at most `rows` of the rows of other ranks for each column of nodes: those that `trial.batches` batches of `trial.batch_size`
@@ -143,16 +143,16 @@ impl DistFeatures {
                 batch.nodes(t).iter().filter(remote).for_each(|&id| *asked.entry(id).or_default() += 1);
             }
         }
-        let hot = self.stored().map(|(t, column)| {
+        let caches = self.stored().map(|(t, column)| {
             let mut ids: Vec<(u64, u32)> = asked[*t].iter().map(|(&id, &count)| (id, count)).collect();
             ids.sort_unstable_by_key(|&(id, count)| (std::cmp::Reverse(count), id));
             g.keep_rows(&g.ntypes()[*t], column, Ok(ids.into_iter().take(rows).map(|i| i.0).collect()))
         });
-        self.caches = Arc::new(hot.collect::<Result<_, _>>()?);
+        self.caches = Arc::new(caches.collect::<Result<_, _>>()?);
         Ok(self)
     }
     /// The caches, one per stored column of nodes.
-    pub fn caches(&self) -> &[HotRows] {
+    pub fn caches(&self) -> &[FeatureCache] {
         &self.caches
     }
     /// Columns of nodes whose rows do not change.

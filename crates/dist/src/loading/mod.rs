@@ -16,7 +16,7 @@ pub(crate) use seeds::{ELSEWHERE, SeedLists};
 ///
 /// All ranks get the same number of batches, some of which are empty here: such a batch takes part with a weight of zero.
 ///
-/// It is a [`Sampler`] that is [in order](Sampler::IN_ORDER): a loader makes batches ahead on one thread, over a communicator of its own,
+/// It is a [`Sampler`] that is [in order](Sampler::IN_ORDER): a loader makes batches ahead on one thread, over its own communicator,
 /// while the caller trains. A user-defined one hands [`for_thread`](Sampler::for_thread) and [`before_batch`](Sampler::before_batch) on to
 /// [`duplicate`](Self::duplicate) and [`others_go_on`](Self::others_go_on), and agrees upon its errors on all ranks.
 ///
@@ -44,7 +44,7 @@ pub trait RankSampler: Sampler<Seed = u64, Error = DistError> + Clone {
     #[must_use]
     fn with_communicator(self, comm: Arc<dyn Communicator>) -> Self;
 
-    /// The same sampler over a communicator of its own, for a thread. Collective.
+    /// The same sampler over a duplicate of its communicator, for use on another thread. Collective.
     ///
     /// # Errors
     /// The communicator cannot be duplicated.

@@ -70,7 +70,7 @@ impl DistGraph {
     pub fn edge_seeds<K: EdgeKey, I: AsRef<[u64]>>(&self, seeds: impl IntoIterator<Item = (K, I)>) -> Result<Seeds<u64>, DistError> {
         self.same_seeds(SeedKind::Edges, self.select_edges(seeds).map(|ids| (ids, None)))
     }
-    /// As [`edge_seeds`](Self::edge_seeds), with a time of each seed edge in the place of its own. Collective.
+    /// As [`edge_seeds`](Self::edge_seeds), with a given time per seed edge instead of the time of the edge. Collective.
     ///
     /// # Errors
     /// As [`edge_seeds`](Self::edge_seeds); not one time per seed; on all ranks.

@@ -1,4 +1,4 @@
-//! Which node goes to which part.
+//! Assigns nodes to parts.
 
 mod adjacency;
 mod classes;
@@ -39,29 +39,29 @@ pub(crate) fn assign(graph: &Graph, config: &PartitionConfig) -> Result<Vec<Vec<
                 return Ok(if has_classes { by_type(graph, &deal(graph, config, |_| 0.0)) } else { in_order(graph, pieces) });
             }
             let classes = Classes::of(graph, config);
-            let joint = match *method {
+            let global = match *method {
                 PartitionMethod::Ldg { passes } => stream(&adjacency, &classes, config, Score::Ldg, passes),
                 PartitionMethod::Fennel { passes } => stream(&adjacency, &classes, config, Score::Fennel, passes),
                 _ => {
                     let _drawn =
                         Progress::elapsed(config.draws(graph.total_nodes() + graph.total_edges()), "METIS: assigning nodes to parts");
                     let in_degrees = config.balance_edges.then(|| adjacency.in_degrees().to_vec());
-                    let mut joint = metis::metis(adjacency.merged()?, &classes, config)?;
+                    let mut global = metis::metis(adjacency.merged()?, &classes, config)?;
                     // METIS may miss the balance of edges where few nodes have most of them.
-                    if in_degrees.is_some_and(|d| streaming::is_overloaded(&joint, &d, pieces)) {
-                        streaming::spread_edges(&Adjacency::of(graph)?, &classes, pieces, &mut joint);
+                    if in_degrees.is_some_and(|d| streaming::is_overloaded(&global, &d, pieces)) {
+                        streaming::spread_edges(&Adjacency::of(graph)?, &classes, pieces, &mut global);
                     }
-                    joint
+                    global
                 }
             };
-            Ok(by_type(graph, &joint))
+            Ok(by_type(graph, &global))
         }
     }
 }
 
-/// Lists per type, of one list by joint id.
-fn by_type(graph: &Graph, joint: &[u32]) -> Vec<Vec<u32>> {
-    let mut rest = joint;
+/// Lists per type, of one list by global id.
+fn by_type(graph: &Graph, global: &[u32]) -> Vec<Vec<u32>> {
+    let mut rest = global;
     let of_type = |&n: &usize| {
         let (own, tail) = rest.split_at(n);
         rest = tail;
@@ -82,7 +82,7 @@ fn random(graph: &Graph, pieces: usize, seed: u64) -> Vec<Vec<u32>> {
     (0..graph.schema().ntypes().len()).map(|t| draws(graph, seed, t).map(piece).collect()).collect()
 }
 
-/// Equal shares of every class, in ascending order of `key`, equal ones by id; by joint id.
+/// Equal shares of every class, in ascending order of `key`, equal ones by id; by global id.
 fn deal(graph: &Graph, config: &PartitionConfig, key: impl Fn(usize) -> f64) -> Vec<u32> {
     let (classes, pieces, total) = (Classes::of(graph, config), config.pieces() as u64, graph.total_nodes());
     let mut members: Vec<Vec<usize>> = classes.sizes.iter().map(|&n| Vec::with_capacity(n)).collect();

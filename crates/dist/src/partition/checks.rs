@@ -1,4 +1,4 @@
-//! What a part from a file must be, whoever wrote it.
+//! Validates a part that was read from a file.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ impl Partition {
         }
         let (head, tail) = ids.split_at(inner);
         let own = of.part_total(self.part);
-        if head.len() as u64 != own || !of.joint_ids(self.part).eq(head.iter().copied()) {
+        if head.len() as u64 != own || !of.global_ids(self.part).eq(head.iter().copied()) {
             let n = head.len();
             return bad(format!("`{what}`: the first {n} entries are inner and must be the {own} ids of part {}", self.part));
         }
@@ -50,13 +50,13 @@ impl Partition {
     fn check_edges(&self, path: &Path) -> Result<(), DistError> {
         let bad = |message: String| Err(DistError::format(path, message));
         let schema = self.book.schema();
-        let types = self.nid.iter().map(|&i| Ok(self.book.joint_to_node(HomoId(i))?.ty)).collect::<Result<Vec<_>, DistError>>()?;
+        let types = self.nid.iter().map(|&i| Ok(self.book.global_to_node(HomoId(i))?.ty)).collect::<Result<Vec<_>, DistError>>()?;
         for (j, (&u, &v)) in self.src.iter().zip(&self.dst).enumerate() {
             let n = self.nid.len();
             let (Some(&s), Some(&d)) = (types.get(u as usize), types.get(v as usize)) else {
                 return bad(format!("edge {j}: `src` and `dst` must lie in 0..{n}, got {u} and {v}"));
             };
-            let TypedId { ty, .. } = self.book.joint_to_edge(HomoId(self.eid[j]))?;
+            let TypedId { ty, .. } = self.book.global_to_edge(HomoId(self.eid[j]))?;
             if schema.ends(ty) != (s, d) {
                 let name = &schema.etypes()[ty];
                 return bad(format!("edge {j} of type `{name}` joins `{}` and `{}`", schema.ntypes()[s], schema.ntypes()[d]));
@@ -72,8 +72,8 @@ impl Partition {
 fn check_originals(path: &Path, what: &str, ids: &[u64], orig: &[u64], inner: usize, of: &Numbering) -> Result<(), DistError> {
     let bad = |message: String| Err(DistError::format(path, message));
     let mut before: Option<(usize, u64)> = None;
-    for (i, (&joint, &old)) in ids.iter().zip(orig).enumerate() {
-        let TypedId { ty, id } = of.locate(HomoId(joint))?.1;
+    for (i, (&global, &old)) in ids.iter().zip(orig).enumerate() {
+        let TypedId { ty, id } = of.locate(HomoId(global))?.1;
         let count = of.count(ty)?;
         if old >= count {
             return bad(format!("`{what}`, position {i}: must lie in 0..{count}, got {old}"));

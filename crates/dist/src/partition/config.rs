@@ -100,7 +100,7 @@ pub struct PartitionConfig {
     /// How nodes are assigned.
     pub method: PartitionMethod,
     /// Depth of the halo. 0: a part holds its nodes and their in-edges, which is all that full-graph training uses; the sources that
-    /// others own are there as ends of edges. 1, as in DGL: also the edges from its nodes to others. Each hop more: the
+    /// others own are included as endpoints of edges. 1, as in DGL: also the edges from its nodes to others. Each hop more: the
     /// in-edges of the sources before.
     pub num_hops: usize,
     /// Same seed, same parts, for any number of threads.

@@ -1,9 +1,9 @@
-//! Cutting one part out.
+//! Extracts one part of a graph.
 
 use burn_gnn_graph::{Graph, GraphError};
 use rayon::prelude::*;
 
-use super::rows::Rows;
+use super::feature_columns::Rows;
 use super::{Features, Partition, PartitionedGraph};
 use crate::DistError;
 use crate::book::{ByPart, Numbering};
@@ -88,7 +88,7 @@ impl Crossing {
     fn entering_edges(&self, part: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
         self.lists[part].iter().enumerate().flat_map(|(t, l)| l.places.iter().map(move |&place| (t, place)))
     }
-    /// Edge types and places of the edges from one part to others, in joint order.
+    /// Edge types and places of the edges from one part to others, in the order of global ids.
     fn out_of(&self, part: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
         let between = move |&to: &u32| {
             self.lists[to as usize].iter().enumerate().flat_map(move |(t, l)| l.from(part).iter().map(move |&place| (t, place)))
@@ -169,7 +169,7 @@ impl PartitionedGraph {
             let (e, (s, d)) = (self.edges[t].ids[place as usize], schema.ends(t));
             src.push(local[s][relations[t].src()[e as usize] as usize]);
             dst.push(local[d][relations[t].dst()[e as usize] as usize]);
-            eid.push(book.edges.joint(owner, t, u64::from(place)).0);
+            eid.push(book.edges.global_id(owner, t, u64::from(place)).0);
             orig_eid.push(u64::from(e));
         };
         for t in 0..relations.len() {
@@ -184,14 +184,14 @@ impl PartitionedGraph {
         let mut trainer_id = self.trainers.as_ref().map(|_| Vec::with_capacity(num_inner_nodes));
         for t in 0..types {
             let places = book.nodes.places(part, t)?;
-            nid.extend(places.clone().map(|i| book.nodes.joint(part, t, i).0));
+            nid.extend(places.clone().map(|i| book.nodes.global_id(part, t, i).0));
             let ids = self.inner_ids(part, t, &self.nodes, &book.nodes)?;
             orig_nid.extend(ids.iter().map(|&v| u64::from(v)));
             if let (Some(out), Some(trainers)) = (&mut trainer_id, &self.trainers) {
                 out.extend(ids.iter().map(|&v| trainers[t][v as usize]));
             }
         }
-        nid.extend(halo.iter().map(|&(owner, t, place)| book.nodes.joint(owner as usize, t as usize, u64::from(place)).0));
+        nid.extend(halo.iter().map(|&(owner, t, place)| book.nodes.global_id(owner as usize, t as usize, u64::from(place)).0));
         orig_nid.extend(halo.iter().map(|&(_, t, place)| u64::from(self.nodes[t as usize].ids[place as usize])));
         let mut partition = Partition {
             book: book.clone(),
@@ -261,10 +261,10 @@ impl PartitionedGraph {
         }
         halo.sort_unstable();
         if self.config.num_hops > 1 || !self.config.reshuffle {
-            let joint = |&(t, place): &(usize, u32)| {
-                self.book.edges.joint(self.owner_of_edge(t, self.edges[t].ids[place as usize]), t, u64::from(place))
+            let global = |&(t, place): &(usize, u32)| {
+                self.book.edges.global_id(self.owner_of_edge(t, self.edges[t].ids[place as usize]), t, u64::from(place))
             };
-            outer.sort_by_cached_key(joint);
+            outer.sort_by_cached_key(global);
             outer.dedup();
         }
         Ok(Outline { outer, halo })

@@ -1,4 +1,4 @@
-//! What parts hold beside feature columns: lists, texts and ids of all local nodes and edges.
+//! Splits lists, texts and file ids of nodes and edges by part.
 
 use std::collections::BTreeMap;
 
@@ -138,10 +138,10 @@ impl Partition {
     }
     /// Ids in the input graph of local nodes and of local edges, per type in local order.
     pub(crate) fn original_rows(&self) -> Result<[Vec<Vec<u32>>; 2], DistError> {
-        let rows = |of: &Numbering, joint: &[u64], originals: &[u64]| {
+        let rows = |of: &Numbering, global: &[u64], originals: &[u64]| {
             let mut rows = vec![vec![]; of.num_types()];
-            for (&joint, &original) in joint.iter().zip(originals) {
-                rows[of.locate(HomoId(joint))?.1.ty].push(original as u32);
+            for (&global, &original) in global.iter().zip(originals) {
+                rows[of.locate(HomoId(global))?.1.ty].push(original as u32);
             }
             Ok::<_, DistError>(rows)
         };

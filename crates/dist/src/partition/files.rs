@@ -11,8 +11,8 @@ use burn_gnn_graph::HomoId;
 use rayon::prelude::*;
 use safetensors::Dtype;
 
+use super::feature_columns::Rows;
 use super::metadata::{FORMAT_VERSION, Metadata, OwnerMap, PartFiles};
-use super::rows::Rows;
 use super::tensors::{Entry, beside, is_sum, write_tensors};
 use super::{Partition, PartitionedGraph};
 use super::{extras, owner_map};
@@ -85,7 +85,7 @@ impl PartitionedGraph {
     /// ```text
     /// <name>.json                     keys of DGL's partition configuration, and format_version, seed, edge_cut,
     ///                                 num_trainers_per_machine, fingerprint, checksums (XXH3, 64 bits)
-    /// part<i>/graph.safetensors       src dst (i64, local); NID EID (i64, joint); inner_node inner_edge
+    /// part<i>/graph.safetensors       src dst (i64, local); NID EID (i64, global); inner_node inner_edge
     ///                                 (u8); NTYPE ETYPE (i32); part_id (i64, owner of each node);
     ///                                 orig_nid orig_eid (i64, type-wise ids of the input graph: DGL's orig_id of
     ///                                 nodes and of edges); trainer_id (i64, of inner nodes) if parts have several
@@ -94,7 +94,7 @@ impl PartitionedGraph {
     /// part<i>/extras.safetensors      lists, texts and ids of all local nodes and edges, if the graph has any:
     ///                                 `list/…/name/indptr` and `/values`, `text/…/name/bytes` and `/ends`, `ids/…`,
     ///                                 `global_ids/…`, where … is `node/ntype` or `edge/src:rel:dst`
-    /// node_map.npy edge_map.npy       without reshuffle: owner of each joint id (int32)
+    /// node_map.npy edge_map.npy       without reshuffle: owner of each global id (int32)
     /// ```
     ///
     /// Parts are written in parallel, one per thread, and features in pieces: in memory are the edges of as many parts as there are
@@ -171,7 +171,7 @@ impl PartitionedGraph {
         let (mut type_counts, mut checksums) = (BTreeMap::new(), BTreeMap::new());
         let mut map = |key: &str, names: &[String], of: &Numbering| {
             if self.config.reshuffle {
-                return Ok(OwnerMap::Ranges(names.iter().enumerate().map(|(t, n)| (n.clone(), of.joint_ranges(t))).collect()));
+                return Ok(OwnerMap::Ranges(names.iter().enumerate().map(|(t, n)| (n.clone(), of.global_ranges(t))).collect()));
             }
             for (t, name) in names.iter().enumerate() {
                 type_counts.insert(name.clone(), of.count(t)?);

@@ -217,13 +217,13 @@ impl Reader<'_> {
             None => Ok(values),
         }
     }
-    /// The columns that repeat what joint ids say must agree with them.
+    /// The columns that are implied by global ids must agree with them.
     fn check_types(&self, p: &Partition) -> Result<(), DistError> {
         let ntype: Vec<i32> = self.list("NTYPE", Dtype::I32, Some(p.nid.len()))?;
         let owner: Vec<i64> = self.list("part_id", Dtype::I64, Some(p.nid.len()))?;
         let etype: Vec<i32> = self.list("ETYPE", Dtype::I32, Some(p.eid.len()))?;
         let bad = |name: &str, i: usize, expected: usize, got: i64| {
-            Err(DistError::format(self.path, format!("`{name}`, position {i}: expected {expected} by the joint id, got {got}")))
+            Err(DistError::format(self.path, format!("`{name}`, position {i}: expected {expected} by the global id, got {got}")))
         };
         for (i, &id) in p.nid.iter().enumerate() {
             let (part, typed) = p.book.nodes.locate(HomoId(id))?;
@@ -235,7 +235,7 @@ impl Reader<'_> {
             }
         }
         for (i, &id) in p.eid.iter().enumerate() {
-            let ty = p.book.joint_to_edge(HomoId(id))?.ty;
+            let ty = p.book.global_to_edge(HomoId(id))?.ty;
             if etype[i] as usize != ty {
                 return bad("ETYPE", i, ty, i64::from(etype[i]));
             }

@@ -34,7 +34,7 @@ impl PartFiles {
     }
 }
 
-/// Who owns what: ranges of joint ids per type, or a file with the owner of each joint id.
+/// Who owns what: ranges of global ids per type, or a file with the owner of each global id.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum OwnerMap {
@@ -59,7 +59,7 @@ pub(crate) struct Metadata {
     pub(crate) seed: u64,
     pub(crate) edge_cut: u64,
     pub(crate) num_trainers_per_machine: usize,
-    /// Nodes and edges of each type, which files of owners do not tell; empty where there are ranges.
+    /// Nodes and edges of each type, which owner files do not contain; empty where there are ranges.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) type_counts: BTreeMap<String, u64>,
     /// Of the files of owners, by `node_map` and `edge_map`.

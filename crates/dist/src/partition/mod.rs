@@ -6,15 +6,15 @@ mod chunked;
 mod config;
 mod extract;
 mod extras;
+mod feature_columns;
 mod files;
 mod load;
 mod metadata;
 mod owner_map;
 mod part;
 mod read_book;
-mod rows;
+mod size_table;
 mod summary;
-mod table;
 mod tensors;
 mod to_graph;
 mod traffic;
@@ -35,12 +35,12 @@ pub(crate) use load::Opened;
 pub use load::{load_partition, load_partition_book};
 pub(crate) use part::Features;
 pub use part::Partition;
-pub use table::{PartStats, PartitionTable, TypeStats};
+pub use size_table::{PartStats, PartitionTable, TypeStats};
 pub use traffic::{RankPlan, StepPlan, StepTraffic};
 pub use verify::{PartitionReport, verify_partition};
 
 use extract::Crossing;
-use rows::{Rows, rows_of};
+use feature_columns::{Rows, rows_of};
 
 /// A graph, who owns what, and the new numbering. Parts are cut out one at a time by
 /// [`part`](Self::part) or written by [`write`](Self::write).
@@ -70,7 +70,7 @@ pub struct PartitionedGraph {
 ///
 /// # Semantics
 /// An edge belongs to the part of its destination. New type-wise ids run part by part and keep the
-/// original order inside (part, type); joint ids run part by part, inside a part type by type. METIS
+/// original order inside (part, type); global ids run part by part, inside a part type by type. METIS
 /// sees all types as one graph with both directions of every edge, parallel edges as weights, self
 /// loops left out; without edges, nodes are dealt out in order. Equal settings give equal parts, bit
 /// for bit, for any number of threads. Types, relations and parts may be empty, graphs disconnected. A part has the feature rows of what it
@@ -162,7 +162,7 @@ impl PartitionedGraph {
     pub fn config(&self) -> &PartitionConfig {
         &self.config
     }
-    /// Edges whose ends lie in different parts.
+    /// Edges whose endpoints are in different parts.
     pub fn edge_cut(&self) -> u64 {
         (0..self.config.num_parts).map(|p| self.crossing.entering(p)).sum()
     }

@@ -1,4 +1,4 @@
-//! `node_map.npy` and `edge_map.npy`: the owner of every joint id, where ids were kept.
+//! `node_map.npy` and `edge_map.npy`: the owner of every global id, where ids were kept.
 
 use std::io::Write;
 use std::path::Path;

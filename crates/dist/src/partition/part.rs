@@ -10,8 +10,8 @@ use crate::PartitionBook;
 
 /// One part: its nodes and edges with their neighbours, the features of what it owns, and the lists, texts and ids of all of them.
 ///
-/// Local node ids: owned (inner) nodes first, by joint id, then halo nodes, by owner and joint id.
-/// Edges: those whose destination is owned (inner) first, by joint id, then the rest, by joint id. A part holds every in-edge of its
+/// Local node ids: owned (inner) nodes first, by global id, then halo nodes, by owner and global id.
+/// Edges: those whose destination is owned (inner) first, by global id, then the rest, by global id. A part holds every in-edge of its
 /// nodes. As in DGL, with a halo of one hop it holds every out-edge of its nodes to other parts too, and with more hops the in-edges of
 /// the sources, of their sources and so on.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Partition {
     pub(crate) num_inner_edges: usize,
     pub(crate) src: Vec<u32>,
     pub(crate) dst: Vec<u32>,
-    /// Joint ids of local nodes and edges.
+    /// Global ids of local nodes and edges.
     pub(crate) nid: Vec<u64>,
     pub(crate) eid: Vec<u64>,
     /// Type-wise ids in the input graph of local nodes and edges.
@@ -80,12 +80,12 @@ impl Partition {
     pub fn dst(&self) -> &[u32] {
         &self.dst
     }
-    /// Joint id of each local node.
-    pub fn joint_nids(&self) -> &[u64] {
+    /// Global id of each local node.
+    pub fn global_nids(&self) -> &[u64] {
         &self.nid
     }
-    /// Joint id of each local edge.
-    pub fn joint_eids(&self) -> &[u64] {
+    /// Global id of each local edge.
+    pub fn global_eids(&self) -> &[u64] {
         &self.eid
     }
     /// Type-wise id in the input graph of each local node.

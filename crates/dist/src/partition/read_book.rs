@@ -1,4 +1,4 @@
-//! The book out of the metadata file.
+//! Reads the partition book from the metadata file.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};

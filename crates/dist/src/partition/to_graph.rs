@@ -12,7 +12,7 @@ struct Flags {
     ids: Vec<i64>,
     originals: Vec<i64>,
     inner: Vec<bool>,
-    /// Part that owns each node; of nodes alone.
+    /// Part that owns each node; nodes only.
     parts: Vec<i64>,
 }
 
@@ -51,7 +51,7 @@ impl Partition {
     /// | `trainer_id` | nodes | where the graph was cut for several trainers per part: the trainer; -1 for halo nodes |
     ///
     /// Feature columns follow. A part has the features of what it owns alone: rows of halo nodes and of their edges are zeros, which
-    /// the flags tell from features. Lists, texts and ids of the input's frames are there for halo nodes and their edges too.
+    /// the flags distinguish from features. Lists, texts and ids of the input's frames are there for halo nodes and their edges too.
     ///
     /// ```
     /// use burn::tensor::Device;
@@ -76,14 +76,14 @@ impl Partition {
         let mut nodes: Vec<Flags> = schema.ntypes().iter().map(|_| Flags::new()).collect();
         let mut edges: Vec<Flags> = schema.etypes().iter().map(|_| Flags::new()).collect();
         let mut rows = Vec::with_capacity(self.nid.len());
-        for (i, (&joint, &original)) in self.nid.iter().zip(&self.orig_nid).enumerate() {
-            let (part, id) = self.book.nodes.locate(HomoId(joint))?;
+        for (i, (&global, &original)) in self.nid.iter().zip(&self.orig_nid).enumerate() {
+            let (part, id) = self.book.nodes.locate(HomoId(global))?;
             rows.push(nodes[id.ty].push(id.id, original, i < self.num_inner_nodes));
             nodes[id.ty].parts.push(part as i64);
         }
         let mut ends = vec![(vec![], vec![]); edges.len()];
-        for (j, (&joint, &original)) in self.eid.iter().zip(&self.orig_eid).enumerate() {
-            let id = self.book.joint_to_edge(HomoId(joint))?;
+        for (j, (&global, &original)) in self.eid.iter().zip(&self.orig_eid).enumerate() {
+            let id = self.book.global_to_edge(HomoId(global))?;
             edges[id.ty].push(id.id, original, j < self.num_inner_edges);
             ends[id.ty].0.push(rows[self.src[j] as usize]);
             ends[id.ty].1.push(rows[self.dst[j] as usize]);
@@ -121,7 +121,7 @@ impl Partition {
     }
 }
 
-/// Features of the first rows of a frame of `rows` rows, zeros behind them.
+/// Features of the first rows of a frame of `rows` rows, then zeros.
 fn insert_features(frame: &mut Frame, feats: &Features, ty: usize, rows: usize, device: &Device) -> Result<(), DistError> {
     for ((_, name), data) in feats.iter().filter(|((t, _), _)| *t == ty) {
         if frame.column(name).is_ok() {

@@ -1,4 +1,4 @@
-//! The checks of `verify_partition`, one after the other.
+//! Runs the checks of `verify_partition`.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use burn::tensor::{DType, TensorData};
 use burn_gnn_graph::{Frame, Graph, HomoId, Relation, TypedId};
 
 use super::extras::Extras;
+use super::feature_columns::rows_of;
 use super::load::Opened;
-use super::rows::rows_of;
 use super::{Features, Partition};
 use crate::DistError;
 use crate::book::Numbering;
 
-/// The graph as its parts tell it, by place.
+/// The graph reassembled from its parts, by place.
 struct Whole {
     /// Original id of each node.
     nodes: Vec<Vec<u32>>,
@@ -36,8 +36,8 @@ impl Whole {
     }
 }
 
-fn place(of: &Numbering, joint: u64) -> Result<Place, DistError> {
-    let id = of.locate(HomoId(joint))?.1;
+fn place(of: &Numbering, global: u64) -> Result<Place, DistError> {
+    let id = of.locate(HomoId(global))?.1;
     Ok((id.ty, of.place(id)? as u32))
 }
 
@@ -113,8 +113,8 @@ impl<'a> Verifier<'a> {
     /// for each was checked when the part was read.
     fn inner(&mut self, part: &Partition) -> Result<(), DistError> {
         let book = &self.opened.book;
-        for (&joint, &old) in part.nid.iter().zip(&part.orig_nid).take(part.num_inner_nodes) {
-            self.whole.nodes[place(&book.nodes, joint)?.0].push(old as u32);
+        for (&global, &old) in part.nid.iter().zip(&part.orig_nid).take(part.num_inner_nodes) {
+            self.whole.nodes[place(&book.nodes, global)?.0].push(old as u32);
         }
         for j in 0..part.num_inner_edges {
             let table = &mut self.whole.edges[place(&book.edges, part.eid[j])?.0];
@@ -192,7 +192,7 @@ impl<'a> Verifier<'a> {
         let mut add = |t: usize, e: u32| -> Result<(), DistError> {
             let owner = book.edges.owner_of_place(t, u64::from(e));
             if owner != p {
-                expected.push(book.edges.joint(owner, t, u64::from(e)).0);
+                expected.push(book.edges.global_id(owner, t, u64::from(e)).0);
             }
             Ok(())
         };
@@ -269,7 +269,7 @@ impl<'a> Verifier<'a> {
         let book = &self.opened.book;
         let mut wrong = vec![];
         for j in 0..part.eid.len() {
-            let TypedId { ty, .. } = book.joint_to_edge(HomoId(part.eid[j]))?;
+            let TypedId { ty, .. } = book.global_to_edge(HomoId(part.eid[j]))?;
             let (r, old) = (&graph.relations()[ty], part.orig_eid[j] as usize);
             let ends = |v: u32| part.orig_nid[v as usize];
             if (ends(part.src[j]), ends(part.dst[j])) != (u64::from(r.src()[old]), u64::from(r.dst()[old])) {

@@ -1,4 +1,4 @@
-//! Every invariant of a partitioning on disk.
+//! Verifies every invariant of a partitioning on disk.
 
 use std::fmt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A batch whose nodes are anywhere.
+//! A batch with nodes of any rank.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use burn_gnn_sampling::{
     LinkBatch, LinkExclusion, LinkRows, NegativePairs, NegativeSampler, SampleKey, Sampler, SeedKind, SeedLinks, Seeds,
 };
 
-use super::global::GlobalNegatives;
+use super::global_negatives::GlobalNegatives;
 use super::{DistBatch, DistSampler};
 use crate::exchange::{Pack, Unpack, agree, exchange};
 use crate::loading::in_order;
@@ -68,9 +68,9 @@ impl DistLinkSampler {
     /// # Cost
     /// 4 bytes per node of the source type in the whole graph, and per out-edge of own nodes; as much for destinations and in-edges.
     ///
-    /// Global negatives take 8 bytes more per node of the source type, of which each rank tells the others those of its own. Where edges
+    /// Global negatives take 8 bytes more per node of the source type, of which each rank sends its own to the others. Where edges
     /// have times, a batch draws until all pairs fit, one round of messages for each draw and 32 at most; for pairs that did not fit until
-    /// then owners tell, for each different time, the degrees of all sources.
+    /// then owners send, for each distinct time, the degrees of all sources.
     pub fn with_negatives(mut self, pairs: NegativePairs) -> Result<Self, DistError> {
         let [tails, heads] = pairs.kept();
         let g = self.sampler.graph();
@@ -348,7 +348,7 @@ impl DistLinkSampler {
         let (mut src, mut dst, mut found) = (vec![], vec![], vec![0u32; own]);
         for (e, (&u, &v)) in p.src().iter().zip(p.dst()).enumerate() {
             let is_own = (u as usize) < p.num_inner_nodes();
-            if is_own && p.book().joint_to_edge(burn_gnn_graph::HomoId(p.joint_eids()[e]))?.ty == self.etype {
+            if is_own && p.book().global_to_edge(burn_gnn_graph::HomoId(p.global_eids()[e]))?.ty == self.etype {
                 let original = p.original_nids()[u as usize];
                 if let Ok(row) = inner.own_originals(s).binary_search(&original) {
                     found[row] += 1;

@@ -1,12 +1,12 @@
 //! Neighbour sampling over all parts.
 
 mod batch;
-mod global;
-mod grow;
+mod global_negatives;
 mod hetero_link;
+mod hop_answers;
+mod hop_requests;
 mod link;
 mod out_edges;
-mod serve;
 
 use std::sync::Arc;
 
@@ -137,7 +137,7 @@ impl DistSampler {
         let mask: Vec<bool> = values.iter().map(|&v| v != 0.0).collect();
         self.change(|s| s.with_mask(t, &mask))
     }
-    /// Whether an owner samples on all threads of its pool (the default) or on the caller's alone, as loaders do that
+    /// Whether an owner samples on all threads of its pool (the default) or on the caller's only, as loaders do that
     /// work beside training. Samples are the same.
     pub fn with_parallel(self, parallel: bool) -> Result<Self, DistError> {
         self.change(|s| Ok(s.with_parallel(parallel)))

@@ -1,4 +1,4 @@
-//! Out-edges of own nodes with their times, which the owners of their destinations hold.
+//! Collects out-edges of own nodes, with times, from the owners of their destinations.
 
 use crate::exchange::{Pack, Unpack, exchange};
 use crate::{DistError, DistGraph};

@@ -1,4 +1,4 @@
-//! Tensors as feature columns of their graph.
+//! Inserts distributed tensors as feature columns of their graph.
 
 use std::sync::{Arc, PoisonError};
 

@@ -113,7 +113,7 @@ impl<E: DistElement> DistTensor<E> {
         self.graph.inner.registry.keep(&self.store.name, &kept, true);
         self
     }
-    /// Gives a persistent tensor up: it goes with its last handle.
+    /// Removes a persistent tensor from the graph; it is freed with its last handle.
     #[must_use]
     pub fn transient(self) -> Self {
         self.graph.inner.registry.release(&self.store.name);

@@ -1,4 +1,4 @@
-//! Values on their way to the owners of their rows.
+//! Sends updates of rows to their owners.
 
 use std::sync::PoisonError;
 
@@ -65,7 +65,7 @@ impl<E: DistElement> DistTensor<E> {
             if rows.iter().any(|&r| r as usize >= count) { Err(message.broken()) } else { Ok((rows, values)) }
         };
         let pushed = received.iter().enumerate().map(read).collect::<Result<_, _>>();
-        // What one rank cannot read no rank applies.
+        // If one rank cannot read its message, no rank applies its updates.
         crate::exchange::agree(&**comm, "update", pushed.map_err(DistError::from))
     }
 }

@@ -105,7 +105,7 @@ fn parts_are_those_of_the_graph_in_memory() {
     }
 }
 
-/// The metadata's joint ids and the book's lead to the same nodes and edges of the input.
+/// The metadata's global ids and the book's lead to the same nodes and edges of the input.
 #[test]
 fn both_numberings_name_the_same_nodes() {
     let g = with_features();
@@ -126,21 +126,21 @@ fn both_numberings_name_the_same_nodes() {
         let part = load_partition(&json, p).unwrap();
         // An id of the book, by way of the original id, to the metadata's numbering and back.
         let node = |i: usize| {
-            let ours = book.map_to_per_ntype(HomoId(part.joint_nids()[i])).unwrap();
+            let ours = book.map_to_per_ntype(HomoId(part.global_nids()[i])).unwrap();
             let theirs = (book.ntypes()[ours.ty].as_str(), part.original_nids()[i]);
-            let joint = ids.to_homo(theirs.0, theirs.1).unwrap();
-            assert_eq!(ids.to_typed(joint).unwrap(), theirs);
-            joint.0 as usize
+            let global = ids.to_homo(theirs.0, theirs.1).unwrap();
+            assert_eq!(ids.to_typed(global).unwrap(), theirs);
+            global.0 as usize
         };
         (0..part.num_inner_nodes()).for_each(|i| nodes[node(i)] += 1);
         for j in 0..part.src().len() {
-            let ours = book.map_to_per_etype(HomoId(part.joint_eids()[j])).unwrap();
+            let ours = book.map_to_per_etype(HomoId(part.global_eids()[j])).unwrap();
             let etype: &EdgeType = &book.etypes()[ours.ty];
             let (name, id) = (etype.to_string(), part.original_eids()[j]);
-            let joint = eids.to_homo(&name, id).unwrap();
-            assert_eq!(eids.to_typed(joint).unwrap(), (name.as_str(), id));
-            edges[joint.0 as usize] += usize::from(j < part.num_inner_edges());
-            // The ends of the edge of the input are the nodes of the same numbering.
+            let global = eids.to_homo(&name, id).unwrap();
+            assert_eq!(eids.to_typed(global).unwrap(), (name.as_str(), id));
+            edges[global.0 as usize] += usize::from(j < part.num_inner_edges());
+            // The endpoints of the edge of the input are the nodes of the same numbering.
             let r = g.relation(etype).unwrap();
             let end = |ntype: &str, id: u32| ids.to_homo(ntype, id.into()).unwrap().0 as usize;
             assert_eq!(node(part.src()[j] as usize), end(&etype.src, r.src()[id as usize]));

@@ -171,7 +171,7 @@ pub(crate) fn the_only_type(n: usize) {
         same(d.nodes(..).data("feat").gather(&all)?, d.nodes("_N").data("feat").gather(&all)?);
         assert_eq!(d.find_nodes(.., &d.original_nodes(.., &all)?)?, all);
         assert_eq!(d.in_subgraph([(.., all)])?, d.in_subgraph([("_N", all)])?);
-        assert_eq!(d.hot_rows(.., "feat", 2)?.stats().rows, d.hot_rows("_N", "feat", 2)?.stats().rows);
+        assert_eq!(d.feature_cache(.., "feat", 2)?.stats().rows, d.feature_cache("_N", "feat", 2)?.stats().rows);
         assert_eq!(d.node_split(.., SplitOf::All, SplitBy::Even)?.ids, d.node_split("_N", SplitOf::All, SplitBy::Even)?.ids);
         assert_eq!((d.node_policy(..)?, d.edge_policy(..)?), (d.policy("node~_N")?, d.policy("edge~_N:_E:_N")?));
         let ones = DistTensor::<f32>::new(d, "ones", &[6], Some(d.node_policy(..)?), |_, _| 1.0)?;
@@ -224,7 +224,7 @@ pub(crate) fn errors_reach_every_rank(n: usize) {
             "no column `q`",
             &graph,
         )?;
-        check(d.hot_rows("a", if bad { "q" } else { "feat" }, 3).map(drop), "no column `q`", &graph)?;
+        check(d.feature_cache("a", if bad { "q" } else { "feat" }, 3).map(drop), "no column `q`", &graph)?;
         let (u, v) = d.find_edges("self", &[0])?;
         // No relation of this graph has an edge between the last nodes.
         let pair = if bad { ([19], [19]) } else { ([u[0]], [v[0]]) };

@@ -47,13 +47,13 @@ fn same_as_dgl(dir: &Path, name: &str) {
     let ranges = |map: &str, t: &str| {
         meta[map][t].as_array().unwrap().iter().map(|r| (r[0].as_i64().unwrap(), r[1].as_i64().unwrap())).collect::<Vec<_>>()
     };
-    // DGL's joint id to (type, original id): inside a part, DGL does not keep the original order.
+    // DGL's global id to (type, original id): inside a part, DGL does not keep the original order.
     let originals = |map: &str, types: &[String], file: &str| {
         let mut out = BTreeMap::new();
         for (t, ty) in types.iter().enumerate() {
             let old = npy(&dir.join(format!("{file}.{}.npy", ty.replace(':', "."))));
-            let joint = ranges(map, ty).into_iter().flat_map(|(b, e)| b..e);
-            out.extend(joint.zip(old).map(|(j, o)| (j, (t, o as u64))));
+            let global = ranges(map, ty).into_iter().flat_map(|(b, e)| b..e);
+            out.extend(global.zip(old).map(|(j, o)| (j, (t, o as u64))));
         }
         out
     };
@@ -118,9 +118,9 @@ fn same_as_dgl(dir: &Path, name: &str) {
         let (n, e) = sets(&ours);
         assert_eq!(n, theirs("nid.npy", "inner_node.npy", &nodes), "{name}, nodes of part {p}");
         assert_eq!(e, theirs("eid.npy", "inner_edge.npy", &edges), "{name}, edges of part {p}");
-        // Our book takes DGL's joint ids apart as DGL does, and puts them together again.
+        // Our book takes DGL's global ids apart as DGL does, and puts them together again.
         let book = load_partition_book(&json).unwrap();
-        let joint = |file: &str| npy(&dir.join(file)).into_iter().map(|j| HomoId(j as u64)).collect::<Vec<_>>();
+        let global = |file: &str| npy(&dir.join(file)).into_iter().map(|j| HomoId(j as u64)).collect::<Vec<_>>();
         let apart = |ty: &str, id: &str| {
             npy(&dir.join(ty))
                 .into_iter()
@@ -128,16 +128,16 @@ fn same_as_dgl(dir: &Path, name: &str) {
                 .map(|(ty, id)| TypedId { ty: ty as usize, id: id as u64 })
                 .collect::<Vec<_>>()
         };
-        let (nid, eid) = (joint("nid.npy"), joint("eid.npy"));
+        let (nid, eid) = (global("nid.npy"), global("eid.npy"));
         let (typed, typed_edges) = (apart("node_type.npy", "node_id_in_type.npy"), apart("edge_type.npy", "edge_id_in_type.npy"));
         assert_eq!(book.map_to_per_ntype(&nid).unwrap(), typed);
         assert_eq!(book.map_to_per_etype(&eid).unwrap(), typed_edges);
-        for (&joint, (&id, owner)) in nid.iter().zip(typed.iter().zip(npy(&dir.join("owner.npy")))) {
-            assert_eq!(book.map_to_homo_nid(id.ty, id.id).unwrap(), joint);
+        for (&global, (&id, owner)) in nid.iter().zip(typed.iter().zip(npy(&dir.join("owner.npy")))) {
+            assert_eq!(book.map_to_homo_nid(id.ty, id.id).unwrap(), global);
             assert_eq!(book.nid2partid(id.ty, id.id).unwrap(), owner as usize);
         }
-        for (&joint, &id) in eid.iter().zip(&typed_edges) {
-            assert_eq!(book.map_to_homo_eid(id.ty, id.id).unwrap(), joint);
+        for (&global, &id) in eid.iter().zip(&typed_edges) {
+            assert_eq!(book.map_to_homo_eid(id.ty, id.id).unwrap(), global);
         }
         // Features: the rows of inner nodes, as many as DGL stores.
         let loaded = load_partition(&json, p).unwrap();
@@ -154,8 +154,8 @@ fn same_as_dgl(dir: &Path, name: &str) {
 /// (type, original id) → inner, of nodes and of edges.
 #[allow(clippy::type_complexity)]
 fn sets(p: &Partition) -> (BTreeMap<(usize, u64), bool>, BTreeMap<(usize, u64), bool>) {
-    let node = |(i, (&j, &old)): (usize, (&u64, &u64))| ((p.book().joint_to_node(HomoId(j)).unwrap().ty, old), i < p.num_inner_nodes());
-    let edge = |(i, (&j, &old)): (usize, (&u64, &u64))| ((p.book().joint_to_edge(HomoId(j)).unwrap().ty, old), i < p.num_inner_edges());
-    let nodes = p.joint_nids().iter().zip(p.original_nids()).enumerate().map(node).collect();
-    (nodes, p.joint_eids().iter().zip(p.original_eids()).enumerate().map(edge).collect())
+    let node = |(i, (&j, &old)): (usize, (&u64, &u64))| ((p.book().global_to_node(HomoId(j)).unwrap().ty, old), i < p.num_inner_nodes());
+    let edge = |(i, (&j, &old)): (usize, (&u64, &u64))| ((p.book().global_to_edge(HomoId(j)).unwrap().ty, old), i < p.num_inner_edges());
+    let nodes = p.global_nids().iter().zip(p.original_nids()).enumerate().map(node).collect();
+    (nodes, p.global_eids().iter().zip(p.original_eids()).enumerate().map(edge).collect())
 }

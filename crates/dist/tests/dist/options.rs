@@ -48,7 +48,7 @@ fn zero_hops_hold_what_a_part_owns() {
     for p in 0..3 {
         let (part, more) = (parts.part(p).unwrap(), deeper.part(p).unwrap());
         assert_eq!(part.src().len(), part.num_inner_edges());
-        assert_eq!(part.joint_eids(), &more.joint_eids()[..more.num_inner_edges()]);
+        assert_eq!(part.global_eids(), &more.global_eids()[..more.num_inner_edges()]);
         assert!(more.src().len() > more.num_inner_edges());
     }
     written(&g, &parts);
@@ -102,7 +102,7 @@ fn kept_ids() {
     let json = parts.write(dir.path()).unwrap();
     let meta: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
     assert_eq!((meta["node_map"].as_str(), meta["edge_map"].as_str()), (Some("node_map.npy"), Some("edge_map.npy")));
-    // Owners by joint id, type by type, as 32-bit numbers after a header of NumPy.
+    // Owners by global id, type by type, as 32-bit numbers after a header of NumPy.
     let owners: Vec<u32> = (0..g.node_counts().len()).flat_map(|t| parts.assignment(t).to_vec()).collect();
     let file = fs::read(dir.path().join("node_map.npy")).unwrap();
     let body: Vec<u32> = file[128..].chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect();
@@ -111,15 +111,15 @@ fn kept_ids() {
     let book = load_partition_book(&json).unwrap();
     assert_eq!(&book, parts.book());
     let (nodes, edges) = (g.node_id_map().unwrap(), g.edge_id_map().unwrap());
-    for joint in 0..nodes.total() {
-        let typed = nodes.to_typed(HomoId(joint)).unwrap();
-        assert_eq!(book.map_to_per_ntype(HomoId(joint)).unwrap(), typed);
-        assert_eq!(book.map_to_homo_nid(typed.ty, typed.id).unwrap(), HomoId(joint));
-        assert_eq!(book.nid2partid(typed.ty, typed.id).unwrap() as u32, owners[joint as usize]);
+    for global in 0..nodes.total() {
+        let typed = nodes.to_typed(HomoId(global)).unwrap();
+        assert_eq!(book.map_to_per_ntype(HomoId(global)).unwrap(), typed);
+        assert_eq!(book.map_to_homo_nid(typed.ty, typed.id).unwrap(), HomoId(global));
+        assert_eq!(book.nid2partid(typed.ty, typed.id).unwrap() as u32, owners[global as usize]);
     }
-    for joint in 0..edges.total() {
-        let TypedId { ty, id } = edges.to_typed(HomoId(joint)).unwrap();
-        assert_eq!(book.map_to_homo_eid(ty, id).unwrap(), HomoId(joint));
+    for global in 0..edges.total() {
+        let TypedId { ty, id } = edges.to_typed(HomoId(global)).unwrap();
+        assert_eq!(book.map_to_homo_eid(ty, id).unwrap(), HomoId(global));
         let dst = g.relations()[ty].dst()[id as usize];
         let owner = book.eid2partid(ty, id).unwrap();
         assert_eq!(owner as u32, parts.assignment(g.schema().ends(ty).1)[dst as usize]);
@@ -154,7 +154,7 @@ fn trainers_share_a_part() {
             let trainers = part.trainer_ids().unwrap();
             assert_eq!(trainers.len(), part.num_inner_nodes());
             for (i, &trainer) in trainers.iter().enumerate() {
-                let ty = parts.book().joint_to_node(HomoId(part.joint_nids()[i])).unwrap().ty;
+                let ty = parts.book().global_to_node(HomoId(part.global_nids()[i])).unwrap().ty;
                 assert_eq!(trainer, parts.trainer_ids(ty)[part.original_nids()[i] as usize]);
             }
             // METIS gives every trainer its share of the training nodes' type.

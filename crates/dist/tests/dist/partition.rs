@@ -73,9 +73,9 @@ pub(crate) fn check(graph: &Graph, parts: &PartitionedGraph) {
     let mut cut = 0;
     for p in 0..book.num_parts() {
         let part = parts.part(p).unwrap();
-        let node = |i: u32| book.joint_to_node(HomoId(part.joint_nids()[i as usize])).unwrap();
-        for (i, (&joint, &old)) in part.joint_nids().iter().zip(part.original_nids()).enumerate() {
-            let id = book.joint_to_node(HomoId(joint)).unwrap();
+        let node = |i: u32| book.global_to_node(HomoId(part.global_nids()[i as usize])).unwrap();
+        for (i, (&global, &old)) in part.global_nids().iter().zip(part.original_nids()).enumerate() {
+            let id = book.global_to_node(HomoId(global)).unwrap();
             let owner = book.nid2partid(id.ty, id.id).unwrap();
             assert_eq!(owner == p, i < part.num_inner_nodes());
             assert_eq!(owner as u32, parts.assignment(id.ty)[old as usize]);
@@ -84,8 +84,8 @@ pub(crate) fn check(graph: &Graph, parts: &PartitionedGraph) {
                 assert!(seen_nodes[id.ty].insert(old), "a node owned twice");
             }
         }
-        for (j, (&joint, &old)) in part.joint_eids().iter().zip(part.original_eids()).enumerate() {
-            let id = book.joint_to_edge(HomoId(joint)).unwrap();
+        for (j, (&global, &old)) in part.global_eids().iter().zip(part.original_eids()).enumerate() {
+            let id = book.global_to_edge(HomoId(global)).unwrap();
             let r = &graph.relations()[id.ty];
             // The local edge leads back to its input edge.
             assert_eq!(part.original_nids()[part.src()[j] as usize], u64::from(r.src()[old as usize]));
@@ -325,7 +325,7 @@ fn a_part_is_a_graph() {
             assert_eq!(part, parts.part(p).unwrap());
             let local = part.to_graph(&device).unwrap();
             assert_eq!(local.schema(), schema);
-            assert_eq!((local.total_nodes(), local.total_edges()), (part.joint_nids().len(), part.src().len()));
+            assert_eq!((local.total_nodes(), local.total_edges()), (part.global_nids().len(), part.src().len()));
             let ints = |f: &Frame, name: &str| f.get_int::<1>(name).unwrap().into_data().iter::<i64>().collect::<Vec<_>>();
             let flags = |f: &Frame, name: &str| f.get_as::<1, Bool>(name).unwrap().into_data().iter::<bool>().collect::<Vec<_>>();
             let mut originals = vec![];

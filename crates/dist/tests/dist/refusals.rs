@@ -279,7 +279,7 @@ fn tensors_that_lie() {
     assert!(set("orig_nid", 9999).contains("`orig_nid`, position 0: must lie in 0..60"));
     assert!(set("orig_nid", 59).contains("must increase"));
     assert!(set("orig_eid", i64::MAX).contains("`orig_eid`, position 0"));
-    assert!(set("part_id", 0).contains("`part_id`, position 0: expected 1 by the joint id, got 0"));
+    assert!(set("part_id", 0).contains("`part_id`, position 0: expected 1 by the global id, got 0"));
     let flag = |name: &'static str, value: u8| graph(&move |h, body| body[h[name]["data_offsets"][0].as_u64().unwrap() as usize] = value);
     assert!(flag("inner_node", 2).contains("expected ones, then zeros"));
     assert!(flag("inner_edge", 0).contains("expected ones, then zeros"));

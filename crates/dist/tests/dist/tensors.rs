@@ -331,7 +331,7 @@ pub(crate) fn tensors_are_feature_columns(n: usize) {
                 text(d.nodes("a").insert("feat", &nodes))
                     .contains("`column`: expected a name that no stored column of `node~a` has, got `feat`")
             );
-            assert!(text(d.hot_rows("a", "feat1", 3).map(drop)).contains("leave it out of the cache"));
+            assert!(text(d.feature_cache("a", "feat1", 3).map(drop)).contains("leave it out of the cache"));
             let other = if d.comm().rank() == 0 { "x" } else { "y" };
             assert_eq!(d.nodes("a").insert(other, &nodes).is_err(), n > 1);
             assert!(d.nodes("a").remove("feat1")? && !d.nodes("a").remove("feat1")?);

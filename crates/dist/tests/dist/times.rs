@@ -28,7 +28,7 @@ fn deleted(g: &Graph, time: i64) -> (Graph, Vec<Vec<u32>>) {
     (g.edge_subgraph(kept.iter().enumerate(), Relabel::No).unwrap().graph, kept)
 }
 
-/// Edges later than `time` get the ends and times of one another.
+/// Edges later than `time` get the endpoints and times of one another.
 fn permuted(g: &Graph, time: i64) -> (Graph, Vec<Vec<u32>>) {
     let mut b = Graph::builder();
     for (name, &n) in g.schema().ntypes().iter().zip(g.node_counts()) {
@@ -212,7 +212,7 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
     let of_type = |(name, ids, times): &(&'static str, Vec<u32>, Vec<i64>)| -> Vec<(&'static str, u32, i64)> {
         ids.iter().zip(times).map(|(&v, &time)| (*name, v, time)).collect()
     };
-    let joint: Vec<(&str, u32, i64)> = narrow.iter().rev().flat_map(of_type).collect();
+    let global: Vec<(&str, u32, i64)> = narrow.iter().rev().flat_map(of_type).collect();
     for (i, want) in whole.epoch(0).enumerate() {
         let want = want.unwrap().batch;
         let shares = nodes(&parts, &seeds, 4, i, |b| (content(&b.mini), b.mini.roots.clone(), b.total_edges()));
@@ -220,7 +220,7 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
         assert!(edges == want.total_edges() && edges > 0, "trees are whole");
         for (rank, (share, roots, _)) in shares.into_iter().enumerate() {
             let of = |name: &'static str, t: usize| {
-                let batch = joint[4 * i..].iter().take(4);
+                let batch = global[4 * i..].iter().take(4);
                 let own = batch.filter(|(of, v, _)| *of == name && parts.assignment(t)[*v as usize] as usize == rank);
                 let (ids, times): (Vec<u32>, Vec<i64>) = own.map(|&(_, v, time)| (v, time)).unzip();
                 (name, ids, times)

@@ -121,7 +121,7 @@ fn a_local_graph_names_trainers() {
     let part = cut.part(1).unwrap();
     let local = part.to_graph(&burn::tensor::Device::flex()).unwrap();
     let ids = local.nodes("a").unwrap().get_int::<1>("trainer_id").unwrap().into_data().iter::<i64>().collect::<Vec<_>>();
-    let nodes = part.joint_nids().iter().enumerate().filter(|(_, id)| part.book().joint_to_node(HomoId(**id)).unwrap().ty == 0);
+    let nodes = part.global_nids().iter().enumerate().filter(|(_, id)| part.book().global_to_node(HomoId(**id)).unwrap().ty == 0);
     let expected: Vec<i64> = nodes.map(|(i, _)| part.trainer_ids().unwrap().get(i).map_or(-1, |&t| i64::from(t))).collect();
     assert_eq!(ids, expected);
 }

@@ -1,4 +1,4 @@
-//! One exchange of messages of any length between all ranks.
+//! Exchanges messages of any length between all ranks.
 
 use mpi::request::multiple_scope;
 use mpi::topology::SimpleCommunicator;
@@ -10,7 +10,7 @@ const NAME: usize = HEAD - 16;
 /// Counts of MPI are 32-bit: longer messages go in pieces.
 const PIECE: usize = 1 << 30;
 
-/// What a rank tells another before it sends: the call it is in, and how many bytes come.
+/// Message header: the collective call, and the number of bytes that follow.
 #[derive(Clone)]
 pub(super) struct Head([u8; HEAD]);
 

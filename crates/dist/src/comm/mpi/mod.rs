@@ -1,7 +1,7 @@
-//! Ranks as processes that `mpirun` or a cluster's scheduler starts.
+//! Runs ranks as MPI processes.
 
 mod exchange;
-mod watch;
+mod watchdog;
 
 use std::fmt::{Debug, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,10 +12,10 @@ use mpi::Threading;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator as _;
 
-use super::local::describe;
+use super::local_partition::describe;
 use super::{Communicator, Failure};
 use exchange::{Head, swap};
-use watch::{Calls, Watch};
+use watchdog::{Calls, Watch};
 
 /// A communicator of MPI that threads hand to each other.
 struct Handle(SimpleCommunicator);
@@ -127,7 +127,7 @@ impl MpiRanks {
         self.timeout = timeout;
         self
     }
-    /// How long a rank may be silent (killed, or behind a cut cable) before all ranks are ended. Every rank says each second that it
+    /// How long a rank may be silent (a killed process, a network failure) before all ranks are aborted. Every rank says each second that it
     /// is there, whatever its threads compute.
     #[must_use]
     pub fn silence(mut self, silence: Duration) -> Self {
@@ -175,7 +175,7 @@ impl MpiRanks {
             Ok(Err(message)) => fail(rank, &message),
             Err(payload) => fail(rank, &describe(rank, &*payload).to_string()),
         };
-        // Nobody leaves while others may still need an answer or a sign of life.
+        // No rank finishes while others may still need an answer or a heartbeat.
         if let Err(e) = comm.barrier("end of the run") {
             fail(rank, &e.to_string());
         }
@@ -217,7 +217,7 @@ fn default_threads() -> usize {
 /// The communicator behaves as that of [`run_ranks`](crate::run_ranks) does while all goes well. A rank whose `f` panics, returns an error or
 /// makes another collective call than the others prints its reason and ends all processes with `MPI_Abort`: on MPI a failed run is
 /// over, to be started again from its last checkpoint. A panic that is caught inside of `f` ends nothing. So does a rank that waits longer than the time-out in one call, and one
-/// that hears nothing of another for some seconds (killed, or behind a cut cable).
+/// that receives no heartbeat of another for some seconds (a killed process, a network failure).
 ///
 /// # Needs
 /// An MPI library with `MPI_THREAD_MULTIPLE`, to build and to run. In containers:

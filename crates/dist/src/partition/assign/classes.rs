@@ -12,7 +12,7 @@ const MOST: usize = 15;
 
 /// Classes of all nodes.
 pub(crate) struct Classes {
-    /// Class of each node, by joint id.
+    /// Class of each node, by global id.
     of: Vec<u8>,
     /// Nodes in each class; none is empty.
     pub(crate) sizes: Vec<usize>,

@@ -7,7 +7,7 @@ use std::path::Path;
 use burn_gnn_data::{ChunkedData, IdConverter, TypeIds, open_chunked};
 use burn_gnn_graph::Graph;
 
-use super::rows::{Rows, Source};
+use super::feature_columns::{Rows, Source};
 use super::{PartitionConfig, PartitionedGraph, partition_rows};
 use crate::DistError;
 pub(crate) use column::ChunkedColumn;
@@ -53,7 +53,7 @@ impl ChunkedGraph {
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
-    /// Joint node ids by the metadata's order of types. Type-wise ids are those of the input, as
+    /// Global node ids by the metadata's order of types. Type-wise ids are those of the input, as
     /// [`Partition::original_nids`](crate::Partition::original_nids).
     pub fn node_ids(&self) -> &TypeIds {
         self.ids.nodes()

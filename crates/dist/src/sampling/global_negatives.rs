@@ -10,7 +10,7 @@ use crate::{Communicator, DistError, DistGraph};
 /// Draws what [`NegativeSampler::global`] draws on one machine, each pair by its position in the batch of all ranks. Ids are those of the
 /// input graph.
 ///
-/// Draws need no rank but their own; which pairs have an edge is known where the source lives.
+/// Draws need no communication; whether a pair has an edge is known to the owner of its source.
 #[derive(Debug)]
 pub(super) struct GlobalNegatives {
     etype: usize,
@@ -30,7 +30,7 @@ struct Open<'a> {
     draws: Draws<'a>,
 }
 
-/// Sources, a number and a time for each: what their owners are asked about.
+/// Sources with a number and a time each, to be queried from their owners.
 #[derive(Default)]
 struct Questions {
     src: Vec<u32>,

@@ -1,4 +1,4 @@
-//! One part as layers see it.
+//! Presents one part to layers as a `GraphView`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use burn_gnn_ops::GraphView;
 use crate::book::{etype_number, ntype_number};
 use crate::column::column;
 use crate::partition::Features;
-use crate::seat::Seat;
+use crate::trainer_rank::TrainerRank;
 use crate::{Communicator, DistError, Failure, HaloPlan, Partition, PartitionBook, TypeHalo, halo_exchange};
 
 /// A part with its communicator: layers compute the nodes it owns, from rows that it owns or fetches.
@@ -58,7 +58,7 @@ impl LocalPartition {
         }
         same_partitioning(partition, &*comm)?;
         let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } = cut(partition)?;
-        let plan = HaloPlan::new(comm.clone(), requests(&book, Seat { part, trainers: 1, trainer: 0 }, &halo, &*comm)?)?;
+        let plan = HaloPlan::new(comm.clone(), requests(&book, TrainerRank { part, trainers: 1, trainer: 0 }, &halo, &*comm)?)?;
         let out_degrees = global_out_degrees(&book, &relations, &plan)?;
         let device = device.clone().inner();
         let schema = book.schema();
@@ -244,17 +244,17 @@ pub(crate) fn cut(p: &Partition) -> Result<Pieces, DistError> {
     let types = schema.ntypes().len();
     let mut used = vec![false; p.nid.len()];
     p.src[..p.num_inner_edges].iter().for_each(|&u| used[u as usize] = true);
-    // Row of each local node among the source rows of its type; halo nodes follow in joint order,
+    // Row of each local node among the source rows of its type; halo nodes follow in the order of global ids,
     // which is by owner, then by id.
     let mut rows = vec![0u32; p.nid.len()];
     let mut next = vec![0u32; types];
     let (mut halo, mut orig_nodes, mut orig_halo) = (vec![vec![]; types], vec![vec![]; types], vec![vec![]; types]);
-    for (i, &joint) in p.nid.iter().enumerate() {
+    for (i, &global) in p.nid.iter().enumerate() {
         let inner = i < p.num_inner_nodes;
         if !inner && !used[i] {
             continue;
         }
-        let id = p.book.joint_to_node(HomoId(joint))?;
+        let id = p.book.global_to_node(HomoId(global))?;
         rows[i] = next[id.ty];
         next[id.ty] += 1;
         if inner {
@@ -280,22 +280,27 @@ pub(crate) fn cut(p: &Partition) -> Result<Pieces, DistError> {
     Ok(Pieces { relations, halo, orig_nodes, orig_halo, orig_edges })
 }
 
-/// Tells every owner which of its rows this rank wants; returns what each rank sends and gets.
-pub(crate) fn requests(book: &PartitionBook, seat: Seat, halo: &[Vec<u64>], comm: &dyn Communicator) -> Result<Vec<TypeHalo>, DistError> {
+/// Sends every owner the rows that this rank requests; returns what each rank sends and receives.
+pub(crate) fn requests(
+    book: &PartitionBook,
+    trainer: TrainerRank,
+    halo: &[Vec<u64>],
+    comm: &dyn Communicator,
+) -> Result<Vec<TypeHalo>, DistError> {
     let mut messages = vec![Vec::<u8>::new(); comm.size()];
     let mut types = Vec::with_capacity(halo.len());
     for (t, ids) in halo.iter().enumerate() {
         let mut wanted = vec![Vec::<u32>::new(); comm.size()];
         for &id in ids {
             let owner = book.nid2partid(t, id)?;
-            wanted[seat.rank_of(owner)].push(book.nid2localnid(t, id, owner)? as u32);
+            wanted[trainer.rank_of(owner)].push(book.nid2localnid(t, id, owner)? as u32);
         }
         for (message, w) in messages.iter_mut().zip(&wanted) {
             message.extend((w.len() as u64).to_le_bytes());
             message.extend_from_slice(bytemuck::cast_slice(w));
         }
         let recv = wanted.iter().map(Vec::len).collect();
-        types.push(TypeHalo { num_inner: book.nodes.inner(seat.part, t)? as usize, send: Vec::with_capacity(comm.size()), recv });
+        types.push(TypeHalo { num_inner: book.nodes.inner(trainer.part, t)? as usize, send: Vec::with_capacity(comm.size()), recv });
     }
     let received = comm.all_to_all_v("halo requests", messages)?;
     for (p, message) in received.iter().enumerate() {
@@ -313,7 +318,7 @@ pub(crate) fn requests(book: &PartitionBook, seat: Seat, halo: &[Vec<u64>], comm
 }
 
 /// In-degree of every source row in the whole graph, over edge types on one node type; none over others. An owner holds all in-edges of
-/// its nodes and tells the others.
+/// its nodes and sends them to the others.
 pub(crate) fn global_in_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloPlan) -> Result<Vec<Vec<u32>>, Failure> {
     let mut degrees = vec![vec![]; relations.len()];
     let on_one_type = |t: &usize| book.schema().ends(*t).0 == book.schema().ends(*t).1;
@@ -376,13 +381,13 @@ fn tell_degrees(book: &PartitionBook, degrees: &mut [Vec<u32>], plan: &HaloPlan,
     }
     let messages = messages.iter().map(|m| bytemuck::cast_slice(m).to_vec()).collect();
     let received = comm.all_to_all_v(name, messages)?;
-    let told: Vec<Vec<u32>> = received.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 4 * 4])).collect();
+    let answers: Vec<Vec<u32>> = received.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 4 * 4])).collect();
     let mut cursors = vec![0; size];
     for (t, degrees) in degrees.iter_mut().enumerate().filter(|(_, degrees)| !degrees.is_empty()) {
         let s = source(t);
         let mut at = s.num_inner;
         for (p, &n) in s.recv.iter().enumerate() {
-            let incoming = told[p].get(cursors[p]..cursors[p] + n).ok_or_else(|| short(p))?;
+            let incoming = answers[p].get(cursors[p]..cursors[p] + n).ok_or_else(|| short(p))?;
             degrees[at..at + n].copy_from_slice(incoming);
             cursors[p] += n;
             at += n;

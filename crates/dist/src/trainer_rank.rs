@@ -1,8 +1,8 @@
-//! Places of ranks among parts and trainers.
+//! Maps ranks to parts and trainers.
 
 /// Which part and which of its trainers a rank is: rank `r` of `parts · trainers` ranks is trainer `r % trainers` of part `r / trainers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seat {
+pub(crate) struct TrainerRank {
     pub(crate) part: usize,
     /// Trainers per part in this run.
     pub(crate) trainers: usize,
@@ -10,8 +10,8 @@ pub(crate) struct Seat {
     pub(crate) trainer: usize,
 }
 
-impl Seat {
-    /// The seat of a rank of a graph in `parts` parts that was cut for `trainers` trainers each: one per part, or all of them.
+impl TrainerRank {
+    /// The part and trainer of a rank of a graph in `parts` parts that was cut for `trainers` trainers each: one per part, or all of them.
     pub(crate) fn of(rank: usize, size: usize, parts: usize, trainers: usize) -> Option<Self> {
         let trainers = match size {
             _ if size == parts => 1,
@@ -20,7 +20,7 @@ impl Seat {
         };
         Some(Self { part: rank / trainers, trainers, trainer: rank % trainers })
     }
-    /// The rank that this one asks for what a part holds: the trainer there of the same number, so that all of them answer.
+    /// The rank that this one queries for data of a part: the trainer of the same index there, which spreads the load over all of them.
     pub(crate) fn rank_of(self, part: usize) -> usize {
         part * self.trainers + self.trainer
     }

@@ -1,4 +1,4 @@
-//! The asking side: frontiers go out, what owners found is put together.
+//! Requests hops from the owners of a frontier, and merges their answers.
 //!
 //! Rows are numbered as [`NeighborSampler`](burn_gnn_sampling::NeighborSampler) numbers them: each source type its new nodes, in the order of
 //! relations, destinations and edges.
@@ -9,7 +9,7 @@ use burn_gnn_graph::{Relation, Schema};
 use burn_gnn_sampling::{BatchFacts, Block, MiniBatch, SampleKey};
 use hashbrown::HashMap;
 
-use super::serve::{Degrees, Facts, Kind, degrees_of, joins_two};
+use super::hop_answers::{Degrees, Facts, Kind, degrees_of, joins_two};
 use super::{DistBatch, DistSampler};
 use crate::exchange::{Pack, Unpack, agree, exchange};
 use crate::{DistError, Failure};
@@ -17,7 +17,7 @@ use crate::{DistError, Failure};
 /// No row has this number.
 const NONE: u32 = u32::MAX;
 
-/// The nodes of a batch while it grows, and what was told of them.
+/// The nodes of a batch while it is sampled, and what their owners sent with them.
 struct Nodes {
     /// Type-wise ids by row, per node type.
     ids: Vec<Vec<u64>>,
@@ -61,7 +61,7 @@ struct Sources {
     /// Row in the batch of each source, destinations first; [`NONE`] until an edge meets it.
     rows: Vec<u32>,
     /// Sources without facts before those that have them.
-    untold: usize,
+    without_ids: usize,
 }
 
 /// What one owner says of one relation; read from front to back.
@@ -215,12 +215,12 @@ impl DistSampler {
         for (p, (answer, here)) in answers.iter().zip(here).enumerate() {
             let mut answer = Unpack::new(answer, p, comm.rank());
             let asked: Vec<usize> = here.iter().map(Vec::len).collect();
-            let told = self.sources(&self.facts(hop, kind), here, nodes, &mut answer)?;
-            found.push(self.found(&self.facts(hop, kind), &told, &asked, &mut answer)?);
-            sources.push(told);
+            let given = self.sources(&self.facts(hop, kind), here, nodes, &mut answer)?;
+            found.push(self.found(&self.facts(hop, kind), &given, &asked, &mut answer)?);
+            sources.push(given);
         }
         for t in 0..num_dst.len() {
-            nodes.reserve(t, degrees_of(schema, t), sources.iter().map(|told| told[t].ids.len()).sum());
+            nodes.reserve(t, degrees_of(schema, t), sources.iter().map(|given| given[t].ids.len()).sum());
         }
         let mut all: Vec<Edges> = Vec::with_capacity(schema.etypes().len());
         #[allow(clippy::needless_range_loop)] // Over several lists at once.
@@ -261,12 +261,12 @@ impl DistSampler {
             if ids.iter().any(|&id| id >= self.graph.inner.nodes.total(t)) {
                 return Err(answer.broken());
             }
-            let (dst, told) = (rows.len(), ids.len() + if all { rows.len() } else { 0 });
-            let originals = answer.list_of::<u64>(told)?;
+            let (dst, count) = (rows.len(), ids.len() + if all { rows.len() } else { 0 });
+            let originals = answer.list_of::<u64>(count)?;
             let lists = degrees_of(schema, t).filter(|_| facts.degrees);
-            let degrees = lists.map(|_| answer.list_of::<u32>(told)).collect::<Result<Vec<_>, _>>()?;
+            let degrees = lists.map(|_| answer.list_of::<u32>(count)).collect::<Result<Vec<_>, _>>()?;
             rows.resize(dst + ids.len(), NONE);
-            let of = Sources { ids, originals, degrees, rows, untold: if all { 0 } else { dst } };
+            let of = Sources { ids, originals, degrees, rows, without_ids: if all { 0 } else { dst } };
             if all {
                 for (i, &row) in of.rows[..dst].iter().enumerate() {
                     nodes.learn(t, schema, row, &of, i);
@@ -278,7 +278,7 @@ impl DistSampler {
     }
 
     /// What an owner says of the edges into the nodes asked for, of which there are `asked` per node type.
-    fn found(&self, facts: &Facts, told: &[Sources], asked: &[usize], answer: &mut Unpack<'_>) -> Result<Vec<Found>, Failure> {
+    fn found(&self, facts: &Facts, given: &[Sources], asked: &[usize], answer: &mut Unpack<'_>) -> Result<Vec<Found>, Failure> {
         let schema = self.graph.schema();
         let relation = |e: usize| {
             let (s, d) = schema.ends(e);
@@ -286,7 +286,7 @@ impl DistSampler {
             let in_degrees = if facts.in_degrees && joins_two(schema, e) { answer.list_of::<u32>(asked[d])? } else { vec![] };
             let total = counts.iter().map(|&n| n as usize).sum();
             let (src, ids, originals) = (answer.list_of::<u32>(total)?, answer.list_of::<u32>(total)?, answer.list_of::<u64>(total)?);
-            if src.iter().any(|&u| u as usize >= told[s].rows.len()) {
+            if src.iter().any(|&u| u as usize >= given[s].rows.len()) {
                 return Err(answer.broken());
             }
             Ok(Found { counts: counts.into_iter(), in_degrees: in_degrees.into_iter(), src, ids, originals, read: 0 })
@@ -355,7 +355,7 @@ impl Nodes {
     }
     /// Takes down what an owner says of its source `src`, which is row `row`.
     fn learn(&mut self, t: usize, schema: &Schema, row: u32, of: &Sources, src: usize) {
-        let (at, row) = (src - of.untold, row as usize);
+        let (at, row) = (src - of.without_ids, row as usize);
         put(&mut self.originals[t], row, of.originals[at]);
         for (which, degrees) in degrees_of(schema, t).zip(&of.degrees) {
             put(self.list_of(which), row, degrees[at]);

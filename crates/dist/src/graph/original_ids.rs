@@ -1,4 +1,4 @@
-//! Ids of the input graph, there and back.
+//! Maps type-wise ids to original ids and back.
 
 use burn_gnn_graph::NodeKey;
 
@@ -46,7 +46,7 @@ impl DistGraph {
     }
 }
 
-/// Where the directory entry of an id of the input graph lies: rank `p` has those from `p * share` on.
+/// Rank and position of the directory entry of an original id: rank `p` has those from `p * share` on.
 fn place(total: u64, ranks: usize) -> impl Fn(u64) -> (usize, u64) {
     let share = total.div_ceil(ranks as u64).max(1);
     move |id| ((id / share) as usize, id % share)
@@ -54,9 +54,9 @@ fn place(total: u64, ranks: usize) -> impl Fn(u64) -> (usize, u64) {
 
 /// Per node type the type-wise ids of this rank's share of the ids of the input graph. Collective.
 ///
-/// Trainers of one part all tell the same, which costs less than to say who does.
+/// All trainers of one part send the same entries, which is cheaper than electing one of them.
 pub(super) fn directories(comm: &dyn Communicator, nodes: &Owners, node_ids: &[Vec<u64>]) -> Result<Vec<Vec<u64>>, DistError> {
-    let mut told: Vec<Pack> = (0..comm.size()).map(|_| Pack::default()).collect();
+    let mut packs: Vec<Pack> = (0..comm.size()).map(|_| Pack::default()).collect();
     for (t, ids) in node_ids.iter().enumerate() {
         let at = place(nodes.total(t), comm.size());
         let mut lists = vec![(vec![], vec![]); comm.size()];
@@ -65,15 +65,15 @@ pub(super) fn directories(comm: &dyn Communicator, nodes: &Owners, node_ids: &[V
             lists[rank].0.push(place);
             lists[rank].1.push(id);
         }
-        for (told, (places, ids)) in told.iter_mut().zip(&lists) {
-            told.list(places);
-            told.list(ids);
+        for (pack, (places, ids)) in packs.iter_mut().zip(&lists) {
+            pack.list(places);
+            pack.list(ids);
         }
     }
-    let told = exchange(comm, "open graph: directory", Ok(told.into_iter().map(Pack::into_bytes).collect()))?;
+    let packs = exchange(comm, "open graph: directory", Ok(packs.into_iter().map(Pack::into_bytes).collect()))?;
     let share = |t: usize| nodes.total(t).div_ceil(comm.size() as u64) as usize;
     let mut out: Vec<Vec<u64>> = (0..node_ids.len()).map(|t| vec![0; share(t)]).collect();
-    for (p, message) in told.iter().enumerate() {
+    for (p, message) in packs.iter().enumerate() {
         let mut message = Unpack::new(message, p, comm.rank());
         for directory in &mut out {
             let places = message.list::<u64>()?;

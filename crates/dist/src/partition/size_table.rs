@@ -1,4 +1,4 @@
-//! Sizes of parts, for people.
+//! Prints the sizes of parts as a table.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Feature columns on their way to parts, wherever their rows are.
+//! Reads feature columns from tensors or files when parts are written.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Seeds of each rank, with as many steps on all of them.
+//! Splits seeds among ranks, with the same number of steps on all of them.
 
 use burn_gnn_graph::{EdgeKey, NodeKey};
 
@@ -150,8 +150,8 @@ impl DistGraph {
     }
     /// The error of an id that `rank` has.
     pub(crate) fn not_owned(&self, what: String, id: u64, rank: usize) -> DistError {
-        let seat = self.inner.seat;
-        DistError::NotOwned { what, id, part: seat.part, owner: rank / seat.trainers }
+        let trainer = self.inner.trainer;
+        DistError::NotOwned { what, id, part: trainer.part, owner: rank / trainer.trainers }
     }
     fn trainers(&self, is_node: bool, t: usize, column: &str, own: &[u64]) -> Result<Vec<usize>, DistError> {
         let (values, owners) = (self.one_each(is_node, t, column)?, self.owners(is_node));

@@ -1,4 +1,4 @@
-//! Ends a run whose ranks no longer hear each other, or wait for ever.
+//! Aborts a run whose ranks lost contact or wait too long.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +70,7 @@ impl Watch {
         let thread = std::thread::Builder::new()
             .name("watch".into())
             .spawn(move || {
-                // Without it nobody would notice that ranks are silent.
+                // Without it lost ranks would go unnoticed.
                 if catch_unwind(AssertUnwindSafe(|| look_on(handle, &calls, silence, &stop))).is_err() {
                     fail(rank, "the thread that watches the others panicked");
                 }

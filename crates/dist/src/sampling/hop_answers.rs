@@ -1,4 +1,4 @@
-//! The owner's side: one hop around nodes that others ask for.
+//! Samples one hop around own nodes that other ranks request.
 
 use burn_gnn_graph::Schema;
 use burn_gnn_sampling::SampleKey;
@@ -32,7 +32,7 @@ pub(super) fn degrees_of(schema: &Schema, ntype: usize) -> impl Iterator<Item = 
     schema.etypes_from(ntype).map(Degrees::Out).chain(inside.map(Degrees::In))
 }
 
-/// Whether in-degrees over an edge type are those of destinations alone: it joins two node types.
+/// Whether in-degrees over an edge type are those of destinations only: it joins two node types.
 pub(super) fn joins_two(schema: &Schema, etype: usize) -> bool {
     schema.ends(etype).0 != schema.ends(etype).1
 }
@@ -105,14 +105,14 @@ impl DistSampler {
                 return Err(request.broken().into());
             }
             out.list(&src[dst..].iter().map(|&v| inner.typewise(t, v)).collect::<Vec<_>>());
-            let told = if facts.all { src } else { &src[dst..] };
-            out.list(&told.iter().map(|&v| inner.node_ids[t][v as usize]).collect::<Vec<_>>());
+            let given = if facts.all { src } else { &src[dst..] };
+            out.list(&given.iter().map(|&v| inner.node_ids[t][v as usize]).collect::<Vec<_>>());
             for which in degrees_of(self.graph.schema(), t).filter(|_| facts.degrees) {
                 let all = match which {
                     Degrees::In(e) => &inner.in_degrees[e],
                     Degrees::Out(e) => &inner.out_degrees[e],
                 };
-                out.list(&told.iter().map(|&v| all[v as usize]).collect::<Vec<_>>());
+                out.list(&given.iter().map(|&v| all[v as usize]).collect::<Vec<_>>());
             }
         }
         for (e, r) in block.relations().iter().enumerate() {
