@@ -1,4 +1,4 @@
-//! Activations on numbers.
+//! Computes activations on numbers.
 
 use burn_gnn_plan::Activation;
 

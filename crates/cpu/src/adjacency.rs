@@ -1,4 +1,4 @@
-//! A compressed layout as loops over edges read it.
+//! Reads a compressed layout as slices inside loops over edges.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use super::Places;
 #[derive(Clone, Copy)]
 pub(crate) struct Adjacency<'a> {
     pub(crate) indptr: &'a [u32],
-    /// The node at the other end of the edge at each position.
+    /// The node at the other endpoint of the edge at each position.
     pub(crate) indices: &'a [u32],
     /// The edge id at each position; `None` where they are the same number.
     pub(crate) edge_ids: Option<&'a [u32]>,

@@ -1,11 +1,11 @@
-//! Element types and the type their sums are kept in.
+//! Defines element types and the types of their accumulators.
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 use rayon::prelude::*;
 
 use super::exp::Exp;
-use super::simd::{AllLevels, Baseline, Reach, UpToAvx2};
+use super::simd::{AllLevels, Baseline, InstructionSets, UpToAvx2};
 
 use super::half_floats::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 
@@ -83,7 +83,7 @@ pub trait Elem: bytemuck::Pod + Send + Sync {
     /// What its sums are kept in.
     type Acc: Real;
     /// What the most used loops are compiled for.
-    type Hot: Reach;
+    type HotLoop: InstructionSets;
     /// As a number to calculate with.
     fn acc(self) -> Self::Acc;
     /// Rounded.
@@ -98,7 +98,7 @@ macro_rules! elem {
     ($($t:ty, $a:ty, $hot:ty, $x:ident => $up:expr, $y:ident => $down:expr;)*) => {$(
         impl Elem for $t {
             type Acc = $a;
-            type Hot = $hot;
+            type HotLoop = $hot;
             #[inline(always)]
             fn acc(self) -> $a {
                 let $x = self;

@@ -1,4 +1,4 @@
-//! The exponential, so that a loop over it vectorises.
+//! Computes the exponential without branches, so that loops vectorise.
 
 /// `e^x` for a softmax: the argument is a logit less the largest logit.
 pub trait Exp {

@@ -1,4 +1,4 @@
-//! Conversions between f32 and the 16-bit types, without branches, so that loops over them vectorise.
+//! Converts between f32 and the 16-bit types without branches, so that loops vectorise.
 //!
 //! Those of the crate `half` ask for the processor's features at every element (f16) or branch on NaN
 //! (bf16), and a loop over them stays scalar. These give the same numbers, rounding to nearest, ties to

@@ -1,4 +1,4 @@
-//! A few neighbouring columns as one value.
+//! Holds a few neighbouring features as one SIMD value.
 
 use super::{Acc, Elem};
 

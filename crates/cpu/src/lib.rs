@@ -1,23 +1,25 @@
 //! Message-passing kernels for the CPU: slices in, vectors out.
 //!
-//! What `burn-gnn-ops` binds to Burn's CPU backends, and no more: programs call the operators of `burn-gnn`. A kernel takes a plan of
-//! `burn-gnn-plan`, which was checked when it was made, and slices, whose bounds are checked where they are read.
+//! What `burn-gnn-ops` binds to Burn's CPU backends, and no more: programs call the operators of `burn-gnn`. A kernel
+//! takes a plan of `burn-gnn-plan`, which was checked when it was made, and slices, whose bounds are checked where they
+//! are read.
 //!
 //! Work is cut into runs of whole rows with about equal numbers of edges. A row is never cut, and
 //! inside a row edges come in ascending edge id, so results are the same bits for any number of
 //! threads. Every output entry has one writer; there are no atomics.
 //!
-//! Unsafe code is in six modules: `scatter` and `sink` (outputs that are written once, by several threads, in the order of a layout
-//! and stored by edge id), [`split`] (a gradient that is filled part by part), `simd` (calls for instruction sets that were found),
-//! `dense::gemm` (products of the `gemm` crate), `dense::panels` (the loop that products spend their time in).
+//! Unsafe code is in six modules: `scatter` and `sink` (outputs that are written once, by several threads, in the order
+//! of a layout and stored by edge id), [`split`] (a gradient that is filled part by part), `simd` (calls for
+//! instruction sets that were found), `dense::gemm` (products of the `gemm` crate), `dense::panels` (the loop that
+//! products spend their time in).
 
 #![deny(unsafe_code)]
 
 mod activation;
 mod adjacency;
 pub mod attention;
-mod chain;
 pub mod dense;
+mod derivatives;
 mod elem;
 mod exp;
 pub mod gsddmm;
@@ -25,9 +27,9 @@ pub mod gspmm;
 mod half_floats;
 mod lanes;
 mod masked;
+mod parallel_runs;
 mod philox;
 pub mod relational;
-mod runs;
 mod scatter;
 mod simd;
 mod sink;
@@ -45,7 +47,7 @@ pub(crate) use adjacency::Adjacency;
 pub(crate) use burn_gnn_structure::internal::huge_room as room;
 pub(crate) use burn_gnn_structure::internal::{prefetch, prefetch_at};
 pub(crate) use masked::{divisor, inverse, shift};
-pub(crate) use runs::{by_edges, evenly, split_mut};
+pub(crate) use parallel_runs::{by_edges, evenly, split_mut};
 pub(crate) use scatter::{EdgeRows, Places, Scattered, collect_beside, collect_rows, collect_rows_and_edges, collect_rows2, scatter};
 pub(crate) use simd::{Vectorised, ahead, vectorised, widest};
 pub(crate) use sink::{Sink, zeros};

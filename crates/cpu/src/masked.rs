@@ -1,4 +1,4 @@
-//! What softmax subtracts and divides by where every logit of a group is masked.
+//! Computes shift and divisor of a softmax, also where every logit of a group is masked.
 
 use crate::Acc;
 

@@ -1,4 +1,4 @@
-//! Many Philox blocks at once, in lanes, so that the rounds vectorise.
+//! Computes many Philox blocks at once in lanes, so that the rounds vectorise.
 //!
 //! Loops over lanes are written with indices: those are what the compiler turns into vector code.
 #![allow(clippy::needless_range_loop)]
@@ -25,10 +25,12 @@ fn schedule(key: [u32; 2]) -> [[u64; 2]; 10] {
     all
 }
 
-/// Ten rounds on `N` counters, a word in the low half of each lane; upper halves are left over from products and mean nothing.
+/// Ten rounds on `N` counters, a word in the low half of each lane; upper halves are left over from products and mean
+/// nothing.
 ///
-/// Lanes of 64 bits hold a product of two words, of which the next round takes one half by a shift and the other half as it is: no
-/// lane is narrowed or moved between rounds. The rounds of a block wait for one another; several blocks keep the processor busy.
+/// Lanes of 64 bits hold a product of two words, of which the next round takes one half by a shift and the other half
+/// as it is: no lane is narrowed or moved between rounds. The rounds of a block wait for one another; several blocks
+/// keep the processor busy.
 #[inline(always)]
 fn rounds<const N: usize>(mut c: [[u64; N]; 4], key: [u32; 2]) -> [[u64; N]; 4] {
     const WORD: u64 = 0xffff_ffff;

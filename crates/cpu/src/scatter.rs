@@ -1,11 +1,11 @@
-//! Outputs whose rows are written in another order than they lie in: results per edge, made in the order of a compressed layout and
-//! stored by edge id.
+//! Writes outputs by edge id while a kernel walks the edges in the order of a compressed layout.
 //!
-//! Every task has an [`EdgeRows`], which names rows by the positions of that task and by nothing else. Positions of different tasks
-//! are different, so are the rows of different positions ([`Places`]); hence no row has two writers, and no kernel needs a pointer.
+//! Every task has an [`EdgeRows`], which names rows by the positions of that task and by nothing else. Positions of
+//! different tasks are different, so are the rows of different positions ([`Places`]); hence no row has two writers,
+//! and no kernel needs a pointer.
 //!
-//! Memory that nothing has written yet is handed out as a [`Sink`] for every row, in a fixed order, so that every entry is seen to be
-//! written: positions ascend, columns go in passes over a group of positions.
+//! Memory that nothing has written yet is handed out as a [`Sink`] for every row, in a fixed order, so that every entry
+//! is seen to be written: positions ascend, columns go in passes over a group of positions.
 //!
 //! ```text
 //! for group of positions, from the first to the last position of the task:
@@ -21,8 +21,8 @@ use std::ops::Range;
 use burn_gnn_structure::Compressed;
 use rayon::prelude::*;
 
+use super::parallel_runs::split_mut;
 use super::room;
-use super::runs::split_mut;
 use super::sink::{Sink, parts, zeros};
 use burn_gnn_plan::Permutation;
 
@@ -106,7 +106,8 @@ pub(crate) struct EdgeRows<'a, T> {
     of: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: rows are reached through `&mut self` only, and those of different tasks are different ones (`scatter` sees to it).
+// SAFETY: rows are reached through `&mut self` only, and those of different tasks are different ones (`scatter` sees to
+// it).
 unsafe impl<T: Send> Send for EdgeRows<'_, T> {}
 
 impl<T: bytemuck::Pod> EdgeRows<'_, T> {
@@ -166,8 +167,9 @@ impl<T: bytemuck::Pod> EdgeRows<'_, T> {
     pub(crate) fn put(&mut self, len: usize, write: impl FnOnce(&mut Sink<'_, T>)) {
         let p = self.at;
         assert!(p < self.group.end && len == self.columns.end - self.columns.start, "a pass has one row for each of its positions");
-        // SAFETY: `row` is below the number of rows and the columns lie below the width. No other task has this position, so nobody else
-        // has this row; what this task had of it is no longer borrowed, as `self` is borrowed alone.
+        // SAFETY: `row` is below the number of rows and the columns lie below the width. No other task has this
+        // position, so nobody else has this row; what this task had of it is no longer borrowed, as `self` is borrowed
+        // alone.
         let to = unsafe { std::slice::from_raw_parts_mut(self.start.add(self.places.row(p) * self.width + self.columns.start), len) };
         let mut sink = Sink::new(to);
         write(&mut sink);
@@ -234,8 +236,8 @@ pub(crate) fn scatter<X: Send, T: bytemuck::Pod + Send>(out: Scattered<'_>, extr
     } else {
         tasks.into_par_iter().zip(extras).for_each(one);
     }
-    // SAFETY: there is room for `n` entries. Tasks have all positions, places all rows, and every task was seen to have written all
-    // columns of all of its positions, or all are zeros.
+    // SAFETY: there is room for `n` entries. Tasks have all positions, places all rows, and every task was seen to have
+    // written all columns of all of its positions, or all are zeros.
     unsafe { entries.set_len(n) };
     entries
 }

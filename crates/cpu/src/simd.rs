@@ -1,4 +1,4 @@
-//! Code for the widest vectors of the processor at hand.
+//! Dispatches loops to the widest instruction set of the processor.
 //!
 //! A default build of x86-64 may use nothing newer than SSE2, and the loops of this crate run two to
 //! four times slower so. [`vectorised`] compiles a loop three times and chooses when it runs. There are
@@ -25,7 +25,7 @@ pub trait Blocked {
 }
 
 /// Which instruction sets a loop is compiled for.
-pub trait Reach {
+pub trait InstructionSets {
     /// Runs `work` with the widest vectors there are among those.
     fn run<W: Blocked>(work: W);
 }
@@ -37,7 +37,7 @@ pub struct UpToAvx2;
 /// Baseline code only: for the rest, as each level costs compile time.
 pub struct Baseline;
 
-impl Reach for AllLevels {
+impl InstructionSets for AllLevels {
     #[inline]
     fn run<W: Blocked>(work: W) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -52,7 +52,7 @@ impl Reach for AllLevels {
     }
 }
 
-impl Reach for UpToAvx2 {
+impl InstructionSets for UpToAvx2 {
     #[inline]
     fn run<W: Blocked>(work: W) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -64,7 +64,7 @@ impl Reach for UpToAvx2 {
     }
 }
 
-impl Reach for Baseline {
+impl InstructionSets for Baseline {
     #[inline]
     fn run<W: Blocked>(work: W) {
         work.run::<1>()
@@ -152,7 +152,7 @@ pub(crate) fn widest<T, W: Vectorised>(work: W) -> W::Out {
     if size_of::<T>() == 4 { vectorised(work) } else { work.run() }
 }
 
-/// Edges between asking for a row of `width` entries and reading it: about 4 KiB of rows are on their way, as
+/// How many edges ahead a row of `width` entries is prefetched: about 4 KiB of rows are in flight, as
 /// many as memory can serve at once, but not fewer than 16 and not more than 64.
 #[inline(always)]
 pub(crate) fn ahead<T>(width: usize) -> usize {

@@ -1,4 +1,4 @@
-//! Output memory: taken uninitialised, on huge pages where it is large, written once.
+//! Allocates outputs uninitialised, on huge pages where they are large, and writes them once.
 //!
 //! A fresh page of 4 KiB costs a fault, and faults of a large output cost more than many a kernel. Linux
 //! gives pages of 2 MiB where it is asked to. Writing zeros first would touch the memory twice, so

@@ -1,4 +1,4 @@
-//! The gradient of a tensor that was cut: filled part by part, or added to in place.
+//! Assembles the gradient of a tensor that was split: part by part, or added in place.
 
 #![expect(unsafe_code, reason = "memory is written once")]
 

@@ -1,4 +1,4 @@
-//! Loops that are written out.
+//! Unrolls loops.
 
 /// `$do` for `$k` from 0 to below `$n`, which is at most 8, written out.
 ///

@@ -1,4 +1,4 @@
-//! Activations whose derivative follows from their result.
+//! Computes activations, and their derivatives from the result.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn_cubecl::kernel::{cast, into_contiguous};
@@ -90,7 +90,7 @@ pub(crate) fn chain(grad: &CubeTensor, out: Option<CubeTensor>, activation: Acti
     let out = into_contiguous(out);
     let h = empty(grad, grad.meta.shape().clone(), sums);
     let (count, dim) = grid(&h.client, n);
-    // SAFETY: all three tensors have `n` entries, which the callers have checked; threads beyond them leave first.
+    // SAFETY: all three tensors have `n` entries, which the callers have checked; threads beyond them return early.
     unsafe {
         chain_kernel::launch_unchecked(
             &h.client,

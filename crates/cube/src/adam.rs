@@ -1,4 +1,4 @@
-//! A step of Adam in one pass, of all entries or of some rows.
+//! Computes a step of Adam in one pass, for all entries or for some rows.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn_cubecl::tensor::CubeTensor;
@@ -72,7 +72,7 @@ fn adam_kernel<F: Float, A: Float, N: Size>(
 /// All four tensors, and the results, have one shape.
 ///
 /// # Semantics
-/// f16 and bf16 are widened to f32 and rounded once. Tensors that nobody else holds are updated in place.
+/// f16 and bf16 are widened to f32 and rounded once. Tensors without other references are updated in place.
 ///
 /// # Panics
 /// If an operand has another shape, element type or device.
@@ -111,7 +111,7 @@ pub fn adam_rows(plan: &AdamRows, param: CubeTensor, grad: CubeTensor, moments: 
     step(param, grad, [m, v], Some(ids), &plan.step().factors())
 }
 
-/// A tensor that nobody else holds.
+/// A tensor without other references.
 fn own(x: CubeTensor) -> CubeTensor {
     if x.can_mut() { x } else { x.copy() }
 }
@@ -139,8 +139,8 @@ fn step(
         AdamForm::AdamW { keep, first, second, epsilon } => (keep, first, second, epsilon, true),
     };
     let none = dummy(&grad);
-    // SAFETY: the callers have checked: parameter and moments have a row for every id (each once, by the plan), `grad` one for each of them, or all four have
-    // `entries` entries. Threads beyond those leave first.
+    // SAFETY: the callers have checked: parameter and moments have a row for every id (each once, by the plan), `grad`
+    // one for each of them, or all four have `entries` entries. Threads beyond those return early.
     unsafe {
         adam_kernel::launch_unchecked(
             &client,

@@ -1,4 +1,5 @@
-//! Weighted aggregation with its epilogue, `act(after[v] Σ weight[e] · scale[u] · x[u] + bias)`, and its gradients.
+//! Computes weighted aggregation with its epilogue, `act(after[v] Σ weight[e] · scale[u] · x[u] + bias)`, and its
+//! gradients.
 //!
 //! ```text
 //! h = act'(out) · grad
@@ -17,12 +18,12 @@ use cubecl::prelude::*;
 use crate::activation::{Kind, activate, chain, kind};
 use crate::broadcast::Map;
 use crate::check::Call;
-use crate::columns::column_sums;
+use crate::column_sums::column_sums;
 use crate::device::{device_bytes, upload_floats};
-use crate::job::{Job, Over, Source};
 use crate::launch::{address, arg, empty, grid, grid_of, reshaped, vector, wide, zeros};
-use crate::layout::{CHUNK, Layout, csc, csr, ends};
+use crate::layout::{CHUNK, Layout, csc, csr, endpoints};
 use crate::message::*;
+use crate::message_pass::{MessagePass, Over, Source};
 
 /// What is known of an aggregation when a kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -258,17 +259,17 @@ impl Pass<'_> {
             let name = || format!("aggregate {parts:?} {how:?}");
             launch.run(&rows.clone(), name, move |variant| {
                 let n = if variant.halved { n / 2 } else { n };
-                let units = tasks * width / n;
-                let (count, dim) = grid_of(&client, units, variant.units);
+                let threads = tasks * width / n;
+                let (count, dim) = grid_of(&client, threads, variant.threads);
                 // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which factors and `x` have an
-                // entry or a row (checked by `aggregate` and its gradients); `table` names rows or chunks of the layout; `out` has `tasks` rows, and threads beyond
-                // them leave first.
+                // entry or a row (checked by `aggregate` and its gradients); `table` names rows or chunks of the
+                // layout; `out` has `tasks` rows, and threads beyond them return early.
                 unsafe {
                     aggregate_kernel::launch_unchecked(
                         &client,
                         count,
                         dim,
-                        address(&[&rows, &out], units),
+                        address(&[&rows, &out], threads),
                         n,
                         arg(&indptr),
                         arg(&indices),
@@ -410,13 +411,13 @@ pub fn aggregate_grad_weight(plan: &AggregatePlan, grad: CubeTensor, out: Option
     }
     let h = chain(&grad, out, plan.activation());
     let x = as_sums(Some(x), sums).unwrap_or_else(|| h.clone());
-    let ends = ends(relation, &grad.device);
+    let endpoints = endpoints(relation, &grad.device);
     let source = |x, place| Source::new(x, place, Map::same(width));
-    let dots = Job {
-        over: Over::Edges(&ends),
+    let dots = MessagePass {
+        over: Over::Edges(&endpoints),
         formula: Formula::Mul,
         operands: vec![source(x, Place::Row), source(h, Place::Far)],
-        winners: None,
+        argmax: None,
         share: None,
         mean: false,
         minus: false,
@@ -430,15 +431,16 @@ pub fn aggregate_grad_weight(plan: &AggregatePlan, grad: CubeTensor, out: Option
     let parts = Parts { weight: false, scale: scale.is_some(), after: after.is_some(), bias: false, kind: Kind::None };
     let result = empty(&grad, shape.clone(), dtype);
     let (count, dim) = grid(&result.client, edges);
-    // SAFETY: `dots` and `result` have an entry for every edge, factors one for every node: checked above, and by the plan.
+    // SAFETY: `dots` and `result` have an entry for every edge, factors one for every node: checked above, and by the
+    // plan.
     unsafe {
         ends_kernel::launch_unchecked(
             &result.client,
             count,
             dim,
             address(&[&result], edges),
-            arg(&ends.src),
-            arg(&ends.dst),
+            arg(&endpoints.src),
+            arg(&endpoints.dst),
             arg(&dots),
             arg(scale.as_ref().unwrap_or(&dots)),
             arg(after.as_ref().unwrap_or(&dots)),

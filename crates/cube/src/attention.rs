@@ -1,4 +1,4 @@
-//! Attention in one pass over edges, and its gradients, without a number for every edge and feature.
+//! Computes attention and its gradients in one pass over edges, without materialising a value per edge and feature.
 //!
 //! ```text
 //! forward:   statistics of the scores by destination, then     out[v] = Σ m[e] α[e] z[u]        rows of CSC
@@ -20,21 +20,21 @@ use cubecl::prelude::*;
 
 use crate::broadcast::Map;
 use crate::check::Call;
-use crate::combine::combine;
+use crate::chunk_sums::combine;
 use crate::dropout::Dropout;
-use crate::job::{Job, Over, Source};
 use crate::launch::{address, arg, empty, grid, grid_of, vector, wide, zeros};
-use crate::layout::{CHUNK, Layout, csc, csr, ends};
+use crate::layout::{CHUNK, Layout, csc, csr, endpoints};
 use crate::message::*;
+use crate::message_pass::{MessagePass, Over, Source};
 use crate::philox::{Draws, keeps, pick, words};
-use crate::softmax::{Kept, Scores, before, score, stats};
+use crate::softmax::{Scores, SumForm, before, score, stats};
 
 /// Where scores come from.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // One is made for a call, and moved once.
 pub enum AttentionScores {
     /// `a_src`, `[num_src, heads]`, and `a_dst`, `[num_dst, heads]`.
-    Ends(CubeTensor, CubeTensor),
+    Nodes(CubeTensor, CubeTensor),
     /// Logits, `[num_edges, heads]`.
     Edges(CubeTensor),
 }
@@ -43,35 +43,35 @@ impl AttentionScores {
     #[track_caller]
     fn checked(self, call: &Call, relation: &Relation, heads: usize) -> Self {
         match self {
-            Self::Ends(a, b) => {
+            Self::Nodes(a, b) => {
                 let a = call.rows("a_src", a, relation.num_src(), heads);
-                Self::Ends(a, call.rows("a_dst", b, relation.num_dst(), heads))
+                Self::Nodes(a, call.rows("a_dst", b, relation.num_dst(), heads))
             }
             Self::Edges(x) => Self::Edges(call.rows("logits", x, relation.num_edges(), heads)),
         }
     }
     fn both(&self) -> (&CubeTensor, &CubeTensor) {
         match self {
-            Self::Ends(a, b) => (a, b),
+            Self::Nodes(a, b) => (a, b),
             Self::Edges(x) => (x, x),
         }
     }
     /// From rows of destinations, or of sources.
-    fn seen(&self, turned: bool) -> Scores {
-        match (self, turned) {
+    fn seen(&self, reversed: bool) -> Scores {
+        match (self, reversed) {
             (Self::Edges(_), _) => Scores::Edges,
-            (Self::Ends(..), false) => Scores::Ends,
-            (Self::Ends(..), true) => Scores::Turned,
+            (Self::Nodes(..), false) => Scores::Nodes,
+            (Self::Nodes(..), true) => Scores::NodesReversed,
         }
     }
 }
 
-/// What is known of an attention when a kernel is compiled.
+/// Compile-time options of an attention kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Weights {
     scores: Scores,
     /// Whether rows are sources, so that statistics are those of the far node.
-    turned: bool,
+    reversed: bool,
     dropout: bool,
 }
 
@@ -89,7 +89,7 @@ fn alpha<F: Float, A: Float>(
     #[comptime] how: Weights,
 ) -> A {
     let s = score::<F, A, Const<1>>(a, b, slope, step, heads, head, how.scores);
-    let node = if comptime!(how.turned) { step.far } else { step.row };
+    let node = if comptime!(how.reversed) { step.far } else { step.row };
     let at = node * 2 * heads + head;
     (s.extract(0usize) - stats[at]).exp() * stats[at + heads]
 }
@@ -226,14 +226,14 @@ impl<'a> Attention<'a> {
     }
 
     /// Sums of rows of `x` with the weights of edges, for every row of `layout`.
-    fn gather(&self, layout: &Layout, turned: bool, scores: &AttentionScores, stats: &CubeTensor, x: &CubeTensor) -> CubeTensor {
+    fn gather(&self, layout: &Layout, reversed: bool, scores: &AttentionScores, stats: &CubeTensor, x: &CubeTensor) -> CubeTensor {
         let (a, b) = scores.both();
         let (heads, dim, width) = (self.plan.heads(), self.plan.dim(), self.plan.width());
         let out = empty(x, Shape::from(vec![layout.rows, heads, dim]), x.dtype);
         let client = out.client.clone();
         let n = vector(&client, x.dtype, &[dim]);
         let (draws, sums) = (&self.draws, wide(x.dtype));
-        let weights = Weights { scores: scores.seen(turned), turned, dropout: self.plan.dropout().is_some() };
+        let weights = Weights { scores: scores.seen(reversed), reversed, dropout: self.plan.dropout().is_some() };
         let launch = |visit, tasks: usize, out: &CubeTensor| {
             let how = Message::new(visit, Some(layout));
             let launch = layout.launch(visit, width, n);
@@ -243,17 +243,17 @@ impl<'a> Attention<'a> {
             let name = || format!("attend {weights:?} {how:?}");
             launch.run(&x.clone(), name, move |variant| {
                 let n = if variant.halved { n / 2 } else { n };
-                let units = tasks * width / n;
-                let (count, cube) = grid_of(&client, units, variant.units);
+                let threads = tasks * width / n;
+                let (count, cube) = grid_of(&client, threads, variant.threads);
                 // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which scores, statistics, ids
-                // and `x` have a row each (checked by `attention` and its gradient); `table` names rows or chunks of the layout; `out` has `tasks` rows, and threads
-                // beyond them leave first.
+                // and `x` have a row each (checked by `attention` and its gradient); `table` names rows or chunks of
+                // the layout; `out` has `tasks` rows, and threads beyond them return early.
                 unsafe {
                     attend_kernel::launch_unchecked(
                         &client,
                         count,
                         cube,
-                        address(&[&a, &b, &x, &stats, &out], units),
+                        address(&[&a, &b, &x, &stats, &out], threads),
                         n,
                         arg(&indptr),
                         arg(&indices),
@@ -291,7 +291,7 @@ impl<'a> Attention<'a> {
 /// `out[v] = Σ m[e] α[e] z[u]` over in-edges, `α` a softmax of the scores over the in-edges of `v`, and its statistics.
 ///
 /// # Shapes
-/// - `z`: `[num_src, heads, dim]`; scores as [`AttentionScores`] tells
+/// - `z`: `[num_src, heads, dim]`; scores: see [`AttentionScores`]
 /// - returns `[num_dst, heads, dim]`, and `[num_dst, 2, heads]` in the type of sums: the largest score of each
 ///   destination and head, and 1 / Σ exp(score - largest); zeros where no in-edge has a score above -inf
 ///
@@ -311,7 +311,7 @@ pub fn attention(plan: &AttentionPlan, z: CubeTensor, scores: AttentionScores) -
     }
     let layout = csc(relation, &z.device);
     let (a, b) = scores.both();
-    let kept = stats(&layout, a, b, plan.slope().unwrap_or(0.0), heads, scores.seen(false), Kept::Inverse);
+    let kept = stats(&layout, a, b, plan.slope().unwrap_or(0.0), heads, scores.seen(false), SumForm::Inverse);
     if plan.dim() == 0 {
         return (empty(&z, plan.out_shape(), z.dtype), kept);
     }
@@ -331,9 +331,9 @@ pub struct AttentionKept {
     pub scores: AttentionScores,
 }
 
-/// Which gradients are asked for.
+/// Which gradients are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AttentionWants {
+pub struct AttentionGradMask {
     /// Of `z`.
     pub z: bool,
     /// Of `a_src`, or of the logits.
@@ -358,7 +358,7 @@ pub fn attention_grad(
     plan: &AttentionPlan,
     grad: CubeTensor,
     kept: AttentionKept,
-    wants: AttentionWants,
+    wants: AttentionGradMask,
 ) -> (CubeTensor, CubeTensor, CubeTensor) {
     let (relation, heads, dim, dtype) = (plan.relation(), plan.heads(), plan.dim(), grad.dtype);
     let checked = Call::new("attention_grad", "grad", &grad);
@@ -392,11 +392,11 @@ pub fn attention_grad(
         if !wanted {
             return nothing(false, vec![]);
         }
-        Job {
+        MessagePass {
             over: Over::Rows(layout),
             formula: Formula::A,
             operands: vec![Source::new(ds.clone(), Place::Edge, Map::same(heads))],
-            winners: None,
+            argmax: None,
             share: None,
             mean: false,
             minus: false,
@@ -425,14 +425,14 @@ impl Attention<'_> {
     ) -> CubeTensor {
         let (plan, sums) = (self.plan, wide(grad.dtype));
         let (relation, heads, dim, width) = (plan.relation(), plan.heads(), plan.dim(), plan.width());
-        let ends = ends(relation, &grad.device);
+        let endpoints = endpoints(relation, &grad.device);
         let source = |x: &CubeTensor, place| Source::new(x.clone(), place, Map::same(width));
         let dots = |over, rows, operands| {
-            Job {
+            MessagePass {
                 over,
                 formula: Formula::Mul,
                 operands,
-                winners: None,
+                argmax: None,
                 share: None,
                 mean: false,
                 minus: false,
@@ -445,31 +445,31 @@ impl Attention<'_> {
         };
         let rows = relation.num_dst();
         let totals = dots(Over::Plain(rows), rows, vec![source(grad, Place::Row), source(out, Place::Row)]);
-        let by_edge = dots(Over::Edges(&ends), ends.edges, vec![source(grad, Place::Far), source(z, Place::Row)]);
-        let result = empty(grad, Shape::from(vec![ends.edges, heads]), dtype);
+        let by_edge = dots(Over::Edges(&endpoints), endpoints.edges, vec![source(grad, Place::Far), source(z, Place::Row)]);
+        let result = empty(grad, Shape::from(vec![endpoints.edges, heads]), dtype);
         let (a, b) = scores.both();
-        let weights = Weights { scores: scores.seen(true), turned: true, dropout: self.plan.dropout().is_some() };
-        let (draws, units) = (&self.draws, ends.edges * heads);
-        let (count, cube) = grid(&result.client, units);
+        let weights = Weights { scores: scores.seen(true), reversed: true, dropout: self.plan.dropout().is_some() };
+        let (draws, threads) = (&self.draws, endpoints.edges * heads);
+        let (count, cube) = grid(&result.client, threads);
         // SAFETY: as in `gather`; `dots` and `result` have a row for every edge, `totals` one for every destination.
         unsafe {
             scores_grad_kernel::launch_unchecked(
                 &result.client,
                 count,
                 cube,
-                address(&[a, b, stats, &by_edge], units),
-                arg(&ends.src),
-                arg(&ends.dst),
+                address(&[a, b, stats, &by_edge], threads),
+                arg(&endpoints.src),
+                arg(&endpoints.dst),
                 arg(a),
                 arg(b),
                 arg(stats),
                 arg(&by_edge),
                 arg(&totals),
-                arg(draws.ids(&ends.src)),
+                arg(draws.ids(&endpoints.src)),
                 arg(&result),
                 InputScalar::new(self.plan.slope().unwrap_or(0.0), elem(sums)),
                 draws.launch(sums),
-                ends.edges,
+                endpoints.edges,
                 heads,
                 weights,
                 Message::new(Visit::Edges, None),

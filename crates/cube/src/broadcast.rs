@@ -1,4 +1,4 @@
-//! How the columns of a message find their operand entry: NumPy broadcasting of feature rows.
+//! Maps message features to operand entries (NumPy broadcasting of feature rows).
 
 use burn_gnn_plan::row_offsets;
 

@@ -1,7 +1,8 @@
 //! Checks the operands of kernels before launches without bounds checks.
 //!
-//! Shapes, element types, devices and lengths of buffers are checked at every call, which costs nothing; ids are checked once, when what
-//! holds them is made: a [`Relation`](burn_gnn_graph::Relation), a plan, a [`RowIndex`](crate::RowIndex).
+//! Shapes, element types, devices and lengths of buffers are checked at every call, which costs nothing; ids are
+//! checked once, when what holds them is made: a [`Relation`](burn_gnn_graph::Relation), a plan, a
+//! [`RowIndex`](crate::RowIndex).
 
 use burn::tensor::DType;
 use burn_cubecl::CubeDevice;
@@ -39,7 +40,8 @@ impl Call {
         Self { op, like: arg, dtype: like.dtype, device: like.device.clone() }
     }
 
-    /// `x` in row-major order: `rows` rows of `width` entries, whatever its axes are called, of the operator's type, on its device.
+    /// `x` in row-major order: `rows` rows of `width` entries, whatever its axes are called, of the operator's type, on
+    /// its device.
     #[track_caller]
     pub(crate) fn rows(&self, arg: &str, x: CubeTensor, rows: usize, width: usize) -> CubeTensor {
         self.rows_of(arg, x, rows, width, &[self.dtype])

@@ -1,5 +1,4 @@
-//! Sums over the edges of a row and over the columns that one entry of the result stands for: dot products, and
-//! gradients of what was broadcast.
+//! Contracts messages over edges and features: dot products, and gradients of broadcast operands.
 //!
 //! ```text
 //! for every row (or chunk, or edge) and every entry of its result, a group of threads in parallel:
@@ -23,7 +22,7 @@ pub(crate) fn contract_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, M
     b: &[Vector<F, MB>],
     c: &[Vector<F, MC>],
     tables: &[u32],
-    winners: &[Vector<u32, N>],
+    argmax: &[Vector<u32, N>],
     degrees: &[u32],
     out: &mut [O],
     how_a: &Operand,
@@ -40,7 +39,7 @@ pub(crate) fn contract_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, M
     #[comptime] how: Message,
     #[comptime] chunk: usize,
     #[comptime] group: usize,
-    #[comptime] units: usize,
+    #[comptime] threads: usize,
     #[define(F, A, O)] _types: [ElemType; 3],
 ) {
     let unit = UNIT_POS as usize;
@@ -64,7 +63,7 @@ pub(crate) fn contract_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, M
             if comptime!(listed) {
                 col = tables[list + col] as usize;
             }
-            sum += message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s, width, col, how);
+            sum += message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how);
             k += group;
         }
     }
@@ -74,7 +73,7 @@ pub(crate) fn contract_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, M
         total += sum.extract(i);
     }
     if comptime!(group > 1) {
-        let mut sums = Shared::<[A]>::new_slice(units);
+        let mut sums = Shared::<[A]>::new_slice(threads);
         sums[unit] = total;
         sync_cube();
         #[unroll]

@@ -1,4 +1,4 @@
-//! Cross entropy of chosen rows, and its gradient.
+//! Computes cross entropy of chosen rows and its gradient.
 //!
 //! ```text
 //! stats[i] = (largest logit of row i, 1 / Σ exp(logit - largest))       a group of threads for every chosen row
@@ -17,12 +17,12 @@ use burn_gnn_plan::CrossEntropyPlan;
 use cubecl::prelude::*;
 
 use crate::check::Call;
-use crate::columns::column_sums;
+use crate::column_sums::column_sums;
 use crate::device::{device_bytes, upload};
-use crate::launch::{address, arg, empty, grid, reshaped, units, wide, zeros};
-use crate::layout::{csr, ends};
-use crate::resident::Resident;
-use crate::rows::RowIndex;
+use crate::device_cache::Resident;
+use crate::gather_scatter::RowIndex;
+use crate::launch::{address, arg, empty, grid, reshaped, threads_per_block, wide, zeros};
+use crate::layout::{csr, endpoints};
 
 /// Chosen rows and the class of each, on the host and on devices. Cloning costs one reference count.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ fn loss_kernel<F: Float, A: Float>(
     count: usize,
     classes: usize,
     #[comptime] group: usize,
-    #[comptime] units: usize,
+    #[comptime] threads: usize,
     #[define(F, A)] _types: [ElemType; 2],
 ) {
     let unit = UNIT_POS as usize;
@@ -102,7 +102,7 @@ fn loss_kernel<F: Float, A: Float>(
     let i = ABSOLUTE_POS / group;
     let here = i < count;
     let base = rows[select(here, i, 0usize)] as usize * classes;
-    let mut shared = Shared::<[A]>::new_slice(units);
+    let mut shared = Shared::<[A]>::new_slice(threads);
     // Every lane starts at a logit of the row, so that no number stands for "none".
     let mut largest = A::cast_from(logits[base + lane % classes]);
     let mut c = lane;
@@ -189,16 +189,16 @@ pub fn cross_entropy(plan: &CrossEntropyPlan, logits: CubeTensor) -> (CubeTensor
     }
     let (stats, losses) = (empty(&logits, Shape::from([count, 2]), sums), empty(&logits, Shape::from([count]), sums));
     let client = logits.client.clone();
-    let units = units(&client) as usize;
-    let group = classes.next_power_of_two().min(32).min(units);
-    let (cubes, dim) = grid(&client, count * group);
-    let chosen = ends(rows.0.index.relation(), &logits.device).src;
+    let threads = threads_per_block(&client) as usize;
+    let group = classes.next_power_of_two().min(32).min(threads);
+    let (grid_size, dim) = grid(&client, count * group);
+    let chosen = endpoints(rows.0.index.relation(), &logits.device).src;
     // SAFETY: chosen rows are rows of `logits` and targets are columns of them, as the plan has checked; threads beyond
     // the last chosen row read the first one and write nothing.
     unsafe {
         loss_kernel::launch_unchecked(
             &client,
-            cubes,
+            grid_size,
             dim,
             address(&[&logits], count * group),
             arg(&logits),
@@ -209,17 +209,17 @@ pub fn cross_entropy(plan: &CrossEntropyPlan, logits: CubeTensor) -> (CubeTensor
             count,
             classes,
             group,
-            units,
+            threads,
             [elem(logits.dtype), elem(sums)],
         );
     }
     let (sum, loss) = (column_sums(losses, count, 1, sums), empty(&logits, Shape::from([1]), logits.dtype));
-    let (cubes, dim) = grid(&client, 1);
+    let (grid_size, dim) = grid(&client, 1);
     // SAFETY: one thread reads and writes the only entries.
     unsafe {
         scale_kernel::launch_unchecked(
             &client,
-            cubes,
+            grid_size,
             dim,
             arg(&sum),
             arg(&loss),
@@ -254,7 +254,7 @@ pub fn cross_entropy_grad(plan: &CrossEntropyPlan, grad: CubeTensor, stats: Cube
     let out = empty(&logits, shape.clone(), logits.dtype);
     let (sums, n) = (wide(logits.dtype), shape.num_elements());
     let (count, dim) = grid(&out.client, n);
-    // SAFETY: the layout has a row for every row of `logits`; the far end of an edge is the chosen row's number, for
+    // SAFETY: the layout has a row for every row of `logits`; the far endpoint of an edge is the chosen row's number, for
     // which there are statistics and a target.
     unsafe {
         loss_grad_kernel::launch_unchecked(

@@ -1,4 +1,4 @@
-//! How edges are spread over rows.
+//! Summarises the degree distribution of a layout for the autotuner.
 
 use serde::{Deserialize, Serialize};
 

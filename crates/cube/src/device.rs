@@ -1,4 +1,4 @@
-//! Plain arrays in a device's memory.
+//! Uploads plain arrays to device memory.
 
 use burn::tensor::{DType, Shape, TensorData};
 use burn_cubecl::CubeDevice;
@@ -33,8 +33,8 @@ fn within_bindings(arrays: usize, bindings: u32, device: &CubeDevice) -> Result<
     if arrays <= limit { Ok(()) } else { Err(CubeError::TooManyArrays { arrays, limit, device: format!("{device:?}") }) }
 }
 
-/// Entries of the smallest array: kernels that do not read an array take any other in its place, and a buffer must hold at
-/// least one vector of what a kernel takes it for.
+/// Entries of the smallest array: kernels that do not read an array take any other in its place, and a buffer must hold
+/// at least one vector of what a kernel takes it for.
 const LEAST: usize = 4;
 
 /// Memory of a tensor on its device.
@@ -42,7 +42,7 @@ pub fn device_bytes(tensor: &CubeTensor) -> Bytes {
     Bytes::device(tensor.meta.num_elements() * tensor.dtype.size())
 }
 
-/// `values` as they are, short arrays with zeros behind them, which nobody reads.
+/// Uploads `values`; short arrays are padded with zeros that are never read.
 ///
 /// # Panics
 /// If they are larger than one buffer of the device.

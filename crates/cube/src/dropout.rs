@@ -1,4 +1,4 @@
-//! Dropout by a counter-based mask: of rows, and as a part of attention.
+//! Applies dropout with a counter-based mask: to rows, and inside attention.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::DType;
@@ -10,9 +10,9 @@ use cubecl::prelude::*;
 
 use crate::check::Call;
 use crate::device::{device_bytes, dummy, upload};
+use crate::device_cache::Resident;
 use crate::launch::{address, arg, empty, features, grid, wide};
 use crate::philox::{Draws, DrawsLaunch, keeps, words};
-use crate::resident::Resident;
 
 /// The id that each row (or edge) is keyed by, on a device.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ impl Dropout {
         let none = u32::from(self.threshold > u64::from(u32::MAX));
         DrawsLaunch::new(self.key[0], self.key[1], from, none, InputScalar::new(self.scale, elem(sums)), self.ids.is_some())
     }
-    /// Ids, or `dummy`, which nobody reads.
+    /// Ids, or `dummy`, which is never read.
     pub(crate) fn ids<'a>(&'a self, dummy: &'a CubeTensor) -> &'a CubeTensor {
         self.ids.as_ref().map_or(dummy, |ids| &ids.words)
     }
@@ -137,7 +137,8 @@ pub fn dropout_rows(plan: &DropoutPlan, x: CubeTensor) -> CubeTensor {
     let out = empty(&x, x.meta.shape().clone(), x.dtype);
     let (blocks, dummy) = (width.div_ceil(4), dummy(&x));
     let (count, dim) = grid(&x.client, rows * blocks);
-    // SAFETY: `x` has `rows` rows of `width` columns, and ids are at least as many (checked above). Threads beyond the last block of the last row leave first, and columns beyond a row are left out.
+    // SAFETY: `x` has `rows` rows of `width` columns, and ids are at least as many (checked above). Threads beyond the
+    // last block of the last row return early, and columns beyond a row are left out.
     unsafe {
         dropout_kernel::launch_unchecked(
             &out.client,

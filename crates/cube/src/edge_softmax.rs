@@ -1,4 +1,4 @@
-//! Softmax over the edges that end in one node, and its gradient.
+//! Computes softmax over the in-edges of a node, and its gradient.
 //!
 //! ```text
 //! y[e]   = exp(x[e] - max of v) / sum of v          statistics by rows, then edges in parallel
@@ -12,11 +12,11 @@ use cubecl::prelude::*;
 
 use crate::broadcast::Map;
 use crate::check::Call;
-use crate::job::{Job, Over, Source};
 use crate::launch::{address, arg, empty, features, grid, vector, wide, with_rows};
-use crate::layout::{csc, ends};
+use crate::layout::{csc, endpoints};
 use crate::message::{Formula, Place};
-use crate::softmax::{Kept, Scores, stats};
+use crate::message_pass::{MessagePass, Over, Source};
+use crate::softmax::{Scores, SumForm, stats};
 
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn probability_kernel<F: Float, A: Float, N: Size>(
@@ -59,8 +59,8 @@ fn gradient_kernel<F: Float, A: Float, N: Size>(
 
 /// Softmax over the edges of each destination, `y[e] = exp(x[e]) / Σ exp(x[e'])`, for every column on its own.
 ///
-/// Over a part of the edges, and over edges of several relations at once: of a relation of those edges. Over segments of rows: of a
-/// relation whose destinations are the segments.
+/// Over a part of the edges, and over edges of several relations at once: of a relation of those edges. Over segments
+/// of rows: of a relation whose destinations are the segments.
 ///
 /// # Shapes
 /// - `x`: `[num_edges, ..]`
@@ -81,19 +81,20 @@ pub fn edge_softmax(plan: &SoftmaxPlan, x: CubeTensor) -> CubeTensor {
         return x;
     }
     let layout = csc(relation, &x.device);
-    let stats = stats(&layout, &x, &x, 0.0, width, Scores::Edges, Kept::Divisor);
+    let stats = stats(&layout, &x, &x, 0.0, width, Scores::Edges, SumForm::Divisor);
     let (out, client) = (empty(&x, x.meta.shape().clone(), x.dtype), x.client.clone());
     let n = vector(&client, x.dtype, &[width]);
-    let edges = ends(relation, &x.device);
-    let units = x.meta.num_elements() / n;
-    let (count, dim) = grid(&client, units);
-    // SAFETY: `x` (checked above) and `out` have a row for every edge, `stats` two for every destination; threads beyond the last leave.
+    let edges = endpoints(relation, &x.device);
+    let threads = x.meta.num_elements() / n;
+    let (count, dim) = grid(&client, threads);
+    // SAFETY: `x` (checked above) and `out` have a row for every edge, `stats` two for every destination; threads
+    // beyond the last leave.
     unsafe {
         probability_kernel::launch_unchecked(
             &client,
             count,
             dim,
-            address(&[&x, &stats], units),
+            address(&[&x, &stats], threads),
             n,
             arg(&edges.dst),
             arg(&x),
@@ -125,11 +126,11 @@ pub fn edge_softmax_grad(plan: &SoftmaxPlan, y: CubeTensor, grad: CubeTensor) ->
     }
     let layout = csc(relation, &y.device);
     let on_edges = |x: &CubeTensor| Source::new(x.clone(), Place::Edge, Map::same(width));
-    let sums = Job {
+    let sums = MessagePass {
         over: Over::Rows(&layout),
         formula: Formula::Mul,
         operands: vec![on_edges(&y), on_edges(&grad)],
-        winners: None,
+        argmax: None,
         share: None,
         mean: false,
         minus: false,
@@ -141,16 +142,16 @@ pub fn edge_softmax_grad(plan: &SoftmaxPlan, y: CubeTensor, grad: CubeTensor) ->
     .run();
     let (out, client) = (empty(&y, y.meta.shape().clone(), y.dtype), y.client.clone());
     let n = vector(&client, y.dtype, &[width]);
-    let edges = ends(relation, &y.device);
-    let units = y.meta.num_elements() / n;
-    let (count, dim) = grid(&client, units);
+    let edges = endpoints(relation, &y.device);
+    let threads = y.meta.num_elements() / n;
+    let (count, dim) = grid(&client, threads);
     // SAFETY: as in `edge_softmax`, with one row of sums for every destination.
     unsafe {
         gradient_kernel::launch_unchecked(
             &client,
             count,
             dim,
-            address(&[&y, &sums], units),
+            address(&[&y, &sums], threads),
             n,
             arg(&edges.dst),
             arg(&y),

@@ -1,11 +1,11 @@
-//! Bias, activation and dropout in one pass, and their gradients.
+//! Computes bias, activation and dropout in one pass, and their gradients.
 //!
 //! ```text
 //! out = drop(act(x + bias))                              a thread for four columns of a row, which share their draws
 //! h   = drop(grad) · act'(act(x + bias));  d x = h, d bias = Σ h
 //! ```
-//! Of a relu backward reads which entries it and dropout let through, four of them in a number; of other activations the
-//! result. Masks of dropout are drawn again.
+//! Of a relu backward reads which entries it and dropout let through, four of them in a number; of other activations
+//! the result. Masks of dropout are drawn again.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
@@ -16,7 +16,7 @@ use cubecl::prelude::*;
 
 use crate::activation::{Kind, activate, kind, pulled};
 use crate::check::Call;
-use crate::columns::column_sums;
+use crate::column_sums::column_sums;
 use crate::device::dummy;
 use crate::dropout::Dropout;
 use crate::launch::{address, arg, empty, grid, wide, zeros};
@@ -190,8 +190,9 @@ pub fn epilogue(plan: &EpiloguePlan, x: CubeTensor, bias: Option<CubeTensor>, op
     }
     let (out, sums, draws) = (empty(&x, shape, x.dtype), wide(x.dtype), Dropout::maybe(plan.dropout(), &x.device));
     let (count, dim) = grid(&x.client, rows * blocks);
-    // SAFETY: `x` and `out` have `rows` rows of `width` columns, the bias `width`, `marks` a number for every block of a
-    // row where it is written; ids are one for each row (checked by the plan), all else checked above; threads beyond the last block leave first.
+    // SAFETY: `x` and `out` have `rows` rows of `width` columns, the bias `width`, `marks` a number for every block of
+    // a row where it is written; ids are one for each row (checked by the plan), all else checked above; threads beyond
+    // the last block return early.
     unsafe {
         epilogue_kernel::launch_unchecked(
             &out.client,

@@ -1,4 +1,4 @@
-//! What a device cannot do.
+//! Errors of sampling on devices.
 
 /// Why a graph cannot be worked on by a device.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! GSDDMM: one result row for every edge out of two operand rows, and its gradients.
+//! Computes GSDDMM (one result row per edge from two operand rows) and its gradients.
 //!
 //! ```text
 //! out[e]   = op(lhs[a], rhs[b])                        a, b: source, destination or id of e
@@ -12,10 +12,10 @@ use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
 use crate::broadcast::Map;
 use crate::check::{Call, given};
-use crate::job::{Job, Over, Source};
 use crate::launch::{with_rows, zeros};
-use crate::layout::{csc, csr, ends};
+use crate::layout::{csc, csr, endpoints};
 use crate::message::{Formula, Place};
+use crate::message_pass::{MessagePass, Over, Source};
 
 /// The place of a target where `Place::Row` is `near`.
 fn place(target: Target, near: Target) -> Place {
@@ -42,8 +42,8 @@ fn source(plan: &GsddmmPlan, call: &Call, side: Side, x: Option<CubeTensor>, nea
 /// GSDDMM.
 ///
 /// # Shapes
-/// - `lhs`, `rhs`: `[rows of the target, ..]` with the feature shapes of the plan; what the operator does not look at may be
-///   `None`
+/// - `lhs`, `rhs`: `[rows of the target, ..]` with the feature shapes of the plan; what the operator does not look at
+///   may be `None`
 /// - returns `[num_edges, ..]` with the broadcast feature shape, the last axis 1 for a dot
 ///
 /// # Semantics
@@ -51,8 +51,8 @@ fn source(plan: &GsddmmPlan, call: &Call, side: Side, x: Option<CubeTensor>, nea
 /// length 0 is 0.
 ///
 /// # Panics
-/// If an operand that the operator looks at is missing or has another shape, element type or device, or the graph is larger than a buffer
-/// of the device.
+/// If an operand that the operator looks at is missing or has another shape, element type or device, or the graph is
+/// larger than a buffer of the device.
 #[track_caller]
 pub fn gsddmm(plan: &GsddmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
     let product = plan.product();
@@ -72,11 +72,11 @@ pub fn gsddmm(plan: &GsddmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor
         SddmmOp::Div => (Formula::Div, both(lhs, rhs)),
     };
     let (dotted, width) = (dotted(plan), product.iter().product::<usize>());
-    let edges = ends(plan.relation(), &operands[0].x.device);
-    Job {
+    let edges = endpoints(plan.relation(), &operands[0].x.device);
+    MessagePass {
         over: Over::Edges(&edges),
         formula,
-        winners: None,
+        argmax: None,
         share: None,
         mean: false,
         minus: false,
@@ -135,15 +135,15 @@ pub fn gsddmm_grad(plan: &GsddmmPlan, side: Side, grad: CubeTensor, lhs: Option<
             Over::Rows(&layout)
         }
         Target::Edge => {
-            edges = ends(relation, &device);
+            edges = endpoints(relation, &device);
             Over::Edges(&edges)
         }
     };
-    Job {
+    MessagePass {
         over,
         formula,
         operands,
-        winners: None,
+        argmax: None,
         share: None,
         mean: false,
         minus: plan.op() == SddmmOp::Sub && side == Side::Rhs,

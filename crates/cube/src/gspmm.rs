@@ -1,24 +1,24 @@
-//! GSpMM: messages along edges, reduced at destinations, and its gradients.
+//! Computes GSpMM (messages along edges, reduced at destinations) and its gradients.
 //!
 //! ```text
 //! out[v]   = reduce over in-edges (u, v, e) of op(lhs[u], rhs[e])                      rows of CSC
 //! d lhs[u] = Σ over out-edges (u, v, e) of w[v] · d op/d lhs · grad[v]                 rows of CSR
 //! d rhs[e] =                               w[v] · d op/d rhs · grad[v]                 edges
 //! ```
-//! `w` is 1 for sum and 1 / degree for mean; under max and min an entry passes only where `e` is the argmax or argmin. Axes that were
-//! broadcast are summed.
+//! `w` is 1 for sum and 1 / degree for mean; under max and min an entry passes only where `e` is the argmax or argmin.
+//! Axes that were broadcast are summed.
 
 use burn::tensor::DType;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_plan::{BinaryOp, GspmmPlan, Reduce, Side};
 
+use crate::argmax::select;
 use crate::broadcast::Map;
 use crate::check::{Call, given};
-use crate::job::{Job, Over, Source};
 use crate::launch::{with_rows, zeros};
-use crate::layout::{csc, csr, ends};
+use crate::layout::{csc, csr, endpoints};
 use crate::message::{Formula, Place};
-use crate::select::select;
+use crate::message_pass::{MessagePass, Over, Source};
 
 /// The operand of one side, as a message reads it.
 #[track_caller]
@@ -49,15 +49,16 @@ fn sources(plan: &GspmmPlan, op: &'static str, lhs: Option<CubeTensor>, rhs: Opt
 /// GSpMM by sum or mean, `out[v] = Σ op(lhs[u], rhs[e])` over in-edges `(u, v, e)`.
 ///
 /// # Shapes
-/// - `lhs`: `[num_src, ..]`; `rhs`: `[num_edges, ..]` with the feature shapes of the plan; what the operator does not look at may be `None`
+/// - `lhs`: `[num_src, ..]`; `rhs`: `[num_edges, ..]` with the feature shapes of the plan; what the operator does not
+///   look at may be `None`
 /// - returns `[num_dst, ..]` with the broadcast feature shape
 ///
 /// # Semantics
 /// 0 without in-edges; mean divides by the in-degree; f16 and bf16 are summed in f32.
 ///
 /// # Panics
-/// If an operand that the operator looks at is missing or has another shape, element type or device, the reducer is max or min, or the
-/// graph is larger than a buffer of the device.
+/// If an operand that the operator looks at is missing or has another shape, element type or device, the reducer is max
+/// or min, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn gspmm(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
     assert!(matches!(plan.reduce(), Reduce::Sum | Reduce::Mean), "gspmm: max and min go through gspmm_select");
@@ -78,10 +79,10 @@ fn run(plan: &GspmmPlan, formula: Formula, operands: Vec<Source>, dtype: DType) 
     let features = plan.out().to_vec();
     let layout = csc(plan.relation(), &operands[0].x.device);
     let width = features.iter().product();
-    Job {
+    MessagePass {
         over: Over::Rows(&layout),
         formula,
-        winners: None,
+        argmax: None,
         share: None,
         mean: plan.reduce() == Reduce::Mean,
         minus: false,
@@ -94,8 +95,8 @@ fn run(plan: &GspmmPlan, formula: Formula, operands: Vec<Source>, dtype: DType) 
     .run()
 }
 
-/// GSpMM by max or min: values, and the id of the argmax or argmin edge of every entry (the bits of a `u32` in an i32 tensor,
-/// all ones where there is no edge).
+/// GSpMM by max or min: values, and the id of the argmax or argmin edge of every entry (the bits of a `u32` in an i32
+/// tensor, all ones where there is no edge).
 ///
 /// # Shapes
 /// As [`gspmm`]; both results have its shape.
@@ -105,8 +106,8 @@ fn run(plan: &GspmmPlan, formula: Formula, operands: Vec<Source>, dtype: DType) 
 /// number.
 ///
 /// # Panics
-/// If an operand that the operator looks at is missing or has another shape, element type or device, the reducer is sum or mean, or the
-/// graph is larger than a buffer of the device.
+/// If an operand that the operator looks at is missing or has another shape, element type or device, the reducer is sum
+/// or mean, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn gspmm_select(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> (CubeTensor, CubeTensor) {
     assert!(matches!(plan.reduce(), Reduce::Max | Reduce::Min), "gspmm_select: sum and mean go through gspmm");
@@ -130,7 +131,8 @@ pub fn gspmm_select(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeT
 /// gradient of an operand that the operator does not look at is 0.
 ///
 /// # Panics
-/// If an operand that the gradient reads, or `arg` of max and min, is missing or has another shape, element type or device.
+/// If an operand that the gradient reads, or `arg` of max and min, is missing or has another shape, element type or
+/// device.
 #[track_caller]
 pub fn gspmm_grad(
     plan: &GspmmPlan,
@@ -146,7 +148,7 @@ pub fn gspmm_grad(
     let features = plan.out().to_vec();
     let width = features.iter().product();
     let grad = checked.rows("grad", grad, relation.num_dst(), width);
-    let winners = selects.then(|| checked.ids("arg", checked.given("arg", arg), relation.num_dst(), width));
+    let argmax = selects.then(|| checked.ids("arg", checked.given("arg", arg), relation.num_dst(), width));
     let own = &plan.map(side).own;
     let shape = with_rows(plan.operand_rows(side), own);
     if matches!((plan.op(), side), (BinaryOp::CopyRhs, Side::Lhs) | (BinaryOp::CopyLhs, Side::Rhs)) {
@@ -170,15 +172,15 @@ pub fn gspmm_grad(
             Over::Rows(&layout)
         }
         Side::Rhs => {
-            edges = ends(relation, &device);
+            edges = endpoints(relation, &device);
             Over::Edges(&edges)
         }
     };
-    Job {
+    MessagePass {
         over,
         formula,
         operands,
-        winners,
+        argmax,
         share,
         mean: false,
         minus: plan.op() == BinaryOp::Sub && side == Side::Rhs,

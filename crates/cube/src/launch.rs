@@ -1,4 +1,4 @@
-//! What launches share: sizes of grids, element types, vectors, outputs.
+//! Helpers of kernel launches: grid sizes, element types, vector sizes, outputs.
 
 use burn::tensor::{DType, Shape};
 use burn_cubecl::ops::numeric::{empty_device_contiguous_dtype, zeros_client};
@@ -9,7 +9,7 @@ use cubecl::prelude::BufferArg;
 use cubecl::{CubeCount, CubeDim, calculate_cube_count_elemwise};
 
 /// Threads of a block.
-const UNITS: u32 = 256;
+const THREADS: u32 = 256;
 
 /// The type of sums.
 pub(crate) fn wide(dtype: DType) -> DType {
@@ -17,19 +17,19 @@ pub(crate) fn wide(dtype: DType) -> DType {
 }
 
 /// Threads of a block on this device, a power of two.
-pub(crate) fn units(client: &Client) -> u32 {
-    let most = client.properties().hardware.max_units_per_cube.clamp(1, UNITS);
+pub(crate) fn threads_per_block(client: &Client) -> u32 {
+    let most = client.properties().hardware.max_units_per_cube.clamp(1, THREADS);
     1 << most.ilog2()
 }
 
 /// A grid of at least `n` threads.
 pub(crate) fn grid(client: &Client, n: usize) -> (CubeCount, CubeDim) {
-    grid_of(client, n, UNITS)
+    grid_of(client, n, THREADS)
 }
 
 /// A grid of at least `n` threads, in thread blocks of at most `most`, a power of two.
 pub(crate) fn grid_of(client: &Client, n: usize, most: u32) -> (CubeCount, CubeDim) {
-    let dim = CubeDim::new_1d(units(client).min(most));
+    let dim = CubeDim::new_1d(threads_per_block(client).min(most));
     (calculate_cube_count_elemwise(client, n, dim), dim)
 }
 
@@ -38,7 +38,8 @@ pub(crate) fn arg(x: &CubeTensor) -> BufferArg {
     x.clone().into_buffer_arg()
 }
 
-/// In the place of an array that a kernel, as it is compiled, does not read: its first argument once more, which takes no binding.
+/// Stands for an array that a kernel, as it is compiled, does not read: its first argument once more, which takes no
+/// binding.
 pub(crate) fn unread() -> BufferArg {
     BufferArg::alias(0, 0)
 }
@@ -48,10 +49,10 @@ pub(crate) fn arg_if(x: Option<&CubeTensor>) -> BufferArg {
     x.map_or_else(unread, arg)
 }
 
-/// Indices that reach all entries of these tensors, and all of `units`.
-pub(crate) fn address(tensors: &[&CubeTensor], units: usize) -> AddressType {
+/// Indices that reach all entries of these tensors, and all of `threads`.
+pub(crate) fn address(tensors: &[&CubeTensor], threads: usize) -> AddressType {
     let largest = tensors.iter().map(|x| x.handle.size() as usize / x.dtype.size()).max().unwrap_or(0);
-    AddressType::from_len(largest.max(units))
+    AddressType::from_len(largest.max(threads))
 }
 
 /// Uninitialised and contiguous.

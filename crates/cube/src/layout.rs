@@ -1,4 +1,4 @@
-//! Edges of a relation in a device's memory, uploaded at the first use and kept beside the relation.
+//! Uploads the edges of a relation to a device on first use, and caches them with the relation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,7 +39,7 @@ pub(crate) struct Layout {
     /// The edge id at each position; `None` where they are the same number.
     pub(crate) edge_ids: Option<CubeTensor>,
     /// Rows of more than [`CHUNK`] edges, if there are any.
-    pub(crate) heavy: Option<Heavy>,
+    pub(crate) heavy: Option<LongRows>,
     /// For launches that are measured, if there are edges enough for that.
     large: Option<Large>,
 }
@@ -59,7 +59,7 @@ struct Large {
 }
 
 /// Rows that are cut into chunks.
-pub(crate) struct Heavy {
+pub(crate) struct LongRows {
     /// Number of chunks, and of edges in them.
     pub(crate) chunks: usize,
     edges: usize,
@@ -99,8 +99,8 @@ fn chunks(indptr: &[u32]) -> Option<Chunks> {
     (!heavy.is_empty()).then_some(Chunks { of_row, starts, heavy, first })
 }
 
-/// Uploads ids below `bound`, which kernels use as they are. Those of a mapped file are checked again, in memory: the file may have been
-/// changed since it was opened.
+/// Uploads ids below `bound`, which kernels use as they are. Those of a mapped file are checked again, in memory: the
+/// file may have been changed since it was opened.
 ///
 /// # Panics
 /// If it was.
@@ -127,7 +127,7 @@ impl Layout {
             let table = upload("chunks of rows", &of_row, device);
             let offsets = host.indptr();
             let edges = heavy[..rows].iter().map(|&row| (offsets[row as usize + 1] - offsets[row as usize]) as usize).sum();
-            Heavy { chunks, edges, table, rows, index: upload("long rows", &heavy, device) }
+            LongRows { chunks, edges, table, rows, index: upload("long rows", &heavy, device) }
         });
         let edges = host.indices().len();
         let large = (edges >= LARGE).then(|| Large {
@@ -154,7 +154,8 @@ impl Layout {
     pub(crate) fn table(&self) -> &CubeTensor {
         self.heavy.as_ref().map_or(&self.indptr, |heavy| &heavy.table)
     }
-    /// A launch over the rows, or over the chunks of long ones, with messages of `width` entries of which a thread holds `vector`.
+    /// A launch over the rows, or over the chunks of long ones, with messages of `width` entries of which a thread
+    /// holds `vector`.
     pub(crate) fn launch(&self, visit: Visit, width: usize, vector: usize) -> Launch {
         let heavy = self.heavy.as_ref();
         let (in_heavy, chunked) = (heavy.map_or(0, |heavy| heavy.edges), visit == Visit::Chunks);
@@ -213,28 +214,28 @@ pub(crate) fn csr(relation: &Relation, device: &CubeDevice) -> Arc<Layout> {
 
 /// Source and destination of every edge, by edge id.
 #[derive(Clone)]
-pub(crate) struct Ends {
+pub(crate) struct Endpoints {
     pub(crate) src: CubeTensor,
     pub(crate) dst: CubeTensor,
     pub(crate) edges: usize,
 }
 
-/// Both ends of all edges.
-pub(crate) fn ends(relation: &Relation, device: &CubeDevice) -> Ends {
+/// Both endpoints of all edges.
+pub(crate) fn endpoints(relation: &Relation, device: &CubeDevice) -> Endpoints {
     let one = |attached: &burn_gnn_graph::Attached, values: &[u32], bound, what| {
         let make = || upload_nodes(what, values, bound, relation.is_mapped(), device);
         CubeTensor::clone(&attached.get_or_insert_sized(Key(device.clone()), make, device_bytes))
     };
-    Ends {
+    Endpoints {
         src: one(relation.src_attached(), relation.src(), relation.num_src(), "sources"),
         dst: one(relation.dst_attached(), relation.dst(), relation.num_dst(), "destinations"),
         edges: relation.num_edges(),
     }
 }
 
-/// Copies the edges of a graph to a device ahead of their first use, which would do it too, and returns the bytes that they take
-/// there: of every relation both orders, and both endpoints by edge. 0 for a device of the CPU, which has them. What is there already is
-/// not copied again.
+/// Copies the edges of a graph to a device ahead of their first use, which would do it too, and returns the bytes that
+/// they take there: of every relation both orders, and both endpoints by edge. 0 for a device of the CPU, which has
+/// them. What is there already is not copied again.
 ///
 /// ```no_run
 /// use burn::tensor::{Device, DeviceKind};
@@ -256,8 +257,8 @@ pub fn edges_to_device(graph: &Graph, device: &Device) -> Result<u64, CubeError>
         check_device(relation, &device)?;
     }
     let each = graph.relations().iter().map(|relation| {
-        let (by_dst, by_src, ends) = (csc(relation, &device), csr(relation, &device), ends(relation, &device));
-        by_dst.uploaded() + by_src.uploaded() + bytes([&ends.src, &ends.dst])
+        let (by_dst, by_src, endpoints) = (csc(relation, &device), csr(relation, &device), endpoints(relation, &device));
+        by_dst.uploaded() + by_src.uploaded() + bytes([&endpoints.src, &endpoints.dst])
     });
     Ok(each.sum())
 }

@@ -1,4 +1,4 @@
-//! What one edge brings to a row, on the device.
+//! Computes the message of one edge on the device.
 
 use cubecl::prelude::*;
 
@@ -55,14 +55,14 @@ pub(crate) struct Message {
     pub(crate) edge_ids: bool,
     pub(crate) formula: Formula,
     /// Whether only argmax or argmin edges bring anything.
-    pub(crate) winners: bool,
+    pub(crate) argmax: bool,
     /// Whether `a` is divided by the degree of its row.
     pub(crate) share: bool,
     /// Whether sums are divided by the number of edges.
     pub(crate) mean: bool,
     /// Whether sums are subtracted.
     pub(crate) minus: bool,
-    /// Whether rows are begun in an order of their own.
+    /// Whether rows are started in a separate order.
     pub(crate) ordered: bool,
     /// Messages that are on their way at a time.
     pub(crate) flight: usize,
@@ -76,7 +76,7 @@ impl Message {
             split: layout.is_some_and(|layout| layout.heavy.is_some()),
             edge_ids: layout.is_some_and(|layout| layout.edge_ids.is_some()),
             formula: Formula::A,
-            winners: false,
+            argmax: false,
             share: false,
             mean: false,
             minus: false,
@@ -259,7 +259,7 @@ pub(crate) fn message<F: Float, MA: Size, MB: Size, MC: Size, A: Float, N: Size>
     how_b: &Operand,
     how_c: &Operand,
     tables: &[u32],
-    winners: &[Vector<u32, N>],
+    argmax: &[Vector<u32, N>],
     degrees: &[u32],
     step: &Step,
     width: usize,
@@ -280,11 +280,11 @@ pub(crate) fn message<F: Float, MA: Size, MB: Size, MC: Size, A: Float, N: Size>
     } else {
         x = with::<F, MB, A, N>(x, b, how_b, tables, step, col, message);
     }
-    if comptime!(message.winners) {
+    if comptime!(message.argmax) {
         // Chosen, not multiplied by 0: an infinity of another edge must not become NaN.
         let row = at(step, comptime!(how_a.place));
-        let won = winners[row * width + col].equal(&Vector::<u32, N>::new(step.edge as u32));
-        x = select_many(won, x, zero);
+        let is_argmax = argmax[row * width + col].equal(&Vector::<u32, N>::new(step.edge as u32));
+        x = select_many(is_argmax, x, zero);
     }
     x
 }

@@ -1,4 +1,4 @@
-//! Counter-based random words on the device, bit for bit those of `burn_gnn_graph::philox4x32`.
+//! Generates counter-based random words on the device, bit for bit those of `burn_gnn_graph::philox4x32`.
 
 use cubecl::prelude::*;
 
@@ -56,7 +56,7 @@ pub(crate) struct Draws {
     pub(crate) none: u32,
     /// What kept entries are multiplied by.
     pub(crate) scale: InputScalar,
-    /// Whether rows have ids of their own.
+    /// Whether rows have separate ids.
     #[cube(comptime)]
     pub(crate) keyed: bool,
 }

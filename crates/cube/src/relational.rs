@@ -1,4 +1,4 @@
-//! Relational aggregation, `out[v] = Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r`, and its gradients.
+//! Computes relational aggregation, `out[v] = Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r`, and its gradients.
 //!
 //! Edges are grouped into pairs of a node and a relation. Rows are summed pair by pair first, so every pair, not every
 //! edge, is multiplied with a matrix:
@@ -14,14 +14,14 @@ use burn_cubecl::CubeDevice;
 use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Bytes, CountBytes, Relation};
-use burn_gnn_plan::{BinaryOp, GsddmmPlan, GspmmPlan, Misfit, Reduce, RelationalIndex, RelationalPlan, SddmmOp, Segments, Target};
+use burn_gnn_plan::{BinaryOp, BroadcastError, GsddmmPlan, GspmmPlan, Reduce, RelationalIndex, RelationalPlan, SddmmOp, Segments, Target};
 
 use crate::check::Call;
 use crate::device::{device_bytes, upload_floats};
+use crate::gather_scatter::{RowIndex, gather_rows};
 use crate::gsddmm::gsddmm;
 use crate::gspmm::sums;
 use crate::launch::{reshaped, wide};
-use crate::rows::{RowIndex, gather_rows};
 use crate::typed::{TypedRows, by_type, by_type_grad_b};
 
 /// Pairs of a node and a relation, relation by relation, nodes ascending.
@@ -114,7 +114,7 @@ fn times(relation: &Relation, a: CubeTensor, b: CubeTensor) -> CubeTensor {
 
 /// A plan whose operands broadcast.
 #[track_caller]
-fn planned<P>(plan: Result<P, Misfit>) -> P {
+fn planned<P>(plan: Result<P, BroadcastError>) -> P {
     match plan {
         Ok(plan) => plan,
         Err(misfit) => panic!("relational: rows are too long: {misfit:?}"),

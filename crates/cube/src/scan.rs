@@ -1,4 +1,4 @@
-//! Offsets out of counts: sums of all entries before each one.
+//! Computes offsets from counts (exclusive prefix sums).
 
 use burn::tensor::{DType, Shape};
 use burn_cubecl::tensor::CubeTensor;
@@ -8,10 +8,10 @@ use cubecl::{CubeCount, CubeDim, calculate_cube_count_elemwise};
 use crate::launch::{address, arg, empty, grid};
 
 /// Threads of a block, and entries of each.
-const UNITS: usize = 256;
+const THREADS: usize = 256;
 const EACH: usize = 4;
 /// Entries that one thread block sums.
-const RUN: usize = UNITS * EACH;
+const RUN: usize = THREADS * EACH;
 
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn scan_kernel(x: &[u32], out: &mut [u32], sums: &mut [u32], n: usize, runs: usize) {
@@ -25,11 +25,11 @@ fn scan_kernel(x: &[u32], out: &mut [u32], sums: &mut [u32], n: usize, runs: usi
             own += x[first + i];
         }
     }
-    let mut shared = Shared::<[u32]>::new_slice(UNITS);
+    let mut shared = Shared::<[u32]>::new_slice(THREADS);
     shared[unit] = own;
     sync_cube();
     #[unroll]
-    for level in 0..comptime!(UNITS.ilog2() as usize) {
+    for level in 0..comptime!(THREADS.ilog2() as usize) {
         let step = comptime!(1usize << level);
         let mut before = 0u32;
         if unit >= step {
@@ -51,7 +51,7 @@ fn scan_kernel(x: &[u32], out: &mut [u32], sums: &mut [u32], n: usize, runs: usi
             sum += x[first + i];
         }
     }
-    if unit == UNITS - 1 && run < runs {
+    if unit == THREADS - 1 && run < runs {
         sums[run] = shared[unit];
     }
 }
@@ -73,8 +73,8 @@ pub(crate) fn exclusive_sums(x: &CubeTensor, n: usize) -> CubeTensor {
     let ints = |len: usize| empty(x, Shape::from([len.max(4)]), DType::U32);
     let (out, sums) = (ints(n + 1), ints(runs));
     let client = x.client.clone();
-    let dim = CubeDim::new_1d(UNITS as u32);
-    let count: CubeCount = calculate_cube_count_elemwise(&client, runs * UNITS, dim);
+    let dim = CubeDim::new_1d(THREADS as u32);
+    let count: CubeCount = calculate_cube_count_elemwise(&client, runs * THREADS, dim);
     // SAFETY: `x` has `n` entries, `out` one more, `sums` one for every run; threads beyond them read and write nothing.
     unsafe {
         scan_kernel::launch_unchecked(&client, count, dim, address(&[x, &out], runs * RUN), arg(x), arg(&out), arg(&sums), n, runs);
@@ -84,7 +84,7 @@ pub(crate) fn exclusive_sums(x: &CubeTensor, n: usize) -> CubeTensor {
     }
     let before = exclusive_sums(&sums, runs);
     let (count, dim) = grid(&client, n + 1);
-    // SAFETY: `before` has an entry for every run of `out`; threads beyond the last entry leave first.
+    // SAFETY: `before` has an entry for every run of `out`; threads beyond the last entry return early.
     unsafe {
         add_kernel::launch_unchecked(&client, count, dim, address(&[&out], n + 1), arg(&before), arg(&out), n + 1);
     }

@@ -1,4 +1,4 @@
-//! Statistics of a softmax: the largest score of a row, and the sum of exponentials below it.
+//! Computes softmax statistics: the maximum score of a row, and the sum of exponentials.
 //!
 //! ```text
 //! for every row (or chunk of a long row) and every vector of columns, in parallel:
@@ -19,16 +19,16 @@ use crate::message::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Scores {
     /// `leaky_relu(a[far] + b[row])`, `a` and `b` on nodes.
-    Ends,
-    /// As `Ends`, where rows are sources: `leaky_relu(a[row] + b[far])`.
-    Turned,
+    Nodes,
+    /// As `Nodes`, where rows are sources: `leaky_relu(a[row] + b[far])`.
+    NodesReversed,
     /// `a[edge]`.
     Edges,
 }
 
 /// What is kept of the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kept {
+pub(crate) enum SumForm {
     /// The sum, 1 where it is 0.
     Divisor,
     /// Its inverse, 0 where it is 0.
@@ -56,7 +56,7 @@ pub(crate) fn before<F: Float, A: Float, N: Size>(
 ) -> Vector<A, N> {
     if comptime!(scores == Scores::Edges) {
         Vector::<A, N>::cast_from(a[step.edge * width + col])
-    } else if comptime!(scores == Scores::Ends) {
+    } else if comptime!(scores == Scores::Nodes) {
         Vector::<A, N>::cast_from(a[step.far * width + col]) + Vector::<A, N>::cast_from(b[step.row * width + col])
     } else {
         Vector::<A, N>::cast_from(a[step.row * width + col]) + Vector::<A, N>::cast_from(b[step.far * width + col])
@@ -91,11 +91,11 @@ fn shift<A: Float, N: Size>(largest: Vector<A, N>) -> Vector<A, N> {
 
 /// What is kept of a sum.
 #[cube]
-fn finish<A: Float, N: Size>(sum: Vector<A, N>, #[comptime] kept: Kept) -> Vector<A, N> {
+fn finish<A: Float, N: Size>(sum: Vector<A, N>, #[comptime] kept: SumForm) -> Vector<A, N> {
     let one = Vector::<A, N>::new(A::new(1.0_f32));
     let zero = Vector::<A, N>::new(A::new(0.0_f32));
     let divisor = select_many(sum.equal(&zero), one, sum);
-    if comptime!(kept == Kept::Divisor) { divisor } else { select_many(sum.equal(&zero), zero, one / divisor) }
+    if comptime!(kept == SumForm::Divisor) { divisor } else { select_many(sum.equal(&zero), zero, one / divisor) }
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]
@@ -112,7 +112,7 @@ fn stats_kernel<F: Float, A: Float, N: Size>(
     tasks: usize,
     width: usize,
     #[comptime] scores: Scores,
-    #[comptime] kept: Kept,
+    #[comptime] kept: SumForm,
     #[comptime] how: Message,
     #[comptime] chunk: usize,
     #[define(F, A)] _types: [ElemType; 2],
@@ -150,7 +150,7 @@ fn stats_kernel<F: Float, A: Float, N: Size>(
         sum += (x - by).exp();
     }
     let at = task * 2 * width + col;
-    if comptime!(kept == Kept::Raw) {
+    if comptime!(kept == SumForm::Raw) {
         stats[at] = largest;
         stats[at + width] = sum;
     } else {
@@ -166,7 +166,7 @@ fn combine_stats_kernel<A: Float>(
     stats: &mut [Vector<A, Const<1>>],
     rows: usize,
     width: usize,
-    #[comptime] kept: Kept,
+    #[comptime] kept: SumForm,
     #[define(A)] _type: ElemType,
 ) {
     let pos = ABSOLUTE_POS;
@@ -198,7 +198,15 @@ fn combine_stats_kernel<A: Float>(
 
 /// Largest score and what is kept of the sum for every row and column, `[rows, 2, width]` in the type of sums; 0 and
 /// the `kept` of 0 for rows without edges. `a` and `b` have `width` columns; there is at least one edge.
-pub(crate) fn stats(layout: &Layout, a: &CubeTensor, b: &CubeTensor, slope: f64, width: usize, scores: Scores, kept: Kept) -> CubeTensor {
+pub(crate) fn stats(
+    layout: &Layout,
+    a: &CubeTensor,
+    b: &CubeTensor,
+    slope: f64,
+    width: usize,
+    scores: Scores,
+    kept: SumForm,
+) -> CubeTensor {
     let sums = wide(a.dtype);
     let rows = |n| Shape::from(vec![n, 2, width]);
     let out = empty(a, rows(layout.rows), sums);
@@ -209,7 +217,7 @@ pub(crate) fn stats(layout: &Layout, a: &CubeTensor, b: &CubeTensor, slope: f64,
         let (count, dim) = grid(&client, tasks * width / n);
         let (ids, chunks) = (layout.ids(), layout.table());
         // SAFETY: `a` and `b` have a row of `width` columns for every id that `scores` looks up, `out` has two for every
-        // task; threads beyond the last leave first.
+        // task; threads beyond the last return early.
         unsafe {
             stats_kernel::launch_unchecked(
                 &client,
@@ -238,7 +246,7 @@ pub(crate) fn stats(layout: &Layout, a: &CubeTensor, b: &CubeTensor, slope: f64,
     launch(Visit::Rows, kept, layout.rows, &out);
     if let Some(heavy) = &layout.heavy {
         let parts = empty(a, rows(heavy.chunks), sums);
-        launch(Visit::Chunks, Kept::Raw, heavy.chunks, &parts);
+        launch(Visit::Chunks, SumForm::Raw, heavy.chunks, &parts);
         let (count, dim) = grid(&client, heavy.rows * width);
         // SAFETY: `index` names rows of `out` and chunks of `parts`, which have two rows of `width` columns for each.
         unsafe {

@@ -1,9 +1,9 @@
-//! Which of several ways to launch a kernel is the fastest, measured by CubeCL's tuner.
+//! Chooses the fastest launch configuration of a kernel, measured by CubeCL's autotuner.
 //!
-//! Variants of a kernel that sums edges differ in how many messages are on their way at a time, in the threads of a block, in
-//! the entries that a thread holds, and in the order in which rows are begun. All of them add the edges of a row in one
+//! Variants of a kernel that sums edges differ in how many messages are in flight, in the threads of a block, in the
+//! entries that a thread holds, and in the order in which rows are started. All of them add the edges of a row in one
 //! order, so it is only time that the choice changes. It is made once for a kernel, width, element size and
-//! [`Degrees`], where there is enough work to tell variants apart and a layout is launched over again and again; other
+//! [`Degrees`], where there is enough work to distinguish variants and a layout is launched over again and again; other
 //! launches take the first variant.
 
 use std::cell::Cell;
@@ -20,26 +20,26 @@ use crate::degrees::Degrees;
 /// One way to launch a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Variant {
-    /// Messages on their way at a time.
+    /// Messages in flight.
     pub(crate) flight: usize,
     /// Threads of a block at most.
-    pub(crate) units: u32,
-    /// Rows of many edges are begun first, and neighbours have as many.
+    pub(crate) threads: u32,
+    /// Rows of many edges are started first, and neighbours have as many.
     pub(crate) ordered: bool,
     /// Threads hold half as many entries as they could.
     pub(crate) halved: bool,
 }
 
-const FIRST: Variant = Variant { flight: 4, units: 256, ordered: false, halved: false };
+const FIRST: Variant = Variant { flight: 4, threads: 256, ordered: false, halved: false };
 
 const VARIANTS: [Variant; 8] = [
     FIRST,
     Variant { flight: 8, ..FIRST },
     Variant { flight: 1, ..FIRST },
-    Variant { units: 64, ..FIRST },
-    Variant { flight: 8, units: 64, ..FIRST },
+    Variant { threads: 64, ..FIRST },
+    Variant { flight: 8, threads: 64, ..FIRST },
     Variant { ordered: true, ..FIRST },
-    Variant { flight: 8, units: 64, ordered: true, ..FIRST },
+    Variant { flight: 8, threads: 64, ordered: true, ..FIRST },
     Variant { halved: true, ..FIRST },
 ];
 
@@ -49,7 +49,8 @@ pub const NUM_VARIANTS: usize = VARIANTS.len();
 /// Entries of messages, edges times width, from which variants are measured.
 const WORK: usize = 1 << 20;
 
-/// Launches over one layout before one is measured: blocks of mini-batches never come so far, and would not earn it back.
+/// Launches over one layout before one is measured: blocks of mini-batches never reach this number, and would not
+/// amortise the measurement.
 const PATIENCE: usize = 8;
 
 /// What a choice depends on.
@@ -86,9 +87,9 @@ thread_local! {
     static FIXED: Cell<Option<Variant>> = const { Cell::new(None) };
 }
 
-/// Runs `f` with kernels that sum edges launched as variant `variant`, from this thread: to compare them. A variant that is no
-/// other for a launch becomes the first; none is measured meanwhile. Behind Burn's fusion it is another thread that
-/// launches, and nothing changes.
+/// Runs `f` with kernels that sum edges launched as variant `variant`, from this thread: to compare them. A variant
+/// that is no other for a launch becomes the first; none is measured meanwhile. Behind Burn's fusion it is another
+/// thread that launches, and nothing changes.
 ///
 /// # Panics
 /// If `variant` is not below [`NUM_VARIANTS`].
@@ -132,7 +133,7 @@ impl Choice {
     pub(crate) fn is_measured(&self) -> bool {
         matches!(self, Self::Measured)
     }
-    /// Whether rows may be begun in their order by number of edges.
+    /// Whether rows may be started in their order by number of edges.
     pub(crate) fn takes_order(&self) -> bool {
         match self {
             Self::Fixed(variant) => variant.ordered,
@@ -151,13 +152,14 @@ pub(crate) struct Launch {
     pub(crate) degrees: Degrees,
     /// Whether `table` is an order of rows.
     pub(crate) ordered: bool,
-    /// Chunks, or an order of rows; where there is neither, an array that nobody reads.
+    /// Chunks, or an order of rows; where there is neither, an array that is never read.
     pub(crate) table: CubeTensor,
 }
 
 impl Launch {
-    /// Runs `run` with its variant. While variants are measured it runs many times: it writes all of its result, whatever stood
-    /// there. `operand` has the device and the type of what is read; `kernel` names the kernel and what it was compiled for.
+    /// Runs `run` with its variant. While variants are measured it runs many times: it writes all of its result,
+    /// whatever stood there. `operand` has the device and the type of what is read; `kernel` names the kernel and what
+    /// it was compiled for.
     pub(crate) fn run(self, operand: &CubeTensor, kernel: impl FnOnce() -> String, run: impl Fn(Variant) + Send + Sync + 'static) {
         static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!("rows");
         let bytes = operand.dtype.size();
@@ -177,7 +179,8 @@ impl Launch {
     }
 }
 
-/// Part of the names of variants, so that what CubeCL keeps on disk is of these kernels: to be raised with their meaning.
+/// Part of the names of variants, so that what CubeCL keeps on disk is of these kernels: to be raised with their
+/// meaning.
 const REVISION: u32 = 1;
 
 fn variants() -> TunableSet<Key, Call, ()> {
@@ -212,7 +215,8 @@ mod tests {
         assert!(matches!(with_variant(3, || Choice::new(WORK, PATIENCE)), Choice::Fixed(variant) if variant == VARIANTS[3]));
     }
 
-    /// The first call for a key runs every variant that differs, later ones the one that was chosen; a fixed variant runs once.
+    /// The first call for a key runs every variant that differs, later ones the one that was chosen; a fixed variant
+    /// runs once.
     #[test]
     fn variants_are_measured_once() {
         let Some(device) = adapter() else { return };

@@ -1,4 +1,4 @@
-//! Products of rows with the matrix of their type, and their gradients.
+//! Multiplies rows with the matrix of their type, and computes the gradients.
 //!
 //! ```text
 //! out[r] = a[r] · b[type of r]             tiles of 64 rows of one type and 64 columns
@@ -29,7 +29,7 @@ const TILE: usize = 64;
 /// Terms of sums that are in shared memory at a time.
 const DEPTH: usize = 16;
 /// Threads of a block: 16 by 16, each 4 by 4 entries of the tile.
-const UNITS: usize = 256;
+const THREADS: usize = 256;
 /// Rows whose outer products one thread block adds up.
 const RUN: usize = 1024;
 
@@ -68,18 +68,18 @@ impl TypedRows {
     fn upload(segments: &Segments, order: Option<&Permutation>, device: &CubeDevice) -> Self {
         let (offsets, rows) = (segments.offsets(), segments.num_rows());
         let pieces = |len: usize| {
-            let (mut of_type, mut starts, mut ends, mut first) = (vec![], vec![], vec![], vec![0u32]);
+            let (mut of_type, mut starts, mut endpoints, mut first) = (vec![], vec![], vec![], vec![0u32]);
             for (t, w) in offsets.windows(2).enumerate() {
                 for start in (w[0]..w[1]).step_by(len) {
                     of_type.push(t as u32);
                     starts.push(start);
-                    ends.push(w[1].min(start.saturating_add(len as u32)));
+                    endpoints.push(w[1].min(start.saturating_add(len as u32)));
                 }
                 first.push(of_type.len() as u32);
             }
             let n = of_type.len();
             of_type.extend(starts);
-            of_type.extend(ends);
+            of_type.extend(endpoints);
             (of_type, n, first)
         };
         let ((tiles, num_tiles, _), (runs, num_runs, first)) = (pieces(TILE), pieces(RUN));
@@ -180,9 +180,9 @@ fn multiply_kernel<F: Float, A: Float>(
     let mut from = 0usize;
     while from < depth {
         #[unroll]
-        for part in 0..comptime!(TILE * DEPTH / UNITS) {
+        for part in 0..comptime!(TILE * DEPTH / THREADS) {
             // Neighbouring threads read neighbouring terms of a row.
-            let at = part * UNITS + unit;
+            let at = part * THREADS + unit;
             let (i, k) = (at / DEPTH, at % DEPTH);
             let mut x = zero;
             if first + i < last && from + k < depth {
@@ -268,8 +268,8 @@ fn outer_kernel<F: Float, A: Float>(
     let mut from = first;
     while from < last {
         #[unroll]
-        for part in 0..comptime!(TILE * DEPTH / UNITS) {
-            let at = part * UNITS + unit;
+        for part in 0..comptime!(TILE * DEPTH / THREADS) {
+            let at = part * THREADS + unit;
             let (k, i) = (at / TILE, at % TILE);
             let mut x = zero;
             let mut y = zero;
@@ -328,9 +328,9 @@ fn sum_runs_kernel<A: Float, O: Float>(
     out[pos] = O::cast_from(sum);
 }
 
-fn cubes(client: &cubecl::client::Client, n: usize) -> (CubeCount, CubeDim) {
-    let dim = CubeDim::new_1d(UNITS as u32);
-    (calculate_cube_count_elemwise(client, n * UNITS, dim), dim)
+fn thread_blocks(client: &cubecl::client::Client, n: usize) -> (CubeCount, CubeDim) {
+    let dim = CubeDim::new_1d(THREADS as u32);
+    (calculate_cube_count_elemwise(client, n * THREADS, dim), dim)
 }
 
 /// Every row of `a` times the matrix of its type.
@@ -339,8 +339,8 @@ fn cubes(client: &cubecl::client::Client, n: usize) -> (CubeCount, CubeDim) {
 /// - `a`: `[rows, d_input]`; `b`: `[types, d_input, d_output]`
 /// - returns `[rows, d_output]`
 ///
-/// With `transposed` rows are multiplied with the transposed matrices: the gradient of `a`, where `a` is that of the result,
-/// `[rows, d_output]`; it returns `[rows, d_input]`.
+/// With `transposed` rows are multiplied with the transposed matrices: the gradient of `a`, where `a` is that of the
+/// result, `[rows, d_output]`; it returns `[rows, d_input]`.
 ///
 /// # Semantics
 /// f16 and bf16 are summed in f32 and rounded once.
@@ -367,17 +367,17 @@ pub(crate) fn by_type(a: CubeTensor, b: CubeTensor, index: &TypedRows, shape: Sh
     }
     let out = empty(&a, shape, a.dtype);
     let across = columns.div_ceil(TILE);
-    let (count, dim) = cubes(&out.client, index.num_tiles * blocks * across);
+    let (count, dim) = thread_blocks(&out.client, index.num_tiles * blocks * across);
     let order = index.order.as_ref().unwrap_or(&index.tiles);
-    // SAFETY: tiles cover the rows by type, each once (they are segments, and `order` a permutation), which are rows of `a` and `out`, and name matrices of `b`
-    // (checked above); what lies beyond
-    // a row, a matrix or the sum is neither read nor written.
+    // SAFETY: tiles cover the rows by type, each once (they are segments, and `order` a permutation), which are rows of
+    // `a` and `out`, and name matrices of `b` (checked above); what lies beyond a row, a matrix or the sum is neither
+    // read nor written.
     unsafe {
         multiply_kernel::launch_unchecked(
             &out.client,
             count,
             dim,
-            address(&[&a, &b, &out], index.num_tiles * blocks * across * UNITS),
+            address(&[&a, &b, &out], index.num_tiles * blocks * across * THREADS),
             arg(&a),
             arg(&b),
             arg(&index.tiles),
@@ -435,16 +435,17 @@ pub(crate) fn by_type_grad_b(grad: CubeTensor, a: CubeTensor, index: &TypedRows,
     let parts = empty(&a, Shape::from(vec![index.num_runs, size]), sums);
     let (down, across) = (rows.div_ceil(TILE), columns.div_ceil(TILE));
     let n = index.num_runs * blocks * down * across;
-    let (count, dim) = cubes(&out.client, n);
+    let (count, dim) = thread_blocks(&out.client, n);
     let order = index.order.as_ref().unwrap_or(&index.runs);
-    // SAFETY: runs cover the rows by type, each once (they are segments, and `order` a permutation), which are rows of `a` and `grad` (checked above); `parts` has a matrix for every run, and
-    // what lies beyond a matrix or a run is neither read nor written.
+    // SAFETY: runs cover the rows by type, each once (they are segments, and `order` a permutation), which are rows of
+    // `a` and `grad` (checked above); `parts` has a matrix for every run, and what lies beyond a matrix or a run is
+    // neither read nor written.
     unsafe {
         outer_kernel::launch_unchecked(
             &out.client,
             count,
             dim,
-            address(&[&a, &grad, &parts], n * UNITS),
+            address(&[&a, &grad, &parts], n * THREADS),
             arg(&a),
             arg(&grad),
             arg(&index.runs),

@@ -1,4 +1,4 @@
-//! Checks of arguments that operators share.
+//! Checks arguments that several operators share.
 
 use burn::tensor::{DType, Tensor};
 pub(crate) use burn_gnn_plan::{accept, check_rows, check_shape, check_width};
@@ -14,7 +14,8 @@ pub(crate) fn check_dtype(op: &'static str, arg: &'static str, dtype: DType) -> 
     }
 }
 
-/// The feature shape of `x`, the operand `arg`: a tensor of any rank with `expected` rows, of an element type with kernels.
+/// The feature shape of `x`, the operand `arg`: a tensor of any rank with `expected` rows, of an element type with
+/// kernels.
 pub(crate) fn check_operand<const D: usize>(
     op: &'static str,
     (arg, x): (&'static str, &Tensor<D>),
@@ -48,7 +49,7 @@ pub(crate) fn check_same<const A: usize, const B: usize>(
     Ok(())
 }
 
-/// Whether the tensors of a list can go behind each other: one for each of `rows`, which tells their numbers of
+/// Whether the tensors of a list can go behind each other: one for each of `rows`, their numbers of
 /// rows, with equal feature shapes, element types and devices.
 pub(crate) fn check_list<const D: usize>(
     op: &'static str,

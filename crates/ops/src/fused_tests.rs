@@ -1,4 +1,5 @@
-//! Fused operators where the properties of all operators say nothing: masks, steps of Adam, results kept as bits, second derivatives.
+//! Fused operators where the properties of all operators say nothing: masks, steps of Adam, results kept as bits,
+//! second derivatives.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Initial values that belong to original ids: the same for a row wherever it is placed.
+//! Draws initial values keyed by original ids: the same for a node on any rank.
 
 use burn::tensor::{DType, TensorData};
 use rayon::prelude::*;

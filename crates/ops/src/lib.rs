@@ -1,15 +1,16 @@
 //! Message-passing operators as Burn backend extensions, and the view of a graph that layers take.
 //!
-//! Read in this order: [`gspmm`] (messages along edges, reduced at destinations) and its named forms
-//! such as [`copy_u_sum`] and [`u_mul_e_sum`]; [`gsddmm`] and [`edge_softmax`] (results per edge);
-//! [`segment_reduce`], [`segment_mm`], [`gather_mm`]; the fused [`gat_attention`],
-//! [`relational_aggregate`] and [`weighted_aggregate`]; [`bias_activation`], [`cross_entropy_rows`] and
-//! [`adam_step`]; [`dropout`] and the initialisers, whose draws belong to original ids through a
-//! [`Stream`]; [`with_precision`]; [`GraphView`], what a layer sees of a graph, and its [`Edges`] of one type; [`MessageOps`] and [`function`],
-//! message passing by the names of fields, and [`MessagePassing`], a trait for custom layers.
+//! Read in this order: [`gspmm`] (messages along edges, reduced at destinations) and its named forms such as
+//! [`copy_u_sum`] and [`u_mul_e_sum`]; [`gsddmm`] and [`edge_softmax`] (results per edge); [`segment_reduce`],
+//! [`segment_mm`], [`gather_mm`]; the fused [`gat_attention`], [`relational_aggregate`] and [`weighted_aggregate`];
+//! [`bias_activation`], [`cross_entropy_rows`] and [`adam_step`]; [`dropout`] and the initialisers, whose draws belong
+//! to original ids through a [`Stream`]; [`with_precision`]; [`GraphView`], what a layer sees of a graph, and its
+//! [`Edges`] of one type; [`MessageOps`] and [`function`], message passing by the names of fields, and
+//! [`MessagePassing`], a trait for custom layers.
 //!
-//! All of them go through one extension of Burn's backends: kernels of `burn-gnn-cpu` for Flex and NdArray, those of `burn-gnn-cube` for GPUs, plain
-//! Burn primitives for every other backend, hand-written gradients for autodiff. Shapes are checked before.
+//! All of them go through one extension of Burn's backends: kernels of `burn-gnn-cpu` for Flex and NdArray, those of
+//! `burn-gnn-cube` for GPUs, plain Burn primitives for every other backend, hand-written gradients for autodiff. Shapes
+//! are checked before.
 
 #![forbid(unsafe_code)]
 

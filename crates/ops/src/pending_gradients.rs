@@ -1,4 +1,4 @@
-//! Keeps gradients of several results of one operation until all of them are there.
+//! SavedForBackward gradients of several results of one operation until all of them are there.
 //!
 //! Autodiff knows operations of one result, and adds up what several of them pass to one input. So
 //! each result leaves its gradient here and passes on a tensor of one entry, which says only
@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct PendingGradients(Arc<Mutex<Option<Box<dyn Any + Send>>>>);
 
 impl PendingGradients {
-    /// Adds to what is there so far, which `new` begins. `add` may use the thread pool: no lock is held meanwhile, for a thread that waits
-    /// for its part of the work takes other tasks of the pool, and those may come here. Nobody else asks for the same gradients meanwhile,
-    /// as Burn locks a graph during its backward, whichever thread runs that.
+    /// Adds to what is there so far, which `new` begins. `add` may use the thread pool: no lock is held meanwhile, for
+    /// a thread that waits for its part of the work takes other tasks of the pool, and those may come here. Nobody else
+    /// asks for the same gradients meanwhile, as Burn locks a graph during its backward, whichever thread runs that.
     pub(crate) fn with<T: Send + 'static>(&self, new: impl FnOnce() -> T, add: impl FnOnce(&mut T)) {
         // Backward of all results and of the input runs on one backend, so what is there is a `T`.
         let mut gradients = self.take().unwrap_or_else(new);

@@ -1,4 +1,4 @@
-//! Small steps in Burn primitives that the references of several operators share.
+//! Helpers in Burn primitives that several references share.
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
@@ -17,8 +17,8 @@ pub(crate) fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B>
     if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
 }
 
-/// A constant tensor without entries, in the place of one that is not there. It is made from data: Burn 0.22.1 fuses `zeros` of no
-/// entries with what stands beside it, and then launches nothing of either.
+/// A constant tensor without entries, in the place of one that is not there. It is made from data: Burn 0.22.1 fuses
+/// `zeros` of no entries with what stands beside it, and then launches nothing of either.
 pub(crate) fn no_tensor<const A: usize, const B: usize>(like: &Tensor<A>) -> Tensor<B> {
     let dtype = like.dtype();
     Tensor::from_data(TensorData::full_dtype([0; B], 0.0, dtype), (&like.device().without_autodiff(), dtype))

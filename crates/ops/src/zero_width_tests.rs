@@ -1,4 +1,5 @@
-//! Rows without entries, which the properties of all operators leave out: kernels against what a backend without kernels runs.
+//! Rows without entries, which the properties of all operators leave out: kernels against what a backend without
+//! kernels runs.
 
 use burn::backend::tensor::{Device, FloatTensor};
 use burn::backend::{Flex, NdArray};

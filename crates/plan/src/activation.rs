@@ -1,4 +1,4 @@
-//! Activations whose derivative follows from their result.
+//! Activations whose derivative is a function of the result.
 
 use crate::PlanError;
 

@@ -1,4 +1,4 @@
-//! What one weighted aggregation does, as a plain value.
+//! Plan of a weighted aggregation.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What one call of attention does, as a plain value that goes through dispatch and autodiff state.
+//! Plan of a fused attention call: a plain value that passes through dispatch and autodiff state.
 
 use std::sync::Arc;
 
@@ -48,8 +48,8 @@ impl AttentionPlan {
     /// Scores are `leaky_relu(a_src[u] + a_dst[v])`; `op` names the operator in texts of errors.
     ///
     /// # Errors
-    /// Rows that are too wide, a slope that is not finite, a dropout probability outside `[0, 1)`, a number of ids that is not that of
-    /// the edges.
+    /// Rows that are too wide, a slope that is not finite, a dropout probability outside `[0, 1)`, a number of ids that
+    /// is not that of the edges.
     pub fn gat(op: &'static str, relation: &Relation, heads: usize, dim: usize, options: &GatOptions) -> Result<Self, PlanError> {
         if !options.slope.is_finite() {
             return Err(PlanError::Parameter { op, arg: "slope", range: "a finite number", value: options.slope });

@@ -1,4 +1,4 @@
-//! NumPy broadcasting of feature rows, resolved before any loop runs.
+//! Resolves NumPy broadcasting of feature rows before kernels run.
 
 use crate::PlanError;
 
@@ -30,14 +30,14 @@ pub struct RowMap {
 
 /// Why two feature shapes cannot be operands of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misfit {
+pub enum BroadcastError {
     /// They do not broadcast.
     Axes,
     /// A row of this feature shape has more than [`MAX_COLUMNS`] entries.
     Width(Vec<usize>),
 }
 
-impl Misfit {
+impl BroadcastError {
     /// The error of operator `op`, of feature shapes `lhs` and `rhs`.
     pub fn of(self, op: &'static str, lhs: &[usize], rhs: &[usize]) -> PlanError {
         match self {
@@ -68,11 +68,11 @@ pub fn check_width(op: &'static str, features: &[usize]) -> Result<usize, PlanEr
 }
 
 impl RowMap {
-    /// `read` tells whether any column is ever looked up; without, no table is made.
-    fn new(own: &[usize], out: &[usize], read: bool) -> Result<Self, Misfit> {
+    /// `read`: whether any column is looked up; otherwise no table is made.
+    fn new(own: &[usize], out: &[usize], read: bool) -> Result<Self, BroadcastError> {
         let mut padded = vec![1; out.len() - own.len()];
         padded.extend_from_slice(own);
-        let len = width(own).ok_or_else(|| Misfit::Width(own.to_vec()))?;
+        let len = width(own).ok_or_else(|| BroadcastError::Width(own.to_vec()))?;
         let columns = if padded == out {
             Columns::Same
         } else if len == 1 {
@@ -115,7 +115,7 @@ pub fn row_offsets(padded: &[usize], out: &[usize]) -> Vec<u32> {
 
 /// Feature shape of the result, entries of its rows, and the two maps. Without edges no message is ever
 /// made, and tables of offsets stay empty.
-pub fn broadcast(lhs: &[usize], rhs: &[usize], num_edges: usize) -> Result<(Vec<usize>, usize, RowMap, RowMap), Misfit> {
+pub fn broadcast(lhs: &[usize], rhs: &[usize], num_edges: usize) -> Result<(Vec<usize>, usize, RowMap, RowMap), BroadcastError> {
     let rank = lhs.len().max(rhs.len());
     let axis = |s: &[usize], i: usize| (i + s.len()).checked_sub(rank).map_or(1, |k| s[k]);
     let out = (0..rank)
@@ -126,8 +126,8 @@ pub fn broadcast(lhs: &[usize], rhs: &[usize], num_edges: usize) -> Result<(Vec<
             _ => None,
         })
         .collect::<Option<Vec<_>>>()
-        .ok_or(Misfit::Axes)?;
-    let columns = width(&out).ok_or_else(|| Misfit::Width(out.clone()))?;
+        .ok_or(BroadcastError::Axes)?;
+    let columns = width(&out).ok_or_else(|| BroadcastError::Width(out.clone()))?;
     let read = num_edges > 0 && columns > 0;
     let (l, r) = (RowMap::new(lhs, &out, read)?, RowMap::new(rhs, &out, read)?);
     Ok((out, columns, l, r))
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(r.padded, [1, 3]);
         let (out, _, l, r) = broadcast(&[], &[2, 3], 1).unwrap();
         assert_eq!((out, l.columns, r.columns), (vec![2, 3], Columns::One, Columns::Same));
-        assert_eq!(broadcast(&[2], &[3], 1).unwrap_err(), Misfit::Axes);
+        assert_eq!(broadcast(&[2], &[3], 1).unwrap_err(), BroadcastError::Axes);
         let (out, _, l, _) = broadcast(&[1], &[0], 1).unwrap();
         assert_eq!((out, l.table(&[0])), (vec![0], vec![]));
         assert_eq!(broadcast(&[], &[], 1).unwrap().0, Vec::<usize>::new());
@@ -164,16 +164,16 @@ mod tests {
     #[test]
     fn sizes_are_checked_before_tables() {
         const M: usize = 1 << 20;
-        assert_eq!(broadcast(&[M, 1], &[1, M], 0).unwrap_err(), Misfit::Width(vec![M, M]));
-        assert_eq!(broadcast(&[M, 1], &[1, M], 9).unwrap_err(), Misfit::Width(vec![M, M]));
+        assert_eq!(broadcast(&[M, 1], &[1, M], 0).unwrap_err(), BroadcastError::Width(vec![M, M]));
+        assert_eq!(broadcast(&[M, 1], &[1, M], 9).unwrap_err(), BroadcastError::Width(vec![M, M]));
         // Products that do not fit a usize, of the result and of an operand whose result is empty.
         let huge = [1 << 40, 1 << 40];
-        assert_eq!(broadcast(&huge, &[1], 0).unwrap_err(), Misfit::Width(huge.to_vec()));
-        assert_eq!(broadcast(&[1 << 40, 1 << 40, 1], &[0], 0).unwrap_err(), Misfit::Width(vec![1 << 40, 1 << 40, 1]));
+        assert_eq!(broadcast(&huge, &[1], 0).unwrap_err(), BroadcastError::Width(huge.to_vec()));
+        assert_eq!(broadcast(&[1 << 40, 1 << 40, 1], &[0], 0).unwrap_err(), BroadcastError::Width(vec![1 << 40, 1 << 40, 1]));
         // A zero last, after axes whose product does not fit.
         assert_eq!(broadcast(&[1 << 40, 1 << 40, 0], &[0], 3).unwrap().1, 0);
         assert_eq!(broadcast(&[MAX_COLUMNS], &[1], 5).unwrap().1, MAX_COLUMNS);
-        assert_eq!(broadcast(&[MAX_COLUMNS + 1], &[1], 5).unwrap_err(), Misfit::Width(vec![MAX_COLUMNS + 1]));
+        assert_eq!(broadcast(&[MAX_COLUMNS + 1], &[1], 5).unwrap_err(), BroadcastError::Width(vec![MAX_COLUMNS + 1]));
         // Wide, allowed, and never read: no table of 4 GB. No multiple of 16, which would need no table anyway.
         const W: usize = (1 << 15) + 1;
         for (lhs, rhs, edges) in [(&[W, 1][..], &[1, W][..], 0), (&[W, 1, 1], &[1, W, 0], 7)] {

@@ -1,6 +1,6 @@
-//! What is wrong with the sizes, numbers and ids that a plan is made of.
+//! Errors of plans: invalid sizes, numbers and ids.
 
-/// What is wrong with an argument of an operator, as far as sizes, numbers and ids tell.
+/// What is wrong with an argument of an operator, as far as sizes, numbers and ids show.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -77,7 +77,8 @@ pub enum PlanError {
         /// The value found.
         value: f64,
     },
-    /// A parameter of an activation outside its range, in which the sign of the argument could not be told from the result.
+    /// A parameter of an activation outside its range, in which the sign of the argument cannot be recovered from the
+    /// result.
     #[error("{op}: {arg} must be {range}, got {value}: its derivative would not follow from its result")]
     Activation {
         /// Operator.

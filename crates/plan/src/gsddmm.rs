@@ -1,11 +1,11 @@
-//! What one call of GSDDMM does, as a plain value that goes through dispatch and autodiff state.
+//! Plan of a GSDDMM call: a plain value that passes through dispatch and autodiff state.
 
 use std::sync::Arc;
 
 use burn::tensor::Shape;
 use burn_gnn_structure::Relation;
 
-use crate::broadcast::{Misfit, RowMap, broadcast};
+use crate::broadcast::{BroadcastError, RowMap, broadcast};
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side};
 
 /// How the result of an edge is made from two operand rows.
@@ -142,7 +142,7 @@ impl GsddmmPlan {
     ///
     /// # Errors
     /// Shapes that do not broadcast, or whose rows have more than [`MAX_COLUMNS`](crate::MAX_COLUMNS) entries.
-    pub fn new(relation: &Relation, op: SddmmOp, targets: [Target; 2], features: [&[usize]; 2]) -> Result<Self, Misfit> {
+    pub fn new(relation: &Relation, op: SddmmOp, targets: [Target; 2], features: [&[usize]; 2]) -> Result<Self, BroadcastError> {
         let (product, width, lhs, rhs) = broadcast(features[0], features[1], relation.num_edges())?;
         let mut out = product.clone();
         if op == SddmmOp::Dot
@@ -220,7 +220,7 @@ impl GsddmmPlan {
         match (self.op(), side) {
             (SddmmOp::Sub, Side::Rhs) => plan(BinaryOp::CopyRhs, out).map(Gather::Negated),
             (SddmmOp::Add | SddmmOp::Sub | SddmmOp::CopyLhs | SddmmOp::CopyRhs, _) => plan(BinaryOp::CopyRhs, out).map(Gather::Plain),
-            // The other operand must be on the other end; rows of the same end or of edges are no messages.
+            // The other operand must be on the other endpoint; rows of the same endpoint or of edges are no messages.
             (SddmmOp::Mul | SddmmOp::Dot, _) if self.target(other) != self.target(side) && self.target(other) != Target::Edge => {
                 plan(BinaryOp::Mul, &self.map(other).own).map(Gather::Weighted)
             }

@@ -1,4 +1,4 @@
-//! What one call of GSpMM does, as a plain value that goes through dispatch and autodiff state.
+//! Plan of a GSpMM call: a plain value that passes through dispatch and autodiff state.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use burn::tensor::Shape;
 use burn_gnn_structure::Relation;
 use serde::{Deserialize, Serialize};
 
-use crate::broadcast::{Misfit, RowMap, broadcast};
+use crate::broadcast::{BroadcastError, RowMap, broadcast};
 
 /// How a message is made from a source row and an edge row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,7 +113,7 @@ impl GspmmPlan {
     ///
     /// # Errors
     /// Shapes that do not broadcast, or whose rows have more than [`MAX_COLUMNS`](crate::MAX_COLUMNS) entries.
-    pub fn new(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: &[usize], rhs: &[usize]) -> Result<Self, Misfit> {
+    pub fn new(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: &[usize], rhs: &[usize]) -> Result<Self, BroadcastError> {
         let (out, width, lhs, rhs) = broadcast(lhs, rhs, relation.num_edges())?;
         Ok(Self(Arc::new(Inner { relation: relation.clone(), op, reduce, lhs, rhs, out, width })))
     }

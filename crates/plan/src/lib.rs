@@ -1,9 +1,9 @@
 //! Checked plans of message-passing operators, and the enums and the broadcasting that they share.
 //!
-//! What `burn-gnn-cpu`, `burn-gnn-cube` and `burn-gnn-ops` share, and no more: programs take what they need of it from `burn-gnn`.
-//! A plan is a plain value with private fields: what it says was checked when it was made, so a kernel that takes one relies on it.
-//! What can be wrong with it is a [`PlanError`].
-//! Types that users make themselves ([`Segments`], [`RelationalIndex`], [`DegreeScale`], [`KeyedDropout`]) hide what they have for kernels.
+//! What `burn-gnn-cpu`, `burn-gnn-cube` and `burn-gnn-ops` share, and no more: programs take what they need of it from
+//! `burn-gnn`. A plan is a plain value with private fields: what it says was checked when it was made, so a kernel that
+//! takes one relies on it. What can be wrong with it is a [`PlanError`]. Types that users make themselves
+//! ([`Segments`], [`RelationalIndex`], [`DegreeScale`], [`KeyedDropout`]) hide what they have for kernels.
 
 #![forbid(unsafe_code)]
 
@@ -25,7 +25,7 @@ mod typed;
 pub use activation::Activation;
 pub use aggregate::{AggregateOptions, AggregatePlan, DegreeScale, DegreesOf};
 pub use attention::{AttentionPlan, GatOptions};
-pub use broadcast::{Columns, MAX_COLUMNS, Misfit, RowMap, broadcast, check_width, row_offsets};
+pub use broadcast::{BroadcastError, Columns, MAX_COLUMNS, RowMap, broadcast, check_width, row_offsets};
 pub use dense::adam::{AdamDecay, AdamFactors, AdamForm, AdamRows, AdamStep};
 pub use dense::cross_entropy::{CrossEntropyPlan, LossReduction};
 pub use dense::dropout::{DROPOUT_ARGS, DropoutPlan, EdgeDropout, KeyedDropout, RowDropout};

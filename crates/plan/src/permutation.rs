@@ -1,4 +1,4 @@
-//! Rows in another order.
+//! Permutations of rows.
 
 /// Every number below its length once: checked when it is made, so that rows at different positions are different ones.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What one relational aggregation does, and the edges of several relations, sorted once and kept.
+//! Plan of a relational aggregation, and the index of edges by relation, sorted once.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ impl RelationalIndex {
         Ok(Self::of(relation.clone(), types.par_iter().map(|&t| t.into()).collect(), num_relations))
     }
 
-    /// The relations of a stack, in its order; sources are the rows of its tables, one behind the other.
+    /// The relations of a stack, in its order; sources are the rows of its tables, concatenated.
     pub fn from_stack(stack: &RelationStack) -> Self {
         let types = (0..stack.len()).flat_map(|r| std::iter::repeat_n(r as u32, stack.edge_range(r).len())).collect();
         Self::of(stack.joint().clone(), types, stack.len())
@@ -187,11 +187,12 @@ struct Call {
 pub struct RelationalPlan(Arc<Call>);
 
 impl RelationalPlan {
-    /// `shape` is that of the weights without the first axis: `[rows, columns]` of a matrix, or `[blocks, rows, columns]`.
+    /// `shape` is that of the weights without the first axis: `[rows, columns]` of a matrix, or
+    /// `[blocks, rows, columns]`.
     ///
     /// # Errors
-    /// Rows of the input or of the result that have more than `u32::MAX` entries. Without nodes or relations, axes may be of any length,
-    /// so they are checked here.
+    /// Rows of the input or of the result that have more than `u32::MAX` entries. Without nodes or relations, axes may
+    /// be of any length, so they are checked here.
     pub fn new(index: &RelationalIndex, shape: &[usize]) -> Result<Self, PlanError> {
         let (is_diagonal, [blocks, input, output]) = match *shape {
             [blocks, input, output] => (true, [blocks, input, output]),

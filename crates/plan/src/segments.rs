@@ -1,4 +1,4 @@
-//! How consecutive rows are cut into segments, and rows into types.
+//! Segments of consecutive rows, and rows by type.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What one softmax does: over the edges of a node, or over the rows of a segment, whose rows are edges into it.
+//! Plan of a softmax: over the edges of a node, or over the rows of a segment.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::error::accept;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 use crate::{PlanError, Segments};
 
-/// Which end the edges of one softmax share.
+/// Which endpoint the edges of one softmax share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NormBy {
     /// Edges into one destination.
@@ -37,8 +37,8 @@ enum Groups {
 }
 
 impl SoftmaxPlan {
-    /// Over the edges of a node; `features` is the shape of the logits, the first axis left out, `op` names the operator in texts of
-    /// errors.
+    /// Over the edges of a node; `features` is the shape of the logits, the first axis left out, `op` names the
+    /// operator in texts of errors.
     ///
     /// # Errors
     /// Rows of more than `u32::MAX` entries.
@@ -56,8 +56,8 @@ impl SoftmaxPlan {
     pub fn segments(op: &'static str, segments: &Segments, features: &[usize]) -> Result<Self, PlanError> {
         Ok(Self { groups: Groups::Segments(segments.clone()), features: features.into(), width: check_width(op, features)? })
     }
-    /// The edges, reversed where needed, so that those of one softmax end in one destination; of segments a relation whose edges are
-    /// rows.
+    /// The edges, reversed where needed, so that those of one softmax end in one destination; of segments a relation
+    /// whose edges are rows.
     ///
     /// # Panics
     /// If there are more segments than a relation has nodes.

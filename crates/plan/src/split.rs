@@ -1,4 +1,4 @@
-//! Which rows of a tensor its parts are.
+//! Plan of a split: which rows of a tensor its parts are.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ pub struct SplitPlan(Cut);
 
 #[derive(Clone, Debug)]
 enum Cut {
-    /// One run of rows behind the other, from each number to the next.
+    /// Consecutive runs of rows, from each number to the next.
     Runs(Arc<[usize]>),
     /// All rows, this many, and the first rows once more.
     First { all: usize, rows: usize },

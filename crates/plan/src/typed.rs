@@ -1,4 +1,4 @@
-//! What one typed product does, as a plain value.
+//! Plan of a typed product.
 
 use burn::tensor::Shape;
 

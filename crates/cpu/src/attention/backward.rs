@@ -1,4 +1,4 @@
-//! Gradients; see the module above.
+//! Computes the gradients of attention; see the module above.
 
 use super::{AHEAD, BLOCK, FLAT, Job, Scores, Shape, accumulate, dot, exp_all, get, lanes, leaky, load};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 
 /// What backward reads, and which results it must give.
 #[derive(Clone, Copy)]
-pub(super) struct Given<'a, T: Elem> {
+pub(super) struct GradInputs<'a, T: Elem> {
     pub(super) grad: &'a [T],
     pub(super) out: &'a [T],
     pub(super) stats: &'a [T::Acc],
@@ -28,7 +28,7 @@ pub(super) struct Gradients<T: Elem> {
 }
 
 /// Gradients of `z` and of the scores.
-pub(super) fn backward<T: Elem>(job: Job<'_, T>, given: Given<'_, T>, csr: Adjacency<'_>) -> Gradients<T> {
+pub(super) fn backward<T: Elem>(job: Job<'_, T>, given: GradInputs<'_, T>, csr: Adjacency<'_>) -> Gradients<T> {
     let Shape { heads, dim, num_dst, .. } = job.shape;
     if heads == 0 {
         return Gradients { z: Vec::new(), scores: Vec::new(), a_src: Vec::new() };
@@ -48,7 +48,7 @@ pub(super) fn backward<T: Elem>(job: Job<'_, T>, given: Given<'_, T>, csr: Adjac
 }
 
 /// Per destination, `[4, heads]`: `a_dst` (0 for given logits), max, 1 / Σ, and T.
-fn meta<T: Elem>(job: &Job<'_, T>, given: &Given<'_, T>, num_dst: usize) -> Vec<T::Acc> {
+fn meta<T: Elem>(job: &Job<'_, T>, given: &GradInputs<'_, T>, num_dst: usize) -> Vec<T::Acc> {
     let Shape { heads, dim, .. } = job.shape;
     let width = heads * dim;
     collect_rows(&evenly(num_dst, 2 * width), 4 * heads, &|run, out| {
@@ -66,7 +66,7 @@ fn meta<T: Elem>(job: &Job<'_, T>, given: &Given<'_, T>, num_dst: usize) -> Vec<
 
 struct Backward<'a, 's, 't, 'e, T: Elem, const H: usize, const D: usize> {
     job: Job<'a, T>,
-    given: Given<'a, T>,
+    given: GradInputs<'a, T>,
     csr: Adjacency<'a>,
     meta: &'a [T::Acc],
     run: std::ops::Range<usize>,

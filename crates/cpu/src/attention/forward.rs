@@ -1,4 +1,4 @@
-//! Result and statistics; see the module above.
+//! Computes the result of attention and its softmax statistics; see the module above.
 
 use super::{AHEAD, BLOCK, FLAT, Job, Scores, Shape, accumulate, exp_all, get, lanes, leaky, load};
 use crate::{Acc, Adjacency, Elem, Sink, Vectorised, by_edges, collect_rows2, inverse, prefetch, shift, vectorised};

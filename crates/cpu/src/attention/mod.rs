@@ -1,4 +1,4 @@
-//! Attention on slices.
+//! Computes fused attention and its gradients on slices.
 //!
 //! ```text
 //! forward, for every destination v (rows of CSC):
@@ -36,7 +36,7 @@ pub fn forward<T: Elem>(plan: &AttentionPlan, z: &[T], first: &[T], second: Opti
 
 /// What the gradients are computed from.
 #[derive(Clone, Copy)]
-pub struct Given<'a, T: Elem> {
+pub struct GradInputs<'a, T: Elem> {
     /// That of the result.
     pub grad: &'a [T],
     /// The result.
@@ -52,9 +52,9 @@ pub struct Given<'a, T: Elem> {
 }
 
 /// The gradients of `z`, of `a_src` or the given scores, and of `a_dst`; those that are not wanted are empty.
-pub fn gradient<T: Elem>(plan: &AttentionPlan, given: Given<'_, T>, [dz, first, second]: [bool; 3]) -> [Vec<T>; 3] {
+pub fn gradient<T: Elem>(plan: &AttentionPlan, given: GradInputs<'_, T>, [dz, first, second]: [bool; 3]) -> [Vec<T>; 3] {
     let (job, relation) = (Job::new(plan, given.z, given.first, given.second), plan.relation());
-    let read = backward::Given { grad: given.grad, out: given.out, stats: given.stats, dz, ds: first || second };
+    let read = backward::GradInputs { grad: given.grad, out: given.out, stats: given.stats, dz, ds: first || second };
     let all = backward::backward(job, read, Adjacency::new(relation.csr()));
     let d_dst = if second { backward::sum_in_edges::<T>(&all.scores, plan.heads(), Adjacency::new(relation.csc())) } else { Vec::new() };
     let d_first = match (first, given.second.is_some()) {

@@ -1,4 +1,4 @@
-//! A step of Adam in one pass over parameter, gradient and moments.
+//! Computes a step of Adam in one pass over parameter, gradient and moments.
 
 use burn_gnn_plan::{AdamFactors, AdamForm};
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! Element types changed in one pass.
+//! Converts element types in one pass.
 
 use crate::{Elem, Sink, Vectorised, collect_rows, evenly, vectorised};
 

@@ -1,4 +1,4 @@
-//! Cross entropy on slices: every chosen row is read once forward and once backward.
+//! Computes cross entropy on slices, reading every chosen row once forward and once backward.
 //!
 //! Loops over lanes are written with indices: those are what the compiler turns into vector code.
 #![allow(clippy::needless_range_loop)]

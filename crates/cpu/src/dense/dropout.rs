@@ -1,10 +1,12 @@
-//! Counter-based dropout. A Philox block gives the mask of four columns; blocks are drawn in lanes, over the
-//! rows of a tile, so that narrow rows fill the lanes too.
+//! Applies counter-based dropout.
+//!
+//! A Philox block gives the mask of four features; blocks are drawn in lanes, over the rows of a tile, so that narrow
+//! rows fill the lanes too.
 
 use std::ops::Range;
 
+use crate::parallel_runs::evenly;
 use crate::philox::{Keep, draw_rows};
-use crate::runs::evenly;
 use crate::{Acc, Elem, Sink, Vectorised, collect_rows, vectorised};
 use burn_gnn_plan::DropoutPlan;
 

@@ -1,4 +1,4 @@
-//! Epilogues on slices.
+//! Computes epilogues (bias, activation, dropout) on slices.
 
 use std::ops::Range;
 

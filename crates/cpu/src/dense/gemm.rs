@@ -1,4 +1,4 @@
-//! Products by the `gemm` crate, whose call stands here alone.
+//! Calls the `gemm` crate.
 #![expect(unsafe_code, reason = "products of the `gemm` crate, into memory that is written once")]
 
 use std::mem::MaybeUninit;

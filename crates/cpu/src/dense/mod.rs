@@ -1,4 +1,5 @@
-//! Dense kernels, which know no graph. What each does better than Burn's own stands in the module of the operator in `burn-gnn-ops`.
+//! Dense kernels, which know no graph. What each does better than Burn's own stands in the module of the operator in
+//! `burn-gnn-ops`.
 
 pub mod adam;
 pub mod convert;

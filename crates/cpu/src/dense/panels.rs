@@ -1,4 +1,4 @@
-//! Products of a few rows with one matrix of many: narrow ones in registers, wide ones by the `gemm` crate.
+//! Multiplies a few rows with one matrix of many: narrow ones in registers, wide ones by the `gemm` crate.
 //!
 //! A narrow matrix lies in panels of [`LANES`] columns, padded with zeros, so that no loop has a remainder of
 //! columns. Sums run in ascending inner index; there is no fused multiply-add, so results are the same
@@ -66,8 +66,9 @@ fn axpy<A: Acc>(sums: &mut [A; LANES], a: A, row: &[A; LANES]) {
 
 /// Adds `a(m) · row` to `sums[m]` for every `m`.
 ///
-/// Written out, since a compiler that meets a loop over `m` after it has unrolled the one over lanes may vectorise across rows, with gathers
-/// and scatters of single numbers: that is what it does with one codegen unit and no LTO, 50 times slower.
+/// Written out, since a compiler that meets a loop over `m` after it has unrolled the one over lanes may vectorise
+/// across rows, with gathers and scatters of single numbers: that is what it does with one codegen unit and no LTO, 50
+/// times slower.
 #[inline(always)]
 fn axpys<A: Acc, const M: usize>(sums: &mut [[A; LANES]; M], a: impl Fn(usize) -> A, row: &[A; LANES]) {
     const { assert!(M <= 4) };
@@ -99,8 +100,8 @@ pub(crate) fn product<A: Acc, const M: usize>(rows: [&[A]; M], panel: &[A]) -> [
     acc
 }
 
-/// Adds `Σ_m left(m)[i] · right[m][j]` to `sums[i][j]` for `I` consecutive `i`, at most four, and one panel of columns `j`.
-/// `left(m)` begins at the first `i`; `right` are `count` rows, `stride` apart, and begins at the first `j`.
+/// Adds `Σ_m left(m)[i] · right[m][j]` to `sums[i][j]` for `I` consecutive `i`, at most four, and one panel of columns
+/// `j`. `left(m)` begins at the first `i`; `right` are `count` rows, `stride` apart, and begins at the first `j`.
 #[inline(always)]
 pub(crate) fn outer<'a, A: Acc + 'a, const I: usize>(
     left: impl Fn(usize) -> &'a [A],

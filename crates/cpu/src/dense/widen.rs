@@ -1,5 +1,7 @@
-//! Dense products run in f32 and f64, the types that sums are kept in. Smaller floats are read as they are and
-//! widened a few rows at a time, and rounded once when a result is written.
+//! Widens 16-bit floats for dense products.
+//!
+//! Products run in f32 and f64. Smaller floats are read as they are, widened a few rows at a time, and rounded once
+//! when a result is written.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! `out[e] = op(lhs at its target, rhs at its target)` on slices.
+//! Computes `out[e] = op(lhs at its target, rhs at its target)` on slices.
 //!
 //! ```text
 //! parallel for runs of edges in id order:      parallel for runs of destinations with equal edges:
@@ -201,7 +201,7 @@ struct Job<'a, T> {
 }
 
 impl<T: Elem> Job<'_, T> {
-    /// The operand on sources, if the dot is one of two ends and walks CSC.
+    /// The operand on sources, if the dot is one of two endpoints and walks CSC.
     fn far(&self) -> Option<usize> {
         let plan = self.plan;
         let far = match (plan.target(Side::Lhs), plan.target(Side::Rhs)) {

@@ -1,5 +1,7 @@
-//! Gradients of GSDDMM that are no GSpMM: of operands on edges, of divisions, and where an axis was
-//! broadcast or both operands lie on one end.
+//! Computes gradients of GSDDMM that are not a GSpMM.
+//!
+//! These are gradients of edge operands, of divisions, and where an axis was broadcast or both operands are on the same
+//! endpoint.
 //!
 //! ```text
 //! d own[n] = Σ over the edges e of n of d op/d own · grad[e]     rows of CSR (u) or CSC (v)
@@ -11,13 +13,13 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::forward::{AHEAD, LANES, Rows, ask, block, fold, load};
-use crate::chain::{Chain, Over, Pass, Quotient, Times};
+use crate::derivatives::{Chain, Over, Pass, Quotient, Times};
 use crate::{Acc, Adjacency, Elem, Sink, Vectorised, by_edges, collect_rows, evenly, widest, zeros};
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
 /// What a gradient reads; operands that it does not need may be empty.
 #[derive(Clone, Copy)]
-pub struct Given<'a, T> {
+pub struct GradInputs<'a, T> {
     /// Of the result.
     pub grad: &'a [T],
     /// The left operand.
@@ -29,11 +31,11 @@ pub struct Given<'a, T> {
 /// Where the other operand's row is, seen from an edge of row `n`.
 #[derive(Clone, Copy)]
 enum Other<'a> {
-    /// On the same end.
+    /// On the same endpoint.
     Same,
-    /// On the other end.
+    /// On the other endpoint.
     Far,
-    /// On edges, or on an end of the edge that is the row.
+    /// On edges, or on an endpoint of the edge that is the row.
     OfEdge(Rows<'a>),
 }
 
@@ -51,7 +53,7 @@ struct Job<'a, T> {
 }
 
 /// Gradient for one operand, `plan.operand_shape(side)`.
-pub fn gradient<T: Elem>(plan: &GsddmmPlan, side: Side, given: Given<'_, T>) -> Vec<T> {
+pub fn gradient<T: Elem>(plan: &GsddmmPlan, side: Side, given: GradInputs<'_, T>) -> Vec<T> {
     let (relation, op) = (plan.relation(), plan.op());
     // Such a plan has no offsets, and rows may be of any length.
     if plan.width() == 0 || relation.num_edges() == 0 {

@@ -1,7 +1,7 @@
-//! GSDDMM, `out[e] = op(lhs at its target, rhs at its target)`, and its gradients.
+//! Computes GSDDMM, `out[e] = op(lhs at its target, rhs at its target)`, and its gradients.
 
 mod forward;
 mod gradient;
 
 pub use forward::{copy, forward};
-pub use gradient::{Given, gradient};
+pub use gradient::{GradInputs, gradient};

@@ -1,4 +1,4 @@
-//! Weighted aggregation, `act(after[v] Σ scale[u] w[e] x[u] + bias)`, and its gradients.
+//! Computes weighted aggregation, `act(after[v] Σ scale[u] w[e] x[u] + bias)`, and its gradients.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::gspmm;
 use crate::gspmm::gather::{CopyLhs, Messages, for_blocks, put};
 use crate::gspmm::layout::Same;
 use crate::lanes::Lanes;
-use crate::simd::{Blocked, Reach, Vectorised, vectorised};
+use crate::simd::{Blocked, InstructionSets, Vectorised, vectorised};
 use crate::unroll::each;
 use crate::{Acc, Adjacency, Elem, Exp, Sink, by_edges, collect_rows, evenly};
 use burn_gnn_plan::{Activation, AggregatePlan, DegreeScale, Side};
@@ -47,7 +47,7 @@ pub fn forward<T: Elem>(plan: &AggregatePlan, x: &[T], weight: &[T], bias: &[T])
 
 /// What the gradients of `x` and of the bias are computed from; operands that the plan does not have may be empty.
 #[derive(Clone, Copy)]
-pub struct Given<'a, T> {
+pub struct GradInputs<'a, T> {
     /// That of the result.
     pub grad: &'a [T],
     /// The result, if there is an activation.
@@ -57,8 +57,8 @@ pub struct Given<'a, T> {
 }
 
 /// The gradients of `x` and of the bias that are wanted.
-pub fn gradient<T: Elem>(plan: &AggregatePlan, given: Given<'_, T>, wants: [bool; 2]) -> [Option<Vec<T>>; 2] {
-    let (Given { grad, out, other: weight }, [x, bias], width) = (given, wants, plan.width());
+pub fn gradient<T: Elem>(plan: &AggregatePlan, given: GradInputs<'_, T>, wants: [bool; 2]) -> [Option<Vec<T>>; 2] {
+    let (GradInputs { grad, out, other: weight }, [x, bias], width) = (given, wants, plan.width());
     let (d_x, d_bias) = if plan.activation() == Activation::None {
         let (_, d_bias) = before(grad, out, Activation::None, width, bias);
         (x.then(|| over_reverse::<T>(grad, weight, plan)), d_bias)
@@ -73,13 +73,13 @@ pub fn gradient<T: Elem>(plan: &AggregatePlan, given: Given<'_, T>, wants: [bool
 
 /// `d w_e = l_u r_v (x[u] · h[v])`, rounded once: factors are applied to the products, one number per edge, so no
 /// operand is scaled into a copy.
-pub fn gradient_of_weight<T: Elem>(plan: &AggregatePlan, given: Given<'_, T>) -> Vec<T> {
+pub fn gradient_of_weight<T: Elem>(plan: &AggregatePlan, given: GradInputs<'_, T>) -> Vec<T> {
     let [grad, x] = [given.grad, given.other].map(widen);
     let h = match plan.activation() {
         Activation::None => None,
         activation => before::<T::Acc>(&grad, &widen(given.out), activation, plan.width(), false).0,
     };
-    let given = gspmm::Given { grad: h.as_deref().unwrap_or(&grad), arg: None, lhs: &x, rhs: &[] };
+    let given = gspmm::GradInputs { grad: h.as_deref().unwrap_or(&grad), arg: None, lhs: &x, rhs: &[] };
     let mut d: Vec<T::Acc> = gspmm::gradient(&plan.product(), Side::Rhs, given);
     for (scale, ends) in [(plan.source(), plan.relation().src()), (plan.destination(), plan.relation().dst())] {
         if let Some(by) = factors::<T::Acc>(scale) {
@@ -112,9 +112,9 @@ pub(crate) fn aggregate<T: Elem>(w: &Weighted<'_, T>) -> Vec<T> {
     let messages = Messages::new(w.rows, w.x, &[], CopyLhs, Same, w.width);
     let (w, messages) = (w, &messages);
     collect_rows(&by_edges(w.rows.indptr, w.width), w.width, &|run, out| match (w.weight, w.scale) {
-        (None, None) => T::Hot::run(Rows::<_, 0> { w, messages, run, out }),
-        (None, Some(_)) => T::Hot::run(Rows::<_, 1> { w, messages, run, out }),
-        (Some(_), _) => T::Hot::run(Rows::<_, 2> { w, messages, run, out }),
+        (None, None) => T::HotLoop::run(Rows::<_, 0> { w, messages, run, out }),
+        (None, Some(_)) => T::HotLoop::run(Rows::<_, 1> { w, messages, run, out }),
+        (Some(_), _) => T::HotLoop::run(Rows::<_, 2> { w, messages, run, out }),
     })
 }
 

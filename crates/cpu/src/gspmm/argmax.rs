@@ -1,11 +1,11 @@
-//! The largest or smallest message of a row, column by column, and which edge it came from.
+//! Reduces messages by max or min per feature, with the argmax edge ids.
 
 use std::ops::Range;
 
 use super::gather::{CopyLhs, Messages, Op, for_blocks, put, put_last};
 use super::layout::{Layout, Same};
 use crate::lanes::Lanes;
-use crate::simd::{Blocked, Reach};
+use crate::simd::{Blocked, InstructionSets};
 use crate::unroll::each;
 use crate::{
     Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows, collect_rows_and_edges, collect_rows2, prefetch,
@@ -17,8 +17,8 @@ const GROUP: usize = 16 * 8;
 /// 32-bit words of the bits of a group.
 const WORDS: usize = GROUP / 32;
 
-/// 32-bit words per edge, where the argmax is kept as one bit for every edge and column: of copied source rows, where that
-/// takes no more memory than an edge id for every destination and column.
+/// 32-bit words per edge, where the argmax is kept as one bit for every edge and column: of copied source rows, where
+/// that takes no more memory than an edge id for every destination and column.
 ///
 /// The gradient reads a row of them for every edge. Ids are as wide as the gradient itself; of 128 columns bits are
 /// 16 bytes.
@@ -32,14 +32,14 @@ pub fn bit_words(plan: &GspmmPlan) -> Option<usize> {
 /// Values, `width` columns for every row; rows without edges have value 0. No value is ever taken for a marker.
 ///
 /// `W` is what the loops are compiled for. The smallest is the largest with all signs changed, which is exact.
-pub(crate) fn select<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Messages<'_, T, O, R>, max: bool) -> Vec<T> {
+pub(crate) fn select<T: Elem, O: Op, R: Layout, W: InstructionSets>(messages: &Messages<'_, T, O, R>, max: bool) -> Vec<T> {
     collect_rows(&by_edges(messages.rows.indptr, messages.width), messages.width, &|run, out| {
-        W::run(SelectRows { messages, sign: sign(max), run, out, argmax: Forgotten });
+        W::run(SelectRows { messages, sign: sign(max), run, out, argmax: NoArgmax });
     })
 }
 
 /// As [`select`], and the edge id of the argmax of every entry; -1 where there is no edge.
-pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Messages<'_, T, O, R>, max: bool) -> (Vec<T>, Vec<i32>) {
+pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: InstructionSets>(messages: &Messages<'_, T, O, R>, max: bool) -> (Vec<T>, Vec<i32>) {
     let width = messages.width;
     // Two outputs and a comparison of three parts.
     collect_rows2(&by_edges(messages.rows.indptr, 2 * width), [width, width], &|run, out, ids| {
@@ -49,8 +49,8 @@ pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: Reach>(messages: &Message
 
 /// As [`select`] of copied source rows, and `words` for every edge, by edge id: of which columns it is the argmax.
 ///
-/// Column `128 g + 16 k + i` of an edge is bit `k` of byte `i` of its group `g`: lanes next to each other are distinguished
-/// without moving them.
+/// Column `128 g + 16 k + i` of an edge is bit `k` of byte `i` of its group `g`: lanes next to each other are
+/// distinguished without moving them.
 pub(crate) fn select_bits<T: Elem>(messages: &Messages<'_, T, CopyLhs, Same>, max: bool, words: usize) -> (Vec<T>, Vec<i32>) {
     let (rows, width) = (messages.rows, messages.width);
     assert_eq!(words, WORDS * width.div_ceil(GROUP), "words of every group of columns");
@@ -59,7 +59,7 @@ pub(crate) fn select_bits<T: Elem>(messages: &Messages<'_, T, CopyLhs, Same>, ma
         collect_rows_and_edges::<T, (), i32>(&runs, [width, 0], Scattered::by_edge(rows, &runs, words), &|run, out, _, bits| {
             bits.whole();
             let argmax = Bits { bits, words, args: vec![-1; width], at: 0 };
-            T::Hot::run(SelectRows { messages, sign: sign(max), run, out, argmax });
+            T::HotLoop::run(SelectRows { messages, sign: sign(max), run, out, argmax });
         });
     (out, bits)
 }
@@ -70,7 +70,7 @@ fn sign<A: Acc>(max: bool) -> A {
 
 /// What becomes of the argmax of a row, column by column.
 trait ArgmaxSink {
-    /// Whether anyone asks for them.
+    /// Whether the argmax is needed.
     const ASKED: bool = true;
     /// What is remembered of the edge at position `p`.
     fn name<T, O, R>(m: &Messages<'_, T, O, R>, p: usize) -> i32;
@@ -82,10 +82,10 @@ trait ArgmaxSink {
     fn finish(&mut self, _edges: Range<usize>) {}
 }
 
-/// Nobody asks: no input is tracked.
-struct Forgotten;
+/// No input is tracked.
+struct NoArgmax;
 
-impl ArgmaxSink for Forgotten {
+impl ArgmaxSink for NoArgmax {
     const ASKED: bool = false;
     #[inline(always)]
     fn name<T, O, R>(_: &Messages<'_, T, O, R>, _: usize) -> i32 {
@@ -243,16 +243,16 @@ pub(crate) fn better<A: Acc>(m: A, best: A) -> bool {
 ///
 /// It gathers, as every kernel here: one writer for every entry, at the price of reading the gradients of
 /// destinations of which the row is not the argmax.
-pub(crate) fn select_grad<T: Elem>(rows: Adjacency<'_>, grad: &[T], argmax: Kept<'_>, width: usize) -> Vec<T> {
+pub(crate) fn select_grad<T: Elem>(rows: Adjacency<'_>, grad: &[T], argmax: SavedArgmax<'_>, width: usize) -> Vec<T> {
     collect_rows(&by_edges(rows.indptr, 2 * width), width, &|run, out| match argmax {
-        Kept::Ids(ids) => T::Hot::run(Passed { rows, grad, argmax: OfNodes(ids), width, run, out }),
-        Kept::Bits { bits, words } => T::Hot::run(Passed { rows, grad, argmax: OfEdges { bits, words }, width, run, out }),
+        SavedArgmax::Ids(ids) => T::HotLoop::run(ArgmaxGrad { rows, grad, argmax: OfNodes(ids), width, run, out }),
+        SavedArgmax::Bits { bits, words } => T::HotLoop::run(ArgmaxGrad { rows, grad, argmax: OfEdges { bits, words }, width, run, out }),
     })
 }
 
-/// The argmax as a gradient finds it.
+/// The argmax that was saved for backward.
 #[derive(Clone, Copy)]
-pub(crate) enum Kept<'a> {
+pub(crate) enum SavedArgmax<'a> {
     /// Edge ids, a row for every destination, as of [`select_ids`].
     Ids(&'a [i32]),
     /// As of [`select_bits`].
@@ -336,7 +336,7 @@ impl IsArgmax for OfEdges<'_> {
     }
 }
 
-struct Passed<'a, 'b, T, W> {
+struct ArgmaxGrad<'a, 'b, T, W> {
     rows: Adjacency<'a>,
     grad: &'a [T],
     argmax: W,
@@ -345,7 +345,7 @@ struct Passed<'a, 'b, T, W> {
     out: &'a mut Sink<'b, T>,
 }
 
-impl<T: Elem, W: IsArgmax> Blocked for Passed<'_, '_, T, W> {
+impl<T: Elem, W: IsArgmax> Blocked for ArgmaxGrad<'_, '_, T, W> {
     #[inline(always)]
     fn run<const WIDE: usize>(self) {
         let (n, argmax) = (self.width, self.argmax);
@@ -419,10 +419,10 @@ mod tests {
         for seed in [0, 1] {
             let x = numbers(relation.num_src() * width, seed, &of);
             let messages = Messages::new(Adjacency::new(relation.csc()), &x, &[], CopyLhs, Same, width);
-            let (values, ids) = select_ids::<T, _, _, T::Hot>(&messages, max);
+            let (values, ids) = select_ids::<T, _, _, T::HotLoop>(&messages, max);
             let (again, bits) = select_bits(&messages, max, words);
             same_bits(&values, &again);
-            same_bits(&values, &select::<T, _, _, T::Hot>(&messages, max));
+            same_bits(&values, &select::<T, _, _, T::HotLoop>(&messages, max));
             let bytes: &[u8] = bytemuck::cast_slice(&bits);
             for (e, &v) in relation.dst().iter().enumerate() {
                 for j in 0..width {
@@ -432,8 +432,8 @@ mod tests {
                 }
             }
             let grad = numbers(relation.num_dst() * width, 1, &of);
-            let by_ids = select_grad(Adjacency::new(relation.csr()), &grad, Kept::Ids(&ids), width);
-            same_bits(&by_ids, &select_grad(Adjacency::new(relation.csr()), &grad, Kept::Bits { bits: &bits, words }, width));
+            let by_ids = select_grad(Adjacency::new(relation.csr()), &grad, SavedArgmax::Ids(&ids), width);
+            same_bits(&by_ids, &select_grad(Adjacency::new(relation.csr()), &grad, SavedArgmax::Bits { bits: &bits, words }, width));
         }
     }
 

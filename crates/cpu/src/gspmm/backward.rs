@@ -1,11 +1,11 @@
-//! Gradients of GSpMM.
+//! Computes the gradients of GSpMM.
 //!
 //! ```text
 //! d lhs[u] = Σ over out-edges (u, v, e) of w[v] · d op/d lhs · grad[v]     rows of CSR
 //! d rhs[e] =                               w[v] · d op/d rhs · grad[v]     edges in id order
 //! ```
-//! `w` is 1 for sum and `1 / degree` for mean; for max and min an entry passes only where `e` is the argmax (or argmin).
-//! Axes that were broadcast are summed. All passes gather, so every entry has one writer.
+//! `w` is 1 for sum and `1 / degree` for mean; for max and min an entry passes only where `e` is the argmax (or
+//! argmin). Axes that were broadcast are summed. All passes gather, so every entry has one writer.
 //!
 //! The usual cases are sums over rows of the reversed relation and go to [`gather`](super::gather),
 //! [`select`](super::select) and [`product_grad`](super::product_grad); the rest goes through tables of
@@ -14,19 +14,19 @@
 use std::borrow::Cow;
 
 use super::Table;
-use super::argmax::{Kept, bit_words, select_grad};
+use super::argmax::{SavedArgmax, bit_words, select_grad};
 use super::gather::{Any, CopyLhs, Messages, Mul, Op, sum};
-use super::layout::{Eights, Layout, One, Same, Sixteens};
+use super::layout::{HeadsOf8, HeadsOf16, Layout, One, Same};
 use super::product_grad::{Product, Reduced, product_grad};
 use crate::Acc;
-use crate::chain::{Chain, Minus, Over, Pass, Quotient, Times};
-use crate::runs::{by_edges, evenly, run_all};
+use crate::derivatives::{Chain, Minus, Over, Pass, Quotient, Times};
+use crate::parallel_runs::{by_edges, evenly, run_all};
 use crate::{Adjacency, Elem, aggregate, collect_rows, prefetch};
 use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
 /// What a gradient reads beside the plan; operands it does not need may be empty.
 #[derive(Clone, Copy)]
-pub struct Given<'a, T> {
+pub struct GradInputs<'a, T> {
     /// Of the result.
     pub grad: &'a [T],
     /// For max and min: winning edge ids, or bits where [`bit_words`] says so.
@@ -38,7 +38,7 @@ pub struct Given<'a, T> {
 }
 
 /// Gradient for one operand, `plan.operand_shape(side)`.
-pub fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: Given<'_, T>) -> Vec<T> {
+pub fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: GradInputs<'_, T>) -> Vec<T> {
     let job = Job { plan, side, given, width: plan.width() };
     // Such a plan has no offsets, and rows may be of any length.
     if job.width == 0 || plan.relation().num_edges() == 0 {
@@ -58,7 +58,7 @@ pub fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: Given<'_, T>) -> V
 }
 
 /// Gradients for both operands in one walk, where there is a kernel for that.
-pub fn gradients<T: Elem>(plan: &GspmmPlan, given: Given<'_, T>) -> Option<(Vec<T>, Vec<T>)> {
+pub fn gradients<T: Elem>(plan: &GspmmPlan, given: GradInputs<'_, T>) -> Option<(Vec<T>, Vec<T>)> {
     let job = Job { plan, side: Side::Lhs, given, width: plan.width() };
     let regular = job.width > 0 && plan.relation().num_edges() > 0 && plan.map(Side::Lhs).columns == Columns::Same;
     if plan.op() != BinaryOp::Mul || plan.reduce().selects() || !regular || job.rounds() {
@@ -67,8 +67,8 @@ pub fn gradients<T: Elem>(plan: &GspmmPlan, given: Given<'_, T>) -> Option<(Vec<
     match plan.map(Side::Rhs).columns {
         Columns::Same => Some(job.product(Same)),
         Columns::One => Some(job.product(One)),
-        Columns::Repeat(8) => Some(job.product(Eights)),
-        Columns::Repeat(times) => Some(job.product(Sixteens(times))),
+        Columns::Repeat(8) => Some(job.product(HeadsOf8)),
+        Columns::Repeat(times) => Some(job.product(HeadsOf16(times))),
         Columns::Table(_) => None,
     }
 }
@@ -76,7 +76,7 @@ pub fn gradients<T: Elem>(plan: &GspmmPlan, given: Given<'_, T>) -> Option<(Vec<
 struct Job<'a, T: Elem> {
     plan: &'a GspmmPlan,
     side: Side,
-    given: Given<'a, T>,
+    given: GradInputs<'a, T>,
     width: usize,
 }
 
@@ -105,7 +105,7 @@ impl<T: Elem> Job<'_, T> {
                 None => self.gather(given.grad, CopyLhs, Same),
             }),
             (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, Some(arg)) => {
-                let argmax = bit_words(plan).map_or(Kept::Ids(arg), |words| Kept::Bits { bits: arg, words });
+                let argmax = bit_words(plan).map_or(SavedArgmax::Ids(arg), |words| SavedArgmax::Bits { bits: arg, words });
                 Some(select_grad(Adjacency::new(plan.relation().csr()), given.grad, argmax, self.width))
             }
             (Side::Lhs, BinaryOp::Mul | BinaryOp::Div, None) if self.rounds() => None,
@@ -114,8 +114,8 @@ impl<T: Elem> Job<'_, T> {
                 match plan.map(Side::Rhs).columns {
                     Columns::Same => Some(self.gather(&grad, Mul, Same)),
                     Columns::One => Some(self.gather(&grad, Mul, One)),
-                    Columns::Repeat(8) => Some(self.gather(&grad, Mul, Eights)),
-                    Columns::Repeat(times) => Some(self.gather(&grad, Mul, Sixteens(times))),
+                    Columns::Repeat(8) => Some(self.gather(&grad, Mul, HeadsOf8)),
+                    Columns::Repeat(times) => Some(self.gather(&grad, Mul, HeadsOf16(times))),
                     Columns::Table(_) => None,
                 }
             }
@@ -161,7 +161,7 @@ impl<T: Elem> Job<'_, T> {
 
     fn product<R: Reduced>(&self, layout: R) -> (Vec<T>, Vec<T>) {
         let grad = self.shared_grad();
-        let Given { lhs, rhs, .. } = self.given;
+        let GradInputs { lhs, rhs, .. } = self.given;
         // Where only the weights are tracked they were not kept.
         let weight = (rhs.len() == self.plan.operand_shape(Side::Rhs).num_elements()).then_some(rhs);
         product_grad(&Product { rows: Adjacency::new(self.plan.relation().csr()), grad: &grad, lhs, weight, layout, width: self.width })

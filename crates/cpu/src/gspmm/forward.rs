@@ -1,4 +1,4 @@
-//! Values.
+//! Computes the values of GSpMM.
 //!
 //! Regular layouts go to [`gather`](super::gather) and [`select`](super::select); this file chooses, and
 //! has the general loop for any other broadcasting, through tables of offsets.
@@ -6,11 +6,11 @@
 use super::Table;
 use super::argmax::{better, bit_words, select, select_bits, select_ids};
 use super::gather::{Any, CopyLhs, CopyRhs, Messages, Mul, Op, sum};
-use super::layout::{Eights, Layout, One, Same, Sixteens};
+use super::layout::{HeadsOf8, HeadsOf16, Layout, One, Same};
 use crate::Acc;
 use crate::lanes::Lanes;
-use crate::runs::{by_edges, run_all};
-use crate::simd::{Baseline, Reach};
+use crate::parallel_runs::{by_edges, run_all};
+use crate::simd::{Baseline, InstructionSets};
 use crate::{Adjacency, Elem};
 use burn_gnn_plan::{BinaryOp, Columns, GspmmPlan, Reduce, Side};
 
@@ -36,7 +36,7 @@ fn run<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], argmax: bool) -> Out<T> 
         return select_bits(&job.messages(CopyLhs, Same), plan.reduce() == Reduce::Max, words);
     }
     match plan.op() {
-        BinaryOp::CopyLhs => job.regular::<_, _, T::Hot>(plan.reduce(), CopyLhs, Same),
+        BinaryOp::CopyLhs => job.regular::<_, _, T::HotLoop>(plan.reduce(), CopyLhs, Same),
         BinaryOp::CopyRhs => job.regular::<_, _, Baseline>(plan.reduce(), CopyRhs, Same),
         op => job.binary(plan, op),
     }
@@ -60,8 +60,8 @@ impl<T: Elem> Job<'_, T> {
         match (&l.columns, &r.columns) {
             (Columns::Same, Columns::Same) if sums => self.sums(reduce, Mul, Same),
             (Columns::Same, Columns::One) if sums => self.sums(reduce, Mul, One),
-            (Columns::Same, Columns::Repeat(8)) if sums => self.sums(reduce, Mul, Eights),
-            (Columns::Same, Columns::Repeat(times)) if sums => self.sums(reduce, Mul, Sixteens(*times)),
+            (Columns::Same, Columns::Repeat(8)) if sums => self.sums(reduce, Mul, HeadsOf8),
+            (Columns::Same, Columns::Repeat(times)) if sums => self.sums(reduce, Mul, HeadsOf16(*times)),
             (Columns::Same, Columns::Same) => self.regular::<_, _, Baseline>(reduce, Any(op), Same),
             (Columns::Same, Columns::One) => self.regular::<_, _, Baseline>(reduce, Any(op), One),
             _ => {
@@ -86,7 +86,7 @@ impl<T: Elem> Job<'_, T> {
     }
 
     /// `W` is what selections are compiled for.
-    fn regular<O: Op, R: Layout, W: Reach>(&self, reduce: Reduce, op: O, layout: R) -> Out<T> {
+    fn regular<O: Op, R: Layout, W: InstructionSets>(&self, reduce: Reduce, op: O, layout: R) -> Out<T> {
         if !reduce.selects() {
             return self.sums(reduce, op, layout);
         }

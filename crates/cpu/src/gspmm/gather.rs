@@ -1,4 +1,4 @@
-//! Sums over the edges of a row, a block of columns at a time.
+//! Sums the edges of a row, a block of features at a time.
 //!
 //! ```text
 //! parallel for runs of rows with equal edges:
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use super::layout::Layout;
 use crate::lanes::Lanes;
-use crate::simd::{Baseline, Blocked, Reach};
+use crate::simd::{Baseline, Blocked, InstructionSets};
 use crate::unroll::each;
 use crate::{Acc, Adjacency, Elem, Sink, ahead, by_edges, collect_rows, prefetch};
 use burn_gnn_plan::BinaryOp;
@@ -26,7 +26,7 @@ pub(crate) trait Op: Copy + Sync {
     const LHS: bool = true;
     const RHS: bool = true;
     /// What the loops of sums are compiled for.
-    type Reach<T: Elem>: Reach;
+    type InstructionSets<T: Elem>: InstructionSets;
     fn apply<A: Acc, const N: usize>(self, l: Lanes<A, N>, r: Lanes<A, N>) -> Lanes<A, N>;
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Any(pub(crate) BinaryOp);
 
 impl Op for CopyLhs {
     const RHS: bool = false;
-    type Reach<T: Elem> = T::Hot;
+    type InstructionSets<T: Elem> = T::HotLoop;
     #[inline(always)]
     fn apply<A: Acc, const N: usize>(self, l: Lanes<A, N>, _: Lanes<A, N>) -> Lanes<A, N> {
         l
@@ -54,7 +54,7 @@ impl Op for CopyLhs {
 
 impl Op for CopyRhs {
     const LHS: bool = false;
-    type Reach<T: Elem> = T::Hot;
+    type InstructionSets<T: Elem> = T::HotLoop;
     #[inline(always)]
     fn apply<A: Acc, const N: usize>(self, _: Lanes<A, N>, r: Lanes<A, N>) -> Lanes<A, N> {
         r
@@ -62,7 +62,7 @@ impl Op for CopyRhs {
 }
 
 impl Op for Mul {
-    type Reach<T: Elem> = T::Hot;
+    type InstructionSets<T: Elem> = T::HotLoop;
     #[inline(always)]
     fn apply<A: Acc, const N: usize>(self, l: Lanes<A, N>, r: Lanes<A, N>) -> Lanes<A, N> {
         l.mul(r)
@@ -70,7 +70,7 @@ impl Op for Mul {
 }
 
 impl Op for Any {
-    type Reach<T: Elem> = Baseline;
+    type InstructionSets<T: Elem> = Baseline;
     #[inline(always)]
     fn apply<A: Acc, const N: usize>(self, l: Lanes<A, N>, r: Lanes<A, N>) -> Lanes<A, N> {
         match self.0 {
@@ -87,7 +87,7 @@ impl Op for Any {
 /// The operands of the messages of one compressed layout.
 pub(crate) struct Messages<'a, T, O, R> {
     pub(crate) rows: Adjacency<'a>,
-    /// Rows of the nodes at the other end of the edges, as wide as a message.
+    /// Rows of the nodes at the other endpoint of the edges, as wide as a message.
     pub(crate) lhs: &'a [T],
     /// Rows of the edges, by edge id.
     pub(crate) rhs: &'a [T],
@@ -189,7 +189,7 @@ pub(crate) use for_blocks;
 /// Sums of messages, `width` columns for every row; rows without edges are 0.
 pub(crate) fn sum<T: Elem, O: Op, R: Layout>(messages: &Messages<'_, T, O, R>, mean: bool) -> Vec<T> {
     collect_rows(&by_edges(messages.rows.indptr, messages.width), messages.width, &|run, out| {
-        O::Reach::<T>::run(SumRows { messages, mean, run, out });
+        O::InstructionSets::<T>::run(SumRows { messages, mean, run, out });
     })
 }
 
@@ -208,8 +208,8 @@ pub(crate) fn put<T: Elem, const N: usize, const K: usize>(out: &mut Sink<'_, T>
 
 /// Writes the last `keep` of `entries`: only a block that stands alone reaches back over columns written before.
 ///
-/// A whole block is a case of its own, for its length is then a constant: one wide store, where a length known only when it
-/// runs is a loop over single entries (a fifth of the time of rows of 16).
+/// A whole block is a case of its own, for its length is then a constant: one wide store, where a length known only
+/// when it runs is a loop over single entries (a fifth of the time of rows of 16).
 #[inline(always)]
 pub(crate) fn put_last<T: Copy, const N: usize>(out: &mut Sink<'_, T>, entries: &[T; N], keep: usize) {
     if keep == N { out.put(entries) } else { out.put(&entries[N - keep..]) }

@@ -1,4 +1,4 @@
-//! Where a block of message columns finds its operand entries, as a type, so that the compiler sees it.
+//! Encodes where a block of message features finds its operand entries as a type that the compiler specialises for.
 
 use crate::lanes::Lanes;
 use crate::{Acc, Elem, prefetch};
@@ -25,10 +25,10 @@ pub(crate) struct Same;
 pub(crate) struct One;
 /// Every entry serves 8 neighbouring columns: attention heads of 8.
 #[derive(Clone, Copy)]
-pub(crate) struct Eights;
+pub(crate) struct HeadsOf8;
 /// Every entry serves this many neighbouring columns, a multiple of 16: wider heads.
 #[derive(Clone, Copy)]
-pub(crate) struct Sixteens(pub(crate) usize);
+pub(crate) struct HeadsOf16(pub(crate) usize);
 
 impl Layout for Same {
     type Part<'a, T: Elem> = &'a [T];
@@ -70,7 +70,7 @@ impl Layout for One {
     }
 }
 
-impl Layout for Eights {
+impl Layout for HeadsOf8 {
     type Part<'a, T: Elem> = &'a [T];
     #[inline(always)]
     fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, len: usize) -> &[T] {
@@ -98,7 +98,7 @@ impl Layout for Eights {
     }
 }
 
-impl Layout for Sixteens {
+impl Layout for HeadsOf16 {
     type Part<'a, T: Elem> = (&'a [T], usize, usize);
     #[inline(always)]
     fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, _: usize) -> (&[T], usize, usize) {

@@ -1,4 +1,4 @@
-//! GSpMM, `out[v] = reduce over in-edges (u, v, e) of op(lhs[u], rhs[e])`, and its gradients.
+//! Computes GSpMM, `out[v] = reduce over in-edges (u, v, e) of op(lhs[u], rhs[e])`, and its gradients.
 
 pub mod aggregate;
 mod argmax;
@@ -9,7 +9,7 @@ pub(crate) mod layout;
 mod product_grad;
 
 pub use argmax::bit_words;
-pub use backward::{Given, gradient, gradients};
+pub use backward::{GradInputs, gradient, gradients};
 pub use forward::{Out, forward, forward_argmax};
 
 /// Any broadcasting: column `j` of a message reads entry `offsets[j]` of an operand row of `len` entries.

@@ -1,4 +1,4 @@
-//! Both gradients of `u_mul_e` in one walk over out-edges.
+//! Computes both gradients of `u_mul_e` in one walk over out-edges.
 //!
 //! ```text
 //! for u:  for (v, e) in row u of CSR:   g = grad[v]
@@ -9,9 +9,9 @@
 use std::ops::Range;
 
 use super::gather::{for_blocks, put};
-use super::layout::{Eights, Layout, One, Same, Sixteens};
+use super::layout::{HeadsOf8, HeadsOf16, Layout, One, Same};
 use crate::lanes::Lanes;
-use crate::simd::{Blocked, Reach};
+use crate::simd::{Blocked, InstructionSets};
 use crate::unroll::each;
 use crate::{Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows_and_edges, prefetch};
 
@@ -39,8 +39,8 @@ pub(crate) trait Reduced: Layout {
     fn len(self, width: usize) -> usize;
     /// The entries that the products of columns `col..col + len` make, of a layout that does not add.
     fn entries(self, col: usize, len: usize) -> Range<usize>;
-    /// Writes all entries of the products of columns `col..col + N * K` of the edge at position `p`, of which the last `keep` are new,
-    /// or adds to them.
+    /// Writes all entries of the products of columns `col..col + N * K` of the edge at position `p`, of which the last
+    /// `keep` are new, or adds to them.
     fn write<T: Elem, const N: usize, const K: usize>(
         self,
         to: &mut EdgeRows<'_, Self::Entry<T>>,
@@ -128,7 +128,7 @@ impl Reduced for One {
 }
 
 #[allow(clippy::needless_range_loop)] // Over several arrays at once.
-impl Reduced for Eights {
+impl Reduced for HeadsOf8 {
     const ADDS: bool = false;
     type Entry<T: Elem> = T::Acc;
     #[inline(always)]
@@ -170,7 +170,7 @@ impl Reduced for Eights {
     }
 }
 
-impl Reduced for Sixteens {
+impl Reduced for HeadsOf16 {
     const ADDS: bool = true;
     type Entry<T: Elem> = T::Acc;
     #[inline(always)]
@@ -216,7 +216,7 @@ pub(crate) fn product_grad<T: Elem, R: Reduced>(product: &Product<'_, T, R>) -> 
     let d_weight = if R::ADDS { d_weight.zeroed() } else { d_weight };
     let (d_lhs, _, d_weight) =
         collect_rows_and_edges::<T, (), R::Entry<T>>(&runs, [product.width, 0], d_weight, &|run, out, _, d_weight| {
-            T::Hot::run(Rows { product, run, out, d_weight });
+            T::HotLoop::run(Rows { product, run, out, d_weight });
         });
     (d_lhs, R::finish(d_weight))
 }
@@ -307,8 +307,8 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, '_, T, R> {
     }
 }
 
-/// Asks for what the edge at position `p` reads, and for a row that it writes: its lines lie anywhere, and a store waits
-/// for each.
+/// Asks for what the edge at position `p` reads, and for a row that it writes: its lines lie anywhere, and a store
+/// waits for each.
 ///
 /// No closure: called in two places it would be a call for every edge, with all sums put out of their registers.
 #[inline(always)]

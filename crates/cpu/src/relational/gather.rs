@@ -1,4 +1,4 @@
-//! Sums of the edges of pairs. Entries are widened as they are read.
+//! Sums the edges of (relation, row) pairs; entries are widened as they are read.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::{Elem, collect_rows, evenly, prefetch};
 const AHEAD: usize = 16;
 /// Widest rows that are added edge after edge.
 const FLAT_WIDTH: usize = 16;
-/// Edges per pair from which a loop over each pair's edges is cheaper: its end is guessed wrong less often.
+/// Edges per pair from which a loop over each pair's edges is cheaper: its end is mispredicted less often.
 const FLAT_EDGES: usize = 6;
 
 /// Rows to gather, by edge position.

@@ -1,4 +1,4 @@
-//! Edges of all relations in the order in which kernels walk them.
+//! Groups the edges of all relations in the order in which kernels walk them.
 //!
 //! ```text
 //! rows in blocks of at most BLOCK_ROWS consecutive ones
@@ -6,7 +6,7 @@
 //!     pairs: row after row that has edges of the relation
 //!       edges: ascending edge id
 //! ```
-//! A block's result rows and the weights of a relation stay in the caches nearest to the processor while
+//! A block's result rows and the weights of a relation stay in the first-level caches while
 //! they are used; every edge stands in one place, and the order of the sum of a row is by relation, then
 //! by edge id, wherever blocks begin.
 
@@ -20,10 +20,10 @@ use burn_gnn_plan::{Permutation, RelationalIndex};
 
 /// Rows of a block: 16 columns of them are 64 KiB.
 const BLOCK_ROWS: usize = 1024;
-/// A block ends behind the row that brings it to so many edges, so that no block is much dearer than others.
+/// A block ends after the row with which it reaches this number of edges, which balances the cost of blocks.
 const BLOCK_EDGES: usize = 1 << 15;
 
-/// Edges of one relation that end in one block.
+/// Edges of one relation into one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Group {
     relation: u32,
@@ -31,7 +31,7 @@ struct Group {
     first_pair: u32,
 }
 
-/// One end of the edges, "rows", grouped; the other end is gathered.
+/// The edges grouped by one endpoint, "rows"; the other endpoint is gathered.
 ///
 /// Every edge of the relation stands at exactly one position.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(crate) struct GroupedEdges {
     pair_starts: Vec<u32>,
     /// Pair of the edge at each position.
     pairs: Vec<u32>,
-    /// The other end of the edge at each position.
+    /// The other endpoint of the edge at each position.
     others: Vec<u32>,
     /// The id of the edge at each position.
     edges: Permutation,
@@ -163,7 +163,7 @@ impl GroupedEdges {
     pub(crate) fn edges(&self) -> &Permutation {
         &self.edges
     }
-    /// The other end of the edge at each position.
+    /// The other endpoint of the edge at each position.
     pub(crate) fn others(&self) -> &[u32] {
         &self.others
     }

@@ -1,18 +1,18 @@
-//! Relational aggregation, `out[v] = Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r`, and its gradients.
+//! Computes relational aggregation, `out[v] = Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r`, and its gradients.
 
+mod aggregate;
 mod gather;
 mod grouped_edges;
 mod products;
-mod walk;
 
 use burn_gnn_plan::RelationalPlan;
 use rayon::prelude::*;
 
 use crate::dense::panels::{Matrices, Panels, row_stride};
 use crate::{Acc, Elem, zeros};
+use aggregate::{Walk, Weights};
 use grouped_edges::{GroupedEdges, by_dst, by_src, src_pairs};
 use products::Products;
-use walk::{Walk, Weights};
 
 /// Whether nothing is to be computed.
 fn is_empty(plan: &RelationalPlan) -> bool {
@@ -29,7 +29,7 @@ pub fn forward<T: Elem>(plan: &RelationalPlan, x: &[T], weight: &[T], norm: Opti
 
 /// What the gradients are computed from.
 #[derive(Clone, Copy)]
-pub struct Given<'a, T> {
+pub struct GradInputs<'a, T> {
     /// That of the result.
     pub grad: &'a [T],
     /// The input, for the gradient of the weights.
@@ -41,8 +41,8 @@ pub struct Given<'a, T> {
 }
 
 /// Gradients of the input (if there are weights) and of the weights (if there is an input), in one pass.
-pub fn gradient<T: Elem>(plan: &RelationalPlan, given: Given<'_, T>) -> [Option<Vec<T>>; 2] {
-    let Given { grad, x, weight, norm } = given;
+pub fn gradient<T: Elem>(plan: &RelationalPlan, given: GradInputs<'_, T>) -> [Option<Vec<T>>; 2] {
+    let GradInputs { grad, x, weight, norm } = given;
     if is_empty(plan) {
         let (x, weights) = (weight.map(|_| plan.x_shape()), x.map(|_| plan.weight_shape()));
         return [x, weights].map(|shape| shape.map(|shape| zeros(shape.num_elements())));
@@ -70,7 +70,7 @@ pub fn gradient_of_norm<T: Elem>(plan: &RelationalPlan, grad: &[T], x: &[T], wei
     Products { grouped, own: x, panels: &panels, blocks, k, n }.dots(grad, scale.as_deref())
 }
 
-/// The result, by one way or the other.
+/// The result, by either method.
 fn aggregate<T: Elem>(plan: &RelationalPlan, x: &[T], weight: &[T], norm: Option<&[T]>, multiply_first: bool) -> Vec<T> {
     let [blocks, k, n] = plan.block_shape();
     let index = plan.index();

@@ -1,5 +1,6 @@
-//! Products of the rows of the grouped end with the weights of their relations, a row per pair: what
-//! multiply-then-aggregate makes before it gathers, and the gradient of the factors of edges.
+//! Multiplies rows of the grouped endpoint with the weights of their relations, one row per pair.
+//!
+//! Multiply-then-aggregate gathers these products; so does the gradient of edge factors.
 
 use super::grouped_edges::GroupedEdges;
 use crate::Real;
@@ -15,7 +16,7 @@ const AHEAD: usize = 16;
 /// Rows `blocks · k` wide times block-diagonal weights, `[k, n]` each.
 pub(super) struct Products<'a, T: Elem> {
     pub(super) grouped: &'a GroupedEdges,
-    /// One row per row of the grouped end.
+    /// One row per row of the grouped endpoint.
     pub(super) own: &'a [T],
     pub(super) panels: &'a Panels<T::Acc>,
     pub(super) blocks: usize,
@@ -129,7 +130,7 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
 enum Rows<'r, A> {
     /// Some of all rows, by number.
     Of(&'r [A], &'r [u32]),
-    /// So many, one behind the other.
+    /// This many, concatenated.
     Gathered(&'r [A], usize),
 }
 

@@ -1,4 +1,4 @@
-//! Softmax over the edges of a destination or the rows of a segment, and its gradient.
+//! Computes softmax over the edges of a destination or the rows of a segment, and its gradient.
 //!
 //! ```text
 //! parallel for runs of destinations with equal edges:
@@ -7,7 +7,7 @@
 //!     buffer = exp(buffer - largest), summed in ascending edge id
 //!     y[e] = buffer / sum
 //! ```
-//! Logits lie in edge-id order, so both ends of the way are a row anywhere in memory; rows are asked for
+//! Logits lie in edge-id order, so both the read and the written row are a row anywhere in memory; rows are asked for
 //! ahead, and each is read once and written once. Columns go in blocks of 8, 4 and 1, so that the largest
 //! and the sum stay in registers.
 
@@ -136,7 +136,7 @@ impl<T: Elem, const W: usize> Vectorised for ForwardRun<'_, '_, T, W> {
                 }
             }
             let shift: [T::Acc; STEP] = std::array::from_fn(|i| shift(largest[i % W]));
-            // Entries behind the last edge are left over from rows before; nobody reads what becomes of them.
+            // Entries after the last edge are left over from earlier rows; their results are never read.
             for step in buffer.as_chunks_mut::<STEP>().0 {
                 for i in 0..STEP {
                     step[i] = (step[i] - shift[i]).exp_();

@@ -1,5 +1,7 @@
-//! Softmax over segments on CPU: two walks over a segment's rows, the second finds them in cache. f16 and bf16 are
-//! read as they are; a segment is calculated in f32 and rounded when it is written.
+//! Computes softmax over segments.
+//!
+//! Two passes over the rows of a segment, the second of which finds them in cache. f16 and bf16 are read as they are; a
+//! segment is computed in f32 and rounded when it is written.
 
 use burn_gnn_plan::Segments;
 

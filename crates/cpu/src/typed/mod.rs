@@ -1,4 +1,4 @@
-//! Typed products on slices.
+//! Computes typed products and their gradients on slices.
 //!
 //! ```text
 //! parallel for pieces (matrix k, at most PIECE of its rows):

@@ -1,4 +1,4 @@
-//! Batches that are on a device.
+//! Batches in device memory.
 
 use std::borrow::Cow;
 
@@ -9,14 +9,15 @@ use burn_gnn_sampling::internal::{FoundTrees, HopEdges, HopFound};
 use burn_gnn_sampling::{MiniBatch, NeighborSampler, SampleKey, SampledBatch};
 
 use super::ids::Ids;
-use super::number::pick_kernel;
+use super::renumber::pick_kernel;
 use crate::launch::{address, arg, empty, grid};
 use crate::layout::csc;
 
-/// A batch of [`DeviceSampler`](crate::DeviceSampler), on its device: blocks as [`MiniBatch`] has them, each array a tensor.
+/// A batch of [`DeviceSampler`](crate::DeviceSampler), on its device: blocks as [`MiniBatch`] has them, each array a
+/// tensor.
 ///
-/// Blocks are numbered as there, in the order of layers, so the last one computes the seeds; types have their numbers in the schema. Ids
-/// are of element type i32, of u32 where one does not fit.
+/// Blocks are numbered as there, in the order of layers, so the last one computes the seeds; types have their numbers
+/// in the schema. Ids are of element type i32, of u32 where one does not fit.
 #[derive(Clone, Debug)]
 pub struct DeviceBatch {
     pub(super) graph: Graph,
@@ -57,7 +58,8 @@ impl DeviceBatch {
     pub fn num_blocks(&self) -> usize {
         self.hops.len()
     }
-    /// The nodes of a type in the whole batch, `[nodes]`: those of the first layer, the seeds, each once, first of them.
+    /// The nodes of a type in the whole batch, `[nodes]`: those of the first layer, the seeds, each once, first of
+    /// them.
     ///
     /// # Panics
     /// There is no such type.
@@ -73,8 +75,8 @@ impl DeviceBatch {
     pub fn seeds(&self, ntype: usize) -> Tensor<1, Int> {
         of_ntype(&self.seeds, ntype).tensor(self.graph.node_counts()[ntype])
     }
-    /// Where trees are disjoint: for each of the [`nodes`](Self::nodes) the position of its seed in the joint list of seeds, type after
-    /// type, `[nodes]`.
+    /// Where trees are disjoint: for each of the [`nodes`](Self::nodes) the position of its seed in the joint list of
+    /// seeds, type after type, `[nodes]`.
     ///
     /// # Panics
     /// There is no such type.
@@ -99,7 +101,8 @@ impl DeviceBatch {
     pub fn num_dst(&self, block: usize, ntype: usize) -> usize {
         *of_ntype(&self.hop(block).num_dst, ntype)
     }
-    /// Where the edges of each destination begin, `[destinations + 1]`, the end last; `None` where nothing is drawn of the type.
+    /// Where the edges of each destination begin, `[destinations + 1]`, the end last; `None` where nothing is drawn of
+    /// the type.
     ///
     /// # Panics
     /// There is no such block or type.
@@ -108,7 +111,8 @@ impl DeviceBatch {
         let found = self.found(block, etype)?;
         Some(Ids { list: found.indptr.clone(), len: found.num_dst + 1 }.tensor(found.positions.len + 1))
     }
-    /// Row of the source of each edge, `[edges]`, in the order of destinations; `None` where nothing is drawn of the type.
+    /// Row of the source of each edge, `[edges]`, in the order of destinations; `None` where nothing is drawn of the
+    /// type.
     ///
     /// # Panics
     /// There is no such block or type.
@@ -117,7 +121,8 @@ impl DeviceBatch {
         let (found, (s, _)) = (self.found(block, etype)?, self.graph.schema().ends(etype));
         Some(Ids { list: found.src.clone(), len: found.positions.len }.tensor(self.graph.node_counts()[s]))
     }
-    /// Id of each edge in the graph, `[edges]`, in the order of [`src`](Self::src); `None` where nothing is drawn of the type.
+    /// Id of each edge in the graph, `[edges]`, in the order of [`src`](Self::src); `None` where nothing is drawn of
+    /// the type.
     ///
     /// # Panics
     /// There is no such block or type.
@@ -211,7 +216,7 @@ pub(super) fn pick(at: &Ids, table: &CubeTensor) -> Ids {
     }
     let out = empty(list, Shape::from([n.max(4)]), list.dtype);
     let (count, dim) = grid(&list.client, n);
-    // SAFETY: the table has these places, `out` an entry for each; threads beyond them leave first.
+    // SAFETY: the table has these places, `out` an entry for each; threads beyond them return early.
     unsafe {
         pick_kernel::launch_unchecked(&list.client, count, dim, address(&[list, table], n), arg(list), arg(table), arg(&out), n);
     }

@@ -1,15 +1,16 @@
-//! Which edges of a node are drawn: one thread for every node.
+//! Draws the edges of each node, one thread per node.
 //!
-//! Uniform draws are those of the host, word for word: Floyd's algorithm (Bentley and Floyd, CACM 1987) on integers of Lemire (TOMACS
-//! 2019) from Philox. Weighted ones are of the same distribution: exponential keys (Efraimidis and Spirakis, IPL 2006).
+//! Uniform draws are those of the host, word for word: Floyd's algorithm (Bentley and Floyd, CACM 1987) on integers of
+//! Lemire (TOMACS 2019) from Philox. Weighted ones are of the same distribution: exponential keys (Efraimidis and
+//! Spirakis, IPL 2006).
 
 use cubecl::prelude::*;
 
 use crate::philox::{philox, pick};
 
-/// How the edges of a node are drawn, when a kernel is compiled.
+/// DrawOptions the edges of a node are drawn, when a kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct How {
+pub(crate) struct DrawOptions {
     /// Whether an edge may be drawn several times.
     pub(crate) replace: bool,
     /// Whether draws follow weights.
@@ -88,7 +89,7 @@ fn candidates(
     excluded: &[u32],
     edge_ids: &[u32],
     times: &[u32],
-    #[comptime] how: How,
+    #[comptime] how: DrawOptions,
 ) -> u32 {
     let mut candidates = end - start;
     if comptime!(how.weighted || how.filter.is_any()) {
@@ -121,7 +122,7 @@ pub(crate) fn count_kernel(
     counts: &mut [u32],
     n: usize,
     fanout: u32,
-    #[comptime] how: How,
+    #[comptime] how: DrawOptions,
 ) {
     let i = ABSOLUTE_POS;
     if i >= n {
@@ -180,7 +181,7 @@ pub(crate) fn uniform_kernel(
     n: usize,
     key_0: u32,
     key_1: u32,
-    #[comptime] how: How,
+    #[comptime] how: DrawOptions,
 ) {
     let i = ABSOLUTE_POS;
     if i >= n {
@@ -307,7 +308,7 @@ pub(crate) fn weighted_kernel(
     n: usize,
     key_0: u32,
     key_1: u32,
-    #[comptime] how: How,
+    #[comptime] how: DrawOptions,
 ) {
     let i = ABSOLUTE_POS;
     if i >= n {

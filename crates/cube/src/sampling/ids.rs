@@ -1,4 +1,4 @@
-//! Tensors of ids as the arrays of kernels, and back.
+//! Converts tensors of ids to kernel arguments and back.
 
 use burn::tensor::{DType, Int, Shape, Tensor};
 use burn_cubecl::CubeDevice;
@@ -67,7 +67,7 @@ impl Ids {
         let list = burn_cubecl::kernel::into_contiguous(list);
         let first = upload(arg, &[u32::MAX], device);
         let (count, dim) = grid(&list.client, len);
-        // SAFETY: `list` has `len` entries, as was checked; threads beyond them leave first.
+        // SAFETY: `list` has `len` entries, as was checked; threads beyond them return early.
         unsafe {
             check_kernel::launch_unchecked(
                 &list.client,

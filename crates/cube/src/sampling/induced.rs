@@ -1,4 +1,4 @@
-//! Subgraphs induced by the nodes of a batch, on a device.
+//! Induces subgraphs by the nodes of a batch on a device.
 
 use burn::tensor::{Int, Tensor};
 use burn_cubecl::tensor::CubeTensor;
@@ -9,16 +9,17 @@ use cubecl::prelude::*;
 use super::DeviceSampler;
 use super::batch::{DeviceBatch, edge_ids};
 use super::draw::{Filter, admits};
-use super::grow::{Tables, check_arrays_of_batch};
+use super::hops::{Tables, check_arrays_of_batch};
 use super::ids::{Ids, number_at};
 use crate::launch::{address, arg, arg_if, grid};
 use crate::layout::csc;
 use crate::scan::exclusive_sums;
 
-/// A subgraph of [`DeviceSampler`](crate::DeviceSampler), on its device: nodes and all edges between them, each array a tensor.
+/// A subgraph of [`DeviceSampler`](crate::DeviceSampler), on its device: nodes and all edges between them, each array a
+/// tensor.
 ///
-/// Types have their numbers in the schema. Edges stand by the row of their destination, those of one destination in ascending id. Ids
-/// are of element type i32, of u32 where one does not fit.
+/// Types have their numbers in the schema. Edges stand by the row of their destination, those of one destination in
+/// ascending id. Ids are of element type i32, of u32 where one does not fit.
 #[derive(Clone, Debug)]
 pub struct DeviceSubgraph {
     graph: Graph,
@@ -122,8 +123,8 @@ impl DeviceSampler {
             let (client, counts) = (list.client.clone(), self.ints(n));
             let addresses = |more: &[&CubeTensor]| address(&[&[&layout.indices, rows][..], more].concat(), n);
             let (count, dim) = grid(&client, n);
-            // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of edges, for which
-            // there are ids and bits; their sources have rows; threads beyond `n` leave first.
+            // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of
+            // edges, for which there are ids and bits; their sources have rows; threads beyond `n` return early.
             unsafe {
                 count_kernel::launch_unchecked(
                     &client,
@@ -178,7 +179,8 @@ impl DeviceSampler {
 }
 
 impl DeviceSubgraph {
-    /// Ids of the nodes of a type, `[nodes]`: the seeds, each once, then the others in the order in which they were found.
+    /// Ids of the nodes of a type, `[nodes]`: the seeds, each once, then the others in the order in which they were
+    /// found.
     ///
     /// # Panics
     /// There is no such type.

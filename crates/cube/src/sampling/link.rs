@@ -1,4 +1,4 @@
-//! Batches of edges for link prediction on a device.
+//! Makes batches of edges for link prediction on a device.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use super::batch::{DeviceBatch, pick};
 use super::ids::Ids;
 use super::{DeviceNegativeSampler, DeviceSampler};
 use crate::device::upload;
-use crate::layout::ends;
+use crate::layout::endpoints;
 
-/// Seed edges, negative pairs with their sources, and the blocks that compute the endpoints of all pairs, made on a device from ids that
-/// are there: the batches of a [`LinkSampler`](burn_gnn_sampling::LinkSampler) with
+/// Seed edges, negative pairs with their sources, and the blocks that compute the endpoints of all pairs, made on a
+/// device from ids that are there: the batches of a [`LinkSampler`](burn_gnn_sampling::LinkSampler) with
 /// [`NegativePairs::PerSource`](burn_gnn_sampling::NegativePairs::PerSource) for the same key, bit for bit.
 ///
 /// ```no_run
@@ -33,7 +33,8 @@ use crate::layout::ends;
 /// ```
 ///
 /// # Cost
-/// As [`DeviceNegativeSampler::per_source`] and [`DeviceSampler::sample_tensors`]; on the device 8 bytes per edge of the type.
+/// As [`DeviceNegativeSampler::per_source`] and [`DeviceSampler::sample_tensors`]; on the device 8 bytes per edge of
+/// the type.
 #[derive(Debug)]
 pub struct DeviceLinkSampler {
     sampler: DeviceSampler,
@@ -64,7 +65,8 @@ pub struct DeviceLinkBatch {
     pub positive: DeviceLinkRows,
     /// The negative pairs, those of one positive pair one after the other.
     pub negative: DeviceLinkRows,
-    /// Whether each negative pair is known to be no edge, `[pairs]`; see [`Negatives::is_strict`](burn_gnn_sampling::Negatives::is_strict).
+    /// Whether each negative pair is known to be no edge, `[pairs]`; see
+    /// [`Negatives::is_strict`](burn_gnn_sampling::Negatives::is_strict).
     pub is_strict: Tensor<1, Bool>,
 }
 
@@ -72,8 +74,8 @@ impl DeviceLinkSampler {
     /// Around edges of a type, without negatives; seed edges are left out of message passing.
     ///
     /// # Errors
-    /// Unknown or ambiguous type; edges of the sampler have times, which seeds have none of here: use a `LinkSampler` on the
-    /// [`DeviceSampler`].
+    /// Unknown or ambiguous type; edges of the sampler have times, which seeds have none of here: use a `LinkSampler`
+    /// on the [`DeviceSampler`].
     pub fn new(sampler: DeviceSampler, etype: impl EdgeKey) -> Result<Self, GraphError> {
         sampler.sampler().check_untimed()?;
         let etype = sampler.graph().schema().etype(etype)?;
@@ -136,7 +138,7 @@ impl DeviceLinkSampler {
     fn around(&self, ids: &Ids, device: &Device, key: SampleKey) -> Result<DeviceLinkBatch, GraphError> {
         let g = self.sampler.graph();
         let (relation, (s, d)) = (&g.relations()[self.etype], g.schema().ends(self.etype));
-        let (n, of_edges) = (ids.len, ends(relation, &self.sampler.device));
+        let (n, of_edges) = (ids.len, endpoints(relation, &self.sampler.device));
         let node = |table: &CubeTensor, t: usize| pick(ids, table).tensor(g.node_counts()[t]);
         let (src, dst) = (node(&of_edges.src, s), node(&of_edges.dst, d));
         let pairs = |(sampler, k): &(DeviceNegativeSampler, usize)| Ok((sampler.per_source(src.clone(), dst.clone(), *k, key)?, *k));
@@ -187,8 +189,9 @@ impl DeviceLinkSampler {
     }
 }
 
-/// Batches of edges of one type, as a [`Loader`](burn_gnn_sampling::Loader) makes them ahead: seeds come from the host and are copied to the
-/// device, where the batch stays. Features that the loader reads for it bring the ids of its nodes to the host.
+/// Batches of edges of one type, as a [`Loader`](burn_gnn_sampling::Loader) makes them ahead: seeds come from the host
+/// and are copied to the device, where the batch stays. Features that the loader reads for it bring the ids of its
+/// nodes to the host.
 impl Sampler for DeviceLinkSampler {
     type Seed = u32;
     type Batch = DeviceLinkBatch;

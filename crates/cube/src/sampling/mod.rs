@@ -1,13 +1,13 @@
-//! Neighbour sampling and blocks on a device, with the draws of the host.
+//! Samples neighbours and blocks on a device, with the draws of the host.
 
 mod batch;
 mod draw;
-mod grow;
+mod hops;
 mod ids;
 mod induced;
 mod link;
 mod negative;
-mod number;
+mod renumber;
 mod trees;
 
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +23,7 @@ use burn_gnn_sampling::{BlockSampler, MiniBatch, NeighborSampler, SampleKey};
 use crate::device::{check_arrays, check_size};
 use crate::error::CubeError;
 pub use batch::DeviceBatch;
-use grow::{Tables, arrays_of};
+use hops::{Tables, arrays_of};
 use ids::{Ids, number_at};
 pub use induced::DeviceSubgraph;
 pub use link::{DeviceLinkBatch, DeviceLinkRows, DeviceLinkSampler};
@@ -68,13 +68,14 @@ impl From<CubeError> for DeviceSampleError {
 
 /// A [`NeighborSampler`] whose draws, and the numbering of the nodes that they find, are a device's.
 ///
-/// The edges are copied to the device once. [`sample`](Self::sample) and its like take seeds of the host and return blocks there, as
-/// layers take them; [`sample_tensors`](Self::sample_tensors) takes seeds and leaves the batch on the device.
+/// The edges are copied to the device once. [`sample`](Self::sample) and its like take seeds of the host and return
+/// blocks there, as layers take them; [`sample_tensors`](Self::sample_tensors) takes seeds and leaves the batch on the
+/// device.
 ///
-/// Batches are those of the host for the same key, bit for bit, with masks, excluded edges, disjoint trees, seed times and every strategy
-/// but three: draws by weight
-/// ([`Strategy::Weighted`](burn_gnn_sampling::Strategy::Weighted), [`Strategy::InDegree`](burn_gnn_sampling::Strategy::InDegree)) are of the
-/// same distribution (keys of 24 bits, so a weight below 2⁻²⁴ of the sum of its row may be drawn too often), and
+/// Batches are those of the host for the same key, bit for bit, with masks, excluded edges, disjoint trees, seed times
+/// and every strategy but three: draws by weight ([`Strategy::Weighted`](burn_gnn_sampling::Strategy::Weighted),
+/// [`Strategy::InDegree`](burn_gnn_sampling::Strategy::InDegree)) are of the same distribution (keys of 24 bits, so a
+/// weight below 2⁻²⁴ of the sum of its row may be drawn too often), and
 /// [`Strategy::Labor`](burn_gnn_sampling::Strategy::Labor) is refused.
 ///
 /// ```no_run
@@ -91,10 +92,11 @@ impl From<CubeError> for DeviceSampleError {
 ///
 /// # Cost
 /// On the device the graph's in-edges, 4 bytes per edge for [`Strategy::TopK`](burn_gnn_sampling::Strategy::TopK),
-/// [`Strategy::Latest`](burn_gnn_sampling::Strategy::Latest), weights and times, a bit per edge for masks, and for each of the batches that are
-/// made at the same time 4 bytes per node and, where edges are excluded, a bit per edge. A thread for every node of a batch, whose time
-/// grows with the square of the fan-out; with weights, masks, exclusion, `TopK` or `Latest` with the degree too. Two waits for the device
-/// for every hop and relation, one for the seeds of a type, one for the batch.
+/// [`Strategy::Latest`](burn_gnn_sampling::Strategy::Latest), weights and times, a bit per edge for masks, and for each
+/// of the batches that are made at the same time 4 bytes per node and, where edges are excluded, a bit per edge. A
+/// thread for every node of a batch, whose time grows with the square of the fan-out; with weights, masks, exclusion,
+/// `TopK` or `Latest` with the degree too. Two waits for the device for every hop and relation, one for the seeds of a
+/// type, one for the batch.
 #[derive(Debug)]
 pub struct DeviceSampler {
     sampler: NeighborSampler,
@@ -113,8 +115,8 @@ impl DeviceSampler {
     /// Samples on `device`, as `sampler` does on the host.
     ///
     /// # Errors
-    /// A device without kernels, or one that does not bind all arrays that draws need; a graph that does not fit; a strategy that only the
-    /// host knows: [`Strategy::Labor`](burn_gnn_sampling::Strategy::Labor).
+    /// A device without kernels, or one that does not bind all arrays that draws need; a graph that does not fit; a
+    /// strategy that only the host knows: [`Strategy::Labor`](burn_gnn_sampling::Strategy::Labor).
     pub fn new(sampler: NeighborSampler, device: &Device) -> Result<Self, DeviceSampleError> {
         let device = cube_device(device)?;
         if let Some(what) = sampler.device_lacks() {
@@ -150,7 +152,8 @@ impl DeviceSampler {
     /// [`NeighborSampler::sample`], edges of any time are candidates.
     ///
     /// # Errors
-    /// Unknown type or one named twice, a seed out of range, more nodes and edges of one hop and relation than 32 bits number.
+    /// Unknown type or one named twice, a seed out of range, more nodes and edges of one hop and relation than 32 bits
+    /// number.
     pub fn sample<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -175,8 +178,8 @@ impl DeviceSampler {
         self.make(self.upload("seeds", &seeds)?, None, self.upload("edges", &edges)?, key)?.into_batch(&self.sampler)
     }
 
-    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop, each seed in a tree of its own, as
-    /// [`NeighborSampler::sample_before`] does.
+    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop, each seed in a tree
+    /// of its own, as [`NeighborSampler::sample_before`] does.
     ///
     /// # Errors
     /// As there; more nodes and edges of one hop and relation than 2³⁰, or than a buffer of the device has room for.
@@ -190,9 +193,10 @@ impl DeviceSampler {
         self.make(self.upload("seeds", &seeds)?, Some(times.concat()), none, key)?.into_batch(&self.sampler)
     }
 
-    /// A batch around seeds that are on the device, given per node type; seeds given twice share a row. Edges given by id per edge type
-    /// are never drawn. Seeds have no time: as under [`NeighborSampler::sample`], edges of any time are candidates. The batch stays on the
-    /// device: [`DeviceBatch`] has its nodes and edges as tensors, and makes a [`MiniBatch`] when it is asked for one.
+    /// A batch around seeds that are on the device, given per node type; seeds given twice share a row. Edges given by
+    /// id per edge type are never drawn. Seeds have no time: as under [`NeighborSampler::sample`], edges of any time
+    /// are candidates. The batch stays on the device: [`DeviceBatch`] has its nodes and edges as tensors, and makes a
+    /// [`MiniBatch`] when it is asked for one.
     ///
     /// ```no_run
     /// use burn::tensor::{Device, DeviceKind, Tensor};
@@ -210,8 +214,8 @@ impl DeviceSampler {
     /// ```
     ///
     /// # Errors
-    /// Unknown type or one named twice; ids out of range, on another device or of another element type than i32 and u32; more nodes and
-    /// edges of one hop and relation than 32 bits number.
+    /// Unknown type or one named twice; ids out of range, on another device or of another element type than i32 and
+    /// u32; more nodes and edges of one hop and relation than 32 bits number.
     ///
     /// # Cost
     /// One wait for the device more for every tensor, whose ids are checked there.
@@ -225,8 +229,9 @@ impl DeviceSampler {
         self.make(seeds, None, excluded, key)
     }
 
-    /// The subgraph induced by all nodes of a batch, as [`NeighborSampler::induced`] makes it: `dropped` edges, by id per edge type, are
-    /// neither followed nor in it. Without hops it is that of the seeds. Seeds have no time: edges of any time are followed, and in it.
+    /// The subgraph induced by all nodes of a batch, as [`NeighborSampler::induced`] makes it: `dropped` edges, by id
+    /// per edge type, are neither followed nor in it. Without hops it is that of the seeds. Seeds have no time: edges
+    /// of any time are followed, and in it.
     ///
     /// # Errors
     /// As [`sample_excluding`](Self::sample_excluding).
@@ -319,7 +324,8 @@ impl DeviceSampler {
         let known = pool().pop();
         let mut tables = known.unwrap_or_else(|| self.tables());
         let made = f(&mut tables)?;
-        // Launches of other threads do not wait for those of this one: what it wrote must be done before another batch takes the tables.
+        // Launches of other threads do not wait for those of this one: what it wrote must be done before another batch
+        // takes the tables.
         if let Some(rows) = tables.rows.first() {
             number_at(rows, 0);
         }

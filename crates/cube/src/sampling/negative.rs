@@ -1,4 +1,4 @@
-//! Negative pairs on a device, with the draws of the host.
+//! Draws negative pairs on a device, with the draws of the host.
 
 use burn::tensor::{Bool, Device, Int, Tensor};
 use burn_cubecl::CubeDevice;
@@ -35,8 +35,9 @@ use crate::philox::{philox, pick};
 /// ```
 ///
 /// # Cost
-/// On the device, 4 bytes per node that pairs keep and per edge. A thread for every positive pair, `O(k · log degree)`, with
-/// [`with_unique`](NegativeSampler::with_unique) `O(k²)`; a thread for every global pair, and on the host `O(nodes)` per call.
+/// On the device, 4 bytes per node that pairs keep and per edge. A thread for every positive pair, `O(k · log degree)`,
+/// with [`with_unique`](NegativeSampler::with_unique) `O(k²)`; a thread for every global pair, and on the host
+/// `O(nodes)` per call.
 #[derive(Debug)]
 pub struct DeviceNegativeSampler {
     sampler: NegativeSampler,
@@ -76,15 +77,16 @@ impl DeviceNegatives {
     }
 }
 
-/// How nodes are drawn, when a kernel is compiled.
+/// NegativeOptions nodes are drawn, when a kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct How {
+struct NegativeOptions {
     strict: bool,
     unique: bool,
     shared: bool,
 }
 
-/// How many of the ascending numbers `row[start..end]` are `x` or less; with `outside` of those numbers less their place among them.
+/// NegativeOptions many of the ascending numbers `row[start..end]` are `x` or less; with `outside` of those numbers less their
+/// place among them.
 #[cube]
 fn place(row: &[u32], start: u32, end: u32, x: u32, #[comptime] outside: bool) -> u32 {
     let mut low = 0u32;
@@ -120,7 +122,7 @@ fn pairs_kernel(
     nodes: u32,
     key_0: u32,
     key_1: u32,
-    #[comptime] how: How,
+    #[comptime] how: NegativeOptions,
 ) {
     let i = ABSOLUTE_POS;
     if i >= n {
@@ -311,8 +313,8 @@ impl DeviceNegativeSampler {
     /// Draws on `device`, as `sampler` does on the host.
     ///
     /// # Errors
-    /// A device without kernels, edges that do not fit there, or draws that only the host knows: by in-degree or weight, conditional
-    /// ones, and over edges with times.
+    /// A device without kernels, edges that do not fit there, or draws that only the host knows: by in-degree or
+    /// weight, conditional ones, and over edges with times.
     pub fn new(sampler: NegativeSampler, device: &Device) -> Result<Self, DeviceSampleError> {
         let device = cube_device(device)?;
         if let Some(what) = sampler.device_lacks() {
@@ -335,18 +337,18 @@ impl DeviceNegativeSampler {
         &self.device
     }
 
-    /// `k` negatives for each positive pair `src[i] -> dst[i]`, both `[pairs]`, with its source: entries `i * k..(i + 1) * k`, as
-    /// [`NegativeSampler::per_source`] draws them.
+    /// `k` negatives for each positive pair `src[i] -> dst[i]`, both `[pairs]`, with its source: entries
+    /// `i * k..(i + 1) * k`, as [`NegativeSampler::per_source`] draws them.
     ///
     /// # Errors
-    /// A sampler of sources; tensors of different lengths, on another device or of another element type than i32 and u32, ids out of
-    /// range, 2³² pairs or more.
+    /// A sampler of sources; tensors of different lengths, on another device or of another element type than i32 and
+    /// u32, ids out of range, 2³² pairs or more.
     pub fn per_source(&self, src: Tensor<1, Int>, dst: Tensor<1, Int>, k: usize, key: SampleKey) -> Result<DeviceNegatives, GraphError> {
         self.of_pairs(false, ("src", src), ("dst", dst), k, key)
     }
 
-    /// `k` negatives for each positive pair `src[i] -> dst[i]`, both `[pairs]`, with its destination: entries `i * k..(i + 1) * k`, as
-    /// [`NegativeSampler::per_destination`] draws them.
+    /// `k` negatives for each positive pair `src[i] -> dst[i]`, both `[pairs]`, with its destination: entries
+    /// `i * k..(i + 1) * k`, as [`NegativeSampler::per_destination`] draws them.
     ///
     /// # Errors
     /// A sampler of destinations; as [`per_source`](Self::per_source).
@@ -383,9 +385,9 @@ impl DeviceNegativeSampler {
         if n > 0 {
             let client = self.indptr.client.clone();
             let (count, dim) = grid(&client, pairs);
-            let how = How { strict: facts.strict, unique: facts.unique, shared: facts.shared };
-            // SAFETY: ids were checked, nodes that pairs keep have offsets and these positions of nodes; outputs have `k` entries for
-            // each of the pairs; threads beyond the pairs leave first.
+            let how = NegativeOptions { strict: facts.strict, unique: facts.unique, shared: facts.shared };
+            // SAFETY: ids were checked, nodes that pairs keep have offsets and these positions of nodes; outputs have
+            // `k` entries for each of the pairs; threads beyond the pairs return early.
             unsafe {
                 pairs_kernel::launch_unchecked(
                     &client,
@@ -409,14 +411,14 @@ impl DeviceNegativeSampler {
             }
         }
         let (src, dst) = if of_sources { (out, out_kept) } else { (out_kept, out) };
-        Ok(DeviceNegatives { src, dst, strict, nodes: self.ends() })
+        Ok(DeviceNegatives { src, dst, strict, nodes: self.endpoints() })
     }
 
     /// `count` pairs out of all that have no edge, each equally likely, as [`NegativeSampler::global`] draws them.
     ///
     /// # Errors
-    /// As [`NegativeSampler::global`]; a sampler of pairs that all differ ([`NegativeSampler::with_unique`]), whose draws depend on one
-    /// another; 2³² pairs or more.
+    /// As [`NegativeSampler::global`]; a sampler of pairs that all differ ([`NegativeSampler::with_unique`]), whose
+    /// draws depend on one another; 2³² pairs or more.
     pub fn global(&self, count: usize, key: SampleKey) -> Result<DeviceNegatives, GraphError> {
         let GlobalDraws { key, strict: is_strict, before } = self.sampler.device_global(count, key)?;
         let facts = self.sampler.device_facts();
@@ -430,13 +432,13 @@ impl DeviceNegativeSampler {
             // Lower words from which on draws are accepted (Lemire).
             let least = total.wrapping_neg() % total;
             let client = self.indptr.client.clone();
-            let (units, dim) = grid(&client, n);
-            // SAFETY: ranks lie below the last of `before`, so that the source found is one, of whose nodes or free ones the rest is the
-            // number; outputs have an entry for every pair; threads beyond the pairs leave first.
+            let (count, dim) = grid(&client, n);
+            // SAFETY: ranks lie below the last of `before`, so that the source found is one, of whose nodes or free
+            // ones the rest is the number; outputs have an entry for every pair; threads beyond the pairs return early.
             unsafe {
                 global_kernel::launch_unchecked(
                     &client,
-                    units,
+                    count,
                     dim,
                     address(&[&self.indices, &before, &src.list], n),
                     arg(&before),
@@ -457,11 +459,11 @@ impl DeviceNegativeSampler {
                 );
             }
         }
-        Ok(DeviceNegatives { src, dst, strict, nodes: self.ends() })
+        Ok(DeviceNegatives { src, dst, strict, nodes: self.endpoints() })
     }
 
     /// Nodes of sources and destinations.
-    fn ends(&self) -> [usize; 2] {
+    fn endpoints(&self) -> [usize; 2] {
         let facts = self.sampler.device_facts();
         let [kept, drawn] = facts.nodes;
         if facts.of_sources { [drawn, kept] } else { [kept, drawn] }

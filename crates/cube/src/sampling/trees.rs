@@ -1,16 +1,17 @@
-//! Rows for nodes in trees: a node has one for every root that it was reached from.
+//! Numbers nodes of disjoint trees: one row per node and root.
 //!
-//! As [`number`](super::number) does for nodes, with a hash table of open addressing in the place of a table of all nodes. Items are
-//! the rows so far, then the edges found; an item goes to the slot of its node and root, where the smallest number stays.
+//! As [`renumber`](super::renumber) does for nodes, with a hash table of open addressing in the place of a table of all
+//! nodes. Items are the rows so far, then the edges found; an item goes to the slot of its node and root, where the
+//! smallest number stays.
 
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::GraphError;
 use cubecl::prelude::*;
 
 use super::DeviceSampler;
-use super::grow::copy;
+use super::hops::copy;
 use super::ids::{Ids, check_room, number_at};
-use super::number::forget_kernel;
+use super::renumber::forget_kernel;
 use crate::device::upload;
 use crate::launch::{address, arg, grid};
 use crate::scan::exclusive_sums;
@@ -147,7 +148,8 @@ fn row_kernel(
 }
 
 impl DeviceSampler {
-    /// One tree per seed, numbered over all types; edges that have times are seen before those of the trees, if there are any.
+    /// One tree per seed, numbered over all types; edges that have times are seen before those of the trees, if there
+    /// are any.
     ///
     /// # Errors
     /// More seeds than a buffer of the device holds.
@@ -161,8 +163,8 @@ impl DeviceSampler {
             if ids.len > 0 {
                 let original = self.original(t);
                 let (count, dim) = grid(&highs.client, ids.len);
-                // SAFETY: seeds are nodes, which have original ids where there are any; `highs` has an entry for every seed of all types;
-                // threads beyond the seeds leave first.
+                // SAFETY: seeds are nodes, which have original ids where there are any; `highs` has an entry for every
+                // seed of all types; threads beyond the seeds return early.
                 unsafe {
                     root_kernel::launch_unchecked(
                         &highs.client,
@@ -214,9 +216,10 @@ impl DeviceSampler {
         let [item_nodes, item_roots] = [&nodes.list, &*roots].map(|known| copy(known, next, self.ints(items)));
         let [firsts, is_first] = [(); 2].map(|()| self.ints(edges));
         let addresses = |n| address(&[&slots, &item_nodes, indices, &positions.list], n);
-        // SAFETY: positions are those of edges of the relation, `indptr` their offsets by destination, each of which has a root. There are
-        // more slots than items, a power of two of them, so that every search ends, at a slot that has an item. All other arrays have an
-        // entry for every item, or every edge; threads beyond the last leave first.
+        // SAFETY: positions are those of edges of the relation, `indptr` their offsets by destination, each of which
+        // has a root. There are more slots than items, a power of two of them, so that every search ends, at a slot
+        // that has an item. All other arrays have an entry for every item, or every edge; threads beyond the last
+        // return early.
         unsafe {
             let (count, dim) = grid(&client, capacity);
             forget_kernel::launch_unchecked(&client, count, dim, addresses(capacity), arg(&slots), capacity);
@@ -267,8 +270,8 @@ impl DeviceSampler {
         let new = number_at(&order, edges) as usize;
         let [list, new_roots] = [&nodes.list, &*roots].map(|known| copy(known, next, self.ints(next + new)));
         let (count, dim) = grid(&client, edges);
-        // SAFETY: `list` and `new_roots` have room for the rows so far and the new ones, of which `order` counts the edges that met one
-        // first; first items lie below `next + edges`.
+        // SAFETY: `list` and `new_roots` have room for the rows so far and the new ones, of which `order` counts the
+        // edges that met one first; first items lie below `next + edges`.
         unsafe {
             row_kernel::launch_unchecked(
                 &client,

@@ -1,13 +1,13 @@
 //! Attention and its gradients.
 
-use burn_gnn_cube::{AttentionKept, AttentionScores, AttentionWants, attention, attention_grad};
+use burn_gnn_cube::{AttentionGradMask, AttentionKept, AttentionScores, attention, attention_grad};
 use burn_gnn_graph::{Relation, Stream};
 use burn_gnn_plan::{AttentionPlan, GatOptions, KeyedDropout};
 
 use crate::support::*;
 
 const SLOPE: f64 = 0.2;
-const ALL: AttentionWants = AttentionWants { z: true, first: true, second: true };
+const ALL: AttentionGradMask = AttentionGradMask { z: true, first: true, second: true };
 
 /// Scores are given where there is no slope.
 pub(crate) fn attention_plan(
@@ -29,7 +29,7 @@ struct Case<'a> {
     relation: &'a Relation,
     heads: usize,
     dim: usize,
-    /// Logits per edge instead of two ends.
+    /// Logits per edge instead of two endpoints.
     given: bool,
     prob: f64,
     ids: Option<&'a [u64]>,
@@ -127,7 +127,7 @@ impl Case<'_> {
         let dropout = (prob > 0.0).then(|| KeyedDropout { prob, stream, ids: ids.map(Into::into) });
         let plan = attention_plan(relation, heads, dim, (!given).then_some(SLOPE), dropout);
         let [a, b] = [(&first, rows[0]), (&second, rows[1])].map(|(x, n)| tensor(x, &[n, heads]));
-        let scores = if given { AttentionScores::Edges(a) } else { AttentionScores::Ends(a, b) };
+        let scores = if given { AttentionScores::Edges(a) } else { AttentionScores::Nodes(a, b) };
         let z = tensor(&z, &[src, heads, dim]);
         let what = format!("{what}, {heads} heads of {dim}, given {given}, dropout {prob}");
         let (out, stats) = attention(&plan, z.clone(), scores.clone());
@@ -146,7 +146,7 @@ impl Case<'_> {
             assert_eq!(shape(&d_second), [dst, heads], "{what}");
             close(&format!("{what}: d second"), &d_second, &want.second, tolerance);
         }
-        let (only, none, nothing) = attention_grad(&plan, grad, kept, AttentionWants { z: true, first: false, second: false });
+        let (only, none, nothing) = attention_grad(&plan, grad, kept, AttentionGradMask { z: true, first: false, second: false });
         assert_eq!((bytes(&only), shape(&none), shape(&nothing)), (bytes(&dz), vec![0], vec![0]), "{what}");
     }
 }
@@ -209,7 +209,7 @@ fn runs_repeat() {
     let dropout = Some(KeyedDropout { prob: 0.5, stream: Stream::new(1, "x", 2), ids: None });
     let plan = attention_plan(&relation, 4, 8, Some(SLOPE), dropout);
     let run = || {
-        let scores = AttentionScores::Ends(ends.0.clone(), ends.1.clone());
+        let scores = AttentionScores::Nodes(ends.0.clone(), ends.1.clone());
         let (out, stats) = attention(&plan, z.clone(), scores.clone());
         let kept = AttentionKept { out: out.clone(), stats: stats.clone(), z: z.clone(), scores };
         let (a, b, c) = attention_grad(&plan, grad.clone(), kept, ALL);

@@ -94,11 +94,11 @@ fn softmax_and_attention() {
     let dropped = KeyedDropout { prob: 0.5, stream, ids: None };
     let plan = attention_plan(&relation, 2, 8, Some(0.25), Some(dropped));
     check("attention", |x| {
-        let (z, scores) = (x(1, &[20, 2, 8]), AttentionScores::Ends(x(2, &[20, 2]), x(3, &[15, 2])));
+        let (z, scores) = (x(1, &[20, 2, 8]), AttentionScores::Nodes(x(2, &[20, 2]), x(3, &[15, 2])));
         let (out, stats) = attention(&plan, z.clone(), scores.clone());
         // A result of its own type each time, so that both runs read the same numbers.
         let kept = AttentionKept { out: x(4, &[15, 2, 8]), stats: stats.clone(), z, scores };
-        let wants = AttentionWants { z: true, first: true, second: true };
+        let wants = AttentionGradMask { z: true, first: true, second: true };
         let (dz, first, second) = attention_grad(&plan, x(5, &[15, 2, 8]), kept, wants);
         vec![out, stats, dz, first, second]
     });

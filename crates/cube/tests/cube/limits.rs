@@ -13,7 +13,8 @@ fn a_graph_that_fits_is_taken() {
     assert_eq!(check_device(&star(10), &device()), Ok(()));
 }
 
-/// Of 5 nodes and 7 edges, in the order of their destinations: offsets and sources, offsets, destinations and edge ids, both ends.
+/// Of 5 nodes and 7 edges, in the order of their destinations: offsets and sources, offsets, destinations and edge ids,
+/// both endpoints.
 #[test]
 fn edges_are_copied_ahead() {
     let Some(()) = adapter() else { return };

@@ -154,7 +154,8 @@ fn link_batches_of_tensors() {
     assert!(matches!(DeviceLinkSampler::new(on_device(&timed), "r"), Err(GraphError::Setting { arg: "times", .. })));
 }
 
-/// A loader makes link batches of a device as it makes those of the host, with any number of workers, features included.
+/// A loader makes link batches of a device as it makes those of the host, with any number of workers, features
+/// included.
 #[test]
 fn link_batches_of_tensors_are_loaded() {
     let Some(()) = adapter() else { return };

@@ -43,8 +43,8 @@ fn lying(shape: &[usize]) -> CubeTensor {
     CubeTensor::new_contiguous(x.client, x.device, Shape::from(shape.to_vec()), x.handle, x.dtype)
 }
 
-/// Seen with its two axes exchanged.
-fn turned(mut x: CubeTensor) -> CubeTensor {
+/// A view with its two axes exchanged.
+fn transposed(mut x: CubeTensor) -> CubeTensor {
     x.meta.swap(0, 1);
     x
 }
@@ -63,8 +63,8 @@ fn gspmm_operands() {
     refused("`rhs` is missing", || gspmm(&mul, x(), None));
     refused("`lhs` has a buffer of", || gspmm(&sum, Some(lying(&[7, 4])), None));
     // Columns apart, which a copy would bring together: it must not read behind the end either.
-    refused("`lhs` has a buffer of", || gspmm(&sum, Some(turned(lying(&[4, 7]))), None));
-    gspmm(&sum, Some(turned(zeros(&[4, 7]))), None);
+    refused("`lhs` has a buffer of", || gspmm(&sum, Some(transposed(lying(&[4, 7]))), None));
+    gspmm(&sum, Some(transposed(zeros(&[4, 7]))), None);
     let max = call(BinaryOp::CopyLhs, Reduce::Max);
     refused("`lhs` must have 7 rows", || gspmm_select(&max, Some(zeros(&[8, 4])), None));
     let (_, arg) = gspmm_select(&max, x(), None);
@@ -99,11 +99,11 @@ fn softmax_and_attention_operands() {
     refused("`grad` must have 20 rows of 2", || edge_softmax_grad(&plan, zeros(&[20, 2]), zeros(&[20, 1])));
     let call = attention_plan(&r, 2, 4, Some(0.2), None);
     let (z, a, b, g) = (|| zeros(&[7, 2, 4]), || zeros(&[7, 2]), || zeros(&[3, 2]), || zeros(&[3, 2, 4]));
-    let ends = || AttentionScores::Ends(a(), b());
+    let ends = || AttentionScores::Nodes(a(), b());
     let (_, stats) = attention(&call, z(), ends());
     refused("`z` must have 7 rows of 8", || attention(&call, zeros(&[7, 2, 3]), ends()));
-    refused("`a_src` must have 7 rows", || attention(&call, z(), AttentionScores::Ends(b(), b())));
-    refused("`a_dst` must have 3 rows", || attention(&call, z(), AttentionScores::Ends(a(), a())));
+    refused("`a_src` must have 7 rows", || attention(&call, z(), AttentionScores::Nodes(b(), b())));
+    refused("`a_dst` must have 3 rows", || attention(&call, z(), AttentionScores::Nodes(a(), a())));
     refused("`logits` must have 20 rows", || attention(&call, z(), AttentionScores::Edges(a())));
     let stream = Stream::new(1, "refusals", 2);
     let options =
@@ -113,7 +113,7 @@ fn softmax_and_attention_operands() {
     wrong("`dropout.ids` must have 20 rows (one per edge of the relation), got 19", plan(2, &options(0.5, 19)));
     wrong("`dropout.prob` must lie in [0, 1), got 1", plan(2, &options(1.0, 20)));
     let kept = |stats: &CubeTensor| AttentionKept { out: g(), stats: stats.clone(), z: z(), scores: ends() };
-    let wants = AttentionWants { z: true, first: true, second: true };
+    let wants = AttentionGradMask { z: true, first: true, second: true };
     attention_grad(&call, g(), kept(&stats), wants);
     refused("`stats` must have 3 rows of 4", || attention_grad(&call, g(), kept(&b()), wants));
     refused("`out` must have 3 rows", || attention_grad(&call, g(), AttentionKept { out: z(), ..kept(&stats) }, wants));

@@ -105,8 +105,8 @@ fn relations_of_their_own_and_no_seeds() {
 fn renumbered_graphs() {
     let Some(()) = adapter() else { return };
     let g = typed([80, 60], 900, 11);
-    let turned = g.reorder(NodeOrder::InDegree, EdgeOrder::ByDst).unwrap();
-    let sampler = NeighborSampler::new(&turned.graph, [3, 3]).unwrap().with_original_ids(&turned).unwrap();
+    let reordered = g.reorder(NodeOrder::InDegree, EdgeOrder::ByDst).unwrap();
+    let sampler = NeighborSampler::new(&reordered.graph, [3, 3]).unwrap().with_original_ids(&reordered).unwrap();
     let (key, seeds) = (SampleKey::new(4), [("a", [1u32, 5, 70])]);
     same("renumbered", &sampler.sample(seeds, key).unwrap(), &on_device(&sampler).sample(seeds, key).unwrap());
 }
@@ -174,7 +174,8 @@ fn weighted_draws_follow_weights() {
     }
 }
 
-/// Samplers of one graph, one after the other, whose weights may lie at the same address; a row of many edges, all of them taken.
+/// Samplers of one graph, one after the other, whose weights may lie at the same address; a row of many edges, all of
+/// them taken.
 #[test]
 fn weights_are_those_of_the_sampler() {
     let Some(()) = adapter() else { return };
@@ -213,7 +214,8 @@ fn loaders_take_device_samplers() {
     assert_eq!(batches, 4);
 }
 
-/// Some edges that are never drawn, some that one batch leaves out, in an order of edges that is not that of destinations.
+/// Some edges that are never drawn, some that one batch leaves out, in an order of edges that is not that of
+/// destinations.
 #[test]
 fn masks_and_excluded_edges() {
     let Some(()) = adapter() else { return };
@@ -427,12 +429,12 @@ fn same_trees(what: &str, want: &MiniBatch, got: &MiniBatch) {
 fn disjoint_trees() {
     let Some(()) = adapter() else { return };
     let g = typed([60, 50], 500, 37);
-    let turned = g.reorder(NodeOrder::InDegree, EdgeOrder::ByDst).unwrap();
+    let reordered = g.reorder(NodeOrder::InDegree, EdgeOrder::ByDst).unwrap();
     let seeds = [("a", vec![0u32, 9, 0, 30]), ("b", (0..50).collect())];
     let barred = [("t", (0..250u32).collect::<Vec<_>>())];
     for (fanouts, replace) in [(vec![2], false), (vec![3, 2], true), (vec![-1, -1], false)] {
         let sampler = |g: &Graph| NeighborSampler::new(g, fanouts.clone()).unwrap().with_replacement(replace).unwrap().with_disjoint(true);
-        for sampler in [sampler(&g), sampler(&turned.graph).with_original_ids(&turned).unwrap()] {
+        for sampler in [sampler(&g), sampler(&reordered.graph).with_original_ids(&reordered).unwrap()] {
             let device = on_device(&sampler);
             let (key, what) = (SampleKey::new(4), format!("{fanouts:?}, replace {replace}"));
             let (want, got) = (sampler.sample(seeds.clone(), key).unwrap(), device.sample(seeds.clone(), key).unwrap());
@@ -454,7 +456,8 @@ fn disjoint_trees() {
     }
 }
 
-/// Edges strictly before the time of the seed, of relations of which one has no times; alone, in loaders and around seed edges.
+/// Edges strictly before the time of the seed, of relations of which one has no times; alone, in loaders and around
+/// seed edges.
 #[test]
 fn seeds_with_times() {
     let Some(()) = adapter() else { return };

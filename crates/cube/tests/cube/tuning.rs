@@ -49,10 +49,10 @@ fn sums() {
 }
 
 #[test]
-fn winners() {
+fn max_and_min() {
     let Some(()) = adapter() else { return };
     let relation = large();
-    // Many ties: the first edge wins in every variant.
+    // Many ties: the first edge is taken in every variant.
     let x: Vec<f64> = Numbers::new(3).numbers(3000 * 16).into_iter().map(|x| (4.0 * x).round()).collect();
     let (x, g) = (tensor(&x, &[3000, 16]), tensor(&Numbers::new(4).numbers(2500 * 16), &[2500, 16]));
     for reduce in [Reduce::Max, Reduce::Min] {
@@ -89,9 +89,9 @@ fn attentions() {
     let [z, a, b, g] = [vec![3000, 4, 4], vec![3000, 4], vec![2500, 4], vec![2500, 4, 4]].map(|s| tensor(&numbers.numbers(size(&s)), &s));
     let dropout = Some(KeyedDropout { prob: 0.25, stream: Stream::new(7, "tuning", 8), ids: None });
     let plan = attention_plan(&relation, 4, 4, Some(0.2), dropout);
-    let wants = AttentionWants { z: true, first: true, second: true };
+    let wants = AttentionGradMask { z: true, first: true, second: true };
     the_same("attention", || {
-        let scores = AttentionScores::Ends(a.clone(), b.clone());
+        let scores = AttentionScores::Nodes(a.clone(), b.clone());
         let (out, stats) = attention(&plan, z.clone(), scores.clone());
         let kept = AttentionKept { out: out.clone(), stats: stats.clone(), z: z.clone(), scores };
         let (dz, da, db) = attention_grad(&plan, g.clone(), kept, wants);

@@ -1,10 +1,10 @@
-//! Weighted aggregation on CubeCL backends.
+//! Calls the GPU kernels of weighted aggregation.
 
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;
 
 use super::AggregatePlan;
-use super::operator::{AggregateGrad, AggregateGradWeight, Given};
+use super::operator::{AggregateGrad, AggregateGradWeight, GradInputs};
 use crate::operator::{OnCube, Tensors};
 
 impl OnCube for AggregatePlan {
@@ -17,7 +17,7 @@ impl OnCube for AggregatePlan {
 
 impl OnCube for AggregateGrad {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
-        let Given { grad, out, other: weight } = self.given(inputs);
+        let GradInputs { grad, out, other: weight } = self.given(inputs);
         let (d_x, d_bias) = cube::aggregate_grad(&self.plan, grad, out, weight, self.x, self.bias);
         d_x.into_iter().chain(d_bias).collect::<Vec<_>>().into()
     }
@@ -25,7 +25,7 @@ impl OnCube for AggregateGrad {
 
 impl OnCube for AggregateGradWeight {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
-        let Given { grad, out, other } = self.given(inputs);
+        let GradInputs { grad, out, other } = self.given(inputs);
         let Some(x) = other else { unreachable!("the gradient of weights is given `x`") };
         Tensors::one(cube::aggregate_grad_weight(&self.plan, grad, out, x))
     }

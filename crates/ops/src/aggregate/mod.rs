@@ -80,7 +80,7 @@ pub fn weighted_aggregate(
 /// [`weighted_aggregate`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Numbers of rows or degrees that are not those of the relation, a bias of another width, rows of more than
+/// Numbers of rows or degrees that are not those of the relation, a bias of another size, rows of more than
 /// `u32::MAX` entries, element types or devices that differ, an element type without a kernel, an activation out of
 /// its range.
 pub fn try_weighted_aggregate(

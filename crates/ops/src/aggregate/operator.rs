@@ -1,10 +1,10 @@
-//! Weighted aggregation and its gradients as operators.
+//! Implements `Operator` for weighted aggregation and its gradients.
 
 use burn::backend::tensor::FloatTensor;
 
 use super::{AggregatePlan, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors, wanted};
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted};
 
 /// `act(r_v · Σ w_e · l_u · x[u] + bias)` of `x`, `weight` and `bias`, as far as there are these.
 impl Operator for AggregatePlan {
@@ -24,12 +24,12 @@ impl Operator for AggregatePlan {
     fn gradient(&self) -> Gradient {
         Gradient::Backward
     }
-    fn keeps(&self, tracked: &[bool]) -> Keeps {
+    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
         let mut inputs = vec![false; tracked.len()];
         if self.weighted() {
             (inputs[0], inputs[1]) = (tracked[1], tracked[0]);
         }
-        Keeps { inputs, result: self.keeps_result() }
+        SavedForBackward { inputs, result: self.keeps_result() }
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         let out = saved.results.floats.pop();
@@ -52,8 +52,8 @@ impl Operator for AggregatePlan {
     }
 }
 
-/// The gradients of `x` and of the bias that are wanted, from that of the result, the result if there is an activation, and
-/// the weights if there are any and `x` is wanted.
+/// The gradients of `x` and of the bias that are wanted, from that of the result, the result if there is an activation,
+/// and the weights if there are any and `x` is wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct AggregateGrad {
     pub(crate) plan: AggregatePlan,
@@ -64,14 +64,14 @@ pub(crate) struct AggregateGrad {
 }
 
 /// What a gradient is computed from.
-pub(super) struct Given<B: GnnBackend> {
+pub(super) struct GradInputs<B: GnnBackend> {
     pub(super) grad: FloatTensor<B>,
     pub(super) out: Option<FloatTensor<B>>,
     /// The weights, or `x` for their gradient.
     pub(super) other: Option<FloatTensor<B>>,
 }
 
-impl<B: GnnBackend> Given<B> {
+impl<B: GnnBackend> GradInputs<B> {
     fn new(plan: &AggregatePlan, inputs: Tensors<B>, other: bool) -> Self {
         let mut inputs = inputs.read();
         Self { grad: inputs.float(), out: inputs.float_if(plan.keeps_result()), other: inputs.float_if(other) }
@@ -79,8 +79,8 @@ impl<B: GnnBackend> Given<B> {
 }
 
 impl AggregateGrad {
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> Given<B> {
-        Given::new(&self.plan, inputs, self.plan.weighted() && self.x)
+    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
+        GradInputs::new(&self.plan, inputs, self.plan.weighted() && self.x)
     }
 }
 
@@ -107,8 +107,8 @@ pub(crate) struct AggregateGradWeight {
 }
 
 impl AggregateGradWeight {
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> Given<B> {
-        Given::new(&self.plan, inputs, true)
+    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
+        GradInputs::new(&self.plan, inputs, true)
     }
 }
 

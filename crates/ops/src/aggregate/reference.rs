@@ -1,11 +1,11 @@
-//! The unfused composition: the oracle of tests, and what a backend without kernels runs.
+//! Composes weighted aggregation of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Shape, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 
-use super::operator::{AggregateGrad, Given};
+use super::operator::{AggregateGrad, GradInputs};
 use super::{AggregateOptions, AggregatePlan, DegreeScale};
 use crate::check::accept;
 use crate::gspmm::{BinaryOp, GspmmGrad, Reduce, gspmm_on, gspmm_reference};
@@ -81,7 +81,7 @@ fn of_product<B: GnnBackend>(h: FloatTensor<B>, other: Option<FloatTensor<B>>, w
     B::run(std::iter::once(h).chain(other.map(widen::<B>)).collect::<Vec<_>>().into(), op).read().float()
 }
 
-pub(super) fn gradient<B: GnnBackend>(AggregateGrad { plan, x, bias }: &AggregateGrad, given: Given<B>) -> Tensors<B> {
+pub(super) fn gradient<B: GnnBackend>(AggregateGrad { plan, x, bias }: &AggregateGrad, given: GradInputs<B>) -> Tensors<B> {
     let dtype = given.grad.dtype();
     let h = before_activation::<B>(given.grad, given.out, plan);
     let d_bias = bias.then(|| narrow::<B>(B::float_reshape(B::float_sum_dim(h.clone(), 0), Shape::from(vec![plan.width()])), dtype));
@@ -92,7 +92,7 @@ pub(super) fn gradient<B: GnnBackend>(AggregateGrad { plan, x, bias }: &Aggregat
     d_x.into_iter().chain(d_bias).collect::<Vec<_>>().into()
 }
 
-pub(super) fn gradient_of_weight<B: GnnBackend>(given: Given<B>, plan: &AggregatePlan) -> FloatTensor<B> {
+pub(super) fn gradient_of_weight<B: GnnBackend>(given: GradInputs<B>, plan: &AggregatePlan) -> FloatTensor<B> {
     let dtype = given.grad.dtype();
     let h = scaled::<B>(before_activation::<B>(given.grad, given.out, plan), plan.destination());
     let x = given.other.map(|x| scaled::<B>(widen::<B>(x), plan.source()));

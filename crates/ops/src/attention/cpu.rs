@@ -1,10 +1,10 @@
-//! Attention on the tensors of CPU backends.
+//! Calls the CPU kernels of attention.
 
 use burn::backend::TensorMetadata;
 use burn_gnn_cpu::{Elem, attention as kernel};
 
 use super::AttentionPlan;
-use super::operator::{AttentionGrad, Given};
+use super::operator::{AttentionGrad, GradInputs};
 use crate::operator::Tensors;
 use crate::operator::cpu::{Host, by_dtype};
 
@@ -18,10 +18,10 @@ pub(super) fn forward<B: Host>(plan: &AttentionPlan, inputs: Tensors<B>) -> Tens
     })
 }
 
-pub(super) fn gradient<B: Host>(op: &AttentionGrad, given: Given<B>) -> Tensors<B> {
+pub(super) fn gradient<B: Host>(op: &AttentionGrad, given: GradInputs<B>) -> Tensors<B> {
     by_dtype!(given.grad.dtype(), T => {
         let second = given.second.as_ref().map(B::floats::<T>);
-        let slices = kernel::Given::<'_, T> {
+        let slices = kernel::GradInputs::<'_, T> {
             grad: &B::floats::<T>(&given.grad),
             out: &B::floats::<T>(&given.out),
             stats: &B::floats::<<T as Elem>::Acc>(&given.stats),

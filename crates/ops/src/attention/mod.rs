@@ -1,4 +1,4 @@
-//! Attention over in-edges in one pass: softmax of scores, dropout, weighted sum.
+//! Fused attention over in-edges: softmax of scores, dropout and weighted sum in one pass.
 
 mod cpu;
 #[cfg(feature = "cube")]
@@ -133,7 +133,7 @@ pub fn gat_attention_reference(relation: &Relation, z: Tensor<3>, a_src: Tensor<
 /// destination and head. The gradient itself is not differentiable and panics if asked.
 ///
 /// # Cost
-/// As [`gat_attention`], with a row of logits read per edge in place of scores made from both ends.
+/// As [`gat_attention`], with logits given per edge instead of scores computed from both endpoints.
 ///
 /// # Panics
 /// With the text of the error that [`try_attention`] returns.

@@ -1,10 +1,10 @@
-//! Attention and its gradient as operators.
+//! Implements `Operator` for attention and its gradient.
 
 use burn::backend::tensor::FloatTensor;
 
 use super::{AttentionPlan, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors, wanted};
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted};
 
 /// The result and its statistics ([`AttentionPlan::stats_shape`]), from `z` and `a_src`, `a_dst` or given scores.
 impl Operator for AttentionPlan {
@@ -29,8 +29,8 @@ impl Operator for AttentionPlan {
     fn gradient(&self) -> Gradient {
         Gradient::Backward
     }
-    fn keeps(&self, tracked: &[bool]) -> Keeps {
-        Keeps { inputs: vec![true; tracked.len()], result: true }
+    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
+        SavedForBackward { inputs: vec![true; tracked.len()], result: true }
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         let mut floats = vec![grad];
@@ -54,7 +54,7 @@ pub(crate) struct AttentionGrad {
 }
 
 /// What the gradient is computed from.
-pub(super) struct Given<B: GnnBackend> {
+pub(super) struct GradInputs<B: GnnBackend> {
     pub(super) grad: FloatTensor<B>,
     pub(super) out: FloatTensor<B>,
     pub(super) stats: FloatTensor<B>,
@@ -67,11 +67,11 @@ pub(super) struct Given<B: GnnBackend> {
 
 impl AttentionGrad {
     /// The inputs by name.
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> Given<B> {
+    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
         let mut inputs = inputs.read();
         let mut next = || inputs.float();
         let (grad, out, stats, z, first) = (next(), next(), next(), next(), next());
-        Given { grad, out, stats, z, first, second: inputs.float_if(self.plan.slope().is_some()) }
+        GradInputs { grad, out, stats, z, first, second: inputs.float_if(self.plan.slope().is_some()) }
     }
     /// Shapes of all gradients.
     pub(super) fn shapes(&self) -> [Vec<usize>; 3] {

@@ -1,4 +1,4 @@
-//! Attention in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
+//! Composes attention of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 //!
 //! Scores, weights and messages are made for every edge, so this costs `edges · heads · features` numbers.
 
@@ -7,7 +7,7 @@ use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
 use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
 
 use super::AttentionPlan;
-use super::operator::{AttentionGrad, Given};
+use super::operator::{AttentionGrad, GradInputs};
 use crate::gspmm::reference::copy;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 use crate::operator::{GnnBackend, Tensors};
@@ -22,12 +22,12 @@ fn reshape<B: Backend, const D: usize>(x: FloatTensor<B>, shape: [usize; D]) -> 
 }
 
 /// One row per edge of an operand on nodes.
-struct Ends<B: Backend> {
+struct Endpoints<B: Backend> {
     src: IntTensor<B>,
     dst: IntTensor<B>,
 }
 
-impl<B: Backend> Ends<B> {
+impl<B: Backend> Endpoints<B> {
     fn new(plan: &AttentionPlan, device: &Device<B>) -> Self {
         Self { src: index::<B>(plan.relation().src(), device), dst: index::<B>(plan.relation().dst(), device) }
     }
@@ -81,7 +81,7 @@ pub(crate) fn gat<B: Backend>(
     if plan.is_empty() {
         return zeros::<B>(&z, plan);
     }
-    let ends = Ends::<B>::new(plan, &z.device());
+    let ends = Endpoints::<B>::new(plan, &z.device());
     let sum = B::float_add(ends.at_src(widen::<B>(a_src)), ends.at_dst(widen::<B>(a_dst)));
     forward::<B>(z, leaky::<B>(sum, plan.slope().unwrap_or_default()).0, &ends, plan)
 }
@@ -90,7 +90,7 @@ pub(crate) fn edges<B: Backend>(z: FloatTensor<B>, logits: FloatTensor<B>, plan:
     if plan.is_empty() {
         return zeros::<B>(&z, plan);
     }
-    let ends = Ends::<B>::new(plan, &z.device());
+    let ends = Endpoints::<B>::new(plan, &z.device());
     forward::<B>(z, widen::<B>(logits), &ends, plan)
 }
 
@@ -105,7 +105,7 @@ fn zeros<B: Backend>(z: &FloatTensor<B>, plan: &AttentionPlan) -> (FloatTensor<B
 fn forward<B: Backend>(
     z: FloatTensor<B>,
     scores: FloatTensor<B>,
-    ends: &Ends<B>,
+    ends: &Endpoints<B>,
     plan: &AttentionPlan,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let (dtype, device, wide) = (z.dtype(), z.device(), scores.dtype());
@@ -144,15 +144,15 @@ fn part_of<B: Backend>(stats: FloatTensor<B>, at: usize, plan: &AttentionPlan) -
     reshape::<B, 2>(part, [dst, heads])
 }
 
-pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: Given<B>) -> Tensors<B> {
-    let Given { grad, out, stats, z, first, second } = given;
+pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) -> Tensors<B> {
+    let GradInputs { grad, out, stats, z, first, second } = given;
     let (plan, dtype, device) = (&op.plan, grad.dtype(), grad.device());
     let (relation, heads, dim) = (plan.relation(), plan.heads(), plan.dim());
     let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());
     if plan.is_empty() || dim == 0 {
         return op.wanted(op.shapes()).into_iter().map(|shape| nothing::<B>(shape.into(), &grad, dtype)).collect::<Vec<_>>().into();
     }
-    let ends = Ends::<B>::new(plan, &device);
+    let ends = Endpoints::<B>::new(plan, &device);
     let (is_gat, pre) = match second {
         Some(second) => (true, B::float_add(ends.at_src(widen::<B>(first)), ends.at_dst(widen::<B>(second)))),
         None => (false, widen::<B>(first)),

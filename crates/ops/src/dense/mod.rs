@@ -1,4 +1,4 @@
-//! Dense operators, which know no graph: what a training step does between messages.
+//! Dense operators of a training step, which know no graph.
 //!
 //! | module | why it exists beside Burn's own |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Softmax on the tensors of CPU backends.
+//! Calls the CPU kernels of softmax.
 
 use burn::backend::TensorMetadata;
 use burn_gnn_cpu::softmax as kernel;

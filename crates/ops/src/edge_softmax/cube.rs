@@ -1,4 +1,4 @@
-//! Softmax on CubeCL backends.
+//! Calls the GPU kernels of softmax.
 
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;

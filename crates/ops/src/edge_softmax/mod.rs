@@ -25,7 +25,7 @@ const NAME: &str = "edge_softmax";
 const ON: &str = "edge_softmax_on";
 const ACROSS: &str = "edge_softmax_across";
 
-/// Softmax over the edges that share an end, `y[e] = exp(x[e]) / Σ exp(x[e'])` with `e'` from the edges of
+/// Softmax over the edges that share an endpoint, `y[e] = exp(x[e]) / Σ exp(x[e'])` with `e'` from the edges of
 /// `e`'s destination ([`NormBy::Dst`]) or source ([`NormBy::Src`]), for every feature entry on its own.
 ///
 /// # Shapes
@@ -159,7 +159,7 @@ pub fn try_edge_softmax_on<const D: usize>(
     Ok(tensor(plan, [logits.into_dispatch()]))
 }
 
-/// One softmax over the edges of several relations that end in one node type: an edge's probability is
+/// One softmax over the edges of several relations into one node type: an edge's probability is
 /// its share among all edges into its destination, whatever their relation.
 ///
 /// # Shapes

@@ -1,10 +1,10 @@
-//! Softmax over the edges of a node, or over the rows of a segment, and its gradient, as operators.
+//! Implements `Operator` for edge and segment softmax and their gradient.
 
 use burn::backend::tensor::FloatTensor;
 
 use super::{SoftmaxPlan, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors};
 
 const NAME: &str = "segment_softmax, edge_softmax";
 
@@ -25,8 +25,8 @@ impl Operator for SoftmaxPlan {
     fn gradient(&self) -> Gradient {
         Gradient::Backward
     }
-    fn keeps(&self, _tracked: &[bool]) -> Keeps {
-        Keeps { inputs: vec![false], result: true }
+    fn keeps(&self, _tracked: &[bool]) -> SavedForBackward {
+        SavedForBackward { inputs: vec![false], result: true }
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         let [y] = saved.results.take();

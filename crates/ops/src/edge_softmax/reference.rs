@@ -1,4 +1,4 @@
-//! Softmax in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
+//! Composes softmax of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, FloatDType, TensorMetadata};

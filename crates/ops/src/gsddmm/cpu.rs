@@ -1,9 +1,9 @@
-//! GSDDMM on the tensors of CPU backends.
+//! Calls the CPU kernels of GSDDMM.
 
 use burn::backend::TensorMetadata;
 use burn_gnn_cpu::gsddmm as kernel;
 
-use super::operator::{Given, GsddmmGrad};
+use super::operator::{GradInputs, GsddmmGrad};
 use super::{GsddmmPlan, SddmmOp};
 use crate::gspmm::Side;
 use crate::operator::Tensors;
@@ -23,10 +23,10 @@ pub(super) fn forward<B: Host>(plan: &GsddmmPlan, inputs: Tensors<B>) -> Tensors
     })
 }
 
-pub(super) fn gradient_of<B: Host>(GsddmmGrad { plan, side }: &GsddmmGrad, given: Given<B>) -> Tensors<B> {
+pub(super) fn gradient_of<B: Host>(GsddmmGrad { plan, side }: &GsddmmGrad, given: GradInputs<B>) -> Tensors<B> {
     by_dtype!(given.grad.dtype(), T => {
         let (lhs, rhs) = (floats_or_none::<B, T>(given.lhs.as_ref()), floats_or_none::<B, T>(given.rhs.as_ref()));
-        let d = kernel::gradient::<T>(plan, *side, kernel::Given { grad: &B::floats::<T>(&given.grad), lhs: &lhs, rhs: &rhs });
+        let d = kernel::gradient::<T>(plan, *side, kernel::GradInputs { grad: &B::floats::<T>(&given.grad), lhs: &lhs, rhs: &rhs });
         Tensors::one(B::from_floats(d, plan.operand_shape(*side)))
     })
 }

@@ -1,9 +1,9 @@
-//! GSDDMM on CubeCL backends.
+//! Calls the GPU kernels of GSDDMM.
 
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;
 
-use super::operator::{Given, GsddmmGrad};
+use super::operator::{GradInputs, GsddmmGrad};
 use super::{GsddmmPlan, SddmmOp};
 use crate::operator::{OnCube, Tensors};
 
@@ -22,7 +22,7 @@ impl OnCube for GsddmmPlan {
 
 impl OnCube for GsddmmGrad {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
-        let Given { grad, lhs, rhs } = self.given(inputs);
+        let GradInputs { grad, lhs, rhs } = self.given(inputs);
         Tensors::one(cube::gsddmm_grad(&self.plan, self.side, grad, lhs, rhs))
     }
 }

@@ -1,4 +1,4 @@
-//! Generalised sampled dense-dense products: a result for every edge from its ends and its own row.
+//! Generalised sampled dense-dense products (GSDDMM): a result per edge from its endpoints and its own features.
 
 mod cpu;
 #[cfg(feature = "cube")]
@@ -6,13 +6,13 @@ mod cube;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;
-mod names;
+mod named_ops;
 mod operator;
 mod reference;
 
 pub(crate) use burn_gnn_plan::{Gather, GsddmmPlan};
 pub use burn_gnn_plan::{SddmmOp, Target};
-pub use names::*;
+pub use named_ops::*;
 #[cfg(test)]
 pub(crate) use operator::GsddmmGrad;
 
@@ -61,7 +61,7 @@ const NAME: &str = "gsddmm";
 ///
 /// # Cost
 /// One read of two operand rows and one write of a result row per edge, no temporary. Edges run in id
-/// order, rows are asked for ahead. A dot of two ends with rows of 64 bytes and more runs in CSC order
+/// order, rows are prefetched. A dot of two endpoints with rows of 64 bytes and more runs in CSC order
 /// instead, `num_edges · D · 4` bytes read for the sources, `num_dst · D · 4` for the destinations.
 ///
 /// # Source
@@ -116,7 +116,7 @@ pub fn try_gsddmm<const L: usize, const R: usize, const O: usize>(
     Ok(tensor(plan, [lhs.into_dispatch(), rhs.into_dispatch()]))
 }
 
-/// [`gsddmm`] of one operand, `out[e] = x at its target`: the row of the edge's source, of its destination, or its own.
+/// [`gsddmm`] of one operand, `out[e] = x at its target`: source, destination or edge features.
 ///
 /// # Shapes
 /// - `x`: `[num_src, ..]`, `[num_dst, ..]` or `[num_edges, ..]`, as the target says
@@ -151,7 +151,7 @@ pub fn try_gsddmm_copy<const D: usize>(relation: &Relation, target: Target, x: T
 /// As [`gsddmm`].
 ///
 /// # Cost
-/// Both operand rows of every edge in memory.
+/// Both operands of every edge in memory.
 #[track_caller]
 pub fn gsddmm_reference<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,

@@ -1,4 +1,4 @@
-//! GSDDMM and its gradient as operators. A gradient that is a GSpMM runs as one, so that there is one set of kernels for it.
+//! Implements `Operator` for GSDDMM and its gradient; a gradient that is a GSpMM runs as one.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
@@ -6,7 +6,7 @@ use burn::backend::tensor::FloatTensor;
 use super::{Gather, GsddmmPlan, SddmmOp, cpu, reference};
 use crate::gspmm::{Side, gspmm_on};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors};
 
 /// The sides that inputs are, in their order.
 fn sides(plan: &GsddmmPlan) -> &'static [Side] {
@@ -38,10 +38,10 @@ impl Operator for GsddmmPlan {
     fn gradient(&self) -> Gradient {
         Gradient::Backward
     }
-    fn keeps(&self, tracked: &[bool]) -> Keeps {
+    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
         let reads = sides(self).iter().zip(tracked).filter(|(_, tracked)| **tracked).map(|(&side, _)| self.op().gradient_reads(side));
         let (lhs, rhs) = reads.fold((false, false), |a, b| (a.0 || b.0, a.1 || b.1));
-        Keeps { inputs: sides(self).iter().map(|&side| if side == Side::Lhs { lhs } else { rhs }).collect(), result: false }
+        SavedForBackward { inputs: sides(self).iter().map(|&side| if side == Side::Lhs { lhs } else { rhs }).collect(), result: false }
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         let [lhs, rhs] = [0, 1].map(|i| saved.inputs.get(i).and_then(Option::as_ref));
@@ -83,7 +83,7 @@ pub(crate) struct GsddmmGrad {
 }
 
 /// What a gradient is computed from.
-pub(super) struct Given<B: GnnBackend> {
+pub(super) struct GradInputs<B: GnnBackend> {
     pub(super) grad: FloatTensor<B>,
     pub(super) lhs: Option<FloatTensor<B>>,
     pub(super) rhs: Option<FloatTensor<B>>,
@@ -91,9 +91,9 @@ pub(super) struct Given<B: GnnBackend> {
 
 impl GsddmmGrad {
     /// The inputs by name.
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> Given<B> {
+    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
         let (mut inputs, reads) = (inputs.read(), self.plan.op().gradient_reads(self.side));
-        Given { grad: inputs.float(), lhs: inputs.float_if(reads.0), rhs: inputs.float_if(reads.1) }
+        GradInputs { grad: inputs.float(), lhs: inputs.float_if(reads.0), rhs: inputs.float_if(reads.1) }
     }
 }
 
@@ -104,7 +104,7 @@ impl Operator for GsddmmGrad {
         Specs::one(self.plan.operand_shape(self.side), inputs[0].dtype)
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let Given { grad, lhs, rhs } = self.given(inputs);
+        let GradInputs { grad, lhs, rhs } = self.given(inputs);
         Tensors::one(reference::gradient::<B>(grad, [lhs, rhs], &self.plan, self.side))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {

@@ -1,4 +1,4 @@
-//! GSDDMM in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
+//! Composes GSDDMM of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 //!
 //! Both operand rows of every edge are copied out, so this costs memory for every edge.
 

@@ -1,10 +1,10 @@
-//! GSpMM on the tensors of CPU backends.
+//! Calls the CPU kernels of GSpMM.
 
 use burn::backend::TensorMetadata;
 use burn::tensor::Shape;
 use burn_gnn_cpu::gspmm as kernel;
 
-use super::operator::{Given, Gspmm, GspmmGrad};
+use super::operator::{GradInputs, Gspmm, GspmmGrad};
 use super::{BinaryOp, Side};
 use crate::operator::Tensors;
 use crate::operator::cpu::{Float, Host, by_dtype, floats_or_none};
@@ -38,7 +38,7 @@ fn rows<B: Host, T: Float>(op: &Gspmm, lhs: &[T], rhs: &[T]) -> Tensors<B> {
     Tensors::one(B::from_floats(out, plan.out_shape())).and_int(Some(B::from_ints(arg, shape)))
 }
 
-pub(super) fn gradient<B: Host>(op: &GspmmGrad, given: Given<B>) -> Tensors<B> {
+pub(super) fn gradient<B: Host>(op: &GspmmGrad, given: GradInputs<B>) -> Tensors<B> {
     let plan = &op.plan;
     #[cfg(test)]
     GRADIENTS.with(|n| n.set(n.get() + op.wanted().count()));
@@ -46,7 +46,7 @@ pub(super) fn gradient<B: Host>(op: &GspmmGrad, given: Given<B>) -> Tensors<B> {
     by_dtype!(given.grad.dtype(), T => {
         let (lhs, rhs) = (floats_or_none::<B, T>(given.lhs.as_ref()), floats_or_none::<B, T>(given.rhs.as_ref()));
         let grad = B::floats::<T>(&given.grad);
-        let slices = || kernel::Given { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
+        let slices = || kernel::GradInputs { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
         // Both in one pass where there is a kernel for that.
         if op.wants == [true; 2] && arg.is_none() && given.lhs.is_some() && given.rhs.is_some()
             && let Some((l, r)) = kernel::gradients(plan, slices())

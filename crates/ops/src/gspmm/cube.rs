@@ -1,9 +1,9 @@
-//! GSpMM on CubeCL backends.
+//! Calls the GPU kernels of GSpMM.
 
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;
 
-use super::operator::{Given, Gspmm, GspmmGrad};
+use super::operator::{GradInputs, Gspmm, GspmmGrad};
 use super::{BinaryOp, Side};
 use crate::operator::{OnCube, Tensors};
 
@@ -26,7 +26,7 @@ impl OnCube for Gspmm {
 
 impl OnCube for GspmmGrad {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
-        let Given { grad, lhs, rhs, arg } = self.given(inputs);
+        let GradInputs { grad, lhs, rhs, arg } = self.given(inputs);
         let of = |of: Side| {
             let (needs_lhs, needs_rhs) = self.plan.op().gradient_reads(of);
             let (lhs, rhs) = (lhs.clone().filter(|_| needs_lhs), rhs.clone().filter(|_| needs_rhs));

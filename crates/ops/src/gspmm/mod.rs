@@ -1,9 +1,9 @@
-//! Generalised sparse-dense products: messages along edges, reduced at destinations.
+//! Generalised sparse-dense products (GSpMM): messages along edges, reduced at destinations.
 
 pub(crate) mod cpu;
 #[cfg(feature = "cube")]
 pub(crate) mod cube;
-mod names;
+mod named_ops;
 mod operator;
 pub(crate) mod reference;
 #[cfg(all(test, feature = "flex"))]
@@ -11,7 +11,7 @@ mod tests;
 
 pub(crate) use burn_gnn_plan::GspmmPlan;
 pub use burn_gnn_plan::{BinaryOp, Reduce, Side};
-pub use names::*;
+pub use named_ops::*;
 pub(crate) use operator::{Gspmm, GspmmGrad, gspmm_on};
 
 use burn::tensor::Tensor;
@@ -106,8 +106,8 @@ pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
     Ok(tensor(Gspmm::new(plan), [lhs.into_dispatch(), rhs.into_dispatch()]))
 }
 
-/// [`gspmm`] of one operand, `out[v] = reduce over e = (u, v) of x[u]` (`from = Side::Lhs`, rows of sources) or of
-/// `x[e]` (`Side::Rhs`, rows of edges).
+/// [`gspmm`] of one operand, `out[v] = reduce over e = (u, v) of x[u]` (`from = Side::Lhs`, source features) or of
+/// `x[e]` (`Side::Rhs`, edge features).
 ///
 /// # Shapes
 /// - `x`: `[num_src, ..]` or `[num_edges, ..]` in edge-id order

@@ -1,19 +1,19 @@
-//! GSpMM and its gradient as operators.
+//! Implements `Operator` for GSpMM and its gradient.
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::DType;
 
 use super::{BinaryOp, GspmmPlan, Side, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors, wanted};
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted};
 
 /// GSpMM of `x` for a copy, of `lhs` and `rhs` otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct Gspmm {
     pub(crate) plan: GspmmPlan,
-    /// Whether max and min return, beside the result, what the gradient of this backend reads to know the argmax: the edge id that
-    /// gave every entry (the bits of a `u32`, all ones where there is no edge), or what the backend makes of them. CPU kernels keep a
-    /// bit for every edge and column where that is smaller.
+    /// Whether max and min return, beside the result, what the gradient of this backend reads to know the argmax: the
+    /// edge id that gave every entry (the bits of a `u32`, all ones where there is no edge), or what the backend makes
+    /// of them. CPU kernels keep a bit for every edge and column where that is smaller.
     pub(crate) argmax: bool,
 }
 
@@ -62,11 +62,11 @@ impl Operator for Gspmm {
     fn tracked(&self) -> Self {
         Self { plan: self.plan.clone(), argmax: self.plan.reduce().selects() }
     }
-    fn keeps(&self, tracked: &[bool]) -> Keeps {
+    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
         let of = |side: Side| self.sides().iter().zip(tracked).any(|(&s, &t)| t && s == side);
         let reads = GspmmGrad { plan: self.plan.clone(), wants: [of(Side::Lhs), of(Side::Rhs)] }.reads();
         let keep = |side: &Side| if *side == Side::Lhs { reads.0 } else { reads.1 };
-        Keeps { inputs: self.sides().iter().map(keep).collect(), result: false }
+        SavedForBackward { inputs: self.sides().iter().map(keep).collect(), result: false }
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         let of = |side: Side| self.sides().iter().zip(wants).any(|(&s, &w)| w && s == side);
@@ -77,8 +77,8 @@ impl Operator for Gspmm {
     }
 }
 
-/// The gradients of the operands that are wanted, from that of the result and what they [read](Self::reads) of `lhs` and `rhs`;
-/// of max and min from the argmax that this backend's [`Gspmm`] returned: only the winning edges pass it on.
+/// The gradients of the operands that are wanted, from that of the result and what they [read](Self::reads) of `lhs`
+/// and `rhs`; of max and min from the argmax that this backend's [`Gspmm`] returned: only the argmax edges pass it on.
 #[derive(Clone, Debug)]
 pub(crate) struct GspmmGrad {
     pub(crate) plan: GspmmPlan,
@@ -96,14 +96,14 @@ impl GspmmGrad {
         [Side::Lhs, Side::Rhs].into_iter().zip(self.wants).filter_map(|(side, wanted)| wanted.then_some(side))
     }
     /// The inputs by name.
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> Given<B> {
+    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
         let (mut inputs, reads) = (inputs.read(), self.reads());
-        Given { grad: inputs.float(), lhs: inputs.float_if(reads.0), rhs: inputs.float_if(reads.1), arg: inputs.int() }
+        GradInputs { grad: inputs.float(), lhs: inputs.float_if(reads.0), rhs: inputs.float_if(reads.1), arg: inputs.int() }
     }
 }
 
 /// What a gradient is computed from.
-pub(super) struct Given<B: GnnBackend> {
+pub(super) struct GradInputs<B: GnnBackend> {
     pub(super) grad: FloatTensor<B>,
     pub(super) lhs: Option<FloatTensor<B>>,
     pub(super) rhs: Option<FloatTensor<B>>,
@@ -117,7 +117,7 @@ impl Operator for GspmmGrad {
         Specs::floats(self.wanted().map(|side| Spec::new(self.plan.operand_shape(side), inputs[0].dtype)).collect::<Vec<_>>())
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let Given { grad, lhs, rhs, arg } = self.given(inputs);
+        let GradInputs { grad, lhs, rhs, arg } = self.given(inputs);
         let of = |side| reference::gradient::<B>(grad.clone(), arg.clone(), [lhs.as_ref(), rhs.as_ref()], &self.plan, side);
         self.wanted().map(of).collect::<Vec<_>>().into()
     }

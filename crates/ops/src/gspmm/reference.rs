@@ -1,4 +1,4 @@
-//! GSpMM in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
+//! Composes GSpMM of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 //!
 //! One message per edge is made and then reduced, so this costs memory for every edge. Max and min go
 //! by rounds, the k-th in-edge of every destination in round k.
@@ -35,7 +35,7 @@ fn with_rows(rows: usize, features: &[usize]) -> Shape {
 }
 
 /// The argmax of a relation without edges.
-pub(crate) fn no_winner<B: Backend>(plan: &GspmmPlan, device: &Device<B>) -> IntTensor<B> {
+pub(crate) fn no_argmax<B: Backend>(plan: &GspmmPlan, device: &Device<B>) -> IntTensor<B> {
     let shape = plan.out_shape();
     ints::<B>(std::iter::repeat_n(u32::MAX, shape.num_elements()), shape.to_vec(), device)
 }
@@ -53,7 +53,7 @@ fn per_edge<B: Backend>(x: FloatTensor<B>, plan: &GspmmPlan, side: Side) -> Floa
 
 fn nothing<B: Backend>(plan: &GspmmPlan, device: &Device<B>, dtype: DType) -> Out<B> {
     let zeros = B::float_zeros(plan.out_shape(), device, FloatDType::from(dtype));
-    (zeros, plan.reduce().selects().then(|| no_winner::<B>(plan, device)))
+    (zeros, plan.reduce().selects().then(|| no_argmax::<B>(plan, device)))
 }
 
 fn is_empty(plan: &GspmmPlan) -> bool {

@@ -1,4 +1,4 @@
-//! One reduction over the messages of all edge types into a node type.
+//! Reduces the messages of all edge types into a node type at once.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use burn_gnn_graph::{Column, Relation};
 
 use super::cross::{Part, check_alike, combined, with_messages};
 use super::data::{applied, write};
+use super::dynamic_rank::{features, flat, shaped};
 use super::ops::GraphMessageOps;
 use super::reduce::{Reducing, receive_builtin};
-use super::rows::{features, flat, shaped};
 use super::{Fields, MessageFunction};
 use crate::OpsError;
 use crate::gspmm::Reduce;

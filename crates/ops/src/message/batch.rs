@@ -1,4 +1,4 @@
-//! What closures see: a batch of edges, a batch of nodes.
+//! Batches of edges and nodes that user-defined functions take.
 
 use std::rc::Rc;
 
@@ -7,14 +7,14 @@ use burn::tensor::kind::Basic;
 use burn_gnn_graph::{Column, Frame, GraphError, Relation};
 
 use super::degree_buckets::DegreeBuckets;
+use super::dynamic_rank::{check_float, picked};
 use super::edge_selection::EdgeSelection;
-use super::rows::{check_float, picked};
 use super::{Fields, Mailbox};
 use crate::OpsError;
 use crate::gsddmm::Target;
-use crate::message::rows::spread;
+use crate::message::dynamic_rank::spread;
 
-/// How errors call the fields of messages.
+/// Reducer errors call the fields of messages.
 pub(super) const MESSAGES: &str = "messages";
 
 /// A column as a tensor of the rank and kind asked for.
@@ -24,11 +24,12 @@ fn typed<const D: usize, K: Basic>(frame: &str, name: &str, column: Column) -> R
     Ok(one.get_as::<D, K>(name)?)
 }
 
-/// Some edges, with the features of their ends and their own, for a message function or `apply_edges`.
+/// Some edges, with the features of their endpoints and their own, for a message function or `apply_edges`.
 ///
 /// Rows of every tensor are the edges of the batch, in one order: by destination and then by edge id for a message
-/// function (destinations by their number of messages where the reduce function works [`by_degree`](crate::function::by_degree)), in the
-/// order asked for in `apply_edges`. [`ids`](Self::ids) tells which edges they are.
+/// function (destinations by their number of messages where the reduce function works
+/// [`by_degree`](crate::function::by_degree)), in the order asked for in `apply_edges`. [`ids`](Self::ids) are the ids
+/// of these edges.
 #[derive(Clone, Debug)]
 pub struct EdgeBatch {
     selection: EdgeSelection,
@@ -95,7 +96,8 @@ impl EdgeBatch {
 /// Where the fields of a batch of nodes come from.
 #[derive(Clone, Debug)]
 pub(super) enum Rows {
-    /// Of a frame, those picked or all; their messages, one row per edge of a relation that is sorted by destination and ends in the nodes.
+    /// Of a frame, those picked or all; their messages, one row per edge of a relation that is sorted by destination
+    /// and ends in the nodes.
     Of(Frame, Option<Relation>, Option<(Relation, Fields)>),
     /// Of a bucket of nodes of one degree.
     Bucket(Rc<DegreeBuckets>, usize),

@@ -1,4 +1,4 @@
-//! A block of several types with features: what message passing on it reads and writes.
+//! A heterogeneous block with features, for message passing.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::split::first_rows;
 
 /// A [`Block`] with features of sources, destinations and edges per type (DGL's `srcdata`, `dstdata` and `edata`).
 ///
-/// [`MessageOps`](super::MessageOps) and [`GraphMessageOps`] work on it as on a graph: fields `u` are read from the sources of a node
-/// type, fields `v` from its destinations, and results are written to destinations. Relations are those of the block, so a mean
-/// divides by the messages sampled. Cloning shares tensors.
+/// [`MessageOps`](super::MessageOps) and [`GraphMessageOps`] work on it as on a graph: fields `u` are read from the
+/// sources of a node type, fields `v` from its destinations, and results are written to destinations. Relations are
+/// those of the block, so a mean divides by the messages sampled. Cloning shares tensors.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -75,7 +75,8 @@ impl BlockData {
         Ok(&self.relations[self.schema.etype(etype)?])
     }
 
-    /// A field of the sources of a node type, and its first rows as that of the destinations, which are the first sources.
+    /// A field of the sources of a node type, and its first rows as that of the destinations, which are the first
+    /// sources.
     ///
     /// # Gradients
     /// Those of both meet in `x`. First order only.
@@ -84,7 +85,7 @@ impl BlockData {
     /// Unknown type, not one row per source, an empty or bad name.
     pub fn insert<const D: usize>(&mut self, ntype: impl NodeKey, name: &str, x: Tensor<D>) -> Result<(), OpsError> {
         let t = self.schema.ntype(ntype)?;
-        // A wrong number of rows is told by the frame.
+        // The frame reports a wrong number of rows.
         let rows = self.dst[t].len().min(x.dims()[0]);
         let (all, first) = first_rows(x, rows);
         self.src[t].insert(name, all)?;

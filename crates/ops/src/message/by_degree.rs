@@ -1,4 +1,4 @@
-//! Reduce functions that see nodes of one degree at a time.
+//! Calls reduce functions per degree bucket.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -9,8 +9,8 @@ use burn_gnn_graph::{Column, ColumnKind};
 use super::Fields;
 use super::batch::{NodeBatch, Rows};
 use super::degree_buckets::DegreeBuckets;
+use super::dynamic_rank::features;
 use super::reduce::NodeFn;
-use super::rows::features;
 use crate::OpsError;
 use crate::split::split_rows;
 

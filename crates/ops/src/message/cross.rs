@@ -1,4 +1,4 @@
-//! Reductions inside edge types, then over them.
+//! Reduces inside edge types, then across edge types.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use burn_gnn_graph::{Column, EdgeKey, GraphError, Relation, Schema};
 
 use super::batch::NodeBatch;
 use super::data::{applied, write};
+use super::dynamic_rank::{check_float, features, flat, shaped};
 use super::ops::GraphMessageOps;
-use super::rows::{check_float, features, flat, shaped};
 use super::{Fields, MessageFunction, ReduceFunction};
 use crate::gspmm::Reduce;
 use crate::multi::{CrossReduce, beats};
@@ -26,7 +26,7 @@ pub fn on<'a>(etype: impl EdgeKey + 'a, message: impl MessageFunction + 'a, redu
     RelationCall { etype: Box::new(etype), message: Box::new(message), reduce: Box::new(reduce) }
 }
 
-/// A function of the rows that edge types give a node type.
+/// A function of the results of all edge types for a node type.
 type OverFn<'a> = dyn Fn(Vec<Column>) -> Result<Column, OpsError> + 'a;
 
 enum Over<'a> {
@@ -38,7 +38,7 @@ enum Over<'a> {
 /// A function of a batch of nodes.
 type ApplyFn<'a> = dyn Fn(&NodeBatch) -> Result<Fields, OpsError> + 'a;
 
-/// How the rows that edge types give a node become one row, in
+/// Reducer that combines the results of edge types per node, in
 /// [`multi_update_all`](super::GraphMessageOps::multi_update_all). A [`CrossReduce`] is one as well.
 pub struct Cross<'a> {
     over: Over<'a>,

@@ -1,19 +1,19 @@
-//! One relation with features: what message passing on it reads and writes.
+//! A relation with features, for message passing.
 
 use burn_gnn_graph::{Column, Frame, GraphError, Relation};
 
 use super::batch::NodeBatch;
+use super::dynamic_rank::{features, merged, picking, scattered};
 use super::edge_selection::{EdgeSelection, different};
 use super::function::Messages;
 use super::reduce::{NodeFn, Reducing, call, receive};
-use super::rows::{features, merged, picking, scattered};
 use super::{Fields, MessageFunction, Selection};
 use crate::OpsError;
 
 /// A relation with the features of its sources, of its destinations and of its edges: a block, or one edge type.
 ///
-/// Sources and destinations have frames of their own, as the two sides of a block have. [`MessageOps`](super::MessageOps)
-/// works on it as on a graph. Cloning shares tensors.
+/// Sources and destinations have frames of their own, as the two sides of a block have.
+/// [`MessageOps`](super::MessageOps) works on it as on a graph. Cloning shares tensors.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

@@ -1,4 +1,4 @@
-//! Nodes and messages by the number of messages that a node has.
+//! Groups nodes into buckets by degree, as DGL does for reduce functions.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,17 +10,18 @@ use burn_gnn_graph::{Column, Frame, Relation};
 use super::Fields;
 use super::batch::MESSAGES;
 use super::by_degree::cut;
+use super::destinations::ByDegree;
+use super::dynamic_rank::{check_float, picked, reduce_copy};
 use super::edge_selection::EdgeSelection;
-use super::reached::ByDegree;
-use super::rows::{check_float, picked, reduce_copy};
 use crate::OpsError;
 use crate::gspmm::{Reduce, Side};
 
 /// Columns of one kind, once read, by name and bucket.
 type Cuts<K> = RefCell<HashMap<K, Vec<Column>>>;
 
-/// Nodes by degree with their messages, cut into buckets of one degree. What buckets ask for is made once for all of them, when the first
-/// one asks: on their own they would each pay for the start of an operator and for a gradient as large as the whole.
+/// Nodes by degree with their messages, cut into buckets of one degree. What buckets ask for is made once for all of
+/// them, when the first one asks: on their own they would each pay for the start of an operator and for a gradient as
+/// large as the whole.
 #[derive(Debug)]
 pub(super) struct DegreeBuckets {
     pub(super) order: Arc<ByDegree>,

@@ -1,11 +1,11 @@
-//! The edges that a call is about, with the frames of their ends.
+//! Selects the edges of a call, with the frames of their endpoints.
 
 use burn_gnn_graph::{Column, Frame, Relation};
 
+use super::destinations::ByDegree;
+use super::dynamic_rank::{check_float, picked, picking};
 use super::expression::{Expression, Operand};
 use super::function::Message;
-use super::reached::ByDegree;
-use super::rows::{check_float, picked, picking};
 use crate::gsddmm::Target;
 use crate::{OpsError, PlanError};
 
@@ -24,7 +24,7 @@ pub(super) struct EdgeSelection {
 }
 
 impl EdgeSelection {
-    /// A field of one end or of the edges, row by row as this call numbers them.
+    /// A field of one endpoint or of the edges, row by row as this call numbers them.
     pub(super) fn column(&self, target: Target, field: &str) -> Result<Column, OpsError> {
         Ok(match target {
             Target::Src => self.src.column(field)?.clone(),
@@ -59,8 +59,8 @@ impl EdgeSelection {
         Self { relation: self.relation.sorted_by_dst(), eids: Some(order.clone()), ..self.clone() }
     }
 
-    /// The destinations that edges reach, by their number of edges, and these edges by destination; and the rows of the destination frame
-    /// that those are. `order` is that of this relation.
+    /// The destinations that edges reach, by their number of edges, and these edges by destination; and the rows of the
+    /// destination frame that those are. `order` is that of this relation.
     pub(super) fn by_degree(&self, order: &ByDegree) -> Result<(Self, Relation), OpsError> {
         let nodes = compose(self.nodes.as_ref(), &order.reached.nodes)?;
         let eids = Some(compose(self.eids.as_ref(), &order.edges)?);

@@ -1,12 +1,12 @@
-//! Messages of a layer, made when they have to be.
+//! `EdgeTensor`: lazily evaluated messages of a layer.
 
 use std::ops::{Add, Div, Mul, Sub};
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Column, Relation};
 
+use super::dynamic_rank::{flat, reduce_copy};
 use super::expression::{Expression, Operand};
-use super::rows::{flat, reduce_copy};
 use crate::check::accept;
 use crate::edge_softmax::{NormBy, try_edge_softmax};
 use crate::gsddmm::{SddmmOp, Target};
@@ -15,10 +15,10 @@ use crate::{OpsError, PlanError};
 
 const NAME: &str = "edge_tensor";
 
-/// A row of columns for every edge, `[edges, columns]`, that is not made until something asks for it.
+/// Features of every edge, `[edges, features]`, evaluated lazily.
 ///
-/// The row of an edge's source (`x_j`), of its destination (`x_i`), its own, or an arithmetic of two of those. A
-/// [`reduce`](Self::reduce) of `x_j`, or of `x_j` and a row of the edge under `+ - * /`, is one [`gspmm`](crate::gspmm)
+/// Source features (`x_j`), destination features (`x_i`), edge features, or arithmetic of two of these. A
+/// [`reduce`](Self::reduce) of `x_j`, or of `x_j` and edge features under `+ - * /`, is one [`gspmm`](crate::gspmm)
 /// that makes nothing of size edges; any other makes the rows once. Columns broadcast: equal, or 1.
 ///
 /// Rows that are made stand by destination, then by edge id, whatever the order of edge ids, so that they are reduced
@@ -80,14 +80,15 @@ impl EdgeTensor {
         self.with(f(self.tensor()))
     }
 
-    /// Inner product of the rows of two tensors, `[edges, 1]`.
+    /// Dot product of two tensors, per edge, `[edges, 1]`.
     #[must_use]
     #[track_caller]
     pub fn dot(self, other: Self) -> Self {
         self.binary(SddmmOp::Dot, other)
     }
 
-    /// The features of several tensors beside each other, `[edges, Σ columns]`: `torch.cat([x_i, x_j, e], dim=-1)`. The rows are made.
+    /// The features of several tensors beside each other, `[edges, Σ columns]`: `torch.cat([x_i, x_j, e], dim=-1)`. The
+    /// rows are made.
     ///
     /// ```
     /// use burn_gnn_ops::EdgeTensor;
@@ -182,7 +183,7 @@ impl EdgeTensor {
     #[track_caller]
     fn binary(self, op: SddmmOp, other: Self) -> Self {
         let ((mut lhs, mut l), (mut rhs, mut r)) = (self.operand(), other.operand());
-        // Rows of edges must be in one order; rows of nodes have none.
+        // Edge features must be in one order; node features have none.
         if lhs.value.has_edge_rows() && rhs.value.has_edge_rows() && lhs.sorted != rhs.sorted {
             ((lhs, l), (rhs, r)) = (lhs.aligned().operand(), rhs.aligned().operand());
         }

@@ -1,18 +1,18 @@
-//! Messages that are not made yet: what a reduction over them can do without making them.
+//! Lazy message expressions, reduced by fused kernels where possible.
 
 use burn_gnn_graph::{Column, Relation};
 
-use super::rows::{edge_binary, edge_copy, reduce_binary, reduce_copy, spread};
+use super::dynamic_rank::{edge_binary, edge_copy, reduce_binary, reduce_copy, spread};
 use crate::OpsError;
 use crate::gsddmm::{SddmmOp, Target};
 use crate::gspmm::{BinaryOp, Reduce, Side};
 
-/// Rows on one end of the edges, or on the edges.
+/// Rows on one endpoint of the edges, or on the edges.
 #[derive(Clone, Debug)]
 pub(super) struct Operand {
     pub(super) target: Target,
     pub(super) rows: Column,
-    /// How errors call it.
+    /// Reducer errors call it.
     pub(super) name: String,
 }
 

@@ -1,4 +1,4 @@
-//! Message and reduce functions by the names of fields, as in `dgl.function`.
+//! Built-in message and reduce functions by field names, as in `dgl.function`.
 //!
 //! `u` is an edge's source, `v` its destination, `e` the edge itself. A message function reads fields of them and
 //! names the message; a reduce function reads that message and names the field it writes.
@@ -19,7 +19,7 @@
 
 use super::Fields;
 use super::batch::{EdgeBatch, NodeBatch};
-use super::reduce::{How, Reducing};
+use super::reduce::{Reducer, Reducing};
 use crate::OpsError;
 use crate::gsddmm::{SddmmOp, Target};
 use crate::gspmm::Reduce;
@@ -122,9 +122,10 @@ reducers! {
 /// [`Mailbox::dense`](super::Mailbox::dense) gives `[nodes, messages, ..]`, so any closure can work on it, such as an
 /// LSTM over the messages in the order of edge ids.
 ///
-/// Cost: one call of `f` per distinct in-degree, over messages that are made in that order; the order is found on first use and kept with
-/// the relation. A [`Mailbox::reduce`](super::Mailbox::reduce) of messages as they came is made once for all degrees and costs what it
-/// costs without `by_degree`; what works on dense messages pays one pass more over them in backward, for any number of degrees.
+/// Cost: one call of `f` per distinct in-degree, over messages that are made in that order; the order is found on first
+/// use and kept with the relation. A [`Mailbox::reduce`](super::Mailbox::reduce) of messages as they came is made once
+/// for all degrees and costs what it costs without `by_degree`; what works on dense messages pays one pass more over
+/// them in backward, for any number of degrees.
 pub fn by_degree<F: Fn(&NodeBatch) -> Result<Fields, OpsError>>(f: F) -> ByDegree<F> {
     ByDegree(f)
 }
@@ -200,19 +201,19 @@ pub trait ReduceFunction {
 
 impl ReduceFunction for Reduction {
     fn reducing(&self) -> Reducing<'_> {
-        Reducing { how: How::Builtin(self), apply: Vec::new() }
+        Reducing { how: Reducer::Builtin(self), apply: Vec::new() }
     }
 }
 
 impl<F: Fn(&NodeBatch) -> Result<Fields, OpsError>> ReduceFunction for F {
     fn reducing(&self) -> Reducing<'_> {
-        Reducing { how: How::Ragged(self), apply: Vec::new() }
+        Reducing { how: Reducer::Ragged(self), apply: Vec::new() }
     }
 }
 
 impl<F: Fn(&NodeBatch) -> Result<Fields, OpsError>> ReduceFunction for ByDegree<F> {
     fn reducing(&self) -> Reducing<'_> {
-        Reducing { how: How::ByDegree(&self.0), apply: Vec::new() }
+        Reducing { how: Reducer::ByDegree(&self.0), apply: Vec::new() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Message passing as a trait of layers.
+//! `MessagePassing`, the trait of custom layers.
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::EdgeKey;
@@ -11,7 +11,8 @@ use crate::{GraphView, OpsError};
 
 const NAME: &str = "propagate";
 
-/// Features of the input nodes of an edge type: one tensor where it joins nodes of one type, else `(source, destination)`.
+/// Features of the input nodes of an edge type: one tensor where it joins nodes of one type, else
+/// `(source, destination)`.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant)] // Tensors are handles; a box would be one more for every user to write.
 pub enum ConvInput {
@@ -78,14 +79,14 @@ impl From<(Tensor<2>, Tensor<2>)> for ConvInput {
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 pub trait MessagePassing {
-    /// How messages become one row; the sum by default.
+    /// Reducer messages become one row; the sum by default.
     fn aggr(&self) -> Reduce {
         Reduce::Sum
     }
 
     /// The message along every edge: by default `x_j`, times `edge_attr` if there is one.
     ///
-    /// `x_j` is the row of the edge's source, `x_i` that of its destination.
+    /// `x_j` are the features of the edge's source, `x_i` those of its destination.
     #[allow(unused_variables)]
     fn message(&self, x_j: EdgeTensor, x_i: EdgeTensor, edge_attr: Option<EdgeTensor>) -> EdgeTensor {
         match edge_attr {
@@ -101,19 +102,20 @@ pub trait MessagePassing {
         messages.reduce(self.aggr())
     }
 
-    /// The result from the aggregated rows and the rows of the destinations; by default the former.
+    /// The result from aggregated messages and destination features; by default the former.
     #[allow(unused_variables)]
     fn update(&self, aggregated: Tensor<2>, x: Tensor<2>) -> Tensor<2> {
         aggregated
     }
 
-    /// Runs [`message`](Self::message), [`aggregate`](Self::aggregate) and [`update`](Self::update) along one edge type.
+    /// Runs [`message`](Self::message), [`aggregate`](Self::aggregate) and [`update`](Self::update) along one edge
+    /// type.
     ///
     /// # Shapes
-    /// `x`: input rows of both ends; `edge_attr`: `[num_edges, columns]` in edge-id order; returns one row per
+    /// `x`: input features of both endpoints; `edge_attr`: `[num_edges, d_edge]` in edge-id order; returns one row per
     /// destination of the view.
     ///
-    /// On a partition this is one halo exchange, of the rows of the source type.
+    /// On a partition this is one halo exchange of source features.
     ///
     /// # Panics
     /// With the text of the error that [`try_propagate`](Self::try_propagate) returns, and where operators on

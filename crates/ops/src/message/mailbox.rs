@@ -1,4 +1,4 @@
-//! The messages of some nodes.
+//! The mailbox: messages received by some nodes.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::{Column, Relation};
 
 use super::degree_buckets::DegreeBuckets;
-use super::rows::{flat, reduce_copy, spread};
+use super::dynamic_rank::{flat, reduce_copy, spread};
 use crate::edge_softmax::{NormBy, try_edge_softmax};
 use crate::gsddmm::Target;
 use crate::gspmm::{Reduce, Side};
@@ -17,8 +17,8 @@ const NAME: &str = "mailbox";
 /// Messages by node, of any number per node: node after node, inside a node in the order of edge ids.
 ///
 /// Reductions and softmax run over the messages of each node, in one pass over the rows as they lie, with the semantics
-/// and gradients of [`gspmm`](crate::gspmm) and [`edge_softmax`](crate::edge_softmax). A reduction of messages as they came is made
-/// once for all degrees where the reduce function works [`by_degree`](crate::function::by_degree).
+/// and gradients of [`gspmm`](crate::gspmm) and [`edge_softmax`](crate::edge_softmax). A reduction of messages as they
+/// came is made once for all degrees where the reduce function works [`by_degree`](crate::function::by_degree).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

@@ -1,4 +1,4 @@
-//! Message passing by the names of fields, as DGL has it, and as a trait of layers, as PyG has it.
+//! Message passing by field names, as in DGL, and by a trait of layers, as in PyG.
 
 mod across_etypes;
 mod batch;
@@ -7,6 +7,8 @@ mod by_degree;
 mod cross;
 mod data;
 mod degree_buckets;
+mod destinations;
+mod dynamic_rank;
 mod edge_selection;
 mod edge_tensor;
 mod expression;
@@ -15,9 +17,7 @@ pub mod function;
 mod layer;
 mod mailbox;
 mod ops;
-mod reached;
 mod reduce;
-mod rows;
 
 pub use batch::{EdgeBatch, NodeBatch};
 pub use block_data::BlockData;

@@ -1,4 +1,4 @@
-//! Message passing by the names of fields.
+//! Message passing by field names (`update_all`, `apply_edges` and others).
 
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ impl<'a, const N: usize> From<&'a [u32; N]> for Selection<'a> {
 /// Work of one edge type's data.
 type Change<'a> = dyn FnMut(&mut RelationData) -> Result<(), OpsError> + 'a;
 
-/// Message passing along one edge type: on a [`Graph`] or block ([`BlockData`](super::BlockData)) of one edge type, on one of several
-/// through [`on`](GraphMessageOps::on), on any relation through [`RelationData`].
+/// Message passing along one edge type: on a [`Graph`] or block ([`BlockData`](super::BlockData)) of one edge type, on
+/// one of several through [`on`](GraphMessageOps::on), on any relation through [`RelationData`].
 ///
 /// A call reads fields of sources (`u`), destinations (`v`) and edges (`e`), and returns a copy in which fields are
 /// written; what it was called on stays as it was. Copies share structure and tensors, and gradients flow through
@@ -66,9 +66,10 @@ type Change<'a> = dyn FnMut(&mut RelationData) -> Result<(), OpsError> + 'a;
 ///
 /// # Cost
 /// `copy_u`, `copy_e` and `u_{add,sub,mul,div}_e` (for add and mul also `e_{add,mul}_u`) with any builtin reducer run
-/// as one [`gspmm`](crate::gspmm): nothing of size edges is made. Every other pair makes the messages, `[edges, ..]`, once
-/// and reduces them as they lie, sorted by destination ([`sorted_by_dst`](burn_gnn_graph::Relation::sorted_by_dst)); a
-/// closure reads rows of sources once for each field that it asks for.
+/// as one [`gspmm`](crate::gspmm): nothing of size edges is made. Every other pair makes the messages, `[edges, ..]`,
+/// once and reduces them as they lie, sorted by destination
+/// ([`sorted_by_dst`](burn_gnn_graph::Relation::sorted_by_dst)); a closure reads rows of sources once for each field
+/// that it asks for.
 pub trait MessageOps {
     /// What a call returns.
     type Output;
@@ -144,8 +145,8 @@ pub trait MessageOps {
         self.along("send_and_recv", &mut |data| data.send_and_recv("send_and_recv", edges, &message, &reducing))
     }
 
-    /// [`pull`](Self::pull) for one set of nodes after the other, each reading what the ones before wrote: up a tree, or
-    /// along any order of a directed acyclic graph.
+    /// [`pull`](Self::pull) for one set of nodes after the other, each reading what the ones before wrote: up a tree,
+    /// or along any order of a directed acyclic graph.
     ///
     /// Every set writes a whole column, so the cost is sets × rows besides that of the messages.
     ///
@@ -164,8 +165,8 @@ pub trait MessageOps {
         })
     }
 
-    /// [`send_and_recv`](Self::send_and_recv) for one set of edges after the other, each reading what the ones before wrote: along the
-    /// edges of a traversal ([`bfs_edges`](burn_gnn_graph::Relation::bfs_edges),
+    /// [`send_and_recv`](Self::send_and_recv) for one set of edges after the other, each reading what the ones before
+    /// wrote: along the edges of a traversal ([`bfs_edges`](burn_gnn_graph::Relation::bfs_edges),
     /// [`dfs_edges`](burn_gnn_graph::Relation::dfs_edges)).
     ///
     /// The cost is that of [`prop_nodes`](Self::prop_nodes).
@@ -259,8 +260,8 @@ impl<G: GraphMessageOps> MessageOps for OnRelation<'_, G> {
 
 /// Message passing on graphs and blocks of several types.
 ///
-/// A block ([`BlockData`](super::BlockData)) has a frame for the sources and one for the destinations of a node type: a call reads
-/// fields `u` of the first and `v` of the second, and writes to destinations.
+/// A block ([`BlockData`](super::BlockData)) has a frame for the sources and one for the destinations of a node type: a
+/// call reads fields `u` of the first and `v` of the second, and writes to destinations.
 pub trait GraphMessageOps: Clone {
     /// Node types and edge types.
     #[doc(hidden)]
@@ -299,15 +300,15 @@ pub trait GraphMessageOps: Clone {
         Ok(g)
     }
 
-    /// Reduces inside every edge type named, then over the edge types that end in one node type.
+    /// Reduces inside every edge type named, then over the edge types into one node type.
     ///
     /// # Semantics
     /// - Edge types are combined in the order of the schema: by source type, then relation; that is their order in
-    ///   [`Cross::stack`], and of equal largest rows that of the first wins, with its gradient.
+    ///   [`Cross::stack`], and of equal maxima the first is taken, with its gradient.
     /// - An edge type without messages for a node gives 0, which takes part; where the reduce function and `cross` are
     ///   both max, or both min, it takes none, and the node gets 0 only if no edge type has a message for it. A node
     ///   type that no edge type named ends in is left as it is.
-    /// - Mean over edge types divides by the number of those named that end in the node type.
+    /// - Mean over edge types divides by the number of those named into the node type.
     /// - All edge types into a node type write the same fields, of one row shape and element type. An apply function of
     ///   a reduce function runs before edge types are combined, one of `cross` after.
     ///
@@ -332,8 +333,8 @@ pub trait GraphMessageOps: Clone {
     /// See [`MessageOps`]; an edge type named twice, edge types into one node type that write different fields or rows.
     ///
     /// # Cost
-    /// One [`update_all`](MessageOps::update_all) and one pass over the rows of destinations for every edge type. For many
-    /// relations with weights see [`relational_aggregate`](crate::relational_aggregate).
+    /// One [`update_all`](MessageOps::update_all) and one pass over the rows of destinations for every edge type. For
+    /// many relations with weights see [`relational_aggregate`](crate::relational_aggregate).
     fn multi_update_all<'a>(
         &self,
         calls: impl IntoIterator<Item = RelationCall<'a>>,

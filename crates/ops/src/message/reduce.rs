@@ -1,4 +1,4 @@
-//! From messages to a row per destination.
+//! Reduces messages to one row per destination.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use burn_gnn_graph::{Frame, Relation};
 use super::batch::{EdgeBatch, MESSAGES, NodeBatch, Rows};
 use super::by_degree::by_degree;
 use super::degree_buckets::DegreeBuckets;
+use super::destinations::{ByDegree, Destinations};
+use super::dynamic_rank::{check_float, placed, reduce_copy};
 use super::edge_selection::{EdgeSelection, compose};
 use super::function::{Message, Messages, Reduction};
-use super::reached::{ByDegree, Reached};
-use super::rows::{check_float, placed, reduce_copy};
 use super::{Fields, MessageFunction};
 use crate::OpsError;
 use crate::gspmm::{Reduce, Side};
@@ -21,11 +21,11 @@ pub(super) type NodeFn<'a> = &'a dyn Fn(&NodeBatch) -> Result<Fields, OpsError>;
 /// A reduce function by reference, and what is applied afterwards.
 #[doc(hidden)]
 pub struct Reducing<'a> {
-    pub(super) how: How<'a>,
+    pub(super) how: Reducer<'a>,
     pub(super) apply: Vec<NodeFn<'a>>,
 }
 
-pub(super) enum How<'a> {
+pub(super) enum Reducer<'a> {
     Builtin(&'a Reduction),
     Ragged(NodeFn<'a>),
     ByDegree(NodeFn<'a>),
@@ -35,8 +35,8 @@ impl Reducing<'_> {
     /// The builtin that reduces, if one does.
     pub(super) fn builtin(&self) -> Option<&Reduction> {
         match self.how {
-            How::Builtin(reduction) => Some(reduction),
-            How::Ragged(_) | How::ByDegree(_) => None,
+            Reducer::Builtin(reduction) => Some(reduction),
+            Reducer::Ragged(_) | Reducer::ByDegree(_) => None,
         }
     }
 }
@@ -96,17 +96,17 @@ pub(super) fn receive(
         Messages::User(f) => call(op, f, selection),
     };
     match reducing.how {
-        How::Builtin(reduction) => receive_builtin(op, selection, message, reduction, reduction.reduce),
-        How::Ragged(f) => {
+        Reducer::Builtin(reduction) => receive_builtin(op, selection, message, reduction, reduction.reduce),
+        Reducer::Ragged(f) => {
             let selection = selection.sorted();
-            let mail = Mail::new(&selection, messages(&selection)?)?;
+            let mail = ReceivedMessages::new(&selection, messages(&selection)?)?;
             let made = mail.checked(op, f(&mail.batch())?)?;
             match &mail.reached {
                 None => Ok(made),
                 Some(reached) => delivered(reached, &made),
             }
         }
-        How::ByDegree(f) => {
+        Reducer::ByDegree(f) => {
             let order = ByDegree::of(&selection.relation)?;
             let (selection, nodes) = selection.by_degree(&order)?;
             let messages = messages(&selection)?;
@@ -116,12 +116,12 @@ pub(super) fn receive(
 }
 
 /// Rows of the nodes with messages among 0 for the others.
-fn delivered(reached: &Reached, made: &Fields) -> Result<Fields, OpsError> {
+fn delivered(reached: &Destinations, made: &Fields) -> Result<Fields, OpsError> {
     made.iter().try_fold(Fields::default(), |out, (name, column)| Ok(out.with_column(name, placed(&reached.delivery, column)?)))
 }
 
 /// The destinations that have messages, with them.
-struct Mail {
+struct ReceivedMessages {
     /// Edges by destination; every destination has one.
     relation: Relation,
     messages: Fields,
@@ -129,16 +129,16 @@ struct Mail {
     /// Rows of the frame that destinations are; `None` for all.
     nodes: Option<Relation>,
     /// Which destinations of the selection those are; `None` for all.
-    reached: Option<Arc<Reached>>,
+    reached: Option<Arc<Destinations>>,
 }
 
-impl Mail {
+impl ReceivedMessages {
     fn new(selection: &EdgeSelection, messages: Fields) -> Result<Self, OpsError> {
         let (relation, frame) = (selection.relation.clone(), selection.dst.clone());
         if relation.in_degrees().all(|d| d > 0) {
             return Ok(Self { relation, messages, frame, nodes: selection.nodes.clone(), reached: None });
         }
-        let reached = Reached::ascending(&relation)?;
+        let reached = Destinations::ascending(&relation)?;
         let nodes = Some(compose(selection.nodes.as_ref(), &reached.nodes)?);
         Ok(Self { relation: reached.relation.clone(), messages, frame, nodes, reached: Some(reached) })
     }

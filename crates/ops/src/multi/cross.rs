@@ -1,10 +1,10 @@
-//! Reductions inside every relation, then over relations.
+//! Reduces inside every relation, then across relations.
 
 use burn::tensor::{Bool, DType, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::RelationStack;
 use rayon::prelude::*;
 
-use super::rows::Operands;
+use super::concatenated::Operands;
 use crate::dense::precision::{Precision, cast, with_precision};
 use crate::gspmm::{BinaryOp, Reduce, try_gspmm};
 use crate::{OpsError, div_by};

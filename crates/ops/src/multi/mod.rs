@@ -1,25 +1,25 @@
-//! Reductions over the edges of all relations that end in one node type.
+//! Reduces messages over the edges of all relations into one node type.
 
+mod concatenated;
 mod cross;
-mod rows;
 
 pub(crate) use cross::beats;
 
-pub use rows::{stack_rows, try_stack_rows};
+pub use concatenated::{stack_rows, try_stack_rows};
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::RelationStack;
 
-use self::rows::Operands;
+use self::concatenated::Operands;
 use crate::OpsError;
 use crate::check::accept;
 use crate::gspmm::{BinaryOp, Reduce, Side, try_gspmm, try_gspmm_copy};
 
-/// How the rows that relations give one destination become one row: a [`Reduce`] over relations. Mean divides by the
+/// How the results of relations are combined per destination: a [`Reduce`] over relations. Mean divides by the
 /// number of relations, those without messages included.
 pub type CrossReduce = Reduce;
 
-/// One reduction of source rows over the edges of all relations, `out[v] = reduce over r, (u, v) in r of x[u]`.
+/// One reduction of source features over the edges of all relations, `out[v] = reduce over r, (u, v) in r of x[u]`.
 ///
 /// # Shapes
 /// `sources[t]` is `[rows of table t, ..]`, all with one feature shape, element type and device; the result
@@ -74,10 +74,10 @@ pub fn try_multi_gspmm<const D: usize>(stack: &RelationStack, sources: Vec<Tenso
 /// or smallest row, entry by entry, and the first NaN is beyond every number.
 ///
 /// # Cost
-/// One reduction over the joint relation for sum or mean inside sum or mean, max inside max and min inside
-/// min. Otherwise, as for a sum inside and a max across, one reduction per relation, which writes `[num_dst, ..]`, and
-/// one combination of that with the result so far: `relations · num_dst · features` entries are written and compared
-/// where one reduction writes `num_dst · features`, and autodiff keeps a mask for each. Who has many relations with few edges
+/// One reduction over the joint relation for sum or mean inside sum or mean, max inside max and min inside min.
+/// Otherwise, as for a sum inside and a max across, one reduction per relation, which writes `[num_dst, ..]`, and one
+/// combination of that with the result so far: `relations · num_dst · features` entries are written and compared where
+/// one reduction writes `num_dst · features`, and autodiff keeps a mask for each. Who has many relations with few edges
 /// each takes a reducer of the first kind. Of f16 and bf16 there is a copy in f32, unless it is one reduction.
 ///
 /// # Panics
@@ -118,8 +118,8 @@ pub fn try_multi_gspmm_cross<const D: usize>(
 /// `out[v] = reduce over r, (u, v, e) in r of op(x[u], w[e])`: [`gspmm`](crate::gspmm) on a stack.
 ///
 /// # Shapes
-/// - `sources[t]`: `[rows of table t, ..]`; `edges[r]`: `[edges of relation r, ..]` in edge-id order; each list with one
-///   feature shape, both with one element type and device
+/// - `sources[t]`: `[rows of table t, ..]`; `edges[r]`: `[edges of relation r, ..]` in edge-id order; each list with
+///   one feature shape, both with one element type and device
 /// - returns `[num_dst, ..]`; feature shapes broadcast as in [`gspmm`](crate::gspmm)
 /// - A copy does not look at the other list, which may be empty. With [`BinaryOp::CopyRhs`] messages are the rows of
 ///   edges alone (`copy_e`).

@@ -1,4 +1,4 @@
-//! Operators under autodiff: the gradient that an operator writes by hand, with no more kept for it than tracked inputs need.
+//! Registers operators with autodiff: hand-written gradients that keep only what tracked inputs need.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,9 +11,10 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::{FloatTensor, IntTensor};
 
-use super::{GnnBackend, Gradient, Keeps, Operator, Saved, Tensors};
+use super::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Tensors};
 
-/// A call without its type, so that what autodiff does with it is compiled once for a backend and not for every operator.
+/// A call without its type, so that what autodiff does with it is compiled once for a backend and not for every
+/// operator.
 trait AnyCall<B: GnnBackend>: Debug + Send + Sync {
     fn run(&self, inputs: Tensors<B>) -> Tensors<B>;
     fn backward(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>>;
@@ -71,7 +72,7 @@ fn inner<B: GnnBackend, C: CheckpointStrategy>(x: Tensors<Autodiff<B, C>>) -> Te
 fn step<B: GnnBackend, C: CheckpointStrategy, const N: usize>(
     inputs: Tensors<Autodiff<B, C>>,
     op: Arc<dyn AnyCall<B>>,
-    keeps: &Keeps,
+    keeps: &SavedForBackward,
 ) -> Tensors<Autodiff<B, C>> {
     let nodes = std::array::from_fn(|i| inputs.floats[i].node());
     match <Step as Backward<B, N>>::prepare::<C>(Step, nodes).compute_bound().stateful() {
@@ -115,7 +116,8 @@ impl<B: GnnBackend, C: CheckpointStrategy> GnnBackend for Autodiff<B, C> {
                 }
             }
             Gradient::OfReference if is_tracked => op.reference(inputs),
-            // Gradients are computed on the backend below; they get here only if someone asks for the gradient of a gradient.
+            // Gradients are computed on the backend below; they get here only if someone asks for the gradient of a
+            // gradient.
             Gradient::Refused(why) if is_tracked => panic!("{}: {why}", O::NAME),
             Gradient::OfReference | Gradient::Refused(_) => constants(B::run(inner(inputs), op)),
         }

@@ -1,4 +1,4 @@
-//! The backend extension that every operator goes through.
+//! Declares the backend extension that every operator goes through.
 
 // Named by the code that the attribute writes.
 #[allow(unused_imports)]
@@ -7,8 +7,8 @@ use burn::backend::{Backend, backend_extension};
 
 use super::{Operator, Tensors};
 
-/// A backend that operators run on: Flex and NdArray by CPU kernels, CubeCL backends by theirs, what fuses by queueing the call,
-/// autodiff by the operator's own gradient.
+/// A backend that operators run on: Flex and NdArray by CPU kernels, CubeCL backends by theirs, what fuses by queueing
+/// the call, autodiff by the operator's own gradient.
 #[backend_extension(Flex: cfg(feature = "flex"), NdArray: cfg(feature = "ndarray"), Cube: cfg(feature = "cube"), Autodiff)]
 pub(crate) trait GnnBackend: Backend {
     /// The results of one call.

@@ -1,4 +1,4 @@
-//! Operators on backends that queue what they are asked for, and fuse it: a call is queued whole.
+//! Queues operators on fusion backends: a call is queued as one operation.
 
 use burn::backend::fusion::custom::{CustomOpIr, OperationFn, OperationIr, StreamId, TensorIr};
 use burn::backend::fusion::{Fusion, FusionBackend};

@@ -1,8 +1,9 @@
-//! What an operator is: the plan of one call, from which follow the shapes of its results, the kernels of each backend, and
-//! what its gradient keeps and computes.
+//! What an operator is: the plan of one call, from which follow the shapes of its results, the kernels of each backend,
+//! and what its gradient keeps and computes.
 //!
-//! An operator is one folder: the public function in `mod.rs`, this trait's implementation for its plan (of `burn-gnn-plan`) there or in
-//! `operator.rs`, calls of kernels (of `burn-gnn-cpu` and `burn-gnn-cube`) in `cpu.rs` and `cube.rs`, plain primitives in `reference.rs`. Dispatch to backends, autodiff, fusion, the refusal of second
+//! An operator is one folder: the public function in `mod.rs`, this trait's implementation for its plan (of
+//! `burn-gnn-plan`) there or in `operator.rs`, calls of kernels (of `burn-gnn-cpu` and `burn-gnn-cube`) in `cpu.rs` and
+//! `cube.rs`, plain primitives in `reference.rs`. Dispatch to backends, autodiff, fusion, the refusal of second
 //! derivatives and "keep only what a tracked input needs" stand here, once for all of them.
 
 mod autodiff;
@@ -40,10 +41,11 @@ pub(crate) enum Gradient {
 /// The text of operators that are gradients themselves.
 pub(crate) const SECOND_ORDER: &str = "the gradient of a gradient is not implemented; detach the inputs of the first gradient";
 
-/// One call of an operator, as a plain value that goes through dispatch, autodiff state and the queues of lazy backends.
+/// One call of an operator, as a plain value that goes through dispatch, autodiff state and the queues of lazy
+/// backends.
 ///
-/// A backend without kernels of its own runs [`reference`](Self::reference), so a new operator works everywhere as soon as that is
-/// written.
+/// A backend without kernels of its own runs [`reference`](Self::reference), so a new operator works everywhere as soon
+/// as that is written.
 #[cfg_attr(not(any(feature = "flex", feature = "ndarray")), allow(dead_code))]
 pub(crate) trait Operator: OnCube + Clone + Debug + Send + Sync + 'static {
     /// Its name in messages.
@@ -71,9 +73,10 @@ pub(crate) trait Operator: OnCube + Clone + Debug + Send + Sync + 'static {
         self.clone()
     }
 
-    /// What [`backward`](Self::backward) reads, given which float inputs are tracked. Results behind the first one are always kept.
-    fn keeps(&self, tracked: &[bool]) -> Keeps {
-        Keeps { inputs: vec![false; tracked.len()], result: false }
+    /// What [`backward`](Self::backward) reads, given which float inputs are tracked. Results behind the first one are
+    /// always kept.
+    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
+        SavedForBackward { inputs: vec![false; tracked.len()], result: false }
     }
 
     /// The gradient of each float input that is wanted, from that of the first float result.
@@ -101,7 +104,7 @@ impl<O> OnCube for O {}
 
 /// What is kept for backward.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Keeps {
+pub(crate) struct SavedForBackward {
     /// Which float inputs.
     pub(crate) inputs: Vec<bool>,
     /// Whether the first float result.
@@ -110,7 +113,7 @@ pub(crate) struct Keeps {
 
 /// What was kept.
 pub(crate) struct Saved<B: burn::backend::Backend> {
-    /// Float inputs, those that [`Keeps`] named.
+    /// Float inputs, those that [`SavedForBackward`] named.
     pub(crate) inputs: Vec<Option<FloatTensor<B>>>,
     /// The first float result if it was named, then the others; integers.
     pub(crate) results: Tensors<B>,

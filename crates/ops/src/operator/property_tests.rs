@@ -1,5 +1,5 @@
-//! Properties of operators that only the crate itself can see, each on all of them: what a backend without kernels runs,
-//! what is kept for backward, gradients of gradients.
+//! Properties of operators that only the crate itself can see, each on all of them: what a backend without kernels
+//! runs, what is kept for backward, gradients of gradients.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::{DType, Device, TensorData};
 
-use super::{GnnBackend, Gradient, Keeps, Operator, Saved, Tensors};
+use super::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Tensors};
 use crate::families::{self, Typed, assert_near, devices, graphs};
 
 /// What the calls of this thread do beside computing.
@@ -47,7 +47,7 @@ pub(crate) fn instead_of_kernel<B: GnnBackend, O: Operator>(inputs: &Tensors<B>,
 }
 
 /// Called by autodiff with what it is about to keep.
-pub(crate) fn keeping<B: GnnBackend, O: Operator>(op: &O, inputs: Tensors<B>, tracked: &[bool], keeps: &Keeps) {
+pub(crate) fn keeping<B: GnnBackend, O: Operator>(op: &O, inputs: Tensors<B>, tracked: &[bool], keeps: &SavedForBackward) {
     if WATCH.with_borrow(|watch| matches!(watch, Some(Watch::Kept(_)))) {
         // Calls within this check are not checked.
         let Some(Watch::Kept(seen)) = WATCH.take() else { return };
@@ -57,7 +57,7 @@ pub(crate) fn keeping<B: GnnBackend, O: Operator>(op: &O, inputs: Tensors<B>, tr
 }
 
 /// Asserts that gradients change with every tensor that is kept, and returns how many there are.
-fn read_by_backward<B: GnnBackend, O: Operator>(op: &O, inputs: &Tensors<B>, tracked: &[bool], keeps: &Keeps) -> usize {
+fn read_by_backward<B: GnnBackend, O: Operator>(op: &O, inputs: &Tensors<B>, tracked: &[bool], keeps: &SavedForBackward) -> usize {
     let op = op.tracked();
     let results = B::run(inputs.clone(), op.clone());
     // Another number in every entry: neither a shift nor a factor alone.
@@ -150,7 +150,8 @@ fn gradients_of_gradients_are_refused() {
 
 type Ad = Autodiff<Flex, NoCheckpointing>;
 
-/// Who still holds a buffer after the call has dropped its operands: autodiff keeps what an operator names, and nothing beside.
+/// Who still holds a buffer after the call has dropped its operands: autodiff keeps what an operator names, and nothing
+/// beside.
 #[test]
 fn buffers_that_are_not_kept_are_free() {
     let relation = graphs::small();

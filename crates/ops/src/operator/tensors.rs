@@ -1,10 +1,10 @@
-//! The tensors that an operator takes and returns.
+//! Holds the input and output tensors of an operator.
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, BackendTensor, Dispatch, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind, ExtensionType};
 
-/// Float tensors and index tensors of one call, each in the order that the operator gives them. An operand that is not there
-/// takes no place: the plan knows which ones are.
+/// Float tensors and index tensors of one call, each in the order that the operator gives them. An operand that is not
+/// there takes no place: the plan knows which ones are.
 #[derive(Clone, Debug)]
 pub(crate) struct Tensors<B: Backend> {
     pub(crate) floats: Vec<FloatTensor<B>>,

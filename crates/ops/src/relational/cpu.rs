@@ -1,9 +1,9 @@
-//! Relational aggregation on the tensors of CPU backends.
+//! Calls the CPU kernels of relational aggregation.
 
 use burn::backend::TensorMetadata;
 use burn_gnn_cpu::relational as kernel;
 
-use super::operator::{Given, Relational, RelationalGrad};
+use super::operator::{GradInputs, Relational, RelationalGrad};
 use crate::operator::Tensors;
 use crate::operator::cpu::{Host, by_dtype};
 
@@ -17,7 +17,7 @@ pub(super) fn forward<B: Host>(op: &Relational, inputs: Tensors<B>) -> Tensors<B
     })
 }
 
-pub(super) fn gradient<B: Host>(op: &RelationalGrad, given: Given<B>) -> Tensors<B> {
+pub(super) fn gradient<B: Host>(op: &RelationalGrad, given: GradInputs<B>) -> Tensors<B> {
     let plan = &op.plan;
     by_dtype!(given.grad.dtype(), T => {
         let [x, weight, norm] = [&given.x, &given.weight, &given.norm].map(|x| x.as_ref().map(B::floats::<T>));
@@ -26,7 +26,7 @@ pub(super) fn gradient<B: Host>(op: &RelationalGrad, given: Given<B>) -> Tensors
             let (Some(x), Some(weight)) = (&x, &weight) else { unreachable!("the gradient of factors reads both operands") };
             return Tensors::one(B::from_floats(kernel::gradient_of_norm::<T>(plan, &grad, x, weight), plan.norm_shape()));
         }
-        let given = kernel::Given { grad: &grad, x: x.as_deref(), weight: weight.as_deref(), norm: norm.as_deref() };
+        let given = kernel::GradInputs { grad: &grad, x: x.as_deref(), weight: weight.as_deref(), norm: norm.as_deref() };
         let [d_x, d_weight] = kernel::gradient::<T>(plan, given);
         let d_x = d_x.map(|d_x| B::from_floats(d_x, plan.x_shape()));
         d_x.into_iter().chain(d_weight.map(|d| B::from_floats(d, plan.weight_shape()))).collect::<Vec<_>>().into()

@@ -1,9 +1,9 @@
-//! Relational aggregation on CubeCL backends: a row of input and one of output for every pair of a relation and a node.
+//! Calls the GPU kernels of relational aggregation.
 
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;
 
-use super::operator::{Given, Relational, RelationalGrad};
+use super::operator::{GradInputs, Relational, RelationalGrad};
 use crate::operator::{OnCube, Tensors};
 
 impl OnCube for Relational {
@@ -16,7 +16,7 @@ impl OnCube for Relational {
 
 impl OnCube for RelationalGrad {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
-        let (Given { grad, x, weight, norm }, plan) = (self.given(inputs), &self.plan);
+        let (GradInputs { grad, x, weight, norm }, plan) = (self.given(inputs), &self.plan);
         if let (true, Some(x), Some(weight)) = (self.norm, &x, &weight) {
             return Tensors::one(cube::relational_grad_norm(plan, grad, x.clone(), weight.clone()));
         }

@@ -40,7 +40,7 @@ pub enum RelationalWeight {
 /// Relational aggregation, `out[v] = Σ_r Σ_(u, v, e) in r of norm[e] · x[u] W_r` (R-GCN).
 ///
 /// # Shapes
-/// - `x`: `[num_src, d_input]`, rows of the sources of `index`
+/// - `x`: `[num_src, d_input]`, source features
 /// - `weight`: see [`RelationalWeight`]; `R` is the number of relations of `index`
 /// - `norm`: `[num_edges]` by edge id, or none. An index made by [`RelationalIndex::mean`] divides every
 ///   message by the number of edges of its relation at its destination, with or without `norm`.

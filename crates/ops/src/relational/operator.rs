@@ -1,13 +1,14 @@
-//! Relational aggregation and its gradients as operators.
+//! Implements `Operator` for relational aggregation and its gradients.
 
 use burn::backend::tensor::FloatTensor;
 
 use super::{cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors, wanted};
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted};
 use burn_gnn_plan::RelationalPlan;
 
-/// `Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r` for every destination, of `x`, the weights and, if `scaled`, the factors of edges.
+/// `Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r` for every destination, of `x`, the weights and, if `scaled`, the factors
+/// of edges.
 #[derive(Clone, Debug)]
 pub(crate) struct Relational {
     pub(crate) plan: RelationalPlan,
@@ -32,10 +33,10 @@ impl Operator for Relational {
     fn gradient(&self) -> Gradient {
         Gradient::Backward
     }
-    fn keeps(&self, tracked: &[bool]) -> Keeps {
+    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
         // Each gradient reads the other operands.
         let others = |i: usize| tracked.iter().enumerate().any(|(j, &tracked)| tracked && i != j);
-        Keeps { inputs: (0..tracked.len()).map(others).collect(), result: false }
+        SavedForBackward { inputs: (0..tracked.len()).map(others).collect(), result: false }
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         saved.inputs.resize_with(3, || None);
@@ -57,8 +58,8 @@ impl Operator for Relational {
     }
 }
 
-/// The gradients that are wanted, of `x` and the weights, which one pass computes, or of the factors of edges; from that of the
-/// result, what they read of `x` and the weights, and, if `scaled`, the factors.
+/// The gradients that are wanted, of `x` and the weights, which one pass computes, or of the factors of edges; from
+/// that of the result, what they read of `x` and the weights, and, if `scaled`, the factors.
 #[derive(Clone, Debug)]
 pub(crate) struct RelationalGrad {
     pub(crate) plan: RelationalPlan,
@@ -73,7 +74,7 @@ pub(crate) struct RelationalGrad {
 }
 
 /// What gradients are computed from.
-pub(super) struct Given<B: GnnBackend> {
+pub(super) struct GradInputs<B: GnnBackend> {
     pub(super) grad: FloatTensor<B>,
     pub(super) x: Option<FloatTensor<B>>,
     pub(super) weight: Option<FloatTensor<B>>,
@@ -88,10 +89,10 @@ impl RelationalGrad {
         self.x || self.norm
     }
     /// The inputs by name.
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> Given<B> {
+    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
         let mut inputs = inputs.read();
         let (grad, x, weight) = (inputs.float(), inputs.float_if(self.reads_x()), inputs.float_if(self.reads_weight()));
-        Given { grad, x, weight, norm: inputs.float_if(self.scaled) }
+        GradInputs { grad, x, weight, norm: inputs.float_if(self.scaled) }
     }
 }
 

@@ -5,7 +5,7 @@ use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};
 use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
 
-use super::operator::{Given, RelationalGrad};
+use super::operator::{GradInputs, RelationalGrad};
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{index, narrow, widen};
 use burn_gnn_plan::RelationalPlan;
@@ -90,8 +90,8 @@ pub(super) fn forward<B: Backend>(
     narrow::<B>(out, dtype)
 }
 
-pub(super) fn gradient<B: GnnBackend>(op: &RelationalGrad, given: Given<B>) -> Tensors<B> {
-    let (Given { grad, x, weight, norm }, plan) = (given, &op.plan);
+pub(super) fn gradient<B: GnnBackend>(op: &RelationalGrad, given: GradInputs<B>) -> Tensors<B> {
+    let (GradInputs { grad, x, weight, norm }, plan) = (given, &op.plan);
     if let (true, Some(x), Some(weight)) = (op.norm, &x, &weight) {
         return Tensors::one(grad_norm::<B>(grad, x.clone(), weight.clone(), plan));
     }

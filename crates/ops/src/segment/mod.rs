@@ -1,4 +1,4 @@
-//! Reductions over segments of consecutive rows.
+//! Segment reductions over consecutive rows.
 
 mod readout;
 

@@ -7,8 +7,9 @@ use super::{SegmentReduce, Segments, try_segment_reduce};
 use crate::OpsError;
 use crate::check::accept;
 
-/// One row per graph of a batch, `out[k] = reduce of x[v] over the nodes v of graph k`: the sum, mean, maximum or minimum of the features
-/// of a node type (DGL: `readout_nodes`; PyG: `global_add_pool`, `global_mean_pool`, `global_max_pool`).
+/// One row per graph of a batch, `out[k] = reduce of x[v] over the nodes v of graph k`: the sum, mean, maximum or
+/// minimum of the features of a node type (DGL: `readout_nodes`; PyG: `global_add_pool`, `global_mean_pool`,
+/// `global_max_pool`).
 ///
 /// # Shapes
 /// `x` is `[nodes of the type in the batch, ..]` of any rank, the result `[graphs, ..]`.
@@ -20,8 +21,8 @@ use crate::check::accept;
 /// With the text of the error that [`try_readout_nodes`] returns.
 ///
 /// # Cost
-/// That of [`segment_reduce`](crate::segment_reduce), and `O(graphs)` for the segments. Several calls on one batch share them as
-/// `Segments::from_lengths(batch.num_nodes(ntype)?)`.
+/// That of [`segment_reduce`](crate::segment_reduce), and `O(graphs)` for the segments. Several calls on one batch
+/// share them as `Segments::from_lengths(batch.num_nodes(ntype)?)`.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

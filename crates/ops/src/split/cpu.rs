@@ -1,4 +1,4 @@
-//! The gradient of a tensor that was cut, on the tensors of CPU backends.
+//! Assembles the gradient of a split tensor on CPU backends.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;

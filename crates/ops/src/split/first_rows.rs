@@ -1,4 +1,4 @@
-//! A tensor and its first rows, with one gradient for both.
+//! Splits off the first rows of a tensor, with one gradient for the tensor and its first rows.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
@@ -11,9 +11,9 @@ use super::pending::zeros;
 /// `x` and its rows `0..rows`: the input rows of a block and those of its destinations.
 ///
 /// # Gradients
-/// `d x` is the gradient of the first result, to whose first rows that of the second one is added in place; where only the second one
-/// reaches the loss, its rows with zeros behind them. Burn's `slice` fills a tensor as large as `x` with zeros and adds all
-/// of it, on one thread. First order only, as for [`split_rows`](super::split_rows).
+/// `d x` is the gradient of the first result, to whose first rows that of the second one is added in place; where only
+/// the second one reaches the loss, its rows with zeros behind them. Burn's `slice` fills a tensor as large as `x` with
+/// zeros and adds all of it, on one thread. First order only, as for [`split_rows`](super::split_rows).
 ///
 /// # Cost
 /// Nothing forward on backends with views; backward reads and writes the first rows alone, or writes `d x` once.
@@ -32,8 +32,8 @@ pub(crate) fn first_rows<const D: usize>(x: Tensor<D>, rows: usize) -> (Tensor<D
     }
 }
 
-/// The gradient of the tensor from those of all its rows and of its first rows; `add` adds the second to the first rows of the first,
-/// `extend` puts zeros behind first rows.
+/// The gradient of the tensor from those of all its rows and of its first rows; `add` adds the second to the first rows
+/// of the first, `extend` puts zeros behind first rows.
 pub(super) fn join<B: Backend>(
     due: &FloatTensor<B>,
     grads: Vec<Option<FloatTensor<B>>>,

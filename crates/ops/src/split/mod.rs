@@ -1,4 +1,4 @@
-//! Parts of one tensor, with one gradient for all of them: runs of its rows, or the tensor and its first rows.
+//! Splits a tensor into runs of rows, or off its first rows, with one gradient for all parts.
 
 mod cpu;
 mod first_rows;
@@ -21,12 +21,13 @@ use crate::operator::{call, tensor};
 /// parts once.
 ///
 /// # Gradients
-/// `d x` is the gradients of the parts in order, zeros for parts that do not reach the loss. First order only: a part that takes part in
-/// a second backward must come from a call of its own.
+/// `d x` is the gradients of the parts in order, zeros for parts that do not reach the loss. First order only: a part
+/// that takes part in a second backward must come from a call of its own.
 ///
 /// # Cost
-/// Forward what `narrow` takes; backward one pass over `x`, for any number of parts. On the CPU the gradient of a part is copied to its
-/// place as soon as it is there, so that beside the gradient of `x` there are never those of all parts.
+/// Forward what `narrow` takes; backward one pass over `x`, for any number of parts. On the CPU the gradient of a part
+/// is copied to its place as soon as it is there, so that beside the gradient of `x` there are never those of all
+/// parts.
 ///
 /// # Panics
 /// Bounds that do not ascend from 0 to the number of rows.

@@ -1,7 +1,7 @@
-//! A tensor that is cut, its parts, and their gradients, as operators.
+//! Implements `Operator` for splits and their gradients.
 //!
-//! Backward of a part stores its gradient in the plan ([pending](crate::pending_gradients)); backward of the whole joins them: it
-//! concatenates those of runs of rows, and adds that of first rows to that of all.
+//! Backward of a part stores its gradient in the plan ([pending](crate::pending_gradients)); backward of the whole
+//! joins them: it concatenates those of runs of rows, and adds that of first rows to that of all.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
@@ -26,7 +26,7 @@ pub(super) struct Part {
     pub(super) part: usize,
 }
 
-/// Keeps the gradient of a part; one entry comes back, which says only that there is something to [`Join`].
+/// SavedForBackward the gradient of a part; one entry comes back, which says only that there is something to [`Join`].
 #[derive(Clone, Debug)]
 struct Put(Part);
 
@@ -90,7 +90,8 @@ impl Operator for Put {
         let [grad] = inputs.take();
         Tensors::one(self.0.plan.keep::<B>(grad, self.0.part))
     }
-    /// Gradients of runs go to their rows of the whole while they are in the cache, and are gone before the next one is made.
+    /// Gradients of runs go to their rows of the whole while they are in the cache, and are gone before the next one is
+    /// made.
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [grad] = inputs.take();
         Tensors::one(cpu::put::<B>(grad, &self.0.plan, self.0.part))

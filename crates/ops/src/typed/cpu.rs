@@ -1,4 +1,4 @@
-//! Typed products on the tensors of CPU backends.
+//! Calls the CPU kernels of typed products.
 
 use burn::backend::TensorMetadata;
 use burn_gnn_cpu::typed as kernel;

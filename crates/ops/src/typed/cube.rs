@@ -1,4 +1,4 @@
-//! Typed products on CubeCL backends.
+//! Calls the GPU kernels of typed products.
 
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;

@@ -1,4 +1,4 @@
-//! Products of rows with one of several matrices, chosen by segment or by type.
+//! Typed products: rows times one of several matrices, chosen by segment or by type (`segment_mm`, `gather_mm`).
 
 mod cpu;
 #[cfg(feature = "cube")]

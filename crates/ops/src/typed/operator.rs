@@ -1,10 +1,10 @@
-//! Typed products and their gradients as operators.
+//! Implements `Operator` for typed products and their gradients.
 
 use burn::backend::tensor::FloatTensor;
 
 use super::{TypedPlan, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors};
 
 /// Every row of `a` times its matrix of `b`.
 impl Operator for TypedPlan {
@@ -23,8 +23,8 @@ impl Operator for TypedPlan {
     fn gradient(&self) -> Gradient {
         Gradient::Backward
     }
-    fn keeps(&self, tracked: &[bool]) -> Keeps {
-        Keeps { inputs: vec![tracked[1], tracked[0]], result: false }
+    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
+        SavedForBackward { inputs: vec![tracked[1], tracked[0]], result: false }
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         // A tracked operand's gradient reads the other one, which was kept for it.

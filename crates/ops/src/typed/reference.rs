@@ -1,4 +1,4 @@
-//! Typed products in plain primitives, one matrix at a time: what a backend without kernels runs.
+//! Composes typed products of Burn primitives, one matrix at a time: the fallback of backends without kernels.
 //!
 //! Rows are brought into the order of their matrices and back, so that those of one matrix are a slice and every row of
 //! the result is written once: no sums by index, which some devices make one after the other.

@@ -1,11 +1,12 @@
-//! The edges of all types as a layer of several relations takes them.
+//! The edges of all types, as heterogeneous layers take them.
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeKey, GraphError};
 
 use crate::{Edges, GraphView};
 
-/// The edges of all types of a graph, block or partition, with weights and features of some: what layers of several relations take.
+/// The edges of all types of a graph, block or partition, with weights and features of some: what layers of several
+/// relations take.
 ///
 /// [`GraphView::edge_types`] gives them; where edges bring nothing, a view is taken as it is (`conv.forward(&g, x)`).
 ///

@@ -1,4 +1,4 @@
-//! The edges of one type as a layer takes them.
+//! `Edges`: the edges of one type, as layers take them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use burn_gnn_graph::{EdgeKey, EdgeType, GraphError, Relation};
 
 use crate::{Activation, DegreeScale, DegreesOf, DropoutKey, GraphView, RowDropout, bias_activation};
 
-/// The edges of one type of a graph, block or partition, with what they bring to a layer: what `conv.forward(&edges, x)` takes.
+/// The edges of one type of a graph, block or partition, with what they bring to a layer: what
+/// `conv.forward(&edges, x)` takes.
 ///
 /// [`GraphView::edge_type`] gives them by name; a view of one edge type is taken as it is (`conv.forward(&g, x)`).
 ///
@@ -146,8 +147,8 @@ impl<'a> Edges<'a> {
         self.view.original_edge_ids(self.etype)
     }
 
-    /// Features of the sources that the relation indexes from those of the input nodes of the source type, by one exchange
-    /// ([`GraphView::src_rows`]).
+    /// Features of the sources that the relation indexes from those of the input nodes of the source type, by one
+    /// exchange ([`GraphView::src_rows`]).
     #[track_caller]
     pub fn src_rows(&self, call: &'static str, x: Tensor<2>) -> Tensor<2> {
         let s = self.ends().0;

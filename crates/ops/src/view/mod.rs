@@ -1,4 +1,4 @@
-//! What a layer sees of a graph.
+//! `GraphView`: the graph, block or partition that a layer runs on.
 
 mod draw_key;
 mod edge_types;
@@ -22,15 +22,16 @@ use crate::{DegreeScale, DegreesOf};
 
 /// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.
 ///
-/// Node and edge types are numbers of the [`Schema`]. Input rows of a node type are the rows the caller
+/// Node and edge types are numbers of the [`Schema`]. Input features of a node type are those that the caller
 /// holds (all nodes of a graph, the sources of a block, the inner nodes of a partition); source rows are
 /// what relations index, destination rows what the layer computes.
 ///
 /// # Degrees
-/// [`in_degrees`](Self::in_degrees) and [`out_degrees`](Self::out_degrees) are those of the whole graph, whatever part of it the view
-/// holds and however it was made, so that a layer that normalises by them computes on a part what it computes on the graph. Where
-/// seeds have times, the whole graph is what the seed sees: see [`Block`](Block#degrees). The messages that a destination receives in
-/// the view are the in-degree of [`relation`](Self::relation), by which a mean divides; on a sampled block these are fewer.
+/// [`in_degrees`](Self::in_degrees) and [`out_degrees`](Self::out_degrees) are those of the whole graph, whatever part
+/// of it the view holds and however it was made, so that a layer that normalises by them computes on a part what it
+/// computes on the graph. Where seeds have times, the whole graph is what the seed sees: see [`Block`](Block#degrees).
+/// The messages that a destination receives in the view are the in-degree of [`relation`](Self::relation), by which a
+/// mean divides; on a sampled block these are fewer.
 ///
 /// A layer must run the same calls on every rank: it may skip a relation by [`total_edges`](Self::total_edges)
 /// only, never by what this view alone holds, and it calls [`src_rows`](Self::src_rows) once for all node types.
@@ -42,10 +43,10 @@ pub trait GraphView: Send + Sync {
     /// [`dst_rows`](Self::dst_rows) of their node types.
     fn relation(&self, etype: usize) -> &Relation;
 
-    /// Number of source rows of a node type.
+    /// Number of source nodes of a type.
     fn num_src(&self, ntype: usize) -> usize;
 
-    /// Number of destination rows of a node type.
+    /// Number of destination nodes of a type.
     fn num_dst(&self, ntype: usize) -> usize;
 
     /// Nodes of a type in the whole graph, the same on every rank.
@@ -54,19 +55,19 @@ pub trait GraphView: Send + Sync {
     /// Edges of a type in the whole graph, the same on every rank.
     fn total_edges(&self, etype: usize) -> u64;
 
-    /// Source rows of every node type from input rows `x[ntype]` (`[num_input, d]`, `d` may differ by
+    /// Source features of every node type from input features `x[ntype]` (`[num_input, d]`, `d` may differ by
     /// type): the identity on a graph or block, the halo exchange on a partition, where gradients of
     /// halo rows are sent back to the owner rank. `call` names the exchange; ranks compare it.
     fn src_rows(&self, call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>>;
 
-    /// Destination rows of a node type from its input rows; the identity except on a block, where
+    /// Destination features of a node type from its input features; the identity except on a block, where
     /// destinations are the first sources.
     fn dst_rows(&self, _ntype: usize, x: Tensor<2>) -> Tensor<2> {
         x
     }
 
-    /// `x` itself and its [destination rows](Self::dst_rows), for a layer that reads both: on a block their gradients meet in one
-    /// tensor, where a clone of `x` would have two that are added.
+    /// `x` itself and its [destination rows](Self::dst_rows), for a layer that reads both: on a block their gradients
+    /// meet in one tensor, where a clone of `x` would have two that are added.
     fn with_dst_rows(&self, ntype: usize, x: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
         (x.clone(), self.dst_rows(ntype, x))
     }
@@ -74,9 +75,9 @@ pub trait GraphView: Send + Sync {
     /// In-degree of each destination row in the whole graph; see [Degrees](Self#degrees).
     fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]>;
 
-    /// In-degree in the whole graph of each input row of an edge type on one node type, for a layer that scales rows by them before
-    /// they travel; `None` for other edge types, and where the view does not know them (a block put together from parts of which
-    /// in-degrees of destinations alone are known). See [Degrees](Self#degrees).
+    /// In-degree in the whole graph of each input node of an edge type on one node type, for a layer that scales features by
+    /// them before they travel; `None` for other edge types, and where the view does not know them (a block put
+    /// together from parts of which in-degrees of destinations alone are known). See [Degrees](Self#degrees).
     fn input_in_degrees(&self, etype: usize) -> Option<Cow<'_, [u32]>> {
         let (s, d) = self.schema().ends(etype);
         let degrees = self.in_degrees(etype);
@@ -85,13 +86,16 @@ pub trait GraphView: Send + Sync {
         (s == d && inputs == degrees.len()).then_some(degrees)
     }
 
-    /// Out-degree of each source row in the whole graph (a halo source's true degree, not the local count); see [Degrees](Self#degrees).
+    /// Out-degree of each source row in the whole graph (a halo source's true degree, not the local count); see
+    /// [Degrees](Self#degrees).
     fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]>;
 
-    /// The factors `max(degree, 1)^power` of the nodes of an edge type, for [`AggregateOptions`](crate::AggregateOptions).
+    /// The factors `max(degree, 1)^power` of the nodes of an edge type, for
+    /// [`AggregateOptions`](crate::AggregateOptions).
     ///
-    /// They are kept beside the edges of [`relation`](Self::relation) and shared by all calls, as are their copies on devices; a call
-    /// counts degrees and compares them with those that were kept, so a relation may be seen through several views.
+    /// They are kept beside the edges of [`relation`](Self::relation) and shared by all calls, as are their copies on
+    /// devices; a call counts degrees and compares them with those that were kept, so a relation may be seen through
+    /// several views.
     fn degree_scale(&self, etype: usize, of: DegreesOf, power: f64) -> DegreeScale {
         let relation = self.relation(etype);
         let degrees = match of {
@@ -111,13 +115,14 @@ pub trait GraphView: Send + Sync {
     /// number. Every random draw about an edge is keyed by it.
     fn original_edge_ids(&self, etype: usize) -> Option<Arc<[u64]>>;
 
-    /// Columns of the input nodes of a type (features, labels, masks), where the view holds some: a graph and a partition do.
+    /// Columns of the input nodes of a type (features, labels, masks), where the view holds some: a graph and a
+    /// partition do.
     fn node_columns(&self, _ntype: usize) -> Option<&Frame> {
         None
     }
 
-    /// What dropout is keyed by in a pass over this view: a block has the (seed, step) of its sample, a graph or a partition none
-    /// ([`DrawKey::Fresh`]) until [`at_step`](Self::at_step) gives one.
+    /// What dropout is keyed by in a pass over this view: a block has the (seed, step) of its sample, a graph or a
+    /// partition none ([`DrawKey::Fresh`]) until [`at_step`](Self::at_step) gives one.
     fn draw_key(&self) -> DrawKey {
         DrawKey::Fresh
     }
@@ -141,7 +146,8 @@ pub trait GraphView: Send + Sync {
         EdgeTypes::new(self)
     }
 
-    /// This view with draws keyed by (seed, step): dropout is the same again for the same step, on a graph, its partitions and blocks.
+    /// This view with draws keyed by (seed, step): dropout is the same again for the same step, on a graph, its
+    /// partitions and blocks.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;

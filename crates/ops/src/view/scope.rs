@@ -21,19 +21,19 @@ thread_local! {
     static SCOPE: Cell<Option<Scope>> = const { Cell::new(None) };
 }
 
-/// Runs `init` with a seed for all that layers draw when they are made: initial weights, rows of embeddings, keys of dropout
-/// masks. Draw `i` of the scope is a function of (`seed`, `i`), so two layers made in it differ, and a model made in it is the
-/// same for the same seed, on every rank, thread and device.
+/// Runs `init` with a seed for all that layers draw when they are made: initial weights, rows of embeddings, keys of
+/// dropout masks. Draw `i` of the scope is a function of (`seed`, `i`), so two layers made in it differ, and a model
+/// made in it is the same for the same seed, on every rank, thread and device.
 ///
-/// Without a scope every draw is seeded by the generator of the device, as Burn's own layers are: `device.seed(seed)` makes it
-/// repeatable in a single-threaded program. Ranks that do not share that generator, or that are threads of one process, then have
-/// different weights and dropout keys: make a model for ranks in a scope. To pick no seed, let rank 0 draw one for all:
-/// `seeded(broadcast_seed(&*comm)?, || config.init(&device))` with `broadcast_seed` of `burn-gnn-dist`, whose `check_replicas` compares
-/// the parameters of ranks.
+/// Without a scope every draw is seeded by the generator of the device, as Burn's own layers are: `device.seed(seed)`
+/// makes it repeatable in a single-threaded program. Ranks that do not share that generator, or that are threads of one
+/// process, then have different weights and dropout keys: make a model for ranks in a scope. To pick no seed, let rank
+/// 0 draw one for all: `seeded(broadcast_seed(&*comm)?, || config.init(&device))` with `broadcast_seed` of
+/// `burn-gnn-dist`, whose `check_replicas` compares the parameters of ranks.
 ///
-/// The scope holds for layers of this crate (and for custom layers that draw by [`next_stream`]) on the thread that calls
-/// `seeded`; threads that `init` starts are outside of it. Layers of Burn do not know it. A scope inside a scope counts for
-/// itself; the outer one goes on after it. It also ends when `init` panics.
+/// The scope holds for layers of this crate (and for custom layers that draw by [`next_stream`]) on the thread that
+/// calls `seeded`; threads that `init` starts are outside of it. Layers of Burn do not know it. A scope inside a scope
+/// counts for itself; the outer one goes on after it. It also ends when `init` panics.
 ///
 /// # Cost
 /// Nothing per draw; without a scope every draw reads three numbers from the device.
@@ -65,8 +65,8 @@ pub fn seeded<T>(seed: u64, init: impl FnOnce() -> T) -> T {
     init()
 }
 
-/// The stream of the next initial values: of the innermost [`seeded`] scope, or with a seed from the generator of `device`.
-/// Custom layers take one for each parameter.
+/// The stream of the next initial values: of the innermost [`seeded`] scope, or with a seed from the generator of
+/// `device`. Custom layers take one for each parameter.
 ///
 /// ```
 /// use burn::module::Param;
@@ -92,8 +92,8 @@ fn drawn(device: &Device) -> u64 {
     bits.into_data().iter::<f64>().fold(0u64, |seed, u| (seed << 24) ^ (u * 16_777_216.0) as u64)
 }
 
-/// What keys the dropout masks of a layer, beside seed, step, original id and column: taken when the layer is made, as its
-/// initial weights are (see [`seeded`]), so that the masks of two layers differ and ranks agree on them.
+/// What keys the dropout masks of a layer, beside seed, step, original id and column: taken when the layer is made, as
+/// its initial weights are (see [`seeded`]), so that the masks of two layers differ and ranks agree on them.
 ///
 /// A layer keeps it as a field with `#[module(skip)]`: clones, `valid()` and a loaded record leave it as it is.
 ///
@@ -129,8 +129,8 @@ impl DropoutKey {
         Self::of(Stream::new(self.0, "place", place as u64))
     }
 
-    /// Dropout of the features of the input nodes of a type, keyed by original ids; the identity on devices without autodiff and for
-    /// probability 0.
+    /// Dropout of the features of the input nodes of a type, keyed by original ids; the identity on devices without
+    /// autodiff and for probability 0.
     ///
     /// # Panics
     /// There is no such type.
@@ -142,7 +142,8 @@ impl DropoutKey {
         }
     }
 
-    /// What [`dropout`](Self::dropout) does to `x`, for an operator that does it on the way; `None` where that is nothing.
+    /// What [`dropout`](Self::dropout) does to `x`, for an operator that does it on the way; `None` where that is
+    /// nothing.
     ///
     /// # Panics
     /// There is no such type.
@@ -153,7 +154,8 @@ impl DropoutKey {
         Some(RowDropout { prob, stream, ids: view.original_ids(ntype) })
     }
 
-    /// As [`of_inputs`](Self::of_inputs), of the destinations that a layer computes: on a block the first of the input nodes.
+    /// As [`of_inputs`](Self::of_inputs), of the destinations that a layer computes: on a block the first of the input
+    /// nodes.
     ///
     /// # Panics
     /// There is no such type.
@@ -166,8 +168,8 @@ impl DropoutKey {
         Some(dropout)
     }
 
-    /// Dropout of numbers on edges (weights, attention), keyed by original edge ids; `None` where that is nothing. `x` tells whether
-    /// gradients are tracked.
+    /// Dropout of numbers on edges (weights, attention), keyed by original edge ids; `None` where that is nothing. `x`
+    /// tells whether gradients are tracked.
     pub fn of_edges<const D: usize>(self, edges: &Edges<'_>, prob: f64, x: &Tensor<D>) -> Option<EdgeDropout> {
         let stream = self.stream(edges.view(), &edges.edge_type().to_string(), prob, x)?;
         Some(EdgeDropout { prob, stream, ids: edges.original_edge_ids() })

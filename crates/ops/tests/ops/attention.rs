@@ -177,16 +177,16 @@ proptest! {
     fn edge_order_does_not_matter(relation in any_graph(), gat: bool, seed in 1u64..1000) {
         let n = relation.num_edges();
         let case = Case::new(&relation, 5, 3, gat, Some(0.4), seed);
-        let mut turned = case.clone();
+        let mut reversed = case.clone();
         let edges: Vec<_> = (0..n).rev().map(|e| (relation.src()[e], relation.dst()[e])).collect();
-        turned.relation = graphs::relation(relation.num_src(), relation.num_dst(), &edges);
-        let dropout = turned.dropout.as_mut().unwrap();
+        reversed.relation = graphs::relation(relation.num_src(), relation.num_dst(), &edges);
+        let dropout = reversed.dropout.as_mut().unwrap();
         dropout.ids = dropout.ids.as_ref().map(|ids| ids.iter().rev().copied().collect());
         if !gat {
-            turned.first = case.first.chunks(5).rev().flatten().copied().collect();
+            reversed.first = case.first.chunks(5).rev().flatten().copied().collect();
         }
         let device = Device::flex();
-        let (a, mut b) = (case.run(&device, false), turned.run(&device, false));
+        let (a, mut b) = (case.run(&device, false), reversed.run(&device, false));
         if !gat {
             b[2] = b[2].chunks(5).rev().flatten().copied().collect();
         }

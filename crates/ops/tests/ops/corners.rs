@@ -271,8 +271,9 @@ fn alone<const D: usize>(call: &Call, device: &Device, side: usize) -> Option<Ve
     Some(crate::f64s(operands[side].grad(&grads).expect("a tracked operand has a gradient")))
 }
 
-/// Somebody overwrites the file of a mapped topology: operators see other nodes, or panic, but every row of a result per edge is written
-/// once, and no memory that others have freed comes back. (Miri maps no files, Windows does not overwrite mapped ones.)
+/// Somebody overwrites the file of a mapped topology: operators see other nodes, or panic, but every row of a result
+/// per edge is written once, and no memory that others have freed comes back. (Miri maps no files, Windows does not
+/// overwrite mapped ones.)
 #[cfg(not(any(windows, miri)))]
 #[test]
 fn a_mapped_topology_that_changes() {
@@ -284,7 +285,7 @@ fn a_mapped_topology_that_changes() {
     let end = |k: usize| (0..edges).map(move |i| ((i * k + i / 7) % nodes) as u32).collect::<Vec<_>>();
     let plain = Graph::homogeneous(nodes, end(31), end(17)).unwrap();
     let file = std::env::temp_dir().join(format!("burn-gnn-ops-{}.topology", std::process::id()));
-    // Softmax, dots of both ends, and the gradient of edge features, each a row per edge.
+    // Softmax, dots of both endpoints, and the gradient of edge features, each a row per edge.
     let run = |relation: &Relation, device: &Device| {
         // Freed memory, of the size of the results.
         drop(vec![777f32; edges * WIDTH]);
@@ -314,7 +315,7 @@ fn a_mapped_topology_that_changes() {
                 assert_eq!(garbage, u32::MAX, "{backend}: there is a node 0");
                 continue;
             };
-            // No softmax looks at the node at the other end.
+            // No softmax looks at the node at the other endpoint.
             assert_eq!(got[0], want[0], "{backend}");
             let (x, y) = (|i: usize| ((i * 5) % 13) as f64 - 6.0, |i: usize| ((i * 7) % 13) as f64 - 6.0);
             for e in 0..edges {

@@ -52,8 +52,8 @@ fn ids_carry_the_mask_and_threads_do_not_matter() {
         let (rows, cols) = (3000, 17);
         let x = matrix(rows, cols, &device);
         let forward = f64s(dropout(x.clone(), 0.5, stream, None));
-        let turned: Vec<u64> = (0..rows as u64).rev().collect();
-        let y = f64s(dropout(x.flip([0]), 0.5, stream, Some(turned.into())));
+        let descending: Vec<u64> = (0..rows as u64).rev().collect();
+        let y = f64s(dropout(x.flip([0]), 0.5, stream, Some(descending.into())));
         let back: Vec<f64> = y.chunks(cols).rev().flatten().copied().collect();
         assert_eq!(forward, back);
         for n in [1, 2, 3] {

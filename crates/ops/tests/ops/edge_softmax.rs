@@ -80,10 +80,10 @@ proptest! {
 
     /// Softmax over a subset is softmax on the graph of those edges, and a mask of `-inf` for the others.
     #[test]
-    fn a_subset_is_a_mask(chosen in proptest::collection::vec(any::<bool>(), 60), turned in any::<bool>(), seed in 0u64..1000) {
+    fn a_subset_is_a_mask(chosen in proptest::collection::vec(any::<bool>(), 60), reversed in any::<bool>(), seed in 0u64..1000) {
         let relation = graphs::random(7, 5, 60, 1.5);
         let mut eids: Vec<u32> = (0..60).filter(|&e| chosen[e as usize]).collect();
-        if turned {
+        if reversed {
             eids.reverse();
         }
         let x = logits(60, &[2], seed);
@@ -164,14 +164,14 @@ fn masks_infinities_and_nan() {
     // Destination 0: a mask and two numbers; 1: masks only; 2: +inf; 3: NaN; 4: one masked, one not; 5: a mask, NaN.
     let ends = [(0, 0), (1, 1), (1, 0), (0, 2), (0, 0), (0, 1), (1, 2), (0, 3), (1, 3), (0, 4), (1, 4), (0, 5), (1, 5)];
     let rel = graphs::relation(2, 6, &ends);
-    let turned = graphs::relation(6, 2, &ends.map(|(u, v)| (v, u)));
+    let reversed = graphs::relation(6, 2, &ends.map(|(u, v)| (v, u)));
     type Softmax = fn(&Relation, Tensor<1>, NormBy) -> Tensor<1>;
     let kernel: Softmax = edge_softmax;
     for (backend, device, dtype) in places() {
         let device = device.autodiff();
         for (name, f, rel, norm_by) in [
             ("kernel", kernel, &rel, NormBy::Dst),
-            ("kernel, sources", kernel, &turned, NormBy::Src),
+            ("kernel, sources", kernel, &reversed, NormBy::Src),
             ("reference", edge_softmax_reference, &rel, NormBy::Dst),
             ("subset", |rel, x, by| edge_softmax_on(rel, &(0..13).collect::<Vec<_>>(), x, by), &rel, NormBy::Dst),
         ] {

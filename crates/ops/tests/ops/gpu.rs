@@ -1,4 +1,4 @@
-//! Every operator on Burn's wgpu backend, which shares its code with all graphics processors: the CPU's values and
+//! Every operator on Burn's wgpu backend, which shares its code with all GPUs: the CPU's values and
 //! gradients, the same bits in every run. Software Vulkan is enough; without any adapter the tests are skipped.
 
 use burn::tensor::{DType, Device, DeviceKind, DeviceType, Tensor};
@@ -48,7 +48,7 @@ fn named_graphs() {
     }
 }
 
-/// Nothing to read, nothing to write: no buffer of no bytes is made, no grid of no units launched.
+/// Nothing to read, nothing to write: no buffer of no bytes is made, no empty grid launched.
 #[test]
 fn graphs_without_edges() {
     let Some(device) = device() else { return };
@@ -84,8 +84,8 @@ fn wide_rows() {
     }
 }
 
-/// With edges: debug builds of Burn 0.22.1 overflow in element-wise operations, which the tests make, on GPU tensors without entries.
-/// The operators on graphs without edges are above.
+/// With edges: debug builds of Burn 0.22.1 overflow in element-wise operations, which the tests make, on GPU tensors
+/// without entries. The operators on graphs without edges are above.
 fn any_graph() -> impl Strategy<Value = Relation> {
     (1usize..9, 1usize..9).prop_flat_map(|(a, b)| {
         // A third of the edges end in node 0: skewed degrees and parallel edges.
@@ -123,7 +123,7 @@ fn steps_of_adam() {
     crate::adam::some_rows(&device, DType::F32);
 }
 
-/// No sum depends on which unit of the processor comes first.
+/// No sum depends on the order of threads.
 #[test]
 fn two_runs_are_the_same_bits() {
     let Some(device) = device() else { return };
@@ -136,8 +136,8 @@ fn two_runs_are_the_same_bits() {
     }
 }
 
-/// Large launches that come again over a relation are measured, and another variant may be chosen: never another bit. Behind
-/// fusion too, where another thread launches.
+/// Large launches that come again over a relation are measured, and another variant may be chosen: never another bit.
+/// Behind fusion too, where another thread launches.
 #[test]
 fn launches_that_are_measured() {
     let Some(device) = device() else { return };
@@ -159,9 +159,10 @@ fn launches_that_are_measured() {
     }
 }
 
-/// A group of this device, one of it and the CPU, a replica on each: rows come out as they went in, wherever the hot ones are.
+/// A group of this device, one of it and the CPU, a replica on each: rows come out as they went in, wherever the hot
+/// ones are.
 #[test]
-fn hot_rows_on_devices() {
+fn cached_rows_on_devices() {
     let Some(device) = device() else { return };
     let cpu = Device::flex();
     let (rows, width) = (500u32, 6);
@@ -187,7 +188,7 @@ fn hot_rows_on_devices() {
     }
 }
 
-/// A tensor on the CPU beside one on the graphics processor is an error that names both, not a wrong result.
+/// A tensor on the CPU beside one on the GPU is an error that names both, not a wrong result.
 #[test]
 fn devices_are_not_mixed() {
     let Some(device) = device() else { return };

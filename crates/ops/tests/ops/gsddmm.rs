@@ -212,8 +212,8 @@ fn sorted_edges_have_the_same_bits() {
         let heads = call.kernel(&device).out.len() / 200;
         let a = call.kernel(&device).out;
         let b = Call { relation: sorted.clone(), ..call }.kernel(&device).out;
-        let turned: Vec<f64> = order.iter().flat_map(|&e| a[e * heads..][..heads].to_vec()).collect();
-        assert_eq!(turned, b, "{features:?}");
+        let permuted: Vec<f64> = order.iter().flat_map(|&e| a[e * heads..][..heads].to_vec()).collect();
+        assert_eq!(permuted, b, "{features:?}");
     }
 }
 
@@ -379,11 +379,11 @@ fn inputs_that_are_not_contiguous() {
         let u = Tensor::<2>::from_data(TensorData::new(numbers(1, 15), [5, 3]), (&device, DType::F64));
         let v = Tensor::<2>::from_data(TensorData::new(numbers(2, 12), [4, 3]), (&device, DType::F64));
         let want: Tensor<2> = u_dot_v(&rel, u.clone(), v.clone());
-        let turned = |x: Tensor<2>| {
+        let strided = |x: Tensor<2>| {
             let d = x.dims();
             Tensor::<2>::from_data(x.transpose().into_data(), (&device, DType::F64)).reshape([d[1], d[0]]).transpose()
         };
-        let got: Tensor<2> = u_dot_v(&rel, turned(u), turned(v));
+        let got: Tensor<2> = u_dot_v(&rel, strided(u), strided(v));
         assert_eq!(f64s(got), f64s(want), "{backend}");
     }
 }

@@ -165,7 +165,7 @@ proptest! {
     }
 }
 
-/// One relation from every layout, and turned round twice: the same bits.
+/// One relation from every layout, and reversed twice: the same bits.
 fn layouts_agree(coo: &Relation, families: &[Family]) {
     let (n, m) = (coo.num_src(), coo.num_dst());
     let (csr, csc) = (coo.csr(), coo.csc());
@@ -176,11 +176,11 @@ fn layouts_agree(coo: &Relation, families: &[Family]) {
         graphs::relation(n, m, &ends)
     };
     let (by_src, by_dst) = (sorted(|&(u, v)| (u, v)), sorted(|&(u, v)| (v, u)));
-    let turned = graphs::relation(m, n, &coo.dst().iter().copied().zip(coo.src().iter().copied()).collect::<Vec<_>>()).reverse();
+    let reversed = graphs::relation(m, n, &coo.dst().iter().copied().zip(coo.src().iter().copied()).collect::<Vec<_>>()).reverse();
     let pairs = [
         ("CSR", coo, Relation::from_csr(n, m, csr.indptr(), csr.indices(), csr.edge_ids()).unwrap()),
         ("CSC", coo, Relation::from_csc(n, m, csc.indptr(), csc.indices(), csc.edge_ids()).unwrap()),
-        ("reversed", coo, turned),
+        ("reversed", coo, reversed),
         ("CSR in order", &by_src, Relation::from_csr(n, m, by_src.csr().indptr(), by_src.csr().indices(), None).unwrap()),
         ("CSC in order", &by_dst, Relation::from_csc(n, m, by_dst.csc().indptr(), by_dst.csc().indices(), None).unwrap()),
     ];

@@ -5,8 +5,8 @@ use burn_gnn_ops::{matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_ro
 
 use crate::{assert_near, devices, f64s, numbers};
 
-/// `n`, `k`, `m`; the last ones are cut into blocks by the product and shared among threads, of the very last one gradients of weights
-/// are summed in runs of rows.
+/// `n`, `k`, `m`; the last ones are cut into blocks by the product and shared among threads, of the very last one
+/// gradients of weights are summed in runs of rows.
 const SIZES: [[usize; 3]; 12] = [
     [1, 1, 1],
     [9, 33, 16],
@@ -146,10 +146,10 @@ fn views_are_read_as_they_are_seen() {
     for (backend, device) in devices() {
         let [n, k, m] = [5, 3, 4];
         let (x, w) = (numbers(1, k * n), numbers(2, m * k));
-        let turned = |data: &[f64], shape| tensor(data, shape, &device, DType::F64).transpose();
+        let transposed = |data: &[f64], shape| tensor(data, shape, &device, DType::F64).transpose();
         let entry = |i: usize, j: usize| (0..k).map(|l| x[l * n + i] * w[j * k + l]).sum::<f64>();
         let want: Vec<f64> = (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect();
-        assert_near(backend, &f64s(matmul_rows(turned(&x, [k, n]), turned(&w, [m, k]))), &want, 1e-12);
+        assert_near(backend, &f64s(matmul_rows(transposed(&x, [k, n]), transposed(&w, [m, k]))), &want, 1e-12);
         // Rows from the middle of another tensor.
         let all = tensor(&numbers(5, 9 * k), [9, k], &device, DType::F64);
         let w = tensor(&w[..k * 2], [k, 2], &device, DType::F64);

@@ -35,7 +35,7 @@ fn block() -> Block {
     sampler.sample([("a", vec![0, 3]), ("b", vec![1])], SampleKey::new(4)).unwrap().blocks.swap_remove(0)
 }
 
-/// A block with tracked rows of nodes (`h`) and of edges (`w`).
+/// A block with tracked node features (`h`) and edge features (`w`).
 struct Case {
     block: Block,
     data: BlockData,
@@ -106,8 +106,8 @@ fn shares(reduce: Reduce, values: &[f64]) -> Vec<f64> {
     }
 }
 
-/// Rows of a node type and gradients of their weighted sum: messages `h[u] · w[e]`, in groups that are reduced, whose results are
-/// added and multiplied by `scale`.
+/// Rows of a node type and gradients of their weighted sum: messages `h[u] · w[e]`, in groups that are reduced, whose
+/// results are added and multiplied by `scale`.
 fn by_loops(case: &Case, ntype: usize, groups: &[Vec<usize>], reduce: Reduce, scale: f64, grads: &mut [Vec<f64>]) -> Vec<f64> {
     let rows = case.block.dst_nodes(ntype).len();
     let (h, w): (Vec<_>, Vec<_>) = (case.h.iter().cloned().map(f64s).collect(), case.w.iter().cloned().map(f64s).collect());
@@ -135,7 +135,8 @@ fn agree(what: &str, got: &[Vec<f64>], want: &[Vec<f64>]) {
     }
 }
 
-/// The loops below are about something: sources that are no destinations, nodes with more than one edge type, edges of every type.
+/// The loops below are about something: sources that are no destinations, nodes with more than one edge type, edges of
+/// every type.
 #[test]
 fn the_block_has_several_types() {
     let block = block();

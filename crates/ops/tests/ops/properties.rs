@@ -1,5 +1,6 @@
-//! What every operator promises, one test for each property; those of graphs that are moved about are in `invariance`, of
-//! instruction sets in `instruction_sets`, of what backward keeps and of operators without kernels in the unit tests.
+//! What every operator promises, one test for each property; those of graphs that are moved about are in `invariance`,
+//! of instruction sets in `instruction_sets`, of what backward keeps and of operators without kernels in the unit
+//! tests.
 
 use burn::tensor::{DType, Device};
 

@@ -73,11 +73,11 @@ proptest! {
     #[test]
     fn edge_order_does_not_matter(relation in any_graph(), seed in 0u64..1000) {
         let n = relation.num_edges();
-        let turned: Vec<(u32, u32)> = (0..n).rev().map(|e| (relation.src()[e], relation.dst()[e])).collect();
-        let turned = graphs::relation(relation.num_src(), relation.num_dst(), &turned);
+        let flipped: Vec<(u32, u32)> = (0..n).rev().map(|e| (relation.src()[e], relation.dst()[e])).collect();
+        let flipped = graphs::relation(relation.num_src(), relation.num_dst(), &flipped);
         for reduce in Reduce::ALL {
             let call = Call::new(&relation, BinaryOp::Mul, reduce, &[2], &[2], seed);
-            let mut other = Call { relation: turned.clone(), ..call.clone() };
+            let mut other = Call { relation: flipped.clone(), ..call.clone() };
             let rows: Vec<f64> = call.rhs.try_to_vec().unwrap();
             let reversed = rows.chunks(2).rev().flatten().copied().collect();
             other.rhs = burn::tensor::TensorData::new(reversed, [n, 2]);

@@ -1,4 +1,4 @@
-//! Operands of four and five axes: as plain tensors compute them, and a graphics backend too.
+//! Operands of four and five axes: as plain tensors compute them, and a GPU backend too.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;

@@ -305,13 +305,13 @@ proptest! {
     /// The order of edges does not matter, up to rounding.
     #[test]
     fn order_of_edges((relation, types, relations, i, o) in calls()) {
-        let turned: Vec<(u32, u32)> = relation.src().iter().copied().zip(relation.dst().iter().copied()).rev().collect();
-        let turned = graphs::relation(relation.num_src(), relation.num_dst(), &turned);
+        let reversed: Vec<(u32, u32)> = relation.src().iter().copied().zip(relation.dst().iter().copied()).rev().collect();
+        let reversed = graphs::relation(relation.num_src(), relation.num_dst(), &reversed);
         let back: Vec<u16> = types.iter().rev().copied().collect();
         let run = |relation: &Relation, types: &[u16]| {
             Call::new(&RelationalIndex::new(relation, types, relations), Kind::Full, [i, o], false, 3).run(&Device::flex(), false)
         };
-        run(&relation, &types).assert_near("turned", &run(&turned, &back), 1e-11);
+        run(&relation, &types).assert_near("reversed", &run(&reversed, &back), 1e-11);
     }
 }
 

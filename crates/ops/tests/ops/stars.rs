@@ -12,7 +12,7 @@ use crate::graphs;
 const LEAVES: usize = 100_000;
 
 /// All leaves to one node and every tenth to another, so that leaves too have choices to make, and the same
-/// turned round. Edges do not stand in the order of nodes.
+/// reversed. Edges do not stand in the order of nodes.
 fn stars() -> [(&'static str, Relation); 2] {
     let leaf = |e: usize| (e * 7919 % LEAVES) as u32;
     let ends: Vec<_> = (0..LEAVES).map(|e| (leaf(e), 0)).chain((0..LEAVES / 10).map(|e| (leaf(10 * e), 1))).collect();

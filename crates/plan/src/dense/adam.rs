@@ -1,4 +1,4 @@
-//! The numbers of one step of Adam, and the rows of a table that it changes.
+//! Plan of an Adam step: its coefficients, and the rows of a table that it updates.
 
 use std::sync::Arc;
 

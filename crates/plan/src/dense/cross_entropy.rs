@@ -1,4 +1,4 @@
-//! What one cross entropy does, as a plain value.
+//! Plan of a cross entropy.
 
 use std::sync::Arc;
 

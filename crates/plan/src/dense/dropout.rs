@@ -1,4 +1,4 @@
-//! What one dropout does whose mask belongs to original ids, not to rows.
+//! Plan of a dropout whose mask is keyed by original ids, not by rows.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What one epilogue does, as a plain value.
+//! Plan of an epilogue.
 
 use super::dropout::{DROPOUT_ARGS, DropoutPlan, RowDropout};
 use crate::{Activation, PlanError};
@@ -18,7 +18,8 @@ impl EpiloguePlan {
     /// Of `rows` rows.
     ///
     /// # Errors
-    /// A parameter of the activation out of range, a dropout probability outside `[0, 1)`, a number of ids that is not that of the rows.
+    /// A parameter of the activation out of range, a dropout probability outside `[0, 1)`, a number of ids that is not
+    /// that of the rows.
     pub fn new([rows, columns]: [usize; 2], activation: Activation, dropout: Option<&RowDropout>) -> Result<Self, PlanError> {
         activation.check(NAME)?;
         let plan = |d: &RowDropout| d.plan(NAME, DROPOUT_ARGS, "one per row of `x`", rows);

@@ -1,14 +1,15 @@
-//! Products with weights, by the `gemm` crate, and of gradients of weights by loops of ours where those are faster.
+//! Multiplies rows with weights by the `gemm` crate, and computes gradients of weights by own loops where those are
+//! faster.
 //!
-//! The result is written into memory that was never touched, or added to a matrix that nobody else holds: no pass
+//! The result is written into memory that was never touched, or added to a matrix without other references: no pass
 //! that fills it with zeros, none that adds two matrices.
 
-mod halves;
-mod job;
-mod narrow;
-mod runs;
+mod half_precision;
+mod narrow_grad;
+mod product;
+mod weight_grad;
 
-use job::Job;
+use product::Product;
 
 use crate::{Elem, Real};
 
@@ -29,11 +30,11 @@ pub type Matrix<'a, T> = (&'a [T], [usize; 2]);
 /// # Panics
 /// If sizes do not fit each other or the slices.
 pub fn product<A: Real>((l, l_size): Matrix<'_, A>, (r, r_size): Matrix<'_, A>, transposed: Transposed) -> Vec<A> {
-    let job = Job::new(l_size, r_size, transposed);
+    let job = Product::new(l_size, r_size, transposed);
     match transposed {
-        Transposed { left: true, right: false } if narrow::suits(job.n) => narrow::gradient(l, r, [job.k, job.m, job.n]),
-        Transposed { left: true, right: false } if let Some(size) = runs::size([job.k, job.m, job.n]) => {
-            runs::gradient(l, r, [job.k, job.m, job.n], size)
+        Transposed { left: true, right: false } if narrow_grad::suits(job.n) => narrow_grad::gradient(l, r, [job.k, job.m, job.n]),
+        Transposed { left: true, right: false } if let Some(size) = weight_grad::size([job.k, job.m, job.n]) => {
+            weight_grad::gradient(l, r, [job.k, job.m, job.n], size)
         }
         _ => job.fresh(l, r),
     }
@@ -44,11 +45,11 @@ pub fn product<A: Real>((l, l_size): Matrix<'_, A>, (r, r_size): Matrix<'_, A>, 
 /// # Panics
 /// If sizes do not fit each other or the slices.
 pub fn add_product<A: Real>((x, x_size): Matrix<'_, A>, (w, w_size): Matrix<'_, A>, sum: &mut [A]) {
-    Job::new(x_size, w_size, Transposed::default()).onto(x, w, sum);
+    Product::new(x_size, w_size, Transposed::default()).onto(x, w, sum);
 }
 
-/// `l · r`, onto `sum` where there is one, of 16-bit floats, calculated in f32; not both operands are transposed, and no axis has
-/// length 0.
+/// `l · r`, onto `sum` where there is one, of 16-bit floats, calculated in f32; not both operands are transposed, and
+/// no axis has length 0.
 ///
 /// # Panics
 /// If sizes do not fit each other or the slices.
@@ -58,10 +59,10 @@ pub fn product_of_halves<T: Elem<Acc = f32>>(
     transposed: Transposed,
     sum: Option<&[T]>,
 ) -> Vec<T> {
-    let job = Job::new(l_size, r_size, transposed);
+    let job = Product::new(l_size, r_size, transposed);
     if transposed.left {
-        halves::gradient(l, r, [job.k, job.m, job.n])
+        half_precision::gradient(l, r, [job.k, job.m, job.n])
     } else {
-        halves::rows(l, r, transposed.right, [job.m, job.k, job.n], sum)
+        half_precision::rows(l, r, transposed.right, [job.m, job.k, job.n], sum)
     }
 }

@@ -1,4 +1,4 @@
-//! Adam on the tensors of CPU backends, in place where nobody else holds them.
+//! Calls the CPU kernels of Adam; tensors without other references are updated in place.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;

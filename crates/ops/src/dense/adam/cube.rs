@@ -1,4 +1,4 @@
-//! Adam on CubeCL backends.
+//! Calls the GPU kernels of Adam.
 
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;

@@ -5,10 +5,10 @@ mod cpu;
 mod cube;
 mod operator;
 pub(crate) mod reference;
-mod rows;
+mod sparse_step;
 
 pub use burn_gnn_plan::{AdamDecay, AdamStep};
-pub use rows::{adam_step_rows, try_adam_step_rows};
+pub use sparse_step::{adam_step_rows, try_adam_step_rows};
 
 use burn::backend::Dispatch;
 use burn::tensor::Tensor;
@@ -36,8 +36,8 @@ const NAME: &str = "adam_step";
 /// All four tensors have one shape. Moments before the first step are zeros.
 ///
 /// # Semantics
-/// A tensor that nobody else holds is updated in place on Flex and on graphics backends; otherwise, and on other backends, results are
-/// new tensors. Not differentiable: tracked tensors panic.
+/// A tensor without other references is updated in place on Flex and on GPU backends; otherwise, and on other backends,
+/// results are new tensors. Not differentiable: tracked tensors panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_adam_step`] returns.

@@ -1,4 +1,4 @@
-//! A step of Adam as an operator.
+//! Implements `Operator` for a step of Adam.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::IndexingUpdateOp;

@@ -1,4 +1,4 @@
-//! Adam in plain Burn primitives: what a backend without kernels runs.
+//! Composes Adam of Burn primitives: the fallback of backends without kernels.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, FloatDType, TensorMetadata};

@@ -1,4 +1,4 @@
-//! Cross entropy on the tensors of CPU backends.
+//! Calls the CPU kernels of cross entropy.
 
 use burn::backend::TensorMetadata;
 use burn_gnn_cpu::dense::cross_entropy as kernel;

@@ -1,4 +1,4 @@
-//! Cross entropy on CubeCL backends.
+//! Calls the GPU kernels of cross entropy.
 
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;

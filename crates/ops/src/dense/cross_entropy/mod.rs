@@ -1,4 +1,4 @@
-//! Log-softmax and negative log likelihood of chosen rows in one pass.
+//! Cross entropy (log-softmax and negative log-likelihood) of chosen rows in one pass.
 
 mod cpu;
 #[cfg(feature = "cube")]

@@ -1,11 +1,11 @@
-//! Cross entropy and its gradient as operators.
+//! Implements `Operator` for cross entropy and its gradient.
 
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
 
 use super::{CrossEntropyPlan, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors};
 
 /// The loss `[1]` of the logits, and for each chosen row its largest logit and 1 / Σ exp(logit - largest), `[rows, 2]`.
 impl Operator for CrossEntropyPlan {
@@ -27,8 +27,8 @@ impl Operator for CrossEntropyPlan {
     fn gradient(&self) -> Gradient {
         Gradient::Backward
     }
-    fn keeps(&self, _tracked: &[bool]) -> Keeps {
-        Keeps { inputs: vec![true], result: false }
+    fn keeps(&self, _tracked: &[bool]) -> SavedForBackward {
+        SavedForBackward { inputs: vec![true], result: false }
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         let mut floats = vec![grad];

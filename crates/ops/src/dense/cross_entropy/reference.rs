@@ -1,4 +1,4 @@
-//! Cross entropy in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
+//! Composes cross entropy of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 
 use burn::backend::tensor::{Device, FloatTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};

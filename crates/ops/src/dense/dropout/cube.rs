@@ -1,4 +1,4 @@
-//! Dropout on CubeCL backends.
+//! Calls the GPU kernels of dropout.
 
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;

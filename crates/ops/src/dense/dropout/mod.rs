@@ -1,4 +1,4 @@
-//! Dropout whose mask belongs to original ids, not to rows.
+//! Dropout with a mask keyed by original ids, not by rows.
 
 #[cfg(feature = "cube")]
 mod cube;

@@ -1,10 +1,10 @@
-//! Epilogues on the tensors of CPU backends. A tensor that nobody else holds is overwritten: between two matrix products an epilogue then
-//! needs no memory.
+//! Epilogues on the tensors of CPU backends. A tensor without other references is overwritten: between two matrix
+//! products an epilogue then needs no memory.
 
 use burn::backend::TensorMetadata;
 use burn_gnn_cpu::dense::epilogue as kernel;
 
-use super::operator::{Epilogue, EpilogueGrad, Given};
+use super::operator::{Epilogue, EpilogueGrad, GradInputs};
 use crate::operator::Tensors;
 use crate::operator::cpu::{Host, by_dtype};
 
@@ -25,8 +25,8 @@ pub(super) fn forward<B: Host>(op: &Epilogue, inputs: Tensors<B>) -> Tensors<B> 
     })
 }
 
-pub(super) fn gradient<B: Host>(op: &EpilogueGrad, given: Given<B>) -> Tensors<B> {
-    let Given { mut grad, out, open } = given;
+pub(super) fn gradient<B: Host>(op: &EpilogueGrad, given: GradInputs<B>) -> Tensors<B> {
+    let GradInputs { mut grad, out, open } = given;
     by_dtype!(grad.dtype(), T => {
         let (out, open) = (out.as_ref().map(B::floats::<T>), open.as_ref().map(B::ints));
         let kept = match (&out, &open) {

@@ -1,9 +1,9 @@
-//! Epilogues on CubeCL backends.
+//! Calls the GPU kernels of epilogues.
 
 use burn_cubecl::CubeBackend;
 use burn_gnn_cube as cube;
 
-use super::operator::{Epilogue, EpilogueGrad, Given};
+use super::operator::{Epilogue, EpilogueGrad, GradInputs};
 use crate::operator::{OnCube, Tensors};
 
 /// Which entries are open is four columns in a number.
@@ -18,7 +18,7 @@ impl OnCube for Epilogue {
 
 impl OnCube for EpilogueGrad {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
-        let Given { grad, out, open } = self.given(inputs);
+        let GradInputs { grad, out, open } = self.given(inputs);
         let kept = match (out, open) {
             (Some(y), _) => cube::EpilogueKept::Output(y),
             (None, Some(open)) => cube::EpilogueKept::Open(open),

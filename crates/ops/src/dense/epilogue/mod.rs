@@ -1,4 +1,4 @@
-//! Bias, activation and dropout in one pass.
+//! Epilogue: bias, activation and dropout in one pass.
 
 mod cpu;
 #[cfg(feature = "cube")]
@@ -42,7 +42,7 @@ const NAME: &str = "bias_activation";
 ///
 /// # Cost
 /// Reads `x` once and writes the result once; backward reads the gradient (and the bits or the result) once and
-/// writes the gradient of `x` once, summing the columns on the way. A tensor that nobody else holds is overwritten
+/// writes the gradient of `x` once, summing the columns on the way. A tensor without other references is overwritten
 /// on Flex.
 ///
 /// ```

@@ -1,18 +1,19 @@
-//! Bias, activation and dropout, and their gradient, as operators.
+//! Implements `Operator` for epilogues and their gradient.
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::DType;
 
 use super::{EpiloguePlan, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors};
 
 /// `dropout(activation(x + bias))` of `x` and the bias, if there is one.
 #[derive(Clone, Debug)]
 pub(crate) struct Epilogue {
     pub(crate) plan: EpiloguePlan,
     pub(crate) biased: bool,
-    /// Whether a relu returns, beside the result, which entries it and dropout let through, in a form that the backend chooses.
+    /// Whether a relu returns, beside the result, which entries it and dropout let through, in a form that the backend
+    /// chooses.
     pub(crate) open: bool,
 }
 
@@ -41,8 +42,8 @@ impl Operator for Epilogue {
     fn tracked(&self) -> Self {
         Self { open: self.plan.keeps_open(), ..self.clone() }
     }
-    fn keeps(&self, tracked: &[bool]) -> Keeps {
-        Keeps { inputs: vec![false; tracked.len()], result: self.plan.keeps_output() }
+    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
+        SavedForBackward { inputs: vec![false; tracked.len()], result: self.plan.keeps_output() }
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         let Tensors { mut floats, ints } = saved.results;
@@ -54,8 +55,8 @@ impl Operator for Epilogue {
     }
 }
 
-/// The gradients of `x` and, if it is wanted, of the bias, from that of the result and what [`EpiloguePlan`] keeps: the result, which
-/// entries are open, or nothing.
+/// The gradients of `x` and, if it is wanted, of the bias, from that of the result and what [`EpiloguePlan`] keeps: the
+/// result, which entries are open, or nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct EpilogueGrad {
     pub(crate) plan: EpiloguePlan,
@@ -63,7 +64,7 @@ pub(crate) struct EpilogueGrad {
 }
 
 /// What the gradient is computed from.
-pub(super) struct Given<B: GnnBackend> {
+pub(super) struct GradInputs<B: GnnBackend> {
     pub(super) grad: FloatTensor<B>,
     pub(super) out: Option<FloatTensor<B>>,
     pub(super) open: Option<IntTensor<B>>,
@@ -71,9 +72,9 @@ pub(super) struct Given<B: GnnBackend> {
 
 impl EpilogueGrad {
     /// The inputs by name.
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> Given<B> {
+    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
         let mut inputs = inputs.read();
-        Given { grad: inputs.float(), out: inputs.float_if(self.plan.keeps_output()), open: inputs.int() }
+        GradInputs { grad: inputs.float(), out: inputs.float_if(self.plan.keeps_output()), open: inputs.int() }
     }
 }
 

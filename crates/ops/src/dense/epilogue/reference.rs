@@ -1,11 +1,11 @@
-//! Epilogues in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
+//! Composes epilogues of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata, get_device_settings};
 use burn::tensor::{Shape, TensorData};
 
 use super::EpiloguePlan;
-use super::operator::{EpilogueGrad, Given};
+use super::operator::{EpilogueGrad, GradInputs};
 use crate::activation;
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{narrow, widen};
@@ -41,7 +41,7 @@ pub(super) fn forward<B: Backend>(x: FloatTensor<B>, bias: Option<FloatTensor<B>
     narrow::<B>(dropped::<B>(activation::value::<B>(x, plan.activation()), plan), dtype)
 }
 
-pub(super) fn gradient<B: GnnBackend>(EpilogueGrad { plan, bias }: &EpilogueGrad, given: Given<B>) -> Tensors<B> {
+pub(super) fn gradient<B: GnnBackend>(EpilogueGrad { plan, bias }: &EpilogueGrad, given: GradInputs<B>) -> Tensors<B> {
     let (dtype, device, [_, columns]) = (given.grad.dtype(), given.grad.device(), plan.shape());
     let mut d = dropped::<B>(widen::<B>(given.grad), plan);
     if let Some(open) = given.open {

@@ -1,4 +1,4 @@
-//! Products with weights on the tensors of CPU backends.
+//! Calls the CPU kernels of products with weights.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;

@@ -1,4 +1,4 @@
-//! Products of rows with a matrix of weights.
+//! Products of rows with a weight matrix.
 
 mod cpu;
 mod operator;
@@ -38,8 +38,8 @@ const NAME: &str = "matmul_rows";
 ///
 /// # Cost
 /// `2 n k m` operations forward, twice as many backward. On CPU backends by the `gemm` crate into memory that was never
-/// touched before, the gradient of up to 16 columns in registers, that of more of them in runs of rows. 16-bit floats are widened a block of rows at a time, summed in f32
-/// and rounded once; `w` is held in f32 meanwhile.
+/// touched before, the gradient of up to 16 columns in registers, that of more of them in runs of rows. 16-bit floats
+/// are widened a block of rows at a time, summed in f32 and rounded once; `w` is held in f32 meanwhile.
 #[track_caller]
 pub fn matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
     accept(try_matmul_rows(x, w))
@@ -96,7 +96,7 @@ pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError
 /// With the text of the error that [`try_matmul_rows_onto`] returns.
 ///
 /// # Cost
-/// As [`matmul_rows`]; a `sum` that nobody else holds is added to in place, where `matmul_rows(x, w) + sum` writes and
+/// As [`matmul_rows`]; a `sum` without other references is added to in place, where `matmul_rows(x, w) + sum` writes and
 /// reads a matrix of its size once more (16-bit floats: to a new matrix).
 ///
 /// ```

@@ -1,11 +1,11 @@
-//! Products of rows with a matrix of weights as operators; no axis of an operand has length 0.
+//! Implements `Operator` for products with weights; no axis of an operand has length 0.
 
 use burn::backend::tensor::FloatTensor;
 use burn_gnn_cpu::dense::matmul::Transposed;
 
 use super::cpu;
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Keeps, Operator, Saved, Spec, Specs, Tensors};
+use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors};
 
 /// `l · r`, of operands that may be stored transposed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,8 +21,8 @@ impl crate::operator::OnCube for Product {}
 #[cfg(feature = "cube")]
 impl crate::operator::OnCube for ProductOnto {}
 
-/// The gradients of `x` and `w`. The operand that is given up first is `x`: for hidden rows this is the moment at which a training step
-/// holds most, and the gradient of `x` has its size.
+/// The gradients of `x` and `w`. The operand that is given up first is `x`: for hidden rows this is the moment at which
+/// a training step holds most, and the gradient of `x` has its size.
 fn operands<B: GnnBackend>(grad: FloatTensor<B>, saved: &mut Saved<B>, wants: &[bool]) -> [Option<FloatTensor<B>>; 2] {
     let run = |inputs: [FloatTensor<B>; 2], op: Product| B::run(Vec::from(inputs).into(), op).read().float();
     let x = saved.inputs[0].take();
@@ -50,8 +50,8 @@ impl Operator for Product {
         // Transposed operands come from the backward of a gradient: Burn's own operations track them.
         if self.0.left || self.0.right { Gradient::OfReference } else { Gradient::Backward }
     }
-    fn keeps(&self, tracked: &[bool]) -> Keeps {
-        Keeps { inputs: vec![tracked[1], tracked[0]], result: false }
+    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
+        SavedForBackward { inputs: vec![tracked[1], tracked[0]], result: false }
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         operands::<B>(grad, &mut saved, wants).into()
@@ -74,8 +74,8 @@ impl Operator for ProductOnto {
     fn gradient(&self) -> Gradient {
         Gradient::Backward
     }
-    fn keeps(&self, tracked: &[bool]) -> Keeps {
-        Keeps { inputs: vec![tracked[1], tracked[0], false], result: false }
+    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
+        SavedForBackward { inputs: vec![tracked[1], tracked[0], false], result: false }
     }
     fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
         let d_sum = wants[2].then(|| grad.clone());

@@ -1,4 +1,4 @@
-//! The cast as an operator: Burn's own takes one element at a time on one thread.
+//! Implements the cast as an operator: Burn's own casts one element at a time on one thread.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;

@@ -1,4 +1,4 @@
-//! Burn's pure Rust CPU backend.
+//! Supports Flex, Burn's pure Rust CPU backend.
 
 use std::borrow::Cow;
 

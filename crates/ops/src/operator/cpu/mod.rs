@@ -1,4 +1,4 @@
-//! Tensors of CPU backends, as the slices that kernels read and write.
+//! Lends tensors of CPU backends to kernels as slices.
 
 #[cfg(feature = "flex")]
 mod flex;

@@ -1,4 +1,4 @@
-//! Burn's ndarray backend. Burn has deprecated it, people still use it.
+//! Supports Burn's ndarray backend, which is deprecated but still in use.
 #![allow(deprecated)]
 
 use std::borrow::Cow;

@@ -246,7 +246,7 @@ fn multis(crosses: &[CrossReduce], w: usize) -> Vec<Family> {
     all
 }
 
-/// Segments are the edges of a type, one behind the other.
+/// Segments are the edges of a type, concatenated.
 fn segments(w: usize) -> Vec<Family> {
     const O: usize = 7;
     let edges = [(On::Edge, w)];

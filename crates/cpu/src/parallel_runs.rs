@@ -1,4 +1,4 @@
-//! Cutting work into parallel pieces.
+//! Splits work into runs for parallel threads.
 
 use std::ops::Range;
 

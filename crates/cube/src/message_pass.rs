@@ -1,4 +1,4 @@
-//! One pass of messages, from plain values to launches.
+//! Launches one message-passing kernel from a plan.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
@@ -6,13 +6,13 @@ use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 
 use crate::broadcast::{Columns, Map};
-use crate::combine::combine;
+use crate::chunk_sums::combine;
 use crate::contract::contract_kernel;
 use crate::device::{dummy, upload};
-use crate::launch::{address, arg, empty, grid, grid_of, reshaped, units, vector, wide, zeros};
-use crate::layout::{CHUNK, Ends, Layout};
+use crate::edge_sums::{each_kernel, walk_kernel};
+use crate::launch::{address, arg, empty, grid, grid_of, reshaped, threads_per_block, vector, wide, zeros};
+use crate::layout::{CHUNK, Endpoints, Layout};
 use crate::message::{Find, Formula, Message, OperandLaunch, Place, Visit};
-use crate::walk::{each_kernel, walk_kernel};
 
 /// What the rows of a result are.
 #[derive(Clone, Copy)]
@@ -20,7 +20,7 @@ pub(crate) enum Over<'a> {
     /// Nodes; their edges are summed.
     Rows(&'a Layout),
     /// Edges.
-    Edges(&'a Ends),
+    Edges(&'a Endpoints),
     /// Rows without edges, this many: operands have one row each.
     Plain(usize),
 }
@@ -29,7 +29,7 @@ impl Over<'_> {
     fn rows(&self) -> usize {
         match self {
             Self::Rows(layout) => layout.rows,
-            Self::Edges(ends) => ends.edges,
+            Self::Edges(endpoints) => endpoints.edges,
             Self::Plain(rows) => *rows,
         }
     }
@@ -57,13 +57,13 @@ impl Source {
 }
 
 /// One pass.
-pub(crate) struct Job<'a> {
+pub(crate) struct MessagePass<'a> {
     pub(crate) over: Over<'a>,
     pub(crate) formula: Formula,
     /// `a`, `b`, `c`, as many as the formula has, all of one element type.
     pub(crate) operands: Vec<Source>,
     /// Winning edge ids, in rows and columns of `a`: only those edges bring anything.
-    pub(crate) winners: Option<CubeTensor>,
+    pub(crate) argmax: Option<CubeTensor>,
     /// Row offsets whose differences divide the rows of `a`.
     pub(crate) share: Option<CubeTensor>,
     /// Sums are divided by the number of edges.
@@ -97,7 +97,7 @@ impl Tables {
         }
         tables
     }
-    /// Uploaded, if there are any; else `dummy`, which nobody reads.
+    /// Uploaded, if there are any; else `dummy`, which is never read.
     pub(crate) fn upload(&self, dummy: &CubeTensor) -> CubeTensor {
         if self.values.is_empty() { dummy.clone() } else { upload("columns", &self.values, &dummy.device) }
     }
@@ -134,7 +134,7 @@ pub(crate) fn loads(operands: &[Source], i: usize, n: usize) -> usize {
     operands.get(i).map_or(1, |s| if s.map.columns == Columns::Same { n } else { 1 })
 }
 
-impl Job<'_> {
+impl MessagePass<'_> {
     /// The result; 0 everywhere if there is no message.
     pub(crate) fn run(self) -> CubeTensor {
         let like = self.operands[0].x.clone();
@@ -155,7 +155,7 @@ impl Job<'_> {
                     combine(&parts, heavy, &layout.indptr, &out, self.own.len, self.mean);
                 }
             }
-            Over::Edges(ends) => self.launch(Visit::Edges, ends.edges, &out),
+            Over::Edges(endpoints) => self.launch(Visit::Edges, endpoints.edges, &out),
             Over::Plain(rows) => self.launch(Visit::Plain, rows, &out),
         }
         reshaped(out, self.shape)
@@ -164,7 +164,7 @@ impl Job<'_> {
     fn launch(&self, visit: Visit, tasks: usize, out: &CubeTensor) {
         let how = Message {
             formula: self.formula,
-            winners: self.winners.is_some(),
+            argmax: self.argmax.is_some(),
             share: self.share.is_some(),
             mean: self.mean,
             minus: self.minus,
@@ -184,12 +184,12 @@ impl Job<'_> {
         }
     }
 
-    /// Index arrays: offsets or sources, neighbours or destinations, edge ids, chunks. Those that a kernel does not read
-    /// are others.
+    /// Index arrays: offsets or sources, neighbours or destinations, edge ids, chunks. Those that a kernel does not
+    /// read are others.
     fn index(&self) -> [CubeTensor; 4] {
         match self.over {
             Over::Rows(layout) => [&layout.indptr, &layout.indices, layout.ids(), layout.table()].map(CubeTensor::clone),
-            Over::Edges(ends) => [ends.src.clone(), ends.dst.clone(), ends.src.clone(), ends.src.clone()],
+            Over::Edges(endpoints) => [endpoints.src.clone(), endpoints.dst.clone(), endpoints.src.clone(), endpoints.src.clone()],
             Over::Plain(_) => {
                 let dummy = dummy(&self.operands[0].x);
                 std::array::from_fn(|_| dummy.clone())
@@ -214,26 +214,27 @@ impl Job<'_> {
         let [indptr, indices, ids, table] = arrays.map(CubeTensor::clone);
         let (tables, operands, types) = (Tables::new(&self.operands), self.operands.clone(), self.types(out));
         let device_tables = tables.upload(&indptr);
-        let winners = self.winners.as_ref().unwrap_or(&indptr).clone();
+        let argmax = self.argmax.as_ref().unwrap_or(&indptr).clone();
         let degrees = self.share.as_ref().unwrap_or(&indptr).clone();
         let [a, b, c] = [0, 1, 2].map(|i| self.operand(i).clone());
         let (out, width) = (out.clone(), self.width);
         let name = || format!("walk {how:?} {:?}", kinds(&self.operands));
         launch.run(&self.operands[0].x, name, move |variant| {
             let n = if variant.halved { n / 2 } else { n };
-            let units = tasks * width / n;
-            let (count, dim) = grid_of(&out.client, units, variant.units);
+            let threads = tasks * width / n;
+            let (count, dim) = grid_of(&out.client, threads, variant.threads);
             let [la, lb, lc] = [0, 1, 2].map(|i| loads(&operands, i, n));
             let [ha, hb, hc] = [0, 1, 2].map(|i| tables.launch(&operands, i, n));
-            // SAFETY: ids of a relation lie below its numbers of nodes and edges, which operands have rows for, of the widths
-            // that their maps say, all of one type: whoever makes a job has checked it (`check::Call`). Columns of maps lie inside those rows; `table` names rows or chunks of the layout; `out` has `tasks` rows of
-            // `width / n` vectors, and threads beyond them leave first.
+            // SAFETY: ids of a relation lie below its numbers of nodes and edges, which operands have rows for, of the
+            // widths that their maps say, all of one type: the code that makes a job has checked it (`check::Call`).
+            // Columns of maps lie inside those rows; `table` names rows or chunks of the layout; `out` has `tasks` rows
+            // of `width / n` vectors, and threads beyond them return early.
             unsafe {
                 walk_kernel::launch_unchecked(
                     &out.client,
                     count,
                     dim,
-                    address(&[&a, &b, &c, &out], units),
+                    address(&[&a, &b, &c, &out], threads),
                     n,
                     la,
                     lb,
@@ -246,7 +247,7 @@ impl Job<'_> {
                     arg(&b),
                     arg(&c),
                     arg(&device_tables),
-                    arg(&winners),
+                    arg(&argmax),
                     arg(&degrees),
                     arg(&out),
                     ha,
@@ -271,7 +272,7 @@ impl Job<'_> {
         let [a, b, c] = [0, 1, 2].map(|i| self.operand(i));
         let [la, lb, lc] = [0, 1, 2].map(|i| loads(&self.operands, i, n));
         let device_tables = tables.upload(&src);
-        let winners = self.winners.as_ref().unwrap_or(&src);
+        let argmax = self.argmax.as_ref().unwrap_or(&src);
         let degrees = self.share.as_ref().unwrap_or(&src);
         let addresses = address(&[a, b, c, out], tasks * width);
         let [ha, hb, hc] = [0, 1, 2].map(|i| tables.launch(&self.operands, i, n));
@@ -292,7 +293,7 @@ impl Job<'_> {
                 arg(b),
                 arg(c),
                 arg(&device_tables),
-                arg(winners),
+                arg(argmax),
                 arg(degrees),
                 arg(out),
                 ha,
@@ -315,8 +316,8 @@ impl Job<'_> {
         lengths.push(if listed { 1 } else { self.width / entries });
         let n = vector(&client, self.operands[0].x.dtype, &lengths);
         let columns = self.width / entries / n;
-        let units = units(&client) as usize;
-        let group = columns.next_power_of_two().min(32).min(units);
+        let threads = threads_per_block(&client) as usize;
+        let group = columns.next_power_of_two().min(32).min(threads);
         let mut tables = Tables::new(&self.operands);
         let list = tables.values.len();
         if listed {
@@ -327,7 +328,7 @@ impl Job<'_> {
         let [a, b, c] = [0, 1, 2].map(|i| self.operand(i));
         let [la, lb, lc] = [0, 1, 2].map(|i| loads(&self.operands, i, n));
         let device_tables = tables.upload(&indptr);
-        let winners = self.winners.as_ref().unwrap_or(&indptr);
+        let argmax = self.argmax.as_ref().unwrap_or(&indptr);
         let degrees = self.share.as_ref().unwrap_or(&indptr);
         let addresses = address(&[a, b, c, out], tasks * entries * group);
         let [ha, hb, hc] = [0, 1, 2].map(|i| tables.launch(&self.operands, i, n));
@@ -350,7 +351,7 @@ impl Job<'_> {
                 arg(b),
                 arg(c),
                 arg(&device_tables),
-                arg(winners),
+                arg(argmax),
                 arg(degrees),
                 arg(out),
                 ha,
@@ -365,7 +366,7 @@ impl Job<'_> {
                 how,
                 CHUNK,
                 group,
-                units,
+                threads,
                 self.types(out),
             );
         }

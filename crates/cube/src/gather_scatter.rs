@@ -1,14 +1,14 @@
-//! Rows by index: gathered, and added where they came from.
+//! Gathers rows by index, and scatter-adds them in backward.
 
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Bytes, CountBytes, GraphError, Relation};
 
 use crate::broadcast::Map;
 use crate::check::Call;
-use crate::job::{Job, Over, Source};
 use crate::launch::{features, with_rows};
-use crate::layout::{csr, ends};
+use crate::layout::{csr, endpoints};
 use crate::message::{Formula, Place};
+use crate::message_pass::{MessagePass, Over, Source};
 
 /// Which rows of a table are meant, in any order and any number of times. Sorted once at the first scatter and kept
 /// on the device, so one index serves any number of calls; a clone costs one reference count.
@@ -54,13 +54,14 @@ impl RowIndex {
 /// - returns `[index.len(), ..]`
 ///
 /// # Panics
-/// If there are not as many rows as the index is for, they are not made of floats, or the index is larger than a buffer of the device.
+/// If there are not as many rows as the index is for, they are not made of floats, or the index is larger than a buffer
+/// of the device.
 #[track_caller]
 pub fn gather_rows(table: CubeTensor, index: &RowIndex) -> CubeTensor {
     let features = features(&table);
     let width = features.iter().product();
     let table = Call::new("gather_rows", "table", &table).rows("table", table, index.num_rows(), width);
-    let edges = ends(&index.0, &table.device);
+    let edges = endpoints(&index.0, &table.device);
     copy(Over::Edges(&edges), table, Place::Row, index.len(), &features)
 }
 
@@ -71,7 +72,8 @@ pub fn gather_rows(table: CubeTensor, index: &RowIndex) -> CubeTensor {
 /// - returns `[index.num_rows(), ..]`
 ///
 /// # Panics
-/// If there are not as many rows as the index is for, they are not made of floats, or the index is larger than a buffer of the device.
+/// If there are not as many rows as the index is for, they are not made of floats, or the index is larger than a buffer
+/// of the device.
 #[track_caller]
 pub fn scatter_add_rows(rows: CubeTensor, index: &RowIndex) -> CubeTensor {
     let features = features(&rows);
@@ -83,11 +85,11 @@ pub fn scatter_add_rows(rows: CubeTensor, index: &RowIndex) -> CubeTensor {
 
 fn copy(over: Over<'_>, x: CubeTensor, place: Place, rows: usize, features: &[usize]) -> CubeTensor {
     let (width, dtype) = (features.iter().product(), x.dtype);
-    Job {
+    MessagePass {
         over,
         formula: Formula::A,
         operands: vec![Source::new(x, place, Map::same(width))],
-        winners: None,
+        argmax: None,
         share: None,
         mean: false,
         minus: false,

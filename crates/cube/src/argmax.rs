@@ -1,14 +1,14 @@
-//! The largest or smallest message of a row, column by column, and the edge it came from.
+//! Reduces messages by max or min per feature, with the argmax edge ids.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use crate::job::{Source, Tables, kinds, lengths, loads};
 use crate::launch::{address, arg, empty, grid, grid_of, vector, wide, zeros};
 use crate::layout::{CHUNK, Layout};
 use crate::message::*;
+use crate::message_pass::{Source, Tables, kinds, lengths, loads};
 
 /// Strictly better, so that the first of equal messages stays; a NaN beats every number and the first stays.
 #[cube]
@@ -29,7 +29,7 @@ fn select_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size>(
     b: &[Vector<F, MB>],
     tables: &[u32],
     out: &mut [Vector<O, N>],
-    winners: &mut [Vector<u32, N>],
+    argmax: &mut [Vector<u32, N>],
     how_a: &Operand,
     how_b: &Operand,
     tasks: usize,
@@ -52,13 +52,13 @@ fn select_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size>(
         }
     }
     let mut best = Vector::<A, N>::new(A::new(0.0_f32));
-    let mut winner = Vector::<u32, N>::new(u32::MAX);
+    let mut arg = Vector::<u32, N>::new(u32::MAX);
     let mut p = span.start;
     if p < span.end {
-        // The first message wins all columns, whatever it is.
+        // The first message is the first candidate of all columns, whatever it is.
         let s = step(indptr, indices, edge_ids, span.row, p, how);
         best = pair::<F, MA, MB, A, N>(a, b, how_a, how_b, tables, &s, col, how);
-        winner = Vector::<u32, N>::new(s.edge as u32);
+        arg = Vector::<u32, N>::new(s.edge as u32);
         p += 1;
     }
     if comptime!(how.flight > 1) {
@@ -76,7 +76,7 @@ fn select_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size>(
                 let x = held[i];
                 let take = better::<A, N>(x, best, max);
                 best = select_many(take, x, best);
-                winner = select_many(take, Vector::<u32, N>::new(ids[i]), winner);
+                arg = select_many(take, Vector::<u32, N>::new(ids[i]), arg);
             }
             p += how.flight;
         }
@@ -86,22 +86,22 @@ fn select_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size>(
         let x = pair::<F, MA, MB, A, N>(a, b, how_a, how_b, tables, &s, col, how);
         let take = better::<A, N>(x, best, max);
         best = select_many(take, x, best);
-        winner = select_many(take, Vector::<u32, N>::new(s.edge as u32), winner);
+        arg = select_many(take, Vector::<u32, N>::new(s.edge as u32), arg);
         p += 1;
     }
     let at = span.at * width + col;
     out[at] = Vector::<O, N>::cast_from(best);
-    winners[at] = winner;
+    argmax[at] = arg;
 }
 
 /// The argmax or argmin of long rows out of those of their chunks, the first chunk first.
 #[cube(launch_unchecked, address_type = "dynamic")]
-fn combine_winners_kernel<A: Float, O: Float>(
+fn combine_argmax_kernel<A: Float, O: Float>(
     parts: &[A],
-    part_winners: &[u32],
+    part_argmax: &[u32],
     index: &[u32],
     out: &mut [O],
-    winners: &mut [u32],
+    argmax: &mut [u32],
     rows: usize,
     width: usize,
     #[comptime] max: bool,
@@ -115,17 +115,17 @@ fn combine_winners_kernel<A: Float, O: Float>(
     let col = pos % width;
     let first = index[rows + long] as usize;
     let mut best = Vector::<A, Const<1>>::new(parts[first * width + col]);
-    let mut winner = Vector::<u32, Const<1>>::new(part_winners[first * width + col]);
+    let mut arg = Vector::<u32, Const<1>>::new(part_argmax[first * width + col]);
     for chunk in first + 1..index[rows + long + 1] as usize {
         let x = Vector::<A, Const<1>>::new(parts[chunk * width + col]);
-        let id = Vector::<u32, Const<1>>::new(part_winners[chunk * width + col]);
+        let id = Vector::<u32, Const<1>>::new(part_argmax[chunk * width + col]);
         let take = better::<A, Const<1>>(x, best, max);
         best = select_many(take, x, best);
-        winner = select_many(take, id, winner);
+        arg = select_many(take, id, arg);
     }
     let at = index[long] as usize * width + col;
     out[at] = O::cast_from(best.extract(0usize));
-    winners[at] = winner.extract(0usize);
+    argmax[at] = arg.extract(0usize);
 }
 
 /// Values and ids of argmax or argmin edges, both of `shape` (`[rows, width]` as one).
@@ -139,38 +139,38 @@ pub(crate) fn select(
 ) -> (CubeTensor, CubeTensor) {
     let like = &operands[0].x;
     if shape.num_elements() == 0 || layout.edges == 0 {
-        let winners = burn_cubecl::ops::numeric::full_device_dtype(
+        let argmax = burn_cubecl::ops::numeric::full_device_dtype(
             like.client.clone(),
             shape.clone(),
             like.device.clone(),
             InputScalar::new(-1i32, elem(DType::I32)),
             DType::I32,
         );
-        return (zeros(like, shape, like.dtype), winners);
+        return (zeros(like, shape, like.dtype), argmax);
     }
-    let (out, winners) = (empty(like, shape.clone(), like.dtype), empty(like, shape, DType::I32));
-    let launch = |visit, tasks: usize, out: &CubeTensor, winners: &CubeTensor| {
+    let (out, argmax) = (empty(like, shape.clone(), like.dtype), empty(like, shape, DType::I32));
+    let launch = |visit, tasks: usize, out: &CubeTensor, argmax: &CubeTensor| {
         let how = Message { formula, ..Message::new(visit, Some(layout)) };
         let n = vector(&out.client, like.dtype, &lengths(operands, width));
         let tables = Tables::new(operands);
         let launch = layout.launch(visit, width, n);
         let name = || format!("select {max} {how:?} {:?}", kinds(operands));
         let (a, b) = (&operands[0].x, &operands.get(1).unwrap_or(&operands[0]).x);
-        let arrays = [&layout.indptr, &layout.indices, layout.ids(), &launch.table, a, b, &tables.upload(&layout.indptr), out, winners];
-        let [indptr, indices, ids, table, a, b, device_tables, out, winners] = arrays.map(CubeTensor::clone);
+        let arrays = [&layout.indptr, &layout.indices, layout.ids(), &launch.table, a, b, &tables.upload(&layout.indptr), out, argmax];
+        let [indptr, indices, ids, table, a, b, device_tables, out, argmax] = arrays.map(CubeTensor::clone);
         let types = [elem(like.dtype), elem(wide(like.dtype)), elem(out.dtype)];
         let operands = operands.to_vec();
         launch.run(like, name, move |variant| {
             let n = if variant.halved { n / 2 } else { n };
-            let units = tasks * width / n;
-            let (count, dim) = grid_of(&out.client, units, variant.units);
-            // SAFETY: as in `Job::walk`.
+            let threads = tasks * width / n;
+            let (count, dim) = grid_of(&out.client, threads, variant.threads);
+            // SAFETY: as in `MessagePass::walk`.
             unsafe {
                 select_kernel::launch_unchecked(
                     &out.client,
                     count,
                     dim,
-                    address(&[&a, &b, &out], units),
+                    address(&[&a, &b, &out], threads),
                     n,
                     loads(&operands, 0, n),
                     loads(&operands, 1, n),
@@ -182,7 +182,7 @@ pub(crate) fn select(
                     arg(&b),
                     arg(&device_tables),
                     arg(&out),
-                    arg(&winners),
+                    arg(&argmax),
                     tables.launch(&operands, 0, n),
                     tables.launch(&operands, 1, n),
                     tasks,
@@ -195,24 +195,24 @@ pub(crate) fn select(
             }
         });
     };
-    launch(Visit::Rows, layout.rows, &out, &winners);
+    launch(Visit::Rows, layout.rows, &out, &argmax);
     if let Some(heavy) = &layout.heavy {
         let shape = Shape::from(vec![heavy.chunks, width]);
-        let (parts, part_winners) = (empty(like, shape.clone(), wide(like.dtype)), empty(like, shape, DType::I32));
-        launch(Visit::Chunks, heavy.chunks, &parts, &part_winners);
+        let (parts, part_argmax) = (empty(like, shape.clone(), wide(like.dtype)), empty(like, shape, DType::I32));
+        launch(Visit::Chunks, heavy.chunks, &parts, &part_argmax);
         let (count, dim) = grid(&out.client, heavy.rows * width);
         // SAFETY: `index` names rows of the layout and chunks of `parts`; outputs have `width` entries for each row.
         unsafe {
-            combine_winners_kernel::launch_unchecked(
+            combine_argmax_kernel::launch_unchecked(
                 &out.client,
                 count,
                 dim,
                 address(&[&parts, &out], heavy.rows * width),
                 arg(&parts),
-                arg(&part_winners),
+                arg(&part_argmax),
                 arg(&heavy.index),
                 arg(&out),
-                arg(&winners),
+                arg(&argmax),
                 heavy.rows,
                 width,
                 max,
@@ -220,5 +220,5 @@ pub(crate) fn select(
             );
         }
     }
-    (out, winners)
+    (out, argmax)
 }

@@ -1,4 +1,4 @@
-//! Derivatives of messages with respect to one operand.
+//! Computes derivatives of messages with respect to one operand.
 
 use crate::Acc;
 

@@ -1,4 +1,4 @@
-//! The 24 combinations under the names the field uses: `u` is a source, `e` an edge.
+//! The 24 named GSpMM operators: `u` is a source, `e` an edge.
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
@@ -38,7 +38,7 @@ macro_rules! binaries {
         #[doc = concat!("`out[v] = ", $formula, "` over in-edges `e = (u, v)`; 0 without in-edges.")]
         ///
         /// `lhs` is `[num_src, ..]`, `rhs` `[num_edges, ..]`, the result `[num_dst, ..]`; feature shapes
-        /// broadcast. [`gspmm`] tells about corners, gradients and cost.
+        /// broadcast. see [`gspmm`] for corners, gradients and cost.
         ///
         /// # Panics
         /// If a shape disagrees with the relation or with the other operand, or element types or devices

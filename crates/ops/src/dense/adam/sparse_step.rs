@@ -12,16 +12,16 @@ use burn_gnn_plan::{AdamRows, AdamStep};
 
 const NAME: &str = "adam_step_rows";
 
-/// [`adam_step`](super::adam_step) for rows `ids` of a table, of whose gradient only those rows are there: a large table of which a
-/// batch reads a few. The other rows keep their values and moments.
+/// [`adam_step`](super::adam_step) for rows `ids` of a table, of whose gradient only those rows are there: a large
+/// table of which a batch reads a few. The other rows keep their values and moments.
 ///
 /// # Shapes
 /// - `param`, `moment_1`, `moment_2`: `[rows, width]`; `ids`: ascending, each once; `grad`: `[ids.len(), width]`
 /// - returns parameter and moments, `[rows, width]`
 ///
 /// # Semantics
-/// `step.time` counts the steps of the table, as in torch's `SparseAdam`: a row that is named for the first time at step 100 is
-/// corrected as one that had 99 gradients of 0. Not differentiable: tracked tensors panic.
+/// `step.time` counts the steps of the table, as in torch's `SparseAdam`: a row that is named for the first time at
+/// step 100 is corrected as one that had 99 gradients of 0. Not differentiable: tracked tensors panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_adam_step_rows`] returns.
@@ -55,8 +55,8 @@ pub fn adam_step_rows(
 /// [`adam_step_rows`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Shapes, element types or devices that differ, an element type without a kernel, a row that does not exist or is named twice, ids
-/// that do not ascend, a step numbered 0.
+/// Shapes, element types or devices that differ, an element type without a kernel, a row that does not exist or is
+/// named twice, ids that do not ascend, a step numbered 0.
 pub fn try_adam_step_rows(
     param: Tensor<2>,
     grad: Tensor<2>,

@@ -1,9 +1,9 @@
-//! Long rows out of the sums of their chunks, added in order.
+//! Combines the partial sums of the chunks of long rows, in order.
 
 use cubecl::prelude::*;
 
 use crate::launch::{address, arg, grid};
-use crate::layout::Heavy;
+use crate::layout::LongRows;
 use burn_cubecl::tensor::CubeTensor;
 
 #[cube(launch_unchecked, address_type = "dynamic")]
@@ -35,13 +35,13 @@ fn combine_kernel<A: Float, O: Float>(
 }
 
 /// Writes the long rows of `out` (`[rows, width]`) from `parts` (`[chunks, width]`, in the type of sums).
-pub(crate) fn combine(parts: &CubeTensor, heavy: &Heavy, indptr: &CubeTensor, out: &CubeTensor, width: usize, mean: bool) {
+pub(crate) fn combine(parts: &CubeTensor, heavy: &LongRows, indptr: &CubeTensor, out: &CubeTensor, width: usize, mean: bool) {
     use burn::backend::cubecl::dtype_to_storage_type as elem;
     let client = out.client.clone();
     let n = heavy.rows * width;
     let (count, dim) = grid(&client, n);
     // SAFETY: `index` names rows of `indptr` and chunks of `parts`, which has one row of `width` for each; `out` has
-    // `width` entries for each row; threads beyond the last entry leave first.
+    // `width` entries for each row; threads beyond the last entry return early.
     unsafe {
         combine_kernel::launch_unchecked(
             &client,

@@ -1,16 +1,16 @@
-//! The nodes that messages reach, in the orders that reduce functions see them in.
+//! Orders destinations for reduce functions: ascending, or by degree.
 
 use std::sync::Arc;
 
 use burn_gnn_graph::{Bytes, Compressed, CountBytes, Derived, Relation};
 
-use super::rows::{picking, placing};
+use super::dynamic_rank::{picking, placing};
 use crate::OpsError;
 
-/// Destinations of a relation that edges reach, in an order of their own, and these edges by destination. Made on first use in
-/// `O(E + V log V)` and kept with the relation.
+/// Destinations of a relation that edges reach, in a separate order, and these edges by destination. Made on first
+/// use in `O(E + V log V)` and kept with the relation.
 #[derive(Debug)]
-pub(super) struct Reached {
+pub(super) struct Destinations {
     /// The same sources, those destinations; every destination has an edge, and edges stand by destination.
     pub(super) relation: Relation,
     /// Starts at the destination of the whole relation that each destination is.
@@ -22,17 +22,18 @@ pub(super) struct Reached {
 /// Destinations by number of edges, and then in their order.
 #[derive(Debug)]
 pub(super) struct ByDegree {
-    pub(super) reached: Reached,
+    pub(super) reached: Destinations,
     /// Starts at the edge of the whole relation that each edge is.
     pub(super) edges: Relation,
-    /// Runs of destinations of one degree, at least one: number of edges of each, and their edges, both ends numbered from 0.
+    /// Runs of destinations of one degree, at least one: number of edges of each, and their edges, both endpoints
+    /// numbered from 0.
     pub(super) buckets: Vec<(usize, Relation)>,
     /// Where each bucket starts among destinations and among edges, and where the last ends.
     pub(super) node_bounds: Vec<usize>,
     pub(super) edge_bounds: Vec<usize>,
 }
 
-impl CountBytes for Reached {
+impl CountBytes for Destinations {
     fn bytes(&self) -> Bytes {
         [&self.relation, &self.nodes, &self.delivery].into_iter().map(CountBytes::bytes).sum()
     }
@@ -60,7 +61,7 @@ fn with_edges(whole: &Relation, csc: &Compressed) -> Vec<u32> {
     (0..whole.num_dst() as u32).filter(|&v| !csc.row(v as usize).is_empty()).collect()
 }
 
-impl Reached {
+impl Destinations {
     /// In ascending order: about 20 bytes per edge.
     pub(super) fn ascending(whole: &Relation) -> Result<Arc<Self>, OpsError> {
         kept(whole, |csc| Self::new(whole, csc, with_edges(whole, csc)))
@@ -101,7 +102,7 @@ impl ByDegree {
                 node_bounds: bounds(runs.iter().map(|&(n, _)| n)),
                 edge_bounds: bounds(runs.iter().map(|&(n, degree)| n * degree)),
                 edges: picking(whole.num_edges(), edges)?,
-                reached: Reached::new(whole, csc, nodes)?,
+                reached: Destinations::new(whole, csc, nodes)?,
             })
         })
     }

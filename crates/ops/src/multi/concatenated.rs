@@ -1,4 +1,4 @@
-//! Rows of tables and of edges, one behind the other.
+//! Concatenates source and edge features of several relations.
 
 use burn::tensor::{DType, FloatDType, Tensor};
 use burn_gnn_graph::RelationStack;
@@ -9,7 +9,7 @@ use crate::gspmm::BinaryOp;
 use crate::primitives::no_tensor;
 use crate::{OpsError, PlanError};
 
-/// The source rows of a stack: its tables, one behind the other, as [`RelationStack::joint`] numbers them.
+/// The source rows of a stack: its tables, concatenated, as [`RelationStack::joint`] numbers them.
 ///
 /// With them every operator of this crate runs on all relations at once.
 ///
@@ -53,7 +53,7 @@ pub fn try_stack_rows<const D: usize>(op: &'static str, stack: &RelationStack, s
     Ok(join(sources))
 }
 
-/// Tensors that were checked, one behind the other.
+/// Tensors that were checked, concatenated.
 fn join<const D: usize>(mut x: Vec<Tensor<D>>) -> Tensor<D> {
     // The only one is the stack, without a copy.
     if x.len() == 1 { x.swap_remove(0) } else { Tensor::cat(x, 0) }
@@ -62,7 +62,7 @@ fn join<const D: usize>(mut x: Vec<Tensor<D>>) -> Tensor<D> {
 fn check_sources<const D: usize>(op: &'static str, stack: &RelationStack, sources: &[Tensor<D>]) -> Result<(), OpsError> {
     let tables = stack.table_offsets();
     if tables.len() == 1 {
-        // Nobody could tell element type and device of the result.
+        // Element type and device would be unknown of the result.
         return Err(PlanError::Parameter { op, arg: "stack tables", range: "at least 1", value: 0.0 }.into());
     }
     let mut rows = tables.windows(2).map(|w| (w[1] - w[0]) as usize);

@@ -1,4 +1,4 @@
-//! One product of matrices that are stored row-major.
+//! Multiplies two row-major matrices.
 
 use super::Transposed;
 use crate::Real;
@@ -8,7 +8,7 @@ use crate::dense::gemm::{Parallelism, fresh, onto};
 const PARALLEL_FROM: usize = 192 * 192 * 192;
 
 /// Sizes of a product `[m, k] · [k, n]` and where its operands' entries lie.
-pub(super) struct Job {
+pub(super) struct Product {
     pub(super) m: usize,
     pub(super) n: usize,
     pub(super) k: usize,
@@ -16,7 +16,7 @@ pub(super) struct Job {
     strides: [[usize; 2]; 2],
 }
 
-impl Job {
+impl Product {
     /// For operands that are stored in row-major order.
     pub(super) fn new(l: [usize; 2], r: [usize; 2], transpose: Transposed) -> Self {
         let side = |[rows, columns]: [usize; 2], transposed: bool| {

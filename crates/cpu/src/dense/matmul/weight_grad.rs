@@ -1,13 +1,14 @@
-//! The gradient of a matrix of weights, a sum over very many rows, in runs of rows: `gemm` shares the entries of the result
-//! out to threads, of which each then goes through all rows. On two cores of a Xeon it makes 110 GFLOP/s of `[169343, 128]` and 256 columns so,
-//! 75 on one of them, and 135 in runs.
+//! Computes gradients of weights, sums over many rows, in runs of rows.
+//!
+//! `gemm` divides the entries of the result among threads, each of which then reads all rows. On two cores of a Xeon
+//! that gives 110 GFLOP/s for `[169343, 128]` and 256 features, 75 on one core, and 135 in runs.
 //!
 //! Where runs begin depends on the sizes alone, and their sums are added in order: the bits do not depend on threads.
 
 use rayon::prelude::*;
 
 use super::Transposed;
-use super::job::Job;
+use super::product::Product;
 use crate::Real;
 
 /// Rows of the smallest run, and runs at most.
@@ -18,7 +19,8 @@ const WORTH: usize = 4;
 /// Entries of the result that one thread adds up.
 const SPAN: usize = 1 << 13;
 
-/// Rows of a run for `[n, k]ᵀ · [n, m]`, if there are enough of them. The sums of all runs take half of what the operands take at most.
+/// Rows of a run for `[n, k]ᵀ · [n, m]`, if there are enough of them. The sums of all runs take half of what the
+/// operands take at most.
 pub(super) fn size([n, k, m]: [usize; 3]) -> Option<usize> {
     let size = n.div_ceil(MAX_RUNS).max(MIN_RUN).max((2 * k).saturating_mul(m) / (k + m).max(1));
     (n.div_ceil(size) >= WORTH).then_some(size)
@@ -28,7 +30,7 @@ pub(super) fn size([n, k, m]: [usize; 3]) -> Option<usize> {
 pub(super) fn gradient<A: Real>(x: &[A], grad: &[A], [n, k, m]: [usize; 3], size: usize) -> Vec<A> {
     let one = |(x, grad): (&[A], &[A])| {
         let (rows, mut sums) = (x.len() / k, vec![]);
-        Job::new([rows, k], [rows, m], Transposed { left: true, right: false }).alone(x, grad, &mut sums);
+        Product::new([rows, k], [rows, m], Transposed { left: true, right: false }).alone(x, grad, &mut sums);
         sums
     };
     debug_assert_eq!((x.len(), grad.len()), (n * k, n * m), "operands of these sizes");
@@ -56,7 +58,8 @@ mod tests {
         assert_eq!(size([4 * MIN_RUN, 4096, 4096]), None);
     }
 
-    /// Whole numbers, whose sums have one value; the last run is shorter, the result longer than what one thread adds up.
+    /// Whole numbers, whose sums have one value; the last run is shorter, the result longer than what one thread adds
+    /// up.
     fn exact<A: Real>(of: impl Fn(f64) -> A) {
         let [n, k, m] = [4 * MIN_RUN + 7, 70, 130];
         assert!(k * m > SPAN);

@@ -1,4 +1,4 @@
-//! Sums over the edges of a row, a vector of columns for every thread.
+//! Sums messages over the edges of a row, one thread per vector of features.
 //!
 //! ```text
 //! for every row (or chunk of a long row, or edge) and every vector of columns, in parallel:
@@ -7,7 +7,7 @@
 //!   out = sum  (/ degree for mean)
 //! ```
 //! Threads of neighbouring columns lie side by side, so a row of an operand is read in one piece; narrow rows share a
-//! thread block. Some messages are on their way at a time; see [`crate::tune`].
+//! thread block. Several messages are in flight; see [`crate::tune`].
 
 use cubecl::prelude::*;
 
@@ -24,7 +24,7 @@ pub(crate) fn walk_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: S
     b: &[Vector<F, MB>],
     c: &[Vector<F, MC>],
     tables: &[u32],
-    winners: &[Vector<u32, N>],
+    argmax: &[Vector<u32, N>],
     degrees: &[u32],
     out: &mut [Vector<O, N>],
     how_a: &Operand,
@@ -56,7 +56,7 @@ pub(crate) fn walk_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: S
             #[unroll]
             for i in 0..how.flight {
                 let s = step(indptr, indices, edge_ids, span.row, p + i, how);
-                let m = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s, width, col, how);
+                let m = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how);
                 held.push(m);
             }
             #[unroll]
@@ -68,7 +68,7 @@ pub(crate) fn walk_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: S
     }
     while p < span.end {
         let s = step(indptr, indices, edge_ids, span.row, p, how);
-        sum += message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s, width, col, how);
+        sum += message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how);
         p += 1;
     }
     if comptime!(how.mean && how.visit == Visit::Rows) {
@@ -92,7 +92,7 @@ pub(crate) fn each_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: S
     b: &[Vector<F, MB>],
     c: &[Vector<F, MC>],
     tables: &[u32],
-    winners: &[Vector<u32, N>],
+    argmax: &[Vector<u32, N>],
     degrees: &[u32],
     out: &mut [Vector<O, N>],
     how_a: &Operand,
@@ -110,7 +110,7 @@ pub(crate) fn each_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: S
     let edge = pos / width;
     let col = pos % width;
     let s = step(src, dst, src, edge, edge, how);
-    let mut x = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, winners, degrees, &s, width, col, how);
+    let mut x = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how);
     if comptime!(how.minus) {
         x = Vector::<A, N>::new(A::new(0.0_f32)) - x;
     }

@@ -1,4 +1,4 @@
-//! Sums of the rows of a table, column by column, in one order.
+//! Sums a table over its rows, per column, in a fixed order.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
@@ -36,7 +36,8 @@ fn columns_kernel<F: Float, A: Float, O: Float>(
     out[pos] = O::cast_from(sum);
 }
 
-/// `out[c] = Σ x[r, c]` of `x: [rows, width]` as `[width]` in type `dtype`: rows in runs of 256, runs of runs, and so on.
+/// `out[c] = Σ x[r, c]` of `x: [rows, width]` as `[width]` in type `dtype`: rows in runs of 256, runs of runs, and so
+/// on.
 pub(crate) fn column_sums(x: CubeTensor, rows: usize, width: usize, dtype: DType) -> CubeTensor {
     let shape = Shape::from(vec![width]);
     if rows == 0 || width == 0 {
@@ -47,7 +48,7 @@ pub(crate) fn column_sums(x: CubeTensor, rows: usize, width: usize, dtype: DType
         let tasks = rows.div_ceil(ROWS);
         let out = empty(&x, Shape::from(vec![tasks, width]), if tasks == 1 { dtype } else { wide(x.dtype) });
         let (count, dim) = grid(&out.client, tasks * width);
-        // SAFETY: `x` has `rows` rows of `width` columns, `out` one for every run of them; other threads leave first.
+        // SAFETY: `x` has `rows` rows of `width` columns, `out` one for every run of them; other threads return early.
         unsafe {
             columns_kernel::launch_unchecked(
                 &out.client,

@@ -1,10 +1,10 @@
-//! Relational aggregation on slices.
+//! Computes relational aggregation on slices.
 //!
 //! ```text
 //! parallel for runs of blocks of rows:
 //!   for group (relation r, pairs) of the block:
 //!     for up to TILE pairs (r, row):
-//!       tile[pair] = Σ over the pair's edges of scale[e] · from[other end]
+//!       tile[pair] = Σ over the pair's edges of scale[e] · from[other endpoint]
 //!       block[row] += tile · W_r        four rows by 16 columns at a time, sums in registers
 //!       d W_r += own[row]ᵀ · tile       (gradients)
 //!   write the block's rows
@@ -13,7 +13,7 @@
 //! and the result. The gradient is the same walk from the other side: `from` is the gradient of the
 //! result, `own` the input, the weights transposed.
 //!
-//! Most pairs have one or two edges. A loop over the edges of each would guess its end wrong every time,
+//! Most pairs have one or two edges. A loop over the edges of each would mispredict its end every time,
 //! which costs more than the edge itself; so narrow rows are added straight into the tile, edge after
 //! edge, in one loop without a branch. Wide matrices are multiplied by `gemm`, a tile at a time.
 //!
@@ -61,7 +61,7 @@ pub(super) struct Walk<'a, T: Elem> {
 
 /// Sums for the gradient of weights.
 pub(super) struct Weights<'a, T> {
-    /// Rows of the grouped end, `blocks · n` wide.
+    /// Rows of the grouped endpoint, `blocks · n` wide.
     pub(super) own: &'a [T],
     pub(super) num_relations: usize,
 }
@@ -77,7 +77,7 @@ struct Partial<A> {
 struct Scratch<A> {
     /// Sums of pairs.
     tile: Vec<A>,
-    /// Rows of the grouped end that belong to them, where they are copied.
+    /// Rows of the grouped endpoint that belong to them, where they are copied.
     own: Vec<A>,
     /// Wide products of the tile.
     product: Vec<A>,
@@ -90,7 +90,7 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
         self.blocks * self.k
     }
 
-    /// Rows of the grouped end: `Σ pair · W`, rounded to `O`; without matrices pairs are added as they are. And the
+    /// Rows of the grouped endpoint: `Σ pair · W`, rounded to `O`; without matrices pairs are added as they are. And the
     /// gradient of the weights, `[num_relations, blocks, n, k]`, if `weights` are given; without `write` only that.
     pub(super) fn run<O: Elem<Acc = A>>(
         &self,

@@ -1,11 +1,11 @@
-//! Operators on columns, whose rank is known at run time only.
+//! Operators on columns whose rank is known at run time only.
 
 use burn::tensor::{DispatchTensor, Float, Int, Tensor};
 use burn_gnn_graph::{Column, ColumnKind, GraphError, Relation};
 
 use crate::gsddmm::{GsddmmPlan, SddmmOp, Target};
 use crate::{OpsError, PlanError};
-use burn_gnn_plan::Misfit;
+use burn_gnn_plan::BroadcastError;
 
 use crate::dense::precision::enter;
 use crate::gspmm::{BinaryOp, Gspmm, GspmmPlan, Reduce, Side};
@@ -88,7 +88,7 @@ fn entered(op: &'static str, arg: &'static str, x: &Column) -> Result<Column, Op
     ranked!(x.shape().num_dims(), D => Ok(Column::new(enter(op, arg, tensor::<D>(x))?)))
 }
 
-fn misfit(op: &'static str, lhs: &Column, rhs: &Column) -> impl Fn(Misfit) -> PlanError {
+fn misfit(op: &'static str, lhs: &Column, rhs: &Column) -> impl Fn(BroadcastError) -> PlanError {
     move |misfit| misfit.of(op, features(lhs), features(rhs))
 }
 

@@ -1,4 +1,4 @@
-//! The combinations under the names the field uses: `u` is a source, `v` a destination, `e` an edge.
+//! Named GSDDMM operators: `u` is a source, `v` a destination, `e` an edge.
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
@@ -10,7 +10,7 @@ macro_rules! copies {
         #[doc = concat!("`out[e] = ", $formula, "` for every edge `e = (u, v)`.")]
         ///
         #[doc = concat!("`x` is `", $shape, "` of any rank, the result `[num_edges, ..]` in edge-id order.")]
-        /// [`gsddmm`] tells about gradients and cost.
+        /// see [`gsddmm`] for gradients and cost.
         ///
         /// # Panics
         /// If the first axis of `x` disagrees with the relation, or its element type has no kernel;
@@ -33,7 +33,7 @@ macro_rules! binaries {
         #[doc = concat!("`out[e] = ", $formula, "` for every edge `e = (u, v)`.")]
         ///
         /// Operands have one row for each source (`u`), destination (`v`) or edge (`e`), the result
-        /// `[num_edges, ..]` in edge-id order; feature shapes broadcast. [`gsddmm`] tells about corners,
+        /// `[num_edges, ..]` in edge-id order; feature shapes broadcast. see [`gsddmm`] for corners,
         /// gradients and cost.
         ///
         /// # Panics

@@ -1,8 +1,8 @@
-//! Rows for the nodes of a batch, in the order in which they were found.
+//! Assigns rows to the nodes of a batch in order of first appearance.
 //!
-//! A table has the row of every node of a type that is in the batch, and all ones for the others. Of the edges found at a hop, each
-//! offers its source the number `rows so far + its place`, and the smallest stays: a minimum, whatever comes first. So an edge whose
-//! offer stayed is the first to meet a new node, and new nodes are numbered by counting such edges.
+//! A table has the row of every node of a type that is in the batch, and all ones for the others. Of the edges found at
+//! a hop, each offers its source the number `rows so far + its place`, and the smallest stays: a minimum, in any order.
+//! So an edge whose offer stayed is the first to meet a new node, and new nodes are numbered by counting such edges.
 
 use cubecl::prelude::*;
 

@@ -1,9 +1,10 @@
-//! The gradient of a matrix of at most 16 columns, as the first layer of a small network has: `gemm` walks down the columns
-//! of `x` for it, a page per entry (10 GFLOP/s on one core for rows of 1433 and 16 columns, 45 here). The product itself is
-//! faster there.
+//! Computes gradients of weights for at most 16 features, as in the first layer of a small network.
 //!
-//! Sums run in ascending row, in runs of rows at fixed places, without fused multiply-add, so bits are the same on every
-//! instruction set and for any number of threads.
+//! `gemm` walks down the columns of `x` for it, a page per entry (10 GFLOP/s on one core for rows of 1433 and 16
+//! features, 45 here). The product itself is faster there.
+//!
+//! Sums run in ascending row, in runs of rows at fixed places, without fused multiply-add, so bits are the same on
+//! every instruction set and for any number of threads.
 
 use rayon::prelude::*;
 
@@ -17,7 +18,7 @@ use crate::{Vectorised, vectorised};
 const COLUMNS: usize = 8;
 /// Rows between two looks at the same sums: few, as neighbouring columns of all of them should still be in the cache.
 const BLOCK: usize = 32;
-/// Runs of rows with sums of their own, and rows of the smallest one.
+/// Runs of rows with separate sums, and rows of the smallest one.
 const MAX_RUNS: usize = 64;
 const MIN_RUN: usize = 512;
 

@@ -1,5 +1,4 @@
-//! What devices hold of arrays that callers own: made at the first use, gone soon after nobody else
-//! holds the array.
+//! Caches uploads of arrays that callers own; an entry is freed soon after its array.
 
 use std::sync::{Arc, Weak};
 

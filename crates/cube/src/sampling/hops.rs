@@ -1,4 +1,4 @@
-//! One hop after the other: draws, then rows for the nodes that they found.
+//! Samples hop after hop: draws edges, then assigns rows to new nodes.
 
 use burn::tensor::{DType, Shape};
 use burn_cubecl::CubeDevice;
@@ -9,9 +9,9 @@ use burn_gnn_sampling::internal::{HopDraws, TimeRanks};
 
 use super::DeviceSampler;
 use super::batch::{DeviceBatch, Found, Hop, pick};
-use super::draw::{Filter, How, count_kernel, mark_kernel, smallest_kernel, uniform_kernel, weighted_kernel};
+use super::draw::{DrawOptions, Filter, count_kernel, mark_kernel, smallest_kernel, uniform_kernel, weighted_kernel};
 use super::ids::{Ids, number_at};
-use super::number::{copy_kernel, first_kernel, forget_kernel, offer_kernel, row_kernel, settle_kernel};
+use super::renumber::{copy_kernel, first_kernel, forget_kernel, offer_kernel, row_kernel, settle_kernel};
 use super::trees::Trees;
 use crate::device::{check_arrays, upload};
 use crate::launch::{address, arg, arg_if, empty, grid};
@@ -40,7 +40,7 @@ impl DeviceSampler {
         let table = |&n: &usize| {
             let table = self.ints(n);
             let (count, dim) = grid(&table.client, n.max(1));
-            // SAFETY: the table has at least `n` entries; threads beyond them leave first.
+            // SAFETY: the table has at least `n` entries; threads beyond them return early.
             unsafe { forget_kernel::launch_unchecked(&table.client, count, dim, address(&[&table], n), arg(&table), n) };
             table
         };
@@ -57,7 +57,8 @@ impl DeviceSampler {
             let words = self.graph().relations()[t].num_edges().div_ceil(32);
             let bits = bits.get_or_insert_with(|| upload("excluded edges", &vec![0; words], &self.device));
             let (count, dim) = grid(&bits.client, ids.len);
-            // SAFETY: ids are edges of the relation, for each of which there is a bit; threads beyond the ids leave first.
+            // SAFETY: ids are edges of the relation, for each of which there is a bit; threads beyond the ids return
+            // early.
             unsafe {
                 mark_kernel::launch_unchecked(
                     &bits.client,
@@ -147,7 +148,8 @@ impl DeviceSampler {
     ) -> Result<Found, GraphError> {
         let (s, d) = self.graph().schema().ends(draw.etype);
         let num_dst = num_dst[d];
-        // Kernels count edges, and number nodes and edges together, in 32 bits. Without replacement a node has no more than its own edges.
+        // Kernels count edges, and number nodes and edges together, in 32 bits. Without replacement a node has no more
+        // than its own edges.
         let drawn = num_dst as u64 * u64::from(draw.fanout);
         let most = if draw.replace { drawn } else { drawn.min(draw.relation.num_edges() as u64) };
         let in_buffer = (self.device.client().properties().memory.max_page_size / 4).saturating_sub(1);
@@ -186,11 +188,11 @@ impl DeviceSampler {
         check_arrays_of_batch(arrays_of(draw) + more, &self.device)?;
         let filter = Filter { masked: mask.is_some(), excluded: left_out.is_some(), permuted: edge_ids.is_some(), timed: times.is_some() };
         let rooted = highs.is_some();
-        let how = How { replace: draw.replace, weighted: weights.is_some(), keyed: ids.is_some(), rooted, filter };
+        let how = DrawOptions { replace: draw.replace, weighted: weights.is_some(), keyed: ids.is_some(), rooted, filter };
         let counts = self.ints(num_dst);
         let (count, dim) = grid(&client, num_dst.max(1));
-        // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of edges, for which
-        // there are ids, weights and bits; threads beyond `num_dst` leave first.
+        // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of
+        // edges, for which there are ids, weights and bits; threads beyond `num_dst` return early.
         unsafe {
             count_kernel::launch_unchecked(
                 &client,
@@ -222,8 +224,8 @@ impl DeviceSampler {
         if edges > 0 {
             let (count, dim) = grid(&client, num_dst);
             let addresses = address(&[&layout.indices, &positions], num_dst);
-            // SAFETY: as above; `positions` has room for the edges of every node from its offset on, of which there are no more than
-            // its draws, and draws lie in the row of the node.
+            // SAFETY: as above; `positions` has room for the edges of every node from its offset on, of which there are
+            // no more than its draws, and draws lie in the row of the node.
             unsafe {
                 if let Some(order) = order {
                     let keys = self.ints(edges);
@@ -307,8 +309,8 @@ impl DeviceSampler {
         Ok(Found { etype: draw.etype, num_dst, indptr, src, positions })
     }
 
-    /// The row of every node; new ones go behind the others. Nodes are those that `ids` name: sources of the edges at these positions,
-    /// where `indices` are given.
+    /// The row of every node; new ones go behind the others. Nodes are those that `ids` name: sources of the edges at
+    /// these positions, where `indices` are given.
     fn number(&self, ids: &Ids, indices: Option<&CubeTensor>, nodes: &mut Ids, rows: &CubeTensor) -> CubeTensor {
         let edges = ids.len;
         let (found, first, src) = (self.ints(edges), self.ints(edges), self.ints(edges));
@@ -320,8 +322,8 @@ impl DeviceSampler {
         let next = nodes.len as u32;
         let launch = || grid(&client, edges);
         let addresses = || address(&[indices, rows, &found], edges);
-        // SAFETY: positions are those of edges of the relation, their sources, or the ids, nodes for which `rows` has an entry; all other
-        // arrays have one for every id, and threads beyond the ids leave first.
+        // SAFETY: positions are those of edges of the relation, their sources, or the ids, nodes for which `rows` has
+        // an entry; all other arrays have one for every id, and threads beyond the ids return early.
         unsafe {
             let (count, dim) = launch();
             offer_kernel::launch_unchecked(
@@ -343,8 +345,8 @@ impl DeviceSampler {
         let order = exclusive_sums(&first, edges);
         let new = number_at(&order, edges) as usize;
         let list = copy(&nodes.list, nodes.len, self.ints(nodes.len + new));
-        // SAFETY: `list` has room for the nodes so far and the new ones, of which `order` counts the edges that met one first; offers that
-        // stayed lie below `next + edges`, so that `order` has an entry for them.
+        // SAFETY: `list` has room for the nodes so far and the new ones, of which `order` counts the edges that met one
+        // first; offers that stayed lie below `next + edges`, so that `order` has an entry for them.
         unsafe {
             let (count, dim) = launch();
             row_kernel::launch_unchecked(
@@ -368,8 +370,8 @@ impl DeviceSampler {
     }
 }
 
-/// Arrays of the kernel that draws, but for those of excluded edges and trees: nodes, their offsets, the first edge of each and its
-/// position, and what settings of the sampler need.
+/// Arrays of the kernel that draws, but for those of excluded edges and trees: nodes, their offsets, the first edge of
+/// each and its position, and what settings of the sampler need.
 pub(super) fn arrays_of(draw: &HopDraws<'_>) -> usize {
     let with_keys = draw.ordered || draw.weights.is_some();
     4 + usize::from(draw.ids.is_some()) + usize::from(draw.masked) + if with_keys { 2 } else { 0 }
@@ -386,7 +388,7 @@ pub(super) fn check_arrays_of_batch(arrays: usize, device: &CubeDevice) -> Resul
 /// `to`, whose first `n` numbers are those of `from`.
 pub(super) fn copy(from: &CubeTensor, n: usize, to: CubeTensor) -> CubeTensor {
     let (count, dim) = grid(&to.client, n.max(1));
-    // SAFETY: both have `n` entries; threads beyond them leave first.
+    // SAFETY: both have `n` entries; threads beyond them return early.
     unsafe { copy_kernel::launch_unchecked(&to.client, count, dim, address(&[&to], n), arg(from), arg(&to), n) };
     to
 }
@@ -404,7 +406,8 @@ fn settle(nodes: &Ids, rows: &CubeTensor, from: usize, known: bool) {
         return;
     }
     let (count, dim) = grid(&rows.client, n);
-    // SAFETY: nodes of a batch are nodes of the graph, for which `rows` has an entry; threads beyond the last leave first.
+    // SAFETY: nodes of a batch are nodes of the graph, for which `rows` has an entry; threads beyond the last return
+    // early.
     unsafe {
         settle_kernel::launch_unchecked(&rows.client, count, dim, address(&[rows], n), arg(&nodes.list), arg(rows), from, n, known);
     }

@@ -1,5 +1,7 @@
-//! Products of 16-bit floats: a block of rows is widened to f32, multiplied by `gemm` while it lies in the cache, and
-//! rounded once. Backends either widen whole operands first or multiply 16-bit numbers as they are, which most processors do slowly.
+//! Multiplies matrices of 16-bit floats in f32.
+//!
+//! A block of rows is widened to f32, multiplied by `gemm` while it is in cache, and rounded once. Backends either
+//! widen whole operands first or multiply 16-bit numbers as they are, which most processors do slowly.
 //!
 //! Blocks lie at fixed rows and sums of blocks are added in order, so bits are the same for any number of threads.
 
@@ -9,14 +11,14 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::Transposed;
-use super::job::Job;
+use super::product::Product;
 use crate::dense::convert::convert;
 use crate::dense::widen::{append, put_sums, widen};
 use crate::{Elem, collect_rows};
 
 /// Widened entries of both sides of a block.
 const BLOCK: usize = 1 << 18;
-/// Runs of rows with sums of their own in a gradient, and rows of the smallest one.
+/// Runs of rows with separate sums in a gradient, and rows of the smallest one.
 const MAX_RUNS: usize = 16;
 const MIN_RUN: usize = 2048;
 
@@ -26,7 +28,8 @@ fn blocks(rows: Range<usize>, width: usize) -> Vec<Range<usize>> {
     rows.clone().step_by(size).map(|at| at..(at + size).min(rows.end)).collect()
 }
 
-/// `x · w`, or `x · wᵀ` for a `w` that is stored transposed, onto `sum` where there is one; `x: [n, k]`, the result `[n, m]`.
+/// `x · w`, or `x · wᵀ` for a `w` that is stored transposed, onto `sum` where there is one; `x: [n, k]`, the result
+/// `[n, m]`.
 pub(super) fn rows<T: Elem<Acc = f32>>(x: &[T], w: &[T], transposed: bool, [n, k, m]: [usize; 3], sum: Option<&[T]>) -> Vec<T> {
     let w = widen::<f32, T>(w);
     let right = if transposed { [m, k] } else { [k, m] };
@@ -36,7 +39,7 @@ pub(super) fn rows<T: Elem<Acc = f32>>(x: &[T], w: &[T], transposed: bool, [n, k
         if let Some(sum) = sum {
             append(once(&sum[run.start * m..run.end * m]), &mut sums);
         }
-        Job::new([run.len(), k], right, Transposed { left: false, right: transposed }).alone(&wide, &w, &mut sums);
+        Product::new([run.len(), k], right, Transposed { left: false, right: transposed }).alone(&wide, &w, &mut sums);
         put_sums(&sums, out);
     })
 }
@@ -51,7 +54,7 @@ pub(super) fn gradient<T: Elem<Acc = f32>>(x: &[T], grad: &[T], [n, k, m]: [usiz
             right.clear();
             append(once(&x[run.start * k..run.end * k]), &mut left);
             append(once(&grad[run.start * m..run.end * m]), &mut right);
-            Job::new([run.len(), k], [run.len(), m], Transposed { left: true, right: false }).alone(&left, &right, &mut sums);
+            Product::new([run.len(), k], [run.len(), m], Transposed { left: true, right: false }).alone(&left, &right, &mut sums);
         }
         sums
     };
